@@ -130,7 +130,8 @@ config nest/a 7
 config nest/lr 0.1
 log 0 loss 2.5 pic/_type "image-file" pic/size 69
 log 1 loss NaN word "text" hist/_type "histogram" hist/bins [1,2]
-log 2 loss 1.5 acc 0.5
+log 2 loss 1.5 acc 0.5 good/_type "histogram" good/bins [0,1,2.5] good/values [3,4]
+log 2 ../../up/_type "histogram" ../../up/bins [0,1] ../../up/values [3]
 summary loss 1.5
 summary best 0.125
 summary acc {"max":0.75}
@@ -148,6 +149,12 @@ E2
 first
 second"
     ok $? "import of the folder of a W&B run has its files and its output"
+    is "$(cat "$run/artifacts/histograms/good.jsonl")" \
+        '{"step":2,"time":1700000002000,"values":[3,4],"bins":[0,1,2.5]}' \
+        "import takes the histograms of W&B"
+    test "$(find . -name '*up*.jsonl' | grep -c '/histograms/.*up')" -eq 1 &&
+        test "$(find . -name '*up*.jsonl' | wc -l)" -eq 1
+    ok $? "import writes no histogram outside of the histograms' folder"
     grep -q "left out: image-file (1), text (2), histogram (1), artifact (1)" err
     ok $? "import says what it cannot take of a W&B run"
     g metrics 'run ab12' loss best --no-header && holds out "0${tab}2.5${tab}

@@ -68,6 +68,11 @@ class WeightsAndBiases(Case):
                        [f"wandb/{d}" for d in os.listdir("wandb")
                         if d.startswith("offline-run")], check=True)
         ours, theirs = self.history("mlruns"), self.history("imported")
+        one, two = [json.loads(read(folders(root)[0],
+                                    "artifacts/histograms/h.jsonl"))
+                    for root in ("mlruns", "imported")]
+        self.assertEqual((one["step"], sum(one["values"]), one["bins"][0]),
+                         (two["step"], sum(two["values"]), two["bins"][0]))
         for mine, wanted in zip(ours, theirs):
             self.assertEqual(json.dumps(mine, sort_keys=True),
                              json.dumps(wanted, sort_keys=True))

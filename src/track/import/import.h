@@ -1,11 +1,14 @@
 #ifndef TRACK_IMPORT_IMPORT_H
 #define TRACK_IMPORT_IMPORT_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/buf.h"
 #include "common/err.h"
+#include "store/bulk.h"
 #include "store/metric.h"
 #include "store/run.h"
 
@@ -49,6 +52,12 @@ struct import_pair {
     bool is_tag;
 };
 
+/* The lines of a file of histograms, see store/histogram.h. */
+struct import_histograms {
+    char *name;
+    struct buf lines;
+};
+
 /* Things of a kind that a run has and the store has no place for. */
 struct import_left {
     char *what;
@@ -63,6 +72,8 @@ struct import_run {
     size_t n_metrics, room_metrics;
     struct import_pair *pair;
     size_t n_pairs, room_pairs;
+    struct import_histograms *histograms;
+    size_t n_histograms, room_histograms;
     struct import_left *left;
     size_t n_left, room_left;
     char *files;  /* a folder, whose files become artifacts; or NULL */
@@ -81,11 +92,20 @@ void import_run_rewind(struct import_run *, int64_t step);
 /* The last value of a key counts. */
 void import_run_param(struct import_run *, const char *key, const char *value);
 void import_run_tag(struct import_run *, const char *key, const char *value);
+/* A histogram: false if there is not one edge more than counts. */
+bool import_run_histogram(struct import_run *, const char *key, int64_t step,
+                          int64_t ms, const json_t *counts,
+                          const json_t *edges);
 /* Count something that is not imported; import_run_write() reports it. */
 void import_run_leave(struct import_run *, const char *what);
 size_t import_run_count_points(const struct import_run *);
 /* Write the run, unless it exists, count it, and say what was left out. */
 int import_run_write(struct import_run *, struct import *, struct err *);
+
+/* For import_run_write() and import_run_clear(). */
+int import_histograms_write(const struct import_run *, struct bulk *,
+                            struct err *);
+void import_histograms_clear(struct import_run *);
 
 /* When a file was last written, for logs without times. */
 int64_t import_mtime(const char *path);

@@ -84,6 +84,17 @@ struct history_row {
     const char *prefix;
 };
 
+static bool add_histogram(const struct history_row *row, const char *key,
+                          json_t *value)
+{
+    const char *type = json_string_value(json_object_get(value, "_type"));
+
+    return type && strcmp(type, "histogram") == 0 &&
+           import_run_histogram(&row->r->in, key, row->step, row->ms,
+                                json_object_get(value, "values"),
+                                json_object_get(value, "bins"));
+}
+
 static void add_value(void *arg, const char *key, json_t *value)
 {
     const struct history_row *row = arg;
@@ -94,7 +105,7 @@ static void add_value(void *arg, const char *key, json_t *value)
         return;
     if (!*row->prefix)
         json_object_set_new(row->r->seen, key, json_true());
-    if (!value_number(&row->r->in, value, &x))
+    if (add_histogram(row, key, value) || !value_number(&row->r->in, value, &x))
         return;
     name = xasprintf("%s%s", row->prefix, key);
     import_run_point(&row->r->in, name, row->step, row->ms, x);

@@ -3,6 +3,7 @@ gtrack_SOURCES += \
 	%D%/import.c \
 	%D%/import.h \
 	%D%/import_csv.c \
+	%D%/import_histogram.c \
 	%D%/import_mlflow.c \
 	%D%/import_tensorboard.c \
 	%D%/import_text.c \
