@@ -235,6 +235,14 @@ static void show_step(struct report *r, const struct job *j,
     progress_at(&r->progress, (long)j->state.step, text);
 }
 
+/* Is the step one whose metrics are recorded? */
+static bool is_recorded(const struct job *j)
+{
+    const int64_t step = j->state.step;
+
+    return step % j->set->run.log_every == 0 || step == j->set->is.stop_at;
+}
+
 static void store_step(struct report *r, const struct job *j,
                        const struct step *s)
 {
@@ -263,7 +271,7 @@ static void store_step(struct report *r, const struct job *j,
             (struct run_point){ "train/loss_scale", j->state.loss_scale };
     if (j->coll.size > 1)
         point[n++] = (struct run_point){ "perf/sent_bytes", s->sent_bytes };
-    if (step % j->set->run.log_every == 0 || step == j->set->is.stop_at)
+    if (is_recorded(j))
         run_metrics(r->run, step, point, n);
 }
 
@@ -310,7 +318,7 @@ void report_step(struct report *r, const struct job *j, const struct step *s)
     r->rate = r->rate > 0 ? 0.9 * r->rate + 0.1 * rate : rate;
     store_step(r, j, s);
     store_phases(r, j, s);
-    if (r->log)
+    if (r->log && is_recorded(j))
         fprintf(r->log, "%lld train %.6f\n", (long long)j->state.step, s->loss);
     show_step(r, j, s);
 }
