@@ -11,5 +11,6 @@ dist_check_SCRIPTS += \
 	%D%/t7005-costs.t \
 	%D%/t7010-slurm.t \
 	%D%/t7020-kills.t \
-	%D%/t7021-faults.t
+	%D%/t7021-faults.t \
+	%D%/t7022-disks.t
 EXTRA_DIST += %D%/slurm-cluster
