@@ -398,7 +398,7 @@ def compare(p):
     names = [f"grid-{i:02}" for i in range(1, 13)]
     p.go(view="compare", runs=ids_of(*names))
     p.await_text("[aria-label=Parameters]", "width")
-    p.await_text("[aria-label='What matters']", "12")
+    p.await_text("[aria-label='Parameters that matter']", "12")
     p.browser.wait("document.querySelectorAll('.spread path').length === 12")
     p.browser.wait("document.querySelectorAll('.spread circle').length === 12")
     p.browser.wait("document.querySelectorAll("

@@ -96,11 +96,11 @@ export class ChartsView {
         element("div", { class: "tools" },
             choice("Marks", marks, state.mark, (v) => change({ mark: v })),
             log_choice("x scale", "logx"), log_choice("y scale", "logy"),
-            choice("Mean and band of", means, state.mean, (v) =>
+            choice("Mean and band by", means, state.mean, (v) =>
                 change({ mean: v })),
             choice("Colour by", colours, state.colour, (v) =>
                 change({ colour: v })),
-            check("Outliers", state.outliers === "1", (on) =>
+            check("Show outliers", state.outliers === "1", (on) =>
                 change({ outliers: on ? "1" : "" }))));
 
         this.bar.replaceChildren(find, x,
@@ -112,7 +112,8 @@ export class ChartsView {
             this.colours.get(run.id) ?? colour_of(run));
         this.count.replaceChildren(count_text(this.runs.length, "run",
             "runs"), state.runs.length ? "" : " (the latest)", " ",
-        element("a", { href: address({ view: "runs" }) }, "choose"));
+        element("a", { href: address({ view: "runs" }) },
+            "choose runs"));
     }
 
     /* A figure says which colours the runs have. */

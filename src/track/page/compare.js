@@ -79,9 +79,9 @@ export class CompareView {
             rows.length ? this.table(rows)
                 : empty("These runs have the same parameters.")),
             section("Metrics", this.table(answer.metrics)),
-            section("What matters", ...this.correlation()),
+            section("Parameters that matter", ...this.correlation()),
             section("Parallel coordinates", this.draw_parallel()),
-            section("Two of them", ...this.scatter()),
+            section("Scatter plot", ...this.scatter()),
             section("Map over two parameters", ...this.map()));
     }
 
@@ -123,12 +123,12 @@ export class CompareView {
             Math.abs(b.rho) - Math.abs(a.rho));
 
         if (!rows.length)
-            return [empty("Three runs or more, of which a parameter differs, " +
-                "are needed to say which parameters matter.")];
-        return [element("p", {}, "The rank correlation of each parameter " +
-            "with a metric: 1 or −1 if one rises or falls with the other, 0 " +
-            "if they have nothing to do with each other. With few runs, a " +
-            "high value may be chance."),
+            return [empty("At least three runs with different parameters are " +
+                "needed to say which parameters matter.")];
+        return [element("p", {}, "The rank correlation of a parameter with a " +
+            "metric is 1 if the metric always rises with the parameter, −1 " +
+            "if it always falls, and near 0 if it does neither. With few " +
+            "runs, a high value may be chance."),
         choice("Metric", names.map((n) => [n, n]), metric, (v) =>
             change({ metric: v })),
         plain_table([["parameter", "rank correlation", "runs"],
@@ -139,7 +139,7 @@ export class CompareView {
         const { parallel } = this;
 
         if (parallel.axes.length < 2)
-            return empty("Two runs or more, whose parameters differ, are " +
+            return empty("At least two runs with different parameters are " +
                 "needed.");
         return element("div", { class: "wide", tabindex: "0" },
             parallel_lines(parallel, (id) => this.name_of(id),
@@ -156,7 +156,7 @@ export class CompareView {
         const options = names.map((n) => [n, n]);
 
         if (names.length < 2)
-            return [empty("There is nothing to draw: no parameter differs.")];
+            return [empty("At least one parameter must differ.")];
         return [element("p", { class: "tools" },
             choice("Horizontal", options, names[across], (v) =>
                 change({ across: v })),
@@ -181,7 +181,7 @@ export class CompareView {
         const options = (names) => names.map((n) => [n, n]);
 
         if (!across || !down || !metric)
-            return [empty("Two parameters that differ are needed.")];
+            return [empty("At least two parameters must differ.")];
         this.draw_map(place, `${across},${down}`, metric);
         return [element("p", { class: "tools" },
             choice("Across", options(params), across, (v) =>

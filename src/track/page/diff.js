@@ -18,8 +18,10 @@ export class DiffSection {
     constructor() {
         this.tools = element("p", { class: "tools" });
         this.body = element("div");
-        this.root = element("section", { "aria-label": "Two runs" },
-            element("h2", {}, "Two runs"), this.tools, this.body);
+        const title = "Difference of two runs";
+
+        this.root = element("section", { "aria-label": title },
+            element("h2", {}, title), this.tools, this.body);
     }
 
     show(runs) {

@@ -34,7 +34,7 @@ function records(list) {
         ...list.map((r) => keys.map((k) => value_text(k, r[k])))])];
 }
 
-/* Tags with these beginnings are notes of the programs to themselves. */
+/* Tags that begin so are for the programs themselves. */
 function pairs_of(tags) {
     return (Array.isArray(tags) ? tags : Object.entries(tags ?? {}))
         .filter(([key]) => !/^(mlflow|gtrack)\./.test(key));
