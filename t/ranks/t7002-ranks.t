@@ -102,6 +102,23 @@ is "$status" "6 6" "ranks whose token files differ in a byte end with status 6"
 like log "rank 1 (.*) has other files in data.train than rank 0" \
     "the error names the rank with other token files"
 cp train_0.bin other
+
+# a byte that no block is at, of a file that is compared by blocks
+perl -e 'binmode STDOUT; my $n = 700000;
+    print pack("l<256", 20240520, 1, $n, (0) x 253);
+    print pack("S<*", map { $_ * $_ % 90 } 1 .. $n)' >long_0.bin
+perl -pe 'BEGIN { binmode STDOUT; $/ = \1 } $_ ^= "\1" if $. == 8001' \
+    long_0.bin >other/long_0.bin
+long() { apart "$gtrain" -q --config c.ini --set data.train=long_0.bin; }
+gdata lock long_0.bin >log 2>&1
+long
+is "$status" "0 0" "no hash of a file is compared that one rank does not have"
+(cd other && gdata lock long_0.bin) >log 2>&1
+long
+is "$status" "6 6" "ranks whose locks have other hashes end with status 6"
+like log "rank 1 (.*) has another data.lock of data.train than rank 0" \
+    "the error names the rank with another lock"
+rm data.lock other/data.lock
 for way in yes:6 no:0; do
     grep -q avx2 /proc/cpuinfo || continue
     apart sh -c 'export GTRAIN_ISA=avx2

@@ -106,4 +106,7 @@ struct loader;
 int lock_check(const struct loader *, const struct tokenizer *,
                const char *tokenizer_path, struct err *);
 
+/* The SHA-256 of the hashes of all shards, if these locks list all of them. */
+bool lock_recorded(const struct loader *, char out[SHA256_TEXT]);
+
 #endif

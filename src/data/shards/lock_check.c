@@ -123,23 +123,74 @@ static int check_lock(const char *lock, const struct loader *data,
     return ret;
 }
 
-int lock_check(const struct loader *data, const struct tokenizer *t,
-               const char *tokenizer, struct err *e)
+/* The locks in the folder of the data. */
+static void list_locks(struct path_list *locks, const struct loader *data)
 {
     char *folder = path_parent(loader_path(data, 0));
     struct path_list names = PATH_LIST_INIT;
     struct err none = ERR_INIT;
-    int ret = 0;
 
+    *locks = (struct path_list)PATH_LIST_INIT;
     path_list(&names, folder, &none);
-    for (size_t i = 0; i < names.n && ret == 0; i++) {
-        char *path = path_join(folder, names.name[i]);
-
-        if (str_ends(path, ".lock"))
-            ret = check_lock(path, data, t, tokenizer, e);
-        free(path);
-    }
+    for (size_t i = 0; i < names.n; i++)
+        if (str_ends(names.name[i], ".lock"))
+            path_list_add(locks, path_join(folder, names.name[i]));
     path_list_clear(&names);
     free(folder);
+}
+
+int lock_check(const struct loader *data, const struct tokenizer *t,
+               const char *tokenizer, struct err *e)
+{
+    struct path_list locks;
+    int ret = 0;
+
+    list_locks(&locks, data);
+    for (size_t i = 0; i < locks.n && ret == 0; i++)
+        ret = check_lock(locks.name[i], data, t, tokenizer, e);
+    path_list_clear(&locks);
     return ret;
+}
+
+/* Take the hashes of the shards that a lock lists. */
+static void take_hashes(const char **hash, struct arena *mem, const char *lock,
+                        const struct loader *data)
+{
+    struct err none = ERR_INIT;
+    struct lock l;
+
+    if (lock_load(&l, lock, &none) < 0)
+        return;
+    for (int64_t i = 0; i < loader_shards(data); i++) {
+        const struct lock_entry *was = lock_entry_of(&l, loader_path(data, i));
+
+        if (was && !hash[i])
+            hash[i] = arena_strdup(mem, was->sha256);
+    }
+    lock_clear(&l);
+}
+
+bool lock_recorded(const struct loader *data, char out[SHA256_TEXT])
+{
+    const int64_t n = loader_shards(data);
+    struct arena mem = ARENA_INIT;
+    const char **hash = xcalloc((size_t)n, sizeof *hash);
+    struct path_list locks;
+    struct sha256 h;
+    bool all = n > 0;
+
+    list_locks(&locks, data);
+    for (size_t i = 0; i < locks.n; i++)
+        take_hashes(hash, &mem, locks.name[i], data);
+    sha256_init(&h);
+    for (int64_t i = 0; i < n && all; i++) {
+        all = hash[i] != NULL;
+        if (all)
+            sha256_add(&h, hash[i], strlen(hash[i]));
+    }
+    sha256_text(&h, out);
+    path_list_clear(&locks);
+    free(hash);
+    arena_clear(&mem);
+    return all;
 }

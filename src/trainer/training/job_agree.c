@@ -5,6 +5,7 @@
 
 #include "common/log.h"
 #include "common/sha256.h"
+#include "data/shards/lock.h"
 
 /* What a rank has, as a text that identifies it. */
 struct job_fact {
@@ -52,6 +53,18 @@ static int check_device(struct job *j, struct err *e)
     return 0;
 }
 
+/* The hashes of whole files, if all ranks have a lock with them. */
+static int check_locks(struct job *j, const struct loader *data,
+                       const char *what, struct err *e)
+{
+    struct job_fact f = { .what = what };
+    int64_t lacking = !data || !lock_recorded(data, f.text);
+
+    if (coll_max(&j->coll, &lacking, e) < 0)
+        return -1;
+    return lacking ? 0 : check_input(j, &f, e);
+}
+
 int job_agree(struct job *j, struct err *e)
 {
     const struct job_data *d = &j->data;
@@ -74,5 +87,8 @@ int job_agree(struct job *j, struct err *e)
     for (size_t i = 0; i < sizeof fact / sizeof fact[0]; i++)
         if (check_input(j, &fact[i], e) < 0)
             return -1;
+    if (check_locks(j, d->train, "another data.lock of data.train", e) < 0 ||
+        check_locks(j, d->val, "another data.lock of data.val", e) < 0)
+        return -1;
     return check_device(j, e);
 }
