@@ -8,6 +8,7 @@
 #include "config.h"
 #include "t/lib/tap.h"
 #include "trainer/ranks/coll.h"
+#include "trainer/ranks/hello.h"
 
 #include <errno.h>
 #include <math.h>
@@ -286,13 +287,37 @@ static int connect_here(int last, int port)
     return -1;
 }
 
+/* A stranger who knows the protocol but not the token, and sends without end;
+ * was the connection closed by rank 0? */
+static bool flood(int port)
+{
+    const int fd = connect_here(1, port);
+    char chunk[4096] = { 0 };
+    const uint32_t magic = HELLO_MAGIC;
+    size_t sent = 0;
+
+    memcpy(chunk, &magic, sizeof magic);
+    while (sent < 64 << 20) {
+        const ssize_t n = send(fd, chunk, sizeof chunk, MSG_NOSIGNAL);
+
+        if (n < 0)
+            break;
+        sent += (size_t)n;
+        memset(chunk, 0, sizeof magic);
+    }
+    close(fd);
+    return sent < 64 << 20;
+}
+
 /*
- * Connections to rank 0 of three ranks: many that send nothing, one that sends
- * nonsense, one with another token, two that are both rank 1.
+ * Connections to rank 0 of three ranks: more that send nothing than it keeps,
+ * one that sends nonsense, one that sends half a hello and waits, one that
+ * sends without end, one with another token, two that are both rank 1.
  */
 static void test_strangers(void)
 {
-    enum { IDLE = 20 };
+    enum { IDLE = HELLO_WAITING + 44 };
+    const uint32_t magic = HELLO_MAGIC;
     int port, idle[IDLE];
     const int fd = listen_here(&port);
     struct test_rank j = { 3, 0, port, fd, "a", "t" };
@@ -308,6 +333,8 @@ static void test_strangers(void)
     nonsense = connect_here(1, port);
     send(nonsense, "GET / HTTP/1.0\r\n\r\n", 18, MSG_NOSIGNAL);
     close(nonsense);
+    send(idle[IDLE - 1], &magic, sizeof magic, MSG_NOSIGNAL);
+    ok(flood(port), "rank 0 closes a connection that sends without end");
     j.rank = 1;
     j.token = "another job's";
     ok(wait_for(start_joining(&j, "closed the connection to rank 1")) == 1,
