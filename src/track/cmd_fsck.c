@@ -31,6 +31,7 @@ static const struct opt fsck_opts[] = {
 struct findings {
     struct table table;
     int64_t found, left; /* left: not repaired */
+    int64_t harmless;
 };
 
 static void add_finding(void *arg, const struct fsck_finding *f)
@@ -41,8 +42,16 @@ static void add_finding(void *arg, const struct fsck_finding *f)
     table_text(&p->table, f->id);
     table_text(&p->table, f->file);
     table_text(&p->table, f->what);
-    table_text(&p->table, f->repaired ? "yes" : "no");
-    table_mark(&p->table, f->repaired ? MARK_GOOD : MARK_BAD);
+    table_text(&p->table, f->repaired   ? "yes"
+                          : f->harmless ? "not needed"
+                                        : "no");
+    table_mark(&p->table, f->repaired   ? MARK_GOOD
+                          : f->harmless ? MARK_WARN
+                                        : MARK_BAD);
+    if (f->harmless && !f->repaired) {
+        p->harmless++;
+        return;
+    }
     p->found++;
     p->left += !f->repaired;
 }
@@ -86,7 +95,8 @@ static int print_findings(const struct findings *p, size_t runs, struct err *e)
     const int form = table_form(&style, e);
 
     /* without a problem, people get no table */
-    if ((p->found || (form != TABLE_ALIGNED && form != TABLE_TSV)) &&
+    if ((p->found || p->harmless ||
+         (form != TABLE_ALIGNED && form != TABLE_TSV)) &&
         table_print(&p->table, &style, e) < 0)
         return -1;
     if (p->left)
@@ -96,6 +106,11 @@ static int print_findings(const struct findings *p, size_t runs, struct err *e)
     log_info("%zu run%s, %" PRId64 " problem%s%s", runs, runs == 1 ? "" : "s",
              p->found, p->found == 1 ? "" : "s",
              p->found ? ", all repaired" : "");
+    if (p->harmless)
+        log_info("killed processes left %" PRId64 " file%s or folder%s, which "
+                 "nothing reads; --repair removes them",
+                 p->harmless, p->harmless == 1 ? "" : "s",
+                 p->harmless == 1 ? "" : "s");
     return 0;
 }
 

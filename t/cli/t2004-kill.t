@@ -38,6 +38,9 @@ call $when: status $status: $(cat "$dir/err")"
 call $when: empty: $empty"
     "$build/store-tool" check "$dir/s" >"$dir/check" 2>&1 || problem="$problem
 call $when: $(cat "$dir/check")"
+    "$build/../../gtrack" -r "$dir/s" fsck >"$dir/check" 2>&1 ||
+        left="$left
+call $when, before the next attempt: $(cat "$dir/check")"
     "$build/store-tool" resume "$dir/s" 3 >"$dir/out" 2>"$dir/err" || continue
     "$build/../../gtrack" -r "$dir/s" fsck >"$dir/check" 2>&1 || left="$left
 call $when: $(cat "$dir/check")"
@@ -56,8 +59,8 @@ else
     echo "not ok 2 - more than a hundred moments were tried"
 fi
 if test -z "$left"; then
-    echo "ok 3 - fsck finds nothing after the next attempt of a killed run"
+    echo "ok 3 - fsck finds no damage after a kill and after the next attempt"
 else
-    echo "not ok 3 - fsck finds nothing after the next attempt of a killed run"
+    echo "not ok 3 - fsck finds no damage after a kill and after the next attempt"
     echo "$left" | head -n 40 | sed 's/^/# /'
 fi

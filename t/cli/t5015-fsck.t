@@ -50,6 +50,15 @@ fixed "a name that an experiment cannot have" "my.exp" 'mv $exp s/my.exp'
 fixed "a name that a run cannot have" "run.1" 'mv $run $exp/run.1'
 fixed "a name of a run that begins with a dash" "/-abc" 'mv $run $exp/-abc'
 
+damage 'touch $run/.gtrack/meta.123.tmp'
+g -r s fsck
+test $? = 0 && grep -q 'meta.123.tmp.*killed.*not needed' out &&
+    g -r s fsck --repair && test ! -e "$run/.gtrack/meta.123.tmp"
+ok $? "fsck lists what a killed writer left, but not as a problem"
+damage 'touch $run/.gtrack/meta.123.tmp; echo junk >>$run/metrics/loss'
+g -r s fsck
+test $? = 1 && grep -q '1 of 1 problems remain' err
+ok $? "fsck counts only problems"
 damage 'mkdir s/.git && touch s/.git/config'
 g -r s fsck --repair
 test $? = 1 && grep -q '\.git.*move it out of the store' out && test -f s/.git/config

@@ -25,6 +25,7 @@ struct fsck_finding {
     const char *file;      /* inside it: "metrics/loss" */
     const char *what;      /* "its last line is not whole" */
     bool repaired;
+    bool harmless; /* not damage: no reader looks there */
 };
 
 typedef void fsck_fn(void *arg, const struct fsck_finding *);

@@ -227,12 +227,18 @@ static int check_leftover(void *arg, const char *folder, struct err *e)
     const struct check *c = arg;
     char *file = xasprintf(STORE_NAMES "/%s", path_name(folder));
     const int ret = c->repair ? path_remove(folder, e) : 0;
+    const struct fsck_finding f = {
+        "(store)",
+        "",
+        file,
+        "a run that was begun or removed, but its process was killed before "
+        "the end",
+        c->repair,
+        true
+    };
 
     if (ret == 0)
-        tell(c, file,
-             "a run that was begun or removed, but its process was killed "
-             "before the end",
-             c->repair);
+        c->tell(c->arg, &f);
     free(file);
     return ret;
 }
