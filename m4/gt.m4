@@ -63,9 +63,19 @@ AS_IF([test "x$enable_hardening" != xno && test -z "$gt_sanitize" &&
    AS_IF([test "x$gt_cv_guards" = xyes],
     [GT_CFLAGS="$GT_CFLAGS $guard_cflags"
      GT_LDFLAGS="$GT_LDFLAGS $guard_ldflags"
-     gt_guards="_FORTIFY_SOURCE, stack protector, RELRO"])])
+     gt_guards="_FORTIFY_SOURCE, stack protector, RELRO"
+     GT_CHECK_PIE])])
 AC_DEFINE_UNQUOTED([GUARDS], ["$gt_guards"],
                    [Guards against overwritten memory.])])
+
+# GT_CHECK_PIE: compilers make position-independent programs unless they are
+# told not to; is it so here?
+AC_DEFUN([GT_CHECK_PIE],
+[AC_CACHE_CHECK([whether programs are position-independent], [gt_cv_pie],
+  [AC_COMPILE_IFELSE([AC_LANG_PROGRAM([[#ifndef __PIE__
+#error no
+#endif]])], [gt_cv_pie=yes], [gt_cv_pie=no])])
+AS_IF([test "x$gt_cv_pie" = xyes], [gt_guards="$gt_guards, PIE"])])
 
 # GT_CHECK_X86: is the processor one of x86-64, with its vector instructions?
 AC_DEFUN([GT_CHECK_X86],

@@ -214,6 +214,8 @@ else
     for program in gtrack gplot gdata gtrain; do
         program=$(command -v $program)
         readelf -dW "$program" | grep -q BIND_NOW || bad="$bad $program: lazy"
+        ! grep -q PIE out || readelf -hW "$program" | grep -q DYN ||
+            bad="$bad $program: not position-independent"
         readelf -sW "$program" >symbols
         grep -q __stack_chk_fail symbols || bad="$bad $program: no protector"
         grep -q __snprintf_chk symbols || bad="$bad $program: not fortified"
