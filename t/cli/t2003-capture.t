@@ -6,7 +6,8 @@ export GIT_CEILING_DIRECTORIES="$dir" GIT_CONFIG_NOSYSTEM=1
 tag() { cat "$run/tags/$1" 2>/dev/null; }
 
 mkdir "$dir/plain" && cd "$dir/plain" || exit 1
-run=$(SLURM_JOB_ID=4711 SLURM_ARRAY_TASK_ID=3 "$tool" capture "$dir/s")
+run=$(umask 077 && SLURM_JOB_ID=4711 SLURM_ARRAY_TASK_ID=3 \
+    API_KEY=of-nobodys-business "$tool" capture "$dir/s")
 test -d "$run"
 ok $? "a run starts outside of any repository"
 test "$(tag mlflow.source.name)" = "prog --lr 1e-3"
@@ -20,6 +21,10 @@ test "$(tag gtrack.slurm.job_id)" = 4711 &&
     test "$(tag gtrack.slurm.array_task_id)" = 3 &&
     grep -q '^job: "4711"' "$run/.gtrack/attempt.1.yaml"
 ok $? "the run records Slurm's variables"
+test -n "$run" && ! grep -rq of-nobodys-business "$dir/s"
+ok $? "the run records no variable of the environment but Slurm's"
+test -n "$run" && test -z "$(find "$run" -perm /077)"
+ok $? "the permissions of a run follow the umask"
 grep -q '^reason: "of its own will"' "$run/.gtrack/attempt.1.yaml" &&
     grep -q '^state: "FAILED"' "$run/.gtrack/attempt.1.yaml" &&
     grep -q '^gpus: 2' "$run/.gtrack/attempt.1.yaml" &&

@@ -144,6 +144,20 @@ static void broken_files(void)
     }
 }
 
+/* os.system("touch pwned"), as Python would run it. */
+static void calling_pickle(void)
+{
+    static const char text[] = "\x80\x02"
+                               "cos\nsystem\nX\x0b\0\0\0touch pwned\x85R.";
+    struct tokenizer *t = tokenizer_new(TOKENIZER_BPE, PRETOKENIZE_GPT2);
+    struct err e = ERR_INIT;
+
+    ok(tokfile_parse_pickle(t, text, sizeof text - 1, &e) < 0 &&
+           strstr(e.text, "instruction 0x63"),
+       "a pickle that would call a function is refused");
+    tokenizer_free(t);
+}
+
 static char *temp_folder(void)
 {
     const char *tmp = getenv("TMPDIR");
@@ -280,6 +294,7 @@ static void added_tokens(void)
 int main(void)
 {
     broken_files();
+    calling_pickle();
     for (int kind = 0; kind < PRETOKENIZE_COUNT; kind++)
         there_and_back((enum pretokenizer)kind);
     characters();
