@@ -6,6 +6,7 @@ src_common_libcommon_a_SOURCES = \
 	%D%/clock.h \
 	%D%/conf.c \
 	%D%/conf.h \
+	%D%/confine.h \
 	%D%/dl.c \
 	%D%/dl.h \
 	%D%/emit.c \
@@ -64,3 +65,9 @@ src_common_libcommon_a_CFLAGS = $(AM_CFLAGS) -fPIC $(CURL_CFLAGS) $(YAML_CFLAGS)
 # libcurl is opened when needed (http_try.c), so nothing links with it
 COMMON_LIBS = src/common/libcommon.a $(JANSSON_LIBS) \
 	$(YAML_LIBS) $(INIH_LIBS) $(ZLIB_LIBS) -lpthread
+
+if HAVE_LANDLOCK
+src_common_libcommon_a_SOURCES += %D%/confine.c
+else
+src_common_libcommon_a_SOURCES += %D%/confine_none.c
+endif

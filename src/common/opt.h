@@ -64,6 +64,7 @@ struct cmd {
     int (*run)(int argc, char **argv, struct err *);    /* argv: words left */
     const void *arg;            /* for a function that several commands share:
                                  * program_command()->arg */
+    void (*confine)(void);      /* give up rights before run; or NULL */
 };
 
 /* A program lists its commands with X(name); this makes of each its declaration

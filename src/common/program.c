@@ -10,6 +10,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "common/confine.h"
 #include "common/log.h"
 #include "common/sig.h"
 
@@ -120,6 +121,8 @@ static int run_cmd(const struct program *p, const struct cmd *c, int argc,
         return 0;
     }
     running = c;
+    if (c->confine)
+        c->confine();
     return c->run(argc, argv, e);
 }
 
@@ -226,7 +229,7 @@ static int run_own(const struct program *p, char *unknown, struct err *e)
     } else if (want_version) {
         printf("%s %s\n", p->name, PACKAGE_VERSION);
         if (verbose)
-            printf("guards: %s\n", GUARDS);
+            printf("guards: %s\nsandbox: %s\n", GUARDS, confine_name());
         if (verbose && p->describe)
             p->describe();
     } else {

@@ -160,6 +160,17 @@ static char *cache_path(const char *root)
     return path;
 }
 
+char *index_folder(const char *root)
+{
+    char *path = cache_path(root), *folder = path ? path_parent(path) : NULL;
+    struct err ignored = ERR_INIT;
+
+    if (folder)
+        path_make(folder, &ignored);
+    free(path);
+    return folder;
+}
+
 static bool read_file(struct index *x)
 {
     struct buf b = BUF_INIT;

@@ -55,6 +55,9 @@ struct index {
     struct index_news *news;    /* what was added, guarded by a lock */
 };
 
+/* The folder of the cache, which is created, or NULL; the caller frees it. */
+char *index_folder(const char *root);
+
 void index_open(struct index *, const char *root);
 /* Fill in a run from the cache; false if its files have to be read. */
 bool index_get(struct index *, const char *key, struct run_info *,

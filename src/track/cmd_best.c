@@ -163,5 +163,6 @@ const struct cmd cmd_best = {
     .args = "METRIC [RUN|FILTER]...",
     .help = "find the best runs, or groups of runs",
     .opts = best_opts,
+    .confine = track_confine_reader,
     .run = best_main,
 };

@@ -50,5 +50,6 @@ const struct cmd cmd_cmd = {
     .args = "[RUN]",
     .help = "print a shell command that repeats a run",
     .opts = cmd_opts,
+    .confine = track_confine_reader,
     .run = cmd_main,
 };

@@ -277,5 +277,6 @@ const struct cmd cmd_compare = {
     .args = "[RUN|FILTER]...",
     .help = "compare runs side by side",
     .opts = compare_opts,
+    .confine = track_confine_reader,
     .run = compare_main,
 };

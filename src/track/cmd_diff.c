@@ -123,5 +123,6 @@ const struct cmd cmd_diff = {
     .args = "RUN RUN",
     .help = "print the differences between two runs",
     .opts = diff_opts,
+    .confine = track_confine_reader,
     .run = diff_main,
 };

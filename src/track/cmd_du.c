@@ -137,5 +137,6 @@ const struct cmd cmd_du = {
     .args = "[RUN|FILTER]...",
     .help = "print how much disk space runs take",
     .opts = du_opts,
+    .confine = track_confine_reader,
     .run = du_main,
 };

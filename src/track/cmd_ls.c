@@ -158,5 +158,6 @@ const struct cmd cmd_ls = {
     .args = "[RUN|FILTER]...",
     .help = "list runs",
     .opts = ls_opts,
+    .confine = track_confine_reader,
     .run = ls_main,
 };

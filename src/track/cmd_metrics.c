@@ -228,5 +228,6 @@ const struct cmd cmd_metrics = {
     .args = "[RUN [METRIC]...]",
     .help = "print the history of metrics",
     .opts = metrics_opts,
+    .confine = track_confine_reader,
     .run = metrics_main,
 };

@@ -310,5 +310,6 @@ const struct cmd cmd_show = {
     .args = "[RUN]",
     .help = "show one run",
     .opts = show_opts,
+    .confine = track_confine_reader,
     .run = show_main,
 };

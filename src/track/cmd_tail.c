@@ -318,5 +318,6 @@ const struct cmd cmd_tail = {
     .args = "[RUN [METRIC]...]",
     .help = "print the last steps of a run, and follow it",
     .opts = tail_opts,
+    .confine = track_confine_reader,
     .run = tail_main,
 };

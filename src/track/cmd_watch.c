@@ -249,5 +249,6 @@ const struct cmd cmd_watch = {
     .args = "[RUN|FILTER]...",
     .help = "show a table of runs with curves, and update it",
     .opts = watch_opts,
+    .confine = track_confine_reader,
     .run = watch_main,
 };

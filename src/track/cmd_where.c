@@ -72,5 +72,6 @@ const struct cmd cmd_where = {
     .args = "[RUN]",
     .help = "print how to open the store in other tools",
     .opts = where_opts,
+    .confine = track_confine_reader,
     .run = where_main,
 };

@@ -177,6 +177,45 @@ g -r odd push --to mlflow --url http://127.0.0.1:9 --dry-run
 test "$(wc -l <out)" -eq 1
 ok $? "a name cannot break a line of push"
 
+# ---- the sandbox, in which the pager is, too ----
+# paged COMMAND: show a run in a pager that also runs COMMAND
+paged() {
+    LINES=2 PAGER="cat; $1" script -qec "gtrack -r odd show @latest" /dev/null \
+        </dev/null >out 2>err
+    grep -q loss out
+}
+sandbox=$(gtrack --version -v | sed -n 's/^sandbox: //p')
+if test "$sandbox" = none || ! script -qec true /dev/null </dev/null >out 2>err; then
+    skip "a command that reads a store can change no file" "no Landlock or script"
+    skip "import can change nothing outside its store" "no Landlock or script"
+    skip "import writes to an experiment that is a link" "no Landlock or script"
+else
+    echo mine >kept
+    paged 'echo x >pwned; echo x >kept; rm kept; mkdir d'
+    test $? -eq 0 && test ! -e pwned && test ! -e d && test "$(cat kept)" = mine
+    ok $? "a command that reads a store can change no file"
+    GTRACK_ROOT=odd add_dataset @latest data
+    mkdir -p outside other
+    gtrack -r in/one import odd >out 2>err && rm -r "in/one/0/${run##*/}" &&
+        rm -r in/one/0/datasets && cp -r in/one in/two &&
+        ln -s "$dir/outside" in/one/0/datasets
+    g -r in/one import odd
+    test $? -ne 0 && grep -q 'Permission denied' err && test -z "$(ls outside)"
+    ok $? "import can change nothing outside its store"
+    rm -r other && mv in/two/0 other && ln -s "$dir/other" in/two/0
+    g -r in/two import odd
+    test $? -eq 0 && test -d "other/${run##*/}"
+    ok $? "import writes to an experiment that is a link"
+fi
+if test "$sandbox" = Landlock && command -v perl >/dev/null; then
+    paged "perl -MSocket -e 'socket(S, PF_INET, SOCK_STREAM, 0);
+        connect(S, sockaddr_in(9, INADDR_LOOPBACK)); print \"connect: \$!\\n\"'"
+    like out 'connect: Permission denied' \
+        "a command that reads a store can connect to nothing"
+else
+    skip "a command that reads a store can connect to nothing" "no Landlock 4"
+fi
+
 # ---- figures ----
 if test "${GT_NO_GNUPLOT:-}" || ! command -v gnuplot >/dev/null; then
     skip "runs whose names are quotes are drawn" "gnuplot is not installed"

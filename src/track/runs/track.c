@@ -11,10 +11,12 @@
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "common/confine.h"
 #include "common/num.h"
 #include "common/path.h"
 #include "common/program.h"
 #include "store/filter.h"
+#include "store/index.h"
 #include "store/store.h"
 #include "track/runs/column.h"
 #include "track/runs/column_sort.h"
@@ -39,6 +41,33 @@ const char *track_store(void)
     if (track_root)
         return track_root;
     return env && *env ? env : "mlruns";
+}
+
+void track_confine_reader(void)
+{
+    char *cache = index_folder(track_store());
+
+    confine_writes((const char *const *)&cache, 1);
+    free(cache);
+}
+
+/* Experiments may be links to folders on other disks. */
+void track_confine_import(void)
+{
+    const char *root = track_store();
+    char *cache = index_folder(root);
+    struct path_list names, folders = PATH_LIST_INIT;
+    struct err none = ERR_INIT;
+
+    path_list(&names, root, &none);
+    for (size_t i = 0; i < names.n; i++)
+        path_list_add(&folders, path_join(root, names.name[i]));
+    path_list_add(&folders, xstrdup(root));
+    if (cache)
+        path_list_add(&folders, cache);
+    confine_writes((const char *const *)folders.name, folders.n);
+    path_list_clear(&folders);
+    path_list_clear(&names);
 }
 
 /* "2h" or "3d" ago; or a date, with or without a time, in local time. */

@@ -31,6 +31,11 @@ extern const char *track_root;
 /* The store that --root, GTRACK_ROOT or the default names. */
 const char *track_store(void);
 
+/* For struct cmd: the command changes no files but those of the cache, or of
+ * the cache and the store, and opens no connections. */
+void track_confine_reader(void);
+void track_confine_import(void);
+
 /* The values of the options that select runs. */
 struct track_selection {
     const char *where, *experiment, *sweep, *since, *sort;
