@@ -17,6 +17,7 @@ unit_tests = \
 	t/unit/legend.t \
 	t/unit/lexicon.t \
 	t/unit/library.t \
+	t/unit/live.t \
 	t/unit/loader.t \
 	t/unit/mlflow.t \
 	t/unit/model.t \
@@ -69,6 +70,9 @@ t_unit_lexicon_t_SOURCES = %D%/lexicon.c t/lib/tap.h
 t_unit_lexicon_t_LDADD = $(DATA_LIBS)
 t_unit_library_t_SOURCES = %D%/library.c t/lib/tap.h
 t_unit_library_t_LDADD = libgtrack.a $(YAML_LIBS) -lpthread
+t_unit_live_t_SOURCES = %D%/live.c t/lib/tap.h src/track/serve/changes.c \
+	src/track/serve/live.c
+t_unit_live_t_LDADD = $(STORE_LIBS)
 t_unit_loader_t_SOURCES = %D%/loader.c t/lib/tap.h
 t_unit_loader_t_LDADD = $(DATA_LIBS)
 t_unit_mlflow_t_SOURCES = %D%/mlflow.c t/lib/tap.h
