@@ -140,6 +140,11 @@ change "{\"id\":\"$id\",\"archive\":true}"
 is "$(gtrack ls -c name --tsv --no-header | grep -c '^run1$')" 0 \
     "a run can be deleted"
 AGAIN='"deleted":true' ask "/api/run?id=$id"
+ask /api/runs
+is "$(json '$j->{total}')" 3 "a deleted run does not count"
+ask "/api/runs?deleted=1"
+is "$(json '"$j->{total} " . scalar grep { $_->{deleted} } @{$j->{rows}}')" \
+    "4 1" "deleted runs are listed and counted on request"
 change "{\"id\":\"$id\",\"archive\":false}"
 is "$(gtrack ls -c name --tsv --no-header | grep -c '^run1$')" 1 \
     "a deleted run can be restored"

@@ -316,6 +316,16 @@ static void write_command(struct emit *o, const struct listing *l)
     buf_clear(&b);
 }
 
+/* How many runs there are without a filter. */
+static int64_t count_runs(const struct listing *l)
+{
+    int64_t n = 0;
+
+    for (size_t i = 0; i < l->live->runs.n; i++)
+        n += l->selection.deleted || !l->live->runs.run[i].deleted;
+    return n;
+}
+
 static void write_listing(struct emit *o, const struct listing *l)
 {
     emit_object(o, NULL);
@@ -328,7 +338,7 @@ static void write_listing(struct emit *o, const struct listing *l)
     emit_array_end(o);
     write_hidden(o, l);
     write_rows(o, l);
-    emit_int(o, "total", (int64_t)l->live->runs.n);
+    emit_int(o, "total", count_runs(l));
     emit_null(o, "error");
     emit_object_end(o);
 }
