@@ -27,7 +27,7 @@ bench-plot: gplot t/lib/mkruns
 # the page of gtrack serve in a browser
 EXTRA_DIST += %D%/page.py
 bench-page: gtrack t/lib/mkruns
-	$(AM_V_at)PATH="$$PWD:$$PATH" $${GT_PYTHON:-python3} \
+	$(AM_V_at)PATH="$$PWD:$$PATH" $${GT_PYTHON:-python3} -B \
 	    $(top_srcdir)/bench/page.py t/lib/mkruns $(BENCH_FLAGS)
 .PHONY: bench-page
 

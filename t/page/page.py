@@ -504,6 +504,26 @@ def edited(p):
         p.browser.console()
 
 
+@test("another store is chosen at the top of the page")
+def stores(p):
+    other = os.path.join(folder, "other")
+    subprocess.run([mkruns, other, "hella"], check=True)
+    server = Server(folder, "-r", store, "-r", other)
+    try:
+        p.keep_requests()
+        p.browser.open(server.url)
+        p.browser.wait("document.querySelector('#store select')")
+        p.browser.run("const s = document.querySelector('#store select');"
+                      "s.value = '1'; s.dispatchEvent(new Event('change'))")
+        p.await_rows(1)
+        equal(p.names(), ["gpt2-124M"])
+        assert "store=1" in p.browser.run("return location.hash")
+    finally:
+        server.end()
+        p.browser.requested()
+        p.browser.console()
+
+
 # Commands, addresses, keys.
 
 @test("the copied command prints the same table")
@@ -672,6 +692,27 @@ def live(p):
     finally:
         training.terminate()
         training.wait()
+
+
+@test("a chart stays as it is when a new metric gets a chart beside it")
+def new_metric(p):
+    log = subprocess.Popen(["gtrack", "log", "grown"], cwd=folder, text=True,
+                           stdin=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    try:
+        p.go(filter="name = 'grown'")
+        log.stdin.write('{"train/loss": 2.5}\n')
+        log.stdin.flush()
+        p.await_rows(1)
+        p.go(view="charts", runs=ids_of("grown"))
+        p.await_charts()
+        p.browser.run("window.figure = document.querySelector('.chart')")
+        log.stdin.write('{"train/loss": 2, "extra/new": 1}\n')
+        log.stdin.flush()
+        p.await_text(".groups", "extra/new")
+        assert p.browser.run("return figure.isConnected")
+    finally:
+        log.stdin.close()
+        log.wait()
 
 
 # A saved page.

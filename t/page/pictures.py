@@ -5,7 +5,7 @@
 # FOLDER has the store mlruns that t/lib/mkruns makes.  In the build folder:
 #
 #     t/lib/mkruns /tmp/p/mlruns && PATH=$PWD:$PATH \
-#         python3 ../t/page/pictures.py /tmp/p ../doc/gallery/page
+#         python3 -B ../t/page/pictures.py /tmp/p ../doc/gallery/page
 import os
 import sys
 import urllib.parse

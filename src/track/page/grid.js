@@ -7,6 +7,10 @@ import { Chart } from "./chart.js";
 import { element, problem } from "./dom.js";
 import { change, state, toggled } from "./state.js";
 
+function chart_name(spec) {
+    return spec.kind ? `kind:${spec.kind}` : spec.metric;
+}
+
 export class Grid {
     /* owner.params() is what every figure is asked with; owner.loaded(figure)
      * hears of each new figure. */
@@ -51,8 +55,8 @@ export class Grid {
             params: () => this.owner.params(),
             is_shown: (run) => !run || !state.hidden.includes(run),
             loaded: (figure) => this.owner.loaded(figure),
-            enlarge: (spec) => change({ chart: spec
-                ? spec.kind ? `kind:${spec.kind}` : spec.metric : "" }),
+            enlarge: (spec) => change({ chart: spec ? chart_name(spec)
+                : "" }),
             zoom: (range) => change(range ? { from: String(range[0]),
                 to: String(range[1]) } : { from: "", to: "" }),
             point: (x, here) => this.charts.forEach((c) =>
@@ -76,15 +80,14 @@ export class Grid {
 
     found(spec) {
         const part = state.find.toLowerCase();
-        const name = spec.kind ? `kind:${spec.kind}` : spec.metric;
 
         if (state.chart)
-            return name === state.chart;
+            return chart_name(spec) === state.chart;
         return [spec.title, ...spec.metrics ?? []].some((s) =>
             s.toLowerCase().includes(part));
     }
 
-    /* Charts stay as they are while the same ones are shown. */
+    /* A chart stays as it is while it is shown, also when others appear. */
     make() {
         const groups = (this.groups ?? []).map((g) => ({ ...g,
             charts: g.charts.filter((spec) => this.found(spec)) }))
@@ -96,6 +99,7 @@ export class Grid {
         this.made = wanted;
         this.in_sight.disconnect();
         this.sizes.disconnect();
+        this.old_charts = this.charts;
         this.charts = [];
         this.root.replaceChildren(...groups.length
             ? groups.map((g) => this.make_group(g))
@@ -111,7 +115,8 @@ export class Grid {
 
     make_group(group) {
         const link = this.link(), large = Boolean(state.chart);
-        const charts = group.charts.map((spec) =>
+        const charts = group.charts.map((spec) => this.old_charts.find((c) =>
+            chart_name(c.spec) === chart_name(spec) && c.large === large) ??
             new Chart(spec, link, large));
         const cells = element("div", { class: large ? "" : "grid" },
             charts.map((c) => c.root));
