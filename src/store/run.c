@@ -287,6 +287,11 @@ int run_flush(struct run *r, struct err *e)
     return writer_flush(r->writer, e);
 }
 
+int run_sync(struct run *r, struct err *e)
+{
+    return store_sync(r->folder, e);
+}
+
 void run_reason(struct run *r, const char *reason)
 {
     pthread_mutex_lock(&r->lock);
@@ -339,7 +344,7 @@ int run_end(struct run *r, enum run_status status, struct err *e)
     capture_end(r->capture);
     ret = writer_stop(r->writer, e);
     if (ret == 0)
-        ret = store_sync(r->folder, e);
+        ret = run_sync(r, e);
     if (save_end(r, status, &last) < 0) {
         if (ret == 0)
             *e = last;

@@ -101,6 +101,8 @@ char *run_artifact(struct run *, const char *name);
 
 /* Hand everything logged so far to the operating system. */
 int run_flush(struct run *, struct err *);
+/* Wait until what was flushed is on disk.  Any thread may call it. */
+int run_sync(struct run *, struct err *);
 /* Why the run is about to end, in a few words: "loss is nan at step 7". */
 void run_reason(struct run *, const char *reason);
 /* Write how and why the run ends, for a process that exits immediately after

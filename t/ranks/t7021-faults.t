@@ -17,7 +17,8 @@ over() {        # over PATTERN HOW...: disturb the commands with this name
     done
 }
 all=$commands
-over "one process" ENOSPC EIO full EMFILE memory power later earlier
+over "one process" ENOSPC EIO full EMFILE memory later earlier
+campaign_over power "$(or_long 4)"
 over "ranks 2 with" ENOSPC EIO full EMFILE power
 over sweep EIO power
 done_testing

@@ -162,8 +162,11 @@ static int write_folder(const struct checkpoint_writing *w, const char *path,
 {
     const struct checkpoint *c = w->checkpoint;
     char *temp = xasprintf("%s/.step-%08lld", c->folder, (long long)w->step);
+    struct err lost = ERR_INIT;
     int ret = checkpoint_write(&w->snap, temp, e);
 
+    if (ret == 0 && c->run)
+        run_sync(c->run, &lost); /* run_end() reports what is lost */
     if (ret == 0 && replace_folder(temp, path) < 0)
         ret = err_sys(e, "cannot rename %s", temp);
     if (ret == 0)

@@ -18,10 +18,11 @@
  * a crash has left.  Data order, dropout and samples are functions of the step,
  * so a run that resumes computes the same bits without further state.
  *
- * Saving first flushes the metrics of the run, so that its curve has no gap
- * after a crash, then copies the state and returns; a thread writes the copy.
- * It then removes older checkpoints, except the newest N, every Mth step and
- * the best, which the link "best" names.
+ * Saving first flushes the metrics of the run, then copies the state and
+ * returns; a thread writes the copy.  Before the folder is renamed, the run is
+ * synced, so that its curve has no gap after a power failure.  Then older
+ * checkpoints are removed, except the newest N, every Mth step and the best,
+ * which the link "best" names.
  *
  * Training does not stop because a disk is full: a checkpoint that cannot be
  * written only causes a warning and the metric event/checkpoint_lost.  Only
