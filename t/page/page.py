@@ -552,6 +552,21 @@ def back(p):
     p.browser.wait("document.querySelector('.runs-view')")
 
 
+@test("the fields show what an address has that is opened on the same page")
+def fields(p):
+    p.go()
+    p.await_text(".count", "run")
+    p.browser.run("location.hash = 'filter=experiment+=+%27rates%27'")
+    p.await_rows(3)
+    equal(p.browser.run("return document.querySelector('#filter').value"),
+          "experiment = 'rates'")
+    p.browser.run(f"location.hash = 'view=charts&runs={ids_of('run1')}'")
+    p.await_charts()
+    p.browser.run("location.hash += '&x=tokens&smooth=ema:0.9'")
+    p.browser.wait("document.querySelector('.tools select').value === 'tokens'"
+                   " && document.querySelector('[type=range]').value === '3'")
+
+
 @test("an address restores the whole view")
 def restored(p):
     state = {"view": "charts", "runs": ids_of(*RATES), "chart": "kind:loss",

@@ -171,6 +171,10 @@ export class ChartsView {
             this.grid.make();
         else
             this.grid.reload();
+        if (["find", "x", "smooth", "logx", "logy", "mean", "colour", "mark",
+            "outliers"].some((k) => changed.has(k)) &&
+            !this.bar.contains(document.activeElement))
+            this.draw_bar(); /* the Back button was pressed */
         this.zoom.hidden = !state.from;
         if (changed.has("theme"))
             this.grid.charts.forEach((c) => c.figure && this.loaded(c.figure));

@@ -62,6 +62,8 @@ export class RunsView {
         const group = field("Group by", state.group, (v) =>
             change({ group: v }), { placeholder: "lr,seed" });
 
+        this.inputs = { filter: filter.querySelector("input"),
+            group: group.querySelector("input") };
         return element("form", { class: "tools", role: "search",
             onsubmit: (e) => e.preventDefault() },
         frozen ? null : [filter, group],
@@ -122,6 +124,10 @@ export class RunsView {
         const asked = ["store", "filter", "columns", "sort", "group",
             "deleted"];
 
+        /* the Back button changes what the fields have */
+        for (const [key, input] of Object.entries(this.inputs))
+            if (input !== document.activeElement)
+                input.value = state[key];
         if (asked.some((key) => changed.has(key)))
             this.load();
         else if (this.answer)
