@@ -17,25 +17,6 @@
 
 enum { MOST_BYTES = 1 << 20, NUMBERS = 19, WORDS = 8 };
 
-/* gtrain's cache folder, created if needed; NULL if there is none. */
-static char *cache_folder(void)
-{
-    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    struct err e = ERR_INIT;
-    char *path;
-
-    if (cache && cache[0] == '/')
-        path = path_join(cache, "gtrain");
-    else if (home && home[0] == '/')
-        path = xasprintf("%s/.cache/gtrain", home);
-    else
-        return NULL;
-    if (path_make(path, &e) == 0)
-        return path;
-    free(path);
-    return NULL;
-}
-
 static void key_numbers(const struct algorithms_key *k, int64_t out[NUMBERS])
 {
     const int64_t all[NUMBERS] = { k->m, k->n, k->k, k->lda, k->ldb, k->ldd,
@@ -88,7 +69,7 @@ static bool read_line(char *s, struct algorithms_line *out)
 
 void algorithms_open(struct algorithms *f, const char *gpu, size_t version)
 {
-    char *dir = cache_folder(),
+    char *dir = path_cache("gtrain"),
          *name = xasprintf("matmul-%s-%zu", gpu, version);
     struct buf text = BUF_INIT;
     struct err e = ERR_INIT;

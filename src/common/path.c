@@ -95,6 +95,24 @@ int path_make_parent(const char *file, struct err *e)
     return ret;
 }
 
+char *path_cache(const char *name)
+{
+    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    struct err e = ERR_INIT;
+    char *path;
+
+    if (cache && cache[0] == '/')
+        path = path_join(cache, name);
+    else if (home && home[0] == '/')
+        path = xasprintf("%s/.cache/%s", home, name);
+    else
+        return NULL;
+    if (path_make(path, &e) == 0)
+        return path;
+    free(path);
+    return NULL;
+}
+
 static int remove_one(const char *path, const struct stat *st, int type,
                       struct FTW *ftw)
 {

@@ -39,6 +39,10 @@ bool path_is_refused(const char *path);
  * the rest of it lead out of the folder?  The path need not exist. */
 int path_check_inside(const char *path, const char *folder, struct err *);
 
+/* The folder of a program's cache, $XDG_CACHE_HOME/NAME or ~/.cache/NAME, which
+ * is created if needed; NULL if there is none. */
+char *path_cache(const char *name);
+
 /* Create a folder and those above it, as far as they do not exist. */
 int path_make(const char *folder, struct err *);
 /* The same for the folder that a file is in. */
