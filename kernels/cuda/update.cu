@@ -77,10 +77,17 @@ static __global__ void __launch_bounds__(THREADS)
     update_weights(float *w, float *m, float *v, T *copy, const float *g,
                    update_args u, int64_t n)
 {
+    SHARED(float, share, 2); /* the factor, and whether there is a step */
     const int64_t i = ((int64_t)blockIdx.x * THREADS + threadIdx.x) * W;
-    float f, wn[W], mn[W], vn[W] = {}, gn[W];
+    float f = 0.0f, wn[W], mn[W], vn[W] = {}, gn[W];
 
-    if (i >= n || !gradient_factor(u, &f))
+    if (threadIdx.x == 0) { /* many GPUs are slow in double */
+        share[1] = gradient_factor(u, &f) ? 1.0f : 0.0f;
+        share[0] = f;
+    }
+    __syncthreads();
+    f = share[0];
+    if (i >= n || share[1] == 0.0f)
         return;
     if (i + W > n) { /* the last few */
         for (int64_t j = i; j < n; j++) {
