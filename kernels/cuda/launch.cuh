@@ -155,6 +155,24 @@ static __device__ __forceinline__ void load(float (&x)[W], const T *p)
     }
 }
 
+/* Round, two numbers with one instruction where there is one. */
+template <int W, class T>
+static __device__ __forceinline__ void round_all(T (&v)[W], const float (&x)[W])
+{
+    if constexpr (sizeof(T) == 2 && W % 2 == 0) {
+#pragma unroll
+        for (int k = 0; k < W; k += 2) {
+            const uint32_t two = pair<T>(x[k], x[k + 1]);
+
+            memcpy((void *)(v + k), &two, sizeof two);
+        }
+    } else {
+#pragma unroll
+        for (int k = 0; k < W; k++)
+            v[k] = from_float<T>(x[k]);
+    }
+}
+
 template <int W, class T>
 static __device__ __forceinline__ void store(T *p, const float (&x)[W])
 {
@@ -165,9 +183,7 @@ static __device__ __forceinline__ void store(T *p, const float (&x)[W])
         constexpr int N = BYTES / (int)sizeof(word);
         T v[W];
 
-#pragma unroll
-        for (int k = 0; k < W; k++)
-            v[k] = from_float<T>(x[k]);
+        round_all(v, x);
 #pragma unroll
         for (int k = 0; k < N; k++) {
             word raw;
