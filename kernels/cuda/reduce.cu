@@ -129,7 +129,7 @@ void bias_sum(struct dev *dev, struct tensor *db, const struct tensor *dy)
 
 enum { SQUARES = 512 };
 
-template <class T>
+template <class T, int W>
 static __global__ void __launch_bounds__(SQUARES)
 chunk_squares(double *chunk, const T *g, int64_t n)
 {
@@ -137,10 +137,17 @@ chunk_squares(double *chunk, const T *g, int64_t n)
     const int64_t to = from + SUMSQ_CHUNK < n ? from + SUMSQ_CHUNK : n;
     double sum = 0;
 
-    for (int64_t i = from + threadIdx.x; i < to; i += SQUARES) {
-        const double x = (double)to_float(g[i]);
+    for (int64_t i = from + threadIdx.x * W; i < to; i += SQUARES * W) {
+        float x[W] = {};
 
-        sum += x * x;
+        if (i + W <= to)
+            load(x, g + i);
+        else
+            for (int k = 0; i + k < to; k++)
+                x[k] = to_float(g[i + k]);
+#pragma unroll
+        for (int k = 0; k < W; k++)
+            sum += (double)x[k] * (double)x[k];
     }
     sum = block_sum<SQUARES>(sum);
     if (threadIdx.x == 0)
@@ -176,8 +183,10 @@ void sum_squares(struct dev *dev, double *out, double *chunk,
 
     if (n)
         WITH_TYPE(T, g->type,
-                  LAUNCH(chunk_squares<T>, (unsigned)chunks, SQUARES, 0,
-                         STREAM(dev), chunk, data_of<const T>(g), n))
+                  WITH_WIDTH(W, T, (uintptr_t)g->data % 16 == 0,
+                             LAUNCH((chunk_squares<T, W>), (unsigned)chunks,
+                                    SQUARES, 0, STREAM(dev), chunk,
+                                    data_of<const T>(g), n)))
     LAUNCH(add_chunks, 1, SQUARES, 0, STREAM(dev), out, chunk, chunks,
            overwrite);
 }
