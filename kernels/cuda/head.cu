@@ -36,8 +36,29 @@ static __device__ __forceinline__ void set_beyond(float (&v)[W], int c, int V,
  * in one pass: each thread scales its sum when its maximum changes.  Then the
  * gradient of scale * loss, if it is wanted, overwrites the logits.  With KEEP
  * the row is first copied to shared memory, so that it is read once and all
- * loads are in flight at the same time.
+ * loads are in flight at the same time; the first pass begins when the first of
+ * four stages has arrived.
  */
+enum { STAGES = 4 };
+
+/* Wait until stage s has been copied, which later ones may not have been. */
+static __device__ __forceinline__ void wait_for_stage(int s)
+{
+    switch (s) {
+    case 0:
+        copy_wait<3>();
+        break;
+    case 1:
+        copy_wait<2>();
+        break;
+    case 2:
+        copy_wait<1>();
+        break;
+    default:
+        copy_wait<0>();
+    }
+}
+
 template <class T, int W, bool KEEP>
 static __global__ void __launch_bounds__(THREADS)
 cross_entropy(T *logits, float *loss, const int *target, int V, int padded,
@@ -45,6 +66,8 @@ cross_entropy(T *logits, float *loss, const int *target, int V, int padded,
 {
     DYNAMIC_SHARED(T, kept);
     const int goal = target[blockIdx.x], mine = threadIdx.x * W;
+    const int turns = (V + THREADS * W - 1) / (THREADS * W);
+    const int stage = (turns + STAGES - 1) / STAGES * THREADS * W;
     T *row = logits + blockIdx.x * ld;
     const T *from = KEEP ? kept : row;
     float most = -INFINITY, sum = 0, all, each, v[W];
@@ -59,28 +82,35 @@ cross_entropy(T *logits, float *loss, const int *target, int V, int padded,
             store(row + c, v);
         return;
     }
-    if (KEEP) {
-        for (int c = mine; c < V; c += THREADS * W)
+#pragma unroll
+    for (int s = 0; KEEP && s < STAGES; s++) {
+        for (int c = mine + s * stage; c < V && c < (s + 1) * stage;
+             c += THREADS * W)
             copy_async(kept + c, row + c);
         copy_commit();
-        copy_wait<0>();
     }
-    for (int c = mine; c < V; c += THREADS * W) {
-        float here;
+#pragma unroll
+    for (int s = 0; s < STAGES; s++) {
+        if (KEEP)
+            wait_for_stage(s);
+        for (int c = mine + s * stage; c < V && c < (s + 1) * stage;
+             c += THREADS * W) {
+            float here;
 
-        load(v, from + c);
-        set_beyond(v, c, V, -INFINITY);
-        here = v[0];
+            load(v, from + c);
+            set_beyond(v, c, V, -INFINITY);
+            here = v[0];
 #pragma unroll
-        for (int k = 1; k < W; k++)
-            here = fmaxf(here, v[k]);
-        if (here > most) {
-            sum *= fast_exp(most - here);
-            most = here;
+            for (int k = 1; k < W; k++)
+                here = fmaxf(here, v[k]);
+            if (here > most) {
+                sum *= fast_exp(most - here);
+                most = here;
+            }
+#pragma unroll
+            for (int k = 0; k < W; k++)
+                sum += fast_exp(v[k] - most);
         }
-#pragma unroll
-        for (int k = 0; k < W; k++)
-            sum += fast_exp(v[k] - most);
     }
     all = block_max<THREADS>(most);
     sum = block_sum<THREADS>(sum == 0.0f ? 0.0f : sum * fast_exp(most - all));
