@@ -34,6 +34,29 @@ EXTRA_DIST += %D%/emu.cu
 CLEANFILES += %D%/emu.emuo %D%/emu.emuo.d
 -include %D%/emu.emuo.d
 
+# Races on shared memory, of every kernel: make check-races.
+EXTRA_PROGRAMS += t/cuda/kernels-race t/cuda/race
+t_cuda_kernels_race_SOURCES = kernels/dev.c
+t_cuda_kernels_race_CPPFLAGS = $(AM_CPPFLAGS) -DHAVE_CUDA=1
+t_cuda_kernels_race_DEPENDENCIES = $(t_unit_kernels_t_OBJECTS) \
+	$(RACE_OBJECTS) t/emu/libemu.a
+t_cuda_kernels_race_LDADD = $(t_unit_kernels_t_OBJECTS) $(RACE_OBJECTS) \
+	t/emu/libemu.a $(KERNELS_LIBS) -lstdc++
+t_cuda_race_SOURCES = t/lib/tap.h
+t_cuda_race_DEPENDENCIES = %D%/race.raceo t/emu/emu_race.emuo
+t_cuda_race_LDADD = %D%/race.raceo t/emu/emu_race.emuo -lstdc++ -lpthread
+EXTRA_DIST += %D%/race.cu
+CLEANFILES += %D%/race.raceo %D%/race.raceo.d
+-include %D%/race.raceo.d
+check-races: t/cuda/kernels-race t/cuda/race
+	$(AM_V_at)t/cuda/race
+	$(AM_V_at)GT_TEST_DEVICE=cuda t/cuda/kernels-race >races.log 2>&1 || \
+	    { grep -v '^ok' races.log; exit 1; }
+	$(AM_V_at)GT_TEST_DEVICE=cuda GT_CUBLASLT=off t/cuda/kernels-race \
+	    >races.log 2>&1 || { grep -v '^ok' races.log; exit 1; }
+	$(AM_V_at)rm -f races.log && echo "no kernel has a race on shared memory"
+.PHONY: check-races
+
 # The device beside its operations.
 check_PROGRAMS += t/cuda/device.t
 test_programs += t/cuda/device.t
@@ -67,6 +90,7 @@ dist_check_SCRIPTS += \
 	%D%/t8030-train.t \
 	%D%/t8031-options.t \
 	%D%/t8032-random.t \
+	%D%/t8033-device-check.t \
 	%D%/t8040-nvcc.t \
 	%D%/t8050-cudnn.t \
 	%D%/t8060-nvml.t \

@@ -217,7 +217,7 @@ inline void run_block(const char *name, dim3 grid, dim3 dim, shared_room room,
     for (size_t w = 0; w < blk->warps.size(); w++) {
         const int lanes = blk->n - WARP * (int)w;
 
-        blk->warps[w] = { 0, lanes >= WARP ? ~0u : (1u << lanes) - 1 };
+        blk->warps[w] = { 0, lanes >= WARP ? ~0u : (1u << lanes) - 1, 0 };
     }
     for (shared &a : blk->arrays)
         a.used = false;
@@ -226,6 +226,7 @@ inline void run_block(const char *name, dim3 grid, dim3 dim, shared_room room,
     blk->shared_most = room.most;
     blk->live = blk->n;
     blk->at_barrier = 0;
+    blk->epoch++;
     blk->place = blk->n - 1;
     cur = nullptr;
     resume(blk->order[0]);

@@ -18,6 +18,8 @@ enum {
     MAX_ARGUMENTS = 4096,               /* bytes, of one kernel */
 };
 
+enum { OP_SYNCWARP = 5 };               /* the operation of __syncwarp() */
+
 /* The compute capability, as 90 for 9.0. */
 inline int capability()
 {
@@ -64,6 +66,7 @@ struct fiber {
 
 struct warp {
     unsigned arrived, live;
+    uint32_t synced;                    /* by __syncwarp(), so many times */
 };
 
 /* A __shared__ array of the block, by its declaration in the source. */
@@ -85,6 +88,7 @@ struct block {
     dim3 grid, dim;
     uint3 id;
     int n, live, at_barrier, vote[3], place;
+    uint32_t epoch;                     /* another one after each barrier */
     std::vector<fiber> fibers;
     std::vector<warp> warps;
     std::vector<int> order, place_of;
@@ -100,6 +104,11 @@ struct block {
 
 inline thread_local block *blk;
 inline thread_local fiber *cur;
+
+/* Told of accesses to memory that may be shared, with the thread that is
+ * responsible; emu_race.cu sets it in programs that look for races. */
+typedef void access_fn(const void *p, size_t n, bool write, const fiber *who);
+inline access_fn *note_access;
 
 inline size_t stack_size()
 {
@@ -248,6 +257,7 @@ inline void yield()
 inline void open_barrier()
 {
     blk->at_barrier = 0;
+    blk->epoch++;
     for (int i = 0; i < blk->n; i++)
         if (blk->fibers[(size_t)i].st == IN_BLOCK)
             blk->fibers[(size_t)i].st = READY;
@@ -281,6 +291,7 @@ inline void meet(unsigned mask, meet_fn *run)
             fail("lanes of one mask are in different warp operations");
     }
     run(lane, mask);
+    w->synced += cur->op == OP_SYNCWARP;
     w->arrived &= ~mask;
     for (int i = 0; i < WARP; i++)
         if (lane[i])

@@ -159,7 +159,7 @@ static inline void __syncthreads()
 namespace emu
 {
 
-enum { SHUFFLE = 1, BALLOT, ALL, ANY, SYNC, MMA, LDMATRIX };
+enum { SHUFFLE = 1, BALLOT, ALL, ANY, SYNC = OP_SYNCWARP, MMA, LDMATRIX };
 
 struct shuffle_data {
     uint64_t in, out;
@@ -268,7 +268,8 @@ static inline int __syncthreads_or(int yes)
 
 /* ---- atomics ----------------------------------------------------------- */
 
-template <class T, class F> T atomic_update(T *p, F f)
+template <class T, class F>
+__attribute__((no_sanitize("thread"))) T atomic_update(T *p, F f)
 {
     using word = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
     word was = __atomic_load_n((word *)p, __ATOMIC_RELAXED), now;
@@ -327,7 +328,8 @@ struct ldmatrix_data {
     const void *row;
 };
 
-template <bool TRANS> void ldmatrix(fiber **lane, unsigned)
+template <bool TRANS>
+__attribute__((no_sanitize("thread"))) void ldmatrix(fiber **lane, unsigned)
 {
     for (int t = 0; t < WARP; t++) {
         ldmatrix_data *to = (ldmatrix_data *)lane[t]->data;
@@ -343,6 +345,8 @@ template <bool TRANS> void ldmatrix(fiber **lane, unsigned)
 
                 if ((uintptr_t)row % 16)
                     fail("ldmatrix: a row that is not 16-byte aligned");
+                if (note_access)
+                    note_access(row, 16, false, lane[8 * i + r]);
                 pair[h] = ((const uint16_t *)row)[c];
             }
             to->out[i] = (uint32_t)pair[0] | (uint32_t)pair[1] << 16;
@@ -416,6 +420,8 @@ static inline void copy_async(void *dst, const void *src, unsigned n = 16)
         memcpy(dst, src, n);
         return;
     }
+    if (emu::note_access) /* from now on it may be overwritten */
+        emu::note_access(dst, 16, true, emu::cur);
     emu::cur->copies.push_back({ dst, src, n, emu::cur->group });
 }
 

@@ -20,6 +20,7 @@ EXTRA_DIST += \
 	%D%/emu.cuh \
 	%D%/emu_api.cuh \
 	%D%/emu_fiber.cuh \
+	%D%/emu_race.cu \
 	%D%/emu_run.cuh \
 	%D%/emu_warp.cuh \
 	%D%/nccl_emu.c
@@ -36,3 +37,16 @@ am__v_EMU_1 =
 	    -c $< -o $@
 CLEANFILES += $(EMU_OBJECTS) $(EMU_OBJECTS:.emuo=.emuo.d)
 -include $(EMU_OBJECTS:.emuo=.emuo.d)
+
+# The same kernels, told of every access by the compiler's thread sanitizer;
+# emu_race.cu takes the place of its library.
+RACE_KERNELS = $(EMU_OBJECTS:.emuo=.raceo)
+RACE_OBJECTS = $(RACE_KERNELS) %D%/emu_race.emuo
+.cu.raceo:
+	$(AM_V_EMU)$(MKDIR_P) $(@D) && \
+	$(CXX) -std=c++20 $(GT_EMUFLAGS) $(OPENMP_CFLAGS) $(CXXFLAGS) -DEMU_RACE \
+	    -fsanitize=thread -Wno-tsan -I. $(AM_CPPFLAGS) -I$(top_srcdir)/t \
+	    -MD -MP -MF $@.d -MT $@ -x c++ -c $< -o $@
+CLEANFILES += $(RACE_OBJECTS) $(RACE_KERNELS:.raceo=.raceo.d) \
+	%D%/emu_race.emuo.d
+-include $(RACE_KERNELS:.raceo=.raceo.d) %D%/emu_race.emuo.d
