@@ -3,7 +3,8 @@
 #
 # usage: gpu.sh [BUILD]         make bench-gpu runs it in the build folder
 #
-# Prints the rates of a matrix product and of a copy; then a table with a row
+# Prints the rates of a matrix product and of a copy, and the result of the check
+# of the device, which must be passed; then a table with a row
 # for each model and batch: gtrain, with the phases of a micro-step by the
 # device's clock, and PyTorch, eager and compiled (bench/gpu_torch.py with
 # $GT_PYTHON or python3; left out if it has no torch with CUDA); then, for the
@@ -32,6 +33,14 @@ if ! grep -q '^cuda.*compute capability' "$dir/devices"; then
 fi
 date -u '+%Y-%m-%d %H:%M UTC'
 cat "$dir/devices"
+small=
+test "${ROWS:-}" != tiny ||
+    small='--set model.width=32 --set model.heads=1 --set model.context=16 --set model.vocab=61'
+# shellcheck disable=SC2086
+if ! timeout "$limit" "$gtrain" devices --check --aligned $small; then
+    echo "gpu.sh: the device computes wrong numbers; nothing is measured" >&2
+    exit 1
+fi
 if test "${TORCH:-yes}" = no; then
     python=
 elif ! "$python" -c 'import torch, sys

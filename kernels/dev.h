@@ -70,6 +70,9 @@ struct dev_type {
     /* The instruction set that computes with this type: the bits of results
      * depend on it. */
     const char *(*instructions)(const struct dev *, enum dtype);
+    /* Compute attention by the device's own kernels from now on; false if it
+     * does so already. */
+    bool (*own_attention)(struct dev *);
     /* Record, as mark i of DEV_MARKS, the time at which the work given so far
      * is done; the seconds from mark i to mark j, or < 0 if one is not
      * reached. */

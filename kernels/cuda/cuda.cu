@@ -474,6 +474,7 @@ const struct dev_type cuda_dev = {
     .describe = device_describe,
     .peak = device_peak,
     .instructions = NULL,
+    .own_attention = sdpa_switch_off,
     .mark = device_mark,
     .between = device_between,
     .capture_begin = device_capture_begin,

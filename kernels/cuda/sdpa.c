@@ -93,6 +93,16 @@ void sdpa_close(struct dev *dev)
     cuda_of(dev)->sdpa = NULL;
 }
 
+bool sdpa_switch_off(struct dev *dev)
+{
+    struct sdpa *s = open_sdpa(dev);
+    const bool was = s->usable;
+
+    s->usable = false;
+    err_set(&s->why, ERR_MISSING, "cuDNN is switched off");
+    return was;
+}
+
 char *sdpa_describe(struct dev *dev, char *out, size_t room)
 {
     const struct sdpa *s = open_sdpa(dev);

@@ -30,6 +30,9 @@ void attention_say_slow(struct dev *dev, const char *why);
 
 void sdpa_close(struct dev *dev);
 
+/* Do not use cuDNN from now on; false if it is not used anyway. */
+bool sdpa_switch_off(struct dev *dev);
+
 /* "cuDNN 91900", or why it is not there; returns out. */
 char *sdpa_describe(struct dev *dev, char *out, size_t room);
 

@@ -28,6 +28,12 @@ void sdpa_close(struct dev *dev)
     (void)dev;
 }
 
+bool sdpa_switch_off(struct dev *dev)
+{
+    (void)dev;
+    return false;
+}
+
 char *sdpa_describe(struct dev *dev, char *out, size_t room)
 {
     (void)dev;

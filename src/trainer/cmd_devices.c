@@ -6,17 +6,33 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include "common/mem.h"
 #include "common/table.h"
 #include "kernels/dev.h"
+#include "trainer/model/resolve.h"
+#include "trainer/training/device_check.h"
+#include "trainer/training/device_passed.h"
 #include "trainer/training/measure.h"
 
+enum { VOCABULARY = 50257 }; /* of GPT-2, if the settings have none */
+
 static struct table_style style;
-static bool measure;
+static bool measure, check;
+static const char *config;
+static struct opt_list sets;
 
 static const struct opt devices_opts[] = {
     { 'm', "measure", NULL, OPT_FLAG, &measure,
       "measure a large matrix product in each precision, and a copy" },
+    { 'c', "check", NULL, OPT_FLAG, &check,
+      "compare the operations of a model on each GPU with the CPU's" },
+    { 0, "config", "file", OPT_STRING, &config,
+      "with --check: read settings of the model from FILE" },
+    { 's', "set", "section.key=value", OPT_LIST, &sets,
+      "with --check: change one setting (may be given many times)" },
     TABLE_OPTS(style),
     { 0 }
 };
@@ -61,6 +77,105 @@ static void add_devices(struct table *t, const struct dev_type *type)
     }
 }
 
+/* ---- the check -------------------------------------------------------- */
+
+/* Check a device with the settings; the text of a row, which the next call
+ * replaces. */
+static const char *check_device(const char *name, struct settings *s)
+{
+    static struct err e;
+    struct dev dev = { .threads = (int)s->train.threads,
+                       .deterministic = s->train.deterministic,
+                       .tf32 = s->train.tf32 };
+    int ret;
+
+    e = (struct err)ERR_INIT;
+    if (dev_open(&dev, name, &e) < 0)
+        return e.text;
+    ret = device_check(&dev, s, &e);
+    if (ret == 0)
+        device_passed_add(&dev, s);
+    dev_close(&dev);
+    return ret < 0 ? e.text : ret > 0 ? "passed, without cuDNN" : "passed";
+}
+
+/* Check a GPU in each precision, or in that of the settings; false if a result
+ * is wrong. */
+static bool check_precisions(struct table *t, const char *name,
+                             struct settings *s)
+{
+    static const char *const words[] = { "fp32", "bf16", "fp16" };
+    const bool one = conf_origin(&s->conf, "train.precision");
+    const enum precision wanted = s->train.precision;
+    bool good = true;
+
+    for (enum precision p = PRECISION_FP32; p <= PRECISION_FP16; p++) {
+        const char *result;
+
+        if (one && p != wanted)
+            continue;
+        s->train.precision = p;
+        result = check_device(name, s);
+        table_text(t, name);
+        table_text(t, words[p]);
+        table_text(t, result);
+        good = good && strncmp(result, "passed", 6) == 0;
+    }
+    return good;
+}
+
+/* All devices but the CPU. */
+static int check_all(struct table *t, struct settings *s, struct err *e)
+{
+    int n = 0, bad = 0;
+
+    for (int i = 1; dev_types[i]; i++) {
+        struct dev dev = { 0 };
+        struct err why = ERR_INIT;
+        char name[32];
+
+        snprintf(name, sizeof name, "%s", dev_types[i]->name);
+        for (int k = 1; dev_open(&dev, name, &why) == 0; k++, n++) {
+            dev_close(&dev);
+            bad += !check_precisions(t, name, s);
+            snprintf(name, sizeof name, "%s:%d", dev_types[i]->name, k);
+        }
+        if (n == 0)
+            return err_set(e, why.kind, "nothing to check: %s", why.text);
+    }
+    if (bad > 0)
+        return err_set(e, ERR_SYSTEM, "%d of %d devices failed the check", bad,
+                       n);
+    return n > 0 ? 0
+                 : err_set(e, ERR_MISSING,
+                           "nothing to check: this build has the CPU only");
+}
+
+static int check_main(struct err *e)
+{
+    struct table t = TABLE_INIT("gtrain.devices.check/1");
+    struct settings *s = xcalloc(1, sizeof *s);
+    int ret = settings_load(s, config, sets.item, sets.n, e);
+
+    if (ret == 0)
+        ret = resolve_settings(s, s->model.vocab ? 0 : VOCABULARY, 1, e);
+    if (ret == 0) {
+        struct err print = ERR_INIT;
+
+        table_columns(&t, "device", "precision", "result", NULL);
+        ret = check_all(&t, s, e);
+        if (table_print(&t, &style, &print) < 0 && ret == 0) {
+            *e = print;
+            ret = -1;
+        }
+    }
+    table_clear(&t);
+    settings_clear(s);
+    free(s);
+    free(sets.item);
+    return ret;
+}
+
 static int devices_main(int argc, char **argv, struct err *e)
 {
     struct table t = TABLE_INIT("gtrain.devices/1");
@@ -68,6 +183,8 @@ static int devices_main(int argc, char **argv, struct err *e)
 
     if (argc > 0)
         return err_set(e, ERR_USAGE, "unexpected argument '%s'", argv[0]);
+    if (check)
+        return check_main(e);
     table_columns(&t, "device", "what", NULL);
     if (measure)
         table_columns(&t, "TFLOP/s fp32", "TFLOP/s bf16", "TFLOP/s fp16",

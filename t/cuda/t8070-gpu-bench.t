@@ -6,6 +6,12 @@ mkdir emu none
 ln -s "$build/t/cuda/gtrain-emu" emu/gtrain
 ROWS=tiny STEPS=3 TORCH=no "$top/bench/gpu.sh" emu >out 2>&1
 ok $? "bench/gpu.sh runs to its end"
+grep -q '^cuda  *bf16  *passed' out
+ok $? "bench/gpu.sh checks the device first"
+GT_EMU_LEAVE_OUT=cross_entropy ROWS=tiny TORCH=no "$top/bench/gpu.sh" emu \
+    >bad 2>&1
+test $? = 1 && grep -q 'wrong numbers; nothing is measured' bad
+ok $? "bench/gpu.sh measures nothing on a device that computes wrong numbers"
 awk '$1 == "tiny" && $2 + 0 > 0 && $4 + 0 > 0 && $6 + 0 > 0 && NF == 20 {
     good = 1 } END { exit !good }' out
 ok $? "bench/gpu.sh prints the rate and the times of a step"

@@ -10,7 +10,8 @@
  * epilogue but a bias; with GT_EMU_LT=blind it rejects an algorithm only when
  * it is run.  With GT_EMU_LT=wrong its first algorithm stores nothing, and with
  * GT_EMU_LT=narrow it adds the parts of a sum in the type of the result where
- * that is allowed.  With GT_EMU_LT=none it is not found.
+ * that is allowed.  With GT_EMU_LT=first it leaves out the first column of each
+ * product.  With GT_EMU_LT=none it is not found.
  */
 #include "config.h"
 #include "kernels/cuda/launch.cuh"
@@ -123,6 +124,13 @@ static float finish(const emu_product &p, int64_t r, int64_t c, float sum)
     return p.desc.epilogue & CUBLASLT_EPI_GELU ? gelu(v) : v;
 }
 
+static bool leaves_out_first()
+{
+    const char *s = getenv("GT_EMU_LT");
+
+    return s && strcmp(s, "first") == 0;
+}
+
 static void multiply(const emu_product &p)
 {
     const int64_t m = (int64_t)p.d.rows, n = (int64_t)p.d.cols;
@@ -131,7 +139,7 @@ static void multiply(const emu_product &p)
     const std::vector<float> b = gather(p.pb, p.b, !p.desc.transb, n, k);
 
 #pragma omp parallel for if (m * n * k > 1 << 16)
-    for (int64_t c = 0; c < n; c++) {
+    for (int64_t c = leaves_out_first() ? 1 : 0; c < n; c++) {
         for (int64_t r = 0; r < m; r++) {
             const float *x = &a[(size_t)(r * k)], *y = &b[(size_t)(c * k)];
             float part[8] = {}, sum = 0;

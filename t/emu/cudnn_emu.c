@@ -11,7 +11,8 @@
  *
  * The emulated device has cuDNN if GT_EMU_CUDNN is set; else attention uses our
  * own kernels.  With GT_EMU_CUDNN=broken, execution plans cannot be run, and
- * with GT_EMU_CUDNN=refuse they cannot be made.
+ * with GT_EMU_CUDNN=refuse they cannot be made.  With GT_EMU_CUDNN=wrong, what
+ * is divided is not, so that the sums of probabilities are not 1.
  */
 #include "config.h"
 #include "emu/cudnn_emu.h"

@@ -266,6 +266,14 @@ template <class F> bool room_for(F *kernel, size_t dynamic, shared_room *room)
     return dynamic <= (opted_in ? it->second : (size_t)MAX_SHARED_PLAIN);
 }
 
+/* Whether the environment asks that kernels of this name do nothing. */
+inline bool is_left_out(const char *name)
+{
+    static const char *const what = getenv("GT_EMU_LEAVE_OUT");
+
+    return what && *what && strstr(name, what);
+}
+
 /* kernel<<<grid, dim, shared, s>>>(args...) */
 template <class... P, class... A>
 void launch(const char *name, dim3 grid, dim3 dim, size_t shared, stream *s,
@@ -287,6 +295,8 @@ void launch(const char *name, dim3 grid, dim3 dim, size_t shared, stream *s,
         error(cudaErrorInvalidConfiguration);
         return;
     }
+    if (is_left_out(name))
+        return;
     submit(s, [=] {
         auto body = [&] { kernel((P)args...); };
 

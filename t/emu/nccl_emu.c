@@ -6,7 +6,8 @@
  * the work before it.  GTRAIN_NCCL_LIB names the library.
  *
  * NCCL_SHIM_FAIL=n: call n fails.  NCCL_SHIM_STUCK=r:n: call n of rank r does
- * not return until its communicator is aborted.
+ * not return until its communicator is aborted.  NCCL_SHIM_WRONG=1: sums leave
+ * out the last rank.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -34,7 +35,7 @@ struct nccl_comm {
     struct shared *s;
     char name[64];
     atomic_bool aborted;
-    int fail_at, stuck_at;
+    int fail_at, stuck_at, wrong;
 };
 
 /* A call that is given to a stream. */
@@ -76,7 +77,7 @@ static void add_up(const struct nccl_comm *c, float *out, size_t n)
     for (size_t i = 0; i < n; i++) {
         float sum = 0;
 
-        for (int r = 0; r < c->size; r++)
+        for (int r = 0; r < c->size - c->wrong; r++)
             sum += ((const float *)c->s->piece[r])[i];
         out[i] = sum;
     }
@@ -162,6 +163,7 @@ int ncclCommInitRankConfig(struct nccl_comm **out, int size,
     struct nccl_comm *c = calloc(1, sizeof *c);
     const char *fail = getenv("NCCL_SHIM_FAIL");
     const char *stuck = getenv("NCCL_SHIM_STUCK");
+    const char *wrong = getenv("NCCL_SHIM_WRONG");
     int fd, who, at;
 
     if (!c || size > MOST || config->magic != 0xcafebeef ||
@@ -171,6 +173,7 @@ int ncclCommInitRankConfig(struct nccl_comm **out, int size,
     c->rank = rank;
     c->size = size;
     snprintf(c->name, sizeof c->name, "%.60s", id.bytes);
+    c->wrong = wrong && *wrong == '1';
     if (fail)
         c->fail_at = (int)strtol(fail, NULL, 10);
     if (stuck && sscanf(stuck, "%d:%d", &who, &at) == 2 && who == rank)

@@ -137,6 +137,14 @@ grep -q 'NCCL: .*: unhandled system error: the shim was asked to' log ||
 is "${bad:+$bad: $(tail -n 3 log)}" "" \
     "an error of NCCL is reported with NCCL's words"
 # shellcheck disable=SC2086
+NCCL_SHIM_WRONG=1 train wrong $cuda --ranks 2
+status=$?
+bad=
+test $status -ne 0 && grep -q 'GPUs of 2 ranks add numbers wrongly over nccl' log ||
+    bad="status $status"
+is "${bad:+$bad: $(tail -n 3 log)}" "" \
+    "sums of NCCL that leave out a rank are found before training"
+# shellcheck disable=SC2086
 NCCL_SHIM_STUCK=1:12 train stuck $cuda --ranks 2 --set parallel.timeout=2s
 status=$?
 bad=

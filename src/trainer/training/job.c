@@ -15,6 +15,7 @@
 #include "trainer/model/graph_run.h"
 #include "trainer/model/resolve.h"
 #include "trainer/ranks/coll_device.h"
+#include "trainer/training/device_check.h"
 #include "trainer/training/job_agree.h"
 
 /* ---- the model -------------------------------------------------------- */
@@ -171,6 +172,18 @@ static int open_device(struct job *j, struct err *e)
                                              : 0;
 }
 
+/* Each rank checks its own GPU before it trains. */
+static int check_device(struct job *j, enum job_purpose why, struct err *e)
+{
+    if (why != JOB_TRAIN) {
+        device_check_remind(&j->dev, j->set);
+        return 0;
+    }
+    if (device_check_once(&j->dev, j->set, e) < 0)
+        return -1;
+    return device_check_sum(&j->dev, &j->coll, e);
+}
+
 /* ---- the job ---------------------------------------------------------- */
 
 int job_open(struct job *j, struct settings *s, enum job_purpose why,
@@ -197,7 +210,7 @@ int job_open(struct job *j, struct settings *s, enum job_purpose why,
         return -1;
     if (why == JOB_TRAIN && job_data_open_train(&j->data, s, e) < 0)
         return -1;
-    if (job_agree(j, e) < 0)
+    if (job_agree(j, e) < 0 || check_device(j, why, e) < 0)
         return -1;
     return open_model(j, why != JOB_INFER, e);
 }

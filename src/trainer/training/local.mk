@@ -14,6 +14,10 @@ src_trainer_libtrainer_a_SOURCES += \
 	%D%/checkpoint_state.h \
 	%D%/checkpoint_sums.c \
 	%D%/checkpoint_sums.h \
+	%D%/device_check.c \
+	%D%/device_check.h \
+	%D%/device_passed.c \
+	%D%/device_passed.h \
 	%D%/eval.c \
 	%D%/eval.h \
 	%D%/hardware.c \

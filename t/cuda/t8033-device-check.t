@@ -1,0 +1,84 @@
+#!/bin/sh
+# The check of a device finds what was planted: a kernel that does nothing, a
+# library that computes wrong numbers, graphs that lose work, and sums of ranks
+# that lose a rank; and it is remembered.
+. "$(dirname "$0")/../lib/tap.sh"
+. "$top/t/lib/fixtures.sh"
+make_device_case
+XDG_CACHE_HOME=$dir/cache
+export XDG_CACHE_HOME
+"$gtrain" devices | grep -q 'emulated GPU' ||
+    skip_all "faults can only be planted in the emulated device"
+
+check() {
+    "$gtrain" devices --check --tsv --set model.width=32 --set model.heads=2 \
+        --set model.context=32 --set model.vocab=61 "$@" >out 2>log
+}
+
+check && test "$(grep -c passed out)" = 3
+ok $? "a device that computes as the CPU passes in each precision" "$(cat out log)"
+check --set train.precision=bf16 && test "$(grep -c passed out)" = 1
+ok $? "a device is checked in the precision of the settings only"
+check --set model.norm=rmsnorm --set model.mlp=swiglu \
+    --set model.position=rope --set model.qk_norm=yes --set model.heads=4 \
+    --set model.kv_heads=2 --set model.tied=no --set model.dropout=0.1
+ok $? "a device that computes as the CPU passes with other operations" \
+    "$(cat out log)"
+
+# left_out KERNEL OPERATION SETTING...
+left_out() {
+    kernel=$1 op=$2
+    shift 2
+    GT_EMU_LEAVE_OUT=$kernel check --set train.precision=bf16 "$@"
+    test $? = 1 && grep -q "wrong numbers in $op " out
+    ok $? "the check finds that the kernel $kernel does nothing" "$(cat out log)"
+}
+left_out embed_fwd embed
+left_out norm_fwd '[a-z_]*norm'
+left_out flash_fwd attention
+left_out flash_bwd_keys attention_bwd
+left_out flash_bwd_queries attention_bwd
+left_out head_products attention_bwd
+left_out cross_entropy head
+left_out norm_bwd norm_bwd
+left_out segments embed_bwd
+left_out position_bwd embed_bwd
+left_out rope rope --set model.position=rope
+left_out qknorm_fwd qknorm --set model.qk_norm=yes
+left_out glu_fwd glu --set model.mlp=swiglu
+left_out glu_bwd glu_bwd --set model.mlp=swiglu
+
+GT_EMU_LT=first check --set train.precision=bf16
+test $? = 1 && grep -q 'wrong numbers in linear ' out
+ok $? "the check finds a row that cuBLASLt leaves out" "$(cat out log)"
+GT_EMU_SHORT_GRAPHS=1 check --set train.precision=bf16
+test $? = 1 && grep -q 'when a micro-step is replayed as a graph' out
+ok $? "the check finds that a CUDA graph loses work" "$(cat out log)"
+if GT_EMU_CUDNN=1 "$gtrain" devices | grep -q 'cuDNN [0-9]'; then
+    GT_EMU_CUDNN=1 check --set train.precision=bf16
+    ok $? "cuDNN's attention passes the check" "$(cat out log)"
+    GT_EMU_CUDNN=wrong check --set train.precision=bf16 &&
+        grep -q 'passed, without cuDNN' out &&
+        grep -q 'wrong numbers in attention .*using a slower kernel' log
+    ok $? "cuDNN's attention is switched off if it is wrong" "$(cat out log)"
+fi
+
+# Before a training, once.
+rm -rf cache
+GT_DEVICE_CHECK=off train off --set train.device=cuda
+ok $? "a training begins without the check if that is switched off"
+grep -q 'this device has not been checked with this model' log
+ok $? "one line says that a device has not been checked"
+train one --set train.device=cuda && grep -q 'as the CPU does (checked in' log
+ok $? "the first training on a device checks it" "$(tail -n 3 log)"
+train two --set train.device=cuda && ! grep -q 'checked' log
+ok $? "a device that has passed is not checked again"
+train three --set train.device=cuda --set model.mlp=relu &&
+    grep -q 'as the CPU does (checked in' log
+ok $? "another kind of model is checked again"
+GT_EMU_LEAVE_OUT=cross_entropy train bad --set train.device=cuda \
+    --set model.mlp=relu2
+test $? = 1 && grep -q 'cuda computes wrong numbers in head' log
+ok $? "a training on a device that fails the check ends with status 1" \
+    "$(tail -n 3 log)"
+done_testing
