@@ -14,6 +14,7 @@
 #include "trainer/model/graph_calls.h"
 #include "trainer/model/graph_memory.h"
 #include "trainer/model/graph_run.h"
+#include "trainer/model/optim.h"
 #include "trainer/ranks/coll_device.h"
 #include "trainer/training/device_passed.h"
 
@@ -26,13 +27,15 @@ struct comparison {
     struct gpt model[2]; /* on the CPU, on the device */
     double tolerance;
     char *host; /* room for a tensor of the device */
+    const struct attn *qkv; /* tensors are rows of queries, keys and values */
     bool wrong_attention;
 };
 
 /* ---- two models ------------------------------------------------------- */
 
 /* Random weights: those that a training begins with, and noise, so that no bias
- * is 0 and no gain is 1. */
+ * is 0 and no gain is 1; values then have a mean, which part of attention's
+ * gradient depends on. */
 static void draw_weights(struct comparison *c)
 {
     struct graph *g = &c->model[0].graph;
@@ -46,7 +49,7 @@ static void draw_weights(struct comparison *c)
 
         gpt_init_weights(&c->model[0], i, SEED, &c->cpu, w);
         for (int64_t k = 0; k < p->count && p->std <= 0; k++)
-            w[k] += 0.2f * rng_uniform(SEED, (uint64_t)i, (uint64_t)k) - 0.1f;
+            w[k] += rng_uniform(SEED, (uint64_t)i, (uint64_t)k) - 0.5f;
         if (g->copies.data)
             c->cpu.ops->cast(&c->cpu, &copy, &wide);
     }
@@ -110,7 +113,7 @@ static int open_models(struct comparison *c, const struct settings *all,
         ret = graph_memory_alloc(g, i ? c->dev : &c->cpu, &how, e);
         g->first_micro = true;
         g->seed = SEED;
-        g->head_scale = 1.0f / (float)s->model.context;
+        g->head_scale = 1.0f; /* no gradient is too small for fp16 */
     }
     if (ret == 0) {
         c->host = mem_alloc(largest_tensor(&c->model[0].graph), 1,
@@ -130,30 +133,49 @@ static int open_models(struct comparison *c, const struct settings *all,
 
 /* ---- one tensor ------------------------------------------------------- */
 
-/* Whether numbers agree but for rounding: the difference as a whole, and each
- * one of them. */
-static bool numbers_agree(const struct tensor *is, const struct tensor *want,
-                          double tolerance)
+/* Whether numbers agree but for rounding, in these columns of all rows: the
+ * difference as a whole, and each one of them. */
+static bool columns_agree(const struct tensor *is, const struct tensor *want,
+                          int64_t from, int64_t to, double tolerance)
 {
-    const int64_t n = tensor_count(want);
+    const int64_t C = tensor_cols(want), rows = tensor_count(want) / C;
     double squares = 0, wrong = 0, rms;
 
-    for (int64_t i = 0; i < n; i++) {
-        const double x = ref_get(want, i), d = ref_get(is, i) - x;
+    for (int64_t i = 0; i < rows * (to - from); i++) {
+        const int64_t at = i / (to - from) * C + from + i % (to - from);
+        const double x = ref_get(want, at), d = ref_get(is, at) - x;
 
         squares += x * x;
         wrong += d * d;
     }
     if (!(wrong <= squares * tolerance * tolerance))
         return false;
-    rms = sqrt(squares / (double)n);
-    for (int64_t i = 0; i < n; i++) {
-        const double x = ref_get(want, i);
+    rms = sqrt(squares / (double)(rows * (to - from)));
+    for (int64_t i = 0; i < rows * (to - from); i++) {
+        const int64_t at = i / (to - from) * C + from + i % (to - from);
+        const double x = ref_get(want, at);
 
-        if (fabs(ref_get(is, i) - x) > 10 * tolerance * (fabs(x) + rms))
+        if (fabs(ref_get(is, at) - x) > 10 * tolerance * (fabs(x) + rms))
             return false;
     }
     return true;
+}
+
+static bool numbers_agree(const struct tensor *is, const struct tensor *want,
+                          double tolerance)
+{
+    return columns_agree(is, want, 0, tensor_cols(want), tolerance);
+}
+
+/* The same of rows of queries, keys and values, which differ in size. */
+static bool qkv_agrees(const struct tensor *is, const struct tensor *want,
+                       const struct attn *a, double tolerance)
+{
+    const int64_t q = (int64_t)a->H * a->D, k = q + (int64_t)a->K * a->D;
+
+    return columns_agree(is, want, 0, q, tolerance) &&
+           columns_agree(is, want, q, k, tolerance) &&
+           columns_agree(is, want, k, tensor_cols(want), tolerance);
 }
 
 /* Compare a tensor of the device with that of the CPU, then replace it. */
@@ -168,7 +190,8 @@ static int compare_tensor(struct comparison *c, const struct tensor *on_dev,
     c->dev->type->get(c->dev, c->host, on_dev->data, tensor_bytes(want));
     if (dev_sync(c->dev, e) < 0)
         return -1;
-    if (!numbers_agree(&is, want, c->tolerance))
+    if (c->qkv ? !qkv_agrees(&is, want, c->qkv, c->tolerance)
+               : !numbers_agree(&is, want, c->tolerance))
         *good = false;
     c->dev->type->put(c->dev, on_dev->data, want->data, tensor_bytes(want));
     return 0;
@@ -214,10 +237,13 @@ static int compare_call(struct comparison *c, int call, bool *good,
         ret = compare_values(c, n->src[0], good, e);
     if (of->kind == CALL_ACT_LINEAR_BACK && ret == 0)
         ret = compare_gradient(c, g->node[n->src[0]].src[0], good, e);
+    if (of->kind == CALL_BACKWARD && n->op == OP_ATTENTION)
+        c->qkv = &n->attr.attn;
     for (int i = 0; i < n->n_src && ret == 0; i++)
         if (of->kind == CALL_BACKWARD || of->kind == CALL_HEAD ||
             (of->kind == CALL_ACT_LINEAR_BACK && i > 0))
             ret = compare_gradient(c, n->src[i], good, e);
+    c->qkv = NULL;
     return ret;
 }
 
@@ -246,6 +272,70 @@ static int check_calls(struct comparison *c, struct err *e)
                                             : "fp16");
     }
     return 0;
+}
+
+/* ---- the optimiser ---------------------------------------------------- */
+
+/* The largest part of itself by which a weight may differ after a step: all is
+ * in F32, but for Muon's products. */
+#define STEP_TOLERANCE 1e-2
+
+static int step_weights(struct graph *g, const struct settings *s, double *norm,
+                        struct err *e)
+{
+    struct optim o = { .conf = NULL };
+    int ret;
+
+    optim_lay_out(&o, &s->optim, g);
+    ret = optim_open(&o, e);
+    if (ret == 0) {
+        optim_measure(&o);
+        ret = dev_sync(g->dev, e);
+    }
+    if (ret == 0) {
+        *norm = optim_norm(&o, 1);
+        optim_step(&o, 0.01, 1);
+        ret = dev_sync(g->dev, e);
+    }
+    optim_close(&o);
+    return ret;
+}
+
+static struct tensor weights_of(const struct graph *g, int i)
+{
+    return tensor_vector((float *)g->weights.data + g->param[i].at, DT_F32,
+                         g->param[i].count);
+}
+
+/* A large step, from weights and gradients that are the same on both. */
+static int check_optimiser(struct comparison *c, const struct settings *s,
+                           struct err *e)
+{
+    const double tolerance = c->tolerance;
+    double norm[2] = { 0 };
+    int ret = 0;
+
+    for (int i = 0; i < 2 && ret == 0; i++)
+        ret = step_weights(&c->model[i].graph, s, &norm[i], e);
+    if (ret == 0 && !(fabs(norm[1] - norm[0]) <= 1e-4 * norm[0]))
+        ret = err_set(e, ERR_SYSTEM,
+                      "%s computes a wrong norm of the gradient in the "
+                      "optimiser",
+                      c->dev->type->name);
+    c->tolerance = STEP_TOLERANCE;
+    for (int i = 0; i < c->model[0].graph.n_params && ret == 0; i++) {
+        const struct tensor want = weights_of(&c->model[0].graph, i);
+        const struct tensor is = weights_of(&c->model[1].graph, i);
+        bool good = true;
+
+        ret = compare_tensor(c, &is, &want, &good, e);
+        if (ret == 0 && !good)
+            ret = err_set(e, ERR_SYSTEM,
+                          "%s computes wrong numbers in the optimiser (%s)",
+                          c->dev->type->name, c->model[0].graph.param[i].name);
+    }
+    c->tolerance = tolerance;
+    return ret;
 }
 
 /* ---- graphs of the device --------------------------------------------- */
@@ -329,6 +419,8 @@ static int check_model(struct comparison *c, const struct settings *s,
     ret = open_models(c, s, e);
     if (ret == 0)
         ret = check_calls(c, e);
+    if (ret == 0)
+        ret = check_optimiser(c, s, e);
     if (ret == 0)
         ret = check_replay(c, e);
     for (int i = 0; i < 2; i++)

@@ -12,8 +12,9 @@
  * one sequence through one layer, at the widths, types and context of the
  * settings, which have gone through resolve_settings().  After each operation
  * its results are compared, and the device is given those of the CPU, so that
- * every operation is judged by itself.  Then the micro-step runs once as a
- * graph of the device, if it has these, and must give the same gradients.
+ * every operation is judged by itself.  Then the optimiser makes one step on
+ * both, and the micro-step runs once as a graph of the device, if it has these,
+ * and must give the same gradients.
  *
  * If another library's attention is wrong, the device stops using it, which is
  * a warning, and device_check() returns 1.  Anything else that is wrong is an
