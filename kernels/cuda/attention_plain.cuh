@@ -83,6 +83,7 @@ plain_fwd(const __grid_constant__ flash<E> f)
 
             if (lane < R)
                 s[r * LS + lane] = p * keep;
+            __syncwarp(); /* all lanes have read most[r] */
             if (lane == 0) {
                 shrink[r] = expf(was - high);
                 sum[r] = sum[r] * shrink[r] + all;
