@@ -10,16 +10,16 @@ export XDG_CACHE_HOME
 "$gtrain" devices | grep -q 'emulated GPU' ||
     skip_all "faults can only be planted in the emulated device"
 
-check() {
+try_device() {
     "$gtrain" devices --check --tsv --set model.width=32 --set model.heads=2 \
         --set model.context=32 --set model.vocab=61 "$@" >out 2>log
 }
 
-check && test "$(grep -c passed out)" = 3
+try_device && test "$(grep -c passed out)" = 3
 ok $? "a device that computes as the CPU passes in each precision" "$(cat out log)"
-check --set train.precision=bf16 && test "$(grep -c passed out)" = 1
+try_device --set train.precision=bf16 && test "$(grep -c passed out)" = 1
 ok $? "a device is checked in the precision of the settings only"
-check --set model.norm=rmsnorm --set model.mlp=swiglu \
+try_device --set model.norm=rmsnorm --set model.mlp=swiglu \
     --set model.position=rope --set model.qk_norm=yes --set model.heads=4 \
     --set model.kv_heads=2 --set model.tied=no --set model.dropout=0.1
 ok $? "a device that computes as the CPU passes with other operations" \
@@ -29,7 +29,7 @@ ok $? "a device that computes as the CPU passes with other operations" \
 left_out() {
     kernel=$1 op=$2
     shift 2
-    GT_EMU_LEAVE_OUT=$kernel check --set train.precision=bf16 "$@"
+    GT_EMU_LEAVE_OUT=$kernel try_device --set train.precision=bf16 "$@"
     test $? = 1 && grep -q "wrong .* in $op" out
     ok $? "the check finds that the kernel $kernel does nothing" "$(cat out log)"
 }
@@ -51,16 +51,16 @@ left_out normalise 'the optimiser' --set optim.name=muon
 left_out glu_fwd glu --set model.mlp=swiglu
 left_out glu_bwd glu_bwd --set model.mlp=swiglu
 
-GT_EMU_LT=first check --set train.precision=bf16
+GT_EMU_LT=first try_device --set train.precision=bf16
 test $? = 1 && grep -q 'wrong numbers in linear ' out
 ok $? "the check finds a row that cuBLASLt leaves out" "$(cat out log)"
-GT_EMU_SHORT_GRAPHS=1 check --set train.precision=bf16
+GT_EMU_SHORT_GRAPHS=1 try_device --set train.precision=bf16
 test $? = 1 && grep -q 'when a micro-step is replayed as a graph' out
 ok $? "the check finds that a CUDA graph loses work" "$(cat out log)"
 if GT_EMU_CUDNN=1 "$gtrain" devices | grep -q 'cuDNN [0-9]'; then
-    GT_EMU_CUDNN=1 check --set train.precision=bf16
+    GT_EMU_CUDNN=1 try_device --set train.precision=bf16
     ok $? "cuDNN's attention passes the check" "$(cat out log)"
-    GT_EMU_CUDNN=wrong check --set train.precision=bf16 &&
+    GT_EMU_CUDNN=wrong try_device --set train.precision=bf16 &&
         grep -q 'passed, without cuDNN' out &&
         grep -q 'wrong numbers in attention .*using a slower kernel' log
     ok $? "cuDNN's attention is switched off if it is wrong" "$(cat out log)"
