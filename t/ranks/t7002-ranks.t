@@ -109,7 +109,9 @@ perl -e 'binmode STDOUT; my $n = 700000;
     print pack("S<*", map { $_ * $_ % 90 } 1 .. $n)' >long_0.bin
 perl -pe 'BEGIN { binmode STDOUT; $/ = \1 } $_ ^= "\1" if $. == 8001' \
     long_0.bin >other/long_0.bin
-long() { apart "$gtrain" -q --config c.ini --set data.train=long_0.bin; }
+long() {
+    apart "$gtrain" -q --config c.ini --root long --set data.train=long_0.bin
+}
 gdata lock long_0.bin >log 2>&1
 long
 is "$status" "0 0" "no hash of a file is compared that one rank does not have"
