@@ -9,8 +9,6 @@ src_common_libcommon_a_SOURCES = \
 	%D%/confine.h \
 	%D%/dl.c \
 	%D%/dl.h \
-	%D%/emit.c \
-	%D%/emit.h \
 	%D%/err.c \
 	%D%/err.h \
 	%D%/hash.c \
@@ -49,18 +47,14 @@ src_common_libcommon_a_SOURCES = \
 	%D%/sig.h \
 	%D%/spawn.c \
 	%D%/spawn.h \
-	%D%/table.c \
-	%D%/table.h \
-	%D%/table_cell.c \
-	%D%/table_data.c \
-	%D%/table_form.c \
-	%D%/table_impl.h \
 	%D%/utf8.c \
 	%D%/utf8.h \
 	%D%/yaml.c \
 	%D%/yaml.h
 src_common_libcommon_a_CFLAGS = $(AM_CFLAGS) -fPIC $(CURL_CFLAGS) $(YAML_CFLAGS) \
 	$(INIH_CFLAGS) $(JANSSON_CFLAGS)
+
+include src/common/output/local.mk
 
 # libcurl is opened when needed (http_try.c), so nothing links with it
 COMMON_LIBS = src/common/libcommon.a $(JANSSON_LIBS) \

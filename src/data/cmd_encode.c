@@ -15,7 +15,7 @@
 #include "common/num.h"
 #include "common/sha256.h"
 #include "common/sig.h"
-#include "common/table.h"
+#include "common/output/table.h"
 #include "data/corpus/corpus.h"
 #include "data/corpus/corpus_files.h"
 #include "data/corpus/fetch.h"

@@ -17,7 +17,7 @@
 #include "common/progress.h"
 #include "common/sig.h"
 #include "common/spawn.h"
-#include "common/table.h"
+#include "common/output/table.h"
 #include "data/corpus/fetch.h"
 
 static const char *output, *variant, *subset, *shards = "0", *mirror, *sha256;

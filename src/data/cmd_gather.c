@@ -12,7 +12,7 @@
 #include "common/num.h"
 #include "common/path.h"
 #include "common/save.h"
-#include "common/table.h"
+#include "common/output/table.h"
 #include "data/corpus/corpus.h"
 #include "data/corpus/gather.h"
 #include "data/corpus/jsonl.h"

@@ -10,7 +10,7 @@
 
 #include "common/log.h"
 #include "common/mem.h"
-#include "common/table.h"
+#include "common/output/table.h"
 #include "data/corpus/corpus.h"
 #include "data/corpus/corpus_files.h"
 #include "data/shards/lock.h"

@@ -12,7 +12,7 @@
 #include "common/mem.h"
 #include "common/num.h"
 #include "common/path.h"
-#include "common/table.h"
+#include "common/output/table.h"
 #include "data/corpus/corpus.h"
 #include "data/corpus/leak.h"
 #include "data/shards/lock.h"

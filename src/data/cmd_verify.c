@@ -11,7 +11,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/path.h"
-#include "common/table.h"
+#include "common/output/table.h"
 #include "data/shards/lock.h"
 #include "data/shards/shard.h"
 #include "data/token/tokenizer.h"

@@ -10,7 +10,7 @@
 #include "common/buf.h"
 #include "common/log.h"
 #include "common/path.h"
-#include "common/table.h"
+#include "common/output/table.h"
 #include "data/token/bpe.h"
 #include "data/token/tokfile.h"
 

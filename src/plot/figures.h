@@ -5,7 +5,7 @@
 
 #include "common/err.h"
 #include "common/opt.h"
-#include "common/table.h"
+#include "common/output/table.h"
 #include "plot/draw/figure.h"
 #include "plot/request.h"
 #include "plot/run_set.h"

@@ -2,7 +2,7 @@
 #define PLOT_OUTPUT_H
 
 #include "common/err.h"
-#include "common/table.h"
+#include "common/output/table.h"
 #include "plot/draw/figure.h"
 #include "plot/request.h"
 

@@ -2,7 +2,7 @@
 #define PLOT_REPORT_FACTS_H
 
 #include "common/buf.h"
-#include "common/table.h"
+#include "common/output/table.h"
 #include "plot/run_set.h"
 
 /*

@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/table.h"
+#include "common/output/table.h"
 #include "plot/draw/figure.h"
 
 /*

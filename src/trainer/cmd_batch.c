@@ -14,7 +14,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/num.h"
-#include "common/table.h"
+#include "common/output/table.h"
 #include "common/utf8.h"
 #include "data/corpus/locate.h"
 #include "trainer/cmds.h"

@@ -13,7 +13,7 @@
 #include "common/clock.h"
 #include "common/mem.h"
 #include "common/rng.h"
-#include "common/table.h"
+#include "common/output/table.h"
 #include "trainer/model/graph_calls.h"
 #include "trainer/model/graph_run.h"
 #include "trainer/training/job.h"

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "common/mem.h"
-#include "common/table.h"
+#include "common/output/table.h"
 #include "kernels/dev.h"
 #include "trainer/model/resolve.h"
 #include "trainer/training/device_check.h"

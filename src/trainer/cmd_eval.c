@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-#include "common/table.h"
+#include "common/output/table.h"
 #include "trainer/trained_model.h"
 #include "trainer/training/eval.h"
 #include "trainer/training/job_agree.h"

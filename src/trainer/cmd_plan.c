@@ -11,7 +11,7 @@
 
 #include "common/mem.h"
 #include "common/num.h"
-#include "common/table.h"
+#include "common/output/table.h"
 #include "data/token/tokenizer.h"
 #include "trainer/convert/convert.h"
 #include "trainer/model/gpt.h"

@@ -17,7 +17,7 @@
 #include "common/num.h"
 #include "common/path.h"
 #include "common/rng.h"
-#include "common/table.h"
+#include "common/output/table.h"
 #include "trainer/cmds.h"
 #include "trainer/recorded_run.h"
 #include "trainer/training/certify.h"

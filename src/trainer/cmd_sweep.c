@@ -15,7 +15,7 @@
 #include "common/log.h"
 #include "common/path.h"
 #include "common/program.h"
-#include "common/table.h"
+#include "common/output/table.h"
 #include "trainer/cmds.h"
 #include "trainer/search/child_pool.h"
 #include "trainer/search/search.h"

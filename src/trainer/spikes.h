@@ -1,7 +1,7 @@
 #ifndef TRAINER_SPIKES_H
 #define TRAINER_SPIKES_H
 
-#include "common/table.h"
+#include "common/output/table.h"
 #include "store/load.h"
 
 /*

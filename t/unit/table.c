@@ -1,6 +1,6 @@
 /* table - print tables in every format */
 #include "config.h"
-#include "common/table.h"
+#include "common/output/table.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 #ifndef PLOT_DRAW_JSON_H
 #define PLOT_DRAW_JSON_H
 
-#include "common/emit.h"
+#include "common/output/emit.h"
 #include "plot/draw/figure.h"
 
 /*

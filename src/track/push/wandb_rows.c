@@ -12,7 +12,7 @@
 #include "common/num.h"
 #include "common/path.h"
 #include "common/protobuf.h"
-#include "common/table.h"
+#include "common/output/table.h"
 
 struct row_point {
     int64_t order, step, ms; /* order: the step or the time */

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/table.h"
+#include "common/output/table.h"
 #include "store/load.h"
 
 /*

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "common/err.h"
-#include "common/table.h"
+#include "common/output/table.h"
 
 /*
  * file_tree - all files below a folder, sorted by path

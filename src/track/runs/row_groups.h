@@ -1,7 +1,7 @@
 #ifndef TRACK_RUNS_ROW_GROUPS_H
 #define TRACK_RUNS_ROW_GROUPS_H
 
-#include "common/table.h"
+#include "common/output/table.h"
 #include "track/runs/column.h"
 
 /*

@@ -6,7 +6,7 @@
 
 #include "common/opt.h"
 #include "common/path.h"
-#include "common/table.h"
+#include "common/output/table.h"
 #include "store/load.h"
 
 /*

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "common/emit.h"
+#include "common/output/emit.h"
 
 static int status_of(enum err_kind kind)
 {

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/emit.h"
+#include "common/output/emit.h"
 #include "plot/draw/axis.h"
 #include "track/runs/auto_columns.h"
 #include "track/runs/column.h"

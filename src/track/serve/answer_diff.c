@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/emit.h"
+#include "common/output/emit.h"
 #include "store/attempt.h"
 #include "store/run.h"
 

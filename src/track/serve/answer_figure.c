@@ -4,7 +4,7 @@
 #include "config.h"
 #include "track/serve/figure_request.h"
 
-#include "common/emit.h"
+#include "common/output/emit.h"
 #include "plot/draw/json.h"
 
 static void write_command(struct emit *o, const struct figure_request *r)

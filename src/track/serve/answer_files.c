@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/emit.h"
+#include "common/output/emit.h"
 #include "common/num.h"
 #include "common/path.h"
 #include "plot/draw/gnuplot.h"

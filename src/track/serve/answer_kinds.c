@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/emit.h"
+#include "common/output/emit.h"
 #include "plot/kind.h"
 
 struct chart {

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/emit.h"
+#include "common/output/emit.h"
 #include "common/path.h"
 #include "store/attempt.h"
 #include "track/runs/again.h"

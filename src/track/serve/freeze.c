@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/emit.h"
+#include "common/output/emit.h"
 #include "common/mem.h"
 #include "common/save.h"
 #include "track/serve/page_files.h"

@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/emit.h"
+#include "common/output/emit.h"
 #include "store/load.h"
 #include "track/serve/changes.h"
 

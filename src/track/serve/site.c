@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/emit.h"
+#include "common/output/emit.h"
 #include "store/store.h"
 #include "track/runs/track.h"
 #include "track/serve/page_files.h"

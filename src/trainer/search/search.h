@@ -3,7 +3,7 @@
 
 #include <stdbool.h>
 
-#include "common/table.h"
+#include "common/output/table.h"
 #include "store/load.h"
 #include "trainer/search/sweep.h"
 

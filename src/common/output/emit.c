@@ -1,12 +1,12 @@
 #include "config.h"
-#include "common/emit.h"
+#include "common/output/emit.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 
 #include "common/num.h"
-#include "common/table.h"
+#include "common/output/table.h"
 
 /* Write what precedes a value. */
 static void begin_value(struct emit *o, const char *key)

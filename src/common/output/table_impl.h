@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "common/table.h"
+#include "common/output/table.h"
 
 /*
  * table_impl - what only the files that print tables share

@@ -2,7 +2,7 @@
  * table_cell - the text of a cell, for people and for programs
  */
 #include "config.h"
-#include "common/table.h"
+#include "common/output/table.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -11,7 +11,7 @@
 
 #include "common/clock.h"
 #include "common/num.h"
-#include "common/table_impl.h"
+#include "common/output/table_impl.h"
 #include "common/utf8.h"
 
 /* Is it so large that all digits before the point are shown, not five? */

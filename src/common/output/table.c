@@ -1,5 +1,5 @@
 #include "config.h"
-#include "common/table.h"
+#include "common/output/table.h"
 
 #include <math.h>
 #include <stdarg.h>

@@ -2,13 +2,13 @@
  * table_form - tables for people: aligned columns, Markdown and LaTeX
  */
 #include "config.h"
-#include "common/table.h"
+#include "common/output/table.h"
 
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/table_impl.h"
+#include "common/output/table_impl.h"
 #include "common/utf8.h"
 
 /* ---- the forms for people share their texts ---- */
