@@ -3,14 +3,14 @@
 # bounded.  The calls of the programs are counted instead of the time.
 . "$(dirname "$0")/../lib/tap.sh"
 . "$top/t/lib/fixtures.sh"
-kill_at=$build/t/lib/kill-at
-"$kill_at" 1 true
-test $? = 137 || skip_all "no right to trace a process"
+disturb=$build/t/lib/disturb
+"$disturb" -n 1 true
+test $? = 137 || skip_all "system calls cannot be supervised here"
 
 # Run gtrack and print how many calls it makes; its output goes to `out`.
 calls() {
-    "$kill_at" 0 gtrack "$@" >out 2>err </dev/null
-    sed -n 's/^kill-at: \([0-9]*\) calls$/\1/p' err
+    "$disturb" gtrack "$@" >out 2>err </dev/null
+    sed -n 's/^disturb: \([0-9]*\) calls$/\1/p' err
 }
 # Take at most $2 calls more than without the damage to list the good run, and
 # also the other commands that read all runs.

@@ -86,7 +86,7 @@ make_edits_case() {
     }
     verify() {
         # a process that could not remove its temporary file leaves it
-        gtrack fsck --no-header 2>&1 | grep -v -e '\.tmp' -e problems
+        gtrack fsck -q --no-header 2>&1 | grep -v -e '\.tmp' -e problems
         {
             list_store mlruns
             test ! -d imp || list_store imp
