@@ -8,6 +8,7 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/num.h"
 #include "store/edit.h"
 #include "store/meta.h"
 #include "store/store.h"
@@ -55,7 +56,7 @@ static int load_old(struct runs *runs, struct err *e)
 static int gc_main(int argc, char **argv, struct err *e)
 {
     struct runs runs = RUNS_INIT;
-    char question[64];
+    char question[64], n[NUM_TEXT];
     int ret;
 
     if (track_check_args(argc, argv, 0, 0, e) < 0)
@@ -63,7 +64,8 @@ static int gc_main(int argc, char **argv, struct err *e)
     ret = load_old(&runs, e);
     if (ret == 0 && runs.n == 0)
         log_info("no deleted runs to remove");
-    snprintf(question, sizeof question, "remove %zu runs permanently", runs.n);
+    snprintf(question, sizeof question, "remove %s permanently",
+             num_count(n, (int64_t)runs.n, "run"));
     if (ret == 0 && runs.n && !dry_run && !track_confirm(yes, question, e))
         ret = -1;
     for (size_t i = 0; i < runs.n && ret == 0; i++) {
