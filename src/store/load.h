@@ -128,6 +128,8 @@ struct series_part {
 /* Load a part, in memory for its points, however many the others are. */
 int series_load_part(struct series *, const struct run_info *, const char *key,
                      const struct series_part *, int flags, struct err *);
+/* The first value of a step; false if there is none. */
+bool series_value(const struct series *, int64_t step, double *value);
 void series_free(struct series *);
 
 #endif

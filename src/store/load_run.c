@@ -350,6 +350,24 @@ int series_load(struct series *s, const struct run_info *run, const char *key,
     return series_load_part(s, run, key, &all, flags, e);
 }
 
+bool series_value(const struct series *s, int64_t step, double *value)
+{
+    size_t low = 0, high = s->n;
+
+    while (low < high) {
+        const size_t mid = low + (high - low) / 2;
+
+        if (s->step[mid] < step)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    if (low == s->n || s->step[low] != step)
+        return false;
+    *value = s->value[low];
+    return true;
+}
+
 void series_free(struct series *s)
 {
     free(s->step);

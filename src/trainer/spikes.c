@@ -48,19 +48,12 @@ static const char *event_word(int k)
     return strchr(events[k], '/') + 1;
 }
 
-/* Is there a loss of this step? */
-static bool has_step(const struct series *s, int64_t step)
-{
-    for (size_t i = 0; i < s->n; i++)
-        if (s->step[i] == step)
-            return true;
-    return false;
-}
-
 static const char *find_event(const struct series *event, int64_t step)
 {
+    double value;
+
     for (int k = 0; k < EVENTS; k++)
-        if (has_step(&event[k], step))
+        if (series_value(&event[k], step, &value))
             return event_word(k);
     return NULL;
 }
@@ -86,8 +79,10 @@ static void add_point(struct table *t, const struct series *loss, size_t i,
 static void add_lost(struct table *t, const struct series *loss, int k,
                      const struct series *event)
 {
+    double value;
+
     for (size_t i = 0; i < event->n; i++) {
-        if (has_step(loss, event->step[i]))
+        if (series_value(loss, event->step[i], &value))
             continue;
         table_int(t, event->step[i]);
         for (int n = 0; n < 3; n++)

@@ -21,25 +21,6 @@ char *certify_folder(const struct settings *s, const struct run_info *run)
 
 /* ---- the record ------------------------------------------------------- */
 
-/* The value of a step; false if there is none. */
-static bool find_value(const struct series *s, int64_t step, double *value)
-{
-    size_t low = 0, high = s->n;
-
-    while (low < high) {
-        const size_t mid = low + (high - low) / 2;
-
-        if (s->step[mid] < step)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    if (low == s->n || s->step[low] != step)
-        return false;
-    *value = s->value[low];
-    return true;
-}
-
 static int check_data(const struct certify *c, struct err *e)
 {
     const char *then = run_info_param(c->run, "is.data.train");
@@ -178,7 +159,7 @@ static void compare_number(const struct certify *c, struct certify_result *r,
     char is[NUM_TEXT], was[NUM_TEXT];
     double then, off;
 
-    if (!find_value(s, step, &then))
+    if (!series_value(s, step, &then))
         return;
     r->numbers++;
     if (then == value || (isnan(then) && isnan(value)))
@@ -280,7 +261,7 @@ static int compute_step(struct certify *c, struct err *e)
         return -1;
     if (c->step.abandoned)
         return err_set(e, ERR_INTERRUPTED, "stopped by a signal");
-    if (find_value(&c->skipped, j->state.step + 1, &any))
+    if (series_value(&c->skipped, j->state.step + 1, &any))
         step_skip_update(&c->step, j);
     else
         step_update(&c->step, j);
