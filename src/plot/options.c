@@ -26,18 +26,6 @@ const char *const term_words[] = {
     "auto", "own", "dumb", "block", "sixel", "kitty", NULL
 };
 
-static const char *const legend_words[] = {
-    [LEGEND_AUTO] = "auto",
-    [LEGEND_NONE] = "none",
-    [LEGEND_TOP_RIGHT] = "top-right",
-    [LEGEND_TOP_LEFT] = "top-left",
-    [LEGEND_BOTTOM_RIGHT] = "bottom-right",
-    [LEGEND_BOTTOM_LEFT] = "bottom-left",
-    [LEGEND_RIGHT] = "right",
-    [LEGEND_BELOW] = "below",
-    NULL
-};
-
 /* clang-format off */
 #define COMMON_OPTS \
     { 'r', "root", "dir", OPT_STRING, &plot_request.root, \
@@ -55,7 +43,7 @@ static const char *const legend_words[] = {
     { 0, "font", "name,size", OPT_STRING, &plot_request.font, \
       "set the font (default: Arial,9)" }, \
     { 0, "legend", "place", OPT_WORD, &plot_request.legend, \
-      "put the legend at %s (default: auto)", legend_words }, \
+      "put the legend at %s (default: auto)", figure_legends }, \
     { 0, "mono", NULL, OPT_FLAG, &plot_request.mono, \
       "use shades of grey and dashes, for print" }, \
     { 0, "dark", NULL, OPT_FLAG, &plot_request.dark, "use a dark background" }

@@ -17,6 +17,16 @@
 #include "plot/draw/range.h"
 #include "plot/draw/thin.h"
 
+const char *const figure_legends[] = { [LEGEND_AUTO] = "auto",
+                                       [LEGEND_NONE] = "none",
+                                       [LEGEND_TOP_RIGHT] = "top-right",
+                                       [LEGEND_TOP_LEFT] = "top-left",
+                                       [LEGEND_BOTTOM_RIGHT] = "bottom-right",
+                                       [LEGEND_BOTTOM_LEFT] = "bottom-left",
+                                       [LEGEND_RIGHT] = "right",
+                                       [LEGEND_BELOW] = "below",
+                                       NULL };
+
 double heat_part(const struct heat *h, double value)
 {
     const double part = h->hi > h->lo ? (value - h->lo) / (h->hi - h->lo) : 0.5;

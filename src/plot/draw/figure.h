@@ -136,6 +136,9 @@ enum legend {
     LEGEND_INSIDE, /* where there is room */
 };
 
+/* The words of all but LEGEND_INSIDE, which nobody asks for; ends with NULL. */
+extern const char *const figure_legends[];
+
 /* Where it is said which colour is whose. */
 enum owners {
     OWNERS_LISTED,  /* in the legend */

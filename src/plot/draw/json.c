@@ -5,18 +5,6 @@
 
 #include "plot/draw/palette.h"
 
-static const char *const legend_places[] = {
-    [LEGEND_AUTO] = "auto",
-    [LEGEND_NONE] = "none",
-    [LEGEND_TOP_RIGHT] = "top-right",
-    [LEGEND_TOP_LEFT] = "top-left",
-    [LEGEND_BOTTOM_RIGHT] = "bottom-right",
-    [LEGEND_BOTTOM_LEFT] = "bottom-left",
-    [LEGEND_RIGHT] = "right",
-    [LEGEND_BELOW] = "below",
-    [LEGEND_INSIDE] = "inside",
-};
-
 static const char *const styles[] = {
     [STYLE_LINE] = "line",
     [STYLE_POINTS] = "points",
@@ -136,7 +124,9 @@ static void write_marks(struct emit *o, const struct panel *p)
 static void write_legend(struct emit *o, const struct panel *p)
 {
     emit_object(o, "legend");
-    emit_text(o, "place", legend_places[p->legend]);
+    emit_text(o, "place",
+              p->legend == LEGEND_INSIDE ? "inside"
+                                         : figure_legends[p->legend]);
     emit_text(o, "owners", owners[p->owners]);
     emit_array(o, "entries");
     for (size_t i = 0; i < p->n_entries; i++) {
