@@ -2,7 +2,8 @@
 #define T_FEW_MERGES_H
 
 /*
- * few-merges - tokenizers for tests, from files and from a few merges
+ * few-merges - tokenizers for tests, from files and from a few merges, and what
+ * merges mean
  */
 #include <string.h>
 
@@ -42,6 +43,33 @@ static inline struct tokenizer *parse_merges(const char *text, struct err *e)
         return NULL;
     }
     return t;
+}
+
+/* BPE as it is defined: merge the pair of the lowest rank anywhere, the
+ * leftmost of equals, until there is none.  Returns how many of the n ids are
+ * left. */
+static inline size_t merge_slowly(const struct tokenizer *t, int32_t *id,
+                                  size_t n)
+{
+    for (;;) {
+        uint32_t best = NO_RANK;
+        size_t at = 0;
+
+        for (size_t i = 0; i + 1 < n; i++) {
+            const uint32_t rank =
+                bpe_rank(t, (uint32_t)id[i], (uint32_t)id[i + 1]);
+
+            if (rank < best) {
+                best = rank;
+                at = i;
+            }
+        }
+        if (best == NO_RANK)
+            return n;
+        id[at] = t->merge[best].into;
+        memmove(id + at + 1, id + at + 2, (n - at - 2) * sizeof *id);
+        n--;
+    }
 }
 
 #endif

@@ -13,6 +13,7 @@
 #include "common/rng.h"
 #include "data/token/tokfile.h"
 #include "t/lib/tap.h"
+#include "t/unit/few-merges.h"
 
 static bool same_ids(const struct ids *ids, const json_t *want)
 {
@@ -161,30 +162,6 @@ static void divided(const struct tokenizer *t, const char *name)
     ids_clear(&whole);
     ids_clear(&parts);
     buf_clear(&text);
-}
-
-/* Merge by the definition: of all pairs the first of the lowest rank. */
-static size_t merge_slowly(const struct tokenizer *t, int32_t *id, size_t n)
-{
-    for (;;) {
-        uint32_t best = NO_RANK;
-        size_t at = 0;
-
-        for (size_t i = 0; i + 1 < n; i++) {
-            const uint32_t rank =
-                bpe_rank(t, (uint32_t)id[i], (uint32_t)id[i + 1]);
-
-            if (rank < best) {
-                best = rank;
-                at = i;
-            }
-        }
-        if (best == NO_RANK)
-            return n;
-        id[at] = t->merge[best].into;
-        n--;
-        memmove(id + at + 1, id + at + 2, (n - at - 1) * sizeof *id);
-    }
 }
 
 /* The text as one piece of known characters. */

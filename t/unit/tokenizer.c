@@ -178,33 +178,6 @@ static void gpt2_files(void)
     }
 }
 
-/* BPE as it is defined: the lowest rank anywhere, the leftmost of equals. */
-static size_t merge_slowly(const struct tokenizer *t, const uint8_t *s,
-                           size_t n, int32_t *id)
-{
-    for (size_t i = 0; i < n; i++)
-        id[i] = t->byte_id[s[i]];
-    for (;;) {
-        uint32_t best = NO_RANK;
-        size_t at = 0;
-
-        for (size_t i = 0; i + 1 < n; i++) {
-            const uint32_t r =
-                bpe_rank(t, (uint32_t)id[i], (uint32_t)id[i + 1]);
-
-            if (r < best) {
-                best = r;
-                at = i;
-            }
-        }
-        if (best == NO_RANK)
-            return n;
-        id[at] = t->merge[best].into;
-        memmove(id + at + 1, id + at + 2, (n - at - 2) * sizeof *id);
-        n--;
-    }
-}
-
 /* Long pieces of few letters: what windows and passes must get right. */
 static void long_pieces(const struct tokenizer *t, const char *name)
 {
@@ -226,7 +199,9 @@ static void long_pieces(const struct tokenizer *t, const char *name)
 
             for (size_t i = 0; i < n; i++)
                 s[i] = (uint8_t)alphabets[a][rng_word(seed, a, i) % letters];
-            n_want = merge_slowly(t, s, n, want);
+            for (size_t i = 0; i < n; i++)
+                want[i] = t->byte_id[s[i]];
+            n_want = merge_slowly(t, want, n);
             n_got = bpe_piece(t, s, n, got);
             tried++;
             bad +=

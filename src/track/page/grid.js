@@ -64,7 +64,7 @@ export class Grid {
         };
     }
 
-    /* Ask which charts there are, and make those that are new. */
+    /* Get the list of charts, and add those that are not on the page yet. */
     async load(runs, signal) {
         try {
             const answer = await ask("/api/kinds", { store: state.store,
