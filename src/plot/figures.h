@@ -67,7 +67,8 @@ int sweep_draw(struct build *, const char *params, const char *metric,
  * text. */
 #define FIGURE_CMDS(X)                                                         \
  X(metric)                                                                     \
- X(hist) X(sweep) X(compare) X(scaling) X(schedule) X(dashboard) X(report)
+ X(hist)                                                                       \
+ X(hours) X(sweep) X(compare) X(scaling) X(schedule) X(dashboard) X(report)
 FIGURE_CMDS(CMD_DECLARE)
 
 #endif

@@ -8,6 +8,7 @@ src_plot_libplot_a_SOURCES = \
 	%D%/fig_curves.c \
 	%D%/fig_dashboard.c \
 	%D%/fig_hist.c \
+	%D%/fig_hours.c \
 	%D%/fig_report.c \
 	%D%/fig_scaling.c \
 	%D%/fig_schedule.c \

@@ -126,6 +126,9 @@ const struct opt scaling_opts[] = {
     COMMON_OPTS, AXIS_OPTS, X_OPT, SKIP_OPT, LOOK_OPTS, OUT_OPTS, { 0 }
 };
 const struct opt hist_opts[] = { COMMON_OPTS, LOOK_OPTS, OUT_OPTS, { 0 } };
+const struct opt hours_opts[] = {
+    COMMON_OPTS, AXIS_OPTS, LOOK_OPTS, OUT_OPTS, { 0 }
+};
 const struct opt schedule_opts[] = {
     COMMON_OPTS, AXIS_OPTS, SKIP_OPT, LOOK_OPTS, OUT_OPTS, { 0 }
 };

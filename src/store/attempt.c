@@ -246,6 +246,15 @@ enum run_status attempt_status(const struct attempt *a, int64_t now_ms)
     return RUN_RUNNING;
 }
 
+double attempt_seconds(const struct attempt *a, int64_t now_ms)
+{
+    int64_t end = a->end_ms;
+
+    if (end == 0)
+        end = attempt_status(a, now_ms) == RUN_RUNNING ? now_ms : a->beat_ms;
+    return end > a->start_ms ? (double)(end - a->start_ms) / 1000 : 0;
+}
+
 /* -- rewinds ----------------------------------------------------------- */
 
 static char *rewinds_path(const char *run)

@@ -53,6 +53,9 @@ int attempt_save(const char *run, const struct attempt *, struct err *);
  * exists or its last heartbeat is older than three intervals. */
 enum run_status attempt_status(const struct attempt *, int64_t now_ms);
 
+/* How long it took, or has been running. */
+double attempt_seconds(const struct attempt *, int64_t now_ms);
+
 /* This process, as attempt NUMBER; strings belong to the arena. */
 void attempt_self(struct attempt *, struct arena *, int number);
 

@@ -45,6 +45,8 @@ src_store_libstore_a_SOURCES = \
 	%D%/run.c \
 	%D%/run.h \
 	%D%/select.c \
+	%D%/spent.c \
+	%D%/spent.h \
 	%D%/stage.c \
 	%D%/stage.h \
 	%D%/store.c \

@@ -4,27 +4,24 @@
 #include "config.h"
 #include "track/cmds.h"
 
-#include <ctype.h>
-#include <stdio.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "common/clock.h"
-#include "common/log.h"
-#include "common/num.h"
-#include "common/spawn.h"
 #include "store/attempt.h"
+#include "store/spent.h"
 #include "track/runs/column.h"
 #include "track/runs/column_parse.h"
 #include "track/runs/row_groups.h"
+#include "track/runs/slurm_jobs.h"
 #include "track/runs/track.h"
 
 static struct track_selection selection = TRACK_SELECTION_INIT;
 static struct table_style style;
 static const char *group_text = "name";
-static bool ask_slurm;
-static double price;
+static bool ask_slurm, why, energy;
+static double price, co2;
 
 static const struct opt hours_opts[] = {
     TRACK_OPT_ROOT,
@@ -37,128 +34,15 @@ static const struct opt hours_opts[] = {
       "take the hours of Slurm jobs from sacct" },
     { 0, "price", "money", OPT_REAL, &price,
       "also print the cost, at this price of a GPU hour" },
+    { 0, "why", NULL, OPT_FLAG, &why,
+      "print what the wall-clock hours were spent on" },
+    { 0, "energy", NULL, OPT_FLAG, &energy,
+      "also print the energy that GPUs used, in kWh" },
+    { 0, "co2", "g", OPT_REAL, &co2,
+      "also print the energy, and its CO2 at G grams per kWh" },
     TABLE_OPTS(style),
     { 0 }
 };
-
-/* -- Slurm's accounting ------------------------------------------------- */
-
-struct slurm_job {
-    const char *id, *account;
-    double secs; /* of all its attempts */
-    double cpu_secs, gpu_secs;
-};
-
-struct slurm_jobs {
-    struct slurm_job *item; /* by id, once all are there */
-    size_t n, room;
-};
-
-static int by_job(const void *a, const void *b)
-{
-    return strcmp(((const struct slurm_job *)a)->id,
-                  ((const struct slurm_job *)b)->id);
-}
-
-static const struct slurm_job *find_job(const struct slurm_jobs *jobs,
-                                        const char *id)
-{
-    const struct slurm_job key = { .id = id };
-
-    return id && jobs->n
-               ? bsearch(&key, jobs->item, jobs->n, sizeof key, by_job)
-               : NULL;
-}
-
-/* Sort the jobs, and add up those that sacct lists several times because they
- * were requeued. */
-static void merge_jobs(struct slurm_jobs *jobs)
-{
-    size_t kept = 0;
-
-    if (jobs->n)
-        qsort(jobs->item, jobs->n, sizeof *jobs->item, by_job);
-    for (size_t i = 0; i < jobs->n; i++) {
-        const struct slurm_job *from = &jobs->item[i];
-        struct slurm_job *to = &jobs->item[kept - (kept > 0)];
-
-        if (kept == 0 || by_job(to, from) != 0) {
-            jobs->item[kept++] = *from;
-            continue;
-        }
-        to->secs += from->secs;
-        to->cpu_secs += from->cpu_secs;
-        to->gpu_secs += from->gpu_secs;
-    }
-    jobs->n = kept;
-}
-
-/* The count of a resource in "cpu=8,gres/gpu=2,gres/gpu:a100=2"; if there is no
- * total, the sum over its types. */
-static int64_t parse_tres(const char *text, const char *name)
-{
-    const size_t n = strlen(name);
-    int64_t total = -1, types = 0;
-
-    for (const char *p = text; *p; p += strcspn(p, ","), p += *p == ',') {
-        if (strncmp(p, name, n) != 0)
-            continue;
-        if (p[n] == '=')
-            total = strtoll(p + n + 1, NULL, 10);
-        else if (p[n] == ':' && strchr(p, '='))
-            types += strtoll(strchr(p, '=') + 1, NULL, 10);
-    }
-    return total >= 0 ? total : types;
-}
-
-/* A line of sacct: JobIDRaw|Account|ElapsedRaw|AllocTRES. */
-static void add_job(struct slurm_jobs *jobs, char *line, struct arena *mem)
-{
-    char *field[4];
-    int64_t secs;
-
-    for (int i = 0; i < 4; i++) {
-        field[i] = strsep(&line, "|");
-        if (!field[i])
-            return;
-    }
-    if (!num_int(field[2], &secs) || secs < 0)
-        return;
-    GROW(jobs->item, jobs->n, jobs->room);
-    jobs->item[jobs->n++] = (struct slurm_job){
-        .id = arena_strdup(mem, field[0]),
-        .account = arena_strdup(mem, field[1]),
-        .secs = (double)secs,
-        .cpu_secs = (double)secs * (double)parse_tres(field[3], "cpu"),
-        .gpu_secs = (double)secs * (double)parse_tres(field[3], "gres/gpu"),
-    };
-}
-
-static int load_jobs(struct slurm_jobs *jobs, const char *ids,
-                     struct arena *mem, struct err *e)
-{
-    const char *const argv[] = { "sacct",
-                                 "--allocations",
-                                 "--duplicates",
-                                 "--parsable2",
-                                 "--noheader",
-                                 "--format",
-                                 "JobIDRaw,Account,ElapsedRaw,AllocTRES",
-                                 "--jobs",
-                                 ids,
-                                 NULL };
-    struct buf out = BUF_INIT, words = BUF_INIT;
-    struct spawn s = { .out = &out, .words = &words, .secs = 60 };
-    const int ret = spawn_run(argv, &s, e);
-    char *at = out.s, *line;
-
-    while (ret == 0 && (line = strsep(&at, "\n")))
-        add_job(jobs, line, mem);
-    merge_jobs(jobs);
-    buf_clear(&out);
-    buf_clear(&words);
-    return ret;
-}
 
 /* -- the hours of a run -------------------------------------------------- */
 
@@ -168,16 +52,10 @@ struct run_use {
     size_t parent; /* its index plus 1; 0: not among the runs */
     int64_t attempts;
     double wall, cpu, gpu, failed_gpu; /* seconds */
+    double joules;                     /* of GPUs */
+    bool measured;                     /* the joules are known */
+    struct spent spent;
 };
-
-static double attempt_secs(const struct attempt *a, enum run_status now)
-{
-    int64_t end = a->end_ms;
-
-    if (end == 0)
-        end = now == RUN_RUNNING ? clock_wall_ms() : a->beat_ms;
-    return end > a->start_ms ? (double)(end - a->start_ms) / 1000.0 : 0;
-}
 
 static void measure_run(struct run_use *u, const struct slurm_jobs *jobs,
                         struct arena *mem)
@@ -193,8 +71,8 @@ static void measure_run(struct run_use *u, const struct slurm_jobs *jobs,
         u->wall = track_seconds(&u->run);
     for (size_t i = 0; i < list.n; i++) {
         const struct attempt *a = &list.item[i];
-        const struct slurm_job *j = find_job(jobs, a->job);
-        double secs = attempt_secs(a, attempt_status(a, clock_wall_ms()));
+        const struct slurm_job *j = slurm_jobs_find(jobs, a->job);
+        const double secs = attempt_seconds(a, clock_wall_ms());
 
         if (a->job)
             u->job = a->job;
@@ -214,6 +92,20 @@ static void measure_run(struct run_use *u, const struct slurm_jobs *jobs,
     }
     if (failed)
         u->failed_gpu = u->gpu;
+}
+
+static int explain_run(struct run_use *u, struct err *e)
+{
+    if (why && spent_load(&u->spent, &u->run, u->wall, e) < 0)
+        return -1;
+    if (!energy && co2 <= 0)
+        return 0;
+    if (spent_joules(&u->joules, &u->run, u->wall, e) < 0)
+        return -1;
+    u->measured = !isnan(u->joules);
+    if (!u->measured)
+        u->joules = 0;
+    return 0;
 }
 
 /* -- groups ------------------------------------------------------------- */
@@ -259,14 +151,24 @@ static void add_columns(struct table *t, const struct columns *k)
 {
     for (size_t i = 0; i < k->n; i++)
         table_column(t, k->item[i].title);
+    if (why) {
+        table_columns(t, "spent_on", "hours", "percent", NULL);
+        return;
+    }
     table_columns(t, "runs", "attempts", "wall_hours", "cpu_hours", "gpu_hours",
                   "failed_gpu_hours", NULL);
     if (price > 0)
         table_column(t, "cost");
+    if (energy || co2 > 0)
+        table_column(t, "gpu_kwh");
+    if (co2 > 0)
+        table_column(t, "co2_kg");
 }
 
 static void add_sums(struct table *t, int64_t runs, const struct run_use *u)
 {
+    const double kwh = u->measured ? u->joules / 3.6e6 : (double)NAN;
+
     table_int(t, runs);
     table_int(t, u->attempts);
     table_real(t, u->wall / 3600);
@@ -275,6 +177,10 @@ static void add_sums(struct table *t, int64_t runs, const struct run_use *u)
     table_real(t, u->failed_gpu / 3600);
     if (price > 0)
         table_real(t, u->gpu / 3600 * price);
+    if (energy || co2 > 0)
+        table_real_or_none(t, kwh);
+    if (co2 > 0)
+        table_real_or_none(t, kwh * co2 / 1000);
 }
 
 static void add_use(struct run_use *to, const struct run_use *u)
@@ -284,6 +190,10 @@ static void add_use(struct run_use *to, const struct run_use *u)
     to->cpu += u->cpu;
     to->gpu += u->gpu;
     to->failed_gpu += u->failed_gpu;
+    to->joules += u->joules;
+    to->measured |= u->measured;
+    for (int i = 0; i < SPENT_PARTS; i++)
+        to->spent.secs[i] += u->spent.secs[i];
 }
 
 struct id_place {
@@ -341,13 +251,59 @@ static void sum_groups(struct group_use *g, const struct run_use *use,
         struct group_use *to = &g[group[i]];
         struct run_use one = use[i];
 
-        if (waits[i])
+        if (waits[i]) {
             one.wall = 0;
+            one.spent = (struct spent){ { 0 } };
+        }
         if (to->runs++ == 0)
             to->first = i;
         add_use(&to->sum, &one);
     }
     free(waits);
+}
+
+/* The keys of a group, or "total" and nothing. */
+static void add_keys(struct table *t, const struct table_cell *cell, size_t n)
+{
+    for (size_t c = 0; c < n; c++)
+        if (cell)
+            table_add(t, cell[c]);
+        else
+            table_text(t, c ? "" : "total");
+}
+
+/* A row for each part that took any time.  The time between attempts is no part
+ * of the others. */
+static void add_parts(struct table *t, const struct table_cell *keys, size_t n,
+                      const struct spent *s)
+{
+    double sum = 0;
+
+    for (int i = 0; i < SPENT_QUEUE; i++)
+        sum += s->secs[i];
+    for (int i = 0; i < SPENT_PARTS; i++) {
+        if (s->secs[i] <= 0)
+            continue;
+        add_keys(t, keys, n);
+        table_text(t, spent_words[i]);
+        table_real(t, s->secs[i] / 3600);
+        if (i < SPENT_QUEUE)
+            table_int(t, llround(100 * s->secs[i] / sum));
+        else
+            table_none(t);
+    }
+}
+
+/* What there is to say about a group; keys: NULL for the total. */
+static void add_group(struct table *t, const struct table_cell *keys, size_t n,
+                      const struct group_use *g)
+{
+    if (why) {
+        add_parts(t, keys, n, &g->sum.spent);
+        return;
+    }
+    add_keys(t, keys, n);
+    add_sums(t, g->runs, &g->sum);
 }
 
 static void fill_table(struct table *t, const struct columns *k,
@@ -364,64 +320,53 @@ static void fill_table(struct table *t, const struct columns *k,
     groups = row_groups_number(cell, n, k->n, group);
     sum_groups(g, use, group, n);
     add_columns(t, k);
-    for (size_t i = 0; i < groups; i++) {
-        for (size_t c = 0; c < k->n; c++)
-            table_add(t, cell[g[i].first * k->n + c]);
-        add_sums(t, g[i].runs, &g[i].sum);
-    }
+    for (size_t i = 0; i < groups; i++)
+        add_group(t, cell + g[i].first * k->n, k->n, &g[i]);
     if (groups > 1 &&
         table_form(&style, &(struct err)ERR_INIT) == TABLE_ALIGNED) {
         memset(group, 0, n * sizeof *group);
         sum_groups(&total, use, group, n);
-        for (size_t c = 0; c < k->n; c++)
-            table_text(t, c ? "" : "total");
-        add_sums(t, total.runs, &total.sum);
+        add_group(t, NULL, k->n, &total);
     }
     free(group);
     free(cell);
     free(g);
 }
 
-/* The jobs of all attempts, separated by commas. */
-static void list_jobs(struct buf *ids, const struct runs *runs,
-                      struct arena *mem)
+static int check_options(struct err *e)
 {
-    for (size_t i = 0; i < runs->n; i++) {
-        struct attempt_list list;
-
-        attempts_load(&list, mem, runs->run[i].folder);
-        for (size_t j = 0; j < list.n; j++)
-            if (list.item[j].job && isdigit((unsigned char)list.item[j].job[0]))
-                buf_printf(ids, "%s%s", ids->len ? "," : "", list.item[j].job);
-    }
+    if (co2 < 0)
+        return err_set(e, ERR_USAGE, "--co2 expects grams per kWh, not %g",
+                       co2);
+    return why && (price > 0 || energy || co2 > 0)
+               ? err_set(e, ERR_USAGE,
+                         "--why prints hours alone; use --price, --energy and "
+                         "--co2 without it")
+               : 0;
 }
 
 static int hours_main(int argc, char **argv, struct err *e)
 {
-    struct table t = TABLE_INIT("gtrack.hours/1");
+    struct table t = TABLE_INIT(why ? "gtrack.hours-why/1" : "gtrack.hours/1");
     struct runs runs = RUNS_INIT;
     struct arena mem = ARENA_INIT;
-    struct slurm_jobs jobs = { NULL, 0, 0 };
+    struct slurm_jobs jobs = SLURM_JOBS_INIT;
     struct columns keys = COLUMNS_INIT;
     struct run_use *use = NULL;
-    struct buf ids = BUF_INIT;
     int ret = -1;
 
-    if (table_form(&style, e) < 0 ||
+    if (check_options(e) < 0 || table_form(&style, e) < 0 ||
         track_select(&runs, &selection, argv, argc, e) < 0 ||
         parse_keys(&keys, &runs, e) < 0)
         goto out;
-    if (ask_slurm) {
-        list_jobs(&ids, &runs, &mem);
-        if (ids.len == 0)
-            log_info("none of the runs was a Slurm job");
-        else if (load_jobs(&jobs, ids.s, &mem, e) < 0)
-            goto out;
-    }
+    if (ask_slurm && slurm_jobs_load(&jobs, &runs, &mem, e) < 0)
+        goto out;
     use = xcalloc(runs.n, sizeof *use);
     for (size_t i = 0; i < runs.n; i++) {
         use[i].run = runs.run[i];
         measure_run(&use[i], &jobs, &mem);
+        if (explain_run(&use[i], e) < 0)
+            goto out;
     }
     find_parents(use, runs.n);
     fill_table(&t, &keys, use, runs.n);
@@ -430,7 +375,6 @@ static int hours_main(int argc, char **argv, struct err *e)
 out:
     free(jobs.item);
     free(use);
-    buf_clear(&ids);
     columns_clear(&keys);
     arena_clear(&mem);
     table_clear(&t);

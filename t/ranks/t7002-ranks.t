@@ -152,6 +152,9 @@ done | awk -F '\t' '{ n = 0.5e12 * (NR > 3 ? 2 : 1) }
     END { exit bad || NR != 6 }'
 ok $? "perf/mfu is a fraction of the peak of all ranks" \
     "$(gtrack metrics --root mfu mfu2 perf/flops perf/mfu)"
+awk '{ n++; wrong += $2 <= 0 } END { exit !(n > 0 && !wrong) }' \
+    "$(find mfu -path '*/metrics/perf/comm_wait_ms')"
+ok $? "only a job of several ranks records how long it waits for others"
 
 # every rank's machine is measured by the clock, also within a long step
 "$gtrain" -q --config c.ini --ranks 2 --root clock --set run.system_every=0.01s \

@@ -18,6 +18,8 @@ gtrack_SOURCES += \
 	%D%/ls_columns.h \
 	%D%/row_groups.c \
 	%D%/row_groups.h \
+	%D%/slurm_jobs.c \
+	%D%/slurm_jobs.h \
 	%D%/spark.c \
 	%D%/spark.h \
 	%D%/track.c \

@@ -76,6 +76,7 @@ struct coll {
     bool native;
     double timeout;
     uint64_t sent, received;    /* bytes, by this rank */
+    double waited;              /* seconds, by the program, for such calls */
     char (*peer)[96];           /* "rank 2 (host gpu7, pid 4711)" */
     void *state;                /* of the type */
     uint64_t begun;             /* calls so far */

@@ -108,13 +108,16 @@ void coll_queue_push(struct coll *c, const struct coll_request *request)
 void coll_queue_wait_for(struct coll *c, uint64_t begun)
 {
     struct coll_queue *q = c->queue;
+    double before;
 
     if (!q)
         return;
+    before = clock_mono();
     pthread_mutex_lock(&q->lock);
     while (q->finished < begun)
         pthread_cond_wait(&q->done, &q->lock);
     pthread_mutex_unlock(&q->lock);
+    c->waited += clock_mono() - before;
 }
 
 int coll_queue_check(struct coll *c, uint64_t begun, struct err *e)

@@ -275,7 +275,7 @@ int checkpoint_save(struct checkpoint *c, struct job *j, struct err *e)
 
 int checkpoint_best(struct checkpoint *c, struct job *j, struct err *e)
 {
-    return c->conf->keep_best ? save_state(c, j, SAVE_BEST, e) : 0;
+    return save_state(c, j, SAVE_BEST, e);
 }
 
 /*

@@ -246,7 +246,7 @@ static bool is_recorded(const struct job *j)
 static void store_step(struct report *r, const struct job *j,
                        const struct step *s)
 {
-    enum { ALWAYS = 10, SOMETIMES = 3 };
+    enum { ALWAYS = 10, SOMETIMES = 4 };
     const int64_t step = j->state.step;
     const double rate = (double)s->tokens / s->seconds;
     struct run_point point[ALWAYS + SOMETIMES] = {
@@ -269,8 +269,11 @@ static void store_step(struct report *r, const struct job *j,
     if (j->set->train.precision == PRECISION_FP16)
         point[n++] =
             (struct run_point){ "train/loss_scale", j->state.loss_scale };
-    if (j->coll.size > 1)
+    if (j->coll.size > 1) {
         point[n++] = (struct run_point){ "perf/sent_bytes", s->sent_bytes };
+        point[n++] =
+            (struct run_point){ "perf/comm_wait_ms", 1000 * s->comm_seconds };
+    }
     if (is_recorded(j))
         run_metrics(r->run, step, point, n);
 }

@@ -281,6 +281,7 @@ int step_compute(struct step *s, struct job *j, struct meter *m, struct err *e)
     const int64_t micro = (sequences + at_once - 1) / at_once;
 
     s->started = clock_mono();
+    s->waited_before = j->coll.waited;
     s->lr = schedule_at(&s->schedule, job_position(j));
     s->tokens = sequences * j->gpt.T;
     if (run_micro_steps(s, j, micro, e) < 0)
@@ -329,5 +330,6 @@ void step_end(struct step *s, struct job *j)
     j->state.step++;
     j->state.tokens += s->tokens;
     s->seconds = clock_mono() - s->started;
+    s->comm_seconds = j->coll.waited - s->waited_before;
     s->has_phases = phases_end_step(&s->phases, &j->dev, s->phase_ms);
 }

@@ -40,6 +40,7 @@ struct step {
     int64_t tokens;          /* of all ranks */
     double seconds;          /* that it took */
     double wait_seconds;     /* of them, for data */
+    double comm_seconds;     /* of them, for other ranks */
     double sent_bytes;       /* by a rank, on average */
     bool signalled;          /* a signal asks a rank to stop */
     bool abandoned;          /* and the step was not computed */
@@ -51,6 +52,7 @@ struct step {
     struct phases phases;
     bool detect_anomaly;
     double started;       /* clock_mono() */
+    double waited_before; /* for other ranks, until the step began */
     double micro_seconds; /* each took in the last step, says rank 0; or 0 */
     double signals;       /* the sum over ranks that is being computed */
     uint64_t signals_call;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/clock.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/path.h"
@@ -122,10 +123,30 @@ static int train_step(struct train *t, struct err *e)
 
 /* ---- after a step ----------------------------------------------------- */
 
+/* Record how long training has waited since then. */
+static void record_time(const struct train *t, const char *metric, double began)
+{
+    if (t->report.run)
+        run_metric(t->report.run, metric, t->job->state.step,
+                   1000 * (clock_mono() - began));
+}
+
+typedef int save_fn(struct checkpoint *, struct job *, struct err *);
+
+static int save_checkpoint(struct train *t, save_fn *save, struct err *e)
+{
+    const double began = clock_mono();
+    const int ret = save(&t->checkpoint, t->job, e);
+
+    record_time(t, "perf/checkpoint_ms", began);
+    return ret;
+}
+
 static int run_validation(struct train *t, bool *stop, struct err *e)
 {
     struct job *j = t->job;
     const struct eval_settings *c = &j->set->eval;
+    const double began = clock_mono();
     struct eval_result r;
 
     if (!j->data.val)
@@ -137,12 +158,15 @@ static int run_validation(struct train *t, bool *stop, struct err *e)
         t->signalled = true;
         return 0;
     }
+    record_time(t, "perf/val_ms", began);
     report_eval(&t->report, j, &r);
     if (r.loss < j->state.best_loss - c->min_delta) {
         j->state.best_loss = r.loss;
         j->state.best_step = j->state.step;
         j->state.bad_evals = 0;
-        return checkpoint_best(&t->checkpoint, j, e);
+        return j->set->checkpoint.keep_best
+                   ? save_checkpoint(t, checkpoint_best, e)
+                   : 0;
     }
     j->state.bad_evals++;
     *stop = c->patience > 0 && j->state.bad_evals >= c->patience;
@@ -154,11 +178,13 @@ static int run_validation(struct train *t, bool *stop, struct err *e)
 static int ask_questions(struct train *t, struct err *e)
 {
     const struct eval_settings *c = &t->job->set->eval;
+    const double began = clock_mono();
     struct multiple_choice_result r;
 
     if (multiple_choice_eval(t->job, c->hellaswag, c->hellaswag_limit, &r, e) <
         0)
         return -1;
+    record_time(t, "perf/questions_ms", began);
     report_multiple_choice(&t->report, t->job, &r);
     return 0;
 }
@@ -168,6 +194,7 @@ static int write_samples(struct train *t, struct err *e)
 {
     struct job *j = t->job;
     const int n = (int)j->set->sample.count;
+    const double began = clock_mono();
     struct buf *text;
     int ret;
 
@@ -178,6 +205,8 @@ static int write_samples(struct train *t, struct err *e)
     ret = sampler_texts(j, text, e);
     if (ret == 0)
         report_samples(&t->report, j, text, n);
+    if (ret >= 0)
+        record_time(t, "perf/sample_ms", began);
     if (ret > 0)
         log_warn("no sample at step %lld: the model's logits are not finite",
                  (long long)j->state.step);
@@ -212,9 +241,9 @@ static int after_step(struct train *t, bool *stop, struct err *e)
         return -1;
     *stop = *stop || last;
     if (*stop && s->checkpoint.last)
-        return checkpoint_last(&t->checkpoint, j, e);
+        return save_checkpoint(t, checkpoint_last, e);
     return is_due(t, &s->checkpoint.every, false)
-               ? checkpoint_save(&t->checkpoint, j, e)
+               ? save_checkpoint(t, checkpoint_save, e)
                : 0;
 }
 
@@ -233,14 +262,14 @@ static int before_steps(struct train *t, bool *stop, struct err *e)
     if (after_step(t, stop, e) < 0)
         return -1;
     /* so that all of this is not done again */
-    return j->state.val_due ? 0 : checkpoint_save(&t->checkpoint, j, e);
+    return j->state.val_due ? 0 : save_checkpoint(t, checkpoint_save, e);
 }
 
 /* ---- the loop --------------------------------------------------------- */
 
 static int stop_by_signal(struct train *t, struct err *e)
 {
-    if (checkpoint_last(&t->checkpoint, t->job, e) < 0)
+    if (save_checkpoint(t, checkpoint_last, e) < 0)
         return err_wrap(e, "stopped by a signal");
     return err_set(e, ERR_STOPPED,
                    "stopped by a signal after step %lld; use --resume auto to "

@@ -1,0 +1,94 @@
+#!/bin/sh
+# gtrack hours --why and gplot hours: where the time and the energy went.
+. "$(dirname "$0")/../lib/tap.sh"
+
+# 20 steps of 3 s, of which every second is recorded, and an energy counter that
+# a second attempt begins again.
+awk 'BEGIN {
+    for (step = 2; step <= 20; step += 2)
+        printf "{\"step\": %d, \"perf/step_ms\": 3000, " \
+               "\"perf/data_wait_ms\": 600, \"perf/comm_wait_ms\": 300}\n", step
+    for (step = 10; step <= 20; step += 10)
+        printf "{\"step\": %d, \"perf/val_ms\": 4000, " \
+               "\"perf/sample_ms\": 500, \"perf/checkpoint_ms\": 1500}\n", step
+}' | gtrack log known >out 2>&1
+ok $? "a run with known times is logged"
+gtrack hours --why known --tsv --no-header >out 2>err
+is "$(awk -F '\t' '{ printf "%s %g %s\n", $2, $3 * 3600, $4 }' out)" \
+    "compute 42 58
+waiting for data 12 17
+waiting for ranks 6 8
+evaluation 9 13
+checkpoints 3 4" "each part has its seconds and its percentage"
+printf '{"step": %d, "system/gpu_energy_j": %d, "system/1/gpu_energy_j": %d}\n' \
+    1 0 0 2 100000 200000 3 250000 300000 4 20000 0 |
+    gtrack log counted >out 2>&1
+is "$(gtrack hours counted --energy --tsv --no-header | awk '{ printf "%g", $NF * 3.6e6 }')" \
+    570000 "the energy is the sum over ranks and attempts"
+is "$(gtrack hours counted --co2 400 --json | sed -n 's/.*"co2_kg": *\([0-9.]*\).*/\1/p' |
+    cut -c 1-7)" 0.06333 "the CO2 is the energy times the intensity"
+gtrack hours known --co2 400 --tsv --no-header >out 2>err
+is "$(awk -F '\t' '{ print "(" $(NF - 1) $NF ")" }' out)" "()" \
+    "a run without a power metric has no energy"
+gtrack hours --why --price 2 >out 2>err
+is $? 2 "--why does not take --price"
+gtrack exec --name broken -- sh -c 'exit 1' >out 2>&1
+gtrack hours broken --why --tsv --no-header >out 2>err
+is "$(cut -f 2,4 out)" "failed runs${tab}100" \
+    "the time of a run that failed is one part"
+
+awk 'BEGIN { for (i = 0; i < 9000; i++) printf "%c", 97 + (i * i + i / 7) % 26 }' \
+    >text.txt
+gdata bpe --vocab 260 -o tok text.txt >out 2>&1 &&
+    gdata encode --tokenizer tok -o data text.txt >>out 2>&1
+ok $? "a text is encoded"
+cat >c.ini <<END
+[model]
+layers = 1
+heads = 2
+width = 16
+context = 16
+[data]
+tokenizer = tok
+train = data_*.bin
+val = data_*.bin
+[train]
+micro_batch = 2
+batch = 4
+device = cpu
+threads = 1
+[schedule]
+steps = 40
+[eval]
+every = 20
+sequences = 2
+[checkpoint]
+every = 10
+keep_last = 9
+[run]
+system_every = 0s
+name = small
+END
+gtrain --config c.ini -q >out 2>&1 &&
+    step=$(find mlruns -name step-00000020) &&
+    gtrain --config c.ini -q --resume "$step" >>out 2>&1
+ok $? "a model is trained, and trained again from step 20"
+gtrack hours small --why --tsv --no-header >out 2>err
+for part in compute evaluation checkpoints "repeated steps" "between attempts"; do
+    awk -F '\t' -v part="$part" '$2 == part && $3 > 0 { found = 1 }
+        END { exit !found }' out
+    ok $? "training takes time for: $part"
+done
+awk -F '\t' '$2 != "between attempts" { sum += $3 } END { print sum }' out >parts
+gtrack hours small --tsv --no-header | cut -f 4 >whole
+awk 'NR == 1 { parts = $1 } NR == 2 { exit !(parts / $1 > 0.97 && parts / $1 < 1.03) }' \
+    parts whole
+ok $? "the parts add up to the wall-clock time"
+gplot hours small known -o hours.svg >out 2>err
+is $? 0 "gplot hours draws bars"
+like out "small.*" "a table follows the figure"
+gplot hours known --data | awk -F '\t' '$3 == "compute" && $5 == 42 { n++ }
+    $3 == "checkpoints" && $6 == 69 && $7 == 72 { m++ }
+    END { exit !(n == 2 && m == 2) }'
+ok $? "the bars are stacked in the order of the parts"
+done_testing
