@@ -12,6 +12,8 @@ src_trainer_libtrainer_a_SOURCES += \
 	%D%/graph_memory.h \
 	%D%/graph_run.c \
 	%D%/graph_run.h \
+	%D%/observe.c \
+	%D%/observe.h \
 	%D%/optim.c \
 	%D%/optim.h \
 	%D%/phases.c \

@@ -8,7 +8,6 @@
 #include "common/clock.h"
 #include "common/mem.h"
 #include "common/sig.h"
-#include "trainer/model/anomaly.h"
 #include "trainer/model/resolve.h"
 
 /* The numbers that ranks exchange in every step: sums, then how many readings
@@ -28,9 +27,9 @@ static size_t count_sums(const struct job *j)
     return (size_t)(SUM_READINGS + j->coll.size);
 }
 
-void step_open(struct step *s, const struct job *j, bool detect_anomaly)
+void step_open(struct step *s, const struct job *j)
 {
-    *s = (struct step){ .detect_anomaly = detect_anomaly };
+    *s = (struct step){ 0 };
     schedule_init(&s->schedule, j->set);
     s->sums = xcalloc(count_sums(j), sizeof *s->sums);
     s->readings = xcalloc(METER_KEPT, sizeof *s->readings);
@@ -88,11 +87,11 @@ static int run_graph(struct step *s, struct job *j, struct err *e)
 {
     struct graph *g = &j->gpt.graph;
 
-    if (!s->detect_anomaly) {
+    if (!s->observe) {
         recording_train(&j->recording, parallel_ready, &j->parallel);
         return 0;
     }
-    if (anomaly_train(g, e) < 0)
+    if (observe_train(g, s->observe, s->observe_arg, e) < 0)
         return -1;
     for (int u = 0; u < g->n_units; u++)
         parallel_ready(&j->parallel, g, u);

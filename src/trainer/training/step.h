@@ -1,6 +1,7 @@
 #ifndef TRAINER_TRAINING_STEP_H
 #define TRAINER_TRAINING_STEP_H
 
+#include "trainer/model/observe.h"
 #include "trainer/model/phases.h"
 #include "trainer/model/schedule.h"
 #include "trainer/training/job.h"
@@ -9,7 +10,7 @@
 /*
  * step - one step of training, and its results
  *
- *      step_open(&s, j, detect_anomaly);
+ *      step_open(&s, j);
  *      for each step
  *          if (step_compute(&s, j, meter, e) < 0) ...
  *          step_update(&s, j);     unless the loss or the norm forbids it
@@ -34,6 +35,8 @@ typedef void step_micro_fn(void *arg, int64_t done, int64_t all, int64_t left);
 struct step {
     step_micro_fn *on_micro; /* called before each micro-batch, or NULL */
     void *arg;
+    observe_fn *observe; /* look at the result of every operation, or NULL */
+    void *observe_arg;
 
     double lr;
     double loss, norm;       /* over all ranks */
@@ -50,7 +53,6 @@ struct step {
     /* its own */
     struct schedule schedule;
     struct phases phases;
-    bool detect_anomaly;
     double started;       /* clock_mono() */
     double waited_before; /* for other ranks, until the step began */
     double micro_seconds; /* each took in the last step, says rank 0; or 0 */
@@ -63,7 +65,7 @@ struct step {
     struct meter_reading *readings;
 };
 
-void step_open(struct step *, const struct job *, bool detect_anomaly);
+void step_open(struct step *, const struct job *);
 void step_close(struct step *);
 
 /* The meter may be NULL: then other ranks have no readings. */

@@ -10,6 +10,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/path.h"
+#include "trainer/model/anomaly.h"
 #include "trainer/training/checkpoint.h"
 #include "trainer/training/checkpoint_files.h"
 #include "trainer/training/checkpoint_place.h"
@@ -385,7 +386,8 @@ int train_run(struct job *j, const struct train_conf *c, struct err *e)
         return -1;
     ret = open_checkpoints(&t, e);
     if (ret == 0) {
-        step_open(&t.step, j, c->detect_anomaly);
+        step_open(&t.step, j);
+        t.step.observe = c->detect_anomaly ? anomaly_look : NULL;
         t.step.on_micro = report_micro;
         t.step.arg = &t.report;
         step_check_init(&t.check, &j->set->train);
