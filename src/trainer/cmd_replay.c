@@ -22,10 +22,12 @@
 #include "trainer/recorded_run.h"
 #include "trainer/training/certify.h"
 #include "trainer/training/checkpoint_find.h"
+#include "trainer/training/trace.h"
 
 static struct recorded_run recorded = RECORDED_RUN_INIT;
 static const char *steps;
 static int64_t last, sample;
+static int trace; /* enum trace_kind */
 static struct table_style style;
 
 static const struct opt replay_opts[] = {
@@ -35,6 +37,9 @@ static const struct opt replay_opts[] = {
       "compare K steps that are drawn at random" },
     { 0, "ranks", "count", OPT_LONG, &recorded.ranks,
       "compute with COUNT processes (default: as the run)" },
+    { 0, "trace", "what", OPT_WORD, &trace,
+      "print hashes of what is computed, and compare nothing: %s",
+      trace_words },
     RECORDED_RUN_OPTS(recorded),
     TABLE_OPTS(style),
     { 0 }
@@ -161,26 +166,16 @@ static void tell_certified(const struct certify *c, int64_t numbers,
                  c->run->name, n, m);
 }
 
-static int replay_spans(struct certify *c, const struct span *s, size_t n,
-                        struct table *t, struct err *e)
+/* Print the rows, and say what follows from them. */
+static int judge(const struct certify *c, const struct table *t,
+                 const struct certify_result *r, int64_t numbers,
+                 int64_t states, struct err *e)
 {
-    int64_t numbers = 0, states = 0;
-    struct certify_result r = { .differs = -1 };
-
-    for (size_t i = 0; i < n && r.differs < 0; i++) {
-        if (certify_steps(c, s[i].first, s[i].last, &r, e) < 0)
-            return -1;
-        numbers += r.numbers;
-        states += r.states;
-        add_row(t, c, s[i], &r);
-    }
-    if (c->job->coll.rank > 0)
-        return 0;
     if (table_print(t, &style, e) < 0)
         return -1;
-    if (r.differs >= 0)
+    if (r->differs >= 0)
         return err_set(e, ERR_INPUT, "%s differs at step %" PRId64 ": %s",
-                       c->run->name, r.differs, r.what);
+                       c->run->name, r->differs, r->what);
     if (numbers == 0)
         return err_set(e, ERR_MISSING, "%s recorded no loss in these steps",
                        c->run->name);
@@ -188,9 +183,45 @@ static int replay_spans(struct certify *c, const struct span *s, size_t n,
     return 0;
 }
 
-static int replay_job(struct job *j, const struct run_info *run, struct err *e)
+static int replay_spans(struct certify *c, const struct span *s, size_t n,
+                        struct err *e)
 {
     struct table t = TABLE_INIT("gtrain.replay/1");
+    int64_t numbers = 0, states = 0;
+    struct certify_result r = { .differs = -1 };
+    int ret = 0;
+
+    table_columns(&t, "steps", "computed from", "numbers", "checkpoints",
+                  "largest difference", "result", NULL);
+    for (size_t i = 0; i < n && r.differs < 0 && ret == 0; i++) {
+        ret = certify_steps(c, s[i].first, s[i].last, &r, e);
+        numbers += r.numbers;
+        states += r.states;
+        if (ret == 0)
+            add_row(&t, c, s[i], &r);
+    }
+    if (ret == 0 && c->job->coll.rank == 0)
+        ret = judge(c, &t, &r, numbers, states, e);
+    table_clear(&t);
+    return ret;
+}
+
+static int trace_span(struct certify *c, struct span s, struct err *e)
+{
+    struct table t = TABLE_INIT("gtrain.trace/1");
+    int ret;
+
+    if (sample)
+        return err_set(e, ERR_USAGE, "--trace and --sample exclude each other");
+    ret = trace_steps(&t, c, s.first, s.last, (enum trace_kind)trace, e);
+    if (ret == 0 && c->job->coll.rank == 0)
+        ret = table_print(&t, &style, e);
+    table_clear(&t);
+    return ret;
+}
+
+static int replay_job(struct job *j, const struct run_info *run, struct err *e)
+{
     struct certify c;
     struct span *spans = NULL;
     size_t n = 0;
@@ -200,11 +231,10 @@ static int replay_job(struct job *j, const struct run_info *run, struct err *e)
         err_wrap(e, "cannot replay %s", run->name);
     else
         ret = choose_spans(&c, &spans, &n, e);
-    table_columns(&t, "steps", "computed from", "numbers", "checkpoints",
-                  "largest difference", "result", NULL);
-    if (ret == 0)
-        ret = replay_spans(&c, spans, n, &t, e);
-    table_clear(&t);
+    if (ret == 0 && trace)
+        ret = trace_span(&c, *spans, e);
+    else if (ret == 0)
+        ret = replay_spans(&c, spans, n, e);
     certify_close(&c);
     free(spans);
     return ret;

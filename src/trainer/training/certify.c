@@ -78,7 +78,7 @@ int certify_open(struct certify *c, struct job *j, const struct run_info *run,
                  struct err *e)
 {
     *c = (struct certify){ .job = j, .run = run };
-    step_open(&c->step, j, false);
+    step_open(&c->step, j);
     if (j->set->train.max_time > 0)
         return err_set(e, ERR_INPUT,
                        "train.max_time makes the learning rate depend on the "
@@ -252,7 +252,7 @@ static int compare_step(struct certify *c, struct certify_result *r,
 
 /* ---- computing -------------------------------------------------------- */
 
-static int compute_step(struct certify *c, struct err *e)
+int certify_compute(struct certify *c, struct err *e)
 {
     struct job *j = c->job;
     double any;
@@ -276,7 +276,7 @@ int certify_advance(struct certify *c, int64_t step, struct err *e)
     if (go_to(c, step, e) < 0 || check_rollbacks(c, step, e) < 0)
         return -1;
     while (now->step + 1 < step)
-        if (compute_step(c, e) < 0)
+        if (certify_compute(c, e) < 0)
             return err_wrap(e, "step %" PRId64, now->step + 1);
     return 0;
 }
@@ -291,7 +291,7 @@ int certify_steps(struct certify *c, int64_t first, int64_t last,
         return -1;
     r->from = now->step;
     while (now->step < last && r->differs < 0) {
-        if (compute_step(c, e) < 0 ||
+        if (certify_compute(c, e) < 0 ||
             (now->step >= first && compare_step(c, r, e) < 0))
             return err_wrap(e, "step %" PRId64, now->step);
     }

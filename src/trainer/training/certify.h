@@ -58,6 +58,9 @@ int certify_steps(struct certify *, int64_t first, int64_t last,
 /* Compute the steps before `step`, and nothing of it; nothing is compared. */
 int certify_advance(struct certify *, int64_t step, struct err *);
 
+/* Compute the next step and update the weights. */
+int certify_compute(struct certify *, struct err *);
+
 /* The folder of the run's checkpoints; the caller frees it. */
 char *certify_folder(const struct settings *, const struct run_info *);
 

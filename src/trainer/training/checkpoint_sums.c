@@ -83,3 +83,79 @@ int checkpoint_sums_find(const char *artifacts, int64_t step,
     free(path);
     return ret;
 }
+
+/* The step that a line is about, if it has the sum of the weights; or 0. */
+static int64_t step_of_line(const char *line)
+{
+    static const char before[] = "  checkpoints/step-";
+    const char *at = strstr(line, before);
+    char *end;
+    int64_t step;
+
+    if (!at || at != line + SHA256_TEXT - 1)
+        return 0;
+    step = strtoll(at + strlen(before), &end, 10);
+    return *end == '/' && strncmp(end + 1, checkpoint_parts[PART_MODEL],
+                                  strlen(checkpoint_parts[PART_MODEL])) == 0
+               ? step
+               : 0;
+}
+
+static bool is_same(const struct buf *a, const struct buf *b, int64_t step,
+                    bool *both)
+{
+    char x[SHA256_TEXT], y[SHA256_TEXT];
+    bool same = true;
+
+    *both = true;
+    for (int part = PART_MODEL; part <= PART_OPTIM; part++) {
+        *both =
+            *both && find_sum(a, step, part, x) && find_sum(b, step, part, y);
+        same = same && *both && strcmp(x, y) == 0;
+    }
+    return same;
+}
+
+static const char *after_line(const char *line)
+{
+    line += strcspn(line, "\n");
+    return *line ? line + 1 : line;
+}
+
+static int read_sums(struct buf *text, const char *artifacts, struct err *e)
+{
+    char *path = path_join(artifacts, file_name);
+    int ret = buf_read_file(text, path, SUMS_MAX, e);
+
+    free(path);
+    if (ret == 0 || e->kind != ERR_MISSING)
+        return ret;
+    *e = (struct err)ERR_INIT;
+    return 0;
+}
+
+int checkpoint_sums_compare(const char *artifacts, const char *others,
+                            int64_t last, struct checkpoint_sums_pair *pair,
+                            struct err *e)
+{
+    struct buf a = BUF_INIT, b = BUF_INIT;
+    int ret = read_sums(&a, artifacts, e);
+    bool both = false;
+
+    *pair = (struct checkpoint_sums_pair){ 0 };
+    if (ret == 0)
+        ret = read_sums(&b, others, e);
+    for (const char *line = a.s; ret == 0 && *line; line = after_line(line)) {
+        const int64_t step = step_of_line(line);
+        const bool same = step > 0 && is_same(&a, &b, step, &both);
+
+        if (same && step <= last && step > pair->same)
+            pair->same = step;
+        if (step > 0 && both && !same &&
+            (pair->differs == 0 || step < pair->differs))
+            pair->differs = step;
+    }
+    buf_clear(&a);
+    buf_clear(&b);
+    return ret;
+}

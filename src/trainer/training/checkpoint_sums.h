@@ -20,4 +20,13 @@ int checkpoint_sums_add(struct run *, int64_t step,
 int checkpoint_sums_find(const char *artifacts, int64_t step,
                          struct checkpoint_sums *, struct err *);
 
+/* The newest step up to `last` at which two runs have written the same weights
+ * and moments, or 0; and the first at which they have not, or 0. */
+struct checkpoint_sums_pair {
+    int64_t same, differs;
+};
+int checkpoint_sums_compare(const char *artifacts, const char *others,
+                            int64_t last, struct checkpoint_sums_pair *,
+                            struct err *);
+
 #endif

@@ -49,5 +49,7 @@ src_trainer_libtrainer_a_SOURCES += \
 	%D%/step.h \
 	%D%/step_check.c \
 	%D%/step_check.h \
+	%D%/trace.c \
+	%D%/trace.h \
 	%D%/train.c \
 	%D%/train.h

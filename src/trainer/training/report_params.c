@@ -13,6 +13,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/path.h"
+#include "common/sha256.h"
 #include "common/utf8.h"
 
 static void store_settings(struct run *run, const struct settings *s)
@@ -27,6 +28,17 @@ static void store_settings(struct run *run, const struct settings *s)
         run_param(run, row->key, text.s);
     }
     buf_clear(&text);
+}
+
+/* Two programs of the same version may still be two builds. */
+static void store_build(struct run *run)
+{
+    struct err none = ERR_INIT;
+    char sum[SHA256_TEXT];
+    int64_t size;
+
+    if (sha256_file("/proc/self/exe", sum, &size, &none) == 0)
+        run_paramf(run, "is.build", "%s %.16s", PACKAGE_VERSION, sum);
 }
 
 static void store_derived(struct run *run, struct job *j)
@@ -49,6 +61,7 @@ static void store_derived(struct run *run, struct job *j)
     run_paramf(run, "is.device", "%s", j->dev.type->name);
     run_paramf(run, "is.threads", "%d", j->dev.threads);
     run_param(run, "is.instructions", job_instructions(j, text, sizeof text));
+    store_build(run);
 }
 
 /* The text of an object, which it frees. */
