@@ -11,6 +11,7 @@
  X(plan)                                                                       \
  X(eval)                                                                       \
  X(replay)                                                                     \
+ X(bisect)                                                                     \
  X(batch) X(sample) X(export) X(import) X(bench) X(devices) X(sweep) X(init)
 TRAINER_CMDS(CMD_DECLARE)
 

@@ -15,8 +15,13 @@ TRAINER_LIBS = src/trainer/libtrainer.a $(MPI_LIBS) $(STORE_LIBS) \
 
 bin_PROGRAMS += gtrain
 gtrain_SOURCES = \
+	%D%/bisect_facts.c \
+	%D%/bisect_facts.h \
+	%D%/bisect_trace.c \
+	%D%/bisect_trace.h \
 	%D%/cmd_batch.c \
 	%D%/cmd_bench.c \
+	%D%/cmd_bisect.c \
 	%D%/cmd_devices.c \
 	%D%/cmd_eval.c \
 	%D%/cmd_export.c \

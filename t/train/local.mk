@@ -15,4 +15,5 @@ dist_check_SCRIPTS += \
 	%D%/t4050-eval.t \
 	%D%/t4060-init.t \
 	%D%/t4070-replay.t \
-	%D%/t4071-batch.t
+	%D%/t4071-batch.t \
+	%D%/t4074-bisect.t

@@ -12,6 +12,11 @@ like err "poisoned differs at step 200: train/loss is" \
     "the changed loss is found"
 like out "the exit status is 1" "a difference is exit status 1"
 
+like out "^parts at.*input, tokens of sequence" \
+    "the first difference between two runs is in the ids of a sequence"
+like out "^data${tab}tokens_000000.bin" "the shard that differs is named"
+like err "computed again, they do not part" "equal builds do not part"
+
 like report.md "-->[0-9]*[.][0-9][0-9]<!--" "the number of the report is filled in"
 
 # batch NAME STATUS [ARGUMENT]...: what it prints is in out and err

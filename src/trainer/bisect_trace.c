@@ -1,0 +1,140 @@
+#include "config.h"
+#include "trainer/bisect_trace.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "common/num.h"
+#include "common/spawn.h"
+
+/* ---- computing -------------------------------------------------------- */
+
+/* On a CPU, compute with the instructions of the run. */
+static void set_instructions(const struct run_info *run)
+{
+    const char *device = run_info_param(run, "is.device");
+    const char *instructions = run_info_param(run, "is.instructions");
+
+    if (device && instructions && strcmp(device, "cpu") == 0)
+        setenv("GTRAIN_ISA", instructions, 1);
+}
+
+static int replay(struct buf *out, const struct bisect_run *r,
+                  const char *steps, enum trace_kind kind, struct err *e)
+{
+    enum { WORDS = 14 };
+    const char *threads = run_info_param(r->run, "is.threads");
+    char *set = xasprintf("train.threads=%s", threads ? threads : "0");
+    const char **argv = xcalloc(WORDS + 2 * r->sets->n + 1, sizeof *argv);
+    const char *const words[WORDS] = {
+        r->build,          "replay",  r->run->id, "--root",
+        r->root,           "--steps", steps,      "--trace",
+        trace_words[kind], "--tsv",   "-q",       "--no-header",
+        "--set",           set,
+    };
+    struct buf said = BUF_INIT;
+    struct spawn s = { .out = out, .words = &said, .max = (size_t)2 << 30 };
+    int ret;
+
+    memcpy(argv, words, sizeof words);
+    for (size_t i = 0; i < r->sets->n; i++) {
+        argv[WORDS + 2 * i] = "--set";
+        argv[WORDS + 2 * i + 1] = r->sets->item[i];
+    }
+    set_instructions(r->run);
+    ret = spawn_run(argv, &s, e);
+    buf_clear(&said);
+    free(argv);
+    free(set);
+    return ret;
+}
+
+/* ---- reading ---------------------------------------------------------- */
+
+/* Cut off the text up to the next `end`. */
+static char *cut_field(char **text, char end)
+{
+    char *field = *text, *at = strchr(field, end);
+
+    if (!at)
+        return NULL;
+    *at = '\0';
+    *text = at + 1;
+    return field;
+}
+
+static int read_rows(struct trace_rows *t, struct err *e)
+{
+    char *at = t->text.s, *line;
+
+    while ((line = cut_field(&at, '\n'))) {
+        struct trace_row row = { 0 };
+        const char *step = cut_field(&line, '\t');
+
+        row.micro = cut_field(&line, '\t');
+        row.operation = row.micro ? cut_field(&line, '\t') : NULL;
+        row.tensor = row.operation ? cut_field(&line, '\t') : NULL;
+        row.hash = row.tensor ? cut_field(&line, '\t') : NULL;
+        row.size = line;
+        if (!row.hash || !num_int(step, &row.step))
+            return err_set(e, ERR_INPUT, "gtrain replay printed '%s'", line);
+        GROW(t->row, t->n, t->room);
+        t->row[t->n++] = row;
+    }
+    return 0;
+}
+
+int bisect_trace(struct trace_rows *t, const struct bisect_run *r,
+                 int64_t first, int64_t last, enum trace_kind kind,
+                 struct err *e)
+{
+    char *steps = xasprintf("%" PRId64 ":%" PRId64, first, last);
+    int ret;
+
+    bisect_trace_clear(t);
+    ret = replay(&t->text, r, steps, kind, e);
+    if (ret == 0)
+        ret = read_rows(t, e);
+    free(steps);
+    return ret < 0 ? err_wrap(e, "cannot compute %s again", r->run->name) : 0;
+}
+
+void bisect_trace_clear(struct trace_rows *t)
+{
+    buf_clear(&t->text);
+    free(t->row);
+    *t = (struct trace_rows)TRACE_ROWS_INIT;
+}
+
+/* ---- comparing -------------------------------------------------------- */
+
+static bool is_same_tensor(const struct trace_row *a, const struct trace_row *b)
+{
+    return a->step == b->step && strcmp(a->tensor, b->tensor) == 0 &&
+           strcmp(a->micro, b->micro) == 0 &&
+           (*a->micro || strcmp(a->operation, b->operation) == 0);
+}
+
+bool bisect_trace_part(const struct trace_rows *a, const struct trace_rows *b,
+                       const struct trace_row **row_a,
+                       const struct trace_row **row_b)
+{
+    size_t from = 0;
+
+    for (size_t i = 0; i < a->n; i++) {
+        size_t k = from;
+
+        while (k < b->n && !is_same_tensor(&a->row[i], &b->row[k]))
+            k++;
+        if (k == b->n)
+            continue;
+        from = k + 1;
+        *row_a = &a->row[i];
+        *row_b = &b->row[k];
+        if (strcmp((*row_a)->hash, (*row_b)->hash) != 0)
+            return true;
+    }
+    return false;
+}
