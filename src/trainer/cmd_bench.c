@@ -16,6 +16,7 @@
 #include "common/output/table.h"
 #include "trainer/model/graph_calls.h"
 #include "trainer/model/graph_run.h"
+#include "trainer/timeline.h"
 #include "trainer/training/job.h"
 #include "trainer/training/measure.h"
 
@@ -23,6 +24,7 @@ static const char *config;
 static struct opt_list sets;
 static int steps = 10, warm = 2;
 static bool profile;
+static const char *timeline_file;
 static struct table_style style;
 
 static const struct opt bench_opts[] = {
@@ -32,6 +34,8 @@ static const struct opt bench_opts[] = {
       "run N steps before the measured ones (default: 2)" },
     { 0, "profile", NULL, OPT_FLAG, &profile,
       "measure each operation separately" },
+    { 0, "timeline", "file", OPT_STRING, &timeline_file,
+      "measure what each CPU thread does, and write it to FILE" },
     TABLE_OPTS(style),
     { 0 }
 };
@@ -128,44 +132,61 @@ static struct op_time *find_op(struct op_time *all, int *n, const char *name)
     return &all[(*n)++];
 }
 
-static int add_time(struct op_time *to, struct dev *dev, double before,
-                    double flops, double bytes, struct err *e)
+/* What measures the operations; either may be NULL. */
+struct profile {
+    struct op_time *all;
+    int n;
+    struct timeline *timeline;
+    double before;
+};
+
+static void start_op(struct profile *p)
 {
+    if (p->timeline)
+        timeline_start(p->timeline);
+    p->before = clock_mono();
+}
+
+static int stop_op(struct profile *p, struct dev *dev, const char *name,
+                   double flops, double bytes, struct err *e)
+{
+    struct op_time *to = find_op(p->all, &p->n, name);
+
     if (dev_sync(dev, e) < 0)
         return -1;
     to->calls++;
-    to->seconds += clock_mono() - before;
+    to->seconds += clock_mono() - p->before;
     to->flops += flops;
     to->bytes += bytes;
+    if (p->timeline)
+        timeline_stop(p->timeline, name);
     return 0;
 }
 
-static int profile_step(struct job *j, struct op_time *all, int *n,
-                        struct err *e)
+static int profile_step(struct job *j, struct profile *p, struct err *e)
 {
     struct graph *g = &j->gpt.graph;
     const double weights = 4.0 * (double)g->count;
-    double before;
 
     set_tokens(j, 0);
     g->first_micro = true;
     graph_run_begin(g);
     for (int c = 0; c < g->n_calls; c++) {
-        before = clock_mono();
+        start_op(p);
         graph_run_call(g, c);
-        if (add_time(find_op(all, n, graph_call_name(g, c)), &j->dev, before,
-                     graph_call_flops(g, c), graph_call_bytes(g, c), e) < 0)
+        if (stop_op(p, &j->dev, graph_call_name(g, c), graph_call_flops(g, c),
+                    graph_call_bytes(g, c), e) < 0)
             return -1;
     }
-    before = clock_mono();
+    start_op(p);
     optim_measure(&j->optim);
-    if (add_time(find_op(all, n, "norm of gradient"), &j->dev, before,
-                 2.0 * (double)g->count, weights, e) < 0)
+    if (stop_op(p, &j->dev, "norm of gradient", 2.0 * (double)g->count, weights,
+                e) < 0)
         return -1;
-    before = clock_mono();
+    start_op(p);
     optim_step(&j->optim, 1e-5, 1);
-    return add_time(find_op(all, n, "optimiser"), &j->dev, before,
-                    12.0 * (double)g->count, 7 * weights, e);
+    return stop_op(p, &j->dev, "optimiser", 12.0 * (double)g->count,
+                   7 * weights, e);
 }
 
 static int by_time(const void *a, const void *b)
@@ -175,26 +196,42 @@ static int by_time(const void *a, const void *b)
     return x->seconds < y->seconds ? 1 : -1;
 }
 
+/* Measure the steps; the times of the warm-up are only in the timeline. */
+static int profile_steps(struct job *j, struct profile *p, struct err *e)
+{
+    for (int i = 0; i < warm + steps; i++) {
+        if (i == warm)
+            p->n = 0;
+        if (profile_step(j, p, e) < 0)
+            return -1;
+    }
+    qsort(p->all, (size_t)p->n, sizeof *p->all, by_time);
+    return 0;
+}
+
+static double sum_of_times(const struct profile *p)
+{
+    double sum = 0;
+
+    for (int i = 0; i < p->n; i++)
+        sum += p->all[i].seconds;
+    return sum;
+}
+
 static int time_operations(struct job *j, struct table *t, struct err *e)
 {
     const double peak = measure_matmul(&j->dev, j->gpt.graph.type);
     const double copy = measure_copy(&j->dev);
     struct op_time all[MOST_OPS];
-    int n = 0;
-    double sum = 0;
+    struct profile p = { .all = all };
+    double sum;
 
-    for (int i = 0; i < warm + steps; i++) {
-        if (i == warm)
-            n = 0;
-        if (profile_step(j, all, &n, e) < 0)
-            return -1;
-    }
-    qsort(all, (size_t)n, sizeof *all, by_time);
-    for (int i = 0; i < n; i++)
-        sum += all[i].seconds;
+    if (profile_steps(j, &p, e) < 0)
+        return -1;
+    sum = sum_of_times(&p);
     table_columns(t, "operation", "calls", "ms/step", "share", "GFLOP",
                   "GFLOP/s", "GB", "GB/s", "floor ms", NULL);
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < p.n; i++) {
         table_text(t, all[i].name);
         table_int(t, all[i].calls / steps);
         table_real(t, 1e3 * all[i].seconds / steps);
@@ -212,6 +249,71 @@ static int time_operations(struct job *j, struct table *t, struct err *e)
     return 0;
 }
 
+/* ---- each thread ------------------------------------------------------ */
+
+/* What all threads did in an operation of this name, from slice `first` on. */
+static struct timeline_use sum_use(const struct timeline *tl, size_t first,
+                                   const char *name)
+{
+    struct timeline_use sum = { 0 };
+
+    for (size_t k = first; k < tl->n; k++) {
+        const struct timeline_slice *s = &tl->slice[k];
+
+        for (int i = 0; i < tl->threads && strcmp(s->name, name) == 0; i++) {
+            sum.ran += s->use[i].ran;
+            sum.queued += s->use[i].queued;
+            sum.faults += s->use[i].faults;
+        }
+    }
+    return sum;
+}
+
+static void table_of_threads(const struct profile *p, struct table *t)
+{
+    const struct timeline *tl = p->timeline;
+    const size_t first = tl->n / (size_t)(warm + steps) * (size_t)warm;
+    const double sum = sum_of_times(p);
+
+    table_columns(t, "operation", "calls", "ms/step", "share", "running",
+                  "no core", "waiting", "page faults", NULL);
+    for (int i = 0; i < p->n; i++) {
+        const struct op_time *op = &p->all[i];
+        const struct timeline_use use = sum_use(tl, first, op->name);
+        const double whole = op->seconds * tl->threads;
+
+        table_text(t, op->name);
+        table_int(t, op->calls / steps);
+        table_real(t, 1e3 * op->seconds / steps);
+        table_printf(t, "%.1f%%", 100 * op->seconds / sum);
+        table_printf(t, "%.1f%%", 100 * use.ran / whole);
+        table_printf(t, "%.1f%%", 100 * use.queued / whole);
+        table_printf(t, "%.1f%%",
+                     100 * fmax(0, 1 - (use.ran + use.queued) / whole));
+        table_int(t, use.faults / steps);
+    }
+}
+
+static int time_threads(struct job *j, struct table *t, struct err *e)
+{
+    struct op_time all[MOST_OPS];
+    struct profile p = { .all = all };
+    int ret;
+
+    if (j->dev.type != &cpu_dev)
+        return err_set(e, ERR_USAGE,
+                       "--timeline is for the CPU; for a GPU, use Nsight "
+                       "Systems, or --profile");
+    p.timeline = timeline_new(&j->dev);
+    ret = profile_steps(j, &p, e);
+    if (ret == 0) {
+        table_of_threads(&p, t);
+        ret = timeline_write(p.timeline, timeline_file, e);
+    }
+    timeline_free(p.timeline);
+    return ret;
+}
+
 static int bench_main(int argc, char **argv, struct err *e)
 {
     struct table t = TABLE_INIT("gtrain.bench/1");
@@ -224,6 +326,9 @@ static int bench_main(int argc, char **argv, struct err *e)
     if (steps < 1)
         return err_set(e, ERR_USAGE, "--steps expects 1 or more, not %d",
                        steps);
+    if (profile && timeline_file)
+        return err_set(e, ERR_USAGE,
+                       "--profile and --timeline exclude each other");
     if (warm < 0)
         return err_set(e, ERR_USAGE, "--warm-up expects 0 or more, not %d",
                        warm);
@@ -233,7 +338,9 @@ static int bench_main(int argc, char **argv, struct err *e)
     if (ret == 0)
         ret = job_open(&j, &s, JOB_BENCH, e);
     if (ret == 0)
-        ret = profile ? time_operations(&j, &t, e) : time_steps(&j, &t, e);
+        ret = (timeline_file ? time_threads
+               : profile     ? time_operations
+                             : time_steps)(&j, &t, e);
     if (ret == 0)
         ret = table_print(&t, &style, e);
     table_clear(&t);

@@ -40,6 +40,8 @@ gtrain_SOURCES = \
 	%D%/recorded_run.h \
 	%D%/spikes.c \
 	%D%/spikes.h \
+	%D%/timeline.c \
+	%D%/timeline.h \
 	%D%/trained_model.c \
 	%D%/trained_model.h
 gtrain_LDADD = $(TRAINER_LIBS)

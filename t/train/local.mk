@@ -16,4 +16,5 @@ dist_check_SCRIPTS += \
 	%D%/t4060-init.t \
 	%D%/t4070-replay.t \
 	%D%/t4071-batch.t \
-	%D%/t4074-bisect.t
+	%D%/t4074-bisect.t \
+	%D%/t4080-bench.t
