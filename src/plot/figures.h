@@ -63,12 +63,13 @@ int kind_draw(struct build *, const struct kind *, struct err *);
 int sweep_draw(struct build *, const char *params, const char *metric,
                struct err *);
 
-/* The figures that are not in kind.c, and the report, in the order of the help
- * text. */
+/* The commands that are not in kind.c, in the order of the help text. */
 #define FIGURE_CMDS(X)                                                         \
  X(metric)                                                                     \
  X(hist)                                                                       \
- X(hours) X(sweep) X(compare) X(scaling) X(schedule) X(dashboard) X(report)
+ X(hours)                                                                      \
+ X(sweep)                                                                      \
+ X(compare) X(scaling) X(schedule) X(dashboard) X(report) X(redo) X(verify)
 FIGURE_CMDS(CMD_DECLARE)
 
 #endif

@@ -37,6 +37,9 @@ src_plot_libplot_a_SOURCES = \
 	%D%/run_set.h \
 	%D%/smooth.c \
 	%D%/smooth.h \
+	%D%/stamp.c \
+	%D%/stamp.h \
+	%D%/stamped.c \
 	%D%/summary.c \
 	%D%/summary.h
 

@@ -22,6 +22,7 @@
 #include "plot/draw/json.h"
 #include "plot/draw/term.h"
 #include "plot/options.h"
+#include "plot/stamp.h"
 
 /* How the name of a file ends: "png"; NULL for what gplot cannot write. */
 static const char *form_of(const char *path)
@@ -305,9 +306,30 @@ static int save_figure(struct figure *f, const char *path, struct err *e)
         ret = draw_html(f, &image, e);
     else if (gnuplot_form(form))
         ret = gnuplot_draw(f, 1, gnuplot_form(form), &image, e);
+    if (ret == 0 && f->stamp)
+        stamp_embed(&image, form, f->stamp);
     if (ret == 0)
         ret = output_save(path, image.s, image.len, e);
     buf_clear(&image);
+    return ret;
+}
+
+/* With the command, and the hash of the data as they are before thinning. */
+static int save_stamped(struct figure *f, const char *path, struct err *e)
+{
+    struct buf data = BUF_INIT;
+    char *stamp;
+    int ret = -1;
+
+    figure_data(f, &data);
+    stamp = stamp_make(&data, path, e);
+    buf_clear(&data);
+    if (stamp) {
+        f->stamp = stamp;
+        ret = save_figure(f, path, e);
+    }
+    f->stamp = NULL;
+    free(stamp);
     return ret;
 }
 
@@ -353,7 +375,7 @@ int output_figure(struct figure *f, const struct table *summary,
         return 0;
     }
     if (r->output)
-        ret = save_figure(f, r->output, e);
+        ret = save_stamped(f, r->output, e);
     if (ret == 0 && r->script)
         ret = save_script(f, r, e);
     if (!r->output && !r->script)

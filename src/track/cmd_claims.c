@@ -11,6 +11,7 @@
 #include "common/log.h"
 #include "common/num.h"
 #include "common/save.h"
+#include "track/claimed_figures.h"
 #include "track/claims.h"
 #include "track/runs/column.h"
 #include "track/runs/column_parse.h"
@@ -29,9 +30,10 @@ static const struct opt claims_opts[] = {
 
 enum { FILE_MAX = 64 << 20 };
 
-/* How many claims hold, differ, and cannot be checked. */
+/* How many claims hold, differ, and cannot be checked; and how many figures. */
 struct count {
     int64_t equal, other, unknown;
+    int64_t figures, other_figures;
 };
 
 /* The text of a value, as the claim wants it. */
@@ -115,6 +117,43 @@ static int write_claims(const struct claims *c, const char *file, struct err *e)
     return ret;
 }
 
+/* Figures of other programs say nothing about runs. */
+static int add_figure(struct table *t, const char *file,
+                      struct claimed_figure *f, struct count *n, struct err *e)
+{
+    bool equal;
+
+    if (claimed_figures_verify(f, e) < 0)
+        return -1;
+    if (strcmp(f->result, "unstamped") == 0)
+        return 0;
+    equal = strcmp(f->result, "equal") == 0;
+    table_printf(t, "%s:%ld", file, f->line);
+    table_none(t);
+    table_text(t, "figure");
+    table_text(t, f->path);
+    table_none(t);
+    table_text(t, f->result);
+    table_mark(t, equal ? MARK_NONE : MARK_BAD);
+    n->figures++;
+    n->other_figures += !equal;
+    return 0;
+}
+
+static int check_figures(struct table *t, const char *text, const char *file,
+                         struct count *n, struct err *e)
+{
+    struct claimed_figures f = CLAIMED_FIGURES_INIT;
+    int ret = 0;
+
+    setenv("GTRACK_ROOT", track_store(), 1); /* for gplot */
+    claimed_figures_find(&f, text, file);
+    for (size_t i = 0; i < f.n && ret == 0; i++)
+        ret = add_figure(t, file, &f.item[i], n, e);
+    claimed_figures_clear(&f);
+    return ret;
+}
+
 static int check_file(struct table *t, const char *file, struct count *n,
                       struct err *e)
 {
@@ -127,6 +166,8 @@ static int check_file(struct table *t, const char *file, struct count *n,
         ret = claims_parse(&c, text.s, text.len, file, e);
     for (size_t i = 0; i < c.n && ret == 0; i++)
         add_claim(t, file, &c.item[i], n);
+    if (ret == 0)
+        ret = check_figures(t, text.s, file, n, e);
     if (ret == 0 && fill && n->other > before)
         ret = write_claims(&c, file, e);
     claims_clear(&c);
@@ -134,25 +175,35 @@ static int check_file(struct table *t, const char *file, struct count *n,
     return ret;
 }
 
-/* With --fill, values that differed are right now. */
+/* With --fill, values that differed are right now; figures are not drawn. */
 static int judge(const struct count *n, struct err *e)
 {
+    const int64_t values = n->equal + n->other + n->unknown;
     const int64_t bad = n->unknown + (fill ? 0 : n->other);
-    const int64_t all = n->equal + n->other + n->unknown;
-    char text[NUM_TEXT];
+    char text[NUM_TEXT], more[NUM_TEXT];
 
     if (bad > 0)
         return err_set(e, ERR_INPUT, "%lld of %s %s not what the runs say%s",
-                       (long long)bad, num_count(text, all, "value"),
+                       (long long)bad, num_count(text, values, "value"),
                        bad == 1 ? "is" : "are",
                        n->other > 0 && !fill ? "; --fill writes new values"
                                              : "");
+    if (n->other_figures > 0)
+        return err_set(e, ERR_INPUT,
+                       "%lld of %s %s not what the runs say; 'gplot redo' "
+                       "draws a figure again",
+                       (long long)n->other_figures,
+                       num_count(text, n->figures, "figure"),
+                       n->other_figures == 1 ? "is" : "are");
     if (fill && n->other > 0)
         log_info("wrote %s", num_count(text, n->other, "value"));
-    else if (all > 0)
-        log_info("%s as the runs say", num_count(text, all, "value"));
-    else
+    else if (values == 0 && n->figures == 0)
         log_warn("no values to check; see CLAIMS in gtrack(1)");
+    else if (n->figures == 0)
+        log_info("%s as the runs say", num_count(text, values, "value"));
+    else
+        log_info("%s and %s as the runs say", num_count(text, values, "value"),
+                 num_count(more, n->figures, "figure"));
     return 0;
 }
 
@@ -177,7 +228,7 @@ static int claims_main(int argc, char **argv, struct err *e)
 const struct cmd cmd_claims = {
     .name = "claims",
     .args = "FILE...",
-    .help = "check the numbers of a report against the runs",
+    .help = "check the numbers and figures of a report against the runs",
     .opts = claims_opts,
     .run = claims_main,
 };

@@ -2,6 +2,8 @@
 bin_PROGRAMS += gtrack
 gtrack_SOURCES = \
 	%D%/cmd_artifacts.c \
+	%D%/claimed_figures.c \
+	%D%/claimed_figures.h \
 	%D%/claims.c \
 	%D%/claims.h \
 	%D%/cmd_best.c \

@@ -31,7 +31,8 @@ dist_check_SCRIPTS += \
 	%D%/t6020-options.t \
 	%D%/t6030-script.t \
 	%D%/t6040-json.t \
-	%D%/t6050-hist.t
+	%D%/t6050-hist.t \
+	%D%/t6060-verify.t
 EXTRA_DIST += \
 	%D%/plot-hella.golden \
 	%D%/plot-names.golden \

@@ -84,7 +84,7 @@ gtrack hours small --tsv --no-header | cut -f 4 >whole
 awk 'NR == 1 { parts = $1 } NR == 2 { exit !(parts / $1 > 0.97 && parts / $1 < 1.03) }' \
     parts whole
 ok $? "the parts add up to the wall-clock time"
-gplot hours small known -o hours.svg >out 2>err
+gplot hours small known -o hours.txt >out 2>err
 is $? 0 "gplot hours draws bars"
 like out "small.*" "a table follows the figure"
 gplot hours known --data | awk -F '\t' '$3 == "compute" && $5 == 42 { n++ }

@@ -203,6 +203,7 @@ struct figure {
     size_t n_panels, panel_room;
     const char **note; /* sentences below the panels */
     size_t n_notes, note_room;
+    const char *stamp; /* a comment of the file in LaTeX; or NULL */
     const char **line; /* text above the panels, in a font of fixed width */
     size_t n_lines, line_room;
 };

@@ -113,7 +113,8 @@ static int run_gnuplot(const char *text, size_t len,
     return ret;
 }
 
-/* LaTeX sets the caption, not the picture: it has the notes as comments. */
+/* LaTeX sets the caption, not the picture: it has the notes as comments, and
+ * the stamp. */
 static void comment_notes(const struct figure *f, struct buf *b)
 {
     for (size_t i = 0; i < f->n_notes; i++) {
@@ -123,6 +124,8 @@ static void comment_notes(const struct figure *f, struct buf *b)
         buf_printf(b, "%% %s\n", clean.s);
         buf_clear(&clean);
     }
+    if (f->stamp)
+        buf_printf(b, "%% %s\n", f->stamp);
 }
 
 int gnuplot_draw(const struct figure *f, size_t n,

@@ -1,0 +1,49 @@
+#ifndef PLOT_STAMP_H
+#define PLOT_STAMP_H
+
+#include <stdbool.h>
+
+#include "common/buf.h"
+#include "common/err.h"
+#include "common/sha256.h"
+
+/*
+ * stamp - the command that drew a figure, and the hash of what it drew
+ *
+ *      char *text = stamp_make(&data, path, e);
+ *
+ *      stamp_embed(&image, "png", text);
+ *      ...
+ *      if (stamp_find(&s, &file, e) == 0)
+ *          ... s.hash, s.word, s.n ...
+ *      stamp_clear(&s);
+ *
+ * A stamp is one line of ASCII, which may stand in a comment of any format:
+ *
+ *      gplot-figure HASH WORD...;
+ *
+ * Characters that could end a comment, or the stamp, are written as %XX.  The
+ * hash is the SHA-256 of what --data prints.
+ */
+struct stamp {
+    char hash[SHA256_TEXT];
+    char **word; /* the arguments of gplot, ended by NULL */
+    size_t n, room;
+};
+
+/* The stamp of the running command, which draws this data to the file `output`;
+ * the caller frees it.  It does not name that file, so that a figure has the
+ * same bytes under any name.  NULL, with e filled, if the command is not
+ * known. */
+char *stamp_make(const struct buf *data, const char *output, struct err *);
+
+/* Add the stamp to an image in this format: png svg html pdf eps.  In LaTeX it
+ * is a comment of the figure (struct figure).  Other formats have no place for
+ * it. */
+void stamp_embed(struct buf *image, const char *form, const char *stamp);
+
+/* The stamp of a file.  ERR_MISSING if it has none. */
+int stamp_find(struct stamp *, const struct buf *file, struct err *);
+void stamp_clear(struct stamp *);
+
+#endif

@@ -1,0 +1,97 @@
+#!/bin/sh
+# gplot verify, gplot redo and gtrack claims: figures say what drew them.
+. "$(dirname "$0")/../lib/tap.sh"
+command -v gnuplot >/dev/null || skip_all "gnuplot is not installed"
+
+for run in a b; do
+    awk -v up=$run 'BEGIN { for (step = 1; step <= 30; step++)
+        printf "{\"step\": %d, \"train/loss\": %.6g}\n", step,
+            9 / step + (up == "b") }' | gtrack log $run >out 2>&1
+done
+mkdir figures
+for form in png svg pdf eps tex tikz html; do
+    gplot loss a b --smooth ema:0.9 --title 'Of "both" -- 50%; (a) <é>' \
+        -o figures/f.$form >out 2>err
+    is $? 0 "a figure is drawn as $form"
+done
+gplot verify figures/f.* >out 2>err
+is $? 0 "figures of runs that have not changed are verified"
+is "$(tail -n +2 out | cut -f 3 | sort | uniq -c | awk '{ print $1, $2 }')" "7 equal" \
+    "each format has the stamp" "$(cat out)"
+is "$(grep '^figures/f.svg' out | cut -f 2)" \
+    "gplot loss a b --smooth ema:0.9 --title 'Of \"both\" -- 50%; (a) <é>'" \
+    "the stamp has the command"
+if command -v xmllint >/dev/null; then
+    check "an SVG with a stamp is XML" xmllint --noout figures/f.svg
+else
+    skip "an SVG with a stamp is XML" "xmllint is not installed"
+fi
+if command -v pdfinfo >/dev/null; then
+    pdfinfo figures/f.pdf >out 2>err && test ! -s err
+    ok $? "a PDF with a stamp is a PDF"
+else
+    skip "a PDF with a stamp is a PDF" "pdfinfo is not installed"
+fi
+if command -v python3 >/dev/null; then
+    python3 - figures/f.png <<'END'
+import struct, sys, zlib
+data, at, names = open(sys.argv[1], "rb").read(), 8, []
+while at < len(data):
+    n, name = struct.unpack(">I4s", data[at:at + 8])
+    body = data[at + 4:at + 8 + n]
+    assert struct.unpack(">I", data[at + 8 + n:at + 12 + n])[0] == zlib.crc32(body)
+    names.append(name)
+    at += 12 + n
+assert names[-2:] == [b"tEXt", b"IEND"], names
+END
+    ok $? "a PNG with a stamp has whole chunks"
+else
+    skip "a PNG with a stamp has whole chunks" "python3 is not installed"
+fi
+
+cat >report.tex <<'END'
+\includegraphics[width=8cm]{figures/f.pdf} % \includegraphics{figures/none}
+\input{figures/f}
+\includegraphics{figures/f}
+END
+printf 'See ![the loss](figures/f.svg) and ![another](other.svg).\n' >report.md
+printf '<svg></svg>\n' >other.svg
+gtrack claims report.tex report.md --tsv --no-header >out 2>err
+is $? 0 "claims verifies the figures of a report"
+is "$(cut -f 1,4,6 out | tr '\t' ' ')" "report.tex:1 ./figures/f.pdf equal
+report.tex:2 ./figures/f.tex equal
+report.tex:3 ./figures/f.pdf equal
+report.md:1 ./figures/f.svg equal" "figures of LaTeX and Markdown are found"
+
+loss=$(find mlruns -path '*/metrics/train/loss' | head -n 1)
+awk '$3 == 7 { $2 += 0.01 } { print }' "$loss" >changed && cat changed >"$loss"
+gplot verify figures/f.png figures/f.pdf >out 2>err
+is $? 1 "a run that has changed is exit status 1"
+is "$(tail -n +2 out | cut -f 3)" "differs
+differs" "a figure of a run that has changed differs"
+gtrack claims report.md >out 2>err
+is $? 1 "claims finds a figure of a run that has changed"
+like err "1 of 1 figure is not what the runs say; 'gplot redo'" \
+    "the message says how to draw it again"
+mv figures/f.svg moved.svg
+gplot redo moved.svg >out 2>err
+is $? 0 "gplot redo draws a figure again where it is now"
+check "the figure that was drawn again is verified" gplot verify moved.svg
+
+gplot verify other.svg >out 2>err
+is $? 1 "a figure of another program is not verified"
+like out "unstamped" "a figure of another program has no stamp"
+gplot redo other.svg >out 2>err
+is $? 3 "a figure of another program cannot be drawn again"
+gplot verify nowhere.svg >out 2>err
+is $? 1 "a figure that does not exist is an error"
+sed 's/ -%2Dtitle / -%2Dscript=x.gp&/' moved.svg >evil.svg
+gplot redo evil.svg >out 2>err
+is $? 1 "a command that writes another file is refused"
+test ! -e x.gp
+ok $? "nothing else was written"
+rm -r mlruns
+gplot verify moved.svg >out 2>err
+is $? 1 "a figure of a store that is gone is not verified"
+like out "there is no store" "the reason is given"
+done_testing
