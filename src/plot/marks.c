@@ -6,10 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/num.h"
+#include "common/buf.h"
+#include "common/log.h"
 #include "common/path.h"
 #include "plot/draw/axis.h"
 #include "plot/kind.h"
+#include "store/spike.h"
 
 enum { MOST_MARKS = 400 };
 
@@ -131,40 +133,44 @@ static void mark_best(const struct marked *c)
                             axis_value(value, c->panel->y.unit, h->y[best]));
 }
 
+/* gtrain batch shows what was in the batch of a training step. */
+static void name_batch(const struct marked *c, int64_t step)
+{
+    struct buf name = BUF_INIT;
+
+    if (strcmp(c->key, "train/loss") != 0)
+        return;
+    buf_shell_short(&name, c->run->name);
+    log_info("'gtrain batch %s %lld' shows the documents of the highest spike",
+             name.s, (long long)step);
+    figure_note(c->figure,
+                "The highest spike of %s is at step %lld; see 'gtrain batch %s "
+                "%lld'.",
+                c->run->name, (long long)step, name.s, (long long)step);
+    buf_clear(&name);
+}
+
 static void mark_spikes(const struct marked *c)
 {
-    enum { HALF = 50, WINDOW = 2 * HALF + 1 };
     const struct history *h = c->history;
-    double near[WINDOW], off[WINDOW];
-    size_t found = 0;
+    size_t found = 0, highest = 0;
 
-    for (size_t i = 0; i < h->n && h->n >= 20; i++) {
-        const size_t from = i > HALF ? i - HALF : 0;
-        const size_t to = i + HALF < h->n ? i + HALF + 1 : h->n;
-        double median, spread;
-        size_t n = 0;
+    for (size_t i = 0; i < h->n; i++) {
+        double middle;
 
-        if (!isfinite(h->y[i]) || (i > 0 && !(h->y[i] > h->y[i - 1])) ||
-            (i + 1 < h->n && h->y[i] < h->y[i + 1]))
-            continue; /* only a peak can be a spike */
-        for (size_t k = from; k < to; k++)
-            if (isfinite(h->y[k]))
-                near[n++] = h->y[k];
-        num_sort(near, n);
-        median = near[n / 2];
-        for (size_t k = 0; k < n; k++)
-            off[k] = fabs(near[k] - median);
-        num_sort(off, n);
-        spread = off[n / 2];
-        if (h->y[i] - median <= 8 * spread || spread <= 0)
+        if (!isfinite(h->y[i]) ||
+            !(spike_score(h->y, i, &middle) > SPIKE_DEVIATIONS))
             continue;
-        found++;
+        if (found++ == 0 || h->y[i] > h->y[highest])
+            highest = i;
         if (c->panel->n_marks < MOST_MARKS)
             panel_mark(c->panel, MARK_AT_XY, h->x[i], h->y[i])->colour =
                 c->slot;
     }
     figure_note(c->figure, "%zu spike%s circled.", found,
                 found == 1 ? "" : "s");
+    if (found)
+        name_batch(c, h->step[highest]);
 }
 
 static void mark_evals(const struct marked *c)

@@ -47,6 +47,8 @@ src_store_libstore_a_SOURCES = \
 	%D%/select.c \
 	%D%/spent.c \
 	%D%/spent.h \
+	%D%/spike.c \
+	%D%/spike.h \
 	%D%/stage.c \
 	%D%/stage.h \
 	%D%/store.c \

@@ -2,46 +2,14 @@
 #include "trainer/spikes.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "store/spike.h"
 
 static const char *const events[] = { "event/ignored", "event/skipped",
                                       "event/rollback", "event/stopped" };
 
 enum { EVENTS = sizeof events / sizeof events[0] };
-
-static int compare_numbers(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
-static double median(double *x, size_t n)
-{
-    qsort(x, n, sizeof *x, compare_numbers);
-    return n % 2 ? x[n / 2] : (x[n / 2 - 1] + x[n / 2]) / 2;
-}
-
-/* The median and the robust deviation of the finite losses before point i; both
- * are NaN if there are too few. */
-static void measure_before(const struct series *s, size_t i, double *mid,
-                           double *deviation)
-{
-    double x[SPIKES_WINDOW];
-    size_t n = 0;
-
-    for (size_t k = i; k-- > 0 && n < SPIKES_WINDOW;)
-        if (isfinite(s->value[k]))
-            x[n++] = s->value[k];
-    *mid = *deviation = (double)NAN;
-    if (n < SPIKES_LEAST)
-        return;
-    *mid = median(x, n);
-    for (size_t k = 0; k < n; k++)
-        x[k] = fabs(x[k] - *mid);
-    *deviation = 1.4826 * median(x, n);
-}
 
 static const char *event_word(int k)
 {
@@ -62,11 +30,10 @@ static void add_point(struct table *t, const struct series *loss, size_t i,
                       const struct series *event)
 {
     const char *what = find_event(event, loss->step[i]);
-    double mid, deviation, z;
+    double mid;
+    const double z = spike_score(loss->value, i, &mid);
 
-    measure_before(loss, i, &mid, &deviation);
-    z = (loss->value[i] - mid) / deviation;
-    if (isfinite(loss->value[i]) && !(z > SPIKES_DEVIATIONS) && !what)
+    if (isfinite(loss->value[i]) && !(z > SPIKE_DEVIATIONS) && !what)
         return;
     table_int(t, loss->step[i]);
     table_real(t, loss->value[i]);

@@ -38,6 +38,16 @@ ok $? "the losses of the documents give the loss of the step" \
     "$(cat out) but $recorded"
 cut -f1 out | sort -g -r -c 2>log
 ok $? "the documents are sorted by their losses"
+gplot loss poisoned --mark spike --term own >out 2>err
+like err "^gplot: 'gtrain batch poisoned [0-9]*' shows the documents" \
+    "gplot names the command for the highest spike"
+high=$(sed -n "s/.*batch poisoned \([0-9]*\)'.*/\1/p" err)
+gtrain batch poisoned --spikes --tsv --no-header >spikes 2>err
+is "$(sort -t "$tab" -k 2,2gr spikes | head -n 1 | cut -f 1)" "$high" \
+    "the highest spike is the one with the highest loss"
+gplot loss poisoned --mark spike -o a.json >out 2>err
+like a.json "$(wc -l <spikes | tr -d ' ') spikes* circled" \
+    "gplot marks as many spikes as gtrain batch lists"
 
 sed 's/.*: "\(.*\)"}/\1/' text.jsonl >plain.txt
 batch "a document is found in plain text" 0 poisoned "$step" -n 1 \
