@@ -5,8 +5,8 @@
 #include "kernels/cpu/cpu.h"
 #include "common/clock.h"
 #include "common/mem.h"
+#include "kernels/cores.h"
 
-#include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -91,16 +91,6 @@ static const struct isa *choose_isa(struct err *e)
     return NULL;
 }
 
-/* The cores this process may use. */
-static int count_cores(void)
-{
-    cpu_set_t set;
-
-    if (sched_getaffinity(0, sizeof set, &set) < 0)
-        return 1;
-    return CPU_COUNT(&set);
-}
-
 static int cpu_open(struct dev *dev, struct err *e)
 {
     const struct isa *isa = choose_isa(e);
@@ -115,7 +105,7 @@ static int cpu_open(struct dev *dev, struct err *e)
     isa->fill_table(&cpu->ops);
     dev->ops = &cpu->ops;
     if (dev->threads <= 0)
-        dev->threads = count_cores();
+        dev->threads = cores_of_rank(1, false);
     return 0;
 }
 

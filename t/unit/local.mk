@@ -1,6 +1,7 @@
 # A C test is one file of this folder, linked with what it tests.
 unit_tests = \
 	t/unit/common.t \
+	t/unit/cores.t \
 	t/unit/corpus.t \
 	t/unit/crash.t \
 	t/unit/dl.t \
@@ -44,6 +45,8 @@ test_programs += $(unit_tests)
 
 t_unit_common_t_SOURCES = %D%/common.c t/lib/tap.h
 t_unit_common_t_LDADD = $(COMMON_LIBS)
+t_unit_cores_t_SOURCES = %D%/cores.c t/lib/tap.h
+t_unit_cores_t_LDADD = $(KERNELS_LIBS)
 t_unit_corpus_t_SOURCES = %D%/corpus.c t/lib/tap.h
 t_unit_corpus_t_LDADD = $(DATA_LIBS)
 t_unit_crash_t_SOURCES = %D%/crash.c t/lib/tap.h

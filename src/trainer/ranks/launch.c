@@ -107,7 +107,7 @@ static int detect_own(struct launch *l, struct err *e)
     l->local_size = l->size;
     if (l->rank == 0 && get_env("GTRAIN_LISTENER"))
         l->listener = env_or_zero("GTRAIN_LISTENER");
-    l->one_host = true;
+    l->one_host = l->shared_cores = true;
     snprintf(l->host, sizeof l->host, "127.0.0.1");
     return make_token(l, "own", e);
 }
@@ -173,7 +173,7 @@ static int detect_slurm(struct launch *l, struct err *e)
 {
     const char *list = get_env("SLURM_STEP_NODELIST");
     char id[128];
-    int job;
+    int job, nodes;
 
     l->kind = LAUNCH_TCP;
     if (env_int("SLURM_STEP_NUM_TASKS", 1, 1 << 16, &l->size, e) < 0 ||
@@ -188,7 +188,9 @@ static int detect_slurm(struct launch *l, struct err *e)
     if (launch_first_host(l->host, sizeof l->host, list ? list : "", e) < 0)
         return -1;
     l->port = PORT_FIRST + job % PORTS;
-    l->one_host = env_or_zero("SLURM_STEP_NUM_NODES") == 1;
+    nodes = env_or_zero("SLURM_STEP_NUM_NODES");
+    l->one_host = nodes == 1;
+    l->local_size = nodes > 0 ? (l->size + nodes - 1) / nodes : 1;
     snprintf(id, sizeof id, "slurm.%d.%s.%s", job,
              get_env("SLURM_STEP_ID") ? get_env("SLURM_STEP_ID") : "0",
              get_env("SLURM_RESTART_COUNT") ? get_env("SLURM_RESTART_COUNT")

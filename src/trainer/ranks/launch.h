@@ -38,6 +38,7 @@ struct launch {
     int port;
     int listener;               /* the open socket of rank 0, or -1 */
     bool one_host;              /* all ranks are on this machine */
+    bool shared_cores;          /* and may use the same processors */
     char token[128];            /* of the job: others are rejected */
     bool guessable;             /* the token is, without a secret */
 };

@@ -5,12 +5,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common/clock.h"
 #include "common/mem.h"
 #include "common/num.h"
 #include "common/sha256.h"
+#include "kernels/cores.h"
 #include "trainer/model/graph_memory.h"
 #include "trainer/model/graph_run.h"
 #include "trainer/model/resolve.h"
@@ -104,7 +104,7 @@ static int open_model(struct job *j, bool training, struct err *e)
 
 /* ---- ranks and devices ------------------------------------------------ */
 
-/* Ranks of one machine share its cores; 0 lets the device choose. */
+/* Ranks of one machine share its cores. */
 static int count_threads(const struct job *j)
 {
     const char *env = getenv("OMP_NUM_THREADS");
@@ -114,10 +114,7 @@ static int count_threads(const struct job *j)
         return (int)j->set->train.threads;
     if (env && num_int(env, &n) && n > 0 && n < 4096)
         return (int)n;
-    if (j->coll.local_size < 2)
-        return 0;
-    n = sysconf(_SC_NPROCESSORS_ONLN) / j->coll.local_size;
-    return n > 0 ? (int)n : 1;
+    return cores_of_rank(j->coll.local_size, j->launch.shared_cores);
 }
 
 /* The hash lets coll_open() check that all ranks have the same settings. */
