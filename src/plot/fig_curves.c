@@ -77,7 +77,7 @@ static int build_metric(struct build *b, struct err *e)
 static const struct figure_type metric = { build_metric, 2,
                                            "a metric and a run are" };
 
-const struct cmd cmd_metric = {
+const struct cmd fig_metric = {
     .name = "metric",
     .args = "NAME[,NAME...] RUN...",
     .help = "draw any metrics, by name or pattern",

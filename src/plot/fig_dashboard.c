@@ -92,7 +92,7 @@ static int build_dashboard(struct build *b, struct err *e)
 static const struct figure_type dashboard_figure = { build_dashboard, 1,
                                                      "a run is" };
 
-const struct cmd cmd_dashboard = {
+const struct cmd fig_dashboard = {
     .name = "dashboard",
     .args = "RUN...",
     .help = "draw six panels of a run",
@@ -146,7 +146,7 @@ static int build_compare(struct build *b, struct err *e)
 static const struct figure_type compare_figure = { build_compare, 1,
                                                    "runs are" };
 
-const struct cmd cmd_compare = {
+const struct cmd fig_compare = {
     .name = "compare",
     .args = "RUN...",
     .help = "draw losses, learning rate and throughput in four panels",

@@ -174,7 +174,7 @@ static int build_hist(struct build *b, struct err *e)
 static const struct figure_type hist = { build_hist, 2,
                                          "a histogram and a run are" };
 
-const struct cmd cmd_hist = {
+const struct cmd fig_hist = {
     .name = "hist",
     .args = "NAME RUN",
     .help = "draw how histograms change over the steps of a run",

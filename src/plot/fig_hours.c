@@ -103,7 +103,7 @@ static int build_hours(struct build *b, struct err *e)
 
 static const struct figure_type hours = { build_hours, 0, NULL };
 
-const struct cmd cmd_hours = {
+const struct cmd fig_hours = {
     .name = "hours",
     .args = "[RUN|FILTER]...",
     .help = "draw what the hours of runs were spent on",

@@ -467,7 +467,7 @@ static int report_main(int argc, char **argv, struct err *e)
     return ret;
 }
 
-const struct cmd cmd_report = {
+const struct cmd fig_report = {
     .name = "report",
     .args = "RUN...",
     .help = "write figures and tables to one document, FILE.{html,pdf,md}",

@@ -182,7 +182,7 @@ static int build_scaling(struct build *b, struct err *e)
 
 static const struct figure_type scaling = { build_scaling, 1, "runs are" };
 
-const struct cmd cmd_scaling = {
+const struct cmd fig_scaling = {
     .name = "scaling",
     .args = "RUN...",
     .help = "draw the loss against FLOPs or tokens, with a power law",

@@ -108,7 +108,7 @@ static int build_schedule(struct build *b, struct err *e)
 static const struct figure_type schedule = { build_schedule, 1,
                                              "a settings file is" };
 
-const struct cmd cmd_schedule = {
+const struct cmd fig_schedule = {
     .name = "schedule",
     .args = "CONF...",
     .help = "draw the learning rate that settings files give",

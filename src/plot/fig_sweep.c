@@ -455,7 +455,7 @@ static int build_sweep(struct build *b, struct err *e)
 static const struct figure_type sweep = { build_sweep, 2,
                                           "a parameter and a metric are" };
 
-const struct cmd cmd_sweep = {
+const struct cmd fig_sweep = {
     .name = "sweep",
     .args = "PARAM[,PARAM] METRIC [RUN...]",
     .help = "draw a metric's best value against one or two parameters",

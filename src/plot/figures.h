@@ -18,7 +18,7 @@
  *          build_scaling, 1, "runs are"
  *      };
  *
- *      const struct cmd cmd_scaling = {
+ *      const struct cmd fig_scaling = {
  *          ...
  *          .run = figure_main,
  *          .arg = &scaling,
@@ -63,13 +63,17 @@ int kind_draw(struct build *, const struct kind *, struct err *);
 int sweep_draw(struct build *, const char *params, const char *metric,
                struct err *);
 
-/* The commands that are not in kind.c, in the order of the help text. */
+/* The commands that are not in kind.c, in the order of the help text.  Their
+ * names begin with fig_, as gtrack, which draws figures too, has commands of
+ * the same name. */
 #define FIGURE_CMDS(X)                                                         \
  X(metric)                                                                     \
  X(hist)                                                                       \
  X(hours)                                                                      \
  X(sweep)                                                                      \
  X(compare) X(scaling) X(schedule) X(dashboard) X(report) X(redo) X(verify)
-FIGURE_CMDS(CMD_DECLARE)
+#define FIGURE_DECLARE(name) extern const struct cmd fig_##name;
+#define FIGURE_ADDRESS(name) &fig_##name,
+FIGURE_CMDS(FIGURE_DECLARE)
 
 #endif

@@ -13,7 +13,7 @@
 
 enum { COMMANDS = 32 };
 
-static const struct cmd *const others[] = { FIGURE_CMDS(CMD_ADDRESS) NULL };
+static const struct cmd *const others[] = { FIGURE_CMDS(FIGURE_ADDRESS) NULL };
 
 static const struct cmd *cmds[COMMANDS];
 

@@ -140,7 +140,7 @@ static int verify_main(int argc, char **argv, struct err *e)
     return ret;
 }
 
-const struct cmd cmd_verify = {
+const struct cmd fig_verify = {
     .name = "verify",
     .args = "FILE...",
     .help = "check that figures show what the runs say now",
@@ -193,7 +193,7 @@ static int redo_main(int argc, char **argv, struct err *e)
     return 0;
 }
 
-const struct cmd cmd_redo = {
+const struct cmd fig_redo = {
     .name = "redo",
     .args = "FILE...",
     .help = "draw figures again, by the commands that drew them",
