@@ -28,9 +28,10 @@ _MEDIA = ("Image", "Audio", "Video", "Html", "Object3D", "Molecule", "Table",
 
 # What W&B has and this package does not, with what to do instead.
 _MISSING = {
-    "sweep": "`gtrain sweep` searches over settings of gtrain",
-    "agent": "`gtrain sweep` searches over settings of gtrain",
-    "controller": "`gtrain sweep` searches over settings of gtrain",
+    "sweep": "`gtrack sweep` runs a program for each combination of values",
+    "agent": "`gtrack sweep` runs a program for each combination of values",
+    "controller": "`gtrack sweep` runs a program for each combination of "
+                  "values",
     "launch": "start the program itself",
     "Graph": "it does not draw models",
     "keras": "use gtrack.integrations.keras",

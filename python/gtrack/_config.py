@@ -1,7 +1,7 @@
 """The configuration and the summary of a run, as W&B's objects of that name."""
 from __future__ import annotations
 
-from ._errors import Error
+from ._errors import Error, warn_once
 from ._values import as_dict, flatten, number, param_text
 
 TYPE_CHECKING = False
@@ -63,11 +63,23 @@ class Fields:
 class Config(Fields):
     """Parameters of a run.  A value that is set can be set again only with
     allow_val_change; the store keeps the first one, and the new one as the tag
-    config.KEY."""
+    config.KEY.  The values of a sweep's cell stay as they are."""
+
+    def __init__(self, run: Run) -> None:
+        super().__init__(run)
+        object.__setattr__(self, "_locked", frozenset())
+
+    def _lock(self, values: dict) -> None:
+        """Take values that the run has, and keep them."""
+        self._items.update(values)
+        object.__setattr__(self, "_locked", frozenset(values))
 
     def _set(self, key, value, change: bool) -> None:
         old = self._items.get(key, self)
         if old is not self and _same(old, value):
+            return
+        if key in self._locked:
+            warn_once(f"config.{key} keeps the value of the sweep, {old!r}")
             return
         if old is not self and not change:
             raise Error(f"config.{key} is {old!r} already; to change it to "

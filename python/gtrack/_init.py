@@ -93,6 +93,20 @@ def _auto_id(root: str, project: str | None) -> str | None:
         return None
 
 
+def _handed(root: str) -> tuple[str, str | None]:
+    """The store and the id of the run that `gtrack sweep` prepared for this
+    program.  Programs that this one starts do not get it, too."""
+    run_id = os.environ.pop("GTRACK_RESUME", None)
+    return (os.environ.get("GTRACK_ROOT", root) if run_id else root), run_id
+
+
+def _sweep_values() -> dict:
+    """The values of this program's cell of a sweep, by name."""
+    import json
+
+    return json.loads(os.environ.get("GTRACK_SWEEP_VALUES") or "{}")
+
+
 def _find(root: str, run_id: str) -> bool:
     try:
         experiments = os.listdir(root)
@@ -169,6 +183,8 @@ def init(project: str | None = None, name: str | None = None,
     run.tags = _first(tags, (env("WANDB_TAGS") or "").split(","), ()) or ()
     if _first(notes, env("WANDB_NOTES")):
         run.notes = _first(notes, env("WANDB_NOTES"))
+    if run._handed:
+        run.config._lock(_sweep_values())
     run.config.update(as_dict(config))
     return run
 
@@ -186,13 +202,18 @@ def _begin_run(project, name, parent, capture, folder, given_id, resume,
     auto = resume in (True, "auto")
     own_id = id_of(project, given_id) if given_id else \
         _auto_id(root, project) if auto else None
-    again = _to_resume(root, resume, own_id)
+    again, handed = _to_resume(root, resume, own_id), None
+    if not (given_id or parent or auto):
+        root, handed = _handed(root)
+    if handed:
+        again, own_id = True, handed
     handle = begin(root=root, experiment=project, name=name, parent=parent,
                    capture=capture, own_id=None if again else
                    own_id if given_id else None,
                    resume=own_id if again else None)
     run = Run(handle, project=project, given_id=given_id, group=group,
               job_type=job_type, resumed=again)
+    run._handed = handed is not None
     if step is not None:
         _lib.rewind(handle, int(step))
         run._step = run._start = int(step) + 1

@@ -67,6 +67,7 @@ class Run(About, Files):
         self._lock = threading.RLock()
         self._rows: dict = {}
         self._forked = self._resumed = self._preempted = False
+        self._handed = False  # a cell of a sweep
         self._metric_summary: list[tuple[str, tuple]] = []
         self._extremes: dict = {}
         self._watched: list = []

@@ -18,6 +18,7 @@ class About:
     _group: str | None
     _job_type: str | None
     _resumed: bool
+    _handed: bool
     _tags: tuple
     _step: int
     _start: int
@@ -117,8 +118,8 @@ class About:
         return True
 
     @property
-    def sweep_id(self) -> None:
-        return None
+    def sweep_id(self) -> str | None:
+        return os.environ.get("GTRACK_SWEEP_ID") if self._handed else None
 
     def __repr__(self) -> str:
         return f"<gtrack.Run {self._name} {self._folder}>"

@@ -18,6 +18,8 @@ src_store_libstore_a_SOURCES = \
 	%D%/filter_resolve.c \
 	%D%/find_key.c \
 	%D%/find_key.h \
+	%D%/handed_run.c \
+	%D%/handed_run.h \
 	%D%/histogram.c \
 	%D%/histogram.h \
 	%D%/index.c \

@@ -12,6 +12,7 @@
 #include "common/clock.h"
 #include "common/num.h"
 #include "store/bulk.h"
+#include "store/handed_run.h"
 #include "store/meta.h"
 #include "track/runs/track.h"
 
@@ -64,6 +65,23 @@ static int set_pairs(struct bulk *b, const char *const *words, size_t n,
     return ret;
 }
 
+/* Open the run that was prepared for this script, or a new one. */
+static int begin_run(struct bulk *b, const struct new_run_conf *c,
+                     struct err *e)
+{
+    struct run_conf handed = { .parent = c->parent };
+    struct runs one = RUNS_INIT;
+    int ret;
+
+    if (!handed_run_take(&handed))
+        return bulk_new(b, c, e);
+    ret = track_select_one(&one, handed.resume, LOAD_NO_METRICS, e);
+    if (ret == 0)
+        ret = bulk_open(b, one.run[0].folder, e);
+    runs_free(&one);
+    return ret;
+}
+
 static int start_run(struct err *e)
 {
     struct new_run_conf c = { .root = track_store(),
@@ -79,7 +97,7 @@ static int start_run(struct err *e)
         return -1;
     if (parent)
         c.parent = one.run[0].id;
-    ret = bulk_new(&b, &c, e);
+    ret = begin_run(&b, &c, e);
     runs_free(&one);
     if (ret < 0)
         return -1;

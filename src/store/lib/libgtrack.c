@@ -15,6 +15,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "store/edit.h"
+#include "store/handed_run.h"
 #include "store/load.h"
 #include "store/run.h"
 
@@ -68,17 +69,37 @@ static int say_forked(const struct gtrack *g, char why[GTRACK_WHY])
     return -1;
 }
 
-static struct gtrack *begin(const struct run_conf *c, int64_t last_step,
-                            char why[GTRACK_WHY])
+static int find_last_step(int64_t *step, const struct run_conf *c,
+                          struct err *e)
+{
+    struct runs runs = RUNS_INIT;
+    char *word = xstrdup(c->resume);
+    const int ret = runs_select(&runs, c->root, &word, 1, 0, e);
+
+    *step = -1;
+    for (size_t i = 0; ret == 0 && i < runs.run[0].n_metrics; i++)
+        if (runs.run[0].metrics[i].last_step > *step)
+            *step = runs.run[0].metrics[i].last_step;
+    runs_free(&runs);
+    free(word);
+    return ret;
+}
+
+/* Begin the run that is asked for, or the one that was prepared for this
+ * program. */
+static struct gtrack *begin(struct run_conf *c, char why[GTRACK_WHY])
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     struct err e = ERR_INIT;
+    int64_t last_step = -1;
     struct run *run;
     struct gtrack *g;
 
     pthread_once(&once, watch_forks);
     log_setup(program_invocation_short_name, LOG_WARN);
-    if (run_begin(&run, c, &e) < 0) {
+    handed_run_take(c);
+    if ((c->resume && find_last_step(&last_step, c, &e) < 0) ||
+        run_begin(&run, c, &e) < 0) {
         say_why(why, &e);
         return NULL;
     }
@@ -93,21 +114,23 @@ static struct gtrack *begin(const struct run_conf *c, int64_t last_step,
 struct gtrack *gtrack_open(const char *root, const char *experiment,
                            const char *name, char why[GTRACK_WHY])
 {
-    const struct run_conf c = { .root = root,
-                                .experiment = experiment,
-                                .name = name };
+    struct run_conf c = { .root = root,
+                          .experiment = experiment,
+                          .name = name };
 
-    return begin(&c, -1, why);
+    return begin(&c, why);
 }
 
 struct gtrack *gtrack_resume(const char *root, const char *run, int64_t step,
                              char why[GTRACK_WHY])
 {
-    const struct run_conf c = { .root = root, .resume = run };
-    struct gtrack *g = begin(&c, step, why);
+    struct run_conf c = { .root = root, .resume = run };
+    struct gtrack *g = begin(&c, why);
 
-    if (g)
+    if (g) {
+        g->last_step = step;
         run_rewind(g->run, step);
+    }
     return g;
 }
 
@@ -129,28 +152,10 @@ static int copy_struct(void *to, size_t n, const void *from, size_t from_n,
     return 0;
 }
 
-static int find_last_step(int64_t *step, const struct gtrack_conf *c,
-                          char why[GTRACK_WHY])
-{
-    struct runs runs = RUNS_INIT;
-    struct err e = ERR_INIT;
-    char *word = xstrdup(c->resume);
-    const int ret = runs_select(&runs, c->root, &word, 1, 0, &e);
-
-    *step = -1;
-    for (size_t i = 0; ret == 0 && i < runs.run[0].n_metrics; i++)
-        if (runs.run[0].metrics[i].last_step > *step)
-            *step = runs.run[0].metrics[i].last_step;
-    runs_free(&runs);
-    free(word);
-    return ret < 0 ? say_why(why, &e) : 0;
-}
-
 struct gtrack *gtrack_begin(const struct gtrack_conf *conf,
                             char why[GTRACK_WHY])
 {
     struct gtrack_conf c = { 0 };
-    int64_t last_step = -1;
 
     if (copy_struct(&c, sizeof c, conf, conf->size, why) < 0)
         return NULL;
@@ -158,8 +163,6 @@ struct gtrack *gtrack_begin(const struct gtrack_conf *conf,
         snprintf(why, GTRACK_WHY, "gtrack_begin() needs the folder of a store");
         return NULL;
     }
-    if (c.resume && find_last_step(&last_step, &c, why) < 0)
-        return NULL;
     return begin(
         &(struct run_conf){
             .root = c.root,
@@ -171,7 +174,7 @@ struct gtrack *gtrack_begin(const struct gtrack_conf *conf,
             .command = c.command,
             .no_capture = c.flags & GTRACK_NO_CAPTURE,
         },
-        last_step, why);
+        why);
 }
 
 const char *gtrack_id(const struct gtrack *g)

@@ -16,6 +16,7 @@
 #include "common/path.h"
 #include "common/program.h"
 #include "store/filter.h"
+#include "store/handed_run.h"
 #include "store/index.h"
 #include "store/store.h"
 #include "track/runs/column.h"
@@ -453,6 +454,7 @@ int track_begin_run(struct run **run, struct run_conf *c,
 
     c->root = track_store();
     c->experiment = o->experiment;
+    handed_run_take(c);
     if (tags)
         ret = run_begin(run, c, e);
     for (; ret == 0 && params->key; params++)

@@ -12,6 +12,7 @@
 #include "common/num.h"
 #include "common/save.h"
 #include "common/sig.h"
+#include "store/handed_run.h"
 #include "trainer/model/resolve.h"
 
 /* ---- the beginning ---------------------------------------------------- */
@@ -69,6 +70,7 @@ static bool on_gpu(const struct job *j)
 /* A checkpoint may come from another store, so that its run is not here. */
 static int begin_run(struct report *r, struct run_conf *c, struct err *e)
 {
+    handed_run_take(c);
     if (run_begin(&r->run, c, e) == 0)
         return 0;
     if (!c->resume || e->kind != ERR_MISSING)
