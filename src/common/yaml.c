@@ -17,6 +17,7 @@ struct reader {
     struct arena *mem;
     struct yaml_pair *pair;
     size_t n;
+    bool deep; /* read what is inside lists and inner mappings */
     struct err *e;
 };
 
@@ -91,32 +92,39 @@ static int pass(struct reader *r)
 
 static int read_map(struct reader *r, const char *prefix);
 
-static int read_value(struct reader *r, const char *prefix, const char *key)
+static int read_list(struct reader *r, const char *prefix, const char *key);
+
+/* The name of an entry of a mapping. */
+static const char *join(struct reader *r, const char *prefix, const char *key)
 {
-    yaml_event_t event;
-    yaml_event_type_t type;
+    return *prefix ? arena_printf(r->mem, "%s.%s", prefix, key) : key;
+}
+
+static int read_event(struct reader *r, yaml_event_t *event, const char *prefix,
+                      const char *key)
+{
+    const yaml_event_type_t type = event->type;
     int ret = 0;
 
-    if (next_event(r, &event) < 0)
-        return -1;
-    type = event.type;
     if (type == YAML_SCALAR_EVENT) {
-        const char *text = text_of(r, &event);
+        const char *text = text_of(r, event);
 
-        if (is_plain(&event) && is_null(text))
+        if (is_plain(event) && is_null(text))
             text = NULL;
-        add_pair(r, prefix, key, text, is_plain(&event));
+        add_pair(r, prefix, key, text, is_plain(event));
     }
-    yaml_event_delete(&event);
+    yaml_event_delete(event);
     switch (type) {
     case YAML_SCALAR_EVENT:
         break;
     case YAML_SEQUENCE_START_EVENT:
         add_pair(r, prefix, key, "[]", true);
-        ret = pass(r);
+        ret = r->deep ? read_list(r, prefix, key) : pass(r);
         break;
     case YAML_MAPPING_START_EVENT:
-        ret = *prefix ? pass(r) : read_map(r, key);
+        if (r->deep)
+            add_pair(r, prefix, key, "{}", true);
+        ret = *prefix && !r->deep ? pass(r) : read_map(r, join(r, prefix, key));
         break;
     default:
         ret = err_set(r->e, ERR_INPUT, "line %zu: %s has no value",
@@ -124,6 +132,32 @@ static int read_value(struct reader *r, const char *prefix, const char *key)
         break;
     }
     return ret;
+}
+
+static int read_value(struct reader *r, const char *prefix, const char *key)
+{
+    yaml_event_t event;
+
+    if (next_event(r, &event) < 0)
+        return -1;
+    return read_event(r, &event, prefix, key);
+}
+
+static int read_list(struct reader *r, const char *prefix, const char *key)
+{
+    for (int i = 0;; i++) {
+        yaml_event_t event;
+
+        if (next_event(r, &event) < 0)
+            return -1;
+        if (event.type == YAML_SEQUENCE_END_EVENT) {
+            yaml_event_delete(&event);
+            return 0;
+        }
+        if (read_event(r, &event, prefix,
+                       arena_printf(r->mem, "%s[%d]", key, i)) < 0)
+            return -1;
+    }
 }
 
 static int read_map(struct reader *r, const char *prefix)
@@ -168,10 +202,10 @@ static int read_document(struct reader *r)
     return read_map(r, "");
 }
 
-int yaml_parse(struct yaml *y, struct arena *mem, const char *text, size_t n,
-               struct err *e)
+static int parse(struct yaml *y, struct arena *mem, const char *text, size_t n,
+                 bool deep, struct err *e)
 {
-    struct reader r = { .mem = mem, .e = e };
+    struct reader r = { .mem = mem, .deep = deep, .e = e };
     int ret;
 
     *y = (struct yaml){ NULL, 0 };
@@ -185,16 +219,34 @@ int yaml_parse(struct yaml *y, struct arena *mem, const char *text, size_t n,
     return ret;
 }
 
-int yaml_load(struct yaml *y, struct arena *mem, const char *path,
-              struct err *e)
+int yaml_parse(struct yaml *y, struct arena *mem, const char *text, size_t n,
+               struct err *e)
+{
+    return parse(y, mem, text, n, false, e);
+}
+
+static int load(struct yaml *y, struct arena *mem, const char *path, bool deep,
+                struct err *e)
 {
     struct buf text = BUF_INIT;
     int ret = buf_read_unlinked(&text, path, YAML_MAX, e);
 
-    if (ret == 0 && yaml_parse(y, mem, text.s, text.len, e) < 0)
+    if (ret == 0 && parse(y, mem, text.s, text.len, deep, e) < 0)
         ret = err_wrap(e, "%s", path);
     buf_clear(&text);
     return ret;
+}
+
+int yaml_load(struct yaml *y, struct arena *mem, const char *path,
+              struct err *e)
+{
+    return load(y, mem, path, false, e);
+}
+
+int yaml_load_deep(struct yaml *y, struct arena *mem, const char *path,
+                   struct err *e)
+{
+    return load(y, mem, path, true, e);
 }
 
 const struct yaml_pair *yaml_find(const struct yaml *y, const char *key)

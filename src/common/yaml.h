@@ -29,6 +29,10 @@
  * double quotes and never folded, which libyaml and both of PyYAML's loaders
  * read back as the same text.  A byte that is not UTF-8 is written as U+FFFD.
  * A file that is a symbolic link is not read (see path_open_unlinked()).
+ *
+ * yaml_load_deep() reads a file of another program whole: the name of an entry
+ * is its path, such as "parameters.lr.values[0]", and a mapping is also a name
+ * with the value "{}", before its entries.
  */
 struct yaml_pair {
     const char *key, *value;
@@ -45,6 +49,8 @@ struct yaml {
 enum { YAML_MAX = 16 << 20 };
 
 int yaml_load(struct yaml *, struct arena *, const char *path, struct err *);
+int yaml_load_deep(struct yaml *, struct arena *, const char *path,
+                   struct err *);
 int yaml_parse(struct yaml *, struct arena *, const char *text, size_t n,
                struct err *);
 

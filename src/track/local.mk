@@ -30,6 +30,7 @@ gtrack_SOURCES = \
 	%D%/cmd_run.c \
 	%D%/cmd_serve.c \
 	%D%/cmd_show.c \
+	%D%/cmd_sweep.c \
 	%D%/cmd_tag.c \
 	%D%/cmd_tail.c \
 	%D%/cmd_watch.c \
@@ -39,9 +40,11 @@ gtrack_SOURCES = \
 	%D%/complete.h \
 	%D%/complete_program.c \
 	%D%/complete_program.h \
-	%D%/gtrack.c
+	%D%/gtrack.c \
+	%D%/sweep_cells.c \
+	%D%/sweep_cells.h
 gtrack_CPPFLAGS = $(AM_CPPFLAGS) $(MICROHTTPD_CFLAGS)
-gtrack_LDADD = src/plot/libplot.a $(STORE_LIBS)
+gtrack_LDADD = src/plot/libplot.a src/sweep/libsweep.a $(STORE_LIBS)
 
 include src/track/runs/local.mk
 include src/track/import/local.mk

@@ -7,10 +7,9 @@ include src/trainer/settings/local.mk
 include src/trainer/model/local.mk
 include src/trainer/ranks/local.mk
 include src/trainer/training/local.mk
-include src/trainer/search/local.mk
 include src/trainer/convert/local.mk
 
-TRAINER_LIBS = src/trainer/libtrainer.a $(MPI_LIBS) $(STORE_LIBS) \
+TRAINER_LIBS = src/trainer/libtrainer.a src/sweep/libsweep.a $(MPI_LIBS) $(STORE_LIBS) \
 	$(DATA_LIBS) $(KERNELS_LIBS)
 
 bin_PROGRAMS += gtrain

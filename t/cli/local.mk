@@ -23,6 +23,7 @@ dist_check_SCRIPTS += \
 	%D%/t5016-bounds.t \
 	%D%/t5017-claims.t \
 	%D%/t5018-hours.t \
+	%D%/t5019-sweep.t \
 	%D%/t5020-push.t \
 	%D%/t5030-serve.t \
 	%D%/t5031-serve-run.t \

@@ -9,4 +9,5 @@ EXTRA_DIST += \
 	%D%/test_mlflow.py \
 	%D%/test_process.py \
 	%D%/test_run.py \
+	%D%/test_sweep.py \
 	%D%/test_wandb.py

@@ -83,7 +83,7 @@ class QuickStart(Case):
 
     def test_missing(self):
         """what is missing is an error with advice"""
-        with self.assertRaisesRegex(gtrack.Error, "gtrain sweep"):
+        with self.assertRaisesRegex(gtrack.Error, "gtrack sweep"):
             wandb.sweep({})
         with self.assertRaisesRegex(AttributeError, "gtrack-python"):
             wandb.something_else

@@ -3,7 +3,7 @@
  */
 #include "config.h"
 #include "t/lib/tap.h"
-#include "trainer/search/sweep.h"
+#include "sweep/sweep.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -33,7 +33,7 @@ static void test_grid(void)
                             "model.layers = 2, 4\n");
     bool all_differ = true;
 
-    sweep_init(&s);
+    sweep_init(&s, "train.seed");
     if (!ok(sweep_read(&s, path, &e) == 0 && sweep_expand(&s, &e) == 0,
             "a grid is read from a file"))
         diag("%s", e.text);
@@ -65,8 +65,8 @@ static void test_ids(void)
     struct sweep a, b;
     struct err e = ERR_INIT;
 
-    sweep_init(&a);
-    sweep_init(&b);
+    sweep_init(&a, "train.seed");
+    sweep_init(&b, "train.seed");
     sweep_grid(&a, "optim.lr=1e-3,1e-4", "t", &e);
     sweep_grid(&a, "model.width=64", "t", &e);
     sweep_grid(&b, "model.width=32,64", "t", &e);
@@ -88,8 +88,8 @@ static void test_draws(void)
     int low = 0;
     bool same = true, inside = true;
 
-    sweep_init(&s);
-    sweep_init(&more);
+    sweep_init(&s, "train.seed");
+    sweep_init(&more, "train.seed");
     s.samples = 400;
     more.samples = 500;
     sweep_random(&s, "optim.lr=loguniform(1e-4, 1e-2)", "t", &e);
@@ -118,7 +118,7 @@ static void test_spaces(void)
     struct sweep s;
     struct err e = ERR_INIT;
 
-    sweep_init(&s);
+    sweep_init(&s, "train.seed");
     sweep_grid(&s, "optim.lr=logspace(1e-4, 1e-2, 3)", "t", &e);
     sweep_grid(&s, "optim.clip=linspace(0, 1, 5)", "t", &e);
     ok(sweep_expand(&s, &e) == 0 && s.n_cells == 15,
@@ -156,7 +156,7 @@ static void test_errors(void)
         struct err e = ERR_INIT;
         int ret;
 
-        sweep_init(&s);
+        sweep_init(&s, "train.seed");
         ret = cases[i].random ? sweep_random(&s, cases[i].axis, "--x", &e)
                               : sweep_grid(&s, cases[i].axis, "--x", &e);
         if (ret == 0)

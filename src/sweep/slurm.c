@@ -1,6 +1,7 @@
 #include "config.h"
-#include "trainer/search/slurm.h"
+#include "sweep/slurm.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +26,7 @@ int slurm_script(const struct sweep *w, const char *folder, const char *words,
     struct buf program = BUF_INIT;
     int ret = save_open(&s, path, e);
 
-    buf_shell_word(&program, self ? self : "gtrain");
+    buf_shell_word(&program, self ? self : program_invocation_name);
     if (w->cpus > 0)
         snprintf(cpus, sizeof cpus, "%lld", (long long)w->cpus);
     if (ret == 0) {
@@ -43,7 +44,7 @@ int slurm_script(const struct sweep *w, const char *folder, const char *words,
                 "#SBATCH --open-mode=append\n"
                 "#SBATCH --signal=B:USR1@120\n"
                 "#SBATCH --output=%s/cells/%%x-%%a.out\n\n"
-                "%s sweep%s --cell \"$SLURM_ARRAY_TASK_ID\" &\n"
+                "%s sweep --cell \"$SLURM_ARRAY_TASK_ID\"%s &\n"
                 "child=$!\n"
                 "trap 'kill -USR1 $child' USR1 TERM\n"
                 "status=129\n"

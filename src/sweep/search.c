@@ -1,5 +1,5 @@
 #include "config.h"
-#include "trainer/search/search.h"
+#include "sweep/search.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -7,91 +7,17 @@
 #include <string.h>
 
 #include "common/buf.h"
+#include "common/num.h"
 #include "common/path.h"
 #include "common/save.h"
 #include "store/edit.h"
-#include "trainer/training/job_check.h"
-
-/* ---- a cell's settings ------------------------------------------------- */
-
-/* The settings of a cell: of the base, of the sweep's file, and its values. */
-static int load_cell(const struct search *s, size_t cell, struct settings *out,
-                     struct err *e)
-{
-    const struct sweep *w = &s->sweep;
-
-    if (settings_begin(out, w->base[0] ? w->base : NULL, e) < 0)
-        return -1;
-    for (size_t i = 0; i < w->n_sets; i++)
-        if (conf_put(&out->conf, w->set[i].key, w->set[i].value,
-                     w->set[i].where, e) < 0)
-            return -1;
-    for (size_t i = 0; i < w->n_axes; i++)
-        if (conf_put(&out->conf, w->axis[i].key, w->cell[cell].value[i],
-                     w->axis[i].where, e) < 0)
-            return -1;
-    settings_finish(out);
-    return 0;
-}
 
 char *search_cell_path(const struct search *s, size_t cell, const char *end)
 {
     return xasprintf("%s/cells/%s%s", s->folder, s->sweep.cell[cell].id, end);
 }
 
-/* Without validation no cell would have the metric to compare by. */
-static int check_metric(const struct search *s, const struct settings *set,
-                        struct err *e)
-{
-    const bool given = *set->data.val;
-
-    if (strncmp(s->sweep.metric, "val/", 4) != 0 ||
-        (given && set->eval.every.n > 0))
-        return 0;
-    return conf_fail(&set->conf, given ? "eval.every" : "data.val", e,
-                     "comparing cells by %s needs validation", s->sweep.metric);
-}
-
-static int check_cells(struct search *s, struct err *e)
-{
-    const int ranks = (int)s->sweep.gpus;
-    struct job_check seen = { 0 };
-    int ret = 0;
-
-    for (size_t c = 0; ret == 0 && c < s->sweep.n_cells; c++) {
-        struct settings set;
-
-        ret = load_cell(s, c, &set, e);
-        if (ret == 0)
-            ret = job_check(&seen, &set, ranks > 1 ? ranks : 1, e);
-        if (ret == 0)
-            ret = check_metric(s, &set, e);
-        if (ret == 0 && set.is.steps > s->most_steps)
-            s->most_steps = set.is.steps;
-        settings_clear(&set);
-    }
-    job_check_clear(&seen);
-    return ret;
-}
-
 /* ---- the folder -------------------------------------------------------- */
-
-static int write_cell(struct search *s, size_t cell, struct err *e)
-{
-    struct settings set;
-    struct buf text = BUF_INIT;
-    char *path = search_cell_path(s, cell, ".ini");
-    int ret = load_cell(s, cell, &set, e);
-
-    if (ret == 0) {
-        conf_dump(&set.conf, &text);
-        ret = save_text(path, text.s, e);
-    }
-    settings_clear(&set);
-    buf_clear(&text);
-    free(path);
-    return ret;
-}
 
 static int write_manifest(struct search *s, struct err *e)
 {
@@ -121,8 +47,9 @@ static int write_folder(struct search *s, struct err *e)
     int ret = path_make(cells, e);
 
     free(cells);
-    for (size_t c = 0; ret == 0 && c < s->sweep.n_cells; c++)
-        ret = write_cell(s, c, e);
+    for (size_t c = 0; ret == 0 && s->program->write && c < s->sweep.n_cells;
+         c++)
+        ret = s->program->write(s, c, e);
     return ret < 0 ? -1 : write_manifest(s, e);
 }
 
@@ -221,15 +148,10 @@ int search_end(struct search *s, bool stopped, struct err *e)
 
 int search_open(struct search *s, struct err *e)
 {
-    struct settings set;
-    int ret = load_cell(s, 0, &set, e);
+    int ret = s->program->open(s, e);
 
-    if (ret == 0) {
-        s->root = xstrdup(set.run.root);
-        s->experiment = xstrdup(set.run.experiment);
+    if (ret == 0)
         ret = read_parent(s, e);
-    }
-    settings_clear(&set);
     s->outcome = xcalloc(s->sweep.n_cells, sizeof *s->outcome);
     return ret;
 }
@@ -238,7 +160,7 @@ int search_begin(struct search *s, bool runs, struct err *e)
 {
     struct run *own;
 
-    if (check_cells(s, e) < 0 || write_folder(s, e) < 0)
+    if (s->program->check(s, e) < 0 || write_folder(s, e) < 0)
         return -1;
     if (!runs && s->parent)
         return 0;
@@ -274,15 +196,32 @@ bool search_better(const struct sweep *w, double a, double b)
     return w->goal == SWEEP_MAX ? a > b : a < b;
 }
 
+/* The step that a cell has reached: what the sweep noted when it ended, or else
+ * the last one that it logged. */
+static int64_t last_step(const struct run_info *r)
+{
+    const struct metric_sum *loss = run_info_metric(r, "train/loss");
+    const char *steps = run_info_tag(r, "sweep.steps");
+    int64_t last = 0;
+
+    if (steps && num_int(steps, &last))
+        return last;
+    if (loss)
+        return loss->last_step;
+    for (size_t i = 0; i < r->n_metrics; i++)
+        if (r->metrics[i].last_step > last)
+            last = r->metrics[i].last_step;
+    return last;
+}
+
 static void set_outcome(struct outcome *o, const struct run_info *r,
                         const struct sweep *w)
 {
     const struct metric_sum *m = run_info_metric(r, w->metric);
-    const struct metric_sum *loss = run_info_metric(r, "train/loss");
 
     o->run = r;
     o->best = !m ? (double)NAN : w->goal == SWEEP_MAX ? m->max : m->min;
-    o->step = loss ? loss->last_step : 0;
+    o->step = last_step(r);
     o->state = r->status == RUN_FINISHED  ? CELL_DONE
                : r->status == RUN_RUNNING ? CELL_RUNNING
                                           : CELL_FAILED;

@@ -1,6 +1,7 @@
 #include "config.h"
-#include "trainer/search/child_pool.h"
+#include "sweep/child_pool.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
@@ -58,11 +59,23 @@ static void set_threads(int parallel)
     setenv("OMP_NUM_THREADS", text, 0);
 }
 
-/* Called in the child; never returns. */
-static void become_gtrain(const struct child_pool *p, int slot, char **words,
-                          const char *log, pid_t parent)
+void child_arg(struct child *c, const char *text)
 {
-    const int out = open(log, O_WRONLY | O_CREAT | O_APPEND, 0666);
+    c->arg = arena_grow(&c->mem, c->arg, c->n_args, sizeof *c->arg);
+    c->arg[c->n_args++] = text ? arena_strdup(&c->mem, text) : NULL;
+}
+
+void child_env(struct child *c, const char *text)
+{
+    c->env = arena_grow(&c->mem, c->env, c->n_env, sizeof *c->env);
+    c->env[c->n_env++] = arena_strdup(&c->mem, text);
+}
+
+/* Called in the child; never returns. */
+static void become_command(const struct child_pool *p, int slot,
+                           const struct child *c, pid_t parent)
+{
+    const int out = open(c->log, O_WRONLY | O_CREAT | O_APPEND, 0666);
     const int in = open("/dev/null", O_RDONLY);
 
     prctl(PR_SET_PDEATHSIG, SIGTERM);
@@ -75,8 +88,11 @@ static void become_gtrain(const struct child_pool *p, int slot, char **words,
     set_threads(p->parallel);
     if (p->gpus > 0)
         set_devices(slot * p->gpus, p->gpus);
-    execv("/proc/self/exe", words);
-    _exit(127);
+    for (size_t i = 0; i < c->n_env; i++)
+        putenv(c->env[i]);
+    execvp(c->program, c->arg);
+    dprintf(2, "cannot run %s: %s\n", c->program, strerror(errno));
+    _exit(errno == ENOENT ? 127 : 126);
 }
 
 struct children {
@@ -90,17 +106,19 @@ struct children {
 static int start_child(struct children *c, struct slot *s, struct err *e)
 {
     const struct child_pool *p = c->pool;
-    char *log = NULL, **argv = p->argv(p->arg, c->next, &log);
+    struct child child = { .mem = ARENA_INIT };
     const pid_t parent = getpid();
 
+    if (p->start(p->arg, c->next, &child, e) < 0) {
+        arena_clear(&child.mem);
+        return -1;
+    }
+    child_arg(&child, NULL);
     s->child = c->next++;
     s->pid = fork();
     if (s->pid == 0)
-        become_gtrain(p, (int)(s - c->slot), argv, log, parent);
-    for (size_t i = 0; argv[i]; i++)
-        free(argv[i]);
-    free(argv);
-    free(log);
+        become_command(p, (int)(s - c->slot), &child, parent);
+    arena_clear(&child.mem);
     if (s->pid < 0) {
         s->pid = 0;
         return err_sys(e, "cannot fork");
@@ -131,24 +149,25 @@ static void stop_children(struct children *c)
     c->stopping = true;
 }
 
-/* Free the slot of a child that has ended; false if none has. */
-static bool reap_child(struct children *c)
+/* Free the slot of a child that has ended; *ended is false if none has. */
+static int reap_child(struct children *c, bool *ended, struct err *e)
 {
     const struct child_pool *p = c->pool;
     int status, i = 0;
     const pid_t pid = waitpid(-1, &status, WNOHANG);
 
-    if (pid <= 0)
-        return false;
+    *ended = pid > 0;
+    if (!*ended)
+        return 0;
     while (i < c->n_slots && c->slot[i].pid != pid)
         i++;
     if (i == c->n_slots)
-        return true;
+        return 0;
     c->slot[i].pid = 0;
     c->running--;
-    p->ended(p->arg, c->slot[i].child,
-             WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
-    return true;
+    return p->ended(
+        p->arg, c->slot[i].child,
+        WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), e);
 }
 
 int child_pool_run(const struct child_pool *p, struct err *e)
@@ -156,16 +175,21 @@ int child_pool_run(const struct child_pool *p, struct err *e)
     static const struct timespec moment = { .tv_nsec = 50000000 };
     struct children c = { .pool = p,
                           .n_slots = p->parallel < 1 ? 1 : p->parallel };
+    struct err late = ERR_INIT;
     int ret = 0;
 
     c.slot = xcalloc((size_t)c.n_slots, sizeof *c.slot);
     sig_watch();
     while (c.running > 0 || wants_more(&c)) {
+        bool ended;
+
         if (ret < 0 || sig_caught())
             stop_children(&c);
         if (ret == 0)
             ret = fill_slots(&c, e);
-        if (!reap_child(&c))
+        if (reap_child(&c, &ended, ret < 0 ? &late : e) < 0)
+            ret = -1;
+        if (!ended)
             nanosleep(&moment, NULL);
     }
     free(c.slot);

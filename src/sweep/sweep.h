@@ -1,5 +1,5 @@
-#ifndef TRAINER_SEARCH_SWEEP_H
-#define TRAINER_SEARCH_SWEEP_H
+#ifndef SWEEP_SWEEP_H
+#define SWEEP_SWEEP_H
 
 #include <stdint.h>
 
@@ -12,7 +12,7 @@
  *
  *      struct sweep s;
  *
- *      sweep_init(&s);
+ *      sweep_init(&s, "train.seed");
  *      if (sweep_read(&s, "conf/sweep-lr.ini", e) < 0 ||
  *          sweep_grid(&s, "optim.lr=1e-2,1e-3", "--grid", e) < 0 ||
  *          sweep_expand(&s, e) < 0)
@@ -21,8 +21,9 @@
  *          ... s.cell[i].value[k] of axis s.axis[k]
  *      sweep_clear(&s);
  *
- * A file is a configuration of gtrain with up to four more sections: [sweep]
- * and [slurm], whose settings are members of struct sweep, and
+ * A file has settings that all cells have in common, such as those of gtrain,
+ * and up to four more sections: [sweep] and [slurm], whose settings are members
+ * of struct sweep, and
  *
  *      [grid]      optim.lr = 1e-2, 1e-3, 1e-4
  *                  model.width = 256, 512
@@ -33,14 +34,16 @@
  * is loguniform(low, high), uniform(low, high), integer(low, high) or
  * choice(a, b, ...); `samples` values are drawn for it, from a stream of random
  * numbers of its own, so that adding an axis or a sample changes no other
- * value.  With both sections, each combination of the grid is trained with each
- * sample.  With seeds = n, each of these is trained with n values of
- * train.seed, counted up from that of the configuration.
+ * value.  With both sections, each combination of the grid is run with each
+ * sample.  With seeds = n, each of these is run with n values of the seed,
+ * counted up from the one that the file sets.
  *
  * Random values are for searches with many axes, whose grid is too large: n
  * cells then try n values of every axis.  Halving trains all cells for a part
  * of the steps and only the best ones to the end.  With 3 rungs and eta = 3,
  * 9 cells take as many steps as 2.3 whole trainings.
+ *
+ * A file whose name ends in .yaml or .yml is a sweep of W&B (sweep_wandb.c).
  *
  * A cell's id depends on its values alone, so it stays the same when other
  * cells are added.
@@ -57,9 +60,11 @@ struct sweep_axis {
     const char *key;            /* "optim.lr" */
     const char *where;
     bool random;
-    const char *text;           /* as it was written */
-    size_t n;                   /* of [grid]: its values */
-    const char **value;
+    const char *range; /* "uniform"; "" for a list */
+    size_t n_args;
+    const char **arg; /* of the range */
+    size_t n;
+    const char **value; /* of a random axis: the samples */
 };
 
 struct sweep_cell {
@@ -77,13 +82,19 @@ struct sweep {
     enum sweep_method method;
     int64_t samples, seeds, parallel, gpus;
     int64_t rungs, eta;         /* halving: one cell of eta continues */
+    int64_t steps;              /* halving: those of a whole training, or 0 */
+    bool resume;                /* a cell that is tried again continues */
     int64_t seed;               /* of [random] */
     struct sweep_set *set;      /* those of the file come first */
     size_t n_sets, room_sets;
     const char *account, *partition, *time, *gres, *extra;     /* Slurm */
     int64_t cpus;
 
-    struct sweep_axis *axis; /* that of train.seed, if any, is the last */
+    const char **command; /* of W&B's file, with {key} for a value */
+    size_t n_command;
+    const char *seed_key; /* the setting that seeds are values of */
+
+    struct sweep_axis *axis; /* that of the seed, if any, is the last */
     size_t n_axes, room_axes;
     struct sweep_cell *cell;
     size_t n_cells;
@@ -91,13 +102,20 @@ struct sweep {
 
 enum { SWEEP_MAX_CELLS = 100000 };
 
-void sweep_init(struct sweep *);
+void sweep_init(struct sweep *, const char *seed_key);
 int sweep_read(struct sweep *, const char *path, struct err *);
 /* Add "key=value,value" to [grid] or [random], or change a setting by
  * "key=value"; `where` is the file and line, or the option, for errors. */
 typedef int sweep_fn(struct sweep *, const char *assignment, const char *where,
                      struct err *);
 sweep_fn sweep_grid, sweep_random, sweep_set;
+/* The same for parts of what a file or an option says: an axis of the grid or a
+ * random one, as the new axis says, and a setting. */
+int sweep_axis_add(struct sweep *, const struct sweep_axis *, struct err *);
+int sweep_put(struct sweep *, const char *key, const char *value,
+              const char *where, struct err *);
+/* The file of a sweep of W&B. */
+int sweep_read_wandb(struct sweep *, const char *path, struct err *);
 int sweep_expand(struct sweep *, struct err *);
 void sweep_clear(struct sweep *);
 

@@ -1,5 +1,5 @@
 #include "config.h"
-#include "trainer/search/sweep.h"
+#include "sweep/sweep.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -32,13 +32,13 @@ static const struct setting table[] = {
     { "sweep.goal", CONF_WORD, AT(goal), "min",
       "whether the lowest or the highest value is best", goals },
     { "sweep.method", CONF_WORD, AT(method), "all",
-      "train every cell to its end, or halve their number in rungs",
+      "run every cell to its end, or halve their number in rungs",
       methods },
     { "sweep.samples", CONF_INT, AT(samples), "10",
       "number of samples of the axes in [random]", .min = 1,
       .max = SWEEP_MAX_CELLS },
     { "sweep.seeds", CONF_INT, AT(seeds), "1",
-      "number of values of train.seed", .min = 1, .max = 1000 },
+      "number of seeds", .min = 1, .max = 1000 },
     { "sweep.parallel", CONF_INT, AT(parallel), "1",
       "cells that run at the same time on this machine", .min = 1,
       .max = 1024 },
@@ -51,6 +51,10 @@ static const struct setting table[] = {
     { "sweep.eta", CONF_INT, AT(eta), "3",
       "with halving, one of this many cells continues", .min = 2,
       .max = 100 },
+    { "sweep.steps", CONF_INT, AT(steps), "0",
+      "with halving, steps of a whole training", .min = 0, .max = 1e15 },
+    { "sweep.resume", CONF_BOOL, AT(resume), "no",
+      "whether a cell that is tried again continues its run" },
     { "sweep.seed", CONF_INT, AT(seed), "1", "seed of the values of [random]",
       .min = 0, .max = 1e15 },
     { "slurm.account", CONF_TEXT, AT(account), "", "account to charge" },
@@ -66,9 +70,9 @@ static const struct setting table[] = {
 };
 /* clang-format on */
 
-void sweep_init(struct sweep *s)
+void sweep_init(struct sweep *s, const char *seed_key)
 {
-    *s = (struct sweep){ 0 };
+    *s = (struct sweep){ .seed_key = seed_key };
     conf_init(&s->conf, table, s);
 }
 
@@ -85,13 +89,6 @@ void sweep_clear(struct sweep *s)
 
 enum { MAX_ARGS = 1000 };
 
-/* The values of an axis as they were written. */
-struct value_list {
-    const char *name; /* of the function; "" for a plain list */
-    const char *arg[MAX_ARGS];
-    int n;
-};
-
 static char *trimmed(struct arena *a, const char *s, size_t n)
 {
     while (n && strchr(" \t", s[0])) {
@@ -104,33 +101,31 @@ static char *trimmed(struct arena *a, const char *s, size_t n)
 }
 
 /* "name(a, b)" or "a, b" */
-static int parse_values(struct sweep *s, const char *text, struct value_list *c,
-                        const char *where, struct err *e)
+static int parse_range(struct sweep *s, const char *text, struct sweep_axis *a,
+                       struct err *e)
 {
     const size_t open = strcspn(text, "(,");
     const char *at = text, *end = text + strlen(text);
 
-    *c = (struct value_list){ .name = "" };
+    a->range = "";
     if (text[open] == '(') {
-        c->name = trimmed(&s->mem, text, open);
+        a->range = trimmed(&s->mem, text, open);
         at = text + open + 1;
         if (end[-1] != ')')
-            return err_set(e, ERR_USAGE, "%s: '%s' needs a closing )", where,
+            return err_set(e, ERR_USAGE, "%s: '%s' needs a closing )", a->where,
                            text);
         end--;
     }
     for (;;) {
         const char *comma = memchr(at, ',', (size_t)(end - at));
         const char *stop = comma ? comma : end;
+        const char *arg = trimmed(&s->mem, at, (size_t)(stop - at));
 
-        if (c->n == MAX_ARGS)
-            return err_set(e, ERR_USAGE, "%s: more than %d values", where,
-                           MAX_ARGS);
-        c->arg[c->n] = trimmed(&s->mem, at, (size_t)(stop - at));
-        if (!c->arg[c->n][0])
-            return err_set(e, ERR_USAGE, "%s: '%s' has an empty value", where,
-                           text);
-        c->n++;
+        if (!arg[0])
+            return err_set(e, ERR_USAGE, "%s: '%s' has an empty value",
+                           a->where, text);
+        a->arg = arena_grow(&s->mem, a->arg, a->n_args, sizeof *a->arg);
+        a->arg[a->n_args++] = arg;
         if (!comma)
             return 0;
         at = comma + 1;
@@ -138,22 +133,22 @@ static int parse_values(struct sweep *s, const char *text, struct value_list *c,
 }
 
 /* The values as numbers, of which the first is below the second. */
-static int parse_numbers(const struct value_list *c, int want, double *x,
-                         const char *where, struct err *e)
+static int parse_numbers(const struct sweep_axis *a, size_t want, double *x,
+                         struct err *e)
 {
-    if (c->n != want)
-        return err_set(e, ERR_USAGE, "%s: %s() expects %d values, not %d",
-                       where, c->name, want, c->n);
-    for (int i = 0; i < want; i++)
-        if (!num_real(c->arg[i], &x[i]) || !isfinite(x[i]))
+    if (a->n_args != want)
+        return err_set(e, ERR_USAGE, "%s: %s() expects %zu values, not %zu",
+                       a->where, a->range, want, a->n_args);
+    for (size_t i = 0; i < want; i++)
+        if (!num_real(a->arg[i], &x[i]) || !isfinite(x[i]))
             return err_set(e, ERR_USAGE, "%s: %s() expects numbers, not '%s'",
-                           where, c->name, c->arg[i]);
+                           a->where, a->range, a->arg[i]);
     if (!(x[0] < x[1]))
-        return err_set(e, ERR_USAGE, "%s: %s(): %s is not below %s", where,
-                       c->name, c->arg[0], c->arg[1]);
-    if (strncmp(c->name, "log", 3) == 0 && x[0] <= 0)
-        return err_set(e, ERR_USAGE, "%s: %s() expects numbers above 0", where,
-                       c->name);
+        return err_set(e, ERR_USAGE, "%s: %s(): %s is not below %s", a->where,
+                       a->range, a->arg[0], a->arg[1]);
+    if (strncmp(a->range, "log", 3) == 0 && x[0] <= 0)
+        return err_set(e, ERR_USAGE, "%s: %s() expects numbers above 0",
+                       a->where, a->range);
     return 0;
 }
 
@@ -177,78 +172,92 @@ static double interpolate(const double x[2], double t, bool logs)
                 : x[0] + t * (x[1] - x[0]);
 }
 
-static struct sweep_axis *new_axis(struct sweep *s, const char *assignment,
-                                   const char *where, struct err *e)
+/* The values of an axis of the grid. */
+static int space_axis(struct sweep *s, struct sweep_axis *a, struct err *e)
+{
+    const bool logs = strcmp(a->range, "logspace") == 0;
+    double x[3];
+
+    if (!a->range[0]) {
+        a->n = a->n_args;
+        a->value = a->arg;
+        return 0;
+    }
+    if (!logs && strcmp(a->range, "linspace") != 0)
+        return err_set(e, ERR_USAGE,
+                       "%s: expects logspace() or linspace(), not '%s()'",
+                       a->where, a->range);
+    if (parse_numbers(a, 3, x, e) < 0)
+        return -1;
+    if (!(x[2] >= 2 && x[2] <= MAX_ARGS && x[2] == floor(x[2])))
+        return err_set(e, ERR_USAGE, "%s: %s() expects 2 to %d values",
+                       a->where, a->range, MAX_ARGS);
+    a->n = (size_t)x[2];
+    a->value = arena_alloc(&s->mem, a->n * sizeof *a->value);
+    for (size_t i = 0; i < a->n; i++)
+        a->value[i] = short_number(
+            &s->mem, interpolate(x, (double)i / (double)(a->n - 1), logs));
+    return 0;
+}
+
+int sweep_axis_add(struct sweep *s, const struct sweep_axis *axis,
+                   struct err *e)
+{
+    struct sweep_axis *a;
+
+    for (size_t i = 0; i < s->n_axes; i++)
+        if (strcmp(s->axis[i].key, axis->key) == 0)
+            return err_set(e, ERR_USAGE, "%s: %s is already an axis",
+                           axis->where, axis->key);
+    if (axis->n_args > MAX_ARGS)
+        return err_set(e, ERR_USAGE, "%s: more than %d values", axis->where,
+                       MAX_ARGS);
+    GROW(s->axis, s->n_axes, s->room_axes);
+    a = &s->axis[s->n_axes++];
+    *a = *axis;
+    return a->random ? 0 : space_axis(s, a, e);
+}
+
+static int add_assignment(struct sweep *s, const char *assignment,
+                          const char *where, bool random, struct err *e)
 {
     const char *equals = strchr(assignment, '=');
-    const char *key;
+    struct sweep_axis a = { .random = random };
 
-    if (!equals || equals == assignment) {
-        err_set(e, ERR_USAGE, "%s: expects section.key=values, not '%s'", where,
-                assignment);
-        return NULL;
-    }
-    key = trimmed(&s->mem, assignment, (size_t)(equals - assignment));
-    for (size_t i = 0; i < s->n_axes; i++) {
-        if (strcmp(s->axis[i].key, key) == 0) {
-            err_set(e, ERR_USAGE, "%s: %s is already an axis", where, key);
-            return NULL;
-        }
-    }
-    GROW(s->axis, s->n_axes, s->room_axes);
-    s->axis[s->n_axes] = (struct sweep_axis){
-        .key = key,
-        .where = arena_strdup(&s->mem, where),
-        .text = trimmed(&s->mem, equals + 1, strlen(equals + 1)),
-    };
-    return &s->axis[s->n_axes++];
+    if (!equals || equals == assignment)
+        return err_set(e, ERR_USAGE, "%s: expects section.key=values, not '%s'",
+                       where, assignment);
+    a.key = trimmed(&s->mem, assignment, (size_t)(equals - assignment));
+    a.where = arena_strdup(&s->mem, where);
+    if (parse_range(s, trimmed(&s->mem, equals + 1, strlen(equals + 1)), &a,
+                    e) < 0)
+        return -1;
+    return sweep_axis_add(s, &a, e);
 }
 
 int sweep_grid(struct sweep *s, const char *assignment, const char *where,
                struct err *e)
 {
-    struct sweep_axis *a = new_axis(s, assignment, where, e);
-    struct value_list c;
-    double x[3];
-
-    if (!a || parse_values(s, a->text, &c, where, e) < 0)
-        return -1;
-    if (!c.name[0]) {
-        a->n = (size_t)c.n;
-        a->value = arena_alloc(&s->mem, a->n * sizeof *a->value);
-        memcpy(a->value, c.arg, a->n * sizeof *a->value);
-        return 0;
-    }
-    if (strcmp(c.name, "logspace") != 0 && strcmp(c.name, "linspace") != 0)
-        return err_set(e, ERR_USAGE,
-                       "%s: expects logspace() or linspace(), not '%s()'",
-                       where, c.name);
-    if (parse_numbers(&c, 3, x, where, e) < 0)
-        return -1;
-    if (!(x[2] >= 2 && x[2] <= MAX_ARGS && x[2] == floor(x[2])))
-        return err_set(e, ERR_USAGE, "%s: %s() expects 2 to %d values", where,
-                       c.name, MAX_ARGS);
-    a->n = (size_t)x[2];
-    a->value = arena_alloc(&s->mem, a->n * sizeof *a->value);
-    for (size_t i = 0; i < a->n; i++)
-        a->value[i] =
-            short_number(&s->mem, interpolate(x, (double)i / (double)(a->n - 1),
-                                              strcmp(c.name, "logspace") == 0));
-    return 0;
+    return add_assignment(s, assignment, where, false, e);
 }
 
-static int draw_numbers(struct sweep *s, struct sweep_axis *a,
-                        const struct value_list *c, uint64_t stream,
+int sweep_random(struct sweep *s, const char *assignment, const char *where,
+                 struct err *e)
+{
+    return add_assignment(s, assignment, where, true, e);
+}
+
+static int draw_numbers(struct sweep *s, struct sweep_axis *a, uint64_t stream,
                         struct err *e)
 {
-    const bool whole = strcmp(c->name, "integer") == 0;
+    const bool whole = strcmp(a->range, "integer") == 0;
     double x[2];
 
-    if (parse_numbers(c, 2, x, a->where, e) < 0)
+    if (parse_numbers(a, 2, x, e) < 0)
         return -1;
     for (size_t i = 0; i < a->n; i++) {
         const double t = (double)rng_uniform((uint64_t)s->seed, stream, i);
-        double v = interpolate(x, t, strcmp(c->name, "loguniform") == 0);
+        double v = interpolate(x, t, strcmp(a->range, "loguniform") == 0);
 
         if (whole)
             v = floor(x[0] + t * (x[1] - x[0] + 1));
@@ -262,42 +271,28 @@ static int draw_axis(struct sweep *s, struct sweep_axis *a, struct err *e)
 {
     static const char *const known[] = { "loguniform", "uniform", "integer" };
     const uint64_t stream = rng_stream(RNG_SWEEP, hash_name(a->key), 0);
-    struct value_list c;
 
-    if (parse_values(s, a->text, &c, a->where, e) < 0)
-        return -1;
     a->n = (size_t)s->samples;
     a->value = arena_alloc(&s->mem, a->n * sizeof *a->value);
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
-        if (strcmp(c.name, known[i]) == 0)
-            return draw_numbers(s, a, &c, stream, e);
-    if (strcmp(c.name, "choice") != 0)
+        if (strcmp(a->range, known[i]) == 0)
+            return draw_numbers(s, a, stream, e);
+    if (strcmp(a->range, "choice") != 0)
         return err_set(e, ERR_USAGE,
                        "%s: expects loguniform(low, high), uniform(low, high), "
-                       "integer(low, high) or choice(a, b), not '%s'",
-                       a->where, a->text);
+                       "integer(low, high) or choice(a, b), not '%s%s'",
+                       a->where, a->range[0] ? a->range : a->arg[0],
+                       a->range[0] ? "()" : "");
     for (size_t i = 0; i < a->n; i++)
-        a->value[i] =
-            c.arg[rng_word((uint64_t)s->seed, stream, i) % (uint32_t)c.n];
-    return 0;
-}
-
-int sweep_random(struct sweep *s, const char *assignment, const char *where,
-                 struct err *e)
-{
-    struct sweep_axis *a = new_axis(s, assignment, where, e);
-
-    if (!a)
-        return -1;
-    a->random = true;
+        a->value[i] = a->arg[rng_word((uint64_t)s->seed, stream, i) %
+                             (uint32_t)a->n_args];
     return 0;
 }
 
 /* ---- settings and files ----------------------------------------------- */
 
-/* Set one of the sweep's own settings, or one of every cell. */
-static int put_setting(struct sweep *s, const char *key, const char *value,
-                       const char *where, struct err *e)
+int sweep_put(struct sweep *s, const char *key, const char *value,
+              const char *where, struct err *e)
 {
     if (strncmp(key, "sweep.", 6) == 0 || strncmp(key, "slurm.", 6) == 0)
         return conf_put(&s->conf, key, value, where, e);
@@ -320,7 +315,7 @@ int sweep_set(struct sweep *s, const char *assignment, const char *where,
         return err_set(e, ERR_USAGE, "%s expects section.key=value, not '%s'",
                        where, assignment);
     key = arena_strndup(&s->mem, assignment, (size_t)(equals - assignment));
-    return put_setting(s, key, equals + 1, where, e);
+    return sweep_put(s, key, equals + 1, where, e);
 }
 
 static int read_setting(void *arg, const char *key, const char *value,
@@ -331,7 +326,7 @@ static int read_setting(void *arg, const char *key, const char *value,
     const char *text;
 
     if (!grid && strncmp(key, "random.", 7) != 0)
-        return put_setting(s, key, value, where, e);
+        return sweep_put(s, key, value, where, e);
     text = arena_printf(&s->mem, "%s=%s", strchr(key, '.') + 1, value);
     return grid ? sweep_grid(s, text, where, e)
                 : sweep_random(s, text, where, e);
@@ -349,8 +344,10 @@ static void resolve_base(struct sweep *s, const char *path)
 int sweep_read(struct sweep *s, const char *path, struct err *e)
 {
     const char *name = path_name(path);
+    const bool wandb = str_ends(path, ".yaml") || str_ends(path, ".yml");
 
-    if (conf_walk(path, read_setting, s, e) < 0)
+    if (wandb ? sweep_read_wandb(s, path, e) < 0
+              : conf_walk(path, read_setting, s, e) < 0)
         return -1;
     resolve_base(s, path);
     if (!s->name[0])
@@ -397,9 +394,9 @@ static int add_seeds(struct sweep *s, struct err *e)
     if (s->seeds == 1)
         return 0;
     for (size_t i = 0; i < s->n_sets; i++)
-        if (strcmp(s->set[i].key, "train.seed") == 0)
+        if (strcmp(s->set[i].key, s->seed_key) == 0)
             num_int(s->set[i].value, &first);
-    buf_str(&list, "train.seed=");
+    buf_printf(&list, "%s=", s->seed_key);
     for (int64_t i = 0; i < s->seeds; i++)
         buf_printf(&list, "%s%lld", i ? "," : "", (long long)(first + i));
     ret = sweep_grid(s, list.s, "sweep.seeds", e);

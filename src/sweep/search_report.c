@@ -1,18 +1,60 @@
 /*
- * search_report - a table of how the results depend on one axis
+ * search_report - a table of the cells, and one of how the results depend on an
+ * axis
  *
  * The sensitivity is that of Wortsman et al. (2023), "Small-scale proxies for
  * large-scale Transformer training instabilities", section 2.2: the mean over
  * the values of min(loss, loss of a guess) - least loss.
  */
 #include "config.h"
-#include "trainer/search/search.h"
+#include "sweep/search.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/log.h"
 #include "common/num.h"
+
+int search_status(const struct search *s, const struct table_style *style,
+                  struct err *e)
+{
+    const struct sweep *w = &s->sweep;
+    struct table t = TABLE_INIT("sweep/1");
+    const struct outcome *best = NULL;
+    int ret;
+
+    table_columns(&t, "cell", "run", "status", NULL);
+    for (size_t i = 0; i < w->n_axes; i++)
+        table_column(&t, w->axis[i].key);
+    table_column(&t, "step");
+    table_column(&t, w->metric);
+    for (size_t c = 0; c < w->n_cells; c++) {
+        const struct outcome *o = &s->outcome[c];
+
+        table_int(&t, (int64_t)c);
+        table_text(&t, o->run ? o->run->name : NULL);
+        table_text(&t, o->run ? run_status_word(o->run->status) : "missing");
+        for (size_t i = 0; i < w->n_axes; i++)
+            table_text(&t, w->cell[c].value[i]);
+        if (o->run)
+            table_int(&t, o->step);
+        else
+            table_none(&t);
+        table_real_or_none(&t, o->best);
+        if (!isnan(o->best) && (!best || search_better(w, o->best, best->best)))
+            best = o;
+    }
+    table_mark_best(&t, 3 + w->n_axes + 1, w->goal == SWEEP_MAX);
+    ret = table_print(&t, style, e);
+    table_clear(&t);
+    log_info("%zu of %zu cells are done", s->count[CELL_DONE], w->n_cells);
+    if (best)
+        log_info("best %s: %g, %s", w->metric, best->best, best->run->name);
+    return ret;
+}
+
+/* ---- the report -------------------------------------------------------- */
 
 enum { MOST_COLUMNS = 24 };
 
@@ -24,11 +66,15 @@ struct search_table {
     size_t *row_of; /* of each cell */
     size_t *first;  /* cell of each row */
     size_t n_rows;
+    bool wide;  /* a column for each value */
+    bool sized; /* the runs tell how many parameters their models have */
 };
 
-static bool is_seed(const struct sweep_axis *a)
+static bool is_seed(const struct search_table *r, size_t axis)
 {
-    return strcmp(a->key, "train.seed") == 0;
+    const struct sweep *w = &r->s->sweep;
+
+    return strcmp(w->axis[axis].key, w->seed_key) == 0;
 }
 
 static int find_axis(struct search_table *r, const char *by, struct err *e)
@@ -52,7 +98,7 @@ static bool same_row(const struct search_table *r, size_t x, size_t y)
     const struct sweep *w = &r->s->sweep;
 
     for (size_t i = 0; i < w->n_axes; i++)
-        if (i != r->by && !is_seed(&w->axis[i]) &&
+        if (i != r->by && !is_seed(r, i) &&
             strcmp(w->cell[x].value[i], w->cell[y].value[i]) != 0)
             return false;
     return true;
@@ -134,8 +180,7 @@ static double guess_loss(const struct sweep *w, const struct run_info *run)
     return log((double)n);
 }
 
-static void add_row(const struct search_table *r, struct table *t, size_t row,
-                    bool wide)
+static void add_row(const struct search_table *r, struct table *t, size_t row)
 {
     const struct sweep *w = &r->s->sweep;
     const struct run_info *run = NULL;
@@ -161,14 +206,14 @@ static void add_row(const struct search_table *r, struct table *t, size_t row,
         n++;
     }
     for (size_t i = 0; i < w->n_axes; i++)
-        if (i != r->by && !is_seed(&w->axis[i]))
+        if (i != r->by && !is_seed(r, i))
             table_text(t, w->cell[r->first[row]].value[i]);
     parameters = run ? run_info_param(run, "is.parameters") : NULL;
     if (parameters && num_int(parameters, &count))
         table_int(t, count);
-    else
+    else if (r->sized)
         table_none(t);
-    for (size_t v = 0; wide && v < r->n_values; v++) {
+    for (size_t v = 0; r->wide && v < r->n_values; v++) {
         table_real_or_none(t, x[v]);
         if (r->value[v] == best_value)
             table_mark(t, MARK_BEST);
@@ -179,17 +224,17 @@ static void add_row(const struct search_table *r, struct table *t, size_t row,
     free(x);
 }
 
-static void name_columns(const struct search_table *r, struct table *t,
-                         bool wide)
+static void name_columns(const struct search_table *r, struct table *t)
 {
     const struct sweep *w = &r->s->sweep;
     const char *key = w->axis[r->by].key;
 
     for (size_t i = 0; i < w->n_axes; i++)
-        if (i != r->by && !is_seed(&w->axis[i]))
+        if (i != r->by && !is_seed(r, i))
             table_column(t, w->axis[i].key);
-    table_column(t, "parameters");
-    for (size_t v = 0; wide && v < r->n_values; v++)
+    if (r->sized)
+        table_column(t, "parameters");
+    for (size_t v = 0; r->wide && v < r->n_values; v++)
         table_column(t, arena_printf(&t->mem, "%s=%s", key, r->value[v]));
     table_column(t, arena_printf(&t->mem, "best %s", key));
     table_column(t, w->metric);
@@ -199,18 +244,20 @@ static void name_columns(const struct search_table *r, struct table *t,
 int search_report(const struct search *s, const char *by,
                   const struct table_style *style, struct err *e)
 {
-    struct table t = TABLE_INIT("gtrain.sweep.report/1");
+    struct table t = TABLE_INIT("sweep.report/1");
     struct search_table r = { .s = s };
-    bool wide;
     int ret = find_axis(&r, by, e);
 
     if (ret == 0) {
         find_rows(&r);
         find_values(&r);
-        wide = r.n_values <= MOST_COLUMNS && !s->sweep.axis[r.by].random;
-        name_columns(&r, &t, wide);
+        r.wide = r.n_values <= MOST_COLUMNS && !s->sweep.axis[r.by].random;
+        for (size_t c = 0; c < s->sweep.n_cells; c++)
+            r.sized |= s->outcome[c].run &&
+                       run_info_param(s->outcome[c].run, "is.parameters");
+        name_columns(&r, &t);
         for (size_t row = 0; row < r.n_rows; row++)
-            add_row(&r, &t, row, wide);
+            add_row(&r, &t, row);
         ret = table_print(&t, style, e);
     }
     table_clear(&t);

@@ -1,19 +1,21 @@
-#ifndef TRAINER_SEARCH_SEARCH_H
-#define TRAINER_SEARCH_SEARCH_H
+#ifndef SWEEP_SEARCH_H
+#define SWEEP_SEARCH_H
 
 #include <stdbool.h>
 
 #include "common/output/table.h"
 #include "store/load.h"
-#include "trainer/search/sweep.h"
+#include "sweep/child_pool.h"
+#include "sweep/sweep.h"
 
 /*
  * search - the files of a sweep, and the progress of its cells
  *
- *      struct search s = SEARCH_INIT;
+ *      struct search s = SEARCH_INIT(&program);
  *
  *      ... fill s.sweep, sweep_expand(&s.sweep, e), s.folder = ...
- *      if (search_begin(&s, true, e) < 0 ||    checked, written, running
+ *      if (search_open(&s, e) < 0 ||
+ *          search_begin(&s, true, e) < 0 ||    checked, written, running
  *          search_look(&s, e) < 0)
  *          return -1;
  *      ... s.outcome[i].state is that of cell i
@@ -23,17 +25,16 @@
  * The folder of a search holds
  *
  *      manifest.tsv    one line for each cell
- *      cells/ID.ini    the configuration of a cell
+ *      cells/ID.ini    the configuration of a cell of gtrain
  *      cells/ID.log    its output
- *      cells/ID/       its checkpoints
+ *      cells/ID/       its own files, such as checkpoints
  *      parent          the id of the run that the cells are children of
  *
  * The state of a cell is not kept there, but read from the store, where the
  * cell is a run with the tags sweep and sweep.cell.
  *
- * search_begin() checks the settings, the tokenizer and the token files of all
- * cells before the first one starts.  An error names the line of the settings
- * file, and nothing is written.
+ * search_begin() checks all cells before the first one starts.  If one of them
+ * cannot run, nothing is written.
  *
  * The parent is RUNNING while the search runs on this machine, and SCHEDULED
  * while its cells wait for other processes to run them.  Then it is FINISHED if
@@ -50,7 +51,29 @@ struct outcome {
     int64_t step;               /* the last one */
 };
 
+struct search;
+
+/* What a program knows about the cells that it runs; arg is search.arg. */
+struct search_program {
+    /* Set search.root and search.experiment. */
+    int (*open)(struct search *, struct err *);
+    /* Check every cell, and set most_steps if the sweep is one by halving. */
+    int (*check)(struct search *, struct err *);
+    /* Write the files that a cell needs; or NULL. */
+    int (*write)(struct search *, size_t cell, struct err *);
+    /* How to run a cell up to a step; 0: to its end. */
+    int (*start)(struct search *, size_t cell, int64_t stop_at, struct child *,
+                 struct err *);
+    /* It has ended; or NULL. */
+    int (*ended)(struct search *, size_t cell, int64_t stop_at, int status,
+                 struct err *);
+    /* The arguments that describe the same sweep, besides the common ones. */
+    void (*describe)(const struct search *, struct buf *words);
+};
+
 struct search {
+    const struct search_program *program;
+    void *arg; /* the program's own */
     struct sweep sweep;
     char *folder, *root, *experiment;
     char *parent;    /* id of the run, or NULL */
@@ -61,12 +84,11 @@ struct search {
     int64_t most_steps;          /* of a cell; set by search_begin() */
 };
 
-#define SEARCH_INIT                                                            \
- {                                                                             \
-  .runs = RUNS_INIT                                                            \
- }
+/* clang-format off */
+#define SEARCH_INIT(p) { .program = (p), .runs = RUNS_INIT }
+/* clang-format on */
 
-/* The path of a cell's file; the caller frees it. */
+/* The path of a cell's file, such as ".log"; the caller frees it. */
 char *search_cell_path(const struct search *, size_t cell, const char *end);
 
 /* Find the store of an expanded sweep, and its parent if there is one. */
@@ -80,13 +102,16 @@ int search_look(struct search *, struct err *);
 int search_end(struct search *, bool stopped, struct err *);
 void search_close(struct search *);
 
+/* Print a row for each cell. */
+int search_status(const struct search *, const struct table_style *,
+                  struct err *);
 /*
  * Print how the metric depends on one axis (by; NULL: optim.lr, or the first).
  * There is a row for each combination of the other axes, averaged over seeds,
- * with the number of parameters, the metric at each value of the axis, the best
- * value, and the sensitivity: how much worse than the best the values are on
- * average.  A loss above ln(vocabulary), which is that of a random guess,
- * counts as ln(vocabulary).
+ * with the number of the model's parameters if it is known, the metric at each
+ * value of the axis, the best value, and the sensitivity: how much worse than
+ * the best the values are on average.  A loss above ln(vocabulary), which is
+ * that of a random guess, counts as ln(vocabulary).
  */
 int search_report(const struct search *, const char *by,
                   const struct table_style *, struct err *);

@@ -1,0 +1,54 @@
+#ifndef SWEEP_CHILD_POOL_H
+#define SWEEP_CHILD_POOL_H
+
+#include <stddef.h>
+
+#include "common/err.h"
+#include "common/mem.h"
+
+/*
+ * child_pool - run many commands, several at a time
+ *
+ *      struct child_pool p = { .n = cells, .parallel = 2, .start = start_cell,
+ *                              .ended = cell_ended, .arg = my };
+ *      if (child_pool_run(&p, e) < 0) ...
+ *
+ * start() describes child i: the file that it executes, its arguments and
+ * variables, and the file that its output is appended to.  ended() gets the
+ * exit status, or 128 plus the signal that killed the child; the status of a
+ * program that does not exist is 127.  If either fails, no more children are
+ * started, and the others are asked to stop.
+ *
+ * Each child gets its share of the cores (OMP_NUM_THREADS), unless the
+ * environment sets that variable.  If gpus is above 0, each child gets as many
+ * of the devices that this process sees (CUDA_VISIBLE_DEVICES).
+ *
+ * A signal that asks this process to stop is passed on as SIGTERM, so that
+ * every child can save its state.  No more are started then, and
+ * child_pool_run() fails with ERR_STOPPED when all have ended.
+ */
+struct child {
+    struct arena mem;    /* of all that follows */
+    const char *program; /* a path, or a name to look up in PATH */
+    char **arg;
+    char **env; /* "NAME=value" */
+    size_t n_args, n_env;
+    const char *log;
+};
+
+/* Add an argument, the first of which is the program's name, or a
+ * variable; the text is copied. */
+void child_arg(struct child *, const char *text);
+void child_env(struct child *, const char *text);
+
+struct child_pool {
+    size_t n;
+    int parallel, gpus;
+    int (*start)(void *arg, size_t i, struct child *, struct err *);
+    int (*ended)(void *arg, size_t i, int status, struct err *);
+    void *arg;
+};
+
+int child_pool_run(const struct child_pool *, struct err *);
+
+#endif

@@ -1,0 +1,356 @@
+/*
+ * search_command - read a sweep, run its cells, and show them
+ */
+#include "config.h"
+#include "sweep/search_command.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/buf.h"
+#include "common/log.h"
+#include "common/path.h"
+#include "common/sig.h"
+#include "sweep/slurm.h"
+
+/* The options that describe the sweep, each given any number of times. */
+enum { PARTS = 3 };
+
+struct part {
+    const char *option;
+    const struct opt_list *list;
+    sweep_fn *add;
+};
+
+static void list_parts(const struct search_command *c, struct part out[PARTS])
+{
+    out[0] = (struct part){ "--grid", &c->grids, sweep_grid };
+    out[1] = (struct part){ "--random", &c->randoms, sweep_random };
+    out[2] = (struct part){ "--set", &c->sets, sweep_set };
+}
+
+int search_command_read(struct search *s, const struct search_command *c,
+                        const char *file, struct err *e)
+{
+    struct sweep *w = &s->sweep;
+    struct part part[PARTS];
+
+    if (file && sweep_read(w, file, e) < 0)
+        return -1;
+    list_parts(c, part);
+    for (int k = 0; k < PARTS; k++)
+        for (size_t i = 0; i < part[k].list->n; i++)
+            if (part[k].add(w, part[k].list->item[i], part[k].option, e) < 0)
+                return -1;
+    if (c->seeds > 0)
+        w->seeds = c->seeds;
+    if (c->parallel > 0)
+        w->parallel = c->parallel;
+    if (!w->name[0])
+        w->name = "sweep";
+    return 0;
+}
+
+/* ---- running ----------------------------------------------------------- */
+
+/* The cells to run, and up to which step. */
+struct running {
+    struct search *search;
+    size_t *todo, n;
+    int64_t stop_at; /* the end of this rung; 0: of the whole training */
+    int failed;      /* cells, so far */
+};
+
+static int start_cell(void *arg, size_t i, struct child *c, struct err *e)
+{
+    const struct running *r = arg;
+    char *log = search_cell_path(r->search, r->todo[i], ".log");
+
+    arena_take(&c->mem, log);
+    c->log = log;
+    return r->search->program->start(r->search, r->todo[i], r->stop_at, c, e);
+}
+
+/* The last line of a cell's log, which says why the cell failed. */
+static void read_last_line(const char *path, struct buf *out)
+{
+    char tail[1024], *line = tail;
+    FILE *fp = fopen(path, "r");
+    size_t n;
+
+    if (!fp)
+        return;
+    if (fseek(fp, -(long)(sizeof tail - 1), SEEK_END) < 0)
+        rewind(fp);
+    n = fread(tail, 1, sizeof tail - 1, fp);
+    fclose(fp);
+    while (n && strchr("\r\n ", tail[n - 1]))
+        n--;
+    tail[n] = '\0';
+    for (char *at = tail; *at; at++)
+        if (*at == '\n' || *at == '\r')
+            line = at + 1;
+    if (strncmp(line, "gtrain: ", 8) == 0)
+        line += 8;
+    buf_str(out, line);
+}
+
+static int cell_ended(void *arg, size_t i, int status, struct err *e)
+{
+    struct running *r = arg;
+    struct search *s = r->search;
+    const size_t cell = r->todo[i];
+    const char *id = s->sweep.cell[cell].id;
+    char *log = search_cell_path(s, cell, ".log");
+    struct buf why = BUF_INIT;
+
+    read_last_line(log, &why);
+    if (status == 0) {
+        log_info("cell %zu (%s) is done", cell, id);
+    } else if (status == err_status(ERR_STOPPED) ||
+               (sig_caught() && status > 128)) {
+        log_info("cell %zu (%s) was stopped", cell, id);
+    } else {
+        r->failed++;
+        log_warn("cell %zu (%s) failed with status %d: %s; see %s", cell, id,
+                 status, why.len ? why.s : "no message", log);
+    }
+    buf_clear(&why);
+    free(log);
+    return s->program->ended ? s->program->ended(s, cell, r->stop_at, status, e)
+                             : 0;
+}
+
+static int run_todo(struct running *r, struct err *e)
+{
+    const struct sweep *w = &r->search->sweep;
+    const struct child_pool p = {
+        .n = r->n,
+        .parallel = (int)w->parallel,
+        .gpus = (int)w->gpus,
+        .start = start_cell,
+        .ended = cell_ended,
+        .arg = r,
+    };
+
+    return child_pool_run(&p, e);
+}
+
+static bool to_do(const struct outcome *o)
+{
+    return o->state == CELL_MISSING || o->state == CELL_FAILED;
+}
+
+static int run_all(struct running *r, struct err *e)
+{
+    const struct search *s = r->search;
+
+    if (search_look(r->search, e) < 0)
+        return -1;
+    for (size_t c = 0; c < s->sweep.n_cells; c++)
+        if (to_do(&s->outcome[c]))
+            r->todo[r->n++] = c;
+    log_info("%zu of %zu cells to run, %lld at a time", r->n, s->sweep.n_cells,
+             (long long)s->sweep.parallel);
+    return run_todo(r, e);
+}
+
+/* ---- successive halving ------------------------------------------------ */
+
+static int by_metric(const void *a, const void *b, void *arg)
+{
+    const struct search *s = arg;
+    const size_t x = *(const size_t *)a, y = *(const size_t *)b;
+    const double p = s->outcome[x].best, q = s->outcome[y].best;
+
+    if (search_better(&s->sweep, p, q))
+        return -1;
+    if (search_better(&s->sweep, q, p))
+        return 1;
+    return x < y ? -1 : x > y;
+}
+
+/* Of n cells, choose the ones that have not reached the end of this rung. */
+static void choose_rung(struct running *r, const size_t *alive, size_t n,
+                        int64_t end)
+{
+    r->n = 0;
+    for (size_t i = 0; i < n; i++) {
+        const struct outcome *o = &r->search->outcome[alive[i]];
+
+        if (o->state != CELL_RUNNING &&
+            (o->state != CELL_DONE || o->step < end))
+            r->todo[r->n++] = alive[i];
+    }
+}
+
+static int run_rung(struct running *r, int64_t rung, int64_t steps,
+                    size_t *alive, size_t n, struct err *e)
+{
+    const struct sweep *w = &r->search->sweep;
+    const double part = pow((double)w->eta, (double)(rung - w->rungs + 1));
+    const bool last = rung == w->rungs - 1;
+    const int64_t end = last ? steps : (int64_t)ceil((double)steps * part);
+
+    r->stop_at = last ? 0 : end;
+    if (search_look(r->search, e) < 0)
+        return -1;
+    choose_rung(r, alive, n, end);
+    log_info("rung %lld of %lld: %zu cells, to step %lld", (long long)rung + 1,
+             (long long)w->rungs, n, (long long)end);
+    if (run_todo(r, e) < 0 || search_look(r->search, e) < 0)
+        return -1;
+    qsort_r(alive, n, sizeof *alive, by_metric, r->search);
+    return 0;
+}
+
+/* A rung is a part of the steps of the cell that has most of them. */
+static int run_halving(struct running *r, struct err *e)
+{
+    const struct sweep *w = &r->search->sweep;
+    size_t *alive = xcalloc(w->n_cells, sizeof *alive), n = w->n_cells;
+    int ret = 0;
+
+    for (size_t c = 0; c < n; c++)
+        alive[c] = c;
+    for (int64_t rung = 0; ret == 0 && rung < w->rungs; rung++) {
+        ret = run_rung(r, rung, r->search->most_steps, alive, n, e);
+        n = (n + (size_t)w->eta - 1) / (size_t)w->eta;
+    }
+    free(alive);
+    return ret;
+}
+
+/* ---- Slurm ------------------------------------------------------------- */
+
+void search_add_word(struct buf *words, const char *option, const char *value)
+{
+    buf_printf(words, " %s ", option);
+    buf_shell_word(words, value);
+}
+
+/* The arguments that describe the same sweep. */
+static void describe_search(const struct search *s,
+                            const struct search_command *c, struct buf *words)
+{
+    struct part part[PARTS];
+
+    list_parts(c, part);
+    for (int k = 0; k < PARTS; k++)
+        for (size_t i = 0; i < part[k].list->n; i++)
+            search_add_word(words, part[k].option, part[k].list->item[i]);
+    search_add_word(words, "--folder", s->folder);
+    buf_printf(words, " --seeds %lld", (long long)s->sweep.seeds);
+    s->program->describe(s, words);
+}
+
+static int submit_cells(struct search *s, const struct search_command *c,
+                        struct err *e)
+{
+    char *path = path_join(s->folder, "job.sh");
+    struct buf cells = BUF_INIT, words = BUF_INIT;
+    int ret = search_begin(s, false, e);
+    size_t n = 0;
+
+    if (ret == 0)
+        ret = search_look(s, e);
+    for (size_t i = 0; i < s->sweep.n_cells; i++)
+        if (to_do(&s->outcome[i]))
+            buf_printf(&cells, "%s%zu", n++ ? "," : "", i);
+    if (ret == 0 && s->sweep.method == SWEEP_HALVING)
+        ret = err_set(e, ERR_USAGE,
+                      "sweep.method = halving compares cells while it runs, "
+                      "which an array job cannot do; run it on one machine");
+    describe_search(s, c, &words);
+    if (ret == 0 && n == 0)
+        log_info("all cells are done or running");
+    if (ret == 0 && n > 0 &&
+        (ret = slurm_script(&s->sweep, s->folder, words.s, path, e)) == 0)
+        ret = slurm_submit(path, cells.s, e);
+    if (ret == 0 && n > 0)
+        log_info("%zu cells; 'sweep status' shows their progress", n);
+    buf_clear(&cells);
+    buf_clear(&words);
+    free(path);
+    return ret;
+}
+
+/* ---- what a command does ----------------------------------------------- */
+
+/* Run the cell of --cell, as a task of an array job does. */
+static int run_one_cell(struct running *r, int64_t one_cell, struct err *e)
+{
+    if (one_cell >= (int64_t)r->search->sweep.n_cells)
+        return err_set(e, ERR_USAGE,
+                       "--cell expects a number below %zu, not %lld",
+                       r->search->sweep.n_cells, (long long)one_cell);
+    r->todo[r->n++] = (size_t)one_cell;
+    return search_look(r->search, e) < 0 ? -1 : run_todo(r, e);
+}
+
+/* Run the cells that are not done, and then record the outcome in the parent,
+ * also after a failure. */
+static int run_search(struct search *s, const struct search_command *c,
+                      struct err *e)
+{
+    struct running r = { .search = s };
+    struct err why = ERR_INIT;
+    int ret;
+
+    if (search_begin(s, c->cell < 0, e) < 0)
+        return -1;
+    r.todo = xcalloc(s->sweep.n_cells, sizeof *r.todo);
+    ret = c->cell >= 0                       ? run_one_cell(&r, c->cell, e)
+          : s->sweep.method == SWEEP_HALVING ? run_halving(&r, e)
+                                             : run_all(&r, e);
+    free(r.todo);
+    if (search_look(s, &why) < 0 || search_end(s, ret < 0, &why) < 0) {
+        if (ret == 0)
+            *e = why;
+        return -1;
+    }
+    if (ret == 0 && c->cell < 0)
+        ret = search_status(s, &c->style, e);
+    if (ret == 0 && r.failed > 0)
+        ret = err_set(e, ERR_SYSTEM,
+                      "%d of %zu cells failed; the same command tries them "
+                      "again",
+                      r.failed, s->sweep.n_cells);
+    return ret;
+}
+
+static int open_and_run(struct search *s, const struct search_command *c,
+                        const char *verb, struct err *e)
+{
+    const bool look = verb[0] || c->dry_run;
+
+    s->folder =
+        c->folder ? xstrdup(c->folder) : path_join("sweeps", s->sweep.name);
+    if (search_open(s, e) < 0 || (look && search_look(s, e) < 0))
+        return -1;
+    if (strcmp(verb, "report") == 0)
+        return search_report(s, c->by, &c->style, e);
+    if (look)
+        return search_status(s, &c->style, e);
+    return c->to_slurm ? submit_cells(s, c, e) : run_search(s, c, e);
+}
+
+int search_command_run(struct search *s, struct search_command *c,
+                       const char *verb, struct err *e)
+{
+    if (table_form(&c->style, e) < 0 || sweep_expand(&s->sweep, e) < 0)
+        return -1;
+    return open_and_run(s, c, verb, e);
+}
+
+const char *search_command_verb(int argc, char **argv)
+{
+    static const char *const verbs[] = { "status", "report" };
+
+    for (int i = 0; argc > 0 && i < 2; i++)
+        if (strcmp(argv[0], verbs[i]) == 0)
+            return verbs[i];
+    return "";
+}

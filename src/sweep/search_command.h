@@ -1,0 +1,74 @@
+#ifndef SWEEP_SEARCH_COMMAND_H
+#define SWEEP_SEARCH_COMMAND_H
+
+#include "common/opt.h"
+#include "sweep/search.h"
+
+/*
+ * search_command - what the commands named sweep have in common
+ *
+ *      static struct search_command command = SEARCH_COMMAND_INIT;
+ *      static const struct opt sweep_opts[] = {
+ *          SEARCH_OPTS(command),
+ *          SEARCH_OPT_RANDOM(command, 'r'),
+ *          { 0 }
+ *      };
+ *      struct search s = SEARCH_INIT(&program);
+ *
+ *      sweep_init(&s.sweep, "seed");
+ *      if (search_command_read(&s, &command, file, e) == 0)
+ *          ret = search_command_run(&s, &command, verb, e);
+ *      search_close(&s);
+ *
+ * The verb is "status", "report", or "" to run the cells that are missing or
+ * have failed.
+ */
+struct search_command {
+    const char *folder, *by;
+    struct opt_list grids, randoms, sets;
+    int64_t seeds, parallel, cell;
+    bool dry_run, to_slurm;
+    struct table_style style;
+};
+
+/* clang-format off */
+#define SEARCH_COMMAND_INIT { .cell = -1 }
+
+/* The letter is 0 where it stands for another option. */
+#define SEARCH_OPT_RANDOM(c, letter) \
+    { letter, "random", "key=range", OPT_LIST, &(c).randoms, \
+      "add an axis with random values (may be given many times)" }
+#define SEARCH_OPTS(c) \
+    { 'g', "grid", "key=a,b", OPT_LIST, &(c).grids, \
+      "add an axis of the grid (may be given many times)" }, \
+    { 's', "set", "key=value", OPT_LIST, &(c).sets, \
+      "change a setting of every cell, or of [sweep] and [slurm]" }, \
+    { 'n', "seeds", "count", OPT_LONG, &(c).seeds, \
+      "run each cell with COUNT different seeds" }, \
+    { 'j', "parallel", "count", OPT_LONG, &(c).parallel, \
+      "run COUNT cells at the same time" }, \
+    { 'o', "folder", "dir", OPT_STRING, &(c).folder, \
+      "keep the cells' files in DIR (default: sweeps/NAME)" }, \
+    { 0, "slurm", NULL, OPT_FLAG, &(c).to_slurm, \
+      "submit the cells to Slurm as one array job" }, \
+    { 0, "cell", "number", OPT_LONG, &(c).cell, \
+      "run only the cell with this number" }, \
+    { 0, "by", "key", OPT_STRING, &(c).by, \
+      "with report, use this axis (default: optim.lr, or the first)" }, \
+    { 0, "dry-run", NULL, OPT_FLAG, &(c).dry_run, \
+      "print the table of the cells and run nothing" }, \
+    TABLE_OPTS((c).style)
+/* clang-format on */
+
+/* Which of the verbs the first argument is; "" if it is none of them. */
+const char *search_command_verb(int argc, char **argv);
+/* Read the file, which may be NULL, and the options. */
+int search_command_read(struct search *, const struct search_command *,
+                        const char *file, struct err *);
+int search_command_run(struct search *, struct search_command *,
+                       const char *verb, struct err *);
+
+/* Add an option and its value to a line for the shell. */
+void search_add_word(struct buf *, const char *option, const char *value);
+
+#endif

@@ -1,0 +1,171 @@
+#!/bin/sh
+# gtrack sweep: a command is run with each combination of values, and its run is
+# the cell's, whether the command is a shell script, gtrack exec or the file of a
+# sweep of W&B.  What failed is tried again, and a command that cannot be run is
+# refused before the first cell starts.
+. "$(dirname "$0")/../lib/tap.sh"
+unset GTRACK_RESUME
+
+# A program that logs its loss, and fails when it is told to.
+cat >train.sh <<'END'
+#!/bin/sh
+# train.sh LR [STEPS]
+run=$(gtrack run start) || exit 1
+echo "$*" >>"$GTRACK_SWEEP_FOLDER/calls"
+gtrack run log "$run" --step "${2:-3}" "val/loss=$1" || exit 1
+test ! -e "fail-$1" || exit 5
+gtrack run end "$run"
+END
+chmod +x train.sh
+cat >s.ini <<'END'
+[sweep]
+parallel = 2
+[data]
+name = c4
+[grid]
+optim.lr = 0.1, 0.01
+seed = 1, 2
+END
+sweep() { gtrack sweep -c s.ini --tsv "$@" >out 2>err; }
+
+touch fail-0.1
+sweep -- ./train.sh '{optim.lr}'
+is $? 1 "a sweep with cells that failed ends with status 1"
+is "$(grep -c FINISHED out) $(grep -c FAILED out)" "2 2" \
+    "each cell is a run that ends as its command did"
+like err "failed with status 5: .*sweeps/s/cells/.*log" \
+    "a cell that failed names its log"
+gtrack ls --tsv -c name,data.name,optim.lr,seed,val/loss >runs 2>err
+is "$(awk -F'\t' '$2 == "c4" && $3 == $5 && $4 ~ /[12]/' runs | wc -l)" 4 \
+    "the values and the settings of the file are parameters of the runs"
+rm fail-0.1
+sweep -- ./train.sh '{optim.lr}'
+is "$? $(grep -c FINISHED out) $(gtrack ls --tsv | wc -l)" "0 4 6" \
+    "a sweep that is run again tries the failed cells again, as the same runs"
+is "$(cat sweeps/s/cells/*/calls | sort | uniq -c | awk '{ print $1, $2 }' |
+    tr '\n' ' ')" "2 0.01 4 0.1 " "cells that are done are not run again"
+is "$(gtrack show "$(cat sweeps/s/parent)" --json | grep -c '"FINISHED"')" 1 \
+    "the parent is finished when all of its cells are"
+sweep report --by optim.lr
+is "$(cut -f 4 out | tail -n 1)" 0.01 "report finds the best value"
+gtrack sweep status -c s.ini --tsv >out 2>err
+is "$(grep -c FINISHED out)" 4 "status needs no command"
+
+# Points of an attempt that failed are retracted, or kept by sweep.resume.
+cat >two.sh <<'END'
+run=$(gtrack run start)
+gtrack run log "$run" --step "$1" loss=1
+test "$1" -lt 5 || exit 1
+gtrack run end "$run"
+END
+for resume in no yes; do
+    for step in 7 3; do
+        gtrack sweep -q -o "$resume" --set sweep.resume=$resume --grid a=7 \
+            -- sh two.sh $step >out 2>err
+    done
+    gtrack ls --sweep "$(cat "$resume/parent")" --tsv -c id --no-header >id
+    gtrack metrics "$(cat id)" loss --tsv >points 2>&1
+    is "$(cut -f 1 points | tail -n +2 | tr '\n' ' ')" \
+        "$(test $resume = no && echo '3 ' || echo '3 7 ')" \
+        "with sweep.resume = $resume, a second attempt has the right points"
+done
+
+# refused STATUS MESSAGE WORDS...
+refused() {
+    want=$1 message=$2
+    shift 2
+    gtrack sweep -o refused "$@" >out 2>err
+    is "$? $(test ! -e refused && echo none)" "$want none" \
+        "nothing starts, with status $want: $message"
+    like err "$message" "the message says: $message"
+}
+refused 2 "no setting for {lrr}" --grid lr=1,2 -- ./train.sh '{lrr}'
+refused 2 "give it after --" --grid lr=1,2
+refused 2 "halving needs sweep.steps" --grid lr=1,2 \
+    --set sweep.method=halving -- ./train.sh '{lr}'
+refused 2 "has no axes" -- ./train.sh
+
+gtrack sweep --grid lr=1 -o words -- sh -c \
+    'printf "%s|" "$@" $GTRACK_VALUE_LR $GTRACK_SWEEP_VALUES >words.out' \
+    sh '{{lr}}' 'a{lr}b' '{ x }' '{sweep.cell}' >out 2>err
+is "$(cat words.out)" "{lr}|a1b|{ x }|$(cut -f 2 words/manifest.tsv |
+    tail -n 1)|1|{\"lr\":1}|" \
+    "placeholders are filled in, and the values are exported"
+
+gtrack sweep --grid lr=1,2 -o exec -- gtrack exec -- echo 'loss={lr}' \
+    >out 2>err
+gtrack ls --sweep "$(cat exec/parent)" --tsv -c lr,loss --no-header >runs 2>err
+is "$(sort runs | tr '\t\n' '  ')" "1 1.0 2 2.0 " \
+    "gtrack exec records into the run of the cell"
+
+gtrack sweep --grid lr=1 -o missing -- ./nothing >out 2>err
+like err "status 127: cannot run ./nothing" \
+    "a command that does not exist is named"
+
+# Halving: six cells to step 2, two of them to step 4.
+gtrack sweep -o half --set sweep.method=halving --set sweep.rungs=2 \
+    --set sweep.steps=6 --grid lr=1,2,3,4,5,6 --tsv \
+    -- ./train.sh '{lr}' '{sweep.steps}' >out 2>err
+is "$(cut -f 5 out | tail -n +2 | sort | uniq -c | awk '{ print $1, $2 }' |
+    tr '\n' ' ')" "4 2 2 6 " "successive halving continues two of six cells"
+
+# The file of a sweep of W&B.
+cat >w.yaml <<'END'
+program: ./train.sh
+name: lr
+method: grid
+metric: { name: val/loss, goal: minimize }
+parameters:
+  lr: { values: [0.5, 0.25] }
+  steps: { value: 9 }
+command:
+  - ${env}
+  - ${program}
+  - "{lr}"
+  - "{steps}"
+END
+gtrack sweep -c w.yaml --tsv >out 2>err
+is "$? $(grep -c FINISHED out) $(cat sweeps/lr/cells/*/calls | sort |
+    tr '\n' ' ')" "0 2 0.25 9 0.5 9 " "a sweep of W&B is run as it is"
+cat >r.yaml <<'END'
+program: train.py
+method: random
+run_cap: 3
+metric: { name: val/loss, goal: maximize }
+parameters:
+  lr: { min: 0.001, max: 0.1, distribution: log_uniform_values }
+  layers: { min: 1, max: 4 }
+  name: { values: ["a,b", c] }
+  width: { value: 8 }
+command: [echo, "${program}", "${args}"]
+END
+gtrack sweep -c r.yaml >out 2>err
+want='^train.py --width=8 --lr=0\.0[0-9]+ --layers=[1-4] --name=(a,b|c)$'
+is "$(cat sweeps/r/cells/*.log | grep -cE -e "$want")" 3 "random parameters become arguments"
+for bad in "s/random/bayes/:bayes is not supported" \
+    "s/min: 1, max: 4/distribution: normal, min: 1, max: 4/:distribution normal" \
+    "s/random/grid/:has a range" "s/{ min: 1.*/{ }/:layers needs values"; do
+    sed "${bad%:*}" r.yaml >bad.yaml
+    refused 2 "${bad##*:}" -c bad.yaml
+done
+
+# Slurm: a stand-in for sbatch runs the tasks of the array.
+mkdir bin
+cat >bin/sbatch <<'END'
+#!/bin/sh
+for word; do
+    case $word in --array=*) tasks=${word#--array=} ;; esac
+    job=$word
+done
+for task in $(echo "$tasks" | tr , ' '); do
+    SLURM_ARRAY_TASK_ID=$task sh "$job" >>tasks.log 2>&1
+done
+echo 42
+END
+chmod +x bin/sbatch
+PATH=$dir/bin:$PATH gtrack sweep -c s.ini -o array -e many --slurm \
+    -- ./train.sh '{optim.lr}' >out 2>err
+gtrack ls -e many --tsv -c sweep.cell,status --no-header >runs 2>&1
+is "$(sort runs | grep -c 'FINISHED$') $(cat tasks.log | grep -c 'is done')" \
+    "5 4" "an array job of Slurm runs the cells in the same way"
+done_testing
