@@ -87,4 +87,59 @@ for batch in 12 600000; do
     is "$bad" "" \
         "a rank that dies under mpirun is named and fails the run, with $batch sequences a step"
 done
+
+# two machines are two network namespaces with host names of their own
+name="a rank that dies on another machine is named and fails the run"
+near=gtnear$$ far=gtfar$$
+join_hosts() {
+    ip netns add $near && ip netns add $far &&
+        ip link add gta$$ netns $near type veth peer name gtb$$ netns $far ||
+        return
+    for host in "$near gta$$ 10.77.0.1" "$far gtb$$ 10.77.0.2"; do
+        # shellcheck disable=SC2086
+        set -- $host
+        ip -n "$1" addr add "$3/24" dev "$2" && ip -n "$1" link set "$2" up &&
+            ip -n "$1" link set lo up || return
+    done
+    unshare --uts true
+}
+rm -f log
+victim=
+OMPI_MCA_odls_base_sigkill_timeout=10
+if join_hosts 2>err; then
+    cat >agent <<END
+#!/bin/sh
+case \$1 in 10.77.0.1) space=$near ;; *) space=$far ;; esac
+shift
+exec ip netns exec \$space unshare --uts sh -c 'hostname \$0; eval "\$*"' \
+    \$space "\$@"
+END
+    chmod +x agent
+    ./agent 10.77.0.1 mpirun -np 3 -H 10.77.0.1:2,10.77.0.2:1 \
+        --mca plm_rsh_agent "$dir/agent" -x PATH -x OMP_NUM_THREADS \
+        --wdir "$dir" "$gtrain" --config c.ini --set run.name=far \
+        --set schedule.steps=1000000 --set eval.every=0 \
+        --set checkpoint.last=no >log 2>&1 &
+    parent=$!
+    until grep -q 'step 1/' log 2>/dev/null || ! kill -0 $parent; do :; done
+    for pid in $(ip netns pids $far); do
+        test "$(readlink "/proc/$pid/exe")" != "$(readlink -f "$gtrain")" ||
+            victim=$pid
+    done
+    kill -9 "$victim"
+    wait $parent
+    bad=
+    grep -q "^gtrain: .*host $far, pid $victim) died" log ||
+        bad="not named: $(tail -n 12 log)"
+    got=$(gtrack ls --tsv --no-header -c status,reason name=far 2>&1)
+    case $got in
+    FAILED*"host $far, pid $victim) died"*) ;;
+    *) bad="$bad the run: $got" ;;
+    esac
+    is "$bad" "" "$name"
+else
+    skip "$name" "no right to make network namespaces: $(tail -n 1 err)"
+fi
+ip netns del $near 2>err
+ip netns del $far 2>err
 done_testing

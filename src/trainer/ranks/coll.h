@@ -67,6 +67,9 @@ struct coll_type {
     int (*sum)(struct coll *, float *x, size_t n, struct err *);
     /* -1 if a rank has died.  Called between exchanges; optional. */
     int (*watch)(struct coll *, struct err *);
+    /* An exchange may block although a rank has died: watch() is called by a
+     * thread of its own, also during exchanges. */
+    bool watch_always;
     double grace; /* seconds for the program to notice; 0: three */
 };
 

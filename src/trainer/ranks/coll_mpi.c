@@ -3,25 +3,24 @@
  *
  * Once it is open, only the thread of coll_queue.c calls MPI, so
  * MPI_THREAD_SERIALIZED is enough.  When a rank dies, the launcher ends the
- * others after a second or two.  Until then, those on the same machine see that
- * its process is gone.  A rank that hangs is noticed by the timeout.
+ * others after a second or two.  Until then, death_watch.c tells them which one
+ * it was; a call of Open MPI may block meanwhile.  A rank that hangs is noticed
+ * by the timeout.
  */
 #include "config.h"
 #include "trainer/ranks/coll.h"
 
-#include <errno.h>
 #include <mpi.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/mem.h"
+#include "trainer/ranks/death_watch.h"
 
 enum { PIECE = 1 << 30 }; /* counts are int: send larger parts in pieces */
 
@@ -29,9 +28,10 @@ struct mpi {
     MPI_Request *request;
     int *with; /* the rank that each is with; -1: all */
     int room, room_with;
-    pid_t *pid; /* of the other ranks on this machine; 0: elsewhere */
-    double watched;
-    struct err failed; /* the first failure */
+    struct err failed; /* the first failure of a call */
+    struct death_watch watch;
+    struct err death; /* valid once `dead` is set */
+    bool dead;
 };
 
 static int mpi_fail(struct coll *c, const char *what, int code, struct err *e)
@@ -48,29 +48,24 @@ static int mpi_fail(struct coll *c, const char *what, int code, struct err *e)
 
 /* What ranks tell each other at the beginning. */
 struct introduction {
-    char name[96], host[64], agree[128];
-    pid_t pid;
-    ino_t pids; /* the namespace of its process id */
+    char name[96], agree[128];
 };
 
 static void introduce(const struct coll *c, const char *agree,
                       struct introduction *me)
 {
-    struct stat st = { 0 };
+    char host[64] = "";
 
-    *me = (struct introduction){ .pid = getpid() };
-    gethostname(me->host, sizeof me->host - 1);
+    gethostname(host, sizeof host - 1);
+    *me = (struct introduction){ 0 };
     snprintf(me->name, sizeof me->name, "rank %d (host %.40s, pid %ld)",
-             c->rank, me->host, (long)me->pid);
+             c->rank, host, (long)getpid());
     snprintf(me->agree, sizeof me->agree, "%s", agree ? agree : "");
-    if (stat("/proc/self/ns/pid", &st) == 0)
-        me->pids = st.st_ino;
 }
 
 /* Exchange names, and check that all ranks agree. */
 static int meet_others(struct coll *c, const char *agree, struct err *e)
 {
-    struct mpi *m = c->state;
     struct introduction me, *all = xcalloc((size_t)c->size, sizeof *all);
     int ret = 0;
 
@@ -81,9 +76,6 @@ static int meet_others(struct coll *c, const char *agree, struct err *e)
         const struct introduction *it = &all[r];
 
         snprintf(c->peer[r], sizeof c->peer[0], "%.95s", it->name);
-        if (r != c->rank && it->pids == me.pids && me.pids != 0 &&
-            strcmp(it->host, me.host) == 0)
-            m->pid[r] = it->pid;
         if (strcmp(it->agree, all[0].agree) != 0)
             ret = err_set(e, ERR_RANK,
                           "%s has a different configuration than rank 0",
@@ -91,6 +83,31 @@ static int meet_others(struct coll *c, const char *agree, struct err *e)
     }
     free(all);
     return ret;
+}
+
+/* Let rank 0 and the others watch each other. */
+static void begin_watch(struct coll *c)
+{
+    struct mpi *m = c->state;
+    struct death_watch_place at = { 0 };
+    struct err e = ERR_INIT;
+    int connected = 0, all = 0, watched;
+
+    if (c->rank == 0 && death_watch_listen(&m->watch, &at, &e) < 0)
+        log_warn("%s", e.text);
+    MPI_Bcast(&at, (int)sizeof at, MPI_BYTE, 0, MPI_COMM_WORLD);
+    if (c->rank > 0)
+        connected = death_watch_connect(&m->watch, c, &at);
+    MPI_Reduce(&connected, &all, 1, MPI_INT, MPI_SUM, 0, MPI_COMM_WORLD);
+    if (c->rank > 0) {
+        death_watch_confirm(&m->watch);
+        return;
+    }
+    watched = death_watch_admit(&m->watch, c, all);
+    if (watched < c->size - 1)
+        log_warn("%d of %d ranks cannot connect to rank 0 over TCP; if one of "
+                 "them dies, no error will name it",
+                 c->size - 1 - watched, c->size);
 }
 
 static int mpi_open(struct coll *c, const struct coll_conf *conf, struct err *e)
@@ -112,32 +129,34 @@ static int mpi_open(struct coll *c, const struct coll_conf *conf, struct err *e)
     MPI_Comm_size(local, &c->local_size);
     MPI_Comm_free(&local);
     c->state = m = xcalloc(1, sizeof *m);
-    m->pid = xcalloc((size_t)c->size, sizeof *m->pid);
     c->peer = xcalloc((size_t)c->size, sizeof *c->peer);
     if (meet_others(c, conf->agree, e) < 0) {
         c->type->close(c);
         return -1;
     }
+    if (c->size > 1)
+        begin_watch(c);
     return 0;
 }
 
-/* Has a rank on this machine died?  Asked a few times a second. */
 static int mpi_watch(struct coll *c, struct err *e)
 {
     struct mpi *m = c->state;
-    const double now = clock_mono();
 
-    if (now - m->watched < 0.1)
+    if (death_watch_check(&m->watch, c, e) == 0)
         return 0;
-    m->watched = now;
-    for (int r = 0; r < c->size; r++) {
-        if (m->pid[r] == 0 || kill(m->pid[r], 0) == 0 || errno != ESRCH)
-            continue;
-        err_set(e, ERR_RANK, "%s died", c->peer[r]);
-        m->failed = *e;
-        return -1;
-    }
-    return 0;
+    m->death = *e;
+    __atomic_store_n(&m->dead, true, __ATOMIC_RELEASE);
+    return -1;
+}
+
+/* Has mpi_watch() found a dead rank? */
+static bool is_over(const struct mpi *m, struct err *e)
+{
+    if (!__atomic_load_n(&m->dead, __ATOMIC_ACQUIRE))
+        return false;
+    *e = m->death;
+    return true;
 }
 
 /* Name the rank of the first of n requests that is not done. */
@@ -176,7 +195,7 @@ static int finish_requests(struct coll *c, int n, struct err *e)
             return mpi_fail(c, "a rank died or exited", code, e);
         if (done)
             return 0;
-        if (mpi_watch(c, e) < 0)
+        if (is_over(m, e))
             return -1;
         if (clock_mono() - start > c->timeout)
             return no_answer(c, n, e);
@@ -254,6 +273,8 @@ static void mpi_close(struct coll *c)
 
     if (!m)
         return;
+    is_over(m, &m->failed);
+    death_watch_close(&m->watch, c, m->failed.text);
     MPI_Finalized(&over);
     if (m->failed.kind != ERR_NONE) {
         log_error("%s", m->failed.text);
@@ -262,7 +283,6 @@ static void mpi_close(struct coll *c)
         MPI_Finalize();
     free(m->request);
     free(m->with);
-    free(m->pid);
     free(m);
     c->state = NULL;
 }
@@ -274,5 +294,6 @@ const struct coll_type coll_mpi = {
     .exchange = mpi_exchange,
     .sum = mpi_sum,
     .watch = mpi_watch,
+    .watch_always = true,
     .grace = 0.2,
 };

@@ -21,12 +21,12 @@ static void set_failed(struct coll_queue *q, const struct err *e)
     }
 }
 
-/* Wait for a request, but not for long: the ranks have to be watched. */
-static void wait_briefly(struct coll_queue *q)
+/* Wait, but not for long: the ranks have to be watched. */
+static void wait_briefly(struct coll_queue *q, pthread_cond_t *cond)
 {
     const struct timespec until = clock_after(CLOCK_REALTIME, 0.2);
 
-    pthread_cond_timedwait(&q->todo, &q->lock, &until);
+    pthread_cond_timedwait(cond, &q->lock, &until);
 }
 
 static void watch_ranks(struct coll *c)
@@ -60,8 +60,9 @@ static void *run_queue(void *arg)
         int ret = 0;
 
         if (q->n == 0) {
-            wait_briefly(q);
-            watch_ranks(c);
+            wait_briefly(q, &q->todo);
+            if (!q->watching)
+                watch_ranks(c);
             continue;
         }
         request = q->request[q->first];
@@ -76,6 +77,20 @@ static void *run_queue(void *arg)
         q->n--;
         q->finished++;
         pthread_cond_broadcast(&q->done);
+    }
+    pthread_mutex_unlock(&q->lock);
+    return NULL;
+}
+
+static void *run_watch(void *arg)
+{
+    struct coll *c = arg;
+    struct coll_queue *q = c->queue;
+
+    pthread_mutex_lock(&q->lock);
+    while (!q->stop || q->n) {
+        wait_briefly(q, &q->stopped);
+        watch_ranks(c);
     }
     pthread_mutex_unlock(&q->lock);
     return NULL;
@@ -157,6 +172,7 @@ int coll_queue_open(struct coll *c, struct err *e)
     pthread_mutex_init(&q->lock, NULL);
     pthread_cond_init(&q->todo, NULL);
     pthread_cond_init(&q->done, NULL);
+    pthread_cond_init(&q->stopped, NULL);
     q->part = xcalloc((size_t)c->size, sizeof *q->part);
     q->bounds = xcalloc((size_t)c->size + 1, sizeof *q->bounds);
     q->from = xcalloc((size_t)c->size, sizeof *q->from);
@@ -165,12 +181,10 @@ int coll_queue_open(struct coll *c, struct err *e)
     c->queue = q;
     if (!q->buffer)
         return -1;
-    if (pthread_create(&q->thread, NULL, run_queue, c) != 0) {
-        free(q->buffer);
-        q->buffer = NULL;
-        return err_set(e, ERR_SYSTEM, "cannot start a thread");
-    }
-    return 0;
+    q->watching = c->type->watch_always &&
+                  pthread_create(&q->watch, NULL, run_watch, c) == 0;
+    q->running = pthread_create(&q->thread, NULL, run_queue, c) == 0;
+    return q->running ? 0 : err_set(e, ERR_SYSTEM, "cannot start a thread");
 }
 
 void coll_queue_close(struct coll *c)
@@ -179,16 +193,19 @@ void coll_queue_close(struct coll *c)
 
     if (!q)
         return;
-    if (q->buffer) {
-        pthread_mutex_lock(&q->lock);
-        q->stop = true;
-        pthread_cond_signal(&q->todo);
-        pthread_mutex_unlock(&q->lock);
+    pthread_mutex_lock(&q->lock);
+    q->stop = true;
+    pthread_cond_signal(&q->todo);
+    pthread_cond_signal(&q->stopped);
+    pthread_mutex_unlock(&q->lock);
+    if (q->running)
         pthread_join(q->thread, NULL);
-    }
+    if (q->watching)
+        pthread_join(q->watch, NULL);
     pthread_mutex_destroy(&q->lock);
     pthread_cond_destroy(&q->todo);
     pthread_cond_destroy(&q->done);
+    pthread_cond_destroy(&q->stopped);
     free(q->request);
     free(q->part);
     free(q->bounds);

@@ -18,8 +18,9 @@
  *
  * Requests are carried out one after another by coll_host_run().  After the
  * first failure the others are dropped.  Between requests the thread asks
- * several times a second whether a rank has died.  A job of one rank has no
- * queue: then these functions do nothing.
+ * several times a second whether a rank has died; for coll_type.watch_always,
+ * another thread does.  A job of one rank has no queue: then these functions do
+ * nothing.
  */
 enum { COLL_CHUNK = 1 << 20 }; /* floats of one part in flight */
 
@@ -42,9 +43,10 @@ struct coll_request {
 };
 
 struct coll_queue {
-    pthread_t thread;
+    pthread_t thread, watch;
+    bool running, watching; /* the threads */
     pthread_mutex_t lock;
-    pthread_cond_t todo, done;
+    pthread_cond_t todo, done, stopped;
     struct coll_request *request; /* a ring: the oldest at `first` */
     size_t first, n, room;
     uint64_t finished; /* requests */

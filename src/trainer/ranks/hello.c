@@ -2,17 +2,30 @@
 #include "trainer/ranks/hello.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <poll.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "common/clock.h"
 #include "common/mem.h"
 #include "trainer/ranks/peer_socket.h"
+
+int hello_make_token(char out[HELLO_TOKEN], struct err *e)
+{
+    uint64_t bits[2];
+
+    if (getrandom(bits, sizeof bits, 0) != (ssize_t)sizeof bits)
+        return err_sys(e, "cannot get random bytes");
+    snprintf(out, HELLO_TOKEN, "%016" PRIx64 "%016" PRIx64, bits[0], bits[1]);
+    return 0;
+}
 
 /* In a time that does not depend on how much of it is right. */
 static bool is_token(const char *a, const char *b)

@@ -4,6 +4,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/err.h"
+
 /*
  * hello - receive the ranks of a job among whatever else connects
  *
@@ -33,6 +35,9 @@ struct hello {
     char agree[128];
     char host[64];
 };
+
+/* A token that nobody can guess: 128 random bits. */
+int hello_make_token(char out[HELLO_TOKEN], struct err *);
 
 struct hello_reader {
     int listener;

@@ -10,6 +10,8 @@ src_trainer_libtrainer_a_SOURCES += \
 	%D%/coll_queue.c \
 	%D%/coll_queue.h \
 	%D%/coll_tcp.c \
+	%D%/death_watch.c \
+	%D%/death_watch.h \
 	%D%/hello.c \
 	%D%/hello.h \
 	%D%/launch.c \

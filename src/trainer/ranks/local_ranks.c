@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -20,6 +19,7 @@
 #include "common/mem.h"
 #include "common/num.h"
 #include "common/sig.h"
+#include "trainer/ranks/hello.h"
 
 /* Seconds until the remaining ranks are killed: when one has died, the others
  * notice within three seconds and exit by themselves; otherwise rank 0 may have
@@ -61,14 +61,11 @@ static void set_env(const char *name, long value)
 /* A secret of the ranks, which inherit it. */
 static int make_secret(struct err *e)
 {
-    uint64_t bits[2];
-    char text[2 * sizeof bits + 1];
+    char token[HELLO_TOKEN];
 
-    if (getrandom(bits, sizeof bits, 0) != (ssize_t)sizeof bits)
-        return err_sys(e, "cannot get random bytes");
-    snprintf(text, sizeof text, "%016llx%016llx", (unsigned long long)bits[0],
-             (unsigned long long)bits[1]);
-    setenv("GTRAIN_TOKEN", text, 1);
+    if (hello_make_token(token, e) < 0)
+        return -1;
+    setenv("GTRAIN_TOKEN", token, 1);
     return 0;
 }
 

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -10,12 +11,27 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "common/clock.h"
 
-enum { CONNECT_PAUSE_MS = 50 };
+enum {
+    CONNECT_PAUSE_MS = 50,
+    OTHER_FILES = 768 /* strangers that connect, and files of the program */
+};
+
+void peer_socket_allow(int size)
+{
+    const rlim_t need = (rlim_t)size + OTHER_FILES;
+    struct rlimit l;
+
+    if (getrlimit(RLIMIT_NOFILE, &l) < 0 || l.rlim_cur >= need)
+        return;
+    l.rlim_cur = l.rlim_max < need ? l.rlim_max : need;
+    setrlimit(RLIMIT_NOFILE, &l);
+}
 
 static int wait_for(int fd, short events, double until)
 {
@@ -206,16 +222,29 @@ int peer_socket_accept(int listener)
     return fd;
 }
 
+/* A machine that drops packets does not answer for minutes. */
+static void limit_connect(int fd, double until)
+{
+    const double left = fmax(until - clock_mono(), 0.1);
+    const struct timeval limit = { .tv_sec = (time_t)left,
+                                   .tv_usec =
+                                       (suseconds_t)(fmod(left, 1) * 1e6) };
+
+    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+}
+
 /* Try to connect once; *why is set on failure. */
-static int connect_once(const char *host, int port, const char **why)
+static int connect_once(const char *host, int port, double until,
+                        const char **why)
 {
     struct addrinfo *all = find_addresses(host, port, why);
     int fd = -1;
 
     for (const struct addrinfo *a = all; a && fd < 0; a = a->ai_next) {
         fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        limit_connect(fd, until);
         if (fd < 0 || connect(fd, a->ai_addr, a->ai_addrlen) < 0) {
-            *why = strerror(errno);
+            *why = strerror(errno == EINPROGRESS ? ETIMEDOUT : errno);
             if (fd >= 0)
                 close(fd);
             fd = -1;
@@ -232,7 +261,7 @@ int peer_socket_connect(const char *host, int port, double until, struct err *e)
 {
     for (;;) {
         const char *why = "";
-        const int fd = connect_once(host, port, &why);
+        const int fd = connect_once(host, port, until, &why);
 
         if (fd >= 0)
             return fd;

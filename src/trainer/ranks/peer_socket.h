@@ -14,6 +14,9 @@
  */
 enum { PEER_SOCKET_ADDRESS = 64 }; /* a numeric address and its NUL */
 
+/* Raise the limit of open files for a socket to each rank of a job. */
+void peer_socket_allow(int size);
+
 /* Listen on the interface of this host, or on all if it is NULL; port 0 is any
  * free one. */
 int peer_socket_listen(const char *host, int port, struct err *);

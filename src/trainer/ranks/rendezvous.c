@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "common/clock.h"
@@ -34,18 +33,6 @@ struct rank_address {
 };
 
 /* ---- listening -------------------------------------------------------- */
-
-/* A rank has a socket to each other one, and many files may be open. */
-static void allow_sockets(int size)
-{
-    const rlim_t need = (rlim_t)size + HELLO_WAITING + 512;
-    struct rlimit l;
-
-    if (getrlimit(RLIMIT_NOFILE, &l) < 0 || l.rlim_cur >= need)
-        return;
-    l.rlim_cur = l.rlim_max < need ? l.rlim_max : need;
-    setrlimit(RLIMIT_NOFILE, &l);
-}
 
 /* On which interface rank 0 listens: a machine may give its own name a loopback
  * address, which other machines cannot reach. */
@@ -314,7 +301,7 @@ int rendezvous(struct coll *c, const struct coll_conf *conf, int *fd_of,
     struct hello mine;
     int listener, ret = -1;
 
-    allow_sockets(c->size);
+    peer_socket_allow(c->size);
     for (int r = 0; r < c->size; r++)
         fd_of[r] = -1;
     listener = open_listener(c, conf->launch, fd_of, until, e);
