@@ -15,6 +15,7 @@
 #include "common/utf8.h"
 #include "store/attempt.h"
 #include "store/meta.h"
+#include "store/move.h"
 #include "store/new_run.h"
 #include "store/stage.h"
 #include "store/store.h"
@@ -194,10 +195,13 @@ int bulk_move(struct bulk *p, const char *root, const char *experiment,
     char *id = NULL, *to, *artifacts, *uri;
     const struct meta was = p->meta;
     struct err ignored = ERR_INIT;
+    struct move move;
     int ret;
 
+    move_finish(root);
     if (store_experiment(root, experiment, &id, e) < 0)
         return -1;
+    move_begin(&move, root, p->meta.id);
     to = xasprintf("%s/%s/%s", root, id, p->meta.id);
     artifacts = path_join(to, "artifacts");
     uri = store_uri(artifacts);
@@ -211,6 +215,7 @@ int bulk_move(struct bulk *p, const char *root, const char *experiment,
         ret = err_sys(e, "cannot move %s to %s", p->folder, to);
         meta_save(&was, p->folder, &ignored);
     }
+    move_end(&move);
     if (ret == 0) {
         free(p->folder);
         p->folder = xstrdup(to);

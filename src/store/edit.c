@@ -14,12 +14,24 @@
 #include "store/attempt.h"
 #include "store/key.h"
 #include "store/meta.h"
+#include "store/move.h"
 #include "store/stage.h"
 #include "store/store.h"
 
 #define NAME_TAG "mlflow.runName"
 
 /* -- runs -------------------------------------------------------------- */
+
+/* Complete what killed processes left of moves in the store of this run. */
+static void finish_moves(const struct run_info *run)
+{
+    char *experiment = path_parent(run->folder);
+    char *root = path_parent(experiment);
+
+    move_finish(root);
+    free(root);
+    free(experiment);
+}
 
 static int put_tag(const struct run_info *run, const char *key,
                    const char *value, struct err *e)
@@ -37,6 +49,7 @@ static int put_tag(const struct run_info *run, const char *key,
                        "the value of the tag %s is longer than "
                        "%d characters",
                        key, MOST);
+    finish_moves(run);
     return store_value(run->folder, "tags", key, value, true, e);
 }
 
@@ -48,8 +61,10 @@ static int change(const struct run_info *run, change_fn *fn, const void *arg,
 {
     struct arena mem = ARENA_INIT;
     struct meta meta;
-    int ret = meta_load(&meta, &mem, run->folder, e);
+    int ret;
 
+    finish_moves(run);
+    ret = meta_load(&meta, &mem, run->folder, e);
     if (ret == 0 && meta.damage)
         ret = err_set(e, ERR_INPUT,
                       "run %s: %s; gtrack fsck --repair may "
@@ -84,17 +99,6 @@ int edit_tag(const struct run_info *run, const char *key, const char *value,
 {
     return value && strcmp(key, NAME_TAG) == 0 ? edit_name(run, value, e)
                                                : put_tag(run, key, value, e);
-}
-
-static void set_nothing(struct meta *m, const void *arg)
-{
-    (void)m;
-    (void)arg;
-}
-
-int edit_place(const struct run_info *run, struct err *e)
-{
-    return change(run, set_nothing, NULL, e);
 }
 
 static void set_deleted(struct meta *m, const void *arg)
@@ -132,6 +136,7 @@ int edit_remove(const char *root, const struct run_info *run, struct err *e)
         return -1;
     if (!run->deleted)
         return err_set(e, ERR_USAGE, "run %s is not deleted", run->name);
+    move_finish(root);
     return stage_remove(root, run->folder, e);
 }
 

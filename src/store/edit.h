@@ -11,7 +11,8 @@
  * edit - change runs and experiments that exist
  *
  * Each function replaces whole files one by one, as MLflow's own commands do,
- * and may be used while the run is being written.  None touches a metric.
+ * and may be used while the run is being written.  None touches a metric.  They
+ * also complete moves of any run that were interrupted (move.h).
  */
 
 /* A value of NULL removes the tag; a bad key is ERR_USAGE.  The tag
@@ -20,10 +21,6 @@ int edit_tag(const struct run_info *, const char *key, const char *value,
              struct err *);
 /* A new name: in meta.yaml and in the tag mlflow.runName. */
 int edit_name(const struct run_info *, const char *name, struct err *);
-
-/* Let meta.yaml name the experiment that the run is in; it does not after a
- * move that was interrupted. */
-int edit_place(const struct run_info *, struct err *);
 
 /* Mark a run deleted, or active again; its files stay.  A run that is being
  * written is ERR_USAGE. */

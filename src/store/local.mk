@@ -38,6 +38,8 @@ src_store_libstore_a_SOURCES = \
 	%D%/meta.h \
 	%D%/metric.c \
 	%D%/metric.h \
+	%D%/move.c \
+	%D%/move.h \
 	%D%/new_run.c \
 	%D%/new_run.h \
 	%D%/pack.c \

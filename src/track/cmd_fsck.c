@@ -11,6 +11,7 @@
 #include "common/log.h"
 #include "store/edit.h"
 #include "store/fsck/fsck.h"
+#include "store/move.h"
 #include "store/store.h"
 #include "track/runs/track.h"
 
@@ -123,6 +124,8 @@ static int fsck_main(int argc, char **argv, struct err *e)
     if (table_form(&style, e) < 0)
         return -1;
     table_columns(&p.table, "run", "id", "file", "problem", "repaired", NULL);
+    if (repair)
+        move_finish(track_store());
     if (argc == 0)
         ret = fsck_store(track_store(), repair, add_finding, &p, e);
     if (ret == 0)

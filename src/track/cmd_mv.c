@@ -9,6 +9,7 @@
 #include "common/log.h"
 #include "store/bulk.h"
 #include "store/edit.h"
+#include "store/move.h"
 #include "store/store.h"
 #include "track/runs/track.h"
 
@@ -27,7 +28,7 @@ static int move_run(const struct run_info *r, void *unused, struct err *e)
 
     (void)unused;
     if (strcmp(r->experiment, experiment) == 0)
-        return r->status == RUN_RUNNING ? 0 : edit_place(r, e);
+        return r->status == RUN_RUNNING ? 0 : move_place(r->folder, e);
     if (r->status == RUN_RUNNING)
         return err_set(e, ERR_USAGE,
                        "a run cannot be moved while it is running");

@@ -183,6 +183,31 @@ for command in "mv -e from" "mv -e to" rm; do
     is "$?$(grep -c "///5/" "$(gtrack where moved)/meta.yaml")" 00 \
         "gtrack $command mends what an interrupted move left"
 done
+
+disturb=$build/t/lib/disturb
+if "$disturb" -n 1 true || test $? -ne 137; then
+    skip "the next edit of any run completes a move that was killed" \
+        "no right to supervise system calls"
+else
+    rm -rf mlruns
+    g log other </dev/null
+    g log moved -e from </dev/null
+    cp -r mlruns unmoved
+    moment=0 bad='' left=0
+    while moment=$((moment + 1)); do
+        rm -rf mlruns && cp -r unmoved mlruns
+        "$disturb" -c write -n $moment gtrack mv -e to moved >out 2>err
+        test $? -eq 137 || break
+        test "$(gtrack ls -q --no-header --tsv -c name --sort name)" = "moved
+other" || bad="$bad; $moment: ls: $(gtrack ls 2>&1)"
+        gtrack fsck >out 2>err || left=$((left + 1))
+        gtrack tag other color=blue 2>err
+        gtrack fsck -q >out 2>err || bad="$bad; $moment: $(cat out err)"
+        ! ls mlruns/.gtrack.trash/move.* 2>err || bad="$bad; $moment: a mark"
+    done
+    test "$left" -gt 0 || bad="$bad; no kill left anything of $moment"
+    is "$bad" "" "the next edit of any run completes a move that was killed"
+fi
 rm -rf mlruns
 g log first -e noted </dev/null
 id=$(basename "$(dirname "$(gtrack where first)")")
