@@ -6,7 +6,10 @@ gtrack_SOURCES = \
 	%D%/claimed_figures.h \
 	%D%/claims.c \
 	%D%/claims.h \
+	%D%/bundle.c \
+	%D%/bundle.h \
 	%D%/cmd_best.c \
+	%D%/cmd_bundle.c \
 	%D%/cmd_claims.c \
 	%D%/cmd_cmd.c \
 	%D%/cmd_compare.c \
@@ -33,6 +36,7 @@ gtrack_SOURCES = \
 	%D%/cmd_sweep.c \
 	%D%/cmd_tag.c \
 	%D%/cmd_tail.c \
+	%D%/cmd_verify.c \
 	%D%/cmd_watch.c \
 	%D%/cmd_where.c \
 	%D%/cmds.h \

@@ -10,6 +10,7 @@ done
 # What stands in the section, as it is printed: a script for each block.
 if command -v mandoc >/dev/null; then
     mkdir examples && cp -R mlruns examples && cd examples || exit 1
+    echo words >report.md
     printf 's:%d trl:4.%d\n' 1 5 2 3 3 1 >main.log
     mandoc -Tutf8 "$top/man/gtrack.1" | col -bx | awk '
         /^[A-Z]/ { inside = $1 == "EXAMPLES" }

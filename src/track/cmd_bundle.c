@@ -1,0 +1,534 @@
+/*
+ * gtrack bundle - pack runs with all that is needed to check them
+ *
+ * The archive has the folder of each run below mlruns/, what was added below
+ * files/, the sources below sources/, and at the end MANIFEST with the SHA-256
+ * of each file.  The SHA-256 of MANIFEST, the head, stands for all of it.
+ */
+#include "config.h"
+
+#include <glob.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "common/log.h"
+#include "common/num.h"
+#include "common/save.h"
+#include "common/sha256.h"
+#include "common/spawn.h"
+#include "common/tar.h"
+#include "store/store.h"
+#include "track/bundle.h"
+#include "track/cmds.h"
+#include "track/runs/file_tree.h"
+#include "track/runs/track.h"
+
+enum which { NONE, LAST, ALL };
+static const char *const which_words[] = { "none", "last", "all", NULL };
+
+static const char *output;
+static struct opt_list added, sources;
+static int checkpoints;
+static bool with_data;
+
+static const struct opt bundle_opts[] = {
+    TRACK_OPT_ROOT,
+    { 'o', "output", "file", OPT_STRING, &output, "write the archive FILE" },
+    { 0, "add", "path", OPT_LIST, &added,
+      "add a file or a folder, such as a report; may be given many times" },
+    { 0, "checkpoints", "which", OPT_WORD, &checkpoints,
+      "pack these checkpoints of each run: %s (default: none)", which_words },
+    { 0, "data", NULL, OPT_FLAG, &with_data,
+      "pack the token files and the tokenizer, too" },
+    { 0, "sources", "path", OPT_LIST, &sources,
+      "add the sources of a program; may be given many times" },
+    { 0 }
+};
+
+struct bundle {
+    FILE *fp;
+    char *top;           /* the folder that all files are in */
+    struct buf manifest; /* a line for each file, as sha256sum(1) prints */
+    int64_t files, bytes;
+};
+
+/* ---- files ------------------------------------------------------------ */
+
+static bool has_file(const struct bundle *b, const char *name)
+{
+    char *line = xasprintf("  %s\n", name);
+    const bool found = strstr(b->manifest.s, line) != NULL;
+
+    free(line);
+    return found;
+}
+
+static int begin_file(struct bundle *b, const char *name, int64_t size,
+                      struct err *e)
+{
+    char *path = path_join(b->top, name);
+    const int ret = tar_write_head(b->fp, path, size, e);
+
+    free(path);
+    b->files++;
+    b->bytes += size;
+    return ret;
+}
+
+static void end_file(struct bundle *b, const char *name, int64_t size,
+                     struct sha256 *h)
+{
+    char sum[SHA256_TEXT];
+
+    tar_write_pad(b->fp, size);
+    sha256_text(h, sum);
+    buf_printf(&b->manifest, "%s  %s\n", sum, name);
+}
+
+static int add_text(struct bundle *b, const char *name, const struct buf *text,
+                    struct err *e)
+{
+    struct sha256 h;
+
+    if (begin_file(b, name, (int64_t)text->len, e) < 0)
+        return -1;
+    sha256_init(&h);
+    sha256_add(&h, text->s, text->len);
+    fwrite(text->s, 1, text->len, b->fp);
+    end_file(b, name, (int64_t)text->len, &h);
+    return 0;
+}
+
+/* Copy as many bytes as the file had when it was opened. */
+static int copy_bytes(struct bundle *b, FILE *in, const char *path,
+                      int64_t size, struct sha256 *h, struct err *e)
+{
+    char block[1 << 16];
+
+    while (size > 0) {
+        const size_t want =
+            size < (int64_t)sizeof block ? (size_t)size : sizeof block;
+        const size_t n = fread(block, 1, want, in);
+
+        if (n == 0)
+            return err_set(e, ERR_INPUT, "%s changed while it was read", path);
+        sha256_add(h, block, n);
+        fwrite(block, 1, n, b->fp);
+        size -= (int64_t)n;
+    }
+    return 0;
+}
+
+static int add_open_file(struct bundle *b, int fd, const char *path,
+                         const char *name, struct err *e)
+{
+    FILE *in = fd < 0 ? NULL : fdopen(fd, "r");
+    struct sha256 h;
+    struct stat st;
+    int ret = in ? 0 : -1;
+
+    sha256_init(&h);
+    if (in && fstat(fd, &st) < 0)
+        ret = err_sys(e, "cannot read %s", path);
+    if (ret == 0)
+        ret = begin_file(b, name, (int64_t)st.st_size, e);
+    if (ret == 0)
+        ret = copy_bytes(b, in, path, (int64_t)st.st_size, &h, e);
+    if (ret == 0)
+        end_file(b, name, (int64_t)st.st_size, &h);
+    if (in)
+        fclose(in);
+    return ret;
+}
+
+/* Each name is added once. */
+static int add_file(struct bundle *b, const char *path, const char *name,
+                    struct err *e)
+{
+    if (strchr(name, '\n'))
+        return err_set(e, ERR_INPUT, "the name of %s has a line feed", path);
+    return has_file(b, name)
+               ? 0
+               : add_open_file(b, path_open(path, e), path, name, e);
+}
+
+static int add_folder(struct bundle *b, const char *folder, const char *to,
+                      struct err *e)
+{
+    struct file_tree f;
+    int ret = file_tree_list(&f, folder, NULL, e);
+
+    for (size_t i = 0; i < f.n && ret == 0; i++) {
+        char *from = path_join(folder, f.file[i].path);
+        char *name = path_join(to, f.file[i].path);
+
+        ret = add_file(b, from, name, e);
+        free(from);
+        free(name);
+    }
+    file_tree_clear(&f);
+    return ret;
+}
+
+/* A file or all files of a folder, below a folder of the archive. */
+static int add_path(struct bundle *b, const char *path, const char *below,
+                    struct err *e)
+{
+    char *to = path_join(below, path);
+    const int ret = path_is_folder(path) ? add_folder(b, path, to, e)
+                                         : add_file(b, path, to, e);
+
+    free(to);
+    return ret;
+}
+
+/* ---- runs ------------------------------------------------------------- */
+
+static const char checkpoints_folder[] = "artifacts/checkpoints/";
+
+/* The name of the newest checkpoint in a folder, or NULL. */
+static char *find_newest(const char *folder)
+{
+    struct path_list l;
+    struct err none = ERR_INIT;
+    char *newest = NULL;
+
+    if (path_list(&l, folder, &none) < 0)
+        return NULL;
+    for (size_t i = 0; i < l.n; i++)
+        if (strncmp(l.name[i], "step-", 5) == 0 && !strchr(l.name[i], '.'))
+            xreplace(&newest, l.name[i]);
+    path_list_clear(&l);
+    return newest;
+}
+
+/* The folder with the checkpoints of a run, which may be outside of it. */
+static char *locate_checkpoints(const struct run_info *r)
+{
+    const char *elsewhere = run_info_param(r, "checkpoint.folder");
+
+    return elsewhere && *elsewhere ? xstrdup(elsewhere)
+                                   : path_join(r->artifacts, "checkpoints");
+}
+
+static int add_checkpoints(struct bundle *b, const struct run_info *r,
+                           const char *to, struct err *e)
+{
+    char *folder = locate_checkpoints(r), *newest = find_newest(folder);
+    struct file_tree f;
+    int ret = file_tree_list(&f, folder, NULL, e);
+    bool any = false;
+
+    for (size_t i = 0; i < f.n && ret == 0; i++) {
+        const char *file = f.file[i].path;
+        char *from = path_join(folder, file);
+        char *name = xasprintf("%s/%s%s", to, checkpoints_folder, file);
+
+        if (strchr(file, '/') &&
+            (checkpoints == ALL ||
+             (newest && strncmp(file, newest, strlen(newest)) == 0))) {
+            ret = add_file(b, from, name, e);
+            any = true;
+        }
+        free(from);
+        free(name);
+    }
+    if (ret == 0 && !any)
+        log_warn("%s has no checkpoints in %s", r->name, folder);
+    file_tree_clear(&f);
+    free(folder);
+    free(newest);
+    return ret;
+}
+
+/* The files of the experiment that readers of the run need. */
+static int add_experiment(struct bundle *b, const struct run_info *r,
+                          struct err *e)
+{
+    char *folder = path_parent(r->folder);
+    char *meta = path_join(folder, STORE_META);
+    char *datasets = path_join(folder, "datasets");
+    char *to = xasprintf("mlruns/%s/", path_name(folder));
+    char *name = path_join(to, STORE_META), *sets = path_join(to, "datasets");
+    int ret = add_file(b, meta, name, e);
+
+    if (ret == 0)
+        ret = add_folder(b, datasets, sets, e);
+    free(folder);
+    free(meta);
+    free(datasets);
+    free(to);
+    free(name);
+    free(sets);
+    return ret;
+}
+
+static int add_run_files(struct bundle *b, const struct run_info *r,
+                         const char *to, struct err *e)
+{
+    const size_t skipped = strlen(checkpoints_folder);
+    struct file_tree f;
+    int ret = file_tree_list(&f, r->folder, r->folder, e);
+
+    for (size_t i = 0; i < f.n && ret == 0; i++) {
+        char *from = path_join(r->folder, f.file[i].path);
+        char *name = path_join(to, f.file[i].path);
+
+        if (f.file[i].outside)
+            log_warn("%s leads out of the run and is not packed", from);
+        else if (strncmp(f.file[i].path, checkpoints_folder, skipped) != 0)
+            ret = add_open_file(b, path_open_inside(from, r->folder, e), from,
+                                name, e);
+        free(from);
+        free(name);
+    }
+    file_tree_clear(&f);
+    return ret;
+}
+
+static int add_run(struct bundle *b, const struct run_info *r, struct err *e)
+{
+    char *parent = path_parent(r->folder);
+    char *to = xasprintf("mlruns/%s/%s", path_name(parent), r->id);
+    int ret = add_experiment(b, r, e);
+
+    if (ret == 0)
+        ret = add_run_files(b, r, to, e);
+    if (ret == 0 && checkpoints != NONE)
+        ret = add_checkpoints(b, r, to, e);
+    free(parent);
+    free(to);
+    return ret;
+}
+
+/* ---- what the runs read ----------------------------------------------- */
+
+/* Paths that a run names are found again only if they are below the current
+ * folder, in which the copy of it takes its place. */
+static int add_named(struct bundle *b, const char *path, struct err *e)
+{
+    if (path_stays_below(path))
+        return add_path(b, path, "files", e);
+    log_warn("%s is not below the current folder and is not packed", path);
+    return 0;
+}
+
+static int add_matches(struct bundle *b, const char *pattern, struct err *e)
+{
+    glob_t g = { 0 };
+    int ret = 0;
+
+    if (*pattern && glob(pattern, 0, NULL, &g) == 0)
+        for (size_t i = 0; i < g.gl_pathc && ret == 0; i++)
+            ret = add_named(b, g.gl_pathv[i], e);
+    globfree(&g);
+    return ret;
+}
+
+/* The locks in the folder of the token files, which tell what they are. */
+static int add_locks(struct bundle *b, const char *files, struct err *e)
+{
+    char *folder = path_parent(files);
+    char *pattern = strcmp(folder, ".") == 0 ? xstrdup("*.lock")
+                                             : path_join(folder, "*.lock");
+    const int ret = add_matches(b, pattern, e);
+
+    free(folder);
+    free(pattern);
+    return ret;
+}
+
+static int add_inputs(struct bundle *b, const struct run_info *r, struct err *e)
+{
+    static const char *const keys[] = { "data.train", "data.val",
+                                        "data.tokenizer", NULL };
+
+    for (int i = 0; keys[i]; i++) {
+        const char *files = run_info_param(r, keys[i]);
+
+        if (!files || !*files)
+            continue;
+        if (i < 2 && add_locks(b, files, e) < 0)
+            return -1;
+        if (with_data && add_matches(b, files, e) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* ---- sources and licences --------------------------------------------- */
+
+/* What git prints, without the line feed at its end. */
+static bool ask_git(struct buf *out, const char *const *argv)
+{
+    struct buf words = BUF_INIT;
+    struct spawn s = { .out = out, .words = &words };
+    struct err none = ERR_INIT;
+    const bool done = spawn_run(argv, &s, &none) == 0;
+
+    buf_clear(&words);
+    return done;
+}
+
+/* The sources of the commit at which a run was started, if they are here. */
+static int add_commit(struct bundle *b, const struct run_info *r, struct err *e)
+{
+    const char *commit = run_info_tag(r, "mlflow.source.git.commit");
+    const char *const find[] = { "git", "rev-parse", "--show-toplevel", NULL };
+    struct buf top = BUF_INIT, archive = BUF_INIT;
+    char *name;
+    int ret = 0;
+
+    if (!commit || strspn(commit, "0123456789abcdef") != strlen(commit))
+        return 0;
+    name = xasprintf("sources/%s.tar", commit);
+    if (!has_file(b, name) && ask_git(&top, find)) {
+        char *folder = xstrndup(top.s, strcspn(top.s, "\n"));
+        const char *const pack[] = { "git",          "-C",   folder, "archive",
+                                     "--format=tar", commit, NULL };
+
+        if (ask_git(&archive, pack))
+            ret = add_text(b, name, &archive, e);
+        free(folder);
+    }
+    if (ret == 0 && !has_file(b, name))
+        log_warn("the sources of commit %.12s are not here", commit);
+    buf_clear(&archive);
+    buf_clear(&top);
+    free(name);
+    return ret;
+}
+
+static int add_licences(struct bundle *b, struct err *e)
+{
+    static const char *const patterns[] = { "COPYING*", "LICENSE*", "LICENCE*",
+                                            NULL };
+
+    for (int i = 0; patterns[i]; i++)
+        if (add_matches(b, patterns[i], e) < 0)
+            return -1;
+    return 0;
+}
+
+static int add_listed(struct bundle *b, const struct opt_list *l,
+                      const char *below, struct err *e)
+{
+    for (size_t i = 0; i < l->n; i++) {
+        if (!path_stays_below(l->item[i]))
+            return err_set(e, ERR_USAGE,
+                           "%s is not below the current folder; change to a "
+                           "folder above it",
+                           l->item[i]);
+        if (add_path(b, l->item[i], below, e) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* ---- the whole -------------------------------------------------------- */
+
+static int add_readme(struct bundle *b, const struct runs *runs, struct err *e)
+{
+    struct buf text = BUF_INIT;
+    int ret;
+
+    buf_str(&text, "Runs, and what is needed to check them.\n\n");
+    for (size_t i = 0; i < runs->n; i++)
+        buf_printf(&text, "    %s  %s\n", runs->run[i].id, runs->run[i].name);
+    buf_printf(&text,
+               "\nmlruns/   the runs, in the layout of MLflow's file store\n"
+               "files/    reports, scripts, locks, data and licences\n"
+               "sources/  sources of the programs\n"
+               "MANIFEST  the SHA-256 of each file\n\n"
+               "This was written by gtrack %s.  `gtrack verify` checks the "
+               "archive.\nWithout it, `sha256sum -c MANIFEST` checks the "
+               "files.\n",
+               PACKAGE_VERSION);
+    ret = add_text(b, "README", &text, e);
+    buf_clear(&text);
+    return ret;
+}
+
+static int add_all(struct bundle *b, const struct runs *runs, struct err *e)
+{
+    if (add_readme(b, runs, e) < 0)
+        return -1;
+    for (size_t i = 0; i < runs->n; i++) {
+        const struct run_info *r = &runs->run[i];
+
+        if (add_run(b, r, e) < 0 || add_inputs(b, r, e) < 0 ||
+            add_commit(b, r, e) < 0)
+            return err_wrap(e, "%s", r->name);
+    }
+    if (add_listed(b, &added, "files", e) < 0 ||
+        add_listed(b, &sources, "sources", e) < 0)
+        return -1;
+    return add_licences(b, e);
+}
+
+/* MANIFEST is the last file, and its own SHA-256 the head. */
+static int add_manifest(struct bundle *b, char head[SHA256_TEXT], struct err *e)
+{
+    struct sha256 h;
+
+    sha256_init(&h);
+    sha256_add(&h, b->manifest.s, b->manifest.len);
+    sha256_text(&h, head);
+    if (add_text(b, BUNDLE_MANIFEST, &b->manifest, e) < 0)
+        return -1;
+    tar_write_end(b->fp);
+    return 0;
+}
+
+static int write_bundle(const struct runs *runs, struct err *e)
+{
+    struct bundle b = { .top = bundle_top(output), .manifest = BUF_INIT };
+    struct save s = SAVE_INIT;
+    char head[SHA256_TEXT], n[NUM_TEXT], size[NUM_TEXT];
+    int ret = save_open(&s, output, e);
+
+    b.fp = s.fp;
+    if (ret == 0)
+        ret = add_all(&b, runs, e);
+    if (ret == 0)
+        ret = add_manifest(&b, head, e);
+    if (ret == 0)
+        ret = save_commit(&s, e);
+    save_abandon(&s);
+    if (ret == 0) {
+        log_info("%s: %s, %s", output, num_count(n, b.files, "file"),
+                 num_bytes(size, (double)b.bytes));
+        puts(head);
+    }
+    buf_clear(&b.manifest);
+    free(b.top);
+    return ret;
+}
+
+static int bundle_main(int argc, char **argv, struct err *e)
+{
+    struct runs runs = RUNS_INIT;
+    int ret;
+
+    if (track_check_args(argc, argv, 1, -1, e) < 0)
+        return -1;
+    if (!output)
+        return err_set(e, ERR_USAGE, "-o names the archive to write");
+    ret = track_load(&runs, argv, argc, LOAD_NO_METRICS, e);
+    if (ret == 0)
+        ret = write_bundle(&runs, e);
+    runs_free(&runs);
+    free(added.item);
+    free(sources.item);
+    return ret;
+}
+
+const struct cmd cmd_bundle = {
+    .name = "bundle",
+    .args = "RUN...",
+    .help = "pack runs with all that is needed to check them",
+    .opts = bundle_opts,
+    .run = bundle_main,
+};

@@ -1,0 +1,245 @@
+/*
+ * gtrack verify - check an archive of gtrack bundle
+ *
+ * Unpacks the archive, compares its files with MANIFEST, checks the numbers of
+ * its reports against its runs and, if asked to, has steps computed again.
+ */
+#include "config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/log.h"
+#include "common/num.h"
+#include "common/path.h"
+#include "common/spawn.h"
+#include "track/bundle.h"
+#include "track/cmds.h"
+#include "track/runs/file_tree.h"
+#include "track/runs/track.h"
+
+static const char *head, *keep, *data;
+static bool replay;
+static int64_t sample;
+static struct table_style style;
+
+static const struct opt verify_opts[] = {
+    { 0, "head", "hash", OPT_STRING, &head,
+      "fail unless the head of the archive is HASH" },
+    { 0, "replay", NULL, OPT_FLAG, &replay,
+      "compute steps of each run again, as gtrain replay does" },
+    { 0, "sample", "k", OPT_LONG, &sample,
+      "compute K steps of each run again, drawn at random" },
+    { 0, "data", "dir", OPT_STRING, &data,
+      "look for the data in DIR (default: in the archive)" },
+    { 0, "keep", "dir", OPT_STRING, &keep,
+      "unpack into DIR, which must not exist, and keep the files" },
+    TABLE_OPTS(style),
+    { 0 }
+};
+
+struct verify {
+    char *folder, *store; /* of the files, and of the runs */
+    char *data;           /* where training ran */
+    struct table table;
+    int64_t failed;
+};
+
+static void add_check(struct verify *v, const char *check, const char *of,
+                      bool passed, const char *result)
+{
+    table_text(&v->table, check);
+    table_text(&v->table, of);
+    table_text(&v->table, passed ? "passed" : "failed");
+    table_mark(&v->table, passed ? MARK_GOOD : MARK_BAD);
+    table_text(&v->table, result);
+    v->failed += !passed;
+}
+
+/* ---- the files -------------------------------------------------------- */
+
+static int make_folder(struct verify *v, struct err *e)
+{
+    const char *temp = getenv("TMPDIR");
+
+    if (keep && path_exists(keep))
+        return err_set(e, ERR_USAGE, "%s exists already", keep);
+    if (keep && path_make(keep, e) < 0)
+        return -1;
+    v->folder =
+        keep ? realpath(keep, NULL)
+             : xasprintf("%s/gtrack-XXXXXX", temp && *temp ? temp : "/tmp");
+    if (!v->folder || (!keep && !mkdtemp(v->folder)))
+        return err_sys(e, "cannot create a folder in %s",
+                       keep            ? keep
+                       : temp && *temp ? temp
+                                       : "/tmp");
+    v->store = path_join(v->folder, "mlruns");
+    v->data = data ? realpath(data, NULL) : path_join(v->folder, "files");
+    return v->data ? 0 : err_open(e, "cannot find %s", data);
+}
+
+/* Commands that are recorded in figures find the runs as they did then. */
+static int enter_folder(const struct verify *v, struct err *e)
+{
+    setenv("GTRACK_ROOT", v->store, 1);
+    return chdir(v->folder) < 0 ? err_sys(e, "cannot enter %s", v->folder) : 0;
+}
+
+static void check_head(struct verify *v, const struct bundle_unpacked *u)
+{
+    const bool equal = !head || strcmp(head, u->head) == 0;
+
+    add_check(v, "head", u->head, equal,
+              !equal ? "is not the hash given"
+              : head ? "is the hash given"
+                     : "compare it with the one that was published");
+}
+
+/* ---- other programs of the suite -------------------------------------- */
+
+/* The last line of what a program said, without its name. */
+static const char *last_words(struct buf *said)
+{
+    char *line;
+
+    while (said->len > 0 && said->s[said->len - 1] == '\n')
+        buf_trim(said, said->len - 1);
+    line = strrchr(said->s, '\n');
+    line = line ? line + 1 : said->s;
+    return strstr(line, ": ") ? strstr(line, ": ") + 2 : line;
+}
+
+/* Run a check; an error of it is a failed check. */
+static void run_check(struct verify *v, const char *check, const char *of,
+                      const char *const *argv)
+{
+    struct buf out = BUF_INIT, said = BUF_INIT;
+    struct spawn s = { .out = &out, .words = &said };
+    struct err e = ERR_INIT;
+    const bool passed = spawn_run(argv, &s, &e) == 0;
+    const char *words = last_words(&said);
+
+    add_check(v, check, of, passed, *words ? words : e.text);
+    buf_clear(&out);
+    buf_clear(&said);
+}
+
+/* Check the numbers of all reports, which say where each comes from. */
+static int check_claims(struct verify *v, struct err *e)
+{
+    char *files = path_join(v->folder, "files");
+    char *program = spawn_find("gtrack", e);
+    struct file_tree f = FILE_TREE_INIT;
+    int ret = program ? file_tree_list(&f, files, v->folder, e) : -1;
+
+    for (size_t i = 0; i < f.n && ret == 0; i++) {
+        const char *name = f.file[i].path;
+        char *path = path_join(files, name);
+        const char *const argv[] = { program,  "claims", "--root",
+                                     v->store, path,     NULL };
+
+        if (str_ends(name, ".md") || str_ends(name, ".tex"))
+            run_check(v, "claims", name, argv);
+        free(path);
+    }
+    file_tree_clear(&f);
+    free(program);
+    free(files);
+    return ret;
+}
+
+static int replay_runs(struct verify *v, const struct runs *runs, struct err *e)
+{
+    char *program = spawn_find("gtrain", e);
+    char count[NUM_TEXT];
+
+    snprintf(count, sizeof count, "%lld", (long long)sample);
+    if (!program)
+        return -1;
+    for (size_t i = 0; i < runs->n; i++) {
+        const struct run_info *r = &runs->run[i];
+        const char *const argv[] = { program,
+                                     "replay",
+                                     r->id,
+                                     "--root",
+                                     v->store,
+                                     "--set",
+                                     "checkpoint.folder=",
+                                     sample ? "--sample" : NULL,
+                                     count,
+                                     NULL };
+
+        run_check(v, "replay", r->name, argv);
+    }
+    free(program);
+    return 0;
+}
+
+static int check_runs(struct verify *v, struct err *e)
+{
+    struct runs runs = RUNS_INIT;
+    int ret = runs_load(&runs, v->store, 0, e);
+
+    for (size_t i = 0; i < runs.n && ret == 0; i++)
+        add_check(v, "run", runs.run[i].name, !runs.run[i].damage,
+                  runs.run[i].damage ? runs.run[i].damage : "can be read");
+    if (ret == 0 && replay && chdir(v->data) < 0)
+        ret = err_open(e, "cannot enter %s", v->data);
+    if (ret == 0 && replay)
+        ret = replay_runs(v, &runs, e);
+    runs_free(&runs);
+    return ret;
+}
+
+/* ---- the whole -------------------------------------------------------- */
+
+static int check_all(struct verify *v, const char *archive, struct err *e)
+{
+    struct bundle_unpacked u;
+    char files[NUM_TEXT];
+
+    if (make_folder(v, e) < 0 || bundle_unpack(&u, archive, v->folder, e) < 0)
+        return -1;
+    num_count(files, u.files, "file");
+    add_check(v, "files", files, true, "as MANIFEST says");
+    check_head(v, &u);
+    if (enter_folder(v, e) < 0 || check_claims(v, e) < 0 ||
+        check_runs(v, e) < 0 || table_print(&v->table, &style, e) < 0)
+        return -1;
+    if (v->failed > 0)
+        return err_set(e, ERR_INPUT, "%s: %lld of %zu checks failed", archive,
+                       (long long)v->failed, table_rows(&v->table));
+    return 0;
+}
+
+static int verify_main(int argc, char **argv, struct err *e)
+{
+    struct verify v = { .table = TABLE_INIT("gtrack.verify/1") };
+    int ret;
+
+    if (track_check_args(argc, argv, 1, 1, e) < 0)
+        return -1;
+    if (sample < 0)
+        return err_set(e, ERR_USAGE, "--sample expects 1 or more");
+    replay = replay || sample > 0;
+    table_columns(&v.table, "check", "of", "result", "reason", NULL);
+    ret = check_all(&v, argv[0], e);
+    if (v.folder && !keep)
+        path_remove(v.folder, &(struct err)ERR_INIT);
+    table_clear(&v.table);
+    free(v.folder);
+    free(v.store);
+    free(v.data);
+    return ret;
+}
+
+const struct cmd cmd_verify = {
+    .name = "verify",
+    .args = "FILE",
+    .help = "check an archive of gtrack bundle",
+    .opts = verify_opts,
+    .run = verify_main,
+};

@@ -1,0 +1,242 @@
+#!/bin/sh
+# gtrack bundle and verify: an archive of runs is checked on another machine.
+. "$(dirname "$0")/../lib/tap.sh"
+unset GTRAIN_ISA
+awk 'BEGIN { for (i = 0; i < 9000; i++) printf "%c", 97 + (i * i + i / 7) % 26 }' \
+    >text.txt
+gdata bpe --vocab 260 -o tok text.txt >out 2>&1 &&
+    gdata encode --tokenizer tok -o tokens/data text.txt >>out 2>&1
+ok $? "a text is encoded"
+cat >c.ini <<END
+[model]
+layers = 1
+heads = 2
+width = 16
+context = 16
+[data]
+tokenizer = tok
+train = tokens/data_*.bin
+[train]
+micro_batch = 2
+device = cpu
+threads = 1
+[schedule]
+steps = 20
+[checkpoint]
+every = 10
+[run]
+system_every = 0s
+END
+gtrain --config c.ini --name one -q >out 2>&1 &&
+    gtrain --config c.ini --name two -q --set train.seed=2 \
+        --set checkpoint.folder="$dir/elsewhere" >>out 2>&1
+ok $? "two models are trained"
+echo 'Free for all.' >LICENSE
+echo 'Loss <!-- gtrack: one | at(train/loss, 20) | .3f -->?<!-- /gtrack -->' \
+    >report.md
+gtrack claims --fill report.md >out 2>&1
+ok $? "a report is filled in"
+mkdir figures program
+echo 'gplot loss one -o loss.pdf' >figures/make.sh
+echo 'int main(void) { return 0; }' >program/main.c
+
+# bundle NAME STATUS [ARGUMENT]...: head has what it prints
+bundle() {
+    name=$1 status=$2
+    shift 2
+    gtrack bundle "$@" >head 2>err
+    is $? "$status" "$name"
+}
+# verify NAME STATUS [ARGUMENT]...: rows are in out
+verify() {
+    name=$1 status=$2
+    shift 2
+    gtrack verify "$@" --tsv --no-header >out 2>err
+    is $? "$status" "$name"
+}
+bundle "runs are packed" 0 one two -o paper.tar --add report.md --add figures \
+    --sources program --checkpoints last --data
+cp head paper.head
+tar tf paper.tar >names
+ok $? "tar reads the archive"
+for file in README files/report.md files/figures/make.sh files/LICENSE \
+    files/tokens/data_000000.bin files/tokens/data.tokens.lock \
+    files/tok/tokenizer.json sources/program/main.c MANIFEST; do
+    like names "^paper/$file\$" "the archive has $file"
+done
+is "$(grep -c 'checkpoints/step-00000020/model.safetensors' names)" 2 \
+    "the last checkpoint of each run is packed, wherever it was"
+is "$(grep -c 'checkpoints/step-00000010/' names)" 0 \
+    "earlier checkpoints are not packed"
+bundle "the same runs are packed again" 0 one two -o paper2.tar --add report.md \
+    --add figures --sources program --checkpoints last --data
+is "$(cat head)" "$(cat paper.head)" "two archives of the same files have the same head"
+mkdir unpacked
+(tar xf paper.tar -C unpacked && cd unpacked/paper && sha256sum --quiet -c MANIFEST) \
+    >out 2>&1
+ok $? "sha256sum accepts the files by MANIFEST"
+is "$(sha256sum <unpacked/paper/MANIFEST | cut -d ' ' -f 1)" "$(cat head)" \
+    "the head is the SHA-256 of MANIFEST"
+
+# Elsewhere, without the store and the data
+mkdir away
+cd away || exit 1
+cp ../paper.tar .
+verify "an archive is verified elsewhere" 0 paper.tar --head "$(cat ../head)" \
+    --replay
+is "$(cut -f1-3 out | grep -v ^head | tr '\t' ' ')" \
+    "files $(wc -l <../names) files passed
+claims report.md passed
+run one passed
+run two passed
+replay one passed
+replay two passed" "each check has a row"
+like out "^replay${tab}one.*40 numbers and 2 checkpoints are equal to the last bit" \
+    "the run is certified with the data of the archive"
+verify "steps that are drawn are computed again" 0 paper.tar --sample 2
+like out "^replay${tab}two.*certified" "a sample certifies each run"
+is "$(ls | grep -vx "out\|err")" "paper.tar" "nothing is left behind"
+verify "the files are kept" 0 paper.tar --keep kept
+ok "$(test -f kept/README && test -f kept/mlruns/0/meta.yaml; echo $?)" \
+    "the files are in the folder"
+verify "a folder that exists is not unpacked into" 2 paper.tar --keep kept
+verify "another head is found" 1 paper.tar --head 0123
+like out "^head.*failed${tab}is not the hash given" "the head is named"
+
+# pack FOLDER: an archive of what is in the folder, with MANIFEST at its end
+pack() {
+    (cd "$1" && find paper -type f ! -name MANIFEST) >list
+    sed 's/^[^ ]*  /paper\//' "$1/paper/MANIFEST" >wanted
+    { grep -Fxf list wanted; grep -Fvxf wanted list; echo paper/MANIFEST; } >order
+    tar cf changed.tar -C "$1" --format=ustar --no-recursion -T order
+}
+# forge FOLDER: make MANIFEST fit the files
+forge() {
+    (cd "$1/paper" && sed 's/^[^ ]*  //' MANIFEST | xargs sha256sum >new &&
+        mv new MANIFEST)
+}
+# changed: a fresh copy of the files
+changed() {
+    rm -rf files
+    mkdir files
+    tar xf paper.tar -C files
+}
+changed
+echo x >>files/paper/files/figures/make.sh
+pack files
+verify "a changed file is found" 1 changed.tar
+like err "changed.tar: files/figures/make.sh has another SHA-256 than MANIFEST says" \
+    "the changed file is named"
+changed
+rm files/paper/files/LICENSE
+pack files
+verify "a missing file is found" 1 changed.tar
+like err "changed.tar: files/LICENSE of MANIFEST is missing" \
+    "the missing file is named"
+changed
+echo x >files/paper/more
+pack files
+verify "a file that was added is found" 1 changed.tar
+like err "changed.tar: more is not in MANIFEST" "the file that was added is named"
+changed
+sed -i 's/-->[0-9.]*<!--/-->0.123<!--/' files/paper/files/report.md
+forge files
+pack files
+verify "a number that was changed in the report is found" 1 changed.tar
+like out "^claims${tab}report.md${tab}failed" "the report is named"
+changed
+one=$(grep -lx one files/paper/mlruns/0/*/tags/mlflow.runName || grep -l one \
+    files/paper/mlruns/0/*/tags/mlflow.runName)
+one=${one%/tags/*}
+sed -i '20s/ [0-9.]* / 1.5 /' "$one/metrics/train/loss"
+forge files
+pack files
+verify "a loss that was changed is found by replaying" 1 changed.tar --replay
+like out "^replay${tab}one${tab}failed.*differs at step 20: train/loss" \
+    "the step of the changed loss is named"
+
+# Archives that are none, or were made to do harm
+head -c 5000 paper.tar >short.tar
+verify "an archive that was cut off is refused" 1 short.tar
+like err "short.tar: the archive ends too early" "the end is the reason"
+verify "a file that is no archive is refused" 1 ../text.txt
+like err "not a tar archive" "the format is the reason"
+verify "an archive that does not exist is not found" 3 nowhere.tar
+echo x >x
+tar cf up.tar --format=ustar --transform 's,^,paper/../../,' -P x
+verify "a path that leads out of the folder is refused" 1 up.tar
+like err "the path paper/../../x is not allowed" "the path is named"
+mkdir paper
+ln -s /etc paper/link
+tar cf link.tar --format=ustar paper/link
+verify "a link is refused" 1 link.tar
+like err "paper/link in the archive is not a regular file" "the link is named"
+tar cf none.tar --format=ustar x
+verify "a file outside of the folder is refused" 1 none.tar
+cd .. || exit 1
+
+# Figures
+echo '![](loss.svg)' >figure.md
+if gplot loss one -o loss.svg >out 2>&1; then
+    bundle "a report with a figure is packed" 0 one -o figure.tar \
+        --add figure.md --add loss.svg
+    verify "a figure is verified from the runs of the archive" 0 figure.tar
+    like out "^claims${tab}figure.md${tab}passed" "the report of the figure is named"
+else
+    skip "a figure is verified" "gplot cannot draw here"
+fi
+
+# Without data, and from a commit
+if git --version >out 2>&1; then
+    git init -q work >out 2>&1
+    mkdir work/sub
+    echo code >work/code.py
+    (cd work && git add code.py && git -c user.name=n -c user.email=e commit -qm c &&
+        echo '{"step": 1, "loss": 2}' | (cd sub && gtrack log logged)) >out 2>&1
+    ok $? "a run is logged in a repository"
+    (cd work/sub && gtrack bundle logged -o code.tar >../../head 2>../../err)
+    ok $? "a run of a repository is packed"
+    tar tf work/sub/code.tar >names
+    like names "^code/sources/[0-9a-f]*.tar" "the sources of its commit are packed"
+    tar xOf work/sub/code.tar --wildcards 'code/sources/*' | tar tf - >names
+    like names "^code.py" "the sources are those of the whole repository"
+else
+    skip "the sources of a commit are packed" "git is not installed"
+fi
+bundle "runs are packed without data" 0 one -o small.tar
+tar tf small.tar >names
+unlike names 'data_000000.bin\|safetensors' "data and checkpoints are left out"
+like names 'files/tokens/data.tokens.lock' "the lock tells what the data were"
+verify "an archive without data is verified" 0 small.tar
+(cd away && gtrack verify ../small.tar --replay >../out 2>../err)
+is $? 1 "a run without its data is not computed again"
+like out "^replay${tab}one${tab}failed.*data.tokenizer: no tokenizer tok" \
+    "the missing file is the reason"
+verify "the data may be elsewhere" 0 small.tar --replay --data .
+bundle "an archive needs a name" 2 one
+bundle "a run that does not exist is not found" 3 nobody -o no.tar
+bundle "a file above the folder is refused" 2 one -o no.tar --add ../x
+ok "$(test ! -e no.tar; echo $?)" "nothing is written in case of an error"
+
+# In a fresh root folder there are no other programs, no network and no store.
+mkdir -p root/bin root/tmp root/dev
+: >root/dev/null
+for program in gtrack gtrain; do
+    cp "$build/$program" root/bin
+    ldd "$build/$program" | grep -o '/[^ ]*' | while read -r library; do
+        mkdir -p "root${library%/*}"
+        cp -n -L "$library" "root$library" 2>/dev/null
+    done
+done
+cp paper.tar root
+enter="$(command -v unshare) --map-root-user --net $(command -v chroot)"
+if $enter root /bin/gtrack --version >out 2>&1; then
+    PATH=/bin TMPDIR=/tmp $enter root /bin/gtrack verify /paper.tar --sample 1 \
+        --head "$(cat paper.head)" --tsv --no-header >out 2>err
+    ok $? "an archive is verified in a fresh root folder without network"
+    like out "^replay${tab}one.*certified" "the runs are certified in a fresh root folder"
+else
+    skip "an archive is verified in a fresh root folder" \
+        "unshare and chroot are not allowed here"
+fi
+done_testing
