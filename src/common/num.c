@@ -130,8 +130,8 @@ bool num_real(const char *s, double *out)
 bool num_secs(const char *s, double *out)
 {
     static const struct unit units[] = {
-        { "ms", 1e-3 }, { "s", 1 }, { "m", 60 }, { "h", 3600 }, { "d", 86400 },
-        { NULL, 0 },
+        { "ms", 1e-3 }, { "s", 1 },     { "min", 60 }, { "m", 60 },
+        { "h", 3600 },  { "d", 86400 }, { NULL, 0 },
     };
     double sum = 0;
 

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "common/clock.h"
 #include "common/num.h"
 #include "common/utf8.h"
 #include "store/filter_impl.h"
@@ -176,6 +177,19 @@ static double seconds(const struct run_info *run)
     return (double)(end - run->start_ms) / 1000;
 }
 
+/* For how long a run that has not ended has logged nothing. */
+static bool test_idle(const struct clause *c, const struct run_info *run)
+{
+    int64_t last = run->start_ms;
+
+    if (run->status != RUN_RUNNING && run->status != RUN_STALE)
+        return test_missing(c);
+    for (size_t i = 0; i < run->n_metrics; i++)
+        if (run->metrics[i].last_ms > last)
+            last = run->metrics[i].last_ms;
+    return test_number(c, (double)(clock_wall_ms() - last) / 1000);
+}
+
 static bool test_attribute(const struct clause *c, const struct run_info *run)
 {
     const char *const texts[] = {
@@ -197,6 +211,8 @@ static bool test_attribute(const struct clause *c, const struct run_info *run)
         return test_number(c, (double)run->start_ms);
     case DURATION:
         return test_number(c, seconds(run));
+    case IDLE:
+        return test_idle(c, run);
     case ATTEMPTS:
         return test_number(c, run->attempts);
     case END:

@@ -26,6 +26,7 @@
  *              | what ["not"] "in" "(" value ("," value)* ")"
  *              | what "is" ["not"] ("null" | "nan" | "finite")
  *              | what ["not"] ("like" | "ilike") string
+ *              | "stalled" "(" time ")"
  *      what   := [entity "."] key | fn "(" metric ")"
  *      cmp    := = == != <> < <= > >=
  *      fn     := last | min | max | mean | count

@@ -68,6 +68,7 @@ enum attribute {
     START, /* this and those below are numbers */
     END,
     DURATION,
+    IDLE, /* seconds since the last point, while it has not ended */
     ATTEMPTS,
 };
 

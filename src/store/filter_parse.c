@@ -56,6 +56,7 @@ static const struct {
     { "Created", START },
     { "end_time", END },
     { "duration", DURATION },
+    { "idle", IDLE },
     { "attempts", ATTEMPTS },
 };
 /* clang-format on */
@@ -104,13 +105,20 @@ static int read_measured(struct parser *p, struct clause *c, size_t measure)
                                               : wrong(p, "\")\" is expected");
 }
 
-/* Is this the name of a function, followed by a parenthesis? */
+/* Does a parenthesis follow, as after the name of a function? */
+static bool opens_parenthesis(const struct parser *p)
+{
+    const char *after = p->lex.text + p->lex.at;
+
+    return after[strspn(after, " ")] == '(';
+}
+
+/* Is this the name of a function of a metric? */
 static bool is_measure(const struct parser *p, size_t *measure)
 {
     const struct lexeme *t = &p->lex.lexeme;
-    const char *after = p->lex.text + p->lex.at;
 
-    if (t->kind != LEXEME_NAME || t->entity || after[strspn(after, " ")] != '(')
+    if (t->kind != LEXEME_NAME || t->entity || !opens_parenthesis(p))
         return false;
     for (*measure = LAST; *measure <= COUNT; ++*measure)
         if (strcasecmp(t->text, measures[*measure]) == 0)
@@ -186,7 +194,8 @@ static int read_value(struct parser *p, struct clause *c, struct value *v)
     *v = (struct value){ .text = t->text };
     if (t->kind == LEXEME_NAME) {
         v->is_number = num_real(t->text, &v->number) ||
-                       (c->entity == ATTRIBUTES && c->attribute == DURATION &&
+                       (c->entity == ATTRIBUTES &&
+                        (c->attribute == DURATION || c->attribute == IDLE) &&
                         num_secs(t->text, &v->number));
         if (v->is_number && t->text[strlen(t->text) - 1] == '%')
             v->is_number = false;
@@ -282,12 +291,29 @@ static struct node *new_node(struct parser *p, enum node_kind kind,
     return n;
 }
 
+/* stalled(10min) is idle >= 10min. */
+static int read_stalled(struct parser *p, struct clause *c)
+{
+    *c = (struct clause){ .entity = ATTRIBUTES,
+                          .attribute = IDLE,
+                          .test = COMPARE,
+                          .order = GE,
+                          .value = arena_alloc(p->mem, sizeof *c->value),
+                          .n_values = 1 };
+    if (advance(p) < 0 || advance(p) < 0 || read_value(p, c, c->value) < 0)
+        return -1;
+    return p->lex.lexeme.kind == LEXEME_CLOSE ? advance(p)
+                                              : wrong(p, "\")\" is expected");
+}
+
 static int read_clause(struct parser *p, struct node **out)
 {
     struct node *n = new_node(p, CLAUSE, NULL, NULL);
     struct clause *c = &n->clause;
 
     *out = n;
+    if (at_word(p, "stalled") && opens_parenthesis(p))
+        return read_stalled(p, c);
     if (read_what(p, c) < 0)
         return -1;
     if (p->lex.lexeme.kind == LEXEME_COMPARE)

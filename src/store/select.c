@@ -79,7 +79,7 @@ static size_t match_best(const struct runs *runs, const char *word,
 
 static bool is_filter(const char *word)
 {
-    return strpbrk(word, "=<> ") != NULL;
+    return strpbrk(word, "=<> ") || strncmp(word, "stalled(", 8) == 0;
 }
 
 /* Mark the runs of a filter.  Returns 1, 0 if the word is not a filter, or -1.

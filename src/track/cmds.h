@@ -11,7 +11,7 @@
     X(diff) X(cmd) X(hours) X(artifacts) X(claims) X(bundle) \
     X(verify) X(tag) X(note) X(mv) X(rm) \
     X(restore) X(gc) X(export) X(import) X(push) X(fsck) X(du) X(where) \
-    X(completion) X(run) X(log) X(exec) X(sweep)
+    X(completion) X(run) X(log) X(exec) X(sweep) X(alert)
 /* clang-format on */
 TRACK_CMDS(CMD_DECLARE)
 

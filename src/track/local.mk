@@ -1,6 +1,9 @@
 # gtrack: list, compare, move and push runs
 bin_PROGRAMS += gtrack
 gtrack_SOURCES = \
+	%D%/alert.c \
+	%D%/alert.h \
+	%D%/cmd_alert.c \
 	%D%/cmd_artifacts.c \
 	%D%/claimed_figures.c \
 	%D%/claimed_figures.h \

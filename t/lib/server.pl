@@ -1,7 +1,10 @@
 #!/usr/bin/perl
-# server - a stand-in for W&B's server or MLflow's, on 127.0.0.1
+# server - a stand-in for W&B's server, MLflow's or a webhook, on 127.0.0.1
 #
-# usage: server.pl wandb|mlflow DIR
+# usage: server.pl wandb|mlflow|webhook DIR
+#
+# A webhook writes the body of each request to DIR/hooks, as one line with its
+# path, Content-Type and Title before it, separated by tabs.
 #
 # Writes its address to DIR/url when it is ready, and every request to DIR/log;
 # GET /state/RUN is all it knows of that run, or of all.  DIR/faults says what
@@ -49,6 +52,15 @@ sub fault { my ($line) = @_;
         return $action;
     }
     return '';
+}
+
+# ---- webhooks ----
+
+sub webhook { my ($method, $path, $head, $body) = @_;
+    open my $f, '>>', "$dir/hooks" or die;
+    print $f join("\t", $path, $head->{'content-type'} // '',
+        $head->{title} // '', $body), "\n";
+    return 200, 'ok';
 }
 
 # ---- W&B ----
@@ -340,8 +352,8 @@ sub serve { my ($client, $in) = @_;
     }
     return reply($client, 200, { errors => [ { message => 'not today' } ] }), 1
         if $fault eq 'errors';
-    my ($status, $answer, $more) = $kind eq 'wandb'
-        ? wandb($method, $path, \%h, $body) : mlflow($method, $path, \%h, $body);
+    my ($status, $answer, $more) = { wandb => \&wandb, mlflow => \&mlflow,
+        webhook => \&webhook }->{$kind}->($method, $path, \%h, $body);
     return -1 if $fault eq 'lose';
     ($status, $answer) = (200, 'hello') if $fault eq 'garbage';
     $answer = { stopped => JSON::PP::true } if $fault eq 'stop';

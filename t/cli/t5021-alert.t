@@ -1,0 +1,146 @@
+#!/bin/sh
+# gtrack alert: what becomes true of a run is reported once, to a command, a
+# webhook or by mail; a delivery that failed is tried again, and the address of
+# a webhook is a secret.
+. "$(dirname "$0")/../lib/tap.sh"
+. "$top/t/lib/fixtures.sh"
+for v in http_proxy HTTP_PROXY ALL_PROXY all_proxy; do
+    unset "$v"
+done
+server=
+trap 'test -z "$server" || kill "$server"; rm -rf "$dir"' EXIT
+
+# new_run NAME LOSS [STATUS]
+new_run() {
+    id=$(gtrack run start --name "$1")
+    gtrack run log "$id" "val/loss=$2"
+    test -z "${3-}" || gtrack run end "$id" --status "$3"
+}
+# alert WORDS...: look once
+alert() { gtrack alert --once "$@" >out 2>err; }
+tags() { gtrack show "$1" --json | grep -o '"alert[^,]*'; }
+
+alert --when 'val/loss < 3' --do 'echo "$GTRACK_ALERT" >>told'
+is "$? $(cat told 2>&1)" "0 cat: told: No such file or directory" \
+    "a store that does not exist yet raises no alert"
+new_run good 2.5 finished
+new_run bad nan
+new_run worse 4 failed
+alert --when 'val/loss < 3' --do 'echo "$GTRACK_RUN_NAME: $GTRACK_ALERT" >>told'
+is "$(cat told)" "good: good (FINISHED): val/loss < 3" \
+    "a command gets the name of the run and the message"
+alert --when 'val/loss < 3' --do 'echo "$GTRACK_RUN_NAME" >>told'
+is "$(wc -l <told)" 1 "an event is reported once"
+tags good >out
+like out 'raised 2.*Z: val/loss < 3; to a command' "a tag records the alert"
+alert --when 'val/loss is not finite' --do 'cat >piped'
+is "$(cat piped)" "bad (RUNNING): val/loss is not finite" \
+    "a loss that is not finite is found, and the message is on standard input"
+alert --when "status = 'FAILED'" --name failed --do false
+is $? 1 "a command that fails is an error"
+is "$(tags worse)" "" "an alert that was not delivered is not recorded"
+alert --when "status = 'FAILED'" --name failed --do true
+tags worse >out
+like out '"alert.failed"' "an alert that failed is delivered the next time, and has its name"
+
+# What was raised is cleared, and can be raised again.
+: >told
+for loss in 2 4 2; do
+    gtrack run log bad val/loss=$loss
+    alert bad --when 'val/loss < 3' --name low --do 'echo again >>told'
+done
+is "$(wc -l <told)" 2 "a condition that holds again is another event"
+
+# A run that has logged nothing for an hour, and one that has ended.
+new_run slow 1
+old=$(($(date +%s) * 1000 - 3600000))
+for name in slow good; do
+    folder=$(gtrack where "$name")
+    printf '%s 1.0 0\n' $old >"$folder/metrics/val/loss"
+    sed -i "s/^start_time: .*/start_time: $old/" "$folder/meta.yaml"
+done
+is "$(gtrack ls 'stalled(30min)' --tsv --no-header -c name)" slow \
+    "a run that has not ended and logs nothing is stalled"
+is "$(gtrack ls 'idle < 2h and not stalled(2h) and idle > 59min' --tsv \
+    --no-header -c name)" slow "the time since the last point is idle"
+gtrack ls 'stalled(soon)' >out 2>err
+is $? 2 "stalled() needs a time"
+like err "a number, without quotes, is expected" "the message says what it needs"
+
+# refused MESSAGE WORDS...
+refused() {
+    message=$1
+    shift
+    alert "$@"
+    is $? 2 "wrong options are refused: $message"
+    like err "$message" "the message says: $message"
+}
+refused "needs --when" --do true
+refused "needs --do, --webhook or --mail" --when 'val/loss < 3'
+refused "needs --do, --webhook or --mail" --when 'val/loss < 3' --do true \
+    --mail a@b
+refused "expects a URL" --when 'val/loss < 3' --webhook nowhere
+refused "expects one address" --when 'val/loss < 3' --mail 'a@b c@d'
+refused "filter:" --when 'val/loss <' --do true
+
+mkdir bin
+printf '#!/bin/sh\necho "$@" >mail.args\ncat >mail.text\n' >bin/sendmail
+chmod +x bin/sendmail
+PATH=$dir/bin:$PATH alert good --when 'val/loss < 3' --mail me@lab.org
+is "$(cat mail.args)" "-i -- me@lab.org" "mail is handed to sendmail"
+like mail.text "good (FINISHED): val/loss < 3" "the mail says what is true"
+
+if perl -MJSON::PP -MIO::Socket::INET -e 1 2>/dev/null; then
+    mkdir srv
+    "$top/t/lib/server.pl" webhook "$dir/srv" &
+    server=$!
+    await_file srv/url
+    url=$(cat srv/url)
+    secret=$url/services/T0/s3cr3t
+    message="good (FINISHED): val/loss < 3"
+    # hook FORMAT: what the server got
+    hook() {
+        rm -f srv/hooks
+        alert good --when 'val/loss < 3' --name "$1" --webhook "$secret" \
+            --format "$1"
+        cat srv/hooks 2>/dev/null
+    }
+    start="/services/T0/s3cr3t${tab}application/json$tab$tab"
+    is "$(hook slack)" "$start{\"text\":\"$message\"}" \
+        "Slack gets a text"
+    is "$(hook discord)" "$start{\"content\":\"$message\"}" \
+        "Discord gets a content"
+    is "$(hook ntfy)" \
+        "/services/T0/s3cr3t${tab}text/plain${tab}gtrack$tab$message" \
+        "ntfy gets plain text with a title"
+    hook auto >got
+    like got "\"message\":\"$message\".*\"run_name\":\"good\"" \
+        "any other server gets a JSON object"
+    echo ". 500" >srv/faults
+    printf '%s\n' "$secret" >url.txt
+    alert good --when 'val/loss < 3' --name again --webhook @url.txt
+    is $? 4 "a server that answers 500 is an error"
+    like err "$url/\*\*\*: the server answered 500" \
+        "the message names the host only"
+    alert good --when 'val/loss < 3' --name again --webhook @url.txt
+    is "$? $(tail -n 1 srv/hooks | cut -f 4 | grep -c "$message")" "0 1" \
+        "the alert is sent when the server is well again"
+    grep -rq s3cr3t mlruns out err
+    is $? 1 "the secret of a webhook is neither recorded nor printed"
+    grep -rqF "$url/***" mlruns
+    is $? 0 "the host of a webhook is recorded"
+    # A watcher sees what becomes true later, and ends by a signal.
+    rm -f srv/hooks
+    gtrack alert --when "status = 'KILLED'" --webhook "$secret" --every 100ms \
+        >out 2>err &
+    watcher=$!
+    new_run late 1 killed
+    await_file srv/hooks
+    kill $watcher
+    wait $watcher
+    is "$? $(grep -c 'late (KILLED)' srv/hooks)" "0 1" \
+        "a watcher reports what becomes true later"
+else
+    skip "webhooks get what they expect" "no perl with JSON::PP"
+fi
+done_testing
