@@ -100,6 +100,9 @@ is "$(json 'join " ", map { $_->{name} . ":" . $_->{x}[5] . ":" . $_->{y}[5] }
         $_->{name} . ":" . $_->{x}[5] . ":" . $_->{y}[5] }
         @{$j->{panels}[0]{curves}}' same.json)" \
     "the command of a figure draws the same figure"
+ask "/api/figure?runs=$runs&kind=loss"
+is "$(json 'join "", map { /is above; (.*) shows it/ } @{$j->{notes}}')" \
+    '"Show outliers"' "a note names the control of the page that shows all values"
 ask "/api/figure?runs=$runs&metric=train/lr&group=name&x=time"
 is "$(status)" 200 "a figure of groups over time is sent"
 ask "/api/figure?runs=$runs&kind=loss&smooth=wild"

@@ -44,6 +44,8 @@ gtrack serve --freeze page.html run1 "params.optim.lr = 0.0012" 2>err
 is "$(frozen 'join " ", map { $_->{name} } map { @{$j->{$_}{rows}} }
     grep { m|^/api/runs| } keys %$j')" "run3 run1" \
     "runs and filters say what a frozen page has"
+is "$(frozen 'join " ", map { /(is above.*)/ } @{$figure->{notes}}')" \
+    "is above." "a note of a frozen figure names no control"
 
 "$build/t/lib/mkruns" many big:20:20000
 gtrack serve -r many --freeze page.html 2>err

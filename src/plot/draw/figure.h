@@ -186,6 +186,7 @@ struct look {
     const char *font;
     int columns; /* pixels of the width, for thinning; 0: keep all points */
     bool bands;  /* can be drawn: they are transparent */
+    const char *whole; /* what shows all values of an axis; NULL: nothing */
 };
 
 /* The number at a place of a ramp, 0 to 1. */
@@ -212,7 +213,7 @@ struct figure {
 #define FIGURE_INIT                                                            \
     { .mem = ARENA_INIT, .look = { .width = 454, .height = 284,                \
       .font_size = 9, .font = "Arial", .columns = 1200,           \
-              .bands = true } }
+              .bands = true, .whole = "--yrange all" } }
 /* clang-format on */
 
 /* 0 to 1 for the colour of a value; the best value is the lightest. */

@@ -158,6 +158,7 @@ static void note_start(struct figure *f, struct panel *p, double until,
                        double most)
 {
     const bool many = f->n_panels > 1 && p->title;
+    const char *whole = f->look.whole;
     char at[32], value[32];
     double last = NAN;
 
@@ -173,11 +174,11 @@ static void note_start(struct figure *f, struct panel *p, double until,
     p->y.fixed = true; /* what the mark and the note say stays true */
     panel_mark(p, MARK_ABOVE, last, p->y.hi);
     figure_note(f,
-                "%s%she start, to %s %s and up to %s, is above; "
-                "--yrange all shows it.",
+                "%s%she start, to %s %s and up to %s, is above%s%s%s.",
                 many ? p->title : "", many ? ": t" : "T", p->x.label,
                 axis_value(at, p->x.unit, last),
-                axis_value(value, p->y.unit, most));
+                axis_value(value, p->y.unit, most), whole ? "; " : "",
+                whole ? whole : "", whole ? " shows it" : "");
 }
 
 static void y_range(struct figure *f, struct panel *p, bool right)

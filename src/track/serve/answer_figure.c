@@ -38,6 +38,7 @@ int answer_figure(struct site *s, struct query *q, struct answer *a,
         return -1;
     if (figure_request_open(&r, s, q, e) == 0 &&
         figure_request_build(&r, e) == 0) {
+        r.figure.look.whole = s->frozen ? NULL : "\"Show outliers\"";
         figure_finish(&r.figure);
         emit_object(&o, NULL);
         write_command(&o, &r);

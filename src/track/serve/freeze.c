@@ -262,7 +262,9 @@ static int freeze_runs(const char *path, const char *store,
                        const struct runs *runs, struct err *e)
 {
     struct live live;
-    struct freeze f = { .site = { .store = &live, .n_stores = 1 },
+    struct freeze f = { .site = { .store = &live,
+                                  .n_stores = 1,
+                                  .frozen = true },
                         .requests = BUF_INIT,
                         .ids = list_ids(runs),
                         .n_runs = runs->n };

@@ -19,7 +19,8 @@
 struct site {
     struct live *store;
     size_t n_stores;
-    bool edit; /* notes, tags and deletion may be changed */
+    bool edit;   /* notes, tags and deletion may be changed */
+    bool frozen; /* the page cannot ask for other figures */
     struct cache cache;
     struct series_cache series;
 };
