@@ -14,6 +14,7 @@
 #include "store/attempt.h"
 #include "store/index.h"
 #include "store/load_run.h"
+#include "store/pack.h"
 #include "store/store.h"
 
 enum { BEGINNING_SECS = 30 };
@@ -156,11 +157,35 @@ static bool uses_index(const struct crew *crew)
            !path_follow_links;
 }
 
+/* Keep what was read of a run, in little more memory than its text has: what
+ * was needed to read it goes. */
+static void keep_run(struct run_info *run, struct arena *read,
+                     struct arena *mem)
+{
+    struct run_info kept = { .folder = run->folder };
+    struct buf b = BUF_INIT;
+    struct unpack u;
+    char *packed;
+
+    pack_run(&b, run);
+    packed = arena_alloc(mem, b.len);
+    memcpy(packed, b.s, b.len);
+    u = (struct unpack){ packed, packed + b.len, true };
+    if (unpack_run(&u, &kept, mem)) {
+        *run = kept;
+        arena_clear(read);
+    } else {
+        arena_join(mem, read);
+    }
+    buf_clear(&b);
+}
+
 static void load_one(struct crew *crew, struct load_task *task,
                      struct arena *mem)
 {
     struct run_info *run = &task->run;
     struct watch watch = WATCH_INIT;
+    struct arena read = ARENA_INIT;
     bool lost = false;
 
     run->folder = arena_printf(mem, "%s/%s", crew->root, task->key);
@@ -172,10 +197,11 @@ static void load_one(struct crew *crew, struct load_task *task,
         free(meta);
         if (lost && !store_looks_like_run(run->folder))
             return;
-        load_run(run, mem, &watch, crew->flags);
+        load_run(run, &read, &watch, crew->flags);
         if (!lost && uses_index(crew) && !(crew->flags & LOAD_NO_METRICS))
             index_put(&crew->index, task->key, run, &watch);
         watch_clear(&watch);
+        keep_run(run, &read, mem);
     }
     settle(run, mem, task->x);
     if (lost && is_beginning(run))
