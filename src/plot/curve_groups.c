@@ -226,7 +226,7 @@ static int gather_groups(struct group *g, size_t *n, const struct kind_line *l,
             struct history *h = &to->h[to->n];
             double *smooth = xcalloc(h->n + 1, sizeof *smooth);
 
-            smooth_apply(&r->how, h->y, smooth, h->n);
+            history_smooth(h, &r->how, smooth);
             free(h->y);
             h->y = smooth;
         }

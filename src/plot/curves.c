@@ -113,6 +113,7 @@ static struct curve *new_curve(struct drawing *d, const struct part *part,
         c->thin = !c->best;
         c->unlisted = !c->best && d->set->ramp;
     }
+    c->outlined = h->coarse;
     c->style = part->style;
     c->colour = part->slot;
     c->dash = part->dash;
@@ -142,7 +143,7 @@ static void draw_attempt(struct drawing *d, const struct part *part,
         size_t skipped = h->n;
 
         /* what is skipped counts for the values after it */
-        smooth_apply(&d->r->how, h->y, y, h->n);
+        history_smooth(h, &d->r->how, y);
         history_skip(h, d->r->skip);
         skipped -= h->n;
         if (!d->many || part->run == d->best)
@@ -151,6 +152,9 @@ static void draw_attempt(struct drawing *d, const struct part *part,
         free(y);
         figure_note(d->f, "Smoothed: %s; the raw values are behind.",
                     smooth_name(name, &d->r->how));
+        if (h->coarse)
+            figure_note(d->f, "Long curves are smoothed by means of several "
+                              "points; zoom in for single ones.");
     } else {
         history_skip(h, d->r->skip);
         new_curve(d, part, h, label);

@@ -10,6 +10,7 @@
 #include "common/num.h"
 #include "plot/draw/axis.h"
 #include "store/attempt.h"
+#include "store/outline.h"
 
 static const char *const token_names[] = {
     "train/tokens",          "tokens",
@@ -24,6 +25,8 @@ void history_free(struct history *h)
     free(h->y);
     free(h->step);
     free(h->ms);
+    free(h->mean);
+    free(h->weight);
     *h = (struct history){ 0 };
 }
 
@@ -162,12 +165,25 @@ static double flops_per_token(const struct run_info *run)
     return NAN;
 }
 
-/* Read a history as the request wants it. */
-static int load_series(struct series *s, const struct run_info *run,
-                       const char *key, const struct request *r, struct err *e)
+/* Is an outline of the points enough? */
+static bool takes_outline(const struct request *r)
 {
-    return r->load ? r->load(r->load_arg, s, run, key, e)
-                   : series_load(s, run, key, 0, e);
+    return r->columns > 0 && !r->stitch &&
+           (r->how.kind == SMOOTH_NONE || r->how.kind == SMOOTH_EMA);
+}
+
+/* Read a history as the request wants it, in detail between two steps. */
+static int load_series(struct series *s, const struct run_info *run,
+                       const char *key, const struct request *r, int64_t from,
+                       int64_t to, struct err *e)
+{
+    const struct outline_want want = { .from = from,
+                                       .to = to,
+                                       .blocks = (size_t)r->columns,
+                                       .samples = r->group_by };
+
+    return takes_outline(r) ? series_outline(s, run, key, &want, e)
+                            : series_load(s, run, key, 0, e);
 }
 
 static int along_tokens(struct history *h, const struct run_info *run,
@@ -188,7 +204,7 @@ static int along_tokens(struct history *h, const struct run_info *run,
                        "%s records neither its FLOPs per token nor its "
                        "number of parameters; --x=flops needs one",
                        run->name);
-    if (load_series(&s, run, key, r, e) < 0)
+    if (load_series(&s, run, key, r, INT64_MIN, INT64_MAX, e) < 0)
         return -1;
     for (size_t i = 0; i < h->n; i++)
         h->x[i] = tokens_at(&s, h->step[i]) * factor;
@@ -239,21 +255,73 @@ static int take_points(struct history *h, struct series *s, const char *key,
     h->y = s->value;
     h->step = s->step;
     h->ms = s->ms;
+    h->mean = s->mean;
+    h->weight = s->weight;
     return 0;
 }
 
-int history_load(struct history *h, const struct run_info *run, const char *key,
-                 const struct request *r, struct err *e)
+static int load_between(struct history *h, const struct run_info *run,
+                        const char *key, const struct request *r, int64_t from,
+                        int64_t to, struct err *e)
 {
     struct series s;
 
     *h = (struct history){ 0 };
-    if (load_series(&s, run, key, r, e) < 0 || take_points(h, &s, key, e) < 0)
+    if (load_series(&s, run, key, r, from, to, e) < 0 ||
+        take_points(h, &s, key, e) < 0)
         return -1;
     if (fill_x(h, run, r, e) == 0)
         return 0;
     history_free(h);
     return -1;
+}
+
+int history_load(struct history *h, const struct run_info *run, const char *key,
+                 const struct request *r, struct err *e)
+{
+    int64_t from = INT64_MIN, to = INT64_MAX;
+
+    if (load_between(h, run, key, r, from, to, e) < 0)
+        return -1;
+    if (h->weight && !(isnan(r->x_lo) && isnan(r->x_hi))) {
+        for (size_t i = 0; i < h->n; i++)
+            from = h->x[i] < r->x_lo ? h->step[i] : from;
+        for (size_t i = h->n; i-- > 0;)
+            to = h->x[i] > r->x_hi ? h->step[i] : to;
+        history_free(h);
+        if (load_between(h, run, key, r, from, to, e) < 0)
+            return -1;
+    }
+    for (size_t i = 0; h->weight && i < h->n; i++)
+        h->coarse |=
+            h->weight[i] > 1 && !(h->x[i] < r->x_lo) && !(h->x[i] > r->x_hi);
+    return 0;
+}
+
+/* A block of an outline counts with all of its points, as if each of them had
+ * the mean of the block. */
+static void smooth_outline(const struct history *h, double beta, double *out)
+{
+    double mean = 0, weight = 0;
+
+    for (size_t i = 0; i < h->n; i++) {
+        const double kept = pow(beta, h->weight[i]);
+
+        if (h->weight[i]) {
+            mean = kept * mean + (1 - kept) * h->mean[i];
+            weight = kept * weight + (1 - kept);
+        }
+        out[i] = isfinite(h->y[i]) ? mean / weight : h->y[i];
+    }
+}
+
+void history_smooth(const struct history *h, const struct smooth *how,
+                    double *out)
+{
+    if (h->weight)
+        smooth_outline(h, how->amount, out);
+    else
+        smooth_apply(how, h->y, out, h->n);
 }
 
 static void add_point(struct history *h, double x, double y, int64_t step,

@@ -20,11 +20,17 @@
  * By default a run is one curve however often it was resumed: the points that a
  * resume retracted are left out.  history_attempts() gives all points of each
  * attempt.
+ *
+ * If the request says for how many columns of pixels, a long history is an
+ * outline (store/outline.h), exact within the range of x that was asked for.
  */
 struct history {
     size_t n;
     double *x, *y;
     int64_t *step, *ms;
+    double *mean; /* of an outline, as in struct series; or NULL */
+    uint32_t *weight;
+    bool coarse; /* not all points of the wanted range are there */
     size_t room;
     int attempt; /* 1, 2 ... or 0 for all together */
 };
@@ -39,6 +45,9 @@ int history_stitch(struct history *, const struct run_info *, size_t n,
                    const char *const *names, const struct request *,
                    struct err *);
 void history_free(struct history *);
+
+/* The smoothed values: n numbers. */
+void history_smooth(const struct history *, const struct smooth *, double *out);
 
 /* Drop the points of the first steps. */
 void history_skip(struct history *, int64_t steps);

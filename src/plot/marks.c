@@ -18,6 +18,7 @@ enum { MOST_MARKS = 400 };
 void mark_bad(const struct marked *c)
 {
     const struct history *h = c->history;
+    const struct metric_sum *m = run_info_metric(c->run, c->key);
     size_t n = 0, first = 0;
     double last = -INFINITY;
 
@@ -32,6 +33,8 @@ void mark_bad(const struct marked *c)
         last = h->x[i];
         panel_mark(c->panel, MARK_NAN, h->x[i], NAN)->colour = c->slot;
     }
+    if (n && h->coarse && m) /* it has one of each block */
+        n = (size_t)m->nonfinite;
     if (n)
         figure_note(c->figure,
                     "\xc3\x97 marks %zu value%s that %s not finite, the "
@@ -150,27 +153,42 @@ static void name_batch(const struct marked *c, int64_t step)
     buf_clear(&name);
 }
 
+static void mark_spike(const struct marked *c, int64_t step, double value)
+{
+    const double x = history_x(c->history, step);
+
+    if (isfinite(x) && c->panel->n_marks < MOST_MARKS)
+        panel_mark(c->panel, MARK_AT_XY, x, value)->colour = c->slot;
+}
+
+/* Whether a value is a spike depends on all values before it, so an outline
+ * will not do. */
 static void mark_spikes(const struct marked *c)
 {
     const struct history *h = c->history;
+    struct spike_window window = { .n = 0 };
+    struct err ignored = ERR_INIT;
+    struct series all = SERIES_INIT;
+    struct series s = { .n = h->n, .step = h->step, .value = h->y };
     size_t found = 0, highest = 0;
 
-    for (size_t i = 0; i < h->n; i++) {
+    if (h->weight && series_load(&all, c->run, c->key, 0, &ignored) == 0)
+        s = all;
+    for (size_t i = 0; i < s.n; i++) {
         double middle;
+        const double score = spike_score(&window, s.value[i], &middle);
 
-        if (!isfinite(h->y[i]) ||
-            !(spike_score(h->y, i, &middle) > SPIKE_DEVIATIONS))
+        if (!isfinite(s.value[i]) || !(score > SPIKE_DEVIATIONS))
             continue;
-        if (found++ == 0 || h->y[i] > h->y[highest])
+        if (found++ == 0 || s.value[i] > s.value[highest])
             highest = i;
-        if (c->panel->n_marks < MOST_MARKS)
-            panel_mark(c->panel, MARK_AT_XY, h->x[i], h->y[i])->colour =
-                c->slot;
+        mark_spike(c, s.step[i], s.value[i]);
     }
     figure_note(c->figure, "%zu spike%s circled.", found,
                 found == 1 ? "" : "s");
     if (found)
-        name_batch(c, h->step[highest]);
+        name_batch(c, s.step[highest]);
+    series_free(&all);
 }
 
 static void mark_evals(const struct marked *c)

@@ -29,13 +29,8 @@ enum show { SHOW_RESUME, SHOW_CHECKPOINT, SHOW_BEST, SHOW_SPIKE, SHOW_EVAL };
 
 enum band { BAND_STD, BAND_SEM, BAND_CI95, BAND_MINMAX };
 
-/* How histories are read; `arg` is that of the request. */
-typedef int request_load_fn(void *arg, struct series *, const struct run_info *,
-                            const char *key, struct err *);
-
 struct request {
-    request_load_fn *load; /* NULL: series_load() */
-    void *load_arg;
+    int columns; /* of pixels, for which an outline is enough; 0: all points */
     const char *root, *output, *script;
     const char *smooth, *inset, *y2, *group_by, *color_by, *mark;
     const char *title, *size, *font, *xrange, *yrange;

@@ -142,22 +142,27 @@ struct index_news {
     int64_t bytes;
 };
 
-static char *cache_path(const char *root)
+char *index_path(const char *of, const char *ending)
 {
     const char *own = getenv("GTRACK_CACHE");
     const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    char *absolute = store_absolute(root), *path = NULL;
+    char *absolute = store_absolute(of), *path = NULL;
     char name[33];
 
     md5_hex(absolute, strlen(absolute), name);
     if (own && *own)
-        path = xasprintf("%s/%s.index", own, name);
+        path = xasprintf("%s/%s%s", own, name, ending);
     else if (!own && xdg && xdg[0] == '/')
-        path = xasprintf("%s/gtrack/%s.index", xdg, name);
+        path = xasprintf("%s/gtrack/%s%s", xdg, name, ending);
     else if (!own && home && home[0] == '/')
-        path = xasprintf("%s/.cache/gtrack/%s.index", home, name);
+        path = xasprintf("%s/.cache/gtrack/%s%s", home, name, ending);
     free(absolute);
     return path;
+}
+
+static char *cache_path(const char *root)
+{
+    return index_path(root, ".index");
 }
 
 char *index_folder(const char *root)

@@ -55,6 +55,9 @@ struct index {
     struct index_news *news;    /* what was added, guarded by a lock */
 };
 
+/* The file of the cache about a file or folder, whose name ends like this; NULL
+ * if nothing is cached; the caller frees it. */
+char *index_path(const char *of, const char *ending);
 /* The folder of the cache, which is created, or NULL; the caller frees it. */
 char *index_folder(const char *root);
 

@@ -106,14 +106,21 @@ const struct metric_sum *run_info_metric(const struct run_info *,
                                          const char *key);
 const char *run_status_word(enum run_status);   /* "FINISHED" */
 
-/* The history of one metric, ordered by step. */
+/* The history of one metric, ordered by step.  An outline of it (see
+ * store/outline.h) has some of the points, and says of how many others each is
+ * the first one, and what their mean is. */
 struct series {
     size_t n;
     int64_t *step, *ms;
     double *value;
+    double *mean; /* NULL if these are all points */
+    uint32_t *weight;
 };
 
-#define SERIES_INIT { 0, NULL, NULL, NULL }
+#define SERIES_INIT                                                            \
+ {                                                                             \
+  0                                                                            \
+ }
 
 /* A metric that does not exist is ERR_MISSING, unless LOAD_MAY_LACK is set. */
 int series_load(struct series *, const struct run_info *, const char *key,

@@ -373,5 +373,7 @@ void series_free(struct series *s)
     free(s->step);
     free(s->ms);
     free(s->value);
+    free(s->mean);
+    free(s->weight);
     *s = (struct series)SERIES_INIT;
 }

@@ -42,6 +42,8 @@ src_store_libstore_a_SOURCES = \
 	%D%/move.h \
 	%D%/new_run.c \
 	%D%/new_run.h \
+	%D%/outline.c \
+	%D%/outline.h \
 	%D%/pack.c \
 	%D%/pack.h \
 	%D%/point_queue.c \

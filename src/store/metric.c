@@ -308,6 +308,8 @@ struct scan {
     void *arg;
     struct metric_scan *out;
     int64_t line;
+    int64_t to; /* no line that begins here or later is wanted */
+    bool over;  /* one was found */
 };
 
 /* The whole lines of s; returns how many bytes they are. */
@@ -319,11 +321,12 @@ static size_t scan_lines(struct scan *scan, const char *s, size_t n)
         const char *newline = memchr(s, '\n', (size_t)(end - s));
         struct point p;
 
-        if (!newline)
+        scan->out->at = scan->out->size + (s - start);
+        scan->over = scan->out->at >= scan->to;
+        if (!newline || scan->over)
             break;
         scan->line++;
-        while (scan->n_cuts &&
-               scan->out->size + (s - start) >= scan->cut->offset) {
+        while (scan->n_cuts && scan->out->at >= scan->cut->offset) {
             scan->cut++;
             scan->n_cuts--;
         }
@@ -340,12 +343,34 @@ static size_t scan_lines(struct scan *scan, const char *s, size_t n)
     return (size_t)(s - start);
 }
 
-int metric_read(const char *path, const char *key,
-                const struct rewind_list *rewinds, metric_fn *fn, void *arg,
-                struct metric_scan *out, struct err *e)
+/* Go to the first line that begins at `from` or later: after the end of the
+ * one that begins before it. */
+static int seek_line(int fd, int64_t from, int64_t *at)
+{
+    char part[PAGE];
+    const char *newline = NULL;
+
+    *at = from > 0 ? from - 1 : 0;
+    while (from > 0 && !newline) {
+        const ssize_t got = pread(fd, part, sizeof part, *at);
+
+        if (got < 0)
+            return -1;
+        newline = memchr(part, '\n', (size_t)got);
+        *at += newline ? newline - part + 1 : got;
+        if (got == 0)
+            break;
+    }
+    return lseek(fd, *at, SEEK_SET) < 0 ? -1 : 0;
+}
+
+int metric_read_part(const char *path, const char *key,
+                     const struct rewind_list *rewinds,
+                     const struct metric_part *part, metric_fn *fn, void *arg,
+                     struct metric_scan *out, struct err *e)
 {
     const int fd = path_open_unlinked(path, e);
-    struct scan scan = { .fn = fn, .arg = arg, .out = out };
+    struct scan scan = { .fn = fn, .arg = arg, .out = out, .to = part->to };
     struct cut *cuts;
     size_t room = READ_ROOM, have = 0;
     char *buf;
@@ -357,7 +382,9 @@ int metric_read(const char *path, const char *key,
     cuts = cuts_of(rewinds, key, &scan.n_cuts);
     scan.cut = cuts;
     buf = xmalloc(room);
-    for (;;) {
+    if (seek_line(fd, part->from, &out->size) < 0)
+        ret = err_sys(e, "cannot read %s", path);
+    while (ret == 0 && !scan.over) {
         const ssize_t got = read(fd, buf + have, room - have);
         size_t used;
 
@@ -378,11 +405,20 @@ int metric_read(const char *path, const char *key,
             break;
         }
     }
-    out->torn = have > 0;
+    out->torn = have > 0 && !scan.over;
     free(buf);
     free(cuts);
     close(fd);
     return ret;
+}
+
+int metric_read(const char *path, const char *key,
+                const struct rewind_list *rewinds, metric_fn *fn, void *arg,
+                struct metric_scan *out, struct err *e)
+{
+    const struct metric_part all = { 0, INT64_MAX };
+
+    return metric_read_part(path, key, rewinds, &all, fn, arg, out, e);
 }
 
 /* -- summing up -------------------------------------------------------- */

@@ -49,6 +49,7 @@ int metric_repair(const char *path, int64_t *size, struct err *);
 
 struct metric_scan {
     int64_t size;          /* bytes of whole lines */
+    int64_t at;            /* of the line whose point is being handed over */
     int64_t bad, bad_line; /* lines that are not points; the first one */
     bool torn;             /* something follows the last newline */
     int64_t dropped;       /* points that a rewind retracted */
@@ -61,6 +62,17 @@ typedef void metric_fn(void *arg, const struct point *);
 int metric_read(const char *path, const char *key,
                 const struct rewind_list *rewinds, metric_fn *, void *arg,
                 struct metric_scan *, struct err *);
+
+/* A part of a file: the lines that begin in these bytes. */
+struct metric_part {
+    int64_t from, to;
+};
+
+/* The same for a part of the file. */
+int metric_read_part(const char *path, const char *key,
+                     const struct rewind_list *rewinds,
+                     const struct metric_part *, metric_fn *, void *arg,
+                     struct metric_scan *, struct err *);
 
 /* Sum up all points that no rewind retracted.  The sum's key is not set. */
 int metric_sum_up(struct metric_sum *, const char *path, const char *key,

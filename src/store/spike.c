@@ -2,29 +2,89 @@
 #include "store/spike.h"
 
 #include <math.h>
+#include <stdbool.h>
+#include <string.h>
 
-#include "common/num.h"
-
-/* Sorts the values. */
-static double median(double *x, size_t n)
+/* Where a value is, or belongs. */
+static size_t find_place(const struct spike_window *w, double value)
 {
-    num_sort(x, n);
-    return n % 2 ? x[n / 2] : (x[n / 2 - 1] + x[n / 2]) / 2;
+    size_t lo = 0, hi = w->n;
+
+    while (lo < hi) {
+        const size_t mid = lo + (hi - lo) / 2;
+
+        if (w->sorted[mid] < value)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
 }
 
-double spike_score(const double *value, size_t i, double *middle)
+static void drop_oldest(struct spike_window *w)
 {
-    double x[SPIKE_WINDOW];
-    size_t n = 0;
+    const size_t at = find_place(w, w->value[w->next]);
 
-    for (size_t k = i; k-- > 0 && n < SPIKE_WINDOW;)
-        if (isfinite(value[k]))
-            x[n++] = value[k];
-    *middle = (double)NAN;
-    if (n < SPIKE_LEAST)
-        return (double)NAN;
-    *middle = median(x, n);
-    for (size_t k = 0; k < n; k++)
-        x[k] = fabs(x[k] - *middle);
-    return (value[i] - *middle) / (1.4826 * median(x, n));
+    w->n--;
+    memmove(w->sorted + at, w->sorted + at + 1,
+            (w->n - at) * sizeof *w->sorted);
+}
+
+static void add_value(struct spike_window *w, double value)
+{
+    size_t at;
+
+    if (w->n == SPIKE_WINDOW)
+        drop_oldest(w);
+    at = find_place(w, value);
+    memmove(w->sorted + at + 1, w->sorted + at,
+            (w->n - at) * sizeof *w->sorted);
+    w->sorted[at] = value;
+    w->n++;
+    w->value[w->next] = value;
+    w->next = (w->next + 1) % SPIKE_WINDOW;
+}
+
+static double median(const struct spike_window *w)
+{
+    const size_t half = w->n / 2;
+
+    return w->n % 2 ? w->sorted[half]
+                    : (w->sorted[half - 1] + w->sorted[half]) / 2;
+}
+
+/* The median of the distances to the median: from there, the values are passed
+ * in both directions, the nearest first. */
+static double spread(const struct spike_window *w, double middle)
+{
+    size_t below = w->n / 2, above = below;
+    double now = 0, before = 0;
+
+    for (size_t i = 0; i <= w->n / 2; i++) {
+        const double down =
+            below > 0 ? fabs(middle - w->sorted[below - 1]) : HUGE_VAL;
+        const double up =
+            above < w->n ? fabs(w->sorted[above] - middle) : HUGE_VAL;
+
+        before = now;
+        now = fmin(down, up);
+        if (down < up)
+            below--;
+        else
+            above++;
+    }
+    return w->n % 2 ? now : (before + now) / 2;
+}
+
+double spike_score(struct spike_window *w, double value, double *middle)
+{
+    const bool known = w->n >= SPIKE_LEAST;
+    double score = (double)NAN;
+
+    *middle = known ? median(w) : (double)NAN;
+    if (known)
+        score = (value - *middle) / (1.4826 * spread(w, *middle));
+    if (isfinite(value))
+        add_value(w, value);
+    return score;
 }

@@ -27,11 +27,11 @@ static const char *find_event(const struct series *event, int64_t step)
 }
 
 static void add_point(struct table *t, const struct series *loss, size_t i,
-                      const struct series *event)
+                      struct spike_window *window, const struct series *event)
 {
     const char *what = find_event(event, loss->step[i]);
     double mid;
-    const double z = spike_score(loss->value, i, &mid);
+    const double z = spike_score(window, loss->value[i], &mid);
 
     if (isfinite(loss->value[i]) && !(z > SPIKE_DEVIATIONS) && !what)
         return;
@@ -61,6 +61,7 @@ static void add_lost(struct table *t, const struct series *loss, int k,
 int spikes_list(struct table *t, const struct run_info *run, struct err *e)
 {
     struct series loss = SERIES_INIT, event[EVENTS] = { SERIES_INIT };
+    struct spike_window window = { .n = 0 };
     int ret = series_load(&loss, run, "train/loss", 0, e);
 
     for (int k = 0; k < EVENTS && ret == 0; k++)
@@ -69,7 +70,7 @@ int spikes_list(struct table *t, const struct run_info *run, struct err *e)
     table_columns(t, "step", "loss", "median before", "deviations", "event",
                   NULL);
     for (size_t i = 0; i < loss.n && ret == 0; i++)
-        add_point(t, &loss, i, event);
+        add_point(t, &loss, i, &window, event);
     for (int k = 0; k < EVENTS && ret == 0; k++)
         add_lost(t, &loss, k, &event[k]);
     series_free(&loss);

@@ -22,6 +22,7 @@ unit_tests = \
 	t/unit/loader.t \
 	t/unit/mlflow.t \
 	t/unit/model.t \
+	t/unit/outline.t \
 	t/unit/plot.t \
 	t/unit/pretokenize.t \
 	t/unit/random-normal.t \
@@ -83,6 +84,8 @@ t_unit_mlflow_t_LDADD = $(STORE_LIBS)
 t_unit_mlflow_t_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 t_unit_model_t_SOURCES = %D%/model.c t/lib/tap.h
 t_unit_model_t_LDADD = $(TRAINER_LIBS)
+t_unit_outline_t_SOURCES = %D%/outline.c t/lib/tap.h
+t_unit_outline_t_LDADD = $(STORE_LIBS)
 t_unit_plot_t_SOURCES = %D%/plot.c t/lib/tap.h
 t_unit_plot_t_LDADD = $(PLOT_LIBS)
 t_unit_pretokenize_t_SOURCES = %D%/pretokenize.c t/lib/tap.h

@@ -81,6 +81,7 @@ struct curve {
     bool right; /* on the second y axis */
     bool crowd; /* lo and hi are those of each column of pixels */
     bool bars;  /* lo and hi are error bars, not a band */
+    bool outlined; /* has the extremes of many more points */
 };
 
 enum mark_type {

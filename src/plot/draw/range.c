@@ -116,6 +116,32 @@ static size_t count_above(const struct panel *p, bool right, double hi,
     return n;
 }
 
+static bool is_outlined(const struct panel *p)
+{
+    for (size_t i = 0; i < p->n_curves; i++)
+        if (p->curve[i].outlined)
+            return true;
+    return false;
+}
+
+/* "3 points above 7.5"; of outlined curves, their number is not known. */
+static void note_cut(struct figure *f, const struct axis *x,
+                     const struct axis *y, const struct sample *s, size_t n,
+                     bool known)
+{
+    char text[32], at[32], limit[32];
+
+    axis_value(limit, y->unit, y->hi);
+    axis_value(text, y->unit, s->hi);
+    axis_value(at, x->unit, s->hi_x);
+    if (known)
+        figure_note(f, "%zu point%s above %s cut off, up to %s at %s %s.", n,
+                    n == 1 ? "" : "s", limit, text, x->label, at);
+    else
+        figure_note(f, "Points above %s are cut off, up to %s at %s %s.", limit,
+                    text, x->label, at);
+}
+
 /* Is a point labelled?  The label needs room. */
 static bool has_label(const struct panel *p)
 {
@@ -217,13 +243,9 @@ static void y_range(struct figure *f, struct panel *p, bool right)
         note_start(f, p, x.lo, most);
     if (isfinite(cut)) {
         const size_t n = count_above(p, right, y->hi, &x);
-        char text[32], at[32], limit[32];
 
         if (n)
-            figure_note(f, "%zu point%s above %s cut off, up to %s at %s %s.",
-                        n, n == 1 ? "" : "s", axis_value(limit, y->unit, y->hi),
-                        axis_value(text, y->unit, s->hi), p->x.label,
-                        axis_value(at, p->x.unit, s->hi_x));
+            note_cut(f, &p->x, y, s, n, !is_outlined(p));
     }
     free(s);
 }

@@ -139,6 +139,7 @@ export class Chart {
             if (panels.length > 1)
                 paint_title(c, panel, box, theme);
         }
+        this.area.dataset.painted = "";
         this.show_words();
         this.paint_over();
     }

@@ -147,6 +147,7 @@ static int take_size(struct figure_request *f, const struct query *q,
     f->figure.look.width = width * points;
     f->figure.look.height = height * points;
     f->figure.look.columns = columns ? columns : 1;
+    f->request.columns = f->figure.look.columns;
     f->figure.look.bands = false; /* points are real ones, not means */
     return 0;
 }
@@ -196,11 +197,7 @@ int figure_request_open(struct figure_request *f, struct site *s,
         .metric = query_get(q, "metric"),
         .param = query_get(q, "param"),
         .figure = FIGURE_INIT,
-        .request = { .load = series_cache_load,
-                     .load_arg = &s->series,
-                     .x = -1,
-                     .legend = -1,
-                     .every = 2 },
+        .request = { .x = -1, .legend = -1, .every = 2 },
         .options = BUF_INIT,
     };
     f->live = site_store(s, q, e);

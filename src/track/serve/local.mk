@@ -32,8 +32,6 @@ gtrack_SOURCES += \
 	%D%/query.h \
 	%D%/rank.c \
 	%D%/rank.h \
-	%D%/series_cache.c \
-	%D%/series_cache.h \
 	%D%/serve.c \
 	%D%/serve.h \
 	%D%/site.c \

@@ -128,7 +128,6 @@ void site_answer(struct site *s, bool post, const char *path, const char *query,
 void site_clear(struct site *s)
 {
     cache_clear(&s->cache);
-    series_cache_clear(&s->series);
     for (size_t i = 0; i < s->n_stores; i++)
         live_close(&s->store[i]);
 }

@@ -5,7 +5,6 @@
 #include "track/serve/cache.h"
 #include "track/serve/live.h"
 #include "track/serve/query.h"
-#include "track/serve/series_cache.h"
 
 /*
  * site - what the pages of the server are made from, and which function makes
@@ -22,7 +21,6 @@ struct site {
     bool edit;   /* notes, tags and deletion may be changed */
     bool frozen; /* the page cannot ask for other figures */
     struct cache cache;
-    struct series_cache series;
 };
 
 void site_clear(struct site *);
