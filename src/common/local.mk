@@ -47,6 +47,8 @@ src_common_libcommon_a_SOURCES = \
 	%D%/sig.h \
 	%D%/spawn.c \
 	%D%/spawn.h \
+	%D%/student.c \
+	%D%/student.h \
 	%D%/tar.c \
 	%D%/tar.h \
 	%D%/utf8.c \

@@ -7,6 +7,7 @@
 
 #include "common/buf.h"
 #include "common/num.h"
+#include "common/student.h"
 #include "plot/history.h"
 #include "plot/summary.h"
 
@@ -26,20 +27,6 @@ const char *group_value(const struct run_info *run, const char *param)
             value = run->params[i].value;
     }
     return value;
-}
-
-/* Half of Student's 95% interval for n values, in standard errors. */
-static double student(size_t n)
-{
-    static const double t[] = { 0,     12.706, 4.303, 3.182, 2.776, 2.571,
-                                2.447, 2.365,  2.306, 2.262, 2.228, 2.201,
-                                2.179, 2.160,  2.145, 2.131, 2.120, 2.110,
-                                2.101, 2.093,  2.086, 2.080, 2.074, 2.069,
-                                2.064, 2.060,  2.056, 2.052, 2.048, 2.045,
-                                2.042 };
-    const size_t free = n - 1;
-
-    return free < sizeof t / sizeof t[0] ? t[free] : 1.96 + 2.4 / (double)free;
 }
 
 void group_spread(enum band band, const double *v, size_t n, double *mean,
@@ -62,7 +49,7 @@ void group_spread(enum band band, const double *v, size_t n, double *mean,
     if (band == BAND_SEM)
         half /= sqrt((double)n);
     else if (band == BAND_CI95)
-        half *= student(n) / sqrt((double)n);
+        half *= student_quantile(0.975, n - 1) / sqrt((double)n);
     *lo = band == BAND_MINMAX ? least : *mean - half;
     *hi = band == BAND_MINMAX ? most : *mean + half;
 }

@@ -46,6 +46,8 @@ src_store_libstore_a_SOURCES = \
 	%D%/outline.h \
 	%D%/pack.c \
 	%D%/pack.h \
+	%D%/paired.c \
+	%D%/paired.h \
 	%D%/point_queue.c \
 	%D%/point_queue.h \
 	%D%/run.c \

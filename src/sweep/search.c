@@ -7,10 +7,12 @@
 #include <string.h>
 
 #include "common/buf.h"
+#include "common/log.h"
 #include "common/num.h"
 #include "common/path.h"
 #include "common/save.h"
 #include "store/edit.h"
+#include "store/paired.h"
 
 char *search_cell_path(const struct search *s, size_t cell, const char *end)
 {
@@ -254,5 +256,48 @@ int search_look(struct search *s, struct err *e)
     }
     for (size_t c = 0; c < w->n_cells; c++)
         s->count[s->outcome[c].state]++;
+    return 0;
+}
+
+/* ---- dropping cells ---------------------------------------------------- */
+
+/* Is a cell worse than another one at the same steps?  This is wrongly said
+ * with the probability `drop`.  The training loss has more values than the
+ * metric, but not every program has it. */
+static int is_worse(bool *worse, const struct search *s, size_t cell,
+                    size_t other, struct err *e)
+{
+    const struct sweep *w = &s->sweep;
+    const struct run_info *a = s->outcome[cell].run;
+    const struct run_info *b = s->outcome[other].run;
+    const bool loss = a && run_info_metric(a, "train/loss");
+    struct paired p;
+
+    *worse = !a;
+    if (!a || !b)
+        return 0;
+    if (paired_runs(&p, a, b, loss ? "train/loss" : w->metric, e) < 0)
+        return -1;
+    if (!loss && w->goal == SWEEP_MAX)
+        p.mean = -p.mean;
+    *worse = p.mean > paired_half(&p, 2 * w->drop);
+    return 0;
+}
+
+int search_drop_worse(const struct search *s, size_t *alive, size_t *n,
+                      struct err *e)
+{
+    size_t kept = 1;
+
+    for (size_t i = 1; i < *n; i++) {
+        bool worse;
+
+        if (is_worse(&worse, s, alive[i], alive[0], e) < 0)
+            return -1;
+        if (!worse)
+            alive[kept++] = alive[i];
+    }
+    log_info("%zu of %zu cells are not worse than the best", kept, *n);
+    *n = kept;
     return 0;
 }

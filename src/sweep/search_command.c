@@ -217,7 +217,12 @@ static int run_halving(struct running *r, struct err *e)
         alive[c] = c;
     for (int64_t rung = 0; ret == 0 && rung < w->rungs; rung++) {
         ret = run_rung(r, rung, r->search->most_steps, alive, n, e);
-        n = (n + (size_t)w->eta - 1) / (size_t)w->eta;
+        if (ret < 0 || rung + 1 == w->rungs)
+            break;
+        if (w->drop > 0)
+            ret = search_drop_worse(r->search, alive, &n, e);
+        else
+            n = (n + (size_t)w->eta - 1) / (size_t)w->eta;
     }
     free(alive);
     return ret;

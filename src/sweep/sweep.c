@@ -55,6 +55,9 @@ static const struct setting table[] = {
       "with halving, steps of a whole training", .min = 0, .max = 1e15 },
     { "sweep.resume", CONF_BOOL, AT(resume), "no",
       "whether a cell that is tried again continues its run" },
+    { "sweep.drop", CONF_REAL, AT(drop), "0",
+      "with halving, drop the cells that are worse, with this probability of "
+      "an error, instead of a fixed number", .min = 0, .max = 0.5 },
     { "sweep.seed", CONF_INT, AT(seed), "1", "seed of the values of [random]",
       .min = 0, .max = 1e15 },
     { "slurm.account", CONF_TEXT, AT(account), "", "account to charge" },

@@ -41,7 +41,8 @@
  * Random values are for searches with many axes, whose grid is too large: n
  * cells then try n values of every axis.  Halving trains all cells for a part
  * of the steps and only the best ones to the end.  With 3 rungs and eta = 3,
- * 9 cells take as many steps as 2.3 whole trainings.
+ * 9 cells take as many steps as 2.3 whole trainings.  With drop, the cells that
+ * continue are those that are not worse, however many there are.
  *
  * A file whose name ends in .yaml or .yml is a sweep of W&B (sweep_wandb.c).
  *
@@ -84,6 +85,7 @@ struct sweep {
     int64_t rungs, eta;         /* halving: one cell of eta continues */
     int64_t steps;              /* halving: those of a whole training, or 0 */
     bool resume;                /* a cell that is tried again continues */
+    double drop;                /* or those not worse, but for this error */
     int64_t seed;               /* of [random] */
     struct sweep_set *set;      /* those of the file come first */
     size_t n_sets, room_sets;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "store/find_key.h"
+#include "track/paired_table.h"
 #include "track/runs/auto_columns.h"
 #include "track/runs/column.h"
 #include "track/runs/column_parse.h"
@@ -18,7 +19,7 @@
 static struct track_selection selection = TRACK_SELECTION_INIT;
 static struct table_style style;
 static const char *group_text;
-static bool highest, lowest, by_last;
+static bool highest, lowest, by_last, paired;
 static int count = 1;
 
 static const struct opt best_opts[] = {
@@ -35,6 +36,8 @@ static const struct opt best_opts[] = {
     { 0, "max", NULL, OPT_FLAG, &highest,
       "treat the highest value as the best" },
     { 0, "min", NULL, OPT_FLAG, &lowest, "treat the lowest value as the best" },
+    { 0, "paired", NULL, OPT_FLAG, &paired,
+      "print which runs may be the best, from differences at equal steps" },
     { 0, "last", NULL, OPT_FLAG, &by_last,
       "rank by last values instead of best values" },
     TABLE_OPTS(style),
@@ -119,6 +122,22 @@ static void move_best_rows(struct table *to, struct table *from, size_t column,
     }
 }
 
+static int print_paired(const struct runs *runs, const char *metric, bool up,
+                        struct err *e)
+{
+    struct table t = TABLE_INIT("gtrack.best-paired/1");
+    struct columns by = COLUMNS_INIT;
+    int ret = group_text ? columns_parse(&by, group_text, runs, e) : 0;
+
+    if (ret == 0)
+        ret = paired_table_fill(&t, runs, metric, &by, up, e);
+    if (ret == 0)
+        ret = table_print(&t, &style, e);
+    columns_clear(&by);
+    table_clear(&t);
+    return ret;
+}
+
 static int best_main(int argc, char **argv, struct err *e)
 {
     struct table t = TABLE_INIT("gtrack.best/1"), all = TABLE_INIT("");
@@ -143,6 +162,10 @@ static int best_main(int argc, char **argv, struct err *e)
     }
     if (parse_metric(&c, argv[0], &runs, up, e) < 0)
         goto out;
+    if (paired) {
+        ret = print_paired(&runs, c.item[0].key, up, e);
+        goto out;
+    }
     if (!group_text)
         fill_runs(&all, &runs, c.item);
     else if (row_groups_fill(&all, &runs, group_text, &c, e) < 0)

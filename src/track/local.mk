@@ -48,6 +48,8 @@ gtrack_SOURCES = \
 	%D%/complete_program.c \
 	%D%/complete_program.h \
 	%D%/gtrack.c \
+	%D%/paired_table.c \
+	%D%/paired_table.h \
 	%D%/sweep_cells.c \
 	%D%/sweep_cells.h
 gtrack_CPPFLAGS = $(AM_CPPFLAGS) $(MICROHTTPD_CFLAGS)

@@ -167,6 +167,26 @@ gtrain sweep status h.ini --tsv 2>/dev/null |
 test "$(cat steps)" = "4 2" || bad="$bad steps: $(cat steps out)"
 is "$bad" "" "successive halving continues two of six cells"
 
+# dropping: the cell that does not learn is worse, two that are alike are not
+cat >d.ini <<'END'
+[sweep]
+base = base.ini
+method = halving
+rungs = 2
+eta = 2
+drop = 0.05
+[grid]
+optim.lr = 1e-9, 1e-2, 1.0001e-2
+[schedule]
+steps = 320
+END
+gtrain sweep d.ini >out 2>&1
+ok $? "a sweep that drops cells ends well"
+gtrain sweep status d.ini --tsv 2>/dev/null |
+    awk -F'\t' 'NR > 1 { n[$5]++ } END { print n[160] + 0, n[320] + 0 }' >steps
+is "$(cat steps)" "1 2" "a cell that is worse is dropped, two equal ones are not"
+like out "2 of 3 cells are not worse than the best" "the choice is reported"
+
 # a search that is told to stop: its cells save, and it goes on
 cat >long.ini <<'END'
 [sweep]

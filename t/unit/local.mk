@@ -23,6 +23,7 @@ unit_tests = \
 	t/unit/mlflow.t \
 	t/unit/model.t \
 	t/unit/outline.t \
+	t/unit/paired.t \
 	t/unit/plot.t \
 	t/unit/pretokenize.t \
 	t/unit/random-normal.t \
@@ -94,6 +95,8 @@ t_unit_random_normal_t_SOURCES = %D%/random-normal.c t/lib/tap.h
 t_unit_random_normal_t_LDADD = $(KERNELS_LIBS)
 t_unit_range_t_SOURCES = %D%/range.c t/lib/tap.h
 t_unit_range_t_LDADD = $(PLOT_LIBS)
+t_unit_paired_t_SOURCES = %D%/paired.c t/lib/tap.h
+t_unit_paired_t_LDADD = $(STORE_LIBS)
 t_unit_schedule_t_SOURCES = %D%/schedule.c t/lib/tap.h
 t_unit_schedule_t_LDADD = $(TRAINER_LIBS)
 t_unit_sentencepiece_t_SOURCES = %D%/sentencepiece.c %D%/few-merges.h t/lib/tap.h

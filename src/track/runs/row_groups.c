@@ -7,26 +7,8 @@
 
 #include "common/hash.h"
 #include "common/mem.h"
+#include "common/student.h"
 #include "track/runs/column_parse.h"
-
-/* The 0.975 quantile of Student's t-distribution: a table, and beyond it the
- * Cornish-Fisher expansion. */
-static double student_t(size_t freedom)
-{
-    static const double t[] = {
-        0,        12.7062,  4.302653, 3.182446, 2.776445, 2.570582, 2.446912,
-        2.364624, 2.306004, 2.262157, 2.228139, 2.200985, 2.178813, 2.160369,
-        2.144787, 2.13145,  2.119905, 2.109816, 2.100922, 2.093024, 2.085963,
-        2.079614, 2.073873, 2.068658, 2.063899, 2.059539, 2.055529, 2.051831,
-        2.048407, 2.04523,  2.042272,
-    };
-    const double z = 1.959963985, f = (double)freedom;
-
-    if (freedom < sizeof t / sizeof t[0])
-        return t[freedom];
-    return z + (z * z * z + z) / (4 * f) +
-           (5 * pow(z, 5) + 16 * pow(z, 3) + 3 * z) / (96 * f * f);
-}
 
 struct spread {
     size_t n;
@@ -52,7 +34,7 @@ static struct spread spread_of(const double *x, size_t n)
             squares += (x[i] - s.mean) * (x[i] - s.mean);
     if (s.n > 1) {
         s.std = sqrt(squares / (double)(s.n - 1));
-        s.ci95 = student_t(s.n - 1) * s.std / sqrt((double)s.n);
+        s.ci95 = student_quantile(0.975, s.n - 1) * s.std / sqrt((double)s.n);
     }
     return s;
 }

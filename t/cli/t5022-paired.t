@@ -1,0 +1,55 @@
+#!/bin/sh
+# gtrack best --paired: which runs may be the best.
+. "$(dirname "$0")/../lib/tap.sh"
+
+# log NAME OFFSET SEED: a run whose noise is that of all runs of a seed,
+# and a little of its own
+log() {
+    awk -v name="$1" -v off="$2" -v seed="$3" 'BEGIN {
+        own = length(name) * 7 + off * 1e6 + 13
+        shared = seed * 101
+        for (step = 1; step <= 400; step++) {
+            shared = shared * 16807 % 2147483647
+            own = (own * 16807 + 11) % 2147483647
+            noise = (shared + 0.01 * own) / 2147483647
+            printf "{\"step\": %d, \"train/loss\": %.9g}\n", step, \
+                3 + 1 / step + off + noise
+        }
+    }' | gtrack log -p train.seed="$3" -p lr="$2" "$1" >out 2>&1
+}
+log good 0 1
+log close 0.0002 1
+log bad 0.01 1
+gtrack best train/loss --paired --tsv --no-header good close bad >out 2>err
+is $? 0 "best --paired compares runs"
+is "$(cut -f 1,7 out | sort)" "bad${tab}worse
+close${tab}may be best
+good${tab}best" "a difference of a hundredth of the noise is found"
+like err "good is the best, or one of these 1: close" \
+    "the runs that may be best are named"
+awk -F '\t' '$1 == "bad" { exit !($5 < 0.01 && 0.01 < $6 && $6 - $5 < 0.004) }' out
+ok $? "the interval contains the difference and is narrow"
+gtrack best train/loss --paired --max --tsv --no-header good bad >out 2>err
+like err "bad is the best" "--max turns the order round"
+
+# seeds whose own effect is larger than the difference
+for seed in 1 2 3 4; do
+    log "a$seed" "0.0$((seed % 2 * 2))" $seed
+    log "b$seed" "0.0$((seed % 3 * 2 + 1))" $seed
+    log "c$seed" "0.5$((seed % 2 * 2))" $seed
+    for run in a b c; do
+        gtrack tag $run$seed cell=$run >out 2>&1
+    done
+done
+gtrack best train/loss --paired -g tags.cell --tsv --no-header -w 'tags.cell != ""' \
+    >out 2>err
+is "$(cut -f 1,2,7 out | tr '\t' ' ')" "a 4 best
+b 4 may be best
+c 4 worse" "groups are compared by their seeds"
+awk -F '\t' '$1 == "b" { exit !($8 > 4) }' out
+ok $? "the number of seeds that would decide is more than there are"
+gtrack best train/loss --paired good >out 2>err
+is $? 0 "one run alone is no error"
+gtrack best val/loss --paired good >out 2>err
+is $? 2 "a metric that no run has is refused"
+done_testing
