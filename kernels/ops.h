@@ -300,13 +300,13 @@ static inline int64_t muon_work(int64_t R, int64_t C)
 /* ---- weights at the start --------------------------------------------- */
 
 /*
- * y(n) = std * normal number n; a device may lack it.  Numbers 2i and 2i + 1
- * are Box and Muller's of the first two words of block i of a stream (rng.h):
- * u = (w0 + 1/2) / 2^32, v = (w1 + 1/2) / 2^32, sqrt(-2 ln u) times the cosine
- * and the sine of 2 pi v.
+ * y(n) = std * normal number first + n, where first is even; a device may lack
+ * it.  Numbers 2i and 2i + 1 are Box and Muller's of the first two words of
+ * block i of a stream (rng.h): u = (w0 + 1/2) / 2^32, v = (w1 + 1/2) / 2^32,
+ * sqrt(-2 ln u) times the cosine and the sine of 2 pi v.
  */
 typedef void normal_fn(struct dev *, struct tensor *y, uint64_t seed,
-                       uint64_t stream, float std);
+                       uint64_t stream, int64_t first, float std);
 
 /* ----------------------------------------------------------------------- */
 

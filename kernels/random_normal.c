@@ -8,7 +8,7 @@
 #include <math.h>
 
 void ref_normal(struct dev *dev, struct tensor *y, uint64_t seed,
-                uint64_t stream, float std)
+                uint64_t stream, int64_t first, float std)
 {
     const int64_t n = tensor_count(y);
 
@@ -17,7 +17,7 @@ void ref_normal(struct dev *dev, struct tensor *y, uint64_t seed,
         uint32_t w[4];
         double radius, angle;
 
-        rng_bits(seed, stream, (uint64_t)i / 2, w);
+        rng_bits(seed, stream, (uint64_t)(first + i) / 2, w);
         radius = sqrt(-2.0 * log(((double)w[0] + 0.5) * 0x1p-32));
         angle = 2.0 * M_PI * ((double)w[1] + 0.5) * 0x1p-32;
         ref_set(y, i, (double)std * radius * cos(angle));

@@ -67,7 +67,7 @@ VEC_FN vf cosine_and_sine(vu w, vf *sine)
     return (vf)((vu)vf_select(odd, s, c) ^ left);
 }
 
-/* Numbers from..from+n; from is a multiple of 2 VW. */
+/* Numbers from..from+n; from is even. */
 static void draw_pairs(float *out, int64_t from, int64_t n, uint64_t seed,
                        uint64_t stream, float std)
 {
@@ -96,7 +96,7 @@ static void draw_pairs(float *out, int64_t from, int64_t n, uint64_t seed,
 }
 
 void cpu_normal(struct dev *dev, struct tensor *y, uint64_t seed,
-                uint64_t stream, float std)
+                uint64_t stream, int64_t first, float std)
 {
     const int64_t n = tensor_count(y), count = rows_pieces(n);
 
@@ -104,7 +104,7 @@ void cpu_normal(struct dev *dev, struct tensor *y, uint64_t seed,
     for (int64_t i = 0; i < count; i++) {
         const int64_t from = i * ROWS_PIECE;
 
-        draw_pairs((float *)y->data + from, from, rows_piece(n, from), seed,
-                   stream, std);
+        draw_pairs((float *)y->data + from, first + from, rows_piece(n, from),
+                   seed, stream, std);
     }
 }

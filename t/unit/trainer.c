@@ -95,7 +95,8 @@ static void test_differences(void)
     t.weights = xcalloc((size_t)g->count, bytes_of);
     t.direction = xcalloc((size_t)g->count, bytes_of);
     for (int i = 0; i < g->n_params; i++)
-        gpt_init_weights(&t.gpt, i, 5, &t.dev, t.weights + g->param[i].at);
+        gpt_init_weights(&t.gpt, i, 0, g->param[i].count, 5, &t.dev,
+                         t.weights + g->param[i].at);
     grad = xcalloc((size_t)g->count, bytes_of);
     t.dev.type->put(&t.dev, g->weights.data, t.weights,
                     (size_t)g->count * bytes_of);

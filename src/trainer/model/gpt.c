@@ -251,15 +251,15 @@ void gpt_build_window(struct gpt *gpt, const struct settings *c)
 
 /* ---- weights --------------------------------------------------------- */
 
-void gpt_init_weights(const struct gpt *gpt, int i, uint64_t seed,
-                      struct dev *cpu, float *out)
+void gpt_init_weights(const struct gpt *gpt, int i, int64_t from, int64_t n,
+                      uint64_t seed, struct dev *cpu, float *out)
 {
     const struct graph_param *p = &gpt->graph.param[i];
-    struct tensor t = tensor_vector(out, DT_F32, p->count);
+    struct tensor t = tensor_vector(out, DT_F32, n);
 
     if (p->std > 0)
         cpu->ops->normal(cpu, &t, seed, rng_stream(RNG_INIT, 0, (uint64_t)i),
-                         p->std);
+                         from, p->std);
     else
         cpu->ops->fill(cpu, &t, p->value);
 }

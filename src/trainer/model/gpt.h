@@ -35,10 +35,11 @@ void gpt_build_decoder(struct gpt *, const struct settings *, int64_t B,
  * vocabulary). */
 void gpt_build_window(struct gpt *, const struct settings *);
 
-/* The initial values of parameter i, a function of the seed and of i: the CPU
- * draws them in the memory of the host, whatever the device. */
-void gpt_init_weights(const struct gpt *, int i, uint64_t seed, struct dev *cpu,
-                      float *out);
+/* The initial values from..from+n of parameter i, where `from` is even, a
+ * function of the seed, of i and of their place: the CPU draws them in the
+ * memory of the host, whatever the device. */
+void gpt_init_weights(const struct gpt *, int i, int64_t from, int64_t n,
+                      uint64_t seed, struct dev *cpu, float *out);
 
 /* Inputs x and targets y, B*T each; y is -1 where nothing is predicted, and
  * NULL if the graph has no losses. */

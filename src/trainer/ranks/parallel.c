@@ -388,6 +388,18 @@ static bool get_piece(const struct parallel *p, enum parallel_state what, int i,
                                     : get_state_piece(p, what, i, out);
 }
 
+bool parallel_kept_weights(const struct parallel *p, int k, int64_t *at,
+                           int64_t *count)
+{
+    struct held_piece piece;
+
+    if (!get_weights_piece(p, k, &piece))
+        return false;
+    *at = piece.at;
+    *count = piece.count;
+    return true;
+}
+
 /* Does each rank keep different pieces? */
 static bool is_sharded(const struct parallel *p, enum parallel_state what)
 {

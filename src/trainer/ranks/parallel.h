@@ -116,6 +116,10 @@ enum parallel_state { PARALLEL_WEIGHTS, PARALLEL_M, PARALLEL_V };
 int parallel_load(struct parallel *, enum parallel_state, int64_t at,
                   const float *values, int64_t count, struct err *);
 int parallel_loaded(struct parallel *, struct err *);
+/* The k-th part of the block of weights that this rank keeps, `count` elements
+ * from `at` on; false if there are fewer parts. */
+bool parallel_kept_weights(const struct parallel *, int k, int64_t *at,
+                           int64_t *count);
 /* Collect a whole block in memory of rank 0; NULL on other ranks. */
 int parallel_collect(struct parallel *, enum parallel_state, float *whole,
                      struct err *);

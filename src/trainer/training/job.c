@@ -20,21 +20,40 @@
 
 /* ---- the model -------------------------------------------------------- */
 
+/* Draw what this rank keeps of parameter i. */
+static int draw_weights(struct job *j, int i, struct dev *cpu, float *values,
+                        struct err *e)
+{
+    const struct graph_param *p = &j->gpt.graph.param[i];
+    const uint64_t seed = (uint64_t)j->set->train.seed;
+    int64_t at, count;
+
+    for (int k = 0; parallel_kept_weights(&j->parallel, k, &at, &count); k++) {
+        const int64_t from = at > p->at ? (at - p->at) & ~1 : 0;
+        int64_t n = at + count - p->at - from;
+
+        n = n < p->count - from ? n : p->count - from;
+        if (n <= 0)
+            continue;
+        gpt_init_weights(&j->gpt, i, from, n, seed, cpu, values);
+        if (parallel_load(&j->parallel, PARALLEL_WEIGHTS, p->at + from, values,
+                          n, e) < 0)
+            return -1;
+    }
+    return 0;
+}
+
 /* One parameter after another, so that no rank ever holds all of them twice. */
 static int init_weights(struct job *j, struct err *e)
 {
     const struct graph *g = &j->gpt.graph;
-    const uint64_t seed = (uint64_t)j->set->train.seed;
     struct dev cpu = { .threads = j->dev.threads };
     float *values =
         mem_alloc((size_t)graph_largest(g), sizeof *values, "a parameter", e);
     int ret = values ? dev_open(&cpu, "cpu", e) : -1;
 
-    for (int i = 0; i < g->n_params && ret == 0; i++) {
-        gpt_init_weights(&j->gpt, i, seed, &cpu, values);
-        ret = parallel_load(&j->parallel, PARALLEL_WEIGHTS, g->param[i].at,
-                            values, g->param[i].count, e);
-    }
+    for (int i = 0; i < g->n_params && ret == 0; i++)
+        ret = draw_weights(j, i, &cpu, values, e);
     if (ret == 0)
         ret = parallel_loaded(&j->parallel, e);
     dev_close(&cpu);
