@@ -6,12 +6,14 @@
  * communicators that do not block.
  *
  * All calls go to one stream, apart from the one that computes, so that all
- * ranks make them in one order.  Parts of different sizes are reduced and
- * broadcast one by one in a group, which NCCL runs as one call.
+ * ranks make them in one order.  Equal parts are reduced and gathered by one
+ * call, and what the last rank has more by another; parts of different sizes by
+ * one call each.  They are in a group, which NCCL runs as one operation.
  */
 #include "config.h"
 #include "trainer/ranks/coll_nccl.h"
 
+#include <sched.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -115,18 +117,28 @@ static void set_failed(struct coll *c, const char *what, int code)
     abort_calls(k);
 }
 
-/* Wait until a call of the communicator, which does not block, has begun. */
+/* Give other threads the processor, and after a millisecond or so a while. */
+static void pause_briefly(int idle)
+{
+    if (idle < 1000)
+        sched_yield();
+    else
+        usleep(50);
+}
+
+/* Wait until a call of the communicator, which does not block, has begun.  That
+ * takes some ten microseconds, unless ranks have yet to connect. */
 static bool await_call(struct coll *c, const char *what, int code)
 {
     struct nccl_link *k = c->device_state;
 
-    while (code == NCCL_IN_PROGRESS) {
+    for (int idle = 0; code == NCCL_IN_PROGRESS; idle++) {
         if (k->nccl.state(k->comm, &code) != NCCL_OK)
             code = NCCL_INTERNAL;
         if (has_stopped(c, k))
             abort_calls(k);
         if (code == NCCL_IN_PROGRESS)
-            usleep(100);
+            pause_briefly(idle);
     }
     if (code != NCCL_OK)
         set_failed(c, what, code);
@@ -193,12 +205,16 @@ static void end_call(struct coll *c)
     __atomic_store_n(&k->calling, false, __ATOMIC_RELEASE);
 }
 
-static bool are_equal(const struct coll *c, const int64_t *bounds)
+/* The size of all parts, except that the last one may have more; 0 if they are
+ * not equal. */
+static int64_t equal_part(const struct coll *c, const int64_t *bounds)
 {
-    for (int r = 1; r < c->size; r++)
-        if (bounds[r + 1] - bounds[r] != bounds[1] - bounds[0])
-            return false;
-    return true;
+    const int64_t each = bounds[1] - bounds[0];
+
+    for (int r = 1; r < c->size - 1; r++)
+        if (bounds[r + 1] - bounds[r] != each)
+            return 0;
+    return bounds[c->size] - bounds[c->size - 1] >= each ? each : 0;
 }
 
 /* Of two codes, the one that is an error, if there is one. */
@@ -229,6 +245,29 @@ static void nccl_sum(struct coll *c, float *x, int64_t n)
     count_bytes(c, 2 * bytes, 2 * bytes / c->size);
 }
 
+/* Every rank gets the sums of its part.  Of each part, `each` elements are
+ * reduced by one call. */
+static int reduce_parts(struct coll *c, float *acc, const float *in,
+                        const int64_t *bounds, void *stream)
+{
+    struct nccl_link *k = c->device_state;
+    const int64_t each = equal_part(c, bounds);
+    int code = NCCL_OK;
+
+    k->nccl.group_start();
+    if (each)
+        code = k->nccl.reduce_scatter(in, acc, (size_t)each, NCCL_F32, NCCL_SUM,
+                                      k->comm, stream);
+    for (int r = each ? c->size - 1 : 0; r < c->size && code == NCCL_OK; r++) {
+        const int64_t n = bounds[r + 1] - bounds[r] - each;
+
+        if (n)
+            code = k->nccl.reduce(in + bounds[r] + each, acc + each, (size_t)n,
+                                  NCCL_F32, NCCL_SUM, r, k->comm, stream);
+    }
+    return worse(code, k->nccl.group_end());
+}
+
 /* Unless it is to be set, acc is added to the own part before the sum. */
 static void nccl_reduce(struct coll *c, float *acc, float *in,
                         const int64_t *bounds, bool set)
@@ -238,54 +277,53 @@ static void nccl_reduce(struct coll *c, float *acc, float *in,
     const struct tensor from = tensor_vector(acc, DT_F32, own);
     struct tensor to = tensor_vector(in + bounds[c->rank], DT_F32, own);
     void *stream;
-    int code = NCCL_OK;
 
     if (!set && own && k->err.kind == ERR_NONE)
         c->dev->ops->accum(c->dev, &to, &from);
     stream = begin_call(c);
     if (!stream)
         return;
-    if (are_equal(c, bounds)) {
-        code = k->nccl.reduce_scatter(in, acc, (size_t)own, NCCL_F32, NCCL_SUM,
-                                      k->comm, stream);
-    } else {
-        k->nccl.group_start();
-        for (int r = 0; r < c->size && code == NCCL_OK; r++)
-            code = k->nccl.reduce(in + bounds[r], acc,
-                                  (size_t)(bounds[r + 1] - bounds[r]), NCCL_F32,
-                                  NCCL_SUM, r, k->comm, stream);
-        code = worse(code, k->nccl.group_end());
-    }
-    await_call(c, "reduce-scatter failed", code);
+    await_call(c, "reduce-scatter failed",
+               reduce_parts(c, acc, in, bounds, stream));
     end_call(c);
     count_bytes(c, bounds[c->size] * (int64_t)sizeof *in,
                 own * (int64_t)sizeof *in);
 }
 
+/* Every rank gets the parts of all; see reduce_parts(). */
+static int gather_parts(struct coll *c, char *data, const int64_t *bounds,
+                        size_t size, void *stream)
+{
+    struct nccl_link *k = c->device_state;
+    const int64_t each = equal_part(c, bounds);
+    int code = NCCL_OK;
+
+    k->nccl.group_start();
+    if (each)
+        code =
+            k->nccl.all_gather(data + (size_t)bounds[c->rank] * size, data,
+                               (size_t)each * size, NCCL_U8, k->comm, stream);
+    for (int r = each ? c->size - 1 : 0; r < c->size && code == NCCL_OK; r++) {
+        const int64_t n = bounds[r + 1] - bounds[r] - each;
+        char *at = data + (size_t)(bounds[r] + each) * size;
+
+        if (n)
+            code = k->nccl.broadcast(at, at, (size_t)n * size, NCCL_U8, r,
+                                     k->comm, stream);
+    }
+    return worse(code, k->nccl.group_end());
+}
+
 static void nccl_gather(struct coll *c, void *data, const int64_t *bounds,
                         size_t size)
 {
-    struct nccl_link *k = c->device_state;
     const int64_t own = bounds[c->rank + 1] - bounds[c->rank];
-    char *at = data;
     void *stream = begin_call(c);
-    int code = NCCL_OK;
 
     if (!stream)
         return;
-    if (are_equal(c, bounds)) {
-        code = k->nccl.all_gather(at + (size_t)bounds[c->rank] * size, at,
-                                  (size_t)own * size, NCCL_U8, k->comm, stream);
-    } else {
-        k->nccl.group_start();
-        for (int r = 0; r < c->size && code == NCCL_OK; r++)
-            code = k->nccl.broadcast(at + (size_t)bounds[r] * size,
-                                     at + (size_t)bounds[r] * size,
-                                     (size_t)(bounds[r + 1] - bounds[r]) * size,
-                                     NCCL_U8, r, k->comm, stream);
-        code = worse(code, k->nccl.group_end());
-    }
-    await_call(c, "all-gather failed", code);
+    await_call(c, "all-gather failed",
+               gather_parts(c, data, bounds, size, stream));
     end_call(c);
     count_bytes(c, bounds[c->size] * (int64_t)size, own * (int64_t)size);
 }
@@ -326,8 +364,7 @@ static int nccl_check(struct coll *c, struct err *e)
             await_call(c, "a collective failed", code);
         if (has_stopped(c, k))
             set_failed(c, "timeout", NCCL_INTERNAL);
-        if (idle++ > 100)
-            usleep(50);
+        pause_briefly(idle++);
     }
     if (k->err.kind == ERR_NONE)
         return 0;

@@ -19,9 +19,12 @@
  * fp32 ones are sharded with the moments, from zero1 on.
  *
  * Each unit of the graph (a layer, the embedding, the head) is divided into as
- * many parts as there are ranks, at whole chunks of SUMSQ_CHUNK elements, and
- * rank r keeps the r-th part.  Muon needs whole matrices, so then the bounds
- * are between matrices, and a rank may keep nothing of a unit.
+ * many parts as there are ranks, and rank r keeps the r-th part.  The parts are
+ * equal, except that the last rank also keeps the rest of the division.  With
+ * train.deterministic, parts are whole chunks of SUMSQ_CHUNK elements, so that
+ * the norm does not depend on the number of ranks.  Muon needs whole matrices,
+ * so then the bounds are between matrices.  In both cases, a rank may keep
+ * nothing of a unit.
  *
  * When backward has finished a unit, the thread of coll_queue.h sums its
  * gradients over the ranks while backward continues.  Under fsdp, the weights
@@ -67,7 +70,7 @@ struct parallel {
         } *chunk;               /* and one more at the end */
         int n_chunks, room_chunks;
         int64_t *bounds;        /* size + 1; from the unit's start */
-        int *bound_chunk;       /* the chunk that begins there */
+        int *bound_chunk;       /* deterministic: the chunk that begins there */
         int64_t own;            /* where the own part is in own regions */
         uint64_t reduced;       /* the call of coll.h that sums it */
         uint64_t gathered;      /* the call that gathers its weights */

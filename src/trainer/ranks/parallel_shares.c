@@ -115,18 +115,49 @@ static int nearest_bound(const struct shared_unit *s, int from, int64_t want)
     return best;
 }
 
-/* Divide a unit as evenly as possible. */
-static void divide_unit(struct shared_unit *s, int64_t count, int size)
+static bool has_whole_matrix(const struct shared_unit *s)
+{
+    for (int k = 0; k < s->n_chunks; k++)
+        if (!s->chunk[k].may_divide)
+            return true;
+    return false;
+}
+
+/* Equal parts, and what is left to the last rank: this is what NCCL reduces and
+ * gathers in one call.  A part begins at a multiple of 16 bytes, also of 16-bit
+ * weights. */
+static void divide_evenly(struct shared_unit *s, int64_t count, int size)
+{
+    const int64_t each = count / size / 8 * 8;
+
+    for (int r = 1; r < size; r++)
+        s->bounds[r] = r * each;
+    s->bounds[size] = count;
+}
+
+/* At whole chunks, as evenly as possible. */
+static void divide_at_chunks(struct shared_unit *s, int64_t count, int size)
 {
     int k = 0;
 
-    s->bounds = xcalloc((size_t)size + 1, sizeof *s->bounds);
-    s->bound_chunk = xcalloc((size_t)size + 1, sizeof *s->bound_chunk);
     for (int r = 1; r <= size; r++) {
         k = nearest_bound(s, k, count / size * r + count % size * r / size);
         s->bound_chunk[r] = k;
         s->bounds[r] = s->chunk[k].at;
     }
+}
+
+static void divide_unit(const struct parallel *p, struct shared_unit *s,
+                        int64_t count)
+{
+    const int size = p->coll->size;
+
+    s->bounds = xcalloc((size_t)size + 1, sizeof *s->bounds);
+    s->bound_chunk = xcalloc((size_t)size + 1, sizeof *s->bound_chunk);
+    if (p->ordered || has_whole_matrix(s))
+        divide_at_chunks(s, count, size);
+    else
+        divide_evenly(s, count, size);
 }
 
 /* Divide every unit, and list the own parts. */
@@ -140,7 +171,7 @@ static void divide_units(struct parallel *p, struct optim_piece *piece)
         struct shared_unit *s = &p->unit[u];
 
         list_chunks(s, p->optim, &g->unit[u]);
-        divide_unit(s, g->unit[u].count, c->size);
+        divide_unit(p, s, g->unit[u].count);
         s->own = p->own_count;
         piece[u] = (struct optim_piece){
             .at = g->unit[u].at + s->bounds[c->rank],
