@@ -60,6 +60,13 @@ bench-train: gtrain gdata bench/start
 	$(AM_V_at)$(srcdir)/bench/bench-train $(BENCH_FLAGS)
 .PHONY: bench-train
 
+# a job of up to 1,024 ranks on this machine
+EXTRA_DIST += %D%/ranks
+bench-ranks: gtrain
+	$(AM_V_at)PATH="$$PWD:$$PATH" $${GT_PYTHON:-python3} -B \
+	    $(srcdir)/bench/ranks $(BENCH_FLAGS)
+.PHONY: bench-ranks
+
 # sampling by gtrain and by transformers
 EXTRA_DIST += %D%/bench-sample
 bench-sample: gtrain bench/start bench/limits

@@ -9,6 +9,15 @@
 #include "trainer/ranks/coll_device.h"
 #include "trainer/ranks/coll_queue.h"
 
+bool coll_is_linked(const struct coll *c, int rank)
+{
+    const int up = (rank - c->rank + c->size) % c->size, down = c->size - up;
+
+    if (up == 0 || c->size <= COLL_DIRECT)
+        return up != 0;
+    return (up & (up - 1)) == 0 || (down & (down - 1)) == 0;
+}
+
 void coll_sum(struct coll *c, float *x, int64_t n)
 {
     if (c->device)
@@ -57,14 +66,13 @@ void coll_bcast(struct coll *c, void *data, size_t bytes, int root)
 }
 
 void coll_collect(struct coll *c, void *data, const void *own,
-                  const int64_t *bounds, size_t size, int root)
+                  const int64_t *bounds, size_t size)
 {
     coll_queue_push(c, &(struct coll_request){ .kind = REQUEST_COLLECT,
                                                .out = data,
-                                               .in = own,
+                                               .own = own,
                                                .bounds = bounds,
-                                               .size = size,
-                                               .root = root });
+                                               .size = size });
     if (c->size == 1)
         memcpy(data, own, (size_t)bounds[1] * size);
 }
@@ -116,20 +124,8 @@ int coll_sum_f64(struct coll *c, double *x, size_t n, struct err *e)
 
 int coll_max(struct coll *c, int64_t *x, struct err *e)
 {
-    int64_t *all = xcalloc((size_t)c->size, sizeof *all);
-    int64_t *bounds = xcalloc((size_t)c->size + 1, sizeof *bounds);
-    int ret;
-
-    coll_bounds(c, c->size, 1, bounds);
-    all[c->rank] = *x;
-    coll_host_gather(c, all, bounds, sizeof *all);
-    ret = coll_queue_check(c, c->begun, e);
-    for (int r = 0; ret == 0 && r < c->size; r++)
-        if (all[r] > *x)
-            *x = all[r];
-    free(all);
-    free(bounds);
-    return ret;
+    coll_queue_push(c, &(struct coll_request){ .kind = REQUEST_MAX, .out = x });
+    return coll_queue_check(c, c->begun, e);
 }
 
 int coll_barrier(struct coll *c, struct err *e)
@@ -142,20 +138,19 @@ int coll_barrier(struct coll *c, struct err *e)
 int coll_compare(struct coll *c, const void *data, size_t n, int *rank,
                  struct err *e)
 {
-    char *all = xcalloc((size_t)c->size, n);
-    int64_t *bounds = xcalloc((size_t)c->size + 1, sizeof *bounds);
+    char *first = xmalloc(n);
+    int64_t differs;
     int ret;
 
-    coll_bounds(c, c->size, 1, bounds);
-    memcpy(all + (size_t)c->rank * n, data, n);
-    coll_host_gather(c, all, bounds, n);
+    memcpy(first, data, n);
+    coll_bcast(c, first, n, 0);
     ret = coll_queue_check(c, c->begun, e);
-    *rank = 0;
-    for (int r = c->size - 1; ret == 0 && r > 0; r--)
-        if (memcmp(all, all + (size_t)r * n, n) != 0)
-            *rank = r;
-    free(all);
-    free(bounds);
+    /* the lower the rank, the higher the number */
+    differs = memcmp(first, data, n) != 0 ? c->size - c->rank : 0;
+    free(first);
+    if (ret == 0)
+        ret = coll_max(c, &differs, e);
+    *rank = differs ? c->size - (int)differs : 0;
     return ret;
 }
 

@@ -29,8 +29,12 @@
  * Sums are in the order of the ranks, whatever the order of arrival: they have
  * the same bits each time and, with coll_reduce() into an accumulator, the bits
  * of one process that adds the same parts one after another.  With `native`,
- * sums may be those of the library (MPI_Allreduce, NCCL), which are faster and
- * equal up to rounding.
+ * sums may be those of the library (MPI_Allreduce, NCCL) or of coll_many.h,
+ * which are faster and equal up to rounding.
+ *
+ * Up to COLL_DIRECT ranks send to each other directly.  More are linked to 2
+ * log N others each: the ranks at a distance of 1, 2, 4, 8 ..., in both
+ * directions around the ring of all ranks.
  *
  * All ranks notice within a second that another rank has died, and after
  * `timeout` that one does not respond; coll_check() then names it (ERR_RANK).
@@ -40,6 +44,8 @@
  */
 struct coll;
 
+enum { COLL_DIRECT = 16 };
+
 struct coll_conf {
     const struct launch *launch;
     double timeout;             /* seconds; 0: 60 */
@@ -47,8 +53,9 @@ struct coll_conf {
     const char *agree;          /* must be the same on all ranks; or NULL */
 };
 
-/* What is sent to and received from one rank. */
+/* What is sent to and received from one rank; 0 bytes: nothing. */
 struct coll_part {
+    int rank;
     const void *send;
     size_t send_bytes;
     void *recv;
@@ -60,9 +67,10 @@ struct coll_type {
     const char *name;
     int (*open)(struct coll *, const struct coll_conf *, struct err *);
     void (*close)(struct coll *);
-    /* Send part[r].send to rank r and receive part[r].recv from it, for all
-     * other ranks r. */
-    int (*exchange)(struct coll *, const struct coll_part *, struct err *);
+    /* Send and receive n parts.  A rank may occur once as a receiver and once
+     * as a sender, and must be linked; the own rank is left out. */
+    int (*exchange)(struct coll *, const struct coll_part *, int n,
+                    struct err *);
     /* x = sum over ranks, in any order; optional. */
     int (*sum)(struct coll *, float *x, size_t n, struct err *);
     /* -1 if a rank has died.  Called between exchanges; optional. */
@@ -80,7 +88,8 @@ struct coll {
     double timeout;
     uint64_t sent, received;    /* bytes, by this rank */
     double waited;              /* seconds, by the program, for such calls */
-    char (*peer)[96];           /* "rank 2 (host gpu7, pid 4711)" */
+    uint64_t messages;          /* that it sent */
+    char (*peer)[96];           /* "rank 2 (host gpu7, pid 4711)", "rank 3" */
     void *state;                /* of the type */
     uint64_t begun;             /* calls so far */
     struct coll_queue *queue;   /* NULL for one rank */
@@ -93,6 +102,9 @@ struct coll {
 
 int coll_open(struct coll *, const struct coll_conf *, struct err *);
 void coll_close(struct coll *);         /* does nothing on a zeroed coll */
+
+/* Can this rank send to that one?  Not to itself. */
+bool coll_is_linked(const struct coll *, int rank);
 
 /* NULL: none.  When this returns, the function that was set before is not being
  * called and will not be. */
@@ -117,10 +129,10 @@ void coll_gather(struct coll *, void *data, const int64_t *bounds, size_t size);
 /* All ranks get the data of rank `root`. */
 void coll_bcast(struct coll *, void *data, size_t bytes, int root);
 
-/* coll_gather() for rank `root` only: `own` is the own part; `data` gets all
- * parts on root, and may be NULL on other ranks. */
+/* coll_gather() for rank 0 only: `own` is the own part; `data` gets all parts
+ * on rank 0, and may be NULL on other ranks. */
 void coll_collect(struct coll *, void *data, const void *own,
-                  const int64_t *bounds, size_t size, int root);
+                  const int64_t *bounds, size_t size);
 
 /* The number of calls that have begun; a wait until as many have ended. */
 uint64_t coll_begun(const struct coll *);

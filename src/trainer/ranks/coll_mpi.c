@@ -22,7 +22,7 @@
 #include "common/mem.h"
 #include "trainer/ranks/death_watch.h"
 
-enum { PIECE = 1 << 30 }; /* counts are int: send larger parts in pieces */
+enum { PIECE = 1 << 30 };
 
 struct mpi {
     MPI_Request *request;
@@ -212,33 +212,40 @@ static MPI_Request *next_request(struct mpi *m, int *n, int with)
     return &m->request[(*n)++];
 }
 
-static int mpi_exchange(struct coll *c, const struct coll_part *part,
+/* Counts are int: a larger part is sent in pieces. */
+static void begin_part(const struct coll_part *p, struct mpi *m, int *n)
+{
+    for (size_t at = 0; at < p->recv_bytes; at += PIECE) {
+        const size_t now = p->recv_bytes - at;
+
+        MPI_Irecv((char *)p->recv + at, now < PIECE ? (int)now : PIECE,
+                  MPI_BYTE, p->rank, 0, MPI_COMM_WORLD,
+                  next_request(m, n, p->rank));
+    }
+    for (size_t at = 0; at < p->send_bytes; at += PIECE) {
+        const size_t now = p->send_bytes - at;
+
+        MPI_Isend((const char *)p->send + at, now < PIECE ? (int)now : PIECE,
+                  MPI_BYTE, p->rank, 0, MPI_COMM_WORLD,
+                  next_request(m, n, p->rank));
+    }
+}
+
+static int mpi_exchange(struct coll *c, const struct coll_part *part, int n,
                         struct err *e)
 {
     struct mpi *m = c->state;
-    int n = 0;
+    int requests = 0;
 
-    for (int k = 1; k < c->size; k++) {
-        const int r = (c->rank + k) % c->size;
-        const struct coll_part *p = &part[r];
-
-        for (size_t at = 0; at < p->recv_bytes; at += PIECE) {
-            const size_t now = p->recv_bytes - at;
-
-            MPI_Irecv((char *)p->recv + at, now < PIECE ? (int)now : PIECE,
-                      MPI_BYTE, r, 0, MPI_COMM_WORLD, next_request(m, &n, r));
-        }
-        for (size_t at = 0; at < p->send_bytes; at += PIECE) {
-            const size_t now = p->send_bytes - at;
-
-            MPI_Isend((const char *)p->send + at,
-                      now < PIECE ? (int)now : PIECE, MPI_BYTE, r, 0,
-                      MPI_COMM_WORLD, next_request(m, &n, r));
-        }
-        c->sent += p->send_bytes;
-        c->received += p->recv_bytes;
+    for (int i = 0; i < n; i++) {
+        if (part[i].rank == c->rank)
+            continue;
+        begin_part(&part[i], m, &requests);
+        c->sent += part[i].send_bytes;
+        c->messages += part[i].send_bytes > 0;
+        c->received += part[i].recv_bytes;
     }
-    return finish_requests(c, n, e);
+    return finish_requests(c, requests, e);
 }
 
 static int mpi_sum(struct coll *c, float *x, size_t n, struct err *e)

@@ -165,6 +165,18 @@ void coll_on_death(struct coll *c, coll_death_fn *call, void *arg)
     pthread_mutex_unlock(&q->lock);
 }
 
+void *coll_queue_buffer(struct coll *c, size_t bytes, struct err *e)
+{
+    struct coll_queue *q = c->queue;
+
+    if (bytes > q->buffer_bytes) {
+        free(q->buffer);
+        q->buffer = mem_alloc(bytes, 1, "a buffer for collectives", e);
+        q->buffer_bytes = q->buffer ? bytes : 0;
+    }
+    return q->buffer;
+}
+
 int coll_queue_open(struct coll *c, struct err *e)
 {
     struct coll_queue *q = xcalloc(1, sizeof *q);
@@ -176,11 +188,7 @@ int coll_queue_open(struct coll *c, struct err *e)
     q->part = xcalloc((size_t)c->size, sizeof *q->part);
     q->bounds = xcalloc((size_t)c->size + 1, sizeof *q->bounds);
     q->from = xcalloc((size_t)c->size, sizeof *q->from);
-    q->buffer = mem_alloc((size_t)c->size * COLL_CHUNK, sizeof(float),
-                          "buffers for collectives", e);
     c->queue = q;
-    if (!q->buffer)
-        return -1;
     q->watching = c->type->watch_always &&
                   pthread_create(&q->watch, NULL, run_watch, c) == 0;
     q->running = pthread_create(&q->thread, NULL, run_queue, c) == 0;

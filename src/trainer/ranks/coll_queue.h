@@ -22,8 +22,6 @@
  * another thread does.  A job of one rank has no queue: then these functions do
  * nothing.
  */
-enum { COLL_CHUNK = 1 << 20 }; /* floats of one part in flight */
-
 struct coll_request {
     enum {
         REQUEST_SUM,
@@ -31,14 +29,16 @@ struct coll_request {
         REQUEST_GATHER,
         REQUEST_COLLECT,
         REQUEST_BCAST,
-        REQUEST_SUM_F64
+        REQUEST_SUM_F64,
+        REQUEST_MAX
     } kind;
     void *out;
-    const void *in;
+    void *in;        /* reduce: is changed */
+    const void *own; /* collect */
     int64_t n; /* elements, or bytes to broadcast */
     const int64_t *bounds;
     size_t size; /* of an element */
-    int root;
+    int root;    /* of a broadcast */
     bool set; /* reduce: set the result instead of adding to it */
 };
 
@@ -62,7 +62,8 @@ struct coll_queue {
     struct coll_part *part;
     int64_t *bounds;
     const float **from;
-    float *buffer; /* size * COLL_CHUNK floats */
+    void *buffer; /* see coll_queue_buffer() */
+    size_t buffer_bytes;
 };
 
 int coll_queue_open(struct coll *, struct err *);
@@ -71,9 +72,13 @@ void coll_queue_push(struct coll *, const struct coll_request *);
 void coll_queue_wait_for(struct coll *, uint64_t begun);
 int coll_queue_check(struct coll *, uint64_t begun, struct err *);
 
+/* Memory for a call, at least `bytes`; valid until the next call of this
+ * function.  NULL: there is none. */
+void *coll_queue_buffer(struct coll *, size_t bytes, struct err *);
+
 /* Begin a call on the memory of the host; see coll.h. */
 void coll_host_sum(struct coll *, float *x, int64_t n);
-void coll_host_reduce(struct coll *, float *acc, const float *in,
+void coll_host_reduce(struct coll *, float *acc, float *in,
                       const int64_t *bounds, bool set);
 void coll_host_gather(struct coll *, void *data, const int64_t *bounds,
                       size_t size);

@@ -1,11 +1,14 @@
 /*
  * coll_tcp - exchanges between ranks over TCP
  *
- * After the rendezvous every rank has one socket to each other rank.  An
- * exchange sends each rank one frame, a header and the data; all sockets are
- * served by one poll() loop, so no order of sends and receives can block.  A
- * frame of kind GOODBYE has the reason why a rank leaves, or nothing when it
- * is done; end of file without one means that the rank died.
+ * After the rendezvous every rank has one socket to each rank that it is linked
+ * to.  An exchange sends and receives at most one frame on each, a header and
+ * the data; all sockets are served by one poll() loop, so no order of sends and
+ * receives can block.  A frame of kind GOODBYE has the reason why a rank
+ * leaves, or nothing when it is done; end of file without one means that the
+ * rank died.  Whoever learns of a failure passes the reason on to its links, so
+ * that it reaches all ranks.  A rank that waits for long says that it is alive:
+ * so a rank that waits for it can tell it from the one that does not respond.
  */
 #include "config.h"
 #include "trainer/ranks/coll.h"
@@ -22,27 +25,32 @@
 #include "trainer/ranks/peer_socket.h"
 #include "trainer/ranks/rendezvous.h"
 
-enum { MAGIC = 0x47544632 };
+enum { MAGIC = 0x47544633 };
 
-enum frame_kind { FRAME_DATA = 1, FRAME_GOODBYE };
+enum frame_kind { FRAME_DATA = 1, FRAME_GOODBYE, FRAME_ALIVE };
 
 struct frame {
     uint32_t magic, kind;
-    uint64_t number; /* of the exchange */
+    uint64_t number; /* of data frames, in this direction of the link */
     uint64_t bytes;
 };
 
 struct tcp_link {
-    int fd; /* -1 for the own rank */
+    int rank, fd;
+    struct coll_part part; /* of this exchange */
     struct frame out, in;
-    size_t sent, got; /* of header and data together */
-    bool left;        /* it said goodbye without a reason */
+    size_t sent, send_all; /* header and data together; 0: no frame */
+    size_t got, recv_all;
+    uint64_t sends, receipts; /* data frames so far */
+    double heard;             /* when bytes moved, or the exchange began */
+    bool left;                /* it said goodbye without a reason */
+    bool closed;              /* by the other rank; frames may still wait */
 };
 
 struct tcp {
-    struct tcp_link *link;
+    struct tcp_link *link; /* in the order of the ranks */
+    int n;
     struct pollfd *poll;
-    uint64_t number;
     bool lost; /* the others know, or cannot be reached */
 };
 
@@ -50,15 +58,19 @@ static int tcp_open(struct coll *c, const struct coll_conf *conf, struct err *e)
 {
     struct tcp *t = xcalloc(1, sizeof *t);
     int *fd_of = xcalloc((size_t)c->size, sizeof *fd_of);
+    size_t n = 0;
     int ret;
 
     c->state = t;
     c->peer = xcalloc((size_t)c->size, sizeof *c->peer);
-    t->link = xcalloc((size_t)c->size, sizeof *t->link);
-    t->poll = xcalloc((size_t)c->size, sizeof *t->poll);
     ret = rendezvous(c, conf, fd_of, e);
     for (int r = 0; r < c->size; r++)
-        t->link[r].fd = fd_of[r];
+        n += fd_of[r] >= 0;
+    t->link = xcalloc(n + 1, sizeof *t->link);
+    t->poll = xcalloc(n + 1, sizeof *t->poll);
+    for (int r = 0; r < c->size; r++)
+        if (fd_of[r] >= 0)
+            t->link[t->n++] = (struct tcp_link){ .rank = r, .fd = fd_of[r] };
     free(fd_of);
     t->lost = ret < 0;
     if (ret < 0)
@@ -66,26 +78,19 @@ static int tcp_open(struct coll *c, const struct coll_conf *conf, struct err *e)
     return ret;
 }
 
-static int rank_lost(struct coll *c, int r, const char *how, struct err *e)
+static int rank_lost(struct coll *c, const struct tcp_link *l, const char *how,
+                     struct err *e)
 {
-    return err_set(e, ERR_RANK, "%s %s", c->peer[r], how);
+    return err_set(e, ERR_RANK, "%s %s", c->peer[l->rank], how);
 }
 
-/* Read the reason of a goodbye as far as it has arrived.  There is none from a
- * rank that is done, which is too early here. */
-static int receive_goodbye(struct coll *c, int r, struct err *e)
+/* Is the next byte that this rank sends the first one of a frame? */
+static bool is_between_frames(const struct tcp_link *l)
 {
-    struct tcp *t = c->state;
-    char text[sizeof e->text] = "";
-    const size_t n = t->link[r].in.bytes < sizeof text - 1 ? t->link[r].in.bytes
-                                                           : sizeof text - 1;
-
-    peer_socket_move(t->link[r].fd, text, n, false, clock_mono() + 1);
-    if (!text[0])
-        return rank_lost(c, r, "exited before the others", e);
-    t->lost = true;
-    return err_set(e, ERR_RANK, "%s", text);
+    return l->sent == 0 || l->sent == l->send_all;
 }
+
+/* ---- goodbyes --------------------------------------------------------- */
 
 /* Send the others the reason, if their sockets accept it at once. */
 static void send_goodbye(struct coll *c, const char *why)
@@ -95,212 +100,304 @@ static void send_goodbye(struct coll *c, const char *why)
     if (t->lost)
         return;
     t->lost = true;
-    for (int r = 0; r < c->size; r++) {
-        struct tcp_link *l = &t->link[r];
+    for (int i = 0; i < t->n; i++) {
+        struct tcp_link *l = &t->link[i];
         struct frame f = { .magic = MAGIC,
                            .kind = FRAME_GOODBYE,
                            .bytes = strlen(why) };
 
-        /* not in the middle of a frame */
-        if (l->fd < 0 || (l->sent && l->sent < sizeof f + l->out.bytes))
+        if (l->fd < 0 || !is_between_frames(l))
             continue;
         if (send(l->fd, &f, sizeof f, MSG_NOSIGNAL | (*why ? MSG_MORE : 0)) ==
             (ssize_t)sizeof f)
             send(l->fd, why, strlen(why), MSG_NOSIGNAL);
+        shutdown(l->fd, SHUT_WR); /* wakes a rank that waits for another one */
     }
 }
 
-static ssize_t send_some(struct tcp_link *l, const struct coll_part *p)
+/* Read the reason of a goodbye as far as it has arrived, and pass it on.  There
+ * is none from a rank that is done, which is too early here. */
+static int receive_goodbye(struct coll *c, const struct tcp_link *l,
+                           struct err *e)
+{
+    char text[sizeof e->text] = "";
+    const size_t n =
+        l->in.bytes < sizeof text - 1 ? l->in.bytes : sizeof text - 1;
+
+    peer_socket_move(l->fd, text, n, false, clock_mono() + 1);
+    if (!text[0])
+        return rank_lost(c, l, "exited before the others", e);
+    err_set(e, ERR_RANK, "%s", text);
+    send_goodbye(c, e->text);
+    return -1;
+}
+
+/* Between exchanges only the next frame may arrive: look for a goodbye and for
+ * the end of file without reading a frame of data. */
+static int watch_link(struct coll *c, struct tcp_link *l, struct err *e)
+{
+    struct frame f = { 0 };
+    ssize_t n;
+
+    while ((n = recv(l->fd, &f, sizeof f, MSG_PEEK | MSG_DONTWAIT)) ==
+               (ssize_t)sizeof f &&
+           f.magic == MAGIC && f.kind == FRAME_ALIVE)
+        recv(l->fd, &f, sizeof f, 0);
+    if (n == (ssize_t)sizeof f && f.magic == MAGIC && f.kind == FRAME_GOODBYE) {
+        recv(l->fd, &l->in, sizeof f, 0);
+        if (f.bytes)
+            return receive_goodbye(c, l, e);
+        close(l->fd);
+        l->fd = -1;
+        l->left = true;
+    } else if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) {
+        return rank_lost(c, l, "died", e);
+    }
+    return 0;
+}
+
+static int tcp_watch(struct coll *c, struct err *e)
+{
+    struct tcp *t = c->state;
+
+    for (int i = 0; i < t->n; i++)
+        if (t->link[i].fd >= 0 && watch_link(c, &t->link[i], e) < 0) {
+            send_goodbye(c, e->text);
+            return -1;
+        }
+    return 0;
+}
+
+/* ---- an exchange ------------------------------------------------------ */
+
+static ssize_t send_some(struct tcp_link *l)
 {
     const size_t header = sizeof l->out;
 
     if (l->sent < header)
         return send(l->fd, (const char *)&l->out + l->sent, header - l->sent,
-                    MSG_NOSIGNAL | (p->send_bytes ? MSG_MORE : 0));
-    return send(l->fd, (const char *)p->send + (l->sent - header),
-                header + p->send_bytes - l->sent, MSG_NOSIGNAL);
+                    MSG_NOSIGNAL | MSG_MORE);
+    return send(l->fd, (const char *)l->part.send + (l->sent - header),
+                l->send_all - l->sent, MSG_NOSIGNAL);
 }
 
-static ssize_t receive_some(struct tcp_link *l, const struct coll_part *p)
+static ssize_t receive_some(struct tcp_link *l)
 {
     const size_t header = sizeof l->in;
 
     if (l->got < header)
         return recv(l->fd, (char *)&l->in + l->got, header - l->got, 0);
-    return recv(l->fd, (char *)p->recv + (l->got - header),
-                header + p->recv_bytes - l->got, 0);
+    return recv(l->fd, (char *)l->part.recv + (l->got - header),
+                l->recv_all - l->got, 0);
 }
 
-static int check_header(struct coll *c, int r, const struct coll_part *p,
-                        struct err *e)
+static int check_header(struct coll *c, struct tcp_link *l, struct err *e)
 {
-    struct tcp *t = c->state;
-    const struct frame *f = &t->link[r].in;
+    const struct frame *f = &l->in;
 
     if (f->magic == MAGIC && f->kind == FRAME_GOODBYE)
-        return receive_goodbye(c, r, e);
-    if (f->magic != MAGIC || f->number != t->number ||
-        f->bytes != p->recv_bytes)
+        return receive_goodbye(c, l, e);
+    if (f->magic == MAGIC && f->kind == FRAME_ALIVE) {
+        l->got = 0;
+        return 0;
+    }
+    if (f->magic != MAGIC || f->number != l->receipts ||
+        f->bytes != l->part.recv_bytes)
         return err_set(e, ERR_RANK,
-                       "%s is at exchange %llu of %llu bytes, but rank %d "
-                       "is at %llu of %zu",
-                       c->peer[r], (unsigned long long)f->number,
+                       "%s sent message %llu of %llu bytes, but rank %d "
+                       "expects %llu of %zu",
+                       c->peer[l->rank], (unsigned long long)f->number,
                        (unsigned long long)f->bytes, c->rank,
-                       (unsigned long long)t->number, p->recv_bytes);
+                       (unsigned long long)l->receipts, l->part.recv_bytes);
     return 0;
 }
 
-/* Send and receive what is possible now; 1 if that was anything. */
-static int serve_rank(struct coll *c, int r, const struct coll_part *p,
-                      short seen, struct err *e)
+static int receive_all(struct coll *c, struct tcp_link *l, struct err *e)
 {
-    struct tcp *t = c->state;
-    struct tcp_link *l = &t->link[r];
-    const size_t out_all = sizeof l->out + p->send_bytes;
-    const size_t in_all = sizeof l->in + p->recv_bytes;
-    int moved = 0;
-
-    while ((seen & (POLLIN | POLLHUP | POLLERR)) && l->got < in_all) {
-        const ssize_t n = receive_some(l, p);
+    while (l->got < l->recv_all) {
+        const ssize_t n = receive_some(l);
 
         if (n < 0 && (errno == EAGAIN || errno == EINTR))
             break;
         if (n <= 0)
-            return rank_lost(c, r, "died", e);
-        moved = 1;
+            return rank_lost(c, l, "died", e);
+        l->heard = clock_mono();
         l->got += (size_t)n;
-        if (l->got == sizeof l->in && check_header(c, r, p, e) < 0)
+        if (l->got == sizeof l->in && check_header(c, l, e) < 0)
             return -1;
     }
-    while ((seen & POLLOUT) && l->sent < out_all) {
-        const ssize_t n = send_some(l, p);
+    return 0;
+}
+
+static int send_all(struct coll *c, struct tcp_link *l, struct err *e)
+{
+    while (l->sent < l->send_all) {
+        const ssize_t n = send_some(l);
 
         if (n < 0 && (errno == EAGAIN || errno == EINTR))
             break;
         if (n < 0)
-            return rank_lost(c, r, "died", e);
-        moved = 1;
+            return rank_lost(c, l, "died", e);
+        l->heard = clock_mono();
         l->sent += (size_t)n;
     }
-    return moved;
+    return 0;
 }
 
-static bool is_finished(const struct tcp_link *l, const struct coll_part *p)
+/* Send and receive what is possible now. */
+static int serve_link(struct coll *c, struct tcp_link *l, short seen,
+                      struct err *e)
 {
-    return l->fd < 0 || (l->sent == sizeof l->out + p->send_bytes &&
-                         l->got == sizeof l->in + p->recv_bytes);
+    const short in = POLLIN | POLLHUP | POLLERR;
+
+    if (l->got < l->recv_all) {
+        if ((seen & in) && receive_all(c, l, e) < 0)
+            return -1;
+    } else if (seen & (POLLRDHUP | POLLHUP | POLLERR)) {
+        l->closed = true;
+        if (watch_link(c, l, e) < 0)
+            return -1;
+        if (l->left && l->sent < l->send_all)
+            return rank_lost(c, l, "exited before the others", e);
+    }
+    return (seen & POLLOUT) ? send_all(c, l, e) : 0;
 }
 
-/* The first rank that is waited for. */
-static int first_missing(const struct coll *c, const struct coll_part *part)
+static bool is_finished(const struct tcp_link *l)
+{
+    return l->sent == l->send_all && l->got == l->recv_all;
+}
+
+/* What to wait for on a link: on one that is finished, for the other rank to
+ * close it, which it does when it leaves. */
+static struct pollfd events_of(const struct tcp_link *l)
+{
+    struct pollfd p = { .fd = l->fd };
+
+    if (l->got < l->recv_all)
+        p.events |= POLLIN;
+    else if (!l->closed)
+        p.events |= POLLRDHUP;
+    else if (is_finished(l))
+        p.fd = -1;
+    if (l->sent < l->send_all)
+        p.events |= POLLOUT;
+    return p;
+}
+
+/* The links that are not finished; -1 if one has been silent for too long. */
+static int count_unfinished(const struct coll *c, double now, struct err *e)
 {
     const struct tcp *t = c->state;
+    int n = 0;
 
-    for (int r = 0; r < c->size; r++)
-        if (!is_finished(&t->link[r], &part[r]))
-            return r;
-    return c->rank;
+    for (int i = 0; i < t->n; i++) {
+        const struct tcp_link *l = &t->link[i];
+
+        if (is_finished(l))
+            continue;
+        if (now - l->heard > c->timeout)
+            return err_set(e, ERR_RANK, "%s did not respond for %.0f s",
+                           c->peer[l->rank], c->timeout);
+        n++;
+    }
+    return n;
 }
 
-static int serve_all(struct coll *c, const struct coll_part *part,
-                     struct err *e)
+/* Tell those that may be waiting for this rank that it waits, too.  A socket
+ * accepts a header whole or not at all. */
+static void send_alive(const struct tcp *t)
+{
+    const struct frame f = { .magic = MAGIC, .kind = FRAME_ALIVE };
+
+    for (int i = 0; i < t->n; i++)
+        if (t->link[i].fd >= 0 && is_between_frames(&t->link[i]))
+            send(t->link[i].fd, &f, sizeof f, MSG_NOSIGNAL);
+}
+
+static int serve_all(struct coll *c, struct err *e)
 {
     struct tcp *t = c->state;
-    double heard = clock_mono();
+    double alive = clock_mono();
 
     for (;;) {
-        int busy = 0;
+        const double now = clock_mono();
+        const int busy = count_unfinished(c, now, e);
 
-        for (int r = 0; r < c->size; r++) {
-            const struct tcp_link *l = &t->link[r];
-
-            t->poll[r] = (struct pollfd){ .fd = l->fd, .events = POLLIN };
-            if (is_finished(l, &part[r]))
-                t->poll[r].fd = -1;
-            else
-                busy++;
-            if (l->fd >= 0 && l->sent < sizeof l->out + part[r].send_bytes)
-                t->poll[r].events |= POLLOUT;
-            if (l->got == sizeof l->in + part[r].recv_bytes)
-                t->poll[r].events &= (short)~POLLIN;
+        if (busy <= 0)
+            return busy;
+        if (now - alive > c->timeout / 4) {
+            send_alive(t);
+            alive = now;
         }
-        if (busy == 0)
-            return 0;
-        if (poll(t->poll, (nfds_t)c->size, 200) < 0 && errno != EINTR)
+        for (int i = 0; i < t->n; i++)
+            t->poll[i] = events_of(&t->link[i]);
+        if (poll(t->poll, (nfds_t)t->n, 200) < 0 && errno != EINTR)
             return err_sys(e, "cannot wait for the other ranks");
-        for (int r = 0; r < c->size; r++) {
-            int moved;
-
-            if (t->poll[r].fd < 0 || t->poll[r].revents == 0)
-                continue;
-            moved = serve_rank(c, r, &part[r], t->poll[r].revents, e);
-            if (moved < 0)
+        for (int i = 0; i < t->n; i++)
+            if (t->poll[i].fd >= 0 && t->poll[i].revents &&
+                serve_link(c, &t->link[i], t->poll[i].revents, e) < 0)
                 return -1;
-            if (moved)
-                heard = clock_mono();
-        }
-        if (clock_mono() - heard > c->timeout)
-            return err_set(e, ERR_RANK, "%s did not respond for %.0f s",
-                           c->peer[first_missing(c, part)], c->timeout);
     }
 }
 
-static int tcp_exchange(struct coll *c, const struct coll_part *part,
+static struct tcp_link *link_to(const struct tcp *t, int rank)
+{
+    for (int i = 0; i < t->n; i++)
+        if (t->link[i].rank == rank)
+            return &t->link[i];
+    abort(); /* coll_is_linked() says who can be asked */
+}
+
+/* Add a part to the frames of its link. */
+static int begin_part(struct coll *c, const struct coll_part *p, struct err *e)
+{
+    struct tcp_link *l = link_to(c->state, p->rank);
+
+    if (l->left)
+        return rank_lost(c, l, "exited before the others", e);
+    if (p->send_bytes) {
+        l->part.send = p->send;
+        l->send_all = sizeof l->out + p->send_bytes;
+        l->out = (struct frame){ .magic = MAGIC,
+                                 .kind = FRAME_DATA,
+                                 .number = ++l->sends,
+                                 .bytes = p->send_bytes };
+        c->sent += p->send_bytes;
+        c->messages++;
+    }
+    if (p->recv_bytes) {
+        l->part.recv = p->recv;
+        l->part.recv_bytes = p->recv_bytes;
+        l->recv_all = sizeof l->in + p->recv_bytes;
+        l->receipts++;
+        c->received += p->recv_bytes;
+    }
+    return 0;
+}
+
+static int tcp_exchange(struct coll *c, const struct coll_part *part, int n,
                         struct err *e)
 {
     struct tcp *t = c->state;
+    const double now = clock_mono();
+    int ret = 0;
 
-    t->number++;
-    for (int r = 0; r < c->size; r++) {
-        struct tcp_link *l = &t->link[r];
+    for (int i = 0; i < t->n; i++) {
+        struct tcp_link *l = &t->link[i];
 
-        l->sent = l->got = 0;
-        l->out = (struct frame){ .magic = MAGIC,
-                                 .kind = FRAME_DATA,
-                                 .number = t->number,
-                                 .bytes = part[r].send_bytes };
-        if (l->left)
-            return rank_lost(c, r, "exited before the others", e);
-        if (l->fd >= 0) {
-            c->sent += part[r].send_bytes;
-            c->received += part[r].recv_bytes;
-        }
+        l->sent = l->got = l->send_all = l->recv_all = 0;
+        l->heard = now;
     }
-    if (serve_all(c, part, e) < 0) {
+    for (int i = 0; i < n && ret == 0; i++)
+        if (part[i].rank != c->rank &&
+            (part[i].send_bytes || part[i].recv_bytes))
+            ret = begin_part(c, &part[i], e);
+    if (ret == 0)
+        ret = serve_all(c, e);
+    if (ret < 0)
         send_goodbye(c, e->text);
-        return -1;
-    }
-    return 0;
-}
-
-/* Between exchanges only the next frame may arrive: look for the end of file
- * without reading the frame. */
-static int tcp_watch(struct coll *c, struct err *e)
-{
-    struct tcp *t = c->state;
-
-    for (int r = 0; r < c->size; r++) {
-        struct frame f;
-        ssize_t n;
-
-        if (t->link[r].fd < 0)
-            continue;
-        n = recv(t->link[r].fd, &f, sizeof f, MSG_PEEK | MSG_DONTWAIT);
-        if (n == (ssize_t)sizeof f && f.magic == MAGIC &&
-            f.kind == FRAME_GOODBYE) {
-            recv(t->link[r].fd, &t->link[r].in, sizeof f, 0);
-            if (f.bytes)
-                return receive_goodbye(c, r, e);
-            close(t->link[r].fd);
-            t->link[r].fd = -1;
-            t->link[r].left = true;
-        } else if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) {
-            rank_lost(c, r, "died", e);
-            send_goodbye(c, e->text);
-            return -1;
-        }
-    }
-    return 0;
+    return ret;
 }
 
 static void tcp_close(struct coll *c)
@@ -310,9 +407,9 @@ static void tcp_close(struct coll *c)
     if (!t)
         return;
     send_goodbye(c, "");
-    for (int r = 0; r < c->size; r++)
-        if (t->link[r].fd >= 0)
-            close(t->link[r].fd);
+    for (int i = 0; i < t->n; i++)
+        if (t->link[i].fd >= 0)
+            close(t->link[i].fd);
     free(t->link);
     free(t->poll);
     free(t);

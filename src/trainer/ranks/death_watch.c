@@ -114,7 +114,9 @@ int death_watch_admit(struct death_watch *w, const struct coll *c,
                       int connected)
 {
     const double until = clock_mono() + ADMIT_SECS;
-    struct hello_reader reader = { .listener = w->listener, .token = w->token };
+    struct hello_reader reader = { .listener = w->listener,
+                                   .token = w->token,
+                                   .ranks = connected };
     struct hello h;
     int admitted = 0, fd;
 

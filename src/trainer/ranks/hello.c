@@ -37,6 +37,12 @@ static bool is_token(const char *a, const char *b)
     return differ == 0;
 }
 
+/* How many connections may wait. */
+static int room_of(const struct hello_reader *r)
+{
+    return r->ranks + HELLO_WAITING;
+}
+
 static void remove_waiting(struct hello_reader *r, int i)
 {
     struct hello_waiting *at = &r->waiting[i];
@@ -64,7 +70,7 @@ static void accept_all(struct hello_reader *r)
         }
         if (fd < 0)
             return;
-        if (r->n == HELLO_WAITING)
+        if (r->n == room_of(r))
             drop_waiting(r, 0);
         r->waiting[r->n++] =
             (struct hello_waiting){ .fd = fd,
@@ -99,14 +105,14 @@ static int read_some(struct hello_reader *r, int i)
  * long. */
 static int wait_for_any(const struct hello_reader *r, double until)
 {
-    struct pollfd p[1 + HELLO_WAITING] = { { .fd = r->listener,
-                                             .events = POLLIN } };
+    struct pollfd *p = r->poll;
     const double now = clock_mono();
 
     if (now > until) {
         errno = ETIMEDOUT;
         return -1;
     }
+    p[0] = (struct pollfd){ .fd = r->listener, .events = POLLIN };
     for (int i = 0; i < r->n; i++) {
         p[1 + i] = (struct pollfd){ .fd = r->waiting[i].fd, .events = POLLIN };
         until = fmin(until, r->waiting[i].until);
@@ -119,8 +125,10 @@ static int wait_for_any(const struct hello_reader *r, double until)
 
 int hello_next(struct hello_reader *r, double until, struct hello *out)
 {
-    if (!r->waiting)
-        r->waiting = xcalloc(HELLO_WAITING, sizeof *r->waiting);
+    if (!r->waiting) {
+        r->waiting = xcalloc((size_t)room_of(r), sizeof *r->waiting);
+        r->poll = xcalloc((size_t)room_of(r) + 1, sizeof *r->poll);
+    }
     for (;;) {
         accept_all(r);
         for (int i = r->n - 1; i >= 0; i--) {
@@ -146,5 +154,7 @@ void hello_close(struct hello_reader *r)
     while (r->n > 0)
         drop_waiting(r, r->n - 1);
     free(r->waiting);
+    free(r->poll);
     r->waiting = NULL;
+    r->poll = NULL;
 }

@@ -9,7 +9,8 @@
 /*
  * hello - receive the ranks of a job among whatever else connects
  *
- *      struct hello_reader r = { .listener = fd, .token = token };
+ *      struct hello_reader r = { .listener = fd, .token = token,
+ *                                .ranks = 3 };
  *
  *      fd = hello_next(&r, until, &h);     the next rank that knows the token
  *      hello_close(&r);
@@ -17,7 +18,7 @@
  * A rank says hello as soon as it has connected.  The connections are read at
  * the same time, so that one that sends nothing delays no other; it is closed
  * after some seconds.  So is, at once, one that sends something else or another
- * token.
+ * token; and the oldest, if HELLO_WAITING more than there are ranks wait.
  */
 enum {
     HELLO_MAGIC = 0x47544e31,
@@ -42,12 +43,14 @@ int hello_make_token(char out[HELLO_TOKEN], struct err *);
 struct hello_reader {
     int listener;
     const char *token; /* of HELLO_TOKEN bytes */
+    int ranks;         /* how many may connect at once */
     struct hello_waiting {
         int fd;
         double until;
         size_t got;
         struct hello hello;
     } * waiting; /* the oldest first */
+    struct pollfd *poll;
     int n;
 };
 

@@ -5,6 +5,8 @@ src_trainer_libtrainer_a_SOURCES += \
 	%D%/coll_device.c \
 	%D%/coll_device.h \
 	%D%/coll_host.c \
+	%D%/coll_many.c \
+	%D%/coll_many.h \
 	%D%/coll_nccl.c \
 	%D%/coll_nccl.h \
 	%D%/coll_queue.c \

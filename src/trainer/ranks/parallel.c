@@ -493,7 +493,7 @@ int parallel_collect(struct parallel *p, enum parallel_state what, float *whole,
     ret = dev_sync(dev, e);
     for (int u = 0; sharded && ret == 0 && u < g->n_units; u++)
         coll_collect(p->coll, whole ? whole + g->unit[u].at : NULL,
-                     own + p->unit[u].own, p->unit[u].bounds, sizeof(float), 0);
+                     own + p->unit[u].own, p->unit[u].bounds, sizeof(float));
     if (ret == 0)
         ret = coll_check(p->coll, e);
     coll_wait(p->coll);

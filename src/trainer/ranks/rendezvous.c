@@ -3,8 +3,8 @@
  *
  * Rank 0 listens.  Every other rank connects and sends the token of the job,
  * its rank, the size of the job and what all must agree on.  It receives the
- * address of each rank, or the reason why the job ends.  Then each pair of
- * ranks connects, the higher to the lower.
+ * addresses of the ranks that it is linked to, or the reason why the job ends.
+ * Then each pair of linked ranks connects, the higher to the lower.
  */
 #include "config.h"
 #include "trainer/ranks/rendezvous.h"
@@ -22,7 +22,7 @@
 #include "trainer/ranks/peer_socket.h"
 
 /* Rank 0 answers with the reason why a rank is rejected, of so many bytes; if
- * it is empty, the addresses of all ranks follow. */
+ * it is empty, the addresses of the linked ranks follow, in their order. */
 enum { REASON_BYTES = 320 };
 
 struct rank_address {
@@ -175,7 +175,9 @@ static int receive_all(struct coll *c, int listener, const struct hello *mine,
                        struct rank_address *address, int *fd_of, double until,
                        struct err *e)
 {
-    struct hello_reader reader = { .listener = listener, .token = mine->token };
+    struct hello_reader reader = { .listener = listener,
+                                   .token = mine->token,
+                                   .ranks = c->size };
     char reason[REASON_BYTES] = "";
     int joined = 1, ret = 0;
 
@@ -199,19 +201,66 @@ static int receive_all(struct coll *c, int listener, const struct hello *mine,
         joined++;
     }
     hello_close(&reader);
-    memset(reason, 0, sizeof reason);
-    for (int r = 1; ret == 0 && r < c->size; r++)
-        if (peer_socket_move(fd_of[r], reason, sizeof reason, true, until) <
-                0 ||
-            peer_socket_move(fd_of[r], address,
-                             (size_t)c->size * sizeof *address, true,
-                             until) < 0)
-            ret = err_set(e, ERR_RANK, "%s disconnected during startup",
-                          c->peer[r]);
     return ret;
 }
 
-/* Other ranks: say hello to rank 0, and receive the addresses of all. */
+/* Rank 0: the job begins. */
+static int send_addresses(const struct coll *c,
+                          const struct rank_address *address, int rank, int fd,
+                          double until)
+{
+    const struct coll it = { .rank = rank, .size = c->size };
+    struct rank_address *linked = xcalloc((size_t)c->size, sizeof *linked);
+    char reason[REASON_BYTES] = "";
+    size_t n = 0;
+    int ret;
+
+    for (int r = 0; r < c->size; r++)
+        if (coll_is_linked(&it, r))
+            linked[n++] = address[r];
+    ret = peer_socket_move(fd, reason, sizeof reason, true, until);
+    if (ret == 0)
+        ret = peer_socket_move(fd, linked, n * sizeof *linked, true, until);
+    free(linked);
+    return ret;
+}
+
+/* Rank 0: wait for all ranks, and keep the sockets of those it is linked to. */
+static int begin_job(struct coll *c, int listener, const struct hello *mine,
+                     struct rank_address *address, int *fd_of, double until,
+                     struct err *e)
+{
+    if (receive_all(c, listener, mine, address, fd_of, until, e) < 0)
+        return -1;
+    for (int r = 1; r < c->size; r++) {
+        if (send_addresses(c, address, r, fd_of[r], until) < 0)
+            return err_set(e, ERR_RANK, "%s disconnected during startup",
+                           c->peer[r]);
+        if (!coll_is_linked(c, r)) {
+            close(fd_of[r]);
+            fd_of[r] = -1;
+        }
+    }
+    return 0;
+}
+
+/* Other ranks: the addresses of the ranks that this one is linked to. */
+static int receive_addresses(struct coll *c, int zero,
+                             struct rank_address *address, double until)
+{
+    for (int r = 0; r < c->size; r++)
+        if (r == c->rank || !coll_is_linked(c, r))
+            snprintf(c->peer[r], sizeof *c->peer, "rank %d", r);
+        else if (peer_socket_move(zero, &address[r], sizeof *address, false,
+                                  until) == 0)
+            describe_rank(c->peer[r], (uint32_t)r, address[r].host,
+                          address[r].pid);
+        else
+            return -1;
+    return 0;
+}
+
+/* Other ranks: say hello to rank 0, and wait for its answer. */
 static int join_job(struct coll *c, const struct coll_conf *conf, int zero,
                     struct hello *mine, struct rank_address *address,
                     double until, struct err *e)
@@ -233,12 +282,19 @@ static int join_job(struct coll *c, const struct coll_conf *conf, int zero,
     reason[sizeof reason - 1] = '\0';
     if (reason[0])
         return err_set(e, ERR_RANK, "%s", reason);
-    if (peer_socket_move(zero, address, (size_t)c->size * sizeof *address,
-                         false, until) < 0)
+    if (receive_addresses(c, zero, address, until) < 0)
         return err_set(e, ERR_RANK, "rank 0 disconnected during startup");
-    for (int r = 0; r < c->size; r++)
-        describe_rank(c->peer[r], (uint32_t)r, address[r].host, address[r].pid);
     return 0;
+}
+
+/* The linked ranks from `from` up to `to`. */
+static int count_linked(const struct coll *c, int from, int to)
+{
+    int n = 0;
+
+    for (int r = from; r < to; r++)
+        n += coll_is_linked(c, r);
+    return n;
 }
 
 /* Connect to the lower ranks except 0, then accept the higher ones. */
@@ -246,10 +302,18 @@ static int meet_others(struct coll *c, int listener, struct hello *mine,
                        const struct rank_address *address, int *fd_of,
                        double until, struct err *e)
 {
-    struct hello_reader reader = { .listener = listener, .token = mine->token };
-    int missing = c->size - 1 - c->rank;
+    int missing = count_linked(c, c->rank + 1, c->size);
+    struct hello_reader reader = { .listener = listener,
+                                   .token = mine->token,
+                                   .ranks = missing };
 
+    if (!coll_is_linked(c, 0)) {
+        close(fd_of[0]);
+        fd_of[0] = -1;
+    }
     for (int r = 1; r < c->rank; r++) {
+        if (!coll_is_linked(c, r))
+            continue;
         fd_of[r] = peer_socket_connect(address[r].addr, (int)address[r].port,
                                        until, e);
         if (fd_of[r] < 0)
@@ -265,7 +329,7 @@ static int meet_others(struct coll *c, int listener, struct hello *mine,
         if (fd < 0)
             break;
         if (h.rank <= (uint32_t)c->rank || h.rank >= (uint32_t)c->size ||
-            fd_of[h.rank] >= 0) {
+            !coll_is_linked(c, (int)h.rank) || fd_of[h.rank] >= 0) {
             close(fd);
             continue;
         }
@@ -308,7 +372,7 @@ int rendezvous(struct coll *c, const struct coll_conf *conf, int *fd_of,
     if (listener >= 0) {
         own_hello(c, conf, listener, &mine);
         ret = c->rank == 0
-                  ? receive_all(c, listener, &mine, address, fd_of, until, e)
+                  ? begin_job(c, listener, &mine, address, fd_of, until, e)
                   : join_job(c, conf, fd_of[0], &mine, address, until, e);
         if (ret == 0 && c->rank > 0)
             ret = meet_others(c, listener, &mine, address, fd_of, until, e);

@@ -248,7 +248,7 @@ static bool is_recorded(const struct job *j)
 static void store_step(struct report *r, const struct job *j,
                        const struct step *s)
 {
-    enum { ALWAYS = 10, SOMETIMES = 4 };
+    enum { ALWAYS = 10, SOMETIMES = 5 };
     const int64_t step = j->state.step;
     const double rate = (double)s->tokens / s->seconds;
     struct run_point point[ALWAYS + SOMETIMES] = {
@@ -273,6 +273,8 @@ static void store_step(struct report *r, const struct job *j,
             (struct run_point){ "train/loss_scale", j->state.loss_scale };
     if (j->coll.size > 1) {
         point[n++] = (struct run_point){ "perf/sent_bytes", s->sent_bytes };
+        point[n++] =
+            (struct run_point){ "perf/sent_messages", s->sent_messages };
         point[n++] =
             (struct run_point){ "perf/comm_wait_ms", 1000 * s->comm_seconds };
     }

@@ -3,15 +3,13 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "common/clock.h"
 #include "common/mem.h"
 #include "common/sig.h"
 #include "trainer/model/resolve.h"
 
-/* The numbers that ranks exchange in every step: sums, then how many readings
- * of its meter each rank has. */
+/* The numbers that ranks exchange in every step. */
 enum {
     SUM_LOSS,
     SUM_TARGETS,
@@ -19,27 +17,20 @@ enum {
     SUM_STEP_SECONDS,
     SUM_SIGNALS,
     SUM_SENT,
-    SUM_READINGS
+    SUM_MESSAGES,
+    SUMS
 };
-
-static size_t count_sums(const struct job *j)
-{
-    return (size_t)(SUM_READINGS + j->coll.size);
-}
 
 void step_open(struct step *s, const struct job *j)
 {
-    *s = (struct step){ 0 };
+    *s = (struct step){ .collected_at = -INFINITY };
     schedule_init(&s->schedule, j->set);
-    s->sums = xcalloc(count_sums(j), sizeof *s->sums);
     s->readings = xcalloc(METER_KEPT, sizeof *s->readings);
 }
 
 void step_close(struct step *s)
 {
-    free(s->sums);
     free(s->readings);
-    s->sums = NULL;
     s->readings = NULL;
 }
 
@@ -177,30 +168,34 @@ static int run_micro_steps(struct step *s, struct job *j, int64_t n,
 
 /* ---- the sum over ranks ----------------------------------------------- */
 
-/* Rank 0 gets the readings of the others' meters, and stores them.  count(size)
- * says how many each has; in most steps, that is none. */
+/* Rank 0 gets the readings of the others' meters, and stores them.  All ranks
+ * send as many as the one that has most. */
 static int collect_readings(struct step *s, struct job *j, struct meter *m,
-                            const double *count, struct err *e)
+                            struct err *e)
 {
     const int size = j->coll.size;
-    struct meter_reading *all;
-    int64_t *bounds;
-    double sum = 0;
+    const int64_t own = j->coll.rank > 0 ? meter_take(m, s->readings) : 0;
+    struct meter_reading *all = NULL;
+    int64_t most = own, *bounds;
     int ret;
 
-    for (int r = 0; r < size; r++)
-        sum += count[r];
-    if (sum == 0)
+    if (coll_max(&j->coll, &most, e) < 0)
+        return -1;
+    if (most == 0)
         return 0;
+    for (int64_t i = own; i < most; i++)
+        s->readings[i].age = (double)NAN;
     bounds = xcalloc((size_t)size + 1, sizeof *bounds);
     for (int r = 0; r < size; r++)
-        bounds[r + 1] = bounds[r] + (int64_t)count[r];
-    all = xcalloc((size_t)bounds[size], sizeof *all);
-    coll_collect(&j->coll, all, s->readings, bounds, sizeof *all, 0);
+        bounds[r + 1] = bounds[r] + most;
+    if (j->coll.rank == 0)
+        all = xcalloc((size_t)bounds[size], sizeof *all);
+    coll_collect(&j->coll, all, s->readings, bounds, sizeof *all);
     ret = coll_check(&j->coll, e);
-    for (int r = 1; ret == 0 && r < size && j->coll.rank == 0; r++)
+    for (int r = 1; ret == 0 && all && r < size; r++)
         for (int64_t i = bounds[r]; i < bounds[r + 1]; i++)
-            meter_store(m, r, &all[i]);
+            if (!isnan(all[i].age))
+                meter_store(m, r, &all[i]);
     free(all);
     free(bounds);
     return ret;
@@ -209,36 +204,40 @@ static int collect_readings(struct step *s, struct job *j, struct meter *m,
 int step_last_readings(struct step *s, struct job *j, struct meter *m,
                        struct err *e)
 {
-    double *count = s->sums + SUM_READINGS;
+    return j->coll.size > 1 ? collect_readings(s, j, m, e) : 0;
+}
 
-    memset(s->sums, 0, count_sums(j) * sizeof *s->sums);
-    if (j->coll.rank > 0)
-        count[j->coll.rank] = meter_take(m, s->readings);
-    if (coll_sum_f64(&j->coll, s->sums, count_sums(j), e) < 0)
-        return -1;
-    return collect_readings(s, j, m, count, e);
+/* All ranks know the same times. */
+static bool readings_are_due(struct step *s, const struct job *j)
+{
+    const double every = j->set->run.system_every;
+
+    if (j->coll.size == 1 || every <= 0 ||
+        j->clock.agreed - s->collected_at < every)
+        return false;
+    s->collected_at = j->clock.agreed;
+    return true;
 }
 
 static int exchange_sums(struct step *s, struct job *j, int64_t micro,
-                         struct meter *m, struct err *e)
+                         double *sum, struct err *e)
 {
     const int size = j->coll.size;
-    double *sum = s->sums;
 
     sum[SUM_TARGETS] = (double)s->targets;
     sum[SUM_SENT] = (double)(j->coll.sent - s->sent_before);
+    sum[SUM_MESSAGES] = (double)(j->coll.messages - s->messages_before);
     s->sent_before = j->coll.sent;
+    s->messages_before = j->coll.messages;
     sum[SUM_SECONDS] = j->coll.rank == 0 ? job_seconds(j) : 0;
     sum[SUM_STEP_SECONDS] = j->coll.rank == 0 ? clock_mono() - s->started : 0;
     sum[SUM_SIGNALS] = sig_caught() != 0;
-    if (m && j->coll.rank > 0)
-        sum[SUM_READINGS + j->coll.rank] = meter_take(m, s->readings);
-    if (coll_sum_f64(&j->coll, sum, count_sums(j), e) < 0 ||
-        collect_readings(s, j, m, sum + SUM_READINGS, e) < 0)
+    if (coll_sum_f64(&j->coll, sum, SUMS, e) < 0)
         return -1;
     j->clock.agreed = sum[SUM_SECONDS];
     s->micro_seconds = sum[SUM_STEP_SECONDS] / (double)micro;
     s->sent_bytes = sum[SUM_SENT] / size;
+    s->sent_messages = sum[SUM_MESSAGES] / size;
     s->signalled = sum[SUM_SIGNALS] > 0;
     return 0;
 }
@@ -250,9 +249,8 @@ static int exchange_sums(struct step *s, struct job *j, int64_t micro,
 static int sum_over_ranks(struct step *s, struct job *j, int64_t micro,
                           struct meter *m, struct err *e)
 {
-    double *sum = s->sums, targets;
+    double sum[SUMS] = { 0 }, targets;
 
-    memset(sum, 0, count_sums(j) * sizeof *sum);
     if (parallel_measure(&j->parallel, e) < 0)
         return -1;
     phases_mark(&s->phases, &j->dev, PHASE_NORM);
@@ -260,7 +258,9 @@ static int sum_over_ranks(struct step *s, struct job *j, int64_t micro,
         return -1;
     for (int64_t i = 0; i < micro * j->gpt.B * j->gpt.T; i++)
         sum[SUM_LOSS] += (double)j->batch.losses[i];
-    if (exchange_sums(s, j, micro, m, e) < 0)
+    if (exchange_sums(s, j, micro, sum, e) < 0)
+        return -1;
+    if (m && readings_are_due(s, j) && collect_readings(s, j, m, e) < 0)
         return -1;
     targets = fmax(1, sum[SUM_TARGETS]);
     s->loss = sum[SUM_LOSS] / targets;

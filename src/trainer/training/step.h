@@ -18,8 +18,9 @@
  *      step_close(&s);
  *
  * step_compute() runs some micro-batches forward and backward, and sums the
- * gradients, their norm and a few other numbers over the ranks.  It also
- * passes the meter's readings of other ranks to rank 0, which stores them.
+ * gradients, their norm and a few other numbers over the ranks.  Every
+ * run.system_every, it also passes the meter's readings of other ranks to rank
+ * 0, which stores them.
  * step_end() counts the step.
  *
  * A signal that arrives before the last micro-batch lets the step be abandoned:
@@ -45,6 +46,7 @@ struct step {
     double wait_seconds;     /* of them, for data */
     double comm_seconds;     /* of them, for other ranks */
     double sent_bytes;       /* by a rank, on average */
+    double sent_messages;    /* the same */
     bool signalled;          /* a signal asks a rank to stop */
     bool abandoned;          /* and the step was not computed */
     bool has_phases;         /* the times below are known: */
@@ -61,8 +63,9 @@ struct step {
     int64_t targets;      /* of this rank */
     double scale;         /* makes the gradient the mean over all targets */
     uint64_t sent_before; /* by this rank, until the step began */
-    double *sums;         /* that ranks exchange */
-    struct meter_reading *readings;
+    uint64_t messages_before;
+    double collected_at;            /* when rank 0 last took the readings */
+    struct meter_reading *readings; /* of this rank, METER_KEPT */
 };
 
 void step_open(struct step *, const struct job *);

@@ -1,0 +1,40 @@
+#!/bin/sh
+# Jobs of more ranks than are linked directly: what they send, how they end, and
+# that their weights are those of one process.
+. "$(dirname "$0")/../lib/tap.sh"
+. "$top/t/lib/fixtures.sh"
+make_ranks_case
+
+# train RANKS MODE: the hash of the weights after three steps
+train() {
+    rm -rf ck
+    "$gtrain" -q --config c.ini --ranks "$1" --root "run-$1-$2" \
+        --set train.batch=40 --set parallel.mode="$2" --set eval.every=0 \
+        --set checkpoint.folder=ck >log 2>&1
+    sums ck
+}
+want=$(train 1 ddp)
+for mode in ddp fsdp; do
+    is "$(train 20 $mode)" "$want" \
+        "20 ranks with $mode compute the bits of one process"
+done
+
+python=${GT_PYTHON:-python3}
+if "$python" -c '' 2>/dev/null; then
+    "$python" -B "$top/bench/ranks" 24 64 >table 2>err
+    is $? 0 "bench/ranks runs jobs of 24 and of 64 ranks"
+    awk -F "$tab" '{ extra = $7 - $8 } NR > 1 && extra >= 0 && extra < 1000 {
+        rows++ } END { exit rows != 2 }' table
+    ok $? "ranks send a kilobyte a step besides the gradients" "$(cat table)"
+    awk -F "$tab" '$1 == 24 { few = $6 } $1 == 64 { many = $6 }
+        END { exit !(few > 0 && many / 6 <= few / 5 * 1.1) }' table
+    ok $? "messages grow like the logarithm of the number of ranks" \
+        "$(cat table)"
+    awk -F "$tab" 'NR > 1 && ($9 !~ /^[0-9.]+$/ || $10 !~ /^[0-9.]+$/) {
+        exit 1 }' table
+    ok $? "a killed rank is named, and a signal leaves a checkpoint" \
+        "$(cat table)"
+else
+    skip "bench/ranks runs jobs of 24 and of 64 ranks" "needs python3"
+fi
+done_testing
