@@ -12,6 +12,7 @@
  X(eval)                                                                       \
  X(replay)                                                                     \
  X(bisect)                                                                     \
+ X(rehearse)                                                                   \
  X(batch) X(sample) X(export) X(import) X(bench) X(devices) X(sweep) X(init)
 TRAINER_CMDS(CMD_DECLARE)
 

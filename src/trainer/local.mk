@@ -27,6 +27,7 @@ gtrain_SOURCES = \
 	%D%/cmd_import.c \
 	%D%/cmd_init.c \
 	%D%/cmd_plan.c \
+	%D%/cmd_rehearse.c \
 	%D%/cmd_replay.c \
 	%D%/cmd_sample.c \
 	%D%/cmd_sweep.c \
@@ -37,6 +38,14 @@ gtrain_SOURCES = \
 	%D%/plan_memory.h \
 	%D%/recorded_run.c \
 	%D%/recorded_run.h \
+	%D%/rehearse_child.c \
+	%D%/rehearse_child.h \
+	%D%/rehearse_miniature.c \
+	%D%/rehearse_miniature.h \
+	%D%/rehearse_place.c \
+	%D%/rehearse_place.h \
+	%D%/rehearse_scene.c \
+	%D%/rehearse_scene.h \
 	%D%/spikes.c \
 	%D%/spikes.h \
 	%D%/timeline.c \

@@ -18,4 +18,5 @@ dist_check_SCRIPTS += \
 	%D%/t4071-batch.t \
 	%D%/t4074-bisect.t \
 	%D%/t4075-bundle.t \
+	%D%/t4076-rehearse.t \
 	%D%/t4080-bench.t

@@ -16,6 +16,7 @@ like out "^parts at.*input, tokens of sequence" \
     "the first difference between two runs is in the ids of a sequence"
 like out "^data${tab}tokens_000000.bin" "the shard that differs is named"
 like err "computed again, they do not part" "equal builds do not part"
+like out "^kill${tab}passed" "a killed training resumes in the rehearsal"
 like out "^replay${tab}other${tab}passed" "a run is certified from an archive"
 
 like report.md "-->[0-9]*[.][0-9][0-9]<!--" "the number of the report is filled in"

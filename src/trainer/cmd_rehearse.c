@@ -1,0 +1,247 @@
+/*
+ * gtrain rehearse - try a job in miniature, with the accidents it may have
+ *
+ * Starts gtrain with the settings of the job and a tiny model, disturbs it by
+ * signals, limits, missing files and a huge learning rate, and resumes it.
+ */
+#include "config.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/log.h"
+#include "common/num.h"
+#include "common/path.h"
+#include "common/sig.h"
+#include "common/spawn.h"
+#include "common/output/table.h"
+#include "kernels/dev.h"
+#include "trainer/cmds.h"
+#include "trainer/rehearse_miniature.h"
+#include "trainer/rehearse_place.h"
+#include "trainer/rehearse_scene.h"
+#include "trainer/training/job_check.h"
+
+static const char *config, *script;
+static struct opt_list sets, chosen;
+static int64_t ranks = 1;
+static struct table_style style;
+
+static const struct opt rehearse_opts[] = {
+    CONFIG_OPTS(config, sets),
+    { 0, "ranks", "count", OPT_LONG, &ranks,
+      "rehearse with COUNT processes (default: 1)" },
+    { 0, "scene", "name", OPT_LIST, &chosen,
+      "rehearse only this one (may be given many times)" },
+    { 0, "script", "file", OPT_STRING, &script,
+      "try whether the job script FILE queues the job again" },
+    TABLE_OPTS(style),
+    { 0 }
+};
+
+/* ---- before the first scene ------------------------------------------- */
+
+/* The device of the settings, or the CPU if this machine has none. */
+static void choose_device(struct rehearsal *r)
+{
+    const char *name = r->set.train.device;
+    struct dev dev = { .threads = 1 };
+    struct err e = ERR_INIT;
+    const bool there = dev_open(&dev, name, &e) == 0;
+    const bool gpu = there && strcmp(dev.type->name, "cuda") == 0;
+
+    r->exact = !gpu || r->set.train.deterministic;
+    if (there) {
+        rehearsal_result(r, "device", "passed", dev.type->name);
+    } else {
+        rehearsal_result(r, "device", "skipped", e.text);
+        path_list_add(&r->sets, xstrdup("train.device=cpu"));
+    }
+    dev_close(&dev);
+}
+
+static void check_place(struct rehearsal *r, const char *what, const char *path,
+                        int64_t bytes, bool lasting)
+{
+    struct buf text = BUF_INIT;
+    const bool good = rehearse_place(path, bytes, lasting, &text);
+
+    rehearsal_result(r, what, good ? "passed" : "failed", text.s);
+    buf_clear(&text);
+}
+
+/* The weights and two moments of each kept checkpoint, one that is being
+ * written, and the best. */
+static int64_t checkpoint_bytes(const struct settings *s)
+{
+    return 12 * s->is.parameters *
+           (s->checkpoint.keep_last + 1 + s->checkpoint.keep_best);
+}
+
+static int check_settings(struct rehearsal *r, struct err *e)
+{
+    struct job_check seen = { 0 };
+    int ret = settings_load(&r->set, config, sets.item, sets.n, e);
+
+    if (ret == 0)
+        ret = job_check(&seen, &r->set, (int)ranks, e);
+    job_check_clear(&seen);
+    rehearsal_result(r, "settings", ret < 0 ? "failed" : "passed",
+                     ret < 0 ? e->text
+                             : "the files that they name can be read");
+    return ret;
+}
+
+static int make_folders(struct rehearsal *r, struct err *e)
+{
+    const struct settings *s = &r->set;
+    const char *to = *s->checkpoint.folder ? s->checkpoint.folder : s->run.root;
+    char *kept = rehearse_existing(to), *root = rehearse_existing(s->run.root);
+    int ret;
+
+    r->store = xasprintf("%s/rehearsal-%d", root, (int)getpid());
+    r->checkpoints =
+        xasprintf("%s/rehearsal-%d/checkpoints", kept, (int)getpid());
+    r->log = path_join(r->store, "output");
+    ret = path_make(r->store, e);
+    if (ret == 0)
+        ret = path_make(r->checkpoints, e);
+    free(kept);
+    free(root);
+    return ret;
+}
+
+static void remove_folders(struct rehearsal *r)
+{
+    struct err none = ERR_INIT;
+    char *parent = r->checkpoints ? path_parent(r->checkpoints) : NULL;
+
+    if (r->store)
+        path_remove(r->store, &none);
+    if (parent)
+        path_remove(parent, &none);
+    free(parent);
+    free(r->store);
+    free(r->checkpoints);
+    free(r->log);
+}
+
+/* ---- the job script --------------------------------------------------- */
+
+static void check_script(struct rehearsal *r)
+{
+    struct buf text = BUF_INIT;
+    const bool good = rehearse_script(script, r->store, &text);
+
+    rehearsal_result(r, "script", good ? "passed" : "failed", text.s);
+    buf_clear(&text);
+}
+
+/* ---- the whole -------------------------------------------------------- */
+
+static bool is_chosen(const char *scene)
+{
+    for (size_t i = 0; i < chosen.n; i++)
+        if (strcmp(chosen.item[i], scene) == 0)
+            return true;
+    return chosen.n == 0;
+}
+
+static int check_chosen(struct err *e)
+{
+    struct opt_nearest near = { 0 };
+
+    for (size_t i = 0; i < chosen.n; i++) {
+        bool known = false;
+
+        near = (struct opt_nearest){ .word = chosen.item[i] };
+        for (const struct scene *s = rehearsal_scenes; s->name; s++) {
+            known = known || strcmp(s->name, near.word) == 0;
+            opt_nearest_try(&near, s->name);
+        }
+        if (!known) {
+            err_set(e, ERR_USAGE, "there is no scene '%s'", near.word);
+            return opt_nearest_add(&near, e);
+        }
+    }
+    return 0;
+}
+
+static bool has_failed(const struct rehearsal *r)
+{
+    return r->table.cell[r->table.n_cells - 2].mark == MARK_BAD;
+}
+
+static int play_scenes(struct rehearsal *r, struct err *e)
+{
+    const struct settings *s = &r->set;
+    struct err why = ERR_INIT;
+
+    choose_device(r);
+    check_place(r, "store", s->run.root, 0, false);
+    check_place(r, "checkpoints",
+                *s->checkpoint.folder ? s->checkpoint.folder : s->run.root,
+                checkpoint_bytes(s), true);
+    if (make_folders(r, &why) < 0) {
+        rehearsal_result(r, "folders", "failed", why.text);
+        return 0;
+    }
+    rehearse_miniature(&r->sets, s, (int)ranks);
+    for (const struct scene *p = rehearsal_scenes; p->name; p++) {
+        if (!is_chosen(p->name))
+            continue;
+        p->play(r, p->name);
+        if (sig_caught())
+            return err_set(e, ERR_INTERRUPTED, "stopped by a signal");
+        if (p == rehearsal_scenes && has_failed(r))
+            break; /* then nothing can work */
+    }
+    if (script)
+        check_script(r);
+    return 0;
+}
+
+static int rehearse_main(int argc, char **argv, struct err *e)
+{
+    struct rehearsal r = { .config = config,
+                           .given = &sets,
+                           .ranks = ranks,
+                           .table = TABLE_INIT("gtrain.rehearse/1") };
+    struct err why = ERR_INIT;
+    int ret;
+
+    if (argc > 0)
+        return err_set(e, ERR_USAGE, "unexpected argument '%s'", argv[0]);
+    if (!config || ranks < 1 || ranks > 1024)
+        return err_set(e, ERR_USAGE,
+                       config ? "--ranks expects 1 to 1024"
+                              : "--config names the settings of the job");
+    if (check_chosen(e) < 0 || !(r.program = spawn_find("gtrain", e)))
+        return -1;
+    sig_watch();
+    table_columns(&r.table, "what", "result", "reason", NULL);
+    ret = check_settings(&r, &why) < 0 ? 0 : play_scenes(&r, e);
+    if (ret == 0)
+        ret = table_print(&r.table, &style, e);
+    if (ret == 0 && r.failed > 0)
+        ret = err_set(e, ERR_INPUT, "%" PRId64 " of %zu rehearsals failed",
+                      r.failed, table_rows(&r.table));
+    remove_folders(&r);
+    path_list_clear(&r.sets);
+    settings_clear(&r.set);
+    table_clear(&r.table);
+    free(r.program);
+    free(sets.item);
+    free(chosen.item);
+    return ret;
+}
+
+const struct cmd cmd_rehearse = {
+    .name = "rehearse",
+    .help = "try a job in miniature, with accidents",
+    .opts = rehearse_opts,
+    .run = rehearse_main,
+};

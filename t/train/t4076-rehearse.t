@@ -1,0 +1,145 @@
+#!/bin/sh
+# gtrain rehearse: it finds what would go wrong in a job, before the job.
+. "$(dirname "$0")/../lib/tap.sh"
+awk 'BEGIN { for (i = 0; i < 9000; i++) printf "%c", 97 + (i * i + i / 7) % 26 }' \
+    >text.txt
+gdata bpe --vocab 260 -o tok text.txt >out 2>&1 &&
+    gdata encode --tokenizer tok --shard-tokens 3000 -o data text.txt >>out 2>&1
+ok $? "a text is encoded into three shards"
+cat >c.ini <<END
+[model]
+layers = 3
+heads = 2
+width = 256
+[data]
+tokenizer = tok
+train = data_*.bin
+val = data_000000.bin
+[train]
+device = cpu
+threads = 1
+tokens_per_step = 65536
+[schedule]
+tokens = 1B
+warmup = 1%
+[eval]
+every = 250
+[sample]
+every = 500
+[checkpoint]
+folder = ckpt/c
+every = 100
+END
+
+# rehearse NAME STATUS [ARGUMENT]...: rows are in out
+rehearse() {
+    name=$1 status=$2
+    shift 2
+    gtrain rehearse --config c.ini "$@" --tsv --no-header >out 2>err
+    is $? "$status" "$name"
+}
+case $(stat -f -c %T .) in
+tmpfs | ramfs) memory=1 status=1 ;;
+*) memory=0 status=0 ;;
+esac
+rehearse "a job of two ranks is rehearsed" $status --ranks 2
+is "$(grep -v '^checkpoints' out | cut -f1-2 | tr '\t' ' ')" "settings passed
+device passed
+store passed
+training passed
+kill passed
+preemption passed
+time-limit passed
+slow-rank passed
+lost-rank passed
+full-disk passed
+missing-shard passed
+nan passed" "each accident is survived"
+is "$(awk -F '\t' '/resumed at step/ { n++ } END { print n }' out)" 9 \
+    "each scene ends with a resume"
+like out "^preemption.*exit status 75" "the exit status of a signal is checked"
+is "$(ls | tr '\n' ' ')" \
+    "c.ini data.tokens.lock data_000000.bin data_000001.bin data_000002.bin err out text.txt tok " \
+    "nothing is left behind"
+
+# What is wrong with the settings
+rehearse "a wrong path is found" 1 --set 'data.train=dat/*.bin'
+like out "^settings${tab}failed.*data.train" "the setting with the path is named"
+rehearse "a store that cannot be written to is found" 1 --scene training \
+    --set run.root=text.txt/mlruns
+like out "^store${tab}failed${tab}text.txt cannot be written to" \
+    "the folder of the store is named"
+rehearse "a disk that is too small is found" 1 --scene training \
+    --set checkpoint.keep_last=1000000
+like out "^checkpoints${tab}failed.*free, but the checkpoints need" \
+    "the size of the checkpoints is named"
+if test "$(stat -f -c %T /dev/shm 2>/dev/null)" = tmpfs -a -w /dev/shm; then
+    rehearse "checkpoints in memory are found" 1 --scene training \
+        --set checkpoint.folder="/dev/shm/gtrain-$$/c"
+    like out "^checkpoints${tab}failed${tab}/dev/shm is in memory" \
+        "the file system is the reason"
+    rm -rf "/dev/shm/gtrain-$$"
+else
+    skip "checkpoints in memory are found" "/dev/shm is not in memory"
+fi
+if test $memory = 1; then
+    skip "a policy for NaN is tried" "this folder is in memory"
+else
+    rehearse "a policy that ignores NaN is told" 0 --scene nan \
+        --set train.on_nonfinite=ignore
+    like out "^nan${tab}skipped.*train.on_nonfinite ignored it" \
+        "the setting is the reason"
+fi
+
+# Job scripts
+script() {
+    cat >job.sh
+    rehearse "$1" "$2" --scene slow-rank --script job.sh
+    like out "^script${tab}$3" "$1: the reason is given"
+}
+if test $memory = 0; then
+    script "a script that queues the job again is accepted" 0 passed <<'END'
+#!/bin/bash
+#SBATCH --time=12:00:00
+#SBATCH --requeue --signal=USR1@120
+srun gtrain --config c.ini --resume auto
+status=$?
+test $status -ne 75 || scontrol requeue "$SLURM_JOB_ID"
+exit $status
+END
+    script "a script that does not queue the job again is found" 1 \
+        "failed.*the job was not queued again; add: test" <<'END'
+#!/bin/bash
+srun gtrain --config c.ini --resume auto
+END
+    script "a script that stops at an error is found" 1 \
+        "failed.*the job was not queued again" <<'END'
+#!/bin/bash
+set -e
+srun gtrain --config c.ini --resume auto
+test $? -ne 75 || scontrol requeue "$SLURM_JOB_ID"
+END
+    script "a script that does not resume is found" 1 \
+        "failed.*without --resume auto" <<'END'
+#!/bin/bash
+gtrain --config c.ini || scontrol requeue "$SLURM_JOB_ID"
+END
+    script "a script without a signal is found" 1 \
+        "failed.*no signal comes before the time limit" <<'END'
+#!/bin/bash
+#SBATCH --time=12:00:00
+srun gtrain --config c.ini --resume auto || scontrol requeue "$SLURM_JOB_ID"
+END
+    script "a script that starts nothing is found" 1 \
+        "failed.*starts no training" <<'END'
+#!/bin/bash
+cd /nonexistent && srun gtrain
+END
+    rehearse "a script that does not exist is found" 1 --scene slow-rank \
+        --script nowhere.sh
+fi
+rehearse "a scene that does not exist is refused" 2 --scene kil
+like err "there is no scene 'kil'; did you mean kill" "the nearest scene is named"
+gtrain rehearse >out 2>err
+is $? 2 "settings are required"
+done_testing
