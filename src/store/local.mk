@@ -63,6 +63,8 @@ src_store_libstore_a_SOURCES = \
 	%D%/store.h \
 	%D%/tfevents.c \
 	%D%/tfevents.h \
+	%D%/tfevents_impl.h \
+	%D%/tfevents_read.c \
 	%D%/unicode_letters.c \
 	%D%/writer.c \
 	%D%/writer.h

@@ -33,11 +33,30 @@ void tfevents_text(struct tfevents *, const char *tag, int64_t step,
 int tfevents_flush(struct tfevents *, struct err *);
 int tfevents_close(struct tfevents *, struct err *);
 
-/* What is called for each scalar of a file, for each hyperparameter, and for
- * each value of another kind, such as "histogram". */
+/* A value that is no number. */
+enum tfevents_kind {
+    TFEVENTS_IMAGE,     /* data: a file, such as a PNG */
+    TFEVENTS_AUDIO,     /* likewise, such as a WAV */
+    TFEVENTS_TEXT,      /* data: Markdown */
+    TFEVENTS_HISTOGRAM, /* n counts and n + 1 edges */
+};
+
+struct tfevents_media {
+    enum tfevents_kind kind;
+    const char *tag;
+    int64_t step, wall_ms;
+    const void *data;
+    const double *count, *edge;
+    size_t n;
+};
+
+/* What is called for each scalar of a file, for each image and the like, for
+ * each hyperparameter, and for each value of another kind, such as "pr_curves".
+ */
 struct tfevents_reader {
     void (*scalar)(void *arg, const char *tag, int64_t step, int64_t wall_ms,
                    double value);
+    void (*media)(void *arg, const struct tfevents_media *);
     void (*param)(void *arg, const char *key, const char *value);
     void (*other)(void *arg, const char *kind);
 };

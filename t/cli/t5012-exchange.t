@@ -136,6 +136,12 @@ summary loss 1.5
 summary best 0.125
 summary acc {"max":0.75}
 summary verdict "good"
+log 2 a/img/_type "image-file" a/img/path "media/images/img_3_0a.png"
+log 2 tab/_type "table-file" tab/path "media/table/tab_3_0b.table.json"
+log 2 page/_type "html-file" page/path "media/html/page_3.html"
+log 2 two/_type "images/separated" two/filenames ["media/images/x.png","media/images/y.png"]
+log 2 out/_type "image-file" out/path "../../../out.png"
+log 2 none/_type "image-file" none/path "media/images/none.png"
 print first
 print second
 artifact a
@@ -143,6 +149,12 @@ E2
         "$top/t/lib/wandb-log.pl" "$id" <lines >"wandb/offline-run-1-$id/run-$id.wandb"
     done
     echo png >wandb/offline-run-1-ab12/files/media/pic.png
+    (
+        cd wandb/offline-run-1-ab12/files/media && mkdir images table html &&
+            echo 1 >images/img_3_0a.png && echo 2 >images/x.png &&
+            echo 3 >images/y.png && echo 4 >table/tab_3_0b.table.json &&
+            echo 5 >html/page_3.html && echo 6 >../../../out.png
+    )
     ln -s offline-run-1-cd34 wandb/latest-run
     g import wandb/offline-run-1-ab12 && run=$(gtrack where 'run ab12') &&
         test "$(cat "$run/artifacts/media/pic.png" "$run/artifacts/output.log")" = "png
@@ -155,7 +167,14 @@ second"
     test "$(find . -name '*up*.jsonl' | grep -c '/histograms/.*up')" -eq 1 &&
         test "$(find . -name '*up*.jsonl' | wc -l)" -eq 1
     ok $? "import writes no histogram outside of the histograms' folder"
-    grep -q "left out: image-file (1), text (2), histogram (1), artifact (1)" err
+    is "$(cat "$run/artifacts/images/a~img+step+2+timestamp+1700000002000+"*.png \
+        "$run/artifacts/images/two+step+2+"*.png "$run/artifacts/tables/tab/2.json" \
+        "$run/artifacts/html/page/2.html" | sort | tr -d '\n')" 12345 \
+        "import puts the images, tables and pages of W&B where our own are"
+    test ! -e "$run/artifacts/media/images" -a -z "$(find mlruns -name out.png)" &&
+        test "$(cat "$run/tags/mlflow.loggedImages")" = True
+    ok $? "import takes each file of W&B once, and none from outside of the run"
+    grep -q "left out: image-file (3), text (2), histogram (1), artifact (1)" err
     ok $? "import says what it cannot take of a W&B run"
     g metrics 'run ab12' loss best --no-header && holds out "0${tab}2.5${tab}
 1${tab}nan${tab}
@@ -177,8 +196,8 @@ second"
         gtrack ls -r half -c name --no-header | grep -qx "run cd34"
     ok $? "a damaged run of W&B does not keep the others from being imported"
 else
-    for i in 1 2 3 4 5 6 7 8; do
-        skip "import of W&B runs works (part $i of 8)" "no perl with Compress::Zlib"
+    for i in 1 2 3 4 5 6 7 8 9 10; do
+        skip "import of W&B runs works (part $i of 10)" "no perl with Compress::Zlib"
     done
 fi
 
@@ -201,6 +220,12 @@ mkdir hp && perl -e '
              . param("opt", field(3, "adam")) . param("amp", "\x20\1"))),
          field(1, "loss") . pack("Cf<", 21, 2.5), field(1, "h") . field(5, ""),
          field(1, "t") . plugin("text", "") . field(8, "\x08\7"),
+         field(1, "note/text_summary") . plugin("text", "") . field(8, "\x08\7" . field(8, "# hi")),
+         field(1, "pic") . field(4, "\x08\2" . field(4, "\x89PNG...")),
+         field(1, "say") . field(6, field(4, "RIFF...")),
+         field(1, "w") . field(5, pack("Cd<Cd<", 9, -1, 17, 3) . field(6, pack "d<2", 0, 9e99) . field(7, pack "d<2", 4, 5)),
+         field(1, "w2") . plugin("histograms", "") . field(8, "\x08\2" . field(4, pack "d<6", 0, 1, 7, 1, 2, 8)),
+         field(1, "p2") . plugin("images", "") . field(8, "\x08\7" . join "", map { field(8, $_) } 2, 2, "\x89PNG,,,"),
          field(1, "c") . plugin("pr_curves", "") . field(8, "\x08\1" . pack("Cf<", 45, 1) x 3)) {
         my $event = field(5, field(1, $_));
         my $head = pack "Q<", length $event;
@@ -208,6 +233,14 @@ mkdir hp && perl -e '
     }' >hp/events.out.tfevents.1
 g import hp && g ls hp -c lr,bs,opt,amp,loss --no-header && holds out "0.001${tab}8${tab}adam${tab}True${tab}2.5"
 ok $? "import makes parameters of TensorBoard's hyperparameters"
+run=$(gtrack where hp)/artifacts
+is "$(cat "$run/histograms/w.jsonl" "$run/histograms/w2.jsonl" | cut -d, -f3-)" \
+    '"values":[4.0,5.0],"bins":[-1.0,0.0,3.0]}
+"values":[7.0,8.0],"bins":[0.0,1.0,2.0]}' \
+    "import takes both kinds of histograms of TensorBoard"
+is "$(cat "$run/text/note/text_summary/0.md" "$run"/images/pic+step+0+*.png \
+    "$run"/images/p2+step+0+*.png "$run/audio/say/0.wav" | od -An -c | tr -d ' \n')" \
+    '#hi211PNG...211PNG,,,RIFF...' "import takes text, images and sound of TensorBoard"
 g import -r other hp && grep -q "hp: left out: histogram (1), text (1), pr_curves (1)" err
 ok $? "import says what it cannot take of TensorBoard's files"
 gtrack metrics hp --no-header | cut -f1 >out && holds out loss

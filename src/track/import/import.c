@@ -36,6 +36,7 @@ void import_run_clear(struct import_run *in)
     for (size_t i = 0; i < in->n_left; i++)
         free(in->left[i].what);
     import_histograms_clear(in);
+    import_media_clear(in);
     free(in->metric);
     free(in->pair);
     free(in->left);
@@ -221,7 +222,8 @@ static int write_content(const struct import_run *in, struct bulk *b,
                        : bulk_param(b, x->key, x->value, e)) < 0)
             return -1;
     }
-    if (write_files(in, b, e) < 0 || import_histograms_write(in, b, e) < 0)
+    if (write_files(in, b, e) < 0 || import_histograms_write(in, b, e) < 0 ||
+        import_media_write(in, b, e) < 0)
         return -1;
     for (size_t i = 0; i < in->n_metrics; i++)
         if (bulk_points(b, in->metric[i].key, in->metric[i].point,

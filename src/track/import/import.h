@@ -58,6 +58,20 @@ struct import_histograms {
     struct buf lines;
 };
 
+/* An image or the like: where it belongs, and where it is. */
+struct import_media {
+    const char *kind; /* the folder of its artifact: "images" */
+    int64_t step, ms;
+    const char *ending; /* of its name: ".png" */
+    const char *from;   /* its path in import_run.files */
+};
+
+/* An artifact that is made of one. */
+struct import_file {
+    char *name, *from; /* from: NULL for data */
+    struct buf data;
+};
+
 /* Things of a kind that a run has and the store has no place for. */
 struct import_left {
     char *what;
@@ -74,6 +88,8 @@ struct import_run {
     size_t n_pairs, room_pairs;
     struct import_histograms *histograms;
     size_t n_histograms, room_histograms;
+    struct import_file *artifact;
+    size_t n_artifacts, room_artifacts;
     struct import_left *left;
     size_t n_left, room_left;
     char *files;  /* a folder, whose files become artifacts; or NULL */
@@ -96,6 +112,12 @@ void import_run_tag(struct import_run *, const char *key, const char *value);
 bool import_run_histogram(struct import_run *, const char *key, int64_t step,
                           int64_t ms, const json_t *counts,
                           const json_t *edges);
+/* An image, a table or the like: its content, or a file among in->files, which
+ * gets another name; false if there is no such file. */
+void import_run_media(struct import_run *, const char *key,
+                      const struct import_media *, const void *data, size_t n);
+bool import_run_media_file(struct import_run *, const char *key,
+                           const struct import_media *);
 /* Count something that is not imported; import_run_write() reports it. */
 void import_run_leave(struct import_run *, const char *what);
 size_t import_run_count_points(const struct import_run *);
@@ -106,6 +128,8 @@ int import_run_write(struct import_run *, struct import *, struct err *);
 int import_histograms_write(const struct import_run *, struct bulk *,
                             struct err *);
 void import_histograms_clear(struct import_run *);
+int import_media_write(const struct import_run *, struct bulk *, struct err *);
+void import_media_clear(struct import_run *);
 
 /* When a file was last written, for logs without times. */
 int64_t import_mtime(const char *path);

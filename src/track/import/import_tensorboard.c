@@ -29,7 +29,62 @@ static void add_other(void *arg, const char *kind)
     import_run_leave(arg, kind);
 }
 
-static const struct tfevents_reader reader = { add_scalar, add_param,
+static void add_histogram(struct import_run *in, const struct tfevents_media *m)
+{
+    json_t *counts = json_array(), *edges = json_array();
+
+    for (size_t i = 0; i < m->n; i++)
+        json_array_append_new(counts, json_real(m->count[i]));
+    for (size_t i = 0; i <= m->n; i++)
+        json_array_append_new(edges, json_real(m->edge[i]));
+    if (!import_run_histogram(in, m->tag, m->step, m->wall_ms, counts, edges))
+        import_run_leave(in, "histogram");
+    json_decref(counts);
+    json_decref(edges);
+}
+
+/* The end of a name for a file that begins like this. */
+static const char *ending_of(const void *data, size_t n)
+{
+    static const struct {
+        const char *begin, *ending;
+        size_t n;
+    } known[] = {
+        { "\x89PNG", ".png", 4 },
+        { "\xff\xd8\xff", ".jpg", 3 },
+        { "GIF8", ".gif", 4 },
+        { "RIFF", ".wav", 4 },
+    };
+
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (n >= known[i].n && memcmp(data, known[i].begin, known[i].n) == 0)
+            return known[i].ending;
+    return "";
+}
+
+static void add_media(void *arg, const struct tfevents_media *m)
+{
+    static const char *const kinds[] = { [TFEVENTS_IMAGE] = "images",
+                                         [TFEVENTS_AUDIO] = "audio",
+                                         [TFEVENTS_TEXT] = "text" };
+
+    if (m->kind == TFEVENTS_HISTOGRAM) {
+        add_histogram(arg, m);
+        return;
+    }
+    import_run_media(arg, m->tag,
+                     &(struct import_media){
+                         .kind = kinds[m->kind],
+                         .step = m->step,
+                         .ms = m->wall_ms,
+                         .ending = m->kind == TFEVENTS_TEXT
+                                       ? ".md"
+                                       : ending_of(m->data, m->n),
+                     },
+                     m->data, m->n);
+}
+
+static const struct tfevents_reader reader = { add_scalar, add_media, add_param,
                                                add_other };
 
 /* Import the event files of one folder as a run; their names sort by time. */
@@ -55,7 +110,8 @@ static int import_folder(struct import *import, const char *folder,
         }
         free(parent);
     }
-    if (ret == 0 && import_run_count_points(&in) + in.n_pairs)
+    if (ret == 0 && import_run_count_points(&in) + in.n_pairs +
+                        in.n_histograms + in.n_artifacts)
         ret = import_run_write(&in, import, e);
     import_run_clear(&in);
     free(at);

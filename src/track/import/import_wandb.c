@@ -95,6 +95,50 @@ static bool add_histogram(const struct history_row *row, const char *key,
                                 json_object_get(value, "bins"));
 }
 
+/* The file of an image, a table or the like. */
+static bool add_file(const struct history_row *row, const char *key,
+                     const char *kind, const char *path)
+{
+    const char *dot = strrchr(path, '.');
+
+    return import_run_media_file(&row->r->in, key,
+                                 &(struct import_media){
+                                     .kind = kind,
+                                     .step = row->step,
+                                     .ms = row->ms,
+                                     .ending = dot ? dot : "",
+                                     .from = path,
+                                 });
+}
+
+static bool add_media(const struct history_row *row, const char *key,
+                      json_t *value)
+{
+    static const char *const kinds[][2] = {
+        { "image-file", "images" }, { "table-file", "tables" },
+        { "audio-file", "audio" },  { "html-file", "html" },
+        { "video-file", "video" },  { "images/separated", "images" },
+    };
+    const char *type = json_string_value(json_object_get(value, "_type"));
+    const char *path = json_string_value(json_object_get(value, "path"));
+    const char *kind = NULL;
+    json_t *names = json_object_get(value, "filenames");
+    bool good = true;
+
+    for (size_t i = 0; type && i < sizeof kinds / sizeof kinds[0]; i++)
+        if (strcmp(type, kinds[i][0]) == 0)
+            kind = kinds[i][1];
+    if (!kind || !(path || json_array_size(names)))
+        return false;
+    if (path)
+        return add_file(row, key, kind, path);
+    for (size_t i = 0; i < json_array_size(names); i++) {
+        path = json_string_value(json_array_get(names, i));
+        good = path && add_file(row, key, kind, path) && good;
+    }
+    return good;
+}
+
 static void add_value(void *arg, const char *key, json_t *value)
 {
     const struct history_row *row = arg;
@@ -105,7 +149,8 @@ static void add_value(void *arg, const char *key, json_t *value)
         return;
     if (!*row->prefix)
         json_object_set_new(row->r->seen, key, json_true());
-    if (add_histogram(row, key, value) || !value_number(&row->r->in, value, &x))
+    if (add_histogram(row, key, value) || add_media(row, key, value) ||
+        !value_number(&row->r->in, value, &x))
         return;
     name = xasprintf("%s%s", row->prefix, key);
     import_run_point(&row->r->in, name, row->step, row->ms, x);
@@ -391,12 +436,12 @@ static int import_log(struct import *import, const char *path, struct err *e)
     int ret;
 
     import_run_init(&r.in, xstrdup(path));
+    r.in.files = find_files(path);
     ret = read_log(&r, path, e);
     if (ret == 0) {
         wandb_items_each("", r.summary, '/', add_summary, &r);
         if (!r.ended)
             r.in.status = RUN_KILLED;
-        r.in.files = find_files(path);
         if (r.output.len)
             r.in.output = xstrdup(r.output.s);
         ret = import_run_write(&r.in, import, e);

@@ -4,6 +4,7 @@ gtrack_SOURCES += \
 	%D%/import.h \
 	%D%/import_csv.c \
 	%D%/import_histogram.c \
+	%D%/import_media.c \
 	%D%/import_mlflow.c \
 	%D%/import_tensorboard.c \
 	%D%/import_text.c \

@@ -1,0 +1,178 @@
+/*
+ * import_media - pictures, sound and tables of an imported run
+ *
+ * They become artifacts in the places where the Python package keeps those that
+ * it logs, which for images and tables are MLflow's.
+ */
+#include "config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/mem.h"
+#include "common/path.h"
+#include "store/key.h"
+#include "store/md5.h"
+#include "track/import/import.h"
+
+/* ".png"; nothing if it is not the end of a name. */
+static const char *check_ending(const char *ending)
+{
+    const size_t n = strlen(ending);
+
+    return n < 2 || n > 8 || *ending != '.' ||
+                   ending[1 + strspn(ending + 1, "abcdefghijklmnopqrstuvwxyz"
+                                                 "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                                 "0123456789")]
+               ? ""
+               : ending;
+}
+
+/* The artifact of an image: "images/KEY+step+3+timestamp+MS+UUID". */
+static char *image_name(const struct import_run *in, const char *key,
+                        const struct import_media *m)
+{
+    char *clean = key_clean(key), *place, *name;
+    char h[33];
+
+    place = xasprintf("%s %s %lld %zu", in->source, key, (long long)m->step,
+                      in->n_artifacts);
+    md5_hex(place, strlen(place), h);
+    for (char *c = clean; *c; c++)
+        *c = *c == '/' ? '~' : *c;
+    name = xasprintf("images/%s+step+%lld+timestamp+%lld+"
+                     "%.8s-%.4s-4%.3s-a%.3s-%.12s%s",
+                     clean, (long long)m->step, (long long)m->ms, h, h + 8,
+                     h + 13, h + 17, h + 20, check_ending(m->ending));
+    free(place);
+    free(clean);
+    return name;
+}
+
+/* That of anything else: "audio/KEY/3.wav", and "audio/KEY/3-1.wav" for the
+ * second one of a step. */
+static char *other_name(const struct import_run *in, const char *key,
+                        const struct import_media *m)
+{
+    char *clean = key_clean(key), *name = NULL;
+    bool taken = true;
+
+    for (int n = 0; taken; n++) {
+        char number[16] = "";
+
+        if (n)
+            snprintf(number, sizeof number, "-%d", n);
+        free(name);
+        name = xasprintf("%s/%s/%lld%s%s", m->kind, clean, (long long)m->step,
+                         number, check_ending(m->ending));
+        taken = false;
+        for (size_t i = 0; i < in->n_artifacts && !taken; i++)
+            taken = strcmp(in->artifact[i].name, name) == 0;
+    }
+    free(clean);
+    return name;
+}
+
+static struct import_file *new_file(struct import_run *in, const char *key,
+                                    const struct import_media *m)
+{
+    const bool image = strcmp(m->kind, "images") == 0;
+    char *name = image ? image_name(in, key, m) : other_name(in, key, m);
+
+    if (image)
+        import_run_tag(in, "mlflow.loggedImages", "True");
+    GROW(in->artifact, in->n_artifacts, in->room_artifacts);
+    in->artifact[in->n_artifacts] = (struct import_file){ .name = name };
+    return &in->artifact[in->n_artifacts++];
+}
+
+void import_run_media(struct import_run *in, const char *key,
+                      const struct import_media *m, const void *data, size_t n)
+{
+    buf_add(&new_file(in, key, m)->data, data, n);
+}
+
+bool import_run_media_file(struct import_run *in, const char *key,
+                           const struct import_media *m)
+{
+    char *path;
+    bool good;
+
+    if (!in->files || !path_stays_below(m->from))
+        return false;
+    path = path_join(in->files, m->from);
+    good = path_exists(path) && !path_is_folder(path) &&
+           !path_leaves(path, in->files);
+    free(path);
+    for (size_t i = 0; good && i < in->n_artifacts; i++)
+        good =
+            !in->artifact[i].from || strcmp(in->artifact[i].from, m->from) != 0;
+    if (good)
+        new_file(in, key, m)->from = xstrdup(m->from);
+    return good;
+}
+
+static int write_data(const char *path, const struct buf *data, struct err *e)
+{
+    FILE *fp = fopen(path, "we");
+    int ret = 0;
+
+    if (fp)
+        fwrite(data->s, 1, data->len, fp);
+    if (!fp || ferror(fp))
+        ret = err_sys(e, "cannot write %s", path);
+    if (fp && fclose(fp) != 0 && ret == 0)
+        ret = err_sys(e, "cannot write %s", path);
+    return ret;
+}
+
+/* Move a file that was copied with in->files to its name, and remove its folder
+ * if it was the last one. */
+static int move_file(struct bulk *b, const char *from, const char *to,
+                     struct err *e)
+{
+    char *old = bulk_artifact(b, from, e);
+    int ret = old ? 0 : -1;
+
+    if (ret == 0 && rename(old, to) < 0)
+        ret = err_sys(e, "cannot move %s to %s", old, to);
+    for (char *at = old; ret == 0 && at;) {
+        char *parent = path_parent(at);
+
+        free(at);
+        old = at = parent;
+        if (strcmp(path_name(at), "artifacts") == 0 || rmdir(at) < 0)
+            break;
+    }
+    free(old);
+    return ret;
+}
+
+int import_media_write(const struct import_run *in, struct bulk *b,
+                       struct err *e)
+{
+    int ret = 0;
+
+    for (size_t i = 0; ret == 0 && i < in->n_artifacts; i++) {
+        const struct import_file *f = &in->artifact[i];
+        char *path = bulk_artifact(b, f->name, e);
+
+        ret = !path     ? -1
+              : f->from ? move_file(b, f->from, path, e)
+                        : write_data(path, &f->data, e);
+        free(path);
+    }
+    return ret;
+}
+
+void import_media_clear(struct import_run *in)
+{
+    for (size_t i = 0; i < in->n_artifacts; i++) {
+        free(in->artifact[i].name);
+        free(in->artifact[i].from);
+        buf_clear(&in->artifact[i].data);
+    }
+    free(in->artifact);
+}
