@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "track/compare_documents.h"
 #include "track/runs/auto_columns.h"
 #include "track/runs/column.h"
 #include "track/runs/column_parse.h"
@@ -16,7 +17,7 @@
 
 static struct track_selection selection = TRACK_SELECTION_INIT;
 static struct table_style style;
-static const char *baseline_word, *columns_text, *group_text;
+static const char *baseline_word, *columns_text, *group_text, *documents;
 static int by;
 static bool all, across, down;
 
@@ -41,6 +42,9 @@ static const struct opt compare_opts[] = {
     { 'g', "group-by", "list", OPT_STRING, &group_text,
       "print the mean and the spread of runs with the same values in these "
       "columns" },
+    { 0, "documents", "name", OPT_STRING, &documents,
+      "compare the losses of two runs on each document of NAME, which gtrain "
+      "eval --documents has kept" },
     { 0, "by", "value", OPT_WORD, &by,
       "compare the last or the best values of metrics (default: last)",
       by_words },
@@ -249,6 +253,27 @@ static int compare_groups(struct table *t, const struct runs *runs,
     return ret;
 }
 
+/* Two runs, in the order of the command line. */
+static int print_documents(int argc, char **argv, struct err *e)
+{
+    struct table t = TABLE_INIT("gtrack.compare-documents/1");
+    struct runs a = RUNS_INIT, b = RUNS_INIT;
+    int ret = track_check_args(argc, argv, 2, 2, e);
+
+    if (ret == 0)
+        ret = track_select_one(&a, argv[0], LOAD_NO_METRICS, e);
+    if (ret == 0)
+        ret = track_select_one(&b, argv[1], LOAD_NO_METRICS, e);
+    if (ret == 0)
+        ret = compare_documents(&t, &a.run[0], &b.run[0], documents, e);
+    if (ret == 0)
+        ret = table_print(&t, &style, e);
+    table_clear(&t);
+    runs_free(&a);
+    runs_free(&b);
+    return ret;
+}
+
 static int compare_main(int argc, char **argv, struct err *e)
 {
     struct table t = TABLE_INIT("gtrack.compare/1");
@@ -258,6 +283,8 @@ static int compare_main(int argc, char **argv, struct err *e)
     if (across && down)
         return err_set(e, ERR_USAGE,
                        "--across and --down cannot be used together");
+    if (documents)
+        return print_documents(argc, argv, e);
     ret = track_select(&runs, &selection, argv, argc, e);
     if (ret == 0 && runs.n == 0)
         ret = err_set(e, ERR_MISSING, "there are no runs to compare in %s",

@@ -43,6 +43,8 @@ gtrack_SOURCES = \
 	%D%/cmd_watch.c \
 	%D%/cmd_where.c \
 	%D%/cmds.h \
+	%D%/compare_documents.c \
+	%D%/compare_documents.h \
 	%D%/complete.c \
 	%D%/complete.h \
 	%D%/complete_program.c \

@@ -5,14 +5,22 @@
 #include "trainer/cmds.h"
 
 #include <math.h>
+#include <stdlib.h>
 
+#include "common/log.h"
 #include "common/output/table.h"
+#include "common/path.h"
+#include "common/save.h"
+#include "store/bulk.h"
+#include "store/load.h"
+#include "trainer/eval_documents.h"
 #include "trainer/trained_model.h"
+#include "trainer/training/checkpoint_state.h"
 #include "trainer/training/eval.h"
 #include "trainer/training/job_agree.h"
 #include "trainer/training/multiple_choice.h"
 
-static const char *data, *questions;
+static const char *data, *questions, *documents, *train_text;
 static int64_t sequences, stride, limit;
 static struct trained_model model;
 static struct table_style style;
@@ -28,6 +36,10 @@ static const struct opt eval_opts[] = {
       "evaluate on HellaSwag or other multiple-choice questions" },
     { 0, "limit", "n", OPT_LONG, &limit,
       "use the first N questions only (default: all)" },
+    { 0, "documents", "path", OPT_STRING, &documents,
+      "evaluate on the documents in PATH, and keep the losses of each" },
+    { 0, "train-text", "path", OPT_STRING, &train_text,
+      "with --documents, mark those that occur in this training text" },
     { 'b', "micro-batch", "n", OPT_LONG, &model.micro_batch,
       "process N sequences at a time (default: train.micro_batch)" },
     TRAINED_MODEL_OPT_DEVICE(model),
@@ -78,11 +90,76 @@ static int evaluate_questions(struct job *j, struct table *t, struct err *e)
     return 0;
 }
 
+/* Save the losses as an artifact of the run that trained the model. */
+static int keep_documents(const struct run_info *run, const struct buf *text,
+                          struct err *e)
+{
+    char *name = xasprintf("documents/%s.tsv", path_name(documents));
+    struct save s = SAVE_INIT;
+    struct bulk b;
+    char *path;
+    int ret = bulk_open(&b, run->folder, e);
+
+    if (ret == 0) {
+        path = bulk_artifact(&b, name, e);
+        ret = path ? save_open(&s, path, e) : -1;
+        if (ret == 0) {
+            fwrite(text->s, 1, text->len, s.fp);
+            ret = save_commit(&s, e);
+        }
+        if (ret == 0)
+            log_info("kept in %s of %s", name, run->name);
+        free(path);
+        bulk_close(&b);
+    }
+    free(name);
+    return ret;
+}
+
+static int keep_in_run(struct job *j, const struct buf *text, struct err *e)
+{
+    const char *root = model.root ? model.root : j->set->run.root;
+    struct runs runs = RUNS_INIT;
+    char *id = NULL;
+    int ret = checkpoint_run_id(model.path, &id, e);
+
+    if (ret == 0)
+        ret = runs_load_ids(&runs, root, &id, 1, LOAD_NO_METRICS, e);
+    if (ret == 0 && runs.n == 1)
+        ret = keep_documents(&runs.run[0], text, e);
+    else if (ret == 0 || e->kind == ERR_MISSING)
+        ret = err_set(e, ERR_MISSING,
+                      "the losses are not kept: the run of %s is not in %s",
+                      model.path, root);
+    runs_free(&runs);
+    free(id);
+    return ret;
+}
+
+static int evaluate_documents(struct job *j, struct table *t, struct err *e)
+{
+    char *const paths[] = { (char *)(uintptr_t)documents,
+                            (char *)(uintptr_t)train_text };
+    const struct corpus_conf conf = { .path = paths, .n = 1 };
+    const struct corpus_conf train = { .path = paths + 1, .n = 1 };
+    struct eval_documents d = { .conf = &conf,
+                                .train_conf = train_text ? &train : NULL };
+    int ret = eval_documents_run(&d, j, e);
+
+    if (ret == 0)
+        eval_documents_print(&d, t);
+    if (ret == 0 && j->coll.rank == 0)
+        ret = keep_in_run(j, &d.kept, e);
+    eval_documents_clear(&d);
+    return ret;
+}
+
 static int evaluate(struct job *j, struct err *e)
 {
     struct table t = TABLE_INIT("gtrain.eval/1");
-    int ret =
-        questions ? evaluate_questions(j, &t, e) : evaluate_text(j, &t, e);
+    int ret = documents   ? evaluate_documents(j, &t, e)
+              : questions ? evaluate_questions(j, &t, e)
+                          : evaluate_text(j, &t, e);
 
     if (ret == 0 && j->coll.rank == 0)
         ret = table_print(&t, &style, e);
@@ -92,6 +169,8 @@ static int evaluate(struct job *j, struct err *e)
 
 static int eval_main(int argc, char **argv, struct err *e)
 {
+    if (train_text && !documents)
+        return err_set(e, ERR_USAGE, "--train-text needs --documents");
     return trained_model_run(&model, argc, argv, evaluate, e);
 }
 

@@ -33,6 +33,8 @@ gtrain_SOURCES = \
 	%D%/cmd_sweep.c \
 	%D%/cmd_train.c \
 	%D%/cmds.h \
+	%D%/eval_documents.c \
+	%D%/eval_documents.h \
 	%D%/gtrain.c \
 	%D%/plan_memory.c \
 	%D%/plan_memory.h \

@@ -65,8 +65,10 @@ int trained_model_run(struct trained_model *m, int argc, char **argv,
         ret = checkpoint_load_weights(path, &j, e);
     if (ret == 0) {
         log_debug("loaded the weights of %s", path);
+        m->path = path;
         ret = use(&j, e);
     }
+    m->path = NULL;
     job_close(&j);
     settings_clear(&s);
     free(m->sets.item);

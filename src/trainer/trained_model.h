@@ -22,6 +22,7 @@ struct trained_model {
     const char *device; /* NULL: auto */
     struct opt_list sets;
     int64_t micro_batch; /* 0: as in training */
+    const char *path;    /* of the checkpoint, while the function runs */
 };
 
 /* clang-format off */

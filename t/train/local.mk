@@ -13,6 +13,7 @@ dist_check_SCRIPTS += \
 	%D%/t4032-gguf.t \
 	%D%/t4040-conf.t \
 	%D%/t4050-eval.t \
+	%D%/t4051-documents.t \
 	%D%/t4060-init.t \
 	%D%/t4070-replay.t \
 	%D%/t4071-batch.t \

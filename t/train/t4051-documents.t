@@ -1,0 +1,101 @@
+#!/bin/sh
+# gtrain eval --documents and gtrack compare --documents: losses of documents.
+. "$(dirname "$0")/../lib/tap.sh"
+awk 'BEGIN { for (i = 0; i < 600; i++)
+    printf "{\"text\": \"the %s %s over the %s %s number %d of all days\"}\n",
+        (i % 3) ? "quick" : "brown", (i % 5) ? "fox jumps" : "dog runs",
+        (i % 7) ? "lazy" : "old", (i % 2) ? "hen" : "cat", i }' >text.jsonl
+gdata bpe --vocab 300 -o tok text.jsonl >out 2>&1 &&
+    gdata encode --tokenizer tok -o train text.jsonl >>out 2>&1
+ok $? "a tokenizer and tokens are made"
+cat >c.ini <<END
+[model]
+layers = 1
+heads = 2
+width = 32
+context = 16
+[data]
+tokenizer = tok
+train = train_*.bin
+[train]
+micro_batch = 4
+device = cpu
+threads = 1
+[optim]
+lr = 1e-2
+[run]
+system_every = 0s
+END
+gtrain --config c.ini --set schedule.steps=5 --set run.name=early -q >out 2>&1 &&
+    gtrain --config c.ini --set schedule.steps=120 --set run.name=late -q >>out 2>&1
+ok $? "two models are trained"
+
+# Twelve new documents of several lengths, three of the training text, and one
+# of other letters.
+awk 'BEGIN { for (i = 0; i < 12; i++) {
+    text = ""
+    for (k = 0; k <= i; k++)
+        text = text "a brown hen jumps over " k " old dogs of the lazy days "
+    printf "{\"text\": \"%s\"}\n", text } }' >test.jsonl
+sed -n '10p; 20p; 30p' text.jsonl >>test.jsonl
+echo '{"text": "zzzz qqqq xxxx vvvv kkkk jjjj wwww"}' >>test.jsonl
+for run in early late; do
+    gtrain eval $run --documents test.jsonl --train-text text.jsonl --device cpu \
+        --tsv --no-header >$run.out 2>err
+    is $? 0 "the documents are evaluated by $run"
+done
+like err "kept in documents/test.jsonl.tsv of late" "the losses are kept in the run"
+gtrack artifacts late --cat documents/test.jsonl.tsv >kept 2>err
+is "$(wc -l <kept | tr -d ' ')" 16 "each document has a line"
+is "$(cut -f 1,4 kept | sed -n '13,16p' | tr '\t' ' ')" "test.jsonl:13 whole
+test.jsonl:14 whole
+test.jsonl:15 whole
+test.jsonl:16 " "documents of the training text are marked"
+awk -F '\t' '{ n = split($5, x, " "); sum = 0
+    for (i = 1; i <= n; i++)
+        sum += x[i]
+    d = sum / n - $3
+    bad += n != $2 || d * d > 1e-6 }
+    END { exit bad }' kept
+ok $? "the losses of its tokens give that of the document"
+awk -F '\t' 'NR == FNR { sum += $2 * $3; n += $2; next }
+    $1 == "all" { d = sum / n - $3; exit !($2 == n && d * d < 1e-8) }' kept late.out
+ok $? "the means by position add up to all documents" "$(cat late.out)"
+gtrain eval late --documents test.jsonl --device cpu -b 1 --tsv --no-header \
+    >one.out 2>err
+is "$(awk -F '\t' '{ printf "%s %s %.4f\n", $1, $2, $3 }' one.out)" \
+    "$(awk -F '\t' '{ printf "%s %s %.4f\n", $1, $2, $3 }' late.out)" \
+    "the losses do not depend on the micro-batch"
+
+gtrain eval late --documents test.jsonl --train-text text.jsonl --device cpu \
+    >out 2>&1
+gtrack compare early late --documents test.jsonl --tsv --no-header >out 2>err
+is $? 0 "two runs are compared by documents"
+is "$(wc -l <out | tr -d ' ')" 16 "the comparison has a row for each document"
+like err "13 documents: late is better on [0-9]* and worse on [0-9]*; the mean" \
+    "new documents are counted"
+like err "3 documents of the training text: late is better on 3 and worse on 0" \
+    "documents of the training text are counted apart"
+cut -f 5 out | sort -g -c 2>log
+ok $? "the documents are sorted by their differences"
+is "$(awk -F '\t' '$8 == "better" && !($7 < 0)' out)" "" \
+    "a document is better if the interval says so"
+gtrack compare late early --documents test.jsonl --tsv --no-header >swapped 2>err
+is "$(awk -F '\t' '{ printf "%s %.6g\n", $1, -$5 }' swapped | sort)" \
+    "$(awk -F '\t' '{ printf "%s %.6g\n", $1, $5 }' out | sort)" \
+    "the order of the arguments decides which model is the first"
+gtrack compare early late --documents other.txt >out 2>err
+is $? 3 "losses that were not kept are not found"
+like err "early has no losses of other.txt; 'gtrain eval --documents'" \
+    "the message says how to make them"
+gtrack compare early --documents test.jsonl >out 2>err
+is $? 2 "one run cannot be compared by documents"
+file=$(find mlruns -name test.jsonl.tsv | head -n 1)
+sed 2d "$file" >changed && cat changed >"$file"
+gtrack compare early late --documents test.jsonl >out 2>err
+is $? 1 "runs with other documents cannot be compared"
+gtrain eval late --documents nowhere.txt --device cpu >out 2>err
+is $? 3 "a file that does not exist is not found"
+gtrain eval late --train-text text.jsonl >out 2>err
+is $? 2 "a training text without documents is refused"
+done_testing
