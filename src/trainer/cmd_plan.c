@@ -19,38 +19,56 @@
 #include "trainer/model/resolve.h"
 #include "trainer/model/schedule.h"
 #include "trainer/plan_memory.h"
-#include "trainer/training/hardware.h"
+#include "trainer/plan_step.h"
+#include "trainer/plan_time.h"
 
-enum plan_part { PARAMETERS, TRAINING, MEMORY, TIME, SCHEDULE, ALL = -1 };
-
-static const char *const part_words[] = {
-    [PARAMETERS] = "parameters", [TRAINING] = "training",
-    [MEMORY] = "memory",         [TIME] = "time",
-    [SCHEDULE] = "schedule",     NULL
+enum plan_part {
+    PARAMETERS,
+    TRAINING,
+    MEMORY,
+    TIME,
+    STEP,
+    OPERATIONS,
+    SCHEDULE,
+    ALL = -1
 };
+
+static const char *const part_words[] = { [PARAMETERS] = "parameters",
+                                          [TRAINING] = "training",
+                                          [MEMORY] = "memory",
+                                          [TIME] = "time",
+                                          [STEP] = "step",
+                                          [OPERATIONS] = "operations",
+                                          [SCHEDULE] = "schedule",
+                                          NULL };
 
 static const char *config;
 static struct opt_list sets;
 static int only = ALL, ranks = 1, points = 20;
-static double step_time;
-static const char *mfu, *price;
-static bool fit;
+static const char *mfu, *price, *device, *network = "400Gb";
+static struct plan_time timing;
+static struct plan_step gpu;
 static struct table_style style;
 
 static const struct opt plan_opts[] = {
     CONFIG_OPTS(config, sets),
     { 'r', "ranks", "n", OPT_INT, &ranks,
       "calculate for N processes (default: 1)" },
+    { 0, "gpus", "n", OPT_INT, &ranks, "the same as --ranks" },
+    { 0, "device", "name", OPT_STRING, &device,
+      "add the expected step time on GPUs of this kind, such as h100" },
+    { 0, "network", "rate", OPT_STRING, &network,
+      "the rate between machines, for each GPU (default: 400Gb)" },
     { 0, "only", "part", OPT_WORD, &only, "print one part: %s", part_words },
     { 0, "points", "n", OPT_INT, &points,
       "print N rows of the schedule; 0: one per step (default: 20)" },
     { 0, "mfu", "fractions", OPT_STRING, &mfu,
       "assume these fractions of the peak rate (default: plan.mfu)" },
-    { 0, "step-time", "time", OPT_SECS, &step_time,
+    { 0, "step-time", "time", OPT_SECS, &timing.step_time,
       "add hours and tokens/s for steps that take TIME" },
     { 0, "price", "amount", OPT_STRING, &price,
       "add the price, for AMOUNT per hour of a device: 2.5/h" },
-    { 0, "fit", NULL, OPT_FLAG, &fit,
+    { 0, "fit", NULL, OPT_FLAG, &timing.fit,
       "add the largest micro-batch and model that fit each memory" },
     TABLE_OPTS(style),
     { 0 }
@@ -131,12 +149,6 @@ static void add_real(const struct planned_model *p, struct table *t,
     table_real(t, x);
 }
 
-static double all_tokens(const struct settings *s)
-{
-    return (double)resolve_sequences_before(s, s->is.steps) *
-           (double)s->model.context;
-}
-
 /* The formats of gtrain export, with the class of transformers. */
 static void add_exports(const struct planned_model *p, struct table *t)
 {
@@ -155,20 +167,20 @@ static double checkpoint_seconds(const struct settings *s)
 
     switch (every->unit) {
     case SPAN_TOKENS:
-        return every->n / (double)s->is.tokens_per_step * step_time;
+        return every->n / (double)s->is.tokens_per_step * timing.step_time;
     case SPAN_FRACTION:
-        return every->n * (double)s->is.steps * step_time;
+        return every->n * (double)s->is.steps * timing.step_time;
     case SPAN_TIME:
         return every->n;
     default:
-        return every->n * step_time;
+        return every->n * timing.step_time;
     }
 }
 
 static void add_training(struct planned_model *p, struct table *t)
 {
     const struct settings *s = p->set;
-    const double n = (double)s->is.parameters, d = all_tokens(s);
+    const double n = (double)s->is.parameters, d = plan_time_tokens(s);
     const double flops = gpt_flops_per_token(&p->gpt);
     int decayed = 0, others = 0;
 
@@ -199,11 +211,11 @@ static void add_training(struct planned_model *p, struct table *t)
     add_real(p, t, "TFLOP in all, 6ND", 6 * n * d / 1e12);
     add_real(p, t, "FLOP in all, exact", flops * d);
     add_exports(p, t);
-    if (step_time > 0) {
+    if (timing.step_time > 0) {
         add_real(p, t, "hours at this step time",
-                 step_time * (double)s->is.steps / 3600);
+                 timing.step_time * (double)s->is.steps / 3600);
         add_real(p, t, "tokens/s at this step time",
-                 (double)s->is.tokens_per_step / step_time);
+                 (double)s->is.tokens_per_step / timing.step_time);
         if (s->checkpoint.every.n > 0)
             add_real(p, t, "hours from one checkpoint to the next",
                      checkpoint_seconds(s) / 3600);
@@ -229,106 +241,6 @@ static void add_memory(struct planned_model *p, struct table *t)
         if (ranks == 1)
             break;
     }
-}
-
-/* ---- time ------------------------------------------------------------- */
-
-/* price is "2.5" or "2.5/h". */
-static bool parse_price(double *out)
-{
-    char number[32];
-    const size_t n = strcspn(price, "/");
-
-    snprintf(number, sizeof number, "%.*s", (int)n, price);
-    return (!price[n] || strcmp(price + n, "/h") == 0) &&
-           num_real(number, out) && *out >= 0;
-}
-
-static void add_hours(struct table *t, double hours, int devices)
-{
-    double amount = 0;
-
-    table_real(t, hours);
-    table_real(t, hours * devices);
-    if (price && parse_price(&amount))
-        table_real(t, hours * devices * amount);
-}
-
-static void add_time(struct planned_model *p, struct table *t,
-                     const struct hardware *h, double part)
-{
-    const struct settings *s = p->set;
-    const double rate = h->tflops[s->train.precision] * 1e12;
-    const double flops = 6 * (double)s->is.parameters * all_tokens(s);
-
-    begin_row(p, t, h->name);
-    table_int(t, h->devices);
-    table_real(t, h->tflops[s->train.precision]);
-    table_real(t, part);
-    add_hours(t, flops / rate / part / 3600, h->devices);
-    table_real(t, h->gib);
-    if (fit) {
-        table_int(t, plan_memory_batch(p->set, ranks, h->gib));
-        table_int(t, (int64_t)plan_memory_model(p->set, ranks, h->gib));
-    }
-    table_text(t, h->source);
-}
-
-/* One row for each MFU. */
-static void add_hardware(struct planned_model *p, struct table *t,
-                         const struct hardware *h)
-{
-    for (int i = 0; i < p->set->plan.mfu.n; i++)
-        add_time(p, t, h, p->set->plan.mfu.x[i]);
-}
-
-static void add_machine(struct planned_model *p, struct table *t)
-{
-    struct hardware h;
-
-    if (hardware_measure(&h, p->set))
-        add_hardware(p, t, &h);
-}
-
-static void add_step_time(struct planned_model *p, struct table *t)
-{
-    begin_row(p, t, "this step time");
-    table_int(t, ranks);
-    table_none(t);
-    table_none(t);
-    add_hours(t, step_time * (double)p->set->is.steps / 3600, ranks);
-    for (int i = 0; i < (fit ? 3 : 1); i++)
-        table_none(t);
-    table_text(t, "--step-time");
-}
-
-/* Check the rows of plan.hardware before the first table is printed. */
-static int check_hardware(const char *more, struct err *e)
-{
-    struct hardware h;
-    char name[32];
-    int got;
-
-    while ((got = hardware_parse(&more, name, &h, e)) > 0)
-        ;
-    return got;
-}
-
-/* check_hardware() has accepted the rows of plan.hardware. */
-static void add_times(struct planned_model *p, struct table *t)
-{
-    const char *more = p->set->plan.hardware;
-    struct err e = ERR_INIT;
-    struct hardware h;
-    char name[32];
-
-    if (step_time > 0)
-        add_step_time(p, t);
-    add_machine(p, t);
-    for (const struct hardware *row = hardware_table; row->name; row++)
-        add_hardware(p, t, row);
-    while (hardware_parse(&more, name, &h, &e) > 0)
-        add_hardware(p, t, &h);
 }
 
 /* ---- schedule --------------------------------------------------------- */
@@ -368,14 +280,13 @@ static void set_columns(struct table *t, enum plan_part part)
                       NULL);
         break;
     case TIME:
-        table_columns(t, "hardware", "devices", "peak TFLOP/s", "MFU", "hours",
-                      "device hours", NULL);
-        if (price)
-            table_column(t, "price");
-        table_column(t, "GiB each");
-        if (fit)
-            table_columns(t, "micro-batch", "largest model", NULL);
-        table_column(t, "source");
+        plan_time_columns(&timing, t);
+        break;
+    case STEP:
+        plan_step_columns(t);
+        break;
+    case OPERATIONS:
+        plan_step_operation_columns(t);
         break;
     case SCHEDULE:
         table_columns(t, "step", "lr", "sequences", NULL);
@@ -385,13 +296,32 @@ static void set_columns(struct table *t, enum plan_part part)
     }
 }
 
+static void add_time(struct planned_model *p, struct table *t)
+{
+    plan_time_add(&timing, p->set, p->file, t);
+}
+
+static void add_step(struct planned_model *p, struct table *t)
+{
+    plan_step_add(&gpu, p->set, &p->gpt, p->file, t);
+}
+
+static void add_operations(struct planned_model *p, struct table *t)
+{
+    plan_step_add_operations(&gpu, p->set, &p->gpt, p->file, t);
+}
+
 /* Several models are compared row by row, in one table. */
 static int print_part(struct planned_model *p, int n, enum plan_part part,
                       struct err *e)
 {
     static void (*const add[])(struct planned_model *, struct table *) = {
-        [PARAMETERS] = add_parameters, [TRAINING] = add_training,
-        [MEMORY] = add_memory,         [TIME] = add_times,
+        [PARAMETERS] = add_parameters,
+        [TRAINING] = add_training,
+        [MEMORY] = add_memory,
+        [TIME] = add_time,
+        [STEP] = add_step,
+        [OPERATIONS] = add_operations,
         [SCHEDULE] = add_schedule,
     };
     struct table t = TABLE_INIT("gtrain.plan/1");
@@ -412,6 +342,8 @@ static int print_parts(struct planned_model *p, int n, struct err *e)
     if (only != ALL)
         return print_part(p, n, (enum plan_part)only, e);
     for (int i = 0; i < SCHEDULE; i++) {
+        if (i >= STEP && !device)
+            break;
         if (i > 0)
             putchar('\n');
         if (print_part(p, n, (enum plan_part)i, e) < 0)
@@ -434,7 +366,8 @@ static int check_mfu(const struct settings *s, struct err *e)
 
 static int check_length(const struct settings *s, struct err *e)
 {
-    if (s->is.steps == 0 && only != PARAMETERS && only != MEMORY)
+    if (s->is.steps == 0 && only != PARAMETERS && only != MEMORY &&
+        only != STEP && only != OPERATIONS)
         return err_set(e, ERR_USAGE,
                        "the length of training is not known; set "
                        "schedule.steps, schedule.tokens or "
@@ -453,7 +386,7 @@ static int load_settings(struct settings *s, const char *path, struct err *e)
         ret = resolve_settings(s, tokenizer ? tokenizer_vocab(tokenizer) : 0,
                                ranks, e);
     if (ret == 0)
-        ret = check_hardware(s->plan.hardware, e);
+        ret = plan_time_check(s, e);
     if (ret == 0 && mfu)
         ret = conf_put(&s->conf, "plan.mfu", mfu, "--mfu", e);
     if (ret == 0)
@@ -481,18 +414,43 @@ static int plan_models(struct planned_model *p, int n, struct err *e)
     return print_parts(p, n, e);
 }
 
+/* price is "2.5" or "2.5/h". */
+static bool parse_price(double *out)
+{
+    char number[32];
+    const size_t n = strcspn(price, "/");
+
+    snprintf(number, sizeof number, "%.*s", (int)n, price);
+    return (!price[n] || strcmp(price + n, "/h") == 0) &&
+           num_real(number, out) && *out >= 0;
+}
+
+static int check_device(struct err *e)
+{
+    gpu.ranks = ranks;
+    if (!device && (only == STEP || only == OPERATIONS))
+        return err_set(e, ERR_USAGE, "--only %s needs --device",
+                       part_words[only]);
+    if (device && plan_step_device(&gpu, device, e) < 0)
+        return -1;
+    return plan_step_network(&gpu, network, e);
+}
+
 static int plan_main(int argc, char **argv, struct err *e)
 {
     const int n = argc > 0 ? argc : 1;
     struct planned_model *p;
-    double amount;
     int ret;
 
     if (ranks < 1)
         return err_set(e, ERR_USAGE, "--ranks expects 1 or more, not %d",
                        ranks);
-    if (price && !parse_price(&amount))
+    timing.ranks = ranks;
+    timing.has_price = price != NULL;
+    if (price && !parse_price(&timing.price))
         return err_set(e, ERR_USAGE, "--price expects 2.5/h, not '%s'", price);
+    if (check_device(e) < 0)
+        return -1;
     p = xcalloc((size_t)n, sizeof *p);
     for (int i = 0; i < n; i++) {
         p[i].set = xcalloc(1, sizeof *p[i].set);

@@ -38,6 +38,10 @@ gtrain_SOURCES = \
 	%D%/gtrain.c \
 	%D%/plan_memory.c \
 	%D%/plan_memory.h \
+	%D%/plan_step.c \
+	%D%/plan_step.h \
+	%D%/plan_time.c \
+	%D%/plan_time.h \
 	%D%/recorded_run.c \
 	%D%/recorded_run.h \
 	%D%/rehearse_child.c \

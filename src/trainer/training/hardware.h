@@ -8,12 +8,15 @@
  * hardware - the peak rates of machines for training
  *
  * Rates are without sparsity, from the data sheets of NVIDIA and Google Cloud
- * of the year in `source`, in TFLOP/s of all devices of the row together.
+ * of the year in `source`: in TFLOP/s of all devices of the row together, and
+ * in GB/s of one device.
  */
 struct hardware {
     const char *name;
     double tflops[3]; /* fp32 (TF32 if the device has it), bf16, fp16 */
     double gib;       /* memory of one device */
+    double memory;    /* its rate; 0: not known */
+    double link;      /* to another device of the machine, in one direction */
     int devices;
     const char *source;
 };

@@ -1,0 +1,40 @@
+#ifndef TRAINER_PLAN_STEP_H
+#define TRAINER_PLAN_STEP_H
+
+#include "common/err.h"
+#include "common/output/table.h"
+#include "trainer/model/gpt.h"
+#include "trainer/training/hardware.h"
+
+/*
+ * plan_step - the expected time of a step on a kind of GPU
+ *
+ * An operation takes as long as its floating-point operations at a part of the
+ * peak rate, or as its bytes at a part of the rate of the memory, whichever is
+ * longer.  What ranks send takes its bytes at a part of the rate of the link
+ * between GPUs of one machine, or of the network if there are several machines.
+ * It overlaps with the passes during which parallel.h sends it; the rest, and
+ * the embedding, which is finished last, is exposed.  Nothing is measured.
+ */
+struct plan_step {
+    const struct hardware *device;
+    double network; /* bytes per second of each GPU, between machines */
+    int ranks;
+};
+
+/* The device of this name, such as h100, A100 or a100-80gb. */
+int plan_step_device(struct plan_step *, const char *name, struct err *);
+/* "400Gb": bits per second, for each GPU. */
+int plan_step_network(struct plan_step *, const char *rate, struct err *);
+
+/* A row for each value of parallel.mode. */
+void plan_step_columns(struct table *);
+void plan_step_add(const struct plan_step *, struct settings *, struct gpt *,
+                   const char *file, struct table *);
+
+/* A row for each operation of a micro-step and of the update, and the sum. */
+void plan_step_operation_columns(struct table *);
+void plan_step_add_operations(const struct plan_step *, struct settings *,
+                              struct gpt *, const char *file, struct table *);
+
+#endif

@@ -1,0 +1,63 @@
+#!/bin/sh
+# gtrain plan --device computes step times from rates and bytes, and the
+# documents have what it prints.
+. "$(dirname "$0")/../lib/tap.sh"
+
+# plan OPTION...: the rows for GPT-2 124M, separated by tabs
+plan() {
+    gtrain plan "$top/conf/gpt2-124M.ini" --tsv --no-header "$@"
+}
+
+# column MODE N OPTION...: the N-th column of the row of a mode
+column() {
+    mode=$1 number=$2
+    shift 2
+    plan --only step "$@" | awk -F "$tab" -v m="$mode" -v n="$number" \
+        '$1 == m { print $n }'
+}
+
+# in_table FILE: are the rows of standard input rows of a table in FILE?
+in_table() {
+    sed "s/$tab/ | /g; s/^/| /; s/\$/ |/" >rows
+    test -s rows && ! grep -vxF -f "$1" rows >missing
+}
+
+plan --device h200 --only operations | in_table "$top/doc/cuda.md"
+ok $? "doc/cuda.md has the operations of a micro-step" "$(cat missing)"
+{
+    plan --device a100-80gb --gpus 8 --only step
+    plan --device h100 --gpus 8 --only step
+    plan --device h100 --gpus 1024 --network 400Gb --only step \
+        --set train.tokens_per_step=67108864
+} >all
+grep -E "^(ddp|fsdp)$tab" all | in_table "$top/doc/planning.md"
+ok $? "doc/planning.md has the steps of 8 and of 1,024 GPUs" "$(cat missing)"
+
+awk -F "$tab" '$1 == "sum" { sum = $5 } $1 != "sum" { all += $5 }
+    END { exit !(sum > 0 && sum - all < 0.1 && all - sum < 0.1) }' <<END
+$(plan --device h200 --only operations)
+END
+ok $? "the operations add up to their sum"
+
+sent=$(plan --ranks 8 --only memory | awk -F "$tab" '$1 == "ddp" { print $8 }')
+is "$(column ddp 5 --device h100 --gpus 8)" \
+    "$(awk -v n="$sent" 'BEGIN { printf "%.1f", n / 450e9 / 0.8 * 1000 }')" \
+    "sending takes the bytes of the memory table at 80% of the link's rate"
+sent=$(plan --ranks 16 --only memory --set train.micro_batch=32 |
+    awk -F "$tab" '$1 == "fsdp" { print $8 }')
+is "$(column fsdp 5 --device h100 --gpus 16 --network 100Gb \
+    --set train.micro_batch=32)" \
+    "$(awk -v n="$sent" 'BEGIN { printf "%.1f", n / 12.5e9 / 0.8 * 1000 }')" \
+    "GPUs of several machines send at 80% of the network's rate"
+is "$(column ddp 8 --device v100 --set train.micro_batch=128)" no \
+    "a step whose memory exceeds the GPU's does not fit"
+
+gtrain plan "$top/conf/gpt2-124M.ini" --device t4 2>err >out
+is $? 2 "a device without a known link is refused"
+like err "device expects p100.*not 't4'" "the message lists the devices"
+gtrain plan "$top/conf/gpt2-124M.ini" --device h100 --network fast 2>err >out
+is $? 2 "a network without a rate is refused"
+like err "network expects bits per second.*not 'fast'" "the message names it"
+gtrain plan "$top/conf/gpt2-124M.ini" --only step 2>err >out
+is $? 2 "--only step is refused without --device"
+done_testing
