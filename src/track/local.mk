@@ -21,6 +21,7 @@ gtrack_SOURCES = \
 	%D%/cmd_du.c \
 	%D%/cmd_exec.c \
 	%D%/cmd_export.c \
+	%D%/cmd_forecast.c \
 	%D%/cmd_fsck.c \
 	%D%/cmd_gc.c \
 	%D%/cmd_hours.c \
@@ -49,6 +50,8 @@ gtrack_SOURCES = \
 	%D%/complete.h \
 	%D%/complete_program.c \
 	%D%/complete_program.h \
+	%D%/forecast.c \
+	%D%/forecast.h \
 	%D%/gtrack.c \
 	%D%/paired_table.c \
 	%D%/paired_table.h \

@@ -27,6 +27,7 @@ dist_check_SCRIPTS += \
 	%D%/t5020-push.t \
 	%D%/t5021-alert.t \
 	%D%/t5022-paired.t \
+	%D%/t5023-forecast.t \
 	%D%/t5030-serve.t \
 	%D%/t5031-serve-run.t \
 	%D%/t5032-serve-freeze.t \

@@ -1,0 +1,54 @@
+#ifndef TRACK_FORECAST_H
+#define TRACK_FORECAST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/*
+ * forecast - the end of a loss curve, from its beginning and its schedule
+ *
+ *      struct loss_curve c = { .steps = n, .loss = loss, .lr = lr };
+ *
+ *      if (forecast_loss(&c, now, n, &loss))
+ *          ... the loss near step n, as step `now` lets it be seen
+ *
+ * The law is that of Tissue, Wang and Wang, "Scaling law with learning rate
+ * annealing" (arXiv:2408.11029): L = L0 + A S1^-a - C S2, where S1 is the sum
+ * of the learning rates so far, and S2 that of their decreases, each of which
+ * has its effect gradually.  For each of some exponents, L0, A and C follow by
+ * least squares from means of the losses so far; the exponent with the least
+ * squares counts.
+ *
+ * forecast_interval() tells how far such forecasts are off, from forecasts of
+ * curves whose end is known: if the next one is like these, its error lies
+ * between two of theirs with a known probability (Vovk et al., "Algorithmic
+ * learning in a random world", 2005), whatever their distribution is.
+ */
+struct loss_curve {
+    int64_t steps; /* of the whole training */
+    double *loss;  /* of step i + 1; NaN: none */
+    double *lr;
+};
+
+enum { FORECAST_LEAST = 100 }; /* losses before `now` */
+
+/* False if there are too few losses. */
+bool forecast_loss(const struct loss_curve *, int64_t now, int64_t step,
+                   double *loss);
+
+/* The mean of the losses of the last 2 % of the steps up to this one; NaN if
+ * there are none. */
+double forecast_mean(const struct loss_curve *, int64_t step);
+
+struct forecast_interval {
+    double loss, low, high;
+    double coverage; /* the probability that the interval contains the loss; 0:
+                      * there are fewer than three other curves */
+};
+
+/* Correct a forecast by n ratios of a true loss to its forecast, which are
+ * sorted. */
+struct forecast_interval forecast_interval(double loss, double *ratio,
+                                           int64_t n);
+
+#endif

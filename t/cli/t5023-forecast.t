@@ -1,0 +1,96 @@
+#!/bin/sh
+# gtrack forecast: the end of a loss curve, and how often the interval has it.
+. "$(dirname "$0")/../lib/tap.sh"
+
+# curve NAME NUMBER LAST: a run of 1000 steps with a cosine schedule, up to step
+# LAST, whose law is known; prints its loss at the end
+curve() {
+    awk -v name="$1" -v number="$2" -v last="$3" 'BEGIN {
+        noise = number * 7919 + 1
+        l0 = 2 + number % 5 / 10
+        a = 3 + number % 3
+        b = 0.4 + number % 4 / 20
+        pi = atan2(0, -1)
+        for (step = 1; step <= 1000; step++) {
+            lr = step < 50 ? step / 50 : (1 + cos(pi * (step - 50) / 950)) / 2
+            drop = 0.99 * drop + (step > 50 ? before - lr : 0)
+            drops += drop
+            before = lr
+            sum += lr
+            loss = l0 + a * sum ^ -b - 0.002 * drops
+            noise = noise * 16807 % 2147483647
+            if (step <= last)
+                printf "{\"step\": %d, \"train/lr\": %.9g, \"train/loss\": %.9g}\n",
+                    step, lr * 1e-3, loss + 0.05 * (noise / 2147483647 - 0.5)
+            if (step > 980)
+                end += loss / 20
+        }
+        print end >(name ".end")
+    }' | gtrack log -p is.steps=1000 "$1" >out 2>&1
+}
+curve alone 1 1000
+gtrack forecast alone --at 400 --tsv --no-header >out 2>err
+is $? 0 "a run is forecast from its beginning"
+is "$(cut -f 1-3,8-9 out | tr '\t' ' ')" "alone 400 1000  0" \
+    "without other runs there is no interval"
+like err "fewer than three other finished runs" "the message says why"
+
+i=2
+while test $i -le 25; do
+    curve run$i $i 1000
+    i=$((i + 1))
+done
+hits=0 close=0
+for i in 1 5 9 13 17 21 25; do
+    name=run$i
+    test $i -gt 1 || name=alone
+    gtrack forecast $name --at 400 --tsv --no-header >out 2>err
+    hits=$((hits + $(awk -F '\t' 'NR == FNR { end = $1; next }
+        { print (end > $6 && end < $7) }' $name.end out)))
+    close=$((close + $(awk -F '\t' 'NR == FNR { end = $1; next }
+        { d = $5 - end; print (d < 0.1 && d > -0.1) }' $name.end out)))
+done
+is "$(cut -f 8,9 out)" "92${tab}24" "the interval has the stated probability"
+test $hits -ge 5
+ok $? "intervals contain the end of at least five of seven curves" "$hits"
+test $close -ge 6
+ok $? "the forecasts are close to the end" "$close"
+gtrack forecast run5 --at 50 >out 2>err
+is $? 1 "fifty steps are too few"
+like err "too few losses" "the message says that there are too few"
+printf 'step=1 loss=1\n' | gtrack log other >out 2>&1
+gtrack forecast other >out 2>err
+is $? 3 "a run without a number of steps has no forecast"
+gtrack forecast >out 2>err
+is $? 2 "a run is expected"
+
+awk 'BEGIN { for (i = 0; i < 9000; i++) printf "%c", 97 + (i * i + i / 7) % 26 }' \
+    >text.txt
+gdata bpe --vocab 260 -o tok text.txt >out 2>&1 &&
+    gdata encode --tokenizer tok -o data text.txt >>out 2>&1
+cat >c.ini <<END
+[model]
+layers = 1
+heads = 2
+width = 16
+context = 16
+[data]
+tokenizer = tok
+train = data_*.bin
+[train]
+micro_batch = 2
+device = cpu
+threads = 1
+stop_at = 150
+[schedule]
+steps = 300
+[run]
+system_every = 0s
+name = half
+END
+gtrain --config c.ini -q >out 2>&1
+ok $? "half of a training is done"
+gtrack forecast half --tsv --no-header >out 2>err
+is "$(cut -f 1-3 out | tr '\t' ' ')" "half 150 300" \
+    "the schedule that is to come is computed by gtrain" "$(cat err)"
+done_testing
