@@ -1,9 +1,9 @@
 /*
  * fig_report - figures and tables of runs in one document
  *
- * It is an HTML page with its figures, Markdown with SVG files in a folder, or
- * a PDF with a few figures a page.  Sections for which no run has metrics are
- * left out.
+ * It is Markdown with SVG files in a folder, a PDF with a few figures a page, or
+ * the page of gtrack serve as one file.  Sections for which no run has metrics
+ * are left out.
  */
 #include "config.h"
 
@@ -17,7 +17,6 @@
 #include "common/spawn.h"
 #include "plot/curves.h"
 #include "plot/draw/gnuplot.h"
-#include "plot/draw/html.h"
 #include "plot/figures.h"
 #include "plot/options.h"
 #include "plot/output.h"
@@ -51,16 +50,17 @@ static const struct section sections[] = {
  * Tables
  */
 
-/* The table that `gtrack compare` prints in a form. */
-static int compare_runs(struct report *rep, struct buf *out, const char *form,
-                        struct err *e)
+/* Run a command of gtrack on the runs; its arguments end with NULL. */
+static int run_gtrack(const struct report *rep, const char *const *args,
+                      int secs, struct buf *out, struct err *e)
 {
+    enum { MOST = 16 };
     char *gtrack = spawn_find("gtrack", e);
     const struct run_set *set = &rep->all.set;
-    const char **argv = xcalloc(set->n + 11, sizeof *argv);
+    const char **argv = xcalloc(set->n + MOST, sizeof *argv);
     char *width = xasprintf("COLUMNS=%d", REPORT_WIDTH);
     struct buf words = BUF_INIT;
-    struct spawn s = { .out = out, .words = &words, .secs = 60 };
+    struct spawn s = { .out = out, .words = &words, .secs = secs };
     size_t n = 0;
     int ret = -1;
 
@@ -68,13 +68,10 @@ static int compare_runs(struct report *rep, struct buf *out, const char *form,
         argv[n++] = "env"; /* Markdown has no width */
         argv[n++] = width;
         argv[n++] = gtrack;
-        argv[n++] = "compare";
+        while (*args)
+            argv[n++] = *args++;
         argv[n++] = "--root";
         argv[n++] = rep->r->root;
-        argv[n++] = "--by=best";
-        argv[n++] = form;
-        /* runs are columns as long as the page is wide enough */
-        argv[n++] = set->n <= 7 ? "--down" : "--across";
         for (size_t i = 0; i < set->n; i++)
             argv[n++] = set->run[i].id;
         ret = spawn_run(argv, &s, e);
@@ -83,6 +80,31 @@ static int compare_runs(struct report *rep, struct buf *out, const char *form,
     free(width);
     free(argv);
     buf_clear(&words);
+    return ret;
+}
+
+/* The table that `gtrack compare` prints in a form. */
+static int compare_runs(struct report *rep, struct buf *out, const char *form,
+                        struct err *e)
+{
+    /* runs are columns as long as the page is wide enough */
+    const char *const args[] = { "compare", "--by=best", form,
+                                 rep->all.set.n <= 7 ? "--down" : "--across",
+                                 NULL };
+
+    return run_gtrack(rep, args, 60, out, e);
+}
+
+/* The page of `gtrack serve` with its data. */
+static int write_page(struct report *rep, struct err *e)
+{
+    const char *const args[] = { "serve", "--freeze", rep->r->output,
+                                 path_follow_links ? "--follow-links" : NULL,
+                                 NULL };
+    struct buf out = BUF_INIT;
+    const int ret = run_gtrack(rep, args, 3600, &out, e);
+
+    buf_clear(&out);
     return ret;
 }
 
@@ -187,14 +209,6 @@ static int add_figure(struct report *rep, struct figure *f, const char *title,
 
     figure_finish(f);
     snprintf(id, sizeof id, "f%zu", ++rep->n_figures);
-    if (rep->form == FORM_HTML) {
-        buf_str(&rep->text, "<section>");
-        report_heading(rep, title);
-        buf_str(&rep->text, "<figure>\n");
-        ret = output_svg(f, id, &rep->text, e);
-        buf_str(&rep->text, "</figure></section>\n");
-        return ret;
-    }
     report_heading(rep, title);
     ret = gnuplot_draw(f, 1, gnuplot_form("svg"), &svg, e);
     if (ret == 0) {
@@ -328,14 +342,7 @@ static void begin_document(struct report *rep)
 
     list_names(&rep->all.set, &names);
     clock_text(when, clock_wall_ms());
-    if (rep->form == FORM_HTML) {
-        html_begin(&rep->text, title, rep->r->dark);
-        buf_str(&rep->text, "<h1>");
-        html_text(&rep->text, title);
-        buf_str(&rep->text, "</h1>\n<p>");
-        html_text(&rep->text, names.s);
-        buf_printf(&rep->text, ". %s.</p>\n", when);
-    } else if (rep->form == FORM_MD) {
+    if (rep->form == FORM_MD) {
         buf_printf(&rep->text, "# %s\n\n", title);
         table_markdown_text(&rep->text, names.s);
         buf_printf(&rep->text, ". %s.\n", when);
@@ -351,8 +358,6 @@ static int finish_document(struct report *rep, struct err *e)
     struct buf pdf = BUF_INIT;
     int ret;
 
-    if (rep->form == FORM_HTML)
-        html_end(&rep->text);
     if (rep->form != FORM_PDF)
         return output_save(rep->r->output, rep->text.s, rep->text.len, e);
     report_text_pages(rep, title_of(rep));
@@ -416,11 +421,7 @@ static int write_all(struct report *rep, struct err *e)
     rep->text = begun;
     if (ret == 0) {
         table_of_results(rep, &results);
-        if (rep->form == FORM_HTML)
-            buf_str(&rep->text, "<div class=\"figures\">\n");
         buf_add(&rep->text, figures.s, figures.len);
-        if (rep->form == FORM_HTML)
-            buf_str(&rep->text, "</div>\n");
         write_sample(rep, best);
         write_facts(rep);
         ret = finish_document(rep, e);
@@ -448,16 +449,15 @@ static int report_main(int argc, char **argv, struct err *e)
     if (request_parse(&plot_request, e) < 0 ||
         which_form(plot_request.output, &rep.form, e) < 0)
         return -1;
-    if (!gnuplot_found(version))
+    if (rep.form != FORM_PAGE && !gnuplot_found(version))
         return err_set(e, ERR_MISSING,
-                       "gnuplot is not installed, so no report can be made; "
-                       "'gplot loss' and the like draw in the terminal "
-                       "without it");
+                       "gnuplot is not installed, so a report can only be an "
+                       "HTML page: -o FILE.html");
     ret = figure_runs(&rep.all, 0, e);
-    if (ret == 0)
-        ret = figure_folder(&rep, e);
-    if (ret == 0)
-        ret = write_all(&rep, e);
+    if (ret == 0 && rep.form == FORM_PAGE)
+        ret = write_page(&rep, e);
+    else if (ret == 0)
+        ret = figure_folder(&rep, e) < 0 ? -1 : write_all(&rep, e);
     for (size_t i = 0; i < rep.n_pages; i++)
         figure_free(&rep.page[i]);
     free(rep.page);

@@ -251,26 +251,19 @@ static int draw_screen(struct figure *f, const struct request *r, struct err *e)
  * Files
  */
 
-int output_svg(const struct figure *f, const char *id, struct buf *out,
-               struct err *e)
+static int draw_html(const struct figure *f, struct buf *page, struct err *e)
 {
     struct buf svg = BUF_INIT;
     const int ret = gnuplot_draw(f, 1, gnuplot_form("svg"), &svg, e);
 
-    if (ret == 0)
-        html_svg(out, svg.s, id);
+    if (ret == 0) {
+        html_begin(page, f->title ? f->title : f->panel[0]->title,
+                   f->look.theme == THEME_DARK);
+        html_svg(page, svg.s);
+        html_end(page);
+    }
     buf_clear(&svg);
     return ret;
-}
-
-static int draw_html(const struct figure *f, struct buf *page, struct err *e)
-{
-    html_begin(page, f->title ? f->title : f->panel[0]->title,
-               f->look.theme == THEME_DARK);
-    if (output_svg(f, "f1", page, e) < 0)
-        return -1;
-    html_end(page);
-    return 0;
 }
 
 /* The points are those of the figure's columns, never means of several. */

@@ -20,8 +20,4 @@ int output_figure(struct figure *, const struct table *summary,
 /* Write the file of -o, whole or not at all. */
 int output_save(const char *path, const void *data, size_t n, struct err *);
 
-/* Append a figure as an SVG element of an HTML page. */
-int output_svg(const struct figure *, const char *id, struct buf *,
-               struct err *);
-
 #endif

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "common/mem.h"
-#include "plot/draw/html.h"
 #include "plot/draw/layout.h"
 
 struct figure *report_page(struct report *rep)
@@ -63,11 +62,7 @@ void report_text_pages(struct report *rep, const char *title)
 
 void report_heading(struct report *rep, const char *text)
 {
-    if (rep->form == FORM_HTML) {
-        buf_str(&rep->text, "<h2>");
-        html_text(&rep->text, text);
-        buf_str(&rep->text, "</h2>\n");
-    } else if (rep->form == FORM_MD) {
+    if (rep->form == FORM_MD) {
         buf_printf(&rep->text, "\n## %s\n\n", text);
     } else {
         buf_printf(&rep->text, "\n%s\n\n", text);
@@ -114,11 +109,7 @@ static void add_lines(struct report *rep, const char *text)
 
 void report_words(struct report *rep, const char *text)
 {
-    if (rep->form == FORM_HTML) {
-        buf_str(&rep->text, "<p>");
-        html_text(&rep->text, text);
-        buf_str(&rep->text, "</p>\n");
-    } else if (rep->form == FORM_MD) {
+    if (rep->form == FORM_MD) {
         buf_printf(&rep->text, "\n%s\n", text);
     } else {
         add_lines(rep, text);
@@ -130,11 +121,7 @@ void report_text(struct report *rep, const char *title, const char *text)
     if (!*text)
         return;
     report_heading(rep, title);
-    if (rep->form == FORM_HTML) {
-        buf_str(&rep->text, "<pre>");
-        html_text(&rep->text, text);
-        buf_str(&rep->text, "</pre>\n");
-    } else if (rep->form == FORM_MD) {
+    if (rep->form == FORM_MD) {
         for (const char *s = text; *s; s += *s != '\0') {
             const size_t n = strcspn(s, "\r\n"); /* either ends a line */
 
@@ -165,12 +152,9 @@ void report_table(struct report *rep, const char *title, const char *text)
 
     plain_heads(&plain, text);
     report_heading(rep, title);
-    if (rep->form == FORM_HTML) {
-        html_markdown(&rep->text, plain.s);
-    } else if (rep->form == FORM_MD) {
+    if (rep->form == FORM_MD)
         buf_str(&rep->text, plain.s);
-    } else {
+    else
         add_rows(rep, plain.s);
-    }
     buf_clear(&plain);
 }

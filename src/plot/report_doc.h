@@ -8,16 +8,16 @@
 /*
  * report_doc - the document of a report: headings, words and tables
  *
- * They are appended to the text of a page, of HTML or Markdown, or to the lines
- * that become the first pages of a PDF.
+ * They are appended to the text of Markdown, or to the lines that become the
+ * first pages of a PDF.
  */
-enum form { FORM_HTML, FORM_MD, FORM_PDF };
+enum form { FORM_PAGE, FORM_MD, FORM_PDF }; /* FORM_PAGE: by gtrack serve */
 
 struct report {
     enum form form;
     const struct request *r;
     struct build all;    /* with all runs */
-    struct buf text;     /* HTML, Markdown, or the lines of a PDF */
+    struct buf text;     /* Markdown, or the lines of a PDF */
     char *folder;        /* of the figures in Markdown */
     struct figure *page; /* of the PDF */
     size_t n_pages, page_room;

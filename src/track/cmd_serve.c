@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "common/log.h"
 #include "track/runs/track.h"
 #include "track/serve/freeze.h"
 #include "track/serve/serve.h"
@@ -55,6 +56,9 @@ static int serve_main(int argc, char **argv, struct err *e)
         .port = port, .hosts = &hosts, .edit = edit, .open = open_page
     };
 
+    /* what figures have to say is in their notes */
+    if (log_shows(LOG_INFO) && !log_shows(LOG_DEBUG))
+        log_setup("gtrack", LOG_WARN);
     c.stores = roots.n ? roots.item : &one;
     c.n_stores = roots.n ? roots.n : 1;
     if (frozen_path)

@@ -103,6 +103,11 @@ is "$(json 'join " ", map { $_->{name} . ":" . $_->{x}[5] . ":" . $_->{y}[5] }
 ask "/api/figure?runs=$runs&kind=loss"
 is "$(json 'join "", map { /is above; (.*) shows it/ } @{$j->{notes}}')" \
     '"Show outliers"' "a note names the control of the page that shows all values"
+ask "/api/summary?runs=$runs"
+like out '"best":"The best run is ' "a summary names the best run"
+is "$(json 'join " ", @{$j->{origin}[0]}[0, 1]')" "run status" \
+    "a summary has the origin of the runs"
+like out '"commands":"run' "a summary has the commands of the runs"
 ask "/api/figure?runs=$runs&metric=train/lr&group=name&x=time"
 is "$(status)" 200 "a figure of groups over time is sent"
 ask "/api/figure?runs=$runs&kind=loss&smooth=wild"

@@ -21,7 +21,7 @@ test ! -s out
 ok $? "a frozen page has no URL"
 is "$(frozen 'join " ", sort { $a cmp $b } keys %{{ map { s/\?.*//; $_ => 1 }
     keys %$j }}')" \
-    "/api/compare /api/diff /api/figure /api/kinds /api/log /api/run /api/runs /api/stores" \
+    "/api/compare /api/diff /api/figure /api/kinds /api/log /api/run /api/runs /api/stores /api/summary" \
     "a frozen page has all kinds of answers"
 is "$(frozen 'join " ", map { $_->{name} } map { @{$j->{$_}{rows}} }
     grep { m|^/api/runs| } keys %$j')" "</script><b>bold resumed run3 run2 run1" \
@@ -55,6 +55,12 @@ is "$(frozen 'scalar @{$figure->{panels}[0]{curves}}')" 20 \
     "a frozen figure has the curve of each run"
 is "$(frozen '@{$figure->{panels}[0]{curves}[0]{x}} > 500 ? "many" : "few"')" \
     many "a frozen curve has enough points to be zoomed"
+
+make_store grid
+gtrack serve --freeze page.html "name like 'grid%'" 2>err
+is "$(frozen 'my ($k) = grep { /param=optim.lr,model.width/ } sort keys %$j;
+    scalar grep { $_ } @{$j->{$k}{panels}[0]{heat}{cells}}')" 12 \
+    "a frozen page has the map over the parameters of a grid"
 
 gtrack serve --freeze page.html none >out 2>err
 is $? 3 "a run that does not exist cannot be frozen"

@@ -346,6 +346,68 @@ def seeds(p):
                         ".length"), 6)
 
 
+def figure_of(p):
+    """The figure that the large chart asked for last, as the server sends
+    it."""
+    url = p.browser.wait(
+        "performance.getEntriesByType('resource').filter(e =>"
+        "e.name.includes('/api/figure')).at(-1)?.name")
+    return p.browser.call("POST", "/execute/async", {"args": [url], "script":
+        "const [url, done] = arguments;"
+        "fetch(url).then(r => r.json()).then(done)"})
+
+
+def colours_in_list(p):
+    """The colours of the swatches beside the runs, by name."""
+    return dict(p.browser.run(
+        "return [...document.querySelectorAll('.run-list li')].map(l =>"
+        "[l.querySelector('a').textContent,"
+        "getComputedStyle(l.querySelector('.swatch')).backgroundColor])"))
+
+
+@test("runs are coloured by a parameter, and a ramp says the numbers")
+def ramp(p):
+    p.go(view="charts", runs=ids_of(*RATES), chart="kind:loss",
+         colour="param:optim.lr")
+    p.await_charts()
+    p.browser.wait("document.querySelector('.ramp')")
+    text = p.browser.run(
+        "return document.querySelector('.ramp').parentElement.textContent")
+    assert "lr 0.0003" in text, text
+    panel = figure_of(p)["panels"][0]
+    equal((panel["ramp"]["from"], panel["ramp"]["to"]), (0.0003, 0.0012))
+    equal(len(set(colours_in_list(p).values())), 3)
+
+
+@test("runs of one group have one colour")
+def group_colour(p):
+    names = [f"seed-{i}-{j}" for i in (1, 2) for j in (1, 2)]
+    p.go(view="charts", runs=ids_of(*names), chart="kind:loss",
+         colour="param:lr")
+    p.await_charts()
+    colours = colours_in_list(p)
+    equal(len(set(colours.values())), 2)
+    equal(colours["seed-1-1"], colours["seed-1-2"])
+
+
+@test("spikes are circled, and the note says which command shows the batch")
+def spikes(p):
+    p.go(view="charts", runs=ids_of("spiky"), chart="kind:loss", mark="spike")
+    p.await_charts()
+    p.await_text(".notes", "1 spike circled")
+    p.await_text(".notes", "gtrain batch spiky 150")
+
+
+@test("GPU hours and FLOPs are horizontal axes of runs that record them")
+def costs(p):
+    for x, axis in (("gpuhours", "GPU hours"), ("flops", "FLOPs")):
+        p.go(view="charts", runs=ids_of("priced"), chart="kind:loss", x=x)
+        p.await_charts()
+        equal(figure_of(p)["panels"][0]["x"]["title"], axis)
+    p.go(view="charts", runs=ids_of("spiky"), chart="kind:loss", x="gpuhours")
+    p.await_text(".problem", "no GPU")
+
+
 @test("charts are found by a part of their name")
 def find(p):
     p.go(view="charts", runs=ids_of("run1"))
@@ -479,7 +541,7 @@ def artifacts(p):
     assert "run" != p.browser.run("return document.title")
 
 
-@test("notes and tags are edited on the page of a server with --edit")
+@test("notes, tags and deletion are changed on the page of a server with --edit")
 def edited(p):
     p.go(view="run", id=ids_of("run3"))
     p.await_text("h1", "run3")
@@ -498,6 +560,13 @@ def edited(p):
         p.browser.type("[aria-label=Note] input", "state=good" + ENTER)
         p.await_text(".tags", "state = good")
         equal(gtrack("note", "run3").strip(), "**better** than before")
+        p.browser.click("[title='Move this run to the deleted ones']")
+        p.browser.find("[title='Move this run back from the deleted ones']")
+        assert "run3" in gtrack("ls", "-d", "-c", "name", "--tsv")
+        assert "run3" not in gtrack("ls", "-c", "name", "--tsv")
+        p.browser.click("[title='Move this run back from the deleted ones']")
+        p.browser.find("[title='Move this run to the deleted ones']")
+        assert "run3" in gtrack("ls", "-c", "name", "--tsv")
     finally:
         server.end()
         p.browser.requested()
@@ -796,8 +865,29 @@ def ended(p):
     p.browser.console()
 
 
+def make_runs():
+    """Runs with what those of mkruns lack."""
+    spiky = [{"step": i, "train/loss": 3 + 0.01 * (i % 7) + (5 if i == 150 else 0)}
+             for i in range(300)]
+    priced = [{"train/loss": 3 - 0.01 * i, "train/tokens": 1000 * i}
+              for i in range(50)]
+    for name, points, options in (
+            ("spiky", spiky, []),
+            ("priced", priced, ["-p", "model.parameters=124000000"])):
+        subprocess.run(["gtrack", "log", "-q", name, *options], cwd=folder,
+                       input="".join(json.dumps(p) + "\n" for p in points),
+                       text=True, check=True)
+    attempt = os.path.join(gtrack("where", "priced").strip(), ".gtrack",
+                           "attempt.1.yaml")
+    with open(attempt) as f:
+        text = f.read()
+    with open(attempt, "w") as f:
+        f.write(re.sub(r"gpus: \d+", "gpus: 8", text))
+
+
 def main():
     failed = 0
+    make_runs()
     with Browser() as chromium:
         page = Page(chromium, Server(folder))
         for i, (name, function) in enumerate(tests, 1):

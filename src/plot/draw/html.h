@@ -10,11 +10,8 @@
  */
 void html_begin(struct buf *, const char *title, bool dark);
 void html_end(struct buf *);
-void html_text(struct buf *, const char *s); /* escaped */
-/* A table in Markdown. */
-void html_markdown(struct buf *, const char *markdown);
-/* An SVG file of gnuplot's as an element of a page: without the XML header,
- * and with ids that begin with this one. */
-void html_svg(struct buf *, const char *svg, const char *id);
+/* An SVG file of gnuplot's as the element of the page: without the XML
+ * header. */
+void html_svg(struct buf *, const char *svg);
 
 #endif

@@ -55,6 +55,8 @@ export class CompareView {
             }
             this.answer = await ask("/api/compare", { store: state.store,
                 runs: this.runs.map((r) => r.id) }, signal);
+            this.summary = await ask("/api/summary", { store: state.store,
+                runs: this.runs.map((r) => r.id) }, signal);
             this.order = this.answer.parallel.lines.map((l) => l.run);
             this.parallel = { ...this.answer.parallel,
                 lines: this.places().map((i) =>
@@ -70,7 +72,7 @@ export class CompareView {
         const { answer } = this;
         const rows = answer.params.filter((p) => state.all || p.differs);
 
-        this.body.replaceChildren(
+        this.body.replaceChildren(...this.best(),
             section("Parameters", element("p", { class: "actions" },
                 check("All parameters, not only those that differ",
                     state.all === "1", (on) =>
@@ -82,7 +84,24 @@ export class CompareView {
             section("Parameters that matter", ...this.correlation()),
             section("Parallel coordinates", this.draw_parallel()),
             section("Scatter plot", ...this.scatter()),
-            section("Map over two parameters", ...this.map()));
+            section("Map over two parameters", ...this.map()),
+            ...this.origin());
+    }
+
+    best() {
+        const { best } = this.summary;
+
+        return best ? [section("Best run", element("p", {}, best))] : [];
+    }
+
+    /* Where the runs come from, and what the best one writes. */
+    origin() {
+        const { origin, commands, sample } = this.summary;
+        const text = (title, s) => s ? [section(title,
+            element("pre", { tabindex: "0" }, s))] : [];
+
+        return [section("Origin", plain_table(origin)),
+            ...text("Commands", commands), ...text("Sample", sample)];
     }
 
     /* Where the chosen runs are among those of the answer, which are in another

@@ -110,7 +110,8 @@ export class RunView {
         const status = run.status.toLowerCase();
 
         this.head.replaceChildren(element("h1", {}, run.name),
-            element("span", { class: `status ${status}` }, status),
+            element("span", { class: `status ${status}` }, status,
+                run.deleted ? ", deleted" : ""),
             copy_button(() => run.command),
             copy_button(() => run.again, "Copy the command that runs it again"),
             button(chosen ? "Do not show in charts" : "Show in charts",
@@ -122,8 +123,9 @@ export class RunView {
 
     /* What is being typed stays while the run changes. */
     draw_note() {
-        const { note, tags } = this.run;
-        const text = JSON.stringify([state.id, server.edit, note, tags]);
+        const { note, tags, deleted } = this.run;
+        const text = JSON.stringify([state.id, server.edit, note, tags,
+            deleted]);
 
         if (this.is_editing || this.note_text === text)
             return;
@@ -173,8 +175,11 @@ export class RunView {
                     this.save({ tags: { [key.trim()]: value.join("=")
                         .trim() } });
             }, { oninput: null }),
-            button("Archive", "Move this run to the deleted ones", () =>
-                this.save({ archive: true }))) : list;
+            this.run.deleted
+                ? button("Restore", "Move this run back from the deleted ones",
+                    () => this.save({ archive: false }))
+                : button("Archive", "Move this run to the deleted ones",
+                    () => this.save({ archive: true }))) : list;
     }
 
     async save(body) {

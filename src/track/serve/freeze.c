@@ -57,6 +57,16 @@ static int add_answer(struct freeze *f, const char *path, const char *query,
     return ret;
 }
 
+/* Add an answer that is left out if there is none: a log may not be readable,
+ * and some pairs of parameters have no map. */
+static void add_optional(struct freeze *f, const char *path, const char *query,
+                         const char *more)
+{
+    struct err ignored = ERR_INIT;
+
+    add_answer(f, path, query, more, &ignored);
+}
+
 /* -- figures --------------------------------------------------------------- */
 
 /* The charts of the runs, as the page lists them. */
@@ -116,17 +126,73 @@ static int add_figures(struct freeze *f, struct err *e)
     return ret;
 }
 
+/* -- maps ------------------------------------------------------------------ */
+
+enum { MAP_NAMES = 3 }; /* of parameters, and of metrics */
+
+/* The first names of a list of rows of the comparison; those of parameters, if
+ * they differ. */
+static size_t list_names(const json_t *rows, bool differing,
+                         const char *name[MAP_NAMES])
+{
+    size_t i, n = 0;
+    json_t *row;
+
+    json_array_foreach(
+        rows, i,
+        row) if (n < MAP_NAMES &&
+                 (!differing || json_is_true(json_object_get(row, "differs"))))
+        name[n++] = json_string_value(json_object_get(row, "name"));
+    return n;
+}
+
+static void add_map(struct freeze *f, const char *metric, const char *across,
+                    const char *down)
+{
+    struct buf query = BUF_INIT;
+
+    buf_str(&query, "metric=");
+    add_value(&query, metric);
+    buf_str(&query, "&param=");
+    add_value(&query, across);
+    buf_char(&query, ',');
+    add_value(&query, down);
+    buf_printf(&query, "&runs=%s&store=0", f->ids);
+    add_optional(f, "/api/figure", query.s, "");
+    buf_clear(&query);
+}
+
+/* The maps over each two of the first parameters in which the runs differ. */
+static void add_maps(struct freeze *f)
+{
+    struct answer a = ANSWER_INIT;
+    char *query = xasprintf("runs=%s&store=0", f->ids);
+    const char *param[MAP_NAMES], *metric[MAP_NAMES];
+    size_t params, metrics;
+    json_t *all;
+
+    site_answer(&f->site, false, "/api/compare", query, NULL, &a);
+    all = json_loads(a.body.s, 0, NULL);
+    params = list_names(json_object_get(all, "params"), true, param);
+    metrics = list_names(json_object_get(all, "metrics"), false, metric);
+    for (size_t m = 0; m < metrics; m++)
+        for (size_t x = 0; x < params; x++)
+            for (size_t y = 0; y < params; y++)
+                if (x != y)
+                    add_map(f, metric[m], param[x], param[y]);
+    json_decref(all);
+    answer_clear(&a);
+    free(query);
+}
+
 /* -- runs ------------------------------------------------------------------ */
 
 static int add_run(struct freeze *f, const char *id, struct err *e)
 {
     char *query = xasprintf("id=%s&store=0", id);
-    const int ret =
-        add_answer(f, "/api/run", query, "", e) < 0 ||
-                add_answer(f, "/api/log", query, "&tail=8192", e) < 0
-            ? -1
-            : 0;
+    const int ret = add_answer(f, "/api/run", query, "", e);
 
+    add_optional(f, "/api/log", query, "&tail=8192");
     free(query);
     return ret;
 }
@@ -159,8 +225,11 @@ static int add_answers(struct freeze *f, const struct runs *runs, struct err *e)
     if (add_answer(f, "/api/stores", "", "", e) == 0 &&
         add_answer(f, "/api/runs", query, only, e) == 0 &&
         add_answer(f, "/api/kinds", query, "", e) == 0 &&
-        add_answer(f, "/api/compare", query, "", e) == 0)
+        add_answer(f, "/api/compare", query, "", e) == 0 &&
+        add_answer(f, "/api/summary", query, "", e) == 0)
         ret = add_figures(f, e);
+    if (ret == 0)
+        add_maps(f);
     for (size_t i = 0; i < runs->n && ret == 0; i++)
         ret = add_run(f, runs->run[i].id, e);
     if (ret == 0)

@@ -10,6 +10,7 @@ gtrack_SOURCES += \
 	%D%/answer_kinds.c \
 	%D%/answer_run.c \
 	%D%/answer_runs.c \
+	%D%/answer_summary.c \
 	%D%/cache.c \
 	%D%/cache.h \
 	%D%/changes.c \

@@ -24,6 +24,7 @@ static const struct page {
     { "/api/figure",   answer_figure, .of_runs = true, .seconds = INFINITY },
     { "/api/events",   answer_events },
     { "/api/compare",  answer_compare, .of_runs = true, .seconds = INFINITY },
+    { "/api/summary",  answer_summary, .of_runs = true, .seconds = INFINITY },
     { "/api/diff",     answer_diff },
     { "/api/run",      answer_run },
     { "/api/log",      answer_log },

@@ -33,8 +33,8 @@ typedef int site_fn(struct site *, struct query *, struct answer *,
                     struct err *);
 
 site_fn answer_stores, answer_runs, answer_kinds, answer_figure, answer_events,
-    answer_compare, answer_diff, answer_run, answer_log, answer_artifact,
-    answer_download, answer_edit;
+    answer_compare, answer_summary, answer_diff, answer_run, answer_log,
+    answer_artifact, answer_download, answer_edit;
 
 /* The store that the query names. */
 struct live *site_store(struct site *, const struct query *, struct err *);
