@@ -1,9 +1,9 @@
 /*
  * fig_report - figures and tables of runs in one document
  *
- * It is Markdown with SVG files in a folder, a PDF with a few figures a page, or
- * the page of gtrack serve as one file.  Sections for which no run has metrics
- * are left out.
+ * It is Markdown with SVG files in a folder, a PDF with a few figures a page,
+ * or the page of gtrack serve as one file.  Sections for which no run has
+ * metrics are left out.
  */
 #include "config.h"
 

@@ -9,7 +9,7 @@ frozen() { # EXPRESSION: what Perl makes of $j, the data in page.html
         BEGIN { $ask = shift @ARGV; binmode STDOUT, ":utf8" }
         m|id="frozen">(.*?)</script>|s or die "no data\n";
         $j = decode_json($1)->{requests};
-        ($figure) = map { $j->{$_} } grep { m|^/api/figure.*kind=loss| } keys %$j;
+        ($figure) = map { $j->{$_} } grep { m|^/api/figure.*kind=loss| && !/x=/ } keys %$j;
         print eval($ask), "\n"; die $@ if $@' "$1" page.html
 }
 
@@ -46,6 +46,11 @@ is "$(frozen 'join " ", map { $_->{name} } map { @{$j->{$_}{rows}} }
     "runs and filters say what a frozen page has"
 is "$(frozen 'join " ", map { /(is above.*)/ } @{$figure->{notes}}')" \
     "is above." "a note of a frozen figure names no control"
+is "$(frozen 'my @n = map { scalar @$_ / 2 } @{$figure->{panels}[0]{x}{finer}};
+    @n == 3 && $n[0] > 8 && $n[1] > 2 * $n[0] && $n[2] > 2 * $n[1] ? "finer" :
+    "@n"')" finer "a frozen axis has the ticks of three levels of zoom"
+is "$(frozen 'join " ", sort map { /x=(.*)/ ? $1 : () } grep { /kind=loss/ }
+    keys %$j')" "time tokens" "a frozen page has axes of tokens and time"
 
 "$build/t/lib/mkruns" many big:20:20000
 gtrack serve -r many --freeze page.html 2>err

@@ -822,6 +822,13 @@ def saved(p):
         p.browser.pointer("canvas.over", (0.4, 0.5), (0.5, 0.5), (0.6, 0.5),
                           press=True)
         p.browser.wait("location.hash.includes('from=')")
+        p.browser.run(
+            "const s = [...document.querySelectorAll('.tools select')].find("
+            "s => [...s.options].some(o => o.value === 'time'));"
+            "s.value = 'time'; s.dispatchEvent(new Event('change'))")
+        p.browser.wait("location.hash.includes('x=time')")
+        p.browser.pointer("canvas.over", (0.6, 0.5), (0.65, 0.5))
+        assert "training time" in p.tip()[0], p.tip()
         p.browser.keys("3")
         p.await_text("[aria-label=Parameters]", "lr")
         equal(p.browser.run(

@@ -233,7 +233,8 @@ static void linear_ticks(struct axis *a, struct arena *mem, int most)
     const double largest = fmax(fabs(lo), fabs(hi));
     double step = nice_step(hi - lo, most, a->unit == UNIT_COUNT);
 
-    if (a->unit == UNIT_SECONDS && (a->factor == 60 || a->factor == 86400)) {
+    if (a->unit == UNIT_SECONDS && (a->factor == 60 || a->factor == 86400) &&
+        step >= 1) {
         for (size_t i = 0; i < sizeof hours / sizeof hours[0]; i++) {
             const double s = a->factor == 60 ? hours[i] * 60 : hours[i] * 24;
 
@@ -341,9 +342,28 @@ static const char *choose_factor(struct axis *a)
     return NULL;
 }
 
+/* Hand the ticks over to the arena. */
+static void own_ticks(struct axis *a, struct arena *mem)
+{
+    struct tick *own = arena_alloc(mem, (a->n_ticks + 1) * sizeof *own);
+
+    if (a->n_ticks)
+        memcpy(own, a->tick, a->n_ticks * sizeof *own);
+    free(a->tick);
+    a->tick = own;
+    a->tick_room = 0;
+}
+
+static void choose_ticks(struct axis *a, struct arena *mem, int most)
+{
+    if (a->scale == SCALE_LOG)
+        log_ticks(a, mem, most);
+    else
+        linear_ticks(a, mem, most);
+}
+
 void axis_ticks(struct axis *a, struct arena *mem, int most)
 {
-    struct tick *own;
     const char *unit;
 
     if (a->unit == UNIT_NAMED) {
@@ -359,16 +379,31 @@ void axis_ticks(struct axis *a, struct arena *mem, int most)
     if (most < 2)
         most = 2;
     a->most = most;
-    if (a->scale == SCALE_LOG)
-        log_ticks(a, mem, most);
-    else
-        linear_ticks(a, mem, most);
-    own = arena_alloc(mem, (a->n_ticks + 1) * sizeof *own);
-    if (a->n_ticks)
-        memcpy(own, a->tick, a->n_ticks * sizeof *own);
-    free(a->tick);
-    a->tick = own;
-    a->tick_room = 0;
+    choose_ticks(a, mem, most);
+    own_ticks(a, mem);
+}
+
+/* The value at a part of the axis. */
+static double value_at(const struct axis *a, double part)
+{
+    return a->scale == SCALE_LOG ? a->lo * pow(a->hi / a->lo, part)
+                                 : a->lo + part * (a->hi - a->lo);
+}
+
+void axis_finer(struct axis *fine, const struct axis *a, struct arena *mem,
+                int parts)
+{
+    *fine = *a;
+    fine->tick = NULL;
+    fine->n_ticks = fine->tick_room = 0;
+    for (int i = 0; i < parts && a->unit != UNIT_NAMED && a->most > 0; i++) {
+        fine->lo = value_at(a, (double)i / parts);
+        fine->hi = value_at(a, (double)(i + 1) / parts);
+        choose_ticks(fine, mem, a->most);
+    }
+    fine->lo = a->lo;
+    fine->hi = a->hi;
+    own_ticks(fine, mem);
 }
 
 void axis_extend(struct axis *a, double part, double lo, double hi)

@@ -21,6 +21,9 @@ void axis_ticks(struct axis *, struct arena *, int most);
 void axis_extend(struct axis *, double part, double lo, double hi);
 /* Choose the ticks again, after a change of the range. */
 void axis_renew(struct axis *, struct arena *);
+/* An axis like this one, with the ticks that each of its parts would have. */
+void axis_finer(struct axis *fine, const struct axis *, struct arena *,
+                int parts);
 /* Names for ticks, at 0, 1, 2 ... */
 void axis_names(struct axis *, struct arena *, const char *const *name,
                 size_t n, int most);

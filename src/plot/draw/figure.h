@@ -187,6 +187,7 @@ struct look {
     const char *font;
     int columns; /* pixels of the width, for thinning; 0: keep all points */
     bool bands;  /* can be drawn: they are transparent */
+    int finer;   /* levels of ticks for zooms, in JSON */
     const char *whole; /* what shows all values of an axis; NULL: nothing */
 };
 

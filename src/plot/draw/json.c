@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "plot/draw/axis.h"
 #include "plot/draw/palette.h"
 
 static const char *const styles[] = {
@@ -48,7 +49,35 @@ static void write_theme(struct emit *o, enum theme t)
     emit_object_end(o);
 }
 
-static void write_axis(struct emit *o, const char *key, const struct axis *a)
+/* Ticks for zooms: of each level, the labelled ones as [AT,LABEL,...].  A level
+ * has those of parts that are a quarter of the ones before. */
+static void write_finer(struct emit *o, const struct axis *a, int levels)
+{
+    struct arena mem = ARENA_INIT;
+    struct axis fine;
+    int parts = 1;
+
+    emit_array(o, "finer");
+    for (int level = 0; level < levels; level++) {
+        double last = -INFINITY;
+
+        axis_finer(&fine, a, &mem, parts *= 4);
+        emit_array(o, NULL);
+        for (size_t i = 0; i < fine.n_ticks; i++) {
+            if (!*fine.tick[i].label || fine.tick[i].at <= last)
+                continue; /* parts share their ends */
+            last = fine.tick[i].at;
+            emit_real(o, NULL, last);
+            emit_text(o, NULL, fine.tick[i].label);
+        }
+        emit_array_end(o);
+    }
+    emit_array_end(o);
+    arena_clear(&mem);
+}
+
+static void write_axis(struct emit *o, const char *key, const struct axis *a,
+                       int finer)
 {
     emit_object(o, key);
     emit_text(o, "title", a->shown ? a->shown : a->label);
@@ -64,6 +93,8 @@ static void write_axis(struct emit *o, const char *key, const struct axis *a)
         emit_object_end(o);
     }
     emit_array_end(o);
+    if (finer)
+        write_finer(o, a, finer);
     emit_object_end(o);
 }
 
@@ -203,14 +234,14 @@ static void write_ramp(struct emit *o, const struct ramp *r)
     emit_object_end(o);
 }
 
-static void write_panel(struct emit *o, const struct panel *p)
+static void write_panel(struct emit *o, const struct panel *p, int finer)
 {
     emit_object(o, NULL);
     emit_text(o, "title", p->title);
-    write_axis(o, "x", &p->x);
-    write_axis(o, "y", &p->y);
+    write_axis(o, "x", &p->x, finer);
+    write_axis(o, "y", &p->y, finer);
     if (p->has_y2)
-        write_axis(o, "y2", &p->y2);
+        write_axis(o, "y2", &p->y2, finer);
     else
         emit_null(o, "y2");
     emit_array(o, "curves");
@@ -237,7 +268,7 @@ void json_figure(struct emit *o, const struct figure *f)
     emit_int(o, "columns", (int64_t)f->cols);
     emit_array(o, "panels");
     for (size_t i = 0; i < f->n_panels; i++)
-        write_panel(o, f->panel[i]);
+        write_panel(o, f->panel[i], f->look.finer);
     emit_array_end(o);
     emit_object(o, "theme");
     write_theme(o, THEME_LIGHT);

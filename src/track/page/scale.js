@@ -1,9 +1,7 @@
 /*
  * scale.js turns numbers of an axis into places and back.  Ranges and ticks are
- * those of the figure; a saved page, which cannot ask for others when it zooms,
- * makes the ticks of a part itself.
+ * those of the figure.
  */
-import { frozen } from "./api.js";
 import { number_text } from "./text.js";
 
 /* The part of an axis at v: 0 at its beginning, 1 at its end. */
@@ -18,26 +16,22 @@ export function number_at(axis, part) {
         : axis.from + part * (axis.to - axis.from);
 }
 
-function round_ticks(axis) {
-    const unit = axis.factor || 1, span = (axis.to - axis.from) / unit;
-    const rough = 10 ** Math.floor(Math.log10(span / 4));
-    const step = [1, 2, 5, 10].find((m) => m * rough >= span / 6) * rough;
-    const ticks = [];
-
-    for (let i = Math.ceil(axis.from / unit / step); i * step * unit <= axis.to;
-        i++)
-        ticks.push({ at: i * step * unit, label: number_text(i * step) });
-    return ticks;
+/* A saved page has the ticks of several levels, each as AT, LABEL, ... */
+function tick_levels(axis) {
+    return [axis.ticks, ...(axis.finer ?? []).map((level) =>
+        level.filter((v, i) => i % 2 === 0).map((at, i) =>
+            ({ at, label: level[2 * i + 1] })))];
 }
 
-/* The same axis from one number to another. */
+/* The same axis from one number to another, with the first ticks of which
+ * there are enough. */
 export function axis_part(axis, from, to) {
-    const part = { ...axis, from, to };
+    const levels = tick_levels(axis).map((ticks) =>
+        ticks.filter((t) => t.at >= from && t.at <= to));
+    const ticks = levels.find((l) => l.filter((t) => t.label).length > 2) ??
+        levels.at(-1);
 
-    part.ticks = axis.ticks.filter((t) => t.at >= from && t.at <= to);
-    if (frozen && part.ticks.filter((t) => t.label).length < 3)
-        part.ticks = round_ticks(part);
-    return part;
+    return { ...axis, from, to, ticks };
 }
 
 /* A number as the axis writes it, with all its digits. */

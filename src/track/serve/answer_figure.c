@@ -39,6 +39,7 @@ int answer_figure(struct site *s, struct query *q, struct answer *a,
     if (figure_request_open(&r, s, q, e) == 0 &&
         figure_request_build(&r, e) == 0) {
         r.figure.look.whole = s->frozen ? NULL : "\"Show outliers\"";
+        r.figure.look.finer = s->frozen ? 3 : 0;
         figure_finish(&r.figure);
         emit_object(&o, NULL);
         write_command(&o, &r);

@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <jansson.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -88,38 +89,61 @@ static json_t *list_charts(struct freeze *f)
     return charts;
 }
 
+/* Besides the steps; figures over them are added if those have enough
+ * detail. */
+static const char *const other_axes[] = { "tokens", "time" };
+
 /* How many pixels a figure may have, so that all of them have few bytes. */
 static int width_of(const struct freeze *f, size_t charts)
 {
-    enum { BYTES = 2000000, LEAST = 50, MOST = 1600 };
+    enum { BYTES = 2300000, TICKS = 14000, LEAST = 50, MOST = 1600 };
     const double points = 3, bytes = 16; /* in a column, of a point */
+    const double room = fmax(BYTES - TICKS * (double)charts, 0);
     const double width =
-        BYTES / (points * bytes * (double)(f->n_runs * charts + 1));
+        room / (points * bytes * (double)(f->n_runs * charts + 1));
 
     return width < LEAST ? LEAST : width > MOST ? MOST : (int)width;
 }
 
+/* The figure of a chart along the steps, and along other axes, which some runs
+ * do not have. */
+static int add_figure(struct freeze *f, const json_t *chart, size_t axes,
+                      const char *more, struct err *e)
+{
+    const char *kind = json_string_value(json_object_get(chart, "kind"));
+    const char *metric = json_string_value(json_object_get(chart, "metric"));
+    struct buf query = BUF_INIT;
+    size_t n;
+    int ret;
+
+    buf_str(&query, kind ? "kind=" : "metric=");
+    add_value(&query, kind ? kind : metric);
+    buf_printf(&query, "&runs=%s&store=0", f->ids);
+    n = query.len;
+    ret = add_answer(f, "/api/figure", query.s, more, e);
+    for (size_t i = 1; i < axes; i++) {
+        buf_trim(&query, n);
+        buf_printf(&query, "&x=%s", other_axes[i - 1]);
+        add_optional(f, "/api/figure", query.s, more);
+    }
+    buf_clear(&query);
+    return ret;
+}
+
 static int add_figures(struct freeze *f, struct err *e)
 {
+    enum { ENOUGH = 150, ALL = 1 + sizeof other_axes / sizeof other_axes[0] };
     json_t *charts = list_charts(f), *chart;
-    char *more =
-        xasprintf("&columns=%d&digits=7", width_of(f, json_array_size(charts)));
+    const size_t n = json_array_size(charts);
+    const size_t axes = width_of(f, ALL * n) >= ENOUGH ? ALL : 1;
+    char *more = xasprintf("&columns=%d&digits=7", width_of(f, axes * n));
     int ret = 0;
     size_t i;
 
     json_array_foreach(charts, i, chart)
     {
-        const char *kind = json_string_value(json_object_get(chart, "kind"));
-        const char *metric =
-            json_string_value(json_object_get(chart, "metric"));
-        struct buf query = BUF_INIT;
-
-        buf_str(&query, kind ? "kind=" : "metric=");
-        add_value(&query, kind ? kind : metric);
-        buf_printf(&query, "&runs=%s&store=0", f->ids);
         if (ret == 0)
-            ret = add_answer(f, "/api/figure", query.s, more, e);
-        buf_clear(&query);
+            ret = add_figure(f, chart, axes, more, e);
     }
     json_decref(charts);
     free(more);
@@ -138,11 +162,12 @@ static size_t list_names(const json_t *rows, bool differing,
     size_t i, n = 0;
     json_t *row;
 
-    json_array_foreach(
-        rows, i,
-        row) if (n < MAP_NAMES &&
-                 (!differing || json_is_true(json_object_get(row, "differs"))))
-        name[n++] = json_string_value(json_object_get(row, "name"));
+    json_array_foreach(rows, i, row)
+    {
+        if (n < MAP_NAMES &&
+            (!differing || json_is_true(json_object_get(row, "differs"))))
+            name[n++] = json_string_value(json_object_get(row, "name"));
+    }
     return n;
 }
 
