@@ -91,6 +91,15 @@ static const struct isa *choose_isa(struct err *e)
     return NULL;
 }
 
+/* Bytes of a core's second cache, or a usual size if it is not known.  Speed
+ * depends on it, but no result. */
+static long second_cache(void)
+{
+    const long bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
+
+    return bytes > 0 ? bytes : 512L << 10;
+}
+
 static int cpu_open(struct dev *dev, struct err *e)
 {
     const struct isa *isa = choose_isa(e);
@@ -101,6 +110,7 @@ static int cpu_open(struct dev *dev, struct err *e)
     cpu = xcalloc(1, sizeof *cpu);
     cpu->isa = isa->name;
     cpu->per_word = isa->per_word;
+    cpu->near = second_cache() / 8 * 5 / 4;
     dev->state = cpu;
     isa->fill_table(&cpu->ops);
     dev->ops = &cpu->ops;

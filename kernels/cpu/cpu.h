@@ -52,6 +52,7 @@ struct cpu {
     const char *isa;
     struct ops ops; /* what dev->ops points at */
     int per_word;               /* numbers of bf16 in a word: 1, or 2: pairs */
+    int64_t near;               /* words of five eighths of the second cache */
     char *scratch;              /* grows to the largest need, then stays */
     size_t room;
     struct rope_angles rope;

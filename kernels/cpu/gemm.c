@@ -12,24 +12,26 @@
 /*
  * Sizes, in words (a float, or what takes its place).  A panel of A (MR by
  * GEMM_K, 21 KB) stays in the first cache while GEMM_GROUP columns of B (384
- * by GEMM_K, 590 KB) stream from the second; ROOM bounds each packed block.  A
- * B of NEAR words leaves space in the second cache for what passes through it.
+ * by GEMM_K, 590 KB) stream from the second.  If that has less space, strips of
+ * STRIP columns (98 KB) take turns in it, each for RUN panels.  ROOM bounds
+ * each packed block.
  */
-enum { ROOM = 1 << 20, NEAR = 160 << 10 };
+enum { ROOM = 1 << 20, STRIP = 64, RUN = 8 };
 
 /* Fewer multiplications than this are done by one thread. */
 static const double SMALL = 1 << 17;
 
 /*
  * How a product is divided: the blocks, and their number along each side.  If a
- * block of B is small enough to stay in the second cache (near), each thread
- * packs the panel of A that it works on, in the first cache, and no block of A
- * is packed.
+ * block of B is small enough to stay in the second cache (near), and leaves
+ * space there for what passes through it, each thread packs the panel of A that
+ * it works on, in the first cache, and no block of A is packed.
  */
 struct gemm_blocking {
     int per;            /* numbers in a word */
     int64_t K, k_block; /* words */
     int64_t n_k, rows, n_rows, cols, n_cols;
+    int64_t strip, run; /* columns of B, for so many panels of A */
     bool near;
 };
 
@@ -39,6 +41,7 @@ static struct gemm_blocking choose_blocking(const struct dev *dev,
     const struct cpu *cpu = dev->state;
     const bool pairs = g->b.type == DT_BF16 && g->a.type != DT_F16;
     struct gemm_blocking p = { .per = pairs ? cpu->per_word : 1 };
+    bool fits;
 
     p.K = gemm_count_words(g->K, p.per);
     /* Sums stored in 16 bits are rounded once: K is not divided. */
@@ -48,7 +51,10 @@ static struct gemm_blocking choose_blocking(const struct dev *dev,
     p.cols = gemm_min(p.cols, gemm_ceil_div(g->N, GEMM_NR) * GEMM_NR);
     p.n_cols = gemm_ceil_div(g->N, p.cols);
     p.near = g->a.right == 1 && p.k_block <= GEMM_K &&
-             p.cols * p.k_block <= NEAR && p.n_cols == 1;
+             p.cols * p.k_block <= cpu->near && p.n_cols == 1;
+    fits = GEMM_GROUP * p.k_block <= cpu->near;
+    p.strip = fits ? GEMM_GROUP : STRIP;
+    p.run = fits ? 1 : RUN;
     p.n_rows =
         p.near
             ? 1
@@ -100,15 +106,12 @@ static void half_tile(const struct gemm_block *b, int64_t row, int64_t col,
     }
 }
 
-/* A panel of A times a group of columns of B. */
+/* A panel of A, which begins in this row, times columns of B. */
 static void multiply_panel(const struct gemm_block *b, const float *pa,
-                           int64_t panel, int64_t group)
+                           int64_t row, int64_t rows, int64_t first,
+                           int64_t end)
 {
     const struct gemm *g = b->g;
-    const int64_t start = gemm_block_row(b, panel), row = b->row + start;
-    const int64_t rows = gemm_block_row(b, panel + 1) - start;
-    const int64_t first = group * GEMM_GROUP;
-    const int64_t end = gemm_min(first + GEMM_GROUP, b->cols);
     float *c = (float *)g->c + row * g->c_down + b->col;
 
     for (int64_t col = first; col < end; col += GEMM_NR) {
@@ -123,8 +126,29 @@ static void multiply_panel(const struct gemm_block *b, const float *pa,
         else
             half_tile(b, row, b->col + col, pa, pb, bias, rows, cols);
     }
+}
+
+/* The panels from one to another, which lie at pa, times a group of columns. */
+static void multiply_run(const struct gemm_block *b, const float *pa,
+                         int64_t from, int64_t to, int64_t group)
+{
+    const struct gemm *g = b->g;
+    const int64_t top = gemm_block_row(b, from);
+    const int64_t first = group * GEMM_GROUP;
+    const int64_t end = gemm_min(first + GEMM_GROUP, b->cols);
+
+    for (int64_t col = first; col < end; col += b->strip) {
+        for (int64_t i = from; i < to; i++) {
+            const int64_t row = gemm_block_row(b, i);
+
+            multiply_panel(b, pa + (row - top) * b->K, b->row + row,
+                           gemm_block_row(b, i + 1) - row, col,
+                           gemm_min(col + b->strip, end));
+        }
+    }
     if (b->last && g->after)
-        g->after(g->arg, row, b->col + first, rows, end - first);
+        g->after(g->arg, b->row + top, b->col + first,
+                 gemm_block_row(b, to) - top, end - first);
 }
 
 /* Prefetch what this thread will most likely pack next. */
@@ -157,7 +181,17 @@ static void multiply_own_panel(const struct gemm_block *b, int64_t panel,
     fetch_panel(b, panel + omp_get_num_threads());
     gemm_block_pack_panel(b, pa, row, gemm_block_row(b, panel + 1) - row);
     for (int64_t group = 0; group < groups; group++)
-        multiply_panel(b, pa, panel, group);
+        multiply_run(b, pa, panel, panel + 1, group);
+}
+
+/* In how many runs the panels are multiplied: few, but with several pieces of
+ * work for each thread. */
+static int64_t count_runs(const struct gemm_block *b, int64_t groups)
+{
+    const int64_t least = gemm_ceil_div(4 * omp_get_num_threads(), groups);
+    const int64_t runs = gemm_ceil_div(b->panels, b->run);
+
+    return gemm_min(b->panels, runs > least ? runs : least);
 }
 
 /*
@@ -178,7 +212,8 @@ static void multiply_block(const struct gemm_block *b, struct gemm_team *team,
     const int64_t b_pieces =
         gemm_block_pieces(g->b.down, gemm_ceil_div(b->cols, GEMM_NR), b->K);
     const int64_t groups = gemm_ceil_div(b->cols, GEMM_GROUP);
-    const int64_t tasks = b->panels * (b->near ? 1 : groups);
+    const int64_t runs = b->near ? b->panels : count_runs(b, groups);
+    const int64_t tasks = b->near ? b->panels : runs * groups;
     int64_t i;
 
     while ((i = atomic_fetch_add(&team->pack, 1)) < a_pieces + b_pieces) {
@@ -191,13 +226,14 @@ static void multiply_block(const struct gemm_block *b, struct gemm_team *team,
 #pragma omp master
     atomic_store(&team->pack, 0);
     while ((i = atomic_fetch_add(&team->multiply, 1)) < tasks) {
-        const int64_t panel = i % b->panels;
+        const int64_t from = b->panels * (i % runs) / runs;
+        const int64_t to = b->panels * (i % runs + 1) / runs;
 
         if (b->near)
-            multiply_own_panel(b, panel, groups);
+            multiply_own_panel(b, i, groups);
         else
-            multiply_panel(b, b->a + gemm_block_row(b, panel) * b->K, panel,
-                           i / b->panels);
+            multiply_run(b, b->a + gemm_block_row(b, from) * b->K, from, to,
+                         i / runs);
     }
 #pragma omp barrier
 #pragma omp master
@@ -213,6 +249,8 @@ static void multiply_blocks(const struct gemm *g, const struct gemm_blocking *p,
         .per = p->per,
         .a = scratch,
         .near = p->near,
+        .strip = p->strip,
+        .run = p->run,
     };
 
     b.b = scratch + (a_room + 15) / 16 * 16;

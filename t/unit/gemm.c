@@ -64,7 +64,8 @@ static float element(const struct gemm *g, const void *c, int64_t i, int64_t j)
     return g->c_type == DT_F32 ? sum : float_from_bf16(bf16_from_float(sum));
 }
 
-/* One product of a random shape; its scratch memory holds NaNs before. */
+/* One product of a random shape, for a second cache that is small or large; its
+ * scratch memory holds NaNs before. */
 static bool is_right(struct dev *dev)
 {
     const enum dtype a = draw(3) ? DT_BF16 : DT_F32;
@@ -86,6 +87,7 @@ static bool is_right(struct dev *dev)
     g.c_down = g.N;
     g.c = xmalloc((size_t)size * dtype_size(g.c_type));
     memcpy(g.c, before, (size_t)size * dtype_size(g.c_type));
+    ((struct cpu *)dev->state)->near = draw(2) ? 100 : 160 << 10;
     room = (gemm_scratch(dev, &g) + 63) / 64 * 64;
     scratch = aligned_alloc(64, room);
     if (!scratch)

@@ -1,7 +1,7 @@
 /*
  * kernels-same - what holds of the CPU device as a whole: an operation of its
- * own for each, the same bits for any number of threads, and no memory taken
- * once every operation has been called
+ * own for each, the same bits for any number of threads and any cache, and no
+ * memory taken once every operation has been called
  */
 #include "config.h"
 #include "common/mem.h"
@@ -116,10 +116,26 @@ static bool same_bits(struct dev *one, struct dev *other,
     return same;
 }
 
+/* How many operations of two devices leave different bits. */
+static int count_different(struct dev *one, struct dev *other, const char *how)
+{
+    int differ = 0;
+
+    for (const struct op_test *t = op_tests; t->name; t++) {
+        for (int s = 0; s < MAX_SHAPES && t->shape[s][0]; s++) {
+            if (same_bits(one, other, t, t->shape[s]))
+                continue;
+            diag("%s, shape %d, %s", t->name, s, how);
+            differ++;
+        }
+    }
+    return differ;
+}
+
 static void check_threads(const char *isa)
 {
-    struct dev one, many[3];
-    const int threads[3] = { 2, 3, 7 };
+    static const int threads[] = { 2, 3, 7 };
+    struct dev one, many;
     int differ = 0;
 
     if (!open_cpu(&one, isa, 1)) {
@@ -127,24 +143,37 @@ static void check_threads(const char *isa)
              "%s gives the same bits on 1, 2, 3 and 7 threads", isa);
         return;
     }
-    for (int i = 0; i < 3; i++) {
-        if (!open_cpu(&many[i], isa, threads[i]))
+    for (size_t i = 0; i < sizeof threads / sizeof threads[0]; i++) {
+        char how[32];
+
+        if (!open_cpu(&many, isa, threads[i]))
             abort();
-    }
-    for (const struct op_test *t = op_tests; t->name; t++) {
-        for (int s = 0; s < MAX_SHAPES && t->shape[s][0]; s++) {
-            for (int i = 0; i < 3; i++) {
-                if (same_bits(&one, &many[i], t, t->shape[s]))
-                    continue;
-                diag("%s, shape %d, %d threads", t->name, s, threads[i]);
-                differ++;
-            }
-        }
+        snprintf(how, sizeof how, "%d threads", threads[i]);
+        differ += count_different(&one, &many, how);
+        dev_close(&many);
     }
     ok(!differ, "%s has the same bits on 1, 2, 3 and 7 threads", isa);
-    for (int i = 0; i < 3; i++)
-        dev_close(&many[i]);
     dev_close(&one);
+}
+
+/* A processor with a small second cache divides products in another way. */
+static void check_caches(const char *isa)
+{
+    struct dev large, small;
+
+    if (!open_cpu(&large, isa, 2)) {
+        skip("this CPU does not have it",
+             "%s gives the same bits with any second cache", isa);
+        return;
+    }
+    if (!open_cpu(&small, isa, 2))
+        abort();
+    ((struct cpu *)large.state)->near = 160 << 10;
+    ((struct cpu *)small.state)->near = 100;
+    ok(count_different(&large, &small, "a small cache") == 0,
+       "%s gives the same bits with any second cache", isa);
+    dev_close(&small);
+    dev_close(&large);
 }
 
 /* A row left out of the CPU's table would be the slow reference. */
@@ -204,6 +233,10 @@ int main(void)
     check_threads("avx512");
     check_threads("avx2");
     check_threads("c");
+    check_caches("avx512bf16");
+    check_caches("avx512");
+    check_caches("avx2");
+    check_caches("c");
     check_table();
     check_memory();
     return done_testing();
