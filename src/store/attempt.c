@@ -353,7 +353,7 @@ const struct rewind_cut *rewind_cuts(const struct rewind_list *list,
     while (to < list->n && strcmp(list->cut[to].key, key) == 0)
         to++;
     *n = to - from;
-    return list->cut + from;
+    return list->n ? list->cut + from : NULL;
 }
 
 void rewinds_load(struct rewind_list *list, struct arena *mem, const char *run,

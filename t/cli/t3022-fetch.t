@@ -235,7 +235,7 @@ recipe() {      # recipe WORD: the command in the file that has it
         grep "$1"
 }
 for i in 0 1; do
-    cp "$top/t/fuzz/seeds/parquet/plain.parquet" www/00${i}_00000.parquet
+    cp "$top/t/fuzz/corpus/parquet/plain.parquet" www/00${i}_00000.parquet
 done
 gdata fetch fineweb-edu --shards 0-13 -l >links
 test "$(sed -n '1p;$p' links | sed 's/.*resolve//')" = "/main/sample/10BT/000_00000.parquet

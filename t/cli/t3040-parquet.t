@@ -1,7 +1,7 @@
 #!/bin/sh
 # Parquet: one column of strings, as pyarrow wrote it (t/reference/parquet.py).
 . "$(dirname "$0")/../lib/tap.sh"
-seeds=$top/t/fuzz/seeds/parquet
+seeds=$top/t/fuzz/corpus/parquet
 gdata info "$seeds/plain.parquet" >out 2>err
 ! grep -q without err || skip_all "built without Parquet"
 x300=$(awk 'BEGIN { for (i = 0; i < 300; i++) printf "x" }')

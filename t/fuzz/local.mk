@@ -4,6 +4,79 @@ EXTRA_DIST += \
 	%D%/attempt.c \
 	%D%/convert.c \
 	%D%/corpus.c \
+	%D%/corpus/attempt/rewinds \
+	%D%/corpus/convert/gpt2 \
+	%D%/corpus/convert/llama \
+	%D%/corpus/convert/llmc \
+	%D%/corpus/convert/nested \
+	%D%/corpus/corpus/lines.gz \
+	%D%/corpus/corpus/lines.jsonl \
+	%D%/corpus/corpus/lines.zst \
+	%D%/corpus/corpus/text.txt \
+	%D%/corpus/corpus/two.gz \
+	%D%/corpus/filter/all \
+	%D%/corpus/filter/nested \
+	%D%/corpus/hello/rank \
+	%D%/corpus/hello/two \
+	%D%/corpus/http/away \
+	%D%/corpus/http/beyond \
+	%D%/corpus/http/chunks \
+	%D%/corpus/http/part \
+	%D%/corpus/http/whole \
+	%D%/corpus/import/csv \
+	%D%/corpus/import/far \
+	%D%/corpus/import/jsonl \
+	%D%/corpus/import/llmc \
+	%D%/corpus/import/nanogpt \
+	%D%/corpus/import/nested \
+	%D%/corpus/import/tensorboard \
+	%D%/corpus/import/wandb \
+	%D%/corpus/jsonl/nested \
+	%D%/corpus/jsonl/object \
+	%D%/corpus/lock/one \
+	%D%/corpus/manual_text/roff \
+	%D%/corpus/metric/points \
+	%D%/corpus/parquet/delta.parquet \
+	%D%/corpus/parquet/encrypted.parquet \
+	%D%/corpus/parquet/endless.parquet \
+	%D%/corpus/parquet/groups.parquet \
+	%D%/corpus/parquet/gzip2.parquet \
+	%D%/corpus/parquet/plain.parquet \
+	%D%/corpus/parquet/prefix.parquet \
+	%D%/corpus/parquet/scalars.parquet \
+	%D%/corpus/parquet/scalars2.parquet \
+	%D%/corpus/parquet/snappy.parquet \
+	%D%/corpus/parquet/split.parquet \
+	%D%/corpus/parquet/zstd2.parquet \
+	%D%/corpus/reply/mlflow \
+	%D%/corpus/reply/mlflow-new \
+	%D%/corpus/reply/nested \
+	%D%/corpus/reply/wandb \
+	%D%/corpus/reply/wandb-errors \
+	%D%/corpus/reply/wandb-rewind \
+	%D%/corpus/reply/wandb-there \
+	%D%/corpus/request/cookie \
+	%D%/corpus/request/path \
+	%D%/corpus/request/token \
+	%D%/corpus/settings/c4 \
+	%D%/corpus/settings/sweep \
+	%D%/corpus/shard/llmc.bin \
+	%D%/corpus/shard/two.npy \
+	%D%/corpus/tensors/half \
+	%D%/corpus/tensors/nested \
+	%D%/corpus/tensors/two \
+	%D%/corpus/tokfile/json \
+	%D%/corpus/tokfile/merges \
+	%D%/corpus/tokfile/nested \
+	%D%/corpus/tokfile/pickle1 \
+	%D%/corpus/tokfile/pickle2 \
+	%D%/corpus/tokfile/pickle4 \
+	%D%/corpus/tokfile/sentencepiece \
+	%D%/corpus/tokfile/tiktoken \
+	%D%/corpus/tokfile/vocab \
+	%D%/corpus/yaml/maps \
+	%D%/corpus/yaml/meta \
+	%D%/corpus/yaml/nested \
 	%D%/dict/attempt \
 	%D%/dict/convert \
 	%D%/dict/corpus \
@@ -16,6 +89,7 @@ EXTRA_DIST += \
 	%D%/dict/manual_text \
 	%D%/dict/metric \
 	%D%/dict/parquet \
+	%D%/dict/reply \
 	%D%/dict/settings \
 	%D%/dict/shard \
 	%D%/dict/tensors \
@@ -33,68 +107,9 @@ EXTRA_DIST += \
 	%D%/manual_text.c \
 	%D%/metric.c \
 	%D%/parquet.c \
+	%D%/reply.c \
 	%D%/request.c \
 	%D%/run \
-	%D%/seeds/attempt/rewinds \
-	%D%/seeds/convert/gpt2 \
-	%D%/seeds/convert/llama \
-	%D%/seeds/convert/llmc \
-	%D%/seeds/corpus/lines.gz \
-	%D%/seeds/corpus/lines.jsonl \
-	%D%/seeds/corpus/lines.zst \
-	%D%/seeds/corpus/text.txt \
-	%D%/seeds/corpus/two.gz \
-	%D%/seeds/filter/all \
-	%D%/seeds/hello/rank \
-	%D%/seeds/hello/two \
-	%D%/seeds/http/away \
-	%D%/seeds/http/beyond \
-	%D%/seeds/http/chunks \
-	%D%/seeds/http/part \
-	%D%/seeds/http/whole \
-	%D%/seeds/import/csv \
-	%D%/seeds/import/far \
-	%D%/seeds/import/jsonl \
-	%D%/seeds/import/llmc \
-	%D%/seeds/import/nanogpt \
-	%D%/seeds/import/tensorboard \
-	%D%/seeds/import/wandb \
-	%D%/seeds/jsonl/object \
-	%D%/seeds/lock/one \
-	%D%/seeds/manual_text/roff \
-	%D%/seeds/metric/points \
-	%D%/seeds/parquet/delta.parquet \
-	%D%/seeds/parquet/encrypted.parquet \
-	%D%/seeds/parquet/endless.parquet \
-	%D%/seeds/parquet/groups.parquet \
-	%D%/seeds/parquet/gzip2.parquet \
-	%D%/seeds/parquet/plain.parquet \
-	%D%/seeds/parquet/prefix.parquet \
-	%D%/seeds/parquet/scalars.parquet \
-	%D%/seeds/parquet/scalars2.parquet \
-	%D%/seeds/parquet/snappy.parquet \
-	%D%/seeds/parquet/split.parquet \
-	%D%/seeds/parquet/zstd2.parquet \
-	%D%/seeds/request/cookie \
-	%D%/seeds/request/path \
-	%D%/seeds/request/token \
-	%D%/seeds/settings/c4 \
-	%D%/seeds/settings/sweep \
-	%D%/seeds/shard/llmc.bin \
-	%D%/seeds/shard/two.npy \
-	%D%/seeds/tensors/half \
-	%D%/seeds/tensors/two \
-	%D%/seeds/tokfile/json \
-	%D%/seeds/tokfile/merges \
-	%D%/seeds/tokfile/pickle1 \
-	%D%/seeds/tokfile/pickle2 \
-	%D%/seeds/tokfile/pickle4 \
-	%D%/seeds/tokfile/sentencepiece \
-	%D%/seeds/tokfile/tiktoken \
-	%D%/seeds/tokfile/vocab \
-	%D%/seeds/yaml/maps \
-	%D%/seeds/yaml/meta \
-	%D%/seeds/yaml/nested \
 	%D%/settings.c \
 	%D%/shard.c \
 	%D%/tensors.c \
