@@ -48,13 +48,12 @@ static enum run_status status_of(const char *word)
 }
 
 static int load_one(struct attempt *a, struct arena *mem, const char *path,
-                    int number)
+                    int number, struct err *e)
 {
-    struct err e = ERR_INIT;
     struct yaml y;
 
     *a = (struct attempt){ .number = number };
-    if (yaml_load(&y, mem, path, &e) < 0)
+    if (yaml_load(&y, mem, path, e) < 0)
         return -1;
     a->status = status_of(yaml_get(&y, "state"));
     yaml_int(&y, "start_time", &a->start_ms);
@@ -81,16 +80,21 @@ static int by_number(const void *a, const void *b)
     return (x->number > y->number) - (x->number < y->number);
 }
 
-void attempts_load(struct attempt_list *list, struct arena *mem,
-                   const char *run)
+int attempts_load(struct attempt_list *list, struct arena *mem, const char *run,
+                  struct err *e)
 {
     char *folder = path_join(run, STORE_OWN);
-    DIR *dir = path_is_refused(folder) ? NULL : opendir(folder);
+    const bool refused = path_is_refused(folder);
+    DIR *dir = refused ? NULL : opendir(folder);
+    int ret = 0;
 
     *list = (struct attempt_list){ NULL, 0 };
-    for (int seen = 0; dir && seen < LIST_MAX; seen++) {
+    if (!dir && !refused && errno != ENOENT && errno != ENOTDIR)
+        ret = err_sys(e, "cannot list %s", folder);
+    for (int seen = 0; dir && seen < LIST_MAX && ret == 0; seen++) {
         const struct dirent *d = readdir(dir);
         const int number = d ? number_of(d->d_name) : 0;
+        struct err why = ERR_INIT;
         char *path;
 
         if (!d)
@@ -99,15 +103,20 @@ void attempts_load(struct attempt_list *list, struct arena *mem,
             continue;
         list->item = arena_grow(mem, list->item, list->n, sizeof *list->item);
         path = path_join(folder, d->d_name);
-        if (load_one(&list->item[list->n], mem, path, number) == 0)
+        if (load_one(&list->item[list->n], mem, path, number, &why) == 0)
             list->n++;
         free(path);
+        if (why.kind == ERR_SYSTEM) {
+            *e = why;
+            ret = -1;
+        }
     }
     if (dir)
         closedir(dir);
     free(folder);
     if (list->n > 1)
         qsort(list->item, list->n, sizeof *list->item, by_number);
+    return ret;
 }
 
 int attempt_save(const char *run, const struct attempt *a, struct err *e)
@@ -356,21 +365,25 @@ const struct rewind_cut *rewind_cuts(const struct rewind_list *list,
     return list->n ? list->cut + from : NULL;
 }
 
-void rewinds_load(struct rewind_list *list, struct arena *mem, const char *run,
-                  const char *key)
+int rewinds_load(struct rewind_list *list, struct arena *mem, const char *run,
+                 const char *key, struct err *e)
 {
     char *path = rewinds_path(run);
     struct buf b = BUF_INIT;
-    struct err e = ERR_INIT;
+    struct err why = ERR_INIT;
 
     *list = (struct rewind_list){ 0 };
-    if (buf_read_unlinked(&b, path, REWINDS_MAX, &e) == 0) {
+    if (buf_read_unlinked(&b, path, REWINDS_MAX, &why) == 0) {
         parse(list, mem, &b, key);
         if (list->n > 1)
             qsort(list->cut, list->n, sizeof *list->cut, by_key);
     }
     buf_clear(&b);
     free(path);
+    if (why.kind != ERR_SYSTEM)
+        return 0;
+    *e = why;
+    return -1;
 }
 
 /* Metrics of the machine count steps of their own, which a rewind leaves. */

@@ -45,8 +45,10 @@ struct attempt_list {
     size_t n;
 };
 
-/* The attempts at a run; a run of another tool has none. */
-void attempts_load(struct attempt_list *, struct arena *, const char *run);
+/* The attempts at a run; a run of another tool has none, and damaged ones are
+ * left out.  -1 if one cannot be read because of a failure of the system. */
+int attempts_load(struct attempt_list *, struct arena *, const char *run,
+                  struct err *);
 int attempt_save(const char *run, const struct attempt *, struct err *);
 
 /* The status, or RUN_STALE instead of RUN_RUNNING if the process no longer
@@ -70,9 +72,9 @@ struct rewind_list {
     size_t n;
 };
 
-/* The cuts of one metric, or of all if the key is NULL. */
-void rewinds_load(struct rewind_list *, struct arena *, const char *run,
-                  const char *key);
+/* The cuts of one metric, or of all if the key is NULL; -1 as above. */
+int rewinds_load(struct rewind_list *, struct arena *, const char *run,
+                 const char *key, struct err *);
 /* Those of one metric, n of them. */
 const struct rewind_cut *rewind_cuts(const struct rewind_list *,
                                      const char *key, size_t *n);

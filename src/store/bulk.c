@@ -56,7 +56,10 @@ static int save_attempt(struct bulk *p, enum run_status status, int64_t end_ms,
     struct attempt a;
     int ret;
 
-    attempts_load(&list, &mem, p->folder);
+    if (attempts_load(&list, &mem, p->folder, e) < 0) {
+        arena_clear(&mem);
+        return -1;
+    }
     if (list.n) {
         a = list.item[list.n - 1];
     } else {

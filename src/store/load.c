@@ -116,6 +116,7 @@ struct crew { /* the threads and the runs they load */
     struct index index;
     struct load_task *task;
     size_t n, room;
+    struct err unread; /* see struct runs */
     atomic_size_t next;
 };
 
@@ -162,7 +163,7 @@ static bool uses_index(const struct crew *crew)
 static void keep_run(struct run_info *run, struct arena *read,
                      struct arena *mem)
 {
-    struct run_info kept = { .folder = run->folder };
+    struct run_info kept = { .folder = run->folder, .unread = run->unread };
     struct buf b = BUF_INIT;
     struct unpack u;
     char *packed;
@@ -198,7 +199,8 @@ static void load_one(struct crew *crew, struct load_task *task,
         if (lost && !store_looks_like_run(run->folder))
             return;
         load_run(run, &read, &watch, crew->flags);
-        if (!lost && uses_index(crew) && !(crew->flags & LOAD_NO_METRICS))
+        if (!lost && !run->unread && uses_index(crew) &&
+            !(crew->flags & LOAD_NO_METRICS))
             index_put(&crew->index, task->key, run, &watch);
         watch_clear(&watch);
         keep_run(run, &read, mem);
@@ -263,8 +265,13 @@ static void add_tasks(struct crew *crew, const struct experiment *x)
     struct path_list names;
     struct err e = ERR_INIT;
 
-    if (path_list(&names, x->folder, &e) < 0)
+    if (path_list(&names, x->folder, &e) < 0) {
+        if (e.kind != ERR_MISSING)
+            log_warn("%s", e.text);
+        if (e.kind == ERR_SYSTEM)
+            crew->unread = e;
         return;
+    }
     for (size_t i = 0; i < names.n; i++) {
         if (!store_is_run(names.name[i]) ||
             strcmp(names.name[i], STORE_META) == 0 ||
@@ -304,9 +311,15 @@ static void collect(struct runs *runs, struct crew *crew)
 {
     runs->run = xcalloc(crew->n, sizeof *runs->run);
     runs->room = crew->n;
+    runs->unread = crew->unread;
     for (size_t i = 0; i < crew->n; i++) {
+        const struct run_info *run = &crew->task[i].run;
+
+        if (run->unread)
+            err_set(&runs->unread, ERR_SYSTEM, "run %s: %s", run->name,
+                    run->damage);
         if (crew->task[i].found)
-            runs->run[runs->n++] = crew->task[i].run;
+            runs->run[runs->n++] = *run;
         free(crew->task[i].key);
     }
     free(crew->task);

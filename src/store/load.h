@@ -67,15 +67,22 @@ struct run_info {
     struct run_dataset *inputs; /* the datasets that it read */
     const char *damage;         /* NULL when all is well */
     const char *torn;           /* a file whose last line is incomplete */
+    bool unread;                /* damaged, as far as a failure of the system
+                                 * lets us know; it may be deleted */
 };
 
 struct runs {
     struct arena mem;
     struct run_info *run;
     size_t n, room;
+    struct err unread; /* why a run, or the runs of an experiment,
+                                 * could not be read; or ERR_NONE */
 };
 
-#define RUNS_INIT { ARENA_INIT, NULL, 0, 0 }
+#define RUNS_INIT                                                              \
+ {                                                                             \
+  ARENA_INIT, NULL, 0, 0, ERR_INIT                                             \
+ }
 
 enum {
     LOAD_DELETED = 1,      /* deleted runs too */

@@ -35,6 +35,13 @@ static void damaged(struct run_reader *r, const char *what, const char *where)
         r->run->damage = arena_printf(r->mem, "%s: %s", where, what);
 }
 
+/* The same for what cannot be read; it may be readable at another time. */
+static void failed(struct run_reader *r, const struct err *e, const char *where)
+{
+    damaged(r, e->text, where);
+    r->run->unread = r->run->unread || e->kind == ERR_SYSTEM;
+}
+
 /* Called with each file below a folder of keys. */
 typedef void key_fn(struct run_reader *, const char *path, const char *key);
 
@@ -46,7 +53,7 @@ static void each_key(struct run_reader *r, const char *folder, key_fn *fn)
     watch_add(r->watch, r->run->folder, folder);
     if (key_list(&keys, &folders, folder, &e) < 0) {
         if (e.kind != ERR_MISSING)
-            damaged(r, e.text, folder);
+            failed(r, &e, folder);
         return;
     }
     if (key_list_full(&keys, &folders))
@@ -81,7 +88,7 @@ static void load_pair(struct run_reader *r, const char *path, const char *key,
     if (r->text >= TEXT_MAX) {
         damaged(r, "not read: the run has more than 16 MiB of such text", path);
     } else if (buf_read_unlinked(&b, path, TEXT_MAX - r->text, &e) < 0) {
-        damaged(r, e.text, path);
+        failed(r, &e, path);
     } else {
         r->text += b.len;
         if (!utf8_valid(b.s))
@@ -111,7 +118,7 @@ static void load_metric(struct run_reader *r, const char *path, const char *key)
     struct err e = ERR_INIT;
 
     if (metric_sum_up(&m, path, key, &r->rewinds, &scan, &e) < 0) {
-        damaged(r, e.text, path);
+        failed(r, &e, path);
         return;
     }
     if (scan.bad)
@@ -183,11 +190,12 @@ void load_run(struct run_info *run, struct arena *mem, struct watch *watch,
     struct attempt_list list;
     struct err e = ERR_INIT;
     struct meta meta;
-    bool unread;
+    bool lost;
 
     watch_inside(&r, STORE_META);
-    unread = meta_load(&meta, mem, run->folder, &e) < 0;
-    if (unread) {
+    lost = meta_load(&meta, mem, run->folder, &e) < 0;
+    if (lost) {
+        run->unread = e.kind == ERR_SYSTEM;
         meta.id = arena_strdup(mem, path_name(run->folder));
         meta.damage = e.kind == ERR_MISSING ? "meta.yaml is missing"
                                             : arena_strdup(mem, e.text);
@@ -202,13 +210,15 @@ void load_run(struct run_info *run, struct arena *mem, struct watch *watch,
     run->deleted = meta.deleted;
     run->damage = meta.damage;
     watch_inside(&r, STORE_OWN); /* all in there comes by rename */
-    attempts_load(&list, mem, run->folder);
+    if (attempts_load(&list, mem, run->folder, &e) < 0)
+        failed(&r, &e, run->folder);
     run->attempt = list.item;
     run->attempts = (int)list.n;
-    if (unread && !run->attempts)
+    if (lost && !run->attempts)
         run->status = RUN_STALE; /* nobody says that it is running */
-    if (!(flags & LOAD_ALL_ATTEMPTS))
-        rewinds_load(&r.rewinds, mem, run->folder, NULL);
+    if (!(flags & LOAD_ALL_ATTEMPTS) &&
+        rewinds_load(&r.rewinds, mem, run->folder, NULL, &e) < 0)
+        failed(&r, &e, run->folder);
     load_keys(&r, "params", load_param);
     load_keys(&r, "tags", load_tag);
     if (!(flags & LOAD_NO_METRICS))
@@ -320,12 +330,13 @@ int series_load_part(struct series *s, const struct run_info *run,
     struct rewind_list rewinds = { 0 };
     struct filling f = { s, part, 0, true };
     struct metric_scan scan;
-    int ret;
+    int ret = 0;
 
     *s = (struct series)SERIES_INIT;
     if (!(flags & LOAD_ALL_ATTEMPTS))
-        rewinds_load(&rewinds, &mem, run->folder, key);
-    ret = metric_read(path, key, &rewinds, add_point, &f, &scan, e);
+        ret = rewinds_load(&rewinds, &mem, run->folder, key, e);
+    if (ret == 0)
+        ret = metric_read(path, key, &rewinds, add_point, &f, &scan, e);
     if (ret == 0)
         keep_last(&f);
     if (ret < 0 && e->kind == ERR_MISSING && (flags & LOAD_MAY_LACK)) {

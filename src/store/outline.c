@@ -334,8 +334,7 @@ static int open_outlined(struct outlined *o, const struct run_info *run,
     }
     close(fd);
     o->cache = index_path(o->path, ending);
-    rewinds_load(&o->rewinds, &o->mem, run->folder, key);
-    return 0;
+    return rewinds_load(&o->rewinds, &o->mem, run->folder, key, e);
 }
 
 static void close_outlined(struct outlined *o)

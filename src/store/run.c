@@ -95,7 +95,9 @@ static int begin_again(struct run *r, const struct run_conf *c, struct err *e)
     meta_place(&r->meta, &r->mem, r->folder);
     if (!r->meta.name)
         r->meta.name = arena_strdup(&r->mem, runs.run[0].name);
-    attempts_load(&attempts, &r->mem, r->folder);
+    ret = attempts_load(&attempts, &r->mem, r->folder, e);
+    if (ret < 0)
+        goto out;
     if (attempts.n && attempt_status(&attempts.item[attempts.n - 1],
                                      clock_wall_ms()) == RUN_RUNNING) {
         const struct attempt *a = &attempts.item[attempts.n - 1];

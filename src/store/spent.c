@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/clock.h"
+#include "common/log.h"
 #include "store/attempt.h"
 #include "store/metric.h"
 
@@ -63,9 +64,11 @@ double spent_seconds(const struct run_info *run)
 {
     struct attempt_list list;
     struct arena mem = ARENA_INIT;
+    struct err e = ERR_INIT;
     double secs = 0;
 
-    attempts_load(&list, &mem, run->folder);
+    if (attempts_load(&list, &mem, run->folder, &e) < 0)
+        log_warn("run %s: %s", run->name, e.text);
     for (size_t i = 0; i < list.n; i++)
         secs += attempt_seconds(&list.item[i], clock_wall_ms());
     if (list.n == 0 && run->seen_ms > run->start_ms)
@@ -74,21 +77,22 @@ double spent_seconds(const struct run_info *run)
     return secs;
 }
 
-static double between_attempts(const struct run_info *run)
+static int between_attempts(double *secs, const struct run_info *run,
+                            struct err *e)
 {
     struct attempt_list list;
     struct arena mem = ARENA_INIT;
-    double secs = 0;
+    const int ret = attempts_load(&list, &mem, run->folder, e);
 
-    attempts_load(&list, &mem, run->folder);
+    *secs = 0;
     for (size_t i = 1; i < list.n; i++) {
         const struct attempt *a = &list.item[i - 1];
         const int64_t end = a->end_ms ? a->end_ms : a->beat_ms;
 
-        secs += fmax(0, (double)(list.item[i].start_ms - end) / 1000);
+        *secs += fmax(0, (double)(list.item[i].start_ms - end) / 1000);
     }
     arena_clear(&mem);
-    return secs;
+    return ret;
 }
 
 int spent_load(struct spent *s, const struct run_info *run, double seconds,
@@ -99,7 +103,8 @@ int spent_load(struct spent *s, const struct run_info *run, double seconds,
     double steps, all, left = seconds;
 
     *s = (struct spent){ { 0 } };
-    s->secs[SPENT_QUEUE] = between_attempts(run);
+    if (between_attempts(&s->secs[SPENT_QUEUE], run, e) < 0)
+        return -1;
     if (run->status == RUN_FAILED || run->status == RUN_STALE) {
         s->secs[SPENT_FAILED] = seconds;
         return 0;

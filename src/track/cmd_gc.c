@@ -78,6 +78,10 @@ static int gc_main(int argc, char **argv, struct err *e)
     }
     if (ret == 0 && runs.n && !dry_run)
         ret = store_sync(track_store(), e);
+    if (ret == 0 && runs.unread.kind != ERR_NONE)
+        ret =
+            err_set(e, ERR_SYSTEM, "runs that could not be read were kept: %s",
+                    runs.unread.text);
     runs_free(&runs);
     return ret;
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "common/clock.h"
+#include "common/log.h"
 #include "store/attempt.h"
 #include "store/spent.h"
 #include "track/runs/column.h"
@@ -61,11 +62,13 @@ static void measure_run(struct run_use *u, const struct slurm_jobs *jobs,
                         struct arena *mem)
 {
     struct attempt_list list;
+    struct err e = ERR_INIT;
     const char *counted = NULL;
     const bool failed =
         u->run.status == RUN_FAILED || u->run.status == RUN_STALE;
 
-    attempts_load(&list, mem, u->run.folder);
+    if (attempts_load(&list, mem, u->run.folder, &e) < 0)
+        log_warn("run %s: %s", u->run.name, e.text);
     u->attempts = list.n ? (int64_t)list.n : 1;
     if (list.n == 0)
         u->wall = track_seconds(&u->run);

@@ -208,6 +208,51 @@ other" || bad="$bad; $moment: ls: $(gtrack ls 2>&1)"
     test "$left" -gt 0 || bad="$bad; no kill left anything of $moment"
     is "$bad" "" "the next edit of any run completes a move that was killed"
 fi
+
+# ---- files that cannot be opened for a moment ----
+if "$disturb" -n 1 true || test $? -ne 137; then
+    for what in "gc reports" "the cache forgets"; do
+        skip "$what runs that could not be read for a moment" \
+            "no right to supervise system calls"
+    done
+else
+    rm -rf mlruns
+    printf 'loss=3\n\nloss=2\n' | gtrack log kept 2>err
+    gtrack log gone </dev/null 2>err && gtrack rm gone 2>err
+    cp -r mlruns deleted
+    opened=$("$disturb" -c open gtrack gc -y 2>&1 | sed -n 's/^disturb: \([0-9]*\) .*/\1/p')
+    moment=0 bad='' failed=0
+    while moment=$((moment + 1)); test $moment -le "$opened"; do
+        rm -rf mlruns && cp -r deleted mlruns
+        "$disturb" -c open -n $moment -e EMFILE gtrack gc -y >out 2>err
+        status=$?
+        test $status -eq 0 || failed=$((failed + 1))
+        test $status -ne 0 || test -z "$(gtrack ls -d -q --no-header gone 2>err)" ||
+            bad="$bad; $moment: kept, with status 0"
+    done
+    test $failed -gt 0 || bad="$bad; none of $opened failed"
+    is "$bad" "" "gc reports runs that could not be read for a moment"
+
+    rm -rf mlruns cache && cp -r deleted mlruns
+    # what changed a moment ago is not cached
+    later() {
+        env LD_PRELOAD="$build/t/lib/shim.so" SHIM_OF=gtrack SHIM_JUMP=1:100 "$@"
+    }
+    GTRACK_CACHE=
+    later gtrack ls -d --tsv >want 2>err
+    GTRACK_CACHE=$dir/cache
+    export GTRACK_CACHE
+    opened=$("$disturb" -c open gtrack ls -d 2>&1 | sed -n 's/^disturb: \([0-9]*\) .*/\1/p')
+    moment=0 bad=''
+    while moment=$((moment + 1)); test $moment -le "$opened"; do
+        rm -rf cache
+        later "$disturb" -c open -n $moment -e EMFILE gtrack ls -d >out 2>err
+        later gtrack ls -d --tsv 2>err | cmp -s - want || bad="$bad $moment"
+    done
+    test "$opened" -gt 10 -a -s cache/*.index || bad="$bad only $opened"
+    is "$bad" "" "the cache forgets runs that could not be read for a moment"
+    GTRACK_CACHE=
+fi
 rm -rf mlruns
 g log first -e noted </dev/null
 id=$(basename "$(dirname "$(gtrack where first)")")

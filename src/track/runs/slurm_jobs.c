@@ -117,29 +117,30 @@ static int ask_sacct(struct slurm_jobs *jobs, const char *ids,
 }
 
 /* The jobs of all attempts, separated by commas. */
-static void list_jobs(struct buf *ids, const struct runs *runs,
-                      struct arena *mem)
+static int list_jobs(struct buf *ids, const struct runs *runs,
+                     struct arena *mem, struct err *e)
 {
     for (size_t i = 0; i < runs->n; i++) {
         struct attempt_list list;
 
-        attempts_load(&list, mem, runs->run[i].folder);
+        if (attempts_load(&list, mem, runs->run[i].folder, e) < 0)
+            return -1;
         for (size_t j = 0; j < list.n; j++)
             if (list.item[j].job && isdigit((unsigned char)list.item[j].job[0]))
                 buf_printf(ids, "%s%s", ids->len ? "," : "", list.item[j].job);
     }
+    return 0;
 }
 
 int slurm_jobs_load(struct slurm_jobs *jobs, const struct runs *runs,
                     struct arena *mem, struct err *e)
 {
     struct buf ids = BUF_INIT;
-    int ret = 0;
+    int ret = list_jobs(&ids, runs, mem, e);
 
-    list_jobs(&ids, runs, mem);
-    if (ids.len == 0)
+    if (ret == 0 && ids.len == 0)
         log_info("none of the runs was a Slurm job");
-    else
+    else if (ret == 0)
         ret = ask_sacct(jobs, ids.s, mem, e);
     buf_clear(&ids);
     return ret;
