@@ -419,10 +419,14 @@ int main(int argc, char **argv)
 
     if (!parse(argc, argv))
         return usage();
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
     if (start(argv + optind) < 0)
         return NOT_HERE;
     killed = supervise(&calls);
     waitpid(child, &status, 0);
+    /* what was killed may hold locks until it has ended */
+    while (killed && wait(NULL) > 0)
+        ;
     status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     if (plan.recording)
         record_close(status);
