@@ -51,6 +51,7 @@ sed 's/^get_packages() {/& printf "%s\\n" "$1"; return 0;/' \
     "$top/bootstrap" >tree/bootstrap
 tree/bootstrap packages >out 2>err
 unlike out 'chromium' "a browser is not installed unless asked for"
+like out '^cmd bindfs bindfs$' "what the tests use to fake a disk is installed"
 tree/bootstrap packages slurm page >out 2>err
 like out '^cmd chromedriver chromium-driver$' \
     "the packages of the browser tests are installed when asked for"
