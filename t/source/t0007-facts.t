@@ -47,11 +47,13 @@ made='^(Makefile\.in|aclocal\.m4|build-aux/.*|config\.h\.in|configure)$'
 name="git tracks the files of the tarball and no others"
 if ! git -C "$top" ls-files >tracked 2>err || ! test -s tracked; then
     skip "$name" "this is no git checkout"
+    skip "no document is empty" "this is no git checkout"
 else
     unset MAKEFLAGS MFLAGS
     ${MAKE:-make} -s -C "$build" distdir distdir="$dir/dist" >out 2>err
     (cd dist && find . -type f) | sed 's|^\./||' | grep -vE "$made" |
         LC_ALL=C sort - git-only >want
     is "$(LC_ALL=C sort tracked | diff - want)" "" "$name"
+    is "$(find dist -empty -name '*.md')" "" "no document is empty"
 fi
 done_testing
