@@ -7,6 +7,7 @@
 
 #include "common/mem.h"
 #include "common/num.h"
+#include "common/path.h"
 #include "common/spawn.h"
 
 /* ---- computing -------------------------------------------------------- */
@@ -21,40 +22,46 @@ static void set_instructions(const struct run_info *run)
         setenv("GTRAIN_ISA", instructions, 1);
 }
 
-static int replay(struct buf *out, const struct bisect_run *r,
-                  const char *steps, enum trace_kind kind, struct err *e)
+static void add_word(struct path_list *argv, const char *word)
 {
-    enum { WORDS = 14 };
+    path_list_add(argv, xstrdup(word));
+}
+
+int bisect_compute(struct buf *out, const struct bisect_run *r,
+                   const char *const *words, struct err *e)
+{
     const char *threads = run_info_param(r->run, "is.threads");
-    char *set = xasprintf("train.threads=%s", threads ? threads : "0");
-    const char **argv = xcalloc(WORDS + 2 * r->sets->n + 1, sizeof *argv);
-    const char *const words[WORDS] = {
-        r->build,          "replay",  r->run->id, "--root",
-        r->root,           "--steps", steps,      "--trace",
-        trace_words[kind], "--tsv",   "-q",       "--no-header",
-        "--set",           set,
-    };
+    struct path_list argv = PATH_LIST_INIT;
     struct buf said = BUF_INIT;
     struct spawn s = { .out = out, .words = &said, .max = (size_t)2 << 30 };
     int ret;
 
-    memcpy(argv, words, sizeof words);
+    add_word(&argv, r->build);
+    while (*words)
+        add_word(&argv, *words++);
+    add_word(&argv, "-q");
+    add_word(&argv, "--tsv");
+    add_word(&argv, "--no-header");
+    add_word(&argv, "--root");
+    add_word(&argv, r->root);
+    add_word(&argv, "--set");
+    path_list_add(&argv,
+                  xasprintf("train.threads=%s", threads ? threads : "0"));
     for (size_t i = 0; i < r->sets->n; i++) {
-        argv[WORDS + 2 * i] = "--set";
-        argv[WORDS + 2 * i + 1] = r->sets->item[i];
+        add_word(&argv, "--set");
+        add_word(&argv, r->sets->item[i]);
     }
+    path_list_add(&argv, NULL);
     set_instructions(r->run);
-    ret = spawn_run(argv, &s, e);
+    ret = spawn_run((const char *const *)argv.name, &s, e);
     buf_clear(&said);
-    free(argv);
-    free(set);
-    return ret;
+    path_list_clear(&argv);
+    return ret < 0 ? err_wrap(e, "cannot compute %s again", r->run->name) : 0;
 }
 
 /* ---- reading ---------------------------------------------------------- */
 
-/* Cut off the text up to the next `end`. */
-static char *cut_field(char **text, char end)
+char *bisect_cut(char **text, char end)
 {
     char *field = *text, *at = strchr(field, end);
 
@@ -69,14 +76,14 @@ static int read_rows(struct trace_rows *t, struct err *e)
 {
     char *at = t->text.s, *line;
 
-    while ((line = cut_field(&at, '\n'))) {
+    while ((line = bisect_cut(&at, '\n'))) {
         struct trace_row row = { 0 };
-        const char *step = cut_field(&line, '\t');
+        const char *step = bisect_cut(&line, '\t');
 
-        row.micro = cut_field(&line, '\t');
-        row.operation = row.micro ? cut_field(&line, '\t') : NULL;
-        row.tensor = row.operation ? cut_field(&line, '\t') : NULL;
-        row.hash = row.tensor ? cut_field(&line, '\t') : NULL;
+        row.micro = bisect_cut(&line, '\t');
+        row.operation = row.micro ? bisect_cut(&line, '\t') : NULL;
+        row.tensor = row.operation ? bisect_cut(&line, '\t') : NULL;
+        row.hash = row.tensor ? bisect_cut(&line, '\t') : NULL;
         row.size = line;
         if (!row.hash || !num_int(step, &row.step))
             return err_set(e, ERR_INPUT, "gtrain replay printed '%s'", line);
@@ -91,14 +98,17 @@ int bisect_trace(struct trace_rows *t, const struct bisect_run *r,
                  struct err *e)
 {
     char *steps = xasprintf("%" PRId64 ":%" PRId64, first, last);
+    const char *const words[] = { "replay", r->run->id, "--steps",
+                                  steps,    "--trace",  trace_words[kind],
+                                  NULL };
     int ret;
 
     bisect_trace_clear(t);
-    ret = replay(&t->text, r, steps, kind, e);
+    ret = bisect_compute(&t->text, r, words, e);
     if (ret == 0)
         ret = read_rows(t, e);
     free(steps);
-    return ret < 0 ? err_wrap(e, "cannot compute %s again", r->run->name) : 0;
+    return ret;
 }
 
 void bisect_trace_clear(struct trace_rows *t)

@@ -51,4 +51,13 @@ bool bisect_trace_part(const struct trace_rows *a, const struct trace_rows *b,
                        const struct trace_row **row_a,
                        const struct trace_row **row_b);
 
+/* Run `gtrain WORDS` for a run, with its instructions and threads; `words` ends
+ * with NULL, and the rows that it prints are appended. */
+int bisect_compute(struct buf *out, const struct bisect_run *,
+                   const char *const *words, struct err *);
+
+/* Cut off the text up to the next `end`, and move to what follows it; NULL if
+ * there is none. */
+char *bisect_cut(char **text, char end);
+
 #endif

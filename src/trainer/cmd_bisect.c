@@ -17,6 +17,7 @@
 #include "common/path.h"
 #include "common/spawn.h"
 #include "common/output/table.h"
+#include "trainer/bisect_document.h"
 #include "trainer/bisect_facts.h"
 #include "trainer/bisect_trace.h"
 #include "trainer/cmds.h"
@@ -232,8 +233,22 @@ static void add_shards(struct bisect *b, int i)
     }
 }
 
-static int compare_shards(struct bisect *b, struct err *e)
+/* The row of the ids names the step and, at its end, the sequence. */
+static int add_document(struct bisect *b, struct err *e)
 {
+    const char *last = strrchr(b->row[0]->tensor, ' ');
+    int64_t sequence;
+
+    if (!last || !num_int(last + 1, &sequence))
+        return 0;
+    return bisect_document(&b->table, &b->of[0], &b->of[1], b->row[0]->step,
+                           sequence, e);
+}
+
+static int compare_data(struct bisect *b, struct err *e)
+{
+    if (add_document(b, e) < 0)
+        return -1;
     if (trace_both(b, b->last, b->last, TRACE_DATA, e) < 0)
         return -1;
     add_shards(b, 0);
@@ -288,7 +303,7 @@ static int add_causes(struct bisect *b, unsigned place, struct err *e)
         table_text(&b->table, b->of[0].build);
         table_text(&b->table, b->of[1].build);
     }
-    return place == PART_DATA ? compare_shards(b, e) : 0;
+    return place == PART_DATA ? compare_data(b, e) : 0;
 }
 
 /* ---- the verdict ------------------------------------------------------ */

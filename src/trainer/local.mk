@@ -14,6 +14,8 @@ TRAINER_LIBS = src/trainer/libtrainer.a src/sweep/libsweep.a $(MPI_LIBS) $(STORE
 
 bin_PROGRAMS += gtrain
 gtrain_SOURCES = \
+	%D%/bisect_document.c \
+	%D%/bisect_document.h \
 	%D%/bisect_facts.c \
 	%D%/bisect_facts.h \
 	%D%/bisect_trace.c \

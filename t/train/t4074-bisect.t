@@ -81,6 +81,8 @@ step=$(row "parts at" | sed 's/step \([0-9]*\).*/\1/')
 is "$(row recorded)" "train/loss of step $step" \
     "the step is that of the first loss that differs"
 like out "^data${tab}data_000000.bin$tab" "the shard that differs is named"
+like out "^data${tab}document at position [0-9]* of sequence [0-9]*${tab}[^${tab}]*${tab}.*zzz" \
+    "the document that differs is shown"
 like err "the likeliest cause: data, " "the data are the cause"
 
 # A bit of a weight flips in a checkpoint, whose sums are made to fit.
