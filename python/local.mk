@@ -19,6 +19,7 @@ EXTRA_DIST += \
 	%D%/gtrack/integrations/accelerate.py \
 	%D%/gtrack/integrations/keras.py \
 	%D%/gtrack/integrations/lightning.py \
+	%D%/gtrack/integrations/torch.py \
 	%D%/gtrack/integrations/transformers.py \
 	%D%/gtrack/mlflow.py \
 	%D%/gtrack/plot.py \

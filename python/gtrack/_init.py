@@ -59,14 +59,19 @@ def _command() -> str:
     return shlex.join(getattr(sys, "orig_argv", sys.argv))
 
 
+SYSTEM_EVERY = 10.0  # seconds between readings of the machine
+
+
 def begin(*, root: str, experiment: str | None, name: str | None = None,
           own_id: str | None = None, parent: str | None = None,
-          resume: str | None = None, capture: bool = True) -> int:
+          resume: str | None = None, capture: bool = True,
+          system: bool | float = False) -> int:
     """Begin or resume a run by the library."""
     e = _lib.encode
     conf = _lib.Conf(ctypes.sizeof(_lib.Conf), e(root), e(experiment), e(name),
                      e(own_id), e(parent), e(resume), e(_command()),
-                     0 if capture else _lib.NO_CAPTURE)
+                     0 if capture else _lib.NO_CAPTURE,
+                     SYSTEM_EVERY if system is True else float(system))
     why = ctypes.create_string_buffer(_lib.WHY)
     handle = _lib.begin(ctypes.byref(conf), why)
     _lib.check(handle, why)
@@ -135,12 +140,14 @@ def init(project: str | None = None, name: str | None = None,
          resume: bool | str | None = None, id: str | None = None,
          dir: str | os.PathLike | None = None, mode: str | None = None,
          reinit: bool | str | None = None, resume_from: str | None = None,
-         parent: str | None = None, capture: bool = True, **more) -> Run:
+         parent: str | None = None, capture: bool = True,
+         system: bool | float = True, **more) -> Run:
     """Begin a run.
 
     project is the experiment, and dir the folder with the store, mlruns.
     parent is the id of the run to which this one belongs; with capture=False,
-    git and the machine are not recorded.  The other arguments are those of
+    git and the machine are not recorded, and with system=False, its use is not;
+    a number is the interval in seconds.  The other arguments are those of
     wandb.init().  If there is a run already, it is returned, unless reinit says
     "finish_previous" (or True) or "create_new".
     """
@@ -174,7 +181,10 @@ def init(project: str | None = None, name: str | None = None,
     if mode == "disabled" or env("WANDB_DISABLED", "").lower() == "true":
         run: Run = DisabledRun(project, name)
     else:
-        run = _begin_run(project, name, parent, capture, dir,
+        if getattr(more.get("settings"), "x_disable_stats", False) or \
+                getattr(more.get("settings"), "_disable_stats", False):
+            system = False
+        run = _begin_run(project, name, parent, capture, system, dir,
                          _first(id, env("WANDB_RUN_ID")),
                          _first(resume, env("WANDB_RESUME")), resume_from,
                          _first(group, env("WANDB_RUN_GROUP")),
@@ -189,8 +199,8 @@ def init(project: str | None = None, name: str | None = None,
     return run
 
 
-def _begin_run(project, name, parent, capture, folder, given_id, resume,
-               resume_from, group, job_type) -> Run:
+def _begin_run(project, name, parent, capture, system, folder, given_id,
+               resume, resume_from, group, job_type) -> Run:
     root = store_root(folder)
     step = None
     if resume_from:
@@ -208,7 +218,7 @@ def _begin_run(project, name, parent, capture, folder, given_id, resume,
     if handed:
         again, own_id = True, handed
     handle = begin(root=root, experiment=project, name=name, parent=parent,
-                   capture=capture, own_id=None if again else
+                   capture=capture, system=system, own_id=None if again else
                    own_id if given_id else None,
                    resume=own_id if again else None)
     run = Run(handle, project=project, given_id=given_id, group=group,

@@ -22,7 +22,7 @@ class Conf(ctypes.Structure):
         (name, ctypes.c_char_p)
         for name in ("root", "experiment", "name", "id", "parent", "resume",
                      "command")
-    ] + [("flags", ctypes.c_uint)]
+    ] + [("flags", ctypes.c_uint), ("system_every", ctypes.c_double)]
 
 
 class Dataset(ctypes.Structure):

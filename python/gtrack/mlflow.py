@@ -90,7 +90,8 @@ def start_run(run_id: str | None = None, experiment_id: str | None = None,
     resume = run_id or os.environ.get("MLFLOW_RUN_ID")
     parent = parent_run_id or (outer._gtrack_id if outer and nested else None)
     run = Run(begin(root=_root(), experiment=project, name=run_name,
-                    parent=parent, resume=resume),
+                    parent=parent, resume=resume,
+                    system=bool(log_system_metrics)),
               project=project, resumed=bool(resume))
     _current.begun(run)
     global _last

@@ -25,6 +25,8 @@ src_common_libcommon_a_SOURCES = \
 	%D%/mem.h \
 	%D%/num.c \
 	%D%/num.h \
+	%D%/nvml.c \
+	%D%/nvml.h \
 	%D%/opt.c \
 	%D%/opt.h \
 	%D%/pager.c \
@@ -51,6 +53,8 @@ src_common_libcommon_a_SOURCES = \
 	%D%/student.h \
 	%D%/tar.c \
 	%D%/tar.h \
+	%D%/usage.c \
+	%D%/usage.h \
 	%D%/utf8.c \
 	%D%/utf8.h \
 	%D%/yaml.c \

@@ -6,6 +6,8 @@ import sys
 import time
 import unittest
 
+import gtrack
+
 from store import Case, folders, points, read, status
 
 BEGIN = ("import gtrack, os, sys\n"
@@ -138,3 +140,48 @@ class Many(Case):
 
 if __name__ == "__main__":
     unittest.main()
+
+
+class Machine(Case):
+    def test_system(self):
+        """init() records the use of the machine, at the step of the program"""
+        run = gtrack.init(project="p", capture=False, system=0.05)
+        deadline = time.monotonic() + 60
+        while not points(run._folder, "system/net_sent_bytes") and \
+                time.monotonic() < deadline:
+            run.log({"x": 1}, step=7)
+            run.flush()
+        run.finish()
+        found = points(run._folder, "system/rss_bytes")
+        self.assertGreater(found[0][1], 1e6)
+        self.assertEqual(found[-1][0], 7)
+        for name in ("cpu_util", "disk_read_bytes", "disk_written_bytes",
+                     "net_received_bytes"):
+            self.assertTrue(points(run._folder, f"system/{name}"), name)
+
+    def test_no_system(self):
+        """init() records nothing of the machine in a short run, or with
+        system=False"""
+        for system in (True, False):
+            run = gtrack.init(project="p", capture=False, system=system)
+            run.log({"x": 1})
+            run.finish()
+            self.assertEqual(points(run._folder, "system/rss_bytes"), [])
+
+    def test_profiler(self):
+        """a trace of the profiler becomes an artifact"""
+        from gtrack.integrations.torch import trace_handler
+
+        class Profiler:
+            step_num = 5
+
+            def export_chrome_trace(self, path):
+                with open(path, "w") as f:
+                    f.write("{}")
+
+        with self.assertRaisesRegex(gtrack.Error, "call gtrack.init"):
+            trace_handler()(Profiler())
+        run = gtrack.init(project="p", capture=False)
+        trace_handler()(Profiler())
+        run.finish()
+        self.assertEqual(read(run._folder, "artifacts/traces/5.json"), "{}")

@@ -89,6 +89,8 @@ struct gtrack_conf {
                              * used */
     const char *command;    /* the command line; NULL: the program's name */
     unsigned flags;         /* see below */
+    double system_every;    /* record the use of CPU, memory, disks, network and
+                             * GPUs at this interval, in seconds; 0: never */
 };
 
 enum {

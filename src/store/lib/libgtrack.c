@@ -16,6 +16,7 @@
 #include "common/mem.h"
 #include "store/edit.h"
 #include "store/handed_run.h"
+#include "store/lib/monitor.h"
 #include "store/load.h"
 #include "store/run.h"
 
@@ -23,6 +24,8 @@ struct gtrack {
     struct run *run;
     int64_t last_step;
     int forks; /* how many forks there were before, see count_fork() */
+    atomic_llong step; /* that was logged last */
+    struct monitor *monitor;
     pthread_mutex_t lock;
     struct gtrack_keys *keys; /* all that gtrack_keys() made; guarded by it */
 };
@@ -87,7 +90,8 @@ static int find_last_step(int64_t *step, const struct run_conf *c,
 
 /* Begin the run that is asked for, or the one that was prepared for this
  * program. */
-static struct gtrack *begin(struct run_conf *c, char why[GTRACK_WHY])
+static struct gtrack *begin(struct run_conf *c, double system_every,
+                            char why[GTRACK_WHY])
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     struct err e = ERR_INIT;
@@ -108,6 +112,9 @@ static struct gtrack *begin(struct run_conf *c, char why[GTRACK_WHY])
     g->last_step = last_step;
     g->forks = atomic_load(&forks);
     pthread_mutex_init(&g->lock, NULL);
+    atomic_store(&g->step, last_step < 0 ? 0 : last_step);
+    if (system_every > 0)
+        g->monitor = monitor_start(run, system_every, &g->step);
     return g;
 }
 
@@ -118,14 +125,14 @@ struct gtrack *gtrack_open(const char *root, const char *experiment,
                           .experiment = experiment,
                           .name = name };
 
-    return begin(&c, why);
+    return begin(&c, 0, why);
 }
 
 struct gtrack *gtrack_resume(const char *root, const char *run, int64_t step,
                              char why[GTRACK_WHY])
 {
     struct run_conf c = { .root = root, .resume = run };
-    struct gtrack *g = begin(&c, why);
+    struct gtrack *g = begin(&c, 0, why);
 
     if (g) {
         g->last_step = step;
@@ -174,7 +181,7 @@ struct gtrack *gtrack_begin(const struct gtrack_conf *conf,
             .command = c.command,
             .no_capture = c.flags & GTRACK_NO_CAPTURE,
         },
-        why);
+        c.system_every, why);
 }
 
 const char *gtrack_id(const struct gtrack *g)
@@ -215,11 +222,19 @@ void gtrack_tag(struct gtrack *g, const char *key, const char *value)
         run_tag(g->run, key, value);
 }
 
+/* The monitor only needs to know roughly where the program is. */
+static void note_step(struct gtrack *g, int64_t step)
+{
+    atomic_store_explicit(&g->step, step, memory_order_relaxed);
+}
+
 void gtrack_metric(struct gtrack *g, const char *key, int64_t step,
                    double value)
 {
-    if (own_run(g))
-        run_metric(g->run, key, step, value);
+    if (!own_run(g))
+        return;
+    note_step(g, step);
+    run_metric(g->run, key, step, value);
 }
 
 void gtrack_metrics(struct gtrack *g, int64_t step, const char *const *keys,
@@ -233,6 +248,7 @@ void gtrack_metrics(struct gtrack *g, int64_t step, const char *const *keys,
 
         for (int i = 0; i < n; i++)
             p[i] = (struct run_point){ keys[from + i], values[from + i] };
+        note_step(g, step);
         run_metrics(g->run, step, p, n);
     }
 }
@@ -269,6 +285,7 @@ void gtrack_row(struct gtrack_keys *k, const double *row)
         for (int i = 0; i < n; i++)
             p[i] =
                 (struct run_point){ k->point[from + i].key, row[1 + from + i] };
+        note_step(k->owner, (int64_t)row[0]);
         run_metrics(k->owner->run, (int64_t)row[0], p, n);
     }
 }
@@ -358,6 +375,7 @@ int gtrack_end(struct gtrack *g, enum gtrack_status status,
         return 0;
     if (!own_run(g))
         return say_forked(g, why);
+    monitor_stop(g->monitor);
     ret = run_end(g->run, (enum run_status)status, &e);
     free_keys(g->keys);
     pthread_mutex_destroy(&g->lock);

@@ -3,7 +3,9 @@
 # theirs.
 src_store_libstore_a_SOURCES += \
 	%D%/gtrack.h \
-	%D%/libgtrack.c
+	%D%/libgtrack.c \
+	%D%/monitor.c \
+	%D%/monitor.h
 
 libgtrack_version = 0.1.0
 libgtrack_so = libgtrack.so.$(libgtrack_version)

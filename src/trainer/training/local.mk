@@ -36,8 +36,6 @@ src_trainer_libtrainer_a_SOURCES += \
 	%D%/meter.h \
 	%D%/multiple_choice.c \
 	%D%/multiple_choice.h \
-	%D%/nvml.c \
-	%D%/nvml.h \
 	%D%/report.c \
 	%D%/report.h \
 	%D%/report_params.c \

@@ -6,64 +6,24 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/num.h"
+#include "common/usage.h"
 #include "trainer/training/measure.h"
-
-/* ---- this process ----------------------------------------------------- */
-
-/* Resident and data size, from the pages of /proc/self/statm. */
-static void read_memory(double *resident, double *reserved)
-{
-    const double page = (double)sysconf(_SC_PAGESIZE);
-    long rss, data;
-    FILE *fp = fopen("/proc/self/statm", "re");
-
-    *resident = *reserved = (double)NAN;
-    if (!fp)
-        return;
-    if (fscanf(fp, "%*d %ld %*d %*d %*d %ld", &rss, &data) == 2) {
-        *resident = (double)rss * page;
-        *reserved = (double)data * page;
-    }
-    fclose(fp);
-}
-
-static double to_seconds(const struct timeval *t)
-{
-    return (double)t->tv_sec + (double)t->tv_usec * 1e-6;
-}
-
-/* Processor time of this process so far. */
-static double cpu_seconds(void)
-{
-    struct rusage u;
-
-    getrusage(RUSAGE_SELF, &u);
-    return to_seconds(&u.ru_utime) + to_seconds(&u.ru_stime);
-}
 
 /* ---- readings --------------------------------------------------------- */
 
-static const char *const names[METER_USES] = {
+/* Those of a GPU follow, see nvml_names. */
+static const char *const names[METER_GPU] = {
     [METER_CPU_UTIL] = "cpu_util",
     [METER_RSS] = "rss_bytes",
     [METER_ALLOCATED] = "mem_allocated_bytes",
     [METER_RESERVED] = "mem_reserved_bytes",
     [METER_PEAK] = "mem_peak_bytes",
-    [METER_GPU + NVML_UTILISATION] = "gpu_util",
-    [METER_GPU + NVML_MEMORY] = "gpu_mem_bytes",
-    [METER_GPU + NVML_POWER] = "gpu_power_w",
-    [METER_GPU + NVML_ENERGY] = "gpu_energy_j",
-    [METER_GPU + NVML_TEMPERATURE] = "gpu_temp_c",
-    [METER_GPU + NVML_CLOCK] = "gpu_clock_mhz",
-    [METER_GPU + NVML_MEMORY_CLOCK] = "gpu_mem_clock_mhz",
-    [METER_GPU + NVML_THROTTLED] = "gpu_throttled",
 };
 
 /* "system/NAME", or "system/RANK/NAME" for ranks above 0 */
@@ -74,7 +34,8 @@ static void name_value(char *out, size_t room, int rank, int i)
     if (rank > 0)
         snprintf(whose, sizeof whose, "%d/", rank);
     if (i < METER_USES)
-        snprintf(out, room, "system/%s%s", whose, names[i]);
+        snprintf(out, room, "system/%s%s", whose,
+                 i < METER_GPU ? names[i] : nvml_names[i - METER_GPU]);
     else
         snprintf(out, room, "system/%smem_%s_bytes", whose,
                  dev_use_names[i - METER_USES]);
@@ -102,7 +63,7 @@ struct meter_clocks {
 static void read_all(struct meter *m, struct meter_clocks *last,
                      double value[METER_VALUES])
 {
-    const double wall = clock_mono(), cpu = cpu_seconds();
+    const double wall = clock_mono(), cpu = usage_cpu_seconds();
     const double cores = (double)sysconf(_SC_NPROCESSORS_ONLN);
     struct dev_memory memory;
 
@@ -111,7 +72,7 @@ static void read_all(struct meter *m, struct meter_clocks *last,
     pthread_mutex_lock(&m->lock);
     memory = m->memory;
     pthread_mutex_unlock(&m->lock);
-    read_memory(&value[METER_RSS], &value[METER_RESERVED]);
+    usage_memory(&value[METER_RSS], &value[METER_RESERVED]);
     value[METER_ALLOCATED] = (double)memory.allocated;
     value[METER_PEAK] = (double)memory.peak;
     if (memory.total) /* that of a GPU, not of the process */
@@ -176,7 +137,7 @@ static bool wait_until_due(struct meter *m)
 static void *run_meter(void *arg)
 {
     struct meter *m = arg;
-    struct meter_clocks last = { clock_mono(), cpu_seconds() };
+    struct meter_clocks last = { clock_mono(), usage_cpu_seconds() };
     struct meter_reading r = { 0 };
 
     for (bool stop = false;; stop = wait_until_due(m)) {

@@ -6,7 +6,7 @@
 
 #include "store/run.h"
 #include "trainer/training/job.h"
-#include "trainer/training/nvml.h"
+#include "common/nvml.h"
 
 /*
  * meter - record the utilisation of the machine

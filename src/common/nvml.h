@@ -1,5 +1,5 @@
-#ifndef TRAINER_TRAINING_NVML_H
-#define TRAINER_TRAINING_NVML_H
+#ifndef COMMON_NVML_H
+#define COMMON_NVML_H
 
 #include <stdbool.h>
 
@@ -29,6 +29,9 @@ enum nvml_value {
     NVML_THROTTLED, /* bits: NVML's reasons for a low clock */
     NVML_VALUES
 };
+
+/* Names for metrics: "gpu_util". */
+extern const char *const nvml_names[NVML_VALUES];
 
 struct nvml *nvml_open(const char *pci_address);
 void nvml_close(struct nvml *);

@@ -1,5 +1,5 @@
 #include "config.h"
-#include "trainer/training/nvml.h"
+#include "common/nvml.h"
 
 #include <math.h>
 #include <stddef.h>
@@ -8,6 +8,17 @@
 
 #include "common/dl.h"
 #include "common/mem.h"
+
+const char *const nvml_names[NVML_VALUES] = {
+    [NVML_UTILISATION] = "gpu_util",
+    [NVML_MEMORY] = "gpu_mem_bytes",
+    [NVML_POWER] = "gpu_power_w",
+    [NVML_ENERGY] = "gpu_energy_j",
+    [NVML_TEMPERATURE] = "gpu_temp_c",
+    [NVML_CLOCK] = "gpu_clock_mhz",
+    [NVML_MEMORY_CLOCK] = "gpu_mem_clock_mhz",
+    [NVML_THROTTLED] = "gpu_throttled",
+};
 
 /* The calls that are used, as nvml.h declares them.  Each returns 0, or an
  * error code. */

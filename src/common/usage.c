@@ -1,0 +1,51 @@
+#include "config.h"
+#include "common/usage.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+/* The pages of /proc/self/statm. */
+void usage_memory(double *resident, double *reserved)
+{
+    const double page = (double)sysconf(_SC_PAGESIZE);
+    long rss, data;
+    FILE *fp = fopen("/proc/self/statm", "re");
+
+    *resident = *reserved = (double)NAN;
+    if (!fp)
+        return;
+    if (fscanf(fp, "%*d %ld %*d %*d %*d %ld", &rss, &data) == 2) {
+        *resident = (double)rss * page;
+        *reserved = (double)data * page;
+    }
+    fclose(fp);
+}
+
+static double to_seconds(const struct timeval *t)
+{
+    return (double)t->tv_sec + (double)t->tv_usec * 1e-6;
+}
+
+double usage_cpu_seconds(void)
+{
+    struct rusage u;
+
+    getrusage(RUSAGE_SELF, &u);
+    return to_seconds(&u.ru_utime) + to_seconds(&u.ru_stime);
+}
+
+void usage_disk(double *read, double *written)
+{
+    char line[128];
+    FILE *fp = fopen("/proc/self/io", "re");
+
+    *read = *written = (double)NAN;
+    while (fp && fgets(line, sizeof line, fp)) {
+        sscanf(line, "read_bytes: %lf", read);
+        sscanf(line, "write_bytes: %lf", written);
+    }
+    if (fp)
+        fclose(fp);
+}

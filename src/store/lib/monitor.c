@@ -1,0 +1,202 @@
+#include "config.h"
+#include "store/lib/monitor.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/mem.h"
+#include "common/nvml.h"
+#include "common/usage.h"
+
+enum { MOST_GPUS = 16 };
+
+struct monitor {
+    struct run *run;
+    const atomic_llong *step;
+    double every;
+    double wall, cpu; /* at the last reading */
+    struct nvml *gpu[MOST_GPUS];
+    int n_gpus;
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    bool stop; /* under the lock */
+};
+
+/* ---- readings --------------------------------------------------------- */
+
+/* What all interfaces but lo have received and sent. */
+static void read_network(double *received, double *sent)
+{
+    char line[512], name[64];
+    FILE *fp = fopen("/proc/net/dev", "re");
+    double in, out;
+
+    *received = *sent = fp ? 0 : (double)NAN;
+    while (fp && fgets(line, sizeof line, fp)) {
+        if (sscanf(line, " %63[^:]: %lf %*f %*f %*f %*f %*f %*f %*f %lf", name,
+                   &in, &out) != 3 ||
+            strcmp(name, "lo") == 0)
+            continue;
+        *received += in;
+        *sent += out;
+    }
+    if (fp)
+        fclose(fp);
+}
+
+static void store_value(const struct monitor *m, int gpu, const char *name,
+                        double value)
+{
+    char key[64], number[16] = "";
+
+    if (isnan(value))
+        return;
+    if (gpu > 0)
+        snprintf(number, sizeof number, "%d/", gpu);
+    snprintf(key, sizeof key, "system/%s%s", number, name);
+    run_metric(m->run, key, atomic_load(m->step), value);
+}
+
+static void read_process(struct monitor *m)
+{
+    const double wall = clock_mono(), cpu = usage_cpu_seconds();
+    const double cores = (double)sysconf(_SC_NPROCESSORS_ONLN);
+    double resident, reserved, in, out;
+
+    store_value(m, 0, "cpu_util",
+                100 * (cpu - m->cpu) / (wall - m->wall) / cores);
+    m->wall = wall;
+    m->cpu = cpu;
+    usage_memory(&resident, &reserved);
+    store_value(m, 0, "rss_bytes", resident);
+    usage_disk(&in, &out);
+    store_value(m, 0, "disk_read_bytes", in);
+    store_value(m, 0, "disk_written_bytes", out);
+    read_network(&in, &out);
+    store_value(m, 0, "net_received_bytes", in);
+    store_value(m, 0, "net_sent_bytes", out);
+}
+
+static void read_gpu(const struct monitor *m, int gpu)
+{
+    double value[NVML_VALUES];
+
+    for (int i = 0; i < NVML_VALUES; i++)
+        value[i] = (double)NAN;
+    nvml_read(m->gpu[gpu], value);
+    for (int i = 0; i < NVML_VALUES; i++)
+        store_value(m, gpu, nvml_names[i], value[i]);
+}
+
+/* ---- the thread ------------------------------------------------------- */
+
+/* The driver lists GPUs by their PCI addresses.  The order of the folder may be
+ * any. */
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(a, b);
+}
+
+static void open_gpus(struct monitor *m)
+{
+    DIR *folder = opendir("/proc/driver/nvidia/gpus");
+    char address[MOST_GPUS][32];
+    const struct dirent *entry;
+    int n = 0;
+
+    while (folder && n < MOST_GPUS && (entry = readdir(folder)))
+        if (isxdigit((unsigned char)entry->d_name[0]))
+            snprintf(address[n++], sizeof address[0], "%.31s", entry->d_name);
+    if (folder)
+        closedir(folder);
+    qsort(address, (size_t)n, sizeof address[0], by_text);
+    for (int i = 0; i < n; i++) {
+        m->gpu[m->n_gpus] = nvml_open(address[i]);
+        m->n_gpus += m->gpu[m->n_gpus] != NULL;
+    }
+}
+
+/* Wait until a reading is due; false if the monitor stops before. */
+static bool wait_until_due(struct monitor *m)
+{
+    const struct timespec until = clock_after(CLOCK_MONOTONIC, m->every);
+    bool stop;
+
+    pthread_mutex_lock(&m->lock);
+    while (!m->stop &&
+           pthread_cond_timedwait(&m->wake, &m->lock, &until) != ETIMEDOUT)
+        ;
+    stop = m->stop;
+    pthread_mutex_unlock(&m->lock);
+    return !stop;
+}
+
+/* GPUs are opened here, as NVML may take a second to start. */
+static void *run_monitor(void *arg)
+{
+    struct monitor *m = arg;
+    bool opened = false;
+
+    while (wait_until_due(m)) {
+        if (!opened)
+            open_gpus(m);
+        opened = true;
+        read_process(m);
+        for (int i = 0; i < m->n_gpus; i++)
+            read_gpu(m, i);
+    }
+    return NULL;
+}
+
+static void free_monitor(struct monitor *m)
+{
+    for (int i = 0; i < m->n_gpus; i++)
+        nvml_close(m->gpu[i]);
+    pthread_cond_destroy(&m->wake);
+    pthread_mutex_destroy(&m->lock);
+    free(m);
+}
+
+struct monitor *monitor_start(struct run *run, double every,
+                              const atomic_llong *step)
+{
+    struct monitor *m = xcalloc(1, sizeof *m);
+    pthread_condattr_t attr;
+
+    m->run = run;
+    m->step = step;
+    m->every = every;
+    m->wall = clock_mono();
+    m->cpu = usage_cpu_seconds();
+    pthread_mutex_init(&m->lock, NULL);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&m->wake, &attr);
+    pthread_condattr_destroy(&attr);
+    if (pthread_create(&m->thread, NULL, run_monitor, m) == 0)
+        return m;
+    free_monitor(m);
+    return NULL;
+}
+
+void monitor_stop(struct monitor *m)
+{
+    if (!m)
+        return;
+    pthread_mutex_lock(&m->lock);
+    m->stop = true;
+    pthread_cond_signal(&m->wake);
+    pthread_mutex_unlock(&m->lock);
+    pthread_join(m->thread, NULL);
+    free_monitor(m);
+}
