@@ -19,6 +19,8 @@ src_common_libcommon_a_SOURCES = \
 	%D%/http_try.c \
 	%D%/json_scan.c \
 	%D%/json_scan.h \
+	%D%/least_squares.c \
+	%D%/least_squares.h \
 	%D%/log.c \
 	%D%/log.h \
 	%D%/mem.c \

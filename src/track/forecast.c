@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/least_squares.h"
 #include "common/mem.h"
 #include "common/num.h"
 
@@ -17,7 +18,7 @@ struct point {
 
 struct law {
     double factor[TERMS]; /* L0, A, C */
-    double exponent, squares;
+    double exponent;
 };
 
 double forecast_mean(const struct loss_curve *c, int64_t step)
@@ -89,81 +90,31 @@ static void terms_of(const struct point *p, double exponent, double x[TERMS])
     x[2] = -p->s2;
 }
 
-/* Solve the first n equations by elimination; false if they are singular. */
-static bool solve(double m[TERMS][TERMS + 1], int n, double out[TERMS])
-{
-    for (int i = 0; i < n; i++) {
-        for (int r = i + 1; r < n; r++)
-            if (fabs(m[r][i]) > fabs(m[i][i]))
-                for (int k = 0; k <= TERMS; k++) {
-                    const double swap = m[i][k];
-
-                    m[i][k] = m[r][k];
-                    m[r][k] = swap;
-                }
-        if (fabs(m[i][i]) < 1e-12)
-            return false;
-        for (int r = i + 1; r < n; r++) {
-            const double f = m[r][i] / m[i][i];
-
-            for (int k = i; k <= TERMS; k++)
-                m[r][k] -= f * m[i][k];
-        }
-    }
-    for (int i = n - 1; i >= 0; i--) {
-        out[i] = m[i][TERMS];
-        for (int k = i + 1; k < n; k++)
-            out[i] -= m[i][k] * out[k];
-        out[i] /= m[i][i];
-    }
-    return true;
-}
-
-/* Least squares with the first `terms` terms. */
-static bool fit_terms(struct law *law, const struct point *p, int n, int terms)
-{
-    double m[TERMS][TERMS + 1] = { { 0 } }, x[TERMS];
-
-    for (int i = 0; i < n; i++) {
-        terms_of(&p[i], law->exponent, x);
-        for (int r = 0; r < terms; r++) {
-            for (int k = 0; k < terms; k++)
-                m[r][k] += x[r] * x[k];
-            m[r][TERMS] += x[r] * p[i].loss;
-        }
-    }
-    memset(law->factor, 0, sizeof law->factor);
-    if (!solve(m, terms, law->factor))
-        return false;
-    law->squares = 0;
-    for (int i = 0; i < n; i++) {
-        double error = -p[i].loss;
-
-        terms_of(&p[i], law->exponent, x);
-        for (int k = 0; k < terms; k++)
-            error += law->factor[k] * x[k];
-        law->squares += error * error;
-    }
-    return true;
-}
-
 /* A and C are not negative: training does not make a model worse. */
 static bool fit_law(struct law *best, const struct point *p, int n)
 {
-    bool found = false;
+    double x[POINTS * TERMS], y[POINTS];
+    struct least_squares l = {
+        .x = x, .stride = TERMS, .y = y, .n = (size_t)n
+    };
+    double least = INFINITY;
 
     for (double exponent = 0.05; exponent <= 2; exponent += 0.05) {
-        struct law law = { .exponent = exponent };
-        bool good = fit_terms(&law, p, n, TERMS) && law.factor[2] >= 0;
+        bool good;
 
-        good = good || fit_terms(&law, p, n, TERMS - 1);
-        if (good && law.factor[1] >= 0 && law.factor[0] >= 0 &&
-            (!found || law.squares < best->squares)) {
-            *best = law;
-            found = true;
+        for (int i = 0; i < n; i++) {
+            terms_of(&p[i], exponent, x + i * TERMS);
+            y[i] = p[i].loss;
         }
+        good = least_squares_fit(&l, TERMS) && l.factor[2] >= 0;
+        good = good || least_squares_fit(&l, TERMS - 1);
+        if (!good || l.factor[1] < 0 || l.factor[0] < 0 || l.squares >= least)
+            continue;
+        least = l.squares;
+        best->exponent = exponent;
+        memcpy(best->factor, l.factor, sizeof best->factor);
     }
-    return found;
+    return isfinite(least);
 }
 
 bool forecast_loss(const struct loss_curve *c, int64_t now, int64_t step,

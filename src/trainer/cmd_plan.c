@@ -18,6 +18,7 @@
 #include "trainer/model/graph_memory.h"
 #include "trainer/model/resolve.h"
 #include "trainer/model/schedule.h"
+#include "trainer/plan_budget.h"
 #include "trainer/plan_memory.h"
 #include "trainer/plan_step.h"
 #include "trainer/plan_time.h"
@@ -45,7 +46,7 @@ static const char *const part_words[] = { [PARAMETERS] = "parameters",
 static const char *config;
 static struct opt_list sets;
 static int only = ALL, ranks = 1, points = 20;
-static const char *mfu, *price, *device, *network = "400Gb";
+static const char *mfu, *price, *device, *network = "400Gb", *budget;
 static struct plan_time timing;
 static struct plan_step gpu;
 static struct table_style style;
@@ -68,6 +69,8 @@ static const struct opt plan_opts[] = {
       "add hours and tokens/s for steps that take TIME" },
     { 0, "price", "amount", OPT_STRING, &price,
       "add the price, for AMOUNT per hour of a device: 2.5/h" },
+    { 0, "budget", "hours", OPT_STRING, &budget,
+      "print which of the models to train with HOURS, as in 6.4gpuh" },
     { 0, "fit", NULL, OPT_FLAG, &timing.fit,
       "add the largest micro-batch and model that fit each memory" },
     TABLE_OPTS(style),
@@ -352,6 +355,26 @@ static int print_parts(struct planned_model *p, int n, struct err *e)
     return 0;
 }
 
+static int print_budget(const struct planned_model *p, int n, struct err *e)
+{
+    struct table t = TABLE_INIT("gtrain.plan-budget/1");
+    struct plan_budget b;
+    double hours;
+    int ret = plan_budget_parse(&hours, budget, e);
+
+    if (ret == 0)
+        ret = plan_budget_begin(&b, hours, p[0].set, e);
+    if (ret < 0)
+        return -1;
+    plan_budget_columns(&b, &t);
+    for (int i = 0; i < n; i++)
+        plan_budget_add(&b, p[i].set, p[i].file ? p[i].file : "this model", &t);
+    ret = table_print(&t, &style, e);
+    plan_budget_end(&b);
+    table_clear(&t);
+    return ret;
+}
+
 static int check_mfu(const struct settings *s, struct err *e)
 {
     const struct conf_reals *list = &s->plan.mfu;
@@ -366,7 +389,7 @@ static int check_mfu(const struct settings *s, struct err *e)
 
 static int check_length(const struct settings *s, struct err *e)
 {
-    if (s->is.steps == 0 && only != PARAMETERS && only != MEMORY &&
+    if (s->is.steps == 0 && !budget && only != PARAMETERS && only != MEMORY &&
         only != STEP && only != OPERATIONS)
         return err_set(e, ERR_USAGE,
                        "the length of training is not known; set "
@@ -411,6 +434,8 @@ static int plan_models(struct planned_model *p, int n, struct err *e)
         if (n == 1)
             p[i].file = NULL;
     }
+    if (budget)
+        return print_budget(p, n, e);
     return print_parts(p, n, e);
 }
 

@@ -38,6 +38,8 @@ gtrain_SOURCES = \
 	%D%/eval_documents.c \
 	%D%/eval_documents.h \
 	%D%/gtrain.c \
+	%D%/plan_budget.c \
+	%D%/plan_budget.h \
 	%D%/plan_memory.c \
 	%D%/plan_memory.h \
 	%D%/plan_step.c \
@@ -54,6 +56,8 @@ gtrain_SOURCES = \
 	%D%/rehearse_place.h \
 	%D%/rehearse_scene.c \
 	%D%/rehearse_scene.h \
+	%D%/scaling.c \
+	%D%/scaling.h \
 	%D%/spikes.c \
 	%D%/spikes.h \
 	%D%/timeline.c \
