@@ -62,6 +62,7 @@ EXTRA_DIST += \
 	%D%/corpus/settings/sweep \
 	%D%/corpus/shard/llmc.bin \
 	%D%/corpus/shard/two.npy \
+	%D%/corpus/tar/two \
 	%D%/corpus/tensors/half \
 	%D%/corpus/tensors/nested \
 	%D%/corpus/tensors/two \
@@ -112,6 +113,7 @@ EXTRA_DIST += \
 	%D%/run \
 	%D%/settings.c \
 	%D%/shard.c \
+	%D%/tar.c \
 	%D%/tensors.c \
 	%D%/tokenizer.c \
 	%D%/tokfile.c \

@@ -1,0 +1,28 @@
+/*
+ * tar - fuzz the reader of tar archives
+ */
+#include "config.h"
+#include "common/tar.h"
+
+#include <string.h>
+
+#include "t/fuzz/fuzz.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+{
+    FILE *fp = fmemopen((void *)(uintptr_t)data, n, "r");
+    struct err e = ERR_INIT;
+    struct tar_head head;
+
+    while (fp && tar_read_head(fp, &head, &e) > 0) {
+        FUZZ_CHECK(head.size >= 0);
+        FUZZ_CHECK(strlen(head.name) < sizeof head.name);
+        for (int64_t i = 0; i < head.size && fgetc(fp) != EOF; i++)
+            ;
+        if (tar_read_pad(fp, head.size, &e) < 0)
+            break;
+    }
+    if (fp)
+        fclose(fp);
+    return 0;
+}
