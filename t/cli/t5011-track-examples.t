@@ -20,10 +20,11 @@ if command -v mandoc >/dev/null; then
         /^$/ { blocks++ }'
     for example in example.*; do
         # t5020 pushes, to a server of its own; t5030 serves, until a signal, for
-        # which alert waits, too; watch needs a terminal; the completion of bash
-        # is for bash
+        # which alert waits, too; t5019 sweeps, with a program of its own; watch
+        # needs a terminal; the completion of bash is for bash
         sed -i '/^gtrack push .*--follow/d; /^gtrack watch /d; /^eval /d
-            /^gtrack serve /d; /^gtrack alert /,/[^\\]$/d' "$example"
+            /^gtrack serve /d; /^gtrack alert /,/[^\\]$/d
+            /^gtrack sweep /,/[^\\]$/d' "$example"
         test -s "$example" || continue
         sh -e "$example" </dev/null >out 2>&1
         ok $? "the example runs: $(head -n 1 "$example")"
