@@ -4,6 +4,7 @@
 # sweep of W&B.  What failed is tried again, and a command that cannot be run is
 # refused before the first cell starts.
 . "$(dirname "$0")/../lib/tap.sh"
+. "$top/t/lib/fixtures.sh"
 unset GTRACK_RESUME
 
 # A program that logs its loss, and fails when it is told to.
@@ -168,4 +169,19 @@ PATH=$dir/bin:$PATH gtrack sweep -c s.ini -o array -e many --slurm \
 gtrack ls -e many --tsv -c sweep.cell,status --no-header >runs 2>&1
 is "$(sort runs | grep -c 'FINISHED$') $(cat tasks.log | grep -c 'is done')" \
     "5 4" "an array job of Slurm runs the cells in the same way"
+
+# A sweep that is told to stop.
+mkfifo wait
+gtrack sweep -o stopped --grid lr=1,2 -- sh -c \
+    'gtrack run start >started.new && mv started.new started; read -r _ <wait' \
+    >out 2>err &
+pid=$!
+await_file started
+kill -TERM $pid
+wait $pid
+is "$? $(gtrack show "$(cat started)" --json | grep -c '"KILLED"')" "75 1" \
+    "SIGTERM stops the cells, and their runs are killed"
+gtrack sweep status -o stopped --grid lr=1,2 --tsv >table 2>err
+is "$(cut -f 3 table | tail -n +2 | tr '\n' ' ')" "KILLED missing " \
+    "no cell is started after a signal"
 done_testing
