@@ -246,33 +246,48 @@ static void add_doubles(struct buf *out, const struct protobuf_field *f)
         buf_add(out, &f->real, sizeof f->real);
 }
 
-/* HistogramProto: 1 min, 2 max, 6 the upper edges, 7 the counts.  The outermost
- * edges may be those of all doubles, so min and max take their place. */
+/* Leave out empty buckets at both ends; min and max are the outermost edges,
+ * which may be those of all doubles. */
+static void give_between(const struct receiver *r, const double *count,
+                         double *edge, size_t n, double min, double max)
+{
+    while (n > 1 && count[0] == 0) {
+        count++;
+        edge++;
+        n--;
+    }
+    while (n > 1 && count[n - 1] == 0)
+        n--;
+    if (min < edge[1])
+        edge[0] = min;
+    if (max > edge[n - 1] && max < edge[n])
+        edge[n] = max;
+    give_histogram(r, count, edge, n);
+}
+
+/* HistogramProto: 1 min, 2 max, 6 the upper edges, 7 the counts. */
 static bool give_buckets(const struct receiver *r, struct protobuf in)
 {
     struct buf edges = BUF_INIT, counts = BUF_INIT;
     struct protobuf_field f;
-    double least = 0, most = 0, *edge;
-    size_t n;
+    double min = 0, max = 0;
     bool good;
 
-    buf_add(&edges, &least, sizeof least);
+    buf_add(&edges, &min, sizeof min);
     while (protobuf_next(&in, &f)) {
         if (f.number == 1)
-            least = f.real;
+            min = f.real;
         else if (f.number == 2)
-            most = f.real;
+            max = f.real;
         else if (f.number == 6 || f.number == 7)
             add_doubles(f.number == 6 ? &edges : &counts, &f);
     }
-    n = counts.len / sizeof(double);
-    good = n > 0 && edges.len == counts.len + sizeof(double);
+    good = counts.len && edges.len == counts.len + sizeof(double);
     if (good) {
-        edge = (double *)(void *)edges.s;
-        edge[0] = least < edge[1] ? least : edge[1];
-        if (most > edge[n - 1] && most < edge[n])
-            edge[n] = most;
-        give_histogram(r, (const double *)(void *)counts.s, edge, n);
+        ((double *)(void *)edges.s)[0] = ((double *)(void *)edges.s)[1];
+        give_between(r, (const double *)(void *)counts.s,
+                     (double *)(void *)edges.s, counts.len / sizeof(double),
+                     min, max);
     }
     buf_clear(&edges);
     buf_clear(&counts);

@@ -73,9 +73,39 @@ class WeightsAndBiases(Case):
                     for root in ("mlruns", "imported")]
         self.assertEqual((one["step"], sum(one["values"]), one["bins"][0]),
                          (two["step"], sum(two["values"]), two["bins"][0]))
+        one, two = [[json.loads(read(f"{folder}/artifacts/tables/t", name))
+                     for name in os.listdir(f"{folder}/artifacts/tables/t")]
+                    for folder in (folders(r)[0] for r in ("mlruns",
+                                                           "imported"))]
+        self.assertEqual([t["data"] for t in one], [t["data"] for t in two])
         for mine, wanted in zip(ours, theirs):
             self.assertEqual(json.dumps(mine, sort_keys=True),
                              json.dumps(wanted, sort_keys=True))
+
+
+class TensorBoard(Case):
+    @needs("torch", "tensorboard", "numpy")
+    def test_import(self):
+        """what PyTorch writes for TensorBoard is imported"""
+        import numpy
+        import torch
+        from torch.utils.tensorboard import SummaryWriter
+
+        writer = SummaryWriter("events/one")
+        for i in range(2):
+            writer.add_scalar("loss", 1 / (i + 1), i)
+            writer.add_histogram("w", torch.arange(10.) - 3, i)
+            writer.add_image("img", numpy.zeros((3, 8, 8), numpy.uint8), i)
+            writer.add_text("note", "# hi", i)
+        writer.close()
+        subprocess.run(["gtrack", "import", "-q", "events"], check=True)
+        kept = os.path.join(folders()[0], "artifacts")
+        lines = read(kept, "histograms/w.jsonl").splitlines()
+        h = json.loads(lines[1])
+        self.assertEqual((len(lines), h["step"], sum(h["values"])), (2, 1, 10))
+        self.assertEqual((h["bins"][0], h["bins"][-1]), (-3, 6))
+        self.assertEqual(len(os.listdir(f"{kept}/images")), 2)
+        self.assertEqual(read(kept, "text/note/text_summary/1.md"), "# hi")
 
 
 class MLflow(Case):
