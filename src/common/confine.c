@@ -76,10 +76,10 @@ static void allow_nearest(int rules, const char *folder)
     free(at);
 }
 
-void confine_writes(const char *const *folders, size_t n)
+void confine(const char *const *folders, size_t n, bool connect)
 {
     const long v = version();
-    const struct ruleset r = { WRITES, v < WITH_NET ? 0 : NET_TCP };
+    const struct ruleset r = { WRITES, v < WITH_NET || connect ? 0 : NET_TCP };
     int rules;
 
     if (!v)

@@ -9,8 +9,9 @@ const char *confine_name(void)
     return "none";
 }
 
-void confine_writes(const char *const *folders, size_t n)
+void confine(const char *const *folders, size_t n, bool connect)
 {
     (void)folders;
     (void)n;
+    (void)connect;
 }

@@ -4,13 +4,17 @@
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "common/confine.h"
 #include "common/log.h"
+#include "common/path.h"
 #include "common/program.h"
 #include "common/sig.h"
+#include "store/index.h"
 #include "plot/curve_groups.h"
 #include "plot/options.h"
 #include "plot/output.h"
@@ -126,6 +130,28 @@ static void sleep_secs(double secs)
         ;
 }
 
+/* The folder of a file, if it is one. */
+static char *folder_of(const char *file)
+{
+    return file && strcmp(file, "-") != 0 ? path_parent(file) : NULL;
+}
+
+/* A figure changes what it writes, and gtrack's cache and that of fonts; cairo
+ * makes EPS in a temporary file. */
+static void confine_figure(const struct request *r)
+{
+    char *folders[] = { folder_of(r->output), folder_of(r->script),
+                        index_folder(""), path_cache("fontconfig"),
+                        r->output && str_ends(r->output, ".eps")
+                            ? xstrdup(P_tmpdir)
+                            : NULL };
+    const size_t n = sizeof folders / sizeof folders[0];
+
+    confine((const char *const *)folders, n, false);
+    for (size_t i = 0; i < n; i++)
+        free(folders[i]);
+}
+
 int figure_main(int argc, char **argv, struct err *e)
 {
     const struct cmd *cmd = program_command();
@@ -139,6 +165,7 @@ int figure_main(int argc, char **argv, struct err *e)
     if (argc < type->words)
         return err_set(e, ERR_USAGE, "%s expected: gplot %s %s", type->expect,
                        cmd->name, cmd->args);
+    confine_figure(&plot_request);
     if (!plot_request.watch)
         return draw_once(argc, argv, &running, e);
     sig_watch();

@@ -366,10 +366,19 @@ static int export_main(int argc, char **argv, struct err *e)
     return ret;
 }
 
+static void confine_export(void)
+{
+    char *folder = is_path(output) ? path_parent(output) : NULL;
+
+    track_confine_output(to == MLFLOW || to == TENSORBOARD ? output : folder);
+    free(folder);
+}
+
 const struct cmd cmd_export = {
     .name = "export",
     .args = "[RUN|FILTER]...",
     .help = "export runs to another format",
     .opts = export_opts,
+    .confine = confine_export,
     .run = export_main,
 };

@@ -385,10 +385,18 @@ out:
     return ret;
 }
 
+/* sacct opens connections. */
+static void confine_hours(void)
+{
+    if (!ask_slurm)
+        track_confine_reader();
+}
+
 const struct cmd cmd_hours = {
     .name = "hours",
     .args = "[RUN|FILTER]...",
     .help = "print the wall-clock, CPU and GPU hours of runs",
     .opts = hours_opts,
+    .confine = confine_hours,
     .run = hours_main,
 };

@@ -233,5 +233,6 @@ const struct cmd cmd_push = {
     .args = "[URL] [RUN|FILTER]...",
     .help = "send runs to a server of W&B or MLflow",
     .opts = push_opts,
+    .confine = track_confine_push,
     .run = push_main,
 };

@@ -187,6 +187,8 @@ paged() {
 sandbox=$(gtrack --version -v | sed -n 's/^sandbox: //p')
 if test "$sandbox" = none || ! script -qec true /dev/null </dev/null >out 2>err; then
     skip "a command that reads a store can change no file" "no Landlock or script"
+    skip "gplot and export can change nothing but what they write" "no Landlock"
+    skip "export writes where it is told to" "no Landlock or script"
     skip "import can change nothing outside its store" "no Landlock or script"
     skip "import writes to an experiment that is a link" "no Landlock or script"
 else
@@ -194,6 +196,23 @@ else
     paged 'echo x >pwned; echo x >kept; rm kept; mkdir d'
     test $? -eq 0 && test ! -e pwned && test ! -e d && test "$(cat kept)" = mine
     ok $? "a command that reads a store can change no file"
+    # a program that a command starts is as confined
+    mkdir -p helpers made
+    for helper in gnuplot tar; do
+        printf '#!/bin/sh\necho >"%s/made/%s"; echo x >"%s/pwned"\n' "$dir" \
+            $helper "$dir" >helpers/$helper
+        chmod +x helpers/$helper
+    done
+    for command in "gplot -r odd loss @latest -o made/x.svg" \
+        "gtrack -r odd export --to tar -o made/x.tar"; do
+        PATH=$dir/helpers:$PATH sh -c "$command"
+    done >out 2>err
+    is "$(ls pwned made/gnuplot made/tar 2>err)" "made/gnuplot
+made/tar" "gplot and export can change nothing but what they write"
+    gtrack -r odd export --to tar -o made/x.tar 2>err &&
+        gtrack -r odd export --to mlflow -o made/new/store 2>>err &&
+        gtrack -r odd export --to csv -o made/x.csv 2>>err
+    ok $? "export writes where it is told to"
     GTRACK_ROOT=odd add_dataset @latest data
     mkdir -p outside other
     gtrack -r in/one import odd >out 2>err && rm -r "in/one/0/${run##*/}" &&

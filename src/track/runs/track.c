@@ -44,16 +44,21 @@ const char *track_store(void)
     return env && *env ? env : "mlruns";
 }
 
-void track_confine_reader(void)
+void track_confine_output(const char *folder)
 {
     char *cache = index_folder(track_store());
 
-    confine_writes((const char *const *)&cache, 1);
+    confine((const char *const[]){ cache, folder }, 2, false);
     free(cache);
 }
 
+void track_confine_reader(void)
+{
+    track_confine_output(NULL);
+}
+
 /* Experiments may be links to folders on other disks. */
-void track_confine_import(void)
+static void confine_to_store(bool connect)
 {
     const char *root = track_store();
     char *cache = index_folder(root);
@@ -66,9 +71,19 @@ void track_confine_import(void)
     path_list_add(&folders, xstrdup(root));
     if (cache)
         path_list_add(&folders, cache);
-    confine_writes((const char *const *)folders.name, folders.n);
+    confine((const char *const *)folders.name, folders.n, connect);
     path_list_clear(&folders);
     path_list_clear(&names);
+}
+
+void track_confine_import(void)
+{
+    confine_to_store(false);
+}
+
+void track_confine_push(void)
+{
+    confine_to_store(true);
 }
 
 /* "2h" or "3d" ago; or a date, with or without a time, in local time. */

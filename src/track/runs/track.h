@@ -32,9 +32,12 @@ extern const char *track_root;
 const char *track_store(void);
 
 /* For struct cmd: the command changes no files but those of the cache, or of
- * the cache and the store, and opens no connections. */
+ * the cache and the store; only push opens connections. */
 void track_confine_reader(void);
 void track_confine_import(void);
+void track_confine_push(void);
+/* The same for one that writes to a folder, too; it may be NULL. */
+void track_confine_output(const char *folder);
 
 /* The values of the options that select runs. */
 struct track_selection {
