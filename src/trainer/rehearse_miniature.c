@@ -80,4 +80,6 @@ void rehearse_miniature(struct path_list *sets, const struct settings *s,
     shrink_model(sets, s);
     shorten_training(sets, s, ranks);
     hasten_events(sets, s);
+    if (ranks == 1) /* an allocation of Slurm may be for several */
+        add_set(sets, "parallel.launcher=none");
 }

@@ -62,6 +62,16 @@ is "$(ls | tr '\n' ' ')" \
     "c.ini data.tokens.lock data_000000.bin data_000001.bin data_000002.bin err out text.txt tok " \
     "nothing is left behind"
 
+if test $memory = 1; then
+    skip "a job is rehearsed within an allocation" "this folder is in memory"
+else
+    SLURM_JOB_ID=7 SLURM_STEP_ID=0 SLURM_PROCID=0 SLURM_NTASKS=4 SLURM_LOCALID=0 \
+        SLURM_STEP_NODELIST=localhost SLURM_STEP_NUM_TASKS=4 SLURM_NODEID=0 \
+        SLURM_STEP_TASKS_PER_NODE=4 SLURM_TASKS_PER_NODE=4 \
+        rehearse "a job is rehearsed within an allocation" 0 --scene training
+    like out "^training${tab}passed" "one process waits for no others of Slurm"
+fi
+
 # What is wrong with the settings
 rehearse "a wrong path is found" 1 --set 'data.train=dat/*.bin'
 like out "^settings${tab}failed.*data.train" "the setting with the path is named"
