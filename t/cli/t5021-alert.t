@@ -125,6 +125,10 @@ if perl -MJSON::PP -MIO::Socket::INET -e 1 2>/dev/null; then
     alert good --when 'val/loss < 3' --name again --webhook @url.txt
     is "$? $(tail -n 1 srv/hooks | cut -f 4 | grep -c "$message")" "0 1" \
         "the alert is sent when the server is well again"
+    echo ". redirect" >srv/faults
+    alert good --when 'val/loss < 3' --name moved --webhook @url.txt
+    is "$? $(grep -c elsewhere srv/log)" "4 0" \
+        "a webhook that redirects is an error, and is not followed"
     grep -rq s3cr3t mlruns out err
     is $? 1 "the secret of a webhook is neither recorded nor printed"
     grep -rqF "$url/***" mlruns

@@ -8,14 +8,15 @@
 #
 # Writes its address to DIR/url when it is ready, and every request to DIR/log;
 # GET /state/RUN is all it knows of that run, or of all.  DIR/faults says what
-# goes wrong: lines "REGEX ACTION", each used once, by the first request whose line in the
-# log matches.  Actions: a status; 429/0.1, with a Retry-After; 429/date, with
-# one that is a date, in two seconds; html/500, with a page for people; drop,
-# before anything is done; half, in the middle of a request's body; lose, the
-# reply after all was done; cut, in the middle of the reply; errors, GraphQL's
-# with status 200; limit, done, and no more requests for 0.3 s; garbage; stop,
-# W&B's Stop button; forget, all runs; pass, nothing.  With DIR/negative the
-# server has -5 lines of output of each run.  It ends with its parent.
+# goes wrong: lines "REGEX ACTION", each used once, by the first request whose
+# line in the log matches.  Actions: a status; redirect, to another path;
+# 429/0.1, with a Retry-After; 429/date, with one that is a date, in two
+# seconds; html/500, with a page for people; drop, before anything is done;
+# half, in the middle of a request's body; lose, the reply after all was done;
+# cut, in the middle of the reply; errors, GraphQL's with status 200; limit,
+# done, and no more requests for 0.3 s; garbage; stop, W&B's Stop button;
+# forget, all runs; pass, nothing.  With DIR/negative the server has -5 lines
+# of output of each run.  It ends with its parent.
 use strict;
 use warnings;
 use IO::Select;
@@ -337,6 +338,8 @@ sub serve { my ($client, $in) = @_;
     note($line);
     my $fault = fault($line);
     return -1 if $fault eq 'drop';
+    return reply($client, 302, '', "Location: $url/elsewhere\r\n"), 1
+        if $fault eq 'redirect';
     %run = () if $fault eq 'forget';
     return reply($client, $1, '<html><body>who knows</body></html>'), 1
         if $fault =~ m{^html/(\d+)};
