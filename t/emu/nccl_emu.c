@@ -7,7 +7,8 @@
  *
  * NCCL_SHIM_FAIL=n: call n fails.  NCCL_SHIM_STUCK=r:n: call n of rank r does
  * not return until its communicator is aborted.  NCCL_SHIM_WRONG=1: sums leave
- * out the last rank.
+ * out the last rank.  NCCL_SHIM_EVEN=1: only the last rank's part, which may be
+ * larger than the others, can be reduced or broadcast by itself.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -36,6 +37,7 @@ struct nccl_comm {
     char name[64];
     atomic_bool aborted;
     int fail_at, stuck_at, wrong;
+    bool even;
 };
 
 /* A call that is given to a stream. */
@@ -164,6 +166,7 @@ int ncclCommInitRankConfig(struct nccl_comm **out, int size,
     const char *fail = getenv("NCCL_SHIM_FAIL");
     const char *stuck = getenv("NCCL_SHIM_STUCK");
     const char *wrong = getenv("NCCL_SHIM_WRONG");
+    const char *even = getenv("NCCL_SHIM_EVEN");
     int fd, who, at;
 
     if (!c || size > MOST || config->magic != 0xcafebeef ||
@@ -174,6 +177,7 @@ int ncclCommInitRankConfig(struct nccl_comm **out, int size,
     c->size = size;
     snprintf(c->name, sizeof c->name, "%.60s", id.bytes);
     c->wrong = wrong && *wrong == '1';
+    c->even = even && *even == '1';
     if (fail)
         c->fail_at = (int)strtol(fail, NULL, 10);
     if (stuck && sscanf(stuck, "%d:%d", &who, &at) == 2 && who == rank)
@@ -222,8 +226,8 @@ int ncclAllReduce(const void *send, void *recv, size_t n, int type, int op,
                                  .adds = true }, stream);
 }
 
-int ncclReduce(const void *send, void *recv, size_t n, int type, int op,
-               int root, struct nccl_comm *c, void *stream)
+static int reduce_to(const void *send, void *recv, size_t n, int type, int op,
+                     int root, struct nccl_comm *c, void *stream)
 {
     if (type != NCCL_F32 || op != NCCL_SUM)
         return SYSTEM_ERROR;
@@ -232,13 +236,29 @@ int ncclReduce(const void *send, void *recv, size_t n, int type, int op,
                                  .adds = true }, stream);
 }
 
-int ncclBroadcast(const void *send, void *recv, size_t n, int type, int root,
-                  struct nccl_comm *c, void *stream)
+int ncclReduce(const void *send, void *recv, size_t n, int type, int op,
+               int root, struct nccl_comm *c, void *stream)
+{
+    if (c->even && root != c->size - 1)
+        return SYSTEM_ERROR;
+    return reduce_to(send, recv, n, type, op, root, c, stream);
+}
+
+static int broadcast_from(const void *send, void *recv, size_t n, int type,
+                          int root, struct nccl_comm *c, void *stream)
 {
     if (type != NCCL_U8)
         return SYSTEM_ERROR;
     return submit((struct call){ .comm = c, .send = send, .recv = recv,
                                  .bytes = n, .root = root }, stream);
+}
+
+int ncclBroadcast(const void *send, void *recv, size_t n, int type, int root,
+                  struct nccl_comm *c, void *stream)
+{
+    if (c->even && root != c->size - 1)
+        return SYSTEM_ERROR;
+    return broadcast_from(send, recv, n, type, root, c, stream);
 }
 
 int ncclReduceScatter(const void *send, void *recv, size_t n_each, int type,
@@ -247,8 +267,8 @@ int ncclReduceScatter(const void *send, void *recv, size_t n_each, int type,
     int code = NCCL_OK;
 
     for (int r = 0; r < c->size && code == NCCL_OK; r++)
-        code = ncclReduce((const float *)send + (size_t)r * n_each, recv,
-                          n_each, type, op, r, c, stream);
+        code = reduce_to((const float *)send + (size_t)r * n_each, recv, n_each,
+                         type, op, r, c, stream);
     return code;
 }
 
@@ -258,8 +278,8 @@ int ncclAllGather(const void *send, void *recv, size_t n_each, int type,
     int code = NCCL_OK;
 
     for (int r = 0; r < c->size && code == NCCL_OK; r++)
-        code = ncclBroadcast(send, (char *)recv + (size_t)r * n_each, n_each,
-                             type, r, c, stream);
+        code = broadcast_from(send, (char *)recv + (size_t)r * n_each, n_each,
+                              type, r, c, stream);
     return code;
 }
 

@@ -81,6 +81,15 @@ bad=$(near three cpu 1e-2)
 is "${bad:+$bad: $(tail -n 3 log)}" "" \
     "fsdp in bf16 on 4 emulated GPUs has the losses of the CPU"
 
+# shellcheck disable=SC2086
+NCCL_SHIM_EVEN=1 train even $cuda --ranks 3 --set parallel.mode=fsdp \
+    --set train.batch=6
+# shellcheck disable=SC2086
+train six $cuda --set train.batch=6
+bad=$(near even six 1e-5)
+is "${bad:+$bad: $(tail -n 3 log)}" "" \
+    "fsdp reduces and gathers the equal parts of a unit by one call"
+
 # work of streams as late as their events allow, in an order drawn by lot: a
 # forgotten event shows
 for seed in 1 2 3; do
