@@ -1,7 +1,7 @@
 #!/bin/sh
-# cuDNN has kernels for our attention graphs on Ampere, Hopper and Blackwell,
-# and compiles them, on a machine without a GPU.  With `all`, for every width of
-# heads that somebody uses.
+# cuDNN has kernels for our attention graphs on Ampere, Ada, Hopper and
+# Blackwell, and compiles them, on a machine without a GPU.  With `all`, for
+# every width of heads that somebody uses.  $GT_CUDNN_LIBS has another cuDNN.
 #
 # Without a driver cuDNN gets as far as loading what it compiled.  A library
 # that has every name of the driver's, and does nothing, lets it finish.
@@ -23,4 +23,4 @@ nm -D --defined-only "$stub" | awk '
     { print "int " $1 "(void) { return 34; }" }' >fake.c
 ${CC:-cc} -shared -fPIC -w -Wl,-soname,libcuda.so.1 fake.c \
     -o libcuda.so.1 || skip_all "a stand-in for the driver does not compile"
-FAKE_DRIVER=1 LD_LIBRARY_PATH="$dir:$d" "$build/t/cuda/sdpa" "$@"
+FAKE_DRIVER=1 LD_LIBRARY_PATH="$dir:${GT_CUDNN_LIBS:+$GT_CUDNN_LIBS:}$d" "$build/t/cuda/sdpa" "$@"

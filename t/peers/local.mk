@@ -8,7 +8,8 @@ peer_scripts += \
 	%D%/t9040-data.t \
 	%D%/t9050-options.t \
 	%D%/t9060-torchrun.t \
-	%D%/t9070-python.t
+	%D%/t9070-python.t \
+	%D%/t9080-cudnn.t
 dist_check_SCRIPTS += \
 	%D%/t9001-mlflow.t \
 	%D%/t9010-track.t \
@@ -22,6 +23,7 @@ EXTRA_DIST += \
 	%D%/t9050-options.t \
 	%D%/t9060-torchrun.t \
 	%D%/t9070-python.t \
+	%D%/t9080-cudnn.t \
 	%D%/test_python.py \
 	%D%/tokenizer.py
 check-peers: bench/start
