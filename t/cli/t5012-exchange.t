@@ -171,6 +171,9 @@ second"
         "$run/artifacts/images/two+step+2+"*.png "$run/artifacts/tables/tab/2.json" \
         "$run/artifacts/html/page/2.html" | sort | tr -d '\n')" 12345 \
         "import puts the images, tables and pages of W&B where our own are"
+    is "$(cat "$run/tags/mlflow.loggedArtifacts")" \
+        '[{"path":"tables/tab/2.json","type":"table"}]' \
+        "import lists the tables of W&B where MLflow looks for them"
     test ! -e "$run/artifacts/media/images" -a -z "$(find mlruns -name out.png)" &&
         test "$(cat "$run/tags/mlflow.loggedImages")" = True
     ok $? "import takes each file of W&B once, and none from outside of the run"
@@ -196,8 +199,8 @@ second"
         gtrack ls -r half -c name --no-header | grep -qx "run cd34"
     ok $? "a damaged run of W&B does not keep the others from being imported"
 else
-    for i in 1 2 3 4 5 6 7 8 9 10; do
-        skip "import of W&B runs works (part $i of 10)" "no perl with Compress::Zlib"
+    for i in 1 2 3 4 5 6 7 8 9 10 11; do
+        skip "import of W&B runs works (part $i of 11)" "no perl with Compress::Zlib"
     done
 fi
 

@@ -13,6 +13,7 @@
 
 #include "common/mem.h"
 #include "common/path.h"
+#include "common/output/emit.h"
 #include "store/key.h"
 #include "store/md5.h"
 #include "track/import/import.h"
@@ -150,10 +151,36 @@ static int move_file(struct bulk *b, const char *from, const char *to,
     return ret;
 }
 
+/* List the tables where MLflow looks for them. */
+static int list_tables(const struct import_run *in, struct bulk *b,
+                       struct err *e)
+{
+    struct buf text = BUF_INIT;
+    struct emit o = { .b = &text };
+    bool any = false;
+    int ret = 0;
+
+    emit_array(&o, NULL);
+    for (size_t i = 0; i < in->n_artifacts; i++) {
+        if (strncmp(in->artifact[i].name, "tables/", 7) != 0)
+            continue;
+        emit_object(&o, NULL);
+        emit_text(&o, "path", in->artifact[i].name);
+        emit_text(&o, "type", "table");
+        emit_object_end(&o);
+        any = true;
+    }
+    emit_array_end(&o);
+    if (any)
+        ret = bulk_tag(b, "mlflow.loggedArtifacts", text.s, e);
+    buf_clear(&text);
+    return ret;
+}
+
 int import_media_write(const struct import_run *in, struct bulk *b,
                        struct err *e)
 {
-    int ret = 0;
+    int ret = list_tables(in, b, e);
 
     for (size_t i = 0; ret == 0 && i < in->n_artifacts; i++) {
         const struct import_file *f = &in->artifact[i];
