@@ -84,7 +84,7 @@ static int64_t checkpoint_bytes(const struct settings *s)
 static int check_settings(struct rehearsal *r, struct err *e)
 {
     struct job_check seen = { 0 };
-    int ret = settings_load(&r->set, config, sets.item, sets.n, e);
+    int ret = settings_load(&r->set, r->config, sets.item, sets.n, e);
 
     if (ret == 0)
         ret = job_check(&seen, &r->set, (int)ranks, e);
@@ -206,19 +206,19 @@ static int play_scenes(struct rehearsal *r, struct err *e)
 
 static int rehearse_main(int argc, char **argv, struct err *e)
 {
-    struct rehearsal r = { .config = config,
+    struct rehearsal r = { .config = argc > 0 ? argv[0] : config,
                            .given = &sets,
                            .ranks = ranks,
                            .table = TABLE_INIT("gtrain.rehearse/1") };
     struct err why = ERR_INIT;
     int ret;
 
-    if (argc > 0)
-        return err_set(e, ERR_USAGE, "unexpected argument '%s'", argv[0]);
-    if (!config || ranks < 1 || ranks > 1024)
+    if (argc > 1)
+        return err_set(e, ERR_USAGE, "unexpected argument '%s'", argv[1]);
+    if (!r.config || ranks < 1 || ranks > 1024)
         return err_set(e, ERR_USAGE,
-                       config ? "--ranks expects 1 to 1024"
-                              : "--config names the settings of the job");
+                       r.config ? "--ranks expects 1 to 1024"
+                                : "the settings of the job are missing");
     if (check_chosen(e) < 0 || !(r.program = spawn_find("gtrain", e)))
         return -1;
     sig_watch();
@@ -241,6 +241,7 @@ static int rehearse_main(int argc, char **argv, struct err *e)
 
 const struct cmd cmd_rehearse = {
     .name = "rehearse",
+    .args = "[FILE]",
     .help = "try a job in miniature, with accidents",
     .opts = rehearse_opts,
     .run = rehearse_main,

@@ -35,7 +35,7 @@ END
 rehearse() {
     name=$1 status=$2
     shift 2
-    gtrain rehearse --config c.ini "$@" --tsv --no-header >out 2>err
+    gtrain rehearse c.ini "$@" --tsv --no-header >out 2>err
     is $? "$status" "$name"
 }
 case $(stat -f -c %T .) in
