@@ -25,10 +25,12 @@ bench-plot: gplot t/lib/mkruns
 .PHONY: bench-plot
 
 # the page of gtrack serve in a browser
-EXTRA_DIST += %D%/page.py
+EXTRA_DIST += %D%/page.py %D%/page_peers.py
 bench-page: gtrack t/lib/mkruns
 	$(AM_V_at)PATH="$$PWD:$$PATH" $${GT_PYTHON:-python3} -B \
 	    $(top_srcdir)/bench/page.py t/lib/mkruns $(BENCH_FLAGS)
+	$(AM_V_at)test -z "$$GT_PEERS" || PATH="$$PWD:$$PATH" $$GT_PYTHON -B \
+	    $(top_srcdir)/bench/page_peers.py t/lib/mkruns
 .PHONY: bench-page
 
 # training steps of gtrain and of PyTorch
