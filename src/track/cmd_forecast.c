@@ -193,8 +193,9 @@ static int forecast_run(struct table *t, const struct runs *all,
         ret = plan_rates(&c, run, e);
     if (ret == 0 && !forecast_loss(&c, now, c.steps, &loss))
         ret = err_set(e, ERR_INPUT,
-                      "%s has too few losses for a forecast; it takes %d steps",
-                      run->name, FORECAST_LEAST);
+                      "no curve fits the losses of %s up to step %lld; a "
+                      "forecast takes %d steps or more",
+                      run->name, (long long)now, FORECAST_LEAST);
     if (ret == 0) {
         try_others(&o, all, run, (double)now / (double)c.steps);
         f = forecast_interval(loss, o.ratio, o.n);

@@ -32,7 +32,7 @@ struct loss_curve {
 
 enum { FORECAST_LEAST = 100 }; /* losses before `now` */
 
-/* False if there are too few losses. */
+/* False if there are too few losses, or no law fits them. */
 bool forecast_loss(const struct loss_curve *, int64_t now, int64_t step,
                    double *loss);
 

@@ -57,7 +57,8 @@ test $close -ge 6
 ok $? "the forecasts are close to the end" "$close"
 gtrack forecast run5 --at 50 >out 2>err
 is $? 1 "fifty steps are too few"
-like err "too few losses" "the message says that there are too few"
+like err "no curve fits the losses of run5 up to step 50; a forecast takes 100" \
+    "the message says how many steps a forecast takes"
 printf 'step=1 loss=1\n' | gtrack log other >out 2>&1
 gtrack forecast other >out 2>err
 is $? 3 "a run without a number of steps has no forecast"
