@@ -29,16 +29,23 @@ static const struct opt fsck_opts[] = {
     { 0 }
 };
 
+/* So many of a run are listed, which may have a million bad files. */
+enum { LISTED_MOST = 1000 };
+
 struct findings {
     struct table table;
     int64_t found, left; /* left: not repaired */
     int64_t harmless;
+    int64_t listed, hidden; /* listed: of the run that is checked */
 };
 
-static void add_finding(void *arg, const struct fsck_finding *f)
+static void list_finding(struct findings *p, const struct fsck_finding *f)
 {
-    struct findings *p = arg;
-
+    if (p->listed == LISTED_MOST) {
+        p->hidden++;
+        return;
+    }
+    p->listed++;
     table_text(&p->table, f->name);
     table_text(&p->table, f->id);
     table_text(&p->table, f->file);
@@ -49,6 +56,13 @@ static void add_finding(void *arg, const struct fsck_finding *f)
     table_mark(&p->table, f->repaired   ? MARK_GOOD
                           : f->harmless ? MARK_WARN
                                         : MARK_BAD);
+}
+
+static void add_finding(void *arg, const struct fsck_finding *f)
+{
+    struct findings *p = arg;
+
+    list_finding(p, f);
     if (f->harmless && !f->repaired) {
         p->harmless++;
         return;
@@ -68,6 +82,7 @@ static int check_runs(struct findings *p, char **words, int n, size_t *checked,
     for (size_t i = 0; i < runs.n; i++) {
         const struct run_info *r = &runs.run[i];
 
+        p->listed = 0;
         if (fsck_run(r, repair, add_finding, p, e) < 0) {
             const struct fsck_finding f = { r->name, r->id, "-", e->text,
                                             false };
@@ -100,6 +115,11 @@ static int print_findings(const struct findings *p, size_t runs, struct err *e)
          (form != TABLE_ALIGNED && form != TABLE_TSV)) &&
         table_print(&p->table, &style, e) < 0)
         return -1;
+    if (p->hidden)
+        log_info("%" PRId64
+                 " more problems are not listed: at most %d of a run "
+                 "are",
+                 p->hidden, LISTED_MOST);
     if (p->left)
         return err_set(e, ERR_INPUT,
                        "%" PRId64 " of %" PRId64 " problems remain%s", p->left,

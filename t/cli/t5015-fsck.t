@@ -75,4 +75,13 @@ ok $? "fsck of a copy reports no paths while the original exists"
 g -r s fsck --json
 grep -q '"rows": \[\]' out
 ok $? "fsck --json of a store without damage prints a table without rows"
+(cd "$(find s -type d -name metrics | head -n 1)" && seq 1100 | xargs touch)
+g -r s fsck
+test $? = 1 && test "$(wc -l <out)" -eq 1001 &&
+    grep -q '^gtrack: 100 more problems are not listed' err &&
+    grep -q '1100 of 1100 problems remain' err
+ok $? "fsck lists a thousand problems of a run and counts the others" \
+    "$(wc -l <out) $(tail -n 2 err)"
+g -r s fsck --repair && g -r s fsck
+ok $? "fsck --repair repairs what it does not list"
 done_testing
