@@ -198,7 +198,7 @@ static int judge(const struct count *n, struct err *e)
     if (fill && n->other > 0)
         log_info("wrote %s", num_count(text, n->other, "value"));
     else if (values == 0 && n->figures == 0)
-        log_warn("no values to check; see CLAIMS in gtrack(1)");
+        log_warn("no values to check; see the command claims in gtrack(1)");
     else if (n->figures == 0)
         log_info("%s as the runs say", num_count(text, values, "value"));
     else
