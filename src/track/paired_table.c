@@ -193,6 +193,8 @@ static void show_verdict(const struct cells *all, struct table *t,
     }
     if (open == 0)
         log_info("%s is the best", all->item[0].run[0]->name);
+    else if (open == 1)
+        log_info("%s is the best, or %s", all->item[0].run[0]->name, names.s);
     else
         log_info("%s is the best, or one of these %zu: %s",
                  all->item[0].run[0]->name, open, names.s);
