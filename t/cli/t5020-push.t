@@ -340,6 +340,13 @@ ok $? "pushing to MLflow again adds nothing"
 rm "$(gtrack where two)"/.gtrack/push.*
 push mlflow "$url" two && points "1502 0"
 ok $? "pushing to MLflow without the cursor adds nothing"
+rm "$(gtrack where two)"/.gtrack/push.*
+printf 'get-history again\nget-history again\nget-history again\n' >srv/faults
+push mlflow "$url" two
+test $? != 0 && grep -q 'sends the same page of loss again' err
+ok $? "push ends when MLflow's server sends a page again and again"
+push mlflow "$url" two && points "1502 0"
+ok $? "pushing to MLflow after such pages adds nothing"
 seq 1503 3600 | sed 's/.*/step=& loss=&/' | gtrack log two --resume 2>err
 printf 'log-batch 500\nlog-batch 429/0.01\nlog-batch drop\n' >srv/faults
 push mlflow "$url" two && points "3600 0"

@@ -14,9 +14,10 @@
 # seconds; html/500, with a page for people; drop, before anything is done;
 # half, in the middle of a request's body; lose, the reply after all was done;
 # cut, in the middle of the reply; errors, GraphQL's with status 200; limit,
-# done, and no more requests for 0.3 s; garbage; stop, W&B's Stop button;
-# forget, all runs; pass, nothing.  With DIR/negative the server has -5 lines
-# of output of each run.  It ends with its parent.
+# done, and no more requests for 0.3 s; again, MLflow's page of points that is
+# followed by itself; garbage; stop, W&B's Stop button; forget, all runs; pass,
+# nothing.  With DIR/negative the server has -5 lines of output of each run.  It
+# ends with its parent.
 use strict;
 use warnings;
 use IO::Select;
@@ -353,6 +354,8 @@ sub serve { my ($client, $in) = @_;
             defined $2 ? "Retry-After: $2\r\n" : ());
         return 1;
     }
+    return reply($client, 200, { metrics => [], next_page_token => 'again' }), 1
+        if $fault eq 'again';
     return reply($client, 200, { errors => [ { message => 'not today' } ] }), 1
         if $fault eq 'errors';
     my ($status, $answer, $more) = { wandb => \&wandb, mlflow => \&mlflow,

@@ -7,7 +7,7 @@
 
 #include "common/mem.h"
 #include "common/num.h"
-#include "common/protobuf.h"
+#include "common/format/protobuf.h"
 #include "store/metric.h"
 
 /* Limits of the server: points in a reply, points and bytes in a log-batch. */
@@ -75,6 +75,9 @@ static int load_page(struct mlflow *p, const char *key, char **token,
             json_integer_value(json_object_get(point, "timestamp")), x);
     }
     next = push_get(reply, "next_page_token");
+    if (ret == 0 && next && *token && strcmp(next, *token) == 0)
+        ret = err_set(e, ERR_REMOTE,
+                      "the MLflow server sends the same page of %s again", key);
     free(*token);
     *token = next && *next ? xstrdup(next) : NULL;
     json_decref(reply);
