@@ -12,7 +12,7 @@
 #include "config.h"
 #include "common/clock.h"
 #include "common/num.h"
-#include "store/filter.h"
+#include "store/query/filter.h"
 #include "store/load.h"
 #include "store/run.h"
 

@@ -17,10 +17,6 @@ src_common_libcommon_a_SOURCES = \
 	%D%/http.h \
 	%D%/http_impl.h \
 	%D%/http_try.c \
-	%D%/json_scan.c \
-	%D%/json_scan.h \
-	%D%/least_squares.c \
-	%D%/least_squares.h \
 	%D%/log.c \
 	%D%/log.h \
 	%D%/mem.c \
@@ -39,8 +35,6 @@ src_common_libcommon_a_SOURCES = \
 	%D%/program.h \
 	%D%/progress.c \
 	%D%/progress.h \
-	%D%/protobuf.c \
-	%D%/protobuf.h \
 	%D%/rng.h \
 	%D%/save.c \
 	%D%/save.h \
@@ -51,20 +45,16 @@ src_common_libcommon_a_SOURCES = \
 	%D%/sig.h \
 	%D%/spawn.c \
 	%D%/spawn.h \
-	%D%/student.c \
-	%D%/student.h \
-	%D%/tar.c \
-	%D%/tar.h \
 	%D%/usage.c \
 	%D%/usage.h \
 	%D%/utf8.c \
-	%D%/utf8.h \
-	%D%/yaml.c \
-	%D%/yaml.h
+	%D%/utf8.h
 src_common_libcommon_a_CFLAGS = $(AM_CFLAGS) -fPIC $(CURL_CFLAGS) $(YAML_CFLAGS) \
 	$(INIH_CFLAGS) $(JANSSON_CFLAGS)
 
 include src/common/output/local.mk
+include src/common/format/local.mk
+include src/common/stats/local.mk
 
 # libcurl is opened when needed (http_try.c), so nothing links with it
 COMMON_LIBS = src/common/libcommon.a $(JANSSON_LIBS) \

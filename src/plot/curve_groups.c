@@ -7,7 +7,7 @@
 
 #include "common/buf.h"
 #include "common/num.h"
-#include "common/student.h"
+#include "common/stats/student.h"
 #include "plot/history.h"
 #include "plot/summary.h"
 

@@ -12,7 +12,7 @@
 #include "plot/history.h"
 #include "plot/marks.h"
 #include "plot/summary.h"
-#include "store/find_key.h"
+#include "store/query/find_key.h"
 
 /* A panel being drawn. */
 struct drawing {

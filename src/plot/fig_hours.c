@@ -13,7 +13,7 @@
 #include "plot/draw/axis.h"
 #include "plot/figures.h"
 #include "plot/options.h"
-#include "store/spent.h"
+#include "store/analysis/spent.h"
 
 enum { POINTS = 3 }; /* of a bar: left, right, gap */
 

@@ -20,7 +20,7 @@
 #include "plot/history.h"
 #include "plot/kind.h"
 #include "plot/options.h"
-#include "store/find_key.h"
+#include "store/query/find_key.h"
 
 struct point {
     const char *x, *y; /* the values of the parameters, as text */

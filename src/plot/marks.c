@@ -11,7 +11,7 @@
 #include "common/path.h"
 #include "plot/draw/axis.h"
 #include "plot/kind.h"
-#include "store/spike.h"
+#include "store/analysis/spike.h"
 
 enum { MOST_MARKS = 400 };
 

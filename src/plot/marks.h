@@ -6,8 +6,8 @@
 /*
  * marks - events of a run: resumes, checkpoints, spikes, the best value
  *
- * Everything is read from the run.  A spike is what store/spike.h calls
- * one, and what `gtrain batch --spikes` lists.
+ * Everything is read from the run.  A spike is what store/analysis/spike.h
+ * calls one, and what `gtrain batch --spikes` lists.
  */
 
 /* A curve and the run it shows. */

@@ -16,7 +16,7 @@
 #include "common/clock.h"
 #include "common/num.h"
 #include "common/path.h"
-#include "common/yaml.h"
+#include "common/format/yaml.h"
 #include "store/key.h"
 #include "store/load.h"
 #include "store/metric.h"

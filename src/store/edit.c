@@ -10,7 +10,7 @@
 #include "common/clock.h"
 #include "common/path.h"
 #include "common/utf8.h"
-#include "common/yaml.h"
+#include "common/format/yaml.h"
 #include "store/attempt.h"
 #include "store/key.h"
 #include "store/meta.h"

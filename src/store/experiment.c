@@ -16,7 +16,7 @@
 #include "common/log.h"
 #include "common/path.h"
 #include "common/utf8.h"
-#include "common/yaml.h"
+#include "common/format/yaml.h"
 #include "store/md5.h"
 
 enum { NAME_MAX_CHARS = 500 };

@@ -8,7 +8,7 @@
 
 #include "common/buf.h"
 #include "common/path.h"
-#include "common/yaml.h"
+#include "common/format/yaml.h"
 #include "store/md5.h"
 #include "store/store.h"
 

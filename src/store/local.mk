@@ -10,18 +10,8 @@ src_store_libstore_a_SOURCES = \
 	%D%/edit.c \
 	%D%/edit.h \
 	%D%/experiment.c \
-	%D%/filter.c \
-	%D%/filter.h \
-	%D%/filter_impl.h \
-	%D%/filter_lex.c \
-	%D%/filter_parse.c \
-	%D%/filter_resolve.c \
-	%D%/find_key.c \
-	%D%/find_key.h \
 	%D%/handed_run.c \
 	%D%/handed_run.h \
-	%D%/histogram.c \
-	%D%/histogram.h \
 	%D%/index.c \
 	%D%/index.h \
 	%D%/input.c \
@@ -46,17 +36,10 @@ src_store_libstore_a_SOURCES = \
 	%D%/outline.h \
 	%D%/pack.c \
 	%D%/pack.h \
-	%D%/paired.c \
-	%D%/paired.h \
 	%D%/point_queue.c \
 	%D%/point_queue.h \
 	%D%/run.c \
 	%D%/run.h \
-	%D%/select.c \
-	%D%/spent.c \
-	%D%/spent.h \
-	%D%/spike.c \
-	%D%/spike.h \
 	%D%/stage.c \
 	%D%/stage.h \
 	%D%/store.c \
@@ -71,6 +54,8 @@ src_store_libstore_a_SOURCES = \
 
 include src/store/fsck/local.mk
 include src/store/lib/local.mk
+include src/store/query/local.mk
+include src/store/analysis/local.mk
 
 STORE_LIBS = src/store/libstore.a $(COMMON_LIBS)
 EXTRA_DIST += scripts/letters

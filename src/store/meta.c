@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "common/path.h"
-#include "common/yaml.h"
+#include "common/format/yaml.h"
 #include "store/load.h"
 #include "store/store.h"
 

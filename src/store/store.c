@@ -19,7 +19,7 @@
 #include "common/path.h"
 #include "common/save.h"
 #include "common/utf8.h"
-#include "common/yaml.h"
+#include "common/format/yaml.h"
 
 char *store_absolute(const char *path)
 {

@@ -7,7 +7,7 @@
 #include "common/buf.h"
 #include "common/mem.h"
 #include "common/path.h"
-#include "common/protobuf.h"
+#include "common/format/protobuf.h"
 #include "store/tfevents_impl.h"
 
 struct tfevents {

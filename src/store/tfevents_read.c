@@ -12,7 +12,7 @@
 #include "common/buf.h"
 #include "common/mem.h"
 #include "common/num.h"
-#include "common/protobuf.h"
+#include "common/format/protobuf.h"
 #include "store/tfevents_impl.h"
 
 static uint64_t get_le(const unsigned char *in, int n)

@@ -12,7 +12,7 @@
 #include "common/path.h"
 #include "common/save.h"
 #include "store/edit.h"
-#include "store/paired.h"
+#include "store/analysis/paired.h"
 
 char *search_cell_path(const struct search *s, size_t cell, const char *end)
 {

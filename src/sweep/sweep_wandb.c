@@ -23,7 +23,7 @@
 #include "common/buf.h"
 #include "common/log.h"
 #include "common/num.h"
-#include "common/yaml.h"
+#include "common/format/yaml.h"
 
 struct reader {
     struct sweep *s;

@@ -19,7 +19,7 @@
 #include "common/sha256.h"
 #include "common/sig.h"
 #include "store/edit.h"
-#include "store/filter.h"
+#include "store/query/filter.h"
 #include "store/key.h"
 #include "track/alert.h"
 #include "track/runs/track.h"

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "store/find_key.h"
+#include "store/query/find_key.h"
 #include "track/paired_table.h"
 #include "track/runs/auto_columns.h"
 #include "track/runs/column.h"

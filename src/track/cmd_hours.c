@@ -11,7 +11,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "store/attempt.h"
-#include "store/spent.h"
+#include "store/analysis/spent.h"
 #include "track/runs/column.h"
 #include "track/runs/column_parse.h"
 #include "track/runs/row_groups.h"

@@ -15,7 +15,7 @@
 #include "common/num.h"
 #include "common/path.h"
 #include "common/spawn.h"
-#include "track/bundle.h"
+#include "track/proof/bundle.h"
 #include "track/cmds.h"
 #include "track/runs/file_tree.h"
 #include "track/runs/track.h"

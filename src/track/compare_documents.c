@@ -9,7 +9,7 @@
 #include "common/log.h"
 #include "common/num.h"
 #include "common/path.h"
-#include "store/paired.h"
+#include "store/analysis/paired.h"
 
 enum { FILE_MAX = 1 << 30 };
 

@@ -5,12 +5,6 @@ gtrack_SOURCES = \
 	%D%/alert.h \
 	%D%/cmd_alert.c \
 	%D%/cmd_artifacts.c \
-	%D%/claimed_figures.c \
-	%D%/claimed_figures.h \
-	%D%/claims.c \
-	%D%/claims.h \
-	%D%/bundle.c \
-	%D%/bundle.h \
 	%D%/cmd_best.c \
 	%D%/cmd_bundle.c \
 	%D%/cmd_claims.c \
@@ -65,6 +59,7 @@ include src/track/import/local.mk
 include src/track/push/local.mk
 include src/track/page/local.mk
 include src/track/serve/local.mk
+include src/track/proof/local.mk
 
 # Completion, from the option tables, where the shells look for it
 bashcompdir = $(datadir)/bash-completion/completions

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "common/log.h"
-#include "common/student.h"
-#include "store/paired.h"
+#include "common/stats/student.h"
+#include "store/analysis/paired.h"
 #include "track/runs/row_groups.h"
 
 static const double all_errors = 0.05;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/least_squares.h"
+#include "common/stats/least_squares.h"
 #include "common/mem.h"
 #include "common/num.h"
 #include "store/load.h"

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "store/spike.h"
+#include "store/analysis/spike.h"
 
 static const char *const events[] = { "event/ignored", "event/skipped",
                                       "event/rollback", "event/stopped" };

@@ -2,7 +2,7 @@
  * filter - filters, and keys made legal
  */
 #include "config.h"
-#include "store/filter.h"
+#include "store/query/filter.h"
 #include "store/key.h"
 
 #include <string.h>

@@ -2,7 +2,7 @@
  * tar - fuzz the reader of tar archives
  */
 #include "config.h"
-#include "common/tar.h"
+#include "common/format/tar.h"
 
 #include <string.h>
 

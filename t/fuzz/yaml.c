@@ -3,7 +3,7 @@
  */
 #include "config.h"
 #include "common/utf8.h"
-#include "common/yaml.h"
+#include "common/format/yaml.h"
 
 #include <string.h>
 

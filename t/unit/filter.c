@@ -7,7 +7,7 @@
 #include "config.h"
 #include "common/buf.h"
 #include "common/path.h"
-#include "store/filter.h"
+#include "store/query/filter.h"
 #include "store/load.h"
 #include "store/run.h"
 #include "t/lib/tap.h"

@@ -3,7 +3,7 @@
  */
 #include "config.h"
 #include "common/mem.h"
-#include "common/yaml.h"
+#include "common/format/yaml.h"
 #include "store/key.h"
 #include "t/lib/tap.h"
 

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "common/json_scan.h"
+#include "common/format/json_scan.h"
 #include "common/utf8.h"
 
 /* Read the members of the object.  *text stays NULL without the field. */

@@ -3,7 +3,7 @@
 
 #include <jansson.h>
 
-#include "common/json_scan.h"
+#include "common/format/json_scan.h"
 #include "data/token/tokfile.h"
 
 /*

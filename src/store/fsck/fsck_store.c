@@ -13,7 +13,7 @@
 
 #include "common/mem.h"
 #include "common/path.h"
-#include "common/yaml.h"
+#include "common/format/yaml.h"
 #include "store/edit.h"
 #include "store/stage.h"
 #include "store/store.h"

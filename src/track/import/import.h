@@ -52,7 +52,7 @@ struct import_pair {
     bool is_tag;
 };
 
-/* The lines of a file of histograms, see store/histogram.h. */
+/* The lines of a file of histograms, see store/analysis/histogram.h. */
 struct import_histograms {
     char *name;
     struct buf lines;

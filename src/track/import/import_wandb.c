@@ -18,7 +18,7 @@
 #include "common/mem.h"
 #include "common/num.h"
 #include "common/path.h"
-#include "common/protobuf.h"
+#include "common/format/protobuf.h"
 #include "store/store.h"
 #include "track/import/wandb_items.h"
 #include "track/import/wandb_log.h"

@@ -3,7 +3,7 @@
 
 #include <jansson.h>
 
-#include "common/protobuf.h"
+#include "common/format/protobuf.h"
 
 /*
  * wandb_items - keys and values in the records of W&B, as JSON

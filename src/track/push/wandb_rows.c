@@ -11,7 +11,7 @@
 #include "common/mem.h"
 #include "common/num.h"
 #include "common/path.h"
-#include "common/protobuf.h"
+#include "common/format/protobuf.h"
 #include "common/output/table.h"
 
 struct row_point {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "common/num.h"
-#include "store/find_key.h"
+#include "store/query/find_key.h"
 
 /* A key without its quotes, if it has any; the caller frees it. */
 static char *unquote_key(const char *s, size_t n)

@@ -7,7 +7,7 @@
 
 #include "common/hash.h"
 #include "common/mem.h"
-#include "common/student.h"
+#include "common/stats/student.h"
 #include "track/runs/column_parse.h"
 
 struct spread {

@@ -15,7 +15,7 @@
 #include "common/num.h"
 #include "common/path.h"
 #include "common/program.h"
-#include "store/filter.h"
+#include "store/query/filter.h"
 #include "store/handed_run.h"
 #include "store/index.h"
 #include "store/store.h"

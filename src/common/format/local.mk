@@ -1,0 +1,10 @@
+# Formats of files that others made.
+src_common_libcommon_a_SOURCES += \
+	%D%/json_scan.c \
+	%D%/json_scan.h \
+	%D%/protobuf.c \
+	%D%/protobuf.h \
+	%D%/tar.c \
+	%D%/tar.h \
+	%D%/yaml.c \
+	%D%/yaml.h

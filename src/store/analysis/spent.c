@@ -1,0 +1,187 @@
+#include "config.h"
+#include "store/analysis/spent.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "store/attempt.h"
+#include "store/metric.h"
+
+const char *const spent_words[SPENT_PARTS] = {
+    [SPENT_COMPUTE] = "compute",         [SPENT_DATA] = "waiting for data",
+    [SPENT_RANKS] = "waiting for ranks", [SPENT_EVAL] = "evaluation",
+    [SPENT_CHECKPOINT] = "checkpoints",  [SPENT_REPEATED] = "repeated steps",
+    [SPENT_FAILED] = "failed runs",      [SPENT_OTHER] = "other",
+    [SPENT_QUEUE] = "between attempts",
+};
+
+/* ---- times ------------------------------------------------------------ */
+
+/* The seconds of all steps.  Not every step has a point: one stands for the
+ * steps since the point before it. */
+static int sum_steps(double *secs, const struct run_info *run, const char *key,
+                     int flags, struct err *e)
+{
+    struct series s = SERIES_INIT;
+    size_t second = 1;
+    int64_t gap = 1;
+
+    *secs = 0;
+    if (series_load(&s, run, key, flags | LOAD_MAY_LACK, e) < 0)
+        return -1;
+    while (second < s.n && s.step[second] == s.step[0])
+        second++;
+    if (second < s.n) /* the first point is like the next */
+        gap = s.step[second] - s.step[0];
+    for (size_t i = 0; i < s.n; i++) {
+        if (i > 0 && s.step[i] != s.step[i - 1])
+            gap = s.step[i] - s.step[i - 1];
+        if (isfinite(s.value[i]))
+            *secs += s.value[i] / 1000 * (double)gap;
+    }
+    series_free(&s);
+    return 0;
+}
+
+/* The seconds of what happens now and then, in all attempts. */
+static int add_events(double *secs, const struct run_info *run, const char *key,
+                      struct err *e)
+{
+    struct series s = SERIES_INIT;
+
+    if (series_load(&s, run, key, LOAD_ALL_ATTEMPTS | LOAD_MAY_LACK, e) < 0)
+        return -1;
+    for (size_t i = 0; i < s.n; i++)
+        *secs += s.value[i] / 1000;
+    series_free(&s);
+    return 0;
+}
+
+double spent_seconds(const struct run_info *run)
+{
+    struct attempt_list list;
+    struct arena mem = ARENA_INIT;
+    struct err e = ERR_INIT;
+    double secs = 0;
+
+    if (attempts_load(&list, &mem, run->folder, &e) < 0)
+        log_warn("run %s: %s", run->name, e.text);
+    for (size_t i = 0; i < list.n; i++)
+        secs += attempt_seconds(&list.item[i], clock_wall_ms());
+    if (list.n == 0 && run->seen_ms > run->start_ms)
+        secs = (double)(run->seen_ms - run->start_ms) / 1000;
+    arena_clear(&mem);
+    return secs;
+}
+
+static int between_attempts(double *secs, const struct run_info *run,
+                            struct err *e)
+{
+    struct attempt_list list;
+    struct arena mem = ARENA_INIT;
+    const int ret = attempts_load(&list, &mem, run->folder, e);
+
+    *secs = 0;
+    for (size_t i = 1; i < list.n; i++) {
+        const struct attempt *a = &list.item[i - 1];
+        const int64_t end = a->end_ms ? a->end_ms : a->beat_ms;
+
+        *secs += fmax(0, (double)(list.item[i].start_ms - end) / 1000);
+    }
+    arena_clear(&mem);
+    return ret;
+}
+
+int spent_load(struct spent *s, const struct run_info *run, double seconds,
+               struct err *e)
+{
+    static const char *const evals[] = { "perf/val_ms", "perf/questions_ms",
+                                         "perf/sample_ms", NULL };
+    double steps, all, left = seconds;
+
+    *s = (struct spent){ { 0 } };
+    if (between_attempts(&s->secs[SPENT_QUEUE], run, e) < 0)
+        return -1;
+    if (run->status == RUN_FAILED || run->status == RUN_STALE) {
+        s->secs[SPENT_FAILED] = seconds;
+        return 0;
+    }
+    if (sum_steps(&steps, run, "perf/step_ms", 0, e) < 0 ||
+        sum_steps(&all, run, "perf/step_ms", LOAD_ALL_ATTEMPTS, e) < 0 ||
+        sum_steps(&s->secs[SPENT_DATA], run, "perf/data_wait_ms", 0, e) < 0 ||
+        sum_steps(&s->secs[SPENT_RANKS], run, "perf/comm_wait_ms", 0, e) < 0 ||
+        add_events(&s->secs[SPENT_CHECKPOINT], run, "perf/checkpoint_ms", e) <
+            0)
+        return -1;
+    for (int i = 0; evals[i]; i++)
+        if (add_events(&s->secs[SPENT_EVAL], run, evals[i], e) < 0)
+            return -1;
+    s->secs[SPENT_REPEATED] = all - steps;
+    s->secs[SPENT_COMPUTE] =
+        fmax(0, steps - s->secs[SPENT_DATA] - s->secs[SPENT_RANKS]);
+    for (int i = 0; i < SPENT_OTHER; i++)
+        left -= s->secs[i];
+    s->secs[SPENT_OTHER] = fmax(0, left);
+    return 0;
+}
+
+/* ---- energy ----------------------------------------------------------- */
+
+static int by_time(const void *a, const void *b)
+{
+    const struct point *x = a, *y = b;
+
+    return (x->ms > y->ms) - (x->ms < y->ms);
+}
+
+/* The sum over all attempts of a counter that begins each one at 0. */
+static int sum_counter(double *sum, const struct run_info *run, const char *key,
+                       struct err *e)
+{
+    struct series s = SERIES_INIT;
+    struct point *p;
+    double last = 0;
+
+    if (series_load(&s, run, key, LOAD_ALL_ATTEMPTS, e) < 0)
+        return -1;
+    p = xcalloc(s.n, sizeof *p);
+    for (size_t i = 0; i < s.n; i++)
+        p[i] = (struct point){ .ms = s.ms[i], .value = s.value[i] };
+    qsort(p, s.n, sizeof *p, by_time);
+    for (size_t i = 0; i < s.n; i++) {
+        *sum += p[i].value >= last ? p[i].value - last : p[i].value;
+        last = p[i].value;
+    }
+    free(p);
+    series_free(&s);
+    return 0;
+}
+
+/* "system/gpu_power_w", or of another rank "system/1/gpu_power_w" */
+static bool is_system(const char *key, const char *name)
+{
+    const char *slash = strrchr(key, '/');
+
+    return strncmp(key, "system/", 7) == 0 && strcmp(slash + 1, name) == 0;
+}
+
+int spent_joules(double *joules, const struct run_info *run, double seconds,
+                 struct err *e)
+{
+    double counted = 0, watts = 0;
+
+    for (size_t i = 0; i < run->n_metrics; i++) {
+        const struct metric_sum *m = &run->metrics[i];
+
+        if (is_system(m->key, "gpu_energy_j") &&
+            sum_counter(&counted, run, m->key, e) < 0)
+            return -1;
+        if (is_system(m->key, "gpu_power_w") && isfinite(m->mean))
+            watts += m->mean;
+    }
+    *joules = counted > 0 ? counted : watts > 0 ? watts * seconds : (double)NAN;
+    return 0;
+}

@@ -1,0 +1,144 @@
+/*
+ * filter_lex - from the text of a filter to its words
+ */
+#include "config.h"
+#include "store/query/filter_impl.h"
+
+#include <ctype.h>
+#include <string.h>
+#include <strings.h>
+
+#include "common/buf.h"
+
+int filter_wrong(const struct lexer *l, struct err *e, const char *what)
+{
+    const char *rest = l->text + l->lexeme.place;
+
+    if (*rest == '\0')
+        return err_set(e, ERR_USAGE, "filter: %s at the end of: %.200s", what,
+                       l->text);
+    return err_set(e, ERR_USAGE, "filter: %s at: %.200s", what, rest);
+}
+
+bool filter_is_word(const struct lexeme *t, const char *word)
+{
+    return t->kind == LEXEME_NAME && !t->entity &&
+           strcasecmp(t->text, word) == 0;
+}
+
+static bool is_bare(char c)
+{
+    const unsigned char u = (unsigned char)c;
+
+    return isalnum(u) || u >= 0x80 || (u && strchr("_./:+-%@", u));
+}
+
+static bool is_quote(char c)
+{
+    return c == '\'' || c == '"' || c == '`';
+}
+
+/* Append the content of the quoted piece that begins at l->at. */
+static int quoted(struct lexer *l, struct buf *out, struct err *e)
+{
+    const char quote = l->text[l->at++];
+    const size_t start = l->at;
+
+    for (;;) {
+        const char *end = strchr(l->text + l->at, quote);
+
+        if (!end)
+            return filter_wrong(l, e, "a quote has no end");
+        l->at = (size_t)(end - l->text) + 1;
+        if (l->text[l->at] != quote || quote == '`')
+            break;
+        l->at++;
+    }
+    buf_add(out, l->text + start, l->at - 1 - start);
+    return 0;
+}
+
+/* A name, or a string if it is a single quoted piece, as '...' always is. */
+static int name(struct lexer *l, struct err *e)
+{
+    const bool text = l->text[l->at] == '\'';
+    struct buf whole = BUF_INIT;
+    struct lexeme *t = &l->lexeme;
+    size_t dot = 0, pieces = 0;
+    bool bare = false, found = false;
+    int ret = 0;
+
+    while (ret == 0) {
+        const char c = l->text[l->at];
+        const size_t start = whole.len;
+
+        if (is_quote(c)) {
+            ret = quoted(l, &whole, e);
+        } else if (is_bare(c)) {
+            bare = true;
+            while (is_bare(l->text[l->at]))
+                buf_char(&whole, l->text[l->at++]);
+            for (size_t i = start; i < whole.len && !found; i++) {
+                found = whole.s[i] == '.';
+                dot = i;
+            }
+        } else {
+            break;
+        }
+        pieces++;
+        if (text)
+            break;
+    }
+    t->kind = bare || pieces > 1 || l->text[t->place] == '`' ? LEXEME_NAME
+                                                             : LEXEME_STRING;
+    t->text = arena_strndup(l->mem, whole.s, whole.len);
+    t->entity = found ? arena_strndup(l->mem, whole.s, dot) : NULL;
+    t->key = found ? t->text + dot + 1 : t->text;
+    buf_clear(&whole);
+    return ret;
+}
+
+static int compare(struct lexer *l)
+{
+    static const char *const signs[] = { "==", "!=", "<>", "<=",
+                                         ">=", "=",  "<",  ">" };
+
+    for (size_t i = 0; i < sizeof signs / sizeof signs[0]; i++) {
+        const size_t n = strlen(signs[i]);
+
+        if (strncmp(l->text + l->at, signs[i], n) == 0) {
+            l->lexeme.kind = LEXEME_COMPARE;
+            l->lexeme.text = signs[i];
+            l->at += n;
+            return 1;
+        }
+    }
+    return 0;
+}
+
+int filter_lex(struct lexer *l, struct err *e)
+{
+    char c;
+
+    l->at += strspn(l->text + l->at, " \t\r\n\f\v");
+    l->lexeme = (struct lexeme){ LEXEME_END, "", NULL, "", l->at };
+    c = l->text[l->at];
+    if (c == '\0' || compare(l))
+        return 0;
+    if (is_quote(c) || is_bare(c))
+        return name(l, e);
+    l->at++;
+    switch (c) {
+    case '(':
+        l->lexeme.kind = LEXEME_OPEN;
+        return 0;
+    case ')':
+        l->lexeme.kind = LEXEME_CLOSE;
+        return 0;
+    case ',':
+        l->lexeme.kind = LEXEME_COMMA;
+        return 0;
+    default:
+        return filter_wrong(l, e, "this is not part of a filter,");
+    }
+}

@@ -1,0 +1,270 @@
+/*
+ * select - the runs that a word names: a name, an id, @latest, a filter
+ */
+#include "config.h"
+#include "store/load.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/buf.h"
+#include "common/opt.h"
+#include "store/query/filter.h"
+#include "store/store.h"
+
+enum { PREFIX_MIN = 4, CANDIDATES = 8 };
+
+/* Mark the runs that a word names; returns how many. */
+typedef size_t match_fn(const struct runs *, const char *word, bool *chosen);
+
+static size_t match_id(const struct runs *runs, const char *word, bool *chosen)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < runs->n; i++)
+        if (strcmp(runs->run[i].id, word) == 0)
+            n += chosen[i] = true;
+    return n;
+}
+
+static size_t match_name(const struct runs *runs, const char *word,
+                         bool *chosen)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < runs->n; i++)
+        if (strcmp(runs->run[i].name, word) == 0)
+            n += chosen[i] = true;
+    return n;
+}
+
+static size_t match_latest(const struct runs *runs, const char *word,
+                           bool *chosen)
+{
+    if (strcmp(word, "@latest") != 0 || runs->n == 0)
+        return 0;
+    chosen[runs->n - 1] = true;
+    return 1;
+}
+
+/* @best:METRIC, @best:METRIC:min, @best:METRIC:max */
+static size_t match_best(const struct runs *runs, const char *word,
+                         bool *chosen)
+{
+    const bool high = str_ends(word, ":max");
+    const size_t suffix = high || str_ends(word, ":min") ? 4 : 0;
+    size_t best = runs->n;
+    double least = 0;
+    char *key;
+
+    if (strncmp(word, "@best:", 6) != 0 || strlen(word) <= 6 + suffix)
+        return 0;
+    key = xstrndup(word + 6, strlen(word) - 6 - suffix);
+    for (size_t i = 0; i < runs->n; i++) {
+        const struct metric_sum *m = run_info_metric(&runs->run[i], key);
+        const double x = !m ? (double)NAN : high ? -m->max : m->min;
+
+        if (!isnan(x) && (best == runs->n || x < least)) {
+            best = i;
+            least = x;
+        }
+    }
+    free(key);
+    if (best == runs->n)
+        return 0;
+    chosen[best] = true;
+    return 1;
+}
+
+static bool is_filter(const char *word)
+{
+    return strpbrk(word, "=<> ") || strncmp(word, "stalled(", 8) == 0;
+}
+
+/* Mark the runs of a filter.  Returns 1, 0 if the word is not a filter, or -1.
+ * */
+static int match_filter(const struct runs *runs, const char *word, bool *chosen,
+                        struct err *e)
+{
+    struct filter *f;
+    bool any = false;
+
+    if (!is_filter(word))
+        return 0;
+    f = filter_parse(word, e);
+    if (!f || filter_resolve(f, runs, e) < 0) {
+        filter_free(f);
+        return -1;
+    }
+    for (size_t i = 0; i < runs->n; i++)
+        if (filter_match(f, &runs->run[i]))
+            any = chosen[i] = true;
+    filter_free(f);
+    return any ? 1 : err_set(e, ERR_MISSING, "no run matches %s", word);
+}
+
+static int match_prefix(const struct runs *runs, const char *word, bool *chosen,
+                        struct err *e)
+{
+    const size_t n = strlen(word);
+    struct buf which = BUF_INIT;
+    size_t found = 0, last = 0;
+
+    if (n < PREFIX_MIN)
+        return 0;
+    for (size_t i = 0; i < runs->n; i++) {
+        if (strncmp(runs->run[i].id, word, n) != 0)
+            continue;
+        last = i;
+        if (found++ < CANDIDATES)
+            buf_printf(&which, " %s", runs->run[i].id);
+    }
+    if (found == 1)
+        chosen[last] = true;
+    else if (found > 1)
+        err_set(e, ERR_USAGE, "%s is the beginning of %zu run ids:%s", word,
+                found, which.s);
+    buf_clear(&which);
+    return found > 1 ? -1 : (int)found;
+}
+
+static int no_such_run(const struct runs *runs, const char *word, struct err *e)
+{
+    struct opt_nearest near = { .word = word };
+
+    for (size_t i = 0; i < runs->n; i++)
+        opt_nearest_try(&near, runs->run[i].name);
+    if (near.best)
+        return err_set(e, ERR_MISSING,
+                       "there is no run named %s; did you mean %s?", word,
+                       near.best);
+    return err_set(e, ERR_MISSING, "there is no run named %s", word);
+}
+
+/* Refuse a name that several runs have. */
+static int check_shared(const struct runs *runs, const char *word,
+                        struct err *e)
+{
+    const char *id[2] = { "", "" };
+    size_t n = 0;
+
+    for (size_t i = 0; i < runs->n; i++)
+        if (strcmp(runs->run[i].name, word) == 0 && n++ < 2)
+            id[n - 1] = runs->run[i].id;
+    if (n < 2)
+        return 0;
+    return err_set(e, ERR_USAGE,
+                   "%zu runs are named %s; give the id of one (%.8s, %.8s%s), "
+                   "or name all with \"name = '%s'\"",
+                   n, word, id[0], id[1], n > 2 ? ", ..." : "", word);
+}
+
+static int match(const struct runs *runs, const char *word, bool *chosen,
+                 int flags, struct err *e)
+{
+    static match_fn *const ways[] = { match_id, match_name, match_latest,
+                                      match_best };
+    int found;
+
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++)
+        if (ways[i](runs, word, chosen))
+            return ways[i] == match_name && (flags & LOAD_ONE_NAMED)
+                       ? check_shared(runs, word, e)
+                       : 0;
+    found = match_prefix(runs, word, chosen, e);
+    if (found == 0)
+        found = match_filter(runs, word, chosen, e);
+    if (found == 0)
+        return no_such_run(runs, word, e);
+    return found < 0 ? -1 : 0;
+}
+
+/* A word names deleted runs only if it names no other. */
+static int match_live(const struct runs *runs, const char *word, bool *chosen,
+                      int flags, struct err *e)
+{
+    struct runs live = { .run = xcalloc(runs->n, sizeof *live.run) };
+    size_t *at = xcalloc(runs->n, sizeof *at);
+    bool *found = xcalloc(runs->n, sizeof *found);
+    struct err why = ERR_INIT;
+    int ret;
+
+    for (size_t i = 0; i < runs->n; i++) {
+        if (runs->run[i].deleted)
+            continue;
+        at[live.n] = i;
+        live.run[live.n++] = runs->run[i];
+    }
+    ret = match(&live, word, found, flags, &why);
+    for (size_t i = 0; ret == 0 && i < live.n; i++)
+        if (found[i])
+            chosen[at[i]] = true;
+    if (ret < 0 && live.n < runs->n)
+        ret = match(runs, word, chosen, flags, e);
+    if (ret < 0 && (live.n == runs->n || e->kind == ERR_MISSING))
+        *e = why;
+    free(found);
+    free(at);
+    free(live.run);
+    return ret;
+}
+
+/* If all words are whole ids, no other run has to be loaded. */
+static bool load_by_id(struct runs *runs, const char *root, char **words, int n,
+                       int flags)
+{
+    struct err e = ERR_INIT;
+
+    for (int i = 0; i < n; i++)
+        if (!store_is_id(words[i]))
+            return false;
+    if (n == 0 || runs_load_ids(runs, root, words, n, flags, &e) < 0)
+        return false;
+    for (int i = 0; i < n; i++) {
+        size_t k = 0;
+
+        while (k < runs->n && strcmp(runs->run[k].id, words[i]) != 0)
+            k++;
+        if (k == runs->n) { /* it may be a name */
+            runs_free(runs);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Does a word refer to the values of metrics? */
+static bool needs_metrics(char **words, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (strncmp(words[i], "@best:", 6) == 0 || is_filter(words[i]))
+            return true;
+    return false;
+}
+
+int runs_select(struct runs *runs, const char *root, char **words, int n,
+                int flags, struct err *e)
+{
+    bool *chosen;
+    size_t kept = 0;
+    int ret = 0;
+
+    if (load_by_id(runs, root, words, n, flags))
+        return 0;
+    if (needs_metrics(words, n))
+        flags &= ~LOAD_NO_METRICS;
+    if (runs_load(runs, root, flags, e) < 0)
+        return -1;
+    chosen = xcalloc(runs->n, sizeof *chosen);
+    for (int i = 0; i < n && ret == 0; i++)
+        ret = match_live(runs, words[i], chosen, flags, e);
+    for (size_t i = 0; i < runs->n; i++)
+        if (chosen[i])
+            runs->run[kept++] = runs->run[i];
+    runs->n = kept;
+    free(chosen);
+    if (ret < 0)
+        runs_free(runs);
+    return ret;
+}

@@ -1,0 +1,192 @@
+#include "config.h"
+#include "track/proof/bundle.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/buf.h"
+#include "common/path.h"
+#include "common/format/tar.h"
+
+enum { MANIFEST_MAX = 256 << 20 };
+
+char *bundle_top(const char *path)
+{
+    const char *name = path_name(path);
+    const size_t n = strlen(name) - (str_ends(name, ".tar") ? 4 : 0);
+
+    return xstrndup(name, n);
+}
+
+/* ---- unpacking -------------------------------------------------------- */
+
+static int copy_bytes(FILE *in, FILE *out, int64_t size, struct sha256 *h,
+                      struct err *e)
+{
+    char block[1 << 16];
+
+    while (size > 0) {
+        const size_t want =
+            size < (int64_t)sizeof block ? (size_t)size : sizeof block;
+        const size_t n = fread(block, 1, want, in);
+
+        if (n == 0)
+            return err_set(e, ERR_INPUT, "the archive ends too early");
+        sha256_add(h, block, n);
+        fwrite(block, 1, n, out);
+        size -= (int64_t)n;
+    }
+    return 0;
+}
+
+/* Create a file that does not exist yet, and the folders above it. */
+static FILE *create_file(const char *path, struct err *e)
+{
+    const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+    int fd;
+
+    if (path_make_parent(path, e) < 0)
+        return NULL;
+    fd = open(path, flags, 0666);
+    if (fd < 0)
+        err_sys(e, "cannot create %s", path);
+    return fd < 0 ? NULL : fdopen(fd, "w");
+}
+
+static int unpack_file(FILE *in, const char *path, int64_t size,
+                       char sum[SHA256_TEXT], struct err *e)
+{
+    FILE *out = create_file(path, e);
+    struct sha256 h;
+    int ret;
+
+    if (!out)
+        return -1;
+    sha256_init(&h);
+    ret = copy_bytes(in, out, size, &h, e);
+    if (fclose(out) != 0 && ret == 0)
+        ret = err_sys(e, "cannot write %s", path);
+    if (ret == 0)
+        ret = tar_read_pad(in, size, e);
+    sha256_text(&h, sum);
+    return ret;
+}
+
+/* The name of a file without the folder that all files are in, or NULL. */
+static const char *below_top(const char *name)
+{
+    const char *slash = strchr(name, '/');
+
+    return slash && slash > name && path_stays_below(name) && slash[1]
+               ? slash + 1
+               : NULL;
+}
+
+/* Unpack all files; `found` gets the lines that MANIFEST should have, and `sum`
+ * is that of the last file. */
+static int unpack_files(FILE *in, const char *folder, struct buf *found,
+                        char last[TAR_NAME], char sum[SHA256_TEXT],
+                        struct bundle_unpacked *u, struct err *e)
+{
+    struct tar_head h;
+    int got;
+
+    while ((got = tar_read_head(in, &h, e)) > 0) {
+        const char *name = below_top(h.name);
+        char *path = name ? path_join(folder, name) : NULL;
+        int ret;
+
+        if (u->files++ > 0)
+            buf_printf(found, "%s  %s\n", sum, last);
+        ret = name
+                  ? unpack_file(in, path, h.size, sum, e)
+                  : err_set(e, ERR_INPUT, "the path %s is not allowed", h.name);
+        free(path);
+        if (ret < 0)
+            return -1;
+        snprintf(last, TAR_NAME, "%s", name);
+    }
+    return got;
+}
+
+/* ---- comparing -------------------------------------------------------- */
+
+/* A line is a sum, two blanks and a name. */
+static const char *name_of(const char *line, int *n)
+{
+    const int len = (int)strcspn(line, "\n"), sum = SHA256_TEXT + 1;
+
+    *n = len > sum ? len - sum : len;
+    return len > sum ? line + sum : line;
+}
+
+/* Say how the first lines that differ do so. */
+static int describe_difference(const char *found, const char *listed,
+                               struct err *e)
+{
+    int n, m;
+    const char *is = name_of(found, &n), *wanted = name_of(listed, &m);
+
+    if (n == 0)
+        return err_set(e, ERR_INPUT, "%.*s of MANIFEST is missing", m, wanted);
+    if (m == 0)
+        return err_set(e, ERR_INPUT, "%.*s is not in MANIFEST", n, is);
+    if (n == m && memcmp(is, wanted, (size_t)n) == 0)
+        return err_set(e, ERR_INPUT,
+                       "%.*s has another SHA-256 than MANIFEST says", n, is);
+    return err_set(e, ERR_INPUT, "%.*s is where MANIFEST has %.*s", n, is, m,
+                   wanted);
+}
+
+static int compare_lines(const struct buf *found, const struct buf *listed,
+                         struct err *e)
+{
+    size_t same = 0, line;
+
+    while (same < found->len && found->s[same] == listed->s[same])
+        same++;
+    if (same == found->len && same == listed->len)
+        return 0;
+    for (line = same; line > 0 && found->s[line - 1] != '\n';)
+        line--;
+    return describe_difference(found->s + line, listed->s + line, e);
+}
+
+static int compare_manifest(const char *folder, const struct buf *found,
+                            struct err *e)
+{
+    char *path = path_join(folder, BUNDLE_MANIFEST);
+    struct buf listed = BUF_INIT;
+    int ret = buf_read_unlinked(&listed, path, MANIFEST_MAX, e);
+
+    if (ret == 0)
+        ret = compare_lines(found, &listed, e);
+    buf_clear(&listed);
+    free(path);
+    return ret;
+}
+
+int bundle_unpack(struct bundle_unpacked *u, const char *path,
+                  const char *folder, struct err *e)
+{
+    const int fd = path_open(path, e);
+    FILE *in = fd < 0 ? NULL : fdopen(fd, "r");
+    struct buf found = BUF_INIT;
+    char last[TAR_NAME] = "";
+    int ret = in ? 0 : -1;
+
+    *u = (struct bundle_unpacked){ 0 };
+    if (!in)
+        return -1;
+    ret = unpack_files(in, folder, &found, last, u->head, u, e);
+    if (ret == 0 && strcmp(last, BUNDLE_MANIFEST) != 0)
+        ret = err_set(e, ERR_INPUT, "its last file is not MANIFEST");
+    if (ret == 0)
+        ret = compare_manifest(folder, &found, e);
+    fclose(in);
+    buf_clear(&found);
+    return ret < 0 ? err_wrap(e, "%s", path) : 0;
+}

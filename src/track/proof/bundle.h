@@ -1,0 +1,33 @@
+#ifndef TRACK_PROOF_BUNDLE_H
+#define TRACK_PROOF_BUNDLE_H
+
+#include "common/err.h"
+#include "common/sha256.h"
+#include "track/runs/file_tree.h"
+
+/*
+ * bundle - an archive that gtrack bundle has written, unpacked and compared
+ *
+ *      if (bundle_unpack(&u, "paper.tar", folder, e) < 0)
+ *          return -1;
+ *      printf("%s\n", u.head);
+ *
+ * A file that is missing, is not listed in MANIFEST, or has another content
+ * than MANIFEST says is ERR_INPUT.  Nothing is written outside of the folder,
+ * which must be empty.
+ */
+#define BUNDLE_MANIFEST "MANIFEST"
+
+struct bundle_unpacked {
+    int64_t files;          /* MANIFEST included */
+    char head[SHA256_TEXT]; /* the SHA-256 of MANIFEST */
+};
+
+int bundle_unpack(struct bundle_unpacked *, const char *path,
+                  const char *folder, struct err *);
+
+/* The folder in an archive of this name: "paper" of "out/paper.tar".  The
+ * caller frees it. */
+char *bundle_top(const char *path);
+
+#endif

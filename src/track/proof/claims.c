@@ -1,0 +1,213 @@
+#include "config.h"
+#include "track/proof/claims.h"
+
+#include <ctype.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/mem.h"
+
+/* How a claim is written: what is before, between and after its parts. */
+static const struct form {
+    const char *begin, *middle, *end;
+    bool braces; /* braces within the parts are balanced */
+} forms[] = {
+    { "\\gtrack{", "}{", "}", true },
+    { "<!-- gtrack:", "-->", "<!-- /gtrack -->", false },
+};
+
+enum { FORMS = sizeof forms / sizeof forms[0] };
+
+struct parser {
+    struct claims *claims;
+    const char *at, *end; /* of the text */
+    const char *file;
+    long line;
+    bool tex;
+};
+
+/* ---- the parts -------------------------------------------------------- */
+
+static bool starts_with(const char *at, const char *end, const char *word)
+{
+    const size_t n = strlen(word);
+
+    return (size_t)(end - at) >= n && memcmp(at, word, n) == 0;
+}
+
+/* Where the word begins, outside of braces if these count; or NULL. */
+static const char *find_word(const char *at, const char *end, const char *word,
+                             bool braces)
+{
+    int depth = 0;
+
+    for (; at < end; at++) {
+        if (depth == 0 && starts_with(at, end, word))
+            return at;
+        if (braces && *at == '{')
+            depth++;
+        else if (braces && *at == '}' && --depth < 0)
+            return NULL;
+    }
+    return NULL;
+}
+
+static char *trimmed(const char *from, const char *to)
+{
+    while (from < to && isspace((unsigned char)*from))
+        from++;
+    while (to > from && isspace((unsigned char)to[-1]))
+        to--;
+    return xstrndup(from, (size_t)(to - from));
+}
+
+/* "run | column | format" */
+static bool parse_query(struct claim *c, const char *from, const char *to)
+{
+    const char *bar = memchr(from, '|', (size_t)(to - from));
+    const char *second =
+        bar ? memchr(bar + 1, '|', (size_t)(to - bar - 1)) : NULL;
+
+    if (!bar)
+        return false;
+    c->run = trimmed(from, bar);
+    c->column = trimmed(bar + 1, second ? second : to);
+    c->format = second ? trimmed(second + 1, to) : NULL;
+    return *c->run && *c->column;
+}
+
+static int parse_claim(struct parser *p, const struct form *form, struct err *e)
+{
+    struct claims *all = p->claims;
+    const char *query = p->at + strlen(form->begin);
+    const char *middle = find_word(query, p->end, form->middle, form->braces);
+    const char *value = middle ? middle + strlen(form->middle) : NULL;
+    const char *end =
+        value ? find_word(value, p->end, form->end, form->braces) : NULL;
+    struct claim *c;
+
+    if (!end)
+        return err_set(e, ERR_INPUT, "%s:%ld: expected %s RUN | COLUMN %s%s",
+                       p->file, p->line, form->begin, form->middle, form->end);
+    GROW(all->item, all->n, all->room);
+    c = &all->item[all->n++];
+    *c = (struct claim){ .value = value,
+                         .len = (size_t)(end - value),
+                         .line = p->line };
+    if (!parse_query(c, query, middle))
+        return err_set(e, ERR_INPUT,
+                       "%s:%ld: expected a run and a column with a | between "
+                       "them, not '%.*s'",
+                       p->file, p->line, (int)(middle - query), query);
+    for (; p->at < end; p->at++)
+        p->line += *p->at == '\n';
+    return 0;
+}
+
+/* ---- the text --------------------------------------------------------- */
+
+static const struct form *find_form(const struct parser *p)
+{
+    for (int i = 0; i < FORMS; i++)
+        if (starts_with(p->at, p->end, forms[i].begin))
+            return &forms[i];
+    return NULL;
+}
+
+/* Is this the % of a comment, not one that is escaped? */
+static bool begins_comment(const struct parser *p)
+{
+    return p->tex && *p->at == '%' &&
+           (p->at == p->claims->text || p->at[-1] != '\\');
+}
+
+static void skip_comment(struct parser *p)
+{
+    while (p->at < p->end && *p->at != '\n')
+        p->at++;
+}
+
+int claims_parse(struct claims *c, const char *text, size_t n, const char *file,
+                 struct err *e)
+{
+    struct parser p = { .claims = c,
+                        .at = text,
+                        .end = text + n,
+                        .file = file,
+                        .line = 1,
+                        .tex = str_ends(file, ".tex") };
+
+    *c = (struct claims){ .text = text, .size = n };
+    while (p.at < p.end) {
+        const struct form *form = find_form(&p);
+
+        if (form) {
+            if (parse_claim(&p, form, e) < 0)
+                return -1;
+        } else if (begins_comment(&p)) {
+            skip_comment(&p);
+        } else {
+            p.line += *p.at++ == '\n';
+        }
+    }
+    return 0;
+}
+
+void claims_write(const struct claims *c, struct buf *out)
+{
+    const char *at = c->text;
+
+    for (size_t i = 0; i < c->n; i++) {
+        const struct claim *k = &c->item[i];
+
+        if (!k->now)
+            continue;
+        buf_add(out, at, (size_t)(k->value - at));
+        buf_str(out, k->now);
+        at = k->value + k->len;
+    }
+    buf_add(out, at, c->size - (size_t)(at - c->text));
+}
+
+void claims_clear(struct claims *c)
+{
+    for (size_t i = 0; i < c->n; i++) {
+        free(c->item[i].run);
+        free(c->item[i].column);
+        free(c->item[i].format);
+        free(c->item[i].now);
+    }
+    free(c->item);
+    *c = (struct claims)CLAIMS_INIT;
+}
+
+/* ---- formats ---------------------------------------------------------- */
+
+int claims_format(struct buf *out, const char *format, double x, struct err *e)
+{
+    const char *at = format + (*format == '+');
+    int precision = 6;
+
+    if (*at == '.' && isdigit((unsigned char)at[1])) {
+        precision = (int)strtol(at + 1, NULL, 10);
+        at += 1 + strspn(at + 1, "0123456789");
+    }
+    if (!*at || at[1] || !strchr("efgEG", *at) || precision > 17)
+        return err_set(e, ERR_USAGE,
+                       "expected a format such as .3f, .2e or .4g, not '%s'",
+                       format);
+    if (*format == '+' && x >= 0)
+        buf_char(out, '+');
+    if (*at == 'e')
+        buf_printf(out, "%.*e", precision, x);
+    else if (*at == 'E')
+        buf_printf(out, "%.*E", precision, x);
+    else if (*at == 'f')
+        buf_printf(out, "%.*f", precision, x);
+    else if (*at == 'G')
+        buf_printf(out, "%.*G", precision, x);
+    else
+        buf_printf(out, "%.*g", precision, x);
+    return 0;
+}
