@@ -1,5 +1,5 @@
 /*
- * gtrack claims - check the numbers of a report against the runs
+ * gtrack claims - check a report against the runs
  */
 #include "config.h"
 #include "track/cmds.h"
@@ -12,6 +12,7 @@
 #include "common/num.h"
 #include "common/save.h"
 #include "track/proof/claimed_figures.h"
+#include "track/proof/claimed_table.h"
 #include "track/proof/claims.h"
 #include "track/runs/column.h"
 #include "track/runs/column_parse.h"
@@ -61,6 +62,17 @@ static int format_value(struct buf *out, const struct claim *c,
     return 0;
 }
 
+static int find_table(struct claim *c, bool tex, struct err *e)
+{
+    struct buf text = BUF_INIT;
+    const int ret = claimed_table_print(&text, c->command, tex, e);
+
+    if (ret == 0)
+        c->now = buf_detach(&text);
+    buf_clear(&text);
+    return ret;
+}
+
 static int find_value(struct claim *c, struct err *e)
 {
     struct runs runs = RUNS_INIT;
@@ -82,19 +94,28 @@ static int find_value(struct claim *c, struct err *e)
     return ret;
 }
 
+/* A table is too long to be shown: its command stands for it. */
 static void add_claim(struct table *t, const char *file, struct claim *c,
-                      struct count *n)
+                      bool tex, struct count *n)
 {
     struct err why = ERR_INIT;
-    const bool known = find_value(c, &why) == 0;
+    const bool known =
+        (c->command ? find_table(c, tex, &why) : find_value(c, &why)) == 0;
     const bool equal = known && strlen(c->now) == c->len &&
                        memcmp(c->now, c->value, c->len) == 0;
 
     table_printf(t, "%s:%ld", file, c->line);
-    table_text(t, c->run);
-    table_text(t, c->column);
-    table_printf(t, "%.*s", (int)(c->len < 100 ? c->len : 100), c->value);
-    table_text(t, c->now);
+    if (c->command) {
+        table_none(t);
+        table_text(t, "table");
+        table_text(t, c->command);
+        table_none(t);
+    } else {
+        table_text(t, c->run);
+        table_text(t, c->column);
+        table_printf(t, "%.*s", (int)(c->len < 100 ? c->len : 100), c->value);
+        table_text(t, c->now);
+    }
     table_text(t, equal ? "equal" : known ? "differs" : why.text);
     table_mark(t, equal ? MARK_NONE : MARK_BAD);
     n->equal += equal;
@@ -146,7 +167,6 @@ static int check_figures(struct table *t, const char *text, const char *file,
     struct claimed_figures f = CLAIMED_FIGURES_INIT;
     int ret = 0;
 
-    setenv("GTRACK_ROOT", track_store(), 1); /* for gplot */
     claimed_figures_find(&f, text, file);
     for (size_t i = 0; i < f.n && ret == 0; i++)
         ret = add_figure(t, file, &f.item[i], n, e);
@@ -165,7 +185,7 @@ static int check_file(struct table *t, const char *file, struct count *n,
     if (ret == 0)
         ret = claims_parse(&c, text.s, text.len, file, e);
     for (size_t i = 0; i < c.n && ret == 0; i++)
-        add_claim(t, file, &c.item[i], n);
+        add_claim(t, file, &c.item[i], c.tex, n);
     if (ret == 0)
         ret = check_figures(t, text.s, file, n, e);
     if (ret == 0 && fill && n->other > before)
@@ -215,6 +235,7 @@ static int claims_main(int argc, char **argv, struct err *e)
 
     if (table_form(&style, e) < 0 || track_check_args(argc, argv, 1, -1, e) < 0)
         return -1;
+    setenv("GTRACK_ROOT", track_store(), 1); /* for the programs it starts */
     table_columns(&t, "place", "run", "column", "written", "now", "result",
                   NULL);
     for (int i = 0; i < argc && ret == 0; i++)

@@ -45,6 +45,34 @@ check "Markdown is filled in" gtrack claims --fill notes.md
 is "$(sed 's/<!--[^>]*-->//g' notes.md)" "Loss 0.4333 and status
 FINISHED, 50% of a % sign." "Markdown shows the values alone"
 
+cat >tables.md <<'END'
+Both runs:
+<!-- gtrack: table: ls -c "name,val/loss" --sort name 'status = "FINISHED"' --><!-- /gtrack -->
+END
+gtrack claims tables.md >out 2>err
+is $? 1 "a table that differs is exit status 1"
+check "a table is filled in" gtrack claims --fill tables.md
+gtrack ls --markdown -c name,val/loss --sort name >wanted
+sed '1,2d; /^<!-- .gtrack/d' tables.md >got
+check "the table is what the command prints" diff wanted got
+check "a table that is filled in holds" gtrack claims tables.md
+sed 's/1\.33333/1.3/' tables.md >changed.md
+cmp -s tables.md changed.md
+is $? 1 "a number of a table is changed by hand"
+gtrack claims --tsv --no-header changed.md >out 2>err
+is "$?$(cut -f3,6 out)" "1table${tab}differs" "the change is found"
+printf '%s\n' '\gtrack{table: ls -c name lr0.1}{}' >tables.tex
+gtrack claims --fill tables.tex >out 2>err && gtrack claims tables.tex >out 2>err &&
+    grep -q toprule tables.tex
+ok $? "a table in a .tex file is one of LaTeX"
+for command in 'rm lr0.1' 'push --to wandb' '' "ls ; touch x"; do
+    printf '<!-- gtrack: table: %s --><!-- /gtrack -->\n' "$command" >tables.md
+    gtrack claims --fill tables.md >out 2>err
+    test $? = 1 && ! test -e x
+    ok $? "no other command is run: '$command'"
+done
+is "$(gtrack ls --tsv --no-header | wc -l)" 2 "both runs are still there"
+
 # claims NAME STATUS PATTERN TEXT: gtrack claims of a file with this text
 claims() {
     printf '%s\n' "$4" >x.tex

@@ -62,13 +62,19 @@ static char *trimmed(const char *from, const char *to)
     return xstrndup(from, (size_t)(to - from));
 }
 
-/* "run | column | format" */
+/* "run | column | format" or "table: command" */
 static bool parse_query(struct claim *c, const char *from, const char *to)
 {
     const char *bar = memchr(from, '|', (size_t)(to - from));
     const char *second =
         bar ? memchr(bar + 1, '|', (size_t)(to - bar - 1)) : NULL;
 
+    while (from < to && isspace((unsigned char)*from))
+        from++;
+    if (starts_with(from, to, "table:")) {
+        c->command = trimmed(from + strlen("table:"), to);
+        return true;
+    }
     if (!bar)
         return false;
     c->run = trimmed(from, bar);
@@ -138,7 +144,7 @@ int claims_parse(struct claims *c, const char *text, size_t n, const char *file,
                         .line = 1,
                         .tex = str_ends(file, ".tex") };
 
-    *c = (struct claims){ .text = text, .size = n };
+    *c = (struct claims){ .text = text, .size = n, .tex = p.tex };
     while (p.at < p.end) {
         const struct form *form = find_form(&p);
 
@@ -176,6 +182,7 @@ void claims_clear(struct claims *c)
         free(c->item[i].run);
         free(c->item[i].column);
         free(c->item[i].format);
+        free(c->item[i].command);
         free(c->item[i].now);
     }
     free(c->item);

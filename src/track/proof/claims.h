@@ -1,6 +1,7 @@
 #ifndef TRACK_PROOF_CLAIMS_H
 #define TRACK_PROOF_CLAIMS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "common/buf.h"
@@ -11,6 +12,7 @@
  *
  *      LaTeX      \gtrack{RUN | COLUMN | .3f}{3.214}
  *      Markdown   <!-- gtrack: RUN | COLUMN | .3f -->3.214<!-- /gtrack -->
+ *      a table    <!-- gtrack: table: compare a b -->...<!-- /gtrack -->
  *
  *      claims_parse(&c, text, n, "report.tex", e);
  *      for (i = 0; i < c.n; i++)
@@ -25,6 +27,7 @@
  */
 struct claim {
     char *run, *column, *format; /* format: NULL for none */
+    char *command;               /* of a table; then the others are NULL */
     const char *value;           /* as the text states it, `len` bytes */
     size_t len;
     long line;
@@ -36,11 +39,12 @@ struct claims {
     size_t n, room;
     const char *text; /* borrowed */
     size_t size;
+    bool tex;
 };
 
 #define CLAIMS_INIT                                                            \
  {                                                                             \
-  NULL, 0, 0, NULL, 0                                                          \
+  NULL, 0, 0, NULL, 0, false                                                   \
  }
 
 /* `file` is named in errors, and decides by its ending what a comment is. */

@@ -4,5 +4,7 @@ gtrack_SOURCES += \
 	%D%/bundle.h \
 	%D%/claimed_figures.c \
 	%D%/claimed_figures.h \
+	%D%/claimed_table.c \
+	%D%/claimed_table.h \
 	%D%/claims.c \
 	%D%/claims.h
