@@ -1,5 +1,5 @@
 /*
- * gtrack forecast - forecast the loss at the end of runs
+ * gtrack forecast - forecast the rest of loss curves
  */
 #include "config.h"
 #include "track/cmds.h"
@@ -15,15 +15,18 @@
 #include "track/forecast.h"
 #include "track/runs/track.h"
 
-enum { STEPS_MAX = 10000000, OTHERS_MAX = 200 };
+enum { STEPS_MAX = 10000000, OTHERS_MAX = 200, POINTS_MAX = 1000 };
 
 static int64_t at_step;
+static int points = 1;
 static struct table_style style;
 
 static const struct opt forecast_opts[] = {
     TRACK_OPT_ROOT,
     { 0, "at", "step", OPT_LONG, &at_step,
       "forecast from STEP, as if the run had come no further" },
+    { 'n', "points", "count", OPT_INT, &points,
+      "forecast COUNT points of the curve, the last at its end (default: 1)" },
     TABLE_OPTS(style),
     { 0 }
 };
@@ -122,23 +125,35 @@ static int plan_rates(struct loss_curve *c, const struct run_info *run,
 
 /* ---- other runs ------------------------------------------------------- */
 
-/* True loss by forecast, of finished runs as far along as this one. */
+/* The step of a point: they divide what is left of the steps evenly. */
+static int64_t step_of_point(int64_t now, int64_t steps, int point)
+{
+    return now + (int64_t)((double)(steps - now) * (point + 1) / points);
+}
+
+/* For each point, true loss by forecast, of finished runs as far along as this
+ * one. */
 struct others {
-    double *ratio;
-    int64_t n;
+    double *ratio; /* OTHERS_MAX of each point */
+    int64_t *n;
 };
 
 static void add_other(struct others *o, const struct run_info *run, double part)
 {
     struct loss_curve c = { 0 };
     struct err e = ERR_INIT;
-    double loss, truth;
+    const bool ended =
+        load_curve(&c, run, &e) == 0 && track_last_step(run) >= c.steps;
+    const int64_t now = (int64_t)((double)c.steps * part);
 
-    if (load_curve(&c, run, &e) == 0 && track_last_step(run) >= c.steps) {
-        truth = forecast_mean(&c, c.steps);
-        if (truth > 0 && forecast_loss(&c, (int64_t)((double)c.steps * part),
-                                       c.steps, &loss))
-            o->ratio[o->n++] = truth / loss;
+    for (int k = 0; ended && k < points; k++) {
+        const int64_t step = step_of_point(now, c.steps, k);
+        const double truth = forecast_mean(&c, step);
+        double loss;
+
+        if (truth > 0 && o->n[k] < OTHERS_MAX &&
+            forecast_loss(&c, now, step, &loss))
+            o->ratio[k * OTHERS_MAX + o->n[k]++] = truth / loss;
     }
     clear_curve(&c);
 }
@@ -147,8 +162,9 @@ static void add_other(struct others *o, const struct run_info *run, double part)
 static void try_others(struct others *o, const struct runs *all,
                        const struct run_info *self, double part)
 {
-    o->ratio = xcalloc(OTHERS_MAX, sizeof *o->ratio);
-    for (size_t i = all->n; i-- > 0 && o->n < OTHERS_MAX;) {
+    o->ratio = xcalloc((size_t)points * OTHERS_MAX, sizeof *o->ratio);
+    o->n = xcalloc((size_t)points, sizeof *o->n);
+    for (size_t i = all->n; i-- > 0 && o->n[points - 1] < OTHERS_MAX;) {
         const struct run_info *run = &all->run[i];
 
         if (run->status == RUN_FINISHED && strcmp(run->id, self->id) != 0 &&
@@ -160,7 +176,7 @@ static void try_others(struct others *o, const struct runs *all,
 /* ---- the table -------------------------------------------------------- */
 
 static void add_row(struct table *t, const struct run_info *run,
-                    const struct loss_curve *c, int64_t now,
+                    const struct loss_curve *c, int64_t now, int64_t at,
                     const struct forecast_interval *f, int64_t others)
 {
     table_text(t, run->name);
@@ -175,37 +191,49 @@ static void add_row(struct table *t, const struct run_info *run,
     else
         table_none(t);
     table_int(t, others);
+    table_int(t, at);
+}
+
+static int forecast_point(struct table *t, const struct run_info *run,
+                          const struct loss_curve *c, int64_t now,
+                          struct others *o, int point, struct err *e)
+{
+    const int64_t at = step_of_point(now, c->steps, point);
+    struct forecast_interval f;
+    double loss;
+
+    if (!forecast_loss(c, now, at, &loss))
+        return err_set(e, ERR_INPUT,
+                       "no curve fits the losses of %s up to step %lld; a "
+                       "forecast takes %d steps or more",
+                       run->name, (long long)now, FORECAST_LEAST);
+    f = forecast_interval(loss, o->ratio + point * OTHERS_MAX, o->n[point]);
+    add_row(t, run, c, now, at, &f, o->n[point]);
+    return 0;
 }
 
 static int forecast_run(struct table *t, const struct runs *all,
                         const struct run_info *run, struct err *e)
 {
     struct loss_curve c = { 0 };
-    struct others o = { NULL, 0 };
-    struct forecast_interval f;
+    struct others o = { NULL, NULL };
     int64_t now = track_last_step(run);
-    double loss;
     int ret = load_curve(&c, run, e);
 
     now = at_step > 0 && at_step < now ? at_step : now;
     now = now < c.steps ? now : c.steps;
     if (ret == 0 && track_last_step(run) < c.steps)
         ret = plan_rates(&c, run, e);
-    if (ret == 0 && !forecast_loss(&c, now, c.steps, &loss))
-        ret = err_set(e, ERR_INPUT,
-                      "no curve fits the losses of %s up to step %lld; a "
-                      "forecast takes %d steps or more",
-                      run->name, (long long)now, FORECAST_LEAST);
-    if (ret == 0) {
+    if (ret == 0)
         try_others(&o, all, run, (double)now / (double)c.steps);
-        f = forecast_interval(loss, o.ratio, o.n);
-        add_row(t, run, &c, now, &f, o.n);
-        if (o.n < 3)
-            log_info("%s: no interval, because the store has fewer than three "
-                     "other finished runs to test forecasts on",
-                     run->name);
-    }
+    for (int k = 0; k < points && ret == 0; k++)
+        ret = forecast_point(t, run, &c, now, &o, k, e);
+    if (ret == 0 && o.n[points - 1] < 3)
+        log_info("%s: no interval, because the store has fewer than three "
+                 "other finished runs to test forecasts on",
+                 run->name);
     free(o.ratio);
+    free(o.n);
     clear_curve(&c);
     return ret;
 }
@@ -221,8 +249,11 @@ static int forecast_main(int argc, char **argv, struct err *e)
     if (at_step < 0)
         return err_set(e, ERR_USAGE, "--at expects a step, not %lld",
                        (long long)at_step);
+    if (points < 1 || points > POINTS_MAX)
+        return err_set(e, ERR_USAGE, "--points expects 1 to %d, not %d",
+                       POINTS_MAX, points);
     table_columns(&t, "name", "step", "steps", "loss", "forecast", "low",
-                  "high", "percent", "tested_on", NULL);
+                  "high", "percent", "tested_on", "at", NULL);
     if (runs_load(&all, track_store(), 0, e) == 0 &&
         track_load(&runs, argv, argc, 0, e) == 0)
         ret = 0;
@@ -239,7 +270,7 @@ static int forecast_main(int argc, char **argv, struct err *e)
 const struct cmd cmd_forecast = {
     .name = "forecast",
     .args = "RUN...",
-    .help = "forecast the loss at the end of runs",
+    .help = "forecast the rest of loss curves",
     .opts = forecast_opts,
     .run = forecast_main,
 };

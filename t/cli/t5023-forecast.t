@@ -55,6 +55,20 @@ test $hits -ge 5
 ok $? "intervals contain the end of at least five of seven curves" "$hits"
 test $close -ge 6
 ok $? "the forecasts are close to the end" "$close"
+gtrack forecast run5 --at 400 --points 3 --tsv --no-header >out 2>err
+is "$(cut -f 2,3,8-10 out | tr '\t' ' ')" "400 1000 92 24 600
+400 1000 92 24 800
+400 1000 92 24 1000" "the rest of a curve is forecast at several steps"
+tail -n 1 out >last
+gtrack forecast run5 --at 400 --tsv --no-header >end 2>err
+cmp -s end last
+ok $? "the last of them is the forecast of the end"
+gtrack metrics run5 train/loss --long --from 589 --to 600 --tsv --no-header >true 2>err
+test "$(awk -F '\t' 'NR == FNR { sum += $4; n++; next } FNR == 1 {
+    print (sum / n > $6 && sum / n < $7) }' true out)" = 1
+ok $? "the interval of a step in between contains its loss" "$(cat true out)"
+gtrack forecast run5 --points 0 >out 2>err
+is $? 2 "no points are refused"
 gtrack forecast run5 --at 50 >out 2>err
 is $? 1 "fifty steps are too few"
 like err "no curve fits the losses of run5 up to step 50; a forecast takes 100" \
