@@ -133,9 +133,14 @@ train lost --set 'data.train=lost/data_*.bin'
 bisect "a lost shard is searched for" shards lost
 like out "^data${tab}data_000001.bin${tab}[0-9a-f]*${tab}\$" "the lost shard is named"
 rm parts/data_000001.bin
+gtrain replay shards --last 1 >out 2>err
+is $? 1 "a run that has lost a shard cannot be replayed"
+like err "cannot replay shards: the data lack the shard parts/data_000001.bin" \
+    "replay names the shard that is missing"
 gtrain bisect lost shards --tsv --no-header >out 2>err
 is $? 1 "a run without its data cannot be computed again"
-like err "cannot compute shards again: .*data.train" "the reason is given"
+like err "cannot compute shards again: .*lack the shard parts/data_000001.bin" \
+    "bisect names the shard that is missing"
 like out "^recorded${tab}train/loss of step" \
     "the first step that differs is found without computing"
 

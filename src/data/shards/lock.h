@@ -106,6 +106,10 @@ struct loader;
 int lock_check(const struct loader *, const struct tokenizer *,
                const char *tokenizer_path, struct err *);
 
+/* The path of a shard that a lock beside these lists, and that does not exist;
+ * NULL if there is none.  The caller frees it. */
+char *lock_missing(const struct loader *);
+
 /* The SHA-256 of the hashes of all shards, if these locks list all of them. */
 bool lock_recorded(const struct loader *, char out[SHA256_TEXT]);
 

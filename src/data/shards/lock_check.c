@@ -139,6 +139,38 @@ static void list_locks(struct path_list *locks, const struct loader *data)
     free(folder);
 }
 
+static char *find_missing(const char *lock)
+{
+    struct err none = ERR_INIT;
+    struct lock l;
+    char *path = NULL;
+
+    if (lock_load(&l, lock, &none) < 0)
+        return NULL;
+    for (size_t i = 0; i < l.n && !path; i++) {
+        if (l.entry[i].role == LOCK_TOKENS)
+            path = lock_path(&l, &l.entry[i]);
+        if (path && path_exists(path)) {
+            free(path);
+            path = NULL;
+        }
+    }
+    lock_clear(&l);
+    return path;
+}
+
+char *lock_missing(const struct loader *data)
+{
+    struct path_list locks;
+    char *path = NULL;
+
+    list_locks(&locks, data);
+    for (size_t i = 0; i < locks.n && !path; i++)
+        path = find_missing(locks.name[i]);
+    path_list_clear(&locks);
+    return path;
+}
+
 int lock_check(const struct loader *data, const struct tokenizer *t,
                const char *tokenizer, struct err *e)
 {

@@ -9,6 +9,7 @@
 
 #include "common/num.h"
 #include "common/path.h"
+#include "data/shards/lock.h"
 #include "trainer/training/checkpoint_files.h"
 #include "trainer/training/checkpoint_find.h"
 #include "trainer/training/checkpoint_sums.h"
@@ -25,13 +26,20 @@ static int check_data(const struct certify *c, struct err *e)
 {
     const char *then = run_info_param(c->run, "is.data.train");
     const char *now = loader_hash(c->job->data.train);
+    char *missing;
 
-    if (then && strcmp(then, now) != 0)
-        return err_set(e, ERR_INPUT,
-                       "data.train is not what the run was trained with: its "
-                       "SHA-256 is %.12s, not %.12s",
-                       now, then);
-    return 0;
+    if (!then || strcmp(then, now) == 0)
+        return 0;
+    missing = lock_missing(c->job->data.train);
+    if (missing)
+        err_set(e, ERR_INPUT, "the data lack the shard %s", missing);
+    else
+        err_set(e, ERR_INPUT,
+                "data.train is not what the run was trained with: its SHA-256 "
+                "is %.12s, not %.12s",
+                now, then);
+    free(missing);
+    return -1;
 }
 
 /* Note a fact that decides the order of sums, if it has changed. */
