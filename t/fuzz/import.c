@@ -4,6 +4,7 @@
  * with: src/track/runs/file_tree.c
  * with: src/track/import/import_csv.c
  * with: src/track/import/import_histogram.c
+ * with: src/track/import/import_media.c
  * with: src/track/import/import_tensorboard.c
  * with: src/track/import/import_text.c
  * with: src/track/import/import_wandb.c
