@@ -131,6 +131,19 @@ static int64_t step_of_point(int64_t now, int64_t steps, int point)
     return now + (int64_t)((double)(steps - now) * (point + 1) / points);
 }
 
+/* The losses of all points; NaN if there is no forecast.  The caller frees. */
+static double *forecast_points(const struct loss_curve *c, int64_t now)
+{
+    double *loss = xcalloc((size_t)points, sizeof *loss);
+    int64_t *step = xcalloc((size_t)points, sizeof *step);
+
+    for (int k = 0; k < points; k++)
+        step[k] = step_of_point(now, c->steps, k);
+    forecast_losses(c, now, step, points, loss);
+    free(step);
+    return loss;
+}
+
 /* For each point, true loss by forecast, of finished runs as far along as this
  * one. */
 struct others {
@@ -138,23 +151,27 @@ struct others {
     int64_t *n;
 };
 
+static void add_ratios(struct others *o, const struct loss_curve *c,
+                       int64_t now)
+{
+    double *loss = forecast_points(c, now);
+
+    for (int k = 0; k < points; k++) {
+        const double truth = forecast_mean(c, step_of_point(now, c->steps, k));
+
+        if (truth > 0 && loss[k] > 0 && o->n[k] < OTHERS_MAX)
+            o->ratio[k * OTHERS_MAX + o->n[k]++] = truth / loss[k];
+    }
+    free(loss);
+}
+
 static void add_other(struct others *o, const struct run_info *run, double part)
 {
     struct loss_curve c = { 0 };
     struct err e = ERR_INIT;
-    const bool ended =
-        load_curve(&c, run, &e) == 0 && track_last_step(run) >= c.steps;
-    const int64_t now = (int64_t)((double)c.steps * part);
 
-    for (int k = 0; ended && k < points; k++) {
-        const int64_t step = step_of_point(now, c.steps, k);
-        const double truth = forecast_mean(&c, step);
-        double loss;
-
-        if (truth > 0 && o->n[k] < OTHERS_MAX &&
-            forecast_loss(&c, now, step, &loss))
-            o->ratio[k * OTHERS_MAX + o->n[k]++] = truth / loss;
-    }
+    if (load_curve(&c, run, &e) == 0 && track_last_step(run) >= c.steps)
+        add_ratios(o, &c, (int64_t)((double)c.steps * part));
     clear_curve(&c);
 }
 
@@ -194,21 +211,20 @@ static void add_row(struct table *t, const struct run_info *run,
     table_int(t, at);
 }
 
-static int forecast_point(struct table *t, const struct run_info *run,
-                          const struct loss_curve *c, int64_t now,
-                          struct others *o, int point, struct err *e)
+static int add_point(struct table *t, const struct run_info *run,
+                     const struct loss_curve *c, int64_t now, double loss,
+                     const struct others *o, int point, struct err *e)
 {
-    const int64_t at = step_of_point(now, c->steps, point);
-    struct forecast_interval f;
-    double loss;
+    const struct forecast_interval f =
+        forecast_interval(loss, o->ratio + point * OTHERS_MAX, o->n[point]);
 
-    if (!forecast_loss(c, now, at, &loss))
+    if (isnan(loss))
         return err_set(e, ERR_INPUT,
                        "no curve fits the losses of %s up to step %lld; a "
                        "forecast takes %d steps or more",
                        run->name, (long long)now, FORECAST_LEAST);
-    f = forecast_interval(loss, o->ratio + point * OTHERS_MAX, o->n[point]);
-    add_row(t, run, c, now, at, &f, o->n[point]);
+    add_row(t, run, c, now, step_of_point(now, c->steps, point), &f,
+            o->n[point]);
     return 0;
 }
 
@@ -218,20 +234,24 @@ static int forecast_run(struct table *t, const struct runs *all,
     struct loss_curve c = { 0 };
     struct others o = { NULL, NULL };
     int64_t now = track_last_step(run);
+    double *loss = NULL;
     int ret = load_curve(&c, run, e);
 
     now = at_step > 0 && at_step < now ? at_step : now;
     now = now < c.steps ? now : c.steps;
     if (ret == 0 && track_last_step(run) < c.steps)
         ret = plan_rates(&c, run, e);
-    if (ret == 0)
+    if (ret == 0) {
         try_others(&o, all, run, (double)now / (double)c.steps);
+        loss = forecast_points(&c, now);
+    }
     for (int k = 0; k < points && ret == 0; k++)
-        ret = forecast_point(t, run, &c, now, &o, k, e);
+        ret = add_point(t, run, &c, now, loss[k], &o, k, e);
     if (ret == 0 && o.n[points - 1] < 3)
         log_info("%s: no interval, because the store has fewer than three "
                  "other finished runs to test forecasts on",
                  run->name);
+    free(loss);
     free(o.ratio);
     free(o.n);
     clear_curve(&c);

@@ -117,33 +117,40 @@ static bool fit_law(struct law *best, const struct point *p, int n)
     return isfinite(least);
 }
 
-bool forecast_loss(const struct loss_curve *c, int64_t now, int64_t step,
-                   double *loss)
+/* What the law says of a point; NaN if that is no loss. */
+static double apply_law(const struct law *law, double s1, double s2)
 {
-    double *s1, *s2, x[TERMS];
+    const struct point at = { s1, s2, 0 };
+    double x[TERMS], loss = 0;
+
+    terms_of(&at, law->exponent, x);
+    for (int k = 0; k < TERMS; k++)
+        loss += law->factor[k] * x[k];
+    return loss > 0 ? loss : (double)NAN;
+}
+
+void forecast_losses(const struct loss_curve *c, int64_t now,
+                     const int64_t *step, int n, double *loss)
+{
+    double *s1, *s2;
     struct point p[POINTS];
     struct law law = { .exponent = 0 };
-    int n;
-    bool good = false;
+    int seen;
 
-    if (now < FORECAST_LEAST || now > c->steps || step > c->steps || step < 1)
-        return false;
+    for (int i = 0; i < n; i++)
+        loss[i] = (double)NAN;
+    if (now < FORECAST_LEAST || now > c->steps)
+        return;
     s1 = xcalloc((size_t)c->steps, sizeof *s1);
     s2 = xcalloc((size_t)c->steps, sizeof *s2);
     add_rates(c, s1, s2);
-    n = make_points(c, now, s1, s2, p);
-    if (n >= POINTS / 2 && fit_law(&law, p, n)) {
-        const struct point at = { s1[step - 1], s2[step - 1], 0 };
-
-        terms_of(&at, law.exponent, x);
-        *loss = 0;
-        for (int k = 0; k < TERMS; k++)
-            *loss += law.factor[k] * x[k];
-        good = *loss > 0;
-    }
+    seen = make_points(c, now, s1, s2, p);
+    if (seen >= POINTS / 2 && fit_law(&law, p, seen))
+        for (int i = 0; i < n; i++)
+            if (step[i] >= 1 && step[i] <= c->steps)
+                loss[i] = apply_law(&law, s1[step[i] - 1], s2[step[i] - 1]);
     free(s1);
     free(s2);
-    return good;
 }
 
 struct forecast_interval forecast_interval(double loss, double *ratio,

@@ -9,8 +9,8 @@
  *
  *      struct loss_curve c = { .steps = n, .loss = loss, .lr = lr };
  *
- *      if (forecast_loss(&c, now, n, &loss))
- *          ... the loss near step n, as step `now` lets it be seen
+ *      forecast_losses(&c, now, step, n, loss);
+ *          ... the losses near these n steps, as step `now` lets them be seen
  *
  * The law is that of Tissue, Wang and Wang, "Scaling law with learning rate
  * annealing" (arXiv:2408.11029): L = L0 + A S1^-a - C S2, where S1 is the sum
@@ -32,9 +32,9 @@ struct loss_curve {
 
 enum { FORECAST_LEAST = 100 }; /* losses before `now` */
 
-/* False if there are too few losses, or no law fits them. */
-bool forecast_loss(const struct loss_curve *, int64_t now, int64_t step,
-                   double *loss);
+/* NaN for each step if there are too few losses, or no law fits them. */
+void forecast_losses(const struct loss_curve *, int64_t now,
+                     const int64_t *step, int n, double *loss);
 
 /* The mean of the losses of the last 2 % of the steps up to this one; NaN if
  * there are none. */
