@@ -1,6 +1,7 @@
 #!/bin/sh
 # gtrack hours --why and gplot hours: where the time and the energy went.
 . "$(dirname "$0")/../lib/tap.sh"
+. "$top/t/lib/fixtures.sh"
 
 # 20 steps of 3 s, of which every second is recorded, and an energy counter that
 # a second attempt begins again.
@@ -37,10 +38,7 @@ gtrack hours broken --why --tsv --no-header >out 2>err
 is "$(cut -f 2,4 out)" "failed runs${tab}100" \
     "the time of a run that failed is one part"
 
-awk 'BEGIN { for (i = 0; i < 9000; i++) printf "%c", 97 + (i * i + i / 7) % 26 }' \
-    >text.txt
-gdata bpe --vocab 260 -o tok text.txt >out 2>&1 &&
-    gdata encode --tokenizer tok -o data text.txt >>out 2>&1
+encode_letters data
 ok $? "a text is encoded"
 cat >c.ini <<END
 [model]

@@ -1,6 +1,7 @@
 #!/bin/sh
 # gtrack forecast: the end of a loss curve, and how often the interval has it.
 . "$(dirname "$0")/../lib/tap.sh"
+. "$top/t/lib/fixtures.sh"
 
 # curve NAME NUMBER LAST: a run of 1000 steps with a cosine schedule, up to step
 # LAST, whose law is known; prints its loss at the end
@@ -79,10 +80,7 @@ is $? 3 "a run without a number of steps has no forecast"
 gtrack forecast >out 2>err
 is $? 2 "a run is expected"
 
-awk 'BEGIN { for (i = 0; i < 9000; i++) printf "%c", 97 + (i * i + i / 7) % 26 }' \
-    >text.txt
-gdata bpe --vocab 260 -o tok text.txt >out 2>&1 &&
-    gdata encode --tokenizer tok -o data text.txt >>out 2>&1
+encode_letters data
 cat >c.ini <<END
 [model]
 layers = 1

@@ -9,6 +9,8 @@
 #                       gtrack and gplot find
 #   add_dataset RUN NAME    note that RUN read the dataset NAME for training
 #   png_size FILE       print the width and the height of a PNG
+#   encode_letters PREFIX [OPTION]...   write text.txt, 9000 letters, and encode
+#                       it with a tokenizer tok of its own
 #
 # For trainings in several processes, which are those of one step of 12
 # micro-batches on any number of ranks:
@@ -72,6 +74,15 @@ make_store() {
         echo "Bail out! mkruns failed"
         exit 1
     }
+}
+
+encode_letters() {
+    _prefix=$1
+    shift
+    awk 'BEGIN { for (i = 0; i < 9000; i++)
+        printf "%c", 97 + (i * i + i / 7) % 26 }' >text.txt
+    gdata bpe --vocab 260 -o tok text.txt >out 2>&1 &&
+        gdata encode --tokenizer tok "$@" -o "$_prefix" text.txt >>out 2>&1
 }
 
 png_size() {

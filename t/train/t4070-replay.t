@@ -1,10 +1,8 @@
 #!/bin/sh
 # gtrain replay: it certifies what training computed, and finds what changed.
 . "$(dirname "$0")/../lib/tap.sh"
-awk 'BEGIN { for (i = 0; i < 9000; i++) printf "%c", 97 + (i * i + i / 7) % 26 }' \
-    >text.txt
-gdata bpe --vocab 260 -o tok text.txt >out 2>&1 &&
-    gdata encode --tokenizer tok -o data text.txt >>out 2>&1
+. "$top/t/lib/fixtures.sh"
+encode_letters data
 ok $? "a text is encoded"
 cat >c.ini <<END
 [model]

@@ -1,11 +1,9 @@
 #!/bin/sh
 # gtrack bundle and verify: an archive of runs is checked on another machine.
 . "$(dirname "$0")/../lib/tap.sh"
+. "$top/t/lib/fixtures.sh"
 unset GTRAIN_ISA
-awk 'BEGIN { for (i = 0; i < 9000; i++) printf "%c", 97 + (i * i + i / 7) % 26 }' \
-    >text.txt
-gdata bpe --vocab 260 -o tok text.txt >out 2>&1 &&
-    gdata encode --tokenizer tok -o tokens/data text.txt >>out 2>&1
+encode_letters tokens/data
 ok $? "a text is encoded"
 cat >c.ini <<END
 [model]
