@@ -116,8 +116,8 @@ int search_status(const struct search *, const struct table_style *,
 int search_report(const struct search *, const char *by,
                   const struct table_style *, struct err *);
 
-/* Of n cells, sorted with the best one first, keep those that are not worse
- * than it at the same steps.  A cell that is not worse is dropped with the
+/* Of n cells, sorted with the best one first, drop those that are worse than it
+ * at the same steps.  A cell that is as good as the best is dropped with the
  * probability sweep.drop, which is above 0. */
 int search_drop_worse(const struct search *, size_t *cell, size_t *n,
                       struct err *);

@@ -64,7 +64,7 @@ export class Grid {
         };
     }
 
-    /* Get the list of charts, and add those that are not on the page yet. */
+    /* Get the list of charts, and add the new ones to the page. */
     async load(runs, signal) {
         try {
             const answer = await ask("/api/kinds", { store: state.store,
