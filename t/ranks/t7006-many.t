@@ -22,7 +22,7 @@ done
 python=${GT_PYTHON:-python3}
 if "$python" -c '' 2>/dev/null; then
     "$python" -B "$top/bench/ranks" 24 64 >table 2>err
-    is $? 0 "bench/ranks runs jobs of 24 and of 64 ranks"
+    ok $? "bench/ranks runs jobs of 24 and of 64 ranks" "$(tail -n 5 err)"
     awk -F "$tab" '{ extra = $7 - $8 } NR > 1 && extra >= 0 && extra < 1000 {
         rows++ } END { exit rows != 2 }' table
     ok $? "ranks send a kilobyte a step besides the gradients" "$(cat table)"
@@ -30,8 +30,8 @@ if "$python" -c '' 2>/dev/null; then
         END { exit !(few > 0 && many / 6 <= few / 5 * 1.1) }' table
     ok $? "messages grow like the logarithm of the number of ranks" \
         "$(cat table)"
-    awk -F "$tab" 'NR > 1 && ($9 !~ /^[0-9.]+$/ || $10 !~ /^[0-9.]+$/) {
-        exit 1 }' table
+    awk -F "$tab" '$9 ~ /^[0-9.]+$/ && $10 ~ /^[0-9.]+$/ { rows++ }
+        END { exit rows != 2 }' table
     ok $? "a killed rank is named, and a signal leaves a checkpoint" \
         "$(cat table)"
 else
