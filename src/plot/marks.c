@@ -136,29 +136,43 @@ static void mark_best(const struct marked *c)
                             axis_value(value, c->panel->y.unit, h->y[best]));
 }
 
-/* gtrain batch shows what was in the batch of a training step. */
-static void name_batch(const struct marked *c, int64_t step)
+/* The command that shows what was in the batch of a training step, or NULL. */
+static const char *batch_command(const struct marked *c, int64_t step)
 {
-    struct buf name = BUF_INIT;
+    struct buf command = BUF_INIT;
+    const char *kept;
 
     if (strcmp(c->key, "train/loss") != 0)
+        return NULL;
+    buf_str(&command, "gtrain batch ");
+    buf_shell_short(&command, c->run->name);
+    buf_printf(&command, " %lld", (long long)step);
+    kept = arena_strdup(&c->figure->mem, command.s);
+    buf_clear(&command);
+    return kept;
+}
+
+static void note_highest(const struct marked *c, int64_t step)
+{
+    const char *command = batch_command(c, step);
+
+    if (!command)
         return;
-    buf_shell_short(&name, c->run->name);
-    log_info("'gtrain batch %s %lld' shows the documents of the highest spike",
-             name.s, (long long)step);
-    figure_note(c->figure,
-                "The highest spike of %s is at step %lld; see 'gtrain batch %s "
-                "%lld'.",
-                c->run->name, (long long)step, name.s, (long long)step);
-    buf_clear(&name);
+    log_info("'%s' shows the documents of the highest spike", command);
+    figure_note(c->figure, "The highest spike of %s is at step %lld; see '%s'.",
+                c->run->name, (long long)step, command);
 }
 
 static void mark_spike(const struct marked *c, int64_t step, double value)
 {
     const double x = history_x(c->history, step);
+    struct mark *m;
 
-    if (isfinite(x) && c->panel->n_marks < MOST_MARKS)
-        panel_mark(c->panel, MARK_AT_XY, x, value)->colour = c->slot;
+    if (!isfinite(x) || c->panel->n_marks >= MOST_MARKS)
+        return;
+    m = panel_mark(c->panel, MARK_AT_XY, x, value);
+    m->colour = c->slot;
+    m->command = batch_command(c, step);
 }
 
 /* Whether a value is a spike depends on all values before it, so an outline
@@ -187,7 +201,7 @@ static void mark_spikes(const struct marked *c)
     figure_note(c->figure, "%zu spike%s circled.", found,
                 found == 1 ? "" : "s");
     if (found)
-        name_batch(c, s.step[highest]);
+        note_highest(c, s.step[highest]);
     series_free(&all);
 }
 

@@ -18,6 +18,7 @@ folder, mkruns = sys.argv[1:3]
 store = os.path.join(folder, "runs")
 tests = []
 ALT, ENTER, LEFT = "\ue00a", "\ue007", "\ue012"
+ESCAPE, TAB = "\ue00c", "\ue004"
 
 
 def test(name):
@@ -223,6 +224,7 @@ def few_elements(p):
         p.await_text(".runs tbody", last)
         assert len(p.names()) < 100, len(p.names())
     finally:
+        p.browser.open("about:blank")
         server.end()
         p.browser.requested()
         p.browser.console()
@@ -396,6 +398,34 @@ def spikes(p):
     p.await_charts()
     p.await_text(".notes", "1 spike circled")
     p.await_text(".notes", "gtrain batch spiky 150")
+
+
+@test("the circle of a spike opens a note whose command can be copied")
+def spike_note(p):
+    p.go(view="charts", runs=ids_of("spiky"), chart="kind:loss", mark="spike")
+    p.await_charts()
+    p.browser.wait("document.querySelector('.mark')")
+    equal(p.browser.run("return document.querySelectorAll('.mark').length"), 1)
+    p.browser.click(".mark")
+    p.await_text(".mark-note code", "gtrain batch spiky 150")
+    p.browser.click(".mark-note .copy")
+    p.await_text("#announcement", "gtrain batch spiky 150")
+    p.browser.keys(ESCAPE)
+    p.browser.wait("!document.querySelector('.mark-note')")
+
+
+@test("the keyboard opens the note of a spike and returns to its circle")
+def spike_note_by_key(p):
+    p.go(view="charts", runs=ids_of("spiky"), chart="kind:loss", mark="spike")
+    p.await_charts()
+    p.browser.wait("document.querySelector('.mark')")
+    p.browser.run("document.querySelector('.over').focus()")
+    p.browser.keys(TAB)
+    equal(p.browser.run("return document.activeElement.className"), "mark")
+    p.browser.keys(ENTER)
+    p.await_text(".mark-note code", "gtrain batch spiky 150")
+    p.browser.keys(ESCAPE)
+    equal(p.browser.run("return document.activeElement.className"), "mark")
 
 
 @test("GPU hours and FLOPs are horizontal axes of runs that record them")

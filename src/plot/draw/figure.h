@@ -98,6 +98,7 @@ struct mark {
     bool left;  /* the label of a line at the left, that of a point beside it */
     double x, y;       /* y is one of the left axis */
     const char *label; /* NULL: none */
+    const char *command; /* that tells more about it, or NULL */
     int colour;
 };
 

@@ -146,6 +146,7 @@ static void write_marks(struct emit *o, const struct panel *p)
         emit_real(o, "at_x", m->type == MARK_AT_Y ? (double)NAN : m->x);
         emit_real(o, "at_y", m->y);
         emit_text(o, "label", m->label);
+        emit_text(o, "command", m->command);
         write_colours(o, m->colour);
         emit_object_end(o);
     }

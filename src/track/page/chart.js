@@ -10,6 +10,7 @@ import { ask, frozen, query_of } from "./api.js";
 import { copy_button } from "./copy.js";
 import { button, element, problem } from "./dom.js";
 import { legend_nodes } from "./legend.js";
+import { mark_buttons } from "./marks.js";
 import { colour_of, inner_box, paint_panel, theme_of } from "./paint.js";
 import { x_pixel, zoomed } from "./paint.js";
 import { follow_pointer } from "./pointer.js";
@@ -30,8 +31,9 @@ export class Chart {
         this.over = element("canvas", { class: "over", tabindex: "0",
             role: "img" });
         this.tip = element("div", { class: "tip", hidden: true });
+        this.marks = element("div", { class: "marks" });
         this.area = element("div", { class: "area" }, this.base, this.over,
-            this.tip);
+            this.marks, this.tip);
         this.notes = element("div", { class: "notes" });
         this.lines = element("span", { class: "legend" });
         this.root = element("figure", { class: large ? "chart large"
@@ -139,6 +141,8 @@ export class Chart {
             if (panels.length > 1)
                 paint_title(c, panel, box, theme);
         }
+        this.marks.replaceChildren(...this.shown.flatMap(({ panel, box }) =>
+            mark_buttons(panel, box)));
         this.area.dataset.painted = "";
         this.show_words();
         this.paint_over();

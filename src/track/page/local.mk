@@ -13,6 +13,7 @@ PAGE_FILES = \
 	%D%/legend.js \
 	%D%/values.js \
 	%D%/pointer.js \
+	%D%/marks.js \
 	%D%/chart.js \
 	%D%/grid.js \
 	%D%/chosen.js \
