@@ -25,6 +25,7 @@ class Media:
     """Something that log() keeps as a file."""
 
     folder = "media"
+    caption: str | None = None
     _path: str | None = None  # a file to copy
     _format: str | None = None
 
@@ -50,8 +51,14 @@ class Media:
 
     def _keep(self, run, key: str, step: int, number: int | None) -> None:
         name = f"{step}" if number is None else f"{step}-{number}"
-        run._write(f"{self.folder}/{key}/{name}{self._ending()}",
-                   self._bytes(run))
+        self._write_to(run, f"{self.folder}/{key}/{name}")
+
+    def _write_to(self, run, name: str) -> str:
+        """Write the file and its caption, which is there before the file."""
+        data = self._bytes(run)
+        if self.caption:
+            run._write(name + ".txt", str(self.caption).encode())
+        return run._write(name + self._ending(), data)
 
 
 class Image(Media):
@@ -87,19 +94,19 @@ class Image(Media):
         if any(c in key for c in "+%#\n") or not key.isprintable():
             raise ValueError(f"the name of an image must not have + % #: {key}")
         name = "images/{}+step+{}+timestamp+{}+{}".format(
-            key.replace("/", "~"), step, int(time.time() * 1000), _uuid())
-        path = run._write(name + self._ending(), self._bytes(run))
-        small = _webp(path)
+            key.replace("/", "~"), step, int(time.time() * 1000),
+            _uuid(number))
+        small = _webp(self._write_to(run, name))
         if small:
             run._write(name + "+compressed.webp", small)
-        if self.caption:
-            run._write(name + ".txt", self.caption.encode())
         run._tag("mlflow.loggedImages", "True")
 
 
-def _uuid() -> str:
+def _uuid(number: int | None = None) -> str:
+    """A UUID; that of an image in a list begins with its number."""
     h = os.urandom(16).hex()
-    return f"{h[:8]}-{h[8:12]}-4{h[13:16]}-a{h[17:20]}-{h[20:]}"
+    first = f"f{h[:7]}" if number is None else f"{number:08x}"
+    return f"{first}-{h[8:12]}-4{h[13:16]}-a{h[17:20]}-{h[20:]}"
 
 
 def _saved(save, **how) -> bytes:

@@ -164,6 +164,51 @@ push wandb && lines "$one" 50 && test "$(state "$one" \
     '$r->{"wandb-history.jsonl"}[42] =~ /"loss":5/')" = 1
 ok $? "push sends a run anew when the server cannot rewind"
 
+# media
+png() {         # png PATH WIDTH: the head of a picture
+    mkdir -p "${1%/*}"
+    { printf '\211PNG\r\n\032\n\0\0\0\rIHDR\0\0\0'
+        printf "\\$(printf %03o "$2")\0\0\0\002"; } >"$1"
+}
+line() { state "$id" '$r->{"wandb-history.jsonl"}['"$1"']'; }
+seq 1 3 | sed 's/.*/step=& loss=0.&/' | gtrack log media 2>err
+id=$(gtrack where media) && m=$id/artifacts && id=${id##*/}
+stamp=timestamp+1795401885041
+png "$m/images/val~pic+step+2+$stamp+f0000000-0000-4000-a000-000000000000.png" 3
+printf 'a cat' >"$m/images/val~pic+step+2+$stamp+f0000000-0000-4000-a000-000000000000.txt"
+: >"$m/images/val~pic+step+2+$stamp+f0000000-0000-4000-a000-000000000000+compressed.webp"
+png "$m/images/l+step+3+$stamp+00000001-0000-4000-a000-000000000000.png" 5
+png "$m/images/l+step+3+$stamp+00000000-1000-4000-a000-000000000000.png" 4
+echo none >"$m/images/bad+step+3+$stamp+f0000000-0000-4000-a000-000000000000.png"
+mkdir -p "$m/tables/eval/t" "$m/audio/a" "$m/histograms"
+echo '{"columns":["a","b"],"data":[[1,2],[3,4],[5,6]]}' >"$m/tables/eval/t/4.json"
+echo x >"$m/audio/a/2.wav"
+echo '{"step":1,"time":5,"values":[1,4],"bins":[0,0.5,1]}' >"$m/histograms/h.jsonl"
+push wandb media --no-files && line 0 | grep -q '"h":{"_type":"histogram","values":\[1,4\],"bins":\[0,0.5,1\]}' &&
+    test "$(state "$id" 'join(" ", @{$r->{"wandb-history.jsonl"}}) =~ /-file/')" = ""
+ok $? "histograms are values at W&B, and --no-files sends no other media"
+push wandb media && line 1 | grep -q '"val/pic":{"_type":"image-file","path":"media/images/val/pic_2_[0-9a-f]\{20\}.png","sha256":"[0-9a-f]\{64\}","size":24,"format":"png","width":3,"height":2,"caption":"a cat"}' &&
+    line 1 | grep -q '"a":{"_type":"audio-file","path":"media/audio/a_2_73cb3858a687a8494ca3.wav"'
+ok $? "pictures and sounds become media of W&B in the history of their step"
+line 2 | grep -q '"l":{"_type":"images/separated","count":2,"format":"png","width":4,"height":2,"filenames":\["media/images/l_3_[^"]*","media/images/l_3_'
+ok $? "several pictures of a step are a list at W&B in their order"
+line 3 | grep -q '"eval/t":{"_type":"table-file","path":"media/table/eval/t_4_[0-9a-f]*.table.json",.*"ncols":2,"nrows":3,"log_mode":"IMMUTABLE"}' &&
+    state "$id" '$r->{"wandb-summary.json"}[0]' | grep -q '"eval/t":{"_type":"table-file"'
+ok $? "a table is in the history and the summary of W&B"
+test "$(state "$id" 'join " ", sort map { s/_[^_]*$//r } grep !/^(config|wandb-)/, keys %{$r->{files}}')" = \
+    "images/bad+step+3+$stamp+f0000000-0000-4000-a000-000000000000.png media/audio/a_2 media/images/l_3 media/images/l_3 media/images/val/pic_2 media/table/eval/t_4"
+ok $? "files of media are sent once, and a picture that is none as a plain file"
+push wandb media && test "$(cat srv/log)" = "POST /graphql RunResumeStatus"
+ok $? "media are not sent again"
+id=$(gtrack run start --name films) && m=$(gtrack where films)/artifacts
+mkdir -p "$m/video/v" && echo film >"$m/video/v/1.mp4"
+gtrack run log films loss=1 -s 1 && gtrack run log films loss=2 -s 2
+push wandb films && line 0 | grep -q '"v":{"_type":"video-file"' &&
+    test "$(state "$id" 'join " ", keys %{$r->{files}}')" = media/videos/v_1_c6f0a19b2cf185c1dc6e.mp4
+ok $? "the media of a run that is running are sent with their lines"
+gtrack run end films && push wandb films && seen 'films\|v_1' 0
+ok $? "media that were sent while a run was running are not sent at its end"
+
 # faults: each must be outlived, nothing lost, nothing doubled
 fault() {       # fault NAME LINE...
     name=$1

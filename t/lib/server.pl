@@ -86,6 +86,9 @@ sub bucket { my ($r) = @_;
 sub graphql { my ($q) = @_;
     my $v = $q->{variables};
     my $name = $q->{operationName};
+    return { data => { viewer => { id => 'v', entity => 'team',
+        username => 'me', flags => '{}', teams => { edges => [] } } } }
+        if ($name // '') eq 'Viewer';
     return { errors => [ { message => "no key, no $name" } ] }
         unless defined $v;
     if ($name eq 'RunResumeStatus') {
@@ -138,7 +141,9 @@ sub graphql { my ($q) = @_;
                     partNumber => $_->{partNumber}, uploadUrl =>
                     "$place?part=$_->{partNumber}&md5=$_->{hexMD5}" } }
                     @$parts ] }) : (uploadUrl => $place);
-            { node => { storagePath => "$run/artifact-$_->{name}",
+            { node => { name => $_->{name}, displayName => $_->{name},
+                artifact => { id => $_->{artifactID} },
+                storagePath => "$run/artifact-$_->{name}",
                 uploadHeaders => ['X-Store:yes', 'Content-Type:text/x-part'],
                 %how } }
             } @{$v->{input}{artifactFiles}} ] } } } };

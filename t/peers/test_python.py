@@ -2,8 +2,11 @@
 import importlib.util
 import json
 import os
+import re
 import subprocess
+import time
 import unittest
+import urllib.request
 
 import gtrack
 from store import Case, folders, param, points, read, status, tag
@@ -81,6 +84,93 @@ class WeightsAndBiases(Case):
         for mine, wanted in zip(ours, theirs):
             self.assertEqual(json.dumps(mine, sort_keys=True),
                              json.dumps(wanted, sort_keys=True))
+
+
+MEDIA = """
+import wave
+import numpy
+import {module} as wandb
+
+def picture(i):
+    return wandb.Image(numpy.array([[i, 255, 7], [255, 0, 7]], dtype="uint8"),
+                       caption=f"picture {{i}}")
+
+with wave.open("sound.wav", "wb") as w:
+    w.setnchannels(1)
+    w.setsampwidth(2)
+    w.setframerate(8000)
+    w.writeframes(bytes(160))
+with open("film.mp4", "wb") as f:
+    f.write(bytes(100))
+run = wandb.init(entity="team", project="c4", name="media")
+run.log({{"loss": 1, "h": wandb.Histogram([1, 2, 2, 3], num_bins=4)}})
+run.log({{"loss": 2, "val/picture": picture(0)}})
+run.log({{"pictures": [picture(1), picture(2)]}})
+run.log({{"table": wandb.Table(columns=["a", "b"], data=[[1, "x"], [2, "y"]])}})
+run.log({{"page": wandb.Html("<p>hi</p>", inject=False),
+         "sound": wandb.Audio("sound.wav", caption="silence"),
+         "film": wandb.Video("film.mp4", caption="dark")}})
+run.finish()
+"""
+
+
+def same_media(value):
+    """A value of history without what may differ: the hash of a picture's or
+    a table's file, and W&B's artifact of a table."""
+    if isinstance(value, list):
+        return [same_media(v) for v in value]
+    if isinstance(value, str):
+        return re.sub(r"_[0-9a-f]{20}[.]", "_HASH.", value)
+    if not isinstance(value, dict):
+        return value
+    skip = ["artifact_path", "_latest_artifact_path"]
+    if value.get("_type") in ("image-file", "table-file"):
+        skip += ["sha256", "size"]
+    return {k: same_media(v) for k, v in value.items() if k not in skip}
+
+
+class Pushed(Case):
+    def sent(self, url):
+        """The values of history and the names of media at the server."""
+        with urllib.request.urlopen(url + "/state/") as answer:
+            (run,) = json.load(answer)["run"].values()
+        rows = [{k: same_media(v) for k, v in json.loads(line).items()
+                 if k not in ("_timestamp", "_runtime")}
+                for line in run["wandb-history.jsonl"]]
+        return rows, sorted(same_media(name) for name in run["uploaded"]
+                            if name.startswith("media/"))
+
+    def serve(self, folder):
+        """The URL of a new server of W&B."""
+        os.mkdir(folder)
+        program = os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                               "../lib/server.pl")
+        server = subprocess.Popen([program, "wandb", folder])
+        self.addCleanup(server.wait)
+        self.addCleanup(server.kill)
+        while not os.path.exists(folder + "/url"):
+            self.assertIsNone(server.poll())
+            time.sleep(0.01)
+        return read(folder, "url").strip()
+
+    @needs("wandb", "numpy", "PIL")
+    def test_media(self):
+        """gtrack push sends the media that W&B's client sends"""
+        sent = []
+        for module in ("wandb", "gtrack"):
+            url = self.serve(module + "-server")
+            env = dict(os.environ, WANDB_SILENT="true", WANDB_CONSOLE="off",
+                       WANDB_ERROR_REPORTING="false", WANDB_BASE_URL=url,
+                       WANDB_API_KEY="k" * 40)
+            done = self.program(MEDIA.format(module=module), env=env)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            if module == "gtrack":
+                subprocess.run(["gtrack", "push", "-q", "--to", "wandb",
+                                "--entity", "team"], env=env, check=True,
+                               stdout=subprocess.DEVNULL)
+            sent.append(self.sent(url))
+        self.maxDiff = None
+        self.assertEqual(sent[0], sent[1])
 
 
 class TensorBoard(Case):

@@ -4,6 +4,7 @@
 #include "config.h"
 #include "common/buf.h"
 #include "common/clock.h"
+#include "common/format/image_size.h"
 #include "common/mem.h"
 #include "common/num.h"
 #include "common/opt.h"
@@ -393,6 +394,39 @@ static void test_nearest(void)
     }
 }
 
+static void images(void)
+{
+    static const struct {
+        const char *what;
+        size_t n;
+        const char *bytes;
+        uint32_t width, height; /* 0: it is no image */
+    } cases[] = {
+        { "a PNG file", 24, "\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\1\0\2\0\0\0\3",
+          65538, 3 },
+        { "a PNG file that is cut", 20, "\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\2",
+          0, 0 },
+        { "a GIF file", 10, "GIF89a\2\1\3\0", 258, 3 },
+        { "a JPEG file with other segments before the frame", 24,
+          "\xff\xd8\xff\xe0\0\4xy\xff\xff\xc4\0\2\xff\xc2\0\21\10\0\7\1\4"
+          "\3\1",
+          260, 7 },
+        { "a JPEG file that ends in a segment", 12,
+          "\xff\xd8\xff\xe0\xff\xffxyxyxy", 0, 0 },
+        { "an empty file", 0, "", 0, 0 },
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        uint32_t w = 0, h = 0;
+        const bool found = image_size(cases[i].bytes, cases[i].n, &w, &h);
+
+        ok(found == (cases[i].width > 0) &&
+               (!found || (w == cases[i].width && h == cases[i].height)),
+           "the size of %s is %s", cases[i].what,
+           cases[i].width ? "read" : "unknown");
+    }
+}
+
 int main(void)
 {
     progress_in_a_file();
@@ -404,5 +438,6 @@ int main(void)
     random_numbers();
     hashes();
     test_nearest();
+    images();
     return done_testing();
 }

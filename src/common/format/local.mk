@@ -1,5 +1,7 @@
 # Formats of files that others made.
 src_common_libcommon_a_SOURCES += \
+	%D%/image_size.c \
+	%D%/image_size.h \
 	%D%/json_scan.c \
 	%D%/json_scan.h \
 	%D%/protobuf.c \

@@ -48,6 +48,8 @@ static bool read_line(struct histogram *h, struct arena *mem, const char *line,
     bool good;
 
     *h = (struct histogram){ .step = json_integer_value(step),
+                             .ms = json_integer_value(
+                                 json_object_get(root, "time")),
                              .n = json_array_size(counts),
                              .edge = read_numbers(mem, edges),
                              .count = read_numbers(mem, counts) };

@@ -20,8 +20,8 @@
  * A last line without its newline is still being written, and is not read.
  */
 struct histogram {
-    int64_t step;
-    size_t n;     /* bins */
+    int64_t step, ms; /* ms: when it was logged, or 0 */
+    size_t n;         /* bins */
     double *edge; /* one more than bins, ascending */
     double *count;
 };

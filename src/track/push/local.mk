@@ -21,6 +21,8 @@ gtrack_SOURCES += \
 	%D%/wandb_files.h \
 	%D%/wandb_lines.c \
 	%D%/wandb_lines.h \
+	%D%/wandb_media.c \
+	%D%/wandb_media.h \
 	%D%/wandb_parts.c \
 	%D%/wandb_parts.h \
 	%D%/wandb_rows.c \

@@ -172,8 +172,7 @@ static int send_run(struct wandb_push *p, struct err *e)
 
     if (wandb_lines_read(p, e) < 0 || upsert_run(p, e) < 0)
         return -1;
-    if (ended)
-        ret = wandb_files_send(p, &files);
+    ret = wandb_files_send(p, &files);
     if (files.kind != ERR_INTERRUPTED &&
         (wandb_lines_send(p, e) < 0 || (ended && send_end(p, e) < 0) ||
          push_wandb_save_cursor(p, e) < 0))
@@ -309,6 +308,7 @@ static void clear_push(struct wandb_push *p)
 {
     for (int i = 0; i < WANDB_STREAMS; i++)
         wandb_rows_clear(&p->rows[i]);
+    wandb_media_clear(&p->media);
     json_decref(p->uploaded);
     json_decref(p->cursor);
     free(p->destination);
@@ -329,6 +329,7 @@ int push_wandb(const struct push_conf *c, const struct run_info *r,
                             .run = r,
                             .totals = totals,
                             .runs = RUNS_INIT,
+                            .media = WANDB_MEDIA_INIT,
                             .rows = { WANDB_ROWS_INIT, WANDB_ROWS_INIT,
                                       WANDB_ROWS_INIT },
                             .w.part = c->part };

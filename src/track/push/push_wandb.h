@@ -12,6 +12,7 @@ struct wandb_push {
     struct wandb w;
     struct runs runs;
     const struct run_info *run; /* as it was last read */
+    struct wandb_media media;
     struct wandb_rows rows[WANDB_STREAMS];
     struct push_totals *totals;
     char *destination;

@@ -59,6 +59,23 @@ static void add_file(struct outgoing *out, const struct wandb_push *p,
     };
 }
 
+/* Media have a hash in their name: one that was sent is not read again. */
+static void add_media(struct outgoing *out, const struct wandb_push *p)
+{
+    json_t *sent = json_object_get(p->cursor, "files");
+
+    for (size_t i = 0; i < p->media.n_files; i++) {
+        const struct wandb_media_file *f = &p->media.file[i];
+        char *path;
+
+        if (!f->name || json_object_get(sent, f->name))
+            continue;
+        path = path_join(p->run->artifacts, f->path);
+        add_file(out, p, f->name, path, NULL);
+        free(path);
+    }
+}
+
 static void add_artifacts(struct outgoing *out, const struct wandb_push *p)
 {
     struct err why = ERR_INIT;
@@ -75,6 +92,7 @@ static void add_artifacts(struct outgoing *out, const struct wandb_push *p)
         char *path = path_join(p->run->artifacts, f.file[i].path);
 
         if (!f.file[i].outside &&
+            !wandb_media_find(&p->media, f.file[i].path) &&
             !push_is_checkpoint(f.file[i].path, f.file[i].size))
             add_file(out, p, f.file[i].path, path, NULL);
         free(path);
@@ -82,7 +100,7 @@ static void add_artifacts(struct outgoing *out, const struct wandb_push *p)
     file_tree_clear(&f);
 }
 
-static void list_new_files(struct outgoing *out, const struct wandb_push *p)
+static void add_facts(struct outgoing *out, const struct wandb_push *p)
 {
     json_t *config = wandb_config(p->run);
     /* JSON is a subset of YAML */
@@ -90,15 +108,24 @@ static void list_new_files(struct outgoing *out, const struct wandb_push *p)
     char *metadata = wandb_metadata(p->run);
     struct buf summary = BUF_INIT;
 
-    wandb_rows_summary(&summary, p->run, &p->rows[WANDB_HISTORY]);
+    wandb_rows_summary(&summary, p->run, &p->rows[WANDB_HISTORY], &p->media);
     add_file(out, p, "wandb-metadata.json", NULL, metadata);
     add_file(out, p, "config.yaml", NULL, yaml);
     add_file(out, p, "wandb-summary.json", NULL, summary.s);
-    add_artifacts(out, p);
     buf_clear(&summary);
     free(metadata);
     free(yaml);
     json_decref(config);
+}
+
+/* Media are sent with the lines that name them, and the rest at the end. */
+static void list_new_files(struct outgoing *out, const struct wandb_push *p)
+{
+    add_media(out, p);
+    if (p->run->status == RUN_RUNNING)
+        return;
+    add_facts(out, p);
+    add_artifacts(out, p);
 }
 
 static int send_checkpoints(struct wandb_push *p, struct err *e)
@@ -161,7 +188,9 @@ int wandb_files_send(struct wandb_push *p, struct err *e)
         ret = err_set(e, ERR_SYSTEM, "%zu of the artifacts cannot be read",
                       out.unreadable);
     outgoing_clear(&out);
-    return ret == 0 && p->conf->checkpoints ? send_checkpoints(p, e) : ret;
+    return ret == 0 && p->conf->checkpoints && p->run->status != RUN_RUNNING
+               ? send_checkpoints(p, e)
+               : ret;
 }
 
 size_t wandb_files_count(struct wandb_push *p)

@@ -20,9 +20,11 @@ int wandb_lines_read(struct wandb_push *p, struct err *e)
 
     for (int i = 0; i < WANDB_STREAMS; i++)
         wandb_rows_clear(&p->rows[i]);
-    ret = wandb_rows_load(&p->rows[WANDB_HISTORY], p->run, false, e);
+    ret = wandb_media_load(&p->media, p->run, !p->conf->no_files, e);
     if (ret == 0)
-        ret = wandb_rows_load(&p->rows[WANDB_EVENTS], p->run, true, e);
+        ret = wandb_rows_history(&p->rows[WANDB_HISTORY], p->run, &p->media, e);
+    if (ret == 0)
+        ret = wandb_rows_system(&p->rows[WANDB_EVENTS], p->run, e);
     if (ret == 0 && output)
         ret = wandb_rows_console(&p->rows[WANDB_OUTPUT], p->run, output, e);
     free(output);
@@ -246,7 +248,7 @@ int wandb_lines_send(struct wandb_push *p, struct err *e)
     memcpy(sent, p->w.lines, sizeof sent);
     warn_of_others(p);
     ret = find_start(p, &sent[WANDB_HISTORY], e);
-    wandb_rows_summary(&summary, p->run, &p->rows[WANDB_HISTORY]);
+    wandb_rows_summary(&summary, p->run, &p->rows[WANDB_HISTORY], &p->media);
     while (ret == 0 && more)
         ret = send_request(p, sent, summary.s, &more, e);
     buf_clear(&summary);

@@ -18,6 +18,7 @@ struct row_point {
     int64_t order, step, ms; /* order: the step or the time */
     uint32_t key, nth;
     double value;
+    const struct wandb_medium *medium; /* instead of the value */
 };
 
 struct row_points {
@@ -114,13 +115,26 @@ static int load_points(struct row_points *all, const struct run_info *r,
                                     s.ms[i],
                                     (uint32_t)j,
                                     (uint32_t)i,
-                                    s.value[i] };
+                                    s.value[i],
+                                    NULL };
         }
         series_free(&s);
     }
-    if (all->n)
-        qsort(all->item, all->n, sizeof *all->item, by_order);
     return 0;
+}
+
+/* Media come after the metrics of their step. */
+static void load_media(struct row_points *all, const struct run_info *r,
+                       const struct wandb_media *media)
+{
+    for (size_t i = 0; i < media->n; i++) {
+        const struct wandb_medium *m = &media->item[i];
+
+        GROW(all->item, all->n, all->room);
+        all->item[all->n++] = (struct row_point){
+            m->step, m->step, m->ms, (uint32_t)(r->n_metrics + i), 0, 0, m,
+        };
+    }
 }
 
 /* W&B's names for system metrics of MLflow and gtrain. */
@@ -189,50 +203,87 @@ static void add_head(struct wandb_rows *rows, const struct run_info *r,
     add_number(&rows->text, (double)ms / 1000);
 }
 
-int wandb_rows_load(struct wandb_rows *rows, const struct run_info *r,
-                    bool system, struct err *e)
+static void add_pair(struct wandb_rows *rows, const struct run_info *r,
+                     const struct row_point *i, bool system)
 {
-    struct row_points all = { NULL, 0, 0 };
     struct buf name = BUF_INIT;
+    double value = i->value;
+
+    if (i->medium)
+        buf_str(&name, i->medium->key);
+    else if (system)
+        add_system_name(&name, r->metrics[i->key].key + 7, &value);
+    else
+        buf_str(&name, r->metrics[i->key].key);
+    buf_char(&rows->text, ',');
+    table_json_text(&rows->text, name.s);
+    buf_char(&rows->text, ':');
+    if (i->medium)
+        buf_str(&rows->text, i->medium->json);
+    else
+        add_number(&rows->text, value);
+    rows->n_points += !i->medium;
+    buf_clear(&name);
+}
+
+/* The line of the n points from `i` on. */
+static void add_line(struct wandb_rows *rows, const struct run_info *r,
+                     const struct row_point *i, size_t n, bool system)
+{
+    int64_t ms = 0;
+
+    for (size_t k = 0; k < n; k++)
+        if (i[k].ms > ms)
+            ms = i[k].ms;
+    add_head(rows, r, i, ms, system);
+    for (size_t k = 0; k < n; k++)
+        if (k + 1 == n || i[k + 1].key != i[k].key)
+            add_pair(rows, r, &i[k], system); /* the last of several */
+    buf_char(&rows->text, '}');
+    end_line(rows);
+}
+
+static void add_lines(struct wandb_rows *rows, const struct run_info *r,
+                      struct row_points *all, bool system)
+{
     size_t next;
 
-    if (load_points(&all, r, system, e) < 0) {
-        free(all.item);
-        return -1;
-    }
-    for (size_t i = 0; i < all.n; i = next) {
-        int64_t ms = 0;
-
-        for (next = i; next < all.n && same_line(&all.item[i], &all.item[next]);
-             next++)
-            if (all.item[next].ms > ms)
-                ms = all.item[next].ms;
-        if (next == all.n && r->status == RUN_RUNNING)
+    if (all->n)
+        qsort(all->item, all->n, sizeof *all->item, by_order);
+    for (size_t i = 0; i < all->n; i = next) {
+        next = i + 1;
+        while (next < all->n && same_line(&all->item[i], &all->item[next]))
+            next++;
+        if (next == all->n && r->status == RUN_RUNNING)
             break; /* more points may be added to it */
-        add_head(rows, r, &all.item[i], ms, system);
-        for (size_t k = i; k < next; k++) {
-            const char *key = r->metrics[all.item[k].key].key;
-            double value = all.item[k].value;
-
-            if (k + 1 < next && all.item[k + 1].key == all.item[k].key)
-                continue; /* only the last of several at a step */
-            buf_trim(&name, 0);
-            if (system)
-                add_system_name(&name, key + 7, &value);
-            else
-                buf_str(&name, key);
-            buf_char(&rows->text, ',');
-            table_json_text(&rows->text, name.s);
-            buf_char(&rows->text, ':');
-            add_number(&rows->text, value);
-            rows->n_points++;
-        }
-        buf_char(&rows->text, '}');
-        end_line(rows);
+        add_line(rows, r, &all->item[i], next - i, system);
     }
-    buf_clear(&name);
+}
+
+int wandb_rows_history(struct wandb_rows *rows, const struct run_info *r,
+                       const struct wandb_media *media, struct err *e)
+{
+    struct row_points all = { NULL, 0, 0 };
+    const int ret = load_points(&all, r, false, e);
+
+    if (ret == 0) {
+        load_media(&all, r, media);
+        add_lines(rows, r, &all, false);
+    }
     free(all.item);
-    return 0;
+    return ret;
+}
+
+int wandb_rows_system(struct wandb_rows *rows, const struct run_info *r,
+                      struct err *e)
+{
+    struct row_points all = { NULL, 0, 0 };
+    const int ret = load_points(&all, r, true, e);
+
+    if (ret == 0)
+        add_lines(rows, r, &all, true);
+    free(all.item);
+    return ret;
 }
 
 int wandb_rows_console(struct wandb_rows *rows, const struct run_info *r,
@@ -267,13 +318,17 @@ int wandb_rows_console(struct wandb_rows *rows, const struct run_info *r,
 }
 
 void wandb_rows_summary(struct buf *b, const struct run_info *r,
-                        const struct wandb_rows *history)
+                        const struct wandb_rows *history,
+                        const struct wandb_media *media)
 {
     int64_t step = -1, ms = r->start_ms;
 
     for (size_t j = 0; j < r->n_metrics; j++)
         if (!is_system(r->metrics[j].key) && r->metrics[j].last_ms > ms)
             ms = r->metrics[j].last_ms;
+    for (size_t i = 0; i < media->n; i++)
+        if (media->item[i].ms > ms)
+            ms = media->item[i].ms;
     if (history->n)
         step = history->row[history->n - 1].step;
     buf_char(b, '{');
@@ -284,6 +339,14 @@ void wandb_rows_summary(struct buf *b, const struct run_info *r,
         buf_char(b, ':');
         add_number(b, r->metrics[j].last);
         buf_char(b, ',');
+    }
+    for (size_t i = 0; i < media->n; i++) {
+        const struct wandb_medium *m = &media->item[i];
+
+        if (i + 1 < media->n && strcmp(m[1].key, m->key) == 0)
+            continue;
+        table_json_text(b, m->key);
+        buf_printf(b, ":%s,", m->json);
     }
     if (step >= 0)
         buf_printf(b, "\"_step\":%" PRId64 ",", step);

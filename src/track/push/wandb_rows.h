@@ -5,6 +5,7 @@
 
 #include "common/buf.h"
 #include "store/load.h"
+#include "track/push/wandb_media.h"
 
 /*
  * wandb_rows - the points of a run as lines of W&B, one JSON object per step
@@ -35,19 +36,22 @@ struct wandb_rows {
   BUF_INIT, NULL, 0, 0, 0                                                      \
  }
 
-/* The system metrics, or else the others. */
-int wandb_rows_load(struct wandb_rows *, const struct run_info *, bool system,
-                    struct err *);
+/* The metrics that are not of the system, and the media. */
+int wandb_rows_history(struct wandb_rows *, const struct run_info *,
+                       const struct wandb_media *, struct err *);
+int wandb_rows_system(struct wandb_rows *, const struct run_info *,
+                      struct err *);
 /* The lines of a file, each after a time. */
 int wandb_rows_console(struct wandb_rows *, const struct run_info *,
                        const char *path, struct err *);
 const char *wandb_rows_line(const struct wandb_rows *, size_t i);
-/* How many points there are in the first n lines. */
+/* How many numbers there are in the first n lines. */
 int64_t wandb_rows_points(const struct wandb_rows *, int64_t n);
 void wandb_rows_clear(struct wandb_rows *);
 
 /* Append the last values as an object, one line. */
 void wandb_rows_summary(struct buf *, const struct run_info *,
-                        const struct wandb_rows *history);
+                        const struct wandb_rows *history,
+                        const struct wandb_media *);
 
 #endif
