@@ -218,3 +218,21 @@ void ref_attn_decode(struct dev *dev, struct tensor *y, struct tensor *keys,
     }
     free(p);
 }
+
+void ref_attn_store(struct dev *dev, struct tensor *keys, struct tensor *values,
+                    const struct tensor *qkv, const struct attn *a)
+{
+    const int64_t N = tensor_rows(qkv), T = a->T, C = (int64_t)a->K * a->D;
+
+    (void)dev;
+    assert(T <= keys->dim[1] && N == keys->dim[0] * T);
+    for (int64_t n = 0; n < N; n++) {
+        const int64_t from = n * (a->H + 2 * a->K) * a->D + a->H * a->D;
+        const int64_t to = (n / T * keys->dim[1] + n % T) * C;
+
+        for (int64_t c = 0; c < C; c++) {
+            ref_set(keys, to + c, ref_get(qkv, from + c));
+            ref_set(values, to + c, ref_get(qkv, from + C + c));
+        }
+    }
+}

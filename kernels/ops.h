@@ -217,6 +217,11 @@ typedef void attn_decode_fn(struct dev *, struct tensor *y,
                             struct tensor *keys, struct tensor *values,
                             const struct tensor *qkv, int64_t at,
                             const struct attn *a);
+/* Store the keys and values of the first T positions of B sequences,
+ * qkv(B*T,(H+2K)*D), in keys and values(B,T',K,D), where T <= T'. */
+typedef void attn_store_fn(struct dev *, struct tensor *keys,
+                           struct tensor *values, const struct tensor *qkv,
+                           const struct attn *a);
 
 /* ---- the head --------------------------------------------------------- */
 
@@ -317,7 +322,8 @@ typedef void normal_fn(struct dev *, struct tensor *y, uint64_t seed,
     X(act_bwd) X(glu_fwd) X(glu_bwd) X(linear_act_fwd) X(act_linear_bwd)       \
     X(add_fwd) X(accum) X(scale) X(fill) X(cast) X(cast_random)                \
     X(dropout_fwd) X(dropout_bwd) X(rope) X(attn_fwd) X(attn_bwd)              \
-    X(attn_decode) X(head) X(sumsq) X(adamw) X(lion) X(sgd) X(muon)
+    X(attn_decode) X(attn_store) X(head) X(sumsq) X(adamw) X(lion) X(sgd)      \
+    X(muon)
 
 /* A GPU does not have these; they are NULL in its table. */
 #define OPS_CPU(X) X(quantize) X(linear_int8_fwd) X(normal)

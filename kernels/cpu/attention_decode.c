@@ -1,5 +1,6 @@
 /*
- * attention_decode - attention of one new position to a cache, on the CPU
+ * attention_decode - the cache of keys and values, and attention of one new
+ * position to it, on the CPU
  */
 #include "config.h"
 #include "kernels/cpu/rows.h"
@@ -15,21 +16,22 @@ struct decode {
     int64_t place, n; /* of the new position; positions to attend to */
 };
 
-/* The new key and value of one key head go to their place. */
-VEC_FN void append_key(enum dtype type, const struct decode *c, int64_t b,
-                       int64_t kv)
+/* The keys and values of one row of qkv go to their place. */
+VEC_FN void store_row(enum dtype type, struct tensor *keys,
+                      struct tensor *values, const struct tensor *qkv,
+                      const struct attn *a, int64_t row, int64_t place)
 {
-    const struct attn *a = c->a;
-    const int64_t from = (b * (a->H + 2 * a->K) + a->H + kv) * a->D;
-    const int64_t to = ((b * a->T + c->place) * a->K + kv) * a->D;
+    const int64_t C = (int64_t)a->K * a->D;
+    const int64_t from = row * (a->H + 2 * a->K) * a->D + a->H * a->D;
+    const int64_t to = place * C;
 
-    for (int64_t d = 0; d < a->D; d += VW) {
-        const int64_t n = a->D - d;
+    for (int64_t c = 0; c < C; c += VW) {
+        const int64_t n = C - c;
 
-        vf_give(c->keys->data, c->keys->type, to + d,
-                vf_take(c->qkv->data, type, from + d, n), n);
-        vf_give(c->values->data, c->values->type, to + d,
-                vf_take(c->qkv->data, type, from + a->K * a->D + d, n), n);
+        vf_give(keys->data, type, to + c, vf_take(qkv->data, type, from + c, n),
+                n);
+        vf_give(values->data, type, to + c,
+                vf_take(qkv->data, type, from + C + c, n), n);
     }
 }
 
@@ -116,10 +118,24 @@ void cpu_attn_decode(struct dev *dev, struct tensor *y, struct tensor *keys,
     assert(at >= 0);
     if (!room)
         return;
-    for (int64_t i = 0; i < B * a->K; i++)
-        VEC_BY_TYPE(qkv->type, append_key, &c, i / a->K, i % a->K);
+    for (int64_t b = 0; b < B; b++)
+        VEC_BY_TYPE(qkv->type, store_row, keys, values, qkv, a, b,
+                    b * a->T + c.place);
 #pragma omp parallel for num_threads(threads) if (B * a->H * a->D * c.n >      \
                                                   ROWS_PIECE)
     for (int64_t i = 0; i < B * a->H; i++)
         decode_head(&c, i / a->H, i % a->H, room + omp_get_thread_num() * each);
+}
+
+void cpu_attn_store(struct dev *dev, struct tensor *keys, struct tensor *values,
+                    const struct tensor *qkv, const struct attn *a)
+{
+    const int64_t N = tensor_rows(qkv), T = a->T;
+
+    assert(T <= keys->dim[1] && N == keys->dim[0] * T);
+#pragma omp parallel for num_threads(cpu_threads(dev)) if (tensor_count(qkv) > \
+                                                           ROWS_PIECE)
+    for (int64_t n = 0; n < N; n++)
+        VEC_BY_TYPE(qkv->type, store_row, keys, values, qkv, a, n,
+                    n / T * keys->dim[1] + n % T);
 }

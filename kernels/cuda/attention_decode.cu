@@ -1,6 +1,6 @@
 /*
- * attention_decode - attention of one new position to a cache of keys and
- * values
+ * attention_decode - the cache of keys and values, and attention of one new
+ * position to it
  */
 #include "config.h"
 #include "kernels/cuda/reduce.cuh"
@@ -100,4 +100,35 @@ extern "C" void cuda_attn_decode(struct dev *dev, struct tensor *y,
                      at < a->T ? at + 1 : a->T, a->T, a->H, a->K, a->D,
                      a->scale))
     launched(dev, "attn_decode");
+}
+
+/* A block has one row of qkv: queries, C keys, C values. */
+template <class E>
+static __global__ void __launch_bounds__(THREADS)
+store(E *keys, E *values, const E *qkv, int64_t T, int64_t room, int queries,
+      int C)
+{
+    const int64_t n = blockIdx.x, to = (n / T * room + n % T) * C;
+    const E *from = qkv + n * (queries + 2 * C) + queries;
+
+    for (int c = threadIdx.x; c < C; c += THREADS) {
+        keys[to + c] = from[c];
+        values[to + c] = from[C + c];
+    }
+}
+
+extern "C" void cuda_attn_store(struct dev *dev, struct tensor *keys,
+                                struct tensor *values,
+                                const struct tensor *qkv, const struct attn *a)
+{
+    const int64_t N = tensor_rows(qkv);
+
+    if (N == 0)
+        return;
+    WITH_TYPE(E, qkv->type,
+              LAUNCH(store<E>, (unsigned)N, THREADS, 0, STREAM(dev),
+                     data_of<E>(keys), data_of<E>(values),
+                     data_of<const E>(qkv), a->T, keys->dim[1], a->H * a->D,
+                     a->K * a->D))
+    launched(dev, "attn_store");
 }

@@ -18,6 +18,7 @@
 
 static struct trained_model model = { .micro_batch = 1 };
 static bool int8;
+static const char *prompt_file;
 
 /* Options that override a setting. */
 enum { PROMPT, TOKENS, COUNT, TEMPERATURE, TOP_K, TOP_P, SEED, OVERRIDES };
@@ -37,6 +38,8 @@ static struct {
 static const struct opt sample_opts[] = {
     { 'p', "prompt", "text", OPT_STRING, &override[PROMPT].value,
       "start with TEXT (default: sample.prompt)" },
+    { 0, "prompts", "file", OPT_STRING, &prompt_file,
+      "start with each line of FILE, all at the same time" },
     { 't', "tokens", "n", OPT_STRING, &override[TOKENS].value,
       "generate N tokens (default: sample.tokens)" },
     { 'n', "count", "n", OPT_STRING, &override[COUNT].value,
@@ -67,13 +70,76 @@ static int override_settings(struct settings *s, struct err *e)
     return 0;
 }
 
+/* ---- prompts ----------------------------------------------------------- */
+
+/* The texts that samples start with, and their ids. */
+struct prompts {
+    char **text;
+    struct ids *id;
+    size_t n, room;
+};
+
+static void add_prompt(struct prompts *p, const char *text)
+{
+    GROW(p->text, p->n, p->room);
+    p->text[p->n++] = xstrdup(text);
+}
+
+/* Empty lines are not prompts. */
+static int read_prompts(struct prompts *p, const char *path, struct err *e)
+{
+    FILE *fp = fopen(path, "re");
+    char *line = NULL;
+    size_t room = 0;
+    ssize_t n;
+
+    if (!fp)
+        return err_open(e, "cannot open %s", path);
+    while ((n = getline(&line, &room, fp)) > 0) {
+        if (line[n - 1] == '\n')
+            line[n - 1] = '\0';
+        if (*line)
+            add_prompt(p, line);
+    }
+    free(line);
+    fclose(fp);
+    return p->n ? 0 : err_set(e, ERR_INPUT, "%s contains no prompts", path);
+}
+
+static int open_prompts(struct prompts *p, const struct job *j, struct err *e)
+{
+    if (!prompt_file)
+        add_prompt(p, j->set->sample.prompt);
+    else if (read_prompts(p, prompt_file, e) < 0)
+        return -1;
+    p->id = xcalloc(p->n, sizeof *p->id);
+    for (size_t i = 0; i < p->n; i++)
+        sampler_prompt(j, p->text[i], &p->id[i]);
+    return 0;
+}
+
+static void clear_prompts(struct prompts *p)
+{
+    for (size_t i = 0; i < p->n; i++) {
+        free(p->text[i]);
+        if (p->id)
+            ids_clear(&p->id[i]);
+    }
+    free(p->text);
+    free(p->id);
+}
+
+/* ---- output ------------------------------------------------------------ */
+
 /*
  * A single sample is shown while it is generated; several are collected.  Only
  * whole characters are shown, since a token may end within one.
  */
 struct output {
     const struct job *job;
+    const struct prompts *prompts;
     struct buf *text; /* of each sample */
+    int count;        /* of all prompts together */
     bool live;        /* shown while it is generated */
     size_t shown;     /* bytes of it */
     int64_t drawn;    /* tokens */
@@ -98,11 +164,18 @@ static size_t whole_characters(const char *s, size_t n)
     return n;
 }
 
+/* The samples of a prompt follow each other. */
+static size_t prompt_of(const struct output *o, int sample)
+{
+    return (size_t)sample * o->prompts->n / (size_t)o->count;
+}
+
 static void add_token(void *arg, int sequence, int32_t id)
 {
     struct output *o = arg;
     struct buf *b = &o->text[sequence];
-    const bool begins = b->len == 0 && !*o->job->set->sample.prompt;
+    const bool begins =
+        b->len == 0 && !*o->prompts->text[prompt_of(o, sequence)];
 
     o->drawn++;
     tokenizer_decode(o->job->data.tokenizer, &id, 1, b);
@@ -120,50 +193,87 @@ static void add_token(void *arg, int sequence, int32_t id)
 /* Print the rest of a single sample, or all of several. */
 static void print_samples(const struct output *o)
 {
-    const struct sample_settings *c = &o->job->set->sample;
-
     if (o->live)
         printf("%s\n", o->text[0].s + o->shown);
-    for (int i = 0; !o->live && i < c->count; i++)
-        printf("---- %d\n%s%s\n", i + 1, c->prompt, o->text[i].s);
+    for (int i = 0; !o->live && i < o->count; i++)
+        printf("---- %d\n%s%s\n", i + 1, o->prompts->text[prompt_of(o, i)],
+               o->text[i].s);
 }
 
-/* Generate tokens that continue the prompt. */
-static int generate(struct job *j, const struct ids *prompt, struct output *o,
-                    struct err *e)
+static void log_speed(const struct sampler *s, const struct output *o,
+                      double seconds, double processor)
 {
-    const struct sample_settings *c = &j->set->sample;
-    const int64_t n = (int64_t)prompt->n;
+    if (s->prompt_tokens > 0)
+        log_debug("%.2f prompt tokens/s",
+                  (double)s->prompt_tokens / s->prompt_seconds);
+    log_debug("%.2f tokens/s, %.2f ms of processor time per token",
+              (double)o->drawn / (seconds - s->prompt_seconds),
+              1000 * processor / (double)o->drawn);
+}
+
+/* Generate tokens that continue the prompts. */
+static int generate(struct job *j, struct output *o, struct err *e)
+{
+    const int64_t tokens = j->set->sample.tokens;
+    struct ids *prompt = xcalloc((size_t)o->count, sizeof *prompt);
     struct sampler s = { 0 };
+    size_t longest = 0;
     double before;
     clock_t used;
-    int ret = sampler_open(&s, j, (int)c->count, n + c->tokens, e);
+    int ret;
 
+    for (int i = 0; i < o->count; i++) {
+        prompt[i] = o->prompts->id[prompt_of(o, i)];
+        longest = prompt[i].n > longest ? prompt[i].n : longest;
+    }
+    ret = sampler_open(&s, j, o->count, (int64_t)longest + tokens, e);
     if (ret == 0 && int8)
         ret = sampler_quantize(&s, e);
     before = clock_mono();
     used = clock();
     if (ret == 0)
-        ret = sampler_run(&s, prompt->id, n, c->tokens, add_token, o, e);
+        ret = sampler_run(&s, prompt, tokens, add_token, o, e);
     if (ret > 0)
         ret = err_set(e, ERR_NONFINITE,
                       "the model's logits are not finite, so no token can be "
                       "drawn; its weights may hold NaN");
     if (ret == 0)
-        log_debug("%.2f tokens/s, %.2f ms of processor time per token",
-                  (double)o->drawn / (clock_mono() - before),
-                  1000 * (double)(clock() - used) / CLOCKS_PER_SEC /
-                      (double)o->drawn);
+        log_speed(&s, o, clock_mono() - before,
+                  (double)(clock() - used) / CLOCKS_PER_SEC);
     sampler_close(&s);
+    free(prompt);
     return ret;
 }
 
+/* Generate and print the samples of all prompts. */
+static int sample_prompts(struct job *j, const struct prompts *p, struct err *e)
+{
+    struct output o = { .job = j,
+                        .prompts = p,
+                        .count = (int)p->n * (int)j->set->sample.count };
+    int ret;
+
+    o.live = o.count == 1;
+    o.text = xcalloc((size_t)o.count, sizeof *o.text);
+    for (int i = 0; i < o.count; i++)
+        o.text[i] = (struct buf)BUF_INIT;
+    if (o.live)
+        fputs(p->text[0], stdout);
+    ret = generate(j, &o, e);
+    if (ret == 0)
+        print_samples(&o);
+    for (int i = 0; i < o.count; i++)
+        buf_clear(&o.text[i]);
+    free(o.text);
+    return ret;
+}
+
+/* Samples that are generated at the same time. */
+enum { MOST_SAMPLES = 65536 };
+
 static int write_samples(struct job *j, struct err *e)
 {
-    const struct sample_settings *c = &j->set->sample;
-    struct output o = { .job = j };
-    struct ids prompt = IDS_INIT;
-    size_t count;
+    struct prompts p = { 0 };
     int ret;
 
     if (!j->data.tokenizer)
@@ -172,21 +282,15 @@ static int write_samples(struct job *j, struct err *e)
                        "data.tokenizer=PATH to name it");
     if (override_settings(j->set, e) < 0)
         return -1;
-    count = (size_t)c->count;
-    o.live = count == 1;
-    o.text = xcalloc(count, sizeof *o.text);
-    for (size_t i = 0; i < count; i++)
-        o.text[i] = (struct buf)BUF_INIT;
-    sampler_prompt(j, c->prompt, &prompt);
-    if (o.live)
-        fputs(c->prompt, stdout);
-    ret = generate(j, &prompt, &o, e);
+    ret = open_prompts(&p, j, e);
+    if (ret == 0 && p.n > (size_t)(MOST_SAMPLES / j->set->sample.count))
+        ret = err_set(e, ERR_USAGE,
+                      "%zu prompts with %lld samples each are more than %d; "
+                      "use a smaller --count or a shorter file",
+                      p.n, (long long)j->set->sample.count, MOST_SAMPLES);
     if (ret == 0)
-        print_samples(&o);
-    for (size_t i = 0; i < count; i++)
-        buf_clear(&o.text[i]);
-    free(o.text);
-    free(prompt.id);
+        ret = sample_prompts(j, &p, e);
+    clear_prompts(&p);
     return ret;
 }
 

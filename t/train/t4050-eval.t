@@ -118,6 +118,27 @@ cmp -s a b
 ok $? "a sampled text does not depend on how many are sampled" "$(cat a b)"
 grep -q '^the ' a
 ok $? "a sampled text begins with the prompt"
+likeliest_of() { gtrain sample run1 --device cpu --temperature 0 -t 12 "$@" 2>err; }
+printf 'the quick\n\nthe\na lazy dog and a\n' >prompts
+for p in 'the quick' the 'a lazy dog and a'; do
+    likeliest_of -p "$p"
+done >a
+likeliest_of --prompts prompts | grep -v '^---- ' >b
+cmp -s a b
+ok $? "prompts of several lengths are continued as each of them alone" \
+    "$(cat a b err)"
+is "$(likeliest_of --prompts prompts --count 2 | grep -c '^---- ')" 6 \
+    "each prompt of a file gets as many samples as --count says"
+gtrain sample run1 --device cpu -v -t 2 -p 'the quick brown fox' >out 2>err
+like err 'prompt tokens/s' "the speed of processing the prompt is logged"
+: >empty
+gtrain sample run1 --device cpu --prompts empty >out 2>err
+test $? = 1 && grep -q 'empty contains no prompts' err
+ok $? "a file without prompts is an error"
+seq 20 >many
+gtrain sample run1 --device cpu --prompts many --count 4096 >out 2>err
+test $? = 2 && grep -q '20 prompts with 4096 samples each' err
+ok $? "more samples at a time than 65536 are refused"
 write --temperature 0 >a && write --temperature 0 --int8 --count 2 >b
 head -c 12 a >start
 grep -qF "$(cat start)" b

@@ -99,6 +99,22 @@ void attn_decode_call(const struct ops *ops, struct dev *dev,
     ops->attn_decode(dev, a[0], a[1], a[2], a[3], s[5], &at);
 }
 
+/* here s[5] is the size of the cache */
+void attn_store_args(struct arg *a, const int64_t *s)
+{
+    a[0] = (struct arg){ "keys", STATE, NUMBERS, { s[0], s[5], s[4], s[2] } };
+    a[1] = (struct arg){ "values", STATE, NUMBERS, { s[0], s[5], s[4], s[2] } };
+    a[2] = (struct arg){ "qkv", IN, NUMBERS, { s[0] * s[1], qkv_width(s) } };
+}
+
+void attn_store_call(const struct ops *ops, struct dev *dev,
+                     struct tensor **a, const int64_t *s)
+{
+    const struct attn at = attn(s);
+
+    ops->attn_store(dev, a[0], a[1], a[2], &at);
+}
+
 /* ---- the head: N C V, vocab ---------------------------------------------- */
 
 void head_args(struct arg *a, const int64_t *s)

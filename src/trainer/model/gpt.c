@@ -18,6 +18,8 @@ struct builder {
     const struct derived *is;
     int64_t T;
     int64_t capacity; /* of the cache; 0: not decoding */
+    bool targets;     /* the graph will end in losses */
+    bool prompt;      /* nothing after the last keys and values is needed */
     int layer;
 };
 
@@ -113,10 +115,14 @@ static int add_attention(struct builder *b, int x)
     }
     if (m->position == POSITION_ROPE)
         h = graph_rope(b->g, h, H, K, b->T, m->rope_theta);
-    if (b->capacity)
-        h = graph_decode(b->g, h, attn);
-    else
-        h = graph_attention(b->g, h, attn);
+    return b->capacity ? graph_decode(b->g, h, attn)
+                       : graph_attention(b->g, h, attn);
+}
+
+static int add_projection(struct builder *b, int h)
+{
+    const struct model_settings *m = b->m;
+
     h = add_linear(b, h, "attn.proj", (struct stack){ { m->width } }, m->width,
                    residual_std(b));
     return graph_dropout(b->g, h, m->dropout);
@@ -167,6 +173,9 @@ static int add_trunk(struct builder *b, int tokens, int *head)
         b->layer = l;
         h = add_norm(b, x, "ln_1");
         h = add_attention(b, h);
+        if (b->prompt && l + 1 == m->layers)
+            return h;
+        h = add_projection(b, h);
         x = graph_add(b->g, x, h);
         h = add_norm(b, x, "ln_2");
         h = add_mlp(b, h);
@@ -199,33 +208,33 @@ static void mark_recomputed(struct graph *g, enum recompute how)
     }
 }
 
-/* Build all but the head; capacity 0: with targets, not for decoding. */
-static int build_trunk(struct gpt *gpt, const struct settings *c, int64_t B,
-                       int64_t capacity, int *head)
+/* Build all but the head, for B sequences of b->T positions. */
+static int build_trunk(struct gpt *gpt, struct builder *b,
+                       const struct settings *c, int64_t B, int *head)
 {
     static const enum dtype types[] = { [PRECISION_FP32] = DT_F32,
                                         [PRECISION_BF16] = DT_BF16,
                                         [PRECISION_FP16] = DT_F16 };
     struct graph *g = &gpt->graph;
-    struct builder b = { .g = g,
-                         .m = &c->model,
-                         .is = &c->is,
-                         .T = capacity ? 1 : c->model.context,
-                         .capacity = capacity,
-                         .layer = -1 };
 
+    b->g = g;
+    b->m = &c->model;
+    b->is = &c->is;
+    b->layer = -1;
     graph_init(g, types[c->train.precision]);
     gpt->B = B;
-    gpt->T = b.T;
-    gpt->tokens = graph_input(g, "tokens", B * b.T);
-    gpt->targets = capacity ? GRAPH_NONE : graph_input(g, "targets", B * b.T);
-    return add_trunk(&b, gpt->tokens, head);
+    gpt->T = b->T;
+    gpt->tokens = graph_input(g, "tokens", B * b->T);
+    gpt->targets =
+        b->targets ? graph_input(g, "targets", B * b->T) : GRAPH_NONE;
+    return add_trunk(b, gpt->tokens, head);
 }
 
 void gpt_build(struct gpt *gpt, const struct settings *c, int64_t B)
 {
+    struct builder b = { .T = c->model.context, .targets = true };
     int head;
-    const int x = build_trunk(gpt, c, B, 0, &head);
+    const int x = build_trunk(gpt, &b, c, B, &head);
 
     gpt->output =
         graph_head(&gpt->graph, x, head, gpt->targets, c->model.vocab);
@@ -235,18 +244,28 @@ void gpt_build(struct gpt *gpt, const struct settings *c, int64_t B)
 void gpt_build_decoder(struct gpt *gpt, const struct settings *c, int64_t B,
                        int64_t capacity)
 {
+    struct builder b = { .T = 1, .capacity = capacity };
     int head;
-    const int x = build_trunk(gpt, c, B, capacity, &head);
+    const int x = build_trunk(gpt, &b, c, B, &head);
 
     gpt->output = graph_linear(&gpt->graph, x, head, GRAPH_NONE);
 }
 
 void gpt_build_window(struct gpt *gpt, const struct settings *c)
 {
+    struct builder b = { .T = c->model.context };
     int head;
-    const int x = build_trunk(gpt, c, 1, 0, &head);
+    const int x = build_trunk(gpt, &b, c, 1, &head);
 
     gpt->output = graph_linear(&gpt->graph, x, head, GRAPH_NONE);
+}
+
+void gpt_build_prompt(struct gpt *gpt, const struct settings *c, int64_t T)
+{
+    struct builder b = { .T = T, .prompt = true };
+    int head;
+
+    gpt->output = build_trunk(gpt, &b, c, 1, &head);
 }
 
 /* ---- weights --------------------------------------------------------- */

@@ -34,6 +34,9 @@ void gpt_build_decoder(struct gpt *, const struct settings *, int64_t B,
 /* The same for one sequence of the model's context: logits(T, padded
  * vocabulary). */
 void gpt_build_window(struct gpt *, const struct settings *);
+/* For the first T positions of one sequence, up to the attention of the last
+ * layer: only its keys and values are of use (graph_store_keys). */
+void gpt_build_prompt(struct gpt *, const struct settings *, int64_t T);
 
 /* The initial values from..from+n of parameter i, where `from` is even, a
  * function of the seed, of i and of their place: the CPU draws them in the

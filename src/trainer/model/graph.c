@@ -208,13 +208,57 @@ int graph_decode(struct graph *g, int qkv, struct attn attn)
     struct graph_node *n = append_attention(g, OP_DECODE, qkv, attn);
 
     n->attr.attn.drop.p = 0;
-    n->aux = (struct tensor){ .type = g->type, .rank = 4 };
-    n->aux.dim[0] = n->val.dim[0];
-    n->aux.dim[1] = attn.T;
-    n->aux.dim[2] = attn.K;
-    n->aux.dim[3] = n->attr.attn.D;
-    n->aux2 = n->aux;
+    n->keys = (struct tensor){ .type = g->type, .rank = 4 };
+    n->keys.dim[0] = n->val.dim[0];
+    n->keys.dim[1] = attn.T;
+    n->keys.dim[2] = attn.K;
+    n->keys.dim[3] = n->attr.attn.D;
+    n->values = n->keys;
     return finish_node(g, n);
+}
+
+/* The part of a cache that belongs to sequence i. */
+static struct tensor cache_of(const struct tensor *all, int64_t i)
+{
+    struct tensor t = *all;
+
+    t.dim[0] = 1;
+    t.data = (char *)all->data + (size_t)i * tensor_bytes(&t);
+    return t;
+}
+
+void graph_store_keys(struct graph *prompt, const struct graph *decoder,
+                      int64_t i)
+{
+    int at = 0;
+
+    for (int k = 0; k < prompt->n; k++) {
+        struct graph_node *n = &prompt->node[k];
+
+        if (n->op != OP_ATTENTION)
+            continue;
+        while (decoder->node[at].op != OP_DECODE)
+            at++;
+        n->keys = cache_of(&decoder->node[at].keys, i);
+        n->values = cache_of(&decoder->node[at++].values, i);
+    }
+}
+
+void graph_copy_keys(const struct graph *decoder, int64_t from, int64_t to)
+{
+    struct dev *dev = decoder->dev;
+
+    for (int k = 0; k < decoder->n; k++) {
+        const struct graph_node *n = &decoder->node[k];
+        const struct tensor *const both[] = { &n->keys, &n->values };
+
+        for (int i = 0; i < 2 && n->op == OP_DECODE; i++) {
+            const struct tensor source = cache_of(both[i], from);
+
+            dev->type->copy(dev, cache_of(both[i], to).data, source.data,
+                            tensor_bytes(&source));
+        }
+    }
 }
 
 int graph_act(struct graph *g, int x, enum act act)

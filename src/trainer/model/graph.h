@@ -104,9 +104,12 @@ struct graph_node {
     char name[32];
     int n_src, src[GRAPH_MAX_SRC]; /* GRAPH_NONE where not given */
     struct tensor val, grad;
-    struct tensor aux;  /* statistics kept for the gradient */
-    struct tensor aux2; /* OP_DECODE: aux and aux2 are the cache;
-                           OP_PARAM: its 8-bit copy and their scales, if any */
+    struct tensor aux;  /* statistics kept for the gradient;
+                           OP_PARAM: its 8-bit copy, if any */
+    struct tensor aux2; /* the scales of that copy */
+    /* The cache of OP_DECODE; where OP_ATTENTION stores what it reads, if
+     * anywhere. */
+    struct tensor keys, values;
     struct graph_attr attr;
     int param;               /* OP_PARAM: which */
     int layer;               /* -1 outside of layers */
@@ -183,6 +186,12 @@ int graph_attention(struct graph *, int qkv, struct attn);
 /* One position that follows the cached ones, of which there are at most T;
  * without dropout. */
 int graph_decode(struct graph *, int qkv, struct attn);
+/* From now on, the attention of a prompt's graph, which has one sequence,
+ * stores its keys and values in the caches of a decoder for sequence i. */
+void graph_store_keys(struct graph *prompt, const struct graph *decoder,
+                      int64_t i);
+/* Copy what sequence `from` of a decoder has cached to another one. */
+void graph_copy_keys(const struct graph *decoder, int64_t from, int64_t to);
 int graph_act(struct graph *, int x, enum act);
 int graph_glu(struct graph *, int x, enum act);
 int graph_dropout(struct graph *, int x, double p); /* x itself if p = 0 */

@@ -165,7 +165,7 @@ static void find_sizes(struct memory_layout *l)
             continue;
         slot_of(l, i, SLOT_VAL)->bytes = round_up(tensor_bytes(&n->val));
         slot_of(l, i, SLOT_GRAD)->bytes = round_up(tensor_bytes(&n->grad));
-        if (n->aux.rank && n->op != OP_DECODE)
+        if (n->aux.rank)
             slot_of(l, i, SLOT_AUX)->bytes = round_up(tensor_bytes(&n->aux));
     }
 }
@@ -302,7 +302,7 @@ static void set_region_sizes(struct graph *g, const struct graph_conf *conf,
         if (node->op == OP_INPUT || node->op == OP_HEAD)
             g->inputs.bytes += round_up(tensor_bytes(&node->val));
         if (node->op == OP_DECODE)
-            g->caches.bytes += 2 * round_up(tensor_bytes(&node->aux));
+            g->caches.bytes += 2 * round_up(tensor_bytes(&node->keys));
     }
 }
 
@@ -361,10 +361,10 @@ static void point_nodes(struct graph *g, struct memory_layout *l)
             input += round_up(tensor_bytes(&n->val));
         }
         if (n->op == OP_DECODE) {
-            n->aux.data = address_in(&g->caches, cache);
-            cache += round_up(tensor_bytes(&n->aux));
-            n->aux2.data = address_in(&g->caches, cache);
-            cache += round_up(tensor_bytes(&n->aux2));
+            n->keys.data = address_in(&g->caches, cache);
+            cache += round_up(tensor_bytes(&n->keys));
+            n->values.data = address_in(&g->caches, cache);
+            cache += round_up(tensor_bytes(&n->values));
         }
         if (!is_activation(n))
             continue;
@@ -374,7 +374,7 @@ static void point_nodes(struct graph *g, struct memory_layout *l)
         n->grad.data =
             address_in(&g->activations,
                        slot_of(l, owner_of(g, i, SLOT_GRAD), SLOT_GRAD)->at);
-        if (n->aux.rank && n->op != OP_DECODE)
+        if (n->aux.rank)
             n->aux.data =
                 address_in(&g->activations, slot_of(l, i, SLOT_AUX)->at);
     }

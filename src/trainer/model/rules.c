@@ -142,6 +142,8 @@ static void attention_forward(struct graph *g, struct graph_node *n)
 {
     const struct attn a = attn_of(g, n);
 
+    if (n->keys.data)
+        g->dev->ops->attn_store(g->dev, &n->keys, &n->values, val(g, n, 0), &a);
     g->dev->ops->attn_fwd(g->dev, &n->val, &n->aux, val(g, n, 0), &a);
 }
 
@@ -165,8 +167,8 @@ static void decode_forward(struct graph *g, struct graph_node *n)
 {
     const struct attn a = attn_of(g, n);
 
-    g->dev->ops->attn_decode(g->dev, &n->val, &n->aux, &n->aux2, val(g, n, 0),
-                             g->position, &a);
+    g->dev->ops->attn_decode(g->dev, &n->val, &n->keys, &n->values,
+                             val(g, n, 0), g->position, &a);
 }
 
 /* ---- pointwise ------------------------------------------------------- */

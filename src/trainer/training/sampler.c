@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/clock.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/rng.h"
@@ -245,8 +246,18 @@ static int compute_logits(struct sampler *s, int64_t at, struct err *e)
     return 0;
 }
 
-/* Draw a token of each sequence; returns 1 if the logits are not finite. */
-static int draw_tokens(struct sampler *s, int64_t at, sampler_fn *on_token,
+/* Whether the sequence draws the token after position `at`. */
+static bool draws_after(const struct ids *prompt, int64_t at, int64_t tokens)
+{
+    const int64_t n = (int64_t)prompt->n;
+
+    return at + 1 >= n && at + 1 < n + tokens;
+}
+
+/* Draw a token of each sequence that has processed its prompt and is not
+ * complete; returns 1 if the logits are not finite. */
+static int draw_tokens(struct sampler *s, const struct ids *prompts,
+                       int64_t tokens, int64_t at, sampler_fn *on_token,
                        void *arg)
 {
     const int64_t vocab = s->job->set->model.vocab;
@@ -257,6 +268,8 @@ static int draw_tokens(struct sampler *s, int64_t at, sampler_fn *on_token,
         const float u = rng_uniform(
             s->seed, rng_stream(RNG_SAMPLE, (uint64_t)i, 0), (uint64_t)at);
 
+        if (!draws_after(&prompts[i], at, tokens))
+            continue;
         s->last[i] =
             sampler_draw(s->logits + i * cols, vocab, s->order, s->conf, u);
         if (s->last[i] < 0)
@@ -266,28 +279,106 @@ static int draw_tokens(struct sampler *s, int64_t at, sampler_fn *on_token,
     return 0;
 }
 
-int sampler_run(struct sampler *s, const int32_t *prompt, int64_t n,
-                int64_t tokens, sampler_fn *on_token, void *arg, struct err *e)
+/* ---- prompts ----------------------------------------------------------- */
+
+/* The tokens of a prompt that the model reads. */
+static struct ids cut_prompt(const struct sampler *s, const struct ids *all)
+{
+    const size_t context = (size_t)s->job->set->model.context;
+    struct ids cut = *all;
+
+    if (all->n > context) {
+        if (s->job->coll.rank == 0)
+            log_warn("the prompt has %zu tokens; the model reads the last "
+                     "%zu of them, its context",
+                     all->n, context);
+        cut.id += all->n - context;
+        cut.n = context;
+    }
+    return cut;
+}
+
+/* Cache the keys and values of the first n tokens of sequence i. */
+static int process_tokens(struct sampler *s, const int32_t *id, int64_t n,
+                          int i, struct err *e)
+{
+    struct gpt prompt = { 0 };
+    int ret = -1;
+
+    gpt_build_prompt(&prompt, s->job->set, n);
+    if (open_graph(s->job, &prompt.graph, e) == 0) {
+        graph_store_keys(&prompt.graph, &s->decoder.graph, i);
+        gpt_set_inputs(&prompt, id, NULL);
+        graph_run_forward(&prompt.graph);
+        ret = dev_sync(&s->job->dev, e);
+    }
+    graph_clear(&prompt.graph);
+    return ret;
+}
+
+/* Process the first n tokens of each prompt; equal ones are processed once. */
+static int process_prompts(struct sampler *s, const struct ids *prompts,
+                           int64_t n, struct err *e)
 {
     const int64_t context = s->job->set->model.context;
+    const size_t bytes = (size_t)n * sizeof(int32_t);
+    const double before = clock_mono();
 
-    if (n > context) {
-        if (s->job->coll.rank == 0)
-            log_warn("the prompt has %lld tokens; the model reads the last "
-                     "%lld of them, its context",
-                     (long long)n, (long long)context);
-        prompt += n - context;
-        n = context;
+    for (int i = 0; i < s->count; i++) {
+        const int32_t *id = prompts[i].id;
+
+        memcpy(s->recent + i * context, id, bytes);
+        if (i > 0 && memcmp(id, prompts[i - 1].id, bytes) == 0) {
+            graph_copy_keys(&s->decoder.graph, i - 1, i);
+            continue;
+        }
+        if (process_tokens(s, id, n, i, e) < 0)
+            return -1;
+        s->prompt_tokens += n;
     }
-    for (int64_t at = 0; at + 1 < n + tokens; at++) {
-        for (int i = 0; i < s->count && at < n; i++)
-            s->last[i] = prompt[at];
+    s->prompt_seconds += clock_mono() - before;
+    return 0;
+}
+
+static int continue_prompts(struct sampler *s, const struct ids *prompts,
+                            int64_t tokens, sampler_fn *on_token, void *arg,
+                            struct err *e)
+{
+    size_t least = prompts[0].n, most = least;
+
+    for (int i = 1; i < s->count; i++) {
+        least = prompts[i].n < least ? prompts[i].n : least;
+        most = prompts[i].n > most ? prompts[i].n : most;
+    }
+    if (least > 1 && process_prompts(s, prompts, (int64_t)least - 1, e) < 0)
+        return -1;
+    for (int64_t at = (int64_t)least - 1; at + 1 < (int64_t)most + tokens;
+         at++) {
+        for (int i = 0; i < s->count; i++)
+            if (at < (int64_t)prompts[i].n)
+                s->last[i] = prompts[i].id[at];
         if (compute_logits(s, at, e) < 0)
             return -1;
-        if (at + 1 >= n && draw_tokens(s, at, on_token, arg) > 0)
+        if (draw_tokens(s, prompts, tokens, at, on_token, arg) > 0)
             return 1;
     }
     return 0;
+}
+
+int sampler_run(struct sampler *s, const struct ids *prompts, int64_t tokens,
+                sampler_fn *on_token, void *arg, struct err *e)
+{
+    struct ids *cut = xcalloc((size_t)s->count, sizeof *cut);
+    int ret;
+
+    for (int i = 0; i < s->count; i++)
+        if (i > 0 && prompts[i].id == prompts[i - 1].id)
+            cut[i] = cut[i - 1];
+        else
+            cut[i] = cut_prompt(s, &prompts[i]);
+    ret = continue_prompts(s, cut, tokens, on_token, arg, e);
+    free(cut);
+    return ret;
 }
 
 void sampler_prompt(const struct job *j, const char *text, struct ids *out)
@@ -325,20 +416,22 @@ int sampler_texts(struct job *j, struct buf *text, struct err *e)
     const int count = (int)c->count;
     struct sample_texts t = { j->data.tokenizer, text };
     struct ids prompt = IDS_INIT;
+    struct ids *prompts = xcalloc((size_t)count, sizeof *prompts);
     struct sampler s = { 0 };
     int ret;
 
     sampler_prompt(j, c->prompt, &prompt);
     for (int i = 0; i < count; i++) {
+        prompts[i] = prompt;
         text[i] = (struct buf)BUF_INIT;
         tokenizer_decode(t.tokenizer, prompt.id, prompt.n, &text[i]);
         tokenizer_drop_space(t.tokenizer, &text[i], 0);
     }
     ret = sampler_open(&s, j, count, (int64_t)prompt.n + c->tokens, e);
     if (ret == 0)
-        ret = sampler_run(&s, prompt.id, (int64_t)prompt.n, c->tokens,
-                          add_token, &t, e);
+        ret = sampler_run(&s, prompts, c->tokens, add_token, &t, e);
     sampler_close(&s);
+    free(prompts);
     free(prompt.id);
     return ret;
 }

@@ -7,19 +7,24 @@
  * sampler - generate text with the model
  *
  *      if (sampler_open(&s, job, count, room, e) < 0 ||
- *          sampler_run(&s, prompt, n, tokens, on_token, arg, e) < 0)
+ *          sampler_run(&s, prompts, tokens, on_token, arg, e) < 0)
  *          ...
  *      sampler_close(&s);
  *
- * The keys and values of each sequence are cached, so a token takes one pass
- * over the weights.  A token beyond the model's context is drawn from the
- * tokens before it that fill the context.  With learned positions, these tokens
- * are all processed again, since each of them has a new position; else the
- * newest keys and values replace the oldest in the cache.  The random number of
- * a token is a function of the seed, the number of the sequence and the
- * position.  So sampling does not change training, and a sequence does not
- * depend on how many others are generated.  Ids that only pad the vocabulary
- * are never drawn.
+ * The keys and values of each sequence are cached, so a token of all sequences
+ * takes one pass over the weights.  All tokens of a prompt but the last are
+ * processed at once, as in training.  If prompts differ in length, this is true
+ * of as many tokens as the shortest has; the others are read one at a time
+ * while the other sequences are continued.  A token beyond the model's context
+ * is drawn from the tokens before it that fill the context.  With learned
+ * positions, these tokens are all processed again, since each of them has a new
+ * position; else the newest keys and values replace the oldest in the cache.
+ *
+ * The random number of a token is a function of the seed, the number of the
+ * sequence and the position.  So sampling does not change training, and a
+ * sequence does not depend on how many others are generated, except by rounding
+ * if prompts differ in length.  Ids that only pad the vocabulary are never
+ * drawn.
  */
 struct sampler {
     struct job *job;
@@ -28,6 +33,8 @@ struct sampler {
     const struct sample_settings *conf;
     int count;
     uint64_t seed;
+    int64_t prompt_tokens; /* processed all at once, and how long it took */
+    double prompt_seconds;
     int32_t *last;   /* newest token of each sequence */
     int32_t *recent; /* the newest tokens, as many as the context, of each */
     float *logits;
@@ -49,11 +56,11 @@ int sampler_open(struct sampler *, struct job *, int count, int64_t room,
 /* Multiply with 8-bit matrices from now on. */
 int sampler_quantize(struct sampler *, struct err *);
 void sampler_close(struct sampler *);
-/* Process the n tokens of the prompt, or those at its end that fit into the
- * context, with a warning; then draw as many as `tokens`.  Returns 1, and draws
- * no more, if the model's logits are not finite. */
-int sampler_run(struct sampler *, const int32_t *prompt, int64_t n,
-                int64_t tokens, sampler_fn *, void *arg, struct err *);
+/* Continue the prompt of each sequence, or those tokens at its end that fit
+ * into the context, with a warning, by as many tokens as `tokens`.  Returns 1,
+ * and draws no more, if the model's logits are not finite. */
+int sampler_run(struct sampler *, const struct ids *prompts, int64_t tokens,
+                sampler_fn *, void *arg, struct err *);
 
 /* Generate sample.count texts, each with the prompt before it.  The function
  * initialises the elements of `text`, and the caller clears them.  Returns 1 if
