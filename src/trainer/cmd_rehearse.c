@@ -44,23 +44,39 @@ static const struct opt rehearse_opts[] = {
 
 /* ---- before the first scene ------------------------------------------- */
 
-/* The device of the settings, or the CPU if this machine has none. */
-static void choose_device(struct rehearsal *r)
+/* The gtrain whose GPU is emulated: of the build tree, or installed. */
+static char *find_emulated(void)
+{
+    struct err none = ERR_INIT;
+    char *path = spawn_find("gtrain-emulated", &none);
+
+    return path ? path : spawn_find("../libexec/gtrain/gtrain-emulated", &none);
+}
+
+/* Without the device of the settings, an emulated GPU or the CPU takes its
+ * place: say why.  NULL if the device is there.  The caller frees. */
+static char *replace_device(struct rehearsal *r)
 {
     const char *name = r->set.train.device;
     struct dev dev = { .threads = 1 };
     struct err e = ERR_INIT;
     const bool there = dev_open(&dev, name, &e) == 0;
-    const bool gpu = there && strcmp(dev.type->name, "cuda") == 0;
+    const bool gpu = strcmp(there ? dev.type->name : name, "cuda") == 0;
+    char *emulated = gpu && !there ? find_emulated() : NULL;
 
     r->exact = !gpu || r->set.train.deterministic;
-    if (there) {
-        rehearsal_result(r, "device", "passed", dev.type->name);
+    dev_close(&dev);
+    if (there)
+        return NULL;
+    if (emulated) {
+        free(r->program);
+        r->program = emulated;
+        r->set.train.device = "cpu"; /* this program may not know another */
     } else {
-        rehearsal_result(r, "device", "skipped", e.text);
         path_list_add(&r->sets, xstrdup("train.device=cpu"));
     }
-    dev_close(&dev);
+    return xasprintf("%s; %s is used", e.text,
+                     emulated ? "an emulated GPU" : "the CPU");
 }
 
 static void check_place(struct rehearsal *r, const char *what, const char *path,
@@ -84,14 +100,21 @@ static int64_t checkpoint_bytes(const struct settings *s)
 static int check_settings(struct rehearsal *r, struct err *e)
 {
     struct job_check seen = { 0 };
+    char *replaced = NULL;
     int ret = settings_load(&r->set, r->config, sets.item, sets.n, e);
 
-    if (ret == 0)
+    if (ret == 0) {
+        replaced = replace_device(r);
         ret = job_check(&seen, &r->set, (int)ranks, e);
+    }
     job_check_clear(&seen);
     rehearsal_result(r, "settings", ret < 0 ? "failed" : "passed",
                      ret < 0 ? e->text
                              : "the files that they name can be read");
+    if (ret == 0)
+        rehearsal_result(r, "device", replaced ? "skipped" : "passed",
+                         replaced ? replaced : r->set.train.device);
+    free(replaced);
     return ret;
 }
 
@@ -180,7 +203,6 @@ static int play_scenes(struct rehearsal *r, struct err *e)
     const struct settings *s = &r->set;
     struct err why = ERR_INIT;
 
-    choose_device(r);
     check_place(r, "store", s->run.root, 0, false);
     check_place(r, "checkpoints",
                 *s->checkpoint.folder ? s->checkpoint.folder : s->run.root,

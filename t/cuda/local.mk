@@ -7,21 +7,13 @@ EXTRA_t_cuda_kernels_emu_t_DEPENDENCIES = $(t_unit_kernels_t_OBJECTS)
 t_cuda_kernels_emu_t_LDADD = $(t_unit_kernels_t_OBJECTS) t/emu/libemu.a \
 	$(KERNELS_LIBS) -lstdc++
 
-# The trainer with the same device, for t8030-train.t; and, too slow for every
-# day, the test of all options of the model: GT_TEST_DEVICE=cuda t/cuda/model-emu.
-check_PROGRAMS += t/cuda/gtrain-emu
+# Too slow for every day, the test of all options of the model:
+# GT_TEST_DEVICE=cuda t/cuda/model-emu.
 EXTRA_PROGRAMS += t/cuda/model-emu
 t_cuda_model_emu_SOURCES = kernels/dev.c
 t_cuda_model_emu_CPPFLAGS = $(AM_CPPFLAGS) -DHAVE_CUDA=1
 EXTRA_t_cuda_model_emu_DEPENDENCIES = $(t_unit_model_t_OBJECTS)
 t_cuda_model_emu_LDADD = $(t_unit_model_t_OBJECTS) t/emu/libemu.a $(TRAINER_LIBS) \
-	-lstdc++
-t_cuda_gtrain_emu_SOURCES = kernels/dev.c
-# t/emu/nccl_emu.c calls back
-t_cuda_gtrain_emu_LDFLAGS = -rdynamic
-t_cuda_gtrain_emu_CPPFLAGS = $(AM_CPPFLAGS) -DHAVE_CUDA=1
-EXTRA_t_cuda_gtrain_emu_DEPENDENCIES = $(gtrain_OBJECTS)
-t_cuda_gtrain_emu_LDADD = $(gtrain_OBJECTS) t/emu/libemu.a $(TRAINER_LIBS) \
 	-lstdc++
 
 # The emulation itself: it finds what it is there to find.

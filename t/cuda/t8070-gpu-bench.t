@@ -3,7 +3,7 @@
 # none; the kit that carries it has what it needs.
 . "$(dirname "$0")/../lib/tap.sh"
 mkdir emu none
-ln -s "$build/t/cuda/gtrain-emu" emu/gtrain
+ln -s "$build/gtrain-emulated" emu/gtrain
 ROWS=tiny STEPS=3 TORCH=no "$top/bench/gpu.sh" emu >out 2>&1
 ok $? "bench/gpu.sh runs to its end"
 grep -q '^cuda  *bf16  *passed' out

@@ -1,5 +1,5 @@
 # The emulator of CUDA, with stand-ins for cuBLASLt and cuDNN: the device that
-# the tests call "cuda", and the one of configure --with-cuda=emu.
+# the tests and rehearsals call "cuda", and the one of configure --with-cuda=emu.
 noinst_LIBRARIES += t/emu/libemu.a
 t_emu_libemu_a_SOURCES = $(cuda_c)
 if HAVE_CUDNN
@@ -24,6 +24,17 @@ EXTRA_DIST += \
 	%D%/emu_run.cuh \
 	%D%/emu_warp.cuh \
 	%D%/nccl_emu.c
+
+# The trainer with this device: gtrain rehearse starts it where there is no GPU,
+# and t/cuda tests it.
+pkglibexec_PROGRAMS += gtrain-emulated
+gtrain_emulated_SOURCES = kernels/dev.c
+# nccl_emu.c calls back
+gtrain_emulated_LDFLAGS = -rdynamic
+gtrain_emulated_CPPFLAGS = $(AM_CPPFLAGS) -DHAVE_CUDA=1
+EXTRA_gtrain_emulated_DEPENDENCIES = $(gtrain_OBJECTS)
+gtrain_emulated_LDADD = $(gtrain_OBJECTS) t/emu/libemu.a $(TRAINER_LIBS) \
+	-lstdc++
 
 AM_V_EMU = $(am__v_EMU_@AM_V@)
 am__v_EMU_ = $(am__v_EMU_@AM_DEFAULT_V@)

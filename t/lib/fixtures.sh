@@ -185,8 +185,8 @@ free_port() {
 }
 
 make_device_case() {
-    gtrain=$(cd "$OLDPWD" && realpath "${GT_TRAIN:-$build/t/cuda/gtrain-emu}")
-    test -x "$gtrain" || skip_all "gtrain-emu is not built"
+    gtrain=$(cd "$OLDPWD" && realpath "${GT_TRAIN:-$build/gtrain-emulated}")
+    test -x "$gtrain" || skip_all "gtrain-emulated is not built"
     steps=${GT_TRAIN_STEPS:-6}
     half=$((steps / 2))
     make_tokens 20000 1 >train.bin

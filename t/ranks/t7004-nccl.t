@@ -3,7 +3,7 @@
 # them) and through the host, learn what one process on the CPU learns.
 . "$(dirname "$0")/../lib/tap.sh"
 . "$top/t/lib/fixtures.sh"
-emu=$build/t/cuda/gtrain-emu
+emu=$build/gtrain-emulated
 test -x "$emu" || skip_all "the emulated device is not built"
 make_ranks_case
 # shellcheck disable=SC2086 # CC may hold options

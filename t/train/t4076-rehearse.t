@@ -70,6 +70,32 @@ else
     like out "^training${tab}passed" "one process waits for no others of Slurm"
 fi
 
+# A job for a GPU, on a machine without one; a copy finds what is beside it.
+if gtrain devices --tsv | grep -q '^cuda' || test $memory = 1; then
+    skip "a job for a GPU is rehearsed" "there is a GPU, or this is in memory"
+else
+    mkdir bin
+    cp "$build/gtrain" bin
+    cat >bin/gtrain-emulated <<END
+#!/bin/sh
+echo "\$@" >>"$PWD/calls"
+exec "$build/gtrain-emulated" "\$@"
+END
+    chmod +x bin/gtrain-emulated
+    bin/gtrain rehearse c.ini --set train.device=cuda \
+        --set train.deterministic=yes --scene training --tsv --no-header \
+        >out 2>err
+    is $? 0 "a job for a GPU is rehearsed"
+    like out "^device${tab}skipped${tab}.*; an emulated GPU is used" \
+        "the table says that the GPU is emulated"
+    like out "^training${tab}passed.*resumed at step" \
+        "training on the emulated GPU is resumed and computed again"
+    test "$(grep -c '^--config c.ini' calls)" = 2 && ! grep -q device=cpu calls
+    ok $? "the emulator trains, and the CPU does not take its place" \
+        "$(cat calls)"
+    rm -r bin calls
+fi
+
 # What is wrong with the settings
 rehearse "a wrong path is found" 1 --set 'data.train=dat/*.bin'
 like out "^settings${tab}failed.*data.train" "the setting with the path is named"
