@@ -3,11 +3,14 @@
 
 #include <string.h>
 
+#include "common/buf.h"
+
 /* Facts whose names begin so, the likeliest causes first.  A name that begins
  * like two rows belongs to the first. */
 static const struct fact {
     const char *begins, *kind;
     unsigned places;
+    bool of_build; /* counts only if the builds differ, too */
 } facts[] = {
     { "train.seed", "seed", PART_ANYWHERE },
     { "is.data.train", "data", PART_DATA },
@@ -25,11 +28,11 @@ static const struct fact {
     { "is.instructions", "kernel", PART_COMPUTE | PART_UPDATE | PART_STATE },
     { "is.ranks", "kernel", PART_COMPUTE },
     { "is.threads", "kernel", PART_COMPUTE },
+    { "mlflow.source.git.commit", "code", PART_ANYWHERE, true },
+    { "mlflow.source.git.diff", "code", PART_ANYWHERE, true },
     { "is.build", "build", PART_ANYWHERE },
-    { "mlflow.source.git.commit", "code", PART_ANYWHERE },
-    { "mlflow.source.git.diff", "code", PART_ANYWHERE },
-    { "gtrack.libraries", "library", PART_COMPUTE | PART_UPDATE },
-    { "gtrack.driver", "library", PART_COMPUTE | PART_UPDATE },
+    { "gtrack.libraries", "library", PART_COMPUTE | PART_UPDATE | PART_STATE },
+    { "gtrack.driver", "library", PART_COMPUTE | PART_UPDATE | PART_STATE },
     { "gtrack.gpus", "machine", PART_COMPUTE | PART_UPDATE },
     { "gtrack.cpu", "machine", PART_COMPUTE | PART_UPDATE },
 };
@@ -50,10 +53,41 @@ static const char *find_value(const struct run_info *r, bool tag,
     return tag ? run_info_tag(r, key) : run_info_param(r, key);
 }
 
-/* A value in the table, without all that follows its first line. */
-static void add_value(struct table *t, const char *s)
+static bool has_word(const char *s, const char *word, size_t n)
 {
-    if (s)
+    for (; *s; s += strspn(s, " ")) {
+        const size_t len = strcspn(s, " ");
+
+        if (len == n && strncmp(s, word, n) == 0)
+            return true;
+        s += len;
+    }
+    return false;
+}
+
+/* The words of a list, as of libraries, that the other list lacks. */
+static void add_words(struct table *t, const char *s, const char *other)
+{
+    struct buf words = BUF_INIT;
+
+    for (; *s; s += strspn(s, " ")) {
+        const size_t len = strcspn(s, " ");
+
+        if (!has_word(other, s, len))
+            buf_printf(&words, "%s%.*s", words.len ? " " : "", (int)len, s);
+        s += len;
+    }
+    table_text(t, words.s);
+    buf_clear(&words);
+}
+
+/* A value in the table: its first line, or what the other value lacks. */
+static void add_value(struct table *t, const char *key, const char *s,
+                      const char *other)
+{
+    if (s && other && strcmp(key, "gtrack.libraries") == 0)
+        add_words(t, s, other);
+    else if (s)
         table_printf(t, "%.*s", (int)strcspn(s, "\n"), s);
     else
         table_none(t);
@@ -77,20 +111,33 @@ static int add_pairs(struct table *t, const struct fact *f,
             continue;
         table_text(t, f->kind);
         table_text(t, pair[i].key);
-        add_value(t, only ? NULL : pair[i].value);
-        add_value(t, only ? pair[i].value : value);
+        add_value(t, pair[i].key, only ? NULL : pair[i].value, value);
+        add_value(t, pair[i].key, only ? pair[i].value : value,
+                  only ? NULL : pair[i].value);
         added++;
     }
     return added;
 }
 
+/* The same program computes the same, whatever commit the folder is at. */
+static bool is_same_build(const struct run_info *a, const struct run_info *b)
+{
+    const char *x = run_info_param(a, "is.build");
+    const char *y = run_info_param(b, "is.build");
+
+    return x && y && strcmp(x, y) == 0;
+}
+
 int bisect_facts(struct table *t, const struct run_info *a,
                  const struct run_info *b, enum part_place place)
 {
+    const bool same_build = is_same_build(a, b);
     int added = 0;
 
     for (int i = 0; i < FACTS; i++)
         for (int tag = 0; tag < 2 && facts[i].places & place; tag++) {
+            if (facts[i].of_build && same_build)
+                continue;
             added += add_pairs(t, &facts[i], a, b, tag, false);
             added += add_pairs(t, &facts[i], b, a, tag, true);
         }

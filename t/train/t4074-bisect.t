@@ -123,6 +123,57 @@ else
     like err "computed again, they do not part" "equal builds do not part"
 fi
 
+# Another commit: the program has one coefficient of GELU changed.  And another
+# library, in which a logarithm is rounded otherwise.
+repository() {
+    git init -q . && git config user.email a@example.org &&
+        git config user.name a && git add c.ini && git commit -q -m one
+}
+repository >out 2>&1
+ok $? "the settings are kept in a repository"
+train early
+git commit -q --allow-empty -m two
+mkdir later
+perl -0777 -pe 's/\x2a\x42\xcc\x3f/\x2a\x43\xcc\x3f/g' "$build/gtrain" \
+    >later/gtrain
+chmod +x later/gtrain
+if cmp -s later/gtrain "$build/gtrain"; then
+    skip "another commit is searched for" "the coefficient is not in gtrain"
+else
+    later/gtrain --config c.ini --name later -q >out 2>&1
+    ok $? "a run is trained by another commit"
+    bisect "another commit is searched for" early later --build-b later/gtrain
+    like out "^parts at${tab}step 1, micro-batch 0: [a-z_]*, h\.0\.act" \
+        "the operation that was changed is named"
+    is "$(awk -F '\t' '$1 == "code" { print $2, $3, $4 }' out)" \
+        "mlflow.source.git.commit $(git rev-parse HEAD~) $(git rev-parse HEAD)" \
+        "both commits are shown"
+    like err "the likeliest cause: code, mlflow.source.git.commit" \
+        "the commit is the cause"
+    like out "^build${tab}is.build${tab}" "the builds are shown, too"
+fi
+cat >libm-next.c <<END
+#include <math.h>
+float logf(float x) { return nextafterf((float)log(x), 9); }
+END
+if ${CC:-cc} -shared -fPIC -O1 -o libm-next.so libm-next.c -lm >out 2>&1 &&
+    LD_PRELOAD=$PWD/libm-next.so gtrain --version >out 2>&1; then
+    LD_PRELOAD=$PWD/libm-next.so train library
+    printf '#!/bin/sh\nLD_PRELOAD=%s exec gtrain "$@"\n' "$PWD/libm-next.so" \
+        >next
+    chmod +x next
+    bisect "another library is searched for" early library --build-b ./next
+    like out "^parts at${tab}step 1, micro-batch 0: " \
+        "the first operation that uses the library is named"
+    is "$(awk -F '\t' '$1 == "library" { print $2, $3, $4 }' out)" \
+        "gtrack.libraries  libm-next.so" "the library that differs is named"
+    like err "the likeliest cause: library, gtrack.libraries" \
+        "the library is the cause, and the commit of the same program is not"
+else
+    skip "another library is searched for" \
+        "gtrain cannot be given another library here"
+fi
+
 # A shard that is lost before training, and one that is lost after it.
 gdata encode --tokenizer tok --shard-tokens 4000 -o parts/data text.txt >out 2>&1
 ok $? "a text is encoded into several shards"
