@@ -49,6 +49,8 @@ src_store_libstore_a_SOURCES = \
 	%D%/tfevents_impl.h \
 	%D%/tfevents_read.c \
 	%D%/unicode_letters.c \
+	%D%/watcher.c \
+	%D%/watcher.h \
 	%D%/writer.c \
 	%D%/writer.h
 

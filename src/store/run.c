@@ -23,6 +23,7 @@
 #include "store/stage.h"
 #include "store/store.h"
 #include "store/tfevents.h"
+#include "store/watcher.h"
 #include "store/writer.h"
 
 struct run {
@@ -190,6 +191,7 @@ int run_begin(struct run **out, const struct run_conf *c, struct err *e)
         goto fail;
     if (!c->no_capture)
         r->capture = capture_start(r);
+    watcher_start(r->folder, r->meta.id);
     *out = r;
     return 0;
 

@@ -13,9 +13,11 @@
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "common/log.h"
 #include "common/pager.h"
 #include "common/sig.h"
 #include "common/utf8.h"
+#include "track/alerts.h"
 #include "track/runs/auto_columns.h"
 #include "track/runs/column.h"
 #include "track/runs/column_parse.h"
@@ -28,6 +30,7 @@ static struct table_style style;
 static const char *curve, *columns_text;
 static double every = 2;
 static int count;
+static bool raise_alerts;
 
 static const struct opt watch_opts[] = {
     TRACK_OPT_ROOT,
@@ -42,6 +45,8 @@ static const struct opt watch_opts[] = {
       "update the table at this interval (default: 2s)" },
     { 0, "count", "number", OPT_INT, &count,
       "stop after drawing the table NUMBER times" },
+    { 0, "alerts", NULL, OPT_FLAG, &raise_alerts,
+      "also raise the alerts of the file that GTRACK_ALERTS names" },
     TABLE_OPT_COLOR(style),
     { 0 }
 };
@@ -203,29 +208,28 @@ static bool wait_for_next(double secs, bool keys)
     return !sig_caught();
 }
 
-static int watch_main(int argc, char **argv, struct err *e)
+/* An alert that cannot be delivered is tried again at the next update. */
+static void look_at_alerts(struct alerts *a, char **words, int n)
 {
-    const bool live = isatty(STDOUT_FILENO) && isatty(STDIN_FILENO);
+    struct err why = ERR_INIT;
+
+    if (a->n && alerts_look(a, &selection, words, n, &why) < 0)
+        log_warn("%s; trying again", why.text);
+}
+
+/* Update the table, if there is where to show it, until the last time. */
+static int keep_watching(struct alerts *a, char **words, int n, bool live,
+                         struct err *e)
+{
     const bool color = table_color(&style, STDOUT_FILENO);
     struct buf picture = BUF_INIT;
-    struct termios was;
     int ret = 0;
 
-    if (table_form(&style, e) < 0)
-        return -1;
-    if (every < 0.1)
-        return err_set(e, ERR_USAGE, "--every expects 100ms or more, not %gs",
-                       every);
-    if (!live && !count)
-        return err_set(e, ERR_USAGE,
-                       "watch needs a terminal; use --count to "
-                       "draw the table to a pipe or a file");
-    sig_watch();
-    if (live)
-        screen_enter(&was);
-    for (int i = 0; ret == 0 && (!count || i < count) && !sig_caught(); i++) {
+    for (int i = 0; (!count || i < count) && !sig_caught(); i++) {
+        look_at_alerts(a, words, n);
         buf_trim(&picture, 0);
-        ret = draw_table(&picture, argv, argc, color, e);
+        if (live || count)
+            ret = draw_table(&picture, words, n, color, e);
         if (ret < 0)
             break;
         if (live)
@@ -233,15 +237,53 @@ static int watch_main(int argc, char **argv, struct err *e)
         else
             fwrite(picture.s, 1, picture.len, stdout);
         fflush(stdout);
-        if (count && i + 1 == count)
-            break;
-        if (!wait_for_next(every, live))
+        if ((count && i + 1 == count) || !wait_for_next(every, live))
             break;
     }
-    if (live)
-        screen_leave(&was);
     buf_clear(&picture);
     return ret;
+}
+
+static int check_options(bool live, struct err *e)
+{
+    if (table_form(&style, e) < 0)
+        return -1;
+    if (every < 0.1)
+        return err_set(e, ERR_USAGE, "--every expects 100ms or more, not %gs",
+                       every);
+    if (!live && !count && !raise_alerts)
+        return err_set(e, ERR_USAGE,
+                       "watch needs a terminal; use --count to "
+                       "draw the table to a pipe or a file");
+    return 0;
+}
+
+static int watch_main(int argc, char **argv, struct err *e)
+{
+    const bool live = isatty(STDOUT_FILENO) && isatty(STDIN_FILENO);
+    struct alerts alerts = ALERTS_INIT;
+    struct termios was;
+    int ret = check_options(live, e);
+
+    if (ret == 0 && raise_alerts)
+        ret = alerts_read_default(&alerts, e);
+    if (ret == 0) {
+        sig_watch();
+        if (live)
+            screen_enter(&was);
+        ret = keep_watching(&alerts, argv, argc, live, e);
+        if (live)
+            screen_leave(&was);
+    }
+    alerts_clear(&alerts);
+    return ret;
+}
+
+/* Alerts run commands and open connections. */
+static void confine_watch(void)
+{
+    if (!raise_alerts)
+        track_confine_reader();
 }
 
 const struct cmd cmd_watch = {
@@ -249,6 +291,6 @@ const struct cmd cmd_watch = {
     .args = "[RUN|FILTER]...",
     .help = "show a table of runs with curves, and update it",
     .opts = watch_opts,
-    .confine = track_confine_reader,
+    .confine = confine_watch,
     .run = watch_main,
 };

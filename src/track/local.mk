@@ -3,6 +3,8 @@ bin_PROGRAMS += gtrack
 gtrack_SOURCES = \
 	%D%/alert.c \
 	%D%/alert.h \
+	%D%/alerts.c \
+	%D%/alerts.h \
 	%D%/cmd_alert.c \
 	%D%/cmd_artifacts.c \
 	%D%/cmd_best.c \

@@ -83,6 +83,66 @@ refused "expects a URL" --when 'val/loss < 3' --webhook nowhere
 refused "expects one address" --when 'val/loss < 3' --mail 'a@b c@d'
 refused "filter:" --when 'val/loss <' --do true
 
+# Alerts of a file, which are also raised by whoever writes a run.
+export GTRACK_ALERTS=alerts.ini
+cat >alerts.ini <<'E'
+# for all my runs
+every = 100ms
+[low]
+when = val/loss < 3
+do = echo "low $GTRACK_RUN_NAME" >>events
+[end]
+when = status != 'RUNNING'
+do = cat >end && mv end end-$GTRACK_RUN_NAME
+E
+alert good
+is "$? $(cat events) $(cat end-good)" \
+    "0 low good good (FINISHED): status != 'RUNNING'" \
+    "the alerts of a file are raised"
+rm events
+gtrack watch --alerts --count 1 bad slow >out 2>err
+is "$? $(cat events) $(grep -c '^bad\|^slow' out)" "0 low slow 2" \
+    "watch --alerts draws the table and raises the alerts of the file"
+gtrack watch --alerts --every 100ms worse >out 2>err &
+watcher=$!
+await_file end-worse
+kill $watcher
+wait $watcher
+is "$? $(cat out)" "0 " \
+    "watch --alerts without a terminal raises alerts until it is interrupted"
+rm events
+echo 'step=1 val/loss=2' | gtrack log writer 2>err
+await_file end-writer
+is "$(cat events end-writer | tr '\n' ' ')" \
+    "low writer writer (FINISHED): status != 'RUNNING'" \
+    "the alerts of a run are raised while it is written"
+mkfifo input
+gtrack log killed <input 2>err &
+writer=$!
+exec 3>input
+perl -e 'for (1 .. 3000) { last if `gtrack ls -n 1 killed 2>&1` =~ /RUNNING/i;
+    select undef, undef, undef, .02 }'
+kill -KILL $writer
+wait $writer 2>err
+exec 3>&-
+await_file end-killed
+like end-killed "^killed ([A-Z]*): status != 'RUNNING'" \
+    "the death of the process that writes a run is reported"
+printf '[low]\nwhen = x < 1\ndo = true\ntype = slack\n' >alerts.ini
+alert
+is $? 2 "a setting that a file of alerts does not have is refused"
+like err "alerts.ini:4: expected .* not type" "the message names the line"
+printf '[low]\ndo = true\n' >alerts.ini
+alert
+like err "alerts.ini:2: the alert needs when" "an alert of a file needs a condition"
+echo 'step=1 x=1' | gtrack log worried 2>err
+is $? 0 "a mistake in the file of alerts does not keep a run from being written"
+like err "no alerts are raised for this run: .*alerts.ini:2" \
+    "a program that begins a run warns of a mistake in the file of alerts"
+GTRACK_ALERTS='' alert
+like err "GTRACK_ALERTS names the file" "without --when, a file has the alerts"
+export GTRACK_ALERTS=
+
 mkdir bin
 printf '#!/bin/sh\necho "$@" >mail.args\ncat >mail.text\n' >bin/sendmail
 chmod +x bin/sendmail

@@ -1,4 +1,5 @@
 """Processes that end in every way, and many at once."""
+import os
 import re
 import signal
 import subprocess
@@ -48,6 +49,19 @@ class Ends(Case):
     def test_os_exit(self):
         """os._exit() after flush() loses no point"""
         self.check("run.flush()\nos._exit(0)\n", "crashed", 0)
+
+    def test_alerts(self):
+        """the alerts of a run are raised, even of a program that was killed"""
+        with open("alerts.ini", "w") as f:
+            f.write("every = 100ms\n[end]\nwhen = status != 'RUNNING'\n"
+                    "do = cat >told; mv told alert\n")
+        self.program(BEGIN + "run.flush()\nos.kill(os.getpid(), 9)\n",
+                     env=dict(os.environ, GTRACK_ALERTS="alerts.ini"))
+        for _ in range(3000):
+            if os.path.exists("alert"):
+                break
+            time.sleep(0.01)
+        self.assertIn("status != 'RUNNING'", read("alert"))
 
     def test_kill(self):
         """kill -9 leaves whole lines and a run that is found crashed"""
