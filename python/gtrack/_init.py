@@ -190,7 +190,8 @@ def init(project: str | None = None, name: str | None = None,
                          _first(group, env("WANDB_RUN_GROUP")),
                          _first(job_type, env("WANDB_JOB_TYPE")))
     _current.begun(run)
-    run.tags = _first(tags, (env("WANDB_TAGS") or "").split(","), ()) or ()
+    words = [t for t in (env("WANDB_TAGS") or "").split(",") if t]
+    run.tags = words if tags is None else tags
     if _first(notes, env("WANDB_NOTES")):
         run.notes = _first(notes, env("WANDB_NOTES"))
     if run._handed:

@@ -211,6 +211,10 @@ class Facts(Case):
 
     def test_names(self):
         """name, notes, tags, group and job type are recorded"""
+        run = self.begin()
+        run.finish()
+        self.assertEqual([t for t in os.listdir(run._folder + "/tags")
+                          if not t.startswith(("gtrack.", "mlflow."))], [])
         run = self.begin(name="first", notes="why", tags=["a", "k=v"],
                          group="g", job_type="eval")
         run.tags += ("b",)
