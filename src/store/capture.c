@@ -104,13 +104,14 @@ static void accelerators(struct run *r)
     path_list_clear(&names);
 }
 
-/* A library's name is a link to a file with the version in its name. */
+/* A library's name is a link to a file with the version in its name.  Those of
+ * Python's modules have none, and there are many. */
 static int library(struct dl_phdr_info *info, size_t size, void *arg)
 {
     char *real = info->dlpi_name[0] ? realpath(info->dlpi_name, NULL) : NULL;
 
     (void)size;
-    if (real)
+    if (real && !strstr(real, ".cpython-"))
         buf_printf(arg, " %s", path_name(real));
     free(real);
     return 0;
