@@ -26,6 +26,7 @@ struct nvml_calls {
     int (*init)(void);
     int (*shutdown)(void);
     int (*by_address)(const char *, void **device);
+    int (*by_number)(unsigned, void **device);
     int (*utilisation)(void *, unsigned out[2]);
     int (*memory)(void *, unsigned long long out[3]);
     int (*power)(void *, unsigned *milliwatts);
@@ -46,6 +47,7 @@ static const struct dl_symbol symbols[] = {
     SYMBOL("Init_v2", init),
     SYMBOL("Shutdown", shutdown),
     SYMBOL("DeviceGetHandleByPciBusId_v2", by_address),
+    SYMBOL("DeviceGetHandleByIndex_v2", by_number),
     SYMBOL("DeviceGetUtilizationRates", utilisation),
     SYMBOL("DeviceGetMemoryInfo", memory),
     SYMBOL("DeviceGetPowerUsage", power),
@@ -53,7 +55,8 @@ static const struct dl_symbol symbols[] = {
     SYMBOL("DeviceGetTemperature", temperature),
     SYMBOL("DeviceGetClockInfo", clock),
     SYMBOL("DeviceGetCurrentClocksEventReasons "
-           "nvmlDeviceGetCurrentClocksThrottleReasons", throttled),
+           "nvmlDeviceGetCurrentClocksThrottleReasons",
+           throttled),
     { NULL, 0 }
 };
 
@@ -74,14 +77,16 @@ static double read_energy(struct nvml *n)
                : (double)NAN;
 }
 
-struct nvml *nvml_open(const char *pci_address)
+/* Without an address, the number counts. */
+static struct nvml *open_gpu(const char *pci_address, unsigned number)
 {
     struct nvml *n = xcalloc(1, sizeof *n);
     struct err e = ERR_INIT;
 
     if (dl_load(&n->api, symbols, "libnvidia-ml.so.1", &e) == 0 &&
         n->api.init() == 0) {
-        if (n->api.by_address(pci_address, &n->device) == 0) {
+        if ((pci_address ? n->api.by_address(pci_address, &n->device)
+                         : n->api.by_number(number, &n->device)) == 0) {
             n->first_energy = read_energy(n);
             return n;
         }
@@ -89,6 +94,16 @@ struct nvml *nvml_open(const char *pci_address)
     }
     free(n);
     return NULL;
+}
+
+struct nvml *nvml_open(const char *pci_address)
+{
+    return open_gpu(pci_address, 0);
+}
+
+struct nvml *nvml_open_number(unsigned number)
+{
+    return open_gpu(NULL, number);
 }
 
 void nvml_close(struct nvml *n)

@@ -34,6 +34,8 @@ enum nvml_value {
 extern const char *const nvml_names[NVML_VALUES];
 
 struct nvml *nvml_open(const char *pci_address);
+/* The GPU of this number, from 0; NULL if there are fewer. */
+struct nvml *nvml_open_number(unsigned number);
 void nvml_close(struct nvml *);
 bool nvml_read(struct nvml *, double value[NVML_VALUES]);
 

@@ -5,7 +5,7 @@
 nvml=$build/t/cuda/nvml
 cat >fake.c <<'EOF'
 #include <string.h>
-static int up, asked;
+static int up, asked, second;
 int nvmlInit_v2(void) { up = 1; return 0; }
 int nvmlShutdown(void) { return up = 0; }
 int nvmlDeviceGetHandleByPciBusId_v2(const char *s, void **d)
@@ -13,10 +13,15 @@ int nvmlDeviceGetHandleByPciBusId_v2(const char *s, void **d)
     *d = &up;
     return strcmp(s, "0000:1b:00.0") == 0 && up ? 0 : 6;
 }
+int nvmlDeviceGetHandleByIndex_v2(unsigned i, void **d)
+{
+    *d = i == 0 ? &up : &second;
+    return i < 2 && up ? 0 : 2;
+}
 int nvmlDeviceGetUtilizationRates(void *d, unsigned *u)
 {
-    u[0] = 97, u[1] = 40;
-    return d == &up ? 0 : 2;
+    u[0] = d == &up ? 97 : 31, u[1] = 40;
+    return 0;
 }
 int nvmlDeviceGetMemoryInfo(void *d, unsigned long long *m)
 {
@@ -59,6 +64,26 @@ is "$(fake 0000:1b:00.0 6 | awk '{ print $8 }' | tr '\n' ' ')" "60 60 60 60 60 6
     "slow readings are taken every fifth time"
 is "$(fake 0000:1b:00.0 3 | awk '{ print $6 }' | tr '\n' ' ')" "2.5 5 7.5 " \
     "energy counts from the start of the run"
+python=${GT_PYTHON:-python3}
+export PYTHONPATH="$top/python" PYTHONDONTWRITEBYTECODE=1
+export GTRACK_LIBRARY="$build/libgtrack.so.0"
+if "$python" -c 'import gtrack' 2>err; then
+    LD_LIBRARY_PATH=$dir "$python" - >out 2>err <<'EOF'
+import glob, gtrack, time
+run = gtrack.init(name="two", capture=False, system=0.05)
+while not glob.glob("mlruns/*/*/metrics/system/1/gpu_util"):
+    run.flush()
+    time.sleep(0.01)
+run.finish()
+EOF
+    gtrack metrics two --tsv --no-header >metrics
+    is "$(grep 'system/.*gpu_\(util\|power\)' metrics | cut -f1,5 | tr '\t\n' '  ')" \
+        "system/1/gpu_power_w 350.5 system/1/gpu_util 31.0 system/gpu_power_w 350.5 system/gpu_util 97.0 " \
+        "a run of the Python package records all GPUs"
+else
+    skip "a run of the Python package records all GPUs" \
+        "Python cannot load libgtrack: $(tail -n 1 err)"
+fi
 rm libnvidia-ml.so.1
 if test -e /dev/nvidiactl; then
     skip "a machine without NVML has no readings" "this machine has a driver"

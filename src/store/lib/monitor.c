@@ -1,8 +1,6 @@
 #include "config.h"
 #include "store/lib/monitor.h"
 
-#include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <math.h>
 #include <pthread.h>
@@ -100,30 +98,11 @@ static void read_gpu(const struct monitor *m, int gpu)
 
 /* ---- the thread ------------------------------------------------------- */
 
-/* The driver lists GPUs by their PCI addresses.  The order of the folder may be
- * any. */
-static int by_text(const void *a, const void *b)
-{
-    return strcmp(a, b);
-}
-
 static void open_gpus(struct monitor *m)
 {
-    DIR *folder = opendir("/proc/driver/nvidia/gpus");
-    char address[MOST_GPUS][32];
-    const struct dirent *entry;
-    int n = 0;
-
-    while (folder && n < MOST_GPUS && (entry = readdir(folder)))
-        if (isxdigit((unsigned char)entry->d_name[0]))
-            snprintf(address[n++], sizeof address[0], "%.31s", entry->d_name);
-    if (folder)
-        closedir(folder);
-    qsort(address, (size_t)n, sizeof address[0], by_text);
-    for (int i = 0; i < n; i++) {
-        m->gpu[m->n_gpus] = nvml_open(address[i]);
-        m->n_gpus += m->gpu[m->n_gpus] != NULL;
-    }
+    while (m->n_gpus < MOST_GPUS &&
+           (m->gpu[m->n_gpus] = nvml_open_number((unsigned)m->n_gpus)))
+        m->n_gpus++;
 }
 
 /* Wait until a reading is due; false if the monitor stops before. */
