@@ -149,6 +149,8 @@ for bad in "s/random/bayes/:bayes is not supported" \
     sed "${bad%:*}" r.yaml >bad.yaml
     refused 2 "${bad##*:}" -c bad.yaml
 done
+sed 's/{ min: 1, max: 4 }/\&four { value: 4 }/; s/{ value: 8 }/*four/' r.yaml >bad.yaml
+refused 1 "the value of width is an alias" -c bad.yaml
 
 # Slurm: a stand-in for sbatch runs the tasks of the array.
 mkdir bin

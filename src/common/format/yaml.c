@@ -126,6 +126,12 @@ static int read_event(struct reader *r, yaml_event_t *event, const char *prefix,
             add_pair(r, prefix, key, "{}", true);
         ret = *prefix && !r->deep ? pass(r) : read_map(r, join(r, prefix, key));
         break;
+    case YAML_ALIAS_EVENT:
+        ret = err_set(r->e, ERR_INPUT,
+                      "line %zu: the value of %s is an alias (*name), which is "
+                      "not supported; write the value here, too",
+                      r->parser.mark.line + 1, key);
+        break;
     default:
         ret = err_set(r->e, ERR_INPUT, "line %zu: %s has no value",
                       r->parser.mark.line + 1, key);
