@@ -89,7 +89,8 @@ struct dev_type {
     int (*capture_run)(struct dev *, struct dev_capture *);
     void (*capture_free)(struct dev *, struct dev_capture *);
     /* A second stream, for work during computing.  begin returns that stream,
-     * which waits for all work given so far; end records what it was given
+     * which waits for all work given so far; until end, operations are given to
+     * it, but only those that need no scratch; end records what it was given
      * since then as slot i of DEV_STREAM_SLOTS; wait makes the work given from
      * now on wait for a slot, and for all slots before it; done tells whether a
      * slot is finished. */

@@ -10,7 +10,7 @@
 #include "common/mem.h"
 
 struct cuda_second_stream {
-    cudaStream_t stream;
+    cudaStream_t stream, first;
     cudaEvent_t given;
     cudaEvent_t done[DEV_STREAM_SLOTS];
 };
@@ -40,6 +40,8 @@ extern "C" void *cuda_second_stream_begin(struct dev *dev)
 
     must(dev, "second stream", cudaEventRecord(s->given, STREAM(dev)));
     must(dev, "second stream", cudaStreamWaitEvent(s->stream, s->given, 0));
+    s->first = STREAM(dev);
+    cuda_of(dev)->stream = s->stream;
     return s->stream;
 }
 
@@ -47,6 +49,7 @@ extern "C" void cuda_second_stream_end(struct dev *dev, int i)
 {
     struct cuda_second_stream *s = second_stream_of(dev);
 
+    cuda_of(dev)->stream = s->first;
     must(dev, "second stream", cudaEventRecord(s->done[i], s->stream));
 }
 

@@ -9,6 +9,7 @@
 #include "common/num.h"
 #include "trainer/model/graph_calls.h"
 #include "trainer/plan_memory.h"
+#include "trainer/ranks/parallel.h"
 
 /* The parts of the rates of data sheets that are assumed: products, attention,
  * memory, and links between GPUs. */
@@ -203,11 +204,13 @@ static double hidden_seconds(const struct step_times *t, enum parallel_mode m,
 }
 
 /* The sum of the embedding's gradient begins when all else has ended. */
-static double last_seconds(const struct plan_step *s, const struct graph *g)
+static double last_seconds(const struct plan_step *s,
+                           const struct settings *set, const struct graph *g)
 {
     const double n = (double)g->unit[g->n_units - 1].count;
 
-    return 4 * n * (s->ranks - 1) / s->ranks / send_rate(s);
+    return (double)parallel_sum_size(set) * n * (s->ranks - 1) / s->ranks /
+           send_rate(s);
 }
 
 static void time_step(const struct plan_step *s, struct settings *set,
@@ -224,7 +227,7 @@ static void time_step(const struct plan_step *s, struct settings *set,
     for (int i = 0; i < o.n; i++)
         t->update += o.all[i].seconds;
     t->sending = (double)m->sent / send_rate(s);
-    last = fmin(last_seconds(s, g), t->sending);
+    last = fmin(last_seconds(s, set, g), t->sending);
     t->exposed =
         last + fmax(0, t->sending - last -
                            hidden_seconds(t, mode, set->is.accumulate));

@@ -22,6 +22,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "kernels/half.h"
 #include "trainer/ranks/coll_nccl.h"
 
 enum { PIECE = 1 << 18, MOST = 16, SYSTEM_ERROR = 2 };
@@ -47,7 +48,7 @@ struct call {
     char *recv;
     size_t bytes;
     int root;                   /* -1: every rank receives the sum */
-    bool adds;                  /* floats; else root's bytes */
+    int adds;                   /* numbers of this type; 0: root's bytes */
     bool stuck;
 };
 
@@ -85,6 +86,34 @@ static void add_up(const struct nccl_comm *c, float *out, size_t n)
     }
 }
 
+static void add_up_halves(const struct nccl_comm *c, uint16_t *out, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint16_t sum = 0;
+
+        for (int r = 0; r < c->size - c->wrong; r++)
+            sum = bf16_from_float(
+                float_from_bf16(sum) +
+                float_from_bf16(((const uint16_t *)c->s->piece[r])[i]));
+        out[i] = sum;
+    }
+}
+
+static size_t size_of(int type)
+{
+    return type == NCCL_F32    ? sizeof(float)
+           : type == NCCL_BF16 ? sizeof(uint16_t)
+                               : 0;
+}
+
+static void add_pieces(const struct call *k, void *out, size_t bytes)
+{
+    if (k->adds == NCCL_F32)
+        add_up(k->comm, out, bytes / sizeof(float));
+    else
+        add_up_halves(k->comm, out, bytes / sizeof(uint16_t));
+}
+
 static void run_call(void *arg)
 {
     struct call *k = arg;
@@ -103,7 +132,7 @@ static void run_call(void *arg)
         if (!k->adds)
             memmove(k->recv + at, c->s->piece[k->root], n);
         else if (k->root < 0 || c->rank == k->root)
-            add_up(c, (float *)(void *)(k->recv + at), n / sizeof(float));
+            add_pieces(k, k->recv + at, n);
         if (!meet(c))
             break;
     }
@@ -219,21 +248,29 @@ int ncclCommDestroy(struct nccl_comm *c)
 int ncclAllReduce(const void *send, void *recv, size_t n, int type, int op,
                   struct nccl_comm *c, void *stream)
 {
-    if (type != NCCL_F32 || op != NCCL_SUM)
+    if (!size_of(type) || op != NCCL_SUM)
         return SYSTEM_ERROR;
-    return submit((struct call){ .comm = c, .send = send, .recv = recv,
-                                 .bytes = n * sizeof(float), .root = -1,
-                                 .adds = true }, stream);
+    return submit((struct call){ .comm = c,
+                                 .send = send,
+                                 .recv = recv,
+                                 .bytes = n * size_of(type),
+                                 .root = -1,
+                                 .adds = type },
+                  stream);
 }
 
 static int reduce_to(const void *send, void *recv, size_t n, int type, int op,
                      int root, struct nccl_comm *c, void *stream)
 {
-    if (type != NCCL_F32 || op != NCCL_SUM)
+    if (!size_of(type) || op != NCCL_SUM)
         return SYSTEM_ERROR;
-    return submit((struct call){ .comm = c, .send = send, .recv = recv,
-                                 .bytes = n * sizeof(float), .root = root,
-                                 .adds = true }, stream);
+    return submit((struct call){ .comm = c,
+                                 .send = send,
+                                 .recv = recv,
+                                 .bytes = n * size_of(type),
+                                 .root = root,
+                                 .adds = type },
+                  stream);
 }
 
 int ncclReduce(const void *send, void *recv, size_t n, int type, int op,
@@ -267,8 +304,9 @@ int ncclReduceScatter(const void *send, void *recv, size_t n_each, int type,
     int code = NCCL_OK;
 
     for (int r = 0; r < c->size && code == NCCL_OK; r++)
-        code = reduce_to((const float *)send + (size_t)r * n_each, recv, n_each,
-                         type, op, r, c, stream);
+        code =
+            reduce_to((const char *)send + (size_t)r * n_each * size_of(type),
+                      recv, n_each, type, op, r, c, stream);
     return code;
 }
 

@@ -23,7 +23,7 @@ enum { N = 4001, LAST = 5 }; /* elements; the part of the last rank */
 
 struct job_rank {
     int rank, size, port, listener;
-    bool native;
+    bool native, bf16;
     double timeout;
 };
 
@@ -56,7 +56,8 @@ static int run_rank(const struct job_rank *j, rank_fn *rank)
                         .listener = j->rank == 0 ? j->listener : -1 };
     const struct coll_conf conf = { .launch = &l,
                                     .timeout = j->timeout,
-                                    .native = j->native };
+                                    .native = j->native,
+                                    .bf16 = j->bf16 };
     struct err e = ERR_INIT;
     struct coll c;
     int ret;
@@ -70,11 +71,11 @@ static int run_rank(const struct job_rank *j, rank_fn *rank)
     return ret;
 }
 
-/* How many of `size` ranks fail.  Rank 3 is not counted; with a short timeout,
- * it may have stopped, and is killed when all others have ended. */
-static int run_job(int size, bool native, double timeout, rank_fn *rank)
+/* How many of the ranks fail.  Rank 3 is not counted; with a short timeout, it
+ * may have stopped, and is killed when all others have ended. */
+static int run_ranks(struct job_rank j, rank_fn *rank)
 {
-    struct job_rank j = { 0, size, 0, -1, native, timeout };
+    const int size = j.size;
     pid_t *pid = xcalloc((size_t)size, sizeof *pid);
     int bad = 0;
 
@@ -96,11 +97,18 @@ static int run_job(int size, bool native, double timeout, rank_fn *rank)
         waitpid(pid[r], &status, 0);
         bad += status != 0;
     }
-    if (waitpid(pid[3], NULL, WNOHANG) == 0 && timeout < 10)
+    if (waitpid(pid[3], NULL, WNOHANG) == 0 && j.timeout < 10)
         kill(pid[3], SIGKILL);
     waitpid(pid[3], NULL, 0);
     free(pid);
     return bad;
+}
+
+static int run_job(int size, bool native, double timeout, rank_fn *rank)
+{
+    return run_ranks(
+        (struct job_rank){ .size = size, .native = native, .timeout = timeout },
+        rank);
 }
 
 /* ---- sums ------------------------------------------------------------- */
@@ -249,6 +257,65 @@ static int costs_rank(struct coll *c)
     return bad;
 }
 
+/* Numbers whose sum would be far less exact if it were rounded each time that
+ * something is added. */
+static float small_value(int r, int64_t i)
+{
+    return (float)(1 + 0.37 * sin((double)(i * 31 + r)));
+}
+
+static const char *check_rounded(struct coll *c, const int64_t *bounds)
+{
+    const float part = (float)(log_of(c->size) + 2) / 512.0f;
+    float x[N], in[N], all[N];
+    int other;
+    struct err e = ERR_INIT;
+
+    for (int64_t i = 0; i < N; i++)
+        x[i] = in[i] = small_value(c->rank, i);
+    for (int64_t i = bounds[c->rank]; i < bounds[c->rank + 1]; i++)
+        all[i] = 0.5f;
+    coll_sum(c, x, N);
+    coll_reduce(c, all + bounds[c->rank], in, bounds, false);
+    coll_gather(c, all, bounds, sizeof *all);
+    if (coll_check(c, &e) < 0 || coll_compare(c, x, sizeof x, &other, &e) < 0)
+        return "an exchange failed";
+    if (other)
+        return "ranks have other sums";
+    for (int64_t i = 0; i < N; i++) {
+        float sum = 0.0f;
+
+        for (int r = 0; r < c->size; r++)
+            sum += small_value(r, i);
+        if (fabsf(x[i] - sum) > part * sum)
+            return "coll_sum is wrong";
+        if (fabsf(all[i] - sum - 0.5f) > part * sum)
+            return "coll_reduce is wrong";
+    }
+    return NULL;
+}
+
+/* A sum sends half of what costs_rank() expects of one in fp32. */
+static int rounded_rank(struct coll *c)
+{
+    int64_t *bounds = uneven_bounds(c);
+    float *x = xcalloc((size_t)c->size, 64 * sizeof *x);
+    const char *bad = check_rounded(c, bounds);
+    const uint64_t before = c->sent;
+    struct err e = ERR_INIT;
+
+    coll_sum(c, x, (int64_t)c->size * 64);
+    if (!bad && coll_check(c, &e) < 0)
+        bad = "an exchange failed";
+    if (!bad && c->sent - before != 2 * 64 * 2 * ((uint64_t)c->size - 1))
+        bad = "a sum sends another number of bytes";
+    if (bad)
+        diag("rank %d of %d: %s", c->rank, c->size, bad);
+    free(bounds);
+    free(x);
+    return bad != NULL;
+}
+
 /* ---- failures --------------------------------------------------------- */
 
 static int is_told(struct coll *c, const char *end)
@@ -297,6 +364,12 @@ int main(void)
         ok(run_job(sizes[i], true, 60, costs_rank) == 0,
            "the messages of %d ranks grow like the logarithm", sizes[i]);
     }
+    for (int size = 4; size <= 36; size = size * 3 / 2)
+        ok(run_ranks(
+               (struct job_rank){
+                   .size = size, .native = true, .bf16 = true, .timeout = 60 },
+               rounded_rank) == 0,
+           "%d ranks compute sums in bf16, of half the bytes", size);
     ok(run_job(40, false, 60, rank_with_death) == 0,
        "all of 40 ranks name the one that died");
     ok(run_job(40, false, 3, rank_with_stop) == 0,

@@ -22,6 +22,7 @@ SAME(NCCL_INTERNAL, ncclInternalError);
 SAME(NCCL_IN_PROGRESS, ncclInProgress);
 SAME(NCCL_U8, ncclUint8);
 SAME(NCCL_F32, ncclFloat32);
+SAME(NCCL_BF16, ncclBfloat16);
 SAME(NCCL_SUM, ncclSum);
 SAME(sizeof(struct nccl_id), sizeof(ncclUniqueId));
 SAME(offsetof(struct nccl_config, magic), offsetof(ncclConfig_t, magic));
@@ -90,6 +91,17 @@ bad=$(near even six 1e-5)
 is "${bad:+$bad: $(tail -n 3 log)}" "" \
     "fsdp reduces and gathers the equal parts of a unit by one call"
 
+for mode in ddp zero2 fsdp; do
+    # shellcheck disable=SC2086
+    train half-$mode $cuda --ranks 3 --set train.batch=6 \
+        --set parallel.mode=$mode --set parallel.sum_type=bf16 -v
+    bad=$(near half-$mode six 1e-3)
+    grep -q 'device sums: nccl' log || bad="$bad not by NCCL"
+    test "$(losses half-$mode)" != "$(losses six)" || bad="$bad no rounding"
+    is "${bad:+$bad: $(tail -n 3 log)}" "" \
+        "$mode with sums of NCCL in bf16 has nearly the losses of one process"
+done
+
 # work of streams as late as their events allow, in an order drawn by lot: a
 # forgotten event shows
 for seed in 1 2 3; do
@@ -100,6 +112,12 @@ for seed in 1 2 3; do
     is "${bad:+$bad: $(tail -n 3 log)}" "" \
         "fsdp with late streams, seed $seed, has the losses of the CPU"
 done
+# shellcheck disable=SC2086
+GT_EMU_STREAMS=1 train half-late $cuda --ranks 3 --set train.batch=6 \
+    --set parallel.mode=fsdp --set parallel.sum_type=bf16
+bad=$(near half-late half-fsdp 1e-6)
+is "${bad:+$bad: $(tail -n 3 log)}" "" \
+    "with late streams, sums in bf16 are the same"
 
 # deterministic: in the order of the ranks, through the host
 train alone --set train.device=cuda

@@ -37,8 +37,41 @@ for mode in ddp zero1 zero2 fsdp; do
     costs "$mode" 2 --set train.deterministic=no
     costs "$mode" 3 --set train.precision=bf16 --set model.tied=no
 done
+for mode in ddp zero1 zero2 fsdp; do
+    costs "$mode" 3 --set train.deterministic=no --set parallel.sum_type=bf16
+done
 costs zero2 2 --set optim.name=muon
 costs fsdp 3 --set optim.name=muon --set model.layers=5
 costs fsdp 3 --set parallel.reshard=no
 costs fsdp 2 --set model.layers=2
+
+# sent MODE TYPE: what plan says a rank sends in a step
+sent() {
+    "$gtrain" plan c.ini --ranks 4 --set train.deterministic=no \
+        --set parallel.sum_type="$2" --only memory --tsv --no-header |
+        awk -v mode="$1" '$1 == mode { print $8 }'
+}
+is "$(($(sent ddp bf16) * 2))" "$(sent ddp fp32)" \
+    "with parallel.sum_type = bf16, ddp sends half of the bytes"
+
+# losses: those of the last run
+losses() { awk '{ print $2 }' run/0/*/metrics/train/loss; }
+for count in 2 20; do
+    for type in fp32 bf16; do
+        rm -rf run
+        "$gtrain" -q --config c.ini --ranks "$count" --root run \
+            --set train.batch=40 --set train.deterministic=no \
+            --set checkpoint.last=no --set parallel.sum_type=$type >log 2>&1
+        losses >$type
+    done
+    bad=$(paste fp32 bf16 | awk '
+        { off = $1 > $2 ? $1 - $2 : $2 - $1; same += !off }
+        off > 1e-3 { print "is " $2 ", want " $1 }
+        END { if (NR != 3 || same == NR) print NR " losses, " same " equal" }')
+    is "$bad" "" "$count ranks that sum in bf16 have the losses of fp32, nearly"
+done
+"$gtrain" --config c.ini --set parallel.sum_type=bf16 >log 2>&1
+is $? 2 "sums in bf16 are refused with train.deterministic"
+like log 'parallel.sum_type.*use fp32, or train.deterministic = no' \
+    "the error says which of the two settings to change"
 done_testing

@@ -182,10 +182,20 @@ static int check_tags(const struct settings *c, struct err *e)
     return 0;
 }
 
+/* A sum that is rounded on its way depends on who sends what. */
+static int check_sums(const struct settings *c, struct err *e)
+{
+    if (c->parallel.sum_type == SUM_FP32 || !c->train.deterministic)
+        return 0;
+    return conf_fail(&c->conf, "parallel.sum_type", e,
+                     "sums in bf16 depend on the number of ranks; use fp32, "
+                     "or train.deterministic = no");
+}
+
 int resolve_settings(struct settings *c, int64_t tokenizer_vocab, int world,
                      struct err *e)
 {
-    if (check_tags(c, e) < 0)
+    if (check_tags(c, e) < 0 || check_sums(c, e) < 0)
         return -1;
     if (resolve_shapes(c, tokenizer_vocab, e) < 0)
         return -1;

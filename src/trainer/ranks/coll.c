@@ -197,6 +197,7 @@ int coll_open(struct coll *c, const struct coll_conf *conf, struct err *e)
         .local_rank = l->local_rank,
         .local_size = l->local_size,
         .native = conf->native,
+        .bf16 = conf->bf16,
         .timeout = conf->timeout > 0 ? conf->timeout : 60,
     };
     if (!c->type)

@@ -30,7 +30,9 @@
  * the same bits each time and, with coll_reduce() into an accumulator, the bits
  * of one process that adds the same parts one after another.  With `native`,
  * sums may be those of the library (MPI_Allreduce, NCCL) or of coll_many.h,
- * which are faster and equal up to rounding.
+ * which are faster and equal up to rounding.  With `bf16`, coll_sum() and
+ * coll_reduce() round what they send to bf16, which is half as much.  A rank
+ * adds in fp32 what it receives, and all ranks get the same bits.
  *
  * Up to COLL_DIRECT ranks send to each other directly.  More are linked to 2
  * log N others each: the ranks at a distance of 1, 2, 4, 8 ..., in both
@@ -50,6 +52,7 @@ struct coll_conf {
     const struct launch *launch;
     double timeout;             /* seconds; 0: 60 */
     bool native;                /* sums may be in any order */
+    bool bf16;                  /* what is summed is sent in bf16 */
     const char *agree;          /* must be the same on all ranks; or NULL */
 };
 
@@ -84,7 +87,7 @@ struct coll_type {
 struct coll {
     const struct coll_type *type;
     int rank, size, local_rank, local_size;
-    bool native;
+    bool native, bf16;
     double timeout;
     uint64_t sent, received;    /* bytes, by this rank */
     double waited;              /* seconds, by the program, for such calls */

@@ -8,9 +8,54 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "kernels/half.h"
 #include "trainer/ranks/coll_many.h"
 
-enum { CHUNK = 1 << 20 }; /* floats of one part in flight */
+enum {
+    CHUNK = 1 << 20, /* floats of one part in flight */
+    BLOCK = 64       /* floats that are rounded together */
+};
+
+/* ---- what is sent ---------------------------------------------------- */
+
+size_t coll_sent_size(const struct coll *c)
+{
+    return c->bf16 ? sizeof(uint16_t) : sizeof(float);
+}
+
+static int64_t in_block(int64_t n, int64_t at)
+{
+    return n - at < BLOCK ? n - at : BLOCK;
+}
+
+void coll_pack(const struct coll *c, float *x, int64_t n)
+{
+    uint16_t half[BLOCK];
+
+    for (int64_t at = 0; c->bf16 && at < n; at += BLOCK) {
+        const int64_t now = in_block(n, at);
+
+        for (int64_t i = 0; i < now; i++)
+            half[i] = bf16_from_float(x[at + i]);
+        memcpy((char *)x + (size_t)at * sizeof *half, half,
+               (size_t)now * sizeof *half);
+    }
+}
+
+void coll_unpack(const struct coll *c, float *x, int64_t n)
+{
+    uint16_t half[BLOCK];
+
+    for (int64_t at = (n - 1) / BLOCK * BLOCK; c->bf16 && n > 0 && at >= 0;
+         at -= BLOCK) {
+        const int64_t now = in_block(n, at);
+
+        memcpy(half, (const char *)x + (size_t)at * sizeof *half,
+               (size_t)now * sizeof *half);
+        for (int64_t i = 0; i < now; i++)
+            x[at + i] = float_from_bf16(half[i]);
+    }
+}
 
 /* ---- carrying out a call --------------------------------------------- */
 
@@ -43,13 +88,14 @@ static int64_t in_round(int64_t n, int64_t at)
 }
 
 /* Every rank sends each other one its part; acc may be the own part of in. */
-static int reduce_directly(struct coll *c, float *acc, const float *in,
+static int reduce_directly(struct coll *c, float *acc, float *in,
                            const int64_t *bounds, bool set, struct err *e)
 {
     struct coll_queue *q = c->queue;
     const int64_t own = bounds[c->rank + 1] - bounds[c->rank];
     const int64_t most = coll_largest_part(c, bounds);
     const size_t room = (size_t)in_round(own, 0);
+    const size_t size = coll_sent_size(c);
     float *buffer =
         coll_queue_buffer(c, (size_t)c->size * room * sizeof *buffer + 1, e);
 
@@ -64,15 +110,20 @@ static int reduce_directly(struct coll *c, float *acc, const float *in,
             q->part[r] = (struct coll_part){
                 .rank = r,
                 .send = in + bounds[r] + at,
-                .send_bytes = (size_t)n * sizeof(float),
+                .send_bytes = (size_t)n * size,
                 .recv = buffer + (size_t)r * room,
-                .recv_bytes = (size_t)now * sizeof(float),
+                .recv_bytes = (size_t)now * size,
             };
             q->from[r] = q->part[r].recv;
+            if (r != c->rank)
+                coll_pack(c, in + bounds[r] + at, n);
         }
         q->from[c->rank] = q->part[c->rank].send;
         if (c->type->exchange(c, q->part, c->size, e) < 0)
             return -1;
+        for (int r = 0; r < c->size; r++)
+            if (r != c->rank)
+                coll_unpack(c, buffer + (size_t)r * room, now);
         coll_add_in_order(acc + at, q->from, c->size, now, set);
     }
     return 0;
@@ -91,14 +142,23 @@ static int run_reduce(struct coll *c, float *acc, float *in,
 /* Every rank sums its part of x, and all gather the parts. */
 static int run_sum(struct coll *c, float *x, int64_t n, struct err *e)
 {
+    const size_t size = coll_sent_size(c);
     int64_t *bounds = c->queue->bounds;
+    int64_t at, own;
 
-    if (c->native && c->type->sum)
+    if (c->native && !c->bf16 && c->type->sum)
         return c->type->sum(c, x, (size_t)n, e);
     coll_bounds(c, n, 1, bounds);
     if (run_reduce(c, x + bounds[c->rank], x, bounds, true, e) < 0)
         return -1;
-    return coll_many_gather(c, x, bounds, sizeof *x, e);
+    at = bounds[c->rank];
+    own = bounds[c->rank + 1] - at;
+    coll_pack(c, x + at, own);
+    memmove((char *)x + (size_t)at * size, x + at, (size_t)own * size);
+    if (coll_many_gather(c, x, bounds, size, e) < 0)
+        return -1;
+    coll_unpack(c, x, n);
+    return 0;
 }
 
 static int sum_f64_in_order(struct coll *c, double *x, int64_t n, struct err *e)

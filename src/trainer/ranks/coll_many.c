@@ -93,23 +93,29 @@ static size_t in_piece(size_t bytes, size_t at)
     return bytes <= at ? 0 : bytes - at < PIECE ? bytes - at : PIECE;
 }
 
-/* Send one range, and add what arrives to the other. */
+/* Send one range, which is not needed any more, and add what arrives to the
+ * other. */
 static int add_range(struct coll *c, int distance, const struct part_range *out,
                      const struct part_range *in, struct err *e)
 {
     const size_t most = out->bytes > in->bytes ? out->bytes : in->bytes;
+    const size_t size = coll_sent_size(c);
     float *buffer = coll_queue_buffer(c, PIECE < most ? PIECE : most + 1, e);
 
     if (!buffer)
         return -1;
     for (size_t at = 0; at < most; at += PIECE) {
-        const size_t now = in_piece(in->bytes, at);
+        const size_t more = in_piece(out->bytes, at) / sizeof(float);
+        const size_t now = in_piece(in->bytes, at) / sizeof(float);
+        float *send = (float *)(void *)(out->at + at);
         float *sum = (float *)(void *)(in->at + at);
 
-        if (exchange_at(c, distance, out->at + at, in_piece(out->bytes, at),
-                        buffer, now, e) < 0)
+        coll_pack(c, send, (int64_t)more);
+        if (exchange_at(c, distance, send, more * size, buffer, now * size, e) <
+            0)
             return -1;
-        for (size_t i = 0; i < now / sizeof *sum; i++)
+        coll_unpack(c, buffer, (int64_t)now);
+        for (size_t i = 0; i < now; i++)
             sum[i] += buffer[i];
     }
     return 0;

@@ -35,6 +35,13 @@ typedef void coll_combine_fn(void *x, const void *more, size_t n);
 int coll_many_combine(struct coll *, void *x, size_t n, size_t size,
                       coll_combine_fn *, struct err *);
 
+/* Sums send numbers of this size.  coll_pack() rounds n of them to bf16, in the
+ * first half of their own memory, and coll_unpack() makes them floats again;
+ * both do nothing if sums are sent in fp32. */
+size_t coll_sent_size(const struct coll *);
+void coll_pack(const struct coll *, float *x, int64_t n);
+void coll_unpack(const struct coll *, float *x, int64_t n);
+
 /* acc = acc + part of rank 0 + part of rank 1 + ..., element by element; with
  * `set`, acc is set to the sum of the parts. */
 void coll_add_in_order(float *acc, const float *const *part, int size,

@@ -9,6 +9,9 @@
  * ranks make them in one order.  Equal parts are reduced and gathered by one
  * call, and what the last rank has more by another; parts of different sizes by
  * one call each.  They are in a group, which NCCL runs as one operation.
+ *
+ * For sums in bf16, numbers are rounded to a copy and added back on that
+ * stream, too; NCCL rounds each sum of two.
  */
 #include "config.h"
 #include "trainer/ranks/coll_nccl.h"
@@ -66,6 +69,8 @@ struct nccl_link {
     double progress_at; /* when a call last began or ended */
     bool calling;       /* the host is inside a call */
     bool aborted;
+    uint16_t *copy; /* for sums in bf16 */
+    int64_t copy_room;
     struct err err; /* the first failure */
 };
 
@@ -178,6 +183,7 @@ static void nccl_close(struct coll *c)
 
     if (!k->aborted)
         k->nccl.destroy(k->comm);
+    dev_free(c->dev, k->copy);
     free(k);
 }
 
@@ -230,64 +236,130 @@ static void count_bytes(struct coll *c, int64_t all, int64_t own)
     c->received += (uint64_t)(all - own);
 }
 
+static int nccl_check(struct coll *c, struct err *e);
+
+/* Room for a copy of n numbers.  It grows in the first step, when the largest
+ * unit is summed for the first time. */
+static bool make_room(struct coll *c, int64_t n)
+{
+    struct nccl_link *k = c->device_state;
+
+    if (n <= k->copy_room || k->err.kind != ERR_NONE)
+        return k->err.kind == ERR_NONE;
+    if (nccl_check(c, &k->err) < 0)
+        return false;
+    dev_free(c->dev, k->copy);
+    k->copy =
+        dev_alloc(c->dev, (size_t)n * sizeof *k->copy, DEV_SCRATCH, &k->err);
+    k->copy_room = k->copy ? n : 0;
+    return k->copy != NULL;
+}
+
+/* What is sent of x: itself, or its copy in bf16. */
+static struct tensor sent_of(struct coll *c, float *x, int64_t n)
+{
+    struct nccl_link *k = c->device_state;
+
+    if (c->bf16 && make_room(c, n))
+        return tensor_vector(k->copy, DT_BF16, n);
+    return tensor_vector(x, DT_F32, n);
+}
+
+static int nccl_type(const struct tensor *t)
+{
+    return t->type == DT_BF16 ? NCCL_BF16 : NCCL_F32;
+}
+
+static void copy_if_other(struct coll *c, struct tensor *to,
+                          const struct tensor *from)
+{
+    if (to->data != from->data)
+        c->dev->ops->cast(c->dev, to, from);
+}
+
 static void nccl_sum(struct coll *c, float *x, int64_t n)
 {
     struct nccl_link *k = c->device_state;
+    struct tensor all = tensor_vector(x, DT_F32, n), sent = sent_of(c, x, n);
+    const int64_t bytes = n * (int64_t)dtype_size(sent.type);
     void *stream = begin_call(c);
-    const int64_t bytes = n * (int64_t)sizeof *x;
 
     if (!stream)
         return;
+    copy_if_other(c, &sent, &all);
     await_call(c, "all-reduce failed",
-               k->nccl.all_reduce(x, x, (size_t)n, NCCL_F32, NCCL_SUM, k->comm,
-                                  stream));
+               k->nccl.all_reduce(sent.data, sent.data, (size_t)n,
+                                  nccl_type(&sent), NCCL_SUM, k->comm, stream));
+    copy_if_other(c, &all, &sent);
     end_call(c);
     count_bytes(c, 2 * bytes, 2 * bytes / c->size);
 }
 
 /* Every rank gets the sums of its part.  Of each part, `each` elements are
  * reduced by one call. */
-static int reduce_parts(struct coll *c, float *acc, const float *in,
-                        const int64_t *bounds, void *stream)
+static int reduce_parts(struct coll *c, const struct tensor *acc,
+                        const struct tensor *in, const int64_t *bounds,
+                        void *stream)
 {
     struct nccl_link *k = c->device_state;
+    const size_t size = dtype_size(in->type);
     const int64_t each = equal_part(c, bounds);
+    const int type = nccl_type(in);
+    char *to = (char *)acc->data + (size_t)each * size;
     int code = NCCL_OK;
 
     k->nccl.group_start();
     if (each)
-        code = k->nccl.reduce_scatter(in, acc, (size_t)each, NCCL_F32, NCCL_SUM,
-                                      k->comm, stream);
+        code = k->nccl.reduce_scatter(in->data, acc->data, (size_t)each, type,
+                                      NCCL_SUM, k->comm, stream);
     for (int r = each ? c->size - 1 : 0; r < c->size && code == NCCL_OK; r++) {
         const int64_t n = bounds[r + 1] - bounds[r] - each;
+        const size_t at = (size_t)(bounds[r] + each) * size;
 
         if (n)
-            code = k->nccl.reduce(in + bounds[r] + each, acc + each, (size_t)n,
-                                  NCCL_F32, NCCL_SUM, r, k->comm, stream);
+            code = k->nccl.reduce((const char *)in->data + at, to, (size_t)n,
+                                  type, NCCL_SUM, r, k->comm, stream);
     }
     return worse(code, k->nccl.group_end());
 }
 
-/* Unless it is to be set, acc is added to the own part before the sum. */
+static void add_own_part(struct coll *c, float *part, const struct tensor *acc)
+{
+    struct tensor to = tensor_vector(part, DT_F32, tensor_count(acc));
+
+    c->dev->ops->accum(c->dev, &to, acc);
+}
+
+/* Unless it is to be set, acc is added to the own part before the sum; or, if
+ * that is rounded, after it. */
 static void nccl_reduce(struct coll *c, float *acc, float *in,
                         const int64_t *bounds, bool set)
 {
     struct nccl_link *k = c->device_state;
     const int64_t own = bounds[c->rank + 1] - bounds[c->rank];
-    const struct tensor from = tensor_vector(acc, DT_F32, own);
-    struct tensor to = tensor_vector(in + bounds[c->rank], DT_F32, own);
+    const int64_t n = bounds[c->size], sum_at = (n + 7) / 8 * 8;
+    const struct tensor all = tensor_vector(in, DT_F32, n);
+    struct tensor sent = sent_of(c, in, sum_at + own);
+    struct tensor to = tensor_vector(acc, DT_F32, own), sum = to;
     void *stream;
 
-    if (!set && own && k->err.kind == ERR_NONE)
-        c->dev->ops->accum(c->dev, &to, &from);
+    sent.dim[0] = n;
+    to.overwrite = set;
+    if (sent.data != in)
+        sum = tensor_vector(k->copy + sum_at, DT_BF16, own);
+    else if (!set && own && k->err.kind == ERR_NONE)
+        add_own_part(c, in + bounds[c->rank], &to);
     stream = begin_call(c);
     if (!stream)
         return;
+    copy_if_other(c, &sent, &all);
     await_call(c, "reduce-scatter failed",
-               reduce_parts(c, acc, in, bounds, stream));
+               reduce_parts(c, &sum, &sent, bounds, stream));
+    if (sum.data != to.data)
+        c->dev->ops->accum(c->dev, &to, &sum);
     end_call(c);
-    count_bytes(c, bounds[c->size] * (int64_t)sizeof *in,
-                own * (int64_t)sizeof *in);
+    count_bytes(c, n * (int64_t)dtype_size(sent.type),
+                own * (int64_t)dtype_size(sent.type));
 }
 
 /* Every rank gets the parts of all; see reduce_parts(). */

@@ -18,7 +18,7 @@ struct nccl_id {
 };
 
 enum { NCCL_OK = 0, NCCL_INTERNAL = 3, NCCL_IN_PROGRESS = 7 };
-enum { NCCL_U8 = 1, NCCL_F32 = 7, NCCL_SUM = 0 };
+enum { NCCL_U8 = 1, NCCL_F32 = 7, NCCL_BF16 = 9, NCCL_SUM = 0 };
 
 /* The configuration of 2.14.  Newer versions have more members, and accept
  * this one because of its size and version. */

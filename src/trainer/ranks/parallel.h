@@ -132,5 +132,7 @@ void parallel_memory(const struct parallel *, int64_t bytes[DEV_MODEL_USES]);
 /* Bytes of gradients and weights that a rank sends per step, on average: to
  * reduce or gather a block over N ranks it sends (N - 1) / N of it. */
 int64_t parallel_traffic(const struct parallel *, int64_t micro);
+/* Of these, the bytes of a gradient. */
+int64_t parallel_sum_size(const struct settings *);
 
 #endif

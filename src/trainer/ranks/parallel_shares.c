@@ -248,10 +248,15 @@ static int64_t gathers_of(const struct parallel *p, int unit, int64_t micro)
     return 1 + (before >= 2 ? micro - 1 : 0) + (after >= 2 ? micro : 0);
 }
 
+int64_t parallel_sum_size(const struct settings *s)
+{
+    return s->parallel.sum_type == SUM_BF16 ? 2 : (int64_t)sizeof(float);
+}
+
 int64_t parallel_traffic(const struct parallel *p, int64_t micro)
 {
     const struct graph *g = p->graph;
-    const int64_t size = sizeof(float);
+    const int64_t size = parallel_sum_size(p->set);
     const int64_t weight =
         parallel_shares_state(p) ? (int64_t)dtype_size(g->type) : size;
     const int64_t sums = parallel_sums_each(p) ? micro : 1;

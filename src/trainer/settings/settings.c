@@ -39,6 +39,8 @@ static const char *const precisions[] = {
     [PRECISION_FP32] = "fp32", [PRECISION_BF16] = "bf16",
     [PRECISION_FP16] = "fp16", NULL
 };
+static const char *const sum_types[] = { [SUM_FP32] = "fp32",
+                                          [SUM_BF16] = "bf16", NULL };
 static const char *const recomputes[] = {
     [RECOMPUTE_NONE] = "none", [RECOMPUTE_POINTWISE] = "pointwise",
     [RECOMPUTE_LAYER] = "layer", NULL
@@ -154,6 +156,8 @@ const struct setting settings_table[] = {
 
     WORD(parallel.mode, "ddp", parallel_modes,
          "what to shard: nothing; moments; gradients, too; weights, too"),
+    WORD(parallel.sum_type, "fp32", sum_types,
+         "type in which gradients are sent to be summed"),
     BOOL(parallel.reshard, "yes",
          "with fsdp, free the gathered weights of a layer after use"),
     SECS(parallel.timeout, "60s", 1, 86400,

@@ -173,8 +173,11 @@ enum launcher {
     LAUNCHER_SLURM
 };
 
+enum sum_type { SUM_FP32, SUM_BF16 };
+
 struct parallel_settings {
     enum parallel_mode mode;
+    enum sum_type sum_type;
     bool reshard;
     double timeout;
     enum launcher launcher;

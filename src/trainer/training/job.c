@@ -207,7 +207,8 @@ int job_open(struct job *j, struct settings *s, enum job_purpose why,
 {
     struct coll_conf conf = { .launch = &j->launch,
                               .timeout = s->parallel.timeout,
-                              .native = !s->train.deterministic };
+                              .native = !s->train.deterministic,
+                              .bf16 = s->parallel.sum_type == SUM_BF16 };
 
     *j = (struct job){ .set = s, .clock.started = clock_mono() };
     j->state.best_loss = INFINITY;
