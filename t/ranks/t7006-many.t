@@ -10,14 +10,28 @@ train() {
     rm -rf ck
     "$gtrain" -q --config c.ini --ranks "$1" --root "run-$1-$2" \
         --set train.batch=40 --set parallel.mode="$2" --set eval.every=0 \
+        --set run.system_every=1m \
         --set checkpoint.folder=ck >log 2>&1
     sums ck
+}
+system_metrics() {
+    (cd run-*-fsdp/0/*/metrics/system && find . -name rss_bytes | sort)
 }
 want=$(train 1 ddp)
 for mode in ddp fsdp; do
     is "$(train 20 $mode)" "$want" \
         "20 ranks with $mode compute the bits of one process"
 done
+
+is "$(system_metrics)" "./max/rss_bytes
+./mean/rss_bytes
+./min/rss_bytes
+./rss_bytes" "of 20 ranks, the least, mean and largest memory are recorded"
+bad=$(paste -d ' ' run-*-fsdp/0/*/metrics/system/min/rss_bytes \
+    run-*-fsdp/0/*/metrics/system/mean/rss_bytes \
+    run-*-fsdp/0/*/metrics/system/max/rss_bytes |
+    awk '!($2 <= $5 && $5 <= $8 && $2 > 1e6) { print } END { if (!NR) print "none" }')
+is "$bad" "" "the mean is between the least and the largest"
 
 python=${GT_PYTHON:-python3}
 if "$python" -c '' 2>/dev/null; then

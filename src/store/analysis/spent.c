@@ -139,7 +139,7 @@ static int by_time(const void *a, const void *b)
 
 /* The sum over all attempts of a counter that begins each one at 0. */
 static int sum_counter(double *sum, const struct run_info *run, const char *key,
-                       struct err *e)
+                       double processes, struct err *e)
 {
     struct series s = SERIES_INIT;
     struct point *p;
@@ -152,7 +152,8 @@ static int sum_counter(double *sum, const struct run_info *run, const char *key,
         p[i] = (struct point){ .ms = s.ms[i], .value = s.value[i] };
     qsort(p, s.n, sizeof *p, by_time);
     for (size_t i = 0; i < s.n; i++) {
-        *sum += p[i].value >= last ? p[i].value - last : p[i].value;
+        *sum +=
+            processes * (p[i].value >= last ? p[i].value - last : p[i].value);
         last = p[i].value;
     }
     free(p);
@@ -168,6 +169,21 @@ static bool is_system(const char *key, const char *name)
     return strncmp(key, "system/", 7) == 0 && strcmp(slash + 1, name) == 0;
 }
 
+/* For how many processes a metric of the system stands.  Of a job of many
+ * ranks, there are the least, the mean and the largest value of all but rank 0
+ * (meter.h). */
+static double processes_of(const struct run_info *run, const char *key)
+{
+    const char *ranks = run_info_param(run, "is.ranks");
+
+    if (strncmp(key, "system/min/", 11) == 0 ||
+        strncmp(key, "system/max/", 11) == 0)
+        return 0;
+    if (strncmp(key, "system/mean/", 12) == 0 && ranks)
+        return strtod(ranks, NULL) - 1;
+    return 1;
+}
+
 int spent_joules(double *joules, const struct run_info *run, double seconds,
                  struct err *e)
 {
@@ -175,12 +191,13 @@ int spent_joules(double *joules, const struct run_info *run, double seconds,
 
     for (size_t i = 0; i < run->n_metrics; i++) {
         const struct metric_sum *m = &run->metrics[i];
+        const double processes = processes_of(run, m->key);
 
         if (is_system(m->key, "gpu_energy_j") &&
-            sum_counter(&counted, run, m->key, e) < 0)
+            sum_counter(&counted, run, m->key, processes, e) < 0)
             return -1;
         if (is_system(m->key, "gpu_power_w") && isfinite(m->mean))
-            watts += m->mean;
+            watts += processes * m->mean;
     }
     *joules = counted > 0 ? counted : watts > 0 ? watts * seconds : (double)NAN;
     return 0;

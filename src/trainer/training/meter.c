@@ -26,13 +26,9 @@ static const char *const names[METER_GPU] = {
     [METER_PEAK] = "mem_peak_bytes",
 };
 
-/* "system/NAME", or "system/RANK/NAME" for ranks above 0 */
-static void name_value(char *out, size_t room, int rank, int i)
+/* "system/NAME", or "system/WHOSE/NAME" */
+static void name_value(char *out, size_t room, const char *whose, int i)
 {
-    char whose[16] = "";
-
-    if (rank > 0)
-        snprintf(whose, sizeof whose, "%d/", rank);
     if (i < METER_USES)
         snprintf(out, room, "system/%s%s", whose,
                  i < METER_GPU ? names[i] : nvml_names[i - METER_GPU]);
@@ -41,7 +37,9 @@ static void name_value(char *out, size_t room, int rank, int i)
                  dev_use_names[i - METER_USES]);
 }
 
-void meter_store(struct meter *m, int rank, const struct meter_reading *r)
+/* `whose` ends with a slash, unless it is empty. */
+static void store_reading(struct meter *m, const char *whose,
+                          const struct meter_reading *r)
 {
     char name[64];
 
@@ -50,8 +48,69 @@ void meter_store(struct meter *m, int rank, const struct meter_reading *r)
 
         if (isnan(p.value))
             continue;
-        name_value(name, sizeof name, rank, i);
+        name_value(name, sizeof name, whose, i);
         run_metrics_ago(m->run, (int64_t)r->step, r->age, &p, 1);
+    }
+}
+
+/* The least, the mean and the largest of each value that is a number. */
+struct meter_summary {
+    struct meter_reading least, mean, most;
+};
+
+static void summarise_value(struct meter_summary *s, int i,
+                            const struct meter_reading *r, int64_t stride,
+                            int n)
+{
+    double least = INFINITY, most = -INFINITY, sum = 0;
+    int count = 0;
+
+    for (int k = 0; k < n; k++) {
+        const double x = r[k * stride].value[i];
+
+        if (isnan(r[k * stride].age) || isnan(x))
+            continue;
+        least = fmin(least, x);
+        most = fmax(most, x);
+        sum += x;
+        count++;
+    }
+    s->least.value[i] = count ? least : (double)NAN;
+    s->mean.value[i] = count ? sum / count : (double)NAN;
+    s->most.value[i] = count ? most : (double)NAN;
+}
+
+/* Of n readings, `stride` apart; the step and the time are those of the first
+ * one that there is. */
+static void store_summary(struct meter *m, const struct meter_reading *r,
+                          int64_t stride, int n)
+{
+    struct meter_summary s;
+    int first = 0;
+
+    while (first < n && isnan(r[first * stride].age))
+        first++;
+    if (first == n)
+        return;
+    s.least = s.mean = s.most = r[first * stride];
+    for (int i = 0; i < METER_VALUES; i++)
+        summarise_value(&s, i, r, stride, n);
+    store_reading(m, "min/", &s.least);
+    store_reading(m, "mean/", &s.mean);
+    store_reading(m, "max/", &s.most);
+}
+
+void meter_store(struct meter *m, int ranks, const struct meter_reading *r,
+                 int64_t each)
+{
+    char whose[16];
+
+    for (int64_t i = 0; ranks > METER_RANKS && i < each; i++)
+        store_summary(m, r + each + i, each, ranks - 1);
+    for (int64_t i = each; ranks <= METER_RANKS && i < ranks * each; i++) {
+        snprintf(whose, sizeof whose, "%d/", (int)(i / each));
+        if (!isnan(r[i].age))
+            store_reading(m, whose, &r[i]);
     }
 }
 
@@ -144,7 +203,7 @@ static void *run_meter(void *arg)
         r.step = (double)atomic_load(&m->step);
         read_all(m, &last, r.value);
         if (m->run)
-            meter_store(m, 0, &r);
+            store_reading(m, "", &r);
         else
             keep_reading(m, &r);
         if (stop)

@@ -15,7 +15,8 @@
  * of a GPU from NVML, and stores them as metrics of the current step.  It takes
  * well under a millisecond each time, and training does not wait for it.  Ranks
  * above 0 keep their readings until rank 0 takes them, which stores them with
- * their own step and time.
+ * their own step and time.  Of more than METER_RANKS ranks, it stores the
+ * least, the mean and the largest of the other ranks' values instead.
  */
 enum meter_value {
     METER_CPU_UTIL,
@@ -33,6 +34,8 @@ struct meter_reading {
     double step;
     double value[METER_VALUES]; /* NaN: none */
 };
+
+enum { METER_RANKS = 16 };
 
 /* Of a long step, every second reading is dropped until so many are left. */
 enum { METER_KEPT = 128 };
@@ -61,8 +64,10 @@ void meter_open(struct meter *, struct job *, struct run *);
 void meter_step(struct meter *, int64_t step);
 /* The readings since the last call, at most METER_KEPT: returns how many. */
 int meter_take(struct meter *, struct meter_reading *out);
-/* On rank 0: store a reading of this rank. */
-void meter_store(struct meter *, int rank, const struct meter_reading *);
+/* On rank 0: store the readings of the other ranks; r has `each` of every rank,
+ * rank 0 included, and those whose age is NaN do not count. */
+void meter_store(struct meter *, int ranks, const struct meter_reading *r,
+                 int64_t each);
 /* Take the last reading; what is kept can still be taken. */
 void meter_stop(struct meter *);
 void meter_close(struct meter *);

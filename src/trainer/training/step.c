@@ -192,10 +192,8 @@ static int collect_readings(struct step *s, struct job *j, struct meter *m,
         all = xcalloc((size_t)bounds[size], sizeof *all);
     coll_collect(&j->coll, all, s->readings, bounds, sizeof *all);
     ret = coll_check(&j->coll, e);
-    for (int r = 1; ret == 0 && all && r < size; r++)
-        for (int64_t i = bounds[r]; i < bounds[r + 1]; i++)
-            if (!isnan(all[i].age))
-                meter_store(m, r, &all[i]);
+    if (ret == 0 && all)
+        meter_store(m, size, all, most);
     free(all);
     free(bounds);
     return ret;
