@@ -51,9 +51,15 @@ static __global__ void __launch_bounds__(THREADS) norm_fwd(norm_args<T> g)
         if (c >= g.C)
             continue;
         if (g.b) {
+            T stored[W];
+
 #pragma unroll
-            for (int k = 0; k < W; k++) /* as it is stored */
-                x[j][k] = to_float(from_float<T>(x[j][k] + b[j][k]));
+            for (int k = 0; k < W; k++)
+                x[j][k] += b[j][k];
+            round_all(stored, x[j]);
+#pragma unroll
+            for (int k = 0; k < W; k++)
+                x[j][k] = to_float(stored[k]);
             store(g.sum + row * g.C + c, x[j]);
         }
 #pragma unroll
