@@ -11,6 +11,7 @@ kernels_libkernels_a_SOURCES = \
 	%D%/embed.c \
 	%D%/half.h \
 	%D%/head.c \
+	%D%/head_rows.h \
 	%D%/int8.c \
 	%D%/linear.c \
 	%D%/norm.c \

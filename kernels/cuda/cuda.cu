@@ -45,7 +45,7 @@ struct cuda_stage {
 
 struct dev_capture {
     cudaGraphExec_t exec;
-    const void *scratch; /* its address when work was recorded */
+    const void *scratch[2]; /* of both queues, when work was recorded */
 };
 
 void cuda_failed(struct dev *dev, const char *op, const char *why)
@@ -94,21 +94,21 @@ void cuda_release(struct dev *dev, void *p)
 
 void *cuda_scratch(struct dev *dev, size_t n, const char *op)
 {
-    struct cuda *cuda = cuda_of(dev);
+    struct cuda_queue *q = cuda_of(dev)->now;
 
-    if (n <= cuda->scratch_size)
-        return cuda->scratch;
-    if (cuda->recording) { /* recorded work has the old address */
+    if (n <= q->scratch_size)
+        return q->scratch;
+    if (cuda_of(dev)->recording) { /* recorded work has the old address */
         cuda_failed(dev, op, "scratch memory cannot grow in a CUDA graph");
         return nullptr;
     }
     n = (n + ((2 << 20) - 1)) & ~(size_t)((2 << 20) - 1);
-    cuda_release(dev, cuda->scratch); /* waits for work that uses it */
-    dev_gave(dev, DEV_SCRATCH, cuda->scratch_size);
-    cuda->scratch = cuda_malloc(dev, n, op);
-    cuda->scratch_size = cuda->scratch ? n : 0;
-    dev_took(dev, DEV_SCRATCH, cuda->scratch_size);
-    return cuda->scratch;
+    cuda_release(dev, q->scratch); /* waits for work that uses it */
+    dev_gave(dev, DEV_SCRATCH, q->scratch_size);
+    q->scratch = cuda_malloc(dev, n, op);
+    q->scratch_size = q->scratch ? n : 0;
+    dev_took(dev, DEV_SCRATCH, q->scratch_size);
+    return q->scratch;
 }
 
 static void *device_alloc(struct dev *dev, size_t n, struct err *e)
@@ -238,7 +238,8 @@ static struct dev_capture *device_capture_end(struct dev *dev)
     if (graph)
         cudaGraphDestroy(graph);
     if (good) {
-        g->scratch = cuda_of(dev)->scratch;
+        g->scratch[0] = cuda_of(dev)->main.scratch;
+        g->scratch[1] = cuda_of(dev)->weights.scratch;
         return g;
     }
     cudaGetLastError();
@@ -250,7 +251,8 @@ static struct dev_capture *device_capture_end(struct dev *dev)
 
 static int device_capture_run(struct dev *dev, struct dev_capture *g)
 {
-    if (g->scratch != cuda_of(dev)->scratch)
+    if (g->scratch[0] != cuda_of(dev)->main.scratch ||
+        g->scratch[1] != cuda_of(dev)->weights.scratch)
         return -1;
     must(dev, "capture_run", cudaGraphLaunch(g->exec, STREAM(dev)));
     return 0;
@@ -398,12 +400,13 @@ static void device_close(struct dev *dev)
     cuda_second_stream_close(dev);
     gemm_close(dev);
     sdpa_close(dev);
-    cuda_release(dev, cuda->scratch);
+    cuda_release(dev, cuda->main.scratch);
+    cuda_weights_close(dev);
     free_stage(cuda->stage);
     for (int i = 0; i < DEV_MARKS; i++)
         if (cuda->mark[i])
             cudaEventDestroy((cudaEvent_t)cuda->mark[i]);
-    cudaStreamDestroy((cudaStream_t)cuda->stream);
+    cudaStreamDestroy((cudaStream_t)cuda->main.stream);
     free(cuda);
     dev->state = nullptr;
 }
@@ -435,7 +438,8 @@ static int device_open(struct dev *dev, struct err *e)
         return -1;
     }
     cuda = (struct cuda *)xcalloc(1, sizeof *cuda);
-    cuda->stream = stream;
+    cuda->main.stream = stream;
+    cuda->now = &cuda->main;
     cuda->index = dev->index;
     cuda->sms = prop.multiProcessorCount;
     cuda->capability = prop.major * 10 + prop.minor;
@@ -451,6 +455,7 @@ static int device_open(struct dev *dev, struct err *e)
     if (cudaDeviceGetPCIBusId(dev->address, sizeof dev->address, dev->index) !=
         cudaSuccess)
         dev->address[0] = '\0';
+    cuda_weights_open(dev);
     cuda->stage = new_stage();
     if (!cuda->stage) {
         device_close(dev);

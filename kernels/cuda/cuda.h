@@ -11,23 +11,30 @@
 extern "C" {
 #endif
 
+/* A stream, and memory for the work that it is given, which runs in order. */
+struct cuda_queue {
+    void *stream; /* cudaStream_t */
+    void *scratch;
+    size_t scratch_size;
+    void *workspace; /* of products; gemm_cublaslt.cu */
+};
+
 /*
  * cuda - the state of a CUDA device, for the files that implement it
  *
- * dev->state points at one of these.  All work goes to one stream, in order, so
- * every operation may use the same scratch memory.  Other streams (copies,
- * collectives) are synchronised with it through events.
+ * dev->state points at one of these.  Operations give their work to the queue
+ * `now`, so that each may use its scratch memory.  That is the main queue,
+ * except between cuda_weights_begin() and cuda_weights_end().  Other streams,
+ * such as that of collectives, are synchronised with it through events.
  */
 struct cuda {
-    void *stream;               /* cudaStream_t */
+    struct cuda_queue main, weights, *now;
     struct ops ops;             /* what dev->ops points at */
     int index;
     int sms;                    /* multiprocessors */
     int capability;             /* 90 for 9.0 */
     size_t shared_max;          /* of a block, after opting in */
     size_t cache;               /* size of the second-level cache */
-    void *scratch;
-    size_t scratch_size;
     struct cuda_stage *stage;   /* pinned memory for put() and get() */
     void *mark[DEV_MARKS];      /* cudaEvent_t, made when first used */
     bool said_slow;             /* that attention is slower than cuDNN's */
@@ -38,6 +45,7 @@ struct cuda {
     struct gemm_state *gemm;    /* products; gemm_cublaslt.cu */
     struct sdpa *sdpa;          /* attention by cuDNN; sdpa.c */
     struct cuda_second_stream *second_stream;
+    void *weights_event[2]; /* cudaEvent_t: work was given; it is done */
     char name[128];
 };
 
@@ -59,6 +67,18 @@ void *cuda_scratch(struct dev *dev, size_t n, const char *op);
 
 /* Mark the device as failed in op, unless it has already failed. */
 void cuda_failed(struct dev *dev, const char *op, const char *why);
+
+/*
+ * Gradients of weights, beside the work that follows them: what is given
+ * between begin and end waits for all work before it, and has a stream, scratch
+ * memory and a workspace of its own; what is given after join waits for it.
+ * An operation that begins also joins.
+ */
+void cuda_weights_open(struct dev *dev);
+void cuda_weights_begin(struct dev *dev);
+void cuda_weights_end(struct dev *dev);
+void cuda_weights_join(struct dev *dev);
+void cuda_weights_close(struct dev *dev);
 
 /* The second stream of dev.h. */
 void *cuda_second_stream_begin(struct dev *dev);

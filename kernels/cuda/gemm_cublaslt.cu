@@ -43,11 +43,21 @@ static struct gemm_state *open_state(struct dev *dev)
         err_set(&p->why, ERR_SYSTEM, "cannot initialize cuBLASLt");
         return p;
     }
-    p->workspace = cuda_malloc(dev, GEMM_WORKSPACE, "cuBLASLt's workspace");
-    if (p->workspace)
-        dev_took(dev, DEV_WORKSPACE, GEMM_WORKSPACE);
     algorithms_open(&p->algorithms, cuda->name, p->lt.version());
     return p;
+}
+
+/* Products that run at the same time must not share a workspace. */
+static bool has_workspace(struct dev *dev)
+{
+    struct cuda_queue *q = cuda_of(dev)->now;
+
+    if (q->workspace)
+        return true;
+    q->workspace = cuda_malloc(dev, GEMM_WORKSPACE, "cuBLASLt's workspace");
+    if (q->workspace)
+        dev_took(dev, DEV_WORKSPACE, GEMM_WORKSPACE);
+    return q->workspace;
 }
 
 void gemm_close(struct dev *dev)
@@ -56,6 +66,8 @@ void gemm_close(struct dev *dev)
 
     if (!p)
         return;
+    cuda_release(dev, cuda_of(dev)->main.workspace);
+    cuda_release(dev, cuda_of(dev)->weights.workspace);
     for (int i = 0; i < p->n; i++) {
         struct gemm_problem *problem = p->problem[i];
 
@@ -68,7 +80,6 @@ void gemm_close(struct dev *dev)
     }
     if (p->handle)
         p->lt.destroy(p->handle);
-    cuda_release(dev, p->workspace);
     algorithms_close(&p->algorithms);
     free(p);
     cuda_of(dev)->gemm = nullptr;
@@ -173,12 +184,13 @@ bool gemm_run_algorithm(struct dev *dev, const struct gemm_state *p,
                         const struct gemm *q,
                         const struct cublaslt_result *with)
 {
+    const struct cuda_queue *on = cuda_of(dev)->now;
+
     set_pointers(p, problem->desc, q);
     return p->lt.matmul(p->handle, problem->desc, &q->alpha, q->b, problem->a,
                         q->a, problem->b, &q->beta, q->c ? q->c : q->d,
                         problem->d, q->d, problem->d, &with->algo,
-                        p->workspace, GEMM_WORKSPACE,
-                        cuda_of(dev)->stream) == 0;
+                        on->workspace, GEMM_WORKSPACE, on->stream) == 0;
 }
 
 /* What the library suggests for a problem: the number of offers. */
@@ -376,7 +388,7 @@ enum gemm_outcome gemm_by_cublaslt(struct dev *dev, const struct gemm *q,
 
     if (!p->handle)
         say_slow(dev, p, q, op);
-    else if (p->workspace)
+    else if (has_workspace(dev))
         problem = find_problem(dev, p, q);
     if (!problem || !problem->usable)
         return GEMM_NOT_DONE;

@@ -21,7 +21,7 @@ enum gemm_outcome gemm_by_cublaslt(struct dev *dev, const struct gemm *q,
 enum {
     GEMM_OFFERS = 32, /* algorithms that the library may suggest */
     GEMM_PROBLEMS = 256,
-    GEMM_WORKSPACE = 64 << 20,
+    GEMM_WORKSPACE = 64 << 20, /* of each queue */
 };
 
 /* A kind of product, and how it is computed. */
@@ -39,7 +39,6 @@ struct gemm_state {
     struct cublaslt lt;
     cublaslt_handle handle; /* null: no library */
     struct err why;
-    void *workspace;
     bool said_slow;   /* that there is no library */
     double bandwidth; /* bytes a millisecond, or 0 */
     struct gemm_problem *problem[GEMM_PROBLEMS];

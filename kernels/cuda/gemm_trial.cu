@@ -257,6 +257,8 @@ int gemm_try_offers(struct dev *dev, const struct gemm_state *p,
                  (long long)q->m, (long long)q->n, (long long)q->k);
     if (!space)
         return n;
+    cudaStreamSynchronize((cudaStream_t)cuda_of(dev)->main.stream);
+    cudaStreamSynchronize((cudaStream_t)cuda_of(dev)->weights.stream);
     cudaMemsetAsync(space, 0, outputs, STREAM(dev));
     trial.c = nullptr;
     trial.d = space;

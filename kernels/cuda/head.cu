@@ -8,12 +8,10 @@
 #include "config.h"
 #include "kernels/cuda/gemm.h"
 #include "kernels/cuda/reduce.cuh"
+#include "kernels/head_rows.h"
 
 enum {
     THREADS = 512,
-    LOGITS_SIZE = 1600 << 20, /* of a chunk, at most, */
-    LOGITS_SHARE = 24,        /* and this part of the device's memory */
-    LOGITS_ROWS = 128,        /* a chunk is a multiple of this */
     KEPT_LEAST = 16 << 10,    /* bytes of a row that is kept in shared memory;
                                    rows over half of it are not, since a
                                    multiprocessor would have one block */
@@ -224,20 +222,6 @@ static void launch_cross_entropy(struct dev *dev, const struct head_chunk *c,
     }
 }
 
-/* The rows of a chunk: as many as fit, in equal chunks. */
-static int64_t rows_of_chunk(const struct dev *dev, int64_t N, int64_t ld,
-                             size_t element)
-{
-    const int64_t share = (int64_t)dev->memory.total / LOGITS_SHARE;
-    const int64_t room = share < LOGITS_SIZE ? share : (int64_t)LOGITS_SIZE;
-    int64_t most = room / (ld * (int64_t)element), chunks;
-
-    most = most < LOGITS_ROWS ? (int64_t)LOGITS_ROWS
-                              : most / LOGITS_ROWS * LOGITS_ROWS;
-    chunks = (N + most - 1) / most;
-    return (N + chunks - 1) / chunks;
-}
-
 extern "C" void cuda_head(struct dev *dev, struct tensor *loss,
                           struct tensor *dx, struct tensor *dw,
                           const struct tensor *x, const struct tensor *w,
@@ -251,7 +235,7 @@ extern "C" void cuda_head(struct dev *dev, struct tensor *loss,
 
     if (N == 0)
         return;
-    most = rows_of_chunk(dev, N, c.ld, element);
+    most = head_rows((int64_t)dev->memory.total, N, c.ld, element);
     c.logits = cuda_scratch(dev, (size_t)(most * c.ld) * element, "head");
     if (!c.logits)
         return;
@@ -262,10 +246,13 @@ extern "C" void cuda_head(struct dev *dev, struct tensor *loss,
                   launch_cross_entropy<T>(dev, &c, data_of<float>(loss),
                                           data_of<const int>(target), vocab,
                                           scale, dx || dw))
-        if (dx)
-            add_dx(dev, dx, &c);
+        cuda_weights_begin(dev);
         if (dw)
             add_dw(dev, dw, &c);
+        cuda_weights_end(dev);
+        if (dx)
+            add_dx(dev, dx, &c);
+        cuda_weights_join(dev);
     }
     launched(dev, "head");
 }

@@ -34,7 +34,7 @@
 /* Arguments that are macros are expanded first. */
 #define LAUNCH(...) LAUNCH_NOW(__VA_ARGS__)
 
-#define STREAM(dev) ((cudaStream_t)cuda_of(dev)->stream)
+#define STREAM(dev) ((cudaStream_t)cuda_of(dev)->now->stream)
 
 /* Record the first launch that failed; dev_sync() will report it.  An error
  * while a kernel runs is found here only if the device is careful and waits. */

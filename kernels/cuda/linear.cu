@@ -116,20 +116,32 @@ static void weight_gradient(struct dev *dev, struct tensor *dw,
                    false);
 }
 
+/* Both are optional.  They run beside what follows, up to the next
+ * cuda_weights_join(): few tiles of dw alone would not fill the GPU. */
+static void begin_weight_gradients(struct dev *dev, struct tensor *dw,
+                                   struct tensor *db, const struct tensor *x,
+                                   const struct tensor *dy)
+{
+    cuda_weights_begin(dev);
+    if (dw)
+        weight_gradient(dev, dw, db, x, dy);
+    else if (db)
+        bias_sum(dev, db, dy);
+    cuda_weights_end(dev);
+}
+
 extern "C" void cuda_linear_bwd(struct dev *dev, struct tensor *dx,
                                 struct tensor *dw, struct tensor *db,
                                 const struct tensor *x, const struct tensor *w,
                                 const struct tensor *dy)
 {
-    if (dw)
-        weight_gradient(dev, dw, db, x, dy);
-    else if (db)
-        bias_sum(dev, db, dy);
+    begin_weight_gradients(dev, dw, db, x, dy);
     if (dx) {
         const struct gemm p = input_gradient(dx, w, dy);
 
         gemm(dev, &p, "linear_bwd");
     }
+    cuda_weights_join(dev);
     launched(dev, "linear_bwd");
 }
 
@@ -143,14 +155,15 @@ extern "C" void cuda_act_linear_bwd(struct dev *dev, struct tensor *dpre,
     struct gemm p = input_gradient(dpre, w, dy);
 
     p.beta = 0.0f;
-    cuda_linear_bwd(dev, nullptr, dw, db, x, w, dy);
+    begin_weight_gradients(dev, dw, db, x, dy);
     if (fuses(kind, dy, p.n)) {
         p.epilogue = GEMM_GELU_GRAD;
         p.aux = pre->data;
     }
-    if (gemm(dev, &p, "act_linear_bwd") && p.epilogue != GEMM_PLAIN)
-        return;
-    dpre->overwrite = true;
-    cuda_act_bwd(dev, dpre, pre, dpre, kind);
+    if (!gemm(dev, &p, "act_linear_bwd") || p.epilogue == GEMM_PLAIN) {
+        dpre->overwrite = true;
+        cuda_act_bwd(dev, dpre, pre, dpre, kind);
+    }
+    cuda_weights_join(dev);
     launched(dev, "act_linear_bwd");
 }

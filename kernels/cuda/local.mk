@@ -19,7 +19,8 @@ cu_sources = \
 	%D%/rope.cu \
 	%D%/second_stream.cu \
 	%D%/sort.cu \
-	%D%/update.cu
+	%D%/update.cu \
+	%D%/weight_stream.cu
 EXTRA_DIST += $(cu_sources) \
 	%D%/attention_flash.cuh \
 	%D%/attention_plain.cuh \

@@ -65,7 +65,8 @@ static struct sdpa *open_sdpa(struct dev *dev)
                 s->api.version());
         return s;
     }
-    if (s->api.set_stream(s->handle, cuda->stream) != CUDNN_STATUS_SUCCESS) {
+    if (s->api.set_stream(s->handle, cuda->main.stream) !=
+        CUDNN_STATUS_SUCCESS) {
         err_set(&s->why, ERR_SYSTEM, "cuDNN %zu cannot use a stream",
                 s->api.version());
         return s;

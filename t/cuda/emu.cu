@@ -378,6 +378,60 @@ static void check_graph(void)
     cudaFree(out);
 }
 
+/* A captured stream hands work to another one, which joins the capture, and
+ * waits for it; or forgets to wait. */
+static cudaError_t capture_two(cudaGraph_t *g, cudaStream_t other, int *made,
+                               int *seen, bool join)
+{
+    cudaEvent_t e[2];
+    cudaError_t code;
+
+    for (cudaEvent_t &one : e)
+        cudaEventCreateWithFlags(&one, cudaEventDisableTiming);
+    cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal);
+    cudaMemsetAsync(made, 0, 1024, stream);
+    cudaEventRecord(e[0], stream);
+    cudaStreamWaitEvent(other, e[0], 0);
+    LAUNCH(neighbour<true>, 1, 256, 0, other, made);
+    cudaEventRecord(e[1], other);
+    if (join)
+        cudaStreamWaitEvent(stream, e[1], 0);
+    cudaMemcpyAsync(seen, made, 1024, cudaMemcpyDeviceToDevice, stream);
+    code = cudaStreamEndCapture(stream, g);
+    for (cudaEvent_t one : e)
+        cudaEventDestroy(one);
+    return code;
+}
+
+static void check_graph_of_two(void)
+{
+    int *made = (int *)device(1024), *seen = (int *)device(1024), good = 0;
+    cudaStream_t other;
+    cudaGraph_t g;
+    cudaGraphExec_t x;
+
+    cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking);
+    ok(capture_two(&g, other, made, seen, false) ==
+           cudaErrorStreamCaptureUnjoined,
+       "a capture cannot end before a stream that joined it");
+    cudaGetLastError();
+    ok(capture_two(&g, other, made, seen, true) == cudaSuccess,
+       "a stream that waits for captured work joins the capture");
+    cudaGraphInstantiate(&x, g, 0);
+    for (int i = 0; i < 32; i++) {
+        cudaMemsetAsync(seen, 0, 1024, stream);
+        cudaGraphLaunch(x, stream);
+        cudaStreamSynchronize(stream);
+        good += seen[0] == 1;
+    }
+    ok(good == 32, "a graph keeps the order of two streams");
+    cudaGraphExecDestroy(x);
+    cudaGraphDestroy(g);
+    cudaStreamDestroy(other);
+    cudaFree(made);
+    cudaFree(seen);
+}
+
 /* What may not be asked of an event, and when. */
 static void check_events(void)
 {
@@ -431,6 +485,7 @@ int main(void)
     check_limits();
     check_streams();
     check_graph();
+    check_graph_of_two();
     check_events();
     LAUNCH(tensor_core<bf16>, 1, 32, 0, stream, out);
     cudaStreamSynchronize(stream);

@@ -18,4 +18,13 @@ try \
     "operations pass with threads shuffled and streams late" GT_EMU_ORDER=7 GT_EMU_STREAMS=7
 try "operations pass with attention by cuDNN's graphs" GT_EMU_CUDNN=1 \
     GT_EMU_STREAMS=5
+# Of two streams, one forgets to wait for the other: which one, and what for.
+misses() {
+    env GT_TEST_DEVICE=cuda KERNELS_ONLY=linear_bwd GT_EMU_STREAMS=7 \
+        GT_EMU_NO_WAITS="$1" "$judge" >out 2>&1
+    test $? = 1 && grep -q '^not ok .* linear_bwd' out
+    ok $? "$2" "$(tail -n 2 out)"
+}
+misses 0 "the judge finds an input's gradient that does not wait for a weight's"
+misses 1 "the judge finds a weight's gradient that does not wait for its input"
 done_testing

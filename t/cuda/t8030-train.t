@@ -73,7 +73,7 @@ test "$(count single forward_ms) $(count single head_ms)" = "$late $late" &&
 ok $? "the device measures the time of each phase"
 
 if "$gtrain" devices | grep -q 'emulated GPU'; then
-    GT_EMU_MEMORY_MB=128 "$gtrain" train --config base.ini \
+    GT_EMU_MEMORY_MB=192 "$gtrain" train --config base.ini \
         --set run.root=full --set train.device=cuda \
         --set train.micro_batch=2048 --set train.tokens_per_step=0 >log 2>&1
     grep -q 'activations: .* are free: .*; reduce train.micro_batch' log

@@ -347,6 +347,23 @@ static bool is_valid(const void *p, const struct cublaslt_algo *algo, int which)
     return emu::on_device(p, 1) && (uintptr_t)p % algo->data[2 + which] == 0;
 }
 
+/* A product uses its workspace for some time, when no other one may. */
+static void give_product(const emu_product &p, cudaStream_t stream,
+                         uint64_t *workspace)
+{
+    static uint64_t products;
+    const uint64_t mine = ++products;
+
+    emu::submit(stream, [=] { *workspace = mine; });
+    emu::submit(stream, [=] {
+        if (*workspace != mine) {
+            fputs("emu: two products use one workspace\n", stderr);
+            emu::die();
+        }
+        multiply(p);
+    });
+}
+
 static int matmul(cublaslt_handle, cublaslt_desc o, const void *alpha,
                   const void *pa, cublaslt_layout a, const void *pb,
                   cublaslt_layout b, const void *beta, const void *pc,
@@ -374,7 +391,7 @@ static int matmul(cublaslt_handle, cublaslt_desc o, const void *alpha,
         (o->aux && !is_valid(o->aux, algo, 5)))
         return REJECTED;
     if (p.kind != OFFER_WRONG)
-        emu::submit((cudaStream_t)stream, [=] { multiply(p); });
+        give_product(p, (cudaStream_t)stream, (uint64_t *)workspace);
     return OK;
 }
 

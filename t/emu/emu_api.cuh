@@ -225,16 +225,13 @@ static inline cudaError_t cudaMemsetAsync(void *dst, int v, size_t n,
 
 static inline cudaError_t cudaStreamCreateWithFlags(cudaStream_t *s, unsigned)
 {
-    *s = new emu::stream();
-    emu::rt().streams.push_back(*s);
+    *s = emu::new_stream(emu::rt().streams_made++);
     return cudaSuccess;
 }
 
 static inline cudaError_t cudaStreamDestroy(cudaStream_t s)
 {
-    emu::drain(s);
-    std::erase(emu::rt().streams, s);
-    delete s;
+    emu::delete_stream(s);
     return cudaSuccess;
 }
 
@@ -277,14 +274,15 @@ static inline cudaError_t cudaEventDestroy(cudaEvent_t e)
 
 static inline cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t s)
 {
-    const uint64_t stamp = ++emu::rt().stamps;
+    emu::graph *capture = emu::of(s)->capture;
 
-    __atomic_store_n(&e->stamp, stamp, __ATOMIC_RELEASE);
-    e->kept = emu::of(s)->capture;
-    emu::submit(s, [=] {
-        e->when = emu::now();
-        __atomic_store_n(&e->reached, stamp, __ATOMIC_RELEASE);
-    });
+    e->kept = capture;
+    if (!capture) {
+        emu::record(e, s);
+        return cudaSuccess;
+    }
+    e->mark = capture->n_marks++;
+    capture->items.push_back({ s, emu::RECORD, {}, e->mark });
     return cudaSuccess;
 }
 
@@ -334,19 +332,26 @@ static inline cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t a,
     return cudaSuccess;
 }
 
-/* A captured stream must not wait for an event outside the capture.  An event
- * inside it would capture other streams too, which is not emulated: it is
- * rejected as well. */
+/* A captured stream must not wait for an event outside the capture; another one
+ * that waits for an event inside it joins the capture. */
 static inline cudaError_t cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t e,
                                               unsigned)
 {
+    emu::graph *capture = emu::capture_of(e);
+
     s = emu::of(s);
+    if (e->kept && capture && !s->capture) {
+        s->capture = capture;
+        s->spoilt = false;
+    }
     if (e->kept != s->capture) {
         emu::capturing();
         return emu::error(cudaErrorStreamCaptureUnsupported);
     }
-    if (!s->capture && emu::rt().late && e->reached < e->stamp)
-        s->queue.push_back({ nullptr, e, e->stamp });
+    if (capture)
+        capture->items.push_back({ s, emu::WAIT, {}, e->mark });
+    else
+        emu::wait_for(s, e);
     return cudaSuccess;
 }
 
@@ -357,25 +362,39 @@ static inline cudaError_t cudaStreamBeginCapture(cudaStream_t s,
 {
     if (emu::of(s)->capture)
         return emu::error(cudaErrorStreamCaptureUnsupported);
-    emu::of(s)->capture = new emu::graph();
-    emu::of(s)->spoilt = false;
+    s->capture = new emu::graph();
+    s->capture->origin = s;
+    s->spoilt = false;
     return cudaSuccess;
 }
 
 static inline cudaError_t cudaStreamEndCapture(cudaStream_t s, cudaGraph_t *g)
 {
-    *g = std::exchange(emu::of(s)->capture, nullptr);
-    if (*g && emu::of(s)->spoilt) {
-        delete std::exchange(*g, nullptr);
-        return emu::error(cudaErrorStreamCaptureInvalidated);
-    }
-    return *g ? cudaSuccess : emu::error(cudaErrorInvalidValue);
+    const bool spoilt = emu::of(s)->spoilt;
+    bool joined;
+
+    *g = s->capture;
+    if (!*g)
+        return emu::error(cudaErrorInvalidValue);
+    joined = emu::all_joined(**g);
+    for (emu::stream *other : emu::rt().streams)
+        if (other->capture == *g)
+            other->capture = nullptr;
+    if (!spoilt && joined)
+        return cudaSuccess;
+    delete std::exchange(*g, nullptr);
+    return emu::error(spoilt ? cudaErrorStreamCaptureInvalidated
+                             : cudaErrorStreamCaptureUnjoined);
 }
 
 static inline cudaError_t cudaGraphInstantiate(cudaGraphExec_t *x,
                                                cudaGraph_t g, unsigned)
 {
     *x = new emu::graph(*g);
+    (*x)->marks.resize(g->n_marks);
+    for (const emu::captured &c : g->items)
+        if (c.on != g->origin && !(*x)->side.count(c.on))
+            (*x)->side[c.on] = emu::new_stream(c.on->number);
     return cudaSuccess;
 }
 
@@ -384,8 +403,17 @@ static inline cudaError_t cudaGraphLaunch(cudaGraphExec_t x, cudaStream_t s)
     const bool shortened = getenv("GT_EMU_SHORT_GRAPHS");
 
     for (size_t i = shortened ? x->items.size() / 2 : 0; i < x->items.size();
-         i++)
-        emu::submit(s, x->items[i].work);
+         i++) {
+        const emu::captured &c = x->items[i];
+        emu::stream *on = c.on == x->origin ? s : x->side[c.on];
+
+        if (c.kind == emu::RECORD)
+            emu::record(&x->marks[c.mark], on);
+        else if (c.kind == emu::WAIT)
+            emu::wait_for(on, &x->marks[c.mark]);
+        else
+            emu::submit(on, c.work);
+    }
     return cudaSuccess;
 }
 
@@ -397,6 +425,9 @@ static inline cudaError_t cudaGraphDestroy(cudaGraph_t g)
 
 static inline cudaError_t cudaGraphExecDestroy(cudaGraphExec_t x)
 {
+    emu::drain(nullptr);
+    for (const auto &pair : x->side)
+        emu::delete_stream(pair.second);
     delete x;
     return cudaSuccess;
 }

@@ -9,6 +9,9 @@
  * in a random order among those that streams and events allow.  So work that
  * lacks an event runs too early or too late, and the test fails.
  *
+ * Streams are numbered as they are made; that of GT_EMU_NO_WAITS waits for no
+ * event, so that a test can see that it would notice a missing one.
+ *
  * The emulator knows which memory is the device's: a copy of the wrong kind, or
  * a kernel that is passed a pointer to host memory, is an error, as on a GPU.
  */
@@ -26,6 +29,7 @@ typedef enum {
     cudaErrorNotReady = 600,
     cudaErrorStreamCaptureUnsupported = 900,
     cudaErrorStreamCaptureInvalidated = 901,
+    cudaErrorStreamCaptureUnjoined = 904,
     cudaErrorCapturedEvent = 907,
 } cudaError_t;
 
@@ -67,7 +71,8 @@ struct event {
     double when;
     bool timed;               /* created with timing */
     int device;               /* the one that its thread had chosen */
-    const struct graph *kept; /* the capture it was recorded in */
+    const struct graph *kept; /* the capture it was recorded in, */
+    size_t mark;              /* as this mark of it */
 };
 
 struct item {
@@ -76,12 +81,29 @@ struct item {
     uint64_t stamp;
 };
 
+/* What a capture has of a stream: work, the record of a mark, or a wait. */
+enum captured_kind { WORK, RECORD, WAIT };
+
+struct captured {
+    struct stream *on;
+    captured_kind kind;
+    work_fn work;
+    size_t mark;
+};
+
+/* `side` and `marks` are those of a graph that can be launched: a stream for
+ * each one that joined the capture, and an event for each mark. */
 struct graph {
-    std::vector<item> items;
+    struct stream *origin;
+    std::vector<captured> items;
+    size_t n_marks;
+    std::map<struct stream *, struct stream *> side;
+    std::deque<event> marks;
 };
 
 struct stream {
     std::deque<item> queue;
+    int number; /* in the order in which they were made */
     graph *capture;
     bool spoilt; /* by a call that is invalid in a capture */
 };
@@ -93,6 +115,7 @@ struct runtime {
     std::map<const void *, size_t> opted_in;
     std::vector<stream *> streams;
     size_t in_use, limit;
+    int streams_made;
     uint64_t seed, stamps;
     cudaError_t last;
     bool late;
@@ -206,11 +229,32 @@ inline void submit(stream *s, work_fn work)
 {
     s = of(s);
     if (s->capture)
-        s->capture->items.push_back({ std::move(work), nullptr, 0 });
+        s->capture->items.push_back({ s, WORK, std::move(work), 0 });
     else if (rt().late)
         s->queue.push_back({ std::move(work), nullptr, 0 });
     else
         work();
+}
+
+/* e happens when s has done what it was given so far. */
+inline void record(event *e, stream *s)
+{
+    const uint64_t stamp = ++rt().stamps;
+
+    __atomic_store_n(&e->stamp, stamp, __ATOMIC_RELEASE);
+    submit(s, [=] {
+        e->when = now();
+        __atomic_store_n(&e->reached, stamp, __ATOMIC_RELEASE);
+    });
+}
+
+inline void wait_for(stream *s, event *e)
+{
+    static const char *const deaf = getenv("GT_EMU_NO_WAITS");
+
+    if (rt().late && e->reached < e->stamp &&
+        !(deaf && strtol(deaf, nullptr, 10) == s->number))
+        s->queue.push_back({ nullptr, e, e->stamp });
 }
 
 inline bool blocked(const item &it)
@@ -247,6 +291,51 @@ inline void drain(stream *until)
         if (it.work)
             it.work();
     }
+}
+
+inline stream *new_stream(int number)
+{
+    stream *s = new stream();
+
+    s->number = number;
+    rt().streams.push_back(s);
+    return s;
+}
+
+inline void delete_stream(stream *s)
+{
+    drain(s);
+    std::erase(rt().streams, s);
+    delete s;
+}
+
+/* The capture that an event was recorded in, if it goes on. */
+inline graph *capture_of(const event *e)
+{
+    for (stream *s : rt().streams)
+        if (s->capture && s->capture == e->kept)
+            return s->capture;
+    return nullptr;
+}
+
+/* Whether the first stream of a capture waits for all that the others have. */
+inline bool all_joined(const graph &g)
+{
+    std::map<const stream *, size_t> left; /* not waited for */
+    std::vector<std::pair<const stream *, size_t>> at(g.n_marks);
+
+    for (size_t i = 0; i < g.items.size(); i++) {
+        const captured &c = g.items[i];
+
+        if (c.kind == RECORD)
+            at[c.mark] = { c.on, i };
+        if (c.on != g.origin)
+            left[c.on] = i;
+        else if (c.kind == WAIT && left.count(at[c.mark].first) &&
+                 left[at[c.mark].first] <= at[c.mark].second)
+            left.erase(at[c.mark].first);
+    }
+    return left.empty();
 }
 
 template <class A> bool reachable(const A &a)

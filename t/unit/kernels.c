@@ -3,7 +3,8 @@
  *
  * One case is an operation, a shape, a type and a variant of its arguments.  A
  * device that this machine does not have is skipped, by name.  The judge itself
- * is tested with planted errors.  --bench [NAME] times the calls.
+ * is tested with planted errors.  KERNELS_ONLY=NAME judges one operation;
+ * --bench [NAME] times the calls.
  */
 #include "config.h"
 #include "common/clock.h"
@@ -113,7 +114,11 @@ static void check_judge(struct dev *dev)
 
 static void check_ops(struct dev *dev)
 {
+    const char *only = getenv("KERNELS_ONLY");
+
     for (const struct op_test *t = op_tests; t->name; t++) {
+        if (only && strcmp(t->name, only) != 0)
+            continue;
         for (int i = 0; i < MAX_SHAPES && t->shape[i][0]; i++) {
             const int64_t *s = t->shape[i];
 
