@@ -19,6 +19,7 @@
 #include "trainer/model/resolve.h"
 #include "trainer/model/schedule.h"
 #include "trainer/plan_budget.h"
+#include "trainer/plan_launches.h"
 #include "trainer/plan_memory.h"
 #include "trainer/plan_step.h"
 #include "trainer/plan_time.h"
@@ -30,6 +31,7 @@ enum plan_part {
     TIME,
     STEP,
     OPERATIONS,
+    LAUNCHES,
     SCHEDULE,
     ALL = -1
 };
@@ -40,6 +42,7 @@ static const char *const part_words[] = { [PARAMETERS] = "parameters",
                                           [TIME] = "time",
                                           [STEP] = "step",
                                           [OPERATIONS] = "operations",
+                                          [LAUNCHES] = "launches",
                                           [SCHEDULE] = "schedule",
                                           NULL };
 
@@ -291,6 +294,9 @@ static void set_columns(struct table *t, enum plan_part part)
     case OPERATIONS:
         plan_step_operation_columns(t);
         break;
+    case LAUNCHES:
+        plan_launches_columns(t);
+        break;
     case SCHEDULE:
         table_columns(t, "step", "lr", "sequences", NULL);
         break;
@@ -314,6 +320,11 @@ static void add_operations(struct planned_model *p, struct table *t)
     plan_step_add_operations(&gpu, p->set, &p->gpt, p->file, t);
 }
 
+static void add_launches(struct planned_model *p, struct table *t)
+{
+    plan_launches_add(&gpu, p->set, &p->gpt, p->file, t);
+}
+
 /* Several models are compared row by row, in one table. */
 static int print_part(struct planned_model *p, int n, enum plan_part part,
                       struct err *e)
@@ -325,6 +336,7 @@ static int print_part(struct planned_model *p, int n, enum plan_part part,
         [TIME] = add_time,
         [STEP] = add_step,
         [OPERATIONS] = add_operations,
+        [LAUNCHES] = add_launches,
         [SCHEDULE] = add_schedule,
     };
     struct table t = TABLE_INIT("gtrain.plan/1");
@@ -345,7 +357,7 @@ static int print_parts(struct planned_model *p, int n, struct err *e)
     if (only != ALL)
         return print_part(p, n, (enum plan_part)only, e);
     for (int i = 0; i < SCHEDULE; i++) {
-        if (i >= STEP && !device)
+        if (i == LAUNCHES || (i >= STEP && !device))
             break;
         if (i > 0)
             putchar('\n');
@@ -390,7 +402,7 @@ static int check_mfu(const struct settings *s, struct err *e)
 static int check_length(const struct settings *s, struct err *e)
 {
     if (s->is.steps == 0 && !budget && only != PARAMETERS && only != MEMORY &&
-        only != STEP && only != OPERATIONS)
+        only != STEP && only != OPERATIONS && only != LAUNCHES)
         return err_set(e, ERR_USAGE,
                        "the length of training is not known; set "
                        "schedule.steps, schedule.tokens or "
@@ -453,7 +465,7 @@ static bool parse_price(double *out)
 static int check_device(struct err *e)
 {
     gpu.ranks = ranks;
-    if (!device && (only == STEP || only == OPERATIONS))
+    if (!device && only >= STEP && only <= LAUNCHES)
         return err_set(e, ERR_USAGE, "--only %s needs --device",
                        part_words[only]);
     if (device && plan_step_device(&gpu, device, e) < 0)

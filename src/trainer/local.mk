@@ -40,6 +40,8 @@ gtrain_SOURCES = \
 	%D%/gtrain.c \
 	%D%/plan_budget.c \
 	%D%/plan_budget.h \
+	%D%/plan_launches.c \
+	%D%/plan_launches.h \
 	%D%/plan_memory.c \
 	%D%/plan_memory.h \
 	%D%/plan_step.c \

@@ -13,7 +13,8 @@
 
 /* The parts of the rates of data sheets that are assumed: products, attention,
  * memory, and links between GPUs. */
-static const double PRODUCTS = 0.7, ATTENTION = 0.3, MEMORY = 0.85, LINKS = 0.8;
+static const double PARTS[] = { [RATE_PRODUCTS] = 0.7, [RATE_ATTENTION] = 0.3 };
+static const double MEMORY = 0.85, LINKS = 0.8;
 
 enum { PER_MACHINE = 8, MOST_OPERATIONS = 64 };
 
@@ -99,6 +100,13 @@ static double memory_rate(const struct plan_step *s)
     return MEMORY * s->device->memory * 1e9;
 }
 
+double plan_step_seconds(const struct plan_step *s, const struct settings *set,
+                         enum plan_rate rate, double flops, double bytes)
+{
+    return fmax(flops / (PARTS[rate] * peak_of(s, set)),
+                bytes / memory_rate(s));
+}
+
 /* The head writes its logits, which the softmax reads and overwrites with their
  * gradient: that is a pass of its own, between the products. */
 static double softmax_bytes(const struct graph *g, int call)
@@ -116,7 +124,8 @@ static void add_call(const struct plan_step *s, const struct settings *set,
                      const struct graph *g, int call, struct operations *o)
 {
     const enum graph_op op = g->node[g->call[call].node].op;
-    const double part = op == OP_ATTENTION ? ATTENTION : PRODUCTS;
+    const enum plan_rate rate =
+        op == OP_ATTENTION ? RATE_ATTENTION : RATE_PRODUCTS;
     const double softmax = softmax_bytes(g, call);
     struct operation now = { .name = graph_call_name(g, call),
                              .calls = 1,
@@ -124,9 +133,8 @@ static void add_call(const struct plan_step *s, const struct settings *set,
                              .bytes = graph_call_bytes(g, call),
                              .backward = call >= g->n_forward };
 
-    now.seconds =
-        fmax(now.flops / (part * peak_of(s, set)), now.bytes / memory_rate(s)) +
-        softmax / memory_rate(s);
+    now.seconds = plan_step_seconds(s, set, rate, now.flops, now.bytes) +
+                  softmax / memory_rate(s);
     now.bytes += softmax;
     add_operation(o, &now);
 }

@@ -32,6 +32,11 @@ void plan_step_columns(struct table *);
 void plan_step_add(const struct plan_step *, struct settings *, struct gpt *,
                    const char *file, struct table *);
 
+/* What limits a kernel, if not its bytes. */
+enum plan_rate { RATE_PRODUCTS, RATE_ATTENTION };
+double plan_step_seconds(const struct plan_step *, const struct settings *,
+                         enum plan_rate, double flops, double bytes);
+
 /* A row for each operation of a micro-step and of the update, and the sum. */
 void plan_step_operation_columns(struct table *);
 void plan_step_add_operations(const struct plan_step *, struct settings *,
