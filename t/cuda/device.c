@@ -246,10 +246,11 @@ static void check_gemm(struct dev *dev, const char *folder)
 /* One element of the product of N x K and K x N ones in bf16, on a device that
  * is opened with this value of a variable of the environment. */
 static float product_of_ones(const char *name, const char *value,
-                             const char *folder, struct err *e)
+                             const char *folder, bool deterministic,
+                             struct err *e)
 {
     enum { N = 32, K = 2304 };
-    struct dev dev = { .threads = 0 };
+    struct dev dev = { .deterministic = deterministic };
     uint16_t *p, one = 0;
     struct tensor t;
     struct gemm m = { .type = DT_BF16,
@@ -288,13 +289,15 @@ static void check_wrong_algorithms(void)
 {
     struct err e;
 
-    ok(product_of_ones("GT_EMU_LT", "wrong", "/dev/null", &e) == 2304,
+    ok(product_of_ones("GT_EMU_LT", "wrong", "/dev/null", false, &e) == 2304,
        "an algorithm that stores nothing is not chosen, though it is fast");
-    ok(product_of_ones("GT_EMU_LT", "narrow", "/dev/null", &e) == 2304,
+    ok(product_of_ones("GT_EMU_LT", "narrow", "/dev/null", false, &e) == 2304,
        "parts of a sum in bf16 are added in F32");
-    ok(product_of_ones("GT_CUBLASLT", "off", "/dev/null", &e) == 2304,
+    ok(product_of_ones("GT_EMU_LT", "narrow", "/dev/null", true, &e) == 2304,
+       "a deterministic device, which may divide sums, adds parts in F32");
+    ok(product_of_ones("GT_CUBLASLT", "off", "/dev/null", false, &e) == 2304,
        "products without cuBLASLt are right if it is switched off");
-    product_of_ones("GT_EMU_LT", "none", "/dev/null", &e);
+    product_of_ones("GT_EMU_LT", "none", "/dev/null", false, &e);
     ok(strstr(e.text, "products would be very slow"),
        "products in bf16 are refused if cuBLASLt is not found");
     diag("%s", e.text);
