@@ -55,6 +55,15 @@ train single --set train.device=cuda --set train.cuda_graphs=no &&
 train graphs --set train.device=cuda --set train.cuda_graphs=yes &&
     losses graphs >is && ! grep -q 'without CUDA graphs' log && cmp -s is want
 ok $? "micro-steps replayed as CUDA graphs give the same bits"
+if "$gtrain" devices | grep -q 'emulated GPU'; then
+    GT_EMU_STREAMS=5
+    export GT_EMU_STREAMS
+    train late --set train.device=cuda --set train.cuda_graphs=yes &&
+        losses late >is && ! grep -q 'without CUDA graphs' log &&
+        cmp -s is want
+    ok $? "CUDA graphs of two streams give the same bits with streams late"
+    unset GT_EMU_STREAMS
+fi
 GT_CUDA_CAREFUL=1
 export GT_CUDA_CAREFUL
 train careful --set train.device=cuda --set train.cuda_graphs=yes &&

@@ -41,6 +41,8 @@ hot "norm_fwd${half}Li8ELi24E" 6 3 0 \
     "the norm of 768 columns loads and stores 16 bytes at a time"
 hot "norm_bwd${half}Li8ELi24ELi32E" 9 3 0 \
     "the gradient of a norm of 768 columns loads and stores 16 bytes at a time"
+hot "chunk_squaresIfLi4E" 1 0 0 \
+    "the gradient's norm loads 16 bytes at a time"
 hot "cross_entropy${half}Li8ELb1E" 1 1 0 \
     "the softmax of a row in shared memory moves 16 bytes at a time"
 hot "cross_entropy${half}Li8ELb0E" 1 1 0 \
