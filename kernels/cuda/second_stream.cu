@@ -10,10 +10,15 @@
 #include "common/mem.h"
 
 struct cuda_second_stream {
-    cudaStream_t stream, first;
+    struct cuda_queue queue; /* without a workspace */
     cudaEvent_t given;
     cudaEvent_t done[DEV_STREAM_SLOTS];
 };
+
+static cudaStream_t stream_of(const struct cuda_second_stream *s)
+{
+    return (cudaStream_t)s->queue.stream;
+}
 
 static struct cuda_second_stream *second_stream_of(struct dev *dev)
 {
@@ -25,7 +30,8 @@ static struct cuda_second_stream *second_stream_of(struct dev *dev)
     s = (struct cuda_second_stream *)xcalloc(1, sizeof *s);
     cuda->second_stream = s;
     must(dev, "second stream",
-         cudaStreamCreateWithFlags(&s->stream, cudaStreamNonBlocking));
+         cudaStreamCreateWithFlags((cudaStream_t *)&s->queue.stream,
+                                   cudaStreamNonBlocking));
     must(dev, "second stream",
          cudaEventCreateWithFlags(&s->given, cudaEventDisableTiming));
     for (int i = 0; i < DEV_STREAM_SLOTS; i++)
@@ -39,18 +45,17 @@ extern "C" void *cuda_second_stream_begin(struct dev *dev)
     struct cuda_second_stream *s = second_stream_of(dev);
 
     must(dev, "second stream", cudaEventRecord(s->given, STREAM(dev)));
-    must(dev, "second stream", cudaStreamWaitEvent(s->stream, s->given, 0));
-    s->first = STREAM(dev);
-    cuda_of(dev)->stream = s->stream;
-    return s->stream;
+    must(dev, "second stream", cudaStreamWaitEvent(stream_of(s), s->given, 0));
+    cuda_of(dev)->now = &s->queue;
+    return stream_of(s);
 }
 
 extern "C" void cuda_second_stream_end(struct dev *dev, int i)
 {
     struct cuda_second_stream *s = second_stream_of(dev);
 
-    cuda_of(dev)->stream = s->first;
-    must(dev, "second stream", cudaEventRecord(s->done[i], s->stream));
+    cuda_of(dev)->now = &cuda_of(dev)->main;
+    must(dev, "second stream", cudaEventRecord(s->done[i], stream_of(s)));
 }
 
 extern "C" void cuda_second_stream_wait(struct dev *dev, int i)
@@ -79,7 +84,8 @@ void cuda_second_stream_close(struct dev *dev)
 
     if (!s)
         return;
-    cudaStreamDestroy(s->stream);
+    cuda_release(dev, s->queue.scratch);
+    cudaStreamDestroy(stream_of(s));
     cudaEventDestroy(s->given);
     for (int i = 0; i < DEV_STREAM_SLOTS; i++)
         cudaEventDestroy(s->done[i]);
