@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/buf.h"
+#include "plot/curve_forecast.h"
 #include "plot/curve_groups.h"
 #include "plot/history.h"
 #include "plot/marks.h"
@@ -210,6 +211,8 @@ static int draw_part(struct drawing *d, const struct part *part, struct err *e)
         ret = draw_attempts(d, part, e);
     else
         draw_attempt(d, part, &h, 0);
+    if (d->r->forecast && !part->planned && !part->right)
+        curve_forecast(d->b, d->p, run, part->key, part->slot);
     history_free(&h);
     return ret;
 }

@@ -1,6 +1,8 @@
 # gplot is its main program on a library, so that tests can call the parts.
 noinst_LIBRARIES += src/plot/libplot.a
 src_plot_libplot_a_SOURCES = \
+	%D%/curve_forecast.c \
+	%D%/curve_forecast.h \
 	%D%/curve_groups.c \
 	%D%/curve_groups.h \
 	%D%/curves.c \

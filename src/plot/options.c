@@ -108,6 +108,8 @@ const char *const term_words[] = {
     { 0, "mark", "events", OPT_STRING, &plot_request.mark, \
       "mark events, with commas between them: resume, checkpoint, best, " \
       "spike, eval" }, \
+    { 0, "forecast", NULL, OPT_FLAG, &plot_request.forecast, \
+      "draw the forecast of the rest of each curve, with its interval" }, \
     { 0, "stitch", NULL, OPT_FLAG, &plot_request.stitch, \
       "join the runs into one curve" }, \
     { 0, "attempts", NULL, OPT_FLAG, &plot_request.attempts, \

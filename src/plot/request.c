@@ -174,6 +174,11 @@ int request_parse(struct request *r, struct err *e)
     if (r->stitch && r->attempts)
         return err_set(e, ERR_USAGE,
                        "--stitch and --attempts exclude each other");
+    if (r->forecast &&
+        (r->along != ALONG_STEP || r->stitch || r->attempts || r->group_by))
+        return err_set(e, ERR_USAGE,
+                       "--forecast draws single runs against steps; use it "
+                       "without --x, --stitch, --attempts and --group-by");
     if ((r->logx && r->linx) || (r->logy && r->liny))
         return err_set(e, ERR_USAGE,
                        "an axis cannot be both logarithmic and linear");

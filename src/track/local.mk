@@ -46,8 +46,6 @@ gtrack_SOURCES = \
 	%D%/complete.h \
 	%D%/complete_program.c \
 	%D%/complete_program.h \
-	%D%/forecast.c \
-	%D%/forecast.h \
 	%D%/gtrack.c \
 	%D%/paired_table.c \
 	%D%/paired_table.h \

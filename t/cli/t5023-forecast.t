@@ -23,6 +23,9 @@ curve() {
             if (step <= last)
                 printf "{\"step\": %d, \"train/lr\": %.9g, \"train/loss\": %.9g}\n",
                     step, lr * 1e-3, loss + 0.05 * (noise / 2147483647 - 0.5)
+            if (step <= last && step % 25 == 0)
+                printf "{\"step\": %d, \"val/loss\": %.9g, \"val/count\": %d}\n",
+                    step, loss + 0.1, step
             if (step > 980)
                 end += loss / 20
         }
@@ -68,12 +71,58 @@ gtrack metrics run5 train/loss --long --from 589 --to 600 --tsv --no-header >tru
 test "$(awk -F '\t' 'NR == FNR { sum += $4; n++; next } FNR == 1 {
     print (sum / n > $6 && sum / n < $7) }' true out)" = 1
 ok $? "the interval of a step in between contains its loss" "$(cat true out)"
+
+# A run in the middle, as gplot draws it.
+cat >config.ini <<END
+[model]
+layers = 1
+heads = 1
+width = 16
+context = 16
+vocab = 64
+[train]
+micro_batch = 1
+device = cpu
+[schedule]
+steps = 1000
+warmup = 50
+END
+curve middle 3 500
+gtrack artifacts middle --add config.ini >out 2>&1
+ok $? "a run in the middle has its settings"
+gtrack forecast middle -m val/loss --tsv --no-header >want 2>err
+gplot loss middle --forecast --data >out 2>err
+awk -F '\t' '$3 ~ /forecast/ && $4 > 500 && $6 != "" { n++; line = $5 "\t" $6 "\t" $7 }
+    END { print n; print line }' out >drawn
+is "$(head -n 1 drawn)" 100 \
+    "gplot draws 50 points of both curves after the last, with their intervals" \
+    "$(cat err)"
+is "$(tail -n 1 drawn | awk '{ printf "%.6g %.6g %.6g", $1, $2, $3 }')" \
+    "$(awk -F '\t' '{ printf "%.6g %.6g %.6g", $5, $6, $7 }' want)" \
+    "the curve ends with the numbers of gtrack forecast"
+gplot loss run5 --forecast >out 2>err
+like err "run5 has made all its steps" "a run that has ended is not forecast"
+gplot loss middle --forecast --x time >out 2>err
+is $? 2 "a forecast over time is refused"
 gtrack forecast run5 --points 0 >out 2>err
 is $? 2 "no points are refused"
 gtrack forecast run5 --at 50 >out 2>err
 is $? 1 "fifty steps are too few"
-like err "no curve fits the losses of run5 up to step 50; a forecast takes 100" \
+like err "no law fits train/loss of run5 up to step 50; a forecast takes 100" \
     "the message says how many steps a forecast takes"
+
+# Another metric: 13 values of the validation loss, which has no noise.
+gtrack forecast run5 --metric val/loss --at 400 --tsv --no-header >out 2>err
+is "$(cut -f 2,3,8-10 out | tr '\t' ' ')" "400 1000 92 24 1000" \
+    "the validation loss is forecast from a few values"
+end=$(gtrack metrics run5 val/loss --from 1000 --tsv --no-header | cut -f 2)
+test "$(awk -F '\t' -v end="$end" '{ d = $5 - end
+    print (end > $6 && end < $7 && d < 0.05 && d > -0.05) }' out)" = 1
+ok $? "its forecast is close to its end" "$end: $(cat out)"
+gtrack forecast run5 --metric val/count --at 400 >out 2>err
+is $? 1 "a metric that rises is not forecast"
+gtrack forecast run5 --metric val/none >out 2>err
+is $? 3 "a metric that the run lacks is not found"
 printf 'step=1 loss=1\n' | gtrack log other >out 2>&1
 gtrack forecast other >out 2>err
 is $? 3 "a run without a number of steps has no forecast"

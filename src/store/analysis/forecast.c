@@ -1,5 +1,5 @@
 #include "config.h"
-#include "track/forecast.h"
+#include "store/analysis/forecast.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -27,8 +27,8 @@ double forecast_mean(const struct loss_curve *c, int64_t step)
     double sum = 0;
     int64_t found = 0;
 
-    for (int64_t i = step - n; i < step; i++)
-        if (i >= 0 && isfinite(c->loss[i])) {
+    for (int64_t i = step - 1; i >= 0 && (i >= step - n || found == 0); i--)
+        if (isfinite(c->loss[i])) {
             sum += c->loss[i];
             found++;
         }
@@ -66,15 +66,16 @@ static int make_points(const struct loss_curve *c, int64_t now,
         const int64_t begin = from + (now - from) * k / POINTS;
         const int64_t end = from + (now - from) * (k + 1) / POINTS;
         double sum = 0;
-        int64_t found = 0;
+        int64_t found = 0, steps = 0;
 
         for (int64_t i = begin; i < end; i++)
             if (isfinite(c->loss[i])) {
                 sum += c->loss[i];
+                steps += i;
                 found++;
             }
         if (found > 0) {
-            const int64_t middle = (begin + end - 1) / 2;
+            const int64_t middle = steps / found;
 
             p[n++] =
                 (struct point){ s1[middle], s2[middle], sum / (double)found };
@@ -145,7 +146,7 @@ void forecast_losses(const struct loss_curve *c, int64_t now,
     s2 = xcalloc((size_t)c->steps, sizeof *s2);
     add_rates(c, s1, s2);
     seen = make_points(c, now, s1, s2, p);
-    if (seen >= POINTS / 2 && fit_law(&law, p, seen))
+    if (seen >= FORECAST_VALUES && fit_law(&law, p, seen))
         for (int i = 0; i < n; i++)
             if (step[i] >= 1 && step[i] <= c->steps)
                 loss[i] = apply_law(&law, s1[step[i] - 1], s2[step[i] - 1]);

@@ -1,5 +1,5 @@
-#ifndef TRACK_FORECAST_H
-#define TRACK_FORECAST_H
+#ifndef STORE_ANALYSIS_FORECAST_H
+#define STORE_ANALYSIS_FORECAST_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -30,14 +30,17 @@ struct loss_curve {
     double *lr;
 };
 
-enum { FORECAST_LEAST = 100 }; /* losses before `now` */
+enum {
+    FORECAST_LEAST = 100, /* steps before `now` */
+    FORECAST_VALUES = 8   /* values, of which the first fifth is passed over */
+};
 
 /* NaN for each step if there are too few losses, or no law fits them. */
 void forecast_losses(const struct loss_curve *, int64_t now,
                      const int64_t *step, int n, double *loss);
 
-/* The mean of the losses of the last 2 % of the steps up to this one; NaN if
- * there are none. */
+/* The mean of the losses of the last 2 % of the steps up to this one, or the
+ * last loss before it; NaN if there is none. */
 double forecast_mean(const struct loss_curve *, int64_t step);
 
 struct forecast_interval {

@@ -1,0 +1,254 @@
+#include "config.h"
+#include "store/analysis/forecast_run.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "common/num.h"
+#include "common/path.h"
+#include "store/analysis/planned_rates.h"
+
+enum { STEPS_MAX = 10000000, OTHERS_MAX = 200 };
+
+/* ---- curves ----------------------------------------------------------- */
+
+static void clear_curve(struct loss_curve *c)
+{
+    free(c->loss);
+    free(c->lr);
+    *c = (struct loss_curve){ 0 };
+}
+
+/* How many steps training is to take; 0 if the run does not say. */
+static int64_t planned_steps(const struct run_info *run)
+{
+    const char *text = run_info_param(run, "is.steps");
+    int64_t n;
+
+    if (!text)
+        text = run_info_param(run, "schedule.steps");
+    return text && num_int(text, &n) && n > 0 && n <= STEPS_MAX ? n : 0;
+}
+
+static int64_t last_step(const struct run_info *run)
+{
+    const struct metric_sum *m = run_info_metric(run, "train/lr");
+
+    return m ? m->last_step : 0;
+}
+
+/* A series by its steps, each value standing until the next if `fill`. */
+static int load_values(double *out, int64_t steps, const struct run_info *run,
+                       const char *key, bool fill, struct err *e)
+{
+    struct series s = SERIES_INIT;
+
+    if (series_load(&s, run, key, 0, e) < 0)
+        return -1;
+    for (int64_t i = 0; i < steps; i++)
+        out[i] = (double)NAN;
+    for (size_t i = 0; i < s.n; i++)
+        if (s.step[i] >= 1 && s.step[i] <= steps)
+            out[s.step[i] - 1] = s.value[i];
+    for (int64_t i = 1; fill && i < steps; i++)
+        if (isnan(out[i]))
+            out[i] = out[i - 1];
+    for (int64_t i = steps - 1; fill && i > 0; i--)
+        if (isnan(out[i - 1]))
+            out[i - 1] = out[i];
+    series_free(&s);
+    return 0;
+}
+
+static int load_curve(struct loss_curve *c, const struct run_info *run,
+                      const char *key, struct err *e)
+{
+    c->steps = planned_steps(run);
+    if (c->steps == 0)
+        return err_set(e, ERR_MISSING,
+                       "%s does not say how many steps it takes; gtrain "
+                       "records that",
+                       run->name);
+    c->loss = xcalloc((size_t)c->steps, sizeof *c->loss);
+    c->lr = xcalloc((size_t)c->steps, sizeof *c->lr);
+    if (load_values(c->loss, c->steps, run, key, false, e) < 0 ||
+        load_values(c->lr, c->steps, run, "train/lr", true, e) < 0)
+        return -1;
+    return 0;
+}
+
+/* The learning rates that are to come. */
+static int plan_rates(struct loss_curve *c, const struct run_info *run,
+                      struct err *e)
+{
+    char *config = path_join(run->artifacts, "config.ini");
+    struct planned_rates r;
+    int ret = planned_rates(&r, config, e);
+
+    for (size_t i = 0; i < r.n; i++)
+        if (r.step[i] >= 0 && r.step[i] < (double)c->steps)
+            c->lr[(int64_t)r.step[i]] = r.rate[i];
+    planned_rates_clear(&r);
+    free(config);
+    return ret < 0 ? err_wrap(e, "cannot compute the schedule of %s", run->name)
+                   : 0;
+}
+
+/* ---- points ----------------------------------------------------------- */
+
+static int64_t step_of_point(int64_t now, int64_t steps, int point, int points)
+{
+    return now + (int64_t)((double)(steps - now) * (point + 1) / points);
+}
+
+/* The values of all points; NaN if there is no forecast.  The caller frees. */
+static double *forecast_points(const struct loss_curve *c, int64_t now,
+                               int points)
+{
+    double *value = xcalloc((size_t)points, sizeof *value);
+    int64_t *step = xcalloc((size_t)points, sizeof *step);
+
+    for (int k = 0; k < points; k++)
+        step[k] = step_of_point(now, c->steps, k, points);
+    forecast_losses(c, now, step, points, value);
+    free(step);
+    return value;
+}
+
+/* ---- other runs ------------------------------------------------------- */
+
+/* The value of a run that has come further: between two values, on the line
+ * through them; NaN if there are none. */
+static double true_value(const struct loss_curve *c, int64_t step)
+{
+    int64_t before = step - 1, after = step - 1;
+
+    while (before >= 0 && !isfinite(c->loss[before]))
+        before--;
+    while (after < c->steps && !isfinite(c->loss[after]))
+        after++;
+    if (before == after || before < 0 || after == c->steps)
+        return forecast_mean(c, step);
+    return c->loss[before] + (c->loss[after] - c->loss[before]) *
+                                 (double)(step - 1 - before) /
+                                 (double)(after - before);
+}
+
+/* For each point, true value by forecast, of finished runs as far along as this
+ * one. */
+struct others {
+    int points;
+    double *ratio; /* OTHERS_MAX of each point */
+    int64_t *n;
+};
+
+static void add_ratios(struct others *o, const struct loss_curve *c,
+                       int64_t now)
+{
+    double *value = forecast_points(c, now, o->points);
+
+    for (int k = 0; k < o->points; k++) {
+        const int64_t step = step_of_point(now, c->steps, k, o->points);
+        const double truth = true_value(c, step);
+
+        if (truth > 0 && value[k] > 0 && o->n[k] < OTHERS_MAX)
+            o->ratio[k * OTHERS_MAX + o->n[k]++] = truth / value[k];
+    }
+    free(value);
+}
+
+static void add_other(struct others *o, const struct run_info *run,
+                      const char *key, double part)
+{
+    struct loss_curve c = { 0 };
+    struct err e = ERR_INIT;
+
+    if (load_curve(&c, run, key, &e) == 0 && last_step(run) >= c.steps)
+        add_ratios(o, &c, (int64_t)((double)c.steps * part));
+    clear_curve(&c);
+}
+
+/* The newest finished runs of the store that have the metric. */
+static void try_others(struct others *o, const struct runs *all,
+                       const struct run_info *self, const char *key,
+                       double part)
+{
+    const int last = o->points - 1;
+
+    o->ratio = xcalloc((size_t)o->points * OTHERS_MAX, sizeof *o->ratio);
+    o->n = xcalloc((size_t)o->points, sizeof *o->n);
+    for (size_t i = all->n; i-- > 0 && o->n[last] < OTHERS_MAX;) {
+        const struct run_info *run = &all->run[i];
+
+        if (run->status == RUN_FINISHED && strcmp(run->id, self->id) != 0 &&
+            run_info_metric(run, key))
+            add_other(o, run, key, part);
+    }
+}
+
+/* ---- the forecast ----------------------------------------------------- */
+
+static void add_points(struct run_forecast *f, const struct loss_curve *c,
+                       struct others *o)
+{
+    double *value = forecast_points(c, f->now, o->points);
+
+    f->point = xcalloc((size_t)o->points, sizeof *f->point);
+    for (int k = 0; k < o->points && isfinite(value[k]); k++)
+        f->point[f->n++] = (struct forecast_point){
+            step_of_point(f->now, f->steps, k, o->points),
+            forecast_interval(value[k], o->ratio + k * OTHERS_MAX, o->n[k]),
+            o->n[k],
+        };
+    free(value);
+}
+
+static int forecast_curve(struct run_forecast *f,
+                          const struct forecast_request *r,
+                          const struct loss_curve *c, const struct runs *all,
+                          const struct run_info *run, struct err *e)
+{
+    struct others o = { .points = r->points };
+
+    f->steps = c->steps;
+    f->now = last_step(run) < c->steps ? last_step(run) : c->steps;
+    if (r->at > 0 && r->at < f->now)
+        f->now = r->at;
+    f->last = forecast_mean(c, f->now);
+    try_others(&o, all, run, r->key, (double)f->now / (double)f->steps);
+    add_points(f, c, &o);
+    free(o.ratio);
+    free(o.n);
+    if (f->n == r->points)
+        return 0;
+    return err_set(e, ERR_INPUT,
+                   "no law fits %s of %s up to step %lld; a forecast takes %d "
+                   "steps and %d values that fall",
+                   r->key, run->name, (long long)f->now, FORECAST_LEAST,
+                   FORECAST_VALUES);
+}
+
+int forecast_run(struct run_forecast *f, const struct forecast_request *r,
+                 const struct runs *all, const struct run_info *run,
+                 struct err *e)
+{
+    struct loss_curve c = { 0 };
+    int ret;
+
+    *f = (struct run_forecast){ 0 };
+    ret = load_curve(&c, run, r->key, e);
+    if (ret == 0 && last_step(run) < c.steps)
+        ret = plan_rates(&c, run, e);
+    if (ret == 0)
+        ret = forecast_curve(f, r, &c, all, run, e);
+    clear_curve(&c);
+    return ret;
+}
+
+void forecast_run_clear(struct run_forecast *f)
+{
+    free(f->point);
+    *f = (struct run_forecast){ 0 };
+}
