@@ -21,6 +21,7 @@
 #include "trainer/plan_budget.h"
 #include "trainer/plan_launches.h"
 #include "trainer/plan_memory.h"
+#include "trainer/plan_sizes.h"
 #include "trainer/plan_step.h"
 #include "trainer/plan_time.h"
 
@@ -73,7 +74,7 @@ static const struct opt plan_opts[] = {
     { 0, "price", "amount", OPT_STRING, &price,
       "add the price, for AMOUNT per hour of a device: 2.5/h" },
     { 0, "budget", "hours", OPT_STRING, &budget,
-      "print which of the models to train with HOURS, as in 6.4gpuh" },
+      "print the size of the model to train with HOURS, as in 6.4gpuh" },
     { 0, "fit", NULL, OPT_FLAG, &timing.fit,
       "add the largest micro-batch and model that fit each memory" },
     TABLE_OPTS(style),
@@ -367,6 +368,24 @@ static int print_parts(struct planned_model *p, int n, struct err *e)
     return 0;
 }
 
+/* A row for each model, and which of them has the lowest loss. */
+static void compare_models(const struct plan_budget *b,
+                           const struct planned_model *p, int n,
+                           struct table *t)
+{
+    int best = 0;
+
+    table_column(t, "model");
+    plan_budget_columns(t);
+    for (int i = 0; i < n; i++) {
+        table_text(t, p[i].file);
+        plan_budget_add(b, p[i].set, t);
+        if (plan_budget_loss(b, p[i].set) < plan_budget_loss(b, p[best].set))
+            best = i;
+    }
+    plan_budget_end(b, p[best].file);
+}
+
 static int print_budget(const struct planned_model *p, int n, struct err *e)
 {
     struct table t = TABLE_INIT("gtrain.plan-budget/1");
@@ -378,11 +397,12 @@ static int print_budget(const struct planned_model *p, int n, struct err *e)
         ret = plan_budget_begin(&b, hours, p[0].set, e);
     if (ret < 0)
         return -1;
-    plan_budget_columns(&b, &t);
-    for (int i = 0; i < n; i++)
-        plan_budget_add(&b, p[i].set, p[i].file ? p[i].file : "this model", &t);
-    ret = table_print(&t, &style, e);
-    plan_budget_end(&b);
+    if (n > 1)
+        compare_models(&b, p, n, &t);
+    else
+        ret = plan_sizes(&b, p[0].set, ranks, &t, e);
+    if (ret == 0)
+        ret = table_print(&t, &style, e);
     table_clear(&t);
     return ret;
 }

@@ -44,6 +44,8 @@ gtrain_SOURCES = \
 	%D%/plan_launches.h \
 	%D%/plan_memory.c \
 	%D%/plan_memory.h \
+	%D%/plan_sizes.c \
+	%D%/plan_sizes.h \
 	%D%/plan_step.c \
 	%D%/plan_step.h \
 	%D%/plan_time.c \

@@ -3,14 +3,11 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/log.h"
-#include "common/mem.h"
 #include "common/num.h"
 #include "trainer/plan_time.h"
-#include "trainer/scaling.h"
 #include "trainer/training/hardware.h"
 
 int plan_budget_parse(double *hours, const char *text, struct err *e)
@@ -36,7 +33,6 @@ int plan_budget_begin(struct plan_budget *b, double hours,
     struct hardware h;
     struct err why = ERR_INIT;
 
-    *b = (struct plan_budget){ .least = INFINITY };
     if (tflops <= 0 && hardware_measure(&h, s))
         tflops = h.tflops[s->train.precision];
     if (tflops <= 0)
@@ -44,61 +40,60 @@ int plan_budget_begin(struct plan_budget *b, double hours,
                        "the peak rate of the device is not known; set "
                        "plan.peak_tflops");
     b->flops = hours * 3600 * tflops * 1e12 * part;
-    b->law = xcalloc(1, sizeof *b->law);
-    if (scaling_fit(b->law, s->run.root, &why) < 0) {
-        log_warn("%s; no loss is forecast", why.text);
-        free(b->law);
-        b->law = NULL;
+    if (scaling_fit(&b->law, s->run.root, &why) < 0) {
+        log_warn("%s; the losses are those of a published law "
+                 "(arXiv:2404.10102), for other data",
+                 why.text);
+        scaling_published(&b->law);
     }
     log_info("%.3g hours at %.3g TFLOP/s, %.0f%% of the peak rate", hours,
              tflops * part, 100 * part);
     return 0;
 }
 
-void plan_budget_columns(const struct plan_budget *b, struct table *t)
+double plan_budget_tokens(const struct plan_budget *b, const struct settings *s)
 {
-    table_columns(t, "model", "parameters", "tokens", "steps",
-                  "tokens/parameter", NULL);
-    if (b->law)
-        table_column(t, "loss");
-    table_column(t, "cells");
+    return b->flops / (6 * (double)s->is.parameters);
 }
 
-void plan_budget_add(struct plan_budget *b, const struct settings *s,
-                     const char *name, struct table *t)
+double plan_budget_loss(const struct plan_budget *b, const struct settings *s)
 {
-    const double parameters = (double)s->is.parameters;
-    const double tokens = b->flops / (6 * parameters);
+    return scaling_loss(&b->law, (double)s->is.parameters,
+                        plan_budget_tokens(b, s));
+}
+
+void plan_budget_columns(struct table *t)
+{
+    table_columns(t, "parameters", "tokens", "steps", "tokens/parameter",
+                  "loss", "cells", NULL);
+}
+
+void plan_budget_add(const struct plan_budget *b, const struct settings *s,
+                     struct table *t)
+{
+    const double tokens = plan_budget_tokens(b, s);
     const double own = plan_time_tokens(s);
 
-    table_text(t, name);
     table_int(t, s->is.parameters);
     table_int(t, (int64_t)tokens);
     table_int(t, (int64_t)(tokens / (double)s->is.tokens_per_step));
-    table_real(t, tokens / parameters);
-    if (b->law) {
-        const double loss = scaling_loss(b->law, parameters, tokens);
-
-        table_real(t, loss);
-        if (loss < b->least) {
-            b->least = loss;
-            b->best = name;
-        }
-    }
+    table_real(t, tokens / (double)s->is.parameters);
+    table_real(t, plan_budget_loss(b, s));
     if (own > 0)
         table_int(t, (int64_t)(tokens / own));
     else
         table_none(t);
 }
 
-void plan_budget_end(struct plan_budget *b)
+void plan_budget_end(const struct plan_budget *b, const char *best)
 {
+    const struct scaling *law = &b->law;
     char text[NUM_TEXT];
 
-    if (b->law && b->best)
-        log_info("the lowest loss is that of %s; the law fits %s, and is off "
-                 "by %.3f for a run that it does not know (median)",
-                 b->best, num_count(text, b->law->runs, "run"), b->law->off);
-    free(b->law);
-    b->law = NULL;
+    log_info("the lowest loss is that of %s", best);
+    if (law->runs > 0)
+        log_info("the law fits %s of %.3g to %.3g parameters, and is off by "
+                 "%.3f for a run that it does not know (median)",
+                 num_count(text, law->runs, "run"), law->least_n, law->most_n,
+                 law->off);
 }

@@ -142,6 +142,24 @@ static double test_law(const struct points *p)
     return median;
 }
 
+static void find_range(struct scaling *s, const struct points *p)
+{
+    s->least_n = s->most_n = p->item[0].n;
+    for (size_t i = 1; i < p->n; i++) {
+        s->least_n = fmin(s->least_n, p->item[i].n);
+        s->most_n = fmax(s->most_n, p->item[i].n);
+    }
+}
+
+void scaling_published(struct scaling *s)
+{
+    *s = (struct scaling){ .e = 1.8172,
+                           .a = 482.01,
+                           .exponent_n = 0.3478,
+                           .b = 2085.43,
+                           .exponent_d = 0.3658 };
+}
+
 int scaling_fit(struct scaling *s, const char *root, struct err *e)
 {
     struct runs runs = RUNS_INIT;
@@ -160,6 +178,7 @@ int scaling_fit(struct scaling *s, const char *root, struct err *e)
                       root, SCALING_LEAST);
     if (ret == 0) {
         s->runs = (int64_t)p.n;
+        find_range(s, &p);
         s->off = test_law(&p);
     }
     free(p.item);

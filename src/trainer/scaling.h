@@ -22,11 +22,16 @@ enum { SCALING_LEAST = 5 }; /* runs */
 struct scaling {
     double e, a, b, exponent_n, exponent_d;
     int64_t runs;
+    double least_n, most_n; /* parameters of these runs */
     double off; /* the median error for a run that is left out of the fit */
 };
 
 /* Too few runs, or too few sizes or lengths of training, are ERR_MISSING. */
 int scaling_fit(struct scaling *, const char *root, struct err *);
+/* The law that Besiroglu et al., "Chinchilla scaling: a replication attempt"
+ * (arXiv:2404.10102, 2024), fitted to the runs of Hoffmann et al.; it has no
+ * runs here. */
+void scaling_published(struct scaling *);
 double scaling_loss(const struct scaling *, double parameters, double tokens);
 
 #endif

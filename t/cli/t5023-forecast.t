@@ -118,7 +118,7 @@ is "$(cut -f 2,3,8-10 out | tr '\t' ' ')" "400 1000 92 24 1000" \
 end=$(gtrack metrics run5 val/loss --from 1000 --tsv --no-header | cut -f 2)
 test "$(awk -F '\t' -v end="$end" '{ d = $5 - end
     print (end > $6 && end < $7 && d < 0.05 && d > -0.05) }' out)" = 1
-ok $? "its forecast is close to its end" "$end: $(cat out)"
+ok $? "the forecast of the validation loss is close to its end" "$end: $(cat out)"
 gtrack forecast run5 --metric val/count --at 400 >out 2>err
 is $? 1 "a metric that rises is not forecast"
 gtrack forecast run5 --metric val/none >out 2>err

@@ -25,12 +25,16 @@ plan() {
 }
 plan --budget 0.5gpuh --tsv --no-header
 is $? 0 "a budget is planned without runs"
-like err "no loss is forecast" \
-    "without runs there is no law"
+like err "the losses are those of a published law (arXiv:2404.10102)" \
+    "without runs the law is a published one, which is said"
+awk -F '\t' '{ d = $6 - (1.8172 + 482.01 * $2 ^ -0.3478 + 2085.43 * $3 ^ -0.3658)
+    if (d * d > 1e-8) bad = 1 }
+    END { exit bad || NR != 3 }' out
+ok $? "the losses without runs are those of the published law" "$(cat out)"
 # 0.5 h x 3600 s x 1e12 FLOP/s = 6 N D
 awk -F '\t' '{ d = 6 * $2 * $3 / 1.8e15 - 1; if (d * d > 1e-6) bad = 1
     d = $3 / ($4 * 1024) - 1; if (d * d > 1e-4) bad = 1
-    if ($6 != int($3 / (1000 * 1024))) bad = 1 }
+    if ($7 != int($3 / (1000 * 1024))) bad = 1 }
     END { exit bad || NR != 3 }' out
 ok $? "tokens, steps and cells follow from the operations" "$(cat out)"
 
@@ -50,14 +54,51 @@ awk -F '\t' '{ d = $6 - (1.7 + 60 * $2 ^ -0.35 + 400 * $3 ^ -0.3)
     END { exit bad || NR != 3 }' out
 ok $? "the losses are those of the law" "$(cat out)"
 best=$(sort -t "$tab" -k 6,6g out | head -n 1 | cut -f 1)
-like err "the lowest loss is that of $best; the law fits 12 runs" \
-    "the best model is named"
+like err "the lowest loss is that of $best\$" "the best model is named"
+like err "the law fits 12 runs of 1e+05 to 4e+06 parameters" \
+    "the runs that the law is fitted to are named"
 like err "off by 0.000 for a run" "the law is tested on runs that are left out"
 plan --budget 0.0005h --tsv --no-header
 small=$(sort -t "$tab" -k 6,6g out | head -n 1 | cut -f 1)
 plan --budget 100h --tsv --no-header
 large=$(sort -t "$tab" -k 6,6g out | head -n 1 | cut -f 1)
 is "$small $large" "w64.ini w256.ini" "more hours are for a larger model"
+
+# One settings file gives the proportions; its size is chosen.
+sizes() {
+    gtrain plan w128.ini --budget "$@" --tsv --no-header >out 2>err
+}
+sizes 0.5gpuh --set model.kv_heads=2 --set model.d_ff=384
+is $? 0 "a size is chosen for a budget"
+awk -F '\t' '{ d = $8 - (1.7 + 60 * $4 ^ -0.35 + 400 * $5 ^ -0.3)
+    if (d * d > 1e-8 || $3 != 32 * $2 || $1 != $2) bad = 1
+    if (NR == 3) least = $8
+    loss[NR] = $8 }
+    END { for (i = 1; i <= NR; i++)
+              if (loss[i] < least) bad = 1
+          exit bad || NR != 5 }' out
+ok $? "the row in the middle has the lowest loss, between smaller and larger" \
+    "$(cat out)"
+words=$(sed -n 's/.*the lowest loss is that of //p' err)
+like err "that of model.layers=.*model.kv_heads=.*model.width=.*model.d_ff=" \
+    "the settings of the best size are printed"
+# shellcheck disable=SC2046 # words
+gtrain plan w128.ini --only parameters $(printf -- '--set %s ' $words) \
+    --tsv --no-header >whole 2>>err
+test "$(grep -c "$(sed -n '3p' out | cut -f 4)" whole)" -ge 1
+ok $? "the settings that are printed have the parameters of the row" \
+    "$(cat whole)"
+steps=$(sed -n 3p out | cut -f 6)
+like err "5 learning rates tried for $((steps / 15)) steps each" \
+    "the length of cells is said"
+sizes 0.0005h
+small=$(sed -n 3p out | cut -f 4)
+sizes 100h
+large=$(sed -n 3p out | cut -f 4)
+test "$small" -lt "$large"
+ok $? "more hours are for more parameters" "$small $large"
+sizes 0.5gpuh --set schedule.steps=0
+is "$(cut -f 9 out | sort -u)" "" "without a length no cells are counted"
 for bad in gpuh 0h -1h 6.4 6.4x; do
     plan --budget=$bad
     is $? 2 "the budget '$bad' is refused"
