@@ -6,6 +6,7 @@ import { axis_part, place_of } from "./scale.js";
 
 const dashes = [[], [7, 3], [2, 3], [7, 3, 2, 3], [12, 3, 3, 3]];
 const font = "11px system-ui, sans-serif";
+const path_points = 32;
 
 export function is_dark() {
     const theme = document.documentElement.dataset.theme;
@@ -167,31 +168,53 @@ function paint_bars(c, panel, box, curve) {
     });
 }
 
-function paint_curve(c, panel, box, curve) {
-    const axis = axis_of(panel, curve), colour = colour_of(curve);
-    let pen = false;
+/* Draw the line of a curve in short paths: the time that one path takes grows
+ * faster than its number of points. */
+function paint_line_of(c, panel, box, curve, axis) {
+    let points = 0, length = 0, last = null;
 
-    c.globalAlpha = curve.faint ? 0.3 : 1;
-    c.strokeStyle = c.fillStyle = colour;
-    c.lineWidth = curve.best ? 2.6 : curve.thin || curve.faint ? 1 : 1.6;
-    c.lineJoin = "round";
-    c.setLineDash(dashes[(curve.dash || 0) % dashes.length]);
     c.beginPath();
     for (let i = 0; i < curve.x.length; i++) {
         const y = curve.y[i] === null ? NaN : y_pixel(box, axis, curve.y[i]);
         const x = x_pixel(box, panel, curve.x[i]);
 
         if (!Number.isFinite(y) || !Number.isFinite(x)) {
-            pen = false;
-        } else if (pen) {
-            c.lineTo(x, y);
-        } else {
-            c.moveTo(x, y);
-            pen = true;
+            last = null;
+            continue;
         }
+        if (!last || points >= path_points) {
+            c.stroke();
+            c.beginPath();
+            c.lineDashOffset = length;
+            c.moveTo(...last ?? [x, y]);
+            points = 0;
+        }
+        c.lineTo(x, y);
+        length += last ? Math.hypot(x - last[0], y - last[1]) : 0;
+        last = [x, y];
+        points++;
     }
+    c.stroke();
+    c.lineDashOffset = 0;
+}
+
+/* A crowd, which has more points than pixels, is drawn by hairlines: wider
+ * lines take many times longer, and would fill the space between them. */
+function line_width(box, curve) {
+    return curve.x.length > box.x1 - box.x0 ? 1 / (window.devicePixelRatio || 1)
+        : curve.best ? 2.6 : curve.thin || curve.faint ? 1 : 1.6;
+}
+
+function paint_curve(c, panel, box, curve) {
+    const axis = axis_of(panel, curve);
+
+    c.globalAlpha = curve.faint ? 0.3 : 1;
+    c.strokeStyle = c.fillStyle = colour_of(curve);
+    c.lineWidth = line_width(box, curve);
+    c.lineJoin = "round";
+    c.setLineDash(dashes[(curve.dash || 0) % dashes.length]);
     if (curve.style !== "points")
-        c.stroke();
+        paint_line_of(c, panel, box, curve, axis);
     c.setLineDash([]);
     if (curve.style !== "line" || curve.x.length === 1)
         paint_points(c, panel, box, curve, axis);
