@@ -102,23 +102,6 @@ static size_t numbers_of(const struct run_set *c, size_t param, double *number)
     return different;
 }
 
-/* Are numbers, of which some are equal, spaced by ratio? */
-static bool is_geometric(const double *number, size_t n)
-{
-    double *sorted = xcalloc(n + 1, sizeof *sorted);
-    size_t m = 0;
-    bool geometric;
-
-    memcpy(sorted, number, n * sizeof *sorted);
-    num_sort(sorted, n);
-    for (size_t i = 0; i < n; i++)
-        if (m == 0 || sorted[i] > sorted[m - 1])
-            sorted[m++] = sorted[i];
-    geometric = axis_geometric(sorted, m);
-    free(sorted);
-    return geometric;
-}
-
 size_t run_set_numbers(const struct run_set *c, const char *key[2])
 {
     double *number = xcalloc(c->n + 1, sizeof *number);
@@ -163,7 +146,7 @@ static void colour_by_ramp(struct run_set *c, const char *label,
         r->lo = fmin(r->lo, number[i]);
         r->hi = fmax(r->hi, number[i]);
     }
-    r->log = is_geometric(known, n);
+    r->log = axis_geometric(known, n);
     for (size_t i = 0; i < c->n; i++)
         c->slot[i] =
             isnan(number[i])

@@ -89,6 +89,9 @@ is "$(json 'join " ", map { "$_->{n}:$_->{rho}" } grep { $_->{metric} =~
     "a rank correlation is told with the number of runs"
 is "$(json 'join " ", map { $_->{name} } @{$j->{parallel}{axes}}[0, 1]')" \
     "optim.lr min(train/loss)" "parallel coordinates end with the results"
+is "$(json 'join " ", map { $_->{log} ? "log" : "linear" }
+    @{$j->{parallel}{axes}}[0, 1]')" "log linear" \
+    "a parameter that is swept by ratios has a logarithmic axis"
 is "$(json 'scalar @{$j->{parallel}{lines}}')" 3 \
     "each run has a line in parallel coordinates"
 ask "/api/diff?a=${ids%%,*}&b=${ids##*,}"

@@ -126,13 +126,29 @@ static double unevenness(const double *v, size_t n, bool logs)
     return sqrt(fmax(square / (double)(n - 1) - mean * mean, 0)) / mean;
 }
 
-bool axis_geometric(const double *v, size_t n)
+static bool is_geometric(const double *v, size_t n)
 {
     if (n < 2 || v[0] <= 0 || v[n - 1] <= v[0])
         return false;
     if (n == 2)
         return v[1] >= 8 * v[0];
     return unevenness(v, n, true) < unevenness(v, n, false) - 1e-6;
+}
+
+bool axis_geometric(const double *values, size_t n)
+{
+    double *sorted = xcalloc(n + 1, sizeof *sorted);
+    size_t m = 0;
+    bool geometric;
+
+    memcpy(sorted, values, n * sizeof *sorted);
+    num_sort(sorted, n);
+    for (size_t i = 0; i < n; i++)
+        if (m == 0 || sorted[i] > sorted[m - 1])
+            sorted[m++] = sorted[i];
+    geometric = is_geometric(sorted, m);
+    free(sorted);
+    return geometric;
 }
 
 static void add_tick(struct axis *a, double at, const char *label)

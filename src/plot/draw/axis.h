@@ -38,8 +38,9 @@ double axis_place(const struct axis *, double value);
 /* Characters of the widest tick label. */
 size_t axis_widest(const struct axis *);
 
-/* Are these values, sorted, spaced more evenly by ratio than by difference? */
-bool axis_geometric(const double *sorted, size_t n);
+/* Are these values, in any order, spaced more evenly by ratio than by
+ * difference?  Equal ones count once. */
+bool axis_geometric(const double *, size_t n);
 
 /* A value as text: "3.2145", "6e-4", "1.50 GiB". */
 char *axis_value(char out[32], enum unit, double value);

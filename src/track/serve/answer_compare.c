@@ -178,9 +178,10 @@ static void write_correlations(struct emit *o, const struct numbers *n)
     emit_array_end(o);
 }
 
-/* An axis that holds the numbers, with its ticks. */
+/* An axis that holds the numbers, with its ticks: that of a parameter is
+ * logarithmic where a sweep draws it so. */
 static void write_axis(struct emit *o, const char *name, const double *v,
-                       size_t n)
+                       size_t n, bool param)
 {
     enum { TICKS = 6 };
     double *known = xcalloc(n + 1, sizeof *known);
@@ -197,6 +198,8 @@ static void write_axis(struct emit *o, const char *name, const double *v,
         hi = fmax(hi, known[i]);
     }
     axis_init(&a, name, UNIT_NONE);
+    if (param && axis_geometric(known, k))
+        a.scale = SCALE_LOG;
     axis_scale(&a, known, k);
     axis_range(&a, lo, hi, 0.02);
     axis_ticks(&a, &mem, TICKS);
@@ -224,7 +227,8 @@ static void write_parallel(struct emit *o, const struct numbers *n,
     emit_object(o, "parallel");
     emit_array(o, "axes");
     for (size_t j = 0; j < n->columns.n; j++)
-        write_axis(o, n->columns.item[j].title, n->value[j], n->runs);
+        write_axis(o, n->columns.item[j].title, n->value[j], n->runs,
+                   j < n->n_params);
     emit_array_end(o);
     emit_array(o, "lines");
     for (size_t i = 0; i < runs->n; i++) {
