@@ -6,7 +6,7 @@ import { axis_part, place_of } from "./scale.js";
 
 const dashes = [[], [7, 3], [2, 3], [7, 3, 2, 3], [12, 3, 3, 3]];
 const font = "11px system-ui, sans-serif";
-const path_points = 32;
+const path_points = 32, crowded = 8;
 
 export function is_dark() {
     const theme = document.documentElement.dataset.theme;
@@ -168,53 +168,63 @@ function paint_bars(c, panel, box, curve) {
     });
 }
 
-/* Draw the line of a curve in short paths: the time that one path takes grows
- * faster than its number of points. */
-function paint_line_of(c, panel, box, curve, axis) {
-    let points = 0, length = 0, last = null;
+/* How far a pen moves from each point to the next; 0 across a gap. */
+function lengths_of(x, y) {
+    const length = (i) => Math.hypot(x[i] - x[i - 1], y[i] - y[i - 1]);
+
+    return x.map((v, i) => Number.isFinite(length(i)) ? length(i) : 0);
+}
+
+/* Draw a line in short paths: the time that one path takes grows faster than
+ * its number of points. */
+function paint_line_of(c, x, y, lengths) {
+    let begun = 0, drawn = 0;
 
     c.beginPath();
-    for (let i = 0; i < curve.x.length; i++) {
-        const y = curve.y[i] === null ? NaN : y_pixel(box, axis, curve.y[i]);
-        const x = x_pixel(box, panel, curve.x[i]);
-
-        if (!Number.isFinite(y) || !Number.isFinite(x)) {
-            last = null;
+    for (let i = 0; i < x.length; i++) {
+        drawn += lengths[i];
+        if (!Number.isFinite(y[i]))
             continue;
-        }
-        if (!last || points >= path_points) {
-            c.stroke();
-            c.beginPath();
-            c.lineDashOffset = length;
-            c.moveTo(...last ?? [x, y]);
-            points = 0;
-        }
-        c.lineTo(x, y);
-        length += last ? Math.hypot(x - last[0], y - last[1]) : 0;
-        last = [x, y];
-        points++;
+        if (Number.isFinite(y[i - 1]))
+            c.lineTo(x[i], y[i]);
+        else
+            c.moveTo(x[i], y[i]);
+        if (i - begun < path_points)
+            continue;
+        c.stroke();
+        c.beginPath();
+        c.lineDashOffset = drawn;
+        c.moveTo(x[i], y[i]);
+        begun = i;
     }
     c.stroke();
     c.lineDashOffset = 0;
 }
 
-/* A crowd, which has more points than pixels, is drawn by hairlines: wider
- * lines take many times longer, and would fill the space between them. */
-function line_width(box, curve) {
-    return curve.x.length > box.x1 - box.x0 ? 1 / (window.devicePixelRatio || 1)
+/* A line that goes up and down all the time is a hairline: a wider one takes
+ * many times longer, and fills the space between its points. */
+function line_width(box, curve, lengths) {
+    const length = lengths.reduce((a, b) => a + b, 0);
+
+    return length > crowded * (box.x1 - box.x0)
+        ? 1 / (window.devicePixelRatio || 1)
         : curve.best ? 2.6 : curve.thin || curve.faint ? 1 : 1.6;
 }
 
 function paint_curve(c, panel, box, curve) {
     const axis = axis_of(panel, curve);
+    const x = curve.x.map((v) => x_pixel(box, panel, v));
+    const y = curve.y.map((v, i) => v === null || !Number.isFinite(x[i]) ? NaN
+        : y_pixel(box, axis, v));
+    const lengths = lengths_of(x, y);
 
     c.globalAlpha = curve.faint ? 0.3 : 1;
     c.strokeStyle = c.fillStyle = colour_of(curve);
-    c.lineWidth = line_width(box, curve);
+    c.lineWidth = line_width(box, curve, lengths);
     c.lineJoin = "round";
     c.setLineDash(dashes[(curve.dash || 0) % dashes.length]);
     if (curve.style !== "points")
-        paint_line_of(c, panel, box, curve, axis);
+        paint_line_of(c, x, y, lengths);
     c.setLineDash([]);
     if (curve.style !== "line" || curve.x.length === 1)
         paint_points(c, panel, box, curve, axis);
