@@ -52,6 +52,10 @@ is "$(frozen 'my @n = map { scalar @$_ / 2 } @{$figure->{panels}[0]{x}{finer}};
 is "$(frozen 'join " ", sort map { /x=(.*)/ ? $1 : () } grep { /kind=loss/ }
     keys %$j')" "time tokens" "a frozen page has axes of tokens and time"
 
+is "$(frozen 'join " ", map { /param=([^&]*)/ } sort grep {
+    m|metric=val/loss&param=| } keys %$j')" "optim.lr" \
+    "a frozen page has the sweep over a parameter"
+
 "$build/t/lib/mkruns" many big:20:20000
 gtrack serve -r many --freeze page.html 2>err
 test "$(wc -c <page.html)" -lt 3000000

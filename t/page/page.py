@@ -4,6 +4,7 @@
 #
 # FOLDER has the store "runs", which is the one of the environment, and is free
 # for what else is written.  MKRUNS is the program t/lib/mkruns.
+import contextlib
 import json
 import os
 import re
@@ -95,6 +96,20 @@ class Page:
             "return [t.querySelector('.tip-title').textContent,"
             "[...t.querySelectorAll('tr')].map(r =>"
             "[...r.cells].map(c => c.textContent))]")
+
+
+@contextlib.contextmanager
+def other_server(p, *options):
+    """Another server, whose requests and errors are not those of the page."""
+    p.keep_requests()
+    server = Server(folder, *options)
+    try:
+        yield server
+    finally:
+        p.browser.open("about:blank")
+        server.end()
+        p.browser.requested()
+        p.browser.console()
 
 
 def ids_of(*names):
@@ -211,9 +226,7 @@ def baseline(p):
 def few_elements(p):
     many = os.path.join(folder, "many")
     subprocess.run([mkruns, many, "big:300:2"], check=True)
-    server = Server(folder, "-r", many)
-    try:
-        p.keep_requests()
+    with other_server(p, "-r", many) as server:
         p.browser.open(server.url)
         p.await_text(".count", "300 runs")
         assert len(p.names()) < 100, len(p.names())
@@ -223,11 +236,6 @@ def few_elements(p):
                       "s.scrollTop = s.scrollHeight")
         p.await_text(".runs tbody", last)
         assert len(p.names()) < 100, len(p.names())
-    finally:
-        p.browser.open("about:blank")
-        server.end()
-        p.browser.requested()
-        p.browser.console()
 
 
 # Charts.
@@ -346,6 +354,18 @@ def seeds(p):
     assert any(" to " in row[2] for row in rows), rows
     equal(p.browser.run("return document.querySelectorAll('.legend span')"
                         ".length"), 6)
+    assert "lr" in p.browser.run("return [...document.querySelectorAll("
+                                 "'.tools select')].map(s => s.value)")
+    equal(len(set(colours_in_list(p).values())), 1)
+
+
+@test("the legend shows the plain line of runs, whichever comes first")
+def plain_line(p):
+    names = [f"seed-{i}-{j}" for i in (3, 2, 1) for j in (3, 2, 1)]
+    p.go(view="charts", runs=ids_of(*names), chart="kind:loss")
+    p.await_charts()
+    equal(p.browser.run("return document.querySelector('.legend i')"
+                        ".className"), "line dash0")
 
 
 def figure_of(p):
@@ -390,6 +410,38 @@ def group_colour(p):
     colours = colours_in_list(p)
     equal(len(set(colours.values())), 2)
     equal(colours["seed-1-1"], colours["seed-1-2"])
+
+
+@test("colour by group gives the runs of each group of the table one colour")
+def table_group_colour(p):
+    names = [f"seed-{i}-{j}" for i in (1, 2) for j in (1, 2)]
+    p.go(view="charts", runs=ids_of(*names), chart="kind:loss",
+         colour="group", group="lr")
+    p.await_charts()
+    colours = colours_in_list(p)
+    equal(len(set(colours.values())), 2)
+    equal(colours["seed-2-1"], colours["seed-2-2"])
+
+
+@test("resumes and values that are not numbers are marked")
+def marks(p):
+    for run, mark, kind in (("resumed", "resume", "at-x"),
+                            ("broken", "", "nan")):
+        p.go(view="charts", runs=ids_of(run), chart="kind:loss", mark=mark)
+        p.await_charts()
+        kinds = [m["kind"] for m in figure_of(p)["panels"][0]["marks"]]
+        assert kind in kinds, (run, kinds)
+
+
+@test("outliers are above the chart until they are asked for")
+def outliers(p):
+    highest = []
+    for wanted in ("", "1"):
+        p.go(view="charts", runs=ids_of("spiky"), chart="kind:loss",
+             outliers=wanted)
+        p.await_charts()
+        highest.append(figure_of(p)["panels"][0]["y"]["to"])
+    assert highest[0] < 8 < highest[1], highest
 
 
 @test("spikes are circled, and the note says which command shows the batch")
@@ -499,6 +551,18 @@ def compare(p):
     p.browser.wait("document.querySelector('.diff .added')")
 
 
+@test("the comparison draws the best values over one parameter as gplot does")
+def sweep(p):
+    p.go(view="compare", runs=ids_of(*RATES), across="optim.lr",
+         metric="val/loss")
+    sweep = "[aria-label='Sweep over one parameter']"
+    p.await_charts(f"{sweep} canvas")
+    panel = figure_of(p)["panels"][0]
+    equal(panel["curves"][0]["x"], [0.0003, 0.0006, 0.0012])
+    p.browser.pointer(f"{sweep} canvas.over", (0.02, 0.5), (0.5, 0.5))
+    assert "0.0006" in p.tip()[0], p.tip()
+
+
 @test("a run has its parameters, its metrics and its charts")
 def one_run(p):
     p.go(view="run", id=ids_of("run1"))
@@ -577,9 +641,7 @@ def edited(p):
     p.await_text("h1", "run3")
     assert not p.browser.run("return document.querySelector('main textarea,"
                              "[title=\"Change the note of this run\"]')")
-    server = Server(folder, "--edit")
-    try:
-        p.keep_requests()
+    with other_server(p, "--edit") as server:
         p.browser.open(server.url)
         p.browser.open("about:blank")
         p.browser.open(f"{server.base}#view=run&id={ids_of('run3')}")
@@ -597,19 +659,13 @@ def edited(p):
         p.browser.click("[title='Move this run back from the deleted ones']")
         p.browser.find("[title='Move this run to the deleted ones']")
         assert "run3" in gtrack("ls", "-c", "name", "--tsv")
-    finally:
-        server.end()
-        p.browser.requested()
-        p.browser.console()
 
 
 @test("another store is chosen at the top of the page")
 def stores(p):
     other = os.path.join(folder, "other")
     subprocess.run([mkruns, other, "hella"], check=True)
-    server = Server(folder, "-r", store, "-r", other)
-    try:
-        p.keep_requests()
+    with other_server(p, "-r", store, "-r", other) as server:
         p.browser.open(server.url)
         p.browser.wait("document.querySelector('#store select')")
         p.browser.run("const s = document.querySelector('#store select');"
@@ -617,10 +673,6 @@ def stores(p):
         p.await_rows(1)
         equal(p.names(), ["gpt2-124M"])
         assert "store=1" in p.browser.run("return location.hash")
-    finally:
-        server.end()
-        p.browser.requested()
-        p.browser.console()
 
 
 # Commands, addresses, keys.
@@ -780,7 +832,8 @@ def live(p):
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         p.await_rows(1)
-        p.browser.wait("document.querySelector('.status.running')")
+        p.await_text(".status.running", "left")
+        p.browser.wait("document.querySelector('.status.running progress')")
         p.go(view="charts", runs=ids_of("live"), **{"from": "2", "to": "9"})
         p.await_charts()
         p.browser.run("scrollTo(0, 60); window.before = scrollY;"
@@ -799,6 +852,7 @@ def live(p):
         p.go(view="run", id=ids_of("live"))
         p.await_text(".status.running", "running")
         p.await_text("[aria-label=Log]", "step")
+        p.await_text("[aria-label=Again]", "gtrain")
         size = p.browser.run("return document.querySelector('.log')"
                              ".textContent.length")
         p.browser.wait("document.querySelector('.log').textContent.length > "
@@ -861,6 +915,7 @@ def saved(p):
         assert "training time" in p.tip()[0], p.tip()
         p.browser.keys("3")
         p.await_text("[aria-label=Parameters]", "lr")
+        p.await_charts("[aria-label='Sweep over one parameter'] canvas")
         equal(p.browser.run(
             "const t = document.querySelector('[aria-label=Parameters] table');"
             "const r = [...t.rows].find(r => /lr/.test(r.cells[0].textContent));"
@@ -908,8 +963,11 @@ def make_runs():
              for i in range(300)]
     priced = [{"train/loss": 3 - 0.01 * i, "train/tokens": 1000 * i}
               for i in range(50)]
+    broken = [{"train/loss": float("nan") if i == 20 else 3 - 0.01 * i}
+              for i in range(40)]
     for name, points, options in (
             ("spiky", spiky, []),
+            ("broken", broken, []),
             ("priced", priced, ["-p", "model.parameters=124000000"])):
         subprocess.run(["gtrack", "log", "-q", name, *options], cwd=folder,
                        input="".join(json.dumps(p) + "\n" for p in points),

@@ -44,8 +44,9 @@ export class Chart {
     make_caption() {
         const { spec, link, large } = this;
         const title = large ? element("h2", {}, spec.title)
-            : button(spec.title, "Enlarge this chart", () =>
-                link.enlarge(spec), { class: "title" });
+            : !link.enlarge ? element("h3", {}, spec.title)
+                : button(spec.title, "Enlarge this chart", () =>
+                    link.enlarge(spec), { class: "title" });
         const formats = large && !frozen ? ["svg", "pdf", "png"] : [];
 
         return element("figcaption", {}, title, this.lines,
@@ -59,8 +60,9 @@ export class Chart {
     }
 
     subject() {
-        return this.spec.kind ? { kind: this.spec.kind }
-            : { metric: this.spec.metric };
+        const { kind, metric, param } = this.spec;
+
+        return kind ? { kind } : { metric, param };
     }
 
     download(e, format) {

@@ -6,7 +6,7 @@ import { Grid } from "./grid.js";
 import { colour_of } from "./paint.js";
 import { fill_run_list } from "./runlist.js";
 import { address, change, state } from "./state.js";
-import { count_text } from "./text.js";
+import { count_text, split_list } from "./text.js";
 
 const x_axes = [["step", "step"], ["tokens", "tokens"], ["time", "time"],
     ["wall", "wall-clock time"], ["gpuhours", "GPU hours"],
@@ -42,6 +42,20 @@ function log_choice(label, key) {
             "logx" ? { from: "", to: "" } : {} }));
 }
 
+/* The parameter that forms groups: of the mean, or else of the table. */
+function group_param() {
+    return state.mean || (split_list(state.group)[0] ?? "");
+}
+
+/* How the server is asked to colour the runs. */
+function wanted_colour() {
+    const { colour } = state, group = group_param();
+
+    if (colour === "group")
+        return group ? `param:${group}` : "";
+    return colour === "run" ? "" : colour;
+}
+
 export class ChartsView {
     constructor() {
         this.runs = [];
@@ -71,7 +85,7 @@ export class ChartsView {
             logx: s.logx, logy: s.logy, outliers: s.outliers,
             mark: s.mark, from: s.from, to: s.to, group: s.mean,
             band: s.mean ? "1" : "",
-            colour: s.colour === "run" ? "" : s.colour,
+            colour: wanted_colour(),
             baseline: ids.includes(s.baseline) ? s.baseline : "",
             hidden: s.hidden.filter((id) => ids.includes(id)) };
     }
@@ -79,7 +93,9 @@ export class ChartsView {
     draw_bar() {
         const params = this.names.params;
         const means = [["", "no"], ...params.map((p) => [p, p])];
-        const colours = [["run", "run"], ["group", "group"],
+        const groups = group_param() || state.colour === "group"
+            ? [["group", "group"]] : [];
+        const colours = [["run", "run"], ...groups,
             ...params.map((p) => [`param:${p}`, p])];
         const axes = x_axes.filter(([x]) =>
             is_available("/api/figure", "x", x) || x === "step");
@@ -109,7 +125,7 @@ export class ChartsView {
 
     draw_list() {
         fill_run_list(this.list, this.runs, (run) =>
-            this.colours.get(run.id) ?? colour_of(run));
+            state.mean ? null : this.colours.get(run.id) ?? colour_of(run));
         this.count.replaceChildren(count_text(this.runs.length, "run",
             "runs"), state.runs.length ? "" : " (the latest)", " ",
         element("a", { href: address({ view: "runs" }) },

@@ -5,6 +5,7 @@ import { copy_button } from "./copy.js";
 import { DiffSection } from "./diff.js";
 import { check, choice, element, plain_table, problem } from "./dom.js";
 import { heat_table, parallel_lines, scatter_points } from "./spread.js";
+import { SweepChart } from "./sweep.js";
 import { address, change, state } from "./state.js";
 
 function text_of(v) {
@@ -84,6 +85,7 @@ export class CompareView {
             section("Parameters that matter", ...this.correlation()),
             section("Parallel coordinates", this.draw_parallel()),
             section("Scatter plot", ...this.scatter()),
+            section("Sweep over one parameter", ...this.sweep()),
             section("Map over two parameters", ...this.map()),
             ...this.origin());
     }
@@ -186,16 +188,39 @@ export class CompareView {
                 this.name_of(id)))];
     }
 
-    map() {
+    /* The parameters and metrics of sweeps, and those that are chosen. */
+    swept() {
         const params = this.answer.params.filter((p) => p.differs)
             .map((p) => p.name);
         const metrics = this.answer.metrics.map((m) => m.name);
-        const across = params.includes(state.across) ? state.across
-            : params[0];
+
+        return { params, metrics, across: params.includes(state.across)
+            ? state.across : params[0], metric: metrics.includes(state.metric)
+            ? state.metric : metrics.find((m) => m.includes("val")) ??
+                metrics[0] };
+    }
+
+    sweep() {
+        const { params, metrics, across, metric } = this.swept();
+        const options = (names) => names.map((n) => [n, n]);
+
+        this.sweep_chart?.close();
+        this.sweep_chart = null;
+        if (!across || !metric)
+            return [empty("At least one parameter must differ.")];
+        this.sweep_chart = new SweepChart(across, metric,
+            this.runs.map((r) => r.id));
+        return [element("p", { class: "tools" },
+            choice("Parameter", options(params), across, (v) =>
+                change({ across: v })),
+            choice("Metric", options(metrics), metric, (v) =>
+                change({ metric: v }))), this.sweep_chart.root];
+    }
+
+    map() {
+        const { params, metrics, across, metric } = this.swept();
         const down = params.find((p) => p === state.down && p !== across) ??
             params.find((p) => p !== across);
-        const metric = metrics.includes(state.metric) ? state.metric
-            : metrics.find((m) => m.includes("val")) ?? metrics[0];
         const place = element("div");
         const options = (names) => names.map((n) => [n, n]);
 
@@ -241,5 +266,6 @@ export class CompareView {
 
     close() {
         this.stop?.abort();
+        this.sweep_chart?.close();
     }
 }

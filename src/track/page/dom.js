@@ -34,8 +34,11 @@ export function button(label, title, onclick, properties = {}) {
         label);
 }
 
-/* A labelled <select>; options are [value, text] pairs. */
-export function choice(label, options, value, onchange) {
+/* A labelled <select>; options are [value, text] pairs.  A value that is none
+ * of them, but comes from the address, is an option, too. */
+export function choice(label, known, value, onchange) {
+    const options = known.some(([v]) => v === value) ? known
+        : [...known, [value, value]];
     const select = element("select",
         { onchange: () => onchange(select.value) },
         options.map(([v, text]) => element("option", { value: v }, text)));

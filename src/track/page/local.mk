@@ -25,6 +25,7 @@ PAGE_FILES = \
 	%D%/runs.js \
 	%D%/diff.js \
 	%D%/spread.js \
+	%D%/sweep.js \
 	%D%/compare.js \
 	%D%/markdown.js \
 	%D%/files.js \

@@ -90,7 +90,7 @@ function press_key(chart, event) {
         "-": () => zoom_by(chart, 2),
         0: () => reset(chart),
         Escape: () => chart.link.point(null, chart),
-        Enter: () => chart.link.enlarge(chart.large ? null : chart.spec),
+        Enter: () => chart.link.enlarge?.(chart.large ? null : chart.spec),
     };
 
     if (!panel || !Object.hasOwn(keys, event.key) || event.ctrlKey ||

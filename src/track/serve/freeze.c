@@ -150,29 +150,30 @@ static int add_figures(struct freeze *f, struct err *e)
     return ret;
 }
 
-/* -- maps ------------------------------------------------------------------ */
+/* -- sweeps ---------------------------------------------------------------- */
 
-enum { MAP_NAMES = 3 }; /* of parameters, and of metrics */
+enum { SWEEP_NAMES = 3 }; /* of parameters, and of metrics */
 
 /* The first names of a list of rows of the comparison; those of parameters, if
  * they differ. */
 static size_t list_names(const json_t *rows, bool differing,
-                         const char *name[MAP_NAMES])
+                         const char *name[SWEEP_NAMES])
 {
     size_t i, n = 0;
     json_t *row;
 
     json_array_foreach(rows, i, row)
     {
-        if (n < MAP_NAMES &&
+        if (n < SWEEP_NAMES &&
             (!differing || json_is_true(json_object_get(row, "differs"))))
             name[n++] = json_string_value(json_object_get(row, "name"));
     }
     return n;
 }
 
-static void add_map(struct freeze *f, const char *metric, const char *across,
-                    const char *down)
+/* The sweep over one parameter, or the map over two; down: NULL for one. */
+static void add_sweep(struct freeze *f, const char *metric, const char *across,
+                      const char *down)
 {
     struct buf query = BUF_INIT;
 
@@ -180,19 +181,22 @@ static void add_map(struct freeze *f, const char *metric, const char *across,
     add_value(&query, metric);
     buf_str(&query, "&param=");
     add_value(&query, across);
-    buf_char(&query, ',');
-    add_value(&query, down);
+    if (down) {
+        buf_char(&query, ',');
+        add_value(&query, down);
+    }
     buf_printf(&query, "&runs=%s&store=0", f->ids);
     add_optional(f, "/api/figure", query.s, "");
     buf_clear(&query);
 }
 
-/* The maps over each two of the first parameters in which the runs differ. */
-static void add_maps(struct freeze *f)
+/* The sweeps over each of the first parameters in which the runs differ, and
+ * over each two of them. */
+static void add_sweeps(struct freeze *f)
 {
     struct answer a = ANSWER_INIT;
     char *query = xasprintf("runs=%s&store=0", f->ids);
-    const char *param[MAP_NAMES], *metric[MAP_NAMES];
+    const char *param[SWEEP_NAMES], *metric[SWEEP_NAMES];
     size_t params, metrics;
     json_t *all;
 
@@ -203,8 +207,7 @@ static void add_maps(struct freeze *f)
     for (size_t m = 0; m < metrics; m++)
         for (size_t x = 0; x < params; x++)
             for (size_t y = 0; y < params; y++)
-                if (x != y)
-                    add_map(f, metric[m], param[x], param[y]);
+                add_sweep(f, metric[m], param[x], x == y ? NULL : param[y]);
     json_decref(all);
     answer_clear(&a);
     free(query);
@@ -254,7 +257,7 @@ static int add_answers(struct freeze *f, const struct runs *runs, struct err *e)
         add_answer(f, "/api/summary", query, "", e) == 0)
         ret = add_figures(f, e);
     if (ret == 0)
-        add_maps(f);
+        add_sweeps(f);
     for (size_t i = 0; i < runs->n && ret == 0; i++)
         ret = add_run(f, runs->run[i].id, e);
     if (ret == 0)
