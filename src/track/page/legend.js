@@ -34,7 +34,9 @@ function ramp_bar(ramp) {
 export function legend_nodes(figure) {
     const curves = figure.panels.flatMap((p) => p.curves)
         .filter((c) => !c.faint);
-    const lines = first_of_each(curves, (c) => c.line);
+    /* of many runs, some have dashes of their own */
+    const plain = [...curves].sort((a, b) => a.dash - b.dash);
+    const lines = first_of_each(plain, (c) => c.line);
     const groups = first_of_each(curves, (c) => c.run ? null : c.label);
     const is_one_run = new Set(curves.map((c) => c.run)).size === 1;
     const ramps = figure.panels.map((p) => p.ramp).filter((r) => r);

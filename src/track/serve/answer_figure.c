@@ -36,8 +36,11 @@ int answer_figure(struct site *s, struct query *q, struct answer *a,
 
     if (query_number(q, "digits", 17, 0, &o.digits, e) < 0)
         return -1;
-    if (figure_request_open(&r, s, q, e) == 0 &&
-        figure_request_build(&r, e) == 0) {
+    if (figure_request_open(&r, s, q, e) == 0) {
+        r.request.place = LEGEND_NONE; /* the page lists the curves itself */
+        ret = figure_request_build(&r, e);
+    }
+    if (ret == 0) {
         r.figure.look.whole = s->frozen ? NULL : "\"Show outliers\"";
         r.figure.look.finer = s->frozen ? 3 : 0;
         figure_finish(&r.figure);
@@ -47,7 +50,6 @@ int answer_figure(struct site *s, struct query *q, struct answer *a,
         emit_int(&o, "version", r.live->version);
         json_figure(&o, &r.figure);
         emit_object_end(&o);
-        ret = 0;
     }
     figure_request_close(&r);
     return ret;

@@ -106,7 +106,7 @@ static int take_baseline(struct figure_request *f, struct site *s,
     return 0;
 }
 
-/* "run", "group" or "param:NAME" */
+/* "run" or "param:NAME" */
 static int take_colour(struct figure_request *f, const struct query *q,
                        struct err *e)
 {
@@ -116,16 +116,11 @@ static int take_colour(struct figure_request *f, const struct query *q,
         return 0;
     if (strncmp(colour, "param:", 6) == 0)
         f->request.color_by = colour + 6;
-    else if (strcmp(colour, "group") == 0)
-        f->request.color_by = f->request.group_by;
     else
         return err_set(e, ERR_USAGE,
-                       "colour expects run, group or param:NAME, not '%.40s'",
-                       colour);
-    if (f->request.color_by) {
-        buf_str(&f->options, " --color-by ");
-        buf_shell_short(&f->options, f->request.color_by);
-    }
+                       "colour expects run or param:NAME, not '%.40s'", colour);
+    buf_str(&f->options, " --color-by ");
+    buf_shell_short(&f->options, f->request.color_by);
     return 0;
 }
 
