@@ -136,10 +136,10 @@ summary loss 1.5
 summary best 0.125
 summary acc {"max":0.75}
 summary verdict "good"
-log 2 a/img/_type "image-file" a/img/path "media/images/img_3_0a.png"
+log 2 a/img/_type "image-file" a/img/path "media/images/img_3_0a.png" a/img/caption "cat"
 log 2 tab/_type "table-file" tab/path "media/table/tab_3_0b.table.json"
 log 2 page/_type "html-file" page/path "media/html/page_3.html"
-log 2 two/_type "images/separated" two/filenames ["media/images/x.png","media/images/y.png"]
+log 2 two/_type "images/separated" two/filenames ["media/images/x.png","media/images/y.png"] two/captions ["dog",null]
 log 2 out/_type "image-file" out/path "../../../out.png"
 log 2 none/_type "image-file" none/path "media/images/none.png"
 print first
@@ -171,6 +171,8 @@ second"
         "$run/artifacts/images/two+step+2+"*.png "$run/artifacts/tables/tab/2.json" \
         "$run/artifacts/html/page/2.html" | sort | tr -d '\n')" 12345 \
         "import puts the images, tables and pages of W&B where our own are"
+    is "$(cat "$run/artifacts/images/a~img+step+2+"*.txt) $(cat "$run/artifacts/images/two+"*.txt)" \
+        "cat dog" "import takes the captions of W&B's images"
     is "$(cat "$run/tags/mlflow.loggedArtifacts")" \
         '[{"path":"tables/tab/2.json","type":"table"}]' \
         "import lists the tables of W&B where MLflow looks for them"

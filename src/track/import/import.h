@@ -64,6 +64,7 @@ struct import_media {
     int64_t step, ms;
     const char *ending; /* of its name: ".png" */
     const char *from;   /* its path in import_run.files */
+    const char *caption; /* or NULL */
 };
 
 /* An artifact that is made of one. */

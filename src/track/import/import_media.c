@@ -95,6 +95,18 @@ void import_run_media(struct import_run *in, const char *key,
     buf_add(&new_file(in, key, m)->data, data, n);
 }
 
+/* The caption of the last file, which is in a file beside it. */
+static void add_caption(struct import_run *in, const struct import_media *m)
+{
+    const char *name = in->artifact[in->n_artifacts - 1].name;
+    const size_t n = strlen(name) - strlen(check_ending(m->ending));
+    struct import_file f = { .name = xasprintf("%.*s.txt", (int)n, name) };
+
+    buf_str(&f.data, m->caption);
+    GROW(in->artifact, in->n_artifacts, in->room_artifacts);
+    in->artifact[in->n_artifacts++] = f;
+}
+
 bool import_run_media_file(struct import_run *in, const char *key,
                            const struct import_media *m)
 {
@@ -112,6 +124,8 @@ bool import_run_media_file(struct import_run *in, const char *key,
             !in->artifact[i].from || strcmp(in->artifact[i].from, m->from) != 0;
     if (good)
         new_file(in, key, m)->from = xstrdup(m->from);
+    if (good && m->caption)
+        add_caption(in, m);
     return good;
 }
 

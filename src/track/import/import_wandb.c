@@ -97,7 +97,7 @@ static bool add_histogram(const struct history_row *row, const char *key,
 
 /* The file of an image, a table or the like. */
 static bool add_file(const struct history_row *row, const char *key,
-                     const char *kind, const char *path)
+                     const char *kind, const char *path, json_t *caption)
 {
     const char *dot = strrchr(path, '.');
 
@@ -108,6 +108,7 @@ static bool add_file(const struct history_row *row, const char *key,
                                      .ms = row->ms,
                                      .ending = dot ? dot : "",
                                      .from = path,
+                                     .caption = json_string_value(caption),
                                  });
 }
 
@@ -123,6 +124,7 @@ static bool add_media(const struct history_row *row, const char *key,
     const char *path = json_string_value(json_object_get(value, "path"));
     const char *kind = NULL;
     json_t *names = json_object_get(value, "filenames");
+    json_t *captions = json_object_get(value, "captions");
     bool good = true;
 
     for (size_t i = 0; type && i < sizeof kinds / sizeof kinds[0]; i++)
@@ -131,10 +133,13 @@ static bool add_media(const struct history_row *row, const char *key,
     if (!kind || !(path || json_array_size(names)))
         return false;
     if (path)
-        return add_file(row, key, kind, path);
+        return add_file(row, key, kind, path,
+                        json_object_get(value, "caption"));
     for (size_t i = 0; i < json_array_size(names); i++) {
         path = json_string_value(json_array_get(names, i));
-        good = path && add_file(row, key, kind, path) && good;
+        good = path &&
+               add_file(row, key, kind, path, json_array_get(captions, i)) &&
+               good;
     }
     return good;
 }
