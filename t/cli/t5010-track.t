@@ -378,6 +378,14 @@ ok $? "ls refuses two output formats"
 gtrack ls 2>err | head -1 >/dev/null
 test ! -s err
 ok $? "a closed pipe is no error"
+for i in 1 2 3 4; do
+    echo step=1 loss=1 | gtrack log "col$i" -e columns -p lr=$i \
+        $(test $i = 1 && echo '-p alone=1') $(test $i -lt 3 && echo '-p both=1') 2>err
+done
+g ls -e columns --aligned
+head -n 1 out >head
+test "$(grep -c alone head)" = 0 && grep -q ' both .* lr \| lr .* both ' head
+ok $? "ls shows no parameters on a terminal that few of the runs have"
 g show prgo
 test $? = 3 && grep -q 'did you mean prog?' err
 ok $? "a misspelt run name gets a suggestion"

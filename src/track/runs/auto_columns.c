@@ -117,13 +117,20 @@ static void keep_most_used(struct key_uses *u, const char *what)
     qsort(u->item, u->n, sizeof *u->item, by_key);
 }
 
+/* A parameter that few runs have says which program they are of, and a program
+ * may have a hundred of these. */
+static bool tells_apart(const struct key_use *k, size_t runs)
+{
+    return k->differs || (k->runs < runs && k->runs >= runs / 2);
+}
+
 void auto_columns_params(struct columns *c, const struct runs *runs, bool all)
 {
     struct key_uses u = count_keys(runs, false);
     size_t n = 0;
 
     for (size_t i = 0; i < u.n; i++)
-        if (all || u.item[i].differs || u.item[i].runs < runs->n)
+        if (all || tells_apart(&u.item[i], runs->n))
             u.item[n++] = u.item[i];
     u.n = n;
     keep_most_used(&u, "parameters");
