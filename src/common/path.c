@@ -61,29 +61,24 @@ bool path_is_link(const char *path)
     return lstat(path, &st) == 0 && S_ISLNK(st.st_mode);
 }
 
+/* Most folders exist, or only the last one does not. */
 int path_make(const char *folder, struct err *e)
 {
-    char *work = xstrdup(folder);
-    int ret = 0;
+    if (path_is_folder(folder) || mkdir(folder, 0777) == 0)
+        return 0;
+    if (errno == ENOENT && strchr(folder, '/')) {
+        char *parent = path_parent(folder);
+        const int ret = path_make(parent, e);
 
-    for (char *at = work + 1; ret == 0 && *work; at++) {
-        const char was = *at;
-
-        if (was != '/' && was != '\0')
-            continue;
-        *at = '\0';
-        if (mkdir(work, 0777) < 0 && errno != EEXIST)
-            ret = err_sys(e, "cannot create the folder %s", work);
-        *at = was;
-        if (was == '\0')
-            break;
+        free(parent);
+        if (ret < 0 || mkdir(folder, 0777) == 0)
+            return ret;
     }
-    if (ret == 0 && !path_is_folder(folder)) {
+    if (errno == EEXIST && path_is_folder(folder)) /* made by another process */
+        return 0;
+    if (errno == EEXIST)
         errno = ENOTDIR;
-        ret = err_sys(e, "cannot create the folder %s", folder);
-    }
-    free(work);
-    return ret;
+    return err_sys(e, "cannot create the folder %s", folder);
 }
 
 int path_make_parent(const char *file, struct err *e)
