@@ -24,6 +24,7 @@ EXTRA_DIST += \
 	%D%/gtrack/mlflow.py \
 	%D%/gtrack/plot.py \
 	%D%/gtrack/py.typed \
+	%D%/gtrack/util.py \
 	%D%/wheel
 
 # What is in a wheel has its libraries inside, but for the C library, and no

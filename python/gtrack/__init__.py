@@ -35,7 +35,14 @@ _MISSING = {
     "launch": "start the program itself",
     "Graph": "it does not draw models",
     "keras": "use gtrack.integrations.keras",
+    "integration": "use gtrack.integrations",
+    "tensorboard": "`gtrack import` reads what TensorBoard was given",
 }
+
+
+_MODULES = {"plot": "plot", "mlflow": "mlflow", "util": "util",
+            "integrations": "integrations", "errors": "_errors",
+            "data_types": "_media"}
 
 
 class AlertLevel:
@@ -68,8 +75,7 @@ def setup(*_, **__) -> None:
     """Nothing: there is no service to start."""
 
 
-teardown = setup
-ensure_configured = setup
+teardown = require = ensure_configured = setup
 
 
 def termlog(string: str = "", newline: bool = True, **_) -> None:
@@ -90,11 +96,10 @@ def __getattr__(name: str):
         from ._artifact import Artifact as value
     elif name == "Api":
         from ._api import Api as value
-    elif name in ("plot", "mlflow", "integrations", "errors"):
+    elif name in _MODULES:
         import importlib
 
-        value = importlib.import_module(
-            "._errors" if name == "errors" else f".{name}", __name__)
+        value = importlib.import_module(f".{_MODULES[name]}", __name__)
     elif name in _MISSING:
         raise _missing(name, _MISSING[name])
     else:

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import subprocess
+import sys
 import time
 import unittest
 import urllib.request
@@ -17,6 +18,9 @@ def needs(*names):
     missing = [n for n in names if importlib.util.find_spec(n) is None]
     return unittest.skipIf(missing, "no " + ", ".join(missing))
 
+
+OFFLINE = dict(os.environ, WANDB_SILENT="true", WANDB_CONSOLE="off",
+               WANDB_ERROR_REPORTING="false", WANDB_MODE="offline")
 
 # What both W&B's client and this package run.
 SCRIPT = """
@@ -59,13 +63,20 @@ class WeightsAndBiases(Case):
                  if not k.startswith(skip)}, run.notes, run.state)
 
     @needs("wandb")
+    def test_calls(self):
+        """W&B's client accepts the program of calls that this package does"""
+        program = os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                               "../python/wandb_calls.py")
+        done = subprocess.run([sys.executable, program, "wandb"], env=OFFLINE,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              universal_newlines=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    @needs("wandb")
     def test_same(self):
         """W&B's client and this package record the same run"""
-        env = dict(os.environ, WANDB_SILENT="true",
-                   WANDB_ERROR_REPORTING="false", WANDB_CONSOLE="off",
-                   WANDB_MODE="offline")
         for module in ("wandb", "gtrack"):
-            done = self.program(SCRIPT.format(module=module), env=env)
+            done = self.program(SCRIPT.format(module=module), env=OFFLINE)
             self.assertEqual(done.returncode, 0, done.stderr)
         subprocess.run(["gtrack", "import", "-q", "-r", "imported"] +
                        [f"wandb/{d}" for d in os.listdir("wandb")

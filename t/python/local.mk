@@ -10,4 +10,5 @@ EXTRA_DIST += \
 	%D%/test_process.py \
 	%D%/test_run.py \
 	%D%/test_sweep.py \
-	%D%/test_wandb.py
+	%D%/test_wandb.py \
+	%D%/wandb_calls.py

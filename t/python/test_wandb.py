@@ -1,12 +1,17 @@
 """Programs that were written for W&B, after `import gtrack as wandb`."""
 import argparse
 import os
+import subprocess
+import sys
 import unittest
 from unittest import mock
 
 import gtrack
 import gtrack as wandb
 from store import Case, folders, param, points, read, tag
+
+CALLS = os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                     "wandb_calls.py")
 
 
 class QuickStart(Case):
@@ -80,6 +85,17 @@ class QuickStart(Case):
         run.finish()
         self.assertIn('["b", "a", 1]',
                       read(run._folder, "artifacts/tables/cm/0.json"))
+
+    def test_calls(self):
+        """the calls of W&B's client that programs use most are there"""
+        done = subprocess.run([sys.executable, CALLS, "gtrack"],
+                              stderr=subprocess.PIPE, universal_newlines=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        folder = folders()[0]
+        self.assertEqual(points(folder, "loss"), [(0, 1), (1, 0.5)])
+        self.assertEqual(sorted(os.listdir(folder + "/artifacts"))[:3],
+                         ["again", "audio", "histograms"])
+        self.assertEqual(len(wandb.util.generate_id()), 8)
 
     def test_missing(self):
         """what is missing is an error with advice"""
