@@ -57,11 +57,21 @@ VEC_FN vf vf_set(float x)
 #endif
 }
 
+#if defined(__AVX2__) && !defined(__AVX512F__)
+/* All ones in the first n < VW, else zeros. */
+VEC_FN vi vi_first(int64_t n)
+{
+    return (vi){ 0, 1, 2, 3, 4, 5, 6, 7 } < (int32_t)n;
+}
+#endif
+
 /* The first n < VW of a vector; the others are 0. */
 VEC_FN vf vf_load_n(const float *p, int64_t n)
 {
 #if defined(__AVX512F__)
     return (vf)_mm512_maskz_loadu_ps((__mmask16)((1u << n) - 1u), p);
+#elif defined(__AVX2__)
+    return (vf)_mm256_maskload_ps(p, (__m256i)vi_first(n));
 #else
     float room[VW] = { 0 };
 
@@ -74,6 +84,22 @@ VEC_FN void vf_store_n(float *p, vf v, int64_t n)
 {
 #if defined(__AVX512F__)
     _mm512_mask_storeu_ps(p, (__mmask16)((1u << n) - 1u), (__m512)v);
+#elif defined(__AVX2__)
+    /* In parts: a masked store is slow on some processors. */
+    __m128 part = _mm256_castps256_ps128((__m256)v);
+
+    if (n & 4) {
+        _mm_storeu_ps(p, part);
+        part = _mm256_extractf128_ps((__m256)v, 1);
+        p += 4;
+    }
+    if (n & 2) {
+        _mm_storel_pi((__m64 *)p, part);
+        part = _mm_movehl_ps(part, part);
+        p += 2;
+    }
+    if (n & 1)
+        _mm_store_ss(p, part);
 #else
     memcpy(p, &v, (size_t)n * sizeof *p);
 #endif
@@ -173,26 +199,53 @@ VEC_FN vf vf_zip_high(vf a, vf b)
 #endif
 }
 
+#if defined(__AVX2__) && !defined(__AVX512F__)
+/* Zip rows i and i + 2 of each four, in each half of the vectors alone. */
+VEC_FN void vf_zip_fours(vf to[VW], const vf v[VW])
+{
+# pragma GCC unroll 8
+    for (int i = 0; i < VW / 2; i++) {
+        const int a = i / 2 * 4 + i % 2;
+
+        to[2 * i] = (vf)_mm256_unpacklo_ps((__m256)v[a], (__m256)v[a + 2]);
+        to[2 * i + 1] = (vf)_mm256_unpackhi_ps((__m256)v[a], (__m256)v[a + 2]);
+    }
+}
+#endif
+
 /*
  * Transpose a square of VW vectors.  Zipping row i with row i + VW / 2 moves
  * the first bit of a number's row to the end of its column, and the first of
  * its column to the end of its row; done for each bit, that is the transpose.
+ * With AVX2, only the exchange of halves crosses the halves of a vector.
  */
 VEC_FN void vf_transpose(vf v[VW])
 {
     vf w[VW];
 
-#pragma GCC unroll 4
+#if defined(__AVX2__) && !defined(__AVX512F__)
+    vf_zip_fours(w, v);
+    vf_zip_fours(v, w);
+# pragma GCC unroll 4
+    for (int i = 0; i < VW / 2; i++) {
+        const __m256 a = (__m256)v[i], b = (__m256)v[i + VW / 2];
+
+        v[i] = (vf)_mm256_permute2f128_ps(a, b, 0x20);
+        v[i + VW / 2] = (vf)_mm256_permute2f128_ps(a, b, 0x31);
+    }
+#else
+# pragma GCC unroll 4
     for (int n = 1; n < VW; n *= 2) {
-#pragma GCC unroll 8
+# pragma GCC unroll 8
         for (int i = 0; i < VW / 2; i++) {
             w[2 * i] = vf_zip_low(v[i], v[i + VW / 2]);
             w[2 * i + 1] = vf_zip_high(v[i], v[i + VW / 2]);
         }
-#pragma GCC unroll 16
+# pragma GCC unroll 16
         for (int i = 0; i < VW; i++)
             v[i] = w[i];
     }
+#endif
 }
 
 /* ---- 16-bit numbers ---------------------------------------------------- */
