@@ -12,10 +12,10 @@ kernels_libkernels_a_SOURCES = \
 	%D%/half.h \
 	%D%/head.c \
 	%D%/head_rows.h \
-	%D%/int8.c \
 	%D%/linear.c \
 	%D%/norm.c \
 	%D%/ops.h \
+	%D%/quantize.c \
 	%D%/random_normal.c \
 	%D%/ref.h \
 	%D%/tensor.h \

@@ -57,17 +57,43 @@ typedef void linear_bwd_fn(struct dev *, struct tensor *dx, struct tensor *dw,
                            const struct tensor *w, const struct tensor *dy);
 
 /*
- * Weights of 8 bits, for inference; a device may lack both.  Each row of
- * w(M,C) has its own scale, its largest number / 127: q(M,C) = w / scale, to
- * the nearest, ties to even.  q is I8, scale(M) F32.
+ * Weights of 8 or 4 bits, for inference; a device may lack both operations.
+ * QUANT_GROUP neighbours in a row of w(M,C) are a group, which has a scale; the
+ * last group of a row may be shorter.  A number is stored as the nearest
+ * multiple of the scale, ties to even, plus a zero point, so that it is not
+ * negative:
+ *
+ *      8 bits: scale = largest magnitude / 127, zero point 128
+ *      4 bits: scale = e / -8, where e is the first number of the largest
+ *              magnitude; multiples above 7 become 7; zero point 8
+ *
+ * QUANT_ROWS rows are stored together: q(M / QUANT_ROWS, C / QUANT_GROUP,
+ * bytes), rounded up, and scale of the same shape with QUANT_ROWS instead of
+ * bytes.  The numbers of a group lie in the order (c / 4, m, c % 4); with 4
+ * bits, the second half of this order lies in the upper halves of the bytes.
  */
+enum { QUANT_ROWS = 16, QUANT_GROUP = 64 };
+
+static inline int quant_bits(const struct tensor *q)
+{
+    return (int)(q->dim[2] * 8 / (QUANT_ROWS * QUANT_GROUP));
+}
+
+static inline int quant_zero(int bits)
+{
+    return 1 << (bits - 1);
+}
+
+/* q is I8, which stands for bytes; scale is F32. */
 typedef void quantize_fn(struct dev *, struct tensor *q, struct tensor *scale,
                          const struct tensor *w);
-/* y(N,M) = scale(M) * (x(N,C) q(M,C)') + b(M).  b optional. */
-typedef void linear_int8_fwd_fn(struct dev *, struct tensor *y,
-                                const struct tensor *x, const struct tensor *q,
-                                const struct tensor *scale,
-                                const struct tensor *b);
+/* y(N,M) = x(N,C) w(M,C)' + b(M), where x is rounded in the same way to 8 bits.
+ * b optional. */
+typedef void linear_quantized_fwd_fn(struct dev *, struct tensor *y,
+                                     const struct tensor *x,
+                                     const struct tensor *q,
+                                     const struct tensor *scale,
+                                     const struct tensor *b);
 
 /* ---- normalisation ---------------------------------------------------- */
 
@@ -326,7 +352,7 @@ typedef void normal_fn(struct dev *, struct tensor *y, uint64_t seed,
     X(muon)
 
 /* A GPU does not have these; they are NULL in its table. */
-#define OPS_CPU(X) X(quantize) X(linear_int8_fwd) X(normal)
+#define OPS_CPU(X) X(quantize) X(linear_quantized_fwd) X(normal)
 
 /* Each of these has a reference.  An operation that has nothing else yet is
  * listed here, as X(name): the CPU then uses the reference. */

@@ -38,6 +38,15 @@ static bool has_avx512bf16(void)
 #endif
 }
 
+static bool has_avx512vnni(void)
+{
+#if defined(__x86_64__)
+    return __builtin_cpu_supports("avx512vnni");
+#else
+    return false;
+#endif
+}
+
 static bool has_avx2(void)
 {
 #if defined(__x86_64__)
@@ -100,6 +109,17 @@ static long second_cache(void)
     return bytes > 0 ? bytes : 512L << 10;
 }
 
+static void fill_table(const struct isa *isa, struct ops *ops)
+{
+    struct ops avx2;
+
+    isa->fill_table(ops);
+    if (isa->fill_table != cpu_fill_table_avx512 || has_avx512vnni())
+        return;
+    cpu_fill_table_avx2(&avx2);
+    ops->linear_quantized_fwd = avx2.linear_quantized_fwd;
+}
+
 static int cpu_open(struct dev *dev, struct err *e)
 {
     const struct isa *isa = choose_isa(e);
@@ -112,7 +132,7 @@ static int cpu_open(struct dev *dev, struct err *e)
     cpu->per_word = isa->per_word;
     cpu->near = second_cache() / 8 * 5 / 4;
     dev->state = cpu;
-    isa->fill_table(&cpu->ops);
+    fill_table(isa, &cpu->ops);
     dev->ops = &cpu->ops;
     if (dev->threads <= 0)
         dev->threads = cores_of_rank(1, false);

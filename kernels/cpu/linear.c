@@ -55,7 +55,7 @@ void cpu_linear_fwd(struct dev *dev, struct tensor *y, const struct tensor *x,
     const struct gemm g = forward_gemm(y, x, w, b);
 
     if (g.M <= MATVEC_ROWS)
-        matvec_linear(dev, y, x, w, NULL, b);
+        matvec_linear(dev, y, x, w, b);
     else
         run_gemm(dev, &g);
 }
@@ -105,7 +105,7 @@ void cpu_linear_act_fwd(struct dev *dev, struct tensor *y, struct tensor *pre,
     struct gemm g = forward_gemm(sum, x, w, b);
 
     if (g.M <= MATVEC_ROWS) {
-        matvec_linear(dev, sum, x, w, NULL, b);
+        matvec_linear(dev, sum, x, w, b);
         cpu_act_fwd(dev, y, sum, kind);
         return;
     }

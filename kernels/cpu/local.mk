@@ -13,7 +13,6 @@ cpu_sources = \
 	%D%/gemm_pack.c \
 	%D%/gemm_tile.c \
 	%D%/head.c \
-	%D%/int8.c \
 	%D%/linear.c \
 	%D%/matvec.c \
 	%D%/matvec.h \
@@ -21,6 +20,7 @@ cpu_sources = \
 	%D%/norm.c \
 	%D%/ops_table.c \
 	%D%/qknorm.c \
+	%D%/quantize.c \
 	%D%/random_normal.c \
 	%D%/rope.c \
 	%D%/rows.c \

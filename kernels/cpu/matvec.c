@@ -36,8 +36,7 @@ VEC_FN void add_columns(enum dtype type, const int n, vf sum[4],
 /* Row m of w with n rows of x, from `row` on. */
 VEC_FN void matvec_dots(enum dtype type, const int n, struct tensor *y,
                         const float *in, const struct tensor *w,
-                        const struct tensor *scale, const struct tensor *b,
-                        int64_t row, int64_t m)
+                        const struct tensor *b, int64_t row, int64_t m)
 {
     const int64_t C = w->dim[1], M = w->dim[0];
     const float *x[4];
@@ -62,8 +61,6 @@ VEC_FN void matvec_dots(enum dtype type, const int n, struct tensor *y,
     for (int i = 0; i < n; i++) {
         float s = vf_sum((sum[0][i] + sum[1][i]) + (sum[2][i] + sum[3][i]));
 
-        if (scale)
-            s *= ((const float *)scale->data)[m];
         if (b)
             s += num_get(b->data, b->type, m);
         num_put(y->data, y->type, (row + i) * M + m, s);
@@ -73,17 +70,16 @@ VEC_FN void matvec_dots(enum dtype type, const int n, struct tensor *y,
 /* All rows of x, four, two or one at a time, while the row of w is cached. */
 VEC_FN void matvec_rows(enum dtype type, struct tensor *y, const float *x,
                         int64_t N, const struct tensor *w,
-                        const struct tensor *scale, const struct tensor *b,
-                        int64_t m)
+                        const struct tensor *b, int64_t m)
 {
     int64_t i = 0;
 
     for (; i + 4 <= N; i += 4)
-        matvec_dots(type, 4, y, x, w, scale, b, i, m);
+        matvec_dots(type, 4, y, x, w, b, i, m);
     for (; i + 2 <= N; i += 2)
-        matvec_dots(type, 2, y, x, w, scale, b, i, m);
+        matvec_dots(type, 2, y, x, w, b, i, m);
     if (i < N)
-        matvec_dots(type, 1, y, x, w, scale, b, i, m);
+        matvec_dots(type, 1, y, x, w, b, i, m);
 }
 
 /* The rows of x as floats; NULL if there is no memory for them. */
@@ -101,8 +97,7 @@ static const float *convert_rows(struct dev *dev, const struct tensor *x)
 }
 
 void matvec_linear(struct dev *dev, struct tensor *y, const struct tensor *x,
-                   const struct tensor *w, const struct tensor *scale,
-                   const struct tensor *b)
+                   const struct tensor *w, const struct tensor *b)
 {
     const int64_t M = w->dim[0], C = w->dim[1], N = tensor_rows(x);
     const float *in = convert_rows(dev, x);
@@ -112,8 +107,5 @@ void matvec_linear(struct dev *dev, struct tensor *y, const struct tensor *x,
 #pragma omp parallel for num_threads(cpu_threads(dev))                         \
     schedule(dynamic, 1 + CHUNK / C) if (M * C > 4 * ROWS_PIECE)
     for (int64_t m = 0; m < M; m++)
-        if (w->type == DT_I8)
-            matvec_rows(DT_I8, y, in, N, w, scale, b, m);
-        else
-            VEC_BY_TYPE(w->type, matvec_rows, y, in, N, w, scale, b, m);
+        VEC_BY_TYPE(w->type, matvec_rows, y, in, N, w, b, m);
 }

@@ -6,12 +6,11 @@
 /*
  * matvec - products of a few rows with a whole matrix, as in sampling
  *
- * y(N,M) = scale(M) * (x(N,C) w(M,C)') + b(M); scale and b are optional, and w
- * may be of 8 bits.  w is read once, from end to end, which takes most of the
- * time.
+ * y(N,M) = x(N,C) w(M,C)' + b(M); b is optional.  w is read once, from end to
+ * end, which takes most of the time.
  */
 void matvec_linear(struct dev *, struct tensor *y, const struct tensor *x,
-                   const struct tensor *w, const struct tensor *scale,
-                   const struct tensor *b) CPU_SYMBOL(matvec_linear);
+                   const struct tensor *w, const struct tensor *b)
+    CPU_SYMBOL(matvec_linear);
 
 #endif

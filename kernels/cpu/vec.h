@@ -309,36 +309,64 @@ VEC_FN vh vf_to_half(vf v, enum dtype type)
 
 /* ---- 8-bit numbers ------------------------------------------------------ */
 
-typedef int8_t vb __attribute__((vector_size(VW)));
-
-VEC_FN vf vf_from_bytes(vb b)
+VEC_FN vi vi_set(int32_t n)
 {
-#if defined(__AVX512F__)
-    return (vf)_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32((__m128i)b));
-#elif defined(__AVX2__)
-    long long bits;
+    return n - (vi){ 0 };
+}
 
-    memcpy(&bits, &b, sizeof bits);
-    return (vf)_mm256_cvtepi32_ps(
-        _mm256_cvtepi8_epi32(_mm_cvtsi64_si128(bits)));
+VEC_FN vf vf_from_ints(vi n)
+{
+    return __builtin_convertvector(n, vf);
+}
+
+VEC_FN vu vu_load(const void *p)
+{
+    vu v;
+
+    memcpy(&v, p, sizeof v);
+    return v;
+}
+
+/*
+ * To each element add the product of its four bytes in w, which have no sign,
+ * and the four numbers x.  An assembler that knows vdpbf16ps knows vpdpbusd,
+ * too.  A CPU with AVX-512 but without this instruction takes AVX2's products
+ * (cpu.c).
+ */
+#if defined(__AVX512F__) && defined(HAVE_AVX512BF16)
+VEC_FN vi vi_add_dots(vi sum, vu w, const int8_t *x)
+{
+    typedef struct {
+        int8_t at[4];
+    } four;
+
+    __asm__("vpdpbusd %2%{1to16%}, %1, %0"
+            : "+v"(sum)
+            : "v"(w), "m"(*(const four *)(const void *)x));
+    return sum;
+}
+#elif defined(__AVX2__) && !defined(__AVX512F__)
+VEC_FN vi vi_add_dots(vi sum, vu w, const int8_t *x)
+{
+    int32_t four;
+    __m256i even, odd, all;
+
+    memcpy(&four, x, sizeof four);
+    all = _mm256_set1_epi32(four);
+    even = _mm256_srai_epi16(_mm256_slli_epi16(all, 8), 8);
+    odd = _mm256_srai_epi16(all, 8);
+    even = _mm256_madd_epi16((__m256i)(w & 0x00ff00ff), even);
+    odd = _mm256_madd_epi16((__m256i)(w >> 8 & 0x00ff00ff), odd);
+    return sum + (vi)even + (vi)odd;
+}
 #else
-    return __builtin_convertvector(b, vf);
+VEC_FN vi vi_add_dots(vi sum, vu w, const int8_t *x)
+{
+    for (int i = 0; i < 4; i++)
+        sum += (vi)(w >> 8 * i & 255) * x[i];
+    return sum;
+}
 #endif
-}
-
-/* To the nearest, ties to even; |v| is below 2^7. */
-VEC_FN vb vb_round(vf v)
-{
-    const float magic = 12582912.0f; /* 1.5 * 2^23 */
-    const vi n = (vi)(v + magic) - 0x4b400000;
-
-    return __builtin_convertvector(n, vb);
-}
-
-VEC_FN void vb_store_n(int8_t *p, vb v, int64_t n)
-{
-    memcpy(p, &v, n < VW ? (size_t)n : sizeof v);
-}
 
 /* ---- elements of a tensor of any type ------------------------------------ */
 
@@ -348,12 +376,6 @@ VEC_FN vf vf_get(const void *p, enum dtype type, int64_t i)
 
     if (type == DT_F32)
         return vf_load((const float *)p + i);
-    if (type == DT_I8) {
-        vb b;
-
-        memcpy(&b, (const int8_t *)p + i, sizeof b);
-        return vf_from_bytes(b);
-    }
     memcpy(&h, (const uint16_t *)p + i, sizeof h);
     return vf_from_half(h, type);
 }
@@ -364,12 +386,6 @@ VEC_FN vf vf_get_n(const void *p, enum dtype type, int64_t i, int64_t n)
 
     if (type == DT_F32)
         return vf_load_n((const float *)p + i, n);
-    if (type == DT_I8) {
-        vb b = { 0 };
-
-        memcpy(&b, (const int8_t *)p + i, (size_t)n);
-        return vf_from_bytes(b);
-    }
     memcpy(&h, (const uint16_t *)p + i, (size_t)n * 2);
     return vf_from_half(h, type);
 }

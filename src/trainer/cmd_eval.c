@@ -14,6 +14,7 @@
 #include "store/bulk.h"
 #include "store/load.h"
 #include "trainer/eval_documents.h"
+#include "trainer/model/quantize.h"
 #include "trainer/trained_model.h"
 #include "trainer/training/checkpoint_state.h"
 #include "trainer/training/eval.h"
@@ -23,6 +24,7 @@
 static const char *data, *questions, *documents, *train_text;
 static int64_t sequences, stride, limit;
 static struct trained_model model;
+static int weights;
 static struct table_style style;
 
 static const struct opt eval_opts[] = {
@@ -42,6 +44,7 @@ static const struct opt eval_opts[] = {
       "with --documents, mark those that occur in this training text" },
     { 'b', "micro-batch", "n", OPT_LONG, &model.micro_batch,
       "process N sequences at a time (default: train.micro_batch)" },
+    TRAINED_MODEL_OPT_WEIGHTS(weights),
     TRAINED_MODEL_OPT_DEVICE(model),
     TRAINED_MODEL_OPTS(model),
     TABLE_OPTS(style),
@@ -157,9 +160,14 @@ static int evaluate_documents(struct job *j, struct table *t, struct err *e)
 static int evaluate(struct job *j, struct err *e)
 {
     struct table t = TABLE_INIT("gtrain.eval/1");
-    int ret = documents   ? evaluate_documents(j, &t, e)
-              : questions ? evaluate_questions(j, &t, e)
-                          : evaluate_text(j, &t, e);
+    const int bits = trained_model_bits[weights];
+    int ret;
+
+    if (bits && quantize_weights(&j->gpt.graph, bits, e) < 0)
+        return -1;
+    ret = documents   ? evaluate_documents(j, &t, e)
+          : questions ? evaluate_questions(j, &t, e)
+                      : evaluate_text(j, &t, e);
 
     if (ret == 0 && j->coll.rank == 0)
         ret = table_print(&t, &style, e);

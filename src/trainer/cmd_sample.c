@@ -17,7 +17,7 @@
 #include "trainer/training/sampler.h"
 
 static struct trained_model model = { .micro_batch = 1 };
-static bool int8;
+static int weights;
 static const char *prompt_file;
 
 /* Options that override a setting. */
@@ -53,8 +53,7 @@ static const struct opt sample_opts[] = {
       "sample.top_p)" },
     { 0, "seed", "n", OPT_STRING, &override[SEED].value,
       "use N as the seed (default: sample.seed)" },
-    { 0, "int8", NULL, OPT_FLAG, &int8,
-      "multiply with 8-bit matrices: faster, nearly the same" },
+    TRAINED_MODEL_OPT_WEIGHTS(weights),
     TRAINED_MODEL_OPT_DEVICE(model),
     TRAINED_MODEL_OPTS(model),
     { 0 }
@@ -200,15 +199,13 @@ static void print_samples(const struct output *o)
                o->text[i].s);
 }
 
-static void log_speed(const struct sampler *s, const struct output *o,
-                      double seconds, double processor)
+static void log_speed(const char *what, int64_t tokens, double seconds,
+                      double processor)
 {
-    if (s->prompt_tokens > 0)
-        log_debug("%.2f prompt tokens/s",
-                  (double)s->prompt_tokens / s->prompt_seconds);
-    log_debug("%.2f tokens/s, %.2f ms of processor time per token",
-              (double)o->drawn / (seconds - s->prompt_seconds),
-              1000 * processor / (double)o->drawn);
+    if (tokens > 0)
+        log_debug("%s: %.2f tokens/s, %.3f ms of processor time per token",
+                  what, (double)tokens / seconds,
+                  1000 * processor / (double)tokens);
 }
 
 /* Generate tokens that continue the prompts. */
@@ -227,8 +224,8 @@ static int generate(struct job *j, struct output *o, struct err *e)
         longest = prompt[i].n > longest ? prompt[i].n : longest;
     }
     ret = sampler_open(&s, j, o->count, (int64_t)longest + tokens, e);
-    if (ret == 0 && int8)
-        ret = sampler_quantize(&s, e);
+    if (ret == 0 && trained_model_bits[weights])
+        ret = sampler_quantize(&s, trained_model_bits[weights], e);
     before = clock_mono();
     used = clock();
     if (ret == 0)
@@ -237,9 +234,13 @@ static int generate(struct job *j, struct output *o, struct err *e)
         ret = err_set(e, ERR_NONFINITE,
                       "the model's logits are not finite, so no token can be "
                       "drawn; its weights may hold NaN");
-    if (ret == 0)
-        log_speed(&s, o, clock_mono() - before,
-                  (double)(clock() - used) / CLOCKS_PER_SEC);
+    if (ret == 0) {
+        log_speed("prompt", s.prompt_tokens, s.prompt_seconds,
+                  s.prompt_processor);
+        log_speed("samples", o->drawn, clock_mono() - before - s.prompt_seconds,
+                  (double)(clock() - used) / CLOCKS_PER_SEC -
+                      s.prompt_processor);
+    }
     sampler_close(&s);
     free(prompt);
     return ret;

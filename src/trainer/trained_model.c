@@ -8,6 +8,9 @@
 #include "trainer/training/checkpoint_files.h"
 #include "trainer/training/checkpoint_find.h"
 
+const char *const trained_model_weights[] = { "full", "int8", "int4", NULL };
+const int trained_model_bits[] = { 0, 8, 4 };
+
 static int find_model(const struct trained_model *m, const char *word,
                       char **path, struct err *e)
 {

@@ -34,7 +34,15 @@ struct trained_model {
 #define TRAINED_MODEL_OPT_DEVICE(m) \
     { 0, "device", "name", OPT_STRING, &(m).device, \
       "compute on NAME (default: auto)" }
+#define TRAINED_MODEL_OPT_WEIGHTS(weights) \
+    { 0, "weights", "type", OPT_WORD, &(weights), \
+      "multiply with matrices of this type: %s (default: full)", \
+      trained_model_weights }
 /* clang-format on */
+
+/* The words of --weights, and the bits of a number; 0: as in training. */
+extern const char *const trained_model_weights[];
+extern const int trained_model_bits[];
 
 typedef int trained_model_fn(struct job *, struct err *);
 

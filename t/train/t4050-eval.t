@@ -130,7 +130,7 @@ ok $? "prompts of several lengths are continued as each of them alone" \
 is "$(likeliest_of --prompts prompts --count 2 | grep -c '^---- ')" 6 \
     "each prompt of a file gets as many samples as --count says"
 gtrain sample run1 --device cpu -v -t 2 -p 'the quick brown fox' >out 2>err
-like err 'prompt tokens/s' "the speed of processing the prompt is logged"
+like err 'prompt: .* tokens/s' "the speed of processing the prompt is logged"
 : >empty
 gtrain sample run1 --device cpu --prompts empty >out 2>err
 test $? = 1 && grep -q 'empty contains no prompts' err
@@ -139,14 +139,23 @@ seq 20 >many
 gtrain sample run1 --device cpu --prompts many --count 4096 >out 2>err
 test $? = 2 && grep -q '20 prompts with 4096 samples each' err
 ok $? "more samples at a time than 65536 are refused"
-write --temperature 0 >a && write --temperature 0 --int8 --count 2 >b
-head -c 12 a >start
-grep -qF "$(cat start)" b
-ok $? "8-bit weights begin as the others do" "$(cat a b err)"
-write --seed 3 --int8 >a && GTRAIN_ISA=c write --seed 3 --int8 >b && cmp -s a b
-ok $? "8-bit weights give one text with every instruction set" "$(cat a b err)"
-GTRAIN_ISA=c write --int8 --set train.precision=bf16 >a
-ok $? "8-bit weights work with 16-bit activations"
+write --temperature 0 | head -c 12 >start
+for bits in 8 4; do
+    write --temperature 0 --weights int$bits --count 2 >b
+    grep -qF "$(cat start)" b
+    ok $? "$bits-bit weights begin as the others do" "$(cat start b err)"
+    write --seed 3 --weights int$bits >a &&
+        GTRAIN_ISA=c write --seed 3 --weights int$bits >b && cmp -s a b
+    ok $? "$bits-bit weights give one text with every instruction set" \
+        "$(cat a b err)"
+    GTRAIN_ISA=c write --weights int$bits --set train.precision=bf16 >a
+    ok $? "$bits-bit weights work with 16-bit activations" "$(cat err)"
+    printf '%s %s %s\n' "$(score | cut -f1)" \
+        "$(score --weights int$bits | cut -f1)" $bits |
+        awk '{ d = $2 - $1; exit !(d && d * d < ($3 == 8 ? 1e-4 : 0.01)) }'
+    ok $? "the loss with $bits-bit weights is near that with full ones" \
+        "$(score) and $(score --weights int$bits), $(cat err)"
+done
 for option in '--temperature -1' '--top-p 7' '--top-k -5' '--tokens 0'; do
     # shellcheck disable=SC2086
     gtrain sample run1 $option >out 2>err
@@ -204,7 +213,7 @@ slides learned --set model.layers=2
 likeliest "$ck" -p 'the old ' -t 30 --count 2 2>err | sed -n '/^---- 2$/,$p' |
     sed 1d | cmp -s - long
 ok $? "several samples at a time continue beyond the context"
-likeliest "$ck" -p 'the old ' -t 30 --int8 >out 2>err
+likeliest "$ck" -p 'the old ' -t 30 --weights int8 >out 2>err
 is "$(wc -c <out)" 39 "8-bit weights are sampled beyond the context"
 likeliest "$ck" -p 'what the old ' -t 30 2>err | tail -c +6 | cmp -s - long
 ok $? "a prompt longer than the context is cut on the left"

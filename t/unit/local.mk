@@ -11,7 +11,7 @@ unit_tests = \
 	t/unit/half.t \
 	t/unit/http.t \
 	t/unit/index.t \
-	t/unit/int8.t \
+	t/unit/quantize.t \
 	t/unit/jsonl.t \
 	t/unit/kernels.t \
 	t/unit/kernels-same.t \
@@ -67,8 +67,8 @@ t_unit_http_t_SOURCES = %D%/http.c t/lib/tap.h
 t_unit_http_t_LDADD = $(COMMON_LIBS)
 t_unit_index_t_SOURCES = %D%/index.c t/lib/tap.h
 t_unit_index_t_LDADD = $(STORE_LIBS)
-t_unit_int8_t_SOURCES = %D%/int8.c t/lib/tap.h
-t_unit_int8_t_LDADD = $(KERNELS_LIBS)
+t_unit_quantize_t_SOURCES = %D%/quantize.c t/lib/tap.h
+t_unit_quantize_t_LDADD = $(KERNELS_LIBS)
 t_unit_legend_t_SOURCES = %D%/legend.c t/lib/tap.h
 t_unit_legend_t_LDADD = $(PLOT_LIBS)
 t_unit_lexicon_t_SOURCES = %D%/lexicon.c t/lib/tap.h

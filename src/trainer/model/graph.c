@@ -25,7 +25,7 @@ void graph_clear(struct graph *g)
         region_free(&g->inputs, g->dev);
         region_free(&g->caches, g->dev);
         region_free(&g->activations, g->dev);
-        region_free(&g->int8, g->dev);
+        region_free(&g->quantized, g->dev);
     }
     free(g->node);
     free(g->param);

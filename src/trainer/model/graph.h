@@ -105,7 +105,7 @@ struct graph_node {
     int n_src, src[GRAPH_MAX_SRC]; /* GRAPH_NONE where not given */
     struct tensor val, grad;
     struct tensor aux;  /* statistics kept for the gradient;
-                           OP_PARAM: its 8-bit copy, if any */
+                           OP_PARAM: its quantized copy, if any */
     struct tensor aux2; /* the scales of that copy */
     /* The cache of OP_DECODE; where OP_ATTENTION stores what it reads, if
      * anywhere. */
@@ -150,7 +150,7 @@ struct graph {
     int n_calls, room_calls, n_forward;
     bool training; /* as in graph_conf */
     struct region weights, copies, grads, activations, inputs, caches;
-    struct region int8;    /* 8-bit weights and their scales */
+    struct region quantized; /* weights and their scales */
     bool borrowed;         /* weights and copies belong to another graph */
     graph_fetch_fn *fetch; /* or NULL */
     void *fetch_arg;

@@ -62,8 +62,8 @@ static void linear_forward(struct graph *g, struct graph_node *n)
     const struct graph_node *w = &g->node[n->src[1]];
 
     if (w->aux.data)
-        g->dev->ops->linear_int8_fwd(g->dev, &n->val, val(g, n, 0), &w->aux,
-                                     &w->aux2, val(g, n, 2));
+        g->dev->ops->linear_quantized_fwd(g->dev, &n->val, val(g, n, 0),
+                                          &w->aux, &w->aux2, val(g, n, 2));
     else
         g->dev->ops->linear_fwd(g->dev, &n->val, val(g, n, 0), &w->val,
                                 val(g, n, 2));

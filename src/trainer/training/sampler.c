@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "common/clock.h"
 #include "common/log.h"
@@ -168,11 +169,13 @@ void sampler_close(struct sampler *s)
     *s = (struct sampler){ 0 };
 }
 
-int sampler_quantize(struct sampler *s, struct err *e)
+int sampler_quantize(struct sampler *s, int bits, struct err *e)
 {
-    if (quantize_weights(&s->decoder.graph, e) < 0)
+    if (quantize_weights(&s->decoder.graph, bits, e) < 0)
         return -1;
-    return s->window.T > 0 ? quantize_weights(&s->window.graph, e) : 0;
+    if (s->window.T > 0)
+        quantize_borrow(&s->window.graph, &s->decoder.graph);
+    return 0;
 }
 
 /* Convert the logits to fp32 from the type of the model. */
@@ -308,6 +311,7 @@ static int process_tokens(struct sampler *s, const int32_t *id, int64_t n,
     gpt_build_prompt(&prompt, s->job->set, n);
     if (open_graph(s->job, &prompt.graph, e) == 0) {
         graph_store_keys(&prompt.graph, &s->decoder.graph, i);
+        quantize_borrow(&prompt.graph, &s->decoder.graph);
         gpt_set_inputs(&prompt, id, NULL);
         graph_run_forward(&prompt.graph);
         ret = dev_sync(&s->job->dev, e);
@@ -323,6 +327,7 @@ static int process_prompts(struct sampler *s, const struct ids *prompts,
     const int64_t context = s->job->set->model.context;
     const size_t bytes = (size_t)n * sizeof(int32_t);
     const double before = clock_mono();
+    const clock_t used = clock();
 
     for (int i = 0; i < s->count; i++) {
         const int32_t *id = prompts[i].id;
@@ -337,6 +342,7 @@ static int process_prompts(struct sampler *s, const struct ids *prompts,
         s->prompt_tokens += n;
     }
     s->prompt_seconds += clock_mono() - before;
+    s->prompt_processor += (double)(clock() - used) / CLOCKS_PER_SEC;
     return 0;
 }
 

@@ -34,7 +34,7 @@ struct sampler {
     int count;
     uint64_t seed;
     int64_t prompt_tokens; /* processed all at once, and how long it took */
-    double prompt_seconds;
+    double prompt_seconds, prompt_processor;
     int32_t *last;   /* newest token of each sequence */
     int32_t *recent; /* the newest tokens, as many as the context, of each */
     float *logits;
@@ -53,8 +53,8 @@ typedef void sampler_fn(void *arg, int sequence, int32_t id);
 /* room: the tokens of a sequence, with its prompt. */
 int sampler_open(struct sampler *, struct job *, int count, int64_t room,
                  struct err *);
-/* Multiply with 8-bit matrices from now on. */
-int sampler_quantize(struct sampler *, struct err *);
+/* Multiply with matrices of 8 or 4 bits from now on. */
+int sampler_quantize(struct sampler *, int bits, struct err *);
 void sampler_close(struct sampler *);
 /* Continue the prompt of each sequence, or those tokens at its end that fit
  * into the context, with a warning, by as many tokens as `tokens`.  Returns 1,
