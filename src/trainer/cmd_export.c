@@ -11,20 +11,18 @@
 #include "trainer/convert/convert.h"
 #include "trainer/trained_model.h"
 
-enum { FORMAT_HF, FORMAT_LLMC, FORMAT_GGUF };
-
 static const char *const format_words[] = {
-    [FORMAT_HF] = "hf", [FORMAT_LLMC] = "llm.c", [FORMAT_GGUF] = "gguf", NULL
+    "hf", "llm.c", "gguf", "gguf-f16", "gguf-q8_0", "gguf-q4_0", NULL
 };
 
+/* In the order of the words. */
 static convert_write_fn *const writers[] = {
-    [FORMAT_HF] = convert_write_hf,
-    [FORMAT_LLMC] = convert_write_llmc,
-    [FORMAT_GGUF] = convert_write_gguf,
+    convert_write_hf,       convert_write_llmc,      convert_write_gguf,
+    convert_write_gguf_f16, convert_write_gguf_q8_0, convert_write_gguf_q4_0,
 };
 
 static const char *output;
-static int format = FORMAT_HF;
+static int format;
 static struct trained_model model = { .device = "cpu", .micro_batch = 1 };
 
 static const struct opt export_opts[] = {

@@ -245,6 +245,20 @@ gguf() {        # gguf NAME [OPTION]...
     ok $? "the GGUF file of $name has the weights that llama.cpp expects"
 }
 gguf gpt2
+# how many times a difference is contained in the largest number
+for type in f16:1000 q8_0:250 q4_0:7; do
+    name=gguf-${type%:*}
+    gtrain export --root gpt2 -f "$name" -o "$name" >out 2>&1
+    ok $? "a model is exported as $name"
+    if test -z "$python"; then
+        skip "the file of $name has numbers near the model's" \
+            "GT_PYTHON has no gguf"
+        continue
+    fi
+    "$python" "$top/t/reference/gguf_check.py" "$name" gpt2.hf "${type#*:}" \
+        >out 2>&1 && grep -qi " ${name#gguf-}\$" out
+    ok $? "the file of $name has numbers near the model's" "$(tail -1 out)"
+done
 gguf llama --set model.norm=rmsnorm --set model.mlp=swiglu \
     --set model.position=rope --set model.linear_bias=no --set model.tied=no \
     --set model.heads=4 --set model.kv_heads=2

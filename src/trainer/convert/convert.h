@@ -16,8 +16,8 @@
  *              written as GPT-2, Llama or, with qk_norm, Qwen3, or with our
  *              names; also read as Mistral and Qwen2, and from several files
  *      llm.c   the checkpoint of llm.c's GPT-2, version 3 (fp32)
- *      gguf    for llama.cpp: weights in fp32 and the tokenizer in one file;
- *              written only
+ *      gguf    for llama.cpp: weights and the tokenizer in one file; written
+ *              only, in fp32, fp16, or with 8 or 4 bits
  *
  * Weights are in host memory, laid out as the graph's block.  A key or tensor
  * that gtrain has no counterpart for is an error, so that a model is never
@@ -65,7 +65,8 @@ typedef int convert_settings_fn(const char *path, struct buf *out,
 typedef int convert_read_fn(const struct job *, float *weights,
                             const char *path, struct err *);
 
-convert_write_fn convert_write_hf, convert_write_llmc, convert_write_gguf;
+convert_write_fn convert_write_hf, convert_write_llmc, convert_write_gguf,
+    convert_write_gguf_f16, convert_write_gguf_q8_0, convert_write_gguf_q4_0;
 /* Fails if the format cannot represent the model; that of hf always can. */
 int convert_check_llmc(const struct settings *, struct err *);
 int convert_check_gguf(const struct settings *, struct err *);

@@ -64,13 +64,16 @@ static const struct convert_row head_row = { "lm_head.weight",
 
 /* ---- the model -------------------------------------------------------- */
 
-static void add_model_keys(struct gguf_head *h, const struct settings *s)
+static void add_model_keys(struct gguf_head *h, const struct settings *s,
+                           enum gguf_numbers type)
 {
     const struct model_settings *m = &s->model;
     const bool gpt2 = strcmp(h->type, "gpt2") == 0;
 
     gguf_add_text_key(h, "general.architecture", h->type);
-    gguf_add_u32_key(h, "general.file_type", 0);
+    gguf_add_u32_key(h, "general.file_type", gguf_numbers_file_type(type));
+    if (type == GGUF_NUMBERS_Q8_0 || type == GGUF_NUMBERS_Q4_0)
+        gguf_add_u32_key(h, "general.quantization_version", 2);
     gguf_add_u32_key(h, ".context_length", m->context);
     gguf_add_u32_key(h, ".embedding_length", m->width);
     gguf_add_u32_key(h, ".feed_forward_length", s->is.d_ff);
@@ -109,32 +112,50 @@ struct gguf_tensors {
     const struct job *job;
     const float *weights;
     const char *type;
+    enum gguf_numbers numbers; /* of matrices */
     struct buf records;
     uint64_t n, at;
     FILE *fp; /* NULL: make records and count offsets */
 };
 
+/* Vectors and positions are few and stay in fp32, as do rows of a length that
+ * the type does not allow. */
+static enum gguf_numbers numbers_of(const struct gguf_tensors *w,
+                                    const char *name,
+                                    const struct convert_slice *p)
+{
+    return gguf_numbers_fit(w->numbers, p->cols) &&
+                   strcmp(name, "position_embd.weight") != 0
+               ? w->numbers
+               : GGUF_NUMBERS_F32;
+}
+
 static void add_record(struct gguf_tensors *w, const char *name,
                        const struct convert_slice *p)
 {
+    const enum gguf_numbers type = numbers_of(w, name, p);
+    const size_t bytes = gguf_numbers_bytes(type, convert_slice_count(p));
+
     gguf_add_text(&w->records, name);
     gguf_add_number(&w->records, p->cols ? 2 : 1, 4);
     if (p->cols)
         gguf_add_number(&w->records, (uint64_t)p->cols, 8);
     gguf_add_number(&w->records, (uint64_t)p->rows, 8);
-    gguf_add_number(&w->records, 0, 4); /* F32 */
+    gguf_add_number(&w->records, (uint64_t)gguf_numbers_id(type), 4);
     gguf_add_number(&w->records, w->at, 8);
-    w->at += ((uint64_t)convert_slice_count(p) * 4 + ALIGN - 1) / ALIGN * ALIGN;
+    w->at += (bytes + ALIGN - 1) / ALIGN * ALIGN;
     w->n++;
 }
 
-static int write_numbers(struct gguf_tensors *w, const struct convert_row *row,
+static int write_numbers(struct gguf_tensors *w, const char *name,
+                         const struct convert_row *row,
                          const struct graph_param *p,
                          const struct convert_slice *slice, struct err *e)
 {
     const struct model_settings *m = &w->job->set->model;
-    const size_t n = (size_t)convert_slice_count(slice);
-    float *x = mem_alloc(n, sizeof *x, "weights", e);
+    const enum gguf_numbers type = numbers_of(w, name, slice);
+    const int64_t n = convert_slice_count(slice);
+    float *x = mem_alloc((size_t)n, sizeof *x, "weights", e);
 
     if (!x)
         return -1;
@@ -142,8 +163,8 @@ static int write_numbers(struct gguf_tensors *w, const struct convert_row *row,
     if (strcmp(w->type, "llama") == 0 &&
         (row->slice == SLICE_Q || row->slice == SLICE_K))
         interleave(x, slice, m->width / m->heads);
-    fwrite(x, sizeof *x, n, w->fp);
-    for (size_t i = n * sizeof *x; i % ALIGN; i++)
+    gguf_numbers_write(type, x, n, w->fp);
+    for (size_t i = gguf_numbers_bytes(type, n); i % ALIGN; i++)
         fputc(0, w->fp);
     free(x);
     return 0;
@@ -168,7 +189,7 @@ static int add_tensor(struct gguf_tensors *w, const struct convert_row *row,
         convert_name(name, sizeof name, row->theirs, l);
         if (!w->fp)
             add_record(w, name, &slice);
-        else if (write_numbers(w, row, p, &slice, e) < 0)
+        else if (write_numbers(w, name, row, p, &slice, e) < 0)
             return -1;
     }
     return 0;
@@ -206,13 +227,14 @@ int convert_check_gguf(const struct settings *s, struct err *e)
     return 0;
 }
 
-int convert_write_gguf(const struct job *j, const float *weights,
-                       const char *path, struct err *e)
+static int write_gguf(const struct job *j, const float *weights,
+                      enum gguf_numbers numbers, const char *path,
+                      struct err *e)
 {
     const struct convert_family *f = convert_family(j->set, e);
-    struct gguf_tensors w = { .job = j,
-                              .weights = weights,
-                              .records = BUF_INIT };
+    struct gguf_tensors w = {
+        .job = j, .weights = weights, .numbers = numbers, .records = BUF_INIT
+    };
     struct gguf_head h = { .keys = BUF_INIT };
     struct buf front = BUF_INIT;
     struct save s = SAVE_INIT;
@@ -225,7 +247,7 @@ int convert_write_gguf(const struct job *j, const float *weights,
                        "GGUF needs a tokenizer; use --set "
                        "data.tokenizer=PATH to name it");
     w.type = h.type = f->type;
-    add_model_keys(&h, j->set);
+    add_model_keys(&h, j->set, numbers);
     if (gguf_add_tokenizer(&h, j->data.tokenizer, j->set->model.vocab, e) ==
             0 &&
         add_tensors(&w, e) == 0 && save_open(&s, path, e) == 0) {
@@ -248,4 +270,28 @@ int convert_write_gguf(const struct job *j, const float *weights,
     buf_clear(&h.keys);
     buf_clear(&w.records);
     return ret;
+}
+
+int convert_write_gguf(const struct job *j, const float *weights,
+                       const char *path, struct err *e)
+{
+    return write_gguf(j, weights, GGUF_NUMBERS_F32, path, e);
+}
+
+int convert_write_gguf_f16(const struct job *j, const float *weights,
+                           const char *path, struct err *e)
+{
+    return write_gguf(j, weights, GGUF_NUMBERS_F16, path, e);
+}
+
+int convert_write_gguf_q8_0(const struct job *j, const float *weights,
+                            const char *path, struct err *e)
+{
+    return write_gguf(j, weights, GGUF_NUMBERS_Q8_0, path, e);
+}
+
+int convert_write_gguf_q4_0(const struct job *j, const float *weights,
+                            const char *path, struct err *e)
+{
+    return write_gguf(j, weights, GGUF_NUMBERS_Q4_0, path, e);
 }

@@ -1,6 +1,8 @@
 #ifndef TRAINER_CONVERT_CONVERT_GGUF_IMPL_H
 #define TRAINER_CONVERT_CONVERT_GGUF_IMPL_H
 
+#include <stdio.h>
+
 #include "trainer/convert/convert.h"
 
 /*
@@ -45,5 +47,24 @@ void gguf_add_array_key(struct gguf_head *, const char *name, enum gguf_type,
  */
 int gguf_add_tokenizer(struct gguf_head *, const struct tokenizer *,
                        int64_t vocab, struct err *);
+
+/*
+ * The types of numbers: fp32 and fp16, or integers of 8 and 4 bits, 32 of which
+ * share a scale in fp16.
+ */
+enum gguf_numbers {
+    GGUF_NUMBERS_F32,
+    GGUF_NUMBERS_F16,
+    GGUF_NUMBERS_Q8_0,
+    GGUF_NUMBERS_Q4_0
+};
+
+/* What GGUF calls the type of a tensor, and a file of such tensors. */
+int gguf_numbers_id(enum gguf_numbers);
+int gguf_numbers_file_type(enum gguf_numbers);
+/* Whether rows of so many numbers can have the type. */
+bool gguf_numbers_fit(enum gguf_numbers, int64_t cols);
+size_t gguf_numbers_bytes(enum gguf_numbers, int64_t n);
+void gguf_numbers_write(enum gguf_numbers, const float *x, int64_t n, FILE *);
 
 #endif

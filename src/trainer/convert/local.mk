@@ -4,6 +4,7 @@ src_trainer_libtrainer_a_SOURCES += \
 	%D%/convert.h \
 	%D%/convert_gguf.c \
 	%D%/convert_gguf_impl.h \
+	%D%/convert_gguf_numbers.c \
 	%D%/convert_gguf_tokens.c \
 	%D%/convert_hf.c \
 	%D%/convert_hf_config.c \
