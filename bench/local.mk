@@ -69,7 +69,7 @@ bench-ranks: gtrain
 	    $(srcdir)/bench/ranks $(BENCH_FLAGS)
 .PHONY: bench-ranks
 
-# sampling by gtrain and by transformers
+# sampling by gtrain, llama.cpp and transformers
 EXTRA_DIST += %D%/bench-sample
 bench-sample: gtrain bench/start bench/limits
 	$(AM_V_at)$(srcdir)/bench/bench-sample $(BENCH_FLAGS)
