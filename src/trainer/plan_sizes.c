@@ -67,7 +67,6 @@ static void add_row(const struct plan_budget *b, const struct settings *s,
                     struct table *t)
 {
     table_int(t, s->model.layers);
-    table_int(t, s->model.heads);
     table_int(t, s->model.width);
     plan_budget_add(b, s, t);
 }
@@ -102,7 +101,7 @@ int plan_sizes(const struct plan_budget *b, struct settings *s, int ranks,
     double least = INFINITY;
     int best = 0;
 
-    table_columns(t, "layers", "heads", "width", NULL);
+    table_columns(t, "layers", "width", NULL);
     plan_budget_columns(t);
     for (int i = 0; i < n; i++) {
         s->model = size[i];

@@ -70,10 +70,10 @@ sizes() {
 }
 sizes 0.5gpuh --set model.kv_heads=2 --set model.d_ff=384
 is $? 0 "a size is chosen for a budget"
-awk -F '\t' '{ d = $8 - (1.7 + 60 * $4 ^ -0.35 + 400 * $5 ^ -0.3)
-    if (d * d > 1e-8 || $3 != 32 * $2 || $1 != $2) bad = 1
-    if (NR == 3) least = $8
-    loss[NR] = $8 }
+awk -F '\t' '{ d = $7 - (1.7 + 60 * $3 ^ -0.35 + 400 * $4 ^ -0.3)
+    if (d * d > 1e-8 || $2 != 32 * $1) bad = 1
+    if (NR == 3) least = $7
+    loss[NR] = $7 }
     END { for (i = 1; i <= NR; i++)
               if (loss[i] < least) bad = 1
           exit bad || NR != 5 }' out
@@ -85,20 +85,20 @@ like err "that of model.layers=.*model.kv_heads=.*model.width=.*model.d_ff=" \
 # shellcheck disable=SC2046 # words
 gtrain plan w128.ini --only parameters $(printf -- '--set %s ' $words) \
     --tsv --no-header >whole 2>>err
-test "$(grep -c "$(sed -n '3p' out | cut -f 4)" whole)" -ge 1
+test "$(grep -c "$(sed -n '3p' out | cut -f 3)" whole)" -ge 1
 ok $? "the settings that are printed have the parameters of the row" \
     "$(cat whole)"
-steps=$(sed -n 3p out | cut -f 6)
+steps=$(sed -n 3p out | cut -f 5)
 like err "5 learning rates tried for $((steps / 15)) steps each" \
     "the length of cells is said"
 sizes 0.0005h
-small=$(sed -n 3p out | cut -f 4)
+small=$(sed -n 3p out | cut -f 3)
 sizes 100h
-large=$(sed -n 3p out | cut -f 4)
+large=$(sed -n 3p out | cut -f 3)
 test "$small" -lt "$large"
 ok $? "more hours are for more parameters" "$small $large"
 sizes 0.5gpuh --set schedule.steps=0
-is "$(cut -f 9 out | sort -u)" "" "without a length no cells are counted"
+is "$(cut -f 8 out | sort -u)" "" "without a length no cells are counted"
 for bad in gpuh 0h -1h 6.4 6.4x; do
     plan --budget=$bad
     is $? 2 "the budget '$bad' is refused"
