@@ -166,17 +166,22 @@ static enum part_place place_of(const struct trace_row *r, int64_t step)
 static void add_part(struct bisect *b)
 {
     const struct trace_row *r = b->row[0];
+    char *place = xasprintf("step %" PRId64 "%s%s: %s, %s", r->step,
+                            *r->micro ? ", micro-batch " : "", r->micro,
+                            r->operation, r->tensor);
 
+    log_info("they part at %s", place);
     table_text(&b->table, "parts at");
-    if (*r->micro)
-        table_printf(&b->table, "step %" PRId64 ", micro-batch %s: %s, %s",
-                     r->step, r->micro, r->operation, r->tensor);
-    else
-        table_printf(&b->table, "step %" PRId64 ": %s, %s", r->step,
-                     r->operation, r->tensor);
+    table_text(&b->table, place);
+    free(place);
     for (int i = 0; i < 2; i++)
-        table_printf(&b->table, "%.16s%s%s", b->row[i]->hash,
-                     *b->row[i]->size ? ", size " : "", b->row[i]->size);
+        table_printf(&b->table, "%.8s", b->row[i]->hash);
+    if (!*r->size)
+        return;
+    table_text(&b->table, "size");
+    table_text(&b->table, "root mean square");
+    for (int i = 0; i < 2; i++)
+        table_text(&b->table, b->row[i]->size);
 }
 
 /* Find the first operation and tensor that differ.  *place is 0 if the runs do

@@ -118,7 +118,11 @@ else
     bisect "two builds are compared" one again --build-b ./build
     like out "^parts at${tab}step 31, micro-batch 0: [a-z_]*, [a-z]" \
         "the first operation with other bits is named"
+    like err "they part at step 31, micro-batch 0: [a-z_]*, [a-z]" \
+        "a message says where they part, however narrow the table is"
     like out "^build${tab}computed with" "the builds are the cause"
+    like out "^size${tab}root mean square${tab}[0-9]" \
+        "the size of the tensor in both builds is shown"
     bisect "a build is compared with itself" one again --build-b gtrain
     like err "computed again, they do not part" "equal builds do not part"
 fi
