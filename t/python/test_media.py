@@ -3,6 +3,7 @@ import contextlib
 import io
 import json
 import os
+import re
 import struct
 import unittest
 import wave
@@ -13,10 +14,12 @@ from store import Case, points, read, tag
 
 
 def artifacts(run):
-    """The paths of a run's artifacts."""
+    """The paths of a run's artifacts, without the small copies of images that
+    are made where PIL is."""
     root = os.path.join(run._folder, "artifacts")
     return sorted(os.path.relpath(os.path.join(folder, file), root)
-                  for folder, _, files in os.walk(root) for file in files)
+                  for folder, _, files in os.walk(root) for file in files
+                  if not file.endswith(".webp"))
 
 
 def pixels(data):
@@ -69,11 +72,26 @@ class Media(Case):
             gtrack.Image("nothing.png")
 
     def test_list(self):
-        """a list of images is kept as several files"""
+        """the files of a list of images have numbers"""
         run = self.begin()
         run.log({"i": [gtrack.Image([[1]]), gtrack.Image([[2]])]})
         run.finish()
-        self.assertEqual(len(artifacts(run)), 2)
+        self.assertEqual([re.sub(r".*[+](\w+)-.*", r"\1", name)
+                          for name in artifacts(run)],
+                         ["00000000", "00000001"])
+
+    def test_captions(self):
+        """a caption is in a text file beside its picture or sound"""
+        run = self.begin()
+        run.log({"i": gtrack.Image([[1]], caption="a dot"),
+                 "a": gtrack.Audio([0.0], sample_rate=8000, caption="tick")})
+        run.finish()
+        text, sound, picture, caption = [
+            run._folder + "/artifacts/" + name
+            for name in sorted(artifacts(run), key=os.path.splitext)]
+        self.assertEqual((read(text), sound[-6:]), ("tick", "/0.wav"))
+        self.assertEqual((read(caption), picture), (
+            "a dot", os.path.splitext(caption)[0] + ".png"))
 
     def test_audio(self):
         """samples become a WAV file"""
