@@ -117,6 +117,7 @@ def ids_of(*names):
 
 
 RATES = ("run1", "run2", "run3")
+LONG = "<b>&\"" + 40 * "long"
 
 
 # The table.
@@ -757,7 +758,7 @@ def widths(p):
                 "width": width, "height": 900, "deviceScaleFactor": 1,
                 "mobile": width < 700})
             for view in ("runs", "charts", "compare", "run"):
-                p.go(view=view, runs=ids_of(*RATES), id=ids_of("run1"))
+                p.go(view=view, runs=ids_of(*RATES, LONG), id=ids_of(LONG))
                 p.browser.wait("document.querySelector('main section h2, "
                                "main table a, .title')")
                 wide = p.browser.run(
@@ -968,6 +969,7 @@ def make_runs():
     for name, points, options in (
             ("spiky", spiky, []),
             ("broken", broken, []),
+            (LONG, [{"train/loss": 1}], []),
             ("priced", priced, ["-p", "model.parameters=124000000"])):
         subprocess.run(["gtrack", "log", "-q", name, *options], cwd=folder,
                        input="".join(json.dumps(p) + "\n" for p in points),

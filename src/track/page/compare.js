@@ -117,7 +117,8 @@ export class CompareView {
         const places = this.places();
         const heads = places.map((i) => element("th", { scope: "col" },
             element("a", { href: address({ view: "run",
-                id: this.order[i] }) }, this.name_of(this.order[i]))));
+                id: this.order[i] }), title: this.name_of(this.order[i]) },
+            this.name_of(this.order[i]))));
 
         return element("div", { class: "wide", tabindex: "0" },
             element("table", { class: "side" }, element("thead", {},
