@@ -183,6 +183,11 @@ int dev_sync(struct dev *dev, struct err *e)
     return dev->type->sync(dev, e);
 }
 
+int dev_receive(struct dev *dev, struct err *e)
+{
+    return dev->type->receive ? dev->type->receive(dev, e) : dev_sync(dev, e);
+}
+
 void dev_close(struct dev *dev)
 {
     while (dev->blocks)

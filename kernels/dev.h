@@ -47,8 +47,8 @@ struct dev_memory {
  *      if (dev_sync(&dev, e) < 0) ...
  *
  * put() has read the host memory when it returns; get() has filled it only
- * after the next dev_sync().  Memory is not cleared; it is counted by its use,
- * in dev.memory, and freed by dev_free() or dev_close().
+ * after dev_sync() or dev_receive().  Memory is not cleared; it is counted by
+ * its use, in dev.memory, and freed by dev_free() or dev_close().
  */
 struct dev_type {
     const char *name; /* as in device = NAME */
@@ -61,6 +61,8 @@ struct dev_type {
     void (*copy)(struct dev *, void *dst, const void *src, size_t n);
     void (*zero)(struct dev *, void *dst, size_t n);
     int (*sync)(struct dev *, struct err *);
+    /* Wait for what get() was given, but not for later work; or NULL. */
+    int (*receive)(struct dev *, struct err *);
     /* One line of text about the hardware; returns out. */
     char *(*describe)(struct dev *, char *out, size_t room);
     /* The members below are NULL if the device does not have the feature. */
@@ -133,6 +135,8 @@ void dev_free(struct dev *, void *p);
 void dev_took(struct dev *, enum dev_use, size_t n);
 void dev_gave(struct dev *, enum dev_use, size_t n);
 int dev_sync(struct dev *, struct err *);
+/* Like dev_sync(), but work given after the last get() may still run. */
+int dev_receive(struct dev *, struct err *);
 void dev_close(struct dev *);
 
 #ifdef __cplusplus

@@ -279,13 +279,18 @@ enum { SUMSQ_CHUNK = 65536 };
 typedef void sumsq_fn(struct dev *, struct tensor *out,
                       const struct tensor *g);
 
+/* out(1), F64: the sum of x, F32, in an order that depends on the number of
+ * elements alone.  Added to out unless out is to be overwritten. */
+typedef void sum_fn(struct dev *, struct tensor *out, const struct tensor *x);
+
 /*
  * One step on a range of parameters that share their settings.  w, g and the
  * state are F32; copy, optional, receives w in the type of the forward pass.
  *
  * The gradient is first multiplied by g_scale, and then, if clip > 0, by
  * min(1, clip / (g_scale * sqrt(sumsq))), where sumsq(1) is on the device, so
- * that no step waits for it.  If sumsq is not finite, nothing changes.
+ * that no step waits for it.  If sumsq or loss(1) is not finite, nothing
+ * changes.
  */
 struct update {
     float lr, beta1, beta2, eps;
@@ -293,6 +298,7 @@ struct update {
     int64_t step;               /* 1 for the first: bias correction */
     float g_scale, clip;
     const struct tensor *sumsq; /* optional */
+    const struct tensor *loss;  /* optional, F64 */
     bool nesterov;              /* SGD and Muon */
     float scale;                /* Muon */
     bool l2;                    /* decay is added to the gradient (Adam, SGD) */
@@ -343,13 +349,14 @@ typedef void normal_fn(struct dev *, struct tensor *y, uint64_t seed,
 
 /* Every operation by name, once: types, declarations and tables follow. */
 #define OPS(X)                                                                 \
-    X(embed_fwd) X(embed_bwd) X(linear_fwd) X(linear_bwd) X(norm_fwd)          \
-    X(norm_bwd) X(add_norm_fwd) X(qknorm_fwd) X(qknorm_bwd) X(act_fwd)         \
-    X(act_bwd) X(glu_fwd) X(glu_bwd) X(linear_act_fwd) X(act_linear_bwd)       \
-    X(add_fwd) X(accum) X(scale) X(fill) X(cast) X(cast_random)                \
-    X(dropout_fwd) X(dropout_bwd) X(rope) X(attn_fwd) X(attn_bwd)              \
-    X(attn_decode) X(attn_store) X(head) X(sumsq) X(adamw) X(lion) X(sgd)      \
-    X(muon)
+ X(embed_fwd)                                                                  \
+ X(embed_bwd) X(linear_fwd) X(linear_bwd) X(norm_fwd) X(norm_bwd)              \
+     X(add_norm_fwd) X(qknorm_fwd) X(qknorm_bwd) X(act_fwd) X(act_bwd)         \
+         X(glu_fwd) X(glu_bwd) X(linear_act_fwd) X(act_linear_bwd) X(add_fwd)  \
+             X(accum) X(scale) X(fill) X(cast) X(cast_random) X(dropout_fwd)   \
+                 X(dropout_bwd) X(rope) X(attn_fwd) X(attn_bwd) X(attn_decode) \
+                     X(attn_store) X(head) X(sumsq) X(sum) X(adamw) X(lion)    \
+                         X(sgd) X(muon)
 
 /* A GPU does not have these; they are NULL in its table. */
 #define OPS_CPU(X) X(quantize) X(linear_quantized_fwd) X(normal)

@@ -1,5 +1,5 @@
 /*
- * update - one step of each optimiser, element by element; sums of squares
+ * update - one step of each optimiser, element by element; sums
  */
 #include "config.h"
 #include "kernels/ref.h"
@@ -23,10 +23,23 @@ void ref_sumsq(struct dev *dev, struct tensor *out, const struct tensor *g)
     ref_add(out, 0, total);
 }
 
+void ref_sum(struct dev *dev, struct tensor *out, const struct tensor *x)
+{
+    double total = out->overwrite ? 0.0 : ref_get(out, 0);
+
+    (void)dev;
+    assert(out->type == DT_F64);
+    for (int64_t i = 0; i < tensor_count(x); i++)
+        total += ref_get(x, i);
+    ref_set(out, 0, total);
+}
+
 /* The factor of the gradient; false if the weights must stay as they are. */
 static bool gradient_factor(const struct update *u, double *out)
 {
     *out = (double)u->g_scale;
+    if (u->loss && !isfinite(ref_get(u->loss, 0)))
+        return false;
     if (u->sumsq) {
         const double sum = ref_get(u->sumsq, 0);
         const double norm = (double)u->g_scale * sqrt(sum);

@@ -23,6 +23,8 @@ static bool gradient_factor(struct muon *m)
 {
     double f = (double)m->u->g_scale;
 
+    if (m->u->loss && !isfinite(*(const double *)m->u->loss->data))
+        return false;
     if (m->u->sumsq) {
         const double sum = *(const double *)m->u->sumsq->data;
         const double norm = f * sqrt(sum);

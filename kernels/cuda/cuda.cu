@@ -35,6 +35,7 @@ struct cuda_stage {
     cudaEvent_t free[SLOTS];
     int slot;
     char *back; /* RETURN_SIZE, from it */
+    cudaEvent_t got; /* the last of what is in it */
     size_t used;
     int n;
     struct {
@@ -156,6 +157,7 @@ static void device_get(struct dev *dev, void *host, const void *src, size_t n)
     }
     must(dev, "get", cudaMemcpyAsync(to, src, n, cudaMemcpyDeviceToHost,
                                      STREAM(dev)));
+    must(dev, "get", cudaEventRecord(s->got, STREAM(dev)));
 }
 
 static void device_copy(struct dev *dev, void *dst, const void *src, size_t n)
@@ -169,12 +171,13 @@ static void device_zero(struct dev *dev, void *dst, size_t n)
     must(dev, "zero", cudaMemsetAsync(dst, 0, n, STREAM(dev)));
 }
 
-static int device_sync(struct dev *dev, struct err *e)
+/* Hand over what was got, after waiting for it, and report a failure. */
+static int finish_wait(struct dev *dev, cudaError_t waited, struct err *e)
 {
     struct cuda *cuda = cuda_of(dev);
     struct cuda_stage *s = cuda->stage;
 
-    must(dev, "an earlier kernel or copy", cudaStreamSynchronize(STREAM(dev)));
+    must(dev, "an earlier kernel or copy", waited);
     for (int i = 0; i < s->n; i++)
         memcpy(s->to[i].host, s->back + s->to[i].from, s->to[i].n);
     s->n = 0;
@@ -185,6 +188,16 @@ static int device_sync(struct dev *dev, struct err *e)
     return err_set(e, ERR_SYSTEM, "cuda: %s: %s%s", dev->failed_op, cuda->why,
                    cuda->careful ? ""
                                  : "; set GT_CUDA_CAREFUL=1 to find which");
+}
+
+static int device_sync(struct dev *dev, struct err *e)
+{
+    return finish_wait(dev, cudaStreamSynchronize(STREAM(dev)), e);
+}
+
+static int device_receive(struct dev *dev, struct err *e)
+{
+    return finish_wait(dev, cudaEventSynchronize(cuda_of(dev)->stage->got), e);
 }
 
 /* ---- time -------------------------------------------------------------- */
@@ -377,6 +390,7 @@ static struct cuda_stage *new_stage(void)
     }
     for (int i = 0; i < SLOTS; i++)
         cudaEventCreateWithFlags(&s->free[i], cudaEventDisableTiming);
+    cudaEventCreateWithFlags(&s->got, cudaEventDisableTiming);
     return s;
 }
 
@@ -386,6 +400,7 @@ static void free_stage(struct cuda_stage *s)
         return;
     for (int i = 0; i < SLOTS; i++)
         cudaEventDestroy(s->free[i]);
+    cudaEventDestroy(s->got);
     cudaFreeHost(s->out);
     cudaFreeHost(s->back);
     free(s);
@@ -476,6 +491,7 @@ const struct dev_type cuda_dev = {
     .copy = device_copy,
     .zero = device_zero,
     .sync = device_sync,
+    .receive = device_receive,
     .describe = device_describe,
     .peak = device_peak,
     .instructions = NULL,

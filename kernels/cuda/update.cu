@@ -12,7 +12,7 @@ enum { THREADS = 256, W = 4 };
 
 /* struct update for the device: the tensor of its pointer is on the host. */
 struct update_args {
-    const double *sumsq;
+    const double *sumsq, *loss;
     float lr, beta1, beta2, eps, decay, g_scale, clip, fix1, fix2;
     bool nesterov, l2;
 };
@@ -21,7 +21,7 @@ static struct update_args update_args_of(const struct update *u)
 {
     const double b1 = u->beta1, b2 = u->beta2;
 
-    return { u->sumsq ? (const double *)u->sumsq->data : nullptr,
+    return { data_of<const double>(u->sumsq), data_of<const double>(u->loss),
              u->lr, u->beta1, u->beta2, u->eps, u->decay, u->g_scale, u->clip,
              (float)(1.0 / (1.0 - pow(b1, (double)u->step))),
              (float)(1.0 / (1.0 - pow(b2, (double)u->step))),
@@ -35,6 +35,8 @@ static __device__ __forceinline__ bool gradient_factor(const update_args &u,
     double sum, norm;
 
     *f = u.g_scale;
+    if (u.loss && !isfinite(*u.loss))
+        return false;
     if (!u.sumsq)
         return true;
     sum = *u.sumsq;

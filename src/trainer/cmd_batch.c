@@ -212,6 +212,7 @@ static int show_batch(struct job *j, const struct run_info *run, struct err *e)
                       j->set->is.steps);
     if (ret == 0)
         ret = certify_advance(&c, wanted, e);
+    c.step.keep_losses = true;
     if (ret == 0)
         ret = step_compute(&c.step, j, NULL, e);
     if (ret == 0)

@@ -75,6 +75,9 @@ static const char forward[] = "product, forward";
 static const char weights[] = "product, gradient of weights";
 static const char inputs[] = "product, gradient of input";
 
+static const char *const sort_kernels[] = { "count_digits", "sum_counts",
+                                            "move_tile" };
+
 /* ---- operations ------------------------------------------------------- */
 
 static const struct graph_node *source(const struct launches *l,
@@ -136,12 +139,17 @@ static void add_head(struct launches *l, const struct graph_node *n)
     add_products(l, inputs, calls, rows, C, V, logits + read + ends);
 }
 
-/* The tokens are sorted by two digits, three kernels for each. */
+/* The tokens are sorted by digits of 8 bits, three kernels for each. */
 static void add_embed_back(struct launches *l, const struct graph_node *n)
 {
     const double dy = (double)tensor_bytes(&n->val);
+    int64_t left = l->g->node[n->src[1]].val.dim[0] - 1;
+    int digits = 1;
 
-    add_kernel(l, "sort", 6, 0);
+    while (left >>= 8)
+        digits++;
+    for (int i = 0; i < 3; i++)
+        add_kernel(l, sort_kernels[i], digits, 0);
     add_kernel(l, "segments", 1, 2 * dy);
     add_kernel(l, "join_segments", 1, 0);
     if (source(l, n, 2))
@@ -275,6 +283,8 @@ void plan_launches_add(const struct plan_step *how, struct settings *set,
 
     for (int c = 0; c < gpt->graph.n_calls; c++)
         add_call(&l, c);
+    add_kernel(&l, "add_losses", 1,
+               (double)tensor_bytes(&gpt->graph.node[gpt->graph.n - 1].val));
     add_update(&l, gpt);
     for (int i = 0; i < l.n; i++) {
         add_row(t, file, &l.all[i]);

@@ -49,6 +49,14 @@ as_planned cpu-bf16 && as_planned cuda-bf16 &&
     grep -q 'memory: weights .*, gradients .*scratch' log
 ok $? "both devices use the memory that was planned by purpose"
 
+# Whether the device decides about an update, or the host, which looks for
+# spikes.
+train by-host --set train.device=cuda --set train.on_spike=skip \
+    --set train.spike_loss=1e6 --set train.spike_norm=1e6 &&
+    losses by-host >want && train by-device --set train.device=cuda &&
+    losses by-device >is && test -s is && cmp -s is want
+ok $? "an update that is given before the loss is read gives the same bits"
+
 # Micro-steps given one kernel at a time, and as CUDA graphs.
 train single --set train.device=cuda --set train.cuda_graphs=no &&
     losses single >want

@@ -421,6 +421,16 @@ train --root skip --set optim.lr=1000 --set train.precision=fp16 \
     --set eval.every=0 --set train.on_nonfinite=skip --set train.max_skips=12
 ok $? "train.on_nonfinite=skip skips a loss that is not finite"
 unlike out "-nan" "a loss that is not a number is printed without a sign"
+# looking for spikes, the host decides about each update; else the device does
+weights() {
+    find "$1" -name '*.safetensors' -exec cksum {} + | cut -d' ' -f1,2 | sort
+}
+train --root decided --set optim.lr=1000 --set train.precision=fp16 \
+    --set eval.every=0 --set train.on_nonfinite=skip --set train.max_skips=12 \
+    --set train.on_spike=skip --set train.spike_loss=1e6 \
+    --set train.spike_norm=1e6
+weights decided >want && weights skip >is && test -s is && cmp -s is want
+ok $? "updates that the device skips by itself leave the weights of other skips"
 train --root hopeless --set optim.lr=1000 --set optim.clip=0 \
     --set train.on_nonfinite=skip --set train.max_skips=3 --set eval.every=0
 test $? -eq 5 && test "$(grep -c 'skipping the step' out)" -eq 3

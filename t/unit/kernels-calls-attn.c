@@ -153,14 +153,34 @@ void sumsq_call(const struct ops *ops, struct dev *dev,
     ops->sumsq(dev, a[0], a[1]);
 }
 
-/* Variants: plain, clipped, l2 + nesterov, not finite. */
-static struct update update(const int64_t *s, const struct tensor *sumsq)
+void sum_args(struct arg *a, const int64_t *s)
 {
+    a[0] = (struct arg){ "out", GRAD, DOUBLE, { 1 } };
+    a[1] = (struct arg){ "x", IN, FLOATS, { s[0], s[1] } };
+}
+
+void sum_call(const struct ops *ops, struct dev *dev, struct tensor **a,
+              const int64_t *s)
+{
+    (void)s;
+    ops->sum(dev, a[0], a[1]);
+}
+
+/* Variants: plain, clipped, l2 + nesterov, norm or loss not finite.  The loss
+ * is the second element of the sums. */
+static struct update update(const int64_t *s, const struct tensor *sums,
+                            struct tensor *loss)
+{
+    if (sums) {
+        *loss = *sums;
+        loss->data = (double *)sums->data + 1;
+    }
     return (struct update){
         .lr = 0.01f, .beta1 = 0.9f, .beta2 = 0.95f, .eps = 1e-8f,
         .decay = 0.1f, .step = 3, .g_scale = s[2] == 1 ? 0.5f : 1.0f,
-        .clip = s[2] == 1 ? 1.0f : 0.0f, .sumsq = sumsq,
-        .nesterov = s[2] == 2, .scale = 1.5f, .l2 = s[2] == 2,
+        .clip = s[2] == 1 ? 1.0f : 0.0f, .sumsq = sums,
+        .loss = sums ? loss : NULL, .nesterov = s[2] == 2, .scale = 1.5f,
+        .l2 = s[2] == 2,
     };
 }
 
@@ -170,22 +190,27 @@ void step_args(struct arg *a, const int64_t *s)
     a[1] = (struct arg){ "m", STATE, FLOATS, { s[0], s[1] } };
     a[2] = (struct arg){ "copy", OUT, NUMBERS, { s[0], s[1] }, 0, true };
     a[3] = (struct arg){ "g", IN, FLOATS, { s[0], s[1] } };
-    a[4] = (struct arg){ "sumsq", IN, DOUBLE, { 1 }, 0, true };
+    a[4] = (struct arg){ "sums", IN, DOUBLE, { 2 }, 0, true };
     a[5] = (struct arg){ "v", STATE, POSITIVE, { s[0], s[1] } };
 }
 
 void step_prepare(struct tensor **a, const int64_t *s)
 {
-    if (a[4])
-        *(double *)a[4]->data = s[2] == 3 ? 1e308 * 10.0 : 9.0;
-    if (s[2] == 3 && a[2])      /* nothing changes, so nothing is written */
+    if (a[4]) {
+        double *sums = a[4]->data;
+
+        sums[0] = s[2] == 3 ? 1e308 * 10.0 : 9.0;
+        sums[1] = s[2] == 4 ? -1e308 * 10.0 : 2.5;
+    }
+    if (s[2] >= 3 && a[2])      /* nothing changes, so nothing is written */
         ref_fill(NULL, a[2], 1.0f);
 }
 
 void adamw_call(const struct ops *ops, struct dev *dev,
                 struct tensor **a, const int64_t *s)
 {
-    const struct update u = update(s, a[4]);
+    struct tensor loss;
+    const struct update u = update(s, a[4], &loss);
 
     ops->adamw(dev, a[0], a[1], a[5], a[2], a[3], &u);
 }
@@ -193,7 +218,8 @@ void adamw_call(const struct ops *ops, struct dev *dev,
 void lion_call(const struct ops *ops, struct dev *dev,
                struct tensor **a, const int64_t *s)
 {
-    const struct update u = update(s, a[4]);
+    struct tensor loss;
+    const struct update u = update(s, a[4], &loss);
 
     ops->lion(dev, a[0], a[1], a[2], a[3], &u);
 }
@@ -201,7 +227,8 @@ void lion_call(const struct ops *ops, struct dev *dev,
 void sgd_call(const struct ops *ops, struct dev *dev,
               struct tensor **a, const int64_t *s)
 {
-    const struct update u = update(s, a[4]);
+    struct tensor loss;
+    const struct update u = update(s, a[4], &loss);
 
     ops->sgd(dev, a[0], a[1], a[2], a[3], &u);
 }
@@ -215,7 +242,8 @@ void muon_args(struct arg *a, const int64_t *s)
 void muon_call(const struct ops *ops, struct dev *dev,
                struct tensor **a, const int64_t *s)
 {
-    const struct update u = update(s, a[4]);
+    struct tensor loss;
+    const struct update u = update(s, a[4], &loss);
 
     ops->muon(dev, a[0], a[1], a[2], a[5], a[3], &u);
 }

@@ -209,18 +209,38 @@ static struct tensor view_of(const struct region *r, enum dtype type,
     return t;
 }
 
-static struct tensor sum_view(const struct optim *o)
+/* What the region of sums has. */
+enum { SUM_SQUARES, SUM_LOSSES };
+
+static struct tensor sum_view(const struct optim *o, int which)
 {
-    struct tensor t = tensor_vector(o->sum.data, DT_F64, 1);
+    struct tensor t = tensor_vector((double *)o->sum.data + which, DT_F64, 1);
 
     t.overwrite = true;
     return t;
 }
 
+void optim_add_losses(struct optim *o, const struct tensor *losses, bool first)
+{
+    struct dev *dev = o->graph->dev;
+    struct tensor sum = sum_view(o, SUM_LOSSES);
+
+    sum.overwrite = first;
+    dev->ops->sum(dev, &sum, losses);
+}
+
+void optim_read_losses(struct optim *o)
+{
+    struct dev *dev = o->graph->dev;
+    const struct tensor sum = sum_view(o, SUM_LOSSES);
+
+    dev->type->get(dev, &o->losses, sum.data, sizeof o->losses);
+}
+
 void optim_measure(struct optim *o)
 {
     struct dev *dev = o->graph->dev;
-    struct tensor sum = sum_view(o);
+    struct tensor sum = sum_view(o, SUM_SQUARES);
     const struct tensor all =
         tensor_vector(o->graph->grads.data, DT_F32, o->graph->count);
 
@@ -334,7 +354,8 @@ static void update_range(struct optim *o, const struct optim_range *r,
 void optim_step(struct optim *o, double lr, double scale)
 {
     const struct optim_settings *c = o->conf;
-    const struct tensor sum = sum_view(o);
+    const struct tensor sum = sum_view(o, SUM_SQUARES);
+    const struct tensor losses = sum_view(o, SUM_LOSSES);
 
     o->steps++;
     for (int i = 0; i < o->n_ranges; i++) {
@@ -350,12 +371,18 @@ void optim_step(struct optim *o, double lr, double scale)
             .g_scale = (float)scale,
             .clip = (float)c->clip,
             .sumsq = &sum,
+            .loss = o->needs_losses ? &losses : NULL,
             .nesterov = c->nesterov,
             .l2 = r->name == OPTIM_ADAM || r->name == OPTIM_SGD,
         };
 
         update_range(o, r, &u);
     }
+}
+
+void optim_undo_step(struct optim *o)
+{
+    o->steps--;
 }
 
 double optim_norm(const struct optim *o, double scale)

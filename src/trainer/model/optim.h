@@ -9,7 +9,9 @@
  *
  *      optim_lay_out(&o, conf, graph);
  *      optim_open(&o, e)
+ *      optim_add_losses(&o, losses, first);    of each micro-batch
  *      optim_measure(&o);              compute the norm
+ *      optim_read_losses(&o);
  *      dev_sync(...)
  *      optim_norm(&o, scale)           the norm before clipping
  *      optim_step(&o, lr, scale);      clip and update
@@ -20,8 +22,10 @@
  * the embeddings, head and vectors.  The state is fp32: first moments for all
  * parameters, second ones for those that AdamW or Adam updates.
  *
- * A gradient that is not finite changes nothing; the caller sees it in the norm
- * and may skip the step.
+ * A gradient that is not finite changes nothing, nor, with needs_losses, does a
+ * sum of losses that is not finite.  So optim_step() may come before the wait;
+ * the caller sees these numbers after it, and calls optim_undo_step() if the
+ * weights have not moved.
  */
 /* A part of the block whose state this process keeps, at `own` in m. */
 struct optim_piece {
@@ -50,6 +54,8 @@ struct optim {
     /* The own pieces, addressed as m is, if sharded; else empty. */
     struct region own_weights, own_copies, own_grads;
     double sumsq;  /* on the host, after a sync */
+    double losses; /* their sum, the same */
+    bool needs_losses; /* to be finite */
     int64_t steps; /* updates made */
     /* The 16-bit copies of weights are rounded at random, from this seed and
      * the number of updates. */
@@ -69,10 +75,14 @@ bool optim_has_second(const struct optim *, const struct graph_param *);
 int optim_open(struct optim *, struct err *);
 void optim_close(struct optim *);
 
+void optim_add_losses(struct optim *, const struct tensor *, bool first);
+void optim_read_losses(struct optim *);
 void optim_measure(struct optim *);
 /* The same from a sum of squares that is already known. */
 void optim_set_norm(struct optim *, double sumsq);
 void optim_step(struct optim *, double lr, double scale);
+/* The last step has changed nothing on the device, and does not count. */
+void optim_undo_step(struct optim *);
 /* Round the weights that begin at `at` in the block to 16 bits as optim_step()
  * does, so that loaded weights have the copies they had when saved. */
 void optim_round(const struct optim *, struct dev *, struct tensor *rounded,

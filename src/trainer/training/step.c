@@ -65,12 +65,15 @@ static int set_batch(struct step *s, struct job *j, int64_t i, struct err *e)
     return 0;
 }
 
-static void get_losses(struct job *j, int64_t i)
+/* Add the losses of micro-batch i up on the device. */
+static void add_losses(struct step *s, struct job *j, int64_t i)
 {
     const struct tensor *loss = graph_val(&j->gpt.graph, j->gpt.output);
 
-    j->dev.type->get(&j->dev, j->batch.losses + i * tensor_count(loss),
-                     loss->data, tensor_bytes(loss));
+    optim_add_losses(&j->optim, loss, i == 0);
+    if (s->keep_losses)
+        j->dev.type->get(&j->dev, j->batch.losses + i * tensor_count(loss),
+                         loss->data, tensor_bytes(loss));
 }
 
 /* Forward and backward of one micro-batch. */
@@ -160,7 +163,7 @@ static int run_micro_steps(struct step *s, struct job *j, int64_t n,
             phases_mark(&s->phases, &j->dev, PHASE_BEGIN);
         if (run_graph(s, j, e) < 0)
             return -1;
-        get_losses(j, i);
+        add_losses(s, j, i);
     }
     phases_mark(&s->phases, &j->dev, PHASE_BACKWARD);
     return 0;
@@ -240,10 +243,28 @@ static int exchange_sums(struct step *s, struct job *j, int64_t micro,
     return 0;
 }
 
-/*
- * Each loss was weighted as if every token were a target.  How many are, over
- * all ranks, is known only now, so the optimiser's scale makes it the mean.
- */
+/* Other ranks' targets, a spike and random rounding need the host first. */
+static bool updates_early(const struct step *s, const struct job *j)
+{
+    return s->may_update_early && j->coll.size == 1 &&
+           j->set->train.on_spike == POLICY_IGNORE && !j->optim.rounds_randomly;
+}
+
+static void give_update(struct step *s, struct job *j)
+{
+    optim_step(&j->optim, s->lr, s->scale);
+    phases_mark(&s->phases, &j->dev, PHASE_UPDATE);
+    s->updated = true;
+}
+
+/* Each loss was weighted as if every token were a target.  How many are, over
+ * all ranks, is known only after the step, so the optimiser's scale makes the
+ * gradient the mean. */
+static void set_scale(struct step *s, const struct job *j, double targets)
+{
+    s->scale = (double)s->tokens / targets / j->state.loss_scale;
+}
+
 static int sum_over_ranks(struct step *s, struct job *j, int64_t micro,
                           struct meter *m, struct err *e)
 {
@@ -252,10 +273,15 @@ static int sum_over_ranks(struct step *s, struct job *j, int64_t micro,
     if (parallel_measure(&j->parallel, e) < 0)
         return -1;
     phases_mark(&s->phases, &j->dev, PHASE_NORM);
-    if (dev_sync(&j->dev, e) < 0)
+    optim_read_losses(&j->optim);
+    if (updates_early(s, j)) {
+        set_scale(s, j, fmax(1, (double)s->targets));
+        j->optim.needs_losses = j->set->train.on_nonfinite != POLICY_IGNORE;
+        give_update(s, j);
+    }
+    if (dev_receive(&j->dev, e) < 0)
         return -1;
-    for (int64_t i = 0; i < micro * j->gpt.B * j->gpt.T; i++)
-        sum[SUM_LOSS] += (double)j->batch.losses[i];
+    sum[SUM_LOSS] = j->optim.losses;
     if (exchange_sums(s, j, micro, sum, e) < 0)
         return -1;
     if (m && readings_are_due(s, j) && collect_readings(s, j, m, e) < 0)
@@ -264,7 +290,7 @@ static int sum_over_ranks(struct step *s, struct job *j, int64_t micro,
     s->loss = sum[SUM_LOSS] / targets;
     if (isnan(s->loss))
         s->loss = (double)NAN; /* without a sign: it is printed */
-    s->scale = (double)s->tokens / targets / j->state.loss_scale;
+    set_scale(s, j, targets);
     s->norm = optim_norm(&j->optim, s->scale);
     if (isnan(s->norm))
         s->norm = (double)NAN;
@@ -278,6 +304,7 @@ int step_compute(struct step *s, struct job *j, struct meter *m, struct err *e)
     const int64_t micro = (sequences + at_once - 1) / at_once;
 
     s->started = clock_mono();
+    s->updated = false;
     s->waited_before = j->coll.waited;
     s->lr = schedule_at(&s->schedule, job_position(j));
     s->tokens = sequences * j->gpt.T;
@@ -310,8 +337,8 @@ static void adapt_loss_scale(const struct step *s, struct job *j, bool good)
 
 void step_update(struct step *s, struct job *j)
 {
-    optim_step(&j->optim, s->lr, s->scale);
-    phases_mark(&s->phases, &j->dev, PHASE_UPDATE);
+    if (!s->updated)
+        give_update(s, j);
     parallel_stepped(&j->parallel);
     j->state.updates++;
     adapt_loss_scale(s, j, true);
@@ -319,6 +346,8 @@ void step_update(struct step *s, struct job *j)
 
 void step_skip_update(struct step *s, struct job *j)
 {
+    if (s->updated)
+        optim_undo_step(&j->optim);
     adapt_loss_scale(s, j, false);
 }
 

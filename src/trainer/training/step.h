@@ -23,6 +23,10 @@
  * 0, which stores them.
  * step_end() counts the step.
  *
+ * With may_update_early, the device gets the update before the host waits for
+ * the loss and the norm, and itself leaves the weights as they are if one is
+ * not finite.  A single rank does so, unless it looks for spikes.
+ *
  * A signal that arrives before the last micro-batch lets the step be abandoned:
  * `abandoned` is set, and neither weights, moments nor state have changed.
  * Ranks, which must all stop at the same micro-batch, tell each other of
@@ -38,6 +42,8 @@ struct step {
     void *arg;
     observe_fn *observe; /* look at the result of every operation, or NULL */
     void *observe_arg;
+    bool keep_losses;      /* of each token, in the batch */
+    bool may_update_early; /* the weights move unless a number is not finite */
 
     double lr;
     double loss, norm;       /* over all ranks */
@@ -61,6 +67,7 @@ struct step {
     double signals;       /* the sum over ranks that is being computed */
     uint64_t signals_call;
     int64_t targets;      /* of this rank */
+    bool updated;         /* this step has been given its update */
     double scale;         /* makes the gradient the mean over all targets */
     uint64_t sent_before; /* by this rank, until the step began */
     uint64_t messages_before;

@@ -388,6 +388,7 @@ int train_run(struct job *j, const struct train_conf *c, struct err *e)
     if (ret == 0) {
         step_open(&t.step, j);
         t.step.observe = c->detect_anomaly ? anomaly_look : NULL;
+        t.step.may_update_early = true;
         t.step.on_micro = report_micro;
         t.step.arg = &t.report;
         step_check_init(&t.check, &j->set->train);
