@@ -353,7 +353,12 @@ static void give_product(const emu_product &p, cudaStream_t stream,
 {
     static uint64_t products;
     const uint64_t mine = ++products;
+    char name[80];
 
+    snprintf(name, sizeof name, "product %llu x %llu x %llu",
+             (unsigned long long)p.d.cols, (unsigned long long)p.d.rows,
+             (unsigned long long)(p.desc.transa ? p.a.rows : p.a.cols));
+    emu::note_launch(name);
     emu::submit(stream, [=] { *workspace = mine; });
     emu::submit(stream, [=] {
         if (*workspace != mine) {
