@@ -22,8 +22,9 @@ done | awk '
     /STG\.[A-Z0-9.]*128/ { stores[name]++ }
     /(LDL|STL)[. ]/ { spills[name]++ }
     /HMMA/ { products[name]++ }
+    /F2F[.]/ { single[name]++ }
     END { for (name in seen) print name, loads[name] + 0, stores[name] + 0,
-              products[name] + 0, spills[name] + 0 }' >counts
+              products[name] + 0, spills[name] + 0, single[name] + 0 }' >counts
 test -s counts || skip_all "the kernels of this build are not for sm_90"
 
 # hot KERNEL LOADS STORES PRODUCTS NAME: at least so many instructions that
@@ -39,6 +40,9 @@ hot() {
 half=I13__nv_bfloat16
 hot "norm_fwd${half}Li8ELi24E" 6 3 0 \
     "the norm of 768 columns loads and stores 16 bytes at a time"
+test "$(awk -v kernel="^norm_fwd${half}Li8ELi24E" '$1 ~ kernel { print $6 }' \
+    counts)" = 0
+ok $? "the norm of 768 columns rounds two numbers at a time"
 hot "norm_bwd${half}Li8ELi24ELi32E" 9 3 0 \
     "the gradient of a norm of 768 columns loads and stores 16 bytes at a time"
 hot "chunk_squaresIfLi4E" 1 0 0 \
