@@ -5,7 +5,7 @@
 #
 # Prints for each program the median of ROUNDS (3) times, in turn: from opening
 # a page until the first rows of RUNS runs (1,000) of 50 points are painted, and
-# until the chart of CURVES runs (20) of POINTS points (100,000) is; inf means
+# until the chart of CURVES runs (20) of POINTS points (10,000) is; inf means
 # more than two minutes.  It also prints the share of a core that the server takes while the page of the chart
 # is open, and the memory of the server with RUNS runs.  MLflow reads the same
 # store as gtrack; the others have files with the same number of points, and
@@ -29,7 +29,7 @@ from browser import Browser, Server  # noqa: E402
 
 mkruns = os.path.abspath(sys.argv[1])
 runs, curves, points, rounds = [
-    int(v) for v in sys.argv[2:6] + ["1000", "20", "100000", "3"][
+    int(v) for v in sys.argv[2:6] + ["1000", "20", "10000", "3"][
         len(sys.argv) - 2:]]
 PORT = 5611
 MOST_SECONDS = 120
