@@ -245,14 +245,13 @@ static void add_call(struct launches *l, int call)
 static void add_update(struct launches *l, struct gpt *gpt)
 {
     const double n = (double)l->g->count;
-    const double copy =
-        l->g->type == DT_F32 ? 0 : (double)dtype_size(l->g->type);
     struct optim o;
 
     optim_lay_out(&o, &l->set->optim, &gpt->graph);
     add_kernel(l, "chunk_squares", 1, 4 * n);
     add_kernel(l, "add_chunks", 1, 0);
-    add_kernel(l, "update_weights", o.n_ranges, (4 + 3 * 8 + copy) * n);
+    add_kernel(l, "update_weights", o.n_ranges,
+               plan_step_update_bytes(l->set, l->g) * n);
     optim_close(&o);
 }
 

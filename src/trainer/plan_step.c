@@ -157,16 +157,23 @@ static void list_micro_step(const struct plan_step *s,
         add_call(s, set, g, c, o);
 }
 
-/* Gradients, weights and moments of this part of the model are read once; the
- * last two are also written, and the 16-bit weights. */
-static void list_update(const struct plan_step *s, const struct graph *g,
-                        double part, struct operations *o)
+double plan_step_update_bytes(const struct settings *set, const struct graph *g)
 {
-    const double n = (double)g->count * part;
+    const double moments = set->optim.moments == MOMENTS_BF16 ? 2 * 2 : 2 * 4;
     const double copy = g->type == DT_F32 ? 0 : (double)dtype_size(g->type);
 
+    return 4 + 2 * (4 + moments) + copy;
+}
+
+/* The update of this part of the model. */
+static void list_update(const struct plan_step *s, const struct settings *set,
+                        const struct graph *g, double part,
+                        struct operations *o)
+{
+    const double n = (double)g->count * part;
+
     add_pass(s, "norm of gradient", 4 * n, o);
-    add_pass(s, "optimiser", (4 + 3 * 8 + copy) * n, o);
+    add_pass(s, "optimiser", plan_step_update_bytes(set, g) * n, o);
 }
 
 /* ---- a step ----------------------------------------------------------- */
@@ -231,7 +238,7 @@ static void time_step(const struct plan_step *s, struct settings *set,
 
     *t = (struct step_times){ 0 };
     time_micro_step(s, set, g, t);
-    list_update(s, g, part, &o);
+    list_update(s, set, g, part, &o);
     for (int i = 0; i < o.n; i++)
         t->update += o.all[i].seconds;
     t->sending = (double)m->sent / send_rate(s);
@@ -312,7 +319,7 @@ void plan_step_add_operations(const struct plan_step *s, struct settings *set,
     struct operation sum = { .name = "sum" };
 
     list_micro_step(s, set, &gpt->graph, &o);
-    list_update(s, &gpt->graph, 1, &o);
+    list_update(s, set, &gpt->graph, 1, &o);
     for (int i = 0; i < o.n; i++) {
         add_operation_row(t, file, &o.all[i]);
         sum.calls += o.all[i].calls;

@@ -27,6 +27,10 @@ int plan_step_device(struct plan_step *, const char *name, struct err *);
 /* "400Gb": bits per second, for each GPU. */
 int plan_step_network(struct plan_step *, const char *rate, struct err *);
 
+/* For each parameter, the gradient, the weight and the moments are read; the
+ * last two are also written, and the 16-bit weight. */
+double plan_step_update_bytes(const struct settings *, const struct graph *);
+
 /* A row for each value of parallel.mode. */
 void plan_step_columns(struct table *);
 void plan_step_add(const struct plan_step *, struct settings *, struct gpt *,

@@ -36,6 +36,8 @@ spread muon ddp2 zero12 zero23 fsdp2 fsdp4 -- --root muon --set optim.name=muon
 spread bf16 ddp3 zero14 zero22 fsdp3 -- --root bf16 --set train.precision=bf16
 spread 'bf16 rounded at random' zero13 fsdp2 -- --root rounded \
     --set train.precision=bf16 --set train.stochastic_rounding=yes
+spread 'moments in bf16' ddp2 zero13 fsdp4 -- --root moments \
+    --set optim.moments=bf16
 spread 'no final norm' ddp2 fsdp3 -- --root bare --set model.final_norm=no \
     --set model.norm_bias=no
 spread 'bf16 muon' zero13 fsdp2 -- --root both --set train.precision=bf16 \

@@ -40,6 +40,9 @@ done
 for mode in ddp zero1 zero2 fsdp; do
     costs "$mode" 3 --set train.deterministic=no --set parallel.sum_type=bf16
 done
+for mode in ddp zero1 fsdp; do
+    costs "$mode" 2 --set optim.moments=bf16
+done
 costs zero2 2 --set optim.name=muon
 costs fsdp 3 --set optim.name=muon --set model.layers=5
 costs fsdp 3 --set parallel.reshard=no

@@ -53,6 +53,30 @@ ok $? "the store has the loss of every step" "$(cat want)"
 awk 'NR == 1 { a = $2 } END { exit !($2 < a) }' want
 ok $? "the loss of the first training falls" "$(cat want)"
 
+# moments in bf16: other weights, and a resume that repeats them
+set -- --set optim.moments=bf16
+train --root rounded "$@"
+curve rounded >rounded.want
+paste want rounded.want | awk '{ off = $2 - $4; same += !off }
+    off * off > 1e-4 { exit bad = 1 } END { exit bad || NR != 12 || same == NR }'
+ok $? "moments in bf16 give nearly the losses of fp32" "$(cat out rounded.want)"
+train --root rounded-half "$@" --set train.stop_at=6 &&
+    train --root rounded-half "$@" --resume auto
+curve rounded-half >rounded.got
+ok "$(cmp -s rounded.got rounded.want; echo $?)" \
+    "moments in bf16 resume to the last bit" "$(cat out)"
+train --root rounded-ref "$@" --set train.device=ref
+curve rounded-ref | paste rounded.want - | awk '{ off = $2 - $4 }
+    off * off > 1e-10 { exit bad = 1 } END { exit bad || NR != 12 }'
+ok $? "the reference rounds moments in bf16 as the CPU does" "$(cat out)"
+gtrain plan tiny.ini --only memory --json >fp32.json 2>err
+gtrain plan tiny.ini --only memory --json "$@" >bf16.json 2>err
+! cmp -s fp32.json bf16.json
+ok $? "plan shows the memory of moments in bf16"
+train --root lion "$@" --set optim.name=lion
+is $? 2 "moments in bf16 are refused with another optimiser than adamw or adam"
+set --
+
 # 6 + 6 = 12, to the last bit
 train --root half --set train.stop_at=6
 ok $? "a training stops at train.stop_at"

@@ -8,6 +8,9 @@
 #include "common/mem.h"
 #include "common/rng.h"
 
+/* Of moments in bf16, so many are updated at once. */
+enum { PIECE = 1 << 20 };
+
 /* ---- ranges ---------------------------------------------------------- */
 
 /* Which optimiser updates a parameter, and how fast. */
@@ -52,9 +55,39 @@ static bool has_v(enum optim_name name)
     return name == OPTIM_ADAMW || name == OPTIM_ADAM;
 }
 
-static int64_t work_floats(const struct optim *o)
+enum dtype optim_moment_type(const struct optim *o)
+{
+    return o->conf->moments == MOMENTS_BF16 ? DT_BF16 : DT_F32;
+}
+
+static int64_t in_piece(int64_t n, int64_t at)
+{
+    return n - at < PIECE ? n - at : PIECE;
+}
+
+/* Rounded up to what is aligned. */
+static int64_t aligned(int64_t n)
+{
+    return (n + 15) / 16 * 16;
+}
+
+/* Both moments of a piece in fp32. */
+static int64_t piece_floats(const struct optim *o)
 {
     int64_t most = 0;
+
+    for (int i = 0; i < o->n_ranges; i++) {
+        const int64_t n = in_piece(o->range[i].count, 0);
+
+        most = n > most ? n : most;
+    }
+    return optim_moment_type(o) == DT_BF16 ? 2 * aligned(most) : 0;
+}
+
+/* For muon, or for moments in bf16. */
+static int64_t work_floats(const struct optim *o)
+{
+    int64_t most = piece_floats(o);
 
     for (int i = 0; i < o->n_ranges; i++)
         for (int k = 0; k < GRAPH_STACK; k++) {
@@ -68,8 +101,10 @@ static int64_t work_floats(const struct optim *o)
 
 static void set_region_sizes(struct optim *o)
 {
-    o->m.bytes = (size_t)o->m_count * sizeof(float);
-    o->v.bytes = (size_t)o->v_count * sizeof(float);
+    const size_t size = dtype_size(optim_moment_type(o));
+
+    o->m.bytes = (size_t)o->m_count * size;
+    o->v.bytes = (size_t)o->v_count * size;
     o->work.bytes = (size_t)work_floats(o) * sizeof(float);
     o->sum.bytes = 64;
 }
@@ -86,7 +121,7 @@ static int by_address(const void *a, const void *b)
 static void append_second_moments(struct optim *o, struct optim_range *r)
 {
     r->v_at = o->v_count;
-    o->v_count += (r->count + 15) / 16 * 16;
+    o->v_count += aligned(r->count);
 }
 
 void optim_lay_out(struct optim *o, const struct optim_settings *conf,
@@ -320,14 +355,57 @@ static void update_stack(struct optim *o, const struct optim_range *r,
     }
 }
 
+static struct tensor part_of(const struct tensor *t, int64_t from, int64_t n)
+{
+    return tensor_vector((char *)t->data + (size_t)from * dtype_size(t->type),
+                         t->type, n);
+}
+
+static void round_moments(const struct optim *o, struct tensor *to,
+                          const struct tensor *from, int which, int64_t at)
+{
+    struct dev *dev = o->graph->dev;
+
+    dev->ops->cast_random(
+        dev, to, from, o->seed,
+        rng_stream(RNG_ROUND, (uint64_t)o->steps, (uint64_t)which),
+        (uint64_t)at);
+}
+
+/* Moments in bf16 are rounded at random: a small change would be lost if it
+ * were always rounded to the nearest. */
+static void update_rounded(struct optim *o, const struct optim_range *r,
+                           struct tensor *const t[4], struct tensor *copy,
+                           const struct update *u)
+{
+    struct dev *dev = o->graph->dev;
+
+    for (int64_t at = 0; at < r->count; at += PIECE) {
+        const int64_t n = in_piece(r->count, at);
+        struct tensor w = part_of(t[0], at, n), m = part_of(t[1], at, n);
+        struct tensor v = part_of(t[2], at, n), grad = part_of(t[3], at, n);
+        struct tensor m32 = tensor_vector(o->work.data, DT_F32, n), v32 = m32;
+        struct tensor rounded;
+
+        v32.data = (float *)o->work.data + aligned(n);
+        if (copy)
+            rounded = part_of(copy, at, n);
+        dev->ops->cast(dev, &m32, &m);
+        dev->ops->cast(dev, &v32, &v);
+        dev->ops->adamw(dev, &w, &m32, &v32, copy ? &rounded : NULL, &grad, u);
+        round_moments(o, &m, &m32, 1, r->at + at);
+        round_moments(o, &v, &v32, 2, r->at + at);
+    }
+}
+
 static void update_range(struct optim *o, const struct optim_range *r,
                          const struct update *u)
 {
     struct graph *g = o->graph;
     struct dev *dev = g->dev;
     struct tensor w = piece_of(&o->own_weights, &g->weights, DT_F32, r);
-    struct tensor m = view_of(&o->m, DT_F32, r->own, r);
-    struct tensor v = view_of(&o->v, DT_F32, r->v_at, r);
+    struct tensor m = view_of(&o->m, optim_moment_type(o), r->own, r);
+    struct tensor v = view_of(&o->v, optim_moment_type(o), r->v_at, r);
     struct tensor grad = piece_of(&o->own_grads, &g->grads, DT_F32, r);
     struct tensor rounded = piece_of(&o->own_copies, &g->copies, g->type, r);
     struct tensor *copy = rounded.data && !o->rounds_randomly ? &rounded : NULL;
@@ -335,7 +413,11 @@ static void update_range(struct optim *o, const struct optim_range *r,
     switch (r->name) {
     case OPTIM_ADAMW:
     case OPTIM_ADAM:
-        dev->ops->adamw(dev, &w, &m, &v, copy, &grad, u);
+        if (m.type == DT_BF16)
+            update_rounded(o, r, (struct tensor *[]){ &w, &m, &v, &grad }, copy,
+                           u);
+        else
+            dev->ops->adamw(dev, &w, &m, &v, copy, &grad, u);
         break;
     case OPTIM_SGD:
         dev->ops->sgd(dev, &w, &m, copy, &grad, u);

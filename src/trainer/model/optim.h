@@ -19,8 +19,9 @@
  * Parameters that are treated alike are adjacent in the block, so an update is
  * a few calls over ranges.  Decay applies to tensors of two or more dimensions.
  * Muon updates the matrices of the blocks, each projection by itself, and AdamW
- * the embeddings, head and vectors.  The state is fp32: first moments for all
- * parameters, second ones for those that AdamW or Adam updates.
+ * the embeddings, head and vectors.  The state is fp32, or bf16 that is rounded
+ * at random: first moments for all parameters, second ones for those that AdamW
+ * or Adam updates.
  *
  * A gradient that is not finite changes nothing, nor, with needs_losses, does a
  * sum of losses that is not finite.  So optim_step() may come before the wait;
@@ -57,10 +58,8 @@ struct optim {
     double losses; /* their sum, the same */
     bool needs_losses; /* to be finite */
     int64_t steps; /* updates made */
-    /* The 16-bit copies of weights are rounded at random, from this seed and
-     * the number of updates. */
-    bool rounds_randomly;
-    uint64_t seed;
+    bool rounds_randomly; /* the 16-bit copies of weights */
+    uint64_t seed;        /* of rounding, with the number of updates */
 };
 
 /* Sizes only, which is all that gtrain plan needs. */
@@ -69,6 +68,7 @@ void optim_lay_out(struct optim *, const struct optim_settings *,
 /* Keep only the state of these pieces; m has `total` elements. */
 void optim_keep_pieces(struct optim *, const struct optim_piece *, int n,
                        int64_t total);
+enum dtype optim_moment_type(const struct optim *);
 bool optim_has_second(const struct optim *, const struct graph_param *);
 
 /* Allocate what was laid out. */

@@ -192,10 +192,21 @@ static int check_sums(const struct settings *c, struct err *e)
                      "or train.deterministic = no");
 }
 
+static int check_moments(const struct settings *c, struct err *e)
+{
+    const enum optim_name name = c->optim.name;
+
+    if (c->optim.moments == MOMENTS_FP32 || name == OPTIM_ADAMW ||
+        name == OPTIM_ADAM)
+        return 0;
+    return conf_fail(&c->conf, "optim.moments", e,
+                     "bf16 is for optim.name = adamw or adam; use fp32");
+}
+
 int resolve_settings(struct settings *c, int64_t tokenizer_vocab, int world,
                      struct err *e)
 {
-    if (check_tags(c, e) < 0 || check_sums(c, e) < 0)
+    if (check_tags(c, e) < 0 || check_sums(c, e) < 0 || check_moments(c, e) < 0)
         return -1;
     if (resolve_shapes(c, tokenizer_vocab, e) < 0)
         return -1;

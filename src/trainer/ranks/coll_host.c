@@ -8,13 +8,10 @@
 #include <string.h>
 
 #include "common/mem.h"
-#include "kernels/half.h"
 #include "trainer/ranks/coll_many.h"
+#include "trainer/ranks/halves.h"
 
-enum {
-    CHUNK = 1 << 20, /* floats of one part in flight */
-    BLOCK = 64       /* floats that are rounded together */
-};
+enum { CHUNK = 1 << 20 }; /* floats of one part in flight */
 
 /* ---- what is sent ---------------------------------------------------- */
 
@@ -23,38 +20,16 @@ size_t coll_sent_size(const struct coll *c)
     return c->bf16 ? sizeof(uint16_t) : sizeof(float);
 }
 
-static int64_t in_block(int64_t n, int64_t at)
-{
-    return n - at < BLOCK ? n - at : BLOCK;
-}
-
 void coll_pack(const struct coll *c, float *x, int64_t n)
 {
-    uint16_t half[BLOCK];
-
-    for (int64_t at = 0; c->bf16 && at < n; at += BLOCK) {
-        const int64_t now = in_block(n, at);
-
-        for (int64_t i = 0; i < now; i++)
-            half[i] = bf16_from_float(x[at + i]);
-        memcpy((char *)x + (size_t)at * sizeof *half, half,
-               (size_t)now * sizeof *half);
-    }
+    if (c->bf16)
+        halves_pack(x, n);
 }
 
 void coll_unpack(const struct coll *c, float *x, int64_t n)
 {
-    uint16_t half[BLOCK];
-
-    for (int64_t at = (n - 1) / BLOCK * BLOCK; c->bf16 && n > 0 && at >= 0;
-         at -= BLOCK) {
-        const int64_t now = in_block(n, at);
-
-        memcpy(half, (const char *)x + (size_t)at * sizeof *half,
-               (size_t)now * sizeof *half);
-        for (int64_t i = 0; i < now; i++)
-            x[at + i] = float_from_bf16(half[i]);
-    }
+    if (c->bf16)
+        halves_unpack(x, n);
 }
 
 /* ---- carrying out a call --------------------------------------------- */

@@ -35,9 +35,8 @@ typedef void coll_combine_fn(void *x, const void *more, size_t n);
 int coll_many_combine(struct coll *, void *x, size_t n, size_t size,
                       coll_combine_fn *, struct err *);
 
-/* Sums send numbers of this size.  coll_pack() rounds n of them to bf16, in the
- * first half of their own memory, and coll_unpack() makes them floats again;
- * both do nothing if sums are sent in fp32. */
+/* Sums send numbers of this size.  coll_pack() and coll_unpack() are those
+ * of halves.h, and do nothing if sums are sent in fp32. */
 size_t coll_sent_size(const struct coll *);
 void coll_pack(const struct coll *, float *x, int64_t n);
 void coll_unpack(const struct coll *, float *x, int64_t n);

@@ -14,6 +14,8 @@ src_trainer_libtrainer_a_SOURCES += \
 	%D%/coll_tcp.c \
 	%D%/death_watch.c \
 	%D%/death_watch.h \
+	%D%/halves.c \
+	%D%/halves.h \
 	%D%/hello.c \
 	%D%/hello.h \
 	%D%/launch.c \

@@ -6,6 +6,7 @@
 
 #include "common/mem.h"
 #include "trainer/model/graph_calls.h"
+#include "trainer/ranks/halves.h"
 
 /* ---- opening --------------------------------------------------------- */
 
@@ -341,7 +342,8 @@ void parallel_stepped(struct parallel *p)
  * parts. */
 struct held_piece {
     int64_t at, count, own;
-    float *data;
+    char *data;
+    enum dtype type;
 };
 
 static bool get_state_piece(const struct parallel *p, enum parallel_state what,
@@ -352,11 +354,12 @@ static bool get_state_piece(const struct parallel *p, enum parallel_state what,
 
     if (i >= o->n_ranges)
         return false;
-    *out = (struct held_piece){ r->at, r->count, r->own, NULL };
+    *out = (struct held_piece){ r->at, r->count, r->own, NULL,
+                                optim_moment_type(o) };
     if (what == PARALLEL_M)
-        out->data = (float *)o->m.data + r->own;
+        out->data = (char *)o->m.data + (size_t)r->own * dtype_size(out->type);
     else if (r->v_at >= 0)
-        out->data = (float *)o->v.data + r->v_at;
+        out->data = (char *)o->v.data + (size_t)r->v_at * dtype_size(out->type);
     else
         out->count = 0;
     return true;
@@ -369,14 +372,15 @@ static bool get_weights_piece(const struct parallel *p, int i,
     const struct shared_unit *s = &p->unit[i];
 
     if (!parallel_shares_masters(p)) {
-        *out = (struct held_piece){ 0, g->count, 0, g->weights.data };
+        *out = (struct held_piece){ 0, g->count, 0, g->weights.data, DT_F32 };
         return i == 0;
     }
     if (i >= g->n_units)
         return false;
     *out = (struct held_piece){ g->unit[i].at + s->bounds[p->coll->rank],
                                 own_part(p, i), s->own,
-                                (float *)p->weights.data + s->own };
+                                (char *)((float *)p->weights.data + s->own),
+                                DT_F32 };
     return true;
 }
 
@@ -442,6 +446,18 @@ static void make_copies(struct parallel *p)
     }
 }
 
+/* Floats of the host to a piece. */
+static void put_piece(struct dev *dev, const struct held_piece *k, int64_t from,
+                      const float *values, int64_t n)
+{
+    char *to = k->data + (size_t)from * dtype_size(k->type);
+
+    if (k->type == DT_BF16)
+        halves_put(dev, to, values, n);
+    else
+        dev->type->put(dev, to, values, (size_t)n * sizeof *values);
+}
+
 int parallel_load(struct parallel *p, enum parallel_state what, int64_t at,
                   const float *values, int64_t count, struct err *e)
 {
@@ -455,8 +471,7 @@ int parallel_load(struct parallel *p, enum parallel_state what, int64_t at,
         const int64_t to = at + count < end ? at + count : end;
 
         if (from < to)
-            dev->type->put(dev, k.data + (from - k.at), values + (from - at),
-                           (size_t)(to - from) * sizeof *values);
+            put_piece(dev, &k, from - k.at, values + (from - at), to - from);
     }
     return dev_sync(dev, e);
 }
@@ -489,8 +504,11 @@ int parallel_collect(struct parallel *p, enum parallel_state what, float *whole,
         memset(own, 0, (size_t)p->own_count * sizeof *own);
     for (int i = 0; (sharded || whole) && get_piece(p, what, i, &k); i++)
         dev->type->get(dev, sharded ? own + k.own : whole + k.at, k.data,
-                       (size_t)k.count * sizeof *own);
+                       (size_t)k.count * dtype_size(k.type));
     ret = dev_sync(dev, e);
+    for (int i = 0; (sharded || whole) && get_piece(p, what, i, &k); i++)
+        if (k.type == DT_BF16)
+            halves_unpack(sharded ? own + k.own : whole + k.at, k.count);
     for (int u = 0; sharded && ret == 0 && u < g->n_units; u++)
         coll_collect(p->coll, whole ? whole + g->unit[u].at : NULL,
                      own + p->unit[u].own, p->unit[u].bounds, sizeof(float));
