@@ -31,6 +31,7 @@ static int open_type(struct dev *dev, const struct dev_type *type, int index,
         .threads = dev->threads,
         .deterministic = dev->deterministic,
         .tf32 = dev->tf32,
+        .fp8 = dev->fp8,
     };
     if (type->open(dev, e) == 0)
         return 0;

@@ -111,6 +111,7 @@ struct dev {
     int threads;                        /* of the CPU; 0 chooses */
     bool deterministic;                 /* same bits for any thread count */
     bool tf32;                          /* products of F32 may round to TF32 */
+    bool fp8;                           /* products of fp8 will be needed */
     void *state;                        /* private to the device */
     int failed;                         /* first failure since the last sync */
     const char *failed_op;
@@ -124,7 +125,8 @@ extern const struct dev_type *const dev_types[];  /* ends with NULL */
 
 /*
  * name: "cpu", "ref" (the CPU with ref_ops), "cuda", "cuda:1", or "auto".
- * threads, deterministic and tf32 are read; everything else is set.
+ * threads, deterministic, tf32 and fp8 are read; everything else is set.  With
+ * fp8, a device that cannot multiply fp8 does not open.
  */
 int dev_open(struct dev *, const char *name, struct err *);
 /* Whether this build has a device of this name; nothing is opened. */

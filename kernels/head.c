@@ -6,6 +6,7 @@
  */
 #include "config.h"
 #include "common/mem.h"
+#include "kernels/fp8.h"
 #include "kernels/ref.h"
 
 #include <math.h>
@@ -33,11 +34,25 @@ static double row_loss(double *l, const struct tensor *x,
     return loss;
 }
 
+/* An element of dl; slope: of softmax(l) - onehot(target) */
+static double gradient_of(float scale, double slope, bool fp8)
+{
+    float d = (float)((double)scale * slope);
+
+    if (!fp8)
+        return (double)scale * slope;
+    fp8_round(&d, 1, scale, E5M2_MANTISSA);
+    return (double)d;
+}
+
 void ref_head(struct dev *dev, struct tensor *loss, struct tensor *dx,
               struct tensor *dw, const struct tensor *x, const struct tensor *w,
               const struct tensor *target, int64_t vocab, float scale)
 {
     const int64_t N = tensor_rows(x), C = tensor_cols(x), V = w->dim[0];
+    const bool fp8 = w->fp8;
+    const struct tensor x8 = fp8 ? fp8_rounded(x, E4M3_MANTISSA) : *x;
+    const struct tensor w8 = fp8 ? fp8_rounded(w, E4M3_MANTISSA) : *w;
     double *l = xcalloc((size_t)V, sizeof *l);
     double *dws = xcalloc((size_t)(V * C), sizeof *dws);
 
@@ -47,15 +62,15 @@ void ref_head(struct dev *dev, struct tensor *loss, struct tensor *dx,
         const int32_t t = ref_int(target, n);
 
         assert(t < vocab);
-        ref_set(loss, n, t < 0 ? 0.0 : row_loss(l, x, w, n, t, vocab));
+        ref_set(loss, n, t < 0 ? 0.0 : row_loss(l, &x8, &w8, n, t, vocab));
         for (int64_t c = 0; c < C; c++) {
             double sum = 0.0;
 
             for (int64_t v = 0; t >= 0 && v < vocab; v++) {
-                const double d = (double)scale * l[v];
+                const double d = gradient_of(scale, l[v], fp8);
 
-                sum += d * ref_get(w, v * C + c);
-                dws[v * C + c] += d * ref_get(x, n * C + c);
+                sum += d * ref_get(&w8, v * C + c);
+                dws[v * C + c] += d * ref_get(&x8, n * C + c);
             }
             if (dx)
                 ref_add(dx, n * C + c, sum);
@@ -63,6 +78,10 @@ void ref_head(struct dev *dev, struct tensor *loss, struct tensor *dx,
     }
     for (int64_t i = 0; dw && i < V * C; i++)
         ref_add(dw, i, dws[i]);
+    if (fp8) {
+        free(x8.data);
+        free(w8.data);
+    }
     free(l);
     free(dws);
 }

@@ -2,6 +2,7 @@
  * linear - y = x w' + b and its gradients, with or without an activation
  */
 #include "config.h"
+#include "kernels/fp8.h"
 #include "kernels/ref.h"
 
 void ref_linear_fwd(struct dev *dev, struct tensor *y, const struct tensor *x,
@@ -9,7 +10,10 @@ void ref_linear_fwd(struct dev *dev, struct tensor *y, const struct tensor *x,
 {
     const int64_t N = tensor_rows(x), C = tensor_cols(x), M = w->dim[0];
 
-    (void)dev;
+    if (w->fp8) {
+        fp8_linear_fwd(ref_linear_fwd, dev, y, x, w, b);
+        return;
+    }
     assert(w->dim[1] == C && tensor_rows(y) == N && tensor_cols(y) == M);
     for (int64_t n = 0; n < N; n++) {
         for (int64_t m = 0; m < M; m++) {
@@ -29,7 +33,10 @@ void ref_linear_bwd(struct dev *dev, struct tensor *dx, struct tensor *dw,
     const int64_t N = tensor_rows(dy), M = tensor_cols(dy);
     const int64_t C = tensor_cols(dw ? x : w);
 
-    (void)dev;
+    if (w->fp8) {
+        fp8_linear_bwd(ref_linear_bwd, dev, dx, dw, db, x, w, dy);
+        return;
+    }
     for (int64_t n = 0; dx && n < N; n++) {
         for (int64_t c = 0; c < C; c++) {
             double sum = 0.0;
@@ -63,6 +70,10 @@ void ref_linear_act_fwd(struct dev *dev, struct tensor *y, struct tensor *pre,
 {
     struct tensor *mid = pre ? pre : y;
 
+    if (w->fp8) {
+        fp8_linear_act_fwd(ref_linear_act_fwd, dev, y, pre, x, w, b, kind);
+        return;
+    }
     ref_linear_fwd(dev, mid, x, w, b);
     ref_act_fwd(dev, y, mid, kind);
 }
@@ -73,6 +84,11 @@ void ref_act_linear_bwd(struct dev *dev, struct tensor *dpre,
                         const struct tensor *w, const struct tensor *dy,
                         enum act kind)
 {
+    if (w->fp8) {
+        fp8_act_linear_bwd(ref_act_linear_bwd, ref_linear_bwd, dev, dpre, dw,
+                           db, pre, x, w, dy, kind);
+        return;
+    }
     dpre->overwrite = true;
     ref_linear_bwd(dev, dpre, dw, db, x, w, dy);
     ref_act_bwd(dev, dpre, pre, dpre, kind);

@@ -9,6 +9,8 @@ kernels_libkernels_a_SOURCES = \
 	%D%/dev.h \
 	%D%/elementwise.c \
 	%D%/embed.c \
+	%D%/fp8.c \
+	%D%/fp8.h \
 	%D%/half.h \
 	%D%/head.c \
 	%D%/head_rows.h \

@@ -47,6 +47,12 @@ typedef void embed_bwd_fn(struct dev *, struct tensor *dwte,
 
 /* ---- linear ----------------------------------------------------------- */
 
+/*
+ * If w->fp8, the operands of each product of x, w and dy are first rounded to
+ * fp8, with a scale for each matrix (fp8.h): x and w to E4M3, dy to E5M2.  All
+ * are BF16 then.  Biases and their gradients are as without it.
+ */
+
 /* y(N,M) = x(N,C) w(M,C)' + b(M).  b optional. */
 typedef void linear_fwd_fn(struct dev *, struct tensor *y,
                            const struct tensor *x, const struct tensor *w,
@@ -260,6 +266,9 @@ typedef void attn_store_fn(struct dev *, struct tensor *keys,
  *
  * With dx and dw given, also the gradient of scale * sum of loss(n), which is
  * added into dx and dw (or overwrites them).  Both NULL: the losses alone.
+ *
+ * If w->fp8, x and w are rounded to E4M3 for each product, and the gradient of
+ * the logits to E5M2, with the scale of |scale|, the most that it can be.
  */
 typedef void head_fn(struct dev *, struct tensor *loss, struct tensor *dx,
                      struct tensor *dw, const struct tensor *x,

@@ -28,6 +28,8 @@ static inline double ref_get(const struct tensor *t, int64_t i)
         return (double)((const int32_t *)t->data)[i];
     case DT_I8:
         return (double)((const int8_t *)t->data)[i];
+    case DT_E4M3: /* only products have these, and convert them themselves */
+    case DT_E5M2:
     case DT_COUNT:
         break;
     }
@@ -56,6 +58,8 @@ static inline void ref_set(struct tensor *t, int64_t i, double v)
     case DT_I8:
         ((int8_t *)t->data)[i] = (int8_t)v;
         return;
+    case DT_E4M3:
+    case DT_E5M2:
     case DT_COUNT:
         break;
     }

@@ -13,14 +13,25 @@
  * row-major: the last dimension is contiguous.  data is 64-byte aligned.
  *
  * An operation that adds into a tensor sets it instead if `overwrite` is true.
- * So gradients need not be cleared.
+ * So gradients need not be cleared.  One that multiplies by a matrix of weights
+ * rounds both to fp8 first if `fp8` of the weights is true (ops.h).
  */
-enum dtype { DT_F32, DT_BF16, DT_F16, DT_I32, DT_F64, DT_I8, DT_COUNT };
+enum dtype {
+    DT_F32,
+    DT_BF16,
+    DT_F16,
+    DT_I32,
+    DT_F64,
+    DT_I8,
+    DT_E4M3, /* fp8.h */
+    DT_E5M2,
+    DT_COUNT
+};
 
 struct tensor {
     void *data;
     enum dtype type;
-    bool overwrite;
+    bool overwrite, fp8;
     int rank;
     int64_t dim[4];
 };
@@ -29,7 +40,7 @@ struct tensor {
 static inline struct tensor tensor_vector(void *data, enum dtype type,
                                           int64_t n)
 {
-    const struct tensor t = { data, type, false, 1, { n, 0, 0, 0 } };
+    const struct tensor t = { data, type, false, false, 1, { n, 0, 0, 0 } };
 
     return t;
 }
@@ -60,7 +71,7 @@ static inline int64_t tensor_rows(const struct tensor *t)
 
 static inline size_t dtype_size(enum dtype type)
 {
-    static const unsigned char sizes[DT_COUNT] = { 4, 2, 2, 4, 8, 1 };
+    static const unsigned char sizes[DT_COUNT] = { 4, 2, 2, 4, 8, 1, 1, 1 };
 
     return sizes[type];
 }

@@ -11,9 +11,11 @@
 #include "kernels/cpu/gemm.h"
 #include "kernels/cpu/rows.h"
 #include "kernels/cpu/vec.h"
+#include "kernels/fp8.h"
 
 #include <assert.h>
 #include <math.h>
+#include <stdlib.h>
 
 /* Floats of logits at a time, unless those are fewer than MIN_ROWS rows. */
 enum { ROOM = 24 << 20, MIN_ROWS = 128, MAX_ROWS = 2048 };
@@ -28,6 +30,7 @@ struct head {
     struct tensor *loss, *dx, *dw;
     int64_t V, C;
     float scale;
+    bool fp8;        /* x and w are rounded already; the gradient follows */
     int64_t rows;    /* at a time */
     int64_t n_parts; /* of a row */
     float *logits, *dx_rows;
@@ -105,8 +108,11 @@ static void finish_row(const struct head *h, int64_t from, int64_t i)
     assert(target < h->V);
     lse = row_lse(h->parts + i * h->n_parts, h->n_parts);
     *loss = lse - l[target];
-    if (h->dx || h->dw)
-        row_gradient(l, h->V, lse, target, h->scale);
+    if (!h->dx && !h->dw)
+        return;
+    row_gradient(l, h->V, lse, target, h->scale);
+    if (h->fp8)
+        fp8_round(l, h->V, h->scale, E5M2_MANTISSA);
 }
 
 static const void *row_of(const struct tensor *t, int64_t n)
@@ -232,11 +238,29 @@ static bool divide_scratch(struct dev *dev, struct head *h)
     return true;
 }
 
+static void compute_head(struct dev *dev, struct head *h)
+{
+    const int64_t N = tensor_rows(h->x), padded = h->w->dim[0];
+
+    assert(h->w->dim[1] == h->C && h->V <= padded);
+    h->rows = ROOM / h->V;
+    h->rows = h->rows < MIN_ROWS ? MIN_ROWS : h->rows;
+    h->rows = h->rows > MAX_ROWS ? MAX_ROWS : h->rows;
+    h->rows =
+        N < h->rows ? N : (N + (N - 1) / h->rows) / ((N - 1) / h->rows + 1);
+    if (!divide_scratch(dev, h))
+        return;
+    for (int64_t from = 0; from < N; from += h->rows)
+        compute_rows(dev, h, from, N - from < h->rows ? N - from : h->rows);
+    if (h->dw && h->dw->overwrite) /* the rows that pad the vocabulary */
+        memset((float *)h->dw->data + h->V * h->C, 0,
+               (size_t)((padded - h->V) * h->C) * sizeof(float));
+}
+
 void cpu_head(struct dev *dev, struct tensor *loss, struct tensor *dx,
               struct tensor *dw, const struct tensor *x, const struct tensor *w,
               const struct tensor *target, int64_t vocab, float scale)
 {
-    const int64_t N = tensor_rows(x), C = tensor_cols(x);
     struct head h = {
         .x = x,
         .w = w,
@@ -245,21 +269,22 @@ void cpu_head(struct dev *dev, struct tensor *loss, struct tensor *dx,
         .dx = dx,
         .dw = dw,
         .V = vocab,
-        .C = C,
+        .C = tensor_cols(x),
         .scale = scale,
+        .fp8 = w->fp8,
         .n_parts = (vocab + GEMM_GROUP - 1) / GEMM_GROUP,
     };
+    struct tensor x8, w8;
 
-    assert(w->dim[1] == C && vocab <= w->dim[0]);
-    h.rows = ROOM / vocab;
-    h.rows = h.rows < MIN_ROWS ? MIN_ROWS : h.rows;
-    h.rows = h.rows > MAX_ROWS ? MAX_ROWS : h.rows;
-    h.rows = N < h.rows ? N : (N + (N - 1) / h.rows) / ((N - 1) / h.rows + 1);
-    if (!divide_scratch(dev, &h))
+    if (!h.fp8) {
+        compute_head(dev, &h);
         return;
-    for (int64_t from = 0; from < N; from += h.rows)
-        compute_rows(dev, &h, from, N - from < h.rows ? N - from : h.rows);
-    if (dw && dw->overwrite) /* the rows that pad the vocabulary */
-        memset((float *)dw->data + vocab * C, 0,
-               (size_t)((w->dim[0] - vocab) * C) * sizeof(float));
+    }
+    x8 = fp8_rounded(x, E4M3_MANTISSA);
+    w8 = fp8_rounded(w, E4M3_MANTISSA);
+    h.x = &x8;
+    h.w = &w8;
+    compute_head(dev, &h);
+    free(x8.data);
+    free(w8.data);
 }

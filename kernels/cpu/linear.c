@@ -5,6 +5,7 @@
 #include "kernels/cpu/gemm.h"
 #include "kernels/cpu/matvec.h"
 #include "kernels/cpu/rows.h"
+#include "kernels/fp8.h"
 
 #include <assert.h>
 
@@ -54,7 +55,9 @@ void cpu_linear_fwd(struct dev *dev, struct tensor *y, const struct tensor *x,
 {
     const struct gemm g = forward_gemm(y, x, w, b);
 
-    if (g.M <= MATVEC_ROWS)
+    if (w->fp8)
+        fp8_linear_fwd(cpu_linear_fwd, dev, y, x, w, b);
+    else if (g.M <= MATVEC_ROWS)
         matvec_linear(dev, y, x, w, b);
     else
         run_gemm(dev, &g);
@@ -104,6 +107,10 @@ void cpu_linear_act_fwd(struct dev *dev, struct tensor *y, struct tensor *pre,
     struct epilogue arg = { .y = y, .pre = sum, .kind = kind };
     struct gemm g = forward_gemm(sum, x, w, b);
 
+    if (w->fp8) {
+        fp8_linear_act_fwd(cpu_linear_act_fwd, dev, y, pre, x, w, b, kind);
+        return;
+    }
     if (g.M <= MATVEC_ROWS) {
         matvec_linear(dev, sum, x, w, b);
         cpu_act_fwd(dev, y, sum, kind);
@@ -156,6 +163,10 @@ void cpu_linear_bwd(struct dev *dev, struct tensor *dx, struct tensor *dw,
                     struct tensor *db, const struct tensor *x,
                     const struct tensor *w, const struct tensor *dy)
 {
+    if (w->fp8) {
+        fp8_linear_bwd(cpu_linear_bwd, dev, dx, dw, db, x, w, dy);
+        return;
+    }
     if (dx) {
         const struct gemm g = backward_gemm(dx, w, dy);
 
@@ -172,6 +183,11 @@ void cpu_act_linear_bwd(struct dev *dev, struct tensor *dpre, struct tensor *dw,
     struct epilogue arg = { .y = dpre, .pre = pre, .kind = kind };
     struct gemm g;
 
+    if (w->fp8) {
+        fp8_act_linear_bwd(cpu_act_linear_bwd, cpu_linear_bwd, dev, dpre, dw,
+                           db, pre, x, w, dy, kind);
+        return;
+    }
     dpre->overwrite = true;
     g = backward_gemm(dpre, w, dy);
     g.after = apply_slope;

@@ -378,6 +378,20 @@ static int check_kernels(const struct cudaDeviceProp *prop, int index,
                    cudaGetErrorString(code), prop->major, prop->minor);
 }
 
+enum { FP8_CAPABILITY = 89 };
+
+static int check_fp8(const struct cudaDeviceProp *prop, int index,
+                     struct err *e)
+{
+    if (prop->major * 10 + prop->minor >= FP8_CAPABILITY)
+        return 0;
+    return err_set(e, ERR_USAGE,
+                   "cuda:%d, %.64s of compute capability %d.%d, cannot "
+                   "multiply fp8, which needs 8.9 or higher; set train.fp8 = "
+                   "off",
+                   index, prop->name, prop->major, prop->minor);
+}
+
 static struct cuda_stage *new_stage(void)
 {
     struct cuda_stage *s = (struct cuda_stage *)xcalloc(1, sizeof *s);
@@ -448,7 +462,8 @@ static int device_open(struct dev *dev, struct err *e)
             cudaSuccess)
         return err_set(e, ERR_SYSTEM, "cannot use cuda:%d: %s", dev->index,
                        cudaGetErrorString(code));
-    if (check_kernels(&prop, dev->index, e) < 0) {
+    if (check_kernels(&prop, dev->index, e) < 0 ||
+        (dev->fp8 && check_fp8(&prop, dev->index, e) < 0)) {
         cudaStreamDestroy(stream);
         return -1;
     }

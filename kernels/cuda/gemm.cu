@@ -7,15 +7,28 @@
 #include "config.h"
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/gemm_cublaslt.cuh"
+#include "kernels/fp8.h"
 
 enum { SIDE = 64, DEPTH = 16, THREADS = 256 };
 
+/* A number of 8 bits. */
+template <int MANTISSA> struct fp8 {
+    uint8_t code;
+};
+
+template <int MANTISSA>
+static __device__ __forceinline__ float to_float(fp8<MANTISSA> x)
+{
+    return float_from_fp8(x.code, MANTISSA);
+}
+
 /* A block computes a SIDE x SIDE tile, a thread 4 x 4 of it. */
-template <class T, class D>
+template <class A, class B, class D>
 static __global__ void __launch_bounds__(THREADS)
-    gemm_plain(D *d, const D *c, const D *bias, const T *a, const T *b,
+    gemm_plain(D *d, const D *c, const D *bias, const A *a, const B *b,
                int64_t m, int64_t n, int64_t k, int64_t lda, int64_t ldb,
-               int64_t ldd, bool ta, bool tb, float alpha, float beta)
+               int64_t ldd, bool ta, bool tb, float alpha, float beta,
+               const float *scale_a, const float *scale_b)
 {
     SHARED(float, as, DEPTH * SIDE);
     SHARED(float, bs, DEPTH * SIDE);
@@ -24,6 +37,8 @@ static __global__ void __launch_bounds__(THREADS)
     const int tx = threadIdx.x % 16, ty = threadIdx.x / 16;
     float sum[4][4] = {};
 
+    if (scale_a)
+        alpha *= *scale_a * *scale_b;
     for (int64_t k0 = 0; k0 < k; k0 += DEPTH) {
         for (int i = threadIdx.x; i < DEPTH * SIDE; i += THREADS) {
             /* neighbours read neighbours, transposed or not */
@@ -67,20 +82,32 @@ static __global__ void __launch_bounds__(THREADS)
     }
 }
 
-/* A bias of the columns is added before the one rounding. */
-void gemm_multiply_plain(struct dev *dev, const struct gemm *q)
+template <class A, class B, class D>
+static void launch_plain(struct dev *dev, const struct gemm *q)
 {
     const dim3 grid(blocks(q->m, SIDE), blocks(q->n, SIDE));
     const void *bias = q->epilogue == GEMM_BIAS ? q->bias : nullptr;
 
-    WITH_TYPE(
-        T, q->type,
+    LAUNCH((gemm_plain<A, B, D>), grid, THREADS, 0, STREAM(dev), (D *)q->d,
+           (const D *)(q->c ? q->c : q->d), (const D *)bias, (const A *)q->a,
+           (const B *)q->b, q->m, q->n, q->k, q->lda, q->ldb, q->ldd, q->ta,
+           q->tb, q->alpha, q->beta, q->scale_a, q->scale_b);
+}
+
+/* A bias of the columns is added before the one rounding. */
+void gemm_multiply_plain(struct dev *dev, const struct gemm *q)
+{
+    if (q->type == DT_E4M3)
         WITH_TYPE(D, q->out,
-                  LAUNCH((gemm_plain<T, D>), grid, THREADS, 0, STREAM(dev),
-                         (D *)q->d, (const D *)(q->c ? q->c : q->d),
-                         (const D *)bias, (const T *)q->a, (const T *)q->b,
-                         q->m, q->n, q->k, q->lda, q->ldb, q->ldd, q->ta, q->tb,
-                         q->alpha, q->beta)))
+                  launch_plain<fp8<E4M3_MANTISSA>, fp8<E4M3_MANTISSA>, D>(dev,
+                                                                          q))
+    else if (q->type == DT_E5M2)
+        WITH_TYPE(D, q->out,
+                  launch_plain<fp8<E5M2_MANTISSA>, fp8<E4M3_MANTISSA>, D>(dev,
+                                                                          q))
+    else
+        WITH_TYPE(T, q->type,
+                  WITH_TYPE(D, q->out, launch_plain<T, T, D>(dev, q)))
 }
 
 bool gemm(struct dev *dev, const struct gemm *q, const char *op)

@@ -20,7 +20,9 @@ struct dev;
  *
  * op(a) is m by k, op(b) k by n; ta says that a is stored k by m, tb that b is
  * stored n by k.  c may be d, and NULL stands for d.  a and b are of `type`, c
- * and d of `out`; sums are F32.  A product may have an epilogue:
+ * and d of `out`; sums are F32.  Of fp8, b is always E4M3; both have a scale, a
+ * number on the device that op(a) op(b) is multiplied by; and ta is false, tb
+ * true (fp8.cuh).  A product may have an epilogue:
  *
  *      GEMM_BIAS       d + bias(n), of type out
  *      GEMM_GELU       aux = d + bias(n), d = gelu_tanh(aux); aux optional
@@ -53,12 +55,18 @@ struct gemm {
     bool ta, tb;
     int64_t m, n, k;
     const void *a, *b, *c;
+    const float *scale_a, *scale_b; /* of fp8 */
     void *d;
     int64_t lda, ldb, ldd;      /* of c as well */
     float alpha, beta;
     enum gemm_epilogue epilogue;
     void *bias, *aux;
 };
+
+static inline bool gemm_is_fp8(const struct gemm *p)
+{
+    return p->type == DT_E4M3 || p->type == DT_E5M2;
+}
 
 /* False: done but for the epilogue. */
 bool gemm(struct dev *dev, const struct gemm *p, const char *op);

@@ -21,9 +21,24 @@
 
 static int library_type(enum dtype type)
 {
-    return type == DT_BF16  ? CUBLASLT_R_16BF
-           : type == DT_F16 ? CUBLASLT_R_16F
-                            : CUBLASLT_R_32F;
+    switch (type) {
+    case DT_BF16:
+        return CUBLASLT_R_16BF;
+    case DT_F16:
+        return CUBLASLT_R_16F;
+    case DT_E4M3:
+        return CUBLASLT_R_8F_E4M3;
+    case DT_E5M2:
+        return CUBLASLT_R_8F_E5M2;
+    default:
+        return CUBLASLT_R_32F;
+    }
+}
+
+/* Of our b, which the library calls A. */
+static int library_type_of_b(const struct gemm *q)
+{
+    return library_type(gemm_is_fp8(q) ? DT_E4M3 : q->type);
 }
 
 /* ---- the library ------------------------------------------------------- */
@@ -177,6 +192,12 @@ static void set_pointers(const struct gemm_state *p, cublaslt_desc desc,
         p->lt.desc_set(desc, CUBLASLT_DESC_AUX_POINTER, &q->aux, sizeof q->aux);
         p->lt.desc_set(desc, CUBLASLT_DESC_AUX_LD, &q->ldd, sizeof q->ldd);
     }
+    if (gemm_is_fp8(q)) {
+        p->lt.desc_set(desc, CUBLASLT_DESC_A_SCALE_POINTER, &q->scale_b,
+                       sizeof q->scale_b);
+        p->lt.desc_set(desc, CUBLASLT_DESC_B_SCALE_POINTER, &q->scale_a,
+                       sizeof q->scale_a);
+    }
 }
 
 bool gemm_run_algorithm(struct dev *dev, const struct gemm_state *p,
@@ -237,8 +258,8 @@ static bool describe_problem(const struct gemm_state *p,
     shown.bias = aligned_alike(q->bias);
     shown.aux = aligned_alike(q->aux);
     if (p->lt.desc_create(&problem->desc, k->compute, CUBLASLT_R_32F) != 0 ||
-        p->lt.layout_create(&problem->a, k->type, q->tb ? kk : n,
-                            q->tb ? n : kk, q->ldb) != 0 ||
+        p->lt.layout_create(&problem->a, library_type_of_b(q),
+                            q->tb ? kk : n, q->tb ? n : kk, q->ldb) != 0 ||
         p->lt.layout_create(&problem->b, k->type, q->ta ? m : kk,
                             q->ta ? kk : m, q->lda) != 0 ||
         p->lt.layout_create(&problem->d, k->out, n, m, q->ldd) != 0)

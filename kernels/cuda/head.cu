@@ -6,6 +6,7 @@
  * of all rows are never in memory, and none are computed twice.
  */
 #include "config.h"
+#include "kernels/cuda/fp8.cuh"
 #include "kernels/cuda/gemm.h"
 #include "kernels/cuda/reduce.cuh"
 #include "kernels/head_rows.h"
@@ -132,10 +133,16 @@ cross_entropy(T *logits, float *loss, const int *target, int V, int padded,
     }
 }
 
+/* x, w and the gradient of a chunk's logits in fp8. */
+struct head_fp8 {
+    struct fp8_matrix x, w, dl;
+};
+
 struct head_chunk {
     void *logits;
     const struct tensor *x, *w;
     int64_t from, rows, ld;
+    struct head_fp8 q; /* if w->fp8 */
 };
 
 static const void *row_of(const struct tensor *t, int64_t row)
@@ -159,6 +166,10 @@ static void compute_logits(struct dev *dev, const struct head_chunk *c)
     p.d = c->logits;
     p.ldd = c->ld;
     p.alpha = 1.0f;
+    if (c->w->fp8) {
+        fp8_operands(&p, &c->q.x, false, &c->q.w, false);
+        p.a = c->q.x.q + c->from * c->q.x.ld;
+    }
     gemm(dev, &p, "head");
 }
 
@@ -178,6 +189,8 @@ static void add_dx(struct dev *dev, struct tensor *dx,
     p.d = (void *)row_of(dx, c->from);
     p.alpha = 1.0f;
     p.beta = dx->overwrite ? 0.0f : 1.0f;
+    if (c->w->fp8)
+        fp8_operands(&p, &c->q.dl, false, &c->q.w, true);
     gemm(dev, &p, "head");
 }
 
@@ -199,6 +212,11 @@ static void add_dw(struct dev *dev, struct tensor *dw,
     p.d = dw->data;
     p.alpha = 1.0f;
     p.beta = dw->overwrite && c->from == 0 ? 0.0f : 1.0f;
+    if (c->w->fp8) {
+        fp8_operands(&p, &c->q.dl, true, &c->q.x, true);
+        p.b = c->q.x.turned + c->from;
+        p.k = fp8_pad(c->rows);
+    }
     gemm(dev, &p, "head");
 }
 
@@ -222,30 +240,70 @@ static void launch_cross_entropy(struct dev *dev, const struct head_chunk *c,
     }
 }
 
+/* Divide memory, unless base is null, among the logits of `most` rows and the
+ * matrices of fp8; how much is needed. */
+static size_t lay_out_head(struct head_chunk *c, char *base, int64_t most,
+                           bool gradient)
+{
+    const int64_t N = tensor_rows(c->x), C = tensor_cols(c->x);
+    const int64_t V = c->w->dim[0];
+    const int both = FP8_ROWS | FP8_TURNED, want = gradient ? both : FP8_ROWS;
+    size_t end = (size_t)(most * c->ld) * dtype_size(c->x->type);
+
+    c->logits = base;
+    if (!c->w->fp8)
+        return end;
+    end = fp8_lay_out(&c->q.x, base, end, DT_E4M3, N, C, want);
+    end = fp8_lay_out(&c->q.w, base, end, DT_E4M3, V, C, want);
+    return fp8_lay_out(&c->q.dl, base, end, DT_E5M2, most, V,
+                       gradient ? both : 0);
+}
+
+/* The logits of a chunk to the gradient of its losses, if that is wanted. */
+static void compute_losses(struct dev *dev, const struct head_chunk *c,
+                           struct tensor *loss, const struct tensor *target,
+                           int64_t vocab, float scale, bool gradient)
+{
+    WITH_TYPE(T, c->x->type,
+              launch_cross_entropy<T>(dev, c, data_of<float>(loss),
+                                      data_of<const int>(target), vocab, scale,
+                                      gradient))
+    if (c->w->fp8 && gradient)
+        fp8_fill(dev, &c->q.dl, c->logits, c->rows, c->ld, fabsf(scale));
+}
+
 extern "C" void cuda_head(struct dev *dev, struct tensor *loss,
                           struct tensor *dx, struct tensor *dw,
                           const struct tensor *x, const struct tensor *w,
                           const struct tensor *target, int64_t vocab,
                           float scale)
 {
-    const int64_t N = tensor_rows(x);
-    const size_t element = dtype_size(x->type);
-    struct head_chunk c = { nullptr, x, w, 0, 0, (w->dim[0] + 63) / 64 * 64 };
+    const int64_t N = tensor_rows(x), C = tensor_cols(x);
+    const bool gradient = dx || dw;
+    const size_t element = dtype_size(x->type) * (w->fp8 ? 2 : 1);
+    struct head_chunk c = { nullptr, x, w, 0, 0, (w->dim[0] + 63) / 64 * 64,
+                            {} };
     int64_t most;
+    char *room;
 
     if (N == 0)
         return;
     most = head_rows((int64_t)dev->memory.total, N, c.ld, element);
-    c.logits = cuda_scratch(dev, (size_t)(most * c.ld) * element, "head");
-    if (!c.logits)
+    if (w->fp8)
+        most = fp8_pad(most);
+    room = (char *)cuda_scratch(
+        dev, lay_out_head(&c, nullptr, most, gradient), "head");
+    if (!room)
         return;
+    lay_out_head(&c, room, most, gradient);
+    if (w->fp8) {
+        fp8_fill(dev, &c.q.x, x->data, N, C, 0.0f);
+        fp8_fill(dev, &c.q.w, w->data, w->dim[0], C, 0.0f);
+    }
     for (; c.from < N; c.from += most) {
         c.rows = N - c.from < most ? N - c.from : most;
         compute_logits(dev, &c);
-        WITH_TYPE(T, x->type,
-                  launch_cross_entropy<T>(dev, &c, data_of<float>(loss),
-                                          data_of<const int>(target), vocab,
-                                          scale, dx || dw))
+        compute_losses(dev, &c, loss, target, vocab, scale, gradient);
         cuda_weights_begin(dev);
         if (dw)
             add_dw(dev, dw, &c);

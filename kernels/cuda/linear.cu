@@ -2,12 +2,13 @@
  * linear - y = x w' + b and its gradients, by gemm.cu
  */
 #include "config.h"
+#include "kernels/cuda/fp8.cuh"
 #include "kernels/cuda/gemm.h"
 #include "kernels/cuda/reduce.cuh"
 
 /* y = x w', without an epilogue. */
-static struct gemm forward_gemm(struct tensor *y, const struct tensor *x,
-                                const struct tensor *w)
+static struct gemm forward_gemm(struct dev *dev, struct tensor *y,
+                                const struct tensor *x, const struct tensor *w)
 {
     struct gemm p = {};
 
@@ -22,6 +23,14 @@ static struct gemm forward_gemm(struct tensor *y, const struct tensor *x,
     p.d = y->data;
     p.ldd = p.n;
     p.alpha = 1.0f;
+    if (w->fp8) {
+        const struct fp8_source from[] = { { x, DT_E4M3, FP8_ROWS },
+                                           { w, DT_E4M3, FP8_ROWS } };
+        struct fp8_matrix q[2];
+
+        if (fp8_round_all(dev, q, from, 2, "linear_fwd"))
+            fp8_operands(&p, &q[0], false, &q[1], false);
+    }
     return p;
 }
 
@@ -29,7 +38,7 @@ extern "C" void cuda_linear_fwd(struct dev *dev, struct tensor *y,
                                 const struct tensor *x, const struct tensor *w,
                                 const struct tensor *b)
 {
-    struct gemm p = forward_gemm(y, x, w);
+    struct gemm p = forward_gemm(dev, y, x, w);
 
     p.epilogue = b ? GEMM_BIAS : GEMM_PLAIN;
     p.bias = data_of<void>(b);
@@ -49,15 +58,18 @@ extern "C" void cuda_linear_act_fwd(struct dev *dev, struct tensor *y,
                                     const struct tensor *b, enum act kind)
 {
     struct tensor *mid = pre ? pre : y;
-    struct gemm p = forward_gemm(y, x, w);
 
-    p.epilogue = GEMM_GELU;
-    p.bias = data_of<void>(b);
-    p.aux = data_of<void>(pre);
-    if (!fuses(kind, x, p.n))
+    if (!fuses(kind, x, w->dim[0])) {
         cuda_linear_fwd(dev, mid, x, w, b);
-    else if (gemm(dev, &p, "linear_act_fwd"))
-        return;
+    } else {
+        struct gemm p = forward_gemm(dev, y, x, w);
+
+        p.epilogue = GEMM_GELU;
+        p.bias = data_of<void>(b);
+        p.aux = data_of<void>(pre);
+        if (gemm(dev, &p, "linear_act_fwd"))
+            return;
+    }
     cuda_act_fwd(dev, y, mid, kind);
     launched(dev, "linear_act_fwd");
 }
@@ -81,12 +93,32 @@ static struct gemm input_gradient(struct tensor *dx, const struct tensor *w,
     return p;
 }
 
+/* What the products of the backward pass read in fp8. */
+struct rounded {
+    struct fp8_matrix dy, w, x;
+};
+
+static bool round_backward(struct dev *dev, struct rounded *q, bool has_dx,
+                           bool has_dw, const struct tensor *x,
+                           const struct tensor *w, const struct tensor *dy)
+{
+    const int rows = has_dx ? FP8_ROWS : 0, turned = has_dw ? FP8_TURNED : 0;
+    const struct fp8_source from[] = {
+        { dy, DT_E5M2, rows | turned },
+        { w, DT_E4M3, has_dx ? FP8_TURNED : 0 },
+        { x, DT_E4M3, turned },
+    };
+
+    return fp8_round_all(dev, &q->dy, from, 3, "linear_bwd");
+}
+
 /* dw(M,C) += dy(N,M)' x(N,C), added in F32, and db in the same product.  The
  * library sets the gradient of a bias, so one that is to be added goes through
  * scratch memory. */
 static void weight_gradient(struct dev *dev, struct tensor *dw,
                             struct tensor *db, const struct tensor *x,
-                            const struct tensor *dy)
+                            const struct tensor *dy,
+                            const struct rounded *q)
 {
     struct gemm p = {};
 
@@ -101,6 +133,8 @@ static void weight_gradient(struct dev *dev, struct tensor *dw,
     p.d = dw->data;
     p.alpha = 1.0f;
     p.beta = dw->overwrite ? 0.0f : 1.0f;
+    if (q)
+        fp8_operands(&p, &q->dy, true, &q->x, true);
     if (db) {
         p.epilogue = GEMM_BIAS_GRAD;
         p.bias = db->overwrite ? db->data
@@ -120,14 +154,33 @@ static void weight_gradient(struct dev *dev, struct tensor *dw,
  * cuda_weights_join(): few tiles of dw alone would not fill the GPU. */
 static void begin_weight_gradients(struct dev *dev, struct tensor *dw,
                                    struct tensor *db, const struct tensor *x,
-                                   const struct tensor *dy)
+                                   const struct tensor *dy,
+                                   const struct rounded *q)
 {
     cuda_weights_begin(dev);
     if (dw)
-        weight_gradient(dev, dw, db, x, dy);
-    else if (db)
+        weight_gradient(dev, dw, q ? nullptr : db, x, dy, q);
+    if (db && (q || !dw))
         bias_sum(dev, db, dy);
     cuda_weights_end(dev);
+}
+
+/* Begin both products; p, which may be null, is the one for dx.  Returns what
+ * gemm() did for it. */
+static bool begin_backward(struct dev *dev, struct gemm *p, struct tensor *dw,
+                           struct tensor *db, const struct tensor *x,
+                           const struct tensor *w, const struct tensor *dy)
+{
+    struct rounded q;
+
+    if (w->fp8) {
+        if (!round_backward(dev, &q, p, dw, x, w, dy))
+            return true;
+        if (p)
+            fp8_operands(p, &q.dy, false, &q.w, true);
+    }
+    begin_weight_gradients(dev, dw, db, x, dy, w->fp8 ? &q : nullptr);
+    return !p || gemm(dev, p, "linear_bwd");
 }
 
 extern "C" void cuda_linear_bwd(struct dev *dev, struct tensor *dx,
@@ -135,12 +188,11 @@ extern "C" void cuda_linear_bwd(struct dev *dev, struct tensor *dx,
                                 const struct tensor *x, const struct tensor *w,
                                 const struct tensor *dy)
 {
-    begin_weight_gradients(dev, dw, db, x, dy);
-    if (dx) {
-        const struct gemm p = input_gradient(dx, w, dy);
+    struct gemm p = {};
 
-        gemm(dev, &p, "linear_bwd");
-    }
+    if (dx)
+        p = input_gradient(dx, w, dy);
+    begin_backward(dev, dx ? &p : nullptr, dw, db, x, w, dy);
     cuda_weights_join(dev);
     launched(dev, "linear_bwd");
 }
@@ -155,12 +207,12 @@ extern "C" void cuda_act_linear_bwd(struct dev *dev, struct tensor *dpre,
     struct gemm p = input_gradient(dpre, w, dy);
 
     p.beta = 0.0f;
-    begin_weight_gradients(dev, dw, db, x, dy);
     if (fuses(kind, dy, p.n)) {
         p.epilogue = GEMM_GELU_GRAD;
         p.aux = pre->data;
     }
-    if (!gemm(dev, &p, "act_linear_bwd") || p.epilogue == GEMM_PLAIN) {
+    if (!begin_backward(dev, &p, dw, db, x, w, dy) ||
+        p.epilogue == GEMM_PLAIN) {
         dpre->overwrite = true;
         cuda_act_bwd(dev, dpre, pre, dpre, kind);
     }

@@ -8,6 +8,7 @@ cu_sources = \
 	%D%/cuda.cu \
 	%D%/elementwise.cu \
 	%D%/embed.cu \
+	%D%/fp8.cu \
 	%D%/gemm.cu \
 	%D%/gemm_cublaslt.cu \
 	%D%/gemm_trial.cu \
@@ -24,6 +25,7 @@ cu_sources = \
 EXTRA_DIST += $(cu_sources) \
 	%D%/attention_flash.cuh \
 	%D%/attention_plain.cuh \
+	%D%/fp8.cuh \
 	%D%/gemm_cublaslt.cuh \
 	%D%/launch.cuh \
 	%D%/ptx.cuh \

@@ -11,6 +11,8 @@
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
+#include "kernels/fp8.h"
+
 typedef __nv_bfloat16 bf16;
 typedef __half f16;
 
@@ -75,6 +77,28 @@ __device__ __forceinline__ uint32_t pair<f16>(float lower, float upper)
 
     memcpy(&u, &v, sizeof u);
     return u;
+}
+
+/* Two numbers of 8 bits, rounded as fp8.h says, the first in the lower half. */
+template <int MANTISSA>
+static __device__ __forceinline__ uint16_t fp8_pair(float lower, float upper)
+{
+#if __CUDA_ARCH__ >= 890
+    uint16_t u;
+
+    if constexpr (MANTISSA == E4M3_MANTISSA)
+        asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;"
+            : "=h"(u)
+            : "f"(upper), "f"(lower));
+    else
+        asm("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;"
+            : "=h"(u)
+            : "f"(upper), "f"(lower));
+    return u;
+#else
+    return (uint16_t)(fp8_from_float(lower, MANTISSA) |
+                      fp8_from_float(upper, MANTISSA) << 8);
+#endif
 }
 
 /* exp() by ex2.approx: two units in the last place near 0 */

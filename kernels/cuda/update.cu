@@ -262,7 +262,7 @@ extern "C" void cuda_muon(struct dev *dev, struct tensor *w, struct tensor *m,
     const int64_t s = R < C ? R : C;
     const struct update_args args = update_args_of(u);
     float *x = (float *)work->data, *next = x + n, *a = next + n;
-    struct tensor xs = { x, DT_F32, false, 1, { n } };
+    struct tensor xs = tensor_vector(x, DT_F32, n);
     const size_t chunks = blocks(n, SUMSQ_CHUNK);
     double *sum = (double *)cuda_scratch(dev, (chunks + 1) * sizeof(double),
                                          "muon");

@@ -86,7 +86,8 @@ static const char *check_device(const char *name, struct settings *s)
     static struct err e;
     struct dev dev = { .threads = (int)s->train.threads,
                        .deterministic = s->train.deterministic,
-                       .tf32 = s->train.tf32 };
+                       .tf32 = s->train.tf32,
+                       .fp8 = s->train.fp8 != FP8_OFF };
     int ret;
 
     e = (struct err)ERR_INIT;
@@ -99,28 +100,58 @@ static const char *check_device(const char *name, struct settings *s)
     return ret < 0 ? e.text : ret > 0 ? "passed, without cuDNN" : "passed";
 }
 
+/* Whether a GPU can compute the model of the settings in fp8. */
+static bool allows_fp8(const char *name, struct settings *s)
+{
+    struct dev dev = { .fp8 = true };
+    struct err e = ERR_INIT;
+
+    if (dev_open(&dev, name, &e) < 0)
+        return false;
+    dev_close(&dev);
+    return resolve_settings(s, 0, 1, &e) == 0;
+}
+
+/* Add the row of a check; false if a result is wrong. */
+static bool check_precision(struct table *t, const char *name,
+                            const char *precision, struct settings *s)
+{
+    const char *result = check_device(name, s);
+
+    table_text(t, name);
+    table_text(t, precision);
+    table_text(t, result);
+    return strncmp(result, "passed", 6) == 0;
+}
+
 /* Check a GPU in each precision, or in that of the settings; false if a result
  * is wrong. */
 static bool check_precisions(struct table *t, const char *name,
                              struct settings *s)
 {
-    static const char *const words[] = { "fp32", "bf16", "fp16" };
-    const bool one = conf_origin(&s->conf, "train.precision");
-    const enum precision wanted = s->train.precision;
+    static const struct {
+        const char *word;
+        enum precision precision;
+        enum fp8 fp8;
+    } all[] = {
+        { "fp32", PRECISION_FP32, FP8_OFF },
+        { "bf16", PRECISION_BF16, FP8_OFF },
+        { "fp16", PRECISION_FP16, FP8_OFF },
+        { "fp8", PRECISION_BF16, FP8_MLP },
+    };
     bool good = true;
 
-    for (enum precision p = PRECISION_FP32; p <= PRECISION_FP16; p++) {
-        const char *result;
-
-        if (one && p != wanted)
-            continue;
-        s->train.precision = p;
-        result = check_device(name, s);
-        table_text(t, name);
-        table_text(t, words[p]);
-        table_text(t, result);
-        good = good && strncmp(result, "passed", 6) == 0;
+    if (s->train.fp8 != FP8_OFF)
+        return check_precision(t, name, "fp8", s);
+    if (conf_origin(&s->conf, "train.precision"))
+        return check_precision(t, name, all[s->train.precision].word, s);
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        s->train.precision = all[i].precision;
+        s->train.fp8 = all[i].fp8;
+        if (all[i].fp8 == FP8_OFF || allows_fp8(name, s))
+            good = check_precision(t, name, all[i].word, s) && good;
     }
+    s->train.fp8 = FP8_OFF;
     return good;
 }
 

@@ -448,6 +448,12 @@ static int load_settings(struct settings *s, const char *path, struct err *e)
         ret = check_mfu(s, e);
     if (ret == 0)
         ret = check_length(s, e);
+    if (ret == 0 && device)
+        ret = plan_step_check(&gpu, s, e);
+    if (ret == 0 && only == LAUNCHES && s->train.fp8 != FP8_OFF)
+        ret = conf_fail(&s->conf, "train.fp8", e,
+                        "--only launches lists products of bf16 only; use "
+                        "--only operations");
     tokenizer_free(tokenizer);
     return ret;
 }

@@ -13,7 +13,9 @@
 
 /* The parts of the rates of data sheets that are assumed: products, attention,
  * memory, and links between GPUs. */
-static const double PARTS[] = { [RATE_PRODUCTS] = 0.7, [RATE_ATTENTION] = 0.3 };
+static const double PARTS[] = {
+    [RATE_PRODUCTS] = 0.7, [RATE_FP8] = 0.7, [RATE_ATTENTION] = 0.3
+};
 static const double MEMORY = 0.85, LINKS = 0.8;
 
 enum { PER_MACHINE = 8, MOST_OPERATIONS = 64 };
@@ -56,6 +58,17 @@ int plan_step_network(struct plan_step *s, const char *rate, struct err *e)
             "400Gb, not '%s'",
             rate);
     s->network = n * unit / 8;
+    return 0;
+}
+
+int plan_step_check(const struct plan_step *s, const struct settings *set,
+                    struct err *e)
+{
+    if (set->train.fp8 != FP8_OFF && s->device->tflops[HARDWARE_FP8] <= 0)
+        return conf_fail(&set->conf, "train.fp8", e,
+                         "%s cannot multiply fp8, which needs compute "
+                         "capability 8.9 or higher",
+                         s->device->name);
     return 0;
 }
 
@@ -103,8 +116,11 @@ static double memory_rate(const struct plan_step *s)
 double plan_step_seconds(const struct plan_step *s, const struct settings *set,
                          enum plan_rate rate, double flops, double bytes)
 {
-    return fmax(flops / (PARTS[rate] * peak_of(s, set)),
-                bytes / memory_rate(s));
+    const double peak = rate == RATE_FP8
+                            ? s->device->tflops[HARDWARE_FP8] * 1e12
+                            : peak_of(s, set);
+
+    return fmax(flops / (PARTS[rate] * peak), bytes / memory_rate(s));
 }
 
 /* The head writes its logits, which the softmax reads and overwrites with their
@@ -120,13 +136,49 @@ static double softmax_bytes(const struct graph *g, int call)
            (double)dtype_size(g->type);
 }
 
+/* The weights that a call multiplies in fp8, or NULL. */
+static const struct tensor *fp8_weights(const struct graph *g, int call)
+{
+    const struct graph_call *c = &g->call[call];
+    const struct graph_node *n = &g->node[c->node];
+    const struct tensor *w;
+
+    if (c->kind == CALL_LINEAR_ACT)
+        n = &g->node[n->src[0]];
+    if (n->op != OP_LINEAR && n->op != OP_HEAD)
+        return NULL;
+    w = &g->node[n->src[1]].val;
+    return w->fp8 ? w : NULL;
+}
+
+/* To round a matrix of bf16 to fp8, it is read twice, first for its largest
+ * element, and written once or, if its transpose is also needed, twice.  The
+ * bound of the head's gradient is known. */
+static double rounding_bytes(const struct graph *g, int call)
+{
+    const struct graph_call *c = &g->call[call];
+    const struct tensor *w = fp8_weights(g, call);
+    double x, y, n;
+
+    if (!w)
+        return 0;
+    n = (double)g->node[c->node].val.dim[0];
+    x = n * (double)w->dim[1] + (double)tensor_count(w);
+    y = n * (double)w->dim[0];
+    if (c->kind == CALL_HEAD)
+        return 6 * x + 4 * y;
+    return 5 * x + (graph_call_is_backward(c) ? 6 * y : 0);
+}
+
 static void add_call(const struct plan_step *s, const struct settings *set,
                      const struct graph *g, int call, struct operations *o)
 {
     const enum graph_op op = g->node[g->call[call].node].op;
-    const enum plan_rate rate =
-        op == OP_ATTENTION ? RATE_ATTENTION : RATE_PRODUCTS;
-    const double softmax = softmax_bytes(g, call);
+    const enum plan_rate rate = op == OP_ATTENTION     ? RATE_ATTENTION
+                                : fp8_weights(g, call) ? RATE_FP8
+                                                       : RATE_PRODUCTS;
+    /* passes of their own, before and between the products */
+    const double more = softmax_bytes(g, call) + rounding_bytes(g, call);
     struct operation now = { .name = graph_call_name(g, call),
                              .calls = 1,
                              .flops = graph_call_flops(g, call),
@@ -134,8 +186,8 @@ static void add_call(const struct plan_step *s, const struct settings *set,
                              .backward = call >= g->n_forward };
 
     now.seconds = plan_step_seconds(s, set, rate, now.flops, now.bytes) +
-                  softmax / memory_rate(s);
-    now.bytes += softmax;
+                  more / memory_rate(s);
+    now.bytes += more;
     add_operation(o, &now);
 }
 

@@ -24,6 +24,9 @@ struct plan_step {
 
 /* The device of this name, such as h100, A100 or a100-80gb. */
 int plan_step_device(struct plan_step *, const char *name, struct err *);
+/* Whether the device can compute what the settings ask for. */
+int plan_step_check(const struct plan_step *, const struct settings *,
+                    struct err *);
 /* "400Gb": bits per second, for each GPU. */
 int plan_step_network(struct plan_step *, const char *rate, struct err *);
 
@@ -37,7 +40,7 @@ void plan_step_add(const struct plan_step *, struct settings *, struct gpt *,
                    const char *file, struct table *);
 
 /* What limits a kernel, if not its bytes. */
-enum plan_rate { RATE_PRODUCTS, RATE_ATTENTION };
+enum plan_rate { RATE_PRODUCTS, RATE_FP8, RATE_ATTENTION };
 double plan_step_seconds(const struct plan_step *, const struct settings *,
                          enum plan_rate, double flops, double bytes);
 

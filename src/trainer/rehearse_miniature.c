@@ -23,7 +23,8 @@ static void add_set(struct path_list *sets, const char *fmt, ...)
 static void shrink_model(struct path_list *sets, const struct settings *s)
 {
     const struct model_settings *m = &s->model;
-    const int64_t width = 8 * m->heads;
+    /* fp8 requires a multiple of 16 */
+    const int64_t width = (s->train.fp8 == FP8_OFF ? 8 : 16) * m->heads;
 
     add_set(sets, "model.layers=%d", m->layers > 1 ? 2 : 1);
     add_set(sets, "model.heads=%" PRId64, m->heads);

@@ -136,6 +136,15 @@ again llama --set model.mlp=swiglu --set model.position=rope \
 # deterministic: cuDNN adds its gradient up in any order
 again rounded --set train.precision=bf16 --set train.deterministic=yes \
     --set train.stochastic_rounding=yes
+again fp8 --set train.precision=bf16 --set train.deterministic=yes \
+    --set train.fp8=mlp
+train one-by-one --set train.device=cuda --set train.precision=bf16 \
+    --set train.fp8=mlp --set train.cuda_graphs=no &&
+    losses one-by-one >want
+train recorded --set train.device=cuda --set train.precision=bf16 \
+    --set train.fp8=mlp --set train.cuda_graphs=yes &&
+    losses recorded >is && ! grep -q 'without CUDA graphs' log && cmp -s is want
+ok $? "products in fp8 are part of CUDA graphs, with the same bits"
 train nearest --set train.device=cuda --set train.precision=bf16 \
     --set train.deterministic=yes && losses nearest >want &&
     losses whole-rounded >is && test -s is && ! cmp -s is want

@@ -47,6 +47,16 @@ try moments-in-bf16 1e-3 optim.moments=bf16
 try stochastic-rounding-bf16 1e-2 train.stochastic_rounding=yes \
     train.precision=bf16
 try deterministic-bf16 1e-2 train.deterministic=yes train.precision=bf16
+try fp8-head 1e-2 train.fp8=head train.precision=bf16
+try fp8-mlp 1e-2 train.fp8=mlp train.precision=bf16
+try fp8-llama 1e-2 train.fp8=mlp train.precision=bf16 model.mlp=swiglu \
+    model.tied=no train.recompute=layer
+if "$gtrain" devices | grep -q 'emulated GPU'; then
+    GT_EMU_CAPABILITY=80 train old --set train.device=cuda \
+        --set train.precision=bf16 --set train.fp8=head
+    test $? = 2 && grep -q 'train.device: cuda:0, .*, cannot multiply fp8' log
+    ok $? "a GPU that cannot multiply fp8 is refused" "$(cat log)"
+fi
 GT_EMU_LT=plain
 export GT_EMU_LT
 try no-endings-bf16 1e-2 train.precision=bf16

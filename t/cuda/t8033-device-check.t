@@ -15,7 +15,7 @@ try_device() {
         --set model.context=32 --set model.vocab=61 "$@" >out 2>log
 }
 
-try_device && test "$(grep -c passed out)" = 3
+try_device && test "$(grep -c passed out)" = 4
 ok $? "a device that computes as the CPU passes in each precision" "$(cat out log)"
 try_device --set train.precision=bf16 && test "$(grep -c passed out)" = 1
 ok $? "a device is checked in the precision of the settings only"
@@ -50,6 +50,18 @@ left_out chunk_squares 'the optimiser'
 left_out normalise 'the optimiser' --set optim.name=muon
 left_out glu_fwd glu --set model.mlp=swiglu
 left_out glu_bwd glu_bwd --set model.mlp=swiglu
+left_out find_largest linear_act --set train.fp8=mlp
+left_out convert head --set train.fp8=head
+try_device --set model.width=30 && test "$(grep -c passed out)" = 3
+ok $? "fp8 is left out of the check if the model's sizes do not allow it" \
+    "$(cat out log)"
+GT_EMU_CAPABILITY=80 try_device && test "$(grep -c passed out)" = 3
+ok $? "fp8 is left out of the check if the GPU cannot multiply it" \
+    "$(cat out log)"
+GT_EMU_CAPABILITY=80 try_device --set train.precision=bf16 \
+    --set train.fp8=head
+test $? = 1 && grep -q 'cannot multiply fp8, which needs 8.9' out
+ok $? "the check says that a GPU cannot multiply fp8" "$(cat out log)"
 
 GT_EMU_LT=first try_device --set train.precision=bf16
 test $? = 1 && grep -q 'wrong numbers in linear ' out

@@ -6,7 +6,9 @@
  * tests run all of gemm_cublaslt.cu: layouts, epilogues, offers, timing.  It
  * also rejects what the library rejects: sizes that do not match, a pointer
  * that is less aligned than promised, or than it was when the offer was made,
- * and memory that is not on the device.  With GT_EMU_LT=plain it has no
+ * and memory that is not on the device; and in fp8, operands that do not lie
+ * along the sum, lines that are not multiples of 16 bytes, two gradients, and
+ * GPUs before 8.9.  With GT_EMU_LT=plain it has no
  * epilogue but a bias; with GT_EMU_LT=blind it rejects an algorithm only when
  * it is run.  With GT_EMU_LT=wrong its first algorithm stores nothing, and with
  * GT_EMU_LT=narrow it adds the parts of a sum in the type of the result where
@@ -25,6 +27,7 @@ struct cublaslt_desc_data {
     int compute, transa, transb, epilogue;
     void *bias, *aux;
     int64_t aux_ld;
+    float *scale_a, *scale_b; /* of fp8 */
 };
 
 struct cublaslt_layout_data {
@@ -50,6 +53,10 @@ static float read_one(const void *p, int type, int64_t i)
         return ((const float *)p)[i];
     if (type == CUBLASLT_R_16BF)
         return to_float(((const bf16 *)p)[i]);
+    if (type == CUBLASLT_R_8F_E4M3)
+        return float_from_fp8(((const uint8_t *)p)[i], E4M3_MANTISSA);
+    if (type == CUBLASLT_R_8F_E5M2)
+        return float_from_fp8(((const uint8_t *)p)[i], E5M2_MANTISSA);
     return to_float(((const f16 *)p)[i]);
 }
 
@@ -112,6 +119,8 @@ static float finish(const emu_product &p, int64_t r, int64_t c, float sum)
 {
     float v = p.alpha * sum;
 
+    if (p.desc.scale_a)
+        v *= *p.desc.scale_a * *p.desc.scale_b;
     if (p.beta != 0.0f)
         v += p.beta * read_one(p.pc, p.d.type, c * p.d.ld + r);
     if (p.desc.epilogue & CUBLASLT_EPI_BIAS)
@@ -188,8 +197,9 @@ static size_t version()
 
 static int desc_create(cublaslt_desc *d, int compute, int)
 {
-    *d = new cublaslt_desc_data{ compute, 0,       0, CUBLASLT_EPI_DEFAULT,
-                                 nullptr, nullptr, 0 };
+    *d = new cublaslt_desc_data{};
+    (*d)->compute = compute;
+    (*d)->epilogue = CUBLASLT_EPI_DEFAULT;
     return OK;
 }
 
@@ -210,7 +220,9 @@ static int desc_set(cublaslt_desc d, int attribute, const void *v, size_t n)
                 { CUBLASLT_DESC_EPILOGUE, &d->epilogue, 4 },
                 { CUBLASLT_DESC_BIAS_POINTER, &d->bias, 8 },
                 { CUBLASLT_DESC_AUX_POINTER, &d->aux, 8 },
-                { CUBLASLT_DESC_AUX_LD, &d->aux_ld, 8 } };
+                { CUBLASLT_DESC_AUX_LD, &d->aux_ld, 8 },
+                { CUBLASLT_DESC_A_SCALE_POINTER, &d->scale_a, 8 },
+                { CUBLASLT_DESC_B_SCALE_POINTER, &d->scale_b, 8 } };
 
     for (const auto &one : all) {
         if (one.attribute == attribute && one.n == n) {
@@ -258,6 +270,26 @@ static int pref_set(cublaslt_pref p, int attribute, const void *v, size_t n)
     return OK;
 }
 
+static bool is_fp8(const struct cublaslt_layout_data *l)
+{
+    return l->type == CUBLASLT_R_8F_E4M3 || l->type == CUBLASLT_R_8F_E5M2;
+}
+
+/* What holds of products in fp8 only, of which one operand is E4M3. */
+static bool fits_fp8(const struct cublaslt_desc_data *o,
+                     const struct cublaslt_layout_data *a,
+                     const struct cublaslt_layout_data *b,
+                     const struct cublaslt_layout_data *d)
+{
+    const int wide = d->type == CUBLASLT_R_32F ? 4 : 8;
+
+    return emu::capability() >= 89 && o->transa && !o->transb && is_fp8(b) &&
+           (a->type == CUBLASLT_R_8F_E4M3 || b->type == CUBLASLT_R_8F_E4M3) &&
+           a->rows % 16 == 0 && a->ld % 16 == 0 && b->ld % 16 == 0 &&
+           d->rows % (uint64_t)wide == 0 && d->ld % wide == 0 &&
+           o->epilogue != CUBLASLT_EPI_BGRADB;
+}
+
 /* op(A) is m by k, op(B) k by n, D m by n; an aux has rows of 8 elements. */
 static bool fits(const struct cublaslt_desc_data *o,
                  const struct cublaslt_layout_data *a,
@@ -268,7 +300,8 @@ static bool fits(const struct cublaslt_desc_data *o,
     const uint64_t k = o->transa ? a->rows : a->cols;
 
     return m == d->rows && k == (o->transb ? b->cols : b->rows) &&
-           d->cols == (o->transb ? b->rows : b->cols) && a->type == b->type &&
+           d->cols == (o->transb ? b->rows : b->cols) &&
+           (is_fp8(a) ? fits_fp8(o, a, b, d) : a->type == b->type) &&
            !((o->epilogue & 128) &&
              (o->aux_ld % 8 || !o->aux || (uintptr_t)o->aux % 16)) &&
            !((o->epilogue & CUBLASLT_EPI_BIAS ||
@@ -391,6 +424,8 @@ static int matmul(cublaslt_handle, cublaslt_desc o, const void *alpha,
     if (algo->data[0] != OFFER_MAGIC || !fits(o, a, b, d) ||
         !is_valid(pa, algo, 0) || !is_valid(pb, algo, 1) ||
         !is_valid(pc, algo, 2) || !is_valid(pd, algo, 3) ||
+        (is_fp8(a) && !(emu::on_device(o->scale_a, sizeof(float)) &&
+                        emu::on_device(o->scale_b, sizeof(float)))) ||
         !emu::on_device(workspace, room) || (uintptr_t)workspace % 256 ||
         (o->bias && !is_valid(o->bias, algo, 4)) ||
         (o->aux && !is_valid(o->aux, algo, 5)))

@@ -44,6 +44,8 @@
 #include <sys/mman.h>
 #include <time.h>
 
+#include "kernels/fp8.h"
+
 #define __global__
 #define __device__
 #define __host__

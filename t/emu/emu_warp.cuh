@@ -100,6 +100,13 @@ template <class T> uint32_t pair(float lower, float upper)
     return u;
 }
 
+/* Two numbers of 8 bits. */
+template <int MANTISSA> uint16_t fp8_pair(float lower, float upper)
+{
+    return (uint16_t)(fp8_from_float(lower, MANTISSA) |
+                      fp8_from_float(upper, MANTISSA) << 8);
+}
+
 /* ---- arithmetic -------------------------------------------------------- */
 
 static inline float rsqrtf(float x)

@@ -1,6 +1,8 @@
 # Numbers made by other programs, and the scripts that made them.
 EXTRA_DIST += \
 	%D%/filters.py \
+	%D%/fp8.py \
+	%D%/fp8.txt \
 	%D%/gguf_check.py \
 	%D%/gguf_tokens.py \
 	%D%/hf_loss.py \

@@ -57,6 +57,17 @@ is "$(column fsdp 5 --device h100 --gpus 16 --network 100Gb \
 is "$(column ddp 8 --device v100 --set train.micro_batch=128)" no \
     "a step whose memory exceeds the GPU's does not fit"
 
+fp8="--set train.precision=bf16 --set train.fp8"
+# shellcheck disable=SC2086 # words
+test "$(column ddp 4 --device h200 $fp8=head)" \
+    != "$(column ddp 4 --device h200)" &&
+    plan --device h200 --only operations $fp8=mlp | awk -F "$tab" '
+        $1 == "head" { exit !($5 < 20) }'
+ok $? "products of fp8 have the rate of fp8"
+# shellcheck disable=SC2086
+gtrain plan "$top/conf/gpt2-124M.ini" --device a100-80gb $fp8=head 2>err >out
+is $? 2 "fp8 is refused for a device that cannot multiply it"
+like err 'train.fp8: A100 80GB cannot multiply fp8' "the message names it"
 gtrain plan "$top/conf/gpt2-124M.ini" --device t4 2>err >out
 is $? 2 "a device without a known link is refused"
 like err "device expects p100.*not 't4'" "the message lists the devices"

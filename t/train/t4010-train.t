@@ -404,6 +404,11 @@ bad 2 \
 bad 2 \
     "a width that the heads do not divide is refused" \
     'model.width' --set model.heads=3
+bad 2 "products in fp8 are refused with fp32" \
+    'train.fp8: requires train.precision = bf16' --set train.fp8=head
+bad 2 "products in fp8 are refused with a width that is not a multiple of 16" \
+    'train.fp8: requires that model.width is a multiple of 16, not 24' \
+    --set train.fp8=head --set train.precision=bf16 --set model.width=24
 bad 3 "missing data are named" 'nowhere' --set data.train='nowhere_*.bin'
 bad 2 "a final learning rate above optim.lr is refused" \
     'schedule.min_lr: 0.02 is above optim.lr = 0.01' \

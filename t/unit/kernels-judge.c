@@ -130,7 +130,8 @@ static double allowed(const struct op_case *c, enum dtype type, double want,
         [DT_BF16] = 0x1p-7, [DT_F16] = 0x1p-10
     };
     const double roundings = c->gpu ? c->test->inner : c->test->inner_cpu;
-    const double inner = roundings * step[c->v.type];
+    const double inner = roundings * step[c->v.type] +
+                         (c->v.fp8 ? c->test->inner_fp8 * 0x1p-2 : 0.0);
 
     if (c->v.whole)
         return 0.0;
@@ -201,6 +202,8 @@ void op_case_call(struct op_case *c, const struct ops *ops, struct dev *dev)
         if (c->buf[i].present)
             a[i] = &view[i];
     }
+    if (c->v.fp8)
+        a[c->test->fp8]->fp8 = true;
     if (dev && c->v.in_place)
         a[0]->data = a[c->test->alias]->data;
     c->test->call(ops, dev, a, c->shape);
@@ -270,10 +273,10 @@ static bool judge_variant(struct dev *dev, const struct ops *ops,
     const bool good = judge_case(dev, ops, &c);
 
     if (!good && !quiet)
-        diag("%s%s%s%s, argument %d absent: %s", types[v.type],
+        diag("%s%s%s%s%s, argument %d absent: %s", types[v.type],
              v.overwrite ? ", overwritten" : "",
              v.whole ? ", whole numbers" : "", v.in_place ? ", in place" : "",
-             v.absent, c.why);
+             v.fp8 ? ", products in fp8" : "", v.absent, c.why);
     return good;
 }
 
@@ -297,7 +300,13 @@ int judge_shape(struct dev *dev, const struct ops *ops,
                 v.whole = true;
                 if (test->whole)
                     failed += !judge_variant(dev, ops, test, shape, v, quiet);
+                v.fp8 = test->fp8 > 0 && t == DT_BF16;
+                if (test->whole && v.fp8)
+                    failed += !judge_variant(dev, ops, test, shape, v, quiet);
                 v.whole = false;
+                if (v.fp8)
+                    failed += !judge_variant(dev, ops, test, shape, v, quiet);
+                v.fp8 = false;
                 v.in_place = true;
                 if (test->alias && (overwrite || !has_gradient(&c)))
                     failed += !judge_variant(dev, ops, test, shape, v, quiet);

@@ -73,6 +73,12 @@ struct op_test {
      * in the type of the activations, as its matrix units require. */
     double inner;
     double inner_cpu; /* the same on the CPU */
+    /* The matrix of weights that may be marked as fp8; 0: none.  Operands that
+     * are given round to the same numbers everywhere; the gradient of logits,
+     * which differ by their own rounding, may fall to the next number of E5M2:
+     * how many steps of those are allowed. */
+    int fp8;
+    double inner_fp8;
 };
 
 extern const struct op_test op_tests[]; /* ends with a NULL name */
@@ -83,6 +89,7 @@ struct variant {
     bool overwrite;
     bool whole; /* fill with whole numbers, tolerance 0 */
     bool in_place;
+    bool fp8;
     int absent; /* the argument left out, or -1 */
 };
 

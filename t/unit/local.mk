@@ -7,6 +7,7 @@ unit_tests = \
 	t/unit/dl.t \
 	t/unit/edit.t \
 	t/unit/filter.t \
+	t/unit/fp8.t \
 	t/unit/gemm.t \
 	t/unit/half.t \
 	t/unit/http.t \
@@ -61,6 +62,8 @@ t_unit_filter_t_SOURCES = %D%/filter.c t/lib/tap.h
 t_unit_filter_t_LDADD = $(STORE_LIBS)
 t_unit_gemm_t_SOURCES = %D%/gemm.c t/lib/tap.h
 t_unit_gemm_t_LDADD = $(KERNELS_LIBS)
+t_unit_fp8_t_SOURCES = %D%/fp8.c t/lib/tap.h
+t_unit_fp8_t_LDADD = $(KERNELS_LIBS)
 t_unit_half_t_SOURCES = %D%/half.c t/lib/tap.h
 t_unit_half_t_LDADD = $(KERNELS_LIBS)
 t_unit_http_t_SOURCES = %D%/http.c t/lib/tap.h

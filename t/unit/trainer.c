@@ -306,8 +306,13 @@ static double projections_off(const struct graph_param *p, int64_t cols,
         };
         float *m = xcalloc((size_t)n, sizeof *m);
         float *room = xcalloc((size_t)muon_work(rows, cols), sizeof *room);
-        struct tensor w = { before + at, DT_F32, false, 2, { rows, cols } };
-        struct tensor moment = { m, DT_F32, false, 2, { rows, cols } };
+        struct tensor w = { .data = before + at,
+                            .type = DT_F32,
+                            .rank = 2,
+                            .dim = { rows, cols } };
+        struct tensor moment = {
+            .data = m, .type = DT_F32, .rank = 2, .dim = { rows, cols }
+        };
         struct tensor work = tensor_vector(room, DT_F32, muon_work(rows, cols));
         const struct tensor g =
             tensor_vector((float *)(uintptr_t)grads + at, DT_F32, n);

@@ -208,6 +208,19 @@ static void mark_recomputed(struct graph *g, enum recompute how)
     }
 }
 
+/* Mark the matrices that are multiplied in fp8. */
+static void mark_fp8(struct graph *g, enum fp8 what)
+{
+    for (int i = 0; i < g->n; i++) {
+        const struct graph_node *n = &g->node[i];
+        const bool head = n->op == OP_HEAD;
+        const bool mlp = n->op == OP_LINEAR && strstr(n->name, ".mlp.");
+
+        if ((head && what != FP8_OFF) || (mlp && what == FP8_MLP))
+            g->node[n->src[1]].val.fp8 = true;
+    }
+}
+
 /* Build all but the head, for B sequences of b->T positions. */
 static int build_trunk(struct gpt *gpt, struct builder *b,
                        const struct settings *c, int64_t B, int *head)
@@ -239,6 +252,7 @@ void gpt_build(struct gpt *gpt, const struct settings *c, int64_t B)
     gpt->output =
         graph_head(&gpt->graph, x, head, gpt->targets, c->model.vocab);
     mark_recomputed(&gpt->graph, c->train.recompute);
+    mark_fp8(&gpt->graph, c->train.fp8);
 }
 
 void gpt_build_decoder(struct gpt *gpt, const struct settings *c, int64_t B,

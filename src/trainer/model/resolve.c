@@ -50,6 +50,35 @@ static int resolve_shapes(struct settings *c, int64_t tokenizer_vocab,
     return 0;
 }
 
+/* cuBLASLt multiplies fp8 only in words of 16 bytes. */
+static int check_fp8(const struct settings *c, struct err *e)
+{
+    enum { WORD = 16 };
+    const struct {
+        const char *what;
+        int64_t n;
+        bool used;
+    } sizes[] = {
+        { "model.width", c->model.width, true },
+        { "the padded vocabulary (model.vocab_multiple)", c->is.vocab_padded,
+          true },
+        { "the hidden width of the MLP (model.d_ff)", c->is.d_ff,
+          c->train.fp8 == FP8_MLP },
+    };
+
+    if (c->train.fp8 == FP8_OFF)
+        return 0;
+    if (c->train.precision != PRECISION_BF16)
+        return conf_fail(&c->conf, "train.fp8", e,
+                         "requires train.precision = bf16");
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
+        if (sizes[i].used && sizes[i].n % WORD)
+            return conf_fail(&c->conf, "train.fp8", e,
+                             "requires that %s is a multiple of %d, not %lld",
+                             sizes[i].what, WORD, (long long)sizes[i].n);
+    return 0;
+}
+
 static void count_parameters(struct settings *c)
 {
     struct gpt gpt;
@@ -209,6 +238,8 @@ int resolve_settings(struct settings *c, int64_t tokenizer_vocab, int world,
     if (check_tags(c, e) < 0 || check_sums(c, e) < 0 || check_moments(c, e) < 0)
         return -1;
     if (resolve_shapes(c, tokenizer_vocab, e) < 0)
+        return -1;
+    if (check_fp8(c, e) < 0)
         return -1;
     count_parameters(c);
     if (resolve_batch(c, world, e) < 0)

@@ -41,6 +41,9 @@ static const char *const precisions[] = {
 };
 static const char *const sum_types[] = { [SUM_FP32] = "fp32",
                                           [SUM_BF16] = "bf16", NULL };
+static const char *const fp8_parts[] = {
+    [FP8_OFF] = "off", [FP8_HEAD] = "head", [FP8_MLP] = "mlp", NULL
+};
 static const char *const recomputes[] = {
     [RECOMPUTE_NONE] = "none", [RECOMPUTE_POINTWISE] = "pointwise",
     [RECOMPUTE_LAYER] = "layer", NULL
@@ -240,6 +243,8 @@ const struct setting settings_table[] = {
          "the same bits for any number of threads and ranks"),
     BOOL(train.tf32, "no",
          "on a GPU, round the inputs of fp32 products to TF32"),
+    WORD(train.fp8, "off", fp8_parts,
+         "with bf16, products in fp8: of the head; of the head and the MLPs"),
     BOOL(train.stochastic_rounding, "no",
          "round the bf16 copies of the weights up or down at random"),
     WORD(train.cuda_graphs, "auto", cuda_graphs,

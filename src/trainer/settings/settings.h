@@ -54,6 +54,7 @@ struct data_settings {
 };
 
 enum precision { PRECISION_FP32, PRECISION_BF16, PRECISION_FP16 };
+enum fp8 { FP8_OFF, FP8_HEAD, FP8_MLP };
 enum policy { POLICY_STOP, POLICY_SKIP, POLICY_ROLLBACK, POLICY_IGNORE };
 enum recompute { RECOMPUTE_NONE, RECOMPUTE_POINTWISE, RECOMPUTE_LAYER };
 enum cuda_graphs { CUDA_GRAPHS_AUTO, CUDA_GRAPHS_YES, CUDA_GRAPHS_NO };
@@ -71,6 +72,7 @@ struct train_settings {
     enum recompute recompute;
     bool deterministic;
     bool tf32;
+    enum fp8 fp8;
     bool stochastic_rounding;
     enum cuda_graphs cuda_graphs;
     int64_t seed;

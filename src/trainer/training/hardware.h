@@ -11,9 +11,13 @@
  * of the year in `source`: in TFLOP/s of all devices of the row together, and
  * in GB/s of one device.
  */
+enum { HARDWARE_FP8 = 3 };
+
 struct hardware {
     const char *name;
-    double tflops[3]; /* fp32 (TF32 if the device has it), bf16, fp16 */
+    /* fp32 (TF32 if the device has it), bf16, fp16, fp8; 0: not known, or it
+     * cannot */
+    double tflops[4];
     double gib;       /* memory of one device */
     double memory;    /* its rate; 0: not known */
     double link;      /* to another device of the machine, in one direction */

@@ -175,6 +175,7 @@ static int open_device(struct job *j, struct err *e)
     j->dev.threads = count_threads(j);
     j->dev.deterministic = s->train.deterministic;
     j->dev.tf32 = s->train.tf32;
+    j->dev.fp8 = s->train.fp8 != FP8_OFF;
     snprintf(its, sizeof its, "cuda:%d", j->coll.local_rank);
     if (j->coll.local_rank > 0 &&
         (strcmp(name, "cuda") == 0 || strcmp(name, "auto") == 0)) {
