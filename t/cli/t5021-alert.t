@@ -196,10 +196,10 @@ if perl -MJSON::PP -MIO::Socket::INET -e 1 2>/dev/null; then
     # A watcher sees what becomes true later, and ends by a signal.
     rm -f srv/hooks
     gtrack alert --when "status = 'KILLED'" --webhook "$secret" --every 100ms \
-        >out 2>err &
+        --name late >out 2>err &
     watcher=$!
     new_run late 1 killed
-    await_file srv/hooks
+    await_file "$(echo mlruns/*/"$id")/tags/alert.late"
     kill $watcher
     wait $watcher
     is "$? $(grep -c 'late (KILLED)' srv/hooks)" "0 1" \

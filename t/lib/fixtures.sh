@@ -64,7 +64,7 @@ holds() {
 }
 
 await_file() {
-    perl -e 'for (1 .. 500) { exit 0 if -s $ARGV[0];
+    perl -e 'for (1 .. 3000) { exit 0 if -s $ARGV[0];
         select undef, undef, undef, .02 } exit 1' "$1"
 }
 
