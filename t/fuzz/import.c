@@ -2,15 +2,7 @@
  * import - files of other trackers; the first byte says whose it is
  *
  * with: src/track/runs/file_tree.c
- * with: src/track/import/import_csv.c
- * with: src/track/import/import_histogram.c
- * with: src/track/import/import_media.c
- * with: src/track/import/import_tensorboard.c
- * with: src/track/import/import_text.c
- * with: src/track/import/import_wandb.c
- * with: src/track/import/wandb_items.c
- * with: src/track/import/wandb_log.c
- * with: src/track/import/import.c
+ * with: src/track/import
  * with: src/track/runs/copy.c
  */
 #include "config.h"

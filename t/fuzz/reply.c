@@ -1,21 +1,7 @@
 /*
  * reply - the answers of a server to gtrack push; the first byte says whose
  *
- * with: src/track/push/login.c
- * with: src/track/push/mlflow.c
- * with: src/track/push/mlflow_artifacts.c
- * with: src/track/push/mlflow_metrics.c
- * with: src/track/push/push.c
- * with: src/track/push/push_mlflow.c
- * with: src/track/push/push_wandb.c
- * with: src/track/push/wandb.c
- * with: src/track/push/wandb_artifact.c
- * with: src/track/push/wandb_files.c
- * with: src/track/push/wandb_lines.c
- * with: src/track/push/wandb_parts.c
- * with: src/track/push/wandb_rows.c
- * with: src/track/push/wandb_run.c
- * with: src/track/push/wandb_upload.c
+ * with: src/track/push
  * with: src/track/runs/file_tree.c
  *
  * A byte above 0xF0, which JSON in UTF-8 rarely has, ends an answer and gives
