@@ -3,68 +3,43 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "common/mem.h"
 #include "kernels/head_rows.h"
 #include "trainer/model/graph_calls.h"
 #include "trainer/model/optim.h"
-
-/* Kernels of one name and shape. */
-struct launch {
-    const char *name;
-    char shape[48]; /* of a product: rows x columns x depth */
-    int calls;
-    double flops, bytes, seconds;
-};
 
 struct launches {
     const struct plan_step *how;
     const struct settings *set;
     const struct graph *g;
-    struct launch *all;
-    int n, room;
+    struct plan_works all;
 };
 
 static void add_launch(struct launches *l, enum plan_rate rate,
-                       const struct launch *more)
+                       struct plan_work *w)
 {
-    int i = 0;
-
-    while (i < l->n && (strcmp(l->all[i].name, more->name) != 0 ||
-                        strcmp(l->all[i].shape, more->shape) != 0))
-        i++;
-    if (i == l->n) {
-        GROW(l->all, l->n, l->room);
-        l->all[l->n++] = *more;
-        l->all[i].seconds = l->all[i].flops = l->all[i].bytes = 0;
-        l->all[i].calls = 0;
-    }
-    l->all[i].calls += more->calls;
-    l->all[i].flops += more->flops;
-    l->all[i].bytes += more->bytes;
-    l->all[i].seconds += plan_step_seconds(l->how, l->set, rate, more->flops,
-                                           more->bytes);
+    w->seconds = plan_step_seconds(l->how, l->set, rate, w->flops, w->bytes);
+    plan_works_add(&l->all, w);
 }
 
 /* A kernel that computes little, `calls` of which move so many bytes. */
 static void add_kernel(struct launches *l, const char *name, int calls,
                        double bytes)
 {
-    add_launch(l, RATE_PRODUCTS,
-               &(struct launch){
-                   .name = name, .calls = calls, .bytes = bytes });
+    add_launch(
+        l, RATE_PRODUCTS,
+        &(struct plan_work){ .name = name, .calls = calls, .bytes = bytes });
 }
 
 /* `calls` products of m x k and k x n, which move so many bytes in all. */
 static void add_products(struct launches *l, const char *name, int calls,
                          int64_t m, int64_t n, int64_t k, double bytes)
 {
-    struct launch p = { .name = name,
-                        .calls = calls,
-                        .flops = 2.0 * calls * (double)m * (double)n *
-                                 (double)k,
-                        .bytes = bytes };
+    struct plan_work p = { .name = name,
+                           .calls = calls,
+                           .flops =
+                               2.0 * calls * (double)m * (double)n * (double)k,
+                           .bytes = bytes };
 
     snprintf(p.shape, sizeof p.shape, "%lld x %lld x %lld", (long long)m,
              (long long)n, (long long)k);
@@ -164,6 +139,15 @@ static void add_sum_back(struct launches *l, const struct graph_node *n)
             add_kernel(l, "accum", 1, 2 * (double)tensor_bytes(&n->val));
 }
 
+static void add_attention(struct launches *l, const char *name, int call)
+{
+    add_launch(l, RATE_ATTENTION,
+               &(struct plan_work){ .name = name,
+                                    .calls = 1,
+                                    .flops = graph_call_flops(l->g, call),
+                                    .bytes = graph_call_bytes(l->g, call) });
+}
+
 static void add_backward(struct launches *l, int call)
 {
     const struct graph_node *n = &l->g->node[l->g->call[call].node];
@@ -186,9 +170,7 @@ static void add_backward(struct launches *l, int call)
             add_kernel(l, "column_sums", 1, 0);
         break;
     case OP_ATTENTION:
-        add_launch(l, RATE_ATTENTION,
-                   &(struct launch){ "attention gradient", "", 1,
-                                     graph_call_flops(l->g, call), bytes, 0 });
+        add_attention(l, "attention gradient", call);
         break;
     default:
         add_kernel(l, graph_call_name(l->g, call), 1, bytes);
@@ -203,9 +185,7 @@ static void add_forward(struct launches *l, int call)
     if (n->op == OP_LINEAR)
         add_linear(l, n, NULL);
     else if (n->op == OP_ATTENTION)
-        add_launch(l, RATE_ATTENTION,
-                   &(struct launch){ "attention", "", 1,
-                                     graph_call_flops(l->g, call), bytes, 0 });
+        add_attention(l, "attention", call);
     else
         add_kernel(l,
                    n->op == OP_NORM    ? "norm_fwd"
@@ -262,36 +242,16 @@ void plan_launches_columns(struct table *t)
     table_columns(t, "kernel", "shape", "calls", "GFLOP", "GB", "ms", NULL);
 }
 
-static void add_row(struct table *t, const char *file, const struct launch *l)
-{
-    if (file)
-        table_text(t, file);
-    table_text(t, l->name);
-    table_text(t, l->shape);
-    table_int(t, l->calls);
-    table_printf(t, "%.1f", l->flops / 1e9);
-    table_printf(t, "%.2f", l->bytes / 1e9);
-    table_printf(t, "%.2f", 1e3 * l->seconds);
-}
-
 void plan_launches_add(const struct plan_step *how, struct settings *set,
                        struct gpt *gpt, const char *file, struct table *t)
 {
     struct launches l = { .how = how, .set = set, .g = &gpt->graph };
-    struct launch sum = { .name = "sum" };
 
     for (int c = 0; c < gpt->graph.n_calls; c++)
         add_call(&l, c);
     add_kernel(&l, "add_losses", 1,
                (double)tensor_bytes(&gpt->graph.node[gpt->graph.n - 1].val));
     add_update(&l, gpt);
-    for (int i = 0; i < l.n; i++) {
-        add_row(t, file, &l.all[i]);
-        sum.calls += l.all[i].calls;
-        sum.flops += l.all[i].flops;
-        sum.bytes += l.all[i].bytes;
-        sum.seconds += l.all[i].seconds;
-    }
-    add_row(t, file, &sum);
-    free(l.all);
+    plan_works_rows(&l.all, file, true, t);
+    free(l.all.all);
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/mem.h"
 #include "common/num.h"
 #include "trainer/model/graph_calls.h"
 #include "trainer/plan_memory.h"
@@ -18,7 +19,7 @@ static const double PARTS[] = {
 };
 static const double MEMORY = 0.85, LINKS = 0.8;
 
-enum { PER_MACHINE = 8, MOST_OPERATIONS = 64 };
+enum { PER_MACHINE = 8 };
 
 /* ---- arguments -------------------------------------------------------- */
 
@@ -74,33 +75,23 @@ int plan_step_check(const struct plan_step *s, const struct settings *set,
 
 /* ---- operations ------------------------------------------------------- */
 
-struct operation {
-    const char *name;
-    int calls;
-    double flops, bytes, seconds;
-    bool backward;
-};
-
-struct operations {
-    struct operation all[MOST_OPERATIONS];
-    int n;
-};
-
-static void add_operation(struct operations *o, const struct operation *more)
+void plan_works_add(struct plan_works *w, const struct plan_work *more)
 {
     int i = 0;
 
-    while (i < o->n && strcmp(o->all[i].name, more->name) != 0)
+    while (i < w->n && (strcmp(w->all[i].name, more->name) != 0 ||
+                        strcmp(w->all[i].shape, more->shape) != 0))
         i++;
-    if (i == MOST_OPERATIONS)
+    if (i == w->n) {
+        GROW(w->all, w->n, w->room);
+        w->all[w->n++] = *more;
         return;
-    if (i == o->n)
-        o->all[o->n++] = (struct operation){ .name = more->name };
-    o->all[i].calls += more->calls;
-    o->all[i].flops += more->flops;
-    o->all[i].bytes += more->bytes;
-    o->all[i].seconds += more->seconds;
-    o->all[i].backward = more->backward;
+    }
+    w->all[i].calls += more->calls;
+    w->all[i].flops += more->flops;
+    w->all[i].bytes += more->bytes;
+    w->all[i].seconds += more->seconds;
+    w->all[i].backward = more->backward;
 }
 
 static double peak_of(const struct plan_step *s, const struct settings *set)
@@ -171,7 +162,7 @@ static double rounding_bytes(const struct graph *g, int call)
 }
 
 static void add_call(const struct plan_step *s, const struct settings *set,
-                     const struct graph *g, int call, struct operations *o)
+                     const struct graph *g, int call, struct plan_works *o)
 {
     const enum graph_op op = g->node[g->call[call].node].op;
     const enum plan_rate rate = op == OP_ATTENTION     ? RATE_ATTENTION
@@ -179,7 +170,7 @@ static void add_call(const struct plan_step *s, const struct settings *set,
                                                        : RATE_PRODUCTS;
     /* passes of their own, before and between the products */
     const double more = softmax_bytes(g, call) + rounding_bytes(g, call);
-    struct operation now = { .name = graph_call_name(g, call),
+    struct plan_work now = { .name = graph_call_name(g, call),
                              .calls = 1,
                              .flops = graph_call_flops(g, call),
                              .bytes = graph_call_bytes(g, call),
@@ -188,22 +179,22 @@ static void add_call(const struct plan_step *s, const struct settings *set,
     now.seconds = plan_step_seconds(s, set, rate, now.flops, now.bytes) +
                   more / memory_rate(s);
     now.bytes += more;
-    add_operation(o, &now);
+    plan_works_add(o, &now);
 }
 
 static void add_pass(const struct plan_step *s, const char *name, double bytes,
-                     struct operations *o)
+                     struct plan_works *o)
 {
-    add_operation(o, &(struct operation){ .name = name,
-                                          .calls = 1,
-                                          .bytes = bytes,
-                                          .seconds = bytes / memory_rate(s) });
+    plan_works_add(o, &(struct plan_work){ .name = name,
+                                           .calls = 1,
+                                           .bytes = bytes,
+                                           .seconds = bytes / memory_rate(s) });
 }
 
 /* One micro-step. */
 static void list_micro_step(const struct plan_step *s,
                             const struct settings *set, const struct graph *g,
-                            struct operations *o)
+                            struct plan_works *o)
 {
     for (int c = 0; c < g->n_calls; c++)
         add_call(s, set, g, c, o);
@@ -220,7 +211,7 @@ double plan_step_update_bytes(const struct settings *set, const struct graph *g)
 /* The update of this part of the model. */
 static void list_update(const struct plan_step *s, const struct settings *set,
                         const struct graph *g, double part,
-                        struct operations *o)
+                        struct plan_works *o)
 {
     const double n = (double)g->count * part;
 
@@ -247,11 +238,12 @@ static void time_micro_step(const struct plan_step *s,
                             const struct settings *set, const struct graph *g,
                             struct step_times *t)
 {
-    struct operations o = { .n = 0 };
+    struct plan_works o = { .n = 0 };
 
     list_micro_step(s, set, g, &o);
     for (int i = 0; i < o.n; i++)
         *(o.all[i].backward ? &t->backward : &t->forward) += o.all[i].seconds;
+    free(o.all);
 }
 
 /* How long sums and gathers of a step overlap with computing. */
@@ -285,7 +277,7 @@ static void time_step(const struct plan_step *s, struct settings *set,
                       const struct plan_memory *m, struct step_times *t)
 {
     const double part = mode == PARALLEL_DDP ? 1 : 1 / (double)s->ranks;
-    struct operations o = { .n = 0 };
+    struct plan_works o = { .n = 0 };
     double last;
 
     *t = (struct step_times){ 0 };
@@ -353,31 +345,41 @@ void plan_step_operation_columns(struct table *t)
     table_columns(t, "operation", "calls", "GFLOP", "GB", "ms", NULL);
 }
 
-static void add_operation_row(struct table *t, const char *file,
-                              const struct operation *o)
+static void add_work_row(struct table *t, const char *file, bool shapes,
+                         const struct plan_work *w)
 {
-    begin_row(t, file, o->name);
-    table_int(t, o->calls);
-    table_printf(t, "%.1f", o->flops / 1e9);
-    table_printf(t, "%.2f", o->bytes / 1e9);
-    table_printf(t, "%.2f", 1e3 * o->seconds);
+    begin_row(t, file, w->name);
+    if (shapes)
+        table_text(t, w->shape);
+    table_int(t, w->calls);
+    table_printf(t, "%.1f", w->flops / 1e9);
+    table_printf(t, "%.2f", w->bytes / 1e9);
+    table_printf(t, "%.2f", 1e3 * w->seconds);
+}
+
+void plan_works_rows(const struct plan_works *w, const char *file, bool shapes,
+                     struct table *t)
+{
+    struct plan_work sum = { .name = "sum" };
+
+    for (int i = 0; i < w->n; i++) {
+        add_work_row(t, file, shapes, &w->all[i]);
+        sum.calls += w->all[i].calls;
+        sum.flops += w->all[i].flops;
+        sum.bytes += w->all[i].bytes;
+        sum.seconds += w->all[i].seconds;
+    }
+    add_work_row(t, file, shapes, &sum);
 }
 
 void plan_step_add_operations(const struct plan_step *s, struct settings *set,
                               struct gpt *gpt, const char *file,
                               struct table *t)
 {
-    struct operations o = { .n = 0 };
-    struct operation sum = { .name = "sum" };
+    struct plan_works o = { .n = 0 };
 
     list_micro_step(s, set, &gpt->graph, &o);
     list_update(s, set, &gpt->graph, 1, &o);
-    for (int i = 0; i < o.n; i++) {
-        add_operation_row(t, file, &o.all[i]);
-        sum.calls += o.all[i].calls;
-        sum.flops += o.all[i].flops;
-        sum.bytes += o.all[i].bytes;
-        sum.seconds += o.all[i].seconds;
-    }
-    add_operation_row(t, file, &sum);
+    plan_works_rows(&o, file, false, t);
+    free(o.all);
 }

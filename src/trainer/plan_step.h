@@ -1,6 +1,8 @@
 #ifndef TRAINER_PLAN_STEP_H
 #define TRAINER_PLAN_STEP_H
 
+#include <stdbool.h>
+
 #include "common/err.h"
 #include "common/output/table.h"
 #include "trainer/model/gpt.h"
@@ -43,6 +45,25 @@ void plan_step_add(const struct plan_step *, struct settings *, struct gpt *,
 enum plan_rate { RATE_PRODUCTS, RATE_FP8, RATE_ATTENTION };
 double plan_step_seconds(const struct plan_step *, const struct settings *,
                          enum plan_rate, double flops, double bytes);
+
+/* The work of an operation or of a kernel, and a list of these. */
+struct plan_work {
+    const char *name;
+    char shape[48]; /* of a product: rows x columns x depth; or empty */
+    int calls;
+    double flops, bytes, seconds;
+    bool backward;
+};
+struct plan_works {
+    struct plan_work *all;
+    int n, room;
+};
+
+/* Add to the work with this name and shape. */
+void plan_works_add(struct plan_works *, const struct plan_work *);
+/* A row for each, with its shape if all have one, and the sum. */
+void plan_works_rows(const struct plan_works *, const char *file, bool shapes,
+                     struct table *);
 
 /* A row for each operation of a micro-step and of the update, and the sum. */
 void plan_step_operation_columns(struct table *);
