@@ -98,6 +98,14 @@ void emit_real(struct emit *o, const char *key, double value)
     emit_raw(o, key, text);
 }
 
+void emit_reals(struct emit *o, const char *key, const double *value, size_t n)
+{
+    emit_array(o, key);
+    for (size_t i = 0; i < n; i++)
+        emit_real(o, NULL, value[i]);
+    emit_array_end(o);
+}
+
 void emit_bool(struct emit *o, const char *key, bool value)
 {
     emit_raw(o, key, value ? "true" : "false");

@@ -2,6 +2,7 @@
 #define COMMON_EMIT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "common/buf.h"
@@ -38,6 +39,7 @@ void emit_printf(struct emit *, const char *key, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 void emit_int(struct emit *, const char *key, int64_t value);
 void emit_real(struct emit *, const char *key, double value);
+void emit_reals(struct emit *, const char *key, const double *value, size_t n);
 void emit_bool(struct emit *, const char *key, bool value);
 void emit_null(struct emit *, const char *key);
 /* A value that is JSON already. */

@@ -98,15 +98,6 @@ static void write_axis(struct emit *o, const char *key, const struct axis *a,
     emit_object_end(o);
 }
 
-static void write_numbers(struct emit *o, const char *key, const double *v,
-                          size_t n)
-{
-    emit_array(o, key);
-    for (size_t i = 0; i < n; i++)
-        emit_real(o, NULL, v[i]);
-    emit_array_end(o);
-}
-
 static void write_curve(struct emit *o, const struct curve *c)
 {
     emit_object(o, NULL);
@@ -124,11 +115,11 @@ static void write_curve(struct emit *o, const struct curve *c)
     emit_bool(o, "best", c->best);
     emit_bool(o, "right", c->right);
     emit_bool(o, "bars", c->bars);
-    write_numbers(o, "x", c->x, c->n);
-    write_numbers(o, "y", c->y, c->n);
+    emit_reals(o, "x", c->x, c->n);
+    emit_reals(o, "y", c->y, c->n);
     if (c->lo) {
-        write_numbers(o, "y_low", c->lo, c->n);
-        write_numbers(o, "y_high", c->hi, c->n);
+        emit_reals(o, "y_low", c->lo, c->n);
+        emit_reals(o, "y_high", c->hi, c->n);
     }
     emit_object_end(o);
 }

@@ -315,15 +315,6 @@ static void join_parts(struct wandb_media *m, struct parts *all)
 
 /* -- histograms -----------------------------------------------------------  */
 
-static void emit_numbers(struct emit *o, const char *key, const double *x,
-                         size_t n)
-{
-    emit_array(o, key);
-    for (size_t i = 0; i < n; i++)
-        emit_real(o, NULL, x[i]);
-    emit_array_end(o);
-}
-
 static void add_histogram(struct wandb_media *m, const char *key,
                           const struct histogram *h)
 {
@@ -332,8 +323,8 @@ static void add_histogram(struct wandb_media *m, const char *key,
 
     emit_object(&o, NULL);
     emit_text(&o, "_type", "histogram");
-    emit_numbers(&o, "values", h->count, h->n);
-    emit_numbers(&o, "bins", h->edge, h->n + 1);
+    emit_reals(&o, "values", h->count, h->n);
+    emit_reals(&o, "bins", h->edge, h->n + 1);
     emit_object_end(&o);
     add_item(m, key, h->step, h->ms, b.s);
     buf_clear(&b);
