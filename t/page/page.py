@@ -402,26 +402,25 @@ def ramp(p):
     equal(len(set(colours_in_list(p).values())), 3)
 
 
-@test("runs of one group have one colour")
-def group_colour(p):
+def see_two_groups(p, **how):
+    """the two seeds of a learning rate have one colour, the others another"""
     names = [f"seed-{i}-{j}" for i in (1, 2) for j in (1, 2)]
-    p.go(view="charts", runs=ids_of(*names), chart="kind:loss",
-         colour="param:lr")
+    p.go(view="charts", runs=ids_of(*names), chart="kind:loss", **how)
     p.await_charts()
     colours = colours_in_list(p)
     equal(len(set(colours.values())), 2)
     equal(colours["seed-1-1"], colours["seed-1-2"])
+    equal(colours["seed-2-1"], colours["seed-2-2"])
+
+
+@test("runs of one group have one colour")
+def group_colour(p):
+    see_two_groups(p, colour="param:lr")
 
 
 @test("colour by group gives the runs of each group of the table one colour")
 def table_group_colour(p):
-    names = [f"seed-{i}-{j}" for i in (1, 2) for j in (1, 2)]
-    p.go(view="charts", runs=ids_of(*names), chart="kind:loss",
-         colour="group", group="lr")
-    p.await_charts()
-    colours = colours_in_list(p)
-    equal(len(set(colours.values())), 2)
-    equal(colours["seed-2-1"], colours["seed-2-2"])
+    see_two_groups(p, colour="group", group="lr")
 
 
 @test("resumes and values that are not numbers are marked")
