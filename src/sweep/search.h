@@ -116,7 +116,7 @@ int search_status(const struct search *, const struct table_style *,
 int search_report(const struct search *, const char *by,
                   const struct table_style *, struct err *);
 
-/* Of n cells, sorted with the best one first, drop those that are worse than it
+/* Drop each of n cells, sorted with the best first, that is worse than the best
  * at the same steps.  A cell that is as good as the best is dropped with the
  * probability sweep.drop, which is above 0. */
 int search_drop_worse(const struct search *, size_t *cell, size_t *n,

@@ -41,8 +41,8 @@
  * Random values are for searches with many axes, whose grid is too large: n
  * cells then try n values of every axis.  Halving trains all cells for a part
  * of the steps and only the best ones to the end.  With 3 rungs and eta = 3,
- * 9 cells take as many steps as 2.3 whole trainings.  With drop, all cells
- * continue but those that are worse than the best.
+ * 9 cells take as many steps as 2.3 whole trainings.  With drop, cells
+ * that are worse than the best one do not continue.
  *
  * A file whose name ends in .yaml or .yml is a sweep of W&B (sweep_wandb.c).
  *

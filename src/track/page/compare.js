@@ -189,7 +189,7 @@ export class CompareView {
                 this.name_of(id)))];
     }
 
-    /* The parameters and metrics of sweeps, and those that are chosen. */
+    /* The parameters and metrics of sweeps, and the chosen ones. */
     swept() {
         const params = this.answer.params.filter((p) => p.differs)
             .map((p) => p.name);
