@@ -8,6 +8,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "common/mem.h"
 #include "common/rng.h"
@@ -72,6 +74,39 @@ static void many_ids(void)
     encoder_free(enc);
     lexicon_free(lexicon);
     tokenizer_free(t);
+}
+
+/* Texts of all lengths, with unreadable memory behind them. */
+static void ends_of_texts(void)
+{
+    static const char words[] = "a bb incomprehensible 12345 extraordinarily ";
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    char *const map = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    struct tokenizer *t = pairs(128);
+    struct lexicon *lexicon = lexicon_new(t);
+    struct encoder *enc = encoder_new(t, lexicon, 0);
+    struct ids plain = IDS_INIT, cached = IDS_INIT;
+    int bad = 0;
+
+    mprotect(map + page, page, PROT_NONE);
+    for (size_t n = 1; n <= 1000; n++) {
+        char *text = map + page - n;
+
+        for (size_t i = 0; i < n; i++)
+            text[i] = words[i % (sizeof words - 1)];
+        plain.n = cached.n = 0;
+        tokenizer_encode(t, text, n, 0, &plain);
+        encoder_run(enc, text, n, &cached);
+        bad += !same(&plain, &cached);
+    }
+    ok(bad == 0, "an encoder reads nothing behind a text of any length");
+    ids_clear(&plain);
+    ids_clear(&cached);
+    encoder_free(enc);
+    lexicon_free(lexicon);
+    tokenizer_free(t);
+    munmap(map, 2 * page);
 }
 
 /* A thread that encodes texts, each on its own and with the lexicon. */
@@ -157,6 +192,7 @@ static void many_threads(int bytes)
 int main(void)
 {
     many_ids();
+    ends_of_texts();
     many_threads(128);
     many_threads(256);
     return done_testing();

@@ -15,8 +15,17 @@
 #include "data/token/nfc.h"
 #include "data/token/sentencepiece.h"
 
-/* The number of words ahead whose lexicon lines are prefetched. */
-enum { AHEAD = 48 };
+/* Words are found in batches, small enough that the lines of two batches stay
+ * in the first cache. */
+enum { BATCH = 128 };
+
+struct word_batch {
+    const uint8_t *text;
+    size_t n;
+    uint32_t stop[BATCH];
+    uint64_t a[BATCH], b[BATCH]; /* the keys: stored as pairs it is slower */
+    const struct lexicon_line *line[BATCH];
+};
 
 /* Pieces that are too long for a lexicon; each slot keeps the latest. */
 enum { PHRASE_MAX = 40, PHRASE_IDS = 12, PHRASE_BITS = 15 };
@@ -118,78 +127,117 @@ static __attribute__((noinline)) int32_t *encode_word(
     return out + count;
 }
 
-/*
- * Encode the words that end at stop[].  `last` is the last position from which
- * 16 bytes can be read.
- */
-static inline __attribute__((always_inline)) void encode_words(
-    struct encoder *enc, const uint8_t *text, const uint8_t *last,
-    const uint32_t *stop, size_t n, struct ids *ids, bool narrow)
+/* The keys of the words from..to, and prefetches of their lines.  16 bytes must
+ * be readable at each word, unless `end` is the end of the text. */
+static inline __attribute__((always_inline)) void add_keys(
+    const struct encoder *enc, struct word_batch *w, size_t from, size_t to,
+    const uint8_t *end)
 {
-    uint64_t a[PRETOKENIZE_BATCH], b[PRETOKENIZE_BATCH]; /* the keys */
-    uint32_t line[PRETOKENIZE_BATCH + AHEAD];
-    const struct lexicon_line *const lines = enc->lexicon->line;
-    uint32_t at = 0;
-    int32_t *out;
+    const struct lexicon_line *const line = enc->lexicon->line;
+    uint32_t at = from > 0 ? w->stop[from - 1] : 0;
 
-    for (size_t i = 0; i < n; i++) {
-        const uint32_t len = stop[i] - at;
+    for (size_t i = from; i < to; i++) {
+        const uint8_t *const s = w->text + at;
+        const uint32_t len = w->stop[i] - at;
         struct word_key k = no_word;
 
         if (__builtin_expect(len <= WORD_MAX, 1))
-            k = __builtin_expect(text + at <= last, 1)
-                    ? word_key(text + at, len)
-                    : word_key_last(text + at, last + 16, len);
-        line[i] = (uint32_t)lexicon_line_number(k, LEXICON_BITS);
-        a[i] = k.a;
-        b[i] = k.b;
-        at = stop[i];
+            k = end ? word_key_last(s, end, len) : word_key(s, len);
+        w->a[i] = k.a;
+        w->b[i] = k.b;
+        w->line[i] = &line[lexicon_line_number(k, LEXICON_BITS)];
+        __builtin_prefetch(w->line[i]);
+        at = w->stop[i];
     }
-    for (size_t i = n; i < n + AHEAD; i++)
-        line[i] = 0;
-    ids_reserve(ids, n * LEXICON_IDS_NARROW);
-    out = ids->id + ids->n;
-    for (size_t i = 0; i < AHEAD; i++)
-        __builtin_prefetch(&lines[line[i]]);
-    for (size_t i = 0; i < n; i++) {
-        const struct word_key k = { a[i], b[i] };
-        const struct lexicon_word *w = lines[line[i]].word;
+}
 
-        __builtin_prefetch(&lines[line[i + AHEAD]]);
-        w += lexicon_word_differs(w, k) != 0;
-        if (__builtin_expect(lexicon_word_differs(w, k) == 0, 1)) {
-            out += lexicon_copy_ids(out, w, narrow);
-        } else {
-            at = i > 0 ? stop[i - 1] : 0;
-            out = encode_word(enc, text + at, stop[i] - at, k, ids, out, n - i);
+/* Find the next words of a text, and prefetch their lines. */
+static void find_words(const struct encoder *enc, struct word_batch *w,
+                       const uint8_t *text, const uint8_t *end)
+{
+    size_t far;
+
+    w->text = text;
+    w->n = text < end ? enc->pretokenize(text, end, w->stop, BATCH) : 0;
+    far = w->n;
+    while (far > 0 && end - text - w->stop[far - 1] < 16)
+        far--;
+    add_keys(enc, w, 0, far, NULL);
+    add_keys(enc, w, far, w->n, end);
+}
+
+static inline __attribute__((always_inline)) void encode_words(
+    struct encoder *enc, const struct word_batch *b, struct ids *ids,
+    bool narrow)
+{
+    int32_t *out;
+
+    ids_reserve(ids, b->n * LEXICON_IDS_NARROW);
+    out = ids->id + ids->n;
+    for (size_t i = 0; i < b->n; i++) {
+        const struct word_key k = { b->a[i], b->b[i] };
+        const struct lexicon_word *w = b->line[i]->word;
+
+        /* a branch: frequent words come early, so they have the first slot */
+        if (__builtin_expect(lexicon_word_differs(w, k) != 0, 0) &&
+            lexicon_word_differs(++w, k) != 0) {
+            const uint32_t at = i > 0 ? b->stop[i - 1] : 0;
+
+            out = encode_word(enc, b->text + at, b->stop[i] - at, k, ids, out,
+                              b->n - i);
+            continue;
         }
+        out += lexicon_copy_ids(out, w, narrow);
     }
     ids->n = (size_t)(out - ids->id);
 }
 
-static void encode_narrow(struct encoder *enc, const uint8_t *text,
-                          const uint8_t *last, const uint32_t *stop, size_t n,
+static void encode_narrow(struct encoder *enc, const struct word_batch *b,
                           struct ids *ids)
 {
-    encode_words(enc, text, last, stop, n, ids, true);
+    encode_words(enc, b, ids, true);
 }
 
-static void encode_wide(struct encoder *enc, const uint8_t *text,
-                        const uint8_t *last, const uint32_t *stop, size_t n,
+static void encode_wide(struct encoder *enc, const struct word_batch *b,
                         struct ids *ids)
 {
-    encode_words(enc, text, last, stop, n, ids, false);
+    encode_words(enc, b, ids, false);
 }
 
-static void encode_each(struct encoder *enc, const uint8_t *text,
-                        const uint32_t *stop, size_t n, struct ids *ids)
+/* Encode words while the lines of the next ones are prefetched. */
+static void encode_batches(struct encoder *enc, const uint8_t *text,
+                           const uint8_t *end, struct ids *ids)
 {
-    uint32_t at = 0;
+    struct word_batch batch[2], *now = &batch[0], *next = &batch[1];
 
-    for (size_t i = 0; i < n; i++) {
-        ids_reserve(ids, stop[i] - at);
-        ids->n += bpe_piece(enc->t, text + at, stop[i] - at, ids->id + ids->n);
-        at = stop[i];
+    find_words(enc, now, text, end);
+    while (now->n > 0) {
+        struct word_batch *const done = now;
+
+        find_words(enc, next, now->text + now->stop[now->n - 1], end);
+        (enc->lexicon->narrow ? encode_narrow : encode_wide)(enc, now, ids);
+        now = next;
+        next = done;
+    }
+}
+
+/* Encode each piece by itself. */
+static void encode_each(struct encoder *enc, const uint8_t *text,
+                        const uint8_t *end, struct ids *ids)
+{
+    uint32_t stop[PRETOKENIZE_SPARE];
+
+    while (text < end) {
+        const size_t n = enc->pretokenize(text, end, stop, PRETOKENIZE_SPARE);
+        uint32_t at = 0;
+
+        for (size_t i = 0; i < n; i++) {
+            ids_reserve(ids, stop[i] - at);
+            ids->n +=
+                bpe_piece(enc->t, text + at, stop[i] - at, ids->id + ids->n);
+            at = stop[i];
+        }
+        text += at;
     }
 }
 
@@ -202,22 +250,9 @@ static void count_left_out(struct encoder *enc, const uint8_t *s, size_t n)
 static void encode_bpe(struct encoder *enc, const uint8_t *text, size_t n,
                        struct ids *ids)
 {
-    const uint8_t *const end = text + n;
-    uint32_t stop[PRETOKENIZE_BATCH];
-
     if (enc->t->bytes_missing)
         count_left_out(enc, text, n);
-    while (text < end) {
-        const size_t count =
-            enc->pretokenize(text, end, stop, PRETOKENIZE_BATCH);
-
-        if (enc->lexicon)
-            (enc->lexicon->narrow ? encode_narrow : encode_wide)(
-                enc, text, end - 16, stop, count, ids);
-        else
-            encode_each(enc, text, stop, count, ids);
-        text += stop[count - 1];
-    }
+    (enc->lexicon ? encode_batches : encode_each)(enc, text, text + n, ids);
 }
 
 static void encode_chars(struct encoder *enc, const uint8_t *text, size_t n,
