@@ -11,9 +11,17 @@
  * A vector instruction set contributes two functions: one turns 64 bytes into
  * masks with a bit for each byte, the other turns the mask of the beginnings of
  * pieces into offsets.  pretokenize_bounds(), the arithmetic on masks, is
- * common to all.  A block always starts at the beginning of a piece, so nothing
- * is carried from block to block.
+ * common to all.
+ *
+ * Whether a piece begins at a byte depends on the four bytes before it, where a
+ * contraction may be, and on the one after it.  So blocks overlap: each tells
+ * the beginnings from PRETOKENIZE_BEFORE to PRETOKENIZE_BOUND, and the next one
+ * continues there.  Its position does not depend on what was found, which lets
+ * the processor work on several blocks at a time.  A block that would tell
+ * fewer than PRETOKENIZE_LEAST is left to the plain rules.
  */
+enum { PRETOKENIZE_BEFORE = 4, PRETOKENIZE_LEAST = 16, PRETOKENIZE_BOUND = 60 };
+
 struct pretokenize_masks {
     uint64_t letter, number, space; /* classes; first those of ASCII only */
     uint64_t blank;                 /* U+0020 */
@@ -82,19 +90,24 @@ PRETOKENIZE_INLINE size_t pretokenize_contraction(uint8_t a, uint8_t b)
 }
 
 /*
- * Bit i of the result is set if a piece begins at p + i.  Bit 0, where a piece
- * always begins, is left out, and so is what this block cannot tell.
+ * Bit i of the result is set if a piece begins at p + i, for i from `from` to
+ * *bound; of fewer than PRETOKENIZE_LEAST it says nothing.  With `from` 1 a
+ * piece begins at p.
  */
 PRETOKENIZE_INLINE uint64_t pretokenize_bounds(const uint8_t *p,
-                                               struct pretokenize_masks *m)
+                                               struct pretokenize_masks *m,
+                                               int from, int *bound)
 {
     const int known = m->high ? pretokenize_high(p, m) : 64;
     const uint64_t letter = m->letter, number = m->number, space = m->space;
     const uint64_t other = ~(letter | number | space);
-    uint64_t begins, maybe;
+    uint64_t begins, maybe, told;
 
-    if (known < 3)
+    /* the last classified byte may be white space that continues */
+    *bound = known > PRETOKENIZE_BOUND ? PRETOKENIZE_BOUND : known - 1;
+    if (*bound < PRETOKENIZE_LEAST)
         return 0;
+    told = (((uint64_t)1 << *bound) - 1) & ~(uint64_t)0 << from;
     /* a change of class, but not after a blank, which belongs to what follows;
      * and the last character of white space */
     begins = (letter & ((number | other) << 1)) |
@@ -102,22 +115,19 @@ PRETOKENIZE_INLINE uint64_t pretokenize_bounds(const uint8_t *p,
              (other & ((letter | number) << 1)) |
              (~space & ((space & ~m->blank) << 1)) |
              (space & (~(space << 1) | ~(space >> 1)));
-    maybe = m->apostrophe & (begins | 1) & (letter >> 1);
+    maybe = m->apostrophe & (begins | (from == 1)) & (letter >> 1) &
+            (((uint64_t)1 << *bound) - 1);
     while (__builtin_expect(maybe != 0, 0)) {
         const int i = __builtin_ctzll(maybe);
+        const size_t n = pretokenize_contraction(p[i + 1], p[i + 2]);
 
         maybe &= maybe - 1;
-        if (i < 62) {
-            const size_t n = pretokenize_contraction(p[i + 1], p[i + 2]);
-
-            if (n > 0) {
-                begins &= ~((uint64_t)2 << i);
-                begins |= (uint64_t)2 << ((size_t)i + n - 1);
-            }
+        if (n > 0) {
+            begins &= ~((uint64_t)2 << i);
+            begins |= (uint64_t)2 << ((size_t)i + n - 1);
         }
     }
-    /* the last classified byte may be white space that continues */
-    return begins & (((uint64_t)1 << (known - 1)) - 1) & ~(uint64_t)1;
+    return begins & told;
 }
 
 /*
@@ -135,24 +145,34 @@ PRETOKENIZE_INLINE size_t pretokenize_loop(const uint8_t *text,
 {
     const uint8_t *p = text;
     size_t n = 0;
+    int from = 1;
 
     max -= PRETOKENIZE_SPARE - 1;
     while (p < end && n < max) {
         if (end - p >= 64) {
             struct pretokenize_masks m;
             uint64_t begins;
+            int bound;
 
             masks(p, &m);
-            begins = pretokenize_bounds(p, &m);
-            if (begins) {
+            begins = pretokenize_bounds(p, &m, from, &bound);
+            if (bound >= PRETOKENIZE_LEAST) {
                 store(stop + n, begins, (uint32_t)(p - text));
                 n += (size_t)__builtin_popcountll(begins);
-                p += 63 - __builtin_clzll(begins);
+                p += bound - PRETOKENIZE_BEFORE;
+                from = PRETOKENIZE_BEFORE;
+                /* a block begins with a character, of at most 4 bytes */
+                while (m.high && (*p & 0xC0) == 0x80 &&
+                       from < PRETOKENIZE_BEFORE + 3) {
+                    p--;
+                    from++;
+                }
                 continue;
             }
         }
-        p = pretokenize_gpt2_piece(p, end);
+        p = pretokenize_gpt2_piece(n > 0 ? text + stop[n - 1] : text, end);
         stop[n++] = (uint32_t)(p - text);
+        from = 1;
     }
     return n;
 }
