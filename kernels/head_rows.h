@@ -5,16 +5,22 @@
 #include <stdint.h>
 
 /*
- * head_rows - how many rows of logits a GPU computes at once
+ * head_rows - how many rows of logits are computed at once
  *
- * As many of N rows of V columns as fit in the memory for logits, in equal
- * chunks: at most HEAD_BYTES, and one part in HEAD_SHARE of the device's
+ * On a GPU, as many of N rows of V columns as fit in the memory for logits, in
+ * equal chunks: at most HEAD_BYTES, and one part in HEAD_SHARE of the device's
  * memory, but at least HEAD_ROWS.
+ *
+ * On a CPU, HEAD_CPU_FLOATS, but at least HEAD_CPU_LEAST rows and at most
+ * HEAD_CPU_MOST.
  */
 enum {
     HEAD_BYTES = 1600 << 20,
     HEAD_SHARE = 24,
     HEAD_ROWS = 128, /* a chunk is a multiple of this */
+    HEAD_CPU_FLOATS = 24 << 20,
+    HEAD_CPU_LEAST = 128,
+    HEAD_CPU_MOST = 2048,
 };
 
 static inline int64_t head_rows(int64_t memory, int64_t N, int64_t V,
@@ -27,6 +33,16 @@ static inline int64_t head_rows(int64_t memory, int64_t N, int64_t V,
     most = most < HEAD_ROWS ? (int64_t)HEAD_ROWS
                             : most / HEAD_ROWS * HEAD_ROWS;
     chunks = (N + most - 1) / most;
+    return (N + chunks - 1) / chunks;
+}
+
+static inline int64_t head_rows_cpu(int64_t N, int64_t V)
+{
+    int64_t most = HEAD_CPU_FLOATS / V, chunks;
+
+    most = most < HEAD_CPU_LEAST ? (int64_t)HEAD_CPU_LEAST : most;
+    most = most > HEAD_CPU_MOST ? (int64_t)HEAD_CPU_MOST : most;
+    chunks = (N - 1) / most + 1;
     return (N + chunks - 1) / chunks;
 }
 

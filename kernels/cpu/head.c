@@ -12,13 +12,11 @@
 #include "kernels/cpu/rows.h"
 #include "kernels/cpu/vec.h"
 #include "kernels/fp8.h"
+#include "kernels/head_rows.h"
 
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
-
-/* Floats of logits at a time, unless those are fewer than MIN_ROWS rows. */
-enum { ROOM = 24 << 20, MIN_ROWS = 128, MAX_ROWS = 2048 };
 
 /* log(sum(exp)) of a part of a row is max + log(sum). */
 struct partial_lse {
@@ -243,11 +241,7 @@ static void compute_head(struct dev *dev, struct head *h)
     const int64_t N = tensor_rows(h->x), padded = h->w->dim[0];
 
     assert(h->w->dim[1] == h->C && h->V <= padded);
-    h->rows = ROOM / h->V;
-    h->rows = h->rows < MIN_ROWS ? MIN_ROWS : h->rows;
-    h->rows = h->rows > MAX_ROWS ? MAX_ROWS : h->rows;
-    h->rows =
-        N < h->rows ? N : (N + (N - 1) / h->rows) / ((N - 1) / h->rows + 1);
+    h->rows = head_rows_cpu(N, h->V);
     if (!divide_scratch(dev, h))
         return;
     for (int64_t from = 0; from < N; from += h->rows)
