@@ -2,10 +2,12 @@
 #include "trainer/training/hardware.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "common/num.h"
+#include "kernels/cores.h"
 #include "trainer/training/measure.h"
 
 /* clang-format off */
@@ -81,4 +83,16 @@ bool hardware_measure(struct hardware *h, const struct settings *s)
                             .source = "measured" };
     h->tflops[s->train.precision] = flops / 1e12;
     return flops > 0;
+}
+
+int hardware_threads(const struct settings *s, int local_ranks, bool shared)
+{
+    const char *env = getenv("OMP_NUM_THREADS");
+    int64_t n;
+
+    if (s->train.threads > 0)
+        return (int)s->train.threads;
+    if (env && num_int(env, &n) && n > 0 && n < 4096)
+        return (int)n;
+    return cores_of_rank(local_ranks, shared);
 }

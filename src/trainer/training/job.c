@@ -8,14 +8,13 @@
 
 #include "common/clock.h"
 #include "common/mem.h"
-#include "common/num.h"
 #include "common/sha256.h"
-#include "kernels/cores.h"
 #include "trainer/model/graph_memory.h"
 #include "trainer/model/graph_run.h"
 #include "trainer/model/resolve.h"
 #include "trainer/ranks/coll_device.h"
 #include "trainer/training/device_check.h"
+#include "trainer/training/hardware.h"
 #include "trainer/training/job_agree.h"
 
 /* ---- the model -------------------------------------------------------- */
@@ -123,19 +122,6 @@ static int open_model(struct job *j, bool training, struct err *e)
 
 /* ---- ranks and devices ------------------------------------------------ */
 
-/* Ranks of one machine share its cores. */
-static int count_threads(const struct job *j)
-{
-    const char *env = getenv("OMP_NUM_THREADS");
-    int64_t n;
-
-    if (j->set->train.threads > 0)
-        return (int)j->set->train.threads;
-    if (env && num_int(env, &n) && n > 0 && n < 4096)
-        return (int)n;
-    return cores_of_rank(j->coll.local_size, j->launch.shared_cores);
-}
-
 /* The hash lets coll_open() check that all ranks have the same settings. */
 static int open_ranks(struct job *j, struct coll_conf *conf, struct err *e)
 {
@@ -172,7 +158,8 @@ static int open_device(struct job *j, struct err *e)
     struct err why = ERR_INIT;
     char its[32];
 
-    j->dev.threads = count_threads(j);
+    j->dev.threads =
+        hardware_threads(j->set, j->coll.local_size, j->launch.shared_cores);
     j->dev.deterministic = s->train.deterministic;
     j->dev.tf32 = s->train.tf32;
     j->dev.fp8 = s->train.fp8 != FP8_OFF;
