@@ -50,9 +50,10 @@ static const char *const part_words[] = { [PARAMETERS] = "parameters",
 static const char *config;
 static struct opt_list sets;
 static int only = ALL, ranks = 1, points = 20;
-static const char *mfu, *price, *device, *network = "400Gb", *budget;
+static const char *mfu, *price, *device, *network = "400Gb", *budget, *threads;
 static struct plan_time timing;
-static struct plan_step gpu;
+static struct plan_cpu cpu;
+static struct plan_step machine = { .cpu = &cpu };
 static struct table_style style;
 
 static const struct opt plan_opts[] = {
@@ -61,7 +62,9 @@ static const struct opt plan_opts[] = {
       "calculate for N processes (default: 1)" },
     { 0, "gpus", "n", OPT_INT, &ranks, "the same as --ranks" },
     { 0, "device", "name", OPT_STRING, &device,
-      "add the expected step time on GPUs of this kind, such as h100" },
+      "add the expected step time on this CPU (cpu) or on GPUs, such as h100" },
+    { 0, "threads", "list", OPT_STRING, &threads,
+      "with --device cpu: for these numbers of threads, as in 1,2,4" },
     { 0, "network", "rate", OPT_STRING, &network,
       "the rate between machines, for each GPU (default: 400Gb)" },
     { 0, "only", "part", OPT_WORD, &only, "print one part: %s", part_words },
@@ -290,7 +293,7 @@ static void set_columns(struct table *t, enum plan_part part)
         plan_time_columns(&timing, t);
         break;
     case STEP:
-        plan_step_columns(t);
+        plan_step_columns(&machine, t);
         break;
     case OPERATIONS:
         plan_step_operation_columns(t);
@@ -313,17 +316,17 @@ static void add_time(struct planned_model *p, struct table *t)
 
 static void add_step(struct planned_model *p, struct table *t)
 {
-    plan_step_add(&gpu, p->set, &p->gpt, p->file, t);
+    plan_step_add(&machine, p->set, &p->gpt, p->file, t);
 }
 
 static void add_operations(struct planned_model *p, struct table *t)
 {
-    plan_step_add_operations(&gpu, p->set, &p->gpt, p->file, t);
+    plan_step_add_operations(&machine, p->set, &p->gpt, p->file, t);
 }
 
 static void add_launches(struct planned_model *p, struct table *t)
 {
-    plan_launches_add(&gpu, p->set, &p->gpt, p->file, t);
+    plan_launches_add(&machine, p->set, &p->gpt, p->file, t);
 }
 
 /* Several models are compared row by row, in one table. */
@@ -449,7 +452,7 @@ static int load_settings(struct settings *s, const char *path, struct err *e)
     if (ret == 0)
         ret = check_length(s, e);
     if (ret == 0 && device)
-        ret = plan_step_check(&gpu, s, e);
+        ret = plan_step_check(&machine, s, e);
     if (ret == 0 && only == LAUNCHES && s->train.fp8 != FP8_OFF)
         ret = conf_fail(&s->conf, "train.fp8", e,
                         "--only launches lists products of bf16 only; use "
@@ -469,6 +472,9 @@ static int plan_models(struct planned_model *p, int n, struct err *e)
             return -1;
         gpt_build(&p[i].gpt, p[i].set, p[i].set->train.micro_batch);
         graph_memory_size(&p[i].gpt.graph, &how, &ref_ops);
+        if (device && machine.cpu &&
+            plan_cpu_open(&cpu, p[i].set, p[i].gpt.graph.type, e) < 0)
+            return -1;
         if (n == 1)
             p[i].file = NULL;
     }
@@ -490,13 +496,20 @@ static bool parse_price(double *out)
 
 static int check_device(struct err *e)
 {
-    gpu.ranks = ranks;
+    machine.ranks = ranks;
     if (!device && only >= STEP && only <= LAUNCHES)
         return err_set(e, ERR_USAGE, "--only %s needs --device",
                        part_words[only]);
-    if (device && plan_step_device(&gpu, device, e) < 0)
+    if (device && plan_step_device(&machine, device, e) < 0)
         return -1;
-    return plan_step_network(&gpu, network, e);
+    if (only == LAUNCHES && machine.cpu)
+        return err_set(e, ERR_USAGE,
+                       "--only launches is for GPUs; use --only operations");
+    if (threads && !(device && machine.cpu))
+        return err_set(e, ERR_USAGE, "--threads needs --device cpu");
+    if (threads && plan_cpu_threads(&cpu, threads, e) < 0)
+        return -1;
+    return plan_step_network(&machine, network, e);
 }
 
 static int plan_main(int argc, char **argv, struct err *e)

@@ -40,6 +40,8 @@ gtrain_SOURCES = \
 	%D%/gtrain.c \
 	%D%/plan_budget.c \
 	%D%/plan_budget.h \
+	%D%/plan_cpu.c \
+	%D%/plan_cpu.h \
 	%D%/plan_launches.c \
 	%D%/plan_launches.h \
 	%D%/plan_memory.c \

@@ -12,12 +12,26 @@
 #include "trainer/plan_memory.h"
 #include "trainer/ranks/parallel.h"
 
-/* The parts of the rates of data sheets that are assumed: products, attention,
- * memory, and links between GPUs. */
-static const double PARTS[] = {
-    [RATE_PRODUCTS] = 0.7, [RATE_FP8] = 0.7, [RATE_ATTENTION] = 0.3
+/* The parts of the device's rates that are assumed: products, attention, memory
+ * and links between ranks. */
+struct rate_parts {
+    double of[RATE_ATTENTION + 1];
+    double memory, links;
 };
-static const double MEMORY = 0.85, LINKS = 0.8;
+
+/* Of the rates of data sheets. */
+static const struct rate_parts gpu_parts = {
+    { [RATE_PRODUCTS] = 0.7, [RATE_FP8] = 0.7, [RATE_ATTENTION] = 0.3 },
+    .memory = 0.85,
+    .links = 0.8
+};
+
+/* Of measured rates.  Attention counts scores that are not computed. */
+static const struct rate_parts cpu_parts = {
+    { [RATE_PRODUCTS] = 1, [RATE_FP8] = 1, [RATE_ATTENTION] = 1.4 },
+    .memory = 1,
+    .links = 1
+};
 
 enum { PER_MACHINE = 8 };
 
@@ -37,12 +51,17 @@ static bool is_named(const struct hardware *h, const char *name)
 
 int plan_step_device(struct plan_step *s, const char *name, struct err *e)
 {
+    if (strcmp(name, "cpu") == 0) {
+        s->device = &s->cpu->hardware;
+        return 0;
+    }
+    s->cpu = NULL;
     for (s->device = hardware_table; s->device->name; s->device++)
         if (*name && s->device->link > 0 && is_named(s->device, name))
             return 0;
     return err_set(e, ERR_USAGE,
-                   "--device expects p100, v100, a100-40gb, a100-80gb, h100 or "
-                   "h200, not '%s'",
+                   "--device expects cpu, p100, v100, a100-40gb, a100-80gb, "
+                   "h100 or h200, not '%s'",
                    name);
 }
 
@@ -99,9 +118,14 @@ static double peak_of(const struct plan_step *s, const struct settings *set)
     return s->device->tflops[set->train.precision] * 1e12;
 }
 
+static const struct rate_parts *parts_of(const struct plan_step *s)
+{
+    return s->cpu ? &cpu_parts : &gpu_parts;
+}
+
 static double memory_rate(const struct plan_step *s)
 {
-    return MEMORY * s->device->memory * 1e9;
+    return parts_of(s)->memory * s->device->memory * 1e9;
 }
 
 double plan_step_seconds(const struct plan_step *s, const struct settings *set,
@@ -111,7 +135,7 @@ double plan_step_seconds(const struct plan_step *s, const struct settings *set,
                             ? s->device->tflops[HARDWARE_FP8] * 1e12
                             : peak_of(s, set);
 
-    return fmax(flops / (PARTS[rate] * peak), bytes / memory_rate(s));
+    return fmax(flops / (parts_of(s)->of[rate] * peak), bytes / memory_rate(s));
 }
 
 /* The head writes its logits, which the softmax reads and overwrites with their
@@ -177,7 +201,8 @@ static void add_call(const struct plan_step *s, const struct settings *set,
                              .backward = call >= g->n_forward };
 
     now.seconds = plan_step_seconds(s, set, rate, now.flops, now.bytes) +
-                  more / memory_rate(s);
+                  more / memory_rate(s) +
+                  (s->cpu ? plan_cpu_more(s->cpu, g, call) : 0);
     now.bytes += more;
     plan_works_add(o, &now);
 }
@@ -230,7 +255,7 @@ static double send_rate(const struct plan_step *s)
 {
     const double link = s->device->link * 1e9;
 
-    return LINKS *
+    return parts_of(s)->links *
            (s->ranks > PER_MACHINE && s->network < link ? s->network : link);
 }
 
@@ -278,7 +303,7 @@ static void time_step(const struct plan_step *s, struct settings *set,
 {
     const double part = mode == PARALLEL_DDP ? 1 : 1 / (double)s->ranks;
     struct plan_works o = { .n = 0 };
-    double last;
+    double last, rest;
 
     *t = (struct step_times){ 0 };
     time_micro_step(s, set, g, t);
@@ -287,9 +312,11 @@ static void time_step(const struct plan_step *s, struct settings *set,
         t->update += o.all[i].seconds;
     t->sending = (double)m->sent / send_rate(s);
     last = fmin(last_seconds(s, set, g), t->sending);
+    rest = t->sending - last;
     t->exposed =
-        last + fmax(0, t->sending - last -
-                           hidden_seconds(t, mode, set->is.accumulate));
+        last +
+        (s->cpu ? rest / s->cpu->threads
+                : fmax(0, rest - hidden_seconds(t, mode, set->is.accumulate)));
 }
 
 /* ---- tables ----------------------------------------------------------- */
@@ -301,14 +328,18 @@ static void begin_row(struct table *t, const char *file, const char *name)
     table_text(t, name);
 }
 
-void plan_step_columns(struct table *t)
+void plan_step_columns(const struct plan_step *s, struct table *t)
 {
-    table_columns(t, "sharding", "GPUs", "step ms", "compute ms", "sending ms",
-                  "exposed ms", "GiB a GPU", "fits", "tokens/s", "MFU", NULL);
+    table_columns(t, "sharding", s->cpu ? "ranks" : "GPUs", NULL);
+    if (s->cpu)
+        table_column(t, "threads");
+    table_columns(t, "step ms", "compute ms", "sending ms", "exposed ms",
+                  s->cpu ? "GiB a rank" : "GiB a GPU", "fits", "tokens/s",
+                  "MFU", NULL);
 }
 
-void plan_step_add(const struct plan_step *s, struct settings *set,
-                   struct gpt *gpt, const char *file, struct table *t)
+static void add_modes(const struct plan_step *s, struct settings *set,
+                      struct gpt *gpt, const char *file, struct table *t)
 {
     const char *const *modes = conf_find(&set->conf, "parallel.mode")->words;
     const double tokens = (double)set->is.tokens_per_step;
@@ -328,6 +359,8 @@ void plan_step_add(const struct plan_step *s, struct settings *set,
         step = compute + k.exposed;
         begin_row(t, file, modes[i]);
         table_int(t, s->ranks);
+        if (s->cpu)
+            table_int(t, s->cpu->threads);
         table_printf(t, "%.1f", 1e3 * step);
         table_printf(t, "%.1f", 1e3 * compute);
         table_printf(t, "%.1f", 1e3 * k.sending);
@@ -338,6 +371,16 @@ void plan_step_add(const struct plan_step *s, struct settings *set,
         table_printf(t, "%.1f%%",
                      100 * flops / (step * s->ranks * peak_of(s, set)));
     }
+}
+
+void plan_step_add(const struct plan_step *s, struct settings *set,
+                   struct gpt *gpt, const char *file, struct table *t)
+{
+    if (!s->cpu)
+        add_modes(s, set, gpt, file, t);
+    else
+        for (int i = 0; plan_cpu_use(s->cpu, set, s->ranks, i); i++)
+            add_modes(s, set, gpt, file, t);
 }
 
 void plan_step_operation_columns(struct table *t)
@@ -378,6 +421,8 @@ void plan_step_add_operations(const struct plan_step *s, struct settings *set,
 {
     struct plan_works o = { .n = 0 };
 
+    if (s->cpu)
+        plan_cpu_use(s->cpu, set, s->ranks, 0);
     list_micro_step(s, set, &gpt->graph, &o);
     list_update(s, set, &gpt->graph, 1, &o);
     plan_works_rows(&o, file, false, t);

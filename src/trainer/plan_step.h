@@ -6,10 +6,11 @@
 #include "common/err.h"
 #include "common/output/table.h"
 #include "trainer/model/gpt.h"
+#include "trainer/plan_cpu.h"
 #include "trainer/training/hardware.h"
 
 /*
- * plan_step - the expected time of a step on a kind of GPU
+ * plan_step - the expected time of a step on a kind of GPU, or on a CPU
  *
  * An operation takes as long as its floating-point operations at a part of the
  * peak rate, or as its bytes at a part of the rate of the memory, whichever is
@@ -17,14 +18,20 @@
  * between GPUs of one machine, or of the network if there are several machines.
  * It overlaps with the passes during which parallel.h sends it; the rest, and
  * the embedding, which is finished last, is exposed.  Nothing is measured.
+ *
+ * On a CPU, whose rates are those of plan_cpu.h, operations take what
+ * plan_cpu_more() adds, too.  What is sent in the background takes the time of
+ * one of the threads that compute.
  */
 struct plan_step {
     const struct hardware *device;
+    struct plan_cpu *cpu; /* whose rates the device has; NULL: a GPU */
     double network; /* bytes per second of each GPU, between machines */
     int ranks;
 };
 
-/* The device of this name, such as h100, A100 or a100-80gb. */
+/* The device of this name, such as cpu, h100, A100 or a100-80gb.  s->cpu is
+ * where the rates of a CPU will be; it becomes NULL for others. */
 int plan_step_device(struct plan_step *, const char *name, struct err *);
 /* Whether the device can compute what the settings ask for. */
 int plan_step_check(const struct plan_step *, const struct settings *,
@@ -37,7 +44,7 @@ int plan_step_network(struct plan_step *, const char *rate, struct err *);
 double plan_step_update_bytes(const struct settings *, const struct graph *);
 
 /* A row for each value of parallel.mode. */
-void plan_step_columns(struct table *);
+void plan_step_columns(const struct plan_step *, struct table *);
 void plan_step_add(const struct plan_step *, struct settings *, struct gpt *,
                    const char *file, struct table *);
 

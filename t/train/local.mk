@@ -5,6 +5,7 @@ dist_check_SCRIPTS += \
 	%D%/t3050-train.t \
 	%D%/t4000-plan.t \
 	%D%/t4001-plan-step.t \
+	%D%/t4002-plan-cpu.t \
 	%D%/t4003-budget.t \
 	%D%/t4010-train.t \
 	%D%/t4011-endurance.t \

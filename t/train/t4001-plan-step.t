@@ -70,7 +70,7 @@ is $? 2 "fp8 is refused for a device that cannot multiply it"
 like err 'train.fp8: A100 80GB cannot multiply fp8' "the message names it"
 gtrain plan "$top/conf/gpt2-124M.ini" --device t4 2>err >out
 is $? 2 "a device without a known link is refused"
-like err "device expects p100.*not 't4'" "the message lists the devices"
+like err "device expects cpu, p100.*not 't4'" "the message lists the devices"
 gtrain plan "$top/conf/gpt2-124M.ini" --device h100 --network fast 2>err >out
 is $? 2 "a network without a rate is refused"
 like err "network expects bits per second.*not 'fast'" "the message names it"

@@ -373,6 +373,8 @@ const struct setting settings_table[] = {
     REALS(plan.mfu, "40%", "MFUs that gtrain plan assumes"),
     INT(plan.data_tokens, "0", 0, 9e15,
          "tokens in the training data, to count epochs; 0: unknown"),
+    REALS(plan.cpu_rates, "",
+          "rates of a CPU for gtrain plan --device cpu; empty: measured"),
     TEXT(plan.hardware, "",
          "more rows for the table: name:tflops:GiB:devices, ..."),
     { 0 }

@@ -193,6 +193,7 @@ struct plan_settings {
     struct conf_reals mfu;
     int64_t data_tokens;
     const char *hardware;
+    struct conf_reals cpu_rates;
 };
 
 /* Values that follow from the settings. */
