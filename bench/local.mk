@@ -43,7 +43,11 @@ bench-cpu: gtrain bench/limits
 EXTRA_DIST += bench/bench-gemm
 bench-gemm: t/unit/kernels.t
 	$(AM_V_at)$${GT_PYTHON:-python3} $(srcdir)/bench/bench-gemm
-.PHONY: bench-cpu bench-gemm
+EXTRA_DIST += bench/bench-threads
+bench-threads: gtrain
+	$(AM_V_at)PATH="$$PWD:$$PATH" $${GT_PYTHON:-python3} -B \
+	    $(srcdir)/bench/bench-threads $(BENCH_FLAGS)
+.PHONY: bench-cpu bench-gemm bench-threads
 
 EXTRA_DIST += bench/track
 bench-track: bench/store gtrack
