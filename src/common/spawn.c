@@ -181,12 +181,17 @@ static int converse(const char *name, struct pipes *p, struct spawn *s,
     return 0;
 }
 
-/* An error with the last line of its messages. */
+/* An error with the last line of its messages, which may begin with the name of
+ * the program. */
 static int said(const char *name, const struct spawn *s, struct err *e)
 {
+    const char *own = path_name(name);
+    const size_t len = strlen(own);
     int n;
     const char *line = last_line(s, &n);
 
+    if (strncmp(line, own, len) == 0 && line[len] == ':')
+        return err_set(e, ERR_SYSTEM, "%.*s", n, line);
     if (n > 0)
         return err_set(e, ERR_SYSTEM, "%s: %.*s", name, n, line);
     if (s->status > 128)

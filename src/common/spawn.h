@@ -23,8 +23,9 @@
  *
  * A program that does not exist is ERR_MISSING.  One that ends with a status
  * other than 0, by a signal, or after its time is up is ERR_SYSTEM, and the
- * error quotes the last line that it wrote to `words`; status is the exit
- * status, or 128 plus the signal, as in a shell.
+ * error quotes the last line that it wrote to `words`, after the name of the
+ * program unless the line begins with it; status is the exit status, or 128
+ * plus the signal, as in a shell.
  */
 struct spawn {
     const void *in; /* for its standard input, or NULL */

@@ -48,6 +48,10 @@ static void tells_how_it_ended(void)
     ok(strcmp(e.text, "sh: two") == 0,
        "the error of a failure quotes the last line: %s", e.text);
     buf_clear(&words);
+    ok(shell("echo 'sh: three' >&2; exit 7", &s, &e) < 0 &&
+           strcmp(e.text, "sh: three") == 0,
+       "a program that names itself is named once: %s", e.text);
+    buf_clear(&words);
     ok(shell("kill -9 $$", &s, &e) < 0 && s.status == 128 + SIGKILL &&
            strstr(e.text, "signal 9"),
        "a signal that ends a program is a failure: %s", e.text);
