@@ -12,14 +12,25 @@
 
 /* ---- computing -------------------------------------------------------- */
 
-/* On a CPU, compute with the instructions of the run. */
-static void set_instructions(const struct run_info *run)
+/* On a CPU, compute with the instructions of the run, if they are known. */
+static int compute_as(const struct run_info *run, const char *const *argv,
+                      struct spawn *s, struct err *e)
 {
     const char *device = run_info_param(run, "is.device");
     const char *instructions = run_info_param(run, "is.instructions");
+    const char *given = getenv("GTRAIN_ISA");
+    char *before = given ? xstrdup(given) : NULL;
+    int ret;
 
     if (device && instructions && strcmp(device, "cpu") == 0)
         setenv("GTRAIN_ISA", instructions, 1);
+    ret = spawn_run(argv, s, e);
+    if (before)
+        setenv("GTRAIN_ISA", before, 1);
+    else
+        unsetenv("GTRAIN_ISA");
+    free(before);
+    return ret;
 }
 
 static void add_word(struct path_list *argv, const char *word)
@@ -52,8 +63,7 @@ int bisect_compute(struct buf *out, const struct bisect_run *r,
         add_word(&argv, r->sets->item[i]);
     }
     path_list_add(&argv, NULL);
-    set_instructions(r->run);
-    ret = spawn_run((const char *const *)argv.name, &s, e);
+    ret = compute_as(r->run, (const char *const *)argv.name, &s, e);
     buf_clear(&said);
     path_list_clear(&argv);
     return ret < 0 ? err_wrap(e, "cannot compute %s again", r->run->name) : 0;

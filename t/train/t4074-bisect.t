@@ -125,6 +125,13 @@ else
         "the size of the tensor in both builds is shown"
     bisect "a build is compared with itself" one again --build-b gtrain
     like err "computed again, they do not part" "equal builds do not part"
+    train unknown
+    rm "$(gtrack where unknown)/params/is.instructions"
+    printf '#!/bin/sh\necho "${GTRAIN_ISA-none}" >>isa\nexec gtrain "$@"\n' >build
+    bisect "a run without recorded instructions is compared" one unknown \
+        --build-b ./build
+    is "$(sort -u isa)" none \
+        "a run is not computed with the instructions of another"
 fi
 
 # Another commit: the program has one coefficient of GELU changed.  And another
