@@ -179,6 +179,7 @@ printf 'a cat' >"$m/images/val~pic+step+2+$stamp+f0000000-0000-4000-a000-0000000
 : >"$m/images/val~pic+step+2+$stamp+f0000000-0000-4000-a000-000000000000+compressed.webp"
 png "$m/images/l+step+3+$stamp+00000001-0000-4000-a000-000000000000.png" 5
 png "$m/images/l+step+3+$stamp+00000000-1000-4000-a000-000000000000.png" 4
+printf 'a dog' >"$m/images/l+step+3+$stamp+00000001-0000-4000-a000-000000000000.txt"
 echo none >"$m/images/bad+step+3+$stamp+f0000000-0000-4000-a000-000000000000.png"
 mkdir -p "$m/tables/eval/t" "$m/audio/a" "$m/histograms"
 echo '{"columns":["a","b"],"data":[[1,2],[3,4],[5,6]]}' >"$m/tables/eval/t/4.json"
@@ -192,6 +193,8 @@ push wandb media && line 1 | grep -q '"val/pic":{"_type":"image-file","path":"me
 ok $? "pictures and sounds become media of W&B in the history of their step"
 line 2 | grep -q '"l":{"_type":"images/separated","count":2,"format":"png","width":4,"height":2,"filenames":\["media/images/l_3_[^"]*","media/images/l_3_'
 ok $? "several pictures of a step are a list at W&B in their order"
+line 2 | grep -q '"captions":\[null,"a dog"\]'
+ok $? "a list whose first picture has no caption keeps those of the others"
 line 3 | grep -q '"eval/t":{"_type":"table-file","path":"media/table/eval/t_4_[0-9a-f]*.table.json",.*"ncols":2,"nrows":3,"log_mode":"IMMUTABLE"}' &&
     state "$id" '$r->{"wandb-summary.json"}[0]' | grep -q '"eval/t":{"_type":"table-file"'
 ok $? "a table is in the history and the summary of W&B"

@@ -231,25 +231,33 @@ static void emit_part(struct emit *o, const struct part *p)
     emit_object_end(o);
 }
 
+static void emit_captions(struct emit *o, const struct part *p, size_t n)
+{
+    emit_array(o, "captions");
+    for (size_t i = 0; i < n; i++)
+        emit_text(o, NULL, p[i].caption);
+    emit_array_end(o);
+}
+
 static void emit_list(struct emit *o, const struct part *p, size_t n)
 {
+    bool captions = false;
+
     emit_object(o, NULL);
     emit_text(o, "_type", p->kind->list);
     emit_int(o, "count", (int64_t)n);
     emit_shape(o, p);
     emit_array(o, p->kind->members);
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
+        captions = captions || p[i].caption;
         if (p->kind == &kinds[IMAGES])
             emit_text(o, NULL, p[i].name);
         else
             emit_part(o, &p[i]);
-    emit_array_end(o);
-    if (p->caption) {
-        emit_array(o, "captions");
-        for (size_t i = 0; i < n; i++)
-            emit_text(o, NULL, p[i].caption);
-        emit_array_end(o);
     }
+    emit_array_end(o);
+    if (captions)
+        emit_captions(o, p, n);
     emit_object_end(o);
 }
 
