@@ -386,6 +386,10 @@ g ls -e columns --aligned
 head -n 1 out >head
 test "$(grep -c alone head)" = 0 && grep -q ' both .* lr \| lr .* both ' head
 ok $? "ls shows no parameters on a terminal that few of the runs have"
+g ls --aligned col1 col3 col4
+head -n 1 out >head
+test "$(grep -c 'alone\|both' head)" = 0 && grep -q ' lr ' head
+ok $? "one of three runs is fewer than half of them"
 g show prgo
 test $? = 3 && grep -q 'did you mean prog?' err
 ok $? "a misspelt run name gets a suggestion"

@@ -121,7 +121,7 @@ static void keep_most_used(struct key_uses *u, const char *what)
  * may have a hundred of these. */
 static bool tells_apart(const struct key_use *k, size_t runs)
 {
-    return k->differs || (k->runs < runs && k->runs >= runs / 2);
+    return k->differs || (k->runs < runs && 2 * k->runs >= runs);
 }
 
 void auto_columns_params(struct columns *c, const struct runs *runs, bool all)
