@@ -292,8 +292,8 @@ int alerts_read_default(struct alerts *a, struct err *e)
 
     if (!path || !*path)
         return err_set(e, ERR_USAGE,
-                       "there are no alerts; GTRACK_ALERTS names the file that "
-                       "has them");
+                       "there are no alerts; set GTRACK_ALERTS to a file of "
+                       "alerts, or use gtrack alert --when");
     return alerts_read(a, path, e);
 }
 

@@ -239,8 +239,9 @@ static int rehearse_main(int argc, char **argv, struct err *e)
         return err_set(e, ERR_USAGE, "unexpected argument '%s'", argv[1]);
     if (!r.config || ranks < 1 || ranks > 1024)
         return err_set(e, ERR_USAGE,
-                       r.config ? "--ranks expects 1 to 1024"
-                                : "the settings of the job are missing");
+                       r.config
+                           ? "--ranks expects 1 to 1024"
+                           : "name the settings of the job with --config FILE");
     if (check_chosen(e) < 0 || !(r.program = spawn_find("gtrain", e)))
         return -1;
     sig_watch();

@@ -140,7 +140,7 @@ is $? 0 "a mistake in the file of alerts does not keep a run from being written"
 like err "no alerts are raised for this run: .*alerts.ini:2" \
     "a program that begins a run warns of a mistake in the file of alerts"
 GTRACK_ALERTS='' alert
-like err "GTRACK_ALERTS names the file" "without --when, a file has the alerts"
+like err "set GTRACK_ALERTS to a file" "without --when, a file has the alerts"
 export GTRACK_ALERTS=
 
 mkdir bin
