@@ -137,7 +137,27 @@ VEC_FN vf vf_sqrt(vf a)
 #endif
 }
 
-/* Over the elements; halves are added first, so the order is fixed. */
+/*
+ * Over the elements: the upper half is added to the lower one until one number
+ * is left, so the order is fixed.  Of the loop, gcc 12 makes one that goes
+ * through memory, which costs as much as many products.
+ */
+#if defined(__AVX2__)
+VEC_FN float vf_sum(vf a)
+{
+# if defined(__AVX512F__)
+    const __m256 half = _mm256_add_ps(_mm512_castps512_ps256((__m512)a),
+                                      _mm512_extractf32x8_ps((__m512)a, 1));
+# else
+    const __m256 half = (__m256)a;
+# endif
+    __m128 x = _mm_add_ps(_mm256_castps256_ps128(half),
+                          _mm256_extractf128_ps(half, 1));
+
+    x = _mm_add_ps(x, _mm_movehl_ps(x, x));
+    return _mm_cvtss_f32(_mm_add_ss(x, _mm_movehdup_ps(x)));
+}
+#else
 VEC_FN float vf_sum(vf a)
 {
     float x[VW];
@@ -149,6 +169,7 @@ VEC_FN float vf_sum(vf a)
     }
     return x[0];
 }
+#endif
 
 VEC_FN float vf_largest(vf a)
 {
