@@ -67,19 +67,36 @@ static float exponentiate(float *s, int64_t n)
     return sum;
 }
 
+/* o(d..) = the sum over keys u of p(u) v(u, d..), n vectors of it. */
+VEC_FN void weigh_columns(enum dtype type, const int n, const struct decode *c,
+                          const float *p, int64_t first, int64_t d, float *o)
+{
+    const int64_t step = (int64_t)c->a->K * c->a->D, left = c->a->D - d;
+    vf sum[4] = { 0 };
+
+    for (int64_t u = 0; u < c->n; u++) {
+#pragma GCC unroll 4
+        for (int k = 0; k < n; k++)
+            sum[k] +=
+                p[u] * vf_take(c->values->data, type,
+                               first + u * step + d + k * VW, left - k * VW);
+    }
+#pragma GCC unroll 4
+    for (int k = 0; k < n; k++)
+        vf_give(o, DT_F32, d + k * VW, sum[k], left - k * VW);
+}
+
+/* Four vectors at a time share a reading of the values, which lie in order. */
 VEC_FN void weigh_values(enum dtype type, const struct decode *c,
                          const float *p, int64_t first, float *o)
 {
-    const int64_t step = (int64_t)c->a->K * c->a->D, D = c->a->D;
+    const int64_t D = c->a->D;
+    int64_t d = 0;
 
-    for (int64_t d = 0; d < D; d += VW) {
-        vf sum = vf_set(0.0f);
-
-        for (int64_t u = 0; u < c->n; u++)
-            sum += p[u] *
-                   vf_take(c->values->data, type, first + u * step + d, D - d);
-        vf_give(o, DT_F32, d, sum, D - d);
-    }
+    for (; d + 4 * VW <= D; d += 4 * VW)
+        weigh_columns(type, 4, c, p, first, d, o);
+    for (; d < D; d += VW)
+        weigh_columns(type, 1, c, p, first, d, o);
 }
 
 static void decode_head(const struct decode *c, int64_t b, int64_t h, float *s)
