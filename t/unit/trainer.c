@@ -248,6 +248,62 @@ static void test_nonfinite(void)
 
 /* ---- a draw ----------------------------------------------------------- */
 
+enum { MANY = 1000 };
+
+static int by_likelihood(const void *a, const void *b)
+{
+    const struct sampler_token *x = a, *y = b;
+
+    if (x->p != y->p)
+        return x->p < y->p ? 1 : -1;
+    return x->id - y->id;
+}
+
+/* What sampler_draw() must draw from the k likeliest: all tokens are sorted. */
+static int32_t draw_sorted(const float *logits, int64_t k, float uniform)
+{
+    struct sampler_token c[MANY];
+    double total = 0, at;
+
+    for (int i = 0; i < MANY; i++)
+        c[i] = (struct sampler_token){ logits[i], i };
+    qsort(c, MANY, sizeof *c, by_likelihood);
+    for (int64_t i = k - 1; i >= 0; i--)
+        c[i].p = (float)exp((double)(c[i].p - c[0].p));
+    for (int64_t i = 0; i < k; i++)
+        total += (double)c[i].p;
+    at = (double)uniform * total;
+    for (int64_t i = 0; i < k; i++) {
+        at -= (double)c[i].p;
+        if (at < 0)
+            return c[i].id;
+    }
+    return c[k - 1].id;
+}
+
+/* Many logits are equal, and of those the first ids are the likeliest. */
+static void test_many(void)
+{
+    static const int64_t likeliest[] = { 1, 2, 7, 50, 64, MANY - 1 };
+    struct sample_settings c = { .temperature = 1, .top_p = 1 };
+    struct sampler_token scratch[MANY];
+    float logits[MANY];
+    int wrong = 0;
+
+    for (int i = 0; i < MANY; i++)
+        logits[i] = floorf(40 * rng_uniform(3, 4, (uint64_t)i)) / 16;
+    for (size_t j = 0; j < sizeof likeliest / sizeof likeliest[0]; j++) {
+        c.top_k = likeliest[j];
+        for (int u = 0; u < 200; u++) {
+            const float uniform = (float)u / 200;
+
+            wrong += sampler_draw(logits, MANY, scratch, &c, uniform) !=
+                     draw_sorted(logits, c.top_k, uniform);
+        }
+    }
+    ok(wrong == 0, "top-k draws what a draw from sorted tokens draws");
+}
+
 static void test_draw(void)
 {
     const float logits[] = { 0, 1, 2, 3, 4, -9, 2.5f, -1 };
@@ -280,6 +336,7 @@ static void test_draw(void)
     c = (struct sample_settings){ .temperature = 1, .top_p = 1, .top_k = 1 };
     ok(sampler_draw(logits, 8, scratch, &c, 0.99f) == 4,
        "top-k = 1 draws the likeliest token");
+    test_many();
     test_nonfinite();
 }
 

@@ -26,34 +26,43 @@ static int by_logit(const void *a, const void *b)
     return x->id - y->id;
 }
 
-/* Bring the k largest to the front, in any order. */
-static void select_largest(struct sampler_token *c, int64_t n, int64_t k)
+/* Restore a heap of n, whose root has the least logit, where only c[at] may be
+ * too close to the root. */
+static void sift_down(struct sampler_token *c, int64_t n, int64_t at)
 {
-    int64_t low = 0, high = n - 1;
+    const struct sampler_token moved = c[at];
+    int64_t child;
 
-    while (low < high) {
-        const struct sampler_token pivot = c[low + (high - low) / 2];
-        int64_t i = low, j = high;
-
-        while (i <= j) {
-            while (by_logit(&c[i], &pivot) < 0)
-                i++;
-            while (by_logit(&c[j], &pivot) > 0)
-                j--;
-            if (i <= j) {
-                const struct sampler_token swap = c[i];
-
-                c[i++] = c[j];
-                c[j--] = swap;
-            }
-        }
-        if (k - 1 <= j)
-            high = j;
-        else if (k - 1 >= i)
-            low = i;
-        else
-            return;
+    while ((child = 2 * at + 1) < n) {
+        if (child + 1 < n && by_logit(&c[child + 1], &c[child]) > 0)
+            child++;
+        if (by_logit(&c[child], &moved) < 0)
+            break;
+        c[at] = c[child];
+        at = child;
     }
+    c[at] = moved;
+}
+
+/* The k likeliest of n tokens, in any order; -1 if a logit is not finite.  Few
+ * tokens displace the least likely one so far, so the heap seldom changes. */
+static int select_likeliest(struct sampler_token *c, int64_t k,
+                            const float *logits, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (!isfinite(logits[i]))
+            return -1;
+    for (int64_t i = 0; i < k; i++)
+        c[i] = (struct sampler_token){ logits[i], (int32_t)i };
+    for (int64_t i = k / 2 - 1; i >= 0 && k < n; i--)
+        sift_down(c, k, i);
+    for (int64_t i = k; i < n; i++) {
+        if (logits[i] > c[0].p) {
+            c[0] = (struct sampler_token){ logits[i], (int32_t)i };
+            sift_down(c, k, 0);
+        }
+    }
+    return 0;
 }
 
 /* How many of the likeliest tokens have the probability top_p together.  c is
@@ -74,22 +83,16 @@ static int64_t count_nucleus(const struct sampler_token *c, int64_t n,
 int32_t sampler_draw(const float *logits, int64_t n, struct sampler_token *c,
                      const struct sample_settings *conf, float uniform)
 {
-    const int64_t k = conf->top_k > 0 && conf->top_k < n ? conf->top_k : n;
+    const int64_t most = conf->temperature > 0 ? conf->top_k : 1;
+    const int64_t k = most > 0 && most < n ? most : n;
     double total = 0, at;
     int64_t last = k;
     float top;
 
-    for (int64_t i = 0; i < n; i++) {
-        if (!isfinite(logits[i]))
-            return -1;
-        c[i] = (struct sampler_token){ logits[i], (int32_t)i };
-    }
-    if (conf->temperature <= 0) {
-        select_largest(c, n, 1);
+    if (select_likeliest(c, k, logits, n) < 0)
+        return -1;
+    if (conf->temperature <= 0)
         return c[0].id;
-    }
-    if (k < n)
-        select_largest(c, n, k);
     if (k < n || conf->top_p < 1)
         qsort(c, (size_t)k, sizeof *c, by_logit);
     top = c[0].p;
