@@ -68,17 +68,28 @@ if ($ranks > 1) {
     $s{'parallel.reshard'} = one('yes', 'no');
 }
 $s{'train.batch'} = $s{'train.micro_batch'} * $ranks * one(1, 2, 3);
+my $fp8 = $s{'train.precision'} eq 'bf16' && rand() < 0.5;
+if ($fp8) {    # sizes are multiples of 16
+    $s{'train.fp8'} = one('head', 'mlp');
+    $s{'model.vocab_multiple'} = 16;
+    $s{'model.heads'} = one(1, 2, 4);
+    $s{'model.kv_heads'} = one(1, $s{'model.heads'});
+    $s{'model.width'} = 16 * one(1 .. 8);
+    $s{'model.d_ff'} = 16 * one(0 .. 12);
+}
 my %loose = (sgd => 0, adam => 0, adamw => 0, lion => 1, muon => 1);
 my %tolerance = (fp32 => [ 1e-4, 1e-3 ], fp16 => [ 5e-3, 1e-2 ],
     bf16 => [ 1e-2, 2e-2 ]);    # of the first step; differences grow
 $s{'optim.lr'} = $s{'optim.name'} eq 'sgd' ? 0.1 : one(1e-3, 3e-3);
 $s{'optim.lr'} = 3e-4 if $s{'optim.name'} eq 'lion';
 print join(' ', map { "--set $_=$s{$_}" } sort keys %s), "\n";
-my @env = ('GT_EMU_CAPABILITY=' . one(80, 89, 90, 90, 100));
+my @env = ('GT_EMU_CAPABILITY=' .
+    one($fp8 ? () : 80, 89, 90, 90, 100));
 push @env, 'GT_EMU_ORDER=' . one('rev', 1 .. 9) if rand() < 0.5;
 # Ranks would wait for each other on the host, late work or not.
 push @env, 'GT_EMU_STREAMS=' . one(1 .. 9) if $ranks == 1 && rand() < 0.5;
-push @env, one('GT_EMU_LT=plain', 'GT_CUBLASLT=off') if rand() < 0.3;
+push @env, one('GT_EMU_LT=plain', 'GT_CUBLASLT=off')
+    if !$fp8 && rand() < 0.3;
 push @env, 'GT_EMU_CUDNN=1' if rand() < 0.4;
 print "@env\n$ranks\n",
     $tolerance{ $s{'train.precision'} }[ $loose{ $s{'optim.name'} } ], "\n",
