@@ -44,7 +44,9 @@ void point_queue_init(struct point_queue *q, int most)
     const char *fixed = getenv("GT_CLOCK_MS");
     pthread_condattr_t attr;
 
-    *q = (struct point_queue){ .fixed_ms = -1, .most = most, .stride = 1 };
+    *q = (struct point_queue){
+        .fixed_ms = -1, .most = most, .stride = 1, .wake_at = 1
+    };
     if (fixed)
         num_int(fixed, &q->fixed_ms);
     pthread_mutex_init(&q->lock, NULL);
@@ -199,7 +201,7 @@ static struct item *append_item(struct point_queue *q)
         else
             q->first = b;
         q->last = b;
-        if (++q->n_blocks == POINT_QUEUE_WAKE)
+        if (++q->n_blocks == q->wake_at)
             pthread_cond_signal(&q->wake);
     }
     return &q->last->item[q->last->n++];

@@ -56,6 +56,7 @@ struct point_queue {
     int64_t fixed_ms;           /* what the clock says in tests, or -1 */
     struct point_block *first, *last, *spare;
     int n_blocks, n_spare, most;
+    int wake_at;                /* blocks with which the writer is woken */
     struct point_block *thin;   /* where points are dropped next */
     uint32_t stride;            /* one point of so many is accepted */
     struct texts texts;

@@ -401,11 +401,13 @@ static void *work(void *arg)
         int timeout = 0;
 
         while (!timeout && w->asked == w->answered && !w->stop &&
-               (w->troubled || w->queue.n_blocks < POINT_QUEUE_WAKE))
+               (w->troubled || w->queue.n_blocks < w->queue.wake_at))
             timeout =
                 pthread_cond_timedwait(&w->queue.wake, &w->queue.lock, &until);
         stop = w->stop;
         asked = w->asked;
+        /* after a pause, the next point is written at once */
+        w->queue.wake_at = w->queue.n_blocks ? POINT_QUEUE_WAKE : 1;
         pthread_mutex_unlock(&w->queue.lock);
         flush(w);
         w->conf.beat(w->conf.arg);

@@ -11,10 +11,10 @@
  * writer - the thread that writes a run's points, parameters and tags
  *
  * The caller puts them in memory, under a mutex that is never held while a file
- * is accessed.  The thread takes them `flush_secs` after the last time, or
- * earlier if there are many.  What cannot be written is kept, in order, and
- * tried again at growing intervals of up to half a minute; the first failure is
- * warned of.
+ * is accessed.  The thread takes them `flush_secs` after the last time, earlier
+ * if there are many, and at once after a pause.  What cannot be written is
+ * kept, in order, and tried again at growing intervals of up to half a minute;
+ * the first failure is warned of.
  *
  * What waits takes no more memory than conf.memory.  Beyond that, points are
  * dropped as point_queue.h describes, which is warned of too; their number is

@@ -322,6 +322,31 @@ static void count_warning(void *arg, enum log_level level, const char *line)
 }
 
 /* How far apart neighbours are at most, or -1 if they are out of order. */
+/* Nothing else makes this writer write: it would do so in eleven days. */
+static void prompt(void)
+{
+    enum { TRIES = 30000 };
+    const struct run_conf c = { .root = root,
+                                .experiment = "prompt",
+                                .no_capture = true,
+                                .flush_secs = 1e6 };
+    const struct run_point p = { "loss", 1 };
+    struct err e = ERR_INIT;
+    struct run *run = NULL;
+    char *path;
+    int i = 0;
+
+    if (!ok(run_begin(&run, &c, &e) == 0, "a run that writes rarely begins"))
+        return;
+    path = path_join(run_folder(run), "metrics/loss");
+    run_metrics(run, 1, &p, 1);
+    while (access(path, F_OK) < 0 && i++ < TRIES)
+        usleep(1000);
+    ok(i < TRIES, "the first point after a pause is written at once");
+    ok(run_end(run, RUN_FINISHED, &e) == 0, "that run ends: %s", e.text);
+    free(path);
+}
+
 static int64_t widest_gap(const struct series *s)
 {
     int64_t widest = 0;
@@ -421,6 +446,7 @@ int main(void)
     resume();
     pages();
     torn();
+    prompt();
     bounded();
     path_remove(folder, &e);
     free(root);
