@@ -30,7 +30,7 @@ bench-page: gtrack t/lib/mkruns
 	$(AM_V_at)PATH="$$PWD:$$PATH" $${GT_PYTHON:-python3} -B \
 	    $(top_srcdir)/bench/page.py t/lib/mkruns $(BENCH_FLAGS)
 	$(AM_V_at)test -z "$$GT_PEERS" || PATH="$$PWD:$$PATH" $$GT_PYTHON -B \
-	    $(top_srcdir)/bench/page_peers.py t/lib/mkruns
+	    $(top_srcdir)/bench/page_peers.py t/lib/mkruns $(PEERS_FLAGS)
 .PHONY: bench-page
 
 # training steps of gtrain and of PyTorch

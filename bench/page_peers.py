@@ -1,19 +1,29 @@
 # page_peers.py - the page of gtrack serve beside those of MLflow, TensorBoard
 # and Trackio
 #
-# usage: page_peers.py MKRUNS [RUNS [CURVES [POINTS [ROUNDS]]]]
+# usage: page_peers.py [--runs N] [--curves N] [--points N] [--rounds N]
+#                      [--only table|chart|live] MKRUNS
 #
-# Prints for each program the median of ROUNDS (3) times, in turn: from opening
-# a page until the first rows of RUNS runs (1,000) of 50 points are painted, and
-# until the chart of CURVES runs (20) of POINTS points (10,000) is; inf means
-# more than two minutes.  It also prints the share of a core that the server takes while the page of the chart
-# is open, and the memory of the server with RUNS runs.  MLflow reads the same
-# store as gtrack; the others have files with the same number of points, and
-# TensorBoard has loaded them before.  The programs are those beside the Python
-# that runs this (GT_PYTHON); it needs chromium and chromedriver.  Run it in the
-# build folder (GT_PEERS=1 make bench-page).
+# Prints for each program the median of the rounds (3), which take turns:
+#
+#   table  from opening a page until the first rows of N runs (1,000) of 50
+#          points are painted, and the memory of the server
+#   chart  from opening a page until the chart of N curves (20) of N points
+#          (10,000) is painted, and the share of a core that the server takes
+#          while nothing changes
+#   live   from logging a point of a run of 50 until the chart of that run
+#          changes, and the share of a core while a point a second is logged
+#
+# inf means more than two minutes.  MLflow reads the same store as gtrack; the
+# others have files with the same number of points, and TensorBoard has loaded
+# them before.  TensorBoard's page, which is not up to date by itself, is told
+# to reload its data, which it does every thirty seconds.  The programs are
+# those beside the Python that runs this (GT_PYTHON); it needs chromium and
+# chromedriver.  Run it in the build folder (GT_PEERS=1 make bench-page).
+import argparse
 import contextlib
 import datetime
+import itertools
 import json
 import os
 import statistics
@@ -27,13 +37,24 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "t", "page"))
 import browser  # noqa: E402
 from browser import Browser, Server  # noqa: E402
 
-mkruns = os.path.abspath(sys.argv[1])
-runs, curves, points, rounds = [
-    int(v) for v in sys.argv[2:6] + ["1000", "20", "10000", "3"][
-        len(sys.argv) - 2:]]
+parser = argparse.ArgumentParser()
+parser.add_argument("mkruns", type=os.path.abspath)
+for option, number in (("runs", 1000), ("curves", 20), ("points", 10000),
+                       ("rounds", 3)):
+    parser.add_argument("--" + option, type=int, default=number)
+parser.add_argument("--only", choices=("table", "chart", "live"))
+args = parser.parse_args()
 PORT = 5611
 MOST_SECONDS = 120
 OPEN_SECONDS = 20
+SETTLE_SECONDS = 3
+
+# What TensorBoard's page keeps when it is told to reload.
+RELOAD = """
+if (location.protocol === 'http:')
+    localStorage.setItem('_tb_global_settings',
+        JSON.stringify({autoReload: true, autoReloadPeriodInMs: 30000}));
+"""
 
 # Notes when the page has painted what a function finds.
 WATCH = """
@@ -45,6 +66,9 @@ const deep = (root, selector) => [...root.querySelectorAll(selector),
         ? deep(e.shadowRoot, selector) : [])];
 const lines = (selector, n) => deep(document, selector).filter(p =>
     (p.getAttribute('d') ?? '').length > 20).length >= n;
+const picture = () => JSON.stringify([
+    ...deep(document, 'canvas').map(c => c.width && c.toDataURL()),
+    ...deep(document, 'path').map(p => p.getAttribute('d'))]);
 const filled = selector => [...document.querySelectorAll(selector)].some(c =>
     c.width && c.getContext('2d').getImageData(0, 0, c.width, c.height)
         .data.some(v => v));
@@ -63,27 +87,63 @@ def value_at(step, count):
     return 3 - step / count
 
 
-# What each program shows: how its files are written, how it is started, and the
-# addresses of the table and of the chart, with what is there when it is painted.
+# What each program shows: how its files are written, how it is started, how a
+# point is logged, and the addresses of the table and of the chart, with what is
+# there when it is painted.
 
 def write_store(folder, n, count):
-    subprocess.run([mkruns, os.path.join(folder, "store"), f"big:{n}:{count}"],
-                   check=True)
+    subprocess.run([args.mkruns, os.path.join(folder, "store"),
+                    f"big:{n}:{count}"], check=True)
 
 
-def write_events(folder, n, count):
+@contextlib.contextmanager
+def log_to_store(folder):
+    log = subprocess.Popen(
+        ["gtrack", "log", "-r", os.path.join(folder, "store"), "-e", "big",
+         "live"],
+        stdin=subprocess.PIPE, text=True, stderr=subprocess.DEVNULL)
+
+    def add(step, value):
+        log.stdin.write(json.dumps({"step": step, "train/loss": value}) + "\n")
+        log.stdin.flush()
+    yield add
+    log.stdin.close()
+    log.wait()
+
+
+@contextlib.contextmanager
+def log_to_events(folder, run="run1"):
     from tensorboard.compat.proto.event_pb2 import Event
     from tensorboard.compat.proto.summary_pb2 import Summary
     from tensorboard.summary.writer.event_file_writer import EventFileWriter
 
+    writer = EventFileWriter(os.path.join(folder, "events", run),
+                             flush_secs=0.1)
+
+    def add(step, value):
+        summary = Summary(value=[Summary.Value(tag="train/loss",
+                                               simple_value=value)])
+        writer.add_event(Event(wall_time=1.7e9 + step, step=step,
+                               summary=summary))
+    yield add
+    writer.close()
+
+
+def write_events(folder, n, count):
     for r in range(n):
-        writer = EventFileWriter(os.path.join(folder, "events", f"run{r + 1}"))
-        for step in range(count):
-            value = Summary.Value(tag="train/loss",
-                                  simple_value=value_at(step, count))
-            writer.add_event(Event(wall_time=1.7e9 + step, step=step,
-                                   summary=Summary(value=[value])))
-        writer.close()
+        with log_to_events(folder, f"run{r + 1}") as add:
+            for step in range(count):
+                add(step, value_at(step, count))
+
+
+@contextlib.contextmanager
+def log_to_trackio(folder):
+    from trackio.sqlite_storage import SQLiteStorage
+
+    def add(step, value):
+        SQLiteStorage.bulk_log(os.path.basename(folder), "run1",
+                               [{"train/loss": value}], [step])
+    yield add
 
 
 def write_trackio(folder, n, count):
@@ -161,8 +221,8 @@ def start_trackio(folder, n):
 def ids(folder):
     """The experiment of a store, and its runs."""
     root = os.path.join(folder, "store")
-    experiment = next(d for d in os.listdir(root)
-                      if d.isdigit() and len(d) > 1)
+    experiment = next(d for d in sorted(os.listdir(root), key=len, reverse=True)
+                      if d.isdigit())
     found = [d for d in os.listdir(os.path.join(root, experiment))
              if len(d) == 32]
     return experiment, sorted(found)
@@ -177,24 +237,26 @@ def mlflow_chart(folder):
 
 PROGRAMS = {
     "gtrack serve": dict(
-        write=write_store, start=start_gtrack,
+        write=write_store, start=start_gtrack, log=log_to_store,
         rows=lambda f: "", named="named()",
         chart=lambda f: "#view=charts&chart=kind:loss&runs=" +
                         ",".join(ids(f)[1]),
-        drawn="document.querySelector('.over[aria-label]')"),
+        drawn=lambda n: "document.querySelector('.over[aria-label]')"),
     "MLflow": dict(
-        write=None, start=start_mlflow,
+        write=None, start=start_mlflow, log=log_to_store,
         rows=lambda f: f"#/experiments/{ids(f)[0]}/runs", named="named()",
-        chart=mlflow_chart, drawn=f"lines('path.js-line', {curves})"),
+        chart=mlflow_chart,
+        drawn=lambda n: f"lines('path.js-line', {n})"),
     "TensorBoard": dict(
-        write=write_events, start=start_tensorboard,
+        write=write_events, start=start_tensorboard, log=log_to_events,
         rows=lambda f: "#timeseries", named="named()",
-        chart=lambda f: "#scalars", drawn=f"lines('path.line', {curves})"),
+        chart=lambda f: "#scalars",
+        drawn=lambda n: f"lines('path.line', {n})"),
     "Trackio": dict(
-        write=write_trackio, start=start_trackio,
+        write=write_trackio, start=start_trackio, log=log_to_trackio,
         rows=lambda f: f"?project={os.path.basename(f)}", named="named()",
         chart=lambda f: f"?project={os.path.basename(f)}",
-        drawn="filled('canvas.marks')"),
+        drawn=lambda n: "filled('canvas.marks')"),
 }
 
 
@@ -224,16 +286,12 @@ def memory(pid):
     return total / 1024
 
 
-def painted(b, url, login, ready):
-    if login:
-        b.open(login)
-    b.cdp("Page.addScriptToEvaluateOnNewDocument", {"source": WATCH % ready})
-    b.open("about:blank")
-    b.open(url)
+def await_page(b, condition):
+    """What a condition gives as soon as it holds, or inf."""
     end = time.monotonic() + MOST_SECONDS
     while time.monotonic() < end:
         try:
-            shown = b.run("return window.painted")
+            shown = b.run("return " + condition)
         except browser.BrowserError:
             continue  # the page is busy
         if shown:
@@ -242,54 +300,99 @@ def painted(b, url, login, ready):
     return float("inf")
 
 
-def measure_rows(program, folder):
-    with program["start"](folder, runs) as (pid, base, login):
+def painted(b, url, login, ready):
+    if login:
+        b.open(login)
+    b.cdp("Page.addScriptToEvaluateOnNewDocument", {"source": WATCH % ready})
+    b.open("about:blank")
+    b.open(url)
+    return await_page(b, "window.painted")
+
+
+def measure_table(program, folder):
+    with program["start"](folder, args.runs) as (pid, base, login):
         with Browser() as b:
             shown = painted(b, base + program["rows"](folder), login,
                             program["named"])
         return {"rows": shown, "memory": memory(pid)}
 
 
+def share(pid, work=lambda: None):
+    """Percent of a core that a server takes, with this work every second."""
+    begin = processor_time(pid)
+    for _ in range(OPEN_SECONDS):
+        work()
+        time.sleep(1)
+    return 100 * (processor_time(pid) - begin) / OPEN_SECONDS
+
+
 def measure_chart(program, folder):
-    with program["start"](folder, curves) as (pid, base, login):
+    with program["start"](folder, args.curves) as (pid, base, login):
         with Browser() as b:
             shown = painted(b, base + program["chart"](folder), login,
-                            program["drawn"])
-            begin = processor_time(pid)
-            time.sleep(OPEN_SECONDS)
-            spent = processor_time(pid) - begin
-        return {"chart": shown, "open": 100 * spent / OPEN_SECONDS}
+                            program["drawn"](args.curves))
+            return {"chart": shown, "open": share(pid)}
 
 
-def print_results(found):
-    texts = {"rows": f"first rows of {runs:,} runs, ms",
-             "chart": f"chart of {curves} runs of {points:,} points, ms",
-             "open": "an open chart, % of a core of the server",
-             "memory": f"memory of the server with {runs:,} runs, MiB"}
-    print("load", os.getloadavg()[0])
-    print(f"{'':46}" + "".join(f"{name:>14}" for name in PROGRAMS))
-    for key, text in texts.items():
-        print(f"{text:46}" + "".join(
-            f"{statistics.median(v[key] for v in found[name] if key in v):14.1f}"
-            for name in PROGRAMS), flush=True)
+def measure_live(program, folder):
+    steps = itertools.count(50)
+    with program["start"](folder, 1) as (pid, base, login), \
+            program["log"](folder) as add, Browser() as b:
+        b.cdp("Page.addScriptToEvaluateOnNewDocument", {"source": RELOAD})
+        add(next(steps), 3)
+        time.sleep(SETTLE_SECONDS)
+        painted(b, base + program["chart"](folder), login,
+                program["drawn"](1))
+        time.sleep(SETTLE_SECONDS)
+        b.run("""const before = picture();
+            const look = () => { if (picture() !== before) seen = Date.now();
+                else setTimeout(look, 20); };
+            window.seen = 0;
+            look();""")
+        begin = time.time()
+        add(next(steps), 5)
+        seen = await_page(b, "window.seen") - 1000 * begin
+        return {"point": seen,
+                "logged": share(pid, lambda: add(next(steps), 3))}
+
+
+# How each measure is done, of how many runs and points, and what it finds.
+MEASURES = {
+    "table": (measure_table, args.runs, 50, {
+        "rows": f"first rows of {args.runs:,} runs, ms",
+        "memory": f"memory of the server with {args.runs:,} runs, MiB"}),
+    "chart": (measure_chart, args.curves, args.points, {
+        "chart": f"chart of {args.curves} runs of {args.points:,} points, ms",
+        "open": "an open chart, % of a core of the server"}),
+    "live": (measure_live, 1, 50, {
+        "point": "from logging a point to the chart, ms",
+        "logged": "a point a second, one page, % of a core"}),
+}
 
 
 def main(work):
-    folders = {name: os.path.join(work, name) for name in ("many", "long")}
     os.environ["TRACKIO_DIR"] = os.path.join(work, "trackio")
     os.environ["GTRACK_CACHE"] = os.path.join(work, "cache")
-    for folder in folders.values():
+    chosen = [args.only] if args.only else list(MEASURES)
+    found = {name: {} for name in PROGRAMS}
+    for measure in chosen:
+        folder = os.path.join(work, measure)
         os.mkdir(folder)
-    for program in PROGRAMS.values():
-        if program["write"]:
-            program["write"](folders["many"], runs, 50)
-            program["write"](folders["long"], curves, points)
-    found = {name: [] for name in PROGRAMS}
-    for _ in range(rounds):
-        for name, program in PROGRAMS.items():
-            found[name].append(measure_rows(program, folders["many"]))
-            found[name].append(measure_chart(program, folders["long"]))
-    print_results(found)
+        for program in PROGRAMS.values():
+            if program["write"]:
+                program["write"](folder, *MEASURES[measure][1:3])
+        for _ in range(args.rounds):
+            for name, program in PROGRAMS.items():
+                for key, value in MEASURES[measure][0](program,
+                                                       folder).items():
+                    found[name].setdefault(key, []).append(value)
+    print("load", os.getloadavg()[0])
+    print(f"{'':46}" + "".join(f"{name:>14}" for name in PROGRAMS))
+    for measure in chosen:
+        for key, text in MEASURES[measure][3].items():
+            print(f"{text:46}" + "".join(
+                f"{statistics.median(found[name][key]):14.1f}"
+                for name in PROGRAMS), flush=True)
 
 
 with tempfile.TemporaryDirectory() as work:
