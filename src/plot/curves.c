@@ -105,6 +105,7 @@ static struct curve *new_curve(struct drawing *d, const struct part *part,
 
     c->run = d->set->name[part->run];
     c->id = d->set->run[part->run].id;
+    c->rank = part->owner;
     if (!d->r->attempts) { /* which have colours or dashes of their own */
         c->owner = d->together ? d->set->shown[part->run] : part->owner;
         c->line = part->kind;

@@ -572,6 +572,28 @@ def one_run(p):
     p.await_charts()
 
 
+@test("the use of the processor and of the GPU has a curve for each rank")
+def by_rank(p):
+    for find in ("cpu_util", "gpu_util"):
+        p.go(view="run", id=ids_of("two-ranks"), find=find)
+        p.await_charts()
+        p.browser.pointer("canvas.over", (0.6, 0.5))
+        equal(sorted(row[0] for row in p.tip()[1]),
+              2 * ["two-ranks, rank 0"] + 2 * ["two-ranks, rank 1"])
+        equal(p.browser.run("return document.querySelector('.legend')"
+                            ".textContent"), "rank 0rank 1")
+
+
+@test("a run that was resumed has a row for each attempt")
+def attempts(p):
+    p.go(view="run", id=ids_of("resumed"))
+    p.await_text("[aria-label=Attempts]", "started")
+    equal(p.browser.run("return [...document.querySelectorAll("
+                        "'[aria-label=Attempts] tbody tr')].map(r => "
+                        "[...r.cells].slice(0, 2).map(c => c.textContent))"),
+          [["1", "FINISHED"], ["2", "FINISHED"]])
+
+
 @test("the note of a run is Markdown, and its markup stays text")
 def note(p):
     gtrack("note", "run1", "# Head\n**bold** <img src=x onerror="

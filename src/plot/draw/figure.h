@@ -66,6 +66,7 @@ struct curve {
     const char *label; /* NULL: not in the legend */
     const char *owner; /* what its colour stands for: a run, a rank; or NULL */
     const char *line;  /* what its dashes stand for: "validation"; or NULL */
+    const char *rank;  /* "rank 1" if its run has several; or NULL */
     const char *run;   /* for --data; "" for none */
     const char *id;    /* of the run, or NULL */
     size_t n;

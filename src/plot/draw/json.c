@@ -105,6 +105,7 @@ static void write_curve(struct emit *o, const struct curve *c)
     emit_text(o, "name", c->run);
     emit_text(o, "label", c->label);
     emit_text(o, "line", c->line);
+    emit_text(o, "rank", c->rank);
     write_colours(o, c->colour);
     emit_int(o, "dash",
              c->dash ? c->dash % PALETTE_DASHES

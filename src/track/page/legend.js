@@ -4,7 +4,9 @@
  */
 import { element } from "./dom.js";
 import { colour_of } from "./paint.js";
-import { number_text } from "./text.js";
+import { line_text, number_text } from "./text.js";
+
+const most_lines = 16; /* of more, only the pointer says which they are */
 
 function entry(text, curve, is_coloured) {
     return element("span", {}, element("i", { class: `line dash${curve.dash}`,
@@ -36,12 +38,13 @@ export function legend_nodes(figure) {
         .filter((c) => !c.faint);
     /* of many runs, some have dashes of their own */
     const plain = [...curves].sort((a, b) => a.dash - b.dash);
-    const lines = first_of_each(plain, (c) => c.line);
-    const groups = first_of_each(curves, (c) => c.run ? null : c.label);
     const is_one_run = new Set(curves.map((c) => c.run)).size === 1;
+    const lines = first_of_each(plain, is_one_run ? line_text : (c) => c.line);
+    const groups = first_of_each(curves, (c) => c.run ? null : c.label);
     const ramps = figure.panels.map((p) => p.ramp).filter((r) => r);
 
     return groups.length ? groups.map(([text, c]) => entry(text, c, true))
-        : [...lines.length > 1 ? lines.map(([text, c]) =>
-            entry(text, c, is_one_run)) : [], ...ramps.map(ramp_bar)];
+        : [...lines.length > 1 && lines.length <= most_lines
+            ? lines.map(([text, c]) => entry(text, c, is_one_run)) : [],
+        ...ramps.map(ramp_bar)];
 }

@@ -59,3 +59,8 @@ export function split_list(text) {
     }
     return [...items, item].map((s) => s.trim()).filter((s) => s);
 }
+
+/* Which curve of its run it is: "validation", "rank 1". */
+export function line_text(curve) {
+    return [curve.line, curve.rank].filter((text) => text).join(", ");
+}

@@ -1,7 +1,7 @@
 /* values.js finds the values of a panel's curves at an x, and lists them. */
 import { axis_of, colour_of, x_pixel, y_pixel } from "./paint.js";
 import { axis_text, nearest, place_of } from "./scale.js";
-import { count_text } from "./text.js";
+import { count_text, line_text } from "./text.js";
 import { element } from "./dom.js";
 
 const most_rows = 14;
@@ -78,9 +78,8 @@ export function next_x(panel, x, n) {
 }
 
 function name_of(curve) {
-    const name = curve.name || curve.label || "";
-
-    return curve.line ? `${name}, ${curve.line}` : name;
+    return [curve.name || curve.label, line_text(curve)]
+        .filter((text) => text).join(", ");
 }
 
 function value_row(panel, v, shown_x) {
