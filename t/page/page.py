@@ -754,6 +754,16 @@ def restored(p):
                         "'input[type=range]').value"), "3")
 
 
+VIEWS = ("runs", "charts", "compare", "run")
+
+
+def go_to_view(p, view):
+    p.go(view=view, runs=ids_of(*RATES), id=ids_of("run1"),
+         filter="experiment = 'rates'")
+    p.browser.wait("document.querySelector('main section h2, main table a, "
+                   ".title') && !document.querySelector('[aria-busy]')")
+
+
 @test("every control has a name, and the page has its landmarks")
 def names_of_controls(p):
     for view in ("runs", "charts", "compare"):
@@ -769,6 +779,47 @@ def names_of_controls(p):
                                                  "checkbox", "combobox",
                                                  "slider"):
                 assert n.get("name", {}).get("value"), f"{view}: a {role}"
+
+
+@test("every view has one first heading, and no control is within another")
+def structure(p):
+    for view in VIEWS:
+        go_to_view(p, view)
+        equal(p.browser.run("return document.querySelectorAll('h1').length"),
+              1)
+        equal(p.browser.run(
+            "return [...document.querySelectorAll(':is(a, button, summary) "
+            ":is(a, button, input, select)')].map(e => e.outerHTML)"), [])
+        equal(p.browser.run(
+            "return [...document.querySelectorAll('th')].filter(e =>"
+            "!e.textContent).map(e => e.outerHTML)"), [])
+        equal(p.browser.run(
+            "return [...document.querySelectorAll('[role=img]')].filter(e =>"
+            "!e.getAttribute('aria-label')).map(e => e.outerHTML)"), [])
+
+
+@test("the tab key reaches every control of a view, and is seen where it is")
+def tab_walk(p):
+    for view in VIEWS:
+        go_to_view(p, view)
+        p.browser.run("""
+            window.walked = new Set();
+            window.unseen = [];
+            document.addEventListener("focusin", e => {
+                walked.add(e.target);
+                if (getComputedStyle(e.target).outlineStyle === "none")
+                    unseen.push(e.target.outerHTML);
+            });""")
+        before = -1
+        while (count := p.browser.run("return walked.size")) > before:
+            before = count
+            p.browser.keys(*40 * [TAB])
+        equal(p.browser.run("return unseen"), [])
+        equal(p.browser.run(
+            "return [...document.querySelectorAll('a[href], button, input,"
+            "select, textarea, summary, [tabindex=\"0\"]')].filter(e =>"
+            "e.checkVisibility() && !walked.has(e)).map(e => e.outerHTML)"),
+              [])
 
 
 @test("nothing is wider than the screen, from 390 to 2560 pixels")

@@ -28,8 +28,7 @@ export class Chart {
         this.seen = false;
         this.stale = false;  /* a run has changed since */
         this.base = element("canvas");
-        this.over = element("canvas", { class: "over", tabindex: "0",
-            role: "img" });
+        this.over = element("canvas", { class: "over", tabindex: "0" });
         this.tip = element("div", { class: "tip", hidden: true });
         this.marks = element("div", { class: "marks" });
         this.area = element("div", { class: "area" }, this.base, this.over,
@@ -154,6 +153,7 @@ export class Chart {
         this.lines.replaceChildren(...legend_nodes(this.figure));
         this.notes.replaceChildren(...(this.figure.notes ?? []).map((n) =>
             element("p", {}, n)));
+        this.over.setAttribute("role", "img");
         this.over.setAttribute("aria-label", `${this.spec.title}. ` +
             `${this.figure.caption ?? ""} Use the arrow keys to read values.`);
     }

@@ -66,13 +66,14 @@ export class ChartsView {
             e.preventDefault() });
         this.list = element("ul", { class: "run-list" });
         this.count = element("summary");
+        this.choose = element("a", {}, "choose runs");
         this.message = element("div");
         this.root = element("section", { class: "charts-view",
             "aria-label": "Charts" }, this.bar, this.message,
         element("div", { class: "beside" },
             element("aside", { "aria-label": "Runs shown" },
                 element("details", { open: innerWidth > 700 }, this.count,
-                    this.list)),
+                    this.choose, this.list)),
             this.grid.root));
         this.draw_bar();
     }
@@ -127,9 +128,8 @@ export class ChartsView {
         fill_run_list(this.list, this.runs, (run) =>
             state.mean ? null : this.colours.get(run.id) ?? colour_of(run));
         this.count.replaceChildren(count_text(this.runs.length, "run",
-            "runs"), state.runs.length ? "" : " (the latest)", " ",
-        element("a", { href: address({ view: "runs" }) },
-            "choose runs"));
+            "runs"), state.runs.length ? "" : " (the latest)");
+        this.choose.href = address({ view: "runs" });
     }
 
     /* A figure says which colours the runs have. */

@@ -122,7 +122,7 @@ export class CompareView {
 
         return element("div", { class: "wide", tabindex: "0" },
             element("table", { class: "side" }, element("thead", {},
-                element("tr", {}, element("th", {}), heads)),
+                element("tr", {}, element("td"), heads)),
             element("tbody", {}, rows.map((row) => element("tr", {},
                 element("th", { scope: "row" }, row.name),
                 places.map((i) => this.cell(row, i)))))));

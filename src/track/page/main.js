@@ -57,6 +57,10 @@ function show_help() {
     dialog.showModal();
 }
 
+function view_title() {
+    return names.find(([id]) => id === state.view)?.[1] ?? "Run";
+}
+
 function draw_header() {
     const path = (s) => [String(s.id), s.path];
     const is_run = state.view === "run";
@@ -74,8 +78,7 @@ function draw_header() {
                 baseline: "", view: "runs" }))
             : element("span", { class: "path" },
                 server.stores[0]?.path ?? ""));
-    document.title = `${names.find(([id]) => id === state.view)?.[1] ??
-        "Run"} – gtrack`;
+    document.title = `${view_title()} – gtrack`;
 }
 
 function make_actions() {
@@ -86,10 +89,12 @@ function make_actions() {
         button("?", "Keys", show_help, { "aria-label": "Keys" }));
 }
 
+/* One run has a heading of its own: its name. */
 function open_view() {
     view?.close();
     view = new (views[state.view] ?? RunsView)();
-    main.replaceChildren(view.root);
+    main.replaceChildren(...state.view === "run" ? []
+        : [element("h1", { class: "offscreen" }, view_title())], view.root);
     view.load();
 }
 

@@ -102,6 +102,6 @@ export function heat_table(panel) {
             element("caption", {}, `${heat.label}; down: ${panel.y.title}, ` +
                 `across: ${panel.x.title}`),
             element("tbody", {}, heat.y.map(row).reverse(),
-                element("tr", {}, element("th", {}), heat.x.map((name) =>
+                element("tr", {}, element("td"), heat.x.map((name) =>
                     element("th", { scope: "col" }, name))))));
 }
