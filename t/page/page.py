@@ -206,6 +206,22 @@ def move_column(p):
                    "'name,params.model.width,params.optim.lr')")
 
 
+@test("a column is moved by dragging its head onto another")
+def drag_column(p):
+    p.go(filter="experiment = 'rates'", columns="name,lr,width")
+    p.await_rows(3)
+    p.browser.run("""
+        const dataTransfer = new DataTransfer();
+        const drag = (name, type) => document.querySelector(
+            `[data-focus="head-params.${name}"]`).dispatchEvent(new DragEvent(
+                type, { dataTransfer, bubbles: true, cancelable: true }));
+        drag("model.width", "dragstart");
+        drag("optim.lr", "dragover");
+        drag("optim.lr", "drop");""")
+    p.browser.wait("location.hash.includes("
+                   "'name,params.model.width,params.optim.lr')")
+
+
 @test("groups of runs have a row with their means above them")
 def groups(p):
     p.go(filter="experiment = 'seeds'", group="lr", columns="lr,val/loss")
