@@ -212,7 +212,9 @@ int experiments_load(struct experiments *all, const char *root, struct err *e)
         ret = err_set(e, ERR_MISSING, "%s is not a store: it has no experiment",
                       root);
     else if (ret < 0 && e->kind == ERR_MISSING)
-        err_set(e, ERR_MISSING, "there is no store at %s", root);
+        err_set(e, ERR_MISSING,
+                "there is no store at %s; --root or GTRACK_ROOT names another",
+                root);
     free(trash);
     return ret;
 }
