@@ -33,9 +33,11 @@ static void sig_note(int sig)
 static void *run_listener(void *arg)
 {
     while (sem_wait(&listener.wake) < 0 || sig_listening || sig_again) {
+        const bool again = sig_again; /* it may come during the call */
+
         if (sig_flag)
-            listener.call(listener.arg, sig_flag, sig_again);
-        if (sig_again)
+            listener.call(listener.arg, sig_flag, again);
+        if (again)
             _exit(130);
     }
     return arg;
