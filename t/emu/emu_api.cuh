@@ -400,10 +400,9 @@ static inline cudaError_t cudaGraphInstantiate(cudaGraphExec_t *x,
 
 static inline cudaError_t cudaGraphLaunch(cudaGraphExec_t x, cudaStream_t s)
 {
-    const bool shortened = getenv("GT_EMU_SHORT_GRAPHS");
+    const size_t n = x->items.size() / (getenv("GT_EMU_SHORT_GRAPHS") ? 2 : 1);
 
-    for (size_t i = shortened ? x->items.size() / 2 : 0; i < x->items.size();
-         i++) {
+    for (size_t i = 0; i < n; i++) {
         const emu::captured &c = x->items[i];
         emu::stream *on = c.on == x->origin ? s : x->side[c.on];
 
