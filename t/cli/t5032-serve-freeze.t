@@ -56,7 +56,7 @@ is "$(frozen 'join " ", map { /param=([^&]*)/ } sort grep {
     m|metric=val/loss&param=| } keys %$j')" "optim.lr" \
     "a frozen page has the sweep over a parameter"
 
-"$build/t/lib/mkruns" many big:20:20000
+"$build/t/lib/mkruns" many big:20:100000
 gtrack serve -r many --freeze page.html 2>err
 test "$(wc -c <page.html)" -lt 3000000
 ok $? "a frozen page of 20 long runs is small" "$(wc -c <page.html) bytes"
