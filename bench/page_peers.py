@@ -2,7 +2,7 @@
 # and Trackio
 #
 # usage: page_peers.py [--runs N] [--curves N] [--points N] [--rounds N]
-#                      [--only table|chart|live] MKRUNS
+#                      [--only table|chart|live] [--beside PROGRAM]... MKRUNS
 #
 # Prints for each program the median of the rounds (3), which take turns:
 #
@@ -43,6 +43,8 @@ for option, number in (("runs", 1000), ("curves", 20), ("points", 10000),
                        ("rounds", 3)):
     parser.add_argument("--" + option, type=int, default=number)
 parser.add_argument("--only", choices=("table", "chart", "live"))
+parser.add_argument("--beside", action="append",
+                    choices=("MLflow", "TensorBoard", "Trackio"))
 args = parser.parse_args()
 PORT = 5611
 MOST_SECONDS = 120
@@ -355,6 +357,8 @@ def measure_live(program, folder):
         return {"point": seen,
                 "logged": share(pid, lambda: add(next(steps), 3))}
 
+PROGRAMS = {name: program for name, program in PROGRAMS.items()
+            if not args.beside or name in ["gtrack serve", *args.beside]}
 
 # How each measure is done, of how many runs and points, and what it finds.
 MEASURES = {
