@@ -357,8 +357,27 @@ def axes(p):
         p.go(view="charts", runs=ids_of("run1"), chart="kind:loss", x=x,
              logy="1")
         p.await_charts()
+        panel = figure_of(p)["panels"][0]
+        assert panel["y"]["log"] and not panel["x"]["log"], panel
         assert not p.browser.run(
             "return document.querySelector('.problem')?.textContent")
+
+
+@test("a drag zooms an axis that is logarithmic")
+def zoom_log(p):
+    p.go(view="charts", runs=ids_of("run1"), chart="kind:loss", x="step",
+         logx="1")
+    p.await_charts()
+    axis = figure_of(p)["panels"][0]["x"]
+    assert axis["log"], axis
+    p.browser.pointer("canvas.over", (0.4, 0.5), (0.5, 0.5), (0.6, 0.5),
+                      press=True)
+    p.browser.wait("location.hash.includes('from=')")
+    p.await_charts()
+    first, last = float(p.state()["from"]), float(p.state()["to"])
+    # Equal ways are equal ratios: a fifth of the axis ends far below the
+    # middle of the steps.
+    assert axis["from"] < first < last < axis["to"] / 3, (first, last, axis)
 
 
 @test("the mean over seeds has a band")
