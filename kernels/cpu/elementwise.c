@@ -6,6 +6,7 @@
  */
 #include "config.h"
 #include "kernels/cpu/dropout.h"
+#include "kernels/cpu/random.h"
 #include "kernels/cpu/rows.h"
 
 /* Elements at..at+n of y, and of a and b where the operation has them. */
@@ -147,7 +148,33 @@ void cpu_cast(struct dev *dev, struct tensor *y, const struct tensor *x)
         accum_any);
 }
 
-/* A block of random bits has the words of four neighbours. */
+/* to(n) = from(n) rounded up or down by words `at` .. of a stream; bits that
+ * bf16 has no room for are 0 then, so that the conversion is exact. */
+static void round_random(uint16_t *to, const float *from, int64_t n,
+                         uint64_t seed, uint64_t stream, uint64_t at)
+{
+    int64_t i = 0;
+
+    while (i < n) {
+        float words[RANDOM_WORDS];
+        const int64_t skip = (int64_t)(at & 3);
+        const int64_t count =
+            n - i < RANDOM_WORDS - skip ? n - i : RANDOM_WORDS - skip;
+
+        random_words(seed, stream, at >> 2, words);
+        for (int64_t j = 0; j < count; j += VW) {
+            const vf x = vf_take(from, DT_F32, i + j, count - j);
+            const vu w = (vu)vf_take(words + skip, DT_F32, j, count - j);
+            const vi finite = (vi)(((vu)x & 0x7f800000u) != 0x7f800000u);
+            const vf y = (vf)(((vu)x + (w & 0xffffu)) & 0xffff0000u);
+
+            vf_give(to, DT_BF16, i + j, vf_select(finite, y, x), count - j);
+        }
+        i += count;
+        at += (uint64_t)count;
+    }
+}
+
 void cpu_cast_random(struct dev *dev, struct tensor *y, const struct tensor *x,
                      uint64_t seed, uint64_t stream, uint64_t first)
 {
@@ -155,18 +182,10 @@ void cpu_cast_random(struct dev *dev, struct tensor *y, const struct tensor *x,
 
 #pragma omp parallel for num_threads(cpu_threads(dev)) if (pieces > 1)
     for (int64_t p = 0; p < pieces; p++) {
-        const int64_t at = p * ROWS_PIECE, end = at + rows_piece(count, at);
-        const float *from = x->data;
-        uint16_t *to = y->data;
-        uint32_t w[4] = { 0 };
+        const int64_t at = p * ROWS_PIECE;
 
-        for (int64_t i = at; i < end; i++) {
-            const uint64_t word = first + (uint64_t)i;
-
-            if (i == at || word % 4 == 0)
-                rng_bits(seed, stream, word / 4, w);
-            to[i] = bf16_from_float_random(from[i], w[word % 4]);
-        }
+        round_random((uint16_t *)y->data + at, (const float *)x->data + at,
+                     rows_piece(count, at), seed, stream, first + (uint64_t)at);
     }
 }
 

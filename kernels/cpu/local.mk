@@ -21,6 +21,7 @@ cpu_sources = \
 	%D%/ops_table.c \
 	%D%/qknorm.c \
 	%D%/quantize.c \
+	%D%/random.h \
 	%D%/random_normal.c \
 	%D%/rope.c \
 	%D%/rows.c \

@@ -4,7 +4,7 @@
  * The polynomials are those of Moshier's Cephes library (logf, sinf, cosf).
  */
 #include "config.h"
-#include "common/rng.h"
+#include "kernels/cpu/random.h"
 #include "kernels/cpu/rows.h"
 #include "kernels/cpu/vec.h"
 
@@ -72,21 +72,12 @@ static void draw_pairs(float *out, int64_t from, int64_t n, uint64_t seed,
                        uint64_t stream, float std)
 {
     for (int64_t i = 0; i < n; i += 2 * VW) {
-        uint32_t w[2][VW];
-        vu w0, w1;
+        vu word[4];
         vf radius, c, s, pair[2];
 
-        for (int j = 0; j < VW; j++) {
-            uint32_t word[4];
-
-            rng_bits(seed, stream, (uint64_t)((from + i) / 2 + j), word);
-            w[0][j] = word[0];
-            w[1][j] = word[1];
-        }
-        memcpy(&w0, w[0], sizeof w0);
-        memcpy(&w1, w[1], sizeof w1);
-        radius = radius_of(w0) * std;
-        c = cosine_and_sine(w1, &s) * radius;
+        random_blocks(seed, stream, (uint64_t)((from + i) / 2), word);
+        radius = radius_of(word[0]) * std;
+        c = cosine_and_sine(word[1], &s) * radius;
         s *= radius;
         pair[0] = vf_zip_low(c, s);
         pair[1] = vf_zip_high(c, s);

@@ -1,0 +1,73 @@
+#ifndef KERNELS_CPU_RANDOM_H
+#define KERNELS_CPU_RANDOM_H
+
+#include "common/rng.h"
+#include "kernels/cpu/vec.h"
+
+/*
+ * random - the words of rng.h, a vector of Philox blocks at a time
+ */
+typedef uint64_t vl __attribute__((vector_size(4 * VW))); /* VW / 2 of them */
+
+enum { RANDOM_WORDS = 4 * VW };
+
+/* High and low words of x * m, m a constant. */
+VEC_FN vu random_multiply(vu x, uint32_t m, vu *low)
+{
+    const vl even = (vl)x & 0xffffffffu, odd = (vl)x >> 32;
+    const vl p = even * m, q = odd * m;
+
+    *low = (vu)((p & 0xffffffffu) | (q << 32));
+    return (vu)((p >> 32) | (q & 0xffffffff00000000u));
+}
+
+/* Blocks i .. i + VW - 1 of a stream: word j of block i + k is out[j][k]. */
+VEC_FN void random_blocks(uint64_t seed, uint64_t stream, uint64_t i,
+                          vu out[4])
+{
+    uint32_t k0 = (uint32_t)seed, k1 = (uint32_t)(seed >> 32);
+    vu c0, c1, c2, c3;
+
+    for (int k = 0; k < VW; k++) {
+        c0[k] = (uint32_t)(i + (uint64_t)k);
+        c1[k] = (uint32_t)((i + (uint64_t)k) >> 32);
+    }
+    c2 = (vu){ 0 } + (uint32_t)stream;
+    c3 = (vu){ 0 } + (uint32_t)(stream >> 32);
+    for (int round = 0; round < 10; round++) {
+        vu p_low, q_low;
+        const vu p = random_multiply(c0, 0xd2511f53u, &p_low);
+        const vu q = random_multiply(c2, 0xcd9e8d57u, &q_low);
+
+        c0 = q ^ c1 ^ k0;
+        c1 = q_low;
+        c2 = p ^ c3 ^ k1;
+        c3 = p_low;
+        k0 += 0x9e3779b9u;
+        k1 += 0xbb67ae85u;
+    }
+    out[0] = c0;
+    out[1] = c1;
+    out[2] = c2;
+    out[3] = c3;
+}
+
+/* The words of the same blocks, one after the other. */
+VEC_FN void random_words(uint64_t seed, uint64_t stream, uint64_t i,
+                         float out[RANDOM_WORDS])
+{
+    vu block[4];
+    vf low[2], high[2];
+
+    random_blocks(seed, stream, i, block);
+    for (int j = 0; j < 2; j++) {
+        low[j] = vf_zip_low((vf)block[j], (vf)block[j + 2]);
+        high[j] = vf_zip_high((vf)block[j], (vf)block[j + 2]);
+    }
+    vf_store(out, vf_zip_low(low[0], low[1]));
+    vf_store(out + VW, vf_zip_high(low[0], low[1]));
+    vf_store(out + 2 * VW, vf_zip_low(high[0], high[1]));
+    vf_store(out + 3 * VW, vf_zip_high(high[0], high[1]));
+}
+
+#endif
