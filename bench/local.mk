@@ -47,7 +47,11 @@ EXTRA_DIST += bench/bench-threads
 bench-threads: gtrain
 	$(AM_V_at)PATH="$$PWD:$$PATH" $${GT_PYTHON:-python3} -B \
 	    $(srcdir)/bench/bench-threads $(BENCH_FLAGS)
-.PHONY: bench-cpu bench-gemm bench-threads
+EXTRA_DIST += bench/bench-first-step
+bench-first-step: gtrain
+	$(AM_V_at)PATH="$$PWD:$$PATH" $${GT_PYTHON:-python3} -B \
+	    $(srcdir)/bench/bench-first-step $(BENCH_FLAGS)
+.PHONY: bench-cpu bench-gemm bench-threads bench-first-step
 
 EXTRA_DIST += bench/track
 bench-track: bench/store gtrack
