@@ -101,6 +101,14 @@ static void colours_can_be_told_apart(void)
                                                  palette_of(t)->ground));
         ok(least >= 3, "%s: curves have a contrast of %.2f to the ground",
            palette_of(t)->name, least);
+        least = INFINITY;
+        for (int i = 0; i <= 10; i++)
+            least = fmin(
+                least,
+                palette_contrast(palette_curve(t, palette_ramp_slot(i / 10.0)),
+                                 palette_of(t)->ground));
+        ok(least >= 1.5, "%s: a ramp has a contrast of %.2f to the ground",
+           palette_of(t)->name, least);
         ok(palette_contrast(palette_of(t)->text, palette_of(t)->ground) >= 7 &&
                palette_contrast(palette_of(t)->grey, palette_of(t)->ground) >=
                    4.5,
