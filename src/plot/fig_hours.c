@@ -25,6 +25,7 @@ static void draw_part(struct build *b, struct panel *p, enum spent_part part,
 
     c->colour = (int)part;
     c->run = "";
+    c->style = STYLE_AREA;
     curve_band(b->figure, c);
     for (size_t i = 0; i < b->set.n; i++) {
         const struct spent *s = &all[i];

@@ -90,6 +90,10 @@ ok $? "the parts add up to the wall-clock time"
 gplot hours small known -o hours.txt >out 2>err
 is $? 0 "gplot hours draws bars"
 like out "small.*" "a table follows the figure"
+like hours.txt "bbbbbbbb" \
+    "a text has bars that are filled with the letters of their parts"
+gplot hours known --script hours.gp --mono >out 2>err
+like hours.gp "fillstyle transparent solid 1.00" "the bars of a file are opaque"
 gplot hours known --data | awk -F '\t' '$3 == "compute" && $5 == 42 { n++ }
     $3 == "checkpoints" && $6 == 69 && $7 == 72 { m++ }
     END { exit !(n == 2 && m == 2) }'

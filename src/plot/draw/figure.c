@@ -183,7 +183,8 @@ static void thin_all(struct figure *f, struct panel *p, bool has_inset)
         x.hi = fmax(x.hi, p->inset_hi);
     }
     for (size_t i = 0; i < p->n_curves; i++)
-        if (!f->look.bands || !thin_crowd(&p->curve[i], &x, columns, &f->mem))
+        if (p->curve[i].style != STYLE_AREA &&
+            (!f->look.bands || !thin_crowd(&p->curve[i], &x, columns, &f->mem)))
             thin_curve(&p->curve[i], &x, columns, &f->mem);
 }
 
@@ -266,7 +267,7 @@ static void finish_panel(struct figure *f, struct panel *p, double width,
 }
 
 /* Without colours, number the curves in turn, for their dashes: the first is
- * solid. */
+ * solid.  Areas get shades, in an order in which neighbours differ. */
 static void number_curves(struct figure *f)
 {
     int slot[256], n = 0;
@@ -282,7 +283,10 @@ static void number_curves(struct figure *f)
                 at++;
             if (at == n && n < (int)(sizeof slot / sizeof slot[0]))
                 slot[n++] = c->colour;
-            c->colour = at;
+            c->colour = c->style == STYLE_AREA
+                            ? palette_ramp_slot(3 * at % PALETTE_COLOURS /
+                                                (PALETTE_COLOURS - 1.0))
+                            : at;
         }
     }
 }

@@ -60,7 +60,12 @@ struct axis {
     int most; /* ticks that fit; 0: they were given */
 };
 
-enum style { STYLE_LINE, STYLE_POINTS, STYLE_LINE_POINTS };
+enum style {
+    STYLE_LINE,
+    STYLE_POINTS,
+    STYLE_LINE_POINTS,
+    STYLE_AREA, /* its band, filled, without a line: a part of a bar */
+};
 
 struct curve {
     const char *label; /* NULL: not in the legend */

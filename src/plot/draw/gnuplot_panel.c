@@ -190,14 +190,15 @@ void gnuplot_entry(struct script *s, const struct entry *e, double x, double y)
     const double wide = layout_em_x(s->fig, 1.7);
     const uint32_t rgb = colour_of(s, e->colour);
     const struct curve like = { .colour = e->colour, .dash = e->dash };
+    const double bold = e->style == STYLE_AREA ? 6 : 1;
 
     if (e->style != STYLE_POINTS && e->colour != COLOUR_NONE)
         buf_printf(s->b,
                    "set arrow from screen %.5f, screen %.5f to screen %.5f, "
                    "screen %.5f nohead front lc rgb '#%06X' lw %.3g dt %s\n",
-                   x, y, x + wide, y, rgb, width_of(s, &like),
+                   x, y, x + wide, y, rgb, bold * width_of(s, &like),
                    dash_of(s, &like));
-    if (e->style != STYLE_LINE)
+    if (e->style == STYLE_POINTS || e->style == STYLE_LINE_POINTS)
         buf_printf(s->b,
                    "set label '' at screen %.5f, screen %.5f point pt %d "
                    "ps 0.55 lc rgb '#%06X' front\n",
@@ -346,12 +347,15 @@ static void write_plot(struct script *s, const struct panel *p, size_t panel)
         buf_printf(s->b,
                    "filledcurves lc rgb '#%06X' fillstyle transparent solid "
                    "%.2f noborder notitle",
-                   colour_of(s, c->colour), c->crowd ? 0.4 : 0.18);
+                   colour_of(s, c->colour),
+                   c->style == STYLE_AREA ? 1
+                   : c->crowd             ? 0.4
+                                          : 0.18);
     }
     for (int level = 0; level < CURVE_LEVELS; level++)
         for (size_t i = 0; i < p->n_curves; i++)
             if (curve_level(&p->curve[i]) == level &&
-                !is_empty(p, &p->curve[i]))
+                p->curve[i].style != STYLE_AREA && !is_empty(p, &p->curve[i]))
                 write_curve(s, &before, panel, i);
     buf_str(s->b, before == first ? "plot NaN notitle\n" : "\n");
 }

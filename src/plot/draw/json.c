@@ -10,6 +10,7 @@ static const char *const styles[] = {
     [STYLE_LINE] = "line",
     [STYLE_POINTS] = "points",
     [STYLE_LINE_POINTS] = "line-points",
+    [STYLE_AREA] = "area",
 };
 
 static const char *const mark_types[] = {

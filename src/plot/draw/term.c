@@ -133,20 +133,28 @@ static char letter_of(const struct screen *s, const struct panel *p,
                : (char)('a' + entry);
 }
 
-/* A letter on the curve every dozen columns. */
-static void draw_letters(const struct window *w, const struct panel *p,
-                         const struct curve *c)
+/* The entry of a curve in the legend; or n_entries. */
+static size_t entry_of(const struct panel *p, const struct curve *c)
 {
-    enum { APART = 12 };
-    char text[2] = "";
     size_t entry = 0;
-    int next;
 
     while (entry < p->n_entries &&
            (p->entry[entry].colour != c->colour ||
             (p->n_owners == 0 && (p->entry[entry].dash != c->dash ||
                                   p->entry[entry].style != c->style))))
         entry++;
+    return entry;
+}
+
+/* A letter on the curve every dozen columns. */
+static void draw_letters(const struct window *w, const struct panel *p,
+                         const struct curve *c)
+{
+    enum { APART = 12 };
+    const size_t entry = entry_of(p, c);
+    char text[2] = "";
+    int next;
+
     if (entry < p->n_entries)
         text[0] = letter_of(w->s, p, entry);
     next = w->x + 2 + (int)(entry * 5) % APART;
@@ -161,6 +169,42 @@ static void draw_letters(const struct window *w, const struct panel *p,
     }
 }
 
+/* Fill a box with dots, or with a letter; it has those whose centres are in
+ * it. */
+static void fill_box(const struct window *w, const struct box *b, char letter,
+                     uint32_t rgb)
+{
+    const int nx = letter ? w->w : 2 * w->w, ny = letter ? w->h : 4 * w->h;
+
+    for (int x = (int)ceil(b->x0 * nx - 0.5); x < b->x1 * nx - 0.5; x++)
+        for (int y = (int)ceil(b->y0 * ny - 0.5); y < b->y1 * ny - 0.5; y++)
+            if (letter)
+                screen_text(w->s, w->x + x, w->y + w->h - 1 - y,
+                            (char[]){ letter, '\0' }, NULL);
+            else
+                draw_dot(w, (double)x / (nx - 1), (double)y / (ny - 1), rgb);
+}
+
+static void draw_area(const struct window *w, const struct panel *p,
+                      const struct curve *c, uint32_t rgb)
+{
+    const struct axis *ay = curve_y(p, c);
+    const size_t entry = entry_of(p, c);
+    const char letter = entry < p->n_entries ? letter_of(w->s, p, entry) : '\0';
+
+    for (size_t i = 1; i < c->n; i++) {
+        const double lo = (c->lo[i - 1] + c->lo[i]) / 2;
+        const double hi = (c->hi[i - 1] + c->hi[i]) / 2;
+        const struct box b = { fmax(axis_place(&p->x, c->x[i - 1]), 0),
+                               fmax(axis_place(ay, lo), 0),
+                               fmin(axis_place(&p->x, c->x[i]), 1),
+                               fmin(axis_place(ay, hi), 1) };
+
+        if (isfinite(lo) && isfinite(hi))
+            fill_box(w, &b, letter, rgb);
+    }
+}
+
 static void draw_one(const struct window *w, const struct panel *p,
                      const struct curve *c)
 {
@@ -169,6 +213,10 @@ static void draw_one(const struct window *w, const struct panel *p,
     const uint32_t rgb =
         c->faint ? palette_mix(full, palette_of(theme)->ground, 0.45) : full;
 
+    if (c->style == STYLE_AREA) {
+        draw_area(w, p, c, rgb);
+        return;
+    }
     draw_curve(w, p, c, rgb);
     if (c->style != STYLE_LINE)
         draw_points(w, p, c, rgb);
@@ -297,7 +345,8 @@ static int draw_legend(struct screen *s, const struct panel *p, int x, int y,
         }
         left--;
         if (draw) {
-            const bool points = c->style != STYLE_LINE;
+            const bool points =
+                c->style == STYLE_POINTS || c->style == STYLE_LINE_POINTS;
 
             if (c->colour == COLOUR_NONE) {
                 screen_text(s, x + col, y + rows - 1, c->label, NULL);
