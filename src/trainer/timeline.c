@@ -128,18 +128,22 @@ static void write_slice(FILE *fp, const char *name, int thread, double start,
 
 /*
  * An operation as a slice of the time for which the thread ran, then one of the
- * time for which it did not.  When a thread stopped for a while is not known.
+ * time for which it had no core, and one of the rest, in which it waited.  When
+ * a thread stopped for a while is not known.
  */
 static void write_thread(FILE *fp, const struct timeline_slice *s, int thread,
                          double zero)
 {
     const struct timeline_use *use = &s->use[thread];
-    const double idle = s->end - s->start - use->ran;
+    const double start = s->start - zero, end = s->end - zero;
+    const double stop = start + use->ran;
+    const double wait = fmin(stop + use->queued, end);
 
-    write_slice(fp, s->name, thread, s->start - zero, use->ran, use);
-    if (idle > 0)
-        write_slice(fp, "not running", thread, s->start - zero + use->ran, idle,
-                    NULL);
+    write_slice(fp, s->name, thread, start, use->ran, use);
+    if (wait > stop)
+        write_slice(fp, "no core", thread, stop, wait - stop, NULL);
+    if (end > wait)
+        write_slice(fp, "waiting", thread, wait, end - wait, NULL);
 }
 
 int timeline_write(const struct timeline *t, const char *path, struct err *e)

@@ -26,8 +26,9 @@ perl -MJSON::PP -e '
         my $thread = $e->{tid};
         next if $e->{ph} ne "X";
         $bad++ if $e->{dur} < 0 || $e->{ts} + 0.01 < ($end{$thread} // 0);
-        $bad++ if $e->{name} ne "not running" && !$e->{args};
         $end{$thread} = $e->{ts} + $e->{dur};
+        next if $e->{name} =~ /^(no core|waiting)$/;
+        $bad++ if !$e->{args};
         $calls{$e->{name}}[$thread]++;
     }
     print join(" ", $bad, @{$calls{optimiser}}), "\n"' <line.json >out 2>err
