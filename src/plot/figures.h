@@ -70,6 +70,7 @@ int sweep_draw(struct build *, const char *params, const char *metric,
  X(metric)                                                                     \
  X(hist)                                                                       \
  X(hours)                                                                      \
+ X(timeline)                                                                   \
  X(sweep)                                                                      \
  X(compare) X(scaling) X(schedule) X(dashboard) X(report) X(redo) X(verify)
 #define FIGURE_DECLARE(name) extern const struct cmd fig_##name;

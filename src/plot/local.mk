@@ -15,6 +15,7 @@ src_plot_libplot_a_SOURCES = \
 	%D%/fig_scaling.c \
 	%D%/fig_schedule.c \
 	%D%/fig_sweep.c \
+	%D%/fig_timeline.c \
 	%D%/figures.c \
 	%D%/figures.h \
 	%D%/fit.c \
@@ -43,7 +44,9 @@ src_plot_libplot_a_SOURCES = \
 	%D%/stamp.h \
 	%D%/stamped.c \
 	%D%/summary.c \
-	%D%/summary.h
+	%D%/summary.h \
+	%D%/trace.c \
+	%D%/trace.h
 
 include src/plot/draw/local.mk
 

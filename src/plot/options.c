@@ -64,9 +64,12 @@ const char *const term_words[] = {
     { 0, "x", "axis", OPT_WORD, &plot_request.x, \
       "draw against %s", x_words }
 
-#define AXIS_OPTS \
+#define XRANGE_OPT \
     { 0, "xrange", "lo:hi", OPT_STRING, &plot_request.xrange, \
-      "show only this range of x" }, \
+      "show only this range of x" }
+
+#define AXIS_OPTS \
+    XRANGE_OPT, \
     { 0, "yrange", "lo:hi", OPT_STRING, &plot_request.yrange, \
       "show only this range of y, or all values" }, \
     { 0, "logx", NULL, OPT_FLAG, &plot_request.logx, "make x logarithmic" }, \
@@ -130,6 +133,9 @@ const struct opt scaling_opts[] = {
 const struct opt hist_opts[] = { COMMON_OPTS, LOOK_OPTS, OUT_OPTS, { 0 } };
 const struct opt hours_opts[] = {
     COMMON_OPTS, AXIS_OPTS, LOOK_OPTS, OUT_OPTS, { 0 }
+};
+const struct opt timeline_opts[] = {
+    COMMON_OPTS, XRANGE_OPT, LOOK_OPTS, OUT_OPTS, { 0 }
 };
 const struct opt schedule_opts[] = {
     COMMON_OPTS, AXIS_OPTS, SKIP_OPT, LOOK_OPTS, OUT_OPTS, { 0 }

@@ -16,6 +16,6 @@ extern struct request plot_request;
 extern const char *const term_words[];
 
 extern const struct opt curve_opts[], sweep_opts[], scaling_opts[], hist_opts[],
-    hours_opts[], schedule_opts[], report_opts[];
+    hours_opts[], timeline_opts[], schedule_opts[], report_opts[];
 
 #endif

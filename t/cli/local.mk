@@ -36,7 +36,8 @@ dist_check_SCRIPTS += \
 	%D%/t6030-script.t \
 	%D%/t6040-json.t \
 	%D%/t6050-hist.t \
-	%D%/t6060-verify.t
+	%D%/t6060-verify.t \
+	%D%/t6070-timeline.t
 EXTRA_DIST += \
 	%D%/plot-hella.golden \
 	%D%/plot-names.golden \

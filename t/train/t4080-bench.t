@@ -34,6 +34,9 @@ perl -MJSON::PP -e '
     print join(" ", $bad, @{$calls{optimiser}}), "\n"' <line.json >out 2>err
 is "$(cat out)" "0 4 4" \
     "the timeline has each operation of all steps on both threads, in order"
+gplot timeline line.json --data >out 2>err &&
+    grep -q "^What the threads did.*waiting" out
+ok $? "gplot timeline draws the timeline"
 bench --timeline nowhere/line.json
 test $? = 1 && grep -q nowhere err
 ok $? "a timeline that cannot be written is an error"

@@ -1,0 +1,274 @@
+#include "config.h"
+#include "plot/trace.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/buf.h"
+#include "common/num.h"
+#include "common/format/json_scan.h"
+
+enum { FILE_MAX = 1 << 30 };
+
+static const double LATEST = 1e15; /* microseconds: 30 years */
+
+struct reader {
+    struct json_scan s;
+    struct trace *t;
+    double tid[TRACE_THREADS];
+};
+
+/* The members of an event that matter; times are NaN if it has none. */
+struct event {
+    char *name, *thread; /* not ended by a NUL; thread is args.name */
+    size_t name_len, thread_len;
+    char phase; /* 'X': a slice, 'M': says something about a thread */
+    double tid, start, length, faults;
+};
+
+static int read_number(struct json_scan *s, double *out)
+{
+    const char *const from = s->at;
+
+    if (json_scan_skip(s) < 0)
+        return -1;
+    if (num_parse(from, s->at, out) != s->at || !isfinite(*out))
+        return json_scan_fail(s, "expected a number before this");
+    return 0;
+}
+
+static bool is_word(const char *name, size_t n, const char *word)
+{
+    return n == strlen(word) && memcmp(name, word, n) == 0;
+}
+
+static int read_args(struct json_scan *s, struct event *v)
+{
+    char *name;
+    size_t n;
+    int more = json_scan_enter(s, '{'), ret = 0;
+
+    for (; more > 0 && ret == 0; more = json_scan_next(s, '{')) {
+        if (json_scan_name(s, &name, &n) < 0)
+            return -1;
+        if (is_word(name, n, "name"))
+            ret = json_scan_string(s, &v->thread, &v->thread_len);
+        else if (is_word(name, n, "page_faults"))
+            ret = read_number(s, &v->faults);
+        else
+            ret = json_scan_skip(s);
+        if (ret < 0)
+            return -1;
+    }
+    return more;
+}
+
+static int read_event(struct json_scan *s, struct event *v)
+{
+    char *name, *phase;
+    size_t n, len;
+    int more, ret;
+
+    *v = (struct event){ .tid = NAN, .start = NAN, .length = NAN };
+    for (more = json_scan_enter(s, '{'); more > 0;
+         more = json_scan_next(s, '{')) {
+        if (json_scan_name(s, &name, &n) < 0)
+            return -1;
+        if (is_word(name, n, "name")) {
+            ret = json_scan_string(s, &v->name, &v->name_len);
+        } else if (is_word(name, n, "ph")) {
+            ret = json_scan_string(s, &phase, &len);
+            v->phase = ret == 0 && len == 1 ? *phase : '\0';
+        } else if (is_word(name, n, "tid")) {
+            ret = read_number(s, &v->tid);
+        } else if (is_word(name, n, "ts")) {
+            ret = read_number(s, &v->start);
+        } else if (is_word(name, n, "dur")) {
+            ret = read_number(s, &v->length);
+        } else if (is_word(name, n, "args")) {
+            ret = read_args(s, v);
+        } else {
+            ret = json_scan_skip(s);
+        }
+        if (ret < 0)
+            return -1;
+    }
+    return more;
+}
+
+/* The index of a thread, which is added if it is new; -1 if there are too many.
+ */
+static int find_thread(struct reader *r, double tid)
+{
+    struct trace *const t = r->t;
+
+    for (int i = 0; i < t->n_threads; i++)
+        if (r->tid[i] == tid)
+            return i;
+    if (t->n_threads == TRACE_THREADS)
+        return json_scan_fail(&r->s, "more than 1024 threads");
+    r->tid[t->n_threads] = tid;
+    t->thread[t->n_threads] = arena_printf(&t->mem, "thread %.17g", tid);
+    return t->n_threads++;
+}
+
+static int find_name(struct reader *r, const char *name, size_t n)
+{
+    struct trace *const t = r->t;
+
+    for (int i = 0; i < t->n_names; i++)
+        if (is_word(name, n, t->name[i]))
+            return i;
+    if (t->n_names == TRACE_NAMES)
+        return json_scan_fail(&r->s, "more than 1024 names of operations");
+    t->name[t->n_names] = arena_strndup(&t->mem, name, n);
+    return t->n_names++;
+}
+
+static int add_slice(struct reader *r, const struct event *v)
+{
+    struct trace *const t = r->t;
+    const int thread = find_thread(r, v->tid);
+    const int name = thread < 0 ? -1 : find_name(r, v->name, v->name_len);
+
+    if (name < 0)
+        return -1;
+    GROW(t->slice, t->n, t->room);
+    t->slice[t->n++] = (struct trace_slice){
+        .thread = thread,
+        .name = name,
+        .start = v->start,
+        .end = v->start + v->length,
+        .faults = v->faults,
+    };
+    return 0;
+}
+
+static int use_event(struct reader *r, const struct event *v)
+{
+    if (v->phase == 'M' && v->thread && v->name && !isnan(v->tid) &&
+        is_word(v->name, v->name_len, "thread_name")) {
+        const int i = find_thread(r, v->tid);
+
+        if (i < 0)
+            return -1;
+        r->t->thread[i] = arena_strndup(&r->t->mem, v->thread, v->thread_len);
+    }
+    if (v->phase != 'X')
+        return 0;
+    if (!v->name || memchr(v->name, 0, v->name_len) || isnan(v->tid) ||
+        !(v->start >= 0 && v->start <= LATEST) ||
+        !(v->length >= 0 && v->length <= LATEST) ||
+        !(v->faults >= 0 && v->faults <= 1e15))
+        return json_scan_fail(&r->s, "a slice needs a name, a thread, a time "
+                                     "and a duration before this");
+    return add_slice(r, v);
+}
+
+static int read_events(struct reader *r)
+{
+    struct event v;
+    int more;
+
+    for (more = json_scan_enter(&r->s, '['); more > 0;
+         more = json_scan_next(&r->s, '[')) {
+        json_scan_blanks(&r->s);
+        if (read_event(&r->s, &v) < 0 || use_event(r, &v) < 0)
+            return -1;
+    }
+    return more;
+}
+
+static int read_trace(struct reader *r)
+{
+    struct json_scan *const s = &r->s;
+    char *name;
+    size_t n;
+    int more;
+
+    json_scan_blanks(s);
+    for (more = json_scan_enter(s, '{'); more > 0;
+         more = json_scan_next(s, '{')) {
+        if (json_scan_name(s, &name, &n) < 0 ||
+            (is_word(name, n, "traceEvents") ? read_events(r)
+                                             : json_scan_skip(s)) < 0)
+            return -1;
+    }
+    json_scan_blanks(s);
+    return more == 0 && s->at < s->end
+               ? json_scan_fail(s, "expected the end of the file")
+               : more;
+}
+
+static int by_thread(const void *a, const void *b)
+{
+    const struct trace_slice *x = a, *y = b;
+
+    if (x->thread != y->thread)
+        return x->thread - y->thread;
+    return (x->start > y->start) - (x->start < y->start);
+}
+
+/* Sort the slices, which have microseconds until now, begin at zero, and leave
+ * out what overlaps. */
+static void order_slices(struct trace *t)
+{
+    double zero = INFINITY, until = 0;
+    size_t n = 0;
+
+    if (t->n > 0) /* which have an array */
+        qsort(t->slice, t->n, sizeof *t->slice, by_thread);
+    for (size_t i = 0; i < t->n; i++)
+        zero = fmin(zero, t->slice[i].start);
+    for (size_t i = 0; i < t->n; i++) {
+        struct trace_slice s = t->slice[i];
+
+        if (i == 0 || s.thread != t->slice[i - 1].thread)
+            until = 0;
+        s.start = fmax((s.start - zero) / 1e6, until);
+        s.end = (s.end - zero) / 1e6;
+        if (s.end <= s.start)
+            continue;
+        until = s.end;
+        t->slice[n++] = s;
+    }
+    t->n = n;
+}
+
+int trace_parse(struct trace *t, char *text, size_t n, const char *path,
+                struct err *e)
+{
+    struct reader r = { .s = { .at = text, .end = text + n }, .t = t };
+
+    t->thread = arena_alloc(&t->mem, TRACE_THREADS * sizeof *t->thread);
+    t->name = arena_alloc(&t->mem, TRACE_NAMES * sizeof *t->name);
+    if (read_trace(&r) < 0)
+        return err_set(e, ERR_INPUT, "%s: byte %zu: %s", path,
+                       (size_t)(r.s.at - text), r.s.why);
+    order_slices(t);
+    return t->n > 0 ? 0
+                    : err_set(e, ERR_INPUT,
+                              "%s has no slices of time, which gtrain bench "
+                              "--timeline writes",
+                              path);
+}
+
+int trace_load(struct trace *t, const char *path, struct err *e)
+{
+    struct buf text = BUF_INIT;
+    int ret = buf_read_file(&text, path, FILE_MAX, e);
+
+    if (ret == 0)
+        ret = trace_parse(t, text.s, text.len, path, e);
+    buf_clear(&text);
+    return ret;
+}
+
+void trace_free(struct trace *t)
+{
+    free(t->slice);
+    arena_clear(&t->mem);
+    *t = (struct trace)TRACE_INIT;
+}
