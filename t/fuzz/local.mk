@@ -75,6 +75,7 @@ EXTRA_DIST += \
 	%D%/corpus/tokfile/sentencepiece \
 	%D%/corpus/tokfile/tiktoken \
 	%D%/corpus/tokfile/vocab \
+	%D%/corpus/trace/two \
 	%D%/corpus/yaml/maps \
 	%D%/corpus/yaml/meta \
 	%D%/corpus/yaml/nested \
@@ -96,6 +97,7 @@ EXTRA_DIST += \
 	%D%/dict/tensors \
 	%D%/dict/tokenizer \
 	%D%/dict/tokfile \
+	%D%/dict/trace \
 	%D%/dict/yaml \
 	%D%/drive.c \
 	%D%/filter.c \
@@ -117,6 +119,7 @@ EXTRA_DIST += \
 	%D%/tensors.c \
 	%D%/tokenizer.c \
 	%D%/tokfile.c \
+	%D%/trace.c \
 	%D%/yaml.c
 FUZZ_SECONDS = 0
 FUZZ_TARGETS =
