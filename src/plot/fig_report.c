@@ -254,6 +254,7 @@ static int add_section(struct report *rep, const struct section *s,
     struct figure own = FIGURE_INIT;
     struct request r = *rep->r;
     struct build b = { .request = &r };
+    struct panel *p;
     char title[128];
     int ret;
 
@@ -275,9 +276,10 @@ static int add_section(struct report *rep, const struct section *s,
     b.figure = section_figure(rep, &own);
     b.summary = s->summarised ? results : NULL;
     run_set_init(&b.set, b.runs.run, b.runs.n, &b.figure->mem);
-    ret = curves_kind(
-        &b, figure_panel(b.figure, rep->form == FORM_PDF ? title : NULL), kind,
-        e);
+    p = figure_panel(b.figure, rep->form == FORM_PDF ? title : NULL);
+    ret = curves_kind(&b, p, kind, e);
+    if (ret == 0 && s->later)
+        ret = figure_check(rep->r, &p, 1, e);
     if (ret == 0 && rep->form != FORM_PDF)
         ret = add_figure(rep, b.figure, title, e);
     figure_free(&own);

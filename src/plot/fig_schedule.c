@@ -43,7 +43,7 @@ static int draw_conf(struct build *b, struct panel *p, int index, struct err *e)
                 c->y[c->n++] = r.rate[i];
             }
         if (c->n == 0)
-            ret = err_set(e, ERR_USAGE, "--skip leaves no step of %s", conf);
+            ret = err_set(e, ERR_MISSING, "--skip leaves no step of %s", conf);
         else
             add_row(b->summary, c);
     }

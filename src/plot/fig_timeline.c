@@ -74,18 +74,14 @@ static bool cut_slice(const struct drawing *d, const struct trace_slice *s,
     return true;
 }
 
-/* The time of each name; returns the number of slices. */
-static size_t sum_names(const struct drawing *d, double *secs)
+/* The time of each name. */
+static void sum_names(const struct drawing *d, double *secs)
 {
     struct trace_slice s;
-    size_t n = 0;
 
     for (size_t i = 0; i < d->trace.n; i++)
-        if (cut_slice(d, &d->trace.slice[i], &s)) {
+        if (cut_slice(d, &d->trace.slice[i], &s))
             secs[s.name] += s.end - s.start;
-            n++;
-        }
-    return n;
 }
 
 /* The name that has the most time of those that are in OTHERS; or -1. */
@@ -300,7 +296,7 @@ static int count_columns(const struct build *b, int n_threads)
     return columns < most ? columns : most;
 }
 
-static int draw_trace(struct drawing *d, struct build *b, struct err *e)
+static void draw_trace(struct drawing *d, struct build *b)
 {
     const struct request *r = b->request;
     double *secs =
@@ -311,15 +307,12 @@ static int draw_trace(struct drawing *d, struct build *b, struct err *e)
     for (size_t i = 0; i < d->trace.n && isnan(r->x_hi); i++)
         d->to = fmax(d->to, d->trace.slice[i].end);
     d->width = (d->to - d->from) / count_columns(b, d->trace.n_threads);
-    if (sum_names(d, secs) == 0)
-        return err_set(e, ERR_USAGE, "--xrange leaves nothing of %s",
-                       b->words[0]);
+    sum_names(d, secs);
     choose_areas(d, secs);
     make_cells(d);
     draw_threads(d, b);
     if (b->summary)
         fill_table(b->summary, d);
-    return 0;
 }
 
 static int build_timeline(struct build *b, struct err *e)
@@ -330,7 +323,7 @@ static int build_timeline(struct build *b, struct err *e)
     if (ret == 0 && b->n > 1)
         ret = err_set(e, ERR_USAGE, "unexpected argument '%s'", b->words[1]);
     if (ret == 0)
-        ret = draw_trace(&d, b, e);
+        draw_trace(&d, b);
     free(d.cell);
     trace_free(&d.trace);
     return ret;

@@ -95,6 +95,21 @@ int figure_runs(struct build *b, int first, struct err *e)
     return r->group_by ? check_group(runs, r->group_by, e) : 0;
 }
 
+int figure_check(const struct request *r, struct panel *const *panel, size_t n,
+                 struct err *e)
+{
+    const bool skip = r->skip > 0, cut = r->xrange;
+
+    for (size_t i = 0; i < n; i++)
+        if (panel_shows(panel[i]))
+            return 0;
+    return skip || cut ? err_set(e, ERR_MISSING, "%s nothing to draw",
+                                 !skip  ? "--xrange leaves"
+                                 : !cut ? "--skip leaves"
+                                        : "--skip and --xrange leave")
+                       : 0;
+}
+
 static int draw_once(int argc, char **argv, bool *running, struct err *e)
 {
     const struct figure_type *type = program_command()->arg;
@@ -114,6 +129,8 @@ static int draw_once(int argc, char **argv, bool *running, struct err *e)
     *running = false;
     for (size_t i = 0; i < b.runs.n; i++)
         *running |= b.runs.run[i].status == RUN_RUNNING;
+    if (ret == 0)
+        ret = figure_check(&plot_request, f.panel, f.n_panels, e);
     if (ret == 0)
         ret = output_figure(&f, &summary, &plot_request, e);
     table_clear(&summary);

@@ -54,6 +54,10 @@ int figure_main(int argc, char **argv, struct err *);
  * there are none. */
 int figure_runs(struct build *, int first, struct err *);
 
+/* ERR_MISSING if --skip or --xrange leaves nothing of all these panels. */
+int figure_check(const struct request *, struct panel *const *, size_t n,
+                 struct err *);
+
 /* Draw the runs of the set as a kind of figure (fig_curves.c). */
 struct kind;
 int kind_draw(struct build *, const struct kind *, struct err *);

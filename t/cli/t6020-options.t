@@ -37,6 +37,23 @@ is "$(awk -F'\t' '$3 == "train" { print $4; exit }' out)" 301 \
     "--skip leaves the first steps out"
 gplot loss run2 --skip 300 >out
 like out "run2 *train/loss *2000" "--skip leaves the summary unchanged"
+for figure in "loss run2" "metric train/loss run2" "dashboard run2" \
+    "compare run1 run2" "loss run1 run2 --group-by lr"; do
+    # shellcheck disable=SC2086
+    gplot $figure --skip 2000 >out 2>err
+    is "$? $(cat out err | tail -n 1)" "3 gplot: --skip leaves nothing to draw" \
+        "a figure of which --skip leaves nothing is an error: $figure"
+done
+gplot report run2 --skip 2000 -o left.md >out 2>err
+is "$? $(cat out err)" "3 gplot: --skip leaves nothing to draw" \
+    "a report of which --skip leaves nothing is an error"
+gplot loss run2 --xrange 3k: -o left.txt >out 2>err
+is "$? $(cat out err)" "3 gplot: --xrange leaves nothing to draw" \
+    "a figure of which --xrange leaves nothing is an error"
+check "no file is written of a figure that shows nothing" \
+    test ! -e left.txt -a ! -e left.md
+gplot loss run2 --xrange 1999.2:1999.8 --data >out 2>err
+is $? 0 "a line that crosses the range of --xrange is drawn"
 at301() { awk -F'\t' '$3 == "train" && $4 == 301 { print $5 }'; }
 want=$(gplot loss run2 --smooth ema:0.98 --data | at301)
 is "$(gplot loss run2 --smooth ema:0.98 --skip 300 --data | at301)" "$want" \

@@ -60,8 +60,8 @@ no core, 28.6%
 waiting, 7.1%
 page faults, up to 20 per ms" "--xrange also limits the percentages"
 gplot timeline two.json --xrange 5: >out 2>err
-is $? 2 "--xrange beyond the end ends with status 2"
-like err "xrange leaves nothing of two.json" "the message names the option"
+is $? 3 "--xrange beyond the end ends with status 3"
+like err "xrange leaves nothing to draw" "the message names the option"
 
 for i in 1 2 3 4 5 6 7 8; do
     slice "op$i" 0 $((100 * i)) $((10 * i))

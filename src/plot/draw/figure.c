@@ -96,6 +96,22 @@ const struct axis *curve_y(const struct panel *p, const struct curve *c)
     return c->right ? &p->y2 : &p->y;
 }
 
+bool panel_shows(const struct panel *p)
+{
+    for (size_t i = 0; i < p->n_curves; i++) {
+        const struct curve *c = &p->curve[i];
+        bool from = false, to = false; /* a line may cross the range */
+
+        for (size_t k = 0; k < c->n; k++) {
+            from = from || (isfinite(c->y[k]) && !(c->x[k] > p->x.hi));
+            to = to || (isfinite(c->y[k]) && !(c->x[k] < p->x.lo));
+        }
+        if (from && to)
+            return true;
+    }
+    return p->heat;
+}
+
 struct mark *panel_mark(struct panel *p, enum mark_type type, double x,
                         double y)
 {

@@ -239,6 +239,8 @@ struct mark *panel_mark(struct panel *, enum mark_type, double x, double y);
 /* The order in which curves are drawn: raw ones first, the best one last. */
 enum { CURVE_LEVELS = 3 };
 int curve_level(const struct curve *);
+/* Has the panel a map, or a curve in its range of x? */
+bool panel_shows(const struct panel *);
 /* The y axis of a curve. */
 const struct axis *curve_y(const struct panel *, const struct curve *);
 
