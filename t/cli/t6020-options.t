@@ -32,6 +32,11 @@ is "$(awk -F'\t' '$3 == "train"' out | wc -l | tr -d ' ')" 2000 \
     "--data prints every point"
 is "$(awk -F'\t' '$3 == "train" && $4 == 1677 { printf "%.4f", $5 }' out)" \
     3.2303 "--data prints the values of the store"
+printf '{"step": %s, "loss": %s}\n' 1 0.1 2 3e-05 3 2 |
+    gtrack -r digits log plain >out 2>&1
+gplot loss -r digits plain --data >out 2>err
+is "$(cut -f 4,5 out | tr '\t\n' ' ;')" "x y;1 0.1;2 3e-05;3 2;" \
+    "--data prints as many digits as are needed"
 gplot loss run2 --skip 300 --data >out
 is "$(awk -F'\t' '$3 == "train" { print $4; exit }' out)" 301 \
     "--skip leaves the first steps out"

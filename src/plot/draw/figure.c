@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/buf.h"
+#include "common/num.h"
 #include "common/utf8.h"
 #include "plot/draw/axis.h"
 #include "plot/draw/inset.h"
@@ -349,6 +350,17 @@ void figure_finish(struct figure *f)
         fewer_ticks(f, i);
 }
 
+/* A tab and the shortest text that reads back as the number. */
+static void add_number(struct buf *b, double x)
+{
+    char text[NUM_TEXT];
+    const int n = num_shortest(text, x);
+    const bool whole = n > 2 && strcmp(text + n - 2, ".0") == 0;
+
+    buf_char(b, '\t');
+    buf_add(b, text, (size_t)(whole ? n - 2 : n));
+}
+
 void figure_data(const struct figure *f, struct buf *b)
 {
     buf_str(b, "panel\trun\tcurve\tx\ty\tlow\thigh\n");
@@ -359,19 +371,26 @@ void figure_data(const struct figure *f, struct buf *b)
             const struct curve *c = &p->curve[k];
 
             for (size_t j = 0; j < c->n; j++) {
-                buf_printf(b, "%s\t%s\t%s\t%.17g\t%.17g",
-                           p->title ? p->title : p->y.label, c->run,
-                           c->label ? c->label : "raw", c->x[j], c->y[j]);
-                if (c->lo)
-                    buf_printf(b, "\t%.17g\t%.17g\n", c->lo[j], c->hi[j]);
-                else
-                    buf_str(b, "\t\t\n");
+                buf_str(b, p->title ? p->title : p->y.label);
+                buf_char(b, '\t');
+                buf_str(b, c->run);
+                buf_char(b, '\t');
+                buf_str(b, c->label ? c->label : "raw");
+                add_number(b, c->x[j]);
+                add_number(b, c->y[j]);
+                if (c->lo) {
+                    add_number(b, c->lo[j]);
+                    add_number(b, c->hi[j]);
+                }
+                buf_str(b, c->lo ? "\n" : "\t\t\n");
             }
         }
-        for (size_t k = 0; p->heat && k < p->heat->nx * p->heat->ny; k++)
-            buf_printf(b, "%s\t\t%s\t%s\t%s\t%.17g\t\n",
-                       p->title ? p->title : "", p->heat->label,
-                       p->heat->x_name[k % p->heat->nx],
-                       p->heat->y_name[k / p->heat->nx], p->heat->value[k]);
+        for (size_t k = 0; p->heat && k < p->heat->nx * p->heat->ny; k++) {
+            buf_printf(b, "%s\t\t%s\t%s\t%s", p->title ? p->title : "",
+                       p->heat->label, p->heat->x_name[k % p->heat->nx],
+                       p->heat->y_name[k / p->heat->nx]);
+            add_number(b, p->heat->value[k]);
+            buf_str(b, "\t\n");
+        }
     }
 }
