@@ -56,11 +56,10 @@ void curve_forecast(struct build *b, struct panel *p,
 {
     const struct forecast_request r = { key, 0, POINTS };
     struct run_forecast f = { 0 };
-    struct runs all = RUNS_INIT;
     struct err e = ERR_INIT;
 
-    if (runs_load(&all, b->request->root, 0, &e) < 0 ||
-        forecast_run(&f, &r, &all, run, &e) < 0) {
+    if (figure_store(b, &e) < 0 ||
+        forecast_run(&f, &r, &b->store, run, &e) < 0) {
         log_warn("%s", e.text);
     } else if (f.now >= f.steps) {
         log_info("%s has made all its steps; there is nothing to forecast",
@@ -70,5 +69,4 @@ void curve_forecast(struct build *b, struct panel *p,
         note_forecast(b->figure, &f.point[f.n - 1]);
     }
     forecast_run_clear(&f);
-    runs_free(&all);
 }

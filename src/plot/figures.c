@@ -95,6 +95,11 @@ int figure_runs(struct build *b, int first, struct err *e)
     return r->group_by ? check_group(runs, r->group_by, e) : 0;
 }
 
+int figure_store(struct build *b, struct err *e)
+{
+    return b->store.n > 0 ? 0 : runs_load(&b->store, b->request->root, 0, e);
+}
+
 int figure_check(const struct request *r, struct panel *const *panel, size_t n,
                  struct err *e)
 {
@@ -119,6 +124,7 @@ static int draw_once(int argc, char **argv, bool *running, struct err *e)
                        .summary = &summary,
                        .request = &plot_request,
                        .runs = RUNS_INIT,
+                       .store = RUNS_INIT,
                        .words = argv,
                        .n = argc };
     int ret;
@@ -136,6 +142,7 @@ static int draw_once(int argc, char **argv, bool *running, struct err *e)
     table_clear(&summary);
     figure_free(&f);
     runs_free(&b.runs);
+    runs_free(&b.store);
     return ret;
 }
 

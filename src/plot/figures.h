@@ -38,7 +38,8 @@ struct build {
     struct run_set set;
     char **words; /* of the command line */
     int n;
-    struct runs runs; /* what figure_runs() loaded */
+    struct runs runs;  /* what figure_runs() loaded */
+    struct runs store; /* all runs, if figure_store() loaded them */
 };
 
 struct figure_type {
@@ -53,6 +54,9 @@ int figure_main(int argc, char **argv, struct err *);
 /* Load the runs that are named by the words from `first` on, or all runs if
  * there are none. */
 int figure_runs(struct build *, int first, struct err *);
+
+/* Load all runs of the store, once. */
+int figure_store(struct build *, struct err *);
 
 /* ERR_MISSING if --skip or --xrange leaves nothing of all these panels. */
 int figure_check(const struct request *, struct panel *const *, size_t n,
