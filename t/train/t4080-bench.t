@@ -35,7 +35,7 @@ perl -MJSON::PP -e '
 is "$(cat out)" "0 4 4" \
     "the timeline has each operation of all steps on both threads, in order"
 gplot timeline line.json --data >out 2>err &&
-    grep -q "^What the threads did.*waiting" out
+    grep -q "^What the threads did.*, [0-9.]*%" out
 ok $? "gplot timeline draws the timeline"
 bench --timeline nowhere/line.json
 test $? = 1 && grep -q nowhere err
