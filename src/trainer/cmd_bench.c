@@ -251,22 +251,25 @@ static int time_operations(struct job *j, struct table *t, struct err *e)
 
 /* ---- each thread ------------------------------------------------------ */
 
-/* What all threads did in an operation of this name, from slice `first` on. */
-static struct timeline_use sum_use(const struct timeline *tl, size_t first,
-                                   const char *name)
+/* What all threads did in an operation of this name, from slice `first` on;
+ * returns the time that they had for it. */
+static double sum_use(const struct timeline *tl, size_t first, const char *name,
+                      struct timeline_use *sum)
 {
-    struct timeline_use sum = { 0 };
+    double whole = 0;
 
+    *sum = (struct timeline_use){ 0 };
     for (size_t k = first; k < tl->n; k++) {
         const struct timeline_slice *s = &tl->slice[k];
 
         for (int i = 0; i < tl->threads && strcmp(s->name, name) == 0; i++) {
-            sum.ran += s->use[i].ran;
-            sum.queued += s->use[i].queued;
-            sum.faults += s->use[i].faults;
+            whole += s->end - s->start;
+            sum->ran += s->use[i].ran;
+            sum->queued += s->use[i].queued;
+            sum->faults += s->use[i].faults;
         }
     }
-    return sum;
+    return whole;
 }
 
 static void table_of_threads(const struct profile *p, struct table *t)
@@ -279,8 +282,8 @@ static void table_of_threads(const struct profile *p, struct table *t)
                   "no core", "waiting", "page faults", NULL);
     for (int i = 0; i < p->n; i++) {
         const struct op_time *op = &p->all[i];
-        const struct timeline_use use = sum_use(tl, first, op->name);
-        const double whole = op->seconds * tl->threads;
+        struct timeline_use use;
+        const double whole = sum_use(tl, first, op->name, &use);
 
         table_text(t, op->name);
         table_int(t, op->calls / steps);

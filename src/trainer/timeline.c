@@ -101,9 +101,12 @@ void timeline_stop(struct timeline *t, const char *name)
     for (int i = 0; i < t->threads; i++) {
         const struct timeline_use now = read_use(&t->thread[i]);
         const struct timeline_use *was = &t->thread[i].before;
+        const double whole = s->end - s->start;
 
-        s->use[i].ran = fmin(now.ran - was->ran, s->end - s->start);
-        s->use[i].queued = now.queued - was->queued;
+        /* the kernel counts a time in the queue when it ends, all at once */
+        s->use[i].ran = fmin(now.ran - was->ran, whole);
+        s->use[i].queued =
+            fmin(now.queued - was->queued, whole - s->use[i].ran);
         s->use[i].faults = now.faults - was->faults;
     }
 }

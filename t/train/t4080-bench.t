@@ -16,6 +16,9 @@ ok $? "--profile lists the operations of a step"
 bench --tsv --timeline line.json && is "$(head -n 1 out | tr '\t' ,)" \
     "operation,calls,ms/step,share,running,no core,waiting,page faults" \
     "--timeline lists what the threads did in each operation"
+awk -F '\t' 'NR > 1 && ($5 + $6 + $7 < 99.8 || $5 + $6 + $7 > 100.2) { n++ }
+    END { exit n > 0 }' out
+ok $? "the parts of the threads' time in --timeline add up to all of it"
 sed 1d out | cut -f1 | sort | cmp -s - profile
 ok $? "--timeline lists the operations of --profile"
 perl -MJSON::PP -e '
