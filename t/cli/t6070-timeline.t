@@ -63,13 +63,21 @@ gplot timeline two.json --xrange 5: >out 2>err
 is $? 3 "--xrange beyond the end ends with status 3"
 like err "xrange leaves nothing to draw" "the message names the option"
 
-for i in 1 2 3 4 5 6 7 8; do
-    slice "op$i" 0 $((100 * i)) $((10 * i))
-done | events >many.json
+{
+    for i in 1 2 3 4 5 6 7 8; do
+        slice "op$i" 0 $((100 * i)) $((10 * i)) "$i"
+    done
+    slice 'no core' 0 900 10
+    slice waiting 0 910 10
+} | events >many.json
 draw many.json
 is "$(awk -F "$tab" 'NR > 1 { sub(",.*", "", $3); print $3 }' out | uniq |
-    tr '\n' ' ')" "op8 op7 op6 op5 op4 3 other operations " \
+    tr '\n' ' ')" \
+    "op8 op7 op6 op5 op4 3 other operations no core waiting page faults " \
     "five operations have a colour of their own"
+gplot timeline many.json --mono --script many.gp >out 2>err
+is "$(grep -o "filledcurves lc rgb '#......'" many.gp | sort -u | wc -l)" 9 \
+    "without colours, each area has a shade of its own"
 
 awk 'BEGIN { for (i = 0; i < 50000; i++)
     printf ",\n{\"name\":\"a\",\"ph\":\"X\",\"tid\":1,\"ts\":%d,\"dur\":3}" \

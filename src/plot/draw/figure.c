@@ -287,6 +287,7 @@ static void finish_panel(struct figure *f, struct panel *p, double width,
  * solid.  Areas get shades, in an order in which neighbours differ. */
 static void number_curves(struct figure *f)
 {
+    enum { SHADES = 9 };
     int slot[256], n = 0;
 
     for (size_t i = 0; i < f->n_panels; i++) {
@@ -294,16 +295,17 @@ static void number_curves(struct figure *f)
             struct curve *c = &f->panel[i]->curve[k];
             int at = 0;
 
-            if (c->colour < 0 || c->colour >= COLOUR_RAMP)
+            if ((c->colour < 0 && c->style != STYLE_AREA) ||
+                c->colour >= COLOUR_RAMP)
                 continue;
             while (at < n && slot[at] != c->colour)
                 at++;
             if (at == n && n < (int)(sizeof slot / sizeof slot[0]))
                 slot[n++] = c->colour;
-            c->colour = c->style == STYLE_AREA
-                            ? palette_ramp_slot(3 * at % PALETTE_COLOURS /
-                                                (PALETTE_COLOURS - 1.0))
-                            : at;
+            c->colour =
+                c->style == STYLE_AREA
+                    ? palette_ramp_slot(4 * at % SHADES / (SHADES - 1.0))
+                    : at;
         }
     }
 }

@@ -81,7 +81,7 @@ uint32_t palette_curve(enum theme t, int slot)
 
         return palette_ramp(t, t == THEME_LIGHT  ? 0.85 * part
                                : t == THEME_DARK ? 0.3 + 0.7 * part
-                                                 : 0.5 * part);
+                                                 : 0.75 * part);
     }
     return slot < 0 ? palettes[t].grey
                     : palettes[t].curve[slot % PALETTE_COLOURS];
