@@ -23,6 +23,7 @@ unit_tests = \
 	t/unit/loader.t \
 	t/unit/mlflow.t \
 	t/unit/model.t \
+	t/unit/optim.t \
 	t/unit/outline.t \
 	t/unit/paired.t \
 	t/unit/plot.t \
@@ -88,6 +89,8 @@ t_unit_mlflow_t_LDADD = $(STORE_LIBS)
 t_unit_mlflow_t_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 t_unit_model_t_SOURCES = %D%/model.c t/lib/tap.h
 t_unit_model_t_LDADD = $(TRAINER_LIBS)
+t_unit_optim_t_SOURCES = %D%/optim.c t/lib/tap.h
+t_unit_optim_t_LDADD = $(TRAINER_LIBS)
 t_unit_outline_t_SOURCES = %D%/outline.c t/lib/tap.h
 t_unit_outline_t_LDADD = $(STORE_LIBS)
 t_unit_plot_t_SOURCES = %D%/plot.c t/lib/tap.h

@@ -18,7 +18,6 @@
 #include "trainer/model/gpt.h"
 #include "trainer/model/graph_memory.h"
 #include "trainer/model/graph_run.h"
-#include "trainer/model/optim.h"
 #include "trainer/model/resolve.h"
 #include "trainer/model/tensors.h"
 #include "trainer/training/meter.h"
@@ -340,103 +339,6 @@ static void test_draw(void)
     test_nonfinite();
 }
 
-/* ---- Muon ------------------------------------------------------------- */
-
-/* The largest difference of the weights from those that the reference computes
- * for each projection of a parameter by itself, from the weights before. */
-static double projections_off(const struct graph_param *p, int64_t cols,
-                              const struct optim_settings *c, float *before,
-                              const float *after, const float *grads)
-{
-    double worst = 0;
-    int64_t at = p->at;
-
-    for (int k = 0; k < GRAPH_STACK && p->stack[k] > 0; k++) {
-        const int64_t rows = p->stack[k], n = rows * cols;
-        const struct update u = {
-            .lr = (float)c->muon_lr,
-            .beta1 = (float)c->momentum,
-            .decay = (float)c->decay,
-            .g_scale = 1,
-            .nesterov = true,
-            .scale = 0.2f * sqrtf((float)(rows > cols ? rows : cols)),
-        };
-        float *m = xcalloc((size_t)n, sizeof *m);
-        float *room = xcalloc((size_t)muon_work(rows, cols), sizeof *room);
-        struct tensor w = { .data = before + at,
-                            .type = DT_F32,
-                            .rank = 2,
-                            .dim = { rows, cols } };
-        struct tensor moment = {
-            .data = m, .type = DT_F32, .rank = 2, .dim = { rows, cols }
-        };
-        struct tensor work = tensor_vector(room, DT_F32, muon_work(rows, cols));
-        const struct tensor g =
-            tensor_vector((float *)(uintptr_t)grads + at, DT_F32, n);
-
-        ref_muon(NULL, &w, &moment, NULL, &work, &g, &u);
-        for (int64_t i = at; i < at + n; i++)
-            worst = fmax(worst, fabs((double)(before[i] - after[i])));
-        at += n;
-        free(m);
-        free(room);
-    }
-    return worst;
-}
-
-static void test_muon(void)
-{
-    static const char *const sets[] = {
-        "model.layers=1",     "model.heads=4",
-        "model.kv_heads=2",   "model.width=16",
-        "model.d_ff=24",      "model.context=8",
-        "model.vocab=29",     "model.mlp=swiglu",
-        "schedule.steps=10",  "train.micro_batch=2",
-        "optim.name=muon",    "optim.clip=0",
-        "optim.muon_lr=1e-2", "optim.muon_scale=match_rms_adamw",
-    };
-    const struct graph_conf how = { .training = true };
-    struct settings set = { 0 };
-    struct gpt gpt = { 0 };
-    struct graph *g = &gpt.graph;
-    struct optim o = { 0 };
-    struct dev dev;
-    struct err e = ERR_INIT;
-    float *w, *grads, *before;
-
-    if (!ok(settings_load(&set, NULL, sets, sizeof sets / sizeof *sets, &e) ==
-                    0 &&
-                resolve_settings(&set, 0, 1, &e) == 0 &&
-                dev_open(&dev, "cpu", &e) == 0,
-            "a model for Muon opens"))
-        return;
-    gpt_build(&gpt, &set, 2);
-    if (graph_memory_alloc(g, &dev, &how, &e) == 0)
-        optim_lay_out(&o, &set.optim, g);
-    ok(optim_open(&o, &e) == 0, "Muon's memory is allocated");
-    w = g->weights.data;
-    grads = g->grads.data;
-    before = xcalloc((size_t)g->count, sizeof *before);
-    for (int64_t i = 0; i < g->count; i++) {
-        before[i] = w[i] = rng_uniform(1, 0, (uint64_t)i) - 0.5f;
-        grads[i] = rng_uniform(1, 1, (uint64_t)i) - 0.5f;
-    }
-    optim_step(&o, set.optim.lr, 1);
-    for (int i = 0; i < g->n_params; i++) {
-        const struct graph_param *p = &g->param[i];
-        const int64_t cols = g->node[p->node].val.dim[1];
-
-        if (p->group == GROUP_MATRIX)
-            ok(projections_off(p, cols, &set.optim, before, w, grads) < 1e-5,
-               "Muon updates each projection in %s by itself", p->name);
-    }
-    free(before);
-    optim_close(&o);
-    graph_clear(g);
-    dev_close(&dev);
-    settings_clear(&set);
-}
-
 /* ---- files of tensors ------------------------------------------------- */
 
 /* Write a file with two arrays of two floats at these offsets, and `bytes`
@@ -583,7 +485,6 @@ int main(void)
     test_step_check();
     test_draw();
     test_peak();
-    test_muon();
     test_tensors();
     return done_testing();
 }

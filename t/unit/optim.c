@@ -1,0 +1,140 @@
+/*
+ * optim - updates of the weights: by Muon
+ */
+#include "config.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "common/mem.h"
+#include "common/rng.h"
+#include "t/lib/tap.h"
+#include "trainer/model/gpt.h"
+#include "trainer/model/graph_memory.h"
+#include "trainer/model/optim.h"
+#include "trainer/model/resolve.h"
+
+/* A small model and its optimiser, on the CPU. */
+struct trial {
+    struct settings set;
+    struct dev dev;
+    struct gpt gpt;
+    struct optim optim;
+};
+
+static bool open_trial(struct trial *t, const char *const *sets, size_t n)
+{
+    const struct graph_conf how = { .training = true };
+    struct err e = ERR_INIT;
+
+    *t = (struct trial){ .optim = { 0 } };
+    if (settings_load(&t->set, NULL, sets, n, &e) == 0 &&
+        resolve_settings(&t->set, 0, 1, &e) == 0 &&
+        dev_open(&t->dev, "cpu", &e) == 0) {
+        gpt_build(&t->gpt, &t->set, 2);
+        if (graph_memory_alloc(&t->gpt.graph, &t->dev, &how, &e) == 0)
+            optim_lay_out(&t->optim, &t->set.optim, &t->gpt.graph);
+        if (optim_open(&t->optim, &e) == 0) {
+            optim_set_norm(&t->optim, 1);
+            return true;
+        }
+    }
+    diag("%s", e.text);
+    return false;
+}
+
+static void close_trial(struct trial *t)
+{
+    optim_close(&t->optim);
+    graph_clear(&t->gpt.graph);
+    dev_close(&t->dev);
+    settings_clear(&t->set);
+}
+
+/* ---- Muon ------------------------------------------------------------- */
+
+/* The largest difference of the weights from those that the reference computes
+ * for each projection of a parameter by itself, from the weights before. */
+static double projections_off(const struct graph_param *p, int64_t cols,
+                              const struct optim_settings *c, float *before,
+                              const float *after, const float *grads)
+{
+    double worst = 0;
+    int64_t at = p->at;
+
+    for (int k = 0; k < GRAPH_STACK && p->stack[k] > 0; k++) {
+        const int64_t rows = p->stack[k], n = rows * cols;
+        const struct update u = {
+            .lr = (float)c->muon_lr,
+            .beta1 = (float)c->momentum,
+            .decay = (float)c->decay,
+            .g_scale = 1,
+            .nesterov = true,
+            .scale = 0.2f * sqrtf((float)(rows > cols ? rows : cols)),
+        };
+        float *m = xcalloc((size_t)n, sizeof *m);
+        float *room = xcalloc((size_t)muon_work(rows, cols), sizeof *room);
+        struct tensor w = { .data = before + at,
+                            .type = DT_F32,
+                            .rank = 2,
+                            .dim = { rows, cols } };
+        struct tensor moment = {
+            .data = m, .type = DT_F32, .rank = 2, .dim = { rows, cols }
+        };
+        struct tensor work = tensor_vector(room, DT_F32, muon_work(rows, cols));
+        const struct tensor g =
+            tensor_vector((float *)(uintptr_t)grads + at, DT_F32, n);
+
+        ref_muon(NULL, &w, &moment, NULL, &work, &g, &u);
+        for (int64_t i = at; i < at + n; i++)
+            worst = fmax(worst, fabs((double)(before[i] - after[i])));
+        at += n;
+        free(m);
+        free(room);
+    }
+    return worst;
+}
+
+static void test_muon(void)
+{
+    static const char *const sets[] = {
+        "model.layers=1",     "model.heads=4",
+        "model.kv_heads=2",   "model.width=16",
+        "model.d_ff=24",      "model.context=8",
+        "model.vocab=29",     "model.mlp=swiglu",
+        "schedule.steps=10",  "train.micro_batch=2",
+        "optim.name=muon",    "optim.clip=0",
+        "optim.muon_lr=1e-2", "optim.muon_scale=match_rms_adamw",
+    };
+    struct trial t;
+    struct graph *g = &t.gpt.graph;
+    float *w, *grads, *before;
+
+    if (!ok(open_trial(&t, sets, sizeof sets / sizeof *sets),
+            "a model for Muon opens"))
+        return;
+    w = g->weights.data;
+    grads = g->grads.data;
+    before = xcalloc((size_t)g->count, sizeof *before);
+    for (int64_t i = 0; i < g->count; i++) {
+        before[i] = w[i] = rng_uniform(1, 0, (uint64_t)i) - 0.5f;
+        grads[i] = rng_uniform(1, 1, (uint64_t)i) - 0.5f;
+    }
+    optim_step(&t.optim, t.set.optim.lr, 1);
+    for (int i = 0; i < g->n_params; i++) {
+        const struct graph_param *p = &g->param[i];
+        const int64_t cols = g->node[p->node].val.dim[1];
+
+        if (p->group == GROUP_MATRIX)
+            ok(projections_off(p, cols, &t.set.optim, before, w, grads) < 1e-5,
+               "Muon updates each projection in %s by itself", p->name);
+    }
+    free(before);
+    close_trial(&t);
+}
+
+int main(void)
+{
+    test_muon();
+    return done_testing();
+}
