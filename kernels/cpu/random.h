@@ -7,15 +7,13 @@
 /*
  * random - the words of rng.h, a vector of Philox blocks at a time
  */
-typedef uint64_t vl __attribute__((vector_size(4 * VW))); /* VW / 2 of them */
-
 enum { RANDOM_WORDS = 4 * VW };
 
 /* High and low words of x * m, m a constant. */
 VEC_FN vu random_multiply(vu x, uint32_t m, vu *low)
 {
-    const vl even = (vl)x & 0xffffffffu, odd = (vl)x >> 32;
-    const vl p = even * m, q = odd * m;
+    const vl by = (vl){ 0 } + m;
+    const vl p = vl_multiply((vl)x, by), q = vl_multiply((vl)x >> 32, by);
 
     *low = (vu)((p & 0xffffffffu) | (q << 32));
     return (vu)((p >> 32) | (q & 0xffffffff00000000u));

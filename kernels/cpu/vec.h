@@ -328,6 +328,22 @@ VEC_FN vh vf_to_half(vf v, enum dtype type)
 #endif
 }
 
+/* ---- 64-bit products --------------------------------------------------- */
+
+typedef uint64_t vl __attribute__((vector_size(4 * VW))); /* VW / 2 of them */
+
+/* Products of the lower halves of a and b. */
+VEC_FN vl vl_multiply(vl a, vl b)
+{
+#if defined(__AVX512F__)
+    return (vl)_mm512_mul_epu32((__m512i)a, (__m512i)b);
+#elif defined(__AVX2__)
+    return (vl)_mm256_mul_epu32((__m256i)a, (__m256i)b);
+#else
+    return (a & 0xffffffffu) * (b & 0xffffffffu);
+#endif
+}
+
 /* ---- 8-bit numbers ------------------------------------------------------ */
 
 VEC_FN vi vi_set(int32_t n)
