@@ -130,13 +130,15 @@ struct graph_conf {
     /* Layers take turns in memory for two of them, instead of having their own;
      * the caller is responsible for its contents. */
     bool share_weights, share_grads;
-    bool masters_elsewhere;     /* with 16-bit weights, no fp32 ones here */
+    enum dtype masters; /* of the master weights: F32, or the graph's type */
+    bool masters_elsewhere;     /* with copies, there are no masters here */
     const struct graph *borrow; /* use the weights of this one, or NULL */
 };
 
 struct graph {
     struct dev *dev;
-    enum dtype type; /* of activations */
+    enum dtype type;    /* of activations, and of weights in products */
+    enum dtype masters; /* of the weights that the optimiser updates */
     struct graph_node *node;
     int n, room;
     struct graph_param *param; /* in the order they were declared */
@@ -201,6 +203,18 @@ int graph_head(struct graph *, int x, int w, int targets, int64_t vocab);
 /* All parameters; tied ones count once, padding of the block does not. */
 int64_t graph_parameters(const struct graph *);
 int64_t graph_largest(const struct graph *); /* elements of one parameter */
+
+/* The model reads copies of the master weights if it needs another type. */
+static inline bool graph_has_copies(const struct graph *g)
+{
+    return g->type != g->masters;
+}
+
+/* The weights that the model reads. */
+static inline const struct region *graph_read_weights(const struct graph *g)
+{
+    return graph_has_copies(g) ? &g->copies : &g->weights;
+}
 
 /* The tensor of a node's value. */
 static inline struct tensor *graph_val(struct graph *g, int node)

@@ -289,9 +289,9 @@ static void set_region_sizes(struct graph *g, const struct graph_conf *conf,
     const size_t n_grads = (size_t)place_units(
         g, conf->share_grads, offsetof(struct graph_unit, grads_at));
 
-    if (!conf->borrow && (g->type == DT_F32 || !conf->masters_elsewhere))
-        g->weights.bytes = n * sizeof(float);
-    if (!conf->borrow && g->type != DT_F32)
+    if (!conf->borrow && !(graph_has_copies(g) && conf->masters_elsewhere))
+        g->weights.bytes = n * dtype_size(g->masters);
+    if (!conf->borrow && graph_has_copies(g))
         g->copies.bytes = n * dtype_size(g->type);
     g->grads.bytes = conf->training ? n_grads * sizeof(float) : 0;
     g->activations.bytes = l->total;
@@ -309,6 +309,7 @@ static void set_region_sizes(struct graph *g, const struct graph_conf *conf,
 static void lay_out(struct graph *g, const struct graph_conf *conf,
                     const struct ops *ops, struct memory_layout *l)
 {
+    g->masters = conf->borrow ? conf->borrow->masters : conf->masters;
     graph_calls_make(g, conf, ops);
     lay_out_activations(l, g);
     set_region_sizes(g, conf, l);
@@ -330,7 +331,7 @@ static void *address_in(const struct region *r, size_t bytes)
 
 static void point_params(struct graph *g, const struct graph *from)
 {
-    const bool halves = g->type != DT_F32;
+    const struct region *weights = graph_read_weights(g);
 
     for (int i = 0; i < g->n_params; i++) {
         const struct graph_param *p = &g->param[i];
@@ -342,9 +343,7 @@ static void point_params(struct graph *g, const struct graph *from)
         if (from)
             n->val.data = from->node[from->param[i].node].val.data;
         else
-            n->val.data = halves
-                              ? address_in(&g->copies, at * dtype_size(g->type))
-                              : address_in(&g->weights, at * sizeof(float));
+            n->val.data = address_in(weights, at * dtype_size(g->type));
         n->grad.data = address_in(&g->grads, grad_at * sizeof(float));
     }
 }

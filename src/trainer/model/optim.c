@@ -403,7 +403,7 @@ static void update_range(struct optim *o, const struct optim_range *r,
 {
     struct graph *g = o->graph;
     struct dev *dev = g->dev;
-    struct tensor w = piece_of(&o->own_weights, &g->weights, DT_F32, r);
+    struct tensor w = piece_of(&o->own_weights, &g->weights, g->masters, r);
     struct tensor m = view_of(&o->m, optim_moment_type(o), r->own, r);
     struct tensor v = view_of(&o->v, optim_moment_type(o), r->v_at, r);
     struct tensor grad = piece_of(&o->own_grads, &g->grads, DT_F32, r);

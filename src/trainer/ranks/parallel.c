@@ -93,10 +93,10 @@ static float *own_acc(const struct parallel *p, int unit)
 static char *weights_of(const struct parallel *p, int unit, size_t *size)
 {
     const struct graph *g = p->graph;
-    const struct region *r = g->type == DT_F32 ? &g->weights : &g->copies;
 
     *size = dtype_size(g->type);
-    return (char *)r->data + (size_t)g->unit[unit].weights_at * *size;
+    return (char *)graph_read_weights(g)->data +
+           (size_t)g->unit[unit].weights_at * *size;
 }
 
 /* Copy within the device. */
@@ -129,7 +129,7 @@ static void gather_weights(struct parallel *p, int unit)
 {
     struct shared_unit *s = &p->unit[unit];
     const struct region *own =
-        p->graph->type == DT_F32 ? &p->weights : &p->copies;
+        graph_has_copies(p->graph) ? &p->copies : &p->weights;
     size_t size;
     char *to = weights_of(p, unit, &size);
 
@@ -372,15 +372,17 @@ static bool get_weights_piece(const struct parallel *p, int i,
     const struct shared_unit *s = &p->unit[i];
 
     if (!parallel_shares_masters(p)) {
-        *out = (struct held_piece){ 0, g->count, 0, g->weights.data, DT_F32 };
+        *out =
+            (struct held_piece){ 0, g->count, 0, g->weights.data, g->masters };
         return i == 0;
     }
     if (i >= g->n_units)
         return false;
     *out = (struct held_piece){ g->unit[i].at + s->bounds[p->coll->rank],
                                 own_part(p, i), s->own,
-                                (char *)((float *)p->weights.data + s->own),
-                                DT_F32 };
+                                (char *)p->weights.data +
+                                    (size_t)s->own * dtype_size(g->masters),
+                                g->masters };
     return true;
 }
 
@@ -411,7 +413,7 @@ static bool is_sharded(const struct parallel *p, enum parallel_state what)
                                     : parallel_shares_state(p);
 }
 
-/* Convert n weights, at `at` in the block, to the type of the model. */
+/* Convert n fp32 weights, at `at` in the block, to the type of the model. */
 static void round_weights(const struct parallel *p, void *to, void *from,
                           int64_t n, int64_t at)
 {
@@ -422,12 +424,12 @@ static void round_weights(const struct parallel *p, void *to, void *from,
     optim_round(p->optim, g->dev, &rounded, &masters, at);
 }
 
-/* Make the 16-bit copies of the weights, if the model uses them. */
+/* Make the 16-bit copies of the weights, if the model reads them. */
 static void make_copies(struct parallel *p)
 {
     const struct graph *g = p->graph;
 
-    if (g->type == DT_F32)
+    if (!graph_has_copies(g))
         return;
     if (!parallel_shares_masters(p)) {
         round_weights(p, g->copies.data, g->weights.data, g->count, 0);

@@ -206,8 +206,8 @@ void parallel_lay_out(struct parallel *p, struct graph *g, struct optim *o)
     if (p->ordered)
         p->squares.bytes = (size_t)p->chunks * sizeof(double);
     if (parallel_shares_masters(p))
-        p->weights.bytes = n * sizeof(float);
-    if (parallel_gathers(p) && g->type != DT_F32)
+        p->weights.bytes = n * dtype_size(g->masters);
+    if (parallel_gathers(p) && graph_has_copies(g))
         p->copies.bytes = n * dtype_size(g->type);
 }
 
