@@ -227,10 +227,13 @@ static void list_micro_step(const struct plan_step *s,
 
 double plan_step_update_bytes(const struct settings *set, const struct graph *g)
 {
-    const double moments = set->optim.moments == MOMENTS_BF16 ? 2 * 2 : 2 * 4;
-    const double copy = g->type == DT_F32 ? 0 : (double)dtype_size(g->type);
+    const bool halves = set->optim.masters == STATE_BF16;
+    const double master = halves ? 2 : 4;
+    const double moments = set->optim.moments == STATE_BF16 ? 2 * 2 : 2 * 4;
+    const double copy =
+        g->type == DT_F32 || halves ? 0 : (double)dtype_size(g->type);
 
-    return 4 + 2 * (4 + moments) + copy;
+    return 4 + 2 * (master + moments) + copy;
 }
 
 /* The update of this part of the model. */

@@ -136,6 +136,8 @@ again llama --set model.mlp=swiglu --set model.position=rope \
 # deterministic: cuDNN adds its gradient up in any order
 again rounded --set train.precision=bf16 --set train.deterministic=yes \
     --set train.stochastic_rounding=yes
+again masters --set train.precision=bf16 --set train.deterministic=yes \
+    --set optim.moments=bf16 --set optim.masters=bf16
 again fp8 --set train.precision=bf16 --set train.deterministic=yes \
     --set train.fp8=mlp
 train one-by-one --set train.device=cuda --set train.precision=bf16 \

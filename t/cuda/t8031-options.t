@@ -44,6 +44,8 @@ try muon-bf16 1e-2 optim.name=muon train.precision=bf16
 try ramp 1e-5 train.ramp=50% train.ramp_from=2
 try untied-vocabulary 1e-5 model.tied=no model.vocab_multiple=1
 try moments-in-bf16 1e-3 optim.moments=bf16
+try masters-in-bf16 1e-2 train.precision=bf16 optim.moments=bf16 \
+    optim.masters=bf16
 try stochastic-rounding-bf16 1e-2 train.stochastic_rounding=yes \
     train.precision=bf16
 try deterministic-bf16 1e-2 train.deterministic=yes train.precision=bf16

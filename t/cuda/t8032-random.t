@@ -82,6 +82,11 @@ my %tolerance = (fp32 => [ 1e-4, 1e-3 ], fp16 => [ 5e-3, 1e-2 ],
     bf16 => [ 1e-2, 2e-2 ]);    # of the first step; differences grow
 $s{'optim.lr'} = $s{'optim.name'} eq 'sgd' ? 0.1 : one(1e-3, 3e-3);
 $s{'optim.lr'} = 3e-4 if $s{'optim.name'} eq 'lion';
+if ($s{'optim.name'} =~ /^adam/) {
+    $s{'optim.moments'} = one('fp32', 'bf16');
+    $s{'optim.masters'} = one('fp32', 'bf16')
+        if $s{'train.precision'} eq 'bf16';
+}
 print join(' ', map { "--set $_=$s{$_}" } sort keys %s), "\n";
 my @env = ('GT_EMU_CAPABILITY=' .
     one($fp8 ? () : 80, 89, 90, 90, 100));

@@ -38,6 +38,9 @@ spread 'bf16 rounded at random' zero13 fsdp2 -- --root rounded \
     --set train.precision=bf16 --set train.stochastic_rounding=yes
 spread 'moments in bf16' ddp2 zero13 fsdp4 -- --root moments \
     --set optim.moments=bf16
+spread 'master weights in bf16' ddp2 zero13 zero22 fsdp4 -- --root masters \
+    --set train.precision=bf16 --set optim.moments=bf16 \
+    --set optim.masters=bf16
 spread 'bf16 in fp8' ddp2 fsdp3 -- --root fp8 \
     --set train.precision=bf16 --set train.fp8=mlp
 spread 'no final norm' ddp2 fsdp3 -- --root bare --set model.final_norm=no \

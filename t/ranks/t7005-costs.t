@@ -43,6 +43,9 @@ done
 for mode in ddp zero1 fsdp; do
     costs "$mode" 2 --set optim.moments=bf16
 done
+for mode in ddp zero1 zero2 fsdp; do
+    costs "$mode" 2 --set train.precision=bf16 --set optim.masters=bf16
+done
 costs zero2 2 --set optim.name=muon
 costs fsdp 3 --set optim.name=muon --set model.layers=5
 costs fsdp 3 --set parallel.reshard=no

@@ -47,6 +47,8 @@ out=$(gtrain plan "$top/conf/gpt2-124M.ini" --ranks 9 2>&1)
 is $? 2 "a number of ranks that divides no batch is refused"
 is "$(echo "$out" | grep -c '589824')" 1 \
     "the refusal names the nearest batch that fits"
+is "$(value gpt2-124M memory ddp 2 --set optim.masters=bf16)" \
+    $((2 * 124475904)) "master weights in bf16 take 2 bytes and have no copies"
 # hours and prices: 6 N D, on several devices, for several files
 hours() { gtrain plan --only time --tsv --no-header "$@"; }
 is "$(value gpt2-124M time 'this machine' 2)" 1 \

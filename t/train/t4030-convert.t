@@ -42,8 +42,8 @@ round_trip() {  # round_trip NAME FORMAT [OPTION]...
     test "$name" = no-biases ||
         cmp -s "$c/model.safetensors" "$name.back/model.safetensors"
     ok $? "$name exported as $format and imported again has its old weights"
-    loss=$(gtrain eval "$c" --data data.bin --device cpu --tsv --no-header |
-        cut -f1)
+    loss=$(gtrain eval "$c" --data data.bin --device cpu --tsv --no-header \
+        --set train.precision=fp32 --set optim.masters=fp32 | cut -f1)
     again=$(gtrain eval "$name.back" --data data.bin --device cpu --tsv \
         --no-header | cut -f1)
     test -n "$loss" && test "$loss" = "$again"
@@ -65,6 +65,8 @@ round_trip() {  # round_trip NAME FORMAT [OPTION]...
 round_trip gpt2 hf
 round_trip no-biases hf --set model.linear_bias=no --set model.norm_bias=no \
     --set model.mlp=gelu --set model.tied=no
+round_trip masters-in-bf16 hf --set train.precision=bf16 \
+    --set optim.masters=bf16
 # shellcheck disable=SC2086
 {
     round_trip llama hf $llama

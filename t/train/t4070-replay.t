@@ -81,6 +81,15 @@ ok $? "a run skips steps"
 check "steps are skipped indeed" gtrack metrics skips event/skipped
 replay "skipped steps are skipped again" 0 skips --steps 1:40
 
+gtrain --config c.ini --name rounded -q --set train.precision=bf16 \
+    --set optim.moments=bf16 --set optim.masters=bf16 >out 2>&1
+ok $? "a model with master weights in bf16 is trained"
+replay "a run with master weights in bf16 is certified from its checkpoint" 0 \
+    rounded
+is "$(row)" "31-40 30 20 equal" "weights and moments in bf16 are compared"
+replay "a run with master weights in bf16 is certified from its beginning" 0 \
+    rounded --steps 1:12
+
 # What has changed is found.
 replay "another learning rate is found" 1 whole --set optim.lr=1e-3
 like err "whole differs at step 3[12]: train/loss is .*, but the run recorded" \

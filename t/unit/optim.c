@@ -1,13 +1,15 @@
 /*
- * optim - updates of the weights: by Muon
+ * optim - updates of the weights: by Muon, and of weights in bf16
  */
 #include "config.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/mem.h"
 #include "common/rng.h"
+#include "kernels/half.h"
 #include "t/lib/tap.h"
 #include "trainer/model/gpt.h"
 #include "trainer/model/graph_memory.h"
@@ -22,9 +24,10 @@ struct trial {
     struct optim optim;
 };
 
-static bool open_trial(struct trial *t, const char *const *sets, size_t n)
+static bool open_trial(struct trial *t, const char *const *sets, size_t n,
+                       enum dtype masters)
 {
-    const struct graph_conf how = { .training = true };
+    const struct graph_conf how = { .training = true, .masters = masters };
     struct err e = ERR_INIT;
 
     *t = (struct trial){ .optim = { 0 } };
@@ -110,7 +113,7 @@ static void test_muon(void)
     struct graph *g = &t.gpt.graph;
     float *w, *grads, *before;
 
-    if (!ok(open_trial(&t, sets, sizeof sets / sizeof *sets),
+    if (!ok(open_trial(&t, sets, sizeof sets / sizeof *sets, DT_F32),
             "a model for Muon opens"))
         return;
     w = g->weights.data;
@@ -133,8 +136,84 @@ static void test_muon(void)
     close_trial(&t);
 }
 
+/* ---- weights in bf16 --------------------------------------------------- */
+
+enum { STEPS = 16 };
+
+static const double rate = 0x1p-12; /* 1/16 of the distance below 1 */
+
+/* All weights of `t` begin at 1 and all gradients are 1, so that each step of
+ * AdamW subtracts the learning rate. */
+static void make_ones(struct trial *t)
+{
+    struct graph *g = &t->gpt.graph;
+    struct tensor w = tensor_vector(g->weights.data, DT_BF16, g->count);
+    struct tensor grads = tensor_vector(g->grads.data, DT_F32, g->count);
+
+    t->dev.ops->fill(&t->dev, &w, 1);
+    t->dev.ops->fill(&t->dev, &grads, 1);
+}
+
+/* The mean of all weights, and the part of them that is still 1. */
+static void average(const struct graph *g, double *mean, double *unmoved)
+{
+    const uint16_t *w = g->weights.data;
+    double sum = 0, same = 0, n = 0;
+
+    for (int i = 0; i < g->n_params; i++)
+        for (int64_t k = 0; k < g->param[i].count; k++) {
+            const double x = (double)float_from_bf16(w[g->param[i].at + k]);
+
+            sum += x;
+            same += x == 1;
+            n++;
+        }
+    *mean = sum / n;
+    *unmoved = same / n;
+}
+
+/* The standard deviation of the mean of about 100,000 weights is 0.3% of what
+ * they move by, that of the unmoved part 0.0015. */
+static void test_masters(void)
+{
+    static const char *const sets[] = {
+        "model.layers=2",      "model.heads=2",        "model.width=64",
+        "model.context=8",     "model.vocab=29",       "schedule.steps=10",
+        "train.micro_batch=2", "train.precision=bf16", "optim.decay=0",
+        "optim.clip=0",        "optim.masters=bf16",
+    };
+    struct trial t;
+    struct graph *g = &t.gpt.graph;
+    double mean, unmoved;
+    void *before;
+
+    if (!ok(open_trial(&t, sets, sizeof sets / sizeof *sets, DT_BF16),
+            "a model with master weights in bf16 opens"))
+        return;
+    ok(g->weights.bytes * 2 == g->grads.bytes && g->copies.bytes == 0,
+       "master weights in bf16 take 2 bytes and have no copies");
+    make_ones(&t);
+    for (int i = 0; i < STEPS; i++)
+        optim_step(&t.optim, rate, 1);
+    average(g, &mean, &unmoved);
+    ok(fabs((1 - mean) / (STEPS * rate) - 1) < 0.015,
+       "the mean of weights in bf16 moves by steps that are too small for one");
+    if (!ok(fabs(unmoved - pow(15.0 / 16, STEPS)) < 0.01,
+            "each step rounds by random numbers of its own"))
+        diag("mean %.8f, unmoved %.4f", mean, unmoved);
+    before = xmalloc(g->weights.bytes);
+    memcpy(before, g->weights.data, g->weights.bytes);
+    optim_set_norm(&t.optim, (double)NAN);
+    optim_step(&t.optim, rate, 1);
+    ok(memcmp(before, g->weights.data, g->weights.bytes) == 0,
+       "a step that is skipped rounds no weight");
+    free(before);
+    close_trial(&t);
+}
+
 int main(void)
 {
     test_muon();
+    test_masters();
     return done_testing();
 }

@@ -8,7 +8,7 @@
 #include "common/mem.h"
 #include "common/rng.h"
 
-/* Of moments in bf16, so many are updated at once. */
+/* Parameters updated at a time where moments or weights are in bf16. */
 enum { PIECE = 1 << 20 };
 
 /* ---- ranges ---------------------------------------------------------- */
@@ -57,7 +57,7 @@ static bool has_v(enum optim_name name)
 
 enum dtype optim_moment_type(const struct optim *o)
 {
-    return o->conf->moments == MOMENTS_BF16 ? DT_BF16 : DT_F32;
+    return o->conf->moments == STATE_BF16 ? DT_BF16 : DT_F32;
 }
 
 static int64_t in_piece(int64_t n, int64_t at)
@@ -71,9 +71,11 @@ static int64_t aligned(int64_t n)
     return (n + 15) / 16 * 16;
 }
 
-/* Both moments of a piece in fp32. */
+/* A piece of all that is stored in bf16, in fp32. */
 static int64_t piece_floats(const struct optim *o)
 {
+    const int n_rounded =
+        2 * (optim_moment_type(o) != DT_F32) + (o->graph->masters != DT_F32);
     int64_t most = 0;
 
     for (int i = 0; i < o->n_ranges; i++) {
@@ -81,10 +83,10 @@ static int64_t piece_floats(const struct optim *o)
 
         most = n > most ? n : most;
     }
-    return optim_moment_type(o) == DT_BF16 ? 2 * aligned(most) : 0;
+    return n_rounded * aligned(most);
 }
 
-/* For muon, or for moments in bf16. */
+/* For muon, or for moments and weights in bf16. */
 static int64_t work_floats(const struct optim *o)
 {
     int64_t most = piece_floats(o);
@@ -300,13 +302,27 @@ static struct tensor piece_of(const struct region *own,
                      : view_of(whole, type, r->at, r);
 }
 
+/* Each has random numbers of its own. */
+enum rounded { ROUNDED_WEIGHTS, ROUNDED_M, ROUNDED_V };
+
+/* The numbers begin at `at` in the block. */
+static void round_randomly(const struct optim *o, struct tensor *to,
+                           const struct tensor *from, enum rounded what,
+                           int64_t at)
+{
+    struct dev *dev = o->graph->dev;
+
+    dev->ops->cast_random(
+        dev, to, from, o->seed,
+        rng_stream(RNG_ROUND, (uint64_t)o->steps, (uint64_t)what),
+        (uint64_t)at);
+}
+
 void optim_round(const struct optim *o, struct dev *dev, struct tensor *rounded,
                  const struct tensor *w, int64_t at)
 {
     if (o->rounds_randomly)
-        dev->ops->cast_random(dev, rounded, w, o->seed,
-                              rng_stream(RNG_ROUND, (uint64_t)o->steps, 0),
-                              (uint64_t)at);
+        round_randomly(o, rounded, w, ROUNDED_WEIGHTS, at);
     else
         dev->ops->cast(dev, rounded, w);
 }
@@ -361,40 +377,47 @@ static struct tensor part_of(const struct tensor *t, int64_t from, int64_t n)
                          t->type, n);
 }
 
-static void round_moments(const struct optim *o, struct tensor *to,
-                          const struct tensor *from, int which, int64_t at)
+/* A piece in fp32: itself, or a copy at *room, which is moved behind it. */
+static struct tensor widen_piece(const struct optim *o,
+                                 const struct tensor *piece, float **room)
 {
     struct dev *dev = o->graph->dev;
+    struct tensor wide = tensor_vector(*room, DT_F32, piece->dim[0]);
 
-    dev->ops->cast_random(
-        dev, to, from, o->seed,
-        rng_stream(RNG_ROUND, (uint64_t)o->steps, (uint64_t)which),
-        (uint64_t)at);
+    if (piece->type == DT_F32)
+        return *piece;
+    dev->ops->cast(dev, &wide, piece);
+    *room += aligned(piece->dim[0]);
+    return wide;
 }
 
-/* Moments in bf16 are rounded at random: a small change would be lost if it
- * were always rounded to the nearest. */
-static void update_rounded(struct optim *o, const struct optim_range *r,
-                           struct tensor *const t[4], struct tensor *copy,
-                           const struct update *u)
+/* What is stored in bf16 is rounded at random: a small change would be lost if
+ * it were always rounded to the nearest.  The parts are those of enum rounded,
+ * and the gradient. */
+static void update_pieces(struct optim *o, const struct optim_range *r,
+                          struct tensor *const part[4], struct tensor *copy,
+                          const struct update *u)
 {
     struct dev *dev = o->graph->dev;
 
     for (int64_t at = 0; at < r->count; at += PIECE) {
         const int64_t n = in_piece(r->count, at);
-        struct tensor w = part_of(t[0], at, n), m = part_of(t[1], at, n);
-        struct tensor v = part_of(t[2], at, n), grad = part_of(t[3], at, n);
-        struct tensor m32 = tensor_vector(o->work.data, DT_F32, n), v32 = m32;
-        struct tensor rounded;
+        const struct tensor grad = part_of(part[3], at, n);
+        struct tensor piece[3], wide[3], rounded;
+        float *room = o->work.data;
 
-        v32.data = (float *)o->work.data + aligned(n);
+        for (int i = 0; i < 3; i++) {
+            piece[i] = part_of(part[i], at, n);
+            wide[i] = widen_piece(o, &piece[i], &room);
+        }
         if (copy)
             rounded = part_of(copy, at, n);
-        dev->ops->cast(dev, &m32, &m);
-        dev->ops->cast(dev, &v32, &v);
-        dev->ops->adamw(dev, &w, &m32, &v32, copy ? &rounded : NULL, &grad, u);
-        round_moments(o, &m, &m32, 1, r->at + at);
-        round_moments(o, &v, &v32, 2, r->at + at);
+        dev->ops->adamw(dev, &wide[0], &wide[1], &wide[2],
+                        copy ? &rounded : NULL, &grad, u);
+        for (int i = 0; i < 3; i++)
+            if (piece[i].type != DT_F32)
+                round_randomly(o, &piece[i], &wide[i], (enum rounded)i,
+                               r->at + at);
     }
 }
 
@@ -413,9 +436,9 @@ static void update_range(struct optim *o, const struct optim_range *r,
     switch (r->name) {
     case OPTIM_ADAMW:
     case OPTIM_ADAM:
-        if (m.type == DT_BF16)
-            update_rounded(o, r, (struct tensor *[]){ &w, &m, &v, &grad }, copy,
-                           u);
+        if (m.type != DT_F32 || w.type != DT_F32)
+            update_pieces(o, r, (struct tensor *[]){ &w, &m, &v, &grad }, copy,
+                          u);
         else
             dev->ops->adamw(dev, &w, &m, &v, copy, &grad, u);
         break;

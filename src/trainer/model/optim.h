@@ -19,9 +19,10 @@
  * Parameters that are treated alike are adjacent in the block, so an update is
  * a few calls over ranges.  Decay applies to tensors of two or more dimensions.
  * Muon updates the matrices of the blocks, each projection by itself, and AdamW
- * the embeddings, head and vectors.  The state is fp32, or bf16 that is rounded
- * at random: first moments for all parameters, second ones for those that AdamW
- * or Adam updates.
+ * the embeddings, head and vectors.  The state has first moments for all
+ * parameters, second ones for those that AdamW or Adam updates.  Moments are
+ * fp32 or bf16, and so are the weights (graph->masters); bf16 is rounded at
+ * random after each update.
  *
  * A gradient that is not finite changes nothing, nor, with needs_losses, does a
  * sum of losses that is not finite.  So optim_step() may come before the wait;

@@ -221,21 +221,29 @@ static int check_sums(const struct settings *c, struct err *e)
                      "or train.deterministic = no");
 }
 
-static int check_moments(const struct settings *c, struct err *e)
+/* What is stored in bf16 is rounded at random by an update of AdamW or Adam. */
+static int check_state_types(const struct settings *c, struct err *e)
 {
-    const enum optim_name name = c->optim.name;
+    const struct optim_settings *o = &c->optim;
+    const char *key = o->masters == STATE_BF16   ? "optim.masters"
+                      : o->moments == STATE_BF16 ? "optim.moments"
+                                                 : NULL;
 
-    if (c->optim.moments == MOMENTS_FP32 || name == OPTIM_ADAMW ||
-        name == OPTIM_ADAM)
-        return 0;
-    return conf_fail(&c->conf, "optim.moments", e,
-                     "bf16 is for optim.name = adamw or adam; use fp32");
+    if (key && o->name != OPTIM_ADAMW && o->name != OPTIM_ADAM)
+        return conf_fail(&c->conf, key, e,
+                         "bf16 is for optim.name = adamw or adam; use fp32");
+    if (o->masters == STATE_BF16 && c->train.precision != PRECISION_BF16)
+        return conf_fail(
+            &c->conf, key, e,
+            "bf16 requires train.precision = bf16; use fp32 otherwise");
+    return 0;
 }
 
 int resolve_settings(struct settings *c, int64_t tokenizer_vocab, int world,
                      struct err *e)
 {
-    if (check_tags(c, e) < 0 || check_sums(c, e) < 0 || check_moments(c, e) < 0)
+    if (check_tags(c, e) < 0 || check_sums(c, e) < 0 ||
+        check_state_types(c, e) < 0)
         return -1;
     if (resolve_shapes(c, tokenizer_vocab, e) < 0)
         return -1;

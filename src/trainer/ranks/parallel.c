@@ -25,6 +25,8 @@ void parallel_configure(const struct parallel *p, struct graph_conf *how)
 {
     how->share_grads = how->training && parallel_shares_grads(p);
     how->share_weights = parallel_gathers(p) && p->set->parallel.reshard;
+    how->masters =
+        how->training && p->set->optim.masters == STATE_BF16 ? DT_BF16 : DT_F32;
     how->masters_elsewhere = how->training && parallel_shares_masters(p);
 }
 

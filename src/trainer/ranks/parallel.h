@@ -15,8 +15,8 @@
  *      zero2   whole    sharded    sharded     1 P + 3 P / N, and two layers
  *      fsdp    sharded  sharded    sharded     4 P / N, and two layers twice
  *
- * If the model computes in 16 bits, "whole" weights are 16-bit ones, and the
- * fp32 ones are sharded with the moments, from zero1 on.
+ * If the model computes in 16 bits, "whole" weights are 16-bit ones, and fp32
+ * master weights are sharded with the moments, from zero1 on.
  *
  * Each unit of the graph (a layer, the embedding, the head) is divided into as
  * many parts as there are ranks, and rank r keeps the r-th part.  The parts are
@@ -89,7 +89,7 @@ bool parallel_used(const struct parallel *);
 bool parallel_shares_state(const struct parallel *);    /* zero1 and up */
 bool parallel_shares_grads(const struct parallel *);    /* zero2 and up */
 bool parallel_gathers(const struct parallel *);         /* fsdp */
-bool parallel_shares_masters(const struct parallel *);  /* fp32 weights */
+bool parallel_shares_masters(const struct parallel *);  /* master weights */
 /* Are gradients summed over the ranks after each micro-batch? */
 bool parallel_sums_each(const struct parallel *);
 

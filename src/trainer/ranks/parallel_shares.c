@@ -33,7 +33,8 @@ bool parallel_gathers(const struct parallel *p)
 bool parallel_shares_masters(const struct parallel *p)
 {
     return parallel_gathers(p) || (parallel_shares_state(p) &&
-                                   p->set->train.precision != PRECISION_FP32);
+                                   p->set->train.precision != PRECISION_FP32 &&
+                                   p->set->optim.masters == STATE_FP32);
 }
 
 bool parallel_sums_each(const struct parallel *p)

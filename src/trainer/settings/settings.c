@@ -60,8 +60,8 @@ static const char *const optimisers[] = {
     [OPTIM_ADAMW] = "adamw", [OPTIM_ADAM] = "adam", [OPTIM_SGD] = "sgd",
     [OPTIM_LION] = "lion", [OPTIM_MUON] = "muon", NULL
 };
-static const char *const moments[] = { [MOMENTS_FP32] = "fp32",
-                                        [MOMENTS_BF16] = "bf16", NULL };
+static const char *const state_types[] = { [STATE_FP32] = "fp32",
+                                           [STATE_BF16] = "bf16", NULL };
 static const char *const muon_scales[] = {
     [MUON_SCALE_ORIGINAL] = "original",
     [MUON_SCALE_MATCH_RMS_ADAMW] = "match_rms_adamw", NULL
@@ -265,8 +265,10 @@ const struct setting settings_table[] = {
          "steps over which the mean is computed"),
 
     WORD(optim.name, "adamw", optimisers, "optimiser"),
-    WORD(optim.moments, "fp32", moments,
+    WORD(optim.moments, "fp32", state_types,
          "type in which adamw and adam keep their moments"),
+    WORD(optim.masters, "fp32", state_types,
+         "type of the weights that adamw and adam update"),
     REAL(optim.lr, "6e-4", 0, 1000, "peak learning rate"),
     REAL(optim.beta1, "0.9", 0, 0.9999999, "decay rate of the first moment"),
     REAL(optim.beta2, "0.95", 0, 0.9999999, "decay rate of the second moment"),

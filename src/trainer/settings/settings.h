@@ -85,11 +85,11 @@ struct train_settings {
 enum optim_name { OPTIM_ADAMW, OPTIM_ADAM, OPTIM_SGD, OPTIM_LION, OPTIM_MUON };
 enum muon_scale { MUON_SCALE_ORIGINAL, MUON_SCALE_MATCH_RMS_ADAMW };
 
-enum moments { MOMENTS_FP32, MOMENTS_BF16 };
+enum state_type { STATE_FP32, STATE_BF16 };
 
 struct optim_settings {
     enum optim_name name;
-    enum moments moments;
+    enum state_type moments, masters;
     double lr, beta1, beta2, eps, decay, clip;
     double momentum;
     bool nesterov;
