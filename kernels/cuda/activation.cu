@@ -80,6 +80,8 @@ static __device__ __forceinline__ float act_slope(float x, enum act kind)
 template <class T, int W>
 static __global__ void act_fwd(T *y, const T *x, enum act kind, int64_t n)
 {
+    begin_kernel();
+
     const int64_t i = ((int64_t)blockIdx.x * THREADS + threadIdx.x) * W;
     float v[W];
 
@@ -96,6 +98,8 @@ template <class T, int W>
 static __global__ void act_bwd(T *dx, const T *x, const T *dy, enum act kind,
                                bool overwrite, int64_t n)
 {
+    begin_kernel();
+
     const int64_t i = ((int64_t)blockIdx.x * THREADS + threadIdx.x) * W;
     float v[W], d[W], was[W];
 
@@ -116,6 +120,8 @@ template <class T, int W>
 static __global__ void glu_fwd(T *y, const T *x, enum act kind, int64_t F,
                                int64_t n)
 {
+    begin_kernel();
+
     const int64_t i = ((int64_t)blockIdx.x * THREADS + threadIdx.x) * W;
     float gate[W], up[W];
 
@@ -134,6 +140,8 @@ template <class T, int W>
 static __global__ void glu_bwd(T *dx, const T *x, const T *dy, enum act kind,
                                bool overwrite, int64_t F, int64_t n)
 {
+    begin_kernel();
+
     const int64_t i = ((int64_t)blockIdx.x * THREADS + threadIdx.x) * W;
     const int64_t at = i / F * F + i;
     float gate[W], up[W], d[W], dgate[W], dup[W];
@@ -160,7 +168,7 @@ static __global__ void glu_bwd(T *dx, const T *x, const T *dy, enum act kind,
     store(dx + at + F, dup);
 }
 
-#define GRID(n, W) blocks(n, (int64_t)THREADS * (W)), THREADS, 0, STREAM(dev)
+#define GRID(n, W) blocks(n, (int64_t)THREADS * (W)), THREADS, 0, QUEUE(dev)
 
 extern "C" void cuda_act_fwd(struct dev *dev, struct tensor *y,
                              const struct tensor *x, enum act kind)

@@ -54,7 +54,7 @@ static int padded(enum dtype type, int D)
 #define FLASH(kernel, grid, shared)                                            \
     do {                                                                       \
         OPT_IN(dev, (kernel), shared);                                         \
-        LAUNCH((kernel), grid, FLASH_THREADS, shared, STREAM(dev), f);         \
+        LAUNCH((kernel), grid, FLASH_THREADS, shared, QUEUE(dev), f);         \
     } while (0)
 
 template <class E, int DP>
@@ -146,7 +146,7 @@ static void launch_plain(struct dev *dev, const char *op,
             continue;
         OPT_IN(dev, kernel, shared);
         LAUNCH(kernel, grid_of(a, N, R, heads), PLAIN_THREADS, shared,
-               STREAM(dev), f);
+               QUEUE(dev), f);
         return;
     }
     cuda_failed(
@@ -204,6 +204,8 @@ static __global__ void __launch_bounds__(DELTA_THREADS)
 head_products(float *delta, const E *y, const E *dy, int64_t heads, int H,
               int64_t T, int D)
 {
+    begin_kernel();
+
     const int64_t i =
         (int64_t)blockIdx.x * (DELTA_THREADS / 32) + threadIdx.x / 32;
     const int lane = threadIdx.x % 32;
@@ -235,7 +237,7 @@ static flash<E> describe_backward(struct dev *dev, struct tensor *dqkv,
     f.dqkv = (E *)dqkv->data;
     f.overwrite = dqkv->overwrite;
     LAUNCH(head_products<E>, blocks(heads, DELTA_THREADS / 32), DELTA_THREADS,
-           0, STREAM(dev), delta, data_of<const E>(y), data_of<const E>(dy),
+           0, QUEUE(dev), delta, data_of<const E>(y), data_of<const E>(dy),
            heads, a->H, a->T, a->D);
     return f;
 }

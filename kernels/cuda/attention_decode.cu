@@ -18,6 +18,8 @@ static __global__ void __launch_bounds__(THREADS)
 decode(E *y, E *keys, E *values, const E *qkv, int64_t place, int64_t n,
        int64_t T, int H, int K, int D, float scale)
 {
+    begin_kernel();
+
     SHARED(float, part, WARPS * (32 * MOST + 2));
     const int h = (int)blockIdx.x, group = h * K / H;
     const int64_t b = blockIdx.y;
@@ -95,7 +97,7 @@ extern "C" void cuda_attn_decode(struct dev *dev, struct tensor *y,
         return;
     WITH_TYPE(E, y->type,
               LAUNCH(decode<E>, dim3((unsigned)a->H, (unsigned)B), THREADS, 0,
-                     STREAM(dev), data_of<E>(y), data_of<E>(keys),
+                     QUEUE(dev), data_of<E>(y), data_of<E>(keys),
                      data_of<E>(values), data_of<const E>(qkv), at % a->T,
                      at < a->T ? at + 1 : a->T, a->T, a->H, a->K, a->D,
                      a->scale))
@@ -108,6 +110,8 @@ static __global__ void __launch_bounds__(THREADS)
 store(E *keys, E *values, const E *qkv, int64_t T, int64_t room, int queries,
       int C)
 {
+    begin_kernel();
+
     const int64_t n = blockIdx.x, to = (n / T * room + n % T) * C;
     const E *from = qkv + n * (queries + 2 * C) + queries;
 
@@ -126,7 +130,7 @@ extern "C" void cuda_attn_store(struct dev *dev, struct tensor *keys,
     if (N == 0)
         return;
     WITH_TYPE(E, qkv->type,
-              LAUNCH(store<E>, (unsigned)N, THREADS, 0, STREAM(dev),
+              LAUNCH(store<E>, (unsigned)N, THREADS, 0, QUEUE(dev),
                      data_of<E>(keys), data_of<E>(values),
                      data_of<const E>(qkv), a->T, keys->dim[1], a->H * a->D,
                      a->K * a->D))

@@ -204,6 +204,8 @@ template <class E, int DP, bool DROP>
 static __global__ void __launch_bounds__(FLASH_THREADS, 1)
 flash_fwd(const __grid_constant__ flash<E> f)
 {
+    begin_kernel();
+
     constexpr int R = FLASH_ROWS, SIZE = R * (DP + 8), N = R / 8;
     DYNAMIC_SHARED(E, qs);
     E *ks = qs + SIZE, *vs = ks + 2 * SIZE;     /* two of each */
@@ -304,6 +306,8 @@ template <class E, int DP, int Q, bool DROP>
 static __global__ void __launch_bounds__(FLASH_THREADS, 1)
 flash_bwd_keys(const __grid_constant__ flash<E> f)
 {
+    begin_kernel();
+
     constexpr int R = FLASH_ROWS, SIZE = R * (DP + 8), STEP = Q * (DP + 8);
     constexpr int N = Q / 8;
     DYNAMIC_SHARED(E, ks);
@@ -400,6 +404,8 @@ template <class E, int DP, bool DROP>
 static __global__ void __launch_bounds__(FLASH_THREADS, 1)
 flash_bwd_queries(const __grid_constant__ flash<E> f)
 {
+    begin_kernel();
+
     constexpr int R = FLASH_ROWS, SIZE = R * (DP + 8), N = R / 8;
     DYNAMIC_SHARED(E, qs);
     E *ds = qs + SIZE, *ks = ds + SIZE, *vs = ks + SIZE;

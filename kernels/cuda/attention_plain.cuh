@@ -48,6 +48,8 @@ template <class E, int R>
 static __global__ void __launch_bounds__(PLAIN_THREADS)
 plain_fwd(const __grid_constant__ flash<E> f)
 {
+    begin_kernel();
+
     const int D = f.D, LD = D + 1, LS = R + 1;
     DYNAMIC_SHARED(float, q);
     float *k = q + R * LD, *v = k + R * LD, *o = v + R * LD;
@@ -135,6 +137,8 @@ template <class E, int R>
 static __global__ void __launch_bounds__(PLAIN_THREADS)
 plain_bwd_keys(const __grid_constant__ flash<E> f)
 {
+    begin_kernel();
+
     const int D = f.D, LD = D + 1, LS = R + 1;
     DYNAMIC_SHARED(float, k);
     float *v = k + R * LD, *q = v + R * LD, *dy = q + R * LD;
@@ -199,6 +203,8 @@ template <class E, int R>
 static __global__ void __launch_bounds__(PLAIN_THREADS)
 plain_bwd_queries(const __grid_constant__ flash<E> f)
 {
+    begin_kernel();
+
     const int D = f.D, LD = D + 1, LS = R + 1;
     DYNAMIC_SHARED(float, k);
     float *v = k + R * LD, *q = v + R * LD, *dy = q + R * LD;

@@ -356,6 +356,9 @@ static int no_device(struct err *e, cudaError_t code)
                    "no CUDA device: %s", cudaGetErrorString(code));
 }
 
+/* Kernels that are compiled for an older GPU do not wait in begin_kernel(). */
+enum { OVERLAP_CAPABILITY = 90 };
+
 /* Any kernel, to check whether kernels were compiled for this GPU or the driver
  * can compile them: all are compiled in the same way. */
 static __global__ void any_kernel()
@@ -363,13 +366,15 @@ static __global__ void any_kernel()
 }
 
 static int check_kernels(const struct cudaDeviceProp *prop, int index,
-                         struct err *e)
+                         bool *overlap, struct err *e)
 {
     struct cudaFuncAttributes of;
     const cudaError_t code = cudaFuncGetAttributes(&of, any_kernel);
 
-    if (code == cudaSuccess)
+    if (code == cudaSuccess) {
+        *overlap = of.ptxVersion >= OVERLAP_CAPABILITY;
         return 0;
+    }
     cudaGetLastError();
     return err_set(e, ERR_SYSTEM,
                    "cuda:%d, %.64s of compute capability %d.%d: %s; "
@@ -420,6 +425,16 @@ static void free_stage(struct cuda_stage *s)
     free(s);
 }
 
+static bool device_overlap(struct dev *dev, bool on)
+{
+    struct cuda *cuda = cuda_of(dev);
+    const bool was = cuda->main.overlaps;
+
+    cuda->main.overlaps = on;
+    cuda->weights.overlaps = on;
+    return was;
+}
+
 static void device_close(struct dev *dev)
 {
     struct cuda *cuda = cuda_of(dev);
@@ -444,6 +459,8 @@ static int device_open(struct dev *dev, struct err *e)
 {
     struct cudaDeviceProp prop;
     const char *careful = getenv("GT_CUDA_CAREFUL");
+    const char *off = getenv("GT_OVERLAP");
+    bool overlap = false;
     cudaStream_t stream;
     cudaError_t code;
     struct cuda *cuda;
@@ -462,7 +479,7 @@ static int device_open(struct dev *dev, struct err *e)
             cudaSuccess)
         return err_set(e, ERR_SYSTEM, "cannot use cuda:%d: %s", dev->index,
                        cudaGetErrorString(code));
-    if (check_kernels(&prop, dev->index, e) < 0 ||
+    if (check_kernels(&prop, dev->index, &overlap, e) < 0 ||
         (dev->fp8 && check_fp8(&prop, dev->index, e) < 0)) {
         cudaStreamDestroy(stream);
         return -1;
@@ -486,6 +503,7 @@ static int device_open(struct dev *dev, struct err *e)
         cudaSuccess)
         dev->address[0] = '\0';
     cuda_weights_open(dev);
+    device_overlap(dev, overlap && !(off && strcmp(off, "off") == 0));
     cuda->stage = new_stage();
     if (!cuda->stage) {
         device_close(dev);
@@ -511,6 +529,7 @@ const struct dev_type cuda_dev = {
     .peak = device_peak,
     .instructions = NULL,
     .own_attention = sdpa_switch_off,
+    .overlap = device_overlap,
     .mark = device_mark,
     .between = device_between,
     .capture_begin = device_capture_begin,

@@ -17,6 +17,7 @@ struct cuda_queue {
     void *scratch;
     size_t scratch_size;
     void *workspace; /* of products; gemm_cublaslt.cu */
+    bool overlaps;   /* a kernel may start while the one before it ends */
 };
 
 /*

@@ -21,6 +21,8 @@ template <int W> static __device__ __forceinline__ int64_t first_of_thread()
 template <class T, int W>
 static __global__ void add_elements(T *y, const T *a, const T *b, int64_t n)
 {
+    begin_kernel();
+
     const int64_t i = first_of_thread<W>();
     float p[W], q[W];
 
@@ -37,6 +39,8 @@ static __global__ void add_elements(T *y, const T *a, const T *b, int64_t n)
 template <class T, int W>
 static __global__ void scale_elements(T *y, float factor, int64_t n)
 {
+    begin_kernel();
+
     const int64_t i = first_of_thread<W>();
     float p[W];
 
@@ -52,6 +56,8 @@ static __global__ void scale_elements(T *y, float factor, int64_t n)
 template <class T, int W>
 static __global__ void fill_elements(T *y, float value, int64_t n)
 {
+    begin_kernel();
+
     const int64_t i = first_of_thread<W>();
     float p[W];
 
@@ -68,6 +74,8 @@ static __global__ void fill_elements(T *y, float value, int64_t n)
 template <class Y, class X, int W>
 static __global__ void cast_elements(Y *y, const X *x, bool into, int64_t n)
 {
+    begin_kernel();
+
     const int64_t i = first_of_thread<W>();
     float p[W], was[W];
 
@@ -107,6 +115,8 @@ template <class T, int W>
 static __global__ void drop_elements(T *y, const T *x, struct dropout d,
                                      bool into, int64_t n)
 {
+    begin_kernel();
+
     const int64_t i = first_of_thread<W>();
     const float keep = 1.0f / (1.0f - d.p);
     float p[W], u[W], was[W];
@@ -124,7 +134,7 @@ static __global__ void drop_elements(T *y, const T *x, struct dropout d,
 }
 
 /* The grid for n elements, W to a thread. */
-#define GRID(n, W) blocks(n, (int64_t)THREADS * (W)), THREADS, 0, STREAM(dev)
+#define GRID(n, W) blocks(n, (int64_t)THREADS * (W)), THREADS, 0, QUEUE(dev)
 
 #define ELEMENTWISE(kernel, name, t, ...)                                      \
  do {                                                                          \
@@ -178,6 +188,8 @@ static __global__ void cast_elements_random(uint16_t *y, const float *x,
                                             uint64_t seed, uint64_t stream,
                                             uint64_t first, int64_t n)
 {
+    begin_kernel();
+
     const int64_t i = first_of_thread<W>();
     uint32_t w[4];
     float p[W];

@@ -19,6 +19,8 @@ static __global__ void __launch_bounds__(THREADS)
 embed_fwd(T *y, const int *tokens, const T *wte, const T *wpe, int64_t C,
           int64_t period, int64_t from)
 {
+    begin_kernel();
+
     const int64_t row = blockIdx.x;
     const T *te = wte + tokens[row] * C;
     const T *pe = wpe ? wpe + (from + row % period) * C : nullptr;
@@ -50,7 +52,7 @@ extern "C" void cuda_embed_fwd(struct dev *dev, struct tensor *y,
     WITH_TYPE(E, y->type,
               WITH_WIDTH(W, E, C % WIDTH<E> == 0,
                          LAUNCH((embed_fwd<E, W>), (unsigned)N, THREADS, 0,
-                                STREAM(dev), data_of<E>(y),
+                                QUEUE(dev), data_of<E>(y),
                                 data_of<const int>(tokens),
                                 data_of<const E>(wte), data_of<const E>(wpe),
                                 C, T, from)))
@@ -65,6 +67,8 @@ static __global__ void __launch_bounds__(THREADS)
 position_bwd(float *dwpe, const T *dy, int64_t N, int64_t C, int64_t period,
              bool overwrite)
 {
+    begin_kernel();
+
     const int64_t t = blockIdx.x;
 
     for (int64_t c = threadIdx.x * W; c < C; c += THREADS * W) {
@@ -93,6 +97,8 @@ static __global__ void __launch_bounds__(THREADS)
 segments(float *dwte, float *head, const unsigned *key, const unsigned *row,
          const T *dy, int64_t N, int64_t C)
 {
+    begin_kernel();
+
     const int64_t from = (int64_t)blockIdx.x * TILE;
     const int64_t to = from + TILE < N ? from + TILE : N;
 
@@ -130,6 +136,8 @@ static __global__ void __launch_bounds__(THREADS)
 join_segments(float *dwte, const float *head, const unsigned *key, int64_t N,
               int64_t C)
 {
+    begin_kernel();
+
     const int64_t from = (int64_t)blockIdx.x * TILE, next = from + TILE;
     unsigned token;
 
@@ -168,9 +176,9 @@ static void token_bwd(struct dev *dev, struct tensor *dwte,
     WITH_TYPE(E, dy->type,
               WITH_WIDTH(W, E, C % WIDTH<E> == 0,
                          LAUNCH((segments<E, W>), tiles, THREADS, 0,
-                                STREAM(dev), data_of<float>(dwte), head, key,
+                                QUEUE(dev), data_of<float>(dwte), head, key,
                                 row, data_of<const E>(dy), N, C)))
-    LAUNCH(join_segments, tiles, THREADS, 0, STREAM(dev),
+    LAUNCH(join_segments, tiles, THREADS, 0, QUEUE(dev),
            data_of<float>(dwte), (const float *)head, key, N, C);
 }
 
@@ -190,7 +198,7 @@ extern "C" void cuda_embed_bwd(struct dev *dev, struct tensor *dwte,
                   WITH_WIDTH(W, E, C % WIDTH<E> == 0,
                              LAUNCH((position_bwd<E, W>),
                                     (unsigned)tensor_rows(dwpe), THREADS, 0,
-                                    STREAM(dev), data_of<float>(dwpe),
+                                    QUEUE(dev), data_of<float>(dwpe),
                                     data_of<const E>(dy), N, C, T,
                                     dwpe->overwrite)))
     launched(dev, "embed_bwd");

@@ -26,6 +26,8 @@ template <int W>
 static __global__ void __launch_bounds__(THREADS)
     find_largest(float *most, const bf16 *x, int64_t n)
 {
+    begin_kernel();
+
     const int64_t step = (int64_t)gridDim.x * THREADS * W;
     float here = 0.0f, v[W];
 
@@ -66,6 +68,8 @@ static __global__ void __launch_bounds__(THREADS)
             const float *most, int parts, float bound, int64_t rows,
             int64_t cols, int64_t x_ld, int64_t ld, int64_t turned_ld)
 {
+    begin_kernel();
+
     SHARED(uint8_t, tile, TILE * PITCH);
     const int line = threadIdx.x / 4, at = threadIdx.x % 4 * EACH;
     const int64_t row0 = (int64_t)blockIdx.x * TILE;
@@ -143,7 +147,7 @@ static int launch_find_largest(struct dev *dev, const struct fp8_matrix *q,
     const unsigned parts = most < MOST_PARTS ? most : (unsigned)MOST_PARTS;
 
     WITH_WIDTH(W, bf16, wide,
-               LAUNCH((find_largest<W>), parts, THREADS, 0, STREAM(dev),
+               LAUNCH((find_largest<W>), parts, THREADS, 0, QUEUE(dev),
                       q->most, x, n))
     return (int)parts;
 }
@@ -158,7 +162,7 @@ static void launch_convert(struct dev *dev, const struct fp8_matrix *q,
     const dim3 grid(blocks(rows, TILE), blocks(q->cols, TILE));
 
     WITH_WIDTH(W, bf16, wide,
-               LAUNCH((convert<W, MANTISSA>), grid, THREADS, 0, STREAM(dev),
+               LAUNCH((convert<W, MANTISSA>), grid, THREADS, 0, QUEUE(dev),
                       q->q, q->turned, q->scale, x, q->most, parts, bound, rows,
                       q->cols, x_ld, q->ld, q->turned_ld))
 }

@@ -30,6 +30,8 @@ static __global__ void __launch_bounds__(THREADS)
                int64_t ldd, bool ta, bool tb, float alpha, float beta,
                const float *scale_a, const float *scale_b)
 {
+    begin_kernel();
+
     SHARED(float, as, DEPTH * SIDE);
     SHARED(float, bs, DEPTH * SIDE);
     const int64_t row0 = (int64_t)blockIdx.x * SIDE;
@@ -88,7 +90,7 @@ static void launch_plain(struct dev *dev, const struct gemm *q)
     const dim3 grid(blocks(q->m, SIDE), blocks(q->n, SIDE));
     const void *bias = q->epilogue == GEMM_BIAS ? q->bias : nullptr;
 
-    LAUNCH((gemm_plain<A, B, D>), grid, THREADS, 0, STREAM(dev), (D *)q->d,
+    LAUNCH((gemm_plain<A, B, D>), grid, THREADS, 0, QUEUE(dev), (D *)q->d,
            (const D *)(q->c ? q->c : q->d), (const D *)bias, (const A *)q->a,
            (const B *)q->b, q->m, q->n, q->k, q->lda, q->ldb, q->ldd, q->ta,
            q->tb, q->alpha, q->beta, q->scale_a, q->scale_b);

@@ -63,6 +63,8 @@ static __global__ void __launch_bounds__(THREADS)
 cross_entropy(T *logits, float *loss, const int *target, int V, int padded,
               int64_t ld, float scale, bool gradient)
 {
+    begin_kernel();
+
     DYNAMIC_SHARED(T, kept);
     const int goal = target[blockIdx.x], mine = threadIdx.x * W;
     const int turns = (V + THREADS * W - 1) / (THREADS * W);
@@ -231,11 +233,11 @@ static void launch_cross_entropy(struct dev *dev, const struct head_chunk *c,
     if (gradient && row >= KEPT_LEAST && row <= cuda_of(dev)->shared_max / 2) {
         OPT_IN(dev, (cross_entropy<T, WIDTH<T>, true>), row);
         LAUNCH((cross_entropy<T, WIDTH<T>, true>), (unsigned)c->rows, THREADS,
-               row, STREAM(dev), (T *)c->logits, loss + c->from,
+               row, QUEUE(dev), (T *)c->logits, loss + c->from,
                target + c->from, V, padded, c->ld, scale, gradient);
     } else {
         LAUNCH((cross_entropy<T, WIDTH<T>, false>), (unsigned)c->rows, THREADS,
-               0, STREAM(dev), (T *)c->logits, loss + c->from,
+               0, QUEUE(dev), (T *)c->logits, loss + c->from,
                target + c->from, V, padded, c->ld, scale, gradient);
     }
 }

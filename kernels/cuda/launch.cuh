@@ -9,18 +9,26 @@
  * launched with LAUNCH and declare shared memory with SHARED and
  * DYNAMIC_SHARED, so that both compile from one source:
  *
- *      LAUNCH(add<T>, blocks(n, 256), 256, 0, STREAM(dev), y, a, b, n);
+ *      LAUNCH(add<T>, blocks(n, 256), 256, 0, QUEUE(dev), y, a, b, n);
  *      launched(dev, "add_fwd");
+ *
+ * In a queue that overlaps, the blocks of a kernel may start while the kernel
+ * before it ends ("programmatic dependent launch"), so the first statement of
+ * every kernel is begin_kernel(), which waits until that kernel has ended and
+ * its writes can be read.  That one has waited for the one before it, and so
+ * on: a kernel that did not wait would let those after it start too early.
  */
 #include <assert.h>
 #include <math.h>
 #include <stdint.h>
 #include <type_traits>
 
+#include "kernels/cuda/cuda.h"
+
 #ifdef __CUDACC__
 # include "kernels/cuda/ptx.cuh"
-# define LAUNCH_NOW(kernel, grid, block, shared, stream, ...)                  \
-     kernel<<<(grid), (block), (shared), (stream)>>>(__VA_ARGS__)
+# define LAUNCH_NOW(kernel, grid, block, shared, queue, ...)                   \
+     launch_kernel(grid, block, (size_t)(shared), queue, kernel, __VA_ARGS__)
 # define DYNAMIC_SHARED(type, name)                                            \
      extern __shared__ __align__(128) unsigned char dynamic_shared[];          \
      type *name = (type *)dynamic_shared
@@ -29,12 +37,33 @@
 # include "emu/emu.cuh"
 #endif
 
-#include "kernels/cuda/cuda.h"
-
 /* Arguments that are macros are expanded first. */
 #define LAUNCH(...) LAUNCH_NOW(__VA_ARGS__)
 
-#define STREAM(dev) ((cudaStream_t)cuda_of(dev)->now->stream)
+#define QUEUE(dev)  (cuda_of(dev)->now)
+#define STREAM(dev) ((cudaStream_t)QUEUE(dev)->stream)
+
+#ifdef __CUDACC__
+/* kernel<<<grid, block, shared, stream>>>(args...) */
+template <class... P, class... A>
+static inline void launch_kernel(dim3 grid, dim3 block, size_t shared,
+                                 const struct cuda_queue *queue,
+                                 void (*kernel)(P...), A... args)
+{
+    cudaLaunchAttribute overlap = {};
+    cudaLaunchConfig_t how = {};
+
+    overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    overlap.val.programmaticStreamSerializationAllowed = 1;
+    how.gridDim = grid;
+    how.blockDim = block;
+    how.dynamicSmemBytes = shared;
+    how.stream = (cudaStream_t)queue->stream;
+    how.attrs = &overlap;
+    how.numAttrs = queue->overlaps;
+    cudaLaunchKernelEx(&how, kernel, (P)args...);
+}
+#endif
 
 /* Record the first launch that failed; dev_sync() will report it.  An error
  * while a kernel runs is found here only if the device is careful and waits. */

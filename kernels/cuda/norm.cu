@@ -28,6 +28,8 @@ template <class T> struct norm_args {
 template <class T, int W, int E>
 static __global__ void __launch_bounds__(THREADS) norm_fwd(norm_args<T> g)
 {
+    begin_kernel();
+
     const int64_t row = (int64_t)blockIdx.x * WARPS + threadIdx.x / 32;
     const int lane = threadIdx.x % 32;
     float x[E / W][W], b[E / W][W], mean = 0, var = 0, rstd;
@@ -104,6 +106,8 @@ static __global__ void __launch_bounds__(THREADS) norm_fwd(norm_args<T> g)
 template <class T>
 static __global__ void __launch_bounds__(THREADS) norm_fwd_any(norm_args<T> g)
 {
+    begin_kernel();
+
     const int64_t at = (int64_t)blockIdx.x * g.C;
     const T *x = g.b ? g.sum + at : g.a + at;
     float mean = 0, var = 0, rstd;
@@ -140,15 +144,15 @@ static void launch_forward(struct dev *dev, const norm_args<T> &g)
     if (g.N == 0)
         return;
     if (g.C % W || g.C > 32 * 64)
-        LAUNCH(norm_fwd_any<T>, (unsigned)g.N, THREADS, 0, STREAM(dev), g);
+        LAUNCH(norm_fwd_any<T>, (unsigned)g.N, THREADS, 0, QUEUE(dev), g);
     else if (g.C <= 32 * 8)
-        LAUNCH((norm_fwd<T, W, 8>), grid, THREADS, 0, STREAM(dev), g);
+        LAUNCH((norm_fwd<T, W, 8>), grid, THREADS, 0, QUEUE(dev), g);
     else if (g.C <= 32 * 24)
-        LAUNCH((norm_fwd<T, W, 24>), grid, THREADS, 0, STREAM(dev), g);
+        LAUNCH((norm_fwd<T, W, 24>), grid, THREADS, 0, QUEUE(dev), g);
     else if (g.C <= 32 * 32)
-        LAUNCH((norm_fwd<T, W, 32>), grid, THREADS, 0, STREAM(dev), g);
+        LAUNCH((norm_fwd<T, W, 32>), grid, THREADS, 0, QUEUE(dev), g);
     else
-        LAUNCH((norm_fwd<T, W, 64>), grid, THREADS, 0, STREAM(dev), g);
+        LAUNCH((norm_fwd<T, W, 64>), grid, THREADS, 0, QUEUE(dev), g);
 }
 
 extern "C" void cuda_norm_fwd(struct dev *dev, struct tensor *y,
@@ -220,6 +224,8 @@ template <class T, int W, int E, int LANES>
 static __global__ void __launch_bounds__(THREADS, resident_blocks(E))
     norm_bwd(norm_bwd_args<T> a)
 {
+    begin_kernel();
+
     constexpr int ROWS = THREADS / LANES;
     SHARED(float, share, THREADS * E);  /* dw of each row; then db */
     const int lane = threadIdx.x % LANES, mine = threadIdx.x / LANES;
@@ -306,6 +312,8 @@ template <class T>
 static __global__ void __launch_bounds__(THREADS)
 norm_bwd_any(norm_bwd_args<T> a)
 {
+    begin_kernel();
+
     const int64_t row = blockIdx.x, at = row * a.C;
     const float mean = a.stat[2 * row], rstd = a.stat[2 * row + 1];
     float sum_g = 0, sum_gx = 0;
@@ -334,6 +342,8 @@ template <class T>
 static __global__ void __launch_bounds__(THREADS)
 norm_bwd_columns(norm_bwd_args<T> a)
 {
+    begin_kernel();
+
     const int64_t c = (int64_t)blockIdx.x * THREADS + threadIdx.x;
     float dw = 0, db = 0;
 
@@ -372,7 +382,7 @@ static void by_rows(struct dev *dev, norm_bwd_args<T> a, struct tensor *dw,
 
     if (!allocate_sums(dev, &a, grid, dw, db))
         return;
-    LAUNCH((norm_bwd<T, WIDTH<T>, E, LANES>), grid, THREADS, 0, STREAM(dev), a);
+    LAUNCH((norm_bwd<T, WIDTH<T>, E, LANES>), grid, THREADS, 0, QUEUE(dev), a);
     column_sum_two(dev, dw, db, a.part, grid, a.C);
 }
 
@@ -385,10 +395,10 @@ static void by_columns(struct dev *dev, norm_bwd_args<T> a, struct tensor *dw,
     if (!allocate_sums(dev, &a, grid, dw, db))
         return;
     if (a.dx)
-        LAUNCH(norm_bwd_any<T>, (unsigned)a.N, THREADS, 0, STREAM(dev), a);
+        LAUNCH(norm_bwd_any<T>, (unsigned)a.N, THREADS, 0, QUEUE(dev), a);
     if (a.part)
         LAUNCH(norm_bwd_columns<T>, dim3(blocks(a.C, THREADS), grid), THREADS,
-               0, STREAM(dev), a);
+               0, QUEUE(dev), a);
     column_sum_two(dev, dw, db, a.part, grid, a.C);
 }
 

@@ -136,6 +136,17 @@ MMA(bf16, "bf16")
 MMA(f16, "f16")
 #undef MMA
 
+/* The first statement of a kernel: wait until the kernel before it in the queue
+ * has ended, and let the one after it start; see launch.cuh. */
+static __device__ __forceinline__ void begin_kernel()
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;\n\t"
+                 "griddepcontrol.launch_dependents;" ::
+                     : "memory");
+#endif
+}
+
 static __device__ __forceinline__ uint32_t shared_address(const void *p)
 {
     return (uint32_t)__cvta_generic_to_shared(p);

@@ -21,6 +21,8 @@ static __global__ void __launch_bounds__(THREADS)
 qknorm_fwd(T *y, float *stat, const T *x, const T *wq, const T *wk, int64_t N,
            int H, int K, int D, float eps)
 {
+    begin_kernel();
+
     const int heads = H + 2 * K, lane = threadIdx.x % 32;
     const int64_t i = (int64_t)blockIdx.x * WARPS + threadIdx.x / 32;
     const int head = (int)(i % heads);
@@ -54,6 +56,8 @@ qknorm_bwd(T *dx, float *part, const T *x, const T *wq, const T *wk,
            const float *stat, const T *dy, int64_t N, int H, int K, int D,
            bool overwrite)
 {
+    begin_kernel();
+
     SHARED(float, share, WARPS * 2 * 32 * MOST);
     const int heads = H + 2 * K, lane = threadIdx.x % 32;
     const int64_t warp = (int64_t)blockIdx.x * WARPS + threadIdx.x / 32;
@@ -130,7 +134,7 @@ extern "C" void cuda_qknorm_fwd(struct dev *dev, struct tensor *y,
     if (N == 0)
         return;
     WITH_TYPE(T, x->type,
-              LAUNCH(qknorm_fwd<T>, blocks(n, WARPS), THREADS, 0, STREAM(dev),
+              LAUNCH(qknorm_fwd<T>, blocks(n, WARPS), THREADS, 0, QUEUE(dev),
                      data_of<T>(y), data_of<float>(stat), data_of<const T>(x),
                      data_of<const T>(wq), data_of<const T>(wk), N, H, K, D,
                      eps))
@@ -154,7 +158,7 @@ extern "C" void cuda_qknorm_bwd(struct dev *dev, struct tensor *dx,
     if (N == 0 || !part)
         return;
     WITH_TYPE(T, x->type,
-              LAUNCH(qknorm_bwd<T>, grid, THREADS, 0, STREAM(dev),
+              LAUNCH(qknorm_bwd<T>, grid, THREADS, 0, QUEUE(dev),
                      data_of<T>(dx), part, data_of<const T>(x),
                      data_of<const T>(wq), data_of<const T>(wk),
                      data_of<const float>(stat), data_of<const T>(dy), N, H, K,

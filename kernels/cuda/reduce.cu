@@ -18,6 +18,8 @@ struct sums {
 static __global__ void __launch_bounds__(COLUMNS *LINES)
 column_sums(sums to, const float *part, int64_t R, int64_t C)
 {
+    begin_kernel();
+
     SHARED(float, line, COLUMNS * LINES);
     const int64_t c = (int64_t)blockIdx.x * COLUMNS + threadIdx.x;
     float *out = c < to.first ? to.a : to.b;
@@ -42,7 +44,7 @@ static void sum_columns(struct dev *dev, const sums &to, const float *part,
                         int64_t R, int64_t C)
 {
     LAUNCH(column_sums, blocks(C, COLUMNS), dim3(COLUMNS, LINES), 0,
-           STREAM(dev), to, part, R, C);
+           QUEUE(dev), to, part, R, C);
 }
 
 void column_sum(struct dev *dev, float *out, const float *part, int64_t R,
@@ -77,6 +79,8 @@ template <class T, int W>
 static __global__ void __launch_bounds__(THREADS)
 bias_parts(float *part, const T *dy, int64_t N, int64_t M)
 {
+    begin_kernel();
+
     SHARED(float, share, THREADS * W);
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const int64_t first = (int64_t)blockIdx.x * 32 * W, c = first + lane * W;
@@ -120,7 +124,7 @@ void bias_sum(struct dev *dev, struct tensor *db, const struct tensor *dy)
     WITH_TYPE(T, dy->type,
               WITH_WIDTH(W, T, M % WIDTH<T> == 0,
                          LAUNCH((bias_parts<T, W>), dim3(across, R), THREADS,
-                                0, STREAM(dev), part, data_of<const T>(dy), N,
+                                0, QUEUE(dev), part, data_of<const T>(dy), N,
                                 M)))
     column_sum(dev, (float *)db->data, part, R, M, db->overwrite);
 }
@@ -133,6 +137,8 @@ template <class T, int W>
 static __global__ void __launch_bounds__(SQUARES)
 chunk_squares(double *chunk, const T *g, int64_t n)
 {
+    begin_kernel();
+
     const int64_t from = (int64_t)blockIdx.x * SUMSQ_CHUNK;
     const int64_t to = from + SUMSQ_CHUNK < n ? from + SUMSQ_CHUNK : n;
     double sum = 0;
@@ -158,6 +164,8 @@ chunk_squares(double *chunk, const T *g, int64_t n)
 static __global__ void __launch_bounds__(SQUARES)
 add_chunks(double *out, const double *chunk, int64_t n, bool overwrite)
 {
+    begin_kernel();
+
     SHARED(double, part, SQUARES);
     double sum = overwrite ? 0.0 : *out;
 
@@ -185,9 +193,9 @@ void sum_squares(struct dev *dev, double *out, double *chunk,
         WITH_TYPE(T, g->type,
                   WITH_WIDTH(W, T, (uintptr_t)g->data % 16 == 0,
                              LAUNCH((chunk_squares<T, W>), (unsigned)chunks,
-                                    SQUARES, 0, STREAM(dev), chunk,
+                                    SQUARES, 0, QUEUE(dev), chunk,
                                     data_of<const T>(g), n)))
-    LAUNCH(add_chunks, 1, SQUARES, 0, STREAM(dev), out, chunk, chunks,
+    LAUNCH(add_chunks, 1, SQUARES, 0, QUEUE(dev), out, chunk, chunks,
            overwrite);
 }
 
@@ -207,6 +215,8 @@ extern "C" void cuda_sumsq(struct dev *dev, struct tensor *out,
 static __global__ void __launch_bounds__(SQUARES)
 add_losses(double *out, const float *x, int64_t n, bool overwrite)
 {
+    begin_kernel();
+
     double sum = 0;
 
     for (int64_t i = threadIdx.x; i < n; i += SQUARES)
@@ -219,7 +229,7 @@ add_losses(double *out, const float *x, int64_t n, bool overwrite)
 extern "C" void cuda_sum(struct dev *dev, struct tensor *out,
                          const struct tensor *x)
 {
-    LAUNCH(add_losses, 1, SQUARES, 0, STREAM(dev), (double *)out->data,
+    LAUNCH(add_losses, 1, SQUARES, 0, QUEUE(dev), (double *)out->data,
            (const float *)x->data, tensor_count(x), out->overwrite);
     launched(dev, "sum");
 }

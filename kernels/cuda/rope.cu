@@ -16,6 +16,8 @@ static __global__ void __launch_bounds__(THREADS)
 rope(T *qkv, int64_t N, int heads, int H_and_K, int half, int64_t period,
      int64_t from, double log2_theta, bool inverse)
 {
+    begin_kernel();
+
     const int64_t at = (int64_t)blockIdx.x * THREADS + threadIdx.x;
     const int64_t row = at / (half / W);
     const int i = (int)(at % (half / W)) * W;
@@ -62,7 +64,7 @@ extern "C" void cuda_rope(struct dev *dev, struct tensor *qkv, int H, int K,
     WITH_TYPE(E, qkv->type,
               WITH_WIDTH(W, E, half % WIDTH<E> == 0,
                          LAUNCH((rope<E, W>), blocks(N * (half / W), THREADS),
-                                THREADS, 0, STREAM(dev), data_of<E>(qkv), N,
+                                THREADS, 0, QUEUE(dev), data_of<E>(qkv), N,
                                 H + 2 * K, H + K, half, T, from,
                                 log2((double)theta), inverse)))
     launched(dev, "rope");

@@ -35,6 +35,8 @@ static __device__ __forceinline__ unsigned same_digit(unsigned digit)
 static __global__ void __launch_bounds__(THREADS)
 count_digits(unsigned *count, const unsigned *key, int64_t n, int shift)
 {
+    begin_kernel();
+
     SHARED(unsigned, mine, DIGITS);
     const int64_t from = (int64_t)blockIdx.x * TILE;
 
@@ -54,6 +56,8 @@ count_digits(unsigned *count, const unsigned *key, int64_t n, int shift)
 static __global__ void __launch_bounds__(THREADS)
     sum_counts(unsigned *count, int64_t n)
 {
+    begin_kernel();
+
     SHARED(unsigned, total, THREADS);
     const int64_t each = (n + THREADS - 1) / THREADS;
     const int64_t from = threadIdx.x * each;
@@ -79,6 +83,8 @@ static __global__ void __launch_bounds__(THREADS)
     move_tile(unsigned *key_to, unsigned *row_to, const unsigned *key,
               const unsigned *row, const unsigned *offset, int64_t n, int shift)
 {
+    begin_kernel();
+
     SHARED(unsigned, next, WARPS * DIGITS);
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const int64_t from = (int64_t)blockIdx.x * TILE + warp * PART;
@@ -138,11 +144,11 @@ void sort_tokens(struct dev *dev, void *room, const int *tokens, int64_t n,
     const unsigned *from = (const unsigned *)tokens, *from_row = nullptr;
 
     for (int shift = 0; shift == 0 || (vocab - 1) >> shift; shift += 8) {
-        LAUNCH(count_digits, tiles, THREADS, 0, STREAM(dev), count, from, n,
+        LAUNCH(count_digits, tiles, THREADS, 0, QUEUE(dev), count, from, n,
                shift);
-        LAUNCH(sum_counts, 1, THREADS, 0, STREAM(dev), count,
+        LAUNCH(sum_counts, 1, THREADS, 0, QUEUE(dev), count,
                (int64_t)tiles * DIGITS);
-        LAUNCH(move_tile, tiles, THREADS, 0, STREAM(dev), to, to + n, from,
+        LAUNCH(move_tile, tiles, THREADS, 0, QUEUE(dev), to, to + n, from,
                from_row, (const unsigned *)count, n, shift);
         from = to;
         from_row = to + n;

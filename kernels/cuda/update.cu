@@ -79,6 +79,8 @@ static __global__ void __launch_bounds__(THREADS)
     update_weights(float *w, float *m, float *v, T *copy, const float *g,
                    update_args u, int64_t n)
 {
+    begin_kernel();
+
     SHARED(float, share, 2); /* the factor, and whether there is a step */
     const int64_t i = ((int64_t)blockIdx.x * THREADS + threadIdx.x) * W;
     float f = 0.0f, wn[W], mn[W], vn[W] = {}, gn[W];
@@ -129,7 +131,7 @@ static void run_update(struct dev *dev, const char *op, struct tensor *w,
         return;
     WITH_TYPE(T, copy ? copy->type : DT_F32,
               LAUNCH((update_weights<KIND, T>), blocks(n, THREADS * W), THREADS,
-                     0, STREAM(dev), data_of<float>(w), data_of<float>(m),
+                     0, QUEUE(dev), data_of<float>(w), data_of<float>(m),
                      data_of<float>(v), data_of<T>(copy),
                      data_of<const float>(g), update_args_of(u), n))
     launched(dev, op);
@@ -164,6 +166,8 @@ static __global__ void __launch_bounds__(THREADS)
     add_momentum(float *x, float *m, const float *g, const float *w,
                  update_args u, int64_t n)
 {
+    begin_kernel();
+
     const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
     float f, d, mn;
 
@@ -181,6 +185,8 @@ static __global__ void __launch_bounds__(THREADS)
 static __global__ void __launch_bounds__(THREADS)
 normalise(float *x, const double *square, int64_t n)
 {
+    begin_kernel();
+
     const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
 
     if (i < n)
@@ -192,6 +198,8 @@ static __global__ void __launch_bounds__(THREADS)
     apply_step(float *w, T *copy, const float *x, float rate, update_args u,
                int64_t n)
 {
+    begin_kernel();
+
     const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
     float f, v;
 
@@ -270,15 +278,15 @@ extern "C" void cuda_muon(struct dev *dev, struct tensor *w, struct tensor *m,
 
     if (!sum || n == 0)
         return;
-    LAUNCH(add_momentum, blocks(n, THREADS), THREADS, 0, STREAM(dev), x,
+    LAUNCH(add_momentum, blocks(n, THREADS), THREADS, 0, QUEUE(dev), x,
            data_of<float>(m), data_of<const float>(g), data_of<const float>(w),
            args, n);
     sum_squares(dev, sum, sum + 1, &xs, true);
-    LAUNCH(normalise, blocks(n, THREADS), THREADS, 0, STREAM(dev), x,
+    LAUNCH(normalise, blocks(n, THREADS), THREADS, 0, QUEUE(dev), x,
            (const double *)sum, n);
     done = orthogonalise(dev, x, next, a, a + s * s, R, C);
     WITH_TYPE(T, copy ? copy->type : DT_F32,
-              LAUNCH(apply_step<T>, blocks(n, THREADS), THREADS, 0, STREAM(dev),
+              LAUNCH(apply_step<T>, blocks(n, THREADS), THREADS, 0, QUEUE(dev),
                      data_of<float>(w), data_of<T>(copy), done,
                      u->lr * u->scale, args, n))
     launched(dev, "muon");

@@ -83,6 +83,13 @@ static void add_devices(struct table *t, const struct dev_type *type)
  * replaces. */
 static const char *check_device(const char *name, struct settings *s)
 {
+    static const char *const passed[] = {
+        [0] = "passed",
+        [DEVICE_WITHOUT_CUDNN] = "passed, without cuDNN",
+        [DEVICE_WAITS] = "passed, without overlap",
+        [DEVICE_WITHOUT_CUDNN | DEVICE_WAITS] =
+            "passed, without cuDNN and overlap",
+    };
     static struct err e;
     struct dev dev = { .threads = (int)s->train.threads,
                        .deterministic = s->train.deterministic,
@@ -97,7 +104,7 @@ static const char *check_device(const char *name, struct settings *s)
     if (ret == 0)
         device_passed_add(&dev, s);
     dev_close(&dev);
-    return ret < 0 ? e.text : ret > 0 ? "passed, without cuDNN" : "passed";
+    return ret < 0 ? e.text : passed[ret];
 }
 
 /* Whether a GPU can compute the model of the settings in fp8. */

@@ -15,6 +15,7 @@
 #include "t/lib/tap.h"
 
 static cudaStream_t stream;
+static struct cuda_queue queue;
 
 static void *device(size_t n)
 {
@@ -141,39 +142,49 @@ template <int PENDING> static __global__ void early(int *out, const int *in)
 
 static void launch_divergent(void)
 {
-    LAUNCH(divergent_barrier, 1, 64, 0, stream, (int *)device(256));
+    LAUNCH(divergent_barrier, 1, 64, 0, &queue, (int *)device(256));
 }
 
 static void launch_mask(void)
 {
-    LAUNCH(wrong_mask, 1, 64, 0, stream, (int *)device(256));
+    LAUNCH(wrong_mask, 1, 64, 0, &queue, (int *)device(256));
 }
 
 static void launch_shared(void)
 {
-    LAUNCH(too_much_shared, 1, 32, 0, stream, (int *)device(256));
+    LAUNCH(too_much_shared, 1, 32, 0, &queue, (int *)device(256));
 }
 
 static void launch_shared_twice(void)
 {
-    LAUNCH(neighbour<true>, 1, 256, 48 << 10, stream, (int *)device(1024));
+    LAUNCH(neighbour<true>, 1, 256, 48 << 10, &queue, (int *)device(1024));
 }
 
 static void launch_host_pointer(void)
 {
     static int host[32];
 
-    LAUNCH(plain, 1, 32, 0, stream, host);
+    LAUNCH(plain, 1, 32, 0, &queue, host);
 }
 
 static void launch_askew(void)
 {
-    LAUNCH(askew, 1, 1, 0, stream, (float *)device(64));
+    LAUNCH(askew, 1, 1, 0, &queue, (float *)device(64));
 }
 
 static void launch_default_stream(void)
 {
-    LAUNCH(plain, 1, 32, 0, (cudaStream_t) nullptr, (int *)device(128));
+    const struct cuda_queue none = {};
+
+    LAUNCH(plain, 1, 32, 0, &none, (int *)device(128));
+}
+
+static void launch_without_begin(void)
+{
+    struct cuda_queue overlapping = queue;
+
+    overlapping.overlaps = true;
+    LAUNCH(plain, 1, 32, 0, &overlapping, (int *)device(128));
 }
 
 /* A thread begins with the first GPU, whatever the others have chosen. */
@@ -202,6 +213,8 @@ static const struct {
     { "a wide access at an odd address", "not aligned", launch_askew },
     { "work for the default stream", "default stream",
       launch_default_stream },
+    { "a kernel that need not wait for the one before it and does not",
+      "without begin_kernel", launch_without_begin },
     { "a thread that uses another GPU than it chose", "uses GPU 1",
       query_from_a_thread },
 };
@@ -258,10 +271,10 @@ static void check_barrier(void)
 {
     int *out = (int *)device(1024);
 
-    LAUNCH(neighbour<true>, 1, 256, 0, stream, out);
+    LAUNCH(neighbour<true>, 1, 256, 0, &queue, out);
     ok(wrong_neighbours(out) == 0,
        "neighbours see each other's writes with a barrier");
-    LAUNCH(neighbour<false>, 1, 256, 0, stream, out);
+    LAUNCH(neighbour<false>, 1, 256, 0, &queue, out);
     /* in the reverse order of threads each neighbour happens to be there */
     if (emu::the_order().reverse)
         skip("this order of threads hides it",
@@ -277,10 +290,10 @@ static void check_copies(void)
     int *out = (int *)device(16), *in = (int *)device(16);
 
     in[3] = 7;
-    LAUNCH((early<0>), 1, 1, 0, stream, out, (const int *)in);
+    LAUNCH((early<0>), 1, 1, 0, &queue, out, (const int *)in);
     cudaDeviceSynchronize();
     ok(out[0] == 7, "an asynchronous copy has arrived after a wait");
-    LAUNCH((early<1>), 1, 1, 0, stream, out, (const int *)in);
+    LAUNCH((early<1>), 1, 1, 0, &queue, out, (const int *)in);
     cudaDeviceSynchronize();
     ok(out[0] != 7, "an asynchronous copy has not arrived before a wait");
     cudaFree(out);
@@ -291,18 +304,18 @@ static void check_limits(void)
 {
     int *out = (int *)device(16);
 
-    LAUNCH(plain, 1, 1025, 0, stream, out);
+    LAUNCH(plain, 1, 1025, 0, &queue, out);
     ok(cudaGetLastError() == cudaErrorInvalidConfiguration,
        "a block of 1025 threads is refused");
-    LAUNCH(plain, dim3(1, 65536), 1, 0, stream, out);
+    LAUNCH(plain, dim3(1, 65536), 1, 0, &queue, out);
     ok(cudaGetLastError() == cudaErrorInvalidConfiguration,
        "a grid 65536 high is refused");
-    LAUNCH(plain, 1, 1, 49 << 10, stream, out);
+    LAUNCH(plain, 1, 1, 49 << 10, &queue, out);
     ok(cudaGetLastError() == cudaErrorInvalidConfiguration,
        "49 KiB of dynamic shared memory are refused");
     cudaFuncSetAttribute(plain, cudaFuncAttributeMaxDynamicSharedMemorySize,
                          49 << 10);
-    LAUNCH(plain, 1, 1, 49 << 10, stream, out);
+    LAUNCH(plain, 1, 1, 49 << 10, &queue, out);
     ok(cudaGetLastError() == cudaSuccess,
        "49 KiB of dynamic shared memory are granted on request");
     ok(cudaMemcpyAsync(out, out, 4, cudaMemcpyHostToDevice, stream) ==
@@ -317,13 +330,15 @@ static void check_limits(void)
 static bool handed_over(bool event)
 {
     int *made = (int *)device(1024), *seen = (int *)device(1024);
+    struct cuda_queue on_other = {};
     cudaStream_t other;
     cudaEvent_t e;
     bool good;
 
     cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking);
+    on_other.stream = other;
     cudaEventCreate(&e);
-    LAUNCH(neighbour<true>, 1, 256, 0, other, made);
+    LAUNCH(neighbour<true>, 1, 256, 0, &on_other, made);
     if (event) {
         cudaEventRecord(e, other);
         cudaStreamWaitEvent(stream, e, 0);
@@ -363,7 +378,7 @@ static void check_graph(void)
 
     cudaMemsetAsync(out, 0, 1024, stream);
     cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal);
-    LAUNCH(sums, 1, 96, 0, stream, out);
+    LAUNCH(sums, 1, 96, 0, &queue, out);
     cudaStreamEndCapture(stream, &g);
     cudaGraphInstantiate(&x, g, 0);
     cudaStreamSynchronize(stream);
@@ -383,16 +398,18 @@ static void check_graph(void)
 static cudaError_t capture_two(cudaGraph_t *g, cudaStream_t other, int *made,
                                int *seen, bool join)
 {
+    struct cuda_queue on_other = {};
     cudaEvent_t e[2];
     cudaError_t code;
 
+    on_other.stream = other;
     for (cudaEvent_t &one : e)
         cudaEventCreateWithFlags(&one, cudaEventDisableTiming);
     cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal);
     cudaMemsetAsync(made, 0, 1024, stream);
     cudaEventRecord(e[0], stream);
     cudaStreamWaitEvent(other, e[0], 0);
-    LAUNCH(neighbour<true>, 1, 256, 0, other, made);
+    LAUNCH(neighbour<true>, 1, 256, 0, &on_other, made);
     cudaEventRecord(e[1], other);
     if (join)
         cudaStreamWaitEvent(stream, e[1], 0);
@@ -479,6 +496,7 @@ int main(void)
     float *out = (float *)device(16 * 8 * sizeof(float));
 
     cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+    queue.stream = stream;
     check_wrong();
     check_barrier();
     check_copies();
@@ -487,10 +505,10 @@ int main(void)
     check_graph();
     check_graph_of_two();
     check_events();
-    LAUNCH(tensor_core<bf16>, 1, 32, 0, stream, out);
+    LAUNCH(tensor_core<bf16>, 1, 32, 0, &queue, out);
     cudaStreamSynchronize(stream);
     ok(product_is_right(out), "mma.sync multiplies bf16");
-    LAUNCH(tensor_core<f16>, 1, 32, 0, stream, out);
+    LAUNCH(tensor_core<f16>, 1, 32, 0, &queue, out);
     cudaStreamSynchronize(stream);
     ok(product_is_right(out), "mma.sync multiplies f16");
     cudaFree(out);

@@ -1,5 +1,5 @@
 /*
- * race - the check for races on shared memory finds those that were planted
+ * race - the check for races on memory finds those that were planted
  *
  * Each kernel runs in a process of its own.  The wrong ones compute the right
  * numbers in the order in which the emulator runs threads, and must end with
@@ -17,12 +17,14 @@
 
 enum { N = 64 };
 
-static cudaStream_t stream;
+static struct cuda_queue queue;
 static int *out;
 
 /* Each thread reads what another one wrote, if it is to. */
 template <bool BARRIER> static __global__ void read_other(int *to)
 {
+    begin_kernel();
+
     SHARED(int, s, N);
 
     s[threadIdx.x] = 1;
@@ -34,6 +36,8 @@ template <bool BARRIER> static __global__ void read_other(int *to)
 /* Thread 0 writes again after the others have read. */
 template <bool BARRIER> static __global__ void write_again(int *to)
 {
+    begin_kernel();
+
     SHARED(int, s, 1);
 
     if (threadIdx.x == 0)
@@ -49,6 +53,8 @@ template <bool BARRIER> static __global__ void write_again(int *to)
 /* All threads write one number. */
 template <bool ATOMIC> static __global__ void write_both(int *to)
 {
+    begin_kernel();
+
     SHARED(int, s, 1);
 
     if (ATOMIC)
@@ -62,6 +68,8 @@ template <bool ATOMIC> static __global__ void write_both(int *to)
 /* Lanes of one warp: a shuffle does not order memory, __syncwarp() does. */
 template <bool SYNC> static __global__ void within_warp(int *to)
 {
+    begin_kernel();
+
     SHARED(int, s, 32);
     int other;
 
@@ -77,6 +85,8 @@ template <bool SYNC> static __global__ void within_warp(int *to)
 /* An asynchronous copy over numbers that another warp may still read. */
 template <bool BARRIER> static __global__ void copy_over(int *to)
 {
+    begin_kernel();
+
     SHARED(int, s, 4);
 
     if (threadIdx.x < 4)
@@ -92,8 +102,19 @@ template <bool BARRIER> static __global__ void copy_over(int *to)
     }
 }
 
+/* Memory of the device before or after it is known that nobody writes to it. */
+template <bool BEFORE> static __global__ void begin_late(int *to)
+{
+    int was = 0;
+
+    if (BEFORE)
+        was = to[threadIdx.x];
+    begin_kernel();
+    to[threadIdx.x] = was + 1;
+}
+
 #define RUN(kernel, threads)                                                   \
-    [] { LAUNCH(kernel, 2, threads, 0, stream, out); }
+    [] { LAUNCH(kernel, 2, threads, 0, &queue, out); }
 
 static const struct {
     const char *what;
@@ -111,6 +132,9 @@ static const struct {
     { "a copy over numbers that are being read", true,
       RUN(copy_over<false>, N) },
     { "a copy after a barrier", false, RUN(copy_over<true>, N) },
+    { "memory that is used before begin_kernel()", true,
+      RUN(begin_late<true>, N) },
+    { "memory that is used after it", false, RUN(begin_late<false>, N) },
 };
 
 /* The status of a kernel that runs in a process of its own. */
@@ -138,7 +162,9 @@ int main(void)
 
     cudaMalloc(&p, 2 * N * sizeof *out);
     out = (int *)p;
-    cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+    cudaStreamCreateWithFlags((cudaStream_t *)&queue.stream,
+                              cudaStreamNonBlocking);
+    queue.overlaps = true;
     for (const auto &t : tests)
         ok(status_of(t.launch) == (t.wrong ? 86 : 0),
            "the check for races %s %s", t.wrong ? "finds" : "allows", t.what);

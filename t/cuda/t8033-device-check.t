@@ -69,6 +69,17 @@ ok $? "the check finds a row that cuBLASLt leaves out" "$(cat out log)"
 GT_EMU_SHORT_GRAPHS=1 try_device --set train.precision=bf16
 test $? = 1 && grep -q 'when a micro-step is replayed as a graph' out
 ok $? "the check finds that a CUDA graph loses work" "$(cat out log)"
+GT_EMU_EARLY=norm_bwd try_device --set train.precision=bf16 &&
+    grep -q 'passed, without overlap' out &&
+    grep -q 'other gradients when kernels overlap' log
+ok $? "the check finds that kernels overlap wrongly, and stops that" \
+    "$(cat out log)"
+GT_EMU_EARLY=norm_bwd GT_OVERLAP=off try_device --set train.precision=bf16 &&
+    grep -q 'passed$' out
+ok $? "no kernels overlap if that is switched off" "$(cat out log)"
+GT_EMU_EARLY=norm_bwd GT_EMU_CAPABILITY=89 try_device \
+    --set train.precision=bf16 && grep -q 'passed$' out
+ok $? "no kernels overlap on GPUs that are older than 9.0" "$(cat out log)"
 if GT_EMU_CUDNN=1 "$gtrain" devices | grep -q 'cuDNN [0-9]'; then
     GT_EMU_CUDNN=1 try_device --set train.precision=bf16
     ok $? "cuDNN's attention passes the check" "$(cat out log)"

@@ -14,9 +14,11 @@ if ! command -v cuobjdump >where || ! command -v nvdisasm >>where; then
     skip_all "needs nvidia-cuda-cuobjdump and nvidia-cuda-nvdisasm of PyPI"
 fi
 
-for file in norm head embed reduce update attention; do
+files='norm head embed reduce update attention'
+for file in $files; do
     cuobjdump -arch sm_90 -sass "$build/kernels/cuda/$file.cuo" 2>>err
-done | awk '
+done >code
+awk '
     /Function :/ { name = $NF; sub(/^_Z[A-Z]*[0-9]*/, "", name); seen[name] }
     /(LDG|LDGSTS)\.[A-Z0-9.]*128/ { loads[name]++ }
     /STG\.[A-Z0-9.]*128/ { stores[name]++ }
@@ -24,7 +26,8 @@ done | awk '
     /HMMA/ { products[name]++ }
     /F2F[.]/ { single[name]++ }
     END { for (name in seen) print name, loads[name] + 0, stores[name] + 0,
-              products[name] + 0, spills[name] + 0, single[name] + 0 }' >counts
+              products[name] + 0, spills[name] + 0, single[name] + 0 }' \
+    code >counts
 test -s counts || skip_all "the kernels of this build are not for sm_90"
 
 # hot KERNEL LOADS STORES PRODUCTS NAME: at least so many instructions that
@@ -64,4 +67,22 @@ hot "flash_bwd_keys${half}Li64ELi64ELb0E" 8 0 128 \
     "the gradient of keys and values multiplies 128 tiles"
 hot "flash_bwd_queries${half}Li64ELb0E" 8 0 96 \
     "the gradient of queries multiplies 96 tiles"
+
+# Every kernel waits for the one before it (ACQBULK) and then lets the next one
+# start (PREEXIT), and does not load before that.
+awk '/Function :/ { name = $NF; all++; waits = 0 }
+    /ACQBULK/ { waits = 1; good++ }
+    /PREEXIT/ && !waits { early++ }
+    /(LDG|LDGSTS|STG|RED|ATOM)[E.]/ && !waits && !bad[name]++ { early++ }
+    END { print all + 0, good + 0, early + 0; exit !(all && good == all && !early) }
+    ' code >waits
+ok $? "every kernel waits for the one before it, before it uses memory" \
+    "$(cat waits)"
+for file in $files; do
+    cuobjdump -arch sm_80 -sass "$build/kernels/cuda/$file.cuo" 2>>err
+done >code
+if grep -q 'Function :' code; then
+    ! grep -q 'ACQBULK' code
+    ok $? "kernels for older GPUs do not wait"
+fi
 done_testing

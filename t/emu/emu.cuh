@@ -182,8 +182,8 @@ inline void set_geometry(dim3 dim)
 }
 
 /* Run one block of a grid to its end. */
-inline void run_block(const char *name, dim3 grid, dim3 dim, shared_room room,
-                      size_t index, void (*call)(void *), void *arg)
+inline void run_block(const kernel_launch &k, size_t index,
+                      void (*call)(void *), void *arg)
 {
     static thread_local struct keeper {
         block *b;
@@ -203,19 +203,20 @@ inline void run_block(const char *name, dim3 grid, dim3 dim, shared_room room,
     if (!mine.b)
         mine.b = new block();
     blk = mine.b;
-    blk->name = name;
-    blk->grid = grid;
+    blk->name = k.name;
+    blk->overlaps = k.overlaps;
+    blk->grid = k.grid;
     blk->call = call;
     blk->arg = arg;
-    blk->id = { (unsigned)(index % grid.x),
-                (unsigned)(index / grid.x % grid.y),
-                (unsigned)(index / grid.x / grid.y) };
-    set_geometry(dim);
+    blk->id = { (unsigned)(index % k.grid.x),
+                (unsigned)(index / k.grid.x % k.grid.y),
+                (unsigned)(index / k.grid.x / k.grid.y) };
+    set_geometry(k.dim);
     shuffle(blk->order, (size_t)blk->n, index + 1);
     for (int i = 0; i < blk->n; i++)
         blk->place_of[(size_t)blk->order[(size_t)i]] = i;
     for (fiber &f : blk->fibers)
-        f.st = NEW, f.group = 0;
+        f.st = NEW, f.begun = false, f.group = 0;
     for (size_t w = 0; w < blk->warps.size(); w++) {
         const int lanes = blk->n - WARP * (int)w;
 
@@ -223,9 +224,9 @@ inline void run_block(const char *name, dim3 grid, dim3 dim, shared_room room,
     }
     for (shared &a : blk->arrays)
         a.used = false;
-    set_dynamic(room.dynamic);
-    blk->shared_size = room.dynamic;
-    blk->shared_most = room.most;
+    set_dynamic(k.room.dynamic);
+    blk->shared_size = k.room.dynamic;
+    blk->shared_most = k.room.most;
     blk->live = blk->n;
     blk->at_barrier = 0;
     blk->epoch++;
@@ -235,18 +236,16 @@ inline void run_block(const char *name, dim3 grid, dim3 dim, shared_room room,
     blk = nullptr;
 }
 
-template <class F>
-void run_grid(const char *name, dim3 grid, dim3 dim, shared_room room, F &body)
+template <class F> void run_grid(const kernel_launch &k, F &body)
 {
-    const long long n = (long long)grid.x * grid.y * grid.z;
+    const long long n = (long long)k.grid.x * k.grid.y * k.grid.z;
     std::vector<int> order;
 
     shuffle(order, (size_t)n, 0);
 #pragma omp parallel for schedule(dynamic, 1) if (n > 1)
     for (long long i = 0; i < n; i++)
         run_block(
-            name, grid, dim, room, (size_t)order[(size_t)i],
-            [](void *f) { (*(F *)f)(); }, &body);
+            k, (size_t)order[(size_t)i], [](void *f) { (*(F *)f)(); }, &body);
 }
 
 } /* namespace emu */

@@ -103,8 +103,9 @@ cudaError_t cudaFuncSetAttribute(F *kernel, int, int value)
 
 /* Kernels are compiled for 8.0 and later. */
 template <class F>
-cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *, F *)
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *of, F *)
 {
+    of->ptxVersion = emu::capability();
     return emu::error(emu::capability() < 80 ? cudaErrorNoKernelImageForDevice
                                              : cudaSuccess);
 }

@@ -60,6 +60,7 @@ struct fiber {
     int op;                     /* the warp operation it waits in, */
     unsigned mask;              /* the mask it passed, */
     void *data;                 /* and its argument */
+    bool begun;                 /* has called begin_kernel() */
     int group;                  /* copies committed so far */
     std::vector<copy> copies;   /* asynchronous copies not made yet */
 };
@@ -83,6 +84,14 @@ struct shared_room {
     size_t dynamic, most;
 };
 
+/* A kernel as it is launched. */
+struct kernel_launch {
+    const char *name;
+    dim3 grid, dim;
+    shared_room room;
+    bool overlaps; /* may start while the kernel before it runs */
+};
+
 /* The block that one thread of the host is running. */
 struct block {
     dim3 grid, dim;
@@ -98,6 +107,7 @@ struct block {
     size_t dynamic_size, shared_size, shared_most;
     void *host_sp;
     const char *name;
+    bool overlaps;                      /* the kernel before may still run */
     void (*call)(void *);
     void *arg;
 };
@@ -330,6 +340,8 @@ __attribute__((no_sanitize_address)) inline void run_fiber()
         int i = -1;
 
         blk->call(blk->arg);
+        if (blk->overlaps && !cur->begun)
+            fail("a thread has ended without begin_kernel()");
         cur->st = DONE;
         cur->copies.clear();
         blk->live--;

@@ -9,6 +9,9 @@
  * enough.  An asynchronous copy writes from the moment when it is requested to
  * the moment when its thread waits for it.  Atomic operations do not race.
  *
+ * In a queue that overlaps, no thread may use memory of the device before it
+ * has called begin_kernel().
+ *
  * So a race is found in any order of the threads, also where the numbers are
  * right.  The first one ends the program as other mistakes do.
  */
@@ -123,6 +126,8 @@ static void note(const void *p, size_t n, bool write, const fiber *who)
     busy = true;
     if (blk->arrays.capacity() < MOST_ARRAYS)
         blk->arrays.reserve(MOST_ARRAYS);
+    if (who && blk->overlaps && !who->begun && on_device(p, n))
+        fail("a thread uses memory before begin_kernel()");
     c = who ? find_cells(p) : nullptr;
     if (c)
         note_cells(c, n, write, who);

@@ -51,7 +51,7 @@ enum cudaDeviceAttr {
 };
 
 struct cudaFuncAttributes {
-    int numRegs;
+    int numRegs, ptxVersion;
 };
 
 struct cudaDeviceProp {
@@ -355,12 +355,15 @@ template <class F> bool room_for(F *kernel, size_t dynamic, shared_room *room)
     return dynamic <= (opted_in ? it->second : (size_t)MAX_SHARED_PLAIN);
 }
 
-/* Whether the environment asks that kernels of this name do nothing. */
-inline bool is_left_out(const char *name)
+/* Whether the environment asks that kernels of this name do nothing, always or
+ * if they overlap. */
+inline bool is_left_out(const char *name, bool overlaps)
 {
     static const char *const what = getenv("GT_EMU_LEAVE_OUT");
+    static const char *const early = getenv("GT_EMU_EARLY");
 
-    return what && *what && strstr(name, what);
+    return (what && *what && strstr(name, what)) ||
+           (overlaps && early && *early && strstr(name, early));
 }
 
 /* What is launched is appended to the file that the environment names. */
@@ -376,13 +379,13 @@ inline void note_launch(const char *name)
         fprintf(to, "%s\n", name);
 }
 
-/* kernel<<<grid, dim, shared, s>>>(args...) */
+/* kernel<<<grid, dim, shared, stream>>>(args...) */
 template <class... P, class... A>
-void launch(const char *name, dim3 grid, dim3 dim, size_t shared, stream *s,
-            void (*kernel)(P...), A... args)
+void launch(const char *name, dim3 grid, dim3 dim, size_t shared,
+            const struct cuda_queue *queue, void (*kernel)(P...), A... args)
 {
     const bool good = ((reachable<P>((P)args)) && ...);
-    shared_room room;
+    kernel_launch k = { name, grid, dim, {}, queue->overlaps };
 
     static_assert((sizeof(P) + ... + 0) <= MAX_ARGUMENTS);
 
@@ -393,24 +396,24 @@ void launch(const char *name, dim3 grid, dim3 dim, size_t shared, stream *s,
     if ((uint64_t)dim.x * dim.y * dim.z > MAX_THREADS || dim.z > 64 ||
         !dim.x || !dim.y || !dim.z || !grid.x || !grid.y || !grid.z ||
         grid.x > INT32_MAX || grid.y > MAX_GRID_YZ || grid.z > MAX_GRID_YZ ||
-        !room_for(kernel, shared, &room)) {
+        !room_for(kernel, shared, &k.room)) {
         error(cudaErrorInvalidConfiguration);
         return;
     }
     note_launch(name);
-    if (is_left_out(name))
+    if (is_left_out(name, queue->overlaps))
         return;
-    submit(s, [=] {
+    submit((stream *)queue->stream, [=] {
         auto body = [&] { kernel((P)args...); };
 
-        run_grid(name, grid, dim, room, body);
+        run_grid(k, body);
     });
 }
 
 } /* namespace emu */
 
-#define LAUNCH_NOW(kernel, grid, block, shared, stream, ...)                   \
-    emu::launch(#kernel, grid, block, (size_t)(shared), stream, kernel,        \
+#define LAUNCH_NOW(kernel, grid, block, shared, queue, ...)                    \
+    emu::launch(#kernel, grid, block, (size_t)(shared), queue, kernel,         \
                 __VA_ARGS__)
 #define DYNAMIC_SHARED(type, name) type *name = (type *)emu::dynamic_shared()
 #define SHARED(type, name, count)                                              \

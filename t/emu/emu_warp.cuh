@@ -432,6 +432,11 @@ static inline void copy_async(void *dst, const void *src, unsigned n = 16)
     emu::cur->copies.push_back({ dst, src, n, emu::cur->group });
 }
 
+static inline void begin_kernel()
+{
+    emu::cur->begun = true;
+}
+
 static inline void copy_commit()
 {
     emu::cur->group++;

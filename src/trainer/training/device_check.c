@@ -29,6 +29,8 @@ struct comparison {
     char *host; /* room for a tensor of the device */
     const struct attn *qkv; /* tensors are rows of queries, keys and values */
     bool wrong_attention;
+    bool overlap; /* whether kernels may, and whether that is wrong */
+    bool without_overlap;
 };
 
 /* ---- two models ------------------------------------------------------- */
@@ -338,21 +340,16 @@ static int check_optimiser(struct comparison *c, const struct settings *s,
     return ret;
 }
 
-/* ---- graphs of the device --------------------------------------------- */
+/* ---- a micro-step as a whole ------------------------------------------ */
 
-/* The gradients of a micro-step that was recorded and replayed, or that ran as
- * it is if the device does not record it. */
-static int run_whole(struct comparison *c, bool record, struct err *e)
+/* A micro-step that is recorded and replayed, or that runs as it is if the
+ * device does not record it. */
+static int run_recorded(struct comparison *c, struct err *e)
 {
     struct graph *g = &c->model[1].graph;
     const struct dev_type *type = c->dev->type;
     struct dev_capture *work;
 
-    if (!record) {
-        graph_run_train(g, NULL, NULL);
-        return dev_sync(c->dev, e);
-    }
-    type->zero(c->dev, g->grads.data, g->grads.bytes);
     type->capture_begin(c->dev);
     graph_run_train(g, NULL, NULL);
     work = type->capture_end(c->dev);
@@ -366,35 +363,68 @@ static int run_whole(struct comparison *c, bool record, struct err *e)
     return 0;
 }
 
-static int check_replay(struct comparison *c, struct err *e)
+/* The gradients of a micro-step. */
+static int run_whole(struct comparison *c, bool record, struct tensor *to,
+                     struct err *e)
 {
     struct graph *g = &c->model[1].graph;
-    struct tensor want = { .rank = 0 }, is;
+
+    c->dev->type->zero(c->dev, g->grads.data, g->grads.bytes);
+    if (!record)
+        graph_run_train(g, NULL, NULL);
+    else if (run_recorded(c, e) < 0)
+        return -1;
+    c->dev->type->get(c->dev, to->data, g->grads.data, g->grads.bytes);
+    return dev_sync(c->dev, e);
+}
+
+/* Compare a micro-step in which each kernel waits for the end of the one before
+ * it with one where they overlap, and with one that is replayed as a graph. */
+static int compare_whole(struct comparison *c, struct tensor *want,
+                         struct tensor *is, struct err *e)
+{
+    const struct dev_type *type = c->dev->type;
+
+    if (run_whole(c, false, want, e) < 0)
+        return -1;
+    if (c->overlap) {
+        type->overlap(c->dev, true);
+        if (run_whole(c, false, is, e) < 0)
+            return -1;
+        if (!numbers_agree(is, want, c->tolerance)) {
+            log_warn("%s computes other gradients when kernels overlap; they "
+                     "do not overlap now, which GT_OVERLAP=off asks for",
+                     type->name);
+            type->overlap(c->dev, false);
+            c->overlap = false;
+            c->without_overlap = true;
+        }
+    }
+    if (!type->capture_begin)
+        return 0;
+    if (run_whole(c, true, is, e) < 0)
+        return -1;
+    if (numbers_agree(is, want, c->tolerance))
+        return 0;
+    return err_set(e, ERR_SYSTEM,
+                   "%s computes other gradients when a micro-step is replayed "
+                   "as a graph; set train.cuda_graphs = no",
+                   type->name);
+}
+
+static int check_whole(struct comparison *c, struct err *e)
+{
+    const int64_t bytes = (int64_t)c->model[1].graph.grads.bytes;
+    struct tensor t[2];
     int ret = -1;
 
-    if (!c->dev->type->capture_begin)
-        return 0;
-    want = tensor_vector(mem_alloc(g->grads.bytes, 1, "gradients", e), DT_F32,
-                         (int64_t)(g->grads.bytes / sizeof(float)));
-    is = tensor_vector(mem_alloc(g->grads.bytes, 1, "gradients", e), DT_F32,
-                       want.dim[0]);
-    if (want.data && is.data && run_whole(c, false, e) == 0) {
-        c->dev->type->get(c->dev, want.data, g->grads.data, g->grads.bytes);
-        ret = dev_sync(c->dev, e);
-    }
-    if (ret == 0)
-        ret = run_whole(c, true, e);
-    if (ret == 0) {
-        c->dev->type->get(c->dev, is.data, g->grads.data, g->grads.bytes);
-        ret = dev_sync(c->dev, e);
-    }
-    if (ret == 0 && !numbers_agree(&is, &want, c->tolerance))
-        ret = err_set(e, ERR_SYSTEM,
-                      "%s computes other gradients when a micro-step is "
-                      "replayed as a graph; set train.cuda_graphs = no",
-                      c->dev->type->name);
-    free(want.data);
-    free(is.data);
+    for (int i = 0; i < 2; i++)
+        t[i] = tensor_vector(mem_alloc((size_t)bytes, 1, "gradients", e),
+                             DT_F32, bytes / (int64_t)sizeof(float));
+    if (t[0].data && t[1].data)
+        ret = compare_whole(c, &t[0], &t[1], e);
+    for (int i = 0; i < 2; i++)
+        free(t[i].data);
     return ret;
 }
 
@@ -422,7 +452,7 @@ static int check_model(struct comparison *c, const struct settings *s,
     if (ret == 0)
         ret = check_optimiser(c, s, e);
     if (ret == 0)
-        ret = check_replay(c, e);
+        ret = check_whole(c, e);
     for (int i = 0; i < 2; i++)
         graph_clear(&c->model[i].graph);
     free(c->host);
@@ -438,15 +468,16 @@ int device_check(struct dev *dev, const struct settings *s, struct err *e)
     c.cpu.threads = dev->threads;
     if (dev_open(&c.cpu, "cpu", e) < 0)
         return -1;
+    c.overlap = dev->type->overlap && dev->type->overlap(dev, false);
     ret = check_model(&c, s, e);
     if (ret < 0 && c.wrong_attention && dev->type->own_attention &&
         dev->type->own_attention(dev)) {
         log_warn("%s; using a slower kernel for attention instead", e->text);
         *e = (struct err)ERR_INIT;
-        ret = check_model(&c, s, e) < 0 ? -1 : 1;
+        ret = check_model(&c, s, e) < 0 ? -1 : DEVICE_WITHOUT_CUDNN;
     }
     dev_close(&c.cpu);
-    return ret;
+    return ret < 0 ? ret : ret | (c.without_overlap ? DEVICE_WAITS : 0);
 }
 
 int device_check_once(struct dev *dev, const struct settings *s, struct err *e)
