@@ -1,5 +1,5 @@
 /*
- * cores - how many threads a computation of this process should have
+ * cores - how many threads a computation of this process should have, and where
  */
 #include "config.h"
 
@@ -30,44 +30,126 @@ static const char *read_line(char *room, size_t size, const char *root,
     return room;
 }
 
-/* Whether a list such as "0-3,8" has an allowed processor below `cpu`. */
-static bool has_allowed_below(const char *list, int cpu,
-                              const cpu_set_t *allowed)
+/* Parse a list such as "0-3,8"; false, and an empty set, if it is none. */
+static bool parse_list(cpu_set_t *set, const char *list)
 {
+    CPU_ZERO(set);
     while (*list) {
         char *end;
         const long from = strtol(list, &end, 10);
         const long to = *end == '-' ? strtol(end + 1, &end, 10) : from;
 
-        if (end == list || from < 0)
+        if (end == list || from < 0 || to >= CPU_SETSIZE ||
+            (*end && *end != ',')) {
+            CPU_ZERO(set);
             return false;
-        for (long i = from; i <= to && i < cpu; i++)
-            if (CPU_ISSET((size_t)i, allowed))
-                return true;
+        }
+        for (long i = from; i <= to; i++)
+            CPU_SET((size_t)i, set);
         list = end + (*end == ',');
-        if (*end && *end != ',')
-            return false;
     }
-    return false;
+    return true;
 }
 
-static int count_physical(const char *root, const cpu_set_t *allowed)
+/* Read the list in a file; the set is empty if there is none. */
+static void read_list(cpu_set_t *set, const char *root, const char *path)
+{
+    char list[4096]; /* a file in /sys has no more */
+
+    parse_list(set, read_line(list, sizeof list, root, path));
+}
+
+/* ---- cores ------------------------------------------------------------- */
+
+/* Whether a processor is the first of its core that may be used. */
+static bool is_core(const char *root, int cpu, const cpu_set_t *allowed)
+{
+    char path[96];
+    cpu_set_t siblings;
+
+    snprintf(path, sizeof path,
+             "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list",
+             cpu);
+    read_list(&siblings, root, path);
+    for (int i = 0; i < cpu; i++)
+        if (CPU_ISSET((size_t)i, &siblings) && CPU_ISSET((size_t)i, allowed))
+            return false;
+    return true;
+}
+
+/* The kernel's capacity of the fastest core. */
+enum { FULL_SPEED = 1024 };
+
+/* With hyper-threads, Linux tells no capacities of Intel's cores. */
+static int read_speed(const char *root, int cpu, const cpu_set_t *efficient)
+{
+    char path[64], text[32];
+    int speed;
+
+    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/cpu_capacity",
+             cpu);
+    if (sscanf(read_line(text, sizeof text, root, path), "%d", &speed) == 1 &&
+        speed > 0 && speed < FULL_SPEED)
+        return speed;
+    return CPU_ISSET((size_t)cpu, efficient) ? FULL_SPEED / 2 : FULL_SPEED;
+}
+
+/* Read the first processor of each core that may be used. */
+static void read_cores(struct cores *c, const char *root,
+                       const cpu_set_t *allowed, cpu_set_t *first)
+{
+    int speed[CPU_SETSIZE], best = 0, slow = FULL_SPEED, slowest = FULL_SPEED;
+    cpu_set_t efficient;
+
+    CPU_ZERO(first);
+    read_list(&efficient, root, "/sys/devices/cpu_atom/cpus");
+    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+        if (!CPU_ISSET((size_t)cpu, allowed) || !is_core(root, cpu, allowed))
+            continue;
+        CPU_SET((size_t)cpu, first);
+        speed[c->n] = read_speed(root, cpu, &efficient);
+        best = speed[c->n] > best ? speed[c->n] : best;
+        c->n++;
+    }
+    for (int i = 0; i < c->n; i++) {
+        const bool fast = 4 * speed[i] >= 3 * best;
+
+        c->fast += fast;
+        slow = fast && speed[i] < slow ? speed[i] : slow;
+        slowest = speed[i] < slowest ? speed[i] : slowest;
+    }
+    c->threads = c->n * slowest > c->fast * slow ? c->n : c->fast;
+}
+
+/* ---- nodes ------------------------------------------------------------- */
+
+/* False if the nodes are unknown: not every core is on one of them. */
+static bool read_nodes(struct cores *c, const char *root,
+                       const cpu_set_t *allowed, const cpu_set_t *first)
 {
     int n = 0;
+    cpu_set_t ids, cores;
 
-    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
-        char path[96], list[256];
+    read_list(&ids, root, "/sys/devices/system/node/has_cpu");
+    for (int id = 0; id < CPU_SETSIZE && c->nodes < CORES_NODES; id++) {
+        struct cores_node *node = &c->node[c->nodes];
+        char path[64];
 
-        if (!CPU_ISSET((size_t)cpu, allowed))
+        if (!CPU_ISSET((size_t)id, &ids))
             continue;
-        snprintf(path, sizeof path,
-                 "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list",
-                 cpu);
-        n += !has_allowed_below(read_line(list, sizeof list, root, path), cpu,
-                                allowed);
+        snprintf(path, sizeof path, "/sys/devices/system/node/node%d/cpulist",
+                 id);
+        read_list(&node->cpus, root, path);
+        CPU_AND(&node->cpus, &node->cpus, allowed);
+        CPU_AND(&cores, &node->cpus, first);
+        node->cores = CPU_COUNT(&cores);
+        c->nodes += node->cores > 0;
+        n += node->cores;
     }
-    return n;
+    return n > 0 && n == c->n;
 }
+
+/* ---- quotas ------------------------------------------------------------ */
 
 /* The quota in cpu.max of one control group, "QUOTA PERIOD" in microseconds or
  * "max PERIOD", as a number of processors; `most` if it is larger. */
@@ -99,24 +181,84 @@ static int limit_of_groups(const char *root, int most)
     return limit_of_group(root, "", most);
 }
 
-int cores_count(const char *root, const cpu_set_t *allowed)
-{
-    const int n = limit_of_groups(root, count_physical(root, allowed));
+/* ---- all of it --------------------------------------------------------- */
 
-    return n > 0 ? n : 1;
+void cores_read(struct cores *c, const char *root, const cpu_set_t *allowed)
+{
+    cpu_set_t first;
+
+    *c = (struct cores){ .cpus = CPU_COUNT(allowed) };
+    read_cores(c, root, allowed, &first);
+    if (!read_nodes(c, root, allowed, &first)) {
+        c->nodes = 1;
+        c->node[0] = (struct cores_node){ .cpus = *allowed, .cores = c->n };
+    }
+    c->threads = limit_of_groups(root, c->threads);
+    if (c->threads < 1)
+        c->threads = 1;
+}
+
+void cores_read_own(struct cores *c)
+{
+    cpu_set_t allowed;
+
+    CPU_ZERO(&allowed);
+    sched_getaffinity(0, sizeof allowed, &allowed);
+    cores_read(c, "", &allowed);
 }
 
 int cores_of_rank(int local_ranks, bool shared)
 {
     const long online = sysconf(_SC_NPROCESSORS_ONLN);
-    cpu_set_t allowed;
-    int n;
+    struct cores c;
 
-    if (sched_getaffinity(0, sizeof allowed, &allowed) < 0)
-        return 1;
-    n = cores_count("", &allowed);
-    if (local_ranks < 2 ||
-        (!shared && (long)CPU_COUNT(&allowed) * local_ranks <= online))
-        return n;
-    return n > local_ranks ? n / local_ranks : 1;
+    cores_read_own(&c);
+    if (local_ranks < 2 || (!shared && (long)c.cpus * local_ranks <= online))
+        return c.threads;
+    return c.threads > local_ranks ? c.threads / local_ranks : 1;
+}
+
+/* Append a place: "{0:8,64:8}", each a processor and how many follow. */
+static void add_place(struct buf *out, const cpu_set_t *cpus)
+{
+    char before = '{';
+
+    if (out->len > 0)
+        buf_char(out, ',');
+    for (size_t cpu = 0, end; cpu < CPU_SETSIZE; cpu = end + 1) {
+        for (end = cpu; end < CPU_SETSIZE && CPU_ISSET(end, cpus);)
+            end++;
+        if (end == cpu)
+            continue;
+        buf_printf(out, "%c%zu:%zu", before, cpu, end - cpu);
+        before = ',';
+    }
+    buf_char(out, '}');
+}
+
+bool cores_places(const struct cores *c, int rank, int ranks, struct buf *out)
+{
+    const int each = c->n / c->nodes;
+    const int from = c->n * rank / ranks, to = c->n * (rank + 1) / ranks;
+
+    if (c->nodes < 2 || c->threads < c->n || c->n < ranks)
+        return false;
+    for (int i = 0; i < c->nodes; i++)
+        if (c->node[i].cores != each)
+            return false;
+    for (int i = from / each; i * each < to; i++)
+        add_place(out, &c->node[i].cpus);
+    return true;
+}
+
+void cores_describe(const struct cores *c, char *out, size_t room)
+{
+    char kinds[64] = "", nodes[32] = "";
+
+    if (c->fast < c->n)
+        snprintf(kinds, sizeof kinds, ", %d fast and %d slow cores", c->fast,
+                 c->n - c->fast);
+    if (c->nodes > 1)
+        snprintf(nodes, sizeof nodes, ", %d NUMA nodes", c->nodes);
+    snprintf(out, room, "%s%s", kinds, nodes);
 }

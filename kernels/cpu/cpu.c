@@ -225,7 +225,8 @@ static double cpu_between(struct dev *dev, int i, int j)
 static char *cpu_describe(struct dev *dev, char *out, size_t room)
 {
     const struct cpu *cpu = dev->state;
-    char line[256], model[128] = "CPU";
+    char line[256], model[128] = "CPU", kinds[96];
+    struct cores cores;
     FILE *fp = fopen("/proc/cpuinfo", "re");
 
     while (fp && fgets(line, sizeof line, fp)) {
@@ -234,7 +235,9 @@ static char *cpu_describe(struct dev *dev, char *out, size_t room)
     }
     if (fp)
         fclose(fp);
-    snprintf(out, room, "%s, %d thread%s, %s", model, dev->threads,
+    cores_read_own(&cores);
+    cores_describe(&cores, kinds, sizeof kinds);
+    snprintf(out, room, "%s%s, %d thread%s, %s", model, kinds, dev->threads,
              dev->threads == 1 ? "" : "s",
              dev->ops == &ref_ops ? "reference" : cpu->isa);
     return out;
