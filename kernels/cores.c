@@ -251,6 +251,30 @@ bool cores_places(const struct cores *c, int rank, int ranks, struct buf *out)
     return true;
 }
 
+bool cores_place(int rank, int ranks)
+{
+    struct buf places = BUF_INIT;
+    struct cores c;
+    bool placed;
+
+    if (getenv("OMP_PLACES") || getenv("OMP_PROC_BIND"))
+        return false;
+    cores_read_own(&c);
+    placed = cores_places(&c, rank, ranks, &places);
+    if (placed) {
+        setenv("OMP_PLACES", places.s, 1);
+        setenv("OMP_PROC_BIND", "spread", 1);
+    }
+    if (placed && ranks > 1) {
+        char threads[16];
+
+        snprintf(threads, sizeof threads, "%d", c.threads / ranks);
+        setenv("OMP_NUM_THREADS", threads, 0);
+    }
+    buf_clear(&places);
+    return placed;
+}
+
 void cores_describe(const struct cores *c, char *out, size_t room)
 {
     char kinds[64] = "", nodes[32] = "";

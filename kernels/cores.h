@@ -72,6 +72,15 @@ int cores_of_rank(int local_ranks, bool shared);
  */
 bool cores_places(const struct cores *, int rank, int ranks, struct buf *out);
 
+/*
+ * Set OMP_PLACES and OMP_PROC_BIND for a program that this process executes
+ * next, as a rank that has its share of what this process may use.  For one of
+ * several ranks, OMP_NUM_THREADS is set to the cores of its share, unless it is
+ * set.  If the user has set OMP_PLACES or OMP_PROC_BIND, or if cores_places()
+ * has none, nothing is set, and the result is false.
+ */
+bool cores_place(int rank, int ranks);
+
 /* "", or what is special about the cores: ", 8 fast and 4 slow cores". */
 void cores_describe(const struct cores *, char *out, size_t room);
 

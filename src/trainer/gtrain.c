@@ -6,6 +6,7 @@
 #include <jansson.h>
 #include <omp.h>
 #include <sched.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -13,6 +14,7 @@
 #include "common/conf.h"
 #include "common/mem.h"
 #include "common/program.h"
+#include "kernels/cores.h"
 #include "kernels/dev.h"
 #include "trainer/cmds.h"
 #include "trainer/settings/settings.h"
@@ -62,21 +64,42 @@ static const struct program program = {
  * In GNU's OpenMP, waiting threads spin for some ten milliseconds.  On a
  * machine with other load, that takes time from the thread they wait for: two
  * threads then train several times slower than one.  A tenth of a millisecond
- * is long enough for the gaps of a step.  The library reads the variable
- * before main(), so the program has to start again.
+ * is long enough for the gaps of a step.
  */
-static void shorten_spinning(char **argv)
+static bool shorten_spinning(void)
 {
+    return !getenv("OMP_WAIT_POLICY") && !getenv("GOMP_SPINCOUNT") &&
+           setenv("GOMP_SPINCOUNT", "2000", 1) == 0;
+}
+
+/*
+ * The OpenMP library reads its variables before main(), so the program has to
+ * start again with others.  The places of threads are then unset, because
+ * programs that this one starts may run elsewhere, as batch jobs do.
+ */
+static void set_up_openmp(char **argv)
+{
+    static const char mark[] = "GTRAIN_PLACED";
     char path[4096];
+    bool spinning, placed;
     ssize_t n;
 
-    if (getenv("OMP_WAIT_POLICY") || getenv("GOMP_SPINCOUNT"))
+    if (getenv(mark)) {
+        unsetenv(mark);
+        unsetenv("OMP_PLACES");
+        unsetenv("OMP_PROC_BIND");
         return;
+    }
     n = readlink("/proc/self/exe", path, sizeof path - 1);
-    if (n <= 0 || setenv("GOMP_SPINCOUNT", "2000", 1) < 0)
+    if (n <= 0)
         return;
     path[n] = '\0';
-    execv(path, argv);
+    spinning = shorten_spinning();
+    placed = cores_place(0, 1);
+    if (placed)
+        setenv(mark, "1", 1);
+    if (spinning || placed)
+        execv(path, argv);
 }
 
 /*
@@ -106,7 +129,7 @@ static void widen_affinity(void)
 int main(int argc, char **argv)
 {
     widen_affinity();
-    shorten_spinning(argv);
+    set_up_openmp(argv);
     json_set_alloc_funcs(xmalloc, free);
     return program_main(&program, argc, argv);
 }

@@ -14,6 +14,7 @@ dist_check_SCRIPTS += \
 	%D%/t7004-nccl.t \
 	%D%/t7005-costs.t \
 	%D%/t7006-many.t \
+	%D%/t7008-nodes.t \
 	%D%/t7010-slurm.t \
 	%D%/t7020-kills.t \
 	%D%/t7021-faults.t \

@@ -19,6 +19,7 @@
 #include "common/mem.h"
 #include "common/num.h"
 #include "common/sig.h"
+#include "kernels/cores.h"
 #include "trainer/ranks/hello.h"
 
 /* Seconds until the remaining ranks are killed: when one has died, the others
@@ -89,6 +90,7 @@ static pid_t start_rank(char **argv, int rank, int n, int port, int listener,
         set_env("GTRAIN_LISTENER", listener);
     else
         close(listener);
+    cores_place(rank, n);
     execv("/proc/self/exe", argv);
     _exit(127);
 }
