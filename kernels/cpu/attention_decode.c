@@ -127,7 +127,8 @@ void cpu_attn_decode(struct dev *dev, struct tensor *y, struct tensor *keys,
                               .values = values,
                               .place = at % a->T,
                               .n = at < a->T ? at + 1 : a->T };
-    const int64_t B = tensor_rows(y), each = a->T + 2 * a->D + 4 * VW;
+    const int64_t B = tensor_rows(y);
+    const int64_t each = (a->T + 2 * a->D + 4 * VW + 15) / 16 * 16;
     const int threads = cpu_threads(dev);
     float *room = cpu_scratch(dev, (size_t)(each * threads) * sizeof *room,
                               "attn_decode");

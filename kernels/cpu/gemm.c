@@ -197,10 +197,11 @@ static int64_t count_runs(const struct gemm_block *b, int64_t groups)
 /*
  * What the threads share: the next piece to pack and the next to multiply.  A
  * counter is reset while all threads do the other kind of work, with a barrier
- * before and after.
+ * before and after.  Nothing else is in their line of the cache.
  */
 struct gemm_team {
-    atomic_llong pack, multiply;
+    _Alignas(64) atomic_llong pack;
+    atomic_llong multiply;
 };
 
 static void multiply_block(const struct gemm_block *b, struct gemm_team *team,
