@@ -23,27 +23,33 @@ enum {
     HEAD_CPU_MOST = 2048,
 };
 
+/* Rows of each of the equal chunks of N rows that have at most `most`. */
+static inline int64_t head_equal_rows(int64_t N, int64_t most)
+{
+    const int64_t chunks = N > 0 ? (N - 1) / most + 1 : 1;
+
+    return (N + chunks - 1) / chunks;
+}
+
 static inline int64_t head_rows(int64_t memory, int64_t N, int64_t V,
                                 size_t element)
 {
     const int64_t share = memory / HEAD_SHARE;
     const int64_t room = share < HEAD_BYTES ? share : (int64_t)HEAD_BYTES;
-    int64_t most = room / (V * (int64_t)element), chunks;
+    int64_t most = room / (V * (int64_t)element);
 
     most = most < HEAD_ROWS ? (int64_t)HEAD_ROWS
                             : most / HEAD_ROWS * HEAD_ROWS;
-    chunks = (N + most - 1) / most;
-    return (N + chunks - 1) / chunks;
+    return head_equal_rows(N, most);
 }
 
 static inline int64_t head_rows_cpu(int64_t N, int64_t V)
 {
-    int64_t most = HEAD_CPU_FLOATS / V, chunks;
+    int64_t most = HEAD_CPU_FLOATS / V;
 
     most = most < HEAD_CPU_LEAST ? (int64_t)HEAD_CPU_LEAST : most;
     most = most > HEAD_CPU_MOST ? (int64_t)HEAD_CPU_MOST : most;
-    chunks = (N - 1) / most + 1;
-    return (N + chunks - 1) / chunks;
+    return head_equal_rows(N, most);
 }
 
 #endif

@@ -6,6 +6,9 @@
  * row are noted; together they give log(sum(exp)) and the loss.  Then the
  * gradient of the logits overwrites them, and two more products add its share
  * to dx and dw.
+ *
+ * Rows without a target are left out: where some lie between the rows of a
+ * chunk, the others are gathered first, and their dx is scattered.
  */
 #include "config.h"
 #include "kernels/cpu/gemm.h"
@@ -29,11 +32,22 @@ struct head {
     int64_t V, C;
     float scale;
     bool fp8;        /* x and w are rounded already; the gradient follows */
+    int64_t *counted; /* the rows that have a target */
+    int64_t n_counted;
     int64_t rows;    /* at a time */
     int64_t n_parts; /* of a row */
     float *logits, *dx_rows;
+    void *x_rows;
     struct partial_lse *parts;
     void *scratch;
+};
+
+/* Some of the counted rows, and where their x and dx are together. */
+struct chunk {
+    int64_t from, rows;
+    const void *x;
+    float *dx;
+    bool gathered;
 };
 
 static struct partial_lse partial_lse(const float *l, int64_t n)
@@ -92,20 +106,13 @@ static void row_gradient(float *l, int64_t n, float lse, int32_t target,
 
 static void finish_row(const struct head *h, int64_t from, int64_t i)
 {
-    const int32_t target = ((const int32_t *)h->target->data)[from + i];
-    float *loss = (float *)h->loss->data + from + i;
+    const int64_t row = h->counted[from + i];
+    const int32_t target = ((const int32_t *)h->target->data)[row];
     float *l = h->logits + i * h->V;
-    float lse;
+    const float lse = row_lse(h->parts + i * h->n_parts, h->n_parts);
 
-    if (target < 0) {
-        *loss = 0.0f;
-        if (h->dx || h->dw)
-            memset(l, 0, (size_t)h->V * sizeof *l);
-        return;
-    }
     assert(target < h->V);
-    lse = row_lse(h->parts + i * h->n_parts, h->n_parts);
-    *loss = lse - l[target];
+    ((float *)h->loss->data)[row] = lse - l[target];
     if (!h->dx && !h->dw)
         return;
     row_gradient(l, h->V, lse, target, h->scale);
@@ -113,20 +120,109 @@ static void finish_row(const struct head *h, int64_t from, int64_t i)
         fp8_round(l, h->V, h->scale, E5M2_MANTISSA);
 }
 
-static const void *row_of(const struct tensor *t, int64_t n)
+/* ---- rows that have a target ------------------------------------------- */
+
+static size_t row_bytes(const struct tensor *t)
 {
-    return (const char *)t->data +
-           n * tensor_cols(t) * (int64_t)dtype_size(t->type);
+    return (size_t)tensor_cols(t) * dtype_size(t->type);
 }
 
-/* The three products of the rows from `from` on. */
-static struct gemm logits_gemm(struct head *h, int64_t from, int64_t rows)
+static void *row_of(const struct tensor *t, int64_t n)
+{
+    return (char *)t->data + (size_t)n * row_bytes(t);
+}
+
+static void count_rows(struct head *h)
+{
+    const int32_t *target = h->target->data;
+
+    h->n_counted = 0;
+    for (int64_t i = 0; i < tensor_rows(h->x); i++)
+        if (target[i] >= 0)
+            h->counted[h->n_counted++] = i;
+}
+
+/* How many counted rows, from number i on and before `end`, are neighbours. */
+static int64_t count_neighbours(const struct head *h, int64_t i, int64_t end)
+{
+    int64_t n = 1;
+
+    while (i + n < end && h->counted[i + n] == h->counted[i] + n)
+        n++;
+    return n;
+}
+
+static void gather_x(const struct head *h, const struct chunk *c)
+{
+    const size_t bytes = row_bytes(h->x);
+    int64_t n;
+
+    for (int64_t i = 0; i < c->rows; i += n) {
+        n = count_neighbours(h, c->from + i, c->from + c->rows);
+        memcpy((char *)h->x_rows + (size_t)i * bytes,
+               row_of(h->x, h->counted[c->from + i]), (size_t)n * bytes);
+    }
+}
+
+/* Add the sums to dx.  A dx of 16 bits is rounded once. */
+static void scatter_dx(struct dev *dev, const struct head *h,
+                       const struct chunk *c)
+{
+    int64_t n;
+
+    for (int64_t i = 0; i < c->rows; i += n) {
+        const int64_t row = h->counted[c->from + i];
+        struct tensor part = *h->dx, sum = { .type = DT_F32, .rank = 2 };
+
+        n = count_neighbours(h, c->from + i, c->from + c->rows);
+        part.data = row_of(h->dx, row);
+        part.rank = 2;
+        sum.data = c->dx + i * h->C;
+        sum.dim[0] = part.dim[0] = n;
+        sum.dim[1] = part.dim[1] = h->C;
+        dev->ops->accum(dev, &part, &sum);
+    }
+}
+
+/* What no row without a target changes. */
+static void clear_uncounted(const struct head *h)
+{
+    const int64_t padded = h->w->dim[0], from = h->n_counted > 0 ? h->V : 0;
+
+    if (h->n_counted < tensor_rows(h->x)) {
+        memset(h->loss->data, 0, tensor_bytes(h->loss));
+        if (h->dx && h->dx->overwrite)
+            memset(h->dx->data, 0, tensor_bytes(h->dx));
+    }
+    if (h->dw && h->dw->overwrite) /* the rows that pad the vocabulary, too */
+        memset((float *)h->dw->data + from * h->C, 0,
+               (size_t)((padded - from) * h->C) * sizeof(float));
+}
+
+static struct chunk make_chunk(const struct head *h, int64_t from)
+{
+    const int64_t left = h->n_counted - from;
+    struct chunk c = { .from = from, .rows = left < h->rows ? left : h->rows };
+
+    c.gathered = count_neighbours(h, from, from + c.rows) < c.rows;
+    c.x = c.gathered ? h->x_rows : row_of(h->x, h->counted[from]);
+    c.dx = h->dx_rows;
+    if (c.gathered)
+        gather_x(h, &c);
+    else if (h->dx && h->dx->type == DT_F32)
+        c.dx = row_of(h->dx, h->counted[from]);
+    return c;
+}
+
+/* ---- products ----------------------------------------------------------- */
+
+static struct gemm logits_gemm(struct head *h, const struct chunk *c)
 {
     return (struct gemm){
-        .M = rows,
+        .M = c->rows,
         .N = h->V,
         .K = h->C,
-        .a = { row_of(h->x, from), h->x->type, h->C, 1 },
+        .a = { c->x, h->x->type, h->C, 1 },
         .b = { h->w->data, h->w->type, 1, h->C },
         .c = h->logits,
         .c_type = DT_F32,
@@ -136,119 +232,119 @@ static struct gemm logits_gemm(struct head *h, int64_t from, int64_t rows)
     };
 }
 
-static struct gemm dx_gemm(const struct head *h, int64_t from, int64_t rows)
+static struct gemm dx_gemm(const struct head *h, const struct chunk *c)
 {
-    const bool direct = h->dx->type == DT_F32;
-
     return (struct gemm){
-        .M = rows,
+        .M = c->rows,
         .N = h->C,
         .K = h->V,
         .a = { h->logits, DT_F32, h->V, 1 },
         .b = { h->w->data, h->w->type, h->C, 1 },
-        .c = direct ? (float *)h->dx->data + from * h->C : h->dx_rows,
+        .c = c->dx,
         .c_type = DT_F32,
         .c_down = h->C,
-        .add = direct && !h->dx->overwrite,
+        .add = c->dx != h->dx_rows && !h->dx->overwrite,
     };
 }
 
-static struct gemm dw_gemm(const struct head *h, int64_t from, int64_t rows)
+static struct gemm dw_gemm(const struct head *h, const struct chunk *c)
 {
     return (struct gemm){
         .M = h->V,
         .N = h->C,
-        .K = rows,
+        .K = c->rows,
         .a = { h->logits, DT_F32, 1, h->V },
-        .b = { row_of(h->x, from), h->x->type, h->C, 1 },
+        .b = { c->x, h->x->type, h->C, 1 },
         .c = h->dw->data,
         .c_type = h->dw->type,
         .c_down = h->C,
-        .add = from > 0 || !h->dw->overwrite,
+        .add = c->from > 0 || !h->dw->overwrite,
     };
 }
 
-/* A dx of 16 bits: its sum is rounded once. */
-static void convert_dx(struct dev *dev, const struct head *h, int64_t from,
-                       int64_t rows)
+static void compute_chunk(struct dev *dev, struct head *h,
+                          const struct chunk *c)
 {
-    struct tensor part = *h->dx;
-    const struct tensor sum = {
-        .data = h->dx_rows, .type = DT_F32, .rank = 2, .dim = { rows, h->C }
-    };
-
-    part.data = (char *)h->dx->data + from * h->C * 2;
-    part.rank = 2;
-    part.dim[0] = rows;
-    part.dim[1] = h->C;
-    dev->ops->accum(dev, &part, &sum);
-}
-
-static void compute_rows(struct dev *dev, struct head *h, int64_t from,
-                         int64_t rows)
-{
-    struct gemm g = logits_gemm(h, from, rows);
+    struct gemm g = logits_gemm(h, c);
 
     gemm(dev, &g, h->scratch);
 #pragma omp parallel for num_threads(cpu_threads(dev))                         \
-    schedule(dynamic, 4) if (rows * h->V > ROWS_PIECE)
-    for (int64_t i = 0; i < rows; i++)
-        finish_row(h, from, i);
+    schedule(dynamic, 4) if (c->rows * h->V > ROWS_PIECE)
+    for (int64_t i = 0; i < c->rows; i++)
+        finish_row(h, c->from, i);
     if (h->dx) {
-        g = dx_gemm(h, from, rows);
+        g = dx_gemm(h, c);
         gemm(dev, &g, h->scratch);
-        if (h->dx->type != DT_F32)
-            convert_dx(dev, h, from, rows);
+        if (c->dx == h->dx_rows)
+            scatter_dx(dev, h, c);
     }
     if (h->dw) {
-        g = dw_gemm(h, from, rows);
+        g = dw_gemm(h, c);
         gemm(dev, &g, h->scratch);
     }
+}
+
+static size_t larger(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
+static size_t whole_lines(size_t bytes)
+{
+    return (bytes + 63) & ~(size_t)63;
 }
 
 /* Divide one scratch block among all that the head needs; false if there is
  * none. */
 static bool divide_scratch(struct dev *dev, struct head *h)
 {
-    const size_t logits = (size_t)(h->rows * h->V) * sizeof *h->logits;
-    const size_t parts = (size_t)(h->rows * h->n_parts) * sizeof *h->parts;
-    const size_t dx = (size_t)(h->rows * h->C) * sizeof *h->dx_rows;
-    struct gemm g = logits_gemm(h, 0, h->rows);
+    const struct chunk most = { .rows = h->rows };
+    const size_t N = (size_t)tensor_rows(h->x), rows = (size_t)h->rows;
+    const size_t counted = whole_lines(N * sizeof *h->counted);
+    const size_t logits = rows * (size_t)h->V * sizeof *h->logits;
+    const size_t parts = rows * (size_t)h->n_parts * sizeof *h->parts;
+    const size_t dx = rows * (size_t)h->C * sizeof *h->dx_rows;
+    struct gemm g = logits_gemm(h, &most);
     size_t need = gemm_scratch(dev, &g);
     char *p;
 
     if (h->dx) {
-        g = dx_gemm(h, 0, h->rows);
-        need = need > gemm_scratch(dev, &g) ? need : gemm_scratch(dev, &g);
+        g = dx_gemm(h, &most);
+        need = larger(need, gemm_scratch(dev, &g));
     }
     if (h->dw) {
-        g = dw_gemm(h, 0, h->rows);
-        need = need > gemm_scratch(dev, &g) ? need : gemm_scratch(dev, &g);
+        g = dw_gemm(h, &most);
+        need = larger(need, gemm_scratch(dev, &g));
     }
-    need = (need + 63) & ~(size_t)63;
-    p = cpu_scratch(dev, need + logits + dx + parts, "head");
+    need = whole_lines(need);
+    p = cpu_scratch(
+        dev, need + counted + logits + dx + parts + rows * row_bytes(h->x),
+        "head");
     if (!p)
         return false;
     h->scratch = p;
-    h->logits = (float *)(void *)(p + need);
+    h->counted = (int64_t *)(void *)(p + need);
+    h->logits = (float *)(void *)(p + need + counted);
     h->dx_rows = h->logits + h->rows * h->V;
     h->parts = (struct partial_lse *)(void *)(h->dx_rows + h->rows * h->C);
+    h->x_rows = h->parts + h->rows * h->n_parts;
     return true;
 }
 
 static void compute_head(struct dev *dev, struct head *h)
 {
-    const int64_t N = tensor_rows(h->x), padded = h->w->dim[0];
-
-    assert(h->w->dim[1] == h->C && h->V <= padded);
-    h->rows = head_rows_cpu(N, h->V);
+    assert(h->w->dim[1] == h->C && h->V <= h->w->dim[0]);
+    h->rows = head_rows_cpu(tensor_rows(h->x), h->V);
     if (!divide_scratch(dev, h))
         return;
-    for (int64_t from = 0; from < N; from += h->rows)
-        compute_rows(dev, h, from, N - from < h->rows ? N - from : h->rows);
-    if (h->dw && h->dw->overwrite) /* the rows that pad the vocabulary */
-        memset((float *)h->dw->data + h->V * h->C, 0,
-               (size_t)((padded - h->V) * h->C) * sizeof(float));
+    count_rows(h);
+    h->rows = head_equal_rows(h->n_counted, h->rows);
+    clear_uncounted(h);
+    for (int64_t from = 0; from < h->n_counted; from += h->rows) {
+        const struct chunk c = make_chunk(h, from);
+
+        compute_chunk(dev, h, &c);
+    }
 }
 
 void cpu_head(struct dev *dev, struct tensor *loss, struct tensor *dx,

@@ -115,7 +115,7 @@ void attn_store_call(const struct ops *ops, struct dev *dev,
     ops->attn_store(dev, a[0], a[1], a[2], &at);
 }
 
-/* ---- the head: N C V, vocab ---------------------------------------------- */
+/* ---- the head: N C V, vocab, first rows without a target ----------------- */
 
 void head_args(struct arg *a, const int64_t *s)
 {
@@ -127,6 +127,12 @@ void head_args(struct arg *a, const int64_t *s)
     a[5] = (struct arg){ "target", IN, TARGETS, { s[0] }, s[3] };
 }
 
+void head_prepare(struct tensor **a, const int64_t *s)
+{
+    for (int64_t i = 0; i < s[4]; i++)
+        ((int32_t *)a[5]->data)[i] = -1;
+}
+
 void head_call(const struct ops *ops, struct dev *dev,
                struct tensor **a, const int64_t *s)
 {
@@ -135,7 +141,7 @@ void head_call(const struct ops *ops, struct dev *dev,
 
 double head_flops(const int64_t *s)
 {
-    return 6.0 * (double)(s[0] * s[1] * s[3]);
+    return 6.0 * (double)((s[0] - s[4]) * s[1] * s[3]);
 }
 
 /* ---- the optimiser: n C, variant ----------------------------------------- */

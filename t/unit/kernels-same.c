@@ -33,7 +33,9 @@ static void draw_argument(const struct arg *a, struct tensor *t)
     for (int64_t i = 0; i < tensor_count(t); i++) {
         const double u = uniform();
 
-        if (t->type == DT_I32)
+        if (a->content == TARGETS && u > 0.75)
+            ((int32_t *)t->data)[i] = -1;
+        else if (t->type == DT_I32)
             ((int32_t *)t->data)[i] = (int32_t)(u * (double)a->limit);
         else if (t->type == DT_F64)
             ((double *)t->data)[i] = u;
