@@ -3,8 +3,6 @@ noinst_LIBRARIES += kernels/libkernels.a
 kernels_libkernels_a_SOURCES = \
 	%D%/activation.c \
 	%D%/attention.c \
-	%D%/cores.c \
-	%D%/cores.h \
 	%D%/dev.c \
 	%D%/dev.h \
 	%D%/elementwise.c \

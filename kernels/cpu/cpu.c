@@ -4,8 +4,8 @@
 #include "config.h"
 #include "kernels/cpu/cpu.h"
 #include "common/clock.h"
+#include "common/cores.h"
 #include "common/mem.h"
-#include "kernels/cores.h"
 
 #include <stdint.h>
 #include <stdio.h>

@@ -7,6 +7,8 @@ src_common_libcommon_a_SOURCES = \
 	%D%/conf.c \
 	%D%/conf.h \
 	%D%/confine.h \
+	%D%/cores.c \
+	%D%/cores.h \
 	%D%/dl.c \
 	%D%/dl.h \
 	%D%/err.c \

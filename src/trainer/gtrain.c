@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 #include "common/conf.h"
+#include "common/cores.h"
 #include "common/mem.h"
 #include "common/program.h"
-#include "kernels/cores.h"
 #include "kernels/dev.h"
 #include "trainer/cmds.h"
 #include "trainer/settings/settings.h"

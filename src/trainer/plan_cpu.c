@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "common/buf.h"
+#include "common/cores.h"
 #include "common/log.h"
-#include "kernels/cores.h"
 #include "kernels/head_rows.h"
 #include "trainer/model/graph_calls.h"
 #include "trainer/training/measure.h"

@@ -15,11 +15,11 @@
 
 #include "common/buf.h"
 #include "common/clock.h"
+#include "common/cores.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/num.h"
 #include "common/sig.h"
-#include "kernels/cores.h"
 #include "trainer/ranks/hello.h"
 
 /* Seconds until the remaining ranks are killed: when one has died, the others

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/cores.h"
 #include "common/num.h"
-#include "kernels/cores.h"
 #include "trainer/training/measure.h"
 
 /* clang-format off */

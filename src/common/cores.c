@@ -2,6 +2,7 @@
  * cores - how many threads a computation of this process should have, and where
  */
 #include "config.h"
+#include "common/cores.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -9,7 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "kernels/cores.h"
 
 /* Read the first line of a file into room; "" if there is none. */
 static const char *read_line(char *room, size_t size, const char *root,

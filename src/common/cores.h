@@ -1,5 +1,5 @@
-#ifndef KERNELS_CORES_H
-#define KERNELS_CORES_H
+#ifndef COMMON_CORES_H
+#define COMMON_CORES_H
 
 #include <sched.h>
 #include <stdbool.h>
