@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -15,6 +14,7 @@
 #include <unistd.h>
 
 #include "common/buf.h"
+#include "common/cores.h"
 #include "common/mem.h"
 #include "common/sig.h"
 
@@ -45,17 +45,13 @@ static void set_devices(int first, int n)
     buf_clear(&list);
 }
 
-static void set_threads(int parallel)
+static void set_threads(int slot, int parallel)
 {
     char text[16];
-    cpu_set_t set;
-    int cores = 1;
 
-    if (parallel < 2)
+    if (parallel < 2 || cores_place(slot, parallel))
         return;
-    if (sched_getaffinity(0, sizeof set, &set) == 0)
-        cores = CPU_COUNT(&set);
-    snprintf(text, sizeof text, "%d", cores / parallel ? cores / parallel : 1);
+    snprintf(text, sizeof text, "%d", cores_of_rank(parallel, true));
     setenv("OMP_NUM_THREADS", text, 0);
 }
 
@@ -85,7 +81,7 @@ static void become_command(const struct child_pool *p, int slot,
     dup2(in, 0);
     dup2(out, 1);
     dup2(out, 2);
-    set_threads(p->parallel);
+    set_threads(slot, p->parallel);
     if (p->gpus > 0)
         set_devices(slot * p->gpus, p->gpus);
     for (size_t i = 0; i < c->n_env; i++)

@@ -19,9 +19,10 @@
  * program that does not exist is 127.  If either fails, no more children are
  * started, and the others are asked to stop.
  *
- * Each child gets its share of the cores (OMP_NUM_THREADS), unless the
- * environment sets that variable.  If gpus is above 0, each child gets as many
- * of the devices that this process sees (CUDA_VISIBLE_DEVICES).
+ * Each child gets its share of the cores (OMP_NUM_THREADS), and on a machine
+ * with several NUMA nodes its nodes (OMP_PLACES, see cores_place()), unless the
+ * environment sets these variables.  If gpus is above 0, each child gets as
+ * many of the devices that this process sees (CUDA_VISIBLE_DEVICES).
  *
  * A signal that asks this process to stop is passed on as SIGTERM, so that
  * every child can save its state.  No more are started then, and

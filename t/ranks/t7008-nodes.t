@@ -61,6 +61,11 @@ $b $b" "the threads of each rank are kept on its node"
 sums ck | cmp -s - want
 ok $? "ranks on nodes train the same weights" "$(cat log)"
 
+gtrack sweep -q -j 2 -o sweep --grid a=1,2 -- \
+    sh -c 'echo "$OMP_NUM_THREADS $OMP_PLACES" >"place-$0"' '{a}' >log 2>&1
+is "$(cat place-1 place-2)" "1 {$a:1}
+1 {$b:1}" "commands of a sweep that run at a time have a node each"
+
 more="--set train.threads=2"
 learn env "OMP_PLACES={$a},{$b}" OMP_PROC_BIND=master
 is "$seen" "$a $a" "OMP_PLACES and OMP_PROC_BIND are respected"
