@@ -234,6 +234,12 @@ static void add_training(struct planned_model *p, struct table *t)
 
 /* ---- memory ----------------------------------------------------------- */
 
+/* A GPU that is named needs more than the model. */
+static bool has_scratch(void)
+{
+    return device && !machine.cpu;
+}
+
 static void add_memory(struct planned_model *p, struct table *t)
 {
     const char *const *modes = conf_find(&p->set->conf, "parallel.mode")->words;
@@ -242,10 +248,13 @@ static void add_memory(struct planned_model *p, struct table *t)
         struct plan_memory m;
 
         plan_memory_find(p->set, ranks, (enum parallel_mode)i,
-                         p->set->train.micro_batch, &m);
+                         p->set->train.micro_batch,
+                         has_scratch() ? machine.device->gib : 0, &m);
         begin_row(p, t, modes[i]);
         for (int k = 0; k < DEV_MODEL_USES; k++)
             table_bytes(t, m.memory[k]);
+        if (has_scratch())
+            table_bytes(t, m.scratch);
         table_bytes(t, plan_memory_sum(&m));
         table_bytes(t, m.sent);
         if (ranks == 1)
@@ -286,8 +295,10 @@ static void set_columns(struct table *t, enum plan_part part)
         break;
     case MEMORY:
         table_columns(t, "sharding", "weights", "gradients", "moments",
-                      "activations", "inputs", "all, a rank", "sent a step",
-                      NULL);
+                      "activations", "inputs", NULL);
+        if (has_scratch())
+            table_column(t, "scratch");
+        table_columns(t, "all, a rank", "sent a step", NULL);
         break;
     case TIME:
         plan_time_columns(&timing, t);

@@ -12,12 +12,15 @@
  */
 struct plan_memory {
     int64_t memory[DEV_MODEL_USES]; /* of the rank that needs most */
+    int64_t scratch;                /* and what a GPU needs while it computes */
     int64_t sent;                   /* bytes per step, averaged over ranks */
 };
 
-/* With micro-batches of B sequences. */
+/* With micro-batches of B sequences, on GPUs with so many GiB, or on CPUs, if
+ * that is 0: their scratch memory, a few MiB, is not counted, nor is the
+ * workspace that cuDNN asks for when it runs. */
 void plan_memory_find(struct settings *, int ranks, enum parallel_mode,
-                      int64_t B, struct plan_memory *);
+                      int64_t B, double gib, struct plan_memory *);
 int64_t plan_memory_sum(const struct plan_memory *);
 
 /* The largest micro-batch that leaves a tenth of the memory free, and whose

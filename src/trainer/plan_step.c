@@ -354,7 +354,8 @@ static void add_modes(const struct plan_step *s, struct settings *set,
         double gib, compute, step;
 
         plan_memory_find(set, s->ranks, (enum parallel_mode)i,
-                         set->train.micro_batch, &m);
+                         set->train.micro_batch, s->cpu ? 0 : s->device->gib,
+                         &m);
         time_step(s, set, &gpt->graph, (enum parallel_mode)i, &m, &k);
         gib = (double)plan_memory_sum(&m) / 0x1p30;
         compute =
