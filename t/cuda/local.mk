@@ -84,6 +84,7 @@ dist_check_SCRIPTS += \
 	%D%/t8032-random.t \
 	%D%/t8033-device-check.t \
 	%D%/t8034-launches.t \
+	%D%/t8035-memory.t \
 	%D%/t8040-nvcc.t \
 	%D%/t8041-machine-code.t \
 	%D%/t8050-cudnn.t \
