@@ -65,6 +65,8 @@ struct dev_type {
     int (*receive)(struct dev *, struct err *);
     /* One line of text about the hardware; returns out. */
     char *(*describe)(struct dev *, char *out, size_t room);
+    /* Whether operations of sizes that are new need no trials. */
+    bool any_size;
     /* The members below are NULL if the device does not have the feature. */
     /* The data sheet's operations a second in products of this type; 0: not
      * known. */

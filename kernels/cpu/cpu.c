@@ -303,6 +303,7 @@ const struct dev_type cpu_dev = {
     .zero = cpu_zero,
     .sync = cpu_sync,
     .describe = cpu_describe,
+    .any_size = true,
     .instructions = cpu_instructions,
     .mark = cpu_mark,
     .between = cpu_between,

@@ -526,6 +526,7 @@ const struct dev_type cuda_dev = {
     .sync = device_sync,
     .receive = device_receive,
     .describe = device_describe,
+    .any_size = false,
     .peak = device_peak,
     .instructions = NULL,
     .own_attention = sdpa_switch_off,

@@ -22,18 +22,21 @@ struct reading {
     struct ids ids;
 };
 
-/* Fill the batch with the sequences from `at` on; rows that are left over have
- * no targets. */
-static void set_sequences(struct job *j, const struct ids *ids, int64_t at)
+/* Fill the batch with the sequences from `at` on; returns how many there are.
+ * What is left over of the last one has no targets. */
+static int64_t set_sequences(struct job *j, const struct ids *ids, int64_t at)
 {
-    const int64_t n = (int64_t)ids->n;
+    const int64_t n = (int64_t)ids->n, T = j->gpt.T;
+    const int64_t left = (n - 1 - at + T - 1) / T;
+    const int64_t rows = left < j->gpt.B ? left : j->gpt.B;
 
-    for (int64_t t = 0; t < j->gpt.B * j->gpt.T; t++) {
+    for (int64_t t = 0; t < rows * T; t++) {
         const bool has = at + t + 1 < n;
 
         j->batch.x[t] = has ? ids->id[at + t] : 0;
         j->batch.y[t] = has ? ids->id[at + t + 1] : -1;
     }
+    return rows;
 }
 
 static int bucket_of(int64_t position)
@@ -96,8 +99,7 @@ static int score_document(struct reading *r, struct err *e)
     tokenizer_encode(j->data.tokenizer, r->text.s, r->text.len, 0, &r->ids);
     for (int64_t at = 0; ret == 0 && at + 1 < (int64_t)r->ids.n;
          at += j->gpt.B * j->gpt.T) {
-        set_sequences(j, &r->ids, at);
-        ret = job_forward(j, e);
+        ret = job_forward(j, set_sequences(j, &r->ids, at), e);
         if (ret == 0)
             sum += add_losses(r, at, &losses);
     }

@@ -381,6 +381,53 @@ static void test_ways(const struct variant *v)
     free(want);
 }
 
+/* Losses of the first n sequences; those of the others stay as they are. */
+static void forward_some(struct model *m, int64_t n, float *losses)
+{
+    const struct tensor *out = graph_val(&m->gpt.graph, m->gpt.output);
+    const size_t bytes = (size_t)(batch * m->gpt.T) * sizeof *losses;
+    struct err e = ERR_INIT;
+
+    m->dev.type->put(&m->dev, out->data, losses, bytes);
+    graph_resize(&m->gpt.graph, batch, n);
+    gpt_set_inputs(&m->gpt, m->x, m->y);
+    graph_run_forward(&m->gpt.graph);
+    m->dev.type->get(&m->dev, losses, out->data, bytes);
+    if (dev_sync(&m->dev, &e) < 0)
+        diag("%s", e.text);
+    graph_resize(&m->gpt.graph, n, batch);
+}
+
+static void test_resize(const struct variant *v)
+{
+    struct model m;
+    float *some;
+    int64_t T, same = 0, kept = 0;
+
+    if (!model_open(&m, v, "cpu", batch, true, NULL))
+        return;
+    T = m.gpt.T;
+    some = xcalloc((size_t)(batch * T), sizeof *some);
+    make_batch(&m, 0);
+    forward_some(&m, batch, m.losses);
+    for (int64_t i = 0; i < batch * T; i++)
+        some[i] = -1;
+    forward_some(&m, 1, some);
+    for (int64_t i = 0; i < batch * T; i++)
+        if (i < T)
+            same += some[i] == m.losses[i];
+        else
+            kept += some[i] == -1;
+    ok(same == T && kept == (batch - 1) * T,
+       "%s: one sequence of the batch has its losses, and no other is computed",
+       v->name);
+    forward_some(&m, batch, some);
+    ok(memcmp(some, m.losses, (size_t)(batch * T) * sizeof *some) == 0,
+       "%s: the whole batch has the same losses after that", v->name);
+    free(some);
+    model_close(&m);
+}
+
 int main(void)
 {
     const char *top = getenv("top_srcdir"), *only = getenv("GT_TEST_DEVICE");
@@ -396,6 +443,7 @@ int main(void)
         if (n++ < 2 && !only) {
             test_variant(&v, "ref");
             test_ways(&v);
+            test_resize(&v);
         }
     }
     ok(n > 10, "the reference file has %d variants", n);

@@ -20,28 +20,26 @@ static int64_t scored_before(const struct job *j, int64_t w)
                : 0;
 }
 
-/* Set n windows from w on as inputs.  Positions that do not count, and the rows
- * that are left over, have no target. */
+/* Set n windows from w on as inputs.  Positions that do not count have no
+ * target. */
 static int set_windows(struct job *j, int64_t w, int64_t n, struct err *e)
 {
     const int64_t T = j->gpt.T;
 
     if (n > 0 && job_read(j, j->data.val, w, n, e) < 0)
         return -1;
-    for (int64_t i = 0; i < j->gpt.B; i++) {
-        const int64_t from = i < n ? scored_before(j, w + i) : T;
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t from = scored_before(j, w + i);
 
         for (int64_t t = 0; t < from; t++)
             j->batch.y[i * T + t] = -1;
-        for (int64_t t = 0; t < T && i >= n; t++)
-            j->batch.x[i * T + t] = 0;
     }
     return 0;
 }
 
-static void add_losses(const struct job *j, double sum[SUMS])
+static void add_losses(const struct job *j, int64_t n, double sum[SUMS])
 {
-    for (int64_t i = 0; i < j->gpt.B * j->gpt.T; i++) {
+    for (int64_t i = 0; i < n * j->gpt.T; i++) {
         if (j->batch.y[i] < 0)
             continue;
         sum[SUM_LOSS] += (double)j->batch.losses[i];
@@ -88,9 +86,9 @@ int eval_loss(struct job *j, struct eval_result *r, struct err *e)
             return -1;
         if (r->stopped)
             return 0;
-        if (set_windows(j, first + i, n, e) < 0 || job_forward(j, e) < 0)
+        if (set_windows(j, first + i, n, e) < 0 || job_forward(j, n, e) < 0)
             return -1;
-        add_losses(j, sum);
+        add_losses(j, n, sum);
     }
     if (coll_sum_f64(&j->coll, sum, SUMS, e) < 0)
         return -1;

@@ -252,14 +252,25 @@ int job_read(struct job *j, struct loader *from, int64_t window, int64_t n,
     return 0;
 }
 
-int job_forward(struct job *j, struct err *e)
+int job_forward(struct job *j, int64_t n, struct err *e)
 {
-    const struct tensor *loss = graph_val(&j->gpt.graph, j->gpt.output);
+    const int64_t B = j->gpt.B, T = j->gpt.T, some = n > 0 ? n : 1;
+    const int64_t rows = j->dev.type->any_size ? some : B;
+    struct graph *g = &j->gpt.graph;
+    const struct tensor *loss = graph_val(g, j->gpt.output);
+    int ret;
 
+    for (int64_t i = n * T; i < rows * T; i++) {
+        j->batch.x[i] = 0;
+        j->batch.y[i] = -1;
+    }
+    graph_resize(g, B, rows);
     gpt_set_inputs(&j->gpt, j->batch.x, j->batch.y);
-    graph_run_forward(&j->gpt.graph);
+    graph_run_forward(g);
     j->dev.type->get(&j->dev, j->batch.losses, loss->data, tensor_bytes(loss));
-    return dev_sync(&j->dev, e);
+    ret = dev_sync(&j->dev, e);
+    graph_resize(g, rows, B);
+    return ret;
 }
 
 char *job_instructions(struct job *j, char *out, size_t room)

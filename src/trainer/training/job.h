@@ -72,8 +72,9 @@ void job_close(struct job *);
 int job_read(struct job *, struct loader *, int64_t window, int64_t n,
              struct err *);
 
-/* Run the model on the batch, without gradients; fills in the losses. */
-int job_forward(struct job *, struct err *);
+/* Run the model on the first n sequences of the batch, without gradients;
+ * fills in their losses.  The others have no cost on a CPU. */
+int job_forward(struct job *, int64_t n, struct err *);
 
 /* What computes: the instructions of the CPU, or a description of the GPU.  The
  * last bits of results depend on it.  Returns out. */

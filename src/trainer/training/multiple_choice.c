@@ -195,11 +195,7 @@ static int score_rows(struct scored_rows *p, struct err *e)
     struct job *j = p->job;
     const int64_t T = j->gpt.T;
 
-    for (int64_t i = p->rows * T; i < j->gpt.B * T; i++) {
-        j->batch.x[i] = 0;
-        j->batch.y[i] = -1;
-    }
-    if (job_forward(j, e) < 0)
+    if (job_forward(j, p->rows, e) < 0)
         return -1;
     for (int64_t r = 0; r < p->rows; r++) {
         int64_t n = 0;
