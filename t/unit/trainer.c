@@ -16,6 +16,7 @@
 #include "common/rng.h"
 #include "t/lib/tap.h"
 #include "trainer/model/gpt.h"
+#include "trainer/model/graph_calls.h"
 #include "trainer/model/graph_memory.h"
 #include "trainer/model/graph_run.h"
 #include "trainer/model/resolve.h"
@@ -130,7 +131,22 @@ static void test_differences(void)
 
 struct region_sizes {
     size_t weights, copies, grads, activations;
+    unsigned recomputed; /* layers, as bits */
 };
+
+/* The layers of which backward computes values again. */
+static unsigned recomputed_layers(const struct graph *g)
+{
+    unsigned layers = 0;
+
+    for (int t = g->n_forward; t < g->n_calls; t++) {
+        const int layer = g->node[g->call[t].node].layer;
+
+        if (!graph_call_is_backward(&g->call[t]) && layer >= 0)
+            layers |= 1u << layer;
+    }
+    return layers;
+}
 
 static struct region_sizes sizes_with(const char *setting, bool training)
 {
@@ -150,7 +166,8 @@ static struct region_sizes sizes_with(const char *setting, bool training)
         sizes = (struct region_sizes){ gpt.graph.weights.bytes,
                                        gpt.graph.copies.bytes,
                                        gpt.graph.grads.bytes,
-                                       gpt.graph.activations.bytes };
+                                       gpt.graph.activations.bytes,
+                                       recomputed_layers(&gpt.graph) };
         graph_clear(&gpt.graph);
     } else {
         diag("%s", e.text);
@@ -171,6 +188,9 @@ static void test_memory(void)
        "the layout of memory is the same each time");
     ok(sizes_with("train.recompute=layer", true).activations < none.activations,
        "recomputing layers takes less memory");
+    ok(none.recomputed == 0 &&
+           sizes_with("train.recompute=layer", true).recomputed == 3,
+       "of three layers, the last is never computed again");
     ok(sizes_with("train.recompute=pointwise", true).activations <
            none.activations,
        "recomputing norms and activations takes less memory");

@@ -192,8 +192,10 @@ static int add_trunk(struct builder *b, int tokens, int *head)
     return x;
 }
 
-/* Choose the values that are computed again instead of being kept. */
-static void mark_recomputed(struct graph *g, enum recompute how)
+/* Choose the values that are computed again instead of being kept.  Those of
+ * the last layer are kept in any case if layers are recomputed: backward needs
+ * all of them at once, when memory is fullest. */
+static void mark_recomputed(struct graph *g, enum recompute how, int layers)
 {
     for (int i = 0; i < g->n; i++) {
         struct graph_node *n = &g->node[i];
@@ -202,7 +204,7 @@ static void mark_recomputed(struct graph *g, enum recompute how)
         if (n->op == OP_PARAM || n->op == OP_INPUT || n->layer < 0)
             continue;
         if (how == RECOMPUTE_LAYER)
-            n->recompute = !last;
+            n->recompute = !last && n->layer + 1 < layers;
         else if (how == RECOMPUTE_POINTWISE)
             n->recompute = rules[n->op].pointwise;
     }
@@ -251,7 +253,7 @@ void gpt_build(struct gpt *gpt, const struct settings *c, int64_t B)
 
     gpt->output =
         graph_head(&gpt->graph, x, head, gpt->targets, c->model.vocab);
-    mark_recomputed(&gpt->graph, c->train.recompute);
+    mark_recomputed(&gpt->graph, c->train.recompute, (int)c->model.layers);
     mark_fp8(&gpt->graph, c->train.fp8);
 }
 
