@@ -356,13 +356,15 @@ static int no_device(struct err *e, cudaError_t code)
                    "no CUDA device: %s", cudaGetErrorString(code));
 }
 
-/* Kernels that are compiled for an older GPU do not wait in begin_kernel(). */
-enum { OVERLAP_CAPABILITY = 90 };
+/* Kernels that are compiled for an older GPU do not wait in begin_kernel(), and
+ * with a driver before CUDA 12.3 a graph cannot have launches that overlap. */
+enum { OVERLAP_CAPABILITY = 90, OVERLAP_DRIVER = 12030 };
 
 /* Any kernel, to check whether kernels were compiled for this GPU or the driver
  * can compile them: all are compiled in the same way. */
 static __global__ void any_kernel()
 {
+    begin_kernel();
 }
 
 static int check_kernels(const struct cudaDeviceProp *prop, int index,
@@ -370,9 +372,12 @@ static int check_kernels(const struct cudaDeviceProp *prop, int index,
 {
     struct cudaFuncAttributes of;
     const cudaError_t code = cudaFuncGetAttributes(&of, any_kernel);
+    int driver = 0;
 
     if (code == cudaSuccess) {
-        *overlap = of.ptxVersion >= OVERLAP_CAPABILITY;
+        *overlap = of.ptxVersion >= OVERLAP_CAPABILITY &&
+                   cudaDriverGetVersion(&driver) == cudaSuccess &&
+                   driver >= OVERLAP_DRIVER;
         return 0;
     }
     cudaGetLastError();

@@ -80,6 +80,10 @@ ok $? "no kernels overlap if that is switched off" "$(cat out log)"
 GT_EMU_EARLY=norm_bwd GT_EMU_CAPABILITY=89 try_device \
     --set train.precision=bf16 && grep -q 'passed$' out
 ok $? "no kernels overlap on GPUs that are older than 9.0" "$(cat out log)"
+GT_EMU_EARLY=norm_bwd GT_EMU_DRIVER=12020 try_device \
+    --set train.precision=bf16 && grep -q 'passed$' out
+ok $? "no kernels overlap with drivers that are older than CUDA 12.3" \
+    "$(cat out log)"
 if GT_EMU_CUDNN=1 "$gtrain" devices | grep -q 'cuDNN [0-9]'; then
     GT_EMU_CUDNN=1 try_device --set train.precision=bf16
     ok $? "cuDNN's attention passes the check" "$(cat out log)"
