@@ -14,10 +14,13 @@ if ! command -v cuobjdump >where || ! command -v nvdisasm >>where; then
     skip_all "needs nvidia-cuda-cuobjdump and nvidia-cuda-nvdisasm of PyPI"
 fi
 
-files='norm head embed reduce update attention'
-for file in $files; do
-    cuobjdump -arch sm_90 -sass "$build/kernels/cuda/$file.cuo" 2>>err
-done >code
+# code_for ARCH: the machine code of all kernels.
+code_for() {
+    for file in "$build"/kernels/cuda/*.cuo; do
+        cuobjdump -arch "$1" -sass "$file" 2>>err
+    done
+}
+code_for sm_90 >code
 awk '
     /Function :/ { name = $NF; sub(/^_Z[A-Z]*[0-9]*/, "", name); seen[name] }
     /(LDG|LDGSTS)\.[A-Z0-9.]*128/ { loads[name]++ }
@@ -78,9 +81,7 @@ awk '/Function :/ { name = $NF; all++; waits = 0 }
     ' code >waits
 ok $? "every kernel waits for the one before it, before it uses memory" \
     "$(cat waits)"
-for file in $files; do
-    cuobjdump -arch sm_80 -sass "$build/kernels/cuda/$file.cuo" 2>>err
-done >code
+code_for sm_80 >code
 if grep -q 'Function :' code; then
     ! grep -q 'ACQBULK' code
     ok $? "kernels for older GPUs do not wait"
