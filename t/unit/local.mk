@@ -5,6 +5,7 @@ unit_tests = \
 	t/unit/corpus.t \
 	t/unit/crash.t \
 	t/unit/dl.t \
+	t/unit/death-watch.t \
 	t/unit/edit.t \
 	t/unit/filter.t \
 	t/unit/fp8.t \
@@ -57,6 +58,8 @@ t_unit_crash_t_SOURCES = %D%/crash.c t/lib/tap.h
 t_unit_crash_t_LDADD = $(STORE_LIBS)
 t_unit_dl_t_SOURCES = %D%/dl.c t/lib/tap.h
 t_unit_dl_t_LDADD = $(COMMON_LIBS)
+t_unit_death_watch_t_SOURCES = %D%/death-watch.c t/lib/tap.h
+t_unit_death_watch_t_LDADD = $(TRAINER_LIBS)
 t_unit_edit_t_SOURCES = %D%/edit.c t/lib/tap.h
 t_unit_edit_t_LDADD = $(STORE_LIBS)
 t_unit_filter_t_SOURCES = %D%/filter.c t/lib/tap.h

@@ -5,7 +5,7 @@
  * MPI_THREAD_SERIALIZED is enough.  When a rank dies, the launcher ends the
  * others after a second or two.  Until then, death_watch.c tells them which one
  * it was; a call of Open MPI may block meanwhile.  A rank that hangs is noticed
- * by the timeout.
+ * by the timeout of those that wait for it; death_watch.c finds which it is.
  */
 #include "config.h"
 #include "trainer/ranks/coll.h"
@@ -30,6 +30,7 @@ struct mpi {
     int room, room_with;
     struct err failed; /* the first failure of a call */
     struct death_watch watch;
+    int waits_for;    /* in vain, or WAITS_FOR_NONE */
     struct err death; /* valid once `dead` is set */
     bool dead;
 };
@@ -129,6 +130,7 @@ static int mpi_open(struct coll *c, const struct coll_conf *conf, struct err *e)
     MPI_Comm_size(local, &c->local_size);
     MPI_Comm_free(&local);
     c->state = m = xcalloc(1, sizeof *m);
+    m->waits_for = WAITS_FOR_NONE;
     c->peer = xcalloc((size_t)c->size, sizeof *c->peer);
     if (meet_others(c, conf->agree, e) < 0) {
         c->type->close(c);
@@ -142,7 +144,10 @@ static int mpi_open(struct coll *c, const struct coll_conf *conf, struct err *e)
 static int mpi_watch(struct coll *c, struct err *e)
 {
     struct mpi *m = c->state;
+    const int waits_for = __atomic_load_n(&m->waits_for, __ATOMIC_ACQUIRE);
 
+    if (waits_for != WAITS_FOR_NONE)
+        death_watch_report(&m->watch, c, waits_for);
     if (death_watch_check(&m->watch, c, e) == 0)
         return 0;
     m->death = *e;
@@ -159,17 +164,21 @@ static bool is_over(const struct mpi *m, struct err *e)
     return true;
 }
 
-/* Name the rank of the first of n requests that is not done. */
-static int no_answer(struct coll *c, int n, struct err *e)
+/* The rank of the first of n requests that is not done. */
+static int find_silent(const struct mpi *m, int n)
+{
+    for (int i = 0, done; i < n; i++)
+        if (MPI_Test(&m->request[i], &done, MPI_STATUS_IGNORE) != MPI_SUCCESS ||
+            !done)
+            return m->with[i];
+    return WAITS_FOR_ALL;
+}
+
+/* For ranks that nobody watches. */
+static int no_answer(struct coll *c, int with, struct err *e)
 {
     struct mpi *m = c->state;
-    int with = -1;
 
-    for (int i = 0, done = 1; i < n && done; i++) {
-        if (MPI_Test(&m->request[i], &done, MPI_STATUS_IGNORE) != MPI_SUCCESS)
-            done = 0;
-        with = done ? -1 : m->with[i];
-    }
     if (with < 0)
         err_set(e, ERR_RANK, "a rank did not respond to %s for %.0f s",
                 c->peer[c->rank], c->timeout);
@@ -197,8 +206,11 @@ static int finish_requests(struct coll *c, int n, struct err *e)
             return 0;
         if (is_over(m, e))
             return -1;
-        if (clock_mono() - start > c->timeout)
-            return no_answer(c, n, e);
+        if (clock_mono() - start > 3 * c->timeout)
+            return no_answer(c, find_silent(m, n), e);
+        if (clock_mono() - start > c->timeout && m->waits_for == WAITS_FOR_NONE)
+            __atomic_store_n(&m->waits_for, find_silent(m, n),
+                             __ATOMIC_RELEASE);
         if (idle > 200)
             nanosleep(&pause, NULL);
     }

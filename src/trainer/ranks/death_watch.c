@@ -15,20 +15,27 @@
 #include "common/clock.h"
 #include "common/mem.h"
 
-/* Ranks send nothing but notices: the reason why the job has to end, or "". */
-enum { NOTICE_BYTES = 320, CONNECT_SECS = 1, ADMIT_SECS = 5 };
+/* All that ranks send: whom they wait for; or, if that is nobody, the reason
+ * why the job has to end, or "" from a rank that is done. */
+struct notice {
+    int32_t waits_for;
+    char why[316];
+};
+
+enum { CONNECT_SECS = 1, ADMIT_SECS = 5 };
 
 static const uint32_t WELCOME = HELLO_MAGIC;
 
 /* ---- the beginning ---------------------------------------------------- */
 
-static struct pollfd *make_links(int size)
+static void make_links(struct death_watch *w, int size)
 {
-    struct pollfd *link = xcalloc((size_t)size, sizeof *link);
-
-    for (int r = 0; r < size; r++)
-        link[r] = (struct pollfd){ .fd = -1, .events = POLLIN };
-    return link;
+    w->link = xcalloc((size_t)size, sizeof *w->link);
+    w->waits_for = xcalloc((size_t)size, sizeof *w->waits_for);
+    for (int r = 0; r < size; r++) {
+        w->link[r] = (struct pollfd){ .fd = -1, .events = POLLIN };
+        w->waits_for[r] = WAITS_FOR_NONE;
+    }
 }
 
 /* A numeric address that other machines may reach; link-local ones need the
@@ -83,7 +90,7 @@ bool death_watch_connect(struct death_watch *w, const struct coll *c,
     struct err ignored = ERR_INIT;
     int fd = -1;
 
-    w->link = make_links(c->size);
+    make_links(w, c->size);
     for (uint32_t i = 0; i < at->n && fd < 0; i++)
         fd = peer_socket_connect(at->address[i], (int)at->port,
                                  clock_mono() + CONNECT_SECS, &ignored);
@@ -120,7 +127,7 @@ int death_watch_admit(struct death_watch *w, const struct coll *c,
     struct hello h;
     int admitted = 0, fd;
 
-    w->link = make_links(c->size);
+    make_links(w, c->size);
     peer_socket_allow(c->size);
     while (admitted < connected && (fd = hello_next(&reader, until, &h)) >= 0)
         admitted += admit_rank(w, c, fd, &h);
@@ -147,14 +154,14 @@ void death_watch_confirm(struct death_watch *w)
 /* ---- afterwards ------------------------------------------------------- */
 
 static void send_notice(struct death_watch *w, const struct coll *c,
-                        const char *why)
+                        int waits_for, const char *why)
 {
-    char notice[NOTICE_BYTES] = "";
+    struct notice notice = { .waits_for = waits_for };
 
-    snprintf(notice, sizeof notice, "%s", why);
+    snprintf(notice.why, sizeof notice.why, "%s", why);
     for (int r = 0; r < c->size; r++)
         if (w->link[r].fd >= 0)
-            peer_socket_move(w->link[r].fd, notice, sizeof notice, true,
+            peer_socket_move(w->link[r].fd, &notice, sizeof notice, true,
                              clock_mono());
 }
 
@@ -164,36 +171,100 @@ static void close_links(struct death_watch *w, const struct coll *c)
         if (w->link[r].fd >= 0)
             close(w->link[r].fd);
     free(w->link);
+    free(w->waits_for);
     w->link = NULL;
+    w->waits_for = NULL;
 }
 
-/* A rank sent something, or closed its end: 0 if it is done. */
+static void note_report(struct death_watch *w, int r, int waits_for)
+{
+    if (w->reports++ == 0)
+        w->reported_at = clock_mono();
+    w->waits_for[r] = waits_for;
+}
+
+/* A rank sent something, or closed its end: -1 if the job has to end. */
 static int receive_notice(struct death_watch *w, const struct coll *c, int r,
                           struct err *e)
 {
-    char notice[NOTICE_BYTES];
-    const bool died = peer_socket_move(w->link[r].fd, notice, sizeof notice,
+    struct notice notice;
+    const bool died = peer_socket_move(w->link[r].fd, &notice, sizeof notice,
                                        false, clock_mono() + CONNECT_SECS) < 0;
 
-    notice[sizeof notice - 1] = '\0';
+    if (!died && notice.waits_for >= WAITS_FOR_ALL &&
+        notice.waits_for < c->size) {
+        note_report(w, r, notice.waits_for);
+        return 0;
+    }
     close(w->link[r].fd);
     w->link[r].fd = -1;
     if (died)
         return err_set(e, ERR_RANK, "%s died", c->peer[r]);
-    return notice[0] ? err_set(e, ERR_RANK, "%s", notice) : 0;
+    notice.why[sizeof notice.why - 1] = '\0';
+    return notice.why[0] ? err_set(e, ERR_RANK, "%s", notice.why) : 0;
+}
+
+void death_watch_report(struct death_watch *w, const struct coll *c,
+                        int waits_for)
+{
+    if (!w->link || w->waits_for[c->rank] != WAITS_FOR_NONE)
+        return;
+    note_report(w, c->rank, waits_for);
+    if (c->rank > 0)
+        send_notice(w, c, waits_for, "");
+}
+
+/* The first rank that has not reported, for one that waits for all. */
+static int first_silent(const int *waits_for, int ranks)
+{
+    for (int r = 0; r < ranks; r++)
+        if (waits_for[r] == WAITS_FOR_NONE)
+            return r;
+    return 0;
+}
+
+int death_watch_find(const int *waits_for, int ranks, int from)
+{
+    for (int i = 0; i < ranks && waits_for[from] != WAITS_FOR_NONE; i++)
+        from = waits_for[from] == WAITS_FOR_ALL ? first_silent(waits_for, ranks)
+                                                : waits_for[from];
+    return from;
+}
+
+/* Name the rank that the others wait for, as soon as it is certain. */
+static int judge(const struct death_watch *w, const struct coll *c,
+                 struct err *e)
+{
+    const double since = w->reports ? clock_mono() - w->reported_at : 0;
+    int silent = 0, from = 0;
+
+    if (c->rank > 0 ? since <= c->timeout
+                    : w->reports < c->size - 1 && since <= c->timeout / 2)
+        return 0;
+    while (c->rank == 0 && w->waits_for[from] == WAITS_FOR_NONE)
+        from++;
+    if (c->rank == 0)
+        silent = death_watch_find(w->waits_for, c->size, from);
+    return err_set(e, ERR_RANK, "%s did not respond for %.0f s",
+                   c->peer[silent], c->timeout);
 }
 
 int death_watch_check(struct death_watch *w, const struct coll *c,
                       struct err *e)
 {
-    if (poll(w->link, (nfds_t)c->size, 0) <= 0)
+    int ret = 0;
+
+    if (!w->link)
         return 0;
-    for (int r = 0; r < c->size; r++)
-        if (w->link[r].revents && receive_notice(w, c, r, e) < 0) {
-            death_watch_close(w, c, e->text);
-            return -1;
-        }
-    return 0;
+    if (poll(w->link, (nfds_t)c->size, 0) > 0)
+        for (int r = 0; r < c->size && ret == 0; r++)
+            if (w->link[r].revents)
+                ret = receive_notice(w, c, r, e);
+    if (ret == 0 && w->reports > 0)
+        ret = judge(w, c, e);
+    if (ret < 0)
+        death_watch_close(w, c, e->text);
+    return ret;
 }
 
 void death_watch_close(struct death_watch *w, const struct coll *c,
@@ -201,6 +272,6 @@ void death_watch_close(struct death_watch *w, const struct coll *c,
 {
     if (!w->link)
         return;
-    send_notice(w, c, why);
+    send_notice(w, c, WAITS_FOR_NONE, why);
     close_links(w, c);
 }

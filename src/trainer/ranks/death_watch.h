@@ -11,7 +11,7 @@
 #include "trainer/ranks/peer_socket.h"
 
 /*
- * death_watch - notice that a rank has died, on whichever machine
+ * death_watch - find the rank that has died or hangs, on whichever machine
  *
  *      rank 0                          the others
  *
@@ -29,12 +29,23 @@
  * connection to every other rank.  A rank that closes it without a notice has
  * died, and rank 0 tells the others.  A rank that could not connect is not
  * watched, and watches none.
+ *
+ * A rank that has waited in vain may itself be waited for, so it reports that
+ * with death_watch_report().  When all but one have reported, or half of
+ * c->timeout after the first report, rank 0 follows them to a rank that has
+ * reported nothing, and death_watch_check() names that one everywhere; it names
+ * rank 0 if no answer comes for c->timeout.
  */
 struct death_watch {
     int listener;
     struct pollfd *link; /* to each rank; only rank 0 has more than one */
+    int *waits_for;      /* by rank, what it reported; on others their own */
+    int reports;
+    double reported_at; /* the first of them */
     char token[HELLO_TOKEN];
 };
+
+enum { WAITS_FOR_NONE = -2, WAITS_FOR_ALL = -1 };
 
 /* Where rank 0 listens, and the secret by which it knows the others. */
 struct death_watch_place {
@@ -52,6 +63,13 @@ bool death_watch_connect(struct death_watch *, const struct coll *,
 int death_watch_admit(struct death_watch *, const struct coll *, int connected);
 void death_watch_confirm(struct death_watch *);
 
+/* This rank waits for another one, or for all of them. */
+void death_watch_report(struct death_watch *, const struct coll *,
+                        int waits_for);
+/* The rank that those others wait for, one of which is `from`: waits_for[r] is
+ * what rank r has reported.  A rank of the circle if they wait for each other.
+ */
+int death_watch_find(const int *waits_for, int ranks, int from);
 int death_watch_check(struct death_watch *, const struct coll *, struct err *);
 /* Leave, with the reason why the job has to end, or with "". */
 void death_watch_close(struct death_watch *, const struct coll *,
