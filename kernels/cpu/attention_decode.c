@@ -10,24 +10,26 @@
 #include <math.h>
 #include <omp.h>
 
-/* A query head of a sequence.  q and o are padded with zeros to whole vectors,
- * and s has a vector after its n numbers.  No other thread's heads are in its
- * lines of the cache. */
-struct head {
-    _Alignas(64) int64_t at; /* of its keys and values, at position 0 */
-    float *s, *q, *o, sum;
-};
+/*
+ * Positions that are attended to together, by all heads.  The keys of all heads
+ * at a position lie together, and so do the values; most of the time is that of
+ * reading them, so each chunk is read in the order of memory, which the
+ * processor can predict.  Threads take whole chunks, since two that read parts
+ * of the same rows slow each other down; what the chunks give is added in their
+ * order.
+ */
+enum { CHUNK = 64 };
 
 struct decode {
     const struct attn *a;
     const struct tensor *qkv;
     struct tensor *y, *keys, *values;
-    int64_t place, n;  /* of the new position; positions to attend to */
-    int64_t step;      /* from a position of the cache to the next */
-    int64_t wide;      /* of q and of o, floats */
-    struct head *head; /* a->H of them for each thread */
-    float *room;       /* `each` floats for q, o and s of each head */
-    int64_t each;
+    int64_t place, n; /* of the new position; positions to attend to */
+    int64_t chunks;   /* of them */
+    int64_t step;     /* from a position of the cache to the next */
+    int64_t wide;     /* D in whole vectors */
+    float *part;      /* of each head in each chunk: `each` floats, which are */
+    int64_t each;     /* a sum of values, the largest score, the sum of exp */
 };
 
 /* The keys and values of one row of qkv go to their place. */
@@ -49,40 +51,49 @@ VEC_FN void store_row(enum dtype type, struct tensor *keys,
     }
 }
 
-/*
- * Scores, and then sums of values, of n neighbouring heads.  The keys of all
- * heads at a position lie together, and so do the values.  Most of the time is
- * that of reading them, so this is done position by position, in the order of
- * memory, which the processor can predict.
- */
-VEC_FN void score_keys(enum dtype type, const struct decode *c,
-                       const struct head *head, int64_t n)
+VEC_FN void scale_queries(enum dtype type, const struct decode *c, int64_t b,
+                          float *q)
 {
-    const int64_t D = c->a->D;
+    const struct attn *a = c->a;
+    const int64_t D = a->D;
 
-    for (int64_t u = 0; u < c->n; u++) {
-        for (const struct head *h = head; h < head + n; h++) {
-            const int64_t at = h->at + u * c->step;
+    for (int64_t h = 0; h < a->H; h++) {
+        const int64_t from = (b * (a->H + 2 * a->K) + h) * D;
+
+        for (int64_t d = 0; d < D; d += VW)
+            vf_store(q + h * c->wide + d,
+                     a->scale * vf_take(c->qkv->data, type, from + d, D - d));
+    }
+}
+
+/* s(h) = q(h) k(h) of a position, whose keys begin at `at`. */
+VEC_FN void score_keys(enum dtype type, const struct decode *c, const float *q,
+                       int64_t at, float *s)
+{
+    const int64_t D = c->a->D, group = c->a->H / c->a->K;
+
+    for (int64_t h = 0; h < c->a->H; at += D) {
+        for (const int64_t end = h + group; h < end; h++) {
             vf sum = vf_set(0.0f);
 
             for (int64_t d = 0; d < D; d += VW)
-                sum += vf_load(h->q + d) *
+                sum += vf_load(q + h * c->wide + d) *
                        vf_take(c->keys->data, type, at + d, D - d);
-            h->s[u] = vf_sum(sum);
+            s[h * CHUNK] = vf_sum(sum);
         }
     }
 }
 
-VEC_FN void weigh_values(enum dtype type, const struct decode *c,
-                         const struct head *head, int64_t n)
+/* part(h) += s(h) v(h) of a position, whose values begin at `at`. */
+VEC_FN void add_values(enum dtype type, const struct decode *c, const float *s,
+                       int64_t at, float *part)
 {
-    const int64_t D = c->a->D;
+    const int64_t D = c->a->D, group = c->a->H / c->a->K;
 
-    for (int64_t u = 0; u < c->n; u++) {
-        for (const struct head *h = head; h < head + n; h++) {
-            const int64_t at = h->at + u * c->step;
-            const float p = h->s[u];
-            float *o = h->o;
+    for (int64_t h = 0; h < c->a->H; at += D) {
+        for (const int64_t end = h + group; h < end; h++) {
+            const float p = s[h * CHUNK];
+            float *o = part + h * c->each;
 
             for (int64_t d = 0; d < D; d += VW)
                 vf_store(o + d,
@@ -92,67 +103,64 @@ VEC_FN void weigh_values(enum dtype type, const struct decode *c,
     }
 }
 
-/* n scores become exp(s - max); returns their sum. */
-static float exponentiate(float *s, int64_t n)
+/* n scores become exp(s - max); max and their sum go to part. */
+static void exponentiate(float *s, int64_t n, float *part)
 {
     vf max = vf_set(-INFINITY), sum = vf_set(0.0f);
 
-    vf_store(s + n, max);
+    for (int64_t i = n; i % VW > 0; i++)
+        s[i] = -INFINITY;
     for (int64_t i = 0; i < n; i += VW)
         max = vf_max(max, vf_load(s + i));
-    max = vf_set(vf_largest(max));
+    part[0] = vf_largest(max);
     for (int64_t i = 0; i < n; i += VW) {
-        const vf p = vf_exp(vf_load(s + i) - max);
+        const vf p = vf_exp(vf_load(s + i) - part[0]);
 
         vf_store(s + i, p);
         sum += p;
     }
-    return vf_sum(sum);
+    part[1] = vf_sum(sum);
 }
 
-/* The query of head h of sequence b; no values yet. */
-static void begin_head(const struct decode *c, struct head *head, int64_t b,
-                       int64_t h)
+/* Chunk i of those of all sequences; room is for queries and scores. */
+VEC_FN void decode_chunk(enum dtype type, const struct decode *c, int64_t i,
+                         float *room)
 {
-    const struct attn *a = c->a;
-    const int64_t D = a->D, from = (b * (a->H + 2 * a->K) + h) * D;
+    const int64_t H = c->a->H, b = i / c->chunks, u = i % c->chunks * CHUNK;
+    const int64_t n = c->n - u < CHUNK ? c->n - u : CHUNK;
+    const int64_t first = (b * c->a->T + u) * c->step;
+    float *q = room, *s = room + H * c->wide, *part = c->part + i * H * c->each;
 
-    head->at = (b * a->T * a->K + h * a->K / a->H) * D;
-    head->q = c->room + (head - c->head) * c->each;
-    head->o = head->q + c->wide;
-    head->s = head->o + c->wide;
-    memset(head->q, 0, (size_t)(2 * c->wide) * sizeof *head->q);
-    for (int64_t d = 0; d < D; d++)
-        head->q[d] = a->scale * num_get(c->qkv->data, c->qkv->type, from + d);
+    scale_queries(type, c, b, q);
+    for (int64_t k = 0; k < n; k++)
+        score_keys(type, c, q, first + k * c->step, s + k);
+    for (int64_t h = 0; h < H; h++) {
+        memset(part + h * c->each, 0, (size_t)c->wide * sizeof *part);
+        exponentiate(s + h * CHUNK, n, part + h * c->each + c->wide);
+    }
+    for (int64_t k = 0; k < n; k++)
+        add_values(type, c, s + k, first + k * c->step, part);
 }
 
-/* n heads of one sequence, from the i-th of those of all sequences on. */
-static void decode_heads(const struct decode *c, struct head *head, int64_t i,
-                         int64_t n)
+/* Head i of those of all sequences, from its chunks. */
+VEC_FN void join_chunks(enum dtype type, const struct decode *c, int64_t i)
 {
-    const int64_t H = c->a->H, D = c->a->D;
+    const int64_t H = c->a->H, D = c->a->D, next = H * c->each;
+    float *part = c->part + (i / H * c->chunks * H + i % H) * c->each;
+    float *most = part + c->wide, max = most[0], total = 0.0f;
 
-    for (int64_t k = 0; k < n; k++)
-        begin_head(c, &head[k], i / H, i % H + k);
-    VEC_BY_TYPE(c->keys->type, score_keys, c, head, n);
-    for (int64_t k = 0; k < n; k++)
-        head[k].sum = exponentiate(head[k].s, c->n);
-    VEC_BY_TYPE(c->values->type, weigh_values, c, head, n);
-    for (int64_t k = 0; k < n; k++)
-        for (int64_t d = 0; d < D; d++)
-            num_put(c->y->data, c->y->type, (i + k) * D + d,
-                    head[k].o[d] / head[k].sum);
-}
-/* A thread's share of the heads of all sequences. */
-static void decode_share(const struct decode *c, int64_t heads, int64_t thread,
-                         int64_t threads)
-{
-    const int64_t end = rows_chunk(heads, thread + 1, threads), H = c->a->H;
-    int64_t i = rows_chunk(heads, thread, threads), n;
+    for (int64_t k = 1; k < c->chunks; k++)
+        max = most[k * next] > max ? most[k * next] : max;
+    for (int64_t k = 0; k < c->chunks; k++) {
+        most[k * next] = expf(most[k * next] - max);
+        total += most[k * next] * most[k * next + 1];
+    }
+    for (int64_t d = 0; d < D; d += VW) {
+        vf sum = vf_set(0.0f);
 
-    for (; i < end; i += n) {
-        n = H - i % H < end - i ? H - i % H : end - i;
-        decode_heads(c, c->head + thread * H, i, n);
+        for (int64_t k = 0; k < c->chunks; k++)
+            sum += most[k * next] * vf_load(part + k * next + d);
+        vf_give(c->y->data, type, i * D + d, sum / total, D - d);
     }
 }
 
@@ -166,32 +174,40 @@ void cpu_attn_decode(struct dev *dev, struct tensor *y, struct tensor *keys,
                      struct tensor *values, const struct tensor *qkv,
                      int64_t at, const struct attn *a)
 {
+    const int64_t n = at < a->T ? at + 1 : a->T;
     struct decode c = { .a = a,
                         .qkv = qkv,
                         .y = y,
                         .keys = keys,
                         .values = values,
                         .place = at % a->T,
-                        .n = at < a->T ? at + 1 : a->T,
+                        .n = n,
+                        .chunks = (n + CHUNK - 1) / CHUNK,
                         .step = (int64_t)a->K * a->D,
                         .wide = whole(a->D),
-                        .each = 2 * whole(a->D) + whole(a->T + VW) };
-    const int64_t B = tensor_rows(y), heads = B * a->H;
+                        .each = whole(a->D) + whole(2) };
+    const int64_t B = tensor_rows(y), all = B * c.chunks * a->H * c.each;
+    const int64_t room = a->H * (c.wide + CHUNK);
     const int threads = cpu_threads(dev);
-    const int64_t rooms = (int64_t)threads * a->H;
 
     assert(at >= 0);
-    c.room = cpu_scratch(
-        dev, (size_t)rooms * ((size_t)c.each * sizeof *c.room + sizeof *c.head),
-        "attn_decode");
-    if (!c.room)
+    c.part = cpu_scratch(dev, (size_t)(all + threads * room) * sizeof *c.part,
+                         "attn_decode");
+    if (!c.part)
         return;
-    c.head = (struct head *)(void *)(c.room + rooms * c.each);
     for (int64_t b = 0; b < B; b++)
         VEC_BY_TYPE(qkv->type, store_row, keys, values, qkv, a, b,
                     b * a->T + c.place);
-#pragma omp parallel num_threads(threads) if (heads * a->D * c.n > ROWS_PIECE)
-    decode_share(&c, heads, omp_get_thread_num(), omp_get_num_threads());
+#pragma omp parallel num_threads(threads) if (B * a->H * a->D * n > ROWS_PIECE)
+    {
+#pragma omp for schedule(dynamic)
+        for (int64_t i = 0; i < B * c.chunks; i++)
+            VEC_BY_TYPE(qkv->type, decode_chunk, &c, i,
+                        c.part + all + omp_get_thread_num() * room);
+#pragma omp for
+        for (int64_t i = 0; i < B * a->H; i++)
+            VEC_BY_TYPE(y->type, join_chunks, &c, i);
+    }
 }
 
 void cpu_attn_store(struct dev *dev, struct tensor *keys, struct tensor *values,
