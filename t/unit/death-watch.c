@@ -36,6 +36,6 @@ int main(void)
     found = death_watch_find(circle, 3, 0);
     ok(found >= 0 && found < 3, "ranks that wait in a circle end the search");
     found = death_watch_find(sum, 2, 0);
-    ok(found >= 0 && found < 2, "so do ranks that all wait for a sum");
+    ok(found >= 0 && found < 2, "ranks that all wait for a sum end it, too");
     return done_testing();
 }
