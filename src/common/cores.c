@@ -198,13 +198,28 @@ void cores_read(struct cores *c, const char *root, const cpu_set_t *allowed)
         c->threads = 1;
 }
 
+static void read_affinity(cpu_set_t *allowed)
+{
+    CPU_ZERO(allowed);
+    sched_getaffinity(0, sizeof *allowed, allowed);
+}
+
 void cores_read_own(struct cores *c)
 {
     cpu_set_t allowed;
 
-    CPU_ZERO(&allowed);
-    sched_getaffinity(0, sizeof allowed, &allowed);
+    read_affinity(&allowed);
     cores_read(c, "", &allowed);
+}
+
+int cores_processors(void)
+{
+    cpu_set_t allowed;
+    int n;
+
+    read_affinity(&allowed);
+    n = limit_of_groups("", CPU_COUNT(&allowed));
+    return n > 0 ? n : 1;
 }
 
 int cores_of_rank(int local_ranks, bool shared)

@@ -50,6 +50,10 @@ void cores_read(struct cores *, const char *root, const cpu_set_t *allowed);
 /* The cores that this process may use. */
 void cores_read_own(struct cores *);
 
+/* The processors that this process may use, within the quota, at least 1: as
+ * many threads as work should have that hyper-threads speed up. */
+int cores_processors(void);
+
 /*
  * The threads of one of several ranks of this machine.  `shared`: all have the
  * same affinity.  If that is not known, an affinity that is no larger than an

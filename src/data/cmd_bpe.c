@@ -7,9 +7,9 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common/clock.h"
+#include "common/cores.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/num.h"
@@ -322,7 +322,7 @@ static void init_worker(struct count_worker *w, struct corpus *corpus, int n,
 static int train(struct corpus *corpus, const struct bpe_train_conf *conf,
                  struct err *e)
 {
-    const int n = threads ? threads : (int)sysconf(_SC_NPROCESSORS_ONLN);
+    const int n = threads ? threads : cores_processors();
     struct count_worker *w = xcalloc((size_t)n, sizeof *w);
     struct tokenizer *t = NULL;
     const double begin = clock_mono();

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "common/clock.h"
+#include "common/cores.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/num.h"
@@ -237,7 +237,7 @@ static int set_conf(struct encoding *w, struct err *e)
                        "%s has no end-of-text token; use --eot none",
                        tokenizer_path);
     c->tokenizer = t;
-    c->threads = threads ? threads : (int)sysconf(_SC_NPROCESSORS_ONLN);
+    c->threads = threads ? threads : cores_processors();
     c->eot = (enum encode_eot)eot;
     c->invalid = (enum encode_invalid)invalid;
     c->special = special;

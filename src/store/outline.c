@@ -10,6 +10,7 @@
 
 #include "common/buf.h"
 #include "common/clock.h"
+#include "common/cores.h"
 #include "common/hash.h"
 #include "common/path.h"
 #include "store/attempt.h"
@@ -141,7 +142,7 @@ static void append_blocks(struct blocks *to, const struct blocks *from)
 static int read_rest(struct outlined *o, int64_t from, struct err *e)
 {
     enum { MOST = 8, LEAST_BYTES = 4 << 20 };
-    const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+    const int cpus = cores_processors();
     const int64_t worth = (o->size - from) / LEAST_BYTES;
     const int n = (int)fmax(1, fmin(fmin(MOST, (double)cpus), (double)worth));
     const int64_t each = ((o->size - from) / n / WIDE + 1) * WIDE;

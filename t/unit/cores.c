@@ -336,6 +336,24 @@ static void test_broken(void)
        "without an allowed processor there is one thread");
 }
 
+/* Last: it leaves this process one processor. */
+static void test_affinity(void)
+{
+    cpu_set_t all, one;
+    size_t cpu = 0;
+
+    CPU_ZERO(&all);
+    CPU_ZERO(&one);
+    if (sched_getaffinity(0, sizeof all, &all) == 0)
+        while (!CPU_ISSET(cpu, &all))
+            cpu++;
+    CPU_SET(cpu, &one);
+    ok(cores_processors() >= 1 && cores_processors() <= CPU_COUNT(&all) &&
+           sched_setaffinity(0, sizeof one, &one) == 0 &&
+           cores_processors() == 1,
+       "only processors that may be used are counted");
+}
+
 int main(void)
 {
     struct err e = ERR_INIT;
@@ -351,6 +369,7 @@ int main(void)
     test_broken();
     ok(cores_of_rank(1, false) >= 1 && cores_of_rank(1000, true) == 1,
        "more ranks than cores have one thread each");
+    test_affinity();
     if (path_remove(folder, &e) < 0)
         diag("%s", e.text);
     return done_testing();

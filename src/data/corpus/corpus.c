@@ -10,6 +10,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "common/cores.h"
 #include "common/hash.h"
 #include "common/log.h"
 #include "common/mem.h"
@@ -204,8 +205,7 @@ bool corpus_doc_in_share(const struct corpus_doc *d, double share)
 
 static size_t block_limit(void)
 {
-    const long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    const size_t want = 16 + 4 * (size_t)(cores > 0 ? cores : 1);
+    const size_t want = 16 + 4 * (size_t)cores_processors();
 
     return want < BLOCKS_MAX ? want : BLOCKS_MAX;
 }

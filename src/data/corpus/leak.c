@@ -4,8 +4,8 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include <unistd.h>
 
+#include "common/cores.h"
 #include "common/hash.h"
 #include "common/mem.h"
 #include "data/corpus/hashset.h"
@@ -285,7 +285,7 @@ static void *read_training(void *arg)
 
 int leak_train(struct leak *l, const struct corpus_conf *conf, struct err *e)
 {
-    const long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    const int cores = cores_processors();
     pthread_t thread[THREADS_MAX];
     int n = 0;
 
