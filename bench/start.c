@@ -9,7 +9,7 @@
  * torch_twin.py then trains on the same numbers as gtrain with these settings.
  */
 #include "config.h"
-#include "trainer/training/checkpoint_files.h"
+#include "trainer/checkpoint/checkpoint_files.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,8 +17,8 @@
 #include "common/mem.h"
 #include "common/path.h"
 #include "common/save.h"
+#include "trainer/checkpoint/snapshot.h"
 #include "trainer/model/resolve.h"
-#include "trainer/training/snapshot.h"
 
 static int write_windows(const char *folder, const char *name,
                          struct loader *from, int64_t count, int64_t T,

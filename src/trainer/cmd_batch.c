@@ -18,9 +18,9 @@
 #include "common/utf8.h"
 #include "data/corpus/locate.h"
 #include "trainer/cmds.h"
-#include "trainer/recorded_run.h"
-#include "trainer/spikes.h"
-#include "trainer/training/certify.h"
+#include "trainer/replay/certify.h"
+#include "trainer/replay/recorded_run.h"
+#include "trainer/replay/spikes.h"
 
 static struct recorded_run recorded = RECORDED_RUN_INIT;
 static bool list_spikes, whole;

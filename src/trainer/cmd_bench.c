@@ -12,13 +12,13 @@
 
 #include "common/clock.h"
 #include "common/mem.h"
-#include "common/rng.h"
 #include "common/output/table.h"
+#include "common/rng.h"
+#include "trainer/device/measure.h"
+#include "trainer/engine/job.h"
 #include "trainer/model/graph_calls.h"
 #include "trainer/model/graph_run.h"
 #include "trainer/timeline.h"
-#include "trainer/training/job.h"
-#include "trainer/training/measure.h"
 
 static const char *config;
 static struct opt_list sets;

@@ -14,14 +14,14 @@
 
 #include "common/log.h"
 #include "common/num.h"
+#include "common/output/table.h"
 #include "common/path.h"
 #include "common/spawn.h"
-#include "common/output/table.h"
-#include "trainer/bisect_document.h"
-#include "trainer/bisect_facts.h"
-#include "trainer/bisect_trace.h"
+#include "trainer/checkpoint/checkpoint_sums.h"
 #include "trainer/cmds.h"
-#include "trainer/training/checkpoint_sums.h"
+#include "trainer/replay/bisect_document.h"
+#include "trainer/replay/bisect_facts.h"
+#include "trainer/replay/bisect_trace.h"
 
 static const char *root = "mlruns", *builds[2];
 static struct opt_list sets;

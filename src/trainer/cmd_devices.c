@@ -12,10 +12,10 @@
 #include "common/mem.h"
 #include "common/output/table.h"
 #include "kernels/dev.h"
+#include "trainer/device/device_check.h"
+#include "trainer/device/device_passed.h"
+#include "trainer/device/measure.h"
 #include "trainer/model/resolve.h"
-#include "trainer/training/device_check.h"
-#include "trainer/training/device_passed.h"
-#include "trainer/training/measure.h"
 
 enum { VOCABULARY = 50257 }; /* of GPT-2, if the settings have none */
 

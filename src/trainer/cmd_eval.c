@@ -13,12 +13,12 @@
 #include "common/save.h"
 #include "store/bulk.h"
 #include "store/load.h"
+#include "trainer/checkpoint/checkpoint_state.h"
+#include "trainer/engine/job_agree.h"
 #include "trainer/eval_documents.h"
 #include "trainer/model/quantize.h"
 #include "trainer/trained_model.h"
-#include "trainer/training/checkpoint_state.h"
 #include "trainer/training/eval.h"
-#include "trainer/training/job_agree.h"
 #include "trainer/training/multiple_choice.h"
 
 static const char *data, *questions, *documents, *train_text;

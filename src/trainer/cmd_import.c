@@ -12,9 +12,9 @@
 #include "common/mem.h"
 #include "common/num.h"
 #include "common/path.h"
+#include "trainer/checkpoint/checkpoint_files.h"
 #include "trainer/convert/convert.h"
 #include "trainer/model/tensors.h"
-#include "trainer/training/checkpoint_files.h"
 
 enum { FORMAT_HF, FORMAT_LLMC };
 

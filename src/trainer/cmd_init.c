@@ -17,7 +17,7 @@
 #include "common/save.h"
 #include "common/spawn.h"
 #include "kernels/dev.h"
-#include "trainer/training/measure.h"
+#include "trainer/device/measure.h"
 
 static const char *output;
 static double hours = 1.0 / 12;

@@ -18,12 +18,12 @@
 #include "trainer/model/graph_memory.h"
 #include "trainer/model/resolve.h"
 #include "trainer/model/schedule.h"
-#include "trainer/plan_budget.h"
-#include "trainer/plan_launches.h"
-#include "trainer/plan_memory.h"
-#include "trainer/plan_sizes.h"
-#include "trainer/plan_step.h"
-#include "trainer/plan_time.h"
+#include "trainer/plan/plan_budget.h"
+#include "trainer/plan/plan_launches.h"
+#include "trainer/plan/plan_memory.h"
+#include "trainer/plan/plan_sizes.h"
+#include "trainer/plan/plan_step.h"
+#include "trainer/plan/plan_time.h"
 
 enum plan_part {
     PARAMETERS,

@@ -14,16 +14,16 @@
 
 #include "common/log.h"
 #include "common/num.h"
+#include "common/output/table.h"
 #include "common/path.h"
 #include "common/sig.h"
 #include "common/spawn.h"
-#include "common/output/table.h"
 #include "kernels/dev.h"
 #include "trainer/cmds.h"
-#include "trainer/rehearse_miniature.h"
-#include "trainer/rehearse_place.h"
-#include "trainer/rehearse_scene.h"
-#include "trainer/training/job_check.h"
+#include "trainer/engine/job_check.h"
+#include "trainer/replay/rehearse_miniature.h"
+#include "trainer/replay/rehearse_place.h"
+#include "trainer/replay/rehearse_scene.h"
 
 static const char *config, *script;
 static struct opt_list sets, chosen;

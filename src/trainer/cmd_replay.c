@@ -15,14 +15,14 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/num.h"
+#include "common/output/table.h"
 #include "common/path.h"
 #include "common/rng.h"
-#include "common/output/table.h"
+#include "trainer/checkpoint/checkpoint_find.h"
 #include "trainer/cmds.h"
-#include "trainer/recorded_run.h"
-#include "trainer/training/certify.h"
-#include "trainer/training/checkpoint_find.h"
-#include "trainer/training/trace.h"
+#include "trainer/replay/certify.h"
+#include "trainer/replay/recorded_run.h"
+#include "trainer/replay/trace.h"
 
 static struct recorded_run recorded = RECORDED_RUN_INIT;
 static const char *steps;

@@ -10,8 +10,8 @@
 #include "common/buf.h"
 #include "common/save.h"
 #include "sweep/search_command.h"
+#include "trainer/engine/job_check.h"
 #include "trainer/settings/settings.h"
-#include "trainer/training/job_check.h"
 
 static const char *base, *file;
 static struct search_command command = SEARCH_COMMAND_INIT;

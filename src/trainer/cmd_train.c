@@ -15,10 +15,10 @@
 #include "common/mem.h"
 #include "common/path.h"
 #include "common/sig.h"
+#include "trainer/checkpoint/checkpoint_find.h"
 #include "trainer/cmds.h"
 #include "trainer/ranks/launch.h"
 #include "trainer/ranks/local_ranks.h"
-#include "trainer/training/checkpoint_find.h"
 #include "trainer/training/train.h"
 
 static const char *config, *resume, *name, *root;

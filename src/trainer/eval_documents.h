@@ -3,7 +3,7 @@
 
 #include "common/output/table.h"
 #include "data/corpus/corpus.h"
-#include "trainer/training/job.h"
+#include "trainer/engine/job.h"
 
 /*
  * eval_documents - the loss of a model on each document of a text

@@ -6,7 +6,12 @@ src_trainer_libtrainer_a_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS) $(MPI_CFLAGS)
 include src/trainer/settings/local.mk
 include src/trainer/model/local.mk
 include src/trainer/ranks/local.mk
+include src/trainer/device/local.mk
+include src/trainer/engine/local.mk
+include src/trainer/checkpoint/local.mk
 include src/trainer/training/local.mk
+include src/trainer/replay/local.mk
+include src/trainer/plan/local.mk
 include src/trainer/convert/local.mk
 
 TRAINER_LIBS = src/trainer/libtrainer.a src/sweep/libsweep.a $(MPI_LIBS) $(STORE_LIBS) \
@@ -14,12 +19,6 @@ TRAINER_LIBS = src/trainer/libtrainer.a src/sweep/libsweep.a $(MPI_LIBS) $(STORE
 
 bin_PROGRAMS += gtrain
 gtrain_SOURCES = \
-	%D%/bisect_document.c \
-	%D%/bisect_document.h \
-	%D%/bisect_facts.c \
-	%D%/bisect_facts.h \
-	%D%/bisect_trace.c \
-	%D%/bisect_trace.h \
 	%D%/cmd_batch.c \
 	%D%/cmd_bench.c \
 	%D%/cmd_bisect.c \
@@ -38,34 +37,6 @@ gtrain_SOURCES = \
 	%D%/eval_documents.c \
 	%D%/eval_documents.h \
 	%D%/gtrain.c \
-	%D%/plan_budget.c \
-	%D%/plan_budget.h \
-	%D%/plan_cpu.c \
-	%D%/plan_cpu.h \
-	%D%/plan_launches.c \
-	%D%/plan_launches.h \
-	%D%/plan_memory.c \
-	%D%/plan_memory.h \
-	%D%/plan_sizes.c \
-	%D%/plan_sizes.h \
-	%D%/plan_step.c \
-	%D%/plan_step.h \
-	%D%/plan_time.c \
-	%D%/plan_time.h \
-	%D%/recorded_run.c \
-	%D%/recorded_run.h \
-	%D%/rehearse_child.c \
-	%D%/rehearse_child.h \
-	%D%/rehearse_miniature.c \
-	%D%/rehearse_miniature.h \
-	%D%/rehearse_place.c \
-	%D%/rehearse_place.h \
-	%D%/rehearse_scene.c \
-	%D%/rehearse_scene.h \
-	%D%/scaling.c \
-	%D%/scaling.h \
-	%D%/spikes.c \
-	%D%/spikes.h \
 	%D%/timeline.c \
 	%D%/timeline.h \
 	%D%/trained_model.c \

@@ -5,8 +5,8 @@
 
 #include "common/log.h"
 #include "common/path.h"
-#include "trainer/training/checkpoint_files.h"
-#include "trainer/training/checkpoint_find.h"
+#include "trainer/checkpoint/checkpoint_files.h"
+#include "trainer/checkpoint/checkpoint_find.h"
 
 const char *const trained_model_weights[] = { "full", "int8", "int4", NULL };
 const int trained_model_bits[] = { 0, 8, 4 };

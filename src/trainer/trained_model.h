@@ -2,7 +2,7 @@
 #define TRAINER_TRAINED_MODEL_H
 
 #include "common/opt.h"
-#include "trainer/training/job.h"
+#include "trainer/engine/job.h"
 
 /*
  * trained_model - a command that uses a trained model

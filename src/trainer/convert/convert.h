@@ -3,7 +3,7 @@
 
 #include <jansson.h>
 
-#include "trainer/training/job.h"
+#include "trainer/engine/job.h"
 
 /*
  * convert - models in the files of other programs

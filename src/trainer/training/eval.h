@@ -1,7 +1,7 @@
 #ifndef TRAINER_TRAINING_EVAL_H
 #define TRAINER_TRAINING_EVAL_H
 
-#include "trainer/training/job.h"
+#include "trainer/engine/job.h"
 
 /*
  * eval - the loss of the model on the validation data

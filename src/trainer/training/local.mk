@@ -1,37 +1,7 @@
 # The training loop and its parts.
 src_trainer_libtrainer_a_SOURCES += \
-	%D%/certify.c \
-	%D%/certify.h \
-	%D%/checkpoint.c \
-	%D%/checkpoint.h \
-	%D%/checkpoint_files.c \
-	%D%/checkpoint_files.h \
-	%D%/checkpoint_find.c \
-	%D%/checkpoint_find.h \
-	%D%/checkpoint_place.c \
-	%D%/checkpoint_place.h \
-	%D%/checkpoint_state.c \
-	%D%/checkpoint_state.h \
-	%D%/checkpoint_sums.c \
-	%D%/checkpoint_sums.h \
-	%D%/device_check.c \
-	%D%/device_check.h \
-	%D%/device_passed.c \
-	%D%/device_passed.h \
 	%D%/eval.c \
 	%D%/eval.h \
-	%D%/hardware.c \
-	%D%/hardware.h \
-	%D%/job.c \
-	%D%/job.h \
-	%D%/job_agree.c \
-	%D%/job_agree.h \
-	%D%/job_check.c \
-	%D%/job_check.h \
-	%D%/job_data.c \
-	%D%/job_data.h \
-	%D%/measure.c \
-	%D%/measure.h \
 	%D%/meter.c \
 	%D%/meter.h \
 	%D%/multiple_choice.c \
@@ -41,13 +11,9 @@ src_trainer_libtrainer_a_SOURCES += \
 	%D%/report_params.c \
 	%D%/sampler.c \
 	%D%/sampler.h \
-	%D%/snapshot.c \
-	%D%/snapshot.h \
 	%D%/step.c \
 	%D%/step.h \
 	%D%/step_check.c \
 	%D%/step_check.h \
-	%D%/trace.c \
-	%D%/trace.h \
 	%D%/train.c \
 	%D%/train.h

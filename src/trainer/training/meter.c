@@ -13,7 +13,7 @@
 #include "common/mem.h"
 #include "common/num.h"
 #include "common/usage.h"
-#include "trainer/training/measure.h"
+#include "trainer/device/measure.h"
 
 /* ---- readings --------------------------------------------------------- */
 

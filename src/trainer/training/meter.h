@@ -4,9 +4,9 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "store/run.h"
-#include "trainer/training/job.h"
 #include "common/nvml.h"
+#include "store/run.h"
+#include "trainer/engine/job.h"
 
 /*
  * meter - record the utilisation of the machine

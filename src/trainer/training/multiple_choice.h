@@ -1,7 +1,7 @@
 #ifndef TRAINER_TRAINING_MULTIPLE_CHOICE_H
 #define TRAINER_TRAINING_MULTIPLE_CHOICE_H
 
-#include "trainer/training/job.h"
+#include "trainer/engine/job.h"
 
 /*
  * multiple_choice - evaluate the model on multiple-choice questions

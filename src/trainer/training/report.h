@@ -6,8 +6,8 @@
 
 #include "common/progress.h"
 #include "store/run.h"
+#include "trainer/engine/job.h"
 #include "trainer/training/eval.h"
-#include "trainer/training/job.h"
 #include "trainer/training/meter.h"
 #include "trainer/training/multiple_choice.h"
 #include "trainer/training/step.h"

@@ -1,7 +1,7 @@
 #ifndef TRAINER_TRAINING_SAMPLER_H
 #define TRAINER_TRAINING_SAMPLER_H
 
-#include "trainer/training/job.h"
+#include "trainer/engine/job.h"
 
 /*
  * sampler - generate text with the model

@@ -1,10 +1,10 @@
 #ifndef TRAINER_TRAINING_STEP_H
 #define TRAINER_TRAINING_STEP_H
 
+#include "trainer/engine/job.h"
 #include "trainer/model/observe.h"
 #include "trainer/model/phases.h"
 #include "trainer/model/schedule.h"
-#include "trainer/training/job.h"
 #include "trainer/training/meter.h"
 
 /*

@@ -1,7 +1,7 @@
 #ifndef TRAINER_TRAINING_TRAIN_H
 #define TRAINER_TRAINING_TRAIN_H
 
-#include "trainer/training/job.h"
+#include "trainer/engine/job.h"
 
 /*
  * train - the training loop

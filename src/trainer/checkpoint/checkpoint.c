@@ -1,0 +1,418 @@
+#include "config.h"
+#include "trainer/checkpoint/checkpoint.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "common/mem.h"
+#include "common/path.h"
+#include "common/save.h"
+#include "trainer/checkpoint/checkpoint_files.h"
+#include "trainer/checkpoint/checkpoint_find.h"
+#include "trainer/checkpoint/checkpoint_sums.h"
+#include "trainer/model/resolve.h"
+
+enum save_reason { SAVE_DUE, SAVE_BEST, SAVE_LAST };
+
+/* A copy of the state, which a thread writes while training continues. */
+struct checkpoint_writing {
+    struct checkpoint *checkpoint;
+    struct snapshot snap;
+    int64_t step;
+    enum save_reason why;
+    pthread_t thread;
+    bool threaded;
+    int ret;
+    struct err e;
+};
+
+static char *step_path(const struct checkpoint *c, int64_t step)
+{
+    return xasprintf("%s/step-%08lld", c->folder, (long long)step);
+}
+
+/* ---- the link "best" -------------------------------------------------- */
+
+/* The step that it names, or -1. */
+static int64_t best_step(const char *folder)
+{
+    char *path = path_join(folder, "best"), target[64];
+    const ssize_t n = readlink(path, target, sizeof target - 1);
+
+    free(path);
+    if (n <= 0)
+        return -1;
+    target[n] = '\0';
+    return checkpoint_step(target);
+}
+
+static int link_best(const struct checkpoint *c, int64_t step, struct err *e)
+{
+    char *link = path_join(c->folder, "best");
+    char *temp = path_join(c->folder, ".best");
+    char name[32];
+    int ret = 0;
+
+    snprintf(name, sizeof name, "step-%08lld", (long long)step);
+    unlink(temp);
+    if (symlink(name, temp) < 0 || rename(temp, link) < 0)
+        ret = err_sys(e, "cannot create %s", link);
+    free(link);
+    free(temp);
+    return ret;
+}
+
+/* Let the link name an earlier best step, if its checkpoint still exists. */
+static void restore_best(const struct checkpoint *c, int64_t step)
+{
+    char *path = step_path(c, step);
+    char *link = path_join(c->folder, "best");
+
+    if (path_exists(path))
+        link_best(c, step, &(struct err)ERR_INIT);
+    else
+        unlink(link);
+    free(path);
+    free(link);
+}
+
+/* ---- removing checkpoints --------------------------------------------- */
+
+static bool is_kept(const struct checkpoint *c, int64_t step, int64_t newer)
+{
+    return newer < c->conf->keep_last || step == best_step(c->folder) ||
+           (c->conf->keep_every > 0 && step % c->conf->keep_every == 0);
+}
+
+static void remove_folder(const struct checkpoint *c, const char *name)
+{
+    char *path = path_join(c->folder, name);
+    struct err e = ERR_INIT;
+
+    if (path_remove(path, &e) < 0)
+        log_warn("%s", e.text);
+    free(path);
+}
+
+/* Remove checkpoints that a killed process has left incomplete. */
+static void remove_partial(const struct checkpoint *c)
+{
+    struct path_list all = PATH_LIST_INIT;
+
+    path_list(&all, c->folder, &(struct err)ERR_INIT);
+    for (size_t i = 0; i < all.n; i++)
+        if (strncmp(all.name[i], ".step-", 6) == 0)
+            remove_folder(c, all.name[i]);
+    path_list_clear(&all);
+}
+
+/* Remove complete checkpoints that no rule keeps. */
+static void remove_old(const struct checkpoint *c)
+{
+    struct path_list all = PATH_LIST_INIT;
+    int64_t newer = 0;
+
+    path_list(&all, c->folder, &(struct err)ERR_INIT);
+    for (size_t i = all.n; i-- > 0;) {
+        const int64_t step = checkpoint_step(all.name[i]);
+
+        if (step >= 0 && !is_kept(c, step, newer++))
+            remove_folder(c, all.name[i]);
+    }
+    path_list_clear(&all);
+}
+
+/* ---- writing ---------------------------------------------------------- */
+
+/* Rename the folder temp to path, in place of what is there. */
+static int replace_folder(const char *temp, const char *path)
+{
+    if (rename(temp, path) == 0)
+        return 0;
+    if (errno != ENOTEMPTY && errno != EEXIST)
+        return -1;
+    if (renameat2(AT_FDCWD, temp, AT_FDCWD, path, RENAME_EXCHANGE) == 0)
+        return path_remove(temp, &(struct err)ERR_INIT);
+    path_remove(path, &(struct err)ERR_INIT); /* not every file system swaps */
+    return rename(temp, path);
+}
+
+/* A run without the sums of a checkpoint only cannot prove it. */
+static void record_sums(const struct checkpoint *c, const char *path,
+                        int64_t step)
+{
+    struct checkpoint_sums sums;
+    struct err e = ERR_INIT;
+
+    if (c->run && (checkpoint_state_sums(path, &sums, &e) < 0 ||
+                   checkpoint_sums_add(c->run, step, &sums, &e) < 0))
+        log_warn("%s", e.text);
+}
+
+static int write_folder(const struct checkpoint_writing *w, const char *path,
+                        struct err *e)
+{
+    const struct checkpoint *c = w->checkpoint;
+    char *temp = xasprintf("%s/.step-%08lld", c->folder, (long long)w->step);
+    struct err lost = ERR_INIT;
+    int ret = checkpoint_write(&w->snap, temp, e);
+
+    if (ret == 0 && c->run)
+        run_sync(c->run, &lost); /* run_end() reports what is lost */
+    if (ret == 0 && replace_folder(temp, path) < 0)
+        ret = err_sys(e, "cannot rename %s", temp);
+    if (ret == 0)
+        ret = save_sync_folder(c->folder, e);
+    if (ret < 0)
+        path_remove(temp, &(struct err)ERR_INIT);
+    free(temp);
+    return ret;
+}
+
+static int write_checkpoint(const struct checkpoint_writing *w, struct err *e)
+{
+    struct checkpoint *c = w->checkpoint;
+    char *path = step_path(c, w->step);
+    int ret = path_make(c->folder, e);
+
+    if (ret == 0 && (c->written != w->step || !path_exists(path))) {
+        remove_partial(c);
+        ret = write_folder(w, path, e);
+        c->written = ret == 0 ? w->step : -1;
+        if (ret == 0)
+            record_sums(c, path, w->step);
+    }
+    if (ret == 0 && w->why == SAVE_BEST)
+        ret = link_best(c, w->step, e);
+    if (ret == 0)
+        remove_old(c);
+    free(path);
+    return ret < 0 ? err_wrap(e, "checkpoint of step %lld", (long long)w->step)
+                   : 0;
+}
+
+/* Not a reason to stop: the disk may have space again for the next one. */
+static void warn_lost(const struct checkpoint_writing *w)
+{
+    struct run *run = w->checkpoint->run;
+
+    log_warn("%s; training continues without it", w->e.text);
+    if (run)
+        run_metric(run, "event/checkpoint_lost", w->step, 1);
+}
+
+static void *write_thread(void *arg)
+{
+    struct checkpoint_writing *w = arg;
+
+    w->ret = write_checkpoint(w, &w->e);
+    if (w->ret < 0 && w->why != SAVE_LAST)
+        warn_lost(w);
+    return NULL;
+}
+
+/* Has the write ended?  Waits for it, half a second at most. */
+static bool has_ended(struct checkpoint_writing *w)
+{
+    const struct timespec until = clock_after(CLOCK_REALTIME, 0.5);
+
+    if (!w->threaded)
+        return true;
+    w->threaded = pthread_timedjoin_np(w->thread, NULL, &until) != 0;
+    return !w->threaded;
+}
+
+static void wait_writing(struct checkpoint *c)
+{
+    struct checkpoint_writing *w = c->writing;
+
+    if (!w)
+        return;
+    while (!has_ended(w))
+        ;
+    snapshot_clear(&w->snap);
+    free(w);
+    c->writing = NULL;
+}
+
+static int save_state(struct checkpoint *c, struct job *j, enum save_reason why,
+                      struct err *e)
+{
+    struct checkpoint_writing *w;
+    struct err lost = ERR_INIT;
+
+    if (j->coll.rank != 0)
+        return snapshot_join(j, e);
+    wait_writing(c);
+    w = xcalloc(1, sizeof *w);
+    w->checkpoint = c;
+    w->step = j->state.step;
+    w->why = why;
+    c->writing = w;
+    if (c->run)
+        run_flush(c->run, &lost); /* run_end() reports what is lost */
+    if (snapshot_take(&w->snap, j, c->run ? run_id(c->run) : "", e) < 0)
+        return err_wrap(e, "checkpoint of step %lld", (long long)w->step);
+    w->threaded = (c->conf->async || why == SAVE_LAST) &&
+                  pthread_create(&w->thread, NULL, write_thread, w) == 0;
+    if (!w->threaded)
+        write_thread(w);
+    return 0;
+}
+
+int checkpoint_save(struct checkpoint *c, struct job *j, struct err *e)
+{
+    return save_state(c, j, SAVE_DUE, e);
+}
+
+int checkpoint_best(struct checkpoint *c, struct job *j, struct err *e)
+{
+    return save_state(c, j, SAVE_BEST, e);
+}
+
+/*
+ * Rank 0 writes.  The others ask it every half second whether it is done: if
+ * they exited, they would look dead to it, and if they waited in silence, they
+ * would look stuck.
+ */
+int checkpoint_last(struct checkpoint *c, struct job *j, struct err *e)
+{
+    enum { WRITING, WRITTEN, FAILED };
+    int64_t state = WRITING;
+
+    if (save_state(c, j, SAVE_LAST, e) < 0)
+        return -1;
+    while (state == WRITING) {
+        if (c->writing && has_ended(c->writing))
+            state = c->writing->ret == 0 ? WRITTEN : FAILED;
+        if (coll_max(&j->coll, &state, e) < 0)
+            return -1;
+    }
+    if (state == FAILED && c->writing)
+        *e = c->writing->e;
+    else if (state == FAILED)
+        err_set(e, ERR_SYSTEM,
+                "rank 0 could not write the checkpoint of step %lld",
+                (long long)j->state.step);
+    wait_writing(c);
+    return state == FAILED ? -1 : 0;
+}
+
+/* ---- opening ---------------------------------------------------------- */
+
+/*
+ * Rename the checkpoints after the step that training begins at.  Training will
+ * compute these steps again, and the old checkpoints would count as newer than
+ * those that it saves.  run_rewind() retracts the metrics of these steps.
+ */
+static void rename_later(const struct checkpoint *c, const struct job_state *at)
+{
+    struct path_list all = PATH_LIST_INIT;
+    struct err e = ERR_INIT;
+    int moved = 0;
+
+    path_list(&all, c->folder, &e);
+    for (size_t i = 0; i < all.n; i++) {
+        char *path = path_join(c->folder, all.name[i]);
+        char *old = xasprintf("%s.old", path);
+
+        if (checkpoint_step(all.name[i]) > at->step) {
+            path_remove(old, &e);
+            if (rename(path, old) < 0)
+                log_warn("cannot rename %s: %s", path, strerror(errno));
+            moved++;
+        }
+        free(path);
+        free(old);
+    }
+    path_list_clear(&all);
+    if (moved > 0)
+        log_info("added .old to the names of checkpoints after step %lld",
+                 (long long)at->step);
+    if (best_step(c->folder) > at->step)
+        restore_best(c, at->best_step);
+}
+
+/* A folder that does not exist, or cannot be locked, is not in use. */
+static int lock_folder(struct checkpoint *c, struct err *e)
+{
+    if (*c->conf->folder && path_make(c->folder, e) < 0)
+        return err_wrap(e, "checkpoint.folder");
+    c->lock = open(c->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (c->lock < 0 || flock(c->lock, LOCK_EX | LOCK_NB) == 0 ||
+        errno != EWOULDBLOCK)
+        return 0;
+    return err_set(e, ERR_SYSTEM, "another running job uses %s", c->folder);
+}
+
+int checkpoint_open(struct checkpoint *c, const struct job *j,
+                    const char *folder, struct run *run, struct err *e)
+{
+    *c = (struct checkpoint){
+        .conf = &j->set->checkpoint, .run = run, .lock = -1, .written = -1
+    };
+    c->folder = xstrdup(folder);
+    if (j->coll.rank != 0)
+        return 0;
+    if (lock_folder(c, e) < 0)
+        return -1;
+    rename_later(c, &j->state);
+    return 0;
+}
+
+void checkpoint_close(struct checkpoint *c)
+{
+    if (!c->folder)
+        return;
+    wait_writing(c);
+    if (c->lock >= 0)
+        close(c->lock);
+    free(c->folder);
+    *c = (struct checkpoint){ 0 };
+}
+
+/* ---- rolling back ----------------------------------------------------- */
+
+/* To the same step; then training fails. */
+enum { MOST_ROLLBACKS = 5 };
+
+int checkpoint_rollback(struct checkpoint *c, struct job *j, struct err *e)
+{
+    const int64_t bad = j->state.step, skipped = j->state.skipped;
+    const double seconds = job_seconds(j);
+    char *path;
+    int ret;
+
+    wait_writing(c);
+    c->written = -1;
+    path = checkpoint_newest(c->folder, INT64_MAX);
+    if (!path)
+        return err_set(e, ERR_NONFINITE,
+                       "there is no checkpoint to roll back to; set "
+                       "checkpoint.every");
+    ret = checkpoint_load(path, j, e);
+    free(path);
+    if (ret < 0)
+        return -1;
+    c->rollbacks = c->rolled_to == j->state.step ? c->rollbacks + 1 : 1;
+    c->rolled_to = j->state.step;
+    if (c->rollbacks > MOST_ROLLBACKS)
+        return err_set(e, ERR_NONFINITE,
+                       "rolled back to step %lld %d times without "
+                       "success",
+                       (long long)j->state.step, MOST_ROLLBACKS);
+    /* the cause is in the data up to the bad step: continue after it */
+    j->state.skipped = skipped + resolve_sequences_before(j->set, bad + 1) -
+                       resolve_sequences_before(j->set, j->state.step);
+    j->state.seconds = seconds;
+    j->clock.started = clock_mono();
+    return 0;
+}

@@ -1,0 +1,56 @@
+#ifndef TRAINER_CHECKPOINT_CHECKPOINT_H
+#define TRAINER_CHECKPOINT_CHECKPOINT_H
+
+#include "store/run.h"
+#include "trainer/engine/job.h"
+
+/*
+ * checkpoint - save the state of training, so that it can be resumed
+ *
+ *      if (checkpoint_open(&c, j, folder, run, e) < 0) ...
+ *      checkpoint_save(&c, j, e);              when one is due
+ *      checkpoint_last(&c, j, e);              at the end
+ *      checkpoint_close(&c);
+ *
+ * A checkpoint is a folder, step-00000400, with the files of
+ * checkpoint_files.h.  It is written under another name, synced and renamed, so
+ * a folder of that name is complete; the next save removes incomplete ones that
+ * a crash has left.  Data order, dropout and samples are functions of the step,
+ * so a run that resumes computes the same bits without further state.
+ *
+ * Saving first flushes the metrics of the run, then copies the state and
+ * returns; a thread writes the copy.  Before the folder is renamed, the run is
+ * synced, so that its curve has no gap after a power failure.  Then older
+ * checkpoints are removed, except the newest N, every Mth step and the best,
+ * which the link "best" names.
+ *
+ * Training does not stop because a disk is full: a checkpoint that cannot be
+ * written only causes a warning and the metric event/checkpoint_lost.  Only
+ * checkpoint_last() fails if the checkpoint is not written.
+ */
+struct checkpoint {
+    const struct checkpoint_settings *conf;
+    char *folder;
+    struct run *run;                    /* or NULL */
+    struct checkpoint_writing *writing; /* or NULL */
+    int lock;                           /* of the folder, or -1 */
+    int64_t written;                    /* the step last written, or -1 */
+    int64_t rolled_to, rollbacks;       /* the last target; times in a row */
+};
+
+/* Fails if another running job uses the folder.  Checkpoints of steps after the
+ * one that the job begins at are renamed. */
+int checkpoint_open(struct checkpoint *, const struct job *, const char *folder,
+                    struct run *, struct err *);
+void checkpoint_close(struct checkpoint *);
+
+int checkpoint_save(struct checkpoint *, struct job *, struct err *);
+/* The same, for the best validation loss so far. */
+int checkpoint_best(struct checkpoint *, struct job *, struct err *);
+/* The same at the end of training: all ranks wait until it is written. */
+int checkpoint_last(struct checkpoint *, struct job *, struct err *);
+
+/* Load the newest checkpoint, and skip the data that came after it. */
+int checkpoint_rollback(struct checkpoint *, struct job *, struct err *);
+
+#endif

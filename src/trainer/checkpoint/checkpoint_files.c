@@ -1,0 +1,215 @@
+#include "config.h"
+#include "trainer/checkpoint/checkpoint_files.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/log.h"
+#include "common/mem.h"
+#include "common/path.h"
+#include "common/save.h"
+#include "trainer/checkpoint/checkpoint_state.h"
+#include "trainer/model/tensors.h"
+
+/* ---- writing ---------------------------------------------------------- */
+
+static void add_array(struct tensors_array *list, int *n, const char *name,
+                      const struct snapshot_tensor *t, const float *block)
+{
+    struct tensors_array *a = &list[(*n)++];
+
+    *a = (struct tensors_array){ .name = name, .type = "F32", .rank = t->rank };
+    a->dim[0] = t->dim[0];
+    a->dim[1] = t->dim[1];
+    a->data = block + t->at;
+    a->bytes = (size_t)tensors_array_count(a) * sizeof *block;
+}
+
+static int write_weights(const struct snapshot *s, const char *path,
+                         struct err *e)
+{
+    struct tensors_array *a = xcalloc((size_t)s->n + 1, sizeof *a);
+    int n = 0, ret;
+
+    for (int i = 0; i < s->n; i++)
+        add_array(a, &n, s->tensor[i].name, &s->tensor[i], s->weights);
+    ret = tensors_write(path, a, n, e);
+    free(a);
+    return ret;
+}
+
+static int write_moments(const struct snapshot *s, const char *path,
+                         struct err *e)
+{
+    struct tensors_array *a = xcalloc(2 * (size_t)s->n + 1, sizeof *a);
+    struct arena names = ARENA_INIT;
+    int n = 0, ret;
+
+    for (int i = 0; i < s->n; i++) {
+        const struct snapshot_tensor *t = &s->tensor[i];
+
+        if (s->m)
+            add_array(a, &n, arena_printf(&names, "m.%s", t->name), t, s->m);
+        if (s->v && t->has_v)
+            add_array(a, &n, arena_printf(&names, "v.%s", t->name), t, s->v);
+    }
+    ret = tensors_write(path, a, n, e);
+    free(a);
+    arena_clear(&names);
+    return ret;
+}
+
+int checkpoint_write(const struct snapshot *s, const char *folder,
+                     struct err *e)
+{
+    char *model = path_join(folder, checkpoint_parts[PART_MODEL]);
+    char *optim = path_join(folder, checkpoint_parts[PART_OPTIM]);
+    char *config = path_join(folder, checkpoint_parts[PART_CONFIG]);
+    int ret = path_make(folder, e);
+
+    if (ret == 0)
+        ret = write_weights(s, model, e);
+    if (ret == 0)
+        ret = write_moments(s, optim, e);
+    if (ret == 0)
+        ret = save_text(config, s->config, e);
+    if (ret == 0)
+        ret = checkpoint_state_write(s->state, folder, e);
+    if (ret == 0)
+        ret = save_sync_folder(folder, e);
+    free(model);
+    free(optim);
+    free(config);
+    return ret;
+}
+
+/* ---- loading ---------------------------------------------------------- */
+
+/* The first n rows of a matrix. */
+static struct tensors_array first_rows(const struct tensors_array *a, int64_t n)
+{
+    struct tensors_array first = *a;
+
+    first.bytes = a->bytes / (size_t)a->dim[0] * (size_t)n;
+    first.dim[0] = n;
+    return first;
+}
+
+/* A model may have a shorter context than its checkpoint: then it has the first
+ * positions. */
+static int read_tensor(const struct tensors *file, const char *prefix,
+                       const struct snapshot_tensor *t, float *out,
+                       struct err *e)
+{
+    char *name = xasprintf("%s%s", prefix, t->name);
+    const struct tensors_array *a = tensors_find(file, name);
+    struct tensors_array first;
+    int ret;
+
+    if (a && a->rank == 2 && a->dim[0] > t->dim[0] &&
+        strcmp(t->name, "wpe.weight") == 0) {
+        first = first_rows(a, t->dim[0]);
+        a = &first;
+    }
+    if (!a)
+        ret = err_set(e, ERR_INPUT, "the checkpoint has no %s", name);
+    else if (a->rank != t->rank || a->dim[0] != t->dim[0] ||
+             (t->rank > 1 && a->dim[1] != t->dim[1]))
+        ret = err_set(e, ERR_INPUT,
+                      "%s is %lld x %lld in the checkpoint, but %lld x %lld "
+                      "by the settings",
+                      name, (long long)a->dim[0], (long long)a->dim[1],
+                      (long long)t->dim[0], (long long)t->dim[1]);
+    else
+        ret = tensors_array_floats(a, out, e);
+    free(name);
+    return ret;
+}
+
+/* Every rank reads the file and keeps its own share.  The optim.safetensors of
+ * an imported model is empty. */
+static int load_block(struct job *j, const struct tensors *file,
+                      const char *prefix, enum parallel_state what,
+                      struct err *e)
+{
+    const struct graph *g = &j->gpt.graph;
+    struct snapshot s = { 0 };
+    float *numbers;
+    bool warned = j->coll.rank != 0;
+    int ret = 0;
+
+    if (tensors_count(file) == 0)
+        return 0;
+    numbers =
+        mem_alloc((size_t)graph_largest(g), sizeof *numbers, "a parameter", e);
+    if (!numbers)
+        return -1;
+    snapshot_list(&s, j);
+    for (int i = 0; i < s.n && ret == 0; i++) {
+        if (what == PARALLEL_V && !s.tensor[i].has_v)
+            continue;
+        ret = read_tensor(file, prefix, &s.tensor[i], numbers, e);
+        if (ret == 0 && !warned &&
+            !tensors_all_finite(numbers, g->param[i].count)) {
+            log_warn("the loaded %s%s has values that are not finite", prefix,
+                     s.tensor[i].name);
+            warned = true;
+        }
+        if (ret == 0)
+            ret = parallel_load(&j->parallel, what, s.tensor[i].at, numbers,
+                                g->param[i].count, e);
+    }
+    snapshot_clear(&s);
+    free(numbers);
+    return ret;
+}
+
+static int load_weights(struct job *j, const struct tensors *file,
+                        struct err *e)
+{
+    if (load_block(j, file, "", PARALLEL_WEIGHTS, e) < 0)
+        return -1;
+    return parallel_loaded(&j->parallel, e);
+}
+
+static int load_moments(struct job *j, const struct tensors *file,
+                        struct err *e)
+{
+    if (load_block(j, file, "m.", PARALLEL_M, e) < 0)
+        return -1;
+    return j->optim.seconds ? load_block(j, file, "v.", PARALLEL_V, e) : 0;
+}
+
+typedef int load_fn(struct job *, const struct tensors *, struct err *);
+
+static int load_part(const char *folder, int part, load_fn *load, struct job *j,
+                     struct err *e)
+{
+    struct tensors *file = NULL;
+    char *path = path_join(folder, checkpoint_parts[part]);
+    int ret = tensors_open(&file, path, e);
+
+    if (ret == 0)
+        ret = load(j, file, e);
+    tensors_close(file);
+    free(path);
+    return ret;
+}
+
+int checkpoint_load_weights(const char *folder, struct job *j, struct err *e)
+{
+    if (load_part(folder, PART_MODEL, load_weights, j, e) < 0)
+        return err_wrap(e, "%s", folder);
+    if (j->coll.rank == 0)
+        checkpoint_state_compare(folder, j);
+    return 0;
+}
+
+int checkpoint_load(const char *folder, struct job *j, struct err *e)
+{
+    if (checkpoint_state_load(folder, j, e) < 0 ||
+        load_part(folder, PART_MODEL, load_weights, j, e) < 0 ||
+        load_part(folder, PART_OPTIM, load_moments, j, e) < 0)
+        return err_wrap(e, "%s", folder);
+    return dev_sync(&j->dev, e);
+}

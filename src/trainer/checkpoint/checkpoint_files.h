@@ -1,0 +1,19 @@
+#ifndef TRAINER_CHECKPOINT_CHECKPOINT_FILES_H
+#define TRAINER_CHECKPOINT_CHECKPOINT_FILES_H
+
+#include "trainer/checkpoint/snapshot.h"
+
+/*
+ * checkpoint_files - the files of one checkpoint, written and loaded
+ *
+ *      model.safetensors       the weights, by name, fp32
+ *      optim.safetensors       the moments, "m." and "v." before the name
+ *      config.ini              every setting
+ *      state.json              see checkpoint_state.h
+ */
+int checkpoint_write(const struct snapshot *, const char *folder, struct err *);
+
+int checkpoint_load(const char *folder, struct job *, struct err *);
+int checkpoint_load_weights(const char *folder, struct job *, struct err *);
+
+#endif

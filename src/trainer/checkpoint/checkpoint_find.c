@@ -1,0 +1,157 @@
+#include "config.h"
+#include "trainer/checkpoint/checkpoint_find.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/log.h"
+#include "common/path.h"
+#include "store/load.h"
+#include "trainer/checkpoint/checkpoint_place.h"
+#include "trainer/checkpoint/checkpoint_state.h"
+
+int64_t checkpoint_step(const char *name)
+{
+    char *end;
+    long long n;
+
+    if (strncmp(name, "step-", 5) != 0)
+        return -1;
+    n = strtoll(name + 5, &end, 10);
+    return *end || end == name + 5 || n < 0 ? -1 : n;
+}
+
+static bool is_whole(const char *path)
+{
+    struct err e = ERR_INIT;
+
+    if (checkpoint_verify(path, &e) == 0)
+        return true;
+    log_warn("skipping %s: %s", path, e.text);
+    return false;
+}
+
+char *checkpoint_newest(const char *folder, int64_t last)
+{
+    struct path_list all = PATH_LIST_INIT;
+    struct err e = ERR_INIT;
+    char *found = NULL;
+
+    if (path_list(&all, folder, &e) < 0)
+        return NULL;
+    for (size_t i = all.n; i-- > 0 && !found;) {
+        const int64_t step = checkpoint_step(all.name[i]);
+
+        if (step < 0 || step > last)
+            continue;
+        found = path_join(folder, all.name[i]);
+        if (!is_whole(found)) {
+            free(found);
+            found = NULL;
+        }
+    }
+    path_list_clear(&all);
+    return found;
+}
+
+static bool is_checkpoint(const char *path)
+{
+    char *state = path_join(path, "state.json");
+    const bool is = path_exists(state);
+
+    free(state);
+    return is;
+}
+
+static bool matches_settings(const struct run_info *run,
+                             const struct settings *s)
+{
+    return strcmp(run->experiment, s->run.experiment) == 0 &&
+           (!*s->run.name || strcmp(run->name, s->run.name) == 0);
+}
+
+/* The newest run that has a checkpoint: any, or one of the experiment and, if
+ * it is given, of the name. */
+static int find_newest(const struct settings *s, bool any, char **path,
+                       struct err *e)
+{
+    const char *folder = s->checkpoint.folder;
+    struct runs runs = RUNS_INIT;
+    struct err why = ERR_INIT;
+
+    if (*folder) {
+        *path = path_is_folder(folder) ? checkpoint_newest(folder, INT64_MAX)
+                                       : NULL;
+        return 0;
+    }
+    if (runs_load(&runs, s->run.root, LOAD_NO_METRICS, &why) < 0) {
+        if (why.kind == ERR_MISSING)
+            return 0;
+        *e = why;
+        return -1;
+    }
+    for (size_t i = runs.n; i-- > 0 && !*path;)
+        if (any || matches_settings(&runs.run[i], s))
+            *path = checkpoint_of_run(&runs.run[i]);
+    runs_free(&runs);
+    return 0;
+}
+
+static int find_by_run(const struct settings *s, const char *word, char **path,
+                       struct err *e)
+{
+    struct runs runs = RUNS_INIT;
+    char *words[] = { (char *)(uintptr_t)word };
+    int ret = runs_select(&runs, s->run.root, words, 1, LOAD_NO_METRICS, e);
+
+    if (ret == 0) {
+        *path = checkpoint_of_run(&runs.run[runs.n - 1]);
+        if (!*path)
+            ret = err_set(e, ERR_MISSING,
+                          "run %s has no checkpoint that can be loaded", word);
+    }
+    runs_free(&runs);
+    return ret;
+}
+
+/* The newest checkpoint of the last run of that name, or NULL. */
+static char *newest_of_name(const struct settings *s, const char *name)
+{
+    struct runs runs = RUNS_INIT;
+    struct err e = ERR_INIT;
+    char *found = NULL;
+
+    if (runs_load(&runs, s->run.root, LOAD_NO_METRICS, &e) == 0)
+        for (size_t i = runs.n; i-- > 0 && !found;)
+            if (!runs.run[i].deleted && strcmp(runs.run[i].name, name) == 0)
+                found = checkpoint_of_run(&runs.run[i]);
+    runs_free(&runs);
+    return found;
+}
+
+int checkpoint_find(const struct settings *s, const char *word, char **path,
+                    struct err *e)
+{
+    *path = NULL;
+    if (!word || strcmp(word, "auto") == 0)
+        return find_newest(s, !word, path, e);
+    if (!path_is_folder(word))
+        return find_by_run(s, word, path, e);
+    if (!strchr(word, '/'))
+        *path = newest_of_name(s, word);
+    if (*path) {
+        log_info("using the run %s; the folder of that name is ./%s", word,
+                 word);
+        return 0;
+    }
+    if (is_checkpoint(word)) {
+        if (checkpoint_verify(word, e) < 0)
+            return -1;
+        *path = path_join(word, "");
+        return 0;
+    }
+    *path = checkpoint_newest(word, INT64_MAX);
+    if (!*path)
+        return err_set(e, ERR_MISSING, "%s holds no checkpoint", word);
+    return 0;
+}

@@ -1,0 +1,24 @@
+#ifndef TRAINER_CHECKPOINT_CHECKPOINT_FIND_H
+#define TRAINER_CHECKPOINT_CHECKPOINT_FIND_H
+
+#include "trainer/settings/settings.h"
+
+/*
+ * checkpoint_find - find a checkpoint by the word that names it
+ *
+ * WORD is a checkpoint, a folder of them, a run (by name or id), or "auto": the
+ * newest checkpoint of the settings' experiment and name.  A NULL word means
+ * the newest of all.  For these two, *path is NULL where there is none yet.
+ * A run takes precedence over a folder of its name.  The caller frees *path.
+ */
+int checkpoint_find(const struct settings *, const char *word, char **path,
+                    struct err *);
+
+/* The newest checkpoint in a folder, up to the step `last`, whose files are
+ * intact, or NULL; others are skipped with a warning.  The caller frees it. */
+char *checkpoint_newest(const char *folder, int64_t last);
+
+/* The step in a name such as step-00000400, or -1. */
+int64_t checkpoint_step(const char *name);
+
+#endif

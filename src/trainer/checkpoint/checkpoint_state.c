@@ -1,0 +1,303 @@
+#include "config.h"
+#include "trainer/checkpoint/checkpoint_state.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/log.h"
+#include "common/mem.h"
+#include "common/path.h"
+#include "common/save.h"
+
+const char *const checkpoint_parts[] = { [PART_MODEL] = "model.safetensors",
+                                         [PART_OPTIM] = "optim.safetensors",
+                                         [PART_CONFIG] = "config.ini",
+                                         NULL };
+
+enum { STATE_MAX = 1 << 20 };
+
+#define AT(member) offsetof(struct job_state, member)
+
+/* The whole numbers of struct job_state. */
+static const struct {
+    const char *key;
+    size_t at;
+} counts[] = {
+    { "step", AT(step) },
+    { "tokens", AT(tokens) },
+    { "updates", AT(updates) },
+    { "skipped", AT(skipped) },
+    { "best_step", AT(best_step) },
+    { "bad_evals", AT(bad_evals) },
+    { "good_steps", AT(good_steps) },
+};
+
+enum { COUNTS = sizeof counts / sizeof counts[0] };
+
+/* ---- checksums -------------------------------------------------------- */
+
+/* Size and SHA-256 of a file, as state.json has them. */
+static json_t *describe_file(const char *path, struct err *e)
+{
+    FILE *fp = fopen(path, "re");
+    char *block = xmalloc(1 << 20), text[SHA256_TEXT];
+    struct sha256 h;
+    json_int_t bytes = 0;
+    size_t n;
+
+    sha256_init(&h);
+    while (fp && (n = fread(block, 1, 1 << 20, fp)) > 0) {
+        sha256_add(&h, block, n);
+        bytes += (json_int_t)n;
+    }
+    free(block);
+    if (!fp || ferror(fp)) {
+        err_sys(e, "cannot read %s", path);
+        if (fp)
+            fclose(fp);
+        return NULL;
+    }
+    fclose(fp);
+    sha256_text(&h, text);
+    return json_pack("{s:I, s:s}", "bytes", bytes, "sha256", text);
+}
+
+/* The SHA-256 of everything in a state but that very member. */
+static void sum_state(const json_t *state, char out[SHA256_TEXT])
+{
+    json_t *rest = json_copy((json_t *)(uintptr_t)state);
+    struct sha256 h;
+    char *text;
+
+    json_object_del(rest, "sha256");
+    text = json_dumps(rest, JSON_COMPACT | JSON_SORT_KEYS);
+    sha256_init(&h);
+    sha256_add(&h, text, strlen(text));
+    sha256_text(&h, out);
+    free(text);
+    json_decref(rest);
+}
+
+static int damaged(const char *path, struct err *e)
+{
+    return err_set(e, ERR_INPUT,
+                   "%s is damaged: its SHA-256 is not the one recorded", path);
+}
+
+/* ---- writing ---------------------------------------------------------- */
+
+char *checkpoint_state_text(const struct job *j, const char *run_id)
+{
+    const struct job_state *s = &j->state;
+    json_t *o =
+        json_pack("{s:i, s:I, s:f, s:f, s:s}", "format", 1, "optimizer_steps",
+                  (json_int_t)j->optim.steps, "seconds", job_seconds(j),
+                  "loss_scale", s->loss_scale, "run_id", run_id);
+    char *text;
+
+    for (int i = 0; i < COUNTS; i++) {
+        const int64_t *n = (const void *)((const char *)s + counts[i].at);
+
+        json_object_set_new(o, counts[i].key, json_integer(*n));
+    }
+    if (isfinite(s->best_loss))
+        json_object_set_new(o, "best_loss", json_real(s->best_loss));
+    if (s->val_due)
+        json_object_set_new(o, "val_due", json_true());
+    if (j->data.train)
+        json_object_set_new(o, "data", json_string(loader_hash(j->data.train)));
+    if (j->data.tokenizer)
+        json_object_set_new(o, "tokenizer",
+                            json_string(tokenizer_hash(j->data.tokenizer)));
+    text = json_dumps(o, JSON_INDENT(1) | JSON_SORT_KEYS);
+    json_decref(o);
+    return text;
+}
+
+int checkpoint_state_write(const char *text, const char *folder, struct err *e)
+{
+    json_t *state = json_loads(text, 0, NULL);
+    json_t *files = json_object();
+    char *path = path_join(folder, "state.json"), *whole, sum[SHA256_TEXT];
+    int ret = 0;
+
+    for (int i = 0; checkpoint_parts[i] && ret == 0; i++) {
+        char *part = path_join(folder, checkpoint_parts[i]);
+        json_t *file = describe_file(part, e);
+
+        ret = file ? json_object_set_new(files, checkpoint_parts[i], file) : -1;
+        free(part);
+    }
+    json_object_set_new(state, "files", files);
+    sum_state(state, sum);
+    json_object_set_new(state, "sha256", json_string(sum));
+    whole = json_dumps(state, JSON_INDENT(1) | JSON_SORT_KEYS);
+    if (ret == 0)
+        ret = save_text(path, whole, e);
+    free(whole);
+    free(path);
+    json_decref(state);
+    return ret;
+}
+
+/* ---- reading ---------------------------------------------------------- */
+
+/* The first versions wrote no checksum. */
+static bool is_whole(const json_t *state)
+{
+    const char *want = json_string_value(json_object_get(state, "sha256"));
+    char is[SHA256_TEXT];
+
+    sum_state(state, is);
+    return !want || strcmp(want, is) == 0;
+}
+
+static json_t *read_state(const char *folder, struct err *e)
+{
+    char *path = path_join(folder, "state.json");
+    struct buf text = BUF_INIT;
+    json_t *o = NULL;
+    int ret = buf_read_file(&text, path, STATE_MAX, e);
+
+    if (ret == 0) {
+        o = json_loadb(text.s, text.len, 0, NULL);
+        if (json_integer_value(json_object_get(o, "format")) != 1)
+            ret = err_set(e, ERR_INPUT, "%s is not the state of a checkpoint",
+                          path);
+        else if (!is_whole(o))
+            ret = damaged(path, e);
+    }
+    if (ret < 0) {
+        json_decref(o);
+        o = NULL;
+    }
+    buf_clear(&text);
+    free(path);
+    return o;
+}
+
+static int check_file(const char *path, const json_t *want, struct err *e)
+{
+    json_t *is = describe_file(path, e);
+    int ret = is ? 0 : -1;
+
+    if (is && !json_equal(is, want))
+        ret = damaged(path, e);
+    json_decref(is);
+    return ret;
+}
+
+int checkpoint_verify(const char *folder, struct err *e)
+{
+    json_t *state = read_state(folder, e);
+    const json_t *files = json_object_get(state, "files");
+    int ret = state ? 0 : -1;
+
+    for (int i = 0; checkpoint_parts[i] && ret == 0; i++) {
+        char *part = path_join(folder, checkpoint_parts[i]);
+
+        ret = check_file(part, json_object_get(files, checkpoint_parts[i]), e);
+        free(part);
+    }
+    json_decref(state);
+    return ret;
+}
+
+static void get_sum(const json_t *files, int part, char out[SHA256_TEXT])
+{
+    const json_t *file = json_object_get(files, checkpoint_parts[part]);
+    const char *sum = json_string_value(json_object_get(file, "sha256"));
+
+    snprintf(out, SHA256_TEXT, "%s", sum ? sum : "");
+}
+
+int checkpoint_state_sums(const char *folder, struct checkpoint_sums *sums,
+                          struct err *e)
+{
+    json_t *state = read_state(folder, e);
+    const json_t *files = json_object_get(state, "files");
+
+    if (!state)
+        return -1;
+    get_sum(files, PART_MODEL, sums->model);
+    get_sum(files, PART_OPTIM, sums->optim);
+    json_decref(state);
+    return 0;
+}
+
+int checkpoint_run_id(const char *folder, char **id, struct err *e)
+{
+    json_t *state = read_state(folder, e);
+    const char *text = json_string_value(json_object_get(state, "run_id"));
+
+    if (!state)
+        return -1;
+    *id = xstrdup(text ? text : "");
+    json_decref(state);
+    return 0;
+}
+
+static int check_hash(const json_t *o, const char *key, const char *now,
+                      const char *what, struct err *e)
+{
+    const char *then = json_string_value(json_object_get(o, key));
+
+    if (then && strcmp(then, now) != 0)
+        return err_set(e, ERR_INPUT,
+                       "%s is not what the checkpoint was made with: its "
+                       "SHA-256 is %.12s, not %.12s",
+                       what, now, then);
+    return 0;
+}
+
+void checkpoint_state_compare(const char *folder, const struct job *j)
+{
+    struct err e = ERR_INIT;
+    json_t *o = j->data.tokenizer ? read_state(folder, &e) : NULL;
+
+    if (o && check_hash(o, "tokenizer", tokenizer_hash(j->data.tokenizer),
+                        "data.tokenizer", &e) < 0)
+        log_warn("%s: %s", folder, e.text);
+    json_decref(o);
+}
+
+static double get_real(const json_t *o, const char *key, double otherwise)
+{
+    const json_t *x = json_object_get(o, key);
+
+    return x ? json_number_value(x) : otherwise;
+}
+
+int checkpoint_state_load(const char *folder, struct job *j, struct err *e)
+{
+    json_t *o = read_state(folder, e);
+    int ret = o ? 0 : -1;
+
+    if (ret == 0 && j->data.tokenizer)
+        ret = check_hash(o, "tokenizer", tokenizer_hash(j->data.tokenizer),
+                         "data.tokenizer", e);
+    if (ret == 0 && j->data.train)
+        ret =
+            check_hash(o, "data", loader_hash(j->data.train), "data.train", e);
+    if (ret == 0) {
+        j->state = (struct job_state){
+            .seconds = get_real(o, "seconds", 0),
+            .loss_scale = get_real(o, "loss_scale", 0),
+            .best_loss = get_real(o, "best_loss", (double)INFINITY),
+            .val_due = json_is_true(json_object_get(o, "val_due")),
+        };
+        for (int i = 0; i < COUNTS; i++) {
+            int64_t *n = (void *)((char *)&j->state + counts[i].at);
+
+            *n = json_integer_value(json_object_get(o, counts[i].key));
+        }
+        j->optim.steps =
+            json_integer_value(json_object_get(o, "optimizer_steps"));
+    }
+    json_decref(o);
+    return ret;
+}

@@ -1,0 +1,161 @@
+#include "config.h"
+#include "trainer/checkpoint/checkpoint_sums.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/mem.h"
+#include "common/path.h"
+
+static const char file_name[] = "checkpoints.sha256";
+
+enum { SUMS_MAX = 256 << 20 };
+
+static void add_line(struct buf *b, const char *sum, int64_t step, int part)
+{
+    buf_printf(b, "%s  checkpoints/step-%08lld/%s\n", sum, (long long)step,
+               checkpoint_parts[part]);
+}
+
+int checkpoint_sums_add(struct run *run, int64_t step,
+                        const struct checkpoint_sums *sums, struct err *e)
+{
+    char *path = run_artifact(run, file_name);
+    const int fd =
+        path ? open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666) : -1;
+    struct buf lines = BUF_INIT;
+    int ret = 0;
+
+    add_line(&lines, sums->model, step, PART_MODEL);
+    add_line(&lines, sums->optim, step, PART_OPTIM);
+    if (fd < 0 || write(fd, lines.s, lines.len) != (ssize_t)lines.len)
+        ret = err_sys(e, "cannot write %s", path ? path : file_name);
+    if (fd >= 0)
+        close(fd);
+    buf_clear(&lines);
+    free(path);
+    return ret;
+}
+
+/* Where the last of these lines ends, or NULL. */
+static const char *find_last(const struct buf *text, const char *tail)
+{
+    const char *at = text->s, *found = NULL;
+
+    while (at && (at = strstr(at, tail))) {
+        found = at;
+        at += strlen(tail);
+    }
+    return found;
+}
+
+static bool find_sum(const struct buf *text, int64_t step, int part,
+                     char out[SHA256_TEXT])
+{
+    struct buf tail = BUF_INIT;
+    const char *end;
+
+    add_line(&tail, "", step, part);
+    end = find_last(text, tail.s);
+    buf_clear(&tail);
+    if (!end || end - text->s < SHA256_TEXT - 1)
+        return false;
+    memcpy(out, end - (SHA256_TEXT - 1), SHA256_TEXT - 1);
+    out[SHA256_TEXT - 1] = '\0';
+    return true;
+}
+
+int checkpoint_sums_find(const char *artifacts, int64_t step,
+                         struct checkpoint_sums *sums, struct err *e)
+{
+    char *path = path_join(artifacts, file_name);
+    struct buf text = BUF_INIT;
+    int ret = buf_read_file(&text, path, SUMS_MAX, e);
+
+    if (ret == 0 && (!find_sum(&text, step, PART_MODEL, sums->model) ||
+                     !find_sum(&text, step, PART_OPTIM, sums->optim)))
+        ret = err_set(e, ERR_MISSING, "%s has no sums of step %lld", path,
+                      (long long)step);
+    buf_clear(&text);
+    free(path);
+    return ret;
+}
+
+/* The step that a line is about, if it has the sum of the weights; or 0. */
+static int64_t step_of_line(const char *line)
+{
+    static const char before[] = "  checkpoints/step-";
+    const char *at = strstr(line, before);
+    char *end;
+    int64_t step;
+
+    if (!at || at != line + SHA256_TEXT - 1)
+        return 0;
+    step = strtoll(at + strlen(before), &end, 10);
+    return *end == '/' && strncmp(end + 1, checkpoint_parts[PART_MODEL],
+                                  strlen(checkpoint_parts[PART_MODEL])) == 0
+               ? step
+               : 0;
+}
+
+static bool is_same(const struct buf *a, const struct buf *b, int64_t step,
+                    bool *both)
+{
+    char x[SHA256_TEXT], y[SHA256_TEXT];
+    bool same = true;
+
+    *both = true;
+    for (int part = PART_MODEL; part <= PART_OPTIM; part++) {
+        *both =
+            *both && find_sum(a, step, part, x) && find_sum(b, step, part, y);
+        same = same && *both && strcmp(x, y) == 0;
+    }
+    return same;
+}
+
+static const char *after_line(const char *line)
+{
+    line += strcspn(line, "\n");
+    return *line ? line + 1 : line;
+}
+
+static int read_sums(struct buf *text, const char *artifacts, struct err *e)
+{
+    char *path = path_join(artifacts, file_name);
+    int ret = buf_read_file(text, path, SUMS_MAX, e);
+
+    free(path);
+    if (ret == 0 || e->kind != ERR_MISSING)
+        return ret;
+    *e = (struct err)ERR_INIT;
+    return 0;
+}
+
+int checkpoint_sums_compare(const char *artifacts, const char *others,
+                            int64_t last, struct checkpoint_sums_pair *pair,
+                            struct err *e)
+{
+    struct buf a = BUF_INIT, b = BUF_INIT;
+    int ret = read_sums(&a, artifacts, e);
+    bool both = false;
+
+    *pair = (struct checkpoint_sums_pair){ 0 };
+    if (ret == 0)
+        ret = read_sums(&b, others, e);
+    for (const char *line = a.s; ret == 0 && *line; line = after_line(line)) {
+        const int64_t step = step_of_line(line);
+        const bool same = step > 0 && is_same(&a, &b, step, &both);
+
+        if (same && step <= last && step > pair->same)
+            pair->same = step;
+        if (step > 0 && both && !same &&
+            (pair->differs == 0 || step < pair->differs))
+            pair->differs = step;
+    }
+    buf_clear(&a);
+    buf_clear(&b);
+    return ret;
+}

@@ -1,0 +1,32 @@
+#ifndef TRAINER_CHECKPOINT_CHECKPOINT_SUMS_H
+#define TRAINER_CHECKPOINT_CHECKPOINT_SUMS_H
+
+#include "store/run.h"
+#include "trainer/checkpoint/checkpoint_state.h"
+
+/*
+ * checkpoint_sums - the SHA-256 of every checkpoint that a run has written
+ *
+ * The artifact checkpoints.sha256 has two lines for each checkpoint, in the
+ * form of sha256sum(1), so that its weights can be recognised after it has been
+ * removed.  If a step was written twice, as after a rollback, the last lines
+ * count.
+ */
+int checkpoint_sums_add(struct run *, int64_t step,
+                        const struct checkpoint_sums *, struct err *);
+
+/* artifacts is the folder of a run's artifacts.  A step without sums is
+ * ERR_MISSING. */
+int checkpoint_sums_find(const char *artifacts, int64_t step,
+                         struct checkpoint_sums *, struct err *);
+
+/* The newest step up to `last` at which two runs have written the same weights
+ * and moments, or 0; and the first at which they have not, or 0. */
+struct checkpoint_sums_pair {
+    int64_t same, differs;
+};
+int checkpoint_sums_compare(const char *artifacts, const char *others,
+                            int64_t last, struct checkpoint_sums_pair *,
+                            struct err *);
+
+#endif

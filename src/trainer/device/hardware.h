@@ -1,0 +1,43 @@
+#ifndef TRAINER_DEVICE_HARDWARE_H
+#define TRAINER_DEVICE_HARDWARE_H
+
+#include "common/err.h"
+#include "trainer/settings/settings.h"
+
+/*
+ * hardware - the peak rates of machines for training
+ *
+ * Rates are without sparsity, from the data sheets of NVIDIA and Google Cloud
+ * of the year in `source`: in TFLOP/s of all devices of the row together, and
+ * in GB/s of one device.
+ */
+enum { HARDWARE_FP8 = 3 };
+
+struct hardware {
+    const char *name;
+    /* fp32 (TF32 if the device has it), bf16, fp16, fp8; 0: not known, or it
+     * cannot */
+    double tflops[4];
+    double gib;       /* memory of one device */
+    double memory;    /* its rate; 0: not known */
+    double link;      /* to another device of the machine, in one direction */
+    int devices;
+    const char *source;
+};
+
+extern const struct hardware hardware_table[]; /* ends with a NULL name */
+
+/* The device that train.device names on this machine, with its memory and the
+ * known or measured peak rate in train.precision; false if it has none. */
+bool hardware_measure(struct hardware *, const struct settings *);
+
+/* The CPU threads of a rank, one of so many on this machine; `shared` as for
+ * cores_of_rank(). */
+int hardware_threads(const struct settings *, int local_ranks, bool shared);
+
+/* Parse one row of "name:tflops:GiB:devices, ..." and advance *text past it.
+ * Returns 1, or 0 at the end.  h->name is set to `name`. */
+int hardware_parse(const char **text, char name[32], struct hardware *,
+                   struct err *);
+
+#endif

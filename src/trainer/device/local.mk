@@ -1,0 +1,10 @@
+# The machine: its rates, its name, and whether it computes correctly.
+src_trainer_libtrainer_a_SOURCES += \
+	%D%/device_check.c \
+	%D%/device_check.h \
+	%D%/device_passed.c \
+	%D%/device_passed.h \
+	%D%/hardware.c \
+	%D%/hardware.h \
+	%D%/measure.c \
+	%D%/measure.h

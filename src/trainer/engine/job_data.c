@@ -1,0 +1,133 @@
+#include "config.h"
+#include "trainer/engine/job_data.h"
+
+#include <stdlib.h>
+
+#include "common/mem.h"
+#include "common/path.h"
+#include "data/shards/lock.h"
+
+/* ---- the tokenizer ---------------------------------------------------- */
+
+static void measure_tokens(struct job_data *d)
+{
+    const int64_t n = job_data_vocab(d);
+    const int32_t eot = tokenizer_eot(d->tokenizer);
+    struct buf text = BUF_INIT;
+
+    d->token_bytes = xcalloc((size_t)n, sizeof *d->token_bytes);
+    for (int32_t id = 0; id < n; id++) {
+        buf_trim(&text, 0);
+        tokenizer_decode(d->tokenizer, &id, 1, &text);
+        d->token_bytes[id] = id == eot ? 0 : (int32_t)text.len;
+    }
+    buf_clear(&text);
+}
+
+int job_data_open_tokenizer(struct job_data *d, const struct settings *s,
+                            struct err *e)
+{
+    if (!*s->data.tokenizer)
+        return 0;
+    if (tokenizer_load(&d->tokenizer, s->data.tokenizer, e) < 0)
+        return conf_wrap(&s->conf, "data.tokenizer", e);
+    measure_tokens(d);
+    return 0;
+}
+
+int64_t job_data_vocab(const struct job_data *d)
+{
+    return d->tokenizer ? tokenizer_vocab(d->tokenizer) : 0;
+}
+
+/* ---- token files ------------------------------------------------------ */
+
+static int open_loader(struct loader **out, const struct loader_conf *c,
+                       const struct tokenizer *t, const struct settings *s,
+                       const char *key, struct err *e)
+{
+    if (loader_open(out, c, e) < 0 ||
+        lock_check(*out, t, s->data.tokenizer, e) < 0)
+        return conf_wrap(&s->conf, key, e);
+    return 0;
+}
+
+int job_data_open_val(struct job_data *d, const struct settings *s,
+                      struct err *e)
+{
+    const struct loader_conf c = {
+        .files = s->data.val,
+        .context = s->model.context,
+        .stride = s->eval.stride,
+        .order = s->eval.random ? LOADER_RANDOM : LOADER_SEQUENTIAL,
+        .seed = (uint64_t)s->train.seed,
+        .vocab = s->model.vocab,
+    };
+
+    return *c.files ? open_loader(&d->val, &c, d->tokenizer, s, "data.val", e)
+                    : 0;
+}
+
+static int check_patience(const struct settings *s, struct err *e)
+{
+    if (s->eval.patience > 0 && (!*s->data.val || s->eval.every.n <= 0))
+        return conf_fail(&s->conf, "eval.patience", e,
+                         "early stopping needs validation, but %s",
+                         *s->data.val ? "eval.every is 0"
+                                      : "data.val is not set");
+    return 0;
+}
+
+static int check_hellaswag(const struct settings *s, struct err *e)
+{
+    const char *path = s->eval.hellaswag;
+
+    if (!*path || s->eval.hellaswag_every.n <= 0)
+        return 0;
+    if (!*s->data.tokenizer)
+        return conf_fail(&s->conf, "eval.hellaswag", e,
+                         "questions need a tokenizer; set data.tokenizer");
+    if (path_exists(path))
+        return 0;
+    err_set(e, ERR_MISSING, "%s not found", path);
+    return conf_wrap(&s->conf, "eval.hellaswag", e);
+}
+
+int job_data_open_train(struct job_data *d, const struct settings *s,
+                        struct err *e)
+{
+    const struct loader_conf c = {
+        .files = s->data.train,
+        .context = s->model.context,
+        .stride = s->data.stride,
+        .order = (enum loader_order)s->data.order,
+        .seed = (uint64_t)s->train.seed,
+        .vocab = s->model.vocab,
+        .eot = d->tokenizer ? tokenizer_eot(d->tokenizer) : -1,
+    };
+
+    if (s->is.steps == 0)
+        return conf_fail(&s->conf, "schedule.steps", e,
+                         "set it, or schedule.tokens or schedule.chinchilla");
+    if (!*c.files)
+        return conf_fail(&s->conf, "data.train", e,
+                         "set it to the token files to train on");
+    if (c.order == LOADER_DOCUMENTS && c.eot < 0)
+        return conf_fail(&s->conf, "data.order", e,
+                         "the order documents needs an end-of-text token; set "
+                         "data.tokenizer to a tokenizer that has one");
+    if (open_loader(&d->train, &c, d->tokenizer, s, "data.train", e) < 0)
+        return -1;
+    if (check_patience(s, e) < 0 || check_hellaswag(s, e) < 0)
+        return -1;
+    return job_data_open_val(d, s, e);
+}
+
+void job_data_close(struct job_data *d)
+{
+    loader_close(d->train);
+    loader_close(d->val);
+    tokenizer_free(d->tokenizer);
+    free(d->token_bytes);
+    *d = (struct job_data){ 0 };
+}

@@ -1,0 +1,144 @@
+#include "config.h"
+#include "trainer/plan/plan_memory.h"
+
+#include "kernels/head_rows.h"
+#include "trainer/model/gpt.h"
+#include "trainer/model/graph_memory.h"
+#include "trainer/model/optim.h"
+#include "trainer/ranks/parallel.h"
+
+/* As the files of kernels/cuda/ have them: of each queue, a workspace of
+ * products, and scratch memory in steps, of which one has room for the sums of
+ * a bias, before they are added to those of earlier micro-steps. */
+enum { QUEUES = 2, WORKSPACE = 64 << 20, SCRATCH_STEP = 2 << 20 };
+
+/* The logits of a chunk of rows; in fp8 also their gradient, the activations
+ * and the weights, each of them twice: as it is and transposed. */
+static int64_t head_bytes(const struct settings *s, int64_t N, double gib)
+{
+    const int64_t V = s->is.vocab_padded, ld = (V + 63) / 64 * 64;
+    const bool fp8 = s->train.fp8 != FP8_OFF;
+    const size_t element = s->train.precision == PRECISION_FP32 ? 4 : 2;
+    const int64_t rows =
+        head_rows((int64_t)(gib * 0x1p30), N, ld, fp8 ? 2 * element : element);
+
+    return rows * ld * (int64_t)element +
+           (fp8 ? 2 * (rows * V + (N + V) * s->model.width) : 0);
+}
+
+/* The gradient of attention: a sum for each query of a head and, in 16 bits,
+ * where cuDNN adds up the gradient of the queries. */
+static int64_t attention_bytes(const struct settings *s, int64_t N)
+{
+    const bool wide = s->train.precision != PRECISION_FP32;
+
+    return 4 * N * (s->model.heads + (wide ? s->model.width : 0));
+}
+
+/* Scratch memory has the size of the operation that needs most. */
+static int64_t gpu_scratch(const struct settings *s, int64_t B, double gib)
+{
+    const int64_t N = B * s->model.context;
+    const int64_t head = head_bytes(s, N, gib), attn = attention_bytes(s, N);
+    const int64_t most = head > attn ? head : attn;
+
+    return QUEUES * (int64_t)WORKSPACE +
+           (s->is.accumulate > 1 ? SCRATCH_STEP : 0) +
+           (most + SCRATCH_STEP - 1) / SCRATCH_STEP * SCRATCH_STEP;
+}
+
+/* Lay out each rank in turn, for micro-batches of B sequences, without
+ * allocating memory. */
+void plan_memory_find(struct settings *s, int ranks, enum parallel_mode mode,
+                      int64_t B, double gib, struct plan_memory *most)
+{
+    const enum parallel_mode saved = s->parallel.mode;
+    struct coll c = { .size = ranks };
+    struct gpt gpt = { 0 };
+
+    *most = (struct plan_memory){ .sent = 0 };
+    s->parallel.mode = mode;
+    for (c.rank = 0; c.rank < ranks; c.rank++) {
+        struct graph_conf how = { .training = true, .fuse = true };
+        struct parallel p;
+        struct optim optim;
+        int64_t memory[DEV_MODEL_USES];
+
+        parallel_open(&p, s, &c, true);
+        parallel_configure(&p, &how);
+        if (c.rank == 0) {
+            gpt_build(&gpt, s, B);
+            graph_memory_size(&gpt.graph, &how, &ref_ops);
+        }
+        optim_lay_out(&optim, &s->optim, &gpt.graph);
+        parallel_lay_out(&p, &gpt.graph, &optim);
+        parallel_memory(&p, memory);
+        for (int i = 0; i < DEV_MODEL_USES; i++)
+            if (memory[i] > most->memory[i])
+                most->memory[i] = memory[i];
+        most->sent = parallel_traffic(&p, s->is.accumulate);
+        parallel_close(&p);
+        optim_close(&optim);
+    }
+    if (gib > 0)
+        most->scratch = gpu_scratch(s, B, gib);
+    graph_clear(&gpt.graph);
+    s->parallel.mode = saved;
+}
+
+int64_t plan_memory_sum(const struct plan_memory *m)
+{
+    int64_t sum = m->scratch;
+
+    for (int i = 0; i < DEV_MODEL_USES; i++)
+        sum += m->memory[i];
+    return sum;
+}
+
+static double sum_bytes(struct settings *s, int ranks, int64_t B, double gib)
+{
+    struct plan_memory m;
+
+    plan_memory_find(s, ranks, s->parallel.mode, B, gib, &m);
+    return (double)plan_memory_sum(&m);
+}
+
+/* A tenth is left to other uses. */
+static double usable(double gib)
+{
+    return 0.9 * gib * 0x1p30;
+}
+
+int64_t plan_memory_batch(struct settings *s, int ranks, double gib)
+{
+    const double limit = usable(gib);
+    const bool given = s->train.batch || s->train.tokens_per_step;
+    int64_t low = 0, high = 1;
+
+    while (high < 65536 && sum_bytes(s, ranks, high, gib) <= limit) {
+        low = high;
+        high *= 2;
+    }
+    while (low + 1 < high) {
+        const int64_t mid = (low + high) / 2;
+
+        if (sum_bytes(s, ranks, mid, gib) <= limit)
+            low = mid;
+        else
+            high = mid;
+    }
+    while (given && low > 1 && s->is.windows % (low * ranks) != 0)
+        low--;
+    return low;
+}
+
+double plan_memory_model(struct settings *s, int ranks, double gib)
+{
+    struct plan_memory m;
+    double state;
+
+    plan_memory_find(s, ranks, s->parallel.mode, 1, gib, &m);
+    state = (double)(m.memory[DEV_WEIGHTS] + m.memory[DEV_GRADS] +
+                     m.memory[DEV_MOMENTS]);
+    return usable(gib) / state * (double)s->is.parameters;
+}

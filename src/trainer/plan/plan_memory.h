@@ -1,0 +1,33 @@
+#ifndef TRAINER_PLAN_PLAN_MEMORY_H
+#define TRAINER_PLAN_PLAN_MEMORY_H
+
+#include "kernels/dev.h"
+#include "trainer/settings/settings.h"
+
+/*
+ * plan_memory - the memory that ranks need for a training
+ *
+ * It follows from the layout that training uses; nothing is allocated.  The
+ * settings have been resolved; they are changed and restored.
+ */
+struct plan_memory {
+    int64_t memory[DEV_MODEL_USES]; /* of the rank that needs most */
+    int64_t scratch;                /* and what a GPU needs while it computes */
+    int64_t sent;                   /* bytes per step, averaged over ranks */
+};
+
+/* With micro-batches of B sequences, on GPUs with so many GiB, or on CPUs, if
+ * that is 0: their scratch memory, a few MiB, is not counted, nor is the
+ * workspace that cuDNN asks for when it runs. */
+void plan_memory_find(struct settings *, int ranks, enum parallel_mode,
+                      int64_t B, double gib, struct plan_memory *);
+int64_t plan_memory_sum(const struct plan_memory *);
+
+/* The largest micro-batch that leaves a tenth of the memory free, and whose
+ * multiples make the batch, if the settings say how large that is. */
+int64_t plan_memory_batch(struct settings *, int ranks, double gib);
+/* The parameters of a model whose weights, gradients and moments leave a tenth
+ * of the memory free, if each takes as many bytes as in this one. */
+double plan_memory_model(struct settings *, int ranks, double gib);
+
+#endif

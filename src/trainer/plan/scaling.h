@@ -1,0 +1,37 @@
+#ifndef TRAINER_PLAN_SCALING_H
+#define TRAINER_PLAN_SCALING_H
+
+#include <stdint.h>
+
+#include "common/err.h"
+
+/*
+ * scaling - the loss of a model of N parameters after D tokens
+ *
+ *      if (scaling_fit(&s, "mlruns", e) < 0)
+ *          return -1;
+ *      loss = scaling_loss(&s, 124e6, 2.5e9);
+ *
+ * L = E + A N^-a + B D^-b (Hoffmann et al., "Training compute-optimal large
+ * language models", 2022) is fitted by least squares to the last val/loss of
+ * the finished runs of a store, of those that have the validation data of the
+ * newest.  The exponents are chosen from a grid.
+ */
+enum { SCALING_LEAST = 5 }; /* runs */
+
+struct scaling {
+    double e, a, b, exponent_n, exponent_d;
+    int64_t runs;
+    double least_n, most_n; /* parameters of these runs */
+    double off; /* the median error for a run that is left out of the fit */
+};
+
+/* Too few runs, or too few sizes or lengths of training, are ERR_MISSING. */
+int scaling_fit(struct scaling *, const char *root, struct err *);
+/* The law that Besiroglu et al., "Chinchilla scaling: a replication attempt"
+ * (arXiv:2404.10102, 2024), fitted to the runs of Hoffmann et al.; it has no
+ * runs here. */
+void scaling_published(struct scaling *);
+double scaling_loss(const struct scaling *, double parameters, double tokens);
+
+#endif

@@ -1,0 +1,145 @@
+#include "config.h"
+#include "trainer/replay/bisect_facts.h"
+
+#include <string.h>
+
+#include "common/buf.h"
+
+/* Facts whose names begin so, the likeliest causes first.  A name that begins
+ * like two rows belongs to the first. */
+static const struct fact {
+    const char *begins, *kind;
+    unsigned places;
+    bool of_build; /* counts only if the builds differ, too */
+} facts[] = {
+    { "train.seed", "seed", PART_ANYWHERE },
+    { "is.data.train", "data", PART_DATA },
+    { "is.tokenizer", "data", PART_DATA | PART_STATE },
+    { "data.val", NULL, 0 },
+    { "data.", "data", PART_DATA },
+    { "optim.", "setting", PART_UPDATE },
+    { "schedule.", "setting", PART_UPDATE },
+    { "model.", "setting", PART_STATE | PART_COMPUTE },
+    { "train.device", "device", PART_COMPUTE | PART_UPDATE },
+    { "train.threads", NULL, 0 },
+    { "train.", "setting", PART_DATA | PART_COMPUTE | PART_UPDATE },
+    { "parallel.", "setting", PART_COMPUTE | PART_UPDATE },
+    { "is.device", "device", PART_COMPUTE | PART_UPDATE | PART_STATE },
+    { "is.instructions", "kernel", PART_COMPUTE | PART_UPDATE | PART_STATE },
+    { "is.ranks", "kernel", PART_COMPUTE },
+    { "is.threads", "kernel", PART_COMPUTE },
+    { "mlflow.source.git.commit", "code", PART_ANYWHERE, true },
+    { "mlflow.source.git.diff", "code", PART_ANYWHERE, true },
+    { "is.build", "build", PART_ANYWHERE },
+    { "gtrack.libraries", "library", PART_COMPUTE | PART_UPDATE | PART_STATE },
+    { "gtrack.driver", "library", PART_COMPUTE | PART_UPDATE | PART_STATE },
+    { "gtrack.gpus", "machine", PART_COMPUTE | PART_UPDATE },
+    { "gtrack.cpu", "machine", PART_COMPUTE | PART_UPDATE },
+};
+
+enum { FACTS = sizeof facts / sizeof facts[0] };
+
+static const struct fact *find_fact(const char *key)
+{
+    for (int i = 0; i < FACTS; i++)
+        if (strncmp(key, facts[i].begins, strlen(facts[i].begins)) == 0)
+            return &facts[i];
+    return NULL;
+}
+
+static const char *find_value(const struct run_info *r, bool tag,
+                              const char *key)
+{
+    return tag ? run_info_tag(r, key) : run_info_param(r, key);
+}
+
+static bool has_word(const char *s, const char *word, size_t n)
+{
+    for (; *s; s += strspn(s, " ")) {
+        const size_t len = strcspn(s, " ");
+
+        if (len == n && strncmp(s, word, n) == 0)
+            return true;
+        s += len;
+    }
+    return false;
+}
+
+/* The words of a list, as of libraries, that the other list lacks. */
+static void add_words(struct table *t, const char *s, const char *other)
+{
+    struct buf words = BUF_INIT;
+
+    for (; *s; s += strspn(s, " ")) {
+        const size_t len = strcspn(s, " ");
+
+        if (!has_word(other, s, len))
+            buf_printf(&words, "%s%.*s", words.len ? " " : "", (int)len, s);
+        s += len;
+    }
+    table_text(t, words.s);
+    buf_clear(&words);
+}
+
+/* A value in the table: its first line, or what the other value lacks. */
+static void add_value(struct table *t, const char *key, const char *s,
+                      const char *other)
+{
+    if (s && other && strcmp(key, "gtrack.libraries") == 0)
+        add_words(t, s, other);
+    else if (s)
+        table_printf(t, "%.*s", (int)strcspn(s, "\n"), s);
+    else
+        table_none(t);
+}
+
+/* The pairs of one run, compared with the other's; with `only`, those alone
+ * that the other lacks. */
+static int add_pairs(struct table *t, const struct fact *f,
+                     const struct run_info *r, const struct run_info *other,
+                     bool tag, bool only)
+{
+    const struct pair *pair = tag ? r->tags : r->params;
+    const size_t n = tag ? r->n_tags : r->n_params;
+    int added = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        const char *value = find_value(other, tag, pair[i].key);
+
+        if (find_fact(pair[i].key) != f || (only && value) ||
+            (value && strcmp(value, pair[i].value) == 0))
+            continue;
+        table_text(t, f->kind);
+        table_text(t, pair[i].key);
+        add_value(t, pair[i].key, only ? NULL : pair[i].value, value);
+        add_value(t, pair[i].key, only ? pair[i].value : value,
+                  only ? NULL : pair[i].value);
+        added++;
+    }
+    return added;
+}
+
+/* The same program computes the same, whatever commit the folder is at. */
+static bool is_same_build(const struct run_info *a, const struct run_info *b)
+{
+    const char *x = run_info_param(a, "is.build");
+    const char *y = run_info_param(b, "is.build");
+
+    return x && y && strcmp(x, y) == 0;
+}
+
+int bisect_facts(struct table *t, const struct run_info *a,
+                 const struct run_info *b, enum part_place place)
+{
+    const bool same_build = is_same_build(a, b);
+    int added = 0;
+
+    for (int i = 0; i < FACTS; i++)
+        for (int tag = 0; tag < 2 && facts[i].places & place; tag++) {
+            if (facts[i].of_build && same_build)
+                continue;
+            added += add_pairs(t, &facts[i], a, b, tag, false);
+            added += add_pairs(t, &facts[i], b, a, tag, true);
+        }
+    return added;
+}

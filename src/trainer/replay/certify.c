@@ -1,0 +1,307 @@
+#include "config.h"
+#include "trainer/replay/certify.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/num.h"
+#include "common/path.h"
+#include "data/shards/lock.h"
+#include "trainer/checkpoint/checkpoint_files.h"
+#include "trainer/checkpoint/checkpoint_find.h"
+#include "trainer/checkpoint/checkpoint_sums.h"
+
+char *certify_folder(const struct settings *s, const struct run_info *run)
+{
+    return *s->checkpoint.folder ? xstrdup(s->checkpoint.folder)
+                                 : path_join(run->artifacts, "checkpoints");
+}
+
+/* ---- the record ------------------------------------------------------- */
+
+static int check_data(const struct certify *c, struct err *e)
+{
+    const char *then = run_info_param(c->run, "is.data.train");
+    const char *now = loader_hash(c->job->data.train);
+    char *missing;
+
+    if (!then || strcmp(then, now) == 0)
+        return 0;
+    missing = lock_missing(c->job->data.train);
+    if (missing)
+        err_set(e, ERR_INPUT, "the data lack the shard %s", missing);
+    else
+        err_set(e, ERR_INPUT,
+                "data.train is not what the run was trained with: its SHA-256 "
+                "is %.12s, not %.12s",
+                now, then);
+    free(missing);
+    return -1;
+}
+
+/* Note a fact that decides the order of sums, if it has changed. */
+static void note_fact(struct certify *c, const char *key, const char *now)
+{
+    const char *then = run_info_param(c->run, key);
+
+    if (!*c->other && then && strcmp(then, now) != 0)
+        snprintf(c->other, sizeof c->other, "%s was %.24s, here it is %.24s",
+                 key, then, now);
+}
+
+static void note_facts(struct certify *c)
+{
+    struct job *j = c->job;
+    char text[256];
+
+    note_fact(c, "is.device", j->dev.type->name);
+    note_fact(c, "is.instructions", job_instructions(j, text, sizeof text));
+    if (j->set->train.deterministic)
+        return;
+    snprintf(text, sizeof text, "%d", j->coll.size);
+    note_fact(c, "is.ranks", text);
+    snprintf(text, sizeof text, "%d", j->dev.threads);
+    note_fact(c, "is.threads", text);
+}
+
+static int check_step_size(const struct certify *c, struct err *e)
+{
+    const char *key = "is.tokens_per_step";
+    const char *then = run_info_param(c->run, key);
+    const int64_t now = c->job->set->is.tokens_per_step;
+    int64_t n;
+
+    if (then && num_int(then, &n) && n != now)
+        return err_set(e, ERR_USAGE,
+                       "a step has %" PRId64
+                       " tokens, but those of the run had %" PRId64,
+                       now, n);
+    return 0;
+}
+
+int certify_open(struct certify *c, struct job *j, const struct run_info *run,
+                 struct err *e)
+{
+    *c = (struct certify){ .job = j, .run = run };
+    step_open(&c->step, j);
+    if (j->set->train.max_time > 0)
+        return err_set(e, ERR_INPUT,
+                       "train.max_time makes the learning rate depend on the "
+                       "clock");
+    if (check_step_size(c, e) < 0 || check_data(c, e) < 0 ||
+        series_load(&c->loss, run, "train/loss", 0, e) < 0 ||
+        series_load(&c->norm, run, "train/grad_norm", LOAD_MAY_LACK, e) < 0 ||
+        series_load(&c->skipped, run, "event/skipped", LOAD_MAY_LACK, e) < 0 ||
+        series_load(&c->rollback, run, "event/rollback",
+                    LOAD_MAY_LACK | LOAD_ALL_ATTEMPTS, e) < 0)
+        return -1;
+    note_facts(c);
+    return 0;
+}
+
+void certify_close(struct certify *c)
+{
+    step_close(&c->step);
+    series_free(&c->loss);
+    series_free(&c->norm);
+    series_free(&c->skipped);
+    series_free(&c->rollback);
+}
+
+/* ---- where to begin --------------------------------------------------- */
+
+/* A rollback skips data; only checkpoints after it know how much. */
+static int check_rollbacks(const struct certify *c, int64_t last, struct err *e)
+{
+    const struct job_state *now = &c->job->state;
+
+    for (size_t i = 0; i < c->rollback.n && now->skipped == 0; i++)
+        if (c->rollback.step[i] > now->step && now->step < last)
+            return err_set(e, ERR_MISSING,
+                           "training rolled back at step %" PRId64
+                           ", and step %" PRId64
+                           " is before it; name steps after a later checkpoint",
+                           c->rollback.step[i], now->step);
+    return 0;
+}
+
+/* Without a checkpoint before `first`, the initial weights are the beginning.
+ */
+static int go_to(struct certify *c, int64_t first, struct err *e)
+{
+    struct job_state *now = &c->job->state;
+    char *folder = certify_folder(c->job->set, c->run);
+    char *path = checkpoint_newest(folder, first - 1);
+    int ret = 0;
+
+    if (path && checkpoint_step(path_name(path)) > now->step)
+        ret = checkpoint_load(path, c->job, e);
+    else if (!path && c->loss.n > 0 && c->loss.step[0] > 1)
+        ret = err_set(e, ERR_MISSING,
+                      "the run begins at step %" PRId64
+                      ", and %s has no checkpoint before step %" PRId64,
+                      c->loss.step[0], folder, first);
+    free(path);
+    free(folder);
+    return ret;
+}
+
+/* ---- comparing -------------------------------------------------------- */
+
+static double tolerance(const struct certify *c)
+{
+    if (!*c->other)
+        return 0;
+    return c->job->set->train.precision == PRECISION_FP32 ? CERTIFY_ROUNDING
+                                                          : CERTIFY_ROUNDING_16;
+}
+
+static void compare_number(const struct certify *c, struct certify_result *r,
+                           const char *name, const struct series *s,
+                           double value)
+{
+    const int64_t step = c->job->state.step;
+    char is[NUM_TEXT], was[NUM_TEXT];
+    double then, off;
+
+    if (!series_value(s, step, &then))
+        return;
+    r->numbers++;
+    if (then == value || (isnan(then) && isnan(value)))
+        return;
+    off = fabs(value - then) / fmax(fabs(then), 1e-30);
+    if (!(off <= r->furthest))
+        r->furthest = off;
+    if (off <= tolerance(c) || r->differs >= 0)
+        return;
+    num_shortest(is, value);
+    num_shortest(was, then);
+    r->differs = step;
+    snprintf(r->what, sizeof r->what, "%s is %s, but the run recorded %s", name,
+             is, was);
+}
+
+/* The sums of the current state, as if it were written as a checkpoint. */
+static int sum_state(struct certify *c, struct checkpoint_sums *sums,
+                     struct err *e)
+{
+    const char *temp = getenv("TMPDIR");
+    char *folder = xasprintf("%s/gtrain-XXXXXX", temp && *temp ? temp : "/tmp");
+    struct snapshot s = { 0 };
+    int ret = snapshot_take(&s, c->job, "", e);
+
+    if (ret == 0 && !mkdtemp(folder)) {
+        ret = err_sys(e, "cannot create %s", folder);
+    } else if (ret == 0) {
+        ret = checkpoint_write(&s, folder, e);
+        if (ret == 0)
+            ret = checkpoint_state_sums(folder, sums, e);
+        path_remove(folder, &(struct err)ERR_INIT);
+    }
+    snapshot_clear(&s);
+    free(folder);
+    return ret;
+}
+
+static int compare_state(struct certify *c, struct certify_result *r,
+                         const struct checkpoint_sums *then, struct err *e)
+{
+    struct checkpoint_sums now;
+    const char *what = NULL;
+
+    if (c->job->coll.rank > 0)
+        return snapshot_join(c->job, e);
+    if (sum_state(c, &now, e) < 0)
+        return -1;
+    r->states++;
+    if (strcmp(now.model, then->model) != 0)
+        what = "the weights are";
+    else if (strcmp(now.optim, then->optim) != 0)
+        what = "the moments of the optimiser are";
+    if (what && r->differs < 0) {
+        r->differs = c->job->state.step;
+        snprintf(r->what, sizeof r->what,
+                 "%s not those of the checkpoint that training wrote", what);
+    }
+    return 0;
+}
+
+/* Rank 0 reads the record and tells the others what it found. */
+static int compare_step(struct certify *c, struct certify_result *r,
+                        struct err *e)
+{
+    struct coll *coll = &c->job->coll;
+    struct {
+        int64_t differs;
+        bool has_sums;
+    } found = { -1, false };
+    struct checkpoint_sums sums;
+    struct err none = ERR_INIT;
+
+    if (coll->rank == 0) {
+        compare_number(c, r, "train/loss", &c->loss, c->step.loss);
+        compare_number(c, r, "train/grad_norm", &c->norm, c->step.norm);
+        found.differs = r->differs;
+        found.has_sums = !*c->other && checkpoint_sums_find(c->run->artifacts,
+                                                            c->job->state.step,
+                                                            &sums, &none) == 0;
+    }
+    coll_bcast(coll, &found, sizeof found, 0);
+    if (found.has_sums && compare_state(c, r, &sums, e) < 0)
+        return -1;
+    found.differs = r->differs;
+    coll_bcast(coll, &found, sizeof found, 0);
+    r->differs = found.differs;
+    return coll_check(coll, e);
+}
+
+/* ---- computing -------------------------------------------------------- */
+
+int certify_compute(struct certify *c, struct err *e)
+{
+    struct job *j = c->job;
+    double any;
+
+    if (step_compute(&c->step, j, NULL, e) < 0)
+        return -1;
+    if (c->step.abandoned)
+        return err_set(e, ERR_INTERRUPTED, "stopped by a signal");
+    if (series_value(&c->skipped, j->state.step + 1, &any))
+        step_skip_update(&c->step, j);
+    else
+        step_update(&c->step, j);
+    step_end(&c->step, j);
+    return dev_sync(&j->dev, e);
+}
+
+int certify_advance(struct certify *c, int64_t step, struct err *e)
+{
+    struct job_state *now = &c->job->state;
+
+    if (go_to(c, step, e) < 0 || check_rollbacks(c, step, e) < 0)
+        return -1;
+    while (now->step + 1 < step)
+        if (certify_compute(c, e) < 0)
+            return err_wrap(e, "step %" PRId64, now->step + 1);
+    return 0;
+}
+
+int certify_steps(struct certify *c, int64_t first, int64_t last,
+                  struct certify_result *r, struct err *e)
+{
+    struct job_state *now = &c->job->state;
+
+    *r = (struct certify_result){ .differs = -1 };
+    if (go_to(c, first, e) < 0 || check_rollbacks(c, last, e) < 0)
+        return -1;
+    r->from = now->step;
+    while (now->step < last && r->differs < 0) {
+        if (certify_compute(c, e) < 0 ||
+            (now->step >= first && compare_step(c, r, e) < 0))
+            return err_wrap(e, "step %" PRId64, now->step);
+    }
+    return 0;
+}

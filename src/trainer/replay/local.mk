@@ -1,0 +1,24 @@
+# Runs computed again: replay, bisect, batch and rehearse.
+src_trainer_libtrainer_a_SOURCES += \
+	%D%/bisect_document.c \
+	%D%/bisect_document.h \
+	%D%/bisect_facts.c \
+	%D%/bisect_facts.h \
+	%D%/bisect_trace.c \
+	%D%/bisect_trace.h \
+	%D%/certify.c \
+	%D%/certify.h \
+	%D%/recorded_run.c \
+	%D%/recorded_run.h \
+	%D%/rehearse_child.c \
+	%D%/rehearse_child.h \
+	%D%/rehearse_miniature.c \
+	%D%/rehearse_miniature.h \
+	%D%/rehearse_place.c \
+	%D%/rehearse_place.h \
+	%D%/rehearse_scene.c \
+	%D%/rehearse_scene.h \
+	%D%/spikes.c \
+	%D%/spikes.h \
+	%D%/trace.c \
+	%D%/trace.h

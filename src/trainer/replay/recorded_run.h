@@ -1,0 +1,53 @@
+#ifndef TRAINER_REPLAY_RECORDED_RUN_H
+#define TRAINER_REPLAY_RECORDED_RUN_H
+
+#include "common/opt.h"
+#include "store/load.h"
+#include "trainer/engine/job.h"
+
+/*
+ * recorded_run - a command that computes steps of a run again
+ *
+ *      static struct recorded_run recorded = RECORDED_RUN_INIT;
+ *      static const struct opt opts[] = { RECORDED_RUN_OPTS(recorded), { 0 } };
+ *
+ *      return recorded_run_open(&recorded, "run42", replay_job, e);
+ *
+ * The job that the function gets is open for training, with the settings and
+ * the data of the run, and as many ranks as the run had unless `ranks` says
+ * otherwise.  A batch that followed from the number of ranks stays that of the
+ * run.
+ */
+struct recorded_run {
+    const char *root, *device;
+    struct opt_list sets;
+    int64_t ranks; /* 0: those of the run */
+};
+
+#define RECORDED_RUN_INIT                                                      \
+ {                                                                             \
+  .root = "mlruns"                                                             \
+ }
+
+/* clang-format off */
+#define RECORDED_RUN_OPTS(r) \
+    { 0, "root", "dir", OPT_STRING, &(r).root, \
+      "look for the run in the store DIR (default: mlruns)" }, \
+    { 0, "device", "name", OPT_STRING, &(r).device, \
+      "compute on NAME (default: as the run)" }, \
+    { 's', "set", "section.key=value", OPT_LIST, &(r).sets, \
+      "change one setting (may be given many times)" }
+/* clang-format on */
+
+typedef int recorded_run_fn(struct job *, const struct run_info *,
+                            struct err *);
+
+/* The word names one run, as in gtrack(1); NULL is the newest. */
+int recorded_run_open(struct recorded_run *, const char *word,
+                      recorded_run_fn *use, struct err *);
+
+/* The same without a job, for the run's metrics alone. */
+int recorded_run_read(struct recorded_run *, const char *word,
+                      recorded_run_fn *use, struct err *);
+
+#endif

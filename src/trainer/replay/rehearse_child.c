@@ -1,0 +1,175 @@
+#include "config.h"
+#include "trainer/replay/rehearse_child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/buf.h"
+#include "common/clock.h"
+#include "common/mem.h"
+#include "common/sig.h"
+
+/* Seconds until a program that does not end is killed. */
+static const double PATIENCE = 120;
+
+static void pause_shortly(void)
+{
+    nanosleep(&(struct timespec){ .tv_nsec = 20 * 1000 * 1000 }, NULL);
+}
+
+/* In the child: streams, limits and signals, then the program. */
+static void become(const char *const *argv, int log, int64_t most)
+{
+    const struct rlimit limit = { (rlim_t)most, (rlim_t)most };
+    const int in = open("/dev/null", O_RDONLY);
+    sigset_t writes, none;
+
+    sigemptyset(&none);
+    sig_write_errors(&writes);
+    for (int sig = 1; sig < NSIG; sig++)
+        if (sigismember(&writes, sig) == 1)
+            signal(sig, SIG_DFL);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    setpgid(0, 0);
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (in < 0 || dup2(in, 0) < 0 || dup2(log, 1) < 0 || dup2(log, 2) < 0 ||
+        (most > 0 && setrlimit(RLIMIT_FSIZE, &limit) < 0))
+        _exit(126);
+    execv(argv[0], (char *const *)(uintptr_t)argv);
+    _exit(127);
+}
+
+int rehearse_start(struct rehearse_child *c, const char *const *argv,
+                   const char *log, int64_t most, struct err *e)
+{
+    const int fd =
+        open(log, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666);
+
+    *c = (struct rehearse_child){ .log = log };
+    if (fd < 0)
+        return err_sys(e, "cannot create %s", log);
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    c->pid = fork();
+    if (c->pid == 0)
+        become(argv, fd, most);
+    close(fd);
+    return c->pid < 0 ? err_sys(e, "cannot start %s", argv[0]) : 0;
+}
+
+/* Has it ended?  It stays a zombie, for rehearse_end(). */
+static bool has_ended(pid_t pid)
+{
+    siginfo_t info = { 0 };
+
+    return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) < 0 ||
+           info.si_pid == pid;
+}
+
+bool rehearse_wait(const struct rehearse_child *c, rehearse_cond_fn *holds,
+                   const void *arg)
+{
+    const double end = clock_mono() + PATIENCE;
+
+    while (!holds(arg)) {
+        if (has_ended(c->pid) || clock_mono() > end || sig_caught())
+            return false;
+        pause_shortly();
+    }
+    return !has_ended(c->pid);
+}
+
+/* ---- signals ---------------------------------------------------------- */
+
+/* The children of a process, in the order in which they were started. */
+static size_t list_children(pid_t pid, pid_t *out, size_t most)
+{
+    char *path = xasprintf("/proc/%d/task/%d/children", (int)pid, (int)pid);
+    struct buf text = BUF_INIT;
+    struct err none = ERR_INIT;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    size_t n = 0;
+
+    if (buf_read_open(&text, fd, path, 1 << 20, &none) == 0)
+        for (char *at = text.s, *end; n < most; at = end) {
+            const long child = strtol(at, &end, 10);
+
+            if (end == at)
+                break;
+            out[n++] = (pid_t)child;
+        }
+    buf_clear(&text);
+    free(path);
+    return n;
+}
+
+void rehearse_signal(struct rehearse_child *c, int sig)
+{
+    c->signalled = clock_mono();
+    kill(c->pid, sig);
+}
+
+bool rehearse_signal_rank(struct rehearse_child *c, int sig)
+{
+    pid_t child[2];
+
+    if (list_children(c->pid, child, 2) < 2)
+        return false;
+    kill(child[1], sig);
+    return true;
+}
+
+void rehearse_signal_all(struct rehearse_child *c, int sig)
+{
+    pid_t child[1024];
+    const size_t n = list_children(c->pid, child, 1024);
+
+    for (size_t i = 0; i < n; i++)
+        kill(child[i], sig);
+    rehearse_signal(c, sig);
+}
+
+/* ---- the end ---------------------------------------------------------- */
+
+/* Wait for the orphans of a program, which are children of this process. */
+static void reap_orphans(double end)
+{
+    pid_t child[1024];
+    pid_t pid;
+
+    while ((pid = waitpid(-1, NULL, WNOHANG)) >= 0 || errno == EINTR) {
+        if (clock_mono() > end) {
+            const size_t n = list_children(getpid(), child, 1024);
+
+            for (size_t i = 0; i < n; i++)
+                kill(child[i], SIGKILL);
+        }
+        if (pid == 0)
+            pause_shortly();
+    }
+}
+
+int rehearse_end(struct rehearse_child *c)
+{
+    const double end = clock_mono() + PATIENCE;
+    int how = 0;
+
+    while (!has_ended(c->pid)) {
+        if (clock_mono() > end || sig_caught())
+            rehearse_signal_all(c, SIGKILL);
+        pause_shortly();
+    }
+    c->seconds = clock_mono() - c->signalled;
+    while (waitpid(c->pid, &how, 0) < 0 && errno == EINTR)
+        ;
+    reap_orphans(end);
+    return WIFSIGNALED(how) ? 128 + WTERMSIG(how) : WEXITSTATUS(how);
+}

@@ -1,0 +1,176 @@
+#include "config.h"
+#include "trainer/replay/rehearse_place.h"
+
+#include <linux/magic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "common/mem.h"
+#include "common/num.h"
+#include "common/path.h"
+#include "common/save.h"
+#include "common/spawn.h"
+
+/* ---- folders ---------------------------------------------------------- */
+
+char *rehearse_existing(const char *path)
+{
+    char *at = xstrdup(path);
+
+    while (!path_exists(at)) {
+        char *parent = path_parent(at);
+
+        free(at);
+        at = parent;
+    }
+    return at;
+}
+
+static bool is_in_memory(const struct statfs *fs)
+{
+    return (unsigned long)fs->f_type == TMPFS_MAGIC ||
+           (unsigned long)fs->f_type == RAMFS_MAGIC;
+}
+
+bool rehearse_place(const char *path, int64_t bytes, bool lasting,
+                    struct buf *text)
+{
+    char *at = rehearse_existing(path);
+    char free_text[NUM_TEXT], need[NUM_TEXT];
+    struct statfs fs = { 0 };
+    const bool known = statfs(at, &fs) == 0;
+    const double room = (double)fs.f_bavail * (double)fs.f_bsize;
+    bool good = false;
+
+    num_bytes(free_text, room);
+    num_bytes(need, (double)bytes);
+    if (!known || access(at, W_OK | X_OK) < 0)
+        buf_printf(text, "%s cannot be written to; choose another folder", at);
+    else if (lasting && is_in_memory(&fs))
+        buf_printf(text,
+                   "%s is in memory and gone when the machine restarts; choose "
+                   "another checkpoint.folder",
+                   at);
+    else if (room < (double)bytes)
+        buf_printf(
+            text,
+            "%s has %s free, but the checkpoints need %s; choose another "
+            "folder, or a lower checkpoint.keep_last",
+            at, free_text, need);
+    else
+        good = true;
+    if (good && bytes > 0)
+        buf_printf(text, "%s has %s free, and the checkpoints need %s", at,
+                   free_text, need);
+    else if (good)
+        buf_printf(text, "%s has %s free", at, free_text);
+    free(at);
+    return good;
+}
+
+/* ---- job scripts ------------------------------------------------------ */
+
+/* A program for the script: it writes down its name and its arguments. */
+static int write_program(const char *folder, const char *name, int status,
+                         struct err *e)
+{
+    char *path = path_join(folder, name);
+    char *text = xasprintf("#!/bin/sh\n"
+                           "echo %s \"$@\" >>\"$GTRAIN_REHEARSAL\"\n"
+                           "exit %d\n",
+                           name, status);
+    int ret = save_text(path, text, e);
+
+    if (ret == 0 && chmod(path, 0755) < 0)
+        ret = err_sys(e, "cannot make %s executable", path);
+    free(path);
+    free(text);
+    return ret;
+}
+
+static int write_programs(const char *folder, struct err *e)
+{
+    static const struct {
+        const char *name;
+        int status;
+    } programs[] = {
+        { "srun", 75 },   { "mpirun", 75 },  { "mpiexec", 75 },
+        { "gtrain", 75 }, { "scontrol", 0 }, { "sbatch", 0 },
+    };
+
+    if (path_make(folder, e) < 0)
+        return -1;
+    for (size_t i = 0; i < sizeof programs / sizeof programs[0]; i++)
+        if (write_program(folder, programs[i].name, programs[i].status, e) < 0)
+            return -1;
+    return 0;
+}
+
+/* Run the script, and read what it has called. */
+static int run_script(const char *script, const char *folder, struct buf *calls,
+                      struct err *e)
+{
+    char *bin = path_join(folder, "bin"), *list = path_join(folder, "calls");
+    char *record = xasprintf("GTRAIN_REHEARSAL=%s", list);
+    char *path = xasprintf("PATH=%s:%s", bin, getenv("PATH"));
+    const char *const argv[] = { "env",  record, path, "SLURM_JOB_ID=1",
+                                 "bash", script, NULL };
+    struct buf out = BUF_INIT, said = BUF_INIT;
+    struct spawn s = { .out = &out, .words = &said, .secs = 60 };
+    struct err ended = ERR_INIT;
+    int ret = write_programs(bin, e);
+
+    if (ret == 0)
+        spawn_run(argv, &s, &ended); /* its status is that of training */
+    if (ret == 0 && buf_read_file(calls, list, 1 << 20, e) < 0)
+        ret = err_set(e, ERR_INPUT, "%s starts no training: %s", script,
+                      ended.text);
+    buf_clear(&out);
+    buf_clear(&said);
+    free(bin);
+    free(list);
+    free(record);
+    free(path);
+    return ret;
+}
+
+/* What is wrong with a script that has these calls, or NULL. */
+static const char *judge_script(const char *text, const char *calls)
+{
+    if (!strstr(calls, "--resume"))
+        return "training is started without --resume auto, and would begin "
+               "anew";
+    if (!strstr(calls, "scontrol requeue") && !strstr(calls, "sbatch "))
+        return "training ended with status 75, and the job was not queued "
+               "again; add: test $? -ne 75 || scontrol requeue "
+               "\"$SLURM_JOB_ID\"";
+    if (strstr(text, "#SBATCH") && !strstr(text, "--signal"))
+        return "no signal comes before the time limit; add: #SBATCH "
+               "--signal=USR1@120";
+    return NULL;
+}
+
+bool rehearse_script(const char *script, const char *folder, struct buf *text)
+{
+    char *full = realpath(folder, NULL);
+    struct buf source = BUF_INIT, calls = BUF_INIT;
+    struct err e = ERR_INIT;
+    const char *wrong = NULL;
+    int ret = buf_read_file(&source, script, 1 << 20, &e);
+
+    if (ret == 0)
+        ret = run_script(script, full ? full : folder, &calls, &e);
+    if (ret == 0)
+        wrong = judge_script(source.s, calls.s);
+    buf_str(text, ret < 0 ? e.text
+                  : wrong ? wrong
+                          : "it resumes, and queues the job again");
+    buf_clear(&source);
+    buf_clear(&calls);
+    free(full);
+    return ret == 0 && !wrong;
+}

@@ -1,0 +1,213 @@
+#include "config.h"
+#include "trainer/replay/trace.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
+#include "common/hash.h"
+#include "common/path.h"
+#include "common/sha256.h"
+#include "trainer/checkpoint/snapshot.h"
+
+const char *const trace_words[] = { "none", "steps", "operations", "data",
+                                    NULL };
+
+struct trace {
+    struct table *table;
+    struct certify *c;
+    enum trace_kind kind;
+    int64_t step, micro; /* of the next row */
+};
+
+/* ---- rows ------------------------------------------------------------- */
+
+static void begin_row(struct trace *t, int64_t micro, const char *operation,
+                      const char *tensor)
+{
+    table_int(t->table, t->step);
+    if (micro >= 0)
+        table_int(t->table, micro);
+    else
+        table_none(t->table);
+    table_text(t->table, operation);
+    table_text(t->table, tensor);
+}
+
+static void end_row(struct trace *t, struct hash128 h, double size)
+{
+    table_printf(t->table, "%016" PRIx64 "%016" PRIx64, h.hi, h.lo);
+    table_real_or_none(t->table, size);
+}
+
+static void add_number(struct trace *t, const char *name, double x)
+{
+    begin_row(t, -1, "step", name);
+    end_row(t, hash128(&x, sizeof x, 0), x);
+}
+
+static double root_mean_square(const float *x, int64_t n)
+{
+    double sum = 0;
+
+    for (int64_t i = 0; i < n; i++)
+        sum += (double)x[i] * (double)x[i];
+    return n ? sqrt(sum / (double)n) : 0;
+}
+
+/* ---- the weights and the moments -------------------------------------- */
+
+/* One block of the state: a row for each parameter, or one for all. */
+static void add_block(struct trace *t, const struct snapshot *s,
+                      const char *name, const float *block)
+{
+    struct hash128 all = { 0, 0 };
+    double squares = 0, count = 0;
+
+    for (int i = 0; i < s->n; i++) {
+        const struct snapshot_tensor *p = &s->tensor[i];
+        const int64_t n = p->dim[0] * (p->rank > 1 ? p->dim[1] : 1);
+        const float *x = block + p->at;
+        const struct hash128 h = hash128(x, (size_t)n * sizeof *x, all.lo);
+        const double size = root_mean_square(x, n);
+
+        if (t->kind == TRACE_OPERATIONS) {
+            begin_row(t, -1, name, p->name);
+            end_row(t, hash128(x, (size_t)n * sizeof *x, 0), size);
+        }
+        all = h;
+        squares += size * size * (double)n;
+        count += (double)n;
+    }
+    if (t->kind == TRACE_STEPS) {
+        begin_row(t, -1, "state", name);
+        end_row(t, all, count > 0 ? sqrt(squares / count) : 0);
+    }
+}
+
+static int add_state(struct trace *t, struct err *e)
+{
+    struct job *j = t->c->job;
+    struct snapshot s = { 0 };
+    int ret;
+
+    if (j->coll.rank > 0)
+        return snapshot_join(j, e);
+    ret = snapshot_take(&s, j, "", e);
+    if (ret == 0) {
+        add_block(t, &s, "weights", s.weights);
+        add_block(t, &s, "first moments", s.m);
+        if (s.v)
+            add_block(t, &s, "second moments", s.v);
+    }
+    snapshot_clear(&s);
+    return ret;
+}
+
+/* ---- operations ------------------------------------------------------- */
+
+/* The ids of a micro-batch, a row for each sequence. */
+static void add_ids(struct trace *t, const struct observed *o)
+{
+    const struct job *j = t->c->job;
+    const int64_t T = j->gpt.T;
+    const int32_t *id = o->data;
+    char name[64];
+
+    for (int64_t i = 0; i < o->n / T; i++) {
+        snprintf(name, sizeof name, "%s of sequence %" PRId64, o->tensor,
+                 t->micro * j->gpt.B + i);
+        begin_row(t, t->micro, o->operation, name);
+        end_row(t, hash128(id + i * T, (size_t)T * sizeof *id, 0), (double)NAN);
+    }
+}
+
+static int add_result(void *arg, const struct observed *o, struct err *e)
+{
+    struct trace *t = arg;
+    const size_t bytes = (size_t)o->n * (o->type == DT_F32 ? 4 : 2);
+    double squares = 0;
+    char name[96];
+
+    (void)e;
+    if (o->type == DT_I32) {
+        add_ids(t, o);
+        return 0;
+    }
+    for (int64_t i = 0; i < o->n; i++)
+        squares += pow(observed_number(o, i), 2);
+    snprintf(name, sizeof name, "%s%s", o->gradient ? "gradient of " : "",
+             o->tensor);
+    begin_row(t, t->micro, o->operation, name);
+    end_row(t, hash128(o->data, bytes, 0), sqrt(squares / (double)o->n));
+    return 0;
+}
+
+static void begin_micro(void *arg, int64_t done, int64_t all, int64_t left)
+{
+    struct trace *t = arg;
+    const struct coll *coll = &t->c->job->coll;
+
+    (void)all;
+    (void)left;
+    t->micro = done * coll->size + coll->rank;
+}
+
+/* ---- the whole -------------------------------------------------------- */
+
+static int add_step(struct trace *t, struct err *e)
+{
+    struct step *s = &t->c->step;
+
+    t->step++;
+    if (t->kind == TRACE_OPERATIONS && t->c->job->coll.rank == 0) {
+        s->on_micro = begin_micro;
+        s->observe = add_result;
+        s->arg = s->observe_arg = t;
+    }
+    if (certify_compute(t->c, e) < 0)
+        return -1;
+    if (t->c->job->coll.rank == 0) {
+        add_number(t, "loss", s->loss);
+        add_number(t, "norm of the gradient", s->norm);
+        add_number(t, "learning rate", s->lr);
+    }
+    return add_state(t, e);
+}
+
+static int add_shards(struct trace *t, struct err *e)
+{
+    const struct loader *data = t->c->job->data.train;
+    char sum[SHA256_TEXT];
+    int64_t size;
+
+    for (int64_t i = 0; i < loader_shards(data); i++) {
+        const char *path = loader_path(data, i);
+
+        if (sha256_file(path, sum, &size, e) < 0)
+            return -1;
+        begin_row(t, -1, "shard", path_name(path));
+        table_text(t->table, sum);
+        table_none(t->table);
+    }
+    return 0;
+}
+
+int trace_steps(struct table *table, struct certify *c, int64_t first,
+                int64_t last, enum trace_kind kind, struct err *e)
+{
+    struct trace t = {
+        .table = table, .c = c, .kind = kind, .step = first - 1
+    };
+
+    table_columns(table, "step", "micro-batch", "operation", "tensor", "hash",
+                  "size", NULL);
+    if (kind == TRACE_DATA)
+        return c->job->coll.rank == 0 ? add_shards(&t, e) : 0;
+    if (certify_advance(c, first, e) < 0 || add_state(&t, e) < 0)
+        return -1;
+    while (t.step < last)
+        if (add_step(&t, e) < 0)
+            return err_wrap(e, "step %" PRId64, t.step);
+    return 0;
+}

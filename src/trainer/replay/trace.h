@@ -1,0 +1,36 @@
+#ifndef TRAINER_REPLAY_TRACE_H
+#define TRAINER_REPLAY_TRACE_H
+
+#include "common/output/table.h"
+#include "trainer/replay/certify.h"
+
+/*
+ * trace - hashes of all that steps of a run compute
+ *
+ *      if (certify_open(&c, j, run, e) == 0 &&
+ *          trace_steps(&t, &c, 21, 30, TRACE_STEPS, e) == 0)
+ *          table_print(&t, ...)
+ *
+ * Two traces tell where two runs part, also if other machines or other builds
+ * have computed them: in the first row that differs.  A row has the step, the
+ * micro-batch counted over all ranks, the operation, the tensor that it has
+ * computed, a hash of its bytes, and a number that shows its size: the root
+ * mean square, or the number itself for a loss.
+ *
+ * Rows of TRACE_STEPS: the weights and moments before the first step, and for
+ * each step the loss, the norm of the gradient, the learning rate, and the
+ * weights and moments after it.  TRACE_OPERATIONS has a row for each tensor:
+ * the ids of each sequence, the results of each operation, and the weights and
+ * moments of each parameter; only those of the micro-batches of rank 0.
+ * TRACE_DATA computes nothing: a row for each shard, with its SHA-256.
+ *
+ * All ranks call the function; rank 0 fills the table.
+ */
+enum trace_kind { TRACE_NONE, TRACE_STEPS, TRACE_OPERATIONS, TRACE_DATA };
+
+extern const char *const trace_words[]; /* of OPT_WORD: "steps" and so on */
+
+int trace_steps(struct table *, struct certify *, int64_t first, int64_t last,
+                enum trace_kind, struct err *);
+
+#endif
