@@ -145,9 +145,10 @@ static double tokens_at(const struct series *s, int64_t step)
  * if it records neither. */
 static double flops_per_token(const struct run_info *run)
 {
-    static const char *const params[] = { "is.parameters", "model.parameters",
-                                          "n_params",      "num_params",
-                                          "parameters",    NULL };
+    static const char *const params[] = {
+        "derived.parameters", "model.parameters", "n_params",
+        "num_params",         "parameters",       NULL
+    };
     const struct metric_sum *flops = run_info_metric(run, "perf/flops");
     const struct metric_sum *rate = run_info_metric(run, "perf/tokens_per_s");
     double v;

@@ -150,7 +150,7 @@ const struct kind *kind_find(const char *name)
 
 const char *kind_line_key(const struct run_info *run, const struct kind_line *l)
 {
-    const char *device = run_info_param(run, "is.device");
+    const char *device = run_info_param(run, "derived.device");
 
     return l->gpu && device && strcmp(device, "cpu") == 0
                ? NULL

@@ -21,8 +21,7 @@ bool run_set_differs(const struct run_set *s, size_t param)
 
         same = value && strcmp(value, first->value) == 0;
     }
-    return !same && strncmp(first->key, "is.", 3) != 0 &&
-           strncmp(first->key, "run.", 4) != 0;
+    return !same && !run_param_is_derived(first->key);
 }
 
 /* Where a text may be cut: not within a character. */

@@ -107,6 +107,9 @@ int runs_select(struct runs *, const char *root, char **words, int n,
 void runs_warn_damage(const struct runs *);
 void runs_free(struct runs *);
 
+/* Does the parameter describe the run itself ("derived.steps", "run.parent"),
+ * and not how it was trained? */
+bool run_param_is_derived(const char *key);
 const char *run_info_param(const struct run_info *, const char *key);
 const char *run_info_tag(const struct run_info *, const char *key);
 const struct metric_sum *run_info_metric(const struct run_info *,

@@ -105,6 +105,35 @@ static void load_param(struct run_reader *r, const char *path, const char *key)
     load_pair(r, path, key, &r->run->params, &r->run->n_params);
 }
 
+static int by_pair_key(const void *a, const void *b)
+{
+    return strcmp(((const struct pair *)a)->key, ((const struct pair *)b)->key);
+}
+
+/* Older stores have "is.NAME" for "derived.NAME".  A run that was resumed since
+ * then has both, of which the new one counts. */
+static void rename_derived(struct run_reader *r)
+{
+    struct run_info *run = r->run;
+    size_t n = 0, renamed = 0;
+
+    for (size_t i = 0; i < run->n_params; i++) {
+        struct pair p = run->params[i];
+
+        if (strncmp(p.key, "is.", 3) == 0) {
+            p.key = arena_printf(r->mem, "derived.%s", p.key + 3);
+            if (n - renamed > 0 && bsearch(&p, run->params, n - renamed,
+                                           sizeof p, by_pair_key))
+                continue;
+            renamed++;
+        }
+        run->params[n++] = p;
+    }
+    run->n_params = n;
+    if (renamed)
+        qsort(run->params, n, sizeof *run->params, by_pair_key);
+}
+
 static void load_tag(struct run_reader *r, const char *path, const char *key)
 {
     load_pair(r, path, key, &r->run->tags, &r->run->n_tags);
@@ -220,6 +249,7 @@ void load_run(struct run_info *run, struct arena *mem, struct watch *watch,
         rewinds_load(&r.rewinds, mem, run->folder, NULL, &e) < 0)
         failed(&r, &e, run->folder);
     load_keys(&r, "params", load_param);
+    rename_derived(&r);
     load_keys(&r, "tags", load_tag);
     if (!(flags & LOAD_NO_METRICS))
         load_keys(&r, "metrics", load_metric);

@@ -208,7 +208,7 @@ static void add_row(const struct search_table *r, struct table *t, size_t row)
     for (size_t i = 0; i < w->n_axes; i++)
         if (i != r->by && !is_seed(r, i))
             table_text(t, w->cell[r->first[row]].value[i]);
-    parameters = run ? run_info_param(run, "is.parameters") : NULL;
+    parameters = run ? run_info_param(run, "derived.parameters") : NULL;
     if (parameters && num_int(parameters, &count))
         table_int(t, count);
     else if (r->sized)
@@ -254,7 +254,7 @@ int search_report(const struct search *s, const char *by,
         r.wide = r.n_values <= MOST_COLUMNS && !s->sweep.axis[r.by].random;
         for (size_t c = 0; c < s->sweep.n_cells; c++)
             r.sized |= s->outcome[c].run &&
-                       run_info_param(s->outcome[c].run, "is.parameters");
+                       run_info_param(s->outcome[c].run, "derived.parameters");
         name_columns(&r, &t);
         for (size_t row = 0; row < r.n_rows; row++)
             add_row(&r, &t, row);

@@ -450,4 +450,14 @@ g tail talk --log -n 2 && holds out "two
 three"
 ok $? "tail --log prints the output of the run"
 
+# ---- stores of earlier versions ----
+gtrack log old -p is.steps=5 -p is.device=cpu -p derived.steps=7 -p lr=1 \
+    >out 2>&1 <<'E2'
+step=1 loss=1
+E2
+g show old --tsv && awk '$1 == "param" { print $2, $3 }' out >params
+is "$(cat params)" "derived.device cpu
+derived.steps 7
+lr 1" "parameters that were once called is.NAME are read as derived.NAME"
+
 done_testing

@@ -28,7 +28,7 @@ is "$(gtrack hours counted --energy --tsv --no-header | awk '{ printf "%g", $NF 
     570000 "the energy is the sum over ranks and attempts"
 printf '{"step": %d, "system/gpu_energy_j": %d, "system/min/gpu_energy_j": %d, "system/mean/gpu_energy_j": %d, "system/max/gpu_energy_j": %d}\n' \
     1 0 0 0 0 2 100000 90000 110000 140000 |
-    gtrack log many --param is.ranks=21 >out 2>&1
+    gtrack log many --param derived.ranks=21 >out 2>&1
 is "$(gtrack hours many --energy --tsv --no-header | awk '{ printf "%g", $NF * 3.6e6 }')" \
     2.3e+06 "of many ranks, the energy is the mean times their number"
 is "$(gtrack hours counted --co2 400 --json | sed -n 's/.*"co2_kg": *\([0-9.]*\).*/\1/p' |

@@ -30,7 +30,7 @@ curve() {
                 end += loss / 20
         }
         print end >(name ".end")
-    }' | gtrack log -p is.steps=1000 "$1" >out 2>&1
+    }' | gtrack log -p derived.steps=1000 "$1" >out 2>&1
 }
 curve alone 1 1000
 gtrack forecast alone --at 400 --tsv --no-header >out 2>err

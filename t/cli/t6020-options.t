@@ -185,7 +185,7 @@ is "$(sed -n "s/^set y2tics .* textcolor rgb '\([^']*\)'.*/\1/p" y2.gp)" \
     "$(sed -n "s/.*x1y2 with .* lc rgb '\([^']*\)'.*/\1/p" y2.gp)" \
     "the second axis has the colour of its curve"
 mkdir -p $m/params $m/metrics/system
-printf cpu >$m/params/is.device
+printf cpu >$m/params/derived.device
 for kind in reserved allocated; do
     printf '1 4e9 1\n2 4e9 2\n' >$m/metrics/system/mem_${kind}_bytes
 done

@@ -40,7 +40,7 @@ both fp16 2e-3 --set model.dropout=0.1
 # The memory that was taken for a part of the model is what was planned for it.
 as_planned() {
     for what in weights gradients moments; do
-        planned=$(cat "$(find "$1" -path "*params/is.bytes.$what")")
+        planned=$(cat "$(find "$1" -path "*params/derived.bytes.$what")")
         awk -v planned="$planned" 'END { exit $2 != planned || planned == 0 }' \
             "$(find "$1" -path "*system/mem_${what}_bytes")" || return 1
     done

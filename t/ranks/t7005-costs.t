@@ -17,7 +17,7 @@ costs() {
         --no-header | awk -v mode="$mode" '$1 == mode')
     want=$(echo "$plan" | cut -f 2-6)
     kept=$(for part in weights gradients moments activations inputs; do
-        cat run/0/*/params/is.bytes.$part; echo; done | paste -s -)
+        cat run/0/*/params/derived.bytes.$part; echo; done | paste -s -)
     bad=
     test "$kept" = "$want" || bad="kept $kept, planned $want: $(tail -n 1 log)"
     test "$count" -eq 1 && sent=0 ||

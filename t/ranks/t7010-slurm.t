@@ -46,7 +46,7 @@ idle() { test -z "$(squeue -h)"; }
 bad=
 srun -n 2 "$gtrain" -q --config c.ini --set run.name=two >log 2>&1 ||
     bad="output: $(tail -n 3 log)"
-ranks=$(cat mlruns/0/*/params/is.ranks 2>/dev/null)
+ranks=$(cat mlruns/0/*/params/derived.ranks 2>/dev/null)
 test "$ranks" = 2 || bad="ranks: '$ranks' $(tail -n 3 log)"
 is "$bad" "" "srun -n 2 trains one model"
 
@@ -56,7 +56,7 @@ if grep -q '^#define HAVE_MPI' "$build/config.h" 2>/dev/null &&
     OMPI_MCA_btl_vader_single_copy_mechanism=none srun --mpi=pmix -n 2 \
         "$gtrain" --config c.ini --set run.name=pmix --root pmix >log 2>&1 ||
         bad="output: $(tail -n 3 log)"
-    ranks=$(cat pmix/0/*/params/is.ranks 2>/dev/null)
+    ranks=$(cat pmix/0/*/params/derived.ranks 2>/dev/null)
     test "$ranks" = 2 || bad="ranks: '$ranks' $(tail -n 3 log)"
     is "$bad" "" "srun --mpi=pmix -n 2 trains one model over MPI"
 else

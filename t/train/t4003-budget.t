@@ -44,7 +44,7 @@ for n in 1e5 3e5 1e6 4e6; do
         awk -v n=$n -v d=$d 'BEGIN {
             loss = 1.7 + 60 * n ^ -0.35 + 400 * d ^ -0.3
             printf "{\"step\": 1, \"val/loss\": %.9g, \"train/tokens\": %.0f}\n",
-                loss, d }' | gtrack log -p is.parameters="$n" "n$n-$d" >out 2>&1
+                loss, d }' | gtrack log -p derived.parameters="$n" "n$n-$d" >out 2>&1
     done
 done
 plan --budget 0.5gpuh --tsv --no-header

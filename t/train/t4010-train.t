@@ -44,7 +44,7 @@ curve() { # curve ROOT
 
 train --root whole
 ok $? "a training of 12 steps ends well"
-grep -qE '^[0-9a-f]{64}$' whole/*/*/params/is.data.train &&
+grep -qE '^[0-9a-f]{64}$' whole/*/*/params/derived.data.train &&
     grep -q train.bin whole/*/datasets/*/meta.yaml
 ok $? "the run records the hash of its data and the dataset"
 curve whole >want

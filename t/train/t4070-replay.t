@@ -72,7 +72,7 @@ ok $? "a model is trained by two ranks"
 replay "a run of two ranks is certified by two ranks" 0 pair
 is "$(row)" "31-40 30 20 equal" "rank 0 alone prints the rows"
 replay "one rank certifies a run of two up to rounding" 0 pair --ranks 1
-like err "up to rounding.*is.ranks was 2, here it is 1" \
+like err "up to rounding.*derived.ranks was 2, here it is 1" \
     "gtrain says why the bits may differ"
 
 gtrain --config c.ini --name skips -q --set train.on_spike=skip \

@@ -105,14 +105,14 @@ like out "^checkpoint${tab}files of step 20${tab}as written${tab}changed since" 
     "the checkpoint that was changed is named"
 
 # Kernels that round otherwise.
-if test "$(gtrack show one --tsv | awk '$2 == "is.instructions" { print $3 }')" = c; then
+if test "$(gtrack show one --tsv | awk '$2 == "derived.instructions" { print $3 }')" = c; then
     skip "another kernel is searched for" "the CPU has one set of instructions"
 else
     GTRAIN_ISA=c train plain
     bisect "another kernel is searched for" one plain
     like out "^parts at${tab}step 0: weights, [a-z]" \
         "the first random numbers with other bits are named"
-    is "$(row kernel)" is.instructions "the instructions are the cause"
+    is "$(row kernel)" derived.instructions "the instructions are the cause"
     printf '#!/bin/sh\nGTRAIN_ISA=c exec gtrain "$@"\n' >build
     chmod +x build
     bisect "two builds are compared" one again --build-b ./build
@@ -126,7 +126,7 @@ else
     bisect "a build is compared with itself" one again --build-b gtrain
     like err "computed again, they do not part" "equal builds do not part"
     train unknown
-    rm "$(gtrack where unknown)/params/is.instructions"
+    rm "$(gtrack where unknown)/params/derived.instructions"
     printf '#!/bin/sh\necho "${GTRAIN_ISA-none}" >>isa\nexec gtrain "$@"\n' >build
     bisect "a run without recorded instructions is compared" one unknown \
         --build-b ./build
@@ -161,7 +161,7 @@ else
         "both commits are shown"
     like err "the likeliest cause: code, mlflow.source.git.commit" \
         "the commit is the cause"
-    like out "^build${tab}is.build${tab}" "the builds are shown, too"
+    like out "^build${tab}derived.build${tab}" "the builds are shown, too"
 fi
 cat >libm-next.c <<END
 #include <math.h>

@@ -24,7 +24,7 @@ static void clear_curve(struct loss_curve *c)
 /* How many steps training is to take; 0 if the run does not say. */
 static int64_t planned_steps(const struct run_info *run)
 {
-    const char *text = run_info_param(run, "is.steps");
+    const char *text = run_info_param(run, "derived.steps");
     int64_t n;
 
     if (!text)

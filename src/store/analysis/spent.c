@@ -174,7 +174,7 @@ static bool is_system(const char *key, const char *name)
  * (meter.h). */
 static double processes_of(const struct run_info *run, const char *key)
 {
-    const char *ranks = run_info_param(run, "is.ranks");
+    const char *ranks = run_info_param(run, "derived.ranks");
 
     if (strncmp(key, "system/min/", 11) == 0 ||
         strncmp(key, "system/max/", 11) == 0)

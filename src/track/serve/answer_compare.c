@@ -85,12 +85,6 @@ struct numbers {
     size_t runs;
 };
 
-/* Does it describe the run itself, and not how it was trained? */
-static bool is_derived(const char *key)
-{
-    return strncmp(key, "is.", 3) == 0 || strncmp(key, "run.", 4) == 0;
-}
-
 /* Are there two different numbers? */
 static bool varies(const double *v, size_t n)
 {
@@ -135,7 +129,7 @@ static void collect_numbers(struct numbers *n, const struct columns *params,
 
     n->runs = runs->n;
     for (size_t i = 0; i < params->n; i++)
-        if (!is_derived(params->item[i].key))
+        if (!run_param_is_derived(params->item[i].key))
             add_numbers(n, &params->item[i], runs);
     n->n_params = n->columns.n;
     auto_columns_metrics(&metrics, runs, false);

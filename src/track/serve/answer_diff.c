@@ -40,8 +40,9 @@ static void write_change(struct emit *o, const char *key, const char *a,
 /* Is it about what was read? */
 static bool is_data(const char *key)
 {
-    return strncmp(key, "data.", 5) == 0 || strncmp(key, "is.data.", 8) == 0 ||
-           strcmp(key, "is.tokenizer") == 0;
+    return strncmp(key, "data.", 5) == 0 ||
+           strncmp(key, "derived.data.", 13) == 0 ||
+           strcmp(key, "derived.tokenizer") == 0;
 }
 
 /* Merge the parameters of both, which are sorted by key. */

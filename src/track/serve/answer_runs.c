@@ -158,7 +158,7 @@ static void write_hidden(struct emit *o, const struct listing *l)
 /* How many steps a run will have; 0 if that is not known. */
 static double steps_of(const struct run_info *r)
 {
-    static const char *const params[] = { "is.steps", "train.steps",
+    static const char *const params[] = { "derived.steps", "train.steps",
                                           "max_steps", "num_steps", "steps" };
     double steps;
 

@@ -26,7 +26,7 @@ struct points {
 
 static bool read_point(struct point *p, const struct run_info *run)
 {
-    const char *text = run_info_param(run, "is.parameters");
+    const char *text = run_info_param(run, "derived.parameters");
     const struct metric_sum *loss = run_info_metric(run, "val/loss");
     const struct metric_sum *tokens = run_info_metric(run, "train/tokens");
 
@@ -44,7 +44,7 @@ static void read_points(struct points *p, const struct runs *runs)
     const char *data = NULL;
 
     for (size_t i = runs->n; i-- > 0;) {
-        const char *own = run_info_param(&runs->run[i], "is.data.val");
+        const char *own = run_info_param(&runs->run[i], "derived.data.val");
         struct point one;
 
         if (!read_point(&one, &runs->run[i]))

@@ -13,8 +13,8 @@ static const struct fact {
     bool of_build; /* counts only if the builds differ, too */
 } facts[] = {
     { "train.seed", "seed", PART_ANYWHERE },
-    { "is.data.train", "data", PART_DATA },
-    { "is.tokenizer", "data", PART_DATA | PART_STATE },
+    { "derived.data.train", "data", PART_DATA },
+    { "derived.tokenizer", "data", PART_DATA | PART_STATE },
     { "data.val", NULL, 0 },
     { "data.", "data", PART_DATA },
     { "optim.", "setting", PART_UPDATE },
@@ -24,13 +24,14 @@ static const struct fact {
     { "train.threads", NULL, 0 },
     { "train.", "setting", PART_DATA | PART_COMPUTE | PART_UPDATE },
     { "parallel.", "setting", PART_COMPUTE | PART_UPDATE },
-    { "is.device", "device", PART_COMPUTE | PART_UPDATE | PART_STATE },
-    { "is.instructions", "kernel", PART_COMPUTE | PART_UPDATE | PART_STATE },
-    { "is.ranks", "kernel", PART_COMPUTE },
-    { "is.threads", "kernel", PART_COMPUTE },
+    { "derived.device", "device", PART_COMPUTE | PART_UPDATE | PART_STATE },
+    { "derived.instructions", "kernel",
+      PART_COMPUTE | PART_UPDATE | PART_STATE },
+    { "derived.ranks", "kernel", PART_COMPUTE },
+    { "derived.threads", "kernel", PART_COMPUTE },
     { "mlflow.source.git.commit", "code", PART_ANYWHERE, true },
     { "mlflow.source.git.diff", "code", PART_ANYWHERE, true },
-    { "is.build", "build", PART_ANYWHERE },
+    { "derived.build", "build", PART_ANYWHERE },
     { "gtrack.libraries", "library", PART_COMPUTE | PART_UPDATE | PART_STATE },
     { "gtrack.driver", "library", PART_COMPUTE | PART_UPDATE | PART_STATE },
     { "gtrack.gpus", "machine", PART_COMPUTE | PART_UPDATE },
@@ -122,8 +123,8 @@ static int add_pairs(struct table *t, const struct fact *f,
 /* The same program computes the same, whatever commit the folder is at. */
 static bool is_same_build(const struct run_info *a, const struct run_info *b)
 {
-    const char *x = run_info_param(a, "is.build");
-    const char *y = run_info_param(b, "is.build");
+    const char *x = run_info_param(a, "derived.build");
+    const char *y = run_info_param(b, "derived.build");
 
     return x && y && strcmp(x, y) == 0;
 }

@@ -16,8 +16,8 @@
 static int compute_as(const struct run_info *run, const char *const *argv,
                       struct spawn *s, struct err *e)
 {
-    const char *device = run_info_param(run, "is.device");
-    const char *instructions = run_info_param(run, "is.instructions");
+    const char *device = run_info_param(run, "derived.device");
+    const char *instructions = run_info_param(run, "derived.instructions");
     const char *given = getenv("GTRAIN_ISA");
     char *before = given ? xstrdup(given) : NULL;
     int ret;
@@ -41,7 +41,7 @@ static void add_word(struct path_list *argv, const char *word)
 int bisect_compute(struct buf *out, const struct bisect_run *r,
                    const char *const *words, struct err *e)
 {
-    const char *threads = run_info_param(r->run, "is.threads");
+    const char *threads = run_info_param(r->run, "derived.threads");
     struct path_list argv = PATH_LIST_INIT;
     struct buf said = BUF_INIT;
     struct spawn s = { .out = out, .words = &said, .max = (size_t)2 << 30 };

@@ -24,7 +24,7 @@ char *certify_folder(const struct settings *s, const struct run_info *run)
 
 static int check_data(const struct certify *c, struct err *e)
 {
-    const char *then = run_info_param(c->run, "is.data.train");
+    const char *then = run_info_param(c->run, "derived.data.train");
     const char *now = loader_hash(c->job->data.train);
     char *missing;
 
@@ -57,19 +57,20 @@ static void note_facts(struct certify *c)
     struct job *j = c->job;
     char text[256];
 
-    note_fact(c, "is.device", j->dev.type->name);
-    note_fact(c, "is.instructions", job_instructions(j, text, sizeof text));
+    note_fact(c, "derived.device", j->dev.type->name);
+    note_fact(c, "derived.instructions",
+              job_instructions(j, text, sizeof text));
     if (j->set->train.deterministic)
         return;
     snprintf(text, sizeof text, "%d", j->coll.size);
-    note_fact(c, "is.ranks", text);
+    note_fact(c, "derived.ranks", text);
     snprintf(text, sizeof text, "%d", j->dev.threads);
-    note_fact(c, "is.threads", text);
+    note_fact(c, "derived.threads", text);
 }
 
 static int check_step_size(const struct certify *c, struct err *e)
 {
-    const char *key = "is.tokens_per_step";
+    const char *key = "derived.tokens_per_step";
     const char *then = run_info_param(c->run, key);
     const int64_t now = c->job->set->is.tokens_per_step;
     int64_t n;

@@ -28,7 +28,8 @@ static int load_settings(struct settings *s, const struct recorded_run *r,
         ret = conf_put(&s->conf, "train.device", r->device, "--device", e);
     if (ret == 0 && s->train.batch == 0 && s->train.tokens_per_step == 0)
         ret = conf_put_int(&s->conf, "train.tokens_per_step",
-                           recorded(run, "is.tokens_per_step"), "the run", e);
+                           recorded(run, "derived.tokens_per_step"), "the run",
+                           e);
     free(path);
     return ret;
 }
@@ -36,7 +37,7 @@ static int load_settings(struct settings *s, const struct recorded_run *r,
 static int open_job(struct recorded_run *r, const struct run_info *run,
                     recorded_run_fn *use, struct err *e)
 {
-    const int64_t before = recorded(run, "is.ranks");
+    const int64_t before = recorded(run, "derived.ranks");
     const int64_t n = r->ranks ? r->ranks : before ? before : 1;
     struct settings s = { 0 };
     struct job j = { 0 };

@@ -38,7 +38,7 @@ static void store_build(struct run *run)
     int64_t size;
 
     if (sha256_file("/proc/self/exe", sum, &size, &none) == 0)
-        run_paramf(run, "is.build", "%s %.16s", PACKAGE_VERSION, sum);
+        run_paramf(run, "derived.build", "%s %.16s", PACKAGE_VERSION, sum);
 }
 
 static void store_derived(struct run *run, struct job *j)
@@ -46,21 +46,22 @@ static void store_derived(struct run *run, struct job *j)
     const struct settings *s = j->set;
     char text[256];
 
-    run_paramf(run, "is.parameters", "%lld", (long long)s->is.parameters);
-    run_paramf(run, "is.steps", "%lld", (long long)s->is.steps);
-    run_paramf(run, "is.warmup", "%lld", (long long)s->is.warmup);
-    run_paramf(run, "is.tokens_per_step", "%lld",
+    run_paramf(run, "derived.parameters", "%lld", (long long)s->is.parameters);
+    run_paramf(run, "derived.steps", "%lld", (long long)s->is.steps);
+    run_paramf(run, "derived.warmup", "%lld", (long long)s->is.warmup);
+    run_paramf(run, "derived.tokens_per_step", "%lld",
                (long long)s->is.tokens_per_step);
     for (int i = 0; i < DEV_MODEL_USES; i++) {
         char key[64];
 
-        snprintf(key, sizeof key, "is.bytes.%s", dev_use_names[i]);
+        snprintf(key, sizeof key, "derived.bytes.%s", dev_use_names[i]);
         run_paramf(run, key, "%lld", (long long)j->memory[i]);
     }
-    run_paramf(run, "is.ranks", "%d", j->coll.size);
-    run_paramf(run, "is.device", "%s", j->dev.type->name);
-    run_paramf(run, "is.threads", "%d", j->dev.threads);
-    run_param(run, "is.instructions", job_instructions(j, text, sizeof text));
+    run_paramf(run, "derived.ranks", "%d", j->coll.size);
+    run_paramf(run, "derived.device", "%s", j->dev.type->name);
+    run_paramf(run, "derived.threads", "%d", j->dev.threads);
+    run_param(run, "derived.instructions",
+              job_instructions(j, text, sizeof text));
     store_build(run);
 }
 
@@ -107,15 +108,16 @@ static void store_data(struct run *run, const struct job *j)
     const struct job_data *d = &j->data;
 
     if (d->train) {
-        run_paramf(run, "is.data.train", "%s", loader_hash(d->train));
+        run_paramf(run, "derived.data.train", "%s", loader_hash(d->train));
         store_dataset(run, d->train, s->train, "training");
     }
     if (d->val) {
-        run_paramf(run, "is.data.val", "%s", loader_hash(d->val));
+        run_paramf(run, "derived.data.val", "%s", loader_hash(d->val));
         store_dataset(run, d->val, s->val, "validation");
     }
     if (d->tokenizer)
-        run_paramf(run, "is.tokenizer", "%s", tokenizer_hash(d->tokenizer));
+        run_paramf(run, "derived.tokenizer", "%s",
+                   tokenizer_hash(d->tokenizer));
 }
 
 /* "name=value, name=value" */
