@@ -12,10 +12,10 @@
 #include "common/num.h"
 #include "common/path.h"
 #include "common/save.h"
+#include "common/output/emit.h"
 #include "common/output/table.h"
 #include "data/corpus/corpus.h"
 #include "data/corpus/gather.h"
-#include "data/corpus/jsonl.h"
 
 static const char *folder, *root = "/";
 static uint64_t size = 32 << 20;
@@ -47,16 +47,17 @@ static void write_doc(void *arg, const struct gathered *g)
                                     .len = g->len,
                                     .begins = true };
     struct gather_output *out = arg;
+    struct emit o = { .b = &out->line };
     const bool held_out = corpus_doc_in_share(&doc, val);
 
-    buf_trim(&out->line, 0);
-    buf_str(&out->line, "{\"text\":\"");
-    jsonl_escape(&out->line, g->text, g->len);
-    buf_str(&out->line, "\",\"source\":\"");
-    jsonl_escape(&out->line, g->path, strlen(g->path));
-    buf_str(&out->line, "\"}\n");
+    emit_object(&o, NULL);
+    emit_bytes(&o, "text", g->text, g->len);
+    emit_text(&o, "source", g->path);
+    emit_object_end(&o);
+    emit_newline(&o);
     fwrite(out->line.s, 1, out->line.len,
            held_out ? out->val.fp : out->train.fp);
+    buf_trim(&out->line, 0);
     if (held_out)
         out->held_out += (int64_t)g->len;
 }

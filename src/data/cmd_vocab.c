@@ -10,6 +10,7 @@
 #include "common/buf.h"
 #include "common/log.h"
 #include "common/path.h"
+#include "common/output/emit.h"
 #include "common/output/table.h"
 #include "data/token/bpe.h"
 #include "data/token/tokfile.h"
@@ -71,7 +72,7 @@ static int print_tokens(const struct tokenizer *t, struct err *e)
         if (k->len == 0)
             continue;
         buf_trim(&name, 0);
-        tokfile_quote(&name, t, id);
+        emit_quote(&name, token_text(t, id), k->len, true);
         table_int(&table, id);
         table_int(&table, k->len);
         table_text(&table, name.s);

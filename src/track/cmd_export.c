@@ -15,6 +15,7 @@
 #include "common/path.h"
 #include "common/save.h"
 #include "common/spawn.h"
+#include "common/output/emit.h"
 #include "store/store.h"
 #include "store/tfevents.h"
 #include "track/runs/copy.h"
@@ -44,12 +45,7 @@ static const struct opt export_opts[] = {
     { 0 }
 };
 
-/*
- * -- CSV and JSON Lines: one line per point -------------------------------
- *
- * This code does not use jansson, which would print 0.1 as 0.10000000000000001
- * and takes 7 us per point instead of 1.
- */
+/* -- CSV and JSON Lines: one line per point ------------------------------- */
 
 static int load_flags(void)
 {
@@ -105,53 +101,44 @@ static int write_csv_run(FILE *fp, const struct run_info *r, struct err *e)
     return ret;
 }
 
-static void add_json_pairs(struct buf *b, const char *name,
-                           const struct pair *pair, size_t n)
+static void emit_run(struct emit *o, const struct run_info *r)
 {
-    buf_printf(b, ", \"%s\": {", name);
-    for (size_t i = 0; i < n; i++) {
-        buf_str(b, i ? ", " : "");
-        table_json_text(b, pair[i].key);
-        buf_str(b, ": ");
-        table_json_text(b, pair[i].value);
-    }
-    buf_char(b, '}');
+    emit_object(o, NULL);
+    emit_text(o, "type", "run");
+    emit_text(o, "id", r->id);
+    emit_text(o, "name", r->name);
+    emit_text(o, "experiment", r->experiment);
+    emit_text(o, "user", r->user ? r->user : "");
+    emit_text(o, "status", run_status_word(r->status));
+    emit_int(o, "start_ms", r->start_ms);
+    emit_int(o, "end_ms", r->end_ms);
+    track_emit_pairs(o, "params", r->params, r->n_params);
+    track_emit_pairs(o, "tags", r->tags, r->n_tags);
+    emit_object_end(o);
+    emit_newline(o);
 }
 
 static int write_jsonl_run(FILE *fp, const struct run_info *r, struct err *e)
 {
     struct buf b = BUF_INIT;
+    struct emit o = { &b, .reals = EMIT_QUOTED, .spaced = true };
     int ret = 0;
 
-    buf_printf(&b, "{\"type\": \"run\", \"id\": \"%s\", \"name\": ", r->id);
-    table_json_text(&b, r->name);
-    buf_str(&b, ", \"experiment\": ");
-    table_json_text(&b, r->experiment);
-    buf_str(&b, ", \"user\": ");
-    table_json_text(&b, r->user ? r->user : "");
-    buf_printf(&b,
-               ", \"status\": \"%s\", \"start_ms\": %" PRId64
-               ", \"end_ms\": %" PRId64,
-               run_status_word(r->status), r->start_ms, r->end_ms);
-    add_json_pairs(&b, "params", r->params, r->n_params);
-    add_json_pairs(&b, "tags", r->tags, r->n_tags);
-    buf_str(&b, "}\n");
+    emit_run(&o, r);
     for (size_t j = 0; j < r->n_metrics && ret == 0; j++) {
         struct series s;
 
         ret = series_load(&s, r, r->metrics[j].key, load_flags(), e);
         for (size_t i = 0; i < s.n && ret == 0; i++) {
-            buf_printf(&b,
-                       "{\"type\": \"point\", \"run\": \"%s\", "
-                       "\"metric\": ",
-                       r->id);
-            table_json_text(&b, r->metrics[j].key);
-            buf_printf(&b,
-                       ", \"step\": %" PRId64 ", \"time_ms\": %" PRId64
-                       ", \"value\": ",
-                       s.step[i], s.ms[i]);
-            table_json_real(&b, s.value[i]);
-            buf_str(&b, "}\n");
+            emit_object(&o, NULL);
+            emit_text(&o, "type", "point");
+            emit_text(&o, "run", r->id);
+            emit_text(&o, "metric", r->metrics[j].key);
+            emit_int(&o, "step", s.step[i]);
+            emit_int(&o, "time_ms", s.ms[i]);
+            emit_real(&o, "value", s.value[i]);
+            emit_object_end(&o);
+            emit_newline(&o);
             if (b.len > ENOUGH)
                 ret = write_lines(fp, &b, e);
         }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "common/pager.h"
+#include "common/output/emit.h"
 #include "track/runs/column.h"
 #include "track/runs/file_tree.h"
 #include "track/runs/track.h"
@@ -95,24 +96,7 @@ static void fill_table(struct table *t, const struct run_info *r,
     }
 }
 
-/*
- * -- JSON -----------------------------------------------------------------
- *
- * This code does not use jansson, which would print 0.1 as 0.10000000000000001.
- */
-
-static void add_json_pairs(struct buf *b, const char *name,
-                           const struct pair *pair, size_t n)
-{
-    buf_printf(b, ",\n  \"%s\": {", name);
-    for (size_t i = 0; i < n; i++) {
-        buf_str(b, i ? ",\n    " : "\n    ");
-        table_json_text(b, pair[i].key);
-        buf_str(b, ": ");
-        table_json_text(b, pair[i].value);
-    }
-    buf_str(b, n ? "\n  }" : "}");
-}
+/* -- JSON ---------------------------------------------------------------- */
 
 static void add_metric(struct table *t, const struct metric_sum *m)
 {
@@ -125,40 +109,34 @@ static void add_metric(struct table *t, const struct metric_sum *m)
     table_int(t, m->count);
 }
 
-static void add_json_metrics(struct buf *b, const struct run_info *r)
+static void emit_metrics(struct emit *o, const struct run_info *r)
 {
     struct table t = TABLE_INIT("");
 
     table_columns(&t, "last", "step", "min", "min_step", "max", "max_step",
                   "points", "first_step", NULL);
-    buf_str(b, ",\n  \"metrics\": {");
+    emit_object(o, "metrics");
     for (size_t i = 0; i < r->n_metrics; i++) {
-        const struct metric_sum *m = &r->metrics[i];
-
-        add_metric(&t, m);
-        table_int(&t, m->first_step);
-        buf_str(b, i ? ",\n    " : "\n    ");
-        table_json_text(b, m->key);
-        buf_str(b, ": ");
-        table_json_row(b, &t, i);
+        add_metric(&t, &r->metrics[i]);
+        table_int(&t, r->metrics[i].first_step);
+        table_emit_row(o, r->metrics[i].key, &t, i);
     }
-    buf_str(b, r->n_metrics ? "\n  }" : "}");
+    emit_object_end(o);
     table_clear(&t);
 }
 
-static void add_json_artifacts(struct buf *b, const struct file_tree *f)
+static void emit_artifacts(struct emit *o, const struct file_tree *f)
 {
     struct table t = TABLE_INIT("");
 
     table_columns(&t, "path", "bytes", NULL);
-    buf_str(b, ",\n  \"artifacts\": [");
+    emit_array(o, "artifacts");
     for (size_t i = 0; i < f->n; i++) {
         table_text(&t, f->file[i].path);
         file_tree_add_size(&t, &f->file[i]);
-        buf_str(b, i ? ",\n    " : "\n    ");
-        table_json_row(b, &t, i);
+        table_emit_row(o, NULL, &t, i);
     }
-    buf_str(b, f->n ? "\n  ]" : "]");
+    emit_array_end(o);
     table_clear(&t);
 }
 
@@ -167,20 +145,24 @@ static int print_json(const struct run_info *r, const struct file_tree *f,
 {
     struct table t = TABLE_INIT("");
     struct buf b = BUF_INIT;
+    struct emit o = { &b, .reals = EMIT_QUOTED, .spaced = true, .lines = 1 };
     int ret;
 
     for (size_t i = 0; i < N_ATTRIBUTES; i++)
         table_column(&t, attributes[i]);
     for (size_t i = 0; i < N_ATTRIBUTES; i++)
         table_add(&t, attribute_cell(attributes[i], r));
-    buf_str(&b, "{\n  \"schema\": \"gtrack.show/1\",\n  \"run\": ");
-    table_json_row(&b, &t, 0);
+    emit_object(&o, NULL);
+    emit_text(&o, "schema", "gtrack.show/1");
+    table_emit_row(&o, "run", &t, 0);
     table_clear(&t);
-    add_json_pairs(&b, "params", r->params, r->n_params);
-    add_json_metrics(&b, r);
-    add_json_pairs(&b, "tags", r->tags, r->n_tags);
-    add_json_artifacts(&b, f);
-    buf_str(&b, "\n}\n");
+    o.lines = 2;
+    track_emit_pairs(&o, "params", r->params, r->n_params);
+    emit_metrics(&o, r);
+    track_emit_pairs(&o, "tags", r->tags, r->n_tags);
+    emit_artifacts(&o, f);
+    emit_object_end(&o);
+    emit_newline(&o);
     ret = pager_data(b.s, b.len, e);
     buf_clear(&b);
     return ret;

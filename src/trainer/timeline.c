@@ -17,6 +17,7 @@
 #include "common/clock.h"
 #include "common/mem.h"
 #include "common/save.h"
+#include "common/output/emit.h"
 
 struct timeline_thread {
     clockid_t clock;
@@ -113,20 +114,48 @@ void timeline_stop(struct timeline *t, const char *name)
 
 /* ---- the file ----------------------------------------------------------- */
 
-/* Times in microseconds, as the format wants them. */
-static void write_slice(FILE *fp, const char *name, int thread, double start,
-                        double seconds, const struct timeline_use *use)
+static void begin_event(struct emit *o, const char *name, const char *phase)
 {
-    fprintf(fp,
-            ",\n{\"name\":\"%s\",\"ph\":\"X\",\"pid\":1,\"tid\":%d,"
-            "\"ts\":%.3f,\"dur\":%.3f",
-            name, thread, 1e6 * start, 1e6 * seconds);
-    if (use)
-        fprintf(fp,
-                ",\"args\":{\"ran_us\":%.3f,\"queued_us\":%.3f,"
-                "\"page_faults\":%lld}",
-                1e6 * use->ran, 1e6 * use->queued, (long long)use->faults);
-    fprintf(fp, "}");
+    emit_object(o, NULL);
+    emit_text(o, "name", name);
+    emit_text(o, "ph", phase);
+    emit_int(o, "pid", 1);
+}
+
+/* The name of the process or of a thread. */
+static void write_name(struct emit *o, const char *what, int thread,
+                       const char *name)
+{
+    begin_event(o, what, "M");
+    emit_int(o, "tid", thread);
+    emit_object(o, "args");
+    emit_text(o, "name", name);
+    emit_object_end(o);
+    emit_object_end(o);
+}
+
+/* Times are in microseconds, to the nanosecond. */
+static void emit_time(struct emit *o, const char *key, double seconds)
+{
+    emit_real(o, key, round(1e9 * seconds) / 1e3);
+}
+
+static void write_slice(struct emit *o, const char *name, int thread,
+                        double start, double seconds,
+                        const struct timeline_use *use)
+{
+    begin_event(o, name, "X");
+    emit_int(o, "tid", thread);
+    emit_time(o, "ts", start);
+    emit_time(o, "dur", seconds);
+    if (use) {
+        emit_object(o, "args");
+        emit_time(o, "ran_us", use->ran);
+        emit_time(o, "queued_us", use->queued);
+        emit_int(o, "page_faults", use->faults);
+        emit_object_end(o);
+    }
+    emit_object_end(o);
 }
 
 /*
@@ -134,40 +163,51 @@ static void write_slice(FILE *fp, const char *name, int thread, double start,
  * time for which it had no core, and one of the rest, in which it waited.  When
  * a thread stopped for a while is not known.
  */
-static void write_thread(FILE *fp, const struct timeline_slice *s, int thread,
-                         double zero)
+static void write_thread(struct emit *o, const struct timeline_slice *s,
+                         int thread, double zero)
 {
     const struct timeline_use *use = &s->use[thread];
     const double start = s->start - zero, end = s->end - zero;
     const double stop = start + use->ran;
     const double wait = fmin(stop + use->queued, end);
 
-    write_slice(fp, s->name, thread, start, use->ran, use);
+    write_slice(o, s->name, thread, start, use->ran, use);
     if (wait > stop)
-        write_slice(fp, "no core", thread, stop, wait - stop, NULL);
+        write_slice(o, "no core", thread, stop, wait - stop, NULL);
     if (end > wait)
-        write_slice(fp, "waiting", thread, wait, end - wait, NULL);
+        write_slice(o, "waiting", thread, wait, end - wait, NULL);
 }
 
 int timeline_write(const struct timeline *t, const char *path, struct err *e)
 {
     const double zero = t->n > 0 ? t->slice[0].start : 0;
     struct save s = SAVE_INIT;
+    struct buf b = BUF_INIT;
+    struct emit o = { .b = &b, .no_indent = true };
+    char name[32];
 
     if (save_open(&s, path, e) < 0)
         return -1;
-    fprintf(s.fp, "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n"
-                  "{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":1,"
-                  "\"args\":{\"name\":\"gtrain bench\"}}");
-    for (int i = 0; i < t->threads; i++)
-        fprintf(s.fp,
-                ",\n{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":1,"
-                "\"tid\":%d,\"args\":{\"name\":\"thread %d\"}}",
-                i, i);
-    for (size_t k = 0; k < t->n; k++)
+    emit_object(&o, NULL);
+    emit_text(&o, "displayTimeUnit", "ms");
+    emit_array(&o, "traceEvents");
+    o.lines = 2;
+    write_name(&o, "process_name", 0, "gtrain bench");
+    for (int i = 0; i < t->threads; i++) {
+        snprintf(name, sizeof name, "thread %d", i);
+        write_name(&o, "thread_name", i, name);
+    }
+    for (size_t k = 0; k < t->n; k++) {
         for (int i = 0; i < t->threads; i++)
-            write_thread(s.fp, &t->slice[k], i, zero);
-    fprintf(s.fp, "\n]}\n");
+            write_thread(&o, &t->slice[k], i, zero);
+        fwrite(b.s, 1, b.len, s.fp);
+        buf_trim(&b, 0);
+    }
+    emit_array_end(&o);
+    emit_object_end(&o);
+    emit_newline(&o);
+    fwrite(b.s, 1, b.len, s.fp);
+    buf_clear(&b);
     return save_commit(&s, e);
 }
 

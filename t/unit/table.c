@@ -55,7 +55,7 @@ static void forms(void)
        "{\n  \"schema\": \"test.sample/1\",\n"
        "  \"columns\": [\"name\", \"loss\", \"steps\"],\n  \"rows\": [\n"
        "    {\"name\": \"a\\tb|c_d\\\"e\", \"loss\": 3.25, \"steps\": 100},\n"
-       "    {\"name\": \"\\u001b[31mred\xef\xbf\xbd\", \"loss\": 3.2801, "
+       "    {\"name\": \"\\u001b[31mred\\ufffd\", \"loss\": 3.2801, "
        "\"steps\": null}\n  ]\n}\n",
        "JSON escapes controls and replaces bad UTF-8");
     is(&t, TABLE_MARKDOWN,

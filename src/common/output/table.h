@@ -172,11 +172,9 @@ bool table_color(const struct table_style *, int fd);
 void table_csv_text(struct buf *, const char *s);
 /* The same for Markdown, whose special characters are escaped. */
 void table_markdown_text(struct buf *, const char *s);
-/* s as a JSON string, with its quotes; bad UTF-8 becomes U+FFFD. */
-void table_json_text(struct buf *, const char *s);
 /* A row as a JSON object. */
-void table_json_row(struct buf *, const struct table *, size_t row);
-/* x as JSON: a number with all its digits, or "NaN", "Infinity", ... */
-void table_json_real(struct buf *, double x);
+struct emit;
+void table_emit_row(struct emit *, const char *key, const struct table *,
+                    size_t row);
 
 #endif

@@ -5,14 +5,13 @@
 #include "common/output/table.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/clock.h"
 #include "common/num.h"
+#include "common/output/emit.h"
 #include "common/output/table_impl.h"
-#include "common/utf8.h"
 
 /* For programs a spread has four columns. */
 static const char *const spread_part[] = { "", " std", " n", " ci95" };
@@ -86,106 +85,66 @@ static void write_separated(const struct table *t, char separator, put_fn *put,
 
 /* ---- JSON ---- */
 
-void table_json_text(struct buf *b, const char *s)
-{
-    buf_char(b, '"');
-    for (const char *p = s; *p;) {
-        const unsigned char c = (unsigned char)*p;
-        const char *from = p;
-        const int32_t code = utf8_next(&p);
-
-        if (code < 0)
-            buf_str(b, "\xef\xbf\xbd"); /* U+FFFD for what is not UTF-8 */
-        else if (c == '"' || c == '\\')
-            buf_printf(b, "\\%c", c);
-        else if (c == '\n')
-            buf_str(b, "\\n");
-        else if (c == '\t')
-            buf_str(b, "\\t");
-        else if (c < 0x20 || c == 0x7f)
-            buf_printf(b, "\\u%04x", c);
-        else
-            buf_add(b, from, (size_t)(p - from));
-    }
-    buf_char(b, '"');
-}
-
-void table_json_real(struct buf *b, double x)
-{
-    char text[NUM_TEXT];
-
-    if (isnan(x)) {
-        buf_str(b, "\"NaN\"");
-    } else if (isinf(x)) {
-        buf_str(b, x < 0 ? "\"-Infinity\"" : "\"Infinity\"");
-    } else {
-        num_shortest(text, x);
-        buf_str(b, text);
-    }
-}
-
-static void json_cell(struct buf *b, const struct table_cell *c)
+static void emit_cell(struct emit *o, const char *key,
+                      const struct table_cell *c)
 {
     char text[NUM_TEXT];
 
     switch (c->type) {
     case TABLE_NONE:
-        buf_str(b, "null");
+        emit_null(o, key);
         break;
     case TABLE_TEXT:
-        table_json_text(b, c->text);
+        emit_text(o, key, c->text);
         break;
     case TABLE_TIME:
-        table_json_text(b, clock_utc(text, c->i));
+        emit_text(o, key, clock_utc(text, c->i));
         break;
     case TABLE_REAL:
     case TABLE_SECS:
-        table_json_real(b, c->x);
+        emit_real(o, key, c->x);
         break;
     case TABLE_INT:
     case TABLE_BYTES:
-        buf_printf(b, "%" PRId64, c->i);
+        emit_int(o, key, c->i);
         break;
     case TABLE_SPREAD:
-        buf_str(b, "{\"mean\": ");
-        table_json_real(b, c->x);
-        buf_str(b, ", \"std\": ");
-        table_json_real(b, c->std);
-        buf_printf(b, ", \"n\": %" PRId64 ", \"ci95\": ", c->i);
-        table_json_real(b, c->ci);
-        buf_char(b, '}');
+        emit_object(o, key);
+        emit_real(o, "mean", c->x);
+        emit_real(o, "std", c->std);
+        emit_int(o, "n", c->i);
+        emit_real(o, "ci95", c->ci);
+        emit_object_end(o);
         break;
     }
 }
 
-void table_json_row(struct buf *b, const struct table *t, size_t row)
+void table_emit_row(struct emit *o, const char *key, const struct table *t,
+                    size_t row)
 {
-    for (size_t j = 0; j < t->n_columns; j++) {
-        buf_str(b, j ? ", " : "{");
-        table_json_text(b, t->column[j]);
-        buf_str(b, ": ");
-        json_cell(b, &t->cell[row * t->n_columns + j]);
-    }
-    buf_str(b, t->n_columns ? "}" : "{}");
+    emit_object(o, key);
+    for (size_t j = 0; j < t->n_columns; j++)
+        emit_cell(o, t->column[j], &t->cell[row * t->n_columns + j]);
+    emit_object_end(o);
 }
 
 void table_write_json(const struct table *t, struct buf *out)
 {
-    const size_t rows = table_rows(t);
+    struct emit o = { out, .reals = EMIT_QUOTED, .spaced = true, .lines = 1 };
 
-    buf_str(out, "{\n  \"schema\": ");
-    table_json_text(out, t->schema);
-    buf_str(out, ",\n  \"columns\": [");
-    for (size_t j = 0; j < t->n_columns; j++) {
-        buf_str(out, j ? ", " : "");
-        table_json_text(out, t->column[j]);
-    }
-    buf_str(out, "],\n  \"rows\": [");
-    for (size_t i = 0; i < rows; i++) {
-        buf_str(out, i ? ",\n    " : "\n    ");
-        table_json_row(out, t, i);
-    }
-    buf_str(out, rows ? "\n  ]\n}\n" : "]\n}\n");
+    emit_object(&o, NULL);
+    emit_text(&o, "schema", t->schema);
+    emit_array(&o, "columns");
+    for (size_t j = 0; j < t->n_columns; j++)
+        emit_text(&o, NULL, t->column[j]);
+    emit_array_end(&o);
+    emit_array(&o, "rows");
+    o.lines = 2;
+    for (size_t i = 0; i < table_rows(t); i++)
+        table_emit_row(&o, NULL, t, i);
+    emit_array_end(&o);
+    emit_object_end(&o);
+    emit_newline(&o);
 }
 
 void table_write_tsv(const struct table *t, bool header, struct buf *out)

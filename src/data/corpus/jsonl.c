@@ -1,12 +1,10 @@
 #include "config.h"
 #include "data/corpus/jsonl.h"
 
-#include <stdbool.h>
-#include <stdint.h>
 #include <string.h>
 
 #include "common/format/json_scan.h"
-#include "common/utf8.h"
+#include "common/output/emit.h"
 
 /* Read the members of the object.  *text stays NULL without the field. */
 static int read_members(struct json_scan *s, const char *field, char **text,
@@ -55,51 +53,12 @@ int jsonl_field(char *line, size_t n, const char *field, char **text,
     return 1;
 }
 
-/* The number of bytes from p that need no escape. */
-static size_t plain_length(const uint8_t *p, const uint8_t *end)
-{
-    const uint8_t *start = p;
-
-    while (p < end && *p != '"' && *p != '\\' && *p >= 0x20) {
-        uint32_t c = 0;
-        const size_t n = *p < 0x80 ? 1 : utf8_decode(p, end, &c);
-
-        if (c == UTF8_BAD)
-            break;
-        p += n;
-    }
-    return (size_t)(p - start);
-}
-
-void jsonl_escape(struct buf *b, const char *text, size_t n)
-{
-    static const char from[] = "\"\\\b\f\n\r\t", to[] = "\"\\bfnrt";
-    const uint8_t *p = (const uint8_t *)text, *end = p + n;
-
-    while (p < end) {
-        const size_t plain = plain_length(p, end);
-        const char *found;
-        uint32_t c;
-
-        buf_add(b, p, plain);
-        p += plain;
-        if (p == end)
-            break;
-        found = *p && *p < 0x80 ? strchr(from, *p) : NULL;
-        if (found) {
-            buf_char(b, '\\');
-            buf_char(b, to[found - from]);
-            p++;
-        } else {
-            p += utf8_decode(p, end, &c);
-            buf_printf(b, "\\u%04x", c == UTF8_BAD ? UTF8_REPLACEMENT : c);
-        }
-    }
-}
-
 void jsonl_write(struct buf *b, const char *text, size_t n)
 {
-    buf_str(b, "{\"text\":\"");
-    jsonl_escape(b, text, n);
-    buf_str(b, "\"}\n");
+    struct emit o = { .b = b };
+
+    emit_object(&o, NULL);
+    emit_bytes(&o, "text", text, n);
+    emit_object_end(&o);
+    emit_newline(&o);
 }

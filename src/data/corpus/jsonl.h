@@ -19,11 +19,8 @@
 int jsonl_field(char *line, size_t n, const char *field, char **text,
                 size_t *len, struct err *e);
 
-/* Append the text as the inside of a JSON string, with U+FFFD for bytes that
- * are not UTF-8. */
-void jsonl_escape(struct buf *, const char *text, size_t n);
-
-/* Append a line: an object with the field "text". */
+/* Append a line: an object with the field "text", in which U+FFFD replaces
+ * bytes that are not UTF-8. */
 void jsonl_write(struct buf *, const char *text, size_t n);
 
 #endif

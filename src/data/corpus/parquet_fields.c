@@ -6,19 +6,20 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/num.h"
-#include "data/corpus/jsonl.h"
+#include "common/output/emit.h"
 
 /* Logical types, in the old numbering. */
 enum { UTF8 = 0, ENUM = 4, UINT_8 = 11, UINT_64 = 14, INT_64 = 18, JSON = 19 };
 
 struct field_column {
-    char *name; /* as the name of a member of JSON */
+    char *name;
     struct parquet *p;
     int64_t type;
     bool is_unsigned;
@@ -60,12 +61,10 @@ static int add_column(struct parquet_fields *f, const struct parquet_top *t,
                       const char *path, struct err *e)
 {
     struct field_column *c = &f->column[f->n];
-    struct buf name = BUF_INIT;
 
     if (parquet_open_column(&c->p, path, t->name, e) < 0)
         return -1;
-    jsonl_escape(&name, t->name, strlen(t->name));
-    c->name = buf_detach(&name);
+    c->name = xstrdup(t->name);
     c->type = t->type;
     c->is_unsigned = t->converted >= UINT_8 && t->converted <= UINT_64;
     f->n++;
@@ -123,9 +122,10 @@ void parquet_fields_close(struct parquet_fields *f)
     free(f);
 }
 
-static void add_integer(struct buf *b, const struct field_column *c,
-                        const struct parquet_string *s)
+static void emit_integer(struct emit *o, const struct field_column *c,
+                         const struct parquet_string *s)
 {
+    char text[NUM_TEXT];
     int64_t wide = 0;
     int32_t narrow;
 
@@ -133,16 +133,14 @@ static void add_integer(struct buf *b, const struct field_column *c,
     memcpy(&narrow, s->text, sizeof narrow);
     if (c->type == PARQUET_INT32)
         wide = c->is_unsigned ? (int64_t)(uint32_t)narrow : narrow;
-    if (c->is_unsigned)
-        buf_printf(b, "%" PRIu64, (uint64_t)wide);
-    else
-        buf_printf(b, "%" PRId64, wide);
+    snprintf(text, sizeof text, c->is_unsigned ? "%" PRIu64 : "%" PRId64, wide);
+    emit_raw(o, c->name, text);
 }
 
 /* JSON has no numbers that are not finite. */
-static void add_real(struct buf *b, const struct parquet_string *s)
+static void emit_number(struct emit *o, const struct field_column *c,
+                        const struct parquet_string *s)
 {
-    char text[NUM_TEXT];
     double x;
     float f;
 
@@ -152,41 +150,41 @@ static void add_real(struct buf *b, const struct parquet_string *s)
     } else {
         memcpy(&x, s->text, sizeof x);
     }
-    num_shortest(text, x);
-    buf_str(b, isfinite(x) ? text : "null");
+    if (isfinite(x))
+        emit_real(o, c->name, x);
+    else
+        emit_null(o, c->name);
 }
 
-static void add_value(struct buf *b, const struct field_column *c,
-                      const struct parquet_string *s)
+static void emit_value(struct emit *o, const struct field_column *c,
+                       const struct parquet_string *s)
 {
     if (!s->text) {
-        buf_str(b, c->is_document ? "\"\"" : "null");
+        emit_text(o, c->name, c->is_document ? "" : NULL);
         return;
     }
     switch (c->type) {
     case PARQUET_BOOLEAN:
-        buf_str(b, *s->text ? "true" : "false");
+        emit_bool(o, c->name, *s->text);
         return;
     case PARQUET_INT32:
     case PARQUET_INT64:
-        add_integer(b, c, s);
+        emit_integer(o, c, s);
         return;
     case PARQUET_FLOAT:
     case PARQUET_DOUBLE:
-        add_real(b, s);
+        emit_number(o, c, s);
         return;
     default:
-        buf_char(b, '"');
-        jsonl_escape(b, s->text, s->len);
-        buf_char(b, '"');
+        emit_bytes(o, c->name, s->text, s->len);
     }
 }
 
 static int add_line(struct parquet_fields *f, int64_t row, struct err *e)
 {
-    struct buf *const b = &f->lines;
+    struct emit o = { &f->lines, .reals = EMIT_BARE };
 
-    buf_char(b, '{');
+    emit_object(&o, NULL);
     for (size_t i = 0; i < f->n; i++) {
         const struct field_column *c = &f->column[i];
         const int got = parquet_seek(c->p, row, e);
@@ -195,10 +193,9 @@ static int add_line(struct parquet_fields *f, int64_t row, struct err *e)
             return err_wrap(e, "column \"%s\"", c->name);
         if (got == 0)
             return parquet_damaged(e, "its columns differ in length");
-        buf_printf(b, "%s\"%s\":", i > 0 ? "," : "", c->name);
-        add_value(b, c, parquet_value(c->p));
+        emit_value(&o, c, parquet_value(c->p));
     }
-    buf_char(b, '}');
+    emit_object_end(&o);
     return 0;
 }
 

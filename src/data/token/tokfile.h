@@ -62,7 +62,4 @@ ptrdiff_t tokfile_bytes(const char *name, size_t n, uint8_t *out);
  * alphabet, or as SentencePiece has them. */
 void tokfile_add_name(struct buf *, const struct tokenizer *, int32_t id);
 
-/* Append a token as a JSON string in ASCII, with U+FFFD for invalid UTF-8. */
-void tokfile_quote(struct buf *, const struct tokenizer *, int32_t id);
-
 #endif

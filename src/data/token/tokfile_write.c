@@ -11,47 +11,9 @@
 
 #include "common/path.h"
 #include "common/save.h"
+#include "common/output/emit.h"
 #include "common/utf8.h"
 #include "data/token/sentencepiece.h"
-
-static void quote_char(struct buf *b, uint32_t c)
-{
-    static const char from[] = "\"\\\b\f\n\r\t", to[] = "\"\\bfnrt";
-    const char *at = c && c < 0x80 ? strchr(from, (int)c) : NULL;
-
-    if (at)
-        buf_printf(b, "\\%c", to[at - from]);
-    else if (c >= 0x20 && c < 0x7F)
-        buf_char(b, (char)c);
-    else if (c < 0x10000)
-        buf_printf(b, "\\u%04x", c);
-    else
-        buf_printf(b, "\\u%04x\\u%04x", 0xD7C0 + (c >> 10),
-                   0xDC00 + (c & 0x3FF));
-}
-
-/*
- * A JSON string in the form of OpenAI's encoder.json: ASCII, with lower-case
- * hexadecimal digits.  (jansson writes upper-case digits.)
- */
-static void quote_text(struct buf *b, const void *text, size_t n)
-{
-    const uint8_t *p = text, *const end = p + n;
-
-    buf_char(b, '"');
-    while (p < end) {
-        uint32_t c;
-
-        p += utf8_decode(p, end, &c);
-        quote_char(b, c == UTF8_BAD ? UTF8_REPLACEMENT : c);
-    }
-    buf_char(b, '"');
-}
-
-void tokfile_quote(struct buf *b, const struct tokenizer *t, int32_t id)
-{
-    quote_text(b, token_text(t, id), t->token[id].len);
-}
 
 /* Append the name of a token as SentencePiece's files have it. */
 static void add_marked_name(struct buf *b, const struct tokenizer *t,
@@ -80,12 +42,13 @@ void tokfile_add_name(struct buf *b, const struct tokenizer *t, int32_t id)
     }
 }
 
-static void quote_name(struct buf *b, const struct tokenizer *t, int32_t id)
+static void emit_name(struct emit *o, const char *key,
+                      const struct tokenizer *t, int32_t id)
 {
     struct buf name = BUF_INIT;
 
     tokfile_add_name(&name, t, id);
-    quote_text(b, name.s, name.len);
+    emit_bytes(o, key, name.s, name.len);
     buf_clear(&name);
 }
 
@@ -111,178 +74,195 @@ static int32_t vocab_size(const struct tokenizer *t)
     return n;
 }
 
-static void add_vocab(struct buf *b, const struct tokenizer *t,
-                      const char *indent)
+static void emit_vocab(struct emit *o, const struct tokenizer *t)
 {
     const int32_t n = vocab_size(t);
-    const char *comma = "";
+    struct buf name = BUF_INIT, member = BUF_INIT;
 
     for (int32_t id = 0; id < n; id++) {
         const struct special *s = find_special(t, id);
 
         if (t->token[id].len == 0)
             continue;
-        buf_printf(b, "%s%s", comma, indent);
+        buf_trim(&name, 0);
+        buf_trim(&member, 0);
         if (s)
-            quote_text(b, t->text + s->name.at, s->name.len);
+            buf_add(&name, t->text + s->name.at, s->name.len);
         else
-            quote_name(b, t, id);
-        buf_printf(b, ": %d", id);
-        comma = ",";
+            tokfile_add_name(&name, t, id);
+        emit_quote(&member, name.s, name.len, true);
+        buf_printf(&member, ": %d", id);
+        emit_raw(o, NULL, member.s); /* a name may hold NUL */
     }
+    buf_clear(&name);
+    buf_clear(&member);
 }
 
-static const char *truth(int flags)
+static void emit_specials(struct emit *o, const struct tokenizer *t)
 {
-    return flags ? "true" : "false";
-}
-
-static void add_specials(struct buf *b, const struct tokenizer *t)
-{
+    emit_array(o, "added_tokens");
     for (size_t i = 0; i < t->n_specials; i++) {
         const struct special *s = &t->special[i];
 
-        buf_printf(b, "%s\n    {\"id\": %d, \"content\": ", i > 0 ? "," : "",
-                   s->id);
-        quote_text(b, t->text + s->name.at, s->name.len);
-        buf_printf(b,
-                   ", \"single_word\": %s, \"lstrip\": %s, \"rstrip\": %s, "
-                   "\"normalized\": %s, \"special\": %s}",
-                   truth(s->flags & SPECIAL_WORD),
-                   truth(s->flags & SPECIAL_LSTRIP),
-                   truth(s->flags & SPECIAL_RSTRIP),
-                   truth(s->flags & SPECIAL_NORMALIZED),
-                   truth(~s->flags & SPECIAL_ALWAYS));
+        emit_object(o, NULL);
+        emit_int(o, "id", s->id);
+        emit_bytes(o, "content", t->text + s->name.at, s->name.len);
+        emit_bool(o, "single_word", s->flags & SPECIAL_WORD);
+        emit_bool(o, "lstrip", s->flags & SPECIAL_LSTRIP);
+        emit_bool(o, "rstrip", s->flags & SPECIAL_RSTRIP);
+        emit_bool(o, "normalized", s->flags & SPECIAL_NORMALIZED);
+        emit_bool(o, "special", ~s->flags & SPECIAL_ALWAYS);
+        emit_object_end(o);
     }
-    buf_str(b, t->n_specials > 0 ? "\n  " : "");
+    emit_array_end(o);
 }
 
-static void add_merges(struct buf *b, const struct tokenizer *t)
+static void emit_merges(struct emit *o, const struct tokenizer *t)
 {
+    emit_array(o, "merges");
     for (size_t i = 0; i < t->n_merges; i++) {
-        buf_str(b, i > 0 ? ",\n      [" : "\n      [");
-        quote_name(b, t, t->merge[i].left);
-        buf_str(b, ", ");
-        quote_name(b, t, t->merge[i].right);
-        buf_char(b, ']');
+        emit_array(o, NULL);
+        emit_name(o, NULL, t, t->merge[i].left);
+        emit_name(o, NULL, t, t->merge[i].right);
+        emit_array_end(o);
     }
-    buf_str(b, t->n_merges > 0 ? "\n    " : "");
+    emit_array_end(o);
 }
 
-static void add_metaspace(struct buf *b, const struct tokenizer *t)
+static void emit_metaspace(struct emit *o, const struct tokenizer *t)
 {
     static const char *const schemes[] = { [PREFIX_NONE] = "never",
                                            [PREFIX_ALWAYS] = "always",
                                            [PREFIX_UNLESS_SPACE] = "always",
                                            [PREFIX_FIRST] = "first" };
 
-    buf_printf(b,
-               "{\"type\": \"Metaspace\", \"replacement\": \"\\u2581\", "
-               "\"prepend_scheme\": \"%s\", \"split\": %s}",
-               schemes[t->prefix],
-               truth(t->pretokenizer == PRETOKENIZE_SPACES));
+    emit_object(o, "pre_tokenizer");
+    emit_text(o, "type", "Metaspace");
+    emit_text(o, "replacement", "\xe2\x96\x81");
+    emit_text(o, "prepend_scheme", schemes[t->prefix]);
+    emit_bool(o, "split", t->pretokenizer == PRETOKENIZE_SPACES);
+    emit_object_end(o);
 }
 
-static void add_pretokenizer(struct buf *b, const struct tokenizer *t)
+static void emit_pretokenizer(struct emit *o, const struct tokenizer *t)
 {
-    const enum pretokenizer kind = t->pretokenizer;
     static const char byte_level[] =
         "{\"type\": \"ByteLevel\", \"add_prefix_space\": false, "
         "\"trim_offsets\": true, \"use_regex\": %s}";
+    struct buf b = BUF_INIT;
     const char *pattern;
 
     if (t->kind == TOKENIZER_SENTENCEPIECE) {
         if (t->metaspace)
-            add_metaspace(b, t);
+            emit_metaspace(o, t);
         else
-            buf_str(b, "null");
+            emit_null(o, "pre_tokenizer");
         return;
     }
-    if (kind == PRETOKENIZE_GPT2) {
-        buf_printf(b, byte_level, "true");
+    if (t->pretokenizer == PRETOKENIZE_GPT2) {
+        buf_printf(&b, byte_level, "true");
+        emit_raw(o, "pre_tokenizer", b.s);
+        buf_clear(&b);
         return;
     }
-    pattern = pretokenize_pattern(kind);
-    buf_str(b, "{\"type\": \"Sequence\", \"pretokenizers\": [\n    {\"type\": "
-               "\"Split\", \"pattern\": {\"Regex\": ");
-    quote_text(b, pattern, strlen(pattern));
-    buf_str(b, "}, \"behavior\": \"Isolated\", \"invert\": false},\n    ");
-    buf_printf(b, byte_level, "false");
-    buf_str(b, "]}");
+    pattern = pretokenize_pattern(t->pretokenizer);
+    buf_str(&b, "{\"type\": \"Sequence\", \"pretokenizers\": [\n    {\"type\": "
+                "\"Split\", \"pattern\": {\"Regex\": ");
+    emit_quote(&b, pattern, strlen(pattern), true);
+    buf_str(&b, "}, \"behavior\": \"Isolated\", \"invert\": false},\n    ");
+    buf_printf(&b, byte_level, "false");
+    buf_str(&b, "]}");
+    emit_raw(o, "pre_tokenizer", b.s);
+    buf_clear(&b);
 }
 
-static void add_normalizer(struct buf *b, const struct tokenizer *t)
+static void emit_normalizer(struct emit *o, const struct tokenizer *t)
 {
     static const char nfc[] = "{\"type\": \"NFC\"}";
+    struct buf b = BUF_INIT;
 
     if (t->kind != TOKENIZER_SENTENCEPIECE || t->metaspace) {
-        buf_str(b, t->nfc ? nfc : "null");
+        emit_raw(o, "normalizer", t->nfc ? nfc : "null");
         return;
     }
-    buf_str(b, "{\"type\": \"Sequence\", \"normalizers\": [");
+    buf_str(&b, "{\"type\": \"Sequence\", \"normalizers\": [");
     if (t->nfc)
-        buf_printf(b, "\n    %s,", nfc);
+        buf_printf(&b, "\n    %s,", nfc);
     if (t->prefix == PREFIX_ALWAYS)
-        buf_str(b, "\n    {\"type\": \"Prepend\", \"prepend\": \"\\u2581\"},");
-    buf_str(b, "\n    {\"type\": \"Replace\", \"pattern\": {\"String\": "
-               "\" \"}, \"content\": \"\\u2581\"}]}");
+        buf_str(&b, "\n    {\"type\": \"Prepend\", \"prepend\": \"\\u2581\"},");
+    buf_str(&b, "\n    {\"type\": \"Replace\", \"pattern\": {\"String\": "
+                "\" \"}, \"content\": \"\\u2581\"}]}");
+    emit_raw(o, "normalizer", b.s);
+    buf_clear(&b);
 }
 
-static void add_decoder(struct buf *b, const struct tokenizer *t)
+static void emit_decoder(struct emit *o, const struct tokenizer *t)
 {
+    struct buf b = BUF_INIT;
+
     if (t->kind != TOKENIZER_SENTENCEPIECE) {
-        buf_str(b, "{\"type\": \"ByteLevel\", \"add_prefix_space\": true, "
-                   "\"trim_offsets\": true, \"use_regex\": true}");
+        emit_raw(o, "decoder",
+                 "{\"type\": \"ByteLevel\", \"add_prefix_space\": true, "
+                 "\"trim_offsets\": true, \"use_regex\": true}");
         return;
     }
-    buf_str(b, "{\"type\": \"Sequence\", \"decoders\": [\n    {\"type\": "
-               "\"Replace\", \"pattern\": {\"String\": \"\\u2581\"}, "
-               "\"content\": \" \"},\n    {\"type\": \"ByteFallback\"},\n"
-               "    {\"type\": \"Fuse\"}");
+    buf_str(&b, "{\"type\": \"Sequence\", \"decoders\": [\n    {\"type\": "
+                "\"Replace\", \"pattern\": {\"String\": \"\\u2581\"}, "
+                "\"content\": \" \"},\n    {\"type\": \"ByteFallback\"},\n"
+                "    {\"type\": \"Fuse\"}");
     if (t->prefix != PREFIX_NONE)
-        buf_str(b, ",\n    {\"type\": \"Strip\", \"content\": \" \", "
-                   "\"start\": 1, \"stop\": 0}");
-    buf_str(b, "]}");
+        buf_str(&b, ",\n    {\"type\": \"Strip\", \"content\": \" \", "
+                    "\"start\": 1, \"stop\": 0}");
+    buf_str(&b, "]}");
+    emit_raw(o, "decoder", b.s);
+    buf_clear(&b);
 }
 
-static void add_model(struct buf *b, const struct tokenizer *t)
+static void emit_model(struct emit *o, const struct tokenizer *t)
 {
     const bool bytes = t->kind == TOKENIZER_SENTENCEPIECE && t->unknown < 0;
 
-    buf_str(b, "{\n    \"type\": \"BPE\",\n    \"dropout\": null,\n"
-               "    \"unk_token\": ");
+    emit_object(o, "model");
+    o->lines = 2;
+    emit_text(o, "type", "BPE");
+    emit_null(o, "dropout");
     if (t->unknown >= 0)
-        quote_name(b, t, t->unknown);
+        emit_name(o, "unk_token", t, t->unknown);
     else
-        buf_str(b, "null");
-    buf_printf(b,
-               ",\n    \"continuing_subword_prefix\": null,\n"
-               "    \"end_of_word_suffix\": null,\n    \"fuse_unk\": %s,\n"
-               "    \"byte_fallback\": %s,\n    \"ignore_merges\": %s,\n"
-               "    \"vocab\": {",
-               truth(t->fuse_unknown), truth(bytes), truth(t->whole));
-    add_vocab(b, t, "\n      ");
-    buf_str(b, "\n    },\n    \"merges\": [");
-    add_merges(b, t);
-    buf_str(b, "]\n  }");
+        emit_null(o, "unk_token");
+    emit_null(o, "continuing_subword_prefix");
+    emit_null(o, "end_of_word_suffix");
+    emit_bool(o, "fuse_unk", t->fuse_unknown);
+    emit_bool(o, "byte_fallback", bytes);
+    emit_bool(o, "ignore_merges", t->whole);
+    o->lines = 3;
+    emit_object(o, "vocab");
+    emit_vocab(o, t);
+    emit_object_end(o);
+    emit_merges(o, t);
+    emit_object_end(o);
 }
 
 static int add_tokenizer_json(struct buf *b, const struct tokenizer *t,
                               struct err *e)
 {
+    struct emit o = { b, .spaced = true, .ascii = true, .lines = 1 };
+
     (void)e;
-    buf_str(b, "{\n  \"version\": \"1.0\",\n  \"truncation\": null,\n"
-               "  \"padding\": null,\n  \"added_tokens\": [");
-    add_specials(b, t);
-    buf_str(b, "],\n  \"normalizer\": ");
-    add_normalizer(b, t);
-    buf_str(b, ",\n  \"pre_tokenizer\": ");
-    add_pretokenizer(b, t);
-    buf_str(b, ",\n  \"post_processor\": null,\n  \"decoder\": ");
-    add_decoder(b, t);
-    buf_str(b, ",\n  \"model\": ");
-    add_model(b, t);
-    buf_str(b, "\n}\n");
+    emit_object(&o, NULL);
+    emit_text(&o, "version", "1.0");
+    emit_null(&o, "truncation");
+    emit_null(&o, "padding");
+    o.lines = 2;
+    emit_specials(&o, t);
+    o.lines = 1;
+    emit_normalizer(&o, t);
+    emit_pretokenizer(&o, t);
+    emit_null(&o, "post_processor");
+    emit_decoder(&o, t);
+    emit_model(&o, t);
+    emit_object_end(&o);
+    emit_newline(&o);
     return 0;
 }
 
@@ -303,10 +283,14 @@ static int add_merges_txt(struct buf *b, const struct tokenizer *t,
 static int add_vocab_json(struct buf *b, const struct tokenizer *t,
                           struct err *e)
 {
+    struct emit o = { b, .spaced = true, .ascii = true, .lines = 1,
+                      .no_indent = true };
+
     (void)e;
-    buf_char(b, '{');
-    add_vocab(b, t, "\n");
-    buf_str(b, "\n}\n");
+    emit_object(&o, NULL);
+    emit_vocab(&o, t);
+    emit_object_end(&o);
+    emit_newline(&o);
     return 0;
 }
 

@@ -2,17 +2,15 @@
 #include "track/push/wandb_rows.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "common/mem.h"
-#include "common/num.h"
 #include "common/path.h"
 #include "common/format/protobuf.h"
-#include "common/output/table.h"
+#include "common/output/emit.h"
 
 struct row_point {
     int64_t order, step, ms; /* order: the step or the time */
@@ -58,20 +56,6 @@ static void end_line(struct wandb_rows *r)
     row->sum = crc32c(r->text.s + row->at, r->text.len - row->at);
     row->points = r->n_points;
     buf_char(&r->text, '\0');
-}
-
-static void add_number(struct buf *b, double x)
-{
-    char text[NUM_TEXT];
-
-    if (isnan(x)) {
-        buf_str(b, "NaN");
-    } else if (isinf(x)) {
-        buf_str(b, x < 0 ? "-Infinity" : "Infinity");
-    } else {
-        num_shortest(text, x);
-        buf_str(b, text);
-    }
 }
 
 static bool is_system(const char *key)
@@ -187,42 +171,33 @@ static void add_system_name(struct buf *b, const char *key, double *value)
     *value *= name ? name->scale : 1;
 }
 
-static void add_head(struct wandb_rows *rows, const struct run_info *r,
-                     const struct row_point *i, int64_t ms, bool system)
+static void emit_head(struct emit *o, const struct run_info *r,
+                      const struct row_point *i, int64_t ms, bool system)
 {
     const double since = (double)(ms - r->start_ms) / 1000;
 
-    begin_line(rows, i->step);
     if (system)
-        buf_str(&rows->text, "{\"_wandb\":true");
+        emit_bool(o, "_wandb", true);
     else
-        buf_printf(&rows->text, "{\"_step\":%" PRId64, i->step);
-    buf_str(&rows->text, ",\"_runtime\":");
-    add_number(&rows->text, since > 0 ? since : 0);
-    buf_str(&rows->text, ",\"_timestamp\":");
-    add_number(&rows->text, (double)ms / 1000);
+        emit_int(o, "_step", i->step);
+    emit_real(o, "_runtime", since > 0 ? since : 0);
+    emit_real(o, "_timestamp", (double)ms / 1000);
 }
 
-static void add_pair(struct wandb_rows *rows, const struct run_info *r,
-                     const struct row_point *i, bool system)
+static void emit_point(struct emit *o, const struct run_info *r,
+                       const struct row_point *i, bool system)
 {
     struct buf name = BUF_INIT;
     double value = i->value;
 
-    if (i->medium)
-        buf_str(&name, i->medium->key);
-    else if (system)
+    if (i->medium) {
+        emit_raw(o, i->medium->key, i->medium->json);
+    } else if (system) {
         add_system_name(&name, r->metrics[i->key].key + 7, &value);
-    else
-        buf_str(&name, r->metrics[i->key].key);
-    buf_char(&rows->text, ',');
-    table_json_text(&rows->text, name.s);
-    buf_char(&rows->text, ':');
-    if (i->medium)
-        buf_str(&rows->text, i->medium->json);
-    else
-        add_number(&rows->text, value);
-    rows->n_points += !i->medium;
+        emit_real(o, name.s, value);
+    } else {
+        emit_real(o, r->metrics[i->key].key, value);
+    }
     buf_clear(&name);
 }
 
@@ -230,16 +205,21 @@ static void add_pair(struct wandb_rows *rows, const struct run_info *r,
 static void add_line(struct wandb_rows *rows, const struct run_info *r,
                      const struct row_point *i, size_t n, bool system)
 {
+    struct emit o = { &rows->text, .reals = EMIT_BARE };
     int64_t ms = 0;
 
     for (size_t k = 0; k < n; k++)
         if (i[k].ms > ms)
             ms = i[k].ms;
-    add_head(rows, r, i, ms, system);
+    begin_line(rows, i->step);
+    emit_object(&o, NULL);
+    emit_head(&o, r, i, ms, system);
     for (size_t k = 0; k < n; k++)
-        if (k + 1 == n || i[k + 1].key != i[k].key)
-            add_pair(rows, r, &i[k], system); /* the last of several */
-    buf_char(&rows->text, '}');
+        if (k + 1 == n || i[k + 1].key != i[k].key) { /* the last of several */
+            emit_point(&o, r, &i[k], system);
+            rows->n_points += !i[k].medium;
+        }
+    emit_object_end(&o);
     end_line(rows);
 }
 
@@ -321,7 +301,8 @@ void wandb_rows_summary(struct buf *b, const struct run_info *r,
                         const struct wandb_rows *history,
                         const struct wandb_media *media)
 {
-    int64_t step = -1, ms = r->start_ms;
+    struct emit o = { b, .reals = EMIT_BARE };
+    int64_t ms = r->start_ms;
 
     for (size_t j = 0; j < r->n_metrics; j++)
         if (!is_system(r->metrics[j].key) && r->metrics[j].last_ms > ms)
@@ -329,30 +310,22 @@ void wandb_rows_summary(struct buf *b, const struct run_info *r,
     for (size_t i = 0; i < media->n; i++)
         if (media->item[i].ms > ms)
             ms = media->item[i].ms;
-    if (history->n)
-        step = history->row[history->n - 1].step;
-    buf_char(b, '{');
-    for (size_t j = 0; j < r->n_metrics; j++) {
-        if (is_system(r->metrics[j].key))
-            continue;
-        table_json_text(b, r->metrics[j].key);
-        buf_char(b, ':');
-        add_number(b, r->metrics[j].last);
-        buf_char(b, ',');
-    }
+    emit_object(&o, NULL);
+    for (size_t j = 0; j < r->n_metrics; j++)
+        if (!is_system(r->metrics[j].key))
+            emit_real(&o, r->metrics[j].key, r->metrics[j].last);
     for (size_t i = 0; i < media->n; i++) {
         const struct wandb_medium *m = &media->item[i];
 
-        if (i + 1 < media->n && strcmp(m[1].key, m->key) == 0)
-            continue;
-        table_json_text(b, m->key);
-        buf_printf(b, ":%s,", m->json);
+        if (i + 1 == media->n || strcmp(m[1].key, m->key) != 0)
+            emit_raw(&o, m->key, m->json);
     }
-    if (step >= 0)
-        buf_printf(b, "\"_step\":%" PRId64 ",", step);
-    buf_str(b, "\"_timestamp\":");
-    add_number(b, (double)ms / 1000);
-    buf_printf(
-        b, ",\"_runtime\":%" PRId64 ",\"_wandb\":{\"runtime\":%" PRId64 "}}",
-        (ms - r->start_ms) / 1000, (ms - r->start_ms) / 1000);
+    if (history->n)
+        emit_int(&o, "_step", history->row[history->n - 1].step);
+    emit_real(&o, "_timestamp", (double)ms / 1000);
+    emit_int(&o, "_runtime", (ms - r->start_ms) / 1000);
+    emit_object(&o, "_wandb");
+    emit_int(&o, "runtime", (ms - r->start_ms) / 1000);
+    emit_object_end(&o);
+    emit_object_end(&o);
 }

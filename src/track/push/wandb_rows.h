@@ -15,9 +15,7 @@
  * History is ordered by step, system metrics by time.  The same points give the
  * same lines, so that line k stays line k.  The last line of a running run is
  * held back, as more points may be added to it.
- *
- * jansson does not write this JSON: it cannot write NaN and Infinity bare, as
- * W&B does, and it prints 0.1 as 0.10000000000000001.
+ * NaN and Infinity are bare, as W&B writes them.
  */
 struct wandb_rows {
     struct buf text; /* the lines, each ended by NUL */

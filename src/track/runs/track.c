@@ -15,6 +15,7 @@
 #include "common/num.h"
 #include "common/path.h"
 #include "common/program.h"
+#include "common/output/emit.h"
 #include "store/query/filter.h"
 #include "store/handed_run.h"
 #include "store/index.h"
@@ -455,6 +456,15 @@ struct pair *track_parse_pairs(struct arena *mem, const char *const *words,
         pair[i].value = equals + 1;
     }
     return pair;
+}
+
+void track_emit_pairs(struct emit *o, const char *key, const struct pair *pair,
+                      size_t n)
+{
+    emit_object(o, key);
+    for (size_t i = 0; i < n; i++)
+        emit_text(o, pair[i].key, pair[i].value);
+    emit_object_end(o);
 }
 
 int track_begin_run(struct run **run, struct run_conf *c,

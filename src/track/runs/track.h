@@ -145,6 +145,10 @@ int track_check_args(int argc, char **argv, int least, int most, struct err *);
  * word is no pair. */
 struct pair *track_parse_pairs(struct arena *, const char *const *words,
                                size_t n, struct err *);
+/* Write pairs as a JSON object. */
+struct emit;
+void track_emit_pairs(struct emit *, const char *key, const struct pair *,
+                      size_t n);
 /* Begin a run as the options say. */
 int track_begin_run(struct run **, struct run_conf *,
                     const struct track_new_run *, struct err *);
