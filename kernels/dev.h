@@ -77,8 +77,8 @@ struct dev_type {
     /* Compute attention by the device's own kernels from now on; false if it
      * does so already. */
     bool (*own_attention)(struct dev *);
-    /* Whether work may start before what was given before it has ended, where
-     * that is safe, from now on; returns what was so before. */
+    /* From now on, may work start before the work before it has ended, where
+     * that is safe?  Returns the previous setting. */
     bool (*overlap)(struct dev *, bool on);
     /* Record, as mark i of DEV_MARKS, the time at which the work given so far
      * is done; the seconds from mark i to mark j, or < 0 if one is not

@@ -51,8 +51,8 @@ HALF_FN uint16_t bf16_from_float(float f)
     return (uint16_t)((u + 0x7fffu + (u >> 16 & 1u)) >> 16);
 }
 
-/* To the neighbour above with the probability of the distance from the one
- * below (in size), if noise is uniform. */
+/* Round to one of the two neighbours: away from zero with a probability equal
+ * to the distance from the smaller one, if noise is uniform. */
 HALF_FN uint16_t bf16_from_float_random(float f, uint32_t noise)
 {
     const uint32_t u = float_bits(f);

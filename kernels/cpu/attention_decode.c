@@ -11,12 +11,11 @@
 #include <omp.h>
 
 /*
- * Positions that are attended to together, by all heads.  The keys of all heads
- * at a position lie together, and so do the values; most of the time is that of
- * reading them, so each chunk is read in the order of memory, which the
- * processor can predict.  Threads take whole chunks, since two that read parts
- * of the same rows slow each other down; what the chunks give is added in their
- * order.
+ * How many positions all heads attend to at once.  The keys of all heads at a
+ * position lie together, and so do the values.  Reading them takes most of the
+ * time, so each chunk is read in the order of memory, which the processor can
+ * predict.  Threads take whole chunks, since two that read parts of the same
+ * rows slow each other down; the results of the chunks are added in order.
  */
 enum { CHUNK = 64 };
 

@@ -1,7 +1,7 @@
 /*
  * elementwise - one element at a time, on the CPU
  *
- * The cost is that of reading and writing memory.  Work is divided into pieces
+ * The time goes into reading and writing memory.  Work is divided into pieces
  * of ROWS_PIECE elements, by position alone.
  */
 #include "config.h"
@@ -83,7 +83,6 @@ VEC_FN void dropout_piece(enum dtype type, const struct piece *p)
     }
 }
 
-/* The same for any type. */
 static void add_any(enum dtype type, const struct piece *p)
 {
     VEC_BY_TYPE(type, add_piece, p);

@@ -3,7 +3,7 @@
  *
  * The gradient is computed by token, not by row: the rows are sorted by token
  * first (a stable counting sort), and a thread adds up all rows of a token.  So
- * there are no atomics, and the order of a sum is that of the rows.
+ * there are no atomics, and rows are added in their order.
  */
 #include "config.h"
 #include "kernels/cpu/rows.h"

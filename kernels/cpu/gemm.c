@@ -31,7 +31,7 @@ struct gemm_blocking {
     int per;            /* numbers in a word */
     int64_t K, k_block; /* words */
     int64_t n_k, rows, n_rows, cols, n_cols;
-    int64_t strip, run; /* columns of B, for so many panels of A */
+    int64_t strip, run; /* columns of B in a strip, panels of A in a run */
     bool near;
 };
 
@@ -171,7 +171,7 @@ static void fetch_panel(const struct gemm_block *b, int64_t panel)
     }
 }
 
-/* The same for all groups, with a panel that this thread packs itself. */
+/* A panel that this thread packs itself, times all groups of columns. */
 static void multiply_own_panel(const struct gemm_block *b, int64_t panel,
                                int64_t groups)
 {

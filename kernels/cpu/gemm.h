@@ -79,12 +79,12 @@ void gemm_pack_b(float *out, const struct gemm_view *b, int64_t j, int64_t cols,
 void gemm_tile(float *c, int64_t c_down, const float *a, const float *b,
                const float *start, int64_t rows, int64_t cols, int64_t K,
                bool add) CPU_SYMBOL(gemm_tile);
-/* The same with K words of 1 or 2 numbers each. */
+/* gemm_tile() with K words of 1 or 2 numbers each. */
 void gemm_tile_words(int per, float *c, int64_t c_down, const float *a,
                      const float *b, const float *start, int64_t rows,
                      int64_t cols, int64_t K, bool add)
     CPU_SYMBOL(gemm_tile_words);
-/* The same with an A that lies in rows of GEMM_NR, as a packed B does. */
+/* gemm_tile() with an A that lies in rows of GEMM_NR, as a packed B does. */
 void gemm_tile_rows(float *c, int64_t c_down, const float *a, const float *b,
                     int64_t rows, int64_t cols, int64_t K, bool add)
     CPU_SYMBOL(gemm_tile_rows);

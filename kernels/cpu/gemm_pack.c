@@ -88,8 +88,8 @@ VEC_FN void pack_straight(enum dtype type, const int per, float *out,
     }
 }
 
-/* rows of a view whose k, K numbers of it, runs along `right`, from its element
- * at. */
+/* Pack rows of a view from element `at` on; k runs along `right`, for K
+ * numbers. */
 static void pack_side(int per, float *out, int64_t width,
                       const struct gemm_view *v, int64_t at, int64_t down,
                       int64_t right, int64_t rows, int64_t K)

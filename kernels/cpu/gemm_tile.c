@@ -142,10 +142,10 @@ static double time_tile(struct gemm_trial *t, int per)
 }
 
 /*
- * A word has twice the numbers of a float, hence the factor for pairs.  The
- * shortest of many times is compared, taken alternately, so that other work on
- * the machine slows both ways; a training that is resumed must get the same
- * answer.  The bound is far from the ratios of real CPUs.
+ * A word of a pair holds twice as many numbers as a float, hence the factor.
+ * Both are timed alternately, and the shortest of many times is compared, so
+ * that other work on the machine slows both: a run that is resumed must get the
+ * same answer.  The bound is far from the ratios of real CPUs.
  */
 bool gemm_pairs_pay(void)
 {

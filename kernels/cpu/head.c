@@ -184,7 +184,7 @@ static void scatter_dx(struct dev *dev, const struct head *h,
     }
 }
 
-/* What no row without a target changes. */
+/* Clear dx and the losses of rows without a target. */
 static void clear_uncounted(const struct head *h)
 {
     const int64_t padded = h->w->dim[0], from = h->n_counted > 0 ? h->V : 0;

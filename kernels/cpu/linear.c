@@ -47,7 +47,7 @@ static struct gemm forward_gemm(struct tensor *y, const struct tensor *x,
     };
 }
 
-/* Up to so many rows of x are multiplied by matvec.h. */
+/* Up to this many rows of x are multiplied by matvec.h. */
 enum { MATVEC_ROWS = 8 };
 
 void cpu_linear_fwd(struct dev *dev, struct tensor *y, const struct tensor *x,

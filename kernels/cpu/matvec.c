@@ -7,8 +7,8 @@
 #include "kernels/cpu/vec.h"
 
 /*
- * The time is that of reading w, so w is read in the order in which it lies in
- * memory, which the processor can predict.  Four rows at a time would share the
+ * Reading w takes the time, so w is read in the order of memory, which the
+ * processor can predict.  Four rows at a time would share the
  * loads of x, but they are read at half the speed: 14 GB/s of 28 from large
  * pages (AMD EPYC, AVX-512, one thread), where this order reaches 23.  A row
  * has four sums, so that an addition does not wait for the one before.

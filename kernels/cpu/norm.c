@@ -2,8 +2,8 @@
  * norm - LayerNorm and RMSNorm on the CPU (kernels/norm.c has the formulas)
  *
  * A row is read twice while it is in the cache: once for its sums, once to
- * write.  The variance is that of x - mean, not mean(x^2) - mean^2, which
- * would cancel.
+ * write.  The variance is computed from x - mean, since
+ * mean(x^2) - mean^2 would cancel.
  */
 #include "config.h"
 #include "kernels/cpu/rows.h"

@@ -50,7 +50,7 @@ VEC_FN void random_blocks(uint64_t seed, uint64_t stream, uint64_t i,
     out[3] = c3;
 }
 
-/* The words of the same blocks, one after the other. */
+/* The words of these blocks in the order of the stream. */
 VEC_FN void random_words(uint64_t seed, uint64_t stream, uint64_t i,
                          float out[RANDOM_WORDS])
 {

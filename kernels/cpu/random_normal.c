@@ -1,7 +1,7 @@
 /*
  * random_normal - normal numbers on the CPU, a vector of pairs at a time
  *
- * The polynomials are those of Moshier's Cephes library (logf, sinf, cosf).
+ * The polynomials are from Moshier's Cephes library (logf, sinf, cosf).
  */
 #include "config.h"
 #include "kernels/cpu/random.h"
@@ -15,8 +15,8 @@ VEC_FN vf floats_of(vi x)
 }
 
 /*
- * sqrt(-2 ln u) of u = (w + 1/2) / 2^32.  Near 1 the logarithm is that of
- * 1 - (~w + 1/2) / 2^32, which loses nothing; below, u = 2^e (1 + f) with
+ * sqrt(-2 ln u) of u = (w + 1/2) / 2^32.  Near 1, the logarithm of
+ * 1 - (~w + 1/2) / 2^32 is taken, which loses no digits; below, u = 2^e (1 + f) with
  * 1 + f from sqrt(1/2) to sqrt(2).
  */
 VEC_FN vf radius_of(vu w)

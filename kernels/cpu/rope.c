@@ -24,7 +24,7 @@ static void make_angles(float *turn, int64_t T, int64_t D, int64_t from,
     }
 }
 
-/* The table for these positions: kept, since every layer asks for the same. */
+/* The table for these positions, which is kept for the other layers. */
 static const float *angle_table(struct dev *dev, int64_t T, int64_t D,
                                 int64_t from, float theta)
 {

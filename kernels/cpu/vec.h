@@ -139,8 +139,8 @@ VEC_FN vf vf_sqrt(vf a)
 
 /*
  * Over the elements: the upper half is added to the lower one until one number
- * is left, so the order is fixed.  Of the loop, gcc 12 makes one that goes
- * through memory, which costs as much as many products.
+ * is left, so the order is fixed.  gcc 12 compiles the plain loop to stores and
+ * loads, which cost as much as many products.
  */
 #if defined(__AVX2__)
 VEC_FN float vf_sum(vf a)
@@ -183,8 +183,8 @@ VEC_FN float vf_largest(vf a)
 }
 
 /*
- * Two vectors zipped: low is a[0] b[0] a[1] b[1] .., high the same of their
- * upper halves.
+ * Two vectors interleaved: low is a[0] b[0] a[1] b[1] .., of their lower halves;
+ * high, of their upper halves.
  */
 VEC_FN vf vf_zip_low(vf a, vf b)
 {
@@ -465,7 +465,7 @@ VEC_FN void vf_give(void *p, enum dtype type, int64_t i, vf v, int64_t n)
         vf_put_n(p, type, i, v, n);
 }
 
-/* One number, the same way. */
+/* One number as a float. */
 VEC_FN float num_get(const void *p, enum dtype type, int64_t i)
 {
     if (type == DT_F32)

@@ -116,7 +116,7 @@ static __device__ __forceinline__ void right_transposed(uint32_t b[4],
     ldmatrix4(b, tile + (row + i / 2 * 8 + r) * (DP + 8) + col + i % 2 * 8);
 }
 
-/* The same from a tile that holds it as it is. */
+/* Load the operand from a tile that is not transposed. */
 template <int DP, class E>
 static __device__ __forceinline__ void right(uint32_t b[4], const E *tile,
                                              int row, int col)

@@ -7,7 +7,7 @@
 /*
  * attention_plain - attention without tensor cores, for F32 and odd widths
  *
- * The same walk over tiles as in attention_flash.cuh, with everything in shared
+ * It walks over tiles as attention_flash.cuh does, with everything in shared
  * memory as floats and sums in F32: R queries and R keys at a time, rows D + 1
  * apart. R is 32, or 16 where a GPU has too little shared memory for that.
  */
@@ -37,7 +37,7 @@ static __device__ __forceinline__ float plain_dot(const float *x,
     return sum;
 }
 
-/* Bytes of shared memory for so many tiles and squares. */
+/* Bytes of shared memory for a number of tiles and squares. */
 static inline size_t plain_shared(int R, int tiles, int squares, int D)
 {
     return (size_t)(tiles * R * (D + 1) + squares * R * (R + 1) + 3 * R) *

@@ -171,7 +171,7 @@ static void device_zero(struct dev *dev, void *dst, size_t n)
     must(dev, "zero", cudaMemsetAsync(dst, 0, n, STREAM(dev)));
 }
 
-/* Hand over what was got, after waiting for it, and report a failure. */
+/* Wait for the copies of get(), hand them over, and report a failure. */
 static int finish_wait(struct dev *dev, cudaError_t waited, struct err *e)
 {
     struct cuda *cuda = cuda_of(dev);

@@ -70,9 +70,9 @@ void *cuda_scratch(struct dev *dev, size_t n, const char *op);
 void cuda_failed(struct dev *dev, const char *op, const char *why);
 
 /*
- * Gradients of weights, beside the work that follows them: what is given
- * between begin and end waits for all work before it, and has a stream, scratch
- * memory and a workspace of its own; what is given after join waits for it.
+ * Gradients of weights, computed beside later work: work given between begin and
+ * end waits for all work before it, and has a stream, scratch memory and a
+ * workspace of its own; work given after join waits for it.
  * An operation that begins also joins.
  */
 void cuda_weights_open(struct dev *dev);

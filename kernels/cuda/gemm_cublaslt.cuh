@@ -69,7 +69,7 @@ double gemm_measure_bandwidth(struct dev *dev);
 /* By the plain kernel, with no epilogue but a bias. */
 void gemm_multiply_plain(struct dev *dev, const struct gemm *q);
 
-/* The same product with no epilogue but a bias. */
+/* The product without its epilogue, except a bias. */
 static inline struct gemm gemm_without_epilogue(const struct gemm *q)
 {
     struct gemm p = *q;

@@ -92,7 +92,7 @@ static inline unsigned blocks(int64_t n, int64_t per)
     return (unsigned)((n + per - 1) / per);
 }
 
-/* The same, but no more than on_each for each multiprocessor. */
+/* blocks(), but at most on_each for each multiprocessor. */
 static inline unsigned blocks_up_to(const struct dev *dev, int64_t n,
                                     int64_t per, int on_each)
 {

@@ -360,7 +360,7 @@ norm_bwd_columns(norm_bwd_args<T> a)
     a.part[(2 * blockIdx.y + 1) * a.C + c] = db;
 }
 
-/* Allocate the partial sums of so many blocks if a gradient of w or b is
+/* Allocate the partial sums of `grid` blocks if a gradient of w or b is
  * wanted; false if there is no memory. */
 template <class T>
 static bool allocate_sums(struct dev *dev, norm_bwd_args<T> *a, unsigned grid,

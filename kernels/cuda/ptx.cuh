@@ -48,7 +48,7 @@ template <> __device__ __forceinline__ f16 from_float<f16>(float x)
     return __float2half_rn(x);
 }
 
-/* The same address for a wider access, which it must be aligned to. */
+/* An address for a wider access, for which it must be aligned. */
 template <class W, class T>
 static __device__ __forceinline__ W *aligned(T *p)
 {

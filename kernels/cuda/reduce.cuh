@@ -83,7 +83,7 @@ static __device__ __forceinline__ void block_sums(float *a, float *b)
 void column_sum(struct dev *dev, float *out, const float *part, int64_t R,
                 int64_t C, bool overwrite);
 
-/* The same for part(R,2C) and two gradients of C, either optional. */
+/* column_sum() of part(R,2C) for two gradients of C, either optional. */
 void column_sum_two(struct dev *dev, struct tensor *a, struct tensor *b,
                     const float *part, int64_t R, int64_t C);
 

@@ -1,7 +1,7 @@
 /*
  * sdpa - attention as graphs of operations that cuDNN compiles
  *
- * The graphs are those that cuDNN's developer guide gives for attention and its
+ * The graphs follow cuDNN's developer guide for attention and its
  * gradient, built with the C interface: tensors are described by strides into
  * the (B, T, H + 2 K, D) buffer as it is, intermediate tensors are virtual, and
  * numbers are passed by value.  In the backward pass, the sums of y dy and an

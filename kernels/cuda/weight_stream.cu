@@ -1,5 +1,5 @@
 /*
- * weight_stream - a stream where gradients of weights run beside other products
+ * weight_stream - gradients of weights on a second stream
  *
  * The product that makes a weight's gradient has few tiles of output, and the
  * one that makes its input's gradient seldom fills the last wave of its blocks.
