@@ -16,7 +16,7 @@
 #include "plot/draw/axis.h"
 #include "plot/figures.h"
 #include "plot/options.h"
-#include "plot/trace.h"
+#include "plot/thread_times.h"
 
 enum {
     OPERATIONS = 5, /* that have a colour of their own */
@@ -49,7 +49,7 @@ struct cell {
 };
 
 struct drawing {
-    struct trace trace;
+    struct thread_times times;
     double from, to; /* the range that is drawn */
     double width;    /* of a column */
     int *area;       /* of each name */
@@ -62,8 +62,9 @@ struct drawing {
 /* ---- the operations that have a colour -------------------------------- */
 
 /* The part of a slice in the range; false if there is none. */
-static bool cut_slice(const struct drawing *d, const struct trace_slice *s,
-                      struct trace_slice *out)
+static bool cut_slice(const struct drawing *d,
+                      const struct thread_times_slice *s,
+                      struct thread_times_slice *out)
 {
     *out = *s;
     out->start = fmax(s->start, d->from);
@@ -77,10 +78,10 @@ static bool cut_slice(const struct drawing *d, const struct trace_slice *s,
 /* The time of each name. */
 static void sum_names(const struct drawing *d, double *secs)
 {
-    struct trace_slice s;
+    struct thread_times_slice s;
 
-    for (size_t i = 0; i < d->trace.n; i++)
-        if (cut_slice(d, &d->trace.slice[i], &s))
+    for (size_t i = 0; i < d->times.n; i++)
+        if (cut_slice(d, &d->times.slice[i], &s))
             secs[s.name] += s.end - s.start;
 }
 
@@ -89,7 +90,7 @@ static int find_largest(const struct drawing *d, const double *secs)
 {
     int best = -1;
 
-    for (int i = 0; i < d->trace.n_names; i++)
+    for (int i = 0; i < d->times.n_names; i++)
         if (d->area[i] == OTHERS && secs[i] > 0 &&
             (best < 0 || secs[i] > secs[best]))
             best = i;
@@ -98,7 +99,7 @@ static int find_largest(const struct drawing *d, const double *secs)
 
 static void choose_areas(struct drawing *d, const double *secs)
 {
-    struct trace *const t = &d->trace;
+    struct thread_times *const t = &d->times;
     int n_others = 0, last = 0;
 
     d->area = arena_alloc(&t->mem, (size_t)t->n_names * sizeof *d->area);
@@ -130,7 +131,7 @@ static void choose_areas(struct drawing *d, const double *secs)
 /* ---- cells ------------------------------------------------------------- */
 
 /* Add a slice to the last cell, or to a new one. */
-static void add_to_cell(struct drawing *d, const struct trace_slice *s)
+static void add_to_cell(struct drawing *d, const struct thread_times_slice *s)
 {
     struct cell *c = d->n ? &d->cell[d->n - 1] : NULL;
     const int area = d->area[s->name];
@@ -154,10 +155,10 @@ static void add_to_cell(struct drawing *d, const struct trace_slice *s)
 
 static void make_cells(struct drawing *d)
 {
-    struct trace_slice s;
+    struct thread_times_slice s;
 
-    for (size_t i = 0; i < d->trace.n; i++)
-        if (cut_slice(d, &d->trace.slice[i], &s))
+    for (size_t i = 0; i < d->times.n; i++)
+        if (cut_slice(d, &d->times.slice[i], &s))
             add_to_cell(d, &s);
 }
 
@@ -212,7 +213,7 @@ static void draw_area(const struct drawing *d, struct build *b, struct panel *p,
     c->n = 0;
     for (size_t i = 0; i < d->n; i++) {
         const struct cell *cell = &d->cell[i];
-        const double row = d->trace.n_threads - 1 - cell->thread;
+        const double row = d->times.n_threads - 1 - cell->thread;
         double lo, hi;
 
         if (cell->part[area] <= 0)
@@ -232,7 +233,7 @@ static void draw_area(const struct drawing *d, struct build *b, struct panel *p,
 static void draw_areas(struct drawing *d, struct build *b, struct panel *p)
 {
     struct arena *const mem = &b->figure->mem;
-    const double whole = (d->to - d->from) * d->trace.n_threads;
+    const double whole = (d->to - d->from) * d->times.n_threads;
 
     for (int k = 0; k < FAULTS; k++)
         if (d->sum[k] > 0)
@@ -249,7 +250,7 @@ static void draw_threads(struct drawing *d, struct build *b)
 {
     struct figure *f = b->figure;
     struct panel *p = figure_panel(f, "What the threads did");
-    const int n = d->trace.n_threads;
+    const int n = d->times.n_threads;
     const char **name = arena_alloc(&f->mem, (size_t)n * sizeof *name);
 
     if (!b->request->size && n > THREADS)
@@ -262,7 +263,7 @@ static void draw_threads(struct drawing *d, struct build *b)
     p->x.lo = d->from;
     p->x.hi = d->to;
     for (int i = 0; i < n; i++) /* the first thread is above */
-        name[n - 1 - i] = arena_strdup(&f->mem, d->trace.thread[i]);
+        name[n - 1 - i] = arena_strdup(&f->mem, d->times.thread[i]);
     axis_names(&p->y, &f->mem, name, (size_t)n, 16);
     p->y.whole = true;
     draw_areas(d, b, p);
@@ -270,7 +271,7 @@ static void draw_threads(struct drawing *d, struct build *b)
 
 static void fill_table(struct table *t, const struct drawing *d)
 {
-    const double whole = (d->to - d->from) * d->trace.n_threads;
+    const double whole = (d->to - d->from) * d->times.n_threads;
 
     table_clear(t);
     *t = (struct table)TABLE_INIT("gplot.timeline/1");
@@ -300,13 +301,13 @@ static void draw_trace(struct drawing *d, struct build *b)
 {
     const struct request *r = b->request;
     double *secs =
-        arena_alloc(&d->trace.mem, (size_t)d->trace.n_names * sizeof *secs);
+        arena_alloc(&d->times.mem, (size_t)d->times.n_names * sizeof *secs);
 
     d->from = isnan(r->x_lo) ? 0 : r->x_lo;
     d->to = r->x_hi;
-    for (size_t i = 0; i < d->trace.n && isnan(r->x_hi); i++)
-        d->to = fmax(d->to, d->trace.slice[i].end);
-    d->width = (d->to - d->from) / count_columns(b, d->trace.n_threads);
+    for (size_t i = 0; i < d->times.n && isnan(r->x_hi); i++)
+        d->to = fmax(d->to, d->times.slice[i].end);
+    d->width = (d->to - d->from) / count_columns(b, d->times.n_threads);
     sum_names(d, secs);
     choose_areas(d, secs);
     make_cells(d);
@@ -317,15 +318,15 @@ static void draw_trace(struct drawing *d, struct build *b)
 
 static int build_timeline(struct build *b, struct err *e)
 {
-    struct drawing d = { .trace = TRACE_INIT };
-    int ret = trace_load(&d.trace, b->words[0], e);
+    struct drawing d = { .times = THREAD_TIMES_INIT };
+    int ret = thread_times_load(&d.times, b->words[0], e);
 
     if (ret == 0 && b->n > 1)
         ret = err_set(e, ERR_USAGE, "unexpected argument '%s'", b->words[1]);
     if (ret == 0)
         draw_trace(&d, b);
     free(d.cell);
-    trace_free(&d.trace);
+    thread_times_free(&d.times);
     return ret;
 }
 

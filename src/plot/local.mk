@@ -45,8 +45,8 @@ src_plot_libplot_a_SOURCES = \
 	%D%/stamped.c \
 	%D%/summary.c \
 	%D%/summary.h \
-	%D%/trace.c \
-	%D%/trace.h
+	%D%/thread_times.c \
+	%D%/thread_times.h
 
 include src/plot/draw/local.mk
 

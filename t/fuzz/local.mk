@@ -66,6 +66,7 @@ EXTRA_DIST += \
 	%D%/corpus/tensors/half \
 	%D%/corpus/tensors/nested \
 	%D%/corpus/tensors/two \
+	%D%/corpus/thread_times/two \
 	%D%/corpus/tokfile/json \
 	%D%/corpus/tokfile/merges \
 	%D%/corpus/tokfile/nested \
@@ -75,7 +76,6 @@ EXTRA_DIST += \
 	%D%/corpus/tokfile/sentencepiece \
 	%D%/corpus/tokfile/tiktoken \
 	%D%/corpus/tokfile/vocab \
-	%D%/corpus/trace/two \
 	%D%/corpus/yaml/maps \
 	%D%/corpus/yaml/meta \
 	%D%/corpus/yaml/nested \
@@ -95,9 +95,9 @@ EXTRA_DIST += \
 	%D%/dict/settings \
 	%D%/dict/shard \
 	%D%/dict/tensors \
+	%D%/dict/thread_times \
 	%D%/dict/tokenizer \
 	%D%/dict/tokfile \
-	%D%/dict/trace \
 	%D%/dict/yaml \
 	%D%/drive.c \
 	%D%/filter.c \
@@ -117,9 +117,9 @@ EXTRA_DIST += \
 	%D%/shard.c \
 	%D%/tar.c \
 	%D%/tensors.c \
+	%D%/thread_times.c \
 	%D%/tokenizer.c \
 	%D%/tokfile.c \
-	%D%/trace.c \
 	%D%/yaml.c
 FUZZ_SECONDS = 0
 FUZZ_TARGETS =

@@ -1,5 +1,5 @@
 #include "config.h"
-#include "plot/trace.h"
+#include "plot/thread_times.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -16,8 +16,8 @@ static const double LATEST = 1e15; /* microseconds: 30 years */
 
 struct reader {
     struct json_scan s;
-    struct trace *t;
-    double tid[TRACE_THREADS];
+    struct thread_times *t;
+    double tid[THREAD_TIMES_THREADS];
 };
 
 /* The members of an event that matter; times are NaN if it has none. */
@@ -102,12 +102,12 @@ static int read_event(struct json_scan *s, struct event *v)
  */
 static int find_thread(struct reader *r, double tid)
 {
-    struct trace *const t = r->t;
+    struct thread_times *const t = r->t;
 
     for (int i = 0; i < t->n_threads; i++)
         if (r->tid[i] == tid)
             return i;
-    if (t->n_threads == TRACE_THREADS)
+    if (t->n_threads == THREAD_TIMES_THREADS)
         return json_scan_fail(&r->s, "more than 1024 threads");
     r->tid[t->n_threads] = tid;
     t->thread[t->n_threads] = arena_printf(&t->mem, "thread %.17g", tid);
@@ -116,12 +116,12 @@ static int find_thread(struct reader *r, double tid)
 
 static int find_name(struct reader *r, const char *name, size_t n)
 {
-    struct trace *const t = r->t;
+    struct thread_times *const t = r->t;
 
     for (int i = 0; i < t->n_names; i++)
         if (is_word(name, n, t->name[i]))
             return i;
-    if (t->n_names == TRACE_NAMES)
+    if (t->n_names == THREAD_TIMES_NAMES)
         return json_scan_fail(&r->s, "more than 1024 names of operations");
     t->name[t->n_names] = arena_strndup(&t->mem, name, n);
     return t->n_names++;
@@ -129,14 +129,14 @@ static int find_name(struct reader *r, const char *name, size_t n)
 
 static int add_slice(struct reader *r, const struct event *v)
 {
-    struct trace *const t = r->t;
+    struct thread_times *const t = r->t;
     const int thread = find_thread(r, v->tid);
     const int name = thread < 0 ? -1 : find_name(r, v->name, v->name_len);
 
     if (name < 0)
         return -1;
     GROW(t->slice, t->n, t->room);
-    t->slice[t->n++] = (struct trace_slice){
+    t->slice[t->n++] = (struct thread_times_slice){
         .thread = thread,
         .name = name,
         .start = v->start,
@@ -204,7 +204,7 @@ static int read_trace(struct reader *r)
 
 static int by_thread(const void *a, const void *b)
 {
-    const struct trace_slice *x = a, *y = b;
+    const struct thread_times_slice *x = a, *y = b;
 
     if (x->thread != y->thread)
         return x->thread - y->thread;
@@ -213,7 +213,7 @@ static int by_thread(const void *a, const void *b)
 
 /* Sort the slices, which have microseconds until now, begin at zero, and leave
  * out what overlaps. */
-static void order_slices(struct trace *t)
+static void order_slices(struct thread_times *t)
 {
     double zero = INFINITY, until = 0;
     size_t n = 0;
@@ -223,7 +223,7 @@ static void order_slices(struct trace *t)
     for (size_t i = 0; i < t->n; i++)
         zero = fmin(zero, t->slice[i].start);
     for (size_t i = 0; i < t->n; i++) {
-        struct trace_slice s = t->slice[i];
+        struct thread_times_slice s = t->slice[i];
 
         if (i == 0 || s.thread != t->slice[i - 1].thread)
             until = 0;
@@ -237,13 +237,13 @@ static void order_slices(struct trace *t)
     t->n = n;
 }
 
-int trace_parse(struct trace *t, char *text, size_t n, const char *path,
-                struct err *e)
+int thread_times_parse(struct thread_times *t, char *text, size_t n,
+                       const char *path, struct err *e)
 {
     struct reader r = { .s = { .at = text, .end = text + n }, .t = t };
 
-    t->thread = arena_alloc(&t->mem, TRACE_THREADS * sizeof *t->thread);
-    t->name = arena_alloc(&t->mem, TRACE_NAMES * sizeof *t->name);
+    t->thread = arena_alloc(&t->mem, THREAD_TIMES_THREADS * sizeof *t->thread);
+    t->name = arena_alloc(&t->mem, THREAD_TIMES_NAMES * sizeof *t->name);
     if (read_trace(&r) < 0)
         return err_set(e, ERR_INPUT, "%s: byte %zu: %s", path,
                        (size_t)(r.s.at - text), r.s.why);
@@ -255,20 +255,20 @@ int trace_parse(struct trace *t, char *text, size_t n, const char *path,
                               path);
 }
 
-int trace_load(struct trace *t, const char *path, struct err *e)
+int thread_times_load(struct thread_times *t, const char *path, struct err *e)
 {
     struct buf text = BUF_INIT;
     int ret = buf_read_file(&text, path, FILE_MAX, e);
 
     if (ret == 0)
-        ret = trace_parse(t, text.s, text.len, path, e);
+        ret = thread_times_parse(t, text.s, text.len, path, e);
     buf_clear(&text);
     return ret;
 }
 
-void trace_free(struct trace *t)
+void thread_times_free(struct thread_times *t)
 {
     free(t->slice);
     arena_clear(&t->mem);
-    *t = (struct trace)TRACE_INIT;
+    *t = (struct thread_times)THREAD_TIMES_INIT;
 }

@@ -1,10 +1,10 @@
 /*
- * trace - the slices of a trace are in order and within their limits
+ * thread_times - the slices of a file are in order and within their limits
  *
- * with: src/plot/trace.c
+ * with: src/plot/thread_times.c
  */
 #include "config.h"
-#include "plot/trace.h"
+#include "plot/thread_times.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -12,9 +12,9 @@
 
 #include "t/fuzz/fuzz.h"
 
-static void check_slice(const struct trace *t, size_t i)
+static void check_slice(const struct thread_times *t, size_t i)
 {
-    const struct trace_slice *s = &t->slice[i];
+    const struct thread_times_slice *s = &t->slice[i];
 
     FUZZ_CHECK(s->start >= 0 && s->end > s->start && s->end < 1e10);
     FUZZ_CHECK(s->faults >= 0);
@@ -29,16 +29,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
     /* exactly n bytes, so that the sanitizer sees one more */
     char *copy = malloc(n ? n : 1);
-    struct trace t = TRACE_INIT;
+    struct thread_times t = THREAD_TIMES_INIT;
     struct err e = ERR_INIT;
 
     memcpy(copy, data, n);
-    if (trace_parse(&t, copy, n, "trace", &e) == 0)
+    if (thread_times_parse(&t, copy, n, "trace", &e) == 0)
         for (size_t i = 0; i < t.n; i++)
             check_slice(&t, i);
     else
         FUZZ_CHECK(e.kind == ERR_INPUT && e.text[0]);
-    trace_free(&t);
+    thread_times_free(&t);
     free(copy);
     return 0;
 }
