@@ -17,7 +17,7 @@
 #include "common/mem.h"
 #include "common/path.h"
 #include "common/save.h"
-#include "trainer/checkpoint/snapshot.h"
+#include "trainer/checkpoint/checkpoint_copy.h"
 #include "trainer/model/resolve.h"
 
 static int write_windows(const char *folder, const char *name,
@@ -44,24 +44,25 @@ static int write_windows(const char *folder, const char *name,
     return ret;
 }
 
-static int write_all(struct job *j, const char *folder, struct err *e)
+static int write_all(struct engine *eng, const char *folder, struct err *e)
 {
-    const int64_t T = j->set->model.context, limit = j->set->eval.sequences;
-    const int64_t steps = resolve_sequences_before(j->set, j->set->is.stop_at);
-    int64_t val = j->data.val ? loader_windows(j->data.val) : 0;
-    struct snapshot s;
+    const int64_t T = eng->set->model.context, limit = eng->set->eval.sequences;
+    const int64_t steps =
+        resolve_sequences_before(eng->set, eng->set->is.stop_at);
+    int64_t val = eng->data.val ? loader_windows(eng->data.val) : 0;
+    struct checkpoint_copy s;
     int ret;
 
-    if (limit && (limit < val || j->set->eval.random))
+    if (limit && (limit < val || eng->set->eval.random))
         val = limit;
-    ret = snapshot_take(&s, j, "", e);
+    ret = checkpoint_copy_take(&s, eng, "", e);
     if (ret == 0)
         ret = checkpoint_write(&s, folder, e);
-    snapshot_clear(&s);
+    checkpoint_copy_clear(&s);
     if (ret == 0)
-        ret = write_windows(folder, "train.i32", j->data.train, steps, T, e);
-    if (ret == 0 && j->data.val)
-        ret = write_windows(folder, "val.i32", j->data.val, val, T, e);
+        ret = write_windows(folder, "train.i32", eng->data.train, steps, T, e);
+    if (ret == 0 && eng->data.val)
+        ret = write_windows(folder, "val.i32", eng->data.val, val, T, e);
     return ret;
 }
 
@@ -69,7 +70,7 @@ int main(int argc, char **argv)
 {
     struct settings set = { 0 };
     struct err e = ERR_INIT;
-    struct job j = { 0 };
+    struct engine eng = { 0 };
     int ret = -1;
 
     if (argc < 3) {
@@ -78,9 +79,9 @@ int main(int argc, char **argv)
     }
     if (settings_load(&set, argv[2], (const char *const *)argv + 3,
                       (size_t)argc - 3, &e) == 0 &&
-        job_open(&j, &set, JOB_TRAIN, &e) == 0)
-        ret = write_all(&j, argv[1], &e);
-    job_close(&j);
+        engine_open(&eng, &set, ENGINE_TRAIN, &e) == 0)
+        ret = write_all(&eng, argv[1], &e);
+    engine_close(&eng);
     settings_clear(&set);
     if (ret < 0)
         fprintf(stderr, "start: %s\n", e.text);

@@ -70,15 +70,15 @@ static struct part *add_part(struct parts *p, int64_t sequence, int64_t at)
 }
 
 /* A target belongs to a new document if the token before it ends one. */
-static void add_sequence(struct parts *p, const struct job *j, int64_t sequence,
-                         const int32_t *x, const int32_t *y,
+static void add_sequence(struct parts *p, const struct engine *eng,
+                         int64_t sequence, const int32_t *x, const int32_t *y,
                          const float *losses)
 {
-    const struct tokenizer *t = j->data.tokenizer;
+    const struct tokenizer *t = eng->data.tokenizer;
     const int32_t eot = t ? tokenizer_eot(t) : -1;
     struct part *part = NULL;
 
-    for (int64_t i = 0; i < j->gpt.T; i++) {
+    for (int64_t i = 0; i < eng->gpt.T; i++) {
         if (!part || (eot >= 0 && x[i] == eot))
             part = add_part(p, sequence, i);
         if (y[i] < 0)
@@ -91,17 +91,19 @@ static void add_sequence(struct parts *p, const struct job *j, int64_t sequence,
 }
 
 /* Read the batch of the step that was just computed once more. */
-static int list_parts(struct parts *p, struct job *j, const struct step *s,
+static int list_parts(struct parts *p, struct engine *eng, const struct step *s,
                       struct err *e)
 {
-    const int64_t B = j->gpt.B, T = j->gpt.T;
+    const int64_t B = eng->gpt.B, T = eng->gpt.T;
 
     for (int64_t i = 0; i * B * T < s->tokens; i++) {
-        if (job_read(j, j->data.train, step_first_window(j, i), B, e) < 0)
+        if (engine_read(eng, eng->data.train, step_first_window(eng, i), B, e) <
+            0)
             return -1;
         for (int64_t b = 0; b < B && (i * B + b) * T < s->tokens; b++)
-            add_sequence(p, j, i * B + b, j->batch.x + b * T,
-                         j->batch.y + b * T, j->batch.losses + (i * B + b) * T);
+            add_sequence(p, eng, i * B + b, eng->batch.x + b * T,
+                         eng->batch.y + b * T,
+                         eng->batch.losses + (i * B + b) * T);
     }
     return 0;
 }
@@ -201,22 +203,23 @@ static int print_parts(struct parts *p, struct err *e)
 
 /* ---- the command ------------------------------------------------------ */
 
-static int show_batch(struct job *j, const struct run_info *run, struct err *e)
+static int show_batch(struct engine *eng, const struct run_info *run,
+                      struct err *e)
 {
     struct parts p = { 0 };
     struct certify c;
-    int ret = certify_open(&c, j, run, e);
+    int ret = certify_open(&c, eng, run, e);
 
-    if (ret == 0 && wanted > j->set->is.steps)
+    if (ret == 0 && wanted > eng->set->is.steps)
         ret = err_set(e, ERR_USAGE, "%s has %" PRId64 " steps", run->name,
-                      j->set->is.steps);
+                      eng->set->is.steps);
     if (ret == 0)
         ret = certify_advance(&c, wanted, e);
     c.step.keep_losses = true;
     if (ret == 0)
-        ret = step_compute(&c.step, j, NULL, e);
+        ret = step_compute(&c.step, eng, NULL, e);
     if (ret == 0)
-        ret = list_parts(&p, j, &c.step, e);
+        ret = list_parts(&p, eng, &c.step, e);
     if (ret == 0) {
         log_info("%s, step %" PRId64 ": loss %.4f", run->name, wanted,
                  c.step.loss);
@@ -227,12 +230,13 @@ static int show_batch(struct job *j, const struct run_info *run, struct err *e)
     return ret;
 }
 
-static int show_spikes(struct job *j, const struct run_info *run, struct err *e)
+static int show_spikes(struct engine *eng, const struct run_info *run,
+                       struct err *e)
 {
     struct table t = TABLE_INIT("gtrain.spikes/1");
     int ret;
 
-    (void)j;
+    (void)eng;
     ret = spikes_list(&t, run, e);
     if (ret == 0)
         ret = table_print(&t, &style, e);

@@ -15,7 +15,7 @@
 #include "common/output/table.h"
 #include "common/rng.h"
 #include "trainer/device/measure.h"
-#include "trainer/engine/job.h"
+#include "trainer/engine/engine.h"
 #include "trainer/model/graph_calls.h"
 #include "trainer/model/graph_run.h"
 #include "trainer/timeline.h"
@@ -41,34 +41,34 @@ static const struct opt bench_opts[] = {
 };
 
 /* Set random tokens as inputs; the time does not depend on them. */
-static void set_tokens(struct job *j, int64_t step)
+static void set_tokens(struct engine *eng, int64_t step)
 {
-    const uint32_t vocab = (uint32_t)j->set->model.vocab;
+    const uint32_t vocab = (uint32_t)eng->set->model.vocab;
 
-    for (uint64_t i = 0; i < (uint64_t)(j->gpt.B * j->gpt.T); i++) {
-        j->batch.x[i] = (int32_t)(rng_word(1, (uint64_t)step, i) % vocab);
-        j->batch.y[i] = (int32_t)(rng_word(2, (uint64_t)step, i) % vocab);
+    for (uint64_t i = 0; i < (uint64_t)(eng->gpt.B * eng->gpt.T); i++) {
+        eng->batch.x[i] = (int32_t)(rng_word(1, (uint64_t)step, i) % vocab);
+        eng->batch.y[i] = (int32_t)(rng_word(2, (uint64_t)step, i) % vocab);
     }
-    gpt_set_inputs(&j->gpt, j->batch.x, j->batch.y);
+    gpt_set_inputs(&eng->gpt, eng->batch.x, eng->batch.y);
 }
 
 /* ---- whole steps ------------------------------------------------------ */
 
-static int run_step(struct job *j, int64_t step, struct err *e)
+static int run_step(struct engine *eng, int64_t step, struct err *e)
 {
-    struct graph *g = &j->gpt.graph;
+    struct graph *g = &eng->gpt.graph;
 
-    g->head_scale = 1.0f / (float)j->set->is.tokens_per_step;
-    for (int64_t i = 0; i < j->set->is.accumulate; i++) {
-        set_tokens(j, step * j->set->is.accumulate + i);
+    g->head_scale = 1.0f / (float)eng->set->is.tokens_per_step;
+    for (int64_t i = 0; i < eng->set->is.accumulate; i++) {
+        set_tokens(eng, step * eng->set->is.accumulate + i);
         g->first_micro = i == 0;
         graph_run_train(g, NULL, NULL);
     }
-    optim_measure(&j->optim);
-    if (dev_sync(&j->dev, e) < 0)
+    optim_measure(&eng->optim);
+    if (dev_sync(&eng->dev, e) < 0)
         return -1;
-    optim_step(&j->optim, 1e-5, 1);
-    return dev_sync(&j->dev, e);
+    optim_step(&eng->optim, 1e-5, 1);
+    return dev_sync(&eng->dev, e);
 }
 
 static int by_value(const void *a, const void *b)
@@ -78,19 +78,19 @@ static int by_value(const void *a, const void *b)
     return *x < *y ? -1 : *x > *y;
 }
 
-static int time_steps(struct job *j, struct table *t, struct err *e)
+static int time_steps(struct engine *eng, struct table *t, struct err *e)
 {
     double *ms = xcalloc((size_t)steps, sizeof *ms);
-    const double tokens = (double)j->set->is.tokens_per_step;
-    const double flops = gpt_flops_per_token(&j->gpt) * tokens;
-    const double peak = measure_matmul(&j->dev, j->gpt.graph.type);
+    const double tokens = (double)eng->set->is.tokens_per_step;
+    const double flops = gpt_flops_per_token(&eng->gpt) * tokens;
+    const double peak = measure_matmul(&eng->dev, eng->gpt.graph.type);
     struct rusage usage;
     int ret = 0;
 
     for (int i = -warm; i < steps && ret == 0; i++) {
         const double before = clock_mono();
 
-        ret = run_step(j, i + warm, e);
+        ret = run_step(eng, i + warm, e);
         if (i >= 0)
             ms[i] = 1e3 * (clock_mono() - before);
     }
@@ -99,14 +99,14 @@ static int time_steps(struct job *j, struct table *t, struct err *e)
         getrusage(RUSAGE_SELF, &usage);
         table_columns(t, "parameters", "ms/step", "least ms", "tokens/s",
                       "GFLOP/s", "MFU", "peak memory", NULL);
-        table_int(t, j->set->is.parameters);
+        table_int(t, eng->set->is.parameters);
         table_real(t, ms[steps / 2]);
         table_real(t, ms[0]);
         table_real(t, 1e3 * tokens / ms[steps / 2]);
         table_real(t, flops / ms[steps / 2] / 1e6);
         table_real(t, peak > 0 ? 1e3 * flops / ms[steps / 2] / peak : 0);
-        table_bytes(t, j->dev.memory.total ? (int64_t)j->dev.memory.reserved
-                                           : (int64_t)usage.ru_maxrss * 1024);
+        table_bytes(t, eng->dev.memory.total ? (int64_t)eng->dev.memory.reserved
+                                             : (int64_t)usage.ru_maxrss * 1024);
     }
     free(ms);
     return ret;
@@ -163,29 +163,29 @@ static int stop_op(struct profile *p, struct dev *dev, const char *name,
     return 0;
 }
 
-static int profile_step(struct job *j, struct profile *p, struct err *e)
+static int profile_step(struct engine *eng, struct profile *p, struct err *e)
 {
-    struct graph *g = &j->gpt.graph;
+    struct graph *g = &eng->gpt.graph;
     const double weights = 4.0 * (double)g->count;
 
-    set_tokens(j, 0);
+    set_tokens(eng, 0);
     g->first_micro = true;
     graph_run_begin(g);
     for (int c = 0; c < g->n_calls; c++) {
         start_op(p);
         graph_run_call(g, c);
-        if (stop_op(p, &j->dev, graph_call_name(g, c), graph_call_flops(g, c),
+        if (stop_op(p, &eng->dev, graph_call_name(g, c), graph_call_flops(g, c),
                     graph_call_bytes(g, c), e) < 0)
             return -1;
     }
     start_op(p);
-    optim_measure(&j->optim);
-    if (stop_op(p, &j->dev, "norm of gradient", 2.0 * (double)g->count, weights,
-                e) < 0)
+    optim_measure(&eng->optim);
+    if (stop_op(p, &eng->dev, "norm of gradient", 2.0 * (double)g->count,
+                weights, e) < 0)
         return -1;
     start_op(p);
-    optim_step(&j->optim, 1e-5, 1);
-    return stop_op(p, &j->dev, "optimiser", 12.0 * (double)g->count,
+    optim_step(&eng->optim, 1e-5, 1);
+    return stop_op(p, &eng->dev, "optimiser", 12.0 * (double)g->count,
                    7 * weights, e);
 }
 
@@ -197,12 +197,12 @@ static int by_time(const void *a, const void *b)
 }
 
 /* Measure the steps; the times of the warm-up are only in the timeline. */
-static int profile_steps(struct job *j, struct profile *p, struct err *e)
+static int profile_steps(struct engine *eng, struct profile *p, struct err *e)
 {
     for (int i = 0; i < warm + steps; i++) {
         if (i == warm)
             p->n = 0;
-        if (profile_step(j, p, e) < 0)
+        if (profile_step(eng, p, e) < 0)
             return -1;
     }
     qsort(p->all, (size_t)p->n, sizeof *p->all, by_time);
@@ -218,15 +218,15 @@ static double sum_of_times(const struct profile *p)
     return sum;
 }
 
-static int time_operations(struct job *j, struct table *t, struct err *e)
+static int time_operations(struct engine *eng, struct table *t, struct err *e)
 {
-    const double peak = measure_matmul(&j->dev, j->gpt.graph.type);
-    const double copy = measure_copy(&j->dev);
+    const double peak = measure_matmul(&eng->dev, eng->gpt.graph.type);
+    const double copy = measure_copy(&eng->dev);
     struct op_time all[MOST_OPS];
     struct profile p = { .all = all };
     double sum;
 
-    if (profile_steps(j, &p, e) < 0)
+    if (profile_steps(eng, &p, e) < 0)
         return -1;
     sum = sum_of_times(&p);
     table_columns(t, "operation", "calls", "ms/step", "share", "GFLOP",
@@ -297,18 +297,18 @@ static void table_of_threads(const struct profile *p, struct table *t)
     }
 }
 
-static int time_threads(struct job *j, struct table *t, struct err *e)
+static int time_threads(struct engine *eng, struct table *t, struct err *e)
 {
     struct op_time all[MOST_OPS];
     struct profile p = { .all = all };
     int ret;
 
-    if (j->dev.type != &cpu_dev)
+    if (eng->dev.type != &cpu_dev)
         return err_set(e, ERR_USAGE,
                        "--timeline is for the CPU; for a GPU, use Nsight "
                        "Systems, or --profile");
-    p.timeline = timeline_new(&j->dev);
-    ret = profile_steps(j, &p, e);
+    p.timeline = timeline_new(&eng->dev);
+    ret = profile_steps(eng, &p, e);
     if (ret == 0) {
         table_of_threads(&p, t);
         ret = timeline_write(p.timeline, timeline_file, e);
@@ -321,7 +321,7 @@ static int bench_main(int argc, char **argv, struct err *e)
 {
     struct table t = TABLE_INIT("gtrain.bench/1");
     struct settings s = { 0 };
-    struct job j = { 0 };
+    struct engine eng = { 0 };
     int ret;
 
     if (argc > 1)
@@ -339,15 +339,15 @@ static int bench_main(int argc, char **argv, struct err *e)
     if (ret == 0 && s.model.vocab)
         s.data.tokenizer = ""; /* not needed */
     if (ret == 0)
-        ret = job_open(&j, &s, JOB_BENCH, e);
+        ret = engine_open(&eng, &s, ENGINE_BENCH, e);
     if (ret == 0)
         ret = (timeline_file ? time_threads
                : profile     ? time_operations
-                             : time_steps)(&j, &t, e);
+                             : time_steps)(&eng, &t, e);
     if (ret == 0)
         ret = table_print(&t, &style, e);
     table_clear(&t);
-    job_close(&j);
+    engine_close(&eng);
     settings_clear(&s);
     free(sets.item);
     return ret;

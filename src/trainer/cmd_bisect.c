@@ -45,10 +45,10 @@ static const struct opt bisect_opts[] = {
 struct bisect {
     struct bisect_run of[2];
     struct table table;
-    struct trace_rows trace[2];
+    struct bisect_rows trace[2];
     int64_t same, last;
     bool record_differs;
-    const struct trace_row *row[2]; /* where they part */
+    const struct bisect_row *row[2]; /* where they part */
 };
 
 /* ---- what the runs recorded ------------------------------------------- */
@@ -147,14 +147,14 @@ static bool find_part(struct bisect *b)
                              &b->row[1]);
 }
 
-static bool is_state(const struct trace_row *r)
+static bool is_state(const struct bisect_row *r)
 {
     return strcmp(r->operation, "weights") == 0 ||
            str_ends(r->operation, " moments");
 }
 
 /* Where in the step the row is that differs first. */
-static enum part_place place_of(const struct trace_row *r, int64_t step)
+static enum part_place place_of(const struct bisect_row *r, int64_t step)
 {
     if (is_state(r))
         return r->step < step ? PART_STATE : PART_UPDATE;
@@ -165,7 +165,7 @@ static enum part_place place_of(const struct trace_row *r, int64_t step)
 
 static void add_part(struct bisect *b)
 {
-    const struct trace_row *r = b->row[0];
+    const struct bisect_row *r = b->row[0];
     char *place = xasprintf("step %" PRId64 "%s%s: %s, %s", r->step,
                             *r->micro ? ", micro-batch " : "", r->micro,
                             r->operation, r->tensor);
@@ -213,7 +213,7 @@ static int find_operation(struct bisect *b, unsigned *place, struct err *e)
 
 /* ---- the cause -------------------------------------------------------- */
 
-static const char *find_hash(const struct trace_rows *t, const char *tensor)
+static const char *find_hash(const struct bisect_rows *t, const char *tensor)
 {
     for (size_t i = 0; i < t->n; i++)
         if (strcmp(t->row[i].tensor, tensor) == 0)
@@ -226,7 +226,7 @@ static const char *find_hash(const struct trace_rows *t, const char *tensor)
 static void add_shards(struct bisect *b, int i)
 {
     for (size_t k = 0; k < b->trace[i].n; k++) {
-        const struct trace_row *r = &b->trace[i].row[k];
+        const struct bisect_row *r = &b->trace[i].row[k];
         const char *other = find_hash(&b->trace[!i], r->tensor);
 
         if (other && (i == 1 || strcmp(other, r->hash) == 0))
@@ -275,7 +275,7 @@ static const char *check_checkpoint(const struct bisect *b, int i)
     const char *word = "as written";
 
     if (checkpoint_sums_find(run->artifacts, b->same, &then, &none) < 0 ||
-        checkpoint_state_sums(path, &now, &none) < 0)
+        checkpoint_sums_read(path, &now, &none) < 0)
         word = "missing";
     else if (strcmp(then.model, now.model) != 0 ||
              strcmp(then.optim, now.optim) != 0)
@@ -402,7 +402,7 @@ static int bisect_main(int argc, char **argv, struct err *e)
 {
     char *own = argc == 2 ? spawn_find("gtrain", e) : NULL;
     struct bisect b = { .table = TABLE_INIT("gtrain.bisect/1"),
-                        .trace = { TRACE_ROWS_INIT, TRACE_ROWS_INIT } };
+                        .trace = { BISECT_ROWS_INIT, BISECT_ROWS_INIT } };
     int ret = -1;
 
     for (int i = 0; i < 2; i++)

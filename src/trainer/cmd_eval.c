@@ -14,7 +14,6 @@
 #include "store/bulk.h"
 #include "store/load.h"
 #include "trainer/checkpoint/checkpoint_state.h"
-#include "trainer/engine/job_agree.h"
 #include "trainer/eval_documents.h"
 #include "trainer/model/quantize.h"
 #include "trainer/trained_model.h"
@@ -51,9 +50,9 @@ static const struct opt eval_opts[] = {
     { 0 }
 };
 
-static int evaluate_text(struct job *j, struct table *t, struct err *e)
+static int evaluate_text(struct engine *eng, struct table *t, struct err *e)
 {
-    struct settings *s = j->set;
+    struct settings *s = eng->set;
     struct eval_result r;
 
     if ((data && conf_put(&s->conf, "data.val", data, "--data", e) < 0) ||
@@ -66,8 +65,8 @@ static int evaluate_text(struct job *j, struct table *t, struct err *e)
     if (!*s->data.val)
         return err_set(e, ERR_USAGE,
                        "no data; use --data GLOB to name token files");
-    if (job_data_open_val(&j->data, s, e) < 0 || job_agree(j, e) < 0 ||
-        eval_loss(j, &r, e) < 0)
+    if (engine_data_open_val(&eng->data, s, e) < 0 ||
+        engine_agree(eng, e) < 0 || eval_loss(eng, &r, e) < 0)
         return -1;
     table_columns(t, "loss", "perplexity", "bits per byte", "tokens", "time",
                   NULL);
@@ -79,11 +78,12 @@ static int evaluate_text(struct job *j, struct table *t, struct err *e)
     return 0;
 }
 
-static int evaluate_questions(struct job *j, struct table *t, struct err *e)
+static int evaluate_questions(struct engine *eng, struct table *t,
+                              struct err *e)
 {
     struct multiple_choice_result r;
 
-    if (multiple_choice_eval(j, questions, limit, &r, e) < 0)
+    if (multiple_choice_eval(eng, questions, limit, &r, e) < 0)
         return -1;
     table_columns(t, "questions", "acc", "acc_norm", "time", NULL);
     table_int(t, r.questions);
@@ -119,9 +119,10 @@ static int keep_documents(const struct run_info *run, const struct buf *text,
     return ret;
 }
 
-static int keep_in_run(struct job *j, const struct buf *text, struct err *e)
+static int keep_in_run(struct engine *eng, const struct buf *text,
+                       struct err *e)
 {
-    const char *root = model.root ? model.root : j->set->run.root;
+    const char *root = model.root ? model.root : eng->set->run.root;
     struct runs runs = RUNS_INIT;
     char *id = NULL;
     int ret = checkpoint_run_id(model.path, &id, e);
@@ -139,7 +140,8 @@ static int keep_in_run(struct job *j, const struct buf *text, struct err *e)
     return ret;
 }
 
-static int evaluate_documents(struct job *j, struct table *t, struct err *e)
+static int evaluate_documents(struct engine *eng, struct table *t,
+                              struct err *e)
 {
     char *const paths[] = { (char *)(uintptr_t)documents,
                             (char *)(uintptr_t)train_text };
@@ -147,29 +149,29 @@ static int evaluate_documents(struct job *j, struct table *t, struct err *e)
     const struct corpus_conf train = { .path = paths + 1, .n = 1 };
     struct eval_documents d = { .conf = &conf,
                                 .train_conf = train_text ? &train : NULL };
-    int ret = eval_documents_run(&d, j, e);
+    int ret = eval_documents_run(&d, eng, e);
 
     if (ret == 0)
         eval_documents_print(&d, t);
-    if (ret == 0 && j->coll.rank == 0)
-        ret = keep_in_run(j, &d.kept, e);
+    if (ret == 0 && eng->coll.rank == 0)
+        ret = keep_in_run(eng, &d.kept, e);
     eval_documents_clear(&d);
     return ret;
 }
 
-static int evaluate(struct job *j, struct err *e)
+static int evaluate(struct engine *eng, struct err *e)
 {
     struct table t = TABLE_INIT("gtrain.eval/1");
     const int bits = trained_model_bits[weights];
     int ret;
 
-    if (bits && quantize_weights(&j->gpt.graph, bits, e) < 0)
+    if (bits && quantize_weights(&eng->gpt.graph, bits, e) < 0)
         return -1;
-    ret = documents   ? evaluate_documents(j, &t, e)
-          : questions ? evaluate_questions(j, &t, e)
-                      : evaluate_text(j, &t, e);
+    ret = documents   ? evaluate_documents(eng, &t, e)
+          : questions ? evaluate_questions(eng, &t, e)
+                      : evaluate_text(eng, &t, e);
 
-    if (ret == 0 && j->coll.rank == 0)
+    if (ret == 0 && eng->coll.rank == 0)
         ret = table_print(&t, &style, e);
     table_clear(&t);
     return ret;

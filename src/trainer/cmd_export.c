@@ -33,19 +33,19 @@ static const struct opt export_opts[] = {
     { 0 }
 };
 
-static int write_model(struct job *j, struct err *e)
+static int write_model(struct engine *eng, struct err *e)
 {
-    const size_t n = (size_t)j->gpt.graph.count;
+    const size_t n = (size_t)eng->gpt.graph.count;
     float *weights = mem_alloc(n, sizeof *weights, "weights", e);
     int ret;
 
     if (!weights)
         return -1;
-    j->dev.type->get(&j->dev, weights, j->gpt.graph.weights.data,
-                     n * sizeof *weights);
-    ret = dev_sync(&j->dev, e);
+    eng->dev.type->get(&eng->dev, weights, eng->gpt.graph.weights.data,
+                       n * sizeof *weights);
+    ret = dev_sync(&eng->dev, e);
     if (ret == 0)
-        ret = writers[format](j, weights, output, e);
+        ret = writers[format](eng, weights, output, e);
     if (ret == 0)
         log_info("wrote %s", output);
     free(weights);

@@ -108,40 +108,40 @@ static void warn_nonfinite(const struct graph *g, const float *weights)
     }
 }
 
-static int read_weights(struct job *j, const char *path, struct err *e)
+static int read_weights(struct engine *eng, const char *path, struct err *e)
 {
-    const size_t n = (size_t)j->gpt.graph.count;
+    const size_t n = (size_t)eng->gpt.graph.count;
     float *weights = mem_alloc(n, sizeof *weights, "weights", e);
     int ret;
 
     if (!weights)
         return -1;
     memset(weights, 0, n * sizeof *weights);
-    ret = readers[format].weights(j, weights, path, e);
+    ret = readers[format].weights(eng, weights, path, e);
     if (ret == 0) {
-        warn_nonfinite(&j->gpt.graph, weights);
-        j->dev.type->put(&j->dev, j->gpt.graph.weights.data, weights,
-                         n * sizeof *weights);
+        warn_nonfinite(&eng->gpt.graph, weights);
+        eng->dev.type->put(&eng->dev, eng->gpt.graph.weights.data, weights,
+                           n * sizeof *weights);
     }
     free(weights);
     return ret;
 }
 
-static int write_checkpoint(struct job *j, struct err *e)
+static int write_checkpoint(struct engine *eng, struct err *e)
 {
-    struct snapshot snap = { 0 };
-    int ret = snapshot_take(&snap, j, "", e);
+    struct checkpoint_copy snap = { 0 };
+    int ret = checkpoint_copy_take(&snap, eng, "", e);
 
     if (ret == 0)
         ret = checkpoint_write(&snap, output, e);
-    snapshot_clear(&snap);
+    checkpoint_copy_clear(&snap);
     return ret;
 }
 
 static int import_main(int argc, char **argv, struct err *e)
 {
     struct settings s = { 0 };
-    struct job j = { 0 };
+    struct engine eng = { 0 };
     char n[NUM_TEXT];
     int ret;
 
@@ -155,15 +155,15 @@ static int import_main(int argc, char **argv, struct err *e)
         return err_set(e, ERR_USAGE, "%s already exists", output);
     ret = load_settings(&s, argv[0], e);
     if (ret == 0)
-        ret = job_open(&j, &s, JOB_INFER, e);
+        ret = engine_open(&eng, &s, ENGINE_INFER, e);
     if (ret == 0)
-        ret = read_weights(&j, argv[0], e);
+        ret = read_weights(&eng, argv[0], e);
     if (ret == 0)
-        ret = write_checkpoint(&j, e);
+        ret = write_checkpoint(&eng, e);
     if (ret == 0)
         log_info("wrote %s: %s parameters", output,
                  num_comma(n, s.is.parameters));
-    job_close(&j);
+    engine_close(&eng);
     settings_clear(&s);
     return ret;
 }

@@ -20,7 +20,7 @@
 #include "common/spawn.h"
 #include "kernels/dev.h"
 #include "trainer/cmds.h"
-#include "trainer/engine/job_check.h"
+#include "trainer/engine/engine_check.h"
 #include "trainer/replay/rehearse_miniature.h"
 #include "trainer/replay/rehearse_place.h"
 #include "trainer/replay/rehearse_scene.h"
@@ -99,15 +99,15 @@ static int64_t checkpoint_bytes(const struct settings *s)
 
 static int check_settings(struct rehearsal *r, struct err *e)
 {
-    struct job_check seen = { 0 };
+    struct engine_check seen = { 0 };
     char *replaced = NULL;
     int ret = settings_load(&r->set, r->config, sets.item, sets.n, e);
 
     if (ret == 0) {
         replaced = replace_device(r);
-        ret = job_check(&seen, &r->set, (int)ranks, e);
+        ret = engine_check(&seen, &r->set, (int)ranks, e);
     }
-    job_check_clear(&seen);
+    engine_check_clear(&seen);
     rehearsal_result(r, "settings", ret < 0 ? "failed" : "passed",
                      ret < 0 ? e->text
                              : "the files that they name can be read");

@@ -97,7 +97,7 @@ static void draw_steps(struct span *s, int64_t n, int64_t of, const char *id)
  * step, or all of them. */
 static struct span since_checkpoint(const struct certify *c, int64_t end)
 {
-    char *folder = certify_folder(c->job->set, c->run);
+    char *folder = certify_folder(c->engine->set, c->run);
     char *path = checkpoint_newest(folder, end - 1);
     const int64_t step = path ? checkpoint_step(path_name(path)) : 0;
 
@@ -200,7 +200,7 @@ static int replay_spans(struct certify *c, const struct span *s, size_t n,
         if (ret == 0)
             add_row(&t, c, s[i], &r);
     }
-    if (ret == 0 && c->job->coll.rank == 0)
+    if (ret == 0 && c->engine->coll.rank == 0)
         ret = judge(c, &t, &r, numbers, states, e);
     table_clear(&t);
     return ret;
@@ -214,18 +214,19 @@ static int trace_span(struct certify *c, struct span s, struct err *e)
     if (sample)
         return err_set(e, ERR_USAGE, "--trace and --sample exclude each other");
     ret = trace_steps(&t, c, s.first, s.last, (enum trace_kind)trace, e);
-    if (ret == 0 && c->job->coll.rank == 0)
+    if (ret == 0 && c->engine->coll.rank == 0)
         ret = table_print(&t, &style, e);
     table_clear(&t);
     return ret;
 }
 
-static int replay_job(struct job *j, const struct run_info *run, struct err *e)
+static int replay_job(struct engine *eng, const struct run_info *run,
+                      struct err *e)
 {
     struct certify c;
     struct span *spans = NULL;
     size_t n = 0;
-    int ret = certify_open(&c, j, run, e);
+    int ret = certify_open(&c, eng, run, e);
 
     if (ret < 0)
         err_wrap(e, "cannot replay %s", run->name);

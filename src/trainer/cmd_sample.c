@@ -105,15 +105,16 @@ static int read_prompts(struct prompts *p, const char *path, struct err *e)
     return p->n ? 0 : err_set(e, ERR_INPUT, "%s contains no prompts", path);
 }
 
-static int open_prompts(struct prompts *p, const struct job *j, struct err *e)
+static int open_prompts(struct prompts *p, const struct engine *eng,
+                        struct err *e)
 {
     if (!prompt_file)
-        add_prompt(p, j->set->sample.prompt);
+        add_prompt(p, eng->set->sample.prompt);
     else if (read_prompts(p, prompt_file, e) < 0)
         return -1;
     p->id = xcalloc(p->n, sizeof *p->id);
     for (size_t i = 0; i < p->n; i++)
-        sampler_prompt(j, p->text[i], &p->id[i]);
+        sampler_prompt(eng, p->text[i], &p->id[i]);
     return 0;
 }
 
@@ -135,7 +136,7 @@ static void clear_prompts(struct prompts *p)
  * whole characters are shown, since a token may end within one.
  */
 struct output {
-    const struct job *job;
+    const struct engine *engine;
     const struct prompts *prompts;
     struct buf *text; /* of each sample */
     int count;        /* of all prompts together */
@@ -177,9 +178,9 @@ static void add_token(void *arg, int sequence, int32_t id)
         b->len == 0 && !*o->prompts->text[prompt_of(o, sequence)];
 
     o->drawn++;
-    tokenizer_decode(o->job->data.tokenizer, &id, 1, b);
+    tokenizer_decode(o->engine->data.tokenizer, &id, 1, b);
     if (begins)
-        tokenizer_drop_space(o->job->data.tokenizer, b, 0);
+        tokenizer_drop_space(o->engine->data.tokenizer, b, 0);
     if (o->live) {
         const size_t n = whole_characters(b->s, b->len);
 
@@ -209,9 +210,9 @@ static void log_speed(const char *what, int64_t tokens, double seconds,
 }
 
 /* Generate tokens that continue the prompts. */
-static int generate(struct job *j, struct output *o, struct err *e)
+static int generate(struct engine *eng, struct output *o, struct err *e)
 {
-    const int64_t tokens = j->set->sample.tokens;
+    const int64_t tokens = eng->set->sample.tokens;
     struct ids *prompt = xcalloc((size_t)o->count, sizeof *prompt);
     struct sampler s = { 0 };
     size_t longest = 0;
@@ -223,7 +224,7 @@ static int generate(struct job *j, struct output *o, struct err *e)
         prompt[i] = o->prompts->id[prompt_of(o, i)];
         longest = prompt[i].n > longest ? prompt[i].n : longest;
     }
-    ret = sampler_open(&s, j, o->count, (int64_t)longest + tokens, e);
+    ret = sampler_open(&s, eng, o->count, (int64_t)longest + tokens, e);
     if (ret == 0 && trained_model_bits[weights])
         ret = sampler_quantize(&s, trained_model_bits[weights], e);
     before = clock_mono();
@@ -247,11 +248,12 @@ static int generate(struct job *j, struct output *o, struct err *e)
 }
 
 /* Generate and print the samples of all prompts. */
-static int sample_prompts(struct job *j, const struct prompts *p, struct err *e)
+static int sample_prompts(struct engine *eng, const struct prompts *p,
+                          struct err *e)
 {
-    struct output o = { .job = j,
+    struct output o = { .engine = eng,
                         .prompts = p,
-                        .count = (int)p->n * (int)j->set->sample.count };
+                        .count = (int)p->n * (int)eng->set->sample.count };
     int ret;
 
     o.live = o.count == 1;
@@ -260,7 +262,7 @@ static int sample_prompts(struct job *j, const struct prompts *p, struct err *e)
         o.text[i] = (struct buf)BUF_INIT;
     if (o.live)
         fputs(p->text[0], stdout);
-    ret = generate(j, &o, e);
+    ret = generate(eng, &o, e);
     if (ret == 0)
         print_samples(&o);
     for (int i = 0; i < o.count; i++)
@@ -272,25 +274,25 @@ static int sample_prompts(struct job *j, const struct prompts *p, struct err *e)
 /* Samples that are generated at the same time. */
 enum { MOST_SAMPLES = 65536 };
 
-static int write_samples(struct job *j, struct err *e)
+static int write_samples(struct engine *eng, struct err *e)
 {
     struct prompts p = { 0 };
     int ret;
 
-    if (!j->data.tokenizer)
+    if (!eng->data.tokenizer)
         return err_set(e, ERR_USAGE,
                        "the model has no tokenizer; use --set "
                        "data.tokenizer=PATH to name it");
-    if (override_settings(j->set, e) < 0)
+    if (override_settings(eng->set, e) < 0)
         return -1;
-    ret = open_prompts(&p, j, e);
-    if (ret == 0 && p.n > (size_t)(MOST_SAMPLES / j->set->sample.count))
+    ret = open_prompts(&p, eng, e);
+    if (ret == 0 && p.n > (size_t)(MOST_SAMPLES / eng->set->sample.count))
         ret = err_set(e, ERR_USAGE,
                       "%zu prompts with %lld samples each are more than %d; "
                       "use a smaller --count or a shorter file",
-                      p.n, (long long)j->set->sample.count, MOST_SAMPLES);
+                      p.n, (long long)eng->set->sample.count, MOST_SAMPLES);
     if (ret == 0)
-        ret = sample_prompts(j, &p, e);
+        ret = sample_prompts(eng, &p, e);
     clear_prompts(&p);
     return ret;
 }

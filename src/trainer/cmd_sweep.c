@@ -10,7 +10,7 @@
 #include "common/buf.h"
 #include "common/save.h"
 #include "sweep/search_command.h"
-#include "trainer/engine/job_check.h"
+#include "trainer/engine/engine_check.h"
 #include "trainer/settings/settings.h"
 
 static const char *base, *file;
@@ -62,7 +62,7 @@ static int check_metric(const struct search *s, const struct settings *set,
 static int check_cells(struct search *s, struct err *e)
 {
     const int ranks = (int)s->sweep.gpus;
-    struct job_check seen = { 0 };
+    struct engine_check seen = { 0 };
     int ret = 0;
 
     for (size_t c = 0; ret == 0 && c < s->sweep.n_cells; c++) {
@@ -70,14 +70,14 @@ static int check_cells(struct search *s, struct err *e)
 
         ret = load_cell(s, c, &set, e);
         if (ret == 0)
-            ret = job_check(&seen, &set, ranks > 1 ? ranks : 1, e);
+            ret = engine_check(&seen, &set, ranks > 1 ? ranks : 1, e);
         if (ret == 0)
             ret = check_metric(s, &set, e);
         if (ret == 0 && set.is.steps > s->most_steps)
             s->most_steps = set.is.steps;
         settings_clear(&set);
     }
-    job_check_clear(&seen);
+    engine_check_clear(&seen);
     return ret;
 }
 

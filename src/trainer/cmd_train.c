@@ -2,7 +2,7 @@
  * gtrain train - train a model
  *
  * Reads the settings, from a file or from the checkpoint that training resumes
- * from, opens the job and trains; or starts itself as several ranks.
+ * from, opens the engine and trains; or starts itself as several ranks.
  */
 #include "config.h"
 
@@ -49,7 +49,7 @@ static int put_gpus(struct settings *s, struct err *e)
     const char *device = s->train.device;
 
     if (strcmp(device, "auto") == 0 || strcmp(device, "cuda") == 0)
-        return conf_put(&s->conf, "train.device", "cuda", JOB_GPUS, e);
+        return conf_put(&s->conf, "train.device", "cuda", ENGINE_GPUS, e);
     if (strncmp(device, "cuda", 4) == 0)
         return 0;
     return err_set(e, ERR_USAGE,
@@ -143,16 +143,16 @@ static int open_and_train(struct settings *s, const char *checkpoint,
     const struct train_conf conf = { .checkpoint = checkpoint,
                                      .command = command,
                                      .detect_anomaly = detect_anomaly };
-    struct job j = { 0 };
-    int ret = job_open(&j, s, JOB_TRAIN, e);
+    struct engine eng = { 0 };
+    int ret = engine_open(&eng, s, ENGINE_TRAIN, e);
 
-    if (ret == 0 && resume && !checkpoint && j.coll.rank == 0)
+    if (ret == 0 && resume && !checkpoint && eng.coll.rank == 0)
         log_info("no checkpoint yet; starting a new run");
     if (ret == 0)
-        ret = train_run(&j, &conf, e);
+        ret = train_run(&eng, &conf, e);
     if (ret < 0)
         local_ranks_report(e); /* before the other ranks notice the end */
-    job_close(&j);
+    engine_close(&eng);
     free(command);
     return ret;
 }

@@ -13,7 +13,7 @@
 /* A document being read: its text so far, and where it began. */
 struct reading {
     struct eval_documents *all;
-    struct job *job;
+    struct engine *engine;
     const struct leak_report *leaks; /* or NULL */
     int64_t leak;                    /* the one to look at first */
     struct buf text;
@@ -24,17 +24,18 @@ struct reading {
 
 /* Fill the batch with the sequences from `at` on; returns how many there are.
  * What is left over of the last one has no targets. */
-static int64_t set_sequences(struct job *j, const struct ids *ids, int64_t at)
+static int64_t set_sequences(struct engine *eng, const struct ids *ids,
+                             int64_t at)
 {
-    const int64_t n = (int64_t)ids->n, T = j->gpt.T;
+    const int64_t n = (int64_t)ids->n, T = eng->gpt.T;
     const int64_t left = (n - 1 - at + T - 1) / T;
-    const int64_t rows = left < j->gpt.B ? left : j->gpt.B;
+    const int64_t rows = left < eng->gpt.B ? left : eng->gpt.B;
 
     for (int64_t t = 0; t < rows * T; t++) {
         const bool has = at + t + 1 < n;
 
-        j->batch.x[t] = has ? ids->id[at + t] : 0;
-        j->batch.y[t] = has ? ids->id[at + t + 1] : -1;
+        eng->batch.x[t] = has ? ids->id[at + t] : 0;
+        eng->batch.y[t] = has ? ids->id[at + t + 1] : -1;
     }
     return rows;
 }
@@ -51,12 +52,12 @@ static int bucket_of(int64_t position)
 /* Append the losses to a text, and add them up. */
 static double add_losses(struct reading *r, int64_t at, struct buf *losses)
 {
-    const struct job *j = r->job;
+    const struct engine *eng = r->engine;
     const int64_t left = (int64_t)r->ids.n - 1 - at;
     double sum = 0;
 
-    for (int64_t t = 0; t < j->gpt.B * j->gpt.T && t < left; t++) {
-        const double loss = (double)j->batch.losses[t];
+    for (int64_t t = 0; t < eng->gpt.B * eng->gpt.T && t < left; t++) {
+        const double loss = (double)eng->batch.losses[t];
         const int k = bucket_of(at + t + 1);
 
         sum += loss;
@@ -86,8 +87,8 @@ static const char *find_leak(struct reading *r)
 
 static int score_document(struct reading *r, struct err *e)
 {
-    struct job *j = r->job;
-    const int32_t eot = tokenizer_eot(j->data.tokenizer);
+    struct engine *eng = r->engine;
+    const int32_t eot = tokenizer_eot(eng->data.tokenizer);
     struct buf losses = BUF_INIT;
     double sum = 0;
     int ret = 0;
@@ -96,10 +97,10 @@ static int score_document(struct reading *r, struct err *e)
     ids_reserve(&r->ids, 1);
     if (eot >= 0)
         r->ids.id[r->ids.n++] = eot;
-    tokenizer_encode(j->data.tokenizer, r->text.s, r->text.len, 0, &r->ids);
+    tokenizer_encode(eng->data.tokenizer, r->text.s, r->text.len, 0, &r->ids);
     for (int64_t at = 0; ret == 0 && at + 1 < (int64_t)r->ids.n;
-         at += j->gpt.B * j->gpt.T) {
-        ret = job_forward(j, set_sequences(j, &r->ids, at), e);
+         at += eng->gpt.B * eng->gpt.T) {
+        ret = engine_forward(eng, set_sequences(eng, &r->ids, at), e);
         if (ret == 0)
             sum += add_losses(r, at, &losses);
     }
@@ -151,15 +152,16 @@ static int score_all(struct reading *r, struct err *e)
     return ret;
 }
 
-int eval_documents_run(struct eval_documents *d, struct job *j, struct err *e)
+int eval_documents_run(struct eval_documents *d, struct engine *eng,
+                       struct err *e)
 {
-    struct reading r = { .all = d, .job = j, .text = BUF_INIT };
+    struct reading r = { .all = d, .engine = eng, .text = BUF_INIT };
     struct leak *leak = d->train_conf ? leak_new(13) : NULL;
     struct leak_report report;
     int ret = 0;
 
     d->kept = (struct buf)BUF_INIT;
-    if (!j->data.tokenizer)
+    if (!eng->data.tokenizer)
         ret = err_set(e, ERR_USAGE,
                       "documents need a tokenizer; set data.tokenizer");
     if (ret == 0 && leak) {

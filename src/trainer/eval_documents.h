@@ -3,14 +3,14 @@
 
 #include "common/output/table.h"
 #include "data/corpus/corpus.h"
-#include "trainer/engine/job.h"
+#include "trainer/engine/engine.h"
 
 /*
  * eval_documents - the loss of a model on each document of a text
  *
  *      struct eval_documents d = { .conf = &conf };
  *
- *      if (eval_documents_run(&d, job, e) < 0)
+ *      if (eval_documents_run(&d, eng, e) < 0)
  *          return -1;
  *      eval_documents_print(&d, &table);       means by position
  *      ... d.kept is the text of the artifact
@@ -36,7 +36,7 @@ struct eval_documents {
     struct buf kept;
 };
 
-int eval_documents_run(struct eval_documents *, struct job *, struct err *);
+int eval_documents_run(struct eval_documents *, struct engine *, struct err *);
 void eval_documents_print(const struct eval_documents *, struct table *);
 void eval_documents_clear(struct eval_documents *);
 

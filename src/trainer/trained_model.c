@@ -50,7 +50,7 @@ int trained_model_run(struct trained_model *m, int argc, char **argv,
                       trained_model_fn *use, struct err *e)
 {
     struct settings s = { 0 };
-    struct job j = { 0 };
+    struct engine eng = { 0 };
     char *path = NULL, *config;
     int ret;
 
@@ -63,16 +63,16 @@ int trained_model_run(struct trained_model *m, int argc, char **argv,
     if (ret == 0)
         ret = override_settings(&s, m, e);
     if (ret == 0)
-        ret = job_open(&j, &s, JOB_INFER, e);
+        ret = engine_open(&eng, &s, ENGINE_INFER, e);
     if (ret == 0)
-        ret = checkpoint_load_weights(path, &j, e);
+        ret = checkpoint_load_weights(path, &eng, e);
     if (ret == 0) {
         log_debug("loaded the weights of %s", path);
         m->path = path;
-        ret = use(&j, e);
+        ret = use(&eng, e);
     }
     m->path = NULL;
-    job_close(&j);
+    engine_close(&eng);
     settings_clear(&s);
     free(m->sets.item);
     free(path);

@@ -2,7 +2,7 @@
 #define TRAINER_TRAINED_MODEL_H
 
 #include "common/opt.h"
-#include "trainer/engine/job.h"
+#include "trainer/engine/engine.h"
 
 /*
  * trained_model - a command that uses a trained model
@@ -13,7 +13,7 @@
  *      return trained_model_run(&model, argc, argv, print_samples, e);
  *
  * The command's argument names a checkpoint, a folder of checkpoints, or a run;
- * without one it is the newest run that has a checkpoint.  The job that the
+ * without one it is the newest run that has a checkpoint.  The engine that the
  * function gets has the weights and the settings of the checkpoint, with
  * those of --set over them.
  */
@@ -44,7 +44,7 @@ struct trained_model {
 extern const char *const trained_model_weights[];
 extern const int trained_model_bits[];
 
-typedef int trained_model_fn(struct job *, struct err *);
+typedef int trained_model_fn(struct engine *, struct err *);
 
 int trained_model_run(struct trained_model *, int argc, char **argv,
                       trained_model_fn *use, struct err *);

@@ -25,7 +25,7 @@ enum save_reason { SAVE_DUE, SAVE_BEST, SAVE_LAST };
 /* A copy of the state, which a thread writes while training continues. */
 struct checkpoint_writing {
     struct checkpoint *checkpoint;
-    struct snapshot snap;
+    struct checkpoint_copy snap;
     int64_t step;
     enum save_reason why;
     pthread_t thread;
@@ -152,7 +152,7 @@ static void record_sums(const struct checkpoint *c, const char *path,
     struct checkpoint_sums sums;
     struct err e = ERR_INIT;
 
-    if (c->run && (checkpoint_state_sums(path, &sums, &e) < 0 ||
+    if (c->run && (checkpoint_sums_read(path, &sums, &e) < 0 ||
                    checkpoint_sums_add(c->run, step, &sums, &e) < 0))
         log_warn("%s", e.text);
 }
@@ -238,28 +238,29 @@ static void wait_writing(struct checkpoint *c)
         return;
     while (!has_ended(w))
         ;
-    snapshot_clear(&w->snap);
+    checkpoint_copy_clear(&w->snap);
     free(w);
     c->writing = NULL;
 }
 
-static int save_state(struct checkpoint *c, struct job *j, enum save_reason why,
-                      struct err *e)
+static int save_state(struct checkpoint *c, struct engine *eng,
+                      enum save_reason why, struct err *e)
 {
     struct checkpoint_writing *w;
     struct err lost = ERR_INIT;
 
-    if (j->coll.rank != 0)
-        return snapshot_join(j, e);
+    if (eng->coll.rank != 0)
+        return checkpoint_copy_join(eng, e);
     wait_writing(c);
     w = xcalloc(1, sizeof *w);
     w->checkpoint = c;
-    w->step = j->state.step;
+    w->step = eng->state.step;
     w->why = why;
     c->writing = w;
     if (c->run)
         run_flush(c->run, &lost); /* run_end() reports what is lost */
-    if (snapshot_take(&w->snap, j, c->run ? run_id(c->run) : "", e) < 0)
+    if (checkpoint_copy_take(&w->snap, eng, c->run ? run_id(c->run) : "", e) <
+        0)
         return err_wrap(e, "checkpoint of step %lld", (long long)w->step);
     w->threaded = (c->conf->async || why == SAVE_LAST) &&
                   pthread_create(&w->thread, NULL, write_thread, w) == 0;
@@ -268,14 +269,14 @@ static int save_state(struct checkpoint *c, struct job *j, enum save_reason why,
     return 0;
 }
 
-int checkpoint_save(struct checkpoint *c, struct job *j, struct err *e)
+int checkpoint_save(struct checkpoint *c, struct engine *eng, struct err *e)
 {
-    return save_state(c, j, SAVE_DUE, e);
+    return save_state(c, eng, SAVE_DUE, e);
 }
 
-int checkpoint_best(struct checkpoint *c, struct job *j, struct err *e)
+int checkpoint_best(struct checkpoint *c, struct engine *eng, struct err *e)
 {
-    return save_state(c, j, SAVE_BEST, e);
+    return save_state(c, eng, SAVE_BEST, e);
 }
 
 /*
@@ -283,17 +284,17 @@ int checkpoint_best(struct checkpoint *c, struct job *j, struct err *e)
  * they exited, they would look dead to it, and if they waited in silence, they
  * would look stuck.
  */
-int checkpoint_last(struct checkpoint *c, struct job *j, struct err *e)
+int checkpoint_last(struct checkpoint *c, struct engine *eng, struct err *e)
 {
     enum { WRITING, WRITTEN, FAILED };
     int64_t state = WRITING;
 
-    if (save_state(c, j, SAVE_LAST, e) < 0)
+    if (save_state(c, eng, SAVE_LAST, e) < 0)
         return -1;
     while (state == WRITING) {
         if (c->writing && has_ended(c->writing))
             state = c->writing->ret == 0 ? WRITTEN : FAILED;
-        if (coll_max(&j->coll, &state, e) < 0)
+        if (coll_max(&eng->coll, &state, e) < 0)
             return -1;
     }
     if (state == FAILED && c->writing)
@@ -301,7 +302,7 @@ int checkpoint_last(struct checkpoint *c, struct job *j, struct err *e)
     else if (state == FAILED)
         err_set(e, ERR_SYSTEM,
                 "rank 0 could not write the checkpoint of step %lld",
-                (long long)j->state.step);
+                (long long)eng->state.step);
     wait_writing(c);
     return state == FAILED ? -1 : 0;
 }
@@ -313,7 +314,8 @@ int checkpoint_last(struct checkpoint *c, struct job *j, struct err *e)
  * compute these steps again, and the old checkpoints would count as newer than
  * those that it saves.  run_rewind() retracts the metrics of these steps.
  */
-static void rename_later(const struct checkpoint *c, const struct job_state *at)
+static void rename_later(const struct checkpoint *c,
+                         const struct engine_state *at)
 {
     struct path_list all = PATH_LIST_INIT;
     struct err e = ERR_INIT;
@@ -353,18 +355,18 @@ static int lock_folder(struct checkpoint *c, struct err *e)
     return err_set(e, ERR_SYSTEM, "another running job uses %s", c->folder);
 }
 
-int checkpoint_open(struct checkpoint *c, const struct job *j,
+int checkpoint_open(struct checkpoint *c, const struct engine *eng,
                     const char *folder, struct run *run, struct err *e)
 {
     *c = (struct checkpoint){
-        .conf = &j->set->checkpoint, .run = run, .lock = -1, .written = -1
+        .conf = &eng->set->checkpoint, .run = run, .lock = -1, .written = -1
     };
     c->folder = xstrdup(folder);
-    if (j->coll.rank != 0)
+    if (eng->coll.rank != 0)
         return 0;
     if (lock_folder(c, e) < 0)
         return -1;
-    rename_later(c, &j->state);
+    rename_later(c, &eng->state);
     return 0;
 }
 
@@ -384,10 +386,10 @@ void checkpoint_close(struct checkpoint *c)
 /* To the same step; then training fails. */
 enum { MOST_ROLLBACKS = 5 };
 
-int checkpoint_rollback(struct checkpoint *c, struct job *j, struct err *e)
+int checkpoint_rollback(struct checkpoint *c, struct engine *eng, struct err *e)
 {
-    const int64_t bad = j->state.step, skipped = j->state.skipped;
-    const double seconds = job_seconds(j);
+    const int64_t bad = eng->state.step, skipped = eng->state.skipped;
+    const double seconds = engine_seconds(eng);
     char *path;
     int ret;
 
@@ -398,21 +400,21 @@ int checkpoint_rollback(struct checkpoint *c, struct job *j, struct err *e)
         return err_set(e, ERR_NONFINITE,
                        "there is no checkpoint to roll back to; set "
                        "checkpoint.every");
-    ret = checkpoint_load(path, j, e);
+    ret = checkpoint_load(path, eng, e);
     free(path);
     if (ret < 0)
         return -1;
-    c->rollbacks = c->rolled_to == j->state.step ? c->rollbacks + 1 : 1;
-    c->rolled_to = j->state.step;
+    c->rollbacks = c->rolled_to == eng->state.step ? c->rollbacks + 1 : 1;
+    c->rolled_to = eng->state.step;
     if (c->rollbacks > MOST_ROLLBACKS)
         return err_set(e, ERR_NONFINITE,
                        "rolled back to step %lld %d times without "
                        "success",
-                       (long long)j->state.step, MOST_ROLLBACKS);
+                       (long long)eng->state.step, MOST_ROLLBACKS);
     /* the cause is in the data up to the bad step: continue after it */
-    j->state.skipped = skipped + resolve_sequences_before(j->set, bad + 1) -
-                       resolve_sequences_before(j->set, j->state.step);
-    j->state.seconds = seconds;
-    j->clock.started = clock_mono();
+    eng->state.skipped = skipped + resolve_sequences_before(eng->set, bad + 1) -
+                         resolve_sequences_before(eng->set, eng->state.step);
+    eng->state.seconds = seconds;
+    eng->clock.started = clock_mono();
     return 0;
 }

@@ -2,14 +2,14 @@
 #define TRAINER_CHECKPOINT_CHECKPOINT_H
 
 #include "store/run.h"
-#include "trainer/engine/job.h"
+#include "trainer/engine/engine.h"
 
 /*
  * checkpoint - save the state of training, so that it can be resumed
  *
- *      if (checkpoint_open(&c, j, folder, run, e) < 0) ...
- *      checkpoint_save(&c, j, e);              when one is due
- *      checkpoint_last(&c, j, e);              at the end
+ *      if (checkpoint_open(&c, eng, folder, run, e) < 0) ...
+ *      checkpoint_save(&c, eng, e);              when one is due
+ *      checkpoint_last(&c, eng, e);              at the end
  *      checkpoint_close(&c);
  *
  * A checkpoint is a folder, step-00000400, with the files of
@@ -39,18 +39,18 @@ struct checkpoint {
 };
 
 /* Fails if another running job uses the folder.  Checkpoints of steps after the
- * one that the job begins at are renamed. */
-int checkpoint_open(struct checkpoint *, const struct job *, const char *folder,
-                    struct run *, struct err *);
+ * one that training begins at are renamed. */
+int checkpoint_open(struct checkpoint *, const struct engine *,
+                    const char *folder, struct run *, struct err *);
 void checkpoint_close(struct checkpoint *);
 
-int checkpoint_save(struct checkpoint *, struct job *, struct err *);
+int checkpoint_save(struct checkpoint *, struct engine *, struct err *);
 /* The same, for the best validation loss so far. */
-int checkpoint_best(struct checkpoint *, struct job *, struct err *);
+int checkpoint_best(struct checkpoint *, struct engine *, struct err *);
 /* The same at the end of training: all ranks wait until it is written. */
-int checkpoint_last(struct checkpoint *, struct job *, struct err *);
+int checkpoint_last(struct checkpoint *, struct engine *, struct err *);
 
 /* Load the newest checkpoint, and skip the data that came after it. */
-int checkpoint_rollback(struct checkpoint *, struct job *, struct err *);
+int checkpoint_rollback(struct checkpoint *, struct engine *, struct err *);
 
 #endif

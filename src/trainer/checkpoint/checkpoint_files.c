@@ -14,7 +14,8 @@
 /* ---- writing ---------------------------------------------------------- */
 
 static void add_array(struct tensors_array *list, int *n, const char *name,
-                      const struct snapshot_tensor *t, const float *block)
+                      const struct checkpoint_copy_tensor *t,
+                      const float *block)
 {
     struct tensors_array *a = &list[(*n)++];
 
@@ -25,7 +26,7 @@ static void add_array(struct tensors_array *list, int *n, const char *name,
     a->bytes = (size_t)tensors_array_count(a) * sizeof *block;
 }
 
-static int write_weights(const struct snapshot *s, const char *path,
+static int write_weights(const struct checkpoint_copy *s, const char *path,
                          struct err *e)
 {
     struct tensors_array *a = xcalloc((size_t)s->n + 1, sizeof *a);
@@ -38,7 +39,7 @@ static int write_weights(const struct snapshot *s, const char *path,
     return ret;
 }
 
-static int write_moments(const struct snapshot *s, const char *path,
+static int write_moments(const struct checkpoint_copy *s, const char *path,
                          struct err *e)
 {
     struct tensors_array *a = xcalloc(2 * (size_t)s->n + 1, sizeof *a);
@@ -46,7 +47,7 @@ static int write_moments(const struct snapshot *s, const char *path,
     int n = 0, ret;
 
     for (int i = 0; i < s->n; i++) {
-        const struct snapshot_tensor *t = &s->tensor[i];
+        const struct checkpoint_copy_tensor *t = &s->tensor[i];
 
         if (s->m)
             add_array(a, &n, arena_printf(&names, "m.%s", t->name), t, s->m);
@@ -59,7 +60,7 @@ static int write_moments(const struct snapshot *s, const char *path,
     return ret;
 }
 
-int checkpoint_write(const struct snapshot *s, const char *folder,
+int checkpoint_write(const struct checkpoint_copy *s, const char *folder,
                      struct err *e)
 {
     char *model = path_join(folder, checkpoint_parts[PART_MODEL]);
@@ -98,7 +99,7 @@ static struct tensors_array first_rows(const struct tensors_array *a, int64_t n)
 /* A model may have a shorter context than its checkpoint: then it has the first
  * positions. */
 static int read_tensor(const struct tensors *file, const char *prefix,
-                       const struct snapshot_tensor *t, float *out,
+                       const struct checkpoint_copy_tensor *t, float *out,
                        struct err *e)
 {
     char *name = xasprintf("%s%s", prefix, t->name);
@@ -128,14 +129,14 @@ static int read_tensor(const struct tensors *file, const char *prefix,
 
 /* Every rank reads the file and keeps its own share.  The optim.safetensors of
  * an imported model is empty. */
-static int load_block(struct job *j, const struct tensors *file,
+static int load_block(struct engine *eng, const struct tensors *file,
                       const char *prefix, enum parallel_state what,
                       struct err *e)
 {
-    const struct graph *g = &j->gpt.graph;
-    struct snapshot s = { 0 };
+    const struct graph *g = &eng->gpt.graph;
+    struct checkpoint_copy s = { 0 };
     float *numbers;
-    bool warned = j->coll.rank != 0;
+    bool warned = eng->coll.rank != 0;
     int ret = 0;
 
     if (tensors_count(file) == 0)
@@ -144,7 +145,7 @@ static int load_block(struct job *j, const struct tensors *file,
         mem_alloc((size_t)graph_largest(g), sizeof *numbers, "a parameter", e);
     if (!numbers)
         return -1;
-    snapshot_list(&s, j);
+    checkpoint_copy_list(&s, eng);
     for (int i = 0; i < s.n && ret == 0; i++) {
         if (what == PARALLEL_V && !s.tensor[i].has_v)
             continue;
@@ -156,60 +157,61 @@ static int load_block(struct job *j, const struct tensors *file,
             warned = true;
         }
         if (ret == 0)
-            ret = parallel_load(&j->parallel, what, s.tensor[i].at, numbers,
+            ret = parallel_load(&eng->parallel, what, s.tensor[i].at, numbers,
                                 g->param[i].count, e);
     }
-    snapshot_clear(&s);
+    checkpoint_copy_clear(&s);
     free(numbers);
     return ret;
 }
 
-static int load_weights(struct job *j, const struct tensors *file,
+static int load_weights(struct engine *eng, const struct tensors *file,
                         struct err *e)
 {
-    if (load_block(j, file, "", PARALLEL_WEIGHTS, e) < 0)
+    if (load_block(eng, file, "", PARALLEL_WEIGHTS, e) < 0)
         return -1;
-    return parallel_loaded(&j->parallel, e);
+    return parallel_loaded(&eng->parallel, e);
 }
 
-static int load_moments(struct job *j, const struct tensors *file,
+static int load_moments(struct engine *eng, const struct tensors *file,
                         struct err *e)
 {
-    if (load_block(j, file, "m.", PARALLEL_M, e) < 0)
+    if (load_block(eng, file, "m.", PARALLEL_M, e) < 0)
         return -1;
-    return j->optim.seconds ? load_block(j, file, "v.", PARALLEL_V, e) : 0;
+    return eng->optim.seconds ? load_block(eng, file, "v.", PARALLEL_V, e) : 0;
 }
 
-typedef int load_fn(struct job *, const struct tensors *, struct err *);
+typedef int load_fn(struct engine *, const struct tensors *, struct err *);
 
-static int load_part(const char *folder, int part, load_fn *load, struct job *j,
-                     struct err *e)
+static int load_part(const char *folder, int part, load_fn *load,
+                     struct engine *eng, struct err *e)
 {
     struct tensors *file = NULL;
     char *path = path_join(folder, checkpoint_parts[part]);
     int ret = tensors_open(&file, path, e);
 
     if (ret == 0)
-        ret = load(j, file, e);
+        ret = load(eng, file, e);
     tensors_close(file);
     free(path);
     return ret;
 }
 
-int checkpoint_load_weights(const char *folder, struct job *j, struct err *e)
+int checkpoint_load_weights(const char *folder, struct engine *eng,
+                            struct err *e)
 {
-    if (load_part(folder, PART_MODEL, load_weights, j, e) < 0)
+    if (load_part(folder, PART_MODEL, load_weights, eng, e) < 0)
         return err_wrap(e, "%s", folder);
-    if (j->coll.rank == 0)
-        checkpoint_state_compare(folder, j);
+    if (eng->coll.rank == 0)
+        checkpoint_state_compare(folder, eng);
     return 0;
 }
 
-int checkpoint_load(const char *folder, struct job *j, struct err *e)
+int checkpoint_load(const char *folder, struct engine *eng, struct err *e)
 {
-    if (checkpoint_state_load(folder, j, e) < 0 ||
-        load_part(folder, PART_MODEL, load_weights, j, e) < 0 ||
-        load_part(folder, PART_OPTIM, load_moments, j, e) < 0)
+    if (checkpoint_state_load(folder, eng, e) < 0 ||
+        load_part(folder, PART_MODEL, load_weights, eng, e) < 0 ||
+        load_part(folder, PART_OPTIM, load_moments, eng, e) < 0)
         return err_wrap(e, "%s", folder);
-    return dev_sync(&j->dev, e);
+    return dev_sync(&eng->dev, e);
 }

@@ -1,7 +1,7 @@
 #ifndef TRAINER_CHECKPOINT_CHECKPOINT_FILES_H
 #define TRAINER_CHECKPOINT_CHECKPOINT_FILES_H
 
-#include "trainer/checkpoint/snapshot.h"
+#include "trainer/checkpoint/checkpoint_copy.h"
 
 /*
  * checkpoint_files - the files of one checkpoint, written and loaded
@@ -11,9 +11,10 @@
  *      config.ini              every setting
  *      state.json              see checkpoint_state.h
  */
-int checkpoint_write(const struct snapshot *, const char *folder, struct err *);
+int checkpoint_write(const struct checkpoint_copy *, const char *folder,
+                     struct err *);
 
-int checkpoint_load(const char *folder, struct job *, struct err *);
-int checkpoint_load_weights(const char *folder, struct job *, struct err *);
+int checkpoint_load(const char *folder, struct engine *, struct err *);
+int checkpoint_load_weights(const char *folder, struct engine *, struct err *);
 
 #endif

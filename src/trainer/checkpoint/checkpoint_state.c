@@ -20,9 +20,9 @@ const char *const checkpoint_parts[] = { [PART_MODEL] = "model.safetensors",
 
 enum { STATE_MAX = 1 << 20 };
 
-#define AT(member) offsetof(struct job_state, member)
+#define AT(member) offsetof(struct engine_state, member)
 
-/* The whole numbers of struct job_state. */
+/* The whole numbers of struct engine_state. */
 static const struct {
     const char *key;
     size_t at;
@@ -90,12 +90,12 @@ static int damaged(const char *path, struct err *e)
 
 /* ---- writing ---------------------------------------------------------- */
 
-char *checkpoint_state_text(const struct job *j, const char *run_id)
+char *checkpoint_state_text(const struct engine *eng, const char *run_id)
 {
-    const struct job_state *s = &j->state;
+    const struct engine_state *s = &eng->state;
     json_t *o =
         json_pack("{s:i, s:I, s:f, s:f, s:s}", "format", 1, "optimizer_steps",
-                  (json_int_t)j->optim.steps, "seconds", job_seconds(j),
+                  (json_int_t)eng->optim.steps, "seconds", engine_seconds(eng),
                   "loss_scale", s->loss_scale, "run_id", run_id);
     char *text;
 
@@ -108,11 +108,12 @@ char *checkpoint_state_text(const struct job *j, const char *run_id)
         json_object_set_new(o, "best_loss", json_real(s->best_loss));
     if (s->val_due)
         json_object_set_new(o, "val_due", json_true());
-    if (j->data.train)
-        json_object_set_new(o, "data", json_string(loader_hash(j->data.train)));
-    if (j->data.tokenizer)
+    if (eng->data.train)
+        json_object_set_new(o, "data",
+                            json_string(loader_hash(eng->data.train)));
+    if (eng->data.tokenizer)
         json_object_set_new(o, "tokenizer",
-                            json_string(tokenizer_hash(j->data.tokenizer)));
+                            json_string(tokenizer_hash(eng->data.tokenizer)));
     text = json_dumps(o, JSON_INDENT(1) | JSON_SORT_KEYS);
     json_decref(o);
     return text;
@@ -207,24 +208,17 @@ int checkpoint_verify(const char *folder, struct err *e)
     return ret;
 }
 
-static void get_sum(const json_t *files, int part, char out[SHA256_TEXT])
-{
-    const json_t *file = json_object_get(files, checkpoint_parts[part]);
-    const char *sum = json_string_value(json_object_get(file, "sha256"));
-
-    snprintf(out, SHA256_TEXT, "%s", sum ? sum : "");
-}
-
-int checkpoint_state_sums(const char *folder, struct checkpoint_sums *sums,
-                          struct err *e)
+int checkpoint_state_sum(const char *folder, int part, char out[SHA256_TEXT],
+                         struct err *e)
 {
     json_t *state = read_state(folder, e);
     const json_t *files = json_object_get(state, "files");
+    const json_t *file = json_object_get(files, checkpoint_parts[part]);
+    const char *sum = json_string_value(json_object_get(file, "sha256"));
 
     if (!state)
         return -1;
-    get_sum(files, PART_MODEL, sums->model);
-    get_sum(files, PART_OPTIM, sums->optim);
+    snprintf(out, SHA256_TEXT, "%s", sum ? sum : "");
     json_decref(state);
     return 0;
 }
@@ -254,12 +248,12 @@ static int check_hash(const json_t *o, const char *key, const char *now,
     return 0;
 }
 
-void checkpoint_state_compare(const char *folder, const struct job *j)
+void checkpoint_state_compare(const char *folder, const struct engine *eng)
 {
     struct err e = ERR_INIT;
-    json_t *o = j->data.tokenizer ? read_state(folder, &e) : NULL;
+    json_t *o = eng->data.tokenizer ? read_state(folder, &e) : NULL;
 
-    if (o && check_hash(o, "tokenizer", tokenizer_hash(j->data.tokenizer),
+    if (o && check_hash(o, "tokenizer", tokenizer_hash(eng->data.tokenizer),
                         "data.tokenizer", &e) < 0)
         log_warn("%s: %s", folder, e.text);
     json_decref(o);
@@ -272,30 +266,30 @@ static double get_real(const json_t *o, const char *key, double otherwise)
     return x ? json_number_value(x) : otherwise;
 }
 
-int checkpoint_state_load(const char *folder, struct job *j, struct err *e)
+int checkpoint_state_load(const char *folder, struct engine *eng, struct err *e)
 {
     json_t *o = read_state(folder, e);
     int ret = o ? 0 : -1;
 
-    if (ret == 0 && j->data.tokenizer)
-        ret = check_hash(o, "tokenizer", tokenizer_hash(j->data.tokenizer),
+    if (ret == 0 && eng->data.tokenizer)
+        ret = check_hash(o, "tokenizer", tokenizer_hash(eng->data.tokenizer),
                          "data.tokenizer", e);
-    if (ret == 0 && j->data.train)
-        ret =
-            check_hash(o, "data", loader_hash(j->data.train), "data.train", e);
+    if (ret == 0 && eng->data.train)
+        ret = check_hash(o, "data", loader_hash(eng->data.train), "data.train",
+                         e);
     if (ret == 0) {
-        j->state = (struct job_state){
+        eng->state = (struct engine_state){
             .seconds = get_real(o, "seconds", 0),
             .loss_scale = get_real(o, "loss_scale", 0),
             .best_loss = get_real(o, "best_loss", (double)INFINITY),
             .val_due = json_is_true(json_object_get(o, "val_due")),
         };
         for (int i = 0; i < COUNTS; i++) {
-            int64_t *n = (void *)((char *)&j->state + counts[i].at);
+            int64_t *n = (void *)((char *)&eng->state + counts[i].at);
 
             *n = json_integer_value(json_object_get(o, counts[i].key));
         }
-        j->optim.steps =
+        eng->optim.steps =
             json_integer_value(json_object_get(o, "optimizer_steps"));
     }
     json_decref(o);

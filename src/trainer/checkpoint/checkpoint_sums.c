@@ -9,6 +9,7 @@
 
 #include "common/mem.h"
 #include "common/path.h"
+#include "trainer/checkpoint/checkpoint_state.h"
 
 static const char file_name[] = "checkpoints.sha256";
 
@@ -18,6 +19,14 @@ static void add_line(struct buf *b, const char *sum, int64_t step, int part)
 {
     buf_printf(b, "%s  checkpoints/step-%08lld/%s\n", sum, (long long)step,
                checkpoint_parts[part]);
+}
+
+int checkpoint_sums_read(const char *folder, struct checkpoint_sums *sums,
+                         struct err *e)
+{
+    if (checkpoint_state_sum(folder, PART_MODEL, sums->model, e) < 0)
+        return -1;
+    return checkpoint_state_sum(folder, PART_OPTIM, sums->optim, e);
 }
 
 int checkpoint_sums_add(struct run *run, int64_t step,

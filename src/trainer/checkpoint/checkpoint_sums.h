@@ -1,8 +1,8 @@
 #ifndef TRAINER_CHECKPOINT_CHECKPOINT_SUMS_H
 #define TRAINER_CHECKPOINT_CHECKPOINT_SUMS_H
 
+#include "common/sha256.h"
 #include "store/run.h"
-#include "trainer/checkpoint/checkpoint_state.h"
 
 /*
  * checkpoint_sums - the SHA-256 of every checkpoint that a run has written
@@ -12,8 +12,16 @@
  * removed.  If a step was written twice, as after a rollback, the last lines
  * count.
  */
+struct checkpoint_sums {
+    char model[SHA256_TEXT], optim[SHA256_TEXT]; /* weights and moments */
+};
+
 int checkpoint_sums_add(struct run *, int64_t step,
                         const struct checkpoint_sums *, struct err *);
+
+/* Those of the checkpoint in a folder. */
+int checkpoint_sums_read(const char *folder, struct checkpoint_sums *,
+                         struct err *);
 
 /* artifacts is the folder of a run's artifacts.  A step without sums is
  * ERR_MISSING. */

@@ -2,6 +2,8 @@
 src_trainer_libtrainer_a_SOURCES += \
 	%D%/checkpoint.c \
 	%D%/checkpoint.h \
+	%D%/checkpoint_copy.c \
+	%D%/checkpoint_copy.h \
 	%D%/checkpoint_files.c \
 	%D%/checkpoint_files.h \
 	%D%/checkpoint_find.c \
@@ -11,6 +13,4 @@ src_trainer_libtrainer_a_SOURCES += \
 	%D%/checkpoint_state.c \
 	%D%/checkpoint_state.h \
 	%D%/checkpoint_sums.c \
-	%D%/checkpoint_sums.h \
-	%D%/snapshot.c \
-	%D%/snapshot.h
+	%D%/checkpoint_sums.h

@@ -99,9 +99,9 @@ void convert_name(char *out, size_t size, const char *pattern, int layer)
         snprintf(out, size, "%s", pattern);
 }
 
-int convert_layers(const struct job *j, const char *pattern)
+int convert_layers(const struct engine *eng, const char *pattern)
 {
-    return strstr(pattern, "%d") ? (int)j->set->model.layers : 1;
+    return strstr(pattern, "%d") ? (int)eng->set->model.layers : 1;
 }
 
 const struct graph_param *convert_param(const struct graph *g, const char *ours,
@@ -116,13 +116,13 @@ const struct graph_param *convert_param(const struct graph *g, const char *ours,
     return NULL;
 }
 
-void convert_slice(const struct job *j, const struct convert_row *row,
+void convert_slice(const struct engine *eng, const struct convert_row *row,
                    const struct graph_param *p, struct convert_slice *out)
 {
-    const struct model_settings *m = &j->set->model;
-    const struct tensor *t = &j->gpt.graph.node[p->node].val;
-    const int64_t D = m->width / m->heads, F = j->set->is.d_ff;
-    const int64_t q = m->heads * D, k = j->set->is.kv_heads * D;
+    const struct model_settings *m = &eng->set->model;
+    const struct tensor *t = &eng->gpt.graph.node[p->node].val;
+    const int64_t D = m->width / m->heads, F = eng->set->is.d_ff;
+    const int64_t q = m->heads * D, k = eng->set->is.kv_heads * D;
     const struct {
         int64_t from, rows;
     } part[] = {

@@ -3,7 +3,7 @@
 
 #include <jansson.h>
 
-#include "trainer/engine/job.h"
+#include "trainer/engine/engine.h"
 
 /*
  * convert - models in the files of other programs
@@ -57,12 +57,12 @@ struct convert_family {
 const struct convert_family *convert_family(const struct settings *,
                                             struct err *);
 
-typedef int convert_write_fn(const struct job *, const float *weights,
+typedef int convert_write_fn(const struct engine *, const float *weights,
                              const char *path, struct err *);
 /* Append the settings of a model, one "key=value" a line. */
 typedef int convert_settings_fn(const char *path, struct buf *out,
                                 struct err *);
-typedef int convert_read_fn(const struct job *, float *weights,
+typedef int convert_read_fn(const struct engine *, float *weights,
                             const char *path, struct err *);
 
 convert_write_fn convert_write_hf, convert_write_llmc, convert_write_gguf,
@@ -83,7 +83,7 @@ extern const char convert_own_model[];
 json_t *convert_describe_own(const struct settings *);
 int convert_settings_own(const json_t *, struct buf *, struct err *);
 /* Write config.json and the tokenizer of hf; for a model of no family, NULL. */
-int convert_describe_hf(const struct job *, const struct convert_family *,
+int convert_describe_hf(const struct engine *, const struct convert_family *,
                         const char *folder, struct err *);
 /* Do the weights of hf in a folder have a head that is not the embedding?
  * Warns if they do.  Weights that cannot be read have none; reading them says
@@ -95,7 +95,7 @@ json_t *convert_json(const char *folder, const char *name, struct err *);
 /* The name that a row's pattern stands for in a layer. */
 void convert_name(char *out, size_t size, const char *pattern, int layer);
 /* How many layers the pattern stands for: 1 without a %d. */
-int convert_layers(const struct job *, const char *pattern);
+int convert_layers(const struct engine *, const char *pattern);
 const struct graph_param *convert_param(const struct graph *, const char *ours,
                                         int layer);
 
@@ -106,7 +106,7 @@ struct convert_slice {
     bool transposed;    /* in the file */
     bool cropped;       /* the file may have more rows */
 };
-void convert_slice(const struct job *, const struct convert_row *,
+void convert_slice(const struct engine *, const struct convert_row *,
                    const struct graph_param *, struct convert_slice *);
 int64_t convert_slice_count(const struct convert_slice *);
 void convert_to_theirs(const struct convert_slice *, const float *ours,

@@ -109,7 +109,7 @@ static void interleave(float *x, const struct convert_slice *p, int64_t D)
 }
 
 struct gguf_tensors {
-    const struct job *job;
+    const struct engine *engine;
     const float *weights;
     const char *type;
     enum gguf_numbers numbers; /* of matrices */
@@ -152,7 +152,7 @@ static int write_numbers(struct gguf_tensors *w, const char *name,
                          const struct graph_param *p,
                          const struct convert_slice *slice, struct err *e)
 {
-    const struct model_settings *m = &w->job->set->model;
+    const struct model_settings *m = &w->engine->set->model;
     const enum gguf_numbers type = numbers_of(w, name, slice);
     const int64_t n = convert_slice_count(slice);
     float *x = mem_alloc((size_t)n, sizeof *x, "weights", e);
@@ -173,11 +173,11 @@ static int write_numbers(struct gguf_tensors *w, const char *name,
 static int add_tensor(struct gguf_tensors *w, const struct convert_row *row,
                       struct err *e)
 {
-    const int layers = convert_layers(w->job, row->theirs);
+    const int layers = convert_layers(w->engine, row->theirs);
 
     for (int l = 0; l < layers; l++) {
         const struct graph_param *p =
-            convert_param(&w->job->gpt.graph, row->ours, l);
+            convert_param(&w->engine->gpt.graph, row->ours, l);
         struct convert_slice slice;
         char name[64];
 
@@ -185,7 +185,7 @@ static int add_tensor(struct gguf_tensors *w, const struct convert_row *row,
             return err_set(e, ERR_USAGE, "the model has no %s", row->ours);
         if (!p)
             continue;
-        convert_slice(w->job, row, p, &slice);
+        convert_slice(w->engine, row, p, &slice);
         convert_name(name, sizeof name, row->theirs, l);
         if (!w->fp)
             add_record(w, name, &slice);
@@ -203,7 +203,7 @@ static int add_tensors(struct gguf_tensors *w, struct err *e)
     for (; row->ours; row++)
         if (add_tensor(w, row, e) < 0)
             return -1;
-    return w->job->set->model.tied ? 0 : add_tensor(w, &head_row, e);
+    return w->engine->set->model.tied ? 0 : add_tensor(w, &head_row, e);
 }
 
 /* ---- the file --------------------------------------------------------- */
@@ -227,28 +227,29 @@ int convert_check_gguf(const struct settings *s, struct err *e)
     return 0;
 }
 
-static int write_gguf(const struct job *j, const float *weights,
+static int write_gguf(const struct engine *eng, const float *weights,
                       enum gguf_numbers numbers, const char *path,
                       struct err *e)
 {
-    const struct convert_family *f = convert_family(j->set, e);
-    struct gguf_tensors w = {
-        .job = j, .weights = weights, .numbers = numbers, .records = BUF_INIT
-    };
+    const struct convert_family *f = convert_family(eng->set, e);
+    struct gguf_tensors w = { .engine = eng,
+                              .weights = weights,
+                              .numbers = numbers,
+                              .records = BUF_INIT };
     struct gguf_head h = { .keys = BUF_INIT };
     struct buf front = BUF_INIT;
     struct save s = SAVE_INIT;
     int ret = -1;
 
-    if (convert_check_gguf(j->set, e) < 0)
+    if (convert_check_gguf(eng->set, e) < 0)
         return -1;
-    if (!j->data.tokenizer)
+    if (!eng->data.tokenizer)
         return err_set(e, ERR_USAGE,
                        "GGUF needs a tokenizer; use --set "
                        "data.tokenizer=PATH to name it");
     w.type = h.type = f->type;
-    add_model_keys(&h, j->set, numbers);
-    if (gguf_add_tokenizer(&h, j->data.tokenizer, j->set->model.vocab, e) ==
+    add_model_keys(&h, eng->set, numbers);
+    if (gguf_add_tokenizer(&h, eng->data.tokenizer, eng->set->model.vocab, e) ==
             0 &&
         add_tensors(&w, e) == 0 && save_open(&s, path, e) == 0) {
         buf_str(&front, "GGUF");
@@ -272,26 +273,26 @@ static int write_gguf(const struct job *j, const float *weights,
     return ret;
 }
 
-int convert_write_gguf(const struct job *j, const float *weights,
+int convert_write_gguf(const struct engine *eng, const float *weights,
                        const char *path, struct err *e)
 {
-    return write_gguf(j, weights, GGUF_NUMBERS_F32, path, e);
+    return write_gguf(eng, weights, GGUF_NUMBERS_F32, path, e);
 }
 
-int convert_write_gguf_f16(const struct job *j, const float *weights,
+int convert_write_gguf_f16(const struct engine *eng, const float *weights,
                            const char *path, struct err *e)
 {
-    return write_gguf(j, weights, GGUF_NUMBERS_F16, path, e);
+    return write_gguf(eng, weights, GGUF_NUMBERS_F16, path, e);
 }
 
-int convert_write_gguf_q8_0(const struct job *j, const float *weights,
+int convert_write_gguf_q8_0(const struct engine *eng, const float *weights,
                             const char *path, struct err *e)
 {
-    return write_gguf(j, weights, GGUF_NUMBERS_Q8_0, path, e);
+    return write_gguf(eng, weights, GGUF_NUMBERS_Q8_0, path, e);
 }
 
-int convert_write_gguf_q4_0(const struct job *j, const float *weights,
+int convert_write_gguf_q4_0(const struct engine *eng, const float *weights,
                             const char *path, struct err *e)
 {
-    return write_gguf(j, weights, GGUF_NUMBERS_Q4_0, path, e);
+    return write_gguf(eng, weights, GGUF_NUMBERS_Q4_0, path, e);
 }

@@ -31,7 +31,7 @@ static char *their_name(struct arena *mem, const struct convert_family *f,
 
 /* The tensors of the file. */
 struct hf_writer {
-    const struct job *job;
+    const struct engine *engine;
     const struct convert_family *family;
     const float *weights;
     struct tensors_array *array;
@@ -64,7 +64,7 @@ static float *make_tensor(const struct hf_writer *w,
 {
     float *data;
 
-    convert_slice(w->job, row, p, slice);
+    convert_slice(w->engine, row, p, slice);
     data = mem_alloc((size_t)convert_slice_count(slice), sizeof *data,
                      "weights", e);
     if (data)
@@ -75,7 +75,7 @@ static float *make_tensor(const struct hf_writer *w,
 static int add_array(struct hf_writer *w, const struct convert_row *row,
                      int layer, struct err *e)
 {
-    const struct graph *g = &w->job->gpt.graph;
+    const struct graph *g = &w->engine->gpt.graph;
     const struct graph_param *p = convert_param(g, row->ours, layer);
     struct tensors_array a = { .type = "F32" };
     struct convert_slice slice;
@@ -98,29 +98,29 @@ static int add_array(struct hf_writer *w, const struct convert_row *row,
     return 0;
 }
 
-int convert_write_hf(const struct job *j, const float *weights,
+int convert_write_hf(const struct engine *eng, const float *weights,
                      const char *folder, struct err *e)
 {
     struct err none = ERR_INIT;
-    struct hf_writer w = { .job = j, .weights = weights };
+    struct hf_writer w = { .engine = eng, .weights = weights };
     char *path;
     int ret;
 
-    w.family = convert_family(j->set, &none);
+    w.family = convert_family(eng->set, &none);
     if (!w.family)
-        return convert_write_own(j, weights, folder, e);
+        return convert_write_own(eng, weights, folder, e);
     path = path_join(folder, "model.safetensors");
     ret = path_make(folder, e);
     for (const struct convert_row *row = w.family->rows; ret == 0 && row->ours;
          row++)
-        for (int l = 0; l < convert_layers(j, row->ours) && ret == 0; l++)
+        for (int l = 0; l < convert_layers(eng, row->ours) && ret == 0; l++)
             ret = add_array(&w, row, l, e);
-    if (ret == 0 && !j->set->model.tied)
+    if (ret == 0 && !eng->set->model.tied)
         ret = add_array(&w, &head_row, 0, e);
     if (ret == 0)
         ret = tensors_write(path, w.array, w.n, e);
     if (ret == 0)
-        ret = convert_describe_hf(j, w.family, folder, e);
+        ret = convert_describe_hf(eng, w.family, folder, e);
     for (int i = 0; i < w.n; i++)
         free((void *)(uintptr_t)w.array[i].data);
     free(w.array);
@@ -340,12 +340,12 @@ static int read_slice(const struct tensors_array *a,
     return ret;
 }
 
-static int read_row(const struct job *j, const struct convert_family *f,
+static int read_row(const struct engine *eng, const struct convert_family *f,
                     const struct convert_row *row, int layer,
                     struct hf_files *s, float *weights, struct err *e)
 {
     const struct graph_param *p =
-        convert_param(&j->gpt.graph, row->ours, layer);
+        convert_param(&eng->gpt.graph, row->ours, layer);
     const struct tensors_array *a = NULL;
     struct arena mem = ARENA_INIT;
     const char *name = their_name(&mem, f, row, layer);
@@ -354,7 +354,7 @@ static int read_row(const struct job *j, const struct convert_family *f,
 
     if (p) {
         a = find_tensor(s, f, name);
-        convert_slice(j, row, p, &slice);
+        convert_slice(eng, row, p, &slice);
     }
     if (a)
         ret = read_slice(a, &slice, name, weights + p->at, e);
@@ -367,49 +367,49 @@ static int read_row(const struct job *j, const struct convert_family *f,
     return ret;
 }
 
-static int read_family(const struct job *j, const struct convert_family *f,
+static int read_family(const struct engine *eng, const struct convert_family *f,
                        struct hf_files *s, float *weights, struct err *e)
 {
     int ret = 0;
 
     for (const struct convert_row *row = f->rows; ret == 0 && row->ours; row++)
-        for (int l = 0; l < convert_layers(j, row->ours) && ret == 0; l++)
-            ret = read_row(j, f, row, l, s, weights, e);
-    if (ret == 0 && !j->set->model.tied)
-        ret = read_row(j, f, &head_row, 0, s, weights, e);
+        for (int l = 0; l < convert_layers(eng, row->ours) && ret == 0; l++)
+            ret = read_row(eng, f, row, l, s, weights, e);
+    if (ret == 0 && !eng->set->model.tied)
+        ret = read_row(eng, f, &head_row, 0, s, weights, e);
     return ret;
 }
 
 /* A model of no family, whose tensors have our names (convert_own.c). */
-static int read_own(const struct job *j, struct hf_files *s, float *weights,
-                    struct err *e)
+static int read_own(const struct engine *eng, struct hf_files *s,
+                    float *weights, struct err *e)
 {
     static const struct convert_family own = { .prefix = "" };
-    const struct graph *g = &j->gpt.graph;
+    const struct graph *g = &eng->gpt.graph;
     int ret = 0;
 
     for (int i = 0; i < g->n_params && ret == 0; i++) {
         const struct convert_row row = { .ours = g->param[i].name,
                                          .theirs = g->param[i].name };
 
-        ret = read_row(j, &own, &row, 0, s, weights, e);
+        ret = read_row(eng, &own, &row, 0, s, weights, e);
     }
     return ret;
 }
 
-int convert_read_hf(const struct job *j, float *weights, const char *folder,
-                    struct err *e)
+int convert_read_hf(const struct engine *eng, float *weights,
+                    const char *folder, struct err *e)
 {
     struct err none = ERR_INIT;
-    const struct convert_family *f = convert_family(j->set, &none);
+    const struct convert_family *f = convert_family(eng->set, &none);
     struct hf_files s = { 0 };
     int ret = open_files(&s, folder, e);
 
     if (ret == 0)
-        ret =
-            f ? read_family(j, f, &s, weights, e) : read_own(j, &s, weights, e);
+        ret = f ? read_family(eng, f, &s, weights, e)
+                : read_own(eng, &s, weights, e);
     if (ret == 0)
-        ret = check_unused(&s, j->set->model.tied, e);
+        ret = check_unused(&s, eng->set->model.tied, e);
     close_files(&s);
     return ret;
 }

@@ -113,19 +113,21 @@ static int write_tokenizer(const struct tokenizer *t, const char *folder,
     return tokfile_write(t, folder, "hf", e);
 }
 
-int convert_describe_hf(const struct job *j, const struct convert_family *f,
-                        const char *folder, struct err *e)
+int convert_describe_hf(const struct engine *eng,
+                        const struct convert_family *f, const char *folder,
+                        struct err *e)
 {
     static const struct convert_family own = { "gtrain", "GTrainForCausalLM",
                                                "", NULL };
     const bool gpt2 = f && strcmp(f->type, "gpt2") == 0;
     const int32_t eot =
-        j->data.tokenizer ? tokenizer_eot(j->data.tokenizer) : -1;
-    json_t *o = gpt2 ? describe_gpt2(j->set)
-                : f  ? describe_llama(j->set)
-                     : convert_describe_own(j->set);
+        eng->data.tokenizer ? tokenizer_eot(eng->data.tokenizer) : -1;
+    json_t *o = gpt2 ? describe_gpt2(eng->set)
+                : f  ? describe_llama(eng->set)
+                     : convert_describe_own(eng->set);
 
-    const bool tied = f && j->set->model.tied; /* our class has no such pair */
+    const bool tied =
+        f && eng->set->model.tied; /* our class has no such pair */
 
     f = f ? f : &own;
     json_object_set_new(o, "model_type", json_string(f->type));
@@ -138,9 +140,9 @@ int convert_describe_hf(const struct job *j, const struct convert_family *f,
     }
     if (write_json(o, folder, "config.json", e) < 0)
         return -1;
-    if (!j->data.tokenizer || j->data.tokenizer->kind == TOKENIZER_CHARS)
+    if (!eng->data.tokenizer || eng->data.tokenizer->kind == TOKENIZER_CHARS)
         return 0;
-    return write_tokenizer(j->data.tokenizer, folder, e);
+    return write_tokenizer(eng->data.tokenizer, folder, e);
 }
 
 /* ---- reading ---------------------------------------------------------- */

@@ -20,16 +20,16 @@ typedef int param_fn(void *arg, const struct graph_param *, struct err *);
 
 /* Call call() for each parameter.  The file has them in the order in which
  * convert.c lists those of GPT-2. */
-static int walk_params(const struct job *j, param_fn *call, void *arg,
+static int walk_params(const struct engine *eng, param_fn *call, void *arg,
                        struct err *e)
 {
-    const struct convert_family *f = convert_family(j->set, e);
+    const struct convert_family *f = convert_family(eng->set, e);
 
     for (const struct convert_row *row = f ? f->rows : NULL; row && row->ours;
          row++)
-        for (int l = 0; l < convert_layers(j, row->ours); l++) {
+        for (int l = 0; l < convert_layers(eng, row->ours); l++) {
             const struct graph_param *p =
-                convert_param(&j->gpt.graph, row->ours, l);
+                convert_param(&eng->gpt.graph, row->ours, l);
 
             if (!p)
                 return err_set(e, ERR_USAGE,
@@ -89,10 +89,10 @@ int convert_check_llmc(const struct settings *s, struct err *e)
     return 0;
 }
 
-int convert_write_llmc(const struct job *j, const float *weights,
+int convert_write_llmc(const struct engine *eng, const float *weights,
                        const char *path, struct err *e)
 {
-    const struct model_settings *m = &j->set->model;
+    const struct model_settings *m = &eng->set->model;
     const int32_t head[HEAD] = { MAGIC,
                                  VERSION,
                                  (int32_t)m->context,
@@ -100,17 +100,17 @@ int convert_write_llmc(const struct job *j, const float *weights,
                                  (int32_t)m->layers,
                                  (int32_t)m->heads,
                                  (int32_t)m->width,
-                                 (int32_t)j->set->is.vocab_padded };
+                                 (int32_t)eng->set->is.vocab_padded };
     struct llmc_file f = { .weights = (float *)(uintptr_t)weights };
     struct save s = SAVE_INIT;
     int ret = -1;
 
-    if (convert_check_llmc(j->set, e) < 0)
+    if (convert_check_llmc(eng->set, e) < 0)
         return -1;
     if (save_open(&s, path, e) == 0) {
         f.fp = s.fp;
         fwrite(head, sizeof head, 1, s.fp);
-        ret = walk_params(j, write_param, &f, e);
+        ret = walk_params(eng, write_param, &f, e);
         if (ret == 0)
             ret = save_commit(&s, e);
     }
@@ -152,8 +152,8 @@ int convert_settings_llmc(const char *path, struct buf *out, struct err *e)
     return 0;
 }
 
-int convert_read_llmc(const struct job *j, float *weights, const char *path,
-                      struct err *e)
+int convert_read_llmc(const struct engine *eng, float *weights,
+                      const char *path, struct err *e)
 {
     struct llmc_file f = { .weights = weights };
     int32_t head[HEAD];
@@ -163,11 +163,11 @@ int convert_read_llmc(const struct job *j, float *weights, const char *path,
     if (!f.fp)
         return -1;
     f.positions = (int64_t)head[2] * head[6];
-    ret = j->set->is.vocab_padded == head[7]
-              ? walk_params(j, read_param, &f, e)
+    ret = eng->set->is.vocab_padded == head[7]
+              ? walk_params(eng, read_param, &f, e)
               : err_set(e, ERR_INPUT,
                         "its vocabulary is padded to %d, not to %lld", head[7],
-                        (long long)j->set->is.vocab_padded);
+                        (long long)eng->set->is.vocab_padded);
     fclose(f.fp);
     return ret < 0 ? err_wrap(e, "%s", path) : 0;
 }

@@ -82,12 +82,12 @@ char *bisect_cut(char **text, char end)
     return field;
 }
 
-static int read_rows(struct trace_rows *t, struct err *e)
+static int read_rows(struct bisect_rows *t, struct err *e)
 {
     char *at = t->text.s, *line;
 
     while ((line = bisect_cut(&at, '\n'))) {
-        struct trace_row row = { 0 };
+        struct bisect_row row = { 0 };
         const char *step = bisect_cut(&line, '\t');
 
         row.micro = bisect_cut(&line, '\t');
@@ -103,7 +103,7 @@ static int read_rows(struct trace_rows *t, struct err *e)
     return 0;
 }
 
-int bisect_trace(struct trace_rows *t, const struct bisect_run *r,
+int bisect_trace(struct bisect_rows *t, const struct bisect_run *r,
                  int64_t first, int64_t last, enum trace_kind kind,
                  struct err *e)
 {
@@ -121,25 +121,26 @@ int bisect_trace(struct trace_rows *t, const struct bisect_run *r,
     return ret;
 }
 
-void bisect_trace_clear(struct trace_rows *t)
+void bisect_trace_clear(struct bisect_rows *t)
 {
     buf_clear(&t->text);
     free(t->row);
-    *t = (struct trace_rows)TRACE_ROWS_INIT;
+    *t = (struct bisect_rows)BISECT_ROWS_INIT;
 }
 
 /* ---- comparing -------------------------------------------------------- */
 
-static bool is_same_tensor(const struct trace_row *a, const struct trace_row *b)
+static bool is_same_tensor(const struct bisect_row *a,
+                           const struct bisect_row *b)
 {
     return a->step == b->step && strcmp(a->tensor, b->tensor) == 0 &&
            strcmp(a->micro, b->micro) == 0 &&
            (*a->micro || strcmp(a->operation, b->operation) == 0);
 }
 
-bool bisect_trace_part(const struct trace_rows *a, const struct trace_rows *b,
-                       const struct trace_row **row_a,
-                       const struct trace_row **row_b)
+bool bisect_trace_part(const struct bisect_rows *a, const struct bisect_rows *b,
+                       const struct bisect_row **row_a,
+                       const struct bisect_row **row_b)
 {
     size_t from = 0;
 

@@ -24,32 +24,32 @@ struct bisect_run {
     const struct opt_list *sets;
 };
 
-struct trace_row {
+struct bisect_row {
     int64_t step;
     const char *micro, *operation, *tensor, *hash, *size;
 };
 
-struct trace_rows {
+struct bisect_rows {
     struct buf text; /* the strings of the rows */
-    struct trace_row *row;
+    struct bisect_row *row;
     size_t n, room;
 };
 
-#define TRACE_ROWS_INIT                                                        \
+#define BISECT_ROWS_INIT                                                       \
  {                                                                             \
   BUF_INIT, NULL, 0, 0                                                         \
  }
 
-int bisect_trace(struct trace_rows *, const struct bisect_run *, int64_t first,
+int bisect_trace(struct bisect_rows *, const struct bisect_run *, int64_t first,
                  int64_t last, enum trace_kind, struct err *);
-void bisect_trace_clear(struct trace_rows *);
+void bisect_trace_clear(struct bisect_rows *);
 
 /* The first row of A whose tensor B has computed, too, but with another hash.
  * Tensors that only one of them has, as where operations are fused, are passed
  * over.  False if there is none. */
-bool bisect_trace_part(const struct trace_rows *a, const struct trace_rows *b,
-                       const struct trace_row **row_a,
-                       const struct trace_row **row_b);
+bool bisect_trace_part(const struct bisect_rows *a, const struct bisect_rows *b,
+                       const struct bisect_row **row_a,
+                       const struct bisect_row **row_b);
 
 /* Run `gtrain WORDS` for a run, with its instructions and threads; `words` ends
  * with NULL, and the rows that it prints are appended. */

@@ -25,12 +25,12 @@ char *certify_folder(const struct settings *s, const struct run_info *run)
 static int check_data(const struct certify *c, struct err *e)
 {
     const char *then = run_info_param(c->run, "derived.data.train");
-    const char *now = loader_hash(c->job->data.train);
+    const char *now = loader_hash(c->engine->data.train);
     char *missing;
 
     if (!then || strcmp(then, now) == 0)
         return 0;
-    missing = lock_missing(c->job->data.train);
+    missing = lock_missing(c->engine->data.train);
     if (missing)
         err_set(e, ERR_INPUT, "the data lack the shard %s", missing);
     else
@@ -54,17 +54,17 @@ static void note_fact(struct certify *c, const char *key, const char *now)
 
 static void note_facts(struct certify *c)
 {
-    struct job *j = c->job;
+    struct engine *eng = c->engine;
     char text[256];
 
-    note_fact(c, "derived.device", j->dev.type->name);
+    note_fact(c, "derived.device", eng->dev.type->name);
     note_fact(c, "derived.instructions",
-              job_instructions(j, text, sizeof text));
-    if (j->set->train.deterministic)
+              engine_instructions(eng, text, sizeof text));
+    if (eng->set->train.deterministic)
         return;
-    snprintf(text, sizeof text, "%d", j->coll.size);
+    snprintf(text, sizeof text, "%d", eng->coll.size);
     note_fact(c, "derived.ranks", text);
-    snprintf(text, sizeof text, "%d", j->dev.threads);
+    snprintf(text, sizeof text, "%d", eng->dev.threads);
     note_fact(c, "derived.threads", text);
 }
 
@@ -72,7 +72,7 @@ static int check_step_size(const struct certify *c, struct err *e)
 {
     const char *key = "derived.tokens_per_step";
     const char *then = run_info_param(c->run, key);
-    const int64_t now = c->job->set->is.tokens_per_step;
+    const int64_t now = c->engine->set->is.tokens_per_step;
     int64_t n;
 
     if (then && num_int(then, &n) && n != now)
@@ -83,12 +83,12 @@ static int check_step_size(const struct certify *c, struct err *e)
     return 0;
 }
 
-int certify_open(struct certify *c, struct job *j, const struct run_info *run,
-                 struct err *e)
+int certify_open(struct certify *c, struct engine *eng,
+                 const struct run_info *run, struct err *e)
 {
-    *c = (struct certify){ .job = j, .run = run };
-    step_open(&c->step, j);
-    if (j->set->train.max_time > 0)
+    *c = (struct certify){ .engine = eng, .run = run };
+    step_open(&c->step, eng);
+    if (eng->set->train.max_time > 0)
         return err_set(e, ERR_INPUT,
                        "train.max_time makes the learning rate depend on the "
                        "clock");
@@ -117,7 +117,7 @@ void certify_close(struct certify *c)
 /* A rollback skips data; only checkpoints after it know how much. */
 static int check_rollbacks(const struct certify *c, int64_t last, struct err *e)
 {
-    const struct job_state *now = &c->job->state;
+    const struct engine_state *now = &c->engine->state;
 
     for (size_t i = 0; i < c->rollback.n && now->skipped == 0; i++)
         if (c->rollback.step[i] > now->step && now->step < last)
@@ -133,13 +133,13 @@ static int check_rollbacks(const struct certify *c, int64_t last, struct err *e)
  */
 static int go_to(struct certify *c, int64_t first, struct err *e)
 {
-    struct job_state *now = &c->job->state;
-    char *folder = certify_folder(c->job->set, c->run);
+    struct engine_state *now = &c->engine->state;
+    char *folder = certify_folder(c->engine->set, c->run);
     char *path = checkpoint_newest(folder, first - 1);
     int ret = 0;
 
     if (path && checkpoint_step(path_name(path)) > now->step)
-        ret = checkpoint_load(path, c->job, e);
+        ret = checkpoint_load(path, c->engine, e);
     else if (!path && c->loss.n > 0 && c->loss.step[0] > 1)
         ret = err_set(e, ERR_MISSING,
                       "the run begins at step %" PRId64
@@ -156,15 +156,16 @@ static double tolerance(const struct certify *c)
 {
     if (!*c->other)
         return 0;
-    return c->job->set->train.precision == PRECISION_FP32 ? CERTIFY_ROUNDING
-                                                          : CERTIFY_ROUNDING_16;
+    return c->engine->set->train.precision == PRECISION_FP32
+               ? CERTIFY_ROUNDING
+               : CERTIFY_ROUNDING_16;
 }
 
 static void compare_number(const struct certify *c, struct certify_result *r,
                            const char *name, const struct series *s,
                            double value)
 {
-    const int64_t step = c->job->state.step;
+    const int64_t step = c->engine->state.step;
     char is[NUM_TEXT], was[NUM_TEXT];
     double then, off;
 
@@ -191,18 +192,18 @@ static int sum_state(struct certify *c, struct checkpoint_sums *sums,
 {
     const char *temp = getenv("TMPDIR");
     char *folder = xasprintf("%s/gtrain-XXXXXX", temp && *temp ? temp : "/tmp");
-    struct snapshot s = { 0 };
-    int ret = snapshot_take(&s, c->job, "", e);
+    struct checkpoint_copy s = { 0 };
+    int ret = checkpoint_copy_take(&s, c->engine, "", e);
 
     if (ret == 0 && !mkdtemp(folder)) {
         ret = err_sys(e, "cannot create %s", folder);
     } else if (ret == 0) {
         ret = checkpoint_write(&s, folder, e);
         if (ret == 0)
-            ret = checkpoint_state_sums(folder, sums, e);
+            ret = checkpoint_sums_read(folder, sums, e);
         path_remove(folder, &(struct err)ERR_INIT);
     }
-    snapshot_clear(&s);
+    checkpoint_copy_clear(&s);
     free(folder);
     return ret;
 }
@@ -213,8 +214,8 @@ static int compare_state(struct certify *c, struct certify_result *r,
     struct checkpoint_sums now;
     const char *what = NULL;
 
-    if (c->job->coll.rank > 0)
-        return snapshot_join(c->job, e);
+    if (c->engine->coll.rank > 0)
+        return checkpoint_copy_join(c->engine, e);
     if (sum_state(c, &now, e) < 0)
         return -1;
     r->states++;
@@ -223,7 +224,7 @@ static int compare_state(struct certify *c, struct certify_result *r,
     else if (strcmp(now.optim, then->optim) != 0)
         what = "the moments of the optimiser are";
     if (what && r->differs < 0) {
-        r->differs = c->job->state.step;
+        r->differs = c->engine->state.step;
         snprintf(r->what, sizeof r->what,
                  "%s not those of the checkpoint that training wrote", what);
     }
@@ -234,7 +235,7 @@ static int compare_state(struct certify *c, struct certify_result *r,
 static int compare_step(struct certify *c, struct certify_result *r,
                         struct err *e)
 {
-    struct coll *coll = &c->job->coll;
+    struct coll *coll = &c->engine->coll;
     struct {
         int64_t differs;
         bool has_sums;
@@ -246,9 +247,10 @@ static int compare_step(struct certify *c, struct certify_result *r,
         compare_number(c, r, "train/loss", &c->loss, c->step.loss);
         compare_number(c, r, "train/grad_norm", &c->norm, c->step.norm);
         found.differs = r->differs;
-        found.has_sums = !*c->other && checkpoint_sums_find(c->run->artifacts,
-                                                            c->job->state.step,
-                                                            &sums, &none) == 0;
+        found.has_sums =
+            !*c->other &&
+            checkpoint_sums_find(c->run->artifacts, c->engine->state.step,
+                                 &sums, &none) == 0;
     }
     coll_bcast(coll, &found, sizeof found, 0);
     if (found.has_sums && compare_state(c, r, &sums, e) < 0)
@@ -263,24 +265,24 @@ static int compare_step(struct certify *c, struct certify_result *r,
 
 int certify_compute(struct certify *c, struct err *e)
 {
-    struct job *j = c->job;
+    struct engine *eng = c->engine;
     double any;
 
-    if (step_compute(&c->step, j, NULL, e) < 0)
+    if (step_compute(&c->step, eng, NULL, e) < 0)
         return -1;
     if (c->step.abandoned)
         return err_set(e, ERR_INTERRUPTED, "stopped by a signal");
-    if (series_value(&c->skipped, j->state.step + 1, &any))
-        step_skip_update(&c->step, j);
+    if (series_value(&c->skipped, eng->state.step + 1, &any))
+        step_skip_update(&c->step, eng);
     else
-        step_update(&c->step, j);
-    step_end(&c->step, j);
-    return dev_sync(&j->dev, e);
+        step_update(&c->step, eng);
+    step_end(&c->step, eng);
+    return dev_sync(&eng->dev, e);
 }
 
 int certify_advance(struct certify *c, int64_t step, struct err *e)
 {
-    struct job_state *now = &c->job->state;
+    struct engine_state *now = &c->engine->state;
 
     if (go_to(c, step, e) < 0 || check_rollbacks(c, step, e) < 0)
         return -1;
@@ -293,7 +295,7 @@ int certify_advance(struct certify *c, int64_t step, struct err *e)
 int certify_steps(struct certify *c, int64_t first, int64_t last,
                   struct certify_result *r, struct err *e)
 {
-    struct job_state *now = &c->job->state;
+    struct engine_state *now = &c->engine->state;
 
     *r = (struct certify_result){ .differs = -1 };
     if (go_to(c, first, e) < 0 || check_rollbacks(c, last, e) < 0)

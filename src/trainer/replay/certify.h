@@ -2,13 +2,13 @@
 #define TRAINER_REPLAY_CERTIFY_H
 
 #include "store/load.h"
-#include "trainer/engine/job.h"
+#include "trainer/engine/engine.h"
 #include "trainer/training/step.h"
 
 /*
  * certify - compute steps of a run again, and compare them with its record
  *
- *      if (certify_open(&c, &job, &run, e) == 0 &&
+ *      if (certify_open(&c, &eng, &run, e) == 0 &&
  *          certify_steps(&c, 101, 200, &result, e) == 0)
  *          ...
  *      certify_close(&c);
@@ -24,7 +24,7 @@
  * run is only read.
  */
 struct certify {
-    struct job *job;
+    struct engine *engine;
     const struct run_info *run;
     struct step step;
     struct series loss, norm, skipped, rollback;
@@ -44,9 +44,9 @@ struct certify_result { /* of rank 0 */
 #define CERTIFY_ROUNDING    1e-4
 #define CERTIFY_ROUNDING_16 2e-2
 
-/* The job is open for training.  Fails if its data are not those of the run, or
- * if the run has no losses. */
-int certify_open(struct certify *, struct job *, const struct run_info *,
+/* The engine is open for training.  Fails if its data are not those of the
+ * run, or if the run has no losses. */
+int certify_open(struct certify *, struct engine *, const struct run_info *,
                  struct err *);
 void certify_close(struct certify *);
 

@@ -40,7 +40,7 @@ static int open_job(struct recorded_run *r, const struct run_info *run,
     const int64_t before = recorded(run, "derived.ranks");
     const int64_t n = r->ranks ? r->ranks : before ? before : 1;
     struct settings s = { 0 };
-    struct job j = { 0 };
+    struct engine eng = { 0 };
     int ret;
 
     if (n < 1 || n > 1024)
@@ -51,12 +51,12 @@ static int open_job(struct recorded_run *r, const struct run_info *run,
     sig_watch();
     ret = load_settings(&s, r, run, e);
     if (ret == 0)
-        ret = job_open(&j, &s, JOB_TRAIN, e);
+        ret = engine_open(&eng, &s, ENGINE_TRAIN, e);
     if (ret == 0)
-        ret = use(&j, run, e);
+        ret = use(&eng, run, e);
     if (ret < 0)
         local_ranks_report(e);
-    job_close(&j);
+    engine_close(&eng);
     settings_clear(&s);
     return ret;
 }

@@ -3,7 +3,7 @@
 
 #include "common/opt.h"
 #include "store/load.h"
-#include "trainer/engine/job.h"
+#include "trainer/engine/engine.h"
 
 /*
  * recorded_run - a command that computes steps of a run again
@@ -13,7 +13,7 @@
  *
  *      return recorded_run_open(&recorded, "run42", replay_job, e);
  *
- * The job that the function gets is open for training, with the settings and
+ * The engine that the function gets is open for training, with the settings and
  * the data of the run, and as many ranks as the run had unless `ranks` says
  * otherwise.  A batch that followed from the number of ranks stays that of the
  * run.
@@ -39,14 +39,14 @@ struct recorded_run {
       "change one setting (may be given many times)" }
 /* clang-format on */
 
-typedef int recorded_run_fn(struct job *, const struct run_info *,
+typedef int recorded_run_fn(struct engine *, const struct run_info *,
                             struct err *);
 
 /* The word names one run, as in gtrack(1); NULL is the newest. */
 int recorded_run_open(struct recorded_run *, const char *word,
                       recorded_run_fn *use, struct err *);
 
-/* The same without a job, for the run's metrics alone. */
+/* The same without an engine, for the run's metrics alone. */
 int recorded_run_read(struct recorded_run *, const char *word,
                       recorded_run_fn *use, struct err *);
 

@@ -8,7 +8,7 @@
 #include "common/hash.h"
 #include "common/path.h"
 #include "common/sha256.h"
-#include "trainer/checkpoint/snapshot.h"
+#include "trainer/checkpoint/checkpoint_copy.h"
 
 const char *const trace_words[] = { "none", "steps", "operations", "data",
                                     NULL };
@@ -58,14 +58,14 @@ static double root_mean_square(const float *x, int64_t n)
 /* ---- the weights and the moments -------------------------------------- */
 
 /* One block of the state: a row for each parameter, or one for all. */
-static void add_block(struct trace *t, const struct snapshot *s,
+static void add_block(struct trace *t, const struct checkpoint_copy *s,
                       const char *name, const float *block)
 {
     struct hash128 all = { 0, 0 };
     double squares = 0, count = 0;
 
     for (int i = 0; i < s->n; i++) {
-        const struct snapshot_tensor *p = &s->tensor[i];
+        const struct checkpoint_copy_tensor *p = &s->tensor[i];
         const int64_t n = p->dim[0] * (p->rank > 1 ? p->dim[1] : 1);
         const float *x = block + p->at;
         const struct hash128 h = hash128(x, (size_t)n * sizeof *x, all.lo);
@@ -87,20 +87,20 @@ static void add_block(struct trace *t, const struct snapshot *s,
 
 static int add_state(struct trace *t, struct err *e)
 {
-    struct job *j = t->c->job;
-    struct snapshot s = { 0 };
+    struct engine *eng = t->c->engine;
+    struct checkpoint_copy s = { 0 };
     int ret;
 
-    if (j->coll.rank > 0)
-        return snapshot_join(j, e);
-    ret = snapshot_take(&s, j, "", e);
+    if (eng->coll.rank > 0)
+        return checkpoint_copy_join(eng, e);
+    ret = checkpoint_copy_take(&s, eng, "", e);
     if (ret == 0) {
         add_block(t, &s, "weights", s.weights);
         add_block(t, &s, "first moments", s.m);
         if (s.v)
             add_block(t, &s, "second moments", s.v);
     }
-    snapshot_clear(&s);
+    checkpoint_copy_clear(&s);
     return ret;
 }
 
@@ -109,14 +109,14 @@ static int add_state(struct trace *t, struct err *e)
 /* The ids of a micro-batch, a row for each sequence. */
 static void add_ids(struct trace *t, const struct observed *o)
 {
-    const struct job *j = t->c->job;
-    const int64_t T = j->gpt.T;
+    const struct engine *eng = t->c->engine;
+    const int64_t T = eng->gpt.T;
     const int32_t *id = o->data;
     char name[64];
 
     for (int64_t i = 0; i < o->n / T; i++) {
         snprintf(name, sizeof name, "%s of sequence %" PRId64, o->tensor,
-                 t->micro * j->gpt.B + i);
+                 t->micro * eng->gpt.B + i);
         begin_row(t, t->micro, o->operation, name);
         end_row(t, hash128(id + i * T, (size_t)T * sizeof *id, 0), (double)NAN);
     }
@@ -146,7 +146,7 @@ static int add_result(void *arg, const struct observed *o, struct err *e)
 static void begin_micro(void *arg, int64_t done, int64_t all, int64_t left)
 {
     struct trace *t = arg;
-    const struct coll *coll = &t->c->job->coll;
+    const struct coll *coll = &t->c->engine->coll;
 
     (void)all;
     (void)left;
@@ -160,14 +160,14 @@ static int add_step(struct trace *t, struct err *e)
     struct step *s = &t->c->step;
 
     t->step++;
-    if (t->kind == TRACE_OPERATIONS && t->c->job->coll.rank == 0) {
+    if (t->kind == TRACE_OPERATIONS && t->c->engine->coll.rank == 0) {
         s->on_micro = begin_micro;
         s->observe = add_result;
         s->arg = s->observe_arg = t;
     }
     if (certify_compute(t->c, e) < 0)
         return -1;
-    if (t->c->job->coll.rank == 0) {
+    if (t->c->engine->coll.rank == 0) {
         add_number(t, "loss", s->loss);
         add_number(t, "norm of the gradient", s->norm);
         add_number(t, "learning rate", s->lr);
@@ -177,7 +177,7 @@ static int add_step(struct trace *t, struct err *e)
 
 static int add_shards(struct trace *t, struct err *e)
 {
-    const struct loader *data = t->c->job->data.train;
+    const struct loader *data = t->c->engine->data.train;
     char sum[SHA256_TEXT];
     int64_t size;
 
@@ -203,7 +203,7 @@ int trace_steps(struct table *table, struct certify *c, int64_t first,
     table_columns(table, "step", "micro-batch", "operation", "tensor", "hash",
                   "size", NULL);
     if (kind == TRACE_DATA)
-        return c->job->coll.rank == 0 ? add_shards(&t, e) : 0;
+        return c->engine->coll.rank == 0 ? add_shards(&t, e) : 0;
     if (certify_advance(c, first, e) < 0 || add_state(&t, e) < 0)
         return -1;
     while (t.step < last)

@@ -7,7 +7,7 @@
 /*
  * trace - hashes of all that steps of a run compute
  *
- *      if (certify_open(&c, j, run, e) == 0 &&
+ *      if (certify_open(&c, eng, run, e) == 0 &&
  *          trace_steps(&t, &c, 21, 30, TRACE_STEPS, e) == 0)
  *          table_print(&t, ...)
  *

@@ -10,68 +10,69 @@
 enum { SUM_LOSS, SUM_TOKENS, SUM_BYTES, SUMS };
 
 /* How many positions of window w an earlier window has scored. */
-static int64_t scored_before(const struct job *j, int64_t w)
+static int64_t scored_before(const struct engine *eng, int64_t w)
 {
-    const int64_t stride = j->set->eval.stride;
-    const bool overlap = stride > 0 && stride < j->gpt.T;
+    const int64_t stride = eng->set->eval.stride;
+    const bool overlap = stride > 0 && stride < eng->gpt.T;
 
-    return overlap && !j->set->eval.random
-               ? j->gpt.T - loader_fresh(j->data.val, w)
+    return overlap && !eng->set->eval.random
+               ? eng->gpt.T - loader_fresh(eng->data.val, w)
                : 0;
 }
 
 /* Set n windows from w on as inputs.  Positions that do not count have no
  * target. */
-static int set_windows(struct job *j, int64_t w, int64_t n, struct err *e)
+static int set_windows(struct engine *eng, int64_t w, int64_t n, struct err *e)
 {
-    const int64_t T = j->gpt.T;
+    const int64_t T = eng->gpt.T;
 
-    if (n > 0 && job_read(j, j->data.val, w, n, e) < 0)
+    if (n > 0 && engine_read(eng, eng->data.val, w, n, e) < 0)
         return -1;
     for (int64_t i = 0; i < n; i++) {
-        const int64_t from = scored_before(j, w + i);
+        const int64_t from = scored_before(eng, w + i);
 
         for (int64_t t = 0; t < from; t++)
-            j->batch.y[i * T + t] = -1;
+            eng->batch.y[i * T + t] = -1;
     }
     return 0;
 }
 
-static void add_losses(const struct job *j, int64_t n, double sum[SUMS])
+static void add_losses(const struct engine *eng, int64_t n, double sum[SUMS])
 {
-    for (int64_t i = 0; i < n * j->gpt.T; i++) {
-        if (j->batch.y[i] < 0)
+    for (int64_t i = 0; i < n * eng->gpt.T; i++) {
+        if (eng->batch.y[i] < 0)
             continue;
-        sum[SUM_LOSS] += (double)j->batch.losses[i];
+        sum[SUM_LOSS] += (double)eng->batch.losses[i];
         sum[SUM_TOKENS]++;
-        if (j->data.token_bytes)
-            sum[SUM_BYTES] += j->data.token_bytes[j->batch.y[i]];
+        if (eng->data.token_bytes)
+            sum[SUM_BYTES] += eng->data.token_bytes[eng->batch.y[i]];
     }
 }
 
 /* Has any rank caught a signal?  All ranks call this equally often; they
  * exchange the answer only in every eighth turn. */
-static int check_signals(struct job *j, int64_t turn, bool *stop, struct err *e)
+static int check_signals(struct engine *eng, int64_t turn, bool *stop,
+                         struct err *e)
 {
     int64_t caught = sig_caught() != 0;
 
-    if (j->coll.size > 1 && turn % 8 != 0)
+    if (eng->coll.size > 1 && turn % 8 != 0)
         return 0;
-    if (coll_max(&j->coll, &caught, e) < 0)
+    if (coll_max(&eng->coll, &caught, e) < 0)
         return -1;
     *stop = caught > 0;
     return 0;
 }
 
-int eval_loss(struct job *j, struct eval_result *r, struct err *e)
+int eval_loss(struct engine *eng, struct eval_result *r, struct err *e)
 {
-    const int64_t B = j->gpt.B, limit = j->set->eval.sequences;
+    const int64_t B = eng->gpt.B, limit = eng->set->eval.sequences;
     const double before = clock_mono();
-    const struct coll *c = &j->coll;
+    const struct coll *c = &eng->coll;
     double sum[SUMS] = { 0 };
-    int64_t all = loader_windows(j->data.val), first, count, most;
+    int64_t all = loader_windows(eng->data.val), first, count, most;
 
-    if (limit && (limit < all || j->set->eval.random))
+    if (limit && (limit < all || eng->set->eval.random))
         all = limit;
     first = all * c->rank / c->size;
     count = all * (c->rank + 1) / c->size - first;
@@ -82,15 +83,16 @@ int eval_loss(struct job *j, struct eval_result *r, struct err *e)
         const int64_t left = count > i ? count - i : 0;
         const int64_t n = left < B ? left : B;
 
-        if (check_signals(j, i / B, &r->stopped, e) < 0)
+        if (check_signals(eng, i / B, &r->stopped, e) < 0)
             return -1;
         if (r->stopped)
             return 0;
-        if (set_windows(j, first + i, n, e) < 0 || job_forward(j, n, e) < 0)
+        if (set_windows(eng, first + i, n, e) < 0 ||
+            engine_forward(eng, n, e) < 0)
             return -1;
-        add_losses(j, n, sum);
+        add_losses(eng, n, sum);
     }
-    if (coll_sum_f64(&j->coll, sum, SUMS, e) < 0)
+    if (coll_sum_f64(&eng->coll, sum, SUMS, e) < 0)
         return -1;
     *r = (struct eval_result){
         .loss = sum[SUM_LOSS] / sum[SUM_TOKENS],

@@ -1,7 +1,7 @@
 #ifndef TRAINER_TRAINING_EVAL_H
 #define TRAINER_TRAINING_EVAL_H
 
-#include "trainer/engine/job.h"
+#include "trainer/engine/engine.h"
 
 /*
  * eval - the loss of the model on the validation data
@@ -20,6 +20,6 @@ struct eval_result {
     bool stopped; /* by a signal to a rank; then nothing else is set */
 };
 
-int eval_loss(struct job *, struct eval_result *, struct err *);
+int eval_loss(struct engine *, struct eval_result *, struct err *);
 
 #endif

@@ -213,28 +213,28 @@ static void *run_meter(void *arg)
 
 /* ---- the meter -------------------------------------------------------- */
 
-void meter_open(struct meter *m, struct job *j, struct run *run)
+void meter_open(struct meter *m, struct engine *eng, struct run *run)
 {
-    const struct graph *g = &j->gpt.graph;
+    const struct graph *g = &eng->gpt.graph;
     pthread_condattr_t attr;
 
     memset(m, 0, sizeof *m);
     m->run = run;
-    m->every = j->set->run.system_every;
-    m->dev = &j->dev;
-    m->memory = j->dev.memory;
-    atomic_store(&m->step, j->state.step);
-    m->flops_per_token = gpt_flops_per_token(&j->gpt);
+    m->every = eng->set->run.system_every;
+    m->dev = &eng->dev;
+    m->memory = eng->dev.memory;
+    atomic_store(&m->step, eng->state.step);
+    m->flops_per_token = gpt_flops_per_token(&eng->gpt);
     m->type = g->type;
-    m->ranks = j->coll.size;
-    m->peak_flops = j->set->plan.peak_tflops * 1e12;
-    if (m->peak_flops <= 0 && j->dev.type->peak)
-        m->peak_flops = j->dev.type->peak(&j->dev, g->type);
+    m->ranks = eng->coll.size;
+    m->peak_flops = eng->set->plan.peak_tflops * 1e12;
+    if (m->peak_flops <= 0 && eng->dev.type->peak)
+        m->peak_flops = eng->dev.type->peak(&eng->dev, g->type);
     m->measured = m->peak_flops <= 0 && run;
     if (m->measured)
-        m->peak_flops = measure_matmul(&j->dev, g->type);
+        m->peak_flops = measure_matmul(&eng->dev, g->type);
     m->peak_flops *= m->ranks;
-    m->nvml = j->dev.address[0] ? nvml_open(j->dev.address) : NULL;
+    m->nvml = eng->dev.address[0] ? nvml_open(eng->dev.address) : NULL;
     pthread_mutex_init(&m->lock, NULL);
     pthread_condattr_init(&attr);
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
@@ -242,7 +242,7 @@ void meter_open(struct meter *m, struct job *j, struct run *run)
     pthread_condattr_destroy(&attr);
     if (!run)
         m->kept = xcalloc(METER_KEPT, sizeof *m->kept);
-    m->running = (run || j->coll.rank > 0) && m->every > 0 &&
+    m->running = (run || eng->coll.rank > 0) && m->every > 0 &&
                  pthread_create(&m->thread, NULL, run_meter, m) == 0;
 }
 

@@ -6,7 +6,7 @@
 
 #include "common/nvml.h"
 #include "store/run.h"
-#include "trainer/engine/job.h"
+#include "trainer/engine/engine.h"
 
 /*
  * meter - record the utilisation of the machine
@@ -60,7 +60,7 @@ struct meter {
     int n_kept;
 };
 
-void meter_open(struct meter *, struct job *, struct run *);
+void meter_open(struct meter *, struct engine *, struct run *);
 void meter_step(struct meter *, int64_t step);
 /* The readings since the last call, at most METER_KEPT: returns how many. */
 int meter_take(struct meter *, struct meter_reading *out);

@@ -156,19 +156,19 @@ static void prepare_as_harness(const json_t *o, struct question *q)
 /* Put the tokens of context and ending into a row of the batch, with targets on
  * the ending only.  A text that is too long loses its beginning; returns
  * whether the ending did, too. */
-static bool set_row(struct job *j, int64_t row, const struct question *q,
+static bool set_row(struct engine *eng, int64_t row, const struct question *q,
                     int ending)
 {
-    const int64_t T = j->gpt.T;
-    int32_t *x = j->batch.x + row * T, *y = j->batch.y + row * T;
+    const int64_t T = eng->gpt.T;
+    int32_t *x = eng->batch.x + row * T, *y = eng->batch.y + row * T;
     char *tail = xasprintf(" %s", q->ending[ending]);
     struct ids ids = IDS_INIT;
     int64_t from, begin, n;
 
-    tokenizer_encode(j->data.tokenizer, q->context, strlen(q->context), 0,
+    tokenizer_encode(eng->data.tokenizer, q->context, strlen(q->context), 0,
                      &ids);
     begin = (int64_t)ids.n;
-    tokenizer_encode(j->data.tokenizer, tail, strlen(tail), ENCODER_CONTINUE,
+    tokenizer_encode(eng->data.tokenizer, tail, strlen(tail), ENCODER_CONTINUE,
                      &ids);
     n = (int64_t)ids.n;
     from = n > T + 1 ? n - T - 1 : 0;
@@ -185,25 +185,25 @@ static bool set_row(struct job *j, int64_t row, const struct question *q,
 
 /* Rows of the batch that are filled, and where their losses go. */
 struct scored_rows {
-    struct job *job;
+    struct engine *engine;
     int64_t rows;
     double *sum, *mean; /* of each row */
 };
 
 static int score_rows(struct scored_rows *p, struct err *e)
 {
-    struct job *j = p->job;
-    const int64_t T = j->gpt.T;
+    struct engine *eng = p->engine;
+    const int64_t T = eng->gpt.T;
 
-    if (job_forward(j, p->rows, e) < 0)
+    if (engine_forward(eng, p->rows, e) < 0)
         return -1;
     for (int64_t r = 0; r < p->rows; r++) {
         int64_t n = 0;
 
         p->sum[r] = 0;
         for (int64_t t = 0; t < T; t++)
-            if (j->batch.y[r * T + t] >= 0) {
-                p->sum[r] += (double)j->batch.losses[r * T + t];
+            if (eng->batch.y[r * T + t] >= 0) {
+                p->sum[r] += (double)eng->batch.losses[r * T + t];
                 n++;
             }
         p->mean[r] = p->sum[r] / (double)(n ? n : 1);
@@ -222,18 +222,18 @@ static int find_least(const double *x, int n)
 }
 
 /* Score the endings of one question, as many at a time as a batch has rows. */
-static int ask_question(struct job *j, const struct question *q,
+static int ask_question(struct engine *eng, const struct question *q,
                         double tally[TALLIES], struct err *e)
 {
     double sum[MOST_ENDINGS], mean[MOST_ENDINGS];
-    struct scored_rows p = { .job = j };
+    struct scored_rows p = { .engine = eng };
 
     for (int done = 0; done < q->n; done += (int)p.rows) {
         p.sum = sum + done;
         p.mean = mean + done;
-        p.rows = q->n - done < j->gpt.B ? q->n - done : j->gpt.B;
+        p.rows = q->n - done < eng->gpt.B ? q->n - done : eng->gpt.B;
         for (int i = 0; i < p.rows; i++)
-            tally[CUT] += set_row(j, i, q, done + i);
+            tally[CUT] += set_row(eng, i, q, done + i);
         if (score_rows(&p, e) < 0)
             return -1;
     }
@@ -246,7 +246,7 @@ static int ask_question(struct job *j, const struct question *q,
     return 0;
 }
 
-static int ask_line(struct job *j, const char *line, size_t n,
+static int ask_line(struct engine *eng, const char *line, size_t n,
                     double tally[TALLIES], struct err *e)
 {
     json_error_t why;
@@ -257,21 +257,21 @@ static int ask_line(struct job *j, const char *line, size_t n,
     if (!o)
         err_set(e, ERR_INPUT, "%s", why.text);
     else if (read_question(o, &q, e) == 0) {
-        if (j->set->eval.hellaswag_style == HELLASWAG_HARNESS)
+        if (eng->set->eval.hellaswag_style == HELLASWAG_HARNESS)
             prepare_as_harness(o, &q);
-        ret = ask_question(j, &q, tally, e);
+        ret = ask_question(eng, &q, tally, e);
     }
     arena_clear(&q.mem);
     json_decref(o);
     return ret;
 }
 
-int multiple_choice_eval(struct job *j, const char *path, int64_t limit,
+int multiple_choice_eval(struct engine *eng, const char *path, int64_t limit,
                          struct multiple_choice_result *r, struct err *e)
 {
     const double before = clock_mono();
     /* where a forward needs all ranks, all of them answer every question */
-    const int shares = parallel_gathers(&j->parallel) ? 1 : j->coll.size;
+    const int shares = parallel_gathers(&eng->parallel) ? 1 : eng->coll.size;
     double tally[TALLIES] = { 0 };
     char *line = NULL;
     size_t room = 0;
@@ -280,7 +280,7 @@ int multiple_choice_eval(struct job *j, const char *path, int64_t limit,
     FILE *fp;
     int ret = 0;
 
-    if (!j->data.tokenizer)
+    if (!eng->data.tokenizer)
         return err_set(e, ERR_USAGE,
                        "questions need a tokenizer; set data.tokenizer");
     fp = fopen(path, "re");
@@ -288,22 +288,22 @@ int multiple_choice_eval(struct job *j, const char *path, int64_t limit,
         return err_open(e, "cannot open %s", path);
     while (ret == 0 && (limit == 0 || at < limit) &&
            (n = getline(&line, &room, fp)) > 0) {
-        if (at++ % shares != j->coll.rank % shares)
+        if (at++ % shares != eng->coll.rank % shares)
             continue;
-        ret = ask_line(j, line, (size_t)n, tally, e);
+        ret = ask_line(eng, line, (size_t)n, tally, e);
         if (ret < 0)
             err_wrap(e, "%s:%lld", path, (long long)at);
     }
     free(line);
     fclose(fp);
     if (ret < 0 ||
-        (shares > 1 && coll_sum_f64(&j->coll, tally, TALLIES, e) < 0))
+        (shares > 1 && coll_sum_f64(&eng->coll, tally, TALLIES, e) < 0))
         return -1;
     if (tally[ASKED] == 0.0)
         return err_set(e, ERR_INPUT, "%s contains no questions", path);
-    if (tally[CUT] > 0 && j->coll.rank == 0)
+    if (tally[CUT] > 0 && eng->coll.rank == 0)
         log_warn("endings cut to the model's context of %lld tokens: %.0f",
-                 (long long)j->gpt.T, tally[CUT]);
+                 (long long)eng->gpt.T, tally[CUT]);
     *r = (struct multiple_choice_result){ .questions = (int64_t)tally[ASKED],
                                           .acc = tally[RIGHT] / tally[ASKED],
                                           .acc_norm =

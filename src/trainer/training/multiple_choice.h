@@ -1,7 +1,7 @@
 #ifndef TRAINER_TRAINING_MULTIPLE_CHOICE_H
 #define TRAINER_TRAINING_MULTIPLE_CHOICE_H
 
-#include "trainer/engine/job.h"
+#include "trainer/engine/engine.h"
 
 /*
  * multiple_choice - evaluate the model on multiple-choice questions
@@ -21,7 +21,7 @@ struct multiple_choice_result {
 };
 
 /* The first `limit` questions; 0: all. */
-int multiple_choice_eval(struct job *, const char *path, int64_t limit,
+int multiple_choice_eval(struct engine *, const char *path, int64_t limit,
                          struct multiple_choice_result *, struct err *);
 
 #endif

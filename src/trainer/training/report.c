@@ -27,11 +27,11 @@ static void store_text(struct report *r, const char *name, const char *text)
     free(path);
 }
 
-static void store_config(struct report *r, const struct job *j)
+static void store_config(struct report *r, const struct engine *eng)
 {
     struct buf text = BUF_INIT;
 
-    conf_dump(&j->set->conf, &text);
+    conf_dump(&eng->set->conf, &text);
     store_text(r, "config.ini", text.s);
     buf_clear(&text);
 }
@@ -62,9 +62,9 @@ static void open_logs(struct report *r)
     free(messages);
 }
 
-static bool on_gpu(const struct job *j)
+static bool on_gpu(const struct engine *eng)
 {
-    return strcmp(j->dev.type->name, "cuda") == 0;
+    return strcmp(eng->dev.type->name, "cuda") == 0;
 }
 
 /* A checkpoint may come from another store, so that its run is not here. */
@@ -83,10 +83,10 @@ static int begin_run(struct report *r, struct run_conf *c, struct err *e)
     return run_begin(&r->run, c, e);
 }
 
-int report_open(struct report *r, struct job *j, const char *command,
+int report_open(struct report *r, struct engine *eng, const char *command,
                 const char *resume_id, struct err *e)
 {
-    const struct settings *s = j->set;
+    const struct settings *s = eng->set;
     struct run_conf c = {
         .root = s->run.root,
         .experiment = s->run.experiment,
@@ -95,27 +95,27 @@ int report_open(struct report *r, struct job *j, const char *command,
         .resume = resume_id,
         .command = command,
         .tensorboard = *s->run.tensorboard ? s->run.tensorboard : NULL,
-        .cpus = on_gpu(j) ? 0 : j->dev.threads * j->coll.size,
-        .gpus = on_gpu(j) ? j->coll.size : 0,
+        .cpus = on_gpu(eng) ? 0 : eng->dev.threads * eng->coll.size,
+        .gpus = on_gpu(eng) ? eng->coll.size : 0,
     };
 
     *r = (struct report){ .last_val = (double)NAN };
-    if (j->coll.rank != 0)
+    if (eng->coll.rank != 0)
         return 0;
     if (begin_run(r, &c, e) < 0)
         return -1;
     open_logs(r);
-    store_config(r, j);
-    report_params(r->run, j, c.resume != NULL);
+    store_config(r, eng);
+    report_params(r->run, eng, c.resume != NULL);
     return 0;
 }
 
 /* Of a run of an hour or more, how long it takes at the peak rate. */
-static void show_estimate(const struct report *r, const struct job *j)
+static void show_estimate(const struct report *r, const struct engine *eng)
 {
-    const struct settings *s = j->set;
-    const double rate = r->meter->peak_flops * j->coll.size;
-    const double left = (double)(s->is.stop_at - j->state.step) *
+    const struct settings *s = eng->set;
+    const double rate = r->meter->peak_flops * eng->coll.size;
+    const double left = (double)(s->is.stop_at - eng->state.step) *
                         (double)s->is.tokens_per_step *
                         r->meter->flops_per_token / rate;
     char time[NUM_TEXT];
@@ -127,16 +127,16 @@ static void show_estimate(const struct report *r, const struct job *j)
 }
 
 /* Show the model, the machine and the length of training. */
-static void show_begin(const struct report *r, struct job *j)
+static void show_begin(const struct report *r, struct engine *eng)
 {
-    const struct graph *g = &j->gpt.graph;
-    const struct settings *s = j->set;
+    const struct graph *g = &eng->gpt.graph;
+    const struct settings *s = eng->set;
     char n[NUM_TEXT], m[NUM_TEXT], machine[160], tokens[NUM_TEXT];
     int decayed = 0;
 
     for (int i = 0; i < g->n_params; i++)
         decayed += g->node[g->param[i].node].val.rank > 1;
-    j->dev.type->describe(&j->dev, machine, sizeof machine);
+    eng->dev.type->describe(&eng->dev, machine, sizeof machine);
     log_info("%s: %s parameters (%d tensors with weight decay, %d without) "
              "on %s",
              run_name(r->run), num_comma(n, s->is.parameters), decayed,
@@ -149,7 +149,7 @@ static void show_begin(const struct report *r, struct job *j)
         log_info("peak %s FLOP/s, %s FLOP per token",
                  num_short(n, r->meter->peak_flops),
                  num_short(m, r->meter->flops_per_token));
-    show_estimate(r, j);
+    show_estimate(r, eng);
 }
 
 /* How training stops at a signal, as soon as it has arrived.  A second SIGINT
@@ -184,46 +184,47 @@ static void record_death(void *arg, const char *why)
     run_abandon(r->run, RUN_FAILED, why);
 }
 
-void report_begin(struct report *r, struct job *j, const struct meter *m)
+void report_begin(struct report *r, struct engine *eng, const struct meter *m)
 {
     r->meter = m;
     if (!r->run)
         return;
     sig_listen(acknowledge, r);
-    coll_on_death(&j->coll, record_death, r);
-    show_begin(r, j);
-    if (j->state.step > 0)
-        log_info("resuming after step %lld", (long long)j->state.step);
-    progress_open(&r->progress, (long)j->state.step, (long)j->set->is.stop_at,
-                  "step");
+    coll_on_death(&eng->coll, record_death, r);
+    show_begin(r, eng);
+    if (eng->state.step > 0)
+        log_info("resuming after step %lld", (long long)eng->state.step);
+    progress_open(&r->progress, (long)eng->state.step,
+                  (long)eng->set->is.stop_at, "step");
     r->progressing = true;
 }
 
 /* ---- steps ------------------------------------------------------------ */
 
-static double epoch_of(const struct job *j)
+static double epoch_of(const struct engine *eng)
 {
-    return (double)(resolve_sequences_before(j->set, j->state.step) +
-                    j->state.skipped) /
-           (double)loader_windows(j->data.train);
+    return (double)(resolve_sequences_before(eng->set, eng->state.step) +
+                    eng->state.skipped) /
+           (double)loader_windows(eng->data.train);
 }
 
 /* A time limit may end training before its last step. */
-static void limit_progress(struct progress *p, const struct job *j)
+static void limit_progress(struct progress *p, const struct engine *eng)
 {
-    const double limit = j->set->train.max_time, done = (double)j->state.step;
-    const double seconds = job_seconds(j);
+    const double limit = eng->set->train.max_time,
+                 done = (double)eng->state.step;
+    const double seconds = engine_seconds(eng);
     double per_step, end;
 
     if (limit <= 0 || seconds <= 2)
         return;
-    per_step = (seconds - j->state.seconds) / (done - (double)p->first);
+    per_step = (seconds - eng->state.seconds) / (done - (double)p->first);
     end = done + fmax(0, limit - seconds) / per_step;
-    if (end < (double)j->set->is.stop_at)
+    if (end < (double)eng->set->is.stop_at)
         p->total = end < done ? (long)done : (long)end;
 }
 
-static void show_step(struct report *r, const struct job *j,
+static void show_step(struct report *r, const struct engine *eng,
                       const struct step *s)
 {
     char rate[NUM_TEXT], text[160], val[40] = "";
@@ -233,31 +234,31 @@ static void show_step(struct report *r, const struct job *j,
     /* the last parts are left out where the line is narrow */
     snprintf(text, sizeof text, "loss %.4f%s  %s tok/s  lr %.2e  norm %.2f",
              s->loss, val, num_short(rate, r->rate), s->lr, s->norm);
-    limit_progress(&r->progress, j);
-    progress_at(&r->progress, (long)j->state.step, text);
+    limit_progress(&r->progress, eng);
+    progress_at(&r->progress, (long)eng->state.step, text);
 }
 
 /* Is the step one whose metrics are recorded? */
-static bool is_recorded(const struct job *j)
+static bool is_recorded(const struct engine *eng)
 {
-    const int64_t step = j->state.step;
+    const int64_t step = eng->state.step;
 
-    return step % j->set->run.log_every == 0 || step == j->set->is.stop_at;
+    return step % eng->set->run.log_every == 0 || step == eng->set->is.stop_at;
 }
 
-static void store_step(struct report *r, const struct job *j,
+static void store_step(struct report *r, const struct engine *eng,
                        const struct step *s)
 {
     enum { ALWAYS = 10, SOMETIMES = 5 };
-    const int64_t step = j->state.step;
+    const int64_t step = eng->state.step;
     const double rate = (double)s->tokens / s->seconds;
     struct run_point point[ALWAYS + SOMETIMES] = {
         { "train/loss", s->loss },
         { "train/perplexity", exp(s->loss) },
         { "train/lr", s->lr },
         { "train/grad_norm", s->norm },
-        { "train/tokens", (double)j->state.tokens },
-        { "train/epoch", epoch_of(j) },
+        { "train/tokens", (double)eng->state.tokens },
+        { "train/epoch", epoch_of(eng) },
         { "perf/tokens_per_s", rate },
         { "perf/step_ms", 1000 * s->seconds },
         { "perf/data_wait_ms", 1000 * s->wait_seconds },
@@ -268,29 +269,29 @@ static void store_step(struct report *r, const struct job *j,
     if (r->meter->peak_flops > 0)
         point[n++] =
             (struct run_point){ "perf/mfu", meter_mfu(r->meter, rate) };
-    if (j->set->train.precision == PRECISION_FP16)
+    if (eng->set->train.precision == PRECISION_FP16)
         point[n++] =
-            (struct run_point){ "train/loss_scale", j->state.loss_scale };
-    if (j->coll.size > 1) {
+            (struct run_point){ "train/loss_scale", eng->state.loss_scale };
+    if (eng->coll.size > 1) {
         point[n++] = (struct run_point){ "perf/sent_bytes", s->sent_bytes };
         point[n++] =
             (struct run_point){ "perf/sent_messages", s->sent_messages };
         point[n++] =
             (struct run_point){ "perf/comm_wait_ms", 1000 * s->comm_seconds };
     }
-    if (is_recorded(j))
+    if (is_recorded(eng))
         run_metrics(r->run, step, point, n);
 }
 
 /* The device's own times are those of the step before. */
-static void store_phases(struct report *r, const struct job *j,
+static void store_phases(struct report *r, const struct engine *eng,
                          const struct step *s)
 {
-    const int64_t step = j->state.step - 1;
+    const int64_t step = eng->state.step - 1;
     struct run_point point[PHASES];
     int n = 0;
 
-    if (!s->has_phases || step % j->set->run.log_every != 0)
+    if (!s->has_phases || step % eng->set->run.log_every != 0)
         return;
     for (int k = 0; k < PHASES; k++)
         if (!isnan(s->phase_ms[k]))
@@ -315,7 +316,8 @@ void report_micro(void *report, int64_t done, int64_t all, int64_t left)
         progress_within(&r->progress, (long)done, (long)all);
 }
 
-void report_step(struct report *r, const struct job *j, const struct step *s)
+void report_step(struct report *r, const struct engine *eng,
+                 const struct step *s)
 {
     const double rate = (double)s->tokens / s->seconds;
 
@@ -323,14 +325,15 @@ void report_step(struct report *r, const struct job *j, const struct step *s)
     if (!r->run)
         return;
     r->rate = r->rate > 0 ? 0.9 * r->rate + 0.1 * rate : rate;
-    store_step(r, j, s);
-    store_phases(r, j, s);
-    if (r->log && is_recorded(j))
-        fprintf(r->log, "%lld train %.6f\n", (long long)j->state.step, s->loss);
-    show_step(r, j, s);
+    store_step(r, eng, s);
+    store_phases(r, eng, s);
+    if (r->log && is_recorded(eng))
+        fprintf(r->log, "%lld train %.6f\n", (long long)eng->state.step,
+                s->loss);
+    show_step(r, eng, s);
 }
 
-void report_eval(struct report *r, const struct job *j,
+void report_eval(struct report *r, const struct engine *eng,
                  const struct eval_result *v)
 {
     char bits[48] = "";
@@ -338,21 +341,21 @@ void report_eval(struct report *r, const struct job *j,
     r->last_val = v->loss;
     if (!r->run)
         return;
-    run_metric(r->run, "val/loss", j->state.step, v->loss);
-    run_metric(r->run, "val/perplexity", j->state.step, exp(v->loss));
+    run_metric(r->run, "val/loss", eng->state.step, v->loss);
+    run_metric(r->run, "val/perplexity", eng->state.step, exp(v->loss));
     if (!isnan(v->bpb)) {
-        run_metric(r->run, "val/bpb", j->state.step, v->bpb);
+        run_metric(r->run, "val/bpb", eng->state.step, v->bpb);
         snprintf(bits, sizeof bits, ", %.4f bits per byte", v->bpb);
     }
     if (r->log)
-        fprintf(r->log, "%lld val %.6f\n", (long long)j->state.step, v->loss);
+        fprintf(r->log, "%lld val %.6f\n", (long long)eng->state.step, v->loss);
     log_info("step %lld: validation loss %.4f, perplexity %.2f%s",
-             (long long)j->state.step, v->loss, exp(v->loss), bits);
+             (long long)eng->state.step, v->loss, exp(v->loss), bits);
 }
 
 /* ---- other events ----------------------------------------------------- */
 
-void report_event(struct report *r, const struct job *j,
+void report_event(struct report *r, const struct engine *eng,
                   enum step_verdict verdict, const char *what)
 {
     static const struct {
@@ -366,33 +369,33 @@ void report_event(struct report *r, const struct job *j,
 
     if (!r->run)
         return;
-    run_metric(r->run, kinds[verdict].metric, j->state.step + 1, 1);
-    log_warn("step %lld: %s; %s", (long long)j->state.step + 1, what,
+    run_metric(r->run, kinds[verdict].metric, eng->state.step + 1, 1);
+    log_warn("step %lld: %s; %s", (long long)eng->state.step + 1, what,
              kinds[verdict].word);
 }
 
-void report_rewind(struct report *r, const struct job *j)
+void report_rewind(struct report *r, const struct engine *eng)
 {
     if (!r->run)
         return;
-    run_rewind(r->run, j->state.step);
-    log_info("rolled back to step %lld", (long long)j->state.step);
+    run_rewind(r->run, eng->state.step);
+    log_info("rolled back to step %lld", (long long)eng->state.step);
 }
 
-void report_stopped_early(struct report *r, const struct job *j)
+void report_stopped_early(struct report *r, const struct engine *eng)
 {
     if (!r->run)
         return;
     run_tag(r->run, "stopped", "no better validation loss");
     log_info("stopping early: the best validation loss is still %.4f, of "
              "step %lld",
-             j->state.best_loss, (long long)j->state.best_step);
+             eng->state.best_loss, (long long)eng->state.best_step);
 }
 
-void report_multiple_choice(struct report *r, const struct job *j,
+void report_multiple_choice(struct report *r, const struct engine *eng,
                             const struct multiple_choice_result *v)
 {
-    const int64_t step = j->state.step;
+    const int64_t step = eng->state.step;
 
     if (!r->run)
         return;
@@ -406,10 +409,10 @@ void report_multiple_choice(struct report *r, const struct job *j,
 }
 
 /* Store all samples as one artifact, and show the last one. */
-void report_samples(struct report *r, const struct job *j,
+void report_samples(struct report *r, const struct engine *eng,
                     const struct buf *text, int n)
 {
-    const long long step = (long long)j->state.step;
+    const long long step = (long long)eng->state.step;
     struct buf all = BUF_INIT;
     char name[64];
 
@@ -455,36 +458,36 @@ static void show_memory(const struct dev_memory *m)
     buf_clear(&line);
 }
 
-static void show_result(const struct report *r, const struct job *j)
+static void show_result(const struct report *r, const struct engine *eng)
 {
     const char *name = run_name(r->run);
     char time[NUM_TEXT];
 
-    if (j->state.step == r->progress.first)
+    if (eng->state.step == r->progress.first)
         log_info("%s: all %lld steps were already done; see 'gtrack show %s'",
-                 name, (long long)j->state.step, name);
+                 name, (long long)eng->state.step, name);
     else
         log_info("%s: %lld steps in %s, loss %.4f; see 'gtrack show %s'", name,
-                 (long long)j->state.step, num_duration(time, job_seconds(j)),
-                 r->last_loss, name);
+                 (long long)eng->state.step,
+                 num_duration(time, engine_seconds(eng)), r->last_loss, name);
 }
 
-int report_close(struct report *r, struct job *j, int ret, struct err *e)
+int report_close(struct report *r, struct engine *eng, int ret, struct err *e)
 {
     const enum run_status status = status_of(e);
 
     if (r->progressing) {
         sig_unlisten();
-        coll_on_death(&j->coll, NULL, NULL);
+        coll_on_death(&eng->coll, NULL, NULL);
         progress_close(&r->progress);
     }
     if (!r->run)
         return ret;
-    show_memory(&j->dev.memory);
+    show_memory(&eng->dev.memory);
     if (ret < 0)
         run_tag(r->run, "reason", e->text);
     else
-        show_result(r, j);
+        show_result(r, eng);
     log_sink(NULL, NULL);
     if (r->log)
         fclose(r->log);

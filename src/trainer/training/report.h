@@ -6,7 +6,7 @@
 
 #include "common/progress.h"
 #include "store/run.h"
-#include "trainer/engine/job.h"
+#include "trainer/engine/engine.h"
 #include "trainer/training/eval.h"
 #include "trainer/training/meter.h"
 #include "trainer/training/multiple_choice.h"
@@ -16,11 +16,11 @@
 /*
  * report - show training on the screen and record it in the run
  *
- *      if (report_open(&r, j, command, id, e) < 0)     the run begins
+ *      if (report_open(&r, eng, command, id, e) < 0)     the run begins
  *          return -1;
- *      report_begin(&r, j, meter);                     the loop begins
- *      report_step(&r, j, step);                       ... and others
- *      return report_close(&r, j, ret, e);             the run ends
+ *      report_begin(&r, eng, meter);                     the loop begins
+ *      report_step(&r, eng, step);                       ... and others
+ *      return report_close(&r, eng, ret, e);             the run ends
  *
  * Rank 0 writes the run: parameters and settings when it begins, metrics as
  * they come, samples and the log as artifacts.  gtrain(1) lists the names of
@@ -42,33 +42,33 @@ struct report {
 };
 
 /* resume_id: the run to resume, or NULL. */
-int report_open(struct report *, struct job *, const char *command,
+int report_open(struct report *, struct engine *, const char *command,
                 const char *resume_id, struct err *);
-void report_begin(struct report *, struct job *, const struct meter *);
+void report_begin(struct report *, struct engine *, const struct meter *);
 
 /* For struct step: a micro-batch begins. */
 void report_micro(void *report, int64_t done, int64_t all, int64_t left);
-void report_step(struct report *, const struct job *, const struct step *);
-void report_eval(struct report *, const struct job *,
+void report_step(struct report *, const struct engine *, const struct step *);
+void report_eval(struct report *, const struct engine *,
                  const struct eval_result *);
-void report_multiple_choice(struct report *, const struct job *,
+void report_multiple_choice(struct report *, const struct engine *,
                             const struct multiple_choice_result *);
-void report_samples(struct report *, const struct job *, const struct buf *text,
-                    int n);
+void report_samples(struct report *, const struct engine *,
+                    const struct buf *text, int n);
 /* The loss or the norm of the step that was just computed is not good. */
-void report_event(struct report *, const struct job *, enum step_verdict,
+void report_event(struct report *, const struct engine *, enum step_verdict,
                   const char *what);
-void report_stopped_early(struct report *, const struct job *);
-void report_rewind(struct report *, const struct job *);
+void report_stopped_early(struct report *, const struct engine *);
+void report_rewind(struct report *, const struct engine *);
 
 /* ret and e are how training ended; returns them, or what was lost. */
-int report_close(struct report *, struct job *, int ret, struct err *e);
+int report_close(struct report *, struct engine *, int ret, struct err *e);
 
 /*
  * The parameters, datasets and tags that the run gets when it begins.  Every
  * setting becomes a parameter, and in the first attempt so do the values that
  * follow from the settings: later ones may have another number of ranks.
  */
-void report_params(struct run *, struct job *, bool resumed);
+void report_params(struct run *, struct engine *, bool resumed);
 
 #endif

@@ -41,9 +41,9 @@ static void store_build(struct run *run)
         run_paramf(run, "derived.build", "%s %.16s", PACKAGE_VERSION, sum);
 }
 
-static void store_derived(struct run *run, struct job *j)
+static void store_derived(struct run *run, struct engine *eng)
 {
-    const struct settings *s = j->set;
+    const struct settings *s = eng->set;
     char text[256];
 
     run_paramf(run, "derived.parameters", "%lld", (long long)s->is.parameters);
@@ -55,13 +55,13 @@ static void store_derived(struct run *run, struct job *j)
         char key[64];
 
         snprintf(key, sizeof key, "derived.bytes.%s", dev_use_names[i]);
-        run_paramf(run, key, "%lld", (long long)j->memory[i]);
+        run_paramf(run, key, "%lld", (long long)eng->memory[i]);
     }
-    run_paramf(run, "derived.ranks", "%d", j->coll.size);
-    run_paramf(run, "derived.device", "%s", j->dev.type->name);
-    run_paramf(run, "derived.threads", "%d", j->dev.threads);
+    run_paramf(run, "derived.ranks", "%d", eng->coll.size);
+    run_paramf(run, "derived.device", "%s", eng->dev.type->name);
+    run_paramf(run, "derived.threads", "%d", eng->dev.threads);
     run_param(run, "derived.instructions",
-              job_instructions(j, text, sizeof text));
+              engine_instructions(eng, text, sizeof text));
     store_build(run);
 }
 
@@ -102,10 +102,10 @@ static void store_dataset(struct run *run, const struct loader *data,
     free(source);
 }
 
-static void store_data(struct run *run, const struct job *j)
+static void store_data(struct run *run, const struct engine *eng)
 {
-    const struct data_settings *s = &j->set->data;
-    const struct job_data *d = &j->data;
+    const struct data_settings *s = &eng->set->data;
+    const struct engine_data *d = &eng->data;
 
     if (d->train) {
         run_paramf(run, "derived.data.train", "%s", loader_hash(d->train));
@@ -138,14 +138,14 @@ static void store_tags(struct run *run, const char *tags)
     }
 }
 
-void report_params(struct run *run, struct job *j, bool resumed)
+void report_params(struct run *run, struct engine *eng, bool resumed)
 {
-    const struct settings *s = j->set;
+    const struct settings *s = eng->set;
 
     store_settings(run, s);
     if (!resumed)
-        store_derived(run, j);
-    store_data(run, j);
+        store_derived(run, eng);
+    store_data(run, eng);
     if (*s->run.note)
         run_tag(run, "note", s->run.note);
     store_tags(run, s->run.tags);

@@ -119,34 +119,34 @@ int32_t sampler_draw(const float *logits, int64_t n, struct sampler_token *c,
 
 /* ---- a sampler -------------------------------------------------------- */
 
-static int open_graph(struct job *j, struct graph *g, struct err *e)
+static int open_graph(struct engine *eng, struct graph *g, struct err *e)
 {
-    const struct graph_conf how = { .fuse = true, .borrow = &j->gpt.graph };
+    const struct graph_conf how = { .fuse = true, .borrow = &eng->gpt.graph };
 
-    if (graph_memory_alloc(g, &j->dev, &how, e) < 0)
+    if (graph_memory_alloc(g, &eng->dev, &how, e) < 0)
         return err_wrap(e, "sampling");
-    parallel_attach_reader(&j->parallel, g);
+    parallel_attach_reader(&eng->parallel, g);
     return 0;
 }
 
-int sampler_open(struct sampler *s, struct job *j, int count, int64_t room,
+int sampler_open(struct sampler *s, struct engine *eng, int count, int64_t room,
                  struct err *e)
 {
-    const int64_t context = j->set->model.context;
+    const int64_t context = eng->set->model.context;
     const struct tensor *out;
     size_t n;
 
-    *s = (struct sampler){ .job = j,
-                           .conf = &j->set->sample,
+    *s = (struct sampler){ .engine = eng,
+                           .conf = &eng->set->sample,
                            .count = count,
-                           .seed = (uint64_t)j->set->sample.seed };
-    gpt_build_decoder(&s->decoder, j->set, count,
+                           .seed = (uint64_t)eng->set->sample.seed };
+    gpt_build_decoder(&s->decoder, eng->set, count,
                       room < context ? room : context);
-    if (open_graph(j, &s->decoder.graph, e) < 0)
+    if (open_graph(eng, &s->decoder.graph, e) < 0)
         return -1;
-    if (j->set->model.position == POSITION_LEARNED && room > context + 1) {
-        gpt_build_window(&s->window, j->set);
-        if (open_graph(j, &s->window.graph, e) < 0)
+    if (eng->set->model.position == POSITION_LEARNED && room > context + 1) {
+        gpt_build_window(&s->window, eng->set);
+        if (open_graph(eng, &s->window.graph, e) < 0)
             return -1;
     }
     out = graph_val(&s->decoder.graph, s->decoder.output);
@@ -156,7 +156,7 @@ int sampler_open(struct sampler *s, struct job *j, int count, int64_t room,
     s->logits = mem_alloc(n, sizeof *s->logits, "logits", e);
     s->raw = mem_alloc(n, sizeof *s->logits, "logits", e);
     s->order =
-        mem_alloc((size_t)j->set->model.vocab, sizeof *s->order, "logits", e);
+        mem_alloc((size_t)eng->set->model.vocab, sizeof *s->order, "logits", e);
     return s->logits && s->raw && s->order ? 0 : -1;
 }
 
@@ -198,7 +198,7 @@ static void convert_logits(struct sampler *s, const struct tensor *out)
 /* Run the decoder on the newest tokens, which are at position `at`. */
 static void run_decoder(struct sampler *s, int64_t at, const struct tensor *out)
 {
-    struct dev *dev = &s->job->dev;
+    struct dev *dev = &s->engine->dev;
 
     gpt_set_inputs(&s->decoder, s->last, NULL);
     s->decoder.graph.position = at;
@@ -209,7 +209,7 @@ static void run_decoder(struct sampler *s, int64_t at, const struct tensor *out)
 /* Process the context of each sequence again; out is as of the decoder. */
 static void run_window(struct sampler *s, const struct tensor *out)
 {
-    struct dev *dev = &s->job->dev;
+    struct dev *dev = &s->engine->dev;
     const int64_t T = s->window.T;
     const struct tensor *all = graph_val(&s->window.graph, s->window.output);
     const size_t row = tensor_bytes(out) / (size_t)s->count;
@@ -225,7 +225,7 @@ static void run_window(struct sampler *s, const struct tensor *out)
 /* Append the newest tokens, which are at position `at`, to s->recent. */
 static void append_recent(struct sampler *s, int64_t at)
 {
-    const int64_t context = s->job->set->model.context;
+    const int64_t context = s->engine->set->model.context;
 
     for (int i = 0; i < s->count; i++) {
         int32_t *recent = s->recent + i * context;
@@ -246,7 +246,7 @@ static int compute_logits(struct sampler *s, int64_t at, struct err *e)
         run_window(s, out);
     else
         run_decoder(s, at, out);
-    if (dev_sync(&s->job->dev, e) < 0)
+    if (dev_sync(&s->engine->dev, e) < 0)
         return -1;
     convert_logits(s, out);
     return 0;
@@ -266,7 +266,7 @@ static int draw_tokens(struct sampler *s, const struct ids *prompts,
                        int64_t tokens, int64_t at, sampler_fn *on_token,
                        void *arg)
 {
-    const int64_t vocab = s->job->set->model.vocab;
+    const int64_t vocab = s->engine->set->model.vocab;
     const int64_t cols =
         tensor_cols(graph_val(&s->decoder.graph, s->decoder.output));
 
@@ -290,11 +290,11 @@ static int draw_tokens(struct sampler *s, const struct ids *prompts,
 /* The tokens of a prompt that the model reads. */
 static struct ids cut_prompt(const struct sampler *s, const struct ids *all)
 {
-    const size_t context = (size_t)s->job->set->model.context;
+    const size_t context = (size_t)s->engine->set->model.context;
     struct ids cut = *all;
 
     if (all->n > context) {
-        if (s->job->coll.rank == 0)
+        if (s->engine->coll.rank == 0)
             log_warn("the prompt has %zu tokens; the model reads the last "
                      "%zu of them, its context",
                      all->n, context);
@@ -311,13 +311,13 @@ static int process_tokens(struct sampler *s, const int32_t *id, int64_t n,
     struct gpt prompt = { 0 };
     int ret = -1;
 
-    gpt_build_prompt(&prompt, s->job->set, n);
-    if (open_graph(s->job, &prompt.graph, e) == 0) {
+    gpt_build_prompt(&prompt, s->engine->set, n);
+    if (open_graph(s->engine, &prompt.graph, e) == 0) {
         graph_store_keys(&prompt.graph, &s->decoder.graph, i);
         quantize_borrow(&prompt.graph, &s->decoder.graph);
         gpt_set_inputs(&prompt, id, NULL);
         graph_run_forward(&prompt.graph);
-        ret = dev_sync(&s->job->dev, e);
+        ret = dev_sync(&s->engine->dev, e);
     }
     graph_clear(&prompt.graph);
     return ret;
@@ -327,7 +327,7 @@ static int process_tokens(struct sampler *s, const int32_t *id, int64_t n,
 static int process_prompts(struct sampler *s, const struct ids *prompts,
                            int64_t n, struct err *e)
 {
-    const int64_t context = s->job->set->model.context;
+    const int64_t context = s->engine->set->model.context;
     const size_t bytes = (size_t)n * sizeof(int32_t);
     const double before = clock_mono();
     const clock_t used = clock();
@@ -390,15 +390,15 @@ int sampler_run(struct sampler *s, const struct ids *prompts, int64_t tokens,
     return ret;
 }
 
-void sampler_prompt(const struct job *j, const char *text, struct ids *out)
+void sampler_prompt(const struct engine *eng, const char *text, struct ids *out)
 {
     const int32_t eot =
-        j->data.tokenizer ? tokenizer_eot(j->data.tokenizer) : -1;
+        eng->data.tokenizer ? tokenizer_eot(eng->data.tokenizer) : -1;
 
-    if (*text && j->data.tokenizer)
-        tokenizer_encode(j->data.tokenizer, text, strlen(text), 0, out);
-    else if (j->data.tokenizer && eot < 0)
-        tokenizer_encode(j->data.tokenizer, "\n", 1, 0, out);
+    if (*text && eng->data.tokenizer)
+        tokenizer_encode(eng->data.tokenizer, text, strlen(text), 0, out);
+    else if (eng->data.tokenizer && eot < 0)
+        tokenizer_encode(eng->data.tokenizer, "\n", 1, 0, out);
     if (out->n == 0) {
         GROW(out->id, out->n, out->room);
         out->id[out->n++] = eot < 0 ? 0 : eot;
@@ -419,24 +419,24 @@ static void add_token(void *arg, int sequence, int32_t id)
     tokenizer_decode(t->tokenizer, &id, 1, &t->text[sequence]);
 }
 
-int sampler_texts(struct job *j, struct buf *text, struct err *e)
+int sampler_texts(struct engine *eng, struct buf *text, struct err *e)
 {
-    const struct sample_settings *c = &j->set->sample;
+    const struct sample_settings *c = &eng->set->sample;
     const int count = (int)c->count;
-    struct sample_texts t = { j->data.tokenizer, text };
+    struct sample_texts t = { eng->data.tokenizer, text };
     struct ids prompt = IDS_INIT;
     struct ids *prompts = xcalloc((size_t)count, sizeof *prompts);
     struct sampler s = { 0 };
     int ret;
 
-    sampler_prompt(j, c->prompt, &prompt);
+    sampler_prompt(eng, c->prompt, &prompt);
     for (int i = 0; i < count; i++) {
         prompts[i] = prompt;
         text[i] = (struct buf)BUF_INIT;
         tokenizer_decode(t.tokenizer, prompt.id, prompt.n, &text[i]);
         tokenizer_drop_space(t.tokenizer, &text[i], 0);
     }
-    ret = sampler_open(&s, j, count, (int64_t)prompt.n + c->tokens, e);
+    ret = sampler_open(&s, eng, count, (int64_t)prompt.n + c->tokens, e);
     if (ret == 0)
         ret = sampler_run(&s, prompts, c->tokens, add_token, &t, e);
     sampler_close(&s);

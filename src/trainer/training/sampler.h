@@ -1,12 +1,12 @@
 #ifndef TRAINER_TRAINING_SAMPLER_H
 #define TRAINER_TRAINING_SAMPLER_H
 
-#include "trainer/engine/job.h"
+#include "trainer/engine/engine.h"
 
 /*
  * sampler - generate text with the model
  *
- *      if (sampler_open(&s, job, count, room, e) < 0 ||
+ *      if (sampler_open(&s, eng, count, room, e) < 0 ||
  *          sampler_run(&s, prompts, tokens, on_token, arg, e) < 0)
  *          ...
  *      sampler_close(&s);
@@ -27,7 +27,7 @@
  * drawn.
  */
 struct sampler {
-    struct job *job;
+    struct engine *engine;
     struct gpt decoder;
     struct gpt window; /* with learned positions, beyond the context */
     const struct sample_settings *conf;
@@ -51,7 +51,7 @@ struct sampler_token {
 typedef void sampler_fn(void *arg, int sequence, int32_t id);
 
 /* room: the tokens of a sequence, with its prompt. */
-int sampler_open(struct sampler *, struct job *, int count, int64_t room,
+int sampler_open(struct sampler *, struct engine *, int count, int64_t room,
                  struct err *);
 /* Multiply with matrices of 8 or 4 bits from now on. */
 int sampler_quantize(struct sampler *, int bits, struct err *);
@@ -65,10 +65,10 @@ int sampler_run(struct sampler *, const struct ids *prompts, int64_t tokens,
 /* Generate sample.count texts, each with the prompt before it.  The function
  * initialises the elements of `text`, and the caller clears them.  Returns 1 if
  * the model's logits are not finite. */
-int sampler_texts(struct job *, struct buf *text, struct err *);
+int sampler_texts(struct engine *, struct buf *text, struct err *);
 
 /* The ids that a sample starts with: the prompt's, or the end-of-text token. */
-void sampler_prompt(const struct job *, const char *text, struct ids *out);
+void sampler_prompt(const struct engine *, const char *text, struct ids *out);
 
 /* Draw an id from logits(n); -1 if one of them is not finite.  order has room
  * for n.  Exposed for its test. */

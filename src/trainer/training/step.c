@@ -21,10 +21,10 @@ enum {
     SUMS
 };
 
-void step_open(struct step *s, const struct job *j)
+void step_open(struct step *s, const struct engine *eng)
 {
     *s = (struct step){ .collected_at = -INFINITY };
-    schedule_init(&s->schedule, j->set);
+    schedule_init(&s->schedule, eng->set);
     s->readings = xcalloc(METER_KEPT, sizeof *s->readings);
 }
 
@@ -36,59 +36,63 @@ void step_close(struct step *s)
 
 /* ---- the gradient of this rank ---------------------------------------- */
 
-int64_t step_first_window(const struct job *j, int64_t i)
+int64_t step_first_window(const struct engine *eng, int64_t i)
 {
-    const int64_t B = j->gpt.B;
-    const int64_t first = resolve_sequences_before(j->set, j->state.step);
+    const int64_t B = eng->gpt.B;
+    const int64_t first = resolve_sequences_before(eng->set, eng->state.step);
 
-    return first + j->state.skipped + (i * j->coll.size + j->coll.rank) * B;
+    return first + eng->state.skipped +
+           (i * eng->coll.size + eng->coll.rank) * B;
 }
 
 /* A rank that has no micro-batch left in the last micro-step, as on the batch
  * ramp, takes part with one that has no targets: it adds nothing. */
-static int set_batch(struct step *s, struct job *j, int64_t i, struct err *e)
+static int set_batch(struct step *s, struct engine *eng, int64_t i,
+                     struct err *e)
 {
     const double before = clock_mono();
-    const int64_t n = j->gpt.B * j->gpt.T;
-    const int64_t mine = i * j->coll.size + j->coll.rank;
+    const int64_t n = eng->gpt.B * eng->gpt.T;
+    const int64_t mine = i * eng->coll.size + eng->coll.rank;
     const bool any = mine * n < s->tokens;
-    int32_t *y = j->batch.y;
+    int32_t *y = eng->batch.y;
 
-    if (job_read(j, j->data.train, step_first_window(j, i), j->gpt.B, e) < 0)
+    if (engine_read(eng, eng->data.train, step_first_window(eng, i), eng->gpt.B,
+                    e) < 0)
         return -1;
     for (int64_t k = 0; !any && k < n; k++)
         y[k] = -1;
     for (int64_t k = 0; k < n; k++)
         s->targets += y[k] >= 0;
     s->wait_seconds += clock_mono() - before;
-    gpt_set_inputs(&j->gpt, j->batch.x, y);
+    gpt_set_inputs(&eng->gpt, eng->batch.x, y);
     return 0;
 }
 
 /* Add the losses of micro-batch i up on the device. */
-static void add_losses(struct step *s, struct job *j, int64_t i)
+static void add_losses(struct step *s, struct engine *eng, int64_t i)
 {
-    const struct tensor *loss = graph_val(&j->gpt.graph, j->gpt.output);
+    const struct tensor *loss = graph_val(&eng->gpt.graph, eng->gpt.output);
 
-    optim_add_losses(&j->optim, loss, i == 0);
+    optim_add_losses(&eng->optim, loss, i == 0);
     if (s->keep_losses)
-        j->dev.type->get(&j->dev, j->batch.losses + i * tensor_count(loss),
-                         loss->data, tensor_bytes(loss));
+        eng->dev.type->get(&eng->dev,
+                           eng->batch.losses + i * tensor_count(loss),
+                           loss->data, tensor_bytes(loss));
 }
 
 /* Forward and backward of one micro-batch. */
-static int run_graph(struct step *s, struct job *j, struct err *e)
+static int run_graph(struct step *s, struct engine *eng, struct err *e)
 {
-    struct graph *g = &j->gpt.graph;
+    struct graph *g = &eng->gpt.graph;
 
     if (!s->observe) {
-        recording_train(&j->recording, parallel_ready, &j->parallel);
+        recording_train(&eng->recording, parallel_ready, &eng->parallel);
         return 0;
     }
     if (observe_train(g, s->observe, s->observe_arg, e) < 0)
         return -1;
     for (int u = 0; u < g->n_units; u++)
-        parallel_ready(&j->parallel, g, u);
+        parallel_ready(&eng->parallel, g, u);
     return 0;
 }
 
@@ -103,69 +107,69 @@ static int64_t signals_every(const struct step *s)
 
 /* How many of n micro-batches are computed, from i on, before a signal that
  * arrives now has an effect. */
-static int64_t count_left(const struct step *s, const struct job *j, int64_t i,
-                          int64_t n)
+static int64_t count_left(const struct step *s, const struct engine *eng,
+                          int64_t i, int64_t n)
 {
     const int64_t every = signals_every(s);
     const int64_t told = i - i % every + every;
 
-    if (j->coll.size == 1)
+    if (eng->coll.size == 1)
         return 1;
     return told + every < n ? told + every - i : n - i;
 }
 
 /* Before micro-batch i: a sum that was begun some micro-batches ago tells
  * whether a rank had a signal then, without waiting for the slowest rank. */
-static int look_for_signals(struct step *s, struct job *j, int64_t i, int64_t n,
-                            struct err *e)
+static int look_for_signals(struct step *s, struct engine *eng, int64_t i,
+                            int64_t n, struct err *e)
 {
     const int64_t every = signals_every(s);
 
-    s->abandoned = j->coll.size == 1 && sig_caught();
-    if (j->coll.size == 1 || i % every != 0)
+    s->abandoned = eng->coll.size == 1 && sig_caught();
+    if (eng->coll.size == 1 || i % every != 0)
         return 0;
     if (i > 0) {
-        if (coll_end(&j->coll, s->signals_call, e) < 0)
+        if (coll_end(&eng->coll, s->signals_call, e) < 0)
             return -1;
         s->abandoned = s->signals > 0;
     }
     if (!s->abandoned && i + every < n) {
         s->signals = sig_caught() != 0;
-        s->signals_call = coll_begin_sum_f64(&j->coll, &s->signals, 1);
+        s->signals_call = coll_begin_sum_f64(&eng->coll, &s->signals, 1);
     }
     return 0;
 }
 
 /* Losses and summed gradients of this rank's n micro-batches. */
-static int run_micro_steps(struct step *s, struct job *j, int64_t n,
+static int run_micro_steps(struct step *s, struct engine *eng, int64_t n,
                            struct err *e)
 {
-    struct graph *g = &j->gpt.graph;
+    struct graph *g = &eng->gpt.graph;
 
-    g->step = (uint64_t)j->state.step;
-    g->head_scale = (float)(j->state.loss_scale / (double)s->tokens);
+    g->step = (uint64_t)eng->state.step;
+    g->head_scale = (float)(eng->state.loss_scale / (double)s->tokens);
     s->wait_seconds = 0;
     s->targets = 0;
     for (int64_t i = 0; i < n; i++) {
         if (s->on_micro)
-            s->on_micro(s->arg, i, n, count_left(s, j, i, n));
-        if (look_for_signals(s, j, i, n, e) < 0)
+            s->on_micro(s->arg, i, n, count_left(s, eng, i, n));
+        if (look_for_signals(s, eng, i, n, e) < 0)
             return -1;
         if (s->abandoned)
             return 0;
-        if (set_batch(s, j, i, e) < 0)
+        if (set_batch(s, eng, i, e) < 0)
             return -1;
-        parallel_begin_micro(&j->parallel, i, n);
-        g->first_row = (uint64_t)(i * j->coll.size + j->coll.rank) *
-                       (uint64_t)(j->gpt.B * j->gpt.T);
+        parallel_begin_micro(&eng->parallel, i, n);
+        g->first_row = (uint64_t)(i * eng->coll.size + eng->coll.rank) *
+                       (uint64_t)(eng->gpt.B * eng->gpt.T);
         g->phases = i == n - 1 ? &s->phases : NULL;
         if (g->phases)
-            phases_mark(&s->phases, &j->dev, PHASE_BEGIN);
-        if (run_graph(s, j, e) < 0)
+            phases_mark(&s->phases, &eng->dev, PHASE_BEGIN);
+        if (run_graph(s, eng, e) < 0)
             return -1;
-        add_losses(s, j, i);
+        add_losses(s, eng, i);
     }
-    phases_mark(&s->phases, &j->dev, PHASE_BACKWARD);
+    phases_mark(&s->phases, &eng->dev, PHASE_BACKWARD);
     return 0;
 }
 
@@ -173,16 +177,16 @@ static int run_micro_steps(struct step *s, struct job *j, int64_t n,
 
 /* Rank 0 gets the readings of the others' meters, and stores them.  All ranks
  * send as many as the one that has most. */
-static int collect_readings(struct step *s, struct job *j, struct meter *m,
+static int collect_readings(struct step *s, struct engine *eng, struct meter *m,
                             struct err *e)
 {
-    const int size = j->coll.size;
-    const int64_t own = j->coll.rank > 0 ? meter_take(m, s->readings) : 0;
+    const int size = eng->coll.size;
+    const int64_t own = eng->coll.rank > 0 ? meter_take(m, s->readings) : 0;
     struct meter_reading *all = NULL;
     int64_t most = own, *bounds;
     int ret;
 
-    if (coll_max(&j->coll, &most, e) < 0)
+    if (coll_max(&eng->coll, &most, e) < 0)
         return -1;
     if (most == 0)
         return 0;
@@ -191,10 +195,10 @@ static int collect_readings(struct step *s, struct job *j, struct meter *m,
     bounds = xcalloc((size_t)size + 1, sizeof *bounds);
     for (int r = 0; r < size; r++)
         bounds[r + 1] = bounds[r] + most;
-    if (j->coll.rank == 0)
+    if (eng->coll.rank == 0)
         all = xcalloc((size_t)bounds[size], sizeof *all);
-    coll_collect(&j->coll, all, s->readings, bounds, sizeof *all);
-    ret = coll_check(&j->coll, e);
+    coll_collect(&eng->coll, all, s->readings, bounds, sizeof *all);
+    ret = coll_check(&eng->coll, e);
     if (ret == 0 && all)
         meter_store(m, size, all, most);
     free(all);
@@ -202,40 +206,40 @@ static int collect_readings(struct step *s, struct job *j, struct meter *m,
     return ret;
 }
 
-int step_last_readings(struct step *s, struct job *j, struct meter *m,
+int step_last_readings(struct step *s, struct engine *eng, struct meter *m,
                        struct err *e)
 {
-    return j->coll.size > 1 ? collect_readings(s, j, m, e) : 0;
+    return eng->coll.size > 1 ? collect_readings(s, eng, m, e) : 0;
 }
 
 /* All ranks know the same times. */
-static bool readings_are_due(struct step *s, const struct job *j)
+static bool readings_are_due(struct step *s, const struct engine *eng)
 {
-    const double every = j->set->run.system_every;
+    const double every = eng->set->run.system_every;
 
-    if (j->coll.size == 1 || every <= 0 ||
-        j->clock.agreed - s->collected_at < every)
+    if (eng->coll.size == 1 || every <= 0 ||
+        eng->clock.agreed - s->collected_at < every)
         return false;
-    s->collected_at = j->clock.agreed;
+    s->collected_at = eng->clock.agreed;
     return true;
 }
 
-static int exchange_sums(struct step *s, struct job *j, int64_t micro,
+static int exchange_sums(struct step *s, struct engine *eng, int64_t micro,
                          double *sum, struct err *e)
 {
-    const int size = j->coll.size;
+    const int size = eng->coll.size;
 
     sum[SUM_TARGETS] = (double)s->targets;
-    sum[SUM_SENT] = (double)(j->coll.sent - s->sent_before);
-    sum[SUM_MESSAGES] = (double)(j->coll.messages - s->messages_before);
-    s->sent_before = j->coll.sent;
-    s->messages_before = j->coll.messages;
-    sum[SUM_SECONDS] = j->coll.rank == 0 ? job_seconds(j) : 0;
-    sum[SUM_STEP_SECONDS] = j->coll.rank == 0 ? clock_mono() - s->started : 0;
+    sum[SUM_SENT] = (double)(eng->coll.sent - s->sent_before);
+    sum[SUM_MESSAGES] = (double)(eng->coll.messages - s->messages_before);
+    s->sent_before = eng->coll.sent;
+    s->messages_before = eng->coll.messages;
+    sum[SUM_SECONDS] = eng->coll.rank == 0 ? engine_seconds(eng) : 0;
+    sum[SUM_STEP_SECONDS] = eng->coll.rank == 0 ? clock_mono() - s->started : 0;
     sum[SUM_SIGNALS] = sig_caught() != 0;
-    if (coll_sum_f64(&j->coll, sum, SUMS, e) < 0)
+    if (coll_sum_f64(&eng->coll, sum, SUMS, e) < 0)
         return -1;
-    j->clock.agreed = sum[SUM_SECONDS];
+    eng->clock.agreed = sum[SUM_SECONDS];
     s->micro_seconds = sum[SUM_STEP_SECONDS] / (double)micro;
     s->sent_bytes = sum[SUM_SENT] / size;
     s->sent_messages = sum[SUM_MESSAGES] / size;
@@ -244,118 +248,121 @@ static int exchange_sums(struct step *s, struct job *j, int64_t micro,
 }
 
 /* Other ranks' targets, a spike and random rounding need the host first. */
-static bool updates_early(const struct step *s, const struct job *j)
+static bool updates_early(const struct step *s, const struct engine *eng)
 {
-    return s->may_update_early && j->coll.size == 1 &&
-           j->set->train.on_spike == POLICY_IGNORE && !j->optim.rounds_randomly;
+    return s->may_update_early && eng->coll.size == 1 &&
+           eng->set->train.on_spike == POLICY_IGNORE &&
+           !eng->optim.rounds_randomly;
 }
 
-static void give_update(struct step *s, struct job *j)
+static void give_update(struct step *s, struct engine *eng)
 {
-    optim_step(&j->optim, s->lr, s->scale);
-    phases_mark(&s->phases, &j->dev, PHASE_UPDATE);
+    optim_step(&eng->optim, s->lr, s->scale);
+    phases_mark(&s->phases, &eng->dev, PHASE_UPDATE);
     s->updated = true;
 }
 
 /* Each loss was weighted as if every token were a target.  How many are, over
  * all ranks, is known only after the step, so the optimiser's scale makes the
  * gradient the mean. */
-static void set_scale(struct step *s, const struct job *j, double targets)
+static void set_scale(struct step *s, const struct engine *eng, double targets)
 {
-    s->scale = (double)s->tokens / targets / j->state.loss_scale;
+    s->scale = (double)s->tokens / targets / eng->state.loss_scale;
 }
 
-static int sum_over_ranks(struct step *s, struct job *j, int64_t micro,
+static int sum_over_ranks(struct step *s, struct engine *eng, int64_t micro,
                           struct meter *m, struct err *e)
 {
     double sum[SUMS] = { 0 }, targets;
 
-    if (parallel_measure(&j->parallel, e) < 0)
+    if (parallel_measure(&eng->parallel, e) < 0)
         return -1;
-    phases_mark(&s->phases, &j->dev, PHASE_NORM);
-    optim_read_losses(&j->optim);
-    if (updates_early(s, j)) {
-        set_scale(s, j, fmax(1, (double)s->targets));
-        j->optim.needs_losses = j->set->train.on_nonfinite != POLICY_IGNORE;
-        give_update(s, j);
+    phases_mark(&s->phases, &eng->dev, PHASE_NORM);
+    optim_read_losses(&eng->optim);
+    if (updates_early(s, eng)) {
+        set_scale(s, eng, fmax(1, (double)s->targets));
+        eng->optim.needs_losses = eng->set->train.on_nonfinite != POLICY_IGNORE;
+        give_update(s, eng);
     }
-    if (dev_receive(&j->dev, e) < 0)
+    if (dev_receive(&eng->dev, e) < 0)
         return -1;
-    sum[SUM_LOSS] = j->optim.losses;
-    if (exchange_sums(s, j, micro, sum, e) < 0)
+    sum[SUM_LOSS] = eng->optim.losses;
+    if (exchange_sums(s, eng, micro, sum, e) < 0)
         return -1;
-    if (m && readings_are_due(s, j) && collect_readings(s, j, m, e) < 0)
+    if (m && readings_are_due(s, eng) && collect_readings(s, eng, m, e) < 0)
         return -1;
     targets = fmax(1, sum[SUM_TARGETS]);
     s->loss = sum[SUM_LOSS] / targets;
     if (isnan(s->loss))
         s->loss = (double)NAN; /* without a sign: it is printed */
-    set_scale(s, j, targets);
-    s->norm = optim_norm(&j->optim, s->scale);
+    set_scale(s, eng, targets);
+    s->norm = optim_norm(&eng->optim, s->scale);
     if (isnan(s->norm))
         s->norm = (double)NAN;
     return 0;
 }
 
-int step_compute(struct step *s, struct job *j, struct meter *m, struct err *e)
+int step_compute(struct step *s, struct engine *eng, struct meter *m,
+                 struct err *e)
 {
-    const int64_t sequences = resolve_sequences(j->set, j->state.step);
-    const int64_t at_once = j->gpt.B * j->coll.size;
+    const int64_t sequences = resolve_sequences(eng->set, eng->state.step);
+    const int64_t at_once = eng->gpt.B * eng->coll.size;
     const int64_t micro = (sequences + at_once - 1) / at_once;
 
     s->started = clock_mono();
     s->updated = false;
-    s->waited_before = j->coll.waited;
-    s->lr = schedule_at(&s->schedule, job_position(j));
-    s->tokens = sequences * j->gpt.T;
-    if (run_micro_steps(s, j, micro, e) < 0)
+    s->waited_before = eng->coll.waited;
+    s->lr = schedule_at(&s->schedule, engine_position(eng));
+    s->tokens = sequences * eng->gpt.T;
+    if (run_micro_steps(s, eng, micro, e) < 0)
         return -1;
     s->signalled = s->abandoned;
     if (s->abandoned)
-        return dev_sync(&j->dev, e);
-    return sum_over_ranks(s, j, micro, m, e);
+        return dev_sync(&eng->dev, e);
+    return sum_over_ranks(s, eng, micro, m, e);
 }
 
 /* ---- the update ------------------------------------------------------- */
 
 /* fp16: halve the scale at an overflow, double it after many good steps; a
  * spike is neither. */
-static void adapt_loss_scale(const struct step *s, struct job *j, bool good)
+static void adapt_loss_scale(const struct step *s, struct engine *eng,
+                             bool good)
 {
-    struct job_state *state = &j->state;
+    struct engine_state *state = &eng->state;
 
-    if (j->set->train.precision != PRECISION_FP16)
+    if (eng->set->train.precision != PRECISION_FP16)
         return;
     state->good_steps = good ? state->good_steps + 1 : 0;
     if (!isfinite(s->norm))
         state->loss_scale = fmax(1, state->loss_scale / 2);
-    if (state->good_steps >= j->set->train.loss_scale_window) {
+    if (state->good_steps >= eng->set->train.loss_scale_window) {
         state->loss_scale = fmin(0x1p40, state->loss_scale * 2);
         state->good_steps = 0;
     }
 }
 
-void step_update(struct step *s, struct job *j)
+void step_update(struct step *s, struct engine *eng)
 {
     if (!s->updated)
-        give_update(s, j);
-    parallel_stepped(&j->parallel);
-    j->state.updates++;
-    adapt_loss_scale(s, j, true);
+        give_update(s, eng);
+    parallel_stepped(&eng->parallel);
+    eng->state.updates++;
+    adapt_loss_scale(s, eng, true);
 }
 
-void step_skip_update(struct step *s, struct job *j)
+void step_skip_update(struct step *s, struct engine *eng)
 {
     if (s->updated)
-        optim_undo_step(&j->optim);
-    adapt_loss_scale(s, j, false);
+        optim_undo_step(&eng->optim);
+    adapt_loss_scale(s, eng, false);
 }
 
-void step_end(struct step *s, struct job *j)
+void step_end(struct step *s, struct engine *eng)
 {
-    j->state.step++;
-    j->state.tokens += s->tokens;
+    eng->state.step++;
+    eng->state.tokens += s->tokens;
     s->seconds = clock_mono() - s->started;
-    s->comm_seconds = j->coll.waited - s->waited_before;
-    s->has_phases = phases_end_step(&s->phases, &j->dev, s->phase_ms);
+    s->comm_seconds = eng->coll.waited - s->waited_before;
+    s->has_phases = phases_end_step(&s->phases, &eng->dev, s->phase_ms);
 }

@@ -1,7 +1,7 @@
 #ifndef TRAINER_TRAINING_STEP_H
 #define TRAINER_TRAINING_STEP_H
 
-#include "trainer/engine/job.h"
+#include "trainer/engine/engine.h"
 #include "trainer/model/observe.h"
 #include "trainer/model/phases.h"
 #include "trainer/model/schedule.h"
@@ -10,11 +10,11 @@
 /*
  * step - one step of training, and its results
  *
- *      step_open(&s, j);
+ *      step_open(&s, eng);
  *      for each step
- *          if (step_compute(&s, j, meter, e) < 0) ...
- *          step_update(&s, j);     unless the loss or the norm forbids it
- *          step_end(&s, j);
+ *          if (step_compute(&s, eng, meter, e) < 0) ...
+ *          step_update(&s, eng);     unless the loss or the norm forbids it
+ *          step_end(&s, eng);
  *      step_close(&s);
  *
  * step_compute() runs some micro-batches forward and backward, and sums the
@@ -75,20 +75,20 @@ struct step {
     struct meter_reading *readings; /* of this rank, METER_KEPT */
 };
 
-void step_open(struct step *, const struct job *);
+void step_open(struct step *, const struct engine *);
 void step_close(struct step *);
 
 /* The meter may be NULL: then other ranks have no readings. */
-int step_compute(struct step *, struct job *, struct meter *, struct err *);
+int step_compute(struct step *, struct engine *, struct meter *, struct err *);
 /* Move the weights, or leave them; either way adapt the loss scale. */
-void step_update(struct step *, struct job *);
-void step_skip_update(struct step *, struct job *);
-void step_end(struct step *, struct job *);
+void step_update(struct step *, struct engine *);
+void step_skip_update(struct step *, struct engine *);
+void step_end(struct step *, struct engine *);
 /* After the last step: pass on the readings since then.  All ranks call it. */
-int step_last_readings(struct step *, struct job *, struct meter *,
+int step_last_readings(struct step *, struct engine *, struct meter *,
                        struct err *);
 
 /* The first window of this rank's micro-batch i of the current step. */
-int64_t step_first_window(const struct job *, int64_t i);
+int64_t step_first_window(const struct engine *, int64_t i);
 
 #endif

@@ -23,7 +23,7 @@
 #include "trainer/training/step_check.h"
 
 struct train {
-    struct job *job;
+    struct engine *engine;
     struct report report;
     struct checkpoint checkpoint;
     struct meter meter;
@@ -38,19 +38,19 @@ struct train {
 
 static void measure_progress(struct train *t)
 {
-    const struct job *j = t->job;
+    const struct engine *eng = t->engine;
 
     memcpy(t->before, t->now, sizeof t->before);
-    t->now[SPAN_STEPS] = (double)j->state.step;
-    t->now[SPAN_TOKENS] = (double)j->state.tokens;
-    t->now[SPAN_FRACTION] = job_position(j) / (double)j->set->is.steps;
-    t->now[SPAN_TIME] = fmax(j->clock.agreed, j->state.seconds);
+    t->now[SPAN_STEPS] = (double)eng->state.step;
+    t->now[SPAN_TOKENS] = (double)eng->state.tokens;
+    t->now[SPAN_FRACTION] = engine_position(eng) / (double)eng->set->is.steps;
+    t->now[SPAN_TIME] = fmax(eng->clock.agreed, eng->state.seconds);
 }
 
 /* As if the last step had just ended. */
 static void begin_progress(struct train *t)
 {
-    const struct derived *is = &t->job->set->is;
+    const struct derived *is = &t->engine->set->is;
 
     measure_progress(t);
     memcpy(t->before, t->now, sizeof t->before);
@@ -73,10 +73,10 @@ static bool is_due(const struct train *t, const struct conf_span *every,
 
 static int roll_back(struct train *t, struct err *e)
 {
-    if (checkpoint_rollback(&t->checkpoint, t->job, e) < 0)
+    if (checkpoint_rollback(&t->checkpoint, t->engine, e) < 0)
         return -1;
     step_check_reset(&t->check);
-    report_rewind(&t->report, t->job);
+    report_rewind(&t->report, t->engine);
     return 0;
 }
 
@@ -84,11 +84,11 @@ static int apply_verdict(struct train *t, enum step_verdict v, const char *what,
                          struct err *e)
 {
     if (*what)
-        report_event(&t->report, t->job, v, what);
+        report_event(&t->report, t->engine, v, what);
     if (v == STEP_GOOD)
-        step_update(&t->step, t->job);
+        step_update(&t->step, t->engine);
     else
-        step_skip_update(&t->step, t->job);
+        step_skip_update(&t->step, t->engine);
     if (v == STEP_STOP)
         return err_set(e, ERR_NONFINITE,
                        "%s; train.on_nonfinite and train.on_spike can be set "
@@ -99,13 +99,13 @@ static int apply_verdict(struct train *t, enum step_verdict v, const char *what,
 
 static int train_step(struct train *t, struct err *e)
 {
-    struct job *j = t->job;
+    struct engine *eng = t->engine;
     struct step *s = &t->step;
-    const bool scaled = j->state.loss_scale > 1;
+    const bool scaled = eng->state.loss_scale > 1;
     enum step_verdict verdict;
     char what[80];
 
-    if (step_compute(s, j, &t->meter, e) < 0)
+    if (step_compute(s, eng, &t->meter, e) < 0)
         return -1;
     t->signalled = s->signalled;
     if (s->abandoned)
@@ -115,10 +115,10 @@ static int train_step(struct train *t, struct err *e)
         return -1;
     if (verdict == STEP_ROLLBACK)
         return 0;
-    step_end(s, j);
-    meter_step(&t->meter, j->state.step);
+    step_end(s, eng);
+    meter_step(&t->meter, eng->state.step);
     meter_correct_peak(&t->meter, (double)s->tokens / s->seconds);
-    report_step(&t->report, j, s);
+    report_step(&t->report, eng, s);
     return 0;
 }
 
@@ -128,16 +128,16 @@ static int train_step(struct train *t, struct err *e)
 static void record_time(const struct train *t, const char *metric, double began)
 {
     if (t->report.run)
-        run_metric(t->report.run, metric, t->job->state.step,
+        run_metric(t->report.run, metric, t->engine->state.step,
                    1000 * (clock_mono() - began));
 }
 
-typedef int save_fn(struct checkpoint *, struct job *, struct err *);
+typedef int save_fn(struct checkpoint *, struct engine *, struct err *);
 
 static int save_checkpoint(struct train *t, save_fn *save, struct err *e)
 {
     const double began = clock_mono();
-    const int ret = save(&t->checkpoint, t->job, e);
+    const int ret = save(&t->checkpoint, t->engine, e);
 
     record_time(t, "perf/checkpoint_ms", began);
     return ret;
@@ -145,96 +145,97 @@ static int save_checkpoint(struct train *t, save_fn *save, struct err *e)
 
 static int run_validation(struct train *t, bool *stop, struct err *e)
 {
-    struct job *j = t->job;
-    const struct eval_settings *c = &j->set->eval;
+    struct engine *eng = t->engine;
+    const struct eval_settings *c = &eng->set->eval;
     const double began = clock_mono();
     struct eval_result r;
 
-    if (!j->data.val)
+    if (!eng->data.val)
         return 0;
-    if (eval_loss(j, &r, e) < 0)
+    if (eval_loss(eng, &r, e) < 0)
         return err_wrap(e, "validation");
-    j->state.val_due = r.stopped;
+    eng->state.val_due = r.stopped;
     if (r.stopped) {
         t->signalled = true;
         return 0;
     }
     record_time(t, "perf/val_ms", began);
-    report_eval(&t->report, j, &r);
-    if (r.loss < j->state.best_loss - c->min_delta) {
-        j->state.best_loss = r.loss;
-        j->state.best_step = j->state.step;
-        j->state.bad_evals = 0;
-        return j->set->checkpoint.keep_best
+    report_eval(&t->report, eng, &r);
+    if (r.loss < eng->state.best_loss - c->min_delta) {
+        eng->state.best_loss = r.loss;
+        eng->state.best_step = eng->state.step;
+        eng->state.bad_evals = 0;
+        return eng->set->checkpoint.keep_best
                    ? save_checkpoint(t, checkpoint_best, e)
                    : 0;
     }
-    j->state.bad_evals++;
-    *stop = c->patience > 0 && j->state.bad_evals >= c->patience;
+    eng->state.bad_evals++;
+    *stop = c->patience > 0 && eng->state.bad_evals >= c->patience;
     if (*stop)
-        report_stopped_early(&t->report, j);
+        report_stopped_early(&t->report, eng);
     return 0;
 }
 
 static int ask_questions(struct train *t, struct err *e)
 {
-    const struct eval_settings *c = &t->job->set->eval;
+    const struct eval_settings *c = &t->engine->set->eval;
     const double began = clock_mono();
     struct multiple_choice_result r;
 
-    if (multiple_choice_eval(t->job, c->hellaswag, c->hellaswag_limit, &r, e) <
-        0)
+    if (multiple_choice_eval(t->engine, c->hellaswag, c->hellaswag_limit, &r,
+                             e) < 0)
         return -1;
     record_time(t, "perf/questions_ms", began);
-    report_multiple_choice(&t->report, t->job, &r);
+    report_multiple_choice(&t->report, t->engine, &r);
     return 0;
 }
 
 /* One rank samples, unless it needs the others for a forward. */
 static int write_samples(struct train *t, struct err *e)
 {
-    struct job *j = t->job;
-    const int n = (int)j->set->sample.count;
+    struct engine *eng = t->engine;
+    const int n = (int)eng->set->sample.count;
     const double began = clock_mono();
     struct buf *text;
     int ret;
 
-    if (!j->data.tokenizer ||
-        (j->coll.rank > 0 && !parallel_gathers(&j->parallel)))
+    if (!eng->data.tokenizer ||
+        (eng->coll.rank > 0 && !parallel_gathers(&eng->parallel)))
         return 0;
     text = xcalloc((size_t)n, sizeof *text);
-    ret = sampler_texts(j, text, e);
+    ret = sampler_texts(eng, text, e);
     if (ret == 0)
-        report_samples(&t->report, j, text, n);
+        report_samples(&t->report, eng, text, n);
     if (ret >= 0)
         record_time(t, "perf/sample_ms", began);
     if (ret > 0)
         log_warn("no sample at step %lld: the model's logits are not finite",
-                 (long long)j->state.step);
+                 (long long)eng->state.step);
     for (int i = 0; i < n; i++)
         buf_clear(&text[i]);
     free(text);
     return ret < 0 ? -1 : 0;
 }
 
-static bool is_last(const struct job *j)
+static bool is_last(const struct engine *eng)
 {
-    const struct settings *s = j->set;
+    const struct settings *s = eng->set;
 
-    return j->state.step >= s->is.stop_at ||
-           (s->train.max_time > 0 && job_position(j) >= (double)s->is.steps);
+    return eng->state.step >= s->is.stop_at ||
+           (s->train.max_time > 0 &&
+            engine_position(eng) >= (double)s->is.steps);
 }
 
 static int after_step(struct train *t, bool *stop, struct err *e)
 {
-    struct job *j = t->job;
-    const struct settings *s = j->set;
-    const bool last = is_last(j);
+    struct engine *eng = t->engine;
+    const struct settings *s = eng->set;
+    const bool last = is_last(eng);
 
-    if ((j->state.val_due || is_due(t, &s->eval.every, last)) &&
+    if ((eng->state.val_due || is_due(t, &s->eval.every, last)) &&
         run_validation(t, stop, e) < 0)
         return -1;
-    if (j->state.val_due)
+    if (eng->state.val_due)
         return 0; /* all of this is done when training resumes */
     if (is_due(t, &s->eval.hellaswag_every, last) && ask_questions(t, e) < 0)
         return -1;
@@ -252,18 +253,19 @@ static int after_step(struct train *t, bool *stop, struct err *e)
  * signal has interrupted it. */
 static int before_steps(struct train *t, bool *stop, struct err *e)
 {
-    struct job *j = t->job;
+    struct engine *eng = t->engine;
 
-    const bool again = t->resumed && !j->state.val_due;
+    const bool again = t->resumed && !eng->state.val_due;
 
-    if (j->state.step == 0)
-        return j->set->eval.at_start && !again ? run_validation(t, stop, e) : 0;
-    if (!j->state.val_due)
+    if (eng->state.step == 0)
+        return eng->set->eval.at_start && !again ? run_validation(t, stop, e)
+                                                 : 0;
+    if (!eng->state.val_due)
         return 0;
     if (after_step(t, stop, e) < 0)
         return -1;
     /* so that all of this is not done again */
-    return j->state.val_due ? 0 : save_checkpoint(t, checkpoint_save, e);
+    return eng->state.val_due ? 0 : save_checkpoint(t, checkpoint_save, e);
 }
 
 /* ---- the loop --------------------------------------------------------- */
@@ -275,13 +277,13 @@ static int stop_by_signal(struct train *t, struct err *e)
     return err_set(e, ERR_STOPPED,
                    "stopped by a signal after step %lld; use --resume auto to "
                    "resume",
-                   (long long)t->job->state.step);
+                   (long long)t->engine->state.step);
 }
 
 static int run_loop(struct train *t, struct err *e)
 {
-    const struct job_state *state = &t->job->state;
-    bool stop = state->step >= t->job->set->is.stop_at;
+    const struct engine_state *state = &t->engine->state;
+    bool stop = state->step >= t->engine->set->is.stop_at;
 
     begin_progress(t);
     if (before_steps(t, &stop, e) < 0)
@@ -304,15 +306,15 @@ static int run_loop(struct train *t, struct err *e)
 /* ---- the beginning and the end ---------------------------------------- */
 
 /* The moments of one optimizer mean something else to another. */
-static void compare_optimizers(const struct job *j, const char *checkpoint)
+static void compare_optimizers(const struct engine *eng, const char *checkpoint)
 {
-    const struct setting *row = conf_find(&j->set->conf, "optim.name");
-    const enum optim_name now = j->set->optim.name;
+    const struct setting *row = conf_find(&eng->set->conf, "optim.name");
+    const enum optim_name now = eng->set->optim.name;
     char *path = path_join(checkpoint, "config.ini");
     struct settings then = { 0 };
     struct err e = ERR_INIT;
 
-    if (j->coll.rank == 0 && settings_load(&then, path, NULL, 0, &e) == 0 &&
+    if (eng->coll.rank == 0 && settings_load(&then, path, NULL, 0, &e) == 0 &&
         then.optim.name != now)
         log_warn("the checkpoint has the moments of optim.name = %s, which "
                  "%s continues with",
@@ -331,25 +333,27 @@ static int open_run(struct train *t, const struct train_conf *c, struct err *e)
         ret = checkpoint_run_id(c->checkpoint, &id, e);
     t->resumed = id && *id;
     if (ret == 0 && c->checkpoint)
-        compare_optimizers(t->job, c->checkpoint);
+        compare_optimizers(t->engine, c->checkpoint);
     if (ret == 0 && c->checkpoint)
-        ret = checkpoint_load(c->checkpoint, t->job, e);
+        ret = checkpoint_load(c->checkpoint, t->engine, e);
     if (ret == 0)
-        ret = report_open(&t->report, t->job, c->command,
+        ret = report_open(&t->report, t->engine, c->command,
                           t->resumed ? id : NULL, e);
     if (ret == 0 && c->checkpoint && t->report.run)
-        run_rewind(t->report.run, t->job->state.step);
+        run_rewind(t->report.run, t->engine->state.step);
     free(id);
     return ret;
 }
 
 /* Rank 0 names the folder of checkpoints; all must resume from one step. */
-static int agree_folder(struct job *j, char *folder, size_t size, struct err *e)
+static int agree_folder(struct engine *eng, char *folder, size_t size,
+                        struct err *e)
 {
-    int64_t most = j->state.step, least = -j->state.step;
+    int64_t most = eng->state.step, least = -eng->state.step;
 
-    coll_bcast(&j->coll, folder, size, 0);
-    if (coll_max(&j->coll, &most, e) < 0 || coll_max(&j->coll, &least, e) < 0)
+    coll_bcast(&eng->coll, folder, size, 0);
+    if (coll_max(&eng->coll, &most, e) < 0 ||
+        coll_max(&eng->coll, &least, e) < 0)
         return -1;
     if (most != -least)
         return err_set(e, ERR_RANK,
@@ -361,47 +365,47 @@ static int agree_folder(struct job *j, char *folder, size_t size, struct err *e)
 
 static int open_checkpoints(struct train *t, struct err *e)
 {
-    struct job *j = t->job;
+    struct engine *eng = t->engine;
     struct run *run = t->report.run;
     char folder[4096], *place = NULL;
 
-    if (run && checkpoint_place(run, j->set, t->resumed, &place, e) < 0) {
+    if (run && checkpoint_place(run, eng->set, t->resumed, &place, e) < 0) {
         free(place);
         return -1;
     }
     snprintf(folder, sizeof folder, "%s",
-             place ? place : j->set->checkpoint.folder);
+             place ? place : eng->set->checkpoint.folder);
     free(place);
-    if (agree_folder(j, folder, sizeof folder, e) < 0)
+    if (agree_folder(eng, folder, sizeof folder, e) < 0)
         return -1;
-    return checkpoint_open(&t->checkpoint, j, folder, run, e);
+    return checkpoint_open(&t->checkpoint, eng, folder, run, e);
 }
 
-int train_run(struct job *j, const struct train_conf *c, struct err *e)
+int train_run(struct engine *eng, const struct train_conf *c, struct err *e)
 {
-    struct train t = { .job = j };
+    struct train t = { .engine = eng };
     int ret;
 
     if (open_run(&t, c, e) < 0)
         return -1;
     ret = open_checkpoints(&t, e);
     if (ret == 0) {
-        step_open(&t.step, j);
+        step_open(&t.step, eng);
         t.step.observe = c->detect_anomaly ? anomaly_look : NULL;
         t.step.may_update_early = true;
         t.step.on_micro = report_micro;
         t.step.arg = &t.report;
-        step_check_init(&t.check, &j->set->train);
-        meter_open(&t.meter, j, t.report.run);
-        report_begin(&t.report, j, &t.meter);
+        step_check_init(&t.check, &eng->set->train);
+        meter_open(&t.meter, eng, t.report.run);
+        report_begin(&t.report, eng, &t.meter);
         ret = run_loop(&t, e);
         meter_stop(&t.meter);
         if (ret == 0 || e->kind == ERR_STOPPED)
-            step_last_readings(&t.step, j, &t.meter, &(struct err)ERR_INIT);
+            step_last_readings(&t.step, eng, &t.meter, &(struct err)ERR_INIT);
         meter_close(&t.meter);
         step_check_clear(&t.check);
         step_close(&t.step);
     }
     checkpoint_close(&t.checkpoint);
-    return report_close(&t.report, j, ret, e);
+    return report_close(&t.report, eng, ret, e);
 }

@@ -1,13 +1,13 @@
 #ifndef TRAINER_TRAINING_TRAIN_H
 #define TRAINER_TRAINING_TRAIN_H
 
-#include "trainer/engine/job.h"
+#include "trainer/engine/engine.h"
 
 /*
  * train - the training loop
  *
- *      if (job_open(&j, &settings, JOB_TRAIN, e) == 0)
- *          train_run(&j, &(struct train_conf){ .command = "..." }, e);
+ *      if (engine_open(&eng, &settings, ENGINE_TRAIN, e) == 0)
+ *          train_run(&eng, &(struct train_conf){ .command = "..." }, e);
  *
  * Begins the run, or resumes that of a checkpoint, and trains, with
  * validations, samples and checkpoints when they are due.  The run is ended
@@ -22,6 +22,6 @@ struct train_conf {
     bool detect_anomaly;    /* check the result of every operation */
 };
 
-int train_run(struct job *, const struct train_conf *, struct err *);
+int train_run(struct engine *, const struct train_conf *, struct err *);
 
 #endif

@@ -1,5 +1,5 @@
 #include "config.h"
-#include "trainer/engine/job_data.h"
+#include "trainer/engine/engine_data.h"
 
 #include <stdlib.h>
 
@@ -9,9 +9,9 @@
 
 /* ---- the tokenizer ---------------------------------------------------- */
 
-static void measure_tokens(struct job_data *d)
+static void measure_tokens(struct engine_data *d)
 {
-    const int64_t n = job_data_vocab(d);
+    const int64_t n = engine_data_vocab(d);
     const int32_t eot = tokenizer_eot(d->tokenizer);
     struct buf text = BUF_INIT;
 
@@ -24,8 +24,8 @@ static void measure_tokens(struct job_data *d)
     buf_clear(&text);
 }
 
-int job_data_open_tokenizer(struct job_data *d, const struct settings *s,
-                            struct err *e)
+int engine_data_open_tokenizer(struct engine_data *d, const struct settings *s,
+                               struct err *e)
 {
     if (!*s->data.tokenizer)
         return 0;
@@ -35,7 +35,7 @@ int job_data_open_tokenizer(struct job_data *d, const struct settings *s,
     return 0;
 }
 
-int64_t job_data_vocab(const struct job_data *d)
+int64_t engine_data_vocab(const struct engine_data *d)
 {
     return d->tokenizer ? tokenizer_vocab(d->tokenizer) : 0;
 }
@@ -52,8 +52,8 @@ static int open_loader(struct loader **out, const struct loader_conf *c,
     return 0;
 }
 
-int job_data_open_val(struct job_data *d, const struct settings *s,
-                      struct err *e)
+int engine_data_open_val(struct engine_data *d, const struct settings *s,
+                         struct err *e)
 {
     const struct loader_conf c = {
         .files = s->data.val,
@@ -93,8 +93,8 @@ static int check_hellaswag(const struct settings *s, struct err *e)
     return conf_wrap(&s->conf, "eval.hellaswag", e);
 }
 
-int job_data_open_train(struct job_data *d, const struct settings *s,
-                        struct err *e)
+int engine_data_open_train(struct engine_data *d, const struct settings *s,
+                           struct err *e)
 {
     const struct loader_conf c = {
         .files = s->data.train,
@@ -120,14 +120,14 @@ int job_data_open_train(struct job_data *d, const struct settings *s,
         return -1;
     if (check_patience(s, e) < 0 || check_hellaswag(s, e) < 0)
         return -1;
-    return job_data_open_val(d, s, e);
+    return engine_data_open_val(d, s, e);
 }
 
-void job_data_close(struct job_data *d)
+void engine_data_close(struct engine_data *d)
 {
     loader_close(d->train);
     loader_close(d->val);
     tokenizer_free(d->tokenizer);
     free(d->token_bytes);
-    *d = (struct job_data){ 0 };
+    *d = (struct engine_data){ 0 };
 }

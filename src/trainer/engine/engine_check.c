@@ -1,5 +1,5 @@
 #include "config.h"
-#include "trainer/engine/job_check.h"
+#include "trainer/engine/engine_check.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -8,24 +8,24 @@
 #include "kernels/dev.h"
 #include "trainer/model/resolve.h"
 
-static int check_tokenizer(struct job_check *seen, const struct settings *s,
+static int check_tokenizer(struct engine_check *seen, const struct settings *s,
                            struct err *e)
 {
     if (seen->tokenizer && strcmp(seen->tokenizer, s->data.tokenizer) == 0)
         return 0;
-    job_data_close(&seen->data);
+    engine_data_close(&seen->data);
     free(seen->tokenizer);
     seen->tokenizer = NULL;
-    if (job_data_open_tokenizer(&seen->data, s, e) < 0)
+    if (engine_data_open_tokenizer(&seen->data, s, e) < 0)
         return -1;
     seen->tokenizer = xstrdup(s->data.tokenizer);
     return 0;
 }
 
-static int check_files(struct job_check *seen, const struct settings *s,
+static int check_files(struct engine_check *seen, const struct settings *s,
                        struct err *e)
 {
-    struct job_data d = { .tokenizer = seen->data.tokenizer };
+    struct engine_data d = { .tokenizer = seen->data.tokenizer };
     char *files = xasprintf(
         "%s\n%s\n%s\n%lld\n%lld\n%lld\n%lld\n%d\n%d", s->data.train,
         s->data.val, s->data.tokenizer, (long long)s->model.context,
@@ -34,29 +34,29 @@ static int check_files(struct job_check *seen, const struct settings *s,
     int ret = 0;
 
     if (!seen->files || strcmp(seen->files, files) != 0)
-        ret = job_data_open_train(&d, s, e);
+        ret = engine_data_open_train(&d, s, e);
     d.tokenizer = NULL; /* borrowed */
-    job_data_close(&d);
+    engine_data_close(&d);
     free(seen->files);
     seen->files = files;
     return ret;
 }
 
-int job_check(struct job_check *seen, struct settings *s, int ranks,
-              struct err *e)
+int engine_check(struct engine_check *seen, struct settings *s, int ranks,
+                 struct err *e)
 {
     if (dev_known(s->train.device, e) < 0)
         return conf_wrap(&s->conf, "train.device", e);
     if (check_tokenizer(seen, s, e) < 0 ||
-        resolve_settings(s, job_data_vocab(&seen->data), ranks, e) < 0)
+        resolve_settings(s, engine_data_vocab(&seen->data), ranks, e) < 0)
         return -1;
     return check_files(seen, s, e);
 }
 
-void job_check_clear(struct job_check *seen)
+void engine_check_clear(struct engine_check *seen)
 {
-    job_data_close(&seen->data);
+    engine_data_close(&seen->data);
     free(seen->tokenizer);
     free(seen->files);
-    *seen = (struct job_check){ 0 };
+    *seen = (struct engine_check){ 0 };
 }

@@ -1,0 +1,40 @@
+#ifndef TRAINER_CHECKPOINT_CHECKPOINT_COPY_H
+#define TRAINER_CHECKPOINT_CHECKPOINT_COPY_H
+
+#include "trainer/engine/engine.h"
+
+/*
+ * checkpoint_copy - a copy of what a checkpoint holds, in host memory
+ *
+ *      if (checkpoint_copy_take(&s, eng, run_id, e) < 0)        on rank 0
+ *          return -1;
+ *      ... training continues while s is written ...
+ *      checkpoint_copy_clear(&s);
+ *
+ * The other ranks call checkpoint_copy_join() at the same time.
+ */
+struct checkpoint_copy {
+    float *weights, *m, *v; /* v: NULL for an optimiser without */
+    struct checkpoint_copy_tensor *tensor;
+    int n;        /* tensors */
+    char *config; /* the text of config.ini */
+    char *state;  /* that of state.json, without checksums */
+};
+
+/* A parameter: its shape, and where it begins in each block. */
+struct checkpoint_copy_tensor {
+    char name[48];
+    int rank;
+    int64_t dim[2], at;
+    bool has_v; /* it has a second moment */
+};
+
+int checkpoint_copy_take(struct checkpoint_copy *, struct engine *,
+                         const char *run_id, struct err *);
+int checkpoint_copy_join(struct engine *, struct err *);
+void checkpoint_copy_clear(struct checkpoint_copy *);
+
+/* Fill in the tensors alone. */
+void checkpoint_copy_list(struct checkpoint_copy *, const struct engine *);
+
+#endif

@@ -1,0 +1,310 @@
+#include "config.h"
+#include "trainer/engine/engine.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/mem.h"
+#include "common/sha256.h"
+#include "trainer/device/device_check.h"
+#include "trainer/device/hardware.h"
+#include "trainer/model/graph_memory.h"
+#include "trainer/model/graph_run.h"
+#include "trainer/model/resolve.h"
+#include "trainer/ranks/coll_device.h"
+
+/* ---- the model -------------------------------------------------------- */
+
+/* Draw what this rank keeps of parameter i. */
+static int draw_weights(struct engine *eng, int i, struct dev *cpu,
+                        float *values, struct err *e)
+{
+    const struct graph_param *p = &eng->gpt.graph.param[i];
+    const uint64_t seed = (uint64_t)eng->set->train.seed;
+    int64_t at, count;
+
+    for (int k = 0; parallel_kept_weights(&eng->parallel, k, &at, &count);
+         k++) {
+        const int64_t from = at > p->at ? (at - p->at) & ~1 : 0;
+        int64_t n = at + count - p->at - from;
+
+        n = n < p->count - from ? n : p->count - from;
+        if (n <= 0)
+            continue;
+        gpt_init_weights(&eng->gpt, i, from, n, seed, cpu, values);
+        if (parallel_load(&eng->parallel, PARALLEL_WEIGHTS, p->at + from,
+                          values, n, e) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* One parameter after another, so that no rank ever holds all of them twice. */
+static int init_weights(struct engine *eng, struct err *e)
+{
+    const struct graph *g = &eng->gpt.graph;
+    struct dev cpu = { .threads = eng->dev.threads };
+    float *values =
+        mem_alloc((size_t)graph_largest(g), sizeof *values, "a parameter", e);
+    int ret = values ? dev_open(&cpu, "cpu", e) : -1;
+
+    for (int i = 0; i < g->n_params && ret == 0; i++)
+        ret = draw_weights(eng, i, &cpu, values, e);
+    if (ret == 0)
+        ret = parallel_loaded(&eng->parallel, e);
+    dev_close(&cpu);
+    free(values);
+    return ret;
+}
+
+static int open_batch(struct engine_batch *b, const struct settings *s,
+                      struct err *e)
+{
+    const size_t n = (size_t)(s->train.micro_batch * s->model.context);
+
+    b->x = mem_alloc(n, sizeof *b->x, "tokens", e);
+    b->y = mem_alloc(n, sizeof *b->y, "tokens", e);
+    b->losses =
+        mem_alloc(n * (size_t)s->is.accumulate, sizeof *b->losses, "losses", e);
+    return b->x && b->y && b->losses ? 0 : -1;
+}
+
+static int open_optim(struct engine *eng, struct err *e)
+{
+    const struct settings *s = eng->set;
+    struct graph *g = &eng->gpt.graph;
+
+    if (g->training)
+        optim_lay_out(&eng->optim, &s->optim, g);
+    eng->optim.rounds_randomly =
+        g->training && s->train.stochastic_rounding && g->type == DT_BF16;
+    eng->optim.seed = (uint64_t)s->train.seed;
+    if (parallel_attach(&eng->parallel, g, &eng->optim, e) < 0)
+        return -1;
+    return g->training ? optim_open(&eng->optim, e) : 0;
+}
+
+/* Find the memory of the rank that needs most. */
+static int agree_memory(struct engine *eng, struct err *e)
+{
+    parallel_memory(&eng->parallel, eng->memory);
+    for (int i = 0; i < DEV_MODEL_USES; i++)
+        if (coll_max(&eng->coll, &eng->memory[i], e) < 0)
+            return -1;
+    return 0;
+}
+
+static int open_model(struct engine *eng, bool training, struct err *e)
+{
+    const struct settings *s = eng->set;
+    struct graph_conf how = { .training = training, .fuse = true };
+    struct graph *g = &eng->gpt.graph;
+
+    parallel_open(&eng->parallel, s, &eng->coll, training);
+    parallel_configure(&eng->parallel, &how);
+    gpt_build(&eng->gpt, s, s->train.micro_batch);
+    if (graph_memory_alloc(g, &eng->dev, &how, e) < 0)
+        return -1;
+    g->seed = (uint64_t)s->train.seed;
+    if (open_batch(&eng->batch, s, e) < 0 || open_optim(eng, e) < 0 ||
+        agree_memory(eng, e) < 0)
+        return -1;
+    if (!training)
+        return 0; /* the weights are loaded from a file */
+    recording_open(&eng->recording, g, s->train.cuda_graphs,
+                   gpt_flops_per_token(&eng->gpt) *
+                       (double)(s->train.micro_batch * s->model.context));
+    return init_weights(eng, e);
+}
+
+/* ---- ranks and devices ------------------------------------------------ */
+
+/* The hash lets coll_open() check that all ranks have the same settings. */
+static int open_ranks(struct engine *eng, struct coll_conf *conf, struct err *e)
+{
+    struct buf text = BUF_INIT;
+    struct sha256 h;
+    char sum[SHA256_TEXT];
+
+    conf_dump(&eng->set->conf, &text);
+    sha256_init(&h);
+    sha256_add(&h, text.s, text.len);
+    sha256_text(&h, sum);
+    buf_clear(&text);
+    conf->agree = sum;
+    return coll_open(&eng->coll, conf, e);
+}
+
+static int device_failed(const struct engine *eng, bool own,
+                         const struct err *why, struct err *e)
+{
+    err_set(e, why->kind, "%s%s", why->text,
+            own ? "; --ranks trains without a GPU" : "");
+    return conf_wrap(&eng->set->conf, "train.device", e);
+}
+
+/* Each rank of a machine takes a GPU of its own: "cuda" is "cuda:2" for the
+ * third of them.  If there are fewer, the settings name it or it is the only
+ * one that each rank sees. */
+static int open_device(struct engine *eng, struct err *e)
+{
+    const struct settings *s = eng->set;
+    const char *name = s->train.device;
+    const char *origin = conf_origin(&s->conf, "train.device");
+    const bool own = origin && strcmp(origin, ENGINE_GPUS) == 0;
+    struct err why = ERR_INIT;
+    char its[32];
+
+    eng->dev.threads = hardware_threads(eng->set, eng->coll.local_size,
+                                        eng->launch.shared_cores);
+    eng->dev.deterministic = s->train.deterministic;
+    eng->dev.tf32 = s->train.tf32;
+    eng->dev.fp8 = s->train.fp8 != FP8_OFF;
+    snprintf(its, sizeof its, "cuda:%d", eng->coll.local_rank);
+    if (eng->coll.local_rank > 0 &&
+        (strcmp(name, "cuda") == 0 || strcmp(name, "auto") == 0)) {
+        if (dev_open(&eng->dev, its, &why) == 0)
+            return 0;
+        if (own || why.kind == ERR_SYSTEM) /* it exists, but fails */
+            return device_failed(eng, own, &why, e);
+    }
+    why = (struct err)ERR_INIT;
+    return dev_open(&eng->dev, name, &why) < 0
+               ? device_failed(eng, own, &why, e)
+               : 0;
+}
+
+/* Each rank checks its own GPU before it trains. */
+static int check_device(struct engine *eng, enum engine_purpose why,
+                        struct err *e)
+{
+    if (why != ENGINE_TRAIN) {
+        device_check_remind(&eng->dev, eng->set);
+        return 0;
+    }
+    if (device_check_once(&eng->dev, eng->set, e) < 0)
+        return -1;
+    return device_check_sum(&eng->dev, &eng->coll, e);
+}
+
+/* ---- the engine ------------------------------------------------------- */
+
+int engine_open(struct engine *eng, struct settings *s, enum engine_purpose why,
+                struct err *e)
+{
+    struct coll_conf conf = { .launch = &eng->launch,
+                              .timeout = s->parallel.timeout,
+                              .native = !s->train.deterministic,
+                              .bf16 = s->parallel.sum_type == SUM_BF16 };
+
+    *eng = (struct engine){ .set = s, .clock.started = clock_mono() };
+    eng->state.best_loss = INFINITY;
+    eng->state.loss_scale =
+        s->train.precision == PRECISION_FP16 ? s->train.loss_scale : 1;
+    if (launch_detect(&eng->launch, s->parallel.launcher, e) < 0 ||
+        open_ranks(eng, &conf, e) < 0 ||
+        engine_data_open_tokenizer(&eng->data, s, e) < 0)
+        return -1;
+    if (resolve_settings(s, engine_data_vocab(&eng->data), eng->coll.size, e) <
+        0) {
+        launch_mute(e);
+        return -1;
+    }
+    if (open_device(eng, e) < 0 ||
+        (why != ENGINE_INFER && coll_use_device(&eng->coll, &eng->dev, e) < 0))
+        return -1;
+    if (why == ENGINE_TRAIN && engine_data_open_train(&eng->data, s, e) < 0)
+        return -1;
+    if (engine_agree(eng, e) < 0 || check_device(eng, why, e) < 0)
+        return -1;
+    return open_model(eng, why != ENGINE_INFER, e);
+}
+
+void engine_close(struct engine *eng)
+{
+    if (eng->dev.type) {
+        recording_close(&eng->recording);
+        parallel_close(&eng->parallel);
+        coll_leave_device(&eng->coll);
+        optim_close(&eng->optim);
+        graph_clear(&eng->gpt.graph);
+        dev_close(&eng->dev);
+    }
+    engine_data_close(&eng->data);
+    coll_close(&eng->coll);
+    free(eng->batch.x);
+    free(eng->batch.y);
+    free(eng->batch.losses);
+    *eng = (struct engine){ 0 };
+}
+
+int engine_read(struct engine *eng, struct loader *from, int64_t window,
+                int64_t n, struct err *e)
+{
+    const int64_t ignore = eng->set->data.ignore;
+    int32_t *y = eng->batch.y;
+
+    if (loader_get(from, window, n, eng->batch.x, y, e) < 0)
+        return -1;
+    for (int64_t i = 0; ignore >= 0 && i < n * eng->gpt.T; i++)
+        if (y[i] == ignore)
+            y[i] = -1;
+    return 0;
+}
+
+int engine_forward(struct engine *eng, int64_t n, struct err *e)
+{
+    const int64_t B = eng->gpt.B, T = eng->gpt.T, some = n > 0 ? n : 1;
+    const int64_t rows = eng->dev.type->any_size ? some : B;
+    struct graph *g = &eng->gpt.graph;
+    const struct tensor *loss = graph_val(g, eng->gpt.output);
+    int ret;
+
+    for (int64_t i = n * T; i < rows * T; i++) {
+        eng->batch.x[i] = 0;
+        eng->batch.y[i] = -1;
+    }
+    graph_resize(g, B, rows);
+    gpt_set_inputs(&eng->gpt, eng->batch.x, eng->batch.y);
+    graph_run_forward(g);
+    eng->dev.type->get(&eng->dev, eng->batch.losses, loss->data,
+                       tensor_bytes(loss));
+    ret = dev_sync(&eng->dev, e);
+    graph_resize(g, rows, B);
+    return ret;
+}
+
+char *engine_instructions(struct engine *eng, char *out, size_t room)
+{
+    const struct dev_type *type = eng->dev.type;
+    const bool bf16 = eng->set->train.precision == PRECISION_BF16;
+
+    if (!type->instructions)
+        return type->describe(&eng->dev, out, room);
+    snprintf(out, room, "%s",
+             type->instructions(&eng->dev, bf16 ? DT_BF16 : DT_F32));
+    return out;
+}
+
+/* ---- time ------------------------------------------------------------- */
+
+double engine_seconds(const struct engine *eng)
+{
+    return eng->state.seconds + clock_mono() - eng->clock.started;
+}
+
+double engine_position(const struct engine *eng)
+{
+    const double limit = eng->set->train.max_time;
+    const double by_step = (double)eng->state.step;
+    double by_time;
+
+    if (limit <= 0)
+        return by_step;
+    by_time = (eng->coll.size > 1 ? eng->clock.agreed : engine_seconds(eng)) /
+              limit * (double)eng->set->is.steps;
+    return fmax(by_step, by_time);
+}

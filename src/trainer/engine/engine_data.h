@@ -1,0 +1,40 @@
+#ifndef TRAINER_ENGINE_ENGINE_DATA_H
+#define TRAINER_ENGINE_ENGINE_DATA_H
+
+#include "data/shards/loader.h"
+#include "data/token/tokenizer.h"
+#include "trainer/settings/settings.h"
+
+/*
+ * engine_data - the tokenizer and the token files that settings name
+ *
+ *      struct engine_data d = { 0 };
+ *
+ *      if (engine_data_open_tokenizer(&d, set, e) < 0 ||
+ *          resolve_settings(set, engine_data_vocab(&d), ranks, e) < 0 ||
+ *          engine_data_open_train(&d, set, e) < 0) ...
+ *      engine_data_close(&d);
+ *
+ * Each member is NULL until it is opened, and stays so if the settings name
+ * none.  An error names the line of the settings file.
+ */
+struct engine_data {
+    struct tokenizer *tokenizer;
+    int32_t *token_bytes; /* bytes of text that each id stands for */
+    struct loader *train, *val;
+};
+
+int engine_data_open_tokenizer(struct engine_data *, const struct settings *,
+                               struct err *);
+/* Open data.train and data.val; the HellaSwag file, if set, must exist. */
+int engine_data_open_train(struct engine_data *, const struct settings *,
+                           struct err *);
+/* Open data.val alone, with the windows that section [eval] asks for. */
+int engine_data_open_val(struct engine_data *, const struct settings *,
+                         struct err *);
+void engine_data_close(struct engine_data *);
+
+/* Ids of the tokenizer; 0 without one. */
+int64_t engine_data_vocab(const struct engine_data *);
+
+#endif
