@@ -48,25 +48,3 @@ int sentencepiece_byte(const char *name, size_t n)
     low = hex_digit(name[4]);
     return high < 0 || low < 0 ? -1 : high << 4 | low;
 }
-
-/* Does a token have a space after another character? */
-static bool has_inner_space(const struct tokenizer *t, int32_t id)
-{
-    const uint8_t *s = token_text(t, id);
-
-    for (uint32_t i = 1; i < t->token[id].len; i++)
-        if (s[i] == ' ' && s[i - 1] != ' ')
-            return true;
-    return false;
-}
-
-void sentencepiece_choose_pieces(struct tokenizer *t)
-{
-    bool words = !t->whole;
-
-    if (t->pretokenizer == PRETOKENIZE_SPACES)
-        return;
-    for (size_t i = 0; i < t->n_merges && words; i++)
-        words = !has_inner_space(t, t->merge[i].into);
-    t->pretokenizer = words ? PRETOKENIZE_WORDS : PRETOKENIZE_NONE;
-}

@@ -1,8 +1,9 @@
 #ifndef DATA_TOKEN_SENTENCEPIECE_H
 #define DATA_TOKEN_SENTENCEPIECE_H
 
+#include <stddef.h>
+
 #include "common/buf.h"
-#include "data/token/bpe.h"
 
 /*
  * sentencepiece - what is particular to the tokenizers of SentencePiece
@@ -22,12 +23,5 @@ void sentencepiece_add_marks(struct buf *, const void *text, size_t n);
 
 /* The byte of a name like <0x0A>, or -1. */
 int sentencepiece_byte(const char *name, size_t n);
-
-/*
- * Without a pre-tokenizer, a text is one piece.  If no merge joins a space to
- * what is before it, the text may as well be divided there, which lets encoders
- * remember words.
- */
-void sentencepiece_choose_pieces(struct tokenizer *);
 
 #endif

@@ -333,6 +333,31 @@ static int check_merges(const struct tokenizer *t, struct err *e)
     return 0;
 }
 
+/* Does a token have a space after another character? */
+static bool has_inner_space(const struct tokenizer *t, int32_t id)
+{
+    const uint8_t *s = token_text(t, id);
+
+    for (uint32_t i = 1; i < t->token[id].len; i++)
+        if (s[i] == ' ' && s[i - 1] != ' ')
+            return true;
+    return false;
+}
+
+/* Without a pre-tokenizer, a text is one piece.  If no merge joins a space to
+ * what is before it, the text may as well be divided there, which lets encoders
+ * remember words. */
+static void choose_pieces(struct tokenizer *t)
+{
+    bool words = !t->whole;
+
+    if (t->pretokenizer == PRETOKENIZE_SPACES)
+        return;
+    for (size_t i = 0; i < t->n_merges && words; i++)
+        words = !has_inner_space(t, t->merge[i].into);
+    t->pretokenizer = words ? PRETOKENIZE_WORDS : PRETOKENIZE_NONE;
+}
+
 int tokenizer_ready(struct tokenizer *t, struct err *e)
 {
     if (t->n_ids == 0)
@@ -345,7 +370,7 @@ int tokenizer_ready(struct tokenizer *t, struct err *e)
     t->eot = find_eot(t);
     tokenizer_index_merges(t);
     if (t->kind == TOKENIZER_SENTENCEPIECE)
-        sentencepiece_choose_pieces(t);
+        choose_pieces(t);
     tokenizer_make_hash(t);
     return 0;
 }
