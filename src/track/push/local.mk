@@ -12,7 +12,6 @@ gtrack_SOURCES += \
 	%D%/push.h \
 	%D%/push_mlflow.c \
 	%D%/push_wandb.c \
-	%D%/push_wandb.h \
 	%D%/wandb.c \
 	%D%/wandb.h \
 	%D%/wandb_artifact.c \
@@ -25,6 +24,8 @@ gtrack_SOURCES += \
 	%D%/wandb_media.h \
 	%D%/wandb_parts.c \
 	%D%/wandb_parts.h \
+	%D%/wandb_push.c \
+	%D%/wandb_push.h \
 	%D%/wandb_rows.c \
 	%D%/wandb_rows.h \
 	%D%/wandb_run.c \

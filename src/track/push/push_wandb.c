@@ -2,7 +2,6 @@
  * push_wandb - push a run to a server of W&B
  */
 #include "config.h"
-#include "track/push/push_wandb.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,35 +15,8 @@
 #include "store/md5.h"
 #include "track/push/wandb_files.h"
 #include "track/push/wandb_lines.h"
+#include "track/push/wandb_push.h"
 #include "track/push/wandb_run.h"
-
-int push_wandb_save_cursor(struct wandb_push *p, struct err *e)
-{
-    json_object_set_new(p->cursor, "run_id", json_string(p->w.run));
-    json_object_set_new(p->cursor, "entity", json_string(p->w.entity));
-    json_object_set_new(p->cursor, "project", json_string(p->w.project));
-    if (p->w.storage_id)
-        json_object_set_new(p->cursor, "storage_id",
-                            json_string(p->w.storage_id));
-    return push_cursor_save(p->run, p->destination, p->cursor, e);
-}
-
-int push_wandb_stream(struct wandb_push *p, json_t *request, struct err *e)
-{
-    char *body;
-    int ret;
-
-    if (json_array_size(p->uploaded))
-        json_object_set(request, "uploaded", p->uploaded);
-    body = json_dumps(request, JSON_COMPACT);
-    ret = wandb_stream(&p->w, body, e);
-    if (ret == 0)
-        p->totals->bytes += (int64_t)strlen(body);
-    json_array_clear(p->uploaded);
-    json_decref(request);
-    free(body);
-    return ret;
-}
 
 static json_t *list_variables(const struct wandb_push *p, const char *config)
 {
@@ -152,10 +124,10 @@ static int send_end(struct wandb_push *p, struct err *e)
 
     if (!push_is(p->cursor, "complete", state) ||
         json_array_size(p->uploaded)) {
-        ret = push_wandb_stream(p, json_incref(end), e);
+        ret = wandb_push_stream(p, json_incref(end), e);
         json_object_set_new(p->cursor, "complete", json_string(state));
         if (ret == 0)
-            ret = push_wandb_save_cursor(p, e);
+            ret = wandb_push_save_cursor(p, e);
     }
     free(state);
     free(text);
@@ -175,7 +147,7 @@ static int send_run(struct wandb_push *p, struct err *e)
     ret = wandb_files_send(p, &files);
     if (files.kind != ERR_INTERRUPTED &&
         (wandb_lines_send(p, e) < 0 || (ended && send_end(p, e) < 0) ||
-         push_wandb_save_cursor(p, e) < 0))
+         wandb_push_save_cursor(p, e) < 0))
         return -1;
     if (ret < 0)
         *e = files;

@@ -1,7 +1,7 @@
 #ifndef TRACK_PUSH_WANDB_FILES_H
 #define TRACK_PUSH_WANDB_FILES_H
 
-#include "track/push/push_wandb.h"
+#include "track/push/wandb_push.h"
 
 /*
  * wandb_files - send the files of a run that a server of W&B does not have

@@ -228,14 +228,14 @@ static int send_request(struct wandb_push *p, int64_t *sent,
         json_decref(files);
         return 0;
     }
-    if (push_wandb_stream(p, json_pack("{s:o}", "files", files), e) < 0)
+    if (wandb_push_stream(p, json_pack("{s:o}", "files", files), e) < 0)
         return -1;
     add_progress(p, sent, now);
     set_checksums(p, (size_t)now[WANDB_HISTORY]);
     if (last)
         json_object_set_new(p->cursor, "summary", json_string(hash));
     json_object_del(p->cursor, "complete");
-    return push_wandb_save_cursor(p, e);
+    return wandb_push_save_cursor(p, e);
 }
 
 int wandb_lines_send(struct wandb_push *p, struct err *e)

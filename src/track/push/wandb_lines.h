@@ -1,7 +1,7 @@
 #ifndef TRACK_PUSH_WANDB_LINES_H
 #define TRACK_PUSH_WANDB_LINES_H
 
-#include "track/push/push_wandb.h"
+#include "track/push/wandb_push.h"
 
 /*
  * wandb_lines - send the lines that a server of W&B does not have

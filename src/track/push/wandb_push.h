@@ -1,11 +1,11 @@
-#ifndef TRACK_PUSH_PUSH_WANDB_H
-#define TRACK_PUSH_PUSH_WANDB_H
+#ifndef TRACK_PUSH_WANDB_PUSH_H
+#define TRACK_PUSH_WANDB_PUSH_H
 
 #include "track/push/wandb.h"
 #include "track/push/wandb_rows.h"
 
 /*
- * push_wandb - the state of a push to a server of W&B
+ * wandb_push - the state of a push to a server of W&B
  */
 struct wandb_push {
     const struct push_conf *conf;
@@ -20,9 +20,9 @@ struct wandb_push {
     json_t *uploaded; /* names of files, for the next request */
 };
 
-int push_wandb_save_cursor(struct wandb_push *, struct err *);
+int wandb_push_save_cursor(struct wandb_push *, struct err *);
 /* One request to file_stream, with the names of the uploaded files; the request
  * is released. */
-int push_wandb_stream(struct wandb_push *, json_t *request, struct err *);
+int wandb_push_stream(struct wandb_push *, json_t *request, struct err *);
 
 #endif
