@@ -14,6 +14,7 @@
 #include "track/runs/column.h"
 #include "track/runs/column_parse.h"
 #include "track/runs/row_groups.h"
+#include "track/runs/run_facts.h"
 #include "track/runs/track.h"
 
 static struct track_selection selection = TRACK_SELECTION_INIT;
@@ -153,7 +154,7 @@ static int best_main(int argc, char **argv, struct err *e)
     if (count < 1)
         return err_set(e, ERR_USAGE, "--count expects 1 or more, not %d",
                        count);
-    up = highest || (!lowest && track_direction(argv[0]) > 0);
+    up = highest || (!lowest && run_facts_direction(argv[0]) > 0);
     if (track_select(&runs, &selection, argv + 1, argc - 1, e) < 0)
         goto out;
     if (runs.n == 0) {

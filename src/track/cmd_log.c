@@ -11,6 +11,7 @@
 #include "common/log.h"
 #include "common/sig.h"
 #include "store/run.h"
+#include "track/runs/run_facts.h"
 #include "track/runs/value_line.h"
 #include "track/runs/track.h"
 
@@ -90,7 +91,7 @@ static int log_main(int argc, char **argv, struct err *e)
 
         if (track_select_one(&one, argv[0], 0, e) < 0)
             return -1;
-        ret = track_next_step(&one.run[0], &next, e);
+        ret = run_facts_next_step(&one.run[0], &next, e);
         runs_free(&one);
         if (ret < 0)
             return -1;

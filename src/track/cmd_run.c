@@ -14,6 +14,7 @@
 #include "store/bulk.h"
 #include "store/handed_run.h"
 #include "store/meta.h"
+#include "track/runs/run_facts.h"
 #include "track/runs/track.h"
 
 static const char *experiment, *name, *parent;
@@ -121,7 +122,7 @@ static int open_run(struct bulk *b, const char *word, int64_t *next,
 
     if (track_select_one(&one, word, next ? 0 : LOAD_NO_METRICS, e) < 0)
         return -1;
-    ret = next ? track_next_step(&one.run[0], next, e) : 0;
+    ret = next ? run_facts_next_step(&one.run[0], next, e) : 0;
     if (ret == 0)
         ret = bulk_open(b, one.run[0].folder, e);
     runs_free(&one);

@@ -18,6 +18,7 @@
 #include "track/runs/auto_columns.h"
 #include "track/runs/column.h"
 #include "track/runs/column_parse.h"
+#include "track/runs/run_facts.h"
 #include "track/runs/track.h"
 
 static bool follow, show_log;
@@ -186,7 +187,7 @@ static void print_new(struct tail *t, const struct run_info *r, int64_t most)
 
 static FILE *open_output(const struct run_info *r, struct err *e)
 {
-    char *path = track_output_path(r);
+    char *path = run_facts_output(r);
     int fd = -1;
 
     if (!path)

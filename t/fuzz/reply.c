@@ -19,6 +19,7 @@
 #include "store/run.h"
 #include "t/fuzz/fuzz.h"
 #include "track/push/push.h"
+#include "track/runs/run_facts.h"
 #include "track/runs/track.h"
 
 /* ---- instead of common/http.c ----------------------------------------- */
@@ -77,7 +78,7 @@ void http_escape(struct buf *b, const char *text)
 
 /* ---- instead of track/runs/track.c ------------------------------------- */
 
-char *track_output_path(const struct run_info *r)
+char *run_facts_output(const struct run_info *r)
 {
     (void)r;
     return NULL;

@@ -9,13 +9,13 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "store/md5.h"
-#include "track/runs/track.h"
+#include "track/runs/run_facts.h"
 
 enum { MAX_LINE = 10383360, DIGITS = 8 }; /* bytes; of a checksum */
 
 int wandb_lines_read(struct wandb_push *p, struct err *e)
 {
-    char *output = track_output_path(p->run);
+    char *output = run_facts_output(p->run);
     int ret;
 
     for (int i = 0; i < WANDB_STREAMS; i++)

@@ -6,7 +6,7 @@
 
 #include "common/log.h"
 #include "common/mem.h"
-#include "track/runs/track.h"
+#include "track/runs/run_facts.h"
 
 struct key_use {
     const char *key, *value; /* value: in the first run that has the key */
@@ -142,7 +142,8 @@ void auto_columns_params(struct columns *c, const struct runs *runs, bool all)
 /* Is it a result of an evaluation, unlike train/perplexity? */
 static bool is_result(const char *metric)
 {
-    return track_direction(metric) != 0 && strncmp(metric, "train/", 6) != 0 &&
+    return run_facts_direction(metric) != 0 &&
+           strncmp(metric, "train/", 6) != 0 &&
            strncmp(metric, "perf/", 5) != 0;
 }
 

@@ -7,7 +7,7 @@
 
 #include "common/num.h"
 #include "common/opt.h"
-#include "track/runs/track.h"
+#include "track/runs/run_facts.h"
 
 /* clang-format off */
 #define ATTRIBUTES(X) \
@@ -219,7 +219,7 @@ static struct table_cell attribute_cell(int attribute, const struct run_info *r)
         return text_cell(r->folder);
     case STATUS:
         cell = text_cell(run_status_word(r->status));
-        cell.mark = track_status_mark(r->status);
+        cell.mark = run_facts_mark(r->status);
         return cell;
     case DAMAGE:
         cell = text_cell(r->damage);
@@ -231,10 +231,10 @@ static struct table_cell attribute_cell(int attribute, const struct run_info *r)
         return time_cell(r->end_ms);
     case TIME:
         cell.type = r->start_ms ? TABLE_SECS : TABLE_NONE;
-        cell.x = track_seconds(r);
+        cell.x = run_facts_seconds(r);
         return cell;
     case STEPS:
-        cell.i = track_last_step(r);
+        cell.i = run_facts_last_step(r);
         cell.type = cell.i < 0 ? TABLE_NONE : TABLE_INT;
         return cell;
     case ATTEMPTS:
@@ -295,7 +295,7 @@ int column_direction(const struct column *c)
     if (c->kind != COLUMN_METRIC || c->function == COLUMN_COUNT ||
         c->function == COLUMN_ARGMIN || c->function == COLUMN_ARGMAX)
         return 0;
-    return track_direction(c->key);
+    return run_facts_direction(c->key);
 }
 
 void column_mark_best(const struct column *c, struct table *t, size_t at)

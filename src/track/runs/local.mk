@@ -18,6 +18,8 @@ gtrack_SOURCES += \
 	%D%/ls_columns.h \
 	%D%/row_groups.c \
 	%D%/row_groups.h \
+	%D%/run_facts.c \
+	%D%/run_facts.h \
 	%D%/slurm_jobs.c \
 	%D%/slurm_jobs.h \
 	%D%/spark.c \

@@ -321,111 +321,12 @@ int track_each(char **words, int n, int flags, track_each_fn *fn, void *arg,
     return ret;
 }
 
-/* Is `word` a whole word of `key`? */
-static bool has_word(const char *key, const char *word)
-{
-    const size_t n = strlen(word);
-
-    for (const char *p = key; (p = strcasestr(p, word)); p++)
-        if ((p == key || !isalnum((unsigned char)p[-1])) &&
-            !isalpha((unsigned char)p[n]))
-            return true;
-    return false;
-}
-
-int track_direction(const char *metric)
-{
-    static const char *const low[] = { "loss", "perplexity", "ppl", "bpb",
-                                       "bpc",  "error",      "err", "wer",
-                                       "cer",  "rmse",       "mse", "mae",
-                                       "nll" };
-    static const char *const high[] = { "acc",    "accuracy",    "acc_norm",
-                                        "f1",     "bleu",        "rouge",
-                                        "mfu",    "auc",         "map",
-                                        "reward", "precision",   "recall",
-                                        "score",  "tokens_per_s" };
-
-    if (strncmp(metric, "system/", 7) == 0)
-        return 0;
-    for (size_t i = 0; i < sizeof high / sizeof high[0]; i++)
-        if (has_word(metric, high[i]))
-            return 1;
-    for (size_t i = 0; i < sizeof low / sizeof low[0]; i++)
-        if (has_word(metric, low[i]))
-            return -1;
-    return 0;
-}
-
-double track_seconds(const struct run_info *r)
-{
-    int64_t end = r->end_ms;
-
-    if (end == 0 && r->status == RUN_RUNNING)
-        end = clock_wall_ms();
-    for (size_t i = 0; end == 0 && i < r->n_metrics; i++)
-        end = r->metrics[i].last_ms > end ? r->metrics[i].last_ms : end;
-    if (end == 0 || r->start_ms == 0 || end < r->start_ms)
-        return 0;
-    return (double)(end - r->start_ms) / 1000.0;
-}
-
-int64_t track_last_step(const struct run_info *r)
-{
-    int64_t step = -1;
-
-    for (size_t i = 0; i < r->n_metrics; i++)
-        if (strncmp(r->metrics[i].key, "system/", 7) != 0 &&
-            r->metrics[i].last_step > step)
-            step = r->metrics[i].last_step;
-    return step;
-}
-
-int track_next_step(const struct run_info *r, int64_t *next, struct err *e)
-{
-    const int64_t last = track_last_step(r);
-
-    if (last == INT64_MAX)
-        return err_set(e, ERR_USAGE,
-                       "run %s has a point at step %" PRId64
-                       ", and no step can follow it",
-                       r->name, last);
-    *next = last + 1;
-    return 0;
-}
-
 bool track_is_name_shared(const struct runs *runs, size_t at)
 {
     for (size_t i = 0; i < runs->n; i++)
         if (i != at && strcmp(runs->run[i].name, runs->run[at].name) == 0)
             return true;
     return false;
-}
-
-char *track_output_path(const struct run_info *r)
-{
-    static const char *const names[] = { "gtrain.log", "log.txt", "stdout.txt",
-                                         "output.log" };
-
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        char *path = path_join(r->artifacts, names[i]);
-
-        if (path_exists(path))
-            return path;
-        free(path);
-    }
-    return NULL;
-}
-
-enum table_mark track_status_mark(enum run_status s)
-{
-    static const enum table_mark marks[] = {
-        [RUN_RUNNING] = MARK_HEAD,  [RUN_SCHEDULED] = MARK_HEAD,
-        [RUN_FINISHED] = MARK_GOOD, [RUN_FAILED] = MARK_BAD,
-        [RUN_KILLED] = MARK_WARN,   [RUN_PREEMPTED] = MARK_WARN,
-        [RUN_STALE] = MARK_BAD,
-    };
-
-    return marks[s];
 }
 
 int track_check_args(int argc, char **argv, int least, int most, struct err *e)

@@ -121,21 +121,8 @@ typedef int track_each_fn(const struct run_info *, void *arg, struct err *);
 int track_each(char **words, int n, int flags, track_each_fn *, void *arg,
                struct err *);
 
-/* Is a higher value of this metric better (1), a lower one (-1), or neither
- * (0)?  This is guessed from its name. */
-int track_direction(const char *metric);
-
-/* How many seconds a run took, or has been running. */
-double track_seconds(const struct run_info *);
-/* The highest step of its metrics, or -1. */
-int64_t track_last_step(const struct run_info *);
-/* The step after that; one above the highest possible step is ERR_USAGE. */
-int track_next_step(const struct run_info *, int64_t *next, struct err *);
 /* Does another of the runs have the name of this one? */
 bool track_is_name_shared(const struct runs *, size_t at);
-/* The artifact with the output of a run, or NULL; the caller frees it. */
-char *track_output_path(const struct run_info *);
-enum table_mark track_status_mark(enum run_status);
 
 /* Report fewer or more arguments than the running command takes; most < 0 is
  * no limit. */

@@ -15,7 +15,7 @@
 #include "common/num.h"
 #include "common/path.h"
 #include "plot/draw/gnuplot.h"
-#include "track/runs/track.h"
+#include "track/runs/run_facts.h"
 #include "track/serve/figure_request.h"
 #include "track/serve/file_kind.h"
 
@@ -81,7 +81,7 @@ static int first_byte(const struct query *q, int64_t size, int64_t *from,
 int answer_log(struct site *s, struct query *q, struct answer *a, struct err *e)
 {
     const struct run_info *r = site_run(s, q, "id", e);
-    char *path = r ? track_output_path(r) : NULL;
+    char *path = r ? run_facts_output(r) : NULL;
     const int fd = path ? path_open_inside(path, r->folder, e) : -1;
     struct emit o = { .b = &a->body };
     struct stat st = { 0 };

@@ -15,7 +15,7 @@
 #include "store/attempt.h"
 #include "track/runs/again.h"
 #include "track/runs/file_tree.h"
-#include "track/runs/track.h"
+#include "track/runs/run_facts.h"
 #include "track/serve/file_kind.h"
 
 static void write_pair(struct emit *o, const char *key, const char *value)
@@ -180,7 +180,7 @@ static void write_run(struct emit *o, const struct live *l,
     emit_bool(o, "deleted", r->deleted);
     write_time(o, "started_ms", r->start_ms);
     write_time(o, "ended_ms", r->end_ms);
-    emit_real(o, "seconds", track_seconds(r));
+    emit_real(o, "seconds", run_facts_seconds(r));
     emit_text(o, "note", run_info_tag(r, "mlflow.note.content"));
     write_pairs(o, "params", r->params, r->n_params);
     write_pairs(o, "tags", r->tags, r->n_tags);

@@ -1,0 +1,28 @@
+#ifndef TRACK_RUNS_RUN_FACTS_H
+#define TRACK_RUNS_RUN_FACTS_H
+
+#include <stdint.h>
+
+#include "common/err.h"
+#include "common/output/table.h"
+#include "store/load.h"
+
+/*
+ * run_facts - what tables say of a run that is not written in its files
+ */
+
+/* Is a higher value of this metric better (1), a lower one (-1), or neither
+ * (0)?  This is guessed from its name. */
+int run_facts_direction(const char *metric);
+
+/* How many seconds a run took, or has been running. */
+double run_facts_seconds(const struct run_info *);
+/* The highest step of its metrics, or -1. */
+int64_t run_facts_last_step(const struct run_info *);
+/* The step after that; one above the highest possible step is ERR_USAGE. */
+int run_facts_next_step(const struct run_info *, int64_t *next, struct err *);
+/* The artifact with the output of a run, or NULL; the caller frees it. */
+char *run_facts_output(const struct run_info *);
+enum table_mark run_facts_mark(enum run_status);
+
+#endif
