@@ -17,9 +17,9 @@
  * cpu_act_fwd() is the symbol cpu_act_fwd_avx2, for example.
  *
  * A thread that computes a share of an operation never depends on how many
- * others there are: work is divided by its shape alone, and sums over pieces are
- * added in the order of the pieces.  So the results have the same bits for any
- * number of threads.
+ * others there are: work is divided by its shape alone, and sums over pieces
+ * are added in the order of the pieces.  So the results have the same bits for
+ * any number of threads.
  */
 #define CPU_SYMBOL_OF(name, isa) __asm__(#name "_" #isa)
 #define CPU_SYMBOL_IN(name, isa) CPU_SYMBOL_OF(name, isa)

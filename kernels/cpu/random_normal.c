@@ -16,8 +16,8 @@ VEC_FN vf floats_of(vi x)
 
 /*
  * sqrt(-2 ln u) of u = (w + 1/2) / 2^32.  Near 1, the logarithm of
- * 1 - (~w + 1/2) / 2^32 is taken, which loses no digits; below, u = 2^e (1 + f) with
- * 1 + f from sqrt(1/2) to sqrt(2).
+ * 1 - (~w + 1/2) / 2^32 is taken, which loses no digits; below, u = 2^e (1 + f)
+ * with 1 + f from sqrt(1/2) to sqrt(2).
  */
 VEC_FN vf radius_of(vu w)
 {

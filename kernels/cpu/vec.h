@@ -183,8 +183,8 @@ VEC_FN float vf_largest(vf a)
 }
 
 /*
- * Two vectors interleaved: low is a[0] b[0] a[1] b[1] .., of their lower halves;
- * high, of their upper halves.
+ * Two vectors interleaved: low is a[0] b[0] a[1] b[1] .., of their lower
+ * halves; high, of their upper halves.
  */
 VEC_FN vf vf_zip_low(vf a, vf b)
 {

@@ -70,10 +70,10 @@ void *cuda_scratch(struct dev *dev, size_t n, const char *op);
 void cuda_failed(struct dev *dev, const char *op, const char *why);
 
 /*
- * Gradients of weights, computed beside later work: work given between begin and
+ * Gradients of weights run beside later work: work given between begin and
  * end waits for all work before it, and has a stream, scratch memory and a
- * workspace of its own; work given after join waits for it.
- * An operation that begins also joins.
+ * workspace of its own; work given after join waits for it.  An operation that
+ * begins also joins.
  */
 void cuda_weights_open(struct dev *dev);
 void cuda_weights_begin(struct dev *dev);
