@@ -3,7 +3,11 @@
  */
 #include "config.h"
 
+#include <stdlib.h>
+
+#include "common/buf.h"
 #include "common/path.h"
+#include "common/spawn.h"
 #include "plot/draw/axis.h"
 #include "plot/figures.h"
 #include "plot/options.h"
@@ -25,12 +29,41 @@ static void add_row(struct table *t, const struct curve *c)
     table_int(t, (int64_t)c->x[c->n - 1]);
 }
 
+/* Only gtrain knows what settings mean. */
+static int ask_gtrain(struct planned_rates *r, const char *conf, struct err *e)
+{
+    char *gtrain = spawn_find("gtrain", e);
+    const char *const argv[] = { gtrain,       "plan",  "--only=schedule",
+                                 "--points=0", "--tsv", conf,
+                                 NULL };
+    struct buf out = BUF_INIT, words = BUF_INIT;
+    struct spawn s = { .out = &out, .words = &words, .secs = 60 };
+    int ret;
+
+    *r = (struct planned_rates){ 0 };
+    if (!gtrain)
+        return err_wrap(e, "cannot ask gtrain for the schedule");
+    ret = spawn_run(argv, &s, e);
+    if (ret < 0 && s.status == 3)
+        e->kind = ERR_MISSING;
+    else if (ret < 0 && s.status == 2)
+        e->kind = ERR_USAGE;
+    if (ret == 0)
+        planned_rates_read(r, out.s);
+    if (ret == 0 && r->n == 0)
+        ret = err_set(e, ERR_INPUT, "gtrain printed no schedule for %s", conf);
+    buf_clear(&out);
+    buf_clear(&words);
+    free(gtrain);
+    return ret;
+}
+
 static int draw_conf(struct build *b, struct panel *p, int index, struct err *e)
 {
     const char *conf = b->words[index];
     struct planned_rates r;
     struct curve *c;
-    int ret = planned_rates(&r, conf, e);
+    int ret = ask_gtrain(&r, conf, e);
 
     if (ret == 0) {
         c = panel_curve(b->figure, p, path_name(conf), r.n);

@@ -89,7 +89,12 @@ warmup = 50
 END
 curve middle 3 500
 gtrack artifacts middle --add config.ini >out 2>&1
-ok $? "a run in the middle has its settings"
+gtrack forecast middle >out 2>err
+is $? 3 "a run without the learning rates of its next steps is not forecast"
+sed -n "s/.* with '\(.*\)'/\1/p" err >commands
+sh ./commands 2>>err
+is "$(cat mlruns/0/*/artifacts/schedule.tsv | wc -l)" 1001 \
+    "the message has the command that stores them" "$(cat err)"
 gtrack forecast middle -m val/loss --tsv --no-header >want 2>err
 gplot loss middle --forecast --data >out 2>err
 awk -F '\t' '$3 ~ /forecast/ && $4 > 500 && $6 != "" { n++; line = $5 "\t" $6 "\t" $7 }
@@ -152,7 +157,30 @@ name = half
 END
 gtrain --config c.ini -q >out 2>&1
 ok $? "half of a training is done"
-gtrack forecast half --tsv --no-header >out 2>err
+rates=$(grep -l "^name = half" mlruns/0/*/artifacts/config.ini)
+rates=${rates%config.ini}schedule.tsv
+gtrain plan --only schedule --points 0 --tsv c.ini >plan
+awk -F '\t' 'FNR == 1 { next }
+    NR == FNR { rate[$1] = $2; last = $1; top = $2 > top ? $2 : top; next }
+    { for (i = from + 1; n && i <= $1; i++) {
+          d = before + ($2 - before) * (i - from) / ($1 - from) - rate[i]
+          off = d > off ? d : -d > off ? -d : off
+      }
+      from = $1; before = $2; n++ }
+    END { print (off < 2e-6 * top), (n > 10 && n < 299), from - last }' \
+    plan "$rates" >out
+is "$(cat out)" "1 1 0" \
+    "fewer points than steps give the learning rates within two millionths"
+mkdir bin
+cp "$build/gtrack" bin
+PATH=/usr/bin:/bin bin/gtrack forecast half --tsv --no-header >out 2>err
 is "$(cut -f 1-3 out | tr '\t' ' ')" "half 150 300" \
-    "the schedule that is to come is computed by gtrain" "$(cat err)"
+    "a forecast needs the learning rates that gtrain stored, but not gtrain" \
+    "$(cat err)"
+gtrain --config c.ini --resume half --set schedule.steps=400 \
+    --set train.stop_at=200 -q >out 2>&1
+gtrack forecast half --tsv --no-header >out 2>err
+is "$(cut -f 1-3 out | tr '\t' ' ')" "half 200 400" \
+    "a run that was resumed with another schedule is forecast with that one" \
+    "$(cat err)"
 done_testing

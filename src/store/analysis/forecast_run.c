@@ -22,14 +22,19 @@ static void clear_curve(struct loss_curve *c)
 }
 
 /* How many steps training is to take; 0 if the run does not say. */
-static int64_t planned_steps(const struct run_info *run)
+static int64_t planned_steps(const struct run_info *run,
+                             const struct planned_rates *r)
 {
     const char *text = run_info_param(run, "derived.steps");
-    int64_t n;
+    int64_t n = 0;
 
     if (!text)
         text = run_info_param(run, "schedule.steps");
-    return text && num_int(text, &n) && n > 0 && n <= STEPS_MAX ? n : 0;
+    if (r->n)
+        n = (int64_t)r->step[r->n - 1] + 1;
+    else if (text && !num_int(text, &n))
+        return 0;
+    return n > 0 && n <= STEPS_MAX ? n : 0;
 }
 
 static int64_t last_step(const struct run_info *run)
@@ -62,10 +67,14 @@ static int load_values(double *out, int64_t steps, const struct run_info *run,
     return 0;
 }
 
-static int load_curve(struct loss_curve *c, const struct run_info *run,
-                      const char *key, struct err *e)
+/* A run that still has steps to make needs the rates that are planned. */
+static int fill_curve(struct loss_curve *c, const struct run_info *run,
+                      const char *key, const struct planned_rates *r,
+                      bool planned, struct err *e)
 {
-    c->steps = planned_steps(run);
+    const int64_t now = last_step(run) > 0 ? last_step(run) : 0;
+
+    c->steps = planned_steps(run, r);
     if (c->steps == 0)
         return err_set(e, ERR_MISSING,
                        "%s does not say how many steps it takes; gtrain "
@@ -76,24 +85,29 @@ static int load_curve(struct loss_curve *c, const struct run_info *run,
     if (load_values(c->loss, c->steps, run, key, false, e) < 0 ||
         load_values(c->lr, c->steps, run, "train/lr", true, e) < 0)
         return -1;
-    return 0;
+    if (!planned || now >= c->steps)
+        return 0;
+    if (r->n)
+        planned_rates_fill(r, c->lr, now, c->steps);
+    else
+        err_set(e, ERR_MISSING,
+                "%s has no learning rates for its next steps; put them there "
+                "with 'gtrain plan --only schedule --points 0 --tsv "
+                "%s/config.ini >%s/" PLANNED_RATES "'",
+                run->name, run->artifacts, run->artifacts);
+    return r->n ? 0 : -1;
 }
 
-/* The learning rates that are to come. */
-static int plan_rates(struct loss_curve *c, const struct run_info *run,
-                      struct err *e)
+static int load_curve(struct loss_curve *c, const struct run_info *run,
+                      const char *key, bool planned, struct err *e)
 {
-    char *config = path_join(run->artifacts, "config.ini");
     struct planned_rates r;
-    int ret = planned_rates(&r, config, e);
+    int ret = planned_rates_load(&r, run, e);
 
-    for (size_t i = 0; i < r.n; i++)
-        if (r.step[i] >= 0 && r.step[i] < (double)c->steps)
-            c->lr[(int64_t)r.step[i]] = r.rate[i];
+    if (ret == 0)
+        ret = fill_curve(c, run, key, &r, planned, e);
     planned_rates_clear(&r);
-    free(config);
-    return ret < 0 ? err_wrap(e, "cannot compute the schedule of %s", run->name)
-                   : 0;
+    return ret;
 }
 
 /* ---- points ----------------------------------------------------------- */
@@ -165,7 +179,7 @@ static void add_other(struct others *o, const struct run_info *run,
     struct loss_curve c = { 0 };
     struct err e = ERR_INIT;
 
-    if (load_curve(&c, run, key, &e) == 0 && last_step(run) >= c.steps)
+    if (load_curve(&c, run, key, false, &e) == 0 && last_step(run) >= c.steps)
         add_ratios(o, &c, (int64_t)((double)c.steps * part));
     clear_curve(&c);
 }
@@ -238,9 +252,7 @@ int forecast_run(struct run_forecast *f, const struct forecast_request *r,
     int ret;
 
     *f = (struct run_forecast){ 0 };
-    ret = load_curve(&c, run, r->key, e);
-    if (ret == 0 && last_step(run) < c.steps)
-        ret = plan_rates(&c, run, e);
+    ret = load_curve(&c, run, r->key, true, e);
     if (ret == 0)
         ret = forecast_curve(f, r, &c, all, run, e);
     clear_curve(&c);

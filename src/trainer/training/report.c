@@ -12,8 +12,10 @@
 #include "common/num.h"
 #include "common/save.h"
 #include "common/sig.h"
+#include "store/analysis/planned_rates.h"
 #include "store/handed_run.h"
 #include "trainer/model/resolve.h"
+#include "trainer/model/schedule.h"
 
 /* ---- the beginning ---------------------------------------------------- */
 
@@ -33,6 +35,22 @@ static void store_config(struct report *r, const struct engine *eng)
 
     conf_dump(&eng->set->conf, &text);
     store_text(r, "config.ini", text.s);
+    buf_clear(&text);
+}
+
+static double rate_at(const void *schedule, double step)
+{
+    return schedule_at(schedule, step);
+}
+
+static void store_schedule(struct report *r, const struct engine *eng)
+{
+    struct buf text = BUF_INIT;
+    struct schedule s;
+
+    schedule_init(&s, eng->set);
+    planned_rates_write(&text, rate_at, &s, eng->set->is.steps);
+    store_text(r, PLANNED_RATES, text.s);
     buf_clear(&text);
 }
 
@@ -106,6 +124,7 @@ int report_open(struct report *r, struct engine *eng, const char *command,
         return -1;
     open_logs(r);
     store_config(r, eng);
+    store_schedule(r, eng);
     report_params(r->run, eng, c.resume != NULL);
     return 0;
 }
