@@ -6,7 +6,7 @@
 
 #include "common/err.h"
 #include "common/mem.h"
-#include "store/run.h"
+#include "store/info.h"
 
 /*
  * attempt - which process writes a run, and whether it is alive
@@ -17,14 +17,6 @@
  * of its own in the run, which it replaces every few seconds while it lives:
  * its heartbeat.  The newest attempt's file holds the state of the run, which
  * MLflow's integer cannot express in full.
- *
- *      RUN/.gtrack/rewinds
- *
- * An attempt that resumes at an earlier step retracts what came after that
- * step.  Nothing is removed from the metrics' files: a block in this file tells
- * how long each of them was, in one line "OFFSET KEY" each, after the line
- * "rewind STEP TIME ATTEMPT COUNT".  Points before the offset and after the
- * step are left out of the default view.
  */
 struct attempt {
     int number;
@@ -60,26 +52,5 @@ double attempt_seconds(const struct attempt *, int64_t now_ms);
 
 /* This process, as attempt NUMBER; strings belong to the arena. */
 void attempt_self(struct attempt *, struct arena *, int number);
-
-/* Where the files of metrics were cut, and back to which step; by key, and for
- * one key in the order in which it happened. */
-struct rewind_list {
-    struct rewind_cut {
-        const char *key;
-        size_t place; /* in that order */
-        int64_t offset, step;
-    } * cut;
-    size_t n;
-};
-
-/* The cuts of one metric, or of all if the key is NULL; -1 as above. */
-int rewinds_load(struct rewind_list *, struct arena *, const char *run,
-                 const char *key, struct err *);
-/* Those of one metric, n of them. */
-const struct rewind_cut *rewind_cuts(const struct rewind_list *,
-                                     const char *key, size_t *n);
-/* Retract all points so far of steps after this one; ms is the time now. */
-int rewind_add(const char *run, int attempt, int64_t step, int64_t ms,
-               struct err *);
 
 #endif

@@ -176,13 +176,7 @@ int bulk_tag(struct bulk *p, const char *key, const char *value, struct err *e)
 
 char *bulk_artifact(struct bulk *p, const char *name, struct err *e)
 {
-    char *path = xasprintf("%s/artifacts/%s", p->folder, name);
-
-    if (path_check_inside(path, p->folder, e) == 0 &&
-        path_make_parent(path, e) == 0)
-        return path;
-    free(path);
-    return NULL;
+    return store_artifact(p->folder, name, e);
 }
 
 int bulk_beat(struct bulk *p, struct err *e)

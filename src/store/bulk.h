@@ -6,8 +6,9 @@
 
 #include "common/err.h"
 #include "common/mem.h"
+#include "store/info.h"
 #include "store/key.h"
-#include "store/metric.h"
+#include "store/metric_append.h"
 #include "store/new_run.h"
 
 /*

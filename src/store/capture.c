@@ -20,21 +20,23 @@
 #include "common/save.h"
 #include "common/spawn.h"
 #include "common/utf8.h"
-#include "store/run.h"
+#include "store/store.h"
+#include "store/writer.h"
 
 enum { DIFF_MAX = 1 << 20, DIFF_TAG = 7000, GIT_SECS = 5, PATIENCE_SECS = 2 };
 
 struct capture {
     pthread_t thread;
-    struct run *run;
+    struct writer *writer;
+    const char *run;  /* its folder */
     atomic_bool stop; /* the run ends: start git no more */
 };
 
 /* A tag, unless there is nothing to say. */
-static void tell(struct run *r, const char *key, const char *value)
+static void tell(struct writer *w, const char *key, const char *value)
 {
     if (value && *value)
-        run_tag(r, key, value);
+        writer_tag(w, key, value);
 }
 
 /* -- the machine ------------------------------------------------------- */
@@ -61,7 +63,7 @@ static void proc_line(struct buf *out, const char *path, const char *name)
     buf_clear(&b);
 }
 
-static void processor(struct run *r)
+static void processor(struct writer *w)
 {
     struct buf b = BUF_INIT;
     char text[NUM_TEXT];
@@ -69,15 +71,15 @@ static void processor(struct run *r)
     proc_line(&b, "/proc/cpuinfo", "model name");
     if (b.len)
         buf_printf(&b, ", %ld threads", sysconf(_SC_NPROCESSORS_ONLN));
-    tell(r, "gtrack.cpu", b.s);
+    tell(w, "gtrack.cpu", b.s);
     buf_clear(&b);
-    tell(r, "gtrack.memory",
+    tell(w, "gtrack.memory",
          num_bytes(text, (double)sysconf(_SC_PHYS_PAGES) *
                              (double)sysconf(_SC_PAGESIZE)));
 }
 
 /* The kernel module lists the GPUs; no library has to be loaded. */
-static void accelerators(struct run *r)
+static void accelerators(struct writer *w)
 {
     static const char gpus[] = "/proc/driver/nvidia/gpus";
     const char *visible = getenv("CUDA_VISIBLE_DEVICES");
@@ -96,9 +98,9 @@ static void accelerators(struct run *r)
         free(path);
     }
     proc_line(&driver, "/proc/driver/nvidia/version", "NVRM version");
-    tell(r, "gtrack.gpus", all.s);
-    tell(r, "gtrack.driver", driver.s);
-    tell(r, "gtrack.visible_gpus", visible);
+    tell(w, "gtrack.gpus", all.s);
+    tell(w, "gtrack.driver", driver.s);
+    tell(w, "gtrack.visible_gpus", visible);
     buf_clear(&driver);
     buf_clear(&all);
     path_list_clear(&names);
@@ -117,24 +119,24 @@ static int library(struct dl_phdr_info *info, size_t size, void *arg)
     return 0;
 }
 
-static void machine(struct run *r)
+static void machine(struct writer *w)
 {
     struct buf libraries = BUF_INIT;
     struct utsname u;
 
     if (uname(&u) == 0) {
-        tell(r, "gtrack.host", u.nodename);
-        tell(r, "gtrack.system", u.release);
+        tell(w, "gtrack.host", u.nodename);
+        tell(w, "gtrack.system", u.release);
     }
-    processor(r);
-    accelerators(r);
+    processor(w);
+    accelerators(w);
     buf_printf(&libraries, "glibc-%s", gnu_get_libc_version());
     dl_iterate_phdr(library, &libraries);
-    tell(r, "gtrack.libraries", libraries.s);
+    tell(w, "gtrack.libraries", libraries.s);
     buf_clear(&libraries);
 }
 
-static void slurm(struct run *r)
+static void slurm(struct writer *w)
 {
     static const char *const names[] = {
         "job_id",        "job_name",      "job_partition", "job_account",
@@ -153,7 +155,7 @@ static void slurm(struct run *r)
             variable[n++] =
                 *s >= 'a' && *s <= 'z' ? (char)(*s - 'a' + 'A') : *s;
         variable[n] = '\0';
-        tell(r, tag, getenv(variable));
+        tell(w, tag, getenv(variable));
         free(tag);
     }
 }
@@ -192,11 +194,11 @@ static void hide_user(struct buf *url)
     }
 }
 
-static void keep_diff(struct run *r, const struct buf *diff)
+static void keep_diff(struct capture *c, const struct buf *diff)
 {
-    char *path = run_artifact(r, "git.diff");
     struct save s = SAVE_INIT;
     struct err e = ERR_INIT;
+    char *path = store_artifact(c->run, "git.diff", &e);
     struct buf tag = BUF_INIT;
 
     if (path && save_open(&s, path, &e) == 0) {
@@ -206,7 +208,7 @@ static void keep_diff(struct run *r, const struct buf *diff)
     utf8_clean(&tag, diff->s, diff->len < DIFF_TAG ? diff->len : DIFF_TAG);
     if (diff->len > DIFF_TAG)
         buf_str(&tag, "\n... the rest is in the artifact git.diff\n");
-    run_tag(r, "mlflow.source.git.diff", tag.s);
+    writer_tag(c->writer, "mlflow.source.git.diff", tag.s);
     buf_clear(&tag);
     free(path);
 }
@@ -224,28 +226,28 @@ static void source(struct capture *c)
                                            NULL };
     static const char *const status[] = { "git", "--no-optional-locks",
                                           "status", "--porcelain", NULL };
-    struct run *r = c->run;
+    struct writer *w = c->writer;
     struct buf b = BUF_INIT;
 
     if (!git(c, &b, 4096, head)) {
         buf_clear(&b);
         return;
     }
-    tell(r, "mlflow.source.git.commit", b.s);
+    tell(w, "mlflow.source.git.commit", b.s);
     buf_trim(&b, 0);
     if (git(c, &b, 4096, branch))
-        tell(r, "mlflow.source.git.branch", b.s);
+        tell(w, "mlflow.source.git.branch", b.s);
     buf_trim(&b, 0);
     if (git(c, &b, 4096, remote)) {
         hide_user(&b);
-        tell(r, "mlflow.source.git.repoURL", b.s);
+        tell(w, "mlflow.source.git.repoURL", b.s);
     }
     buf_trim(&b, 0);
     if (git(c, &b, DIFF_MAX, status))
-        tell(r, "mlflow.source.git.dirty", b.len ? "true" : "false");
+        tell(w, "mlflow.source.git.dirty", b.len ? "true" : "false");
     buf_trim(&b, 0);
     if (git(c, &b, DIFF_MAX, changes) && b.len)
-        keep_diff(r, &b);
+        keep_diff(c, &b);
     buf_clear(&b);
 }
 
@@ -253,19 +255,20 @@ static void *work(void *arg)
 {
     struct capture *c = arg;
 
-    machine(c->run);
-    slurm(c->run);
+    machine(c->writer);
+    slurm(c->writer);
     source(c);
     return NULL;
 }
 
-struct capture *capture_start(struct run *r)
+struct capture *capture_start(struct writer *w, const char *run)
 {
     struct capture *c = xcalloc(1, sizeof *c);
     sigset_t all, was;
     int ret;
 
-    c->run = r;
+    c->writer = w;
+    c->run = run;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &was);
     ret = pthread_create(&c->thread, NULL, work, c);

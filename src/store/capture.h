@@ -14,10 +14,11 @@
  * beginning as a tag.  What cannot be found out is left out.  As git may take
  * some time, this is done in a thread, which takes a few seconds at most.
  */
-struct run;
+struct writer;
 struct capture;
 
-struct capture *capture_start(struct run *);
+/* The tags go to the writer of the run that is in this folder. */
+struct capture *capture_start(struct writer *, const char *run);
 void capture_end(struct capture *); /* wait, and free; may be NULL */
 
 #endif

@@ -13,6 +13,7 @@
 #include "common/format/yaml.h"
 #include "store/attempt.h"
 #include "store/key.h"
+#include "store/load.h"
 #include "store/meta.h"
 #include "store/move.h"
 #include "store/stage.h"

@@ -4,7 +4,7 @@
 #include <stdint.h>
 
 #include "common/err.h"
-#include "store/load.h"
+#include "store/info.h"
 #include "store/store.h"
 
 /*

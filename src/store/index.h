@@ -7,7 +7,7 @@
 
 #include "common/buf.h"
 #include "common/mem.h"
-#include "store/load.h"
+#include "store/info.h"
 
 /*
  * index - a cache of what was read of each run

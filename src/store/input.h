@@ -5,7 +5,7 @@
 
 #include "common/err.h"
 #include "common/mem.h"
-#include "store/run.h"
+#include "store/info.h"
 
 /*
  * input - the datasets that a run read

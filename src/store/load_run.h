@@ -3,7 +3,7 @@
 
 #include "common/mem.h"
 #include "store/index.h"
-#include "store/load.h"
+#include "store/info.h"
 
 /*
  * load_run - read the files of one run

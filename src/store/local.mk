@@ -14,6 +14,8 @@ src_store_libstore_a_SOURCES = \
 	%D%/handed_run.h \
 	%D%/index.c \
 	%D%/index.h \
+	%D%/info.c \
+	%D%/info.h \
 	%D%/input.c \
 	%D%/input.h \
 	%D%/key.c \
@@ -28,6 +30,8 @@ src_store_libstore_a_SOURCES = \
 	%D%/meta.h \
 	%D%/metric.c \
 	%D%/metric.h \
+	%D%/metric_append.c \
+	%D%/metric_append.h \
 	%D%/move.c \
 	%D%/move.h \
 	%D%/new_run.c \
@@ -38,8 +42,11 @@ src_store_libstore_a_SOURCES = \
 	%D%/pack.h \
 	%D%/point_queue.c \
 	%D%/point_queue.h \
+	%D%/rewind.c \
+	%D%/rewind.h \
 	%D%/run.c \
 	%D%/run.h \
+	%D%/series.c \
 	%D%/stage.c \
 	%D%/stage.h \
 	%D%/store.c \

@@ -7,7 +7,7 @@
 
 #include "common/path.h"
 #include "common/format/yaml.h"
-#include "store/load.h"
+#include "store/info.h"
 #include "store/store.h"
 
 /* Note what is wrong, if nothing was found before. */

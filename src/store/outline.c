@@ -13,9 +13,9 @@
 #include "common/cores.h"
 #include "common/hash.h"
 #include "common/path.h"
-#include "store/attempt.h"
 #include "store/index.h"
 #include "store/metric.h"
+#include "store/rewind.h"
 #include "store/store.h"
 
 enum { WIDE = 8192, KEPT = 5, MOST_CACHED = 1 << 30 };

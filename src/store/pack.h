@@ -7,7 +7,7 @@
 
 #include "common/buf.h"
 #include "common/mem.h"
-#include "store/load.h"
+#include "store/info.h"
 
 /*
  * pack - a run as bytes, for the index

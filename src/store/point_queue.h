@@ -6,9 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "store/info.h"
 #include "store/key.h"
-#include "store/metric.h"
-#include "store/run.h"
+#include "store/metric_append.h"
 
 /*
  * point_queue - points, parameters and tags on their way to a run's writer

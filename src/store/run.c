@@ -190,7 +190,7 @@ int run_begin(struct run **out, const struct run_conf *c, struct err *e)
     if (writer_start(&r->writer, &conf, e) < 0)
         goto fail;
     if (!c->no_capture)
-        r->capture = capture_start(r);
+        r->capture = capture_start(r->writer, r->folder);
     watcher_start(r->folder, r->meta.id);
     *out = r;
     return 0;
@@ -275,15 +275,12 @@ int run_dataset(struct run *r, const struct run_dataset *d, struct err *e)
 
 char *run_artifact(struct run *r, const char *name)
 {
-    char *path = xasprintf("%s/artifacts/%s", r->folder, name);
     struct err e = ERR_INIT;
+    char *path = store_artifact(r->folder, name, &e);
 
-    if (path_check_inside(path, r->folder, &e) == 0 &&
-        path_make_parent(path, &e) == 0)
-        return path;
-    log_warn("%s: %s", r->meta.name, e.text);
-    free(path);
-    return NULL;
+    if (!path)
+        log_warn("%s: %s", r->meta.name, e.text);
+    return path;
 }
 
 int run_flush(struct run *r, struct err *e)

@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "common/err.h"
+#include "store/info.h"
 
 /*
  * run - write one run into the store
@@ -30,16 +31,6 @@
  * thread.  One process writes a run; any number may read it.
  */
 struct run;
-
-enum run_status {
-    RUN_RUNNING = 1,            /* MLflow's numbers */
-    RUN_SCHEDULED,
-    RUN_FINISHED,
-    RUN_FAILED,
-    RUN_KILLED,
-    RUN_PREEMPTED,              /* ours: MLflow sees KILLED */
-    RUN_STALE,                  /* ours: only readers find it */
-};
 
 struct run_conf {
     const char *root;           /* the store; created if need be */
@@ -72,10 +63,6 @@ void run_tag(struct run *, const char *key, const char *value);
 
 void run_metric(struct run *, const char *key, int64_t step, double value);
 /* Several metrics of one step, with one time stamp. */
-struct run_point {
-    const char *key;
-    double value;
-};
 void run_metrics(struct run *, int64_t step, const struct run_point *,
                  int count);
 /* The same for points of so many seconds ago. */
@@ -84,14 +71,6 @@ void run_metrics_ago(struct run *, int64_t step, double secs,
 /* Retract the points of later steps: the run continues after STEP. */
 void run_rewind(struct run *, int64_t step);
 
-/* A dataset that the run reads: its name, a digest of its content (at most 36
- * characters), where it is, as JSON and as a word for the kind of place, and
- * what it is used for: "training", "validation".  All but the name may be NULL.
- */
-struct run_dataset {
-    const char *name, *digest, *source, *source_type, *schema, *profile;
-    const char *context;
-};
 int run_dataset(struct run *, const struct run_dataset *, struct err *);
 
 /* The path at which to write an artifact; its folder is created, and the caller

@@ -293,6 +293,16 @@ int store_value(const char *run, const char *kind, const char *file,
     return ret;
 }
 
+char *store_artifact(const char *run, const char *name, struct err *e)
+{
+    char *path = xasprintf("%s/artifacts/%s", run, name);
+
+    if (path_check_inside(path, run, e) == 0 && path_make_parent(path, e) == 0)
+        return path;
+    free(path);
+    return NULL;
+}
+
 int store_put_aside(const char *path, struct err *e)
 {
     char *aside = xasprintf("%s.damaged", path);

@@ -108,6 +108,10 @@ int store_make_own(const char *run, struct err *);
 int store_value(const char *run, const char *kind, const char *file,
                 const char *value, bool sync, struct err *);
 
+/* The path for an artifact of a run, its folder made; the caller frees it.
+ * NULL if that fails, or if links in the path lead out of the run. */
+char *store_artifact(const char *run, const char *name, struct err *);
+
 /* Rename what is at a path, if anything, by adding ".damaged". */
 int store_put_aside(const char *path, struct err *);
 

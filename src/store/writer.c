@@ -13,10 +13,9 @@
 #include "common/mem.h"
 #include "common/path.h"
 #include "common/utf8.h"
-#include "store/attempt.h"
 #include "store/key.h"
-#include "store/metric.h"
 #include "store/point_queue.h"
+#include "store/rewind.h"
 #include "store/store.h"
 
 enum { KEPT_ROOM = 1 << 16 };

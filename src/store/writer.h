@@ -4,7 +4,7 @@
 #include <stdint.h>
 
 #include "common/err.h"
-#include "store/run.h"
+#include "store/info.h"
 #include "store/tfevents.h"
 
 /*

@@ -5,6 +5,7 @@
 
 #include "common/output/table.h"
 #include "store/load.h"
+#include "store/run.h"
 #include "sweep/child_pool.h"
 #include "sweep/sweep.h"
 

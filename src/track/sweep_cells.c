@@ -12,6 +12,7 @@
 #include "common/path.h"
 #include "common/output/emit.h"
 #include "store/bulk.h"
+#include "store/rewind.h"
 #include "sweep/search_command.h"
 
 /* ---- values ------------------------------------------------------------ */

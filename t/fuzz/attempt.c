@@ -3,6 +3,7 @@
  */
 #include "config.h"
 #include "store/attempt.h"
+#include "store/rewind.h"
 #include "store/pack.h"
 
 #include <string.h>

@@ -13,6 +13,8 @@
 
 #include "common/path.h"
 #include "store/attempt.h"
+#include "store/rewind.h"
+#include "store/run.h"
 #include "t/lib/tap.h"
 
 enum { POINTS = 200000, SPIKE = 123456, BAD = 150000 };

@@ -8,6 +8,7 @@
 #include "common/path.h"
 #include "common/output/table.h"
 #include "store/load.h"
+#include "store/run.h"
 
 /*
  * track - functions and options that the commands of gtrack share

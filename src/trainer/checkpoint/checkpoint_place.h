@@ -2,6 +2,7 @@
 #define TRAINER_CHECKPOINT_CHECKPOINT_PLACE_H
 
 #include "store/load.h"
+#include "store/run.h"
 #include "trainer/settings/settings.h"
 
 /*
