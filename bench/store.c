@@ -13,8 +13,8 @@
 #include "common/clock.h"
 #include "common/num.h"
 #include "store/query/filter.h"
-#include "store/load.h"
-#include "store/run.h"
+#include "store/read/load.h"
+#include "store/write/run.h"
 
 #include <inttypes.h>
 #include <stdio.h>

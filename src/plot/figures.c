@@ -14,7 +14,7 @@
 #include "common/path.h"
 #include "common/program.h"
 #include "common/sig.h"
-#include "store/index.h"
+#include "store/read/index.h"
 #include "plot/curve_groups.h"
 #include "plot/options.h"
 #include "plot/output.h"

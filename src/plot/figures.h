@@ -9,7 +9,7 @@
 #include "plot/draw/figure.h"
 #include "plot/request.h"
 #include "plot/run_set.h"
-#include "store/load.h"
+#include "store/read/load.h"
 
 /*
  * figures - from a command line to a figure

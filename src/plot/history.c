@@ -9,8 +9,8 @@
 #include "common/mem.h"
 #include "common/num.h"
 #include "plot/draw/axis.h"
-#include "store/attempt.h"
-#include "store/outline.h"
+#include "store/format/attempt.h"
+#include "store/read/outline.h"
 
 static const char *const token_names[] = {
     "train/tokens",          "tokens",

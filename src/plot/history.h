@@ -7,7 +7,7 @@
 
 #include "common/err.h"
 #include "plot/request.h"
-#include "store/load.h"
+#include "store/read/load.h"
 
 /*
  * history - one metric of a run, along the axis that was asked for
@@ -22,7 +22,8 @@
  * attempt.
  *
  * If the request says for how many columns of pixels, a long history is an
- * outline (store/outline.h), exact within the range of x that was asked for.
+ * outline (store/read/outline.h), exact within the range of x that was asked
+ * for.
  */
 struct history {
     size_t n;

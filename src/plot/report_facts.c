@@ -13,7 +13,7 @@
 #include "plot/draw/axis.h"
 #include "plot/history.h"
 #include "plot/kind.h"
-#include "store/attempt.h"
+#include "store/format/attempt.h"
 
 /* The metric by which runs are compared: the same for all. */
 static const char *const *compared(const struct run_set *set)

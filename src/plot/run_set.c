@@ -9,7 +9,7 @@
 #include "common/utf8.h"
 #include "plot/curve_groups.h"
 #include "plot/draw/axis.h"
-#include "store/store.h"
+#include "store/format/store.h"
 
 bool run_set_differs(const struct run_set *s, size_t param)
 {

@@ -11,8 +11,8 @@
 #include "common/num.h"
 #include "common/path.h"
 #include "common/save.h"
-#include "store/edit.h"
 #include "store/analysis/paired.h"
+#include "store/write/edit.h"
 
 char *search_cell_path(const struct search *s, size_t cell, const char *end)
 {

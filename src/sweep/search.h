@@ -4,8 +4,8 @@
 #include <stdbool.h>
 
 #include "common/output/table.h"
-#include "store/load.h"
-#include "store/run.h"
+#include "store/read/load.h"
+#include "store/write/run.h"
 #include "sweep/child_pool.h"
 #include "sweep/sweep.h"
 

@@ -14,9 +14,9 @@
 #include "common/num.h"
 #include "common/sha256.h"
 #include "common/sig.h"
-#include "store/edit.h"
-#include "store/key.h"
+#include "store/format/key.h"
 #include "store/query/filter.h"
+#include "store/write/edit.h"
 
 /* ---- one run ----------------------------------------------------------- */
 

@@ -12,7 +12,7 @@
 #include "common/pager.h"
 #include "common/path.h"
 #include "common/save.h"
-#include "store/bulk.h"
+#include "store/write/bulk.h"
 #include "track/runs/copy.h"
 #include "track/runs/file_tree.h"
 #include "track/runs/track.h"

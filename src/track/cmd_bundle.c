@@ -19,7 +19,7 @@
 #include "common/sha256.h"
 #include "common/spawn.h"
 #include "common/format/tar.h"
-#include "store/store.h"
+#include "store/format/store.h"
 #include "track/proof/bundle.h"
 #include "track/cmds.h"
 #include "track/runs/file_tree.h"

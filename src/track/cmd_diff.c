@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "common/log.h"
-#include "store/attempt.h"
+#include "store/format/attempt.h"
 #include "track/runs/track.h"
 
 static struct table_style style;

@@ -20,7 +20,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/sig.h"
-#include "store/run.h"
+#include "store/write/run.h"
 #include "track/runs/value_line.h"
 #include "track/runs/track.h"
 

@@ -16,8 +16,8 @@
 #include "common/save.h"
 #include "common/spawn.h"
 #include "common/output/emit.h"
-#include "store/store.h"
-#include "store/tfevents.h"
+#include "store/format/store.h"
+#include "store/format/tfevents.h"
 #include "track/runs/copy.h"
 #include "track/runs/track.h"
 

@@ -9,10 +9,10 @@
 #include <string.h>
 
 #include "common/log.h"
-#include "store/edit.h"
+#include "store/format/store.h"
 #include "store/fsck/fsck.h"
-#include "store/move.h"
-#include "store/store.h"
+#include "store/write/edit.h"
+#include "store/write/move.h"
 #include "track/runs/track.h"
 
 static struct table_style style;

@@ -9,9 +9,9 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/num.h"
-#include "store/edit.h"
-#include "store/meta.h"
-#include "store/store.h"
+#include "store/format/meta.h"
+#include "store/format/store.h"
+#include "store/write/edit.h"
 #include "track/runs/track.h"
 
 static bool dry_run, yes;

@@ -10,8 +10,8 @@
 
 #include "common/clock.h"
 #include "common/log.h"
-#include "store/attempt.h"
 #include "store/analysis/spent.h"
+#include "store/format/attempt.h"
 #include "track/runs/column.h"
 #include "track/runs/column_parse.h"
 #include "track/runs/row_groups.h"

@@ -10,7 +10,7 @@
 #include "common/buf.h"
 #include "common/log.h"
 #include "common/path.h"
-#include "store/store.h"
+#include "store/format/store.h"
 #include "track/import/import.h"
 #include "track/runs/file_tree.h"
 #include "track/runs/track.h"

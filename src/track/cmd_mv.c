@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "common/log.h"
-#include "store/bulk.h"
-#include "store/edit.h"
-#include "store/move.h"
-#include "store/store.h"
+#include "store/format/store.h"
+#include "store/write/bulk.h"
+#include "store/write/edit.h"
+#include "store/write/move.h"
 #include "track/runs/track.h"
 
 static const char *experiment;

@@ -13,7 +13,7 @@
 #include "common/buf.h"
 #include "common/mem.h"
 #include "common/pager.h"
-#include "store/edit.h"
+#include "store/write/edit.h"
 #include "track/runs/track.h"
 
 static const char note_tag[] = "mlflow.note.content";

@@ -8,7 +8,7 @@
 #include "track/cmds.h"
 
 #include "common/log.h"
-#include "store/edit.h"
+#include "store/write/edit.h"
 #include "track/runs/track.h"
 
 static bool dry_run;

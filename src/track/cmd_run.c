@@ -11,9 +11,9 @@
 #include "common/buf.h"
 #include "common/clock.h"
 #include "common/num.h"
-#include "store/bulk.h"
-#include "store/handed_run.h"
-#include "store/meta.h"
+#include "store/format/meta.h"
+#include "store/write/bulk.h"
+#include "store/write/handed_run.h"
 #include "track/runs/run_facts.h"
 #include "track/runs/track.h"
 

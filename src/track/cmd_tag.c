@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-#include "store/edit.h"
+#include "store/write/edit.h"
 #include "track/runs/track.h"
 
 static struct opt_list deleted;

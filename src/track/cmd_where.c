@@ -9,7 +9,7 @@
 
 #include "common/buf.h"
 #include "common/path.h"
-#include "store/store.h"
+#include "store/format/store.h"
 #include "track/runs/track.h"
 
 static const struct opt where_opts[] = { TRACK_OPT_ROOT, { 0 } };

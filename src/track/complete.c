@@ -8,7 +8,7 @@
 #include "common/mem.h"
 #include "common/program.h"
 #include "common/path.h"
-#include "store/store.h"
+#include "store/format/store.h"
 #include "track/cmds.h"
 #include "track/complete_program.h"
 #include "track/runs/column.h"

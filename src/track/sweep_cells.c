@@ -11,8 +11,8 @@
 #include "common/num.h"
 #include "common/path.h"
 #include "common/output/emit.h"
-#include "store/bulk.h"
-#include "store/rewind.h"
+#include "store/format/rewind.h"
+#include "store/write/bulk.h"
 #include "sweep/search_command.h"
 
 /* ---- values ------------------------------------------------------------ */

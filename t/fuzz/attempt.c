@@ -2,9 +2,9 @@
  * attempt - rewinds, and the index's records
  */
 #include "config.h"
-#include "store/attempt.h"
-#include "store/rewind.h"
-#include "store/pack.h"
+#include "store/format/attempt.h"
+#include "store/format/rewind.h"
+#include "store/read/pack.h"
 
 #include <string.h>
 #include <sys/stat.h>

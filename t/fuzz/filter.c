@@ -2,8 +2,8 @@
  * filter - filters, and keys made legal
  */
 #include "config.h"
+#include "store/format/key.h"
 #include "store/query/filter.h"
-#include "store/key.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
  */
 #include "config.h"
 #include "common/num.h"
-#include "store/metric.h"
+#include "store/format/metric.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -16,7 +16,7 @@
 
 #include "common/log.h"
 #include "common/path.h"
-#include "store/run.h"
+#include "store/write/run.h"
 #include "t/fuzz/fuzz.h"
 #include "track/push/push.h"
 #include "track/runs/run_facts.h"

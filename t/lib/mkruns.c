@@ -18,7 +18,7 @@
 #include <string.h>
 
 #include "common/err.h"
-#include "store/run.h"
+#include "store/write/run.h"
 
 static const char *root;
 static int64_t now_ms = 1700000000000;

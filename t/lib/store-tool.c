@@ -19,8 +19,8 @@
 #include "common/mem.h"
 #include "common/num.h"
 #include "common/path.h"
-#include "store/load.h"
-#include "store/run.h"
+#include "store/read/load.h"
+#include "store/write/run.h"
 
 #include <inttypes.h>
 #include <signal.h>

@@ -3,9 +3,9 @@
  */
 #include "config.h"
 #include "common/path.h"
-#include "store/load.h"
-#include "store/run.h"
-#include "store/store.h"
+#include "store/format/store.h"
+#include "store/read/load.h"
+#include "store/write/run.h"
 #include "t/lib/tap.h"
 
 #include <signal.h>

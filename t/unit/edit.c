@@ -4,11 +4,11 @@
 #include "config.h"
 #include "common/clock.h"
 #include "common/path.h"
-#include "store/attempt.h"
-#include "store/edit.h"
-#include "store/load.h"
-#include "store/run.h"
-#include "store/store.h"
+#include "store/format/attempt.h"
+#include "store/format/store.h"
+#include "store/read/load.h"
+#include "store/write/edit.h"
+#include "store/write/run.h"
 #include "t/lib/tap.h"
 
 #include <stdlib.h>

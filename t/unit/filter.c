@@ -8,8 +8,8 @@
 #include "common/buf.h"
 #include "common/path.h"
 #include "store/query/filter.h"
-#include "store/load.h"
-#include "store/run.h"
+#include "store/read/load.h"
+#include "store/write/run.h"
 #include "t/lib/tap.h"
 
 #include <math.h>

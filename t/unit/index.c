@@ -5,10 +5,10 @@
 #include "common/buf.h"
 #include "common/clock.h"
 #include "common/path.h"
-#include "store/attempt.h"
-#include "store/load.h"
-#include "store/pack.h"
-#include "store/run.h"
+#include "store/format/attempt.h"
+#include "store/read/load.h"
+#include "store/read/pack.h"
+#include "store/write/run.h"
 #include "t/lib/tap.h"
 
 #include <fcntl.h>

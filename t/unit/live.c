@@ -10,7 +10,7 @@
 
 #include "common/mem.h"
 #include "common/path.h"
-#include "store/run.h"
+#include "store/write/run.h"
 #include "t/lib/tap.h"
 
 static struct run *begin(const char *root, const char *name)

@@ -6,8 +6,8 @@
  */
 #include "config.h"
 #include "common/path.h"
-#include "store/load.h"
-#include "store/store.h"
+#include "store/format/store.h"
+#include "store/read/load.h"
 #include "t/lib/tap.h"
 
 #include <jansson.h>

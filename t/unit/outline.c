@@ -2,7 +2,7 @@
  * outline - a long history in few points is never wrong about its extremes
  */
 #include "config.h"
-#include "store/outline.h"
+#include "store/read/outline.h"
 
 #include <fcntl.h>
 #include <math.h>
@@ -12,9 +12,9 @@
 #include <sys/stat.h>
 
 #include "common/path.h"
-#include "store/attempt.h"
-#include "store/rewind.h"
-#include "store/run.h"
+#include "store/format/attempt.h"
+#include "store/format/rewind.h"
+#include "store/write/run.h"
 #include "t/lib/tap.h"
 
 enum { POINTS = 200000, SPIKE = 123456, BAD = 150000 };

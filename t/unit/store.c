@@ -7,9 +7,9 @@
 #include "common/mem.h"
 #include "common/num.h"
 #include "common/path.h"
-#include "store/load.h"
-#include "store/metric.h"
-#include "store/run.h"
+#include "store/format/metric.h"
+#include "store/read/load.h"
+#include "store/write/run.h"
 #include "t/lib/tap.h"
 
 #include <malloc.h>

@@ -4,7 +4,7 @@
 #include "config.h"
 #include "common/mem.h"
 #include "common/format/yaml.h"
-#include "store/key.h"
+#include "store/format/key.h"
 #include "t/lib/tap.h"
 
 #include <stdlib.h>

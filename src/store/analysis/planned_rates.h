@@ -6,7 +6,7 @@
 
 #include "common/buf.h"
 #include "common/err.h"
-#include "store/load.h"
+#include "store/read/load.h"
 
 /*
  * planned_rates - the learning rates that a run is going to have

@@ -7,8 +7,8 @@
 
 #include "common/clock.h"
 #include "common/log.h"
-#include "store/attempt.h"
-#include "store/metric.h"
+#include "store/format/attempt.h"
+#include "store/format/metric.h"
 
 const char *const spent_words[SPENT_PARTS] = {
     [SPENT_COMPUTE] = "compute",         [SPENT_DATA] = "waiting for data",

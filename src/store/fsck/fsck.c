@@ -11,11 +11,11 @@
 #include "common/mem.h"
 #include "common/path.h"
 #include "common/utf8.h"
+#include "store/format/input.h"
+#include "store/format/key.h"
+#include "store/format/metric.h"
+#include "store/format/store.h"
 #include "store/fsck/fsck_meta.h"
-#include "store/input.h"
-#include "store/key.h"
-#include "store/metric.h"
-#include "store/store.h"
 
 struct check {
     const struct run_info *run;

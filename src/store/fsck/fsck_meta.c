@@ -6,9 +6,9 @@
 
 #include "common/mem.h"
 #include "common/path.h"
-#include "store/attempt.h"
-#include "store/meta.h"
-#include "store/store.h"
+#include "store/format/attempt.h"
+#include "store/format/meta.h"
+#include "store/format/store.h"
 
 /* Rebuild it from the rest of the run.  Only an attempt tells how it ended. */
 static void guess_meta(struct meta *m, const struct run_info *r,

@@ -6,7 +6,7 @@
 
 #include "common/err.h"
 #include "store/fsck/fsck.h"
-#include "store/load.h"
+#include "store/read/load.h"
 
 /*
  * fsck_meta - check the meta.yaml of a run, and complete or rebuild it

@@ -14,9 +14,9 @@
 #include "common/mem.h"
 #include "common/path.h"
 #include "common/format/yaml.h"
-#include "store/edit.h"
-#include "store/stage.h"
-#include "store/store.h"
+#include "store/format/store.h"
+#include "store/write/edit.h"
+#include "store/write/stage.h"
 
 struct check {
     const char *root;

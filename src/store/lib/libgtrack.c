@@ -14,11 +14,11 @@
 
 #include "common/log.h"
 #include "common/mem.h"
-#include "store/edit.h"
-#include "store/handed_run.h"
 #include "store/lib/monitor.h"
-#include "store/load.h"
-#include "store/run.h"
+#include "store/read/load.h"
+#include "store/write/edit.h"
+#include "store/write/handed_run.h"
+#include "store/write/run.h"
 
 struct gtrack {
     struct run *run;

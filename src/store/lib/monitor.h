@@ -3,7 +3,7 @@
 
 #include <stdatomic.h>
 
-#include "store/run.h"
+#include "store/write/run.h"
 
 /*
  * monitor - record what a program uses of the machine

@@ -4,8 +4,8 @@
 #include <stdbool.h>
 
 #include "common/err.h"
-#include "store/key.h"
-#include "store/load.h"
+#include "store/format/key.h"
+#include "store/read/load.h"
 
 /*
  * find_key - the parameter, metric or tag that a word means

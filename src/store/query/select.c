@@ -2,7 +2,7 @@
  * select - the runs that a word names: a name, an id, @latest, a filter
  */
 #include "config.h"
-#include "store/load.h"
+#include "store/read/load.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -10,8 +10,8 @@
 
 #include "common/buf.h"
 #include "common/opt.h"
+#include "store/format/store.h"
 #include "store/query/filter.h"
-#include "store/store.h"
 
 enum { PREFIX_MIN = 4, CANDIDATES = 8 };
 

@@ -11,9 +11,9 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/path.h"
-#include "store/bulk.h"
-#include "store/load.h"
-#include "store/store.h"
+#include "store/format/store.h"
+#include "store/read/load.h"
+#include "store/write/bulk.h"
 #include "track/runs/copy.h"
 
 #define SOURCE_TAG "gtrack.imported_from"

@@ -8,9 +8,9 @@
 
 #include "common/buf.h"
 #include "common/err.h"
-#include "store/bulk.h"
-#include "store/metric.h"
-#include "store/run.h"
+#include "store/format/metric.h"
+#include "store/write/bulk.h"
+#include "store/write/run.h"
 
 /*
  * import - runs that other tools recorded

@@ -25,7 +25,7 @@
 #include "common/buf.h"
 #include "common/mem.h"
 #include "common/num.h"
-#include "store/store.h"
+#include "store/format/store.h"
 
 struct csv_row {
     char **field;

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "common/mem.h"
-#include "store/key.h"
+#include "store/format/key.h"
 #include "track/import/import.h"
 
 static struct import_histograms *find_name(struct import_run *in,

@@ -14,8 +14,8 @@
 #include "common/mem.h"
 #include "common/path.h"
 #include "common/output/emit.h"
-#include "store/key.h"
-#include "store/md5.h"
+#include "store/format/key.h"
+#include "store/format/md5.h"
 #include "track/import/import.h"
 
 /* ".png"; nothing if it is not the end of a name. */

@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "common/path.h"
-#include "store/store.h"
-#include "store/tfevents.h"
+#include "store/format/store.h"
+#include "store/format/tfevents.h"
 #include "track/runs/file_tree.h"
 
 static void add_scalar(void *arg, const char *tag, int64_t step, int64_t ms,

@@ -14,8 +14,8 @@
 #include "common/mem.h"
 #include "common/num.h"
 #include "common/path.h"
-#include "store/load.h"
-#include "store/store.h"
+#include "store/format/store.h"
+#include "store/read/load.h"
 
 typedef int line_fn(struct import_run *, char *line, int64_t ms, void *arg,
                     struct err *);

@@ -19,7 +19,7 @@
 #include "common/num.h"
 #include "common/path.h"
 #include "common/format/protobuf.h"
-#include "store/store.h"
+#include "store/format/store.h"
 #include "track/import/wandb_items.h"
 #include "track/import/wandb_log.h"
 #include "track/runs/file_tree.h"

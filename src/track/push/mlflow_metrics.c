@@ -8,7 +8,7 @@
 #include "common/mem.h"
 #include "common/num.h"
 #include "common/format/protobuf.h"
-#include "store/metric.h"
+#include "store/format/metric.h"
 
 /* Limits of the server: points in a reply, points and bytes in a log-batch. */
 enum { MAX_HISTORY = 25000, MAX_POINTS = 1000, MAX_BODY = 900 * 1000 };

@@ -17,8 +17,8 @@
 #include "common/path.h"
 #include "common/sig.h"
 #include "common/utf8.h"
-#include "store/md5.h"
-#include "store/store.h"
+#include "store/format/md5.h"
+#include "store/format/store.h"
 #include "track/runs/file_tree.h"
 #include "track/runs/track.h"
 

@@ -13,7 +13,7 @@
 #include "common/buf.h"
 #include "common/log.h"
 #include "common/mem.h"
-#include "store/md5.h"
+#include "store/format/md5.h"
 #include "track/push/mlflow_artifacts.h"
 #include "track/push/mlflow_metrics.h"
 #include "track/runs/file_tree.h"

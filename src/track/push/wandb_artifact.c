@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "common/mem.h"
-#include "store/md5.h"
+#include "store/format/md5.h"
 #include "track/push/wandb_parts.h"
 
 enum { DIGEST = WANDB_DIGEST, ID = 128 };

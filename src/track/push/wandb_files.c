@@ -8,7 +8,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/path.h"
-#include "store/md5.h"
+#include "store/format/md5.h"
 #include "track/push/wandb_artifact.h"
 #include "track/push/wandb_run.h"
 #include "track/push/wandb_upload.h"

@@ -8,7 +8,7 @@
 
 #include "common/log.h"
 #include "common/mem.h"
-#include "store/md5.h"
+#include "store/format/md5.h"
 #include "track/runs/run_facts.h"
 
 enum { MAX_LINE = 10383360, DIGITS = 8 }; /* bytes; of a checksum */

@@ -11,7 +11,7 @@
 
 #include "common/mem.h"
 #include "common/path.h"
-#include "store/md5.h"
+#include "store/format/md5.h"
 
 enum { MIB = 1 << 20, PART = 100 * MIB, MAX_PARTS = 10000, PAGE = 4096 };
 

@@ -4,7 +4,7 @@
 #include <stdint.h>
 
 #include "common/buf.h"
-#include "store/load.h"
+#include "store/read/load.h"
 #include "track/push/wandb_media.h"
 
 /*

@@ -6,7 +6,7 @@
 
 #include "common/mem.h"
 #include "common/num.h"
-#include "store/attempt.h"
+#include "store/format/attempt.h"
 #include "track/push/push.h"
 
 /* "model.n_layer" becomes {"model": {"n_layer": ...}}, unless a part of it is

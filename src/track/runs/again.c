@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "store/attempt.h"
+#include "store/format/attempt.h"
 
 bool again_command(struct buf *b, const struct run_info *r)
 {

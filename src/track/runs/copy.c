@@ -7,10 +7,10 @@
 
 #include "common/log.h"
 #include "common/path.h"
-#include "store/meta.h"
-#include "store/new_run.h"
-#include "store/stage.h"
-#include "store/store.h"
+#include "store/format/meta.h"
+#include "store/format/store.h"
+#include "store/write/new_run.h"
+#include "store/write/stage.h"
 #include "track/runs/file_tree.h"
 
 int copy_stream(FILE *in, const char *name, FILE *out, struct err *e)

@@ -8,7 +8,7 @@
 #include "common/log.h"
 #include "common/num.h"
 #include "common/spawn.h"
-#include "store/attempt.h"
+#include "store/format/attempt.h"
 
 static int by_job(const void *a, const void *b)
 {

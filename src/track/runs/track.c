@@ -16,10 +16,10 @@
 #include "common/path.h"
 #include "common/program.h"
 #include "common/output/emit.h"
+#include "store/format/store.h"
 #include "store/query/filter.h"
-#include "store/handed_run.h"
-#include "store/index.h"
-#include "store/store.h"
+#include "store/read/index.h"
+#include "store/write/handed_run.h"
 #include "track/runs/column.h"
 #include "track/runs/column_sort.h"
 

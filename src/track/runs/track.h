@@ -7,8 +7,8 @@
 #include "common/opt.h"
 #include "common/path.h"
 #include "common/output/table.h"
-#include "store/load.h"
-#include "store/run.h"
+#include "store/read/load.h"
+#include "store/write/run.h"
 
 /*
  * track - functions and options that the commands of gtrack share

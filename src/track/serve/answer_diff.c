@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "common/output/emit.h"
-#include "store/attempt.h"
-#include "store/run.h"
+#include "store/format/attempt.h"
+#include "store/write/run.h"
 
 static void write_line(struct emit *o, const char *mark, const char *between,
                        const char *key, const char *value)

@@ -7,7 +7,7 @@
 #include <jansson.h>
 #include <string.h>
 
-#include "store/edit.h"
+#include "store/write/edit.h"
 
 static int edit_tags(const struct run_info *r, json_t *tags, struct err *e)
 {

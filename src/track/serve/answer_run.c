@@ -12,7 +12,7 @@
 
 #include "common/output/emit.h"
 #include "common/path.h"
-#include "store/attempt.h"
+#include "store/format/attempt.h"
 #include "track/runs/again.h"
 #include "track/runs/file_tree.h"
 #include "track/runs/run_facts.h"

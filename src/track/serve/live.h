@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #include "common/output/emit.h"
-#include "store/load.h"
+#include "store/read/load.h"
 #include "track/serve/changes.h"
 
 /*

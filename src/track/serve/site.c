@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "common/output/emit.h"
-#include "store/store.h"
+#include "store/format/store.h"
 #include "track/runs/track.h"
 #include "track/serve/page_files.h"
 

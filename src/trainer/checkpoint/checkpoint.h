@@ -1,7 +1,7 @@
 #ifndef TRAINER_CHECKPOINT_CHECKPOINT_H
 #define TRAINER_CHECKPOINT_CHECKPOINT_H
 
-#include "store/run.h"
+#include "store/write/run.h"
 #include "trainer/engine/engine.h"
 
 /*

@@ -6,7 +6,7 @@
 
 #include "common/log.h"
 #include "common/path.h"
-#include "store/store.h"
+#include "store/format/store.h"
 #include "trainer/checkpoint/checkpoint_find.h"
 #include "trainer/checkpoint/checkpoint_state.h"
 

@@ -1,8 +1,8 @@
 #ifndef TRAINER_CHECKPOINT_CHECKPOINT_PLACE_H
 #define TRAINER_CHECKPOINT_CHECKPOINT_PLACE_H
 
-#include "store/load.h"
-#include "store/run.h"
+#include "store/read/load.h"
+#include "store/write/run.h"
 #include "trainer/settings/settings.h"
 
 /*

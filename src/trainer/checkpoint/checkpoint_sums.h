@@ -2,7 +2,7 @@
 #define TRAINER_CHECKPOINT_CHECKPOINT_SUMS_H
 
 #include "common/sha256.h"
-#include "store/run.h"
+#include "store/write/run.h"
 
 /*
  * checkpoint_sums - the SHA-256 of every checkpoint that a run has written

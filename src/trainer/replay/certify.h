@@ -1,7 +1,7 @@
 #ifndef TRAINER_REPLAY_CERTIFY_H
 #define TRAINER_REPLAY_CERTIFY_H
 
-#include "store/load.h"
+#include "store/read/load.h"
 #include "trainer/engine/engine.h"
 #include "trainer/training/step.h"
 

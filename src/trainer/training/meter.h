@@ -5,7 +5,7 @@
 #include <stdatomic.h>
 
 #include "common/nvml.h"
-#include "store/run.h"
+#include "store/write/run.h"
 #include "trainer/engine/engine.h"
 
 /*

@@ -13,7 +13,7 @@
 #include "common/save.h"
 #include "common/sig.h"
 #include "store/analysis/planned_rates.h"
-#include "store/handed_run.h"
+#include "store/write/handed_run.h"
 #include "trainer/model/resolve.h"
 #include "trainer/model/schedule.h"
 

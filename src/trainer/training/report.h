@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "common/progress.h"
-#include "store/run.h"
+#include "store/write/run.h"
 #include "trainer/engine/engine.h"
 #include "trainer/training/eval.h"
 #include "trainer/training/meter.h"

@@ -1,0 +1,373 @@
+/*
+ * experiment - the experiments of a store: find, list and create them
+ */
+#include "config.h"
+#include "store/format/store.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/buf.h"
+#include "common/clock.h"
+#include "common/log.h"
+#include "common/path.h"
+#include "common/utf8.h"
+#include "common/format/yaml.h"
+#include "store/format/md5.h"
+
+enum { NAME_MAX_CHARS = 500 };
+
+/* The k-th id for a name: 18 digits, the first of them not 0. */
+static void id_of(char out[32], const char *name, int k)
+{
+    unsigned char sum[16];
+    uint64_t n = 0;
+    struct buf b = BUF_INIT;
+
+    if (strcmp(name, "Default") == 0 && k == 0) {
+        snprintf(out, 32, "0");
+        return;
+    }
+    buf_str(&b, name);
+    if (k > 0)
+        buf_printf(&b, "\n%d", k);
+    md5(b.s, b.len, sum);
+    buf_clear(&b);
+    for (int i = 0; i < 8; i++)
+        n = n << 8 | sum[i];
+    n = 100000000000000000u + n % 900000000000000000u;
+    snprintf(out, 32, "%llu", (unsigned long long)n);
+}
+
+static char *kept_name_path(const char *root, const char *id)
+{
+    return xasprintf("%s/" STORE_NAMES "/experiment.%s", root, id);
+}
+
+void store_keep_name(const char *root, const char *id, const char *name)
+{
+    char *path = kept_name_path(root, id);
+    struct err e = ERR_INIT;
+
+    if (path_make_parent(path, &e) < 0 ||
+        store_write(path, path, name, strlen(name), false, &e) < 0)
+        log_warn("the name of the experiment %s cannot be recorded: %s", name,
+                 e.text);
+    free(path);
+}
+
+/* The name of an experiment whose meta.yaml cannot be read: as noted when it
+ * was created, or from a single line of that file. */
+static const char *lost_name(struct arena *mem, const char *root,
+                             const struct experiment *x)
+{
+    char *kept = kept_name_path(root, x->id);
+    char *meta = path_join(x->folder, STORE_META);
+    const char *name = strcmp(x->id, "0") == 0 ? "Default" : x->id;
+    struct buf b = BUF_INIT;
+    struct err none = ERR_INIT;
+    struct yaml y;
+
+    if (buf_read_unlinked(&b, kept, NAME_MAX_CHARS * 4, &none) == 0 && b.len) {
+        name = arena_strdup(mem, b.s);
+    } else if (buf_read_unlinked(&b, meta, YAML_MAX, &none) == 0) {
+        const char *line =
+            strncmp(b.s, "name: ", 6) == 0 ? b.s : strstr(b.s, "\nname: ");
+
+        line += line && *line == '\n';
+        if (line &&
+            yaml_parse(&y, mem, line, strcspn(line, "\n"), &none) == 0 &&
+            yaml_get(&y, "name") && *yaml_get(&y, "name"))
+            name = yaml_get(&y, "name");
+    }
+    buf_clear(&b);
+    free(meta);
+    free(kept);
+    return name;
+}
+
+/* Is there a run in this folder? */
+static bool has_run(const char *folder)
+{
+    struct path_list inside;
+    struct err none = ERR_INIT;
+    bool found = false;
+
+    if (path_list(&inside, folder, &none) < 0)
+        return false;
+    for (size_t i = 0; i < inside.n && !found; i++) {
+        char *run = path_join(folder, inside.name[i]);
+
+        found = store_looks_like_run(run);
+        free(run);
+    }
+    path_list_clear(&inside);
+    return found;
+}
+
+/* MLflow lists no experiment at all if one of them lacks these. */
+static const char *missing_key(const struct yaml *y)
+{
+    static const char *const keys[][2] = {
+        { "name", "meta.yaml has no name" },
+        { "experiment_id", "meta.yaml has no experiment_id" },
+        { "artifact_location", "meta.yaml has no artifact_location" },
+        { "lifecycle_stage", "meta.yaml has no lifecycle_stage" },
+    };
+
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+        if (!yaml_get(y, keys[i][0]))
+            return keys[i][1];
+    return NULL;
+}
+
+static int load_one(struct experiment *x, struct arena *mem, const char *root,
+                    const char *folder, bool trash)
+{
+    char *path = path_join(folder, STORE_META);
+    struct err e = ERR_INIT;
+    struct yaml y;
+    int ret;
+
+    *x = (struct experiment){ .id = arena_strdup(mem, path_name(folder)),
+                              .folder = arena_strdup(mem, folder),
+                              .deleted = trash };
+    ret = yaml_load(&y, mem, path, &e);
+    free(path);
+    if (ret < 0) {
+        const bool gone = e.kind == ERR_MISSING;
+
+        if (gone && !has_run(folder))
+            return -1;
+        x->name = lost_name(mem, root, x);
+        x->damage = gone ? "meta.yaml is missing" : arena_strdup(mem, e.text);
+        return 0;
+    }
+    x->name = yaml_get(&y, "name");
+    x->location = yaml_get(&y, "artifact_location");
+    yaml_int(&y, "creation_time", &x->created_ms);
+    yaml_int(&y, "last_update_time", &x->updated_ms);
+    x->damage = missing_key(&y);
+    if (!x->name)
+        x->name = lost_name(mem, root, x);
+    if (!x->damage && strcmp(yaml_get(&y, "experiment_id"), x->id) != 0)
+        x->damage = "meta.yaml has another experiment_id than the folder";
+    return 0;
+}
+
+static int load_folder(struct experiments *all, const char *root,
+                       const char *folder, bool trash, struct err *e)
+{
+    struct path_list names;
+
+    if (path_list(&names, folder, e) < 0)
+        return -1;
+    for (size_t i = 0; i < names.n; i++) {
+        char *path;
+
+        if (!isalnum((unsigned char)names.name[i][0]) ||
+            strcmp(names.name[i], "models") == 0 ||
+            str_ends(names.name[i], STORE_TRASH))
+            continue;
+        path = path_join(folder, names.name[i]);
+        if (path_is_folder(path)) {
+            GROW(all->item, all->n, all->room);
+            if (load_one(&all->item[all->n], &all->mem, root, path, trash) == 0)
+                all->n++;
+        }
+        free(path);
+    }
+    path_list_clear(&names);
+    return 0;
+}
+
+static bool has_files(const char *folder)
+{
+    struct path_list names;
+    struct err ignored = ERR_INIT;
+    bool any;
+
+    if (path_list(&names, folder, &ignored) < 0)
+        return false;
+    any = names.n > 0;
+    path_list_clear(&names);
+    return any;
+}
+
+int experiments_load(struct experiments *all, const char *root, struct err *e)
+{
+    char *trash = path_join(root, STORE_TRASH);
+    struct err ignored = ERR_INIT;
+    int ret;
+
+    *all = (struct experiments)EXPERIMENTS_INIT;
+    ret = load_folder(all, root, root, false, e);
+    if (ret == 0)
+        load_folder(all, root, trash, true, &ignored);
+    if (ret == 0 && all->n == 0 && !path_is_folder(trash) && has_files(root))
+        ret = err_set(e, ERR_MISSING, "%s is not a store: it has no experiment",
+                      root);
+    else if (ret < 0 && e->kind == ERR_MISSING)
+        err_set(e, ERR_MISSING,
+                "there is no store at %s; --root or GTRACK_ROOT names another",
+                root);
+    free(trash);
+    return ret;
+}
+
+void experiments_free(struct experiments *all)
+{
+    arena_clear(&all->mem);
+    free(all->item);
+    *all = (struct experiments)EXPERIMENTS_INIT;
+}
+
+/*
+ * Rename the temporary file unless the new name exists.  link() does that in
+ * one step, also on NFS, where its reply may be lost: any process that creates
+ * this name writes the same text.  If the file system has no links, rename() is
+ * used.
+ */
+static int publish(const char *temp, const char *path, struct err *e)
+{
+    int ret = 0;
+
+    if (link(temp, path) < 0 && errno != EEXIST && rename(temp, path) < 0)
+        ret = err_sys(e, "cannot create %s", path);
+    unlink(temp);
+    return ret;
+}
+
+static int make_experiment(const char *root, const char *id, const char *name,
+                           struct err *e)
+{
+    char *folder = path_join(root, id), *path = path_join(folder, STORE_META);
+    char random[33], *fresh, *uri = store_uri(folder);
+    const int64_t now = clock_wall_ms();
+    struct buf text = BUF_INIT;
+    int ret = path_make(folder, e);
+
+    store_new_id(random);
+    fresh = xasprintf("%s/.%s.new", folder, random);
+    yaml_put(&text, "artifact_location", uri);
+    yaml_put_int(&text, "creation_time", now);
+    yaml_put(&text, "experiment_id", id);
+    yaml_put_int(&text, "last_update_time", now);
+    yaml_put(&text, "lifecycle_stage", "active");
+    yaml_put(&text, "name", name);
+    if (ret == 0)
+        ret = store_write(fresh, fresh, text.s, text.len, true, e);
+    if (ret == 0)
+        ret = publish(fresh, path, e);
+    if (ret == 0)
+        store_keep_name(root, id, name);
+    buf_clear(&text);
+    free(fresh);
+    free(uri);
+    free(path);
+    free(folder);
+    return ret;
+}
+
+/* What is in the folder of this id: nothing, our experiment, or another. */
+enum found { FREE, OURS, OTHERS, UNKNOWN };
+
+static enum found look(const char *root, const char *id, const char *name,
+                       struct err *e)
+{
+    struct arena mem = ARENA_INIT;
+    char *path = xasprintf("%s/%s/%s", root, id, STORE_META);
+    struct err why = ERR_INIT;
+    enum found found = OTHERS;
+    struct yaml y;
+
+    if (yaml_load(&y, &mem, path, &why) == 0) {
+        const char *is = yaml_get(&y, "name");
+
+        if (is && strcmp(is, name) == 0)
+            found = OURS;
+    } else if (why.kind == ERR_MISSING) {
+        found = FREE;
+    } else if (why.kind != ERR_INPUT) {
+        found = UNKNOWN;
+        *e = why;
+    }
+    free(path);
+    arena_clear(&mem);
+    return found;
+}
+
+static int find_experiment(const char *root, const char *name, char **id,
+                           struct err *e)
+{
+    struct experiments all;
+    int ret = 0;
+
+    if (experiments_load(&all, root, e) < 0)
+        return -1;
+    for (size_t i = 0; i < all.n && ret == 0 && !*id; i++) {
+        if (strcmp(all.item[i].name, name) != 0)
+            continue;
+        if (all.item[i].deleted)
+            ret = err_set(e, ERR_USAGE,
+                          "the experiment %s is deleted: "
+                          "restore it, or choose another name",
+                          name);
+        else
+            *id = xstrdup(all.item[i].id);
+    }
+    experiments_free(&all);
+    return ret;
+}
+
+int store_experiment(const char *root, const char *name, char **id,
+                     struct err *e)
+{
+    enum found found;
+    char own[32];
+
+    *id = NULL;
+    if (*name == '\0' || utf8_count(name) > NAME_MAX_CHARS ||
+        !utf8_valid(name) || strchr(name, '\''))
+        return err_set(e, ERR_USAGE,
+                       "the name of an experiment has 1 to 500 "
+                       "characters, without \"'\": not \"%s\"",
+                       name);
+    id_of(own, name, 0);
+    found = look(root, own, name, e);
+    if (found == FREE || found == OTHERS) {
+        if (find_experiment(root, name, id, e) < 0)
+            return -1;
+    }
+    for (int k = 1; !*id; k++) {
+        if (found == FREE) {
+            if (make_experiment(root, own, name, e) < 0)
+                return -1;
+            found = look(root, own, name, e);
+        }
+        if (found == UNKNOWN)
+            return -1;
+        if (found == OURS)
+            *id = xstrdup(own);
+        id_of(own, name, k); /* it was renamed or is damaged: the next one */
+        found = look(root, own, name, e);
+    }
+    return 0;
+}
+
+int store_make(const char *root, struct err *e)
+{
+    char *trash = path_join(root, STORE_TRASH);
+    char *first = path_join(root, "0/" STORE_META);
+    int ret = path_make(trash, e);
+
+    if (ret == 0 && !path_exists(first))
+        ret = make_experiment(root, "0", "Default", e);
+    free(first);
+    free(trash);
+    return ret;
+}

@@ -1,0 +1,104 @@
+#ifndef STORE_FORMAT_INFO_H
+#define STORE_FORMAT_INFO_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * info - what the files of a store say: a run, its metrics and its datasets
+ *
+ *      const char *lr = run_info_param(run, "optim.lr");
+ *      const struct metric_sum *loss = run_info_metric(run, "train/loss");
+ *
+ * These are the types that writing and reading share.  A run_info is filled by
+ * load.h, and its strings belong to whoever loaded it; params, tags and
+ * metrics are sorted by key (byte order).
+ */
+enum run_status {
+    RUN_RUNNING = 1, /* MLflow's numbers */
+    RUN_SCHEDULED,
+    RUN_FINISHED,
+    RUN_FAILED,
+    RUN_KILLED,
+    RUN_PREEMPTED, /* ours: MLflow sees KILLED */
+    RUN_STALE,     /* ours: only readers find it */
+};
+
+const char *run_status_word(enum run_status); /* "FINISHED" */
+
+/* A value of a metric, to be stored with the step and the time. */
+struct run_point {
+    const char *key;
+    double value;
+};
+
+/* A dataset that the run reads: its name, a digest of its content (at most 36
+ * characters), where it is, as JSON and as a word for the kind of place, and
+ * what it is used for: "training", "validation".  All but the name may be NULL.
+ */
+struct run_dataset {
+    const char *name, *digest, *source, *source_type, *schema, *profile;
+    const char *context;
+};
+
+struct pair {
+    const char *key, *value;
+};
+
+struct metric_sum { /* a summary of a metric */
+    const char *key;
+    int64_t count;     /* points of the view that was loaded */
+    int64_t retracted; /* points that a rewind retracted */
+    int64_t first_step, last_step;
+    int64_t last_ms;       /* wall time of the last point */
+    double last;           /* of the default view */
+    double min, max, mean; /* of its finite values; NaN if there is none */
+    int64_t min_step, max_step;
+    int64_t nonfinite; /* how many are NaN or infinite */
+};
+
+struct attempt;
+
+struct run_info {
+    const char *id, *name, *experiment, *experiment_id, *folder;
+    const char *artifacts;    /* folder of its artifacts */
+    const char *artifact_uri; /* from meta.yaml; may be elsewhere */
+    const char *user, *parent;
+    enum run_status status;
+    bool deleted;
+    int64_t start_ms, end_ms;      /* end 0 while running */
+    int64_t seen_ms;               /* end, last heartbeat, or last point */
+    int attempts;                  /* 0 of a run that another tool wrote */
+    const struct attempt *attempt; /* by number; see store/format/attempt.h */
+    const char *state_reason;      /* why it ended, or NULL */
+    size_t n_params, n_tags, n_metrics, n_inputs;
+    struct pair *params, *tags;
+    struct metric_sum *metrics;
+    struct run_dataset *inputs; /* the datasets that it read */
+    const char *damage;         /* NULL when all is well */
+    const char *torn;           /* a file whose last line is incomplete */
+    bool unread;                /* damaged, as far as a failure of the system
+                                 * lets us know; it may be deleted */
+};
+
+/* Does the parameter describe the run itself ("derived.steps", "run.parent"),
+ * and not how it was trained? */
+bool run_param_is_derived(const char *key);
+const char *run_info_param(const struct run_info *, const char *key);
+const char *run_info_tag(const struct run_info *, const char *key);
+const struct metric_sum *run_info_metric(const struct run_info *,
+                                         const char *key);
+
+/* What is loaded of a store, a run and a metric. */
+enum {
+    LOAD_DELETED = 1,      /* deleted runs too */
+    LOAD_ALL_ATTEMPTS = 2, /* every point, not only the newest attempt's */
+    LOAD_ONLY_DELETED = 8 + LOAD_DELETED,
+    LOAD_NO_METRICS = 4, /* do not read metrics */
+    LOAD_NO_INDEX = 64,  /* read the files, even if the index has the run */
+    LOAD_ONE_NAMED = 16, /* a name that several runs have is ERR_USAGE */
+    LOAD_MAY_LACK = 32,  /* a metric that does not exist has no points */
+};
+
+#endif

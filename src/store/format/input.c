@@ -1,0 +1,166 @@
+#include "config.h"
+#include "store/format/input.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/buf.h"
+#include "common/path.h"
+#include "common/format/yaml.h"
+#include "store/format/md5.h"
+#include "store/format/store.h"
+
+/* Make PARENT/NAME/meta.yaml, unless it is there. */
+static int make_input(const char *run, const char *parent, const char *name,
+                      const struct buf *meta, struct err *e)
+{
+    char *temp = xasprintf("%s/" STORE_OWN "/%s.new", run, name);
+    char *file = path_join(temp, STORE_META), *first = path_join(temp, "new");
+    char *folder = path_join(parent, name);
+    struct err ignored = ERR_INIT;
+    int ret = 0;
+
+    if (!path_exists(folder)) {
+        if (path_make(parent, e) < 0 || path_make(temp, e) < 0 ||
+            store_write(file, first, meta->s, meta->len, true, e) < 0)
+            ret = -1;
+        else if (rename(temp, folder) < 0 && errno != EEXIST &&
+                 errno != ENOTEMPTY)
+            ret = err_sys(e, "cannot create %s", folder);
+        if (path_exists(temp))
+            path_remove(temp, &ignored);
+    }
+    free(folder);
+    free(first);
+    free(file);
+    free(temp);
+    return ret;
+}
+
+static const char *or_empty(const char *s)
+{
+    return s ? s : "";
+}
+
+/* md5 of two strings, one after the other. */
+static void digest(char out[33], const char *a, const char *b)
+{
+    char *both = xasprintf("%s%s", a, b);
+
+    md5_hex(both, strlen(both), out);
+    free(both);
+}
+
+int input_save(const char *run, const char *run_id,
+               const struct run_dataset *in, struct err *e)
+{
+    char *experiment = path_parent(run);
+    char *datasets = path_join(experiment, "datasets");
+    char *inputs = path_join(run, "inputs");
+    struct buf what = BUF_INIT, that = BUF_INIT;
+    char d[33], i[33];
+    int ret;
+
+    digest(d, in->name, or_empty(in->digest));
+    digest(i, d, run_id);
+    yaml_put(&what, "digest", or_empty(in->digest));
+    yaml_put(&what, "name", in->name);
+    yaml_put(&what, "profile", in->profile);
+    yaml_put(&what, "schema", in->schema);
+    yaml_put(&what, "source", in->source ? in->source : "{}");
+    yaml_put(&what, "source_type", in->source_type ? in->source_type : "local");
+    yaml_put(&that, "destination_id", d);
+    yaml_put(&that, "destination_type", "RUN");
+    yaml_put(&that, "source_id", d);
+    yaml_put(&that, "source_type", "DATASET");
+    if (in->context) {
+        buf_str(&that, "tags:\n  ");
+        yaml_put(&that, "mlflow.data.context", in->context);
+    } else {
+        yaml_put_raw(&that, "tags", "{}");
+    }
+    ret = make_input(run, datasets, d, &what, e);
+    if (ret == 0)
+        ret = make_input(run, inputs, i, &that, e);
+    buf_clear(&that);
+    buf_clear(&what);
+    free(inputs);
+    free(datasets);
+    free(experiment);
+    return ret;
+}
+
+static int load_one(struct run_dataset *in, struct arena *mem, const char *run,
+                    const char *folder, struct err *e)
+{
+    char *file = path_join(folder, STORE_META);
+    struct yaml y;
+    const char *id, *type;
+    int ret = path_is_refused(folder)
+                  ? err_set(e, ERR_INPUT, "%s is a symbolic link", folder)
+                  : yaml_load(&y, mem, file, e);
+
+    free(file);
+    if (ret < 0)
+        return -1;
+    id = yaml_get(&y, "source_id");
+    type = yaml_get(&y, "source_type");
+    *in = (struct run_dataset){ .context =
+                                    yaml_get(&y, "tags.mlflow.data.context") };
+    if (!type || strcmp(type, "DATASET") != 0)
+        return 0; /* a logged model */
+    if (!id || strchr(id, '/'))
+        return err_set(e, ERR_INPUT, "%s: no source_id", folder);
+    file = xasprintf("%s/../datasets/%s/" STORE_META, run, id);
+    ret = yaml_load(&y, mem, file, e);
+    free(file);
+    if (ret < 0)
+        return -1;
+    in->name = yaml_get(&y, "name");
+    in->digest = yaml_get(&y, "digest");
+    in->source = yaml_get(&y, "source");
+    in->source_type = yaml_get(&y, "source_type");
+    in->schema = yaml_get(&y, "schema");
+    in->profile = yaml_get(&y, "profile");
+    return 0;
+}
+
+int input_check(const char *run, const char *name, struct err *e)
+{
+    char *folder = xasprintf("%s/inputs/%s", run, name);
+    struct arena mem = ARENA_INIT;
+    struct run_dataset in;
+    int ret = load_one(&in, &mem, run, folder, e);
+
+    arena_clear(&mem);
+    free(folder);
+    return ret;
+}
+
+void inputs_load(struct run_dataset **out, size_t *n, struct arena *mem,
+                 const char *run, const char **damage)
+{
+    char *folder = path_join(run, "inputs");
+    struct path_list names;
+    struct err e = ERR_INIT;
+
+    *n = 0;
+    *out = NULL;
+    if (!path_is_refused(folder) &&
+        path_list_most(&names, folder, INPUTS_MAX, &e) == 0) {
+        *out = arena_alloc(mem, names.n * sizeof **out);
+        for (size_t i = 0; i < names.n; i++) {
+            char *one = path_join(folder, names.name[i]);
+
+            if (load_one(&(*out)[*n], mem, run, one, &e) < 0)
+                *damage = arena_strdup(mem, e.text);
+            else
+                *n += (*out)[*n].name != NULL;
+            free(one);
+        }
+        path_list_clear(&names);
+    }
+    free(folder);
+}

@@ -1,0 +1,32 @@
+#ifndef STORE_FORMAT_INPUT_H
+#define STORE_FORMAT_INPUT_H
+
+#include <stddef.h>
+
+#include "common/err.h"
+#include "common/mem.h"
+#include "store/format/info.h"
+
+/*
+ * input - the datasets that a run read
+ *
+ *      EXPERIMENT/datasets/D/meta.yaml     the dataset; D = md5(name digest)
+ *      RUN/inputs/I/meta.yaml              the run read it; I = md5(D run)
+ *
+ * Both folders appear complete, by rename: MLflow 3 rejects an experiment in
+ * which one of them is incomplete.
+ */
+int input_save(const char *run, const char *run_id, const struct run_dataset *,
+               struct err *);
+
+/* More than these are not read, so that they do not delay other runs. */
+enum { INPUTS_MAX = 1000 };
+
+/* The datasets of a run; *damage is set to what is wrong, if anything is. */
+void inputs_load(struct run_dataset **, size_t *n, struct arena *,
+                 const char *run, const char **damage);
+
+/* Can this input of a run be read? */
+int input_check(const char *run, const char *name, struct err *);
+
+#endif

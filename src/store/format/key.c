@@ -1,0 +1,334 @@
+#include "config.h"
+#include "store/format/key.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "common/buf.h"
+#include "common/mem.h"
+#include "common/utf8.h"
+
+/* -- what a key may be ------------------------------------------------- */
+
+enum { PART_MAX = 255 };
+
+static bool is_letter(uint32_t c)
+{
+    size_t from = 0, to = key_letters_count;
+
+    while (from < to) {
+        const size_t mid = from + (to - from) / 2;
+
+        if (c < key_letters[mid][0])
+            to = mid;
+        else if (c > key_letters[mid][1])
+            from = mid + 1;
+        else
+            return true;
+    }
+    return false;
+}
+
+static bool is_allowed(int32_t c)
+{
+    if (c < 0)
+        return false;
+    if (c < 0x80)
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+               (c >= '0' && c <= '9') || (c && strchr("_.- :/", c));
+    return is_letter((uint32_t)c);
+}
+
+/* May this stand between two slashes? */
+static bool is_part(const char *s, size_t n)
+{
+    return n > 0 && n <= PART_MAX && !(n == 1 && s[0] == '.') &&
+           !(n == 2 && s[0] == '.' && s[1] == '.');
+}
+
+const char *key_problem(const char *key)
+{
+    for (const char *s = key; *s;)
+        if (!is_allowed(utf8_next(&s)))
+            return "has a character that is not allowed";
+    for (const char *s = key;; s++) {
+        const size_t part = strcspn(s, "/");
+
+        if (!is_part(s, part))
+            return part > PART_MAX ? "has a part longer than 255 bytes"
+                                   : "is not a path in its simplest form";
+        s += part;
+        if (*s == '\0')
+            break;
+    }
+    return utf8_count(key) > KEY_MAX ? "is longer than 250 characters" : NULL;
+}
+
+/* Append one part, made legal. */
+static void clean_part(struct buf *b, const char *s, size_t n)
+{
+    const size_t start = b->len;
+    const char *const end = s + n;
+
+    while (s < end) {
+        const char *const from = s;
+        const int32_t c = utf8_next(&s);
+
+        if (b->len - start + (size_t)(s - from) > PART_MAX)
+            break;
+        if (is_allowed(c))
+            buf_add(b, from, (size_t)(s - from));
+        else
+            buf_char(b, '_');
+    }
+    if (!is_part(b->s + start, b->len - start)) {
+        buf_trim(b, start);
+        buf_char(b, '_');
+    }
+}
+
+/* Cut to KEY_MAX characters; if nothing or only dots remain after the last
+ * slash, cut before it. */
+static void cut(struct buf *b)
+{
+    const char *s = b->s, *slash;
+
+    for (int i = 0; i < KEY_MAX && *s; i++)
+        utf8_next(&s);
+    buf_trim(b, (size_t)(s - b->s));
+    slash = strrchr(b->s, '/');
+    if (slash && !is_part(slash + 1, strlen(slash + 1)))
+        buf_trim(b, (size_t)(slash - b->s));
+}
+
+char *key_clean(const char *key)
+{
+    struct buf b = BUF_INIT;
+
+    for (const char *s = key;;) {
+        const size_t part = strcspn(s, "/");
+
+        if (part > 0) {
+            if (b.len)
+                buf_char(&b, '/');
+            clean_part(&b, s, part);
+        }
+        s += part;
+        if (*s == '\0')
+            break;
+        s++;
+    }
+    if (b.len == 0)
+        buf_char(&b, '_');
+    cut(&b);
+    return buf_detach(&b);
+}
+
+/* -- the files of a folder --------------------------------------------- */
+
+bool key_list_full(const struct path_list *keys,
+                   const struct path_list *folders)
+{
+    return keys->n + (folders ? folders->n : 0) >= KEYS_MOST;
+}
+
+static int list_below(struct path_list *keys, struct path_list *folders,
+                      const char *folder, const char *prefix, struct err *e)
+{
+    const size_t more = KEYS_MOST - keys->n - (folders ? folders->n : 0);
+    struct path_list names;
+    int ret = path_list_most(&names, folder, more, e);
+
+    for (size_t i = 0; i < names.n && ret == 0 && !key_list_full(keys, folders);
+         i++) {
+        char *path = path_join(folder, names.name[i]);
+        char *key = xasprintf("%s%s", prefix, names.name[i]);
+
+        if (path_is_folder(path) && path_is_link(path)) {
+            free(key); /* MLflow does not go there; it may lead back here */
+        } else if (path_is_folder(path)) {
+            char *deeper = xasprintf("%s/", key);
+
+            ret = list_below(keys, folders, path, deeper, e);
+            free(deeper);
+            if (folders)
+                path_list_add(folders, key);
+            else
+                free(key);
+        } else {
+            path_list_add(keys, key);
+        }
+        free(path);
+    }
+    path_list_clear(&names);
+    return ret;
+}
+
+int key_list(struct path_list *keys, struct path_list *folders,
+             const char *folder, struct err *e)
+{
+    *keys = (struct path_list)PATH_LIST_INIT;
+    if (folders)
+        *folders = (struct path_list)PATH_LIST_INIT;
+    if (list_below(keys, folders, folder, "", e) < 0) {
+        path_list_clear(keys);
+        if (folders)
+            path_list_clear(folders);
+        return -1;
+    }
+    path_list_sort(keys);
+    return 0;
+}
+
+/* -- the files of keys ------------------------------------------------- */
+
+const char *const key_folders[KINDS] = { "params", "tags", "metrics" };
+
+/* Are the first n bytes the name of a file, in the table or on disk? */
+static bool is_file(const struct key_table *t, const char *file, size_t n)
+{
+    char *part = xstrndup(file, n), *path = path_join(t->folder, part);
+    struct stat st;
+    bool found = stat(path, &st) == 0 && !S_ISDIR(st.st_mode);
+
+    for (size_t i = 0; i < t->n && !found; i++)
+        found = strcmp(t->item[i].file, part) == 0;
+    free(path);
+    free(part);
+    return found;
+}
+
+/* Is it the file of another key, or a folder? */
+static bool is_taken(const struct key_table *t, const char *file)
+{
+    const size_t n = strlen(file);
+    char *path = path_join(t->folder, file);
+    const bool folder = path_is_folder(path);
+
+    free(path);
+    for (size_t i = 0; i < t->n; i++) {
+        const char *other = t->item[i].file;
+
+        if (strncmp(other, file, n) == 0 &&
+            (other[n] == '\0' || other[n] == '/'))
+            return true;
+    }
+    return folder;
+}
+
+/* The end of the part that conflicts with another file or folder, or 0. */
+static size_t conflict(const struct key_table *t, const char *file)
+{
+    for (size_t i = 1; file[i]; i++)
+        if (file[i] == '/' && is_file(t, file, i))
+            return i;
+    return is_taken(t, file) ? strlen(file) : 0;
+}
+
+/* The file of a legal key: a part that conflicts is made longer. */
+static char *file_path(const struct key_table *t, char *file)
+{
+    size_t at;
+
+    while ((at = conflict(t, file)) > 0) {
+        char *wide = xasprintf("%.*s_%s", (int)at, file, file + at);
+
+        free(file);
+        file = wide;
+    }
+    return file;
+}
+
+static void add_file(struct key_table *t, const char *key, char *file)
+{
+    GROW(t->item, t->n, t->room);
+    t->item[t->n].key = xstrdup(key);
+    t->item[t->n++].file = file;
+}
+
+/* The beginning of the tags that note the keys of a kind. */
+static char *note_prefix(enum key_kind kind)
+{
+    return xasprintf("gtrack.key.%s.", key_folders[kind]);
+}
+
+/* Read the tags that note the keys of a kind. */
+static void recall(struct key_table *t, enum key_kind kind, const char *folder,
+                   const struct path_list *tags)
+{
+    char *prefix = note_prefix(kind);
+    const size_t n = strlen(prefix);
+
+    for (size_t i = 0; i < tags->n; i++) {
+        struct buf key = BUF_INIT;
+        struct err none = ERR_INIT;
+        char *path;
+
+        if (strncmp(tags->name[i], prefix, n) != 0)
+            continue;
+        path = path_join(folder, tags->name[i]);
+        if (buf_read_unlinked(&key, path, 65536, &none) == 0)
+            add_file(t, key.s, xstrdup(tags->name[i] + n));
+        buf_clear(&key);
+        free(path);
+    }
+    free(prefix);
+}
+
+void key_files_load(struct key_files *files, const char *run)
+{
+    char *folder = path_join(run, key_folders[TAG]);
+    struct path_list tags = PATH_LIST_INIT;
+    struct err none = ERR_INIT;
+
+    key_list(&tags, NULL, folder, &none);
+    for (enum key_kind kind = 0; kind < KINDS; kind++) {
+        struct key_table *t = &files->table[kind];
+
+        *t = (struct key_table){ .folder = path_join(run, key_folders[kind]) };
+        recall(t, kind, folder, &tags);
+    }
+    path_list_clear(&tags);
+    free(folder);
+}
+
+void key_files_clear(struct key_files *files)
+{
+    for (int kind = 0; kind < KINDS; kind++) {
+        struct key_table *t = &files->table[kind];
+
+        for (size_t i = 0; i < t->n; i++) {
+            free(t->item[i].key);
+            free(t->item[i].file);
+        }
+        free(t->item);
+        free(t->folder);
+    }
+    *files = (struct key_files){ 0 };
+}
+
+const char *key_file(struct key_files *files, enum key_kind kind,
+                     const char *key, char **tag)
+{
+    struct key_table *t = &files->table[kind];
+    char *file;
+
+    *tag = NULL;
+    for (size_t i = 0; i < t->n; i++)
+        if (strcmp(t->item[i].key, key) == 0)
+            return t->item[i].file;
+    file = file_path(t, key_problem(key) ? key_clean(key) : xstrdup(key));
+    add_file(t, key, file);
+    if (strcmp(file, key) != 0) {
+        char *prefix = note_prefix(kind);
+
+        *tag = xasprintf("%s%s", prefix, file);
+        free(prefix);
+    }
+    if (*tag && key_problem(*tag)) { /* it is too long: the key is lost */
+        free(*tag);
+        *tag = NULL;
+    }
+    return file;
+}

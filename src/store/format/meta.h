@@ -1,0 +1,34 @@
+#ifndef STORE_FORMAT_META_H
+#define STORE_FORMAT_META_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/err.h"
+#include "common/mem.h"
+
+/*
+ * meta - a run's meta.yaml
+ *
+ * meta_load() reads what MLflow 1 to 3 wrote: run_uuid for run_id, no status,
+ * no lifecycle, no name.  It fails only if the file is missing or not YAML;
+ * what MLflow would reject is named in `damage`.  meta_save() writes all keys
+ * that any of these versions expects, by rename.
+ */
+struct meta {
+    const char *id, *name, *experiment_id, *user, *artifact_uri;
+    const char *source_name, *source_version, *entry_point;
+    int64_t source_type, status, start_ms, end_ms, deleted_ms;
+    bool deleted;
+    const char *damage;     /* or NULL */
+    const char *incomplete; /* what MLflow 3 misses, if there is no damage */
+};
+
+/* No meta.yaml is ERR_MISSING. */
+int meta_load(struct meta *, struct arena *, const char *run, struct err *);
+/* Let it name the experiment that its run is in; after a move that was
+ * interrupted, it does not. */
+void meta_place(struct meta *, struct arena *, const char *run);
+int meta_save(const struct meta *, const char *run, struct err *);
+
+#endif

@@ -1,0 +1,260 @@
+#include "config.h"
+#include "store/format/metric.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/mem.h"
+#include "common/num.h"
+#include "common/path.h"
+
+enum { SEEK_ROOM = 4096, READ_ROOM = 256 * 1024 };
+
+static bool take_int(const char **at, const char *end, int64_t *out)
+{
+    const char *s = *at, *digits;
+    const bool negative = s < end && *s == '-';
+    uint64_t n = 0;
+
+    s += negative || (s < end && *s == '+');
+    while (s < end && *s == '0' && s + 1 < end && s[1] >= '0' && s[1] <= '9')
+        s++;
+    for (digits = s; s < end && *s >= '0' && *s <= '9'; s++)
+        n = n * 10 + (uint64_t)(*s - '0');
+    if (s == digits || s - digits > 19 || n > INT64_MAX)
+        return false; /* 19 digits fit into 64 bits unsigned */
+    *out = negative ? -(int64_t)n : (int64_t)n;
+    *at = s;
+    return true;
+}
+
+bool metric_line(const char *s, const char *end, struct point *p)
+{
+    int fields = 3;
+
+    p->step = 0;
+    if (!take_int(&s, end, &p->ms) || s == end || *s++ != ' ' ||
+        !(s = num_parse(s, end, &p->value)))
+        return false;
+    if (s == end)
+        return true;
+    if (*s++ != ' ' || !take_int(&s, end, &p->step))
+        return false;
+    if (s == end)
+        return true;
+    for (; s < end; s++) /* a dataset's name and digest */
+        fields += *s == ' ' && s + 1 < end && s[1] != ' ';
+    return fields == 5;
+}
+
+/* Of one key, where each rewind cut and back to which step; ends with none. */
+struct cut {
+    int64_t offset, step;
+};
+
+static struct cut *cuts_of(const struct rewind_list *rewinds, const char *key,
+                           size_t *n)
+{
+    const struct rewind_cut *own;
+    struct cut *cut;
+
+    *n = 0;
+    if (!rewinds)
+        return NULL;
+    own = rewind_cuts(rewinds, key, n);
+    if (*n == 0)
+        return NULL;
+    cut = xcalloc(*n, sizeof *cut);
+    for (size_t i = 0; i < *n; i++)
+        cut[i] = (struct cut){ own[i].offset, own[i].step };
+    for (size_t i = *n; i-- > 1;) /* a later one cuts earlier ones too */
+        if (cut[i].step < cut[i - 1].step)
+            cut[i - 1].step = cut[i].step;
+    return cut;
+}
+
+struct scan {
+    const struct cut *cut;
+    size_t n_cuts;
+    metric_fn *fn;
+    void *arg;
+    struct metric_scan *out;
+    int64_t line;
+    int64_t to; /* no line that begins here or later is wanted */
+    bool over;  /* one was found */
+};
+
+/* The whole lines of s; returns how many bytes they are. */
+static size_t scan_lines(struct scan *scan, const char *s, size_t n)
+{
+    const char *const start = s, *const end = s + n;
+
+    while (s < end) {
+        const char *newline = memchr(s, '\n', (size_t)(end - s));
+        struct point p;
+
+        scan->out->at = scan->out->size + (s - start);
+        scan->over = scan->out->at >= scan->to;
+        if (!newline || scan->over)
+            break;
+        scan->line++;
+        while (scan->n_cuts && scan->out->at >= scan->cut->offset) {
+            scan->cut++;
+            scan->n_cuts--;
+        }
+        if (!metric_line(s, newline, &p)) {
+            if (scan->out->bad++ == 0)
+                scan->out->bad_line = scan->line;
+        } else if (scan->n_cuts && p.step > scan->cut->step) {
+            scan->out->dropped++;
+        } else {
+            scan->fn(scan->arg, &p);
+        }
+        s = newline + 1;
+    }
+    return (size_t)(s - start);
+}
+
+/* Go to the first line that begins at `from` or later: after the end of the
+ * one that begins before it. */
+static int seek_line(int fd, int64_t from, int64_t *at)
+{
+    char part[SEEK_ROOM];
+    const char *newline = NULL;
+
+    *at = from > 0 ? from - 1 : 0;
+    while (from > 0 && !newline) {
+        const ssize_t got = pread(fd, part, sizeof part, *at);
+
+        if (got < 0)
+            return -1;
+        newline = memchr(part, '\n', (size_t)got);
+        *at += newline ? newline - part + 1 : got;
+        if (got == 0)
+            break;
+    }
+    return lseek(fd, *at, SEEK_SET) < 0 ? -1 : 0;
+}
+
+int metric_read_part(const char *path, const char *key,
+                     const struct rewind_list *rewinds,
+                     const struct metric_part *part, metric_fn *fn, void *arg,
+                     struct metric_scan *out, struct err *e)
+{
+    const int fd = path_open_unlinked(path, e);
+    struct scan scan = { .fn = fn, .arg = arg, .out = out, .to = part->to };
+    struct cut *cuts;
+    size_t room = READ_ROOM, have = 0;
+    char *buf;
+    int ret = 0;
+
+    *out = (struct metric_scan){ 0 };
+    if (fd < 0)
+        return -1;
+    cuts = cuts_of(rewinds, key, &scan.n_cuts);
+    scan.cut = cuts;
+    buf = xmalloc(room);
+    if (seek_line(fd, part->from, &out->size) < 0)
+        ret = err_sys(e, "cannot read %s", path);
+    while (ret == 0 && !scan.over) {
+        const ssize_t got = read(fd, buf + have, room - have);
+        size_t used;
+
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            ret = err_sys(e, "cannot read %s", path);
+        if (got <= 0)
+            break;
+        have += (size_t)got;
+        used = scan_lines(&scan, buf, have);
+        out->size += (int64_t)used;
+        have -= used;
+        memmove(buf, buf + used, have);
+        if (have == room) { /* no line is as long as this */
+            ret = err_set(e, ERR_INPUT, "%s: line %lld is too long", path,
+                          (long long)scan.line + 1);
+            break;
+        }
+    }
+    out->torn = have > 0 && !scan.over;
+    free(buf);
+    free(cuts);
+    close(fd);
+    return ret;
+}
+
+int metric_read(const char *path, const char *key,
+                const struct rewind_list *rewinds, metric_fn *fn, void *arg,
+                struct metric_scan *out, struct err *e)
+{
+    const struct metric_part all = { 0, INT64_MAX };
+
+    return metric_read_part(path, key, rewinds, &all, fn, arg, out, e);
+}
+
+/* -- summing up -------------------------------------------------------- */
+
+struct summing {
+    struct metric_sum *out;
+    int64_t finite;
+    double total;
+};
+
+/* MLflow's last value is the greatest (step, time, value). */
+static bool is_later(const struct metric_sum *s, const struct point *p)
+{
+    if (p->step != s->last_step)
+        return p->step > s->last_step;
+    if (p->ms != s->last_ms)
+        return p->ms > s->last_ms;
+    return p->value > s->last;
+}
+
+static void add_point(void *arg, const struct point *p)
+{
+    struct summing *s = arg;
+    struct metric_sum *m = s->out;
+
+    if (m->count == 0 || p->step < m->first_step)
+        m->first_step = p->step;
+    if (m->count++ == 0 || is_later(m, p)) {
+        m->last_step = p->step;
+        m->last_ms = p->ms;
+        m->last = p->value;
+    }
+    if (!isfinite(p->value)) {
+        m->nonfinite++;
+        return;
+    }
+    if (s->finite++ == 0 || p->value < m->min) {
+        m->min = p->value;
+        m->min_step = p->step;
+    }
+    if (s->finite == 1 || p->value > m->max) {
+        m->max = p->value;
+        m->max_step = p->step;
+    }
+    s->total += p->value;
+}
+
+int metric_sum_up(struct metric_sum *out, const char *path, const char *key,
+                  const struct rewind_list *rewinds, struct metric_scan *scan,
+                  struct err *e)
+{
+    const double none = (double)NAN;
+    struct summing s = { .out = out };
+
+    *out = (struct metric_sum){
+        .last = none, .min = none, .max = none, .mean = none
+    };
+    if (metric_read(path, key, rewinds, add_point, &s, scan, e) < 0)
+        return -1;
+    if (s.finite)
+        out->mean = s.total / (double)s.finite;
+    out->retracted = scan->dropped;
+    return 0;
+}

@@ -1,0 +1,57 @@
+#ifndef STORE_FORMAT_METRIC_H
+#define STORE_FORMAT_METRIC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/err.h"
+#include "store/format/info.h"
+#include "store/format/metric_append.h"
+#include "store/format/rewind.h"
+
+/*
+ * metric - read the file of one metric
+ *
+ *      TIME VALUE STEP
+ *
+ * There is one line for each point.  A last line without its newline is
+ * ignored, as it may still be written.  Any other line that is not a point is
+ * counted and skipped.
+ */
+struct metric_scan {
+    int64_t size;          /* bytes of whole lines */
+    int64_t at;            /* of the line whose point is being handed over */
+    int64_t bad, bad_line; /* lines that are not points; the first one */
+    bool torn;             /* something follows the last newline */
+    int64_t dropped;       /* points that a rewind retracted */
+};
+
+/* Called with points in the order of the file. */
+typedef void metric_fn(void *arg, const struct point *);
+
+/* Read all points that no rewind retracted (NULL: all points). */
+int metric_read(const char *path, const char *key,
+                const struct rewind_list *rewinds, metric_fn *, void *arg,
+                struct metric_scan *, struct err *);
+
+/* A part of a file: the lines that begin in these bytes. */
+struct metric_part {
+    int64_t from, to;
+};
+
+/* The same for a part of the file. */
+int metric_read_part(const char *path, const char *key,
+                     const struct rewind_list *rewinds,
+                     const struct metric_part *, metric_fn *, void *arg,
+                     struct metric_scan *, struct err *);
+
+/* Sum up all points that no rewind retracted.  The sum's key is not set. */
+int metric_sum_up(struct metric_sum *, const char *path, const char *key,
+                  const struct rewind_list *rewinds, struct metric_scan *,
+                  struct err *);
+
+/* One line, without its newline. */
+bool metric_line(const char *line, const char *end, struct point *);
+
+#endif

@@ -1,0 +1,192 @@
+#include "config.h"
+#include "store/format/rewind.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/buf.h"
+#include "common/path.h"
+#include "store/format/key.h"
+#include "store/format/metric_append.h"
+#include "store/format/store.h"
+
+enum { REWINDS_MAX = 16 << 20 };
+
+static char *rewinds_path(const char *run)
+{
+    return path_join(run, STORE_OWN "/rewinds");
+}
+
+/* A decimal number and the one character after it. */
+static bool take_int(char **at, char after, int64_t *out)
+{
+    char *end;
+
+    errno = 0;
+    *out = strtoll(*at, &end, 10);
+    if (end == *at || *end != after || errno)
+        return false;
+    *at = end + 1;
+    return true;
+}
+
+static void add_cut(struct rewind_list *list, struct arena *mem,
+                    const char *key, int64_t offset, int64_t step)
+{
+    list->cut = arena_grow(mem, list->cut, list->n, sizeof *list->cut);
+    list->cut[list->n] =
+        (struct rewind_cut){ arena_strdup(mem, key), list->n, offset, step };
+    list->n++;
+}
+
+/* One block; false at the end, or where it is not whole.  The marks of this key
+ * are added to the list, or all of them if it is NULL. */
+static bool take_block(struct rewind_list *list, struct arena *mem, char **at,
+                       const char *end, const char *key)
+{
+    int64_t step, ms, attempt, count, offset;
+    const size_t before = list->n;
+    char *s = *at;
+
+    if (strncmp(s, "rewind ", 7) != 0)
+        return false;
+    s += 7;
+    if (!take_int(&s, ' ', &step) || !take_int(&s, ' ', &ms) ||
+        !take_int(&s, ' ', &attempt) || !take_int(&s, '\n', &count) ||
+        count < 0 || count > (end - s) / 4)
+        return false;
+    for (int64_t i = 0; i < count; i++) {
+        char *newline;
+
+        if (!take_int(&s, ' ', &offset) || !(newline = strchr(s, '\n'))) {
+            list->n = before;
+            return false;
+        }
+        *newline = '\0';
+        if (!key || strcmp(s, key) == 0)
+            add_cut(list, mem, s, offset, step);
+        *newline = '\n';
+        s = newline + 1;
+    }
+    *at = s;
+    return true;
+}
+
+/* All whole blocks; returns how many bytes they are. */
+static size_t parse(struct rewind_list *list, struct arena *mem,
+                    const struct buf *text, const char *key)
+{
+    char *at = text->s;
+
+    *list = (struct rewind_list){ 0 };
+    while (take_block(list, mem, &at, text->s + text->len, key))
+        ;
+    return (size_t)(at - text->s);
+}
+
+static int by_key(const void *a, const void *b)
+{
+    const struct rewind_cut *x = a, *y = b;
+    const int order = strcmp(x->key, y->key);
+
+    return order ? order : (x->place > y->place) - (x->place < y->place);
+}
+
+const struct rewind_cut *rewind_cuts(const struct rewind_list *list,
+                                     const char *key, size_t *n)
+{
+    size_t from = 0, to = list->n;
+
+    while (from < to) {
+        const size_t mid = from + (to - from) / 2;
+
+        if (strcmp(list->cut[mid].key, key) < 0)
+            from = mid + 1;
+        else
+            to = mid;
+    }
+    while (to < list->n && strcmp(list->cut[to].key, key) == 0)
+        to++;
+    *n = to - from;
+    return list->n ? list->cut + from : NULL;
+}
+
+int rewinds_load(struct rewind_list *list, struct arena *mem, const char *run,
+                 const char *key, struct err *e)
+{
+    char *path = rewinds_path(run);
+    struct buf b = BUF_INIT;
+    struct err why = ERR_INIT;
+
+    *list = (struct rewind_list){ 0 };
+    if (buf_read_unlinked(&b, path, REWINDS_MAX, &why) == 0) {
+        parse(list, mem, &b, key);
+        if (list->n > 1)
+            qsort(list->cut, list->n, sizeof *list->cut, by_key);
+    }
+    buf_clear(&b);
+    free(path);
+    if (why.kind != ERR_SYSTEM)
+        return 0;
+    *e = why;
+    return -1;
+}
+
+/* Metrics of the machine count steps of their own, which a rewind leaves. */
+static bool has_own_steps(const char *key)
+{
+    return strncmp(key, "system/", 7) == 0;
+}
+
+/* One line for each metric: how long its file is. */
+static int mark_files(struct buf *marks, size_t *n, const char *run,
+                      struct err *e)
+{
+    char *folder = path_join(run, "metrics");
+    struct path_list keys;
+    int ret = key_list(&keys, NULL, folder, e);
+
+    *n = 0;
+    for (size_t i = 0; ret == 0 && i < keys.n; i++) {
+        char *path = path_join(folder, keys.name[i]);
+        int64_t size;
+
+        if (!has_own_steps(keys.name[i])) {
+            ret = metric_repair(path, &size, e);
+            buf_printf(marks, "%lld %s\n", (long long)size, keys.name[i]);
+            ++*n;
+        }
+        free(path);
+    }
+    path_list_clear(&keys);
+    free(folder);
+    return ret;
+}
+
+int rewind_add(const char *run, int attempt, int64_t step, int64_t ms,
+               struct err *e)
+{
+    char *path = rewinds_path(run);
+    struct rewind_list list;
+    struct arena mem = ARENA_INIT; /* for no marks */
+    struct buf marks = BUF_INIT, b = BUF_INIT;
+    struct err none = ERR_INIT;
+    size_t n;
+    int ret = mark_files(&marks, &n, run, e);
+
+    if (ret == 0) {
+        if (buf_read_unlinked(&b, path, REWINDS_MAX, &none) == 0)
+            buf_trim(&b, parse(&list, &mem, &b, ""));
+        buf_printf(&b, "rewind %lld %lld %d %zu\n", (long long)step,
+                   (long long)ms, attempt, n);
+        buf_add(&b, marks.s, marks.len);
+        ret = store_write(path, path, b.s, b.len, true, e);
+    }
+    buf_clear(&b);
+    buf_clear(&marks);
+    arena_clear(&mem);
+    free(path);
+    return ret;
+}

@@ -1,0 +1,44 @@
+#ifndef STORE_FORMAT_REWIND_H
+#define STORE_FORMAT_REWIND_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/err.h"
+#include "common/mem.h"
+
+/*
+ * rewind - the points that a resumed run retracted
+ *
+ *      RUN/.gtrack/rewinds
+ *
+ * An attempt that resumes at an earlier step retracts what came after that
+ * step.  Nothing is removed from the metrics' files: a block in this file tells
+ * how long each of them was, in one line "OFFSET KEY" each, after the line
+ * "rewind STEP TIME ATTEMPT COUNT".  Points before the offset and after the
+ * step are left out of the default view.
+ *
+ * A list has the places where files were cut, and back to which step: by key,
+ * and for one key in the order in which it happened.
+ */
+struct rewind_list {
+    struct rewind_cut {
+        const char *key;
+        size_t place; /* in that order */
+        int64_t offset, step;
+    } * cut;
+    size_t n;
+};
+
+/* The cuts of one metric, or of all if the key is NULL; -1 if they cannot be
+ * read because of a failure of the system. */
+int rewinds_load(struct rewind_list *, struct arena *, const char *run,
+                 const char *key, struct err *);
+/* Those of one metric, n of them. */
+const struct rewind_cut *rewind_cuts(const struct rewind_list *,
+                                     const char *key, size_t *n);
+/* Retract all points so far of steps after this one; ms is the time now. */
+int rewind_add(const char *run, int attempt, int64_t step, int64_t ms,
+               struct err *);
+
+#endif

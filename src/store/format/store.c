@@ -1,0 +1,451 @@
+#include "config.h"
+#include "store/format/store.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/buf.h"
+#include "common/clock.h"
+#include "common/num.h"
+#include "common/path.h"
+#include "common/save.h"
+#include "common/utf8.h"
+#include "common/format/yaml.h"
+
+char *store_absolute(const char *path)
+{
+    struct buf b = BUF_INIT;
+    char *here = path[0] == '/' ? NULL : getcwd(NULL, 0);
+
+    for (int i = 0; i < 2; i++) {
+        for (const char *s = i ? path : here ? here : ""; *s;) {
+            const size_t n = strcspn(s, "/");
+
+            if (n == 2 && strncmp(s, "..", 2) == 0) {
+                const char *slash = b.len ? strrchr(b.s, '/') : NULL;
+
+                buf_trim(&b, slash ? (size_t)(slash - b.s) : 0);
+            } else if (n > 0 && !(n == 1 && s[0] == '.')) {
+                buf_char(&b, '/');
+                buf_add(&b, s, n);
+            }
+            s += n + (s[n] == '/');
+        }
+    }
+    if (b.len == 0)
+        buf_char(&b, '/');
+    free(here);
+    return buf_detach(&b);
+}
+
+char *store_uri(const char *path)
+{
+    struct buf b = BUF_INIT;
+    char *absolute = store_absolute(path);
+
+    buf_str(&b, "file://");
+    for (const char *s = absolute; *s; s++) {
+        const unsigned char c = (unsigned char)*s;
+
+        if (isalnum(c) || strchr("/_.-~", c))
+            buf_char(&b, (char)c);
+        else
+            buf_printf(&b, "%%%02X", c);
+    }
+    free(absolute);
+    return buf_detach(&b);
+}
+
+void store_new_id(char out[33])
+{
+    unsigned char bits[16];
+
+    for (size_t have = 0; have < sizeof bits;) {
+        const ssize_t n = getrandom(bits + have, sizeof bits - have, 0);
+
+        if (n > 0)
+            have += (size_t)n;
+    }
+    bits[6] = (unsigned char)((bits[6] & 0x0f) | 0x40);
+    bits[8] = (unsigned char)((bits[8] & 0x3f) | 0x80);
+    for (size_t i = 0; i < sizeof bits; i++)
+        snprintf(out + 2 * i, 3, "%02x", bits[i]);
+}
+
+bool store_is_run(const char *name)
+{
+    static const char *const reserved[] = { "tags", "datasets", "traces",
+                                            "models" };
+
+    if (!isalnum((unsigned char)name[0]))
+        return false;
+    for (size_t i = 0; i < sizeof reserved / sizeof reserved[0]; i++)
+        if (strcmp(name, reserved[i]) == 0)
+            return false;
+    return true;
+}
+
+bool store_is_id(const char *id)
+{
+    return strlen(id) == 32 && !id[strspn(id, "0123456789abcdef")];
+}
+
+bool store_looks_like_run(const char *folder)
+{
+    static const char *const inside[] = { "metrics", "params", "tags",
+                                          STORE_OWN };
+    const char *name = path_name(folder);
+    struct path_list names;
+    struct err none = ERR_INIT;
+    bool is;
+
+    if (!store_is_id(name) || path_list(&names, folder, &none) < 0)
+        return false;
+    /* the artifacts of a database are in folders named after runs, too */
+    is = names.n == 0;
+    for (size_t i = 0; i < names.n; i++)
+        for (size_t k = 0; k < sizeof inside / sizeof inside[0]; k++)
+            is |= strcmp(names.name[i], inside[k]) == 0;
+    path_list_clear(&names);
+    return is;
+}
+
+/* A name that no other process or thread on this machine uses. */
+static char *own_name(const char *name)
+{
+    return xasprintf("%s.%ld.tmp", name, (long)gettid());
+}
+
+/* Write the data to a temporary file of this thread.  Returns its name, which
+ * the caller frees, or NULL on failure. */
+static char *write_temp(const char *name, const void *data, size_t n, bool sync,
+                        struct err *e)
+{
+    char *temp = own_name(name);
+    const int fd = open(temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    const char *at = data;
+    int ret = 0;
+
+    if (fd < 0) {
+        err_sys(e, "cannot create %s", temp);
+        free(temp);
+        return NULL;
+    }
+    while (n > 0 && ret == 0) {
+        const ssize_t done = write(fd, at, n);
+
+        if (done < 0 && errno == EINTR)
+            continue;
+        if (done <= 0) {
+            errno = done < 0 ? errno : ENOSPC;
+            ret = err_sys(e, "cannot write %s", temp);
+            break;
+        }
+        at += done;
+        n -= (size_t)done;
+    }
+    if (ret == 0 && sync && fsync(fd) < 0)
+        ret = err_sys(e, "cannot write %s", temp);
+    if (close(fd) < 0 && ret == 0)
+        ret = err_sys(e, "cannot write %s", temp);
+    if (ret < 0) {
+        unlink(temp);
+        free(temp);
+        return NULL;
+    }
+    return temp;
+}
+
+/* A change of names is on disk once their folder is. */
+static int sync_parent(const char *path, struct err *e)
+{
+    char *folder = path_parent(path);
+    const int ret = save_sync_folder(folder, e);
+
+    free(folder);
+    return ret;
+}
+
+int store_write(const char *path, const char *name, const void *data, size_t n,
+                bool sync, struct err *e)
+{
+    char *temp = write_temp(name, data, n, sync, e);
+    int ret = temp ? 0 : -1;
+
+    if (temp && rename(temp, path) < 0) {
+        ret = err_sys(e, "cannot replace %s", path);
+        unlink(temp);
+    }
+    if (ret == 0 && sync)
+        ret = sync_parent(path, e);
+    free(temp);
+    return ret;
+}
+
+int store_sync(const char *folder, struct err *e)
+{
+    const int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int ret = 0;
+
+    if (fd < 0 || syncfs(fd) < 0)
+        ret = err_sys(e, "cannot sync %s", folder);
+    if (fd >= 0)
+        close(fd);
+    return ret;
+}
+
+/* rename(), unless there is a file called `to`. */
+static int rename_new(const char *from, const char *to)
+{
+    if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0)
+        return 0;
+    if (errno != EINVAL && errno != ENOSYS)
+        return -1;
+    /* this file system does not support the flag */
+    return link(from, to) < 0 ? -1 : unlink(from);
+}
+
+int store_create(const char *path, const char *name, const void *data, size_t n,
+                 bool *exists, struct err *e)
+{
+    char *temp = write_temp(name, data, n, false, e);
+    int ret = temp ? 0 : -1;
+
+    *exists = false;
+    if (temp && rename_new(temp, path) < 0) {
+        *exists = errno == EEXIST;
+        if (!*exists)
+            ret = err_sys(e, "cannot create %s", path);
+        unlink(temp);
+    }
+    free(temp);
+    return ret;
+}
+
+/* The thread in a name that own_name() has made, or 0. */
+static pid_t thread_of(const char *name)
+{
+    const char *end = name + strlen(name) - (str_ends(name, ".tmp") ? 4 : 0);
+    const char *at = end;
+
+    while (at > name && isdigit((unsigned char)at[-1]))
+        at--;
+    return end - at < 10 ? (pid_t)strtol(at, NULL, 10) : 0;
+}
+
+void store_clear_temps(const char *folder)
+{
+    struct path_list names;
+    struct err none = ERR_INIT;
+
+    if (path_is_link(folder) || path_list(&names, folder, &none) < 0)
+        return;
+    for (size_t i = 0; i < names.n; i++) {
+        const pid_t thread = thread_of(names.name[i]);
+
+        if (thread > 0 && kill(thread, 0) < 0 && errno == ESRCH) {
+            char *path = path_join(folder, names.name[i]);
+
+            unlink(path);
+            free(path);
+        }
+    }
+    path_list_clear(&names);
+}
+
+int store_make_own(const char *run, struct err *e)
+{
+    char *own = path_join(run, STORE_OWN);
+    const int ret = path_check_inside(own, run, e) < 0 ? -1 : path_make(own, e);
+
+    free(own);
+    return ret;
+}
+
+int store_value(const char *run, const char *kind, const char *file,
+                const char *value, bool sync, struct err *e)
+{
+    char *path = xasprintf("%s/%s/%s", run, kind, file);
+    char *temp = path_join(run, STORE_OWN "/value");
+    char *folder = path_parent(path);
+    int ret = path_check_inside(folder, run, e);
+
+    if (ret == 0 && !value && unlink(path) == 0)
+        ret = sync ? sync_parent(path, e) : 0;
+    else if (ret == 0 && !value && errno != ENOENT)
+        ret = err_sys(e, "cannot remove %s", path);
+    if (ret == 0 && value &&
+        (path_make(folder, e) < 0 || store_make_own(run, e) < 0 ||
+         store_write(path, temp, value, strlen(value), sync, e) < 0))
+        ret = -1;
+    free(folder);
+    free(temp);
+    free(path);
+    return ret;
+}
+
+char *store_artifact(const char *run, const char *name, struct err *e)
+{
+    char *path = xasprintf("%s/artifacts/%s", run, name);
+
+    if (path_check_inside(path, run, e) == 0 && path_make_parent(path, e) == 0)
+        return path;
+    free(path);
+    return NULL;
+}
+
+int store_put_aside(const char *path, struct err *e)
+{
+    char *aside = xasprintf("%s.damaged", path);
+    int ret = 0;
+
+    for (int i = 2; path_exists(aside); i++) {
+        free(aside);
+        aside = xasprintf("%s.damaged%d", path, i);
+    }
+    if (rename(path, aside) < 0 && errno != ENOENT)
+        ret = err_sys(e, "cannot rename %s", path);
+    free(aside);
+    return ret;
+}
+
+/* -- names and colours of runs ----------------------------------------- */
+
+/* The number of "run42", or 0. */
+static int64_t number_of(const char *name)
+{
+    int64_t n;
+
+    if (strncmp(name, "run", 3) != 0 || name[3] < '1' || name[3] > '9' ||
+        name[3 + strspn(name + 3, "0123456789")] != '\0' ||
+        !num_int(name + 3, &n))
+        return 0;
+    return n;
+}
+
+/* The highest number among the names of a folder. */
+static int64_t highest(const char *folder)
+{
+    DIR *dir = opendir(folder);
+    int64_t most = 0;
+
+    if (!dir)
+        return 0;
+    for (const struct dirent *d; (d = readdir(dir));) {
+        const int64_t n = number_of(d->d_name);
+
+        most = n > most ? n : most;
+    }
+    closedir(dir);
+    return most;
+}
+
+/* The same among the names of all runs, for a store without claims. */
+static int64_t highest_run(const char *root)
+{
+    struct experiments all;
+    struct err e = ERR_INIT;
+    int64_t most = 0;
+
+    if (experiments_load(&all, root, &e) < 0)
+        return 0;
+    for (size_t i = 0; i < all.n; i++) {
+        struct path_list runs;
+
+        if (path_list(&runs, all.item[i].folder, &e) < 0)
+            continue;
+        for (size_t j = 0; j < runs.n; j++) {
+            struct arena mem = ARENA_INIT;
+            struct yaml y;
+            char *path = xasprintf("%s/%s/%s", all.item[i].folder, runs.name[j],
+                                   STORE_META);
+
+            if (store_is_run(runs.name[j]) &&
+                yaml_load(&y, &mem, path, &e) == 0) {
+                const char *name = yaml_get(&y, "run_name");
+                const int64_t n = name ? number_of(name) : 0;
+
+                most = n > most ? n : most;
+            }
+            free(path);
+            arena_clear(&mem);
+        }
+        path_list_clear(&runs);
+    }
+    experiments_free(&all);
+    return most;
+}
+
+static int claim(const char *folder, const char *name)
+{
+    char *path = path_join(folder, name);
+    const int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+
+    free(path);
+    if (fd >= 0)
+        close(fd);
+    return fd < 0 ? -1 : 0;
+}
+
+int store_claim(const char *root, char **name, struct err *e)
+{
+    char *folder = path_join(root, STORE_NAMES);
+    int64_t n;
+    int ret = path_make(folder, e);
+
+    *name = NULL;
+    n = ret == 0 ? highest(folder) : 0;
+    if (ret == 0 && n == 0)
+        n = highest_run(root);
+    while (ret == 0 && !*name) {
+        char *next = xasprintf("run%lld", (long long)++n);
+
+        if (claim(folder, next) == 0)
+            *name = next;
+        else if (errno != EEXIST)
+            ret = err_sys(e, "cannot create %s/%s", folder, next);
+        if (!*name)
+            free(next);
+    }
+    free(folder);
+    return ret;
+}
+
+void store_claimed(const char *root, const char *name)
+{
+    struct err e = ERR_INIT;
+    char *folder;
+
+    if (number_of(name) == 0)
+        return;
+    folder = path_join(root, STORE_NAMES);
+    if (path_make(folder, &e) == 0)
+        claim(folder, name);
+    free(folder);
+}
+
+/* Each run appends a byte to a file, and its number is where that byte ends:
+ * runs that begin at the same time get different numbers, without a lock. */
+int store_next_colour(const char *root)
+{
+    char *path = path_join(root, STORE_NAMES "/colours");
+    const int fd = open(
+        path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
+    off_t end = 0;
+
+    if (fd >= 0 && write(fd, "\n", 1) == 1)
+        end = lseek(fd, 0, SEEK_CUR);
+    if (fd >= 0)
+        close(fd);
+    free(path);
+    return end > 0 ? (int)((end - 1) % STORE_COLOURS) + 1 : 0;
+}

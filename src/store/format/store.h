@@ -1,0 +1,118 @@
+#ifndef STORE_FORMAT_STORE_H
+#define STORE_FORMAT_STORE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/err.h"
+#include "common/mem.h"
+
+/*
+ * store - the tree that holds the runs: its root, experiments and names
+ *
+ *      ROOT/.trash/            deleted experiments
+ *      ROOT/.gtrack.trash/     the names given to runs and experiments, and
+ *                              runs that are being built or removed (MLflow
+ *                              ignores every folder called *.trash)
+ *      ROOT/0/                 experiment "Default"
+ *      ROOT/<18 digits>/       another experiment
+ *      ROOT/<experiment>/<32 hexadecimal digits>/      a run
+ *
+ * No locks are used, except for moves (move.h).  An experiment's id is computed
+ * from its name, so that any number of processes on any machines that create
+ * the same experiment at once create the same folder.  A run's default name is
+ * claimed by creating a file of that name exclusively.
+ */
+#define STORE_TRASH ".trash"
+#define STORE_NAMES ".gtrack.trash"
+#define STORE_OWN   ".gtrack" /* our folder inside a run */
+#define STORE_META  "meta.yaml"
+
+struct experiment {
+    const char *id, *name, *folder, *location; /* location: of artifacts */
+    int64_t created_ms, updated_ms;
+    bool deleted;
+    const char *damage; /* NULL when all is well; name may be the id then */
+};
+
+struct experiments {
+    struct arena mem;
+    struct experiment *item;
+    size_t n, room;
+};
+
+#define EXPERIMENTS_INIT { ARENA_INIT, NULL, 0, 0 }
+
+/* All experiments, deleted ones last.  A missing store is ERR_MISSING, and so
+ * is a folder with files and without an experiment or .trash. */
+int experiments_load(struct experiments *, const char *root, struct err *);
+void experiments_free(struct experiments *);
+
+/* Create the root, its trash and experiment 0, unless they exist. */
+int store_make(const char *root, struct err *);
+
+/* The id of the experiment of this name, which is created if need be; the
+ * caller frees it.  A deleted experiment is ERR_USAGE. */
+int store_experiment(const char *root, const char *name, char **id,
+                     struct err *);
+
+/* Claim the next free of run1, run2, ...; the caller frees it. */
+int store_claim(const char *root, char **name, struct err *);
+/* Note that the user chose this name, so that store_claim() skips it. */
+void store_claimed(const char *root, const char *name);
+
+/* The number of the colour that the next run has in figures, 1 to
+ * STORE_COLOURS in turn; 0 if it cannot be determined. */
+#define STORE_COLOUR_TAG "gtrack.colour"
+enum { STORE_COLOURS = 8 };
+int store_next_colour(const char *root);
+
+/* Note the name of an experiment, in case its meta.yaml is lost. */
+void store_keep_name(const char *root, const char *id, const char *name);
+
+/* May this be the name of a run's folder? */
+bool store_is_run(const char *name);
+/* Is it the id of a run: 32 hexadecimal digits in lower case? */
+bool store_is_id(const char *id);
+/* Is this the folder of a run, judging by its content other than meta.yaml? */
+bool store_looks_like_run(const char *folder);
+
+/* "file:///home/me/mlruns/0", with escapes where a URI needs them. */
+char *store_uri(const char *path);
+char *store_absolute(const char *path);
+
+/* 16 random bytes as 32 hexadecimal digits, a UUID of version 4. */
+void store_new_id(char out[33]);
+
+/* Replace a file in one step: the data goes to a file whose name begins with
+ * `temp`, on the same file system and where no reader looks, which is then
+ * renamed; with `sync` the data is on disk before that, and the name after. */
+int store_write(const char *path, const char *temp, const void *data, size_t n,
+                bool sync, struct err *);
+/* The same for a new file; one that exists stays, and *exists is set. */
+int store_create(const char *path, const char *temp, const void *data, size_t n,
+                 bool *exists, struct err *);
+
+/* Wait until all that was written to the file system of a folder is on disk. */
+int store_sync(const char *folder, struct err *);
+
+/* Remove the temporary files in a folder whose writers were killed. */
+void store_clear_temps(const char *folder);
+
+/* Create our folder inside a run, unless it exists. */
+int store_make_own(const char *run, struct err *);
+
+/* Write a parameter or a tag, RUN/KIND/FILE, creating the folders that it
+ * needs; a value of NULL removes it.  With `sync`, the change is on disk after
+ * that. */
+int store_value(const char *run, const char *kind, const char *file,
+                const char *value, bool sync, struct err *);
+
+/* The path for an artifact of a run, its folder made; the caller frees it.
+ * NULL if that fails, or if links in the path lead out of the run. */
+char *store_artifact(const char *run, const char *name, struct err *);
+
+/* Rename what is at a path, if anything, by adding ".damaged". */
+int store_put_aside(const char *path, struct err *);
+
+#endif

@@ -1,0 +1,154 @@
+#include "config.h"
+#include "store/format/tfevents.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "common/buf.h"
+#include "common/mem.h"
+#include "common/path.h"
+#include "common/format/protobuf.h"
+#include "store/format/tfevents_impl.h"
+
+struct tfevents {
+    FILE *fp;
+    char *path;
+};
+
+/* CRCs of CRCs are weak, so TensorFlow rotates them and adds a constant. */
+uint32_t tfevents_crc(const void *data, size_t n)
+{
+    const uint32_t crc = crc32c(data, n);
+
+    return (crc >> 15 | crc << 17) + 0xa282ead8u;
+}
+
+static void put_le(unsigned char *out, uint64_t x, int n)
+{
+    for (int i = 0; i < n; i++)
+        out[i] = (unsigned char)(x >> (8 * i));
+}
+
+static void put_record(struct tfevents *t, const struct buf *event)
+{
+    unsigned char head[HEAD], tail[TAIL];
+
+    put_le(head, event->len, 8);
+    put_le(head + 8, tfevents_crc(head, 8), 4);
+    put_le(tail, tfevents_crc(event->s, event->len), 4);
+    fwrite(head, 1, sizeof head, t->fp);
+    fwrite(event->s, 1, event->len, t->fp);
+    fwrite(tail, 1, sizeof tail, t->fp);
+}
+
+static void put_event(struct tfevents *t, int64_t step, int64_t wall_ms,
+                      const struct buf *value)
+{
+    struct buf event = BUF_INIT, summary = BUF_INIT;
+
+    protobuf_put_bytes(&summary, 1, value->s, value->len);
+    protobuf_put_double(&event, 1, (double)wall_ms / 1000);
+    protobuf_put_int(&event, 2, (uint64_t)step);
+    protobuf_put_bytes(&event, 5, summary.s, summary.len);
+    put_record(t, &event);
+    buf_clear(&event);
+    buf_clear(&summary);
+}
+
+struct tfevents *tfevents_create(const char *folder, int64_t start_ms,
+                                 struct err *e)
+{
+    struct tfevents *t;
+    struct buf event = BUF_INIT;
+    char host[64] = "localhost";
+
+    if (path_make(folder, e) < 0)
+        return NULL;
+    gethostname(host, sizeof host - 1);
+    t = xcalloc(1, sizeof *t);
+    t->path = xasprintf("%s/events.out.tfevents.%lld.%03d.%s.gtrack", folder,
+                        (long long)(start_ms / 1000), (int)(start_ms % 1000),
+                        host);
+    t->fp = fopen(t->path, "we");
+    if (!t->fp) {
+        err_sys(e, "cannot create %s", t->path);
+        free(t->path);
+        free(t);
+        return NULL;
+    }
+    protobuf_put_double(&event, 1, (double)start_ms / 1000);
+    protobuf_put_text(&event, 3, "brain.Event:2");
+    put_record(t, &event);
+    buf_clear(&event);
+    return t;
+}
+
+void tfevents_scalar(struct tfevents *t, const char *tag, int64_t step,
+                     int64_t wall_ms, double x)
+{
+    struct buf value = BUF_INIT;
+
+    protobuf_put_text(&value, 1, tag);
+    protobuf_put_float(&value, 2, (float)x);
+    put_event(t, step, wall_ms, &value);
+    buf_clear(&value);
+}
+
+void tfevents_rewind(struct tfevents *t, int64_t step, int64_t wall_ms)
+{
+    struct buf event = BUF_INIT, session = BUF_INIT;
+
+    protobuf_put_int(&session, 1, SESSION_START);
+    protobuf_put_double(&event, 1, (double)wall_ms / 1000);
+    protobuf_put_int(&event, 2, (uint64_t)step + 1);
+    protobuf_put_bytes(&event, 7, session.s, session.len);
+    put_record(t, &event);
+    buf_clear(&event);
+    buf_clear(&session);
+}
+
+void tfevents_text(struct tfevents *t, const char *tag, int64_t step,
+                   int64_t wall_ms, const char *text)
+{
+    struct buf value = BUF_INIT, tensor = BUF_INIT, plugin = BUF_INIT;
+    struct buf metadata = BUF_INIT, shape = BUF_INIT, dim = BUF_INIT;
+
+    protobuf_put_int(&dim, 1, 1);
+    protobuf_put_bytes(&shape, 2, dim.s, dim.len);
+    protobuf_put_int(&tensor, 1, DT_STRING);
+    protobuf_put_bytes(&tensor, 2, shape.s, shape.len);
+    protobuf_put_text(&tensor, 8, text);
+    protobuf_put_text(&plugin, 1, "text");
+    protobuf_put_bytes(&metadata, 1, plugin.s, plugin.len);
+    protobuf_put_text(&value, 1, tag);
+    protobuf_put_bytes(&value, 8, tensor.s, tensor.len);
+    protobuf_put_bytes(&value, 9, metadata.s, metadata.len);
+    put_event(t, step, wall_ms, &value);
+    buf_clear(&value);
+    buf_clear(&tensor);
+    buf_clear(&plugin);
+    buf_clear(&metadata);
+    buf_clear(&shape);
+    buf_clear(&dim);
+}
+
+int tfevents_flush(struct tfevents *t, struct err *e)
+{
+    if (fflush(t->fp) != 0 || ferror(t->fp))
+        return err_sys(e, "cannot write %s", t->path);
+    return 0;
+}
+
+int tfevents_close(struct tfevents *t, struct err *e)
+{
+    int ret;
+
+    if (!t)
+        return 0;
+    ret = tfevents_flush(t, e);
+    if (fclose(t->fp) != 0 && ret == 0)
+        ret = err_sys(e, "cannot write %s", t->path);
+    free(t->path);
+    free(t);
+    return ret;
+}

@@ -1,0 +1,386 @@
+#include "config.h"
+#include "store/read/index.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/path.h"
+#include "store/format/attempt.h"
+#include "store/format/md5.h"
+#include "store/format/store.h"
+#include "store/read/pack.h"
+
+enum { INDEX_MAX = 1 << 30, FRESH_SECS = 2 };
+
+static const char magic[16] = "gtrack index 5\n";
+
+/* -- hashes ------------------------------------------------------------ */
+
+/* One step of two independent multiply-and-fold hashes. */
+static void stir(uint64_t h[2], uint64_t word)
+{
+    static const uint64_t odd[2] = { 0x9e3779b97f4a7c15u, 0xd6e8feb86659fd93u };
+
+    for (int i = 0; i < 2; i++) {
+        const unsigned __int128 p = (unsigned __int128)(h[i] ^ word) * odd[i];
+
+        h[i] = (uint64_t)(p >> 64) ^ (uint64_t)p ^ odd[1 - i];
+    }
+}
+
+static void stir_bytes(uint64_t h[2], const void *data, size_t n)
+{
+    const char *p = data;
+    uint64_t word;
+
+    stir(h, n);
+    for (; n >= 8; n -= 8, p += 8) {
+        memcpy(&word, p, 8);
+        stir(h, word);
+    }
+    word = 0;
+    memcpy(&word, p, n);
+    stir(h, word);
+}
+
+static uint64_t key_hash(const char *key)
+{
+    uint64_t h[2] = { 1, 2 };
+
+    stir_bytes(h, key, strlen(key));
+    return h[0];
+}
+
+/* What tells one state of a file from another. */
+static void stir_stat(uint64_t h[2], const struct stat *st)
+{
+    stir(h, st->st_ino);
+    stir(h, (uint64_t)st->st_mode);
+    stir(h, S_ISDIR(st->st_mode) ? 0 : (uint64_t)st->st_size);
+    stir(h, (uint64_t)st->st_mtim.tv_sec * 1000000000u +
+                (uint64_t)st->st_mtim.tv_nsec);
+    stir(h, (uint64_t)st->st_ctim.tv_sec * 1000000000u +
+                (uint64_t)st->st_ctim.tv_nsec);
+}
+
+/* -- watching ---------------------------------------------------------- */
+
+void watch_add(struct watch *w, const char *run, const char *path)
+{
+    const char *inside = path + strlen(run) + 1;
+    const int64_t now = clock_wall_ms() / 1000;
+    struct stat st;
+
+    buf_add(&w->paths, inside, strlen(inside) + 1);
+    if (stat(path, &st) < 0) {
+        stir(w->hash, 0);
+        return;
+    }
+    stir_stat(w->hash, &st);
+    w->bytes += S_ISREG(st.st_mode) ? st.st_size : 0;
+    if (st.st_ctim.tv_sec >= now - FRESH_SECS ||
+        st.st_mtim.tv_sec >= now - FRESH_SECS)
+        w->fresh = true;
+}
+
+void watch_clear(struct watch *w)
+{
+    buf_clear(&w->paths);
+    *w = (struct watch)WATCH_INIT;
+}
+
+/* Is everything unchanged?  Paths relative to the run take half the time. */
+static bool is_unchanged(const struct index *x, const char *key,
+                         const char *paths, size_t n, const uint64_t was[2])
+{
+    const int fd = openat(x->root_fd, key, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    uint64_t h[2] = { 0, 0 };
+
+    if (fd < 0)
+        return false;
+    for (const char *p = paths; p < paths + n; p += strlen(p) + 1) {
+        struct stat st;
+
+        if (fstatat(fd, p, &st, 0) < 0)
+            stir(h, 0);
+        else
+            stir_stat(h, &st);
+    }
+    close(fd);
+    return h[0] == was[0] && h[1] == was[1];
+}
+
+/* -- the file ---------------------------------------------------------- */
+
+/*
+ * The magic, then a record for each run: the length and the hash of what
+ * follows, the key, the hash of what is watched, its paths, and the run (see
+ * pack.h).
+ */
+enum { HASH_SIZE = 16 };
+
+struct index_slot {
+    const char *key;
+    uint32_t at, size; /* of the record, after its length and hash */
+};
+
+struct news {
+    char *key;
+    struct buf record;
+};
+
+struct index_news {
+    pthread_mutex_t lock;
+    struct news *item;
+    size_t n, room;
+    int64_t bytes;
+};
+
+char *index_path(const char *of, const char *ending)
+{
+    const char *own = getenv("GTRACK_CACHE");
+    const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    char *absolute = store_absolute(of), *path = NULL;
+    char name[33];
+
+    md5_hex(absolute, strlen(absolute), name);
+    if (own && *own)
+        path = xasprintf("%s/%s%s", own, name, ending);
+    else if (!own && xdg && xdg[0] == '/')
+        path = xasprintf("%s/gtrack/%s%s", xdg, name, ending);
+    else if (!own && home && home[0] == '/')
+        path = xasprintf("%s/.cache/gtrack/%s%s", home, name, ending);
+    free(absolute);
+    return path;
+}
+
+static char *cache_path(const char *root)
+{
+    return index_path(root, ".index");
+}
+
+char *index_folder(const char *root)
+{
+    char *path = cache_path(root), *folder = path ? path_parent(path) : NULL;
+    struct err ignored = ERR_INIT;
+
+    if (folder)
+        path_make(folder, &ignored);
+    free(path);
+    return folder;
+}
+
+static bool read_file(struct index *x)
+{
+    struct buf b = BUF_INIT;
+    struct err e = ERR_INIT;
+
+    if (buf_read_file(&b, x->path, INDEX_MAX, &e) < 0 || b.len < sizeof magic ||
+        memcmp(b.s, magic, sizeof magic) != 0) {
+        buf_clear(&b);
+        return false;
+    }
+    x->size = b.len;
+    x->data = buf_detach(&b);
+    return true;
+}
+
+static void enter(struct index *x, const struct index_slot *slot)
+{
+    size_t at = key_hash(slot->key) & (x->n_slots - 1);
+
+    while (x->slot[at].key)
+        at = (at + 1) & (x->n_slots - 1);
+    x->slot[at] = *slot;
+}
+
+/* Find the records; false if they are malformed. */
+static bool read_records(struct index *x)
+{
+    size_t n = 0;
+
+    for (int pass = 0; pass < 2; pass++) {
+        struct unpack u = { x->data + sizeof magic, x->data + x->size, true };
+
+        while (u.good && u.at < u.end) {
+            const uint32_t size = unpack_u32(&u);
+            const char *const start = u.at + HASH_SIZE;
+            struct index_slot slot;
+
+            if (!u.good || (size_t)(u.end - u.at) < HASH_SIZE ||
+                size > (size_t)(u.end - start))
+                return false;
+            u.at = start;
+            slot = (struct index_slot){ unpack_text(&u),
+                                        (uint32_t)(start - x->data), size };
+            if (!u.good || !slot.key || u.at > start + size)
+                return false;
+            u.at = start + size;
+            n++;
+            if (pass == 1)
+                enter(x, &slot);
+        }
+        if (pass == 0) {
+            for (x->n_slots = 64; x->n_slots < n * 2;)
+                x->n_slots *= 2;
+            x->slot = xcalloc(x->n_slots, sizeof *x->slot);
+        }
+    }
+    return true;
+}
+
+void index_open(struct index *x, const char *root)
+{
+    *x = (struct index){
+        .root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC),
+        .path = cache_path(root),
+    };
+    x->news = xcalloc(1, sizeof *x->news);
+    pthread_mutex_init(&x->news->lock, NULL);
+    if (!x->path || !read_file(x))
+        return;
+    if (!read_records(x)) {
+        free(x->slot);
+        x->slot = NULL;
+        x->n_slots = 0;
+    }
+}
+
+static const struct index_slot *find_slot(const struct index *x,
+                                          const char *key)
+{
+    size_t at;
+
+    if (x->n_slots == 0)
+        return NULL;
+    at = key_hash(key) & (x->n_slots - 1);
+    while (x->slot[at].key) {
+        if (strcmp(x->slot[at].key, key) == 0)
+            return &x->slot[at];
+        at = (at + 1) & (x->n_slots - 1);
+    }
+    return NULL;
+}
+
+/* Is the record as it was written? */
+static bool is_sound(const struct index *x, const struct index_slot *slot)
+{
+    const char *record = x->data + slot->at;
+    uint64_t hash[2] = { 0, 0 };
+
+    stir_bytes(hash, record, slot->size);
+    return memcmp(record - HASH_SIZE, hash, HASH_SIZE) == 0;
+}
+
+bool index_get(struct index *x, const char *key, struct run_info *run,
+               struct arena *mem)
+{
+    const struct index_slot *slot = find_slot(x, key);
+    struct unpack u;
+    const char *paths;
+    uint64_t was[2];
+    uint32_t n;
+
+    if (!slot || !is_sound(x, slot))
+        return false;
+    u = (struct unpack){ x->data + slot->at, x->data + slot->at + slot->size,
+                         true };
+    unpack_text(&u);
+    was[0] = (uint64_t)unpack_i64(&u);
+    was[1] = (uint64_t)unpack_i64(&u);
+    paths = unpack_bytes(&u, &n);
+    return u.good && (n == 0 || paths[n - 1] == '\0') &&
+           is_unchanged(x, key, paths, n, was) && unpack_run(&u, run, mem);
+}
+
+void index_put(struct index *x, const char *key, const struct run_info *run,
+               const struct watch *w)
+{
+    struct news news = { .record = BUF_INIT };
+
+    if (!x->path || w->fresh)
+        return;
+    pack_text(&news.record, key);
+    pack_i64(&news.record, (int64_t)w->hash[0]);
+    pack_i64(&news.record, (int64_t)w->hash[1]);
+    pack_bytes(&news.record, w->paths.s, w->paths.len);
+    pack_run(&news.record, run);
+    news.key = xstrdup(key);
+    pthread_mutex_lock(&x->news->lock);
+    GROW(x->news->item, x->news->n, x->news->room);
+    x->news->item[x->news->n++] = news;
+    x->news->bytes += w->bytes;
+    pthread_mutex_unlock(&x->news->lock);
+}
+
+/* Writing costs as much as all runs do; reading these again, less. */
+static bool is_worth_it(const struct index_news *news, size_t n)
+{
+    return news->n >= 32 || news->n * 8 >= n || news->bytes >= 1 << 20;
+}
+
+static void put_record(struct buf *b, const void *data, size_t n)
+{
+    uint64_t hash[2] = { 0, 0 };
+
+    stir_bytes(hash, data, n);
+    pack_u32(b, (uint32_t)n);
+    buf_add(b, hash, HASH_SIZE);
+    buf_add(b, data, n);
+}
+
+static int by_key(const void *a, const void *b)
+{
+    const struct news *x = a, *y = b;
+
+    return strcmp(x->key, y->key);
+}
+
+void index_save(struct index *x, char *const *keys, size_t n)
+{
+    struct index_news *news = x->news;
+    struct buf b = BUF_INIT;
+    struct err e = ERR_INIT;
+
+    if (!x->path || news->n == 0 || !is_worth_it(news, n))
+        return;
+    qsort(news->item, news->n, sizeof *news->item, by_key);
+    buf_add(&b, magic, sizeof magic);
+    for (size_t i = 0; i < n; i++) {
+        const struct news want = { .key = keys[i] };
+        const struct news *new =
+            bsearch(&want, news->item, news->n, sizeof want, by_key);
+        const struct index_slot *old = new ? NULL : find_slot(x, keys[i]);
+
+        if (new)
+            put_record(&b, new->record.s, new->record.len);
+        else if (old)
+            put_record(&b, x->data + old->at, old->size);
+    }
+    if (path_make_parent(x->path, &e) == 0)
+        store_write(x->path, x->path, b.s, b.len, false, &e);
+    buf_clear(&b);
+}
+
+void index_close(struct index *x, struct arena *mem)
+{
+    if (x->data)
+        arena_take(mem, x->data);
+    for (size_t i = 0; i < x->news->n; i++) {
+        free(x->news->item[i].key);
+        buf_clear(&x->news->item[i].record);
+    }
+    pthread_mutex_destroy(&x->news->lock);
+    free(x->news->item);
+    free(x->news);
+    free(x->slot);
+    free(x->path);
+    if (x->root_fd >= 0)
+        close(x->root_fd);
+}

@@ -1,0 +1,75 @@
+#ifndef STORE_READ_INDEX_H
+#define STORE_READ_INDEX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/buf.h"
+#include "common/mem.h"
+#include "store/format/info.h"
+
+/*
+ * index - a cache of what was read of each run
+ *
+ *      index_open(&index, root);
+ *      if (!index_get(&index, "0/11aeb3...", &run, &arena)) {
+ *          ...read the run, calling watch_add() before each file and folder
+ *          index_put(&index, "0/11aeb3...", &run, &watch);
+ *      }
+ *      index_close(&index);
+ *
+ * The cache is a file outside the store, which may be deleted at any time.  A
+ * run is taken from it only if nothing in the run has changed: every file and
+ * folder that was read must still have the same inode, size, modification time
+ * and change time.  If one of them was changed so recently that another change
+ * might leave the same times, the run is read again.  A damaged cache is
+ * ignored.
+ *
+ * Its path is $GTRACK_CACHE/<hash of the root>.index; GTRACK_CACHE is by
+ * default $XDG_CACHE_HOME/gtrack, or ~/.cache/gtrack.  If it is empty, nothing
+ * is cached.
+ *
+ * index_get() and index_put() may be called from several threads.
+ */
+struct watch {
+    struct buf paths;           /* in the run, each with its NUL */
+    uint64_t hash[2];
+    int64_t bytes;              /* of the files: what reading them costs */
+    bool fresh;                 /* something changed just now */
+};
+
+#define WATCH_INIT { BUF_INIT, { 0, 0 }, 0, false }
+
+/* A file or folder that is about to be read, or found missing. */
+void watch_add(struct watch *, const char *run, const char *path);
+void watch_clear(struct watch *);
+
+struct index {
+    int root_fd;
+    char *path;                 /* NULL: there is no cache */
+    char *data;                 /* the file; strings of runs point into it */
+    size_t size;
+    struct index_slot *slot;    /* by the hash of the key */
+    size_t n_slots;
+    struct index_news *news;    /* what was added, guarded by a lock */
+};
+
+/* The file of the cache about a file or folder, whose name ends like this; NULL
+ * if nothing is cached; the caller frees it. */
+char *index_path(const char *of, const char *ending);
+/* The folder of the cache, which is created, or NULL; the caller frees it. */
+char *index_folder(const char *root);
+
+void index_open(struct index *, const char *root);
+/* Fill in a run from the cache; false if its files have to be read. */
+bool index_get(struct index *, const char *key, struct run_info *,
+               struct arena *);
+void index_put(struct index *, const char *key, const struct run_info *,
+               const struct watch *);
+/* Rewrite the cache if that is worthwhile.  keys are those of all runs. */
+void index_save(struct index *, char *const *keys, size_t n);
+/* The arena takes over the file's memory, into which runs point. */
+void index_close(struct index *, struct arena *);
+
+#endif

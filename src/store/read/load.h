@@ -1,0 +1,91 @@
+#ifndef STORE_READ_LOAD_H
+#define STORE_READ_LOAD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/err.h"
+#include "common/mem.h"
+#include "store/format/info.h"
+
+/*
+ * load - read runs out of a store
+ *
+ *      struct runs runs = RUNS_INIT;
+ *
+ *      if (runs_select(&runs, "mlruns", argv, argc, 0, e) < 0)
+ *          return -1;
+ *      for (i = 0; i < runs.n; i++)
+ *          printf("%s %s\n", runs.run[i].name, runs.run[i].id);
+ *      if (series_load(&s, &runs.run[0], "train/loss", 0, e) < 0) ...
+ *      runs_free(&runs);
+ *
+ * A run is named by its id, a unique prefix of it (4 digits or more), its name,
+ * @latest, @best:METRIC (the lowest; @best:METRIC:max the highest), or a filter
+ * ("metrics.loss < 3", see store/query/filter.h).  If several runs have the
+ * same name, it names all of them; an ambiguous prefix is ERR_USAGE.  Deleted
+ * runs, if they are loaded at all, are considered only if no other run matches.
+ * A damaged run is loaded as far as possible, with the problem in `damage`; it
+ * never hides another.  All strings belong to the arena of struct runs.
+ */
+struct runs {
+    struct arena mem;
+    struct run_info *run;
+    size_t n, room;
+    struct err unread; /* why a run, or the runs of an experiment,
+                                 * could not be read; or ERR_NONE */
+};
+
+#define RUNS_INIT                                                              \
+ {                                                                             \
+  ARENA_INIT, NULL, 0, 0, ERR_INIT                                             \
+ }
+
+/* All runs of the store, oldest first.  A missing store is ERR_MISSING. */
+int runs_load(struct runs *, const char *root, int flags, struct err *);
+/* Only the runs with these ids, as far as they exist. */
+int runs_load_ids(struct runs *, const char *root, char *const *ids, int n,
+                  int flags, struct err *);
+/* Only the runs that the words name; each must name at least one (ERR_MISSING).
+ * If a word refers to metrics, they are loaded whatever the flags are. */
+int runs_select(struct runs *, const char *root, char **words, int n,
+                int flags, struct err *);
+/* Print a warning for each damaged run, before it is copied or sent. */
+void runs_warn_damage(const struct runs *);
+void runs_free(struct runs *);
+
+/* The history of one metric, ordered by step.  An outline of it (outline.h) has
+ * some of the points, and says of how many others each is the first one, and
+ * what their mean is. */
+struct series {
+    size_t n;
+    int64_t *step, *ms;
+    double *value;
+    double *mean; /* NULL if these are all points */
+    uint32_t *weight;
+};
+
+#define SERIES_INIT                                                            \
+ {                                                                             \
+  0                                                                            \
+ }
+
+/* A metric that does not exist is ERR_MISSING, unless LOAD_MAY_LACK is set. */
+int series_load(struct series *, const struct run_info *, const char *key,
+                int flags, struct err *);
+
+/* A part of a history: the points of these steps, and of those only the ones of
+ * the last `last` steps (0: all). */
+struct series_part {
+    int64_t from, to, last;
+};
+
+/* Load a part, in memory for its points, however many the others are. */
+int series_load_part(struct series *, const struct run_info *, const char *key,
+                     const struct series_part *, int flags, struct err *);
+/* The first value of a step; false if there is none. */
+bool series_value(const struct series *, int64_t step, double *value);
+void series_free(struct series *);
+
+#endif

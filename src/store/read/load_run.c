@@ -1,0 +1,256 @@
+#include "config.h"
+#include "store/read/load_run.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/buf.h"
+#include "common/mem.h"
+#include "common/path.h"
+#include "common/utf8.h"
+#include "store/format/attempt.h"
+#include "store/format/input.h"
+#include "store/format/key.h"
+#include "store/format/meta.h"
+#include "store/format/metric.h"
+#include "store/format/rewind.h"
+#include "store/format/store.h"
+
+/* What a run may have, so that a damaged one does not delay others: bytes
+ * of parameters and tags. */
+enum { TEXT_MAX = 16 << 20 };
+
+struct run_reader {
+    struct arena *mem;
+    struct run_info *run;
+    struct watch *watch; /* of all that is read */
+    struct rewind_list rewinds;
+    size_t text; /* bytes of parameters and tags so far */
+};
+
+static void damaged(struct run_reader *r, const char *what, const char *where)
+{
+    if (!r->run->damage)
+        r->run->damage = arena_printf(r->mem, "%s: %s", where, what);
+}
+
+/* The same for what cannot be read; it may be readable at another time. */
+static void failed(struct run_reader *r, const struct err *e, const char *where)
+{
+    damaged(r, e->text, where);
+    r->run->unread = r->run->unread || e->kind == ERR_SYSTEM;
+}
+
+/* Called with each file below a folder of keys. */
+typedef void key_fn(struct run_reader *, const char *path, const char *key);
+
+static void each_key(struct run_reader *r, const char *folder, key_fn *fn)
+{
+    struct path_list keys, folders;
+    struct err e = ERR_INIT;
+
+    watch_add(r->watch, r->run->folder, folder);
+    if (key_list(&keys, &folders, folder, &e) < 0) {
+        if (e.kind != ERR_MISSING)
+            failed(r, &e, folder);
+        return;
+    }
+    if (key_list_full(&keys, &folders))
+        damaged(r, "has more than 10,000 files, which are not all read",
+                folder);
+    for (size_t i = 0; i < folders.n; i++) {
+        char *path = path_join(folder, folders.name[i]);
+
+        watch_add(r->watch, r->run->folder, path);
+        free(path);
+    }
+    for (size_t i = 0; i < keys.n; i++) {
+        char *path = path_join(folder, keys.name[i]);
+        const char *problem = key_problem(keys.name[i]);
+
+        if (problem)
+            damaged(r, problem, path);
+        watch_add(r->watch, r->run->folder, path);
+        fn(r, path, keys.name[i]);
+        free(path);
+    }
+    path_list_clear(&folders);
+    path_list_clear(&keys);
+}
+
+static void load_pair(struct run_reader *r, const char *path, const char *key,
+                      struct pair **pairs, size_t *n)
+{
+    struct buf b = BUF_INIT;
+    struct err e = ERR_INIT;
+
+    if (r->text >= TEXT_MAX) {
+        damaged(r, "not read: the run has more than 16 MiB of such text", path);
+    } else if (buf_read_unlinked(&b, path, TEXT_MAX - r->text, &e) < 0) {
+        failed(r, &e, path);
+    } else {
+        r->text += b.len;
+        if (!utf8_valid(b.s))
+            damaged(r, "is not UTF-8", path);
+        *pairs = arena_grow(r->mem, *pairs, *n, sizeof **pairs);
+        (*pairs)[(*n)++] = (struct pair){ arena_strdup(r->mem, key),
+                                          arena_strndup(r->mem, b.s, b.len) };
+    }
+    buf_clear(&b);
+}
+
+static void load_param(struct run_reader *r, const char *path, const char *key)
+{
+    load_pair(r, path, key, &r->run->params, &r->run->n_params);
+}
+
+static int by_pair_key(const void *a, const void *b)
+{
+    return strcmp(((const struct pair *)a)->key, ((const struct pair *)b)->key);
+}
+
+/* Older stores have "is.NAME" for "derived.NAME".  A run that was resumed since
+ * then has both, of which the new one counts. */
+static void rename_derived(struct run_reader *r)
+{
+    struct run_info *run = r->run;
+    size_t n = 0, renamed = 0;
+
+    for (size_t i = 0; i < run->n_params; i++) {
+        struct pair p = run->params[i];
+
+        if (strncmp(p.key, "is.", 3) == 0) {
+            p.key = arena_printf(r->mem, "derived.%s", p.key + 3);
+            if (n - renamed > 0 && bsearch(&p, run->params, n - renamed,
+                                           sizeof p, by_pair_key))
+                continue;
+            renamed++;
+        }
+        run->params[n++] = p;
+    }
+    run->n_params = n;
+    if (renamed)
+        qsort(run->params, n, sizeof *run->params, by_pair_key);
+}
+
+static void load_tag(struct run_reader *r, const char *path, const char *key)
+{
+    load_pair(r, path, key, &r->run->tags, &r->run->n_tags);
+}
+
+static void load_metric(struct run_reader *r, const char *path, const char *key)
+{
+    struct run_info *run = r->run;
+    struct metric_sum m;
+    struct metric_scan scan;
+    struct err e = ERR_INIT;
+
+    if (metric_sum_up(&m, path, key, &r->rewinds, &scan, &e) < 0) {
+        failed(r, &e, path);
+        return;
+    }
+    if (scan.bad)
+        damaged(r,
+                arena_printf(r->mem, "line %lld is no point",
+                             (long long)scan.bad_line),
+                path);
+    else if (scan.torn && !run->torn)
+        run->torn = arena_strdup(r->mem, path);
+    else if (m.count + m.retracted == 0 && !scan.torn)
+        damaged(r, "is empty", path);
+    if (m.count + m.retracted == 0)
+        return;
+    m.key = arena_strdup(r->mem, key);
+    run->metrics = arena_grow(r->mem, run->metrics, run->n_metrics, sizeof m);
+    run->metrics[run->n_metrics++] = m;
+}
+
+static void load_keys(struct run_reader *r, const char *kind, key_fn *fn)
+{
+    char *folder = path_join(r->run->folder, kind);
+
+    if (path_is_refused(folder))
+        damaged(r, "is a symbolic link, which only --follow-links follows",
+                folder);
+    else if (path_is_folder(folder))
+        each_key(r, folder, fn);
+    else if (strcmp(kind, "tags") != 0)
+        damaged(r, "is not there", folder);
+    free(folder);
+}
+
+static void watch_inside(struct run_reader *r, const char *name)
+{
+    char *path = path_join(r->run->folder, name);
+
+    watch_add(r->watch, r->run->folder, path);
+    free(path);
+}
+
+static void load_inputs(struct run_reader *r)
+{
+    char *folder = path_join(r->run->folder, "inputs");
+    const char *problem = NULL;
+    struct path_list names;
+    struct err e = ERR_INIT;
+
+    watch_add(r->watch, r->run->folder, folder);
+    if (path_list_most(&names, folder, INPUTS_MAX, &e) == 0) {
+        for (size_t i = 0; i < names.n; i++) {
+            char *meta = xasprintf("inputs/%s/" STORE_META, names.name[i]);
+
+            watch_inside(r, meta);
+            free(meta);
+        }
+        path_list_clear(&names);
+        inputs_load(&r->run->inputs, &r->run->n_inputs, r->mem, r->run->folder,
+                    &problem);
+        if (problem)
+            damaged(r, problem, folder);
+    }
+    free(folder);
+}
+
+void load_run(struct run_info *run, struct arena *mem, struct watch *watch,
+              int flags)
+{
+    struct run_reader r = { .mem = mem, .run = run, .watch = watch };
+    struct attempt_list list;
+    struct err e = ERR_INIT;
+    struct meta meta;
+    bool lost;
+
+    watch_inside(&r, STORE_META);
+    lost = meta_load(&meta, mem, run->folder, &e) < 0;
+    if (lost) {
+        run->unread = e.kind == ERR_SYSTEM;
+        meta.id = arena_strdup(mem, path_name(run->folder));
+        meta.damage = e.kind == ERR_MISSING ? "meta.yaml is missing"
+                                            : arena_strdup(mem, e.text);
+    }
+    run->id = meta.id;
+    run->name = meta.name;
+    run->user = meta.user ? meta.user : "";
+    run->artifact_uri = meta.artifact_uri;
+    run->start_ms = meta.start_ms;
+    run->end_ms = meta.end_ms;
+    run->status = (enum run_status)meta.status;
+    run->deleted = meta.deleted;
+    run->damage = meta.damage;
+    watch_inside(&r, STORE_OWN); /* all in there comes by rename */
+    if (attempts_load(&list, mem, run->folder, &e) < 0)
+        failed(&r, &e, run->folder);
+    run->attempt = list.item;
+    run->attempts = (int)list.n;
+    if (lost && !run->attempts)
+        run->status = RUN_STALE; /* nobody says that it is running */
+    if (!(flags & LOAD_ALL_ATTEMPTS) &&
+        rewinds_load(&r.rewinds, mem, run->folder, NULL, &e) < 0)
+        failed(&r, &e, run->folder);
+    load_keys(&r, "params", load_param);
+    rename_derived(&r);
+    load_keys(&r, "tags", load_tag);
+    if (!(flags & LOAD_NO_METRICS))
+        load_keys(&r, "metrics", load_metric);
+    load_inputs(&r);
+}

@@ -1,0 +1,17 @@
+#ifndef STORE_READ_LOAD_RUN_H
+#define STORE_READ_LOAD_RUN_H
+
+#include "common/mem.h"
+#include "store/format/info.h"
+#include "store/read/index.h"
+
+/*
+ * load_run - read the files of one run
+ *
+ * Only `folder` is set before; the rest is read from the files in it, except
+ * what depends on the experiment or on the time, which load.c adds.  Each file
+ * and folder is added to the watch before it is read.
+ */
+void load_run(struct run_info *, struct arena *, struct watch *, int flags);
+
+#endif

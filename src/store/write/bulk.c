@@ -1,0 +1,250 @@
+#include "config.h"
+#include "store/write/bulk.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/buf.h"
+#include "common/clock.h"
+#include "common/mem.h"
+#include "common/path.h"
+#include "common/utf8.h"
+#include "store/format/attempt.h"
+#include "store/format/meta.h"
+#include "store/format/store.h"
+#include "store/write/move.h"
+#include "store/write/new_run.h"
+#include "store/write/stage.h"
+
+enum {
+    VALUE_MAX = 64 << 20,
+    BEAT_MS = 8 * 3600 * 1000, /* of a run that no process stands for */
+};
+
+static int write_value(struct bulk *p, enum key_kind kind, const char *file,
+                       const char *value, struct err *e)
+{
+    struct buf clean = BUF_INIT;
+    int ret;
+
+    utf8_clean(&clean, value, strlen(value));
+    ret = store_value(p->folder, key_folders[kind], file, clean.s, false, e);
+    buf_clear(&clean);
+    return ret;
+}
+
+static const char *find_file(struct bulk *p, enum key_kind kind,
+                             const char *key, struct err *e)
+{
+    char *tag;
+    const char *file = key_file(&p->files, kind, key, &tag);
+    const int ret = tag ? write_value(p, TAG, tag, key, e) : 0;
+
+    free(tag);
+    return ret < 0 ? NULL : file;
+}
+
+static int save_attempt(struct bulk *p, enum run_status status, int64_t end_ms,
+                        struct err *e)
+{
+    struct arena mem = ARENA_INIT;
+    struct attempt_list list;
+    struct attempt a;
+    int ret;
+
+    if (attempts_load(&list, &mem, p->folder, e) < 0) {
+        arena_clear(&mem);
+        return -1;
+    }
+    if (list.n) {
+        a = list.item[list.n - 1];
+    } else {
+        attempt_self(&a, &mem, 1);
+        a.cpus = 0; /* nobody knows */
+        a.start_ms = p->meta.start_ms;
+    }
+    if (status == RUN_RUNNING) {
+        a.pid = a.pid_start = 0;
+        a.interval_ms = BEAT_MS;
+    }
+    a.status = status;
+    a.end_ms = end_ms;
+    a.beat_ms = clock_wall_ms();
+    ret = attempt_save(p->folder, &a, e);
+    arena_clear(&mem);
+    return ret;
+}
+
+int bulk_new(struct bulk *p, const struct new_run_conf *c, struct err *e)
+{
+    struct new_run n;
+
+    *p = (struct bulk){ 0 };
+    if (new_run_stage(&n, &p->mem, c, e) < 0) {
+        arena_clear(&p->mem);
+        return -1;
+    }
+    p->folder = n.folder;
+    p->place = n.place;
+    p->meta = n.meta;
+    key_files_load(&p->files, p->folder);
+    return 0;
+}
+
+int bulk_open(struct bulk *p, const char *run_folder, struct err *e)
+{
+    *p = (struct bulk){ .folder = xstrdup(run_folder) };
+    if (meta_load(&p->meta, &p->mem, run_folder, e) < 0 ||
+        new_run_folders(run_folder, e) < 0) {
+        bulk_close(p);
+        return -1;
+    }
+    key_files_load(&p->files, p->folder);
+    return 0;
+}
+
+void bulk_close(struct bulk *p)
+{
+    key_files_clear(&p->files);
+    free(p->folder);
+    free(p->place);
+    arena_clear(&p->mem);
+    *p = (struct bulk){ 0 };
+}
+
+int bulk_points(struct bulk *p, const char *key, const struct point *point,
+                size_t n, struct err *e)
+{
+    const char *file = find_file(p, METRIC, key, e);
+    char *path, *temp;
+    size_t done;
+    int ret;
+
+    if (!file || n == 0)
+        return file ? 0 : -1;
+    path = xasprintf("%s/metrics/%s", p->folder, file);
+    temp = path_join(p->folder, STORE_OWN "/metric");
+    ret = path_check_inside(path, p->folder, e);
+    if (ret == 0)
+        ret = path_make_parent(path, e);
+    if (ret == 0)
+        ret = metric_append(path, temp, point, n, &done, e);
+    free(temp);
+    free(path);
+    return ret;
+}
+
+int bulk_param(struct bulk *p, const char *key, const char *value,
+               struct err *e)
+{
+    const char *file = find_file(p, PARAM, key, e);
+    char *path;
+    struct buf was = BUF_INIT;
+    struct err none = ERR_INIT;
+    int ret;
+
+    if (!file)
+        return -1;
+    path = xasprintf("%s/params/%s", p->folder, file);
+    if (buf_read_unlinked(&was, path, VALUE_MAX, &none) < 0)
+        ret = write_value(p, PARAM, file, value, e);
+    else if (strcmp(was.s, value) == 0)
+        ret = 0;
+    else
+        ret = err_set(e, ERR_USAGE,
+                      "parameter %s is already '%.60s'; it cannot become "
+                      "'%.60s'",
+                      key, was.s, value);
+    buf_clear(&was);
+    free(path);
+    return ret;
+}
+
+int bulk_tag(struct bulk *p, const char *key, const char *value, struct err *e)
+{
+    const char *file = find_file(p, TAG, key, e);
+
+    if (!file)
+        return -1;
+    return value ? write_value(p, TAG, file, value, e)
+                 : store_value(p->folder, "tags", file, NULL, false, e);
+}
+
+char *bulk_artifact(struct bulk *p, const char *name, struct err *e)
+{
+    return store_artifact(p->folder, name, e);
+}
+
+int bulk_beat(struct bulk *p, struct err *e)
+{
+    return save_attempt(p, RUN_RUNNING, 0, e);
+}
+
+/* While meta.yaml and the folder disagree about the experiment, MLflow skips
+ * the run, with a warning; fsck trusts the folder. */
+int bulk_move(struct bulk *p, const char *root, const char *experiment,
+              struct err *e)
+{
+    char *id = NULL, *to, *artifacts, *uri;
+    const struct meta was = p->meta;
+    struct err ignored = ERR_INIT;
+    struct move move;
+    int ret;
+
+    move_finish(root);
+    if (store_experiment(root, experiment, &id, e) < 0)
+        return -1;
+    move_begin(&move, root, p->meta.id);
+    to = xasprintf("%s/%s/%s", root, id, p->meta.id);
+    artifacts = path_join(to, "artifacts");
+    uri = store_uri(artifacts);
+    p->meta.artifact_uri = arena_strdup(&p->mem, uri);
+    p->meta.experiment_id = arena_strdup(&p->mem, id);
+    if (path_exists(to))
+        ret = err_set(e, ERR_USAGE, "%s already exists", to);
+    else
+        ret = meta_save(&p->meta, p->folder, e);
+    if (ret == 0 && rename(p->folder, to) < 0) {
+        ret = err_sys(e, "cannot move %s to %s", p->folder, to);
+        meta_save(&was, p->folder, &ignored);
+    }
+    move_end(&move);
+    if (ret == 0) {
+        free(p->folder);
+        p->folder = xstrdup(to);
+    } else {
+        p->meta = was;
+    }
+    free(uri);
+    free(artifacts);
+    free(to);
+    free(id);
+    return ret;
+}
+
+int bulk_end(struct bulk *p, enum run_status status, int64_t end_ms, int ret,
+             struct err *e)
+{
+    struct err ignored = ERR_INIT;
+
+    if (ret == 0 && end_ms == 0 && status != RUN_RUNNING)
+        end_ms = clock_wall_ms();
+    p->meta.status = status == RUN_PREEMPTED ? RUN_KILLED : status;
+    p->meta.end_ms = end_ms;
+    if (ret == 0 && (!p->place || status == RUN_RUNNING))
+        ret = save_attempt(p, status, end_ms, e);
+    if (ret == 0)
+        ret = meta_save(&p->meta, p->folder, e);
+    if (ret == 0 && p->place) /* a run at its place is whole */
+        ret = store_sync(p->folder, e);
+    if (ret == 0 && p->place)
+        ret = stage_commit(p->folder, p->place, e);
+    if (ret < 0 && p->place)
+        path_remove(p->folder, &ignored);
+    bulk_close(p);
+    return ret;
+}

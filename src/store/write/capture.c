@@ -1,0 +1,293 @@
+#include "config.h"
+#include "store/write/capture.h"
+
+#include <dirent.h>
+#include <gnu/libc-version.h>
+#include <link.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "common/buf.h"
+#include "common/clock.h"
+#include "common/mem.h"
+#include "common/num.h"
+#include "common/path.h"
+#include "common/save.h"
+#include "common/spawn.h"
+#include "common/utf8.h"
+#include "store/format/store.h"
+#include "store/write/writer.h"
+
+enum { DIFF_MAX = 1 << 20, DIFF_TAG = 7000, GIT_SECS = 5, PATIENCE_SECS = 2 };
+
+struct capture {
+    pthread_t thread;
+    struct writer *writer;
+    const char *run;  /* its folder */
+    atomic_bool stop; /* the run ends: start git no more */
+};
+
+/* A tag, unless there is nothing to say. */
+static void tell(struct writer *w, const char *key, const char *value)
+{
+    if (value && *value)
+        writer_tag(w, key, value);
+}
+
+/* -- the machine ------------------------------------------------------- */
+
+/* The value of a line "name : value" of a file under /proc, or "". */
+static void proc_line(struct buf *out, const char *path, const char *name)
+{
+    struct buf b = BUF_INIT;
+    struct err e = ERR_INIT;
+
+    if (buf_read_file(&b, path, 1 << 20, &e) == 0) {
+        const char *at = strncmp(b.s, name, strlen(name)) == 0 ? b.s : NULL;
+        char *line = xasprintf("\n%s", name);
+
+        if (!at && (at = strstr(b.s, line)))
+            at++;
+        at = at ? strpbrk(at, ":\n") : NULL;
+        if (at && *at == ':') {
+            at += 1 + strspn(at + 1, " \t");
+            buf_add(out, at, strcspn(at, "\n"));
+        }
+        free(line);
+    }
+    buf_clear(&b);
+}
+
+static void processor(struct writer *w)
+{
+    struct buf b = BUF_INIT;
+    char text[NUM_TEXT];
+
+    proc_line(&b, "/proc/cpuinfo", "model name");
+    if (b.len)
+        buf_printf(&b, ", %ld threads", sysconf(_SC_NPROCESSORS_ONLN));
+    tell(w, "gtrack.cpu", b.s);
+    buf_clear(&b);
+    tell(w, "gtrack.memory",
+         num_bytes(text, (double)sysconf(_SC_PHYS_PAGES) *
+                             (double)sysconf(_SC_PAGESIZE)));
+}
+
+/* The kernel module lists the GPUs; no library has to be loaded. */
+static void accelerators(struct writer *w)
+{
+    static const char gpus[] = "/proc/driver/nvidia/gpus";
+    const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+    struct path_list names;
+    struct buf all = BUF_INIT, driver = BUF_INIT;
+    struct err e = ERR_INIT;
+
+    if (path_list(&names, gpus, &e) < 0)
+        return;
+    for (size_t i = 0; i < names.n; i++) {
+        char *path = xasprintf("%s/%s/information", gpus, names.name[i]);
+
+        if (all.len)
+            buf_str(&all, "; ");
+        proc_line(&all, path, "Model");
+        free(path);
+    }
+    proc_line(&driver, "/proc/driver/nvidia/version", "NVRM version");
+    tell(w, "gtrack.gpus", all.s);
+    tell(w, "gtrack.driver", driver.s);
+    tell(w, "gtrack.visible_gpus", visible);
+    buf_clear(&driver);
+    buf_clear(&all);
+    path_list_clear(&names);
+}
+
+/* A library's name is a link to a file with the version in its name.  Those of
+ * Python's modules have none, and there are many. */
+static int library(struct dl_phdr_info *info, size_t size, void *arg)
+{
+    char *real = info->dlpi_name[0] ? realpath(info->dlpi_name, NULL) : NULL;
+
+    (void)size;
+    if (real && !strstr(real, ".cpython-"))
+        buf_printf(arg, " %s", path_name(real));
+    free(real);
+    return 0;
+}
+
+static void machine(struct writer *w)
+{
+    struct buf libraries = BUF_INIT;
+    struct utsname u;
+
+    if (uname(&u) == 0) {
+        tell(w, "gtrack.host", u.nodename);
+        tell(w, "gtrack.system", u.release);
+    }
+    processor(w);
+    accelerators(w);
+    buf_printf(&libraries, "glibc-%s", gnu_get_libc_version());
+    dl_iterate_phdr(library, &libraries);
+    tell(w, "gtrack.libraries", libraries.s);
+    buf_clear(&libraries);
+}
+
+static void slurm(struct writer *w)
+{
+    static const char *const names[] = {
+        "job_id",        "job_name",      "job_partition", "job_account",
+        "job_qos",       "job_nodelist",  "job_num_nodes", "job_user",
+        "array_job_id",  "array_task_id", "cluster_name",  "ntasks",
+        "cpus_per_task", "gpus",          "gpus_on_node",  "restart_count",
+        "submit_host",   "submit_dir",
+    };
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        char *tag = xasprintf("gtrack.slurm.%s", names[i]);
+        char variable[64] = "SLURM_";
+        size_t n = strlen(variable);
+
+        for (const char *s = names[i]; *s && n < sizeof variable - 1; s++)
+            variable[n++] =
+                *s >= 'a' && *s <= 'z' ? (char)(*s - 'a' + 'A') : *s;
+        variable[n] = '\0';
+        tell(w, tag, getenv(variable));
+        free(tag);
+    }
+}
+
+/* -- git --------------------------------------------------------------- */
+
+/* What `git ...` prints, without the newline at its end; false if it fails. */
+static bool git(struct capture *c, struct buf *out, size_t max,
+                const char *const *argv)
+{
+    struct buf words = BUF_INIT;
+    struct spawn s = {
+        .out = out, .words = &words, .max = max, .secs = GIT_SECS
+    };
+    struct err e = ERR_INIT;
+    const bool good = !atomic_load(&c->stop) && spawn_run(argv, &s, &e) == 0;
+
+    while (out->len && out->s[out->len - 1] == '\n')
+        buf_trim(out, out->len - 1);
+    buf_clear(&words);
+    return good;
+}
+
+/* A URL may contain a password. */
+static void hide_user(struct buf *url)
+{
+    char *scheme = strstr(url->s, "://"), *host, *at;
+
+    if (!scheme)
+        return;
+    host = scheme + 3;
+    at = memchr(host, '@', strcspn(host, "/"));
+    if (at) {
+        memmove(host, at + 1, strlen(at + 1) + 1);
+        buf_trim(url, strlen(url->s));
+    }
+}
+
+static void keep_diff(struct capture *c, const struct buf *diff)
+{
+    struct save s = SAVE_INIT;
+    struct err e = ERR_INIT;
+    char *path = store_artifact(c->run, "git.diff", &e);
+    struct buf tag = BUF_INIT;
+
+    if (path && save_open(&s, path, &e) == 0) {
+        fwrite(diff->s, 1, diff->len, s.fp);
+        save_commit(&s, &e);
+    }
+    utf8_clean(&tag, diff->s, diff->len < DIFF_TAG ? diff->len : DIFF_TAG);
+    if (diff->len > DIFF_TAG)
+        buf_str(&tag, "\n... the rest is in the artifact git.diff\n");
+    writer_tag(c->writer, "mlflow.source.git.diff", tag.s);
+    buf_clear(&tag);
+    free(path);
+}
+
+static void source(struct capture *c)
+{
+    static const char *const head[] = { "git", "rev-parse", "HEAD", NULL };
+    static const char *const branch[] = { "git", "symbolic-ref", "--short",
+                                          "-q",  "HEAD",         NULL };
+    static const char *const remote[] = { "git", "config", "--get",
+                                          "remote.origin.url", NULL };
+    static const char *const changes[] = { "git",        "--no-optional-locks",
+                                           "diff",       "--no-ext-diff",
+                                           "--no-color", "HEAD",
+                                           NULL };
+    static const char *const status[] = { "git", "--no-optional-locks",
+                                          "status", "--porcelain", NULL };
+    struct writer *w = c->writer;
+    struct buf b = BUF_INIT;
+
+    if (!git(c, &b, 4096, head)) {
+        buf_clear(&b);
+        return;
+    }
+    tell(w, "mlflow.source.git.commit", b.s);
+    buf_trim(&b, 0);
+    if (git(c, &b, 4096, branch))
+        tell(w, "mlflow.source.git.branch", b.s);
+    buf_trim(&b, 0);
+    if (git(c, &b, 4096, remote)) {
+        hide_user(&b);
+        tell(w, "mlflow.source.git.repoURL", b.s);
+    }
+    buf_trim(&b, 0);
+    if (git(c, &b, DIFF_MAX, status))
+        tell(w, "mlflow.source.git.dirty", b.len ? "true" : "false");
+    buf_trim(&b, 0);
+    if (git(c, &b, DIFF_MAX, changes) && b.len)
+        keep_diff(c, &b);
+    buf_clear(&b);
+}
+
+static void *work(void *arg)
+{
+    struct capture *c = arg;
+
+    machine(c->writer);
+    slurm(c->writer);
+    source(c);
+    return NULL;
+}
+
+struct capture *capture_start(struct writer *w, const char *run)
+{
+    struct capture *c = xcalloc(1, sizeof *c);
+    sigset_t all, was;
+    int ret;
+
+    c->writer = w;
+    c->run = run;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &was);
+    ret = pthread_create(&c->thread, NULL, work, c);
+    pthread_sigmask(SIG_SETMASK, &was, NULL);
+    if (ret == 0)
+        return c;
+    free(c);
+    return NULL;
+}
+
+void capture_end(struct capture *c)
+{
+    const struct timespec until = clock_after(CLOCK_REALTIME, PATIENCE_SECS);
+
+    if (!c)
+        return;
+    if (pthread_timedjoin_np(c->thread, NULL, &until) != 0) {
+        atomic_store(&c->stop, true);
+        pthread_join(c->thread, NULL);
+    }
+    free(c);
+}

@@ -1,0 +1,377 @@
+#include "config.h"
+#include "store/write/edit.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/buf.h"
+#include "common/clock.h"
+#include "common/path.h"
+#include "common/utf8.h"
+#include "common/format/yaml.h"
+#include "store/format/attempt.h"
+#include "store/format/key.h"
+#include "store/format/meta.h"
+#include "store/format/store.h"
+#include "store/read/load.h"
+#include "store/write/move.h"
+#include "store/write/stage.h"
+
+#define NAME_TAG "mlflow.runName"
+
+/* -- runs -------------------------------------------------------------- */
+
+/* Complete what killed processes left of moves in the store of this run. */
+static void finish_moves(const struct run_info *run)
+{
+    char *experiment = path_parent(run->folder);
+    char *root = path_parent(experiment);
+
+    move_finish(root);
+    free(root);
+    free(experiment);
+}
+
+static int put_tag(const struct run_info *run, const char *key,
+                   const char *value, struct err *e)
+{
+    enum { MOST = 8000 }; /* characters, as in MLflow */
+    const char *problem = key_problem(key);
+
+    if (problem)
+        return err_set(e, ERR_USAGE, "the tag \"%s\" %s", key, problem);
+    if (value && !utf8_valid(value))
+        return err_set(e, ERR_USAGE, "the value of the tag %s is not UTF-8",
+                       key);
+    if (value && utf8_count(value) > MOST)
+        return err_set(e, ERR_USAGE,
+                       "the value of the tag %s is longer than "
+                       "%d characters",
+                       key, MOST);
+    finish_moves(run);
+    return store_value(run->folder, "tags", key, value, true, e);
+}
+
+/* Change meta.yaml by a function; a run without a good one is left alone. */
+typedef void change_fn(struct meta *, const void *arg);
+
+static int change(const struct run_info *run, change_fn *fn, const void *arg,
+                  struct err *e)
+{
+    struct arena mem = ARENA_INIT;
+    struct meta meta;
+    int ret;
+
+    finish_moves(run);
+    ret = meta_load(&meta, &mem, run->folder, e);
+    if (ret == 0 && meta.damage)
+        ret = err_set(e, ERR_INPUT,
+                      "run %s: %s; gtrack fsck --repair may "
+                      "help",
+                      run->name, meta.damage);
+    if (ret == 0) {
+        fn(&meta, arg);
+        meta_place(&meta, &mem, run->folder);
+        ret = meta_save(&meta, run->folder, e);
+    }
+    arena_clear(&mem);
+    return ret;
+}
+
+static void set_name(struct meta *m, const void *name)
+{
+    m->name = name;
+}
+
+int edit_name(const struct run_info *run, const char *name, struct err *e)
+{
+    if (*name == '\0' || !utf8_valid(name))
+        return err_set(e, ERR_USAGE,
+                       "the name of a run must be UTF-8 text and not empty");
+    if (change(run, set_name, name, e) < 0)
+        return -1;
+    return put_tag(run, NAME_TAG, name, e);
+}
+
+int edit_tag(const struct run_info *run, const char *key, const char *value,
+             struct err *e)
+{
+    return value && strcmp(key, NAME_TAG) == 0 ? edit_name(run, value, e)
+                                               : put_tag(run, key, value, e);
+}
+
+static void set_deleted(struct meta *m, const void *arg)
+{
+    const int64_t *ms = arg;
+
+    m->deleted = *ms != 0;
+    m->deleted_ms = *ms;
+}
+
+static int check_idle(const struct run_info *run, struct err *e)
+{
+    if (run->status != RUN_RUNNING || run->attempts == 0)
+        return 0;
+    return err_set(e, ERR_USAGE, "run %s is being written", run->name);
+}
+
+int edit_delete(const struct run_info *run, struct err *e)
+{
+    const int64_t now = clock_wall_ms();
+
+    return check_idle(run, e) < 0 ? -1 : change(run, set_deleted, &now, e);
+}
+
+int edit_restore(const struct run_info *run, struct err *e)
+{
+    const int64_t none = 0;
+
+    return change(run, set_deleted, &none, e);
+}
+
+int edit_remove(const char *root, const struct run_info *run, struct err *e)
+{
+    if (check_idle(run, e) < 0)
+        return -1;
+    if (!run->deleted)
+        return err_set(e, ERR_USAGE, "run %s is not deleted", run->name);
+    move_finish(root);
+    return stage_remove(root, run->folder, e);
+}
+
+struct ending {
+    enum run_status status;
+    int64_t ms;
+};
+
+static void set_status(struct meta *m, const void *arg)
+{
+    const struct ending *end = arg;
+
+    m->status = end->status == RUN_PREEMPTED ? RUN_KILLED : end->status;
+    m->end_ms = end->status == RUN_RUNNING ? 0 : end->ms;
+}
+
+int edit_status(const struct run_info *run, enum run_status status,
+                struct err *e)
+{
+    const struct ending end = { status, run->seen_ms };
+
+    if (check_idle(run, e) < 0)
+        return -1;
+    if (run->attempts) {
+        struct attempt a = run->attempt[run->attempts - 1];
+
+        a.status = status;
+        a.end_ms = run->seen_ms;
+        if (attempt_save(run->folder, &a, e) < 0)
+            return -1;
+    }
+    return change(run, set_status, &end, e);
+}
+
+/* -- experiments ------------------------------------------------------- */
+
+/* New values of an experiment's keys; all others of its meta.yaml are kept. */
+struct patch {
+    const char *id, *name, *stage, *location; /* NULL: as it was */
+};
+
+static void put_pair(struct buf *b, const struct yaml_pair *p,
+                     const struct patch *patch)
+{
+    const char *value = p->value;
+
+    if (strchr(p->key, '.')) /* "tags: {a: b}", which readers ignore */
+        return;
+    if (patch->id && strcmp(p->key, "experiment_id") == 0)
+        value = patch->id;
+    if (patch->name && strcmp(p->key, "name") == 0)
+        value = patch->name;
+    if (patch->stage && strcmp(p->key, "lifecycle_stage") == 0)
+        value = patch->stage;
+    if (patch->location && strcmp(p->key, "artifact_location") == 0)
+        value = patch->location;
+    if (value && p->plain && value == p->value &&
+        value[strspn(value, "0123456789")] == '\0')
+        yaml_put_raw(b, p->key, value);
+    else if (value && strcmp(value, "[]") == 0 && p->plain)
+        yaml_put_raw(b, p->key, value);
+    else
+        yaml_put(b, p->key, value);
+}
+
+static int patch_experiment(const char *folder, const struct patch *patch,
+                            struct err *e)
+{
+    char *path = path_join(folder, STORE_META);
+    char *temp = xasprintf("%s/.meta", folder);
+    struct arena mem = ARENA_INIT;
+    struct buf b = BUF_INIT;
+    struct yaml y;
+    int ret = yaml_load(&y, &mem, path, e);
+
+    if (ret == 0) {
+        for (size_t i = 0; i < y.n; i++)
+            put_pair(&b, &y.pair[i], patch);
+        ret = store_write(path, temp, b.s, b.len, true, e);
+    }
+    buf_clear(&b);
+    arena_clear(&mem);
+    free(temp);
+    free(path);
+    return ret;
+}
+
+int edit_experiment_repair(const struct experiment *x, struct err *e)
+{
+    char *path = path_join(x->folder, STORE_META);
+    char *temp = xasprintf("%s/.meta", x->folder);
+    char *uri = store_uri(x->folder);
+    struct patch patch = { .id = x->id, .name = x->name };
+    struct arena mem = ARENA_INIT;
+    const struct yaml_pair need[] = {
+        { "artifact_location", uri, false },
+        { "creation_time", arena_printf(&mem, "%" PRId64, x->created_ms),
+          true },
+        { "experiment_id", x->id, false },
+        { "last_update_time", arena_printf(&mem, "%" PRId64, x->updated_ms),
+          true },
+        { "lifecycle_stage", x->deleted ? "deleted" : "active", false },
+        { "name", x->name, false },
+    };
+    struct buf b = BUF_INIT;
+    struct yaml y = { NULL, 0 };
+    struct err why = ERR_INIT;
+    int ret = 0;
+
+    if (yaml_load(&y, &mem, path, &why) < 0) {
+        y.n = 0;
+        ret = store_put_aside(path, e);
+    }
+    if (!yaml_get(&y, "artifact_location"))
+        patch.location = uri; /* it is null */
+    if (!yaml_get(&y, "lifecycle_stage"))
+        patch.stage = x->deleted ? "deleted" : "active";
+    for (size_t i = 0; i < y.n; i++)
+        put_pair(&b, &y.pair[i], &patch);
+    for (size_t i = 0; i < sizeof need / sizeof need[0]; i++)
+        if (!yaml_find(&y, need[i].key))
+            put_pair(&b, &need[i], &patch);
+    if (ret == 0)
+        ret = store_write(path, temp, b.s, b.len, true, e);
+    buf_clear(&b);
+    arena_clear(&mem);
+    free(uri);
+    free(temp);
+    free(path);
+    return ret;
+}
+
+/* -- a tree that was moved --------------------------------------------- */
+
+static bool is_local(const char *uri)
+{
+    return uri && (uri[0] == '/' || strncmp(uri, "file:", 5) == 0);
+}
+
+static void set_uri(struct meta *m, const void *uri)
+{
+    m->artifact_uri = uri;
+}
+
+static int fix_run(const struct run_info *run, int64_t *count, struct err *e)
+{
+    char *uri = store_uri(run->artifacts);
+    int ret = 0;
+
+    if (is_local(run->artifact_uri) && !run->damage &&
+        strcmp(run->artifact_uri, uri) != 0) {
+        ret = change(run, set_uri, uri, e);
+        *count += ret == 0;
+    }
+    free(uri);
+    return ret;
+}
+
+int edit_uris(const char *root, int64_t *count, struct err *e)
+{
+    struct experiments all = EXPERIMENTS_INIT;
+    struct runs runs = RUNS_INIT;
+    int ret = experiments_load(&all, root, e);
+
+    *count = 0;
+    for (size_t i = 0; i < all.n && ret == 0; i++) {
+        const struct experiment *x = &all.item[i];
+        char *uri = store_uri(x->folder);
+        const struct patch patch = { .location = uri };
+
+        if (is_local(x->location) && strcmp(x->location, uri) != 0) {
+            ret = patch_experiment(x->folder, &patch, e);
+            *count += ret == 0;
+        }
+        free(uri);
+    }
+    if (ret == 0)
+        ret = runs_load(&runs, root, LOAD_DELETED | LOAD_NO_METRICS, e);
+    for (size_t i = 0; i < runs.n && ret == 0; i++)
+        ret = fix_run(&runs.run[i], count, e);
+    runs_free(&runs);
+    experiments_free(&all);
+    return ret;
+}
+
+/* The path of a local URI; the caller frees it. */
+static char *path_of_uri(const char *uri)
+{
+    const char *s = uri + (strncmp(uri, "file://", 7) == 0 ? 7 : 0);
+    struct buf b = BUF_INIT;
+
+    for (; *s; s++) {
+        if (*s == '%' && isxdigit((unsigned char)s[1]) &&
+            isxdigit((unsigned char)s[2])) {
+            const char hex[] = { s[1], s[2], '\0' };
+
+            buf_char(&b, (char)strtol(hex, NULL, 16));
+            s += 2;
+        } else {
+            buf_char(&b, *s);
+        }
+    }
+    return buf_detach(&b);
+}
+
+/* Is it the URI of this folder in a store elsewhere, which is gone? */
+static bool was_moved(const char *uri, const char *root, const char *folder)
+{
+    const char *below = folder + strlen(root);
+    char *path = is_local(uri) ? path_of_uri(uri) : NULL;
+    char *own = store_absolute(folder);
+    const bool moved = path && str_ends(path, below) &&
+                       strcmp(path, own) != 0 && !path_exists(path);
+
+    free(own);
+    free(path);
+    return moved;
+}
+
+int edit_count_moved(const char *root, int64_t *count, struct err *e)
+{
+    struct experiments all = EXPERIMENTS_INIT;
+    struct runs runs = RUNS_INIT;
+    int ret = experiments_load(&all, root, e);
+
+    *count = 0;
+    for (size_t i = 0; i < all.n; i++)
+        *count += was_moved(all.item[i].location, root, all.item[i].folder);
+    if (ret == 0)
+        ret = runs_load(&runs, root, LOAD_DELETED | LOAD_NO_METRICS, e);
+    for (size_t i = 0; i < runs.n; i++)
+        *count +=
+            was_moved(runs.run[i].artifact_uri, root, runs.run[i].artifacts);
+    runs_free(&runs);
+    experiments_free(&all);
+    return ret;
+}

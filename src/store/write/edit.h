@@ -1,0 +1,44 @@
+#ifndef STORE_WRITE_EDIT_H
+#define STORE_WRITE_EDIT_H
+
+#include <stdint.h>
+
+#include "common/err.h"
+#include "store/format/info.h"
+#include "store/format/store.h"
+
+/*
+ * edit - change runs and experiments that exist
+ *
+ * Each function replaces whole files one by one, as MLflow's own commands do,
+ * and may be used while the run is being written.  None touches a metric.  They
+ * also complete moves of any run that were interrupted (move.h).
+ */
+
+/* A value of NULL removes the tag; a bad key is ERR_USAGE.  The tag
+ * mlflow.runName renames the run. */
+int edit_tag(const struct run_info *, const char *key, const char *value,
+             struct err *);
+/* A new name: in meta.yaml and in the tag mlflow.runName. */
+int edit_name(const struct run_info *, const char *name, struct err *);
+
+/* Mark a run deleted, or active again; its files stay.  A run that is being
+ * written is ERR_USAGE. */
+int edit_delete(const struct run_info *, struct err *);
+int edit_restore(const struct run_info *, struct err *);
+/* Remove a deleted run's files for good. */
+int edit_remove(const char *root, const struct run_info *, struct err *);
+/* Set the status of a run that no process writes: STALE becomes this. */
+int edit_status(const struct run_info *, enum run_status, struct err *);
+
+/* Add to the experiment's meta.yaml what is missing, from the struct; if the
+ * file is missing or cannot be read, it is rebuilt. */
+int edit_experiment_repair(const struct experiment *, struct err *);
+
+/* Correct the absolute artifact URIs after the tree was moved; *count becomes
+ * the number that were wrong. */
+int edit_uris(const char *root, int64_t *count, struct err *);
+/* How many of them are those of a store elsewhere and lead nowhere. */
+int edit_count_moved(const char *root, int64_t *count, struct err *);
+
+#endif

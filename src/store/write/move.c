@@ -1,0 +1,97 @@
+#include "config.h"
+#include "store/write/move.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "common/path.h"
+#include "store/format/meta.h"
+#include "store/format/store.h"
+
+static const char PREFIX[] = "move.";
+
+void move_begin(struct move *m, const char *root, const char *id)
+{
+    struct err ignored = ERR_INIT;
+
+    m->mark = xasprintf("%s/" STORE_NAMES "/%s%s", root, PREFIX, id);
+    path_make_parent(m->mark, &ignored);
+    m->fd = open(m->mark, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if (m->fd >= 0)
+        flock(m->fd, LOCK_EX);
+}
+
+void move_end(struct move *m)
+{
+    if (m->fd >= 0) {
+        unlink(m->mark);
+        close(m->fd);
+    }
+    free(m->mark);
+}
+
+int move_place(const char *run, struct err *e)
+{
+    struct arena mem = ARENA_INIT;
+    struct meta meta;
+    int ret = meta_load(&meta, &mem, run, e);
+
+    if (ret == 0 && meta.damage)
+        ret = err_set(e, ERR_INPUT, "run %s: %s; gtrack fsck --repair may help",
+                      path_name(run), meta.damage);
+    if (ret == 0) {
+        meta_place(&meta, &mem, run);
+        ret = meta_save(&meta, run, e);
+    }
+    arena_clear(&mem);
+    return ret;
+}
+
+/* Wherever the run is now. */
+static void place_run(const char *root, const char *id)
+{
+    struct experiments all = EXPERIMENTS_INIT;
+    struct err ignored = ERR_INIT;
+
+    if (experiments_load(&all, root, &ignored) == 0)
+        for (size_t i = 0; i < all.n; i++) {
+            char *run = path_join(all.item[i].folder, id);
+
+            if (path_exists(run) && !path_is_refused(run))
+                move_place(run, &ignored);
+            free(run);
+        }
+    experiments_free(&all);
+}
+
+void move_finish(const char *root)
+{
+    const size_t n = strlen(PREFIX);
+    char *folder = path_join(root, STORE_NAMES);
+    struct path_list names = PATH_LIST_INIT;
+    struct err ignored = ERR_INIT;
+
+    path_list(&names, folder, &ignored);
+    for (size_t i = 0; i < names.n; i++) {
+        const char *id = names.name[i] + n;
+        struct move m;
+
+        if (strncmp(names.name[i], PREFIX, n) != 0 || !store_is_id(id))
+            continue;
+        m.mark = path_join(folder, names.name[i]);
+        m.fd = open(m.mark, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+        if (m.fd >= 0 && flock(m.fd, LOCK_EX | LOCK_NB) == 0) {
+            place_run(root, id);
+            move_end(&m);
+            continue;
+        }
+        if (m.fd >= 0)
+            close(m.fd);
+        free(m.mark);
+    }
+    path_list_clear(&names);
+    free(folder);
+}

@@ -1,0 +1,141 @@
+#include "config.h"
+#include "store/write/new_run.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/buf.h"
+#include "common/path.h"
+#include "common/utf8.h"
+#include "store/format/store.h"
+#include "store/write/stage.h"
+
+int new_run_folders(const char *folder, struct err *e)
+{
+    static const char *const inside[] = { "metrics", "params", "tags",
+                                          "artifacts", STORE_OWN };
+
+    for (size_t i = 0; i < sizeof inside / sizeof inside[0]; i++) {
+        char *path = path_join(folder, inside[i]);
+        const int ret =
+            path_check_inside(path, folder, e) < 0 ? -1 : path_make(path, e);
+
+        free(path);
+        if (ret < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int write_tag(const char *folder, const char *key, const char *value,
+                     struct err *e)
+{
+    struct buf clean = BUF_INIT;
+    int ret;
+
+    utf8_clean(&clean, value, strlen(value));
+    ret = store_value(folder, "tags", key, clean.s, false, e);
+    buf_clear(&clean);
+    return ret;
+}
+
+static int write_colour(const struct new_run *n, const char *root,
+                        struct err *e)
+{
+    const int colour = store_next_colour(root);
+    const char digit[] = { (char)('0' + colour), '\0' };
+
+    return colour ? write_tag(n->folder, STORE_COLOUR_TAG, digit, e) : 0;
+}
+
+static int write_tags(const struct new_run *n, const struct new_run_conf *c,
+                      struct err *e)
+{
+    if (write_tag(n->folder, "mlflow.runName", n->meta.name, e) < 0 ||
+        write_tag(n->folder, "mlflow.user", n->meta.user, e) < 0 ||
+        write_tag(n->folder, "mlflow.source.type", "LOCAL", e) < 0 ||
+        write_tag(n->folder, "mlflow.source.name", c->source, e) < 0)
+        return -1;
+    if (c->parent &&
+        write_tag(n->folder, "mlflow.parentRunId", c->parent, e) < 0)
+        return -1;
+    return write_colour(n, c->root, e);
+}
+
+static void fill_meta(struct new_run *n, struct arena *mem,
+                      const struct new_run_conf *c, const char *id,
+                      const char *experiment, const char *name)
+{
+    char *artifacts = path_join(n->place, "artifacts");
+    char *uri = store_uri(artifacts);
+
+    n->meta = (struct meta){
+        .id = arena_strdup(mem, id),
+        .name = arena_strdup(mem, name),
+        .experiment_id = arena_strdup(mem, experiment),
+        .user = c->user ? arena_strdup(mem, c->user) : n->self.user,
+        .artifact_uri = arena_strdup(mem, uri),
+        .source_type = 4,
+        .status = RUN_RUNNING,
+        .start_ms = c->start_ms ? c->start_ms : n->self.start_ms,
+    };
+    free(uri);
+    free(artifacts);
+}
+
+static int choose_id(char id[33], const char *wanted, struct err *e)
+{
+    if (!wanted)
+        store_new_id(id);
+    else if (store_is_id(wanted))
+        memcpy(id, wanted, 33);
+    else
+        return err_set(e, ERR_USAGE,
+                       "the id of a run has 32 hexadecimal digits in lower "
+                       "case, unlike '%.40s'",
+                       wanted);
+    return 0;
+}
+
+int new_run_stage(struct new_run *n, struct arena *mem,
+                  const struct new_run_conf *c, struct err *e)
+{
+    char id[33], *experiment = NULL, *name = NULL;
+    int ret = -1;
+
+    *n = (struct new_run){ 0 };
+    if (choose_id(id, c->id, e) < 0)
+        return -1;
+    if (store_make(c->root, e) < 0 ||
+        store_experiment(c->root, c->experiment ? c->experiment : "Default",
+                         &experiment, e) < 0)
+        goto out;
+    if (c->name)
+        store_claimed(c->root, c->name);
+    else if (store_claim(c->root, &name, e) < 0)
+        goto out;
+    attempt_self(&n->self, mem, 1);
+    n->place = xasprintf("%s/%s/%s", c->root, experiment, id);
+    if (path_exists(n->place)) {
+        err_set(e, ERR_USAGE, "run %s exists already; resume it instead", id);
+        goto out;
+    }
+    fill_meta(n, mem, c, id, experiment, c->name ? c->name : name);
+    n->folder = stage_begin(c->root, n->place, e);
+    if (n->folder && new_run_folders(n->folder, e) == 0)
+        ret = write_tags(n, c, e);
+
+out:
+    if (ret < 0) {
+        struct err ignored = ERR_INIT;
+
+        if (n->folder)
+            path_remove(n->folder, &ignored);
+        free(n->folder);
+        free(n->place);
+        n->folder = n->place = NULL;
+    }
+    free(name);
+    free(experiment);
+    return ret;
+}

@@ -1,0 +1,92 @@
+#ifndef STORE_WRITE_POINT_QUEUE_H
+#define STORE_WRITE_POINT_QUEUE_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "store/format/info.h"
+#include "store/format/key.h"
+#include "store/format/metric_append.h"
+
+/*
+ * point_queue - points, parameters and tags on their way to a run's writer
+ *
+ * Points are passed in blocks: the caller fills the last block of a list, and
+ * the writer takes the list and returns the blocks.  There is nearly always a
+ * block with room, so logging a point costs a look-up in a hash table and a
+ * copy.  The lock is never held while a file is accessed.
+ *
+ * Callers fill at most `most` blocks.  If the writer is stuck for so long that
+ * all are full, two neighbouring blocks are made one whenever a block is
+ * needed, by dropping every second point of each key, from the oldest pair to
+ * the newest.  After that, only every second new point is accepted, and so on,
+ * until the queue is empty again: what remains covers the whole time evenly.
+ */
+enum { POINT_BLOCK = 2048, POINT_QUEUE_WAKE = 32 };
+
+/* Instead of a key: retract what was logged after this step. */
+#define POINT_QUEUE_REWIND UINT32_MAX
+
+struct item {
+    uint32_t key; /* see point_queue_key() */
+    struct point point;
+};
+
+struct point_block {
+    struct point_block *next;
+    int n;
+    struct item item[POINT_BLOCK];
+};
+
+struct text {                   /* a parameter or a tag */
+    enum key_kind kind;
+    char *key, *value;
+};
+
+struct texts {
+    struct text *item;
+    size_t n, room;
+};
+
+struct point_queue {
+    pthread_mutex_t lock;
+    pthread_cond_t wake;        /* by the monotonic clock */
+    int64_t fixed_ms;           /* what the clock says in tests, or -1 */
+    struct point_block *first, *last, *spare;
+    int n_blocks, n_spare, most;
+    int wake_at;                /* blocks with which the writer is woken */
+    struct point_block *thin;   /* where points are dropped next */
+    uint32_t stride;            /* one point of so many is accepted */
+    struct texts texts;
+    int64_t dropped;            /* points that found no room */
+    struct slot *slot;          /* keys by hash, open addressing */
+    size_t n_slots;
+    struct point_queue_key *key; /* by number */
+    size_t n_keys, key_room;
+};
+
+void point_queue_init(struct point_queue *, int most);
+void point_queue_clear(struct point_queue *);
+
+/* For callers.  The points are of so many milliseconds ago.  True if a point
+ * found no room for the first time. */
+bool point_queue_points(struct point_queue *, int64_t step, int64_t age_ms,
+                        const struct run_point *, int n);
+void point_queue_rewind(struct point_queue *, int64_t step);
+void point_queue_text(struct point_queue *, enum key_kind, const char *key,
+                      const char *value);
+
+/* For the writer, with the lock held: take everything. */
+struct point_block *point_queue_take(struct point_queue *, struct texts *);
+/* Put what has to wait back at the front, in order. */
+void point_queue_put_back(struct point_queue *, struct point_block *);
+/* For the writer, without the lock. */
+void point_queue_recycle(struct point_queue *, struct point_block *);
+const char *point_queue_key(struct point_queue *, uint32_t key);
+
+void texts_add(struct texts *, struct text);
+void texts_clear(struct texts *);
+
+#endif

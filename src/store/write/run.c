@@ -1,0 +1,356 @@
+#include "config.h"
+#include "store/write/run.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "common/mem.h"
+#include "common/path.h"
+#include "store/format/attempt.h"
+#include "store/format/input.h"
+#include "store/format/meta.h"
+#include "store/format/store.h"
+#include "store/format/tfevents.h"
+#include "store/read/load.h"
+#include "store/write/capture.h"
+#include "store/write/new_run.h"
+#include "store/write/stage.h"
+#include "store/write/watcher.h"
+#include "store/write/writer.h"
+
+struct run {
+    struct arena mem;
+    struct writer *writer;
+    struct capture *capture;
+    struct meta meta;
+    struct attempt attempt;
+    char *folder, *place; /* of a new run: where it will be */
+    int64_t beat_ms;      /* of the last heartbeat that was written */
+    pthread_mutex_t lock;
+    char *reason; /* guarded by it, as is the attempt while it is written */
+};
+
+/* Called from the writer's thread. */
+static void beat(void *arg)
+{
+    struct run *r = arg;
+    const int64_t now = clock_wall_ms();
+    struct err e = ERR_INIT;
+
+    if (now - r->beat_ms < r->attempt.interval_ms && now >= r->beat_ms)
+        return;
+    pthread_mutex_lock(&r->lock);
+    r->attempt.beat_ms = now;
+    if (attempt_save(r->folder, &r->attempt, &e) == 0)
+        r->beat_ms = now;
+    pthread_mutex_unlock(&r->lock);
+}
+
+static int begin_new(struct run *r, const struct run_conf *c, struct err *e)
+{
+    const struct new_run_conf conf = {
+        .root = c->root,
+        .experiment = c->experiment,
+        .name = c->name,
+        .id = c->id,
+        .parent = c->parent,
+        .source = c->command ? c->command : program_invocation_short_name,
+    };
+    struct new_run n;
+    const int ret = new_run_stage(&n, &r->mem, &conf, e);
+
+    r->attempt = n.self;
+    r->meta = n.meta;
+    r->folder = n.folder;
+    r->place = n.place;
+    return ret;
+}
+
+static int begin_again(struct run *r, const struct run_conf *c, struct err *e)
+{
+    struct runs runs = RUNS_INIT;
+    struct attempt_list attempts;
+    char *word = xstrdup(c->resume), *own;
+    int ret = runs_select(&runs, c->root, &word, 1, LOAD_NO_METRICS, e);
+
+    free(word);
+    if (ret < 0)
+        return -1;
+    if (runs.n != 1) {
+        ret = err_set(e, ERR_USAGE, "%zu runs are named %s; resume by id",
+                      runs.n, c->resume);
+        goto out;
+    }
+    r->folder = xstrdup(runs.run[0].folder);
+    ret = meta_load(&r->meta, &r->mem, r->folder, e);
+    if (ret < 0)
+        goto out;
+    meta_place(&r->meta, &r->mem, r->folder);
+    if (!r->meta.name)
+        r->meta.name = arena_strdup(&r->mem, runs.run[0].name);
+    ret = attempts_load(&attempts, &r->mem, r->folder, e);
+    if (ret < 0)
+        goto out;
+    if (attempts.n && attempt_status(&attempts.item[attempts.n - 1],
+                                     clock_wall_ms()) == RUN_RUNNING) {
+        const struct attempt *a = &attempts.item[attempts.n - 1];
+
+        ret = err_set(e, ERR_USAGE,
+                      "run %s is being written by process %lld "
+                      "on %s; only one process may write a run",
+                      r->meta.name, (long long)a->pid,
+                      a->host ? a->host : "another machine");
+        goto out;
+    }
+    attempt_self(&r->attempt, &r->mem,
+                 attempts.n ? attempts.item[attempts.n - 1].number + 1 : 2);
+    r->meta.status = RUN_RUNNING;
+    r->meta.end_ms = 0;
+    ret = new_run_folders(r->folder, e);
+    own = path_join(r->folder, STORE_OWN);
+    store_clear_temps(own);
+    free(own);
+
+out:
+    runs_free(&runs);
+    return ret;
+}
+
+/* The event file of this attempt, if one is wanted; the writer closes it. */
+static int open_events(struct run *r, const struct run_conf *c,
+                       struct tfevents **out, struct err *e)
+{
+    char *folder;
+
+    *out = NULL;
+    if (!c->tensorboard)
+        return 0;
+    folder = path_join(c->tensorboard, r->meta.name);
+    *out = tfevents_create(folder, r->attempt.start_ms, e);
+    free(folder);
+    return *out ? 0 : -1;
+}
+
+static void free_run(struct run *r)
+{
+    pthread_mutex_destroy(&r->lock);
+    free(r->reason);
+    free(r->place);
+    free(r->folder);
+    arena_clear(&r->mem);
+    free(r);
+}
+
+/* Move a new run to its place when it is complete. */
+static int appear(struct run *r, struct err *e)
+{
+    if (!r->place)
+        return 0;
+    if (stage_commit(r->folder, r->place, e) < 0)
+        return -1;
+    free(r->folder);
+    r->folder = r->place;
+    r->place = NULL;
+    return 0;
+}
+
+int run_begin(struct run **out, const struct run_conf *c, struct err *e)
+{
+    struct run *r = xcalloc(1, sizeof *r);
+    struct writer_conf conf = { .beat = beat, .arg = r };
+    int ret = c->resume ? begin_again(r, c, e) : begin_new(r, c, e);
+
+    *out = NULL;
+    pthread_mutex_init(&r->lock, NULL);
+    if (ret < 0)
+        goto fail;
+    if (c->cpus || c->no_cpus)
+        r->attempt.cpus = c->cpus;
+    r->attempt.gpus = c->gpus;
+    if (c->command)
+        r->attempt.command = arena_strdup(&r->mem, c->command);
+    r->beat_ms = r->attempt.beat_ms;
+    if (attempt_save(r->folder, &r->attempt, e) < 0 ||
+        meta_save(&r->meta, r->folder, e) < 0 || appear(r, e) < 0 ||
+        open_events(r, c, &conf.events, e) < 0)
+        goto fail;
+    conf.run = r->folder;
+    conf.name = r->meta.name;
+    conf.flush_secs = c->flush_secs > 0 ? c->flush_secs : 1;
+    conf.memory = c->memory;
+    conf.attempt = r->attempt.number;
+    if (writer_start(&r->writer, &conf, e) < 0)
+        goto fail;
+    if (!c->no_capture)
+        r->capture = capture_start(r->writer, r->folder);
+    watcher_start(r->folder, r->meta.id);
+    *out = r;
+    return 0;
+
+fail:
+    if (!c->resume && r->folder) {
+        struct err ignored = ERR_INIT;
+
+        path_remove(r->folder, &ignored);
+    }
+    free_run(r);
+    return -1;
+}
+
+const char *run_id(const struct run *r)
+{
+    return r->meta.id;
+}
+
+const char *run_name(const struct run *r)
+{
+    return r->meta.name;
+}
+
+const char *run_folder(const struct run *r)
+{
+    return r->folder;
+}
+
+void run_param(struct run *r, const char *key, const char *value)
+{
+    writer_param(r->writer, key, value);
+}
+
+void run_paramf(struct run *r, const char *key, const char *fmt, ...)
+{
+    char *value;
+    va_list ap;
+
+    va_start(ap, fmt);
+    if (vasprintf(&value, fmt, ap) < 0)
+        value = NULL;
+    va_end(ap);
+    if (value)
+        writer_param(r->writer, key, value);
+    free(value);
+}
+
+void run_tag(struct run *r, const char *key, const char *value)
+{
+    writer_tag(r->writer, key, value);
+}
+
+void run_metric(struct run *r, const char *key, int64_t step, double value)
+{
+    const struct run_point p = { key, value };
+
+    writer_points(r->writer, step, 0, &p, 1);
+}
+
+void run_metrics(struct run *r, int64_t step, const struct run_point *p,
+                 int count)
+{
+    writer_points(r->writer, step, 0, p, count);
+}
+
+void run_metrics_ago(struct run *r, int64_t step, double secs,
+                     const struct run_point *p, int count)
+{
+    writer_points(r->writer, step, (int64_t)(secs * 1000), p, count);
+}
+
+void run_rewind(struct run *r, int64_t step)
+{
+    writer_rewind(r->writer, step);
+}
+
+int run_dataset(struct run *r, const struct run_dataset *d, struct err *e)
+{
+    return input_save(r->folder, r->meta.id, d, e);
+}
+
+char *run_artifact(struct run *r, const char *name)
+{
+    struct err e = ERR_INIT;
+    char *path = store_artifact(r->folder, name, &e);
+
+    if (!path)
+        log_warn("%s: %s", r->meta.name, e.text);
+    return path;
+}
+
+int run_flush(struct run *r, struct err *e)
+{
+    return writer_flush(r->writer, e);
+}
+
+int run_sync(struct run *r, struct err *e)
+{
+    return store_sync(r->folder, e);
+}
+
+void run_reason(struct run *r, const char *reason)
+{
+    pthread_mutex_lock(&r->lock);
+    free(r->reason);
+    r->reason = xstrdup(reason);
+    pthread_mutex_unlock(&r->lock);
+}
+
+/* Others may have renamed or deleted the run since. */
+static void refresh(struct run *r)
+{
+    struct err e = ERR_INIT;
+    struct meta now;
+
+    if (meta_load(&now, &r->mem, r->folder, &e) == 0 && !now.damage)
+        r->meta = now;
+}
+
+static int save_end(struct run *r, enum run_status status, struct err *e)
+{
+    r->attempt.status = status;
+    r->attempt.reason = r->reason;
+    r->attempt.end_ms = r->attempt.beat_ms = clock_wall_ms();
+    refresh(r);
+    r->meta.status = status == RUN_PREEMPTED ? RUN_KILLED : status;
+    r->meta.end_ms = status == RUN_RUNNING ? 0 : r->attempt.end_ms;
+    if (attempt_save(r->folder, &r->attempt, e) < 0)
+        return -1;
+    return meta_save(&r->meta, r->folder, e);
+}
+
+void run_abandon(struct run *r, enum run_status status, const char *reason)
+{
+    struct err e = ERR_INIT;
+
+    if (reason)
+        run_tag(r, "reason", reason);
+    run_flush(r, &e);
+    pthread_mutex_lock(&r->lock); /* for good: no heartbeat follows */
+    save_end(r, status, &e);
+}
+
+int run_end(struct run *r, enum run_status status, struct err *e)
+{
+    struct err last = ERR_INIT;
+    int ret;
+
+    if (!r)
+        return 0;
+    capture_end(r->capture);
+    ret = writer_stop(r->writer, e);
+    if (ret == 0)
+        ret = run_sync(r, e);
+    if (save_end(r, status, &last) < 0) {
+        if (ret == 0)
+            *e = last;
+        ret = -1;
+    }
+    free_run(r);
+    return ret;
+}

@@ -1,0 +1,94 @@
+#ifndef STORE_WRITE_RUN_H
+#define STORE_WRITE_RUN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/err.h"
+#include "store/format/info.h"
+
+/*
+ * run - write one run into the store
+ *
+ *      struct run_conf c = { .root = "mlruns", .experiment = "c4" };
+ *      struct run *run;
+ *
+ *      if (run_begin(&run, &c, e) < 0)
+ *          return -1;
+ *      run_param(run, "optim.lr", "0.0006");
+ *      run_tag(run, "note", "first try");
+ *      for (step = 1; ...; step++)
+ *          run_metric(run, "train/loss", step, loss);
+ *      return run_end(run, RUN_FINISHED, e);
+ *
+ * The files are those of MLflow's file store, described in gtrack-store(5).
+ * Logging does not fail: what cannot be written is kept and tried again, the
+ * first failure is warned of, and run_end() reports what was lost.  If a store
+ * is gone for so long that the memory for waiting points is full, every second
+ * point is dropped, the oldest first.  Points are handed to a thread of the
+ * run's own, which writes whole lines at least once a second, so the caller
+ * waits only for a copy in memory.  All functions may be called from any
+ * thread.  One process writes a run; any number may read it.
+ */
+struct run;
+
+struct run_conf {
+    const char *root;           /* the store; created if need be */
+    const char *experiment;     /* by name; NULL is "Default" */
+    const char *name;           /* NULL: the next of run1, run2, ... */
+    const char *id;             /* of a new run; NULL: a random one */
+    const char *parent;         /* id of the run this one belongs to, or NULL */
+    const char *resume;         /* id of a run to resume, or NULL */
+    const char *command;        /* the command line, recorded as it is */
+    const char *tensorboard;    /* folder in which event files are written too,
+                                 * in one named after the run; or NULL */
+    double flush_secs;          /* 0: one second */
+    int64_t memory;             /* bytes that may wait for the store; 0: a
+                                 * 16th of the machine's, 2 GiB at most */
+    int cpus, gpus;             /* in use, over all ranks; 0: those of this
+                                 * process, and none */
+    bool no_cpus;               /* this process uses no CPU itself */
+    bool no_capture;            /* do not record git, host and environment */
+};
+
+int run_begin(struct run **, const struct run_conf *, struct err *);
+const char *run_id(const struct run *);         /* 32 hexadecimal digits */
+const char *run_name(const struct run *);       /* "run42" */
+const char *run_folder(const struct run *);     /* ROOT/EXPERIMENT/ID */
+
+void run_param(struct run *, const char *key, const char *value);
+void run_paramf(struct run *, const char *key, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+void run_tag(struct run *, const char *key, const char *value);
+
+void run_metric(struct run *, const char *key, int64_t step, double value);
+/* Several metrics of one step, with one time stamp. */
+void run_metrics(struct run *, int64_t step, const struct run_point *,
+                 int count);
+/* The same for points of so many seconds ago. */
+void run_metrics_ago(struct run *, int64_t step, double secs,
+                     const struct run_point *, int count);
+/* Retract the points of later steps: the run continues after STEP. */
+void run_rewind(struct run *, int64_t step);
+
+int run_dataset(struct run *, const struct run_dataset *, struct err *);
+
+/* The path at which to write an artifact; its folder is created, and the caller
+ * frees the path.  NULL, with a warning, if its folder cannot be created or
+ * links in the path lead out of the run. */
+char *run_artifact(struct run *, const char *name);
+
+/* Hand everything logged so far to the operating system. */
+int run_flush(struct run *, struct err *);
+/* Wait until what was flushed is on disk.  Any thread may call it. */
+int run_sync(struct run *, struct err *);
+/* Why the run is about to end, in a few words: "loss is nan at step 7". */
+void run_reason(struct run *, const char *reason);
+/* Write how and why the run ends, for a process that exits immediately after
+ * this: other threads may still log, so that nothing is freed.  NULL: no
+ * reason. */
+void run_abandon(struct run *, enum run_status, const char *reason);
+/* End the run, wait for its thread and free it.  The run may be NULL. */
+int run_end(struct run *, enum run_status, struct err *);
+
+#endif

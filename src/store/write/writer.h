@@ -1,0 +1,58 @@
+#ifndef STORE_WRITE_WRITER_H
+#define STORE_WRITE_WRITER_H
+
+#include <stdint.h>
+
+#include "common/err.h"
+#include "store/format/info.h"
+#include "store/format/tfevents.h"
+
+/*
+ * writer - the thread that writes a run's points, parameters and tags
+ *
+ * The caller puts them in memory, under a mutex that is never held while a file
+ * is accessed.  The thread takes them `flush_secs` after the last time, earlier
+ * if there are many, and at once after a pause.  What cannot be written is
+ * kept, in order, and tried again at growing intervals of up to half a minute;
+ * the first failure is warned of.
+ *
+ * What waits takes no more memory than conf.memory.  Beyond that, points are
+ * dropped as point_queue.h describes, which is warned of too; their number is
+ * the run's tag "gtrack.points_dropped", and is reported as an error at the
+ * end.
+ *
+ * If an event file of TensorBoard's is given, points are written to it as well,
+ * and the writer closes it.  After a failure nothing more is written to it.
+ */
+#define WRITER_DROPPED "gtrack.points_dropped"
+
+struct writer;
+
+struct writer_conf {
+    const char *run;  /* the run's folder */
+    const char *name; /* for messages */
+    double flush_secs;
+    int attempt;
+    int64_t memory; /* bytes that may wait; 0: see run.h */
+    struct tfevents *events; /* or NULL */
+    /* Called from the thread with each flush: the heartbeat. */
+    void (*beat)(void *arg);
+    void *arg;
+};
+
+int writer_start(struct writer **, const struct writer_conf *, struct err *);
+
+void writer_points(struct writer *, int64_t step, int64_t age_ms,
+                   const struct run_point *, int n);
+void writer_rewind(struct writer *, int64_t step);
+void writer_param(struct writer *, const char *key, const char *value);
+void writer_tag(struct writer *, const char *key, const char *value);
+
+/* Wait until the thread has tried to write everything so far; -1 if something
+ * is not written. */
+int writer_flush(struct writer *, struct err *);
+/* Flush, several times if need be, end the thread and free everything; -1 if
+ * something was lost. */
+int writer_stop(struct writer *, struct err *);
+
+#endif
