@@ -5,16 +5,21 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include "common/confine.h"
 #include "common/log.h"
+#include "common/mem.h"
 #include "common/sig.h"
+#include "common/spawn.h"
 
 static const struct cmd *running;
+static char **given; /* the command line */
 static bool want_help, want_version, want_dump, verbose, quiet;
 
 const struct opt common_opts[] = {
@@ -319,6 +324,9 @@ int program_main(const struct program *p, int argc, char **argv)
 {
     struct err e = ERR_INIT;
 
+    free(given);
+    given = xcalloc((size_t)argc + 1, sizeof *given);
+    memcpy(given, argv, (size_t)argc * sizeof *given);
     sig_ignore_writes();
     set_level(p);
     if (find_and_run(p, argc, argv, &e) == 0)
@@ -333,4 +341,32 @@ int program_main(const struct program *p, int argc, char **argv)
 const struct cmd *program_command(void)
 {
     return running;
+}
+
+char *const *program_words(void)
+{
+    return given;
+}
+
+struct call {
+    const struct program *program;
+    int argc;
+    char **argv;
+};
+
+static int call_main(void *arg)
+{
+    const struct call *c = arg;
+
+    return program_main(c->program, c->argc, c->argv);
+}
+
+int program_call(const struct program *p, const char *const *argv,
+                 struct spawn *s, struct err *e)
+{
+    struct call c = { .program = p, .argv = (char **)(uintptr_t)argv };
+
+    while (argv[c.argc])
+        c.argc++;
+    return spawn_call(p->name, call_main, &c, s, e);
 }

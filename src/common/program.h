@@ -44,5 +44,16 @@ int program_main(const struct program *, int argc, char **argv);
 
 /* The command that runs, for functions that several commands share. */
 const struct cmd *program_command(void);
+/* The command line, as it was given to program_main(), ended by NULL. */
+char *const *program_words(void);
+
+/*
+ * Run a command line, such as { "gtrack", "ls", NULL }, in a child process, by
+ * spawn_call().  No variable of its options may be in use, since the child has
+ * the values of this process.
+ */
+struct spawn;
+int program_call(const struct program *, const char *const *argv,
+                 struct spawn *, struct err *);
 
 #endif

@@ -9,6 +9,7 @@
 #include <spawn.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -93,6 +94,19 @@ static int start(pid_t *pid, const char *const *argv, const struct pipes *p,
         return err_set(e, ERR_MISSING, "%s is not installed", argv[0]);
     errno = sys;
     return err_sys(e, "cannot start %s", argv[0]);
+}
+
+/* Never returns: a child calls the function with the pipes as its streams. */
+static void call(spawn_fn *fn, void *arg, struct pipes *p)
+{
+    if (p->theirs[IN] < 0)
+        p->theirs[IN] = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    for (int i = 0; i < STREAMS; i++) {
+        if (p->theirs[i] >= 0)
+            dup2(p->theirs[i], i);
+        close_fd(&p->ours[i]);
+    }
+    _exit(fn(arg));
 }
 
 /* Read from one of its streams; close ours at the end or on failure. */
@@ -200,11 +214,30 @@ static int said(const char *name, const struct spawn *s, struct err *e)
     return err_set(e, ERR_SYSTEM, "%s exited with status %d", name, s->status);
 }
 
+/* Talk to the child until it ends. */
+static int attend(pid_t pid, const char *name, struct pipes *p, struct spawn *s,
+                  struct err *e)
+{
+    int how = 0, ret;
+
+    for (int i = 0; i < STREAMS; i++)
+        close_fd(&p->theirs[i]);
+    ret = converse(name, p, s, e);
+    pipes_close(p);
+    if (ret < 0)
+        kill(pid, SIGKILL);
+    while (waitpid(pid, &how, 0) < 0 && errno == EINTR)
+        ;
+    s->status = WIFSIGNALED(how) ? 128 + WTERMSIG(how) : WEXITSTATUS(how);
+    if (ret < 0)
+        return -1;
+    return s->status == 0 ? 0 : said(name, s, e);
+}
+
 int spawn_run(const char *const *argv, struct spawn *s, struct err *e)
 {
     struct pipes p;
     pid_t pid;
-    int how = 0, ret;
 
     assert(argv[0]);
     if (pipes_open(&p, s, e) < 0)
@@ -213,18 +246,26 @@ int spawn_run(const char *const *argv, struct spawn *s, struct err *e)
         pipes_close(&p);
         return -1;
     }
-    for (int i = 0; i < STREAMS; i++)
-        close_fd(&p.theirs[i]);
-    ret = converse(argv[0], &p, s, e);
-    pipes_close(&p);
-    if (ret < 0)
-        kill(pid, SIGKILL);
-    while (waitpid(pid, &how, 0) < 0 && errno == EINTR)
-        ;
-    s->status = WIFSIGNALED(how) ? 128 + WTERMSIG(how) : WEXITSTATUS(how);
-    if (ret < 0)
+    return attend(pid, argv[0], &p, s, e);
+}
+
+int spawn_call(const char *name, spawn_fn *fn, void *arg, struct spawn *s,
+               struct err *e)
+{
+    struct pipes p;
+    pid_t pid;
+
+    if (pipes_open(&p, s, e) < 0)
         return -1;
-    return s->status == 0 ? 0 : said(argv[0], s, e);
+    fflush(stdout); /* the child must not write it, too */
+    pid = fork();
+    if (pid == 0)
+        call(fn, arg, &p);
+    if (pid < 0) {
+        pipes_close(&p);
+        return err_sys(e, "cannot create a process");
+    }
+    return attend(pid, name, &p, s, e);
 }
 
 char *spawn_find(const char *name, struct err *e)

@@ -40,6 +40,16 @@ struct spawn {
 int spawn_run(const char *const *argv, struct spawn *, struct err *);
 
 /*
+ * The same for a function of this program, which a child process calls: it can
+ * give up rights, crash and print without harm to its caller, and its result is
+ * the status.  It flushes what it prints.  `name` is that of the program in
+ * errors.  No other thread of the caller may hold a lock that it needs.
+ */
+typedef int spawn_fn(void *arg);
+int spawn_call(const char *name, spawn_fn *, void *arg, struct spawn *,
+               struct err *);
+
+/*
  * The path of a program of this suite: beside the running program's own file,
  * else in PATH.  The caller frees it; NULL, with e filled, if there is none.
  */

@@ -3,6 +3,7 @@
 #include "common/spawn.h"
 
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -86,11 +87,44 @@ static void finds_programs(void)
        "a program that is not in PATH is reported: %s", e.text);
 }
 
+static int print_and_crash(void *arg)
+{
+    const char *what = arg;
+
+    printf("%s", what);
+    fflush(stdout);
+    fprintf(stderr, "test: %s failed\n", what);
+    if (strcmp(what, "crash") == 0)
+        raise(SIGKILL);
+    return strcmp(what, "good") == 0 ? 0 : 3;
+}
+
+static void calls_functions(void)
+{
+    struct buf out = BUF_INIT, words = BUF_INIT;
+    struct spawn s = { .out = &out, .words = &words };
+    struct err e = ERR_INIT;
+
+    ok(spawn_call("test", print_and_crash, (char[]){ "good" }, &s, &e) == 0 &&
+           strcmp(out.s, "good") == 0,
+       "the caller reads what a function prints in a child process");
+    ok(spawn_call("test", print_and_crash, (char[]){ "bad" }, &s, &e) < 0 &&
+           s.status == 3 && strcmp(e.text, "test: bad failed") == 0,
+       "the result of a function is its status: %s", e.text);
+    buf_clear(&words);
+    ok(spawn_call("test", print_and_crash, (char[]){ "crash" }, &s, &e) < 0 &&
+           s.status == 128 + SIGKILL,
+       "a function that crashes is an error: %s", e.text);
+    buf_clear(&out);
+    buf_clear(&words);
+}
+
 int main(void)
 {
     signal(SIGPIPE, SIG_IGN);
     moves_both_ways();
     tells_how_it_ended();
     finds_programs();
+    calls_functions();
     return done_testing();
 }
