@@ -30,6 +30,8 @@ src_plot_libplot_a_SOURCES = \
 	%D%/options.h \
 	%D%/output.c \
 	%D%/output.h \
+	%D%/plot_program.c \
+	%D%/plot_program.h \
 	%D%/report_doc.c \
 	%D%/report_doc.h \
 	%D%/report_facts.c \
@@ -43,6 +45,7 @@ src_plot_libplot_a_SOURCES = \
 	%D%/stamp.c \
 	%D%/stamp.h \
 	%D%/stamped.c \
+	%D%/stamped.h \
 	%D%/summary.c \
 	%D%/summary.h \
 	%D%/thread_times.c \

@@ -312,15 +312,13 @@ static int save_stamped(struct figure *f, const char *path, struct err *e)
 {
     struct buf data = BUF_INIT;
     char *stamp;
-    int ret = -1;
+    int ret;
 
     figure_data(f, &data);
-    stamp = stamp_make(&data, path, e);
+    stamp = stamp_make(&data, program_words() + 1, path);
     buf_clear(&data);
-    if (stamp) {
-        f->stamp = stamp;
-        ret = save_figure(f, path, e);
-    }
+    f->stamp = stamp;
+    ret = save_figure(f, path, e);
     f->stamp = NULL;
     free(stamp);
     return ret;

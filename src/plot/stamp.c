@@ -50,34 +50,26 @@ static int count_output(const char *word, const char *next, const char *output)
     return strncmp(word, "--output=", 9) == 0 && strcmp(word + 9, output) == 0;
 }
 
-char *stamp_make(const struct buf *data, const char *output, struct err *e)
+char *stamp_make(const struct buf *data, char *const *words, const char *output)
 {
-    struct buf words = BUF_INIT, out = BUF_INIT;
+    struct buf out = BUF_INIT;
     char hash[SHA256_TEXT];
     struct sha256 h;
 
-    if (buf_read_file(&words, "/proc/self/cmdline", 1 << 20, e) < 0)
-        return NULL;
     sha256_init(&h);
     sha256_add(&h, data->s, data->len);
     sha256_text(&h, hash);
     buf_printf(&out, BEGIN "%s", hash);
-    for (size_t at = strlen(words.s) + 1, next; at < words.len; at = next) {
-        const char *word = words.s + at;
-        int skip;
+    while (*words) {
+        const int skip = count_output(words[0], words[1], output);
 
-        next = at + strlen(word) + 1;
-        skip = count_output(word, next < words.len ? words.s + next : NULL,
-                            output);
-        if (skip == 2)
-            next += strlen(words.s + next) + 1;
-        if (skip > 0)
-            continue;
-        buf_char(&out, ' ');
-        encode_word(&out, word);
+        if (skip == 0) {
+            buf_char(&out, ' ');
+            encode_word(&out, *words);
+        }
+        words += skip ? skip : 1;
     }
     buf_char(&out, ';');
-    buf_clear(&words);
     return buf_detach(&out);
 }
 

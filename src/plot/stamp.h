@@ -10,7 +10,7 @@
 /*
  * stamp - the command that drew a figure, and the hash of what it drew
  *
- *      char *text = stamp_make(&data, path, e);
+ *      char *text = stamp_make(&data, words, path);
  *
  *      stamp_embed(&image, "png", text);
  *      ...
@@ -31,11 +31,11 @@ struct stamp {
     size_t n, room;
 };
 
-/* The stamp of the running command, which draws this data to the file `output`;
- * the caller frees it.  It does not name that file, so that a figure has the
- * same bytes under any name.  NULL, with e filled, if the command is not
- * known. */
-char *stamp_make(const struct buf *data, const char *output, struct err *);
+/* The stamp of a command, whose words are ended by NULL, which draws this data
+ * to the file `output`; the caller frees it.  It does not name that file, so
+ * that a figure has the same bytes under any name. */
+char *stamp_make(const struct buf *data, char *const *words,
+                 const char *output);
 
 /* Add the stamp to an image in this format: png svg html pdf eps.  In LaTeX it
  * is a comment of the figure (struct figure).  Other formats have no place for

@@ -1,7 +1,8 @@
 /*
- * stamped - gplot redo and gplot verify: figures that say how they were drawn
+ * gplot verify and gplot redo, and what gtrack claims takes from them
  */
 #include "config.h"
+#include "plot/stamped.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -9,9 +10,10 @@
 
 #include "common/mem.h"
 #include "common/num.h"
-#include "common/output/table.h"
+#include "common/program.h"
 #include "common/spawn.h"
 #include "plot/figures.h"
+#include "plot/plot_program.h"
 #include "plot/stamp.h"
 
 enum { FILE_MAX = 256 << 20 };
@@ -30,15 +32,17 @@ static int load_stamp(struct stamp *s, const char *path, struct err *e)
     return ret;
 }
 
-/* The command that drew the figure to this path.  Options may stand before the
- * command (`first`, or NULL) and before the end of the options. */
-static const char **make_command(const struct stamp *s, const char *program,
-                                 const char *first, const char *path)
+/* Run the command that drew the figure to this path, in a child process.
+ * Options may stand before the command (`first`, or NULL) and before the end of
+ * the options. */
+static int draw_again(const struct stamp *s, const char *first,
+                      const char *path, struct spawn *run, struct err *e)
 {
     const char **argv = xcalloc(s->n + 5, sizeof *argv);
     size_t n = 0, i = 0;
+    int ret;
 
-    argv[n++] = program;
+    argv[n++] = "gplot";
     if (first)
         argv[n++] = first;
     for (; i < s->n && strcmp(s->word[i], "--") != 0; i++)
@@ -48,7 +52,9 @@ static const char **make_command(const struct stamp *s, const char *program,
     argv[n++] = path;
     for (; i < s->n; i++)
         argv[n++] = s->word[i];
-    return argv;
+    ret = program_call(plot_program_figures(), argv, run, e);
+    free(argv);
+    return ret;
 }
 
 /* ---- verify ----------------------------------------------------------- */
@@ -57,53 +63,59 @@ static const char **make_command(const struct stamp *s, const char *program,
 static int hash_now(const struct stamp *s, const char *path,
                     char out[SHA256_TEXT], struct err *e)
 {
-    char *gplot = spawn_find("gplot", e);
     struct buf data = BUF_INIT, words = BUF_INIT;
     struct spawn run = { .out = &data, .words = &words };
     struct sha256 h;
-    const char **argv;
-    int ret;
+    const int ret = draw_again(s, "--data", path, &run, e);
 
-    if (!gplot)
-        return -1;
-    argv = make_command(s, gplot, "--data", path);
-    ret = spawn_run(argv, &run, e);
     sha256_init(&h);
     sha256_add(&h, data.s, data.len);
     sha256_text(&h, out);
     buf_clear(&data);
     buf_clear(&words);
-    free(argv);
-    free(gplot);
     return ret;
 }
 
-/* Returns whether the data are the same. */
+enum stamped stamped_check(const char *path, struct buf *command,
+                           struct err *why)
+{
+    char now[SHA256_TEXT];
+    enum stamped result = STAMPED_UNKNOWN;
+    struct stamp s;
+
+    if (load_stamp(&s, path, why) < 0)
+        result = why->kind == ERR_MISSING ? STAMPED_NONE : STAMPED_UNKNOWN;
+    else if (hash_now(&s, path, now, why) == 0)
+        result = strcmp(now, s.hash) == 0 ? STAMPED_EQUAL : STAMPED_DIFFERS;
+    for (size_t i = 0; i < s.n; i++) {
+        buf_str(command, i ? " " : "gplot ");
+        buf_shell_short(command, s.word[i]);
+    }
+    stamp_clear(&s);
+    return result;
+}
+
+void stamped_add(struct table *t, enum stamped result, const struct err *why)
+{
+    static const char *const words[] = { [STAMPED_EQUAL] = "equal",
+                                         [STAMPED_DIFFERS] = "differs",
+                                         [STAMPED_NONE] = "unstamped" };
+
+    table_text(t, result == STAMPED_UNKNOWN ? why->text : words[result]);
+    table_mark(t, result == STAMPED_EQUAL ? MARK_NONE : MARK_BAD);
+}
+
 static bool verify_figure(struct table *t, const char *path)
 {
-    char now[SHA256_TEXT] = "";
-    struct err e = ERR_INIT;
+    struct err why = ERR_INIT;
     struct buf command = BUF_INIT;
-    struct stamp s;
-    bool equal =
-        load_stamp(&s, path, &e) == 0 && hash_now(&s, path, now, &e) == 0;
-    const bool known = equal;
+    const enum stamped result = stamped_check(path, &command, &why);
 
-    equal = equal && strcmp(now, s.hash) == 0;
-    for (size_t i = 0; i < s.n; i++) {
-        buf_str(&command, i ? " " : "gplot ");
-        buf_shell_short(&command, s.word[i]);
-    }
     table_text(t, path);
     table_text(t, command.len ? command.s : NULL);
-    table_text(t, equal   ? "equal"
-                  : known ? "differs"
-                  : s.n   ? e.text
-                          : "unstamped");
-    table_mark(t, equal ? MARK_NONE : MARK_BAD);
+    stamped_add(t, result, &why);
     buf_clear(&command);
-    stamp_clear(&s);
-    return equal;
+    return result == STAMPED_EQUAL;
 }
 
 /* A file that cannot be read ends the check. */
@@ -166,20 +178,14 @@ static int check_words(const struct stamp *s, const char *path, struct err *e)
 static int redo_figure(const char *path, struct err *e)
 {
     struct spawn run = { .secs = 0 };
-    char *gplot = spawn_find("gplot", e);
-    const char **argv;
     struct stamp s;
-    int ret = -1;
+    int ret = load_stamp(&s, path, e);
 
-    if (!gplot)
-        return -1;
-    if (load_stamp(&s, path, e) == 0 && check_words(&s, path, e) == 0) {
-        argv = make_command(&s, gplot, NULL, path);
-        ret = spawn_run(argv, &run, e);
-        free(argv);
-    }
+    if (ret == 0)
+        ret = check_words(&s, path, e);
+    if (ret == 0)
+        ret = draw_again(&s, NULL, path, &run, e);
     stamp_clear(&s);
-    free(gplot);
     return ret < 0 ? err_wrap(e, "%s", path) : 0;
 }
 

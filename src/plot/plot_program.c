@@ -1,0 +1,61 @@
+#include "config.h"
+#include "plot/plot_program.h"
+
+#include <assert.h>
+#include <stdio.h>
+
+#include "plot/draw/gnuplot.h"
+#include "plot/figures.h"
+#include "plot/kind.h"
+
+enum { COMMANDS = 32 };
+
+static void describe(void)
+{
+    char version[16];
+
+    if (gnuplot_found(version))
+        printf("gnuplot %s\n", version);
+    else
+        printf("gnuplot: not found; figures are drawn in the terminal only\n");
+}
+
+static void list(const struct cmd *cmds[COMMANDS], bool figures)
+{
+    static const struct cmd *const others[] = { FIGURE_CMDS(
+        FIGURE_ADDRESS) NULL };
+    int n = 0;
+
+    for (const struct kind *k = kinds; k->cmd.name; k++) {
+        assert(n < COMMANDS - 1);
+        cmds[n++] = &k->cmd;
+    }
+    for (int i = 0; others[i]; i++) {
+        assert(n < COMMANDS - 1);
+        if (!figures || others[i]->run == figure_main)
+            cmds[n++] = others[i];
+    }
+}
+
+const struct program *plot_program(void)
+{
+    static const struct cmd *cmds[COMMANDS];
+    static const struct program program = {
+        .name = "gplot",
+        .summary = "Draw figures of training runs.",
+        .cmds = cmds,
+        .describe = describe,
+    };
+
+    list(cmds, false);
+    return &program;
+}
+
+const struct program *plot_program_figures(void)
+{
+    static const struct cmd *cmds[COMMANDS];
+    static const struct program program = { .name = "gplot", .cmds = cmds };
+
+    list(cmds, true);
+    return &program;
+}
