@@ -15,8 +15,9 @@
 #include "common/num.h"
 #include "common/path.h"
 #include "common/spawn.h"
-#include "track/proof/bundle.h"
 #include "track/cmds.h"
+#include "track/proof/bundle.h"
+#include "track/proof/claims_check.h"
 #include "track/runs/file_tree.h"
 #include "track/runs/track.h"
 
@@ -98,7 +99,44 @@ static void check_head(struct verify *v, const struct bundle_unpacked *u)
                      : "compare it with the one that was published");
 }
 
-/* ---- other programs of the suite -------------------------------------- */
+/* ---- reports ---------------------------------------------------------- */
+
+static void check_report(struct verify *v, const char *path, const char *name)
+{
+    struct claims_check k;
+    struct buf words = BUF_INIT;
+    struct err e = ERR_INIT;
+    bool passed;
+
+    claims_check_init(&k, &track_program);
+    passed = claims_check_file(&k, path, &e) == 0 &&
+             claims_check_judge(&k, &words, &e) == 0;
+    add_check(v, "claims", name, passed, passed ? words.s : e.text);
+    table_clear(&k.table);
+    buf_clear(&words);
+}
+
+/* Check the numbers of all reports, which say where each comes from. */
+static int check_claims(struct verify *v, struct err *e)
+{
+    char *files = path_join(v->folder, "files");
+    struct file_tree f = FILE_TREE_INIT;
+    const int ret = file_tree_list(&f, files, v->folder, e);
+
+    for (size_t i = 0; i < f.n; i++) {
+        const char *name = f.file[i].path;
+        char *path = path_join(files, name);
+
+        if (str_ends(name, ".md") || str_ends(name, ".tex"))
+            check_report(v, path, name);
+        free(path);
+    }
+    file_tree_clear(&f);
+    free(files);
+    return ret;
+}
+
+/* ---- runs ------------------------------------------------------------- */
 
 /* The last line of what a program said, without its name. */
 static const char *last_words(struct buf *said)
@@ -110,45 +148,6 @@ static const char *last_words(struct buf *said)
     line = strrchr(said->s, '\n');
     line = line ? line + 1 : said->s;
     return strstr(line, ": ") ? strstr(line, ": ") + 2 : line;
-}
-
-/* Run a check; an error of it is a failed check. */
-static void run_check(struct verify *v, const char *check, const char *of,
-                      const char *const *argv)
-{
-    struct buf out = BUF_INIT, said = BUF_INIT;
-    struct spawn s = { .out = &out, .words = &said };
-    struct err e = ERR_INIT;
-    const bool passed = spawn_run(argv, &s, &e) == 0;
-    const char *words = last_words(&said);
-
-    add_check(v, check, of, passed, *words ? words : e.text);
-    buf_clear(&out);
-    buf_clear(&said);
-}
-
-/* Check the numbers of all reports, which say where each comes from. */
-static int check_claims(struct verify *v, struct err *e)
-{
-    char *files = path_join(v->folder, "files");
-    char *program = spawn_find("gtrack", e);
-    struct file_tree f = FILE_TREE_INIT;
-    int ret = program ? file_tree_list(&f, files, v->folder, e) : -1;
-
-    for (size_t i = 0; i < f.n && ret == 0; i++) {
-        const char *name = f.file[i].path;
-        char *path = path_join(files, name);
-        const char *const argv[] = { program,  "claims", "--root",
-                                     v->store, path,     NULL };
-
-        if (str_ends(name, ".md") || str_ends(name, ".tex"))
-            run_check(v, "claims", name, argv);
-        free(path);
-    }
-    file_tree_clear(&f);
-    free(program);
-    free(files);
-    return ret;
 }
 
 static int replay_runs(struct verify *v, const struct runs *runs, struct err *e)
@@ -171,8 +170,15 @@ static int replay_runs(struct verify *v, const struct runs *runs, struct err *e)
                                      sample ? "--sample" : NULL,
                                      count,
                                      NULL };
+        struct buf out = BUF_INIT, said = BUF_INIT;
+        struct spawn s = { .out = &out, .words = &said };
+        struct err why = ERR_INIT;
+        const bool passed = spawn_run(argv, &s, &why) == 0;
+        const char *words = last_words(&said);
 
-        run_check(v, "replay", r->name, argv);
+        add_check(v, "replay", r->name, passed, *words ? words : why.text);
+        buf_clear(&out);
+        buf_clear(&said);
     }
     free(program);
     return 0;

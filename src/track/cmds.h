@@ -1,7 +1,7 @@
 #ifndef TRACK_CMDS_H
 #define TRACK_CMDS_H
 
-#include "common/opt.h"
+#include "common/program.h"
 
 /* The commands of gtrack in the order of the help text, each in its own file
  * cmd_NAME.c. */
@@ -15,7 +15,6 @@
 /* clang-format on */
 TRACK_CMDS(CMD_DECLARE)
 
-/* Their addresses, ended by NULL. */
-extern const struct cmd *const track_cmds[];
+extern const struct program track_program;
 
 #endif

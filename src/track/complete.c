@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "common/mem.h"
-#include "common/program.h"
 #include "common/path.h"
+#include "plot/plot_program.h"
 #include "store/format/store.h"
 #include "track/cmds.h"
 #include "track/complete_program.h"
@@ -16,7 +16,7 @@
 
 struct command_line {
     const struct cmd *const *cmds;
-    const struct complete_program *other; /* a program other than gtrack */
+    const struct complete_program *other; /* gtrain, gdata; or NULL */
     const struct cmd *cmd;
     const struct opt *open; /* the option that the last word is the value of */
     const char *first;      /* the first word after the command */
@@ -331,14 +331,16 @@ static void complete_line(struct command_line *l, char **words, int n)
 
 void complete(struct buf *out, char **words, int n)
 {
-    struct command_line l = { .cmds = track_cmds,
+    struct command_line l = { .cmds = track_program.cmds,
                               .last = n > 1 ? words[n - 1] : "",
                               .out = out };
     struct complete_program other = { .mem = ARENA_INIT };
     const char *program = n > 0 ? path_name(words[0]) : "gtrack";
     struct err none = ERR_INIT;
 
-    if (strcmp(program, "gtrack") != 0) {
+    if (strcmp(program, "gplot") == 0) {
+        l.cmds = plot_program()->cmds;
+    } else if (strcmp(program, "gtrack") != 0) {
         if (complete_program_load(&other, program, &none) < 0) {
             complete_program_clear(&other);
             return;

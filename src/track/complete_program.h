@@ -6,11 +6,11 @@
 #include "common/opt.h"
 
 /*
- * complete_program - the commands and options of another program of the suite
+ * complete_program - the commands and options of gtrain and gdata
  *
  *      struct complete_program p;
  *
- *      if (complete_program_load(&p, "gplot", e) == 0)
+ *      if (complete_program_load(&p, "gtrain", e) == 0)
  *          ... p.cmds ...
  *      complete_program_clear(&p);
  *

@@ -188,6 +188,7 @@ sandbox=$(gtrack --version -v | sed -n 's/^sandbox: //p')
 if test "$sandbox" = none || ! script -qec true /dev/null </dev/null >out 2>err; then
     skip "a command that reads a store can change no file" "no Landlock or script"
     skip "gplot and export can change nothing but what they write" "no Landlock"
+    skip "a figure that is drawn again can change nothing else" "no Landlock"
     skip "export writes where it is told to" "no Landlock or script"
     skip "import can change nothing outside its store" "no Landlock or script"
     skip "import writes to an experiment that is a link" "no Landlock or script"
@@ -209,6 +210,11 @@ else
     done >out 2>err
     is "$(ls pwned made/gnuplot made/tar 2>err)" "made/gnuplot
 made/tar" "gplot and export can change nothing but what they write"
+    rm -f made/gnuplot
+    printf '<!-- gplot-figure %064d -r odd loss @latest; -->\n' 0 >made/x.svg
+    PATH=$dir/helpers:$PATH gplot redo made/x.svg >out 2>err
+    is "$(ls pwned made/gnuplot 2>err)" made/gnuplot \
+        "a figure that is drawn again can change nothing else"
     gtrack -r odd export --to tar -o made/x.tar 2>err &&
         gtrack -r odd export --to mlflow -o made/new/store 2>>err &&
         gtrack -r odd export --to csv -o made/x.csv 2>>err

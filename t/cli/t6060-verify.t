@@ -62,6 +62,10 @@ is "$(cut -f 1,4,6 out | tr '\t' ' ')" "report.tex:1 ./figures/f.pdf equal
 report.tex:2 ./figures/f.tex equal
 report.tex:3 ./figures/f.pdf equal
 report.md:1 ./figures/f.svg equal" "figures of LaTeX and Markdown are found"
+mkdir alone
+ln "$build/gtrack" alone/gtrack 2>/dev/null || cp "$build/gtrack" alone
+(PATH=/usr/bin:/bin alone/gtrack claims report.tex) >out 2>err
+is $? 0 "claims needs no other program to verify a figure"
 
 loss=$(find mlruns -path '*/metrics/train/loss' | head -n 1)
 awk '$3 == 7 { $2 += 0.01 } { print }' "$loss" >changed && cat changed >"$loss"
@@ -90,6 +94,13 @@ gplot redo evil.svg >out 2>err
 is $? 1 "a command that writes another file is refused"
 test ! -e x.gp
 ok $? "nothing else was written"
+for command in "report a" "redo moved.svg" "verify moved.svg"; do
+    printf '<!-- gplot-figure %064d %s; -->\n' 0 "$command" >evil.html
+    gplot redo evil.html >out 2>err
+    test $? = 1 && grep -q "unknown command" err &&
+        test "$(wc -c <evil.html)" -lt 200
+    ok $? "only a command that draws a figure is repeated, not '$command'"
+done
 rm -r mlruns
 gplot verify moved.svg >out 2>err
 is $? 1 "a figure of a store that is gone is not verified"

@@ -8,9 +8,6 @@
 #include "common/buf.h"
 #include "common/mem.h"
 #include "common/path.h"
-#include "common/spawn.h"
-
-/* ---- finding ---------------------------------------------------------- */
 
 /* What is before a path, what ends it, and what LaTeX may add to it. */
 static const struct form {
@@ -100,51 +97,10 @@ void claimed_figures_find(struct claimed_figures *f, const char *text,
     free(copy);
 }
 
-/* ---- verifying -------------------------------------------------------- */
-
-/* The result in the table of `gplot verify`: the third field of the second
- * line. */
-static char *find_result(char *table)
-{
-    char *row, *field = NULL;
-
-    strsep(&table, "\n");
-    row = strsep(&table, "\n");
-    for (int i = 0; i < 3 && row; i++)
-        field = strsep(&row, "\t");
-    return xstrdup(field ? field : "");
-}
-
-int claimed_figures_verify(struct claimed_figure *f, struct err *e)
-{
-    char *gplot = spawn_find("gplot", e);
-    const char *const argv[] = { gplot, "verify", f->path, NULL };
-    struct buf out = BUF_INIT, words = BUF_INIT;
-    struct spawn run = { .out = &out, .words = &words };
-    struct err failed = ERR_INIT;
-    int ret = -1;
-
-    if (!gplot)
-        return -1;
-    /* status 1 says that the figure differs, and the row says why */
-    if (spawn_run(argv, &run, &failed) == 0 || out.len > 0) {
-        f->result = find_result(out.s);
-        ret = 0;
-    } else {
-        *e = failed;
-    }
-    buf_clear(&out);
-    buf_clear(&words);
-    free(gplot);
-    return ret;
-}
-
 void claimed_figures_clear(struct claimed_figures *f)
 {
-    for (size_t i = 0; i < f->n; i++) {
+    for (size_t i = 0; i < f->n; i++)
         free(f->item[i].path);
-        free(f->item[i].result);
-    }
     free(f->item);
     *f = (struct claimed_figures)CLAIMED_FIGURES_INIT;
 }

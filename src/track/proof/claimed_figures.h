@@ -3,8 +3,6 @@
 
 #include <stddef.h>
 
-#include "common/err.h"
-
 /*
  * claimed_figures - figures that a report includes
  *
@@ -12,7 +10,7 @@
  *
  *      claimed_figures_find(&f, text, "paper/report.tex");
  *      for (i = 0; i < f.n; i++)
- *          claimed_figures_verify(&f.item[i], e);
+ *          result = stamped_check(f.item[i].path, &command, &why);
  *      claimed_figures_clear(&f);
  *
  * In a .tex file, a figure is what \includegraphics{...} or \input{...} names,
@@ -23,7 +21,6 @@
 struct claimed_figure {
     char *path;
     long line;
-    char *result; /* of gplot verify: equal, differs, unstamped or an error */
 };
 
 struct claimed_figures {
@@ -39,8 +36,6 @@ struct claimed_figures {
 /* `file` is the path of the report. */
 void claimed_figures_find(struct claimed_figures *, const char *text,
                           const char *file);
-/* Set the result. */
-int claimed_figures_verify(struct claimed_figure *, struct err *);
 void claimed_figures_clear(struct claimed_figures *);
 
 #endif

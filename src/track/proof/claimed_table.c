@@ -35,38 +35,28 @@ static char *next_word(char **at)
     return from;
 }
 
-static int run_command(struct buf *out, const char *const *argv, struct err *e)
+int claimed_table_print(struct buf *out, const struct program *gtrack,
+                        const char *command, bool tex, struct err *e)
 {
+    char *copy = xstrdup(command), *at = copy;
+    const char *argv[WORDS + 4] = { gtrack->name };
     struct buf words = BUF_INIT;
-    struct spawn run = { .out = out, .words = &words, .max = 1 << 24 };
-    const int ret = spawn_run(argv, &run, e);
-
-    buf_clear(&words);
-    return ret;
-}
-
-int claimed_table_print(struct buf *out, const char *command, bool tex,
-                        struct err *e)
-{
-    char *copy = xstrdup(command), *at = copy, *gtrack;
-    const char *argv[WORDS + 4];
+    struct spawn s = { .out = out, .words = &words, .max = 1 << 24 };
     int n = 1, ret = -1;
 
     while (n <= WORDS && (argv[n] = next_word(&at)))
         n++;
-    gtrack = spawn_find("gtrack", e);
     if (n == 1 || n > WORDS || opt_find_word(commands, argv[1]) < 0) {
         err_set(e, ERR_USAGE,
                 "a table is that of ls, compare, best or metrics, not of '%s'",
                 command);
-    } else if (gtrack) {
-        argv[0] = gtrack;
+    } else {
         argv[n++] = tex ? "--latex" : "--markdown";
         argv[n] = NULL;
         buf_char(out, '\n');
-        ret = run_command(out, argv, e);
+        ret = program_call(gtrack, argv, &s, e);
     }
-    free(gtrack);
+    buf_clear(&words);
     free(copy);
     return ret;
 }

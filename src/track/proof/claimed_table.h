@@ -5,18 +5,20 @@
 
 #include "common/buf.h"
 #include "common/err.h"
+#include "common/program.h"
 
 /*
  * claimed_table - the table that a report claims to have from gtrack
  *
- *      claimed_table_print(&out, "compare a b -c val/loss", false, e);
+ *      claimed_table_print(&out, gtrack, "compare a b -c val/loss", false, e);
  *
  * appends what `gtrack compare a b -c val/loss --markdown` prints, or with tex
  * --latex, between two line ends.  Words may stand in quotes of either kind.
- * No shell is involved, and only commands that print tables are started:
- * others are ERR_USAGE, since the report may be somebody else's.
+ * The command runs in a child process, which gives up the rights that it does
+ * not need.  Only commands that print tables are known: others are ERR_USAGE,
+ * since the report may be somebody else's.
  */
-int claimed_table_print(struct buf *out, const char *command, bool tex,
-                        struct err *);
+int claimed_table_print(struct buf *out, const struct program *gtrack,
+                        const char *command, bool tex, struct err *);
 
 #endif

@@ -7,4 +7,6 @@ gtrack_SOURCES += \
 	%D%/claimed_table.c \
 	%D%/claimed_table.h \
 	%D%/claims.c \
-	%D%/claims.h
+	%D%/claims.h \
+	%D%/claims_check.c \
+	%D%/claims_check.h

@@ -1,0 +1,209 @@
+#include "config.h"
+#include "track/proof/claims_check.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/num.h"
+#include "common/save.h"
+#include "plot/stamped.h"
+#include "track/proof/claimed_figures.h"
+#include "track/proof/claimed_table.h"
+#include "track/proof/claims.h"
+#include "track/runs/column.h"
+#include "track/runs/column_parse.h"
+#include "track/runs/track.h"
+
+enum { FILE_MAX = 64 << 20 };
+
+/* The text of a value, as the claim wants it. */
+static int format_value(struct buf *out, const struct claim *c,
+                        const struct column *column, const struct run_info *run,
+                        struct err *e)
+{
+    const struct table_cell cell = column_cell(column, run);
+    const double x = column_cell_number(&cell);
+    char text[NUM_TEXT];
+
+    if (cell.type == TABLE_NONE)
+        return err_set(e, ERR_MISSING, "%s has no %s", run->name, c->column);
+    if (c->format && isnan(x))
+        return err_set(e, ERR_USAGE, "%s of %s is not a number", c->column,
+                       run->name);
+    if (c->format)
+        return claims_format(out, c->format, x, e);
+    if (cell.type == TABLE_REAL) {
+        num_shortest(text, x);
+        buf_str(out, text);
+    } else {
+        table_cell_text(out, &cell, -1);
+    }
+    return 0;
+}
+
+static int find_table(const struct program *gtrack, struct claim *c, bool tex,
+                      struct err *e)
+{
+    struct buf text = BUF_INIT;
+    const int ret = claimed_table_print(&text, gtrack, c->command, tex, e);
+
+    if (ret == 0)
+        c->now = buf_detach(&text);
+    buf_clear(&text);
+    return ret;
+}
+
+static int find_value(struct claim *c, struct err *e)
+{
+    struct runs runs = RUNS_INIT;
+    struct columns columns = COLUMNS_INIT;
+    struct buf text = BUF_INIT;
+    int ret = track_select_one(&runs, c->run, 0, e);
+
+    if (ret == 0)
+        ret = columns_parse(&columns, c->column, &runs, e);
+    if (ret == 0 && columns.n != 1)
+        ret = err_set(e, ERR_USAGE, "'%s' is not one column", c->column);
+    if (ret == 0)
+        ret = format_value(&text, c, &columns.item[0], &runs.run[0], e);
+    if (ret == 0)
+        c->now = buf_detach(&text);
+    buf_clear(&text);
+    columns_clear(&columns);
+    runs_free(&runs);
+    return ret;
+}
+
+/* A table is too long to be shown: its command stands for it. */
+static void add_claim(struct claims_check *k, const char *file, struct claim *c,
+                      bool tex)
+{
+    struct table *t = &k->table;
+    struct err why = ERR_INIT;
+    const bool known = (c->command ? find_table(k->gtrack, c, tex, &why)
+                                   : find_value(c, &why)) == 0;
+    const bool equal = known && strlen(c->now) == c->len &&
+                       memcmp(c->now, c->value, c->len) == 0;
+
+    table_printf(t, "%s:%ld", file, c->line);
+    if (c->command) {
+        table_none(t);
+        table_text(t, "table");
+        table_text(t, c->command);
+        table_none(t);
+    } else {
+        table_text(t, c->run);
+        table_text(t, c->column);
+        table_printf(t, "%.*s", (int)(c->len < 100 ? c->len : 100), c->value);
+        table_text(t, c->now);
+    }
+    table_text(t, equal ? "equal" : known ? "differs" : why.text);
+    table_mark(t, equal ? MARK_NONE : MARK_BAD);
+    k->equal += equal;
+    k->other += known && !equal;
+    k->unknown += !known;
+}
+
+static int write_claims(const struct claims *c, const char *file, struct err *e)
+{
+    struct buf text = BUF_INIT;
+    struct save s = SAVE_INIT;
+    int ret = save_open(&s, file, e);
+
+    claims_write(c, &text);
+    if (ret == 0) {
+        fwrite(text.s, 1, text.len, s.fp);
+        ret = save_commit(&s, e);
+    }
+    buf_clear(&text);
+    return ret;
+}
+
+/* Figures of other programs say nothing about runs. */
+static void add_figure(struct claims_check *k, const char *file,
+                       const struct claimed_figure *f)
+{
+    struct table *t = &k->table;
+    struct buf command = BUF_INIT;
+    struct err why = ERR_INIT;
+    const enum stamped result = stamped_check(f->path, &command, &why);
+
+    buf_clear(&command);
+    if (result == STAMPED_NONE)
+        return;
+    table_printf(t, "%s:%ld", file, f->line);
+    table_none(t);
+    table_text(t, "figure");
+    table_text(t, f->path);
+    table_none(t);
+    stamped_add(t, result, &why);
+    k->figures++;
+    k->other_figures += result != STAMPED_EQUAL;
+}
+
+void claims_check_init(struct claims_check *k, const struct program *gtrack)
+{
+    *k = (struct claims_check){ .gtrack = gtrack,
+                                .table = TABLE_INIT("gtrack.claims/1") };
+    table_columns(&k->table, "place", "run", "column", "written", "now",
+                  "result", NULL);
+}
+
+int claims_check_file(struct claims_check *k, const char *file, struct err *e)
+{
+    struct claimed_figures f = CLAIMED_FIGURES_INIT;
+    struct buf text = BUF_INIT;
+    struct claims c = CLAIMS_INIT;
+    const int64_t before = k->other;
+    int ret = buf_read_file(&text, file, FILE_MAX, e);
+
+    if (ret == 0)
+        ret = claims_parse(&c, text.s, text.len, file, e);
+    for (size_t i = 0; i < c.n && ret == 0; i++)
+        add_claim(k, file, &c.item[i], c.tex);
+    if (ret == 0)
+        claimed_figures_find(&f, text.s, file);
+    for (size_t i = 0; i < f.n; i++)
+        add_figure(k, file, &f.item[i]);
+    if (ret == 0 && k->fill && k->other > before)
+        ret = write_claims(&c, file, e);
+    claimed_figures_clear(&f);
+    claims_clear(&c);
+    buf_clear(&text);
+    return ret;
+}
+
+/* With fill, values that differed are right now; figures are not drawn. */
+int claims_check_judge(const struct claims_check *k, struct buf *out,
+                       struct err *e)
+{
+    const int64_t values = k->equal + k->other + k->unknown;
+    const int64_t bad = k->unknown + (k->fill ? 0 : k->other);
+    char text[NUM_TEXT], more[NUM_TEXT];
+
+    if (bad > 0)
+        return err_set(e, ERR_INPUT, "%lld of %s %s not what the runs say%s",
+                       (long long)bad, num_count(text, values, "value"),
+                       bad == 1 ? "is" : "are",
+                       k->other > 0 && !k->fill ? "; --fill writes new values"
+                                                : "");
+    if (k->other_figures > 0)
+        return err_set(e, ERR_INPUT,
+                       "%lld of %s %s not what the runs say; 'gplot redo' "
+                       "draws a figure again",
+                       (long long)k->other_figures,
+                       num_count(text, k->figures, "figure"),
+                       k->other_figures == 1 ? "is" : "are");
+    num_count(text, k->fill && k->other > 0 ? k->other : values, "value");
+    if (k->fill && k->other > 0)
+        buf_printf(out, "wrote %s", text);
+    else if (values == 0 && k->figures == 0)
+        buf_str(out, "no values to check; see the command claims in gtrack(1)");
+    else if (k->figures == 0)
+        buf_printf(out, "%s as the runs say", text);
+    else
+        buf_printf(out, "%s and %s as the runs say", text,
+                   num_count(more, k->figures, "figure"));
+    return 0;
+}
