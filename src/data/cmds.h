@@ -9,7 +9,7 @@
  */
 #define DATA_CMDS(X)                                                           \
     X(bpe) X(decode) X(encode) X(dedup) X(fetch) X(gather) X(info) X(leak)     \
-    X(lock) X(ngram) X(verify) X(vocab)
+    X(lock) X(verify) X(vocab)
 DATA_CMDS(CMD_DECLARE)
 
 #endif

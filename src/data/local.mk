@@ -21,7 +21,6 @@ gdata_SOURCES = \
 	%D%/cmd_info.c \
 	%D%/cmd_leak.c \
 	%D%/cmd_lock.c \
-	%D%/cmd_ngram.c \
 	%D%/cmd_verify.c \
 	%D%/cmd_vocab.c \
 	%D%/cmds.h \

@@ -1,5 +1,5 @@
 #!/bin/sh
-# gdata gather and ngram: what they read, leave out and predict.
+# gdata gather: what it reads and leaves out.
 . "$(dirname "$0")/../lib/tap.sh"
 has() {         # has NAME FILE FIXED-STRING
     n=$((n + 1))
@@ -17,23 +17,12 @@ long() {        # a paragraph of about 400 bytes about $1
 }
 
 mkdir -p root/usr/share/man/man1 root/usr/share/doc/x root/usr/include \
-    root/usr/share/common-licenses
-{
-    cat <<'END'
-.\" a comment
-.TH X 1
-.SH NAME
-x \- do \fIthings\fP
-.SH DESCRIPTION
-.BR x (1)
-says \(lqhello\(rq.
-.PP
-END
-    long manuals
-    echo '.TS'
-    echo 'a table'
-    echo '.TE'
-} | gzip >root/usr/share/man/man1/x.1.gz
+    root/usr/share/common-licenses root/usr/lib/aarch64/perl/5.40
+long manuals | gzip >root/usr/share/man/man1/x.1.gz
+{ printf 'It says.   \t\n\n\n\n'; long documentation; } | gzip \
+    >root/usr/share/doc/x/README.Debian.gz
+{ echo '=head1 NAME'; echo; long modules; } \
+    >root/usr/lib/aarch64/perl/5.40/X.pm
 { long licences; echo; long licences; echo; long more; } \
     >root/usr/share/common-licenses/GPL-9
 { echo '/* header */'; long headers; printf '\\\t"quoted"\n'; } \
@@ -45,17 +34,17 @@ long changes >root/usr/share/doc/x/changelog
 gdata gather --root root -o corpus --val 0.3 --tsv >table 2>err
 is $? 0 "gather of a folder tree succeeds"
 cat corpus/train.jsonl corpus/val.jsonl >all
-is "$(wc -l <all)" 3 "gather writes a document for each file with text"
-check "gather removes the markup of manuals" \
-    grep -qF 'x - do things\n\nDESC' all
-check "gather handles fonts, quotes and filled lines of manuals" \
-    grep -qF 'x(1) says \"hello\".\n\nSentence 1' all
+is "$(wc -l <all)" 4 "gather writes a document for each file with text"
+check "gather reads compressed documentation" \
+    grep -qF '"text":"It says.\n\nSentence 1 tells' all
+check "gather reads the modules of Perl of any machine" \
+    grep -qF '=head1 NAME\n\nSentence 1 tells something new about mod' all
 check "gather escapes special characters in JSON" \
     grep -qF '\\\t\"quoted\"\n' all
 check "gather records the source of a document" \
-    grep -qF '"source":"/usr/share/man/man1/x.1.gz"}' all
-is "$(grep -cE 'a table|binary|changes' all)" 0 \
-    "gather leaves out tables, binaries and change logs"
+    grep -qF '"source":"/usr/share/doc/x/README.Debian.gz"}' all
+is "$(grep -cE 'manuals|binary|changes' all)" 0 \
+    "gather leaves out manuals, binaries and change logs"
 is "$(grep -o 'Sentence 1 tells something new about licences' all | wc -l)" 1 \
     "gather leaves out a repeated paragraph"
 check "gather prints a table with a row for licences" \
@@ -72,17 +61,4 @@ is $? 3 "gather ends with status 3 when it finds nothing"
 is "$(find out4 -type f | wc -l)" 0 \
     "gather leaves no file when it finds nothing"
 
-# a text of two letters in turn: after the first there is no doubt
-awk 'BEGIN { for (i = 0; i < 20000; i++) printf "ab" }' >ab.txt
-is "$(gdata ngram --train ab.txt --val ab.txt | cut -c1-4)" "0.00" \
-    "a trigram knows what comes next"
-is "$(gdata ngram -n 1 --train ab.txt --val ab.txt | cut -c1-4)" "1.00" \
-    "a unigram does not know what comes next"
-printf '' >empty.txt
-gdata ngram --train ab.txt --val empty.txt 2>err
-is $? 1 "ngram without text to predict is an error"
-gdata ngram --train nowhere --val ab.txt 2>err
-is $? 3 "ngram of a missing file ends with status 3"
-gdata ngram --train ab.txt 2>err
-is $? 2 "ngram without --val ends with status 2"
 done_testing

@@ -34,7 +34,6 @@ EXTRA_DIST += \
 	%D%/corpus/jsonl/nested \
 	%D%/corpus/jsonl/object \
 	%D%/corpus/lock/one \
-	%D%/corpus/manual_text/roff \
 	%D%/corpus/metric/points \
 	%D%/corpus/parquet/delta.parquet \
 	%D%/corpus/parquet/encrypted.parquet \
@@ -88,7 +87,6 @@ EXTRA_DIST += \
 	%D%/dict/import \
 	%D%/dict/jsonl \
 	%D%/dict/lock \
-	%D%/dict/manual_text \
 	%D%/dict/metric \
 	%D%/dict/parquet \
 	%D%/dict/reply \
@@ -107,7 +105,6 @@ EXTRA_DIST += \
 	%D%/import.c \
 	%D%/jsonl.c \
 	%D%/lock.c \
-	%D%/manual_text.c \
 	%D%/metric.c \
 	%D%/parquet.c \
 	%D%/reply.c \

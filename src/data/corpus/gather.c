@@ -11,8 +11,8 @@
 #include "common/hash.h"
 #include "common/mem.h"
 #include "common/path.h"
+#include "common/utf8.h"
 #include "data/corpus/hashset.h"
-#include "data/corpus/manual_text.h"
 #include "data/corpus/source.h"
 
 enum {
@@ -26,24 +26,24 @@ enum {
 static const struct gather_kind {
     const char *name;
     double share;
-    manual_text_fn *convert;
     const char *roots[6];       /* globs */
     const char *files[14];      /* globs of names, which may end in ".gz" */
     const char *except[4];
 } kinds[GATHER_KINDS] = {
-    { "manuals", 0.30, manual_roff,
-      { "usr/share/man/man[1-8]" }, { "*.[1-8]", "*.[1-8]*" }, { 0 } },
-    { "documentation", 0.30, manual_text_plain,
+    { "documentation", 0.45,
       { "usr/share/doc", "usr/share/vim/vim*/doc" },
       { "README*", "NEWS*", "FAQ*", "INTRO*", "*.txt", "*.md", "*.rst" },
       { "*.html*", "*.json*", "*.xml*", "*[Cc]hangelog*" } },
-    { "licences", 0.05, manual_text_plain,
+    { "licences", 0.05,
       { "usr/share/common-licenses", "usr/share/doc" },
       { "copyright", "*GPL*", "GFDL*", "MPL*", "Apache*", "Artistic", "BSD",
         "CC0*" }, { 0 } },
-    { "headers", 0.25, manual_text_plain,
+    { "headers", 0.25,
       { "usr/include", "usr/lib/gcc/*/*/include" }, { "*.h" }, { 0 } },
-    { "python", 0.10, manual_text_plain,
+    { "perl", 0.15,             /* half of it is documentation */
+      { "usr/share/perl*", "usr/lib/*/perl*", "usr/share/auto*" },
+      { "*.pm", "*.pod" }, { 0 } },
+    { "python", 0.10,
       { "usr/lib/python3*", "usr/share/python3" }, { "*.py" },
       { "test_*" } },
 };
@@ -161,6 +161,37 @@ static bool read_text(struct buf *out, const char *path)
     return got == 0 && out->len > 0;
 }
 
+/* Is this UTF-8 without control characters other than white space? */
+static bool is_text(const struct buf *b)
+{
+    for (size_t i = 0; i < b->len; i++)
+        if (((unsigned char)b->s[i] < ' ' && !memchr("\t\n\f\r", b->s[i], 4)) ||
+            b->s[i] == 0x7f)
+            return false;
+    return utf8_valid(b->s);
+}
+
+/* Remove white space at the ends of lines, and repeated empty lines. */
+static void tidy(struct buf *out, const struct buf *raw)
+{
+    const char *at = raw->s, *end = raw->s + raw->len;
+    bool empty = false;
+
+    while (at < end) {
+        const size_t n = strcspn(at, "\n");
+        size_t kept = n;
+
+        while (kept && strchr(" \t\f\r", at[kept - 1]))
+            kept--;
+        if (kept || !empty) {
+            buf_add(out, at, kept);
+            buf_char(out, '\n');
+        }
+        empty = kept == 0;
+        at += n + 1;
+    }
+}
+
 /* Keep the new paragraphs of a text; returns the bytes of the others. */
 static size_t keep_new(struct gatherer *s, const struct buf *text)
 {
@@ -199,13 +230,11 @@ static void trim_blanks(struct buf *b)
 static void gather_file(struct gatherer *s, const struct gather_kind *k,
                         const char *path, struct gather_stats *stats)
 {
-    if (!read_text(&s->raw, path))
+    if (!read_text(&s->raw, path) || !is_text(&s->raw))
         return;
     buf_trim(&s->text, 0);
     buf_trim(&s->kept, 0);
-    k->convert(&s->text, s->raw.s, s->raw.len);
-    if (!manual_text_is_valid(s->text.s, s->text.len))
-        return;
+    tidy(&s->text, &s->raw);
     stats->repeated += (int64_t)keep_new(s, &s->text);
     trim_blanks(&s->kept);
     if (s->kept.len < DOCUMENT_MIN)
@@ -265,8 +294,8 @@ int gather(const char *root, int64_t limit, gather_fn *give, void *arg,
     buf_clear(&s.kept);
     if (total == 0)
         return err_set(e, ERR_MISSING,
-                       "there are no manuals, documentation, licences, headers "
-                       "or Python files below %s",
+                       "there are no documentation, licences, headers, Perl or "
+                       "Python files below %s",
                        root);
     return 0;
 }

@@ -10,12 +10,14 @@
 /*
  * gather - collect text that a Debian system has installed
  *
- * gather() reads manuals, documentation, licences, C headers and the library of
- * Python, removes the markup of manuals, leaves out every paragraph that
- * occurred before, and calls gather_fn with the rest, one file at a time, until
- * there are `limit` bytes.  Each kind has a share of the limit; what some kinds
- * cannot fill is left to the others.  The files of a kind are ordered by the
- * hashes of their names, so the same files give the same text on every machine.
+ * gather() reads documentation, licences, C headers and the libraries of Perl
+ * and Python, leaves out every paragraph that occurred before, and calls
+ * gather_fn with the rest, one file at a time, until there are `limit` bytes.
+ * Each kind has a share of the limit; what some kinds cannot fill is left to
+ * the others.  The files of a kind are ordered by the hashes of their names, so
+ * the same files give the same text on every machine.  Manuals are not read:
+ * a program to remove their markup would be needed, and a system without
+ * manuals has enough other text.
  */
 struct gathered {
     const char *kind, *path; /* the path below the root */

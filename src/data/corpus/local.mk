@@ -26,11 +26,6 @@ src_data_libdata_a_SOURCES += \
 	%D%/locate.h \
 	%D%/magic.c \
 	%D%/magic.h \
-	%D%/manual_roff.c \
-	%D%/manual_text.c \
-	%D%/manual_text.h \
-	%D%/ngram.c \
-	%D%/ngram.h \
 	%D%/normalize.h \
 	%D%/parquet.h \
 	%D%/source.c \
