@@ -19,7 +19,6 @@
 #include "trainer/model/resolve.h"
 #include "trainer/model/schedule.h"
 #include "trainer/plan/plan_budget.h"
-#include "trainer/plan/plan_launches.h"
 #include "trainer/plan/plan_memory.h"
 #include "trainer/plan/plan_sizes.h"
 #include "trainer/plan/plan_step.h"
@@ -32,7 +31,6 @@ enum plan_part {
     TIME,
     STEP,
     OPERATIONS,
-    LAUNCHES,
     SCHEDULE,
     ALL = -1
 };
@@ -43,7 +41,6 @@ static const char *const part_words[] = { [PARAMETERS] = "parameters",
                                           [TIME] = "time",
                                           [STEP] = "step",
                                           [OPERATIONS] = "operations",
-                                          [LAUNCHES] = "launches",
                                           [SCHEDULE] = "schedule",
                                           NULL };
 
@@ -309,9 +306,6 @@ static void set_columns(struct table *t, enum plan_part part)
     case OPERATIONS:
         plan_step_operation_columns(t);
         break;
-    case LAUNCHES:
-        plan_launches_columns(t);
-        break;
     case SCHEDULE:
         table_columns(t, "step", "lr", "sequences", NULL);
         break;
@@ -335,11 +329,6 @@ static void add_operations(struct planned_model *p, struct table *t)
     plan_step_add_operations(&machine, p->set, &p->gpt, p->file, t);
 }
 
-static void add_launches(struct planned_model *p, struct table *t)
-{
-    plan_launches_add(&machine, p->set, &p->gpt, p->file, t);
-}
-
 /* Several models are compared row by row, in one table. */
 static int print_part(struct planned_model *p, int n, enum plan_part part,
                       struct err *e)
@@ -351,7 +340,6 @@ static int print_part(struct planned_model *p, int n, enum plan_part part,
         [TIME] = add_time,
         [STEP] = add_step,
         [OPERATIONS] = add_operations,
-        [LAUNCHES] = add_launches,
         [SCHEDULE] = add_schedule,
     };
     struct table t = TABLE_INIT("gtrain.plan/1");
@@ -372,7 +360,7 @@ static int print_parts(struct planned_model *p, int n, struct err *e)
     if (only != ALL)
         return print_part(p, n, (enum plan_part)only, e);
     for (int i = 0; i < SCHEDULE; i++) {
-        if (i == LAUNCHES || (i >= STEP && !device))
+        if (i >= STEP && !device)
             break;
         if (i > 0)
             putchar('\n');
@@ -436,7 +424,7 @@ static int check_mfu(const struct settings *s, struct err *e)
 static int check_length(const struct settings *s, struct err *e)
 {
     if (s->is.steps == 0 && !budget && only != PARAMETERS && only != MEMORY &&
-        only != STEP && only != OPERATIONS && only != LAUNCHES)
+        only != STEP && only != OPERATIONS)
         return err_set(e, ERR_USAGE,
                        "the length of training is not known; set "
                        "schedule.steps, schedule.tokens or "
@@ -464,10 +452,6 @@ static int load_settings(struct settings *s, const char *path, struct err *e)
         ret = check_length(s, e);
     if (ret == 0 && device)
         ret = plan_step_check(&machine, s, e);
-    if (ret == 0 && only == LAUNCHES && s->train.fp8 != FP8_OFF)
-        ret = conf_fail(&s->conf, "train.fp8", e,
-                        "--only launches lists products of bf16 only; use "
-                        "--only operations");
     tokenizer_free(tokenizer);
     return ret;
 }
@@ -508,14 +492,11 @@ static bool parse_price(double *out)
 static int check_device(struct err *e)
 {
     machine.ranks = ranks;
-    if (!device && only >= STEP && only <= LAUNCHES)
+    if (!device && only >= STEP && only <= OPERATIONS)
         return err_set(e, ERR_USAGE, "--only %s needs --device",
                        part_words[only]);
     if (device && plan_step_device(&machine, device, e) < 0)
         return -1;
-    if (only == LAUNCHES && machine.cpu)
-        return err_set(e, ERR_USAGE,
-                       "--only launches is for GPUs; use --only operations");
     if (threads && !(device && machine.cpu))
         return err_set(e, ERR_USAGE, "--threads needs --device cpu");
     if (threads && plan_cpu_threads(&cpu, threads, e) < 0)

@@ -93,6 +93,4 @@ is $? 2 "threads that are not numbers are refused"
 like err "threads expects up to 16 numbers.*not '2,x'" "the message names them"
 gtrain plan --device h100 --threads 2 --only step 2>err >out
 is $? 2 "--threads is refused for a GPU"
-plan $rates --only launches >out
-is $? 2 "--only launches is refused for a CPU"
 done_testing

@@ -4,8 +4,6 @@ src_trainer_libtrainer_a_SOURCES += \
 	%D%/plan_budget.h \
 	%D%/plan_cpu.c \
 	%D%/plan_cpu.h \
-	%D%/plan_launches.c \
-	%D%/plan_launches.h \
 	%D%/plan_memory.c \
 	%D%/plan_memory.h \
 	%D%/plan_sizes.c \

@@ -98,8 +98,7 @@ void plan_works_add(struct plan_works *w, const struct plan_work *more)
 {
     int i = 0;
 
-    while (i < w->n && (strcmp(w->all[i].name, more->name) != 0 ||
-                        strcmp(w->all[i].shape, more->shape) != 0))
+    while (i < w->n && strcmp(w->all[i].name, more->name) != 0)
         i++;
     if (i == w->n) {
         GROW(w->all, w->n, w->room);
@@ -392,31 +391,29 @@ void plan_step_operation_columns(struct table *t)
     table_columns(t, "operation", "calls", "GFLOP", "GB", "ms", NULL);
 }
 
-static void add_work_row(struct table *t, const char *file, bool shapes,
+static void add_work_row(struct table *t, const char *file,
                          const struct plan_work *w)
 {
     begin_row(t, file, w->name);
-    if (shapes)
-        table_text(t, w->shape);
     table_int(t, w->calls);
     table_printf(t, "%.1f", w->flops / 1e9);
     table_printf(t, "%.2f", w->bytes / 1e9);
     table_printf(t, "%.2f", 1e3 * w->seconds);
 }
 
-void plan_works_rows(const struct plan_works *w, const char *file, bool shapes,
+void plan_works_rows(const struct plan_works *w, const char *file,
                      struct table *t)
 {
     struct plan_work sum = { .name = "sum" };
 
     for (int i = 0; i < w->n; i++) {
-        add_work_row(t, file, shapes, &w->all[i]);
+        add_work_row(t, file, &w->all[i]);
         sum.calls += w->all[i].calls;
         sum.flops += w->all[i].flops;
         sum.bytes += w->all[i].bytes;
         sum.seconds += w->all[i].seconds;
     }
-    add_work_row(t, file, shapes, &sum);
+    add_work_row(t, file, &sum);
 }
 
 void plan_step_add_operations(const struct plan_step *s, struct settings *set,
@@ -429,6 +426,6 @@ void plan_step_add_operations(const struct plan_step *s, struct settings *set,
         plan_cpu_use(s->cpu, set, s->ranks, 0);
     list_micro_step(s, set, &gpt->graph, &o);
     list_update(s, set, &gpt->graph, 1, &o);
-    plan_works_rows(&o, file, false, t);
+    plan_works_rows(&o, file, t);
     free(o.all);
 }

@@ -26,7 +26,7 @@
 struct plan_step {
     const struct hardware *device;
     struct plan_cpu *cpu; /* whose rates the device has; NULL: a GPU */
-    double network; /* bytes per second of each GPU, between machines */
+    double network;       /* bytes per second of each GPU, between machines */
     int ranks;
 };
 
@@ -53,10 +53,9 @@ enum plan_rate { RATE_PRODUCTS, RATE_FP8, RATE_ATTENTION };
 double plan_step_seconds(const struct plan_step *, const struct settings *,
                          enum plan_rate, double flops, double bytes);
 
-/* The work of an operation or of a kernel, and a list of these. */
+/* The work of an operation, and a list of these. */
 struct plan_work {
     const char *name;
-    char shape[48]; /* of a product: rows x columns x depth; or empty */
     int calls;
     double flops, bytes, seconds;
     bool backward;
@@ -66,10 +65,10 @@ struct plan_works {
     int n, room;
 };
 
-/* Add to the work with this name and shape. */
+/* Add to the work with this name. */
 void plan_works_add(struct plan_works *, const struct plan_work *);
-/* A row for each, with its shape if all have one, and the sum. */
-void plan_works_rows(const struct plan_works *, const char *file, bool shapes,
+/* A row for each, and the sum. */
+void plan_works_rows(const struct plan_works *, const char *file,
                      struct table *);
 
 /* A row for each operation of a micro-step and of the update, and the sum. */
