@@ -35,6 +35,10 @@ is "$(value gpt2-124M training steps 2 \
 is "$(value gpt2-124M training \
     'hours at this step time' 2 --step-time 330ms | cut -c1-5)" 1.748 \
     "19,073 steps of 0.33 s take 1.748 hours"
+value gpt2-124M training 'hours at this step time' 2 --step-time 330ms \
+    --set train.ramp=100% --set train.ramp_from=256 --set train.micro_batch=1 |
+    awk '{ part = $1 / 1.748 } END { exit !(part > 0.74 && part < 0.76) }'
+ok $? "a batch that grows from half of its size takes three quarters of the hours"
 is "$(value gpt-300M training epochs 2 | cut -c1-5)" 8.192 \
     "gpt-300M trains for 8.192 epochs"
 is "$(value c4-30M training 'warm-up steps' 2 \

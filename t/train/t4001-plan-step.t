@@ -39,6 +39,13 @@ $(plan --device h200 --only operations)
 END
 ok $? "the operations add up to their sum"
 
+plan --only time --device h100 --gpus 8 --price 2/h | head -n 1 >row
+awk -F "$tab" -v ms="$(column ddp 3 --device h100 --gpus 8)" '
+    { off = $5 / (ms * 19073 / 3.6e6) - 1; price = $7 - 2 * $6 }
+    END { exit !($1 == "H100 SXM" && $2 == 8 && off * off < 1e-6 &&
+                 price * price < 1e-9 && $9 == "operations") }' row
+ok $? "the hours and the price on a device follow from its step" "$(cat row)"
+
 sent=$(plan --ranks 8 --only memory | awk -F "$tab" '$1 == "ddp" { print $8 }')
 is "$(column ddp 5 --device h100 --gpus 8)" \
     "$(awk -v n="$sent" 'BEGIN { printf "%.1f", n / 450e9 / 0.8 * 1000 }')" \

@@ -34,7 +34,17 @@ ok $? "two threads take a little more than half as long ($one, $two)"
 like err 'approaches 60 GB/s' \
     "the limit of the memory is that of 1 / B(n) = 1 / (n b) + 1 / S"
 plan 100,200,2,1,30,60,1,2 --threads 1 >out
-like err 'do not show where' "memory twice as fast with two threads has no limit"
+like err 'cannot tell the memory bandwidth' \
+    "memory twice as fast with two threads has no limit"
+plan $rates --threads 1,2 --only time -s schedule.steps=1000 | head -n 2 >rows
+awk -F "$tab" -v one="$one" -v two="$two" '
+    { off = $5 * 3600 / (NR == 1 ? one : two) - 1; bad += off * off > 1e-6 }
+    END { exit bad || NR != 2 }' rows
+ok $? "the hours on this CPU follow from the step of each number of threads" \
+    "$(cat rows)"
+plan $rates --threads 1 -s train.fp8=head -s train.precision=bf16 >out
+is $? 2 "fp8 is refused for a CPU"
+like err 'train.fp8: a CPU cannot multiply fp8' "the message names the CPU"
 
 flops=$(gtrain plan --only operations --device cpu -s plan.cpu_rates=$rates \
     --threads 1 -s model.layers=2 -s model.heads=4 -s model.width=256 \

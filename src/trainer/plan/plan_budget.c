@@ -8,7 +8,7 @@
 #include "common/log.h"
 #include "common/num.h"
 #include "trainer/device/hardware.h"
-#include "trainer/plan/plan_time.h"
+#include "trainer/plan/plan_tables.h"
 
 int plan_budget_parse(double *hours, const char *text, struct err *e)
 {
@@ -72,7 +72,7 @@ void plan_budget_add(const struct plan_budget *b, const struct settings *s,
                      struct table *t)
 {
     const double tokens = plan_budget_tokens(b, s);
-    const double own = plan_time_tokens(s);
+    const double own = plan_tokens(s);
 
     table_int(t, s->is.parameters);
     table_int(t, (int64_t)tokens);

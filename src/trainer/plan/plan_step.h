@@ -1,79 +1,56 @@
 #ifndef TRAINER_PLAN_PLAN_STEP_H
 #define TRAINER_PLAN_PLAN_STEP_H
 
-#include <stdbool.h>
-
-#include "common/err.h"
-#include "common/output/table.h"
-#include "trainer/device/hardware.h"
 #include "trainer/model/gpt.h"
-#include "trainer/plan/plan_cpu.h"
+#include "trainer/plan/plan_device.h"
+#include "trainer/plan/plan_memory.h"
 
 /*
- * plan_step - the expected time of a step on a kind of GPU, or on a CPU
+ * plan_step - the time that a step is expected to take
  *
- * An operation takes as long as its floating-point operations at a part of the
- * peak rate, or as its bytes at a part of the rate of the memory, whichever is
- * longer.  What ranks send takes its bytes at a part of the rate of the link
- * between GPUs of one machine, or of the network if there are several machines.
- * It overlaps with the passes during which parallel.h sends it; the rest, and
- * the embedding, which is finished last, is exposed.  Nothing is measured.
+ *      plan_step_find(&step, &rates, settings, &gpt, ranks, mode);
  *
- * On a CPU, whose rates are those of plan_cpu.h, operations take what
- * plan_cpu_more() adds, too.  What is sent in the background takes the time of
+ * One formula holds for every operation and every device.  An operation takes
+ *
+ *      max(FLOP / products or attention, bytes / memory)
+ *      + bytes of passes before or after that / memory
+ *      + numbers packed for products / pack + numbers computed / vector
+ *      + parallel regions * region
+ *      + FLOP that idle threads could compute while the last piece of a product
+ *        is computed / products
+ *
+ * at the rates of plan_device.h; the last three lines are 0 on a GPU.  What
+ * ranks send takes its bytes at the rate of the link.  On a GPU it overlaps
+ * with the passes during which parallel.h sends it; the rest, and the
+ * embedding, which is finished last, is exposed.  On a CPU it takes the time of
  * one of the threads that compute.
  */
 struct plan_step {
-    const struct hardware *device;
-    struct plan_cpu *cpu; /* whose rates the device has; NULL: a GPU */
-    double network;       /* bytes per second of each GPU, between machines */
-    int ranks;
+    double seconds, compute, sending, exposed;
+    double mfu;
+    struct plan_memory memory;
 };
 
-/* The device of this name, such as cpu, h100, A100 or a100-80gb.  s->cpu is
- * where the rates of a CPU will be; it becomes NULL for others. */
-int plan_step_device(struct plan_step *, const char *name, struct err *);
-/* Whether the device can compute what the settings ask for. */
-int plan_step_check(const struct plan_step *, const struct settings *,
-                    struct err *);
-/* "400Gb": bits per second, for each GPU. */
-int plan_step_network(struct plan_step *, const char *rate, struct err *);
+/* The settings are changed and restored. */
+void plan_step_find(struct plan_step *, const struct plan_rates *,
+                    struct settings *, struct gpt *, int ranks,
+                    enum parallel_mode);
 
-/* For each parameter, the gradient, the weight and the moments are read; the
- * last two are also written, and the 16-bit weight. */
-double plan_step_update_bytes(const struct settings *, const struct graph *);
-
-/* A row for each value of parallel.mode. */
-void plan_step_columns(const struct plan_step *, struct table *);
-void plan_step_add(const struct plan_step *, struct settings *, struct gpt *,
-                   const char *file, struct table *);
-
-/* What limits a kernel, if not its bytes. */
-enum plan_rate { RATE_PRODUCTS, RATE_FP8, RATE_ATTENTION };
-double plan_step_seconds(const struct plan_step *, const struct settings *,
-                         enum plan_rate, double flops, double bytes);
-
-/* The work of an operation, and a list of these. */
+/* The operations of a micro-step and of an update, by name. */
 struct plan_work {
     const char *name;
     int calls;
     double flops, bytes, seconds;
-    bool backward;
 };
+enum plan_phase { PHASE_FORWARD, PHASE_BACKWARD, PHASE_UPDATE, PHASE_COUNT };
 struct plan_works {
-    struct plan_work *all;
+    struct plan_work *work;
     int n, room;
+    double seconds[PHASE_COUNT];
 };
 
-/* Add to the work with this name. */
-void plan_works_add(struct plan_works *, const struct plan_work *);
-/* A row for each, and the sum. */
-void plan_works_rows(const struct plan_works *, const char *file,
-                     struct table *);
-
-/* A row for each operation of a micro-step and of the update, and the sum. */
-void plan_step_operation_columns(struct table *);
-void plan_step_add_operations(const struct plan_step *, struct settings *,
-                              struct gpt *, const char *file, struct table *);
+/* The update is that of this part of the parameters.  The caller frees work. */
+void plan_step_list(struct plan_works *, const struct plan_rates *,
+                    const struct settings *, const struct graph *, double part);
 
 #endif

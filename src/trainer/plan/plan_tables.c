@@ -1,0 +1,489 @@
+#include "config.h"
+#include "trainer/plan/plan_tables.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "trainer/model/resolve.h"
+#include "trainer/model/schedule.h"
+
+const char *const plan_part_words[] = { [PLAN_PARAMETERS] = "parameters",
+                                        [PLAN_TRAINING] = "training",
+                                        [PLAN_MEMORY] = "memory",
+                                        [PLAN_TIME] = "time",
+                                        [PLAN_STEP] = "step",
+                                        [PLAN_OPERATIONS] = "operations",
+                                        [PLAN_SCHEDULE] = "schedule",
+                                        NULL };
+
+/* A table, and what it is printed for. */
+struct rows {
+    struct table table;
+    const struct plan_how *how;
+    struct plan_model *model; /* whose rows are added */
+    struct settings *set;     /* of that */
+};
+
+/* Begin a row with its name, after that of the file. */
+static void begin_row(struct rows *r, const char *name)
+{
+    if (r->model->file)
+        table_text(&r->table, r->model->file);
+    table_text(&r->table, name);
+}
+
+/* ---- parameters --------------------------------------------------------- */
+
+static const struct {
+    const char *name, *holds; /* in a parameter's name */
+} kinds[] = {
+    { "token embedding", "wte" }, { "positions", "wpe" },
+    { "attention", "attn." },     { "MLP", "mlp." },
+    { "norms", "ln_" },           { "head", "lm_head" },
+};
+
+static void add_parameters(struct rows *r)
+{
+    const struct graph *g = &r->model->gpt.graph;
+    const int64_t all = graph_parameters(g);
+    struct table *t = &r->table;
+
+    for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
+        int64_t n = 0, tensors = 0;
+
+        for (int i = 0; i < g->n_params; i++)
+            if (strstr(g->param[i].name, kinds[k].holds)) {
+                n += g->param[i].count;
+                tensors++;
+            }
+        if (tensors == 0)
+            continue;
+        begin_row(r, kinds[k].name);
+        table_int(t, tensors);
+        table_int(t, n);
+        table_printf(t, "%.1f%%", 100.0 * (double)n / (double)all);
+    }
+    begin_row(r, "all");
+    table_int(t, g->n_params);
+    table_int(t, all);
+    table_text(t, "100%");
+    if (r->set->model.tied) {
+        begin_row(r, "all, the tied matrix twice");
+        table_none(t);
+        table_int(t, all + r->set->is.vocab_padded * r->set->model.width);
+        table_none(t);
+    }
+}
+
+/* ---- training ----------------------------------------------------------- */
+
+static void add_int(struct rows *r, const char *name, int64_t n)
+{
+    begin_row(r, name);
+    table_int(&r->table, n);
+}
+
+static void add_real(struct rows *r, const char *name, double x)
+{
+    begin_row(r, name);
+    table_real(&r->table, x);
+}
+
+double plan_tokens(const struct settings *s)
+{
+    return (double)resolve_sequences_before(s, s->is.steps) *
+           (double)s->model.context;
+}
+
+/* The first steps of a batch ramp take a part of the time of a step. */
+static double training_hours(const struct settings *s, double step_seconds)
+{
+    return plan_tokens(s) / (double)s->is.tokens_per_step * step_seconds / 3600;
+}
+
+static double checkpoint_seconds(const struct settings *s, double step_seconds)
+{
+    const struct conf_span *every = &s->checkpoint.every;
+
+    switch (every->unit) {
+    case SPAN_TOKENS:
+        return every->n / (double)s->is.tokens_per_step * step_seconds;
+    case SPAN_FRACTION:
+        return every->n * (double)s->is.steps * step_seconds;
+    case SPAN_TIME:
+        return every->n;
+    default:
+        return every->n * step_seconds;
+    }
+}
+
+static void add_training(struct rows *r)
+{
+    const struct settings *s = r->set;
+    const struct graph *g = &r->model->gpt.graph;
+    const double n = (double)s->is.parameters, d = plan_tokens(s);
+    const double flops = gpt_flops_per_token(&r->model->gpt),
+                 t = r->how->step_time;
+    int decayed = 0;
+
+    for (int i = 0; i < g->n_params; i++)
+        decayed += g->node[g->param[i].node].val.rank > 1;
+    add_int(r, "ranks", r->how->ranks);
+    add_int(r, "sequences of a micro-batch", s->train.micro_batch);
+    add_int(r, "micro-batches of a step, each rank", s->is.accumulate);
+    add_int(r, "tokens of a step", s->is.tokens_per_step);
+    add_int(r, "steps", s->is.steps);
+    add_int(r, "warm-up steps", s->is.warmup);
+    add_int(r, "tokens", (int64_t)d);
+    add_int(r, "tokens for 20 a parameter", 20 * s->is.parameters);
+    add_real(r, "tokens a parameter", d / n);
+    if (s->plan.data_tokens)
+        add_real(r, "epochs", d / (double)s->plan.data_tokens);
+    add_int(r, "tensors with decay", decayed);
+    add_int(r, "tensors without", g->n_params - decayed);
+    add_real(r, "FLOP a token, 6N", 6 * n);
+    add_real(r, "FLOP a token, exact", flops);
+    add_real(r, "FLOP in all, 6ND", 6 * n * d);
+    add_real(r, "TFLOP in all, 6ND", 6 * n * d / 1e12);
+    add_real(r, "FLOP in all, exact", flops * d);
+    begin_row(r, "exports");
+    table_text(&r->table, r->model->exports);
+    if (t > 0) {
+        add_real(r, "hours at this step time", training_hours(s, t));
+        add_real(r, "tokens/s at this step time",
+                 (double)s->is.tokens_per_step / t);
+        if (s->checkpoint.every.n > 0)
+            add_real(r, "hours from one checkpoint to the next",
+                     checkpoint_seconds(s, t) / 3600);
+    }
+}
+
+/* ---- memory ------------------------------------------------------------- */
+
+/* A GPU that is named needs more than the model. */
+static bool has_scratch(const struct plan_how *how)
+{
+    return how->device && how->device->gpu;
+}
+
+/* The values of parallel.mode that matter. */
+static int count_modes(const struct rows *r, const char *const **words)
+{
+    int n = 0;
+
+    *words = conf_find(&r->set->conf, "parallel.mode")->words;
+    while ((*words)[n] && (n == 0 || r->how->ranks > 1))
+        n++;
+    return n;
+}
+
+static void add_memory(struct rows *r)
+{
+    const double gib = has_scratch(r->how) ? r->how->device->gpu->gib : 0;
+    const char *const *modes;
+    struct table *t = &r->table;
+    const int n = count_modes(r, &modes);
+
+    for (int i = 0; i < n; i++) {
+        struct plan_memory m;
+
+        plan_memory_find(r->set, r->how->ranks, (enum parallel_mode)i,
+                         r->set->train.micro_batch, gib, &m);
+        begin_row(r, modes[i]);
+        for (int k = 0; k < DEV_MODEL_USES; k++)
+            table_bytes(t, m.memory[k]);
+        if (gib > 0)
+            table_bytes(t, m.scratch);
+        table_bytes(t, plan_memory_sum(&m));
+        table_bytes(t, m.sent);
+    }
+}
+
+/* ---- time --------------------------------------------------------------- */
+
+/* What is not known is NaN. */
+struct time_row {
+    const char *name, *source;
+    int devices;
+    double peak, mfu, gib;
+    double seconds; /* of a step */
+};
+
+static void add_time_row(struct rows *r, const struct time_row *row)
+{
+    const struct plan_how *how = r->how;
+    const double hours = training_hours(r->set, row->seconds);
+    struct table *t = &r->table;
+
+    begin_row(r, row->name);
+    table_int(t, row->devices);
+    table_real_or_none(t, row->peak / 1e12);
+    table_real_or_none(t, row->mfu);
+    table_real(t, hours);
+    table_real(t, hours * row->devices);
+    if (how->has_price)
+        table_real(t, hours * row->devices * how->price);
+    table_real_or_none(t, row->gib);
+    if (how->fit && isnan(row->gib)) {
+        table_none(t);
+        table_none(t);
+    } else if (how->fit) {
+        table_int(t, plan_memory_batch(r->set, how->ranks, row->gib));
+        table_int(t, (int64_t)plan_memory_model(r->set, how->ranks, row->gib));
+    }
+    table_text(t, row->source);
+}
+
+/* 6 N FLOP a token, at each part of the peak rate that is assumed. */
+static void add_hardware(struct rows *r, const struct hardware *h)
+{
+    const struct settings *s = r->set;
+    const double peak = h->tflops[s->train.precision] * 1e12;
+    const double flops =
+        6 * (double)s->is.parameters * (double)s->is.tokens_per_step;
+
+    for (int i = 0; i < s->plan.mfu.n; i++)
+        add_time_row(r, &(struct time_row){
+                            .name = h->name,
+                            .source = h->source,
+                            .devices = h->devices,
+                            .peak = peak,
+                            .mfu = s->plan.mfu.x[i],
+                            .gib = h->gib,
+                            .seconds = flops / (peak * s->plan.mfu.x[i]) });
+}
+
+static void add_planned(struct rows *r)
+{
+    const int ranks = r->how->ranks;
+    struct plan_rates p;
+    struct plan_step step;
+
+    for (int i = 0; plan_device_rates(r->how->device, r->set, ranks, i, &p);
+         i++) {
+        char name[64];
+
+        snprintf(name, sizeof name, p.is_cpu ? "%s, threads: %d" : "%s", p.name,
+                 p.threads);
+        plan_step_find(&step, &p, r->set, &r->model->gpt, ranks,
+                       r->set->parallel.mode);
+        add_time_row(r, &(struct time_row){ .name = name,
+                                            .source = "operations",
+                                            .devices = ranks,
+                                            .peak = p.peak * ranks,
+                                            .mfu = step.mfu,
+                                            .gib = p.gib,
+                                            .seconds = step.seconds });
+    }
+}
+
+/* The rows of plan.hardware have been accepted. */
+static void add_time(struct rows *r)
+{
+    const char *more = r->set->plan.hardware;
+    struct err e = ERR_INIT;
+    struct hardware h;
+    char name[32];
+
+    if (r->how->step_time > 0)
+        add_time_row(r, &(struct time_row){ .name = "this step time",
+                                            .source = "--step-time",
+                                            .devices = r->how->ranks,
+                                            .peak = (double)NAN,
+                                            .mfu = (double)NAN,
+                                            .gib = (double)NAN,
+                                            .seconds = r->how->step_time });
+    if (r->how->device)
+        add_planned(r);
+    if (hardware_measure(&h, r->set))
+        add_hardware(r, &h);
+    for (const struct hardware *row = hardware_table; row->name; row++)
+        add_hardware(r, row);
+    while (hardware_parse(&more, name, &h, &e) > 0)
+        add_hardware(r, &h);
+}
+
+/* ---- a step ------------------------------------------------------------- */
+
+static void add_modes(struct rows *r, const struct plan_rates *p)
+{
+    const char *const *modes;
+    const int n = count_modes(r, &modes);
+    struct table *t = &r->table;
+
+    for (int i = 0; i < n; i++) {
+        struct plan_step k;
+        double gib;
+
+        plan_step_find(&k, p, r->set, &r->model->gpt, r->how->ranks,
+                       (enum parallel_mode)i);
+        gib = (double)plan_memory_sum(&k.memory) / 0x1p30;
+        begin_row(r, modes[i]);
+        table_int(t, r->how->ranks);
+        if (p->is_cpu)
+            table_int(t, p->threads);
+        table_printf(t, "%.1f", 1e3 * k.seconds);
+        table_printf(t, "%.1f", 1e3 * k.compute);
+        table_printf(t, "%.1f", 1e3 * k.sending);
+        table_printf(t, "%.1f", 1e3 * k.exposed);
+        table_printf(t, "%.1f", gib);
+        table_text(t, gib <= p->gib ? "yes" : "no");
+        table_printf(t, "%.0f", (double)r->set->is.tokens_per_step / k.seconds);
+        table_printf(t, "%.1f%%", 100 * k.mfu);
+    }
+}
+
+static void add_step(struct rows *r)
+{
+    struct plan_rates p;
+
+    for (int i = 0;
+         plan_device_rates(r->how->device, r->set, r->how->ranks, i, &p); i++)
+        add_modes(r, &p);
+}
+
+static void add_work(struct rows *r, const struct plan_work *w)
+{
+    begin_row(r, w->name);
+    table_int(&r->table, w->calls);
+    table_printf(&r->table, "%.1f", w->flops / 1e9);
+    table_printf(&r->table, "%.2f", w->bytes / 1e9);
+    table_printf(&r->table, "%.2f", 1e3 * w->seconds);
+}
+
+static void add_operations(struct rows *r)
+{
+    struct plan_work sum = { .name = "sum" };
+    struct plan_rates p;
+    struct plan_works w;
+
+    plan_device_rates(r->how->device, r->set, r->how->ranks, 0, &p);
+    plan_step_list(&w, &p, r->set, &r->model->gpt.graph, 1);
+    for (int i = 0; i < w.n; i++) {
+        add_work(r, &w.work[i]);
+        sum.calls += w.work[i].calls;
+        sum.flops += w.work[i].flops;
+        sum.bytes += w.work[i].bytes;
+        sum.seconds += w.work[i].seconds;
+    }
+    add_work(r, &sum);
+    free(w.work);
+}
+
+/* ---- schedule ----------------------------------------------------------- */
+
+static void add_schedule(struct rows *r)
+{
+    const int64_t steps = r->set->is.steps, points = r->how->points;
+    const int64_t n = points > 1 && points < steps ? points : steps;
+    struct schedule s;
+
+    schedule_init(&s, r->set);
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t step = n < 2 ? 0 : i * (steps - 1) / (n - 1);
+
+        if (r->model->file)
+            table_text(&r->table, r->model->file);
+        table_int(&r->table, step);
+        table_real(&r->table, schedule_at(&s, (double)step));
+        table_int(&r->table, resolve_sequences(r->set, step));
+    }
+}
+
+/* ---- all of them -------------------------------------------------------- */
+
+static void set_columns(struct table *t, const struct plan_how *how,
+                        enum plan_part part)
+{
+    const bool is_cpu = how->device && !how->device->gpu;
+
+    switch (part) {
+    case PLAN_PARAMETERS:
+        table_columns(t, "part", "tensors", "parameters", "share", NULL);
+        break;
+    case PLAN_TRAINING:
+        table_columns(t, "quantity", "value", NULL);
+        break;
+    case PLAN_MEMORY:
+        table_columns(t, "sharding", "weights", "gradients", "moments",
+                      "activations", "inputs", NULL);
+        if (has_scratch(how))
+            table_column(t, "scratch");
+        table_columns(t, "all, a rank", "sent a step", NULL);
+        break;
+    case PLAN_TIME:
+        table_columns(t, "hardware", "devices", "peak TFLOP/s", "MFU", "hours",
+                      "device hours", NULL);
+        if (how->has_price)
+            table_column(t, "price");
+        table_column(t, "GiB each");
+        if (how->fit)
+            table_columns(t, "micro-batch", "largest model", NULL);
+        table_column(t, "source");
+        break;
+    case PLAN_STEP:
+        table_columns(t, "sharding", is_cpu ? "ranks" : "GPUs", NULL);
+        if (is_cpu)
+            table_column(t, "threads");
+        table_columns(t, "step ms", "compute ms", "sending ms", "exposed ms",
+                      is_cpu ? "GiB a rank" : "GiB a GPU", "fits", "tokens/s",
+                      "MFU", NULL);
+        break;
+    case PLAN_OPERATIONS:
+        table_columns(t, "operation", "calls", "GFLOP", "GB", "ms", NULL);
+        break;
+    case PLAN_SCHEDULE:
+        table_columns(t, "step", "lr", "sequences", NULL);
+        break;
+    case PLAN_ALL:
+        break;
+    }
+}
+
+static int print_part(struct plan_model *model, int n,
+                      const struct plan_how *how, enum plan_part part,
+                      const struct table_style *style, struct err *e)
+{
+    static void (*const add[])(struct rows *) = {
+        [PLAN_PARAMETERS] = add_parameters,
+        [PLAN_TRAINING] = add_training,
+        [PLAN_MEMORY] = add_memory,
+        [PLAN_TIME] = add_time,
+        [PLAN_STEP] = add_step,
+        [PLAN_OPERATIONS] = add_operations,
+        [PLAN_SCHEDULE] = add_schedule,
+    };
+    struct rows r = { .table = TABLE_INIT("gtrain.plan/1"), .how = how };
+    int ret;
+
+    if (n > 1)
+        table_column(&r.table, "file");
+    set_columns(&r.table, how, part);
+    for (int i = 0; i < n; i++) {
+        r.model = &model[i];
+        r.set = model[i].set;
+        add[part](&r);
+    }
+    ret = table_print(&r.table, style, e);
+    table_clear(&r.table);
+    return ret;
+}
+
+int plan_tables_print(struct plan_model *model, int n,
+                      const struct plan_how *how, enum plan_part only,
+                      const struct table_style *style, struct err *e)
+{
+    const enum plan_part end = how->device ? PLAN_SCHEDULE : PLAN_STEP;
+
+    if (only != PLAN_ALL)
+        return print_part(model, n, how, only, style, e);
+    for (int part = 0; part < (int)end; part++) {
+        if (part > 0)
+            putchar('\n');
+        if (print_part(model, n, how, (enum plan_part)part, style, e) < 0)
+            return -1;
+    }
+    return 0;
+}

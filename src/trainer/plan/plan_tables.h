@@ -1,0 +1,51 @@
+#ifndef TRAINER_PLAN_PLAN_TABLES_H
+#define TRAINER_PLAN_PLAN_TABLES_H
+
+#include "common/output/table.h"
+#include "trainer/plan/plan_step.h"
+
+/*
+ * plan_tables - the tables that gtrain plan prints
+ *
+ *      if (plan_tables_print(models, n, &how, PLAN_MEMORY, &style, e) < 0)
+ *          return -1;
+ *
+ * Several models are compared row by row, in one table.
+ */
+enum plan_part {
+    PLAN_PARAMETERS,
+    PLAN_TRAINING,
+    PLAN_MEMORY,
+    PLAN_TIME,
+    PLAN_STEP,
+    PLAN_OPERATIONS,
+    PLAN_SCHEDULE,
+    PLAN_ALL = -1
+};
+
+extern const char *const plan_part_words[];
+
+/* The settings, and the graph as training would lay it out in memory. */
+struct plan_model {
+    struct settings *set;
+    struct gpt gpt;
+    const char *file; /* of the settings, if there are several; or NULL */
+    char exports[64]; /* the formats that can represent it */
+};
+
+struct plan_how {
+    int ranks, points;
+    const struct plan_device *device; /* NULL: none is named */
+    double step_time;                 /* seconds; 0: not known */
+    bool has_price, fit;
+    double price; /* of an hour of a device */
+};
+
+/* The tokens of a whole training. */
+double plan_tokens(const struct settings *);
+
+/* PLAN_ALL leaves out the schedule and, without a device, what needs one. */
+int plan_tables_print(struct plan_model *, int n, const struct plan_how *,
+                      enum plan_part, const struct table_style *, struct err *);
+
+#endif
