@@ -13,7 +13,7 @@
 #include "common/clock.h"
 #include "common/num.h"
 #include "store/query/filter.h"
-#include "store/read/load.h"
+#include "store/read/runs.h"
 #include "store/write/run.h"
 
 #include <inttypes.h>
@@ -48,8 +48,10 @@ static void fill(struct run_point p[METRICS], int64_t run, int64_t step)
 static int make_one(const char *root, int64_t i, int64_t points,
                     struct err *e)
 {
-    struct run_conf c = { .root = root, .experiment = "bench",
-                          .no_capture = true, .flush_secs = 60 };
+    struct run_conf c = { .root = root,
+                          .experiment = "bench",
+                          .no_provenance = true,
+                          .flush_secs = 60 };
     struct run_point p[METRICS];
     struct run *run;
 
@@ -86,8 +88,9 @@ static int by_double(const void *a, const void *b)
 /* The caller's time of each call, and the time until all points are written. */
 static int log_calls(const char *root, int64_t calls, struct err *e)
 {
-    struct run_conf c = { .root = root, .experiment = "bench",
-                          .no_capture = true };
+    struct run_conf c = { .root = root,
+                          .experiment = "bench",
+                          .no_provenance = true };
     double *took = calloc((size_t)calls, sizeof *took);
     struct run_point p[METRICS];
     double start, end;

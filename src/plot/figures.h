@@ -9,7 +9,7 @@
 #include "plot/draw/figure.h"
 #include "plot/request.h"
 #include "plot/run_set.h"
-#include "store/read/load.h"
+#include "store/read/runs.h"
 
 /*
  * figures - from a command line to a figure

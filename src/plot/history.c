@@ -181,7 +181,7 @@ static int load_series(struct series *s, const struct run_info *run,
     const struct outline_want want = { .from = from,
                                        .to = to,
                                        .blocks = (size_t)r->columns,
-                                       .samples = r->group_by };
+                                       .sparse = r->group_by };
 
     return takes_outline(r) ? series_outline(s, run, key, &want, e)
                             : series_load(s, run, key, 0, e);

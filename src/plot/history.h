@@ -7,7 +7,7 @@
 
 #include "common/err.h"
 #include "plot/request.h"
-#include "store/read/load.h"
+#include "store/read/runs.h"
 
 /*
  * history - one metric of a run, along the axis that was asked for

@@ -6,7 +6,7 @@
 
 #include "common/opt.h"
 #include "plot/draw/figure.h"
-#include "store/read/load.h"
+#include "store/read/runs.h"
 
 /*
  * kind - the figures that are one panel of curves, as a table

@@ -6,7 +6,7 @@
 
 #include "common/mem.h"
 #include "plot/draw/figure.h"
-#include "store/read/load.h"
+#include "store/read/runs.h"
 
 /*
  * run_set - the runs of a figure, with the colour and the name that each has in

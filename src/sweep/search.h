@@ -4,7 +4,7 @@
 #include <stdbool.h>
 
 #include "common/output/table.h"
-#include "store/read/load.h"
+#include "store/read/runs.h"
 #include "store/write/run.h"
 #include "sweep/child_pool.h"
 #include "sweep/sweep.h"

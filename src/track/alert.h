@@ -3,7 +3,7 @@
 
 #include "common/buf.h"
 #include "common/err.h"
-#include "store/read/load.h"
+#include "store/read/runs.h"
 
 /*
  * alert - tell somebody that something is true of a run

@@ -12,7 +12,7 @@
 #include "common/pager.h"
 #include "common/path.h"
 #include "common/save.h"
-#include "store/write/bulk.h"
+#include "store/write/stored_run.h"
 #include "track/runs/copy.h"
 #include "track/runs/file_tree.h"
 #include "track/runs/track.h"
@@ -66,15 +66,15 @@ static int add_file(const struct run_info *r, const char *file, struct err *e)
 {
     char *name = path_join(under, path_name(file)), *to = NULL;
     struct save s = SAVE_INIT;
-    struct bulk b;
+    struct stored_run b;
     int ret = -1;
 
-    if (bulk_open(&b, r->folder, e) == 0) {
-        to = bulk_artifact(&b, name, e);
+    if (stored_run_open(&b, r->folder, e) == 0) {
+        to = stored_run_artifact(&b, name, e);
         if (to && save_open(&s, to, e) == 0 && copy_content(s.fp, file, e) == 0)
             ret = save_commit(&s, e);
         save_abandon(&s);
-        bulk_close(&b);
+        stored_run_close(&b);
     }
     free(to);
     free(name);

@@ -8,9 +8,9 @@
 
 #include "common/log.h"
 #include "store/format/store.h"
-#include "store/write/bulk.h"
 #include "store/write/edit.h"
 #include "store/write/move.h"
+#include "store/write/stored_run.h"
 #include "track/runs/track.h"
 
 static const char *experiment;
@@ -23,7 +23,7 @@ static const struct opt mv_opts[] = { TRACK_OPT_ROOT,
 
 static int move_run(const struct run_info *r, void *unused, struct err *e)
 {
-    struct bulk b;
+    struct stored_run b;
     int ret;
 
     (void)unused;
@@ -32,10 +32,10 @@ static int move_run(const struct run_info *r, void *unused, struct err *e)
     if (r->status == RUN_RUNNING)
         return err_set(e, ERR_USAGE,
                        "a run cannot be moved while it is running");
-    if (bulk_open(&b, r->folder, e) < 0)
+    if (stored_run_open(&b, r->folder, e) < 0)
         return -1;
-    ret = bulk_move(&b, track_store(), experiment, e);
-    bulk_close(&b);
+    ret = stored_run_move(&b, track_store(), experiment, e);
+    stored_run_close(&b);
     return ret;
 }
 

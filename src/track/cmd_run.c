@@ -12,8 +12,8 @@
 #include "common/clock.h"
 #include "common/num.h"
 #include "store/format/meta.h"
-#include "store/write/bulk.h"
 #include "store/write/handed_run.h"
+#include "store/write/stored_run.h"
 #include "track/runs/run_facts.h"
 #include "track/runs/track.h"
 
@@ -50,10 +50,10 @@ static const struct opt run_opts[] = {
     { 0 }
 };
 
-typedef int set_pair_fn(struct bulk *, const char *, const char *,
+typedef int set_pair_fn(struct stored_run *, const char *, const char *,
                         struct err *);
 
-static int set_pairs(struct bulk *b, const char *const *words, size_t n,
+static int set_pairs(struct stored_run *b, const char *const *words, size_t n,
                      set_pair_fn *set, struct err *e)
 {
     struct arena mem = ARENA_INIT;
@@ -67,7 +67,7 @@ static int set_pairs(struct bulk *b, const char *const *words, size_t n,
 }
 
 /* Open the run that was prepared for this script, or a new one. */
-static int begin_run(struct bulk *b, const struct new_run_conf *c,
+static int begin_run(struct stored_run *b, const struct new_run_conf *c,
                      struct err *e)
 {
     struct run_conf handed = { .parent = c->parent };
@@ -75,10 +75,10 @@ static int begin_run(struct bulk *b, const struct new_run_conf *c,
     int ret;
 
     if (!handed_run_take(&handed))
-        return bulk_new(b, c, e);
+        return stored_run_create(b, c, e);
     ret = track_select_one(&one, handed.resume, LOAD_NO_METRICS, e);
     if (ret == 0)
-        ret = bulk_open(b, one.run[0].folder, e);
+        ret = stored_run_open(b, one.run[0].folder, e);
     runs_free(&one);
     return ret;
 }
@@ -90,7 +90,7 @@ static int start_run(struct err *e)
                               .name = name,
                               .source = "gtrack run" };
     struct runs one = RUNS_INIT;
-    struct bulk b;
+    struct stored_run b;
     char *id;
     int ret;
 
@@ -103,10 +103,10 @@ static int start_run(struct err *e)
     if (ret < 0)
         return -1;
     id = xstrdup(b.meta.id);
-    if (set_pairs(&b, params.item, params.n, bulk_param, e) < 0 ||
-        set_pairs(&b, tags.item, tags.n, bulk_tag, e) < 0)
+    if (set_pairs(&b, params.item, params.n, stored_run_param, e) < 0 ||
+        set_pairs(&b, tags.item, tags.n, stored_run_tag, e) < 0)
         ret = -1;
-    ret = bulk_end(&b, RUN_RUNNING, 0, ret, e);
+    ret = stored_run_end(&b, RUN_RUNNING, 0, ret, e);
     if (ret == 0)
         puts(id);
     free(id);
@@ -114,7 +114,7 @@ static int start_run(struct err *e)
 }
 
 /* *next becomes the step after the last one of the run. */
-static int open_run(struct bulk *b, const char *word, int64_t *next,
+static int open_run(struct stored_run *b, const char *word, int64_t *next,
                     struct err *e)
 {
     struct runs one = RUNS_INIT;
@@ -124,50 +124,50 @@ static int open_run(struct bulk *b, const char *word, int64_t *next,
         return -1;
     ret = next ? run_facts_next_step(&one.run[0], next, e) : 0;
     if (ret == 0)
-        ret = bulk_open(b, one.run[0].folder, e);
+        ret = stored_run_open(b, one.run[0].folder, e);
     runs_free(&one);
     return ret;
 }
 
-static int log_value(struct bulk *b, const char *key, const char *value,
+static int log_value(struct stored_run *b, const char *key, const char *value,
                      struct err *e)
 {
-    struct point point = { clock_wall_ms(), step, 0 };
+    struct metric_point point = { clock_wall_ms(), step, 0 };
 
     if (!num_real(value, &point.value))
         return err_set(e, ERR_USAGE,
                        "%s expects a number, not '%s'; use --param or --tag "
                        "for text",
                        key, value);
-    return bulk_points(b, key, &point, 1, e);
+    return stored_run_points(b, key, &point, 1, e);
 }
 
 static int log_values(int argc, char **argv, struct err *e)
 {
-    struct bulk b;
+    struct stored_run b;
     int ret = 0;
 
     if (open_run(&b, argv[0], step == INT64_MIN ? &step : NULL, e) < 0)
         return -1;
     if (set_pairs(&b, (const char *const *)argv + 1, (size_t)argc - 1,
                   log_value, e) < 0 ||
-        set_pairs(&b, params.item, params.n, bulk_param, e) < 0 ||
-        set_pairs(&b, tags.item, tags.n, bulk_tag, e) < 0 ||
-        (b.meta.status == RUN_RUNNING && bulk_beat(&b, e) < 0))
+        set_pairs(&b, params.item, params.n, stored_run_param, e) < 0 ||
+        set_pairs(&b, tags.item, tags.n, stored_run_tag, e) < 0 ||
+        (b.meta.status == RUN_RUNNING && stored_run_beat(&b, e) < 0))
         ret = -1;
-    bulk_close(&b);
+    stored_run_close(&b);
     return ret;
 }
 
 static int end_run(const char *word, struct err *e)
 {
-    struct bulk b;
+    struct stored_run b;
 
     if (open_run(&b, word, NULL, e) < 0)
         return -1;
-    return bulk_end(&b, (enum run_status)(RUN_FINISHED + status),
-                    clock_wall_ms(),
-                    set_pairs(&b, tags.item, tags.n, bulk_tag, e), e);
+    return stored_run_end(
+        &b, (enum run_status)(RUN_FINISHED + status), clock_wall_ms(),
+        set_pairs(&b, tags.item, tags.n, stored_run_tag, e), e);
 }
 
 static int run_main(int argc, char **argv, struct err *e)

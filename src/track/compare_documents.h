@@ -2,7 +2,7 @@
 #define TRACK_COMPARE_DOCUMENTS_H
 
 #include "common/output/table.h"
-#include "store/read/load.h"
+#include "store/read/runs.h"
 
 /*
  * compare_documents - on which documents two models differ

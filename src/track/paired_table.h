@@ -2,7 +2,7 @@
 #define TRACK_PAIRED_TABLE_H
 
 #include "common/output/table.h"
-#include "store/read/load.h"
+#include "store/read/runs.h"
 #include "track/runs/column.h"
 
 /*

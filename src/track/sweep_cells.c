@@ -12,7 +12,7 @@
 #include "common/path.h"
 #include "common/output/emit.h"
 #include "store/format/rewind.h"
-#include "store/write/bulk.h"
+#include "store/write/stored_run.h"
 #include "sweep/search_command.h"
 
 /* ---- values ------------------------------------------------------------ */
@@ -186,7 +186,7 @@ static void add_environment(const struct filling *f, const char *id,
 static int set_param(void *arg, const char *key, const char *value,
                      struct err *e)
 {
-    return bulk_param(arg, key, value, e);
+    return stored_run_param(arg, key, value, e);
 }
 
 static int new_run(const struct filling *f, const char *source, char **id,
@@ -197,18 +197,18 @@ static int new_run(const struct filling *f, const char *source, char **id,
                                        .experiment = s->experiment,
                                        .parent = s->parent,
                                        .source = source };
-    struct bulk b;
+    struct stored_run b;
     int ret;
 
-    if (bulk_new(&b, &conf, e) < 0)
+    if (stored_run_create(&b, &conf, e) < 0)
         return -1;
     *id = xstrdup(b.meta.id);
-    ret = bulk_tag(&b, "sweep", s->sweep.name, e);
+    ret = stored_run_tag(&b, "sweep", s->sweep.name, e);
     if (ret == 0)
-        ret = bulk_tag(&b, "sweep.cell", s->sweep.cell[f->cell].id, e);
+        ret = stored_run_tag(&b, "sweep.cell", s->sweep.cell[f->cell].id, e);
     if (ret == 0)
         ret = each_value(&s->sweep, f->cell, set_param, &b, e);
-    return bulk_end(&b, RUN_SCHEDULED, 0, ret, e);
+    return stored_run_end(&b, RUN_SCHEDULED, 0, ret, e);
 }
 
 /* The run of a cell that is tried again has no points, unless it resumes. */
@@ -248,19 +248,19 @@ static int end_run(const struct run_info *r, int64_t steps, int exit_status,
                    struct err *e)
 {
     char code[24], reached[24];
-    struct bulk b;
+    struct stored_run b;
     int ret;
 
     snprintf(code, sizeof code, "%d", exit_status);
     snprintf(reached, sizeof reached, "%lld", (long long)steps);
-    if (bulk_open(&b, r->folder, e) < 0)
+    if (stored_run_open(&b, r->folder, e) < 0)
         return -1;
-    ret = bulk_tag(&b, "gtrack.exit_status", code, e);
+    ret = stored_run_tag(&b, "gtrack.exit_status", code, e);
     if (ret == 0 && steps > 0 && exit_status == 0)
-        ret = bulk_tag(&b, "sweep.steps", reached, e);
+        ret = stored_run_tag(&b, "sweep.steps", reached, e);
     if (is_left_open(r) || (r->status == RUN_FINISHED && exit_status != 0))
-        return bulk_end(&b, status_of(exit_status), 0, ret, e);
-    bulk_close(&b);
+        return stored_run_end(&b, status_of(exit_status), 0, ret, e);
+    stored_run_close(&b);
     return ret;
 }
 

@@ -11,8 +11,8 @@
 #include "common/output/table.h"
 #include "common/path.h"
 #include "common/save.h"
-#include "store/read/load.h"
-#include "store/write/bulk.h"
+#include "store/read/runs.h"
+#include "store/write/stored_run.h"
 #include "trainer/checkpoint/checkpoint_state.h"
 #include "trainer/eval_documents.h"
 #include "trainer/model/quantize.h"
@@ -99,12 +99,12 @@ static int keep_documents(const struct run_info *run, const struct buf *text,
 {
     char *name = xasprintf("documents/%s.tsv", path_name(documents));
     struct save s = SAVE_INIT;
-    struct bulk b;
+    struct stored_run b;
     char *path;
-    int ret = bulk_open(&b, run->folder, e);
+    int ret = stored_run_open(&b, run->folder, e);
 
     if (ret == 0) {
-        path = bulk_artifact(&b, name, e);
+        path = stored_run_artifact(&b, name, e);
         ret = path ? save_open(&s, path, e) : -1;
         if (ret == 0) {
             fwrite(text->s, 1, text->len, s.fp);
@@ -113,7 +113,7 @@ static int keep_documents(const struct run_info *run, const struct buf *text,
         if (ret == 0)
             log_info("kept in %s of %s", name, run->name);
         free(path);
-        bulk_close(&b);
+        stored_run_close(&b);
     }
     free(name);
     return ret;

@@ -11,7 +11,7 @@
 
 #include "t/fuzz/fuzz.h"
 
-static void count(void *arg, const struct point *p)
+static void count(void *arg, const struct metric_point *p)
 {
     (void)p;
     ++*(int64_t *)arg;

@@ -46,7 +46,7 @@ static struct run *begin(const char *experiment, const char *name,
                                 .experiment = experiment,
                                 .name = name,
                                 .resume = resume,
-                                .no_capture = true };
+                                .no_provenance = true };
     struct err e = ERR_INIT;
     struct run *run;
 

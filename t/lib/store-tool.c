@@ -19,7 +19,7 @@
 #include "common/mem.h"
 #include "common/num.h"
 #include "common/path.h"
-#include "store/read/load.h"
+#include "store/read/runs.h"
 #include "store/write/run.h"
 
 #include <inttypes.h>
@@ -49,7 +49,7 @@ static int write_run(const char *root, const char *resume, int64_t steps,
     struct run_conf c = { .root = root,
                           .experiment = "tool",
                           .resume = resume,
-                          .no_capture = true,
+                          .no_provenance = true,
                           .flush_secs = 0.02 };
     struct run *run;
 
@@ -77,7 +77,7 @@ static int start(const char *root, const char *experiment, struct err *e)
 {
     struct run_conf c = { .root = root,
                           .experiment = experiment,
-                          .no_capture = true };
+                          .no_provenance = true };
     char *go = xasprintf("%s.go", root);
     const struct timespec pause = { 0, 1000000 };
     struct run *run;
@@ -96,7 +96,7 @@ static int forever(const char *root, struct err *e)
 {
     struct run_conf c = { .root = root,
                           .experiment = "tool",
-                          .no_capture = true,
+                          .no_provenance = true,
                           .flush_secs = 0.002 };
     struct run *run;
 

@@ -4,7 +4,7 @@
 #include "config.h"
 #include "common/path.h"
 #include "store/format/store.h"
-#include "store/read/load.h"
+#include "store/read/runs.h"
 #include "store/write/run.h"
 #include "t/lib/tap.h"
 
@@ -25,7 +25,7 @@ static void write_on(void)
     struct run_conf c = { .root = root,
                           .experiment = "kill",
                           .flush_secs = 0.001,
-                          .no_capture = true };
+                          .no_provenance = true };
     struct err e = ERR_INIT;
     struct run *run;
 
@@ -114,7 +114,7 @@ static bool goes_on(void)
 {
     struct run_conf c = { .root = root,
                           .resume = "@latest",
-                          .no_capture = true };
+                          .no_provenance = true };
     struct runs runs = RUNS_INIT;
     struct series s = SERIES_INIT;
     struct err e = ERR_INIT;
@@ -185,7 +185,7 @@ static void begin_one(int ready)
 {
     struct run_conf c = { .root = root,
                           .experiment = "new",
-                          .no_capture = true };
+                          .no_provenance = true };
     struct err e = ERR_INIT;
     struct run *run;
     char c1;

@@ -6,7 +6,7 @@
 #include "common/path.h"
 #include "store/format/attempt.h"
 #include "store/format/store.h"
-#include "store/read/load.h"
+#include "store/read/runs.h"
 #include "store/write/edit.h"
 #include "store/write/run.h"
 #include "t/lib/tap.h"
@@ -39,7 +39,7 @@ static struct run *begin(const char *experiment, const char *name)
     struct run_conf c = { .root = root,
                           .experiment = experiment,
                           .name = name,
-                          .no_capture = true,
+                          .no_provenance = true,
                           .flush_secs = 0.05 };
     struct err e = ERR_INIT;
     struct run *run = NULL;

@@ -8,7 +8,7 @@
 #include "common/buf.h"
 #include "common/path.h"
 #include "store/query/filter.h"
-#include "store/read/load.h"
+#include "store/read/runs.h"
 #include "store/write/run.h"
 #include "t/lib/tap.h"
 
@@ -168,9 +168,10 @@ enum { SAMPLES = sizeof samples / sizeof samples[0] };
 
 static int write_one(const char *root, const struct sample *s)
 {
-    struct run_conf c = {
-        .root = root, .experiment = "probe", .name = s->name, .no_capture = true
-    };
+    struct run_conf c = { .root = root,
+                          .experiment = "probe",
+                          .name = s->name,
+                          .no_provenance = true };
     const struct run_dataset d = { .name = "train-set",
                                    .digest = "abc123",
                                    .context = "training" };

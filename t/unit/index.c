@@ -6,8 +6,8 @@
 #include "common/clock.h"
 #include "common/path.h"
 #include "store/format/attempt.h"
-#include "store/read/load.h"
 #include "store/read/pack.h"
+#include "store/read/runs.h"
 #include "store/write/run.h"
 #include "t/lib/tap.h"
 
@@ -107,7 +107,9 @@ static void same(const char *when)
 
 static void make(void)
 {
-    struct run_conf c = { .root = root, .experiment = "x", .no_capture = true };
+    struct run_conf c = { .root = root,
+                          .experiment = "x",
+                          .no_provenance = true };
     const struct run_dataset d = { .name = "d", .context = "training" };
     struct err e = ERR_INIT;
 

@@ -17,7 +17,7 @@ static struct run *begin(const char *root, const char *name)
 {
     const struct run_conf c = { .root = root,
                                 .name = name,
-                                .no_capture = true };
+                                .no_provenance = true };
     struct err e = ERR_INIT;
     struct run *run;
 

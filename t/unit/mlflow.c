@@ -7,7 +7,7 @@
 #include "config.h"
 #include "common/path.h"
 #include "store/format/store.h"
-#include "store/read/load.h"
+#include "store/read/runs.h"
 #include "t/lib/tap.h"
 
 #include <jansson.h>

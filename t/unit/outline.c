@@ -246,7 +246,7 @@ int main(void)
 {
     char folder[] = "/tmp/outline-XXXXXX";
     struct err e = ERR_INIT;
-    struct run_conf c = { .name = "a", .no_capture = true };
+    struct run_conf c = { .name = "a", .no_provenance = true };
     struct run *run;
     char *home;
 

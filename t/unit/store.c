@@ -8,7 +8,7 @@
 #include "common/num.h"
 #include "common/path.h"
 #include "store/format/metric.h"
-#include "store/read/load.h"
+#include "store/read/runs.h"
 #include "store/write/run.h"
 #include "t/lib/tap.h"
 
@@ -26,7 +26,7 @@ static struct run *begin(const char *experiment, const char *resume)
                           .experiment = experiment,
                           .resume = resume,
                           .command = "prog --flag",
-                          .no_capture = true };
+                          .no_provenance = true };
     struct err e = ERR_INIT;
     struct run *run = NULL;
 
@@ -328,7 +328,7 @@ static void prompt(void)
     enum { TRIES = 30000 };
     const struct run_conf c = { .root = root,
                                 .experiment = "prompt",
-                                .no_capture = true,
+                                .no_provenance = true,
                                 .flush_secs = 1e6 };
     const struct run_point p = { "loss", 1 };
     struct err e = ERR_INIT;
@@ -368,7 +368,7 @@ static void bounded(void)
     enum { STEPS = 300000, MEMORY = 1 << 20 };
     const struct run_conf c = { .root = root,
                                 .experiment = "gone",
-                                .no_capture = true,
+                                .no_provenance = true,
                                 .flush_secs = 0.01,
                                 .memory = MEMORY };
     const char *const keys[] = { "a", "b" };
@@ -422,7 +422,7 @@ static void bounded(void)
         left[i] = s.n;
         series_free(&s);
     }
-    ok((left[0] + left[1]) * sizeof(struct point) < MEMORY,
+    ok((left[0] + left[1]) * sizeof(struct metric_point) < MEMORY,
        "no more points were kept than memory allowed");
     tag = run_info_tag(&runs.run[0], "gtrack.points_dropped");
     ok(tag && num_int(tag, &dropped) &&

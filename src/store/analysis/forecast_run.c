@@ -165,10 +165,10 @@ static void add_ratios(struct others *o, const struct loss_curve *c,
 
     for (int k = 0; k < o->points; k++) {
         const int64_t step = step_of_point(now, c->steps, k, o->points);
-        const double truth = true_value(c, step);
+        const double actual = true_value(c, step);
 
-        if (truth > 0 && value[k] > 0 && o->n[k] < OTHERS_MAX)
-            o->ratio[k * OTHERS_MAX + o->n[k]++] = truth / value[k];
+        if (actual > 0 && value[k] > 0 && o->n[k] < OTHERS_MAX)
+            o->ratio[k * OTHERS_MAX + o->n[k]++] = actual / value[k];
     }
     free(value);
 }

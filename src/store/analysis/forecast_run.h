@@ -2,7 +2,7 @@
 #define STORE_ANALYSIS_FORECAST_RUN_H
 
 #include "store/analysis/forecast.h"
-#include "store/read/load.h"
+#include "store/read/runs.h"
 
 /*
  * forecast_run - forecast the rest of a curve, and say how good that is

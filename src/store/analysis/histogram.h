@@ -6,7 +6,7 @@
 
 #include "common/err.h"
 #include "common/mem.h"
-#include "store/read/load.h"
+#include "store/read/runs.h"
 
 /*
  * histogram - the histograms of a run under one name

@@ -2,7 +2,7 @@
 #define STORE_ANALYSIS_PAIRED_H
 
 #include "common/err.h"
-#include "store/read/load.h"
+#include "store/read/runs.h"
 
 /*
  * paired - do two runs differ in a metric?

@@ -6,7 +6,7 @@
 
 #include "common/buf.h"
 #include "common/err.h"
-#include "store/read/load.h"
+#include "store/read/runs.h"
 
 /*
  * planned_rates - the learning rates that a run is going to have

@@ -132,7 +132,7 @@ int spent_load(struct spent *s, const struct run_info *run, double seconds,
 
 static int by_time(const void *a, const void *b)
 {
-    const struct point *x = a, *y = b;
+    const struct metric_point *x = a, *y = b;
 
     return (x->ms > y->ms) - (x->ms < y->ms);
 }
@@ -142,14 +142,14 @@ static int sum_counter(double *sum, const struct run_info *run, const char *key,
                        double processes, struct err *e)
 {
     struct series s = SERIES_INIT;
-    struct point *p;
+    struct metric_point *p;
     double last = 0;
 
     if (series_load(&s, run, key, LOAD_ALL_ATTEMPTS, e) < 0)
         return -1;
     p = xcalloc(s.n, sizeof *p);
     for (size_t i = 0; i < s.n; i++)
-        p[i] = (struct point){ .ms = s.ms[i], .value = s.value[i] };
+        p[i] = (struct metric_point){ .ms = s.ms[i], .value = s.value[i] };
     qsort(p, s.n, sizeof *p, by_time);
     for (size_t i = 0; i < s.n; i++) {
         *sum +=

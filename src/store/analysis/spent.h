@@ -2,7 +2,7 @@
 #define STORE_ANALYSIS_SPENT_H
 
 #include "common/err.h"
-#include "store/read/load.h"
+#include "store/read/runs.h"
 
 /*
  * spent - what the time of a run was spent on

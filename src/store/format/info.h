@@ -12,7 +12,7 @@
  *      const struct metric_sum *loss = run_info_metric(run, "train/loss");
  *
  * These are the types that writing and reading share.  A run_info is filled by
- * load.h, and its strings belong to whoever loaded it; params, tags and
+ * read/runs.h, and its strings belong to whoever loaded it; params, tags and
  * metrics are sorted by key (byte order).
  */
 enum run_status {

@@ -2,11 +2,11 @@
 src_store_libstore_a_SOURCES += \
 	%D%/attempt.c \
 	%D%/attempt.h \
+	%D%/dataset.c \
+	%D%/dataset.h \
 	%D%/experiment.c \
 	%D%/info.c \
 	%D%/info.h \
-	%D%/input.c \
-	%D%/input.h \
 	%D%/key.c \
 	%D%/key.h \
 	%D%/md5.c \

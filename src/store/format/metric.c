@@ -31,7 +31,7 @@ static bool take_int(const char **at, const char *end, int64_t *out)
     return true;
 }
 
-bool metric_line(const char *s, const char *end, struct point *p)
+bool metric_line(const char *s, const char *end, struct metric_point *p)
 {
     int fields = 3;
 
@@ -94,7 +94,7 @@ static size_t scan_lines(struct scan *scan, const char *s, size_t n)
 
     while (s < end) {
         const char *newline = memchr(s, '\n', (size_t)(end - s));
-        struct point p;
+        struct metric_point p;
 
         scan->out->at = scan->out->size + (s - start);
         scan->over = scan->out->at >= scan->to;
@@ -205,7 +205,7 @@ struct summing {
 };
 
 /* MLflow's last value is the greatest (step, time, value). */
-static bool is_later(const struct metric_sum *s, const struct point *p)
+static bool is_later(const struct metric_sum *s, const struct metric_point *p)
 {
     if (p->step != s->last_step)
         return p->step > s->last_step;
@@ -214,7 +214,7 @@ static bool is_later(const struct metric_sum *s, const struct point *p)
     return p->value > s->last;
 }
 
-static void add_point(void *arg, const struct point *p)
+static void add_point(void *arg, const struct metric_point *p)
 {
     struct summing *s = arg;
     struct metric_sum *m = s->out;

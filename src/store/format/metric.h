@@ -28,7 +28,7 @@ struct metric_scan {
 };
 
 /* Called with points in the order of the file. */
-typedef void metric_fn(void *arg, const struct point *);
+typedef void metric_fn(void *arg, const struct metric_point *);
 
 /* Read all points that no rewind retracted (NULL: all points). */
 int metric_read(const char *path, const char *key,
@@ -52,6 +52,6 @@ int metric_sum_up(struct metric_sum *, const char *path, const char *key,
                   struct err *);
 
 /* One line, without its newline. */
-bool metric_line(const char *line, const char *end, struct point *);
+bool metric_line(const char *line, const char *end, struct metric_point *);
 
 #endif

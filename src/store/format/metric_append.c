@@ -27,7 +27,7 @@ static size_t put_int(char *out, int64_t n)
     return sizeof digits - len;
 }
 
-static size_t put_line(char out[LINE_ROOM], const struct point *p)
+static size_t put_line(char out[LINE_ROOM], const struct metric_point *p)
 {
     size_t n = put_int(out, p->ms);
 
@@ -44,7 +44,8 @@ static size_t put_line(char out[LINE_ROOM], const struct point *p)
  * in.  The last one is widened to end with the page when not even the shortest
  * line would fit behind it.
  */
-static size_t fill(char *page, size_t *used, const struct point *p, size_t n)
+static size_t fill(char *page, size_t *used, const struct metric_point *p,
+                   size_t n)
 {
     enum { WIDEST = 80 }; /* 20 + 1 + 24 + 1 + 20 + 1, and some */
     size_t i = 0;
@@ -129,7 +130,8 @@ static size_t count_lines(const char *s, size_t n)
     return lines;
 }
 
-bool metric_tell_apart(struct point *p, const struct point *last)
+bool metric_make_distinct(struct metric_point *p,
+                          const struct metric_point *last)
 {
     enum { MOST_MS = 1000 };
 
@@ -145,7 +147,7 @@ bool metric_tell_apart(struct point *p, const struct point *last)
 
 /* Create the file with the first page of points, unless it exists. */
 static int create_file(const char *path, const char *temp,
-                       const struct point *p, size_t n, size_t *done,
+                       const struct metric_point *p, size_t n, size_t *done,
                        struct err *e)
 {
     char page[PAGE + LINE_ROOM];
@@ -178,8 +180,9 @@ static int open_file(const char *path, int *fd, int64_t *size, struct err *e)
     return ret;
 }
 
-int metric_append(const char *path, const char *temp, const struct point *p,
-                  size_t n, size_t *done, struct err *e)
+int metric_append(const char *path, const char *temp,
+                  const struct metric_point *p, size_t n, size_t *done,
+                  struct err *e)
 {
     int64_t size = 0;
     int fd, ret = 0;

@@ -17,7 +17,7 @@
  * line, and none is left behind.  If the disk is full, the part of a line that
  * still fitted is removed.
  */
-struct point {
+struct metric_point {
     int64_t ms, step;
     double value;
 };
@@ -26,15 +26,17 @@ struct point {
  * millisecond: a database of MLflow's does not accept a point twice, and its
  * migration would fail.  False if that is more than a second after its time:
  * the point tells nothing and is to be left out. */
-bool metric_tell_apart(struct point *, const struct point *last);
+bool metric_make_distinct(struct metric_point *,
+                          const struct metric_point *last);
 
 /* Append points; *done becomes the number that are in the file, also on
  * failure.  A torn last line, left by a killed writer, is removed first.  A new
  * file appears with its first points, because MLflow fails on an empty one;
  * until then its name begins with `temp`, on the same file system and where no
  * reader looks. */
-int metric_append(const char *path, const char *temp, const struct point *,
-                  size_t n, size_t *done, struct err *);
+int metric_append(const char *path, const char *temp,
+                  const struct metric_point *, size_t n, size_t *done,
+                  struct err *);
 
 /* Remove a torn last line; *size becomes the length of the file. */
 int metric_repair(const char *path, int64_t *size, struct err *);

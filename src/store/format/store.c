@@ -303,7 +303,7 @@ char *store_artifact(const char *run, const char *name, struct err *e)
     return NULL;
 }
 
-int store_put_aside(const char *path, struct err *e)
+int store_rename_damaged(const char *path, struct err *e)
 {
     char *aside = xasprintf("%s.damaged", path);
     int ret = 0;

@@ -113,6 +113,6 @@ int store_value(const char *run, const char *kind, const char *file,
 char *store_artifact(const char *run, const char *name, struct err *);
 
 /* Rename what is at a path, if anything, by adding ".damaged". */
-int store_put_aside(const char *path, struct err *);
+int store_rename_damaged(const char *path, struct err *);
 
 #endif

@@ -11,7 +11,7 @@
 #include "common/mem.h"
 #include "common/path.h"
 #include "common/utf8.h"
-#include "store/format/input.h"
+#include "store/format/dataset.h"
 #include "store/format/key.h"
 #include "store/format/metric.h"
 #include "store/format/store.h"
@@ -60,7 +60,7 @@ static void widen(struct fsck_span *s, int64_t ms)
 
 /* ---- one metric ---- */
 
-static void see_point(void *arg, const struct point *p)
+static void see_point(void *arg, const struct metric_point *p)
 {
     struct check *c = arg;
 
@@ -82,7 +82,7 @@ static int keep_points(const char *path, const char *run, struct err *e)
         goto out;
     }
     while ((n = getline(&line, &room, in)) > 0) {
-        struct point p;
+        struct metric_point p;
 
         if (line[n - 1] == '\n' && metric_line(line, line + n - 1, &p))
             buf_add(&good, line, (size_t)n);
@@ -256,7 +256,7 @@ static int check_folders(const struct check *c, struct err *e)
 
         if (!path_is_folder(folder)) {
             if (c->repair)
-                ret = store_put_aside(folder, e);
+                ret = store_rename_damaged(folder, e);
             if (c->repair && ret == 0)
                 ret = path_make(folder, e);
             if (ret == 0)
@@ -284,7 +284,7 @@ static int check_inputs(const struct check *c, struct err *e)
         char *file = path_join("inputs", l.name[i]);
         struct err why = ERR_INIT;
 
-        if (input_check(c->run->folder, l.name[i], &why) < 0) {
+        if (dataset_check(c->run->folder, l.name[i], &why) < 0) {
             if (c->repair && rename(from, to) < 0)
                 ret = err_sys(e, "cannot move %s", from);
             else
@@ -382,7 +382,7 @@ int fsck_run(const struct run_info *r, bool repair, fsck_fn *fn, void *arg,
     if (path_is_link(own))
         tell(&c, STORE_OWN, c.repair, linked);
     if (c.repair && (path_is_link(own) || !path_is_folder(own)))
-        ret = store_put_aside(own, e);
+        ret = store_rename_damaged(own, e);
     if (c.repair && ret == 0)
         ret = path_make(own, e);
     free(own);

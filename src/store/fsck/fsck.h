@@ -4,7 +4,7 @@
 #include <stdbool.h>
 
 #include "common/err.h"
-#include "store/read/load.h"
+#include "store/read/runs.h"
 
 /*
  * fsck - find and repair damage in the files of a run

@@ -57,7 +57,7 @@ static int replace_meta(const struct run_info *r, const struct fsck_span *seen,
     int ret;
 
     guess_meta(&m, r, seen, uri);
-    ret = store_put_aside(path, e);
+    ret = store_rename_damaged(path, e);
     if (ret == 0)
         ret = meta_save(&m, r->folder, e);
     free(uri);

@@ -6,7 +6,7 @@
 
 #include "common/err.h"
 #include "store/fsck/fsck.h"
-#include "store/read/load.h"
+#include "store/read/runs.h"
 
 /*
  * fsck_meta - check the meta.yaml of a run, and complete or rebuild it

@@ -16,7 +16,7 @@
 #include "common/format/yaml.h"
 #include "store/format/store.h"
 #include "store/write/edit.h"
-#include "store/write/stage.h"
+#include "store/write/staging.h"
 
 struct check {
     const char *root;
@@ -250,7 +250,7 @@ int fsck_store(const char *root, bool repair, fsck_fn *fn, void *arg,
 
     return check_names(&c, e) < 0 || check_experiments(&c, e) < 0
                ? -1
-               : stage_leftovers(root, check_leftover, &c, e);
+               : staging_leftovers(root, check_leftover, &c, e);
 }
 
 int fsck_moved(const char *root, fsck_fn *fn, void *arg, struct err *e)

@@ -15,7 +15,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "store/lib/monitor.h"
-#include "store/read/load.h"
+#include "store/read/runs.h"
 #include "store/write/edit.h"
 #include "store/write/handed_run.h"
 #include "store/write/run.h"
@@ -179,7 +179,7 @@ struct gtrack *gtrack_begin(const struct gtrack_conf *conf,
             .parent = c.parent,
             .resume = c.resume,
             .command = c.command,
-            .no_capture = c.flags & GTRACK_NO_CAPTURE,
+            .no_provenance = c.flags & GTRACK_NO_CAPTURE,
         },
         c.system_every, why);
 }

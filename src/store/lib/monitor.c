@@ -106,7 +106,7 @@ static void open_gpus(struct monitor *m)
 }
 
 /* Wait until a reading is due; false if the monitor stops before. */
-static bool wait_until_due(struct monitor *m)
+static bool wait_to_read(struct monitor *m)
 {
     const struct timespec until = clock_after(CLOCK_MONOTONIC, m->every);
     bool stop;
@@ -126,7 +126,7 @@ static void *run_monitor(void *arg)
     struct monitor *m = arg;
     bool opened = false;
 
-    while (wait_until_due(m)) {
+    while (wait_to_read(m)) {
         if (!opened)
             open_gpus(m);
         opened = true;

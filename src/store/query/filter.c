@@ -120,7 +120,7 @@ static bool test_missing(const struct clause *c)
     return c->test == IS_NULL && !c->negated;
 }
 
-static double measure_of(const struct metric_sum *m, enum measure measure)
+static double aspect_of(const struct metric_sum *m, enum aspect aspect)
 {
     const double values[] = {
         [LAST] = m->last,
@@ -130,7 +130,7 @@ static double measure_of(const struct metric_sum *m, enum measure measure)
         [COUNT] = (double)m->count,
     };
 
-    return values[measure];
+    return values[aspect];
 }
 
 static bool test_metric(const struct clause *c, const struct run_info *run)
@@ -139,7 +139,7 @@ static bool test_metric(const struct clause *c, const struct run_info *run)
 
     if (!m)
         return test_missing(c);
-    return test_number(c, measure_of(m, c->measure));
+    return test_number(c, aspect_of(m, c->aspect));
 }
 
 static bool test_dataset(const struct clause *c, const struct run_info *run)

@@ -4,7 +4,7 @@
 #include <stdbool.h>
 
 #include "common/err.h"
-#include "store/read/load.h"
+#include "store/read/runs.h"
 
 /*
  * filter - does a run match "metrics.loss < 3 and params.lr = '1e-3'"?

@@ -72,7 +72,7 @@ enum attribute {
     ATTEMPTS,
 };
 
-enum measure { LAST, MIN, MAX, MEAN, COUNT };
+enum aspect { LAST, MIN, MAX, MEAN, COUNT };
 
 enum test { COMPARE, IN, IS_NULL, IS_NAN, IS_FINITE, LIKE, ILIKE };
 
@@ -81,7 +81,7 @@ enum order { LT = 1, EQ = 2, LE = LT | EQ, GT = 4, NE = LT | GT, GE = GT | EQ };
 
 struct clause {
     enum entity entity;
-    enum measure measure;     /* of a metric */
+    enum aspect aspect;       /* of a metric */
     enum attribute attribute; /* of the run */
     const char *key;          /* of any other entity */
     enum test test;

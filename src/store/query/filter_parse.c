@@ -27,7 +27,7 @@ static const struct {
     { "dataset", DATASETS },     { "datasets", DATASETS },
 };
 
-static const char *const measures[] = { [LAST] = "last", [MIN] = "min",
+static const char *const aspects[] = { [LAST] = "last", [MIN] = "min",
                                         [MAX] = "max", [MEAN] = "mean",
                                         [COUNT] = "count" };
 
@@ -86,10 +86,10 @@ static bool at_word(const struct parser *p, const char *word)
 }
 
 /* The argument of a function: a metric, with or without its entity. */
-static int read_measured(struct parser *p, struct clause *c, size_t measure)
+static int read_aspect(struct parser *p, struct clause *c, size_t aspect)
 {
     c->entity = METRICS;
-    c->measure = (enum measure)measure;
+    c->aspect = (enum aspect)aspect;
     if (advance(p) < 0 || advance(p) < 0)
         return -1;
     if (p->lex.lexeme.kind != LEXEME_NAME &&
@@ -114,14 +114,14 @@ static bool opens_parenthesis(const struct parser *p)
 }
 
 /* Is this the name of a function of a metric? */
-static bool is_measure(const struct parser *p, size_t *measure)
+static bool is_aspect(const struct parser *p, size_t *aspect)
 {
     const struct lexeme *t = &p->lex.lexeme;
 
     if (t->kind != LEXEME_NAME || t->entity || !opens_parenthesis(p))
         return false;
-    for (*measure = LAST; *measure <= COUNT; ++*measure)
-        if (strcasecmp(t->text, measures[*measure]) == 0)
+    for (*aspect = LAST; *aspect <= COUNT; ++*aspect)
+        if (strcasecmp(t->text, aspects[*aspect]) == 0)
             return true;
     return false;
 }
@@ -157,8 +157,8 @@ static int read_what(struct parser *p, struct clause *c)
     const struct lexeme t = p->lex.lexeme;
     size_t i;
 
-    if (is_measure(p, &i))
-        return read_measured(p, c, i);
+    if (is_aspect(p, &i))
+        return read_aspect(p, c, i);
     if (t.kind != LEXEME_NAME && p->lex.text[t.place] != '"')
         return wrong(p, "a name as metrics.loss is expected");
     c->key = t.key;

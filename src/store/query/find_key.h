@@ -5,7 +5,7 @@
 
 #include "common/err.h"
 #include "store/format/key.h"
-#include "store/read/load.h"
+#include "store/read/runs.h"
 
 /*
  * find_key - the parameter, metric or tag that a word means

@@ -2,7 +2,7 @@
  * select - the runs that a word names: a name, an id, @latest, a filter
  */
 #include "config.h"
-#include "store/read/load.h"
+#include "store/read/runs.h"
 
 #include <math.h>
 #include <stdlib.h>

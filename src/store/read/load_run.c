@@ -9,7 +9,7 @@
 #include "common/path.h"
 #include "common/utf8.h"
 #include "store/format/attempt.h"
-#include "store/format/input.h"
+#include "store/format/dataset.h"
 #include "store/format/key.h"
 #include "store/format/meta.h"
 #include "store/format/metric.h"
@@ -195,7 +195,7 @@ static void load_inputs(struct run_reader *r)
     struct err e = ERR_INIT;
 
     watch_add(r->watch, r->run->folder, folder);
-    if (path_list_most(&names, folder, INPUTS_MAX, &e) == 0) {
+    if (path_list_most(&names, folder, DATASETS_MAX, &e) == 0) {
         for (size_t i = 0; i < names.n; i++) {
             char *meta = xasprintf("inputs/%s/" STORE_META, names.name[i]);
 
@@ -203,8 +203,8 @@ static void load_inputs(struct run_reader *r)
             free(meta);
         }
         path_list_clear(&names);
-        inputs_load(&r->run->inputs, &r->run->n_inputs, r->mem, r->run->folder,
-                    &problem);
+        datasets_load(&r->run->inputs, &r->run->n_inputs, r->mem,
+                      r->run->folder, &problem);
         if (problem)
             damaged(r, problem, folder);
     }

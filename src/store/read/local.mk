@@ -2,12 +2,12 @@
 src_store_libstore_a_SOURCES += \
 	%D%/index.c \
 	%D%/index.h \
-	%D%/load.c \
-	%D%/load.h \
 	%D%/load_run.c \
 	%D%/load_run.h \
 	%D%/outline.c \
 	%D%/outline.h \
 	%D%/pack.c \
 	%D%/pack.h \
+	%D%/runs.c \
+	%D%/runs.h \
 	%D%/series.c

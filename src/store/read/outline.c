@@ -27,7 +27,7 @@ struct block {
     int64_t place; /* in the file, in widths of a block */
     uint32_t n, finite;
     double sum;
-    struct point first, low, high, odd, last; /* odd: not finite */
+    struct metric_point first, low, high, odd, last; /* odd: not finite */
 };
 
 struct blocks {
@@ -57,12 +57,13 @@ struct reading {
     int64_t last; /* step */
 };
 
-static void begin_block(struct block *b, int64_t place, const struct point *p)
+static void begin_block(struct block *b, int64_t place,
+                        const struct metric_point *p)
 {
     *b = (struct block){ .place = place, .first = *p };
 }
 
-static void add_finite(struct block *b, const struct point *p)
+static void add_finite(struct block *b, const struct metric_point *p)
 {
     if (b->finite == 0 || p->value < b->low.value)
         b->low = *p;
@@ -72,7 +73,7 @@ static void add_finite(struct block *b, const struct point *p)
     b->finite++;
 }
 
-static void add_point(void *arg, const struct point *p)
+static void add_point(void *arg, const struct metric_point *p)
 {
     struct reading *r = arg;
     struct blocks *to = r->to;
@@ -367,7 +368,7 @@ static int load_blocks(struct outlined *o, struct err *e)
 
 static int by_step(const void *a, const void *b)
 {
-    const struct point *x = a, *y = b;
+    const struct metric_point *x = a, *y = b;
 
     if (x->step != y->step)
         return x->step < y->step ? -1 : 1;
@@ -375,13 +376,13 @@ static int by_step(const void *a, const void *b)
 }
 
 /* The points that are kept of a block, in order; returns how many. */
-static size_t choose_points(const struct block *b, bool samples,
-                            struct point out[KEPT])
+static size_t choose_points(const struct block *b, bool sparse,
+                            struct metric_point out[KEPT])
 {
     size_t n = 0, kept = 0;
 
     out[n++] = b->last;
-    if (!samples) {
+    if (!sparse) {
         out[n++] = b->first;
         if (b->finite < b->n)
             out[n++] = b->odd;
@@ -398,12 +399,12 @@ static size_t choose_points(const struct block *b, bool samples,
 }
 
 static void add_points(struct series *s, const struct blocks *b, size_t from,
-                       size_t to, bool samples)
+                       size_t to, bool sparse)
 {
     for (size_t i = from; i < to; i++) {
         const struct block *one = &b->item[i];
-        struct point p[KEPT];
-        const size_t n = choose_points(one, samples, p);
+        struct metric_point p[KEPT];
+        const size_t n = choose_points(one, sparse, p);
 
         for (size_t k = 0; k < n; k++, s->n++) {
             s->step[s->n] = p[k].step;
@@ -463,9 +464,9 @@ static int make_series(struct series *s, const struct outlined *o,
     s->value = xcalloc(room, sizeof *s->value);
     s->mean = xcalloc(room, sizeof *s->mean);
     s->weight = xcalloc(room, sizeof *s->weight);
-    add_points(s, all, 0, from, w->samples);
-    add_points(s, &fine, 0, fine.n, w->samples);
-    add_points(s, all, to, all->n, w->samples);
+    add_points(s, all, 0, from, w->sparse);
+    add_points(s, &fine, 0, fine.n, w->sparse);
+    add_points(s, all, to, all->n, w->sparse);
     free(fine.item);
     if (ret < 0)
         series_free(s);

@@ -1,7 +1,7 @@
 #ifndef STORE_READ_OUTLINE_H
 #define STORE_READ_OUTLINE_H
 
-#include "store/read/load.h"
+#include "store/read/runs.h"
 
 /*
  * outline - the shape of a long history, in little time and memory
@@ -30,7 +30,7 @@ enum { OUTLINE_FROM = 16384 }; /* shorter histories have all points */
 struct outline_want {
     int64_t from, to; /* the steps of interest */
     size_t blocks;    /* of them, at least */
-    bool samples;     /* the last point of each block instead of all five */
+    bool sparse;      /* the last point of each block instead of all five */
 };
 
 int series_outline(struct series *, const struct run_info *, const char *key,

@@ -2,7 +2,7 @@
  * series - load the history of a metric, or a part of it
  */
 #include "config.h"
-#include "store/read/load.h"
+#include "store/read/runs.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "store/format/rewind.h"
 
 struct at {
-    struct point point;
+    struct metric_point point;
     size_t place;
 };
 
@@ -88,7 +88,7 @@ static void make_room(struct filling *f)
     s->value = xrealloc(s->value, f->room, sizeof *s->value);
 }
 
-static void add_point(void *arg, const struct point *p)
+static void add_point(void *arg, const struct metric_point *p)
 {
     struct filling *f = arg;
     struct series *s = f->s;

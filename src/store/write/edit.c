@@ -15,9 +15,9 @@
 #include "store/format/key.h"
 #include "store/format/meta.h"
 #include "store/format/store.h"
-#include "store/read/load.h"
+#include "store/read/runs.h"
 #include "store/write/move.h"
-#include "store/write/stage.h"
+#include "store/write/staging.h"
 
 #define NAME_TAG "mlflow.runName"
 
@@ -138,7 +138,7 @@ int edit_remove(const char *root, const struct run_info *run, struct err *e)
     if (!run->deleted)
         return err_set(e, ERR_USAGE, "run %s is not deleted", run->name);
     move_finish(root);
-    return stage_remove(root, run->folder, e);
+    return staging_remove(root, run->folder, e);
 }
 
 struct ending {
@@ -249,7 +249,7 @@ int edit_experiment_repair(const struct experiment *x, struct err *e)
 
     if (yaml_load(&y, &mem, path, &why) < 0) {
         y.n = 0;
-        ret = store_put_aside(path, e);
+        ret = store_rename_damaged(path, e);
     }
     if (!yaml_get(&y, "artifact_location"))
         patch.location = uri; /* it is null */

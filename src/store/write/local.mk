@@ -1,9 +1,5 @@
 # What writes runs and changes them.
 src_store_libstore_a_SOURCES += \
-	%D%/bulk.c \
-	%D%/bulk.h \
-	%D%/capture.c \
-	%D%/capture.h \
 	%D%/edit.c \
 	%D%/edit.h \
 	%D%/handed_run.c \
@@ -14,10 +10,14 @@ src_store_libstore_a_SOURCES += \
 	%D%/new_run.h \
 	%D%/point_queue.c \
 	%D%/point_queue.h \
+	%D%/provenance.c \
+	%D%/provenance.h \
 	%D%/run.c \
 	%D%/run.h \
-	%D%/stage.c \
-	%D%/stage.h \
+	%D%/staging.c \
+	%D%/staging.h \
+	%D%/stored_run.c \
+	%D%/stored_run.h \
 	%D%/watcher.c \
 	%D%/watcher.h \
 	%D%/writer.c \

@@ -8,7 +8,7 @@
 #include "common/path.h"
 #include "common/utf8.h"
 #include "store/format/store.h"
-#include "store/write/stage.h"
+#include "store/write/staging.h"
 
 int new_run_folders(const char *folder, struct err *e)
 {
@@ -121,7 +121,7 @@ int new_run_stage(struct new_run *n, struct arena *mem,
         goto out;
     }
     fill_meta(n, mem, c, id, experiment, c->name ? c->name : name);
-    n->folder = stage_begin(c->root, n->place, e);
+    n->folder = staging_begin(c->root, n->place, e);
     if (n->folder && new_run_folders(n->folder, e) == 0)
         ret = write_tags(n, c, e);
 

@@ -16,7 +16,7 @@
  *      if (new_run_stage(&n, &mem, &conf, e) < 0)
  *          return -1;
  *      ...write into n.folder, save n.meta...
- *      ret = stage_commit(n.folder, n.place, e);
+ *      ret = staging_commit(n.folder, n.place, e);
  *
  * new_run_stage() creates the store and the experiment if they do not exist,
  * chooses an id and, unless conf names the run, the next free name.  The folder

@@ -11,7 +11,7 @@
 
 enum { SPARE = 64, STRIDE_MOST = 1 << 20 };
 
-struct slot {
+struct key_slot {
     uint64_t hash;
     char *key;
     uint32_t id;
@@ -23,20 +23,20 @@ struct point_queue_key {
     uint32_t seen;
 };
 
-void texts_add(struct texts *t, struct text text)
+void queued_texts_add(struct queued_texts *t, struct queued_text text)
 {
     GROW(t->item, t->n, t->room);
     t->item[t->n++] = text;
 }
 
-void texts_clear(struct texts *t)
+void queued_texts_clear(struct queued_texts *t)
 {
     for (size_t i = 0; i < t->n; i++) {
         free(t->item[i].key);
         free(t->item[i].value);
     }
     free(t->item);
-    *t = (struct texts){ 0 };
+    *t = (struct queued_texts){ 0 };
 }
 
 void point_queue_init(struct point_queue *q, int most)
@@ -70,7 +70,7 @@ void point_queue_clear(struct point_queue *q)
 {
     free_blocks(q->first);
     free_blocks(q->spare);
-    texts_clear(&q->texts);
+    queued_texts_clear(&q->texts);
     for (size_t i = 0; i < q->n_keys; i++)
         free(q->key[i].name);
     free(q->key);
@@ -82,7 +82,7 @@ void point_queue_clear(struct point_queue *q)
 static void rehash(struct point_queue *q)
 {
     const size_t n = q->n_slots ? q->n_slots * 2 : 256;
-    struct slot *slot = xcalloc(n, sizeof *slot);
+    struct key_slot *slot = xcalloc(n, sizeof *slot);
 
     for (size_t i = 0; i < q->n_slots; i++) {
         size_t at = q->slot[i].hash % n;
@@ -114,12 +114,12 @@ static uint32_t id_of(struct point_queue *q, const char *key)
     GROW(q->key, q->n_keys, q->key_room);
     q->key[q->n_keys] = (struct point_queue_key){ xstrdup(key), false, 0 };
     q->slot[at] =
-        (struct slot){ hash, q->key[q->n_keys].name, (uint32_t)q->n_keys };
+        (struct key_slot){ hash, q->key[q->n_keys].name, (uint32_t)q->n_keys };
     return (uint32_t)q->n_keys++;
 }
 
 /* Keep rewinds, and every second point of each key. */
-static bool is_kept(struct point_queue *q, const struct item *item)
+static bool is_kept(struct point_queue *q, const struct queued_point *item)
 {
     if (item->key == POINT_QUEUE_REWIND)
         return true;
@@ -138,7 +138,7 @@ static void thin_pair(struct point_queue *q, struct point_block *a,
 
     for (int k = 0; k < 2; k++) {
         for (int i = 0; i < n[k]; i++) {
-            const struct item item = pair[k]->item[i];
+            const struct queued_point item = pair[k]->item[i];
 
             if (!is_kept(q, &item))
                 continue;
@@ -187,7 +187,7 @@ static struct point_block *new_block(struct point_queue *q)
 }
 
 /* Room for one more item, or NULL when there is no memory. */
-static struct item *append_item(struct point_queue *q)
+static struct queued_point *append_item(struct point_queue *q)
 {
     if (!q->last || q->last->n == POINT_BLOCK) {
         struct point_block *b = new_block(q);
@@ -227,11 +227,11 @@ bool point_queue_points(struct point_queue *q, int64_t step, int64_t age_ms,
     whole = q->dropped == 0;
     for (int i = 0; i < n; i++) {
         const uint32_t key = id_of(q, p[i].key);
-        struct item *item =
+        struct queued_point *item =
             q->key[key].seen++ % q->stride ? NULL : append_item(q);
 
         if (item)
-            *item = (struct item){ key, { ms, step, p[i].value } };
+            *item = (struct queued_point){ key, { ms, step, p[i].value } };
         else
             q->dropped++;
     }
@@ -243,24 +243,24 @@ bool point_queue_points(struct point_queue *q, int64_t step, int64_t age_ms,
 void point_queue_rewind(struct point_queue *q, int64_t step)
 {
     const int64_t ms = now(q);
-    struct item *item;
+    struct queued_point *item;
 
     pthread_mutex_lock(&q->lock);
     item = append_item(q);
     if (item)
-        *item = (struct item){ POINT_QUEUE_REWIND, { ms, step, 0 } };
+        *item = (struct queued_point){ POINT_QUEUE_REWIND, { ms, step, 0 } };
     pthread_mutex_unlock(&q->lock);
 }
 
 void point_queue_text(struct point_queue *q, enum key_kind kind,
                       const char *key, const char *value)
 {
-    struct text text = { kind, xstrdup(key), xstrdup(value) };
+    struct queued_text text = { kind, xstrdup(key), xstrdup(value) };
     char *old = NULL;
 
     pthread_mutex_lock(&q->lock);
     for (size_t i = 0; kind == TAG && i < q->texts.n && !old; i++) {
-        struct text *t = &q->texts.item[i];
+        struct queued_text *t = &q->texts.item[i];
 
         if (t->kind == TAG && strcmp(t->key, key) == 0) {
             old = t->value;
@@ -268,7 +268,7 @@ void point_queue_text(struct point_queue *q, enum key_kind kind,
         }
     }
     if (!old)
-        texts_add(&q->texts, text);
+        queued_texts_add(&q->texts, text);
     pthread_mutex_unlock(&q->lock);
     if (old)
         free(text.key);
@@ -277,14 +277,15 @@ void point_queue_text(struct point_queue *q, enum key_kind kind,
 
 /* -- the writer's side ------------------------------------------------- */
 
-struct point_block *point_queue_take(struct point_queue *q, struct texts *texts)
+struct point_block *point_queue_take(struct point_queue *q,
+                                     struct queued_texts *texts)
 {
     struct point_block *first = q->first;
 
     q->first = q->last = q->thin = NULL;
     q->n_blocks = 0;
     for (size_t i = 0; i < q->texts.n; i++)
-        texts_add(texts, q->texts.item[i]);
+        queued_texts_add(texts, q->texts.item[i]);
     q->texts.n = 0;
     return first;
 }

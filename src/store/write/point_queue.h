@@ -29,24 +29,24 @@ enum { POINT_BLOCK = 2048, POINT_QUEUE_WAKE = 32 };
 /* Instead of a key: retract what was logged after this step. */
 #define POINT_QUEUE_REWIND UINT32_MAX
 
-struct item {
+struct queued_point {
     uint32_t key; /* see point_queue_key() */
-    struct point point;
+    struct metric_point point;
 };
 
 struct point_block {
     struct point_block *next;
     int n;
-    struct item item[POINT_BLOCK];
+    struct queued_point item[POINT_BLOCK];
 };
 
-struct text {                   /* a parameter or a tag */
+struct queued_text { /* a parameter or a tag */
     enum key_kind kind;
     char *key, *value;
 };
 
-struct texts {
-    struct text *item;
+struct queued_texts {
+    struct queued_text *item;
     size_t n, room;
 };
 
@@ -59,9 +59,9 @@ struct point_queue {
     int wake_at;                /* blocks with which the writer is woken */
     struct point_block *thin;   /* where points are dropped next */
     uint32_t stride;            /* one point of so many is accepted */
-    struct texts texts;
+    struct queued_texts texts;
     int64_t dropped;            /* points that found no room */
-    struct slot *slot;          /* keys by hash, open addressing */
+    struct key_slot *slot;      /* keys by hash, open addressing */
     size_t n_slots;
     struct point_queue_key *key; /* by number */
     size_t n_keys, key_room;
@@ -79,14 +79,15 @@ void point_queue_text(struct point_queue *, enum key_kind, const char *key,
                       const char *value);
 
 /* For the writer, with the lock held: take everything. */
-struct point_block *point_queue_take(struct point_queue *, struct texts *);
+struct point_block *point_queue_take(struct point_queue *,
+                                     struct queued_texts *);
 /* Put what has to wait back at the front, in order. */
 void point_queue_put_back(struct point_queue *, struct point_block *);
 /* For the writer, without the lock. */
 void point_queue_recycle(struct point_queue *, struct point_block *);
 const char *point_queue_key(struct point_queue *, uint32_t key);
 
-void texts_add(struct texts *, struct text);
-void texts_clear(struct texts *);
+void queued_texts_add(struct queued_texts *, struct queued_text);
+void queued_texts_clear(struct queued_texts *);
 
 #endif

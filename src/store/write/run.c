@@ -15,21 +15,21 @@
 #include "common/mem.h"
 #include "common/path.h"
 #include "store/format/attempt.h"
-#include "store/format/input.h"
+#include "store/format/dataset.h"
 #include "store/format/meta.h"
 #include "store/format/store.h"
 #include "store/format/tfevents.h"
-#include "store/read/load.h"
-#include "store/write/capture.h"
+#include "store/read/runs.h"
 #include "store/write/new_run.h"
-#include "store/write/stage.h"
+#include "store/write/provenance.h"
+#include "store/write/staging.h"
 #include "store/write/watcher.h"
 #include "store/write/writer.h"
 
 struct run {
     struct arena mem;
     struct writer *writer;
-    struct capture *capture;
+    struct provenance *provenance;
     struct meta meta;
     struct attempt attempt;
     char *folder, *place; /* of a new run: where it will be */
@@ -154,7 +154,7 @@ static int appear(struct run *r, struct err *e)
 {
     if (!r->place)
         return 0;
-    if (stage_commit(r->folder, r->place, e) < 0)
+    if (staging_commit(r->folder, r->place, e) < 0)
         return -1;
     free(r->folder);
     r->folder = r->place;
@@ -189,8 +189,8 @@ int run_begin(struct run **out, const struct run_conf *c, struct err *e)
     conf.attempt = r->attempt.number;
     if (writer_start(&r->writer, &conf, e) < 0)
         goto fail;
-    if (!c->no_capture)
-        r->capture = capture_start(r->writer, r->folder);
+    if (!c->no_provenance)
+        r->provenance = provenance_start(r->writer, r->folder);
     watcher_start(r->folder, r->meta.id);
     *out = r;
     return 0;
@@ -270,7 +270,7 @@ void run_rewind(struct run *r, int64_t step)
 
 int run_dataset(struct run *r, const struct run_dataset *d, struct err *e)
 {
-    return input_save(r->folder, r->meta.id, d, e);
+    return dataset_save(r->folder, r->meta.id, d, e);
 }
 
 char *run_artifact(struct run *r, const char *name)
@@ -342,7 +342,7 @@ int run_end(struct run *r, enum run_status status, struct err *e)
 
     if (!r)
         return 0;
-    capture_end(r->capture);
+    provenance_end(r->provenance);
     ret = writer_stop(r->writer, e);
     if (ret == 0)
         ret = run_sync(r, e);

@@ -48,7 +48,7 @@ struct run_conf {
     int cpus, gpus;             /* in use, over all ranks; 0: those of this
                                  * process, and none */
     bool no_cpus;               /* this process uses no CPU itself */
-    bool no_capture;            /* do not record git, host and environment */
+    bool no_provenance;         /* do not record git, host and environment */
 };
 
 int run_begin(struct run **, const struct run_conf *, struct err *);

@@ -25,9 +25,9 @@ static const int64_t memory_most = (int64_t)2 << 30;
 /* The points of one metric that wait to be written. */
 struct series_file {
     char *path;
-    struct point *point;
+    struct metric_point *point;
     size_t n, room, done; /* done: those before are in the file */
-    struct point last;
+    struct metric_point last;
 };
 
 struct writer {
@@ -44,7 +44,7 @@ struct writer {
     struct series_file *file;        /* by the key's number */
     size_t n_files, held, held_most; /* points of all of them */
     int64_t noted;                   /* of the dropped ones, in a tag */
-    struct texts waiting;
+    struct queued_texts waiting;
     struct err trouble;
     bool warned;
 };
@@ -94,7 +94,8 @@ static const char *find_file(struct writer *w, enum key_kind kind,
     const char *file = key_file(&w->files, kind, key, &tag);
 
     if (tag)
-        texts_add(&w->waiting, (struct text){ TAG, tag, xstrdup(key) });
+        queued_texts_add(&w->waiting,
+                         (struct queued_text){ TAG, tag, xstrdup(key) });
     return file;
 }
 
@@ -126,7 +127,8 @@ static bool is_written(const struct writer *w, const char *file,
     return there;
 }
 
-static int write_text(struct writer *w, const struct text *t, struct err *e)
+static int write_text(struct writer *w, const struct queued_text *t,
+                      struct err *e)
 {
     static const size_t most[] = { [PARAM] = 6000, [TAG] = 8000 };
     static const char *const word[] = { [PARAM] = "parameter", [TAG] = "tag" };
@@ -152,7 +154,7 @@ static int write_text(struct writer *w, const struct text *t, struct err *e)
 /* Does a later text replace this tag? */
 static bool is_superseded(const struct writer *w, size_t i)
 {
-    const struct text *t = &w->waiting.item[i];
+    const struct queued_text *t = &w->waiting.item[i];
 
     for (size_t j = i + 1; t->kind == TAG && j < w->waiting.n; j++)
         if (w->waiting.item[j].kind == TAG &&
@@ -166,7 +168,7 @@ static void write_texts(struct writer *w)
     size_t kept = 0;
 
     for (size_t i = 0; i < w->waiting.n; i++) {
-        struct text t = w->waiting.item[i]; /* the array may move */
+        struct queued_text t = w->waiting.item[i]; /* the array may move */
         struct err e = ERR_INIT;
 
         if (!is_superseded(w, i) && write_text(w, &t, &e) < 0) {
@@ -247,7 +249,7 @@ static void write_all(struct writer *w)
  * A rewind retracts what was logged before it, so all of that has to be in the
  * files first.  Until then, later points wait in the blocks.
  */
-static bool rewind_now(struct writer *w, const struct point *p)
+static bool rewind_now(struct writer *w, const struct metric_point *p)
 {
     struct err e = ERR_INIT;
 
@@ -260,7 +262,7 @@ static bool rewind_now(struct writer *w, const struct point *p)
 
 /* Running out of memory must not end the training: the point and those after it
  * stay in their block. */
-static bool keep_point(struct writer *w, const struct item *item)
+static bool keep_point(struct writer *w, const struct queued_point *item)
 {
     struct series_file *f = series_of(w, item->key);
 
@@ -268,7 +270,7 @@ static bool keep_point(struct writer *w, const struct item *item)
         return false;
     if (f->n == f->room) {
         const size_t room = f->room ? f->room * 2 : 64;
-        struct point *more = reallocarray(f->point, room, sizeof *more);
+        struct metric_point *more = reallocarray(f->point, room, sizeof *more);
         struct err e = ERR_INIT;
 
         if (!more) {
@@ -280,17 +282,17 @@ static bool keep_point(struct writer *w, const struct item *item)
         f->room = room;
     }
     f->point[f->n] = item->point;
-    if (!metric_tell_apart(&f->point[f->n], &f->last))
+    if (!metric_make_distinct(&f->point[f->n], &f->last))
         return true;
     f->last = f->point[f->n++];
     w->held++;
     return true;
 }
 
-static void tell_events(struct writer *w, const struct item *item)
+static void write_event(struct writer *w, const struct queued_point *item)
 {
     struct tfevents *t = w->conf.events;
-    const struct point *p = &item->point;
+    const struct metric_point *p = &item->point;
 
     if (t && item->key == POINT_QUEUE_REWIND)
         tfevents_rewind(t, p->step, p->ms);
@@ -318,11 +320,11 @@ static struct point_block *hand_out(struct writer *w, struct point_block *first)
         struct point_block *next = first->next;
 
         for (int i = 0; i < first->n; i++) {
-            const struct item *item = &first->item[i];
+            const struct queued_point *item = &first->item[i];
 
             if (item->key == POINT_QUEUE_REWIND ? rewind_now(w, &item->point)
                                                 : keep_point(w, item)) {
-                tell_events(w, item);
+                write_event(w, item);
                 continue;
             }
             first->n -= i;
@@ -341,9 +343,9 @@ static void note_dropped(struct writer *w, int64_t dropped)
     if (dropped == w->noted)
         return;
     w->noted = dropped;
-    texts_add(&w->waiting,
-              (struct text){ TAG, xstrdup(WRITER_DROPPED),
-                             xasprintf("%lld", (long long)dropped) });
+    queued_texts_add(&w->waiting, (struct queued_text){
+                                      TAG, xstrdup(WRITER_DROPPED),
+                                      xasprintf("%lld", (long long)dropped) });
 }
 
 static void write_new(struct writer *w)
@@ -386,7 +388,7 @@ static void flush(struct writer *w)
     }
 }
 
-static void *work(void *arg)
+static void *write_on(void *arg)
 {
     struct writer *w = arg;
     const double usual = w->conf.flush_secs * 0.9; /* writing takes time */
@@ -435,7 +437,7 @@ static void set_bounds(struct writer *w)
         most = machine < memory_most ? machine : memory_most;
     blocks = most / 3 / (int64_t)sizeof(struct point_block);
     point_queue_init(&w->queue, blocks < 4 ? 4 : (int)blocks);
-    w->held_most = (size_t)most / 3 / (2 * sizeof(struct point));
+    w->held_most = (size_t)most / 3 / (2 * sizeof(struct metric_point));
 }
 
 int writer_start(struct writer **out, const struct writer_conf *conf,
@@ -453,7 +455,7 @@ int writer_start(struct writer **out, const struct writer_conf *conf,
     pthread_cond_init(&w->idle, NULL);
     sigfillset(&all); /* signals are for the program's own threads */
     pthread_sigmask(SIG_SETMASK, &all, &was);
-    ret = pthread_create(&w->thread, NULL, work, w);
+    ret = pthread_create(&w->thread, NULL, write_on, w);
     pthread_sigmask(SIG_SETMASK, &was, NULL);
     *out = w;
     if (ret != 0) {
@@ -497,7 +499,7 @@ static void free_all(struct writer *w)
 
     tfevents_close(w->conf.events, &ignored);
     point_queue_clear(&w->queue);
-    texts_clear(&w->waiting);
+    queued_texts_clear(&w->waiting);
     for (size_t i = 0; i < w->n_files; i++) {
         free(w->file[i].path);
         free(w->file[i].point);

@@ -12,8 +12,8 @@
 #include "common/mem.h"
 #include "common/path.h"
 #include "store/format/store.h"
-#include "store/read/load.h"
-#include "store/write/bulk.h"
+#include "store/read/runs.h"
+#include "store/write/stored_run.h"
 #include "track/runs/copy.h"
 
 #define SOURCE_TAG "gtrack.imported_from"
@@ -85,7 +85,7 @@ void import_run_point(struct import_run *in, const char *key, int64_t step,
         m->shift++;
     m->ms = ms;
     ms += m->shift;
-    m->point[m->n++] = (struct point){ ms, step, value };
+    m->point[m->n++] = (struct metric_point){ ms, step, value };
     if (ms > 0 && (!in->start_ms || ms < in->start_ms))
         in->start_ms = ms;
     if (ms > in->end_ms)
@@ -188,10 +188,10 @@ static int find_source(const char *root, const struct import_run *in,
     return ret;
 }
 
-static int write_files(const struct import_run *in, struct bulk *b,
+static int write_files(const struct import_run *in, struct stored_run *b,
                        struct err *e)
 {
-    char *output = bulk_artifact(b, "output.log", e);
+    char *output = stored_run_artifact(b, "output.log", e);
     int ret = output ? 0 : -1;
 
     if (ret == 0 && in->files) {
@@ -212,24 +212,24 @@ static int write_files(const struct import_run *in, struct bulk *b,
     return ret;
 }
 
-static int write_content(const struct import_run *in, struct bulk *b,
+static int write_content(const struct import_run *in, struct stored_run *b,
                          struct err *e)
 {
     for (size_t i = 0; i < in->n_pairs; i++) {
         const struct import_pair *x = &in->pair[i];
 
-        if ((x->is_tag ? bulk_tag(b, x->key, x->value, e)
-                       : bulk_param(b, x->key, x->value, e)) < 0)
+        if ((x->is_tag ? stored_run_tag(b, x->key, x->value, e)
+                       : stored_run_param(b, x->key, x->value, e)) < 0)
             return -1;
     }
     if (write_files(in, b, e) < 0 || import_histograms_write(in, b, e) < 0 ||
         import_media_write(in, b, e) < 0)
         return -1;
     for (size_t i = 0; i < in->n_metrics; i++)
-        if (bulk_points(b, in->metric[i].key, in->metric[i].point,
-                        in->metric[i].n, e) < 0)
+        if (stored_run_points(b, in->metric[i].key, in->metric[i].point,
+                              in->metric[i].n, e) < 0)
             return -1;
-    return bulk_tag(b, SOURCE_TAG, in->source, e);
+    return stored_run_tag(b, SOURCE_TAG, in->source, e);
 }
 
 static int write_run(const struct import_run *in, const struct import *import,
@@ -243,11 +243,12 @@ static int write_run(const struct import_run *in, const struct import *import,
         .source = "gtrack import",
         .start_ms = in->start_ms,
     };
-    struct bulk b;
+    struct stored_run b;
 
-    if (bulk_new(&b, &c, e) < 0)
+    if (stored_run_create(&b, &c, e) < 0)
         return -1;
-    return bulk_end(&b, in->status, in->end_ms, write_content(in, &b, e), e);
+    return stored_run_end(&b, in->status, in->end_ms, write_content(in, &b, e),
+                          e);
 }
 
 int import_run_write(struct import_run *in, struct import *import,

@@ -9,8 +9,8 @@
 #include "common/buf.h"
 #include "common/err.h"
 #include "store/format/metric.h"
-#include "store/write/bulk.h"
 #include "store/write/run.h"
+#include "store/write/stored_run.h"
 
 /*
  * import - runs that other tools recorded
@@ -42,7 +42,7 @@ import_fn import_mlflow, import_tensorboard, import_wandb, import_csv,
 
 struct import_metric {
     char *key;
-    struct point *point;
+    struct metric_point *point;
     size_t n, room;
     int64_t ms, shift; /* the last time as it was given, and what was added */
 };
@@ -126,10 +126,11 @@ size_t import_run_count_points(const struct import_run *);
 int import_run_write(struct import_run *, struct import *, struct err *);
 
 /* For import_run_write() and import_run_clear(). */
-int import_histograms_write(const struct import_run *, struct bulk *,
+int import_histograms_write(const struct import_run *, struct stored_run *,
                             struct err *);
 void import_histograms_clear(struct import_run *);
-int import_media_write(const struct import_run *, struct bulk *, struct err *);
+int import_media_write(const struct import_run *, struct stored_run *,
+                       struct err *);
 void import_media_clear(struct import_run *);
 
 /* When a file was last written, for logs without times. */

@@ -47,7 +47,7 @@ bool import_run_histogram(struct import_run *in, const char *key, int64_t step,
     return good;
 }
 
-int import_histograms_write(const struct import_run *in, struct bulk *b,
+int import_histograms_write(const struct import_run *in, struct stored_run *b,
                             struct err *e)
 {
     int ret = 0;
@@ -55,7 +55,7 @@ int import_histograms_write(const struct import_run *in, struct bulk *b,
     for (size_t i = 0; ret == 0 && i < in->n_histograms; i++) {
         const struct import_histograms *h = &in->histograms[i];
         char *name = xasprintf("histograms/%s.jsonl", h->name);
-        char *path = bulk_artifact(b, name, e);
+        char *path = stored_run_artifact(b, name, e);
         FILE *fp = path ? fopen(path, "we") : NULL;
 
         ret = path ? 0 : -1;

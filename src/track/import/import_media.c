@@ -145,10 +145,10 @@ static int write_data(const char *path, const struct buf *data, struct err *e)
 
 /* Move a file that was copied with in->files to its name, and remove its folder
  * if it was the last one. */
-static int move_file(struct bulk *b, const char *from, const char *to,
+static int move_file(struct stored_run *b, const char *from, const char *to,
                      struct err *e)
 {
-    char *old = bulk_artifact(b, from, e);
+    char *old = stored_run_artifact(b, from, e);
     int ret = old ? 0 : -1;
 
     if (ret == 0 && rename(old, to) < 0)
@@ -166,7 +166,7 @@ static int move_file(struct bulk *b, const char *from, const char *to,
 }
 
 /* List the tables where MLflow looks for them. */
-static int list_tables(const struct import_run *in, struct bulk *b,
+static int list_tables(const struct import_run *in, struct stored_run *b,
                        struct err *e)
 {
     struct buf text = BUF_INIT;
@@ -186,19 +186,19 @@ static int list_tables(const struct import_run *in, struct bulk *b,
     }
     emit_array_end(&o);
     if (any)
-        ret = bulk_tag(b, "mlflow.loggedArtifacts", text.s, e);
+        ret = stored_run_tag(b, "mlflow.loggedArtifacts", text.s, e);
     buf_clear(&text);
     return ret;
 }
 
-int import_media_write(const struct import_run *in, struct bulk *b,
+int import_media_write(const struct import_run *in, struct stored_run *b,
                        struct err *e)
 {
     int ret = list_tables(in, b, e);
 
     for (size_t i = 0; ret == 0 && i < in->n_artifacts; i++) {
         const struct import_file *f = &in->artifact[i];
-        char *path = bulk_artifact(b, f->name, e);
+        char *path = stored_run_artifact(b, f->name, e);
 
         ret = !path     ? -1
               : f->from ? move_file(b, f->from, path, e)

@@ -8,7 +8,7 @@
 
 #include "common/log.h"
 #include "common/path.h"
-#include "store/read/load.h"
+#include "store/read/runs.h"
 #include "track/runs/copy.h"
 
 static size_t count_entries(const char *folder, const char *name)

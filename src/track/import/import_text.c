@@ -15,7 +15,7 @@
 #include "common/num.h"
 #include "common/path.h"
 #include "store/format/store.h"
-#include "store/read/load.h"
+#include "store/read/runs.h"
 
 typedef int line_fn(struct import_run *, char *line, int64_t ms, void *arg,
                     struct err *);

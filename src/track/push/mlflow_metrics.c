@@ -16,13 +16,13 @@ enum { MAX_HISTORY = 25000, MAX_POINTS = 1000, MAX_BODY = 900 * 1000 };
 /* -- the points that the server has --------------------------------------- */
 
 struct mlflow_points {
-    struct point *item;
+    struct metric_point *item;
     size_t n, room;
 };
 
 static int by_point(const void *a, const void *b)
 {
-    const struct point *x = a, *y = b;
+    const struct metric_point *x = a, *y = b;
 
     if (x->step != y->step)
         return x->step < y->step ? -1 : 1;
@@ -35,11 +35,11 @@ static int by_point(const void *a, const void *b)
 
 /* A point as a server with a database returns it: it has no infinities, and
  * only one zero. */
-static struct point as_stored(int64_t step, int64_t ms, double value)
+static struct metric_point as_stored(int64_t step, int64_t ms, double value)
 {
     if (isinf(value))
         value = value < 0 ? -1.7976931348623157e308 : 1.7976931348623157e308;
-    return (struct point){ ms < 0 ? 0 : ms, step, value + 0.0 };
+    return (struct metric_point){ ms < 0 ? 0 : ms, step, value + 0.0 };
 }
 
 /* Append one page of a metric's points; *token is what the next page is asked
@@ -181,7 +181,8 @@ static int send_series(struct mlflow *p, struct point_batch *b, const char *key,
     if (from < s->n && ask)
         ret = load_points(p, key, &known, e);
     for (size_t i = from; i < s->n && ret == 0; i++) {
-        const struct point k = as_stored(s->step[i], s->ms[i], s->value[i]);
+        const struct metric_point k =
+            as_stored(s->step[i], s->ms[i], s->value[i]);
 
         if (!known.n || !bsearch(&k, known.item, known.n, sizeof k, by_point))
             ret = add_point(p, b, key, s, i, e);

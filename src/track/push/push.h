@@ -8,7 +8,7 @@
 
 #include "common/err.h"
 #include "common/http.h"
-#include "store/read/load.h"
+#include "store/read/runs.h"
 #include "track/push/login.h"
 
 /*

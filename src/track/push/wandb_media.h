@@ -4,7 +4,7 @@
 #include <jansson.h>
 
 #include "common/mem.h"
-#include "store/read/load.h"
+#include "store/read/runs.h"
 
 /*
  * wandb_media - pictures, tables, histograms and the like, as W&B has them

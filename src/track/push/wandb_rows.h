@@ -4,7 +4,7 @@
 #include <stdint.h>
 
 #include "common/buf.h"
-#include "store/read/load.h"
+#include "store/read/runs.h"
 #include "track/push/wandb_media.h"
 
 /*

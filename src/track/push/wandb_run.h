@@ -3,7 +3,7 @@
 
 #include <jansson.h>
 
-#include "store/read/load.h"
+#include "store/read/runs.h"
 
 /*
  * wandb_run - the description of a run that W&B expects

@@ -4,7 +4,7 @@
 #include <stdbool.h>
 
 #include "common/buf.h"
-#include "store/read/load.h"
+#include "store/read/runs.h"
 
 /*
  * again - the shell command that repeats a run

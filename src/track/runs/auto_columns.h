@@ -1,7 +1,7 @@
 #ifndef TRACK_RUNS_AUTO_COLUMNS_H
 #define TRACK_RUNS_AUTO_COLUMNS_H
 
-#include "store/read/load.h"
+#include "store/read/runs.h"
 #include "track/runs/column.h"
 
 /*

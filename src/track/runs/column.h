@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "common/output/table.h"
-#include "store/read/load.h"
+#include "store/read/runs.h"
 
 /*
  * column - values of runs that tables show and that runs are sorted by

@@ -10,7 +10,7 @@
 #include "store/format/meta.h"
 #include "store/format/store.h"
 #include "store/write/new_run.h"
-#include "store/write/stage.h"
+#include "store/write/staging.h"
 #include "track/runs/file_tree.h"
 
 int copy_stream(FILE *in, const char *name, FILE *out, struct err *e)
@@ -143,7 +143,7 @@ static int commit(struct staged *s, const char *to_root, struct err *e)
         struct err ignored = ERR_INIT;
 
         if (ret == 0)
-            ret = stage_commit(s->folder[i], s->place[i], e);
+            ret = staging_commit(s->folder[i], s->place[i], e);
         if (ret < 0)
             path_remove(s->folder[i], &ignored);
         free(s->folder[i]);
@@ -175,7 +175,7 @@ static int copy_run(const struct run_info *r, const char *to_root,
         goto out;
     }
     store_claimed(to_root, r->name);
-    folder = stage_begin(to_root, place, e);
+    folder = staging_begin(to_root, place, e);
     if (!folder || copy_tree(r->folder, folder, STORE_META, e) < 0 ||
         copy_shared(r, of, e) < 0 ||
         write_meta(r, folder, place, experiment, e) < 0)

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "store/read/load.h"
+#include "store/read/runs.h"
 
 /*
  * copy - copy runs from one store into another

@@ -5,7 +5,7 @@
 
 #include "common/err.h"
 #include "common/output/table.h"
-#include "store/read/load.h"
+#include "store/read/runs.h"
 
 /*
  * run_facts - what tables say of a run that is not written in its files

@@ -2,7 +2,7 @@
 #define TRACK_RUNS_SLURM_JOBS_H
 
 #include "common/mem.h"
-#include "store/read/load.h"
+#include "store/read/runs.h"
 
 /*
  * slurm_jobs - what sacct knows of the Slurm jobs of runs

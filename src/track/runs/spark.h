@@ -2,7 +2,7 @@
 #define TRACK_RUNS_SPARK_H
 
 #include "common/buf.h"
-#include "store/read/load.h"
+#include "store/read/runs.h"
 
 /*
  * spark - a curve as one line of text

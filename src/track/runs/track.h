@@ -7,7 +7,7 @@
 #include "common/opt.h"
 #include "common/path.h"
 #include "common/output/table.h"
-#include "store/read/load.h"
+#include "store/read/runs.h"
 #include "store/write/run.h"
 
 /*

@@ -3,7 +3,7 @@
 
 #include <stdbool.h>
 
-#include "store/read/load.h"
+#include "store/read/runs.h"
 
 /*
  * changes - learn which runs of a store change

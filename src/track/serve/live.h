@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #include "common/output/emit.h"
-#include "store/read/load.h"
+#include "store/read/runs.h"
 #include "track/serve/changes.h"
 
 /*

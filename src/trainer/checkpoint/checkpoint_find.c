@@ -6,7 +6,7 @@
 
 #include "common/log.h"
 #include "common/path.h"
-#include "store/read/load.h"
+#include "store/read/runs.h"
 #include "trainer/checkpoint/checkpoint_place.h"
 #include "trainer/checkpoint/checkpoint_state.h"
 

@@ -1,7 +1,7 @@
 #ifndef TRAINER_CHECKPOINT_CHECKPOINT_PLACE_H
 #define TRAINER_CHECKPOINT_CHECKPOINT_PLACE_H
 
-#include "store/read/load.h"
+#include "store/read/runs.h"
 #include "store/write/run.h"
 #include "trainer/settings/settings.h"
 

@@ -9,7 +9,7 @@
 #include "common/stats/least_squares.h"
 #include "common/mem.h"
 #include "common/num.h"
-#include "store/read/load.h"
+#include "store/read/runs.h"
 
 enum { TERMS = 3 };
 

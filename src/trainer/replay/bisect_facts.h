@@ -2,7 +2,7 @@
 #define TRAINER_REPLAY_BISECT_FACTS_H
 
 #include "common/output/table.h"
-#include "store/read/load.h"
+#include "store/read/runs.h"
 
 /*
  * bisect_facts - what two runs recorded differently, and what it can change

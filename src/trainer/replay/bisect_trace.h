@@ -3,7 +3,7 @@
 
 #include "common/buf.h"
 #include "common/opt.h"
-#include "store/read/load.h"
+#include "store/read/runs.h"
 #include "trainer/replay/trace.h"
 
 /*

@@ -1,7 +1,7 @@
 #ifndef TRAINER_REPLAY_CERTIFY_H
 #define TRAINER_REPLAY_CERTIFY_H
 
-#include "store/read/load.h"
+#include "store/read/runs.h"
 #include "trainer/engine/engine.h"
 #include "trainer/training/step.h"
 

@@ -2,7 +2,7 @@
 #define TRAINER_REPLAY_RECORDED_RUN_H
 
 #include "common/opt.h"
-#include "store/read/load.h"
+#include "store/read/runs.h"
 #include "trainer/engine/engine.h"
 
 /*

@@ -2,7 +2,7 @@
 #define TRAINER_REPLAY_SPIKES_H
 
 #include "common/output/table.h"
-#include "store/read/load.h"
+#include "store/read/runs.h"
 
 /*
  * spikes - the steps of a run whose loss stands out

@@ -1,5 +1,5 @@
 #include "config.h"
-#include "store/write/capture.h"
+#include "store/write/provenance.h"
 
 #include <dirent.h>
 #include <gnu/libc-version.h>
@@ -25,7 +25,7 @@
 
 enum { DIFF_MAX = 1 << 20, DIFF_TAG = 7000, GIT_SECS = 5, PATIENCE_SECS = 2 };
 
-struct capture {
+struct provenance {
     pthread_t thread;
     struct writer *writer;
     const char *run;  /* its folder */
@@ -33,7 +33,7 @@ struct capture {
 };
 
 /* A tag, unless there is nothing to say. */
-static void tell(struct writer *w, const char *key, const char *value)
+static void add_tag(struct writer *w, const char *key, const char *value)
 {
     if (value && *value)
         writer_tag(w, key, value);
@@ -71,11 +71,11 @@ static void processor(struct writer *w)
     proc_line(&b, "/proc/cpuinfo", "model name");
     if (b.len)
         buf_printf(&b, ", %ld threads", sysconf(_SC_NPROCESSORS_ONLN));
-    tell(w, "gtrack.cpu", b.s);
+    add_tag(w, "gtrack.cpu", b.s);
     buf_clear(&b);
-    tell(w, "gtrack.memory",
-         num_bytes(text, (double)sysconf(_SC_PHYS_PAGES) *
-                             (double)sysconf(_SC_PAGESIZE)));
+    add_tag(w, "gtrack.memory",
+            num_bytes(text, (double)sysconf(_SC_PHYS_PAGES) *
+                                (double)sysconf(_SC_PAGESIZE)));
 }
 
 /* The kernel module lists the GPUs; no library has to be loaded. */
@@ -98,9 +98,9 @@ static void accelerators(struct writer *w)
         free(path);
     }
     proc_line(&driver, "/proc/driver/nvidia/version", "NVRM version");
-    tell(w, "gtrack.gpus", all.s);
-    tell(w, "gtrack.driver", driver.s);
-    tell(w, "gtrack.visible_gpus", visible);
+    add_tag(w, "gtrack.gpus", all.s);
+    add_tag(w, "gtrack.driver", driver.s);
+    add_tag(w, "gtrack.visible_gpus", visible);
     buf_clear(&driver);
     buf_clear(&all);
     path_list_clear(&names);
@@ -125,14 +125,14 @@ static void machine(struct writer *w)
     struct utsname u;
 
     if (uname(&u) == 0) {
-        tell(w, "gtrack.host", u.nodename);
-        tell(w, "gtrack.system", u.release);
+        add_tag(w, "gtrack.host", u.nodename);
+        add_tag(w, "gtrack.system", u.release);
     }
     processor(w);
     accelerators(w);
     buf_printf(&libraries, "glibc-%s", gnu_get_libc_version());
     dl_iterate_phdr(library, &libraries);
-    tell(w, "gtrack.libraries", libraries.s);
+    add_tag(w, "gtrack.libraries", libraries.s);
     buf_clear(&libraries);
 }
 
@@ -155,7 +155,7 @@ static void slurm(struct writer *w)
             variable[n++] =
                 *s >= 'a' && *s <= 'z' ? (char)(*s - 'a' + 'A') : *s;
         variable[n] = '\0';
-        tell(w, tag, getenv(variable));
+        add_tag(w, tag, getenv(variable));
         free(tag);
     }
 }
@@ -163,7 +163,7 @@ static void slurm(struct writer *w)
 /* -- git --------------------------------------------------------------- */
 
 /* What `git ...` prints, without the newline at its end; false if it fails. */
-static bool git(struct capture *c, struct buf *out, size_t max,
+static bool git(struct provenance *c, struct buf *out, size_t max,
                 const char *const *argv)
 {
     struct buf words = BUF_INIT;
@@ -194,7 +194,7 @@ static void hide_user(struct buf *url)
     }
 }
 
-static void keep_diff(struct capture *c, const struct buf *diff)
+static void keep_diff(struct provenance *c, const struct buf *diff)
 {
     struct save s = SAVE_INIT;
     struct err e = ERR_INIT;
@@ -213,7 +213,7 @@ static void keep_diff(struct capture *c, const struct buf *diff)
     free(path);
 }
 
-static void source(struct capture *c)
+static void source(struct provenance *c)
 {
     static const char *const head[] = { "git", "rev-parse", "HEAD", NULL };
     static const char *const branch[] = { "git", "symbolic-ref", "--short",
@@ -233,27 +233,27 @@ static void source(struct capture *c)
         buf_clear(&b);
         return;
     }
-    tell(w, "mlflow.source.git.commit", b.s);
+    add_tag(w, "mlflow.source.git.commit", b.s);
     buf_trim(&b, 0);
     if (git(c, &b, 4096, branch))
-        tell(w, "mlflow.source.git.branch", b.s);
+        add_tag(w, "mlflow.source.git.branch", b.s);
     buf_trim(&b, 0);
     if (git(c, &b, 4096, remote)) {
         hide_user(&b);
-        tell(w, "mlflow.source.git.repoURL", b.s);
+        add_tag(w, "mlflow.source.git.repoURL", b.s);
     }
     buf_trim(&b, 0);
     if (git(c, &b, DIFF_MAX, status))
-        tell(w, "mlflow.source.git.dirty", b.len ? "true" : "false");
+        add_tag(w, "mlflow.source.git.dirty", b.len ? "true" : "false");
     buf_trim(&b, 0);
     if (git(c, &b, DIFF_MAX, changes) && b.len)
         keep_diff(c, &b);
     buf_clear(&b);
 }
 
-static void *work(void *arg)
+static void *find_out(void *arg)
 {
-    struct capture *c = arg;
+    struct provenance *c = arg;
 
     machine(c->writer);
     slurm(c->writer);
@@ -261,9 +261,9 @@ static void *work(void *arg)
     return NULL;
 }
 
-struct capture *capture_start(struct writer *w, const char *run)
+struct provenance *provenance_start(struct writer *w, const char *run)
 {
-    struct capture *c = xcalloc(1, sizeof *c);
+    struct provenance *c = xcalloc(1, sizeof *c);
     sigset_t all, was;
     int ret;
 
@@ -271,7 +271,7 @@ struct capture *capture_start(struct writer *w, const char *run)
     c->run = run;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &was);
-    ret = pthread_create(&c->thread, NULL, work, c);
+    ret = pthread_create(&c->thread, NULL, find_out, c);
     pthread_sigmask(SIG_SETMASK, &was, NULL);
     if (ret == 0)
         return c;
@@ -279,7 +279,7 @@ struct capture *capture_start(struct writer *w, const char *run)
     return NULL;
 }
 
-void capture_end(struct capture *c)
+void provenance_end(struct provenance *c)
 {
     const struct timespec until = clock_after(CLOCK_REALTIME, PATIENCE_SECS);
 

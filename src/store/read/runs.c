@@ -1,5 +1,5 @@
 #include "config.h"
-#include "store/read/load.h"
+#include "store/read/runs.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -39,7 +39,7 @@ static int64_t last_seen(const struct run_info *run)
 
 /* Only the newest attempt can be running, and it knows states that MLflow does
  * not. */
-static void settle_state(struct run_info *run, struct arena *mem)
+static void complete_state(struct run_info *run, struct arena *mem)
 {
     const size_t n = (size_t)run->attempts;
     struct attempt *a;
@@ -62,8 +62,8 @@ static void settle_state(struct run_info *run, struct arena *mem)
 }
 
 /* What follows from where the run is, and from the time. */
-static void settle(struct run_info *run, struct arena *mem,
-                   const struct experiment *x)
+static void complete(struct run_info *run, struct arena *mem,
+                     const struct experiment *x)
 {
     const char *name = run_info_tag(run, "mlflow.runName");
     const char *user = run_info_tag(run, "mlflow.user");
@@ -78,7 +78,7 @@ static void settle(struct run_info *run, struct arena *mem,
     }
     if (!*run->user && user)
         run->user = user;
-    settle_state(run, mem);
+    complete_state(run, mem);
     if (!run->name || !*run->name)
         run->name = name ? name : run->id;
     run->parent = run_info_tag(run, "mlflow.parentRunId");
@@ -193,7 +193,7 @@ static void load_one(struct crew *crew, struct load_task *task,
         watch_clear(&watch);
         keep_run(run, &read, mem);
     }
-    settle(run, mem, task->x);
+    complete(run, mem, task->x);
     if (lost && is_beginning(run))
         return;
     task->found = run->deleted
@@ -201,7 +201,7 @@ static void load_one(struct crew *crew, struct load_task *task,
                       : (crew->flags & LOAD_ONLY_DELETED) != LOAD_ONLY_DELETED;
 }
 
-static void *work(void *arg)
+static void *load_tasks(void *arg)
 {
     struct worker *w = arg;
     size_t i;
@@ -213,10 +213,10 @@ static void *work(void *arg)
 
 /* A thread with a table of files of its own need not lock it, which saves a
  * 20th of the time. */
-static void *work_apart(void *arg)
+static void *load_tasks_apart(void *arg)
 {
     unshare(CLONE_FILES);
-    return work(arg);
+    return load_tasks(arg);
 }
 
 /* Use several threads, since most of the time is spent in the file system. */
@@ -229,10 +229,11 @@ static void run_tasks(struct crew *crew, struct arena *mem)
 
     for (int i = 0; i < n; i++)
         worker[i] = (struct worker){ .crew = crew };
-    while (started < n - 1 && pthread_create(&worker[started].thread, NULL,
-                                             work_apart, &worker[started]) == 0)
+    while (started < n - 1 &&
+           pthread_create(&worker[started].thread, NULL, load_tasks_apart,
+                          &worker[started]) == 0)
         started++;
-    work(&worker[n - 1]);
+    load_tasks(&worker[n - 1]);
     for (int i = 0; i < started; i++)
         pthread_join(worker[i].thread, NULL);
     for (int i = 0; i < n; i++)

@@ -1,5 +1,5 @@
 #include "config.h"
-#include "store/write/stage.h"
+#include "store/write/staging.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -36,7 +36,7 @@ static bool is_beside(const char *root, const char *folder)
     return beside;
 }
 
-char *stage_begin(const char *root, const char *folder, struct err *e)
+char *staging_begin(const char *root, const char *folder, struct err *e)
 {
     char *staged = fresh_name(root, "new");
     struct err none = ERR_INIT;
@@ -47,7 +47,7 @@ char *stage_begin(const char *root, const char *folder, struct err *e)
     return path_make(folder, e) == 0 ? xstrdup(folder) : NULL;
 }
 
-int stage_commit(const char *staged, const char *folder, struct err *e)
+int staging_commit(const char *staged, const char *folder, struct err *e)
 {
     if (strcmp(staged, folder) == 0 || rename(staged, folder) == 0)
         return 0;
@@ -56,7 +56,7 @@ int stage_commit(const char *staged, const char *folder, struct err *e)
     return !path_exists(staged) && path_exists(folder) ? 0 : -1;
 }
 
-int stage_remove(const char *root, const char *folder, struct err *e)
+int staging_remove(const char *root, const char *folder, struct err *e)
 {
     char *names = path_join(root, STORE_NAMES), *away = fresh_name(root, "old");
     char *meta = path_join(folder, STORE_META);
@@ -101,7 +101,8 @@ static int64_t idle_secs(const char *folder)
     return least;
 }
 
-int stage_leftovers(const char *root, stage_fn *fn, void *arg, struct err *e)
+int staging_leftovers(const char *root, staging_fn *fn, void *arg,
+                      struct err *e)
 {
     char *folder = path_join(root, STORE_NAMES);
     struct path_list names;

@@ -1,5 +1,5 @@
 #include "config.h"
-#include "store/format/input.h"
+#include "store/format/dataset.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -53,8 +53,8 @@ static void digest(char out[33], const char *a, const char *b)
     free(both);
 }
 
-int input_save(const char *run, const char *run_id,
-               const struct run_dataset *in, struct err *e)
+int dataset_save(const char *run, const char *run_id,
+                 const struct run_dataset *in, struct err *e)
 {
     char *experiment = path_parent(run);
     char *datasets = path_join(experiment, "datasets");
@@ -127,7 +127,7 @@ static int load_one(struct run_dataset *in, struct arena *mem, const char *run,
     return 0;
 }
 
-int input_check(const char *run, const char *name, struct err *e)
+int dataset_check(const char *run, const char *name, struct err *e)
 {
     char *folder = xasprintf("%s/inputs/%s", run, name);
     struct arena mem = ARENA_INIT;
@@ -139,8 +139,8 @@ int input_check(const char *run, const char *name, struct err *e)
     return ret;
 }
 
-void inputs_load(struct run_dataset **out, size_t *n, struct arena *mem,
-                 const char *run, const char **damage)
+void datasets_load(struct run_dataset **out, size_t *n, struct arena *mem,
+                   const char *run, const char **damage)
 {
     char *folder = path_join(run, "inputs");
     struct path_list names;
@@ -149,7 +149,7 @@ void inputs_load(struct run_dataset **out, size_t *n, struct arena *mem,
     *n = 0;
     *out = NULL;
     if (!path_is_refused(folder) &&
-        path_list_most(&names, folder, INPUTS_MAX, &e) == 0) {
+        path_list_most(&names, folder, DATASETS_MAX, &e) == 0) {
         *out = arena_alloc(mem, names.n * sizeof **out);
         for (size_t i = 0; i < names.n; i++) {
             char *one = path_join(folder, names.name[i]);

@@ -1,5 +1,5 @@
-#ifndef STORE_READ_LOAD_H
-#define STORE_READ_LOAD_H
+#ifndef STORE_READ_RUNS_H
+#define STORE_READ_RUNS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -10,7 +10,7 @@
 #include "store/format/info.h"
 
 /*
- * load - read runs out of a store
+ * runs - load runs out of a store
  *
  *      struct runs runs = RUNS_INIT;
  *

@@ -1,15 +1,15 @@
-#ifndef STORE_WRITE_STAGE_H
-#define STORE_WRITE_STAGE_H
+#ifndef STORE_WRITE_STAGING_H
+#define STORE_WRITE_STAGING_H
 
 #include "common/err.h"
 
 /*
- * stage - create and remove the folder of a run in one step
+ * staging - create and remove the folder of a run in one step
  *
- *      char *staged = stage_begin(root, folder, e);
+ *      char *staged = staging_begin(root, folder, e);
  *
  *      ...create its folders, tags and meta.yaml in there
- *      if (stage_commit(staged, folder, e) < 0)
+ *      if (staging_commit(staged, folder, e) < 0)
  *          path_remove(staged, &ignored);
  *
  * A folder without a meta.yaml is not a run, and MLflow's search for datasets
@@ -20,16 +20,16 @@
  */
 
 /* Create the folder to build it in; the caller frees the name. */
-char *stage_begin(const char *root, const char *folder, struct err *);
-int stage_commit(const char *staged, const char *folder, struct err *);
+char *staging_begin(const char *root, const char *folder, struct err *);
+int staging_commit(const char *staged, const char *folder, struct err *);
 
 /* Remove a run or an experiment for good. */
-int stage_remove(const char *root, const char *folder, struct err *);
+int staging_remove(const char *root, const char *folder, struct err *);
 
 /* Call the function with each folder that a killed process left, which is one
  * that nothing was written to for an hour. */
-typedef int stage_fn(void *arg, const char *folder, struct err *);
+typedef int staging_fn(void *arg, const char *folder, struct err *);
 
-int stage_leftovers(const char *root, stage_fn *, void *arg, struct err *);
+int staging_leftovers(const char *root, staging_fn *, void *arg, struct err *);
 
 #endif

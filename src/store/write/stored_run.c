@@ -1,5 +1,5 @@
 #include "config.h"
-#include "store/write/bulk.h"
+#include "store/write/stored_run.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -18,15 +18,15 @@
 #include "store/format/store.h"
 #include "store/write/move.h"
 #include "store/write/new_run.h"
-#include "store/write/stage.h"
+#include "store/write/staging.h"
 
 enum {
     VALUE_MAX = 64 << 20,
     BEAT_MS = 8 * 3600 * 1000, /* of a run that no process stands for */
 };
 
-static int write_value(struct bulk *p, enum key_kind kind, const char *file,
-                       const char *value, struct err *e)
+static int write_value(struct stored_run *p, enum key_kind kind,
+                       const char *file, const char *value, struct err *e)
 {
     struct buf clean = BUF_INIT;
     int ret;
@@ -37,7 +37,7 @@ static int write_value(struct bulk *p, enum key_kind kind, const char *file,
     return ret;
 }
 
-static const char *find_file(struct bulk *p, enum key_kind kind,
+static const char *find_file(struct stored_run *p, enum key_kind kind,
                              const char *key, struct err *e)
 {
     char *tag;
@@ -48,8 +48,8 @@ static const char *find_file(struct bulk *p, enum key_kind kind,
     return ret < 0 ? NULL : file;
 }
 
-static int save_attempt(struct bulk *p, enum run_status status, int64_t end_ms,
-                        struct err *e)
+static int save_attempt(struct stored_run *p, enum run_status status,
+                        int64_t end_ms, struct err *e)
 {
     struct arena mem = ARENA_INIT;
     struct attempt_list list;
@@ -79,11 +79,12 @@ static int save_attempt(struct bulk *p, enum run_status status, int64_t end_ms,
     return ret;
 }
 
-int bulk_new(struct bulk *p, const struct new_run_conf *c, struct err *e)
+int stored_run_create(struct stored_run *p, const struct new_run_conf *c,
+                      struct err *e)
 {
     struct new_run n;
 
-    *p = (struct bulk){ 0 };
+    *p = (struct stored_run){ 0 };
     if (new_run_stage(&n, &p->mem, c, e) < 0) {
         arena_clear(&p->mem);
         return -1;
@@ -95,29 +96,29 @@ int bulk_new(struct bulk *p, const struct new_run_conf *c, struct err *e)
     return 0;
 }
 
-int bulk_open(struct bulk *p, const char *run_folder, struct err *e)
+int stored_run_open(struct stored_run *p, const char *run_folder, struct err *e)
 {
-    *p = (struct bulk){ .folder = xstrdup(run_folder) };
+    *p = (struct stored_run){ .folder = xstrdup(run_folder) };
     if (meta_load(&p->meta, &p->mem, run_folder, e) < 0 ||
         new_run_folders(run_folder, e) < 0) {
-        bulk_close(p);
+        stored_run_close(p);
         return -1;
     }
     key_files_load(&p->files, p->folder);
     return 0;
 }
 
-void bulk_close(struct bulk *p)
+void stored_run_close(struct stored_run *p)
 {
     key_files_clear(&p->files);
     free(p->folder);
     free(p->place);
     arena_clear(&p->mem);
-    *p = (struct bulk){ 0 };
+    *p = (struct stored_run){ 0 };
 }
 
-int bulk_points(struct bulk *p, const char *key, const struct point *point,
-                size_t n, struct err *e)
+int stored_run_points(struct stored_run *p, const char *key,
+                      const struct metric_point *point, size_t n, struct err *e)
 {
     const char *file = find_file(p, METRIC, key, e);
     char *path, *temp;
@@ -138,8 +139,8 @@ int bulk_points(struct bulk *p, const char *key, const struct point *point,
     return ret;
 }
 
-int bulk_param(struct bulk *p, const char *key, const char *value,
-               struct err *e)
+int stored_run_param(struct stored_run *p, const char *key, const char *value,
+                     struct err *e)
 {
     const char *file = find_file(p, PARAM, key, e);
     char *path;
@@ -164,7 +165,8 @@ int bulk_param(struct bulk *p, const char *key, const char *value,
     return ret;
 }
 
-int bulk_tag(struct bulk *p, const char *key, const char *value, struct err *e)
+int stored_run_tag(struct stored_run *p, const char *key, const char *value,
+                   struct err *e)
 {
     const char *file = find_file(p, TAG, key, e);
 
@@ -174,20 +176,20 @@ int bulk_tag(struct bulk *p, const char *key, const char *value, struct err *e)
                  : store_value(p->folder, "tags", file, NULL, false, e);
 }
 
-char *bulk_artifact(struct bulk *p, const char *name, struct err *e)
+char *stored_run_artifact(struct stored_run *p, const char *name, struct err *e)
 {
     return store_artifact(p->folder, name, e);
 }
 
-int bulk_beat(struct bulk *p, struct err *e)
+int stored_run_beat(struct stored_run *p, struct err *e)
 {
     return save_attempt(p, RUN_RUNNING, 0, e);
 }
 
 /* While meta.yaml and the folder disagree about the experiment, MLflow skips
  * the run, with a warning; fsck trusts the folder. */
-int bulk_move(struct bulk *p, const char *root, const char *experiment,
-              struct err *e)
+int stored_run_move(struct stored_run *p, const char *root,
+                    const char *experiment, struct err *e)
 {
     char *id = NULL, *to, *artifacts, *uri;
     const struct meta was = p->meta;
@@ -226,8 +228,8 @@ int bulk_move(struct bulk *p, const char *root, const char *experiment,
     return ret;
 }
 
-int bulk_end(struct bulk *p, enum run_status status, int64_t end_ms, int ret,
-             struct err *e)
+int stored_run_end(struct stored_run *p, enum run_status status, int64_t end_ms,
+                   int ret, struct err *e)
 {
     struct err ignored = ERR_INIT;
 
@@ -242,9 +244,9 @@ int bulk_end(struct bulk *p, enum run_status status, int64_t end_ms, int ret,
     if (ret == 0 && p->place) /* a run at its place is whole */
         ret = store_sync(p->folder, e);
     if (ret == 0 && p->place)
-        ret = stage_commit(p->folder, p->place, e);
+        ret = staging_commit(p->folder, p->place, e);
     if (ret < 0 && p->place)
         path_remove(p->folder, &ignored);
-    bulk_close(p);
+    stored_run_close(p);
     return ret;
 }

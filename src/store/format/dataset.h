@@ -1,5 +1,5 @@
-#ifndef STORE_FORMAT_INPUT_H
-#define STORE_FORMAT_INPUT_H
+#ifndef STORE_FORMAT_DATASET_H
+#define STORE_FORMAT_DATASET_H
 
 #include <stddef.h>
 
@@ -8,7 +8,7 @@
 #include "store/format/info.h"
 
 /*
- * input - the datasets that a run read
+ * dataset - the datasets that a run read
  *
  *      EXPERIMENT/datasets/D/meta.yaml     the dataset; D = md5(name digest)
  *      RUN/inputs/I/meta.yaml              the run read it; I = md5(D run)
@@ -16,17 +16,17 @@
  * Both folders appear complete, by rename: MLflow 3 rejects an experiment in
  * which one of them is incomplete.
  */
-int input_save(const char *run, const char *run_id, const struct run_dataset *,
-               struct err *);
+int dataset_save(const char *run, const char *run_id,
+                 const struct run_dataset *, struct err *);
 
 /* More than these are not read, so that they do not delay other runs. */
-enum { INPUTS_MAX = 1000 };
+enum { DATASETS_MAX = 1000 };
 
 /* The datasets of a run; *damage is set to what is wrong, if anything is. */
-void inputs_load(struct run_dataset **, size_t *n, struct arena *,
-                 const char *run, const char **damage);
+void datasets_load(struct run_dataset **, size_t *n, struct arena *,
+                   const char *run, const char **damage);
 
 /* Can this input of a run be read? */
-int input_check(const char *run, const char *name, struct err *);
+int dataset_check(const char *run, const char *name, struct err *);
 
 #endif

@@ -1,8 +1,8 @@
-#ifndef STORE_WRITE_CAPTURE_H
-#define STORE_WRITE_CAPTURE_H
+#ifndef STORE_WRITE_PROVENANCE_H
+#define STORE_WRITE_PROVENANCE_H
 
 /*
- * capture - tags that tell where a run comes from
+ * provenance - tags that tell where a run comes from
  *
  *      mlflow.source.git.commit .branch .repoURL .dirty .diff
  *      gtrack.host .system .cpu .memory .gpus .driver .libraries
@@ -15,10 +15,10 @@
  * some time, this is done in a thread, which takes a few seconds at most.
  */
 struct writer;
-struct capture;
+struct provenance;
 
 /* The tags go to the writer of the run that is in this folder. */
-struct capture *capture_start(struct writer *, const char *run);
-void capture_end(struct capture *); /* wait, and free; may be NULL */
+struct provenance *provenance_start(struct writer *, const char *run);
+void provenance_end(struct provenance *); /* wait, and free; may be NULL */
 
 #endif

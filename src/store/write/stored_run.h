@@ -1,0 +1,66 @@
+#ifndef STORE_WRITE_STORED_RUN_H
+#define STORE_WRITE_STORED_RUN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/err.h"
+#include "common/mem.h"
+#include "store/format/info.h"
+#include "store/format/key.h"
+#include "store/format/metric_append.h"
+#include "store/write/new_run.h"
+
+/*
+ * stored_run - write a run that is imported, or add to one that exists
+ *
+ *      struct new_run_conf c = { .root = "mlruns", .name = "old", ... };
+ *      struct stored_run b;
+ *
+ *      if (stored_run_create(&b, &c, e) < 0)
+ *          return -1;
+ *      ret = stored_run_points(&b, "loss", points, n, e);
+ *      ...
+ *      return stored_run_end(&b, RUN_FINISHED, end_ms, ret, e);
+ *
+ * Readers do not see a new run until stored_run_end() has moved it to its
+ * place; if something failed before (ret < 0), it is removed.  With RUN_RUNNING
+ * the run stays open for others to write: no process stands for it, and readers
+ * consider it running for a day after the last stored_run_beat().
+ * stored_run_open() is for a run that exists; stored_run_close() frees what it
+ * holds.
+ */
+struct stored_run {
+    char *folder, *place; /* of the run; place: where a new one will be */
+    struct arena mem;
+    struct meta meta;
+    struct key_files files;
+};
+
+int stored_run_create(struct stored_run *, const struct new_run_conf *,
+                      struct err *);
+int stored_run_open(struct stored_run *, const char *run_folder, struct err *);
+void stored_run_close(struct stored_run *);
+
+int stored_run_points(struct stored_run *, const char *key,
+                      const struct metric_point *, size_t n, struct err *);
+/* A parameter that already has another value is ERR_USAGE. */
+int stored_run_param(struct stored_run *, const char *key, const char *value,
+                     struct err *);
+/* NULL removes the tag, if it exists. */
+int stored_run_tag(struct stored_run *, const char *key, const char *value,
+                   struct err *);
+/* The path for an artifact, its folders made; the caller frees it. */
+char *stored_run_artifact(struct stored_run *, const char *name, struct err *);
+
+/* Reset the heartbeat: the run is still alive. */
+int stored_run_beat(struct stored_run *, struct err *);
+/* Move the run to another experiment, which is created if need be. */
+int stored_run_move(struct stored_run *, const char *root,
+                    const char *experiment, struct err *);
+/* Write the status and close.  `ret` is what the calls before returned; if it
+ * is -1, so is the result. */
+int stored_run_end(struct stored_run *, enum run_status, int64_t end_ms,
+                   int ret, struct err *);
+
+#endif
