@@ -18,8 +18,7 @@
 #include "common/output/table.h"
 #include "data/corpus/corpus.h"
 #include "data/corpus/corpus_files.h"
-#include "data/corpus/fetch.h"
-#include "data/corpus/source_url.h"
+#include "data/corpus/download.h"
 #include "data/shards/encode_corpus.h"
 #include "data/shards/lock.h"
 #include "data/shards/sink.h"
@@ -91,7 +90,7 @@ static const struct opt encode_opts[] = {
       "encode with COUNT threads (default: one per processor)" },
     { 0, "mark-every", "time", OPT_SECS, &mark_every,
       "store the progress, and sync the files, every TIME (default: 5s)" },
-    FETCH_OPTS(network),
+    DOWNLOAD_OPTS(network),
     CORPUS_OPTS(input),
     TABLE_OPTS(style),
     { 0 }
@@ -151,7 +150,7 @@ static bool can_read_again(const struct path_list *files, bool urls)
         const char *name = files->name[i];
         struct stat st;
 
-        if (!(urls && source_is_url(name)) &&
+        if (!(urls && download_is_url(name)) &&
             (stat(name, &st) < 0 || !S_ISREG(st.st_mode)))
             return false;
     }

@@ -24,7 +24,7 @@ static const char *output, *variant, *subset, *shards = "0", *mirror, *sha256;
 static const char *tokenizer, *tokens, *val, *format, *shard_tokens,
     *mark_every;
 static bool stream, list;
-static struct http_conf network = { .name_tries = FETCH_NAME_TRIES };
+static struct http_conf network = { .name_tries = DOWNLOAD_NAME_TRIES };
 static struct table_style style;
 
 static const struct opt fetch_opts[] = {
@@ -57,7 +57,7 @@ static const struct opt fetch_opts[] = {
       "with --tokenizer, as for gdata encode" },
     { 0, "mark-every", "time", OPT_STRING, &mark_every,
       "with --tokenizer, as for gdata encode" },
-    FETCH_OPTS(network),
+    DOWNLOAD_OPTS(network),
     TABLE_OPTS(style),
     { 0 }
 };
@@ -115,7 +115,7 @@ static int check_names(const struct catalog_links *l, struct err *e)
     return 0;
 }
 
-static int fetch_all(const struct fetch *f, const struct catalog_links *l,
+static int fetch_all(const struct download *d, const struct catalog_links *l,
                      struct bar *bar, struct err *e)
 {
     const char *folder = output ? output : "data";
@@ -130,7 +130,7 @@ static int fetch_all(const struct fetch *f, const struct catalog_links *l,
         struct fetched got;
 
         bar->file = l->link[i].file;
-        ret = fetch_file(f, &l->link[i], path, &got, e);
+        ret = fetch_file(d, &l->link[i], path, &got, e);
         close_bar(bar);
         if (ret == 0) {
             log_info("%s %s", path,
@@ -147,7 +147,7 @@ static int fetch_all(const struct fetch *f, const struct catalog_links *l,
     return ret;
 }
 
-static int pipe_all(const struct fetch *f, const struct catalog_links *l,
+static int pipe_all(const struct download *d, const struct catalog_links *l,
                     int fd, struct bar *bar, struct err *e)
 {
     bool closed = false;
@@ -155,7 +155,7 @@ static int pipe_all(const struct fetch *f, const struct catalog_links *l,
 
     for (size_t i = 0; i < l->n && ret == 0 && !closed; i++) {
         bar->file = l->link[i].file;
-        ret = fetch_pipe(f, &l->link[i], fd, &closed, e);
+        ret = download_pipe(d, l->link[i].url, fd, &closed, e);
         close_bar(bar);
     }
     return ret;
@@ -251,19 +251,19 @@ static int check_options(int argc, struct err *e)
 static int fetch_links(const struct catalog_links *l, struct err *e)
 {
     struct bar bar = { .open = false };
-    struct fetch f = { .http = http_open(&network, e),
-                       .token = getenv("HF_TOKEN"),
-                       .progress = show_progress,
-                       .arg = &bar };
+    struct download d = { .http = http_open(&network, e),
+                          .token = getenv("HF_TOKEN"),
+                          .progress = show_progress,
+                          .arg = &bar };
     int ret;
 
-    if (!f.http)
+    if (!d.http)
         return -1;
     if (!stream)
-        ret = fetch_all(&f, l, &bar, e);
+        ret = fetch_all(&d, l, &bar, e);
     else
-        ret = pipe_all(&f, l, STDOUT_FILENO, &bar, e);
-    http_close(f.http);
+        ret = pipe_all(&d, l, STDOUT_FILENO, &bar, e);
+    http_close(d.http);
     return ret;
 }
 

@@ -7,6 +7,7 @@
 
 #include "common/err.h"
 #include "common/http.h"
+#include "data/corpus/corpus_files.h"
 #include "data/token/boundary.h"
 
 /*
@@ -50,8 +51,6 @@
  * compressed file that ends early gives its complete lines first.
  */
 enum { CORPUS_BLOCK = 256 << 10, CORPUS_PART = 16 << 20, CORPUS_KEY = 4096 };
-
-enum corpus_format { CORPUS_AUTO, CORPUS_TEXT, CORPUS_JSONL, CORPUS_PARQUET };
 
 enum corpus_bad {
     CORPUS_SKIP_LINES, /* skip bad lines; a damaged file is an error */

@@ -13,6 +13,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "data/corpus/magic.h"
+#include "data/corpus/download.h"
 #include "data/corpus/parquet.h"
 #include "data/token/boundary.h"
 
@@ -324,7 +325,7 @@ static int feed_file(struct corpus *c, struct err *e)
     pthread_mutex_lock(&c->lock);
     c->stats.files++;
     pthread_mutex_unlock(&c->lock);
-    if (f == CORPUS_PARQUET && source_is_url(name))
+    if (f == CORPUS_PARQUET && download_is_url(name))
         return err_set(e, ERR_USAGE,
                        "%s: Parquet is read from its end; save the file with "
                        "gdata fetch first",

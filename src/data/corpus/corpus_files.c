@@ -10,7 +10,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/path.h"
-#include "data/corpus/source_url.h"
+#include "data/corpus/download.h"
 
 static const struct {
     const char *suffix;
@@ -37,7 +37,7 @@ static bool has_suffix(const char *name, size_t len, const char *suffix)
 /* The length of a name, without the query of a URL. */
 static size_t full_length(const char *name)
 {
-    return source_is_url(name) ? strcspn(name, "?#") : strlen(name);
+    return download_is_url(name) ? strcspn(name, "?#") : strlen(name);
 }
 
 /* The length of the name without the suffix of a compressed file. */
@@ -142,7 +142,7 @@ static int add_path(struct corpus_files *f, const char *path, struct err *e)
     const size_t had = f->list.n;
     struct stat st = { 0 };
 
-    if (strcmp(path, "-") == 0 || source_is_url(path)) {
+    if (strcmp(path, "-") == 0 || download_is_url(path)) {
         add_file(f, path, &st);
         return 0;
     }

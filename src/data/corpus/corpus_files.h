@@ -1,12 +1,12 @@
-#ifndef DATA_CORPUS_PATH_LIST_H
-#define DATA_CORPUS_PATH_LIST_H
+#ifndef DATA_CORPUS_CORPUS_FILES_H
+#define DATA_CORPUS_CORPUS_FILES_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/err.h"
 #include "common/path.h"
-#include "data/corpus/corpus.h"
 
 /*
  * corpus_files - the files that a list of paths stands for
@@ -24,6 +24,8 @@ struct corpus_files {
 
 int corpus_files_find(struct corpus_files *, char *const *path, size_t n,
                       struct err *);
+
+enum corpus_format { CORPUS_AUTO, CORPUS_TEXT, CORPUS_JSONL, CORPUS_PARQUET };
 
 /* The format according to the name, apart from compression; CORPUS_AUTO if the
  * name has no known suffix. */

@@ -5,7 +5,6 @@
 #include <stdbool.h>
 
 #include "data/corpus/corpus.h"
-#include "data/corpus/corpus_files.h"
 #include "data/corpus/source.h"
 
 /*

@@ -2,6 +2,8 @@
 #include "data/corpus/fetch.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,127 +15,11 @@
 #include "common/mem.h"
 #include "common/path.h"
 #include "common/save.h"
-#include "common/sig.h"
 #include "data/corpus/corpus_files.h"
 #include "data/corpus/magic.h"
 #include "data/corpus/source.h"
 
 enum { TAG_MAX = 4096 };
-
-/* The destination of a reply. */
-struct receiver {
-    const struct fetch *f;
-    const struct http_reply *reply;
-    FILE *fp;
-    int fd; /* if there is no fp */
-    int64_t at;
-    bool failed, closed;
-    int sys;
-};
-
-static bool receive(void *arg, const void *data, size_t n)
-{
-    struct receiver *s = arg;
-    const char *at = data;
-    const char *end = at + n;
-
-    if (s->fp) {
-        s->failed = fwrite(data, 1, n, s->fp) != n;
-        s->sys = errno;
-    }
-    while (!s->fp && at < end && !s->failed) {
-        const ssize_t put = write(s->fd, at, (size_t)(end - at));
-
-        if (put > 0) {
-            at += put;
-        } else if (errno != EINTR) {
-            s->closed = errno == EPIPE;
-            s->failed = true;
-            s->sys = errno;
-        }
-    }
-    s->at += (int64_t)n;
-    if (s->f->progress)
-        s->f->progress(s->f->arg, s->at, s->reply->size);
-    return !s->failed;
-}
-
-/* Read a file of a mirror that is a folder. */
-static int read_local(const struct http_call *call, struct http_reply *reply,
-                      struct err *e)
-{
-    const int fd = path_open(call->url, e);
-    char *buf;
-    struct stat st;
-    ssize_t got;
-    int ret = 0;
-
-    if (fd < 0)
-        return -1;
-    if (fstat(fd, &st) == 0)
-        reply->size = st.st_size;
-    buf = xmalloc(1 << 18);
-    while ((got = read(fd, buf, 1 << 18)) > 0 && !sig_caught())
-        if (!call->sink(call->arg, buf, (size_t)got))
-            break;
-    if (got < 0)
-        ret = err_sys(e, "cannot read %s", call->url);
-    else if (sig_caught())
-        ret = err_set(e, ERR_INTERRUPTED, "%s: interrupted", call->url);
-    close(fd);
-    free(buf);
-    return ret;
-}
-
-static int transfer(const struct fetch *f, const struct http_call *call,
-                    struct http_reply *reply, struct err *e)
-{
-    struct err why = ERR_INIT;
-
-    if (!source_is_url(call->url))
-        return read_local(call, reply, e);
-    if (http_do(f->http, call, reply, &why) == 0)
-        return 0;
-    *e = why;
-    if (reply->no_host)
-        err_set(e, ERR_REMOTE,
-                "%s; without a network, fetch on another machine, such as a "
-                "login node, or use --mirror FOLDER",
-                why.text);
-    return -1;
-}
-
-/* Only this host gets the token. */
-static const char *token_for(const struct fetch *f, const char *url)
-{
-    char *host = http_host(url);
-    const bool hub = host && strcmp(host, "huggingface.co") == 0;
-
-    free(host);
-    return hub ? f->token : NULL;
-}
-
-int fetch_pipe(const struct fetch *f, const struct catalog_link *link, int fd,
-               bool *closed, struct err *e)
-{
-    struct http_reply reply = HTTP_REPLY_INIT;
-    struct receiver to = { .f = f, .reply = &reply, .fd = fd };
-    const struct http_call call = {
-        .url = link->url,
-        .bearer = token_for(f, link->url),
-        .sink = receive,
-        .arg = &to,
-    };
-    int ret = transfer(f, &call, &reply, e);
-
-    http_reply_clear(&reply);
-    *closed = to.closed;
-    if (ret == 0 && to.failed && !to.closed) {
-        errno = to.sys;
-        ret = err_sys(e, "cannot write the data of %s", link->url);
-    }
-    return ret;
-}
 
 /* The size of the part that is on disk, and the tag of its version. */
 static int64_t part_size(const char *part, const char *tag_path,
@@ -163,59 +49,56 @@ static int write_tag(const char *path, const char *tag, struct err *e)
     return save_commit(&s, e);
 }
 
-/* A receiver that stores the tag of the version before the first bytes. */
-struct tagged_receiver {
-    struct receiver to; /* first, for receive() */
+/* A sink that stores the tag of the version before the first bytes. */
+struct tagged_sink {
+    struct download_sink to;
     const char *tag_path;
     bool written;
     struct err e;
 };
 
-static bool receive_tagged(void *arg, const void *data, size_t n)
+static bool write_tagged(void *arg, const void *data, size_t n)
 {
-    struct tagged_receiver *t = arg;
+    struct tagged_sink *t = arg;
 
     if (!t->written && write_tag(t->tag_path, t->to.reply->tag, &t->e) < 0)
         return false;
     t->written = true;
-    return receive(&t->to, data, n);
+    return download_write(&t->to, data, n);
 }
 
 /* Download a part: 0, -1, or 1 if the file has changed, to start again. */
-static int fetch_part(const struct fetch *f, const struct catalog_link *link,
+static int fetch_part(const struct download *d, const struct catalog_link *link,
                       const char *part, const char *tag_path, struct err *e)
 {
     struct http_reply reply = HTTP_REPLY_INIT;
-    struct tagged_receiver t = { .to = { .f = f, .reply = &reply },
-                                 .tag_path = tag_path,
-                                 .e = ERR_INIT };
+    struct tagged_sink t = { .to = { .from = d, .reply = &reply },
+                             .tag_path = tag_path,
+                             .e = ERR_INIT };
     struct http_call call = { .url = link->url,
-                              .sink = receive_tagged,
+                              .sink = write_tagged,
                               .arg = &t };
     struct buf tag = BUF_INIT;
     struct err why = ERR_INIT;
-    int64_t size;
     int ret;
 
-    call.bearer = token_for(f, link->url);
     call.from = t.to.at = part_size(part, tag_path, &tag);
     call.tag = call.from ? tag.s : NULL;
-    t.to.fp = fopen(part, call.from ? "abe" : "wbe");
-    if (!t.to.fp) {
+    t.to.fd = open(
+        part, O_WRONLY | O_CREAT | O_CLOEXEC | (call.from ? O_APPEND : O_TRUNC),
+        0666);
+    if (t.to.fd < 0) {
         buf_clear(&tag);
         return err_sys(e, "cannot write %s", part);
     }
     if (call.from)
         log_info("%s: resuming after %lld bytes", link->file,
                  (long long)call.from);
-    ret = transfer(f, &call, &reply, &why);
-    if (fflush(t.to.fp) != 0 || fsync(fileno(t.to.fp)) < 0) {
-        t.to.failed = true;
+    ret = download_call(d, &call, &reply, &why);
+    if (fsync(t.to.fd) < 0 && !t.to.sys)
         t.to.sys = errno;
-    }
-    fclose(t.to.fp);
-    size = reply.size;
-    if (t.to.failed) {
+    close(t.to.fd);
+    if (t.to.sys) {
         errno = t.to.sys;
         ret = err_sys(e, "cannot write %s", part);
     } else if (t.e.kind != ERR_NONE) {
@@ -224,9 +107,9 @@ static int fetch_part(const struct fetch *f, const struct catalog_link *link,
     } else if (ret < 0 && reply.changed) {
         unlink(part);
         ret = 1;
-    } else if (ret == 0 && size >= 0 && t.to.at != size) {
+    } else if (ret == 0 && reply.size >= 0 && t.to.at != reply.size) {
         ret = err_set(e, ERR_REMOTE, "%s: received %lld bytes instead of %lld",
-                      link->url, (long long)t.to.at, (long long)size);
+                      link->url, (long long)t.to.at, (long long)reply.size);
     } else if (ret == 0 && (reply.status == 202 || reply.status == 204)) {
         ret = err_set(e, ERR_REMOTE,
                       "%s: the server has no file yet (status %ld)", link->url,
@@ -303,7 +186,7 @@ static int finish_file(const struct catalog_link *link, const char *part,
     return 0;
 }
 
-int fetch_file(const struct fetch *f, const struct catalog_link *link,
+int fetch_file(const struct download *d, const struct catalog_link *link,
                const char *path, struct fetched *out, struct err *e)
 {
     char *part, *tag;
@@ -317,11 +200,11 @@ int fetch_file(const struct fetch *f, const struct catalog_link *link,
     }
     part = xasprintf("%s.part", path);
     tag = xasprintf("%s.part.tag", path);
-    ret = fetch_part(f, link, part, tag, e);
+    ret = fetch_part(d, link, part, tag, e);
     if (ret > 0) {
         log_warn("%s: the file on the server has changed; starting again",
                  link->file);
-        ret = fetch_part(f, link, part, tag, e);
+        ret = fetch_part(d, link, part, tag, e);
         if (ret > 0)
             ret =
                 err_set(e, ERR_REMOTE,

@@ -10,6 +10,8 @@ src_data_libdata_a_SOURCES += \
 	%D%/corpus_files.h \
 	%D%/corpus_impl.h \
 	%D%/corpus_opts.c \
+	%D%/download.c \
+	%D%/download.h \
 	%D%/fetch.c \
 	%D%/fetch.h \
 	%D%/gather.c \

@@ -12,6 +12,7 @@
 
 #include "common/mem.h"
 #include "common/sig.h"
+#include "data/corpus/download.h"
 
 enum { LOOK_EVERY = 200 }; /* ms, for a signal while nothing comes */
 
@@ -129,7 +130,7 @@ int source_open(struct source **out, const char *path, int wake,
     struct source *s = xcalloc(1, sizeof *s);
     struct stat st;
 
-    if (source_is_url(path)) {
+    if (download_is_url(path)) {
         s->feed.fd = source_url_open(&s->feed.url, path, http, e);
         if (s->feed.fd < 0) {
             free(s);

@@ -6,15 +6,14 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "common/mem.h"
-#include "data/corpus/fetch.h"
+#include "data/corpus/download.h"
 
 struct source_url {
-    struct fetch fetch;
-    struct catalog_link link;
+    struct download from;
+    char *url;
     int fd; /* where the thread writes */
     atomic_bool cancel;
     pthread_t thread;
@@ -22,17 +21,12 @@ struct source_url {
     struct err err; /* for the others when the thread has been joined */
 };
 
-bool source_is_url(const char *path)
-{
-    return strstr(path, "://") != NULL;
-}
-
 static void *download(void *arg)
 {
     struct source_url *u = arg;
     bool closed;
 
-    fetch_pipe(&u->fetch, &u->link, u->fd, &closed, &u->err);
+    download_pipe(&u->from, u->url, u->fd, &closed, &u->err);
     close(u->fd);
     return NULL;
 }
@@ -62,11 +56,11 @@ int source_url_open(struct source_url **out, const char *url,
     int fd;
 
     http.cancel = &u->cancel;
-    http.name_tries = FETCH_NAME_TRIES;
-    u->link.url = xstrdup(url);
-    u->fetch.token = getenv("HF_TOKEN");
-    u->fetch.http = http_open(&http, e);
-    fd = u->fetch.http ? start(u, e) : -1;
+    http.name_tries = DOWNLOAD_NAME_TRIES;
+    u->url = xstrdup(url);
+    u->from.token = getenv("HF_TOKEN");
+    u->from.http = http_open(&http, e);
+    fd = u->from.http ? start(u, e) : -1;
     if (fd < 0) {
         u->joined = true;
         source_url_close(u);
@@ -98,7 +92,7 @@ void source_url_close(struct source_url *u)
         return;
     atomic_store(&u->cancel, true);
     join(u);
-    http_close(u->fetch.http);
-    free(u->link.url);
+    http_close(u->from.http);
+    free(u->url);
     free(u);
 }

@@ -1,8 +1,6 @@
 #ifndef DATA_CORPUS_SOURCE_URL_H
 #define DATA_CORPUS_SOURCE_URL_H
 
-#include <stdbool.h>
-
 #include "common/err.h"
 #include "common/http.h"
 
@@ -16,12 +14,11 @@
  *      close(fd);
  *      source_url_close(u);
  *
- * A thread downloads the file with fetch_pipe(), so a broken connection is not
- * seen here unless all tries fail.  source_url_close() stops the download.
+ * A thread downloads the file with download_pipe(), so a broken connection is
+ * not seen here unless all tries fail.  source_url_close() stops the download.
  */
 struct source_url;
 
-bool source_is_url(const char *path);
 int source_url_open(struct source_url **, const char *url,
                     const struct http_conf *, struct err *);
 int source_url_end(struct source_url *, struct err *);

@@ -1,0 +1,67 @@
+#ifndef DATA_CORPUS_DOWNLOAD_H
+#define DATA_CORPUS_DOWNLOAD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/err.h"
+#include "common/http.h"
+
+/*
+ * download - write a file of a server, or of a local mirror, to a descriptor
+ *
+ *      struct download d = { .http = http_open(&conf, e), .token = token };
+ *
+ *      if (download_pipe(&d, url, fd, &closed, e) < 0)
+ *          the rest is missing
+ *
+ * If the reader of a pipe has closed it, *closed is set, and that is not an
+ * error.
+ */
+
+/* Called as bytes arrive; total is -1 if it is unknown. */
+typedef void download_progress_fn(void *arg, int64_t now, int64_t total);
+
+/* Without a network, names are not tried as often as servers. */
+enum { DOWNLOAD_NAME_TRIES = 2 };
+
+struct download {
+    struct http *http;              /* with DOWNLOAD_NAME_TRIES */
+    const char *token;              /* sent only to huggingface.co; or NULL */
+    download_progress_fn *progress; /* or NULL */
+    void *arg;
+};
+
+/* The options of commands that read URLs; `o` is a struct http_conf. */
+/* clang-format off */
+#define DOWNLOAD_OPTS(o) \
+    { 0, "tries", "count", OPT_INT, &(o).tries, \
+      "give up a URL after COUNT tries without any data (default: 6)" }, \
+    { 0, "wait", "time", OPT_SECS, &(o).wait, \
+      "wait TIME after the first try, then twice as long (default: 1s)" }, \
+    { 0, "stall", "time", OPT_SECS, &(o).stall, \
+      "end a try when no data arrives for TIME (default: 60s)" }
+/* clang-format on */
+
+bool download_is_url(const char *path);
+int download_pipe(const struct download *, const char *url, int fd,
+                  bool *closed, struct err *);
+
+/*
+ * A download in the hands of the caller, whose call.sink may look at the reply
+ * before it passes the bytes to download_write().  download_call() sends the
+ * token if the host may have it.
+ */
+struct download_sink {
+    const struct download *from;
+    const struct http_reply *reply;
+    int fd;
+    int64_t at; /* the bytes so far, with those of earlier calls */
+    int sys;    /* why writing failed, or 0 */
+};
+
+bool download_write(void *sink, const void *data, size_t n);
+int download_call(const struct download *, struct http_call *,
+                  struct http_reply *, struct err *);
+
+#endif
