@@ -13,8 +13,8 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "data/corpus/magic.h"
+#include "data/corpus/corpus_parquet.h"
 #include "data/corpus/download.h"
-#include "data/corpus/parquet.h"
 #include "data/token/boundary.h"
 
 /* The length of the complete lines of a block. */
@@ -271,17 +271,11 @@ static int feed_stream(struct corpus *c, bool json, struct err *e)
 static int feed_parquet(struct corpus *c, struct err *e)
 {
     const char *name = c->files.list.name[c->at.file];
-    struct parquet_fields *fields = NULL;
-    struct parquet *p;
+    struct corpus_parquet *p;
     int got;
 
-    if (parquet_open(&p, name, c->field, e) < 0)
+    if (corpus_parquet_open(&p, name, c->field, c->conf.keep_lines, e) < 0)
         return -1;
-    if (c->conf.keep_lines &&
-        parquet_fields_open(&fields, name, c->field, e) < 0) {
-        parquet_close(p);
-        return -1;
-    }
     do {
         struct corpus_block *b = corpus_take_block(c);
 
@@ -291,9 +285,7 @@ static int feed_parquet(struct corpus *c, struct err *e)
         }
         b->json = true;
         b->at = c->at;
-        got = parquet_next(p, c->at.offset, b, e);
-        if (got > 0 && fields && parquet_fields_add(fields, b, e) < 0)
-            got = -1;
+        got = corpus_parquet_next(p, c->at.offset, b, e);
         if (got > 0) {
             c->at.offset += (int64_t)b->n;
             c->at.line += (int64_t)b->n;
@@ -303,8 +295,7 @@ static int feed_parquet(struct corpus *c, struct err *e)
             corpus_done(c, b);
         }
     } while (got > 0);
-    parquet_fields_close(fields);
-    parquet_close(p);
+    corpus_parquet_close(p);
     if (got < 0 && e->kind != ERR_INTERRUPTED &&
         corpus_bad_file(c, c->at.line, e) < 0)
         return -1;

@@ -10,6 +10,7 @@ src_data_libdata_a_SOURCES += \
 	%D%/corpus_files.h \
 	%D%/corpus_impl.h \
 	%D%/corpus_opts.c \
+	%D%/corpus_parquet.h \
 	%D%/download.c \
 	%D%/download.h \
 	%D%/fetch.c \
@@ -29,7 +30,6 @@ src_data_libdata_a_SOURCES += \
 	%D%/magic.c \
 	%D%/magic.h \
 	%D%/normalize.h \
-	%D%/parquet.h \
 	%D%/source.c \
 	%D%/source.h \
 	%D%/source_url.c \
@@ -43,19 +43,19 @@ endif
 
 if HAVE_PARQUET
 src_data_libdata_a_SOURCES += \
+	%D%/corpus_parquet.c \
 	%D%/parquet.c \
+	%D%/parquet.h \
 	%D%/parquet_decode.c \
 	%D%/parquet_decode.h \
-	%D%/parquet_fields.c \
 	%D%/parquet_footer.c \
 	%D%/parquet_footer.h \
-	%D%/parquet_impl.h \
 	%D%/parquet_page.c \
 	%D%/parquet_page.h \
 	%D%/thrift.c \
 	%D%/thrift.h
 else
-src_data_libdata_a_SOURCES += %D%/parquet_none.c
+src_data_libdata_a_SOURCES += %D%/corpus_parquet_none.c
 endif
 
 if HAVE_ZSTD

@@ -4,7 +4,7 @@
  * Field numbers are those in parquet.thrift of the Apache Parquet format.
  */
 #include "config.h"
-#include "data/corpus/parquet_impl.h"
+#include "data/corpus/parquet.h"
 
 #include <fcntl.h>
 #include <stdbool.h>
@@ -69,8 +69,8 @@ static int map_file(struct parquet *p, const char *path, struct err *e)
     return 0;
 }
 
-int parquet_open_column(struct parquet **out, const char *path,
-                        const char *column, struct err *e)
+int parquet_open(struct parquet **out, const char *path, const char *column,
+                 struct err *e)
 {
     struct parquet *p = xcalloc(1, sizeof *p);
 
@@ -80,23 +80,6 @@ int parquet_open_column(struct parquet **out, const char *path,
         parquet_footer(&p->column, p->map, p->size, e) < 0) {
         parquet_close(p);
         return err_wrap(e, "%s", path);
-    }
-    *out = p;
-    return 0;
-}
-
-int parquet_open(struct parquet **out, const char *path, const char *column,
-                 struct err *e)
-{
-    struct parquet *p;
-
-    if (parquet_open_column(&p, path, column, e) < 0)
-        return -1;
-    if (p->column.type != PARQUET_BYTES) {
-        parquet_close(p);
-        return err_set(e, ERR_INPUT,
-                       "%s: the column \"%s\" does not contain strings", path,
-                       column);
     }
     *out = p;
     return 0;
@@ -112,8 +95,11 @@ void parquet_close(struct parquet *p)
     union {
         const uint8_t *map;
         void *memory;
-    } u = { p->map };
+    } u;
 
+    if (!p)
+        return;
+    u.map = p->map;
     if (p->map)
         munmap(u.memory, p->size);
     free(p->name);
@@ -407,37 +393,7 @@ const struct parquet_string *parquet_value(const struct parquet *p)
     return &p->value[p->value_at];
 }
 
-int parquet_next(struct parquet *p, int64_t row, struct corpus_block *b,
-                 struct err *e)
+size_t parquet_left(const struct parquet *p)
 {
-    const int got = parquet_seek(p, row, e);
-    size_t n = 0, bytes = 0;
-    char *to;
-
-    if (got <= 0)
-        return got;
-    while (p->value_at + n < p->value_n &&
-           (n == 0 || bytes + p->value[p->value_at + n].len <= CORPUS_BLOCK))
-        bytes += p->value[p->value_at + n++].len;
-    if (!b->data || bytes > b->data_room) {
-        free(b->data);
-        b->data = xmalloc(bytes);
-        b->data_room = bytes;
-    }
-    to = b->data;
-    for (size_t i = 0; i < n; i++, p->value_at++, p->row++) {
-        const struct parquet_string *s = &p->value[p->value_at];
-
-        GROW(b->doc, b->n, b->room);
-        if (s->len)
-            memcpy(to, s->text, s->len);
-        b->doc[b->n++] = (struct corpus_doc){ .text = to,
-                                              .len = s->len,
-                                              .line = p->row + 1,
-                                              .begins = true,
-                                              .ends = true };
-        to += s->len;
-    }
-    b->size = bytes;
-    return 1;
+    return p->value_n - p->value_at;
 }

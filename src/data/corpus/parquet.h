@@ -1,39 +1,38 @@
 #ifndef DATA_CORPUS_PARQUET_H
 #define DATA_CORPUS_PARQUET_H
 
+#include <stddef.h>
 #include <stdint.h>
 
-#include "data/corpus/corpus.h"
+#include "data/corpus/parquet_decode.h"
+#include "data/corpus/parquet_footer.h"
 
 /*
- * parquet - read one column of strings from a Parquet file
+ * parquet - read one column of a Parquet file, of any type that is not nested
+ *
+ *      if (parquet_open(&p, path, name, e) < 0)
+ *          return -1;
+ *      while ((got = parquet_seek(p, row, e)) > 0)
+ *          use(parquet_value(p), row++);
+ *      parquet_close(p);
  *
  * FineWeb, FineWeb-Edu and most data sets of Hugging Face are Parquet files.
  * Apache's library for them is written in C++ and as large as this project.
  *
- * parquet_next() adds the strings from row `row` to a block, as documents.  It
- * returns 1, 0 after the last row, or -1.  Rows must be read in order; a null
- * is an empty document.
+ * Rows must be read in order.  parquet_seek() returns 0 after the last row, or
+ * -1.  A value is the bytes that the file has, for a truth value one byte; its
+ * text is NULL if it is null.  The values of this row and of those that follow
+ * it in its page, parquet_left() in all, are valid until the next
+ * parquet_seek().
  */
 struct parquet;
 
 int parquet_open(struct parquet **, const char *path, const char *column,
                  struct err *);
-int parquet_next(struct parquet *, int64_t row, struct corpus_block *,
-                 struct err *);
-void parquet_close(struct parquet *);
-
-/*
- * The rows of a block as lines of JSON, with all columns of strings, numbers
- * and truth values in their order; a warning names the others.
- * parquet_fields_add() sets `whole` of each document of a block.
- */
-struct parquet_fields;
-
-int parquet_fields_open(struct parquet_fields **, const char *path,
-                        const char *column, struct err *);
-int parquet_fields_add(struct parquet_fields *, struct corpus_block *,
-                       struct err *);
-void parquet_fields_close(struct parquet_fields *);
+int parquet_seek(struct parquet *, int64_t row, struct err *);
+const struct parquet_string *parquet_value(const struct parquet *);
+size_t parquet_left(const struct parquet *);
+const struct parquet_column *parquet_column(const struct parquet *);
+void parquet_close(struct parquet *); /* NULL is fine */
 
 #endif

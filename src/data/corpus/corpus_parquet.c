@@ -1,8 +1,5 @@
-/*
- * parquet_fields - the rows of a Parquet file as lines of JSON
- */
 #include "config.h"
-#include "data/corpus/parquet_impl.h"
+#include "data/corpus/corpus_parquet.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -14,6 +11,7 @@
 #include "common/mem.h"
 #include "common/num.h"
 #include "common/output/emit.h"
+#include "data/corpus/parquet.h"
 
 /* Logical types, in the old numbering. */
 enum { UTF8 = 0, ENUM = 4, UINT_8 = 11, UINT_64 = 14, INT_64 = 18, JSON = 19 };
@@ -26,8 +24,10 @@ struct field_column {
     bool is_document; /* the text, which is empty if it is null */
 };
 
-struct parquet_fields {
-    struct field_column *column;
+struct corpus_parquet {
+    struct parquet *text;
+    bool keep_lines;
+    struct field_column *column; /* of the lines, if they are kept */
     size_t n;
     struct buf lines;
 };
@@ -57,12 +57,12 @@ static bool is_supported(const struct parquet_top *t)
     }
 }
 
-static int add_column(struct parquet_fields *f, const struct parquet_top *t,
+static int add_column(struct corpus_parquet *f, const struct parquet_top *t,
                       const char *path, struct err *e)
 {
     struct field_column *c = &f->column[f->n];
 
-    if (parquet_open_column(&c->p, path, t->name, e) < 0)
+    if (parquet_open(&c->p, path, t->name, e) < 0)
         return -1;
     c->name = xstrdup(t->name);
     c->type = t->type;
@@ -71,21 +71,17 @@ static int add_column(struct parquet_fields *f, const struct parquet_top *t,
     return 0;
 }
 
-int parquet_fields_open(struct parquet_fields **out, const char *path,
-                        const char *column, struct err *e)
+/* Open a reader of each column that can be written as JSON. */
+static int add_columns(struct corpus_parquet *f, const char *path,
+                       const char *column, struct err *e)
 {
-    struct parquet_fields *f = xcalloc(1, sizeof *f);
-    struct parquet *p = NULL;
-    const struct parquet_column *all;
+    const struct parquet_column *all = parquet_column(f->text);
     struct buf omitted = BUF_INIT;
-    int ret = parquet_open_column(&p, path, column, e);
+    int ret = 0;
 
-    f->lines = (struct buf)BUF_INIT;
-    all = ret == 0 ? parquet_column(p) : NULL;
-    f->column = xcalloc(all ? all->n_top : 1, sizeof *f->column);
-    for (size_t i = 0; all && i < all->n_top && ret == 0; i++) {
+    f->column = xcalloc(all->n_top, sizeof *f->column);
+    for (size_t i = 0; i < all->n_top && ret == 0; i++) {
         const struct parquet_top *t = &all->top[i];
-
         const bool is_document = strcmp(t->name, column) == 0;
 
         if (is_supported(t) || is_document)
@@ -100,25 +96,39 @@ int parquet_fields_open(struct parquet_fields **out, const char *path,
                  "have neither text nor numbers: %s",
                  path, omitted.s);
     buf_clear(&omitted);
-    if (p)
-        parquet_close(p);
-    if (ret < 0)
-        parquet_fields_close(f);
-    else
-        *out = f;
     return ret;
 }
 
-void parquet_fields_close(struct parquet_fields *f)
+int corpus_parquet_open(struct corpus_parquet **out, const char *path,
+                        const char *column, bool keep_lines, struct err *e)
 {
-    if (!f)
-        return;
+    struct corpus_parquet *f = xcalloc(1, sizeof *f);
+    int ret = parquet_open(&f->text, path, column, e);
+
+    f->keep_lines = keep_lines;
+    f->lines = (struct buf)BUF_INIT;
+    if (ret == 0 && parquet_column(f->text)->type != PARQUET_BYTES)
+        ret = err_set(e, ERR_INPUT,
+                      "%s: the column \"%s\" does not contain strings", path,
+                      column);
+    if (ret == 0 && keep_lines)
+        ret = add_columns(f, path, column, e);
+    if (ret == 0)
+        *out = f;
+    else
+        corpus_parquet_close(f);
+    return ret;
+}
+
+void corpus_parquet_close(struct corpus_parquet *f)
+{
     for (size_t i = 0; i < f->n; i++) {
         parquet_close(f->column[i].p);
         free(f->column[i].name);
     }
     free(f->column);
     buf_clear(&f->lines);
+    parquet_close(f->text);
     free(f);
 }
 
@@ -180,7 +190,7 @@ static void emit_value(struct emit *o, const struct field_column *c,
     }
 }
 
-static int add_line(struct parquet_fields *f, int64_t row, struct err *e)
+static int add_line(struct corpus_parquet *f, int64_t row, struct err *e)
 {
     struct emit o = { &f->lines, .reals = EMIT_BARE };
 
@@ -199,8 +209,8 @@ static int add_line(struct parquet_fields *f, int64_t row, struct err *e)
     return 0;
 }
 
-int parquet_fields_add(struct parquet_fields *f, struct corpus_block *b,
-                       struct err *e)
+static int add_lines(struct corpus_parquet *f, struct corpus_block *b,
+                     struct err *e)
 {
     size_t at = 0;
 
@@ -222,4 +232,39 @@ int parquet_fields_add(struct parquet_fields *f, struct corpus_block *b,
         at += b->doc[i].whole_len;
     }
     return 0;
+}
+
+int corpus_parquet_next(struct corpus_parquet *f, int64_t row,
+                        struct corpus_block *b, struct err *e)
+{
+    const int got = parquet_seek(f->text, row, e);
+    const struct parquet_string *value;
+    size_t n = 0, bytes = 0;
+    char *to;
+
+    if (got <= 0)
+        return got;
+    value = parquet_value(f->text);
+    while (n < parquet_left(f->text) &&
+           (n == 0 || bytes + value[n].len <= CORPUS_BLOCK))
+        bytes += value[n++].len;
+    if (!b->data || bytes > b->data_room) {
+        free(b->data);
+        b->data = xmalloc(bytes);
+        b->data_room = bytes;
+    }
+    to = b->data;
+    for (size_t i = 0; i < n; i++) {
+        GROW(b->doc, b->n, b->room);
+        if (value[i].len)
+            memcpy(to, value[i].text, value[i].len);
+        b->doc[b->n++] = (struct corpus_doc){ .text = to,
+                                              .len = value[i].len,
+                                              .line = row + (int64_t)i + 1,
+                                              .begins = true,
+                                              .ends = true };
+        to += value[i].len;
+    }
+    b->size = bytes;
+    return f->keep_lines && add_lines(f, b, e) < 0 ? -1 : 1;
 }
