@@ -12,7 +12,7 @@
 #include "common/clock.h"
 #include "common/mem.h"
 #include "data/corpus/corpus.h"
-#include "data/corpus/source.h"
+#include "data/corpus/source/source.h"
 #include "data/shards/loader.h"
 
 #include <stdio.h>

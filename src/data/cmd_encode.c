@@ -18,7 +18,7 @@
 #include "common/output/table.h"
 #include "data/corpus/corpus.h"
 #include "data/corpus/corpus_files.h"
-#include "data/corpus/download.h"
+#include "data/corpus/source/download.h"
 #include "data/shards/encode_corpus.h"
 #include "data/shards/lock.h"
 #include "data/shards/sink.h"

@@ -12,9 +12,9 @@
 
 #include "common/log.h"
 #include "common/mem.h"
-#include "data/corpus/magic.h"
 #include "data/corpus/corpus_parquet.h"
-#include "data/corpus/download.h"
+#include "data/corpus/magic.h"
+#include "data/corpus/source/download.h"
 #include "data/token/boundary.h"
 
 /* The length of the complete lines of a block. */

@@ -10,7 +10,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/path.h"
-#include "data/corpus/download.h"
+#include "data/corpus/source/download.h"
 
 static const struct {
     const char *suffix;

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 
 #include "data/corpus/corpus.h"
-#include "data/corpus/source.h"
+#include "data/corpus/source/source.h"
 
 /*
  * corpus_impl - the inside of a corpus

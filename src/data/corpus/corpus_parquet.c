@@ -11,7 +11,7 @@
 #include "common/mem.h"
 #include "common/num.h"
 #include "common/output/emit.h"
-#include "data/corpus/parquet.h"
+#include "data/corpus/parquet/parquet.h"
 
 /* Logical types, in the old numbering. */
 enum { UTF8 = 0, ENUM = 4, UINT_8 = 11, UINT_64 = 14, INT_64 = 18, JSON = 19 };

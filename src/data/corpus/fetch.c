@@ -17,7 +17,7 @@
 #include "common/save.h"
 #include "data/corpus/corpus_files.h"
 #include "data/corpus/magic.h"
-#include "data/corpus/source.h"
+#include "data/corpus/source/source.h"
 
 enum { TAG_MAX = 4096 };
 

@@ -7,7 +7,7 @@
 #include "common/err.h"
 #include "common/sha256.h"
 #include "data/corpus/catalog.h"
-#include "data/corpus/download.h"
+#include "data/corpus/source/download.h"
 
 /*
  * fetch - download a file, resuming after interruptions

@@ -13,7 +13,7 @@
 #include "common/path.h"
 #include "common/utf8.h"
 #include "data/corpus/hashset.h"
-#include "data/corpus/source.h"
+#include "data/corpus/source/source.h"
 
 enum {
     FILE_MAX = 2 << 20, /* larger files are tables, or generated */

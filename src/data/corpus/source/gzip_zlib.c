@@ -2,7 +2,7 @@
  * gzip_zlib - inflate gzip data by zlib
  */
 #include "config.h"
-#include "data/corpus/gzip.h"
+#include "data/corpus/source/gzip.h"
 
 #include <stdlib.h>
 #define ZLIB_CONST

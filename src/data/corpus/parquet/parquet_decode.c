@@ -1,14 +1,14 @@
 #include "config.h"
-#include "data/corpus/parquet_decode.h"
+#include "data/corpus/parquet/parquet_decode.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
 
 #include "common/mem.h"
-#include "data/corpus/parquet_footer.h"
-#include "data/corpus/source.h"
-#include "data/corpus/thrift.h"
+#include "data/corpus/parquet/parquet_footer.h"
+#include "data/corpus/source/source.h"
+#include "data/corpus/parquet/thrift.h"
 
 static uint32_t read_little(const uint8_t *p, int bytes)
 {

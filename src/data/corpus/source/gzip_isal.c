@@ -2,7 +2,7 @@
  * gzip_isal - inflate gzip data by ISA-L
  */
 #include "config.h"
-#include "data/corpus/gzip.h"
+#include "data/corpus/source/gzip.h"
 
 #include <stdlib.h>
 #include <isa-l/igzip_lib.h>

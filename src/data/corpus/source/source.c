@@ -1,5 +1,5 @@
 #include "config.h"
-#include "data/corpus/source.h"
+#include "data/corpus/source/source.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 
 #include "common/mem.h"
 #include "common/sig.h"
-#include "data/corpus/download.h"
+#include "data/corpus/source/download.h"
 
 enum { LOOK_EVERY = 200 }; /* ms, for a signal while nothing comes */
 

@@ -1,5 +1,5 @@
-#ifndef DATA_CORPUS_THRIFT_H
-#define DATA_CORPUS_THRIFT_H
+#ifndef DATA_CORPUS_PARQUET_THRIFT_H
+#define DATA_CORPUS_PARQUET_THRIFT_H
 
 #include <stdbool.h>
 #include <stddef.h>

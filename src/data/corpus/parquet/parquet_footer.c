@@ -4,13 +4,13 @@
  * Field numbers are those in parquet.thrift of the Apache Parquet format.
  */
 #include "config.h"
-#include "data/corpus/parquet_footer.h"
+#include "data/corpus/parquet/parquet_footer.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/mem.h"
-#include "data/corpus/thrift.h"
+#include "data/corpus/parquet/thrift.h"
 
 enum { OPTIONAL = 1 };
 

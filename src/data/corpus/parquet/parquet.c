@@ -4,7 +4,7 @@
  * Field numbers are those in parquet.thrift of the Apache Parquet format.
  */
 #include "config.h"
-#include "data/corpus/parquet.h"
+#include "data/corpus/parquet/parquet.h"
 
 #include <fcntl.h>
 #include <stdbool.h>
@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "common/mem.h"
-#include "data/corpus/parquet_page.h"
+#include "data/corpus/parquet/parquet_page.h"
 
 enum parquet_encoding {
     ENC_PLAIN = 0,

@@ -1,11 +1,11 @@
-#ifndef DATA_CORPUS_PARQUET_H
-#define DATA_CORPUS_PARQUET_H
+#ifndef DATA_CORPUS_PARQUET_PARQUET_H
+#define DATA_CORPUS_PARQUET_PARQUET_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-#include "data/corpus/parquet_decode.h"
-#include "data/corpus/parquet_footer.h"
+#include "data/corpus/parquet/parquet_decode.h"
+#include "data/corpus/parquet/parquet_footer.h"
 
 /*
  * parquet - read one column of a Parquet file, of any type that is not nested

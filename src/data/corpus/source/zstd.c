@@ -2,7 +2,7 @@
  * zstd - inflate Zstandard data, frame after frame, by libzstd
  */
 #include "config.h"
-#include "data/corpus/source.h"
+#include "data/corpus/source/source.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

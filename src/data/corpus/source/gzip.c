@@ -2,12 +2,12 @@
  * gzip - gzip data, member after member
  */
 #include "config.h"
-#include "data/corpus/gzip.h"
+#include "data/corpus/source/gzip.h"
 
 #include <stdlib.h>
 
 #include "common/mem.h"
-#include "data/corpus/source.h"
+#include "data/corpus/source/source.h"
 
 struct gzip {
     struct gzip_state *state;

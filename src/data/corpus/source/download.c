@@ -1,5 +1,5 @@
 #include "config.h"
-#include "data/corpus/download.h"
+#include "data/corpus/source/download.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,12 +1,12 @@
-#ifndef DATA_CORPUS_SOURCE_H
-#define DATA_CORPUS_SOURCE_H
+#ifndef DATA_CORPUS_SOURCE_SOURCE_H
+#define DATA_CORPUS_SOURCE_SOURCE_H
 
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 #include "common/err.h"
-#include "data/corpus/source_url.h"
+#include "data/corpus/source/source_url.h"
 
 /*
  * source - read the bytes of a file, inflated if it is compressed

@@ -1,13 +1,13 @@
 #include "config.h"
-#include "data/corpus/parquet_page.h"
+#include "data/corpus/parquet/parquet_page.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/mem.h"
-#include "data/corpus/parquet_decode.h"
-#include "data/corpus/parquet_footer.h"
-#include "data/corpus/thrift.h"
+#include "data/corpus/parquet/parquet_decode.h"
+#include "data/corpus/parquet/parquet_footer.h"
+#include "data/corpus/parquet/thrift.h"
 
 enum { VALUES_MAX = 1 << 27 };
 

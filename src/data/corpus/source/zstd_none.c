@@ -2,7 +2,7 @@
  * zstd_none - replaces zstd.c if configure did not find libzstd
  */
 #include "config.h"
-#include "data/corpus/source.h"
+#include "data/corpus/source/source.h"
 
 static void *none_open(struct err *e)
 {

@@ -1,5 +1,5 @@
-#ifndef DATA_CORPUS_PARQUET_DECODE_H
-#define DATA_CORPUS_PARQUET_DECODE_H
+#ifndef DATA_CORPUS_PARQUET_PARQUET_DECODE_H
+#define DATA_CORPUS_PARQUET_PARQUET_DECODE_H
 
 #include <stdbool.h>
 #include <stddef.h>

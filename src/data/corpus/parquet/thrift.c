@@ -1,5 +1,5 @@
 #include "config.h"
-#include "data/corpus/thrift.h"
+#include "data/corpus/parquet/thrift.h"
 
 static void set_bad(struct thrift *t)
 {

@@ -1,5 +1,5 @@
-#ifndef DATA_CORPUS_GZIP_H
-#define DATA_CORPUS_GZIP_H
+#ifndef DATA_CORPUS_SOURCE_GZIP_H
+#define DATA_CORPUS_SOURCE_GZIP_H
 
 #include <stdbool.h>
 #include <stddef.h>

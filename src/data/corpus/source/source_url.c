@@ -1,5 +1,5 @@
 #include "config.h"
-#include "data/corpus/source_url.h"
+#include "data/corpus/source/source_url.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "common/mem.h"
-#include "data/corpus/download.h"
+#include "data/corpus/source/download.h"
 
 struct source_url {
     struct download from;

@@ -1,5 +1,5 @@
-#ifndef DATA_CORPUS_SOURCE_URL_H
-#define DATA_CORPUS_SOURCE_URL_H
+#ifndef DATA_CORPUS_SOURCE_SOURCE_URL_H
+#define DATA_CORPUS_SOURCE_SOURCE_URL_H
 
 #include "common/err.h"
 #include "common/http.h"

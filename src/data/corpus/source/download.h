@@ -1,5 +1,5 @@
-#ifndef DATA_CORPUS_DOWNLOAD_H
-#define DATA_CORPUS_DOWNLOAD_H
+#ifndef DATA_CORPUS_SOURCE_DOWNLOAD_H
+#define DATA_CORPUS_SOURCE_DOWNLOAD_H
 
 #include <stdbool.h>
 #include <stdint.h>

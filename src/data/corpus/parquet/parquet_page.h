@@ -1,5 +1,5 @@
-#ifndef DATA_CORPUS_PARQUET_PAGE_H
-#define DATA_CORPUS_PARQUET_PAGE_H
+#ifndef DATA_CORPUS_PARQUET_PARQUET_PAGE_H
+#define DATA_CORPUS_PARQUET_PARQUET_PAGE_H
 
 #include <stdbool.h>
 #include <stdint.h>
