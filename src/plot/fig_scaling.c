@@ -12,9 +12,9 @@
 
 #include "common/buf.h"
 #include "common/log.h"
+#include "common/stats/power_law.h"
 #include "plot/draw/axis.h"
 #include "plot/figures.h"
-#include "plot/fit.h"
 #include "plot/history.h"
 #include "plot/options.h"
 
@@ -46,7 +46,8 @@ static void superscript(struct buf *b, double v)
 }
 
 static struct curve *draw_part(struct figure *f, struct panel *p,
-                               const struct fit *fit, double lo, double hi)
+                               const struct power_law *fit, double lo,
+                               double hi)
 {
     enum { STEPS = 60 };
     struct curve *c = panel_curve(f, p, NULL, STEPS + 1);
@@ -62,8 +63,9 @@ static struct curve *draw_part(struct figure *f, struct panel *p,
 
 /* The law, from the first end to the last, and dashed for a quarter of a
  * decade on each side. */
-static void draw_law(struct figure *f, struct panel *p, const struct fit *fit,
-                     const struct ends *ends, const char *symbol)
+static void draw_law(struct figure *f, struct panel *p,
+                     const struct power_law *fit, const struct ends *ends,
+                     const char *symbol)
 {
     double lo = INFINITY, hi = 0;
     struct buf law = BUF_INIT;
@@ -135,9 +137,9 @@ static int draw_runs(struct build *b, struct panel *p, const struct request *r,
 static void fit_law(struct figure *f, struct panel *p, const struct ends *ends,
                     enum along along)
 {
-    struct fit fit;
+    struct power_law fit;
 
-    if (!fit_power(&fit, ends->x, ends->y, ends->n)) {
+    if (!power_law_fit(&fit, ends->x, ends->y, ends->n)) {
         log_warn("no power law is fitted: it needs three runs or more that "
                  "end at different places");
         return;

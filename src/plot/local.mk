@@ -18,8 +18,6 @@ src_plot_libplot_a_SOURCES = \
 	%D%/fig_timeline.c \
 	%D%/figures.c \
 	%D%/figures.h \
-	%D%/fit.c \
-	%D%/fit.h \
 	%D%/history.c \
 	%D%/history.h \
 	%D%/kind.c \

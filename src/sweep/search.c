@@ -11,7 +11,7 @@
 #include "common/num.h"
 #include "common/path.h"
 #include "common/save.h"
-#include "store/analysis/paired.h"
+#include "store/analysis/paired_runs.h"
 #include "store/write/edit.h"
 
 char *search_cell_path(const struct search *s, size_t cell, const char *end)

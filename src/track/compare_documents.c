@@ -9,7 +9,7 @@
 #include "common/log.h"
 #include "common/num.h"
 #include "common/path.h"
-#include "store/analysis/paired.h"
+#include "common/stats/paired.h"
 
 enum { FILE_MAX = 1 << 30 };
 

@@ -10,7 +10,7 @@
  * Each run has the artifact documents/NAME.tsv of `gtrain eval --documents`
  * (see trainer/eval_documents.h).  There is a row for each document, the one
  * that got better the most first.  The interval of a document's difference is
- * that of its tokens' (store/analysis/paired.h).  A message has the mean
+ * that of its tokens' (common/stats/paired.h).  A message has the mean
  * difference over all documents, and for those in the training text apart.
  */
 int compare_documents(struct table *, const struct run_info *first,

@@ -7,7 +7,7 @@
 
 #include "common/log.h"
 #include "common/stats/student.h"
-#include "store/analysis/paired.h"
+#include "store/analysis/paired_runs.h"
 #include "track/runs/row_groups.h"
 
 static const double all_errors = 0.05;

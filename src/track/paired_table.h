@@ -12,7 +12,7 @@
  * `by`, or for each run if there are none, the best first: the mean of the
  * metric in the last quarter of its steps, the difference from the best row,
  * and the interval of that difference.  The runs of two groups are paired by
- * their seeds, and two runs by their steps (store/analysis/paired.h).
+ * their seeds, and two runs by their steps (common/stats/paired.h).
  *
  * All intervals hold together with 95 %, by Bonferroni's inequality, so the
  * rows that may be the best include the one that is, with this probability.

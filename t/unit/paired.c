@@ -7,8 +7,8 @@
 #include <stdlib.h>
 
 #include "common/rng.h"
+#include "common/stats/paired.h"
 #include "common/stats/student.h"
-#include "store/analysis/paired.h"
 #include "t/lib/tap.h"
 
 enum { CASES = 1000 };

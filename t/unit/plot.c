@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/stats/power_law.h"
 #include "common/utf8.h"
-#include "plot/curve_groups.h"
 #include "plot/draw/axis.h"
 #include "plot/draw/figure.h"
 #include "plot/draw/gnuplot.h"
@@ -13,7 +13,7 @@
 #include "plot/draw/palette.h"
 #include "plot/draw/term.h"
 #include "plot/draw/thin.h"
-#include "plot/fit.h"
+#include "plot/curve_groups.h"
 #include "plot/kind.h"
 #include "plot/request.h"
 #include "plot/smooth.h"
@@ -501,7 +501,7 @@ static void statistics_are_right(void)
     const double v[] = { 2, 4, 4, 4, 5, 5, 7, 9 };
     const double x[] = { 1, 10, 100 }, y[] = { 8, 4, 2 };
     double mean, lo, hi;
-    struct fit f;
+    struct power_law f;
 
     group_spread(BAND_STD, v, 8, &mean, &lo, &hi);
     ok(fabs(mean - 5) < 1e-12 && fabs(hi - mean - sqrt(32.0 / 7)) < 1e-12,
@@ -512,10 +512,11 @@ static void statistics_are_right(void)
     group_spread(BAND_MINMAX, v, 8, &mean, &lo, &hi);
     ok(lo <= 2 && lo >= 2 && hi >= 9 && hi <= 9,
        "a group has the least and the greatest value");
-    ok(fit_power(&f, x, y, 3) && fabs(f.a - 8) < 1e-9 &&
+    ok(power_law_fit(&f, x, y, 3) && fabs(f.a - 8) < 1e-9 &&
            fabs(f.b - log10(2)) < 1e-9 && fabs(f.r2 - 1) < 1e-12,
        "a power law is found: 8 x^-0.301");
-    ok(!fit_power(&f, x, y, 2) && !fit_power(&f, x, (double[]){ 1, 0, 2 }, 3),
+    ok(!power_law_fit(&f, x, y, 2) &&
+           !power_law_fit(&f, x, (double[]){ 1, 0, 2 }, 3),
        "two points or a loss of 0 have no power law");
     ok(kind_high_is_good("hellaswag/acc_norm") &&
            !kind_high_is_good("val/loss") && kind_high_is_good("mmlu_acc"),

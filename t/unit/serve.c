@@ -6,11 +6,11 @@
 #include <math.h>
 #include <string.h>
 
+#include "common/stats/correlation.h"
 #include "t/lib/tap.h"
 #include "track/serve/cache.h"
 #include "track/serve/guard.h"
 #include "track/serve/query.h"
-#include "track/serve/rank.h"
 
 /*
  * Queries
@@ -117,15 +117,15 @@ static void test_rank(void)
     const double holes[] = { 5, 4, NAN, 2, 1 };
     size_t n;
 
-    ok(fabs(rank_correlation(x, up, 5, &n) - 1) < 1e-12 && n == 5,
+    ok(fabs(correlation_ranks(x, up, 5, &n) - 1) < 1e-12 && n == 5,
        "numbers that rise together have a correlation of 1");
-    ok(fabs(rank_correlation(x, mixed, 5, &n) - 0.8) < 1e-12,
+    ok(fabs(correlation_ranks(x, mixed, 5, &n) - 0.8) < 1e-12,
        "two exchanged pairs of five leave 0.8");
-    ok(fabs(rank_correlation(x, ties, 5, &n) - 0.9486832980505138) < 1e-12,
+    ok(fabs(correlation_ranks(x, ties, 5, &n) - 0.9486832980505138) < 1e-12,
        "equal values share their ranks");
-    ok(fabs(rank_correlation(x, holes, 5, &n) + 1) < 1e-12 && n == 4,
+    ok(fabs(correlation_ranks(x, holes, 5, &n) + 1) < 1e-12 && n == 4,
        "a value that is missing is left out");
-    ok(isnan(rank_correlation(x, level, 5, &n)),
+    ok(isnan(correlation_ranks(x, level, 5, &n)),
        "what does not vary has no correlation");
 }
 

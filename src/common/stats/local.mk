@@ -1,6 +1,12 @@
 # Statistics.
 src_common_libcommon_a_SOURCES += \
+	%D%/correlation.c \
+	%D%/correlation.h \
 	%D%/least_squares.c \
 	%D%/least_squares.h \
+	%D%/paired.c \
+	%D%/paired.h \
+	%D%/power_law.c \
+	%D%/power_law.h \
 	%D%/student.c \
 	%D%/student.h

@@ -6,8 +6,8 @@ src_store_libstore_a_SOURCES += \
 	%D%/forecast_run.h \
 	%D%/histogram.c \
 	%D%/histogram.h \
-	%D%/paired.c \
-	%D%/paired.h \
+	%D%/paired_runs.c \
+	%D%/paired_runs.h \
 	%D%/planned_rates.c \
 	%D%/planned_rates.h \
 	%D%/spent.c \

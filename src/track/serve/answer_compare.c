@@ -10,10 +10,10 @@
 #include <string.h>
 
 #include "common/output/emit.h"
+#include "common/stats/correlation.h"
 #include "plot/draw/axis.h"
 #include "track/runs/auto_columns.h"
 #include "track/runs/column.h"
-#include "track/serve/rank.h"
 
 /* -- tables ---------------------------------------------------------------- */
 
@@ -157,7 +157,7 @@ static void write_correlations(struct emit *o, const struct numbers *n)
         for (size_t p = 0; p < n->n_params; p++) {
             size_t used;
             const double rho =
-                rank_correlation(n->value[p], n->value[m], n->runs, &used);
+                correlation_ranks(n->value[p], n->value[m], n->runs, &used);
 
             if (used < FEWEST || isnan(rho))
                 continue;

@@ -31,8 +31,6 @@ gtrack_SOURCES += \
 	%D%/page_files.h \
 	%D%/query.c \
 	%D%/query.h \
-	%D%/rank.c \
-	%D%/rank.h \
 	%D%/serve.c \
 	%D%/serve.h \
 	%D%/site.c \

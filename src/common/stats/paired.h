@@ -1,16 +1,15 @@
-#ifndef STORE_ANALYSIS_PAIRED_H
-#define STORE_ANALYSIS_PAIRED_H
+#ifndef COMMON_STATS_PAIRED_H
+#define COMMON_STATS_PAIRED_H
 
-#include "common/err.h"
-#include "store/read/runs.h"
+#include <stddef.h>
 
 /*
- * paired - do two runs differ in a metric?
+ * paired - the mean of paired differences, and its standard error
  *
- *      if (paired_runs(&p, a, b, "train/loss", e) < 0)
- *          return -1;
+ *      struct paired p = paired_series(difference, n);
+ *
  *      half = paired_half(&p, 0.05);
- *      ... the difference a - b is p.mean, plus or minus half ...
+ *      ... the mean is p.mean, plus or minus half ...
  *
  * Runs of one sweep read the same windows in the same steps.  What makes one
  * batch harder than another adds to both losses, so the difference of the two
@@ -36,10 +35,5 @@ struct paired paired_independent(const double *difference, size_t n);
 /* Half of the interval that contains the true mean but for this probability;
  * NaN if it is not known. */
 double paired_half(const struct paired *, double error);
-
-/* The values of a metric that two runs have at the same steps, in the last
- * quarter of these: a minus b. */
-int paired_runs(struct paired *, const struct run_info *a,
-                const struct run_info *b, const char *key, struct err *);
 
 #endif

@@ -1,9 +1,10 @@
 #include "config.h"
-#include "plot/fit.h"
+#include "common/stats/power_law.h"
 
 #include <math.h>
 
-bool fit_power(struct fit *f, const double *x, const double *y, size_t n)
+bool power_law_fit(struct power_law *f, const double *x, const double *y,
+                   size_t n)
 {
     double mx = 0, my = 0, xx = 0, xy = 0, yy = 0;
 

@@ -1,5 +1,5 @@
 #include "config.h"
-#include "track/serve/rank.h"
+#include "common/stats/correlation.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -36,7 +36,7 @@ static void to_ranks(double *v, size_t n)
     free(p);
 }
 
-static double correlation(const double *x, const double *y, size_t n)
+static double product_moment(const double *x, const double *y, size_t n)
 {
     double mx = 0, my = 0, xx = 0, yy = 0, xy = 0;
 
@@ -52,8 +52,8 @@ static double correlation(const double *x, const double *y, size_t n)
     return xx > 0 && yy > 0 ? xy / sqrt(xx * yy) : (double)NAN;
 }
 
-double rank_correlation(const double *x, const double *y, size_t n,
-                        size_t *used)
+double correlation_ranks(const double *x, const double *y, size_t n,
+                         size_t *used)
 {
     double *a = xcalloc(n + 1, sizeof *a), *b = xcalloc(n + 1, sizeof *b);
     size_t k = 0;
@@ -67,7 +67,7 @@ double rank_correlation(const double *x, const double *y, size_t n,
     }
     to_ranks(a, k);
     to_ranks(b, k);
-    rho = correlation(a, b, k);
+    rho = product_moment(a, b, k);
     *used = k;
     free(a);
     free(b);
