@@ -14,7 +14,7 @@
 #include "common/buf.h"
 #include "common/log.h"
 #include "common/num.h"
-#include "plot/curve_groups.h"
+#include "plot/group.h"
 #include "plot/draw/axis.h"
 #include "plot/figures.h"
 #include "plot/history.h"

@@ -15,7 +15,7 @@
 #include "common/program.h"
 #include "common/sig.h"
 #include "store/read/index.h"
-#include "plot/curve_groups.h"
+#include "plot/group.h"
 #include "plot/options.h"
 #include "plot/output.h"
 #include "plot/summary.h"

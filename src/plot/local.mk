@@ -18,6 +18,8 @@ src_plot_libplot_a_SOURCES = \
 	%D%/fig_timeline.c \
 	%D%/figures.c \
 	%D%/figures.h \
+	%D%/group.c \
+	%D%/group.h \
 	%D%/history.c \
 	%D%/history.h \
 	%D%/kind.c \

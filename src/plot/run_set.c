@@ -7,7 +7,7 @@
 
 #include "common/num.h"
 #include "common/utf8.h"
-#include "plot/curve_groups.h"
+#include "plot/group.h"
 #include "plot/draw/axis.h"
 #include "store/format/store.h"
 

@@ -13,7 +13,7 @@
 #include "plot/draw/palette.h"
 #include "plot/draw/term.h"
 #include "plot/draw/thin.h"
-#include "plot/curve_groups.h"
+#include "plot/group.h"
 #include "plot/kind.h"
 #include "plot/request.h"
 #include "plot/smooth.h"

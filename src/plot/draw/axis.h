@@ -1,8 +1,10 @@
 #ifndef PLOT_DRAW_AXIS_H
 #define PLOT_DRAW_AXIS_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
 #include "common/mem.h"
-#include "plot/draw/figure.h"
 
 /*
  * axis - scales, ranges and ticks, chosen for the data
@@ -13,6 +15,42 @@
  * ticks, if there are none yet, and the label with its unit; `most` is the
  * number of tick labels that fit.  Strings belong to the arena.
  */
+
+/* What the numbers of an axis are, hence how its ticks are written. */
+enum unit {
+    UNIT_NONE,     /* 3.25, 6e-4 */
+    UNIT_COUNT,    /* 500, 20k, 3B */
+    UNIT_BYTES,    /* in KiB, MiB or GiB */
+    UNIT_SECONDS,  /* in s, min, h or days */
+    UNIT_PERCENT,  /* 0..100, as in the store */
+    UNIT_FRACTION, /* 0..1, shown in percent */
+    UNIT_NAMED,    /* the ticks are names, not numbers */
+};
+
+enum scale { SCALE_AUTO, SCALE_LINEAR, SCALE_LOG };
+
+struct tick {
+    double at;
+    const char *label; /* "" for a minor tick */
+};
+
+struct axis {
+    const char *label; /* "memory" */
+    const char *shown; /* "memory (GiB)", set by axis_ticks() */
+    enum unit unit;
+    enum scale scale;
+    bool from_zero; /* a linear axis begins at zero */
+    bool settles;   /* the values of the first steps may be left out */
+    bool whole;     /* no value may be left out */
+    bool fixed;     /* the upper end stays: it was asked for */
+    double lo, hi;  /* NaN: to be chosen */
+    double margin;  /* part of the range kept free at both ends */
+    double factor;  /* numbers are divided by it before they are shown */
+    struct tick *tick;
+    size_t n_ticks, tick_room;
+    int most; /* ticks that fit; 0: they were given */
+};
+
 void axis_init(struct axis *, const char *label, enum unit);
 void axis_scale(struct axis *, const double *values, size_t n);
 void axis_range(struct axis *, double lo, double hi, double margin);

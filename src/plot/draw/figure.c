@@ -10,13 +10,6 @@
 #include "common/buf.h"
 #include "common/num.h"
 #include "common/utf8.h"
-#include "plot/draw/axis.h"
-#include "plot/draw/inset.h"
-#include "plot/draw/layout.h"
-#include "plot/draw/legend.h"
-#include "plot/draw/legend_place.h"
-#include "plot/draw/range.h"
-#include "plot/draw/thin.h"
 
 const char *const figure_legends[] = { [LEGEND_AUTO] = "auto",
                                        [LEGEND_NONE] = "none",
@@ -161,50 +154,6 @@ void figure_free(struct figure *f)
     *f = (struct figure)FIGURE_INIT;
 }
 
-/* Put the label of a baseline at the end that is farther from the curves. */
-static void place_baselines(struct panel *p)
-{
-    for (size_t i = 0; i < p->n_marks; i++) {
-        struct mark *m = &p->mark[i];
-        double near[2] = { INFINITY, INFINITY };
-
-        for (size_t k = 0; k < p->n_curves && m->type == MARK_AT_Y; k++) {
-            const struct curve *c = &p->curve[k];
-            const struct axis *y = curve_y(p, c);
-            const double level = axis_place(&p->y, m->y);
-
-            for (size_t n = 0; n < c->n; n++) {
-                const double x = axis_place(&p->x, c->x[n]);
-                /* the label is above the line */
-                const double off = axis_place(y, c->y[n]) - level - 0.03;
-
-                if (x >= 0 && x <= 0.3)
-                    near[0] = fmin(near[0], fabs(off));
-                else if (x >= 0.7 && x <= 1)
-                    near[1] = fmin(near[1], fabs(off));
-            }
-        }
-        if (m->type == MARK_AT_Y)
-            m->left = near[0] > near[1];
-    }
-}
-
-static void thin_all(struct figure *f, struct panel *p, bool has_inset)
-{
-    /* an inset magnifies: it needs more columns, and its own range of x */
-    const int columns = f->look.columns / (int)f->cols * (has_inset ? 4 : 1);
-    struct axis x = p->x;
-
-    if (has_inset) {
-        x.lo = fmin(x.lo, p->inset_lo);
-        x.hi = fmax(x.hi, p->inset_hi);
-    }
-    for (size_t i = 0; i < p->n_curves; i++)
-        if (p->curve[i].style != STYLE_AREA &&
-            (!f->look.bands || !thin_crowd(&p->curve[i], &x, columns, &f->mem)))
-            thin_curve(&p->curve[i], &x, columns, &f->mem);
-}
-
 double figure_text_width(const char *s)
 {
     static const struct {
@@ -227,129 +176,6 @@ double figure_text_width(const char *s)
         ems += c < 0x2E80 ? width : 1.1;
     }
     return ems;
-}
-
-/* Text of at most so many columns.  Longer text is cut before its last comma,
- * as in "a long name..., validation". */
-static const char *shorten(struct figure *f, const char *text, double columns)
-{
-    const size_t most = (size_t)fmax(columns, 8);
-    const char *tail = text ? strrchr(text, ',') : NULL;
-    struct buf head = BUF_INIT, b = BUF_INIT;
-
-    if (!text || utf8_width(text) <= most)
-        return text;
-    if (!tail || utf8_width(tail) > most / 2)
-        tail = "";
-    buf_add(&head, text, strlen(text) - strlen(tail));
-    utf8_cut(&b, head.s, most - utf8_width(tail));
-    buf_str(&b, tail);
-    text = arena_strdup(&f->mem, b.s);
-    buf_clear(&head);
-    buf_clear(&b);
-    return text;
-}
-
-static void finish_panel(struct figure *f, struct panel *p, double width,
-                         double height)
-{
-    const double em = f->look.font_size;
-    const int most_x = (int)(width / (5.2 * em));
-    const int most_y = (int)(height / (2.9 * em));
-    const bool has_inset = isfinite(p->inset_lo) && !p->heat;
-
-    if (!p->heat) {
-        range_choose(f, p);
-        thin_all(f, p, has_inset);
-    }
-    axis_ticks(&p->x, &f->mem, most_x);
-    if (p->x.unit == UNIT_NAMED)
-        axis_thin_names(
-            &p->x,
-            (int)(width / em / (0.62 * (double)axis_widest(&p->x) + 0.8)));
-    axis_ticks(&p->y, &f->mem, most_y > 8 ? 8 : most_y);
-    if (p->has_y2)
-        axis_ticks(&p->y2, &f->mem, most_y > 8 ? 8 : most_y);
-    if (has_inset) {
-        axis_ticks(&p->inset_x, &f->mem, 4);
-        axis_ticks(&p->inset_y, &f->mem, 4);
-    }
-    place_baselines(p);
-    p->title = shorten(f, p->title, width / (0.5 * em));
-    for (size_t i = 0; i < p->n_curves; i++)
-        p->curve[i].label = shorten(f, p->curve[i].label, width / (0.52 * em));
-    legend_entries(f, p);
-    if (f->shared)
-        legend_share(f, p);
-}
-
-/* Without colours, number the curves in turn, for their dashes: the first is
- * solid.  Areas get shades, in an order in which neighbours differ. */
-static void number_curves(struct figure *f)
-{
-    enum { SHADES = 9 };
-    int slot[256], n = 0;
-
-    for (size_t i = 0; i < f->n_panels; i++) {
-        for (size_t k = 0; k < f->panel[i]->n_curves; k++) {
-            struct curve *c = &f->panel[i]->curve[k];
-            int at = 0;
-
-            if ((c->colour < 0 && c->style != STYLE_AREA) ||
-                c->colour >= COLOUR_RAMP)
-                continue;
-            while (at < n && slot[at] != c->colour)
-                at++;
-            if (at == n && n < (int)(sizeof slot / sizeof slot[0]))
-                slot[n++] = c->colour;
-            c->colour =
-                c->style == STYLE_AREA
-                    ? palette_ramp_slot(4 * at % SHADES / (SHADES - 1.0))
-                    : at;
-        }
-    }
-}
-
-/* Where a legend has taken room, fewer ticks fit. */
-static void fewer_ticks(struct figure *f, size_t panel)
-{
-    struct panel *p = f->panel[panel];
-    struct layout l;
-    int x, y;
-
-    layout_panel(&l, f, panel);
-    x = (int)((l.plot.x1 - l.plot.x0) / layout_em_x(f, 3.4));
-    y = (int)((l.plot.y1 - l.plot.y0) / layout_em_y(f, 2));
-    if (x < p->x.most) {
-        p->x.most = x;
-        axis_renew(&p->x, &f->mem);
-    }
-    if (y < p->y.most) {
-        p->y.most = y;
-        axis_renew(&p->y, &f->mem);
-    }
-}
-
-void figure_finish(struct figure *f)
-{
-    if (f->look.theme == THEME_MONO)
-        number_curves(f);
-    if (f->rows == 0)
-        f->rows = f->n_panels, f->cols = 1;
-    f->title = shorten(f, f->title, f->look.width / (0.72 * f->look.font_size));
-    for (size_t i = 0; i < f->n_panels; i++)
-        finish_panel(f, f->panel[i], f->look.width / (double)f->cols * 0.84,
-                     f->look.height / (double)f->rows * 0.78);
-    for (size_t i = 0; i < f->n_panels; i++)
-        if (isfinite(f->panel[i]->inset_lo) && !f->panel[i]->heat)
-            inset_place(f, i);
-    /* a legend outside takes room from the panels beside it: place the others
-     * once more */
-    for (int round = 0; round < 2; round++)
-        for (size_t i = 0; i < f->n_panels; i++)
-            legend_place(f, i);
-    for (size_t i = 0; i < f->n_panels; i++)
-        fewer_ticks(f, i);
 }
 
 /* A tab and the shortest text that reads back as the number. */

@@ -5,6 +5,7 @@
 #include <stddef.h>
 
 #include "common/mem.h"
+#include "plot/draw/axis.h"
 #include "plot/draw/palette.h"
 
 /*
@@ -24,41 +25,6 @@
  * has them (bytes, seconds); an axis has the unit in which they are shown.  The
  * text and the curves belong to the figure's arena.
  */
-
-/* What the numbers of an axis are, hence how its ticks are written. */
-enum unit {
-    UNIT_NONE,     /* 3.25, 6e-4 */
-    UNIT_COUNT,    /* 500, 20k, 3B */
-    UNIT_BYTES,    /* in KiB, MiB or GiB */
-    UNIT_SECONDS,  /* in s, min, h or days */
-    UNIT_PERCENT,  /* 0..100, as in the store */
-    UNIT_FRACTION, /* 0..1, shown in percent */
-    UNIT_NAMED,    /* the ticks are names, not numbers */
-};
-
-enum scale { SCALE_AUTO, SCALE_LINEAR, SCALE_LOG };
-
-struct tick {
-    double at;
-    const char *label; /* "" for a minor tick */
-};
-
-struct axis {
-    const char *label; /* "memory" */
-    const char *shown; /* "memory (GiB)", set by axis_ticks() */
-    enum unit unit;
-    enum scale scale;
-    bool from_zero; /* a linear axis begins at zero */
-    bool settles;   /* the values of the first steps may be left out */
-    bool whole;     /* no value may be left out */
-    bool fixed;     /* the upper end stays: it was asked for */
-    double lo, hi;  /* NaN: to be chosen */
-    double margin;  /* part of the range kept free at both ends */
-    double factor;  /* numbers are divided by it before they are shown */
-    struct tick *tick;
-    size_t n_ticks, tick_room;
-    int most; /* ticks that fit; 0: they were given */
-};
 
 enum style {
     STYLE_LINE,

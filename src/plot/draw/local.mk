@@ -4,6 +4,7 @@ src_plot_libplot_a_SOURCES += \
 	%D%/axis.h \
 	%D%/figure.c \
 	%D%/figure.h \
+	%D%/figure_finish.c \
 	%D%/glyphs.c \
 	%D%/glyphs.h \
 	%D%/gnuplot.c \
