@@ -262,7 +262,9 @@ static double sum_use(const struct timeline *tl, size_t first, const char *name,
     for (size_t k = first; k < tl->n; k++) {
         const struct timeline_slice *s = &tl->slice[k];
 
-        for (int i = 0; i < tl->threads && strcmp(s->name, name) == 0; i++) {
+        if (strcmp(s->name, name) != 0)
+            continue;
+        for (int i = 0; i < tl->threads; i++) {
             whole += s->end - s->start;
             sum->ran += s->use[i].ran;
             sum->queued += s->use[i].queued;

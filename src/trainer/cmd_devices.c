@@ -44,13 +44,14 @@ static void add_device(struct table *t, struct dev *dev, const char *name)
 
     table_text(t, name);
     table_text(t, dev->type->describe(dev, text, sizeof text));
-    for (int i = 0; measure && i < 3; i++) {
+    if (!measure)
+        return;
+    for (int i = 0; i < 3; i++) {
         const double flops = measure_matmul(dev, types[i]);
 
         table_real_or_none(t, flops > 0 ? flops / 1e12 : (double)NAN);
     }
-    if (measure)
-        table_real(t, measure_copy(dev) / 1e9);
+    table_real(t, measure_copy(dev) / 1e9);
 }
 
 /* Add every device of a type, or the reason why there is none. */
@@ -64,8 +65,9 @@ static void add_devices(struct table *t, const struct dev_type *type)
     if (dev_open(&dev, name, &e) < 0) {
         table_text(t, name);
         table_text(t, e.text);
-        for (int i = 0; measure && i < 4; i++)
-            table_none(t);
+        if (measure)
+            for (int i = 0; i < 4; i++)
+                table_none(t);
         return;
     }
     for (int i = 1;; i++) {

@@ -193,9 +193,11 @@ static void add_token(void *arg, int sequence, int32_t id)
 /* Print the rest of a single sample, or all of several. */
 static void print_samples(const struct output *o)
 {
-    if (o->live)
+    if (o->live) {
         printf("%s\n", o->text[0].s + o->shown);
-    for (int i = 0; !o->live && i < o->count; i++)
+        return;
+    }
+    for (int i = 0; i < o->count; i++)
         printf("---- %d\n%s%s\n", i + 1, o->prompts->text[prompt_of(o, i)],
                o->text[i].s);
 }

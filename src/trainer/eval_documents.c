@@ -74,7 +74,9 @@ static const char *find_leak(struct reading *r)
 {
     const struct leak_report *l = r->leaks;
 
-    for (int64_t i = l ? r->leak : 0; l && i < l->documents; i++) {
+    if (!l)
+        return "";
+    for (int64_t i = r->leak; i < l->documents; i++) {
         const struct leak_doc *d = &l->doc[i];
 
         if (d->line != r->line || strcmp(d->file, r->file) != 0)

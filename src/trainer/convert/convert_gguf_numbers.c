@@ -89,10 +89,11 @@ static void write_q4_0(const float *x, FILE *fp)
 void gguf_numbers_write(enum gguf_numbers type, const float *x, int64_t n,
                         FILE *fp)
 {
-    if (type == GGUF_NUMBERS_F32)
+    if (type == GGUF_NUMBERS_F32) {
         fwrite(x, sizeof *x, (size_t)n, fp);
-    for (int64_t i = 0; type != GGUF_NUMBERS_F32 && i < n;
-         i += types[type].block)
+        return;
+    }
+    for (int64_t i = 0; i < n; i += types[type].block)
         if (type == GGUF_NUMBERS_F16)
             write_half(x[i], fp);
         else if (type == GGUF_NUMBERS_Q8_0)

@@ -50,8 +50,9 @@ static void draw_weights(struct comparison *c)
             tensor_vector(g->node[p->node].val.data, g->type, p->count);
 
         gpt_init_weights(&c->model[0], i, 0, p->count, SEED, &c->cpu, w);
-        for (int64_t k = 0; k < p->count && p->std <= 0; k++)
-            w[k] += rng_uniform(SEED, (uint64_t)i, (uint64_t)k) - 0.5f;
+        if (p->std <= 0)
+            for (int64_t k = 0; k < p->count; k++)
+                w[k] += rng_uniform(SEED, (uint64_t)i, (uint64_t)k) - 0.5f;
         if (g->copies.data)
             c->cpu.ops->cast(&c->cpu, &copy, &wide);
     }

@@ -249,24 +249,29 @@ int engine_read(struct engine *eng, struct loader *from, int64_t window,
 
     if (loader_get(from, window, n, eng->batch.x, y, e) < 0)
         return -1;
-    for (int64_t i = 0; ignore >= 0 && i < n * eng->gpt.T; i++)
-        if (y[i] == ignore)
-            y[i] = -1;
+    if (ignore >= 0)
+        for (int64_t i = 0; i < n * eng->gpt.T; i++)
+            y[i] = y[i] == ignore ? -1 : y[i];
     return 0;
+}
+
+void engine_pad(struct engine *eng, int64_t from, int64_t to)
+{
+    for (int64_t i = from * eng->gpt.T; i < to * eng->gpt.T; i++) {
+        eng->batch.x[i] = 0;
+        eng->batch.y[i] = -1;
+    }
 }
 
 int engine_forward(struct engine *eng, int64_t n, struct err *e)
 {
-    const int64_t B = eng->gpt.B, T = eng->gpt.T, some = n > 0 ? n : 1;
+    const int64_t B = eng->gpt.B, some = n > 0 ? n : 1;
     const int64_t rows = eng->dev.type->any_size ? some : B;
     struct graph *g = &eng->gpt.graph;
     const struct tensor *loss = graph_val(g, eng->gpt.output);
     int ret;
 
-    for (int64_t i = n * T; i < rows * T; i++) {
-        eng->batch.x[i] = 0;
-        eng->batch.y[i] = -1;
-    }
+    engine_pad(eng, n, rows);
     graph_resize(g, B, rows);
     gpt_set_inputs(&eng->gpt, eng->batch.x, eng->batch.y);
     graph_run_forward(g);

@@ -81,6 +81,9 @@ int engine_agree(struct engine *, struct err *);
 int engine_read(struct engine *, struct loader *, int64_t window, int64_t n,
                 struct err *);
 
+/* Fill sequences `from` to `to` of the batch; they have no targets. */
+void engine_pad(struct engine *, int64_t from, int64_t to);
+
 /* Run the model on the first n sequences of the batch, without gradients;
  * fills in their losses.  The others have no cost on a CPU. */
 int engine_forward(struct engine *, int64_t n, struct err *);

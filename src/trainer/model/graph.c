@@ -264,7 +264,9 @@ void graph_copy_keys(const struct graph *decoder, int64_t from, int64_t to)
         const struct graph_node *n = &decoder->node[k];
         const struct tensor *const both[] = { &n->keys, &n->values };
 
-        for (int i = 0; i < 2 && n->op == OP_DECODE; i++) {
+        if (n->op != OP_DECODE)
+            continue;
+        for (int i = 0; i < 2; i++) {
             const struct tensor source = cache_of(both[i], from);
 
             dev->type->copy(dev, cache_of(both[i], to).data, source.data,

@@ -80,7 +80,8 @@ void recording_train(struct recording *r, graph_ready_fn *ready, void *arg)
 
 void recording_close(struct recording *r)
 {
-    for (int i = 0; r->graph && i < 2; i++)
-        drop_recorded(r, &r->kind[i]);
+    if (r->graph)
+        for (int i = 0; i < 2; i++)
+            drop_recorded(r, &r->kind[i]);
     *r = (struct recording){ 0 };
 }

@@ -135,12 +135,13 @@ int bisect_facts(struct table *t, const struct run_info *a,
     const bool same_build = is_same_build(a, b);
     int added = 0;
 
-    for (int i = 0; i < FACTS; i++)
-        for (int tag = 0; tag < 2 && facts[i].places & place; tag++) {
-            if (facts[i].of_build && same_build)
-                continue;
+    for (int i = 0; i < FACTS; i++) {
+        if (!(facts[i].places & place) || (facts[i].of_build && same_build))
+            continue;
+        for (int tag = 0; tag < 2; tag++) {
             added += add_pairs(t, &facts[i], a, b, tag, false);
             added += add_pairs(t, &facts[i], b, a, tag, true);
         }
+    }
     return added;
 }

@@ -453,7 +453,9 @@ void settings_finish(struct settings *c)
             conf_put_int(&c->conf, sizes[i].key, sizes[i].value, where, &e);
     if (p->lr && !conf_origin(&c->conf, "optim.lr"))
         conf_put(&c->conf, "optim.lr", p->lr, where, &e);
-    for (size_t i = 0; p->llama && i < sizeof llama / sizeof llama[0]; i++)
+    if (!p->llama)
+        return;
+    for (size_t i = 0; i < sizeof llama / sizeof llama[0]; i++)
         if (!conf_origin(&c->conf, llama[i][0]))
             conf_put(&c->conf, llama[i][0], llama[i][1], where, &e);
 }

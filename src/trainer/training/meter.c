@@ -43,10 +43,10 @@ static void store_reading(struct meter *m, const char *whose,
 {
     char name[64];
 
-    for (int i = 0; m->run && i < METER_VALUES; i++) {
+    for (int i = 0; i < METER_VALUES; i++) {
         const struct run_point p = { name, r->value[i] };
 
-        if (isnan(p.value))
+        if (!m->run || isnan(p.value))
             continue;
         name_value(name, sizeof name, whose, i);
         run_metrics_ago(m->run, (int64_t)r->step, r->age, &p, 1);
@@ -105,9 +105,12 @@ void meter_store(struct meter *m, int ranks, const struct meter_reading *r,
 {
     char whose[16];
 
-    for (int64_t i = 0; ranks > METER_RANKS && i < each; i++)
-        store_summary(m, r + each + i, each, ranks - 1);
-    for (int64_t i = each; ranks <= METER_RANKS && i < ranks * each; i++) {
+    if (ranks > METER_RANKS) {
+        for (int64_t i = 0; i < each; i++)
+            store_summary(m, r + each + i, each, ranks - 1);
+        return;
+    }
+    for (int64_t i = each; i < ranks * each; i++) {
         snprintf(whose, sizeof whose, "%d/", (int)(i / each));
         if (!isnan(r[i].age))
             store_reading(m, whose, &r[i]);

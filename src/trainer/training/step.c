@@ -54,17 +54,16 @@ static int set_batch(struct step *s, struct engine *eng, int64_t i,
     const int64_t n = eng->gpt.B * eng->gpt.T;
     const int64_t mine = i * eng->coll.size + eng->coll.rank;
     const bool any = mine * n < s->tokens;
-    int32_t *y = eng->batch.y;
 
-    if (engine_read(eng, eng->data.train, step_first_window(eng, i), eng->gpt.B,
-                    e) < 0)
+    if (!any)
+        engine_pad(eng, 0, eng->gpt.B);
+    else if (engine_read(eng, eng->data.train, step_first_window(eng, i),
+                         eng->gpt.B, e) < 0)
         return -1;
-    for (int64_t k = 0; !any && k < n; k++)
-        y[k] = -1;
     for (int64_t k = 0; k < n; k++)
-        s->targets += y[k] >= 0;
+        s->targets += eng->batch.y[k] >= 0;
     s->wait_seconds += clock_mono() - before;
-    gpt_set_inputs(&eng->gpt, eng->batch.x, y);
+    gpt_set_inputs(&eng->gpt, eng->batch.x, eng->batch.y);
     return 0;
 }
 
