@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "common/conf.h"
+#include "data/shards/loader.h"
 #include "kernels/ops.h"
 
 /*
@@ -18,183 +19,102 @@
  *      ...
  *      settings_clear(&c);
  *
- * The table in settings.c is the only place where the key, default, bounds and
- * meaning of a setting are; gtrain.ini(5) is compared with it by a test.
- * Numbers that follow from others (steps from tokens, accumulation from the
- * tokens of a step) are in struct derived, which resolve_settings() fills.
+ * The rows of settings.def are the only place where the key, type, default,
+ * bounds and meaning of a setting are; the members of struct settings are made
+ * of them, and gtrain.ini(5) is compared with them by a test.  Numbers that
+ * follow from others (steps from tokens, accumulation from the tokens of a
+ * step) are in struct derived, which resolve_settings() fills.
  */
-enum model_mlp {
-    MLP_GELU,
-    MLP_GELU_TANH,
-    MLP_RELU,
-    MLP_RELU2,
-    MLP_SWIGLU,
-    MLP_GEGLU
-};
-enum model_position { POSITION_LEARNED, POSITION_ROPE, POSITION_NONE };
 
-struct model_settings {
-    int preset; /* which row of the table in settings.c */
-    int64_t layers, heads, kv_heads, width, d_ff, context;
-    int64_t vocab, vocab_multiple;
-    enum norm norm;
-    enum model_mlp mlp;
-    enum model_position position;
-    bool norm_bias, linear_bias, final_norm, tied, qk_norm;
-    double norm_eps, rope_theta;
-    double dropout, dropout_attention, dropout_embedding;
-    double init_std;
-    bool init_residual;
-};
+/* ---- values that are words ------------------------------------------- */
 
-struct data_settings {
-    const char *train, *val, *tokenizer;
-    int order; /* enum loader_order of loader.h */
-    int64_t stride, ignore;
-};
+/* clang-format off */
+#define SETTING_VALUE(value, word) value,
 
-enum precision { PRECISION_FP32, PRECISION_BF16, PRECISION_FP16 };
-enum fp8 { FP8_OFF, FP8_HEAD, FP8_MLP };
-enum policy { POLICY_STOP, POLICY_SKIP, POLICY_ROLLBACK, POLICY_IGNORE };
-enum recompute { RECOMPUTE_NONE, RECOMPUTE_POINTWISE, RECOMPUTE_LAYER };
-enum cuda_graphs { CUDA_GRAPHS_AUTO, CUDA_GRAPHS_YES, CUDA_GRAPHS_NO };
+#define MODEL_MLPS(X)                                                          \
+    X(MLP_GELU, "gelu") X(MLP_GELU_TANH, "gelu_tanh") X(MLP_RELU, "relu")      \
+    X(MLP_RELU2, "relu2") X(MLP_SWIGLU, "swiglu") X(MLP_GEGLU, "geglu")
+enum model_mlp { MODEL_MLPS(SETTING_VALUE) };
 
-struct train_settings {
-    int64_t micro_batch, batch, tokens_per_step, stop_at;
-    int64_t ramp_from;
-    struct conf_span ramp;
-    double max_time;
-    const char *device;
-    int64_t threads;
-    enum precision precision;
-    double loss_scale;
-    int64_t loss_scale_window;
-    enum recompute recompute;
-    bool deterministic;
-    bool tf32;
-    enum fp8 fp8;
-    bool stochastic_rounding;
-    enum cuda_graphs cuda_graphs;
-    int64_t seed;
-    enum policy on_nonfinite, on_spike;
-    int64_t max_skips;
-    double spike_loss, spike_norm;
-    int64_t spike_window;
-};
+#define MODEL_POSITIONS(X)                                                     \
+    X(POSITION_LEARNED, "learned") X(POSITION_ROPE, "rope")                    \
+    X(POSITION_NONE, "none")
+enum model_position { MODEL_POSITIONS(SETTING_VALUE) };
 
-enum optim_name { OPTIM_ADAMW, OPTIM_ADAM, OPTIM_SGD, OPTIM_LION, OPTIM_MUON };
-enum muon_scale { MUON_SCALE_ORIGINAL, MUON_SCALE_MATCH_RMS_ADAMW };
+#define PRECISIONS(X)                                                          \
+    X(PRECISION_FP32, "fp32") X(PRECISION_BF16, "bf16")                        \
+    X(PRECISION_FP16, "fp16")
+enum precision { PRECISIONS(SETTING_VALUE) };
 
-enum state_type { STATE_FP32, STATE_BF16 };
+#define FP8_PARTS(X)                                                           \
+    X(FP8_OFF, "off") X(FP8_HEAD, "head") X(FP8_MLP, "mlp")
+enum fp8 { FP8_PARTS(SETTING_VALUE) };
 
-struct optim_settings {
-    enum optim_name name;
-    enum state_type moments, masters;
-    double lr, beta1, beta2, eps, decay, clip;
-    double momentum;
-    bool nesterov;
-    double lr_embed, lr_head, lr_vector, muon_lr;
-    enum muon_scale muon_scale;
-};
+#define POLICIES(X)                                                            \
+    X(POLICY_STOP, "stop") X(POLICY_SKIP, "skip")                              \
+    X(POLICY_ROLLBACK, "rollback") X(POLICY_IGNORE, "ignore")
+enum policy { POLICIES(SETTING_VALUE) };
 
-enum curve {
-    CURVE_COSINE,
-    CURVE_LINEAR,
-    CURVE_CONSTANT,
-    CURVE_WSD,
-    CURVE_INVSQRT,
-    CURVE_POLYNOMIAL,
-    CURVE_STEP,
-    CURVE_RESTARTS
-};
-enum decay_shape { SHAPE_LINEAR, SHAPE_COSINE, SHAPE_SQRT };
+#define RECOMPUTES(X)                                                          \
+    X(RECOMPUTE_NONE, "none") X(RECOMPUTE_POINTWISE, "pointwise")              \
+    X(RECOMPUTE_LAYER, "layer")
+enum recompute { RECOMPUTES(SETTING_VALUE) };
 
-struct schedule_settings {
-    enum curve kind;
-    int64_t steps, tokens;
-    double chinchilla;
-    struct conf_span warmup;
-    enum decay_shape warmup_shape;
-    double warmup_lr, min_lr;
-    struct conf_span decay;
-    enum decay_shape decay_shape;
-    double power;
-    struct conf_reals at;
-    double factor;
-    int64_t cycle;
-    double cycle_growth, cycles;
-    int64_t timescale;
-};
+#define CUDA_GRAPHS(X)                                                         \
+    X(CUDA_GRAPHS_AUTO, "auto") X(CUDA_GRAPHS_YES, "yes")                      \
+    X(CUDA_GRAPHS_NO, "no")
+enum cuda_graphs { CUDA_GRAPHS(SETTING_VALUE) };
 
-enum hellaswag_style { HELLASWAG_PLAIN, HELLASWAG_HARNESS };
+#define OPTIM_NAMES(X)                                                         \
+    X(OPTIM_ADAMW, "adamw") X(OPTIM_ADAM, "adam") X(OPTIM_SGD, "sgd")          \
+    X(OPTIM_LION, "lion") X(OPTIM_MUON, "muon")
+enum optim_name { OPTIM_NAMES(SETTING_VALUE) };
 
-struct eval_settings {
-    struct conf_span every;
-    int64_t sequences, stride;
-    bool at_start, random;
-    int64_t patience;
-    double min_delta;
-    const char *hellaswag;
-    struct conf_span hellaswag_every;
-    enum hellaswag_style hellaswag_style;
-    int64_t hellaswag_limit;
-};
+#define MUON_SCALES(X)                                                         \
+    X(MUON_SCALE_ORIGINAL, "original")                                         \
+    X(MUON_SCALE_MATCH_RMS_ADAMW, "match_rms_adamw")
+enum muon_scale { MUON_SCALES(SETTING_VALUE) };
 
-struct sample_settings {
-    struct conf_span every;
-    int64_t tokens, count, top_k, seed;
-    const char *prompt;
-    double temperature, top_p;
-};
+#define STATE_TYPES(X)                                                         \
+    X(STATE_FP32, "fp32") X(STATE_BF16, "bf16")
+enum state_type { STATE_TYPES(SETTING_VALUE) };
 
-struct checkpoint_settings {
-    struct conf_span every;
-    int64_t keep_last, keep_every;
-    bool keep_best, last, async;
-    const char *folder;
-};
+#define CURVES(X)                                                              \
+    X(CURVE_COSINE, "cosine") X(CURVE_LINEAR, "linear")                        \
+    X(CURVE_CONSTANT, "constant") X(CURVE_WSD, "wsd")                          \
+    X(CURVE_INVSQRT, "invsqrt") X(CURVE_POLYNOMIAL, "polynomial")              \
+    X(CURVE_STEP, "step") X(CURVE_RESTARTS, "restarts")
+enum curve { CURVES(SETTING_VALUE) };
 
-struct run_settings {
-    const char *root, *experiment, *name, *note, *parent, *tags;
-    const char *tensorboard;
-    int64_t log_every;
-    double system_every;
-};
+#define DECAY_SHAPES(X)                                                        \
+    X(SHAPE_LINEAR, "linear") X(SHAPE_COSINE, "cosine") X(SHAPE_SQRT, "sqrt")
+enum decay_shape { DECAY_SHAPES(SETTING_VALUE) };
 
-enum parallel_mode {
-    PARALLEL_DDP,
-    PARALLEL_ZERO1,
-    PARALLEL_ZERO2,
-    PARALLEL_FSDP
-};
+#define HELLASWAG_STYLES(X)                                                    \
+    X(HELLASWAG_PLAIN, "plain") X(HELLASWAG_HARNESS, "lm-eval")
+enum hellaswag_style { HELLASWAG_STYLES(SETTING_VALUE) };
 
-/* The program that started the ranks. */
-enum launcher {
-    LAUNCHER_AUTO, /* determined from the environment */
-    LAUNCHER_NONE,
-    LAUNCHER_MPI,
-    LAUNCHER_TCP,
-    LAUNCHER_TORCHRUN,
-    LAUNCHER_SLURM
-};
+#define PARALLEL_MODES(X)                                                      \
+    X(PARALLEL_DDP, "ddp") X(PARALLEL_ZERO1, "zero1")                          \
+    X(PARALLEL_ZERO2, "zero2") X(PARALLEL_FSDP, "fsdp")
+enum parallel_mode { PARALLEL_MODES(SETTING_VALUE) };
 
-enum sum_type { SUM_FP32, SUM_BF16 };
+/* The program that started the ranks; auto: see the environment. */
+#define LAUNCHERS(X)                                                           \
+    X(LAUNCHER_AUTO, "auto") X(LAUNCHER_NONE, "none") X(LAUNCHER_MPI, "mpi")   \
+    X(LAUNCHER_TCP, "tcp") X(LAUNCHER_TORCHRUN, "torchrun")                    \
+    X(LAUNCHER_SLURM, "slurm")
+enum launcher { LAUNCHERS(SETTING_VALUE) };
 
-struct parallel_settings {
-    enum parallel_mode mode;
-    enum sum_type sum_type;
-    bool reshard;
-    double timeout;
-    enum launcher launcher;
-};
+#define SUM_TYPES(X)                                                           \
+    X(SUM_FP32, "fp32") X(SUM_BF16, "bf16")
+enum sum_type { SUM_TYPES(SETTING_VALUE) };
 
-struct plan_settings {
-    double peak_tflops;
-    struct conf_reals mfu;
-    int64_t data_tokens;
-    const char *hardware;
-    struct conf_reals cpu_rates;
-};
+/* or another row of the table in settings.c */
+enum model_preset { PRESET_NONE };
+/* clang-format on */
+
+/* ---- the settings ---------------------------------------------------- */
 
 /* Values that follow from the settings. */
 struct derived {
@@ -209,20 +129,15 @@ struct derived {
     int64_t parameters;
 };
 
+/* Section [run] is the member "run", a struct run_settings. */
+#define SECTION(name) struct name##_settings {
+#define END(name) } name;
+#define ROW(section, key, kind, type, ...) type key;
+
 struct settings {
     struct conf conf;
-    struct model_settings model;
-    struct data_settings data;
-    struct train_settings train;
-    struct optim_settings optim;
-    struct schedule_settings schedule;
-    struct eval_settings eval;
-    struct sample_settings sample;
-    struct checkpoint_settings checkpoint;
-    struct run_settings run;
-    struct parallel_settings parallel;
-    struct plan_settings plan;
     struct derived is;
+#include "trainer/settings/settings.def"
 };
 
 extern const struct setting settings_table[];
