@@ -21,7 +21,6 @@
 #include "kernels/dev.h"
 #include "trainer/cmds.h"
 #include "trainer/engine/engine_check.h"
-#include "trainer/replay/rehearse_miniature.h"
 #include "trainer/replay/rehearse_place.h"
 #include "trainer/replay/rehearse_scene.h"
 
@@ -152,17 +151,6 @@ static void remove_folders(struct rehearsal *r)
     free(r->log);
 }
 
-/* ---- the job script --------------------------------------------------- */
-
-static void check_script(struct rehearsal *r)
-{
-    struct buf text = BUF_INIT;
-    const bool good = rehearse_script(script, r->store, &text);
-
-    rehearsal_result(r, "script", good ? "passed" : "failed", text.s);
-    buf_clear(&text);
-}
-
 /* ---- the whole -------------------------------------------------------- */
 
 static bool is_chosen(const char *scene)
@@ -175,15 +163,13 @@ static bool is_chosen(const char *scene)
 
 static int check_chosen(struct err *e)
 {
-    struct opt_nearest near = { 0 };
-
     for (size_t i = 0; i < chosen.n; i++) {
+        struct opt_nearest near = { .word = chosen.item[i] };
         bool known = false;
 
-        near = (struct opt_nearest){ .word = chosen.item[i] };
-        for (const struct scene *s = rehearsal_scenes; s->name; s++) {
-            known = known || strcmp(s->name, near.word) == 0;
-            opt_nearest_try(&near, s->name);
+        for (size_t k = 0; rehearsal_scene(k); k++) {
+            known = known || strcmp(rehearsal_scene(k), near.word) == 0;
+            opt_nearest_try(&near, rehearsal_scene(k));
         }
         if (!known) {
             err_set(e, ERR_USAGE, "there is no scene '%s'", near.word);
@@ -201,7 +187,9 @@ static bool has_failed(const struct rehearsal *r)
 static int play_scenes(struct rehearsal *r, struct err *e)
 {
     const struct settings *s = &r->set;
+    struct buf text = BUF_INIT;
     struct err why = ERR_INIT;
+    bool good;
 
     check_place(r, "store", s->run.root, 0, false);
     check_place(r, "checkpoints",
@@ -211,18 +199,21 @@ static int play_scenes(struct rehearsal *r, struct err *e)
         rehearsal_result(r, "folders", "failed", why.text);
         return 0;
     }
-    rehearse_miniature(&r->sets, s, (int)ranks);
-    for (const struct scene *p = rehearsal_scenes; p->name; p++) {
-        if (!is_chosen(p->name))
+    rehearsal_shrink(r);
+    for (size_t i = 0; rehearsal_scene(i); i++) {
+        if (!is_chosen(rehearsal_scene(i)))
             continue;
-        p->play(r, p->name);
+        rehearsal_play(r, i);
         if (sig_caught())
             return err_set(e, ERR_INTERRUPTED, "stopped by a signal");
-        if (p == rehearsal_scenes && has_failed(r))
+        if (i == 0 && has_failed(r))
             break; /* then nothing can work */
     }
-    if (script)
-        check_script(r);
+    if (script) {
+        good = rehearse_script(script, r->store, &text);
+        rehearsal_result(r, "script", good ? "passed" : "failed", text.s);
+        buf_clear(&text);
+    }
     return 0;
 }
 

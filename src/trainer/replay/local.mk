@@ -12,8 +12,6 @@ src_trainer_libtrainer_a_SOURCES += \
 	%D%/recorded_run.h \
 	%D%/rehearse_child.c \
 	%D%/rehearse_child.h \
-	%D%/rehearse_miniature.c \
-	%D%/rehearse_miniature.h \
 	%D%/rehearse_place.c \
 	%D%/rehearse_place.h \
 	%D%/rehearse_scene.c \

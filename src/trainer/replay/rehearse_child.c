@@ -54,10 +54,10 @@ int rehearse_start(struct rehearse_child *c, const char *const *argv,
     const int fd =
         open(log, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666);
 
-    *c = (struct rehearse_child){ .log = log };
     if (fd < 0)
         return err_sys(e, "cannot create %s", log);
     prctl(PR_SET_CHILD_SUBREAPER, 1);
+    c->start = clock_mono();
     c->pid = fork();
     if (c->pid == 0)
         become(argv, fd, most);
@@ -74,17 +74,11 @@ static bool has_ended(pid_t pid)
            info.si_pid == pid;
 }
 
-bool rehearse_wait(const struct rehearse_child *c, rehearse_cond_fn *holds,
-                   const void *arg)
+bool rehearse_wait(const struct rehearse_child *c)
 {
-    const double end = clock_mono() + PATIENCE;
-
-    while (!holds(arg)) {
-        if (has_ended(c->pid) || clock_mono() > end || sig_caught())
-            return false;
-        pause_shortly();
-    }
-    return !has_ended(c->pid);
+    pause_shortly();
+    return !has_ended(c->pid) && clock_mono() < c->start + PATIENCE &&
+           !sig_caught();
 }
 
 /* ---- signals ---------------------------------------------------------- */
@@ -111,30 +105,24 @@ static size_t list_children(pid_t pid, pid_t *out, size_t most)
     return n;
 }
 
-void rehearse_signal(struct rehearse_child *c, int sig)
-{
-    c->signalled = clock_mono();
-    kill(c->pid, sig);
-}
-
-bool rehearse_signal_rank(struct rehearse_child *c, int sig)
-{
-    pid_t child[2];
-
-    if (list_children(c->pid, child, 2) < 2)
-        return false;
-    kill(child[1], sig);
-    return true;
-}
-
-void rehearse_signal_all(struct rehearse_child *c, int sig)
+static void signal_children(pid_t pid, size_t from, size_t to, int sig)
 {
     pid_t child[1024];
-    const size_t n = list_children(c->pid, child, 1024);
+    const size_t n = list_children(pid, child, to);
 
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = from; i < n; i++)
         kill(child[i], sig);
-    rehearse_signal(c, sig);
+}
+
+void rehearse_signal(const struct rehearse_child *c, enum rehearse_target to,
+                     int sig)
+{
+    if (to == REHEARSE_RANK)
+        signal_children(c->pid, 1, 2, sig);
+    if (to == REHEARSE_ALL)
+        signal_children(c->pid, 0, 1024, sig);
+    if (to != REHEARSE_RANK)
+        kill(c->pid, sig);
 }
 
 /* ---- the end ---------------------------------------------------------- */
@@ -142,32 +130,26 @@ void rehearse_signal_all(struct rehearse_child *c, int sig)
 /* Wait for the orphans of a program, which are children of this process. */
 static void reap_orphans(double end)
 {
-    pid_t child[1024];
     pid_t pid;
 
     while ((pid = waitpid(-1, NULL, WNOHANG)) >= 0 || errno == EINTR) {
-        if (clock_mono() > end) {
-            const size_t n = list_children(getpid(), child, 1024);
-
-            for (size_t i = 0; i < n; i++)
-                kill(child[i], SIGKILL);
-        }
+        if (clock_mono() > end)
+            signal_children(getpid(), 0, 1024, SIGKILL);
         if (pid == 0)
             pause_shortly();
     }
 }
 
-int rehearse_end(struct rehearse_child *c)
+int rehearse_end(const struct rehearse_child *c)
 {
     const double end = clock_mono() + PATIENCE;
     int how = 0;
 
     while (!has_ended(c->pid)) {
         if (clock_mono() > end || sig_caught())
-            rehearse_signal_all(c, SIGKILL);
+            rehearse_signal(c, REHEARSE_ALL, SIGKILL);
         pause_shortly();
     }
-    c->seconds = clock_mono() - c->signalled;
     while (waitpid(c->pid, &how, 0) < 0 && errno == EINTR)
         ;
     reap_orphans(end);

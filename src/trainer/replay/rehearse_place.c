@@ -74,45 +74,31 @@ bool rehearse_place(const char *path, int64_t bytes, bool lasting,
 
 /* ---- job scripts ------------------------------------------------------ */
 
-/* A program for the script: it writes down its name and its arguments. */
-static int write_program(const char *folder, const char *name, int status,
-                         struct err *e)
+/* Programs for the script, which write down their names and arguments. */
+static int write_programs(const char *folder, struct err *e)
 {
-    char *path = path_join(folder, name);
-    char *text = xasprintf("#!/bin/sh\n"
-                           "echo %s \"$@\" >>\"$GTRAIN_REHEARSAL\"\n"
-                           "exit %d\n",
-                           name, status);
-    int ret = save_text(path, text, e);
+    static const char text[] =
+        "#!/bin/sh\n"
+        "echo ${0##*/} \"$@\" >>\"$GTRAIN_REHEARSAL\"\n"
+        "case $0 in */scontrol | */sbatch) exit 0 ;; *) exit 75 ;; esac\n";
+    static const char *const names[] = { "gtrain",  "srun",     "mpirun",
+                                         "mpiexec", "scontrol", "sbatch" };
+    int ret = path_make(folder, e);
 
-    if (ret == 0 && chmod(path, 0755) < 0)
-        ret = err_sys(e, "cannot make %s executable", path);
-    free(path);
-    free(text);
+    for (size_t i = 0; i < sizeof names / sizeof names[0] && ret == 0; i++) {
+        char *path = path_join(folder, names[i]);
+
+        ret = save_text(path, text, e);
+        if (ret == 0 && chmod(path, 0755) < 0)
+            ret = err_sys(e, "cannot make %s executable", path);
+        free(path);
+    }
     return ret;
 }
 
-static int write_programs(const char *folder, struct err *e)
-{
-    static const struct {
-        const char *name;
-        int status;
-    } programs[] = {
-        { "srun", 75 },   { "mpirun", 75 },  { "mpiexec", 75 },
-        { "gtrain", 75 }, { "scontrol", 0 }, { "sbatch", 0 },
-    };
-
-    if (path_make(folder, e) < 0)
-        return -1;
-    for (size_t i = 0; i < sizeof programs / sizeof programs[0]; i++)
-        if (write_program(folder, programs[i].name, programs[i].status, e) < 0)
-            return -1;
-    return 0;
-}
-
 /* Run the script, and read what it has called. */
-static int run_script(const char *script, const char *folder, struct buf *calls,
-                      struct err *e)
+static int call_script(const char *script, const char *folder,
+                       struct buf *calls, struct err *e)
 {
     char *bin = path_join(folder, "bin"), *list = path_join(folder, "calls");
     char *record = xasprintf("GTRAIN_REHEARSAL=%s", list);
@@ -138,39 +124,33 @@ static int run_script(const char *script, const char *folder, struct buf *calls,
     return ret;
 }
 
-/* What is wrong with a script that has these calls, or NULL. */
-static const char *judge_script(const char *text, const char *calls)
-{
-    if (!strstr(calls, "--resume"))
-        return "training is started without --resume auto, and would begin "
-               "anew";
-    if (!strstr(calls, "scontrol requeue") && !strstr(calls, "sbatch "))
-        return "training ended with status 75, and the job was not queued "
-               "again; add: test $? -ne 75 || scontrol requeue "
-               "\"$SLURM_JOB_ID\"";
-    if (strstr(text, "#SBATCH") && !strstr(text, "--signal"))
-        return "no signal comes before the time limit; add: #SBATCH "
-               "--signal=USR1@120";
-    return NULL;
-}
-
 bool rehearse_script(const char *script, const char *folder, struct buf *text)
 {
     char *full = realpath(folder, NULL);
     struct buf source = BUF_INIT, calls = BUF_INIT;
     struct err e = ERR_INIT;
-    const char *wrong = NULL;
     int ret = buf_read_file(&source, script, 1 << 20, &e);
 
     if (ret == 0)
-        ret = run_script(script, full ? full : folder, &calls, &e);
-    if (ret == 0)
-        wrong = judge_script(source.s, calls.s);
-    buf_str(text, ret < 0 ? e.text
-                  : wrong ? wrong
-                          : "it resumes, and queues the job again");
+        ret = call_script(script, full ? full : folder, &calls, &e);
+    if (ret == 0 && !strstr(calls.s, "--resume"))
+        ret = err_set(&e, ERR_INPUT,
+                      "training is started without --resume auto, and would "
+                      "begin anew");
+    if (ret == 0 && !strstr(calls.s, "scontrol requeue") &&
+        !strstr(calls.s, "sbatch "))
+        ret = err_set(&e, ERR_INPUT,
+                      "training ended with status 75, and the job was not "
+                      "queued again; add: test $? -ne 75 || scontrol requeue "
+                      "\"$SLURM_JOB_ID\"");
+    if (ret == 0 && strstr(source.s, "#SBATCH") &&
+        !strstr(source.s, "--signal"))
+        ret = err_set(&e, ERR_INPUT,
+                      "no signal comes before the time limit; add: #SBATCH "
+                      "--signal=USR1@120");
+    buf_str(text, ret < 0 ? e.text : "it resumes, and queues the job again");
     buf_clear(&source);
     buf_clear(&calls);
     free(full);
-    return ret == 0 && !wrong;
+    return ret == 0;
 }

@@ -15,7 +15,55 @@
 #include "data/shards/loader.h"
 #include "trainer/checkpoint/checkpoint_find.h"
 #include "trainer/replay/rehearse_child.h"
-#include "trainer/replay/rehearse_miniature.h"
+
+enum { EVERY = 4 }; /* steps between checkpoints */
+
+/* ---- the settings ----------------------------------------------------- */
+
+static void set_number(struct rehearsal *r, const char *key, int64_t value)
+{
+    path_list_add(&r->sets, xasprintf("%s=%" PRId64, key, value));
+}
+
+void rehearsal_shrink(struct rehearsal *r)
+{
+    static const char *const same[] = {
+        "data.stride=0",     "train.micro_batch=1",
+        "train.ramp_from=0", "train.max_time=0s",
+        "train.stop_at=0",   "schedule.steps=1000000",
+        "schedule.warmup=2", "schedule.decay=20%",
+        "schedule.cycle=0",  "schedule.timescale=0",
+        "eval.sequences=4",  "eval.stride=0",
+        "eval.patience=0",   "eval.hellaswag_limit=2",
+        "sample.tokens=4",   "checkpoint.last=yes",
+        "run.log_every=1",   "run.system_every=0s",
+        "run.tensorboard=",  "run.parent=",
+    };
+    const struct settings *s = &r->set;
+    const struct model_settings *m = &s->model;
+    /* fp8 requires a multiple of 16 */
+    const int64_t width = (s->train.fp8 == FP8_OFF ? 8 : 16) * m->heads;
+
+    for (size_t i = 0; i < sizeof same / sizeof same[0]; i++)
+        path_list_add(&r->sets, xstrdup(same[i]));
+    set_number(r, "model.layers", m->layers > 1 ? 2 : 1);
+    set_number(r, "model.heads", m->heads);
+    set_number(r, "model.kv_heads", m->kv_heads);
+    set_number(r, "model.width", width);
+    set_number(r, "model.d_ff", 2 * width);
+    set_number(r, "model.context", m->context < 64 ? m->context : 64);
+    set_number(r, "train.batch", 2 * r->ranks);
+    set_number(r, "train.ramp", s->train.ramp.n > 0 ? EVERY : 0);
+    set_number(r, "checkpoint.every", EVERY);
+    if (s->eval.every.n > 0)
+        set_number(r, "eval.every", EVERY);
+    if (s->eval.hellaswag_every.n > 0)
+        set_number(r, "eval.hellaswag_every", EVERY);
+    if (s->sample.every.n > 0)
+        set_number(r, "sample.every", EVERY);
+    if (r->ranks == 1) /* an allocation of Slurm may be for several */
+        path_list_add(&r->sets, xstrdup("parallel.launcher=none"));
+}
 
 /* ---- starting and resuming -------------------------------------------- */
 
@@ -31,7 +79,8 @@ static char *folder_of(const struct rehearsal *r, const char *scene)
     return path_join(r->checkpoints, scene);
 }
 
-/* `more` are assignments of this scene, ended by NULL. */
+/* `more` are assignments of this scene, ended by NULL; no file may have more
+ * than `most` bytes, if that is not 0. */
 static int start_training(struct rehearsal *r, struct rehearse_child *c,
                           const char *scene, const char *const *more,
                           int64_t most, struct err *e)
@@ -86,21 +135,6 @@ static int64_t newest_step(const struct rehearsal *r, const char *scene)
     free(path);
     free(folder);
     return step;
-}
-
-/* Is there a checkpoint in the folder that `arg` names? */
-static bool has_checkpoint(const void *arg)
-{
-    struct path_list l;
-    struct err none = ERR_INIT;
-    bool any = false;
-
-    if (path_list(&l, arg, &none) < 0)
-        return false;
-    for (size_t i = 0; i < l.n; i++)
-        any = any || checkpoint_step(l.name[i]) > 0;
-    path_list_clear(&l);
-    return any;
 }
 
 /* ---- results ---------------------------------------------------------- */
@@ -172,7 +206,7 @@ static void resume_scene(struct rehearsal *r, const char *scene,
                          const char *text)
 {
     const int64_t from = newest_step(r, scene);
-    char *stop = xasprintf("train.stop_at=%" PRId64, from + MINIATURE_EVERY);
+    char *stop = xasprintf("train.stop_at=%" PRId64, from + EVERY);
     const char *const more[] = { stop, NULL };
     const int status = from > 0 ? run_to_end(r, scene, more, 0) : -1;
     struct buf why = BUF_INIT;
@@ -192,127 +226,119 @@ static void resume_scene(struct rehearsal *r, const char *scene,
     free(stop);
 }
 
-/* ---- scenes of one signal --------------------------------------------- */
+/* ---- scenes ----------------------------------------------------------- */
+
+/* Statuses that a scene may expect, besides kinds of errors. */
+enum { ANY = -1, FAILS = -2 };
+
+/*
+ * A scene with a signal sends it after the first checkpoint.  Any other trains
+ * 8 steps, which must work, and goes on with the assignments, in which the last
+ * shard is lost or the disk full, if there are any.
+ */
+struct scene {
+    const char *name;
+    int signal;
+    enum rehearse_target to;
+    bool of_ranks; /* it needs two or more */
+    bool pauses;   /* before the signal, rank 1 stands still for a second */
+    const char *const *more;
+    bool loses_shard, is_full;
+    int want;            /* an err_kind, ANY or FAILS */
+    const char *wrong;   /* what another status means, */
+    const char *skipped; /* what 0 means, if that is no failure, */
+    const char *right;   /* and what happened before the resume */
+};
 
 static const char *const nothing[] = { NULL };
 static const char *const stop_early[] = { "train.stop_at=8", NULL };
+static const char *const stop_later[] = { "train.stop_at=16", NULL };
+static const char *const diverge[] = {
+    "optim.lr=1000",     "optim.muon_lr=1000", "optim.clip=0",
+    "train.stop_at=400", "checkpoint.every=0", "checkpoint.last=no",
+    "eval.every=0",      "sample.every=0",     NULL,
+};
 
-static void rehearse_whole(struct rehearsal *r, const char *scene)
+static const struct scene scenes[] = {
+    { .name = "training", .right = "8 steps with all that is due in between" },
+    { .name = "kill",
+      .signal = SIGKILL,
+      .to = REHEARSE_ALL,
+      .want = ANY,
+      .right = "killed by SIGKILL" },
+    { .name = "preemption",
+      .signal = SIGTERM,
+      .want = ERR_STOPPED,
+      .wrong = "a signal should end it with status 75",
+      .right = "SIGTERM ended it with exit status 75" },
+    { .name = "time-limit",
+      .signal = SIGUSR1,
+      .want = ERR_STOPPED,
+      .wrong = "a signal should end it with status 75",
+      .right = "SIGUSR1 ended it with exit status 75" },
+    { .name = "slow-rank",
+      .of_ranks = true,
+      .pauses = true,
+      .signal = SIGTERM,
+      .want = ERR_STOPPED,
+      .wrong = "rank 1 stood still for a second",
+      .right = "rank 1 stood still for a second" },
+    { .name = "lost-rank",
+      .of_ranks = true,
+      .signal = SIGKILL,
+      .to = REHEARSE_RANK,
+      .want = FAILS,
+      .wrong = "the job did not notice that rank 1 had died",
+      .right = "rank 1 was killed, and the job ended" },
+    { .name = "full-disk",
+      .more = stop_later,
+      .is_full = true,
+      .want = ERR_SYSTEM,
+      .wrong = "a lost checkpoint should end it with status 1",
+      .right = "a checkpoint could not be written, which is an error" },
+    { .name = "missing-shard",
+      .more = stop_later,
+      .loses_shard = true,
+      .want = FAILS,
+      .wrong = "training resumed with other data",
+      .right = "training refused to resume without a shard" },
+    { .name = "nan",
+      .more = diverge,
+      .want = ERR_NONFINITE,
+      .wrong = "a NaN should end it with status 5",
+      .skipped = "a learning rate of 1000 gave no NaN, or train.on_nonfinite "
+                 "ignored it",
+      .right = "a NaN ended training with status 5" },
+};
+
+/* The exit status, or -1 if the scene could not be set and a row says so. */
+static int play_signal(struct rehearsal *r, const struct scene *s)
 {
-    const int status = run_to_end(r, scene, stop_early, 0);
-
-    if (status != 0)
-        add_failure(r, scene, "training failed", status);
-    else
-        resume_scene(r, scene, "8 steps with all that is due in between");
-}
-
-/* Start the scene and wait for its first checkpoint. */
-static bool start_scene(struct rehearsal *r, struct rehearse_child *c,
-                        const char *scene)
-{
-    char *folder = folder_of(r, scene);
+    struct rehearse_child c;
     struct err e = ERR_INIT;
-    bool running = start_training(r, c, scene, nothing, 0, &e) == 0;
 
-    if (!running)
-        rehearsal_result(r, scene, "failed", e.text);
-    else if (!rehearse_wait(c, has_checkpoint, folder)) {
-        rehearse_signal_all(c, SIGKILL);
-        add_failure(r, scene, "training wrote no checkpoint", rehearse_end(c));
-        running = false;
+    if (start_training(r, &c, s->name, nothing, 0, &e) < 0) {
+        rehearsal_result(r, s->name, "failed", e.text);
+        return -1;
     }
-    free(folder);
-    return running;
-}
-
-static void rehearse_kill(struct rehearsal *r, const char *scene)
-{
-    struct rehearse_child c;
-
-    if (!start_scene(r, &c, scene))
-        return;
-    rehearse_signal_all(&c, SIGKILL);
-    rehearse_end(&c);
-    resume_scene(r, scene, "killed by SIGKILL");
-}
-
-static void rehearse_signal_to_stop(struct rehearsal *r, const char *scene,
-                                    int sig, const char *name)
-{
-    struct rehearse_child c;
-    char text[64];
-    int status;
-
-    if (!start_scene(r, &c, scene))
-        return;
-    rehearse_signal(&c, sig);
-    status = rehearse_end(&c);
-    snprintf(text, sizeof text, "%s: exit status 75 after %.1f s", name,
-             c.seconds);
-    if (status != err_status(ERR_STOPPED))
-        add_failure(r, scene, "a signal should end it with status 75", status);
-    else
-        resume_scene(r, scene, text);
-}
-
-static void rehearse_preemption(struct rehearsal *r, const char *scene)
-{
-    rehearse_signal_to_stop(r, scene, SIGTERM, "SIGTERM");
-}
-
-static void rehearse_time_limit(struct rehearsal *r, const char *scene)
-{
-    rehearse_signal_to_stop(r, scene, SIGUSR1, "SIGUSR1");
-}
-
-/* ---- scenes of ranks -------------------------------------------------- */
-
-static void rehearse_slow_rank(struct rehearsal *r, const char *scene)
-{
-    struct rehearse_child c;
-    int status;
-
-    if (r->ranks < 2) {
-        rehearsal_result(r, scene, "skipped", "there is one rank");
-        return;
+    while (newest_step(r, s->name) == 0)
+        if (!rehearse_wait(&c)) {
+            rehearse_signal(&c, REHEARSE_ALL, SIGKILL);
+            add_failure(r, s->name, "training wrote no checkpoint",
+                        rehearse_end(&c));
+            return -1;
+        }
+    if (s->pauses) {
+        rehearse_signal(&c, REHEARSE_RANK, SIGSTOP);
+        sleep(1);
+        rehearse_signal(&c, REHEARSE_RANK, SIGCONT);
     }
-    if (!start_scene(r, &c, scene))
-        return;
-    rehearse_signal_rank(&c, SIGSTOP);
-    sleep(1);
-    rehearse_signal_rank(&c, SIGCONT);
-    rehearse_signal(&c, SIGTERM);
-    status = rehearse_end(&c);
-    if (status != err_status(ERR_STOPPED))
-        add_failure(r, scene, "rank 1 stood still for a second", status);
-    else
-        resume_scene(r, scene, "rank 1 stood still for a second");
+    rehearse_signal(&c, s->to, s->signal);
+    return rehearse_end(&c);
 }
 
-static void rehearse_lost_rank(struct rehearsal *r, const char *scene)
-{
-    struct rehearse_child c;
-    int status;
-
-    if (r->ranks < 2) {
-        rehearsal_result(r, scene, "skipped", "there is one rank");
-        return;
-    }
-    if (!start_scene(r, &c, scene))
-        return;
-    rehearse_signal_rank(&c, SIGKILL);
-    status = rehearse_end(&c);
-    if (status == 0)
-        add_failure(r, scene, "the job did not notice that rank 1 had died",
-                    status);
-    else
-        resume_scene(r, scene, "rank 1 was killed, and the job ended");
-}
-
-/* ---- scenes of files and numbers -------------------------------------- */
-
-static int64_t size_of_weights(const struct rehearsal *r, const char *scene)
+/* Half of the size of the newest weights. */
+static int64_t half_of_weights(const struct rehearsal *r, const char *scene)
 {
     char *folder = folder_of(r, scene);
     char *newest = checkpoint_newest(folder, INT64_MAX);
@@ -324,109 +350,78 @@ static int64_t size_of_weights(const struct rehearsal *r, const char *scene)
     free(folder);
     free(newest);
     free(path);
-    return (int64_t)st.st_size;
+    return (int64_t)st.st_size / 2;
 }
 
-/* A scene begins with a checkpoint that is as it should be. */
-static bool prepare_scene(struct rehearsal *r, const char *scene)
-{
-    const int status = run_to_end(r, scene, stop_early, 0);
-
-    if (status != 0)
-        add_failure(r, scene, "training failed", status);
-    return status == 0;
-}
-
-/* No file can be as large as the weights: the disk is full. */
-static void rehearse_full_disk(struct rehearsal *r, const char *scene)
-{
-    static const char *const later[] = { "train.stop_at=16", NULL };
-    int status;
-
-    if (!prepare_scene(r, scene))
-        return;
-    status = run_to_end(r, scene, later, size_of_weights(r, scene) / 2);
-    if (status != err_status(ERR_SYSTEM))
-        add_failure(r, scene, "a lost checkpoint should end it with status 1",
-                    status);
-    else
-        resume_scene(r, scene,
-                     "a checkpoint could not be written, which is an error");
-}
-
-/* Links to all shards but the last, in `folder`. */
-static char *lose_shard(const struct rehearsal *r, const char *folder)
+/* Link all shards but the last into a folder; the files as an assignment. */
+static char *lose_shard(const struct rehearsal *r)
 {
     struct loader_conf conf = { .files = r->set.data.train, .context = 1 };
+    char *folder = path_join(r->store, "shards"), *files = NULL;
     struct loader *l = NULL;
     struct err none = ERR_INIT;
-    int64_t n = 0;
 
-    if (path_make(folder, &none) < 0 || loader_open(&l, &conf, &none) < 0)
-        return NULL;
-    for (; n + 1 < loader_shards(l); n++) {
-        char *from = realpath(loader_path(l, n), NULL);
-        char *to = path_join(folder, path_name(loader_path(l, n)));
+    if (path_make(folder, &none) == 0 && loader_open(&l, &conf, &none) == 0) {
+        for (int64_t n = 0; n + 1 < loader_shards(l); n++) {
+            char *from = realpath(loader_path(l, n), NULL);
+            char *to = path_join(folder, path_name(loader_path(l, n)));
 
-        if (!from || symlink(from, to) < 0)
-            log_warn("cannot link %s", loader_path(l, n));
-        free(from);
-        free(to);
+            if (!from || symlink(from, to) < 0)
+                log_warn("cannot link %s", loader_path(l, n));
+            free(from);
+            free(to);
+        }
+        loader_close(l);
+        files = xasprintf("data.train=%s/*", folder);
     }
-    loader_close(l);
-    return xasprintf("data.train=%s/*", folder);
-}
-
-static void rehearse_missing_shard(struct rehearsal *r, const char *scene)
-{
-    char *folder = path_join(r->store, "shards");
-    char *files = lose_shard(r, folder);
-    const char *const more[] = { files, "train.stop_at=16", NULL };
-    int status;
-
-    if (files && prepare_scene(r, scene)) {
-        status = run_to_end(r, scene, more, 0);
-        if (status == 0)
-            add_failure(r, scene, "training resumed with other data", status);
-        else
-            resume_scene(r, scene,
-                         "training refused to resume without a shard");
-    }
-    free(files);
     free(folder);
+    return files;
 }
 
-static void rehearse_nan(struct rehearsal *r, const char *scene)
+/* As play_signal(). */
+static int play_steps(struct rehearsal *r, const struct scene *s)
 {
-    static const char *const diverge[] = {
-        "optim.lr=1000",     "optim.muon_lr=1000", "optim.clip=0",
-        "train.stop_at=400", "checkpoint.every=0", "checkpoint.last=no",
-        "eval.every=0",      "sample.every=0",     NULL
-    };
+    int status = run_to_end(r, s->name, stop_early, 0);
+    char *files;
+
+    if (status != 0) {
+        add_failure(r, s->name, "training failed", status);
+        return -1;
+    }
+    if (s->loses_shard) {
+        files = lose_shard(r);
+        status = run_to_end(r, s->name,
+                            (const char *[]){ files, s->more[0], NULL }, 0);
+        free(files);
+    } else if (s->more) {
+        status = run_to_end(r, s->name, s->more,
+                            s->is_full ? half_of_weights(r, s->name) : 0);
+    }
+    return status;
+}
+
+const char *rehearsal_scene(size_t i)
+{
+    return i < sizeof scenes / sizeof scenes[0] ? scenes[i].name : NULL;
+}
+
+void rehearsal_play(struct rehearsal *r, size_t i)
+{
+    const struct scene *s = &scenes[i];
     int status;
 
-    if (!prepare_scene(r, scene))
+    if (s->of_ranks && r->ranks < 2) {
+        rehearsal_result(r, s->name, "skipped", "there is one rank");
         return;
-    status = run_to_end(r, scene, diverge, 0);
-    if (status == 0)
-        rehearsal_result(r, scene, "skipped",
-                         "a learning rate of 1000 gave no NaN, or "
-                         "train.on_nonfinite ignored it");
-    else if (status != err_status(ERR_NONFINITE))
-        add_failure(r, scene, "a NaN should end it with status 5", status);
+    }
+    status = s->signal ? play_signal(r, s) : play_steps(r, s);
+    if (status < 0)
+        return;
+    if (status == 0 && s->skipped)
+        rehearsal_result(r, s->name, "skipped", s->skipped);
+    else if (s->want == ANY || (s->want == FAILS && status != 0) ||
+             (s->want >= 0 && status == err_status((enum err_kind)s->want)))
+        resume_scene(r, s->name, s->right);
     else
-        resume_scene(r, scene, "a NaN ended training with status 5");
+        add_failure(r, s->name, s->wrong, status);
 }
-
-const struct scene rehearsal_scenes[] = {
-    { "training", rehearse_whole },
-    { "kill", rehearse_kill },
-    { "preemption", rehearse_preemption },
-    { "time-limit", rehearse_time_limit },
-    { "slow-rank", rehearse_slow_rank },
-    { "lost-rank", rehearse_lost_rank },
-    { "full-disk", rehearse_full_disk },
-    { "missing-shard", rehearse_missing_shard },
-    { "nan", rehearse_nan },
-    { NULL, NULL },
-};

@@ -9,8 +9,9 @@
 /*
  * rehearse_scene - accidents of a job in miniature
  *
- *      for (s = rehearsal_scenes; s->name; s++)
- *          s->play(&rehearsal, s->name);
+ *      rehearsal_shrink(&rehearsal);
+ *      for (size_t i = 0; rehearsal_scene(i); i++)
+ *          rehearsal_play(&rehearsal, i);
  *
  * Each scene is a run of its own, with its own folder of checkpoints.  It
  * trains a few steps, meets with an accident, and is resumed; then the steps
@@ -29,10 +30,15 @@ struct rehearsal {
     struct table table;
 };
 
-extern const struct scene {
-    const char *name;
-    void (*play)(struct rehearsal *, const char *name);
-} rehearsal_scenes[]; /* ends with a NULL name */
+/* Fill `sets`: the same model, optimiser, data and number of ranks, but narrow,
+ * with two layers and a short context, with two micro-batches of one sequence
+ * for each rank, and with validations, samples and checkpoints after every few
+ * steps.  The settings are resolved. */
+void rehearsal_shrink(struct rehearsal *);
+
+/* The name of a scene, or NULL after the last. */
+const char *rehearsal_scene(size_t i);
+void rehearsal_play(struct rehearsal *, size_t i);
 
 /* Add a row; the result is "passed", "failed" or "skipped". */
 void rehearsal_result(struct rehearsal *, const char *what, const char *result,
