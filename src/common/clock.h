@@ -13,14 +13,14 @@
  */
 double clock_mono(void);                /* seconds, from an arbitrary start */
 int64_t clock_wall_ms(void);
-/* The time on a clock of the system in so many seconds, to wait until then. */
+/* The time that a clock of the system will show in `seconds` seconds. */
 struct timespec clock_after(clockid_t clock, double seconds);
 
 /* "2026-11-21 14:03:07" in local time; returns out, of at least 32 bytes. */
 char *clock_text(char *out, int64_t wall_ms);
-/* "2h ago", or the date if it is more than a month ago; the same. */
+/* "2h ago", or the date if it is more than a month ago; out as above. */
 char *clock_ago(char *out, int64_t wall_ms);
-/* "2026-11-21T13:03:07.482Z", limited to the years 0 to 9999; the same. */
+/* "2026-11-21T13:03:07.482Z", limited to the years 0 to 9999; as above. */
 char *clock_utc(char *out, int64_t wall_ms);
 
 #endif

@@ -75,7 +75,7 @@ struct setting {
     const char *help;  /* one line, no capital, no full stop */
     const char *const *words; /* CONF_WORD: the values, ended by NULL */
     double min, max;   /* of numbers; both 0: any */
-    int group;         /* of numbers: the same for alternatives; or 0 */
+    int group;         /* of numbers: equal for alternatives; or 0 */
 };
 
 struct conf {
@@ -114,7 +114,7 @@ void conf_dump(const struct conf *, struct buf *out);
 /* A bad combination: "conf/x.ini:12: optim.lr: ...", kind ERR_USAGE. */
 int conf_fail(const struct conf *, const char *key, struct err *,
               const char *fmt, ...) __attribute__((format(printf, 4, 5)));
-/* Put the same prefix before an error that the value caused; returns -1. */
+/* Put the prefix of conf_fail() before an error that the value caused; -1. */
 int conf_wrap(const struct conf *, const char *key, struct err *);
 
 #endif

@@ -35,7 +35,7 @@
 enum { CORES_NODES = 64 };
 
 struct cores {
-    int cpus, n, fast; /* processors, their cores, and those that are fast */
+    int cpus, n, fast; /* processors, their cores, and the fast ones */
     int threads;       /* that a computation should have, at least 1 */
     int nodes;         /* NUMA nodes of the cores; 1 if they are unknown */
     struct cores_node {

@@ -61,7 +61,7 @@ static void open_files(const char *pattern)
     globfree(&files);
 }
 
-/* The same in the lib folders of one folder of packages.  cuDNN looks for the
+/* Try the lib folders of one folder of packages.  cuDNN looks for the
  * run-time compiler by its name only, so that one is opened first. */
 static void *open_in_packages(const char *packages, const char *names)
 {

@@ -48,7 +48,7 @@ int err_set(struct err *e, enum err_kind kind, const char *fmt, ...)
 int err_sys(struct err *e, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* The same for opening a file: if it does not exist, it is ERR_MISSING. */
+/* err_sys() after opening a file: if it does not exist, it is ERR_MISSING. */
 int err_open(struct err *e, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 

@@ -80,7 +80,7 @@ struct http_call {
     bool once, stay;
     double secs;                /* for a try, in place of the handle's; less
                                  * than 0: no limit */
-    int64_t from;               /* skip so many bytes of the file */
+    int64_t from;               /* skip this many bytes of the file */
     const char *tag;            /* only if its tag is still this one */
     http_sink_fn *sink;
     void *arg;

@@ -115,7 +115,7 @@ struct opt_nearest {
 void opt_nearest_try(struct opt_nearest *, const char *name);
 /* Append "; did you mean NAME?" to an error, if there is a name; -1. */
 int opt_nearest_add(const struct opt_nearest *, struct err *);
-/* The same for the nearest of words to a text. */
+/* Find the nearest of the words, and append it to an error. */
 int opt_nearest_word(const char *const *words, const char *text, struct err *);
 
 #endif

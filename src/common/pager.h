@@ -20,7 +20,7 @@ int pager_text(const char *text, size_t n, bool pager, struct err *);
 /* Print data as they are; on a terminal, where control characters would be
  * obeyed, those other than tabs and ends of lines are made visible. */
 int pager_data(const char *text, size_t n, struct err *);
-/* The same for the rest of a file of this name. */
+/* pager_data() for the rest of a file of this name. */
 int pager_file(FILE *, const char *name, struct err *);
 
 /* Rows and columns: $LINES and $COLUMNS, or the terminal's, or 24 and 80. */

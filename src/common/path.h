@@ -45,7 +45,7 @@ char *path_cache(const char *name);
 
 /* Create a folder and those above it, as far as they do not exist. */
 int path_make(const char *folder, struct err *);
-/* The same for the folder that a file is in. */
+/* path_make() for the folder that a file is in. */
 int path_make_parent(const char *file, struct err *);
 
 /* Remove a file, or a folder with all that is in it, never following links. */
@@ -60,7 +60,7 @@ struct path_list {
 #define PATH_LIST_INIT { NULL, 0, 0 }
 
 int path_list(struct path_list *, const char *folder, struct err *);
-/* The same, but at most so many of them. */
+/* path_list(), but at most `most` names. */
 int path_list_most(struct path_list *, const char *folder, size_t most,
                    struct err *);
 void path_list_add(struct path_list *, char *name); /* it owns the name now */

@@ -4,7 +4,7 @@
 #include "common/opt.h"
 
 /*
- * program - what every program of the suite does the same way
+ * program - commands, options and exit statuses of every program
  *
  *      int main(int argc, char **argv)
  *      {

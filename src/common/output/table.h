@@ -158,7 +158,7 @@ void table_cell_text(struct buf *, const struct table_cell *, int decimals);
 void table_mark_best(struct table *, size_t column, bool greatest);
 
 int table_print(const struct table *, const struct table_style *, struct err *);
-/* The same into memory, in a given form; width 0 is no limit. */
+/* Print into memory, in a given form; width 0 is no limit. */
 void table_format(const struct table *, enum table_form, bool header,
                   bool color, size_t width, struct buf *out);
 void table_clear(struct table *);
@@ -170,7 +170,7 @@ bool table_color(const struct table_style *, int fd);
 
 /* s as a field of CSV, quoted if necessary. */
 void table_csv_text(struct buf *, const char *s);
-/* The same for Markdown, whose special characters are escaped. */
+/* s for Markdown, with its special characters escaped. */
 void table_markdown_text(struct buf *, const char *s);
 /* A row as a JSON object. */
 struct emit;

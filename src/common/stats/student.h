@@ -8,7 +8,7 @@
  *
  *      half = student_quantile(0.975, n - 1) * deviation / sqrt(n);
  *
- * is half of the 95 % interval of a mean.  The distribution function is that of
+ * is half of the 95 % interval of a mean.  The distribution function follows
  * Abramowitz and Stegun, Handbook of Mathematical Functions, 26.7.3 and 26.7.4.
  */
 
