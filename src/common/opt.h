@@ -67,11 +67,6 @@ struct cmd {
     void (*confine)(void);      /* give up rights before run; or NULL */
 };
 
-/* A program lists its commands with X(name); this makes of each its declaration
- * in cmds.h, and its row in the table. */
-#define CMD_DECLARE(name) extern const struct cmd cmd_##name;
-#define CMD_ADDRESS(name) &cmd_##name,
-
 /*
  * Remove the options from argv, skipping argv[0]; returns how many words
  * remain, moved to argv[0], or -1.  Options may stand anywhere; "--" ends them.

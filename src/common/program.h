@@ -37,6 +37,10 @@ struct program {
     void (*dump)(void);         /* more for --dump-options; or NULL */
 };
 
+/* The commands of gdata, gtrain or gtrack: cmd_NAME in each cmd_NAME.c that the
+ * local.mk of the program lists.  The Makefile makes this table. */
+extern const struct cmd *const program_cmds[];
+
 /* The options that every command understands. */
 extern const struct opt common_opts[];
 

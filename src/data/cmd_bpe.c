@@ -2,7 +2,6 @@
  * gdata bpe - train a tokenizer
  */
 #include "config.h"
-#include "data/cmds.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -13,6 +12,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/num.h"
+#include "common/opt.h"
 #include "common/path.h"
 #include "common/utf8.h"
 #include "data/corpus/corpus.h"

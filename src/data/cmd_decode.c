@@ -2,7 +2,6 @@
  * gdata decode - turn shards back into text
  */
 #include "config.h"
-#include "data/cmds.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,6 +9,7 @@
 #include <string.h>
 
 #include "common/buf.h"
+#include "common/opt.h"
 #include "common/save.h"
 #include "data/corpus/jsonl.h"
 #include "data/shards/decoder.h"

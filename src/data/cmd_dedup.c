@@ -2,7 +2,6 @@
  * gdata dedup - leave out repeated documents
  */
 #include "config.h"
-#include "data/cmds.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -11,6 +10,7 @@
 #include "common/hash.h"
 #include "common/log.h"
 #include "common/num.h"
+#include "common/opt.h"
 #include "common/save.h"
 #include "data/corpus/corpus.h"
 #include "data/corpus/hashset.h"

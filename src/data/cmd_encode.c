@@ -2,7 +2,6 @@
  * gdata encode - turn text into shards
  */
 #include "config.h"
-#include "data/cmds.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +12,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/num.h"
+#include "common/opt.h"
 #include "common/sha256.h"
 #include "common/sig.h"
 #include "common/output/table.h"

@@ -2,7 +2,6 @@
  * gdata fetch - download corpora, to disk or directly to shards
  */
 #include "config.h"
-#include "data/cmds.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +12,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/num.h"
+#include "common/opt.h"
 #include "common/path.h"
 #include "common/progress.h"
 #include "common/sig.h"

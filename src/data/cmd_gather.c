@@ -2,7 +2,6 @@
  * gdata gather - collect the text on this machine, for a first model
  */
 #include "config.h"
-#include "data/cmds.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +9,7 @@
 
 #include "common/log.h"
 #include "common/num.h"
+#include "common/opt.h"
 #include "common/path.h"
 #include "common/save.h"
 #include "common/output/emit.h"

@@ -2,7 +2,6 @@
  * gdata info - describe shards and texts
  */
 #include "config.h"
-#include "data/cmds.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +9,7 @@
 
 #include "common/log.h"
 #include "common/mem.h"
+#include "common/opt.h"
 #include "common/output/table.h"
 #include "data/corpus/corpus.h"
 #include "data/corpus/corpus_files.h"

@@ -2,7 +2,6 @@
  * gdata leak - find evaluation text in the training text
  */
 #include "config.h"
-#include "data/cmds.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +10,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/num.h"
+#include "common/opt.h"
 #include "common/path.h"
 #include "common/output/table.h"
 #include "data/corpus/corpus.h"

@@ -2,13 +2,13 @@
  * gdata lock - identify the data of a training in a data.lock
  */
 #include "config.h"
-#include "data/cmds.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "common/log.h"
 #include "common/num.h"
+#include "common/opt.h"
 #include "data/shards/lock.h"
 
 static const char *output = "data.lock", *command;

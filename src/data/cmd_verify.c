@@ -2,7 +2,6 @@
  * gdata verify - compare files with a data.lock, and check shards
  */
 #include "config.h"
-#include "data/cmds.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +9,7 @@
 
 #include "common/log.h"
 #include "common/mem.h"
+#include "common/opt.h"
 #include "common/path.h"
 #include "common/output/table.h"
 #include "data/shards/lock.h"

@@ -2,13 +2,13 @@
  * gdata vocab - describe a tokenizer, or write it in other forms
  */
 #include "config.h"
-#include "data/cmds.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/buf.h"
 #include "common/log.h"
+#include "common/opt.h"
 #include "common/path.h"
 #include "common/output/emit.h"
 #include "common/output/table.h"

@@ -8,14 +8,11 @@
 
 #include "common/mem.h"
 #include "common/program.h"
-#include "data/cmds.h"
-
-static const struct cmd *const cmds[] = { DATA_CMDS(CMD_ADDRESS) NULL };
 
 static const struct program program = {
     .name = "gdata",
     .summary = "Prepare text for training.",
-    .cmds = cmds,
+    .cmds = program_cmds,
 };
 
 int main(int argc, char **argv)

@@ -11,11 +11,12 @@ include src/data/shards/local.mk
 DATA_LIBS = src/data/libdata.a $(COMMON_LIBS) $(ZSTD_LIBS) $(ISAL_LIBS)
 
 bin_PROGRAMS += gdata
+# The commands, in the order of the help text
 gdata_SOURCES = \
 	%D%/cmd_bpe.c \
 	%D%/cmd_decode.c \
-	%D%/cmd_dedup.c \
 	%D%/cmd_encode.c \
+	%D%/cmd_dedup.c \
 	%D%/cmd_fetch.c \
 	%D%/cmd_gather.c \
 	%D%/cmd_info.c \
@@ -23,6 +24,6 @@ gdata_SOURCES = \
 	%D%/cmd_lock.c \
 	%D%/cmd_verify.c \
 	%D%/cmd_vocab.c \
-	%D%/cmds.h \
 	%D%/gdata.c
+nodist_gdata_SOURCES = %D%/cmds.c
 gdata_LDADD = $(DATA_LIBS)

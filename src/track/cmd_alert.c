@@ -2,7 +2,6 @@
  * gtrack alert - tell somebody when something becomes true of a run
  */
 #include "config.h"
-#include "track/cmds.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +10,7 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/opt.h"
 #include "common/sig.h"
 #include "track/alerts.h"
 #include "track/runs/track.h"

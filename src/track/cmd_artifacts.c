@@ -2,13 +2,13 @@
  * gtrack artifacts - list, print or add the artifacts of a run
  */
 #include "config.h"
-#include "track/cmds.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/buf.h"
+#include "common/opt.h"
 #include "common/pager.h"
 #include "common/path.h"
 #include "common/save.h"

@@ -2,12 +2,12 @@
  * gtrack best - find the best runs, or groups of runs
  */
 #include "config.h"
-#include "track/cmds.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/opt.h"
 #include "store/query/find_key.h"
 #include "track/paired_table.h"
 #include "track/runs/auto_columns.h"

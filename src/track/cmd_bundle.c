@@ -15,13 +15,13 @@
 
 #include "common/log.h"
 #include "common/num.h"
+#include "common/opt.h"
 #include "common/save.h"
 #include "common/sha256.h"
 #include "common/spawn.h"
 #include "common/format/tar.h"
 #include "store/format/store.h"
 #include "track/proof/bundle.h"
-#include "track/cmds.h"
 #include "track/runs/file_tree.h"
 #include "track/runs/track.h"
 

@@ -2,11 +2,12 @@
  * gtrack claims - check a report against the runs
  */
 #include "config.h"
-#include "track/cmds.h"
 
 #include <stdlib.h>
 
 #include "common/log.h"
+#include "common/opt.h"
+#include "track/gtrack.h"
 #include "track/proof/claims_check.h"
 #include "track/runs/track.h"
 

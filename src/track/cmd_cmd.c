@@ -2,12 +2,12 @@
  * gtrack cmd - print a shell command that repeats a run
  */
 #include "config.h"
-#include "track/cmds.h"
 
 #include <strings.h>
 
 #include "common/buf.h"
 #include "common/log.h"
+#include "common/opt.h"
 #include "common/pager.h"
 #include "track/runs/again.h"
 #include "track/runs/track.h"

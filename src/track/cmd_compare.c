@@ -2,12 +2,12 @@
  * gtrack compare - compare runs side by side
  */
 #include "config.h"
-#include "track/cmds.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/opt.h"
 #include "track/compare_documents.h"
 #include "track/runs/auto_columns.h"
 #include "track/runs/column.h"

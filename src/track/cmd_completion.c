@@ -2,11 +2,11 @@
  * gtrack completion - print a completion script for a shell
  */
 #include "config.h"
-#include "track/cmds.h"
 
 #include <stdio.h>
 #include <string.h>
 
+#include "common/opt.h"
 #include "track/complete.h"
 
 /*

@@ -2,11 +2,11 @@
  * gtrack diff - print the differences between two runs
  */
 #include "config.h"
-#include "track/cmds.h"
 
 #include <string.h>
 
 #include "common/log.h"
+#include "common/opt.h"
 #include "store/format/attempt.h"
 #include "track/runs/track.h"
 

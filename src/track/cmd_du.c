@@ -2,11 +2,11 @@
  * gtrack du - print how much disk space experiments or runs take
  */
 #include "config.h"
-#include "track/cmds.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/opt.h"
 #include "track/runs/file_tree.h"
 #include "track/runs/track.h"
 

@@ -2,7 +2,6 @@
  * gtrack exec - run a command and record it as a run
  */
 #include "config.h"
-#include "track/cmds.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -19,6 +18,7 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/opt.h"
 #include "common/sig.h"
 #include "store/write/run.h"
 #include "track/runs/value_line.h"

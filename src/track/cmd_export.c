@@ -2,7 +2,6 @@
  * gtrack export - export runs to another format
  */
 #include "config.h"
-#include "track/cmds.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,6 +10,7 @@
 
 #include "common/log.h"
 #include "common/num.h"
+#include "common/opt.h"
 #include "common/pager.h"
 #include "common/path.h"
 #include "common/save.h"

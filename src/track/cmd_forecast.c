@@ -2,11 +2,11 @@
  * gtrack forecast - forecast the rest of loss curves
  */
 #include "config.h"
-#include "track/cmds.h"
 
 #include <math.h>
 
 #include "common/log.h"
+#include "common/opt.h"
 #include "store/analysis/forecast_run.h"
 #include "track/runs/track.h"
 

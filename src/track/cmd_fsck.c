@@ -2,13 +2,13 @@
  * gtrack fsck - check the store for damage, and repair it
  */
 #include "config.h"
-#include "track/cmds.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/log.h"
+#include "common/opt.h"
 #include "store/format/store.h"
 #include "store/fsck/fsck.h"
 #include "store/write/edit.h"

@@ -2,13 +2,13 @@
  * gtrack gc - remove the files of deleted runs
  */
 #include "config.h"
-#include "track/cmds.h"
 
 #include <stdio.h>
 
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/num.h"
+#include "common/opt.h"
 #include "store/format/meta.h"
 #include "store/format/store.h"
 #include "store/write/edit.h"

@@ -2,7 +2,6 @@
  * gtrack hours - print the wall-clock, CPU and GPU hours of runs
  */
 #include "config.h"
-#include "track/cmds.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -10,6 +9,7 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/opt.h"
 #include "store/analysis/spent.h"
 #include "store/format/attempt.h"
 #include "track/runs/column.h"

@@ -2,13 +2,13 @@
  * gtrack import - import runs from other tools
  */
 #include "config.h"
-#include "track/cmds.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "common/buf.h"
 #include "common/log.h"
+#include "common/opt.h"
 #include "common/path.h"
 #include "store/format/store.h"
 #include "track/import/import.h"

@@ -2,13 +2,13 @@
  * gtrack log - record a run from standard input
  */
 #include "config.h"
-#include "track/cmds.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/log.h"
+#include "common/opt.h"
 #include "common/sig.h"
 #include "store/write/run.h"
 #include "track/runs/run_facts.h"

@@ -2,13 +2,13 @@
  * gtrack ls - list runs
  */
 #include "config.h"
-#include "track/cmds.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/opt.h"
 #include "track/runs/auto_columns.h"
 #include "track/runs/column.h"
 #include "track/runs/column_parse.h"

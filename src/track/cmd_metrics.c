@@ -2,12 +2,12 @@
  * gtrack metrics - print the history of metrics
  */
 #include "config.h"
-#include "track/cmds.h"
 
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/opt.h"
 #include "track/runs/track.h"
 
 static struct table_style style;

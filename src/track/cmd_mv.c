@@ -2,11 +2,11 @@
  * gtrack mv - rename a run, or move runs to another experiment
  */
 #include "config.h"
-#include "track/cmds.h"
 
 #include <string.h>
 
 #include "common/log.h"
+#include "common/opt.h"
 #include "store/format/store.h"
 #include "store/write/edit.h"
 #include "store/write/move.h"

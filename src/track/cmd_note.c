@@ -4,7 +4,6 @@
  * A note is the tag that MLflow shows as the description of a run.
  */
 #include "config.h"
-#include "track/cmds.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +11,7 @@
 
 #include "common/buf.h"
 #include "common/mem.h"
+#include "common/opt.h"
 #include "common/pager.h"
 #include "store/write/edit.h"
 #include "track/runs/track.h"

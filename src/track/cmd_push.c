@@ -2,7 +2,6 @@
  * gtrack push - send runs to a server of W&B or MLflow
  */
 #include "config.h"
-#include "track/cmds.h"
 
 #include <inttypes.h>
 #include <poll.h>
@@ -16,6 +15,7 @@
 
 #include "common/log.h"
 #include "common/num.h"
+#include "common/opt.h"
 #include "common/sig.h"
 #include "track/push/push.h"
 #include "track/runs/track.h"

@@ -2,9 +2,9 @@
  * gtrack restore - bring deleted runs back
  */
 #include "config.h"
-#include "track/cmds.h"
 
 #include "common/log.h"
+#include "common/opt.h"
 #include "store/write/edit.h"
 #include "track/runs/track.h"
 

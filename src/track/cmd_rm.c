@@ -5,9 +5,9 @@
  * removes them.
  */
 #include "config.h"
-#include "track/cmds.h"
 
 #include "common/log.h"
+#include "common/opt.h"
 #include "store/write/edit.h"
 #include "track/runs/track.h"
 

@@ -2,7 +2,6 @@
  * gtrack run - record a run from a shell script
  */
 #include "config.h"
-#include "track/cmds.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +10,7 @@
 #include "common/buf.h"
 #include "common/clock.h"
 #include "common/num.h"
+#include "common/opt.h"
 #include "store/format/meta.h"
 #include "store/write/handed_run.h"
 #include "store/write/stored_run.h"

@@ -2,11 +2,11 @@
  * gtrack serve - show runs in a browser, as they are being written
  */
 #include "config.h"
-#include "track/cmds.h"
 
 #include <string.h>
 
 #include "common/log.h"
+#include "common/opt.h"
 #include "track/runs/track.h"
 #include "track/serve/freeze.h"
 #include "track/serve/serve.h"

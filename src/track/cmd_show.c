@@ -2,13 +2,13 @@
  * gtrack show - show one run
  */
 #include "config.h"
-#include "track/cmds.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "common/opt.h"
 #include "common/pager.h"
 #include "common/output/emit.h"
 #include "track/runs/column.h"

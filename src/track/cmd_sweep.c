@@ -2,8 +2,8 @@
  * gtrack sweep - run a command for each combination of values
  */
 #include "config.h"
-#include "track/cmds.h"
 
+#include "common/opt.h"
 #include "sweep/search_command.h"
 #include "track/runs/track.h"
 #include "track/sweep_cells.h"

@@ -2,10 +2,10 @@
  * gtrack tag - list, set or delete tags of runs
  */
 #include "config.h"
-#include "track/cmds.h"
 
 #include <stdlib.h>
 
+#include "common/opt.h"
 #include "store/write/edit.h"
 #include "track/runs/track.h"
 

@@ -2,7 +2,6 @@
  * gtrack tail - print the last steps of a run, and follow it
  */
 #include "config.h"
-#include "track/cmds.h"
 
 #include <poll.h>
 #include <stdio.h>
@@ -12,6 +11,7 @@
 #include "common/buf.h"
 #include "common/clock.h"
 #include "common/num.h"
+#include "common/opt.h"
 #include "common/pager.h"
 #include "common/sig.h"
 #include "common/utf8.h"

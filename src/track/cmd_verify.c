@@ -13,9 +13,10 @@
 
 #include "common/log.h"
 #include "common/num.h"
+#include "common/opt.h"
 #include "common/path.h"
 #include "common/spawn.h"
-#include "track/cmds.h"
+#include "track/gtrack.h"
 #include "track/proof/bundle.h"
 #include "track/proof/claims_check.h"
 #include "track/runs/file_tree.h"

@@ -2,7 +2,6 @@
  * gtrack watch - show a table of runs with curves, and update it
  */
 #include "config.h"
-#include "track/cmds.h"
 
 #include <poll.h>
 #include <signal.h>
@@ -14,6 +13,7 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/opt.h"
 #include "common/pager.h"
 #include "common/sig.h"
 #include "common/utf8.h"

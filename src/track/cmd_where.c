@@ -2,12 +2,12 @@
  * gtrack where - print how to open the store in other tools
  */
 #include "config.h"
-#include "track/cmds.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "common/buf.h"
+#include "common/opt.h"
 #include "common/path.h"
 #include "store/format/store.h"
 #include "track/runs/track.h"

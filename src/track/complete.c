@@ -1,4 +1,5 @@
 #include "config.h"
+#include "common/program.h"
 #include "track/complete.h"
 
 #include <stdbool.h>
@@ -9,7 +10,6 @@
 #include "common/path.h"
 #include "plot/plot_program.h"
 #include "store/format/store.h"
-#include "track/cmds.h"
 #include "track/complete_program.h"
 #include "track/runs/column.h"
 #include "track/runs/track.h"
@@ -331,7 +331,7 @@ static void complete_line(struct command_line *l, char **words, int n)
 
 void complete(struct buf *out, char **words, int n)
 {
-    struct command_line l = { .cmds = track_program.cmds,
+    struct command_line l = { .cmds = program_cmds,
                               .last = n > 1 ? words[n - 1] : "",
                               .out = out };
     struct complete_program other = { .mem = ARENA_INIT };

@@ -2,19 +2,17 @@
  * gtrack - list, compare, export and push training runs
  */
 #include "config.h"
+#include "track/gtrack.h"
 
 #include <jansson.h>
 #include <stdlib.h>
 
 #include "common/mem.h"
-#include "track/cmds.h"
-
-static const struct cmd *const cmds[] = { TRACK_CMDS(CMD_ADDRESS) NULL };
 
 const struct program track_program = {
     .name = "gtrack",
     .summary = "List, compare, export and push training runs.",
-    .cmds = cmds,
+    .cmds = program_cmds,
 };
 
 int main(int argc, char **argv)

@@ -1,45 +1,45 @@
 # gtrack: list, compare, move and push runs
 bin_PROGRAMS += gtrack
+# The commands, in the order of the help text
 gtrack_SOURCES = \
+	%D%/cmd_ls.c \
+	%D%/cmd_show.c \
+	%D%/cmd_compare.c \
+	%D%/cmd_metrics.c \
+	%D%/cmd_best.c \
+	%D%/cmd_tail.c \
+	%D%/cmd_watch.c \
+	%D%/cmd_serve.c \
+	%D%/cmd_diff.c \
+	%D%/cmd_cmd.c \
+	%D%/cmd_hours.c \
+	%D%/cmd_forecast.c \
+	%D%/cmd_artifacts.c \
+	%D%/cmd_claims.c \
+	%D%/cmd_bundle.c \
+	%D%/cmd_verify.c \
+	%D%/cmd_tag.c \
+	%D%/cmd_note.c \
+	%D%/cmd_mv.c \
+	%D%/cmd_rm.c \
+	%D%/cmd_restore.c \
+	%D%/cmd_gc.c \
+	%D%/cmd_export.c \
+	%D%/cmd_import.c \
+	%D%/cmd_push.c \
+	%D%/cmd_fsck.c \
+	%D%/cmd_du.c \
+	%D%/cmd_where.c \
+	%D%/cmd_completion.c \
+	%D%/cmd_run.c \
+	%D%/cmd_log.c \
+	%D%/cmd_exec.c \
+	%D%/cmd_sweep.c \
+	%D%/cmd_alert.c \
 	%D%/alert.c \
 	%D%/alert.h \
 	%D%/alerts.c \
 	%D%/alerts.h \
-	%D%/cmd_alert.c \
-	%D%/cmd_artifacts.c \
-	%D%/cmd_best.c \
-	%D%/cmd_bundle.c \
-	%D%/cmd_claims.c \
-	%D%/cmd_cmd.c \
-	%D%/cmd_compare.c \
-	%D%/cmd_completion.c \
-	%D%/cmd_diff.c \
-	%D%/cmd_du.c \
-	%D%/cmd_exec.c \
-	%D%/cmd_export.c \
-	%D%/cmd_forecast.c \
-	%D%/cmd_fsck.c \
-	%D%/cmd_gc.c \
-	%D%/cmd_hours.c \
-	%D%/cmd_import.c \
-	%D%/cmd_log.c \
-	%D%/cmd_ls.c \
-	%D%/cmd_metrics.c \
-	%D%/cmd_mv.c \
-	%D%/cmd_note.c \
-	%D%/cmd_push.c \
-	%D%/cmd_restore.c \
-	%D%/cmd_rm.c \
-	%D%/cmd_run.c \
-	%D%/cmd_serve.c \
-	%D%/cmd_show.c \
-	%D%/cmd_sweep.c \
-	%D%/cmd_tag.c \
-	%D%/cmd_tail.c \
-	%D%/cmd_verify.c \
-	%D%/cmd_watch.c \
-	%D%/cmd_where.c \
-	%D%/cmds.h \
 	%D%/compare_documents.c \
 	%D%/compare_documents.h \
 	%D%/complete.c \
@@ -47,10 +47,12 @@ gtrack_SOURCES = \
 	%D%/complete_program.c \
 	%D%/complete_program.h \
 	%D%/gtrack.c \
+	%D%/gtrack.h \
 	%D%/paired_table.c \
 	%D%/paired_table.h \
 	%D%/sweep_cells.c \
 	%D%/sweep_cells.h
+nodist_gtrack_SOURCES = %D%/cmds.c
 gtrack_CPPFLAGS = $(AM_CPPFLAGS) $(MICROHTTPD_CFLAGS)
 gtrack_LDADD = src/plot/libplot.a src/sweep/libsweep.a $(STORE_LIBS)
 

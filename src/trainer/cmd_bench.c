@@ -2,7 +2,6 @@
  * gtrain bench - measure the time of a training step
  */
 #include "config.h"
-#include "trainer/cmds.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -12,12 +11,14 @@
 
 #include "common/clock.h"
 #include "common/mem.h"
+#include "common/opt.h"
 #include "common/output/table.h"
 #include "common/rng.h"
 #include "trainer/device/measure.h"
 #include "trainer/engine/engine.h"
 #include "trainer/model/graph_calls.h"
 #include "trainer/model/graph_run.h"
+#include "trainer/settings/settings.h"
 #include "trainer/timeline.h"
 
 static const char *config;
@@ -28,7 +29,7 @@ static const char *timeline_file;
 static struct table_style style;
 
 static const struct opt bench_opts[] = {
-    CONFIG_OPTS(config, sets),
+    SETTINGS_OPTS(config, sets),
     { 'n', "steps", "n", OPT_INT, &steps, "measure N steps (default: 10)" },
     { 0, "warm-up", "n", OPT_INT, &warm,
       "run N steps before the measured ones (default: 2)" },

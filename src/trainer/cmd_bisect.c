@@ -14,11 +14,11 @@
 
 #include "common/log.h"
 #include "common/num.h"
+#include "common/opt.h"
 #include "common/output/table.h"
 #include "common/path.h"
 #include "common/spawn.h"
 #include "trainer/checkpoint/checkpoint_sums.h"
-#include "trainer/cmds.h"
 #include "trainer/replay/bisect_document.h"
 #include "trainer/replay/bisect_facts.h"
 #include "trainer/replay/bisect_trace.h"

@@ -2,7 +2,6 @@
  * gtrain devices - list the devices of this machine
  */
 #include "config.h"
-#include "trainer/cmds.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -10,6 +9,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/opt.h"
 #include "common/output/table.h"
 #include "kernels/dev.h"
 #include "trainer/device/device_check.h"

@@ -2,12 +2,12 @@
  * gtrain eval - evaluate a trained model on text or on questions
  */
 #include "config.h"
-#include "trainer/cmds.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 #include "common/log.h"
+#include "common/opt.h"
 #include "common/output/table.h"
 #include "common/path.h"
 #include "common/save.h"

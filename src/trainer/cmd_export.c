@@ -2,12 +2,12 @@
  * gtrain export - write a trained model in the format of another program
  */
 #include "config.h"
-#include "trainer/cmds.h"
 
 #include <stdlib.h>
 
 #include "common/log.h"
 #include "common/mem.h"
+#include "common/opt.h"
 #include "trainer/convert/convert.h"
 #include "trainer/trained_model.h"
 

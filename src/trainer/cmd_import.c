@@ -2,7 +2,6 @@
  * gtrain import - convert a model of another program to a checkpoint
  */
 #include "config.h"
-#include "trainer/cmds.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +10,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/num.h"
+#include "common/opt.h"
 #include "common/path.h"
 #include "trainer/checkpoint/checkpoint_files.h"
 #include "trainer/convert/convert.h"

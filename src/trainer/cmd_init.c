@@ -2,7 +2,6 @@
  * gtrain init - from a text to a running model
  */
 #include "config.h"
-#include "trainer/cmds.h"
 
 #include <ftw.h>
 #include <math.h>
@@ -13,6 +12,7 @@
 
 #include "common/log.h"
 #include "common/mem.h"
+#include "common/opt.h"
 #include "common/path.h"
 #include "common/save.h"
 #include "common/spawn.h"

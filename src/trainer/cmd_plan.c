@@ -2,7 +2,6 @@
  * gtrain plan - calculate what a training will need
  */
 #include "config.h"
-#include "trainer/cmds.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +9,7 @@
 
 #include "common/mem.h"
 #include "common/num.h"
+#include "common/opt.h"
 #include "data/token/tokenizer.h"
 #include "trainer/convert/convert.h"
 #include "trainer/model/graph_memory.h"
@@ -17,6 +17,7 @@
 #include "trainer/plan/plan_budget.h"
 #include "trainer/plan/plan_sizes.h"
 #include "trainer/plan/plan_tables.h"
+#include "trainer/settings/settings.h"
 
 static const char *config;
 static struct opt_list sets;
@@ -27,7 +28,7 @@ static struct plan_device named;
 static struct table_style style;
 
 static const struct opt plan_opts[] = {
-    CONFIG_OPTS(config, sets),
+    SETTINGS_OPTS(config, sets),
     { 'r', "ranks", "n", OPT_INT, &how.ranks,
       "calculate for N processes (default: 1)" },
     { 0, "gpus", "n", OPT_INT, &how.ranks, "the same as --ranks" },

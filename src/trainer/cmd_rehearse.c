@@ -14,15 +14,16 @@
 
 #include "common/log.h"
 #include "common/num.h"
+#include "common/opt.h"
 #include "common/output/table.h"
 #include "common/path.h"
 #include "common/sig.h"
 #include "common/spawn.h"
 #include "kernels/dev.h"
-#include "trainer/cmds.h"
 #include "trainer/engine/engine_check.h"
 #include "trainer/replay/rehearse_place.h"
 #include "trainer/replay/rehearse_scene.h"
+#include "trainer/settings/settings.h"
 
 static const char *config, *script;
 static struct opt_list sets, chosen;
@@ -30,7 +31,7 @@ static int64_t ranks = 1;
 static struct table_style style;
 
 static const struct opt rehearse_opts[] = {
-    CONFIG_OPTS(config, sets),
+    SETTINGS_OPTS(config, sets),
     { 0, "ranks", "count", OPT_LONG, &ranks,
       "rehearse with COUNT processes (default: 1)" },
     { 0, "scene", "name", OPT_LIST, &chosen,

@@ -2,7 +2,6 @@
  * gtrain sample - sample text from a trained model
  */
 #include "config.h"
-#include "trainer/cmds.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +12,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/mem.h"
+#include "common/opt.h"
 #include "trainer/trained_model.h"
 #include "trainer/training/sampler.h"
 

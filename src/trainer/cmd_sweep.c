@@ -2,12 +2,12 @@
  * gtrain sweep - train a model for each combination of settings
  */
 #include "config.h"
-#include "trainer/cmds.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/buf.h"
+#include "common/opt.h"
 #include "common/save.h"
 #include "sweep/search_command.h"
 #include "trainer/engine/engine_check.h"

@@ -13,12 +13,13 @@
 #include "common/buf.h"
 #include "common/log.h"
 #include "common/mem.h"
+#include "common/opt.h"
 #include "common/path.h"
 #include "common/sig.h"
 #include "trainer/checkpoint/checkpoint_find.h"
-#include "trainer/cmds.h"
 #include "trainer/ranks/launch.h"
 #include "trainer/ranks/local_ranks.h"
+#include "trainer/settings/settings.h"
 #include "trainer/training/train.h"
 
 static const char *config, *resume, *name, *root;
@@ -27,7 +28,7 @@ static bool show_config, detect_anomaly;
 static int64_t ranks = -1, gpus = -1;
 
 static const struct opt train_opts[] = {
-    CONFIG_OPTS(config, sets),
+    SETTINGS_OPTS(config, sets),
     { 0, "resume", "checkpoint", OPT_STRING, &resume,
       "resume from a checkpoint, a run, or auto" },
     { 'n', "name", "name", OPT_STRING, &name, "name the run NAME" },

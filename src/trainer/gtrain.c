@@ -16,10 +16,7 @@
 #include "common/mem.h"
 #include "common/program.h"
 #include "kernels/dev.h"
-#include "trainer/cmds.h"
 #include "trainer/settings/settings.h"
-
-static const struct cmd *const cmds[] = { TRAINER_CMDS(CMD_ADDRESS) NULL };
 
 /* Print each type of device and its libraries, or why there is none. */
 static void describe_devices(void)
@@ -53,7 +50,7 @@ static void dump_settings(void)
 static const struct program program = {
     .name = "gtrain",
     .summary = "Train language models on CPUs and GPUs.",
-    .cmds = cmds,
+    .cmds = program_cmds,
     .bare = "train",
     .file = "config",
     .describe = describe_devices,

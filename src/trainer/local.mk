@@ -18,22 +18,22 @@ TRAINER_LIBS = src/trainer/libtrainer.a src/sweep/libsweep.a $(MPI_LIBS) $(STORE
 	$(DATA_LIBS) $(KERNELS_LIBS)
 
 bin_PROGRAMS += gtrain
+# The commands, in the order of the help text
 gtrain_SOURCES = \
-	%D%/cmd_batch.c \
-	%D%/cmd_bench.c \
-	%D%/cmd_bisect.c \
-	%D%/cmd_devices.c \
+	%D%/cmd_train.c \
+	%D%/cmd_plan.c \
 	%D%/cmd_eval.c \
+	%D%/cmd_replay.c \
+	%D%/cmd_bisect.c \
+	%D%/cmd_rehearse.c \
+	%D%/cmd_batch.c \
+	%D%/cmd_sample.c \
 	%D%/cmd_export.c \
 	%D%/cmd_import.c \
-	%D%/cmd_init.c \
-	%D%/cmd_plan.c \
-	%D%/cmd_rehearse.c \
-	%D%/cmd_replay.c \
-	%D%/cmd_sample.c \
+	%D%/cmd_bench.c \
+	%D%/cmd_devices.c \
 	%D%/cmd_sweep.c \
-	%D%/cmd_train.c \
-	%D%/cmds.h \
+	%D%/cmd_init.c \
 	%D%/eval_documents.c \
 	%D%/eval_documents.h \
 	%D%/gtrain.c \
@@ -41,4 +41,5 @@ gtrain_SOURCES = \
 	%D%/timeline.h \
 	%D%/trained_model.c \
 	%D%/trained_model.h
+nodist_gtrain_SOURCES = %D%/cmds.c
 gtrain_LDADD = $(TRAINER_LIBS)

@@ -42,7 +42,7 @@ gtrack_SOURCES += %D%/http_server_none.c
 endif
 
 # The page itself, as arrays of bytes
-nodist_gtrack_SOURCES = %D%/page_files.c
+nodist_gtrack_SOURCES += %D%/page_files.c
 CLEANFILES += %D%/page_files.c
 EXTRA_DIST += scripts/embed
 src/track/serve/page_files.c: $(PAGE_FILES) scripts/embed

@@ -142,6 +142,15 @@ struct settings {
 
 extern const struct setting settings_table[];
 
+/* The options of a command that reads settings. */
+/* clang-format off */
+#define SETTINGS_OPTS(config, sets) \
+    { 'c', "config", "file", OPT_STRING, &(config), \
+      "read settings from FILE" }, \
+    { 's', "set", "section.key=value", OPT_LIST, &(sets), \
+      "change one setting (may be given many times)" }
+/* clang-format on */
+
 /* path may be NULL for the defaults alone.  Values of the file and of --set
  * take precedence over those of a preset. */
 int settings_load(struct settings *, const char *path, const char *const *sets,
