@@ -1,13 +1,14 @@
 # Tests by what they test.  Numbers: 0 source and documents, 1 common, 2 store,
 # 3 kernels and graph and data, 4 trainer, 5 gtrack, 6 gplot, 7 many processes,
 # 8 CUDA, 9 other programs.
+
+EXTRA_DIST += $(shell_tests)
+
 include t/lib/local.mk
 include t/emu/local.mk
-include t/source/local.mk
 include t/unit/local.mk
 include t/cli/local.mk
 include t/python/local.mk
-include t/train/local.mk
 include t/ranks/local.mk
 include t/cuda/local.mk
 include t/page/local.mk
@@ -15,7 +16,7 @@ include t/peers/local.mk
 include t/fuzz/local.mk
 include t/reference/local.mk
 
-TESTS = $(dist_check_SCRIPTS) $(test_programs)
+TESTS = $(shell_tests) $(test_programs)
 TEST_EXTENSIONS = .t
 T_LOG_DRIVER = env AM_TAP_AWK='$(AWK)' $(SHELL) \
 	$(top_srcdir)/build-aux/tap-driver.sh
@@ -31,14 +32,14 @@ AM_TESTS_ENVIRONMENT = $(T_ENV)
 # since all would be another make, at work on the same files as this one.)
 prove: all-am $(check_PROGRAMS)
 	$(AM_V_at)$(T_ENV) prove -j2 $(PROVE_FLAGS) \
-	    $(dist_check_SCRIPTS:%=$(top_srcdir)/%) $(test_programs)
+	    $(shell_tests:%=$(top_srcdir)/%) $(test_programs)
 # Only the C programs: what sanitizers are for.
 prove-unit: all-am $(check_PROGRAMS)
 	$(AM_V_at)$(T_ENV) prove -j2 $(PROVE_FLAGS) $(test_programs)
 # Thousands of kills and faults: tests look at GT_LONG.
 check-long: all-am $(check_PROGRAMS)
 	$(AM_V_at)$(T_ENV) GT_LONG=1 prove -j2 $(PROVE_FLAGS) \
-	    $(dist_check_SCRIPTS:%=$(top_srcdir)/%) $(test_programs)
+	    $(shell_tests:%=$(top_srcdir)/%) $(test_programs)
 # Beside other people's programs (t/peers).
 check-peers: all-am $(check_PROGRAMS)
 	$(AM_V_at)$(T_ENV) GT_PEERS=1 prove $(PROVE_FLAGS) \

@@ -77,19 +77,6 @@ t_cuda_sdpa_SOURCES = %D%/sdpa.c t/lib/tap.h kernels/cuda/cudnn.c kernels/cuda/s
 t_cuda_sdpa_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
 t_cuda_sdpa_LDADD = $(COMMON_LIBS)
 
-dist_check_SCRIPTS += \
-	%D%/t8010-orders.t \
-	%D%/t8030-train.t \
-	%D%/t8031-options.t \
-	%D%/t8032-random.t \
-	%D%/t8033-device-check.t \
-	%D%/t8034-launches.t \
-	%D%/t8035-memory.t \
-	%D%/t8040-nvcc.t \
-	%D%/t8041-machine-code.t \
-	%D%/t8050-cudnn.t \
-	%D%/t8060-nvml.t \
-	%D%/t8070-gpu-bench.t
 
 check_PROGRAMS += t/cuda/nvml
 t_cuda_nvml_SOURCES = %D%/nvml.c

@@ -1,5 +1,4 @@
 # Beside other people's programs, where GT_PYTHON has those of requirements.txt.
-# Those of dist_check_SCRIPTS test something without them, too.
 peer_scripts += \
 	%D%/t9001-mlflow.t \
 	%D%/t9010-track.t \
@@ -10,20 +9,10 @@ peer_scripts += \
 	%D%/t9060-torchrun.t \
 	%D%/t9070-python.t \
 	%D%/t9080-cudnn.t
-dist_check_SCRIPTS += \
-	%D%/t9001-mlflow.t \
-	%D%/t9010-track.t \
-	%D%/t9040-data.t
-EXTRA_DIST += \
+EXTRA_DIST += $(peer_scripts) \
 	%D%/filters.py \
 	%D%/requirements.txt \
 	%D%/sentencepiece.py \
-	%D%/t9020-tokenizer.t \
-	%D%/t9021-sentencepiece.t \
-	%D%/t9050-options.t \
-	%D%/t9060-torchrun.t \
-	%D%/t9070-python.t \
-	%D%/t9080-cudnn.t \
 	%D%/test_python.py \
 	%D%/tokenizer.py
 check-peers: bench/start

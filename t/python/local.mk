@@ -1,6 +1,5 @@
 # The Python package.  t2010-python.t runs the tests in the files
 # test_*.py, and t2011-wheel.t builds and installs the wheel.
-dist_check_SCRIPTS += %D%/t2010-python.t %D%/t2011-wheel.t
 EXTRA_DIST += \
 	%D%/store.py \
 	%D%/tap.py \
