@@ -5,8 +5,8 @@
  * product, op(b)' op(a)': our b is its A, our a its B, and no data is moved.
  * Its bias runs along its rows, which are our columns.
  *
- * The products of our own kernel (gemm.cu) do not use tensor cores, so this is
- * what trains; libraries like it are tuned for each GPU by its vendor.
+ * The products of our own kernel (gemm_plain.cu) do not use tensor cores, so
+ * this is what trains; libraries like it are tuned for each GPU by its vendor.
  */
 #include "config.h"
 #include "kernels/cuda/launch.cuh"

@@ -1,5 +1,5 @@
 /*
- * linear - y = x w' + b and its gradients, by gemm.cu
+ * linear - y = x w' + b and its gradients, by gemm.h
  */
 #include "config.h"
 #include "kernels/cuda/fp8.cuh"

@@ -5,12 +5,12 @@ cu_sources = \
 	%D%/activation.cu \
 	%D%/attention.cu \
 	%D%/attention_decode.cu \
-	%D%/cuda.cu \
+	%D%/device.cu \
 	%D%/elementwise.cu \
 	%D%/embed.cu \
 	%D%/fp8.cu \
-	%D%/gemm.cu \
 	%D%/gemm_cublaslt.cu \
+	%D%/gemm_plain.cu \
 	%D%/gemm_trial.cu \
 	%D%/head.cu \
 	%D%/linear.cu \

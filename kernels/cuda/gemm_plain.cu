@@ -1,5 +1,5 @@
 /*
- * gemm - products of matrices, by cuBLASLt or by a plain kernel
+ * gemm_plain - products of matrices, by cuBLASLt or by a plain kernel
  *
  * The plain kernel is for machines without cuBLASLt, and for products that it
  * cannot compute.

@@ -1,5 +1,5 @@
 /*
- * cuda - the GPU as a device: memory, copies, failures, graphs
+ * device - the GPU as a device: memory, copies, failures, graphs
  *
  * Copies between host and device go through pinned memory, so that neither
  * put() nor a small get() waits for the device: put() uses the next of a few
