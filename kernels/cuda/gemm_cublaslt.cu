@@ -1,5 +1,6 @@
 /*
- * gemm_cublaslt - products by cuBLASLt, with the fastest of its algorithms
+ * gemm_cublaslt - products by cuBLASLt, with the fastest of its algorithms, or
+ * by our own kernel
  *
  * The library's matrices are column-major, so it is asked for the transposed
  * product, op(b)' op(a)': our b is its A, our a its B, and no data is moved.
@@ -401,26 +402,43 @@ static void say_slow(struct dev *dev, struct gemm_state *p,
     cuda_failed(dev, op, why);
 }
 
-enum gemm_outcome gemm_by_cublaslt(struct dev *dev, const struct gemm *q,
-                                   const char *op)
+/* The whole product by the library; false if it cannot compute it. */
+static bool run_by_library(struct dev *dev, struct gemm_state *p,
+                           struct gemm_problem *problem, const struct gemm *q,
+                           const char *op)
 {
-    struct gemm_state *p = open_state(dev);
-    struct gemm_problem *problem = nullptr;
+    if (!problem || !problem->usable)
+        return false;
+    problem->usable = run_problem(dev, p, problem, q, op);
+    launched(dev, op);
+    if (!problem->usable)
+        log_warn("cuBLASLt cannot run %s, %lld x %lld x %lld; using a slower "
+                 "kernel",
+                 op, (long long)q->m, (long long)q->n, (long long)q->k);
+    return problem->usable;
+}
 
+bool gemm(struct dev *dev, const struct gemm *q, const char *op)
+{
+    const struct gemm less =
+        gemm_can_separate(q) ? gemm_without_epilogue(q) : *q;
+    struct gemm_problem *problem = nullptr;
+    struct gemm_state *p;
+
+    if (q->m == 0 || q->n == 0)
+        return true;
+    p = open_state(dev);
     if (!p->handle)
         say_slow(dev, p, q, op);
     else if (has_workspace(dev))
         problem = find_problem(dev, p, q);
-    if (!problem || !problem->usable)
-        return GEMM_NOT_DONE;
-    if (problem->separate)
-        return GEMM_SEPARATE;
-    problem->usable = run_problem(dev, p, problem, q, op);
+    if (problem && problem->usable && problem->separate) {
+        gemm(dev, &less, op);
+        return false;
+    }
+    if (run_by_library(dev, p, problem, q, op))
+        return true;
+    gemm_multiply_plain(dev, &less);
     launched(dev, op);
-    if (problem->usable)
-        return GEMM_DONE;
-    log_warn("cuBLASLt cannot run %s, %lld x %lld x %lld; using a slower "
-             "kernel",
-             op, (long long)q->m, (long long)q->n, (long long)q->k);
-    return GEMM_NOT_DONE;
+    return !gemm_can_separate(q);
 }

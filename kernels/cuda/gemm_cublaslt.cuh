@@ -6,18 +6,11 @@
 #include "kernels/cuda/gemm.h"
 
 /*
- * gemm_cublaslt - the part of gemm() that cuBLASLt does
+ * gemm_cublaslt - what the files share that compute the products of gemm.h
  *
- * GEMM_DONE: the whole product, with its epilogue.  GEMM_SEPARATE: nothing is
- * done, because product and epilogue by themselves are faster, or because the
- * library has no such epilogue.  GEMM_NOT_DONE: there is no library, or it
- * cannot compute this.
+ * gemm_cublaslt.cu has gemm() and runs algorithms of cuBLASLt; gemm_trial.cu
+ * finds the right and the fastest of them; gemm_plain.cu is our own kernel.
  */
-enum gemm_outcome { GEMM_DONE, GEMM_SEPARATE, GEMM_NOT_DONE };
-
-enum gemm_outcome gemm_by_cublaslt(struct dev *dev, const struct gemm *q,
-                                   const char *op);
-
 enum {
     GEMM_OFFERS = 32, /* algorithms that the library may suggest */
     GEMM_PROBLEMS = 256,

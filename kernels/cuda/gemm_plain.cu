@@ -1,8 +1,7 @@
 /*
- * gemm_plain - products of matrices, by cuBLASLt or by a plain kernel
+ * gemm_plain - products of matrices by a plain kernel
  *
- * The plain kernel is for machines without cuBLASLt, and for products that it
- * cannot compute.
+ * It is for machines without cuBLASLt, and for products that it cannot compute.
  */
 #include "config.h"
 #include "kernels/cuda/launch.cuh"
@@ -110,25 +109,4 @@ void gemm_multiply_plain(struct dev *dev, const struct gemm *q)
     else
         WITH_TYPE(T, q->type,
                   WITH_TYPE(D, q->out, launch_plain<T, T, D>(dev, q)))
-}
-
-bool gemm(struct dev *dev, const struct gemm *q, const char *op)
-{
-    const struct gemm less =
-        gemm_can_separate(q) ? gemm_without_epilogue(q) : *q;
-
-    if (q->m == 0 || q->n == 0)
-        return true;
-    switch (gemm_by_cublaslt(dev, q, op)) {
-    case GEMM_DONE:
-        return true;
-    case GEMM_SEPARATE:
-        gemm(dev, &less, op);
-        return false;
-    case GEMM_NOT_DONE:
-        break;
-    }
-    gemm_multiply_plain(dev, &less);
-    launched(dev, op);
-    return !gemm_can_separate(q);
 }
