@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "common/mem.h"
-#include "trainer/ranks/coll_device.h"
+#include "kernels/dev.h"
 #include "trainer/ranks/coll_queue.h"
 
 bool coll_is_linked(const struct coll *c, int rank)

@@ -84,6 +84,22 @@ struct coll_type {
     double grace; /* seconds for the program to notice; 0: three */
 };
 
+/* Collectives on the memory of a device: coll_device.c, coll_nccl.c. */
+struct coll_device {
+    const char *name;
+    int (*open)(struct coll *, struct err *);
+    void (*close)(struct coll *);
+    void (*sum)(struct coll *, float *x, int64_t n);
+    void (*reduce)(struct coll *, float *acc, float *in, const int64_t *bounds,
+                   bool set);
+    void (*gather)(struct coll *, void *data, const int64_t *bounds,
+                   size_t size);
+    void (*wait_for)(struct coll *, uint64_t begun); /* optional */
+    int (*check)(struct coll *, struct err *);
+    /* From the thread of coll_queue.h: -1 if a rank does not respond. */
+    int (*watch)(struct coll *, struct err *);
+};
+
 struct coll {
     const struct coll_type *type;
     int rank, size, local_rank, local_size;
@@ -159,5 +175,6 @@ int coll_compare(struct coll *, const void *data, size_t n, int *rank,
 void coll_bounds(const struct coll *, int64_t n, int64_t step, int64_t *bounds);
 
 extern const struct coll_type coll_tcp, coll_mpi;
+extern const struct coll_device coll_through_host, coll_nccl;
 
 #endif

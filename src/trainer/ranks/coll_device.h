@@ -29,25 +29,8 @@
  * host; coll_check() waits for all of them on the host.  The thread of
  * coll_queue.h aborts calls that make no progress for `timeout`.
  */
-struct coll_device {
-    const char *name;
-    int (*open)(struct coll *, struct err *);
-    void (*close)(struct coll *);
-    void (*sum)(struct coll *, float *x, int64_t n);
-    void (*reduce)(struct coll *, float *acc, float *in, const int64_t *bounds,
-                   bool set);
-    void (*gather)(struct coll *, void *data, const int64_t *bounds,
-                   size_t size);
-    void (*wait_for)(struct coll *, uint64_t begun); /* optional */
-    int (*check)(struct coll *, struct err *);
-    /* From the thread of coll_queue.h: -1 if a rank does not respond. */
-    int (*watch)(struct coll *, struct err *);
-};
-
 int coll_use_device(struct coll *, struct dev *, struct err *);
 /* Before the device is closed; does nothing without one. */
 void coll_leave_device(struct coll *);
-
-extern const struct coll_device coll_through_host, coll_nccl;
 
 #endif

@@ -24,7 +24,7 @@
 #include "common/clock.h"
 #include "common/dl.h"
 #include "common/mem.h"
-#include "trainer/ranks/coll_device.h"
+#include "kernels/dev.h"
 #include "trainer/ranks/coll_queue.h"
 
 /* ---- the library ----------------------------------------------------- */

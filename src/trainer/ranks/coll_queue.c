@@ -7,7 +7,6 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/mem.h"
-#include "trainer/ranks/coll_device.h"
 
 /* Seconds for the program to notice that a rank has died. */
 static const double GRACE = 3;
