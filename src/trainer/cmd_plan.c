@@ -15,8 +15,6 @@
 #include "trainer/model/graph_memory.h"
 #include "trainer/model/resolve.h"
 #include "trainer/plan/plan_budget.h"
-#include "trainer/plan/plan_sizes.h"
-#include "trainer/plan/plan_tables.h"
 #include "trainer/settings/settings.h"
 
 static const char *config;
@@ -168,46 +166,6 @@ static int load_model(struct plan_model *p, const char *path, struct err *e)
     return plan_device_open(&named, p->set, p->gpt.graph.type, e);
 }
 
-/* ---- the budget --------------------------------------------------------- */
-
-/* A row for each model, and which of them has the lowest loss. */
-static void compare_models(const struct plan_budget *b,
-                           const struct plan_model *p, int n, struct table *t)
-{
-    int best = 0;
-
-    table_column(t, "model");
-    plan_budget_columns(t);
-    for (int i = 0; i < n; i++) {
-        table_text(t, p[i].file);
-        plan_budget_add(b, p[i].set, t);
-        if (plan_budget_loss(b, p[i].set) < plan_budget_loss(b, p[best].set))
-            best = i;
-    }
-    plan_budget_end(b, p[best].file);
-}
-
-static int print_budget(const struct plan_model *p, int n, struct err *e)
-{
-    struct table t = TABLE_INIT("gtrain.plan-budget/1");
-    struct plan_budget b;
-    double hours;
-    int ret = plan_budget_parse(&hours, budget, e);
-
-    if (ret == 0)
-        ret = plan_budget_begin(&b, hours, p[0].set, e);
-    if (ret < 0)
-        return -1;
-    if (n > 1)
-        compare_models(&b, p, n, &t);
-    else
-        ret = plan_sizes(&b, p[0].set, how.ranks, &t, e);
-    if (ret == 0)
-        ret = table_print(&t, &style, e);
-    table_clear(&t);
-    return ret;
-}
-
 static int plan_main(int argc, char **argv, struct err *e)
 {
     const int n = argc > 0 ? argc : 1;
@@ -224,7 +182,7 @@ static int plan_main(int argc, char **argv, struct err *e)
             ret = load_model(&p[i], argc > 0 ? argv[i] : config, e);
     }
     if (ret == 0 && budget)
-        ret = print_budget(p, n, e);
+        ret = plan_budget_print(budget, p, n, &how, &style, e);
     else if (ret == 0)
         ret = plan_tables_print(p, n, &how, (enum plan_part)only, &style, e);
     for (int i = 0; i < n; i++) {

@@ -38,6 +38,11 @@ awk -F '\t' '{ d = 6 * $2 * $3 / 1.8e15 - 1; if (d * d > 1e-6) bad = 1
     END { exit bad || NR != 3 }' out
 ok $? "tokens, steps and cells follow from the operations" "$(cat out)"
 
+plan --budget 0.5gpuh --device h100 --tsv --no-header
+awk -F '\t' '{ d = 6 * $2 * $3 / (1800 * 494.7e12 / 2) - 1; bad += d * d > 1e-6 }
+    END { exit bad || NR != 3 }' out
+ok $? "the rate is that of the device that is named" "$(cat out)"
+
 # Runs whose law is known; the exponents are on the grid.
 for n in 1e5 3e5 1e6 4e6; do
     for d in 1e7 1e8 1e9; do

@@ -6,8 +6,6 @@ src_trainer_libtrainer_a_SOURCES += \
 	%D%/plan_device.h \
 	%D%/plan_memory.c \
 	%D%/plan_memory.h \
-	%D%/plan_sizes.c \
-	%D%/plan_sizes.h \
 	%D%/plan_step.c \
 	%D%/plan_step.h \
 	%D%/plan_tables.c \

@@ -1,16 +1,28 @@
 #include "config.h"
 #include "trainer/plan/plan_budget.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "common/buf.h"
 #include "common/log.h"
 #include "common/num.h"
-#include "trainer/device/hardware.h"
-#include "trainer/plan/plan_tables.h"
+#include "trainer/model/resolve.h"
+#include "trainer/plan/scaling.h"
 
-int plan_budget_parse(double *hours, const char *text, struct err *e)
+/* Widths from 1/32 to 32 times that of the settings, four of them for each
+ * doubling. */
+enum { SIZES = 41, MIDDLE = 20, AROUND = 2, CELLS = 5 };
+
+struct budget {
+    double flops; /* in all */
+    struct scaling law;
+};
+
+/* "6.4gpuh", or "6.4h" of any device. */
+static int parse_hours(double *hours, const char *text, struct err *e)
 {
     const size_t n = strspn(text, "0123456789.");
     char number[32];
@@ -25,14 +37,20 @@ int plan_budget_parse(double *hours, const char *text, struct err *e)
                    text);
 }
 
-int plan_budget_begin(struct plan_budget *b, double hours,
-                      const struct settings *s, struct err *e)
+static int begin_budget(struct budget *b, double hours,
+                        const struct settings *s, const struct plan_how *how,
+                        struct err *e)
 {
     const double part = s->plan.mfu.n > 0 ? s->plan.mfu.x[0] : 0.4;
     double tflops = s->plan.peak_tflops;
+    struct plan_rates rates;
     struct hardware h;
     struct err why = ERR_INIT;
 
+    if (how->device) {
+        plan_device_rates(how->device, s, how->ranks, 0, &rates);
+        tflops = rates.peak / 1e12;
+    }
     if (tflops <= 0 && hardware_measure(&h, s))
         tflops = h.tflops[s->train.precision];
     if (tflops <= 0)
@@ -51,41 +69,39 @@ int plan_budget_begin(struct plan_budget *b, double hours,
     return 0;
 }
 
-double plan_budget_tokens(const struct plan_budget *b, const struct settings *s)
+static double tokens_of(const struct budget *b, const struct settings *s)
 {
     return b->flops / (6 * (double)s->is.parameters);
 }
 
-double plan_budget_loss(const struct plan_budget *b, const struct settings *s)
+static double loss_of(const struct budget *b, const struct settings *s)
 {
-    return scaling_loss(&b->law, (double)s->is.parameters,
-                        plan_budget_tokens(b, s));
+    return scaling_loss(&b->law, (double)s->is.parameters, tokens_of(b, s));
 }
 
-void plan_budget_columns(struct table *t)
+static void add_columns(struct table *t)
 {
     table_columns(t, "parameters", "tokens", "steps", "tokens/parameter",
                   "loss", "cells", NULL);
 }
 
-void plan_budget_add(const struct plan_budget *b, const struct settings *s,
-                     struct table *t)
+static void add_row(const struct budget *b, const struct settings *s,
+                    struct table *t)
 {
-    const double tokens = plan_budget_tokens(b, s);
-    const double own = plan_tokens(s);
+    const double tokens = tokens_of(b, s), own = plan_tokens(s);
 
     table_int(t, s->is.parameters);
     table_int(t, (int64_t)tokens);
     table_int(t, (int64_t)(tokens / (double)s->is.tokens_per_step));
     table_real(t, tokens / (double)s->is.parameters);
-    table_real(t, plan_budget_loss(b, s));
+    table_real(t, loss_of(b, s));
     if (own > 0)
         table_int(t, (int64_t)(tokens / own));
     else
         table_none(t);
 }
 
-void plan_budget_end(const struct plan_budget *b, const char *best)
+static void tell_lowest(const struct budget *b, const char *best)
 {
     const struct scaling *law = &b->law;
     char text[NUM_TEXT];
@@ -96,4 +112,154 @@ void plan_budget_end(const struct plan_budget *b, const char *best)
                  "%.3f for a run that it does not know (median)",
                  num_count(text, law->runs, "run"), law->least_n, law->most_n,
                  law->off);
+}
+
+/* ---- several models ----------------------------------------------------- */
+
+static void compare_models(const struct budget *b, const struct plan_model *p,
+                           int n, struct table *t)
+{
+    int best = 0;
+
+    table_column(t, "model");
+    add_columns(t);
+    for (int i = 0; i < n; i++) {
+        table_text(t, p[i].file);
+        add_row(b, p[i].set, t);
+        if (loss_of(b, p[i].set) < loss_of(b, p[best].set))
+            best = i;
+    }
+    tell_lowest(b, p[best].file);
+}
+
+/* ---- the sizes of one model --------------------------------------------- */
+
+/* Round to what a group of heads of the settings can be shared by. */
+static int64_t share_heads(int64_t heads, int64_t wanted)
+{
+    int64_t kv = wanted > 1 ? wanted : 1;
+
+    while (heads % kv)
+        kv--;
+    return kv;
+}
+
+/* A model of so many heads in the proportions of another. */
+static struct model_settings scale_model(const struct model_settings *m,
+                                         int64_t heads)
+{
+    const double by = (double)heads / (double)m->heads;
+    struct model_settings to = *m;
+    const int64_t layers = (int64_t)rint((double)m->layers * by);
+
+    to.heads = heads;
+    to.width = m->width / m->heads * heads;
+    to.layers = layers > 1 ? layers : 1;
+    to.d_ff = (int64_t)rint((double)m->d_ff * by);
+    if (m->kv_heads > 0)
+        to.kv_heads =
+            share_heads(heads, (int64_t)rint((double)m->kv_heads * by));
+    return to;
+}
+
+/* Many heads are an even number, so that widths stay round. */
+static int64_t scale_heads(int64_t heads, int quarters)
+{
+    const int64_t to = (int64_t)rint((double)heads * pow(2, 0.25 * quarters));
+
+    return to > 8 && heads % 2 == 0 ? to / 2 * 2 : to;
+}
+
+/* Different sizes, the smallest first; returns how many. */
+static int list_sizes(struct model_settings out[SIZES],
+                      const struct model_settings *m)
+{
+    int n = 0;
+
+    for (int i = 0; i < SIZES; i++) {
+        const int64_t heads = scale_heads(m->heads, i - MIDDLE);
+
+        if (heads >= 1 && heads <= 1024 && (n == 0 || heads > out[n - 1].heads))
+            out[n++] = scale_model(m, heads);
+    }
+    return n;
+}
+
+static void tell_best(const struct budget *b, const struct settings *s)
+{
+    const struct model_settings *m = &s->model;
+    const double steps = tokens_of(b, s) / (double)s->is.tokens_per_step;
+    const double cells = steps / (10 + CELLS);
+    struct buf sets = BUF_INIT;
+
+    buf_printf(&sets, "model.layers=%" PRId64 " model.heads=%" PRId64,
+               m->layers, m->heads);
+    if (m->kv_heads > 0)
+        buf_printf(&sets, " model.kv_heads=%" PRId64, m->kv_heads);
+    buf_printf(&sets, " model.width=%" PRId64, m->width);
+    if (m->d_ff > 0)
+        buf_printf(&sets, " model.d_ff=%" PRId64, m->d_ff);
+    tell_lowest(b, sets.s);
+    log_info("%d learning rates tried for %.0f steps each leave %.0f steps for "
+             "the training, ten times as many",
+             CELLS, floor(cells), floor(10 * cells));
+    buf_clear(&sets);
+}
+
+static int compare_sizes(const struct budget *b, struct settings *s, int ranks,
+                         struct table *t, struct err *e)
+{
+    struct model_settings size[SIZES];
+    const int n = list_sizes(size, &s->model);
+    double least = INFINITY;
+    int best = 0;
+
+    table_columns(t, "layers", "width", NULL);
+    add_columns(t);
+    for (int i = 0; i < n; i++) {
+        s->model = size[i];
+        if (resolve_settings(s, 0, ranks, e) < 0)
+            return -1;
+        if (loss_of(b, s) < least) {
+            least = loss_of(b, s);
+            best = i;
+        }
+    }
+    for (int i = best - AROUND; i <= best + AROUND; i++) {
+        if (i < 0 || i >= n)
+            continue;
+        s->model = size[i];
+        if (resolve_settings(s, 0, ranks, e) < 0)
+            return -1;
+        table_int(t, s->model.layers);
+        table_int(t, s->model.width);
+        add_row(b, s, t);
+    }
+    s->model = size[best];
+    if (resolve_settings(s, 0, ranks, e) < 0)
+        return -1;
+    tell_best(b, s);
+    return 0;
+}
+
+int plan_budget_print(const char *text, struct plan_model *p, int n,
+                      const struct plan_how *how,
+                      const struct table_style *style, struct err *e)
+{
+    struct table t = TABLE_INIT("gtrain.plan-budget/1");
+    struct budget b;
+    double hours;
+    int ret = 0;
+
+    if (parse_hours(&hours, text, e) < 0 ||
+        begin_budget(&b, hours, p[0].set, how, e) < 0)
+        return -1;
+    if (n > 1)
+        compare_models(&b, p, n, &t);
+    else
+        ret = compare_sizes(&b, p[0].set, how->ranks, &t, e);
+    if (ret == 0)
+        ret = table_print(&t, style, e);
+    table_clear(&t);
+    return ret;
 }

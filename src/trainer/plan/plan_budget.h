@@ -1,42 +1,29 @@
 #ifndef TRAINER_PLAN_PLAN_BUDGET_H
 #define TRAINER_PLAN_PLAN_BUDGET_H
 
-#include "common/output/table.h"
-#include "trainer/plan/scaling.h"
-#include "trainer/settings/settings.h"
+#include "trainer/plan/plan_tables.h"
 
 /*
  * plan_budget - which model to train with so many hours of a device
  *
- *      if (plan_budget_parse(&hours, "6.4gpuh", e) < 0 ||
- *          plan_budget_begin(&b, hours, settings, e) < 0)
+ *      if (plan_budget_print("6.4gpuh", models, n, &how, &style, e) < 0)
  *          return -1;
- *      plan_budget_columns(&table);
- *      plan_budget_add(&b, settings, &table);    for each model, after its name
  *
- * Each row has the tokens and steps that the budget allows for the model, the
+ * Each row has the tokens and steps that the budget allows for a model, the
  * loss that a scaling law forecasts for them (scaling.h), and how many
- * trainings as long as the settings say the budget allows.
+ * trainings as long as the settings say the budget allows.  The rate is the
+ * peak of the device that is named, plan.peak_tflops or the peak of this
+ * machine, times the first plan.mfu.
+ *
+ * A single model is one of many sizes in its proportions: heads of the same
+ * width, and layers and the hidden layer of the MLP in proportion to the width.
+ * The rows are those of the lowest loss and of the two sizes below and above
+ * it.  Messages say which model has the lowest loss, how good the law is, and
+ * how long five cells are that try learning rates.  The settings of a single
+ * model are left changed.
  */
-struct plan_budget {
-    double flops; /* in all */
-    struct scaling law;
-};
-
-/* "6.4gpuh", or "6.4h" of any device. */
-int plan_budget_parse(double *hours, const char *text, struct err *);
-/* The rate is the peak of this machine, or plan.peak_tflops, times plan.mfu. */
-int plan_budget_begin(struct plan_budget *, double hours,
-                      const struct settings *, struct err *);
-
-/* The tokens, and the loss after them. */
-double plan_budget_tokens(const struct plan_budget *, const struct settings *);
-double plan_budget_loss(const struct plan_budget *, const struct settings *);
-
-void plan_budget_columns(struct table *);
-void plan_budget_add(const struct plan_budget *, const struct settings *,
-                     struct table *);
-/* Say which model has the lowest loss, and how good the law is. */
-void plan_budget_end(const struct plan_budget *, const char *best);
+int plan_budget_print(const char *hours, struct plan_model *, int n,
+                      const struct plan_how *, const struct table_style *,
+                      struct err *);
 
 #endif
