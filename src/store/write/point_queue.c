@@ -1,11 +1,13 @@
 #include "config.h"
 #include "store/write/point_queue.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "common/hash.h"
+#include "common/log.h"
 #include "common/mem.h"
 #include "common/num.h"
 
@@ -39,13 +41,13 @@ void queued_texts_clear(struct queued_texts *t)
     *t = (struct queued_texts){ 0 };
 }
 
-void point_queue_init(struct point_queue *q, int most)
+void point_queue_init(struct point_queue *q, const char *name, int most)
 {
     const char *fixed = getenv("GT_CLOCK_MS");
     pthread_condattr_t attr;
 
     *q = (struct point_queue){
-        .fixed_ms = -1, .most = most, .stride = 1, .wake_at = 1
+        .name = name, .fixed_ms = -1, .most = most, .stride = 1, .wake_at = 1
     };
     if (fixed)
         num_int(fixed, &q->fixed_ms);
@@ -217,7 +219,7 @@ static int64_t now(const struct point_queue *q)
     return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-bool point_queue_points(struct point_queue *q, int64_t step, int64_t age_ms,
+void point_queue_points(struct point_queue *q, int64_t step, int64_t age_ms,
                         const struct run_point *p, int n)
 {
     const int64_t ms = now(q) - age_ms;
@@ -237,7 +239,10 @@ bool point_queue_points(struct point_queue *q, int64_t step, int64_t age_ms,
     }
     first = whole && q->dropped;
     pthread_mutex_unlock(&q->lock);
-    return first;
+    if (first)
+        log_warn("%s: the memory for unwritten points is full; "
+                 "every second point is dropped",
+                 q->name);
 }
 
 void point_queue_rewind(struct point_queue *q, int64_t step)

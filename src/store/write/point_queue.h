@@ -2,7 +2,6 @@
 #define STORE_WRITE_POINT_QUEUE_H
 
 #include <pthread.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,8 +20,9 @@
  * Callers fill at most `most` blocks.  If the writer is stuck for so long that
  * all are full, two neighbouring blocks are made one whenever a block is
  * needed, by dropping every second point of each key, from the oldest pair to
- * the newest.  After that, only every second new point is accepted, and so on,
- * until the queue is empty again: what remains covers the whole time evenly.
+ * the newest, and there is a warning.  After that, only every second new point
+ * is accepted, and so on, until the queue is empty again: what remains covers
+ * the whole time evenly.
  */
 enum { POINT_BLOCK = 2048, POINT_QUEUE_WAKE = 32 };
 
@@ -51,6 +51,7 @@ struct queued_texts {
 };
 
 struct point_queue {
+    const char *name; /* of the run, for messages */
     pthread_mutex_t lock;
     pthread_cond_t wake;        /* by the monotonic clock */
     int64_t fixed_ms;           /* what the clock says in tests, or -1 */
@@ -67,12 +68,11 @@ struct point_queue {
     size_t n_keys, key_room;
 };
 
-void point_queue_init(struct point_queue *, int most);
+void point_queue_init(struct point_queue *, const char *name, int most);
 void point_queue_clear(struct point_queue *);
 
-/* For callers.  The points are of so many milliseconds ago.  True if a point
- * found no room for the first time. */
-bool point_queue_points(struct point_queue *, int64_t step, int64_t age_ms,
+/* For callers.  The points are of this many milliseconds ago. */
+void point_queue_points(struct point_queue *, int64_t step, int64_t age_ms,
                         const struct run_point *, int n);
 void point_queue_rewind(struct point_queue *, int64_t step);
 void point_queue_text(struct point_queue *, enum key_kind, const char *key,

@@ -21,22 +21,22 @@
 #include "common/spawn.h"
 #include "common/utf8.h"
 #include "store/format/store.h"
-#include "store/write/writer.h"
+#include "store/write/point_queue.h"
 
 enum { DIFF_MAX = 1 << 20, DIFF_TAG = 7000, GIT_SECS = 5, PATIENCE_SECS = 2 };
 
 struct provenance {
     pthread_t thread;
-    struct writer *writer;
+    struct point_queue *queue;
     const char *run;  /* its folder */
     atomic_bool stop; /* the run ends: start git no more */
 };
 
 /* A tag, unless there is nothing to say. */
-static void add_tag(struct writer *w, const char *key, const char *value)
+static void add_tag(struct point_queue *q, const char *key, const char *value)
 {
     if (value && *value)
-        writer_tag(w, key, value);
+        point_queue_text(q, TAG, key, value);
 }
 
 /* -- the machine ------------------------------------------------------- */
@@ -63,7 +63,7 @@ static void proc_line(struct buf *out, const char *path, const char *name)
     buf_clear(&b);
 }
 
-static void processor(struct writer *w)
+static void processor(struct point_queue *q)
 {
     struct buf b = BUF_INIT;
     char text[NUM_TEXT];
@@ -71,15 +71,15 @@ static void processor(struct writer *w)
     proc_line(&b, "/proc/cpuinfo", "model name");
     if (b.len)
         buf_printf(&b, ", %ld threads", sysconf(_SC_NPROCESSORS_ONLN));
-    add_tag(w, "gtrack.cpu", b.s);
+    add_tag(q, "gtrack.cpu", b.s);
     buf_clear(&b);
-    add_tag(w, "gtrack.memory",
+    add_tag(q, "gtrack.memory",
             num_bytes(text, (double)sysconf(_SC_PHYS_PAGES) *
                                 (double)sysconf(_SC_PAGESIZE)));
 }
 
 /* The kernel module lists the GPUs; no library has to be loaded. */
-static void accelerators(struct writer *w)
+static void accelerators(struct point_queue *q)
 {
     static const char gpus[] = "/proc/driver/nvidia/gpus";
     const char *visible = getenv("CUDA_VISIBLE_DEVICES");
@@ -98,9 +98,9 @@ static void accelerators(struct writer *w)
         free(path);
     }
     proc_line(&driver, "/proc/driver/nvidia/version", "NVRM version");
-    add_tag(w, "gtrack.gpus", all.s);
-    add_tag(w, "gtrack.driver", driver.s);
-    add_tag(w, "gtrack.visible_gpus", visible);
+    add_tag(q, "gtrack.gpus", all.s);
+    add_tag(q, "gtrack.driver", driver.s);
+    add_tag(q, "gtrack.visible_gpus", visible);
     buf_clear(&driver);
     buf_clear(&all);
     path_list_clear(&names);
@@ -119,24 +119,24 @@ static int library(struct dl_phdr_info *info, size_t size, void *arg)
     return 0;
 }
 
-static void machine(struct writer *w)
+static void machine(struct point_queue *q)
 {
     struct buf libraries = BUF_INIT;
     struct utsname u;
 
     if (uname(&u) == 0) {
-        add_tag(w, "gtrack.host", u.nodename);
-        add_tag(w, "gtrack.system", u.release);
+        add_tag(q, "gtrack.host", u.nodename);
+        add_tag(q, "gtrack.system", u.release);
     }
-    processor(w);
-    accelerators(w);
+    processor(q);
+    accelerators(q);
     buf_printf(&libraries, "glibc-%s", gnu_get_libc_version());
     dl_iterate_phdr(library, &libraries);
-    add_tag(w, "gtrack.libraries", libraries.s);
+    add_tag(q, "gtrack.libraries", libraries.s);
     buf_clear(&libraries);
 }
 
-static void slurm(struct writer *w)
+static void slurm(struct point_queue *q)
 {
     static const char *const names[] = {
         "job_id",        "job_name",      "job_partition", "job_account",
@@ -155,7 +155,7 @@ static void slurm(struct writer *w)
             variable[n++] =
                 *s >= 'a' && *s <= 'z' ? (char)(*s - 'a' + 'A') : *s;
         variable[n] = '\0';
-        add_tag(w, tag, getenv(variable));
+        add_tag(q, tag, getenv(variable));
         free(tag);
     }
 }
@@ -208,7 +208,7 @@ static void keep_diff(struct provenance *c, const struct buf *diff)
     utf8_clean(&tag, diff->s, diff->len < DIFF_TAG ? diff->len : DIFF_TAG);
     if (diff->len > DIFF_TAG)
         buf_str(&tag, "\n... the rest is in the artifact git.diff\n");
-    writer_tag(c->writer, "mlflow.source.git.diff", tag.s);
+    point_queue_text(c->queue, TAG, "mlflow.source.git.diff", tag.s);
     buf_clear(&tag);
     free(path);
 }
@@ -226,25 +226,25 @@ static void source(struct provenance *c)
                                            NULL };
     static const char *const status[] = { "git", "--no-optional-locks",
                                           "status", "--porcelain", NULL };
-    struct writer *w = c->writer;
+    struct point_queue *q = c->queue;
     struct buf b = BUF_INIT;
 
     if (!git(c, &b, 4096, head)) {
         buf_clear(&b);
         return;
     }
-    add_tag(w, "mlflow.source.git.commit", b.s);
+    add_tag(q, "mlflow.source.git.commit", b.s);
     buf_trim(&b, 0);
     if (git(c, &b, 4096, branch))
-        add_tag(w, "mlflow.source.git.branch", b.s);
+        add_tag(q, "mlflow.source.git.branch", b.s);
     buf_trim(&b, 0);
     if (git(c, &b, 4096, remote)) {
         hide_user(&b);
-        add_tag(w, "mlflow.source.git.repoURL", b.s);
+        add_tag(q, "mlflow.source.git.repoURL", b.s);
     }
     buf_trim(&b, 0);
     if (git(c, &b, DIFF_MAX, status))
-        add_tag(w, "mlflow.source.git.dirty", b.len ? "true" : "false");
+        add_tag(q, "mlflow.source.git.dirty", b.len ? "true" : "false");
     buf_trim(&b, 0);
     if (git(c, &b, DIFF_MAX, changes) && b.len)
         keep_diff(c, &b);
@@ -255,19 +255,19 @@ static void *find_out(void *arg)
 {
     struct provenance *c = arg;
 
-    machine(c->writer);
-    slurm(c->writer);
+    machine(c->queue);
+    slurm(c->queue);
     source(c);
     return NULL;
 }
 
-struct provenance *provenance_start(struct writer *w, const char *run)
+struct provenance *provenance_start(struct point_queue *q, const char *run)
 {
     struct provenance *c = xcalloc(1, sizeof *c);
     sigset_t all, was;
     int ret;
 
-    c->writer = w;
+    c->queue = q;
     c->run = run;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &was);

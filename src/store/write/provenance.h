@@ -14,11 +14,11 @@
  * beginning as a tag.  What cannot be found out is left out.  As git may take
  * some time, this is done in a thread, which takes a few seconds at most.
  */
-struct writer;
+struct point_queue;
 struct provenance;
 
-/* The tags go to the writer of the run that is in this folder. */
-struct provenance *provenance_start(struct writer *, const char *run);
+/* The tags go to the queue of the run that is in this folder. */
+struct provenance *provenance_start(struct point_queue *, const char *run);
 void provenance_end(struct provenance *); /* wait, and free; may be NULL */
 
 #endif

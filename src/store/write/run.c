@@ -28,6 +28,7 @@
 
 struct run {
     struct arena mem;
+    struct point_queue queue; /* of the writer */
     struct writer *writer;
     struct provenance *provenance;
     struct meta meta;
@@ -165,7 +166,7 @@ static int appear(struct run *r, struct err *e)
 int run_begin(struct run **out, const struct run_conf *c, struct err *e)
 {
     struct run *r = xcalloc(1, sizeof *r);
-    struct writer_conf conf = { .beat = beat, .arg = r };
+    struct writer_conf conf = { .queue = &r->queue, .beat = beat, .arg = r };
     int ret = c->resume ? begin_again(r, c, e) : begin_new(r, c, e);
 
     *out = NULL;
@@ -190,7 +191,7 @@ int run_begin(struct run **out, const struct run_conf *c, struct err *e)
     if (writer_start(&r->writer, &conf, e) < 0)
         goto fail;
     if (!c->no_provenance)
-        r->provenance = provenance_start(r->writer, r->folder);
+        r->provenance = provenance_start(&r->queue, r->folder);
     watcher_start(r->folder, r->meta.id);
     *out = r;
     return 0;
@@ -222,7 +223,7 @@ const char *run_folder(const struct run *r)
 
 void run_param(struct run *r, const char *key, const char *value)
 {
-    writer_param(r->writer, key, value);
+    point_queue_text(&r->queue, PARAM, key, value);
 }
 
 void run_paramf(struct run *r, const char *key, const char *fmt, ...)
@@ -235,37 +236,35 @@ void run_paramf(struct run *r, const char *key, const char *fmt, ...)
         value = NULL;
     va_end(ap);
     if (value)
-        writer_param(r->writer, key, value);
+        run_param(r, key, value);
     free(value);
 }
 
 void run_tag(struct run *r, const char *key, const char *value)
 {
-    writer_tag(r->writer, key, value);
+    point_queue_text(&r->queue, TAG, key, value);
 }
 
 void run_metric(struct run *r, const char *key, int64_t step, double value)
 {
-    const struct run_point p = { key, value };
-
-    writer_points(r->writer, step, 0, &p, 1);
+    run_metrics_ago(r, step, 0, &(struct run_point){ key, value }, 1);
 }
 
 void run_metrics(struct run *r, int64_t step, const struct run_point *p,
                  int count)
 {
-    writer_points(r->writer, step, 0, p, count);
+    run_metrics_ago(r, step, 0, p, count);
 }
 
 void run_metrics_ago(struct run *r, int64_t step, double secs,
                      const struct run_point *p, int count)
 {
-    writer_points(r->writer, step, (int64_t)(secs * 1000), p, count);
+    point_queue_points(&r->queue, step, (int64_t)(secs * 1000), p, count);
 }
 
 void run_rewind(struct run *r, int64_t step)
 {
-    writer_rewind(r->writer, step);
+    point_queue_rewind(&r->queue, step);
 }
 
 int run_dataset(struct run *r, const struct run_dataset *d, struct err *e)

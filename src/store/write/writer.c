@@ -31,7 +31,7 @@ struct series_file {
 };
 
 struct writer {
-    struct point_queue queue; /* its lock is also over the next four */
+    struct point_queue *queue; /* its lock is also over the next four */
     pthread_cond_t idle;
     uint64_t asked, answered; /* flushes */
     bool stop;
@@ -48,30 +48,6 @@ struct writer {
     struct err trouble;
     bool warned;
 };
-
-void writer_points(struct writer *w, int64_t step, int64_t age_ms,
-                   const struct run_point *p, int n)
-{
-    if (point_queue_points(&w->queue, step, age_ms, p, n))
-        log_warn("%s: the memory for unwritten points is full; "
-                 "every second point is dropped",
-                 w->name);
-}
-
-void writer_rewind(struct writer *w, int64_t step)
-{
-    point_queue_rewind(&w->queue, step);
-}
-
-void writer_param(struct writer *w, const char *key, const char *value)
-{
-    point_queue_text(&w->queue, PARAM, key, value);
-}
-
-void writer_tag(struct writer *w, const char *key, const char *value)
-{
-    point_queue_text(&w->queue, TAG, key, value);
-}
 
 /* -- parameters and tags ----------------------------------------------- */
 
@@ -198,7 +174,7 @@ static struct series_file *series_of(struct writer *w, uint32_t key)
     if (!f->path)
         f->path =
             path_join(w->files.table[METRIC].folder,
-                      find_file(w, METRIC, point_queue_key(&w->queue, key)));
+                      find_file(w, METRIC, point_queue_key(w->queue, key)));
     return f;
 }
 
@@ -297,8 +273,8 @@ static void write_event(struct writer *w, const struct queued_point *item)
     if (t && item->key == POINT_QUEUE_REWIND)
         tfevents_rewind(t, p->step, p->ms);
     else if (t)
-        tfevents_scalar(t, point_queue_key(&w->queue, item->key), p->step,
-                        p->ms, p->value);
+        tfevents_scalar(t, point_queue_key(w->queue, item->key), p->step, p->ms,
+                        p->value);
 }
 
 static void flush_events(struct writer *w)
@@ -331,7 +307,7 @@ static struct point_block *hand_out(struct writer *w, struct point_block *first)
             memmove(first->item, item, (size_t)first->n * sizeof *item);
             return first;
         }
-        point_queue_recycle(&w->queue, first);
+        point_queue_recycle(w->queue, first);
         first = next;
     }
     return NULL;
@@ -344,7 +320,7 @@ static void note_dropped(struct writer *w, int64_t dropped)
         return;
     w->noted = dropped;
     queued_texts_add(&w->waiting, (struct queued_text){
-                                      TAG, xstrdup(WRITER_DROPPED),
+                                      TAG, xstrdup("gtrack.points_dropped"),
                                       xasprintf("%lld", (long long)dropped) });
 }
 
@@ -353,10 +329,10 @@ static void write_new(struct writer *w)
     struct point_block *rest;
     int64_t dropped;
 
-    pthread_mutex_lock(&w->queue.lock);
-    rest = point_queue_take(&w->queue, &w->waiting);
-    dropped = w->queue.dropped;
-    pthread_mutex_unlock(&w->queue.lock);
+    pthread_mutex_lock(&w->queue->lock);
+    rest = point_queue_take(w->queue, &w->waiting);
+    dropped = w->queue->dropped;
+    pthread_mutex_unlock(&w->queue->lock);
     note_dropped(w, dropped);
     write_texts(w);
     do {
@@ -365,9 +341,9 @@ static void write_new(struct writer *w)
     } while (rest && !w->troubled);
     write_texts(w); /* names of new keys */
     flush_events(w);
-    pthread_mutex_lock(&w->queue.lock);
-    point_queue_put_back(&w->queue, rest);
-    pthread_mutex_unlock(&w->queue.lock);
+    pthread_mutex_lock(&w->queue->lock);
+    point_queue_put_back(w->queue, rest);
+    pthread_mutex_unlock(&w->queue->lock);
 }
 
 /* Take nothing more while what was taken before cannot be written. */
@@ -394,7 +370,7 @@ static void *write_on(void *arg)
     const double usual = w->conf.flush_secs * 0.9; /* writing takes time */
     double pause = usual;
 
-    pthread_mutex_lock(&w->queue.lock);
+    pthread_mutex_lock(&w->queue->lock);
     for (;;) {
         const struct timespec until = clock_after(CLOCK_MONOTONIC, pause);
         uint64_t asked;
@@ -402,24 +378,24 @@ static void *write_on(void *arg)
         int timeout = 0;
 
         while (!timeout && w->asked == w->answered && !w->stop &&
-               (w->troubled || w->queue.n_blocks < w->queue.wake_at))
-            timeout =
-                pthread_cond_timedwait(&w->queue.wake, &w->queue.lock, &until);
+               (w->troubled || w->queue->n_blocks < w->queue->wake_at))
+            timeout = pthread_cond_timedwait(&w->queue->wake, &w->queue->lock,
+                                             &until);
         stop = w->stop;
         asked = w->asked;
         /* after a pause, the next point is written at once */
-        w->queue.wake_at = w->queue.n_blocks ? POINT_QUEUE_WAKE : 1;
-        pthread_mutex_unlock(&w->queue.lock);
+        w->queue->wake_at = w->queue->n_blocks ? POINT_QUEUE_WAKE : 1;
+        pthread_mutex_unlock(&w->queue->lock);
         flush(w);
         w->conf.beat(w->conf.arg);
         pause = !w->troubled ? usual : pause < 15 ? pause * 2 : 30;
-        pthread_mutex_lock(&w->queue.lock);
+        pthread_mutex_lock(&w->queue->lock);
         w->answered = asked;
         pthread_cond_broadcast(&w->idle);
         if (stop)
             break;
     }
-    pthread_mutex_unlock(&w->queue.lock);
+    pthread_mutex_unlock(&w->queue->lock);
     return NULL;
 }
 
@@ -436,7 +412,7 @@ static void set_bounds(struct writer *w)
     if (most <= 0)
         most = machine < memory_most ? machine : memory_most;
     blocks = most / 3 / (int64_t)sizeof(struct point_block);
-    point_queue_init(&w->queue, blocks < 4 ? 4 : (int)blocks);
+    point_queue_init(w->queue, w->name, blocks < 4 ? 4 : (int)blocks);
     w->held_most = (size_t)most / 3 / (2 * sizeof(struct metric_point));
 }
 
@@ -448,6 +424,7 @@ int writer_start(struct writer **out, const struct writer_conf *conf,
     int ret;
 
     w->conf = *conf;
+    w->queue = conf->queue;
     w->run = xstrdup(conf->run);
     w->name = xstrdup(conf->name);
     key_files_load(&w->files, w->run);
@@ -470,25 +447,25 @@ int writer_flush(struct writer *w, struct err *e)
     uint64_t mine;
     int ret = 0;
 
-    pthread_mutex_lock(&w->queue.lock);
+    pthread_mutex_lock(&w->queue->lock);
     mine = ++w->asked;
-    pthread_cond_signal(&w->queue.wake);
+    pthread_cond_signal(&w->queue->wake);
     while (w->answered < mine)
-        pthread_cond_wait(&w->idle, &w->queue.lock);
+        pthread_cond_wait(&w->idle, &w->queue->lock);
     if (w->troubled) {
         *e = w->trouble;
         ret = -1;
     }
-    pthread_mutex_unlock(&w->queue.lock);
+    pthread_mutex_unlock(&w->queue->lock);
     return ret;
 }
 
 /* Points that are not in their files. */
 static int64_t count_left(const struct writer *w)
 {
-    int64_t left = w->queue.dropped + (int64_t)w->held;
+    int64_t left = w->queue->dropped + (int64_t)w->held;
 
-    for (const struct point_block *b = w->queue.first; b; b = b->next)
+    for (const struct point_block *b = w->queue->first; b; b = b->next)
         left += b->n;
     return left;
 }
@@ -498,7 +475,7 @@ static void free_all(struct writer *w)
     struct err ignored = ERR_INIT; /* its last flush has told */
 
     tfevents_close(w->conf.events, &ignored);
-    point_queue_clear(&w->queue);
+    point_queue_clear(w->queue);
     queued_texts_clear(&w->waiting);
     for (size_t i = 0; i < w->n_files; i++) {
         free(w->file[i].path);
@@ -522,10 +499,10 @@ int writer_stop(struct writer *w, struct err *e)
 
     for (int i = 1; writer_flush(w, &why) < 0 && i < TRIES; i++)
         usleep(PAUSE_US);
-    pthread_mutex_lock(&w->queue.lock);
+    pthread_mutex_lock(&w->queue->lock);
     w->stop = true;
-    pthread_cond_signal(&w->queue.wake);
-    pthread_mutex_unlock(&w->queue.lock);
+    pthread_cond_signal(&w->queue->wake);
+    pthread_mutex_unlock(&w->queue->lock);
     pthread_join(w->thread, NULL);
     left = count_left(w);
     texts = w->waiting.n;

@@ -4,17 +4,16 @@
 #include <stdint.h>
 
 #include "common/err.h"
-#include "store/format/info.h"
 #include "store/format/tfevents.h"
+#include "store/write/point_queue.h"
 
 /*
  * writer - the thread that writes a run's points, parameters and tags
  *
- * The caller puts them in memory, under a mutex that is never held while a file
- * is accessed.  The thread takes them `flush_secs` after the last time, earlier
- * if there are many, and at once after a pause.  What cannot be written is
- * kept, in order, and tried again at growing intervals of up to half a minute;
- * the first failure is warned of.
+ * The thread takes what is in the queue `flush_secs` after the last time,
+ * earlier if that is much, and at once after a pause.  What cannot be written
+ * is kept, in order, and tried again at growing intervals of up to half a
+ * minute; the first failure is warned of.
  *
  * What waits takes no more memory than conf.memory.  Beyond that, points are
  * dropped as point_queue.h describes, which is warned of too; their number is
@@ -24,11 +23,10 @@
  * If an event file of TensorBoard's is given, points are written to it as well,
  * and the writer closes it.  After a failure nothing more is written to it.
  */
-#define WRITER_DROPPED "gtrack.points_dropped"
-
 struct writer;
 
 struct writer_conf {
+    struct point_queue *queue; /* from writer_start() to writer_stop() */
     const char *run;  /* the run's folder */
     const char *name; /* for messages */
     double flush_secs;
@@ -41,12 +39,6 @@ struct writer_conf {
 };
 
 int writer_start(struct writer **, const struct writer_conf *, struct err *);
-
-void writer_points(struct writer *, int64_t step, int64_t age_ms,
-                   const struct run_point *, int n);
-void writer_rewind(struct writer *, int64_t step);
-void writer_param(struct writer *, const char *key, const char *value);
-void writer_tag(struct writer *, const char *key, const char *value);
 
 /* Wait until the thread has tried to write everything so far; -1 if something
  * is not written. */
