@@ -12,7 +12,7 @@
 #include "common/num.h"
 #include "common/opt.h"
 #include "store/format/meta.h"
-#include "store/write/handed_run.h"
+#include "store/write/run.h"
 #include "store/write/stored_run.h"
 #include "track/runs/run_facts.h"
 #include "track/runs/track.h"
@@ -74,7 +74,7 @@ static int begin_run(struct stored_run *b, const struct new_run_conf *c,
     struct runs one = RUNS_INIT;
     int ret;
 
-    if (!handed_run_take(&handed))
+    if (!run_take_handed(&handed))
         return stored_run_create(b, c, e);
     ret = track_select_one(&one, handed.resume, LOAD_NO_METRICS, e);
     if (ret == 0)

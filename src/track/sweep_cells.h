@@ -19,9 +19,9 @@
  * GTRACK_SWEEP_VALUES.
  *
  * The run of a cell is created before its command starts, which takes it over
- * (store/write/handed_run.h).  When a cell is tried again, the points of its
- * run are retracted, unless sweep.resume is set.  When the command has ended, a
- * run that it left open ends as the command did.
+ * (run_take_handed()).  When a cell is tried again, the points of its run are
+ * retracted, unless sweep.resume is set.  When the command has ended, a run
+ * that it left open ends as the command did.
  */
 struct sweep_cells {
     const char *root, *experiment; /* or NULL */

@@ -17,7 +17,6 @@
 #include "store/lib/monitor.h"
 #include "store/read/runs.h"
 #include "store/write/edit.h"
-#include "store/write/handed_run.h"
 #include "store/write/run.h"
 
 struct gtrack {
@@ -101,7 +100,7 @@ static struct gtrack *begin(struct run_conf *c, double system_every,
 
     pthread_once(&once, watch_forks);
     log_setup(program_invocation_short_name, LOG_WARN);
-    handed_run_take(c);
+    run_take_handed(c);
     if ((c->resume && find_last_step(&last_step, c, &e) < 0) ||
         run_begin(&run, c, &e) < 0) {
         say_why(why, &e);

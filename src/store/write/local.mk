@@ -2,8 +2,6 @@
 src_store_libstore_a_SOURCES += \
 	%D%/edit.c \
 	%D%/edit.h \
-	%D%/handed_run.c \
-	%D%/handed_run.h \
 	%D%/move.c \
 	%D%/move.h \
 	%D%/new_run.c \

@@ -163,6 +163,32 @@ static int appear(struct run *r, struct err *e)
     return 0;
 }
 
+bool run_take_handed(struct run_conf *c)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static char *id, *root;
+    bool taken = false;
+
+    if (c->resume || c->id || c->parent)
+        return false;
+    pthread_mutex_lock(&lock);
+    if (!id && getenv("GTRACK_RESUME")) {
+        const char *store = getenv("GTRACK_ROOT");
+
+        id = xstrdup(getenv("GTRACK_RESUME"));
+        root = store ? xstrdup(store) : NULL;
+        unsetenv("GTRACK_RESUME");
+        taken = true;
+    }
+    pthread_mutex_unlock(&lock);
+    if (!taken)
+        return false;
+    c->resume = id;
+    if (root)
+        c->root = root;
+    return true;
+}
+
 int run_begin(struct run **out, const struct run_conf *c, struct err *e)
 {
     struct run *r = xcalloc(1, sizeof *r);

@@ -51,6 +51,14 @@ struct run_conf {
     bool no_provenance;         /* do not record git, host and environment */
 };
 
+/* Make the conf resume the run that was prepared for this program, if any; true
+ * then.  A program that starts others, such as gtrack sweep, creates a run for
+ * each of them and names it in GTRACK_RESUME, and its store in GTRACK_ROOT.
+ * The first run that the other program would begin is this one, unless its conf
+ * has an id, a parent or a run to resume.  The variable is removed, so that the
+ * programs that this one starts do not write the same run. */
+bool run_take_handed(struct run_conf *);
+
 int run_begin(struct run **, const struct run_conf *, struct err *);
 const char *run_id(const struct run *);         /* 32 hexadecimal digits */
 const char *run_name(const struct run *);       /* "run42" */

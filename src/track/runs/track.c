@@ -19,7 +19,6 @@
 #include "store/format/store.h"
 #include "store/query/filter.h"
 #include "store/read/index.h"
-#include "store/write/handed_run.h"
 #include "track/runs/column.h"
 #include "track/runs/column_sort.h"
 
@@ -380,7 +379,7 @@ int track_begin_run(struct run **run, struct run_conf *c,
 
     c->root = track_store();
     c->experiment = o->experiment;
-    handed_run_take(c);
+    run_take_handed(c);
     if (tags)
         ret = run_begin(run, c, e);
     for (; ret == 0 && params->key; params++)

@@ -13,7 +13,6 @@
 #include "common/save.h"
 #include "common/sig.h"
 #include "store/analysis/planned_rates.h"
-#include "store/write/handed_run.h"
 #include "trainer/model/resolve.h"
 #include "trainer/model/schedule.h"
 
@@ -88,7 +87,7 @@ static bool on_gpu(const struct engine *eng)
 /* A checkpoint may come from another store, so that its run is not here. */
 static int begin_run(struct report *r, struct run_conf *c, struct err *e)
 {
-    handed_run_take(c);
+    run_take_handed(c);
     if (run_begin(&r->run, c, e) == 0)
         return 0;
     if (!c->resume || e->kind != ERR_MISSING)
