@@ -7,9 +7,9 @@
 
 #include "common/log.h"
 #include "common/opt.h"
+#include "store/format/meta.h"
 #include "store/format/store.h"
 #include "store/write/edit.h"
-#include "store/write/move.h"
 #include "store/write/stored_run.h"
 #include "track/runs/track.h"
 
@@ -28,7 +28,8 @@ static int move_run(const struct run_info *r, void *unused, struct err *e)
 
     (void)unused;
     if (strcmp(r->experiment, experiment) == 0)
-        return r->status == RUN_RUNNING ? 0 : move_place(r->folder, e);
+        return r->status == RUN_RUNNING ? 0
+                                        : meta_change(r->folder, NULL, NULL, e);
     if (r->status == RUN_RUNNING)
         return err_set(e, ERR_USAGE,
                        "a run cannot be moved while it is running");

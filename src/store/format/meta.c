@@ -160,3 +160,23 @@ int meta_save(const struct meta *m, const char *run, struct err *e)
     free(path);
     return ret;
 }
+
+int meta_change(const char *run, meta_change_fn *fn, const void *arg,
+                struct err *e)
+{
+    struct arena mem = ARENA_INIT;
+    struct meta m;
+    int ret = meta_load(&m, &mem, run, e);
+
+    if (ret == 0 && m.damage)
+        ret = err_set(e, ERR_INPUT, "run %s: %s; gtrack fsck --repair may help",
+                      m.name ? m.name : m.id, m.damage);
+    if (ret == 0) {
+        if (fn)
+            fn(&m, arg);
+        meta_place(&m, &mem, run);
+        ret = meta_save(&m, run, e);
+    }
+    arena_clear(&mem);
+    return ret;
+}

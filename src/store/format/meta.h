@@ -26,6 +26,11 @@ struct meta {
 
 /* No meta.yaml is ERR_MISSING. */
 int meta_load(struct meta *, struct arena *, const char *run, struct err *);
+/* Change it by a function (or NULL), and let it name the experiment that its
+ * run is in.  One that is damaged is left alone. */
+typedef void meta_change_fn(struct meta *, const void *arg);
+int meta_change(const char *run, meta_change_fn *, const void *arg,
+                struct err *);
 /* Let it name the experiment that its run is in; after a move that was
  * interrupted, it does not. */
 void meta_place(struct meta *, struct arena *, const char *run);

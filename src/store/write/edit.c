@@ -54,30 +54,11 @@ static int put_tag(const struct run_info *run, const char *key,
     return store_value(run->folder, "tags", key, value, true, e);
 }
 
-/* Change meta.yaml by a function; a run without a good one is left alone. */
-typedef void change_fn(struct meta *, const void *arg);
-
-static int change(const struct run_info *run, change_fn *fn, const void *arg,
-                  struct err *e)
+static int change(const struct run_info *run, meta_change_fn *fn,
+                  const void *arg, struct err *e)
 {
-    struct arena mem = ARENA_INIT;
-    struct meta meta;
-    int ret;
-
     finish_moves(run);
-    ret = meta_load(&meta, &mem, run->folder, e);
-    if (ret == 0 && meta.damage)
-        ret = err_set(e, ERR_INPUT,
-                      "run %s: %s; gtrack fsck --repair may "
-                      "help",
-                      run->name, meta.damage);
-    if (ret == 0) {
-        fn(&meta, arg);
-        meta_place(&meta, &mem, run->folder);
-        ret = meta_save(&meta, run->folder, e);
-    }
-    arena_clear(&mem);
-    return ret;
+    return meta_change(run->folder, fn, arg, e);
 }
 
 static void set_name(struct meta *m, const void *name)

@@ -33,23 +33,6 @@ void move_end(struct move *m)
     free(m->mark);
 }
 
-int move_place(const char *run, struct err *e)
-{
-    struct arena mem = ARENA_INIT;
-    struct meta meta;
-    int ret = meta_load(&meta, &mem, run, e);
-
-    if (ret == 0 && meta.damage)
-        ret = err_set(e, ERR_INPUT, "run %s: %s; gtrack fsck --repair may help",
-                      path_name(run), meta.damage);
-    if (ret == 0) {
-        meta_place(&meta, &mem, run);
-        ret = meta_save(&meta, run, e);
-    }
-    arena_clear(&mem);
-    return ret;
-}
-
 /* Wherever the run is now. */
 static void place_run(const char *root, const char *id)
 {
@@ -61,7 +44,7 @@ static void place_run(const char *root, const char *id)
             char *run = path_join(all.item[i].folder, id);
 
             if (path_exists(run) && !path_is_refused(run))
-                move_place(run, &ignored);
+                meta_change(run, NULL, NULL, &ignored);
             free(run);
         }
     experiments_free(&all);

@@ -27,7 +27,4 @@ void move_begin(struct move *, const char *root, const char *id);
 void move_end(struct move *);
 void move_finish(const char *root);
 
-/* Let the meta.yaml of a run name the experiment that it is in. */
-int move_place(const char *run, struct err *);
-
 #endif
