@@ -185,19 +185,6 @@ static int load_folder(struct experiments *all, const char *root,
     return 0;
 }
 
-static bool has_files(const char *folder)
-{
-    struct path_list names;
-    struct err ignored = ERR_INIT;
-    bool any;
-
-    if (path_list(&names, folder, &ignored) < 0)
-        return false;
-    any = names.n > 0;
-    path_list_clear(&names);
-    return any;
-}
-
 int experiments_load(struct experiments *all, const char *root, struct err *e)
 {
     char *trash = path_join(root, STORE_TRASH);
@@ -208,7 +195,8 @@ int experiments_load(struct experiments *all, const char *root, struct err *e)
     ret = load_folder(all, root, root, false, e);
     if (ret == 0)
         load_folder(all, root, trash, true, &ignored);
-    if (ret == 0 && all->n == 0 && !path_is_folder(trash) && has_files(root))
+    if (ret == 0 && all->n == 0 && !path_is_folder(trash) &&
+        store_has_files(root))
         ret = err_set(e, ERR_MISSING, "%s is not a store: it has no experiment",
                       root);
     else if (ret < 0 && e->kind == ERR_MISSING)
@@ -226,22 +214,8 @@ void experiments_free(struct experiments *all)
     *all = (struct experiments)EXPERIMENTS_INIT;
 }
 
-/*
- * Rename the temporary file unless the new name exists.  link() does that in
- * one step, also on NFS, where its reply may be lost: any process that creates
- * this name writes the same text.  If the file system has no links, rename() is
- * used.
- */
-static int publish(const char *temp, const char *path, struct err *e)
-{
-    int ret = 0;
-
-    if (link(temp, path) < 0 && errno != EEXIST && rename(temp, path) < 0)
-        ret = err_sys(e, "cannot create %s", path);
-    unlink(temp);
-    return ret;
-}
-
+/* Any process that creates this experiment at the same time writes the same
+ * text, so it does not matter whose file stays. */
 static int make_experiment(const char *root, const char *id, const char *name,
                            struct err *e)
 {
@@ -249,6 +223,7 @@ static int make_experiment(const char *root, const char *id, const char *name,
     char random[33], *fresh, *uri = store_uri(folder);
     const int64_t now = clock_wall_ms();
     struct buf text = BUF_INIT;
+    bool exists;
     int ret = path_make(folder, e);
 
     store_new_id(random);
@@ -260,9 +235,7 @@ static int make_experiment(const char *root, const char *id, const char *name,
     yaml_put(&text, "lifecycle_stage", "active");
     yaml_put(&text, "name", name);
     if (ret == 0)
-        ret = store_write(fresh, fresh, text.s, text.len, true, e);
-    if (ret == 0)
-        ret = publish(fresh, path, e);
+        ret = store_create(path, fresh, text.s, text.len, true, &exists, e);
     if (ret == 0)
         store_keep_name(root, id, name);
     buf_clear(&text);

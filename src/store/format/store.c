@@ -191,6 +191,16 @@ int store_write(const char *path, const char *name, const void *data, size_t n,
     return ret;
 }
 
+bool store_has_files(const char *folder)
+{
+    struct path_list names = PATH_LIST_INIT;
+    struct err none = ERR_INIT;
+    const bool any = path_list(&names, folder, &none) == 0 && names.n > 0;
+
+    path_list_clear(&names);
+    return any;
+}
+
 int store_sync(const char *folder, struct err *e)
 {
     const int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -203,21 +213,23 @@ int store_sync(const char *folder, struct err *e)
     return ret;
 }
 
-/* rename(), unless there is a file called `to`. */
+/* rename(), unless there is a file called `to`.  Some file systems do not
+ * support the flag, and some of these have no links. */
 static int rename_new(const char *from, const char *to)
 {
     if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0)
         return 0;
     if (errno != EINVAL && errno != ENOSYS)
         return -1;
-    /* this file system does not support the flag */
-    return link(from, to) < 0 ? -1 : unlink(from);
+    if (link(from, to) == 0)
+        return unlink(from);
+    return errno == EEXIST ? -1 : rename(from, to);
 }
 
 int store_create(const char *path, const char *name, const void *data, size_t n,
-                 bool *exists, struct err *e)
+                 bool sync, bool *exists, struct err *e)
 {
-    char *temp = write_temp(name, data, n, false, e);
+    char *temp = write_temp(name, data, n, sync, e);
     int ret = temp ? 0 : -1;
 
     *exists = false;
@@ -227,6 +239,8 @@ int store_create(const char *path, const char *name, const void *data, size_t n,
             ret = err_sys(e, "cannot create %s", path);
         unlink(temp);
     }
+    if (ret == 0 && sync)
+        ret = sync_parent(path, e);
     free(temp);
     return ret;
 }
@@ -277,16 +291,20 @@ int store_value(const char *run, const char *kind, const char *file,
     char *path = xasprintf("%s/%s/%s", run, kind, file);
     char *temp = path_join(run, STORE_OWN "/value");
     char *folder = path_parent(path);
+    struct buf clean = BUF_INIT;
     int ret = path_check_inside(folder, run, e);
 
+    if (value)
+        utf8_clean(&clean, value, strlen(value));
     if (ret == 0 && !value && unlink(path) == 0)
         ret = sync ? sync_parent(path, e) : 0;
     else if (ret == 0 && !value && errno != ENOENT)
         ret = err_sys(e, "cannot remove %s", path);
     if (ret == 0 && value &&
         (path_make(folder, e) < 0 || store_make_own(run, e) < 0 ||
-         store_write(path, temp, value, strlen(value), sync, e) < 0))
+         store_write(path, temp, clean.s, clean.len, sync, e) < 0))
         ret = -1;
+    buf_clear(&clean);
     free(folder);
     free(temp);
     free(path);

@@ -91,7 +91,10 @@ int store_write(const char *path, const char *temp, const void *data, size_t n,
                 bool sync, struct err *);
 /* The same for a new file; one that exists stays, and *exists is set. */
 int store_create(const char *path, const char *temp, const void *data, size_t n,
-                 bool *exists, struct err *);
+                 bool sync, bool *exists, struct err *);
+
+/* Is there anything in this folder? */
+bool store_has_files(const char *folder);
 
 /* Wait until all that was written to the file system of a folder is on disk. */
 int store_sync(const char *folder, struct err *);
@@ -103,8 +106,8 @@ void store_clear_temps(const char *folder);
 int store_make_own(const char *run, struct err *);
 
 /* Write a parameter or a tag, RUN/KIND/FILE, creating the folders that it
- * needs; a value of NULL removes it.  With `sync`, the change is on disk after
- * that. */
+ * needs; what is not UTF-8 is replaced, and NULL removes it.  With `sync`, the
+ * change is on disk after that. */
 int store_value(const char *run, const char *kind, const char *file,
                 const char *value, bool sync, struct err *);
 

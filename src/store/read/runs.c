@@ -117,11 +117,8 @@ struct worker {
 static bool holds(const char *folder, const char *kind)
 {
     char *path = path_join(folder, kind);
-    struct path_list names = PATH_LIST_INIT;
-    struct err none = ERR_INIT;
-    const bool any = path_list(&names, path, &none) == 0 && names.n > 0;
+    const bool any = store_has_files(path);
 
-    path_list_clear(&names);
     free(path);
     return any;
 }
@@ -316,22 +313,24 @@ static void collect(struct runs *runs, struct crew *crew)
         qsort(runs->run, runs->n, sizeof *runs->run, by_start);
 }
 
-static int load(struct runs *runs, struct crew *crew, struct err *e)
+int runs_load_ids(struct runs *runs, const char *root, char *const *ids, int n,
+                  int flags, struct err *e)
 {
+    struct crew crew = { .root = root, .flags = flags, .ids = ids, .n_ids = n };
     struct experiments all;
 
     *runs = (struct runs)RUNS_INIT;
-    if (experiments_load(&all, crew->root, e) < 0)
+    if (experiments_load(&all, root, e) < 0)
         return -1;
     for (size_t i = 0; i < all.n; i++)
-        if (!all.item[i].deleted || (crew->flags & LOAD_DELETED))
-            add_tasks(crew, &all.item[i]);
-    index_open(&crew->index, crew->root);
-    run_tasks(crew, &runs->mem);
-    if (!crew->ids)
-        save_index(crew);
-    index_close(&crew->index, &runs->mem);
-    collect(runs, crew);
+        if (!all.item[i].deleted || (flags & LOAD_DELETED))
+            add_tasks(&crew, &all.item[i]);
+    index_open(&crew.index, root);
+    run_tasks(&crew, &runs->mem);
+    if (!ids)
+        save_index(&crew);
+    index_close(&crew.index, &runs->mem);
+    collect(runs, &crew);
     arena_join(&runs->mem, &all.mem); /* names of experiments */
     experiments_free(&all);
     return 0;
@@ -339,17 +338,7 @@ static int load(struct runs *runs, struct crew *crew, struct err *e)
 
 int runs_load(struct runs *runs, const char *root, int flags, struct err *e)
 {
-    struct crew crew = { .root = root, .flags = flags };
-
-    return load(runs, &crew, e);
-}
-
-int runs_load_ids(struct runs *runs, const char *root, char *const *ids, int n,
-                  int flags, struct err *e)
-{
-    struct crew crew = { .root = root, .flags = flags, .ids = ids, .n_ids = n };
-
-    return load(runs, &crew, e);
+    return runs_load_ids(runs, root, NULL, 0, flags, e);
 }
 
 void runs_warn_damage(const struct runs *runs)

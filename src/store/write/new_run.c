@@ -4,9 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/buf.h"
 #include "common/path.h"
-#include "common/utf8.h"
 #include "store/format/store.h"
 #include "store/write/staging.h"
 
@@ -27,39 +25,25 @@ int new_run_folders(const char *folder, struct err *e)
     return 0;
 }
 
-static int write_tag(const char *folder, const char *key, const char *value,
-                     struct err *e)
-{
-    struct buf clean = BUF_INIT;
-    int ret;
-
-    utf8_clean(&clean, value, strlen(value));
-    ret = store_value(folder, "tags", key, clean.s, false, e);
-    buf_clear(&clean);
-    return ret;
-}
-
-static int write_colour(const struct new_run *n, const char *root,
-                        struct err *e)
-{
-    const int colour = store_next_colour(root);
-    const char digit[] = { (char)('0' + colour), '\0' };
-
-    return colour ? write_tag(n->folder, STORE_COLOUR_TAG, digit, e) : 0;
-}
-
 static int write_tags(const struct new_run *n, const struct new_run_conf *c,
                       struct err *e)
 {
-    if (write_tag(n->folder, "mlflow.runName", n->meta.name, e) < 0 ||
-        write_tag(n->folder, "mlflow.user", n->meta.user, e) < 0 ||
-        write_tag(n->folder, "mlflow.source.type", "LOCAL", e) < 0 ||
-        write_tag(n->folder, "mlflow.source.name", c->source, e) < 0)
-        return -1;
-    if (c->parent &&
-        write_tag(n->folder, "mlflow.parentRunId", c->parent, e) < 0)
-        return -1;
-    return write_colour(n, c->root, e);
+    const int colour = store_next_colour(c->root);
+    const char digit[] = { (char)('0' + colour), '\0' };
+    const struct pair tags[] = {
+        { "mlflow.runName", n->meta.name },
+        { "mlflow.user", n->meta.user },
+        { "mlflow.source.type", "LOCAL" },
+        { "mlflow.source.name", c->source },
+        { "mlflow.parentRunId", c->parent },
+        { STORE_COLOUR_TAG, colour ? digit : NULL },
+    };
+
+    for (size_t i = 0; i < sizeof tags / sizeof tags[0]; i++)
+        if (tags[i].value && store_value(n->folder, "tags", tags[i].key,
+                                         tags[i].value, false, e) < 0)
+            return -1;
+    return 0;
 }
 
 static void fill_meta(struct new_run *n, struct arena *mem,

@@ -12,7 +12,6 @@
 #include "common/clock.h"
 #include "common/mem.h"
 #include "common/path.h"
-#include "common/utf8.h"
 #include "store/format/attempt.h"
 #include "store/format/meta.h"
 #include "store/format/store.h"
@@ -25,24 +24,13 @@ enum {
     BEAT_MS = 8 * 3600 * 1000, /* of a run that no process stands for */
 };
 
-static int write_value(struct stored_run *p, enum key_kind kind,
-                       const char *file, const char *value, struct err *e)
-{
-    struct buf clean = BUF_INIT;
-    int ret;
-
-    utf8_clean(&clean, value, strlen(value));
-    ret = store_value(p->folder, key_folders[kind], file, clean.s, false, e);
-    buf_clear(&clean);
-    return ret;
-}
-
 static const char *find_file(struct stored_run *p, enum key_kind kind,
                              const char *key, struct err *e)
 {
     char *tag;
     const char *file = key_file(&p->files, kind, key, &tag);
-    const int ret = tag ? write_value(p, TAG, tag, key, e) : 0;
+    const int ret =
+        tag ? store_value(p->folder, "tags", tag, key, false, e) : 0;
 
     free(tag);
     return ret < 0 ? NULL : file;
@@ -152,7 +140,7 @@ int stored_run_param(struct stored_run *p, const char *key, const char *value,
         return -1;
     path = xasprintf("%s/params/%s", p->folder, file);
     if (buf_read_unlinked(&was, path, VALUE_MAX, &none) < 0)
-        ret = write_value(p, PARAM, file, value, e);
+        ret = store_value(p->folder, "params", file, value, false, e);
     else if (strcmp(was.s, value) == 0)
         ret = 0;
     else
@@ -170,10 +158,7 @@ int stored_run_tag(struct stored_run *p, const char *key, const char *value,
 {
     const char *file = find_file(p, TAG, key, e);
 
-    if (!file)
-        return -1;
-    return value ? write_value(p, TAG, file, value, e)
-                 : store_value(p->folder, "tags", file, NULL, false, e);
+    return file ? store_value(p->folder, "tags", file, value, false, e) : -1;
 }
 
 char *stored_run_artifact(struct stored_run *p, const char *name, struct err *e)
