@@ -33,7 +33,7 @@ struct gtrack_keys {
     struct gtrack_keys *next;
     struct gtrack *owner;
     int count;
-    struct run_point point[]; /* the values are not used */
+    const char *key[];
 };
 
 /* How many forks are between this process and the first that opened a run: the
@@ -259,11 +259,11 @@ struct gtrack_keys *gtrack_keys(struct gtrack *g, const char *const *keys,
 
     if (!own_run(g))
         return NULL;
-    k = xcalloc(1, sizeof *k + (size_t)count * sizeof k->point[0]);
+    k = xcalloc(1, sizeof *k + (size_t)count * sizeof k->key[0]);
     k->owner = g;
     k->count = count;
     for (int i = 0; i < count; i++)
-        k->point[i].key = xstrdup(keys[i]);
+        k->key[i] = xstrdup(keys[i]);
     pthread_mutex_lock(&g->lock);
     k->next = g->keys;
     g->keys = k;
@@ -274,19 +274,8 @@ struct gtrack_keys *gtrack_keys(struct gtrack *g, const char *const *keys,
 /* The keys do not change, so that several threads may log rows of them. */
 void gtrack_row(struct gtrack_keys *k, const double *row)
 {
-    enum { BATCH = 64 };
-    struct run_point p[BATCH];
-
-    for (int from = 0; k && own_run(k->owner) && from < k->count;
-         from += BATCH) {
-        const int n = k->count - from < BATCH ? k->count - from : BATCH;
-
-        for (int i = 0; i < n; i++)
-            p[i] =
-                (struct run_point){ k->point[from + i].key, row[1 + from + i] };
-        note_step(k->owner, (int64_t)row[0]);
-        run_metrics(k->owner->run, (int64_t)row[0], p, n);
-    }
+    if (k)
+        gtrack_metrics(k->owner, (int64_t)row[0], k->key, row + 1, k->count);
 }
 
 int gtrack_dataset(struct gtrack *g, const struct gtrack_dataset *dataset,
@@ -357,7 +346,7 @@ static void free_keys(struct gtrack_keys *k)
         struct gtrack_keys *next = k->next;
 
         for (int i = 0; i < k->count; i++)
-            free((char *)(uintptr_t)k->point[i].key);
+            free((char *)(uintptr_t)k->key[i]);
         free(k);
         k = next;
     }
