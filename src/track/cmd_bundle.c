@@ -186,7 +186,7 @@ static int add_path(struct bundle *b, const char *path, const char *below,
 
 /* ---- runs ------------------------------------------------------------- */
 
-static const char checkpoints_folder[] = "artifacts/checkpoints/";
+static const char checkpoints_folder[] = STORE_ARTIFACTS "/checkpoints/";
 
 /* The name of the newest checkpoint in a folder, or NULL. */
 static char *find_newest(const char *folder)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/opt.h"
+#include "store/format/store.h"
 #include "track/runs/file_tree.h"
 #include "track/runs/track.h"
 
@@ -50,9 +51,11 @@ static int add_run(struct disk_use *u, const struct run_info *r, struct err *e)
         const struct file_tree_file *x = &f.file[i];
 
         u->files++;
-        if (strncmp(x->path, "metrics/", 8) == 0)
+        if (strncmp(x->path, STORE_METRICS "/",
+                    sizeof STORE_METRICS) == 0)
             u->metrics += x->size;
-        else if (strncmp(x->path, "artifacts/", 10) == 0)
+        else if (strncmp(x->path, STORE_ARTIFACTS "/",
+                         sizeof STORE_ARTIFACTS) == 0)
             u->artifacts += x->size;
         else
             u->other += x->size;

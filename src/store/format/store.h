@@ -27,6 +27,10 @@
 #define STORE_NAMES ".gtrack.trash"
 #define STORE_OWN   ".gtrack" /* our folder inside a run */
 #define STORE_META  "meta.yaml"
+/* The other files of a run that the rest of the suite may name. */
+#define STORE_METRICS   "metrics"
+#define STORE_TAGS      "tags"
+#define STORE_ARTIFACTS "artifacts"
 
 struct experiment {
     const char *id, *name, *folder, *location; /* location: of artifacts */

@@ -10,6 +10,7 @@
 
 #include "common/mem.h"
 #include "common/path.h"
+#include "store/format/store.h"
 
 enum {
     FOLDER_EVENTS = IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO |
@@ -116,13 +117,13 @@ void changes_watch_root(struct changes *c, const char *root)
 
 void changes_watch_run(struct changes *c, const struct run_info *r)
 {
-    char *tags = path_join(r->folder, "tags");
+    char *tags = path_join(r->folder, STORE_TAGS);
 
     watch_folder(c, r->folder, FOLDER_EVENTS, r->id);
     watch_folder(c, tags, FILE_EVENTS, r->id);
     if (r->status == RUN_RUNNING || r->status == RUN_SCHEDULED) {
-        char *metrics = path_join(r->folder, "metrics");
-        char *state = path_join(r->folder, ".gtrack");
+        char *metrics = path_join(r->folder, STORE_METRICS);
+        char *state = path_join(r->folder, STORE_OWN);
 
         watch_tree(c, metrics, r->id, 0);
         watch_folder(c, state, FOLDER_EVENTS, r->id);
