@@ -2,6 +2,7 @@
 # The installed library: its example compiles, runs, and gtrack's own reader
 # finds what it wrote.  Nothing of ours but gtrack_... can be seen in it.
 . "$(dirname "$0")/../lib/tap.sh"
+show_commands
 
 (cd "$build" && ${MAKE:-make} -s install-libLIBRARIES install-libgtrack-so \
     install-includeHEADERS install-pkgconfigDATA prefix="$dir/usr" exec_prefix="$dir/usr" \

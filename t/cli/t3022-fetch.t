@@ -1,6 +1,7 @@
 #!/bin/sh
 # gdata fetch: downloads that go wrong on the way, from a server of ours.
 . "$(dirname "$0")/../lib/tap.sh"
+show_commands
 perl -MIO::Socket::INET -e 1 2>/dev/null || skip_all "no perl"
 mkfifo port hold
 mkdir www

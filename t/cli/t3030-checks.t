@@ -1,6 +1,7 @@
 #!/bin/sh
 # gdata info, verify, lock, dedup, leak: what the data are, and what they share.
 . "$(dirname "$0")/../lib/tap.sh"
+show_commands
 run() {         # run STATUS COMMAND...: out, err
     want=$1
     shift

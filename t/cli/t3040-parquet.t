@@ -1,6 +1,7 @@
 #!/bin/sh
 # Parquet: one column of strings, as pyarrow wrote it (t/reference/parquet.py).
 . "$(dirname "$0")/../lib/tap.sh"
+show_commands
 seeds=$top/t/fuzz/corpus/parquet
 gdata info "$seeds/plain.parquet" >out 2>err
 ! grep -q without err || skip_all "built without Parquet"

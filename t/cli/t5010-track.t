@@ -2,6 +2,7 @@
 # gtrack writes runs from a shell, lists, compares and corrects them.
 . "$(dirname "$0")/../lib/tap.sh"
 . "$top/t/lib/fixtures.sh"
+show_commands
 export GT_CLOCK_MS=1700000000000
 
 g ls

@@ -2,6 +2,7 @@
 # The examples of gtrack's manual run, and every command tells its help.
 . "$(dirname "$0")/../lib/tap.sh"
 . "$top/t/lib/fixtures.sh"
+show_commands
 WANDB_API_KEY=$(printf 'k%.0s' $(seq 40)) && export WANDB_API_KEY
 for i in 1 2 3; do
     seq 1 5 | sed "s/.*/step=& train\/loss=$i.& val\/loss=$i.5/" |

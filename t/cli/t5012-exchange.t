@@ -2,6 +2,7 @@
 # gtrack takes runs over and gives them away, counts hours, repairs, watches.
 . "$(dirname "$0")/../lib/tap.sh"
 . "$top/t/lib/fixtures.sh"
+show_commands
 
 # ---- logs ----
 cat >main.log <<'E2'

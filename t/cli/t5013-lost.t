@@ -3,6 +3,7 @@
 # flag and made anew; a run that begins is not taken for one.
 . "$(dirname "$0")/../lib/tap.sh"
 . "$top/t/lib/fixtures.sh"
+show_commands
 export GTRACK_CACHE="$dir/cache"
 ls_is() { g ls -c name,status,damage --no-header && holds out "$1"; }
 aged() { touch -d '2001-01-01' "$@"; }

@@ -2,6 +2,7 @@
 # What a store that a stranger made may not do.
 . "$(dirname "$0")/../lib/tap.sh"
 . "$top/t/lib/fixtures.sh"
+show_commands
 
 # a run whose meta.yaml names another place than its folder
 run=theirs/0/0123456789abcdef0123456789abcdef

@@ -2,6 +2,7 @@
 # gtrack fsck finds and repairs what MLflow cannot read.
 . "$(dirname "$0")/../lib/tap.sh"
 . "$top/t/lib/fixtures.sh"
+show_commands
 
 # damage COMMAND: a fresh store in s of two finished runs; COMMAND is evaluated
 # with $run and $exp, the folders of a run and of its experiment.

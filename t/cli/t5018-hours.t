@@ -2,6 +2,7 @@
 # gtrack hours --why and gplot hours: where the time and the energy went.
 . "$(dirname "$0")/../lib/tap.sh"
 . "$top/t/lib/fixtures.sh"
+show_commands
 
 # 20 steps of 3 s, of which every second is recorded, and an energy counter that
 # a second attempt begins again.

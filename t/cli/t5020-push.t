@@ -2,6 +2,7 @@
 # gtrack pushes runs to W&B and MLflow: all of it, once, whatever goes wrong.
 . "$(dirname "$0")/../lib/tap.sh"
 . "$top/t/lib/fixtures.sh"
+show_commands
 perl -MJSON::PP -MIO::Socket::INET -e 1 2>/dev/null ||
     skip_all "no perl with JSON::PP"
 server=

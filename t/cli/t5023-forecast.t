@@ -2,6 +2,7 @@
 # gtrack forecast: the end of a loss curve, and how often the interval has it.
 . "$(dirname "$0")/../lib/tap.sh"
 . "$top/t/lib/fixtures.sh"
+show_commands
 
 # curve NAME NUMBER LAST: a run of 1000 steps with a cosine schedule, up to step
 # LAST, whose law is known; prints its loss at the end

@@ -2,6 +2,7 @@
 # What the options of gplot do, what is printed, what is refused.
 . "$(dirname "$0")/../lib/tap.sh"
 . "$top/t/lib/fixtures.sh"
+show_commands
 
 make_store rates ranks resume odd grid seeds hella sizes
 

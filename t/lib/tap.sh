@@ -13,6 +13,10 @@
 #   unlike FILE PATTERN NAME    passes when no line of FILE matches PATTERN
 #   check NAME COMMAND...       passes when COMMAND succeeds; its output goes
 #                               to the files out and err
+#   show_commands               from here on, `ok` shows the last commands before
+#                               a failure, and so which part of a chain of &&
+#                               has failed; not for a test that redirects the
+#                               standard error of its own functions
 #   skip NAME WHY               counts a test that cannot run here
 #   skip_all WHY                ends a test file that cannot run here
 #   done_testing                prints the plan; the last line of every test
@@ -40,12 +44,13 @@ unset COLUMNS LINES NO_COLOR CLICOLOR_FORCE COLORTERM COLORFGBG TERM_PROGRAM \
     KITTY_WINDOW_ID GTRACK_ROOT XDG_CONFIG_HOME WANDB_BASE_URL
 export PATH HOME="$dir" XDG_CACHE_HOME="$dir/cache" GTRACK_CACHE="" \
     GTRACK_ALERTS="" LC_ALL=C.UTF-8 TZ=UTC
-tests_run=0 tests_failed=0
+tests_run=0 tests_failed=0 commands=/dev/null
 
 ok() {
     tests_run=$((tests_run + 1))
     if test "$1" = 0; then
         echo "ok $tests_run - $2"
+        : >"$commands"
         return
     fi
     tests_failed=$((tests_failed + 1))
@@ -53,8 +58,18 @@ ok() {
     if test -n "${3-}"; then
         printf '%s\n' "$3"
     else
+        sed '/^+ ok [0-9]/,$d; /^+ :$/d; /^+ return$/d' "$commands" | tail -n 5
         tail -n 20 out err log 2>/dev/null
     fi | sed 's/^/# /'
+    : >"$commands"
+}
+
+# The shell writes its commands, with the values of variables, to its standard
+# error; each result begins the file anew.
+show_commands() {
+    commands=$dir/.commands
+    exec 2>>"$commands"
+    set -x
 }
 
 is() {

@@ -1,6 +1,7 @@
 #!/bin/sh
 # gtrain on what gdata made: documents in another order, data.lock beside them.
 . "$(dirname "$0")/../lib/tap.sh"
+show_commands
 train() {       # train STATUS WORDS [OPTION]...
     want=$1 words=$2
     shift 2

@@ -2,6 +2,7 @@
 # gtrain trains, stops, goes on, and says what is wrong.
 . "$(dirname "$0")/../lib/tap.sh"
 . "$top/t/lib/fixtures.sh"
+show_commands
 rhythm 6000 >train.bin
 head -c 2000 train.bin >val.bin
 cat >tiny.ini <<END

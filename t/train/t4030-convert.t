@@ -2,6 +2,7 @@
 # Models go to other programs' files and come back the same.
 . "$(dirname "$0")/../lib/tap.sh"
 . "$top/t/lib/fixtures.sh"
+show_commands
 rhythm 3000 >data.bin
 cat >tiny.ini <<END
 [model]

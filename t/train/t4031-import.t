@@ -2,6 +2,7 @@
 # What Hugging Face's files say of a model is understood, or refused by name.
 . "$(dirname "$0")/../lib/tap.sh"
 . "$top/t/lib/fixtures.sh"
+show_commands
 rhythm 1000 >data.bin
 cat >tiny.ini <<END
 [model]

@@ -1,6 +1,7 @@
 #!/bin/sh
 # gtrain init goes from a text to a model.
 . "$(dirname "$0")/../lib/tap.sh"
+show_commands
 
 mkdir texts
 awk 'BEGIN {

@@ -2,6 +2,7 @@
 # gtrain replay: it certifies what training computed, and finds what changed.
 . "$(dirname "$0")/../lib/tap.sh"
 . "$top/t/lib/fixtures.sh"
+show_commands
 encode_letters data
 ok $? "a text is encoded"
 cat >c.ini <<END
