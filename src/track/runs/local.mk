@@ -10,6 +10,8 @@ gtrack_SOURCES += \
 	%D%/column_parse.h \
 	%D%/column_sort.c \
 	%D%/column_sort.h \
+	%D%/compare_table.c \
+	%D%/compare_table.h \
 	%D%/copy.c \
 	%D%/copy.h \
 	%D%/file_tree.c \
