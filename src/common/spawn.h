@@ -42,8 +42,8 @@ int spawn_run(const char *const *argv, struct spawn *, struct err *);
 /*
  * Call a function of this program in a child process, where it can give up
  * rights, crash and print without harm to the caller.  Its result is the
- * status, and its output is flushed.  Errors call the child `name`.  No other
- * thread of the caller may hold a lock that the function needs.
+ * status; it has to flush what it prints.  Errors call the child `name`.  No
+ * other thread of the caller may hold a lock that the function needs.
  */
 typedef int spawn_fn(void *arg);
 int spawn_call(const char *name, spawn_fn *, void *arg, struct spawn *,

@@ -160,9 +160,8 @@ static char *folder_of(const char *file)
     return file && strcmp(file, "-") != 0 ? path_parent(file) : NULL;
 }
 
-/* A figure changes what it writes, and gtrack's cache and that of fonts; cairo
- * makes EPS in a temporary file. */
-static void confine_figure(const struct request *r)
+/* Cairo makes EPS in a temporary file. */
+void figure_confine(const struct request *r)
 {
     char *folders[] = { folder_of(r->output), folder_of(r->script),
                         index_folder(""), path_cache("fontconfig"),
@@ -189,7 +188,7 @@ int figure_main(int argc, char **argv, struct err *e)
     if (argc < type->words)
         return err_set(e, ERR_USAGE, "%s expected: gplot %s %s", type->expect,
                        cmd->name, cmd->args);
-    confine_figure(&plot_request);
+    figure_confine(&plot_request);
     if (!plot_request.watch)
         return draw_once(argc, argv, &running, e);
     sig_watch();

@@ -51,6 +51,10 @@ struct figure_type {
 /* The command of a figure, whose arg is its type. */
 int figure_main(int argc, char **argv, struct err *);
 
+/* Give up the right to change other files than what is written, beside which
+ * there may be more, gtrack's cache and that of fonts; and to connect. */
+void figure_confine(const struct request *);
+
 /* Load the runs that are named by the words from `first` on, or all runs if
  * there are none. */
 int figure_runs(struct build *, int first, struct err *);
@@ -80,7 +84,7 @@ int sweep_draw(struct build *, const char *params, const char *metric,
  X(hours)                                                                      \
  X(timeline)                                                                   \
  X(sweep)                                                                      \
- X(compare) X(scaling) X(schedule) X(dashboard) X(report) X(redo) X(verify)
+ X(compare) X(scaling) X(schedule) X(dashboard) X(redo) X(verify)
 #define FIGURE_DECLARE(name) extern const struct cmd fig_##name;
 #define FIGURE_ADDRESS(name) &fig_##name,
 FIGURE_CMDS(FIGURE_DECLARE)

@@ -11,7 +11,6 @@ src_plot_libplot_a_SOURCES = \
 	%D%/fig_dashboard.c \
 	%D%/fig_hist.c \
 	%D%/fig_hours.c \
-	%D%/fig_report.c \
 	%D%/fig_scaling.c \
 	%D%/fig_schedule.c \
 	%D%/fig_sweep.c \
@@ -32,10 +31,6 @@ src_plot_libplot_a_SOURCES = \
 	%D%/output.h \
 	%D%/plot_program.c \
 	%D%/plot_program.h \
-	%D%/report_doc.c \
-	%D%/report_doc.h \
-	%D%/report_facts.c \
-	%D%/report_facts.h \
 	%D%/request.c \
 	%D%/request.h \
 	%D%/run_set.c \

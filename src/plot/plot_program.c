@@ -3,12 +3,44 @@
 
 #include <assert.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
 
+#include "common/log.h"
+#include "common/spawn.h"
 #include "plot/draw/gnuplot.h"
 #include "plot/figures.h"
 #include "plot/kind.h"
+#include "plot/options.h"
 
 enum { COMMANDS = 32 };
+
+/*
+ * A report has the tables of gtrack, whose command it is.  The old name becomes
+ * that command: this is no call, since nothing returns from it.
+ */
+static int report_main(int argc, char **argv, struct err *e)
+{
+    char *gtrack = spawn_find("gtrack", e);
+
+    (void)argc;
+    (void)argv;
+    if (!gtrack)
+        return -1;
+    log_warn("'gplot report' is now 'gtrack report'");
+    execv(gtrack, program_words());
+    err_sys(e, "cannot start %s", gtrack);
+    free(gtrack);
+    return -1;
+}
+
+static const struct cmd report = {
+    .name = "report",
+    .args = "RUN...",
+    .help = "the same as 'gtrack report'",
+    .opts = report_opts,
+    .run = report_main,
+};
 
 static void describe(void)
 {
@@ -22,8 +54,9 @@ static void describe(void)
 
 static void list(const struct cmd *cmds[COMMANDS], bool figures)
 {
-    static const struct cmd *const others[] = { FIGURE_CMDS(
-        FIGURE_ADDRESS) NULL };
+    static const struct cmd *const others[] = {
+        FIGURE_CMDS(FIGURE_ADDRESS) &report, NULL
+    };
     int n = 0;
 
     for (const struct kind *k = kinds; k->cmd.name; k++) {

@@ -15,6 +15,7 @@ gtrack_SOURCES = \
 	%D%/cmd_hours.c \
 	%D%/cmd_forecast.c \
 	%D%/cmd_artifacts.c \
+	%D%/cmd_report.c \
 	%D%/cmd_claims.c \
 	%D%/cmd_bundle.c \
 	%D%/cmd_verify.c \
@@ -57,6 +58,7 @@ gtrack_CPPFLAGS = $(AM_CPPFLAGS) $(MICROHTTPD_CFLAGS)
 gtrack_LDADD = src/plot/libplot.a src/sweep/libsweep.a $(STORE_LIBS)
 
 include src/track/runs/local.mk
+include src/track/report/local.mk
 include src/track/import/local.mk
 include src/track/push/local.mk
 include src/track/page/local.mk

@@ -105,7 +105,7 @@ gplot -r linked notes --data @latest >out 2>err
 unlike out '0.5' "gplot draws nothing through a link"
 mkdir $run/artifacts/samples
 ln -s "$dir/secret" $run/artifacts/samples/step-1.txt
-gplot -r linked report @latest -o sample.html >out 2>err
+gtrack -r linked report @latest -o sample.html >out 2>err
 test -s sample.html && ! grep -q 'top secret' sample.html
 ok $? "a report shows no sample that is a link"
 ln -s . $run/artifacts/round
@@ -188,7 +188,7 @@ paged() {
 sandbox=$(gtrack --version -v | sed -n 's/^sandbox: //p')
 if test "$sandbox" = none || ! script -qec true /dev/null </dev/null >out 2>err; then
     skip "a command that reads a store can change no file" "no Landlock or script"
-    skip "gplot and export can change nothing but what they write" "no Landlock"
+    skip "figures, reports and exports can change nothing but what they write" "no Landlock"
     skip "a figure that is drawn again can change nothing else" "no Landlock"
     skip "export writes where it is told to" "no Landlock or script"
     skip "import can change nothing outside its store" "no Landlock or script"
@@ -205,12 +205,13 @@ else
             $helper "$dir" >helpers/$helper
         chmod +x helpers/$helper
     done
-    for command in "gplot -r odd loss @latest -o made/x.svg" \
+    for command in "gtrack -r odd report @latest -o made/x.pdf" \
+        "gplot -r odd loss @latest -o made/x.svg" \
         "gtrack -r odd export --to tar -o made/x.tar"; do
         PATH=$dir/helpers:$PATH sh -c "$command"
     done >out 2>err
     is "$(ls pwned made/gnuplot made/tar 2>err)" "made/gnuplot
-made/tar" "gplot and export can change nothing but what they write"
+made/tar" "figures, reports and exports can change nothing but what they write"
     rm -f made/gnuplot
     printf '<!-- gplot-figure %064d -r odd loss @latest; -->\n' 0 >made/x.svg
     PATH=$dir/helpers:$PATH gplot redo made/x.svg >out 2>err
@@ -256,13 +257,13 @@ else
 fi
 rm -r "$run/.gtrack"
 gtrack -r odd tag @latest "mlflow.source.name=$(printf 'a\r<i>\nb')"
-gtrack -r odd mv @latest '<script>|[x](y)' && gplot -r odd report @latest -o x.md
+gtrack -r odd mv @latest '<script>|[x](y)' && gtrack -r odd report @latest -o x.md
 # in a block of code, which is indented, nothing is markup; a CR ends a line
 tr '\r' '\n' <x.md >lines
 grep -q '^    <i>' lines && grep -qF '| \<script\>\|\[x\](y) |' lines &&
     ! grep -v '^    ' lines | grep -qF -e '<script>' -e '[x](' -e '<i>'
 ok $? "a report escapes the names of runs in Markdown"
-gplot -r odd report @latest -o x.html >out 2>err
+gtrack -r odd report @latest -o x.html >out 2>err
 test -s x.html && ! grep -q '<script>|' x.html
 ok $? "a report escapes the names of runs in HTML"
 gtrack -r odd mv @latest '`touch pwned`"`touch pwned`' &&

@@ -112,11 +112,11 @@ ok $? "200,000 points make a PDF of $(wc -c <big.pdf) bytes"
 
 # Reports.
 for form in html md pdf; do
-    gplot report run1 run2 resumed two-ranks -o "report.$form" >out 2>err
+    gtrack report run1 run2 resumed two-ranks -o "report.$form" >out 2>err
     is $? 0 "a report is written as .$form"
 done
 like report.html 'id="frozen"' "the HTML report is the page of gtrack serve"
-gplot report run1 run2 run3 -o three.md >out 2>err
+gtrack report run1 run2 run3 -o three.md >out 2>err
 like three.md "^The best run is run2: its lowest val/loss is 3.3929, at step" \
     "a report names the best run"
 like three.md "optim.lr = 0.0006" \
@@ -125,13 +125,18 @@ like three.md "lowest val/loss" "a report names columns in words"
 like three.md "Validation loss by optim.lr" \
     "a report has the figure of the sweep that its runs are"
 like three.md "run1: mkruns" "a report has the commands of its runs"
+sed '3d' three.md >wanted
+gplot -q --title "Training report" report run1 run2 run3 -o three.md >out 2>err
+sed '3d' three.md | cmp - wanted >>err
+is "$(cat err)" "gplot: warning: 'gplot report' is now 'gtrack report'" \
+    "gplot report is another name of gtrack report"
 for i in $(seq 60); do
     echo "step=1 train/loss=$i" | gtrack log "a-long-name-of-a-run-$i" \
         -p "data.folder=somewhere/deep/in/the/tree/$i" \
         -p "first.name.of.a.parameter=$i.25" -p "second.name.of.a.parameter=$i.5" \
         -p "third.name.of.a.parameter=$i" -q -r sixty
 done
-gplot report -r sixty "name like '%'" -o sixty.pdf >out 2>err
+gtrack report -r sixty "name like '%'" -o sixty.pdf >out 2>err
 is $? 0 "a report of 60 runs is written as .pdf"
 if command -v pdftotext >/dev/null; then
     pdftotext -layout sixty.pdf pages
@@ -144,16 +149,16 @@ else
         "no pdftotext"
     skip "the rows of a report are as wide as a page" "no pdftotext"
 fi
-gplot report run1 run2 run3 -o three.md >out 2>err
+gtrack report run1 run2 run3 -o three.md >out 2>err
 unlike three.md '`' "a report in Markdown has no literal backquotes"
 run=$(dirname "$(dirname "$(grep -l '^run2$' "$GTRACK_ROOT"/*/*/tags/mlflow.runName)")")
 mkdir -p "$run/artifacts/samples"
 echo "Once upon" >"$run/artifacts/samples/step-00000100.txt"
 echo "There was <b>" >"$run/artifacts/samples/step-00002000.txt"
-gplot report run1 run2 run3 -o three.md >out 2>err
+gtrack report run1 run2 run3 -o three.md >out 2>err
 like three.md "^    There was <b>" \
     "a report has the last sample of the best run"
-gplot report run1 run2 run3 -o three.html >out 2>err
+gtrack report run1 run2 run3 -o three.html >out 2>err
 like three.html '"sample":"There was .u003cb>' \
     "the HTML report has the last sample of the best run"
 like three.html '"best":"The best run is run2: its lowest val/loss is 3.3929' \

@@ -50,8 +50,8 @@ for figure in "loss run2" "metric train/loss run2" "dashboard run2" \
     is "$? $(cat out err | tail -n 1)" "3 gplot: --skip leaves nothing to draw" \
         "a figure of which --skip leaves nothing is an error: $figure"
 done
-gplot report run2 --skip 2000 -o left.md >out 2>err
-is "$? $(cat out err)" "3 gplot: --skip leaves nothing to draw" \
+gtrack report run2 --skip 2000 -o left.md >out 2>err
+is "$? $(cat out err)" "3 gtrack: --skip leaves nothing to draw" \
     "a report of which --skip leaves nothing is an error"
 gplot loss run2 --xrange 3k: -o left.txt >out 2>err
 is "$? $(cat out err)" "3 gplot: --xrange leaves nothing to draw" \
@@ -274,5 +274,8 @@ refused 3 "memory" memory run1
 refused 3 "nowhere" loss run1 -r nowhere
 refused 3 "none of these runs has a parameter nope" loss run1 run2 --group-by nope
 refused 3 "none of these runs has a parameter nope" loss run1 --color-by nope
-refused 2 "report.html\|html" report run1
+gtrack report run1 >out 2>err
+is "$? $(cat out err)" \
+    "2 gtrack: a report goes into a file: -o FILE.html, .md or .pdf" \
+    "a report without a file is an error"
 done_testing

@@ -118,11 +118,11 @@ test ! -e c.png
 ok $? "a missing gnuplot leaves no file"
 GPLOT_GNUPLOT=$dir/none gplot loss resumed >out 2>err
 is $? 0 "the terminal needs no gnuplot"
-GPLOT_GNUPLOT=$dir/none gplot report resumed -o r.pdf >out 2>err
+GPLOT_GNUPLOT=$dir/none gtrack report resumed -o r.pdf >out 2>err
 is $? 3 "a report as PDF without gnuplot ends with status 3"
 like err "only be an HTML page" \
     "the message without gnuplot says which report can be written"
-GPLOT_GNUPLOT=$dir/none gplot report resumed -o r.html >out 2>err
+GPLOT_GNUPLOT=$dir/none gtrack report resumed -o r.html >out 2>err
 is $? 0 "a report as HTML needs no gnuplot"
 printf '#!/bin/sh\necho "unknown or ambiguous terminal name" >&2; exit 1\n' >old
 chmod +x old

@@ -1,5 +1,5 @@
-#ifndef PLOT_REPORT_FACTS_H
-#define PLOT_REPORT_FACTS_H
+#ifndef TRACK_REPORT_REPORT_FACTS_H
+#define TRACK_REPORT_REPORT_FACTS_H
 
 #include "common/buf.h"
 #include "common/output/table.h"

@@ -1,28 +1,21 @@
-/*
- * fig_report - figures and tables of runs in one document
- *
- * It is Markdown with SVG files in a folder, a PDF with a few figures a page,
- * or the page of gtrack serve as one file.  Sections for which no run has
- * metrics are left out.
- */
 #include "config.h"
+#include "track/report/report.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/clock.h"
-#include "common/log.h"
 #include "common/path.h"
-#include "common/spawn.h"
 #include "plot/curves.h"
 #include "plot/draw/gnuplot.h"
 #include "plot/figures.h"
-#include "plot/options.h"
+#include "plot/kind.h"
 #include "plot/output.h"
-#include "plot/report_doc.h"
-#include "plot/report_facts.h"
 #include "plot/summary.h"
+#include "track/report/report_doc.h"
+#include "track/report/report_facts.h"
+#include "track/runs/compare_table.h"
 
 struct section {
     const char *kind, *title;
@@ -50,94 +43,31 @@ static const struct section sections[] = {
  * Tables
  */
 
-/* Run a command of gtrack on the runs; its arguments end with NULL. */
-static int run_gtrack(const struct report *rep, const char *const *args,
-                      int secs, struct buf *out, struct err *e)
+static int table_of_runs(struct report *rep, struct err *e)
 {
-    enum { MOST = 16 };
-    char *gtrack = spawn_find("gtrack", e);
-    const struct run_set *set = &rep->all.set;
-    const char **argv = xcalloc(set->n + MOST, sizeof *argv);
-    char *width = xasprintf("COLUMNS=%d", REPORT_WIDTH);
-    struct buf words = BUF_INIT;
-    struct spawn s = { .out = out, .words = &words, .secs = secs };
-    size_t n = 0;
-    int ret = -1;
-
-    if (gtrack) {
-        argv[n++] = "env"; /* Markdown has no width */
-        argv[n++] = width;
-        argv[n++] = gtrack;
-        while (*args)
-            argv[n++] = *args++;
-        argv[n++] = "--root";
-        argv[n++] = rep->r->root;
-        for (size_t i = 0; i < set->n; i++)
-            argv[n++] = set->run[i].id;
-        ret = spawn_run(argv, &s, e);
-    }
-    free(gtrack);
-    free(width);
-    free(argv);
-    buf_clear(&words);
-    return ret;
-}
-
-/* The table that `gtrack compare` prints in a form. */
-static int compare_runs(struct report *rep, struct buf *out, const char *form,
-                        struct err *e)
-{
+    const struct runs *runs = &rep->all.runs;
     /* runs are columns as long as the page is wide enough */
-    const char *const args[] = { "compare", "--by=best", form,
-                                 rep->all.set.n <= 7 ? "--down" : "--across",
-                                 NULL };
+    const struct compare_table how = { .best = true, .across = runs->n > 7 };
+    struct table t = TABLE_INIT("");
+    const int ret = compare_table_fill(&t, runs, &how, e);
 
-    return run_gtrack(rep, args, 60, out, e);
-}
-
-/* The page of `gtrack serve` with its data. */
-static int write_page(struct report *rep, struct err *e)
-{
-    const char *const args[] = { "serve", "--freeze", rep->r->output,
-                                 path_follow_links ? "--follow-links" : NULL,
-                                 NULL };
-    struct buf out = BUF_INIT;
-    const int ret = run_gtrack(rep, args, 3600, &out, e);
-
-    buf_clear(&out);
+    report_table(rep, runs->n > 1 ? "Runs compared" : "Run", &t);
+    table_clear(&t);
     return ret;
-}
-
-static void table_of_runs(struct report *rep)
-{
-    const char *form = rep->form == FORM_PDF ? "--aligned" : "--markdown";
-    struct buf out = BUF_INIT;
-    struct err e = ERR_INIT;
-
-    if (compare_runs(rep, &out, form, &e) == 0)
-        report_table(rep, rep->all.set.n > 1 ? "Runs compared" : "Run", out.s);
-    else
-        log_warn("the table that compares the runs is left out: %s", e.text);
-    buf_clear(&out);
 }
 
 /* Where the runs come from: machines, data, commands. */
 static void write_facts(struct report *rep)
 {
     const struct run_set *set = &rep->all.set;
-    const bool pdf = rep->form == FORM_PDF;
-    struct table t = TABLE_INIT("gplot.runs/1");
-    struct buf b = BUF_INIT, commands = BUF_INIT;
+    struct table t = TABLE_INIT("");
+    struct buf commands = BUF_INIT;
 
     facts_table(set, &t);
-    table_format(&t, pdf ? TABLE_ALIGNED : TABLE_MARKDOWN, true, false,
-                 pdf ? REPORT_WIDTH : 0, &b);
-    report_table(rep, "Origin", b.s);
+    report_table(rep, "Origin", &t);
     facts_commands(set, &commands);
-    if (commands.len)
-        report_text(rep, "Commands", commands.s);
+    report_text(rep, "Commands", commands.s);
     table_clear(&t);
-    buf_clear(&b);
     buf_clear(&commands);
 }
 
@@ -148,21 +78,7 @@ static void write_sample(struct report *rep, size_t best)
 
     if (best < rep->all.set.n)
         facts_sample(&rep->all.set.run[best], &b);
-    if (b.len)
-        report_text(rep, "Sample", b.s);
-    buf_clear(&b);
-}
-
-static void table_of_results(struct report *rep, const struct table *t)
-{
-    const bool pdf = rep->form == FORM_PDF;
-    struct buf b = BUF_INIT;
-
-    if (table_rows(t) == 0)
-        return;
-    table_format(t, pdf ? TABLE_ALIGNED : TABLE_MARKDOWN, true, false,
-                 pdf ? REPORT_WIDTH : 0, &b);
-    report_table(rep, "Results", b.s);
+    report_text(rep, "Sample", b.s);
     buf_clear(&b);
 }
 
@@ -229,7 +145,7 @@ static struct figure *section_figure(struct report *rep, struct figure *own)
     enum { A_PAGE = 3 };
     struct figure *f = own;
 
-    if (rep->form != FORM_PDF) {
+    if (!rep->pdf) {
         request_look(rep->r, f);
         if (!rep->r->size) { /* text that can be read on a small screen */
             f->look.width = 380;
@@ -276,11 +192,11 @@ static int add_section(struct report *rep, const struct section *s,
     b.figure = section_figure(rep, &own);
     b.summary = s->summarised ? results : NULL;
     run_set_init(&b.set, b.runs.run, b.runs.n, &b.figure->mem);
-    p = figure_panel(b.figure, rep->form == FORM_PDF ? title : NULL);
+    p = figure_panel(b.figure, rep->pdf ? title : NULL);
     ret = curves_kind(&b, p, kind, e);
     if (ret == 0 && s->later)
         ret = figure_check(rep->r, &p, 1, e);
-    if (ret == 0 && rep->form != FORM_PDF)
+    if (ret == 0 && !rep->pdf)
         ret = add_figure(rep, b.figure, title, e);
     figure_free(&own);
     free(b.runs.run);
@@ -308,9 +224,9 @@ static int add_sweep(struct report *rep, struct err *e)
              n > 1 ? " and " : "", n > 1 ? key[1] : "");
     b.figure = section_figure(rep, &own);
     ret = sweep_draw(&b, params, metric, e);
-    if (ret == 0 && rep->form != FORM_PDF)
+    if (ret == 0 && !rep->pdf)
         b.figure->panel[0]->title = NULL; /* it is in the heading */
-    if (ret == 0 && rep->form != FORM_PDF)
+    if (ret == 0 && !rep->pdf)
         ret = add_figure(rep, b.figure, title, e);
     figure_free(&own);
     return ret;
@@ -344,7 +260,7 @@ static void begin_document(struct report *rep)
 
     list_names(&rep->all.set, &names);
     clock_text(when, clock_wall_ms());
-    if (rep->form == FORM_MD) {
+    if (!rep->pdf) {
         buf_printf(&rep->text, "# %s\n\n", title);
         table_markdown_text(&rep->text, names.s);
         buf_printf(&rep->text, ". %s.\n", when);
@@ -360,7 +276,7 @@ static int finish_document(struct report *rep, struct err *e)
     struct buf pdf = BUF_INIT;
     int ret;
 
-    if (rep->form != FORM_PDF)
+    if (!rep->pdf)
         return output_save(rep->r->output, rep->text.s, rep->text.len, e);
     report_text_pages(rep, title_of(rep));
     for (size_t i = 0; i < rep->n_pages; i++)
@@ -372,26 +288,12 @@ static int finish_document(struct report *rep, struct err *e)
     return ret;
 }
 
-static int which_form(const char *path, enum form *form, struct err *e)
-{
-    static const char *const ends[] = { ".html", ".md", ".pdf" };
-
-    for (size_t i = 0; path && i < 3; i++) {
-        if (strlen(path) > strlen(ends[i]) && str_ends(path, ends[i])) {
-            *form = (enum form)i;
-            return 0;
-        }
-    }
-    return err_set(e, ERR_USAGE,
-                   "a report goes into a file: -o FILE.html, .md or .pdf");
-}
-
 /* REPORT.md has its figures in REPORT-figures/. */
 static int figure_folder(struct report *rep, struct err *e)
 {
     const char *path = rep->r->output;
 
-    if (rep->form != FORM_MD)
+    if (rep->pdf)
         return 0;
     rep->folder = xasprintf("%.*s-figures", (int)(strlen(path) - 3), path);
     return path_make(rep->folder, e);
@@ -402,14 +304,14 @@ static int write_all(struct report *rep, struct err *e)
     struct table results;
     struct buf figures, begun, words = BUF_INIT;
     size_t best;
-    int ret = 0;
+    int ret;
 
     begin_document(rep);
     best = facts_best(&rep->all.set, &words);
     if (words.len)
         report_words(rep, words.s);
     buf_clear(&words);
-    table_of_runs(rep);
+    ret = table_of_runs(rep, e);
     /* the results stand before the figures, but are known after them */
     begun = rep->text;
     rep->text = (struct buf)BUF_INIT;
@@ -422,7 +324,7 @@ static int write_all(struct report *rep, struct err *e)
     figures = rep->text;
     rep->text = begun;
     if (ret == 0) {
-        table_of_results(rep, &results);
+        report_table(rep, "Results", &results);
         buf_add(&rep->text, figures.s, figures.len);
         write_sample(rep, best);
         write_facts(rep);
@@ -433,33 +335,21 @@ static int write_all(struct report *rep, struct err *e)
     return ret;
 }
 
-static int report_main(int argc, char **argv, struct err *e)
+int report_write(const struct request *r, char **words, int n, struct err *e)
 {
-    struct report rep = { .r = &plot_request,
-                          .all = { .request = &plot_request,
+    struct report rep = { .pdf = str_ends(r->output, ".pdf"),
+                          .r = r,
+                          .all = { .request = r,
                                    .runs = RUNS_INIT,
-                                   .words = argv,
-                                   .n = argc },
+                                   .words = words,
+                                   .n = n },
                           .text = BUF_INIT };
-    char version[16];
-    int ret;
+    int ret = figure_runs(&rep.all, 0, e);
 
-    if (argc == 0)
-        return err_set(e, ERR_USAGE,
-                       "runs are expected: gplot report RUN... -o "
-                       "report.html");
-    if (request_parse(&plot_request, e) < 0 ||
-        which_form(plot_request.output, &rep.form, e) < 0)
-        return -1;
-    if (rep.form != FORM_PAGE && !gnuplot_found(version))
-        return err_set(e, ERR_MISSING,
-                       "gnuplot is not installed, so a report can only be an "
-                       "HTML page: -o FILE.html");
-    ret = figure_runs(&rep.all, 0, e);
-    if (ret == 0 && rep.form == FORM_PAGE)
-        ret = write_page(&rep, e);
-    else if (ret == 0)
-        ret = figure_folder(&rep, e) < 0 ? -1 : write_all(&rep, e);
+    if (ret == 0)
+        ret = figure_folder(&rep, e);
+    if (ret == 0)
+        ret = write_all(&rep, e);
     for (size_t i = 0; i < rep.n_pages; i++)
         figure_free(&rep.page[i]);
     free(rep.page);
@@ -468,11 +358,3 @@ static int report_main(int argc, char **argv, struct err *e)
     runs_free(&rep.all.runs);
     return ret;
 }
-
-const struct cmd fig_report = {
-    .name = "report",
-    .args = "RUN...",
-    .help = "write figures and tables to one document, FILE.{html,pdf,md}",
-    .opts = report_opts,
-    .run = report_main,
-};

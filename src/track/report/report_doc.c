@@ -1,5 +1,5 @@
 #include "config.h"
-#include "plot/report_doc.h"
+#include "track/report/report_doc.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +36,7 @@ static size_t lines_of_page(const struct figure *f)
 
 void report_text_pages(struct report *rep, const char *title)
 {
-    struct report all = { .form = rep->form, .r = rep->r };
+    struct report all = { .pdf = rep->pdf, .r = rep->r };
     struct figure *f = report_page(&all);
 
     f->title = arena_strdup(&f->mem, title);
@@ -62,7 +62,7 @@ void report_text_pages(struct report *rep, const char *title)
 
 void report_heading(struct report *rep, const char *text)
 {
-    if (rep->form == FORM_MD) {
+    if (!rep->pdf) {
         buf_printf(&rep->text, "\n## %s\n\n", text);
     } else {
         buf_printf(&rep->text, "\n%s\n\n", text);
@@ -109,7 +109,7 @@ static void add_lines(struct report *rep, const char *text)
 
 void report_words(struct report *rep, const char *text)
 {
-    if (rep->form == FORM_MD) {
+    if (!rep->pdf) {
         buf_printf(&rep->text, "\n%s\n", text);
     } else {
         add_lines(rep, text);
@@ -121,7 +121,7 @@ void report_text(struct report *rep, const char *title, const char *text)
     if (!*text)
         return;
     report_heading(rep, title);
-    if (rep->form == FORM_MD) {
+    if (!rep->pdf) {
         for (const char *s = text; *s; s += *s != '\0') {
             const size_t n = strcspn(s, "\r\n"); /* either ends a line */
 
@@ -146,15 +146,20 @@ static void add_rows(struct report *rep, const char *text)
         buf_str(&rep->text, text);
 }
 
-void report_table(struct report *rep, const char *title, const char *text)
+void report_table(struct report *rep, const char *title, const struct table *t)
 {
-    struct buf plain = BUF_INIT;
+    struct buf text = BUF_INIT, plain = BUF_INIT;
 
-    plain_heads(&plain, text);
+    if (table_rows(t) == 0)
+        return;
+    table_format(t, rep->pdf ? TABLE_ALIGNED : TABLE_MARKDOWN, true, false,
+                 rep->pdf ? REPORT_WIDTH : 0, &text);
+    plain_heads(&plain, text.s);
     report_heading(rep, title);
-    if (rep->form == FORM_MD)
-        buf_str(&rep->text, plain.s);
-    else
+    if (rep->pdf)
         add_rows(rep, plain.s);
+    else
+        buf_str(&rep->text, plain.s);
+    buf_clear(&text);
     buf_clear(&plain);
 }

@@ -1,5 +1,5 @@
 #include "config.h"
-#include "plot/report_facts.h"
+#include "track/report/report_facts.h"
 
 #include <dirent.h>
 #include <math.h>

@@ -1,5 +1,5 @@
-#ifndef PLOT_REPORT_DOC_H
-#define PLOT_REPORT_DOC_H
+#ifndef TRACK_REPORT_REPORT_DOC_H
+#define TRACK_REPORT_REPORT_DOC_H
 
 #include "common/buf.h"
 #include "plot/draw/figure.h"
@@ -11,10 +11,8 @@
  * They are appended to the text of Markdown, or to the lines that become the
  * first pages of a PDF.
  */
-enum form { FORM_PAGE, FORM_MD, FORM_PDF }; /* FORM_PAGE: by gtrack serve */
-
 struct report {
-    enum form form;
+    bool pdf;            /* not Markdown */
     const struct request *r;
     struct build all;    /* with all runs */
     struct buf text;     /* Markdown, or the lines of a PDF */
@@ -35,7 +33,7 @@ void report_heading(struct report *, const char *text);
 void report_words(struct report *, const char *text);
 /* Text whose lines are kept; nothing if it is empty. */
 void report_text(struct report *, const char *title, const char *text);
-/* A table, as Markdown or, for a PDF, aligned. */
-void report_table(struct report *, const char *title, const char *text);
+/* A table, as Markdown or, for a PDF, aligned; nothing if it has no rows. */
+void report_table(struct report *, const char *title, const struct table *);
 
 #endif

@@ -1,0 +1,56 @@
+/*
+ * gtrack report - figures and tables of runs in one document
+ */
+#include "config.h"
+
+#include "common/log.h"
+#include "common/opt.h"
+#include "plot/draw/gnuplot.h"
+#include "plot/figures.h"
+#include "plot/options.h"
+#include "track/report/report.h"
+#include "track/serve/freeze.h"
+
+/* The page of gtrack serve, with its data; what figures have to say is in their
+ * notes. */
+static int write_page(const struct request *r, char **words, int n,
+                      struct err *e)
+{
+    if (log_shows(LOG_INFO) && !log_shows(LOG_DEBUG))
+        log_setup("gtrack", LOG_WARN);
+    return freeze_write(r->output, r->root, words, n, e);
+}
+
+static int report_main(int argc, char **argv, struct err *e)
+{
+    const struct request *r = &plot_request;
+    const char *to = plot_request.output ? plot_request.output : "";
+    const bool page = str_ends(to, ".html");
+    char version[16];
+
+    if (argc == 0)
+        return err_set(e, ERR_USAGE,
+                       "runs are expected: gtrack report RUN... -o "
+                       "report.html");
+    if (request_parse(&plot_request, e) < 0)
+        return -1;
+    if (!page && !str_ends(to, ".md") && !str_ends(to, ".pdf"))
+        return err_set(e, ERR_USAGE,
+                       "a report goes into a file: -o FILE.html, .md or .pdf");
+    figure_confine(r);
+    if (page)
+        return write_page(r, argv, argc, e);
+    if (!gnuplot_found(version))
+        return err_set(e, ERR_MISSING,
+                       "gnuplot is not installed, so a report can only be an "
+                       "HTML page: -o FILE.html");
+    return report_write(r, argv, argc, e);
+}
+
+const struct cmd cmd_report = {
+    .name = "report",
+    .args = "RUN...",
+    .help = "write figures and tables to one document, FILE.{html,pdf,md}",
+    .opts = report_opts,
+    .run = report_main,
+};
