@@ -51,17 +51,6 @@ int output_check(const struct request *r, struct err *e)
     return 0;
 }
 
-int output_save(const char *path, const void *data, size_t n, struct err *e)
-{
-    struct save s = SAVE_INIT;
-
-    if (save_open(&s, path, e) < 0)
-        return -1;
-    if (n)
-        fwrite(data, 1, n, s.fp);
-    return save_commit(&s, e);
-}
-
 /*
  * The terminal
  */
@@ -302,7 +291,7 @@ static int save_figure(struct figure *f, const char *path, struct err *e)
     if (ret == 0 && f->stamp)
         stamp_embed(&image, form, f->stamp);
     if (ret == 0)
-        ret = output_save(path, image.s, image.len, e);
+        ret = save_bytes(path, image.s, image.len, e);
     buf_clear(&image);
     return ret;
 }
@@ -343,7 +332,7 @@ static int save_script(struct figure *f, const struct request *r, struct err *e)
     if (!r->output)
         figure_finish(f);
     gnuplot_script(f, 1, gnuplot_form(form), target, &text);
-    ret = output_save(r->script, text.s, text.len, e);
+    ret = save_bytes(r->script, text.s, text.len, e);
     buf_clear(&text);
     free(target);
     return ret;

@@ -17,7 +17,4 @@ int output_check(const struct request *, struct err *);
 int output_figure(struct figure *, const struct table *summary,
                   const struct request *, struct err *);
 
-/* Write the file of -o, whole or not at all. */
-int output_save(const char *path, const void *data, size_t n, struct err *);
-
 #endif

@@ -98,18 +98,13 @@ static int keep_documents(const struct run_info *run, const struct buf *text,
                           struct err *e)
 {
     char *name = xasprintf("documents/%s.tsv", path_name(documents));
-    struct save s = SAVE_INIT;
     struct stored_run b;
     char *path;
     int ret = stored_run_open(&b, run->folder, e);
 
     if (ret == 0) {
         path = stored_run_artifact(&b, name, e);
-        ret = path ? save_open(&s, path, e) : -1;
-        if (ret == 0) {
-            fwrite(text->s, 1, text->len, s.fp);
-            ret = save_commit(&s, e);
-        }
+        ret = path ? save_bytes(path, text->s, text->len, e) : -1;
         if (ret == 0)
             log_info("kept in %s of %s", name, run->name);
         free(path);

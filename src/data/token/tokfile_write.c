@@ -389,18 +389,13 @@ static int write_file(const struct tokenizer *t, const char *folder,
                       const char *name, content_fn *content, struct err *e)
 {
     char *path = path_join(folder, name);
-    struct save s = SAVE_INIT;
     struct buf text = BUF_INIT;
     int got = content(&text, t, e);
 
     if (got < 0)
         err_wrap(e, "%s", path);
     else
-        got = save_open(&s, path, e);
-    if (got == 0) {
-        fwrite(text.s, 1, text.len, s.fp);
-        got = save_commit(&s, e);
-    }
+        got = save_bytes(path, text.s, text.len, e);
     buf_clear(&text);
     free(path);
     return got;

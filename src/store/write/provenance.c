@@ -196,15 +196,12 @@ static void hide_user(struct buf *url)
 
 static void keep_diff(struct provenance *c, const struct buf *diff)
 {
-    struct save s = SAVE_INIT;
     struct err e = ERR_INIT;
     char *path = store_artifact(c->run, "git.diff", &e);
     struct buf tag = BUF_INIT;
 
-    if (path && save_open(&s, path, &e) == 0) {
-        fwrite(diff->s, 1, diff->len, s.fp);
-        save_commit(&s, &e);
-    }
+    if (path)
+        save_bytes(path, diff->s, diff->len, &e);
     utf8_clean(&tag, diff->s, diff->len < DIFF_TAG ? diff->len : DIFF_TAG);
     if (diff->len > DIFF_TAG)
         buf_str(&tag, "\n... the rest is in the artifact git.diff\n");

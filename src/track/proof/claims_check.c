@@ -108,14 +108,10 @@ static void add_claim(struct claims_check *k, const char *file, struct claim *c,
 static int write_claims(const struct claims *c, const char *file, struct err *e)
 {
     struct buf text = BUF_INIT;
-    struct save s = SAVE_INIT;
-    int ret = save_open(&s, file, e);
+    int ret;
 
     claims_write(c, &text);
-    if (ret == 0) {
-        fwrite(text.s, 1, text.len, s.fp);
-        ret = save_commit(&s, e);
-    }
+    ret = save_bytes(file, text.s, text.len, e);
     buf_clear(&text);
     return ret;
 }

@@ -7,11 +7,11 @@
 
 #include "common/clock.h"
 #include "common/path.h"
+#include "common/save.h"
 #include "plot/curves.h"
 #include "plot/draw/gnuplot.h"
 #include "plot/figures.h"
 #include "plot/kind.h"
-#include "plot/output.h"
 #include "plot/summary.h"
 #include "track/report/report_doc.h"
 #include "track/report/report_facts.h"
@@ -130,7 +130,7 @@ static int add_figure(struct report *rep, struct figure *f, const char *title,
     if (ret == 0) {
         char *path = xasprintf("%s/%s.svg", rep->folder, id);
 
-        ret = output_save(path, svg.s, svg.len, e);
+        ret = save_bytes(path, svg.s, svg.len, e);
         free(path);
         buf_printf(&rep->text, "![%s](%s/%s.svg)\n", title,
                    path_name(rep->folder), id);
@@ -277,13 +277,13 @@ static int finish_document(struct report *rep, struct err *e)
     int ret;
 
     if (!rep->pdf)
-        return output_save(rep->r->output, rep->text.s, rep->text.len, e);
+        return save_bytes(rep->r->output, rep->text.s, rep->text.len, e);
     report_text_pages(rep, title_of(rep));
     for (size_t i = 0; i < rep->n_pages; i++)
         figure_finish(&rep->page[i]);
     ret = gnuplot_draw(rep->page, rep->n_pages, gnuplot_form("pdf"), &pdf, e);
     if (ret == 0)
-        ret = output_save(rep->r->output, pdf.s, pdf.len, e);
+        ret = save_bytes(rep->r->output, pdf.s, pdf.len, e);
     buf_clear(&pdf);
     return ret;
 }

@@ -336,16 +336,6 @@ static int add_page(struct buf *b, const char *requests, struct err *e)
     return rest ? 0 : err_set(e, ERR_SYSTEM, "the page lacks its end");
 }
 
-static int save_page(const char *path, const struct buf *page, struct err *e)
-{
-    struct save s = SAVE_INIT;
-
-    if (save_open(&s, path, e) < 0)
-        return -1;
-    fwrite(page->s, 1, page->len, s.fp);
-    return save_commit(&s, e);
-}
-
 static char *list_ids(const struct runs *runs)
 {
     struct buf b = BUF_INIT;
@@ -371,7 +361,7 @@ static int freeze_runs(const char *path, const char *store,
     f.out.b = &f.requests;
     live_open(&live, store);
     if (add_answers(&f, runs, e) == 0 && add_page(&page, f.requests.s, e) == 0)
-        ret = save_page(path, &page, e);
+        ret = save_bytes(path, page.s, page.len, e);
     site_clear(&f.site);
     buf_clear(&page);
     buf_clear(&f.requests);

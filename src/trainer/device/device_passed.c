@@ -98,16 +98,13 @@ void device_passed_add(struct dev *dev, const struct settings *s)
 {
     char *path = file_path(), hash[SHA256_TEXT];
     struct buf lines = BUF_INIT;
-    struct save file = SAVE_INIT;
     struct err e = ERR_INIT;
 
     read_lines(&lines, path);
     hash_of(dev, s, hash);
-    if (path && save_open(&file, path, &e) == 0) {
-        fprintf(file.fp, "%s%s\n", lines.s ? lines.s : "", hash);
-        save_commit(&file, &e);
-    }
-    save_abandon(&file);
+    buf_printf(&lines, "%s\n", hash);
+    if (path)
+        save_text(path, lines.s, &e);
     buf_clear(&lines);
     free(path);
 }
