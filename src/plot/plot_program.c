@@ -52,43 +52,42 @@ static void describe(void)
         printf("gnuplot: not found; figures are drawn in the terminal only\n");
 }
 
-static void list(const struct cmd *cmds[COMMANDS], bool figures)
-{
-    static const struct cmd *const others[] = {
-        FIGURE_CMDS(FIGURE_ADDRESS) &report, NULL
-    };
-    int n = 0;
+static const struct cmd *const others[] = {
+    FIGURE_CMDS(FIGURE_ADDRESS) &report, NULL
+};
+static const struct cmd *all[COMMANDS], *figures[COMMANDS];
 
-    for (const struct kind *k = kinds; k->cmd.name; k++) {
-        assert(n < COMMANDS - 1);
-        cmds[n++] = &k->cmd;
-    }
+static void list(void)
+{
+    size_t n = 0, m = 0;
+
+    for (const struct kind *k = kinds; k->cmd.name; k++)
+        all[n++] = figures[m++] = &k->cmd;
     for (int i = 0; others[i]; i++) {
         assert(n < COMMANDS - 1);
-        if (!figures || others[i]->run == figure_main)
-            cmds[n++] = others[i];
+        all[n++] = others[i];
+        if (others[i]->run == figure_main)
+            figures[m++] = others[i];
     }
 }
 
 const struct program *plot_program(void)
 {
-    static const struct cmd *cmds[COMMANDS];
     static const struct program program = {
         .name = "gplot",
         .summary = "Draw figures of training runs.",
-        .cmds = cmds,
+        .cmds = all,
         .describe = describe,
     };
 
-    list(cmds, false);
+    list();
     return &program;
 }
 
 const struct program *plot_program_figures(void)
 {
-    static const struct cmd *cmds[COMMANDS];
-    static const struct program program = { .name = "gplot", .cmds = cmds };
+    static const struct program program = { .name = "gplot", .cmds = figures };
 
-    list(cmds, true);
+    list();
     return &program;
 }
