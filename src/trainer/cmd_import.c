@@ -14,6 +14,7 @@
 #include "common/path.h"
 #include "trainer/checkpoint/checkpoint_files.h"
 #include "trainer/convert/convert.h"
+#include "trainer/model/gpt.h"
 #include "trainer/model/tensors.h"
 
 enum { FORMAT_HF, FORMAT_LLMC };
@@ -65,9 +66,9 @@ static int set_lines(struct settings *s, char *line, const char *path,
 
 static int set_context(struct settings *s, struct err *e)
 {
-    const int64_t most = s->model.context;
+    const int64_t most = gpt_positions(&s->model);
 
-    if (s->model.position == POSITION_LEARNED && context > most)
+    if (most > 0 && context > most)
         return err_set(e, ERR_USAGE,
                        "--context %d: the model has %lld positions", context,
                        (long long)most);

@@ -11,6 +11,22 @@
 #include "trainer/model/graph_calls.h"
 #include "trainer/model/rules.h"
 
+int64_t gpt_positions(const struct model_settings *m)
+{
+    return m->position == POSITION_LEARNED ? m->context : 0;
+}
+
+int gpt_check_heads(const struct settings *c, struct err *e)
+{
+    const int64_t D = c->model.width / c->model.heads;
+
+    if (c->model.position == POSITION_ROPE && D % 2)
+        return conf_fail(&c->conf, "model.position", e,
+                         "rope requires heads of even width, not %lld",
+                         (long long)D);
+    return 0;
+}
+
 /* What every part of the model needs to build itself. */
 struct builder {
     struct graph *g;
@@ -20,6 +36,7 @@ struct builder {
     int64_t capacity; /* of the cache; 0: not decoding */
     bool targets;     /* the graph will end in losses */
     bool prompt;      /* nothing after the last keys and values is needed */
+    enum fp8 fp8;     /* whose matrices are multiplied in fp8 */
     int layer;
 };
 
@@ -128,6 +145,11 @@ static int add_projection(struct builder *b, int h)
     return graph_dropout(b->g, h, m->dropout);
 }
 
+static void mark_fp8(struct graph *g, int product, bool on)
+{
+    g->node[g->node[product].src[1]].val.fp8 |= on;
+}
+
 static int add_mlp(struct builder *b, int x)
 {
     static const struct {
@@ -149,12 +171,14 @@ static int add_mlp(struct builder *b, int x)
 
     h = add_linear(b, x, "mlp.fc", (struct stack){ { F, gated ? F : 0 } },
                    m->width, m->init_std);
+    mark_fp8(b->g, h, b->fp8 == FP8_MLP);
     if (gated)
         h = graph_glu(b->g, h, act);
     else
         h = graph_act(b->g, h, act);
     h = add_linear(b, h, "mlp.proj", (struct stack){ { m->width } }, F,
                    residual_std(b));
+    mark_fp8(b->g, h, b->fp8 == FP8_MLP);
     return graph_dropout(b->g, h, m->dropout);
 }
 
@@ -210,19 +234,6 @@ static void mark_recomputed(struct graph *g, enum recompute how, int layers)
     }
 }
 
-/* Mark the matrices that are multiplied in fp8. */
-static void mark_fp8(struct graph *g, enum fp8 what)
-{
-    for (int i = 0; i < g->n; i++) {
-        const struct graph_node *n = &g->node[i];
-        const bool head = n->op == OP_HEAD;
-        const bool mlp = n->op == OP_LINEAR && strstr(n->name, ".mlp.");
-
-        if ((head && what != FP8_OFF) || (mlp && what == FP8_MLP))
-            g->node[n->src[1]].val.fp8 = true;
-    }
-}
-
 /* Build all but the head, for B sequences of b->T positions. */
 static int build_trunk(struct gpt *gpt, struct builder *b,
                        const struct settings *c, int64_t B, int *head)
@@ -247,14 +258,16 @@ static int build_trunk(struct gpt *gpt, struct builder *b,
 
 void gpt_build(struct gpt *gpt, const struct settings *c, int64_t B)
 {
-    struct builder b = { .T = c->model.context, .targets = true };
+    struct builder b = { .T = c->model.context,
+                         .targets = true,
+                         .fp8 = c->train.fp8 };
     int head;
     const int x = build_trunk(gpt, &b, c, B, &head);
 
     gpt->output =
         graph_head(&gpt->graph, x, head, gpt->targets, c->model.vocab);
     mark_recomputed(&gpt->graph, c->train.recompute, (int)c->model.layers);
-    mark_fp8(&gpt->graph, c->train.fp8);
+    mark_fp8(&gpt->graph, gpt->output, b.fp8 != FP8_OFF);
 }
 
 void gpt_build_decoder(struct gpt *gpt, const struct settings *c, int64_t B,

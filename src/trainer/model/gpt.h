@@ -44,6 +44,11 @@ void gpt_build_prompt(struct gpt *, const struct settings *, int64_t T);
 void gpt_init_weights(const struct gpt *, int i, int64_t from, int64_t n,
                       uint64_t seed, struct dev *cpu, float *out);
 
+/* The number of positions that the model knows; 0 if any position will do. */
+int64_t gpt_positions(const struct model_settings *);
+/* Check that the positional scheme can be applied to heads of this width. */
+int gpt_check_heads(const struct settings *, struct err *);
+
 /* Inputs x and targets y, B*T each; y is -1 where nothing is predicted, and
  * NULL if the graph has no losses. */
 void gpt_set_inputs(struct gpt *, const int32_t *x, const int32_t *y);

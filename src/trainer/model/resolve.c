@@ -32,10 +32,8 @@ static int resolve_shapes(struct settings *c, int64_t tokenizer_vocab,
         return conf_fail(&c->conf, "model.kv_heads", e,
                          "model.heads = %lld is not a multiple of %lld",
                          (long long)m->heads, (long long)is->kv_heads);
-    if (m->position == POSITION_ROPE && m->width / m->heads % 2)
-        return conf_fail(&c->conf, "model.position", e,
-                         "rope requires heads of even width, not %lld",
-                         (long long)(m->width / m->heads));
+    if (gpt_check_heads(c, e) < 0)
+        return -1;
     if (c->data.ignore >= m->vocab)
         return conf_fail(&c->conf, "data.ignore", e,
                          "%lld is not below the size of the vocabulary, %lld",

@@ -144,7 +144,7 @@ int sampler_open(struct sampler *s, struct engine *eng, int count, int64_t room,
                       room < context ? room : context);
     if (open_graph(eng, &s->decoder.graph, e) < 0)
         return -1;
-    if (eng->set->model.position == POSITION_LEARNED && room > context + 1) {
+    if (gpt_positions(&eng->set->model) > 0 && room > context + 1) {
         gpt_build_window(&s->window, eng->set);
         if (open_graph(eng, &s->window.graph, e) < 0)
             return -1;
