@@ -16,8 +16,8 @@
 #include "common/rng.h"
 #include "trainer/device/measure.h"
 #include "trainer/engine/engine.h"
+#include "trainer/model/graph.h"
 #include "trainer/model/graph_calls.h"
-#include "trainer/model/graph_run.h"
 #include "trainer/settings/settings.h"
 #include "trainer/timeline.h"
 

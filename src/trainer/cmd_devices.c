@@ -13,7 +13,6 @@
 #include "common/output/table.h"
 #include "kernels/dev.h"
 #include "trainer/device/device_check.h"
-#include "trainer/device/device_passed.h"
 #include "trainer/device/measure.h"
 #include "trainer/model/resolve.h"
 

@@ -12,7 +12,7 @@
 #include "common/opt.h"
 #include "data/token/tokenizer.h"
 #include "trainer/convert/convert.h"
-#include "trainer/model/graph_memory.h"
+#include "trainer/model/graph.h"
 #include "trainer/model/resolve.h"
 #include "trainer/plan/plan_budget.h"
 #include "trainer/settings/settings.h"

@@ -20,7 +20,7 @@
 #include "common/sig.h"
 #include "common/spawn.h"
 #include "kernels/dev.h"
-#include "trainer/engine/engine_check.h"
+#include "trainer/engine/engine_data.h"
 #include "trainer/replay/rehearse_place.h"
 #include "trainer/replay/rehearse_scene.h"
 #include "trainer/settings/settings.h"

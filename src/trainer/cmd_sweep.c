@@ -10,7 +10,7 @@
 #include "common/opt.h"
 #include "common/save.h"
 #include "sweep/search_command.h"
-#include "trainer/engine/engine_check.h"
+#include "trainer/engine/engine_data.h"
 #include "trainer/settings/settings.h"
 
 static const char *base, *file;

@@ -15,8 +15,7 @@
 #include "common/mem.h"
 #include "t/lib/tap.h"
 #include "trainer/model/gpt.h"
-#include "trainer/model/graph_memory.h"
-#include "trainer/model/graph_run.h"
+#include "trainer/model/graph.h"
 #include "trainer/model/optim.h"
 #include "trainer/model/resolve.h"
 

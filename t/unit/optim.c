@@ -12,7 +12,7 @@
 #include "kernels/half.h"
 #include "t/lib/tap.h"
 #include "trainer/model/gpt.h"
-#include "trainer/model/graph_memory.h"
+#include "trainer/model/graph.h"
 #include "trainer/model/optim.h"
 #include "trainer/model/resolve.h"
 

@@ -1,6 +1,8 @@
 #ifndef TRAINER_CHECKPOINT_CHECKPOINT_FIND_H
 #define TRAINER_CHECKPOINT_CHECKPOINT_FIND_H
 
+#include "store/read/runs.h"
+#include "store/write/run.h"
 #include "trainer/settings/settings.h"
 
 /*
@@ -20,5 +22,20 @@ char *checkpoint_newest(const char *folder, int64_t last);
 
 /* The step in a name such as step-00000400, or -1. */
 int64_t checkpoint_step(const char *name);
+
+/*
+ * By default the checkpoints of a run are its artifact "checkpoints".  If the
+ * setting checkpoint.folder names another folder, training notes its path in
+ * the tag "checkpoints".  A link that leads out of the run is followed only if
+ * it leads to the folder of that tag, since the store may be somebody else's.
+ */
+
+/* The newest checkpoint of a run that is intact, or NULL.  One that is kept
+ * elsewhere has to be of this run.  The caller frees it. */
+char *checkpoint_of_run(const struct run_info *);
+
+/* The folder to write to, which the caller frees; updates the tag. */
+int checkpoint_place(struct run *, const struct settings *, bool resumed,
+                     char **folder, struct err *);
 
 #endif

@@ -8,8 +8,6 @@ src_trainer_libtrainer_a_SOURCES += \
 	%D%/checkpoint_files.h \
 	%D%/checkpoint_find.c \
 	%D%/checkpoint_find.h \
-	%D%/checkpoint_place.c \
-	%D%/checkpoint_place.h \
 	%D%/checkpoint_state.c \
 	%D%/checkpoint_state.h \
 	%D%/checkpoint_sums.c \

@@ -10,11 +10,9 @@
 #include "common/mem.h"
 #include "common/rng.h"
 #include "kernels/ref.h"
-#include "trainer/device/device_passed.h"
 #include "trainer/model/gpt.h"
+#include "trainer/model/graph.h"
 #include "trainer/model/graph_calls.h"
-#include "trainer/model/graph_memory.h"
-#include "trainer/model/graph_run.h"
 #include "trainer/model/optim.h"
 #include "trainer/ranks/coll_device.h"
 

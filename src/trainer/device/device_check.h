@@ -37,4 +37,13 @@ int device_check_once(struct dev *, const struct settings *, struct err *);
 void device_check_remind(struct dev *, const struct settings *);
 int device_check_sum(struct dev *, struct coll *, struct err *);
 
+/*
+ * The devices that have passed are kept in $XDG_CACHE_HOME/gtrain/checked, or
+ * under ~/.cache: one line for each program, GPU, driver, libraries and kind of
+ * model.  If the file cannot be read or written, the check is repeated.  It can
+ * be deleted at any time.
+ */
+bool device_passed(struct dev *, const struct settings *);
+void device_passed_add(struct dev *, const struct settings *);
+
 #endif

@@ -1,5 +1,8 @@
+/*
+ * device_passed - the file of devices that have passed their check
+ */
 #include "config.h"
-#include "trainer/device/device_passed.h"
+#include "trainer/device/device_check.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,6 @@ src_trainer_libtrainer_a_SOURCES += \
 	%D%/device_check.c \
 	%D%/device_check.h \
 	%D%/device_passed.c \
-	%D%/device_passed.h \
 	%D%/hardware.c \
 	%D%/hardware.h \
 	%D%/measure.c \

@@ -11,8 +11,7 @@
 #include "common/sha256.h"
 #include "trainer/device/device_check.h"
 #include "trainer/device/hardware.h"
-#include "trainer/model/graph_memory.h"
-#include "trainer/model/graph_run.h"
+#include "trainer/model/graph.h"
 #include "trainer/model/resolve.h"
 #include "trainer/ranks/coll_device.h"
 

@@ -3,7 +3,5 @@ src_trainer_libtrainer_a_SOURCES += \
 	%D%/engine.c \
 	%D%/engine.h \
 	%D%/engine_agree.c \
-	%D%/engine_check.c \
-	%D%/engine_check.h \
 	%D%/engine_data.c \
 	%D%/engine_data.h

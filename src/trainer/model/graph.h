@@ -226,4 +226,30 @@ static inline struct tensor *graph_val(struct graph *g, int node)
     return &g->node[node].val;
 }
 
+/* ---- memory ---------------------------------------------------------- */
+
+/* Make the calls of the graph, allocate its regions and set the address of each
+ * tensor.  After a failure the graph can only be cleared. */
+int graph_memory_alloc(struct graph *, struct dev *, const struct graph_conf *,
+                       struct err *);
+/* The same without a device: the regions get sizes, but no data. */
+void graph_memory_size(struct graph *, const struct graph_conf *,
+                       const struct ops *);
+
+/* ---- running --------------------------------------------------------- */
+
+/* Called during backward as soon as the gradients of a unit are final. */
+typedef void graph_ready_fn(void *arg, struct graph *, int unit);
+
+/* The losses alone, or logits; or forward, keeping what backward needs, then
+ * backward.  The device is given the work; dev_sync() waits for it and reports
+ * errors. */
+void graph_run_forward(struct graph *);
+void graph_run_train(struct graph *, graph_ready_fn *ready, void *arg);
+
+/* One call after another, for a profile or to find the first bad result:
+ * graph_run_begin() comes before the first. */
+void graph_run_begin(struct graph *);
+void graph_run_call(struct graph *, int call);
+
 #endif

@@ -1,5 +1,8 @@
+/*
+ * graph_memory - give every tensor of a graph its place in memory
+ */
 #include "config.h"
-#include "trainer/model/graph_memory.h"
+#include "trainer/model/graph.h"
 
 #include <stddef.h>
 #include <stdlib.h>

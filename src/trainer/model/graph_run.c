@@ -1,5 +1,8 @@
+/*
+ * graph_run - carry out the calls of a graph
+ */
 #include "config.h"
-#include "trainer/model/graph_run.h"
+#include "trainer/model/graph.h"
 
 #include "trainer/model/graph_calls.h"
 #include "trainer/model/phases.h"

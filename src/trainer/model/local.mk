@@ -1,7 +1,5 @@
 # The model: its operations, their order, and their memory.
 src_trainer_libtrainer_a_SOURCES += \
-	%D%/anomaly.c \
-	%D%/anomaly.h \
 	%D%/gpt.c \
 	%D%/gpt.h \
 	%D%/graph.c \
@@ -9,9 +7,7 @@ src_trainer_libtrainer_a_SOURCES += \
 	%D%/graph_calls.c \
 	%D%/graph_calls.h \
 	%D%/graph_memory.c \
-	%D%/graph_memory.h \
 	%D%/graph_run.c \
-	%D%/graph_run.h \
 	%D%/observe.c \
 	%D%/observe.h \
 	%D%/optim.c \

@@ -1,12 +1,12 @@
 #include "config.h"
 #include "trainer/model/observe.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "common/mem.h"
 #include "kernels/half.h"
 #include "trainer/model/graph_calls.h"
-#include "trainer/model/graph_run.h"
 
 double observed_number(const struct observed *o, int64_t i)
 {
@@ -121,6 +121,24 @@ int observe_train(struct graph *g, observe_fn *look, void *arg, struct err *e)
         graph_run_call(g, t);
         if (show_call(&who, t, e) < 0)
             return -1;
+    }
+    return 0;
+}
+
+int observe_finite(void *arg, const struct observed *o, struct err *e)
+{
+    (void)arg;
+    if (o->type == DT_I32)
+        return 0;
+    for (int64_t i = 0; i < o->n; i++) {
+        const double x = observed_number(o, i);
+
+        if (!isfinite(x))
+            return err_set(
+                e, ERR_NONFINITE,
+                "the %s of %s is %f at element %lld, computed by %s (%s)",
+                o->gradient ? "gradient" : "value", o->tensor, x, (long long)i,
+                o->operation, o->at);
     }
     return 0;
 }

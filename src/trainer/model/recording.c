@@ -2,7 +2,7 @@
 #include "trainer/model/recording.h"
 
 #include "common/log.h"
-#include "trainer/model/graph_run.h"
+#include "trainer/model/graph.h"
 
 /* Some ten milliseconds of an H100; launching less work takes a noticeable part
  * of the time. */

@@ -1,7 +1,7 @@
 #ifndef TRAINER_MODEL_RECORDING_H
 #define TRAINER_MODEL_RECORDING_H
 
-#include "trainer/model/graph_run.h"
+#include "trainer/model/graph.h"
 #include "trainer/settings/settings.h"
 
 /*

@@ -3,7 +3,7 @@
 
 #include "kernels/head_rows.h"
 #include "trainer/model/gpt.h"
-#include "trainer/model/graph_memory.h"
+#include "trainer/model/graph.h"
 #include "trainer/model/optim.h"
 #include "trainer/ranks/parallel.h"
 

@@ -1,7 +1,7 @@
 #ifndef TRAINER_RANKS_PARALLEL_H
 #define TRAINER_RANKS_PARALLEL_H
 
-#include "trainer/model/graph_run.h"
+#include "trainer/model/graph.h"
 #include "trainer/model/optim.h"
 #include "trainer/ranks/coll.h"
 #include "trainer/settings/settings.h"

@@ -16,7 +16,5 @@ src_trainer_libtrainer_a_SOURCES += \
 	%D%/rehearse_place.h \
 	%D%/rehearse_scene.c \
 	%D%/rehearse_scene.h \
-	%D%/spikes.c \
-	%D%/spikes.h \
 	%D%/trace.c \
 	%D%/trace.h

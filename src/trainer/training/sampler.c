@@ -11,8 +11,7 @@
 #include "common/mem.h"
 #include "common/rng.h"
 #include "kernels/half.h"
-#include "trainer/model/graph_memory.h"
-#include "trainer/model/graph_run.h"
+#include "trainer/model/graph.h"
 #include "trainer/model/quantize.h"
 
 /* ---- one draw --------------------------------------------------------- */

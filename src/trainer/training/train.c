@@ -12,9 +12,8 @@
 #include "common/path.h"
 #include "trainer/checkpoint/checkpoint.h"
 #include "trainer/checkpoint/checkpoint_files.h"
-#include "trainer/checkpoint/checkpoint_place.h"
+#include "trainer/checkpoint/checkpoint_find.h"
 #include "trainer/checkpoint/checkpoint_state.h"
-#include "trainer/model/anomaly.h"
 #include "trainer/training/eval.h"
 #include "trainer/training/multiple_choice.h"
 #include "trainer/training/report.h"
@@ -391,7 +390,7 @@ int train_run(struct engine *eng, const struct train_conf *c, struct err *e)
     ret = open_checkpoints(&t, e);
     if (ret == 0) {
         step_open(&t.step, eng);
-        t.step.observe = c->detect_anomaly ? anomaly_look : NULL;
+        t.step.observe = c->detect_anomaly ? observe_finite : NULL;
         t.step.may_update_early = true;
         t.step.on_micro = report_micro;
         t.step.arg = &t.report;
