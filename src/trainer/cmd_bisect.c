@@ -19,9 +19,7 @@
 #include "common/path.h"
 #include "common/spawn.h"
 #include "trainer/checkpoint/checkpoint_sums.h"
-#include "trainer/replay/bisect_document.h"
-#include "trainer/replay/bisect_facts.h"
-#include "trainer/replay/bisect_trace.h"
+#include "trainer/replay/bisect.h"
 
 static const char *root = "mlruns", *builds[2];
 static struct opt_list sets;

@@ -1,5 +1,8 @@
+/*
+ * bisect_document - find the first document that differs in a sequence
+ */
 #include "config.h"
-#include "trainer/replay/bisect_document.h"
+#include "trainer/replay/bisect.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

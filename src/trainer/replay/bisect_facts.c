@@ -1,5 +1,8 @@
+/*
+ * bisect_facts - what two runs recorded differently
+ */
 #include "config.h"
-#include "trainer/replay/bisect_facts.h"
+#include "trainer/replay/bisect.h"
 
 #include <string.h>
 

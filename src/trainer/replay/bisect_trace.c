@@ -1,5 +1,8 @@
+/*
+ * bisect_trace - compute the traces of two runs, and find where they diverge
+ */
 #include "config.h"
-#include "trainer/replay/bisect_trace.h"
+#include "trainer/replay/bisect.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,11 +1,9 @@
 # Runs computed again: replay, bisect, batch and rehearse.
 src_trainer_libtrainer_a_SOURCES += \
+	%D%/bisect.h \
 	%D%/bisect_document.c \
-	%D%/bisect_document.h \
 	%D%/bisect_facts.c \
-	%D%/bisect_facts.h \
 	%D%/bisect_trace.c \
-	%D%/bisect_trace.h \
 	%D%/certify.c \
 	%D%/certify.h \
 	%D%/recorded_run.c \

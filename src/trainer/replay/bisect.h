@@ -1,8 +1,9 @@
-#ifndef TRAINER_REPLAY_BISECT_TRACE_H
-#define TRAINER_REPLAY_BISECT_TRACE_H
+#ifndef TRAINER_REPLAY_BISECT_H
+#define TRAINER_REPLAY_BISECT_H
 
 #include "common/buf.h"
 #include "common/opt.h"
+#include "common/output/table.h"
 #include "store/read/runs.h"
 #include "trainer/replay/trace.h"
 
@@ -59,5 +60,37 @@ int bisect_compute(struct buf *out, const struct bisect_run *,
 /* Cut off the text up to the next `end`, and move to what follows it; NULL if
  * there is none. */
 char *bisect_cut(char **text, char end);
+
+/*
+ * bisect_facts - what two runs recorded differently, and what it can change
+ *
+ *      n = bisect_facts(&table, &a, &b, PART_DATA);
+ *
+ * Adds a row for each parameter and tag that differs and that can make two runs
+ * part at this place in a step: the kind of the fact, its name and both values.
+ * The likeliest causes come first.  Returns how many rows it has added.
+ */
+enum part_place {
+    PART_STATE = 1 << 0, /* weights or moments before the step */
+    PART_DATA = 1 << 1,
+    PART_COMPUTE = 1 << 2,
+    PART_UPDATE = 1 << 3,
+    PART_ANYWHERE = PART_STATE | PART_DATA | PART_COMPUTE | PART_UPDATE
+};
+
+int bisect_facts(struct table *, const struct run_info *a,
+                 const struct run_info *b, enum part_place);
+
+/*
+ * bisect_document - the first document that differs in a sequence
+ *
+ * Has `gtrain batch` decode the batch of a step for two runs, and adds a row
+ * with the position of the document in the sequence and the text around the
+ * first difference in each run.  Without a tokenizer there is no text, and no
+ * row.
+ */
+int bisect_document(struct table *, const struct bisect_run *a,
+                    const struct bisect_run *b, int64_t step, int64_t sequence,
+                    struct err *);
 
 #endif
