@@ -1,5 +1,5 @@
 /*
- * gtrain bisect - find where and why two runs part
+ * gtrain bisect - find where and why two runs diverge
  *
  * Finds the first recorded number that differs, has the steps before it
  * computed again for both runs, and compares the traces.
@@ -38,15 +38,15 @@ static const struct opt bisect_opts[] = {
     { 0 }
 };
 
-/* Two runs; the steps between `same`, at which both have written the same
- * checkpoint or at which they begin, and `last`, at which they have parted. */
+/* Two runs, and the steps between `same`, at which they begin or have written
+ * the same checkpoint, and `last`, at which they have diverged. */
 struct bisect {
     struct bisect_run of[2];
     struct table table;
     struct bisect_rows trace[2];
     int64_t same, last;
     bool record_differs;
-    const struct bisect_row *row[2]; /* where they part */
+    const struct bisect_row *row[2]; /* where they diverge */
 };
 
 /* ---- what the runs recorded ------------------------------------------- */
@@ -100,7 +100,7 @@ static int compare_metric(struct bisect *b, const char *key, int flags,
     return ret;
 }
 
-/* Without a difference, other builds may still part: then up to the end. */
+/* Without a difference, other builds may still diverge: then up to the end. */
 static int compare_records(struct bisect *b, struct err *e)
 {
     const char *mine = b->of[0].run->artifacts,
@@ -139,10 +139,10 @@ static int trace_both(struct bisect *b, int64_t first, int64_t last,
     return 0;
 }
 
-static bool find_part(struct bisect *b)
+static bool find_place(struct bisect *b)
 {
-    return bisect_trace_part(&b->trace[0], &b->trace[1], &b->row[0],
-                             &b->row[1]);
+    return bisect_trace_diverge(&b->trace[0], &b->trace[1], &b->row[0],
+                                &b->row[1]);
 }
 
 static bool is_state(const struct bisect_row *r)
@@ -152,7 +152,7 @@ static bool is_state(const struct bisect_row *r)
 }
 
 /* Where in the step the row is that differs first. */
-static enum part_place place_of(const struct bisect_row *r, int64_t step)
+static enum bisect_place place_of(const struct bisect_row *r, int64_t step)
 {
     if (is_state(r))
         return r->step < step ? PART_STATE : PART_UPDATE;
@@ -168,8 +168,8 @@ static void add_part(struct bisect *b)
                             *r->micro ? ", micro-batch " : "", r->micro,
                             r->operation, r->tensor);
 
-    log_info("they part at %s", place);
-    table_text(&b->table, "parts at");
+    log_info("they diverge at %s", place);
+    table_text(&b->table, "diverge at");
     table_text(&b->table, place);
     free(place);
     for (int i = 0; i < 2; i++)
@@ -183,7 +183,7 @@ static void add_part(struct bisect *b)
 }
 
 /* Find the first operation and tensor that differ.  *place is 0 if the runs do
- * not part when they are computed again. */
+ * not diverge when they are computed again. */
 static int find_operation(struct bisect *b, unsigned *place, struct err *e)
 {
     int64_t step = b->same + 1;
@@ -193,15 +193,15 @@ static int find_operation(struct bisect *b, unsigned *place, struct err *e)
     *place = 0;
     if (trace_both(b, step, b->last, TRACE_STEPS, e) < 0)
         return -1;
-    if (!find_part(b))
+    if (!find_place(b))
         return 0;
     if (b->row[0]->step > step)
         step = b->row[0]->step;
     if (trace_both(b, step, step, TRACE_OPERATIONS, e) < 0)
         return -1;
-    if (!find_part(b))
+    if (!find_place(b))
         return err_set(e, ERR_MISSING,
-                       "they part at step %" PRId64
+                       "they diverge at step %" PRId64
                        ", but not in a micro-batch of rank 0",
                        step);
     *place = place_of(b->row[0], step);
@@ -299,7 +299,7 @@ static int add_causes(struct bisect *b, unsigned place, struct err *e)
         add_checkpoints(b);
     else
         bisect_facts(&b->table, b->of[0].run, b->of[1].run,
-                     place ? (enum part_place)place : PART_ANYWHERE);
+                     place ? (enum bisect_place)place : PART_ANYWHERE);
     if (builds_differ) {
         table_text(&b->table, "build");
         table_text(&b->table, "computed with");
@@ -317,7 +317,7 @@ static void tell_verdict(struct bisect *b, unsigned place, size_t causes)
     const size_t row = table_rows(&b->table) - causes;
 
     if (!place)
-        log_warn("computed again, they do not part: one of the records is not "
+        log_warn("recomputed, the two runs agree: one of the records is not "
                  "what its settings and data give here");
     if (causes == 0)
         log_info("%s and %s recorded nothing that explains it", x, y);
@@ -328,14 +328,14 @@ static void tell_verdict(struct bisect *b, unsigned place, size_t causes)
 }
 
 /* An error in the search leaves the causes that the records tell. */
-static int find_part_and_cause(struct bisect *b, struct err *e)
+static int find_place_and_cause(struct bisect *b, struct err *e)
 {
     unsigned place = 0;
     size_t before;
     int ret = find_operation(b, &place, e);
 
     if (ret == 0 && !place && !b->record_differs) {
-        log_info("computed again, they do not part");
+        log_info("recomputed, the two runs agree");
         return 0;
     }
     before = table_rows(&b->table);
@@ -359,9 +359,9 @@ static int compare_runs(struct bisect *b, struct err *e)
     if (compare_records(b, e) < 0)
         return -1;
     if (b->record_differs || builds[0] || builds[1])
-        return find_part_and_cause(b, e);
-    log_info("%s and %s do not part: all that both recorded up to step %" PRId64
-             " is equal",
+        return find_place_and_cause(b, e);
+    log_info("%s and %s do not diverge: all that both recorded up to step "
+             "%" PRId64 " is equal",
              x->name, y->name, b->last);
     return 0;
 }
@@ -418,7 +418,7 @@ static int bisect_main(int argc, char **argv, struct err *e)
 const struct cmd cmd_bisect = {
     .name = "bisect",
     .args = "RUN RUN",
-    .help = "find where and why two runs part",
+    .help = "find where and why two runs diverge",
     .opts = bisect_opts,
     .run = bisect_main,
 };

@@ -12,12 +12,12 @@ like err "poisoned differs at step 200: train/loss is" \
     "the changed loss is found"
 like out "the exit status is 1" "a difference is exit status 1"
 
-like out "^parts at.*input, tokens of sequence" \
+like out "^diverge at.*input, tokens of sequence" \
     "the first difference between two runs is in the ids of a sequence"
 like out "^data${tab}tokens_000000.bin" "the shard that differs is named"
 like out "^data${tab}document at.*fox quick.*quick fox" \
     "the document that differs is shown"
-like err "computed again, they do not part" "equal builds do not part"
+like err "recomputed, the two runs agree" "equal builds do not diverge"
 like out "^kill${tab}passed" "a killed training resumes in the rehearsal"
 like out "^replay${tab}other${tab}passed" "a run is certified from an archive"
 

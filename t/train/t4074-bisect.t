@@ -1,5 +1,5 @@
 #!/bin/sh
-# gtrain bisect: it names the step, the tensor and the cause at which runs part.
+# gtrain bisect: it names the step, the tensor and the cause at which runs diverge.
 . "$(dirname "$0")/../lib/tap.sh"
 unset GTRAIN_ISA
 awk 'BEGIN { for (i = 0; i < 9000; i++)
@@ -56,28 +56,28 @@ row() { awk -F '\t' -v what="$1" '$1 == what { print $2; exit }' out; }
 train one
 train again
 bisect "equal runs are compared" one again
-like err "one and again do not part: all .* up to step 40 is equal" \
-    "equal runs do not part"
+like err "one and again do not diverge: all .* up to step 40 is equal" \
+    "equal runs do not diverge"
 is "$(wc -c <out)" 0 "equal runs have no rows"
 
 train seed --set train.seed=7
 bisect "another seed is searched for" one seed
-is "$(row "parts at")" "step 0: weights, wte.weight" \
-    "runs with other seeds part at the initial weights"
+is "$(row "diverge at")" "step 0: weights, wte.weight" \
+    "runs with other seeds diverge at the initial weights"
 like err "the likeliest cause: seed, train.seed" "the seed is the cause"
 
 train rate --set optim.lr=2e-2
 bisect "another setting is searched for" one rate
 is "$(row recorded)" "train/loss of step 2" "the recorded loss differs first at step 2"
-is "$(row "parts at")" "step 1: step, learning rate" \
-    "runs with other rates part at the rate of the step before"
+is "$(row "diverge at")" "step 1: step, learning rate" \
+    "runs with other rates diverge at the rate of the step before"
 like err "the likeliest cause: setting, optim.lr" "the setting is the cause"
 
 train document --set 'data.train=other/data_*.bin'
 bisect "another document is searched for" one document
-like out "^parts at${tab}step [0-9]*, micro-batch [0-9]*: input, tokens of sequence" \
-    "runs with other data part at the ids of a sequence"
-step=$(row "parts at" | sed 's/step \([0-9]*\).*/\1/')
+like out "^diverge at${tab}step [0-9]*, micro-batch [0-9]*: input, tokens of sequence" \
+    "runs with other data diverge at the ids of a sequence"
+step=$(row "diverge at" | sed 's/step \([0-9]*\).*/\1/')
 is "$(row recorded)" "train/loss of step $step" \
     "the step is that of the first loss that differs"
 like out "^data${tab}data_000000.bin$tab" "the shard that differs is named"
@@ -99,7 +99,7 @@ train flipped --resume auto --set train.stop_at=0
 bisect "a flipped bit is searched for" one flipped
 is "$(row recorded)" "train/loss of step 21" \
     "the run parts after the checkpoint with the flipped bit"
-like out "^parts at${tab}step 20: weights, [a-z]" \
+like out "^diverge at${tab}step 20: weights, [a-z]" \
     "the parameter with the flipped bit is named"
 like out "^checkpoint${tab}files of step 20${tab}as written${tab}changed since" \
     "the checkpoint that was changed is named"
@@ -110,21 +110,21 @@ if test "$(gtrack show one --tsv | awk '$2 == "derived.instructions" { print $3 
 else
     GTRAIN_ISA=c train plain
     bisect "another kernel is searched for" one plain
-    like out "^parts at${tab}step 0: weights, [a-z]" \
+    like out "^diverge at${tab}step 0: weights, [a-z]" \
         "the first random numbers with other bits are named"
     is "$(row kernel)" derived.instructions "the instructions are the cause"
     printf '#!/bin/sh\nGTRAIN_ISA=c exec gtrain "$@"\n' >build
     chmod +x build
     bisect "two builds are compared" one again --build-b ./build
-    like out "^parts at${tab}step 31, micro-batch 0: [a-z_]*, [a-z]" \
+    like out "^diverge at${tab}step 31, micro-batch 0: [a-z_]*, [a-z]" \
         "the first operation with other bits is named"
-    like err "they part at step 31, micro-batch 0: [a-z_]*, [a-z]" \
-        "a message says where they part, however narrow the table is"
+    like err "they diverge at step 31, micro-batch 0: [a-z_]*, [a-z]" \
+        "a message says where they diverge, however narrow the table is"
     like out "^build${tab}computed with" "the builds are the cause"
     like out "^size${tab}root mean square${tab}[0-9]" \
         "the size of the tensor in both builds is shown"
     bisect "a build is compared with itself" one again --build-b gtrain
-    like err "computed again, they do not part" "equal builds do not part"
+    like err "recomputed, the two runs agree" "equal builds do not diverge"
     train unknown
     rm "$(gtrack where unknown)/params/derived.instructions"
     printf '#!/bin/sh\necho "${GTRAIN_ISA-none}" >>isa\nexec gtrain "$@"\n' >build
@@ -154,7 +154,7 @@ else
     later/gtrain --config c.ini --name later -q >out 2>&1
     ok $? "a run is trained by another commit"
     bisect "another commit is searched for" early later --build-b later/gtrain
-    like out "^parts at${tab}step 1, micro-batch 0: [a-z_]*, h\.0\.act" \
+    like out "^diverge at${tab}step 1, micro-batch 0: [a-z_]*, h\.0\.act" \
         "the operation that was changed is named"
     is "$(awk -F '\t' '$1 == "code" { print $2, $3, $4 }' out)" \
         "mlflow.source.git.commit $(git rev-parse HEAD~) $(git rev-parse HEAD)" \
@@ -174,7 +174,7 @@ if ${CC:-cc} -shared -fPIC -O1 -o libm-next.so libm-next.c -lm >out 2>&1 &&
         >next
     chmod +x next
     bisect "another library is searched for" early library --build-b ./next
-    like out "^parts at${tab}step 1, micro-batch 0: " \
+    like out "^diverge at${tab}step 1, micro-batch 0: " \
         "the first operation that uses the library is named"
     is "$(awk -F '\t' '$1 == "library" { print $2, $3, $4 }' out)" \
         "gtrack.libraries  libm-next.so" "the library that differs is named"

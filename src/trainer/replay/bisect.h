@@ -8,11 +8,11 @@
 #include "trainer/replay/trace.h"
 
 /*
- * bisect_trace - the traces of two runs, and where they part
+ * bisect_trace - the traces of two runs, and where they diverge
  *
  *      if (bisect_trace(&a, &run_a, 21, 30, TRACE_STEPS, e) == 0 &&
  *          bisect_trace(&b, &run_b, 21, 30, TRACE_STEPS, e) == 0)
- *          parts = bisect_trace_part(&a, &b, &row_a, &row_b);
+ *          diverged = bisect_trace_diverge(&a, &b, &row_a, &row_b);
  *
  * Each trace is computed by `gtrain replay` in a process of its own, which may
  * be of another build, with the CPU instructions and the threads that the run
@@ -48,9 +48,10 @@ void bisect_trace_clear(struct bisect_rows *);
 /* The first row of A whose tensor B has computed, too, but with another hash.
  * Tensors that only one of them has, as where operations are fused, are passed
  * over.  False if there is none. */
-bool bisect_trace_part(const struct bisect_rows *a, const struct bisect_rows *b,
-                       const struct bisect_row **row_a,
-                       const struct bisect_row **row_b);
+bool bisect_trace_diverge(const struct bisect_rows *a,
+                          const struct bisect_rows *b,
+                          const struct bisect_row **row_a,
+                          const struct bisect_row **row_b);
 
 /* Run `gtrain WORDS` for a run, with its instructions and threads; `words` ends
  * with NULL, and the rows that it prints are appended. */
@@ -67,10 +68,10 @@ char *bisect_cut(char **text, char end);
  *      n = bisect_facts(&table, &a, &b, PART_DATA);
  *
  * Adds a row for each parameter and tag that differs and that can make two runs
- * part at this place in a step: the kind of the fact, its name and both values.
- * The likeliest causes come first.  Returns how many rows it has added.
+ * diverge at this place in a step: the kind of the fact, its name and both
+ * values.  The likeliest causes come first.  Returns the number of rows added.
  */
-enum part_place {
+enum bisect_place {
     PART_STATE = 1 << 0, /* weights or moments before the step */
     PART_DATA = 1 << 1,
     PART_COMPUTE = 1 << 2,
@@ -79,7 +80,7 @@ enum part_place {
 };
 
 int bisect_facts(struct table *, const struct run_info *a,
-                 const struct run_info *b, enum part_place);
+                 const struct run_info *b, enum bisect_place);
 
 /*
  * bisect_document - the first document that differs in a sequence

@@ -133,7 +133,7 @@ static bool is_same_build(const struct run_info *a, const struct run_info *b)
 }
 
 int bisect_facts(struct table *t, const struct run_info *a,
-                 const struct run_info *b, enum part_place place)
+                 const struct run_info *b, enum bisect_place place)
 {
     const bool same_build = is_same_build(a, b);
     int added = 0;

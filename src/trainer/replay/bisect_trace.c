@@ -141,9 +141,10 @@ static bool is_same_tensor(const struct bisect_row *a,
            (*a->micro || strcmp(a->operation, b->operation) == 0);
 }
 
-bool bisect_trace_part(const struct bisect_rows *a, const struct bisect_rows *b,
-                       const struct bisect_row **row_a,
-                       const struct bisect_row **row_b)
+bool bisect_trace_diverge(const struct bisect_rows *a,
+                          const struct bisect_rows *b,
+                          const struct bisect_row **row_a,
+                          const struct bisect_row **row_b)
 {
     size_t from = 0;
 

@@ -11,9 +11,9 @@
  *          trace_steps(&t, &c, 21, 30, TRACE_STEPS, e) == 0)
  *          table_print(&t, ...)
  *
- * Two traces tell where two runs part, also if other machines or other builds
- * have computed them: in the first row that differs.  A row has the step, the
- * micro-batch counted over all ranks, the operation, the tensor that it has
+ * The first row in which two traces differ tells where two runs diverge, even
+ * if other machines or other builds have computed them.  A row has the step,
+ * the micro-batch counted over all ranks, the operation, the tensor that it has
  * computed, a hash of its bytes, and a number that shows its size: the root
  * mean square, or the number itself for a loss.
  *
