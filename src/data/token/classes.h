@@ -18,17 +18,18 @@
 enum { CLASS_OTHER, CLASS_LETTER, CLASS_NUMBER, CLASS_SPACE };
 enum { CASE_NONE, CASE_UPPER, CASE_LOWER, CASE_MARK };
 
-enum { CLASS_BLOCKS = 0x110000 / 128 };
+enum { CLASS_WORDS = 0x110000 / 16 };
 
-extern const uint8_t class_block[CLASS_BLOCKS];
-/* class | case << 2 of each code point, four bits each, the lower half first */
-extern const uint8_t class_bits[][64];
-extern const uint8_t class_ascii[128]; /* the same for ASCII */
+/* The index of the word of 16 code points; a word has class | case << 2 of each
+ * in four bits, from the lowest on. */
+extern const uint16_t class_index[CLASS_WORDS];
+extern const uint64_t class_word[];
+extern const uint8_t class_ascii[128]; /* the classes of ASCII */
 
 /* c must lie below 0x110000. */
 static inline int class_and_case(uint32_t c)
 {
-    return class_bits[class_block[c >> 7]][c >> 1 & 63] >> (c & 1) * 4 & 15;
+    return class_word[class_index[c >> 4]] >> (c & 15) * 4 & 15;
 }
 
 static inline int class_of(uint32_t c)
