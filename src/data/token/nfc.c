@@ -33,14 +33,75 @@ struct sequence {
     size_t n, room;
 };
 
+/* The tables, with the characters themselves. */
+struct row {
+    uint32_t c, a, b;
+};
+
+static struct row decomposed[NFC_PAIRS + NFC_OTHERS]; /* in order of c */
+static struct row composed[NFC_PAIRS];                /* in order of a and b */
+static struct row classes[NFC_CLASSES];
 static uint64_t unsafe_bits[NO_ROWS / 64];
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-static void set_unsafe(void)
+static int compare_characters(const void *x, const void *y)
 {
-    for (size_t i = 0; i < nfc_unsafe_n; i++)
-        for (uint32_t c = nfc_unsafe[i].first; c <= nfc_unsafe[i].last; c++)
-            unsafe_bits[c / 64] |= (uint64_t)1 << c % 64;
+    const uint32_t c = ((const struct row *)x)->c;
+    const uint32_t d = ((const struct row *)y)->c;
+
+    return (c > d) - (c < d);
+}
+
+static int compare_pairs(const void *x, const void *y)
+{
+    const struct row *p = x, *q = y;
+
+    return p->a != q->a ? (p->a > q->a) - (p->a < q->a)
+                        : (p->b > q->b) - (p->b < q->b);
+}
+
+/* Is the character of the key in the range of the row? */
+static int compare_range(const void *key, const void *row)
+{
+    const uint32_t c = ((const struct row *)key)->c;
+    const struct row *r = row;
+
+    return (c >= r->c + r->a) - (c < r->c);
+}
+
+static void read_rows(struct row *to, const uint32_t *from, size_t n)
+{
+    uint32_t c = 0;
+
+    for (size_t i = 0; i < n; i++, from += 3) {
+        c += from[0];
+        to[i] = (struct row){ c, from[1], from[2] };
+    }
+}
+
+static void set_unsafe(uint32_t first, uint32_t n)
+{
+    for (uint32_t c = first; c < first + n; c++)
+        unsafe_bits[c / 64] |= (uint64_t)1 << c % 64;
+}
+
+static void read_tables(void)
+{
+    read_rows(decomposed, nfc_others, NFC_OTHERS);
+    read_rows(decomposed + NFC_OTHERS, nfc_pairs, NFC_PAIRS);
+    read_rows(composed, nfc_pairs, NFC_PAIRS);
+    read_rows(classes, nfc_classes, NFC_CLASSES);
+    for (size_t i = 0; i < NFC_OTHERS; i++)
+        set_unsafe(decomposed[i].c, 1);
+    for (size_t i = 0; i < NFC_PAIRS; i++)
+        set_unsafe(composed[i].b, 1);
+    for (size_t i = 0; i < NFC_CLASSES; i++)
+        set_unsafe(classes[i].c, classes[i].a);
+    set_unsafe(HANGUL_V, HANGUL_VS);
+    set_unsafe(HANGUL_T + 1, HANGUL_TS - 1);
+    qsort(decomposed, NFC_PAIRS + NFC_OTHERS, sizeof *decomposed,
+          compare_characters);
+    qsort(composed, NFC_PAIRS, sizeof *composed, compare_pairs);
 }
 
 /* May it change, or be composed with the character before it? */
@@ -53,7 +114,7 @@ bool nfc_may_change(const char *text, size_t n)
 {
     const uint8_t *p = (const uint8_t *)text, *const end = p + n;
 
-    pthread_once(&once, set_unsafe);
+    pthread_once(&once, read_tables);
     while (p < end) {
         uint32_t c;
 
@@ -68,43 +129,21 @@ bool nfc_may_change(const char *text, size_t n)
     return false;
 }
 
-static int compare_decomposed(const void *key, const void *row)
-{
-    const uint32_t c = *(const uint32_t *)key;
-    const struct nfc_decomposed *d = row;
-
-    return (c > d->c) - (c < d->c);
-}
-
-static int compare_range(const void *key, const void *row)
-{
-    const uint32_t c = *(const uint32_t *)key;
-    const struct nfc_range *r = row;
-
-    return (c > r->last) - (c < r->first);
-}
-
-static int compare_pair(const void *key, const void *row)
-{
-    const struct nfc_pair *a = key, *b = row;
-
-    return a->a != b->a ? (a->a > b->a) - (a->a < b->a)
-                        : (a->b > b->b) - (a->b < b->b);
-}
-
 static void add_part(struct sequence *s, uint32_t c)
 {
-    const struct nfc_range *r =
-        bsearch(&c, nfc_class, nfc_class_n, sizeof *nfc_class, compare_range);
+    const struct row key = { .c = c };
+    const struct row *r =
+        bsearch(&key, classes, NFC_CLASSES, sizeof key, compare_range);
 
     GROW(s->part, s->n, s->room);
-    s->part[s->n++] = (struct part){ c, r ? r->value : 0 };
+    s->part[s->n++] = (struct part){ c, r ? r->b : 0 };
 }
 
 static void decompose(struct sequence *s, uint32_t c)
 {
     const uint32_t i = c - HANGUL_S;
-    const struct nfc_decomposed *d;
+    const struct row key = { .c = c };
+    const struct row *d;
 
     if (i < HANGUL_SS) {
         add_part(s, HANGUL_L + i / (HANGUL_VS * HANGUL_TS));
@@ -113,12 +152,15 @@ static void decompose(struct sequence *s, uint32_t c)
             add_part(s, HANGUL_T + i % HANGUL_TS);
         return;
     }
-    d = bsearch(&c, nfc_decomposed, nfc_decomposed_n, sizeof *nfc_decomposed,
-                compare_decomposed);
-    if (!d)
+    d = bsearch(&key, decomposed, NFC_PAIRS + NFC_OTHERS, sizeof key,
+                compare_characters);
+    if (!d) {
         add_part(s, c);
-    for (size_t k = 0; d && k < 4 && d->to[k]; k++)
-        add_part(s, d->to[k]);
+        return;
+    }
+    decompose(s, d->a);
+    if (d->b)
+        decompose(s, d->b);
 }
 
 /* Sort each run of characters of a class other than 0 by their classes. */
@@ -139,8 +181,8 @@ static void reorder(struct sequence *s)
 /* The character that two are composed into, or 0. */
 static uint32_t compose_two(uint32_t a, uint32_t b)
 {
-    const struct nfc_pair key = { a, b, 0 };
-    const struct nfc_pair *pair;
+    const struct row key = { 0, a, b };
+    const struct row *pair;
 
     if (a - HANGUL_L < HANGUL_LS && b - HANGUL_V < HANGUL_VS)
         return HANGUL_S +
@@ -148,7 +190,7 @@ static uint32_t compose_two(uint32_t a, uint32_t b)
     if (a - HANGUL_S < HANGUL_SS && (a - HANGUL_S) % HANGUL_TS == 0 &&
         b - HANGUL_T - 1 < HANGUL_TS - 1)
         return a + b - HANGUL_T;
-    pair = bsearch(&key, nfc_pair, nfc_pair_n, sizeof *nfc_pair, compare_pair);
+    pair = bsearch(&key, composed, NFC_PAIRS, sizeof key, compare_pairs);
     return pair ? pair->c : 0;
 }
 
@@ -194,7 +236,7 @@ void nfc_add(struct buf *b, const char *text, size_t n)
     const uint8_t *p = (const uint8_t *)text, *const end = p + n;
     struct sequence s = { 0 };
 
-    pthread_once(&once, set_unsafe);
+    pthread_once(&once, read_tables);
     while (p < end) {
         uint32_t c;
         const size_t len = utf8_decode(p, end, &c);
