@@ -171,6 +171,10 @@ static int build_hist(struct build *b, struct err *e)
     return ret;
 }
 
+static const struct opt hist_opts[] = {
+    COMMON_OPTS, LOOK_OPTS, OUT_OPTS, { 0 }
+};
+
 static const struct figure_type hist = { build_hist, 2,
                                          "a histogram and a run are" };
 

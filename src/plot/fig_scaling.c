@@ -182,6 +182,10 @@ static int build_scaling(struct build *b, struct err *e)
     return ret;
 }
 
+static const struct opt scaling_opts[] = { COMMON_OPTS, AXIS_OPTS, X_OPT,
+                                           SKIP_OPT,    LOOK_OPTS, OUT_OPTS,
+                                           { 0 } };
+
 static const struct figure_type scaling = { build_scaling, 1, "runs are" };
 
 const struct cmd fig_scaling = {

@@ -101,6 +101,9 @@ static int build_schedule(struct build *b, struct err *e)
     return 0;
 }
 
+static const struct opt schedule_opts[] = { COMMON_OPTS, AXIS_OPTS, SKIP_OPT,
+                                            LOOK_OPTS,   OUT_OPTS,  { 0 } };
+
 static const struct figure_type schedule = { build_schedule, 1,
                                              "a settings file is" };
 

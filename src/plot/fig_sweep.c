@@ -452,6 +452,9 @@ static int build_sweep(struct build *b, struct err *e)
                : sweep_draw(b, b->words[0], b->words[1], e);
 }
 
+static const struct opt sweep_opts[] = { COMMON_OPTS, AXIS_OPTS, BAND_OPT,
+                                         LOOK_OPTS,   OUT_OPTS,  { 0 } };
+
 static const struct figure_type sweep = { build_sweep, 2,
                                           "a parameter and a metric are" };
 

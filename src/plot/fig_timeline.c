@@ -330,6 +330,10 @@ static int build_timeline(struct build *b, struct err *e)
     return ret;
 }
 
+static const struct opt timeline_opts[] = {
+    COMMON_OPTS, XRANGE_OPT, LOOK_OPTS, OUT_OPTS, { 0 }
+};
+
 static const struct figure_type timeline = { build_timeline, 1, "a trace is" };
 
 const struct cmd fig_timeline = {

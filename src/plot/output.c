@@ -112,7 +112,7 @@ static const char *choose_screen(const struct request *r)
     const char *term = getenv("TERM"), *program = getenv("TERM_PROGRAM");
 
     if (r->term > 0)
-        return term_words[r->term];
+        return option_terms[r->term];
     if (!isatty(STDOUT_FILENO) || getenv("TMUX") || getenv("STY"))
         return "own";
     if (getenv("KITTY_WINDOW_ID") || (term && strstr(term, "kitty")) ||
