@@ -5,7 +5,7 @@
 #include "sweep/sweep.h"
 
 /*
- * slurm - submit the cells of a search as one array job
+ * slurm - submit the cells of a sweep as one array job
  *
  * The script requests the resources of section [slurm] and runs this program
  * with `sweep --cell N WORDS`; the words are quoted for the shell.  Two minutes

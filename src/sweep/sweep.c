@@ -24,7 +24,7 @@ static const char *const methods[] = {
 
 static const struct setting table[] = {
     { "sweep.name", CONF_TEXT, AT(name), "",
-      "name of the search; empty: that of the file" },
+      "name of the sweep; empty: that of the file" },
     { "sweep.base", CONF_TEXT, AT(base), "",
       "configuration with the settings of every cell" },
     { "sweep.metric", CONF_TEXT, AT(metric), "val/loss",

@@ -8,7 +8,7 @@
 #include "common/mem.h"
 
 /*
- * sweep - a search over settings, as a list of cells
+ * sweep - combinations of settings, as a list of cells
  *
  *      struct sweep s;
  *
@@ -38,7 +38,7 @@
  * sample.  With seeds = n, each of these is run with n values of the seed,
  * counted up from the one that the file sets.
  *
- * Random values are for searches with many axes, whose grid is too large: n
+ * Random values are for sweeps with many axes, whose grid is too large: n
  * cells then try n values of every axis.  Halving trains all cells for a part
  * of the steps and only the best ones to the end.  With 3 rungs and eta = 3,
  * 9 cells take as many steps as 2.3 whole trainings.  With drop, cells

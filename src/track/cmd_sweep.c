@@ -4,12 +4,12 @@
 #include "config.h"
 
 #include "common/opt.h"
-#include "sweep/search_command.h"
+#include "sweep/sweep_command.h"
 #include "track/runs/track.h"
 #include "track/sweep_cells.h"
 
 static const char *file, *experiment;
-static struct search_command command = SEARCH_COMMAND_INIT;
+static struct sweep_command command = SWEEP_COMMAND_INIT;
 
 static const struct opt sweep_opts[] = {
     TRACK_OPT_ROOT,
@@ -17,14 +17,14 @@ static const struct opt sweep_opts[] = {
       "read the sweep from FILE, which may be one of W&B" },
     { 'e', "experiment", "name", OPT_STRING, &experiment,
       "create the runs in this experiment (default: Default)" },
-    SEARCH_OPTS(command),
-    SEARCH_OPT_RANDOM(command, 0),
+    SWEEP_OPTS(command),
+    SWEEP_OPT_RANDOM(command, 0),
     { 0 }
 };
 
 static int sweep_main(int argc, char **argv, struct err *e)
 {
-    const char *verb = search_command_verb(argc, argv);
+    const char *verb = sweep_command_verb(argc, argv);
     const int at = verb[0] != '\0';
     struct sweep_cells cells = {
         .root = track_store(),
@@ -33,19 +33,19 @@ static int sweep_main(int argc, char **argv, struct err *e)
         .command = (const char *const *)argv + at,
         .n = (size_t)(argc - at),
     };
-    struct search s = SEARCH_INIT(&sweep_cells_program);
+    struct sweep_run s = SWEEP_RUN_INIT(&sweep_cells_program);
     int ret;
 
     s.arg = &cells;
     sweep_init(&s.sweep, "seed");
-    ret = search_command_read(&s, &command, file, e);
+    ret = sweep_command_read(&s, &command, file, e);
     if (cells.n == 0) {
         cells.command = s.sweep.command;
         cells.n = s.sweep.n_command;
     }
     if (ret == 0)
-        ret = search_command_run(&s, &command, verb, e);
-    search_close(&s);
+        ret = sweep_command_run(&s, &command, verb, e);
+    sweep_run_close(&s);
     return ret;
 }
 

@@ -13,7 +13,7 @@
 #include "common/output/emit.h"
 #include "store/format/rewind.h"
 #include "store/write/stored_run.h"
-#include "sweep/search_command.h"
+#include "sweep/sweep_command.h"
 
 /* ---- values ------------------------------------------------------------ */
 
@@ -58,7 +58,7 @@ static int each_value(const struct sweep *w, size_t cell, value_fn *call,
 
 /* What the command of a cell is made of. */
 struct filling {
-    const struct search *s;
+    const struct sweep_run *s;
     size_t cell;
     const char *folder, *steps; /* of the cell */
 };
@@ -192,7 +192,7 @@ static int set_param(void *arg, const char *key, const char *value,
 static int new_run(const struct filling *f, const char *source, char **id,
                    struct err *e)
 {
-    const struct search *s = f->s;
+    const struct sweep_run *s = f->s;
     const struct new_run_conf conf = { .root = s->root,
                                        .experiment = s->experiment,
                                        .parent = s->parent,
@@ -264,9 +264,9 @@ static int end_run(const struct run_info *r, int64_t steps, int exit_status,
     return ret;
 }
 
-/* ---- for the search ---------------------------------------------------- */
+/* ---- for the sweep ----------------------------------------------------- */
 
-static int open_cells(struct search *s, struct err *e)
+static int open_cells(struct sweep_run *s, struct err *e)
 {
     const struct sweep_cells *c = s->arg;
 
@@ -276,7 +276,7 @@ static int open_cells(struct search *s, struct err *e)
     return 0;
 }
 
-static int check_cells(struct search *s, struct err *e)
+static int check_cells(struct sweep_run *s, struct err *e)
 {
     const struct sweep *w = &s->sweep;
     const struct sweep_cells *c = s->arg;
@@ -321,11 +321,11 @@ static int add_words(const struct filling *f, struct child *c, struct err *e)
     return 0;
 }
 
-static int start_cell(struct search *s, size_t cell, int64_t stop_at,
+static int start_cell(struct sweep_run *s, size_t cell, int64_t stop_at,
                       struct child *c, struct err *e)
 {
     const int64_t steps = stop_at > 0 ? stop_at : s->sweep.steps;
-    char *folder = search_cell_path(s, cell, ""), *id = NULL;
+    char *folder = sweep_run_cell_path(s, cell, ""), *id = NULL;
     struct filling f = { .s = s, .cell = cell };
     int ret = path_make(folder, e);
 
@@ -348,32 +348,32 @@ static int start_cell(struct search *s, size_t cell, int64_t stop_at,
     return ret;
 }
 
-static int cell_ended(struct search *s, size_t cell, int64_t stop_at,
+static int cell_ended(struct sweep_run *s, size_t cell, int64_t stop_at,
                       int status, struct err *e)
 {
     const int64_t steps = stop_at > 0 ? stop_at : s->sweep.steps;
 
-    if (search_look(s, e) < 0)
+    if (sweep_run_look(s, e) < 0)
         return -1;
     return s->outcome[cell].run
                ? end_run(s->outcome[cell].run, steps, status, e)
                : 0;
 }
 
-static void describe_cells(const struct search *s, struct buf *words)
+static void describe_cells(const struct sweep_run *s, struct buf *words)
 {
     const struct sweep_cells *c = s->arg;
 
     if (c->file)
-        search_add_word(words, "--config", c->file);
-    search_add_word(words, "--root", s->root);
-    search_add_word(words, "--experiment", s->experiment);
+        sweep_command_word(words, "--config", c->file);
+    sweep_command_word(words, "--root", s->root);
+    sweep_command_word(words, "--experiment", s->experiment);
     buf_str(words, " --");
     for (size_t i = 0; i < c->n; i++)
-        search_add_word(words, "", c->command[i]);
+        sweep_command_word(words, "", c->command[i]);
 }
 
-const struct search_program sweep_cells_program = {
+const struct sweep_run_program sweep_cells_program = {
     .open = open_cells,
     .check = check_cells,
     .start = start_cell,

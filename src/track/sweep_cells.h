@@ -1,13 +1,13 @@
 #ifndef TRACK_SWEEP_CELLS_H
 #define TRACK_SWEEP_CELLS_H
 
-#include "sweep/search.h"
+#include "sweep/sweep_run.h"
 
 /*
  * sweep_cells - a command that is run with the values of each cell
  *
  *      struct sweep_cells cells = { .command = words, .n = 3 };
- *      struct search s = SEARCH_INIT(&sweep_cells_program);
+ *      struct sweep_run s = SWEEP_RUN_INIT(&sweep_cells_program);
  *
  *      s.arg = &cells;
  *
@@ -30,6 +30,6 @@ struct sweep_cells {
     size_t n;
 };
 
-extern const struct search_program sweep_cells_program;
+extern const struct sweep_run_program sweep_cells_program;
 
 #endif

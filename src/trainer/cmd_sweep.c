@@ -14,21 +14,21 @@
 #include "trainer/settings/settings.h"
 
 static const char *base, *file;
-static struct search_command command = SEARCH_COMMAND_INIT;
+static struct sweep_command command = SWEEP_COMMAND_INIT;
 
 static const struct opt sweep_opts[] = {
     { 'c', "config", "file", OPT_STRING, &base,
       "start each cell from the settings in FILE" },
-    SEARCH_OPTS(command),
-    SEARCH_OPT_RANDOM(command, 'r'),
+    SWEEP_OPTS(command),
+    SWEEP_OPT_RANDOM(command, 'r'),
     { 0 }
 };
 
 /* ---- a cell's settings ------------------------------------------------- */
 
 /* The settings of a cell: of the base, of the sweep's file, and its values. */
-static int load_cell(const struct search *s, size_t cell, struct settings *out,
-                     struct err *e)
+static int load_cell(const struct sweep_run *s, size_t cell,
+                     struct settings *out, struct err *e)
 {
     const struct sweep *w = &s->sweep;
 
@@ -47,7 +47,7 @@ static int load_cell(const struct search *s, size_t cell, struct settings *out,
 }
 
 /* Without validation no cell would have the metric to compare by. */
-static int check_metric(const struct search *s, const struct settings *set,
+static int check_metric(const struct sweep_run *s, const struct settings *set,
                         struct err *e)
 {
     const bool given = *set->data.val;
@@ -59,7 +59,7 @@ static int check_metric(const struct search *s, const struct settings *set,
                      "comparing cells by %s needs validation", s->sweep.metric);
 }
 
-static int check_cells(struct search *s, struct err *e)
+static int check_cells(struct sweep_run *s, struct err *e)
 {
     const int ranks = (int)s->sweep.gpus;
     struct engine_check seen = { 0 };
@@ -83,11 +83,11 @@ static int check_cells(struct search *s, struct err *e)
 
 /* ---- the folder -------------------------------------------------------- */
 
-static int write_cell(struct search *s, size_t cell, struct err *e)
+static int write_cell(struct sweep_run *s, size_t cell, struct err *e)
 {
     struct settings set;
     struct buf text = BUF_INIT;
-    char *path = search_cell_path(s, cell, ".ini");
+    char *path = sweep_run_cell_path(s, cell, ".ini");
     int ret = load_cell(s, cell, &set, e);
 
     if (ret == 0) {
@@ -100,9 +100,9 @@ static int write_cell(struct search *s, size_t cell, struct err *e)
     return ret;
 }
 
-/* ---- the cells for the search ------------------------------------------- */
+/* ---- the cells for the sweep -------------------------------------------- */
 
-static int open_cells(struct search *s, struct err *e)
+static int open_cells(struct sweep_run *s, struct err *e)
 {
     struct settings set;
     int ret = load_cell(s, 0, &set, e);
@@ -116,13 +116,13 @@ static int open_cells(struct search *s, struct err *e)
 }
 
 /* The command that trains one cell. */
-static int start_cell(struct search *s, size_t cell, int64_t stop_at,
+static int start_cell(struct sweep_run *s, size_t cell, int64_t stop_at,
                       struct child *c, struct err *e)
 {
     const struct sweep *w = &s->sweep;
     const char *id = w->cell[cell].id;
     struct arena *a = &c->mem;
-    char *ini = search_cell_path(s, cell, ".ini");
+    char *ini = sweep_run_cell_path(s, cell, ".ini");
 
     (void)e;
     arena_take(a, ini);
@@ -145,15 +145,15 @@ static int start_cell(struct search *s, size_t cell, int64_t stop_at,
     return 0;
 }
 
-static void describe_cells(const struct search *s, struct buf *words)
+static void describe_cells(const struct sweep_run *s, struct buf *words)
 {
     if (file)
-        search_add_word(words, "", file);
+        sweep_command_word(words, "", file);
     if (s->sweep.base[0])
-        search_add_word(words, "--config", s->sweep.base);
+        sweep_command_word(words, "--config", s->sweep.base);
 }
 
-static const struct search_program program = {
+static const struct sweep_run_program program = {
     .open = open_cells,
     .check = check_cells,
     .write = write_cell,
@@ -178,23 +178,23 @@ static int check_sweep(const struct sweep *w, struct err *e)
 
 static int sweep_main(int argc, char **argv, struct err *e)
 {
-    const char *verb = search_command_verb(argc, argv);
+    const char *verb = sweep_command_verb(argc, argv);
     const int at = verb[0] != '\0';
-    struct search s = SEARCH_INIT(&program);
+    struct sweep_run s = SWEEP_RUN_INIT(&program);
     int ret;
 
     if (argc > at + 1)
         return err_set(e, ERR_USAGE, "unexpected argument '%s'", argv[at + 1]);
     file = argc > at ? argv[at] : NULL;
     sweep_init(&s.sweep, "train.seed");
-    ret = search_command_read(&s, &command, file, e);
+    ret = sweep_command_read(&s, &command, file, e);
     if (base)
         s.sweep.base = base;
     if (ret == 0)
         ret = check_sweep(&s.sweep, e);
     if (ret == 0)
-        ret = search_command_run(&s, &command, verb, e);
-    search_close(&s);
+        ret = sweep_command_run(&s, &command, verb, e);
+    sweep_run_close(&s);
     return ret;
 }
 

@@ -1,8 +1,8 @@
 /*
- * search_command - read a sweep, run its cells, and show them
+ * sweep_command - read a sweep, run its cells, and show them
  */
 #include "config.h"
-#include "sweep/search_command.h"
+#include "sweep/sweep_command.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -24,15 +24,15 @@ struct part {
     sweep_fn *add;
 };
 
-static void list_parts(const struct search_command *c, struct part out[PARTS])
+static void list_parts(const struct sweep_command *c, struct part out[PARTS])
 {
     out[0] = (struct part){ "--grid", &c->grids, sweep_grid };
     out[1] = (struct part){ "--random", &c->randoms, sweep_random };
     out[2] = (struct part){ "--set", &c->sets, sweep_set };
 }
 
-int search_command_read(struct search *s, const struct search_command *c,
-                        const char *file, struct err *e)
+int sweep_command_read(struct sweep_run *s, const struct sweep_command *c,
+                       const char *file, struct err *e)
 {
     struct sweep *w = &s->sweep;
     struct part part[PARTS];
@@ -57,7 +57,7 @@ int search_command_read(struct search *s, const struct search_command *c,
 
 /* The cells to run, and up to which step. */
 struct running {
-    struct search *search;
+    struct sweep_run *sweep_run;
     size_t *todo, n;
     int64_t stop_at; /* the end of this rung; 0: of the whole training */
     int failed;      /* cells, so far */
@@ -66,11 +66,12 @@ struct running {
 static int start_cell(void *arg, size_t i, struct child *c, struct err *e)
 {
     const struct running *r = arg;
-    char *log = search_cell_path(r->search, r->todo[i], ".log");
+    char *log = sweep_run_cell_path(r->sweep_run, r->todo[i], ".log");
 
     arena_take(&c->mem, log);
     c->log = log;
-    return r->search->program->start(r->search, r->todo[i], r->stop_at, c, e);
+    return r->sweep_run->program->start(r->sweep_run, r->todo[i], r->stop_at, c,
+                                        e);
 }
 
 /* The last line of a cell's log, which says why the cell failed. */
@@ -100,10 +101,10 @@ static void read_last_line(const char *path, struct buf *out)
 static int cell_ended(void *arg, size_t i, int status, struct err *e)
 {
     struct running *r = arg;
-    struct search *s = r->search;
+    struct sweep_run *s = r->sweep_run;
     const size_t cell = r->todo[i];
     const char *id = s->sweep.cell[cell].id;
-    char *log = search_cell_path(s, cell, ".log");
+    char *log = sweep_run_cell_path(s, cell, ".log");
     struct buf why = BUF_INIT;
 
     read_last_line(log, &why);
@@ -125,7 +126,7 @@ static int cell_ended(void *arg, size_t i, int status, struct err *e)
 
 static int run_todo(struct running *r, struct err *e)
 {
-    const struct sweep *w = &r->search->sweep;
+    const struct sweep *w = &r->sweep_run->sweep;
     const struct child_pool p = {
         .n = r->n,
         .parallel = (int)w->parallel,
@@ -145,9 +146,9 @@ static bool to_do(const struct outcome *o)
 
 static int run_all(struct running *r, struct err *e)
 {
-    const struct search *s = r->search;
+    const struct sweep_run *s = r->sweep_run;
 
-    if (search_look(r->search, e) < 0)
+    if (sweep_run_look(r->sweep_run, e) < 0)
         return -1;
     for (size_t c = 0; c < s->sweep.n_cells; c++)
         if (to_do(&s->outcome[c]))
@@ -161,13 +162,13 @@ static int run_all(struct running *r, struct err *e)
 
 static int by_metric(const void *a, const void *b, void *arg)
 {
-    const struct search *s = arg;
+    const struct sweep_run *s = arg;
     const size_t x = *(const size_t *)a, y = *(const size_t *)b;
     const double p = s->outcome[x].best, q = s->outcome[y].best;
 
-    if (search_better(&s->sweep, p, q))
+    if (sweep_run_better(&s->sweep, p, q))
         return -1;
-    if (search_better(&s->sweep, q, p))
+    if (sweep_run_better(&s->sweep, q, p))
         return 1;
     return x < y ? -1 : x > y;
 }
@@ -178,7 +179,7 @@ static void choose_rung(struct running *r, const size_t *alive, size_t n,
 {
     r->n = 0;
     for (size_t i = 0; i < n; i++) {
-        const struct outcome *o = &r->search->outcome[alive[i]];
+        const struct outcome *o = &r->sweep_run->outcome[alive[i]];
 
         if (o->state != CELL_RUNNING &&
             (o->state != CELL_DONE || o->step < end))
@@ -189,38 +190,38 @@ static void choose_rung(struct running *r, const size_t *alive, size_t n,
 static int run_rung(struct running *r, int64_t rung, int64_t steps,
                     size_t *alive, size_t n, struct err *e)
 {
-    const struct sweep *w = &r->search->sweep;
+    const struct sweep *w = &r->sweep_run->sweep;
     const double part = pow((double)w->eta, (double)(rung - w->rungs + 1));
     const bool last = rung == w->rungs - 1;
     const int64_t end = last ? steps : (int64_t)ceil((double)steps * part);
 
     r->stop_at = last ? 0 : end;
-    if (search_look(r->search, e) < 0)
+    if (sweep_run_look(r->sweep_run, e) < 0)
         return -1;
     choose_rung(r, alive, n, end);
     log_info("rung %lld of %lld: %zu cells, to step %lld", (long long)rung + 1,
              (long long)w->rungs, n, (long long)end);
-    if (run_todo(r, e) < 0 || search_look(r->search, e) < 0)
+    if (run_todo(r, e) < 0 || sweep_run_look(r->sweep_run, e) < 0)
         return -1;
-    qsort_r(alive, n, sizeof *alive, by_metric, r->search);
+    qsort_r(alive, n, sizeof *alive, by_metric, r->sweep_run);
     return 0;
 }
 
 /* A rung is a part of the steps of the cell that has most of them. */
 static int run_halving(struct running *r, struct err *e)
 {
-    const struct sweep *w = &r->search->sweep;
+    const struct sweep *w = &r->sweep_run->sweep;
     size_t *alive = xcalloc(w->n_cells, sizeof *alive), n = w->n_cells;
     int ret = 0;
 
     for (size_t c = 0; c < n; c++)
         alive[c] = c;
     for (int64_t rung = 0; ret == 0 && rung < w->rungs; rung++) {
-        ret = run_rung(r, rung, r->search->most_steps, alive, n, e);
+        ret = run_rung(r, rung, r->sweep_run->most_steps, alive, n, e);
         if (ret < 0 || rung + 1 == w->rungs)
             break;
         if (w->drop > 0)
-            ret = search_drop_worse(r->search, alive, &n, e);
+            ret = sweep_run_drop_worse(r->sweep_run, alive, &n, e);
         else
             n = (n + (size_t)w->eta - 1) / (size_t)w->eta;
     }
@@ -230,37 +231,38 @@ static int run_halving(struct running *r, struct err *e)
 
 /* ---- Slurm ------------------------------------------------------------- */
 
-void search_add_word(struct buf *words, const char *option, const char *value)
+void sweep_command_word(struct buf *words, const char *option,
+                        const char *value)
 {
     buf_printf(words, " %s ", option);
     buf_shell_word(words, value);
 }
 
 /* The arguments that describe the same sweep. */
-static void describe_search(const struct search *s,
-                            const struct search_command *c, struct buf *words)
+static void describe_command(const struct sweep_run *s,
+                             const struct sweep_command *c, struct buf *words)
 {
     struct part part[PARTS];
 
     list_parts(c, part);
     for (int k = 0; k < PARTS; k++)
         for (size_t i = 0; i < part[k].list->n; i++)
-            search_add_word(words, part[k].option, part[k].list->item[i]);
-    search_add_word(words, "--folder", s->folder);
+            sweep_command_word(words, part[k].option, part[k].list->item[i]);
+    sweep_command_word(words, "--folder", s->folder);
     buf_printf(words, " --seeds %lld", (long long)s->sweep.seeds);
     s->program->describe(s, words);
 }
 
-static int submit_cells(struct search *s, const struct search_command *c,
+static int submit_cells(struct sweep_run *s, const struct sweep_command *c,
                         struct err *e)
 {
     char *path = path_join(s->folder, "job.sh");
     struct buf cells = BUF_INIT, words = BUF_INIT;
-    int ret = search_begin(s, false, e);
+    int ret = sweep_run_begin(s, false, e);
     size_t n = 0;
 
     if (ret == 0)
-        ret = search_look(s, e);
+        ret = sweep_run_look(s, e);
     for (size_t i = 0; i < s->sweep.n_cells; i++)
         if (to_do(&s->outcome[i]))
             buf_printf(&cells, "%s%zu", n++ ? "," : "", i);
@@ -268,7 +270,7 @@ static int submit_cells(struct search *s, const struct search_command *c,
         ret = err_set(e, ERR_USAGE,
                       "sweep.method = halving compares cells while it runs, "
                       "which an array job cannot do; run it on one machine");
-    describe_search(s, c, &words);
+    describe_command(s, c, &words);
     if (ret == 0 && n == 0)
         log_info("all cells are done or running");
     if (ret == 0 && n > 0 &&
@@ -287,37 +289,37 @@ static int submit_cells(struct search *s, const struct search_command *c,
 /* Run the cell of --cell, as a task of an array job does. */
 static int run_one_cell(struct running *r, int64_t one_cell, struct err *e)
 {
-    if (one_cell >= (int64_t)r->search->sweep.n_cells)
+    if (one_cell >= (int64_t)r->sweep_run->sweep.n_cells)
         return err_set(e, ERR_USAGE,
                        "--cell expects a number below %zu, not %lld",
-                       r->search->sweep.n_cells, (long long)one_cell);
+                       r->sweep_run->sweep.n_cells, (long long)one_cell);
     r->todo[r->n++] = (size_t)one_cell;
-    return search_look(r->search, e) < 0 ? -1 : run_todo(r, e);
+    return sweep_run_look(r->sweep_run, e) < 0 ? -1 : run_todo(r, e);
 }
 
 /* Run the cells that are not done, and then record the outcome in the parent,
  * also after a failure. */
-static int run_search(struct search *s, const struct search_command *c,
-                      struct err *e)
+static int run_cells(struct sweep_run *s, const struct sweep_command *c,
+                     struct err *e)
 {
-    struct running r = { .search = s };
+    struct running r = { .sweep_run = s };
     struct err why = ERR_INIT;
     int ret;
 
-    if (search_begin(s, c->cell < 0, e) < 0)
+    if (sweep_run_begin(s, c->cell < 0, e) < 0)
         return -1;
     r.todo = xcalloc(s->sweep.n_cells, sizeof *r.todo);
     ret = c->cell >= 0                       ? run_one_cell(&r, c->cell, e)
           : s->sweep.method == SWEEP_HALVING ? run_halving(&r, e)
                                              : run_all(&r, e);
     free(r.todo);
-    if (search_look(s, &why) < 0 || search_end(s, ret < 0, &why) < 0) {
+    if (sweep_run_look(s, &why) < 0 || sweep_run_end(s, ret < 0, &why) < 0) {
         if (ret == 0)
             *e = why;
         return -1;
     }
     if (ret == 0 && c->cell < 0)
-        ret = search_status(s, &c->style, e);
+        ret = sweep_run_status(s, &c->style, e);
     if (ret == 0 && r.failed > 0)
         ret = err_set(e, ERR_SYSTEM,
                       "%d of %zu cells failed; the same command tries them "
@@ -326,31 +328,31 @@ static int run_search(struct search *s, const struct search_command *c,
     return ret;
 }
 
-static int open_and_run(struct search *s, const struct search_command *c,
+static int open_and_run(struct sweep_run *s, const struct sweep_command *c,
                         const char *verb, struct err *e)
 {
     const bool look = verb[0] || c->dry_run;
 
     s->folder =
         c->folder ? xstrdup(c->folder) : path_join("sweeps", s->sweep.name);
-    if (search_open(s, e) < 0 || (look && search_look(s, e) < 0))
+    if (sweep_run_open(s, e) < 0 || (look && sweep_run_look(s, e) < 0))
         return -1;
     if (strcmp(verb, "report") == 0)
-        return search_report(s, c->by, &c->style, e);
+        return sweep_run_report(s, c->by, &c->style, e);
     if (look)
-        return search_status(s, &c->style, e);
-    return c->to_slurm ? submit_cells(s, c, e) : run_search(s, c, e);
+        return sweep_run_status(s, &c->style, e);
+    return c->to_slurm ? submit_cells(s, c, e) : run_cells(s, c, e);
 }
 
-int search_command_run(struct search *s, struct search_command *c,
-                       const char *verb, struct err *e)
+int sweep_command_run(struct sweep_run *s, struct sweep_command *c,
+                      const char *verb, struct err *e)
 {
     if (table_form(&c->style, e) < 0 || sweep_expand(&s->sweep, e) < 0)
         return -1;
     return open_and_run(s, c, verb, e);
 }
 
-const char *search_command_verb(int argc, char **argv)
+const char *sweep_command_verb(int argc, char **argv)
 {
     static const char *const verbs[] = { "status", "report" };
 

@@ -1,5 +1,5 @@
 /*
- * search_report - a table of the cells, and one of how the results depend on an
+ * sweep_report - a table of the cells, and one of how the results depend on an
  * axis
  *
  * The sensitivity is that of Wortsman et al. (2023), "Small-scale proxies for
@@ -7,7 +7,7 @@
  * the values of min(loss, loss of a guess) - least loss.
  */
 #include "config.h"
-#include "sweep/search.h"
+#include "sweep/sweep_run.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -16,8 +16,8 @@
 #include "common/log.h"
 #include "common/num.h"
 
-int search_status(const struct search *s, const struct table_style *style,
-                  struct err *e)
+int sweep_run_status(const struct sweep_run *s, const struct table_style *style,
+                     struct err *e)
 {
     const struct sweep *w = &s->sweep;
     struct table t = TABLE_INIT("sweep/1");
@@ -42,7 +42,8 @@ int search_status(const struct search *s, const struct table_style *style,
         else
             table_none(&t);
         table_real_or_none(&t, o->best);
-        if (!isnan(o->best) && (!best || search_better(w, o->best, best->best)))
+        if (!isnan(o->best) &&
+            (!best || sweep_run_better(w, o->best, best->best)))
             best = o;
     }
     table_mark_best(&t, 3 + w->n_axes + 1, w->goal == SWEEP_MAX);
@@ -58,8 +59,8 @@ int search_status(const struct search *s, const struct table_style *style,
 
 enum { MOST_COLUMNS = 24 };
 
-struct search_table {
-    const struct search *s;
+struct sweep_table {
+    const struct sweep_run *s;
     size_t by;          /* the axis */
     const char **value; /* its values; the grid's, or those drawn */
     size_t n_values;
@@ -70,14 +71,14 @@ struct search_table {
     bool sized; /* the runs tell how many parameters their models have */
 };
 
-static bool is_seed(const struct search_table *r, size_t axis)
+static bool is_seed(const struct sweep_table *r, size_t axis)
 {
     const struct sweep *w = &r->s->sweep;
 
     return strcmp(w->axis[axis].key, w->seed_key) == 0;
 }
 
-static int find_axis(struct search_table *r, const char *by, struct err *e)
+static int find_axis(struct sweep_table *r, const char *by, struct err *e)
 {
     const struct sweep *w = &r->s->sweep;
     const char *want = by ? by : "optim.lr";
@@ -93,7 +94,7 @@ static int find_axis(struct search_table *r, const char *by, struct err *e)
 }
 
 /* Cells of one row agree in all axes but this one and the seed. */
-static bool same_row(const struct search_table *r, size_t x, size_t y)
+static bool same_row(const struct sweep_table *r, size_t x, size_t y)
 {
     const struct sweep *w = &r->s->sweep;
 
@@ -104,7 +105,7 @@ static bool same_row(const struct search_table *r, size_t x, size_t y)
     return true;
 }
 
-static void find_rows(struct search_table *r)
+static void find_rows(struct sweep_table *r)
 {
     const size_t n = r->s->sweep.n_cells;
 
@@ -131,7 +132,7 @@ static int by_number(const void *a, const void *b)
     return strcmp(*x, *y);
 }
 
-static void find_values(struct search_table *r)
+static void find_values(struct sweep_table *r)
 {
     const struct sweep_axis *a = &r->s->sweep.axis[r->by];
     size_t n = 0;
@@ -147,7 +148,7 @@ static void find_values(struct search_table *r)
 
 /* The metric in a row at a value, averaged over seeds; NaN if no cell has it.
  * *run is the run of one of these cells. */
-static double mean_at(const struct search_table *r, size_t row,
+static double mean_at(const struct sweep_table *r, size_t row,
                       const char *value, const struct run_info **run)
 {
     const struct sweep *w = &r->s->sweep;
@@ -180,7 +181,7 @@ static double guess_loss(const struct sweep *w, const struct run_info *run)
     return log((double)n);
 }
 
-static void add_row(const struct search_table *r, struct table *t, size_t row)
+static void add_row(const struct sweep_table *r, struct table *t, size_t row)
 {
     const struct sweep *w = &r->s->sweep;
     const struct run_info *run = NULL;
@@ -192,7 +193,7 @@ static void add_row(const struct search_table *r, struct table *t, size_t row)
 
     for (size_t v = 0; v < r->n_values; v++) {
         x[v] = mean_at(r, row, r->value[v], &run);
-        if (search_better(w, x[v], best)) {
+        if (sweep_run_better(w, x[v], best)) {
             best = x[v];
             best_value = r->value[v];
         }
@@ -224,7 +225,7 @@ static void add_row(const struct search_table *r, struct table *t, size_t row)
     free(x);
 }
 
-static void name_columns(const struct search_table *r, struct table *t)
+static void name_columns(const struct sweep_table *r, struct table *t)
 {
     const struct sweep *w = &r->s->sweep;
     const char *key = w->axis[r->by].key;
@@ -241,11 +242,11 @@ static void name_columns(const struct search_table *r, struct table *t)
     table_column(t, "sensitivity");
 }
 
-int search_report(const struct search *s, const char *by,
-                  const struct table_style *style, struct err *e)
+int sweep_run_report(const struct sweep_run *s, const char *by,
+                     const struct table_style *style, struct err *e)
 {
     struct table t = TABLE_INIT("sweep.report/1");
-    struct search_table r = { .s = s };
+    struct sweep_table r = { .s = s };
     int ret = find_axis(&r, by, e);
 
     if (ret == 0) {

@@ -1,5 +1,5 @@
 #include "config.h"
-#include "sweep/search.h"
+#include "sweep/sweep_run.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -14,14 +14,15 @@
 #include "store/analysis/paired_runs.h"
 #include "store/write/edit.h"
 
-char *search_cell_path(const struct search *s, size_t cell, const char *end)
+char *sweep_run_cell_path(const struct sweep_run *s, size_t cell,
+                          const char *end)
 {
     return xasprintf("%s/cells/%s%s", s->folder, s->sweep.cell[cell].id, end);
 }
 
 /* ---- the folder -------------------------------------------------------- */
 
-static int write_manifest(struct search *s, struct err *e)
+static int write_manifest(struct sweep_run *s, struct err *e)
 {
     const struct sweep *w = &s->sweep;
     char *path = path_join(s->folder, "manifest.tsv");
@@ -43,7 +44,7 @@ static int write_manifest(struct search *s, struct err *e)
     return ret;
 }
 
-static int write_folder(struct search *s, struct err *e)
+static int write_folder(struct sweep_run *s, struct err *e)
 {
     char *cells = path_join(s->folder, "cells");
     int ret = path_make(cells, e);
@@ -58,7 +59,7 @@ static int write_folder(struct search *s, struct err *e)
 /* ---- the parent -------------------------------------------------------- */
 
 /* The id that an earlier command has written, if there is one. */
-static int read_parent(struct search *s, struct err *e)
+static int read_parent(struct sweep_run *s, struct err *e)
 {
     char *path = path_join(s->folder, "parent");
     struct buf text = BUF_INIT;
@@ -75,7 +76,7 @@ static int read_parent(struct search *s, struct err *e)
     return ret;
 }
 
-static int write_parent(struct search *s, struct err *e)
+static int write_parent(struct sweep_run *s, struct err *e)
 {
     char *path = path_join(s->folder, "parent");
     char *line = xasprintf("%s\n", s->parent);
@@ -87,7 +88,7 @@ static int write_parent(struct search *s, struct err *e)
 }
 
 /* The parent has no metrics and uses no cores; its cells do. */
-static int begin_parent(struct search *s, struct err *e)
+static int begin_parent(struct sweep_run *s, struct err *e)
 {
     const bool made = !s->parent;
     const struct run_conf conf = {
@@ -108,7 +109,7 @@ static int begin_parent(struct search *s, struct err *e)
     return write_parent(s, e);
 }
 
-static enum run_status status_of(const struct search *s, bool stopped)
+static enum run_status status_of(const struct sweep_run *s, bool stopped)
 {
     if (s->count[CELL_DONE] == s->sweep.n_cells)
         return RUN_FINISHED;
@@ -121,7 +122,7 @@ static enum run_status status_of(const struct search *s, bool stopped)
 
 /* Where cells run in processes of their own, each of them updates the status of
  * the parent. */
-static int set_parent_status(struct search *s, enum run_status status,
+static int set_parent_status(struct sweep_run *s, enum run_status status,
                              struct err *e)
 {
     struct runs one = RUNS_INIT;
@@ -133,7 +134,7 @@ static int set_parent_status(struct search *s, enum run_status status,
     return ret;
 }
 
-int search_end(struct search *s, bool stopped, struct err *e)
+int sweep_run_end(struct sweep_run *s, bool stopped, struct err *e)
 {
     const enum run_status status = status_of(s, stopped);
     struct run *own = s->own;
@@ -148,7 +149,7 @@ int search_end(struct search *s, bool stopped, struct err *e)
 
 /* ---- beginning and end ------------------------------------------------- */
 
-int search_open(struct search *s, struct err *e)
+int sweep_run_open(struct sweep_run *s, struct err *e)
 {
     int ret = s->program->open(s, e);
 
@@ -158,7 +159,7 @@ int search_open(struct search *s, struct err *e)
     return ret;
 }
 
-int search_begin(struct search *s, bool runs, struct err *e)
+int sweep_run_begin(struct sweep_run *s, bool runs, struct err *e)
 {
     struct run *own;
 
@@ -175,7 +176,7 @@ int search_begin(struct search *s, bool runs, struct err *e)
     return run_end(own, RUN_SCHEDULED, e);
 }
 
-void search_close(struct search *s)
+void sweep_run_close(struct sweep_run *s)
 {
     struct err e = ERR_INIT;
 
@@ -191,7 +192,7 @@ void search_close(struct search *s)
 
 /* ---- outcomes ---------------------------------------------------------- */
 
-bool search_better(const struct sweep *w, double a, double b)
+bool sweep_run_better(const struct sweep *w, double a, double b)
 {
     if (isnan(a) || isnan(b))
         return !isnan(a) && isnan(b);
@@ -229,7 +230,7 @@ static void set_outcome(struct outcome *o, const struct run_info *r,
                                           : CELL_FAILED;
 }
 
-int search_look(struct search *s, struct err *e)
+int sweep_run_look(struct sweep_run *s, struct err *e)
 {
     const struct sweep *w = &s->sweep;
 
@@ -264,7 +265,7 @@ int search_look(struct search *s, struct err *e)
 /* Is a cell worse than another one at the same steps?  This is wrongly said
  * with the probability `drop`.  The training loss has more values than the
  * metric, but not every program has it. */
-static int is_worse(bool *worse, const struct search *s, size_t cell,
+static int is_worse(bool *worse, const struct sweep_run *s, size_t cell,
                     size_t other, struct err *e)
 {
     const struct sweep *w = &s->sweep;
@@ -284,8 +285,8 @@ static int is_worse(bool *worse, const struct search *s, size_t cell,
     return 0;
 }
 
-int search_drop_worse(const struct search *s, size_t *alive, size_t *n,
-                      struct err *e)
+int sweep_run_drop_worse(const struct sweep_run *s, size_t *alive, size_t *n,
+                         struct err *e)
 {
     size_t kept = 1;
 

@@ -1,29 +1,29 @@
-#ifndef SWEEP_SEARCH_COMMAND_H
-#define SWEEP_SEARCH_COMMAND_H
+#ifndef SWEEP_SWEEP_COMMAND_H
+#define SWEEP_SWEEP_COMMAND_H
 
 #include "common/opt.h"
-#include "sweep/search.h"
+#include "sweep/sweep_run.h"
 
 /*
- * search_command - what the commands named sweep have in common
+ * sweep_command - what the commands named sweep have in common
  *
- *      static struct search_command command = SEARCH_COMMAND_INIT;
+ *      static struct sweep_command command = SWEEP_COMMAND_INIT;
  *      static const struct opt sweep_opts[] = {
- *          SEARCH_OPTS(command),
- *          SEARCH_OPT_RANDOM(command, 'r'),
+ *          SWEEP_OPTS(command),
+ *          SWEEP_OPT_RANDOM(command, 'r'),
  *          { 0 }
  *      };
- *      struct search s = SEARCH_INIT(&program);
+ *      struct sweep_run s = SWEEP_RUN_INIT(&program);
  *
  *      sweep_init(&s.sweep, "seed");
- *      if (search_command_read(&s, &command, file, e) == 0)
- *          ret = search_command_run(&s, &command, verb, e);
- *      search_close(&s);
+ *      if (sweep_command_read(&s, &command, file, e) == 0)
+ *          ret = sweep_command_run(&s, &command, verb, e);
+ *      sweep_run_close(&s);
  *
  * The verb is "status", "report", or "" to run the cells that are missing or
  * have failed.
  */
-struct search_command {
+struct sweep_command {
     const char *folder, *by;
     struct opt_list grids, randoms, sets;
     int64_t seeds, parallel, cell;
@@ -32,13 +32,13 @@ struct search_command {
 };
 
 /* clang-format off */
-#define SEARCH_COMMAND_INIT { .cell = -1 }
+#define SWEEP_COMMAND_INIT { .cell = -1 }
 
 /* The letter is 0 where it stands for another option. */
-#define SEARCH_OPT_RANDOM(c, letter) \
+#define SWEEP_OPT_RANDOM(c, letter) \
     { letter, "random", "key=range", OPT_LIST, &(c).randoms, \
       "add an axis with random values (may be given many times)" }
-#define SEARCH_OPTS(c) \
+#define SWEEP_OPTS(c) \
     { 'g', "grid", "key=a,b", OPT_LIST, &(c).grids, \
       "add an axis of the grid (may be given many times)" }, \
     { 's', "set", "key=value", OPT_LIST, &(c).sets, \
@@ -61,14 +61,14 @@ struct search_command {
 /* clang-format on */
 
 /* Which of the verbs the first argument is; "" if it is none of them. */
-const char *search_command_verb(int argc, char **argv);
+const char *sweep_command_verb(int argc, char **argv);
 /* Read the file, which may be NULL, and the options. */
-int search_command_read(struct search *, const struct search_command *,
+int sweep_command_read(struct sweep_run *, const struct sweep_command *,
                         const char *file, struct err *);
-int search_command_run(struct search *, struct search_command *,
+int sweep_command_run(struct sweep_run *, struct sweep_command *,
                        const char *verb, struct err *);
 
 /* Add an option and its value to a line for the shell. */
-void search_add_word(struct buf *, const char *option, const char *value);
+void sweep_command_word(struct buf *, const char *option, const char *value);
 
 #endif

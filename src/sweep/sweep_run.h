@@ -1,5 +1,5 @@
-#ifndef SWEEP_SEARCH_H
-#define SWEEP_SEARCH_H
+#ifndef SWEEP_SWEEP_RUN_H
+#define SWEEP_SWEEP_RUN_H
 
 #include <stdbool.h>
 
@@ -10,20 +10,20 @@
 #include "sweep/sweep.h"
 
 /*
- * search - the files of a sweep, and the progress of its cells
+ * sweep_run - the files of a sweep, and the progress of its cells
  *
- *      struct search s = SEARCH_INIT(&program);
+ *      struct sweep_run s = SWEEP_RUN_INIT(&program);
  *
  *      ... fill s.sweep, sweep_expand(&s.sweep, e), s.folder = ...
- *      if (search_open(&s, e) < 0 ||
- *          search_begin(&s, true, e) < 0 ||    checked, written, running
- *          search_look(&s, e) < 0)
+ *      if (sweep_run_open(&s, e) < 0 ||
+ *          sweep_run_begin(&s, true, e) < 0 ||    checked, written, running
+ *          sweep_run_look(&s, e) < 0)
  *          return -1;
  *      ... s.outcome[i].state is that of cell i
- *      search_end(&s, stopped, e);             record it in the parent
- *      search_close(&s);
+ *      sweep_run_end(&s, stopped, e);             record it in the parent
+ *      sweep_run_close(&s);
  *
- * The folder of a search holds
+ * The folder of a sweep holds
  *
  *      manifest.tsv    one line for each cell
  *      cells/ID.ini    the configuration of a cell of gtrain
@@ -34,12 +34,12 @@
  * The state of a cell is not kept there, but read from the store, where the
  * cell is a run with the tags sweep and sweep.cell.
  *
- * search_begin() checks all cells before the first one starts.  If one of them
- * cannot run, nothing is written.
+ * sweep_run_begin() checks all cells before the first one starts.  If one of
+ * them cannot run, nothing is written.
  *
- * The parent is RUNNING while the search runs on this machine, and SCHEDULED
+ * The parent is RUNNING while the sweep runs on this machine, and SCHEDULED
  * while its cells wait for other processes to run them.  Then it is FINISHED if
- * all cells are done, FAILED if one has failed, and KILLED if the search was
+ * all cells are done, FAILED if one has failed, and KILLED if the sweep was
  * stopped.
  */
 enum cell_state { CELL_MISSING, CELL_FAILED, CELL_RUNNING, CELL_DONE };
@@ -52,28 +52,28 @@ struct outcome {
     int64_t step;               /* the last one */
 };
 
-struct search;
+struct sweep_run;
 
-/* What a program knows about the cells that it runs; arg is search.arg. */
-struct search_program {
-    /* Set search.root and search.experiment. */
-    int (*open)(struct search *, struct err *);
+/* What a program knows about the cells that it runs; arg is sweep_run.arg. */
+struct sweep_run_program {
+    /* Set sweep_run.root and sweep_run.experiment. */
+    int (*open)(struct sweep_run *, struct err *);
     /* Check every cell, and set most_steps if the sweep is one by halving. */
-    int (*check)(struct search *, struct err *);
+    int (*check)(struct sweep_run *, struct err *);
     /* Write the files that a cell needs; or NULL. */
-    int (*write)(struct search *, size_t cell, struct err *);
+    int (*write)(struct sweep_run *, size_t cell, struct err *);
     /* How to run a cell up to a step; 0: to its end. */
-    int (*start)(struct search *, size_t cell, int64_t stop_at, struct child *,
-                 struct err *);
+    int (*start)(struct sweep_run *, size_t cell, int64_t stop_at,
+                 struct child *, struct err *);
     /* It has ended; or NULL. */
-    int (*ended)(struct search *, size_t cell, int64_t stop_at, int status,
+    int (*ended)(struct sweep_run *, size_t cell, int64_t stop_at, int status,
                  struct err *);
     /* The arguments that describe the same sweep, besides the common ones. */
-    void (*describe)(const struct search *, struct buf *words);
+    void (*describe)(const struct sweep_run *, struct buf *words);
 };
 
-struct search {
-    const struct search_program *program;
+struct sweep_run {
+    const struct sweep_run_program *program;
     void *arg; /* the program's own */
     struct sweep sweep;
     char *folder, *root, *experiment;
@@ -82,30 +82,31 @@ struct search {
     struct runs runs;
     struct outcome *outcome;     /* one for each cell */
     size_t count[CELL_DONE + 1]; /* cells of each state */
-    int64_t most_steps;          /* of a cell; set by search_begin() */
+    int64_t most_steps;          /* of a cell; set by sweep_run_begin() */
 };
 
 /* clang-format off */
-#define SEARCH_INIT(p) { .program = (p), .runs = RUNS_INIT }
+#define SWEEP_RUN_INIT(p) { .program = (p), .runs = RUNS_INIT }
 /* clang-format on */
 
 /* The path of a cell's file, such as ".log"; the caller frees it. */
-char *search_cell_path(const struct search *, size_t cell, const char *end);
+char *sweep_run_cell_path(const struct sweep_run *, size_t cell,
+                          const char *end);
 
 /* Find the store of an expanded sweep, and its parent if there is one. */
-int search_open(struct search *, struct err *);
+int sweep_run_open(struct sweep_run *, struct err *);
 /* Check every cell, write the folder, and find or create the parent.  `runs`:
  * this process will run the cells. */
-int search_begin(struct search *, bool runs, struct err *);
+int sweep_run_begin(struct sweep_run *, bool runs, struct err *);
 /* Read the outcome of each cell from the store. */
-int search_look(struct search *, struct err *);
+int sweep_run_look(struct sweep_run *, struct err *);
 /* Set the status of the parent from these outcomes. */
-int search_end(struct search *, bool stopped, struct err *);
-void search_close(struct search *);
+int sweep_run_end(struct sweep_run *, bool stopped, struct err *);
+void sweep_run_close(struct sweep_run *);
 
 /* Print a row for each cell. */
-int search_status(const struct search *, const struct table_style *,
-                  struct err *);
+int sweep_run_status(const struct sweep_run *, const struct table_style *,
+                     struct err *);
 /*
  * Print how the metric depends on one axis (by; NULL: optim.lr, or the first).
  * There is a row for each combination of the other axes, averaged over seeds,
@@ -114,16 +115,16 @@ int search_status(const struct search *, const struct table_style *,
  * the best the values are on average.  A loss above ln(vocabulary), which is
  * that of a random guess, counts as ln(vocabulary).
  */
-int search_report(const struct search *, const char *by,
-                  const struct table_style *, struct err *);
+int sweep_run_report(const struct sweep_run *, const char *by,
+                     const struct table_style *, struct err *);
 
 /* Drop each of n cells, sorted with the best first, that is worse than the best
  * at the same steps.  A cell that is as good as the best is dropped with the
  * probability sweep.drop, which is above 0. */
-int search_drop_worse(const struct search *, size_t *cell, size_t *n,
-                      struct err *);
+int sweep_run_drop_worse(const struct sweep_run *, size_t *cell, size_t *n,
+                         struct err *);
 
 /* Is a better than b?  A number is better than NaN. */
-bool search_better(const struct sweep *, double a, double b);
+bool sweep_run_better(const struct sweep *, double a, double b);
 
 #endif
