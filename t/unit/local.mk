@@ -18,7 +18,6 @@ unit_tests = \
 	t/unit/kernels.t \
 	t/unit/kernels-same.t \
 	t/unit/legend.t \
-	t/unit/lexicon.t \
 	t/unit/library.t \
 	t/unit/live.t \
 	t/unit/loader.t \
@@ -27,6 +26,7 @@ unit_tests = \
 	t/unit/optim.t \
 	t/unit/outline.t \
 	t/unit/paired.t \
+	t/unit/piece-cache.t \
 	t/unit/plot.t \
 	t/unit/pretokenize.t \
 	t/unit/random-normal.t \
@@ -78,8 +78,8 @@ t_unit_quantize_t_SOURCES = %D%/quantize.c t/lib/tap.h
 t_unit_quantize_t_LDADD = $(KERNELS_LIBS)
 t_unit_legend_t_SOURCES = %D%/legend.c t/lib/tap.h
 t_unit_legend_t_LDADD = $(PLOT_LIBS)
-t_unit_lexicon_t_SOURCES = %D%/lexicon.c t/lib/tap.h
-t_unit_lexicon_t_LDADD = $(DATA_LIBS)
+t_unit_piece_cache_t_SOURCES = %D%/piece-cache.c t/lib/tap.h
+t_unit_piece_cache_t_LDADD = $(DATA_LIBS)
 t_unit_library_t_SOURCES = %D%/library.c t/lib/tap.h
 t_unit_library_t_LDADD = libgtrack.a $(YAML_LIBS) -lpthread
 t_unit_live_t_SOURCES = %D%/live.c t/lib/tap.h src/track/serve/changes.c \

@@ -1,5 +1,5 @@
 /*
- * lexicon - a lexicon, also a shared one, does not change the ids
+ * piece_cache - a cache of pieces, also a shared one, does not change the ids
  */
 #include "config.h"
 #include "data/token/tokenizer.h"
@@ -48,8 +48,8 @@ static void many_ids(void)
     enum { LEN = 20000 };
     static char text[LEN];
     struct tokenizer *t = pairs(256);
-    struct lexicon *lexicon = lexicon_new(t);
-    struct encoder *enc = encoder_new(t, lexicon, 0);
+    struct piece_cache *cache = piece_cache_new(t);
+    struct encoder *enc = encoder_new(t, cache, 0);
     struct ids plain = IDS_INIT, cached = IDS_INIT;
     struct buf back = BUF_INIT;
     int32_t most = 0;
@@ -64,7 +64,7 @@ static void many_ids(void)
         most = plain.id[i] > most ? plain.id[i] : most;
     ok(tokenizer_vocab(t) == 65792 && most > 65535,
        "the tokenizer has ids beyond 16 bits");
-    ok(same(&plain, &cached), "a lexicon does not change the ids");
+    ok(same(&plain, &cached), "a cache does not change the ids");
     tokenizer_decode(t, cached.id, cached.n, &back);
     ok(back.len == LEN && memcmp(back.s, text, LEN) == 0,
        "ids beyond 16 bits are decoded");
@@ -72,7 +72,7 @@ static void many_ids(void)
     ids_clear(&plain);
     ids_clear(&cached);
     encoder_free(enc);
-    lexicon_free(lexicon);
+    piece_cache_free(cache);
     tokenizer_free(t);
 }
 
@@ -84,8 +84,8 @@ static void ends_of_texts(void)
     char *const map = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE,
                            MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     struct tokenizer *t = pairs(128);
-    struct lexicon *lexicon = lexicon_new(t);
-    struct encoder *enc = encoder_new(t, lexicon, 0);
+    struct piece_cache *cache = piece_cache_new(t);
+    struct encoder *enc = encoder_new(t, cache, 0);
     struct ids plain = IDS_INIT, cached = IDS_INIT;
     int bad = 0;
 
@@ -104,22 +104,22 @@ static void ends_of_texts(void)
     ids_clear(&plain);
     ids_clear(&cached);
     encoder_free(enc);
-    lexicon_free(lexicon);
+    piece_cache_free(cache);
     tokenizer_free(t);
     munmap(map, 2 * page);
 }
 
-/* A thread that encodes texts, each on its own and with the lexicon. */
+/* A thread that encodes texts, each on its own and with the cache. */
 struct reader {
     pthread_t thread;
     const struct tokenizer *t;
-    struct lexicon *lexicon;
+    struct piece_cache *cache;
     uint64_t seed;
     int bad;
 };
 
 /*
- * Words from a few that come often, and from more than a lexicon can hold;
+ * Words from a few that come often, and from more than a cache can hold;
  * of up to 15 bytes and beyond; with more ids than there is room for.
  */
 static size_t some_words(char *text, size_t room, uint64_t seed)
@@ -142,7 +142,7 @@ static void *encode_some(void *arg)
 {
     enum { TEXTS = 40, ROOM = 1 << 17 };
     struct reader *r = arg;
-    struct encoder *enc = encoder_new(r->t, r->lexicon, 0);
+    struct encoder *enc = encoder_new(r->t, r->cache, 0);
     struct ids plain = IDS_INIT, cached = IDS_INIT;
     char *text = xmalloc(ROOM);
 
@@ -165,7 +165,7 @@ static void many_threads(int bytes)
 {
     enum { READERS = 4 };
     struct tokenizer *t = pairs(bytes);
-    struct lexicon *lexicon = lexicon_new(t);
+    struct piece_cache *cache = piece_cache_new(t);
     struct reader r[READERS];
     int bad = 0;
 
@@ -173,7 +173,7 @@ static void many_threads(int bytes)
         /* two and two read the same */
         r[i] = (struct reader){
             .t = t,
-            .lexicon = lexicon,
+            .cache = cache,
             .seed = 1000 * (uint64_t)(i / 2),
         };
         if (pthread_create(&r[i].thread, NULL, encode_some, &r[i]) != 0)
@@ -183,9 +183,9 @@ static void many_threads(int bytes)
         pthread_join(r[i].thread, NULL);
         bad += r[i].bad;
     }
-    ok(bad == 0, "threads that share a lexicon of %lld ids have the right ones",
+    ok(bad == 0, "threads that share a cache of %lld ids have the right ones",
        (long long)tokenizer_vocab(t));
-    lexicon_free(lexicon);
+    piece_cache_free(cache);
     tokenizer_free(t);
 }
 

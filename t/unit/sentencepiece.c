@@ -62,7 +62,7 @@ static void check_rows(const struct tokenizer *t, const json_t *rows,
         [CACHED] = "texts have their ids with a cache",
         [SPECIAL] = "texts have their ids with special tokens",
     };
-    struct lexicon *lexicon = lexicon_new(t);
+    struct piece_cache *cache = piece_cache_new(t);
     struct buf text = BUF_INIT;
     struct ids ids = IDS_INIT;
     int bad[WAYS] = { 0 }, lost = 0;
@@ -70,7 +70,7 @@ static void check_rows(const struct tokenizer *t, const json_t *rows,
     size_t i;
 
     for (int w = 0; w < WAYS; w++) {
-        struct encoder *enc = encoder_new(t, w == CACHED ? lexicon : NULL,
+        struct encoder *enc = encoder_new(t, w == CACHED ? cache : NULL,
                                           w == SPECIAL ? ENCODER_SPECIAL : 0);
 
         json_array_foreach(rows, i, row)
@@ -94,7 +94,7 @@ static void check_rows(const struct tokenizer *t, const json_t *rows,
     ok(lost == 0, "%s: ids are decoded to the text of Hugging Face", name);
     ids_clear(&ids);
     buf_clear(&text);
-    lexicon_free(lexicon);
+    piece_cache_free(cache);
 }
 
 static void write_and_read(const struct tokenizer *t, const char *name)

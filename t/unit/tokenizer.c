@@ -115,19 +115,19 @@ static void known_texts(const struct tokenizer *t, const char *name)
     char *path = data_path("gpt2_vectors.jsonl");
     FILE *fp = path ? fopen(path, "r") : NULL;
     struct vectors v = { .t = t };
-    struct lexicon *lexicon = lexicon_new(t);
+    struct piece_cache *cache = piece_cache_new(t);
     char *line = NULL;
     size_t room = 0;
 
     if (!fp) {
-        lexicon_free(lexicon);
+        piece_cache_free(cache);
         skip("gpt2_vectors.jsonl is not there",
              "known texts have the ids of GPT-2");
         return;
     }
     for (int w = 0; w < WAYS; w++)
         if (ways[w].cached)
-            v.enc[w] = encoder_new(t, lexicon, ways[w].flags);
+            v.enc[w] = encoder_new(t, cache, ways[w].flags);
     while (getline(&line, &room, fp) > 0) {
         json_t *row = json_loads(line, JSON_ALLOW_NUL, NULL);
 
@@ -141,7 +141,7 @@ static void known_texts(const struct tokenizer *t, const char *name)
         encoder_free(v.enc[w]);
     }
     ok(v.lost == 0, "%s: ids are decoded to the same bytes", name);
-    lexicon_free(lexicon);
+    piece_cache_free(cache);
     fclose(fp);
     free(line);
     free(path);

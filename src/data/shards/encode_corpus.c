@@ -245,12 +245,12 @@ static int run_threads(struct encode_job *job, struct err *e)
     const struct tokenizer *t = job->conf->tokenizer;
     const int n = job->conf->threads;
     struct encode_worker *w = xcalloc((size_t)n, sizeof *w);
-    struct lexicon *lexicon = lexicon_new(t);
+    struct piece_cache *cache = piece_cache_new(t);
     int started = 1;
 
     for (int i = 0; i < n; i++)
         w[i] = (struct encode_worker){ .job = job,
-                                       .enc = encoder_new(t, lexicon, 0) };
+                                       .enc = encoder_new(t, cache, 0) };
     for (; started < n; started++)
         if (pthread_create(&w[started].thread, NULL, encode_blocks,
                            &w[started]) != 0)
@@ -262,7 +262,7 @@ static int run_threads(struct encode_job *job, struct err *e)
         pthread_join(w[i].thread, NULL);
     for (int i = 0; i < n; i++)
         encoder_free(w[i].enc);
-    lexicon_free(lexicon);
+    piece_cache_free(cache);
     free(w);
     if (job->err.kind == ERR_NONE)
         return 0;

@@ -11,7 +11,7 @@
 #include "common/utf8.h"
 #include "data/token/added.h"
 #include "data/token/bpe.h"
-#include "data/token/lexicon.h"
+#include "data/token/piece_cache.h"
 #include "data/token/nfc.h"
 #include "data/token/sentencepiece.h"
 
@@ -24,10 +24,10 @@ struct word_batch {
     size_t n;
     uint32_t stop[BATCH];
     uint64_t a[BATCH], b[BATCH]; /* the keys: stored as pairs it is slower */
-    const struct lexicon_line *line[BATCH];
+    const struct piece_cache_line *line[BATCH];
 };
 
-/* Pieces that are too long for a lexicon; each slot keeps the latest. */
+/* Pieces that are too long for a piece_cache; each slot keeps the latest. */
 enum { PHRASE_MAX = 40, PHRASE_IDS = 12, PHRASE_BITS = 15 };
 
 struct encoder_phrase {
@@ -40,13 +40,13 @@ struct encoder {
     const struct tokenizer *t;
     pretokenize_fn *pretokenize;
     int flags;
-    struct lexicon *lexicon; /* shared; NULL: remember nothing */
-    struct lexicon *own;     /* of words for which that has no slot */
+    struct piece_cache *cache; /* shared; NULL: remember nothing */
+    struct piece_cache *own;   /* of words for which that has no slot */
     struct encoder_phrase *phrase;
-    struct buf composed;        /* the text in NFC */
-    struct buf spaced;          /* the text with spaces for U+2581 */
-    struct buf clean;           /* the text with invalid UTF-8 replaced */
-    struct added_finder plain;  /* of the text, before it is normalized */
+    struct buf composed;       /* the text in NFC */
+    struct buf spaced;         /* the text with spaces for U+2581 */
+    struct buf clean;          /* the text with invalid UTF-8 replaced */
+    struct added_finder plain; /* of the text, before it is normalized */
     struct added_finder normalized;
     size_t left_out;
 };
@@ -74,7 +74,7 @@ static struct encoder_phrase *phrase_slot(const struct encoder *enc,
     return &enc->phrase[bytes_hash(s, n) >> (64 - PHRASE_BITS)];
 }
 
-/* Encode a piece that is too long for a lexicon. */
+/* Encode a piece that is too long for a piece_cache. */
 static size_t encode_phrase(struct encoder *enc, const uint8_t *s, uint32_t n,
                             int32_t *out)
 {
@@ -98,32 +98,32 @@ static size_t encode_phrase(struct encoder *enc, const uint8_t *s, uint32_t n,
     return count;
 }
 
-/* Encode a piece that is not in the first two slots of its lexicon line. */
+/* Encode a piece that is not in the first two slots of its line. */
 static __attribute__((noinline)) int32_t *encode_word(
     struct encoder *enc, const uint8_t *s, uint32_t n, struct word_key k,
     struct ids *ids, int32_t *out, size_t remaining)
 {
-    struct lexicon *into = enc->lexicon;
-    struct lexicon_word *slot = NULL;
-    const struct lexicon_word *w = NULL;
+    struct piece_cache *into = enc->cache;
+    struct piece_cache_word *slot = NULL;
+    const struct piece_cache_word *w = NULL;
     size_t count;
 
     if (n <= WORD_MAX) {
-        w = lexicon_find(into, k, &slot);
+        w = piece_cache_find(into, k, &slot);
         if (!w && !slot) {
             into = enc->own;
-            w = lexicon_find(into, k, &slot);
+            w = piece_cache_find(into, k, &slot);
         }
     }
     if (w)
-        return out + lexicon_copy_ids(out, w, into->narrow);
+        return out + piece_cache_copy_ids(out, w, into->narrow);
     ids->n = (size_t)(out - ids->id);
-    ids_reserve(ids, n + PHRASE_IDS + remaining * LEXICON_IDS_NARROW);
+    ids_reserve(ids, n + PHRASE_IDS + remaining * PIECE_CACHE_IDS_NARROW);
     out = ids->id + ids->n;
     if (n > WORD_MAX)
         return out + encode_phrase(enc, s, n, out);
     count = bpe_piece(enc->t, s, n, out);
-    lexicon_keep(into, slot, k, out, count);
+    piece_cache_keep(into, slot, k, out, count);
     return out + count;
 }
 
@@ -133,7 +133,7 @@ static inline __attribute__((always_inline)) void add_keys(
     const struct encoder *enc, struct word_batch *w, size_t from, size_t to,
     const uint8_t *end)
 {
-    const struct lexicon_line *const line = enc->lexicon->line;
+    const struct piece_cache_line *const line = enc->cache->line;
     uint32_t at = from > 0 ? w->stop[from - 1] : 0;
 
     for (size_t i = from; i < to; i++) {
@@ -145,7 +145,7 @@ static inline __attribute__((always_inline)) void add_keys(
             k = end ? word_key_last(s, end, len) : word_key(s, len);
         w->a[i] = k.a;
         w->b[i] = k.b;
-        w->line[i] = &line[lexicon_line_number(k, LEXICON_BITS)];
+        w->line[i] = &line[piece_cache_line_number(k, PIECE_CACHE_BITS)];
         __builtin_prefetch(w->line[i]);
         at = w->stop[i];
     }
@@ -172,22 +172,22 @@ static inline __attribute__((always_inline)) void encode_words(
 {
     int32_t *out;
 
-    ids_reserve(ids, b->n * LEXICON_IDS_NARROW);
+    ids_reserve(ids, b->n * PIECE_CACHE_IDS_NARROW);
     out = ids->id + ids->n;
     for (size_t i = 0; i < b->n; i++) {
         const struct word_key k = { b->a[i], b->b[i] };
-        const struct lexicon_word *w = b->line[i]->word;
+        const struct piece_cache_word *w = b->line[i]->word;
 
         /* a branch: frequent words come early, so they have the first slot */
-        if (__builtin_expect(lexicon_word_differs(w, k) != 0, 0) &&
-            lexicon_word_differs(++w, k) != 0) {
+        if (__builtin_expect(piece_cache_word_differs(w, k) != 0, 0) &&
+            piece_cache_word_differs(++w, k) != 0) {
             const uint32_t at = i > 0 ? b->stop[i - 1] : 0;
 
             out = encode_word(enc, b->text + at, b->stop[i] - at, k, ids, out,
                               b->n - i);
             continue;
         }
-        out += lexicon_copy_ids(out, w, narrow);
+        out += piece_cache_copy_ids(out, w, narrow);
     }
     ids->n = (size_t)(out - ids->id);
 }
@@ -215,7 +215,7 @@ static void encode_batches(struct encoder *enc, const uint8_t *text,
         struct word_batch *const done = now;
 
         find_words(enc, next, now->text + now->stop[now->n - 1], end);
-        (enc->lexicon->narrow ? encode_narrow : encode_wide)(enc, now, ids);
+        (enc->cache->narrow ? encode_narrow : encode_wide)(enc, now, ids);
         now = next;
         next = done;
     }
@@ -252,7 +252,7 @@ static void encode_bpe(struct encoder *enc, const uint8_t *text, size_t n,
 {
     if (enc->t->bytes_missing)
         count_left_out(enc, text, n);
-    (enc->lexicon ? encode_batches : encode_each)(enc, text, text + n, ids);
+    (enc->cache ? encode_batches : encode_each)(enc, text, text + n, ids);
 }
 
 static void encode_chars(struct encoder *enc, const uint8_t *text, size_t n,
@@ -476,16 +476,16 @@ size_t tokenizer_encode(const struct tokenizer *t, const char *text, size_t n,
     return left_out;
 }
 
-struct encoder *encoder_new(const struct tokenizer *t, struct lexicon *lexicon,
-                            int flags)
+struct encoder *encoder_new(const struct tokenizer *t,
+                            struct piece_cache *cache, int flags)
 {
     struct encoder *enc = xmalloc(sizeof *enc);
 
     encoder_init(enc, t, flags);
-    if (lexicon && t->kind != TOKENIZER_CHARS)
-        enc->own = lexicon_make(t, LEXICON_OWN_BITS);
+    if (cache && t->kind != TOKENIZER_CHARS)
+        enc->own = piece_cache_make(t, PIECE_CACHE_OWN_BITS);
     if (enc->own) {
-        enc->lexicon = lexicon;
+        enc->cache = cache;
         enc->phrase = xcalloc((size_t)1 << PHRASE_BITS, sizeof *enc->phrase);
     }
     return enc;
@@ -495,7 +495,7 @@ void encoder_free(struct encoder *enc)
 {
     if (!enc)
         return;
-    lexicon_free(enc->own);
+    piece_cache_free(enc->own);
     free(enc->phrase);
     clear_texts(enc);
     free(enc);

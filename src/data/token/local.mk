@@ -11,12 +11,12 @@ src_data_libdata_a_SOURCES += \
 	%D%/classes.c \
 	%D%/classes.h \
 	%D%/encoder.c \
-	%D%/lexicon.c \
-	%D%/lexicon.h \
 	%D%/nfc.c \
 	%D%/nfc.h \
 	%D%/nfc_impl.h \
 	%D%/nfc_table.c \
+	%D%/piece_cache.c \
+	%D%/piece_cache.h \
 	%D%/pretokenize.c \
 	%D%/pretokenize.h \
 	%D%/pretokenize_impl.h \

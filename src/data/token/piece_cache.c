@@ -1,5 +1,5 @@
 #include "config.h"
-#include "data/token/lexicon.h"
+#include "data/token/piece_cache.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -12,30 +12,30 @@ enum { TAKEN = 2 };
 
 static size_t memory_size(int bits)
 {
-    return ((size_t)1 << bits) * sizeof(struct lexicon_line);
+    return ((size_t)1 << bits) * sizeof(struct piece_cache_line);
 }
 
-struct lexicon *lexicon_make(const struct tokenizer *t, int bits)
+struct piece_cache *piece_cache_make(const struct tokenizer *t, int bits)
 {
-    struct lexicon_line *line =
+    struct piece_cache_line *line =
         mmap(NULL, memory_size(bits), PROT_READ | PROT_WRITE,
              MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    struct lexicon *l;
+    struct piece_cache *l;
 
     if (line == MAP_FAILED)
         return NULL;
     madvise(line, memory_size(bits), MADV_HUGEPAGE);
     l = xmalloc(sizeof *l);
-    *l = (struct lexicon){ line, bits, tokenizer_vocab(t) <= 65536 };
+    *l = (struct piece_cache){ line, bits, tokenizer_vocab(t) <= 65536 };
     return l;
 }
 
-struct lexicon *lexicon_new(const struct tokenizer *t)
+struct piece_cache *piece_cache_new(const struct tokenizer *t)
 {
-    return lexicon_make(t, LEXICON_BITS);
+    return piece_cache_make(t, PIECE_CACHE_BITS);
 }
 
-void lexicon_free(struct lexicon *l)
+void piece_cache_free(struct piece_cache *l)
 {
     if (!l)
         return;
@@ -43,17 +43,18 @@ void lexicon_free(struct lexicon *l)
     free(l);
 }
 
-const struct lexicon_word *lexicon_find(struct lexicon *l, struct word_key k,
-                                        struct lexicon_word **slot)
+const struct piece_cache_word *piece_cache_find(struct piece_cache *l,
+                                                struct word_key k,
+                                                struct piece_cache_word **slot)
 {
-    const size_t i = lexicon_line_number(k, l->bits);
-    struct lexicon_line *const first = &l->line[i], *const next =
-                                                        &l->line[i ^ 1];
-    struct lexicon_word *const at[] = { &first->word[0], &first->word[1],
-                                        &next->word[1], &next->word[0] };
+    const size_t i = piece_cache_line_number(k, l->bits);
+    struct piece_cache_line *const first = &l->line[i], *const next =
+                                                            &l->line[i ^ 1];
+    struct piece_cache_word *const at[] = { &first->word[0], &first->word[1],
+                                            &next->word[1], &next->word[0] };
 
     for (int p = 0; p < 4; p++) {
-        if (lexicon_word_differs(at[p], k) == 0)
+        if (piece_cache_word_differs(at[p], k) == 0)
             return at[p];
         if (atomic_load_explicit(&at[p]->b, memory_order_relaxed) == 0) {
             *slot = at[p];
@@ -64,16 +65,16 @@ const struct lexicon_word *lexicon_find(struct lexicon *l, struct word_key k,
     return NULL;
 }
 
-void lexicon_keep(struct lexicon *l, struct lexicon_word *slot,
-                  struct word_key k, const int32_t *id, size_t n)
+void piece_cache_keep(struct piece_cache *l, struct piece_cache_word *slot,
+                      struct word_key k, const int32_t *id, size_t n)
 {
     uint64_t none = 0;
 
     if (n == 0 ||
-        n > (size_t)(l->narrow ? LEXICON_IDS_NARROW : LEXICON_IDS_WIDE))
+        n > (size_t)(l->narrow ? PIECE_CACHE_IDS_NARROW : PIECE_CACHE_IDS_WIDE))
         return;
     if (!slot) {
-        slot = &l->line[lexicon_line_number(k, l->bits)].word[1];
+        slot = &l->line[piece_cache_line_number(k, l->bits)].word[1];
         atomic_store_explicit(&slot->b, 0, memory_order_relaxed);
     }
     if (!atomic_compare_exchange_strong_explicit(

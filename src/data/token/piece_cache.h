@@ -1,5 +1,5 @@
-#ifndef DATA_TOKEN_LEXICON_H
-#define DATA_TOKEN_LEXICON_H
+#ifndef DATA_TOKEN_PIECE_CACHE_H
+#define DATA_TOKEN_PIECE_CACHE_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -11,54 +11,54 @@
 #include "data/token/word_key.h"
 
 /*
- * lexicon - the words that encoders have met, and their ids
+ * piece_cache - the words that encoders have met, and their ids
  *
- * A lexicon has a fixed number of lines of two slots each.  A word is kept in
+ * A cache has a fixed number of lines of two slots each.  A word is kept in
  * the line that its hash selects, or in the neighbouring line if that is full.
  * Words are never removed, as frequent words come early.  This lets threads
- * share a lexicon without locks: a thread claims a free slot by marking its
+ * share a cache without locks: a thread claims a free slot by marking its
  * key, and writes the complete key last.  Words whose slots are all taken go to
- * a smaller lexicon that each thread has for itself, where they may replace
+ * a smaller cache that each thread has for itself, where they may replace
  * others.
  *
  * A word of up to WORD_MAX bytes (word_key.h) is kept if it has at most eight
  * ids of 16 bits or four of 32 bits.  The upper four bits of its key hold their
  * number.
  */
-enum { LEXICON_BITS = 18, LEXICON_OWN_BITS = 17 };
+enum { PIECE_CACHE_BITS = 18, PIECE_CACHE_OWN_BITS = 17 };
 
-/* The ids that a slot holds; lexicon_copy_ids() always copies all of them. */
-enum { LEXICON_IDS_NARROW = 8, LEXICON_IDS_WIDE = 4 };
+/* The ids that a slot holds; piece_cache_copy_ids() copies all of them. */
+enum { PIECE_CACHE_IDS_NARROW = 8, PIECE_CACHE_IDS_WIDE = 4 };
 
 typedef uint16_t narrow_ids __attribute__((vector_size(16)));
 typedef int32_t wide_ids __attribute__((vector_size(32)));
 
-struct lexicon_word {
+struct piece_cache_word {
     _Atomic uint64_t a, b; /* the key and the number of ids */
     union {
-        uint16_t narrow[LEXICON_IDS_NARROW];
-        int32_t wide[LEXICON_IDS_WIDE];
+        uint16_t narrow[PIECE_CACHE_IDS_NARROW];
+        int32_t wide[PIECE_CACHE_IDS_WIDE];
     } id;
 };
 
-struct lexicon_line {
-    struct lexicon_word word[2];
+struct piece_cache_line {
+    struct piece_cache_word word[2];
 };
 
-struct lexicon {
-    struct lexicon_line *line;
+struct piece_cache {
+    struct piece_cache_line *line;
     int bits;    /* there are 2^bits lines */
     bool narrow; /* ids have 16 bits */
 };
 
-static inline size_t lexicon_line_number(struct word_key k, int bits)
+static inline size_t piece_cache_line_number(struct word_key k, int bits)
 {
     return (size_t)(word_key_hash(k) >> (64 - bits));
 }
 
 /* 0 if the slot holds this word; then its ids may be read. */
-static inline uint64_t lexicon_word_differs(const struct lexicon_word *w,
-                                            struct word_key k)
+static inline uint64_t piece_cache_word_differs(
+    const struct piece_cache_word *w, struct word_key k)
 {
     const uint64_t b = atomic_load_explicit(&w->b, memory_order_acquire);
     const uint64_t a = atomic_load_explicit(&w->a, memory_order_relaxed);
@@ -67,8 +67,9 @@ static inline uint64_t lexicon_word_differs(const struct lexicon_word *w,
 }
 
 /* Copies all ids of the slot; returns how many of them belong to the word. */
-static inline size_t lexicon_copy_ids(int32_t *out,
-                                      const struct lexicon_word *w, bool narrow)
+static inline size_t piece_cache_copy_ids(int32_t *out,
+                                          const struct piece_cache_word *w,
+                                          bool narrow)
 {
     if (narrow) {
         narrow_ids from;
@@ -83,17 +84,18 @@ static inline size_t lexicon_copy_ids(int32_t *out,
     return (size_t)(atomic_load_explicit(&w->b, memory_order_relaxed) >> 60);
 }
 
-/* A lexicon of 2^bits lines, or NULL if there is not enough memory. */
-struct lexicon *lexicon_make(const struct tokenizer *, int bits);
+/* A cache of 2^bits lines, or NULL if there is not enough memory. */
+struct piece_cache *piece_cache_make(const struct tokenizer *, int bits);
 
 /* The word; or NULL, and a free slot for it, or NULL if there is none. */
-const struct lexicon_word *lexicon_find(struct lexicon *, struct word_key,
-                                        struct lexicon_word **slot);
+const struct piece_cache_word *piece_cache_find(struct piece_cache *,
+                                                struct word_key,
+                                                struct piece_cache_word **slot);
 
 /* Keep a word in this slot, unless it has too many ids or another thread has
  * taken the slot.  With slot NULL it replaces another word, which is allowed
- * only in a lexicon that one thread uses. */
-void lexicon_keep(struct lexicon *, struct lexicon_word *slot, struct word_key,
-                  const int32_t *id, size_t n);
+ * only in a cache that one thread uses. */
+void piece_cache_keep(struct piece_cache *, struct piece_cache_word *slot,
+                      struct word_key, const int32_t *id, size_t n);
 
 #endif

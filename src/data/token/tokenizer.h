@@ -79,29 +79,30 @@ enum boundary_kind tokenizer_boundary(const struct tokenizer *);
 
 /*
  * An encoder remembers the words it has met, which makes it many times faster:
- * in a lexicon (16 MiB) that all threads share, and in tables of its own
+ * in a cache (16 MiB) that all threads share, and in tables of its own
  * (11 MiB) for the words that do not fit there.  Each thread has its encoder.
  *
- *      lexicon = lexicon_new(t);
- *      enc = encoder_new(t, lexicon, 0);
+ *      cache = piece_cache_new(t);
+ *      enc = encoder_new(t, cache, 0);
  *      while (more text)
  *          encoder_run(enc, text, n, &ids);
  *      encoder_free(enc);
- *      lexicon_free(lexicon);
+ *      piece_cache_free(cache);
  *
- * Without a lexicon (NULL) an encoder remembers nothing.
+ * Without a cache (NULL, as when there is no memory for one) an encoder
+ * remembers nothing.
  */
-struct lexicon;
+struct piece_cache;
 
-struct lexicon *lexicon_new(const struct tokenizer *); /* NULL: no memory */
-void lexicon_free(struct lexicon *);
+struct piece_cache *piece_cache_new(const struct tokenizer *);
+void piece_cache_free(struct piece_cache *);
 
 /* List the special tokens that an encoder with these flags recognises; returns
  * their number.  The caller frees the list. */
 size_t tokenizer_specials(const struct tokenizer *, int flags,
                           struct boundary_word **);
 
-struct encoder *encoder_new(const struct tokenizer *, struct lexicon *,
+struct encoder *encoder_new(const struct tokenizer *, struct piece_cache *,
                             int flags);
 size_t encoder_run(struct encoder *, const char *text, size_t n, struct ids *);
 void encoder_flags(struct encoder *, int flags); /* of later calls */
