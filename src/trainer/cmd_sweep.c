@@ -9,7 +9,7 @@
 #include "common/buf.h"
 #include "common/opt.h"
 #include "common/save.h"
-#include "sweep/search_command.h"
+#include "sweep/sweep_command.h"
 #include "trainer/engine/engine_data.h"
 #include "trainer/settings/settings.h"
 
