@@ -48,7 +48,8 @@ static char *kept_name_path(const char *root, const char *id)
     return xasprintf("%s/" STORE_NAMES "/experiment.%s", root, id);
 }
 
-void store_keep_name(const char *root, const char *id, const char *name)
+/* Note the name of an experiment, in case its meta.yaml is lost. */
+static void keep_name(const char *root, const char *id, const char *name)
 {
     char *path = kept_name_path(root, id);
     struct err e = ERR_INIT;
@@ -237,7 +238,7 @@ static int make_experiment(const char *root, const char *id, const char *name,
     if (ret == 0)
         ret = store_create(path, fresh, text.s, text.len, true, &exists, e);
     if (ret == 0)
-        store_keep_name(root, id, name);
+        keep_name(root, id, name);
     buf_clear(&text);
     free(fresh);
     free(uri);

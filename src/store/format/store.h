@@ -71,9 +71,6 @@ void store_claimed(const char *root, const char *name);
 enum { STORE_COLOURS = 8 };
 int store_next_colour(const char *root);
 
-/* Note the name of an experiment, in case its meta.yaml is lost. */
-void store_keep_name(const char *root, const char *id, const char *name);
-
 /* May this be the name of a run's folder? */
 bool store_is_run(const char *name);
 /* Is it the id of a run: 32 hexadecimal digits in lower case? */
