@@ -16,7 +16,7 @@
 #include "data/corpus/source/source.h"
 
 enum {
-    FILE_MAX = 2 << 20, /* larger files are tables, or generated */
+    FILE_MAX = 512 << 10, /* larger files are tables, or generated */
     DOCUMENT_MIN = 300,
     PARAGRAPH_MIN = 60, /* shorter paragraphs may be repeated */
     DEPTH_MAX = 12,
@@ -28,22 +28,23 @@ static const struct gather_kind {
     double share;
     const char *roots[6];       /* globs */
     const char *files[14];      /* globs of names, which may end in ".gz" */
-    const char *except[4];
+    const char *except[5];
 } kinds[GATHER_KINDS] = {
-    { "documentation", 0.45,
+    { "documentation", 0.35,
       { "usr/share/doc", "usr/share/vim/vim*/doc" },
       { "README*", "NEWS*", "FAQ*", "INTRO*", "*.txt", "*.md", "*.rst" },
-      { "*.html*", "*.json*", "*.xml*", "*[Cc]hangelog*" } },
+      { "*.html*", "*.json*", "*.xml*", "*[Cc]hange[Ll]og*",
+        "CHANGE*" } },
     { "licences", 0.05,
       { "usr/share/common-licenses", "usr/share/doc" },
       { "copyright", "*GPL*", "GFDL*", "MPL*", "Apache*", "Artistic", "BSD",
         "CC0*" }, { 0 } },
-    { "headers", 0.25,
+    { "headers", 0.30,
       { "usr/include", "usr/lib/gcc/*/*/include" }, { "*.h" }, { 0 } },
-    { "perl", 0.15,             /* half of it is documentation */
+    { "perl", 0.10,             /* half of it is documentation */
       { "usr/share/perl*", "usr/lib/*/perl*", "usr/share/auto*" },
       { "*.pm", "*.pod" }, { 0 } },
-    { "python", 0.10,
+    { "python", 0.20,
       { "usr/lib/python3*", "usr/share/python3" }, { "*.py" },
       { "test_*" } },
 };
@@ -102,7 +103,7 @@ static void find_files(struct gatherer *s, struct gather_list *l,
             find_files(s, l, k, path, depth + 1);
         } else if (S_ISREG(st.st_mode) && st.st_size <= FILE_MAX &&
                    matches(k->files, 14, names.name[i]) &&
-                   !matches(k->except, 4, names.name[i])) {
+                   !matches(k->except, 5, names.name[i])) {
             GROW(l->file, l->n, l->room);
             l->file[l->n].key = hash128(path + root, strlen(path + root), 0).hi;
             l->file[l->n++].path = path;
