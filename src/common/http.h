@@ -74,8 +74,7 @@ struct http_call {
     const char *const *header;  /* "Name: value" each, then NULL; or NULL */
     const char *user, *password, *bearer;
     const void *body;           /* what is sent: len bytes in memory, or, */
-    int fd;                     /* if fd > 0, of this file from fd_at on */
-    int64_t fd_at;
+    int fd;                     /* if fd > 0, of this file */
     size_t len;
     bool once, stay;
     double secs;                /* for a try, in place of the handle's; less

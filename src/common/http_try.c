@@ -220,7 +220,7 @@ static size_t on_read(char *data, size_t one, size_t n, void *arg)
     (void)one;
     if ((int64_t)n > left)
         n = (size_t)left;
-    got = n ? pread(t->call->fd, data, n, t->call->fd_at + t->sent) : 0;
+    got = n ? pread(t->call->fd, data, n, t->sent) : 0;
     if (got < 0 || (n && got == 0))
         return CURL_READFUNC_ABORT;
     t->sent += got;

@@ -74,9 +74,6 @@ static const struct opt push_opts[] = {
       "push COUNT runs at the same time (default: 1)" },
     { 0, "request-size", "size", OPT_SIZE, &conf.request,
       "wandb: send at most SIZE in one request (default: 10MiB)" },
-    { 0, "part-size", "size", OPT_SIZE, &conf.part,
-      "wandb: send checkpoints of more than SIZE in parts of SIZE (default: "
-      "parts of 100MiB, from 2GiB on)" },
     { 0, "tries", "count", OPT_INT, &conf.tries,
       "give up after a request has failed COUNT times (default: 8)" },
     { 0, "retry-wait", "time", OPT_SECS, &conf.retry_wait,

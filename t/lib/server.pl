@@ -23,7 +23,6 @@ use warnings;
 use IO::Select;
 use IO::Socket::INET;
 use JSON::PP;
-use Digest::MD5 qw(md5 md5_hex);
 use MIME::Base64;
 use POSIX ();
 
@@ -135,33 +134,11 @@ sub graphql { my ($q) = @_;
         my ($run) = keys %run;
         return { data => { createArtifactFiles => { files => { edges => [ map {
             my $place = "$url/store/$run/artifact-$_->{name}";
-            my $parts = $_->{uploadPartsInput};
-            my %how = $parts ? (uploadUrl => undef, uploadMultipartUrls => {
-                uploadID => "u-$_->{name}", uploadUrlParts => [ reverse map { {
-                    partNumber => $_->{partNumber}, uploadUrl =>
-                    "$place?part=$_->{partNumber}&md5=$_->{hexMD5}" } }
-                    @$parts ] }) : (uploadUrl => $place);
             { node => { name => $_->{name}, displayName => $_->{name},
                 artifact => { id => $_->{artifactID} },
                 storagePath => "$run/artifact-$_->{name}",
-                uploadHeaders => ['X-Store:yes', 'Content-Type:text/x-part'],
-                %how } }
+                uploadHeaders => ['X-Store:yes'], uploadUrl => $place } }
             } @{$v->{input}{artifactFiles}} ] } } } };
-    }
-    if ($name eq 'CompleteMultipartUploadArtifact') {
-        my ($id, $file) = $v->{storagePath} =~ m{^([^/]+)/(.*)};
-        my $files = $run{$id}{files};
-        my $whole = '';
-        for my $p (@{$v->{completedParts}}) {
-            my $part = delete $files->{"$file?part=$p->{partNumber}"};
-            return { errors => [ { message => "part $p->{partNumber}" } ] }
-                unless defined $part
-                && $p->{hexMD5} eq '"' . md5_hex($part) . '"';
-            $whole .= $part;
-        }
-        $files->{$file} = $whole;
-        return { data => { completeMultipartUploadArtifact => {
-            digest => 'd' } } };
     }
     if ($name eq 'CommitArtifact') {
         $_->{id} eq $v->{artifactID} and $_->{state} = 'COMMITTED'
@@ -197,15 +174,6 @@ sub wandb { my ($method, $path, $head, $body) = @_;
         $name =~ s/%([0-9A-Fa-f]{2})/chr hex $1/ge;
         return 400, { error => 'a key was sent to the file store' }
             if $head->{authorization};
-        if ($name =~ s/(\?part=\d+)&md5=(\w+)$/$1/) {
-            my $sum = md5_hex($body);
-            return 400, { error => 'not the part that was announced' }
-                if $2 ne $sum || ($head->{'content-md5'} // '')
-                ne encode_base64(md5($body), '')
-                || ($head->{'content-type'} // '') ne 'text/x-part';
-            $run{$id}{files}{$name} = $body;
-            return 200, '', qq{ETag: "$sum"\r\n};
-        }
         return 400, { error => 'a header is missing' }
             if ($head->{'x-store'} // '') ne 'yes';
         $run{$id}{files}{$name} = $body;

@@ -22,8 +22,6 @@ gtrack_SOURCES += \
 	%D%/wandb_lines.h \
 	%D%/wandb_media.c \
 	%D%/wandb_media.h \
-	%D%/wandb_parts.c \
-	%D%/wandb_parts.h \
 	%D%/wandb_push.c \
 	%D%/wandb_push.h \
 	%D%/wandb_rows.c \

@@ -145,8 +145,7 @@ int push_put_file(struct http *h, struct http_call *c, const char *path,
     } else if (fstat(c->fd, &st) < 0) {
         ret = err_sys(e, "cannot read %s", path);
     } else {
-        if (c->len == 0)
-            c->len = (size_t)st.st_size;
+        c->len = (size_t)st.st_size;
         ret = push_put(h, c, r, e);
     }
     if (c->fd >= 0)

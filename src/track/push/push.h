@@ -28,7 +28,6 @@ struct push_conf {
     double retry_wait;
     int tries;
     uint64_t request; /* the most bytes of lines in a request */
-    uint64_t part;    /* of a file in an artifact; 0: 100 MiB from 2 GiB on */
 };
 
 /* What was sent. */
@@ -65,8 +64,7 @@ int push_call(struct http *, const struct login *, const struct push_request *,
  * a file store, which has little to say. */
 int push_put(struct http *, struct http_call *, struct http_reply *,
              struct err *);
-/* The same with a file below the folder of a run: len bytes of it from fd_at
- * on, or all of it if len is 0. */
+/* The same with a file below the folder of a run. */
 int push_put_file(struct http *, struct http_call *, const char *path,
                   const char *run, struct http_reply *, struct err *);
 /* Wait before try n+1, n from 1, and say why; false after a signal. */

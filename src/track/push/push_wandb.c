@@ -303,8 +303,7 @@ int push_wandb(const struct push_conf *c, const struct run_info *r,
                             .runs = RUNS_INIT,
                             .media = WANDB_MEDIA_INIT,
                             .rows = { WANDB_ROWS_INIT, WANDB_ROWS_INIT,
-                                      WANDB_ROWS_INIT },
-                            .w.part = c->part };
+                                      WANDB_ROWS_INIT } };
     const char *entity;
     int ret = -1;
 

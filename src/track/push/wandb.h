@@ -22,7 +22,6 @@ struct wandb {
     int64_t lines[WANDB_STREAMS]; /* that the server has */
     json_t *tags;                 /* that the run has there, or NULL */
     int64_t tail_step;            /* of the last of history, or INT64_MIN */
-    uint64_t part;                /* as in struct push_conf */
     double quiet_until;           /* no request before; by clock_mono() */
     bool stopped;                 /* someone has pressed Stop */
 };

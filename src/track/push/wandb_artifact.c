@@ -7,10 +7,37 @@
 #include <unistd.h>
 
 #include "common/mem.h"
+#include "common/num.h"
 #include "store/format/md5.h"
-#include "track/push/wandb_parts.h"
 
-enum { DIGEST = WANDB_DIGEST, ID = 128 };
+enum { DIGEST = 25, ID = 128 };
+
+/* What the storage behind W&B accepts in one request. */
+static const int64_t size_most = (int64_t)5 << 30;
+
+/* The MD5 sum of a text in base64. */
+static void digest(const void *text, size_t n, char out[DIGEST])
+{
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                  "abcdefghijklmnopqrstuvwxyz0123456789+/";
+    unsigned char in[16];
+    char *at = out;
+
+    md5(text, n, in);
+    for (int i = 0; i < 16; i += 3) {
+        const unsigned int left = 16u - (unsigned int)i;
+        const unsigned int bits =
+            (unsigned int)in[i] << 16 |
+            (left > 1 ? (unsigned int)in[i + 1] << 8 : 0) |
+            (left > 2 ? in[i + 2] : 0u);
+
+        *at++ = letters[bits >> 18];
+        *at++ = letters[bits >> 12 & 63];
+        *at++ = left > 1 ? letters[bits >> 6 & 63] : '=';
+        *at++ = left > 2 ? letters[bits & 63] : '=';
+    }
+    *at = '\0';
+}
 
 static void random_id(char out[ID + 1])
 {
@@ -31,24 +58,28 @@ struct artifact {
     struct content {
         char digest[DIGEST];
         int64_t size;
-        struct wandb_parts parts;
     } * content; /* of each file */
     size_t n;
     char *id, *base, *manifest; /* ids at the server */
 };
 
-static int digest_file(struct content *c, const struct wandb_file *f,
-                       struct err *e)
+static int read_file(struct content *c, const struct wandb_file *f,
+                     struct err *e)
 {
-    unsigned char sum[16];
+    char size[NUM_TEXT];
     void *data;
 
-    if (wandb_parts_map(f, &data, &c->size, e) < 0)
+    if (wandb_map(f, &data, &c->size, e) < 0)
         return -1;
-    md5(data ? data : "", (size_t)c->size, sum);
-    wandb_base64(sum, c->digest);
-    wandb_parts_unmap(data, c->size);
-    return 0;
+    if (c->size <= size_most)
+        digest(data ? data : "", (size_t)c->size, c->digest);
+    wandb_unmap(data, c->size);
+    return c->size <= size_most
+               ? 0
+               : err_set(e, ERR_INPUT,
+                         "%s has %s, but W&B accepts at most 5 GiB; push "
+                         "without --checkpoints",
+                         f->path, num_bytes(size, (double)c->size));
 }
 
 /* Create the artifact; *done says whether the server has this version. */
@@ -111,20 +142,17 @@ static int send_manifest(struct artifact *a, const char *text, struct err *e)
         "type:$manifestType}){artifactManifest{id file{id "
         "uploadUrl@include(if:$includeUpload) "
         "uploadHeaders@include(if:$includeUpload)}}}}";
-    char digest[DIGEST] = "";
-    unsigned char sum[16];
+    char sum[DIGEST] = "";
     json_t *data, *manifest, *file;
     int ret;
 
-    if (text) {
-        md5(text, strlen(text), sum);
-        wandb_base64(sum, digest);
-    }
+    if (text)
+        digest(text, strlen(text), sum);
     ret = wandb_graphql(
         a->w, "CreateArtifactManifest", query,
         json_pack("{s:s, s:s?, s:s, s:s, s:s, s:s, s:s, s:s, s:b}",
                   "artifactID", a->id, "baseArtifactID", a->base, "name",
-                  "wandb_manifest.json", "digest", digest, "entityName",
+                  "wandb_manifest.json", "digest", sum, "entityName",
                   a->w->entity, "projectName", a->w->project, "runName",
                   a->w->run, "manifestType", "FULL", "includeUpload",
                   text != NULL),
@@ -153,21 +181,15 @@ static int send_files(struct artifact *a, struct err *e)
     static const char query[] =
         "mutation CreateArtifactFiles($input:CreateArtifactFilesInput!){"
         "createArtifactFiles(input:$input){files{edges{node{storagePath "
-        "uploadUrl uploadHeaders uploadMultipartUrls{uploadID uploadUrlParts{"
-        "partNumber uploadUrl}}}}}}}";
+        "uploadUrl uploadHeaders}}}}}";
     json_t *list = json_array(), *data, *edges;
     int ret;
 
-    for (size_t i = 0; i < a->n; i++) {
-        json_t *file = json_pack("{s:s, s:s, s:s, s:s}", "artifactID", a->id,
-                                 "artifactManifestID", a->manifest, "name",
-                                 a->file[i].name, "md5", a->content[i].digest);
-
-        if (a->content[i].parts.n)
-            json_object_set_new(file, "uploadPartsInput",
-                                wandb_parts_input(&a->content[i].parts));
-        json_array_append_new(list, file);
-    }
+    for (size_t i = 0; i < a->n; i++)
+        json_array_append_new(
+            list, json_pack("{s:s, s:s, s:s, s:s}", "artifactID", a->id,
+                            "artifactManifestID", a->manifest, "name",
+                            a->file[i].name, "md5", a->content[i].digest));
     ret = wandb_graphql(a->w, "CreateArtifactFiles", query,
                         json_pack("{s:{s:o, s:s}}", "input", "artifactFiles",
                                   list, "storageLayout", "V2"),
@@ -183,10 +205,7 @@ static int send_files(struct artifact *a, struct err *e)
     for (size_t i = 0; ret == 0 && i < a->n; i++) {
         json_t *node = json_object_get(json_array_get(edges, i), "node");
 
-        if (json_is_object(json_object_get(node, "uploadMultipartUrls")))
-            ret = wandb_parts_send(&a->content[i].parts, a->w, &a->file[i],
-                                   a->id, node, e);
-        else if (push_get(node, "uploadUrl")) /* else it has this content */
+        if (push_get(node, "uploadUrl")) /* else it has this content */
             ret = wandb_upload(a->w, &a->file[i], push_get(node, "uploadUrl"),
                                json_object_get(node, "uploadHeaders"), e);
     }
@@ -235,11 +254,9 @@ int wandb_artifact(struct wandb *w, const char *type, const char *name,
 
     a.content = xcalloc(n, sizeof *a.content);
     for (size_t i = 0; ret == 0 && i < n; i++)
-        ret = digest_file(&a.content[i], &f[i], e);
+        ret = read_file(&a.content[i], &f[i], e);
     if (ret == 0)
         ret = create_artifact(&a, &done, e);
-    for (size_t i = 0; ret == 0 && !done && i < n; i++)
-        ret = wandb_parts_open(&a.content[i].parts, &f[i], w->part, e);
     if (ret == 0 && !done) {
         text = manifest_text(&a);
         if (send_manifest(&a, NULL, e) < 0 || send_files(&a, e) < 0 ||
@@ -249,8 +266,6 @@ int wandb_artifact(struct wandb *w, const char *type, const char *name,
     if (ret < 0)
         err_wrap(e, "artifact %s", name);
     free(text);
-    for (size_t i = 0; i < n; i++)
-        wandb_parts_clear(&a.content[i].parts);
     free(a.content);
     free(a.id);
     free(a.base);

@@ -12,7 +12,7 @@
 #include "common/path.h"
 #include "common/sha256.h"
 #include "store/analysis/histogram.h"
-#include "track/push/wandb_parts.h"
+#include "track/push/wandb_upload.h"
 #include "track/runs/file_tree.h"
 
 /* Where the artifacts of a kind are, and what W&B calls one and several. */
@@ -184,12 +184,12 @@ static bool read_part(struct wandb_media *m, struct part *p,
     void *data = NULL;
     bool good = false;
 
-    if (wandb_parts_map(&(struct wandb_file){ .path = path, .run = r->folder },
+    if (wandb_map(&(struct wandb_file){ .path = path, .run = r->folder },
                         &data, &p->size, &why) < 0)
         log_warn("%s", why.text);
     else
         good = read_content(p, m->hashes, version, data);
-    wandb_parts_unmap(data, p->size);
+    wandb_unmap(data, p->size);
     free(version);
     free(path);
     if (!good)

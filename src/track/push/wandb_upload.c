@@ -3,10 +3,40 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "common/log.h"
 #include "common/mem.h"
+#include "common/path.h"
+
+int wandb_map(const struct wandb_file *f, void **data, int64_t *size,
+              struct err *e)
+{
+    const int fd = path_open_inside(f->path, f->run, e);
+    struct stat st = { 0 };
+    int ret = 0;
+
+    *data = NULL;
+    if (fd < 0)
+        return -1;
+    if (fstat(fd, &st) < 0)
+        ret = err_sys(e, "cannot read %s", f->path);
+    else if (st.st_size)
+        *data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (*data == MAP_FAILED)
+        ret = err_sys(e, "cannot read %s", f->path);
+    *size = (int64_t)st.st_size;
+    close(fd);
+    return ret;
+}
+
+void wandb_unmap(void *data, int64_t size)
+{
+    if (data)
+        munmap(data, (size_t)size);
+}
 
 /* The headers that the server asks for, "Name:value" each. */
 static const char **headers_of(json_t *list, struct arena *mem)
@@ -44,18 +74,15 @@ static char *escape_url(const char *url)
     return buf_detach(&b);
 }
 
-/* Send a part of a file, or all of it if part is NULL. */
 static int put_file(struct wandb *w, const struct wandb_file *f,
-                    const struct wandb_part *part, const char *url,
-                    const char **headers, struct http_reply *r, struct err *e)
+                    const char *url, const char **headers, struct http_reply *r,
+                    struct err *e)
 {
     char *where = escape_url(url);
     struct http_call call = { .url = where, .header = headers };
     int ret;
 
     if (f->path) {
-        call.fd_at = part ? part->at : 0;
-        call.len = part ? (size_t)part->len : 0;
         ret = push_put_file(w->http, &call, f->path, f->run, r, e);
     } else {
         call.body = f->text;
@@ -71,33 +98,8 @@ int wandb_upload(struct wandb *w, const struct wandb_file *f, const char *url,
 {
     struct arena mem = ARENA_INIT;
     struct http_reply r = HTTP_REPLY_INIT;
-    const int ret = put_file(w, f, NULL, url, headers_of(headers, &mem), &r, e);
+    const int ret = put_file(w, f, url, headers_of(headers, &mem), &r, e);
 
-    http_reply_clear(&r);
-    arena_clear(&mem);
-    return ret;
-}
-
-int wandb_upload_part(struct wandb *w, const struct wandb_file *f,
-                      const struct wandb_part *part, const char *url,
-                      json_t *headers, char **tag, struct err *e)
-{
-    struct arena mem = ARENA_INIT;
-    struct http_reply r = HTTP_REPLY_INIT;
-    const char **all = headers_of(headers, &mem);
-    const char *kept[3] = { "Content-Type:" };
-    int ret;
-
-    /* of the headers of the file, only its type applies to a part */
-    for (; *all; all++)
-        if (strncasecmp(*all, "Content-Type:", 13) == 0)
-            kept[0] = *all;
-    kept[1] = arena_printf(&mem, "Content-MD5: %s", part->md5);
-    ret = put_file(w, f, part, url, kept, &r, e);
-    if (ret == 0 && !r.tag)
-        ret = err_set(e, ERR_REMOTE, "%s: the reply to a part has no ETag",
-                      f->name);
-    *tag = ret == 0 ? xstrdup(r.tag) : NULL;
     http_reply_clear(&r);
     arena_clear(&mem);
     return ret;
@@ -144,7 +146,7 @@ static int try_upload(struct wandb *w, struct wandb_file *f, size_t n,
             f[i].sent = true; /* the server does not need it */
             continue;
         }
-        if (put_file(w, &f[i], NULL, url, headers, &r, e) == 0) {
+        if (put_file(w, &f[i], url, headers, &r, e) == 0) {
             f[i].sent = true;
         } else if (e->kind == ERR_INTERRUPTED) {
             ret = -1;

@@ -20,14 +20,10 @@ int wandb_upload_files(struct wandb *, struct wandb_file *, size_t n,
 /* Send one file to a URL, with these headers. */
 int wandb_upload(struct wandb *, const struct wandb_file *, const char *url,
                  json_t *headers, struct err *);
-/* Send a part of a file.  *tag is what the server calls it; the caller frees
- * it. */
-struct wandb_part {
-    int64_t at, len;
-    const char *md5; /* in base64 */
-};
-int wandb_upload_part(struct wandb *, const struct wandb_file *,
-                      const struct wandb_part *, const char *url,
-                      json_t *headers, char **tag, struct err *);
+
+/* The content of a file in memory, NULL if it is empty. */
+int wandb_map(const struct wandb_file *, void **data, int64_t *size,
+              struct err *);
+void wandb_unmap(void *data, int64_t size);
 
 #endif
