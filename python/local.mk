@@ -12,6 +12,7 @@ EXTRA_DIST += \
 	%D%/gtrack/_media.py \
 	%D%/gtrack/_run.py \
 	%D%/gtrack/_run_about.py \
+	%D%/gtrack/_program.py \
 	%D%/gtrack/_run_files.py \
 	%D%/gtrack/_values.py \
 	%D%/gtrack/_watch.py \

@@ -3,23 +3,15 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 
 from ._errors import Error
+from ._program import program
 from ._run import store_root
 
 _STATES = {"FINISHED": "finished", "RUNNING": "running", "FAILED": "failed",
            "KILLED": "killed", "STALE": "crashed", "PREEMPTED": "preempted",
            "SCHEDULED": "pending"}
-
-
-def program() -> str:
-    """The program gtrack: $GTRACK_PROGRAM, or one on the PATH."""
-    path = os.environ.get("GTRACK_PROGRAM") or shutil.which("gtrack")
-    if not path:
-        raise Error("Api() needs the program gtrack, which is not on the PATH")
-    return path
 
 
 def ask(*arguments: str):

@@ -12,6 +12,7 @@ from . import _current, _lib
 from ._config import Config, Summary
 from ._errors import Error, warn_once
 from ._run_about import About
+from ._program import raise_alerts
 from ._run_files import Files, copy_file
 from ._values import number, to_json
 
@@ -59,6 +60,7 @@ class Run(About, Files):
         self._name = _lib.decode(_lib.run_name(handle))
         self._folder = os.path.abspath(_lib.decode(_lib.run_folder(handle)))
         self._resumed = resumed
+        raise_alerts(self._folder)
 
     def _set_up(self, project: str | None, given_id: str | None,
                 group: str | None, job_type: str | None) -> None:

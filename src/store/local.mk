@@ -9,6 +9,7 @@ include src/store/fsck/local.mk
 include src/store/lib/local.mk
 include src/store/query/local.mk
 include src/store/analysis/local.mk
+include src/store/alert/local.mk
 
 STORE_LIBS = src/store/libstore.a $(COMMON_LIBS)
 EXTRA_DIST += scripts/letters

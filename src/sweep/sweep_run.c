@@ -11,6 +11,7 @@
 #include "common/num.h"
 #include "common/path.h"
 #include "common/save.h"
+#include "store/alert/alert_watch.h"
 #include "store/analysis/paired_runs.h"
 #include "store/write/edit.h"
 
@@ -98,7 +99,13 @@ static int begin_parent(struct sweep_run *s, struct err *e)
         .no_cpus = true,
     };
 
-    if (run_begin(&s->own, &conf, e) < 0)
+    struct alert_writer alerts;
+    int ret;
+
+    alert_writer_fork(&alerts);
+    ret = run_begin(&s->own, &conf, e);
+    alert_writer_begin(&alerts, ret == 0 ? run_folder(s->own) : NULL);
+    if (ret < 0)
         return -1;
     if (!made)
         return 0;

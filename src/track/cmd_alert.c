@@ -3,16 +3,11 @@
  */
 #include "config.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "common/clock.h"
-#include "common/log.h"
 #include "common/opt.h"
 #include "common/sig.h"
-#include "track/alerts.h"
+#include "store/alert/alert_watch.h"
 #include "track/runs/track.h"
 
 static struct track_selection selection = TRACK_SELECTION_INIT;
@@ -47,76 +42,49 @@ static const struct opt alert_opts[] = {
     { 0 }
 };
 
-static void wait_for_next(void)
-{
-    const struct timespec until = clock_after(CLOCK_MONOTONIC, every);
+struct words {
+    char **word;
+    int n;
+};
 
-    clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
+static int load_runs(void *arg, struct runs *runs, struct err *e)
+{
+    const struct words *w = arg;
+
+    return track_select(runs, &selection, w->word, w->n, e);
 }
 
-/* Is this the last look?  What cannot be delivered is tried again, for an hour
- * after the end of the runs. */
-static bool is_last(const struct alerts *a, bool failed, double *ended)
-{
-    enum { HOUR = 3600 };
-
-    if (once || sig_caught())
-        return true;
-    if (!detach || a->running) {
-        *ended = 0;
-        return false;
-    }
-    if (*ended == 0)
-        *ended = clock_mono();
-    return !failed || clock_mono() - *ended > HOUR;
-}
-
-static int watch_runs(struct alerts *a, char **words, int n, struct err *e)
-{
-    double ended = 0;
-
-    for (;;) {
-        const int ret = alerts_look(a, &selection, words, n, e);
-
-        if ((ret < 0 && e->kind == ERR_USAGE) || is_last(a, ret < 0, &ended))
-            return ret;
-        if (ret < 0)
-            log_warn("%s; trying again", e->text);
-        *e = (struct err)ERR_INIT;
-        wait_for_next();
-        if (sig_caught())
-            return 0;
-    }
-}
-
-static int read_alerts(struct alerts *a, struct err *e)
+static int read_alerts(struct alert_list *list, struct err *e)
 {
     if (alert.when)
-        return alerts_add(a, &alert, name, e);
+        return alert_list_add(list, &alert, name, e);
     if (name || alert.command || alert.webhook || alert.mail)
         return err_set(e, ERR_USAGE,
                        "alert needs --when with a filter, such as --when "
                        "'train/loss is not finite'");
-    return alerts_read_default(a, e);
+    return alert_list_read(list, e);
 }
 
 static int alert_main(int argc, char **argv, struct err *e)
 {
-    struct alerts a = ALERTS_INIT;
-    int ret = read_alerts(&a, e);
+    struct alert_list list = ALERT_LIST_INIT;
+    struct words words = { argv, argc };
+    struct alert_watch watch = { .list = &list, .root = track_store(),
+                                 .every = every, .once = once,
+                                 .to_end = detach, .load = load_runs,
+                                 .arg = &words };
+    int ret = read_alerts(&list, e);
 
-    if (every == 0)
-        every = a.every > 0 ? a.every : 10;
-    if (ret == 0 && every < 0.1)
+    if (ret == 0 && every != 0 && every < 0.1)
         ret = err_set(e, ERR_USAGE, "--every expects 100ms or more, not %gs",
                       every);
     if (ret == 0 && detach && daemon(1, 0) < 0)
         ret = err_sys(e, "cannot continue in the background");
     if (ret == 0) {
         sig_watch();
-        ret = watch_runs(&a, argv, argc, e);
+        ret = alert_watch(&watch, e);
     }
-    alerts_clear(&a);
+    alert_list_clear(&list);
     return ret;
 }
 

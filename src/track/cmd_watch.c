@@ -17,7 +17,7 @@
 #include "common/pager.h"
 #include "common/sig.h"
 #include "common/utf8.h"
-#include "track/alerts.h"
+#include "store/alert/alert_watch.h"
 #include "track/runs/auto_columns.h"
 #include "track/runs/column.h"
 #include "track/runs/column_parse.h"
@@ -208,17 +208,32 @@ static bool wait_for_next(double secs, bool keys)
     return !sig_caught();
 }
 
-/* An alert that cannot be delivered is tried again at the next update. */
-static void look_at_alerts(struct alerts *a, char **words, int n)
+struct words {
+    char **word;
+    int n;
+};
+
+static int load_runs(void *arg, struct runs *runs, struct err *e)
 {
+    const struct words *w = arg;
+
+    return track_select(runs, &selection, w->word, w->n, e);
+}
+
+/* An alert that cannot be delivered is tried again at the next update. */
+static void look_at_alerts(struct alert_list *list, char **words, int n)
+{
+    struct words w = { words, n };
+    struct alert_watch watch = { .list = list, .root = track_store(),
+                                 .once = true, .load = load_runs, .arg = &w };
     struct err why = ERR_INIT;
 
-    if (a->n && alerts_look(a, &selection, words, n, &why) < 0)
+    if (list->n && alert_watch(&watch, &why) < 0)
         log_warn("%s; trying again", why.text);
 }
 
 /* Update the table, if there is where to show it, until the last time. */
-static int keep_watching(struct alerts *a, char **words, int n, bool live,
+static int keep_watching(struct alert_list *a, char **words, int n, bool live,
                          struct err *e)
 {
     const bool color = table_color(&style, STDOUT_FILENO);
@@ -261,12 +276,12 @@ static int check_options(bool live, struct err *e)
 static int watch_main(int argc, char **argv, struct err *e)
 {
     const bool live = isatty(STDOUT_FILENO) && isatty(STDIN_FILENO);
-    struct alerts alerts = ALERTS_INIT;
+    struct alert_list alerts = ALERT_LIST_INIT;
     struct termios was;
     int ret = check_options(live, e);
 
     if (ret == 0 && raise_alerts)
-        ret = alerts_read_default(&alerts, e);
+        ret = alert_list_read(&alerts, e);
     if (ret == 0) {
         sig_watch();
         if (live)
@@ -275,7 +290,7 @@ static int watch_main(int argc, char **argv, struct err *e)
         if (live)
             screen_leave(&was);
     }
-    alerts_clear(&alerts);
+    alert_list_clear(&alerts);
     return ret;
 }
 

@@ -37,10 +37,6 @@ gtrack_SOURCES = \
 	%D%/cmd_exec.c \
 	%D%/cmd_sweep.c \
 	%D%/cmd_alert.c \
-	%D%/alert.c \
-	%D%/alert.h \
-	%D%/alerts.c \
-	%D%/alerts.h \
 	%D%/compare_documents.c \
 	%D%/compare_documents.h \
 	%D%/complete.c \

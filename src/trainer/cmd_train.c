@@ -141,12 +141,16 @@ static int open_and_train(struct settings *s, const char *checkpoint,
                           struct err *e)
 {
     char *command = command_line();
+    struct alert_writer alerts;
     const struct train_conf conf = { .checkpoint = checkpoint,
                                      .command = command,
+                                     .alerts = &alerts,
                                      .detect_anomaly = detect_anomaly };
     struct engine eng = { 0 };
-    int ret = engine_open(&eng, s, ENGINE_TRAIN, e);
+    int ret;
 
+    alert_writer_fork(&alerts);
+    ret = engine_open(&eng, s, ENGINE_TRAIN, e);
     if (ret == 0 && resume && !checkpoint && eng.coll.rank == 0)
         log_info("no checkpoint yet; starting a new run");
     if (ret == 0)

@@ -128,6 +128,31 @@ exec 3>&-
 await_file end-killed
 like end-killed "^killed ([A-Z]*): status != 'RUNNING'" \
     "the death of the process that writes a run is reported"
+encode_letters data
+cat >c.ini <<E
+[model]
+layers = 1
+heads = 2
+width = 16
+context = 16
+[data]
+tokenizer = tok
+train = data_*.bin
+[train]
+micro_batch = 1
+device = cpu
+threads = 1
+[schedule]
+steps = 4
+[run]
+system_every = 0s
+name = trained
+E
+gtrain --config c.ini --ranks 2 -q >out 2>err
+is $? 0 "alerts do not change how a training of two ranks ends"
+await_file end-trained
+is "$(cat end-trained)" "trained (FINISHED): status != 'RUNNING'" \
+    "the alerts of a training are raised"
 printf '[low]\nwhen = x < 1\ndo = true\ntype = slack\n' >alerts.ini
 alert
 is $? 2 "a setting that a file of alerts does not have is refused"

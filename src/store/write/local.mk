@@ -16,7 +16,5 @@ src_store_libstore_a_SOURCES += \
 	%D%/staging.h \
 	%D%/stored_run.c \
 	%D%/stored_run.h \
-	%D%/watcher.c \
-	%D%/watcher.h \
 	%D%/writer.c \
 	%D%/writer.h

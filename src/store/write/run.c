@@ -23,7 +23,6 @@
 #include "store/write/new_run.h"
 #include "store/write/provenance.h"
 #include "store/write/staging.h"
-#include "store/write/watcher.h"
 #include "store/write/writer.h"
 
 struct run {
@@ -218,7 +217,6 @@ int run_begin(struct run **out, const struct run_conf *c, struct err *e)
         goto fail;
     if (!c->no_provenance)
         r->provenance = provenance_start(&r->queue, r->folder);
-    watcher_start(r->folder, r->meta.id);
     *out = r;
     return 0;
 

@@ -16,6 +16,7 @@
 #include "common/path.h"
 #include "common/program.h"
 #include "common/output/emit.h"
+#include "store/alert/alert_watch.h"
 #include "store/format/store.h"
 #include "store/query/filter.h"
 #include "store/read/index.h"
@@ -375,13 +376,16 @@ int track_begin_run(struct run **run, struct run_conf *c,
         track_parse_pairs(&mem, o->params.item, o->params.n, e);
     const struct pair *tags =
         params ? track_parse_pairs(&mem, o->tags.item, o->tags.n, e) : NULL;
+    struct alert_writer alerts;
     int ret = -1;
 
     c->root = track_store();
     c->experiment = o->experiment;
     run_take_handed(c);
+    alert_writer_fork(&alerts);
     if (tags)
         ret = run_begin(run, c, e);
+    alert_writer_begin(&alerts, ret == 0 ? run_folder(*run) : NULL);
     for (; ret == 0 && params->key; params++)
         run_param(*run, params->key, params->value);
     for (; ret == 0 && tags->key; tags++)

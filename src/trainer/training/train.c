@@ -338,6 +338,8 @@ static int open_run(struct train *t, const struct train_conf *c, struct err *e)
     if (ret == 0)
         ret = report_open(&t->report, t->engine, c->command,
                           t->resumed ? id : NULL, e);
+    alert_writer_begin(c->alerts,
+                       t->report.run ? run_folder(t->report.run) : NULL);
     if (ret == 0 && c->checkpoint && t->report.run)
         run_rewind(t->report.run, t->engine->state.step);
     free(id);

@@ -1,5 +1,5 @@
-#ifndef TRACK_ALERT_H
-#define TRACK_ALERT_H
+#ifndef STORE_ALERT_ALERT_H
+#define STORE_ALERT_ALERT_H
 
 #include "common/buf.h"
 #include "common/err.h"
@@ -10,12 +10,13 @@
  *
  *      struct alert a = { .when = "status = 'FAILED'", .mail = "me@lab.org" };
  *
- *      if (alert_open(&a, e) < 0 || alert_send(&a, run, e) < 0)
+ *      if (alert_open(&a, e) < 0 || alert_send(&a, root, run, e) < 0)
  *          ...
  *      alert_close(&a);
  *
  * One of command, webhook and mail says how.  The command is run by sh -c, with
- * the run in GTRACK_RUN_ID and GTRACK_RUN_NAME and the message in GTRACK_ALERT.
+ * the run in GTRACK_RUN_ID, GTRACK_RUN_NAME and GTRACK_ROOT, and the message in
+ * GTRACK_ALERT.
  * A webhook gets what Slack, Discord or ntfy expects, or a JSON object; a URL
  * of the form @FILE is read from that file.  Mail is handed to sendmail(8).
  *
@@ -41,7 +42,8 @@ struct alert {
 };
 
 int alert_open(struct alert *, struct err *);
-int alert_send(struct alert *, const struct run_info *, struct err *);
+int alert_send(struct alert *, const char *root, const struct run_info *,
+               struct err *);
 /* Where alerts go, as "https://hooks.slack.com" and *** for what is secret. */
 void alert_target(const struct alert *, struct buf *out);
 void alert_close(struct alert *);

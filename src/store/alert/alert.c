@@ -1,5 +1,5 @@
 #include "config.h"
-#include "track/alert.h"
+#include "store/alert/alert.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -10,7 +10,6 @@
 #include "common/output/emit.h"
 #include "common/path.h"
 #include "common/spawn.h"
-#include "track/runs/track.h"
 
 const char *const alert_format_words[] = {
     [ALERT_AUTO] = "auto",       [ALERT_JSON] = "json", [ALERT_SLACK] = "slack",
@@ -129,8 +128,9 @@ static int send_webhook(struct alert *a, const struct run_info *r,
     return ret;
 }
 
-static int run_command(const struct alert *a, const struct run_info *r,
-                       const char *message, struct err *e)
+static int run_command(const struct alert *a, const char *root,
+                       const struct run_info *r, const char *message,
+                       struct err *e)
 {
     const char *const argv[] = { "sh", "-c", a->command, NULL };
     struct spawn s = { .in = message, .in_len = strlen(message) };
@@ -138,7 +138,7 @@ static int run_command(const struct alert *a, const struct run_info *r,
     setenv("GTRACK_ALERT", message, 1);
     setenv("GTRACK_RUN_ID", r->id, 1);
     setenv("GTRACK_RUN_NAME", r->name, 1);
-    setenv("GTRACK_ROOT", track_store(), 1);
+    setenv("GTRACK_ROOT", root, 1);
     return spawn_run(argv, &s, e);
 }
 
@@ -162,11 +162,12 @@ static int send_mail(const struct alert *a, const struct run_info *r,
     return ret;
 }
 
-int alert_send(struct alert *a, const struct run_info *r, struct err *e)
+int alert_send(struct alert *a, const char *root, const struct run_info *r,
+               struct err *e)
 {
     char *message = write_message(a, r);
     const int ret = a->webhook   ? send_webhook(a, r, message, e)
-                    : a->command ? run_command(a, r, message, e)
+                    : a->command ? run_command(a, root, r, message, e)
                                  : send_mail(a, r, message, e);
 
     free(message);

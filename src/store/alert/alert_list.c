@@ -1,5 +1,5 @@
 #include "config.h"
-#include "track/alerts.h"
+#include "store/alert/alert_list.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -27,7 +27,7 @@ static bool is_raised(const struct run_info *r, const char *key)
     return was && strncmp(was, "raised", 6) == 0;
 }
 
-static int note_alert(const struct run_info *r, const struct alerts_item *a,
+static int note_alert(const struct run_info *r, const struct alert_item *a,
                       const char *word, struct err *e)
 {
     struct buf value = BUF_INIT;
@@ -42,18 +42,9 @@ static int note_alert(const struct run_info *r, const struct alerts_item *a,
     return ret;
 }
 
-static int send_alert(struct alerts_item *a, const struct run_info *r,
-                      struct err *e)
-{
-    if (alert_send(&a->alert, r, e) < 0)
-        return -1;
-    log_info("%s: %s", r->name, a->alert.when);
-    return note_alert(r, a, "raised", e);
-}
-
 /* Raise the alert, unless another process has just done so. */
-static int raise_alert(struct alerts_item *a, const struct run_info *r,
-                       struct err *e)
+static int raise_alert(struct alert_item *a, const char *root,
+                       const struct run_info *r, struct err *e)
 {
     const int fd = open(r->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     char *const ids[] = { (char *)(uintptr_t)r->id };
@@ -62,9 +53,14 @@ static int raise_alert(struct alerts_item *a, const struct run_info *r,
 
     if (fd >= 0)
         flock(fd, LOCK_EX);
-    ret = runs_load_ids(&now, track_store(), ids, 1, LOAD_NO_METRICS, e);
-    if (ret == 0 && now.n == 1 && !is_raised(&now.run[0], a->key))
-        ret = send_alert(a, r, e);
+    ret = runs_load_ids(&now, root, ids, 1, LOAD_NO_METRICS, e);
+    if (ret == 0 && now.n == 1 && !is_raised(&now.run[0], a->key)) {
+        ret = alert_send(&a->alert, root, r, e);
+        if (ret == 0) {
+            log_info("%s: %s", r->name, a->alert.when);
+            ret = note_alert(r, a, "raised", e);
+        }
+    }
     runs_free(&now);
     if (fd >= 0)
         close(fd);
@@ -72,21 +68,23 @@ static int raise_alert(struct alerts_item *a, const struct run_info *r,
 }
 
 /* Raise or clear the alert of one run, if it has to be. */
-static int look_at(struct alerts_item *a, const struct run_info *r,
-                   const struct filter *f, struct err *e)
+static int look_at(struct alert_item *a, const char *root,
+                   const struct run_info *r, const struct filter *f,
+                   struct err *e)
 {
     const bool holds = filter_match(f, r);
 
     if (is_raised(r, a->key) == holds)
         return 0;
-    return holds ? raise_alert(a, r, e) : note_alert(r, a, "cleared", e);
+    return holds ? raise_alert(a, root, r, e)
+                 : note_alert(r, a, "cleared", e);
 }
 
 /* ---- all runs ---------------------------------------------------------- */
 
 /* One alert; the first error is reported, and the other runs looked at. */
-static int look_at_all(struct alerts_item *a, const struct runs *runs,
-                       struct err *e)
+static int look_at_all(struct alert_item *a, const char *root,
+                       const struct runs *runs, struct err *e)
 {
     struct filter *f = filter_parse(a->alert.when, e);
     int ret = f ? filter_resolve(f, runs, e) : -1;
@@ -101,7 +99,7 @@ static int look_at_all(struct alerts_item *a, const struct runs *runs,
     for (size_t i = 0; i < runs->n && !sig_caught(); i++) {
         struct err why = ERR_INIT;
 
-        if (look_at(a, &runs->run[i], f, &why) < 0 && ret == 0) {
+        if (look_at(a, root, &runs->run[i], f, &why) < 0 && ret == 0) {
             *e = why;
             ret = -1;
         }
@@ -110,38 +108,19 @@ static int look_at_all(struct alerts_item *a, const struct runs *runs,
     return ret;
 }
 
-static int look_at_runs(struct alerts *a, const struct runs *runs,
-                        struct err *e)
+int alert_list_look(struct alert_list *l, const char *root,
+                    const struct runs *runs, struct err *e)
 {
     int ret = 0;
 
-    for (size_t i = 0; i < runs->n; i++)
-        a->running = a->running || runs->run[i].status == RUN_RUNNING;
-    for (size_t i = 0; i < a->n; i++) {
+    for (size_t i = 0; i < l->n; i++) {
         struct err why = ERR_INIT;
 
-        if (look_at_all(&a->item[i], runs, &why) < 0 && ret == 0) {
+        if (look_at_all(&l->item[i], root, runs, &why) < 0 && ret == 0) {
             *e = why;
             ret = -1;
         }
     }
-    return ret;
-}
-
-int alerts_look(struct alerts *a, const struct track_selection *selection,
-                char **words, int n, struct err *e)
-{
-    struct runs runs = RUNS_INIT;
-    int ret = track_select(&runs, selection, words, n, e);
-
-    a->running = false;
-    if (ret == 0)
-        ret = look_at_runs(a, &runs, e);
-    else if (e->kind == ERR_MISSING) {
-        *e = (struct err)ERR_INIT;
-        ret = 0;
-    }
-    runs_free(&runs);
     return ret;
 }
 
@@ -165,19 +144,19 @@ static char *tag_key(const struct alert *a, const char *name)
     return xasprintf("alert.%.8s", text);
 }
 
-int alerts_add(struct alerts *a, const struct alert *alert, const char *name,
-               struct err *e)
+int alert_list_add(struct alert_list *l, const struct alert *alert,
+                   const char *name, struct err *e)
 {
     struct filter *f = filter_parse(alert->when, e);
-    struct alerts_item *item;
+    struct alert_item *item;
     const char *problem;
 
     if (!f)
         return -1;
     filter_free(f);
-    GROW(a->item, a->n, a->room);
-    item = &a->item[a->n++];
-    *item = (struct alerts_item){ NULL, *alert };
+    GROW(l->item, l->n, l->room);
+    item = &l->item[l->n++];
+    *item = (struct alert_item){ NULL, *alert };
     if (alert_open(&item->alert, e) < 0)
         return -1;
     item->key = tag_key(&item->alert, name);
@@ -186,8 +165,8 @@ int alerts_add(struct alerts *a, const struct alert *alert, const char *name,
                    : 0;
 }
 
-/* The alerts of a file while it is read. */
-struct reading {
+/* The file while it is read. */
+struct alert_file {
     struct arena *mem;
     struct section {
         const char *name, *where;
@@ -197,17 +176,17 @@ struct reading {
     double every;
 };
 
-static struct alert *find_section(struct reading *r, const char *name,
+static struct alert *find_section(struct alert_file *f, const char *name,
                                   const char *where)
 {
-    for (size_t i = 0; i < r->n; i++)
-        if (strcmp(r->item[i].name, name) == 0)
-            return &r->item[i].alert;
-    GROW(r->item, r->n, r->room);
-    r->item[r->n] = (struct section){ arena_strdup(r->mem, name),
-                                      arena_strdup(r->mem, where),
+    for (size_t i = 0; i < f->n; i++)
+        if (strcmp(f->item[i].name, name) == 0)
+            return &f->item[i].alert;
+    GROW(f->item, f->n, f->room);
+    f->item[f->n] = (struct section){ arena_strdup(f->mem, name),
+                                      arena_strdup(f->mem, where),
                                       { .url = BUF_INIT } };
-    return &r->item[r->n++].alert;
+    return &f->item[f->n++].alert;
 }
 
 static int set_format(struct alert *a, const char *word)
@@ -220,10 +199,10 @@ static int set_format(struct alert *a, const char *word)
     return -1;
 }
 
-static int set_interval(struct reading *r, const char *value, const char *where,
-                        struct err *e)
+static int set_interval(struct alert_file *f, const char *value,
+                        const char *where, struct err *e)
 {
-    if (num_secs(value, &r->every) && r->every >= 0.1)
+    if (num_secs(value, &f->every) && f->every >= 0.1)
         return 0;
     return err_set(e, ERR_USAGE, "%s: every expects 100ms or more, not '%s'",
                    where, value);
@@ -232,10 +211,10 @@ static int set_interval(struct reading *r, const char *value, const char *where,
 static int read_setting(void *arg, const char *key, const char *value,
                         const char *where, struct err *e)
 {
-    struct reading *r = arg;
+    struct alert_file *f = arg;
     const char *dot = strrchr(key, '.');
     char *name = dot ? xstrndup(key, (size_t)(dot - key)) : NULL;
-    struct alert *a = name ? find_section(r, name, where) : NULL;
+    struct alert *a = name ? find_section(f, name, where) : NULL;
     const char **text = !a                             ? NULL
                         : strcmp(dot, ".when") == 0    ? &a->when
                         : strcmp(dot, ".do") == 0      ? &a->command
@@ -245,9 +224,9 @@ static int read_setting(void *arg, const char *key, const char *value,
 
     free(name);
     if (strcmp(key, "every") == 0)
-        return set_interval(r, value, where, e);
+        return set_interval(f, value, where, e);
     if (text)
-        *text = arena_strdup(r->mem, value);
+        *text = arena_strdup(f->mem, value);
     else if (!a || strcmp(dot, ".format") != 0)
         err_set(e, ERR_USAGE,
                 "%s: expected [NAME] and then when, do, webhook, format or "
@@ -261,49 +240,45 @@ static int read_setting(void *arg, const char *key, const char *value,
     return e->kind == ERR_NONE ? 0 : -1;
 }
 
-static int add_section(struct alerts *a, const struct section *s, struct err *e)
+static int add_section(struct alert_list *l, const struct section *s,
+                       struct err *e)
 {
     if (!s->alert.when)
         return err_set(e, ERR_USAGE, "%s: the alert needs when = FILTER",
                        s->where);
-    return alerts_add(a, &s->alert, s->name, e) < 0
+    return alert_list_add(l, &s->alert, s->name, e) < 0
                ? err_wrap(e, "%s", s->where)
                : 0;
 }
 
-int alerts_read(struct alerts *a, const char *path, struct err *e)
-{
-    struct reading r = { .mem = &a->mem };
-    int ret = conf_walk(path, read_setting, &r, e);
-
-    for (size_t i = 0; ret == 0 && i < r.n; i++)
-        ret = add_section(a, &r.item[i], e);
-    if (ret == 0 && r.n == 0)
-        ret = err_set(e, ERR_USAGE, "%s has no alerts", path);
-    if (r.every > 0)
-        a->every = r.every;
-    free(r.item);
-    return ret;
-}
-
-int alerts_read_default(struct alerts *a, struct err *e)
+int alert_list_read(struct alert_list *l, struct err *e)
 {
     const char *path = getenv("GTRACK_ALERTS");
+    struct alert_file f = { .mem = &l->mem };
+    int ret;
 
     if (!path || !*path)
         return err_set(e, ERR_USAGE,
                        "there are no alerts; set GTRACK_ALERTS to a file of "
                        "alerts, or use gtrack alert --when");
-    return alerts_read(a, path, e);
+    ret = conf_walk(path, read_setting, &f, e);
+    for (size_t i = 0; ret == 0 && i < f.n; i++)
+        ret = add_section(l, &f.item[i], e);
+    if (ret == 0 && f.n == 0)
+        ret = err_set(e, ERR_USAGE, "%s has no alerts", path);
+    if (f.every > 0)
+        l->every = f.every;
+    free(f.item);
+    return ret;
 }
 
-void alerts_clear(struct alerts *a)
+void alert_list_clear(struct alert_list *l)
 {
-    for (size_t i = 0; i < a->n; i++) {
-        alert_close(&a->item[i].alert);
-        free(a->item[i].key);
+    for (size_t i = 0; i < l->n; i++) {
+        alert_close(&l->item[i].alert);
+        free(l->item[i].key);
     }
-    free(a->item);
-    arena_clear(&a->mem);
-    *a = (struct alerts)ALERTS_INIT;
+    free(l->item);
+    arena_clear(&l->mem);
+    *l = (struct alert_list)ALERT_LIST_INIT;
 }

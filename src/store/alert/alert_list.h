@@ -1,0 +1,57 @@
+#ifndef STORE_ALERT_ALERT_LIST_H
+#define STORE_ALERT_ALERT_LIST_H
+
+#include "common/mem.h"
+#include "store/alert/alert.h"
+
+/*
+ * alert_list - look at runs, and raise the alerts whose conditions hold
+ *
+ *      struct alert_list list = ALERT_LIST_INIT;
+ *
+ *      if (alert_list_read(&list, e) < 0 ||
+ *          alert_list_look(&list, "mlruns", &runs, e) < 0)
+ *          ...
+ *      alert_list_clear(&list);
+ *
+ * The tag alert.NAME of a run says whether the last alert was raised, or has
+ * been cleared because its condition no longer holds; so an event is reported
+ * once, by whichever process looks.  The run is locked in between, unless its
+ * file system has no locks.  The tag is written after the alert was sent: if
+ * this process is killed in between, the alert is sent twice.
+ *
+ * In the file, each section is an alert: its name, and what the options of the
+ * same names say.  Before them may be how often to look.
+ *
+ *      every = 30s
+ *      [lost]
+ *      when = train/loss is not finite
+ *      mail = me@lab.org
+ */
+struct alert_list {
+    struct arena mem;
+    struct alert_item {
+        char *key; /* of the tag */
+        struct alert alert;
+    } * item;
+    size_t n, room;
+    double every; /* seconds; 0 if no file says so */
+};
+
+#define ALERT_LIST_INIT                                                        \
+ {                                                                             \
+  ARENA_INIT, NULL, 0, 0, 0                                                    \
+ }
+
+/* Add an alert, opened; without a name, it gets a digest of itself. */
+int alert_list_add(struct alert_list *, const struct alert *, const char *name,
+                   struct err *);
+/* Add the alerts of the file that GTRACK_ALERTS names. */
+int alert_list_read(struct alert_list *, struct err *);
+/* Look at runs of the store `root`, at all of them also after one that failed.
+ * A metric that no run has yet is no error. */
+int alert_list_look(struct alert_list *, const char *root, const struct runs *,
+                    struct err *);
+void alert_list_clear(struct alert_list *);
+
+#endif
