@@ -15,6 +15,7 @@ assert run.sweep_id
 for i in range(3):
     run.log({"loss": i})
 if os.path.exists("fail"):
+    run.flush()
     os._exit(1)
 other = wandb.init(project="mine", reinit="create_new")
 assert other.id != run.id and other.sweep_id is None

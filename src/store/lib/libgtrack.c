@@ -71,6 +71,8 @@ static int say_forked(const struct gtrack *g, char why[GTRACK_WHY])
     return -1;
 }
 
+/* The metrics of the machine count their own steps, and one of which all points
+ * are retracted has none. */
 static int find_last_step(int64_t *step, const struct run_conf *c,
                           struct err *e)
 {
@@ -79,9 +81,13 @@ static int find_last_step(int64_t *step, const struct run_conf *c,
     const int ret = runs_select(&runs, c->root, &word, 1, 0, e);
 
     *step = -1;
-    for (size_t i = 0; ret == 0 && i < runs.run[0].n_metrics; i++)
-        if (runs.run[0].metrics[i].last_step > *step)
-            *step = runs.run[0].metrics[i].last_step;
+    for (size_t i = 0; ret == 0 && i < runs.run[0].n_metrics; i++) {
+        const struct metric_sum *m = &runs.run[0].metrics[i];
+
+        if (m->count > 0 && strncmp(m->key, "system/", 7) != 0 &&
+            m->last_step > *step)
+            *step = m->last_step;
+    }
     runs_free(&runs);
     free(word);
     return ret;
