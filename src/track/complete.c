@@ -24,6 +24,7 @@ struct command_line {
     const char *last;       /* what is completed */
     const char *before; /* the beginning of the word, which stays as it is */
     size_t before_len;
+    const char *root; /* the store that the command line names */
     struct buf *out;
 };
 
@@ -61,7 +62,7 @@ static void offer_runs(const struct command_line *l)
     struct runs runs = RUNS_INIT;
     struct err none = ERR_INIT;
 
-    if (runs_load(&runs, track_store(), flags, &none) < 0)
+    if (runs_load(&runs, l->root, flags, &none) < 0)
         return;
     for (size_t i = 0; i < runs.n; i++)
         offer_word(l, runs.run[i].name, run_status_word(runs.run[i].status));
@@ -75,7 +76,7 @@ static void offer_experiments(const struct command_line *l)
     struct experiments all = EXPERIMENTS_INIT;
     struct err none = ERR_INIT;
 
-    if (experiments_load(&all, track_store(), &none) < 0)
+    if (experiments_load(&all, l->root, &none) < 0)
         return;
     for (size_t i = 0; i < all.n; i++)
         if (!all.item[i].deleted)
@@ -91,7 +92,8 @@ static void offer_keys(const struct command_line *l, char *run, bool column)
     struct opt_list names = { NULL, 0, 0 };
     struct err none = ERR_INIT;
 
-    if (track_load(&runs, &run, run ? 1 : 0, 0, &none) < 0)
+    if ((run ? runs_select(&runs, l->root, &run, 1, 0, &none)
+             : runs_load(&runs, l->root, 0, &none)) < 0)
         return;
     for (size_t i = 0; i < runs.n; i++) {
         const struct run_info *r = &runs.run[i];
@@ -222,7 +224,7 @@ static const struct opt *find_opt(const struct command_line *l, char letter,
 static void end_value(struct command_line *l, const char *value)
 {
     if (strcmp(l->open->name, "root") == 0)
-        track_root = value;
+        l->root = value;
     l->open = NULL;
 }
 
@@ -333,6 +335,7 @@ void complete(struct buf *out, char **words, int n)
 {
     struct command_line l = { .cmds = program_cmds,
                               .last = n > 1 ? words[n - 1] : "",
+                              .root = track_store(),
                               .out = out };
     struct complete_program other = { .mem = ARENA_INIT };
     const char *program = n > 0 ? path_name(words[0]) : "gtrack";

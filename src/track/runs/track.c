@@ -139,9 +139,32 @@ static bool in_sweep(const struct run_info *r, const char *name)
     return r->parent && sweep && strcmp(sweep, name) == 0;
 }
 
+static int select_one(struct runs *runs, const char *root, const char *word,
+                      int flags, struct err *e)
+{
+    char *words = xstrdup(word ? word : "@latest");
+    int ret = runs_select(runs, root, &words, 1, flags | LOAD_ONE_NAMED, e);
+
+    free(words);
+    if (ret == 0 && runs->n > 1)
+        ret = err_set(e, ERR_USAGE,
+                      "'%s' names %zu runs (%s, %s%s); only one is expected",
+                      word, runs->n, runs->run[0].name, runs->run[1].name,
+                      runs->n > 2 ? ", ..." : "");
+    if (ret < 0)
+        runs_free(runs);
+    return ret;
+}
+
+int track_select_one(struct runs *runs, const char *word, int flags,
+                     struct err *e)
+{
+    return select_one(runs, track_store(), word, flags, e);
+}
+
 /* The id of the parent that `word` names; NULL when it names a sweep. */
-static int find_parent(const struct runs *runs, const char *word, char **id,
-                       struct err *e)
+static int find_parent(const struct runs *runs, const char *root,
+                       const char *word, char **id, struct err *e)
 {
     struct runs one = RUNS_INIT;
 
@@ -149,7 +172,7 @@ static int find_parent(const struct runs *runs, const char *word, char **id,
     for (size_t i = 0; i < runs->n; i++)
         if (in_sweep(&runs->run[i], word))
             return 0;
-    if (track_select_one(&one, word, LOAD_NO_METRICS, e) < 0)
+    if (select_one(&one, root, word, LOAD_NO_METRICS, e) < 0)
         return -1;
     *id = xstrdup(one.run[0].id);
     runs_free(&one);
@@ -157,13 +180,13 @@ static int find_parent(const struct runs *runs, const char *word, char **id,
 }
 
 /* Report an experiment that does not exist; it may exist without a run. */
-static int check_experiment(const char *name, struct err *e)
+static int check_experiment(const char *root, const char *name, struct err *e)
 {
     struct opt_nearest near = { .word = name };
     struct experiments all;
     bool found = false;
 
-    if (experiments_load(&all, track_store(), e) < 0)
+    if (experiments_load(&all, root, e) < 0)
         return -1;
     for (size_t i = 0; i < all.n && !found; i++) {
         found = strcmp(all.item[i].name, name) == 0 ||
@@ -184,8 +207,8 @@ static bool is_in(const struct run_info *r, const char *experiment)
            strcmp(r->experiment_id, experiment) == 0;
 }
 
-static int apply_options(struct runs *runs, const struct track_selection *o,
-                         struct err *e)
+static int apply_options(struct runs *runs, const char *root,
+                         const struct track_selection *o, struct err *e)
 {
     char *parent = NULL;
     int64_t since = INT64_MIN;
@@ -194,7 +217,7 @@ static int apply_options(struct runs *runs, const struct track_selection *o,
 
     if (o->since && parse_since(o->since, &since, e) < 0)
         return -1;
-    if (o->sweep && find_parent(runs, o->sweep, &parent, e) < 0)
+    if (o->sweep && find_parent(runs, root, o->sweep, &parent, e) < 0)
         return -1;
     for (size_t i = 0; i < runs->n; i++) {
         const struct run_info *r = &runs->run[i];
@@ -214,7 +237,7 @@ static int apply_options(struct runs *runs, const struct track_selection *o,
     }
     runs->n = kept;
     free(parent);
-    return in_experiment ? 0 : check_experiment(o->experiment, e);
+    return in_experiment ? 0 : check_experiment(root, o->experiment, e);
 }
 
 /* The index of the word that named this run: by name or id, else the first
@@ -253,11 +276,12 @@ int track_load(struct runs *runs, char **words, int n, int flags, struct err *e)
              : runs_load(runs, track_store(), flags, e);
 }
 
-int track_narrow(struct runs *runs, const struct track_selection *o,
-                 char **words, int n, struct err *e)
+int track_narrow(struct runs *runs, const char *root,
+                 const struct track_selection *o, char **words, int n,
+                 struct err *e)
 {
     if ((o->where && filter_runs(runs, o->where, e) < 0) ||
-        apply_options(runs, o, e) < 0)
+        apply_options(runs, root, o, e) < 0)
         return -1;
     if (n > 1 && !o->sort && runs->n)
         sort_by_words(runs, words, n);
@@ -284,25 +308,7 @@ int track_select(struct runs *runs, const struct track_selection *o,
 
     if (track_load(runs, words, n, flags, e) < 0)
         return -1;
-    return track_narrow(runs, o, words, n, e);
-}
-
-int track_select_one(struct runs *runs, const char *word, int flags,
-                     struct err *e)
-{
-    char *words = xstrdup(word ? word : "@latest");
-    int ret =
-        runs_select(runs, track_store(), &words, 1, flags | LOAD_ONE_NAMED, e);
-
-    free(words);
-    if (ret == 0 && runs->n > 1)
-        ret = err_set(e, ERR_USAGE,
-                      "'%s' names %zu runs (%s, %s%s); only one is expected",
-                      word, runs->n, runs->run[0].name, runs->run[1].name,
-                      runs->n > 2 ? ", ..." : "");
-    if (ret < 0)
-        runs_free(runs);
-    return ret;
+    return track_narrow(runs, track_store(), o, words, n, e);
 }
 
 int track_each(char **words, int n, int flags, track_each_fn *fn, void *arg,

@@ -109,9 +109,10 @@ extern const char *const track_status_words[];
  */
 int track_select(struct runs *, const struct track_selection *, char **words,
                  int n, struct err *);
-/* The same of runs that are loaded: leave out the others, and sort. */
-int track_narrow(struct runs *, const struct track_selection *, char **words,
-                 int n, struct err *);
+/* Leave out the other runs of those that are loaded from a store, and sort. */
+int track_narrow(struct runs *, const char *root,
+                 const struct track_selection *, char **words, int n,
+                 struct err *);
 /* The runs that words name, or all. */
 int track_load(struct runs *, char **words, int n, int flags, struct err *);
 /* Exactly one run, named by a word (NULL: @latest). */

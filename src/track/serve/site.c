@@ -7,7 +7,6 @@
 
 #include "common/output/emit.h"
 #include "store/format/store.h"
-#include "track/runs/track.h"
 #include "track/serve/page_files.h"
 
 /* clang-format off */
@@ -141,7 +140,6 @@ struct live *site_store(struct site *s, const struct query *q, struct err *e)
     if (query_number(q, "store", (int)s->n_stores - 1, 0, &at, e) < 0)
         return NULL;
     l = &s->store[at];
-    track_root = l->path;
     if (l->problem.kind == ERR_NONE)
         return l;
     *e = l->problem;
