@@ -51,7 +51,7 @@ static int load_runs(void *arg, struct runs *runs, struct err *e)
 {
     const struct words *w = arg;
 
-    return track_select(runs, &selection, w->word, w->n, e);
+    return track_select(runs, &selection, w->n, w->word, e);
 }
 
 static int read_alerts(struct alert_list *list, struct err *e)

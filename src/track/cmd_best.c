@@ -155,7 +155,7 @@ static int best_main(int argc, char **argv, struct err *e)
         return err_set(e, ERR_USAGE, "--count expects 1 or more, not %d",
                        count);
     up = highest || (!lowest && run_facts_direction(argv[0]) > 0);
-    if (track_select(&runs, &selection, argv + 1, argc - 1, e) < 0)
+    if (track_select(&runs, &selection, argc - 1, argv + 1, e) < 0)
         goto out;
     if (runs.n == 0) {
         err_set(e, ERR_MISSING, "no run in %s matches", track_store());

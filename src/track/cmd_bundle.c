@@ -516,7 +516,7 @@ static int bundle_main(int argc, char **argv, struct err *e)
         return -1;
     if (!output)
         return err_set(e, ERR_USAGE, "-o names the archive to write");
-    ret = track_load(&runs, argv, argc, LOAD_NO_METRICS, e);
+    ret = track_load(&runs, argc, argv, LOAD_NO_METRICS, e);
     if (ret == 0)
         ret = write_bundle(&runs, e);
     runs_free(&runs);

@@ -140,7 +140,7 @@ static int compare_main(int argc, char **argv, struct err *e)
                        "--across and --down cannot be used together");
     if (documents)
         return print_documents(argc, argv, e);
-    ret = track_select(&runs, &selection, argv, argc, e);
+    ret = track_select(&runs, &selection, argc, argv, e);
     if (ret == 0 && runs.n == 0)
         ret = err_set(e, ERR_MISSING, "there are no runs to compare in %s",
                       track_store());

@@ -99,7 +99,7 @@ static int completion_main(int argc, char **argv, struct err *e)
     if (argc > 1 && strcmp(argv[0], "words") == 0) {
         struct buf out = BUF_INIT;
 
-        complete(&out, argv + 1, argc - 1);
+        complete(&out, argc - 1, argv + 1);
         fputs(out.s, stdout);
         buf_clear(&out);
         return 0;

@@ -124,7 +124,7 @@ static int du_main(int argc, char **argv, struct err *e)
 
     if (table_form(&style, e) < 0)
         return -1;
-    if (track_load(&runs, argv, argc, flags, e) < 0)
+    if (track_load(&runs, argc, argv, flags, e) < 0)
         return -1;
     use = xcalloc(runs.n, sizeof *use);
     n = sum_runs(use, &runs, e);

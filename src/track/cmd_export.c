@@ -338,7 +338,7 @@ static int export_main(int argc, char **argv, struct err *e)
 
     if (to < 0)
         return err_set(e, ERR_USAGE, "export needs a format; use --to");
-    ret = track_select(&runs, &selection, argv, argc, e);
+    ret = track_select(&runs, &selection, argc, argv, e);
     if (ret == 0 && runs.n == 0)
         ret = err_set(e, ERR_MISSING, "there are no runs to export in %s",
                       track_store());

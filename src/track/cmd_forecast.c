@@ -79,7 +79,7 @@ static int forecast_main(int argc, char **argv, struct err *e)
     table_columns(&t, "name", "step", "steps", "value", "forecast", "low",
                   "high", "percent", "tested_on", "at", NULL);
     if (runs_load(&all, track_store(), 0, e) == 0 &&
-        track_load(&runs, argv, argc, 0, e) == 0)
+        track_load(&runs, argc, argv, 0, e) == 0)
         ret = 0;
     for (size_t i = 0; i < runs.n && ret == 0; i++)
         ret = forecast_one(&t, &all, &runs.run[i], e);

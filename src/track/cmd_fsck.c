@@ -71,13 +71,13 @@ static void add_finding(void *arg, const struct fsck_finding *f)
     p->left += !f->repaired;
 }
 
-static int check_runs(struct findings *p, char **words, int n, size_t *checked,
+static int check_runs(struct findings *p, int n, char **words, size_t *checked,
                       struct err *e)
 {
     const int flags = LOAD_DELETED | LOAD_NO_METRICS;
     struct runs runs = RUNS_INIT;
 
-    if (track_load(&runs, words, n, flags, e) < 0)
+    if (track_load(&runs, n, words, flags, e) < 0)
         return -1;
     for (size_t i = 0; i < runs.n; i++) {
         const struct run_info *r = &runs.run[i];
@@ -149,7 +149,7 @@ static int fsck_main(int argc, char **argv, struct err *e)
     if (argc == 0)
         ret = fsck_store(track_store(), repair, add_finding, &p, e);
     if (ret == 0)
-        ret = check_runs(&p, argv, argc, &runs, e);
+        ret = check_runs(&p, argc, argv, &runs, e);
     if (ret == 0 && moved && repair)
         ret = update_paths(e);
     else if (ret == 0 && argc == 0)

@@ -360,7 +360,7 @@ static int hours_main(int argc, char **argv, struct err *e)
     int ret = -1;
 
     if (check_options(e) < 0 || table_form(&style, e) < 0 ||
-        track_select(&runs, &selection, argv, argc, e) < 0 ||
+        track_select(&runs, &selection, argc, argv, e) < 0 ||
         parse_keys(&keys, &runs, e) < 0)
         goto out;
     if (ask_slurm && slurm_jobs_load(&jobs, &runs, &mem, e) < 0)

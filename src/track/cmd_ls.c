@@ -122,7 +122,7 @@ static void explain_nothing(void)
     struct runs any = RUNS_INIT;
     struct err ignored = ERR_INIT;
 
-    if (track_load(&any, NULL, 0, LOAD_NO_METRICS, &ignored) == 0)
+    if (track_load(&any, 0, NULL, LOAD_NO_METRICS, &ignored) == 0)
         log_info(any.n ? "no run in %s matches" : "there are no runs in %s yet",
                  track_store());
     runs_free(&any);
@@ -140,7 +140,7 @@ static int ls_main(int argc, char **argv, struct err *e)
     t.hint = "-c LIST or --csv shows them";
     if (group_text)
         t.schema = "gtrack.ls-groups/1";
-    if (track_select(&runs, &selection, argv, argc, e) == 0 &&
+    if (track_select(&runs, &selection, argc, argv, e) == 0 &&
         (group_text ? list_groups(&t, &runs, e)
                     : list_runs(&t, &runs, form, e)) == 0)
         ret = table_print(&t, &style, e);

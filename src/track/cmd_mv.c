@@ -64,7 +64,7 @@ static int rename_run(char *word, const char *name, struct err *e)
     if (ret < 0)
         err_wrap(e, "run %s", runs.run[0].name);
     runs_free(&runs);
-    if (ret == 0 && track_load(&all, NULL, 0, LOAD_NO_METRICS, e) == 0)
+    if (ret == 0 && track_load(&all, 0, NULL, LOAD_NO_METRICS, e) == 0)
         warn_if_shared(&all, name);
     runs_free(&all);
     return ret;
@@ -74,7 +74,7 @@ static int mv_main(int argc, char **argv, struct err *e)
 {
     if (experiment)
         return track_check_args(argc, argv, 1, -1, e) < 0 ||
-                       track_each(argv, argc, LOAD_ONE_NAMED, move_run, NULL,
+                       track_each(argc, argv, LOAD_ONE_NAMED, move_run, NULL,
                                   e) < 0
                    ? -1
                    : store_sync(track_store(), e);

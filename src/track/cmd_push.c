@@ -211,7 +211,7 @@ static int push_main(int argc, char **argv, struct err *e)
         argv++;
     }
     sig_watch();
-    if (track_select(&runs, &selection, argv, argc, e) < 0)
+    if (track_select(&runs, &selection, argc, argv, e) < 0)
         goto out;
     runs_warn_damage(&runs);
     if (jobs > (int)runs.n)

@@ -13,12 +13,12 @@
 
 /* The page of gtrack serve, with its data; what figures have to say is in their
  * notes. */
-static int write_page(const struct request *r, char **words, int n,
+static int write_page(const struct request *r, int n, char **words,
                       struct err *e)
 {
     if (log_shows(LOG_INFO) && !log_shows(LOG_DEBUG))
         log_setup("gtrack", LOG_WARN);
-    return freeze_write(r->output, r->root, words, n, e);
+    return freeze_write(r->output, r->root, n, words, e);
 }
 
 static int report_main(int argc, char **argv, struct err *e)
@@ -39,12 +39,12 @@ static int report_main(int argc, char **argv, struct err *e)
                        "a report goes into a file: -o FILE.html, .md or .pdf");
     figure_confine(r);
     if (page)
-        return write_page(r, argv, argc, e);
+        return write_page(r, argc, argv, e);
     if (!gnuplot_found(version))
         return err_set(e, ERR_MISSING,
                        "gnuplot is not installed, so a report can only be an "
                        "HTML page: -o FILE.html");
-    return report_write(r, argv, argc, e);
+    return report_write(r, argc, argv, e);
 }
 
 const struct cmd cmd_report = {

@@ -30,7 +30,7 @@ static int restore_main(int argc, char **argv, struct err *e)
 
     if (track_check_args(argc, argv, 1, -1, e) < 0)
         return -1;
-    ret = track_each(argv, argc, LOAD_ONLY_DELETED | LOAD_ONE_NAMED,
+    ret = track_each(argc, argv, LOAD_ONLY_DELETED | LOAD_ONE_NAMED,
                      restore_run, NULL, e);
     if (ret < 0 && e->kind == ERR_MISSING)
         err_wrap(e, "among the deleted runs");

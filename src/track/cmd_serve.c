@@ -37,7 +37,7 @@ static const struct opt serve_opts[] = {
 };
 
 /* Options that say how to serve make no sense for a file. */
-static int freeze(const struct serve_conf *c, char **words, int n,
+static int freeze(const struct serve_conf *c, int n, char **words,
                   struct err *e)
 {
     if (port || listen_text || edit || open_page || hosts.n)
@@ -46,7 +46,7 @@ static int freeze(const struct serve_conf *c, char **words, int n,
                        "--root and --follow-links only");
     if (c->n_stores != 1)
         return err_set(e, ERR_USAGE, "--freeze expects one store");
-    return freeze_write(frozen_path, c->stores[0], words, n, e);
+    return freeze_write(frozen_path, c->stores[0], n, words, e);
 }
 
 static int serve_main(int argc, char **argv, struct err *e)
@@ -62,7 +62,7 @@ static int serve_main(int argc, char **argv, struct err *e)
     c.stores = roots.n ? roots.item : &one;
     c.n_stores = roots.n ? roots.n : 1;
     if (frozen_path)
-        return freeze(&c, argv, argc, e);
+        return freeze(&c, argc, argv, e);
     if (track_check_args(argc, argv, 0, 0, e) < 0)
         return -1;
     if (port < 0 || port > 65535)

@@ -50,7 +50,7 @@ static int list_tags(char **words, struct err *e)
     int ret;
 
     table_columns(&t, "run", "tag", "value", NULL);
-    ret = track_each(words, 1, 0, add_tags, &t, e);
+    ret = track_each(1, words, 0, add_tags, &t, e);
     if (ret == 0)
         ret = table_print(&t, &style, e);
     table_clear(&t);
@@ -70,7 +70,7 @@ static int tag_main(int argc, char **argv, struct err *e)
     pairs = track_parse_pairs(&mem, (const char *const *)argv + 1,
                               (size_t)argc - 1, e);
     if (pairs)
-        ret = track_each(argv, 1, LOAD_ONE_NAMED, set_tags, pairs, e);
+        ret = track_each(1, argv, LOAD_ONE_NAMED, set_tags, pairs, e);
     arena_clear(&mem);
     return ret;
 }

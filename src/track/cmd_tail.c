@@ -107,8 +107,8 @@ static int parse_metric(struct columns *c, const char *word,
 
 /* Add the metrics that the words name, or the default ones, as far as the run
  * has them now.  While it runs, others may come. */
-static int add_metrics(struct tail *t, const struct runs *runs, char **words,
-                       int n, struct err *e)
+static int add_metrics(struct tail *t, const struct runs *runs, int n,
+                       char **words, struct err *e)
 {
     const bool may_come = follow && runs->run[0].status == RUN_RUNNING;
     struct columns now = COLUMNS_INIT;
@@ -253,10 +253,10 @@ static int reload_run(struct runs *runs, struct err *e)
 
 /* Print the last steps and, with --follow, what is new after each pause, and
  * once more after the run has ended. */
-static int tail_metrics(struct runs *runs, char **words, int n, struct err *e)
+static int tail_metrics(struct runs *runs, int n, char **words, struct err *e)
 {
     struct tail t = { COLUMNS_INIT, NULL, 0 };
-    int ret = add_metrics(&t, runs, words, n, e);
+    int ret = add_metrics(&t, runs, n, words, e);
 
     if (ret == 0)
         print_new(&t, &runs->run[0], lines);
@@ -265,7 +265,7 @@ static int tail_metrics(struct runs *runs, char **words, int n, struct err *e)
         poll(NULL, 0, (int)(every * 1000));
         ret = reload_run(runs, e);
         if (ret == 0)
-            ret = add_metrics(&t, runs, words, n, e);
+            ret = add_metrics(&t, runs, n, words, e);
         if (ret == 0)
             print_new(&t, &runs->run[0], INT64_MAX);
     }
@@ -309,7 +309,7 @@ static int tail_main(int argc, char **argv, struct err *e)
         return -1;
     sig_watch();
     ret = show_log ? tail_output(&runs, e)
-                   : tail_metrics(&runs, argv + 1, argc ? argc - 1 : 0, e);
+                   : tail_metrics(&runs, argc ? argc - 1 : 0, argv + 1, e);
     runs_free(&runs);
     return ret;
 }

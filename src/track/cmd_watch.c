@@ -129,7 +129,7 @@ static void fill_table(struct table *t, const struct columns *c,
 }
 
 /* Draw the table; if not all runs fit, only the newest. */
-static int draw_table(struct buf *out, char **words, int n, bool color,
+static int draw_table(struct buf *out, int n, char **words, bool color,
                       struct err *e)
 {
     struct table t = TABLE_INIT("");
@@ -138,7 +138,7 @@ static int draw_table(struct buf *out, char **words, int n, bool color,
     int rows, width, ret;
 
     pager_screen(&rows, &width);
-    ret = track_select(&runs, &selection, words, n, e);
+    ret = track_select(&runs, &selection, n, words, e);
     if (ret == 0)
         ret = list_columns(&c, &runs, e);
     if (ret == 0) {
@@ -217,11 +217,11 @@ static int load_runs(void *arg, struct runs *runs, struct err *e)
 {
     const struct words *w = arg;
 
-    return track_select(runs, &selection, w->word, w->n, e);
+    return track_select(runs, &selection, w->n, w->word, e);
 }
 
 /* An alert that cannot be delivered is tried again at the next update. */
-static void look_at_alerts(struct alert_list *list, char **words, int n)
+static void look_at_alerts(struct alert_list *list, int n, char **words)
 {
     struct words w = { words, n };
     struct alert_watch watch = { .list = list, .root = track_store(),
@@ -233,7 +233,7 @@ static void look_at_alerts(struct alert_list *list, char **words, int n)
 }
 
 /* Update the table, if there is where to show it, until the last time. */
-static int keep_watching(struct alert_list *a, char **words, int n, bool live,
+static int keep_watching(struct alert_list *a, int n, char **words, bool live,
                          struct err *e)
 {
     const bool color = table_color(&style, STDOUT_FILENO);
@@ -241,10 +241,10 @@ static int keep_watching(struct alert_list *a, char **words, int n, bool live,
     int ret = 0;
 
     for (int i = 0; (!count || i < count) && !sig_caught(); i++) {
-        look_at_alerts(a, words, n);
+        look_at_alerts(a, n, words);
         buf_trim(&picture, 0);
         if (live || count)
-            ret = draw_table(&picture, words, n, color, e);
+            ret = draw_table(&picture, n, words, color, e);
         if (ret < 0)
             break;
         if (live)
@@ -286,7 +286,7 @@ static int watch_main(int argc, char **argv, struct err *e)
         sig_watch();
         if (live)
             screen_enter(&was);
-        ret = keep_watching(&alerts, argv, argc, live, e);
+        ret = keep_watching(&alerts, argc, argv, live, e);
         if (live)
             screen_leave(&was);
     }

@@ -303,7 +303,7 @@ static void offer_arg(struct command_line *l)
     }
 }
 
-static void complete_line(struct command_line *l, char **words, int n)
+static void complete_line(struct command_line *l, int n, char **words)
 {
     const char *equals;
 
@@ -331,7 +331,7 @@ static void complete_line(struct command_line *l, char **words, int n)
     }
 }
 
-void complete(struct buf *out, char **words, int n)
+void complete(struct buf *out, int n, char **words)
 {
     struct command_line l = { .cmds = program_cmds,
                               .last = n > 1 ? words[n - 1] : "",
@@ -351,6 +351,6 @@ void complete(struct buf *out, char **words, int n)
         l.cmds = other.cmds;
         l.other = &other;
     }
-    complete_line(&l, words, n);
+    complete_line(&l, n, words);
     complete_program_clear(&other);
 }

@@ -16,6 +16,6 @@
  * appended, and the shell completes the names of files.  Words with control
  * characters are left out.
  */
-void complete(struct buf *, char **words, int n);
+void complete(struct buf *, int n, char **words);
 
 #endif

@@ -335,7 +335,7 @@ static int write_all(struct report *rep, struct err *e)
     return ret;
 }
 
-int report_write(const struct request *r, char **words, int n, struct err *e)
+int report_write(const struct request *r, int n, char **words, struct err *e)
 {
     struct report rep = { .pdf = str_ends(r->output, ".pdf"),
                           .r = r,

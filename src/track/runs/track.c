@@ -242,7 +242,7 @@ static int apply_options(struct runs *runs, const char *root,
 
 /* The index of the word that named this run: by name or id, else the first
  * filter or @word. */
-static int find_word(const struct run_info *r, char **words, int n)
+static int find_word(const struct run_info *r, int n, char **words)
 {
     int other = n;
 
@@ -257,34 +257,34 @@ static int find_word(const struct run_info *r, char **words, int n)
 }
 
 /* Sort by the words that named the runs; those of one word stay in order. */
-static void sort_by_words(struct runs *runs, char **words, int n)
+static void sort_by_words(struct runs *runs, int n, char **words)
 {
     struct run_info *out = xcalloc(runs->n, sizeof *out);
     size_t filled = 0;
 
     for (int w = 0; w <= n; w++)
         for (size_t i = 0; i < runs->n; i++)
-            if (find_word(&runs->run[i], words, n) == w)
+            if (find_word(&runs->run[i], n, words) == w)
                 out[filled++] = runs->run[i];
     memcpy(runs->run, out, runs->n * sizeof *out);
     free(out);
 }
 
-int track_load(struct runs *runs, char **words, int n, int flags, struct err *e)
+int track_load(struct runs *runs, int n, char **words, int flags, struct err *e)
 {
     return n ? runs_select(runs, track_store(), words, n, flags, e)
              : runs_load(runs, track_store(), flags, e);
 }
 
 int track_narrow(struct runs *runs, const char *root,
-                 const struct track_selection *o, char **words, int n,
+                 const struct track_selection *o, int n, char **words,
                  struct err *e)
 {
     if ((o->where && filter_runs(runs, o->where, e) < 0) ||
         apply_options(runs, root, o, e) < 0)
         return -1;
     if (n > 1 && !o->sort && runs->n)
-        sort_by_words(runs, words, n);
+        sort_by_words(runs, n, words);
     if (o->sort && columns_sort(runs, o->sort, e) < 0)
         return -1;
     if (o->limit < 0)
@@ -301,17 +301,17 @@ int track_narrow(struct runs *runs, const char *root,
 }
 
 int track_select(struct runs *runs, const struct track_selection *o,
-                 char **words, int n, struct err *e)
+                 int n, char **words, struct err *e)
 {
     const int flags =
         (o->deleted ? LOAD_DELETED : 0) | (o->attempts ? LOAD_ALL_ATTEMPTS : 0);
 
-    if (track_load(runs, words, n, flags, e) < 0)
+    if (track_load(runs, n, words, flags, e) < 0)
         return -1;
-    return track_narrow(runs, track_store(), o, words, n, e);
+    return track_narrow(runs, track_store(), o, n, words, e);
 }
 
-int track_each(char **words, int n, int flags, track_each_fn *fn, void *arg,
+int track_each(int n, char **words, int flags, track_each_fn *fn, void *arg,
                struct err *e)
 {
     struct runs runs = RUNS_INIT;

@@ -21,7 +21,7 @@
  *      };
  *      struct runs runs = RUNS_INIT;
  *
- *      if (track_select(&runs, &selection, argv, argc, e) == 0)
+ *      if (track_select(&runs, &selection, argc, argv, e) == 0)
  *          ...
  *      runs_free(&runs);
  *
@@ -107,20 +107,20 @@ extern const char *const track_status_words[];
  * The runs that words and options select, sorted.  No words select all runs.
  * A word that names no run is ERR_MISSING; a filter that matches none is not.
  */
-int track_select(struct runs *, const struct track_selection *, char **words,
-                 int n, struct err *);
+int track_select(struct runs *, const struct track_selection *, int n,
+                 char **words, struct err *);
 /* Leave out the other runs of those that are loaded from a store, and sort. */
 int track_narrow(struct runs *, const char *root,
-                 const struct track_selection *, char **words, int n,
+                 const struct track_selection *, int n, char **words,
                  struct err *);
 /* The runs that words name, or all. */
-int track_load(struct runs *, char **words, int n, int flags, struct err *);
+int track_load(struct runs *, int n, char **words, int flags, struct err *);
 /* Exactly one run, named by a word (NULL: @latest). */
 int track_select_one(struct runs *, const char *word, int flags, struct err *);
 
 /* Call a function for each of the runs that words name, without metrics. */
 typedef int track_each_fn(const struct run_info *, void *arg, struct err *);
-int track_each(char **words, int n, int flags, track_each_fn *, void *arg,
+int track_each(int n, char **words, int flags, track_each_fn *, void *arg,
                struct err *);
 
 /* Does another of the runs have the name of this one? */

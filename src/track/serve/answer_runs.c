@@ -65,7 +65,7 @@ static int choose(struct listing *l, struct err *e)
         copy_runs_of(&l->runs, &l->only, true);
     else
         copy_runs_of(&l->runs, &l->live->runs, l->selection.deleted);
-    if (track_narrow(&l->runs, l->live->path, &l->selection, NULL, 0, e) < 0)
+    if (track_narrow(&l->runs, l->live->path, &l->selection, 0, NULL, e) < 0)
         return -1;
     if (!l->selection.sort)
         reverse(&l->runs);

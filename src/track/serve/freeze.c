@@ -369,7 +369,7 @@ static int freeze_runs(const char *path, const char *store,
     return ret;
 }
 
-int freeze_write(const char *path, const char *store, char **words, int n,
+int freeze_write(const char *path, const char *store, int n, char **words,
                  struct err *e)
 {
     struct runs runs = RUNS_INIT;

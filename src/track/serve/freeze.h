@@ -10,7 +10,7 @@
  * is opened from a disk.  Figures have as many points as keep the file small.
  * Without words, all runs of the store are in it.
  */
-int freeze_write(const char *path, const char *store, char **words, int n,
+int freeze_write(const char *path, const char *store, int n, char **words,
                  struct err *);
 
 #endif
