@@ -15,7 +15,6 @@
 #include "store/format/key.h"
 #include "store/format/metric.h"
 #include "store/format/store.h"
-#include "store/fsck/fsck_meta.h"
 
 struct check {
     const struct run_info *run;

@@ -2,6 +2,7 @@
 #define STORE_FSCK_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "common/err.h"
 #include "store/read/runs.h"
@@ -34,8 +35,17 @@ typedef void fsck_fn(void *arg, const struct fsck_finding *);
 int fsck_run(const struct run_info *, bool repair, fsck_fn *, void *arg,
              struct err *);
 
-/* The same for the store itself: names of folders, experiments, and leftovers
- * of processes that were killed. */
+/* Check only the meta.yaml of a run, also while the run is written: its writer
+ * replaces the file as a whole when the run ends.  `seen` is when the run was
+ * written, as far as its other files tell. */
+struct fsck_span {
+    int64_t first_ms, last_ms;
+};
+int fsck_meta(const struct run_info *, const struct fsck_span *seen,
+              bool repair, fsck_fn *, void *arg, struct err *);
+
+/* Check the store itself as fsck_run() checks a run: names of folders,
+ * experiments, and leftovers of processes that were killed. */
 int fsck_store(const char *root, bool repair, fsck_fn *, void *arg,
                struct err *);
 

@@ -1,5 +1,8 @@
+/*
+ * fsck_meta - check the meta.yaml of a run, and complete or rebuild it
+ */
 #include "config.h"
-#include "store/fsck/fsck_meta.h"
+#include "store/fsck/fsck.h"
 
 #include <stdlib.h>
 #include <string.h>

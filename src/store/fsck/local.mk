@@ -2,5 +2,4 @@ src_store_libstore_a_SOURCES += \
 	%D%/fsck.c \
 	%D%/fsck.h \
 	%D%/fsck_meta.c \
-	%D%/fsck_meta.h \
 	%D%/fsck_store.c
