@@ -101,26 +101,6 @@ static int add_text(struct bundle *b, const char *name, const struct buf *text,
     return 0;
 }
 
-/* Copy as many bytes as the file had when it was opened. */
-static int copy_bytes(struct bundle *b, FILE *in, const char *path,
-                      int64_t size, struct sha256 *h, struct err *e)
-{
-    char block[1 << 16];
-
-    while (size > 0) {
-        const size_t want =
-            size < (int64_t)sizeof block ? (size_t)size : sizeof block;
-        const size_t n = fread(block, 1, want, in);
-
-        if (n == 0)
-            return err_set(e, ERR_INPUT, "%s changed while it was read", path);
-        sha256_add(h, block, n);
-        fwrite(block, 1, n, b->fp);
-        size -= (int64_t)n;
-    }
-    return 0;
-}
-
 static int add_open_file(struct bundle *b, int fd, const char *path,
                          const char *name, struct err *e)
 {
@@ -134,8 +114,8 @@ static int add_open_file(struct bundle *b, int fd, const char *path,
         ret = err_sys(e, "cannot read %s", path);
     if (ret == 0)
         ret = begin_file(b, name, (int64_t)st.st_size, e);
-    if (ret == 0)
-        ret = copy_bytes(b, in, path, (int64_t)st.st_size, &h, e);
+    if (ret == 0 && !bundle_copy(in, b->fp, (int64_t)st.st_size, &h))
+        ret = err_set(e, ERR_INPUT, "%s changed while it was read", path);
     if (ret == 0)
         end_file(b, name, (int64_t)st.st_size, &h);
     if (in)

@@ -16,11 +16,6 @@ struct reading {
     size_t n_cmds, n_opts;
 };
 
-static const char *text_or_null(struct arena *mem, const char *s)
-{
-    return *s ? arena_strdup(mem, s) : NULL;
-}
-
 /* "a|b" as a list. */
 static const char *const *split_words(struct arena *mem, char *text)
 {
@@ -31,7 +26,7 @@ static const char *const *split_words(struct arena *mem, char *text)
         return NULL;
     while ((word = strsep(&text, "|"))) {
         list = arena_grow(mem, list, n, sizeof *list);
-        list[n++] = arena_strdup(mem, word);
+        list[n++] = word;
     }
     list = arena_grow(mem, list, n, sizeof *list);
     list[n] = NULL;
@@ -56,9 +51,9 @@ static void add_cmd(struct reading *r, char **field)
 
     end_cmd(r);
     r->cmd = arena_alloc(mem, sizeof *r->cmd);
-    *r->cmd = (struct cmd){ .name = arena_strdup(mem, field[COMMAND]),
-                            .args = text_or_null(mem, field[ARG]),
-                            .help = arena_strdup(mem, field[HELP]) };
+    *r->cmd = (struct cmd){ .name = field[COMMAND],
+                            .args = *field[ARG] ? field[ARG] : NULL,
+                            .help = field[HELP] };
     r->to->cmds = arena_grow(mem, r->to->cmds, r->n_cmds, sizeof *r->to->cmds);
     r->to->cmds[r->n_cmds++] = r->cmd;
 }
@@ -70,9 +65,9 @@ static void add_opt(struct reading *r, char **field)
     r->opts = arena_grow(mem, r->opts, r->n_opts, sizeof *r->opts);
     r->opts[r->n_opts++] = (struct opt){
         .letter = *field[LETTER] == '-' ? '\0' : *field[LETTER],
-        .name = arena_strdup(mem, field[NAME]),
-        .arg = text_or_null(mem, field[ARG]),
-        .help = arena_strdup(mem, field[HELP]),
+        .name = field[NAME],
+        .arg = *field[ARG] ? field[ARG] : NULL,
+        .help = field[HELP],
         .words = split_words(mem, field[WORDS]),
     };
 }
@@ -82,8 +77,8 @@ static void add_setting(struct complete_program *p, char **field)
     p->setting =
         arena_grow(&p->mem, p->setting, p->n_settings, sizeof *p->setting);
     p->setting[p->n_settings++] = (struct complete_setting){
-        .key = arena_strdup(&p->mem, field[ARG]),
-        .help = arena_strdup(&p->mem, field[HELP]),
+        .key = field[ARG],
+        .help = field[HELP],
         .words = split_words(&p->mem, field[WORDS]),
     };
 }
@@ -114,10 +109,11 @@ int complete_program_load(struct complete_program *p, const char *name,
     struct spawn s = { .out = &out, .words = &words, .secs = 5 };
     struct reading r = { .to = p };
     int ret = path ? spawn_run(argv, &s, e) : -1;
-    char *at = out.s, *line;
+    char *at, *line;
 
     *p = (struct complete_program){ .mem = ARENA_INIT };
-    while (ret == 0 && (line = strsep(&at, "\n")))
+    at = arena_strdup(&p->mem, ret == 0 ? out.s : "");
+    while ((line = strsep(&at, "\n")))
         add_line(&r, line);
     end_cmd(&r);
     p->cmds = arena_grow(&p->mem, p->cmds, r.n_cmds, sizeof *p->cmds);

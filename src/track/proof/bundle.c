@@ -23,8 +23,7 @@ char *bundle_top(const char *path)
 
 /* ---- unpacking -------------------------------------------------------- */
 
-static int copy_bytes(FILE *in, FILE *out, int64_t size, struct sha256 *h,
-                      struct err *e)
+bool bundle_copy(FILE *in, FILE *out, int64_t size, struct sha256 *h)
 {
     char block[1 << 16];
 
@@ -34,12 +33,12 @@ static int copy_bytes(FILE *in, FILE *out, int64_t size, struct sha256 *h,
         const size_t n = fread(block, 1, want, in);
 
         if (n == 0)
-            return err_set(e, ERR_INPUT, "the archive ends too early");
+            return false;
         sha256_add(h, block, n);
         fwrite(block, 1, n, out);
         size -= (int64_t)n;
     }
-    return 0;
+    return true;
 }
 
 /* Create a file that does not exist yet, and the folders above it. */
@@ -61,12 +60,13 @@ static int unpack_file(FILE *in, const char *path, int64_t size,
 {
     FILE *out = create_file(path, e);
     struct sha256 h;
-    int ret;
+    int ret = 0;
 
     if (!out)
         return -1;
     sha256_init(&h);
-    ret = copy_bytes(in, out, size, &h, e);
+    if (!bundle_copy(in, out, size, &h))
+        ret = err_set(e, ERR_INPUT, "the archive ends too early");
     if (fclose(out) != 0 && ret == 0)
         ret = err_sys(e, "cannot write %s", path);
     if (ret == 0)

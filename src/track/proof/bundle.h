@@ -1,6 +1,10 @@
 #ifndef TRACK_PROOF_BUNDLE_H
 #define TRACK_PROOF_BUNDLE_H
 
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
 #include "common/err.h"
 #include "common/sha256.h"
 #include "track/runs/file_tree.h"
@@ -25,6 +29,9 @@ struct bundle_unpacked {
 
 int bundle_unpack(struct bundle_unpacked *, const char *path,
                   const char *folder, struct err *);
+
+/* Copy this many bytes, and hash them; false if the input has fewer. */
+bool bundle_copy(FILE *in, FILE *out, int64_t size, struct sha256 *);
 
 /* The folder in an archive of this name: "paper" of "out/paper.tar".  The
  * caller frees it. */
