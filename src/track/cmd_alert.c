@@ -42,18 +42,6 @@ static const struct opt alert_opts[] = {
     { 0 }
 };
 
-struct words {
-    char **word;
-    int n;
-};
-
-static int load_runs(void *arg, struct runs *runs, struct err *e)
-{
-    const struct words *w = arg;
-
-    return track_select(runs, &selection, w->n, w->word, e);
-}
-
 static int read_alerts(struct alert_list *list, struct err *e)
 {
     if (alert.when)
@@ -68,10 +56,13 @@ static int read_alerts(struct alert_list *list, struct err *e)
 static int alert_main(int argc, char **argv, struct err *e)
 {
     struct alert_list list = ALERT_LIST_INIT;
-    struct words words = { argv, argc };
-    struct alert_watch watch = { .list = &list, .root = track_store(),
-                                 .every = every, .once = once,
-                                 .to_end = detach, .load = load_runs,
+    struct track_words words = { &selection, argc, argv };
+    struct alert_watch watch = { .list = &list,
+                                 .root = track_store(),
+                                 .every = every,
+                                 .once = once,
+                                 .to_end = detach,
+                                 .load = track_select_words,
                                  .arg = &words };
     int ret = read_alerts(&list, e);
 

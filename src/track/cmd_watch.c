@@ -208,24 +208,15 @@ static bool wait_for_next(double secs, bool keys)
     return !sig_caught();
 }
 
-struct words {
-    char **word;
-    int n;
-};
-
-static int load_runs(void *arg, struct runs *runs, struct err *e)
-{
-    const struct words *w = arg;
-
-    return track_select(runs, &selection, w->n, w->word, e);
-}
-
 /* An alert that cannot be delivered is tried again at the next update. */
 static void look_at_alerts(struct alert_list *list, int n, char **words)
 {
-    struct words w = { words, n };
-    struct alert_watch watch = { .list = list, .root = track_store(),
-                                 .once = true, .load = load_runs, .arg = &w };
+    struct track_words w = { &selection, n, words };
+    struct alert_watch watch = { .list = list,
+                                 .root = track_store(),
+                                 .once = true,
+                                 .load = track_select_words,
+                                 .arg = &w };
     struct err why = ERR_INIT;
 
     if (list->n && alert_watch(&watch, &why) < 0)

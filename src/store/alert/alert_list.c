@@ -76,8 +76,7 @@ static int look_at(struct alert_item *a, const char *root,
 
     if (is_raised(r, a->key) == holds)
         return 0;
-    return holds ? raise_alert(a, root, r, e)
-                 : note_alert(r, a, "cleared", e);
+    return holds ? raise_alert(a, root, r, e) : note_alert(r, a, "cleared", e);
 }
 
 /* ---- all runs ---------------------------------------------------------- */

@@ -97,8 +97,9 @@ static int load_told(void *arg, struct runs *runs, struct err *e)
 static void watch_told(struct alert_list *list, int fd)
 {
     struct told t;
-    struct alert_watch w = { .list = list, .to_end = true, .load = load_told,
-                             .arg = &t };
+    struct alert_watch w = {
+        .list = list, .to_end = true, .load = load_told, .arg = &t
+    };
     FILE *fp = fdopen(fd, "r");
     struct err e = ERR_INIT;
     char *folder = NULL;

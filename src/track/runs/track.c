@@ -300,8 +300,8 @@ int track_narrow(struct runs *runs, const char *root,
     return 0;
 }
 
-int track_select(struct runs *runs, const struct track_selection *o,
-                 int n, char **words, struct err *e)
+int track_select(struct runs *runs, const struct track_selection *o, int n,
+                 char **words, struct err *e)
 {
     const int flags =
         (o->deleted ? LOAD_DELETED : 0) | (o->attempts ? LOAD_ALL_ATTEMPTS : 0);
@@ -309,6 +309,13 @@ int track_select(struct runs *runs, const struct track_selection *o,
     if (track_load(runs, n, words, flags, e) < 0)
         return -1;
     return track_narrow(runs, track_store(), o, n, words, e);
+}
+
+int track_select_words(void *arg, struct runs *runs, struct err *e)
+{
+    const struct track_words *w = arg;
+
+    return track_select(runs, w->selection, w->n, w->words, e);
 }
 
 int track_each(int n, char **words, int flags, track_each_fn *fn, void *arg,

@@ -109,6 +109,13 @@ extern const char *const track_status_words[];
  */
 int track_select(struct runs *, const struct track_selection *, int n,
                  char **words, struct err *);
+/* The same, as others call it: the argument is a struct track_words. */
+struct track_words {
+    const struct track_selection *selection;
+    int n;
+    char **words;
+};
+int track_select_words(void *, struct runs *, struct err *);
 /* Leave out the other runs of those that are loaded from a store, and sort. */
 int track_narrow(struct runs *, const char *root,
                  const struct track_selection *, int n, char **words,
