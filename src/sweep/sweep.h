@@ -111,8 +111,8 @@ int sweep_read(struct sweep *, const char *path, struct err *);
 typedef int sweep_fn(struct sweep *, const char *assignment, const char *where,
                      struct err *);
 sweep_fn sweep_grid, sweep_random, sweep_set;
-/* The same for parts of what a file or an option says: an axis of the grid or a
- * random one, as the new axis says, and a setting. */
+/* Add what a file or an option says: an axis, of the grid or random as the new
+ * axis says, or a setting. */
 int sweep_axis_add(struct sweep *, const struct sweep_axis *, struct err *);
 int sweep_put(struct sweep *, const char *key, const char *value,
               const char *where, struct err *);

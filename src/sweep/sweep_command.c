@@ -238,7 +238,7 @@ void sweep_command_word(struct buf *words, const char *option,
     buf_shell_word(words, value);
 }
 
-/* The arguments that describe the same sweep. */
+/* The arguments that describe this sweep. */
 static void describe_command(const struct sweep_run *s,
                              const struct sweep_command *c, struct buf *words)
 {

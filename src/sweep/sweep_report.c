@@ -2,9 +2,9 @@
  * sweep_report - a table of the cells, and one of how the results depend on an
  * axis
  *
- * The sensitivity is that of Wortsman et al. (2023), "Small-scale proxies for
- * large-scale Transformer training instabilities", section 2.2: the mean over
- * the values of min(loss, loss of a guess) - least loss.
+ * The sensitivity is defined by Wortsman et al. (2023), "Small-scale proxies
+ * for large-scale Transformer training instabilities", section 2.2: the mean
+ * over the values of min(loss, loss of a guess) - least loss.
  */
 #include "config.h"
 #include "sweep/sweep_run.h"

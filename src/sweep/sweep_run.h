@@ -19,7 +19,7 @@
  *          sweep_run_begin(&s, true, e) < 0 ||    checked, written, running
  *          sweep_run_look(&s, e) < 0)
  *          return -1;
- *      ... s.outcome[i].state is that of cell i
+ *      ... s.outcome[i].state is the state of cell i
  *      sweep_run_end(&s, stopped, e);             record it in the parent
  *      sweep_run_close(&s);
  *
@@ -54,7 +54,7 @@ struct outcome {
 
 struct sweep_run;
 
-/* What a program knows about the cells that it runs; arg is sweep_run.arg. */
+/* The functions of a program that know its cells; arg is sweep_run.arg. */
 struct sweep_run_program {
     /* Set sweep_run.root and sweep_run.experiment. */
     int (*open)(struct sweep_run *, struct err *);
@@ -68,7 +68,7 @@ struct sweep_run_program {
     /* It has ended; or NULL. */
     int (*ended)(struct sweep_run *, size_t cell, int64_t stop_at, int status,
                  struct err *);
-    /* The arguments that describe the same sweep, besides the common ones. */
+    /* The program's own arguments that describe this sweep. */
     void (*describe)(const struct sweep_run *, struct buf *words);
 };
 

@@ -46,7 +46,7 @@ static bool is_whole(const char *text)
     return text[strspn(text, "+-0123456789")] == '\0' && num_int(text, &n);
 }
 
-/* What W&B's distribution of numbers is called here; NULL if there is none. */
+/* Our name for W&B's distribution of numbers; NULL if there is none. */
 static const char *range_of(const char *distribution, const char *low,
                             const char *high)
 {
@@ -98,7 +98,7 @@ static int read_range(struct reader *r, const char *prefix,
     return sweep_axis_add(r->s, a, e);
 }
 
-/* `prefix` is that of a parameter's entries: "parameters.lr." */
+/* `prefix` begins the keys of a parameter's entries: "parameters.lr." */
 static int read_parameter(struct reader *r, const char *prefix, const char *key,
                           struct err *e)
 {

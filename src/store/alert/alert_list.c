@@ -125,7 +125,7 @@ int alert_list_look(struct alert_list *l, const char *root,
 
 /* ---- which alerts ------------------------------------------------------ */
 
-/* The tag that the same alert has next time: alert.NAME. */
+/* The tag that records the alert from one start to the next: alert.NAME. */
 static char *tag_key(const struct alert *a, const char *name)
 {
     struct buf target = BUF_INIT;

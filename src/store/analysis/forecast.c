@@ -11,7 +11,7 @@
 
 enum { POINTS = 64, TERMS = 3 };
 
-/* What the law multiplies: 1, S1^-a, -S2. */
+/* The factors of L0, A and C in the law: 1, S1^-a, -S2. */
 struct point {
     double s1, s2, loss;
 };
@@ -118,7 +118,7 @@ static bool fit_law(struct law *best, const struct point *p, int n)
     return isfinite(least);
 }
 
-/* What the law says of a point; NaN if that is no loss. */
+/* The loss that the law predicts; NaN if it is not positive. */
 static double apply_law(const struct law *law, double s1, double s2)
 {
     const struct point at = { s1, s2, 0 };

@@ -12,7 +12,7 @@
  *      forecast_losses(&c, now, step, n, loss);
  *          ... the losses near these n steps, as step `now` lets them be seen
  *
- * The law is that of Tissue, Wang and Wang, "Scaling law with learning rate
+ * The law is from Tissue, Wang and Wang, "Scaling law with learning rate
  * annealing" (arXiv:2408.11029): L = L0 + A S1^-a - C S2, where S1 is the sum
  * of the learning rates so far, and S2 that of their decreases, each of which
  * has its effect gradually.  For each of some exponents, L0, A and C follow by

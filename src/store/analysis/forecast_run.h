@@ -18,7 +18,7 @@
  * The law of forecast.h is fitted to the values so far.  The same forecast is
  * made for up to 200 other finished runs of the store, the newest ones, from
  * the same fraction of their steps; its errors give the interval.  The learning
- * rates still to come are those of planned_rates.h.
+ * rates still to come are read by planned_rates.h.
  */
 struct forecast_request {
     const char *key;

@@ -247,7 +247,7 @@ static int make_experiment(const char *root, const char *id, const char *name,
     return ret;
 }
 
-/* What is in the folder of this id: nothing, our experiment, or another. */
+/* The content of an id's folder: nothing, our experiment, or another one. */
 enum found { FREE, OURS, OTHERS, UNKNOWN };
 
 static enum found look(const char *root, const char *id, const char *name,

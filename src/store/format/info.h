@@ -90,7 +90,7 @@ const char *run_info_tag(const struct run_info *, const char *key);
 const struct metric_sum *run_info_metric(const struct run_info *,
                                          const char *key);
 
-/* What is loaded of a store, a run and a metric. */
+/* Flags for loading stores, runs and metrics. */
 enum {
     LOAD_DELETED = 1,      /* deleted runs too */
     LOAD_ALL_ATTEMPTS = 2, /* every point, not only the newest attempt's */

@@ -40,7 +40,7 @@ struct metric_part {
     int64_t from, to;
 };
 
-/* The same for a part of the file. */
+/* Read a part of the file. */
 int metric_read_part(const char *path, const char *key,
                      const struct rewind_list *rewinds,
                      const struct metric_part *, metric_fn *, void *arg,

@@ -367,7 +367,7 @@ static int64_t highest(const char *folder)
     return most;
 }
 
-/* The same among the names of all runs, for a store without claims. */
+/* The highest number in the names of all runs, for a store without claims. */
 static int64_t highest_run(const char *root)
 {
     struct experiments all;

@@ -90,7 +90,7 @@ void store_new_id(char out[33]);
  * renamed; with `sync` the data is on disk before that, and the name after. */
 int store_write(const char *path, const char *temp, const void *data, size_t n,
                 bool sync, struct err *);
-/* The same for a new file; one that exists stays, and *exists is set. */
+/* Write a new file in this way; one that exists stays, and *exists is set. */
 int store_create(const char *path, const char *temp, const void *data, size_t n,
                  bool sync, bool *exists, struct err *);
 

@@ -50,8 +50,8 @@ struct tfevents_media {
     size_t n;
 };
 
-/* What is called for each scalar of a file, for each image and the like, for
- * each hyperparameter, and for each value of another kind, such as "pr_curves".
+/* Called for each scalar of a file, for each image or other media, for each
+ * hyperparameter, and for each value of another kind, such as "pr_curves".
  */
 struct tfevents_reader {
     void (*scalar)(void *arg, const char *tag, int64_t step, int64_t wall_ms,

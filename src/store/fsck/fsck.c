@@ -24,7 +24,7 @@ struct check {
     struct fsck_span points, files; /* when they were logged, and written */
 };
 
-/* What it names is not ours to repair. */
+/* A link may name anything, so nothing behind it is repaired. */
 static const char linked[] = "a symbolic link, which is not read";
 
 enum { VALUE_MAX = 64 << 20 };

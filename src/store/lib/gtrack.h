@@ -68,8 +68,7 @@ struct gtrack *gtrack_open(const char *root, const char *experiment,
 struct gtrack *gtrack_resume(const char *root, const char *run, int64_t step,
                              char why[GTRACK_WHY]);
 
-/* The same with everything that can be chosen; what is 0 or NULL is left to the
- * library.
+/* Begin a run with all options; the library chooses what is 0 or NULL.
  *
  *      const struct gtrack_conf conf = {
  *          .size = sizeof conf, .root = "mlruns", .parent = id
@@ -117,8 +116,8 @@ void gtrack_metric(struct gtrack *, const char *key, int64_t step,
 void gtrack_metrics(struct gtrack *, int64_t step, const char *const keys[],
                     const double values[], int count);
 
-/* The same for metrics that are logged again and again, such as by the binding
- * of another language: the keys are copied once, and a row is the step, as a
+/* Log the same metrics again and again, as the binding of another language
+ * does: the keys are copied once, and a row is the step, as a
  * double, followed by one value for each key.  The run frees the keys when it
  * ends.  Returns NULL if the run is NULL. */
 struct gtrack_keys;

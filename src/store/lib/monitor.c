@@ -32,7 +32,7 @@ struct monitor {
 
 /* ---- readings --------------------------------------------------------- */
 
-/* What all interfaces but lo have received and sent. */
+/* The bytes that all interfaces except lo have received and sent. */
 static void read_network(double *received, double *sent)
 {
     char line[512], name[64];

@@ -23,7 +23,7 @@ static bool compare_numbers(enum order order, double a, double b)
     return in_order(order, (a > b) - (a < b));
 }
 
-/* Step over a character of each, and tell whether they are the same. */
+/* Step over a character of each, and compare the two. */
 static bool same_letter(const char **s, const char **pattern, bool fold)
 {
     const char x = **s, y = **pattern;

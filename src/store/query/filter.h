@@ -16,8 +16,8 @@
  *      if (filter_match(f, &runs.run[i])) ...
  *      filter_free(f);
  *
- * The grammar extends that of MLflow's search, so that a filter means the same
- * here as there:
+ * The grammar extends the one of MLflow's search; a filter has the same meaning
+ * in both:
  *
  *      filter := term ( "or" term )*
  *      term   := factor ( "and" factor )*

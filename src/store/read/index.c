@@ -57,7 +57,7 @@ static uint64_t key_hash(const char *key)
     return h[0];
 }
 
-/* What tells one state of a file from another. */
+/* Hash the numbers by which a change of a file is noticed. */
 static void stir_stat(uint64_t h[2], const struct stat *st)
 {
     stir(h, st->st_ino);

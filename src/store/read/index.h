@@ -67,7 +67,7 @@ bool index_get(struct index *, const char *key, struct run_info *,
                struct arena *);
 void index_put(struct index *, const char *key, const struct run_info *,
                const struct watch *);
-/* Rewrite the cache if that is worthwhile.  keys are those of all runs. */
+/* Rewrite the cache if that is worthwhile.  `keys` has the keys of all runs. */
 void index_save(struct index *, char *const *keys, size_t n);
 /* The arena takes over the file's memory, into which runs point. */
 void index_close(struct index *, struct arena *);

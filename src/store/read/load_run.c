@@ -16,8 +16,8 @@
 #include "store/format/rewind.h"
 #include "store/format/store.h"
 
-/* What a run may have, so that a damaged one does not delay others: bytes
- * of parameters and tags. */
+/* Bytes of parameters and tags that are read of a run at most, so that a
+ * damaged one does not delay others. */
 enum { TEXT_MAX = 16 << 20 };
 
 struct run_reader {
@@ -34,7 +34,7 @@ static void damaged(struct run_reader *r, const char *what, const char *where)
         r->run->damage = arena_printf(r->mem, "%s: %s", where, what);
 }
 
-/* The same for what cannot be read; it may be readable at another time. */
+/* Note damage that is a failure to read, which may succeed another time. */
 static void failed(struct run_reader *r, const struct err *e, const char *where)
 {
     damaged(r, e->text, where);

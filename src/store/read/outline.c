@@ -350,7 +350,7 @@ static void close_outlined(struct outlined *o)
 /* Take the blocks of the cache and read the others. */
 static int load_blocks(struct outlined *o, struct err *e)
 {
-    enum { WORTH = 32 }; /* saving so many more */
+    enum { WORTH = 32 }; /* new blocks that make saving worthwhile */
     size_t cached, complete;
 
     take_cached(o);

@@ -61,7 +61,7 @@ static void complete_state(struct run_info *run, struct arena *mem)
     run->attempt = a;
 }
 
-/* What follows from where the run is, and from the time. */
+/* Set what depends on the run's folder and on the current time. */
 static void complete(struct run_info *run, struct arena *mem,
                      const struct experiment *x)
 {

@@ -38,7 +38,7 @@ int edit_experiment_repair(const struct experiment *, struct err *);
 /* Correct the absolute artifact URIs after the tree was moved; *count becomes
  * the number that were wrong. */
 int edit_uris(const char *root, int64_t *count, struct err *);
-/* How many of them are those of a store elsewhere and lead nowhere. */
+/* Count the URIs that belong to a store elsewhere and name no folder. */
 int edit_count_moved(const char *root, int64_t *count, struct err *);
 
 #endif

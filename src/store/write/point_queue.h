@@ -59,7 +59,7 @@ struct point_queue {
     int n_blocks, n_spare, most;
     int wake_at;                /* blocks with which the writer is woken */
     struct point_block *thin;   /* where points are dropped next */
-    uint32_t stride;            /* one point of so many is accepted */
+    uint32_t stride;            /* one point of `stride` is accepted */
     struct queued_texts texts;
     int64_t dropped;            /* points that found no room */
     struct key_slot *slot;      /* keys by hash, open addressing */

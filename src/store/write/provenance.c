@@ -162,7 +162,7 @@ static void slurm(struct point_queue *q)
 
 /* -- git --------------------------------------------------------------- */
 
-/* What `git ...` prints, without the newline at its end; false if it fails. */
+/* The output of `git ...` without the final newline; false if it fails. */
 static bool git(struct provenance *c, struct buf *out, size_t max,
                 const char *const *argv)
 {

@@ -21,7 +21,7 @@
  *          run_metric(run, "train/loss", step, loss);
  *      return run_end(run, RUN_FINISHED, e);
  *
- * The files are those of MLflow's file store, described in gtrack-store(5).
+ * The files have the form of MLflow's file store, described in gtrack-store(5).
  * Logging does not fail: what cannot be written is kept and tried again, the
  * first failure is warned of, and run_end() reports what was lost.  If a store
  * is gone for so long that the memory for waiting points is full, every second
@@ -73,7 +73,7 @@ void run_metric(struct run *, const char *key, int64_t step, double value);
 /* Several metrics of one step, with one time stamp. */
 void run_metrics(struct run *, int64_t step, const struct run_point *,
                  int count);
-/* The same for points of so many seconds ago. */
+/* run_metrics() for points that were measured `secs` seconds ago. */
 void run_metrics_ago(struct run *, int64_t step, double secs,
                      const struct run_point *, int count);
 /* Retract the points of later steps: the run continues after STEP. */

@@ -15,7 +15,7 @@
  * is kept, in order, and tried again at growing intervals of up to half a
  * minute; the first failure is warned of.
  *
- * What waits takes no more memory than conf.memory.  Beyond that, points are
+ * The queue takes no more memory than conf.memory.  Beyond that, points are
  * dropped as point_queue.h describes, which is warned of too; their number is
  * the run's tag "gtrack.points_dropped", and is reported as an error at the
  * end.
