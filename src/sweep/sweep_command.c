@@ -329,15 +329,15 @@ static int run_cells(struct sweep_run *s, const struct sweep_command *c,
 }
 
 static int open_and_run(struct sweep_run *s, const struct sweep_command *c,
-                        const char *verb, struct err *e)
+                        const char *action, struct err *e)
 {
-    const bool look = verb[0] || c->dry_run;
+    const bool look = action[0] || c->dry_run;
 
     s->folder =
         c->folder ? xstrdup(c->folder) : path_join("sweeps", s->sweep.name);
     if (sweep_run_open(s, e) < 0 || (look && sweep_run_look(s, e) < 0))
         return -1;
-    if (strcmp(verb, "report") == 0)
+    if (strcmp(action, "report") == 0)
         return sweep_run_report(s, c->by, &c->style, e);
     if (look)
         return sweep_run_status(s, &c->style, e);
@@ -345,19 +345,19 @@ static int open_and_run(struct sweep_run *s, const struct sweep_command *c,
 }
 
 int sweep_command_run(struct sweep_run *s, struct sweep_command *c,
-                      const char *verb, struct err *e)
+                      const char *action, struct err *e)
 {
     if (table_form(&c->style, e) < 0 || sweep_expand(&s->sweep, e) < 0)
         return -1;
-    return open_and_run(s, c, verb, e);
+    return open_and_run(s, c, action, e);
 }
 
-const char *sweep_command_verb(int argc, char **argv)
+const char *sweep_command_action(int argc, char **argv)
 {
-    static const char *const verbs[] = { "status", "report" };
+    static const char *const actions[] = { "status", "report" };
 
     for (int i = 0; argc > 0 && i < 2; i++)
-        if (strcmp(argv[0], verbs[i]) == 0)
-            return verbs[i];
+        if (strcmp(argv[0], actions[i]) == 0)
+            return actions[i];
     return "";
 }

@@ -17,10 +17,10 @@
  *
  *      sweep_init(&s.sweep, "seed");
  *      if (sweep_command_read(&s, &command, file, e) == 0)
- *          ret = sweep_command_run(&s, &command, verb, e);
+ *          ret = sweep_command_run(&s, &command, action, e);
  *      sweep_run_close(&s);
  *
- * The verb is "status", "report", or "" to run the cells that are missing or
+ * The action is "status", "report", or "" to run the cells that are missing or
  * have failed.
  */
 struct sweep_command {
@@ -60,13 +60,13 @@ struct sweep_command {
     TABLE_OPTS((c).style)
 /* clang-format on */
 
-/* Which of the verbs the first argument is; "" if it is none of them. */
-const char *sweep_command_verb(int argc, char **argv);
+/* Which of the actions the first argument is; "" if it is none of them. */
+const char *sweep_command_action(int argc, char **argv);
 /* Read the file, which may be NULL, and the options. */
 int sweep_command_read(struct sweep_run *, const struct sweep_command *,
                         const char *file, struct err *);
 int sweep_command_run(struct sweep_run *, struct sweep_command *,
-                       const char *verb, struct err *);
+                       const char *action, struct err *);
 
 /* Add an option and its value to a line for the shell. */
 void sweep_command_word(struct buf *, const char *option, const char *value);

@@ -48,7 +48,7 @@ struct stream {
     struct buf line;
 };
 
-struct session {
+struct child {
     struct run *run;
     struct stream stream[2];
     struct value_line values;
@@ -56,14 +56,15 @@ struct session {
     pid_t pid;
 };
 
-static void log_values(struct session *s, const char *line)
+static void log_values(struct child *child, const char *line)
 {
-    if (!value_line_parse(&s->values, line))
+    if (!value_line_parse(&child->values, line))
         return;
-    s->step = s->values.step >= 0 ? s->values.step : s->step + 1;
-    for (size_t i = 0; i < s->values.n; i++)
-        run_metric(s->run, s->values.item[i].key, s->step,
-                   s->values.item[i].value);
+    child->step =
+        child->values.step >= 0 ? child->values.step : child->step + 1;
+    for (size_t i = 0; i < child->values.n; i++)
+        run_metric(child->run, child->values.item[i].key, child->step,
+                   child->values.item[i].value);
 }
 
 static void write_all(int fd, const char *data, size_t n)
@@ -82,7 +83,7 @@ static void write_all(int fd, const char *data, size_t n)
 
 enum { MAX_LINE = 1 << 20 };
 
-static void read_stream(struct session *s, struct stream *in)
+static void read_stream(struct child *child, struct stream *in)
 {
     char chunk[65536];
     const ssize_t n = read(in->fd, chunk, sizeof chunk);
@@ -93,7 +94,7 @@ static void read_stream(struct session *s, struct stream *in)
         close(in->fd);
         in->fd = -1;
         if (in->line.len)
-            log_values(s, in->line.s);
+            log_values(child, in->line.s);
         return;
     }
     if (!silent)
@@ -106,12 +107,12 @@ static void read_stream(struct session *s, struct stream *in)
                 buf_char(&in->line, chunk[i] ? chunk[i] : ' ');
             continue;
         }
-        log_values(s, in->line.s);
+        log_values(child, in->line.s);
         buf_trim(&in->line, 0);
     }
 }
 
-static int spawn_command(struct session *s, char **argv, struct err *e)
+static int spawn_command(struct child *child, char **argv, struct err *e)
 {
     posix_spawn_file_actions_t files;
     posix_spawnattr_t attr;
@@ -132,14 +133,14 @@ static int spawn_command(struct session *s, char **argv, struct err *e)
     posix_spawn_file_actions_init(&files);
     posix_spawn_file_actions_adddup2(&files, out[1], STDOUT_FILENO);
     posix_spawn_file_actions_adddup2(&files, err[1], STDERR_FILENO);
-    setenv("GTRACK_RUN_ID", run_id(s->run), 1);
-    error = posix_spawnp(&s->pid, argv[0], &files, &attr, argv, environ);
+    setenv("GTRACK_RUN_ID", run_id(child->run), 1);
+    error = posix_spawnp(&child->pid, argv[0], &files, &attr, argv, environ);
     posix_spawn_file_actions_destroy(&files);
     posix_spawnattr_destroy(&attr);
     close(out[1]);
     close(err[1]);
-    s->stream[0].fd = out[0];
-    s->stream[1].fd = err[0];
+    child->stream[0].fd = out[0];
+    child->stream[1].fd = err[0];
     if (error == 0)
         return 0;
     close(out[0]);
@@ -152,22 +153,22 @@ static int spawn_command(struct session *s, char **argv, struct err *e)
 }
 
 /* Read both streams until they end; forward signals to the command. */
-static void read_streams(struct session *s)
+static void read_streams(struct child *child)
 {
     int forwarded = 0;
 
-    while (s->stream[0].fd >= 0 || s->stream[1].fd >= 0) {
-        struct pollfd p[2] = { { s->stream[0].fd, POLLIN, 0 },
-                               { s->stream[1].fd, POLLIN, 0 } };
+    while (child->stream[0].fd >= 0 || child->stream[1].fd >= 0) {
+        struct pollfd p[2] = { { child->stream[0].fd, POLLIN, 0 },
+                               { child->stream[1].fd, POLLIN, 0 } };
 
         poll(p, 2, 1000);
         if (sig_caught() && sig_caught() != forwarded) {
             forwarded = sig_caught();
-            kill(s->pid, forwarded);
+            kill(child->pid, forwarded);
         }
         for (int i = 0; i < 2; i++)
-            if (s->stream[i].fd >= 0 && p[i].revents)
-                read_stream(s, &s->stream[i]);
+            if (child->stream[i].fd >= 0 && p[i].revents)
+                read_stream(child, &child->stream[i]);
     }
 }
 
@@ -259,25 +260,25 @@ static int command_failed(const char *command, int wait_status, struct err *e)
     return -1;
 }
 
-static int run_command(struct session *s, char **argv, struct err *e)
+static int run_command(struct child *child, char **argv, struct err *e)
 {
     const double begun = clock_mono();
     enum run_status status;
     int wait_status = 0, code;
 
-    s->stream[0].shown = STDOUT_FILENO;
-    s->stream[1].shown = STDERR_FILENO;
-    s->stream[0].file = open_artifact(s->run, "stdout.txt");
-    s->stream[1].file = open_artifact(s->run, "stderr.txt");
+    child->stream[0].shown = STDOUT_FILENO;
+    child->stream[1].shown = STDERR_FILENO;
+    child->stream[0].file = open_artifact(child->run, "stdout.txt");
+    child->stream[1].file = open_artifact(child->run, "stderr.txt");
     sig_watch();
-    if (spawn_command(s, argv, e) < 0) {
+    if (spawn_command(child, argv, e) < 0) {
         struct err ignored = ERR_INIT;
 
-        run_end(s->run, RUN_FAILED, &ignored);
+        run_end(child->run, RUN_FAILED, &ignored);
         return -1;
     }
-    read_streams(s);
-    while (waitpid(s->pid, &wait_status, 0) < 0 && errno == EINTR)
+    read_streams(child);
+    while (waitpid(child->pid, &wait_status, 0) < 0 && errno == EINTR)
         ;
     code = WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status)
                                     : WEXITSTATUS(wait_status);
@@ -285,15 +286,15 @@ static int run_command(struct session *s, char **argv, struct err *e)
              : code == 75                               ? RUN_PREEMPTED
              : WIFSIGNALED(wait_status) || sig_caught() ? RUN_KILLED
                                                         : RUN_FAILED;
-    log_end(s->run, code, clock_mono() - begun);
-    if (run_end(s->run, status, e) < 0)
+    log_end(child->run, code, clock_mono() - begun);
+    if (run_end(child->run, status, e) < 0)
         return -1;
     return code == 0 ? 0 : command_failed(argv[0], wait_status, e);
 }
 
 static int exec_main(int argc, char **argv, struct err *e)
 {
-    struct session s = { .step = -1, .values = VALUE_LINE_INIT };
+    struct child child = { .step = -1, .values = VALUE_LINE_INIT };
     struct run_conf c = { .name = name };
     char *command;
     int ret;
@@ -302,17 +303,17 @@ static int exec_main(int argc, char **argv, struct err *e)
         return -1;
     command = quote_command(argc, argv);
     c.command = command;
-    ret = track_begin_run(&s.run, &c, &new_run, e);
+    ret = track_begin_run(&child.run, &c, &new_run, e);
     if (ret == 0) {
-        log_info("run %s", run_name(s.run));
-        ret = run_command(&s, argv, e);
+        log_info("run %s", run_name(child.run));
+        ret = run_command(&child, argv, e);
     }
     for (int i = 0; i < 2; i++) {
-        if (s.stream[i].file)
-            fclose(s.stream[i].file);
-        buf_clear(&s.stream[i].line);
+        if (child.stream[i].file)
+            fclose(child.stream[i].file);
+        buf_clear(&child.stream[i].line);
     }
-    value_line_clear(&s.values);
+    value_line_clear(&child.values);
     free(command);
     return ret;
 }

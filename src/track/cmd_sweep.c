@@ -24,8 +24,8 @@ static const struct opt sweep_opts[] = {
 
 static int sweep_main(int argc, char **argv, struct err *e)
 {
-    const char *verb = sweep_command_verb(argc, argv);
-    const int at = verb[0] != '\0';
+    const char *action = sweep_command_action(argc, argv);
+    const int at = action[0] != '\0';
     struct sweep_cells cells = {
         .root = track_store(),
         .experiment = experiment,
@@ -44,7 +44,7 @@ static int sweep_main(int argc, char **argv, struct err *e)
         cells.n = s.sweep.n_command;
     }
     if (ret == 0)
-        ret = sweep_command_run(&s, &command, verb, e);
+        ret = sweep_command_run(&s, &command, action, e);
     sweep_run_close(&s);
     return ret;
 }

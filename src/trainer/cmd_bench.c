@@ -84,7 +84,7 @@ static int time_steps(struct engine *eng, struct table *t, struct err *e)
     double *ms = xcalloc((size_t)steps, sizeof *ms);
     const double tokens = (double)eng->set->is.tokens_per_step;
     const double flops = gpt_flops_per_token(&eng->gpt) * tokens;
-    const double peak = measure_matmul(&eng->dev, eng->gpt.graph.type);
+    const double peak = measure_large_product(&eng->dev, eng->gpt.graph.type);
     struct rusage usage;
     int ret = 0;
 
@@ -221,7 +221,7 @@ static double sum_of_times(const struct profile *p)
 
 static int time_operations(struct engine *eng, struct table *t, struct err *e)
 {
-    const double peak = measure_matmul(&eng->dev, eng->gpt.graph.type);
+    const double peak = measure_large_product(&eng->dev, eng->gpt.graph.type);
     const double copy = measure_copy(&eng->dev);
     struct op_time all[MOST_OPS];
     struct profile p = { .all = all };

@@ -46,7 +46,7 @@ static void add_device(struct table *t, struct dev *dev, const char *name)
     if (!measure)
         return;
     for (int i = 0; i < 3; i++) {
-        const double flops = measure_matmul(dev, types[i]);
+        const double flops = measure_large_product(dev, types[i]);
 
         table_real_or_none(t, flops > 0 ? flops / 1e12 : (double)NAN);
     }

@@ -102,8 +102,8 @@ static int measure_machine(struct setup *s, struct err *e)
     if (dev_open(&dev, "auto", e) < 0)
         return -1;
     s->on_gpu = dev.type != &cpu_dev;
-    s->flops = 0.5 * measure_matmul(&dev, s->on_gpu ? DT_BF16 : DT_F32) * 3600 *
-               hours * (s->on_gpu ? (double)ranks : 1);
+    s->flops = 0.5 * measure_large_product(&dev, s->on_gpu ? DT_BF16 : DT_F32) *
+               3600 * hours * (s->on_gpu ? (double)ranks : 1);
     dev_close(&dev);
     return 0;
 }

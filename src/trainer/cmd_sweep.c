@@ -178,8 +178,8 @@ static int check_sweep(const struct sweep *w, struct err *e)
 
 static int sweep_main(int argc, char **argv, struct err *e)
 {
-    const char *verb = sweep_command_verb(argc, argv);
-    const int at = verb[0] != '\0';
+    const char *action = sweep_command_action(argc, argv);
+    const int at = action[0] != '\0';
     struct sweep_run s = SWEEP_RUN_INIT(&program);
     int ret;
 
@@ -193,7 +193,7 @@ static int sweep_main(int argc, char **argv, struct err *e)
     if (ret == 0)
         ret = check_sweep(&s.sweep, e);
     if (ret == 0)
-        ret = sweep_command_run(&s, &command, verb, e);
+        ret = sweep_command_run(&s, &command, action, e);
     sweep_run_close(&s);
     return ret;
 }

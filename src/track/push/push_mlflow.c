@@ -88,7 +88,7 @@ static int get_run(struct mlflow *p, const char *id, json_t **reply,
 }
 
 /* Find the run that an earlier push created, by its tag. */
-static int search_run(struct mlflow *p, struct err *e)
+static int find_by_tag(struct mlflow *p, struct err *e)
 {
     char *filter = xasprintf("tags.`gtrack.run_id` = '%s'", p->run->id);
     json_t *reply = NULL, *run;
@@ -128,7 +128,7 @@ static int find_run(struct mlflow *p, struct err *e)
         *e = (struct err)ERR_INIT;
         json_object_clear(p->cursor);
     }
-    return p->conf->new_run ? 0 : search_run(p, e);
+    return p->conf->new_run ? 0 : find_by_tag(p, e);
 }
 
 static int create_run(struct mlflow *p, struct err *e)

@@ -72,7 +72,7 @@ bool hardware_measure(struct hardware *h, const struct settings *s)
         return false;
     flops = dev.type->peak ? dev.type->peak(&dev, type) : 0;
     if (flops <= 0)
-        flops = measure_matmul(&dev, type);
+        flops = measure_large_product(&dev, type);
     bytes = dev.memory.total ? (double)dev.memory.total
                              : (double)sysconf(_SC_PHYS_PAGES) *
                                    (double)sysconf(_SC_PAGESIZE);

@@ -96,7 +96,7 @@ double measure_product(struct dev *dev, enum dtype type, int64_t m, int64_t k,
     return best;
 }
 
-double measure_matmul(struct dev *dev, enum dtype type)
+double measure_large_product(struct dev *dev, enum dtype type)
 {
     const int64_t n = is_large(dev) ? 8192 : 768;
 

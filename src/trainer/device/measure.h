@@ -6,12 +6,12 @@
 /*
  * measure - measure how fast a device multiplies matrices and copies memory
  *
- * measure_matmul() returns the rate of a large matrix product in operations per
- * second, which is a little below the peak of the data sheet; measure_product()
- * that of a product of m x k and k x n; and measure_copy() that of a large copy
- * in bytes read and written per second.  0: not known.
+ * measure_large_product() returns the rate of a large matrix product in
+ * operations per second, which is a little below the peak of the data sheet;
+ * measure_product() that of a product of m x k and k x n; and measure_copy()
+ * that of a large copy in bytes read and written per second.  0: not known.
  */
-double measure_matmul(struct dev *, enum dtype);
+double measure_large_product(struct dev *, enum dtype);
 double measure_product(struct dev *, enum dtype, int64_t m, int64_t k,
                        int64_t n);
 double measure_copy(struct dev *);

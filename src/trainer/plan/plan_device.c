@@ -111,8 +111,8 @@ static void measure_rates(double rate[PLAN_CPU_RATES], enum dtype type,
 
     for (int k = 0; k < ROUNDS; k++) {
         const double now[PLAN_CPU_RATES] = {
-            [PRODUCT] = measure_matmul(one, type),
-            [PRODUCT_2] = measure_matmul(two, type),
+            [PRODUCT] = measure_large_product(one, type),
+            [PRODUCT_2] = measure_large_product(two, type),
             [VECTOR] = measure_activations(one, type),
             [MEMORY] = measure_copy(one),
             [MEMORY_2] = measure_copy(two),

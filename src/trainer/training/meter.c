@@ -235,7 +235,7 @@ void meter_open(struct meter *m, struct engine *eng, struct run *run)
         m->peak_flops = eng->dev.type->peak(&eng->dev, g->type);
     m->measured = m->peak_flops <= 0 && run;
     if (m->measured)
-        m->peak_flops = measure_matmul(&eng->dev, g->type);
+        m->peak_flops = measure_large_product(&eng->dev, g->type);
     m->peak_flops *= m->ranks;
     m->nvml = eng->dev.address[0] ? nvml_open(eng->dev.address) : NULL;
     pthread_mutex_init(&m->lock, NULL);
@@ -288,7 +288,7 @@ void meter_correct_peak(struct meter *m, double rate)
         return;
     num_short(before, m->peak_flops);
     m->peak_flops = fmax(rate * m->flops_per_token,
-                         measure_matmul(m->dev, m->type) * m->ranks);
+                         measure_large_product(m->dev, m->type) * m->ranks);
     log_info("peak %s FLOP/s instead of %s, which a step has exceeded",
              num_short(now, m->peak_flops), before);
 }
