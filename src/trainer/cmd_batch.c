@@ -2,7 +2,7 @@
  * gtrain batch - show the documents of a step, and their losses
  *
  * Computes the step again from the nearest checkpoint before it, so that the
- * losses are those that training had.
+ * losses are the ones that training had.
  */
 #include "config.h"
 
@@ -230,7 +230,7 @@ static int show_batch(struct engine *eng, const struct run_info *run,
 
 /* ---- spikes ----------------------------------------------------------- */
 
-/* What training did at a step. */
+/* The metrics that record an event at a step. */
 static const char *const events[] = { "event/ignored", "event/skipped",
                                       "event/rollback", "event/stopped" };
 

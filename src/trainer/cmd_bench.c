@@ -133,7 +133,7 @@ static struct op_time *find_op(struct op_time *all, int *n, const char *name)
     return &all[(*n)++];
 }
 
-/* What measures the operations; either may be NULL. */
+/* The measurements of the operations; either may be NULL. */
 struct profile {
     struct op_time *all;
     int n;

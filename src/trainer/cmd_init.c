@@ -37,7 +37,7 @@ static const struct opt init_opts[] = {
     { 0 }
 };
 
-/* A text of so many bytes is enough for a vocabulary of this size. */
+/* Bytes of text that are enough for a vocabulary of a size. */
 static const struct {
     double bytes;
     int vocab;
@@ -56,7 +56,7 @@ static const struct shape {
     { 24, 16, 1024, 1024, 16 },
 };
 
-/* What is written to the settings. */
+/* The values that are written to the settings. */
 struct setup {
     const char *text;
     char *data, *ini; /* NAME-data and NAME.ini */

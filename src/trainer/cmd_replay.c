@@ -74,7 +74,7 @@ static int compare_spans(const void *a, const void *b)
     return (x->first > y->first) - (x->first < y->first);
 }
 
-/* K different steps, always the same of a run. */
+/* Choose n different steps, which depend on the id of the run alone. */
 static void draw_steps(struct span *s, int64_t n, int64_t of, const char *id)
 {
     const uint64_t seed = strtoull(id + 16, NULL, 16);

@@ -23,7 +23,7 @@ struct reading {
 };
 
 /* Fill the batch with the sequences from `at` on; returns how many there are.
- * What is left over of the last one has no targets. */
+ * The rest of the last one has no targets. */
 static int64_t set_sequences(struct engine *eng, const struct ids *ids,
                              int64_t at)
 {

@@ -383,7 +383,7 @@ void checkpoint_close(struct checkpoint *c)
 
 /* ---- rolling back ----------------------------------------------------- */
 
-/* To the same step; then training fails. */
+/* Rollbacks to one step before training fails. */
 enum { MOST_ROLLBACKS = 5 };
 
 int checkpoint_rollback(struct checkpoint *c, struct engine *eng, struct err *e)

@@ -45,9 +45,9 @@ int checkpoint_open(struct checkpoint *, const struct engine *,
 void checkpoint_close(struct checkpoint *);
 
 int checkpoint_save(struct checkpoint *, struct engine *, struct err *);
-/* The same, for the best validation loss so far. */
+/* Save the checkpoint of the best validation loss so far. */
 int checkpoint_best(struct checkpoint *, struct engine *, struct err *);
-/* The same at the end of training: all ranks wait until it is written. */
+/* Save at the end of training: all ranks wait until it is written. */
 int checkpoint_last(struct checkpoint *, struct engine *, struct err *);
 
 /* Load the newest checkpoint, and skip the data that came after it. */

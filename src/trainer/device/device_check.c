@@ -33,7 +33,7 @@ struct comparison {
 
 /* ---- two models ------------------------------------------------------- */
 
-/* Random weights: those that a training begins with, and noise, so that no bias
+/* Random weights: those at the start of a training, and noise, so that no bias
  * is 0 and no gain is 1; values then have a mean, which part of attention's
  * gradient depends on. */
 static void draw_weights(struct comparison *c)
@@ -168,7 +168,7 @@ static bool numbers_agree(const struct tensor *is, const struct tensor *want,
     return columns_agree(is, want, 0, tensor_cols(want), tolerance);
 }
 
-/* The same of rows of queries, keys and values, which differ in size. */
+/* Compare rows of queries, keys and values, each relative to its own size. */
 static bool qkv_agrees(const struct tensor *is, const struct tensor *want,
                        const struct attn *a, double tolerance)
 {

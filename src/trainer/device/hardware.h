@@ -31,8 +31,8 @@ extern const struct hardware hardware_table[]; /* ends with a NULL name */
  * known or measured peak rate in train.precision; false if it has none. */
 bool hardware_measure(struct hardware *, const struct settings *);
 
-/* The CPU threads of a rank, one of so many on this machine; `shared` as for
- * cores_of_rank(). */
+/* The CPU threads of one of `local_ranks` ranks on this machine; `shared` as
+ * for cores_of_rank(). */
 int hardware_threads(const struct settings *, int local_ranks, bool shared);
 
 /* Parse one row of "name:tflops:GiB:devices, ..." and advance *text past it.

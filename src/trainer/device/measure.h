@@ -18,7 +18,7 @@ double measure_copy(struct dev *);
 
 /*
  * Of the CPU: numbers per second to which GELU is applied while they are in the
- * cache; empty parallel regions of so many threads per second; and bytes per
+ * cache; empty parallel regions of `threads` threads per second; and bytes per
  * second that a core sends to itself over TCP and adds to others.
  */
 double measure_activations(struct dev *, enum dtype);

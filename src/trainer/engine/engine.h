@@ -88,8 +88,8 @@ void engine_pad(struct engine *, int64_t from, int64_t to);
  * fills in their losses.  The others have no cost on a CPU. */
 int engine_forward(struct engine *, int64_t n, struct err *);
 
-/* What computes: the instructions of the CPU, or a description of the GPU.  The
- * last bits of results depend on it.  Returns out. */
+/* The instruction set of the CPU, or a description of the GPU; the last bits of
+ * results depend on it.  Returns out. */
 char *engine_instructions(struct engine *, char *out, size_t room);
 
 /* Seconds of training, in this attempt and those before. */

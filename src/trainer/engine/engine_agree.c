@@ -10,7 +10,7 @@
 #include "common/sha256.h"
 #include "data/shards/lock.h"
 
-/* What a rank has, as a text that identifies it. */
+/* A property of a rank, as a text that identifies it. */
 struct engine_fact {
     const char *what; /* another one */
     char text[256];

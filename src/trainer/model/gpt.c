@@ -27,7 +27,7 @@ int gpt_check_heads(const struct settings *c, struct err *e)
     return 0;
 }
 
-/* What every part of the model needs to build itself. */
+/* The context in which each part of the model is built. */
 struct builder {
     struct graph *g;
     const struct model_settings *m;

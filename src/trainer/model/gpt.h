@@ -15,7 +15,7 @@
  * For decoding it takes one token of each sequence, caches keys and values,
  * and ends in the logits.
  *
- * Names are those of GPT-2's checkpoints, without "transformer."; q, k and v
+ * Names follow GPT-2's checkpoints, without "transformer."; q, k and v
  * are one matrix (H+2K)D x C, and so are the gate and the value of a gated MLP
  * (2F x C, the gate first).  Every matrix is out x in.
  */
@@ -31,7 +31,7 @@ struct gpt {
 void gpt_build(struct gpt *, const struct settings *, int64_t B);
 void gpt_build_decoder(struct gpt *, const struct settings *, int64_t B,
                        int64_t capacity);
-/* The same for one sequence of the model's context: logits(T, padded
+/* Build it for one sequence of the model's context: logits(T, padded
  * vocabulary). */
 void gpt_build_window(struct gpt *, const struct settings *);
 /* For the first T positions of one sequence, up to the attention of the last

@@ -16,7 +16,7 @@
  *      graph_memory_alloc()    makes the list of calls (graph_calls.c) and
  *                              lays out every tensor (graph_memory.c)
  *      graph_run_forward()     runs the operations first to last
- *      graph_run_train()       the same, then their gradients last to first
+ *      graph_run_train()       run forward, then the gradients last to first
  *
  * The graph knows the rule of each operation (rules.c: its gradient, what the
  * gradient reads, its cost), and nothing about any device: a rule calls
@@ -232,7 +232,7 @@ static inline struct tensor *graph_val(struct graph *g, int node)
  * tensor.  After a failure the graph can only be cleared. */
 int graph_memory_alloc(struct graph *, struct dev *, const struct graph_conf *,
                        struct err *);
-/* The same without a device: the regions get sizes, but no data. */
+/* Lay out memory without a device: the regions get sizes, but no data. */
 void graph_memory_size(struct graph *, const struct graph_conf *,
                        const struct ops *);
 

@@ -343,7 +343,7 @@ double graph_call_flops(const struct graph *g, int call)
     return own;
 }
 
-/* What must be read and written at least: each operand once. */
+/* The least number of bytes to read and write: each operand once. */
 double graph_call_bytes(const struct graph *g, int call)
 {
     const struct graph_call *c = &g->call[call];

@@ -246,7 +246,7 @@ static struct tensor view_of(const struct region *r, enum dtype type,
     return t;
 }
 
-/* What the region of sums has. */
+/* Indices in the region of sums. */
 enum { SUM_SQUARES, SUM_LOSSES };
 
 static struct tensor sum_view(const struct optim *o, int which)
@@ -391,9 +391,9 @@ static struct tensor widen_piece(const struct optim *o,
     return wide;
 }
 
-/* What is stored in bf16 is rounded at random: a small change would be lost if
- * it were always rounded to the nearest.  The parts are those of enum rounded,
- * and the gradient. */
+/* Tensors stored in bf16 are rounded at random: a small change would be lost if
+ * it were always rounded to the nearest.  The parts are listed in enum rounded,
+ * and there is the gradient. */
 static void update_pieces(struct optim *o, const struct optim_range *r,
                           struct tensor *const part[4], struct tensor *copy,
                           const struct update *u)

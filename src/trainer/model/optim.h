@@ -56,7 +56,7 @@ struct optim {
     /* The own pieces, addressed as m is, if sharded; else empty. */
     struct region own_weights, own_copies, own_grads;
     double sumsq;  /* on the host, after a sync */
-    double losses; /* their sum, the same */
+    double losses; /* the sum of the losses, likewise */
     bool needs_losses; /* to be finite */
     int64_t steps; /* updates made */
     bool rounds_randomly; /* the 16-bit copies of weights */
@@ -79,7 +79,7 @@ void optim_close(struct optim *);
 void optim_add_losses(struct optim *, const struct tensor *, bool first);
 void optim_read_losses(struct optim *);
 void optim_measure(struct optim *);
-/* The same from a sum of squares that is already known. */
+/* Set the norm from a sum of squares that is already known. */
 void optim_set_norm(struct optim *, double sumsq);
 void optim_step(struct optim *, double lr, double scale);
 /* The last step has changed nothing on the device, and does not count. */

@@ -14,7 +14,7 @@ static size_t aligned(size_t n)
     return (n + 63) & ~(size_t)63;
 }
 
-/* Point w to its numbers of so many bits and their scales, which begin at `at`;
+/* Point w to its numbers of `bits` bits and their scales, which begin at `at`;
  * returns where they end. */
 static size_t point_copy(struct graph_node *w, int bits, char *base, size_t at)
 {

@@ -36,7 +36,7 @@ struct recording {
     int64_t times; /* how often a recording was run */
 };
 
-/* `flops` are those of a micro-step: `auto` records short ones only. */
+/* `flops` is the cost of a micro-step: `auto` records short ones only. */
 void recording_open(struct recording *, struct graph *, enum cuda_graphs,
                     double flops);
 void recording_train(struct recording *, graph_ready_fn *ready, void *arg);

@@ -1,7 +1,7 @@
 #include "config.h"
 #include "trainer/model/region.h"
 
-/* What makes a region smaller. */
+/* Advice for making a region smaller. */
 static const char *const remedies[DEV_USES] = {
     [DEV_WEIGHTS] = "; set parallel.mode = fsdp to shard weights",
     [DEV_GRADS] = "; set parallel.mode = zero2 to shard gradients",

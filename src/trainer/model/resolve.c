@@ -219,7 +219,7 @@ static int check_sums(const struct settings *c, struct err *e)
                      "or train.deterministic = no");
 }
 
-/* What is stored in bf16 is rounded at random by an update of AdamW or Adam. */
+/* Only AdamW and Adam update tensors stored in bf16, rounding at random. */
 static int check_state_types(const struct settings *c, struct err *e)
 {
     const struct optim_settings *o = &c->optim;

@@ -26,7 +26,7 @@ struct rule {
 
 extern const struct rule rules[OP_COUNT];
 
-/* The fused calls; the node is that of struct graph_call. */
+/* The fused calls; the node is graph_call.node. */
 void rule_add_norm(struct graph *, struct graph_node *);
 void rule_linear_act(struct graph *, struct graph_node *);
 void rule_act_linear_back(struct graph *, struct graph_node *);

@@ -123,7 +123,7 @@ static int add_pairs(struct table *t, const struct fact *f,
     return added;
 }
 
-/* The same program computes the same, whatever commit the folder is at. */
+/* Builds are compared by their programs, not by the commit of the folder. */
 static bool is_same_build(const struct run_info *a, const struct run_info *b)
 {
     const char *x = run_info_param(a, "derived.build");

@@ -46,7 +46,7 @@ typedef int recorded_run_fn(struct engine *, const struct run_info *,
 int recorded_run_open(struct recorded_run *, const char *word,
                       recorded_run_fn *use, struct err *);
 
-/* The same without an engine, for the run's metrics alone. */
+/* Read the run without an engine, for its metrics alone. */
 int recorded_run_read(struct recorded_run *, const char *word,
                       recorded_run_fn *use, struct err *);
 

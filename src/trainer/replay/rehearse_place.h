@@ -16,7 +16,7 @@
  */
 
 /* Can files be written below the path, which need not exist, and is there room
- * for so many bytes?  `lasting`: it must not be in memory. */
+ * for `bytes` bytes?  `lasting`: it must not be in memory. */
 bool rehearse_place(const char *path, int64_t bytes, bool lasting,
                     struct buf *text);
 

@@ -37,7 +37,7 @@ static const char *const loader_order_words[] = {
 
 /* Known shapes: name, layers, heads, width, d_ff, context and vocabulary; peak
  * learning rate and tokens of a step; and whether the model is one of Llama's
- * kind, else of GPT-2's.  A 0 leaves the default.  GPT-3's are those of table
+ * kind, else of GPT-2's.  A 0 leaves the default.  GPT-3's are from table
  * 2.1 of Brown et al. 2020, where its heads and widths are whole.  The llama
  * presets have heads of 64, a d_ff of 8/3 of the width, rounded up to 64, and
  * 50 to 100 times as much width as layers. */
@@ -103,7 +103,7 @@ static int refuse_sweep(void *arg, const char *key, const char *value,
     return 0;
 }
 
-/* Of settings that cannot be read, say so if they are those of a sweep. */
+/* If settings cannot be read, say so when the file describes a sweep. */
 static int read_file(struct settings *c, const char *path, struct err *e)
 {
     struct err sweep = ERR_INIT;

@@ -155,8 +155,8 @@ extern const struct setting settings_table[];
  * take precedence over those of a preset. */
 int settings_load(struct settings *, const char *path, const char *const *sets,
                   size_t n_sets, struct err *);
-/* The same in parts, for assignments of other origins: begin, conf_put() for
- * each, finish. */
+/* settings_load() in parts, for assignments of other origins: begin, conf_put()
+ * for each, finish. */
 int settings_begin(struct settings *, const char *path, struct err *);
 void settings_finish(struct settings *);
 void settings_clear(struct settings *);

@@ -9,7 +9,7 @@
 /* The sums over ranks. */
 enum { SUM_LOSS, SUM_TOKENS, SUM_BYTES, SUMS };
 
-/* How many positions of window w an earlier window has scored. */
+/* The number of positions of window w that an earlier window has scored. */
 static int64_t scored_before(const struct engine *eng, int64_t w)
 {
     const int64_t stride = eng->set->eval.stride;

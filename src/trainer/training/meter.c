@@ -80,8 +80,8 @@ static void summarise_value(struct meter_summary *s, int i,
     s->most.value[i] = count ? most : (double)NAN;
 }
 
-/* Of n readings, `stride` apart; the step and the time are those of the first
- * one that there is. */
+/* Summarise n readings, `stride` apart, at the step and time of the first one
+ * that exists. */
 static void store_summary(struct meter *m, const struct meter_reading *r,
                           int64_t stride, int n)
 {

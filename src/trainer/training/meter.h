@@ -37,7 +37,7 @@ struct meter_reading {
 
 enum { METER_RANKS = 16 };
 
-/* Of a long step, every second reading is dropped until so many are left. */
+/* In a long step, every second reading is dropped until this many are left. */
 enum { METER_KEPT = 128 };
 
 struct meter {
@@ -72,7 +72,7 @@ void meter_store(struct meter *, int ranks, const struct meter_reading *r,
 void meter_stop(struct meter *);
 void meter_close(struct meter *);
 
-/* The fraction of the peak that so many tokens a second use, or NaN. */
+/* The fraction of the peak that a number of tokens a second uses, or NaN. */
 double meter_mfu(const struct meter *, double tokens_per_second);
 /* If that is more than all of it, other work has disturbed the measurement:
  * measure again.  The peak is at least what training reaches. */

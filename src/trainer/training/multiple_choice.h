@@ -11,7 +11,7 @@
  * "options", "gold" and "answer" may stand for these.  Each ending is appended
  * to the context after a space, and the model's answer is the ending with the
  * least loss: summed over the ending's tokens for acc, their mean for acc_norm.
- * With eval.hellaswag_style = lm-eval, texts and acc_norm are those of
+ * With eval.hellaswag_style = lm-eval, texts and acc_norm follow
  * lm-evaluation-harness.  Ranks share the questions.
  */
 struct multiple_choice_result {

@@ -301,7 +301,7 @@ static void store_step(struct report *r, const struct engine *eng,
         run_metrics(r->run, step, point, n);
 }
 
-/* The device's own times are those of the step before. */
+/* The device reports its own times one step late. */
 static void store_phases(struct report *r, const struct engine *eng,
                          const struct step *s)
 {

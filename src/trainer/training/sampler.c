@@ -64,8 +64,8 @@ static int select_likeliest(struct sampler_token *c, int64_t k,
     return 0;
 }
 
-/* How many of the likeliest tokens have the probability top_p together.  c is
- * sorted, and the sum of p is `total`. */
+/* The number of likeliest tokens that have the probability top_p together.  c
+ * is sorted, and the sum of p is `total`. */
 static int64_t count_nucleus(const struct sampler_token *c, int64_t n,
                              double total, double top_p)
 {

@@ -38,7 +38,7 @@ struct sampler {
     int32_t *last;   /* newest token of each sequence */
     int32_t *recent; /* the newest tokens, as many as the context, of each */
     float *logits;
-    void *raw;                   /* the same in the type of the model */
+    void *raw;                   /* the logits in the type of the model */
     struct sampler_token *order; /* scratch memory of one draw */
 };
 

@@ -104,8 +104,8 @@ static int64_t signals_every(const struct step *s)
     return s->micro_seconds > 0 ? (int64_t)ceil(1 / s->micro_seconds) : 1;
 }
 
-/* How many of n micro-batches are computed, from i on, before a signal that
- * arrives now has an effect. */
+/* The number of n micro-batches that are computed, from i on, before a signal
+ * that arrives now has an effect. */
 static int64_t count_left(const struct step *s, const struct engine *eng,
                           int64_t i, int64_t n)
 {
@@ -175,7 +175,7 @@ static int run_micro_steps(struct step *s, struct engine *eng, int64_t n,
 /* ---- the sum over ranks ----------------------------------------------- */
 
 /* Rank 0 gets the readings of the others' meters, and stores them.  All ranks
- * send as many as the one that has most. */
+ * send as many as the rank that has most. */
 static int collect_readings(struct step *s, struct engine *eng, struct meter *m,
                             struct err *e)
 {

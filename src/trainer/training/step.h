@@ -52,7 +52,7 @@ struct step {
     double wait_seconds;     /* of them, for data */
     double comm_seconds;     /* of them, for other ranks */
     double sent_bytes;       /* by a rank, on average */
-    double sent_messages;    /* the same */
+    double sent_messages;    /* messages, likewise */
     bool signalled;          /* a signal asks a rank to stop */
     bool abandoned;          /* and the step was not computed */
     bool has_phases;         /* the times below are known: */

@@ -8,7 +8,7 @@
  *
  * The loss and the gradient norm of a step are checked before the update.  If
  * one is not finite, or is train.spike_loss or train.spike_norm standard
- * deviations above its mean over the last good steps, the verdict is that of
+ * deviations above its mean over the last good steps, the verdict follows
  * train.on_nonfinite or train.on_spike.  After more than train.max_skips
  * skipped steps in a row it is STEP_STOP.
  */
