@@ -5,9 +5,7 @@ gtrack_SOURCES += \
 	%D%/mlflow.c \
 	%D%/mlflow.h \
 	%D%/mlflow_artifacts.c \
-	%D%/mlflow_artifacts.h \
 	%D%/mlflow_metrics.c \
-	%D%/mlflow_metrics.h \
 	%D%/push.c \
 	%D%/push.h \
 	%D%/push_mlflow.c \
@@ -15,11 +13,8 @@ gtrack_SOURCES += \
 	%D%/wandb.c \
 	%D%/wandb.h \
 	%D%/wandb_artifact.c \
-	%D%/wandb_artifact.h \
 	%D%/wandb_files.c \
-	%D%/wandb_files.h \
 	%D%/wandb_lines.c \
-	%D%/wandb_lines.h \
 	%D%/wandb_media.c \
 	%D%/wandb_media.h \
 	%D%/wandb_push.c \
@@ -27,6 +22,5 @@ gtrack_SOURCES += \
 	%D%/wandb_rows.c \
 	%D%/wandb_rows.h \
 	%D%/wandb_run.c \
-	%D%/wandb_run.h \
 	%D%/wandb_upload.c \
 	%D%/wandb_upload.h

@@ -30,4 +30,14 @@ int mlflow_post(struct mlflow *, const char *path, json_t *request,
                 json_t **reply, struct err *);
 int mlflow_save_cursor(struct mlflow *, struct err *);
 
+/* Send the points that the server does not have.  The cursor has the number of
+ * points of each metric that were sent, and a checksum of them.  If they have
+ * changed since, or an earlier push did not finish, the server is asked for its
+ * points. */
+int mlflow_send_metrics(struct mlflow *, struct err *);
+/* Send the artifacts that the server does not have.  The cursor has the size
+ * and the time of each file that was sent.  A file that the server refuses is
+ * added to `refused`, and the others are sent. */
+int mlflow_send_artifacts(struct mlflow *, struct err *);
+
 #endif

@@ -1,5 +1,8 @@
+/*
+ * mlflow_artifacts - the artifacts of a run, to an MLflow server
+ */
 #include "config.h"
-#include "track/push/mlflow_artifacts.h"
+#include "track/push/mlflow.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,5 +1,8 @@
+/*
+ * mlflow_metrics - the points of a run, to an MLflow server
+ */
 #include "config.h"
-#include "track/push/mlflow_metrics.h"
+#include "track/push/mlflow.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -14,8 +14,6 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "store/format/md5.h"
-#include "track/push/mlflow_artifacts.h"
-#include "track/push/mlflow_metrics.h"
 #include "track/runs/file_tree.h"
 
 /* -- the experiment and the run -------------------------------------------- */

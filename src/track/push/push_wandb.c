@@ -13,10 +13,7 @@
 #include "common/utf8.h"
 #include "store/format/attempt.h"
 #include "store/format/md5.h"
-#include "track/push/wandb_files.h"
-#include "track/push/wandb_lines.h"
 #include "track/push/wandb_push.h"
-#include "track/push/wandb_run.h"
 
 static json_t *list_variables(const struct wandb_push *p, const char *config)
 {

@@ -1,5 +1,8 @@
+/*
+ * wandb_artifact - files as an artifact of W&B
+ */
 #include "config.h"
-#include "track/push/wandb_artifact.h"
+#include "track/push/wandb_upload.h"
 
 #include <stdlib.h>
 #include <string.h>

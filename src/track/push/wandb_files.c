@@ -1,5 +1,8 @@
+/*
+ * wandb_files - the files of a run, to W&B
+ */
 #include "config.h"
-#include "track/push/wandb_files.h"
+#include "track/push/wandb_push.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -9,8 +12,6 @@
 #include "common/mem.h"
 #include "common/path.h"
 #include "store/format/md5.h"
-#include "track/push/wandb_artifact.h"
-#include "track/push/wandb_run.h"
 #include "track/push/wandb_upload.h"
 #include "track/runs/file_tree.h"
 

@@ -1,5 +1,8 @@
+/*
+ * wandb_lines - the lines of a run, to W&B
+ */
 #include "config.h"
-#include "track/push/wandb_lines.h"
+#include "track/push/wandb_push.h"
 
 #include <inttypes.h>
 #include <stdio.h>

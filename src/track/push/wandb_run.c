@@ -1,5 +1,8 @@
+/*
+ * wandb_run - the description of a run that W&B expects
+ */
 #include "config.h"
-#include "track/push/wandb_run.h"
+#include "track/push/wandb_push.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -20,6 +20,12 @@ int wandb_upload_files(struct wandb *, struct wandb_file *, size_t n,
 /* Send one file to a URL, with these headers. */
 int wandb_upload(struct wandb *, const struct wandb_file *, const char *url,
                  json_t *headers, struct err *);
+/* Send files, which have paths and are sorted by name, as an artifact
+ * (wandb_artifact.c): a list of files with digests, its manifest, under a name
+ * that has versions.  If the server has a version with the same digest, nothing
+ * is sent. */
+int wandb_artifact(struct wandb *, const char *type, const char *name,
+                   struct wandb_file *, size_t n, struct err *);
 
 /* The content of a file in memory, NULL if it is empty. */
 int wandb_map(const struct wandb_file *, void **data, int64_t *size,
