@@ -15,6 +15,7 @@
 #include "common/mem.h"
 #include "common/opt.h"
 #include "common/path.h"
+#include "common/program.h"
 #include "common/sig.h"
 #include "trainer/checkpoint/checkpoint_find.h"
 #include "trainer/ranks/launch.h"
@@ -112,7 +113,7 @@ static int start_ranks(struct err *e)
     if (count < 1 || count > 1024)
         return err_set(e, ERR_USAGE, "%s expects 1 to 1024, not %lld",
                        gpus == -1 ? "--ranks" : "--gpus", (long long)count);
-    return local_ranks_again((int)count, e);
+    return local_ranks_run(program_words(), (int)count, e);
 }
 
 /* Load the settings, and find the checkpoint to resume from, if any. */

@@ -70,8 +70,8 @@ static int make_secret(struct err *e)
     return 0;
 }
 
-static pid_t start_rank(char **argv, int rank, int n, int port, int listener,
-                        int report)
+static pid_t start_rank(char *const *argv, int rank, int n, int port,
+                        int listener, int report)
 {
     const pid_t parent = getpid();
     const pid_t pid = fork();
@@ -304,7 +304,7 @@ static void free_ranks(struct local_ranks *k)
     buf_clear(&k->input);
 }
 
-int local_ranks_run(char **argv, int n, struct err *e)
+int local_ranks_run(char *const *argv, int n, struct err *e)
 {
     struct local_ranks k = { .n = n };
     int port, report[2], ret = 0;
@@ -341,26 +341,5 @@ int local_ranks_run(char **argv, int n, struct err *e)
     }
     close(report[0]);
     free_ranks(&k);
-    return ret;
-}
-
-int local_ranks_again(int n, struct err *e)
-{
-    struct buf words = BUF_INIT;
-    char **argv = NULL;
-    size_t count = 0, room = 0;
-    int ret = buf_read_file(&words, "/proc/self/cmdline", 1 << 20, e);
-
-    for (size_t at = 0; ret == 0 && at < words.len;
-         at += strlen(words.s + at) + 1) {
-        GROW(argv, count, room);
-        argv[count++] = words.s + at;
-    }
-    GROW(argv, count, room);
-    argv[count] = NULL;
-    if (ret == 0)
-        ret = local_ranks_run(argv, n, e);
-    free(argv);
-    buf_clear(&words);
     return ret;
 }

@@ -13,10 +13,7 @@
  * after a grace period.  Ranks that are still running some time after rank 0
  * has succeeded are killed, too; that is not a failure.
  */
-int local_ranks_run(char **argv, int n, struct err *);
-
-/* The same with the arguments of this process, which its ranks get again. */
-int local_ranks_again(int n, struct err *);
+int local_ranks_run(char *const *argv, int n, struct err *);
 
 /* Called by a rank before it exits: passes e to the process that started it,
  * which will print it, and clears the text. */

@@ -6,6 +6,7 @@
 
 #include "common/num.h"
 #include "common/path.h"
+#include "common/program.h"
 #include "common/sig.h"
 #include "trainer/ranks/local_ranks.h"
 
@@ -47,7 +48,7 @@ static int open_job(struct recorded_run *r, const struct run_info *run,
         return err_set(e, ERR_USAGE, "--ranks expects 1 to 1024, not %" PRId64,
                        n);
     if (n > 1 && !getenv("GTRAIN_SIZE"))
-        return local_ranks_again((int)n, e);
+        return local_ranks_run(program_words(), (int)n, e);
     sig_watch();
     ret = load_settings(&s, r, run, e);
     if (ret == 0)
