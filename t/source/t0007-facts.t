@@ -13,13 +13,19 @@ echo 'int f(void);' >src/a/c.h
 echo 'Call no_such_name() of `src/a/none.h`, or new_name() of `a/c.h`.' \
     >doc/x.md
 printf '/* d - call it */\nint new_name(void);\n' >src/a/d.h
+printf '| `src/%s/` | %s | x |\n' a 6 b 1,000 >doc/architecture.md
+mkdir src/b
+seq 1046 >src/b/x.txt
+echo 'Everything may have 1,050 lines.' >>doc/architecture.md
 "$top/scripts/facts" . >out 2>err
-is "$(sort out)" "doc/x.md:1: there is no file src/a/none.h
+is "$(sort out)" "doc/architecture.md:1: src/a/ has 5 lines, not 6
+doc/architecture.md:3: there are 1051 lines
+doc/x.md:1: there is no file src/a/none.h
 doc/x.md:1: there is no no_such_name()
 src/a/b.c:2: there is no file a/gone.c
 src/a/b.c:2: there is no old_name()
 src/a/c.h:1: does not begin by saying what it is for" \
-    "scripts/facts finds names that are gone and files without a purpose"
+    "scripts/facts finds names that are gone, files without a purpose and growth"
 
 # SECURITY.md names the test of each promise: its file and, in quotes there, its
 # name.
