@@ -375,7 +375,7 @@ static int draw_baselines(struct drawing *d, struct err *e)
     return 0;
 }
 
-/* What is drawn besides the curves of a kind or of metrics by name. */
+/* Draw everything but the curves: marks, notes, baselines. */
 static int draw_rest(struct drawing *d, struct err *e)
 {
     if (d->r->y2 && add_y2(d, e) < 0)

@@ -9,14 +9,14 @@
 /*
  * curves - draw the curves of a panel
  *
- * The runs are those of the set.  Runs without the metric are left out; if no
+ * The runs of the set are drawn.  Runs without the metric are left out; if no
  * run has it, that is ERR_MISSING.  The values in the summary (minimum,
- * maximum, last) are those of all points in the store, including what is
+ * maximum, last) take in all points in the store, including points that are
  * skipped, smoothed or thinned in the figure.
  */
 int curves_kind(struct build *, struct panel *, const struct kind *,
                 struct err *);
-/* The same for metrics by name or pattern, separated by commas. */
+/* Draw metrics by name or pattern, separated by commas. */
 int curves_metrics(struct build *, struct panel *, const char *names,
                    struct err *);
 

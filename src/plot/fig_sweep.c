@@ -37,7 +37,7 @@ struct sweep {
     bool high; /* a high value is good */
     struct point *point;
     size_t n, room;
-    struct run_info *run; /* those that have a point */
+    struct run_info *run; /* runs that have a point */
     size_t runs;
 };
 
@@ -248,7 +248,7 @@ static void draw_values(struct figure *f, struct panel *p,
         }
 }
 
-/* What the points and their bars are. */
+/* Say in a note what the points and their bars are. */
 static void note_means(struct figure *f, const struct sweep *s, enum band band)
 {
     size_t least = s->point[0].n, most = least;

@@ -27,7 +27,7 @@ enum {
     AREAS,
     COLUMNS = 600,
     COLUMNS_OF_TERMINAL = 160,
-    CELLS = 24000, /* about so many in a figure, or twice as many */
+    CELLS = 24000, /* in a figure: up to about twice this number */
     THREADS = 8,   /* more of them need a higher figure */
     HIGHEST = 64,
 };
@@ -85,7 +85,7 @@ static void sum_names(const struct drawing *d, double *secs)
             secs[s.name] += s.end - s.start;
 }
 
-/* The name that has the most time of those that are in OTHERS; or -1. */
+/* The name with the most time among the names in OTHERS; or -1. */
 static int find_largest(const struct drawing *d, const double *secs)
 {
     int best = -1;

@@ -15,7 +15,7 @@
 void group_spread(enum band, const double *v, size_t n, double *mean,
                   double *lo, double *hi);
 
-/* What a band or bars show, in a sentence. */
+/* The meaning of a band or of bars, for a sentence. */
 const char *group_band(enum band);
 
 /* The value of a parameter or a tag, or of "name", the run's own name; "seed"

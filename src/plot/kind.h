@@ -40,7 +40,7 @@ struct kind {
 
 extern const struct kind kinds[]; /* ends with a NULL name */
 
-/* What the commands of this table run (fig_curves.c). */
+/* The figure that the commands of this table draw (fig_curves.c). */
 extern const struct figure_type kind_figure;
 
 /* The y axis of a figure; k may be NULL, for an axis with just a label. */

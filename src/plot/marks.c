@@ -43,7 +43,7 @@ void mark_bad(const struct marked *c)
                     (long long)h->step[first]);
 }
 
-/* Frequent events are ticks: so many lines would hide the curves. */
+/* Frequent events are ticks: lines would hide the curves. */
 static void add_tick(struct panel *p, double x, int slot)
 {
     struct mark *m = panel_mark(p, MARK_AT_X, x, NAN);

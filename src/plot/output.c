@@ -24,7 +24,7 @@
 #include "plot/options.h"
 #include "plot/stamp.h"
 
-/* How the name of a file ends: "png"; NULL for what gplot cannot write. */
+/* The format by the end of a file name: "png"; NULL if gplot has none. */
 static const char *form_of(const char *path)
 {
     static const char *const known[] = { "png",  "svg",  "pdf", "eps",  "tex",
@@ -255,7 +255,7 @@ static int draw_html(const struct figure *f, struct buf *page, struct err *e)
     return ret;
 }
 
-/* The points are those of the figure's columns, never means of several. */
+/* Write the points of the figure's columns, never means of several. */
 static void draw_json(struct figure *f, struct buf *out)
 {
     struct emit o = { .b = out };

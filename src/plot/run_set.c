@@ -32,7 +32,7 @@ static size_t whole_character(const char *s, size_t at)
     return at;
 }
 
-/* How many bytes at the beginning do all names have in common? */
+/* The number of bytes with which all names begin alike. */
 static size_t common_start(const struct run_set *c)
 {
     size_t n = strlen(c->name[0]);

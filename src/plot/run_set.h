@@ -13,17 +13,17 @@
  * every panel
  *
  * Up to eight runs have a colour each: the one that the run was given when it
- * began, unless an older run of the figure has the same.  More runs than that
- * are coloured by the number in which they differ, such as the learning rate,
- * if there is one; a ramp says which colour stands for which number.  Of long
- * names, the part that is the same for all runs is cut.
+ * began, unless an older run of the figure has that colour.  More runs are
+ * coloured by the number in which they differ, such as the learning rate, if
+ * there is one; a ramp says which colour stands for which number.  Long names
+ * lose the part that is the same for all runs.
  */
 struct run_set {
     const struct run_info *run;
     size_t n;
     int *slot;          /* colours */
     const char **name;  /* names, followed by the id if two are equal */
-    const char **shown; /* the same in labels */
+    const char **shown; /* the names in labels */
     struct ramp *ramp;  /* or NULL: a colour for each run */
 };
 

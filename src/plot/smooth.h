@@ -27,7 +27,7 @@ bool smooth_parse(const char *text, struct smooth *out);
 /* The two arrays must differ. */
 void smooth_apply(const struct smooth *, const double *in, double *out,
                   size_t n);
-/* How many points a value is the mean of, about. */
+/* About how many points a value averages. */
 double smooth_points(const struct smooth *);
 /* "exponential moving average, beta = 0.98", in a note. */
 char *smooth_name(char out[64], const struct smooth *);

@@ -40,7 +40,7 @@ static char *decode_word(const char *from, size_t n)
     return buf_detach(&out);
 }
 
-/* How many words, from this one on, only name the output. */
+/* The number of words, from this one on, that only name the output. */
 static int count_output(const char *word, const char *next, const char *output)
 {
     if (strcmp(word, "-o") == 0 || strcmp(word, "--output") == 0)

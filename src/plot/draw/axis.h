@@ -16,7 +16,7 @@
  * number of tick labels that fit.  Strings belong to the arena.
  */
 
-/* What the numbers of an axis are, hence how its ticks are written. */
+/* The unit of an axis, by which its ticks are written. */
 enum unit {
     UNIT_NONE,     /* 3.25, 6e-4 */
     UNIT_COUNT,    /* 500, 20k, 3B */
@@ -55,7 +55,7 @@ void axis_init(struct axis *, const char *label, enum unit);
 void axis_scale(struct axis *, const double *values, size_t n);
 void axis_range(struct axis *, double lo, double hi, double margin);
 void axis_ticks(struct axis *, struct arena *, int most);
-/* Set the upper end to hi and so many parts of the range from lo to hi. */
+/* Set the upper end to hi + part * (hi - lo). */
 void axis_extend(struct axis *, double part, double lo, double hi);
 /* Choose the ticks again, after a change of the range. */
 void axis_renew(struct axis *, struct arena *);
@@ -66,7 +66,7 @@ void axis_finer(struct axis *fine, const struct axis *, struct arena *,
 void axis_names(struct axis *, struct arena *, const char *const *name,
                 size_t n, int most);
 
-/* Leave so many names at most, evenly spaced. */
+/* Leave at most `most` names, evenly spaced. */
 void axis_thin_names(struct axis *, int most);
 
 /* 0 at the lower end of the axis, 1 at the upper end; NaN for what a

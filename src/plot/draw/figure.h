@@ -51,7 +51,7 @@ struct curve {
     bool unlisted; /* not in the legend, in spite of its label */
     bool faint; /* behind all others: the raw values of smoothed ones */
     bool right; /* on the second y axis */
-    bool crowd; /* lo and hi are those of each column of pixels */
+    bool crowd; /* lo and hi are the range of each column of pixels */
     bool bars;  /* lo and hi are error bars, not a band */
     bool outlined; /* has the extremes of many more points */
 };
@@ -210,7 +210,7 @@ bool panel_shows(const struct panel *);
 /* The y axis of a curve. */
 const struct axis *curve_y(const struct panel *, const struct curve *);
 
-/* Add a note, unless the figure has the same already. */
+/* Add a note, unless the figure has it already. */
 void figure_note(struct figure *, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 /* Add a line of text above the panels. */

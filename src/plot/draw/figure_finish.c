@@ -60,7 +60,7 @@ static void thin_all(struct figure *f, struct panel *p, bool has_inset)
             thin_curve(&p->curve[i], &x, columns, &f->mem);
 }
 
-/* Text of at most so many columns.  Longer text is cut before its last comma,
+/* Text of at most `columns` columns.  Longer text is cut before its last comma,
  * as in "a long name..., validation". */
 static const char *shorten(struct figure *f, const char *text, double columns)
 {

@@ -65,7 +65,7 @@ bool gnuplot_found(char version[16])
     return found;
 }
 
-/* How long gnuplot may take. */
+/* Seconds that gnuplot may take. */
 static double time_limit(void)
 {
     const char *text = getenv("GPLOT_TIMEOUT");

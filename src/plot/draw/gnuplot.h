@@ -26,7 +26,7 @@ struct gnuplot_form {
     const char *name;     /* how the names of its files end */
     const char *terminal; /* gnuplot's name for it */
     double scale;         /* units in a point */
-    double raise;         /* labels of x by so many lines: they are too low */
+    double raise;         /* lines by which to raise the x labels */
     bool pixels;          /* the size is in whole pixels */
     bool own_units;       /* font sizes are in its units, too */
     bool tex;             /* LaTeX reads the text */

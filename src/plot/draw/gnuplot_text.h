@@ -22,7 +22,7 @@ struct script {
 
 /* A string that gnuplot draws literally in every terminal. */
 void gnuplot_quote(struct script *, const char *text);
-/* A font of so many times the figure's size, where the terminal has fonts. */
+/* A font of `factor` times the figure's size, where the terminal has fonts. */
 void gnuplot_font(struct script *, double factor);
 /* Text at a place on the page; rest says how it is aligned and rotated. */
 void gnuplot_label(struct script *, const char *text, double x, double y,

@@ -12,8 +12,8 @@
  *
  * The figure has decided everything: scales, ranges, ticks and their labels,
  * colours for a light and a dark background, dashes, which points are kept, and
- * the place of the legend.  Numbers are those of the store; "factor" of an axis
- * is what they are divided by before they are shown.  A gap is null.
+ * the place of the legend.  Numbers are as in the store; to show
+ * them, divide them by the "factor" of the axis.  A gap is null.
  */
 
 /* Write the members of an object that the caller begins and ends. */

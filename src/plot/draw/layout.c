@@ -146,7 +146,7 @@ double layout_top(const struct figure *f)
                                   (double)layout_shared(f, SIZE_MAX, &x, &y));
 }
 
-/* What a panel needs around its axes, in ems. */
+/* The space around the axes of a panel, in ems. */
 struct sides {
     double left, right, below, above;
 };

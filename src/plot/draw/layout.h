@@ -21,7 +21,7 @@ struct layout {
 };
 
 void layout_panel(struct layout *, const struct figure *, size_t panel);
-/* How many bytes of a text are on its first line of at most so many columns;
+/* The number of bytes of a text on its first line of at most `width` columns;
  * the text after them begins with the blank at which it was broken. */
 size_t layout_line(const char *text, size_t width);
 size_t layout_note_width(const struct figure *); /* characters a line */

@@ -11,7 +11,7 @@
 #include "plot/draw/layout.h"
 #include "plot/draw/legend.h"
 
-/* Find a free place for a legend of so many columns: a corner, else along the
+/* Find a free place for a legend of `cols` columns: a corner, else along the
  * upper and the lower edge, else along the sides. */
 static bool find_free(struct panel *p, const struct grid *g, size_t cols)
 {

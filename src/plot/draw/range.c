@@ -101,7 +101,7 @@ static void widen_range(const struct panel *p, const struct axis *x, bool right,
     }
 }
 
-/* How many values are above what is shown? */
+/* Count the values above the range that is shown. */
 static size_t count_above(const struct panel *p, bool right, double hi,
                           const struct axis *x)
 {

@@ -6,9 +6,9 @@
 /*
  * range - the scales and ranges of a panel's axes, and of its inset
  *
- * What was asked for is kept.  The range of y holds all values, except the
- * start of curves that fall at first and then settle, and except a few (less
- * than 1 in 200) that would leave a tenth of the height to the others: notes of
+ * A range that the user gave is kept.  The range of y holds all values, except
+ * the start of curves that fall at first and then settle, and a few (less than
+ * 1 in 200) that would leave a tenth of the height to the others: notes of
  * the figure tell of both.
  */
 void range_choose(struct figure *, struct panel *);

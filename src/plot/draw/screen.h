@@ -11,7 +11,7 @@
 /*
  * screen - the characters of a terminal, with their colours
  *
- * What is outside the screen is not drawn.
+ * Nothing is drawn outside the screen.
  */
 
 /* A character of the screen: a code point, or the dots of lines. */
