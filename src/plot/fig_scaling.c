@@ -1,8 +1,7 @@
 /*
- * fig_scaling - loss against tokens or FLOPs, with a power law
+ * fig_scaling - loss against tokens or FLOPs, with a scaling law
  *
- * Both axes are logarithmic; the power law is fitted to the best value of each
- * run.
+ * Both axes are logarithmic; the law is fitted to the best value of each run.
  */
 #include "config.h"
 
@@ -12,7 +11,7 @@
 
 #include "common/buf.h"
 #include "common/log.h"
-#include "common/stats/power_law.h"
+#include "common/stats/scaling_law.h"
 #include "plot/draw/axis.h"
 #include "plot/figures.h"
 #include "plot/history.h"
@@ -46,7 +45,7 @@ static void superscript(struct buf *b, double v)
 }
 
 static struct curve *draw_part(struct figure *f, struct panel *p,
-                               const struct power_law *fit, double lo,
+                               const struct scaling_law *law, double lo,
                                double hi)
 {
     enum { STEPS = 60 };
@@ -54,7 +53,7 @@ static struct curve *draw_part(struct figure *f, struct panel *p,
 
     for (int i = 0; i <= STEPS; i++) {
         c->x[i] = lo * pow(hi / lo, (double)i / STEPS);
-        c->y[i] = fit->a * pow(c->x[i], -fit->b);
+        c->y[i] = scaling_law_at(law, &c->x[i]);
     }
     c->colour = COLOUR_GREY;
     c->run = "fit";
@@ -64,26 +63,29 @@ static struct curve *draw_part(struct figure *f, struct panel *p,
 /* The law, from the first end to the last, and dashed for a quarter of a
  * decade on each side. */
 static void draw_law(struct figure *f, struct panel *p,
-                     const struct power_law *fit, const struct ends *ends,
+                     const struct scaling_law *law, const struct ends *ends,
                      const char *symbol)
 {
     double lo = INFINITY, hi = 0;
-    struct buf law = BUF_INIT;
+    struct buf text = BUF_INIT;
 
     for (size_t i = 0; i < ends->n; i++) {
         lo = fmin(lo, ends->x[i]);
         hi = fmax(hi, ends->x[i]);
     }
-    buf_printf(&law, "L = %.3g %s", fit->a, symbol);
-    superscript(&law, -fit->b);
-    draw_part(f, p, fit, lo, hi)->label = arena_strdup(&f->mem, law.s);
-    draw_part(f, p, fit, lo / 1.8, lo)->dash = 1;
-    draw_part(f, p, fit, hi, hi * 1.8)->dash = 1;
+    buf_str(&text, "L = ");
+    if (law->floor > 0)
+        buf_printf(&text, "%.3g + ", law->floor);
+    buf_printf(&text, "%.3g %s", law->factor[0], symbol);
+    superscript(&text, -law->exponent[0]);
+    draw_part(f, p, law, lo, hi)->label = "scaling law";
+    draw_part(f, p, law, lo / 1.8, lo)->dash = 1;
+    draw_part(f, p, law, hi, hi * 1.8)->dash = 1;
     figure_note(f,
-                "Fitted to the best loss of each run (circled), R\xc2\xb2 = "
-                "%.4f in logarithms; dashed where it is extrapolated.",
-                fit->r2);
-    buf_clear(&law);
+                "%s is fitted to the best loss of each run (circled), "
+                "R\xc2\xb2 = %.4f; dashed where it is extrapolated.",
+                text.s, law->r2);
+    buf_clear(&text);
 }
 
 static size_t find_best(const struct history *h)
@@ -134,17 +136,34 @@ static int draw_runs(struct build *b, struct panel *p, const struct request *r,
     return ends->n ? 0 : err_set(e, ERR_MISSING, "no run has a loss to fit");
 }
 
+/* How many places along x the runs end at. */
+static size_t count_places(const struct ends *ends)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < ends->n; i++) {
+        size_t k = 0;
+
+        while (k < i && (ends->x[k] < ends->x[i] || ends->x[k] > ends->x[i]))
+            k++;
+        n += k == i;
+    }
+    return n;
+}
+
 static void fit_law(struct figure *f, struct panel *p, const struct ends *ends,
                     enum along along)
 {
-    struct power_law fit;
+    enum { LEAST = 4 }; /* three numbers are fitted */
+    struct scaling_law law = { .variables = 1 };
 
-    if (!power_law_fit(&fit, ends->x, ends->y, ends->n)) {
-        log_warn("no power law is fitted: it needs three runs or more that "
+    if (count_places(ends) < LEAST ||
+        !scaling_law_fit(&law, ends->x, ends->y, ends->n, ends->n)) {
+        log_warn("no scaling law is fitted: it needs four runs or more that "
                  "end at different places");
         return;
     }
-    draw_law(f, p, &fit, ends,
+    draw_law(f, p, &law, ends,
              along == ALONG_TOKENS  ? "D"
              : along == ALONG_FLOPS ? "C"
                                     : "x");
@@ -191,7 +210,7 @@ static const struct figure_type scaling = { build_scaling, 1, "runs are" };
 const struct cmd fig_scaling = {
     .name = "scaling",
     .args = "RUN...",
-    .help = "draw the loss against FLOPs or tokens, with a power law",
+    .help = "draw the loss against FLOPs or tokens, with a scaling law",
     .opts = scaling_opts,
     .run = figure_main,
     .arg = &scaling,

@@ -177,10 +177,13 @@ like err "from 2 experiments (rates, grid)" \
     "a sweep over several experiments warns"
 like out "3\.110.*3\.101" "the values of a map have the same number of decimals"
 gplot scaling gpt-10M gpt-30M gpt-85M gpt-160M gpt-350M >out
-like out "L = 120 C⁻⁰·⁰⁸⁵" "scaling fits a power law"
+like out "L = 1.75 + 1.16e+03 C⁻⁰·¹⁵⁶" "scaling fits a law with a floor"
 tr '\n' ' ' <out >line
-like line "R² = 0.99.*dashed where it is extrapolated" \
+like line "R² = 1.00.*dashed where it is extrapolated" \
     "scaling says how good the fit is, and where it is extrapolated"
+gplot scaling gpt-10M gpt-30M gpt-85M >out 2>err
+like err "no scaling law is fitted: it needs four runs" \
+    "scaling fits no law of three numbers to three runs"
 gplot loss run1 --y2 lr --script y2.gp -q >out
 is "$(sed -n "s/^set y2tics .* textcolor rgb '\([^']*\)'.*/\1/p" y2.gp)" \
     "$(sed -n "s/.*x1y2 with .* lc rgb '\([^']*\)'.*/\1/p" y2.gp)" \

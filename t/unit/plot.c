@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/stats/power_law.h"
+#include "common/stats/scaling_law.h"
 #include "common/utf8.h"
 #include "plot/draw/axis.h"
 #include "plot/draw/figure.h"
@@ -496,12 +496,34 @@ static void terminals_get_characters(void)
  * Statistics
  */
 
+static void scaling_laws_are_found(void)
+{
+    enum { N = 6 };
+    struct scaling_law law = { .variables = 1 };
+    double x[N], y[N];
+
+    for (int i = 0; i < N; i++) {
+        x[i] = 1e18 * pow(10, i);
+        y[i] = 1.7 + 3e4 * pow(x[i], -0.237);
+    }
+    ok(scaling_law_fit(&law, x, y, N, N) && fabs(law.floor - 1.7) < 1e-3 &&
+           fabs(law.exponent[0] - 0.237) < 1e-3 && law.r2 > 0.999999,
+       "a law above a floor is found: 1.7 + 3e4 x^-0.237");
+    for (int i = 0; i < N; i++)
+        y[i] = 120 * pow(x[i], -0.085);
+    ok(scaling_law_fit(&law, x, y, N, N) && law.floor < 0.02 &&
+           fabs(law.exponent[0] - 0.085) < 1e-3 &&
+           fabs(scaling_law_at(&law, x) - y[0]) < 1e-3,
+       "a power law has no floor: 120 x^-0.085");
+    ok(!scaling_law_fit(&law, x, y, 2, 2) &&
+           !scaling_law_fit(&law, (double[]){ 1, 0, 2, 3 }, y, 4, 4),
+       "two points, or a model of no size, have no law");
+}
+
 static void statistics_are_right(void)
 {
     const double v[] = { 2, 4, 4, 4, 5, 5, 7, 9 };
-    const double x[] = { 1, 10, 100 }, y[] = { 8, 4, 2 };
     double mean, lo, hi;
-    struct power_law f;
 
     group_spread(BAND_STD, v, 8, &mean, &lo, &hi);
     ok(fabs(mean - 5) < 1e-12 && fabs(hi - mean - sqrt(32.0 / 7)) < 1e-12,
@@ -512,12 +534,6 @@ static void statistics_are_right(void)
     group_spread(BAND_MINMAX, v, 8, &mean, &lo, &hi);
     ok(lo <= 2 && lo >= 2 && hi >= 9 && hi <= 9,
        "a group has the least and the greatest value");
-    ok(power_law_fit(&f, x, y, 3) && fabs(f.a - 8) < 1e-9 &&
-           fabs(f.b - log10(2)) < 1e-9 && fabs(f.r2 - 1) < 1e-12,
-       "a power law is found: 8 x^-0.301");
-    ok(!power_law_fit(&f, x, y, 2) &&
-           !power_law_fit(&f, x, (double[]){ 1, 0, 2 }, 3),
-       "two points or a loss of 0 have no power law");
     ok(kind_high_is_good("hellaswag/acc_norm") &&
            !kind_high_is_good("val/loss") && kind_high_is_good("mmlu_acc"),
        "the best accuracy is the highest, the best loss the lowest");
@@ -535,6 +551,7 @@ int main(void)
     names_are_drawn_literally();
     pages_escape();
     terminals_get_characters();
+    scaling_laws_are_found();
     statistics_are_right();
     return done_testing();
 }

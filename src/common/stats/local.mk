@@ -6,7 +6,7 @@ src_common_libcommon_a_SOURCES += \
 	%D%/least_squares.h \
 	%D%/paired.c \
 	%D%/paired.h \
-	%D%/power_law.c \
-	%D%/power_law.h \
+	%D%/scaling_law.c \
+	%D%/scaling_law.h \
 	%D%/student.c \
 	%D%/student.h

@@ -6,36 +6,31 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/stats/least_squares.h"
 #include "common/mem.h"
 #include "common/num.h"
 #include "store/read/runs.h"
 
-enum { TERMS = 3 };
-
-struct point {
-    double n, d, loss; /* parameters, tokens */
-};
-
+/* What runs trained, and their losses. */
 struct points {
-    struct point *item;
-    size_t n, room;
+    double (*size)[2]; /* parameters, tokens */
+    double *loss;
+    size_t n, room, loss_room;
 };
 
 /* ---- the runs --------------------------------------------------------- */
 
-static bool read_point(struct point *p, const struct run_info *run)
+static bool read_point(double size[2], double *loss, const struct run_info *run)
 {
     const char *text = run_info_param(run, "derived.parameters");
-    const struct metric_sum *loss = run_info_metric(run, "val/loss");
+    const struct metric_sum *losses = run_info_metric(run, "val/loss");
     const struct metric_sum *tokens = run_info_metric(run, "train/tokens");
 
-    if (run->status != RUN_FINISHED || !text || !num_real(text, &p->n) ||
-        !loss || !tokens)
+    if (run->status != RUN_FINISHED || !text || !num_real(text, &size[0]) ||
+        !losses || !tokens)
         return false;
-    p->d = tokens->last;
-    p->loss = loss->last;
-    return p->n > 0 && p->d > 0 && isfinite(p->loss);
+    size[1] = tokens->last;
+    *loss = losses->last;
+    return size[0] > 0 && size[1] > 0 && isfinite(*loss);
 }
 
 /* Of the same validation data as the newest run that has a point. */
@@ -45,15 +40,17 @@ static void read_points(struct points *p, const struct runs *runs)
 
     for (size_t i = runs->n; i-- > 0;) {
         const char *own = run_info_param(&runs->run[i], "derived.data.val");
-        struct point one;
+        double size[2], loss;
 
-        if (!read_point(&one, &runs->run[i]))
+        if (!read_point(size, &loss, &runs->run[i]))
             continue;
         if (p->n > 0 && (!own != !data || (own && strcmp(own, data) != 0)))
             continue;
         data = own;
-        GROW(p->item, p->n, p->room);
-        p->item[p->n++] = one;
+        GROW(p->size, p->n, p->room);
+        GROW(p->loss, p->n, p->loss_room);
+        memcpy(p->size[p->n], size, sizeof size);
+        p->loss[p->n++] = loss;
     }
 }
 
@@ -62,64 +59,25 @@ static bool have_differences(const struct points *p)
     bool sizes = false, lengths = false;
 
     for (size_t i = 1; i < p->n; i++) {
-        sizes |= p->item[i].n != p->item[0].n;
-        lengths |= p->item[i].d != p->item[0].d;
+        sizes |= p->size[i][0] != p->size[0][0];
+        lengths |= p->size[i][1] != p->size[0][1];
     }
     return sizes && lengths;
 }
 
 /* ---- the law ---------------------------------------------------------- */
 
-static bool fit_factors(struct scaling *s, double *squares,
-                        const struct points *p, size_t left_out)
-{
-    double *x = xcalloc(p->n * TERMS, sizeof *x);
-    double *y = xcalloc(p->n, sizeof *y);
-    struct least_squares l = { .x = x, .stride = TERMS, .y = y };
-    bool good;
-
-    for (size_t i = 0; i < p->n; i++) {
-        if (i == left_out)
-            continue;
-        x[l.n * TERMS] = 1;
-        x[l.n * TERMS + 1] = pow(p->item[i].n, -s->exponent_n);
-        x[l.n * TERMS + 2] = pow(p->item[i].d, -s->exponent_d);
-        y[l.n++] = p->item[i].loss;
-    }
-    good = least_squares_fit(&l, TERMS) && l.factor[0] >= 0 &&
-           l.factor[1] >= 0 && l.factor[2] >= 0;
-    s->e = l.factor[0];
-    s->a = l.factor[1];
-    s->b = l.factor[2];
-    *squares = l.squares;
-    free(x);
-    free(y);
-    return good;
-}
-
 /* Fit to all points but one; to all if there is no such point. */
-static bool fit_law(struct scaling *best, const struct points *p,
+static bool fit_law(struct scaling_law *law, const struct points *p,
                     size_t left_out)
 {
-    double least = INFINITY, squares;
-
-    for (int i = 1; i <= 20; i++)
-        for (int k = 1; k <= 20; k++) {
-            struct scaling s = { .exponent_n = 0.05 * i,
-                                 .exponent_d = 0.05 * k };
-
-            if (fit_factors(&s, &squares, p, left_out) && squares < least) {
-                least = squares;
-                *best = s;
-            }
-        }
-    return isfinite(least);
+    *law = (struct scaling_law){ .variables = 2 };
+    return scaling_law_fit(law, *p->size, p->loss, p->n, left_out);
 }
 
 double scaling_loss(const struct scaling *s, double parameters, double tokens)
 {
-    return s->e + s->a * pow(parameters, -s->exponent_n) +
-           s->b * pow(tokens, -s->exponent_d);
+    return scaling_law_at(&s->law, (double[]){ parameters, tokens });
 }
 
 /* The median error for a point that is left out. */
@@ -129,11 +87,10 @@ static double test_law(const struct points *p)
     size_t n = 0;
 
     for (size_t i = 0; i < p->n; i++) {
-        const struct point *one = &p->item[i];
-        struct scaling s;
+        struct scaling_law law;
 
-        if (fit_law(&s, p, i))
-            error[n++] = fabs(scaling_loss(&s, one->n, one->d) - one->loss);
+        if (fit_law(&law, p, i))
+            error[n++] = fabs(scaling_law_at(&law, p->size[i]) - p->loss[i]);
     }
     num_sort(error, n);
     if (n > 0)
@@ -144,33 +101,32 @@ static double test_law(const struct points *p)
 
 static void find_range(struct scaling *s, const struct points *p)
 {
-    s->least_n = s->most_n = p->item[0].n;
-    for (size_t i = 1; i < p->n; i++) {
-        s->least_n = fmin(s->least_n, p->item[i].n);
-        s->most_n = fmax(s->most_n, p->item[i].n);
+    s->least_n = INFINITY;
+    for (size_t i = 0; i < p->n; i++) {
+        s->least_n = fmin(s->least_n, p->size[i][0]);
+        s->most_n = fmax(s->most_n, p->size[i][0]);
     }
 }
 
 void scaling_published(struct scaling *s)
 {
-    *s = (struct scaling){ .e = 1.8172,
-                           .a = 482.01,
-                           .exponent_n = 0.3478,
-                           .b = 2085.43,
-                           .exponent_d = 0.3658 };
+    *s = (struct scaling){ .law = { .variables = 2,
+                                    .floor = 1.8172,
+                                    .factor = { 482.01, 2085.43 },
+                                    .exponent = { 0.3478, 0.3658 } } };
 }
 
 int scaling_fit(struct scaling *s, const char *root, struct err *e)
 {
     struct runs runs = RUNS_INIT;
-    struct points p = { NULL, 0, 0 };
+    struct points p = { .n = 0 };
     int ret = runs_load(&runs, root, 0, e);
 
     *s = (struct scaling){ 0 };
     if (ret == 0)
         read_points(&p, &runs);
-    if (ret == 0 &&
-        (p.n < SCALING_LEAST || !have_differences(&p) || !fit_law(s, &p, p.n)))
+    if (ret == 0 && (p.n < SCALING_LEAST || !have_differences(&p) ||
+                     !fit_law(&s->law, &p, p.n)))
         ret = err_set(e, ERR_MISSING,
                       "no scaling law fits the finished runs of %s: it needs "
                       "at least %d of several sizes and lengths, on the same "
@@ -181,7 +137,8 @@ int scaling_fit(struct scaling *s, const char *root, struct err *e)
         find_range(s, &p);
         s->off = test_law(&p);
     }
-    free(p.item);
+    free(p.size);
+    free(p.loss);
     runs_free(&runs);
     return ret;
 }

@@ -4,6 +4,7 @@
 #include <stdint.h>
 
 #include "common/err.h"
+#include "common/stats/scaling_law.h"
 
 /*
  * scaling - the loss of a model of N parameters after D tokens
@@ -13,14 +14,14 @@
  *      loss = scaling_loss(&s, 124e6, 2.5e9);
  *
  * L = E + A N^-a + B D^-b (Hoffmann et al., "Training compute-optimal large
- * language models", 2022) is fitted by least squares to the last val/loss of
- * the finished runs of a store, of those that have the validation data of the
- * newest.  The exponents are chosen from a grid.
+ * language models", 2022; common/stats/scaling_law.h) is fitted to the last
+ * val/loss of the finished runs of a store, of those that have the validation
+ * data of the newest.
  */
 enum { SCALING_LEAST = 5 }; /* runs */
 
 struct scaling {
-    double e, a, b, exponent_n, exponent_d;
+    struct scaling_law law;
     int64_t runs;
     double least_n, most_n; /* parameters of these runs */
     double off; /* the median error for a run that is left out of the fit */
