@@ -304,6 +304,18 @@ void column_mark_best(const struct column *c, struct table *t, size_t at)
         table_mark_best(t, at, column_direction(c) > 0);
 }
 
+void columns_fill(const struct columns *c, struct table *t,
+                  const struct runs *runs)
+{
+    for (size_t j = 0; j < c->n; j++)
+        table_column(t, c->item[j].title);
+    for (size_t i = 0; i < runs->n; i++)
+        for (size_t j = 0; j < c->n; j++)
+            table_add(t, column_cell(&c->item[j], &runs->run[i]));
+    for (size_t j = 0; j < c->n; j++)
+        column_mark_best(&c->item[j], t, j);
+}
+
 double column_cell_number(const struct table_cell *c)
 {
     double x = (double)NAN;

@@ -82,6 +82,8 @@ double column_number(const struct column *, const struct run_info *);
 int column_direction(const struct column *);
 /* Mark the best value of a column of a table, if one is better than others. */
 void column_mark_best(const struct column *, struct table *, size_t at);
+/* A row for each run, with the best of each column marked. */
+void columns_fill(const struct columns *, struct table *, const struct runs *);
 
 /* The names of all attributes, ended by NULL. */
 extern const char *const column_attributes[];

@@ -17,46 +17,13 @@
 
 /* -- tables ---------------------------------------------------------------- */
 
-/* The values of all runs in some columns; the caller clears the table. */
-static void fill_table(struct table *t, const struct columns *c,
-                       const struct runs *runs)
-{
-    for (size_t j = 0; j < c->n; j++)
-        table_column(t, c->item[j].title);
-    for (size_t i = 0; i < runs->n; i++)
-        for (size_t j = 0; j < c->n; j++)
-            table_add(t, column_cell(&c->item[j], &runs->run[i]));
-    for (size_t j = 0; j < c->n && runs->n > 1; j++)
-        column_mark_best(&c->item[j], t, j);
-}
-
-static void write_value(struct emit *o, const struct table_cell *c, int places)
-{
-    const double number = column_cell_number(c);
-    struct buf text = BUF_INIT;
-
-    if (c->type == TABLE_NONE) {
-        emit_null(o, NULL);
-        return;
-    }
-    table_cell_text(&text, c, places);
-    emit_object(o, NULL);
-    emit_text(o, "text", text.s);
-    if (isfinite(number))
-        emit_real(o, "value", number);
-    if (c->mark == MARK_BEST)
-        emit_bool(o, "best", true);
-    emit_object_end(o);
-    buf_clear(&text);
-}
-
 static void write_rows(struct emit *o, const char *key, const struct columns *c,
                        const struct runs *runs)
 {
     struct table t = TABLE_INIT("");
     int *places;
 
-    fill_table(&t, c, runs);
+    columns_fill(c, &t, runs);
     places = table_decimals(&t);
     emit_array(o, key);
     for (size_t j = 0; j < c->n; j++) {
@@ -64,8 +31,14 @@ static void write_rows(struct emit *o, const char *key, const struct columns *c,
         emit_text(o, "name", c->item[j].title);
         emit_bool(o, "differs", column_differs(&c->item[j], runs));
         emit_array(o, "values");
-        for (size_t i = 0; i < runs->n; i++)
-            write_value(o, table_cell(&t, i, j), places[j]);
+        for (size_t i = 0; i < runs->n; i++) {
+            const struct table_cell *cell = table_cell(&t, i, j);
+
+            if (cell->type == TABLE_NONE)
+                emit_null(o, NULL);
+            else
+                site_write_cell(o, cell, places[j]);
+        }
         emit_array_end(o);
         emit_object_end(o);
     }

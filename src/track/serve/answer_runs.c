@@ -195,24 +195,6 @@ static void write_progress(struct emit *o, const struct run_info *r)
         emit_real(o, "eta_ms", round(eta_of(r, steps, done)));
 }
 
-static void write_cell(struct emit *o, const struct table_cell *c, int places)
-{
-    struct buf text = BUF_INIT;
-    const double value = column_cell_number(c);
-
-    table_cell_text(&text, c, places);
-    emit_object(o, NULL);
-    emit_text(o, "text", c->type == TABLE_NONE ? "" : text.s);
-    if (isfinite(value))
-        emit_real(o, "value", value);
-    if (c->type == TABLE_TIME)
-        emit_bool(o, "time", true);
-    if (c->mark == MARK_BEST)
-        emit_bool(o, "best", true);
-    emit_object_end(o);
-    buf_clear(&text);
-}
-
 static void write_group(struct emit *o, const struct columns *group,
                         const struct run_info *r)
 {
@@ -256,13 +238,7 @@ static void write_rows(struct emit *o, const struct listing *l)
     run_set_init(&set, l->chosen.run, l->chosen.n, &mem);
     if (l->colour_by && l->chosen.n)
         run_set_colour_by(&set, l->colour_by, &mem, &ignored);
-    for (size_t j = 0; j < l->columns.n; j++)
-        table_column(&t, l->columns.item[j].title);
-    for (size_t i = 0; i < l->runs.n; i++)
-        for (size_t j = 0; j < l->columns.n; j++)
-            table_add(&t, column_cell(&l->columns.item[j], &l->runs.run[i]));
-    for (size_t j = 0; j < l->columns.n; j++)
-        column_mark_best(&l->columns.item[j], &t, j);
+    columns_fill(&l->columns, &t, &l->runs);
     places = table_decimals(&t);
     emit_array(o, "rows");
     for (size_t i = 0; i < l->runs.n; i++) {
@@ -279,7 +255,7 @@ static void write_rows(struct emit *o, const struct listing *l)
         write_progress(o, r);
         emit_array(o, "cells");
         for (size_t j = 0; j < l->columns.n; j++)
-            write_cell(o, table_cell(&t, i, j), places[j]);
+            site_write_cell(o, table_cell(&t, i, j), places[j]);
         emit_array_end(o);
         emit_object_end(o);
     }

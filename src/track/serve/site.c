@@ -7,6 +7,7 @@
 
 #include "common/output/emit.h"
 #include "store/format/store.h"
+#include "track/runs/column.h"
 #include "track/serve/page_files.h"
 
 /* clang-format off */
@@ -267,4 +268,22 @@ int answer_stores(struct site *s, struct query *q, struct answer *a,
     emit_bool(&o, "edit", s->edit);
     emit_object_end(&o);
     return 0;
+}
+
+void site_write_cell(struct emit *o, const struct table_cell *c, int decimals)
+{
+    struct buf text = BUF_INIT;
+    const double value = column_cell_number(c);
+
+    table_cell_text(&text, c, decimals);
+    emit_object(o, NULL);
+    emit_text(o, "text", c->type == TABLE_NONE ? "" : text.s);
+    if (isfinite(value))
+        emit_real(o, "value", value);
+    if (c->type == TABLE_TIME)
+        emit_bool(o, "time", true);
+    if (c->mark == MARK_BEST)
+        emit_bool(o, "best", true);
+    emit_object_end(o);
+    buf_clear(&text);
 }

@@ -1,6 +1,8 @@
 #ifndef TRACK_SERVE_SITE_H
 #define TRACK_SERVE_SITE_H
 
+#include "common/output/emit.h"
+#include "common/output/table.h"
 #include "track/serve/answer.h"
 #include "track/serve/cache.h"
 #include "track/serve/live.h"
@@ -48,6 +50,9 @@ const struct run_info *site_run(struct site *, const struct query *,
 
 const struct run_info *site_run_of(struct site *, const struct query *,
                                    const char *id, struct err *);
+
+/* A cell as an object with its text and, if it has one, its number. */
+void site_write_cell(struct emit *, const struct table_cell *, int decimals);
 
 /* Append a word for the command line that names this run. */
 void site_run_word(struct buf *, const struct live *, const struct run_info *);
