@@ -28,7 +28,8 @@ int wandb_push_stream(struct wandb_push *, json_t *request, struct err *);
 /*
  * Lines (wandb_lines.c): history, system metrics, output, and a summary.  The
  * server says how many lines of each it has; the cursor has the checksums of
- * the lines of history that were sent, which show those that have changed since.
+ * the lines of history that were sent, which show those that have changed
+ * since.
  */
 int wandb_lines_read(struct wandb_push *, struct err *);
 int wandb_lines_send(struct wandb_push *, struct err *);
@@ -36,16 +37,16 @@ int wandb_lines_send(struct wandb_push *, struct err *);
 size_t wandb_lines_sent(const struct wandb_push *);
 
 /*
- * Files (wandb_files.c): media and, when the run has ended, its config, metadata
- * and summary, and its other artifacts.  The cursor has the MD5 sum of each file
- * that was sent.  Checkpoints are sent only with --checkpoints, as an artifact
- * of W&B, which keeps their versions.
+ * Files (wandb_files.c): media and, when the run has ended, its config,
+ * metadata and summary, and its other artifacts.  The cursor has the MD5 sum of
+ * each file that was sent.  Checkpoints are sent only with --checkpoints, as an
+ * artifact of W&B, which keeps their versions.
  */
 int wandb_files_send(struct wandb_push *, struct err *);
 /* How many files wandb_files_send() would send, without checkpoints. */
 size_t wandb_files_count(struct wandb_push *);
 
-/* The description of a run (wandb_run.c): its parameters, each under "value". */
+/* The description of a run (wandb_run.c): parameters, each under "value". */
 json_t *wandb_config(const struct run_info *);
 /* The tags of the user, each as "key" or "key=value"; null if there are
  * none. */
