@@ -340,7 +340,7 @@ static int add_inputs(struct bundle *b, const struct run_info *r, struct err *e)
 
 /* ---- sources and licences --------------------------------------------- */
 
-/* What git prints, without the line feed at its end. */
+/* The output of git without the final newline. */
 static bool ask_git(struct buf *out, const char *const *argv)
 {
     struct buf words = BUF_INIT;

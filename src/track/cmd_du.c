@@ -22,7 +22,7 @@ static const struct opt du_opts[] = {
     { 0 }
 };
 
-/* What an experiment or a run takes. */
+/* The disk space of an experiment or a run. */
 struct disk_use {
     const char *name, *id;
     int64_t runs, files;

@@ -298,7 +298,7 @@ static void add_parts(struct table *t, const struct table_cell *keys, size_t n,
     }
 }
 
-/* What there is to say about a group; keys: NULL for the total. */
+/* Add the row of a group; keys: NULL for the total. */
 static void add_group(struct table *t, const struct table_cell *keys, size_t n,
                       const struct group_use *g)
 {

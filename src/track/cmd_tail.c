@@ -273,7 +273,7 @@ static int tail_metrics(struct runs *runs, int n, char **words, struct err *e)
     return ret;
 }
 
-/* The same of what the program printed. */
+/* Print the last lines of the program's output, and follow it. */
 static int tail_output(struct runs *runs, struct err *e)
 {
     FILE *fp = open_output(&runs->run[0], e);

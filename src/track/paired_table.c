@@ -117,8 +117,8 @@ static int compare_cells(struct cell *c, const struct cell *best,
     return ret;
 }
 
-/* How many seeds would decide, if the difference and its deviation stay; 0 if
- * more than a thousand, or if there is one seed. */
+/* The number of seeds that would decide, if the difference and its deviation
+ * stay; 0 if more than a thousand, or if there is one seed. */
 static int64_t count_seeds(const struct cell *c, double error)
 {
     const double deviation = c->diff.error * sqrt((double)c->diff.n);

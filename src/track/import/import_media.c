@@ -1,8 +1,8 @@
 /*
  * import_media - pictures, sound and tables of an imported run
  *
- * They become artifacts in the places where the Python package keeps those that
- * it logs, which for images and tables are MLflow's.
+ * They become artifacts in the places where the Python package keeps its own,
+ * which for images and tables are MLflow's.
  */
 #include "config.h"
 

@@ -70,7 +70,7 @@ static void begin_step(struct import_run *in, int64_t step, int64_t *last)
 }
 
 /*
- * llm.c's main.log (llmc/logger.h), whose accuracy on HellaSwag is that of
+ * llm.c's main.log (llmc/logger.h), whose accuracy on HellaSwag compares
  * the endings' losses divided by their lengths:
  *      s:250 tel:6.4500
  *      s:250 eval:0.2463

@@ -7,9 +7,9 @@ const embedded = document.getElementById("frozen");
 
 export const frozen = embedded ? JSON.parse(embedded.textContent) : null;
 
-/* What only decides how much detail an answer has. */
+/* Parameters that only decide how much detail an answer has. */
 const detail = new Set(["width", "height", "from", "to", "yfrom", "yto"]);
-/* What an answer is about; the rest of a request may differ. */
+/* Parameters that name the subject of an answer; the others may differ. */
 const subjects = ["kind", "metric", "param", "id", "path", "a", "b"];
 
 export function query_of(params) {
@@ -28,8 +28,8 @@ function frozen_key(path, params) {
     return path + "?" + query_of(Object.fromEntries(kept));
 }
 
-/* How many parameters of an embedded request are as wanted; -1: it is about
- * something else. */
+/* The number of equal parameters of an embedded request; -1: its subject is
+ * another. */
 function likeness(key, path, params) {
     const [its_path, its_query] = key.split("?");
     const its = new URLSearchParams(its_query);

@@ -108,8 +108,8 @@ export class Chart {
         this.notes.replaceChildren(problem(error));
     }
 
-    /* What is drawn: without hidden runs, and as far as the reader zoomed in
-     * since the figure was asked for. */
+    /* The panels to draw: without hidden runs, and zoomed as the reader has
+     * done since the figure was requested. */
     panels() {
         const { from, to } = this.link.params();
         const is_new = !frozen && this.ranges ===

@@ -47,7 +47,7 @@ function group_param() {
     return state.mean || (split_list(state.group)[0] ?? "");
 }
 
-/* How the server is asked to colour the runs. */
+/* The colouring of runs that the server is asked for. */
 function wanted_colour() {
     const { colour } = state, group = group_param();
 
@@ -78,7 +78,7 @@ export class ChartsView {
         this.draw_bar();
     }
 
-    /* What every figure is asked with. */
+    /* The parameters of every request for a figure. */
     params() {
         const s = state, ids = this.runs.map((r) => r.id);
 

@@ -49,7 +49,7 @@ export class Grid {
         chart?.load();
     }
 
-    /* What charts ask of the view that they are in. */
+    /* The functions that charts call of the view that they are in. */
     link() {
         return {
             params: () => this.owner.params(),
@@ -145,7 +145,7 @@ export class Grid {
         }
     }
 
-    /* The same for charts with these runs, whose points have changed. */
+    /* Update the charts with these runs, whose points have changed. */
     async refresh(shown, ids) {
         if (ids.length && !ids.some((id) => shown.includes(id)))
             return;

@@ -21,7 +21,7 @@ const help = [["1, 2, 3", "Runs, Charts, Compare"],
     ["+ − 0", "In a chart: zoom in, zoom out, whole range"],
     ["Enter", "In a chart: enlarge"], ["?", "This list"]];
 
-/* What takes keys itself. */
+/* Elements that take keys themselves. */
 const typed_into = "input:not([type=checkbox]), select, textarea";
 const main = document.getElementById("main");
 let view = null;

@@ -31,7 +31,7 @@ function inline_nodes(text) {
     return [...nodes, plain].filter((n) => n !== "");
 }
 
-/* How a line begins a block: heading, list or nothing. */
+/* The block that a line begins: a heading, a list or none. */
 function block_of(line) {
     const heading = line.match(/^(#{1,6})\s+(.*)/);
     const item = line.match(/^\s*([-*+]|\d+[.)])\s+(.*)/);

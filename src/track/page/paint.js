@@ -1,6 +1,6 @@
 /*
  * paint.js paints a panel of a figure on a canvas: axes, bands, curves, marks.
- * What is shown, and where, was decided when the figure was made.
+ * The server decided what the figure shows, and where.
  */
 import { axis_part, place_of } from "./scale.js";
 
@@ -168,7 +168,7 @@ function paint_bars(c, panel, box, curve) {
     });
 }
 
-/* How far a pen moves from each point to the next; 0 across a gap. */
+/* The distance from each point to the next; 0 across a gap. */
 function lengths_of(x, y) {
     const length = (i) => Math.hypot(x[i] - x[i - 1], y[i] - y[i - 1]);
 

@@ -3,7 +3,7 @@ import { button, element } from "./dom.js";
 import { count_text, duration_text, number_text } from "./text.js";
 import { address, change, state, toggled } from "./state.js";
 
-/* What is to be said of a run that has not finished. */
+/* The status of a run that has not finished, and its progress or reason. */
 function status_parts(row) {
     const status = (row.status ?? "").toLowerCase();
     const parts = [` ${status}`];
@@ -20,7 +20,7 @@ function status_parts(row) {
     return [element("span", { class: `status ${status}` }, parts)];
 }
 
-/* How far a metric is from its value in the baseline. */
+/* The difference between a metric and its value in the baseline. */
 function difference(column, cell, base) {
     if (column.kind !== "metric" || !base || base === cell ||
         typeof base.value !== "number" || typeof cell.value !== "number")

@@ -121,7 +121,7 @@ export class RunView {
         this.draw_note();
     }
 
-    /* What is being typed stays while the run changes. */
+    /* Text that is being typed stays while the run changes. */
     draw_note() {
         const { note, tags, deleted } = this.run;
         const text = JSON.stringify([state.id, server.edit, note, tags,

@@ -6,7 +6,7 @@ import { address, change, state } from "./state.js";
 import { Table } from "./table.js";
 import { count_text, split_list } from "./text.js";
 
-/* What /api/runs is asked for the table. */
+/* The parameters of /api/runs for the table. */
 export function table_params() {
     const { store, filter, columns, sort, group, deleted } = state;
 

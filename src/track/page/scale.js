@@ -23,8 +23,8 @@ function tick_levels(axis) {
             ({ at, label: level[2 * i + 1] })))];
 }
 
-/* The same axis from one number to another, with the first ticks of which
- * there are enough. */
+/* A part of an axis, with the first of its sets of ticks that has enough of
+ * them. */
 export function axis_part(axis, from, to) {
     const levels = tick_levels(axis).map((ticks) =>
         ticks.filter((t) => t.at >= from && t.at <= to));

@@ -86,7 +86,7 @@ static const char *below_top(const char *name)
 }
 
 /* Unpack all files; `found` gets the lines that MANIFEST should have, and `sum`
- * is that of the last file. */
+ * belongs to the last file. */
 static int unpack_files(FILE *in, const char *folder, struct buf *found,
                         char last[TAR_NAME], char sum[SHA256_TEXT],
                         struct bundle_unpacked *u, struct err *e)

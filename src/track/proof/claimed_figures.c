@@ -9,7 +9,7 @@
 #include "common/mem.h"
 #include "common/path.h"
 
-/* What is before a path, what ends it, and what LaTeX may add to it. */
+/* The text before a path, the text that ends it, and what LaTeX may add. */
 static const struct form {
     const char *begin, *open, *close;
     const char *ends[4];

@@ -8,7 +8,7 @@
 
 #include "common/mem.h"
 
-/* How a claim is written: what is before, between and after its parts. */
+/* The syntax of a claim: the text before, between and after its parts. */
 static const struct form {
     const char *begin, *middle, *end;
     bool braces; /* braces within the parts are balanced */

@@ -30,7 +30,7 @@ struct push_conf {
     uint64_t request; /* the most bytes of lines in a request */
 };
 
-/* What was sent. */
+/* Counts of what was sent. */
 struct push_totals {
     int64_t lines, points, files, bytes;
     int64_t left, left_bytes; /* checkpoints that were not asked for */
@@ -64,7 +64,7 @@ int push_call(struct http *, const struct login *, const struct push_request *,
  * a file store, which has little to say. */
 int push_put(struct http *, struct http_call *, struct http_reply *,
              struct err *);
-/* The same with a file below the folder of a run. */
+/* PUT a file below the folder of a run. */
 int push_put_file(struct http *, struct http_call *, const char *path,
                   const char *run, struct http_reply *, struct err *);
 /* Wait before try n+1, n from 1, and say why; false after a signal. */

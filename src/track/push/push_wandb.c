@@ -227,7 +227,7 @@ static char *choose_id(struct wandb_push *p)
     return xasprintf("%s-%" PRId64, p->run->id, tries + 1);
 }
 
-/* What the cursor says was sent is not there if the run is not. */
+/* Forget what was sent if the run is not on the server. */
 static void check_cursor(struct wandb_push *p)
 {
     json_t *new_runs;

@@ -15,7 +15,7 @@
 
 enum { DIGEST = 25, ID = 128 };
 
-/* What the storage behind W&B accepts in one request. */
+/* The largest file that the storage of W&B accepts in one request. */
 static const int64_t size_most = (int64_t)5 << 30;
 
 /* The MD5 sum of a text in base64. */

@@ -125,8 +125,8 @@ static int find_start(struct wandb_push *p, int64_t *from, struct err *e)
                    there, history->n);
 }
 
-/* Lines after ours do no harm, but they are in the way of those that the run
- * gets later.  The last line of a running run is held back. */
+/* Lines after ours do no harm, but they are in the way of later lines of the
+ * run.  The last line of a running run is held back. */
 static void warn_of_others(const struct wandb_push *p)
 {
     static const char *const words[] = {
@@ -142,7 +142,7 @@ static void warn_of_others(const struct wandb_push *p)
                      p->run->name, p->w.lines[i], words[i], p->rows[i].n);
 }
 
-/* How long a line is as a JSON string in an array. */
+/* The length of a line as a JSON string in an array. */
 static size_t json_size(const char *line)
 {
     size_t n = strlen("\"\",");

@@ -46,7 +46,7 @@ struct wandb_media {
   ARENA_INIT, NULL, 0, 0, NULL, 0, 0, NULL                                     \
  }
 
-/* What was loaded before is replaced.  Without `files`, only histograms. */
+/* Load the media in place of others.  Without `files`, only histograms. */
 int wandb_media_load(struct wandb_media *, const struct run_info *, bool files,
                      struct err *);
 /* NULL if an artifact is no medium, nor belongs to one. */

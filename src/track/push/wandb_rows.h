@@ -43,7 +43,7 @@ int wandb_rows_system(struct wandb_rows *, const struct run_info *,
 int wandb_rows_console(struct wandb_rows *, const struct run_info *,
                        const char *path, struct err *);
 const char *wandb_rows_line(const struct wandb_rows *, size_t i);
-/* How many numbers there are in the first n lines. */
+/* The number of points in the first n lines. */
 int64_t wandb_rows_points(const struct wandb_rows *, int64_t n);
 void wandb_rows_clear(struct wandb_rows *);
 

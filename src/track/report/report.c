@@ -71,7 +71,7 @@ static void write_facts(struct report *rep)
     buf_clear(&commands);
 }
 
-/* What the best run, or the only one, writes. */
+/* Quote a sample of the best run, or of the only one. */
 static void write_sample(struct report *rep, size_t best)
 {
     struct buf b = BUF_INIT;

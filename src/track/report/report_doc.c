@@ -24,7 +24,7 @@ struct figure *report_page(struct report *rep)
     return f;
 }
 
-/* How many lines of text fit on a page, below a title. */
+/* The number of lines of text that fit on a page, below a title. */
 static size_t lines_of_page(const struct figure *f)
 {
     const double em = f->look.font_size;

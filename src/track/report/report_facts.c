@@ -15,7 +15,7 @@
 #include "plot/kind.h"
 #include "store/format/attempt.h"
 
-/* The metric by which runs are compared: the same for all. */
+/* The metric by which all runs are compared. */
 static const char *const *compared(const struct run_set *set)
 {
     const struct kind *k = kind_find("loss");

@@ -101,8 +101,8 @@ static int by_use(const void *a, const void *b)
     return strcmp(x->key, y->key);
 }
 
-/* Some runs may have so many keys that a table of all would take minutes: keep
- * those that the most runs have. */
+/* Runs may have so many keys that a table of all would take minutes: keep the
+ * keys that most runs have. */
 static void keep_most_used(struct key_uses *u, const char *what)
 {
     enum { MOST = 1000 };

@@ -27,7 +27,7 @@ enum column_kind {
     COLUMN_TAG,
 };
 
-/* What a column shows of a metric. */
+/* The value of a metric that a column shows. */
 enum column_function {
     COLUMN_LAST,
     COLUMN_MIN,

@@ -45,7 +45,7 @@ static void drop_equal(struct columns *c, const struct runs *runs)
     }
 }
 
-/* How far the value of a run is from that of the baseline. */
+/* The difference between the values of a run and of the baseline. */
 static void add_delta(struct table *t, const struct column *c,
                       const struct run_info *r, const struct run_info *base)
 {

@@ -37,7 +37,7 @@ const char *track_store(void);
 void track_confine_reader(void);
 void track_confine_import(void);
 void track_confine_push(void);
-/* The same for one that writes to a folder, too; it may be NULL. */
+/* Confine a command that also writes to a folder, which may be NULL. */
 void track_confine_output(const char *folder);
 
 /* The values of the options that select runs. */
@@ -109,14 +109,14 @@ extern const char *const track_status_words[];
  */
 int track_select(struct runs *, const struct track_selection *, int n,
                  char **words, struct err *);
-/* The same, as others call it: the argument is a struct track_words. */
+/* track_select() for callbacks, whose argument is a struct track_words. */
 struct track_words {
     const struct track_selection *selection;
     int n;
     char **words;
 };
 int track_select_words(void *, struct runs *, struct err *);
-/* Leave out the other runs of those that are loaded from a store, and sort. */
+/* Keep the chosen ones of the runs that are loaded from a store, and sort. */
 int track_narrow(struct runs *, const char *root,
                  const struct track_selection *, int n, char **words,
                  struct err *);

@@ -21,7 +21,7 @@
 
 /* -- the log --------------------------------------------------------------- */
 
-/* How many bytes are whole characters: the last one may still be written. */
+/* The number of bytes of whole characters: the last may still be incomplete. */
 static size_t whole_characters(const char *s, size_t n)
 {
     size_t back = 0;
@@ -36,7 +36,7 @@ static size_t whole_characters(const char *s, size_t n)
     return n - back;
 }
 
-/* Read from a place in a file, up to so many bytes; returns how many. */
+/* Read up to `most` bytes from a place in a file; returns their number. */
 static size_t read_part(int fd, int64_t from, char *out, size_t most)
 {
     const ssize_t n = pread(fd, out, most, (off_t)from);

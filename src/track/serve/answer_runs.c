@@ -19,7 +19,7 @@
 #include "track/runs/run_facts.h"
 #include "track/runs/track.h"
 
-/* What was asked for, and what is shown. */
+/* A request for a table of runs, and the runs that it shows. */
 struct listing {
     const struct live *live;
     struct track_selection selection;
@@ -156,7 +156,7 @@ static void write_hidden(struct emit *o, const struct listing *l)
 
 /* -- rows ------------------------------------------------------------------ */
 
-/* How many steps a run will have; 0 if that is not known. */
+/* The number of steps that a run will have; 0 if that is not known. */
 static double steps_of(const struct run_info *r)
 {
     static const char *const params[] = { "derived.steps", "train.steps",
@@ -293,7 +293,7 @@ static void write_command(struct emit *o, const struct listing *l)
     buf_clear(&b);
 }
 
-/* How many runs there are without a filter. */
+/* The number of runs without a filter. */
 static int64_t count_runs(const struct listing *l)
 {
     int64_t n = 0;

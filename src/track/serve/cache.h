@@ -8,14 +8,14 @@
 #include "common/buf.h"
 
 /*
- * cache - the last answers, for other pages that ask the same
+ * cache - the last answers, for other pages with the same request
  *
  *      if (!cache_get(&c, url, version, 2, &body)) {
  *          ...
  *          cache_put(&c, url, version, &body);
  *      }
  *
- * An answer is valid for one version of a store, and for so many seconds at
+ * An answer is valid for one version of a store, and for a number of seconds at
  * most.  The oldest ones make room for others.
  */
 enum { CACHE_ANSWERS = 64, CACHE_BYTES = 16 << 20 };

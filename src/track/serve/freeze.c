@@ -93,7 +93,7 @@ static json_t *list_charts(struct freeze *f)
  * detail. */
 static const char *const other_axes[] = { "tokens", "time" };
 
-/* How many pixels a figure may have, so that all of them have few bytes. */
+/* The width of figures in pixels, so that all of them take few bytes. */
 static int width_of(const struct freeze *f, size_t charts)
 {
     enum { BYTES = 2300000, TICKS = 14000, LEAST = 50, MOST = 1600 };

@@ -24,7 +24,7 @@ struct guard {
     const struct opt_list *hosts; /* names besides those of this machine */
 };
 
-/* What the headers of a request say; NULL for one that is missing. */
+/* Headers of a request; NULL for one that is missing. */
 struct guard_request {
     const char *host, *origin, *cookie;
     const char *token; /* in the URL */

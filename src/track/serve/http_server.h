@@ -41,7 +41,7 @@ double http_server_wait(const struct http_server *, double most);
 void http_server_run(struct http_server *);
 /* To all streams of a store; or to all, with a store of -1. */
 void http_server_send(struct http_server *, int store, const char *text);
-/* How many streams are open. */
+/* The number of open streams. */
 size_t http_server_streams(const struct http_server *);
 void http_server_close(struct http_server *);
 

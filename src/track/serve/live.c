@@ -16,7 +16,7 @@ static const double soonest = 0.3, /* after a change */
     trouble = 1,                   /* until a missing store is looked for */
     calm = 30;
 
-/* Of so many parts of the processor's time, one is for reading. */
+/* Reading takes at most one part in SHARE of the processor's time. */
 enum { SHARE = 20 };
 
 /* -- what is different ----------------------------------------------------- */
@@ -257,7 +257,7 @@ void live_look(struct live *l)
     changes_take(&l->changes);
 }
 
-/* When all runs, or those that have changed, are to be read again. */
+/* The time at which all runs, or changed ones, are to be read again. */
 static double due_at(const struct live *l)
 {
     const double pause = l->changes.all || l->again ? soonest

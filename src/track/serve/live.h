@@ -39,7 +39,7 @@ void live_open(struct live *, const char *path);
 void live_look(struct live *);
 /* Is it time to read the store again? */
 bool live_due(const struct live *);
-/* How many seconds it is until then. */
+/* The seconds until then. */
 double live_wait(const struct live *);
 /* Read it; true if something is different now. */
 bool live_read(struct live *);

@@ -77,7 +77,7 @@ static int64_t version_of(const struct page *p, const struct live *l,
     return a > b ? a : b;
 }
 
-/* Answer, or repeat the answer to the same question. */
+/* Answer a request, or repeat the answer to an equal one. */
 static int answer_page(struct site *s, const struct page *p, const char *text,
                        struct query *q, struct answer *a, struct err *e)
 {
