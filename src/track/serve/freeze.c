@@ -244,12 +244,15 @@ static int add_diffs(struct freeze *f, const struct runs *runs, struct err *e)
     return ret;
 }
 
+/* {"requests": {URL: answer, ...}} */
 static int add_answers(struct freeze *f, const struct runs *runs, struct err *e)
 {
     char *query = xasprintf("runs=%s&store=0", f->ids);
     char *only = xasprintf("&only=%s", f->ids);
     int ret = -1;
 
+    emit_object(&f->out, NULL);
+    emit_object(&f->out, "requests");
     if (add_answer(f, "/api/stores", "", "", e) == 0 &&
         add_answer(f, "/api/runs", query, only, e) == 0 &&
         add_answer(f, "/api/kinds", query, "", e) == 0 &&
@@ -262,6 +265,8 @@ static int add_answers(struct freeze *f, const struct runs *runs, struct err *e)
         ret = add_run(f, runs->run[i].id, e);
     if (ret == 0)
         ret = add_diffs(f, runs, e);
+    emit_object_end(&f->out);
+    emit_object_end(&f->out);
     free(query);
     free(only);
     return ret;
@@ -321,10 +326,9 @@ static int add_page(struct buf *b, const char *requests, struct err *e)
     if (!rest)
         return err_set(e, ERR_SYSTEM, "the page lacks the line %s", script);
     /* the data and the script come last, when the elements are there */
-    buf_str(&code, "<script type=\"application/json\" id=\"frozen\">"
-                   "{\"requests\":{");
+    buf_str(&code, "<script type=\"application/json\" id=\"frozen\">");
     add_json(&code, requests);
-    buf_str(&code, "}}</script>\n<script type=\"module\">\n");
+    buf_str(&code, "</script>\n<script type=\"module\">\n");
     buf_add(&code, js->data, js->size);
     buf_str(&code, "</script>\n");
     rest = add_until(b, rest, "</body>");

@@ -233,16 +233,20 @@ void site_root_option(struct buf *b, const struct live *l)
 int answer_events(struct site *s, struct query *q, struct answer *a,
                   struct err *e)
 {
+    struct emit o = { .b = &a->body };
     int at;
 
     if (query_number(q, "store", (int)s->n_stores - 1, 0, &at, e) < 0)
         return -1;
     a->stream = at + 1;
     a->type = "text/event-stream";
-    buf_printf(&a->body,
-               "retry: 1000\nevent: runs\ndata: {\"version\":%lld,"
-               "\"runs\":[]}\n\n",
-               (long long)s->store[at].version);
+    buf_str(&a->body, "retry: 1000\nevent: runs\ndata: ");
+    emit_object(&o, NULL);
+    emit_int(&o, "version", s->store[at].version);
+    emit_array(&o, "runs");
+    emit_array_end(&o);
+    emit_object_end(&o);
+    buf_str(&a->body, "\n\n");
     return 0;
 }
 
