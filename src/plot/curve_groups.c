@@ -139,7 +139,8 @@ static struct group *find_group(struct group *g, size_t *n, const char *value)
     return &g[(*n)++];
 }
 
-static int gather_groups(struct group *g, size_t *n, const struct kind_line *l,
+static int gather_groups(struct group *g, size_t *n,
+                         const struct curve_kind_line *l,
                          const struct run_set *set, const struct request *r,
                          struct err *e)
 {
@@ -168,8 +169,9 @@ static int gather_groups(struct group *g, size_t *n, const struct kind_line *l,
     return 0;
 }
 
-int curves_group(struct build *b, struct panel *p, const struct kind_line *l,
-                 bool lines_named, struct err *e)
+int curves_group(struct build *b, struct panel *p,
+                 const struct curve_kind_line *l, bool lines_named,
+                 struct err *e)
 {
     const struct request *r = b->request;
     struct figure *f = b->figure;

@@ -2,7 +2,7 @@
 #define PLOT_CURVE_GROUPS_H
 
 #include "plot/figures.h"
-#include "plot/kind.h"
+#include "plot/curve_kind.h"
 
 /*
  * curve_groups - draw runs with the same value of a parameter as one curve with
@@ -13,7 +13,7 @@
  * counts from its first point to its last.  The band is one standard deviation,
  * the standard error, the 95% interval of Student's t, or minimum to maximum.
  */
-int curves_group(struct build *, struct panel *, const struct kind_line *,
+int curves_group(struct build *, struct panel *, const struct curve_kind_line *,
                  bool lines_named, struct err *);
 
 #endif

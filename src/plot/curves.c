@@ -65,7 +65,7 @@ static size_t find_best(const struct run_set *set, const char *const *names)
         const char *key = history_find(&set->run[i], names);
         const struct metric_sum *m =
             key ? run_info_metric(&set->run[i], key) : NULL;
-        const bool high = key && kind_high_is_good(key);
+        const bool high = key && curve_kind_high_is_good(key);
 
         if (!m || isnan(m->min) ||
             (best < set->n && (high ? m->max <= value : m->min >= value)))
@@ -222,7 +222,7 @@ static int draw_part(struct drawing *d, const struct part *part, struct err *e)
  * Kinds
  */
 
-static int none_found(const struct kind *k, const struct run_set *set,
+static int none_found(const struct curve_kind *k, const struct run_set *set,
                       struct err *e)
 {
     const struct run_info *run = &set->run[0];
@@ -258,8 +258,8 @@ static int slot_of(const struct drawing *d, size_t run, int line)
 
 /* Events are marked on the first line; the best value on the validation line,
  * if there is one. */
-static unsigned marks_of(const struct drawing *d, const struct kind_line *l,
-                         int index)
+static unsigned marks_of(const struct drawing *d,
+                         const struct curve_kind_line *l, int index)
 {
     const bool best =
         d->validates ? strcmp(l->label, "validation") == 0 : index == 0;
@@ -267,15 +267,16 @@ static unsigned marks_of(const struct drawing *d, const struct kind_line *l,
     return (index == 0 ? ~(1U << SHOW_BEST) : 0) | (best ? 1U << SHOW_BEST : 0);
 }
 
-static int draw_line(struct drawing *d, const struct kind_line *l, int index,
-                     bool planned, struct err *e)
+static int draw_line(struct drawing *d, const struct curve_kind_line *l,
+                     int index, bool planned, struct err *e)
 {
     enum { MOST_RANKS = 1024 };
     const char **key = xcalloc(MOST_RANKS, sizeof *key);
     int ret = 0;
 
     for (size_t i = 0; i < d->set->n && ret == 0; i++) {
-        const size_t n = kind_line_keys(&d->set->run[i], l, key, MOST_RANKS);
+        const size_t n =
+            curve_kind_line_keys(&d->set->run[i], l, key, MOST_RANKS);
         /* do the lines of a run share its colour? */
         const bool own = d->together || d->f->shared;
 
@@ -296,7 +297,7 @@ static int draw_line(struct drawing *d, const struct kind_line *l, int index,
             if (n > 1) {
                 part.owner =
                     arena_printf(&d->f->mem, "rank %d",
-                                 kind_rank(key[k], plain, sizeof plain));
+                                 curve_kind_rank(key[k], plain, sizeof plain));
                 part.line = arena_printf(&d->f->mem, "%s%s%s", l->label,
                                          *l->label ? ", " : "", part.owner);
                 d->lines_named = true;
@@ -317,17 +318,17 @@ static int add_y2(struct drawing *d, struct err *e)
 {
     const char *name = d->r->y2;
     const char *const names[] = { name, NULL };
-    const struct kind_line *line = NULL;
-    const struct kind *k = kind_find(name);
+    const struct curve_kind_line *line = NULL;
+    const struct curve_kind *k = curve_kind_find(name);
     const char *const *wanted = k ? k->line[0].names : names;
     bool found = false;
 
     if (k)
         line = &k->line[0];
     else
-        k = kind_of_metric(name, &line);
+        k = curve_kind_of_metric(name, &line);
     d->p->has_y2 = true;
-    kind_axis(k, name, &d->p->y2);
+    curve_kind_axis(k, name, &d->p->y2);
     d->lines_named = true;
     for (size_t i = 0; i < d->set->n; i++) {
         const char *key = history_find(&d->set->run[i], wanted);
@@ -383,7 +384,7 @@ static int draw_rest(struct drawing *d, struct err *e)
     return draw_baselines(d, e);
 }
 
-int curves_kind(struct build *b, struct panel *p, const struct kind *k,
+int curves_kind(struct build *b, struct panel *p, const struct curve_kind *k,
                 struct err *e)
 {
     struct drawing d = drawing_of(b, p);
@@ -391,13 +392,13 @@ int curves_kind(struct build *b, struct panel *p, const struct kind *k,
     int n = 0, index = 0;
 
     history_axis(d.r, &p->x);
-    kind_axis(k, NULL, &p->y);
+    curve_kind_axis(k, NULL, &p->y);
     request_axes(d.r, p);
     for (int i = 0; i < KIND_LINES && k->line[i].label; i++) {
-        const struct kind_line *l = &k->line[i];
+        const struct curve_kind_line *l = &k->line[i];
 
         for (size_t run = 0; run < d.set->n && !found[i]; run++)
-            found[i] = kind_line_key(&d.set->run[run], l);
+            found[i] = curve_kind_line_key(&d.set->run[run], l);
         n += found[i];
         d.validates =
             d.validates || (found[i] && strcmp(l->label, "validation") == 0);
@@ -412,7 +413,7 @@ int curves_kind(struct build *b, struct panel *p, const struct kind *k,
     if (d.set->ramp && !d.r->group_by && (!d.f->shared || d.f->n_panels == 1))
         p->ramp = d.set->ramp;
     for (int i = 0; i < KIND_LINES; i++) {
-        const struct kind_line *l = &k->line[i];
+        const struct curve_kind_line *l = &k->line[i];
 
         if (found[i] &&
             (d.r->group_by ? curves_group(b, p, l, n > 1, e)
@@ -449,7 +450,7 @@ static int draw_metric(struct drawing *d, const char *key, int index,
                        struct err *e)
 {
     const char *const names[] = { key, NULL };
-    const struct kind *k = kind_of_metric(key, NULL);
+    const struct curve_kind *k = curve_kind_of_metric(key, NULL);
 
     for (size_t i = 0; i < d->set->n; i++) {
         const struct metric_sum *m = run_info_metric(&d->set->run[i], key);
@@ -482,7 +483,7 @@ int curves_metrics(struct build *b, struct panel *p, const char *names,
     enum { MOST = 64 };
     struct drawing d = drawing_of(b, p);
     const char *key[MOST];
-    const struct kind *k = NULL;
+    const struct curve_kind *k = NULL;
     bool same = true;
     size_t n = 0;
 
@@ -501,13 +502,13 @@ int curves_metrics(struct build *b, struct panel *p, const char *names,
         names += len + (names[len] == ',');
     }
     for (size_t i = 0; i < n; i++) {
-        const struct kind *other = kind_of_metric(key[i], NULL);
+        const struct curve_kind *other = curve_kind_of_metric(key[i], NULL);
 
         same = same && (i == 0 || other == k);
         k = other;
     }
     history_axis(d.r, &p->x);
-    kind_axis(same ? k : NULL, n == 1 ? key[0] : "value", &p->y);
+    curve_kind_axis(same ? k : NULL, n == 1 ? key[0] : "value", &p->y);
     request_axes(d.r, p);
     d.lines_named = n > 1;
     d.best = find_best(d.set, (const char *const[]){ key[0], NULL });
@@ -515,7 +516,8 @@ int curves_metrics(struct build *b, struct panel *p, const char *names,
     if (d.set->ramp && !d.r->group_by)
         p->ramp = d.set->ramp;
     for (size_t i = 0; i < n; i++) {
-        const struct kind_line l = { .label = key[i], .names = { key[i] } };
+        const struct curve_kind_line l = { .label = key[i],
+                                           .names = { key[i] } };
 
         if ((d.r->group_by ? curves_group(b, p, &l, n > 1, e)
                            : draw_metric(&d, key[i], (int)i, e)) < 0)

@@ -4,7 +4,7 @@
 #include "common/err.h"
 #include "plot/draw/figure.h"
 #include "plot/figures.h"
-#include "plot/kind.h"
+#include "plot/curve_kind.h"
 
 /*
  * curves - draw the curves of a panel
@@ -14,7 +14,7 @@
  * maximum, last) take in all points in the store, including points that are
  * skipped, smoothed or thinned in the figure.
  */
-int curves_kind(struct build *, struct panel *, const struct kind *,
+int curves_kind(struct build *, struct panel *, const struct curve_kind *,
                 struct err *);
 /* Draw metrics by name or pattern, separated by commas. */
 int curves_metrics(struct build *, struct panel *, const char *names,

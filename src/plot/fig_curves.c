@@ -9,16 +9,17 @@
 #include "common/program.h"
 #include "plot/curves.h"
 #include "plot/figures.h"
-#include "plot/kind.h"
+#include "plot/curve_kind.h"
 #include "plot/options.h"
 
 /* A panel for each line of the figure that a run has. */
-static int draw_apart(struct build *b, const struct kind *k, struct err *e)
+static int draw_apart(struct build *b, const struct curve_kind *k,
+                      struct err *e)
 {
     struct figure *f = b->figure;
 
     for (int i = 0; i < KIND_LINES && k->line[i].label; i++) {
-        struct kind one = *k;
+        struct curve_kind one = *k;
         bool any = false;
 
         memset(one.line, 0, sizeof one.line);
@@ -27,7 +28,7 @@ static int draw_apart(struct build *b, const struct kind *k, struct err *e)
         one.line[0].dash = 0;
         one.line[0].label = one.label = "";
         for (size_t r = 0; r < b->set.n; r++)
-            any = any || kind_has_metric(&one, &b->set.run[r]);
+            any = any || curve_kind_has_metric(&one, &b->set.run[r]);
         if (any && curves_kind(b,
                                figure_panel(f, arena_printf(&f->mem, "%s %s",
                                                             k->line[i].label,
@@ -40,7 +41,7 @@ static int draw_apart(struct build *b, const struct kind *k, struct err *e)
     return 0;
 }
 
-int kind_draw(struct build *b, const struct kind *k, struct err *e)
+int fig_curves_draw(struct build *b, const struct curve_kind *k, struct err *e)
 {
     b->figure->shared = k->apart;
     if (k->apart && draw_apart(b, k, e) < 0)
@@ -52,20 +53,20 @@ int kind_draw(struct build *b, const struct kind *k, struct err *e)
 
 static int build_kind(struct build *b, struct err *e)
 {
-    const struct kind *k = (const struct kind *)program_command();
+    const struct curve_kind *k = (const struct curve_kind *)program_command();
     int ret;
 
     if (figure_runs(b, 0, e) < 0)
         return -1;
-    ret = kind_draw(b, k, e);
+    ret = fig_curves_draw(b, k, e);
     for (size_t i = 0; i < b->set.n && ret == 0; i++)
-        if (!kind_has_metric(k, &b->set.run[i]))
+        if (!curve_kind_has_metric(k, &b->set.run[i]))
             log_warn("%s has no metric for %s and is left out", b->set.name[i],
                      k->cmd.name);
     return ret;
 }
 
-const struct figure_type kind_figure = { build_kind, 1, "a run is" };
+const struct figure_type fig_curves_type = { build_kind, 1, "a run is" };
 
 static int build_metric(struct build *b, struct err *e)
 {

@@ -10,7 +10,7 @@
 #include "common/log.h"
 #include "plot/curves.h"
 #include "plot/figures.h"
-#include "plot/kind.h"
+#include "plot/curve_kind.h"
 #include "plot/options.h"
 
 static const char *const dashboard[] = { "loss",       "lr",     "grad-norm",
@@ -20,9 +20,9 @@ static const char *const comparison[] = { "train", "validation", "lr",
                                           "throughput", NULL };
 
 /* Of "loss", the training or the validation curve by itself. */
-static struct kind half_of_loss(const char *name)
+static struct curve_kind half_of_loss(const char *name)
 {
-    struct kind half = *kind_find("loss");
+    struct curve_kind half = *curve_kind_find("loss");
     const bool train = strcmp(name, "train") == 0;
 
     half.title = train ? "Training loss" : "Validation loss";
@@ -40,13 +40,13 @@ static int draw_panels(struct build *b, const char *const *names, size_t cols,
 
     f->shared = true;
     for (; *names; names++) {
-        const struct kind *found = kind_find(*names);
-        const struct kind k = found ? *found : half_of_loss(*names);
+        const struct curve_kind *found = curve_kind_find(*names);
+        const struct curve_kind k = found ? *found : half_of_loss(*names);
         struct panel *p;
         bool any = false;
 
         for (size_t i = 0; i < b->set.n; i++)
-            any = any || kind_has_metric(&k, &b->set.run[i]);
+            any = any || curve_kind_has_metric(&k, &b->set.run[i]);
         if (!any) {
             log_info("nothing to draw for %s", k.cmd.name);
             continue;

@@ -18,7 +18,7 @@
 #include "plot/draw/axis.h"
 #include "plot/figures.h"
 #include "plot/history.h"
-#include "plot/kind.h"
+#include "plot/curve_kind.h"
 #include "plot/options.h"
 #include "store/query/find_key.h"
 
@@ -85,7 +85,7 @@ static bool has_param(const struct run_set *set, const char *param)
 static int gather_points(struct sweep *s, const struct run_set *set,
                          enum band band, struct err *e)
 {
-    const struct kind *k = kind_find(s->metric);
+    const struct curve_kind *k = curve_kind_find(s->metric);
     const char *const one[] = { s->metric, NULL };
     size_t left_out = 0, metrics = 0;
 
@@ -111,7 +111,7 @@ static int gather_points(struct sweep *s, const struct run_set *set,
             continue;
         }
         s->run[s->runs++] = *run;
-        s->high = kind_high_is_good(key);
+        s->high = curve_kind_high_is_good(key);
         p = find_point(s, x, y);
         GROW(p->value, p->n, p->room);
         p->value[p->n++] = s->high ? m->max : m->min;
@@ -275,7 +275,7 @@ static void draw_line(struct figure *f, const struct sweep *s,
 {
     struct panel *p = figure_panel(
         f, arena_printf(&f->mem, "%s by %s", s->metric, s->param[0]));
-    const struct kind *k = kind_of_metric(s->metric, NULL);
+    const struct curve_kind *k = curve_kind_of_metric(s->metric, NULL);
     double *x = arena_alloc(&f->mem, (s->n + 1) * sizeof *x);
     const char **name = arena_alloc(&f->mem, (s->n + 1) * sizeof *name);
     const size_t best = find_best(s);
@@ -408,8 +408,8 @@ static void draw_map(struct figure *f, const struct sweep *s)
     figure_note(f, "The best is marked.");
 }
 
-int sweep_draw(struct build *b, const char *params, const char *metric,
-               struct err *e)
+int fig_sweep_draw(struct build *b, const char *params, const char *metric,
+                   struct err *e)
 {
     struct figure *f = b->figure;
     struct sweep s = { .n_params = 1, .metric = metric };
@@ -449,7 +449,7 @@ static int build_sweep(struct build *b, struct err *e)
 {
     return figure_runs(b, 2, e) < 0
                ? -1
-               : sweep_draw(b, b->words[0], b->words[1], e);
+               : fig_sweep_draw(b, b->words[0], b->words[1], e);
 }
 
 static const struct opt sweep_opts[] = { COMMON_OPTS, AXIS_OPTS, BAND_OPT,

@@ -24,7 +24,7 @@
  *          .arg = &scaling,
  *      };
  *
- * A figure of one panel of curves is a row of kind.c.  Any other is a file
+ * A figure of one panel of curves is a row of curve_kind.c, any other a file
  * fig_NAME.c, with the function that builds it and the command at the end.
  * figure_main() checks the options, builds the figure and draws it, repeatedly
  * with --watch.
@@ -67,17 +67,17 @@ int figure_check(const struct request *, struct panel *const *, size_t n,
                  struct err *);
 
 /* Draw the runs of the set as a kind of figure (fig_curves.c). */
-struct kind;
-int kind_draw(struct build *, const struct kind *, struct err *);
+struct curve_kind;
+int fig_curves_draw(struct build *, const struct curve_kind *, struct err *);
 
 /* Draw the best values of a metric over "PARAM" or "PARAM,PARAM" (fig_sweep.c);
  * the summary may be NULL. */
-int sweep_draw(struct build *, const char *params, const char *metric,
+int fig_sweep_draw(struct build *, const char *params, const char *metric,
                struct err *);
 
-/* The commands that are not in kind.c, in the order of the help text.  Their
- * names begin with fig_, as gtrack, which draws figures too, has commands of
- * the same name. */
+/* The commands that are not in curve_kind.c, in the order of the help text.
+ * Their names begin with fig_, as gtrack, which draws figures too, has commands
+ * of the same name. */
 #define FIGURE_CMDS(X)                                                         \
  X(metric)                                                                     \
  X(hist)                                                                       \

@@ -21,8 +21,8 @@ src_plot_libplot_a_SOURCES = \
 	%D%/group.h \
 	%D%/history.c \
 	%D%/history.h \
-	%D%/kind.c \
-	%D%/kind.h \
+	%D%/curve_kind.c \
+	%D%/curve_kind.h \
 	%D%/marks.c \
 	%D%/marks.h \
 	%D%/options.c \

@@ -10,7 +10,7 @@
 #include "common/log.h"
 #include "common/path.h"
 #include "plot/draw/axis.h"
-#include "plot/kind.h"
+#include "plot/curve_kind.h"
 #include "store/analysis/spike.h"
 
 enum { MOST_MARKS = 400 };
@@ -118,7 +118,7 @@ static void mark_checkpoints(const struct marked *c)
 static void mark_best(const struct marked *c)
 {
     const struct history *h = c->history;
-    const bool high = kind_high_is_good(c->key);
+    const bool high = curve_kind_high_is_good(c->key);
     size_t best = h->n;
     char value[32];
     struct mark *m;

@@ -10,7 +10,7 @@
 #include "common/spawn.h"
 #include "plot/draw/gnuplot.h"
 #include "plot/figures.h"
-#include "plot/kind.h"
+#include "plot/curve_kind.h"
 #include "plot/options.h"
 
 enum { COMMANDS = 32 };
@@ -61,7 +61,7 @@ static void list(void)
 {
     size_t n = 0, m = 0;
 
-    for (const struct kind *k = kinds; k->cmd.name; k++)
+    for (const struct curve_kind *k = curve_kinds; k->cmd.name; k++)
         all[n++] = figures[m++] = &k->cmd;
     for (int i = 0; others[i]; i++) {
         assert(n < COMMANDS - 1);

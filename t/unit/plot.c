@@ -14,7 +14,7 @@
 #include "plot/draw/term.h"
 #include "plot/draw/thin.h"
 #include "plot/group.h"
-#include "plot/kind.h"
+#include "plot/curve_kind.h"
 #include "plot/request.h"
 #include "plot/smooth.h"
 #include "t/lib/tap.h"
@@ -534,8 +534,9 @@ static void statistics_are_right(void)
     group_spread(BAND_MINMAX, v, 8, &mean, &lo, &hi);
     ok(lo <= 2 && lo >= 2 && hi >= 9 && hi <= 9,
        "a group has the least and the greatest value");
-    ok(kind_high_is_good("hellaswag/acc_norm") &&
-           !kind_high_is_good("val/loss") && kind_high_is_good("mmlu_acc"),
+    ok(curve_kind_high_is_good("hellaswag/acc_norm") &&
+           !curve_kind_high_is_good("val/loss") &&
+           curve_kind_high_is_good("mmlu_acc"),
        "the best accuracy is the highest, the best loss the lowest");
 }
 

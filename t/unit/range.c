@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "plot/draw/figure.h"
-#include "plot/kind.h"
+#include "plot/curve_kind.h"
 #include "t/lib/tap.h"
 
 static void outliers_are_cut_and_said(void)
@@ -46,7 +46,7 @@ static struct panel *settling(struct figure *f, int n)
     struct panel *p = figure_panel(f, "Loss");
     struct curve *c;
 
-    kind_axis(kind_find("loss"), NULL, &p->y);
+    curve_kind_axis(curve_kind_find("loss"), NULL, &p->y);
     c = panel_curve(f, p, "run1", (size_t)n);
     for (int i = 0; i < n; i++) {
         c->x[i] = i + 1;
@@ -90,7 +90,7 @@ static enum scale scale_of(const char *kind)
     struct curve *c;
     enum scale scale;
 
-    kind_axis(kind_find(kind), NULL, &p->y);
+    curve_kind_axis(curve_kind_find(kind), NULL, &p->y);
     c = panel_curve(&f, p, "run1", 100);
     for (int i = 0; i < 100; i++) {
         c->x[i] = i;

@@ -55,7 +55,7 @@ static double fit_factors(struct scaling_law *law, const struct problem *p)
     return l.squares;
 }
 
-static double search_grid(struct scaling_law *best, const struct problem *p)
+static double try_grid(struct scaling_law *best, const struct problem *p)
 {
     const int points = p->variables > 1 ? GRID * GRID : GRID;
     double least = INFINITY;
@@ -145,7 +145,7 @@ bool scaling_law_fit(struct scaling_law *law, const double *x,
     double least = INFINITY;
 
     if (read_problem(&p, x, loss, n, left_out))
-        least = search_grid(law, &p);
+        least = try_grid(law, &p);
     if (isfinite(least)) {
         least = refine(law, &p, least);
         for (int v = 0; v < p.variables; v++)

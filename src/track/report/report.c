@@ -11,7 +11,7 @@
 #include "plot/curves.h"
 #include "plot/draw/gnuplot.h"
 #include "plot/figures.h"
-#include "plot/kind.h"
+#include "plot/curve_kind.h"
 #include "plot/summary.h"
 #include "track/report/report_doc.h"
 #include "track/report/report_facts.h"
@@ -100,7 +100,7 @@ static int64_t first_steps(const struct run_set *set)
 
 /* The runs of a section, of which one or more have its metrics; false if there
  * are none.  The array is the caller's to free. */
-static bool choose_runs(const struct section *s, const struct kind *kind,
+static bool choose_runs(const struct section *s, const struct curve_kind *kind,
                         const struct run_set *all, struct runs *some)
 {
     bool any = false;
@@ -111,7 +111,7 @@ static bool choose_runs(const struct section *s, const struct kind *kind,
             continue;
         GROW(some->run, some->n, some->room);
         some->run[some->n++] = all->run[i];
-        any = any || kind_has_metric(kind, &all->run[i]);
+        any = any || curve_kind_has_metric(kind, &all->run[i]);
     }
     return any;
 }
@@ -166,7 +166,7 @@ static struct figure *section_figure(struct report *rep, struct figure *own)
 static int add_section(struct report *rep, const struct section *s,
                        struct table *results, struct err *e)
 {
-    const struct kind *kind = kind_find(s->kind);
+    const struct curve_kind *kind = curve_kind_find(s->kind);
     struct figure own = FIGURE_INIT;
     struct request r = *rep->r;
     struct build b = { .request = &r };
@@ -223,7 +223,7 @@ static int add_sweep(struct report *rep, struct err *e)
     snprintf(title, sizeof title, "Validation loss by %s%s%s", key[0],
              n > 1 ? " and " : "", n > 1 ? key[1] : "");
     b.figure = section_figure(rep, &own);
-    ret = sweep_draw(&b, params, metric, e);
+    ret = fig_sweep_draw(&b, params, metric, e);
     if (ret == 0 && !rep->pdf)
         b.figure->panel[0]->title = NULL; /* it is in the heading */
     if (ret == 0 && !rep->pdf)

@@ -12,13 +12,13 @@
 #include "common/path.h"
 #include "plot/draw/axis.h"
 #include "plot/history.h"
-#include "plot/kind.h"
+#include "plot/curve_kind.h"
 #include "store/format/attempt.h"
 
 /* The metric by which all runs are compared. */
 static const char *const *compared(const struct run_set *set)
 {
-    const struct kind *k = kind_find("loss");
+    const struct curve_kind *k = curve_kind_find("loss");
 
     for (int i = KIND_LINES - 1; i >= 0; i--)
         for (size_t r = 0; r < set->n && k->line[i].label; r++)

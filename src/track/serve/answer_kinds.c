@@ -12,13 +12,13 @@
 #include <string.h>
 
 #include "common/output/emit.h"
-#include "plot/kind.h"
+#include "plot/curve_kind.h"
 
 struct chart {
-    char *prefix;            /* of its group: "train" */
-    char *name;              /* of the metric, without its rank */
-    const struct kind *kind; /* or NULL */
-    bool ranks;              /* other ranks have it, too */
+    char *prefix;                  /* of its group: "train" */
+    char *name;                    /* of the metric, without its rank */
+    const struct curve_kind *kind; /* or NULL */
+    bool ranks;                    /* other ranks have it, too */
 };
 
 struct charts {
@@ -34,19 +34,19 @@ static char *prefix_of(const char *key)
 }
 
 /* The row of gplot's figures that draws a metric in its own command. */
-static const struct kind *figure_of(const char *key)
+static const struct curve_kind *figure_of(const char *key)
 {
-    const struct kind *k = kind_of_metric(key, NULL);
+    const struct curve_kind *k = curve_kind_of_metric(key, NULL);
 
-    return k ? kind_find(k->cmd.name) : NULL;
+    return k ? curve_kind_find(k->cmd.name) : NULL;
 }
 
 static void add_chart(struct charts *c, const char *key)
 {
-    const struct kind *k = figure_of(key);
+    const struct curve_kind *k = figure_of(key);
     char plain[256];
-    const bool ranked =
-        kind_rank(key, plain, sizeof plain) > 0 || strcmp(plain, key) != 0;
+    const bool ranked = curve_kind_rank(key, plain, sizeof plain) > 0 ||
+                        strcmp(plain, key) != 0;
 
     for (size_t i = 0; i < c->n; i++) {
         if (k ? c->item[i].kind == k : strcmp(c->item[i].name, plain) == 0) {
@@ -94,7 +94,7 @@ static int by_group(const void *a, const void *b)
 }
 
 /* The metrics of a kind that some of the runs have. */
-static void write_metrics(struct emit *o, const struct kind *k,
+static void write_metrics(struct emit *o, const struct curve_kind *k,
                           const struct runs *runs)
 {
     emit_array(o, "metrics");
@@ -102,7 +102,7 @@ static void write_metrics(struct emit *o, const struct kind *k,
         const char *key = NULL;
 
         for (size_t r = 0; r < runs->n && !key; r++)
-            key = kind_line_key(&runs->run[r], &k->line[i]);
+            key = curve_kind_line_key(&runs->run[r], &k->line[i]);
         if (key)
             emit_text(o, NULL, key);
     }

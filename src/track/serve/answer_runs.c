@@ -31,7 +31,7 @@ struct listing {
     struct columns columns, group;
 };
 
-static const char *const kind_names[] = {
+static const char *const curve_kind_names[] = {
     [COLUMN_ATTRIBUTE] = "field",
     [COLUMN_PARAM] = "param",
     [COLUMN_METRIC] = "metric",
@@ -122,7 +122,7 @@ static void write_column(struct emit *o, const struct column *c)
 
     emit_object(o, NULL);
     emit_text(o, "name", c->title);
-    emit_text(o, "kind", kind_names[c->kind]);
+    emit_text(o, "kind", curve_kind_names[c->kind]);
     write_spec(o, c);
     emit_text(o, "best", direction > 0 ? "high" : direction < 0 ? "low" : NULL);
     emit_object_end(o);

@@ -7,7 +7,7 @@
 
 #include "common/num.h"
 #include "plot/curves.h"
-#include "plot/kind.h"
+#include "plot/curve_kind.h"
 #include "plot/options.h"
 
 /* Take an option over from the query, and into the command line. */
@@ -79,7 +79,7 @@ static int take_word(struct figure_request *f, const struct query *q,
 static int take_baseline(struct figure_request *f, struct site *s,
                          const struct query *q, struct err *e)
 {
-    const struct kind *k = f->kind ? kind_find(f->kind) : NULL;
+    const struct curve_kind *k = f->kind ? curve_kind_find(f->kind) : NULL;
     const struct run_info *r;
     const struct metric_sum *m = NULL;
     char value[NUM_TEXT], *word;
@@ -90,13 +90,13 @@ static int take_baseline(struct figure_request *f, struct site *s,
     if (!r)
         return -1;
     for (int i = 0; k && i < KIND_LINES && k->line[i].label; i++)
-        if (kind_line_key(r, &k->line[i]))
-            m = run_info_metric(r, kind_line_key(r, &k->line[i]));
+        if (curve_kind_line_key(r, &k->line[i]))
+            m = run_info_metric(r, curve_kind_line_key(r, &k->line[i]));
     if (f->metric)
         m = run_info_metric(r, f->metric);
     if (!m || isnan(m->min))
         return 0;
-    num_shortest(value, kind_high_is_good(m->key) ? m->max : m->min);
+    num_shortest(value, curve_kind_high_is_good(m->key) ? m->max : m->min);
     word = arena_printf(&f->mem, "%s=%s", r->name, value);
     GROW(f->request.baseline.item, f->request.baseline.n,
          f->request.baseline.room);
@@ -209,7 +209,7 @@ int figure_request_open(struct figure_request *f, struct site *s,
 
 int figure_request_build(struct figure_request *f, struct err *e)
 {
-    const struct kind *k = f->kind ? kind_find(f->kind) : NULL;
+    const struct curve_kind *k = f->kind ? curve_kind_find(f->kind) : NULL;
     struct build *b = &f->build;
 
     run_set_init(&b->set, b->runs.run, b->runs.n, &f->mem);
@@ -217,9 +217,9 @@ int figure_request_build(struct figure_request *f, struct err *e)
         run_set_colour_by(&b->set, f->request.color_by, &f->mem, e) < 0)
         return -1;
     if (f->param && f->metric)
-        return sweep_draw(b, f->param, f->metric, e);
+        return fig_sweep_draw(b, f->param, f->metric, e);
     if (k)
-        return kind_draw(b, k, e);
+        return fig_curves_draw(b, k, e);
     if (f->kind)
         return err_set(e, ERR_USAGE, "there is no kind of figure '%.40s'",
                        f->kind);

@@ -1,5 +1,5 @@
 #include "config.h"
-#include "plot/kind.h"
+#include "plot/curve_kind.h"
 
 #include <ctype.h>
 #include <fnmatch.h>
@@ -14,9 +14,9 @@
 #include "plot/options.h"
 
 /* clang-format off */
-const struct kind kinds[] = {
+const struct curve_kind curve_kinds[] = {
     { { "lr", "RUN...", "draw the learning rate",
-        curve_opts, figure_main, &kind_figure },
+        curve_opts, figure_main, &fig_curves_type },
       "Learning rate", "learning rate", UNIT_NONE,
       .from_zero = true, .planned = true, .line = {
         { "learning rate", { "train/lr", "lr", "learning_rate",
@@ -24,7 +24,7 @@ const struct kind kinds[] = {
                              "train_lr" } },
     } },
     { { "loss", "RUN...", "draw the training and the validation loss",
-        curve_opts, figure_main, &kind_figure },
+        curve_opts, figure_main, &fig_curves_type },
       "Loss", "loss (nats/token)", UNIT_NONE,
       .settles = true, .line = {
         { "train", { "train/loss", "train_loss", "loss", "training_loss",
@@ -36,7 +36,7 @@ const struct kind kinds[] = {
     } },
     { { "perplexity", "RUN...",
         "draw the training and the validation perplexity",
-        curve_opts, figure_main, &kind_figure },
+        curve_opts, figure_main, &fig_curves_type },
       "Perplexity", "perplexity",
       UNIT_NONE,
       .settles = true, .line = {
@@ -47,7 +47,7 @@ const struct kind kinds[] = {
           .style = STYLE_LINE_POINTS },
     } },
     { { "grad-norm", "RUN...", "draw the norm of the gradient",
-        curve_opts, figure_main, &kind_figure },
+        curve_opts, figure_main, &fig_curves_type },
       "Gradient norm", "gradient norm",
       UNIT_NONE,
       .from_zero = true, .line = {
@@ -56,7 +56,7 @@ const struct kind kinds[] = {
                              "grad-norm" } },
     } },
     { { "throughput", "RUN...", "draw the number of tokens per second",
-        curve_opts, figure_main, &kind_figure },
+        curve_opts, figure_main, &fig_curves_type },
       "Throughput", "tokens/s", UNIT_COUNT,
       .from_zero = true, .high_is_good = true, .line = {
         { "throughput", { "perf/tokens_per_s", "tokens_per_second",
@@ -66,7 +66,7 @@ const struct kind kinds[] = {
     } },
     { { "memory", "RUN...",
         "draw the memory of the device and of the process, by rank",
-        curve_opts, figure_main, &kind_figure },
+        curve_opts, figure_main, &fig_curves_type },
       "Memory", "memory", UNIT_BYTES,
       .from_zero = true, .line = {
         { "allocated", { "system/mem_allocated_bytes", "memory/allocated",
@@ -79,7 +79,7 @@ const struct kind kinds[] = {
           .dash = 2, .ranks = true },
     } },
     { { "util", "RUN...", "draw the utilisation of GPUs and CPUs, by rank",
-        curve_opts, figure_main, &kind_figure },
+        curve_opts, figure_main, &fig_curves_type },
       "Utilisation", "utilisation", UNIT_PERCENT,
       .from_zero = true, .high_is_good = true, .apart = true, .line = {
         { "GPU", { "system/gpu_util", "gpu_util",
@@ -90,7 +90,7 @@ const struct kind kinds[] = {
           .dash = 2, .ranks = true },
     } },
     { { "hellaswag", "RUN...", "draw the accuracy on HellaSwag",
-        curve_opts, figure_main, &kind_figure },
+        curve_opts, figure_main, &fig_curves_type },
       "HellaSwag", "accuracy", UNIT_FRACTION,
       .high_is_good = true, .line = {
         { "normalised", { "hellaswag/acc_norm", "hella/acc_norm",
@@ -104,7 +104,7 @@ const struct kind kinds[] = {
 };
 
 /* Metrics without a figure of their own, for --y2, metric and the like. */
-static const struct kind others[] = {
+static const struct curve_kind others[] = {
     { { .name = "step-time" }, "Step time", "step time (ms)",
       UNIT_NONE,
       .from_zero = true, .line = {
@@ -129,7 +129,8 @@ static const struct kind others[] = {
 };
 /* clang-format on */
 
-void kind_axis(const struct kind *k, const char *label, struct axis *a)
+void curve_kind_axis(const struct curve_kind *k, const char *label,
+                     struct axis *a)
 {
     axis_init(a, k ? k->label : label, k ? k->unit : UNIT_NONE);
     if (!k)
@@ -140,15 +141,16 @@ void kind_axis(const struct kind *k, const char *label, struct axis *a)
         a->scale = SCALE_LINEAR;
 }
 
-const struct kind *kind_find(const char *name)
+const struct curve_kind *curve_kind_find(const char *name)
 {
-    for (const struct kind *k = kinds; k->cmd.name; k++)
+    for (const struct curve_kind *k = curve_kinds; k->cmd.name; k++)
         if (strcmp(k->cmd.name, name) == 0)
             return k;
     return NULL;
 }
 
-const char *kind_line_key(const struct run_info *run, const struct kind_line *l)
+const char *curve_kind_line_key(const struct run_info *run,
+                                const struct curve_kind_line *l)
 {
     const char *device = run_info_param(run, "derived.device");
 
@@ -157,15 +159,16 @@ const char *kind_line_key(const struct run_info *run, const struct kind_line *l)
                : history_find(run, l->names);
 }
 
-bool kind_has_metric(const struct kind *k, const struct run_info *run)
+bool curve_kind_has_metric(const struct curve_kind *k,
+                           const struct run_info *run)
 {
     for (int i = 0; i < KIND_LINES && k->line[i].label; i++)
-        if (kind_line_key(run, &k->line[i]))
+        if (curve_kind_line_key(run, &k->line[i]))
             return true;
     return false;
 }
 
-int kind_rank(const char *key, char *plain, size_t size)
+int curve_kind_rank(const char *key, char *plain, size_t size)
 {
     const char *slash = strchr(key, '/');
     char *end;
@@ -181,10 +184,11 @@ int kind_rank(const char *key, char *plain, size_t size)
     return (int)rank;
 }
 
-size_t kind_line_keys(const struct run_info *run, const struct kind_line *l,
-                      const char **key, size_t room)
+size_t curve_kind_line_keys(const struct run_info *run,
+                            const struct curve_kind_line *l, const char **key,
+                            size_t room)
 {
-    const char *first = kind_line_key(run, l);
+    const char *first = curve_kind_line_key(run, l);
     size_t n = 0;
 
     if (first)
@@ -213,11 +217,11 @@ size_t kind_line_keys(const struct run_info *run, const struct kind_line *l,
     return n;
 }
 
-static const struct kind *find_in_table(const struct kind *table,
-                                        const char *key,
-                                        const struct kind_line **line)
+static const struct curve_kind *find_in_table(
+    const struct curve_kind *table, const char *key,
+    const struct curve_kind_line **line)
 {
-    for (const struct kind *k = table; k->cmd.name; k++)
+    for (const struct curve_kind *k = table; k->cmd.name; k++)
         for (int i = 0; i < KIND_LINES && k->line[i].label; i++)
             for (int j = 0; j < KIND_NAMES && k->line[i].names[j]; j++)
                 if (strcmp(k->line[i].names[j], key) == 0) {
@@ -228,23 +232,23 @@ static const struct kind *find_in_table(const struct kind *table,
     return NULL;
 }
 
-const struct kind *kind_of_metric(const char *key,
-                                  const struct kind_line **line)
+const struct curve_kind *curve_kind_of_metric(
+    const char *key, const struct curve_kind_line **line)
 {
     char plain[256];
-    const struct kind *k;
+    const struct curve_kind *k;
 
-    kind_rank(key, plain, sizeof plain);
-    k = find_in_table(kinds, plain, line);
+    curve_kind_rank(key, plain, sizeof plain);
+    k = find_in_table(curve_kinds, plain, line);
     return k ? k : find_in_table(others, plain, line);
 }
 
-bool kind_high_is_good(const char *key)
+bool curve_kind_high_is_good(const char *key)
 {
     static const char *const good[] = { "*acc*",  "*tokens_per*", "*score*",
                                         "*f1*",   "*bleu*",       "*mfu*",
                                         "*util*", "*exact_match*" };
-    const struct kind *k = kind_of_metric(key, NULL);
+    const struct curve_kind *k = curve_kind_of_metric(key, NULL);
 
     if (k)
         return k->high_is_good;

@@ -1,5 +1,5 @@
-#ifndef PLOT_KIND_H
-#define PLOT_KIND_H
+#ifndef PLOT_CURVE_KIND_H
+#define PLOT_CURVE_KIND_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -9,7 +9,7 @@
 #include "store/read/runs.h"
 
 /*
- * kind - the figures that are one panel of curves, as a table
+ * curve_kind - the figures that are one panel of curves, as a table
  *
  * A new figure is a new row: its command, its y axis, and the metrics that it
  * draws, each with the names that gtrain and other programs give it.  In a line
@@ -17,7 +17,7 @@
  */
 enum { KIND_LINES = 4, KIND_NAMES = 10 };
 
-struct kind_line {
+struct curve_kind_line {
     const char *label;             /* "validation" */
     const char *names[KIND_NAMES]; /* the first that a run has is drawn */
     enum style style;
@@ -26,7 +26,7 @@ struct kind_line {
     bool gpu;   /* means something else on a CPU, and is left out there */
 };
 
-struct kind {
+struct curve_kind {
     struct cmd cmd;            /* first: a pointer to it is one to the row */
     const char *title, *label; /* of the panel, of the y axis */
     enum unit unit;
@@ -35,31 +35,34 @@ struct kind {
     bool planned; /* known before training: never smoothed */
     bool settles; /* high at first: see struct axis */
     bool apart;   /* a panel for each line */
-    struct kind_line line[KIND_LINES];
+    struct curve_kind_line line[KIND_LINES];
 };
 
-extern const struct kind kinds[]; /* ends with a NULL name */
+extern const struct curve_kind curve_kinds[]; /* ends with a NULL name */
 
 /* The figure that the commands of this table draw (fig_curves.c). */
-extern const struct figure_type kind_figure;
+extern const struct figure_type fig_curves_type;
 
 /* The y axis of a figure; k may be NULL, for an axis with just a label. */
-void kind_axis(const struct kind *k, const char *label, struct axis *);
-const struct kind *kind_find(const char *name);
+void curve_kind_axis(const struct curve_kind *k, const char *label,
+                     struct axis *);
+const struct curve_kind *curve_kind_find(const char *name);
 /* Does the run have a metric that the figure draws? */
-bool kind_has_metric(const struct kind *, const struct run_info *);
+bool curve_kind_has_metric(const struct curve_kind *, const struct run_info *);
 /* The row that draws a metric, and its line; NULL for none. */
-const struct kind *kind_of_metric(const char *key,
-                                  const struct kind_line **line);
+const struct curve_kind *curve_kind_of_metric(
+    const char *key, const struct curve_kind_line **line);
 /* The rank in "system/3/rss_bytes", or 0; plain gets the name without it. */
-int kind_rank(const char *key, char *plain, size_t size);
+int curve_kind_rank(const char *key, char *plain, size_t size);
 /* The metric of a line in a run, of rank 0; or NULL. */
-const char *kind_line_key(const struct run_info *, const struct kind_line *);
+const char *curve_kind_line_key(const struct run_info *,
+                                const struct curve_kind_line *);
 /* The metrics of a line in a run: one, or one for each rank. */
-size_t kind_line_keys(const struct run_info *, const struct kind_line *,
-                      const char **key, size_t room);
+size_t curve_kind_line_keys(const struct run_info *,
+                            const struct curve_kind_line *, const char **key,
+                            size_t room);
 /* Is a high value of this metric better than a low one?  True for accuracies
  * and rates; false for losses, errors, perplexities and times. */
-bool kind_high_is_good(const char *key);
+bool curve_kind_high_is_good(const char *key);
 
 #endif
