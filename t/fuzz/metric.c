@@ -46,9 +46,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     struct err e = ERR_INIT;
     char path[32];
     const int fd = fuzz_file(data, n, path);
+    const struct metric_file f = { .path = path, .key = "x" };
     int64_t points = 0, lines = 0;
 
-    FUZZ_CHECK(metric_read(path, "x", NULL, count, &points, &scan, &e) == 0 ||
+    FUZZ_CHECK(metric_read(&f, count, &points, &scan, &e) == 0 ||
                e.kind == ERR_INPUT);
     for (size_t i = 0; i < n; i++)
         lines += data[i] == '\n';

@@ -139,13 +139,14 @@ static int seek_line(int fd, int64_t from, int64_t *at)
     return lseek(fd, *at, SEEK_SET) < 0 ? -1 : 0;
 }
 
-int metric_read_part(const char *path, const char *key,
-                     const struct rewind_list *rewinds,
-                     const struct metric_part *part, metric_fn *fn, void *arg,
-                     struct metric_scan *out, struct err *e)
+int metric_read(const struct metric_file *f, metric_fn *fn, void *arg,
+                struct metric_scan *out, struct err *e)
 {
-    const int fd = path_open_unlinked(path, e);
-    struct scan scan = { .fn = fn, .arg = arg, .out = out, .to = part->to };
+    const int fd = path_open_unlinked(f->path, e);
+    struct scan scan = { .fn = fn,
+                         .arg = arg,
+                         .out = out,
+                         .to = f->part ? f->part->to : INT64_MAX };
     struct cut *cuts;
     size_t room = READ_ROOM, have = 0;
     char *buf;
@@ -154,11 +155,11 @@ int metric_read_part(const char *path, const char *key,
     *out = (struct metric_scan){ 0 };
     if (fd < 0)
         return -1;
-    cuts = cuts_of(rewinds, key, &scan.n_cuts);
+    cuts = cuts_of(f->rewinds, f->key, &scan.n_cuts);
     scan.cut = cuts;
     buf = xmalloc(room);
-    if (seek_line(fd, part->from, &out->size) < 0)
-        ret = err_sys(e, "cannot read %s", path);
+    if (f->part && seek_line(fd, f->part->from, &out->size) < 0)
+        ret = err_sys(e, "cannot read %s", f->path);
     while (ret == 0 && !scan.over) {
         const ssize_t got = read(fd, buf + have, room - have);
         size_t used;
@@ -166,7 +167,7 @@ int metric_read_part(const char *path, const char *key,
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0)
-            ret = err_sys(e, "cannot read %s", path);
+            ret = err_sys(e, "cannot read %s", f->path);
         if (got <= 0)
             break;
         have += (size_t)got;
@@ -175,7 +176,7 @@ int metric_read_part(const char *path, const char *key,
         have -= used;
         memmove(buf, buf + used, have);
         if (have == room) { /* no line is as long as this */
-            ret = err_set(e, ERR_INPUT, "%s: line %lld is too long", path,
+            ret = err_set(e, ERR_INPUT, "%s: line %lld is too long", f->path,
                           (long long)scan.line + 1);
             break;
         }
@@ -185,15 +186,6 @@ int metric_read_part(const char *path, const char *key,
     free(cuts);
     close(fd);
     return ret;
-}
-
-int metric_read(const char *path, const char *key,
-                const struct rewind_list *rewinds, metric_fn *fn, void *arg,
-                struct metric_scan *out, struct err *e)
-{
-    const struct metric_part all = { 0, INT64_MAX };
-
-    return metric_read_part(path, key, rewinds, &all, fn, arg, out, e);
 }
 
 /* -- summing up -------------------------------------------------------- */
@@ -241,9 +233,8 @@ static void add_point(void *arg, const struct metric_point *p)
     s->total += p->value;
 }
 
-int metric_sum_up(struct metric_sum *out, const char *path, const char *key,
-                  const struct rewind_list *rewinds, struct metric_scan *scan,
-                  struct err *e)
+int metric_sum_up(struct metric_sum *out, const struct metric_file *f,
+                  struct metric_scan *scan, struct err *e)
 {
     const double none = (double)NAN;
     struct summing s = { .out = out };
@@ -251,7 +242,7 @@ int metric_sum_up(struct metric_sum *out, const char *path, const char *key,
     *out = (struct metric_sum){
         .last = none, .min = none, .max = none, .mean = none
     };
-    if (metric_read(path, key, rewinds, add_point, &s, scan, e) < 0)
+    if (metric_read(f, add_point, &s, scan, e) < 0)
         return -1;
     if (s.finite)
         out->mean = s.total / (double)s.finite;

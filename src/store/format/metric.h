@@ -30,26 +30,24 @@ struct metric_scan {
 /* Called with points in the order of the file. */
 typedef void metric_fn(void *arg, const struct metric_point *);
 
-/* Read all points that no rewind retracted (NULL: all points). */
-int metric_read(const char *path, const char *key,
-                const struct rewind_list *rewinds, metric_fn *, void *arg,
-                struct metric_scan *, struct err *);
-
 /* A part of a file: the lines that begin in these bytes. */
 struct metric_part {
     int64_t from, to;
 };
 
-/* Read a part of the file. */
-int metric_read_part(const char *path, const char *key,
-                     const struct rewind_list *rewinds,
-                     const struct metric_part *, metric_fn *, void *arg,
-                     struct metric_scan *, struct err *);
+/* What is read: the points of a part that no rewind retracted. */
+struct metric_file {
+    const char *path, *key;
+    const struct rewind_list *rewinds; /* NULL: all points */
+    const struct metric_part *part;    /* NULL: the whole file */
+};
 
-/* Sum up all points that no rewind retracted.  The sum's key is not set. */
-int metric_sum_up(struct metric_sum *, const char *path, const char *key,
-                  const struct rewind_list *rewinds, struct metric_scan *,
-                  struct err *);
+int metric_read(const struct metric_file *, metric_fn *, void *arg,
+                struct metric_scan *, struct err *);
+
+/* Sum up all of these points.  The sum's key is not set. */
+int metric_sum_up(struct metric_sum *, const struct metric_file *,
+                  struct metric_scan *, struct err *);
 
 /* One line, without its newline. */
 bool metric_line(const char *line, const char *end, struct metric_point *);

@@ -104,6 +104,7 @@ out:
 static int check_metric(struct check *c, const char *path, const char *file,
                         struct err *e)
 {
+    const struct metric_file f = { .path = path, .key = file };
     struct metric_scan scan = { 0 };
     struct stat st;
     char what[128];
@@ -114,7 +115,7 @@ static int check_metric(struct check *c, const char *path, const char *file,
         tell(c, file, c->repair, "the file is empty");
         return 0;
     }
-    if (metric_read(path, file, NULL, see_point, c, &scan, e) < 0) {
+    if (metric_read(&f, see_point, c, &scan, e) < 0) {
         if (e->kind != ERR_INPUT)
             return -1;
         *e = (struct err)ERR_INIT;

@@ -121,8 +121,8 @@ static void rename_derived(struct run_reader *r)
 
         if (strncmp(p.key, "is.", 3) == 0) {
             p.key = arena_printf(r->mem, "derived.%s", p.key + 3);
-            if (n - renamed > 0 && bsearch(&p, run->params, n - renamed,
-                                           sizeof p, by_pair_key))
+            if (n - renamed > 0 &&
+                bsearch(&p, run->params, n - renamed, sizeof p, by_pair_key))
                 continue;
             renamed++;
         }
@@ -140,12 +140,13 @@ static void load_tag(struct run_reader *r, const char *path, const char *key)
 
 static void load_metric(struct run_reader *r, const char *path, const char *key)
 {
+    const struct metric_file f = { path, key, .rewinds = &r->rewinds };
     struct run_info *run = r->run;
     struct metric_sum m;
     struct metric_scan scan;
     struct err e = ERR_INIT;
 
-    if (metric_sum_up(&m, path, key, &r->rewinds, &scan, &e) < 0) {
+    if (metric_sum_up(&m, &f, &scan, &e) < 0) {
         failed(r, &e, path);
         return;
     }

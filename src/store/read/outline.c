@@ -98,11 +98,11 @@ static void add_point(void *arg, const struct metric_point *p)
 static int read_blocks(const struct outlined *o, const struct metric_part *part,
                        struct blocks *to, struct err *e)
 {
+    const struct metric_file f = { o->path, o->key, &o->rewinds, part };
     struct reading r = { .to = to, .last = INT64_MIN };
 
     to->sorted = true;
-    return metric_read_part(o->path, o->key, &o->rewinds, part, add_point, &r,
-                            &r.scan, e);
+    return metric_read(&f, add_point, &r, &r.scan, e);
 }
 
 /* A thread that reads a part of the file. */

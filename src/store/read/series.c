@@ -110,6 +110,7 @@ int series_load_part(struct series *s, const struct run_info *run,
     char *path = xasprintf("%s/metrics/%s", run->folder, key);
     struct arena mem = ARENA_INIT;
     struct rewind_list rewinds = { 0 };
+    const struct metric_file file = { path, key, .rewinds = &rewinds };
     struct filling f = { s, part, 0, true };
     struct metric_scan scan;
     int ret = 0;
@@ -118,7 +119,7 @@ int series_load_part(struct series *s, const struct run_info *run,
     if (!(flags & LOAD_ALL_ATTEMPTS))
         ret = rewinds_load(&rewinds, &mem, run->folder, key, e);
     if (ret == 0)
-        ret = metric_read(path, key, &rewinds, add_point, &f, &scan, e);
+        ret = metric_read(&file, add_point, &f, &scan, e);
     if (ret == 0)
         keep_last(&f);
     if (ret < 0 && e->kind == ERR_MISSING && (flags & LOAD_MAY_LACK)) {
