@@ -128,7 +128,7 @@ static int dedup_main(int argc, char **argv, struct err *e)
 {
     const bool to_stdout = strcmp(output, "-") == 0;
     struct corpus_conf conf;
-    struct dedup d = { stdout, HASHSET_INIT, BUF_INIT, BUF_INIT, 0, 0, 0 };
+    struct dedup d = { .doc = BUF_INIT, .line = BUF_INIT };
     struct corpus *corpus = NULL;
     struct save s = SAVE_INIT;
     char kept[NUM_TEXT], omitted[NUM_TEXT], bytes[NUM_TEXT];

@@ -269,7 +269,7 @@ static int fetch_links(const struct catalog_links *l, struct err *e)
 
 static int fetch_main(int argc, char **argv, struct err *e)
 {
-    struct catalog_links l = CATALOG_LINKS_INIT;
+    struct catalog_links l = { 0 };
     struct catalog_query q = { .variant = variant,
                                .subset = subset,
                                .mirror = mirror };

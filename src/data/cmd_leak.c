@@ -3,7 +3,6 @@
  */
 #include "config.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,14 +38,8 @@ static const struct opt leak_opts[] = {
     { 0 }
 };
 
-static void add_path(struct path_list *p, char *path)
-{
-    GROW(p->name, p->n, p->room);
-    p->name[p->n++] = path;
-}
-
-/* Documents that share most come first, in their order if they share the same.
- */
+/* Sort by the share that was found, largest first, then by the order of the
+ * input. */
 static int by_share(const void *a, const void *b)
 {
     const struct leak_doc *x = *(const struct leak_doc *const *)a;
@@ -149,9 +142,9 @@ static int add_lock(struct path_list *trains, struct path_list *evals,
     *fits = count_fitted(&l);
     for (size_t i = 0; i < l.n; i++) {
         if (l.entry[i].role == LOCK_TEXT)
-            add_path(trains, lock_path(&l, &l.entry[i]));
+            path_list_add(trains, lock_path(&l, &l.entry[i]));
         if (l.entry[i].role == LOCK_EVAL)
-            add_path(evals, lock_path(&l, &l.entry[i]));
+            path_list_add(evals, lock_path(&l, &l.entry[i]));
     }
     lock_clear(&l);
     return 0;
@@ -171,9 +164,9 @@ static int leak_main(int argc, char **argv, struct err *e)
     if (words < 1 || words > 64)
         return err_set(e, ERR_USAGE, "--words expects 1 to 64, not %d", words);
     for (size_t i = 0; i < train.n; i++)
-        add_path(&trains, xstrdup(train.item[i]));
+        path_list_add(&trains, xstrdup(train.item[i]));
     for (size_t i = 0; i < eval.n; i++)
-        add_path(&evals, xstrdup(eval.item[i]));
+        path_list_add(&evals, xstrdup(eval.item[i]));
     if (lock_file)
         ret = add_lock(&trains, &evals, &fits, e);
     if (ret == 0 && (!trains.n || !evals.n))

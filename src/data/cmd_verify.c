@@ -3,7 +3,6 @@
  */
 #include "config.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -153,11 +152,6 @@ static void verify_shard(struct table *t, const char *path, int *bad)
     shard_close(&s);
 }
 
-static bool is_lock(const char *path)
-{
-    return str_ends(path, ".lock");
-}
-
 static int verify_main(int argc, char **argv, struct err *e)
 {
     struct table t = TABLE_INIT("gdata.verify/1");
@@ -171,7 +165,7 @@ static int verify_main(int argc, char **argv, struct err *e)
     for (int i = 0; i < argc && ret == 0; i++) {
         if (!path_exists(argv[i]))
             ret = err_set(e, ERR_MISSING, "%s: no such file", argv[i]);
-        else if (is_lock(argv[i]))
+        else if (str_ends(argv[i], ".lock"))
             ret = verify_lock(&t, argv[i], &bad, e);
         else
             verify_shard(&t, argv[i], &bad);

@@ -71,7 +71,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
     static struct tokenizer *t;
     static struct encoder *enc;
-    struct ids plain = IDS_INIT, cached = IDS_INIT;
+    struct ids plain = { 0 }, cached = { 0 };
     struct buf back = BUF_INIT;
     uint8_t *copy = malloc(n ? n : 1);
 

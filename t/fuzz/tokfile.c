@@ -19,7 +19,7 @@ static void use(const struct tokenizer *t)
 {
     static const char text[] =
         "Hello, world's \xE6\xBC\xA2 ab abab 12345\n\n  x";
-    struct ids ids = IDS_INIT;
+    struct ids ids = { 0 };
     struct buf back = BUF_INIT;
 
     tokenizer_encode(t, text, sizeof text - 1, 0, &ids);

@@ -29,7 +29,7 @@ static void write_shards(void)
     for (int k = 0; k < 3; k++) {
         char *path =
             xasprintf("%s/x_%06d.%s", folder, k, k == 1 ? "npy" : "bin");
-        struct shard_out out = SHARD_OUT_INIT;
+        struct shard_out out = { 0 };
 
         if (shard_begin(&out, path, k == 1 ? SHARD_NPY : SHARD_LLMC, 2, 0,
                         &e) == 0)
@@ -132,7 +132,7 @@ static void documents(void)
                                    .order = LOADER_DOCUMENTS,
                                    .eot = EOT };
     struct loader *l = NULL, *other = NULL;
-    struct shard_out out = SHARD_OUT_INIT;
+    struct shard_out out = { 0 };
     int32_t x[2][USED], y[USED], one[USED];
     struct err e = ERR_INIT;
     uint16_t ids[TOKENS];

@@ -50,7 +50,7 @@ static void many_ids(void)
     struct tokenizer *t = pairs(256);
     struct piece_cache *cache = piece_cache_new(t);
     struct encoder *enc = encoder_new(t, cache, 0);
-    struct ids plain = IDS_INIT, cached = IDS_INIT;
+    struct ids plain = { 0 }, cached = { 0 };
     struct buf back = BUF_INIT;
     int32_t most = 0;
 
@@ -86,7 +86,7 @@ static void ends_of_texts(void)
     struct tokenizer *t = pairs(128);
     struct piece_cache *cache = piece_cache_new(t);
     struct encoder *enc = encoder_new(t, cache, 0);
-    struct ids plain = IDS_INIT, cached = IDS_INIT;
+    struct ids plain = { 0 }, cached = { 0 };
     int bad = 0;
 
     mprotect(map + page, page, PROT_NONE);
@@ -143,7 +143,7 @@ static void *encode_some(void *arg)
     enum { TEXTS = 40, ROOM = 1 << 17 };
     struct reader *r = arg;
     struct encoder *enc = encoder_new(r->t, r->cache, 0);
-    struct ids plain = IDS_INIT, cached = IDS_INIT;
+    struct ids plain = { 0 }, cached = { 0 };
     char *text = xmalloc(ROOM);
 
     for (uint64_t i = 0; i < TEXTS; i++) {

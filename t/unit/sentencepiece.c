@@ -64,7 +64,7 @@ static void check_rows(const struct tokenizer *t, const json_t *rows,
     };
     struct piece_cache *cache = piece_cache_new(t);
     struct buf text = BUF_INIT;
-    struct ids ids = IDS_INIT;
+    struct ids ids = { 0 };
     int bad[WAYS] = { 0 }, lost = 0;
     const json_t *row;
     size_t i;
@@ -140,7 +140,7 @@ static void make_text(struct buf *b, int n)
 static void divided(const struct tokenizer *t, const char *name)
 {
     struct buf text = BUF_INIT;
-    struct ids whole = IDS_INIT, parts = IDS_INIT;
+    struct ids whole = { 0 }, parts = { 0 };
     size_t at = 0;
 
     make_text(&text, 3000);
@@ -168,7 +168,7 @@ static void divided(const struct tokenizer *t, const char *name)
 static void long_piece(const struct tokenizer *t, const char *name)
 {
     struct buf text = BUF_INIT;
-    struct ids ids = IDS_INIT;
+    struct ids ids = { 0 };
     int32_t *want;
     size_t n = 0, got;
 

@@ -23,7 +23,7 @@ static char *in_folder(const char *name)
 static bool write_ids(const char *path, enum shard_format f, int width,
                       const void *ids, size_t n)
 {
-    struct shard_out out = SHARD_OUT_INIT;
+    struct shard_out out = { 0 };
     struct err e = ERR_INIT;
 
     if (shard_begin(&out, path, f, width, 0, &e) < 0)
@@ -88,7 +88,7 @@ static void references(void)
         char *path =
             xasprintf("%s/formats/%s", data ? data : own, files[i].name);
         struct buf ours = BUF_INIT, theirs = BUF_INIT;
-        struct shard s = SHARD_INIT;
+        struct shard s = { 0 };
         struct err e = ERR_INIT;
         char *copy = in_folder("copy");
 

@@ -81,7 +81,7 @@ static void check_row(struct vectors *v, const json_t *row)
     const char *hex = json_string_value(json_object_get(row, "hex"));
     char *text = xmalloc(strlen(hex) + 1);
     const size_t n = from_hex(hex, text);
-    struct ids ids = IDS_INIT;
+    struct ids ids = { 0 };
     struct buf back = BUF_INIT;
 
     for (int w = 0; w < WAYS; w++) {
@@ -216,7 +216,7 @@ static void merges_alone(void)
 {
     struct err e = ERR_INIT;
     struct tokenizer *t = parse_merges(few_merges, &e);
-    struct ids ids = IDS_INIT;
+    struct ids ids = { 0 };
 
     if (!ok(t != NULL, "a file of merges loads"))
         return;

@@ -215,7 +215,7 @@ static void characters(void)
     struct tokenizer *t = tokenizer_new(TOKENIZER_CHARS, PRETOKENIZE_GPT2),
                      *back;
     struct err e = ERR_INIT;
-    struct ids ids = IDS_INIT;
+    struct ids ids = { 0 };
     struct buf out = BUF_INIT;
     int64_t id = 0;
 
@@ -263,7 +263,7 @@ static void added_tokens(void)
     static const int32_t want[2][3] = { { 0, 0, 3 }, { 4, 3, 2 } };
     char *folder = temp_folder(), *path = path_join(folder, "tokenizer.json");
     struct tokenizer *t = tokenizer_new(TOKENIZER_BPE, PRETOKENIZE_GPT2), *back;
-    struct ids ids = IDS_INIT;
+    struct ids ids = { 0 };
     struct err e = ERR_INIT;
 
     ok(tokfile_parse_json(t, json, strlen(json), &e) == 0 &&

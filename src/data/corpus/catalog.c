@@ -2,13 +2,11 @@
 #include "data/corpus/catalog.h"
 
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/buf.h"
 #include "common/mem.h"
-#include "common/num.h"
 #include "common/path.h"
 
 /*

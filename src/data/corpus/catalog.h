@@ -38,11 +38,6 @@ struct catalog_links {
     size_t n, room;
 };
 
-#define CATALOG_LINKS_INIT                                                     \
- {                                                                             \
-  NULL, 0, 0                                                                   \
- }
-
 int catalog_find(struct catalog_links *, const struct catalog_query *,
                  struct err *);
 void catalog_links_clear(struct catalog_links *);

@@ -7,7 +7,6 @@
 #include "config.h"
 #include "data/corpus/corpus_impl.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/log.h"

@@ -69,10 +69,7 @@ enum corpus_format corpus_files_format(const char *name)
 static void add_file(struct corpus_files *f, const char *name,
                      const struct stat *st)
 {
-    struct path_list *l = &f->list;
-
-    GROW(l->name, l->n, l->room);
-    l->name[l->n++] = xstrdup(name);
+    path_list_add(&f->list, xstrdup(name));
     if (!S_ISREG(st->st_mode))
         f->total = -1;
     else if (f->total >= 0)

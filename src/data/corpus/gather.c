@@ -262,7 +262,6 @@ int gather(const char *root, int64_t limit, gather_fn *give, void *arg,
 {
     struct gather_list lists[GATHER_KINDS] = { { 0 } };
     struct gatherer s = { .root = root,
-                          .known = HASHSET_INIT,
                           .raw = BUF_INIT,
                           .text = BUF_INIT,
                           .kept = BUF_INIT,

@@ -1,7 +1,6 @@
 #ifndef DATA_CORPUS_GATHER_H
 #define DATA_CORPUS_GATHER_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

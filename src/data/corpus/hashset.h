@@ -23,11 +23,6 @@ struct hashset {
     size_t n, room; /* room is a power of two */
 };
 
-#define HASHSET_INIT                                                           \
- {                                                                             \
-  NULL, 0, 0                                                                   \
- }
-
 bool hashset_add(struct hashset *, uint64_t hash); /* was it new? */
 /* Its index in slot[], valid until something is added; SIZE_MAX if absent. */
 size_t hashset_find(const struct hashset *, uint64_t hash);

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #include "common/cores.h"
-#include "common/hash.h"
 #include "common/mem.h"
 #include "data/corpus/hashset.h"
 #include "data/corpus/normalize.h"
@@ -49,7 +48,6 @@ struct leak {
 
     pthread_mutex_t lock; /* protects what follows */
     struct corpus *corpus;
-    int64_t train_documents;
     struct roll carried; /* at the end of a block */
     int64_t carried_to;  /* the next block */
     pthread_cond_t carried_changed;
@@ -263,23 +261,19 @@ static void *read_training(void *arg)
     struct leak *l = arg;
     struct roll r = { 0 };
     struct err e = ERR_INIT;
-    int64_t documents = 0;
     struct corpus_block *b;
     int got;
 
     while ((got = corpus_next(l->corpus, &b, &e)) > 0) {
         train_block(l, &r, b);
-        for (size_t i = 0; i < b->n; i++)
-            documents += b->doc[i].ends;
         corpus_done(l->corpus, b);
     }
-    pthread_mutex_lock(&l->lock);
-    l->train_documents += documents;
     if (got < 0) {
+        pthread_mutex_lock(&l->lock);
         l->failed = true;
         l->why = e;
+        pthread_mutex_unlock(&l->lock);
     }
-    pthread_mutex_unlock(&l->lock);
     return NULL;
 }
 
@@ -315,7 +309,6 @@ void leak_report(struct leak *l, struct leak_report *out)
 {
     l->doc = xrealloc(l->doc, l->entries, sizeof *l->doc);
     *out = (struct leak_report){ .documents = (int64_t)l->entries,
-                                 .train_documents = l->train_documents,
                                  .doc = l->doc };
     for (size_t i = 0; i < l->entries; i++) {
         struct leak_entry *entry = &l->entry[i];

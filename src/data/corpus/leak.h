@@ -39,7 +39,6 @@ struct leak_report {
     int64_t whole;            /* found as a whole */
     int64_t touched;          /* of which a sequence was found */
     int64_t sequences, found; /* of n words */
-    int64_t train_documents;
     const struct leak_doc *doc;
 };
 

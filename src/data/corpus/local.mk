@@ -9,7 +9,6 @@ src_data_libdata_a_SOURCES += \
 	%D%/corpus_files.c \
 	%D%/corpus_files.h \
 	%D%/corpus_impl.h \
-	%D%/corpus_opts.c \
 	%D%/corpus_parquet.h \
 	%D%/fetch.c \
 	%D%/fetch.h \

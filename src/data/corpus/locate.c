@@ -53,16 +53,6 @@ static void begin_search(struct search *s)
     }
 }
 
-static int64_t count_lines(const char *text, size_t n)
-{
-    int64_t lines = 0;
-
-    for (const char *at = text;
-         (at = memchr(at, '\n', n - (size_t)(at - text))) != NULL; at++)
-        lines++;
-    return lines;
-}
-
 /* Is there a piece at this position of the document? */
 static void match_at(struct search *s, uint64_t h, const struct corpus_block *b,
                      const struct corpus_doc *d, size_t at)
@@ -75,7 +65,7 @@ static void match_at(struct search *s, uint64_t h, const struct corpus_block *b,
             len > d->len - at || memcmp(p->text, d->text + at, len) != 0)
             continue;
         p->file = xstrdup(b->file);
-        p->line = d->line + (b->json ? 0 : count_lines(d->text, at));
+        p->line = d->line + (b->json ? 0 : boundary_count_lines(d->text, at));
         s->left--;
     }
 }

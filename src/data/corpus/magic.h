@@ -11,8 +11,6 @@
  * read as text: it returns what the data are, such as "a bzip2 file", or NULL.
  * It needs MAGIC_BYTES, unless the file is shorter.
  */
-enum { MAGIC_BYTES = 512 };
-
 const char *magic_name(const char *data, size_t n);
 bool magic_is_html(const char *data, size_t n);
 

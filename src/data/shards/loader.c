@@ -1,7 +1,6 @@
 #include "config.h"
 #include "data/shards/loader.h"
 
-#include <errno.h>
 #include <glob.h>
 #include <pthread.h>
 #include <stdlib.h>

@@ -13,7 +13,6 @@ src_data_libdata_a_SOURCES += \
 	%D%/lock.c \
 	%D%/lock.h \
 	%D%/lock_check.c \
-	%D%/lock_find.c \
 	%D%/permute.c \
 	%D%/permute.h \
 	%D%/shard.c \

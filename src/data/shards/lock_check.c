@@ -4,6 +4,7 @@
 #include "config.h"
 #include "data/shards/lock.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -11,9 +12,121 @@
 #include "common/log.h"
 #include "common/path.h"
 #include "data/shards/loader.h"
+#include "data/shards/shard.h"
 #include "data/token/tokenizer.h"
 
-/* This one has been written for all shards of its folder. */
+/* ---- one shard --------------------------------------------------------- */
+
+static bool is_same_file(const char *a, const char *b)
+{
+    struct stat x, y;
+
+    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev &&
+           x.st_ino == y.st_ino;
+}
+
+const struct lock_entry *lock_entry_of(const struct lock *l, const char *shard)
+{
+    for (size_t i = 0; i < l->n; i++) {
+        const struct lock_entry *entry = &l->entry[i];
+        char *file;
+        bool same;
+
+        if (entry->role != LOCK_TOKENS ||
+            strcmp(path_name(entry->path), path_name(shard)) != 0)
+            continue;
+        file = lock_path(l, entry);
+        same = is_same_file(file, shard);
+        free(file);
+        if (same)
+            return entry;
+    }
+    return NULL;
+}
+
+/* Fill *f from a lock if it lists the shard.  A file that is not a data.lock is
+ * ignored, because other programs have files with this suffix, too. */
+static void take_lock(struct lock_found *f, const char *path, const char *shard)
+{
+    struct err none = ERR_INIT;
+    struct lock l;
+
+    if (lock_load(&l, path, &none) < 0)
+        return;
+    if (l.ids > 0 && lock_entry_of(&l, shard)) {
+        f->path = xstrdup(path);
+        f->ids = l.ids;
+        f->eot_last = l.eot && strcmp(l.eot, "last") == 0;
+        memcpy(f->vocabulary, l.vocabulary, sizeof f->vocabulary);
+    }
+    lock_clear(&l);
+}
+
+/* The locks in the folder of a shard. */
+static void list_locks(struct path_list *locks, const char *shard)
+{
+    char *folder = path_parent(shard);
+    struct path_list names = PATH_LIST_INIT;
+    struct err none = ERR_INIT;
+
+    *locks = (struct path_list)PATH_LIST_INIT;
+    path_list(&names, folder, &none);
+    for (size_t i = 0; i < names.n; i++)
+        if (str_ends(names.name[i], ".lock"))
+            path_list_add(locks, path_join(folder, names.name[i]));
+    path_list_clear(&names);
+    free(folder);
+}
+
+void lock_find(struct lock_found *f, const char *shard)
+{
+    struct path_list locks;
+
+    *f = (struct lock_found){ .path = NULL };
+    list_locks(&locks, shard);
+    for (size_t i = 0; i < locks.n && !f->path; i++)
+        take_lock(f, locks.name[i], shard);
+    path_list_clear(&locks);
+}
+
+void lock_found_clear(struct lock_found *f)
+{
+    free(f->path);
+    f->path = NULL;
+}
+
+int lock_width(const char *shard, const struct tokenizer *t)
+{
+    struct lock_found f;
+    int width;
+
+    lock_find(&f, shard);
+    width = f.path ? shard_width(f.ids)
+            : t    ? shard_width(tokenizer_vocab(t))
+                   : 0;
+    lock_found_clear(&f);
+    return width;
+}
+
+int lock_same_tokenizer(const char *shard, const struct tokenizer *t,
+                        struct err *e)
+{
+    struct lock_found f;
+    int ret = 0;
+
+    lock_find(&f, shard);
+    if (f.path && strcmp(f.vocabulary, tokenizer_hash(t)) != 0)
+        ret = err_set(e, ERR_INPUT,
+                      "%s was encoded with another tokenizer, according to %s; "
+                      "if this is intended, delete that file",
+                      shard, f.path);
+    lock_found_clear(&f);
+    return ret;
+}
+
+/* ---- the data of a run ------------------------------------------------- */
+
+/* The lock of this name lists all shards of its folder. */
 static const char whole_lock[] = "data.lock";
 
 static int set_different(const char *lock, const char *path, const char *what,
@@ -123,22 +236,6 @@ static int check_lock(const char *lock, const struct loader *data,
     return ret;
 }
 
-/* The locks in the folder of the data. */
-static void list_locks(struct path_list *locks, const struct loader *data)
-{
-    char *folder = path_parent(loader_path(data, 0));
-    struct path_list names = PATH_LIST_INIT;
-    struct err none = ERR_INIT;
-
-    *locks = (struct path_list)PATH_LIST_INIT;
-    path_list(&names, folder, &none);
-    for (size_t i = 0; i < names.n; i++)
-        if (str_ends(names.name[i], ".lock"))
-            path_list_add(locks, path_join(folder, names.name[i]));
-    path_list_clear(&names);
-    free(folder);
-}
-
 static char *find_missing(const char *lock)
 {
     struct err none = ERR_INIT;
@@ -164,7 +261,7 @@ char *lock_missing(const struct loader *data)
     struct path_list locks;
     char *path = NULL;
 
-    list_locks(&locks, data);
+    list_locks(&locks, loader_path(data, 0));
     for (size_t i = 0; i < locks.n && !path; i++)
         path = find_missing(locks.name[i]);
     path_list_clear(&locks);
@@ -177,7 +274,7 @@ int lock_check(const struct loader *data, const struct tokenizer *t,
     struct path_list locks;
     int ret = 0;
 
-    list_locks(&locks, data);
+    list_locks(&locks, loader_path(data, 0));
     for (size_t i = 0; i < locks.n && ret == 0; i++)
         ret = check_lock(locks.name[i], data, t, tokenizer, e);
     path_list_clear(&locks);
@@ -211,7 +308,7 @@ bool lock_recorded(const struct loader *data, char out[SHA256_TEXT])
     struct sha256 h;
     bool all = n > 0;
 
-    list_locks(&locks, data);
+    list_locks(&locks, loader_path(data, 0));
     for (size_t i = 0; i < locks.n; i++)
         take_hashes(hash, &mem, locks.name[i], data);
     sha256_init(&h);

@@ -51,11 +51,6 @@ struct shard {
     size_t size; /* of the file */
 };
 
-#define SHARD_INIT                                                             \
- {                                                                             \
-  NULL, SHARD_LLMC, 0, 0, NULL, NULL, 0                                        \
- }
-
 int shard_open(struct shard *, const char *path, int width, struct err *);
 void shard_close(struct shard *); /* a zeroed one is fine */
 
@@ -82,11 +77,6 @@ struct shard_out {
     int width;
     int64_t n;
 };
-
-#define SHARD_OUT_INIT                                                         \
- {                                                                             \
-  SAVE_INIT, SHARD_LLMC, 0, 0                                                  \
- }
 
 int shard_width(int64_t vocab); /* 2 for up to 65536 ids, else 4 */
 void shard_add(struct shard_out *, const void *ids, size_t n);

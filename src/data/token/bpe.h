@@ -136,7 +136,9 @@ void tokenizer_make_hash(struct tokenizer *);
 /* The id of these bytes, special tokens aside, or -1. */
 int32_t tokenizer_find(const struct tokenizer *, const void *bytes, size_t n);
 
-bool token_is_special(const struct tokenizer *, int32_t id);
+/* The first special token with this id, or NULL. */
+const struct special *tokenizer_find_special(const struct tokenizer *,
+                                             int64_t id);
 
 static inline uint64_t bpe_pair_hash(uint32_t left, uint32_t right)
 {

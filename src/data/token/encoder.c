@@ -68,12 +68,6 @@ void ids_clear(struct ids *ids)
 /* A key that no word has: it has a byte, but its length is 0. */
 static const struct word_key no_word = { 0, 1 };
 
-static struct encoder_phrase *phrase_slot(const struct encoder *enc,
-                                          const uint8_t *s, uint32_t n)
-{
-    return &enc->phrase[bytes_hash(s, n) >> (64 - PHRASE_BITS)];
-}
-
 /* Encode a piece that is too long for a piece_cache. */
 static size_t encode_phrase(struct encoder *enc, const uint8_t *s, uint32_t n,
                             int32_t *out)
@@ -83,7 +77,7 @@ static size_t encode_phrase(struct encoder *enc, const uint8_t *s, uint32_t n,
 
     if (n > PHRASE_MAX)
         return bpe_piece(enc->t, s, n, out);
-    p = phrase_slot(enc, s, n);
+    p = &enc->phrase[word_key_hash_bytes(s, n) >> (64 - PHRASE_BITS)];
     if (p->len == n && memcmp(p->text, s, n) == 0) {
         memcpy(out, p->id, p->n * sizeof *out);
         return p->n;

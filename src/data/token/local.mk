@@ -42,6 +42,4 @@ EXTRA_DIST += scripts/classes scripts/nfc
 
 if X86_64
 src_data_libdata_a_SOURCES += %D%/pretokenize_x86.c
-else
-src_data_libdata_a_SOURCES += %D%/pretokenize_none.c
 endif

@@ -224,12 +224,13 @@ int tokenizer_merge(struct tokenizer *t, int32_t left, int32_t right,
     return 0;
 }
 
-bool token_is_special(const struct tokenizer *t, int32_t id)
+const struct special *tokenizer_find_special(const struct tokenizer *t,
+                                             int64_t id)
 {
     for (size_t i = 0; i < t->n_specials; i++)
         if (t->special[i].id == id)
-            return true;
-    return false;
+            return &t->special[i];
+    return NULL;
 }
 
 static int compare_ids(const void *a, const void *b)

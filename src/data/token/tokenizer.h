@@ -1,7 +1,6 @@
 #ifndef DATA_TOKEN_TOKENIZER_H
 #define DATA_TOKEN_TOKENIZER_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -40,11 +39,6 @@ struct ids {
     int32_t *id;
     size_t n, room;
 };
-
-#define IDS_INIT                                                               \
- {                                                                             \
-  NULL, 0, 0                                                                   \
- }
 
 void ids_reserve(struct ids *, size_t more);
 void ids_clear(struct ids *);

@@ -166,15 +166,6 @@ static int read_unknown(struct json_reader *r, const json_t *o, struct err *e)
     return 0;
 }
 
-/* What a file of SentencePiece needs besides its vocabulary and merges. */
-static int check_sentencepiece(struct json_reader *r, const json_t *o,
-                               struct err *e)
-{
-    if (tokenizer_find(r->t, " ", 1) < 0)
-        return err_set(e, ERR_INPUT, "U+2581 is not in the vocabulary");
-    return read_unknown(r, o, e);
-}
-
 static int check_bytes(const struct json_reader *r, const json_t *o,
                        struct err *e)
 {
@@ -210,7 +201,11 @@ int json_reader_model(struct json_reader *r, const json_t *o, struct err *e)
         return err_wrap(e, "model.vocab");
     if (read_merges(r, e) < 0)
         return -1;
-    return characters ? check_sentencepiece(r, o, e) : check_bytes(r, o, e);
+    if (!characters)
+        return check_bytes(r, o, e);
+    if (tokenizer_find(r->t, " ", 1) < 0)
+        return err_set(e, ERR_INPUT, "U+2581 is not in the vocabulary");
+    return read_unknown(r, o, e);
 }
 
 /* encoder.json and vocab.json: names that stand for no bytes are special tokens

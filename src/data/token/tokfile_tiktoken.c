@@ -158,7 +158,7 @@ enum pretokenizer tokfile_tiktoken_pretokenizer(const struct tokenizer *t)
     int32_t n = 0;
 
     for (int32_t id = 0; id < t->n_ids; id++)
-        n += t->token[id].len > 0 && !token_is_special(t, id);
+        n += t->token[id].len > 0 && !tokenizer_find_special(t, id);
     k = find_known(n);
     return k ? k->pretokenizer : PRETOKENIZE_GPT2;
 }
@@ -227,7 +227,7 @@ int tokfile_add_tiktoken(struct buf *b, const struct tokenizer *t,
                            "ids are not in the order of the merges, which "
                            ".tiktoken cannot express");
     for (int32_t id = 0; id < t->n_ids; id++) {
-        if (t->token[id].len == 0 || token_is_special(t, id))
+        if (t->token[id].len == 0 || tokenizer_find_special(t, id))
             continue;
         add_base64(b, token_text(t, id), t->token[id].len);
         buf_printf(b, " %d\n", id);

@@ -52,24 +52,16 @@ static void emit_name(struct emit *o, const char *key,
     buf_clear(&name);
 }
 
-/* The first special token with this id, or NULL. */
-static const struct special *find_special(const struct tokenizer *t, int32_t id)
-{
-    for (size_t i = 0; i < t->n_specials; i++)
-        if (t->special[i].id == id)
-            return &t->special[i];
-    return NULL;
-}
-
-/* How many ids the vocabulary has.  In SentencePiece's tokenizers, a token that
- * was only added must not become one that merges can make. */
+/* The number of ids in the vocabulary.  In SentencePiece's tokenizers, a token
+ * that was only added must not become one that merges can make. */
 static int32_t vocab_size(const struct tokenizer *t)
 {
     int32_t n = t->n_ids;
 
-    while (
-        t->kind == TOKENIZER_SENTENCEPIECE && n > 0 && find_special(t, n - 1) &&
-        tokenizer_find(t, token_text(t, n - 1), t->token[n - 1].len) != n - 1)
+    while (t->kind == TOKENIZER_SENTENCEPIECE && n > 0 &&
+           tokenizer_find_special(t, n - 1) &&
+           tokenizer_find(t, token_text(t, n - 1), t->token[n - 1].len) !=
+               n - 1)
         n--;
     return n;
 }
@@ -80,7 +72,7 @@ static void emit_vocab(struct emit *o, const struct tokenizer *t)
     struct buf name = BUF_INIT, member = BUF_INIT;
 
     for (int32_t id = 0; id < n; id++) {
-        const struct special *s = find_special(t, id);
+        const struct special *s = tokenizer_find_special(t, id);
 
         if (t->token[id].len == 0)
             continue;
@@ -138,7 +130,7 @@ static void emit_metaspace(struct emit *o, const struct tokenizer *t)
 
     emit_object(o, "pre_tokenizer");
     emit_text(o, "type", "Metaspace");
-    emit_text(o, "replacement", "\xe2\x96\x81");
+    emit_text(o, "replacement", SENTENCEPIECE_SPACE);
     emit_text(o, "prepend_scheme", schemes[t->prefix]);
     emit_bool(o, "split", t->pretokenizer == PRETOKENIZE_SPACES);
     emit_object_end(o);

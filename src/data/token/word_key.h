@@ -67,7 +67,7 @@ static inline uint64_t word_key_hash(struct word_key k)
     return k.a * 0x9E3779B97F4A7C15 + k.b * 0xD6E8FEB86659FD93;
 }
 
-static inline uint64_t bytes_hash(const uint8_t *s, size_t n)
+static inline uint64_t word_key_hash_bytes(const uint8_t *s, size_t n)
 {
     uint64_t h = n, word;
 

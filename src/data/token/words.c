@@ -115,7 +115,7 @@ static void add_text(uint8_t **text, size_t *n, size_t *room, const void *s,
 
 static void count_large(struct words *w, const uint8_t *s, uint32_t n)
 {
-    const uint64_t hash = bytes_hash(s, n);
+    const uint64_t hash = word_key_hash_bytes(s, n);
     struct long_word *l;
 
     if (2 * w->n_large >= w->large_room)

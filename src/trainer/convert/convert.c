@@ -150,33 +150,28 @@ int64_t convert_slice_count(const struct convert_slice *s)
     return s->rows * (s->cols ? s->cols : 1);
 }
 
-/* Copy element by element, one way or the other. */
-static void copy_slice(const struct convert_slice *s, const float *from,
-                       float *to, bool to_theirs)
+/* The element of the file that is at (row r, column c) of our slice. */
+static int64_t index_of(const struct convert_slice *s, int64_t r, int64_t c)
 {
-    const int64_t cols = s->cols ? s->cols : 1;
-
-    for (int64_t r = 0; r < s->rows; r++)
-        for (int64_t c = 0; c < cols; c++) {
-            const int64_t ours = (s->from + r) * cols + c;
-            const int64_t theirs =
-                s->transposed ? c * s->rows + r : r * cols + c;
-
-            if (to_theirs)
-                to[theirs] = from[ours];
-            else
-                to[ours] = from[theirs];
-        }
+    return s->transposed ? c * s->rows + r : r * (s->cols ? s->cols : 1) + c;
 }
 
 void convert_to_theirs(const struct convert_slice *s, const float *ours,
                        float *theirs)
 {
-    copy_slice(s, ours, theirs, true);
+    const int64_t cols = s->cols ? s->cols : 1;
+
+    for (int64_t r = 0; r < s->rows; r++)
+        for (int64_t c = 0; c < cols; c++)
+            theirs[index_of(s, r, c)] = ours[(s->from + r) * cols + c];
 }
 
 void convert_to_ours(const struct convert_slice *s, float *ours,
                      const float *theirs)
 {
-    copy_slice(s, theirs, ours, false);
+    const int64_t cols = s->cols ? s->cols : 1;
+
+    for (int64_t r = 0; r < s->rows; r++)
+        for (int64_t c = 0; c < cols; c++)
+            ours[(s->from + r) * cols + c] = theirs[index_of(s, r, c)];
 }

@@ -97,14 +97,6 @@ void gguf_add_array_key(struct gguf_head *h, const char *name,
 
 /* ---- tokens ------------------------------------------------------------ */
 
-static const struct special *find_special(const struct tokenizer *t, int64_t id)
-{
-    for (size_t i = 0; i < t->n_specials; i++)
-        if (t->special[i].id == id)
-            return &t->special[i];
-    return NULL;
-}
-
 /* Is this the token of a byte of unknown characters? */
 static bool is_byte(const struct tokenizer *t, int64_t id)
 {
@@ -127,7 +119,7 @@ static int token_kind(const struct tokenizer *t, int64_t id)
         return TOKEN_UNUSED;
     if (is_byte(t, id))
         return TOKEN_BYTE;
-    s = find_special(t, id);
+    s = tokenizer_find_special(t, id);
     if (!s)
         return TOKEN_NORMAL;
     if (t->kind == TOKENIZER_SENTENCEPIECE && has_name(t, s, "<unk>"))
@@ -137,7 +129,7 @@ static int token_kind(const struct tokenizer *t, int64_t id)
 
 static void add_token(struct buf *b, const struct tokenizer *t, int64_t id)
 {
-    const struct special *s = find_special(t, id);
+    const struct special *s = tokenizer_find_special(t, id);
     struct buf name = BUF_INIT;
 
     if (id >= t->n_ids || t->token[id].len == 0)
@@ -227,7 +219,7 @@ static size_t count_all_pairs(const struct tokenizer *t)
     size_t count = 0;
 
     for (int32_t id = 0; id < t->n_ids; id++) {
-        const struct special *s = find_special(t, id);
+        const struct special *s = tokenizer_find_special(t, id);
 
         buf_trim(&name, 0);
         if (s)

@@ -4,7 +4,6 @@
 #include "config.h"
 #include "trainer/convert/convert.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

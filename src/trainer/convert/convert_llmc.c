@@ -8,10 +8,8 @@
 #include "trainer/convert/convert.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "common/mem.h"
 #include "common/save.h"
 
 enum { HEAD = 256, MAGIC = 20240326, VERSION = 3 };

@@ -1,7 +1,6 @@
 #include "config.h"
 #include "trainer/ranks/coll_many.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/mem.h"

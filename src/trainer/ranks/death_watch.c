@@ -1,7 +1,6 @@
 #include "config.h"
 #include "trainer/ranks/death_watch.h"
 
-#include <errno.h>
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netdb.h>

@@ -162,7 +162,7 @@ static bool set_row(struct engine *eng, int64_t row, const struct question *q,
     const int64_t T = eng->gpt.T;
     int32_t *x = eng->batch.x + row * T, *y = eng->batch.y + row * T;
     char *tail = xasprintf(" %s", q->ending[ending]);
-    struct ids ids = IDS_INIT;
+    struct ids ids = { 0 };
     int64_t from, begin, n;
 
     tokenizer_encode(eng->data.tokenizer, q->context, strlen(q->context), 0,

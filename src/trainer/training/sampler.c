@@ -423,7 +423,7 @@ int sampler_texts(struct engine *eng, struct buf *text, struct err *e)
     const struct sample_settings *c = &eng->set->sample;
     const int count = (int)c->count;
     struct sample_texts t = { eng->data.tokenizer, text };
-    struct ids prompt = IDS_INIT;
+    struct ids prompt = { 0 };
     struct ids *prompts = xcalloc((size_t)count, sizeof *prompts);
     struct sampler s = { 0 };
     int ret;

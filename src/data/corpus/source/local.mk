@@ -6,8 +6,7 @@ src_data_libdata_a_SOURCES += \
 	%D%/gzip.h \
 	%D%/source.c \
 	%D%/source.h \
-	%D%/source_url.c \
-	%D%/source_url.h
+	%D%/source_url.c
 
 if HAVE_ISAL
 src_data_libdata_a_SOURCES += %D%/gzip_isal.c

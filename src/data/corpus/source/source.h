@@ -55,6 +55,17 @@ struct source_input {
     int64_t taken;
 };
 
+/*
+ * A thread downloads a URL with download_pipe() into a pipe, which the returned
+ * descriptor reads, so a broken connection is not seen here unless all tries
+ * fail.  source_url_end() is called at the end of the pipe, and fails if the
+ * end came too early; source_url_close() stops the download.
+ */
+int source_url_open(struct source_url **, const char *url,
+                    const struct http_conf *, struct err *);
+int source_url_end(struct source_url *, struct err *);
+void source_url_close(struct source_url *); /* NULL is fine */
+
 ssize_t source_fill(struct source_input *, struct err *);
 
 /* After a gzip member: 1 if another member begins at `at`; 0 if there were only
