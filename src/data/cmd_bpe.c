@@ -115,8 +115,8 @@ static void count_pieces(struct count_worker *w, const uint8_t *text, size_t n)
     }
 }
 
-/* The first special token in the text, and of several there the longest; or
- * NULL. */
+/* The first special token in the text, or NULL.  If several begin at the same
+ * position, the longest is found. */
 static const char *find_special(const struct count_worker *w, const char *text,
                                 size_t n, size_t *len)
 {

@@ -39,8 +39,8 @@ static const struct opt decode_opts[] = {
     { 0 }
 };
 
-/* The bytes of text in the buffer, which the second-level cache holds; and the
- * ids that are decoded at a time. */
+/* How many bytes of text are buffered, few enough for the second-level cache,
+ * and how many ids are decoded at a time. */
 enum { FULL = 1 << 18, AT_ONCE = 1 << 14 };
 
 struct text_writer {
@@ -131,8 +131,8 @@ static int open_shard(struct text_writer *w, struct shard *s, const char *path,
                       e);
 }
 
-/* Does the end-of-text token end documents?  If no lock tells, it does unless
- * the tokens begin with one. */
+/* Does the end-of-text token end documents, rather than begin them?  If no lock
+ * records this, it does unless the tokens begin with one. */
 static bool has_eot_last(const struct text_writer *w, const struct shard *s,
                          int64_t skip)
 {

@@ -59,7 +59,8 @@ static void normalize_text(struct buf *out, const char *text, size_t n)
     out->s[out->len] = '\0';
 }
 
-/* Write the document, as the whole line that it came from if there is one. */
+/* Write a document that did not occur before, as the line that it was read from
+ * if there is one. */
 static void write_if_new(struct dedup *d, const char *text, size_t n,
                          const struct corpus_doc *from)
 {

@@ -24,7 +24,7 @@
 #include "data/shards/sink.h"
 #include "data/token/tokenizer.h"
 
-/* Fraction is another word for tail, and first for shard. */
+/* FRACTION is another word for TAIL, and FIRST for SHARD. */
 enum {
     HOLDOUT_DEFAULT = -1,
     HOLDOUT_HASH,
@@ -96,7 +96,6 @@ static const struct opt encode_opts[] = {
     { 0 }
 };
 
-/* What the options ask for. */
 struct encoding {
     struct corpus_conf in;
     struct encode_corpus_conf conf;
@@ -143,7 +142,8 @@ static void hash_text(struct sha256 *h, const char *s)
     sha256_add(h, s ? s : "", s ? strlen(s) + 1 : 1);
 }
 
-/* Is each of them a file, or perhaps a URL?  Then it can be read again. */
+/* Can all of the input be read twice?  Regular files can, and URLs if `urls` is
+ * set. */
 static bool can_read_again(const struct path_list *files, bool urls)
 {
     for (size_t i = 0; i < files->n; i++) {
@@ -157,7 +157,7 @@ static bool can_read_again(const struct path_list *files, bool urls)
     return true;
 }
 
-/* Hash everything that the result depends on.  Of a URL this is the name. */
+/* Hash everything that the result depends on; of a URL, only the name. */
 static void hash_work(struct encoding *w, const struct path_list *files)
 {
     const int64_t numbers[] = {
@@ -310,7 +310,7 @@ static void log_totals(const struct encode_corpus_stats *s, int64_t before,
              secs, (double)(s->text - before) / 1e6 / secs);
 }
 
-/* With few documents a hash may put none of them into a subset. */
+/* If there are few documents, the hashes may put none of them into a subset. */
 static void warn_of_empty(const struct encoding *w,
                           const struct encode_corpus_stats *s)
 {
@@ -319,7 +319,7 @@ static void warn_of_empty(const struct encoding *w,
     for (int i = 0; i < SUBSETS && holdout == HOLDOUT_HASH; i++)
         if (w->out.subset[i] && s->by_subset[i] == 0)
             log_warn("\"%s\" is empty, because the hashes chose none of %s; "
-                     "with so few use --split tail",
+                     "with so few documents, use --split tail",
                      w->out.subset[i], num_count(n, s->documents, "document"));
 }
 
@@ -347,7 +347,7 @@ static int encode_to(struct encoding *w, struct sink *sink,
         got = write_lock(w, sink, e);
     if (got == 0) {
         log_totals(&stats, state->text, clock_mono() - begin);
-        if (state->text == 0) /* else subsets may have had some before */
+        if (state->text == 0) /* else tokens of earlier runs are not counted */
             warn_of_empty(w, &stats);
         if (log_shows(LOG_INFO))
             got = print_files(sink, e);

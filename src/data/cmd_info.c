@@ -67,8 +67,8 @@ static void add_count(struct table *t, int64_t n)
         table_int(t, n);
 }
 
-/* Programs find the first tokens in the last column; people, above the table.
- */
+/* Formats for programs have the first tokens in their last column; people see
+ * them above the table. */
 static bool has_column(enum table_form form)
 {
     return tokenizer_path && head > 0 &&

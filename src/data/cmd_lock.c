@@ -1,5 +1,5 @@
 /*
- * gdata lock - identify the data of a training in a data.lock
+ * gdata lock - identify the data of a run in a data.lock
  */
 #include "config.h"
 

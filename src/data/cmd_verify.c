@@ -40,7 +40,7 @@ static void add_row(struct table *t, const char *path, const char *role,
     table_mark(t, good ? MARK_GOOD : MARK_BAD);
 }
 
-/* The difference between a file and its entry in a lock, or NULL. */
+/* How a file differs from its entry in a lock, or NULL. */
 static const char *difference(const char *path, const struct lock_entry *was)
 {
     char sha256[SHA256_TEXT];
@@ -54,8 +54,8 @@ static const char *difference(const char *path, const struct lock_entry *was)
     return strcmp(sha256, was->sha256) == 0 ? NULL : "another content";
 }
 
-/* List shards that are beside those of a lock, but not in it.  The lock that
- * encode writes is for its own shards alone. */
+/* Add a row for each shard that is in a folder of the lock's shards, but not in
+ * the lock.  A lock that gdata encode wrote lists only the shards it wrote. */
 static void list_new(struct table *t, const struct lock *l)
 {
     char *last = xstrdup("");

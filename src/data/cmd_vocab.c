@@ -82,7 +82,7 @@ static int print_tokens(const struct tokenizer *t, struct err *e)
     return got;
 }
 
-/* Of all forms only tokenizer.json names the pre-tokenizer. */
+/* Only tokenizer.json names the pre-tokenizer. */
 static void warn_of_pretokenizer(const struct tokenizer *t, const char *form)
 {
     const bool merges =
@@ -94,7 +94,7 @@ static void warn_of_pretokenizer(const struct tokenizer *t, const char *form)
     if (!named)
         log_warn(
             "%s: this form does not name the pre-tokenizer %s; its readers "
-            "will use that of GPT-2",
+            "will use GPT-2's",
             form, pretokenize_names[t->pretokenizer]);
     if (t->nfc && strcmp(form, "hf") != 0)
         log_warn("%s: this form does not name the normalizer NFC", form);

@@ -276,13 +276,13 @@ check "encode records the tokenizer and the shards in a lock" sh -c '
 gdata bpe -q -n 300 -o tok300 docs.jsonl
 gdata decode -T tok300 -n 3 one/x_val_000000.bin >got 2>err
 is $? 1 "decode refuses the tokens of another tokenizer"
-like err "another tokenizer, as one/x.tokens.lock tells; if this is intended" \
+like err "another tokenizer, according to one/x.tokens.lock; if this is intended" \
     "decode says which file tells the tokenizer, and what to do"
 test ! -s got
 ok $? "decode writes no text with another tokenizer"
 check "info warns of the tokens of another tokenizer" sh -c '
     gdata info -T tok300 one/x_val_000000.bin >got 2>err &&
-    grep "encoded with another tokenizer, as one/x.tokens.lock tells" err'
+    grep "encoded with another tokenizer, according to one/x.tokens.lock" err'
 check "verify -T refuses the tokens of another tokenizer" sh -c '
     ! gdata verify -T tok300 one/x.tokens.lock >got 2>err &&
     grep "tok300.*vocabulary.*another content" got &&
@@ -319,7 +319,7 @@ mkdir bare && cp whole/x_000000.bin bare # without the lock
 check "decode refuses ids beyond the vocabulary" \
     fails 1 "token 0 .* ids below" \
     gdata decode -T letters bare/x_000000.bin
-check "decode refuses a text file" fails 1 "name is that of a text" \
+check "decode refuses a text file" fails 1 "name of a text file, not of a shard" \
     gdata decode -T tok docs.jsonl
 check "vocab describes a tokenizer" sh -c \
     'gdata vocab tok | grep "^bpe	gpt2	400	143	1	399	"'

@@ -44,7 +44,7 @@ static void broken_files(void)
         { "{\"pre_tokenizer\":{\"type\":\"ByteLevel\","
           "\"add_prefix_space\":true}}", "add_prefix_space is not" },
         { "{\"pre_tokenizer\":{\"type\":\"Split\",\"pattern\":"
-          "{\"Regex\":\"a+\"}}}", "pattern of the pre-tokenizer is not" },
+          "{\"Regex\":\"a+\"}}}", "pattern of the pre-tokenizer is none of" },
         { "{\"pre_tokenizer\":{\"type\":\"Split\",\"behavior\":\"Removed\","
           "\"invert\":false}}", "that removes text is not" },
         { "{\"pre_tokenizer\":{\"type\":\"Split\",\"behavior\":"

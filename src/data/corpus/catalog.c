@@ -156,8 +156,9 @@ static bool is_folder_mirror(const struct catalog_query *ask)
     return ask->mirror && !strstr(ask->mirror, "://");
 }
 
-/* The file of a mirror, whose path may lack the beginning that it has on the
- * server; path is that of the server below the mirror, and belongs to us. */
+/* Find a file in a folder that is a mirror, where the first folders of its path
+ * on the server may be missing.  Takes over `path`, the mirror followed by the
+ * path on the server, and returns it if no file is found. */
 static char *find_in_mirror(char *path, size_t mirror)
 {
     const char *end = path + mirror;
@@ -254,5 +255,5 @@ void catalog_links_clear(struct catalog_links *l)
         free(l->link[i].file);
     }
     free(l->link);
-    *l = (struct catalog_links)CATALOG_LINKS_INIT;
+    *l = (struct catalog_links){ 0 };
 }

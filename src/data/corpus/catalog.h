@@ -15,9 +15,9 @@
  *          return -1;
  *
  * A name that contains "://" is a URL and stands for itself.  A mirror replaces
- * the scheme and the host; the paths are those of the original.  In a folder
- * that is a mirror, the beginning of the path may be missing, and the link has
- * the name of the file in place of a URL.
+ * the scheme and the host; the paths stay the same.  In a folder that is a
+ * mirror, the first folders of a path may be missing, and the link has the name
+ * of the file in place of a URL.
  */
 struct catalog_query {
     const char *name;

@@ -1,5 +1,5 @@
 /*
- * corpus - open and close a corpus; the queue of its blocks
+ * corpus - open and close a corpus; the queue of its blocks; its options
  */
 #include "config.h"
 #include "data/corpus/corpus_impl.h"
@@ -139,8 +139,9 @@ void corpus_done(struct corpus *c, struct corpus_block *b)
     pthread_mutex_unlock(&c->lock);
 }
 
-/* At the end, with the lock held: were too many lines bad?  While other threads
- * count theirs, this is not known; the last of them asks again. */
+/* Were too many lines bad?  Called at the end, with the lock held.  While other
+ * threads are still counting, this is not known; the last of them asks again.
+ */
 static int check_bad(const struct corpus *c, struct err *e)
 {
     const int64_t bad = c->conf.had_bad + c->stats.bad_lines;

@@ -30,7 +30,7 @@ static void copy_lines(struct corpus_block *b)
     memcpy(b->lines, b->data, b->size);
 }
 
-/* The last document is this line, without a byte order mark and blanks. */
+/* Keep a line, without a byte order mark and blanks, for the last document. */
 static void keep_line(struct corpus_block *b, size_t begin, size_t end)
 {
     struct corpus_doc *d = &b->doc[b->n - 1];

@@ -26,7 +26,7 @@ static size_t last_line_end(struct corpus_block *b)
 
 typedef size_t boundary_fn(const char *text, size_t n, size_t least);
 
-/* The last such boundary that is not inside a special token, or 0. */
+/* The last boundary that `before` finds outside special tokens, or 0. */
 static size_t last_boundary(const struct corpus *c,
                             const struct corpus_block *b, boundary_fn *before)
 {
@@ -56,7 +56,7 @@ static size_t plain_boundary(const struct corpus *c,
     return at;
 }
 
-/* The last boundary in plain text, or 0 to read more of it. */
+/* The last boundary in plain text, or 0 if more text must be read first. */
 static size_t find_boundary(struct corpus *c, struct corpus_block *b,
                             bool *inside)
 {
@@ -97,7 +97,7 @@ static bool grow_block(struct corpus_block *b, size_t most)
     return true;
 }
 
-/* Skip a line that is too long; the block is empty then. */
+/* Skip a line that is too long.  The block keeps what was read after it. */
 static int skip_line(struct corpus *c, struct corpus_block *b, struct err *e)
 {
     err_set(e, ERR_INPUT, "%s:%lld: the line has more than %zu bytes",
@@ -162,9 +162,9 @@ static void finish_file(struct corpus *c, struct corpus_block *b)
 }
 
 /*
- * The file cannot be read further: 0 to skip the rest, or -1.  The block keeps
- * its complete lines; plain text is dropped in case of -1, since it would be
- * divided at another position when the file is complete.
+ * End a file that cannot be read further: 0 to skip the rest, or -1.  The block
+ * keeps its complete lines; after -1 its plain text is dropped, since it would
+ * be divided at another position when the file is complete.
  */
 static int end_damaged(struct corpus *c, struct corpus_block *b, struct err *e)
 {
@@ -176,8 +176,8 @@ static int end_damaged(struct corpus *c, struct corpus_block *b, struct err *e)
     return ret;
 }
 
-/* Refuse what is not text, leave out a byte order mark, and warn of JSON that
- * would be read as text. */
+/* Reject a file that is not text, leave out a byte order mark, and warn of JSON
+ * that would be read as plain text. */
 static int check_start(struct corpus *c, struct corpus_block *b, struct err *e)
 {
     const char *file = corpus_shown_name(c->files.list.name[c->at.file]);

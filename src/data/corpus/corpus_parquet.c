@@ -32,7 +32,8 @@ struct corpus_parquet {
     struct buf lines;
 };
 
-/* Is it a number, a truth value or text, and not a date or the like? */
+/* Does a column have numbers, truth values or text, rather than dates or the
+ * like? */
 static bool is_supported(const struct parquet_top *t)
 {
     const bool is_integer = (t->converted < 0 && t->logical < 0) ||

@@ -21,7 +21,8 @@
 
 enum { TAG_MAX = 4096 };
 
-/* The size of the part that is on disk, and the tag of its version. */
+/* The size of the part that is on disk, or 0; `tag` gets the tag of the version
+ * that it belongs to. */
 static int64_t part_size(const char *part, const char *tag_path,
                          struct buf *tag)
 {
@@ -67,7 +68,8 @@ static bool write_tagged(void *arg, const void *data, size_t n)
     return download_write(&t->to, data, n);
 }
 
-/* Download a part: 0, -1, or 1 if the file has changed, to start again. */
+/* Download the part that is missing: 0, -1, or 1 if the file on the server has
+ * changed and must be downloaded from its beginning. */
 static int fetch_part(const struct download *d, const struct catalog_link *link,
                       const char *part, const char *tag_path, struct err *e)
 {
@@ -124,8 +126,8 @@ static int fetch_part(const struct download *d, const struct catalog_link *link,
     return ret;
 }
 
-/* Servers answer with a page where one has to log in, or that says what is
- * wrong, and call it a success. */
+/* A server may send the page of a login or of an error with a status of
+ * success. */
 static int check_kind(const char *name, const char *coding, const char *data,
                       size_t n, struct err *e)
 {

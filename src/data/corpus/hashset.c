@@ -56,5 +56,5 @@ size_t hashset_find(const struct hashset *s, uint64_t hash)
 void hashset_clear(struct hashset *s)
 {
     free(s->slot);
-    *s = (struct hashset)HASHSET_INIT;
+    *s = (struct hashset){ 0 };
 }

@@ -8,7 +8,7 @@
 /*
  * hashset - a set of 64-bit hashes
  *
- *      struct hashset seen = HASHSET_INIT;
+ *      struct hashset seen = { 0 };
  *
  *      if (hashset_add(&seen, hash))
  *          ... it is new

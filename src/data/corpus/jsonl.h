@@ -10,8 +10,8 @@
  * jsonl - read one string from a line of JSON Lines, and write lines
  *
  * The line must be an object of RFC 8259, or Python's extension of it with NaN
- * and infinities.  The string `field` of this object is unescaped in place.  Of
- * several fields with this name the last counts, as in Python.
+ * and infinities.  The string `field` of this object is unescaped in place.  If
+ * several fields have this name, the last one counts, as in Python.
  *
  * Returns 1; 0 for a blank line; -1 if the line is not JSON or lacks the field,
  * with the column and the reason in *e.

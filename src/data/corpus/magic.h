@@ -9,7 +9,7 @@
  *
  * magic_name() knows archives, documents and programs that would otherwise be
  * read as text: it returns what the data are, such as "a bzip2 file", or NULL.
- * It needs MAGIC_BYTES, unless the file is shorter.
+ * It needs the first 512 bytes, unless the file is shorter.
  */
 const char *magic_name(const char *data, size_t n);
 bool magic_is_html(const char *data, size_t n);

@@ -19,7 +19,7 @@
  */
 enum { NORMALIZE_BYTE = 0x110000 }; /* + a byte that is not UTF-8 */
 
-/* The character at p in lower case, or -1 for a separator; it has *n bytes. */
+/* The character at p in lower case, or -1 for a separator; *n is its length. */
 static inline int32_t normalize_next(const uint8_t *p, const uint8_t *end,
                                      size_t *n)
 {

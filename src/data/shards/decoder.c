@@ -22,7 +22,7 @@ struct decoder_cell {
 struct decoder {
     const struct tokenizer *t;
     struct decoder_cell *cell; /* by id */
-    uint32_t n;                /* of them */
+    uint32_t n;                /* cells */
 };
 
 struct decoder *decoder_new(const struct tokenizer *t, int32_t stop)

@@ -109,8 +109,7 @@ static size_t first_part(const struct block_task *t, const char *text, size_t n,
     return 0;
 }
 
-/* The subset of a document, or ENCODE_SAME if it continues that of the block
- * before. */
+/* The subset of a document, or ENCODE_SAME if it began in the block before. */
 static int subset_of(const struct block_task *t, const struct corpus_doc *d,
                      int64_t at)
 {

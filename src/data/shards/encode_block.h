@@ -12,18 +12,17 @@
 /*
  * encode_block - encode the documents of a block, and divide them into subsets
  *
- * `at` is the position of the block's text in the input, which counts where the
- * tail is held out.  A block of encoded ids may be used again for another.
+ * `at` is the position of the block's text in the input, which matters if the
+ * tail is held out.  A struct encoded_block may be used again.
  */
 enum { ENCODE_SAME = -1 };
 
 /* Consecutive ids of a block that belong to one subset. */
 struct id_range {
     size_t n;
-    int subset; /* or ENCODE_SAME, that of the range before */
+    int subset; /* or ENCODE_SAME: as the range before */
 };
 
-/* The ids of a block. */
 struct encoded_block {
     int64_t seq;
     struct corpus_place place; /* after it */

@@ -15,7 +15,7 @@
 
 enum { RING = 64, BAR_AFTER = 2 };
 
-/* What the threads share. */
+/* The state that the threads share. */
 struct encode_job {
     struct corpus *corpus;
     struct sink *sink;
@@ -285,8 +285,8 @@ static void free_blocks(struct encode_job *job)
     }
 }
 
-/* Keep the progress when a signal or a server ends the work early; the error is
- * that of the server, or ours. */
+/* Save the progress when a signal or a lost server ends the work early.  *e has
+ * the error of the server, or gets one after a signal. */
 static int stop_early(struct encode_job *job, struct err *e)
 {
     const int64_t tokens = job->state.tokens;

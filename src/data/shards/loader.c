@@ -144,7 +144,7 @@ static int copy_tokens(const struct loader *l, int64_t at, int64_t n,
     return 0;
 }
 
-/* Copy a window to x, and the same shifted by one token to y. */
+/* Copy a window to x, and the window shifted by one token to y. */
 static int copy_window(struct loader *l, int64_t w, int32_t *x, int32_t *y,
                        struct err *e)
 {
@@ -215,8 +215,8 @@ static void *touch_thread(void *arg)
     return NULL;
 }
 
-/* List what the call would need, unless it needs the documents of another
- * epoch. */
+/* List the tokens that loader_get() would read, up to the first window of
+ * another epoch if the documents of that are in another order. */
 static void want_windows(struct loader *l, int64_t first, int64_t n)
 {
     l->want_n = 0;

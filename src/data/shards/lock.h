@@ -99,18 +99,19 @@ int lock_same_tokenizer(const char *shard, const struct tokenizer *,
 /*
  * Compare shards and the tokenizer (NULL and "" without one) with the locks in
  * the folder of the shards: the sizes of all files, and the content of the
- * tokenizer and of the smallest shard, which is sure to differ for another text
- * or tokenizer.  gdata verify compares everything.
+ * tokenizer and of the smallest shard, which differs if the text or the
+ * tokenizer was another one.  gdata verify compares everything.
  */
 struct loader;
 int lock_check(const struct loader *, const struct tokenizer *,
                const char *tokenizer_path, struct err *);
 
-/* The path of a shard that a lock beside these lists, and that does not exist;
- * NULL if there is none.  The caller frees it. */
+/* The path of a shard that does not exist although a lock in the folder of the
+ * shards lists it; NULL if there is none.  The caller frees it. */
 char *lock_missing(const struct loader *);
 
-/* The SHA-256 of the hashes of all shards, if these locks list all of them. */
+/* Store the SHA-256 of the hashes of all shards; false unless the locks in
+ * their folder list all of them. */
 bool lock_recorded(const struct loader *, char out[SHA256_TEXT]);
 
 #endif

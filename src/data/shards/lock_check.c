@@ -1,5 +1,5 @@
 /*
- * lock_check - compare the data of a training with the locks beside it
+ * lock_check - compare shards and tokenizers with the locks in their folder
  */
 #include "config.h"
 #include "data/shards/lock.h"
@@ -191,8 +191,8 @@ static int64_t check_tokens(const struct lock *l, const char *lock,
     return listed;
 }
 
-/* The tokenizer is the file in the lock, or a folder with a file of its name.
- */
+/* Compare the tokenizer, which is the file in the lock or a folder that has a
+ * file of this name. */
 static int check_tokenizer(const struct lock *l, const char *lock,
                            const char *tokenizer, struct err *e)
 {
@@ -229,8 +229,8 @@ static int check_lock(const char *lock, const struct loader *data,
         ret = check_tokenizer(&l, lock, tokenizer, e);
     else if (t && listed > 0 && strcmp(l.vocabulary, tokenizer_hash(t)) != 0)
         ret = err_set(e, ERR_INPUT,
-                      "%s: the tokens were encoded with another tokenizer, as "
-                      "%s tells; if this is intended, delete that file",
+                      "%s: the tokens were encoded with another tokenizer, "
+                      "according to %s; if this is intended, delete that file",
                       tokenizer, lock);
     lock_clear(&l);
     return ret;
@@ -281,7 +281,7 @@ int lock_check(const struct loader *data, const struct tokenizer *t,
     return ret;
 }
 
-/* Take the hashes of the shards that a lock lists. */
+/* Store the hashes of the shards that a lock lists and no lock before. */
 static void take_hashes(const char **hash, struct arena *mem, const char *lock,
                         const struct loader *data)
 {

@@ -191,7 +191,7 @@ static int read_raw(struct shard *s, int width, struct err *e)
 {
     if (corpus_files_format(s->path) != CORPUS_AUTO)
         return err_set(e, ERR_INPUT,
-                       "%s: the name is that of a text, not of a shard",
+                       "%s: this is the name of a text file, not of a shard",
                        s->path);
     s->format = SHARD_RAW;
     s->width = width ? width : 2;
@@ -257,7 +257,7 @@ static int map_file(struct shard *s, struct err *e)
 
 int shard_open(struct shard *s, const char *path, int width, struct err *e)
 {
-    *s = (struct shard)SHARD_INIT;
+    *s = (struct shard){ 0 };
     s->path = xstrdup(path);
     if (map_file(s, e) < 0 || read_header(s, width, e) < 0) {
         shard_close(s);
@@ -271,7 +271,7 @@ void shard_close(struct shard *s)
     if (s->map)
         munmap(s->map, s->size);
     free(s->path);
-    *s = (struct shard)SHARD_INIT;
+    *s = (struct shard){ 0 };
 }
 
 uint32_t shard_copy(const struct shard *s, int64_t i, int64_t n, int32_t *out)
@@ -368,7 +368,7 @@ static int truncate_ids(struct shard_out *out, int64_t n, struct err *e)
 int shard_begin(struct shard_out *out, const char *path, enum shard_format f,
                 int width, int64_t n, struct err *e)
 {
-    *out = (struct shard_out)SHARD_OUT_INIT;
+    *out = (struct shard_out){ 0 };
     out->save.path = xstrdup(path);
     out->save.temp = xasprintf("%s.part", path);
     out->format = f;
@@ -406,7 +406,7 @@ void shard_keep(struct shard_out *out)
         fclose(out->save.fp);
     free(out->save.path);
     free(out->save.temp);
-    *out = (struct shard_out)SHARD_OUT_INIT;
+    *out = (struct shard_out){ 0 };
 }
 
 void shard_add(struct shard_out *out, const void *ids, size_t n)

@@ -18,7 +18,7 @@
  *
  * All numbers are little-endian.  Writing:
  *
- *      struct shard_out out = SHARD_OUT_INIT;
+ *      struct shard_out out = { 0 };
  *
  *      if (shard_begin(&out, path, SHARD_LLMC, 2, 0, e) < 0)
  *          return -1;
@@ -31,8 +31,8 @@
  *
  * Reading maps the file, after its size was compared with its header, so ids
  * 0 .. n-1 can be read.  The width is used only for raw files, which have no
- * header; 0 means 2.  A file whose name is that of a text (corpus_files.h) is
- * refused.
+ * header; 0 means 2.  A file with the name of a text file (corpus_files.h) is
+ * rejected.
  */
 enum shard_format { SHARD_LLMC, SHARD_RAW, SHARD_NPY };
 

@@ -113,8 +113,8 @@ static bool is_open_file(int fd, const char *path)
 
 /*
  * Two sinks with one prefix would write to the same files.  The lock ends with
- * the process; its file is removed with the lock held, so whoever opened it
- * before must open it again.  File systems that have no locks are used without.
+ * the process; its file is removed while it is locked, so a process that opened
+ * it before must open it again.  On a file system without locks there is none.
  */
 static int lock_prefix(struct sink *s, struct err *e)
 {
@@ -268,7 +268,8 @@ bool sink_due(const struct sink *s)
     return s->conf.work && clock_mono() - s->saved > s->conf.mark_every;
 }
 
-/* As save_open(), but after a crash the next run knows the temporary name. */
+/* Like save_open(), but with a temporary name that the next run knows, so that
+ * it can remove the file after a crash. */
 static int state_open(struct sink *s, struct save *save, struct err *e)
 {
     save->path = xstrdup(s->state_path);

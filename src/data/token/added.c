@@ -13,8 +13,8 @@ struct code_range {
 };
 
 /* clang-format off */
-/* Numbers that are no decimal digits or letters (Unicode's No), and other
- * characters that words have: connectors and letters in circles. */
+/* Numbers that are neither decimal digits nor letters (Unicode's No) do not
+ * belong to words; connectors and letters in circles do. */
 static const struct code_range not_in_words[] = {
     { 0xB2, 0xB3 }, { 0xB9, 0xB9 }, { 0xBC, 0xBE }, { 0x9F4, 0x9F9 },
     { 0xB72, 0xB77 }, { 0xBF0, 0xBF2 }, { 0xC78, 0xC7E }, { 0xD58, 0xD5E },
@@ -80,7 +80,7 @@ static uint32_t char_before(const uint8_t *text, size_t at, size_t *len)
 
 static bool is_space(const struct added_finder *f, uint32_t c)
 {
-    /* what is a space in normalized text, Hugging Face's has as U+2581 */
+    /* in Hugging Face's normalized text, U+2581 stands for a space */
     const bool mark = c == ' ' && f->normalized && !f->t->metaspace &&
                       f->t->kind == TOKENIZER_SENTENCEPIECE;
 
@@ -125,7 +125,7 @@ static bool is_recognised(const struct special *s, int flags)
     return (s->flags & SPECIAL_ALWAYS) || (flags & ENCODER_SPECIAL);
 }
 
-/* Add the white space that the token takes. */
+/* Extend a match by the white space that belongs to the token. */
 static void strip_spaces(const struct added_finder *f, const struct special *s,
                          const uint8_t *text, size_t n, struct added_scan *scan,
                          size_t least)

@@ -14,16 +14,16 @@
  *
  * As in Hugging Face's tokenizers: first the tokens that are not normalized are
  * found in the text, then the others (SPECIAL_NORMALIZED) in what is between
- * them, after it was normalized.  Of several tokens at one position the longest
- * is found, and it hides those that begin inside it even if it is not
+ * them, after it was normalized.  If several tokens begin at one position, the
+ * longest is found; it hides the tokens that begin inside it, even if it is not
  * recognised itself.
  */
 struct added_finder {
     const struct tokenizer *t;
     int flags;          /* ENCODER_SPECIAL: recognise special tokens */
     int normalized;     /* SPECIAL_NORMALIZED or 0: the tokens to find */
-    bool any;           /* some of them are recognised */
-    uint8_t first[256]; /* is set for their first bytes */
+    bool any;           /* some of the tokens are recognised */
+    uint8_t first[256]; /* 1 for the first byte of each token */
 };
 
 /* The token that was found, and the position to continue at. */

@@ -7,19 +7,15 @@
 
 /*
  * boundary - where a text may be divided
- */
-
-/*
- * The last position in text[least..n) before which a document may be divided
- * without changing its tokens (corpus.h has the rules), or 0 if there is none.
+ *
+ * The first three functions return the last position in text[least..n) before
+ * which a document may be divided without changing its tokens (corpus.h has the
+ * rules), or 0 if there is none: before a blank; only before a space, never
+ * before a newline; or, for text without blanks, before white space or Chinese
+ * punctuation that follows a letter of any script.
  */
 size_t boundary_before_blank(const char *text, size_t n, size_t least);
-
-/* The same, but only before a space, never before a newline. */
 size_t boundary_before_space(const char *text, size_t n, size_t least);
-
-/* The same for text without blanks: before white space or Chinese punctuation
- * that follows a letter of any script. */
 size_t boundary_after_letter(const char *text, size_t n, size_t least);
 
 /* The last position where a UTF-8 character begins; at least 1, if n > 1. */
@@ -31,11 +27,11 @@ const char *boundary_last_word(const char *text, size_t n, const char *word,
 
 int64_t boundary_count_lines(const char *text, size_t n);
 
-/* What a tokenizer requires of a boundary. */
+/* Where the text of a tokenizer may be divided. */
 enum boundary_kind {
-    BOUNDARY_ANY,   /* nothing else: all of the above */
-    BOUNDARY_SPACE, /* only boundary_before_space() */
-    BOUNDARY_NONE   /* there is none: any characters may be one token */
+    BOUNDARY_ANY,   /* at all of these boundaries */
+    BOUNDARY_SPACE, /* only at those of boundary_before_space() */
+    BOUNDARY_NONE   /* nowhere: any characters may be one token */
 };
 
 /* Text that must not be divided, for example a special token. */

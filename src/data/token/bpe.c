@@ -87,7 +87,7 @@ static size_t merge_bytes(const struct tokenizer *t, const uint8_t *s, size_t n,
     return merge_symbols(t, id, rank, n, best);
 }
 
-/* The same for characters, which all have a token. */
+/* Merge characters, all of which have a token. */
 static size_t merge_characters(const struct tokenizer *t, const uint8_t *s,
                                size_t n, uint32_t *id, uint32_t *rank)
 {
@@ -255,7 +255,7 @@ static size_t add_unknown(const struct tokenizer *t, const uint8_t *s, size_t n,
     return n;
 }
 
-/* No merge has an unknown character, so what is between them is merged. */
+/* No merge has an unknown character, so the text between them is merged. */
 static size_t merge_between_unknown(const struct tokenizer *t, const uint8_t *s,
                                     size_t n, int32_t *out)
 {

@@ -36,7 +36,7 @@ enum tokenizer_kind {
 enum tokenizer_prefix {
     PREFIX_NONE,
     PREFIX_ALWAYS,       /* at the beginning and after every added token */
-    PREFIX_UNLESS_SPACE, /* the same, but not before a space */
+    PREFIX_UNLESS_SPACE, /* as PREFIX_ALWAYS, but not before a space */
     PREFIX_FIRST         /* at the beginning, but not before a space */
 };
 
@@ -70,8 +70,8 @@ enum {
 struct special {
     int32_t id;
     int flags;
-    struct token name;  /* as the file has it */
-    struct token match; /* what is looked for: normalized with the text */
+    struct token name;  /* as in the file */
+    struct token match; /* the text to look for, normalized if the text is */
 };
 
 /* A slot of the hash table of tokens; id -1: free.  The tag is the part of the
@@ -121,8 +121,8 @@ int tokenizer_add(struct tokenizer *, int64_t id, const void *bytes, size_t n,
                   struct err *);
 int tokenizer_merge(struct tokenizer *, int32_t left, int32_t right,
                     int32_t into, struct err *);
-/* Adds a token that pre-tokenization never sees; an ordinary token may have the
- * same bytes.  The flags are SPECIAL_. */
+/* Adds a token that pre-tokenization never sees, with flags SPECIAL_...; an
+ * ordinary token may have the same bytes. */
 int tokenizer_special(struct tokenizer *, int64_t id, int flags,
                       const void *name, size_t n, struct err *);
 /* Adds the token that a byte of an unknown character becomes. */

@@ -23,7 +23,7 @@ struct word_batch {
     const uint8_t *text;
     size_t n;
     uint32_t stop[BATCH];
-    uint64_t a[BATCH], b[BATCH]; /* the keys: stored as pairs it is slower */
+    uint64_t a[BATCH], b[BATCH]; /* the keys, which are slower as pairs */
     const struct piece_cache_line *line[BATCH];
 };
 
@@ -41,7 +41,7 @@ struct encoder {
     pretokenize_fn *pretokenize;
     int flags;
     struct piece_cache *cache; /* shared; NULL: remember nothing */
-    struct piece_cache *own;   /* of words for which that has no slot */
+    struct piece_cache *own;   /* of words for which `cache` has no slot */
     struct encoder_phrase *phrase;
     struct buf composed;       /* the text in NFC */
     struct buf spaced;         /* the text with spaces for U+2581 */
@@ -62,7 +62,7 @@ void ids_reserve(struct ids *ids, size_t more)
 void ids_clear(struct ids *ids)
 {
     free(ids->id);
-    *ids = (struct ids)IDS_INIT;
+    *ids = (struct ids){ 0 };
 }
 
 /* A key that no word has: it has a byte, but its length is 0. */
@@ -272,7 +272,7 @@ static void encode_chars(struct encoder *enc, const uint8_t *text, size_t n,
     }
 }
 
-/* What is before a part of a text. */
+/* The text before a part of a text. */
 enum part_place {
     PLACE_CONTINUES,    /* text that was encoded before */
     PLACE_BEGINS,       /* nothing */
@@ -293,8 +293,8 @@ static bool needs_prefix(const struct tokenizer *t, const uint8_t *text,
            (n < sizeof mark - 1 || memcmp(text, mark, sizeof mark - 1) != 0);
 }
 
-/* Make spaces of U+2581 and add one before the text; the result may be in
- * enc->spaced. */
+/* Replace U+2581 by spaces, and add a space before the text if this tokenizer
+ * has one there; the result may be in enc->spaced. */
 static void set_spaces(struct encoder *enc, const uint8_t **text, size_t *n,
                        enum part_place place)
 {

@@ -9,8 +9,8 @@
 #include "common/utf8.h"
 #include "data/token/nfc_impl.h"
 
-/* Characters from here on have no row in the tables; the first with one begins
- * with this byte or a later one. */
+/* Characters from NO_ROWS on have no row in the tables.  The UTF-8 of each
+ * character with a row begins with FIRST_BYTE or a later byte. */
 enum { NO_ROWS = 0x30000, FIRST_BYTE = 0xCC };
 
 /* Hangul syllables are composed by arithmetic. */
@@ -104,7 +104,7 @@ static void read_tables(void)
     qsort(composed, NFC_PAIRS, sizeof *composed, compare_pairs);
 }
 
-/* May it change, or be composed with the character before it? */
+/* May this character change, or be composed with the one before it? */
 static inline bool is_unsafe(uint32_t c)
 {
     return c < NO_ROWS && (unsafe_bits[c / 64] >> c % 64 & 1);

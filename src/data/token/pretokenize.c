@@ -101,7 +101,7 @@ static const uint8_t *digits_piece(const uint8_t *p, const uint8_t *end)
     return last;
 }
 
-/* The same for contractions in either case. */
+/* Like contraction_at(), for contractions in either case. */
 static size_t any_case_contraction_at(const uint8_t *p, const uint8_t *end)
 {
     const size_t n = (size_t)(end - p);
@@ -223,9 +223,9 @@ static inline int word_part_at(const uint8_t *p, const uint8_t *end, size_t *n)
     return c == UTF8_BAD ? 0 : parts[class_and_case(c)];
 }
 
-/* The end of the word at p, or NULL.  A word that needs a tail gives it, as a
- * regular expression does by backtracking, the end of a head that may be both.
- */
+/* The end of the word at p, or NULL.  If a word needs a tail and none follows
+ * its head, it ends after the last letter of the head that may also be in a
+ * tail, as a regular expression finds by backtracking. */
 static const uint8_t *o200k_word(const uint8_t *p, const uint8_t *end,
                                  bool needs_tail)
 {

@@ -14,11 +14,11 @@
  * common to all.
  *
  * Whether a piece begins at a byte depends on the four bytes before it, where a
- * contraction may be, and on the one after it.  So blocks overlap: each tells
- * the beginnings from PRETOKENIZE_BEFORE to PRETOKENIZE_BOUND, and the next one
- * continues there.  Its position does not depend on what was found, which lets
- * the processor work on several blocks at a time.  A block that would tell
- * fewer than PRETOKENIZE_LEAST is left to the plain rules.
+ * contraction may be, and on the one after it.  So blocks overlap: each decides
+ * the bytes from PRETOKENIZE_BEFORE to PRETOKENIZE_BOUND, and the next block
+ * continues there.  Its position does not depend on the pieces, which lets the
+ * processor work on several blocks at a time.  A block that would decide fewer
+ * than PRETOKENIZE_LEAST bytes is left to the plain rules.
  */
 enum { PRETOKENIZE_BEFORE = 4, PRETOKENIZE_LEAST = 16, PRETOKENIZE_BOUND = 60 };
 
@@ -91,8 +91,8 @@ PRETOKENIZE_INLINE size_t pretokenize_contraction(uint8_t a, uint8_t b)
 
 /*
  * Bit i of the result is set if a piece begins at p + i, for i from `from` to
- * *bound; of fewer than PRETOKENIZE_LEAST it says nothing.  With `from` 1 a
- * piece begins at p.
+ * *bound; the result is 0 if *bound is below PRETOKENIZE_LEAST.  If `from` is
+ * 1, a piece begins at p.
  */
 PRETOKENIZE_INLINE uint64_t pretokenize_bounds(const uint8_t *p,
                                                struct pretokenize_masks *m,

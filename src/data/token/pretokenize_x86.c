@@ -92,8 +92,8 @@ AVX2 static void masks_avx2(const uint8_t *p, struct pretokenize_masks *m)
     }
 }
 
-/* Eight bits at a time, so that the number of turns is easily predicted; after
- * the last bit, what is stored has no meaning. */
+/* Store eight offsets at a time, so that the number of turns is easily
+ * predicted.  Those after the last bit have no meaning. */
 AVX2 static void store_avx2(uint32_t *stop, uint64_t bits, uint32_t base)
 {
     const int n = __builtin_popcountll(bits);

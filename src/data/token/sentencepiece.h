@@ -17,7 +17,8 @@
  */
 #define SENTENCEPIECE_SPACE "\xE2\x96\x81"
 
-/* Append text with spaces for U+2581, or the reverse. */
+/* Append text with spaces in place of U+2581, or with U+2581 in place of
+ * spaces. */
 void sentencepiece_add_spaces(struct buf *, const void *text, size_t n);
 void sentencepiece_add_marks(struct buf *, const void *text, size_t n);
 

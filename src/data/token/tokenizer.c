@@ -44,7 +44,7 @@ static size_t find_slot(const struct tokenizer *t, const uint8_t *s, size_t n,
     const size_t mask = t->slot_room - 1;
     size_t i;
 
-    *tag = (uint32_t)(bytes_hash(s, n) >> 32);
+    *tag = (uint32_t)(word_key_hash_bytes(s, n) >> 32);
     for (i = *tag & mask; t->slot[i].id >= 0; i = (i + 1) & mask) {
         const struct token *k;
 
@@ -291,8 +291,9 @@ static bool is_ordinary(const struct tokenizer *t, int32_t id)
 }
 
 /*
- * Where normalization changes nothing and all added tokens are found after it,
- * they may as well be found before.
+ * Normalize the special tokens that are looked for in normalized text.  If
+ * normalization changes nothing and all of them are, they may as well be looked
+ * for in the text itself.
  */
 static void make_matches(struct tokenizer *t)
 {
@@ -346,8 +347,8 @@ static bool has_inner_space(const struct tokenizer *t, int32_t id)
 }
 
 /* Without a pre-tokenizer, a text is one piece.  If no merge joins a space to
- * what is before it, the text may as well be divided there, which lets encoders
- * remember words. */
+ * the character before it, the text may as well be divided there, which lets
+ * encoders remember words. */
 static void choose_pieces(struct tokenizer *t)
 {
     bool words = !t->whole;

@@ -13,10 +13,9 @@
  *
  * A tokenizer is byte-level BPE with one of the pre-tokenizers of
  * pretokenize.h, BPE over characters as SentencePiece's, or has one id for each
- * character.  It is loaded from
- * tokenizer.json, vocab.bpe (with or without encoder.json in the same folder),
- * merges.txt with vocab.json, .tiktoken or meta.pkl, or from a folder that
- * holds one of them; the first of this list that is there is used.
+ * character.  It is loaded from tokenizer.json, vocab.bpe (with or without
+ * encoder.json in the same folder), merges.txt with vocab.json, .tiktoken or
+ * meta.pkl, or from a folder, in which the first file of this list is used.
  *
  *      if (tokenizer_load(&t, path, e) < 0)
  *          return -1;

@@ -1,6 +1,5 @@
 /*
- * tokenizer_index - what follows from tokens and merges: tables to find merges,
- * and the hash
+ * tokenizer_index - the tables to find merges, and the hash of a tokenizer
  */
 #include "config.h"
 #include "data/token/bpe.h"

@@ -143,7 +143,7 @@ static char *find_in_folder(const char *path, const char *const names[])
 static const char *const vocab_names[] = { "encoder.json", "vocab.json", NULL };
 static const char *const merge_names[] = { "vocab.bpe", "merges.txt", NULL };
 
-/* Merges have their ids in a vocabulary beside them, or else those of GPT-2. */
+/* The ids of merges are in a vocabulary in the same folder, or else GPT-2's. */
 static int read_parts(struct tokenizer *t, const char *path, parse_fn *parse,
                       struct err *e)
 {

@@ -38,9 +38,8 @@ int tokfile_parse_pickle(struct tokenizer *, const char *text, size_t n,
  * Write into an existing folder: tokenizer.json, merges.txt and vocab.json for
  * byte-level BPE, tokenizer.json for SentencePiece's, meta.pkl for characters.
  * Or write one form: "hf" (tokenizer.json), "merges" (merges.txt, vocab.json),
- * "gpt2" (the same as vocab.bpe and encoder.json), "tiktoken"
- * (tokenizer.tiktoken), "llmc" (gpt2_tokenizer.bin, with which llm.c decodes),
- * "nanogpt" (meta.pkl).
+ * "gpt2" (vocab.bpe, encoder.json), "tiktoken" (tokenizer.tiktoken), "llmc"
+ * (gpt2_tokenizer.bin, with which llm.c decodes), "nanogpt" (meta.pkl).
  */
 int tokfile_write_folder(const struct tokenizer *, const char *folder,
                          struct err *);

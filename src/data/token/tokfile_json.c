@@ -94,9 +94,9 @@ static int read_tokenizer(struct json_reader *r, const json_t *o, struct err *e)
 }
 
 /*
- * Note where the vocab and the merges of the model are in a copy of the text,
- * and append the text without them.  What is not JSON is left to jansson, whose
- * messages have a line and a column.
+ * Find the vocab and the merges of the model in a copy of the text, and append
+ * the text without them to `rest`.  Text that is not JSON is left to jansson,
+ * whose messages have a line and a column.
  */
 struct model_scan {
     const char *text;

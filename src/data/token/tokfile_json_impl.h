@@ -9,10 +9,10 @@
 /*
  * tokfile_json_impl - the parts of the reader of tokenizer.json
  *
- * Whatever would give other ids in Hugging Face's tokenizers than here is
- * refused.  jansson reads what describes the tokenizer, and json_scan the many
- * names of vocab and merges: gdata with GPT-2's tokenizer.json starts in 0.04 s
- * this way, and in 0.16 s with jansson alone.
+ * A file is rejected if Hugging Face's tokenizers would produce other ids.
+ * jansson reads the description of the tokenizer, and json_scan the many names
+ * of vocab and merges: gdata with GPT-2's tokenizer.json starts in 0.04 s this
+ * way, and in 0.16 s with jansson alone.
  */
 struct json_reader {
     struct tokenizer *t;
@@ -43,7 +43,7 @@ int json_reader_refuse_key(const json_t *o, const char *key, const char *what,
 bool json_reader_is(const json_t *, const char *text);
 
 /* Append the bytes that a name stands for: in GPT-2's alphabet, or with spaces
- * for U+2581.  Returns how many, or -1. */
+ * for U+2581.  Returns their number, or -1. */
 ptrdiff_t json_reader_add_bytes(struct json_reader *, const char *name,
                                 size_t n);
 

@@ -5,9 +5,9 @@
  * come with it, its sample.py needs it, and gdata bpe --chars writes it.
  *
  * The file is a pickled dictionary { vocab_size, itos, stoi } of integers,
- * strings and dictionaries.  Of pickle's instructions those are implemented
- * that Python writes for it in protocols 1 to 5; none of them can call a
- * function.  Only stoi is used, since itos is its inverse.
+ * strings and dictionaries.  Only the instructions that Python writes for it in
+ * protocols 1 to 5 are implemented; none of them can call a function.  Only
+ * stoi is used, since itos is its inverse.
  */
 #include "config.h"
 #include "data/token/tokfile.h"

@@ -99,8 +99,7 @@ static bool find_parts(const struct tokenizer *t, int32_t id, size_t *end,
     const uint8_t *s = token_text(t, id);
     size_t n = k->len;
 
-    /* part i is s[end[i] .. end[i + 1]); rank[i] is that of parts i and i + 1
-     */
+    /* part i is s[end[i] .. end[i + 1]); parts i and i + 1 make rank[i] */
     for (size_t i = 0; i <= n; i++)
         end[i] = i;
     for (size_t i = 0; i + 1 < n; i++)

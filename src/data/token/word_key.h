@@ -11,7 +11,7 @@
  * The key of a word of up to WORD_MAX bytes is the word itself: two numbers
  * that hold its bytes, padded with zeros, and its length in bits 56 to 59 of
  * the second.  Bits 60 to 63 are zero and free for the table to use.  For
- * longer words there is bytes_hash().
+ * longer words there is word_key_hash_bytes().
  */
 enum { WORD_MAX = 15 };
 
@@ -49,7 +49,7 @@ static inline struct word_key word_key(const uint8_t *s, uint32_t n)
     return k;
 }
 
-/* The same near the end of the text. */
+/* Like word_key(), but reads nothing from the end of the text on. */
 static inline struct word_key word_key_last(const uint8_t *s,
                                             const uint8_t *end, uint32_t n)
 {

@@ -112,7 +112,7 @@ void parquet_close(struct parquet *p)
     free(p);
 }
 
-/* Values one after the other. */
+/* Read values in the encoding PLAIN, one after the other. */
 static bool read_plain(const struct parquet *p, const uint8_t *at,
                        const uint8_t *end, struct parquet_string *out, size_t n)
 {
@@ -150,7 +150,8 @@ static int read_dictionary(struct parquet *p, const struct parquet_page *g,
     return 0;
 }
 
-/* Strings as indexes into the dictionary; the first byte is their width. */
+/* Read values stored as indexes into the dictionary; the first byte is the
+ * width of an index. */
 static bool look_up(const struct parquet *p, const uint8_t *at,
                     const uint8_t *end, struct parquet_string *out, size_t n)
 {
@@ -167,7 +168,7 @@ static bool look_up(const struct parquet *p, const uint8_t *at,
     return good;
 }
 
-/* Does this type of values have the encoding? */
+/* Can values of this type have this encoding? */
 static bool is_possible(int64_t type, int64_t encoding)
 {
     switch (encoding) {
@@ -221,8 +222,8 @@ static int read_values(struct parquet *p, const struct parquet_page *g,
 }
 
 /*
- * Read which rows have a value.  *at points at the levels before, and at the
- * values after the call.  Returns the number of values, or -1.
+ * Read which rows have a value, and move *at from the levels to the values.
+ * Returns the number of values, or -1.
  */
 static int64_t read_levels(const struct parquet *p,
                            const struct parquet_page *g, const uint8_t **at,

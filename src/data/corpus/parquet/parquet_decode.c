@@ -128,8 +128,8 @@ bool parquet_truths_hybrid(const uint8_t *p, const uint8_t *end,
     return good;
 }
 
-/* Read a miniblock: `count` differences of `width` bits, 0 to 64, to the value
- * before. */
+/* Read n of the `count` values of a miniblock, each of which is stored as its
+ * difference from the value before, in `width` bits (0 to 64). */
 static bool read_miniblock(struct thrift *t, int width, size_t count,
                            int64_t least, int64_t *value, int64_t *out,
                            size_t n)

@@ -30,7 +30,7 @@ bool parquet_fixed(const uint8_t *p, const uint8_t *end, size_t width,
 bool parquet_truths(const uint8_t *p, const uint8_t *end,
                     struct parquet_string *out, size_t n);
 
-/* n truth values in the hybrid, after its length. */
+/* n truth values in the hybrid encoding, preceded by its length. */
 bool parquet_truths_hybrid(const uint8_t *p, const uint8_t *end,
                            struct parquet_string *out, size_t n);
 

@@ -22,7 +22,8 @@
 /* Called as bytes arrive; total is -1 if it is unknown. */
 typedef void download_progress_fn(void *arg, int64_t now, int64_t total);
 
-/* Without a network, names are not tried as often as servers. */
+/* Names are looked up less often than servers are tried, so that a download
+ * without a network fails early. */
 enum { DOWNLOAD_NAME_TRIES = 2 };
 
 struct download {
@@ -48,9 +49,9 @@ int download_pipe(const struct download *, const char *url, int fd,
                   bool *closed, struct err *);
 
 /*
- * A download in the hands of the caller, whose call.sink may look at the reply
- * before it passes the bytes to download_write().  download_call() sends the
- * token if the host may have it.
+ * For callers with a sink of their own, which may look at the reply before it
+ * passes the bytes to download_write().  download_call() sends the token if the
+ * host may have it.
  */
 struct download_sink {
     const struct download *from;

@@ -11,7 +11,7 @@
 
 struct gzip {
     struct gzip_state *state;
-    bool between; /* members; only there the file may end */
+    bool between; /* two members: only there may the file end */
     const char *damage;
 };
 

@@ -9,9 +9,9 @@
  * gzip - inflate gzip data by ISA-L or zlib
  *
  * ISA-L inflates C4 2.7 times as fast as zlib (400 MB/s instead of 150 MB/s on
- * one core of a loaded machine), and one thread inflates for all that encode.
- * But many distributions do not install it, and zlib is everywhere.  So
- * configure uses ISA-L if it finds it.
+ * one core of a loaded machine), and one thread inflates for all threads that
+ * encode.  But many distributions do not install it, and zlib is everywhere.
+ * So configure uses ISA-L if it finds it.
  *
  * gzip_state_inflate() moves *at and *left past the input it has used, and *to
  * past its output.  It returns true at the end of a member; after that it

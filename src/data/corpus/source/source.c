@@ -22,8 +22,8 @@ struct source {
     void *inflater;
 };
 
-/* The first bytes of a file, of which the bits in the mask count.  The last row
- * is a frame of Zstandard that is skipped. */
+/* The first bytes of compressed files; only the bits in the mask are compared.
+ * The last row is a frame of Zstandard that readers skip. */
 static const struct magic {
     unsigned char bytes[4], mask[4];
     const struct inflater *type;
@@ -184,7 +184,7 @@ ssize_t source_read(struct source *s, void *buf, size_t n, struct err *e)
     return read_plain(&s->feed, buf, n, e);
 }
 
-/* An uncompressed file can be skipped in; everything else must be read. */
+/* Seek in an uncompressed file; the bytes of any other input must be read. */
 int source_skip(struct source *s, int64_t n, struct err *e)
 {
     struct source_input *f = &s->feed;

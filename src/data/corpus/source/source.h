@@ -6,7 +6,7 @@
 #include <sys/types.h>
 
 #include "common/err.h"
-#include "data/corpus/source/source_url.h"
+#include "common/http.h"
 
 /*
  * source - read the bytes of a file, inflated if it is compressed

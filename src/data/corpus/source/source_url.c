@@ -1,5 +1,8 @@
+/*
+ * source_url - read a URL through a pipe
+ */
 #include "config.h"
-#include "data/corpus/source/source_url.h"
+#include "data/corpus/source/source.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +21,7 @@ struct source_url {
     atomic_bool cancel;
     pthread_t thread;
     bool joined;
-    struct err err; /* for the others when the thread has been joined */
+    struct err err; /* to be read after the thread is joined */
 };
 
 static void *download(void *arg)

@@ -16,7 +16,7 @@ enum { WINDOW_MAX = sizeof(size_t) == 8 ? 31 : 27 };
 
 struct zstd {
     ZSTD_DStream *stream;
-    bool between; /* frames; only there the file may end */
+    bool between; /* two frames: only there may the file end */
     const char *damage;
 };
 
