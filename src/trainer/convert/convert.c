@@ -26,7 +26,8 @@ static const struct convert_row gpt2_rows[] = {
     { 0 }
 };
 
-/* Only Qwen3 has the norms of queries and keys, and only Llama the biases. */
+/* Only Qwen3 has the norms of queries and keys, and only Llama has the biases.
+ */
 static const struct convert_row llama_rows[] = {
     { "wte.weight", "embed_tokens.weight" },
     { "h.%d.ln_1.weight", "layers.%d.input_layernorm.weight" },

@@ -19,9 +19,9 @@
  *      gguf    for llama.cpp: weights and the tokenizer in one file; written
  *              only, in fp32, fp16, or with 8 or 4 bits
  *
- * Weights are in host memory, laid out as the graph's block.  A key or tensor
- * that gtrain has no counterpart for is an error, so that a model is never
- * mistaken for another one.
+ * Weights are in the memory of the host, in the layout of the graph's block.  A
+ * key or tensor without a counterpart in gtrain is an error, so that a model is
+ * never mistaken for another one.
  */
 enum convert_slice_kind {
     SLICE_ALL,
@@ -75,11 +75,11 @@ convert_read_fn convert_read_hf, convert_read_llmc;
 
 /* ---- for the formats -------------------------------------------------- */
 
-/* The same as convert_write_hf(), for a model of no family, with the file that
- * defines it. */
+/* convert_write_hf() for a model of no family, with the Python file that has
+ * its class. */
 convert_write_fn convert_write_own;
 extern const char convert_own_model[];
-/* Its config.json without what all models have; and back, as settings. */
+/* The keys that only config.json of such a model has; and back, as settings. */
 json_t *convert_describe_own(const struct settings *);
 int convert_settings_own(const json_t *, struct buf *, struct err *);
 /* Write config.json and the tokenizer of hf; for a model of no family, NULL. */
@@ -99,7 +99,7 @@ int convert_layers(const struct engine *, const char *pattern);
 const struct graph_param *convert_param(const struct graph *, const char *ours,
                                         int layer);
 
-/* The slice of a parameter that a row stands for. */
+/* The slice of a parameter in a row. */
 struct convert_slice {
     int64_t rows, cols; /* cols 0: a vector */
     int64_t from;       /* first row in ours */

@@ -118,8 +118,8 @@ struct gguf_tensors {
     FILE *fp; /* NULL: make records and count offsets */
 };
 
-/* Vectors and positions are few and stay in fp32, as do rows of a length that
- * the type does not allow. */
+/* Vectors and positions are few and stay in fp32, as do matrices with rows of a
+ * length that the type does not allow. */
 static enum gguf_numbers numbers_of(const struct gguf_tensors *w,
                                     const char *name,
                                     const struct convert_slice *p)

@@ -59,10 +59,11 @@ enum gguf_numbers {
     GGUF_NUMBERS_Q4_0
 };
 
-/* What GGUF calls the type of a tensor, and a file of such tensors. */
+/* The number by which GGUF knows the type of a tensor, and that of a file of
+ * such tensors. */
 int gguf_numbers_id(enum gguf_numbers);
 int gguf_numbers_file_type(enum gguf_numbers);
-/* Whether rows of so many numbers can have the type. */
+/* Can rows of `cols` numbers have this type? */
 bool gguf_numbers_fit(enum gguf_numbers, int64_t cols);
 size_t gguf_numbers_bytes(enum gguf_numbers, int64_t n);
 void gguf_numbers_write(enum gguf_numbers, const float *x, int64_t n, FILE *);

@@ -2,9 +2,9 @@
  * convert_gguf_tokens - the tokenizer in a GGUF file
  *
  * llama.cpp has two kinds of tokenizers for BPE.  "gpt2" merges bytes by a list
- * of merges; a name tells how it divides text into pieces.  "llama" merges
- * characters: of all neighbours that make a token, those whose token has the
- * highest score, so it has every merge that there could be.
+ * of merges; a name selects the rules that divide text into pieces.  "llama"
+ * merges characters: of all neighbours that make a token, the pair whose token
+ * has the highest score, so it has every merge that is possible.
  */
 #include "config.h"
 #include "trainer/convert/convert_gguf_impl.h"
@@ -156,7 +156,7 @@ static void add_tokens(struct gguf_head *h, const struct tokenizer *t,
 /* ---- "gpt2" ------------------------------------------------------------ */
 
 /*
- * What llama.cpp calls the pre-tokenizers.  Only with llama-bpe does a piece
+ * The names of pre-tokenizers in llama.cpp.  Only with llama-bpe does a piece
  * that is a token stay one (ignore_merges); dbrx has the same pieces.
  */
 static const char *piece_rules(const struct tokenizer *t)
@@ -200,7 +200,7 @@ static int add_gpt2(struct gguf_head *h, const struct tokenizer *t,
 
 /* ---- "llama" ----------------------------------------------------------- */
 
-/* How many pairs of tokens make this text. */
+/* Count the pairs of tokens that make this text. */
 static size_t count_pairs(const struct tokenizer *t, const void *text, size_t n)
 {
     const uint8_t *s = text;
@@ -212,7 +212,7 @@ static size_t count_pairs(const struct tokenizer *t, const void *text, size_t n)
     return count;
 }
 
-/* The same for all tokens, by their names. */
+/* Count the pairs of tokens that make the name of a token, for all tokens. */
 static size_t count_all_pairs(const struct tokenizer *t)
 {
     struct buf name = BUF_INIT;
@@ -267,9 +267,9 @@ static int add_llama(struct gguf_head *h, const struct tokenizer *t, int64_t n,
                     "divides text, as this tokenizer does");
     else if (order_tokens(t, order) < 0 || count_all_pairs(t) != t->n_merges)
         got = err_set(e, ERR_INPUT,
-                      "llama.cpp makes a token from all pairs that it consists "
-                      "of, and this tokenizer has a merge for some of them "
-                      "only");
+                      "llama.cpp makes a token from any pair of tokens that it "
+                      "consists of, but this tokenizer has merges only for "
+                      "some of these pairs");
     if (got == 0) {
         gguf_add_text_key(h, "tokenizer.ggml.model", "llama");
         gguf_add_text_key(h, "tokenizer.ggml.pre", "default");

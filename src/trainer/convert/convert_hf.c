@@ -38,7 +38,7 @@ struct hf_writer {
     struct arena mem; /* names */
 };
 
-/* Zeros in place of a bias that our model lacks: as many as the weight has
+/* Zeros in place of a bias that our model lacks, as many as the weight has
  * rows. */
 static float *make_zeros(const struct graph *g, const struct convert_row *row,
                          int layer, struct convert_slice *slice, struct err *e)
@@ -271,8 +271,8 @@ bool convert_has_own_head(const char *folder)
     return own;
 }
 
-/* Tensors that were not used must be the tables of older versions, or a tied
- * head. */
+/* A tensor that was not used must be a table of an older version of
+ * transformers, or a tied head. */
 static int check_unused(const struct hf_files *s, bool tied, struct err *e)
 {
     static const char *const tables[] = { ".attn.bias", ".attn.masked_bias",
@@ -305,7 +305,7 @@ static bool same_shape(const struct tensors_array *a,
            a->dim[1] == (p->transposed ? p->rows : p->cols);
 }
 
-/* The tensor of a row, also without the prefix, which some files leave out. */
+/* Find a tensor with or without the prefix, which some files leave out. */
 static const struct tensors_array *find_tensor(struct hf_files *s,
                                                const struct convert_family *f,
                                                const char *name)
@@ -328,7 +328,7 @@ static int read_slice(const struct tensors_array *a,
 
     if (!same_shape(a, slice))
         return err_set(e, ERR_INPUT,
-                       "%s does not have the shape that config.json says",
+                       "%s does not have the shape of the model in config.json",
                        name);
     data = mem_alloc(n, sizeof *data, name, e);
     if (data && tensors_array_floats(a, data, e) == 0) {

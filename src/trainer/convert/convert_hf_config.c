@@ -169,8 +169,8 @@ json_t *convert_json(const char *folder, const char *name, struct err *e)
     return o;
 }
 
-/* A number in config.json, and the default of transformers if it is missing;
- * NULL: it must not be missing. */
+/* A number in config.json, and the default of transformers for a missing one;
+ * NULL: it must be there. */
 struct hf_number {
     const char *theirs, *ours, *otherwise;
 };
@@ -200,7 +200,7 @@ static const struct hf_number llama_numbers[] = {
 static const struct hf_kind {
     const char *type;
     const struct hf_number *numbers;
-    const char *act_key, *act; /* and its default */
+    const char *act_key, *act; /* the key of the activation, and its default */
     bool tied;                 /* default of tie_word_embeddings */
     bool biases;               /* always, whatever the file says */
     const char *fixed;

@@ -16,8 +16,8 @@ enum { HEAD = 256, MAGIC = 20240326, VERSION = 3 };
 
 typedef int param_fn(void *arg, const struct graph_param *, struct err *);
 
-/* Call call() for each parameter.  The file has them in the order in which
- * convert.c lists those of GPT-2. */
+/* Call call() for each parameter.  The file has the parameters in the order in
+ * which convert.c lists GPT-2's. */
 static int walk_params(const struct engine *eng, param_fn *call, void *arg,
                        struct err *e)
 {
@@ -164,7 +164,7 @@ int convert_read_llmc(const struct engine *eng, float *weights,
     ret = eng->set->is.vocab_padded == head[7]
               ? walk_params(eng, read_param, &f, e)
               : err_set(e, ERR_INPUT,
-                        "its vocabulary is padded to %d, not to %lld", head[7],
+                        "the vocabulary is padded to %d, not to %lld", head[7],
                         (long long)eng->set->is.vocab_padded);
     fclose(f.fp);
     return ret < 0 ? err_wrap(e, "%s", path) : 0;

@@ -42,7 +42,7 @@ json_t *convert_describe_own(const struct settings *s)
         "modeling_gtrain.GTrainForCausalLM");
 }
 
-/* What convert_describe_own() writes. */
+/* The keys that convert_describe_own() writes. */
 static const struct own_key {
     const char *theirs, *ours;
     json_type type;
@@ -100,7 +100,7 @@ int convert_settings_own(const json_t *o, struct buf *out, struct err *e)
 
 /* ---- weights ----------------------------------------------------------- */
 
-/* Without the rows that pad the vocabulary. */
+/* Describe a parameter without the rows that pad the vocabulary. */
 static struct tensors_array describe_param(const struct engine *eng,
                                            const struct graph_param *p,
                                            const float *weights)
