@@ -14,9 +14,9 @@ def copy_file(path: str, to: str) -> None:
 
 def write_whole(path: str, data: bytes) -> None:
     """Replace a file as a whole, or not at all."""
-    partial = f"{path}.{os.getpid()}.tmp"
+    partial = f"{path}.{os.urandom(8).hex()}.tmp"
     try:
-        with open(partial, "wb") as f:
+        with open(partial, "xb") as f:
             f.write(data)
         os.replace(partial, path)
     except OSError:

@@ -13,6 +13,8 @@ src_common_libcommon_a_SOURCES = \
 	%D%/dl.h \
 	%D%/err.c \
 	%D%/err.h \
+	%D%/filelock.c \
+	%D%/filelock.h \
 	%D%/hash.c \
 	%D%/hash.h \
 	%D%/http.c \
@@ -37,6 +39,8 @@ src_common_libcommon_a_SOURCES = \
 	%D%/program.h \
 	%D%/progress.c \
 	%D%/progress.h \
+	%D%/random.c \
+	%D%/random.h \
 	%D%/rng.h \
 	%D%/save.c \
 	%D%/save.h \

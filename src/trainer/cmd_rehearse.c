@@ -17,6 +17,7 @@
 #include "common/opt.h"
 #include "common/output/table.h"
 #include "common/path.h"
+#include "common/random.h"
 #include "common/sig.h"
 #include "common/spawn.h"
 #include "kernels/dev.h"
@@ -123,11 +124,12 @@ static int make_folders(struct rehearsal *r, struct err *e)
     const struct settings *s = &r->set;
     const char *to = *s->checkpoint.folder ? s->checkpoint.folder : s->run.root;
     char *kept = rehearse_existing(to), *root = rehearse_existing(s->run.root);
+    char word[RANDOM_WORD];
     int ret;
 
-    r->store = xasprintf("%s/rehearsal-%d", root, (int)getpid());
-    r->checkpoints =
-        xasprintf("%s/rehearsal-%d/checkpoints", kept, (int)getpid());
+    random_word(word);
+    r->store = xasprintf("%s/rehearsal-%s", root, word);
+    r->checkpoints = xasprintf("%s/rehearsal-%s/checkpoints", kept, word);
     r->log = path_join(r->store, "output");
     ret = path_make(r->store, e);
     if (ret == 0)

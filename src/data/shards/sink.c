@@ -268,20 +268,6 @@ bool sink_due(const struct sink *s)
     return s->conf.work && clock_mono() - s->saved > s->conf.mark_every;
 }
 
-/* Like save_open(), but with a temporary name that the next run knows, so that
- * it can remove the file after a crash. */
-static int state_open(struct sink *s, struct save *save, struct err *e)
-{
-    save->path = xstrdup(s->state_path);
-    save->temp = xasprintf("%s.part", s->state_path);
-    save->fp = fopen(save->temp, "we");
-    if (save->fp)
-        return 0;
-    err_sys(e, "cannot write %s", save->temp);
-    save_abandon(save);
-    return -1;
-}
-
 int sink_save_state(struct sink *s, const struct sink_state *m, struct err *e)
 {
     struct save save = SAVE_INIT;
@@ -291,7 +277,7 @@ int sink_save_state(struct sink *s, const struct sink_state *m, struct err *e)
     for (int i = 0; i < SUBSETS; i++)
         if (s->shard[i].open && shard_sync(&s->shard[i].out, e) < 0)
             return -1;
-    if (state_open(s, &save, e) < 0)
+    if (save_open(&save, s->state_path, e) < 0)
         return -1;
     fprintf(save.fp, "gdata-encode 2 %s\n", s->conf.work);
     fprintf(save.fp,
@@ -338,7 +324,7 @@ int sink_close(struct sink *s, struct err *e)
             return -1;
     remove_older(s);
     if (s->conf.work) {
-        char *part = xasprintf("%s.part", s->state_path);
+        char *part = xasprintf("%s.saving.tmp", s->state_path);
 
         if (s->has_state)
             unlink(s->state_path);

@@ -114,9 +114,14 @@ int attempts_load(struct attempt_list *list, struct arena *mem, const char *run,
     return ret;
 }
 
+char *attempt_path(const char *run, int number)
+{
+    return xasprintf("%s/" STORE_OWN "/attempt.%d.yaml", run, number);
+}
+
 int attempt_save(const char *run, const struct attempt *a, struct err *e)
 {
-    char *path = xasprintf("%s/" STORE_OWN "/attempt.%d.yaml", run, a->number);
+    char *path = attempt_path(run, a->number);
     struct buf b = BUF_INIT;
     int ret;
 

@@ -41,6 +41,8 @@ struct attempt_list {
  * left out.  -1 if one cannot be read because of a failure of the system. */
 int attempts_load(struct attempt_list *, struct arena *, const char *run,
                   struct err *);
+/* Of the file; the caller frees it. */
+char *attempt_path(const char *run, int number);
 int attempt_save(const char *run, const struct attempt *, struct err *);
 
 /* The status, or RUN_STALE instead of RUN_RUNNING if the process no longer

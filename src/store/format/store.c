@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,6 +16,7 @@
 #include "common/clock.h"
 #include "common/num.h"
 #include "common/path.h"
+#include "common/random.h"
 #include "common/save.h"
 #include "common/utf8.h"
 #include "common/format/yaml.h"
@@ -69,12 +69,7 @@ void store_new_id(char out[33])
 {
     unsigned char bits[16];
 
-    for (size_t have = 0; have < sizeof bits;) {
-        const ssize_t n = getrandom(bits + have, sizeof bits - have, 0);
-
-        if (n > 0)
-            have += (size_t)n;
-    }
+    random_bytes(bits, sizeof bits);
     bits[6] = (unsigned char)((bits[6] & 0x0f) | 0x40);
     bits[8] = (unsigned char)((bits[8] & 0x3f) | 0x80);
     for (size_t i = 0; i < sizeof bits; i++)
@@ -119,19 +114,30 @@ bool store_looks_like_run(const char *folder)
     return is;
 }
 
-/* A name that no other process or thread on this machine uses. */
-static char *own_name(const char *name)
+/* Create a file that no other thread, process or machine uses; the caller frees
+ * its name. */
+static int create_temp(const char *name, char **temp)
 {
-    return xasprintf("%s.%ld.tmp", name, (long)gettid());
+    char word[RANDOM_WORD];
+    int fd;
+
+    do {
+        random_word(word);
+        *temp = xasprintf("%s.%s.tmp", name, word);
+        fd = open(*temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (fd < 0 && errno == EEXIST)
+            free(*temp);
+    } while (fd < 0 && errno == EEXIST);
+    return fd;
 }
 
-/* Write the data to a temporary file of this thread.  Returns its name, which
- * the caller frees, or NULL on failure. */
+/* Write the data to a temporary file.  Returns its name, which the caller
+ * frees, or NULL on failure. */
 static char *write_temp(const char *name, const void *data, size_t n, bool sync,
                         struct err *e)
 {
-    char *temp = own_name(name);
-    const int fd = open(temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    char *temp;
+    const int fd = create_temp(name, &temp);
     const char *at = data;
     int ret = 0;
 
@@ -245,35 +251,34 @@ int store_create(const char *path, const char *name, const void *data, size_t n,
     return ret;
 }
 
-/* The thread in a name that own_name() has made, or 0. */
-static pid_t thread_of(const char *name)
+/* The writer of a run names its temporary files so. */
+static bool is_of_writer(const char *name)
 {
-    const char *end = name + strlen(name) - (str_ends(name, ".tmp") ? 4 : 0);
-    const char *at = end;
-
-    while (at > name && isdigit((unsigned char)at[-1]))
-        at--;
-    return end - at < 10 ? (pid_t)strtol(at, NULL, 10) : 0;
+    return strncmp(name, "attempt.", 8) == 0 ||
+           strncmp(name, "metric.", 7) == 0;
 }
 
-void store_clear_temps(const char *folder)
+void store_clear_temps(const char *run, const char *now)
 {
-    struct path_list names;
+    enum { MOST_SECS = 60 };
+    char *folder = path_join(run, STORE_OWN);
+    struct path_list names = PATH_LIST_INIT;
     struct err none = ERR_INIT;
+    struct stat fresh, st;
 
-    if (path_is_link(folder) || path_list(&names, folder, &none) < 0)
-        return;
+    if (!path_is_link(folder) && stat(now, &fresh) == 0)
+        path_list(&names, folder, &none);
     for (size_t i = 0; i < names.n; i++) {
-        const pid_t thread = thread_of(names.name[i]);
+        char *path = path_join(folder, names.name[i]);
 
-        if (thread > 0 && kill(thread, 0) < 0 && errno == ESRCH) {
-            char *path = path_join(folder, names.name[i]);
-
+        if (str_ends(path, ".tmp") && lstat(path, &st) == 0 &&
+            (is_of_writer(names.name[i]) ||
+             fresh.st_mtim.tv_sec - st.st_mtim.tv_sec > MOST_SECS))
             unlink(path);
-            free(path);
-        }
+        free(path);
     }
     path_list_clear(&names);
+    free(folder);
 }
 
 int store_make_own(const char *run, struct err *e)

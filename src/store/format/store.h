@@ -100,8 +100,11 @@ bool store_has_files(const char *folder);
 /* Wait until all that was written to the file system of a folder is on disk. */
 int store_sync(const char *folder, struct err *);
 
-/* Remove the temporary files in a folder whose writers were killed. */
-void store_clear_temps(const char *folder);
+/* Remove the temporary files of killed processes from our folder inside a run:
+ * those of the writers of the run, of whom the caller is the only one, and
+ * those of others a minute after they were written.  The clock is that of the
+ * file system: `now` was just written. */
+void store_clear_temps(const char *run, const char *now);
 
 /* Create our folder inside a run, unless it exists. */
 int store_make_own(const char *run, struct err *);

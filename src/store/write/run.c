@@ -78,7 +78,7 @@ static int begin_again(struct run *r, const struct run_conf *c, struct err *e)
 {
     struct runs runs = RUNS_INIT;
     struct attempt_list attempts;
-    char *word = xstrdup(c->resume), *own;
+    char *word = xstrdup(c->resume);
     int ret = runs_select(&runs, c->root, &word, 1, LOAD_NO_METRICS, e);
 
     free(word);
@@ -115,13 +115,19 @@ static int begin_again(struct run *r, const struct run_conf *c, struct err *e)
     r->meta.status = RUN_RUNNING;
     r->meta.end_ms = 0;
     ret = new_run_folders(r->folder, e);
-    own = path_join(r->folder, STORE_OWN);
-    store_clear_temps(own);
-    free(own);
 
 out:
     runs_free(&runs);
     return ret;
+}
+
+/* Those of earlier attempts. */
+static void clear_temps(const struct run *r)
+{
+    char *mine = attempt_path(r->folder, r->attempt.number);
+
+    store_clear_temps(r->folder, mine);
+    free(mine);
 }
 
 /* The event file of this attempt, if one is wanted; the writer closes it. */
@@ -204,8 +210,11 @@ int run_begin(struct run **out, const struct run_conf *c, struct err *e)
     if (c->command)
         r->attempt.command = arena_strdup(&r->mem, c->command);
     r->beat_ms = r->attempt.beat_ms;
-    if (attempt_save(r->folder, &r->attempt, e) < 0 ||
-        meta_save(&r->meta, r->folder, e) < 0 || appear(r, e) < 0 ||
+    if (attempt_save(r->folder, &r->attempt, e) < 0)
+        goto fail;
+    if (c->resume)
+        clear_temps(r);
+    if (meta_save(&r->meta, r->folder, e) < 0 || appear(r, e) < 0 ||
         open_events(r, c, &conf.events, e) < 0)
         goto fail;
     conf.run = r->folder;

@@ -116,7 +116,7 @@ int stored_run_points(struct stored_run *p, const char *key,
     if (!file || n == 0)
         return file ? 0 : -1;
     path = xasprintf("%s/metrics/%s", p->folder, file);
-    temp = path_join(p->folder, STORE_OWN "/metric");
+    temp = path_join(p->folder, STORE_OWN "/points");
     ret = path_check_inside(path, p->folder, e);
     if (ret == 0)
         ret = path_make_parent(path, e);

@@ -6,11 +6,11 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include "common/mem.h"
 #include "common/num.h"
+#include "common/random.h"
 #include "store/format/md5.h"
 
 enum { DIGEST = 25, ID = 128 };
@@ -45,10 +45,9 @@ static void digest(const void *text, size_t n, char out[DIGEST])
 static void random_id(char out[ID + 1])
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789";
-    unsigned char bytes[ID] = { 0 };
+    unsigned char bytes[ID];
 
-    if (getrandom(bytes, sizeof bytes, 0) < 0)
-        bytes[0] = (unsigned char)getpid();
+    random_bytes(bytes, sizeof bytes);
     for (int i = 0; i < ID; i++)
         out[i] = letters[bytes[i] % 36];
     out[ID] = '\0';

@@ -1,0 +1,33 @@
+#include "config.h"
+#include "common/filelock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum filelock filelock_get(int fd)
+{
+    struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+
+    if (fcntl(fd, F_OFD_SETLK, &whole) == 0)
+        return FILELOCK_OURS;
+    return errno == EAGAIN || errno == EACCES ? FILELOCK_HELD : FILELOCK_NONE;
+}
+
+enum filelock filelock_look(int fd)
+{
+    struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+
+    if (fcntl(fd, F_OFD_GETLK, &whole) < 0)
+        return FILELOCK_NONE;
+    return whole.l_type == F_UNLCK ? FILELOCK_OURS : FILELOCK_HELD;
+}
+
+bool filelock_is_at(int fd, const char *path)
+{
+    struct stat a, b;
+
+    return fstat(fd, &a) == 0 && lstat(path, &b) == 0 &&
+           a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}

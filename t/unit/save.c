@@ -1,0 +1,83 @@
+/*
+ * save - a file is replaced whole, beside others who save it and who were
+ * killed while they did
+ */
+#include "config.h"
+#include "common/save.h"
+#include "common/buf.h"
+#include "common/path.h"
+#include "t/lib/tap.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static bool holds(const char *path, const char *text)
+{
+    struct buf b = BUF_INIT;
+    struct err e = ERR_INIT;
+    const bool same =
+        buf_read_file(&b, path, 1000, &e) == 0 && strcmp(b.s, text) == 0;
+
+    buf_clear(&b);
+    return same;
+}
+
+static size_t files_here(void)
+{
+    struct path_list l = PATH_LIST_INIT;
+    struct err e = ERR_INIT;
+    size_t n;
+
+    path_list(&l, ".", &e);
+    n = l.n;
+    path_list_clear(&l);
+    return n;
+}
+
+/* A process that begins to save the file and is killed. */
+static void save_and_die(const char *path)
+{
+    const pid_t pid = fork();
+
+    if (pid == 0) {
+        struct save s = SAVE_INIT;
+        struct err e = ERR_INIT;
+
+        save_open(&s, path, &e);
+        raise(SIGKILL);
+    }
+    waitpid(pid, NULL, 0);
+}
+
+int main(void)
+{
+    char folder[] = "/tmp/save.XXXXXX";
+    struct save a = SAVE_INIT, b = SAVE_INIT;
+    struct err e = ERR_INIT;
+
+    if (!mkdtemp(folder) || chdir(folder) < 0)
+        return 1;
+    ok(save_text("x", "one", &e) == 0 && holds("x", "one"),
+       "a file is saved: %s", e.text);
+    save_and_die("x");
+    ok(holds("x", "one") && files_here() == 2,
+       "a killed process leaves the old file and a temporary one");
+    save_and_die("x");
+    ok(files_here() == 2, "the next one takes the place of the temporary file");
+    ok(save_text("x", "two", &e) == 0 && holds("x", "two") &&
+           files_here() == 1,
+       "what a killed process left is gone after the next save: %s", e.text);
+    ok(save_open(&a, "x", &e) == 0 && save_open(&b, "x", &e) == 0 &&
+           strcmp(a.temp, b.temp) != 0,
+       "two who save the same file write to two: %s", e.text);
+    fputs("of a", a.fp);
+    fputs("of b", b.fp);
+    ok(save_commit(&b, &e) == 0 && holds("x", "of b") &&
+           save_commit(&a, &e) == 0 && holds("x", "of a") && files_here() == 1,
+       "each of them is the whole file in turn: %s", e.text);
+    path_remove(folder, &e);
+    return done_testing();
+}
