@@ -10,177 +10,95 @@
 #include "t/unit/kernels.h"
 
 #include <math.h>
+#include <string.h>
 
-enum { ROOM = 600, N_IN = 3, B = 2, T = 3, H = 2, K = 1, D = 4, C = 6, V = 5 };
+enum { ROOM = 700, VALUES = 2 * MAX_ARGS };
 
-/* Values by name: inputs and their gradients, the output and its own. */
-struct values {
-    struct tensor in[N_IN], d[N_IN], y, dy, stat, ints;
-    double room[2 * N_IN + 3][ROOM];
-    int32_t token[B * T];
-    int kind;
+/* What has the same name in an operation and in its gradient is one value; dx
+ * is the gradient of x. */
+struct value {
+    const char *name;
+    struct tensor tensor;
+    double room[ROOM];
+    int32_t ids[ROOM];
 };
 
 struct pair {
-    const char *name;
-    int64_t in[N_IN][2], y[2];
-    int kinds; /* try kinds 0 .. kinds - 1 */
-    void (*fwd)(struct values *);
-    void (*bwd)(struct values *);
+    const struct op_test *fwd, *bwd;
+    const int64_t *shape;
+    struct tensor *in[MAX_ARGS], *out[MAX_ARGS]; /* of the two */
+    struct value value[VALUES];
+    int n;
 };
 
-static const struct dropout drop = { 0.3f, 1, 2, 3 };
+/* ---- two operations whose gradient has another form ---------------------- */
 
-static void embed_f(struct values *v)
+/* clang-format off */
+
+static void rotate_args(struct arg *a, const int64_t *s)
 {
-    ref_embed_fwd(NULL, &v->y, &v->ints, &v->in[0], &v->in[1], T, 0);
+    a[0] = (struct arg){ "y", OUT, NUMBERS, { s[0], s[1] } };
+    a[1] = (struct arg){ "x", IN, NUMBERS, { s[0], s[1] } };
 }
 
-static void embed_b(struct values *v)
+static void rotate_call(const struct ops *ops, struct dev *dev,
+                        struct tensor **a, const int64_t *s)
 {
-    ref_embed_bwd(NULL, &v->d[0], &v->d[1], &v->ints, &v->dy, T);
+    (void)s;
+    ops->cast(dev, a[0], a[1]);
+    ops->rope(dev, a[0], 2, 1, 3, 1, 100.0f, false);
 }
 
-static void linear_f(struct values *v)
+static void rotate_back_args(struct arg *a, const int64_t *s)
 {
-    ref_linear_fwd(NULL, &v->y, &v->in[0], &v->in[1], &v->in[2]);
+    a[0] = (struct arg){ "dx", GRAD, NUMBERS, { s[0], s[1] } };
+    a[1] = (struct arg){ "dy", IN, NUMBERS, { s[0], s[1] } };
 }
 
-static void linear_b(struct values *v)
+static void rotate_back_call(const struct ops *ops, struct dev *dev,
+                             struct tensor **a, const int64_t *s)
 {
-    ref_linear_bwd(NULL, &v->d[0], &v->d[1], &v->d[2], &v->in[0], &v->in[1],
-                   &v->dy);
+    (void)s;
+    ops->cast(dev, a[0], a[1]);
+    ops->rope(dev, a[0], 2, 1, 3, 1, 100.0f, true);
 }
 
-static void norm_f(struct values *v)
+/* The head computes its own gradient: that of the sum of the losses. */
+static void loss_args(struct arg *a, const int64_t *s)
 {
-    ref_norm_fwd(NULL, &v->y, &v->stat, &v->in[0], &v->in[1], &v->in[2],
-                 (enum norm)v->kind, 1e-3f);
+    a[0] = (struct arg){ "loss", OUT, FLOATS, { s[0] } };
+    a[1] = (struct arg){ "x", IN, NUMBERS, { s[0], s[1] } };
+    a[2] = (struct arg){ "w", IN, NUMBERS, { s[2], s[1] } };
+    a[3] = (struct arg){ "target", IN, TARGETS, { s[0] }, s[3] };
 }
 
-static void norm_b(struct values *v)
+static void loss_call(const struct ops *ops, struct dev *dev,
+                      struct tensor **a, const int64_t *s)
 {
-    ref_norm_bwd(NULL, &v->d[0], &v->d[1], &v->d[2], &v->in[0], &v->in[1],
-                 &v->stat, &v->dy, (enum norm)v->kind);
+    ops->head(dev, a[0], NULL, NULL, a[1], a[2], a[3], s[3], 0.0f);
 }
 
-static void qknorm_f(struct values *v)
+static void loss_back_call(const struct ops *ops, struct dev *dev,
+                           struct tensor **a, const int64_t *s)
 {
-    ref_qknorm_fwd(NULL, &v->y, &v->stat, &v->in[0], &v->in[1], &v->in[2], H, K,
-                   1e-3f);
+    ops->head(dev, a[0], a[1], a[2], a[3], a[4], a[5], s[3], 1.0f);
 }
 
-static void qknorm_b(struct values *v)
+static void loss_back_args(struct arg *a, const int64_t *s)
 {
-    ref_qknorm_bwd(NULL, &v->d[0], &v->d[1], &v->d[2], &v->in[0], &v->in[1],
-                   &v->in[2], &v->stat, &v->dy, H, K);
+    head_test.args(a, s);
 }
 
-static void act_f(struct values *v)
-{
-    ref_act_fwd(NULL, &v->y, &v->in[0], (enum act)v->kind);
-}
-
-static void act_b(struct values *v)
-{
-    ref_act_bwd(NULL, &v->d[0], &v->in[0], &v->dy, (enum act)v->kind);
-}
-
-static void glu_f(struct values *v)
-{
-    ref_glu_fwd(NULL, &v->y, &v->in[0], (enum act)v->kind);
-}
-
-static void glu_b(struct values *v)
-{
-    ref_glu_bwd(NULL, &v->d[0], &v->in[0], &v->dy, (enum act)v->kind);
-}
-
-static void dropout_f(struct values *v)
-{
-    ref_dropout_fwd(NULL, &v->y, &v->in[0], &drop);
-}
-
-static void dropout_b(struct values *v)
-{
-    ref_dropout_bwd(NULL, &v->d[0], &v->dy, &drop);
-}
-
-static void rope_f(struct values *v)
-{
-    ref_cast(NULL, &v->y, &v->in[0]);
-    ref_rope(NULL, &v->y, H, K, T, 1, 100.0f, false);
-}
-
-static void rope_b(struct values *v)
-{
-    ref_cast(NULL, &v->d[0], &v->dy);
-    ref_rope(NULL, &v->d[0], H, K, T, 1, 100.0f, true);
-}
-
-static struct attn attn(const struct values *v)
-{
-    return (struct attn){ .H = H,
-                          .K = K,
-                          .D = D,
-                          .T = T,
-                          .scale = 0.5f,
-                          .drop = { v->kind ? 0.3f : 0.0f, 1, 2, 3 } };
-}
-
-static void attn_f(struct values *v)
-{
-    const struct attn a = attn(v);
-
-    ref_attn_fwd(NULL, &v->y, &v->stat, &v->in[0], &a);
-}
-
-static void attn_b(struct values *v)
-{
-    const struct attn a = attn(v);
-
-    ref_attn_bwd(NULL, &v->d[0], &v->in[0], &v->y, &v->stat, &v->dy, &a);
-}
-
-/* The head takes the place of dy: its loss is summed with weight 1. */
-static void head_f(struct values *v)
-{
-    ref_head(NULL, &v->y, NULL, NULL, &v->in[0], &v->in[1], &v->ints, V - 1,
-             0.0f);
-    for (int64_t i = 0; i < tensor_count(&v->dy); i++)
-        ref_set(&v->dy, i, 0.25);
-}
-
-static void head_b(struct values *v)
-{
-    ref_head(NULL, &v->y, &v->d[0], &v->d[1], &v->in[0], &v->in[1], &v->ints,
-             V - 1, 0.25f);
-}
-
-enum { N = B * T, Q = (H + 2 * K) * D };
-
-static const struct pair pairs[] = {
-    { "embed", { { V, C }, { T, C } }, { N, C }, 1, embed_f, embed_b },
-    { "linear",
-      { { N, C }, { V, C }, { 1, V } },
-      { N, V },
-      1,
-      linear_f,
-      linear_b },
-    { "norm", { { N, C }, { 1, C }, { 1, C } }, { N, C }, 2, norm_f, norm_b },
-    { "qknorm",
-      { { N, Q }, { 1, D }, { 1, D } },
-      { N, Q },
-      1,
-      qknorm_f,
-      qknorm_b },
-    { "act", { { 20, 30 } }, { 20, 30 }, ACT_SILU + 1, act_f, act_b },
-    { "glu", { { N, 40 } }, { N, 20 }, ACT_SILU + 1, glu_f, glu_b },
-    { "dropout", { { N, C } }, { N, C }, 1, dropout_f, dropout_b },
-    { "rope", { { N, Q } }, { N, Q }, 1, rope_f, rope_b },
-    { "attention", { { N, Q } }, { N, H *D }, 2, attn_f, attn_b },
-    { "head", { { N, C }, { V, C } }, { N, 1 }, 1, head_f, head_b },
+static const struct op_test rotate_test = { OP(rotate) };
+static const struct op_test loss_test = { OP(loss) };
+static const struct op_test others[] = {
+    { OP(rotate_back), .forward = &rotate_test, .grad = { { 6, 16 } } },
+    { OP(loss_back), .forward = &loss_test, .grad = { { 6, 6, 5, 4 } } },
 };
+
+/* clang-format on */
+
+/* ---- values -------------------------------------------------------------- */
 
 static uint64_t seed = 7;
 
@@ -190,71 +108,114 @@ static double draw(void)
     return 8.0 * (double)(seed >> 40) / (1 << 24) - 4.0;
 }
 
-static void shape(struct tensor *t, double *room, int64_t rows, int64_t cols)
+static struct tensor *find(struct pair *p, const char *prefix, const char *name)
 {
-    *t = (struct tensor){
-        .data = room, .type = DT_F64, .rank = 2, .dim = { rows, cols }
-    };
-    assert(tensor_count(t) <= ROOM);
-    for (int64_t i = 0; i < ROOM; i++)
-        room[i] = draw();
+    const size_t n = strlen(prefix);
+
+    for (int i = 0; i < p->n; i++)
+        if (strncmp(p->value[i].name, prefix, n) == 0 &&
+            strcmp(p->value[i].name + n, name) == 0)
+            return &p->value[i].tensor;
+    return NULL;
 }
 
-static double objective(const struct pair *p, struct values *v)
+static struct tensor *add(struct pair *p, const struct arg *a)
 {
+    const bool ids = a->content == TOKENS || a->content == TARGETS;
+    struct value *v = &p->value[p->n++];
+    struct tensor *t = &v->tensor;
+
+    assert(p->n <= VALUES);
+    v->name = a->name;
+    *t = (struct tensor){ .data = ids ? (void *)v->ids : v->room,
+                          .type = ids ? DT_I32 : DT_F64,
+                          .overwrite = true };
+    while (t->rank < 4 && a->dim[t->rank]) {
+        t->dim[t->rank] = a->dim[t->rank];
+        t->rank++;
+    }
+    assert(tensor_count(t) <= ROOM);
+    for (int i = 0; i < ROOM; i++) {
+        v->room[i] = draw();
+        v->ids[i] = a->limit ? (int32_t)(i * 5 % a->limit) : 0;
+    }
+    return t;
+}
+
+static void list(struct pair *p, const struct op_test *t, struct tensor **to)
+{
+    struct arg a[MAX_ARGS] = { { 0 } };
+
+    t->args(a, p->shape);
+    for (int i = 0; i < MAX_ARGS; i++) {
+        to[i] = NULL;
+        if (a[i].name && !(to[i] = find(p, "", a[i].name)))
+            to[i] = add(p, &a[i]);
+    }
+}
+
+/* ---- the comparison ------------------------------------------------------ */
+
+/* Argument 0 is what is computed; the head has no gradient of that. */
+static double objective(struct pair *p, const struct tensor *dy)
+{
+    const struct tensor *y = p->in[0];
     double sum = 0.0;
 
-    p->fwd(v);
-    for (int64_t i = 0; i < tensor_count(&v->y); i++)
-        sum += ref_get(&v->y, i) * ref_get(&v->dy, i);
+    p->fwd->call(&ref_ops, NULL, p->in, p->shape);
+    for (int64_t i = 0; i < tensor_count(y); i++)
+        sum += ref_get(y, i) * (dy ? ref_get(dy, i) : 1.0);
     return sum;
 }
 
-static double worst(const struct pair *p, struct values *v)
+/* The largest difference for an input; -1 if it has no gradient. */
+static double differ(struct pair *p, const char *name)
 {
-    double max = 0.0;
+    const struct tensor *dy = find(p, "d", p->value[0].name);
+    const struct tensor *d = find(p, "d", name);
+    struct tensor *x = find(p, "", name);
+    double max = d ? 0.0 : -1.0;
 
-    objective(p, v);
-    p->bwd(v);
-    for (int k = 0; k < N_IN && p->in[k][0]; k++) {
-        for (int64_t i = 0; i < tensor_count(&v->in[k]); i++) {
-            const double x = ref_get(&v->in[k], i), h = 1e-5;
-            double up, off;
+    for (int64_t i = 0; d && i < tensor_count(x); i++) {
+        const double was = ref_get(x, i), h = 1e-5;
+        double up, off;
 
-            ref_set(&v->in[k], i, x + h);
-            up = objective(p, v);
-            ref_set(&v->in[k], i, x - h);
-            off = (up - objective(p, v)) / (2.0 * h) - ref_get(&v->d[k], i);
-            ref_set(&v->in[k], i, x);
-            if (!(fabs(off) <= max))
-                max = fabs(off);
-        }
+        ref_set(x, i, was + h);
+        up = objective(p, dy);
+        ref_set(x, i, was - h);
+        off = (up - objective(p, dy)) / (2.0 * h) - ref_get(d, i);
+        ref_set(x, i, was);
+        if (!(fabs(off) <= max))
+            max = fabs(off);
     }
     return max;
 }
 
+static void check(const struct op_test *t, const int64_t *shape,
+                  gradient_fn *tell)
+{
+    static struct pair p;
+    struct arg a[MAX_ARGS] = { { 0 } };
+
+    p = (struct pair){ .fwd = t->forward, .bwd = t, .shape = shape };
+    list(&p, p.fwd, p.in);
+    list(&p, p.bwd, p.out);
+    objective(&p, NULL);
+    p.bwd->call(&ref_ops, NULL, p.out, shape);
+    p.fwd->args(a, shape);
+    for (int i = 1; i < MAX_ARGS && a[i].name; i++) {
+        const double off = differ(&p, a[i].name);
+
+        if (off >= 0.0 || isnan(off))
+            tell(t->name, a[i].name, off);
+    }
+}
+
 void check_gradients(gradient_fn *tell)
 {
-    static struct values v;
-
-    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
-        const struct pair *p = &pairs[i];
-
-        for (v.kind = 0; v.kind < p->kinds; v.kind++) {
-            for (int k = 0; k < N_IN; k++) {
-                shape(&v.in[k], v.room[2 * k], p->in[k][0], p->in[k][1]);
-                shape(&v.d[k], v.room[2 * k + 1], p->in[k][0], p->in[k][1]);
-                v.d[k].overwrite = true;
-            }
-            shape(&v.y, v.room[2 * N_IN], p->y[0], p->y[1]);
-            shape(&v.dy, v.room[2 * N_IN + 1], p->y[0], p->y[1]);
-            shape(&v.stat, v.room[2 * N_IN + 2], N, 2);
-            for (int n = 0; n < N; n++)
-                v.token[n] = n == 2 ? 0 : n % (V - 1);
-            v.ints = (struct tensor){
-                .data = v.token, .type = DT_I32, .rank = 1, .dim = { N }
-            };
-            tell(p->name, v.kind, worst(p, &v));
-        }
-    }
+    for (int k = 0; op_tests[k]; k++)
+        for (int i = 0; i < MAX_GRADS && op_tests[k]->grad[i][0]; i++)
+            check(op_tests[k], op_tests[k]->grad[i], tell);
+    for (size_t k = 0; k < sizeof others / sizeof others[0]; k++)
+        check(&others[k], others[k].grad[0], tell);
 }

@@ -123,7 +123,9 @@ static int count_different(struct dev *one, struct dev *other, const char *how)
 {
     int differ = 0;
 
-    for (const struct op_test *t = op_tests; t->name; t++) {
+    for (int k = 0; op_tests[k]; k++) {
+        const struct op_test *t = op_tests[k];
+
         for (int s = 0; s < MAX_SHAPES && t->shape[s][0]; s++) {
             if (same_bits(one, other, t, t->shape[s]))
                 continue;
@@ -210,7 +212,9 @@ static void check_memory(void)
         abort();
     cpu = dev.state;
     for (int round = 0; round < 2; round++) {
-        for (const struct op_test *t = op_tests; t->name; t++) {
+        for (int k = 0; op_tests[k]; k++) {
+            const struct op_test *t = op_tests[k];
+
             for (int s = 0; s < MAX_SHAPES && t->shape[s][0]; s++) {
                 struct host_case c;
 

@@ -73,15 +73,6 @@ static void always_overwrite(struct dev *dev, struct tensor *y,
     ref_accum(dev, &old, x);
 }
 
-static const struct op_test *find_test(const char *name)
-{
-    const struct op_test *t = op_tests;
-
-    while (t->name && strcmp(t->name, name) != 0)
-        t++;
-    return t;
-}
-
 static void check_judge(struct dev *dev)
 {
     static const struct {
@@ -100,7 +91,7 @@ static void check_judge(struct dev *dev)
     for (size_t i = 0; i < sizeof plants / sizeof plants[0]; i++) {
         struct ops bad = ref_ops;
         const struct op_test *t =
-            find_test(plants[i].act ? "act_fwd" : "accum");
+            plants[i].act ? &act_fwd_test : &accum_test;
 
         if (plants[i].act)
             bad.act_fwd = plants[i].act;
@@ -116,7 +107,9 @@ static void check_ops(struct dev *dev)
 {
     const char *only = getenv("KERNELS_ONLY");
 
-    for (const struct op_test *t = op_tests; t->name; t++) {
+    for (int k = 0; op_tests[k]; k++) {
+        const struct op_test *t = op_tests[k];
+
         if (only && strcmp(t->name, only) != 0)
             continue;
         for (int i = 0; i < MAX_SHAPES && t->shape[i][0]; i++) {
@@ -229,7 +222,9 @@ static void time_ops(struct dev *dev, const char *only, enum dtype type)
            dev->type->describe(dev, line, sizeof line), dtype_size(type));
     printf("%-15s %34s %9s %9s  %8s  %8s\n", "operation", "shape", "ms", "best",
            "GFLOP/s", "GB/s");
-    for (const struct op_test *t = op_tests; t->name; t++) {
+    for (int k = 0; op_tests[k]; k++) {
+        const struct op_test *t = op_tests[k];
+
         if (only && !strstr(t->name, only))
             continue;
         for (int i = 0; i < MAX_BENCH && t->bench[i][0]; i++)
@@ -257,26 +252,10 @@ static void time_device(const char *name, const char *only)
     dev_close(&dev);
 }
 
-static void report_gradient(const char *name, int kind, double off)
+static void report_gradient(const char *name, const char *input, double off)
 {
-    if (!ok(off < 1e-6, "the gradient of the reference of %s is right, kind %d",
-            name, kind))
+    if (!ok(off < 1e-6, "%s of the reference is right in %s", name, input))
         diag("off by %g", off);
-}
-
-static void check_complete(void)
-{
-#define NAME(op) #op,
-    static const char *const names[] = { OPS(NAME) };
-#undef NAME
-    int without = 0;
-
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (!find_test(names[i])->name) {
-            without++;
-            diag("%s has none", names[i]);
-        }
-    ok(without == 0, "every operation has cases");
 }
 
 int main(int argc, char **argv)
@@ -285,7 +264,6 @@ int main(int argc, char **argv)
     const char *only = getenv("GT_TEST_DEVICE");
 
     if (!timing && !only) {
-        check_complete();
         check_gradients(report_gradient);
     }
     for (const struct dev_type *const *type = dev_types; *type; type++) {

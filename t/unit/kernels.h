@@ -9,7 +9,8 @@
  * A case is an operation, a shape (a list of numbers that its functions read),
  * and the arguments that follow from the shape.
  */
-enum { MAX_ARGS = 10, MAX_SHAPES = 10, MAX_BENCH = 8, SHAPE = 8 };
+enum { MAX_ARGS = 10, SHAPE = 8 };
+enum { MAX_SHAPES = 10, MAX_BENCH = 8, MAX_GRADS = 5 };
 
 enum role {
     IN,      /* read; must not change */
@@ -46,17 +47,6 @@ typedef void call_fn(const struct ops *, struct dev *, struct tensor **a,
                      const int64_t *s);
 typedef double flops_fn(const int64_t *s);
 
-/* In kernels-calls*.c; not every operation has all of them. */
-#define DECLARE(op)                                                            \
- args_fn op##_args;                                                            \
- prepare_fn op##_prepare;                                                      \
- call_fn op##_call;                                                            \
- flops_fn op##_flops;
-OPS(DECLARE)
-#undef DECLARE
-args_fn step_args;
-prepare_fn step_prepare;
-
 struct op_test {
     const char *name;
     args_fn *args;
@@ -79,9 +69,22 @@ struct op_test {
      * how many steps of those are allowed. */
     int fp8;
     double inner_fp8;
+    /* Of a gradient: the operation, and the shapes in which the references of
+     * the two are compared by finite differences (kernels-grad.c). */
+    const struct op_test *forward;
+    int64_t grad[MAX_GRADS][SHAPE];
 };
 
-extern const struct op_test op_tests[]; /* ends with a NULL name */
+/* The test of an operation, in kernels-ops*.c, begins with one of these. */
+#define OP(op)          #op, op##_args, NULL, op##_call
+#define OP_PREPARED(op) #op, op##_args, op##_prepare, op##_call
+#define STEP(op)        #op, step_args, step_prepare, op##_call
+
+#define DECLARE(op) extern const struct op_test op##_test;
+OPS(DECLARE)
+#undef DECLARE
+
+extern const struct op_test *const op_tests[]; /* ends with NULL */
 
 /* One way to call an operation. */
 struct variant {
@@ -126,8 +129,8 @@ int judge_shape(struct dev *, const struct ops *, const struct op_test *,
                 const int64_t *shape, bool quiet);
 
 /* Compare the gradients of the references with finite differences; tell is
- * called with the largest difference for each operation and kind. */
-typedef void gradient_fn(const char *name, int kind, double off);
+ * called with the largest difference for each shape and input. */
+typedef void gradient_fn(const char *name, const char *input, double off);
 void check_gradients(gradient_fn *tell);
 
 #endif

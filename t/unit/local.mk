@@ -142,8 +142,7 @@ t_unit_yaml_t_LDADD = $(STORE_LIBS)
 
 t_unit_jsonl_t_SOURCES = %D%/jsonl.c t/lib/tap.h
 t_unit_jsonl_t_LDADD = $(DATA_LIBS)
-kernels_cases = %D%/kernels.h %D%/kernels-calls.c %D%/kernels-calls-attn.c \
-	%D%/kernels-ops.c t/lib/tap.h
+kernels_cases = %D%/kernels.h %D%/kernels-ops.c %D%/kernels-ops-attn.c t/lib/tap.h
 t_unit_kernels_t_SOURCES = %D%/kernels.c %D%/kernels-grad.c %D%/kernels-judge.c \
 	$(kernels_cases)
 t_unit_kernels_t_LDADD = $(KERNELS_LIBS)
