@@ -2,7 +2,12 @@
 # 3 kernels and graph and data, 4 trainer, 5 gtrack, 6 gplot, 7 many processes,
 # 8 CUDA, 9 other programs.
 
-EXTRA_DIST += $(shell_tests)
+EXTRA_DIST += $(shell_tests) \
+	t/source/add-command.patch \
+	t/source/add-figure-file.patch \
+	t/source/add-figure-row.patch \
+	t/source/add-operation.patch \
+	t/source/add-setting.patch
 
 include t/lib/local.mk
 include t/emu/local.mk
