@@ -9,10 +9,9 @@
 
 #include "common/buf.h"
 #include "common/utf8.h"
-#include "plot/draw/inset.h"
 #include "plot/draw/layout.h"
 #include "plot/draw/legend.h"
-#include "plot/draw/legend_place.h"
+#include "plot/draw/place.h"
 #include "plot/draw/range.h"
 #include "plot/draw/thin.h"
 
@@ -173,12 +172,12 @@ void figure_finish(struct figure *f)
                      f->look.height / (double)f->rows * 0.78);
     for (size_t i = 0; i < f->n_panels; i++)
         if (isfinite(f->panel[i]->inset_lo) && !f->panel[i]->heat)
-            inset_place(f, i);
+            place_inset(f, i);
     /* a legend outside takes room from the panels beside it: place the others
      * once more */
     for (int round = 0; round < 2; round++)
         for (size_t i = 0; i < f->n_panels; i++)
-            legend_place(f, i);
+            place_legend(f, i);
     for (size_t i = 0; i < f->n_panels; i++)
         fewer_ticks(f, i);
 }

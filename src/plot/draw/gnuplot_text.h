@@ -1,7 +1,6 @@
 #ifndef PLOT_DRAW_GNUPLOT_TEXT_H
 #define PLOT_DRAW_GNUPLOT_TEXT_H
 
-#include "plot/draw/glyphs.h"
 #include "plot/draw/gnuplot.h"
 #include "plot/draw/layout.h"
 
@@ -12,6 +11,16 @@
  * gnuplot_marks.c its marks, gnuplot_heat.c a map, gnuplot_text.c strings.  No
  * other file needs this.
  */
+
+/* Whether fonts of this machine have a character, as far as it was asked. */
+struct glyphs {
+    int n;
+    struct {
+        int32_t code;
+        bool have;
+    } known[64]; /* for others, fc-list runs each time */
+};
+
 struct script {
     struct buf *b;
     const struct figure *fig;

@@ -5,8 +5,6 @@ src_plot_libplot_a_SOURCES += \
 	%D%/figure.c \
 	%D%/figure.h \
 	%D%/figure_finish.c \
-	%D%/glyphs.c \
-	%D%/glyphs.h \
 	%D%/gnuplot.c \
 	%D%/gnuplot.h \
 	%D%/gnuplot_heat.c \
@@ -15,22 +13,18 @@ src_plot_libplot_a_SOURCES += \
 	%D%/gnuplot_panel.c \
 	%D%/gnuplot_text.c \
 	%D%/gnuplot_text.h \
-	%D%/grid.c \
-	%D%/grid.h \
 	%D%/html.c \
 	%D%/html.h \
-	%D%/inset.c \
-	%D%/inset.h \
 	%D%/json.c \
 	%D%/json.h \
 	%D%/layout.c \
 	%D%/layout.h \
 	%D%/legend.c \
 	%D%/legend.h \
-	%D%/legend_place.c \
-	%D%/legend_place.h \
 	%D%/palette.c \
 	%D%/palette.h \
+	%D%/place.c \
+	%D%/place.h \
 	%D%/range.c \
 	%D%/range.h \
 	%D%/screen.c \
