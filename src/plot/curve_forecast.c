@@ -1,5 +1,8 @@
+/*
+ * curve_forecast - the forecast of the rest of a curve
+ */
 #include "config.h"
-#include "plot/curve_forecast.h"
+#include "plot/curves.h"
 
 #include <math.h>
 

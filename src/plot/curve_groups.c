@@ -1,5 +1,8 @@
+/*
+ * curve_groups - runs with the same value of a parameter as one curve
+ */
 #include "config.h"
-#include "plot/curve_groups.h"
+#include "plot/curves.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -9,7 +12,6 @@
 #include "common/num.h"
 #include "plot/group.h"
 #include "plot/history.h"
-#include "plot/summary.h"
 
 struct group {
     const char *value;
@@ -86,8 +88,8 @@ static void summarise_mean(struct build *b, const struct curve *c,
     step = xcalloc(c->n + 1, sizeof *step);
     for (size_t i = 0; i < c->n; i++)
         step[i] = llround(c->x[i]);
-    summary_add(t, c->label, arena_printf(&t->mem, "mean of %s", metric), unit,
-                c->y, step, c->n);
+    figure_summary_add(t, c->label, arena_printf(&t->mem, "mean of %s", metric),
+                       unit, c->y, step, c->n);
     free(step);
 }
 

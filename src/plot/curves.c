@@ -8,11 +8,7 @@
 #include <string.h>
 
 #include "common/buf.h"
-#include "plot/curve_forecast.h"
-#include "plot/curve_groups.h"
 #include "plot/history.h"
-#include "plot/marks.h"
-#include "plot/summary.h"
 #include "store/query/find_key.h"
 
 /* A panel being drawn. */
@@ -206,8 +202,8 @@ static int draw_part(struct drawing *d, const struct part *part, struct err *e)
     if (ret < 0)
         return -1;
     if (d->b->summary)
-        summary_add(d->b->summary, d->set->name[part->run], part->key, unit,
-                    h.y, h.step, h.n);
+        figure_summary_add(d->b->summary, d->set->name[part->run], part->key,
+                           unit, h.y, h.step, h.n);
     if (d->r->attempts)
         ret = draw_attempts(d, part, e);
     else

@@ -2,9 +2,10 @@
 #define PLOT_CURVES_H
 
 #include "common/err.h"
+#include "plot/curve_kind.h"
 #include "plot/draw/figure.h"
 #include "plot/figures.h"
-#include "plot/curve_kind.h"
+#include "plot/history.h"
 
 /*
  * curves - draw the curves of a panel
@@ -19,5 +20,41 @@ int curves_kind(struct build *, struct panel *, const struct curve_kind *,
 /* Draw metrics by name or pattern, separated by commas. */
 int curves_metrics(struct build *, struct panel *, const char *names,
                    struct err *);
+
+/* Draw the forecast of the rest of a curve (curve_forecast.c), dashed, and its
+ * interval as a band, as `gtrack forecast` prints them; a note says how good
+ * the interval is.  A run that has ended, or a metric that cannot be forecast,
+ * is left out with a message. */
+void curve_forecast(struct build *, struct panel *, const struct run_info *,
+                    const char *key, int slot);
+
+/* Draw the runs with the same value of a parameter as one curve with a band
+ * (curve_groups.c).  The curve is the mean over the runs of a group at every x
+ * that one of them has (at most 2,000, then evenly spaced), by linear
+ * interpolation; a run counts from its first point to its last.  The band is
+ * one standard deviation, the standard error, the 95% interval of Student's t,
+ * or minimum to maximum. */
+int curves_group(struct build *, struct panel *, const struct curve_kind_line *,
+                 bool lines_named, struct err *);
+
+/* A curve and the run it shows, whose events are marked (marks.c).  A spike is
+ * what store/analysis/spike.h calls one, and what `gtrain batch --spikes`
+ * lists. */
+struct marked {
+    struct figure *figure;
+    struct panel *panel;
+    const struct run_info *run;
+    const char *key;
+    const struct history *history;
+    int slot;
+};
+
+/* Mark the values that are not finite. */
+void mark_bad(const struct marked *);
+/* Mark the events of a set, 1 << show for each. */
+void mark_wanted(const struct marked *, unsigned marks);
+/* Mark where a run continues a stitched curve. */
+void mark_seam(struct panel *, const struct run_info *,
+               const char *const *names, const struct history *);
 
 #endif

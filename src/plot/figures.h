@@ -66,6 +66,14 @@ int figure_store(struct build *, struct err *);
 int figure_check(const struct request *, struct panel *const *, size_t n,
                  struct err *);
 
+/* The table below a figure, and its row for a curve: minimum, maximum and last
+ * value of all points in the store, including those that are skipped, smoothed
+ * or thinned in the figure. */
+void figure_summary(struct table *);
+void figure_summary_add(struct table *, const char *run, const char *metric,
+                        enum unit, const double *y, const int64_t *step,
+                        size_t n);
+
 /* Draw the runs of the set as a kind of figure (fig_curves.c). */
 struct curve_kind;
 int fig_curves_draw(struct build *, const struct curve_kind *, struct err *);

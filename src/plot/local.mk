@@ -2,9 +2,7 @@
 noinst_LIBRARIES += src/plot/libplot.a
 src_plot_libplot_a_SOURCES = \
 	%D%/curve_forecast.c \
-	%D%/curve_forecast.h \
 	%D%/curve_groups.c \
-	%D%/curve_groups.h \
 	%D%/curves.c \
 	%D%/curves.h \
 	%D%/fig_curves.c \
@@ -24,7 +22,6 @@ src_plot_libplot_a_SOURCES = \
 	%D%/curve_kind.c \
 	%D%/curve_kind.h \
 	%D%/marks.c \
-	%D%/marks.h \
 	%D%/options.c \
 	%D%/options.h \
 	%D%/output.c \
@@ -40,9 +37,6 @@ src_plot_libplot_a_SOURCES = \
 	%D%/stamp.c \
 	%D%/stamp.h \
 	%D%/stamped.c \
-	%D%/stamped.h \
-	%D%/summary.c \
-	%D%/summary.h \
 	%D%/thread_times.c \
 	%D%/thread_times.h
 

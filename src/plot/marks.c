@@ -1,5 +1,8 @@
+/*
+ * marks - events of a run: resumes, checkpoints, spikes, the best value
+ */
 #include "config.h"
-#include "plot/marks.h"
+#include "plot/curves.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -9,8 +12,8 @@
 #include "common/buf.h"
 #include "common/log.h"
 #include "common/path.h"
-#include "plot/draw/axis.h"
 #include "plot/curve_kind.h"
+#include "plot/draw/axis.h"
 #include "store/analysis/spike.h"
 
 enum { MOST_MARKS = 400 };

@@ -2,7 +2,7 @@
  * gplot verify and gplot redo, and what gtrack claims takes from them
  */
 #include "config.h"
-#include "plot/stamped.h"
+#include "plot/stamp.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,6 @@
 #include "common/spawn.h"
 #include "plot/figures.h"
 #include "plot/plot_program.h"
-#include "plot/stamp.h"
 
 enum { FILE_MAX = 256 << 20 };
 

@@ -7,7 +7,7 @@
 
 #include "common/num.h"
 #include "common/save.h"
-#include "plot/stamped.h"
+#include "plot/stamp.h"
 #include "track/proof/claimed_figures.h"
 #include "track/proof/claimed_table.h"
 #include "track/proof/claims.h"

@@ -12,7 +12,6 @@
 #include "plot/draw/gnuplot.h"
 #include "plot/figures.h"
 #include "plot/curve_kind.h"
-#include "plot/summary.h"
 #include "track/report/report_doc.h"
 #include "track/report/report_facts.h"
 #include "track/runs/compare_table.h"
@@ -315,7 +314,7 @@ static int write_all(struct report *rep, struct err *e)
     /* the results stand before the figures, but are known after them */
     begun = rep->text;
     rep->text = (struct buf)BUF_INIT;
-    summary_init(&results);
+    figure_summary(&results);
     for (const struct section *s = sections; s->kind && ret == 0; s++) {
         ret = add_section(rep, s, &results, e);
         if (ret == 0 && s->later)
