@@ -208,6 +208,78 @@ static void fork_child(void)
     free(folder);
 }
 
+/* Leave a run to the end of a process that exits with this status. */
+static bool ends_with_process(const char *id, int code, const char *word)
+{
+    const char *text;
+    int status = -1;
+    struct gtrack *run;
+    pid_t child;
+
+    fflush(stdout);
+    child = fork();
+    if (child == 0) {
+        run = begin(id, NULL);
+        gtrack_end_at_exit(run);
+        gtrack_metric(run, "loss", 1, 1);
+        exit(code);
+    }
+    waitpid(child, &status, 0);
+    run = begin(NULL, id); /* which also tells where it is */
+    text = run ? content(gtrack_folder(run), ".gtrack/attempt.1.yaml") : "";
+    if (!strstr(text, word))
+        diag("%s", text);
+    status = run && WEXITSTATUS(status) == code && strstr(text, word) &&
+             count_lines(content(gtrack_folder(run), "metrics/loss")) == 1;
+    gtrack_end(run, GTRACK_FINISHED, why);
+    return status;
+}
+
+static void end_at_exit(void)
+{
+    ok(ends_with_process("11111111111111111111111111111111", 0, "FINISHED"),
+       "a run that ends with a process of status 0 is finished");
+    ok(ends_with_process("22222222222222222222222222222222", 4,
+                         "exit status 4"),
+       "a run that ends with a process of another status has failed");
+}
+
+static void tell_what_it_had(void)
+{
+    static const char *const id = "33333333333333333333333333333333";
+    struct gtrack *run = begin(id, NULL);
+    const char *text = NULL, *key;
+    double last = 0;
+    bool good;
+
+    gtrack_param(run, "lr", "0.1");
+    gtrack_tag(run, "zz", "tagged");
+    for (int i = 1; i <= 4; i++)
+        gtrack_metric(run, "loss", i, i * 10);
+    gtrack_metric(run, "late", 4, 1);
+    ok(!gtrack_had_param(run, 0, &text), "a new run had nothing before");
+    gtrack_end(run, GTRACK_PREEMPTED, why);
+    run = begin(NULL, id);
+    key = gtrack_had_param(run, 0, &text);
+    good = key && !strcmp(key, "lr") && !strcmp(text, "0.1") &&
+           !gtrack_had_param(run, 1, &text);
+    key = NULL;
+    for (int i = 0; gtrack_had_tag(run, i, &text); i++)
+        key = !strcmp(text, "tagged") ? gtrack_had_tag(run, i, &text) : key;
+    ok(good && key && !strcmp(key, "zz"),
+       "a resumed run tells the parameters and tags that it had");
+    key = gtrack_had_metric(run, 1, &last);
+    ok(key && !strcmp(key, "loss") && last == 40 &&
+           !gtrack_had_metric(run, 2, &last),
+       "a resumed run tells the last values that it had");
+    gtrack_rewind(run, 2);
+    key = gtrack_had_metric(run, 0, &last);
+    ok(key && !strcmp(key, "loss") && last == 20 &&
+           !gtrack_had_metric(run, 1, &last),
+       "a run that is rewound tells the values of the step it goes back to");
+    gtrack_end(run, GTRACK_FINISHED, why);
+}
+
 static void *log_many(void *arg)
 {
     static atomic_int step; /* equal points would be written once */
@@ -263,6 +335,8 @@ int main(void)
     rename_run();
     check_sizes();
     fork_child();
+    end_at_exit();
+    tell_what_it_had();
     log_in_threads();
     snprintf(command, sizeof command, "rm -rf %s", root);
     ok(system(command) == 0, "the store of the test is removed");

@@ -98,11 +98,17 @@ enum {
 
 struct gtrack *gtrack_begin(const struct gtrack_conf *, char why[GTRACK_WHY]);
 
-const char *gtrack_id(const struct gtrack *);           /* 32 hex digits */
-const char *gtrack_name(const struct gtrack *);         /* "run42" */
-const char *gtrack_folder(const struct gtrack *);       /* of its files */
+const char *gtrack_id(const struct gtrack *);     /* 32 hex digits */
+const char *gtrack_name(const struct gtrack *);   /* "run42" */
+const char *gtrack_folder(const struct gtrack *); /* of its files */
 /* The last step that a run had when gtrack_begin() resumed it, or -1. */
 int64_t gtrack_last_step(const struct gtrack *);
+/* What it had then, or after the step of gtrack_rewind(), by number from 0: the
+ * key of a parameter, a tag or a metric, and its text or its last value.  NULL
+ * after the last one. */
+const char *gtrack_had_param(const struct gtrack *, int i, const char **text);
+const char *gtrack_had_tag(const struct gtrack *, int i, const char **text);
+const char *gtrack_had_metric(const struct gtrack *, int i, double *last);
 /* Retract the points of later steps. */
 void gtrack_rewind(struct gtrack *, int64_t step);
 
@@ -157,6 +163,9 @@ void gtrack_reason(struct gtrack *, const char *reason);
 /* End the run and free it.  Returns 0, or -1 if something could not be written,
  * with a message in `why`. */
 int gtrack_end(struct gtrack *, enum gtrack_status, char why[GTRACK_WHY]);
+/* End the run when the process calls exit(): finished if its status is 0, and
+ * failed otherwise. */
+void gtrack_end_at_exit(struct gtrack *);
 
 #ifdef __cplusplus
 }

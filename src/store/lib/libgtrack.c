@@ -21,12 +21,14 @@
 
 struct gtrack {
     struct run *run;
+    struct runs before; /* the run as it was when it was resumed */
     int64_t last_step;
-    int forks; /* how many forks there were before, see count_fork() */
+    int forks;         /* how many forks there were before, see count_fork() */
     atomic_llong step; /* that was logged last */
     struct monitor *monitor;
     pthread_mutex_t lock;
     struct gtrack_keys *keys; /* all that gtrack_keys() made; guarded by it */
+    struct gtrack *next;      /* that ends with the process */
 };
 
 struct gtrack_keys {
@@ -71,26 +73,36 @@ static int say_forked(const struct gtrack *g, char why[GTRACK_WHY])
     return -1;
 }
 
-/* The metrics of the machine count their own steps, and one of which all points
- * are retracted has none. */
-static int find_last_step(int64_t *step, const struct run_conf *c,
-                          struct err *e)
+/* Load a run without the metrics of which all points are retracted. */
+static int load_before(struct runs *runs, const struct run_conf *c,
+                       struct err *e)
 {
-    struct runs runs = RUNS_INIT;
     char *word = xstrdup(c->resume);
-    const int ret = runs_select(&runs, c->root, &word, 1, 0, e);
+    const int ret = runs_select(runs, c->root, &word, 1, 0, e);
+    struct run_info *run = runs->run;
+    size_t n = 0;
 
-    *step = -1;
-    for (size_t i = 0; ret == 0 && i < runs.run[0].n_metrics; i++) {
-        const struct metric_sum *m = &runs.run[0].metrics[i];
-
-        if (m->count > 0 && strncmp(m->key, "system/", 7) != 0 &&
-            m->last_step > *step)
-            *step = m->last_step;
-    }
-    runs_free(&runs);
+    for (size_t i = 0; ret == 0 && i < run->n_metrics; i++)
+        if (run->metrics[i].count > 0)
+            run->metrics[n++] = run->metrics[i];
+    if (ret == 0)
+        run->n_metrics = n;
     free(word);
     return ret;
+}
+
+/* The metrics of the machine count their own steps. */
+static int64_t find_last_step(const struct runs *runs)
+{
+    int64_t step = -1;
+
+    for (size_t i = 0; runs->n > 0 && i < runs->run[0].n_metrics; i++) {
+        const struct metric_sum *m = &runs->run[0].metrics[i];
+
+        if (strncmp(m->key, "system/", 7) != 0 && m->last_step > step)
+            step = m->last_step;
+    }
+    return step;
 }
 
 /* Begin the run that is asked for, or the one that was prepared for this
@@ -100,24 +112,26 @@ static struct gtrack *begin(struct run_conf *c, double system_every,
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     struct err e = ERR_INIT;
-    int64_t last_step = -1;
+    struct runs before = RUNS_INIT;
     struct run *run;
     struct gtrack *g;
 
     pthread_once(&once, watch_forks);
     log_setup(program_invocation_short_name, LOG_WARN);
     run_take_handed(c);
-    if ((c->resume && find_last_step(&last_step, c, &e) < 0) ||
+    if ((c->resume && load_before(&before, c, &e) < 0) ||
         run_begin(&run, c, &e) < 0) {
+        runs_free(&before);
         say_why(why, &e);
         return NULL;
     }
     g = xcalloc(1, sizeof *g);
     g->run = run;
-    g->last_step = last_step;
+    g->before = before;
+    g->last_step = find_last_step(&before);
     g->forks = atomic_load(&forks);
     pthread_mutex_init(&g->lock, NULL);
-    atomic_store(&g->step, last_step < 0 ? 0 : last_step);
+    atomic_store(&g->step, g->last_step < 0 ? 0 : g->last_step);
     if (system_every > 0)
         g->monitor = monitor_start(run, system_every, &g->step);
     return g;
@@ -141,7 +155,7 @@ struct gtrack *gtrack_resume(const char *root, const char *run, int64_t step,
 
     if (g) {
         g->last_step = step;
-        run_rewind(g->run, step);
+        gtrack_rewind(g, step);
     }
     return g;
 }
@@ -209,10 +223,70 @@ int64_t gtrack_last_step(const struct gtrack *g)
     return g ? g->last_step : -1;
 }
 
+static const char *had_pair(const struct pair *pairs, size_t n, int i,
+                            const char **text)
+{
+    if (i < 0 || (size_t)i >= n)
+        return NULL;
+    *text = pairs[i].value;
+    return pairs[i].key;
+}
+
+const char *gtrack_had_param(const struct gtrack *g, int i, const char **text)
+{
+    return g && g->before.n > 0 ? had_pair(g->before.run[0].params,
+                                           g->before.run[0].n_params, i, text)
+                                : NULL;
+}
+
+const char *gtrack_had_tag(const struct gtrack *g, int i, const char **text)
+{
+    return g && g->before.n > 0 ? had_pair(g->before.run[0].tags,
+                                           g->before.run[0].n_tags, i, text)
+                                : NULL;
+}
+
+const char *gtrack_had_metric(const struct gtrack *g, int i, double *last)
+{
+    const struct run_info *run = g && g->before.n > 0 ? g->before.run : NULL;
+
+    if (!run || i < 0 || (size_t)i >= run->n_metrics)
+        return NULL;
+    *last = run->metrics[i].last;
+    return run->metrics[i].key;
+}
+
+/* Let the run be as it was after a step. */
+static void forget_later(struct run_info *run, int64_t step)
+{
+    const struct series_part part = { INT64_MIN, step, 1 };
+    size_t n = 0;
+
+    for (size_t i = 0; i < run->n_metrics; i++) {
+        struct metric_sum m = run->metrics[i];
+        struct series s = SERIES_INIT;
+        struct err e = ERR_INIT;
+
+        if (m.last_step > step &&
+            series_load_part(&s, run, m.key, &part, LOAD_MAY_LACK, &e) == 0 &&
+            s.n > 0) {
+            m.last_step = s.step[s.n - 1];
+            m.last = s.value[s.n - 1];
+        }
+        series_free(&s);
+        if (m.last_step <= step)
+            run->metrics[n++] = m;
+    }
+    run->n_metrics = n;
+}
+
 void gtrack_rewind(struct gtrack *g, int64_t step)
 {
-    if (own_run(g))
-        run_rewind(g->run, step);
+    if (!own_run(g))
+        return;
+    if (g->before.n > 0)
+        forget_later(&g->before.run[0], step);
+    run_rewind(g->run, step);
 }
 
 void gtrack_param(struct gtrack *g, const char *key, const char *value)
@@ -372,7 +446,48 @@ int gtrack_end(struct gtrack *g, enum gtrack_status status,
     monitor_stop(g->monitor);
     ret = run_end(g->run, (enum run_status)status, &e);
     free_keys(g->keys);
+    runs_free(&g->before);
     pthread_mutex_destroy(&g->lock);
     free(g);
     return ret < 0 ? say_why(why, &e) : 0;
+}
+
+/* The runs that end with the process, the first that was given last. */
+static struct gtrack *leaving;
+
+static void end_leaving(int status, void *unused)
+{
+    (void)unused;
+    while (leaving) {
+        struct gtrack *g = leaving;
+        char why[GTRACK_WHY], reason[32];
+
+        leaving = g->next;
+        if (status != 0) {
+            snprintf(reason, sizeof reason, "exit status %d", status);
+            gtrack_reason(g, reason);
+        }
+        if (gtrack_end(g, status == 0 ? GTRACK_FINISHED : GTRACK_FAILED, why) <
+            0)
+            log_error("%s", why);
+    }
+}
+
+static void watch_exit(void)
+{
+    on_exit(end_leaving, NULL);
+}
+
+void gtrack_end_at_exit(struct gtrack *g)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+    if (!own_run(g))
+        return;
+    pthread_once(&once, watch_exit);
+    pthread_mutex_lock(&lock);
+    g->next = leaving;
+    leaving = g;
+    pthread_mutex_unlock(&lock);
 }
