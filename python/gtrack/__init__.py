@@ -18,7 +18,7 @@ import sys as _sys
 
 from ._errors import CommError, Error, UsageError, missing as _missing
 from . import _current
-from ._init import init
+from ._init import Settings, init
 from ._run import Run
 
 __version__ = "0.1.0"
@@ -47,13 +47,6 @@ _MODULES = {"plot": "plot", "mlflow": "mlflow", "util": "util",
 
 class AlertLevel:
     INFO, WARN, ERROR = "INFO", "WARN", "ERROR"
-
-
-class Settings:
-    """W&B's settings: init() ignores them."""
-
-    def __init__(self, **settings) -> None:
-        self.__dict__.update(settings)
 
 
 def finish(exit_code: int | None = None, quiet: bool | None = None) -> None:

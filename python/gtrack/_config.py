@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from ._errors import Error, warn_once
-from ._values import as_dict, flatten, number, param_text
+from ._values import as_dict, flatten, from_text, number, param_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -62,35 +62,87 @@ class Fields:
 
 class Config(Fields):
     """Parameters of a run.  A value that is set can be set again only with
-    allow_val_change; the store keeps the first one, and the new one as the tag
-    config.KEY.  The values of a sweep's cell stay as they are."""
+    allow_val_change, or if the run had it before it was resumed; the store
+    keeps the first one, and the new one as the tag config.KEY.  The values of a
+    sweep's cell stay as they are."""
 
     def __init__(self, run: Run) -> None:
         super().__init__(run)
         object.__setattr__(self, "_locked", frozenset())
+        object.__setattr__(self, "_change", False)  # allow_val_change of init()
+        object.__setattr__(self, "_texts", {})  # of the store, by flat names
+        object.__setattr__(self, "_before", set())
+
+    def _restore(self, texts: dict) -> None:
+        """Take the parameters that a run had, whose names are flat."""
+        self._texts.update(texts)
+        self._items.update({k: from_text(v) for k, v in texts.items()})
+        self._before.update(texts)
 
     def _lock(self, values: dict) -> None:
         """Take values that the run has, and keep them."""
+        for key in values:
+            self._forget(key)
         self._items.update(values)
         object.__setattr__(self, "_locked", frozenset(values))
 
+    def _below(self, key) -> list:
+        """The flat names below a name: opt.lr and opt.name for opt."""
+        return [k for k in self._before if k.startswith(f"{key}.")]
+
+    def _forget(self, key) -> None:
+        """The program sets what the run had before."""
+        for name in [key, *self._below(key)]:
+            if name in self._before:
+                self._before.discard(name)
+                self._items.pop(name, None)
+
+    def __getitem__(self, key):
+        if key in self._items or not self._below(key):
+            return self._items[key]
+        inside: dict = {}
+        for name in self._below(key):
+            *folders, last = name[len(str(key)) + 1:].split(".")
+            place = inside
+            for folder in folders:
+                place = place.setdefault(folder, {})
+            place[last] = self._items[name]
+        return inside
+
+    def __getattr__(self, key):
+        try:
+            return self[key]
+        except KeyError:
+            raise AttributeError(f"Config has no '{key}'") from None
+
+    def __contains__(self, key) -> bool:
+        return key in self._items or bool(self._below(key))
+
+    def get(self, key, default=None):
+        return self[key] if key in self else default
+
     def _set(self, key, value, change: bool) -> None:
+        if key in self._locked:
+            if not _same(self._items.get(key, self), value):
+                warn_once(f"config.{key} keeps the value of the sweep, "
+                          f"{self._items[key]!r}")
+            return
+        self._forget(key)
         old = self._items.get(key, self)
         if old is not self and _same(old, value):
             return
-        if key in self._locked:
-            warn_once(f"config.{key} keeps the value of the sweep, {old!r}")
-            return
-        if old is not self and not change:
+        if old is not self and not (change or self._change):
             raise Error(f"config.{key} is {old!r} already; to change it to "
                         f"{value!r}, call config.update() with "
                         "allow_val_change=True")
         self._items[key] = value
         for name, item in flatten({str(key): value}, ".").items():
-            if old is self:
-                self._run._param(name, param_text(item))
-            else:
-                self._run._tag(f"config.{name}", param_text(item))
+            text = param_text(item)
+            if name not in self._texts:
+                self._run._param(name, text)
+            elif text != self._texts[name]:
+                self._run._tag(f"config.{name}", text)
+            self._texts[name] = text
 
     def __setitem__(self, key, value) -> None:
         self._set(key, value, False)
@@ -101,7 +153,7 @@ class Config(Fields):
 
     def setdefaults(self, d) -> dict:
         for key, value in as_dict(d).items():
-            if key not in self._items:
+            if key not in self:
                 self._set(key, value, False)
         return self.as_dict()
 
@@ -111,8 +163,24 @@ class Summary(Fields):
     for a key that was never logged becomes a point at the last step; all else
     becomes the tag summary.KEY."""
 
-    def _logged(self, data: dict) -> None:
-        self._items.update(data)
+    def __init__(self, run: Run) -> None:
+        super().__init__(run)
+        # The point that was the last one when a program set another value, and
+        # the names that have no points but those of the summary.
+        object.__setattr__(self, "_over", {})
+        object.__setattr__(self, "_own", set())
+
+    def _logged(self, points: dict) -> None:
+        """Take the last point of each metric, (step, value)."""
+        for key, point in points.items():
+            if self._over.get(key) != point:
+                self._items[key] = point[1]
+
+    def _forget_older(self) -> None:
+        """Let tags that were set before the last points have their values."""
+        for key, point in self._run._last_points().items():
+            if key in self._over and self._over[key] != point:
+                self._run._tag(f"summary.{key}", param_text(point[1]))
 
     def __getitem__(self, key):
         self._run._refresh_summary()
@@ -143,10 +211,15 @@ class Summary(Fields):
         self._items[key] = value
         for name, item in flatten({str(key): value}, "/").items():
             x = number(item)
-            if x is None or self._run._has_metric(name):
+            if x is None or (name not in self._own and
+                             self._run._has_metric(name)):
                 self._run._tag(f"summary.{name}", param_text(item))
             else:
+                self._own.add(name)
                 self._run._point(name, x)
+        last = self._run._last_points().get(key)
+        if last:
+            self._over[key] = last
 
     def update(self, d=None, **more) -> None:
         for key, value in {**as_dict(d), **more}.items():

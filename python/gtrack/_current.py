@@ -1,8 +1,8 @@
 """The runs that this process writes, and how they end with it.
 
 The newest run is gtrack.run, and the functions of the package are its methods.
-Runs that are left at exit end as the program does: an exception, or sys.exit()
-with a status other than 0, makes them failed runs.
+Runs that are left at exit end as the program does: an exception, or an exit
+status other than 0, makes them failed runs.
 """
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ METHODS = ("log", "define_metric", "save", "restore", "alert", "watch",
 
 _runs: list[Run] = []
 _hooked = False
-_end: tuple = (_lib.FINISHED, None)
+_end: tuple = ()  # what an exception that nobody caught makes of the runs
 
 
 class NotBegun:
@@ -98,20 +98,14 @@ def how_it_ends(kind, value) -> tuple:
 
 
 def _hook() -> None:
-    show, leave = sys.excepthook, sys.exit
+    show = sys.excepthook
 
     def note_exception(kind, value, traceback):
         global _end
         _end = how_it_ends(kind, value)
         show(kind, value, traceback)
 
-    def note_exit(code=None):
-        global _end
-        if code:
-            _end = _lib.FAILED, f"exit status {code}"[:500]
-        leave(code)
-
-    sys.excepthook, sys.exit = note_exception, note_exit
+    sys.excepthook = note_exception
     atexit.register(_finish_all)
     os.register_at_fork(after_in_child=_leave_all)
 
@@ -119,7 +113,7 @@ def _hook() -> None:
 def _finish_all() -> None:
     for run in reversed(active()):
         try:
-            run._end(*_end)
+            run._end(*_end) if _end else run._end_at_exit()
         except (Error, OSError) as e:
             print(f"gtrack: {e}", file=sys.stderr)
 

@@ -20,6 +20,13 @@ def warn_once(text: str) -> None:
         print(f"gtrack: warning: {text}", file=sys.stderr)
 
 
+def ignore(call: str, **given) -> None:
+    """Warn of arguments that change nothing here."""
+    for name, value in given.items():
+        if value is not None and value is not False:
+            warn_once(f"{call}() ignores {name}")
+
+
 def missing(name: str, advice: str) -> Error:
     """The error for a call of W&B's or MLflow's that is not here."""
     return Error(f"gtrack has no {name}: {advice}")

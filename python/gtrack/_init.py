@@ -6,7 +6,7 @@ import os
 import sys
 
 from . import _current, _lib
-from ._errors import Error, warn_once
+from ._errors import Error, ignore
 from ._run import Run, id_of, store_root
 from ._run_files import write_whole
 from ._values import as_dict
@@ -17,9 +17,18 @@ if TYPE_CHECKING:
 
 # Arguments of W&B's init() that change nothing here.
 _IGNORED = {"entity", "save_code", "settings", "force", "anonymous",
-            "sync_tensorboard", "monitor_gym", "allow_val_change",
-            "config_include_keys",
-            "config_exclude_keys", "magic", "tensorboard"}
+            "monitor_gym", "magic"}
+# What init() reads of W&B's settings.
+_SETTINGS = {"mode", "x_disable_stats", "_disable_stats", "project", "run_name",
+             "run_id", "run_group", "run_job_type", "run_notes", "run_tags",
+             "root_dir", "resume"}
+
+
+class Settings:
+    """W&B's settings."""
+
+    def __init__(self, **settings) -> None:
+        self.__dict__.update(settings)
 
 
 class DisabledRun(Run):
@@ -50,6 +59,8 @@ class DisabledRun(Run):
 
     def _end(self, *_) -> None:
         self.finish()
+
+    _end_at_exit = finish
 
 
 def _quoted(word: str) -> str:
@@ -147,7 +158,9 @@ def init(project: str | None = None, name: str | None = None,
          dir: str | os.PathLike | None = None, mode: str | None = None,
          reinit: bool | str | None = None, resume_from: str | None = None,
          parent: str | None = None, capture: bool = True,
-         system: bool | float = True, **more) -> Run:
+         system: bool | float = True, config_include_keys=None,
+         config_exclude_keys=None, allow_val_change: bool = False,
+         **more) -> Run:
     """Begin a run.
 
     project is the experiment, and dir the folder with the store, mlruns.
@@ -166,44 +179,70 @@ def init(project: str | None = None, name: str | None = None,
                         "begin a run with parent=ID instead")
         if word not in _IGNORED:
             raise TypeError(f"init() has no argument '{word}'")
-    if more.get("entity"):
-        warn_once("init() ignores entity: a store belongs to nobody")
-    if more.get("sync_tensorboard"):
-        warn_once("init() ignores sync_tensorboard; `gtrack import "
-                  "tensorboard` reads event files")
+    settings = more.pop("settings", None) or {}
+    if not isinstance(settings, dict):
+        settings = vars(settings)
+    ignore("init", **more)
+    ignore("Settings", **{k: v for k, v in settings.items()
+                          if k not in _SETTINGS})
+
+    def first(value, variable: str, setting: str):
+        """An argument, or a setting, or a variable of the environment."""
+        return _first(value, settings.get(setting), env(f"WANDB_{variable}"))
+
     previous = _current.current()
     if previous:
         if reinit in (True, "finish_previous"):
             previous.finish()
         elif reinit != "create_new":
             return previous
-    project = _first(project, env("WANDB_PROJECT"))
-    name = _first(name, env("WANDB_NAME"))
-    mode = _first(mode, getattr(more.get("settings"), "mode", None),
-                  env("GTRACK_MODE"), env("WANDB_MODE"))
+    project = first(project, "PROJECT", "project")
+    name = first(name, "NAME", "run_name")
+    mode = _first(mode, settings.get("mode"), env("GTRACK_MODE"),
+                  env("WANDB_MODE"))
     if mode not in (None, "online", "offline", "disabled", "dryrun"):
         raise Error('mode expects "online", "offline" or "disabled", not '
                     f"{mode!r}; one process writes a run")
     if mode == "disabled" or env("WANDB_DISABLED", "").lower() == "true":
         run: Run = DisabledRun(project, name)
     else:
-        if getattr(more.get("settings"), "x_disable_stats", False) or \
-                getattr(more.get("settings"), "_disable_stats", False):
+        if settings.get("x_disable_stats") or settings.get("_disable_stats"):
             system = False
-        run = _begin_run(project, name, parent, capture, system, dir,
-                         _first(id, env("WANDB_RUN_ID")),
-                         _first(resume, env("WANDB_RESUME")), resume_from,
-                         _first(group, env("WANDB_RUN_GROUP")),
-                         _first(job_type, env("WANDB_JOB_TYPE")))
+        run = _begin_run(project, name, parent, capture, system,
+                         _first(dir, settings.get("root_dir")),
+                         first(id, "RUN_ID", "run_id"),
+                         first(resume, "RESUME", "resume"), resume_from,
+                         first(group, "RUN_GROUP", "run_group"),
+                         first(job_type, "JOB_TYPE", "run_job_type"))
     _current.begun(run)
-    words = [t for t in (env("WANDB_TAGS") or "").split(",") if t]
-    run.tags = words if tags is None else tags
-    if _first(notes, env("WANDB_NOTES")):
-        run.notes = _first(notes, env("WANDB_NOTES"))
+    if tags is None:
+        tags = settings.get("run_tags")
+    if tags is None:
+        tags = [t for t in (env("WANDB_TAGS") or "").split(",") if t]
+    tags = [tags] if isinstance(tags, str) else list(tags)
+    run.tags = dict.fromkeys([*run.tags, *tags])
+    notes = first(notes, "NOTES", "run_notes")
+    if notes:
+        run.notes = notes
     if run._handed:
         run.config._lock(_sweep_values())
-    run.config.update(as_dict(config))
+    object.__setattr__(run.config, "_change", bool(allow_val_change))
+    run.config.update(_chosen(as_dict(config), config_include_keys,
+                              config_exclude_keys))
     return run
+
+
+def _chosen(config: dict, include, exclude) -> dict:
+    """The values of a configuration that init() may record."""
+    if include and exclude:
+        raise Error("init() takes config_include_keys or config_exclude_keys, "
+                    "not both")
+    for keys in (include, exclude):
+        if isinstance(keys, str):
+            raise TypeError("config_include_keys and config_exclude_keys are "
+                            "lists of names")
+    return {k: v for k, v in config.items()
+            if (not include or k in include) and k not in (exclude or ())}
 
 
 def _begin_run(project, name, parent, capture, system, folder, given_id,
@@ -228,11 +267,12 @@ def _begin_run(project, name, parent, capture, system, folder, given_id,
                    capture=capture, system=system, own_id=None if again else
                    own_id if given_id else None,
                    resume=own_id if again else None)
+    if step is not None:
+        _lib.rewind(handle, int(step))
     run = Run(handle, project=project, given_id=given_id, group=group,
               job_type=job_type, resumed=again)
     run._handed = handed is not None
     if step is not None:
-        _lib.rewind(handle, int(step))
         run._step = run._start = int(step) + 1
     if auto:
         import json

@@ -69,6 +69,7 @@ def _function(library: ctypes.CDLL, name: str, result, *arguments):
 
 begin = _function(_waits, "gtrack_begin", _run, ctypes.POINTER(Conf), _why)
 end = _function(_waits, "gtrack_end", ctypes.c_int, _run, ctypes.c_int, _why)
+end_at_exit = _function(_waits, "gtrack_end_at_exit", None, _run)
 flush = _function(_waits, "gtrack_flush", ctypes.c_int, _run, _why)
 dataset = _function(_waits, "gtrack_dataset", ctypes.c_int, _run,
                     ctypes.POINTER(Dataset), _why)
@@ -77,6 +78,12 @@ run_id = _function(_copies, "gtrack_id", _text, _run)
 run_name = _function(_copies, "gtrack_name", _text, _run)
 run_folder = _function(_copies, "gtrack_folder", _text, _run)
 last_step = _function(_copies, "gtrack_last_step", ctypes.c_int64, _run)
+had_param = _function(_copies, "gtrack_had_param", _text, _run, ctypes.c_int,
+                      ctypes.POINTER(_text))
+had_tag = _function(_copies, "gtrack_had_tag", _text, _run, ctypes.c_int,
+                    ctypes.POINTER(_text))
+had_metric = _function(_copies, "gtrack_had_metric", _text, _run, ctypes.c_int,
+                       ctypes.POINTER(ctypes.c_double))
 rewind = _function(_copies, "gtrack_rewind", None, _run, ctypes.c_int64)
 param = _function(_copies, "gtrack_param", None, _run, _text, _text)
 tag = _function(_copies, "gtrack_tag", None, _run, _text, _text)
@@ -96,6 +103,17 @@ def encode(text: str | None) -> bytes | None:
 
 def decode(text: bytes) -> str:
     return text.decode("utf-8", "surrogateescape")
+
+
+def had(run: int, function, kind) -> dict:
+    """What a run had when it was resumed, by had_param and the like."""
+    value, found = kind(), {}
+    while True:
+        key = function(run, len(found), ctypes.byref(value))
+        if key is None:
+            return found
+        found[decode(key)] = value.value if kind is ctypes.c_double else \
+            decode(value.value or b"")
 
 
 def check(result: int | None, why: ctypes.Array) -> None:

@@ -10,11 +10,11 @@ import time
 
 from . import _current, _lib
 from ._config import Config, Summary
-from ._errors import Error, warn_once
+from ._errors import Error, ignore, warn_once
 from ._run_about import About
 from ._program import raise_alerts
 from ._run_files import Files, copy_file
-from ._values import number, to_json
+from ._values import from_text, number, own_tags, to_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _row = _lib.row
 ROWS = 4096  # sets of names that are remembered
+MAX_STEP = 2 ** 53  # the library takes steps as doubles
 
 
 def store_root(folder: str | None = None) -> str:
@@ -44,7 +45,7 @@ def id_of(project: str | None, word: str) -> str:
                usedforsecurity=False).hexdigest()
 
 
-class Run(About, Files):
+class Run(Files, About):
     """A run that this process writes.  All methods may be called from any
     thread; in a forked process they do nothing but warn once."""
 
@@ -61,6 +62,30 @@ class Run(About, Files):
         self._folder = os.path.abspath(_lib.decode(_lib.run_folder(handle)))
         self._resumed = resumed
         raise_alerts(self._folder)
+        if resumed:
+            self._restore()
+
+    def _restore(self) -> None:
+        """Be as the run was when it was interrupted."""
+        had, run = _lib.had, self._handle
+        tags = had(run, _lib.had_tag, ctypes.c_char_p)
+        self._tags = tuple(own_tags(tags))
+        self._notes = tags.get("mlflow.note.content") or None
+        self._group = self._group or tags.get("wandb.group")
+        self._job_type = self._job_type or tags.get("wandb.job_type")
+
+        def below(prefix: str) -> dict:
+            return {k[len(prefix):]: v for k, v in tags.items()
+                    if k.startswith(prefix)}
+
+        self.config._restore({
+            **had(run, _lib.had_param, ctypes.c_char_p), **below("config.")})
+        self.summary._items.update(
+            (k, x) for k, x in had(run, _lib.had_metric,
+                                   ctypes.c_double).items()
+            if not k.startswith("system/"))
+        self.summary._items.update(
+            (k, from_text(v)) for k, v in below("summary.").items())
 
     def _set_up(self, project: str | None, given_id: str | None,
                 group: str | None, job_type: str | None) -> None:
@@ -141,8 +166,8 @@ class Run(About, Files):
             if self._usable():
                 self._points({name: value}, max(self._step - 1, 0))
 
-    def _last_values(self) -> dict:
-        """The last value of each metric, by name."""
+    def _last_points(self) -> dict:
+        """The last point of each metric, (step, value), by name."""
         last: dict = {}
         for names, (_, _, packed) in list(self._rows.items()):
             if not packed:
@@ -151,14 +176,14 @@ class Run(About, Files):
             for name, value in zip(names, values):
                 if name not in last or step >= last[name][0]:
                     last[name] = step, value
-        return {name: value for name, (_, value) in last.items()}
+        return last
 
     def _has_metric(self, name: str) -> bool:
         return any(name in names for names in list(self._rows))
 
     def _refresh_summary(self) -> None:
         with self._lock:
-            self.summary._logged(self._last_values())
+            self.summary._logged(self._last_points())
 
     # -- log ---------------------------------------------------------------
 
@@ -166,6 +191,8 @@ class Run(About, Files):
             commit: bool | None = None, sync: bool | None = None) -> None:
         """Log numbers and media at a step.  Without a step, that is the next
         one; with commit=False, the next call logs at the same one."""
+        if sync:
+            ignore("log", sync=sync)
         with self._lock:
             if step is None:
                 step = self._step
@@ -174,6 +201,8 @@ class Run(About, Files):
             else:
                 if type(step) is not int:
                     step = int(step)
+                if not -MAX_STEP < step < MAX_STEP:
+                    raise ValueError(f"a step is less than 2^53, not {step}")
                 self._step = step + 1 if commit else step
             try:  # numbers that were logged together before
                 entry = self._rows[tuple(data)]
@@ -224,10 +253,11 @@ class Run(About, Files):
 
     def define_metric(self, name: str, step_metric=None, step_sync=None,
                       hidden=None, summary: str | None = None, goal=None,
-                      overwrite=None, **_) -> None:
+                      overwrite=None, **more) -> None:
         """What the summary keeps of a metric: min, max, mean, best, last, copy
         or none, separated by commas.  The other arguments concern W&B's page
         and are ignored."""
+        ignore("define_metric", hidden=hidden, overwrite=overwrite, **more)
         kinds = tuple(k.strip() for k in (summary or "").split(",") if k)
         for kind in kinds:
             if kind not in ("min", "max", "mean", "best", "last", "copy",
@@ -307,6 +337,7 @@ class Run(About, Files):
         log_freq backward passes."""
         from ._watch import Watch
 
+        ignore("watch", criterion=criterion, idx=idx, log_graph=log_graph)
         for model in models if isinstance(models, (list, tuple)) else [models]:
             self._watched.append(Watch(self, model, log, log_freq))
 
@@ -334,8 +365,30 @@ class Run(About, Files):
 
     def _end(self, status: int, reason: str | None = None) -> None:
         with self._lock:
+            handle = self._close()
+            if handle:
+                if reason:
+                    _lib.reason(handle, _lib.encode(reason))
+                why = ctypes.create_string_buffer(_lib.WHY)
+                _lib.check(_lib.end(handle, status, why), why)
+
+    def _end_at_exit(self) -> None:
+        """End the run with the process, whose exit status Python does not tell:
+        `raise SystemExit(4)` is no exception that a hook would see."""
+        if self._preempted:
+            self._end(_lib.PREEMPTED)
+            return
+        with self._lock:
+            handle = self._close()
+            if handle:
+                _lib.end_at_exit(handle)
+
+    def _close(self) -> int | None:
+        """Log what is logged last; returns the run for the library to end, if
+        it has not ended."""
+        with self._lock:
             if self._forked or self._handle is None:
-                return
+                return None
             self.unwatch()
             self._log_extremes()
             for path, to in self._copies.items():
@@ -344,13 +397,11 @@ class Run(About, Files):
                 except OSError as e:
                     warn_once(f"cannot save {path} again: {e.strerror}")
             self._refresh_summary()
-            if reason:
-                _lib.reason(self._handle, _lib.encode(reason))
-            why = ctypes.create_string_buffer(_lib.WHY)
+            self.summary._forget_older()
             handle, self._handle = self._handle, None
             self._rows = {}
             _current.ended(self)
-            _lib.check(_lib.end(handle, status, why), why)
+            return handle
 
     def flush(self) -> None:
         """Wait until all that was logged is in the files."""
@@ -385,10 +436,3 @@ class Run(About, Files):
 
     def to_html(self, *_, **__) -> str:
         return f"<code>{self._folder}</code>"
-
-    def link_artifact(self, *_, **__):
-        raise Error("gtrack has no registry of artifacts to link to")
-
-    link_model = link_artifact
-
-

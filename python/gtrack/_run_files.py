@@ -3,13 +3,22 @@ from __future__ import annotations
 
 import os
 
-from ._errors import Error
+from ._errors import Error, ignore, warn_once
 
 
 def copy_file(path: str, to: str) -> None:
+    """Copy a file.  What was there may be linked to another artifact, so it is
+    replaced, not written."""
     import shutil  # not before it is needed: programs start faster
 
-    shutil.copyfile(path, to)
+    partial = f"{to}.{os.getpid()}.tmp"
+    try:
+        shutil.copyfile(path, partial)
+        os.replace(partial, to)
+    except OSError:
+        if os.path.exists(partial):
+            os.unlink(partial)
+        raise
 
 
 def write_whole(path: str, data: bytes) -> None:
@@ -33,6 +42,11 @@ class Files:
     _copies: dict[str, str]  # of save(): what is copied again at the end
 
     def _usable(self) -> bool:
+        raise NotImplementedError
+
+    def log_dataset(self, name: str, digest: str | None = None,
+                    source: str | None = None, context: str | None = None) \
+            -> None:
         raise NotImplementedError
 
     def _artifact(self, name: str) -> str:
@@ -101,25 +115,65 @@ class Files:
 
     def log_artifact(self, artifact_or_path, name: str | None = None,
                      type: str | None = None, aliases=None, tags=None):
-        """Copy a file, a folder or the files of an Artifact to the run."""
+        """Keep a file, a folder or an Artifact as the next version of its
+        name; aliases are other names of this version."""
         from ._artifact import Artifact
 
+        ignore("log_artifact", tags=tags)
         artifact = artifact_or_path
         if not isinstance(artifact, Artifact):
-            path = os.fspath(artifact_or_path)
+            path = os.path.normpath(os.fspath(artifact_or_path))
             artifact = Artifact(name or os.path.basename(path), type or "file")
             (artifact.add_dir if os.path.isdir(path) else artifact.add_file)(
                 path)
         if self._usable():
-            artifact._copy_to(self)
+            artifact._log(self, aliases)
         return artifact
 
+    upsert_artifact = finish_artifact = log_artifact
+
     def log_model(self, path, name: str | None = None, aliases=None):
-        return self.log_artifact(path, name or "model", "model")
+        return self.log_artifact(path, name or "model", "model", aliases)
+
+    def link_artifact(self, artifact, target_path=None, aliases=None):
+        warn_once("link_artifact() keeps the aliases: there is no registry to "
+                  "link to")
+        return self.log_artifact(artifact, aliases=aliases)
+
+    def link_model(self, path, registered_model_name=None,
+                   name: str | None = None, aliases=None):
+        return self.link_artifact(self.log_model(path, name), aliases=aliases)
+
+    def use_artifact(self, artifact_or_name, type: str | None = None,
+                     aliases=None, use_as: str | None = None):
+        """The artifact "NAME:ALIAS" or "PROJECT/NAME:ALIAS", which is recorded
+        as an input of the run."""
+        from ._artifact import Artifact, find_artifact
+
+        ignore("use_artifact", aliases=aliases)
+        artifact = artifact_or_name
+        if not isinstance(artifact, Artifact):
+            experiment = os.path.dirname(self._folder)
+            artifact = find_artifact(os.path.dirname(experiment), artifact,
+                                     experiment)
+        if type and artifact.type != type:
+            raise Error(f"{artifact.name} has the type {artifact.type}, not "
+                        f"{type}")
+        self.log_dataset(artifact.name, digest=artifact.digest[:36],
+                         source=artifact._folder,
+                         context=use_as or artifact.type)
+        return artifact
+
+    def use_model(self, name: str) -> str:
+        """Copy a model; returns the path of its folder or its only file."""
+        artifact = self.use_artifact(name)
+        return artifact.file() if len(artifact.files()) == 1 else \
+            artifact.download()
 
     def log_code(self, root: str = ".", name: str | None = None,
                  include_fn=None, exclude_fn=None) -> None:
         """Copy the Python files under a folder to artifacts/code."""
+        ignore("log_code", name=name)
         if not self._usable():
             return
         for folder, inside, files in os.walk(root):
@@ -131,10 +185,3 @@ class Files:
                     if not (exclude_fn and exclude_fn(path)):
                         copy_file(path, self._artifact(
                             "code/" + os.path.relpath(path, root)))
-
-    def use_artifact(self, artifact_or_name, *_, **__):
-        raise Error("gtrack has no registry of artifacts, so use_artifact() "
-                    f"cannot find {artifact_or_name}; `gtrack where RUN` "
-                    "prints the folder of the run that has the file")
-
-    use_model = use_artifact

@@ -39,6 +39,27 @@ def param_text(value) -> str:
     return str(value)
 
 
+def from_text(text: str):
+    """A parameter as what it was, as far as its text tells."""
+    import json
+
+    words = {"True": True, "False": False, "None": None}
+    if text in words:
+        return words[text]
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def own_tags(tags: dict) -> list:
+    """The tags that a program gave to its run, as init(tags=) takes them."""
+    others = ("gtrack.", "mlflow.", "wandb.", "summary.", "config.", "alert.",
+              "sweep.", "step_metric.")
+    return [f"{k}={v}" if v else k for k, v in tags.items()
+            if not k.startswith(others)]
+
+
 def flatten(data: dict, separator: str, prefix: str = "") -> dict:
     """{"a": {"b": 1}} as {"a.b": 1}; an empty dict stays a value."""
     out: dict = {}

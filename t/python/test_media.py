@@ -5,12 +5,14 @@ import json
 import os
 import re
 import struct
+import subprocess
+import sys
 import unittest
 import wave
 import zlib
 
 import gtrack
-from store import Case, points, read, tag
+from store import Case, folders, points, read, tag
 
 
 def artifacts(run):
@@ -183,7 +185,7 @@ class Files(Case):
             self.begin().save("missing.txt")
 
     def test_artifact(self):
-        """an Artifact copies its files below its name"""
+        """an Artifact copies its files to a folder of its version"""
         os.mkdir("d")
         for name in ("a", "d/b"):
             with open(name, "w") as f:
@@ -197,9 +199,85 @@ class Files(Case):
         run.log_artifact(artifact).wait()
         run.log_artifact("a", name="plain")
         run.finish()
-        self.assertEqual(artifacts(run), [
-            "model/a", "model/artifact.json", "model/c.txt", "model/sub/b",
-            "plain/a"])
+        self.assertEqual(artifacts(run), ["versions/" + name for name in (
+            "model/v0.json", "model/v0/a", "model/v0/c.txt",
+            "model/v0/sub/b", "plain/v0.json", "plain/v0/a")])
+
+    def log_model(self, run, epoch, aliases):
+        with open("same", "w") as f:
+            f.write("unchanged")
+        with open("weights", "w") as f:
+            f.write(f"epoch {epoch}")
+        artifact = gtrack.Artifact("model", "model", metadata={"e": epoch})
+        artifact.add_file("weights")
+        artifact.add_file("same")
+        return run.log_artifact(artifact, aliases=aliases)
+
+    def test_versions(self):
+        """artifacts of one name are versions, through all runs"""
+        first = self.begin()
+        names = [self.log_model(first, e, ["best", f"e{e}"]).name
+                 for e in range(2)]
+        first.finish()
+        run = self.begin()
+        names += [self.log_model(run, 2, []).name,
+                  self.log_model(run, 2, "last").name]
+        self.assertEqual(names,
+                         ["model:v0", "model:v1", "model:v2", "model:v2"])
+        for word, epoch in (("e0", 0), ("best", 1), ("v2", 2), ("latest", 2),
+                            ("last", 2)):
+            artifact = run.use_artifact(f"model:{word}", type="model")
+            self.assertEqual(artifact.metadata, {"e": epoch})
+            folder = artifact.download()
+            self.assertEqual(folder, f"artifacts/model:v{epoch}")
+            self.assertEqual(read(folder, "weights"), f"epoch {epoch}")
+            artifact.verify()
+        self.assertEqual(gtrack.Api().artifact("me/p/model:e0").aliases,
+                         ["e0"])
+        self.assertEqual(len(os.listdir(run._folder + "/inputs")), 3)
+        same = os.stat(artifact._folder + "/same")
+        self.assertEqual((same.st_nlink, os.stat(folder + "/same").st_nlink),
+                         (3, 1))
+        with self.assertRaisesRegex(gtrack.Error, "are v0, v1, v2"):
+            run.use_artifact("model:v7")
+        with self.assertRaisesRegex(gtrack.Error, "none has this name"):
+            run.use_artifact("modell")
+        run.use_artifact("model:e0").delete(delete_aliases=True)
+        with self.assertRaises(gtrack.Error):
+            run.use_artifact("model:e0")
+
+    def test_many_versions(self):
+        """processes that log one artifact at once get numbers of their own"""
+        text = ("import gtrack\nrun = gtrack.init(project='p', capture=False)\n"
+                "for i in range(4):\n"
+                "    a = gtrack.Artifact('a', 'a')\n"
+                "    with a.new_file('f') as f: f.write(f'{run.id} {i}')\n"
+                "    run.log_artifact(a)\n")
+        with open("program.py", "w") as f:
+            f.write(text)
+        programs = [subprocess.Popen([sys.executable, "program.py"])
+                    for _ in range(4)]
+        self.assertEqual([p.wait() for p in programs], [0] * 4)
+        found = [name for folder in folders()
+                 for name in os.listdir(folder + "/artifacts/versions/a")
+                 if name.endswith(".json")]
+        self.assertEqual(sorted(found), sorted(f"v{i}.json"
+                                               for i in range(16)))
+
+    def test_save_and_artifact(self):
+        """one file may be saved and be an artifact, in either order"""
+        run = self.begin()
+        for name in ("a.yml", "b.yml"):
+            with open(name, "w") as f:
+                f.write("x: 1")
+        run.save("a.yml")
+        run.log_artifact("a.yml")
+        run.log_artifact("b.yml")
+        run.save("b.yml")
+        run.finish()
+        self.assertEqual([n for n in artifacts(run) if n.endswith(".yml")], [
+            "a.yml", "b.yml", "versions/a.yml/v0/a.yml",
+            "versions/b.yml/v0/b.yml"])
 
     def test_outside(self):
         """the name of an artifact cannot lead out of the run"""

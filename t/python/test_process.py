@@ -38,9 +38,22 @@ class Ends(Case):
         self.assertIn("loss is nan", read(folder, ".gtrack/attempt.1.yaml"))
         self.assertIn("Traceback", done.stderr)
 
-    def test_sys_exit(self):
-        """sys.exit() with a status makes a failed run, without one not"""
-        self.check("sys.exit(3)\n", "failed", 3)
+    def test_exit_status(self):
+        """a run fails if the exit status is not 0, however it came about"""
+        for i, (text, want, code) in enumerate((
+                ("sys.exit(3)", "failed", 3),
+                ("raise SystemExit(4)", "failed", 4),
+                ("sys.exit('why')", "failed", 1),
+                ("sys.exit()", "finished", 0),
+                ("try:\n    sys.exit(2)\nexcept SystemExit:\n    pass",
+                 "finished", 0))):
+            os.mkdir(f"{i}")
+            os.chdir(f"{i}")
+            folder, _ = self.check(text + "\n", want, code)
+            if code:
+                self.assertIn(f"exit status {code}",
+                              read(folder, ".gtrack/attempt.1.yaml"))
+            os.chdir("..")
 
     def test_interrupt(self):
         """an interrupt makes a killed run"""

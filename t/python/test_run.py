@@ -103,12 +103,13 @@ class Logging(Case):
                          [(i, i) for i in range(32, 64)])
 
     def test_strange_steps(self):
-        """a step may be any integer, and a bad one changes nothing"""
+        """a step is an integer below 2^53, and a bad one changes nothing"""
         run = self.begin()
         run.log({"x": 1}, step=-3)
         run.log({"x": 2}, step=2.0)
-        with self.assertRaises(ValueError):
-            run.log({"x": 3}, step="soon")
+        for step in ("soon", 2 ** 53, -2 ** 63):
+            with self.assertRaises(ValueError):
+                run.log({"x": 3}, step=step)
         run.log({"x": 4})
         run.log({"x": 10 ** 400, "y": 1})
         run.finish()
@@ -193,6 +194,31 @@ class Facts(Case):
         self.assertEqual(points(run._folder, "loss"), [(0, 3), (1, 2)])
         self.assertEqual(tag(run._folder, "summary.loss"), "9")
         self.assertEqual(tag(run._folder, "summary.word"), "good")
+
+    def test_summary_again(self):
+        """the value that a program set last is in the summary and listed"""
+        run = self.begin()
+        run.log({"loss": 3})
+        for x in (0.5, 0.7):
+            run.summary["best"] = run.summary["loss"] = x
+            self.assertEqual((run.summary["best"], run.summary["loss"]),
+                             (x, x))
+        run.log({"loss": 2})
+        self.assertEqual(run.summary["loss"], 2)
+        run.finish()
+        self.assertEqual(gtrack.Api().run(run.name).summary,
+                         {"best": 0.7, "loss": 2})
+
+    def test_config_keys(self):
+        """init() records only the values that it may"""
+        config = {"lr": 1, "api_key": "SECRET"}
+        for more in ({"config_exclude_keys": ["api_key"]},
+                     {"config_include_keys": ["lr"]}):
+            run = self.begin(config=config, **more)
+            run.finish()
+            self.assertEqual(os.listdir(run._folder + "/params"), ["lr"])
+        with self.assertRaisesRegex(gtrack.Error, "not both"):
+            self.begin(config_include_keys=["a"], config_exclude_keys=["b"])
 
     def test_define_metric(self):
         """define_metric() keeps the least and the greatest value"""
@@ -289,6 +315,39 @@ class Resuming(Case):
         self.assertEqual(again.id, done.stdout.strip())
         self.assertEqual(again.step, 1)
 
+    def test_state(self):
+        """a resumed run has its configuration, summary, tags and notes"""
+        a = self.begin(id="s", notes="why", tags=["a", "k=v"], group="g",
+                       config={"lr": 1, "opt": {"name": "adam", "b": [1, 2]}})
+        a.log({"loss": 3, "say": "hello"})
+        a.summary["best"] = 0.25
+        a.config.update({"lr": 2}, allow_val_change=True)
+        a.finish()
+        b = self.begin(id="s", resume="must", tags=["b"])
+        self.assertEqual((b.config.lr, b.config.opt, b.config["opt"]["name"]),
+                         (2, {"name": "adam", "b": [1, 2]}, "adam"))
+        self.assertEqual(b.summary.as_dict(),
+                         {"loss": 3, "say": "hello", "best": 0.25})
+        self.assertEqual((b.tags, b.notes, b.group),
+                         (("a", "k=v", "b"), "why", "g"))
+        with self.assertRaises(AttributeError):
+            b.config.lrr
+
+    def test_changed_config(self):
+        """what a resumed program configures anew is recorded"""
+        self.begin(id="s", config={"lr": 1, "opt": {"b": 1}}).finish()
+        b = self.begin(id="s", resume="allow",
+                       config={"lr": 3, "opt": {"b": 1}, "new": 4})
+        self.assertEqual(b.config.as_dict(),
+                         {"lr": 3, "opt": {"b": 1}, "new": 4})
+        with self.assertRaises(gtrack.Error):
+            b.config.lr = 5
+        b.finish()
+        self.assertEqual([tag(b._folder, f"config.{k}")
+                          for k in ("lr", "opt.b")], ["3", None])
+        self.assertEqual(gtrack.Api().run(b.name).config,
+                         {"lr": 3, "opt.b": 1, "new": 4})
+
     def test_rewind(self):
         """resume_from retracts the points after a step"""
         a = self.begin(id="r")
@@ -296,6 +355,7 @@ class Resuming(Case):
             a.log({"x": i})
         a.finish()
         b = self.begin(resume_from="r?_step=3")
+        self.assertEqual(b.summary["x"], 3)
         b.log({"x": 99})
         b.finish()
         history = gtrack.Api().run("p/" + b.name).scan_history()

@@ -93,8 +93,8 @@ class QuickStart(Case):
         self.assertEqual(done.returncode, 0, done.stderr)
         folder = folders()[0]
         self.assertEqual(points(folder, "loss"), [(0, 1), (1, 0.5)])
-        self.assertEqual(sorted(os.listdir(folder + "/artifacts"))[:3],
-                         ["again", "audio", "histograms"])
+        self.assertEqual(sorted(os.listdir(folder + "/artifacts/versions")),
+                         ["again", "weights"])
         self.assertEqual(len(wandb.util.generate_id()), 8)
 
     def test_missing(self):
@@ -103,8 +103,6 @@ class QuickStart(Case):
             wandb.sweep({})
         with self.assertRaisesRegex(AttributeError, "gtrack-python"):
             wandb.something_else
-        with self.assertRaisesRegex(gtrack.Error, "registry"):
-            self.begin().use_artifact("model:latest")
         with self.assertRaisesRegex(gtrack.Error, "Table"):
             wandb.plot.roc_curve([1], [1])
         with self.assertRaisesRegex(TypeError, "prject"):
@@ -125,6 +123,7 @@ class Reading(Case):
             run.log({"loss": i, "acc": 1})
         run.finish()
         other = wandb.init(project="q", capture=False)
+        other.log({"loss": 0.5})
         other.finish()
         api = wandb.Api()
         self.assertEqual(api.projects(), ["p", "q"])
@@ -138,6 +137,13 @@ class Reading(Case):
         self.assertEqual(found.scan_history(["loss"])[4],
                          {"_step": 4, "loss": 4})
         self.assertEqual(len(found.history(samples=2, pandas=False)), 2)
+        for order, best in (("+summary_metrics.loss", other.id),
+                            ("-summary_metrics.loss", run.id),
+                            ("-config.lr.value", run.id),
+                            ("-created_at", other.id)):
+            self.assertEqual(api.runs(order=order)[0].id, best, order)
+        with self.assertRaisesRegex(gtrack.Error, "heartbeat"):
+            api.runs("p", order="heartbeat_at")
         with self.assertRaisesRegex(gtrack.Error, "FILTERS"):
             api.runs("p", filters={"state": "finished"})
         with self.assertRaises(gtrack.Error):
