@@ -14,7 +14,7 @@
 #include "trainer/model/graph.h"
 #include "trainer/model/graph_calls.h"
 #include "trainer/model/optim.h"
-#include "trainer/ranks/coll_device.h"
+#include "trainer/ranks/coll.h"
 
 enum { CONTEXT = 4096, SEED = 20 }; /* the longest sequence that is tried */
 

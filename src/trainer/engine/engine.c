@@ -13,7 +13,7 @@
 #include "trainer/device/hardware.h"
 #include "trainer/model/graph.h"
 #include "trainer/model/resolve.h"
-#include "trainer/ranks/coll_device.h"
+#include "trainer/ranks/coll.h"
 
 /* ---- the model -------------------------------------------------------- */
 

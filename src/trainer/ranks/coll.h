@@ -173,6 +173,29 @@ int coll_compare(struct coll *, const void *data, size_t n, int *rank,
 
 /* Divide n elements evenly, at multiples of `step`: fills bounds(size + 1). */
 void coll_bounds(const struct coll *, int64_t n, int64_t step, int64_t *bounds);
+/*
+ * Between these two calls, when both coll and dev are open, the buffers of
+ * coll_sum(), coll_reduce() and coll_gather() are in the memory of dev; all
+ * others are in the memory of the host.  These collectives are carried out in
+ * one of these ways:
+ *
+ *      the CPU     as without coll_use_device()
+ *      one rank    by operations of the device
+ *      nccl        by NCCL, on a second stream, which events synchronize with
+ *                  the one that computes.  The library is loaded at run time
+ *                  (GTRAIN_NCCL_LIB or libnccl.so.2).  Native sums only.
+ *      host        through the memory of the host and what coll_open() chose,
+ *                  waiting for each call: if sums must be deterministic, and
+ *                  where there is no NCCL
+ *
+ * coll_wait_for() makes later work of the device wait for these calls, not the
+ * host; coll_check() waits for all of them on the host.  The thread of
+ * coll_queue.h aborts calls that make no progress for `timeout`.
+ * coll_leave_device() does nothing without a device.
+ */
+int coll_use_device(struct coll *, struct dev *, struct err *);
+void coll_leave_device(struct coll *);
+
 
 extern const struct coll_type coll_tcp, coll_mpi;
 extern const struct coll_device coll_through_host, coll_nccl;

@@ -1,10 +1,14 @@
+/*
+ * coll_device - collectives on the memory of a device, and which are used
+ */
 #include "config.h"
-#include "trainer/ranks/coll_device.h"
+#include "trainer/ranks/coll.h"
 
 #include <stdlib.h>
 
 #include "common/log.h"
 #include "common/mem.h"
+#include "kernels/dev.h"
 #include "trainer/ranks/coll_nccl.h"
 #include "trainer/ranks/coll_queue.h"
 
@@ -32,7 +36,7 @@ static void host_close(struct coll *c)
     free(h);
 }
 
-/* At least this many bytes; NULL after a failure. */
+/* A buffer of at least `bytes`; NULL after a failure. */
 static void *buffer_of(struct host_buffers *h, int which, size_t bytes)
 {
     if (h->err.kind != ERR_NONE)
@@ -135,7 +139,7 @@ const struct coll_device coll_through_host = {
 
 /* ---- choice ---------------------------------------------------------- */
 
-/* The thread of coll_queue.h reads the member. */
+/* Set c->device, which the thread of coll_queue.h reads. */
 static void set_device(struct coll *c, const struct coll_device *device)
 {
     if (c->queue)

@@ -3,13 +3,11 @@
 
 #include <fcntl.h>
 #include <math.h>
-#include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,12 +19,13 @@
 #include "common/num.h"
 #include "common/sig.h"
 #include "trainer/ranks/hello.h"
+#include "trainer/ranks/peer_socket.h"
 
 /* Seconds until the remaining ranks are killed: when one has died, the others
  * notice within three seconds and exit by themselves; otherwise rank 0 may have
  * to write the end of the run. */
 static const double GRACE = 8, GRACE_DEAD = 4;
-/* The same when rank 0 has succeeded: the others have nothing left to do. */
+/* Seconds after rank 0 has succeeded; the others have nothing left to do. */
 static const double GRACE_DONE = 3;
 
 /* ---- starting ranks -------------------------------------------------- */
@@ -34,20 +33,12 @@ static const double GRACE_DONE = 3;
 /* Listen on 127.0.0.1, on a port that the kernel chooses. */
 static int open_listener(int *port, struct err *e)
 {
-    struct sockaddr_in a = { .sin_family = AF_INET,
-                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-    socklen_t n = sizeof a;
-    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+    const int fd = peer_socket_listen("127.0.0.1", 0, e);
 
-    if (fd < 0 || bind(fd, (struct sockaddr *)&a, sizeof a) < 0 ||
-        listen(fd, 1024) < 0 ||
-        getsockname(fd, (struct sockaddr *)&a, &n) < 0) {
-        err_sys(e, "cannot listen on 127.0.0.1");
-        if (fd >= 0)
-            close(fd);
+    if (fd < 0)
         return -1;
-    }
-    *port = ntohs(a.sin_port);
+    fcntl(fd, F_SETFD, 0); /* rank 0 inherits it */
+    *port = (int)peer_socket_port(fd);
     return fd;
 }
 
@@ -168,8 +159,8 @@ static enum err_kind kind_of(int status)
     return ERR_RANK;
 }
 
-/* Other ranks report the death of a rank, and a signal, too.  The end of a rank
- * that was killed here explains nothing. */
+/* A rank that lost another rank or was stopped explains less than one that
+ * failed by itself; one that was killed here explains nothing. */
 static enum end_weight weigh_end(int status, bool killing)
 {
     const enum err_kind kind = kind_of(status);
@@ -211,10 +202,10 @@ static void describe_end(const struct local_ranks *k, int rank, struct err *e)
         err_set(e, kind, "rank %d: %s", rank, end->error);
 }
 
-/* Of two errors of equal weight, that of the lower rank counts, because rank 0
- * writes for the others and knows why it failed; but where ranks lost each
- * other, the first report counts, because later ones may only mean that the
- * reporting rank has exited. */
+/* If two errors have equal weight, the one of the lower rank counts, because
+ * rank 0 writes for the others and knows why it failed; but where ranks lost
+ * each other, the first report counts, because later ones may only mean that
+ * the reporting rank has exited. */
 static bool tells_more(const struct rank_end *a, const struct rank_end *than)
 {
     if (a->weight != than->weight)
