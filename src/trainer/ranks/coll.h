@@ -23,8 +23,7 @@
  * Every rank calls the same functions in the same order with the same sizes.
  * Calls that take buffers are queued and carried out one after another by a
  * thread, so that they overlap with computing; the buffers belong to coll
- * until coll_wait().  A job of one rank has no thread and sends
- * nothing.
+ * until coll_wait().  A job of one rank has no thread and sends nothing.
  *
  * Sums are in the order of the ranks, whatever the order of arrival: they have
  * the same bits each time and, with coll_reduce() into an accumulator, the bits
@@ -113,7 +112,7 @@ struct coll {
     uint64_t begun;             /* calls so far */
     struct coll_queue *queue;   /* NULL for one rank */
 
-    const struct coll_device *device;   /* see coll_device.h; NULL: the CPU */
+    const struct coll_device *device;   /* NULL: the CPU */
     struct dev *dev;
     void *device_state;
     uint64_t device_begun;
@@ -167,12 +166,13 @@ uint64_t coll_begin_sum_f64(struct coll *, double *x, size_t n);
 int coll_end(struct coll *, uint64_t call, struct err *);
 int coll_max(struct coll *, int64_t *x, struct err *);
 int coll_barrier(struct coll *, struct err *);
-/* The first rank whose n bytes are not those of rank 0; 0 if there is none. */
+/* The first rank whose n bytes differ from rank 0's; 0 if there is none. */
 int coll_compare(struct coll *, const void *data, size_t n, int *rank,
                  struct err *);
 
 /* Divide n elements evenly, at multiples of `step`: fills bounds(size + 1). */
 void coll_bounds(const struct coll *, int64_t n, int64_t step, int64_t *bounds);
+
 /*
  * Between these two calls, when both coll and dev are open, the buffers of
  * coll_sum(), coll_reduce() and coll_gather() are in the memory of dev; all
@@ -195,7 +195,6 @@ void coll_bounds(const struct coll *, int64_t n, int64_t step, int64_t *bounds);
  */
 int coll_use_device(struct coll *, struct dev *, struct err *);
 void coll_leave_device(struct coll *);
-
 
 extern const struct coll_type coll_tcp, coll_mpi;
 extern const struct coll_device coll_through_host, coll_nccl;

@@ -56,13 +56,14 @@ int64_t coll_largest_part(const struct coll *c, const int64_t *bounds)
     return most;
 }
 
-/* How many elements of a part of n a round sends that begins at `at`. */
+/* The number of elements that the round at `at` sends of a part of n. */
 static int64_t in_round(int64_t n, int64_t at)
 {
     return n <= at ? 0 : n - at < CHUNK ? n - at : CHUNK;
 }
 
-/* Every rank sends each other one its part; acc may be the own part of in. */
+/* Every rank sends each other rank its part; acc may be the own part of `in`.
+ */
 static int reduce_directly(struct coll *c, float *acc, float *in,
                            const int64_t *bounds, bool set, struct err *e)
 {

@@ -46,7 +46,7 @@ static int exchange_at(struct coll *c, int distance, const void *send,
 }
 
 /* The parts of `count` ranks from `first` on, around the ring: two ranges, of
- * which the second is empty unless it begins again at rank 0. */
+ * which the second is empty unless the ranks continue at rank 0. */
 struct part_range {
     char *at;
     size_t bytes;
@@ -68,8 +68,7 @@ static void find_ranges(const struct coll *c, void *data, const int64_t *bounds,
 
 /* ---- gather and reduce ------------------------------------------------- */
 
-/* Before the round of distance k, each rank has the parts of k ranks from
- * itself on. */
+/* Before the round of distance k, rank r has the parts r to r + k - 1. */
 int coll_many_gather(struct coll *c, void *data, const int64_t *bounds,
                      size_t size, struct err *e)
 {
@@ -120,8 +119,8 @@ static int add_range(struct coll *c, int distance, const struct part_range *out,
     return 0;
 }
 
-/* A gather backwards: after the round of distance k, each rank has the sums,
- * over some ranks, of the parts of k ranks from itself on. */
+/* The reverse of a gather: after the round of distance k, rank r has partial
+ * sums of the parts r to r + k - 1. */
 int coll_many_reduce(struct coll *c, float *acc, float *in,
                      const int64_t *bounds, bool set, struct err *e)
 {
@@ -165,8 +164,8 @@ static int open_blocks(struct coll *c, size_t n, struct travelling_blocks *b,
     return 0;
 }
 
-/* Send the blocks whose distance has the bit k on by k, and keep what arrives
- * in their places. */
+/* Pass the blocks whose distance has the bit k to the rank at distance k, and
+ * keep the blocks that arrive in their places. */
 static int pass_on(struct coll *c, const struct travelling_blocks *b, int k,
                    struct err *e)
 {
@@ -185,7 +184,8 @@ static int pass_on(struct coll *c, const struct travelling_blocks *b, int k,
     return 0;
 }
 
-/* Elements at..at+n of the part of each rank, as far as it has so many. */
+/* Fill each block with elements at..at+n of the part of its rank, and with
+ * zeros after the end of the part. */
 static void fill_blocks(struct coll *c, const struct travelling_blocks *b,
                         const float *in, const int64_t *bounds, int64_t at)
 {
@@ -202,8 +202,8 @@ static void fill_blocks(struct coll *c, const struct travelling_blocks *b,
     }
 }
 
-/* The parts travel apart from each other, and are added at the end.  Then block
- * i is from the rank at distance -i. */
+/* The parts travel separately and are added at the end, when block i is from
+ * the rank at distance -i. */
 int coll_many_reduce_in_order(struct coll *c, float *acc, const float *in,
                               const int64_t *bounds, bool set, struct err *e)
 {
@@ -233,10 +233,10 @@ int coll_many_reduce_in_order(struct coll *c, float *acc, const float *in,
 
 /* ---- trees ------------------------------------------------------------- */
 
-/* The place of a rank in a tree is its distance from the root.  The lowest bit
- * that is on in it is the distance to the place above, and each lower bit the
- * distance to a place below.  For the root, which has every bit below it, this
- * is a power of two that is at least the number of ranks. */
+/* The place of a rank in a tree is its distance from the root.  Its lowest bit
+ * that is set is the distance to the place above, which this function returns,
+ * and each lower bit is the distance to a place below.  For the root it returns
+ * a power of two that is at least the number of ranks. */
 static int way_up(const struct coll *c, int place)
 {
     return place ? place & -place : 2 * highest_power(c->size);

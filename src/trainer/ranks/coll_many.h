@@ -6,15 +6,15 @@
 /*
  * coll_many - collectives in log N rounds, between ranks that are linked
  *
- * In each round a rank sends to the one at a distance of some power of two, and
- * receives from the one at the same distance on the other side.  They run in
- * the thread of coll_queue.h.  Of N ranks, each sends, in a number of messages
- * that grows like log N:
+ * In each round a rank sends to the rank at a distance of some power of two,
+ * and receives from the one at the same distance on the other side.  The
+ * functions run in the thread of coll_queue.h.  Of N ranks, each sends, in a
+ * number of messages that grows like log N:
  *
  *      gather          what every rank must receive, (N - 1) / N of the block
- *      reduce          the same, adding parts on their way, so the order of a
- *                      sum depends on N only
- *      reduce_in_order log N / 2 times as much, as parts travel apart
+ *      reduce          as much as gather, adding parts on their way, so the
+ *                      order of a sum depends on N only
+ *      reduce_in_order log N / 2 times as much, as parts travel separately
  *      combine, bcast  at most log N times the block
  *      collect         what the ranks behind it have, up to half of the block
  */
@@ -29,14 +29,14 @@ int coll_many_bcast(struct coll *, void *data, size_t bytes, int root,
 int coll_many_collect(struct coll *, void *data, const void *own,
                       const int64_t *bounds, size_t size, struct err *);
 
-/* All ranks get the n elements that combine() makes of those of all ranks, two
- * at a time. */
+/* Combine the n elements of all ranks, two ranks at a time; all ranks get the
+ * result. */
 typedef void coll_combine_fn(void *x, const void *more, size_t n);
 int coll_many_combine(struct coll *, void *x, size_t n, size_t size,
                       coll_combine_fn *, struct err *);
 
-/* Sums send numbers of this size.  coll_pack() and coll_unpack() are those
- * of halves.h, and do nothing if sums are sent in fp32. */
+/* The size of the numbers that sums send.  coll_pack() and coll_unpack() call
+ * halves.h, and do nothing if sums are sent in fp32. */
 size_t coll_sent_size(const struct coll *);
 void coll_pack(const struct coll *, float *x, int64_t n);
 void coll_unpack(const struct coll *, float *x, int64_t n);

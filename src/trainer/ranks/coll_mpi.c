@@ -26,11 +26,11 @@ enum { PIECE = 1 << 30 };
 
 struct mpi {
     MPI_Request *request;
-    int *with; /* the rank that each is with; -1: all */
+    int *with; /* the other rank of each request; -1: all ranks */
     int room, room_with;
     struct err failed; /* the first failure of a call */
     struct death_watch watch;
-    int waits_for;    /* in vain, or WAITS_FOR_NONE */
+    int waits_for;    /* the rank that does not answer, or WAITS_FOR_NONE */
     struct err death; /* valid once `dead` is set */
     bool dead;
 };
@@ -47,7 +47,7 @@ static int mpi_fail(struct coll *c, const char *what, int code, struct err *e)
     return -1;
 }
 
-/* What ranks tell each other at the beginning. */
+/* The message by which ranks introduce themselves. */
 struct introduction {
     char name[96], agree[128];
 };
@@ -174,7 +174,7 @@ static int find_silent(const struct mpi *m, int n)
     return WAITS_FOR_ALL;
 }
 
-/* For ranks that nobody watches. */
+/* The error for a rank that is not watched and does not answer. */
 static int no_answer(struct coll *c, int with, struct err *e)
 {
     struct mpi *m = c->state;

@@ -7,8 +7,9 @@
  *
  * All calls go to one stream, apart from the one that computes, so that all
  * ranks make them in one order.  Equal parts are reduced and gathered by one
- * call, and what the last rank has more by another; parts of different sizes by
- * one call each.  They are in a group, which NCCL runs as one operation.
+ * call, and the rest that the last rank has by another; parts of different
+ * sizes take one call each.  The calls are in a group, which NCCL runs as one
+ * operation.
  *
  * For sums in bf16, numbers are rounded to a copy and added back on that
  * stream, too; NCCL rounds each sum of two.
@@ -122,7 +123,7 @@ static void set_failed(struct coll *c, const char *what, int code)
     abort_calls(k);
 }
 
-/* Give other threads the processor, and after a millisecond or so a while. */
+/* Yield the processor; after about a millisecond, sleep for a moment. */
 static void pause_briefly(int idle)
 {
     if (idle < 1000)
@@ -255,7 +256,7 @@ static bool make_room(struct coll *c, int64_t n)
     return k->copy != NULL;
 }
 
-/* What is sent of x: itself, or its copy in bf16. */
+/* The tensor that is sent for x: x itself, or its copy in bf16. */
 static struct tensor sent_of(struct coll *c, float *x, int64_t n)
 {
     struct nccl_link *k = c->device_state;
@@ -330,8 +331,8 @@ static void add_own_part(struct coll *c, float *part, const struct tensor *acc)
     c->dev->ops->accum(c->dev, &to, acc);
 }
 
-/* Unless it is to be set, acc is added to the own part before the sum; or, if
- * that is rounded, after it. */
+/* Unless acc is to be set, it is added to the own part before the sum or, if
+ * the sum is sent in bf16, after it. */
 static void nccl_reduce(struct coll *c, float *acc, float *in,
                         const int64_t *bounds, bool set)
 {
@@ -362,7 +363,7 @@ static void nccl_reduce(struct coll *c, float *acc, float *in,
                 own * (int64_t)dtype_size(sent.type));
 }
 
-/* Every rank gets the parts of all; see reduce_parts(). */
+/* Every rank gets the parts of all ranks, by calls as in reduce_parts(). */
 static int gather_parts(struct coll *c, char *data, const int64_t *bounds,
                         size_t size, void *stream)
 {

@@ -7,8 +7,8 @@
  * receives can block.  A frame of kind GOODBYE has the reason why a rank
  * leaves, or nothing when it is done; end of file without one means that the
  * rank died.  Whoever learns of a failure passes the reason on to its links, so
- * that it reaches all ranks.  A rank that waits for long says that it is alive:
- * so a rank that waits for it can tell it from the one that does not respond.
+ * that it reaches all ranks.  A rank that waits for long reports that it is
+ * alive, so that others can tell it from the rank that does not respond.
  */
 #include "config.h"
 #include "trainer/ranks/coll.h"
@@ -115,8 +115,8 @@ static void send_goodbye(struct coll *c, const char *why)
     }
 }
 
-/* Read the reason of a goodbye as far as it has arrived, and pass it on.  There
- * is none from a rank that is done, which is too early here. */
+/* Read the reason of a goodbye as far as it has arrived, and pass it on.  A
+ * rank that is done gives no reason; it has left too early. */
 static int receive_goodbye(struct coll *c, const struct tcp_link *l,
                            struct err *e)
 {
@@ -268,8 +268,8 @@ static bool is_finished(const struct tcp_link *l)
     return l->sent == l->send_all && l->got == l->recv_all;
 }
 
-/* What to wait for on a link: on one that is finished, for the other rank to
- * close it, which it does when it leaves. */
+/* The events to wait for on a link.  If its frames are finished, the other rank
+ * may close it, which it does when it leaves. */
 static struct pollfd events_of(const struct tcp_link *l)
 {
     struct pollfd p = { .fd = l->fd };
@@ -304,8 +304,8 @@ static int count_unfinished(const struct coll *c, double now, struct err *e)
     return n;
 }
 
-/* Tell those that may be waiting for this rank that it waits, too.  A socket
- * accepts a header whole or not at all. */
+/* Tell the ranks that may be waiting for this one that it is waiting, too.  A
+ * socket accepts a header whole or not at all. */
 static void send_alive(const struct tcp *t)
 {
     const struct frame f = { .magic = MAGIC, .kind = FRAME_ALIVE };

@@ -14,8 +14,8 @@
 #include "common/clock.h"
 #include "common/mem.h"
 
-/* All that ranks send: whom they wait for; or, if that is nobody, the reason
- * why the job has to end, or "" from a rank that is done. */
+/* The only message: the rank that the sender waits for or, if there is none,
+ * the reason why the job has to end, or "" if the sender is done. */
 struct notice {
     int32_t waits_for;
     char why[316];
@@ -99,7 +99,7 @@ bool death_watch_connect(struct death_watch *w, const struct coll *c,
                                        clock_mono() + CONNECT_SECS) == 0;
 }
 
-/* What is not a rank that still waits for a welcome is closed. */
+/* Close the connection unless it is from a rank that is still missing. */
 static bool admit_rank(struct death_watch *w, const struct coll *c, int fd,
                        const struct hello *h)
 {

@@ -25,7 +25,7 @@
  *          return -1;                  e names the rank that has died
  *      death_watch_close(&w, c, "");
  *
- * This is for transports that do not tell by themselves.  Rank 0 has a TCP
+ * This is for transports that do not notice it themselves.  Rank 0 has a TCP
  * connection to every other rank.  A rank that closes it without a notice has
  * died, and rank 0 tells the others.  A rank that could not connect is not
  * watched, and watches none.
@@ -39,7 +39,7 @@
 struct death_watch {
     int listener;
     struct pollfd *link; /* to each rank; only rank 0 has more than one */
-    int *waits_for;      /* by rank, what it reported; on others their own */
+    int *waits_for;      /* what each rank reported; only rank 0 has all */
     int reports;
     double reported_at; /* the first of them */
     char token[HELLO_TOKEN];
@@ -66,9 +66,9 @@ void death_watch_confirm(struct death_watch *);
 /* This rank waits for another one, or for all of them. */
 void death_watch_report(struct death_watch *, const struct coll *,
                         int waits_for);
-/* The rank that those others wait for, one of which is `from`: waits_for[r] is
- * what rank r has reported.  A rank of the circle if they wait for each other.
- */
+/* Follow the reports, beginning with rank `from`, to the rank that all wait
+ * for, or to one of a circle of ranks that wait for each other; waits_for[r] is
+ * the report of rank r. */
 int death_watch_find(const int *waits_for, int ranks, int from);
 int death_watch_check(struct death_watch *, const struct coll *, struct err *);
 /* Leave, with the reason why the job has to end, or with "". */

@@ -27,7 +27,7 @@ int hello_make_token(char out[HELLO_TOKEN], struct err *e)
     return 0;
 }
 
-/* In a time that does not depend on how much of it is right. */
+/* Compare tokens in a time that does not depend on how many bytes match. */
 static bool is_token(const char *a, const char *b)
 {
     unsigned char differ = 0;
@@ -57,8 +57,8 @@ static void drop_waiting(struct hello_reader *r, int i)
     remove_waiting(r, i);
 }
 
-/* Accept all that have connected.  If there are too many, the oldest goes: a
- * rank sends its hello at once. */
+/* Accept all that have connected.  If there are too many, the oldest is closed:
+ * a rank sends its hello at once. */
 static void accept_all(struct hello_reader *r)
 {
     for (;;) {
@@ -78,8 +78,8 @@ static void accept_all(struct hello_reader *r)
     }
 }
 
-/* Read what has come from connection i: 1 if that was the rest of a hello, -1
- * if there will be none. */
+/* Read what has come from connection i: 1 if the hello is complete, 0 if not
+ * yet, -1 if there will be none. */
 static int read_some(struct hello_reader *r, int i)
 {
     struct hello_waiting *w = &r->waiting[i];

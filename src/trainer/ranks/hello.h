@@ -17,8 +17,9 @@
  *
  * A rank says hello as soon as it has connected.  The connections are read at
  * the same time, so that one that sends nothing delays no other; it is closed
- * after some seconds.  So is, at once, one that sends something else or another
- * token; and the oldest, if HELLO_WAITING more than there are ranks wait.
+ * after some seconds.  A connection that sends anything else or another token
+ * is closed at once, and so is the oldest if HELLO_WAITING connections more
+ * than there are ranks are waiting.
  */
 enum {
     HELLO_MAGIC = 0x47544e31,

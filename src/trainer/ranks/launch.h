@@ -40,7 +40,7 @@ struct launch {
     bool one_host;              /* all ranks are on this machine */
     bool shared_cores;          /* and may use the same processors */
     char token[128];            /* of the job: others are rejected */
-    bool guessable;             /* the token is, without a secret */
+    bool guessable;             /* there is no secret in the token */
 };
 
 int launch_detect(struct launch *, enum launcher, struct err *);

@@ -146,7 +146,7 @@ static void gather_weights(struct parallel *p, int unit)
     s->present = true;
 }
 
-/* The unit that is read after that of this call, or -1. */
+/* The next unit, after the one of this call, whose weights are read; or -1. */
 static int next_unit(const struct graph *g, int call)
 {
     for (int t = call + 1; t < g->n_calls; t++)
@@ -156,7 +156,7 @@ static int next_unit(const struct graph *g, int call)
     return -1;
 }
 
-/* The same unit of the graph that owns the weights. */
+/* The unit of the same name in the graph that owns the weights. */
 static int own_unit(const struct parallel *p, const struct graph *g, int unit)
 {
     if (g == p->graph)
@@ -450,7 +450,7 @@ static void make_copies(struct parallel *p)
     }
 }
 
-/* Floats of the host to a piece. */
+/* Copy floats of the host to a piece. */
 static void put_piece(struct dev *dev, const struct held_piece *k, int64_t from,
                       const float *values, int64_t n)
 {

@@ -112,9 +112,10 @@ void parallel_stepped(struct parallel *);
 /* Let another graph, which borrows the weights, gather them, too. */
 void parallel_attach_reader(struct parallel *, struct graph *);
 
-/* Elements at..at+count of the whole block of weights, m or v from the host,
- * where every rank has them, to what this rank keeps of them.  Elements that
- * are never loaded are zero.  After all weights, parallel_loaded(). */
+/* Load elements at..at+count of the whole block of weights, m or v, which every
+ * rank has in the memory of the host, into the pieces that this rank keeps.
+ * Elements that are never loaded are zero.  After all weights, call
+ * parallel_loaded(). */
 enum parallel_state { PARALLEL_WEIGHTS, PARALLEL_M, PARALLEL_V };
 int parallel_load(struct parallel *, enum parallel_state, int64_t at,
                   const float *values, int64_t count, struct err *);
@@ -132,7 +133,7 @@ void parallel_memory(const struct parallel *, int64_t bytes[DEV_MODEL_USES]);
 /* Bytes of gradients and weights that a rank sends per step, on average: to
  * reduce or gather a block over N ranks it sends (N - 1) / N of it. */
 int64_t parallel_traffic(const struct parallel *, int64_t micro);
-/* Of these, the bytes of a gradient. */
+/* The bytes that are sent for one element of a gradient. */
 int64_t parallel_sum_size(const struct settings *);
 
 #endif

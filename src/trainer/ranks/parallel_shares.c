@@ -44,8 +44,8 @@ bool parallel_sums_each(const struct parallel *p)
 
 /* ---- parts of units -------------------------------------------------- */
 
-/* If a matrix begins at `at` in unit u, and the optimiser needs it whole: its
- * size, padding included; else 0. */
+/* The size, with padding, of the matrix that begins at `at` in unit u, if the
+ * optimiser needs it whole; else 0. */
 static int64_t matrix_at(const struct optim *o, const struct graph_unit *u,
                          int64_t at)
 {
@@ -60,7 +60,8 @@ static int64_t matrix_at(const struct optim *o, const struct graph_unit *u,
     return 0;
 }
 
-/* The distance from `at` to the next such matrix, or to the end of the unit. */
+/* The distance from `at` to the next matrix that is needed whole, or to the end
+ * of the unit. */
 static int64_t others_at(const struct optim *o, const struct graph_unit *u,
                          int64_t at)
 {
@@ -86,7 +87,8 @@ static void add_chunks(struct shared_unit *s, int64_t from, int64_t count,
     }
 }
 
-/* The sum of squares of each chunk is the same on whichever rank it is. */
+/* List the chunks of a unit.  The sum of squares of a chunk has the same bits
+ * on any rank. */
 static void list_chunks(struct shared_unit *s, const struct optim *o,
                         const struct graph_unit *u)
 {
@@ -124,9 +126,9 @@ static bool has_whole_matrix(const struct shared_unit *s)
     return false;
 }
 
-/* Equal parts, and what is left to the last rank: this is what NCCL reduces and
- * gathers in one call.  A part begins at a multiple of 16 bytes, also of 16-bit
- * weights. */
+/* Divide into equal parts, which NCCL reduces and gathers in one call; the last
+ * rank also has the rest.  A part begins at a multiple of 16 bytes, even of
+ * 16-bit weights. */
 static void divide_evenly(struct shared_unit *s, int64_t count, int size)
 {
     const int64_t each = count / size / 8 * 8;
@@ -136,7 +138,7 @@ static void divide_evenly(struct shared_unit *s, int64_t count, int size)
     s->bounds[size] = count;
 }
 
-/* At whole chunks, as evenly as possible. */
+/* Divide at whole chunks, as evenly as possible. */
 static void divide_at_chunks(struct shared_unit *s, int64_t count, int size)
 {
     int k = 0;

@@ -123,8 +123,8 @@ void peer_socket_own(int fd, char out[PEER_SOCKET_ADDRESS])
     describe_end(fd, getsockname, out, PEER_SOCKET_ADDRESS, NULL, 0);
 }
 
-/* All addresses of a host; NULL, with *why set, if there is none.  Without a
- * host, those of all interfaces. */
+/* All addresses of a host or, without one, of all interfaces; NULL, with *why
+ * set, if there is none. */
 static struct addrinfo *find_addresses(const char *host, int port,
                                        const char **why)
 {
@@ -169,8 +169,8 @@ bool peer_socket_is_loopback(const char *host)
 
 /* ---- listening and connecting ----------------------------------------- */
 
-/* Without IPV6_V6ONLY, a socket on all interfaces takes IPv4, too; so that is
- * tried first for all interfaces, and IPv4 for a host that has both. */
+/* Without IPV6_V6ONLY, a socket on all interfaces accepts IPv4, too; so IPv6 is
+ * tried first for all interfaces, and IPv4 first for a host that has both. */
 static int listen_at(const struct addrinfo *a)
 {
     const int one = 1, off = 0;

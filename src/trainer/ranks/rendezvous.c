@@ -21,8 +21,8 @@
 #include "trainer/ranks/hello.h"
 #include "trainer/ranks/peer_socket.h"
 
-/* Rank 0 answers with the reason why a rank is rejected, of so many bytes; if
- * it is empty, the addresses of the linked ranks follow, in their order. */
+/* Rank 0 answers with this many bytes, the reason why a rank is rejected; if it
+ * is empty, the addresses of the linked ranks follow, in their order. */
 enum { REASON_BYTES = 320 };
 
 struct rank_address {
@@ -147,7 +147,8 @@ static void send_reason(int fd, const char *text)
     peer_socket_move(fd, reason, sizeof reason, true, clock_mono() + 1);
 }
 
-/* A job that lacks a rank cannot begin: tell it, and all that have joined. */
+/* Tell a rank why it is rejected and, since a job that lacks a rank cannot
+ * begin, all that have joined. */
 static int reject_rank(const struct coll *c, const struct hello *h, int fd,
                        const int *fd_of, const char *reason, struct err *e)
 {
@@ -244,7 +245,8 @@ static int begin_job(struct coll *c, int listener, const struct hello *mine,
     return 0;
 }
 
-/* Other ranks: the addresses of the ranks that this one is linked to. */
+/* Other ranks: receive the addresses of the ranks that this one is linked to.
+ */
 static int receive_addresses(struct coll *c, int zero,
                              struct rank_address *address, double until)
 {

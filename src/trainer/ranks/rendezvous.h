@@ -8,8 +8,8 @@
  * rendezvous - connect the ranks of a job over TCP
  *
  * Sets fd_of[r], for every rank r that this one is linked to, to a connected
- * socket that does not block, and c->peer[r] to a description of the rank; of
- * other ranks the one is -1, and the other only has the number.  Connections
+ * socket that does not block, and c->peer[r] to a description of the rank.  For
+ * other ranks, fd_of[r] is -1 and c->peer[r] has only the number.  Connections
  * without the token of the job are closed, and do not disturb it.  A rank that
  * knows the token, but has another number of ranks or a different
  * configuration, ends the job: an error of kind ERR_RANK names it on all ranks.
