@@ -25,7 +25,7 @@ plan() {
 }
 plan --budget 0.5gpuh --tsv --no-header
 is $? 0 "a budget is planned without runs"
-like err "the losses are those of a published law (arXiv:2404.10102)" \
+like err "the losses follow a published law (arXiv:2404.10102)" \
     "without runs the law is a published one, which is said"
 awk -F '\t' '{ d = $6 - (1.8172 + 482.01 * $2 ^ -0.3478 + 2085.43 * $3 ^ -0.3658)
     if (d * d > 1e-8) bad = 1 }
@@ -59,10 +59,10 @@ awk -F '\t' '{ d = $6 - (1.7 + 60 * $2 ^ -0.35 + 400 * $3 ^ -0.3)
     END { exit bad || NR != 3 }' out
 ok $? "the losses are those of the law" "$(cat out)"
 best=$(sort -t "$tab" -k 6,6g out | head -n 1 | cut -f 1)
-like err "the lowest loss is that of $best\$" "the best model is named"
+like err "lowest loss: $best\$" "the best model is named"
 like err "the law fits 12 runs of 1e+05 to 4e+06 parameters" \
     "the runs that the law is fitted to are named"
-like err "off by 0.000 for a run" "the law is tested on runs that are left out"
+like err "left out of the fit is 0.000" "the law is tested on runs that are left out"
 plan --budget 0.0005h --tsv --no-header
 small=$(sort -t "$tab" -k 6,6g out | head -n 1 | cut -f 1)
 plan --budget 100h --tsv --no-header
@@ -84,8 +84,8 @@ awk -F '\t' '{ d = $7 - (1.7 + 60 * $3 ^ -0.35 + 400 * $4 ^ -0.3)
           exit bad || NR != 5 }' out
 ok $? "the row in the middle has the lowest loss, between smaller and larger" \
     "$(cat out)"
-words=$(sed -n 's/.*the lowest loss is that of //p' err)
-like err "that of model.layers=.*model.kv_heads=.*model.width=.*model.d_ff=" \
+words=$(sed -n 's/.*lowest loss: //p' err)
+like err "lowest loss: model.layers=.*model.kv_heads=.*model.width=.*model.d_ff=" \
     "the settings of the best size are printed"
 # shellcheck disable=SC2046 # words
 gtrain plan w128.ini --only parameters $(printf -- '--set %s ' $words) \

@@ -12,8 +12,8 @@
 #include "trainer/model/resolve.h"
 #include "trainer/plan/scaling.h"
 
-/* Widths from 1/32 to 32 times that of the settings, four of them for each
- * doubling. */
+/* Widths from 1/32 to 32 times the one in the settings, four for each doubling.
+ */
 enum { SIZES = 41, MIDDLE = 20, AROUND = 2, CELLS = 5 };
 
 struct budget {
@@ -59,8 +59,8 @@ static int begin_budget(struct budget *b, double hours,
                        "plan.peak_tflops");
     b->flops = hours * 3600 * tflops * 1e12 * part;
     if (scaling_fit(&b->law, s->run.root, &why) < 0) {
-        log_warn("%s; the losses are those of a published law "
-                 "(arXiv:2404.10102), for other data",
+        log_warn("%s; the losses follow a published law (arXiv:2404.10102) for "
+                 "other data",
                  why.text);
         scaling_published(&b->law);
     }
@@ -106,10 +106,10 @@ static void tell_lowest(const struct budget *b, const char *best)
     const struct scaling *law = &b->law;
     char text[NUM_TEXT];
 
-    log_info("the lowest loss is that of %s", best);
+    log_info("lowest loss: %s", best);
     if (law->runs > 0)
-        log_info("the law fits %s of %.3g to %.3g parameters, and is off by "
-                 "%.3f for a run that it does not know (median)",
+        log_info("the law fits %s of %.3g to %.3g parameters; its median error "
+                 "for a run that is left out of the fit is %.3f",
                  num_count(text, law->runs, "run"), law->least_n, law->most_n,
                  law->off);
 }
@@ -134,7 +134,7 @@ static void compare_models(const struct budget *b, const struct plan_model *p,
 
 /* ---- the sizes of one model --------------------------------------------- */
 
-/* Round to what a group of heads of the settings can be shared by. */
+/* The most key-value heads, up to `wanted`, that the heads can share evenly. */
 static int64_t share_heads(int64_t heads, int64_t wanted)
 {
     int64_t kv = wanted > 1 ? wanted : 1;
@@ -144,7 +144,7 @@ static int64_t share_heads(int64_t heads, int64_t wanted)
     return kv;
 }
 
-/* A model of so many heads in the proportions of another. */
+/* A model of `heads` heads in the proportions of another. */
 static struct model_settings scale_model(const struct model_settings *m,
                                          int64_t heads)
 {
@@ -170,7 +170,7 @@ static int64_t scale_heads(int64_t heads, int quarters)
     return to > 8 && heads % 2 == 0 ? to / 2 * 2 : to;
 }
 
-/* Different sizes, the smallest first; returns how many. */
+/* List different sizes, the smallest first; returns their number. */
 static int list_sizes(struct model_settings out[SIZES],
                       const struct model_settings *m)
 {
@@ -201,7 +201,7 @@ static void tell_best(const struct budget *b, const struct settings *s)
         buf_printf(&sets, " model.d_ff=%" PRId64, m->d_ff);
     tell_lowest(b, sets.s);
     log_info("%d learning rates tried for %.0f steps each leave %.0f steps for "
-             "the training, ten times as many",
+             "the run, ten times as many",
              CELLS, floor(cells), floor(10 * cells));
     buf_clear(&sets);
 }

@@ -15,18 +15,18 @@
 /* plan.cpu_rates, in billions a second; regions in millions. */
 enum {
     PRODUCT,   /* a large product of matrices, FLOP */
-    PRODUCT_2, /* the same of two threads */
+    PRODUCT_2, /* PRODUCT with two threads */
     PACK,      /* numbers of operands that are packed for products */
     VECTOR,    /* numbers in the cache that an activation is applied to */
     MEMORY,    /* bytes read and written */
-    MEMORY_2,  /* the same of two threads */
+    MEMORY_2,  /* MEMORY with two threads */
     REGION_2,  /* parallel regions of two threads */
     SEND,      /* bytes sent and received between two ranks */
 };
 
 /* ---- arguments -------------------------------------------------------- */
 
-/* Does the name of a device begin with this one?  A dash is a space. */
+/* Does the name of a device begin with `name`?  A dash stands for a space. */
 static bool is_named(const struct hardware *h, const char *name)
 {
     const char *at = h->name;
@@ -91,8 +91,8 @@ int plan_device_threads(struct plan_device *d, const char *list, struct err *e)
 /* Rows of a long and narrow product, and the sides of its small matrix. */
 enum { LONG = 4096, NARROW_IN = 512, NARROW_OUT = 64 };
 
-/* The rate at which the operands of a product are packed, in what is left of
- * the time of a narrow one after its multiplications. */
+/* The rate at which the operands of a product are packed, from the time of a
+ * narrow product less the time of its multiplications. */
 static double pack_rate(double narrow, double product)
 {
     const double flops = 2.0 * LONG * NARROW_IN * NARROW_OUT;
@@ -149,7 +149,7 @@ static int measure_cpu(struct plan_device *d, enum dtype type, struct err *e)
     return 0;
 }
 
-/* 1 / S of plan_device.h; not above 0 if two threads do not show it. */
+/* 1 / S of plan_device.h; 0 or less if two threads cannot tell. */
 static double memory_limit(const struct plan_device *d)
 {
     return 2 / d->cpu[MEMORY_2] - 1 / d->cpu[MEMORY];
@@ -174,7 +174,7 @@ static int open_cpu(struct plan_device *d, const struct settings *s,
                              "expects positive numbers");
     }
     if (memory_limit(d) > 0)
-        log_info("with many threads, the memory's rate approaches %.3g GB/s",
+        log_info("with many threads, the memory bandwidth approaches %.3g GB/s",
                  1 / memory_limit(d));
     else
         log_info("cannot tell the memory bandwidth of this CPU from two "
@@ -207,8 +207,8 @@ static double memory_rate(const struct plan_device *d, int threads)
 
 /* ---- the rates of a rank ------------------------------------------------ */
 
-/* Measured rates are reached, and attention counts scores that are not
- * computed. */
+/* Measured rates are fully reached.  The rate of attention is higher, since its
+ * FLOP include scores that are not computed. */
 static struct plan_rates cpu_rates(const struct plan_device *d, int ranks,
                                    int threads, int cores)
 {
@@ -235,7 +235,7 @@ static struct plan_rates cpu_rates(const struct plan_device *d, int ranks,
     };
 }
 
-/* The parts of the rates of data sheets that are assumed to be reached. */
+/* The assumed shares of the rates in data sheets that are reached. */
 static const double gpu_products = 0.7, gpu_attention = 0.3, gpu_memory = 0.85,
                     gpu_links = 0.8;
 

@@ -20,9 +20,9 @@
  *      for (int i = 0; plan_device_rates(&d, settings, ranks, i, &r); i++)
  *          ...
  *
- * Rates of a GPU are parts of those of its data sheet (hardware.h); machines
- * have eight GPUs.  Of a CPU, eight rates of one thread or of two are measured,
- * or plan.cpu_rates has them, and all others follow:
+ * The rates of a GPU are shares of those in its data sheet (hardware.h);
+ * machines have eight GPUs.  Eight rates of a CPU, with one or two threads, are
+ * measured or given by plan.cpu_rates, and all others follow from them:
  *
  *   - n threads compute n / 2 times as fast as two, so what a second thread
  *     costs the first, in clock rate for example, is paid once.
@@ -37,20 +37,20 @@ enum { PLAN_CPU_RATES = 8, PLAN_CPU_COUNTS = 16 };
 struct plan_device {
     const struct hardware *gpu;   /* NULL: this CPU */
     double network;               /* bytes/s of each rank, between machines */
-    double cpu[PLAN_CPU_RATES];   /* as plan.cpu_rates has them */
+    double cpu[PLAN_CPU_RATES];   /* as in plan.cpu_rates */
     int threads[PLAN_CPU_COUNTS]; /* the numbers of threads to calculate for */
     int n_threads;                /* 0: as many as training would use here */
 };
 
 enum plan_limit { LIMIT_PRODUCTS, LIMIT_FP8, LIMIT_ATTENTION, LIMIT_COUNT };
 
-/* What a rank has. */
+/* The rates of a rank. */
 struct plan_rates {
     const char *name;
     bool is_cpu;
     int threads;               /* of a GPU 1 */
     double gib;                /* of memory */
-    double peak;               /* FLOP/s, which the MFU is a part of */
+    double peak;               /* FLOP/s at an MFU of 1 */
     double flops[LIMIT_COUNT]; /* FLOP/s */
     double memory, link;       /* bytes/s; to another rank */
     /* Only of a CPU: numbers/s that are packed for products, and that an

@@ -7,9 +7,9 @@
 #include "trainer/model/optim.h"
 #include "trainer/ranks/parallel.h"
 
-/* As the files of kernels/cuda/ have them: of each queue, a workspace of
- * products, and scratch memory in steps, of which one has room for the sums of
- * a bias, before they are added to those of earlier micro-steps. */
+/* As in kernels/cuda/: each queue has a workspace for products; scratch memory
+ * is allocated in steps, one of which holds the sums of a bias before they are
+ * added to the sums of earlier micro-steps. */
 enum { QUEUES = 2, WORKSPACE = 64 << 20, SCRATCH_STEP = 2 << 20 };
 
 /* The logits of a chunk of rows; in fp8 also their gradient, the activations

@@ -5,7 +5,7 @@
 #include "trainer/settings/settings.h"
 
 /*
- * plan_memory - the memory that ranks need for a training
+ * plan_memory - the memory that ranks need for training
  *
  * It follows from the layout that training uses; nothing is allocated.  The
  * settings have been resolved; they are changed and restored.
@@ -16,9 +16,9 @@ struct plan_memory {
     int64_t sent;                   /* bytes per step, averaged over ranks */
 };
 
-/* With micro-batches of B sequences, on GPUs with so many GiB, or on CPUs, if
- * that is 0: their scratch memory, a few MiB, is not counted, nor is the
- * workspace that cuDNN asks for when it runs. */
+/* Find the memory for micro-batches of B sequences, on GPUs of `gib` GiB or, if
+ * that is 0, on CPUs.  The scratch memory of CPUs, a few MiB, is not counted,
+ * nor is the workspace that cuDNN asks for when it runs. */
 void plan_memory_find(struct settings *, int ranks, enum parallel_mode,
                       int64_t B, double gib, struct plan_memory *);
 int64_t plan_memory_sum(const struct plan_memory *);

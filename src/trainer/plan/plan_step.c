@@ -27,7 +27,7 @@ static double pieces_of(int64_t n, int64_t size)
     return (double)((n + size - 1) / size);
 }
 
-/* The part of the work for which threads wait that have no piece of it. */
+/* The share of the work during which threads without a piece of it wait. */
 static double idle_part(int threads, double pieces)
 {
     return threads * ceil(pieces / threads) / pieces - 1;

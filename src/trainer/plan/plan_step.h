@@ -49,7 +49,8 @@ struct plan_works {
     double seconds[PHASE_COUNT];
 };
 
-/* The update is that of this part of the parameters.  The caller frees work. */
+/* `part` is the share of the parameters that is updated.  The caller frees
+ * work. */
 void plan_step_list(struct plan_works *, const struct plan_rates *,
                     const struct settings *, const struct graph *, double part);
 

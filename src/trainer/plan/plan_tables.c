@@ -26,7 +26,7 @@ struct rows {
     struct settings *set;     /* of that */
 };
 
-/* Begin a row with its name, after that of the file. */
+/* Begin a row with its name, after the name of the file. */
 static void begin_row(struct rows *r, const char *name)
 {
     if (r->model->file)
@@ -203,7 +203,7 @@ static void add_memory(struct rows *r)
 
 /* ---- time --------------------------------------------------------------- */
 
-/* What is not known is NaN. */
+/* Unknown values are NaN. */
 struct time_row {
     const char *name, *source;
     int devices;
@@ -236,7 +236,7 @@ static void add_time_row(struct rows *r, const struct time_row *row)
     table_text(t, row->source);
 }
 
-/* 6 N FLOP a token, at each part of the peak rate that is assumed. */
+/* 6 N FLOP a token, at each assumed share of the peak rate. */
 static void add_hardware(struct rows *r, const struct hardware *h)
 {
     const struct settings *s = r->set;

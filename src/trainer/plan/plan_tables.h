@@ -41,10 +41,11 @@ struct plan_how {
     double price; /* of an hour of a device */
 };
 
-/* The tokens of a whole training. */
+/* The tokens of a whole run. */
 double plan_tokens(const struct settings *);
 
-/* PLAN_ALL leaves out the schedule and, without a device, what needs one. */
+/* PLAN_ALL leaves out the schedule and, without a device, the tables that need
+ * one. */
 int plan_tables_print(struct plan_model *, int n, const struct plan_how *,
                       enum plan_part, const struct table_style *, struct err *);
 

@@ -33,7 +33,7 @@ static bool read_point(double size[2], double *loss, const struct run_info *run)
     return size[0] > 0 && size[1] > 0 && isfinite(*loss);
 }
 
-/* Of the same validation data as the newest run that has a point. */
+/* Read the runs with the validation data of the newest run that has a point. */
 static void read_points(struct points *p, const struct runs *runs)
 {
     const char *data = NULL;

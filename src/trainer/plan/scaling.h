@@ -15,8 +15,8 @@
  *
  * L = E + A N^-a + B D^-b (Hoffmann et al., "Training compute-optimal large
  * language models", 2022; common/stats/scaling_law.h) is fitted to the last
- * val/loss of the finished runs of a store, of those that have the validation
- * data of the newest.
+ * val/loss of those finished runs of a store that have the validation data of
+ * the newest one.
  */
 enum { SCALING_LEAST = 5 }; /* runs */
 
