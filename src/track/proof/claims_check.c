@@ -5,17 +5,83 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/mem.h"
 #include "common/num.h"
+#include "common/opt.h"
+#include "common/path.h"
 #include "common/save.h"
+#include "common/spawn.h"
 #include "plot/stamp.h"
-#include "track/proof/claimed_figures.h"
-#include "track/proof/claimed_table.h"
 #include "track/proof/claims.h"
 #include "track/runs/column.h"
 #include "track/runs/column_parse.h"
 #include "track/runs/track.h"
 
 enum { FILE_MAX = 64 << 20 };
+
+/* ---- tables ------------------------------------------------------------ */
+
+static const char *const commands[] = { "ls", "compare", "best", "metrics",
+                                        NULL };
+
+enum { WORDS = 64 };
+
+/* The next word of a command, which may stand in quotes of either kind and is
+ * cut out of *at; NULL at the end. */
+static char *next_word(char **at)
+{
+    char *from = *at + strspn(*at, " \t\n"), *to = from;
+    char quote = '\0';
+
+    if (!*from)
+        return NULL;
+    for (*at = from; **at && (quote || !strchr(" \t\n", **at)); (*at)++) {
+        if (**at == quote)
+            quote = '\0';
+        else if (!quote && strchr("'\"", **at))
+            quote = **at;
+        else
+            *to++ = **at;
+    }
+    if (**at)
+        (*at)++;
+    *to = '\0';
+    return from;
+}
+
+/* What the command of the claim prints, between two line ends.  It runs in a
+ * child process, which gives up the rights that it does not need.  The report
+ * may be somebody else's: only commands that print tables are known. */
+static int find_table(const struct program *gtrack, struct claim *c, bool tex,
+                      struct err *e)
+{
+    char *copy = xstrdup(c->command), *at = copy;
+    const char *argv[WORDS + 4] = { gtrack->name };
+    struct buf out = BUF_INIT, words = BUF_INIT;
+    struct spawn s = { .out = &out, .words = &words, .max = 1 << 24 };
+    int n = 1, ret = -1;
+
+    while (n <= WORDS && (argv[n] = next_word(&at)))
+        n++;
+    if (n == 1 || n > WORDS || opt_find_word(commands, argv[1]) < 0) {
+        err_set(e, ERR_USAGE,
+                "a table is that of ls, compare, best or metrics, not of '%s'",
+                c->command);
+    } else {
+        argv[n++] = tex ? "--latex" : "--markdown";
+        argv[n] = NULL;
+        buf_char(&out, '\n');
+        ret = program_call(gtrack, argv, &s, e);
+    }
+    if (ret == 0)
+        c->now = buf_detach(&out);
+    buf_clear(&out);
+    buf_clear(&words);
+    free(copy);
+    return ret;
+}
+
+/* ---- values ------------------------------------------------------------ */
 
 /* The text of a value, as the claim wants it. */
 static int format_value(struct buf *out, const struct claim *c,
@@ -40,18 +106,6 @@ static int format_value(struct buf *out, const struct claim *c,
         table_cell_text(out, &cell, -1);
     }
     return 0;
-}
-
-static int find_table(const struct program *gtrack, struct claim *c, bool tex,
-                      struct err *e)
-{
-    struct buf text = BUF_INIT;
-    const int ret = claimed_table_print(&text, gtrack, c->command, tex, e);
-
-    if (ret == 0)
-        c->now = buf_detach(&text);
-    buf_clear(&text);
-    return ret;
 }
 
 static int find_value(struct claim *c, struct err *e)
@@ -116,27 +170,118 @@ static int write_claims(const struct claims *c, const char *file, struct err *e)
     return ret;
 }
 
+/* ---- figures ----------------------------------------------------------- */
+
+/* The text before a path, the text that ends it, and what LaTeX may add. */
+static const struct form {
+    const char *begin, *open, *close;
+    const char *ends[4];
+    bool tex;
+} forms[] = {
+    { "\\includegraphics", "{", "}", { ".pdf", ".png", ".eps" }, true },
+    { "\\input", "{", "}", { ".tex" }, true },
+    { "![", "](", ")", { NULL }, false },
+};
+
+enum { FORMS = sizeof forms / sizeof forms[0] };
+
+static char *join_file(const char *folder, const char *name, const char *end)
+{
+    char *path = *name == '/' ? xasprintf("%s%s", name, end)
+                              : xasprintf("%s/%s%s", folder, name, end);
+
+    if (path_exists(path) && !path_is_folder(path))
+        return path;
+    free(path);
+    return NULL;
+}
+
+/* The path of the file that a report names, relative to its own folder; NULL if
+ * there is none. */
+static char *find_file(const char *report, const char *name,
+                       const struct form *form)
+{
+    char *folder = path_parent(report);
+    char *path = join_file(folder, name, "");
+
+    for (int i = 0; form->ends[i] && !path; i++)
+        path = join_file(folder, name, form->ends[i]);
+    free(folder);
+    return path;
+}
+
 /* Figures of other programs say nothing about runs. */
-static void add_figure(struct claims_check *k, const char *file,
-                       const struct claimed_figure *f)
+static void add_figure(struct claims_check *k, const char *file, long line,
+                       const char *path)
 {
     struct table *t = &k->table;
     struct buf command = BUF_INIT;
     struct err why = ERR_INIT;
-    const enum stamped result = stamped_check(f->path, &command, &why);
+    const enum stamped result = stamped_check(path, &command, &why);
 
     buf_clear(&command);
     if (result == STAMPED_NONE)
         return;
-    table_printf(t, "%s:%ld", file, f->line);
+    table_printf(t, "%s:%ld", file, line);
     table_none(t);
     table_text(t, "figure");
-    table_text(t, f->path);
+    table_text(t, path);
     table_none(t);
     stamped_add(t, result, &why);
     k->figures++;
     k->other_figures += result != STAMPED_EQUAL;
 }
+
+static void add_figures(struct claims_check *k, const char *report, long line,
+                        const char *text, const struct form *form)
+{
+    const char *at = text;
+
+    while ((at = strstr(at, form->begin))) {
+        const char *open = strstr(at, form->open);
+        const char *name = open ? open + strlen(form->open) : NULL;
+        const char *close = name ? strstr(name, form->close) : NULL;
+        char *word, *path;
+
+        if (!close)
+            return;
+        word = xstrndup(name, (size_t)(close - name));
+        path = find_file(report, word, form);
+        if (path)
+            add_figure(k, report, line, path);
+        free(path);
+        free(word);
+        at = close;
+    }
+}
+
+/* End a line of LaTeX where its comment begins. */
+static void cut_comment(char *line)
+{
+    for (char *s = line; (s = strchr(s, '%')); s++)
+        if (s == line || s[-1] != '\\') {
+            *s = '\0';
+            return;
+        }
+}
+
+static void check_figures(struct claims_check *k, const char *file,
+                          const char *text)
+{
+    const bool tex = str_ends(file, ".tex");
+    char *copy = xstrdup(text), *at = copy, *line;
+
+    for (long n = 1; (line = strsep(&at, "\n")); n++) {
+        if (tex)
+            cut_comment(line);
+        for (int i = 0; i < FORMS; i++)
+            if (forms[i].tex == tex)
+                add_figures(k, file, n, line, &forms[i]);
+    }
+    free(copy);
+}
+
+/* ---- reports ----------------------------------------------------------- */
 
 void claims_check_init(struct claims_check *k, const struct program *gtrack)
 {
@@ -148,7 +293,6 @@ void claims_check_init(struct claims_check *k, const struct program *gtrack)
 
 int claims_check_file(struct claims_check *k, const char *file, struct err *e)
 {
-    struct claimed_figures f = CLAIMED_FIGURES_INIT;
     struct buf text = BUF_INIT;
     struct claims c = CLAIMS_INIT;
     const int64_t before = k->other;
@@ -159,12 +303,9 @@ int claims_check_file(struct claims_check *k, const char *file, struct err *e)
     for (size_t i = 0; i < c.n && ret == 0; i++)
         add_claim(k, file, &c.item[i], c.tex);
     if (ret == 0)
-        claimed_figures_find(&f, text.s, file);
-    for (size_t i = 0; i < f.n; i++)
-        add_figure(k, file, &f.item[i]);
+        check_figures(k, file, text.s);
     if (ret == 0 && k->fill && k->other > before)
         ret = write_claims(&c, file, e);
-    claimed_figures_clear(&f);
     claims_clear(&c);
     buf_clear(&text);
     return ret;
