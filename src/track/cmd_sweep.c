@@ -1,12 +1,410 @@
 /*
  * gtrack sweep - run a command for each combination of values
+ *
+ * In each word of the command, {key} stands for the cell's value of an axis or
+ * a setting, and {sweep.cell}, {sweep.folder} and {sweep.steps} for the cell's
+ * id, the folder for its files, and the step to which it trains; {{key}} is the
+ * text {key}.  The environment has the same values as GTRACK_VALUE_KEY, in
+ * capital letters and with _ for other characters, and all of them as JSON in
+ * GTRACK_SWEEP_VALUES.
+ *
+ * The run of a cell is created before its command starts, which takes it over
+ * (run_take_handed()).  When a cell is tried again, the points of its run are
+ * retracted, unless sweep.resume is set.  When the command has ended, a run
+ * that it left open ends as the command did.
  */
 #include "config.h"
 
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/buf.h"
+#include "common/clock.h"
+#include "common/num.h"
 #include "common/opt.h"
+#include "common/output/emit.h"
+#include "common/path.h"
+#include "store/format/rewind.h"
+#include "store/write/stored_run.h"
 #include "sweep/sweep_command.h"
 #include "track/runs/track.h"
-#include "track/sweep_cells.h"
+
+struct sweep_cells {
+    const char *root, *experiment; /* or NULL */
+    const char *file;              /* of the sweep, or NULL */
+    const char *const *command;
+    size_t n;
+};
+
+/* ---- values ------------------------------------------------------------ */
+
+static const char *find_value(const struct sweep *w, size_t cell,
+                              const char *key, size_t n)
+{
+    for (size_t i = 0; i < w->n_axes; i++)
+        if (strlen(w->axis[i].key) == n && strncmp(w->axis[i].key, key, n) == 0)
+            return w->cell[cell].value[i];
+    for (size_t i = w->n_sets; i-- > 0;)
+        if (strlen(w->set[i].key) == n && strncmp(w->set[i].key, key, n) == 0)
+            return w->set[i].value;
+    return NULL;
+}
+
+/* Is set i the one that counts: no later set and no axis has its key? */
+static bool set_counts(const struct sweep *w, size_t cell, size_t i)
+{
+    const char *key = w->set[i].key;
+
+    return find_value(w, cell, key, strlen(key)) == w->set[i].value;
+}
+
+typedef int value_fn(void *arg, const char *key, const char *value,
+                     struct err *);
+
+/* Call a function for each setting of the file and each axis. */
+static int each_value(const struct sweep *w, size_t cell, value_fn *call,
+                      void *arg, struct err *e)
+{
+    int ret = 0;
+
+    for (size_t i = 0; ret == 0 && i < w->n_sets; i++)
+        if (set_counts(w, cell, i))
+            ret = call(arg, w->set[i].key, w->set[i].value, e);
+    for (size_t i = 0; ret == 0 && i < w->n_axes; i++)
+        ret = call(arg, w->axis[i].key, w->cell[cell].value[i], e);
+    return ret;
+}
+
+/* ---- the command ------------------------------------------------------- */
+
+/* What the command of a cell is made of. */
+struct filling {
+    const struct sweep_run *s;
+    size_t cell;
+    const char *folder, *steps; /* of the cell */
+};
+
+/* The end of the name in "{name}", or NULL if this is no placeholder. */
+static const char *name_end(const char *open)
+{
+    const char *end = open + 1;
+
+    while (isalnum((unsigned char)*end) || (*end && strchr("._-/", *end)))
+        end++;
+    return *end == '}' && end > open + 1 ? end : NULL;
+}
+
+static const char *find_filling(const struct filling *f, const char *name,
+                                size_t n)
+{
+    const struct sweep *w = &f->s->sweep;
+    const char *const own[][2] = {
+        { "sweep.cell", w->cell[f->cell].id },
+        { "sweep.folder", f->folder },
+        { "sweep.steps", f->steps },
+    };
+
+    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
+        if (strlen(own[i][0]) == n && strncmp(own[i][0], name, n) == 0)
+            return own[i][1];
+    return find_value(w, f->cell, name, n);
+}
+
+static int fill_word(const struct filling *f, const char *word, struct buf *out,
+                     struct err *e)
+{
+    while (*word) {
+        const bool twice = word[0] == '{' && word[1] == '{';
+        const char *open = word + twice;
+        const char *end = *word == '{' ? name_end(open) : NULL;
+        const char *value;
+
+        if (!end || (twice && end[1] != '}')) {
+            buf_char(out, *word++);
+            continue;
+        }
+        if (twice) {
+            buf_add(out, open, (size_t)(end - open) + 1);
+            word = end + 2;
+            continue;
+        }
+        value = find_filling(f, word + 1, (size_t)(end - word) - 1);
+        if (!value)
+            return err_set(e, ERR_USAGE,
+                           "the sweep has no setting for %.*s in the command; "
+                           "write {%.*s} for this text itself",
+                           (int)(end - word) + 1, word, (int)(end - word) + 1,
+                           word);
+        buf_str(out, value);
+        word = end + 1;
+    }
+    return 0;
+}
+
+/* ---- the environment --------------------------------------------------- */
+
+static int add_variable(void *arg, const char *key, const char *value,
+                        struct err *e)
+{
+    struct child *c = arg;
+    char *line = arena_printf(&c->mem, "GTRACK_VALUE_%s=%s", key, value);
+
+    (void)e;
+    for (char *at = line; *at != '='; at++)
+        *at = isalnum((unsigned char)*at) ? (char)toupper((unsigned char)*at)
+                                          : '_';
+    child_env(c, line);
+    return 0;
+}
+
+static int add_json(void *arg, const char *key, const char *value,
+                    struct err *e)
+{
+    struct emit *o = arg;
+    int64_t n;
+    double x;
+
+    (void)e;
+    if (value[strspn(value, "+-0123456789")] == '\0' && num_int(value, &n))
+        emit_int(o, key, n);
+    else if (num_real(value, &x))
+        emit_real(o, key, x);
+    else if (strcmp(value, "true") == 0 || strcmp(value, "false") == 0)
+        emit_bool(o, key, *value == 't');
+    else
+        emit_text(o, key, value);
+    return 0;
+}
+
+static void add_environment(const struct filling *f, const char *id,
+                            struct child *c)
+{
+    const struct sweep *w = &f->s->sweep;
+    struct arena *a = &c->mem;
+    struct buf json = BUF_INIT;
+    struct emit o = { .b = &json };
+    char *root = realpath(f->s->root, NULL);
+    struct err none = ERR_INIT;
+
+    emit_object(&o, NULL);
+    each_value(w, f->cell, add_json, &o, &none);
+    emit_object_end(&o);
+    each_value(w, f->cell, add_variable, c, &none);
+    child_env(c, arena_printf(a, "GTRACK_ROOT=%s", root ? root : f->s->root));
+    child_env(c, arena_printf(a, "GTRACK_RESUME=%s", id));
+    child_env(c, arena_printf(a, "GTRACK_SWEEP_ID=%s", f->s->parent));
+    child_env(c, arena_printf(a, "GTRACK_SWEEP_CELL=%s", w->cell[f->cell].id));
+    child_env(c, arena_printf(a, "GTRACK_SWEEP_FOLDER=%s", f->folder));
+    child_env(c, arena_printf(a, "GTRACK_SWEEP_VALUES=%s", json.s));
+    if (f->steps)
+        child_env(c, arena_printf(a, "GTRACK_SWEEP_STEPS=%s", f->steps));
+    buf_clear(&json);
+    free(root);
+}
+
+/* ---- the run of a cell ------------------------------------------------- */
+
+static int set_param(void *arg, const char *key, const char *value,
+                     struct err *e)
+{
+    return stored_run_param(arg, key, value, e);
+}
+
+static int new_run(const struct filling *f, const char *source, char **id,
+                   struct err *e)
+{
+    const struct sweep_run *s = f->s;
+    const struct new_run_conf conf = { .root = s->root,
+                                       .experiment = s->experiment,
+                                       .parent = s->parent,
+                                       .source = source };
+    struct stored_run b;
+    int ret;
+
+    if (stored_run_create(&b, &conf, e) < 0)
+        return -1;
+    *id = xstrdup(b.meta.id);
+    ret = stored_run_tag(&b, "sweep", s->sweep.name, e);
+    if (ret == 0)
+        ret = stored_run_tag(&b, "sweep.cell", s->sweep.cell[f->cell].id, e);
+    if (ret == 0)
+        ret = each_value(&s->sweep, f->cell, set_param, &b, e);
+    return stored_run_end(&b, RUN_SCHEDULED, 0, ret, e);
+}
+
+/* The run of a cell that is tried again has no points, unless it resumes. */
+static int find_or_make_run(const struct filling *f, const char *source,
+                            char **id, struct err *e)
+{
+    const struct run_info *run = f->s->outcome[f->cell].run;
+
+    if (!run)
+        return new_run(f, source, id, e);
+    *id = xstrdup(run->id);
+    if (f->s->sweep.resume || run->attempts == 0)
+        return 0;
+    return rewind_add(run->folder, run->attempt[run->attempts - 1].number, -1,
+                      clock_wall_ms(), e);
+}
+
+static enum run_status status_of(int exit_status)
+{
+    return exit_status == 0                         ? RUN_FINISHED
+           : exit_status == err_status(ERR_STOPPED) ? RUN_PREEMPTED
+           : exit_status > 128                      ? RUN_KILLED
+                                                    : RUN_FAILED;
+}
+
+/* Has the run not been ended, and does no process write it? */
+static bool is_left_open(const struct run_info *r)
+{
+    return r->status == RUN_SCHEDULED || r->status == RUN_STALE ||
+           (r->status == RUN_RUNNING && r->attempts > 0 &&
+            r->attempt[r->attempts - 1].pid == 0);
+}
+
+/* A run that its program has ended otherwise stays as it is, but a program that
+ * has failed has no finished run. */
+static int end_run(const struct run_info *r, int64_t steps, int exit_status,
+                   struct err *e)
+{
+    char code[24], reached[24];
+    struct stored_run b;
+    int ret;
+
+    snprintf(code, sizeof code, "%d", exit_status);
+    snprintf(reached, sizeof reached, "%lld", (long long)steps);
+    if (stored_run_open(&b, r->folder, e) < 0)
+        return -1;
+    ret = stored_run_tag(&b, "gtrack.exit_status", code, e);
+    if (ret == 0 && steps > 0 && exit_status == 0)
+        ret = stored_run_tag(&b, "sweep.steps", reached, e);
+    if (is_left_open(r) || (r->status == RUN_FINISHED && exit_status != 0))
+        return stored_run_end(&b, status_of(exit_status), 0, ret, e);
+    stored_run_close(&b);
+    return ret;
+}
+
+/* ---- for the sweep ----------------------------------------------------- */
+
+static int open_cells(struct sweep_run *s, struct err *e)
+{
+    const struct sweep_cells *c = s->arg;
+
+    (void)e;
+    s->root = xstrdup(c->root);
+    s->experiment = xstrdup(c->experiment ? c->experiment : "Default");
+    return 0;
+}
+
+static int check_cells(struct sweep_run *s, struct err *e)
+{
+    const struct sweep *w = &s->sweep;
+    const struct sweep_cells *c = s->arg;
+    const struct filling f = { .s = s,
+                               .folder = "",
+                               .steps = w->steps ? "" : NULL };
+    struct buf word = BUF_INIT;
+    int ret = 0;
+
+    if (c->n == 0)
+        return err_set(e, ERR_USAGE,
+                       "no command; give it after --, as in: gtrack sweep -c "
+                       "sweep.ini -- python train.py --lr {optim.lr}");
+    if (w->base[0])
+        return conf_fail(&w->conf, "sweep.base", e,
+                         "only gtrain sweep has this setting");
+    if (w->method == SWEEP_HALVING && w->steps == 0)
+        return err_set(e, ERR_USAGE,
+                       "sweep.method = halving needs sweep.steps, the steps of "
+                       "a whole training, for {sweep.steps} in the command");
+    s->most_steps = w->steps;
+    for (size_t i = 0; ret == 0 && i < c->n; i++)
+        ret = fill_word(&f, c->command[i], &word, e);
+    buf_clear(&word);
+    return ret;
+}
+
+static int add_words(const struct filling *f, struct child *c, struct err *e)
+{
+    const struct sweep_cells *cells = f->s->arg;
+
+    for (size_t i = 0; i < cells->n; i++) {
+        struct buf word = BUF_INIT;
+        const int ret = fill_word(f, cells->command[i], &word, e);
+
+        child_arg(c, arena_strdup(&c->mem, word.s));
+        buf_clear(&word);
+        if (ret < 0)
+            return -1;
+    }
+    c->program = c->arg[0];
+    return 0;
+}
+
+static int start_cell(struct sweep_run *s, size_t cell, int64_t stop_at,
+                      struct child *c, struct err *e)
+{
+    const int64_t steps = stop_at > 0 ? stop_at : s->sweep.steps;
+    char *folder = sweep_run_cell_path(s, cell, ""), *id = NULL;
+    struct filling f = { .s = s, .cell = cell };
+    int ret = path_make(folder, e);
+
+    if (ret == 0) {
+        char *whole = realpath(folder, NULL);
+
+        arena_take(&c->mem, whole);
+        f.folder = whole;
+    }
+    if (steps > 0)
+        f.steps = arena_printf(&c->mem, "%lld", (long long)steps);
+    if (ret == 0)
+        ret = add_words(&f, c, e);
+    if (ret == 0)
+        ret = find_or_make_run(&f, c->program, &id, e);
+    if (ret == 0)
+        add_environment(&f, id, c);
+    free(id);
+    free(folder);
+    return ret;
+}
+
+static int cell_ended(struct sweep_run *s, size_t cell, int64_t stop_at,
+                      int status, struct err *e)
+{
+    const int64_t steps = stop_at > 0 ? stop_at : s->sweep.steps;
+
+    if (sweep_run_look(s, e) < 0)
+        return -1;
+    return s->outcome[cell].run
+               ? end_run(s->outcome[cell].run, steps, status, e)
+               : 0;
+}
+
+static void describe_cells(const struct sweep_run *s, struct buf *words)
+{
+    const struct sweep_cells *c = s->arg;
+
+    if (c->file)
+        sweep_command_word(words, "--config", c->file);
+    sweep_command_word(words, "--root", s->root);
+    sweep_command_word(words, "--experiment", s->experiment);
+    buf_str(words, " --");
+    for (size_t i = 0; i < c->n; i++)
+        sweep_command_word(words, "", c->command[i]);
+}
+
+static const struct sweep_run_program sweep_cells = {
+    .open = open_cells,
+    .check = check_cells,
+    .start = start_cell,
+    .ended = cell_ended,
+    .describe = describe_cells,
+};
+
+/* ---- the command line -------------------------------------------------- */
 
 static const char *file, *experiment;
 static struct sweep_command command = SWEEP_COMMAND_INIT;
@@ -33,7 +431,7 @@ static int sweep_main(int argc, char **argv, struct err *e)
         .command = (const char *const *)argv + at,
         .n = (size_t)(argc - at),
     };
-    struct sweep_run s = SWEEP_RUN_INIT(&sweep_cells_program);
+    struct sweep_run s = SWEEP_RUN_INIT(&sweep_cells);
     int ret;
 
     s.arg = &cells;

@@ -1,22 +1,161 @@
 #include "config.h"
-#include "common/program.h"
 #include "track/complete.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/buf.h"
 #include "common/mem.h"
 #include "common/path.h"
+#include "common/program.h"
+#include "common/spawn.h"
 #include "plot/plot_program.h"
 #include "store/format/store.h"
-#include "track/complete_program.h"
 #include "track/runs/column.h"
 #include "track/runs/track.h"
 
+/* ---- commands and options of other programs ---------------------------- */
+
+struct setting {
+    const char *key, *help;
+    const char *const *words; /* its values, ended by NULL; or NULL */
+};
+
+/* What gtrain or gdata prints with --dump-options.  The commands have no
+ * functions, and their options no variables. */
+struct options {
+    struct arena mem;
+    const struct cmd **cmds; /* ended by NULL */
+    struct setting *setting;
+    size_t n_settings;
+};
+
+enum { COMMAND, LETTER, NAME, ARG, HELP, WORDS, FIELDS };
+
+struct reading {
+    struct options *to;
+    struct cmd *cmd; /* the last one, with n_opts options so far */
+    struct opt *opts;
+    size_t n_cmds, n_opts;
+};
+
+/* "a|b" as a list. */
+static const char *const *split_words(struct arena *mem, char *text)
+{
+    const char **list = NULL, *word;
+    size_t n = 0;
+
+    if (!*text)
+        return NULL;
+    while ((word = strsep(&text, "|"))) {
+        list = arena_grow(mem, list, n, sizeof *list);
+        list[n++] = word;
+    }
+    list = arena_grow(mem, list, n, sizeof *list);
+    list[n] = NULL;
+    return list;
+}
+
+/* The options of the last command end here. */
+static void end_cmd(struct reading *r)
+{
+    if (!r->cmd)
+        return;
+    r->opts = arena_grow(&r->to->mem, r->opts, r->n_opts, sizeof *r->opts);
+    r->opts[r->n_opts] = (struct opt){ 0 };
+    r->cmd->opts = r->opts;
+    r->opts = NULL;
+    r->n_opts = 0;
+}
+
+static void add_cmd(struct reading *r, char **field)
+{
+    struct arena *mem = &r->to->mem;
+
+    end_cmd(r);
+    r->cmd = arena_alloc(mem, sizeof *r->cmd);
+    *r->cmd = (struct cmd){ .name = field[COMMAND],
+                            .args = *field[ARG] ? field[ARG] : NULL,
+                            .help = field[HELP] };
+    r->to->cmds = arena_grow(mem, r->to->cmds, r->n_cmds, sizeof *r->to->cmds);
+    r->to->cmds[r->n_cmds++] = r->cmd;
+}
+
+static void add_opt(struct reading *r, char **field)
+{
+    struct arena *mem = &r->to->mem;
+
+    r->opts = arena_grow(mem, r->opts, r->n_opts, sizeof *r->opts);
+    r->opts[r->n_opts++] = (struct opt){
+        .letter = *field[LETTER] == '-' ? '\0' : *field[LETTER],
+        .name = field[NAME],
+        .arg = *field[ARG] ? field[ARG] : NULL,
+        .help = field[HELP],
+        .words = split_words(mem, field[WORDS]),
+    };
+}
+
+static void add_setting(struct options *p, char **field)
+{
+    p->setting =
+        arena_grow(&p->mem, p->setting, p->n_settings, sizeof *p->setting);
+    p->setting[p->n_settings++] = (struct setting){
+        .key = field[ARG],
+        .help = field[HELP],
+        .words = split_words(&p->mem, field[WORDS]),
+    };
+}
+
+static void add_line(struct reading *r, char *line)
+{
+    char *field[FIELDS];
+
+    for (int i = 0; i < FIELDS; i++) {
+        field[i] = strsep(&line, "\t");
+        if (!field[i])
+            return;
+    }
+    if (*field[COMMAND] && !*field[NAME])
+        add_cmd(r, field);
+    else if (*field[COMMAND] && r->cmd)
+        add_opt(r, field);
+    else if (!*field[NAME])
+        add_setting(r->to, field);
+}
+
+static int load_options(struct options *p, const char *name, struct err *e)
+{
+    char *path = spawn_find(name, e);
+    const char *const argv[] = { path, "--dump-options", NULL };
+    struct buf out = BUF_INIT, words = BUF_INIT;
+    struct spawn s = { .out = &out, .words = &words, .secs = 5 };
+    struct reading r = { .to = p };
+    int ret = path ? spawn_run(argv, &s, e) : -1;
+    char *at, *line;
+
+    *p = (struct options){ .mem = ARENA_INIT };
+    at = arena_strdup(&p->mem, ret == 0 ? out.s : "");
+    while ((line = strsep(&at, "\n")))
+        add_line(&r, line);
+    end_cmd(&r);
+    p->cmds = arena_grow(&p->mem, p->cmds, r.n_cmds, sizeof *p->cmds);
+    p->cmds[r.n_cmds] = NULL;
+    buf_clear(&words);
+    buf_clear(&out);
+    free(path);
+    return ret;
+}
+
+static void clear_options(struct options *p)
+{
+    arena_clear(&p->mem);
+}
+
+/* ---- offers ------------------------------------------------------------ */
+
 struct command_line {
     const struct cmd *const *cmds;
-    const struct complete_program *other; /* gtrain, gdata; or NULL */
+    const struct options *other; /* gtrain, gdata; or NULL */
     const struct cmd *cmd;
     const struct opt *open; /* the option that the last word is the value of */
     const char *first;      /* the first word after the command */
@@ -154,7 +293,7 @@ static void offer_settings(struct command_line *l)
     const char *equals = strchr(l->last, '=');
 
     for (size_t i = 0; i < l->other->n_settings; i++) {
-        const struct complete_setting *s = &l->other->setting[i];
+        const struct setting *s = &l->other->setting[i];
         const size_t n = strlen(s->key);
         char *word;
 
@@ -337,20 +476,20 @@ void complete(struct buf *out, int n, char **words)
                               .last = n > 1 ? words[n - 1] : "",
                               .root = track_store(),
                               .out = out };
-    struct complete_program other = { .mem = ARENA_INIT };
+    struct options other = { .mem = ARENA_INIT };
     const char *program = n > 0 ? path_name(words[0]) : "gtrack";
     struct err none = ERR_INIT;
 
     if (strcmp(program, "gplot") == 0) {
         l.cmds = plot_program()->cmds;
     } else if (strcmp(program, "gtrack") != 0) {
-        if (complete_program_load(&other, program, &none) < 0) {
-            complete_program_clear(&other);
+        if (load_options(&other, program, &none) < 0) {
+            clear_options(&other);
             return;
         }
         l.cmds = other.cmds;
         l.other = &other;
     }
     complete_line(&l, n, words);
-    complete_program_clear(&other);
+    clear_options(&other);
 }

@@ -37,18 +37,10 @@ gtrack_SOURCES = \
 	%D%/cmd_exec.c \
 	%D%/cmd_sweep.c \
 	%D%/cmd_alert.c \
-	%D%/compare_documents.c \
-	%D%/compare_documents.h \
 	%D%/complete.c \
 	%D%/complete.h \
-	%D%/complete_program.c \
-	%D%/complete_program.h \
 	%D%/gtrack.c \
-	%D%/gtrack.h \
-	%D%/paired_table.c \
-	%D%/paired_table.h \
-	%D%/sweep_cells.c \
-	%D%/sweep_cells.h
+	%D%/gtrack.h
 nodist_gtrack_SOURCES = %D%/cmds.c
 gtrack_CPPFLAGS = $(AM_CPPFLAGS) $(MICROHTTPD_CFLAGS)
 gtrack_LDADD = src/plot/libplot.a src/sweep/libsweep.a $(STORE_LIBS)
