@@ -9,7 +9,7 @@
 #include "common/log.h"
 #include "common/opt.h"
 #include "common/pager.h"
-#include "track/runs/again.h"
+#include "track/runs/run_facts.h"
 #include "track/runs/track.h"
 
 static const struct opt cmd_opts[] = { TRACK_OPT_ROOT, { 0 } };
@@ -20,7 +20,7 @@ static int print_command(const struct run_info *r, struct err *e)
     struct buf b = BUF_INIT;
     int ret;
 
-    if (!again_command(&b, r))
+    if (!run_facts_command(&b, r))
         return err_set(e, ERR_MISSING, "run %s has no record of its command",
                        r->name);
     buf_char(&b, '\n');

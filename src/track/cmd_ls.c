@@ -12,7 +12,6 @@
 #include "track/runs/auto_columns.h"
 #include "track/runs/column.h"
 #include "track/runs/column_parse.h"
-#include "track/runs/ls_columns.h"
 #include "track/runs/row_groups.h"
 #include "track/runs/track.h"
 
@@ -86,12 +85,12 @@ static int list_runs(struct table *t, struct runs *runs, int form,
     int ret = 0;
 
     if (terminal)
-        ls_columns_short(&c, runs, &selection);
+        auto_columns_short(&c, runs, &selection);
     else if (!text || adds)
-        ls_columns_full(&c, runs, &selection,
-                        !is_document(form) ? LS_PROGRAM
-                        : all              ? LS_DOCUMENT_ALL
-                                           : LS_DOCUMENT);
+        auto_columns_full(&c, runs, &selection,
+                          !is_document(form) ? AUTO_PROGRAM
+                          : all              ? AUTO_DOCUMENT_ALL
+                                             : AUTO_DOCUMENT);
     if (text)
         ret = columns_parse(&c, text + adds, runs, e);
     if (ret == 0)

@@ -3,6 +3,7 @@
  */
 #include "config.h"
 
+#include <math.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -13,6 +14,7 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/mem.h"
 #include "common/opt.h"
 #include "common/pager.h"
 #include "common/sig.h"
@@ -21,9 +23,61 @@
 #include "track/runs/auto_columns.h"
 #include "track/runs/column.h"
 #include "track/runs/column_parse.h"
-#include "track/runs/column_sort.h"
-#include "track/runs/spark.h"
 #include "track/runs/track.h"
+
+/* Append a curve as one line of text.  The series is divided into at most
+ * `max_width` equal ranges of steps.  Each shows the mean of its finite values
+ * as a block of one to eight eighths of the height between the lowest and the
+ * highest mean.  A range without a point is blank; one without a finite value
+ * shows "x".  Without UTF-8 the blocks are "_.-=*#". */
+static void add_curve(struct buf *b, const struct series *s, size_t max_width)
+{
+    const size_t width = s->n < max_width ? s->n : max_width;
+    static const char *const blocks[] = {
+        "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"
+    };
+    static const char *const plain[] = { "_", ".", "-", "=", "*", "#" };
+    const bool utf8 = utf8_locale();
+    const size_t levels = utf8 ? 8 : 6;
+    double *sum = xcalloc(width, sizeof *sum);
+    size_t *finite = xcalloc(width, sizeof *finite);
+    size_t *points = xcalloc(width, sizeof *points);
+    double lowest = (double)INFINITY, highest = -(double)INFINITY;
+
+    for (size_t i = 0; i < s->n; i++) {
+        const double span = (double)(s->step[s->n - 1] - s->step[0]) + 1;
+        const double at = (double)(s->step[i] - s->step[0]) / span;
+        const size_t k = (size_t)(at * (double)width);
+
+        points[k]++;
+        if (isfinite(s->value[i])) {
+            sum[k] += s->value[i];
+            finite[k]++;
+        }
+    }
+    for (size_t k = 0; k < width; k++) {
+        if (!finite[k])
+            continue;
+        sum[k] /= (double)finite[k];
+        lowest = fmin(lowest, sum[k]);
+        highest = fmax(highest, sum[k]);
+    }
+    for (size_t k = 0; k < width; k++) {
+        const double height =
+            highest > lowest ? (sum[k] - lowest) / (highest - lowest) : 0.5;
+        const size_t level = (size_t)(height * (double)(levels - 1) + 0.5);
+
+        if (!points[k])
+            buf_char(b, ' ');
+        else if (!finite[k])
+            buf_char(b, 'x');
+        else
+            buf_str(b, utf8 ? blocks[level] : plain[level]);
+    }
+    free(sum);
+    free(finite);
+    free(points);
+}
 
 static struct track_selection selection = TRACK_SELECTION_INIT;
 static struct table_style style;
@@ -69,7 +123,7 @@ static void add_spark(struct table *t, const struct run_info *r,
 
     if (metric && run_info_metric(r, metric) &&
         series_load(&s, r, metric, 0, &ignored) == 0) {
-        spark(&b, &s, SPARK_WIDTH);
+        add_curve(&b, &s, SPARK_WIDTH);
         table_text(t, b.s);
         buf_clear(&b);
         series_free(&s);

@@ -3,6 +3,7 @@
 
 #include "store/read/runs.h"
 #include "track/runs/column.h"
+#include "track/runs/track.h"
 
 /*
  * auto_columns - the parameters and metrics that tables show by default
@@ -11,8 +12,19 @@
  * runs lack, but at most half of them; and the losses, accuracies and speeds
  * that runs are compared by, or the most common metrics if there are none of
  * these.  `all` selects every parameter or every metric.
+ *
+ * In a list of runs, documents get the columns in which the runs differ, and
+ * the most important metrics; programs get the same attributes for any runs.
+ * On a screen, where there is little room, what tells the runs apart comes
+ * first.
  */
+enum auto_reader { AUTO_DOCUMENT, AUTO_DOCUMENT_ALL, AUTO_PROGRAM };
+
 void auto_columns_params(struct columns *, const struct runs *, bool all);
 void auto_columns_metrics(struct columns *, const struct runs *, bool all);
+void auto_columns_full(struct columns *, const struct runs *,
+                       const struct track_selection *, enum auto_reader);
+void auto_columns_short(struct columns *, const struct runs *,
+                        const struct track_selection *);
 
 #endif

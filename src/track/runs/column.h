@@ -18,7 +18,7 @@
  *          ... column_cell(&c.item[i], &runs.run[0]) ...
  *      columns_clear(&c);
  *
- * column_parse.h reads columns from text, column_sort.h sorts runs by them.
+ * column_parse.h reads columns from text, and sorts runs by them.
  */
 enum column_kind {
     COLUMN_ATTRIBUTE,

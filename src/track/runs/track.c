@@ -13,15 +13,15 @@
 #include "common/clock.h"
 #include "common/confine.h"
 #include "common/num.h"
+#include "common/output/emit.h"
 #include "common/path.h"
 #include "common/program.h"
-#include "common/output/emit.h"
 #include "store/alert/alert_watch.h"
 #include "store/format/store.h"
 #include "store/query/filter.h"
 #include "store/read/index.h"
 #include "track/runs/column.h"
-#include "track/runs/column_sort.h"
+#include "track/runs/column_parse.h"
 
 const char *track_root;
 

@@ -13,7 +13,6 @@
 #include "common/output/emit.h"
 #include "common/path.h"
 #include "store/format/attempt.h"
-#include "track/runs/again.h"
 #include "track/runs/file_tree.h"
 #include "track/runs/run_facts.h"
 #include "track/serve/file_kind.h"
@@ -160,7 +159,7 @@ static void write_commands(struct emit *o, const struct live *l,
     site_run_word(&show, l, r);
     site_root_option(&show, l);
     emit_text(o, "command", show.s);
-    emit_text(o, "again", again_command(&again, r) ? again.s : NULL);
+    emit_text(o, "again", run_facts_command(&again, r) ? again.s : NULL);
     buf_clear(&show);
     buf_clear(&again);
 }

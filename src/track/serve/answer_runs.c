@@ -15,7 +15,6 @@
 #include "track/runs/auto_columns.h"
 #include "track/runs/column.h"
 #include "track/runs/column_parse.h"
-#include "track/runs/ls_columns.h"
 #include "track/runs/run_facts.h"
 #include "track/runs/track.h"
 
@@ -73,7 +72,7 @@ static int choose(struct listing *l, struct err *e)
         if (columns_parse(&l->columns, l->columns_text, &l->live->runs, e) < 0)
             return -1;
     } else {
-        ls_columns_short(&l->columns, &l->runs, &l->selection);
+        auto_columns_short(&l->columns, &l->runs, &l->selection);
     }
     return l->group_text
                ? columns_parse(&l->group, l->group_text, &l->live->runs, e)
