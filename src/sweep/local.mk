@@ -3,8 +3,6 @@ noinst_LIBRARIES += src/sweep/libsweep.a
 src_sweep_libsweep_a_SOURCES = \
 	%D%/child_pool.c \
 	%D%/child_pool.h \
-	%D%/slurm.c \
-	%D%/slurm.h \
 	%D%/sweep.c \
 	%D%/sweep.h \
 	%D%/sweep_command.c \

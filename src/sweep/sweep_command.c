@@ -4,6 +4,7 @@
 #include "config.h"
 #include "sweep/sweep_command.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,9 +12,87 @@
 
 #include "common/buf.h"
 #include "common/log.h"
+#include "common/mem.h"
 #include "common/path.h"
+#include "common/save.h"
 #include "common/sig.h"
-#include "sweep/slurm.h"
+#include "common/spawn.h"
+
+/* ---- Slurm ------------------------------------------------------------- */
+
+static void write_option(FILE *fp, const char *name, const char *value)
+{
+    if (*value)
+        fprintf(fp, "#SBATCH --%s=%s\n", name, value);
+}
+
+/* Write the script of an array job, whose tasks are the cells.  It requests the
+ * resources of section [slurm] and runs this program with `sweep --cell N
+ * WORDS`; the words are quoted for the shell.  Two minutes before the time
+ * limit, or when the job is preempted, the program gets SIGUSR1 and stops its
+ * cell; if it ends with status 75, the cell is queued again and resumes the
+ * same run. */
+static int write_script(const struct sweep *w, const char *folder,
+                        const char *words, const char *path, struct err *e)
+{
+    struct save s = SAVE_INIT;
+    char *self = realpath("/proc/self/exe", NULL), cpus[24] = "";
+    struct buf program = BUF_INIT;
+    int ret = save_open(&s, path, e);
+
+    buf_shell_word(&program, self ? self : program_invocation_name);
+    if (w->cpus > 0)
+        snprintf(cpus, sizeof cpus, "%lld", (long long)w->cpus);
+    if (ret == 0) {
+        fputs("#!/bin/sh\n", s.fp);
+        write_option(s.fp, "job-name", w->name);
+        write_option(s.fp, "account", w->account);
+        write_option(s.fp, "partition", w->partition);
+        write_option(s.fp, "time", w->time);
+        write_option(s.fp, "gres", w->gres);
+        write_option(s.fp, "cpus-per-task", cpus);
+        if (w->extra[0])
+            fprintf(s.fp, "#SBATCH %s\n", w->extra);
+        fprintf(s.fp,
+                "#SBATCH --requeue\n"
+                "#SBATCH --open-mode=append\n"
+                "#SBATCH --signal=B:USR1@120\n"
+                "#SBATCH --output=%s/cells/%%x-%%a.out\n\n"
+                "%s sweep --cell \"$SLURM_ARRAY_TASK_ID\"%s &\n"
+                "child=$!\n"
+                "trap 'kill -USR1 $child' USR1 TERM\n"
+                "status=129\n"
+                "while test $status -gt 128; do wait $child; status=$?; "
+                "done\n"
+                "test $status -ne 75 || scontrol requeue "
+                "\"${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID\"\n"
+                "exit $status\n",
+                folder, program.s, words);
+        ret = save_commit(&s, e);
+    }
+    buf_clear(&program);
+    free(self);
+    return ret;
+}
+
+/* Run sbatch --array=CELLS PATH, and log the number of the job. */
+static int submit_job(const char *path, const char *cells, struct err *e)
+{
+    char *array = xasprintf("--array=%s", cells);
+    struct buf answer = BUF_INIT;
+    struct spawn run = { .out = &answer };
+    const char *const argv[] = { "sbatch", "--parsable", array, path, NULL };
+    int ret = spawn_run(argv, &run, e);
+
+    buf_trim(&answer, strcspn(answer.s, "\n"));
+    if (ret == 0)
+        log_info("submitted as job %s", answer.s);
+    buf_clear(&answer);
+    free(array);
+    return ret;
+}
+
+/* ---- the sweep --------------------------------------------------------- */
 
 /* The options that describe the sweep, each given any number of times. */
 enum { PARTS = 3 };
@@ -274,8 +353,8 @@ static int submit_cells(struct sweep_run *s, const struct sweep_command *c,
     if (ret == 0 && n == 0)
         log_info("all cells are done or running");
     if (ret == 0 && n > 0 &&
-        (ret = slurm_script(&s->sweep, s->folder, words.s, path, e)) == 0)
-        ret = slurm_submit(path, cells.s, e);
+        (ret = write_script(&s->sweep, s->folder, words.s, path, e)) == 0)
+        ret = submit_job(path, cells.s, e);
     if (ret == 0 && n > 0)
         log_info("%zu cells; 'sweep status' shows their progress", n);
     buf_clear(&cells);

@@ -12,6 +12,7 @@
 #include "common/stats/student.h"
 #include "store/analysis/paired_runs.h"
 #include "store/query/find_key.h"
+#include "store/read/runs.h"
 #include "track/runs/auto_columns.h"
 #include "track/runs/column.h"
 #include "track/runs/column_parse.h"

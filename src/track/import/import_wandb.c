@@ -20,7 +20,6 @@
 #include "common/path.h"
 #include "common/format/protobuf.h"
 #include "store/format/store.h"
-#include "track/import/wandb_items.h"
 #include "track/import/wandb_log.h"
 #include "track/runs/file_tree.h"
 
@@ -168,7 +167,7 @@ static void add_history(struct wandb_reader *r, struct protobuf in)
     json_t *items = json_object(), *x;
     struct protobuf_field f, num;
 
-    wandb_items_add(items, in, 1);
+    wandb_log_items(items, in, 1);
     while (protobuf_next(&in, &f)) {
         struct protobuf step = protobuf_inside(&f);
 
@@ -185,7 +184,7 @@ static void add_history(struct wandb_reader *r, struct protobuf in)
         row.ms = num_whole(json_number_value(x) * 1000 + 0.5);
     if (row.step > r->last_step)
         r->last_step = row.step;
-    wandb_items_each("", items, '/', add_value, &row);
+    wandb_log_each("", items, '/', add_value, &row);
     json_decref(items);
 }
 
@@ -207,13 +206,13 @@ static void add_stats(struct wandb_reader *r, struct protobuf in)
     json_t *items = json_object();
     struct protobuf_field f;
 
-    wandb_items_add(items, in, 3);
+    wandb_log_items(items, in, 3);
     while (protobuf_next(&in, &f))
         if (f.number == 2 && f.type == PROTO_BYTES)
             row.ms = parse_time(protobuf_inside(&f));
     if (r->in.start_ms)
         row.step = (row.ms - r->in.start_ms) / 1000;
-    wandb_items_each("", items, '/', add_value, &row);
+    wandb_log_each("", items, '/', add_value, &row);
     json_decref(items);
 }
 
@@ -264,9 +263,9 @@ static void add_config(struct import_run *in, struct protobuf update)
 {
     json_t *config = json_object();
 
-    wandb_items_add(config, update, 1);
+    wandb_log_items(config, update, 1);
     json_object_del(config, "_wandb");
-    wandb_items_each("", config, '.', add_param, in);
+    wandb_log_each("", config, '.', add_param, in);
     json_decref(config);
 }
 
@@ -368,8 +367,8 @@ static void add_record(struct wandb_reader *r, struct protobuf record)
             add_history(r, p);
             break;
         case SUMMARY:
-            wandb_items_add(r->summary, p, 1);
-            wandb_items_add(r->summary, p, 2); /* those to remove */
+            wandb_log_items(r->summary, p, 1);
+            wandb_log_items(r->summary, p, 2); /* those to remove */
             break;
         case STATS:
             add_stats(r, p);
@@ -444,7 +443,7 @@ static int import_log(struct import *import, const char *path, struct err *e)
     r.in.files = find_files(path);
     ret = read_log(&r, path, e);
     if (ret == 0) {
-        wandb_items_each("", r.summary, '/', add_summary, &r);
+        wandb_log_each("", r.summary, '/', add_summary, &r);
         if (!r.ended)
             r.in.status = RUN_KILLED;
         if (r.output.len)

@@ -3,13 +3,10 @@ gtrack_SOURCES += \
 	%D%/import.c \
 	%D%/import.h \
 	%D%/import_csv.c \
-	%D%/import_histogram.c \
 	%D%/import_media.c \
 	%D%/import_mlflow.c \
 	%D%/import_tensorboard.c \
 	%D%/import_text.c \
 	%D%/import_wandb.c \
-	%D%/wandb_items.c \
-	%D%/wandb_items.h \
 	%D%/wandb_log.c \
 	%D%/wandb_log.h

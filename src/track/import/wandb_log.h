@@ -1,8 +1,11 @@
 #ifndef TRACK_IMPORT_WANDB_LOG_H
 #define TRACK_IMPORT_WANDB_LOG_H
 
+#include <jansson.h>
+
 #include "common/buf.h"
 #include "common/err.h"
+#include "common/format/protobuf.h"
 
 /*
  * wandb_log - the records of W&B's file run-ID.wandb
@@ -19,5 +22,18 @@ struct wandb_log *wandb_log_open(const char *path, struct err *);
 /* Read the next whole record: 1; 0 at the end, or where the log breaks off. */
 int wandb_log_next(struct wandb_log *, struct buf *, struct err *);
 void wandb_log_close(struct wandb_log *);
+
+/* A record of history, of the config or of the summary has items, each with a
+ * key, which may be a path through nested objects, and a value.  Add to a JSON
+ * object the items that a message has in one of its fields; an item without a
+ * value removes the key. */
+void wandb_log_items(json_t *object, struct protobuf message, int field);
+
+/* Call a function for each value of nested objects, with a key like a/b/c.
+ * Images, tables and the like are values: objects with a "_type". */
+typedef void wandb_log_fn(void *arg, const char *key, json_t *value);
+
+void wandb_log_each(const char *prefix, json_t *object, char separator,
+                    wandb_log_fn *, void *arg);
 
 #endif

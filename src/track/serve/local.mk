@@ -24,8 +24,6 @@ gtrack_SOURCES += \
 	%D%/guard.c \
 	%D%/guard.h \
 	%D%/http_server.h \
-	%D%/listen.c \
-	%D%/listen.h \
 	%D%/live.c \
 	%D%/live.h \
 	%D%/page_files.h \
