@@ -1,10 +1,8 @@
 # Runs to W&B and MLflow servers.
 gtrack_SOURCES += \
 	%D%/login.c \
-	%D%/login.h \
 	%D%/mlflow.c \
 	%D%/mlflow.h \
-	%D%/mlflow_artifacts.c \
 	%D%/mlflow_metrics.c \
 	%D%/push.c \
 	%D%/push.h \
@@ -17,10 +15,8 @@ gtrack_SOURCES += \
 	%D%/wandb_lines.c \
 	%D%/wandb_media.c \
 	%D%/wandb_media.h \
-	%D%/wandb_push.c \
 	%D%/wandb_push.h \
 	%D%/wandb_rows.c \
 	%D%/wandb_rows.h \
 	%D%/wandb_run.c \
-	%D%/wandb_upload.c \
-	%D%/wandb_upload.h
+	%D%/wandb_upload.c

@@ -1,5 +1,8 @@
+/*
+ * login - the address of a server, and the user's name and key there
+ */
 #include "config.h"
-#include "track/push/login.h"
+#include "track/push/push.h"
 
 #include <ctype.h>
 #include <ini.h>

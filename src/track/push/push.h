@@ -1,15 +1,13 @@
 #ifndef TRACK_PUSH_PUSH_H
 #define TRACK_PUSH_PUSH_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
-
-#include <jansson.h>
 
 #include "common/err.h"
 #include "common/http.h"
 #include "store/read/runs.h"
-#include "track/push/login.h"
 
 /*
  * push - send runs to a server of W&B or MLflow
@@ -21,7 +19,7 @@
  * the store is changed.
  */
 struct push_conf {
-    const char *url; /* the server; NULL: see login.h */
+    const char *url; /* the server; NULL: see struct login */
     const char *entity, *project, *group;
     bool dry_run, follow, no_files, new_run, checkpoints;
     double every; /* seconds until a run is read again, with follow */
@@ -48,6 +46,27 @@ json_t *push_cursor_load(const struct run_info *, const char *destination);
 json_t *push_cursor_object(json_t *cursor, const char *name);
 int push_cursor_save(const struct run_info *, const char *destination, json_t *,
                      struct err *);
+
+/* The address of a server, and the user's name and key there (login.c).  They
+ * and the defaults are read from where W&B's and MLflow's own clients read
+ * them: the environment, .netrc and their configuration files. */
+struct login {
+    char *url; /* without a slash at the end */
+    char *user, *password, *token;
+    char *entity, *project; /* the defaults, or NULL */
+    char *workspace;        /* MLflow's, or NULL */
+    char *ca, *cert;        /* of TLS, see struct http_conf */
+    bool insecure;
+};
+
+/* url overrides the environment and the files unless it is NULL.  password is
+ * NULL if there is no key for W&B. */
+int login_wandb(struct login *, const char *url, struct err *);
+int login_mlflow(struct login *, const char *url, struct err *);
+void login_clear(struct login *);
+
+/* Does it begin with http:// or https://? */
+bool login_is_url(const char *);
 
 struct http *push_open(const struct push_conf *, const struct login *,
                        struct err *);

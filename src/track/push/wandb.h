@@ -8,7 +8,7 @@
  *
  * There are three kinds of request: GraphQL to URL/graphql, lines to URL/files/
  * ENTITY/PROJECT/RUN/file_stream, and files by PUT to URLs that the server
- * names (wandb_upload.h).  Only the first two are sent with the key.  Lines go
+ * names.  Only the first two are sent with the key.  Lines go
  * to three files: history, events (the system metrics) and output.
  */
 enum { WANDB_HISTORY, WANDB_EVENTS, WANDB_OUTPUT, WANDB_STREAMS };
@@ -40,5 +40,32 @@ int wandb_rewind(struct wandb *, int64_t step, int64_t *lines, struct err *);
 int wandb_stream(struct wandb *, const char *body, struct err *);
 /* "https://wandb.ai/ENTITY/PROJECT/runs/RUN"; the caller frees it. */
 char *wandb_page(const struct wandb *);
+
+/* A file for one of the URLs that the server names (wandb_upload.c). */
+struct wandb_file {
+    const char *name;
+    const char *path, *text; /* the content: a file, or else a text */
+    const char *run;         /* the folder of the run, which has the file */
+    const char *md5;         /* in hexadecimal, or NULL */
+    bool sent;
+};
+
+/* Send files of the run; accepted files are marked as sent. */
+int wandb_upload_files(struct wandb *, struct wandb_file *, size_t n,
+                       struct err *);
+/* Send one file to a URL, with these headers. */
+int wandb_upload(struct wandb *, const struct wandb_file *, const char *url,
+                 json_t *headers, struct err *);
+/* Send files, which have paths and are sorted by name, as an artifact
+ * (wandb_artifact.c): a list of files with digests, its manifest, under a name
+ * that has versions.  If the server has a version with the same digest, nothing
+ * is sent. */
+int wandb_artifact(struct wandb *, const char *type, const char *name,
+                   struct wandb_file *, size_t n, struct err *);
+
+/* The content of a file in memory, NULL if it is empty. */
+int wandb_map(const struct wandb_file *, void **data, int64_t *size,
+              struct err *);
+void wandb_unmap(void *data, int64_t size);
 
 #endif

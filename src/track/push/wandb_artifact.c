@@ -2,7 +2,7 @@
  * wandb_artifact - files as an artifact of W&B
  */
 #include "config.h"
-#include "track/push/wandb_upload.h"
+#include "track/push/wandb.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -12,7 +12,6 @@
 #include "common/mem.h"
 #include "common/path.h"
 #include "store/format/md5.h"
-#include "track/push/wandb_upload.h"
 #include "track/runs/file_tree.h"
 
 /* The files to send, and their MD5 sums. */

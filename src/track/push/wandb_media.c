@@ -12,7 +12,7 @@
 #include "common/path.h"
 #include "common/sha256.h"
 #include "store/analysis/histogram.h"
-#include "track/push/wandb_upload.h"
+#include "track/push/wandb.h"
 #include "track/runs/file_tree.h"
 
 /* Where the artifacts of a kind are, and what W&B calls one and several. */

@@ -1,5 +1,8 @@
+/*
+ * wandb_upload - send files to the URLs that a server of W&B names
+ */
 #include "config.h"
-#include "track/push/wandb_upload.h"
+#include "track/push/wandb.h"
 
 #include <stdlib.h>
 #include <string.h>
