@@ -7,7 +7,6 @@
 
 #include "common/log.h"
 #include "common/opt.h"
-#include "track/gtrack.h"
 #include "track/proof/claims_check.h"
 #include "track/runs/track.h"
 

@@ -9,7 +9,7 @@
 #include "plot/figures.h"
 #include "plot/options.h"
 #include "track/report/report.h"
-#include "track/serve/freeze.h"
+#include "track/serve/serve.h"
 
 /* The page of gtrack serve, with its data; what figures have to say is in their
  * notes. */

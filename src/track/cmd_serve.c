@@ -8,7 +8,6 @@
 #include "common/log.h"
 #include "common/opt.h"
 #include "track/runs/track.h"
-#include "track/serve/freeze.h"
 #include "track/serve/serve.h"
 
 static struct opt_list roots, hosts;

@@ -16,7 +16,6 @@
 #include "common/opt.h"
 #include "common/path.h"
 #include "common/spawn.h"
-#include "track/gtrack.h"
 #include "track/proof/bundle.h"
 #include "track/proof/claims_check.h"
 #include "track/runs/file_tree.h"

@@ -2,7 +2,7 @@
  * gtrack - list, compare, export and push training runs
  */
 #include "config.h"
-#include "track/gtrack.h"
+#include "track/runs/track.h"
 
 #include <jansson.h>
 #include <stdlib.h>

@@ -39,8 +39,7 @@ gtrack_SOURCES = \
 	%D%/cmd_alert.c \
 	%D%/complete.c \
 	%D%/complete.h \
-	%D%/gtrack.c \
-	%D%/gtrack.h
+	%D%/gtrack.c
 nodist_gtrack_SOURCES = %D%/cmds.c
 gtrack_CPPFLAGS = $(AM_CPPFLAGS) $(MICROHTTPD_CFLAGS)
 gtrack_LDADD = src/plot/libplot.a src/sweep/libsweep.a $(STORE_LIBS)

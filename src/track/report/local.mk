@@ -4,5 +4,4 @@ gtrack_SOURCES += \
 	%D%/report.h \
 	%D%/report_doc.c \
 	%D%/report_doc.h \
-	%D%/report_facts.c \
-	%D%/report_facts.h
+	%D%/report_facts.c

@@ -8,12 +8,11 @@
 #include "common/clock.h"
 #include "common/path.h"
 #include "common/save.h"
+#include "plot/curve_kind.h"
 #include "plot/curves.h"
 #include "plot/draw/gnuplot.h"
 #include "plot/figures.h"
-#include "plot/curve_kind.h"
 #include "track/report/report_doc.h"
-#include "track/report/report_facts.h"
 #include "track/runs/compare_table.h"
 
 struct section {

@@ -1,5 +1,8 @@
+/*
+ * report_facts - what a report says of the runs besides their metrics
+ */
 #include "config.h"
-#include "track/report/report_facts.h"
+#include "track/report/report.h"
 
 #include <dirent.h>
 #include <math.h>
@@ -10,9 +13,9 @@
 #include "common/err.h"
 #include "common/num.h"
 #include "common/path.h"
+#include "plot/curve_kind.h"
 #include "plot/draw/axis.h"
 #include "plot/history.h"
-#include "plot/curve_kind.h"
 #include "store/format/attempt.h"
 
 /* The metric by which all runs are compared. */

@@ -5,8 +5,9 @@
 #include <stdint.h>
 
 #include "common/opt.h"
-#include "common/path.h"
 #include "common/output/table.h"
+#include "common/path.h"
+#include "common/program.h"
 #include "store/read/runs.h"
 #include "store/write/run.h"
 
@@ -151,5 +152,8 @@ int track_begin_run(struct run **, struct run_conf *,
 
 /* Ask on the terminal; without one, refuse unless `yes` is set. */
 bool track_confirm(bool yes, const char *question, struct err *);
+
+/* The program itself, for commands that check what others print. */
+extern const struct program track_program;
 
 #endif

@@ -9,7 +9,7 @@
 
 #include "common/output/emit.h"
 #include "common/output/table.h"
-#include "track/report/report_facts.h"
+#include "track/report/report.h"
 
 /* The columns that have a cell, and the rows of these. */
 static void write_origin(struct emit *o, const struct run_set *set)

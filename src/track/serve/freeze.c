@@ -1,5 +1,8 @@
+/*
+ * freeze - the page with its data, in one file that needs no server
+ */
 #include "config.h"
-#include "track/serve/freeze.h"
+#include "track/serve/serve.h"
 
 #include <ctype.h>
 #include <jansson.h>
@@ -8,10 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/output/emit.h"
 #include "common/mem.h"
+#include "common/output/emit.h"
 #include "common/save.h"
-#include "track/serve/page_files.h"
 #include "track/serve/site.h"
 
 /* -- answers --------------------------------------------------------------- */

@@ -20,13 +20,11 @@ gtrack_SOURCES += \
 	%D%/file_kind.c \
 	%D%/file_kind.h \
 	%D%/freeze.c \
-	%D%/freeze.h \
 	%D%/guard.c \
 	%D%/guard.h \
 	%D%/http_server.h \
 	%D%/live.c \
 	%D%/live.h \
-	%D%/page_files.h \
 	%D%/query.c \
 	%D%/query.h \
 	%D%/serve.c \

@@ -24,4 +24,10 @@ struct serve_conf {
 
 int serve_run(const struct serve_conf *, struct err *);
 
+/* Write the page with its data to a file that needs no server (freeze.c): what
+ * the page would ask for about some runs.  Figures have as many points as keep
+ * the file small.  Without words, all runs of the store are in it. */
+int freeze_write(const char *path, const char *store, int n, char **words,
+                 struct err *);
+
 #endif

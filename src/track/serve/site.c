@@ -8,7 +8,6 @@
 #include "common/output/emit.h"
 #include "store/format/store.h"
 #include "track/runs/column.h"
-#include "track/serve/page_files.h"
 
 /* clang-format off */
 static const struct page {

@@ -1,6 +1,8 @@
 #ifndef TRACK_SERVE_SITE_H
 #define TRACK_SERVE_SITE_H
 
+#include <stddef.h>
+
 #include "common/output/emit.h"
 #include "common/output/table.h"
 #include "track/serve/answer.h"
@@ -58,5 +60,19 @@ void site_write_cell(struct emit *, const struct table_cell *, int decimals);
 void site_run_word(struct buf *, const struct live *, const struct run_info *);
 /* Append " -r PATH", unless it is the default. */
 void site_root_option(struct buf *, const struct live *);
+
+/* A file of the page in src/track/page, which the build puts into gtrack.  The
+ * modules are one file, main.js: scripts/embed joins them. */
+struct page_file {
+    const char *name;          /* "main.js" */
+    const unsigned char *data; /* followed by a NUL */
+    size_t size;
+};
+
+extern const struct page_file page_files[]; /* ends with a NULL name */
+
+/* The type of a file, by its name. */
+const char *page_file_type(const char *name);
+const struct page_file *page_file_find(const char *name);
 
 #endif
