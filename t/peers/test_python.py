@@ -296,10 +296,16 @@ class Training(Case):
             callbacks=[GtrackCallback(project="hf", name="trainer",
                                       capture=False)])
         trainer.train()
-        folder = folders()[0]
+        trainer.evaluate()
+        trainer.predict(data)
+        self.assertEqual(status(folders()[0]), "running")
+        gtrack.finish()
+        folder, = folders()
         self.assertEqual([s for s, _ in points(folder, "train/loss")],
                          [1, 2, 3, 4])
-        self.assertEqual([s for s, _ in points(folder, "eval/loss")], [2, 4])
+        self.assertEqual(len(points(folder, "test/loss")), 1)
+        self.assertEqual([s for s, _ in points(folder, "eval/loss")],
+                         [2, 4, 4])
         self.assertEqual(param(folder, "n_embd"), "8")
         self.assertEqual(status(folder), "finished")
 

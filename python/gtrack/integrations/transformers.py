@@ -3,7 +3,8 @@
     trainer = Trainer(model, args, callbacks=[GtrackCallback()], ...)
 
 Metrics are named as those of transformers' own callbacks: train/loss,
-eval/loss.  The run that exists is used, and one is begun and ended otherwise.
+eval/loss.  The run that exists is used, and one is begun otherwise; it ends
+with the program, since evaluate() and predict() log to it after train().
 """
 from __future__ import annotations
 
@@ -26,12 +27,11 @@ class GtrackCallback(TrainerCallback):
     def __init__(self, **init) -> None:
         self._init = init
         self.run = None
-        self._own = False
 
     def _begin(self, args, state, model) -> None:
-        if self.run or not state.is_world_process_zero:
+        if not state.is_world_process_zero or \
+                (self.run and self.run._handle is not None):
             return
-        self._own = gtrack.run is None
         self.run = gtrack.run or gtrack.init(
             **{"name": getattr(args, "run_name", None), **self._init})
         config = args.to_sanitized_dict()
@@ -40,6 +40,8 @@ class GtrackCallback(TrainerCallback):
         self.run.config.update(config, allow_val_change=True)
 
     def on_train_begin(self, args, state, control, model=None, **_) -> None:
+        if self.run and state.is_hyper_param_search:
+            self.run.finish()
         self._begin(args, state, model)
 
     def on_log(self, args, state, control, model=None, logs=None, **_) -> None:
@@ -54,8 +56,3 @@ class GtrackCallback(TrainerCallback):
         if self.run and metrics:
             self.run.summary.update({metric_name(k): v
                                      for k, v in metrics.items()})
-
-    def on_train_end(self, args, state, control, **_) -> None:
-        if self.run and self._own:
-            self.run.finish()
-            self.run = None
