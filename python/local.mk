@@ -14,12 +14,18 @@ EXTRA_DIST += \
 	%D%/gtrack/_run_about.py \
 	%D%/gtrack/_program.py \
 	%D%/gtrack/_run_files.py \
+	%D%/gtrack/_tensorboard.py \
 	%D%/gtrack/_values.py \
 	%D%/gtrack/_watch.py \
+	%D%/gtrack/as_wandb/__init__.py \
+	%D%/gtrack/as_wandb/__main__.py \
+	%D%/gtrack/as_wandb/door/wandb-0.31.0.dist-info/METADATA \
+	%D%/gtrack/as_wandb/door/wandb/__init__.py \
 	%D%/gtrack/integrations/__init__.py \
 	%D%/gtrack/integrations/accelerate.py \
 	%D%/gtrack/integrations/keras.py \
 	%D%/gtrack/integrations/lightning.py \
+	%D%/gtrack/integrations/sb3.py \
 	%D%/gtrack/integrations/torch.py \
 	%D%/gtrack/integrations/transformers.py \
 	%D%/gtrack/mlflow.py \

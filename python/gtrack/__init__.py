@@ -35,8 +35,9 @@ _MISSING = {
     "launch": "start the program itself",
     "Graph": "it does not draw models",
     "keras": "use gtrack.integrations.keras",
-    "integration": "use gtrack.integrations",
-    "tensorboard": "`gtrack import` reads what TensorBoard was given",
+    "integration": "use gtrack.integrations, or python -m gtrack.as_wandb",
+    "sdk": "use python -m gtrack.as_wandb",
+    "tensorboard": "use init(sync_tensorboard=True), or `gtrack import`",
 }
 
 
@@ -95,6 +96,8 @@ def __getattr__(name: str):
         value = importlib.import_module(f".{_MODULES[name]}", __name__)
     elif name in _MISSING:
         raise _missing(name, _MISSING[name])
+    elif name == "plot_table":
+        from .plot import plot_table as value
     else:
         raise AttributeError(f"gtrack has no '{name}'; gtrack-python(7) lists "
                              "the calls of W&B's that are there")

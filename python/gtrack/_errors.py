@@ -10,6 +10,10 @@ class Error(Exception):
     """Something that gtrack cannot do; the text says why, and what to do."""
 
 
+class MissingError(Error, AttributeError):
+    """A name of W&B's that gtrack does not have: hasattr() is False."""
+
+
 UsageError = CommError = Error
 
 
@@ -27,6 +31,6 @@ def ignore(call: str, **given) -> None:
             warn_once(f"{call}() ignores {name}")
 
 
-def missing(name: str, advice: str) -> Error:
+def missing(name: str, advice: str) -> MissingError:
     """The error for a call of W&B's or MLflow's that is not here."""
-    return Error(f"gtrack has no {name}: {advice}")
+    return MissingError(f"gtrack has no {name}: {advice}")

@@ -18,10 +18,11 @@ if TYPE_CHECKING:
 # Arguments of W&B's init() that change nothing here.
 _IGNORED = {"entity", "save_code", "settings", "force", "anonymous",
             "monitor_gym", "magic"}
+_TENSORBOARD = {"sync_tensorboard", "tensorboard"}
 # What init() reads of W&B's settings.
 _SETTINGS = {"mode", "x_disable_stats", "_disable_stats", "project", "run_name",
              "run_id", "run_group", "run_job_type", "run_notes", "run_tags",
-             "root_dir", "resume"}
+             "root_dir", "resume", "sync_tensorboard"}
 
 
 class Settings:
@@ -177,12 +178,16 @@ def init(project: str | None = None, name: str | None = None,
         if word == "fork_from":
             raise Error("gtrack cannot copy a run: fork_from is not there; "
                         "begin a run with parent=ID instead")
-        if word not in _IGNORED:
+        if word not in _IGNORED and word not in _TENSORBOARD:
             raise TypeError(f"init() has no argument '{word}'")
     settings = more.pop("settings", None) or {}
     if not isinstance(settings, dict):
         settings = vars(settings)
-    ignore("init", **more)
+    follows = bool(more.pop("sync_tensorboard", False) or
+                   more.pop("tensorboard", False) or
+                   settings.get("sync_tensorboard"))
+    entity = more.pop("entity", None)
+    ignore("init", entity=entity, **more)
     ignore("Settings", **{k: v for k, v in settings.items()
                           if k not in _SETTINGS})
 
@@ -214,7 +219,13 @@ def init(project: str | None = None, name: str | None = None,
                          first(resume, "RESUME", "resume"), resume_from,
                          first(group, "RUN_GROUP", "run_group"),
                          first(job_type, "JOB_TYPE", "run_job_type"))
+    run._entity = str(entity or env("WANDB_ENTITY") or "local")
     _current.begun(run)
+    if follows and mode != "disabled":
+        from . import _tensorboard
+
+        run._follows = True
+        _tensorboard.follow()
     if tags is None:
         tags = settings.get("run_tags")
     if tags is None:

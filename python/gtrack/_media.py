@@ -77,11 +77,16 @@ class Image(Media):
         self._data = data_or_path
         if boxes or masks:
             warn_once("Image() ignores boxes and masks")
+        if isinstance(data_or_path, (bytes, bytearray)):  # of a file
+            self._format = "jpg" if data_or_path[:2] == b"\xff\xd8" else \
+                "gif" if data_or_path[:3] == b"GIF" else "png"
         self._take_path(data_or_path)
 
     def _bytes(self, run) -> bytes:
         if self._path:
             return super()._bytes(run)
+        if isinstance(self._data, (bytes, bytearray)):
+            return bytes(self._data)
         if callable(getattr(self._data, "savefig", None)):
             return _saved(self._data.savefig, format="png")
         if callable(getattr(self._data, "save", None)):
@@ -123,9 +128,12 @@ def _webp(path: str) -> bytes | None:
         from PIL import Image as pil
     except ImportError:
         return None
-    with pil.open(path) as image:
-        image.thumbnail((256, 256))
-        return _saved(image.save, format="WEBP")
+    try:
+        with pil.open(path) as image:
+            image.thumbnail((256, 256))
+            return _saved(image.save, format="WEBP")
+    except (OSError, ValueError):  # of a kind that PIL does not know
+        return None
 
 
 def _byte(x) -> int:

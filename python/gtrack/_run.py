@@ -95,6 +95,10 @@ class Run(Files, About):
         self._rows: dict = {}
         self._forked = self._resumed = self._preempted = False
         self._handed = False  # a cell of a sweep
+        self._follows = False  # what is written for TensorBoard
+        self._axes: list = []  # (pattern, step metric) of define_metric()
+        self._axis_of: dict = {}  # the step metric of each metric, or None
+        self._at: dict = {}  # the last value of each step metric
         self._metric_summary: list[tuple[str, tuple]] = []
         self._extremes: dict = {}
         self._watched: list = []
@@ -161,10 +165,46 @@ class Run(Files, About):
             entry[2] = packed = entry[1](step, *data.values())
             _row(entry[0], packed)
 
+    def _points_of_axes(self, numbers: dict, step: int) -> None:
+        """Log each number at the value of its step metric."""
+        rows: dict = {}
+        self._at.update((k, x) for k, x in numbers.items() if k in self._at)
+        for key, x in numbers.items():
+            axis = self._axis(key)
+            at = step if axis is None else self._at[axis]
+            if at != int(at):
+                warn_once(f"{key} is logged at steps, since {axis} is not a "
+                          f"whole number: {at}")
+                at = step
+            rows.setdefault(int(at), {})[key] = x
+        for at, row in rows.items():
+            self._points(row, at)
+
+    def _axis(self, key: str) -> str | None:
+        """The step metric of a metric, if it has a value."""
+        if key not in self._axis_of:
+            import fnmatch
+
+            found = [axis for pattern, axis in self._axes if pattern == key] \
+                or [axis for pattern, axis in self._axes
+                    if fnmatch.fnmatchcase(key, pattern)]
+            self._axis_of[key] = found[-1] if found and key not in self._at \
+                else None
+        axis = self._axis_of[key]
+        at = self._at.get(axis)
+        return axis if at is not None and abs(at) < MAX_STEP else None
+
+    def _last_at(self) -> int:
+        """The step of what is logged after the last log()."""
+        step = max(self._step - 1, 0)
+        known = [x for x in self._at.values()
+                 if x is not None and x == x and abs(x) < MAX_STEP]
+        return int(max(known)) if known else step
+
     def _point(self, name: str, value: float) -> None:
         with self._lock:
             if self._usable():
-                self._points({name: value}, max(self._step - 1, 0))
+                self._points({name: value}, self._last_at())
 
     def _last_points(self) -> dict:
         """The last point of each metric, (step, value), by name."""
@@ -204,6 +244,9 @@ class Run(Files, About):
                 if not -MAX_STEP < step < MAX_STEP:
                     raise ValueError(f"a step is less than 2^53, not {step}")
                 self._step = step + 1 if commit else step
+            if self._axes:
+                self._log_any(data, step)
+                return
             try:  # numbers that were logged together before
                 entry = self._rows[tuple(data)]
                 entry[2] = packed = entry[1](step, *data.values())
@@ -227,7 +270,10 @@ class Run(Files, About):
                 raise TypeError("the name of a metric must be a str, not "
                                 f"{type(key).__name__}")
             self._sort_value(key, value, step, numbers)
-        self._points(numbers, step)
+        if self._axes:
+            self._points_of_axes(numbers, step)
+        else:
+            self._points(numbers, step)
         if self._metric_summary:
             self._note_extremes(numbers)
 
@@ -255,8 +301,8 @@ class Run(Files, About):
                       hidden=None, summary: str | None = None, goal=None,
                       overwrite=None, **more) -> None:
         """What the summary keeps of a metric: min, max, mean, best, last, copy
-        or none, separated by commas.  The other arguments concern W&B's page
-        and are ignored."""
+        or none, separated by commas; and the metric whose value is its step,
+        where this is a whole number."""
         ignore("define_metric", hidden=hidden, overwrite=overwrite, **more)
         kinds = tuple(k.strip() for k in (summary or "").split(",") if k)
         for kind in kinds:
@@ -267,9 +313,14 @@ class Run(Files, About):
         wanted = tuple(dict.fromkeys(
             ("min" if goal != "maximize" else "max") if k == "best" else k
             for k in kinds if k in ("min", "max", "mean", "best", "first")))
-        if wanted:
-            with self._lock:
+        with self._lock:
+            if wanted:
                 self._metric_summary.append((str(name), wanted))
+            if step_metric is not None:
+                axis = str(getattr(step_metric, "name", step_metric))
+                self._axes.append((str(name), axis))
+                self._at.setdefault(axis, None)
+                self._axis_of.clear()
 
     def _note_extremes(self, data: dict) -> None:
         """Keep what define_metric() asked for; finish() logs it."""
@@ -289,7 +340,7 @@ class Run(Files, About):
                 old[5] += 1
 
     def _log_extremes(self) -> None:
-        step = max(self._step - 1, 0)
+        step = self._last_at()
         for key, (kinds, least, most, first, total, n) in \
                 self._extremes.items():
             value = {"min": least, "max": most, "first": first,

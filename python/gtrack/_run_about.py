@@ -15,6 +15,7 @@ class About:
     _notes: str | None
     _folder: str
     _project: str
+    _entity = "local"  # a store belongs to nobody
     _group: str | None
     _job_type: str | None
     _resumed: bool
@@ -77,7 +78,7 @@ class About:
 
     @property
     def entity(self) -> str:
-        return ""
+        return self._entity
 
     @property
     def path(self) -> str:
@@ -120,6 +121,9 @@ class About:
     @property
     def sweep_id(self) -> str | None:
         return os.environ.get("GTRACK_SWEEP_ID") if self._handed else None
+
+    def _label(self, *_, **__) -> None:
+        """Nothing: W&B counts the libraries that call this."""
 
     def __repr__(self) -> str:
         return f"<gtrack.Run {self._name} {self._folder}>"

@@ -13,6 +13,7 @@ EXTRA_DIST += $(peer_scripts) \
 	%D%/filters.py \
 	%D%/requirements.txt \
 	%D%/sentencepiece.py \
+	%D%/test_libraries.py \
 	%D%/test_python.py \
 	%D%/tokenizer.py
 check-peers: bench/start

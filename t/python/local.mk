@@ -3,6 +3,7 @@
 EXTRA_DIST += \
 	%D%/store.py \
 	%D%/tap.py \
+	%D%/test_door.py \
 	%D%/test_manual.py \
 	%D%/test_media.py \
 	%D%/test_mlflow.py \

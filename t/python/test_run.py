@@ -235,6 +235,26 @@ class Facts(Case):
         with self.assertRaises(gtrack.Error):
             run.define_metric("x", summary="mid")
 
+    def test_step_metric(self):
+        """define_metric(step_metric=) makes the value of a metric its step"""
+        run = self.begin()
+        run.define_metric("val/*", step_metric="epoch", summary="min")
+        run.define_metric("val/own", step_metric="tokens")
+        for epoch in (1, 2):
+            for _ in range(3):
+                run.log({"loss": 1})
+            run.log({"epoch": epoch, "val/loss": 4 - epoch, "val/own": 1})
+        run.log({"val/acc": 5})
+        with contextlib.redirect_stderr(io.StringIO()) as err:
+            run.log({"epoch": 2.5, "val/acc": 6})
+        run.finish()
+        f = run._folder
+        self.assertEqual(points(f, "val/loss"), [(1, 3), (2, 2)])
+        self.assertEqual(points(f, "val/own"), [(3, 1), (7, 1)])
+        self.assertEqual(points(f, "epoch"), [(3, 1), (7, 2), (9, 2.5)])
+        self.assertEqual(points(f, "val/acc"), [(2, 5), (9, 6)])
+        self.assertIn("not a whole number", err.getvalue())
+
     def test_names(self):
         """name, notes, tags, group and job type are recorded"""
         run = self.begin()

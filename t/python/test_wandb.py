@@ -50,7 +50,7 @@ class QuickStart(Case):
         folder = wandb.run._folder
         self.assertTrue(os.path.isdir(wandb.run.dir))
         wandb.finish()
-        self.assertEqual(points(folder, "val/loss"), [(0, 2)])
+        self.assertEqual(points(folder, "val/loss"), [(1, 2)])
 
     def test_reinit(self):
         """init() returns the run that there is, or finishes it with reinit"""

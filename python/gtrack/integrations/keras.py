@@ -41,3 +41,25 @@ class GtrackCallback(keras.callbacks.Callback):
     def on_train_end(self, logs=None) -> None:
         if self._own:
             self.run.finish()
+
+
+class WandbMetricsLogger(GtrackCallback):
+    """The same with the arguments of W&B's callback of this name."""
+
+    def __init__(self, log_freq="epoch", initial_global_step: int = 0,
+                 *_, **__) -> None:
+        super().__init__({"epoch": None, "batch": 1}.get(log_freq, log_freq))
+        self._batch = initial_global_step
+
+
+class WandbModelCheckpoint(keras.callbacks.ModelCheckpoint):
+    """Keras's callback, whose files are also versions of an artifact."""
+
+    def _save_model(self, epoch, batch, logs) -> None:
+        super()._save_model(epoch, batch, logs)
+        import os
+
+        path = self._get_file_path(epoch, batch, logs)
+        if gtrack.run is not None and os.path.exists(path):
+            gtrack.run.log_model(path, name=f"run_{gtrack.run.id}_model",
+                                 aliases=[f"epoch_{epoch}"])
