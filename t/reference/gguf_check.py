@@ -33,9 +33,9 @@ for name, want in theirs.items():
     got = gguf.quants.dequantize(got[0].data, got[0].tensor_type)
     if arch == "gpt2" and want.ndim == 2 and "h." in name:
         want = want.T
-    if arch == "llama" and name.endswith(("q_proj.weight", "k_proj.weight")):
+    if arch == "llama" and ("q_proj" in name or "k_proj" in name):
         n = heads if "q_proj" in name else kv   # as their converter permutes
-        want = want.reshape(n, 2, want.shape[0] // n // 2, want.shape[1])
+        want = want.reshape(n, 2, want.shape[0] // n // 2, *want.shape[1:])
         want = want.swapaxes(1, 2).reshape(got.shape)
     off = np.abs(want).max() / steps if steps else 0
     assert got.shape == want.shape, name

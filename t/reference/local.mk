@@ -1,5 +1,7 @@
 # Numbers made by other programs, and the scripts that made them.
 EXTRA_DIST += \
+	%D%/biases \
+	%D%/biases.py \
 	%D%/filters.py \
 	%D%/fp8.py \
 	%D%/fp8.txt \

@@ -46,6 +46,8 @@ VARIANTS = {
     "qk-norm-rope-grouped": dict(qk_norm="yes", position="rope", kv_heads=2),
     "c4-30M": dict(tied="no", mlp="swiglu", d_ff=64, linear_bias="no",
                    final_norm="no", vocab_multiple=1),
+    "qkv-bias": dict(norm="rmsnorm", linear_bias="no", qkv_bias="yes",
+                     mlp="swiglu", d_ff=48, position="rope", kv_heads=2),
 }
 
 
@@ -105,7 +107,10 @@ class Model:
 
     def linear(self, name, rows, cols):
         self.add(name + ".weight", rows, cols)
-        if self.c["linear_bias"] == "yes":
+        kind = {"qkv": "qkv_bias", "proj": "output_bias"}.get(
+            name.rpartition("attn.")[2], "mlp_bias")
+        bias = self.c.get(kind, "auto")
+        if (self.c["linear_bias"] if bias == "auto" else bias) == "yes":
             self.add(name + ".bias", rows)
 
     def norm(self, name, width):
@@ -227,7 +232,7 @@ def print_variant(name, c):
         print(f"set model.{key}={value}")
     grads, steps = train(Model(c, torch.float64), c)
     grads_off, steps_off = dict.fromkeys(grads, 0.0), np.zeros_like(steps)
-    for run in range(RUNS):
+    for run in RUNS:
         grads32, steps32 = train(Model(c, torch.float32, moved=run > 0), c)
         for n, (norm, dot) in grads.items():
             # a product is small by cancelling: measure it by the norm

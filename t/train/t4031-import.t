@@ -120,11 +120,11 @@ ok $? "the rotary base is found where transformers 4 keeps it"
 cp -r llama mistral && sed -i 's/"llama"/"mistral"/' mistral/config.json
 same llama mistral
 ok $? "a Mistral whose window is its context is a Llama"
-cp -r biased qwen2 && sed -i 's/"llama"/"qwen2"/
-    /"attention_bias"/d
-    /"mlp_bias"/d' qwen2/config.json
-same biased qwen2
-ok $? "Qwen2 has biases whether its file says so or not"
+sed 's/"n_layer"/"num_hidden_layers"/
+    s/"n_positions"/"max_position_embeddings"/' gpt2/config.json >new &&
+    cp -r gpt2 alias && mv new alias/config.json
+same gpt2 alias
+ok $? "GPT-2 may have the names that other models have for its sizes"
 cp -r llama own && sed -i '/tie_word_embeddings/s/false/true/' own/config.json
 grep -q 'tie_word_embeddings": true' own/config.json && same llama own
 ok $? "a head that is not the embedding is kept, whatever config.json says"
@@ -145,6 +145,8 @@ refused gpt2 scale_attn_by_inverse_layer_idx true
 refused gpt2 scale_attn_weights false
 refused gpt2 activation_function '"quick_gelu"'
 refused gpt2 n_layer '"2"'
+refused gpt2 num_hidden_layers 1
+refused gpt2 is_causal false
 refused gpt2 n_inner 39 h.0.mlp.c_fc.weight
 refused gpt2 n_layer 1 h.1.
 refused gpt2 model_type '"bert"'
@@ -154,12 +156,19 @@ refused llama hidden_size null
 refused llama rope_scaling '{ "type": "linear", "factor": 2.0 }' linear
 refused four rope_parameters '{ "rope_type": "llama3", "factor": 8 }' llama3
 refused llama rope_scaling '{ "factor": 2.0 }' factor
+refused llama rope_scaling '{ "full_attention": { "rope_theta": 9 } }' \
+    full_attention
+refused llama partial_rotary_factor 0.5
+refused llama per_layer_config '{ "0": { "num_key_value_heads": 1 } }'
+refused llama quantization_config '{ "quant_method": "gptq" }'
 refused mistral sliding_window 4
+refused mistral max_position_embeddings 8192 sliding_window
 refused qwen3 use_sliding_window true
-refused qwen3 attention_bias true
+refused qwen3 attention_bias true self_attn.q_proj.bias
 refused qwen3 layer_types '["full_attention", "sliding_attention"]'
-sed -i '/"mlp_bias"/d' biased/config.json
 refused biased attention_bias false q_proj.bias
+refused biased mlp_bias false mlp.gate_proj.bias
+refused llama mlp_bias true mlp.gate_proj.bias
 rm -rf odd no && mkdir odd && cp llama/config.json odd
 gtrain import odd -o no >out 2>&1
 test $? -eq 3 && grep -q 'neither model.safetensors nor' out

@@ -264,6 +264,10 @@ gguf llama --set model.norm=rmsnorm --set model.mlp=swiglu \
     --set model.heads=4 --set model.kv_heads=2
 gguf qwen3 --set model.norm=rmsnorm --set model.mlp=swiglu \
     --set model.position=rope --set model.linear_bias=no --set model.qk_norm=yes
+gguf qwen2 --set model.norm=rmsnorm --set model.mlp=swiglu \
+    --set model.position=rope --set model.linear_bias=no --set model.qkv_bias=yes
+gguf biased-llama --set model.norm=rmsnorm --set model.mlp=swiglu \
+    --set model.position=rope --set model.kv_heads=1
 gtrain import gpt2.gguf -f gguf -o back >out 2>&1
 test $? -eq 2
 ok $? "importing GGUF is refused"

@@ -26,8 +26,8 @@ static const struct convert_row gpt2_rows[] = {
     { 0 }
 };
 
-/* Only Qwen3 has the norms of queries and keys, and only Llama has the biases.
- */
+/* Only Qwen3 has the norms of queries and keys, and only Llama biases in its
+ * MLP. */
 static const struct convert_row llama_rows[] = {
     { "wte.weight", "embed_tokens.weight" },
     { "h.%d.ln_1.weight", "layers.%d.input_layernorm.weight" },
@@ -45,48 +45,83 @@ static const struct convert_row llama_rows[] = {
     { "h.%d.attn.k_norm.weight", "layers.%d.self_attn.k_norm.weight",
       SLICE_ALL, MISSING_OURS },
     { "h.%d.attn.qkv.bias", "layers.%d.self_attn.q_proj.bias",
-      SLICE_Q, MISSING_BOTH },
+      SLICE_Q, MISSING_OURS },
     { "h.%d.attn.qkv.bias", "layers.%d.self_attn.k_proj.bias",
-      SLICE_K, MISSING_BOTH },
+      SLICE_K, MISSING_OURS },
     { "h.%d.attn.qkv.bias", "layers.%d.self_attn.v_proj.bias",
-      SLICE_V, MISSING_BOTH },
+      SLICE_V, MISSING_OURS },
     { "h.%d.attn.proj.bias", "layers.%d.self_attn.o_proj.bias",
-      SLICE_ALL, MISSING_BOTH },
+      SLICE_ALL, MISSING_OURS },
     { "h.%d.mlp.fc.bias", "layers.%d.mlp.gate_proj.bias",
-      SLICE_GATE, MISSING_BOTH },
+      SLICE_GATE, MISSING_OURS },
     { "h.%d.mlp.fc.bias", "layers.%d.mlp.up_proj.bias",
-      SLICE_UP, MISSING_BOTH },
+      SLICE_UP, MISSING_OURS },
     { "h.%d.mlp.proj.bias", "layers.%d.mlp.down_proj.bias",
-      SLICE_ALL, MISSING_BOTH },
+      SLICE_ALL, MISSING_OURS },
     { 0 }
 };
 
-static const struct convert_family families[] = {
-    { "gpt2", "GPT2LMHeadModel", "transformer.", gpt2_rows },
-    { "llama", "LlamaForCausalLM", "model.", llama_rows },
-    { "qwen3", "Qwen3ForCausalLM", "model.", llama_rows },
+/* What a model has beside what all of its family have, as a set of bits. */
+enum { QKV_BIAS = 1, OUTPUT_BIAS = 2, MLP_BIAS = 4, QK_NORM = 8 };
+enum { ATTENTION = QKV_BIAS | OUTPUT_BIAS };
+
+/* Each family with such sets.  A 0 that only fills a row changes nothing: the
+ * first row that fits is taken, and that of Llama has the empty set. */
+enum { SETS = 4 };
+static const struct {
+    struct convert_family family;
+    int has[SETS];
+} llamas[] = {
+    { { "llama", "LlamaForCausalLM", "model.", llama_rows },
+      { 0, ATTENTION, MLP_BIAS, ATTENTION | MLP_BIAS } },
+    { { "qwen2", "Qwen2ForCausalLM", "model.", llama_rows }, { QKV_BIAS } },
+    { { "qwen3", "Qwen3ForCausalLM", "model.", llama_rows },
+      { QK_NORM, QK_NORM | ATTENTION } },
 };
+static const struct convert_family gpt2 = { "gpt2", "GPT2LMHeadModel",
+                                            "transformer.", gpt2_rows };
 /* clang-format on */
+
+static const struct convert_family *find_llama(int has)
+{
+    for (size_t i = 0; i < sizeof llamas / sizeof llamas[0]; i++)
+        for (int k = 0; k < SETS; k++)
+            if (llamas[i].has[k] == has)
+                return &llamas[i].family;
+    return NULL;
+}
 
 const struct convert_family *convert_family(const struct settings *s,
                                             struct err *e)
 {
     const struct model_settings *m = &s->model;
+    const struct derived *is = &s->is;
     const bool plain =
         m->mlp != MLP_SWIGLU && m->mlp != MLP_GEGLU && m->mlp != MLP_RELU2;
+    const struct convert_family *f = NULL;
 
     if (m->norm == NORM_LAYER && m->position == POSITION_LEARNED && plain &&
-        m->final_norm && !m->qk_norm && s->is.kv_heads == m->heads)
-        return &families[0];
+        m->final_norm && !m->qk_norm && is->kv_heads == m->heads)
+        f = &gpt2;
     if (m->norm == NORM_RMS && m->position == POSITION_ROPE &&
-        (m->mlp == MLP_SWIGLU || m->mlp == MLP_GEGLU) && m->final_norm &&
-        !(m->linear_bias && m->qk_norm))
-        return &families[m->qk_norm ? 2 : 1];
-    err_set(e, ERR_USAGE,
-            "the model is neither like GPT-2 (layernorm, learned positions, a "
-            "plain MLP, a final norm) nor like Llama (rmsnorm, rope, swiglu or "
-            "geglu, a final norm, not both biases and qk_norm)");
-    return NULL;
+        (m->mlp == MLP_SWIGLU || m->mlp == MLP_GEGLU) && m->final_norm)
+        f = find_llama((is->qkv_bias ? QKV_BIAS : 0) |
+                       (is->output_bias ? OUTPUT_BIAS : 0) |
+                       (is->mlp_bias ? MLP_BIAS : 0) |
+                       (m->qk_norm ? QK_NORM : 0));
+    if (!f)
+        err_set(e, ERR_USAGE,
+                "the model is neither like GPT-2 (layernorm, learned "
+                "positions, a plain MLP, a final norm) nor like Llama, Qwen2 "
+                "or Qwen3 (rmsnorm, rope, swiglu or geglu, a final norm, and "
+                "the biases that one of them has)");
+    return f;
+}
+
+bool convert_has_biases(const struct settings *s)
+{
+    return s->is.qkv_bias && s->is.output_bias && s->is.mlp_bias &&
+           s->model.norm_bias;
 }
 
 void convert_name(char *out, size_t size, const char *pattern, int layer)

@@ -13,8 +13,8 @@
  * and reading use the same table.
  *
  *      hf      Hugging Face: config.json, model.safetensors and tokenizer.json;
- *              written as GPT-2, Llama or, with qk_norm, Qwen3, or with our
- *              names; also read as Mistral and Qwen2, and from several files
+ *              written as GPT-2, Llama, Qwen2 or Qwen3, or with our names;
+ *              also read as Mistral, and from several files
  *      llm.c   the checkpoint of llm.c's GPT-2, version 3 (fp32)
  *      gguf    for llama.cpp: weights and the tokenizer in one file; written
  *              only, in fp32, fp16, or with 8 or 4 bits
@@ -38,7 +38,6 @@ enum convert_missing {
     MISSING_NO,    /* it is an error */
     MISSING_ZEROS, /* zeros are written for our model */
     MISSING_OURS,  /* our model may lack it: nothing is written or read */
-    MISSING_BOTH,  /* the file may lack it, too: then ours is zero */
 };
 
 struct convert_row {
@@ -56,6 +55,9 @@ struct convert_family {
 /* The family of the model; NULL with e filled if it belongs to none. */
 const struct convert_family *convert_family(const struct settings *,
                                             struct err *);
+
+/* Does the model have all biases that one like GPT-2 can have? */
+bool convert_has_biases(const struct settings *);
 
 typedef int convert_write_fn(const struct engine *, const float *weights,
                              const char *path, struct err *);

@@ -38,7 +38,8 @@ static const struct convert_row gpt2_rows[] = {
     { 0 }
 };
 
-/* Only Qwen3 has the norms of queries and keys. */
+/* Only Qwen3 has the norms of queries and keys, and only Llama biases in its
+ * MLP. */
 static const struct convert_row llama_rows[] = {
     { "wte.weight", "token_embd.weight" },
     { "h.%d.ln_1.weight", "blk.%d.attn_norm.weight" },
@@ -55,6 +56,14 @@ static const struct convert_row llama_rows[] = {
     { "h.%d.mlp.fc.weight", "blk.%d.ffn_up.weight", SLICE_UP },
     { "h.%d.mlp.proj.weight", "blk.%d.ffn_down.weight" },
     { "ln_f.weight", "output_norm.weight" },
+    { "h.%d.attn.qkv.bias", "blk.%d.attn_q.bias", SLICE_Q, MISSING_OURS },
+    { "h.%d.attn.qkv.bias", "blk.%d.attn_k.bias", SLICE_K, MISSING_OURS },
+    { "h.%d.attn.qkv.bias", "blk.%d.attn_v.bias", SLICE_V, MISSING_OURS },
+    { "h.%d.attn.proj.bias", "blk.%d.attn_output.bias",
+      SLICE_ALL, MISSING_OURS },
+    { "h.%d.mlp.fc.bias", "blk.%d.ffn_gate.bias", SLICE_GATE, MISSING_OURS },
+    { "h.%d.mlp.fc.bias", "blk.%d.ffn_up.bias", SLICE_UP, MISSING_OURS },
+    { "h.%d.mlp.proj.bias", "blk.%d.ffn_down.bias", SLICE_ALL, MISSING_OURS },
     { 0 }
 };
 /* clang-format on */
@@ -97,13 +106,14 @@ static void add_model_keys(struct gguf_head *h, const struct settings *s,
  * element i of each half: row (half, i) becomes row (i, half). */
 static void interleave(float *x, const struct convert_slice *p, int64_t D)
 {
-    float *head = xcalloc((size_t)(D * p->cols), sizeof *head);
+    const int64_t cols = p->cols ? p->cols : 1;
+    float *head = xcalloc((size_t)(D * cols), sizeof *head);
 
     for (int64_t h = 0; h < p->rows; h += D) {
-        memcpy(head, x + h * p->cols, (size_t)(D * p->cols) * sizeof *head);
+        memcpy(head, x + h * cols, (size_t)(D * cols) * sizeof *head);
         for (int64_t r = 0; r < D; r++)
-            memcpy(x + (h + r % (D / 2) * 2 + r / (D / 2)) * p->cols,
-                   head + r * p->cols, (size_t)p->cols * sizeof *head);
+            memcpy(x + (h + r % (D / 2) * 2 + r / (D / 2)) * cols,
+                   head + r * cols, (size_t)cols * sizeof *head);
     }
     free(head);
 }
@@ -216,14 +226,14 @@ int convert_check_gguf(const struct settings *s, struct err *e)
     if (!f)
         return -1;
     if (strcmp(f->type, "gpt2") == 0 &&
-        (!m->linear_bias || !m->norm_bias || m->mlp != MLP_GELU_TANH))
+        (!convert_has_biases(s) || m->mlp != MLP_GELU_TANH))
         return err_set(e, ERR_USAGE,
                        "llama.cpp's GPT-2 needs biases everywhere and "
                        "gelu_tanh");
-    if (strcmp(f->type, "gpt2") != 0 &&
-        (m->linear_bias || m->mlp != MLP_SWIGLU))
-        return err_set(e, ERR_USAGE,
-                       "llama.cpp's Llama and Qwen3 need swiglu and no biases");
+    if (strcmp(f->type, "gpt2") != 0 && m->mlp != MLP_SWIGLU)
+        return err_set(e, ERR_USAGE, "llama.cpp's Llama and Qwen need swiglu");
+    if (strcmp(f->type, "qwen3") == 0 && s->is.qkv_bias)
+        return err_set(e, ERR_USAGE, "llama.cpp's Qwen3 has no biases");
     return 0;
 }
 

@@ -357,8 +357,7 @@ static int read_row(const struct engine *eng, const struct convert_family *f,
     }
     if (a)
         ret = read_slice(a, &slice, name, weights + p->at, e);
-    else if (row->missing != MISSING_BOTH &&
-             (p || row->missing != MISSING_OURS))
+    else if (p || row->missing != MISSING_OURS)
         ret = err_set(e, ERR_INPUT, "there is no tensor %s", name);
     if (ret < 0)
         err_wrap(e, "%s", s->folder);

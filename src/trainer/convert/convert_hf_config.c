@@ -73,7 +73,7 @@ static json_t *describe_llama(const struct settings *s)
         (json_int_t)(m->width / m->heads), "hidden_act", name_of_act(s),
         "rms_norm_eps", m->norm_eps, "rope_theta", m->rope_theta,
         "rope_parameters", "rope_type", "default", "rope_theta", m->rope_theta,
-        "attention_bias", m->linear_bias, "mlp_bias", m->linear_bias);
+        "attention_bias", s->is.output_bias, "mlp_bias", s->is.mlp_bias);
 }
 
 static int write_json(json_t *o, const char *folder, const char *name,
@@ -129,6 +129,10 @@ int convert_describe_hf(const struct engine *eng,
         f && eng->set->model.tied; /* our class has no such pair */
 
     f = f ? f : &own;
+    if (strcmp(f->type, "qwen2") == 0) { /* its biases are always there */
+        json_object_del(o, "attention_bias");
+        json_object_del(o, "mlp_bias");
+    }
     json_object_set_new(o, "model_type", json_string(f->type));
     json_object_set_new(o, "architectures", json_pack("[s]", f->architecture));
     json_object_set_new(o, "tie_word_embeddings", json_boolean(tied));
@@ -169,18 +173,18 @@ json_t *convert_json(const char *folder, const char *name, struct err *e)
     return o;
 }
 
-/* A number in config.json, and the default of transformers for a missing one;
- * NULL: it must be there. */
+/* A number in config.json, the default of transformers if it is missing, or
+ * NULL if it must not be missing; and another name that transformers reads. */
 struct hf_number {
-    const char *theirs, *ours, *otherwise;
+    const char *theirs, *ours, *otherwise, *alias;
 };
 
 static const struct hf_number gpt2_numbers[] = {
-    { "n_layer", "model.layers", "12" },
-    { "n_head", "model.heads", "12" },
-    { "n_embd", "model.width", "768" },
+    { "n_layer", "model.layers", "12", "num_hidden_layers" },
+    { "n_head", "model.heads", "12", "num_attention_heads" },
+    { "n_embd", "model.width", "768", "hidden_size" },
     { "n_inner", "model.d_ff", "0" },
-    { "n_positions", "model.context", "1024" },
+    { "n_positions", "model.context", "1024", "max_position_embeddings" },
     { "vocab_size", "model.vocab", "50257" },
     { "layer_norm_epsilon", "model.norm_eps", "1e-5" },
     { 0 }
@@ -197,49 +201,43 @@ static const struct hf_number llama_numbers[] = {
     { 0 }
 };
 
+/* clang-format off */
 static const struct hf_kind {
     const char *type;
     const struct hf_number *numbers;
     const char *act_key, *act; /* the key of the activation, and its default */
     bool tied;                 /* default of tie_word_embeddings */
-    bool biases;               /* always, whatever the file says */
+    int window;                /* default of sliding_window; 0: none */
+    const char *qkv_bias, *output_bias, *mlp_bias; /* yes, no, or the key */
     const char *fixed;
     struct hf_flag { /* a key that must have this value, if it is there */
         const char *key;
         bool is;
     } flags[4]; /* ends with a NULL */
 } kinds[] = {
-    { "gpt2",
-      gpt2_numbers,
-      "activation_function",
-      "gelu_new",
-      true,
-      true,
-      "model.norm=layernorm\nmodel.position=learned\n",
+    { "gpt2", gpt2_numbers, "activation_function", "gelu_new", true, 0,
+      "yes", "yes", "yes", "model.norm=layernorm\nmodel.position=learned\n",
       { { "scale_attn_weights", true },
         { "scale_attn_by_inverse_layer_idx", false },
         { "add_cross_attention", false } } },
-    { "llama", llama_numbers, "hidden_act", "silu", false, false,
+    { "llama", llama_numbers, "hidden_act", "silu", false, 0,
+      "attention_bias", "attention_bias", "mlp_bias",
       "model.norm=rmsnorm\nmodel.position=rope\n" },
-    { "mistral", llama_numbers, "hidden_act", "silu", false, false,
-      "model.norm=rmsnorm\nmodel.position=rope\n" },
-    { "qwen2",
-      llama_numbers,
-      "hidden_act",
-      "silu",
-      false,
-      true,
-      "model.norm=rmsnorm\nmodel.position=rope\n",
+    { "mistral", llama_numbers, "hidden_act", "silu", false, 4096,
+      "no", "no", "no", "model.norm=rmsnorm\nmodel.position=rope\n" },
+    { "qwen2", llama_numbers, "hidden_act", "silu", false, 0,
+      "yes", "no", "no", "model.norm=rmsnorm\nmodel.position=rope\n",
       { { "use_sliding_window", false } } },
-    { "qwen3",
-      llama_numbers,
-      "hidden_act",
-      "silu",
-      false,
-      false,
+    { "qwen3", llama_numbers, "hidden_act", "silu", false, 0,
+      "attention_bias", "attention_bias", "no",
       "model.norm=rmsnorm\nmodel.position=rope\nmodel.qk_norm=yes\n",
-      { { "use_sliding_window", false }, { "attention_bias", false } } },
+      { { "use_sliding_window", false } } },
 };
+/* clang-format on */
+
+/* What any model may say, and gtrain has nothing for. */
+static const char *const unknown[] = { "per_layer_config",
+                                       "quantization_config" };
 
 static bool has_value(const json_t *o, const char *key)
 {
@@ -267,10 +265,15 @@ static int reject_key(struct err *e, const json_t *o, const char *key,
 static int add_number(const json_t *o, const struct hf_number *n,
                       struct buf *out, struct err *e)
 {
-    const json_t *value = json_object_get(o, n->theirs);
+    const bool named = !n->alias || !has_value(o, n->alias);
+    const json_t *value = json_object_get(o, named ? n->theirs : n->alias);
     char text[NUM_TEXT];
 
-    if (!has_value(o, n->theirs)) {
+    if (!named && has_value(o, n->theirs) &&
+        !json_equal(value, json_object_get(o, n->theirs)))
+        return reject_key(e, o, n->alias,
+                          "the file has another value for it");
+    if (!value || json_is_null(value)) {
         if (!n->otherwise)
             return err_set(e, ERR_INPUT, "config.json: %s is missing",
                            n->theirs);
@@ -307,6 +310,21 @@ static int add_act(const json_t *o, const struct hf_kind *k, struct buf *out,
     return reject_key(e, o, k->act_key, "gtrain has no such activation");
 }
 
+/* They are the same in all layers, and turn all elements of a head. */
+static int check_angles(const json_t *rope, struct err *e)
+{
+    static const char partial[] = "partial_rotary_factor";
+    static const char layers[] = "full_attention";
+
+    if (has_value(rope, partial) &&
+        json_number_value(json_object_get(rope, partial)) != 1)
+        return reject_key(e, rope, partial, "gtrain rotates whole heads");
+    if (has_value(rope, layers))
+        return reject_key(e, rope, layers,
+                          "gtrain has the same angles in all layers");
+    return 0;
+}
+
 /* The angles: transformers 4 has rope_theta and rope_scaling, 5 has both in
  * rope_parameters. */
 static int add_rope(const json_t *o, struct buf *out, struct err *e)
@@ -329,18 +347,17 @@ static int add_rope(const json_t *o, struct buf *out, struct err *e)
             return reject_key(e, r, key, "gtrain cannot scale rotary angles");
         if (has_value(r, "rope_theta"))
             from = r;
-        if (has_value(r, "partial_rotary_factor") &&
-            json_number_value(json_object_get(r, "partial_rotary_factor")) != 1)
-            return reject_key(e, r, "partial_rotary_factor",
-                              "gtrain rotates whole heads");
+        if (check_angles(r, e) < 0)
+            return -1;
     }
-    return add_number(from, &theta, out, e);
+    return check_angles(o, e) < 0 ? -1 : add_number(from, &theta, out, e);
 }
 
 /* gtrain cannot attend to a part of the context only. */
-static int check_window(const json_t *o, struct err *e)
+static int check_window(const json_t *o, const struct hf_kind *k, struct err *e)
 {
     const json_t *window = json_object_get(o, "sliding_window");
+    const double size = window ? json_number_value(window) : k->window;
     const json_t *types = json_object_get(o, "layer_types"), *type;
     size_t i;
 
@@ -353,15 +370,16 @@ static int check_window(const json_t *o, struct err *e)
                               "gtrain attends to the whole context");
     }
     /* Qwen has use_sliding_window for this, one of its flags. */
-    if (has_value(o, "sliding_window") && !has_value(o, "use_sliding_window") &&
-        json_number_value(window) <
-            json_number_value(json_object_get(o, "max_position_embeddings")))
+    if ((size > 0 || has_value(o, "sliding_window")) &&
+        !has_value(o, "use_sliding_window") &&
+        size < json_number_value(json_object_get(o, "max_position_embeddings")))
         return reject_key(e, o, "sliding_window",
                           "gtrain attends to the whole context");
     return 0;
 }
 
-static int add_llama(const json_t *o, struct buf *out, struct err *e)
+static int add_llama(const json_t *o, const struct hf_kind *k, struct buf *out,
+                     struct err *e)
 {
     const double width = json_number_value(json_object_get(o, "hidden_size"));
     const double heads =
@@ -371,16 +389,30 @@ static int add_llama(const json_t *o, struct buf *out, struct err *e)
         json_number_value(json_object_get(o, "head_dim")) * heads != width)
         return reject_key(e, o, "head_dim",
                           "gtrain needs hidden_size / num_attention_heads");
-    if (check_window(o, e) < 0)
+    if (check_window(o, k, e) < 0)
         return -1;
     return add_rope(o, out, e);
+}
+
+static int check_flag(const json_t *o, const struct hf_flag *f, struct err *e)
+{
+    if (has_value(o, f->key) && is_true(o, f->key) != f->is)
+        return reject_key(e, o, f->key, "gtrain has no such model");
+    return 0;
+}
+
+/* yes or no, from that or a key of the file */
+static const char *find_bias(const json_t *o, const char *bias)
+{
+    const bool is = strcmp(bias, "yes") == 0 || is_true(o, bias);
+
+    return is ? "yes" : "no";
 }
 
 static int add_model(const json_t *o, const struct hf_kind *k,
                      const char *folder, struct buf *out, struct err *e)
 {
-    const bool biases =
-        k->biases || is_true(o, "attention_bias") || is_true(o, "mlp_bias");
+    static const struct hf_flag causal = { "is_causal", true };
     const bool says_tied = has_value(o, "tie_word_embeddings")
                                ? is_true(o, "tie_word_embeddings")
                                : k->tied;
@@ -390,16 +422,23 @@ static int add_model(const json_t *o, const struct hf_kind *k,
         if (add_number(o, n, out, e) < 0)
             return -1;
     for (const struct hf_flag *m = k->flags; m->key; m++)
-        if (has_value(o, m->key) && is_true(o, m->key) != m->is)
-            return reject_key(e, o, m->key, "gtrain has no such model");
+        if (check_flag(o, m, e) < 0)
+            return -1;
+    for (size_t i = 0; i < sizeof unknown / sizeof unknown[0]; i++)
+        if (json_object_size(json_object_get(o, unknown[i])))
+            return reject_key(e, o, unknown[i], "gtrain has no such model");
+    if (check_flag(o, &causal, e) < 0)
+        return -1;
     if (add_act(o, k, out, e) < 0)
         return -1;
     buf_printf(out,
-               "%smodel.linear_bias=%s\nmodel.tied=%s\n"
+               "%smodel.linear_bias=%s\nmodel.qkv_bias=%s\n"
+               "model.output_bias=%s\nmodel.tied=%s\n"
                "model.norm_bias=yes\nmodel.final_norm=yes\n"
                "model.vocab_multiple=1\n",
-               k->fixed, biases ? "yes" : "no", tied ? "yes" : "no");
-    return k->numbers == llama_numbers ? add_llama(o, out, e) : 0;
+               k->fixed, find_bias(o, k->mlp_bias), find_bias(o, k->qkv_bias),
+               find_bias(o, k->output_bias), tied ? "yes" : "no");
+    return k->numbers == llama_numbers ? add_llama(o, k, out, e) : 0;
 }
 
 /* The tokenizer next to the model, if gtrain can read it. */

@@ -78,8 +78,8 @@ int convert_check_llmc(const struct settings *s, struct err *e)
 
     if (!f)
         return -1;
-    if (strcmp(f->type, "gpt2") != 0 || !m->linear_bias || !m->norm_bias ||
-        !m->tied || s->is.d_ff != 4 * m->width || m->mlp != MLP_GELU_TANH)
+    if (strcmp(f->type, "gpt2") != 0 || !convert_has_biases(s) || !m->tied ||
+        s->is.d_ff != 4 * m->width || m->mlp != MLP_GELU_TANH)
         return err_set(
             e, ERR_USAGE,
             "llm.c needs a GPT-2 with biases, a tied head, an MLP of "

@@ -26,26 +26,29 @@ json_t *convert_describe_own(const struct settings *s)
 
     return json_pack(
         "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:f, s:b, s:b, s:b, s:b,"
-        " s:s, s:s, s:f, s:b, s:{s:s, s:s}}",
+        " s:b, s:b, s:b, s:s, s:s, s:f, s:b, s:{s:s, s:s}}",
         "vocab_size", (json_int_t)m->vocab, "max_position_embeddings",
         (json_int_t)m->context, "hidden_size", (json_int_t)m->width,
         "intermediate_size", (json_int_t)s->is.d_ff, "num_hidden_layers",
         (json_int_t)m->layers, "num_attention_heads", (json_int_t)m->heads,
         "num_key_value_heads", (json_int_t)s->is.kv_heads, "norm",
         conf_find(c, "model.norm")->words[m->norm], "norm_eps", m->norm_eps,
-        "norm_bias", m->norm_bias, "linear_bias", m->linear_bias, "final_norm",
-        m->final_norm, "qk_norm", m->qk_norm, "mlp",
-        conf_find(c, "model.mlp")->words[m->mlp], "position",
+        "norm_bias", m->norm_bias, "linear_bias", m->linear_bias, "qkv_bias",
+        s->is.qkv_bias, "output_bias", s->is.output_bias, "mlp_bias",
+        s->is.mlp_bias, "final_norm", m->final_norm, "qk_norm", m->qk_norm,
+        "mlp", conf_find(c, "model.mlp")->words[m->mlp], "position",
         conf_find(c, "model.position")->words[m->position], "rope_theta",
         m->rope_theta, "tied", m->tied, "auto_map", "AutoConfig",
         "modeling_gtrain.GTrainConfig", "AutoModelForCausalLM",
         "modeling_gtrain.GTrainForCausalLM");
 }
 
-/* The keys that convert_describe_own() writes. */
+/* The keys that convert_describe_own() writes; the first versions wrote no
+ * "later" ones. */
 static const struct own_key {
     const char *theirs, *ours;
     json_type type;
+    bool later;
 } own_keys[] = {
     { "vocab_size", "model.vocab", JSON_INTEGER },
     { "max_position_embeddings", "model.context", JSON_INTEGER },
@@ -58,6 +61,9 @@ static const struct own_key {
     { "norm_eps", "model.norm_eps", JSON_REAL },
     { "norm_bias", "model.norm_bias", JSON_TRUE },
     { "linear_bias", "model.linear_bias", JSON_TRUE },
+    { "qkv_bias", "model.qkv_bias", JSON_TRUE, true },
+    { "output_bias", "model.output_bias", JSON_TRUE, true },
+    { "mlp_bias", "model.mlp_bias", JSON_TRUE, true },
     { "final_norm", "model.final_norm", JSON_TRUE },
     { "qk_norm", "model.qk_norm", JSON_TRUE },
     { "mlp", "model.mlp", JSON_STRING },
@@ -80,6 +86,8 @@ static int add_setting(const struct own_key *k, const json_t *value,
     if (k->type == JSON_REAL && json_is_number(value))
         num_shortest(number, json_number_value(value));
     word = *number ? number : word;
+    if (!value && k->later)
+        return 0;
     if (!word || strpbrk(word, "\r\n"))
         return err_set(e, ERR_INPUT,
                        "config.json: %s is not what gtrain export writes",

@@ -56,6 +56,7 @@ static int add_param(struct builder *b, const char *name,
 /* The rows of the matrices of linear layers that are computed as one. */
 struct stack {
     int64_t rows[GRAPH_STACK];
+    bool bias;
 };
 
 static int add_linear(struct builder *b, int x, const char *name,
@@ -69,7 +70,7 @@ static int add_linear(struct builder *b, int x, const char *name,
     w = add_param(b, full, GROUP_MATRIX, rows, cols, std, 0);
     memcpy(b->g->param[b->g->node[w].param].stack, stack.rows,
            sizeof stack.rows);
-    if (b->m->linear_bias) {
+    if (stack.bias) {
         snprintf(full, sizeof full, "%s.bias", name);
         bias = add_param(b, full, GROUP_VECTOR, rows, 0, 0, 0);
     }
@@ -123,7 +124,8 @@ static int add_attention(struct builder *b, int x)
                          .drop.p = (float)m->dropout_attention };
     int h, wq, wk;
 
-    h = add_linear(b, x, "attn.qkv", (struct stack){ { H * D, K * D, K * D } },
+    h = add_linear(b, x, "attn.qkv",
+                   (struct stack){ { H * D, K * D, K * D }, b->is->qkv_bias },
                    m->width, m->init_std);
     if (m->qk_norm) {
         wq = add_param(b, "attn.q_norm.weight", GROUP_VECTOR, D, 0, 0, 1);
@@ -140,7 +142,8 @@ static int add_projection(struct builder *b, int h)
 {
     const struct model_settings *m = b->m;
 
-    h = add_linear(b, h, "attn.proj", (struct stack){ { m->width } }, m->width,
+    h = add_linear(b, h, "attn.proj",
+                   (struct stack){ { m->width }, b->is->output_bias }, m->width,
                    residual_std(b));
     return graph_dropout(b->g, h, m->dropout);
 }
@@ -169,14 +172,16 @@ static int add_mlp(struct builder *b, int x)
     const int64_t F = b->is->d_ff;
     int h;
 
-    h = add_linear(b, x, "mlp.fc", (struct stack){ { F, gated ? F : 0 } },
+    h = add_linear(b, x, "mlp.fc",
+                   (struct stack){ { F, gated ? F : 0 }, b->is->mlp_bias },
                    m->width, m->init_std);
     mark_fp8(b->g, h, b->fp8 == FP8_MLP);
     if (gated)
         h = graph_glu(b->g, h, act);
     else
         h = graph_act(b->g, h, act);
-    h = add_linear(b, h, "mlp.proj", (struct stack){ { m->width } }, F,
+    h = add_linear(b, h, "mlp.proj",
+                   (struct stack){ { m->width }, b->is->mlp_bias }, F,
                    residual_std(b));
     mark_fp8(b->g, h, b->fp8 == FP8_MLP);
     return graph_dropout(b->g, h, m->dropout);

@@ -8,6 +8,11 @@
 
 /* ---- shapes ---------------------------------------------------------- */
 
+static bool has_bias(const struct model_settings *m, enum bias layer)
+{
+    return layer == BIAS_AUTO ? m->linear_bias : layer == BIAS_YES;
+}
+
 static int resolve_shapes(struct settings *c, int64_t tokenizer_vocab,
                           struct err *e)
 {
@@ -41,6 +46,9 @@ static int resolve_shapes(struct settings *c, int64_t tokenizer_vocab,
     is->vocab_padded = (m->vocab + m->vocab_multiple - 1) / m->vocab_multiple *
                        m->vocab_multiple;
     is->d_ff = m->d_ff ? m->d_ff : 4 * m->width;
+    is->qkv_bias = has_bias(m, m->qkv_bias);
+    is->output_bias = has_bias(m, m->output_bias);
+    is->mlp_bias = has_bias(m, m->mlp_bias);
     if (m->dropout_attention < 0)
         m->dropout_attention = m->dropout;
     if (m->dropout_embedding < 0)

@@ -41,6 +41,10 @@ enum model_mlp { MODEL_MLPS(SETTING_VALUE) };
     X(POSITION_NONE, "none")
 enum model_position { MODEL_POSITIONS(SETTING_VALUE) };
 
+#define BIASES(X)                                                              \
+    X(BIAS_AUTO, "auto") X(BIAS_YES, "yes") X(BIAS_NO, "no")
+enum bias { BIASES(SETTING_VALUE) };
+
 #define PRECISIONS(X)                                                          \
     X(PRECISION_FP32, "fp32") X(PRECISION_BF16, "bf16")                        \
     X(PRECISION_FP16, "fp16")
@@ -120,6 +124,7 @@ enum model_preset { PRESET_NONE };
 struct derived {
     int64_t vocab_padded; /* rows of the embedding */
     int64_t d_ff, kv_heads;
+    bool qkv_bias, output_bias, mlp_bias;
     int64_t windows;    /* sequences of a step, all ranks together */
     int64_t accumulate; /* micro-steps of a rank */
     int64_t tokens_per_step;

@@ -1,0 +1,109 @@
+#!/bin/sh
+# Models with some of the biases are imported, trained and exported as such.
+# t/reference/biases.py made them, and what PyTorch computes for them.
+. "$(dirname "$0")/../lib/tap.sh"
+. "$top/t/lib/fixtures.sh"
+show_commands
+rhythm 1000 >data.bin
+
+# tensors FOLDER: the names in its file, with their shapes
+tensors() {
+    tr ',' '\n' <"$1/model.safetensors" | LC_ALL=C grep -ao '"model[^"]*"' | sort
+}
+while read -r name type; do
+    given=$top/t/reference/biases/$name
+    gtrain import -q "$given" -o "$name.ck" >out 2>&1
+    is $? 0 "$name is imported" "$(cat out)"
+    gtrain -q --resume "$name.ck" --root "$name" -s data.train=data.bin \
+        -s data.order=sequential -s train.batch=4 -s train.micro_batch=2 \
+        -s train.device=cpu -s train.threads=1 -s schedule.steps=10 \
+        -s schedule.kind=constant -s optim.lr=3e-3 -s run.system_every=0s \
+        >out 2>&1
+    cut -d' ' -f2 "$name"/*/*/metrics/train/loss >loss
+    cut -d' ' -f2 "$name"/*/*/metrics/train/grad_norm >norm
+    paste -d' ' loss norm "$given.txt" | awk '
+        function off(a, b) { return (a > b ? a - b : b - a) / b }
+        off($1, $3) > 2e-6 || off($2, $4) > 2e-5 { print; bad = 1 }
+        END { exit bad || NR != 10 }' >differ
+    ok $? "10 steps of $name have the loss and norm of PyTorch" \
+        "$(cat out differ)"
+    gtrain export -q "$name.ck" -o "$name.hf" >out 2>&1
+    tensors "$given" >want
+    tensors "$name.hf" >got
+    test -s want && cmp want got &&
+        grep -q "\"model_type\": \"$type\"" "$name.hf/config.json"
+    ok $? "$name is exported as a $type with the tensors that it had"
+    gtrain import -q "$name.hf" -o "$name.again" &&
+        cmp "$name.ck/model.safetensors" "$name.again/model.safetensors"
+    ok $? "the export of $name has the weights of the import"
+done <<END
+qwen2 qwen2
+attention llama
+mlp llama
+qwen3 qwen3
+END
+grep -q attention_bias qwen2.hf/config.json
+is $? 1 "Qwen2 is exported without keys for its biases, which it always has"
+
+# ---- settings ------------------------------------------------------------
+cat >tiny.ini <<END
+[model]
+layers = 1
+heads = 2
+width = 8
+vocab = 31
+vocab_multiple = 1
+context = 8
+[data]
+train = data.bin
+[train]
+device = cpu
+threads = 1
+[schedule]
+steps = 1
+[run]
+system_every = 0s
+END
+# biases NAME SET...: the biases of a checkpoint
+biases() {
+    name=$1
+    shift
+    # shellcheck disable=SC2046 # words
+    gtrain -q -c tiny.ini --root "$name" $(printf -- '-s %s ' "$@") >out 2>&1
+    LC_ALL=C grep -ao 'h\.0\.[a-z_.]*\.bias' \
+        "$name"/*/*/artifacts/checkpoints/*/model.safetensors | grep -v ln_ |
+        sort | tr '\n' ' '
+}
+is "$(biases all model.linear_bias=yes)" \
+    "h.0.attn.proj.bias h.0.attn.qkv.bias h.0.mlp.fc.bias h.0.mlp.proj.bias " \
+    "model.linear_bias is for all linear layers of a block"
+is "$(biases qkv model.linear_bias=no model.qkv_bias=yes)" \
+    "h.0.attn.qkv.bias " "model.qkv_bias adds a bias to one layer"
+is "$(biases output model.linear_bias=no model.output_bias=yes)" \
+    "h.0.attn.proj.bias " "model.output_bias adds a bias to one layer"
+is "$(biases less model.mlp_bias=no)" \
+    "h.0.attn.proj.bias h.0.attn.qkv.bias " \
+    "model.mlp_bias leaves out the biases of the MLP"
+
+loss() {
+    gtrain eval "$1" --data data.bin --device cpu -b 1 --tsv --no-header |
+        cut -f1
+}
+# exported NAME SET...: a model that is like none of transformers
+exported() {
+    biases "$@" >/dev/null
+    gtrain export -q "$1"/*/*/artifacts/checkpoints -o "$1.hf" >out 2>&1
+}
+# back NAME TEXT: the export has the loss of the model
+back() {
+    gtrain import -q "$1.hf" -o "$1.ck" >out 2>&1
+    want=$(loss "$1"/*/*/artifacts/checkpoints)
+    is "$(loss "$1.ck")" "${want:-no loss}" "$2"
+}
+exported some model.norm=rmsnorm model.output_bias=no
+back some "a model that is like none of transformers keeps its biases"
+exported own model.norm=rmsnorm model.linear_bias=no
+grep -q '"qkv_bias": false' own.hf/config.json &&
+    sed -i '/"qkv_bias"/d; /"output_bias"/d; /"mlp_bias"/d' own.hf/config.json
+back own "an export that says linear_bias alone is imported"
+done_testing
