@@ -244,6 +244,27 @@ done
 grep -h . fp16/*/*/metrics/train/loss_scale | tail -1 |
     awk '{ exit $2 != 65536 }'
 ok $? "training in fp16 records its loss scale"
+# scale ROOT FROM PRECISION [SET]...: of the step after a checkpoint
+scale() {
+    root=$1 from=$2 precision=$3
+    shift 3
+    train --root "$root" --resume "$from" --set train.precision="$precision" \
+        --set schedule.steps=13 "$@"
+    tail -n 1 "$root"/*/*/metrics/train/loss_scale 2>/dev/null | cut -d' ' -f2
+}
+is "$(scale rescaled bf16/*/*/artifacts/checkpoints fp16 \
+    --set train.loss_scale=4096)" 4096.0 \
+    "fp16 begins at its loss scale after a checkpoint of bf16"
+is "$(scale kept fp16/*/*/artifacts/checkpoints fp16 \
+    --set train.loss_scale=4096)" 65536.0 \
+    "fp16 keeps the loss scale of a checkpoint of fp16"
+train --root unit --set train.precision=fp16 --set train.loss_scale=1 \
+    --set checkpoint.every=3
+is "$(scale ones unit/*/*/artifacts/checkpoints fp16)" 1.0 \
+    "fp16 keeps a loss scale of 1, if it is that of fp16"
+scale unscaled fp16/*/*/artifacts/checkpoints bf16 >/dev/null
+grep -q '"loss_scale": 1.0' unscaled/*/*/artifacts/checkpoints/step-*/state.json
+ok $? "bf16 has no loss scale after a checkpoint of fp16"
 for name in adam sgd lion muon; do
     train --root $name --set optim.name=$name --set optim.lr=3e-3
     curve $name | awk 'NR == 1 { a = $2 } END { exit !($2 < a) }'

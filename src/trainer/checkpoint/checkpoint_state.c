@@ -266,6 +266,20 @@ static double get_real(const json_t *o, const char *key, double otherwise)
     return x ? json_number_value(x) : otherwise;
 }
 
+/* Only fp16 has a loss scale; other checkpoints, and imported models, say 1. */
+static bool has_loss_scale(const char *folder)
+{
+    char *path = path_join(folder, checkpoint_parts[PART_CONFIG]);
+    struct settings s;
+    struct err e = ERR_INIT;
+    const bool has = settings_begin(&s, path, &e) < 0 ||
+                     s.train.precision == PRECISION_FP16;
+
+    settings_clear(&s);
+    free(path);
+    return has;
+}
+
 int checkpoint_state_load(const char *folder, struct engine *eng, struct err *e)
 {
     json_t *o = read_state(folder, e);
@@ -278,6 +292,8 @@ int checkpoint_state_load(const char *folder, struct engine *eng, struct err *e)
         ret = check_hash(o, "data", loader_hash(eng->data.train), "data.train",
                          e);
     if (ret == 0) {
+        const double scale = eng->state.loss_scale;
+
         eng->state = (struct engine_state){
             .seconds = get_real(o, "seconds", 0),
             .loss_scale = get_real(o, "loss_scale", 0),
@@ -291,6 +307,11 @@ int checkpoint_state_load(const char *folder, struct engine *eng, struct err *e)
         }
         eng->optim.steps =
             json_integer_value(json_object_get(o, "optimizer_steps"));
+        if (eng->set->train.precision != PRECISION_FP16 ||
+            !has_loss_scale(folder)) {
+            eng->state.loss_scale = scale;
+            eng->state.good_steps = 0;
+        }
     }
     json_decref(o);
     return ret;
