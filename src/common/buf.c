@@ -141,13 +141,14 @@ int buf_read_open(struct buf *b, int fd, const char *path, size_t max,
 
 int buf_read_file(struct buf *b, const char *path, size_t max, struct err *e)
 {
-    return buf_read_open(b, path_open(path, e), path, max, e);
+    return buf_read_open(b, path_open(path, PATH_FOLLOW_LINKS, e), path, max,
+                         e);
 }
 
 int buf_read_unlinked(struct buf *b, const char *path, size_t max,
                       struct err *e)
 {
-    return buf_read_open(b, path_open_unlinked(path, e), path, max, e);
+    return buf_read_open(b, path_open(path, PATH_NO_LINKS, e), path, max, e);
 }
 
 void buf_shell_word(struct buf *b, const char *word)

@@ -48,7 +48,7 @@ void buf_clear(struct buf *);               /* empty again, memory freed */
 
 /* Append a whole file, of at most max bytes.  A missing file is ERR_MISSING. */
 int buf_read_file(struct buf *, const char *path, size_t max, struct err *);
-/* Append a file that is not a link (see path_open_unlinked()). */
+/* Append a file that is not a symbolic link. */
 int buf_read_unlinked(struct buf *, const char *path, size_t max, struct err *);
 /* Append the rest of an open file, and close it; an fd of -1 returns -1. */
 int buf_read_open(struct buf *, int fd, const char *path, size_t max,

@@ -187,12 +187,13 @@ void path_list_clear(struct path_list *l)
     *l = (struct path_list)PATH_LIST_INIT;
 }
 
-static int open_regular(const char *path, int flags, struct err *e)
+int path_open(const char *path, enum path_links links, struct err *e)
 {
-    const int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | flags);
+    const int flag = links == PATH_NO_LINKS ? O_NOFOLLOW : 0;
+    const int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | flag);
     struct stat st;
 
-    if (fd < 0 && errno == ELOOP && flags)
+    if (fd < 0 && errno == ELOOP && flag)
         return err_set(e, ERR_INPUT,
                        "%s is a symbolic link, which only --follow-links "
                        "follows",
@@ -210,21 +211,9 @@ static int open_regular(const char *path, int flags, struct err *e)
                    S_ISDIR(st.st_mode) ? "a folder" : "not a regular file");
 }
 
-int path_open(const char *path, struct err *e)
+bool path_is_refused(const char *path, enum path_links links)
 {
-    return open_regular(path, 0, e);
-}
-
-bool path_follow_links;
-
-int path_open_unlinked(const char *path, struct err *e)
-{
-    return open_regular(path, path_follow_links ? 0 : O_NOFOLLOW, e);
-}
-
-bool path_is_refused(const char *path)
-{
-    return !path_follow_links && path_is_link(path);
+    return links == PATH_NO_LINKS && path_is_link(path);
 }
 
 /* The path of an open file without links; NULL if it cannot be told. */
@@ -256,9 +245,9 @@ static bool is_inside(int fd, const char *folder)
 
 int path_open_inside(const char *path, const char *folder, struct err *e)
 {
-    const int fd = path_open(path, e);
+    const int fd = path_open(path, PATH_FOLLOW_LINKS, e);
 
-    if (fd < 0 || path_follow_links || is_inside(fd, folder))
+    if (fd < 0 || !folder || is_inside(fd, folder))
         return fd;
     close(fd);
     return err_set(e, ERR_INPUT,
@@ -279,7 +268,7 @@ bool path_stays_below(const char *path)
 bool path_leaves(const char *path, const char *folder)
 {
     const int fd = open(path, O_PATH | O_CLOEXEC);
-    const bool leaves = !path_follow_links && !is_inside(fd, folder);
+    const bool leaves = folder && !is_inside(fd, folder);
 
     if (fd >= 0)
         close(fd);

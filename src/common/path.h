@@ -18,23 +18,22 @@ bool path_exists(const char *path);
 bool path_is_folder(const char *path);
 bool path_is_link(const char *path);    /* even if its target is missing */
 
-/* Open a file to read it.  A pipe, a socket or a device is refused, because
- * reading it may block for ever.  A missing file is ERR_MISSING. */
-int path_open(const char *path, struct err *);
+/* Symbolic links in a store may have been made by others.  They are followed
+ * only if the user asks for it, as with --follow-links. */
+enum path_links { PATH_NO_LINKS, PATH_FOLLOW_LINKS };
 
-/* Symbolic links in a store may have been made by others.  The option
- * --follow-links lets the following functions follow all of them. */
-extern bool path_follow_links;
-/* Open a file that is not a link itself. */
-int path_open_unlinked(const char *path, struct err *);
-/* Open a file, unless links lead out of a folder. */
+/* Open a file to read it.  A pipe, a socket or a device is refused, because
+ * reading it may block for ever; so is a file that is a link itself, unless
+ * links are followed.  A missing file is ERR_MISSING. */
+int path_open(const char *path, enum path_links, struct err *);
+/* Open a file, unless links lead out of a folder; NULL is no limit. */
 int path_open_inside(const char *path, const char *folder, struct err *);
-/* Is it a relative path without a part that leads up? */
-bool path_stays_below(const char *path);
-/* Do links lead out of a folder? */
+/* Do links lead out of a folder?  They never do if it is NULL. */
 bool path_leaves(const char *path, const char *folder);
 /* Is it a link, and are links not followed? */
-bool path_is_refused(const char *path);
+bool path_is_refused(const char *path, enum path_links);
+/* Is it a relative path without a part that leads up? */
+bool path_stays_below(const char *path);
 /* Before writing to a path, which begins with that of a folder: do no links in
  * the rest of it lead out of the folder?  The path need not exist. */
 int path_check_inside(const char *path, const char *folder, struct err *);

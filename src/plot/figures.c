@@ -78,10 +78,10 @@ int figure_runs(struct build *b, int first, struct err *e)
     const struct request *r = b->request;
     struct runs *runs = &b->runs;
     char **words = b->words + first;
-    const int n = b->n - first;
+    const int n = b->n - first, flags = r->follow_links ? LOAD_LINKS : 0;
 
-    if ((n > 0 ? runs_select(runs, r->root, words, n, 0, e)
-               : runs_load(runs, r->root, 0, e)) < 0)
+    if ((n > 0 ? runs_select(runs, r->root, words, n, flags, e)
+               : runs_load(runs, r->root, flags, e)) < 0)
         return -1;
     if (n > 1)
         sort_as_named(runs, words, n);
@@ -96,7 +96,10 @@ int figure_runs(struct build *b, int first, struct err *e)
 
 int figure_store(struct build *b, struct err *e)
 {
-    return b->store.n > 0 ? 0 : runs_load(&b->store, b->request->root, 0, e);
+    const struct request *r = b->request;
+    const int flags = r->follow_links ? LOAD_LINKS : 0;
+
+    return b->store.n > 0 ? 0 : runs_load(&b->store, r->root, flags, e);
 }
 
 int figure_check(const struct request *r, struct panel *const *panel, size_t n,

@@ -98,7 +98,7 @@ static void mark_checkpoints(const struct marked *c)
     char *folder = path_join(c->run->artifacts, "checkpoints");
     bool any = false;
 
-    if (!path_is_link(folder) || !path_leaves(folder, c->run->folder))
+    if (!path_is_link(folder) || !path_leaves(folder, run_info_inside(c->run)))
         path_list(&list, folder, &e);
     for (size_t i = 0; i < list.n; i++) {
         const int64_t step = step_of(list.name[i]);

@@ -27,7 +27,7 @@ extern const char *const option_axes[], *const option_bands[],
       "use this store (default: GTRACK_ROOT or mlruns)" }, \
     { 'o', "output", "file", OPT_STRING, &plot_request.output, \
       "draw to FILE.{png,svg,pdf,eps,tex,tikz,html,txt,json}" }, \
-    { 0, "follow-links", NULL, OPT_FLAG, &path_follow_links, \
+    { 0, "follow-links", NULL, OPT_FLAG, &plot_request.follow_links, \
       "also read through symbolic links that leave a run" }
 
 #define LOOK_OPTS \

@@ -39,7 +39,7 @@ struct request {
     int64_t skip;
     double every; /* seconds, with --watch */
     bool logx, logy, linx, liny, stitch, attempts, mono, dark, data, watch,
-        exact, traces, forecast;
+        exact, traces, forecast, follow_links;
 
     enum along along;
     struct smooth how;

@@ -12,7 +12,7 @@
 #include "common/pager.h"
 #include "common/path.h"
 #include "common/save.h"
-#include "store/write/stored_run.h"
+#include "store/format/store.h"
 #include "track/runs/copy.h"
 #include "track/runs/file_tree.h"
 #include "track/runs/track.h"
@@ -37,7 +37,7 @@ static const struct opt artifacts_opts[] = {
 static int print_file(const struct run_info *r, const char *name, struct err *e)
 {
     char *path = path_join(r->artifacts, name);
-    const int fd = path_open_inside(path, r->folder, e);
+    const int fd = path_open_inside(path, run_info_inside(r), e);
     int ret = -1;
 
     if (fd >= 0) {
@@ -66,16 +66,14 @@ static int add_file(const struct run_info *r, const char *file, struct err *e)
 {
     char *name = path_join(under, path_name(file)), *to = NULL;
     struct save s = SAVE_INIT;
-    struct stored_run b;
     int ret = -1;
 
-    if (stored_run_open(&b, r->folder, e) == 0) {
-        to = stored_run_artifact(&b, name, e);
-        if (to && save_open(&s, to, e) == 0 && copy_content(s.fp, file, e) == 0)
-            ret = save_commit(&s, e);
-        save_abandon(&s);
-        stored_run_close(&b);
-    }
+    to = r->links ? path_join(r->artifacts, name)
+                  : store_artifact(r->folder, name, e);
+    if (to && path_make_parent(to, e) == 0 && save_open(&s, to, e) == 0 &&
+        copy_content(s.fp, file, e) == 0)
+        ret = save_commit(&s, e);
+    save_abandon(&s);
     free(to);
     free(name);
     return ret;
@@ -87,7 +85,7 @@ static int list_files(const struct run_info *r, struct err *e)
     struct file_tree f = FILE_TREE_INIT;
     int ret;
 
-    if (file_tree_list(&f, r->artifacts, r->folder, e) < 0)
+    if (file_tree_list(&f, r->artifacts, run_info_inside(r), e) < 0)
         return -1;
     table_columns(&t, "path", "bytes", "modified", NULL);
     for (size_t i = 0; i < f.n; i++) {

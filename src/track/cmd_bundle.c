@@ -131,7 +131,8 @@ static int add_file(struct bundle *b, const char *path, const char *name,
         return err_set(e, ERR_INPUT, "the name of %s has a line feed", path);
     return has_file(b, name)
                ? 0
-               : add_open_file(b, path_open(path, e), path, name, e);
+               : add_open_file(b, path_open(path, PATH_FOLLOW_LINKS, e), path,
+                               name, e);
 }
 
 static int add_folder(struct bundle *b, const char *folder, const char *to,

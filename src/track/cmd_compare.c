@@ -54,7 +54,7 @@ static int load_documents(struct documents *d, const struct run_info *run,
                           const char *name, struct err *e)
 {
     char *path = xasprintf("%s/documents/%s.tsv", run->artifacts, name);
-    const int fd = path_open_inside(path, run->folder, e);
+    const int fd = path_open_inside(path, run_info_inside(run), e);
     char *at, *line;
     int ret = -1;
 

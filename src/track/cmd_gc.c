@@ -32,7 +32,8 @@ static int64_t deleted_ms(const char *folder)
     struct arena mem = ARENA_INIT;
     struct err e = ERR_INIT;
     struct meta m;
-    const int64_t ms = meta_load(&m, &mem, folder, &e) == 0 ? m.deleted_ms : 0;
+    const int64_t ms =
+        meta_load(&m, &mem, folder, PATH_NO_LINKS, &e) == 0 ? m.deleted_ms : 0;
 
     arena_clear(&mem);
     return ms;

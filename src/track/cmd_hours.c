@@ -68,7 +68,7 @@ static void measure_run(struct run_use *u, const struct slurm_jobs *jobs,
     const bool failed =
         u->run.status == RUN_FAILED || u->run.status == RUN_STALE;
 
-    if (attempts_load(&list, mem, u->run.folder, &e) < 0)
+    if (attempts_load(&list, mem, u->run.folder, u->run.links, &e) < 0)
         log_warn("run %s: %s", u->run.name, e.text);
     u->attempts = list.n ? (int64_t)list.n : 1;
     if (list.n == 0)

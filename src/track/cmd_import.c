@@ -131,7 +131,8 @@ static int import_main(int argc, char **argv, struct err *e)
 {
     struct import import = { .root = track_store(),
                              .experiment = experiment,
-                             .name = name };
+                             .name = name,
+                             .flags = track_links() };
     int ret = 0;
 
     if (track_check_args(argc, argv, 1, -1, e) < 0)

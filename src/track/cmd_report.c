@@ -16,9 +16,11 @@
 static int write_page(const struct request *r, int n, char **words,
                       struct err *e)
 {
+    const int flags = r->follow_links ? LOAD_LINKS : 0;
+
     if (log_shows(LOG_INFO) && !log_shows(LOG_DEBUG))
         log_setup("gtrack", LOG_WARN);
-    return freeze_write(r->output, r->root, n, words, e);
+    return freeze_write(r->output, r->root, flags, n, words, e);
 }
 
 static int report_main(int argc, char **argv, struct err *e)

@@ -45,7 +45,7 @@ static int freeze(const struct serve_conf *c, int n, char **words,
                        "--root and --follow-links only");
     if (c->n_stores != 1)
         return err_set(e, ERR_USAGE, "--freeze expects one store");
-    return freeze_write(frozen_path, c->stores[0], n, words, e);
+    return freeze_write(frozen_path, c->stores[0], c->flags, n, words, e);
 }
 
 static int serve_main(int argc, char **argv, struct err *e)
@@ -60,6 +60,7 @@ static int serve_main(int argc, char **argv, struct err *e)
         log_setup("gtrack", LOG_WARN);
     c.stores = roots.n ? roots.item : &one;
     c.n_stores = roots.n ? roots.n : 1;
+    c.flags = track_links();
     if (frozen_path)
         return freeze(&c, argc, argv, e);
     if (track_check_args(argc, argv, 0, 0, e) < 0)

@@ -270,8 +270,8 @@ static int show_main(int argc, char **argv, struct err *e)
     if (track_select_one(&runs, argv[0],
                          LOAD_DELETED | (attempts ? LOAD_ALL_ATTEMPTS : 0),
                          e) == 0 &&
-        file_tree_list(&files, runs.run[0].artifacts, runs.run[0].folder, e) ==
-            0) {
+        file_tree_list(&files, runs.run[0].artifacts,
+                       run_info_inside(&runs.run[0]), e) == 0) {
         if (form == TABLE_JSON) {
             ret = print_json(&runs.run[0], &files, e);
         } else if (form == TABLE_ALIGNED) {

@@ -193,7 +193,7 @@ static FILE *open_output(const struct run_info *r, struct err *e)
     if (!path)
         err_set(e, ERR_MISSING, "run %s has no record of its output", r->name);
     else
-        fd = path_open_inside(path, r->folder, e);
+        fd = path_open_inside(path, run_info_inside(r), e);
     free(path);
     return fd < 0 ? NULL : fdopen(fd, "r");
 }

@@ -215,7 +215,7 @@ static void offer_experiments(const struct command_line *l)
     struct experiments all = EXPERIMENTS_INIT;
     struct err none = ERR_INIT;
 
-    if (experiments_load(&all, l->root, &none) < 0)
+    if (experiments_load(&all, l->root, PATH_NO_LINKS, &none) < 0)
         return;
     for (size_t i = 0; i < all.n; i++)
         if (!all.item[i].deleted)

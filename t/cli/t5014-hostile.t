@@ -51,7 +51,7 @@ ok $? "a run whose folder has no proper id is not copied"
 
 # links that leave a run: what they name is neither shown nor copied
 echo top secret >secret
-printf '1700000000000 0.5 1' >notes
+printf '1700000000000 0.5 1\n' >notes
 mkdir elsewhere
 echo top secret >elsewhere/key
 run=linked/0/0123456789abcdef0123456789abcdef
@@ -101,8 +101,20 @@ holds out 'top secret'
 ok $? "--follow-links reads an artifact that is a link"
 g -r linked show -a --follow-links
 like out 'pw.top secret' "--follow-links reads a parameter that is a link"
-gplot -r linked notes --data @latest >out 2>err
+gplot -r linked metric notes @latest --data >out 2>err
 unlike out '0.5' "gplot draws nothing through a link"
+gplot -r linked metric notes @latest --data --follow-links >out 2>err
+like out '0.5' "gplot --follow-links draws a metric that is a link"
+g -r linked export --to mlflow -o followed --follow-links
+test "$(grep -lr 'top secret' followed | wc -l)" -eq 6
+ok $? "export --follow-links copies what links name" "$(grep -lr 'top secret' followed)"
+for command in 'serve --freeze' 'report @latest -o'; do
+    # shellcheck disable=SC2086 # a command and its options
+    gtrack $command page.html --root linked --follow-links >out 2>err
+    grep -c 'top secret' page.html
+    rm page.html
+done >pages
+is "$(tr '\n' , <pages)" 1,1, "a page that --follow-links made has what links name"
 mkdir $run/artifacts/samples
 ln -s "$dir/secret" $run/artifacts/samples/step-1.txt
 gtrack -r linked report @latest -o sample.html >out 2>err
@@ -127,6 +139,10 @@ for command in 'artifacts --add added --under far' 'artifacts --add pw' \
 done
 test -z "$bad" && test "$(ls elsewhere)" = key && test "$(cat secret)" = 'top secret'
 ok $? "no command writes through a link that leaves a run" "$bad $(ls elsewhere)"
+g -r linked artifacts --add added --under far --follow-links
+holds elsewhere/added mine
+ok $? "artifacts --add --follow-links writes through a link"
+rm elsewhere/added
 rm $run/metrics/notes
 mv $run/metrics elsewhere/m
 ln -s "$dir/elsewhere/m" $run/metrics

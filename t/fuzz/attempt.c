@@ -23,7 +23,7 @@ static void rewinds(const uint8_t *data, size_t n)
         mkdir("attempt.in/.gtrack", 0777);
     }
     fuzz_rewrite(&fd, "attempt.in/.gtrack/rewinds", data, n);
-    rewinds_load(&list, &mem, run, NULL, &(struct err)ERR_INIT);
+    rewinds_load(&list, &mem, run, NULL, PATH_NO_LINKS, &(struct err)ERR_INIT);
     for (size_t i = 0; i < list.n; i++)
         FUZZ_CHECK(strlen(list.cut[i].key) <= n);
     arena_clear(&mem);

@@ -137,7 +137,7 @@ int main(void)
     a = begin(root, "a");
     b = begin(root, "b");
     log_point(a, 1);
-    live_open(&l, root);
+    live_open(&l, root, 0);
     test_points(&l, a, b);
     run_end(a, RUN_FINISHED, &e);
     run_end(b, RUN_FINISHED, &e);

@@ -231,11 +231,12 @@ int yaml_parse(struct yaml *y, struct arena *mem, const char *text, size_t n,
     return parse(y, mem, text, n, false, e);
 }
 
-static int load(struct yaml *y, struct arena *mem, const char *path, bool deep,
-                struct err *e)
+static int load(struct yaml *y, struct arena *mem, const char *path,
+                enum path_links links, bool deep, struct err *e)
 {
     struct buf text = BUF_INIT;
-    int ret = buf_read_unlinked(&text, path, YAML_MAX, e);
+    int ret =
+        buf_read_open(&text, path_open(path, links, e), path, YAML_MAX, e);
 
     if (ret == 0 && parse(y, mem, text.s, text.len, deep, e) < 0)
         ret = err_wrap(e, "%s", path);
@@ -244,15 +245,15 @@ static int load(struct yaml *y, struct arena *mem, const char *path, bool deep,
 }
 
 int yaml_load(struct yaml *y, struct arena *mem, const char *path,
-              struct err *e)
+              enum path_links links, struct err *e)
 {
-    return load(y, mem, path, false, e);
+    return load(y, mem, path, links, false, e);
 }
 
 int yaml_load_deep(struct yaml *y, struct arena *mem, const char *path,
                    struct err *e)
 {
-    return load(y, mem, path, true, e);
+    return load(y, mem, path, PATH_NO_LINKS, true, e);
 }
 
 const struct yaml_pair *yaml_find(const struct yaml *y, const char *key)

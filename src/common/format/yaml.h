@@ -8,13 +8,14 @@
 #include "common/buf.h"
 #include "common/err.h"
 #include "common/mem.h"
+#include "common/path.h"
 
 /*
  * yaml - flat mappings of names to values, in MLflow's dialect
  *
  *      struct yaml y;
  *
- *      if (yaml_load(&y, &arena, path, e) < 0)
+ *      if (yaml_load(&y, &arena, path, PATH_NO_LINKS, e) < 0)
  *          return -1;
  *      name = yaml_get(&y, "run_name");
  *
@@ -28,7 +29,7 @@
  * What is written is one line "name: value" for each, with every string in
  * double quotes and never folded, which libyaml and both of PyYAML's loaders
  * read back as the same text.  A byte that is not UTF-8 is written as U+FFFD.
- * A file that is a symbolic link is not read (see path_open_unlinked()).
+ * A file that is a symbolic link is read only if links are followed.
  *
  * yaml_load_deep() reads a file of another program whole: the name of an entry
  * is its path, such as "parameters.lr.values[0]", and a mapping is also a name
@@ -48,7 +49,8 @@ struct yaml {
  * number of values to 100,000, so that a damaged file causes no long delay. */
 enum { YAML_MAX = 16 << 20 };
 
-int yaml_load(struct yaml *, struct arena *, const char *path, struct err *);
+int yaml_load(struct yaml *, struct arena *, const char *path, enum path_links,
+              struct err *);
 int yaml_load_deep(struct yaml *, struct arena *, const char *path,
                    struct err *);
 int yaml_parse(struct yaml *, struct arena *, const char *text, size_t n,

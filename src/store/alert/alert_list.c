@@ -53,7 +53,8 @@ static int raise_alert(struct alert_item *a, const char *root,
 
     if (fd >= 0)
         flock(fd, LOCK_EX);
-    ret = runs_load_ids(&now, root, ids, 1, LOAD_NO_METRICS, e);
+    ret = runs_load_ids(&now, root, ids, 1,
+                        LOAD_NO_METRICS | (r->links ? LOAD_LINKS : 0), e);
     if (ret == 0 && now.n == 1 && !is_raised(&now.run[0], a->key)) {
         ret = alert_send(&a->alert, root, r, e);
         if (ret == 0) {

@@ -96,7 +96,8 @@ int histograms_load(struct histograms *h, const struct run_info *run,
 {
     char *path = xasprintf("%s/histograms/%s.jsonl", run->artifacts, name);
     struct buf text = BUF_INIT;
-    int ret = buf_read_unlinked(&text, path, FILE_MAX, e);
+    int ret =
+        buf_read_open(&text, path_open(path, run->links, e), path, FILE_MAX, e);
 
     if (ret < 0 && e->kind == ERR_MISSING)
         err_set(e, ERR_MISSING,

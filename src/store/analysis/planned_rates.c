@@ -80,8 +80,8 @@ int planned_rates_load(struct planned_rates *r, const struct run_info *run,
     int ret;
 
     *r = (struct planned_rates){ 0 };
-    ret = buf_read_open(&text, path_open_inside(path, run->folder, e), path,
-                        BYTES_MAX, e);
+    ret = buf_read_open(&text, path_open_inside(path, run_info_inside(run), e),
+                        path, BYTES_MAX, e);
     if (ret == 0) {
         planned_rates_read(r, text.s);
     } else if (e->kind == ERR_MISSING) {

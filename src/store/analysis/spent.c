@@ -67,7 +67,7 @@ double spent_seconds(const struct run_info *run)
     struct err e = ERR_INIT;
     double secs = 0;
 
-    if (attempts_load(&list, &mem, run->folder, &e) < 0)
+    if (attempts_load(&list, &mem, run->folder, run->links, &e) < 0)
         log_warn("run %s: %s", run->name, e.text);
     for (size_t i = 0; i < list.n; i++)
         secs += attempt_seconds(&list.item[i], clock_wall_ms());
@@ -82,7 +82,7 @@ static int between_attempts(double *secs, const struct run_info *run,
 {
     struct attempt_list list;
     struct arena mem = ARENA_INIT;
-    const int ret = attempts_load(&list, &mem, run->folder, e);
+    const int ret = attempts_load(&list, &mem, run->folder, run->links, e);
 
     *secs = 0;
     for (size_t i = 1; i < list.n; i++) {

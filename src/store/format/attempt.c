@@ -43,12 +43,12 @@ static enum run_status status_of(const char *word)
 }
 
 static int load_one(struct attempt *a, struct arena *mem, const char *path,
-                    int number, struct err *e)
+                    int number, enum path_links links, struct err *e)
 {
     struct yaml y;
 
     *a = (struct attempt){ .number = number };
-    if (yaml_load(&y, mem, path, e) < 0)
+    if (yaml_load(&y, mem, path, links, e) < 0)
         return -1;
     a->status = status_of(yaml_get(&y, "state"));
     yaml_int(&y, "start_time", &a->start_ms);
@@ -76,10 +76,10 @@ static int by_number(const void *a, const void *b)
 }
 
 int attempts_load(struct attempt_list *list, struct arena *mem, const char *run,
-                  struct err *e)
+                  enum path_links links, struct err *e)
 {
     char *folder = path_join(run, STORE_OWN);
-    const bool refused = path_is_refused(folder);
+    const bool refused = path_is_refused(folder, links);
     DIR *dir = refused ? NULL : opendir(folder);
     int ret = 0;
 
@@ -98,7 +98,7 @@ int attempts_load(struct attempt_list *list, struct arena *mem, const char *run,
             continue;
         list->item = arena_grow(mem, list->item, list->n, sizeof *list->item);
         path = path_join(folder, d->d_name);
-        if (load_one(&list->item[list->n], mem, path, number, &why) == 0)
+        if (load_one(&list->item[list->n], mem, path, number, links, &why) == 0)
             list->n++;
         free(path);
         if (why.kind == ERR_SYSTEM) {

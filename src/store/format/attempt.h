@@ -40,7 +40,7 @@ struct attempt_list {
 /* The attempts at a run; a run of another tool has none, and damaged ones are
  * left out.  -1 if one cannot be read because of a failure of the system. */
 int attempts_load(struct attempt_list *, struct arena *, const char *run,
-                  struct err *);
+                  enum path_links, struct err *);
 /* Of the file; the caller frees it. */
 char *attempt_path(const char *run, int number);
 int attempt_save(const char *run, const struct attempt *, struct err *);

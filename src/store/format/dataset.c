@@ -93,14 +93,14 @@ int dataset_save(const char *run, const char *run_id,
 }
 
 static int load_one(struct run_dataset *in, struct arena *mem, const char *run,
-                    const char *folder, struct err *e)
+                    const char *folder, enum path_links links, struct err *e)
 {
     char *file = path_join(folder, STORE_META);
     struct yaml y;
     const char *id, *type;
-    int ret = path_is_refused(folder)
+    int ret = path_is_refused(folder, links)
                   ? err_set(e, ERR_INPUT, "%s is a symbolic link", folder)
-                  : yaml_load(&y, mem, file, e);
+                  : yaml_load(&y, mem, file, links, e);
 
     free(file);
     if (ret < 0)
@@ -114,7 +114,7 @@ static int load_one(struct run_dataset *in, struct arena *mem, const char *run,
     if (!id || strchr(id, '/'))
         return err_set(e, ERR_INPUT, "%s: no source_id", folder);
     file = xasprintf("%s/../datasets/%s/" STORE_META, run, id);
-    ret = yaml_load(&y, mem, file, e);
+    ret = yaml_load(&y, mem, file, links, e);
     free(file);
     if (ret < 0)
         return -1;
@@ -132,7 +132,7 @@ int dataset_check(const char *run, const char *name, struct err *e)
     char *folder = xasprintf("%s/inputs/%s", run, name);
     struct arena mem = ARENA_INIT;
     struct run_dataset in;
-    int ret = load_one(&in, &mem, run, folder, e);
+    int ret = load_one(&in, &mem, run, folder, PATH_NO_LINKS, e);
 
     arena_clear(&mem);
     free(folder);
@@ -140,7 +140,7 @@ int dataset_check(const char *run, const char *name, struct err *e)
 }
 
 void datasets_load(struct run_dataset **out, size_t *n, struct arena *mem,
-                   const char *run, const char **damage)
+                   const char *run, enum path_links links, const char **damage)
 {
     char *folder = path_join(run, "inputs");
     struct path_list names;
@@ -148,13 +148,13 @@ void datasets_load(struct run_dataset **out, size_t *n, struct arena *mem,
 
     *n = 0;
     *out = NULL;
-    if (!path_is_refused(folder) &&
+    if (!path_is_refused(folder, links) &&
         path_list_most(&names, folder, DATASETS_MAX, &e) == 0) {
         *out = arena_alloc(mem, names.n * sizeof **out);
         for (size_t i = 0; i < names.n; i++) {
             char *one = path_join(folder, names.name[i]);
 
-            if (load_one(&(*out)[*n], mem, run, one, &e) < 0)
+            if (load_one(&(*out)[*n], mem, run, one, links, &e) < 0)
                 *damage = arena_strdup(mem, e.text);
             else
                 *n += (*out)[*n].name != NULL;

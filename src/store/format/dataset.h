@@ -24,7 +24,7 @@ enum { DATASETS_MAX = 1000 };
 
 /* The datasets of a run; *damage is set to what is wrong, if anything is. */
 void datasets_load(struct run_dataset **, size_t *n, struct arena *,
-                   const char *run, const char **damage);
+                   const char *run, enum path_links, const char **damage);
 
 /* Can this input of a run be read? */
 int dataset_check(const char *run, const char *name, struct err *);

@@ -127,7 +127,7 @@ static const char *missing_key(const struct yaml *y)
 }
 
 static int load_one(struct experiment *x, struct arena *mem, const char *root,
-                    const char *folder, bool trash)
+                    const char *folder, bool trash, enum path_links links)
 {
     char *path = path_join(folder, STORE_META);
     struct err e = ERR_INIT;
@@ -137,7 +137,7 @@ static int load_one(struct experiment *x, struct arena *mem, const char *root,
     *x = (struct experiment){ .id = arena_strdup(mem, path_name(folder)),
                               .folder = arena_strdup(mem, folder),
                               .deleted = trash };
-    ret = yaml_load(&y, mem, path, &e);
+    ret = yaml_load(&y, mem, path, links, &e);
     free(path);
     if (ret < 0) {
         const bool gone = e.kind == ERR_MISSING;
@@ -161,7 +161,8 @@ static int load_one(struct experiment *x, struct arena *mem, const char *root,
 }
 
 static int load_folder(struct experiments *all, const char *root,
-                       const char *folder, bool trash, struct err *e)
+                       const char *folder, bool trash, enum path_links links,
+                       struct err *e)
 {
     struct path_list names;
 
@@ -177,7 +178,8 @@ static int load_folder(struct experiments *all, const char *root,
         path = path_join(folder, names.name[i]);
         if (path_is_folder(path)) {
             GROW(all->item, all->n, all->room);
-            if (load_one(&all->item[all->n], &all->mem, root, path, trash) == 0)
+            if (load_one(&all->item[all->n], &all->mem, root, path, trash,
+                         links) == 0)
                 all->n++;
         }
         free(path);
@@ -186,16 +188,17 @@ static int load_folder(struct experiments *all, const char *root,
     return 0;
 }
 
-int experiments_load(struct experiments *all, const char *root, struct err *e)
+int experiments_load(struct experiments *all, const char *root,
+                     enum path_links links, struct err *e)
 {
     char *trash = path_join(root, STORE_TRASH);
     struct err ignored = ERR_INIT;
     int ret;
 
     *all = (struct experiments)EXPERIMENTS_INIT;
-    ret = load_folder(all, root, root, false, e);
+    ret = load_folder(all, root, root, false, links, e);
     if (ret == 0)
-        load_folder(all, root, trash, true, &ignored);
+        load_folder(all, root, trash, true, links, &ignored);
     if (ret == 0 && all->n == 0 && !path_is_folder(trash) &&
         store_has_files(root))
         ret = err_set(e, ERR_MISSING, "%s is not a store: it has no experiment",
@@ -259,7 +262,7 @@ static enum found look(const char *root, const char *id, const char *name,
     enum found found = OTHERS;
     struct yaml y;
 
-    if (yaml_load(&y, &mem, path, &why) == 0) {
+    if (yaml_load(&y, &mem, path, PATH_NO_LINKS, &why) == 0) {
         const char *is = yaml_get(&y, "name");
 
         if (is && strcmp(is, name) == 0)
@@ -281,7 +284,7 @@ static int find_experiment(const char *root, const char *name, char **id,
     struct experiments all;
     int ret = 0;
 
-    if (experiments_load(&all, root, e) < 0)
+    if (experiments_load(&all, root, PATH_NO_LINKS, e) < 0)
         return -1;
     for (size_t i = 0; i < all.n && ret == 0 && !*id; i++) {
         if (strcmp(all.item[i].name, name) != 0)

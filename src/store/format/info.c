@@ -55,3 +55,8 @@ const struct metric_sum *run_info_metric(const struct run_info *run,
 {
     return find_key(run->metrics, run->n_metrics, sizeof *run->metrics, key);
 }
+
+const char *run_info_inside(const struct run_info *run)
+{
+    return run->links == PATH_FOLLOW_LINKS ? NULL : run->folder;
+}

@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/path.h"
+
 /*
  * info - what the files of a store say: a run, its metrics and its datasets
  *
@@ -67,6 +69,7 @@ struct run_info {
     const char *user, *parent;
     enum run_status status;
     bool deleted;
+    enum path_links links;         /* in it: are they followed? */
     int64_t start_ms, end_ms;      /* end 0 while running */
     int64_t seen_ms;               /* end, last heartbeat, or last point */
     int attempts;                  /* 0 of a run that another tool wrote */
@@ -90,6 +93,10 @@ const char *run_info_tag(const struct run_info *, const char *key);
 const struct metric_sum *run_info_metric(const struct run_info *,
                                          const char *key);
 
+/* The folder that links in a run must not leave, for path_open_inside() and the
+ * like; NULL if they are followed. */
+const char *run_info_inside(const struct run_info *);
+
 /* Flags for loading stores, runs and metrics. */
 enum {
     LOAD_DELETED = 1,      /* deleted runs too */
@@ -99,6 +106,7 @@ enum {
     LOAD_NO_INDEX = 64,  /* read the files, even if the index has the run */
     LOAD_ONE_NAMED = 16, /* a name that several runs have is ERR_USAGE */
     LOAD_MAY_LACK = 32,  /* a metric that does not exist has no points */
+    LOAD_LINKS = 128,    /* follow symbolic links */
 };
 
 #endif

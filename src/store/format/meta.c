@@ -64,7 +64,8 @@ static void check(struct meta *m, const struct yaml *y, const char *folder_id)
         m->incomplete = "meta.yaml has no artifact_uri";
 }
 
-int meta_load(struct meta *m, struct arena *mem, const char *run, struct err *e)
+int meta_load(struct meta *m, struct arena *mem, const char *run,
+              enum path_links links, struct err *e)
 {
     const struct timespec moment = { 0, 2000000 };
     char *path = path_join(run, STORE_META);
@@ -73,12 +74,12 @@ int meta_load(struct meta *m, struct arena *mem, const char *run, struct err *e)
     int ret;
 
     *m = (struct meta){ .status = 1, .source_type = 4 };
-    ret = yaml_load(&y, mem, path, e);
+    ret = yaml_load(&y, mem, path, links, e);
     if (ret < 0 && e->kind == ERR_INPUT) {
         /* MLflow truncates the file before it writes it anew. */
         nanosleep(&moment, NULL);
         *e = (struct err)ERR_INIT;
-        ret = yaml_load(&y, mem, path, e);
+        ret = yaml_load(&y, mem, path, links, e);
     }
     if (ret < 0 && e->kind == ERR_MISSING)
         err_set(e, ERR_MISSING,
@@ -166,7 +167,7 @@ int meta_change(const char *run, meta_change_fn *fn, const void *arg,
 {
     struct arena mem = ARENA_INIT;
     struct meta m;
-    int ret = meta_load(&m, &mem, run, e);
+    int ret = meta_load(&m, &mem, run, PATH_NO_LINKS, e);
 
     if (ret == 0 && m.damage)
         ret = err_set(e, ERR_INPUT, "run %s: %s; gtrack fsck --repair may help",

@@ -6,6 +6,7 @@
 
 #include "common/err.h"
 #include "common/mem.h"
+#include "common/path.h"
 
 /*
  * meta - a run's meta.yaml
@@ -25,7 +26,8 @@ struct meta {
 };
 
 /* No meta.yaml is ERR_MISSING. */
-int meta_load(struct meta *, struct arena *, const char *run, struct err *);
+int meta_load(struct meta *, struct arena *, const char *run, enum path_links,
+              struct err *);
 /* Change it by a function (or NULL), and let it name the experiment that its
  * run is in.  One that is damaged is left alone. */
 typedef void meta_change_fn(struct meta *, const void *arg);

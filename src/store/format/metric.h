@@ -40,6 +40,7 @@ struct metric_file {
     const char *path, *key;
     const struct rewind_list *rewinds; /* NULL: all points */
     const struct metric_part *part;    /* NULL: the whole file */
+    enum path_links links;
 };
 
 int metric_read(const struct metric_file *, metric_fn *, void *arg,

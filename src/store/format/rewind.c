@@ -114,14 +114,15 @@ const struct rewind_cut *rewind_cuts(const struct rewind_list *list,
 }
 
 int rewinds_load(struct rewind_list *list, struct arena *mem, const char *run,
-                 const char *key, struct err *e)
+                 const char *key, enum path_links links, struct err *e)
 {
     char *path = rewinds_path(run);
     struct buf b = BUF_INIT;
     struct err why = ERR_INIT;
 
     *list = (struct rewind_list){ 0 };
-    if (buf_read_unlinked(&b, path, REWINDS_MAX, &why) == 0) {
+    if (buf_read_open(&b, path_open(path, links, &why), path, REWINDS_MAX,
+                      &why) == 0) {
         parse(list, mem, &b, key);
         if (list->n > 1)
             qsort(list->cut, list->n, sizeof *list->cut, by_key);

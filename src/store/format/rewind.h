@@ -6,6 +6,7 @@
 
 #include "common/err.h"
 #include "common/mem.h"
+#include "common/path.h"
 
 /*
  * rewind - the points that a resumed run retracted
@@ -33,7 +34,7 @@ struct rewind_list {
 /* The cuts of one metric, or of all if the key is NULL; -1 if they cannot be
  * read because of a failure of the system. */
 int rewinds_load(struct rewind_list *, struct arena *, const char *run,
-                 const char *key, struct err *);
+                 const char *key, enum path_links, struct err *);
 /* Those of one metric, n of them. */
 const struct rewind_cut *rewind_cuts(const struct rewind_list *,
                                      const char *key, size_t *n);

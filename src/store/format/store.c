@@ -379,7 +379,7 @@ static int64_t highest_run(const char *root)
     struct err e = ERR_INIT;
     int64_t most = 0;
 
-    if (experiments_load(&all, root, &e) < 0)
+    if (experiments_load(&all, root, PATH_NO_LINKS, &e) < 0)
         return 0;
     for (size_t i = 0; i < all.n; i++) {
         struct path_list runs;
@@ -393,7 +393,7 @@ static int64_t highest_run(const char *root)
                                    STORE_META);
 
             if (store_is_run(runs.name[j]) &&
-                yaml_load(&y, &mem, path, &e) == 0) {
+                yaml_load(&y, &mem, path, PATH_NO_LINKS, &e) == 0) {
                 const char *name = yaml_get(&y, "run_name");
                 const int64_t n = name ? number_of(name) : 0;
 

@@ -6,6 +6,7 @@
 
 #include "common/err.h"
 #include "common/mem.h"
+#include "common/path.h"
 
 /*
  * store - the tree that holds the runs: its root, experiments and names
@@ -49,7 +50,8 @@ struct experiments {
 
 /* All experiments, deleted ones last.  A missing store is ERR_MISSING, and so
  * is a folder with files and without an experiment or .trash. */
-int experiments_load(struct experiments *, const char *root, struct err *);
+int experiments_load(struct experiments *, const char *root, enum path_links,
+                     struct err *);
 void experiments_free(struct experiments *);
 
 /* Create the root, its trash and experiment 0, unless they exist. */

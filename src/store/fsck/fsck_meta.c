@@ -111,7 +111,7 @@ int fsck_meta(const struct run_info *r, const struct fsck_span *seen,
     struct meta m;
     int ret = 0;
 
-    if (meta_load(&m, &mem, r->folder, &why) < 0) {
+    if (meta_load(&m, &mem, r->folder, PATH_NO_LINKS, &why) < 0) {
         f.what = why.kind == ERR_MISSING ? "it is missing" : why.text;
         if (repair)
             ret = replace_meta(r, seen, e);

@@ -59,7 +59,7 @@ static char *find_place(const char *parent, const char *meta, const char *key,
     char fresh[33], *place;
     struct yaml y;
 
-    if (yaml_load(&y, &mem, meta, &ignored) == 0)
+    if (yaml_load(&y, &mem, meta, PATH_NO_LINKS, &ignored) == 0)
         id = yaml_get(&y, key);
     store_new_id(fresh);
     place = path_join(parent, id && is_id(id, most) ? id : fresh);
@@ -200,7 +200,7 @@ static int repair(const char *root, struct experiments *all, size_t i,
 static int check_experiments(const struct check *c, struct err *e)
 {
     struct experiments all = EXPERIMENTS_INIT;
-    int ret = experiments_load(&all, c->root, e);
+    int ret = experiments_load(&all, c->root, PATH_NO_LINKS, e);
 
     for (size_t i = 0; ret == 0 && i < all.n; i++) {
         const struct experiment *x = &all.item[i];

@@ -86,7 +86,8 @@ static void load_pair(struct run_reader *r, const char *path, const char *key,
 
     if (r->text >= TEXT_MAX) {
         damaged(r, "not read: the run has more than 16 MiB of such text", path);
-    } else if (buf_read_unlinked(&b, path, TEXT_MAX - r->text, &e) < 0) {
+    } else if (buf_read_open(&b, path_open(path, r->run->links, &e), path,
+                             TEXT_MAX - r->text, &e) < 0) {
         failed(r, &e, path);
     } else {
         r->text += b.len;
@@ -140,7 +141,8 @@ static void load_tag(struct run_reader *r, const char *path, const char *key)
 
 static void load_metric(struct run_reader *r, const char *path, const char *key)
 {
-    const struct metric_file f = { path, key, .rewinds = &r->rewinds };
+    const struct metric_file f = { path, key, .rewinds = &r->rewinds,
+                                   .links = r->run->links };
     struct run_info *run = r->run;
     struct metric_sum m;
     struct metric_scan scan;
@@ -170,7 +172,7 @@ static void load_keys(struct run_reader *r, const char *kind, key_fn *fn)
 {
     char *folder = path_join(r->run->folder, kind);
 
-    if (path_is_refused(folder))
+    if (path_is_refused(folder, r->run->links))
         damaged(r, "is a symbolic link, which only --follow-links follows",
                 folder);
     else if (path_is_folder(folder))
@@ -205,7 +207,7 @@ static void load_inputs(struct run_reader *r)
         }
         path_list_clear(&names);
         datasets_load(&r->run->inputs, &r->run->n_inputs, r->mem,
-                      r->run->folder, &problem);
+                      r->run->folder, r->run->links, &problem);
         if (problem)
             damaged(r, problem, folder);
     }
@@ -222,7 +224,7 @@ void load_run(struct run_info *run, struct arena *mem, struct watch *watch,
     bool lost;
 
     watch_inside(&r, STORE_META);
-    lost = meta_load(&meta, mem, run->folder, &e) < 0;
+    lost = meta_load(&meta, mem, run->folder, run->links, &e) < 0;
     if (lost) {
         run->unread = e.kind == ERR_SYSTEM;
         meta.id = arena_strdup(mem, path_name(run->folder));
@@ -239,14 +241,14 @@ void load_run(struct run_info *run, struct arena *mem, struct watch *watch,
     run->deleted = meta.deleted;
     run->damage = meta.damage;
     watch_inside(&r, STORE_OWN); /* all in there comes by rename */
-    if (attempts_load(&list, mem, run->folder, &e) < 0)
+    if (attempts_load(&list, mem, run->folder, run->links, &e) < 0)
         failed(&r, &e, run->folder);
     run->attempt = list.item;
     run->attempts = (int)list.n;
     if (lost && !run->attempts)
         run->status = RUN_STALE; /* nobody says that it is running */
     if (!(flags & LOAD_ALL_ATTEMPTS) &&
-        rewinds_load(&r.rewinds, mem, run->folder, NULL, &e) < 0)
+        rewinds_load(&r.rewinds, mem, run->folder, NULL, run->links, &e) < 0)
         failed(&r, &e, run->folder);
     load_keys(&r, "params", load_param);
     rename_derived(&r);

@@ -98,7 +98,8 @@ static void add_point(void *arg, const struct metric_point *p)
 static int read_blocks(const struct outlined *o, const struct metric_part *part,
                        struct blocks *to, struct err *e)
 {
-    const struct metric_file f = { o->path, o->key, &o->rewinds, part };
+    const struct metric_file f = { o->path, o->key, &o->rewinds, part,
+                                   o->run->links };
     struct reading r = { .to = to, .last = INT64_MIN };
 
     to->sorted = true;
@@ -209,7 +210,7 @@ static bool hash_bytes(const struct outlined *o, const struct block *b,
 {
     char bytes[WIDE];
     struct err ignored = ERR_INIT;
-    const int fd = path_open_unlinked(o->path, &ignored);
+    const int fd = path_open(o->path, o->run->links, &ignored);
     const ssize_t got =
         fd < 0 ? -1 : pread(fd, bytes, sizeof bytes, b->place * WIDE);
 
@@ -327,7 +328,7 @@ static int open_outlined(struct outlined *o, const struct run_info *run,
         .path = xasprintf("%s/metrics/%s", run->folder, key),
         .all = { .wide = WIDE, .sorted = true },
     };
-    fd = path_open_unlinked(o->path, e);
+    fd = path_open(o->path, run->links, e);
     if (fd < 0)
         return -1;
     if (fstat(fd, &st) == 0) {
@@ -336,7 +337,7 @@ static int open_outlined(struct outlined *o, const struct run_info *run,
     }
     close(fd);
     o->cache = index_path(o->path, ending);
-    return rewinds_load(&o->rewinds, &o->mem, run->folder, key, e);
+    return rewinds_load(&o->rewinds, &o->mem, run->folder, key, run->links, e);
 }
 
 static void close_outlined(struct outlined *o)

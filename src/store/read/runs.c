@@ -99,6 +99,7 @@ struct load_task {
 struct crew { /* the threads and the runs they load */
     const char *root;
     int flags;
+    enum path_links links;
     char *const *ids; /* only these runs; NULL: all */
     int n_ids;
     struct index index;
@@ -139,8 +140,7 @@ static bool is_beginning(const struct run_info *run)
 /* The index has what is read without following links. */
 static bool uses_index(const struct crew *crew)
 {
-    return !(crew->flags & (LOAD_ALL_ATTEMPTS | LOAD_NO_INDEX)) &&
-           !path_follow_links;
+    return !(crew->flags & (LOAD_ALL_ATTEMPTS | LOAD_NO_INDEX | LOAD_LINKS));
 }
 
 /* Keep what was read of a run, in little more memory than its text has: what
@@ -148,7 +148,9 @@ static bool uses_index(const struct crew *crew)
 static void keep_run(struct run_info *run, struct arena *read,
                      struct arena *mem)
 {
-    struct run_info kept = { .folder = run->folder, .unread = run->unread };
+    struct run_info kept = { .folder = run->folder,
+                             .links = run->links,
+                             .unread = run->unread };
     struct buf b = BUF_INIT;
     struct unpack u;
     char *packed;
@@ -178,7 +180,8 @@ static void load_one(struct crew *crew, struct load_task *task,
     if (!uses_index(crew) || !index_get(&crew->index, task->key, run, mem)) {
         char *meta = path_join(run->folder, STORE_META);
 
-        *run = (struct run_info){ .folder = run->folder };
+        *run = (struct run_info){ .folder = run->folder,
+                                  .links = crew->links };
         lost = !path_exists(meta);
         free(meta);
         if (lost && !store_looks_like_run(run->folder))
@@ -319,8 +322,9 @@ int runs_load_ids(struct runs *runs, const char *root, char *const *ids, int n,
     struct crew crew = { .root = root, .flags = flags, .ids = ids, .n_ids = n };
     struct experiments all;
 
+    crew.links = flags & LOAD_LINKS ? PATH_FOLLOW_LINKS : PATH_NO_LINKS;
     *runs = (struct runs)RUNS_INIT;
-    if (experiments_load(&all, root, e) < 0)
+    if (experiments_load(&all, root, crew.links, e) < 0)
         return -1;
     for (size_t i = 0; i < all.n; i++)
         if (!all.item[i].deleted || (flags & LOAD_DELETED))

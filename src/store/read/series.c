@@ -110,14 +110,15 @@ int series_load_part(struct series *s, const struct run_info *run,
     char *path = xasprintf("%s/metrics/%s", run->folder, key);
     struct arena mem = ARENA_INIT;
     struct rewind_list rewinds = { 0 };
-    const struct metric_file file = { path, key, .rewinds = &rewinds };
+    const struct metric_file file = { path, key, .rewinds = &rewinds,
+                                      .links = run->links };
     struct filling f = { s, part, 0, true };
     struct metric_scan scan;
     int ret = 0;
 
     *s = (struct series)SERIES_INIT;
     if (!(flags & LOAD_ALL_ATTEMPTS))
-        ret = rewinds_load(&rewinds, &mem, run->folder, key, e);
+        ret = rewinds_load(&rewinds, &mem, run->folder, key, run->links, e);
     if (ret == 0)
         ret = metric_read(&file, add_point, &f, &scan, e);
     if (ret == 0)

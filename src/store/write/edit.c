@@ -192,7 +192,7 @@ static int patch_experiment(const char *folder, const struct patch *patch,
     struct arena mem = ARENA_INIT;
     struct buf b = BUF_INIT;
     struct yaml y;
-    int ret = yaml_load(&y, &mem, path, e);
+    int ret = yaml_load(&y, &mem, path, PATH_NO_LINKS, e);
 
     if (ret == 0) {
         for (size_t i = 0; i < y.n; i++)
@@ -228,7 +228,7 @@ int edit_experiment_repair(const struct experiment *x, struct err *e)
     struct err why = ERR_INIT;
     int ret = 0;
 
-    if (yaml_load(&y, &mem, path, &why) < 0) {
+    if (yaml_load(&y, &mem, path, PATH_NO_LINKS, &why) < 0) {
         y.n = 0;
         ret = store_rename_damaged(path, e);
     }
@@ -281,7 +281,7 @@ int edit_uris(const char *root, int64_t *count, struct err *e)
 {
     struct experiments all = EXPERIMENTS_INIT;
     struct runs runs = RUNS_INIT;
-    int ret = experiments_load(&all, root, e);
+    int ret = experiments_load(&all, root, PATH_NO_LINKS, e);
 
     *count = 0;
     for (size_t i = 0; i < all.n && ret == 0; i++) {
@@ -342,7 +342,7 @@ int edit_count_moved(const char *root, int64_t *count, struct err *e)
 {
     struct experiments all = EXPERIMENTS_INIT;
     struct runs runs = RUNS_INIT;
-    int ret = experiments_load(&all, root, e);
+    int ret = experiments_load(&all, root, PATH_NO_LINKS, e);
 
     *count = 0;
     for (size_t i = 0; i < all.n; i++)

@@ -39,11 +39,11 @@ static void place_run(const char *root, const char *id)
     struct experiments all = EXPERIMENTS_INIT;
     struct err ignored = ERR_INIT;
 
-    if (experiments_load(&all, root, &ignored) == 0)
+    if (experiments_load(&all, root, PATH_NO_LINKS, &ignored) == 0)
         for (size_t i = 0; i < all.n; i++) {
             char *run = path_join(all.item[i].folder, id);
 
-            if (path_exists(run) && !path_is_refused(run))
+            if (path_exists(run) && !path_is_link(run))
                 meta_change(run, NULL, NULL, &ignored);
             free(run);
         }

@@ -90,13 +90,13 @@ static int begin_again(struct run *r, const struct run_conf *c, struct err *e)
         goto out;
     }
     r->folder = xstrdup(runs.run[0].folder);
-    ret = meta_load(&r->meta, &r->mem, r->folder, e);
+    ret = meta_load(&r->meta, &r->mem, r->folder, PATH_NO_LINKS, e);
     if (ret < 0)
         goto out;
     meta_place(&r->meta, &r->mem, r->folder);
     if (!r->meta.name)
         r->meta.name = arena_strdup(&r->mem, runs.run[0].name);
-    ret = attempts_load(&attempts, &r->mem, r->folder, e);
+    ret = attempts_load(&attempts, &r->mem, r->folder, PATH_NO_LINKS, e);
     if (ret < 0)
         goto out;
     if (attempts.n && attempt_status(&attempts.item[attempts.n - 1],
@@ -339,7 +339,8 @@ static void refresh(struct run *r)
     struct err e = ERR_INIT;
     struct meta now;
 
-    if (meta_load(&now, &r->mem, r->folder, &e) == 0 && !now.damage)
+    if (meta_load(&now, &r->mem, r->folder, PATH_NO_LINKS, &e) == 0 &&
+        !now.damage)
         r->meta = now;
 }
 

@@ -44,7 +44,7 @@ static int save_attempt(struct stored_run *p, enum run_status status,
     struct attempt a;
     int ret;
 
-    if (attempts_load(&list, &mem, p->folder, e) < 0) {
+    if (attempts_load(&list, &mem, p->folder, PATH_NO_LINKS, e) < 0) {
         arena_clear(&mem);
         return -1;
     }
@@ -87,7 +87,7 @@ int stored_run_create(struct stored_run *p, const struct new_run_conf *c,
 int stored_run_open(struct stored_run *p, const char *run_folder, struct err *e)
 {
     *p = (struct stored_run){ .folder = xstrdup(run_folder) };
-    if (meta_load(&p->meta, &p->mem, run_folder, e) < 0 ||
+    if (meta_load(&p->meta, &p->mem, run_folder, PATH_NO_LINKS, e) < 0 ||
         new_run_folders(run_folder, e) < 0) {
         stored_run_close(p);
         return -1;

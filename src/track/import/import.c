@@ -197,7 +197,7 @@ static int write_files(const struct import_run *in, struct stored_run *b,
     if (ret == 0 && in->files) {
         char *artifacts = path_parent(output);
 
-        ret = copy_tree(in->files, artifacts, NULL, e);
+        ret = copy_tree(in->files, artifacts, NULL, in->inside, e);
         free(artifacts);
     }
     if (ret == 0 && in->output && !path_exists(output)) {

@@ -30,6 +30,7 @@
 struct import {
     const char *path, *experiment, *name; /* NULL: as the file has them */
     const char *root;                     /* NULL: only read and count */
+    int flags;           /* LOAD_LINKS to follow symbolic links, or 0 */
     size_t runs, points; /* how many were written */
     size_t existing;     /* runs that were in the store already */
 };
@@ -94,6 +95,7 @@ struct import_run {
     struct import_left *left;
     size_t n_left, room_left;
     char *files;  /* a folder, whose files become artifacts; or NULL */
+    const char *inside; /* links in it must not leave this; NULL: they may */
     char *output; /* what it printed, unless the files have it; or NULL */
 };
 

@@ -190,7 +190,7 @@ bool import_run_media_file(struct import_run *in, const char *key,
         return false;
     path = path_join(in->files, m->from);
     good = path_exists(path) && !path_is_folder(path) &&
-           !path_leaves(path, in->files);
+           !path_leaves(path, in->inside);
     free(path);
     for (size_t i = 0; good && i < in->n_artifacts; i++)
         good =

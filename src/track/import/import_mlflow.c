@@ -50,7 +50,7 @@ int import_mlflow(struct import *import, struct err *e)
 {
     struct runs runs = RUNS_INIT;
     struct copies c;
-    int ret = runs_load(&runs, import->path, 0, e);
+    int ret = runs_load(&runs, import->path, import->flags, e);
 
     for (size_t i = 0; i < runs.n && import->experiment; i++)
         runs.run[i].experiment = import->experiment;

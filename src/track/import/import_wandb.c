@@ -441,6 +441,7 @@ static int import_log(struct import *import, const char *path, struct err *e)
 
     import_run_init(&r.in, xstrdup(path));
     r.in.files = find_files(path);
+    r.in.inside = import->flags & LOAD_LINKS ? NULL : r.in.files;
     ret = read_log(&r, path, e);
     if (ret == 0) {
         wandb_log_each("", r.summary, '/', add_summary, &r);

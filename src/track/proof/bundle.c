@@ -172,7 +172,7 @@ static int compare_manifest(const char *folder, const struct buf *found,
 int bundle_unpack(struct bundle_unpacked *u, const char *path,
                   const char *folder, struct err *e)
 {
-    const int fd = path_open(path, e);
+    const int fd = path_open(path, PATH_FOLLOW_LINKS, e);
     FILE *in = fd < 0 ? NULL : fdopen(fd, "r");
     struct buf found = BUF_INIT;
     char last[TAR_NAME] = "";

@@ -109,7 +109,8 @@ static int send_file(struct mlflow *p, const char *path, const char *name,
                            .user = p->login.user,
                            .password = p->login.password,
                            .bearer = p->login.user ? NULL : p->login.token };
-    const int ret = push_put_file(p->http, &c, path, p->run->folder, &r, e);
+    const int ret =
+        push_put_file(p->http, &c, path, run_info_inside(p->run), &r, e);
 
     p->totals->bytes += (int64_t)c.len;
     *refused = r.status == 400 || r.status == 413 || r.status == 422;
@@ -162,7 +163,7 @@ int mlflow_send_artifacts(struct mlflow *p, struct err *e)
 
     if (p->conf->no_files)
         return 0;
-    if (file_tree_list(&f, p->run->artifacts, p->run->folder, e) < 0)
+    if (file_tree_list(&f, p->run->artifacts, run_info_inside(p->run), e) < 0)
         return -1;
     for (size_t i = 0; i < f.n && ret == 0; i++)
         ret = send_if_new(p, &f.file[i], e);

@@ -134,12 +134,12 @@ int push_put(struct http *h, struct http_call *c, struct http_reply *r,
 }
 
 int push_put_file(struct http *h, struct http_call *c, const char *path,
-                  const char *run, struct http_reply *r, struct err *e)
+                  const char *inside, struct http_reply *r, struct err *e)
 {
     struct stat st;
     int ret;
 
-    c->fd = path_open_inside(path, run, e);
+    c->fd = path_open_inside(path, inside, e);
     if (c->fd < 0) {
         ret = -1;
     } else if (fstat(c->fd, &st) < 0) {
@@ -240,7 +240,7 @@ int push_count_left(const struct push_conf *c, const struct run_info *r,
 
     if (c->no_files)
         return 0;
-    if (file_tree_list(&f, r->artifacts, r->folder, e) < 0)
+    if (file_tree_list(&f, r->artifacts, run_info_inside(r), e) < 0)
         return -1;
     for (size_t i = 0; i < f.n; i++) {
         if (f.file[i].outside) {

@@ -83,9 +83,9 @@ int push_call(struct http *, const struct login *, const struct push_request *,
  * a file store, which has little to say. */
 int push_put(struct http *, struct http_call *, struct http_reply *,
              struct err *);
-/* PUT a file below the folder of a run. */
+/* PUT a file, unless links lead out of a folder (NULL: no limit). */
 int push_put_file(struct http *, struct http_call *, const char *path,
-                  const char *run, struct http_reply *, struct err *);
+                  const char *inside, struct http_reply *, struct err *);
 /* Wait before try n+1, n from 1, and say why; false after a signal. */
 bool push_again(const struct push_conf *, int n, const struct err *why);
 

@@ -363,7 +363,7 @@ static void print_dry_run(struct mlflow *p)
             json_object_get(json_object_get(metrics, m->key), "points"));
     }
     if (!p->conf->no_files)
-        file_tree_list(&f, p->run->artifacts, p->run->folder, &none);
+        file_tree_list(&f, p->run->artifacts, run_info_inside(p->run), &none);
     for (size_t i = 0; i < f.n; i++)
         files += !f.file[i].outside &&
                  (p->conf->checkpoints ||

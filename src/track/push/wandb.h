@@ -45,7 +45,7 @@ char *wandb_page(const struct wandb *);
 struct wandb_file {
     const char *name;
     const char *path, *text; /* the content: a file, or else a text */
-    const char *run;         /* the folder of the run, which has the file */
+    const char *inside;      /* the folder that links must not leave, or NULL */
     const char *md5;         /* in hexadecimal, or NULL */
     bool sent;
 };

@@ -33,12 +33,12 @@ static void add_file(struct outgoing *out, const struct wandb_push *p,
                      const char *name, const char *path, const char *text)
 {
     enum { MAX_FILE = 1 << 30 };
-    const char *run = p->run->folder;
+    const char *inside = run_info_inside(p->run);
     struct buf b = BUF_INIT;
     struct err none = ERR_INIT;
     char hash[33];
 
-    if (path && buf_read_open(&b, path_open_inside(path, run, &none), path,
+    if (path && buf_read_open(&b, path_open_inside(path, inside, &none), path,
                               MAX_FILE, &none) < 0) {
         log_warn("%s", none.text);
         out->unreadable++;
@@ -54,7 +54,7 @@ static void add_file(struct outgoing *out, const struct wandb_push *p,
         .name = arena_strdup(&out->mem, name),
         .path = path ? arena_strdup(&out->mem, path) : NULL,
         .text = text ? arena_strdup(&out->mem, text) : NULL,
-        .run = run,
+        .inside = inside,
         .md5 = arena_strdup(&out->mem, hash),
     };
 }
@@ -78,12 +78,13 @@ static void add_media(struct outgoing *out, const struct wandb_push *p)
 
 static void add_artifacts(struct outgoing *out, const struct wandb_push *p)
 {
+    const char *inside = run_info_inside(p->run);
     struct err why = ERR_INIT;
     struct file_tree f;
 
     if (p->conf->no_files)
         return;
-    if (file_tree_list(&f, p->run->artifacts, p->run->folder, &why) < 0) {
+    if (file_tree_list(&f, p->run->artifacts, inside, &why) < 0) {
         log_warn("%s", why.text);
         out->unreadable++;
         return;
@@ -135,7 +136,7 @@ static int send_checkpoints(struct wandb_push *p, struct err *e)
     struct file_tree f;
     int ret = 0;
 
-    if (file_tree_list(&f, p->run->artifacts, p->run->folder, e) < 0)
+    if (file_tree_list(&f, p->run->artifacts, run_info_inside(p->run), e) < 0)
         return -1;
     for (size_t i = 0; i < f.n; i++) {
         const struct file_tree_file *x = &f.file[i];
@@ -146,7 +147,7 @@ static int send_checkpoints(struct wandb_push *p, struct err *e)
         out.file[out.n++] = (struct wandb_file){
             .name = x->path,
             .path = arena_printf(&out.mem, "%s/%s", p->run->artifacts, x->path),
-            .run = p->run->folder,
+            .inside = run_info_inside(p->run),
         };
         buf_printf(&state, "%s %" PRId64 " %" PRId64 "\n", x->path, x->size,
                    x->mtime_ms);

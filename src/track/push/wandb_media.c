@@ -167,8 +167,8 @@ static void read_caption(struct part *p, const struct run_info *r,
     struct err none = ERR_INIT;
 
     if (path_exists(path) &&
-        buf_read_open(&text, path_open_inside(path, r->folder, &none), path,
-                      CAPTION_MAX, &none) == 0)
+        buf_read_open(&text, path_open_inside(path, run_info_inside(r), &none),
+                      path, CAPTION_MAX, &none) == 0)
         p->caption = arena_strdup(mem, text.s);
     buf_clear(&text);
     free(path);
@@ -180,12 +180,13 @@ static bool read_part(struct wandb_media *m, struct part *p,
     char *path = path_join(r->artifacts, p->path);
     char *version =
         xasprintf("%" PRId64 " %" PRId64 " %s", p->size, p->ms, p->path);
+    const struct wandb_file file = { .path = path,
+                                     .inside = run_info_inside(r) };
     struct err why = ERR_INIT;
     void *data = NULL;
     bool good = false;
 
-    if (wandb_map(&(struct wandb_file){ .path = path, .run = r->folder },
-                        &data, &p->size, &why) < 0)
+    if (wandb_map(&file, &data, &p->size, &why) < 0)
         log_warn("%s", why.text);
     else
         good = read_content(p, m->hashes, version, data);
@@ -425,7 +426,7 @@ int wandb_media_load(struct wandb_media *m, const struct run_info *r,
     forget_items(m);
     if (!m->hashes)
         m->hashes = json_object();
-    if (file_tree_list(&tree, r->artifacts, r->folder, e) < 0)
+    if (file_tree_list(&tree, r->artifacts, run_info_inside(r), e) < 0)
         return -1;
     for (size_t i = 0; i < tree.n; i++)
         add_artifact(m, &all, r, files, &tree.file[i]);

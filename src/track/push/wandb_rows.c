@@ -269,7 +269,7 @@ int wandb_rows_system(struct wandb_rows *rows, const struct run_info *r,
 int wandb_rows_console(struct wandb_rows *rows, const struct run_info *r,
                        const char *path, struct err *e)
 {
-    const int fd = path_open_inside(path, r->folder, e);
+    const int fd = path_open_inside(path, run_info_inside(r), e);
     FILE *fp = fd < 0 ? NULL : fdopen(fd, "r");
     const time_t secs = (time_t)(r->start_ms / 1000);
     char stamp[40], *line = NULL;

@@ -17,7 +17,7 @@
 int wandb_map(const struct wandb_file *f, void **data, int64_t *size,
               struct err *e)
 {
-    const int fd = path_open_inside(f->path, f->run, e);
+    const int fd = path_open_inside(f->path, f->inside, e);
     struct stat st = { 0 };
     int ret = 0;
 
@@ -86,7 +86,7 @@ static int put_file(struct wandb *w, const struct wandb_file *f,
     int ret;
 
     if (f->path) {
-        ret = push_put_file(w->http, &call, f->path, f->run, r, e);
+        ret = push_put_file(w->http, &call, f->path, f->inside, r, e);
     } else {
         call.body = f->text;
         call.len = strlen(f->text);

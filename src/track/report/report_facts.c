@@ -150,8 +150,8 @@ void facts_sample(const struct run_info *run, struct buf *out)
         closedir(dir);
     if (*newest) {
         path = xasprintf("%s/%s", folder, newest);
-        if (buf_read_open(out, path_open_inside(path, run->folder, &e), path,
-                          (size_t)1 << 20, &e) == 0 &&
+        if (buf_read_open(out, path_open_inside(path, run_info_inside(run), &e),
+                          path, (size_t)1 << 20, &e) == 0 &&
             out->len > MOST) {
             buf_trim(out, MOST);
             buf_str(out, "\n...\n");

@@ -24,8 +24,7 @@ int copy_stream(FILE *in, const char *name, FILE *out, struct err *e)
     return ferror(in) ? err_sys(e, "cannot read %s", name) : 0;
 }
 
-/* Copy a file of a run, or of what it shares with others, whose folder is
- * `inside`. */
+/* Copy a file, unless links lead out of the folder `inside`. */
 static int copy_file(const char *from, const char *inside, const char *to,
                      struct err *e)
 {
@@ -52,12 +51,12 @@ static int copy_file(const char *from, const char *inside, const char *to,
 }
 
 int copy_tree(const char *from, const char *to, const char *except,
-              struct err *e)
+              const char *inside, struct err *e)
 {
     struct file_tree f;
     int ret = 0;
 
-    if (file_tree_list(&f, from, from, e) < 0)
+    if (file_tree_list(&f, from, inside, e) < 0)
         return -1;
     for (size_t i = 0; ret == 0 && i < f.n; i++) {
         char *a = path_join(from, f.file[i].path);
@@ -68,7 +67,7 @@ int copy_tree(const char *from, const char *to, const char *except,
         } else if (!except || strcmp(f.file[i].path, except) != 0) {
             ret = path_make_parent(b, e);
             if (ret == 0)
-                ret = copy_file(a, from, b, e);
+                ret = copy_file(a, inside, b, e);
         }
         free(b);
         free(a);
@@ -90,11 +89,11 @@ static int copy_shared(const struct run_info *r, const char *experiment,
     int ret = 0;
 
     if (path_is_folder(arena_printf(&mem, "%s/inputs", r->folder)) &&
-        !path_is_refused(datasets))
+        !path_is_refused(datasets, r->links))
         ret = copy_tree(datasets, arena_printf(&mem, "%s/datasets", experiment),
-                        NULL, e);
-    if (ret == 0 && !path_exists(to_tags) && !path_is_refused(tags))
-        ret = copy_tree(tags, to_tags, NULL, e);
+                        NULL, r->links ? NULL : datasets, e);
+    if (ret == 0 && !path_exists(to_tags) && !path_is_refused(tags, r->links))
+        ret = copy_tree(tags, to_tags, NULL, r->links ? NULL : tags, e);
     arena_clear(&mem);
     free(parent);
     return ret;
@@ -107,7 +106,7 @@ static int write_meta(const struct run_info *r, const char *folder,
     char *artifacts = path_join(place, "artifacts");
     char *uri = store_uri(artifacts);
     struct meta m;
-    int ret = meta_load(&m, &mem, r->folder, e);
+    int ret = meta_load(&m, &mem, r->folder, r->links, e);
 
     if (ret == 0)
         ret = new_run_folders(folder, e);
@@ -176,7 +175,8 @@ static int copy_run(const struct run_info *r, const char *to_root,
     }
     store_claimed(to_root, r->name);
     folder = staging_begin(to_root, place, e);
-    if (!folder || copy_tree(r->folder, folder, STORE_META, e) < 0 ||
+    if (!folder ||
+        copy_tree(r->folder, folder, STORE_META, run_info_inside(r), e) < 0 ||
         copy_shared(r, of, e) < 0 ||
         write_meta(r, folder, place, experiment, e) < 0)
         goto out;

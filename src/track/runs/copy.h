@@ -21,9 +21,9 @@ int copy_runs(const struct runs *, const char *to_root, struct copies *,
               struct err *);
 
 /* Copy all files below a folder, except one at its top (or NULL) and links that
- * leave the folder, which are reported. */
+ * leave the folder `inside` (NULL: none), which are reported. */
 int copy_tree(const char *from, const char *to, const char *except,
-              struct err *);
+              const char *inside, struct err *);
 /* Copy the rest of a stream, which has this name, to another; the caller checks
  * what was written. */
 int copy_stream(FILE *in, const char *name, FILE *out, struct err *);

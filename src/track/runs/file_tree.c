@@ -20,7 +20,7 @@ static void add_file(struct file_tree *f, const char *name,
 }
 
 static int walk_folder(struct file_tree *f, const char *folder,
-                       const char *below, const char *run, struct err *e)
+                       const char *below, const char *inside, struct err *e)
 {
     struct path_list l;
     int ret = 0;
@@ -35,11 +35,10 @@ static int walk_folder(struct file_tree *f, const char *folder,
         /* a file that was removed meanwhile, or a dangling link, is no file */
         if (lstat(path, &link) == 0 && stat(path, &st) < 0)
             st.st_mode = 0;
-        if (st.st_mode && S_ISLNK(link.st_mode) && run &&
-            path_leaves(path, run))
+        if (st.st_mode && S_ISLNK(link.st_mode) && path_leaves(path, inside))
             add_file(f, name, &link, true);
         else if (S_ISDIR(st.st_mode) && !S_ISLNK(link.st_mode))
-            ret = walk_folder(f, path, name, run, e);
+            ret = walk_folder(f, path, name, inside, e);
         else if (S_ISREG(st.st_mode))
             add_file(f, name, &st, false);
         free(name);
@@ -49,7 +48,7 @@ static int walk_folder(struct file_tree *f, const char *folder,
     return ret;
 }
 
-int file_tree_list(struct file_tree *f, const char *folder, const char *run,
+int file_tree_list(struct file_tree *f, const char *folder, const char *inside,
                    struct err *e)
 {
     struct stat st;
@@ -57,12 +56,12 @@ int file_tree_list(struct file_tree *f, const char *folder, const char *run,
     *f = (struct file_tree)FILE_TREE_INIT;
     if (!folder || !path_is_folder(folder))
         return 0;
-    if (run && path_is_link(folder) && path_leaves(folder, run)) {
+    if (path_is_link(folder) && path_leaves(folder, inside)) {
         if (lstat(folder, &st) == 0)
             add_file(f, ".", &st, true);
         return 0;
     }
-    if (walk_folder(f, folder, "", run, e) == 0)
+    if (walk_folder(f, folder, "", inside, e) == 0)
         return 0;
     file_tree_clear(f);
     return -1;

@@ -12,9 +12,10 @@
  * file_tree - all files below a folder, sorted by path
  *
  * Symbolic links to files count as files; links to folders are not followed.
- * Links that leave the folder RUN, which a run of others may have, are listed,
- * to files as well as to folders, and may not be read; RUN is NULL to list what
- * the user has named.  A folder that does not exist has no files.
+ * Links that leave the folder INSIDE, which a run of others may have, are
+ * listed, to files as well as to folders, and may not be read; INSIDE is NULL
+ * to list what the user has named, and with --follow-links.  A folder that does
+ * not exist has no files.
  */
 struct file_tree {
     struct file_tree_file {
@@ -27,7 +28,7 @@ struct file_tree {
 
 #define FILE_TREE_INIT { NULL, 0, 0 }
 
-int file_tree_list(struct file_tree *, const char *folder, const char *run,
+int file_tree_list(struct file_tree *, const char *folder, const char *inside,
                    struct err *);
 /* A cell with the size of a file; that of a link that leaves is not known. */
 void file_tree_add_size(struct table *, const struct file_tree_file *);

@@ -121,9 +121,10 @@ static int list_jobs(struct buf *ids, const struct runs *runs,
                      struct arena *mem, struct err *e)
 {
     for (size_t i = 0; i < runs->n; i++) {
+        const struct run_info *r = &runs->run[i];
         struct attempt_list list;
 
-        if (attempts_load(&list, mem, runs->run[i].folder, e) < 0)
+        if (attempts_load(&list, mem, r->folder, r->links, e) < 0)
             return -1;
         for (size_t j = 0; j < list.n; j++)
             if (list.item[j].job && isdigit((unsigned char)list.item[j].job[0]))

@@ -24,6 +24,7 @@
 #include "track/runs/column_parse.h"
 
 const char *track_root;
+bool track_follow_links;
 
 const char *const track_status_words[] = {
     [RUN_RUNNING - RUN_RUNNING] = "running",
@@ -43,6 +44,11 @@ const char *track_store(void)
     if (track_root)
         return track_root;
     return env && *env ? env : "mlruns";
+}
+
+int track_links(void)
+{
+    return track_follow_links ? LOAD_LINKS : 0;
 }
 
 void track_confine_output(const char *folder)
@@ -143,7 +149,8 @@ static int select_one(struct runs *runs, const char *root, const char *word,
                       int flags, struct err *e)
 {
     char *words = xstrdup(word ? word : "@latest");
-    int ret = runs_select(runs, root, &words, 1, flags | LOAD_ONE_NAMED, e);
+    int ret = runs_select(runs, root, &words, 1,
+                          flags | LOAD_ONE_NAMED | track_links(), e);
 
     free(words);
     if (ret == 0 && runs->n > 1)
@@ -186,7 +193,9 @@ static int check_experiment(const char *root, const char *name, struct err *e)
     struct experiments all;
     bool found = false;
 
-    if (experiments_load(&all, root, e) < 0)
+    if (experiments_load(&all, root,
+                         track_follow_links ? PATH_FOLLOW_LINKS : PATH_NO_LINKS,
+                         e) < 0)
         return -1;
     for (size_t i = 0; i < all.n && !found; i++) {
         found = strcmp(all.item[i].name, name) == 0 ||
@@ -272,6 +281,7 @@ static void sort_by_words(struct runs *runs, int n, char **words)
 
 int track_load(struct runs *runs, int n, char **words, int flags, struct err *e)
 {
+    flags |= track_links();
     return n ? runs_select(runs, track_store(), words, n, flags, e)
              : runs_load(runs, track_store(), flags, e);
 }

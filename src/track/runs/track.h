@@ -30,8 +30,11 @@
  * order in which --help prints them.
  */
 extern const char *track_root;
+extern bool track_follow_links;
 /* The store that --root, GTRACK_ROOT or the default names. */
 const char *track_store(void);
+/* LOAD_LINKS with --follow-links, else 0. */
+int track_links(void);
 
 /* For struct cmd: the command changes no files but those of the cache, or of
  * the cache and the store; only push opens connections. */
@@ -62,7 +65,7 @@ struct track_new_run {
     { 'r', "root", "dir", OPT_STRING, &track_root, \
       "use this store (default: GTRACK_ROOT or mlruns)" }
 #define TRACK_OPT_LINKS \
-    { 0, "follow-links", NULL, OPT_FLAG, &path_follow_links, \
+    { 0, "follow-links", NULL, OPT_FLAG, &track_follow_links, \
       "also read through symbolic links that leave a run" }
 #define TRACK_OPT_WHERE(s) \
     { 'w', "where", "filter", OPT_STRING, &(s).where, \

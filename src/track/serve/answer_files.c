@@ -82,7 +82,7 @@ int answer_log(struct site *s, struct query *q, struct answer *a, struct err *e)
 {
     const struct run_info *r = site_run(s, q, "id", e);
     char *path = r ? run_facts_output(r) : NULL;
-    const int fd = path ? path_open_inside(path, r->folder, e) : -1;
+    const int fd = path ? path_open_inside(path, run_info_inside(r), e) : -1;
     struct emit o = { .b = &a->body };
     struct stat st = { 0 };
     int64_t from = 0;
@@ -125,7 +125,7 @@ int answer_artifact(struct site *s, struct query *q, struct answer *a,
                        "path expects the path of an artifact below the run");
     }
     path = path_join(r->artifacts, name);
-    a->fd = path_open_inside(path, r->folder, e);
+    a->fd = path_open_inside(path, run_info_inside(r), e);
     free(path);
     if (a->fd < 0) {
         a->status = e->kind == ERR_INPUT ? 403 : 0;

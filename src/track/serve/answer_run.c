@@ -136,7 +136,8 @@ static void write_samples(struct emit *o, const struct run_info *r,
         if (sscanf(f->file[i].path, "samples/step-%" SCNd64 ".txt", &step) != 1)
             continue;
         path = path_join(r->artifacts, f->file[i].path);
-        if (buf_read_open(&text, path_open_inside(path, r->folder, &ignored),
+        if (buf_read_open(&text,
+                          path_open_inside(path, run_info_inside(r), &ignored),
                           path, MOST_BYTES, &ignored) == 0) {
             emit_object(o, NULL);
             emit_int(o, "step", step);
@@ -199,7 +200,7 @@ int answer_run(struct site *s, struct query *q, struct answer *a, struct err *e)
     struct emit o = { .b = &a->body };
     struct file_tree files = FILE_TREE_INIT;
 
-    if (!r || file_tree_list(&files, r->artifacts, r->folder, e) < 0)
+    if (!r || file_tree_list(&files, r->artifacts, run_info_inside(r), e) < 0)
         return -1;
     write_run(&o, l, r, &files);
     file_tree_clear(&files);

@@ -202,6 +202,7 @@ int figure_request_open(struct figure_request *f, struct site *s,
     if (!f->live || site_runs(s, q, "runs", &f->build.runs, e) < 0)
         return -1;
     f->request.root = f->live->path;
+    f->request.follow_links = f->live->flags & LOAD_LINKS;
     if (f->build.runs.n == 0)
         return err_set(e, ERR_USAGE, "no run is selected");
     return take_options(f, s, q, e);

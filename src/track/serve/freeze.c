@@ -351,7 +351,7 @@ static char *list_ids(const struct runs *runs)
     return buf_detach(&b);
 }
 
-static int freeze_runs(const char *path, const char *store,
+static int freeze_runs(const char *path, const char *store, int flags,
                        const struct runs *runs, struct err *e)
 {
     struct live live;
@@ -365,7 +365,7 @@ static int freeze_runs(const char *path, const char *store,
     int ret = -1;
 
     f.out.b = &f.requests;
-    live_open(&live, store);
+    live_open(&live, store, flags);
     if (add_answers(&f, runs, e) == 0 && add_page(&page, f.requests.s, e) == 0)
         ret = save_bytes(path, page.s, page.len, e);
     site_clear(&f.site);
@@ -375,17 +375,17 @@ static int freeze_runs(const char *path, const char *store,
     return ret;
 }
 
-int freeze_write(const char *path, const char *store, int n, char **words,
-                 struct err *e)
+int freeze_write(const char *path, const char *store, int flags, int n,
+                 char **words, struct err *e)
 {
     struct runs runs = RUNS_INIT;
-    int ret = n ? runs_select(&runs, store, words, n, 0, e)
-                : runs_load(&runs, store, 0, e);
+    int ret = n ? runs_select(&runs, store, words, n, flags, e)
+                : runs_load(&runs, store, flags, e);
 
     if (ret == 0 && runs.n == 0)
         ret = err_set(e, ERR_MISSING, "there are no runs in %s", store);
     if (ret == 0)
-        ret = freeze_runs(path, store, &runs, e);
+        ret = freeze_runs(path, store, flags, &runs, e);
     runs_free(&runs);
     return ret;
 }

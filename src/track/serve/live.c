@@ -164,7 +164,7 @@ static bool read_all(struct live *l)
     changes_forget(&l->changes);
     changes_watch_root(&l->changes, l->path);
     l->again = false;
-    if (runs_load(&now, l->path, LOAD_DELETED, &l->problem) < 0)
+    if (runs_load(&now, l->path, LOAD_DELETED | l->flags, &l->problem) < 0)
         now = (struct runs)RUNS_INIT;
     any = accept_all(l, &now);
     any |= had_problem != (l->problem.kind != ERR_NONE);
@@ -206,7 +206,7 @@ static bool read_few(struct live *l, bool *any)
     struct runs now;
 
     if (runs_load_ids(&now, l->path, l->changes.id, l->changes.n,
-                      LOAD_DELETED | LOAD_NO_INDEX, &ignored) < 0)
+                      LOAD_DELETED | LOAD_NO_INDEX | l->flags, &ignored) < 0)
         return false;
     for (size_t i = 0; i < now.n; i++)
         if (find_run(l, now.run[i].id) == l->runs.n)
@@ -245,9 +245,9 @@ bool live_read(struct live *l)
     return any;
 }
 
-void live_open(struct live *l, const char *path)
+void live_open(struct live *l, const char *path, int flags)
 {
-    *l = (struct live){ .path = path, .runs = RUNS_INIT };
+    *l = (struct live){ .path = path, .flags = flags, .runs = RUNS_INIT };
     changes_open(&l->changes, path);
     live_read(l);
 }

@@ -11,7 +11,7 @@
 /*
  * live - a store in memory, read again after it has changed
  *
- *      live_open(&l, "mlruns");
+ *      live_open(&l, "mlruns", 0);
  *      ... poll(2) for live_wait(&l), or until l.changes.fd is readable ...
  *      live_look(&l);
  *      if (live_due(&l) && live_read(&l))
@@ -23,6 +23,7 @@
  */
 struct live {
     const char *path;
+    int flags;          /* LOAD_LINKS to follow symbolic links, or 0 */
     struct runs runs;   /* all, even deleted ones */
     struct err problem; /* why there are none; or ERR_NONE */
     int64_t version;    /* grows with each change */
@@ -34,7 +35,7 @@ struct live {
     double cost, cost_of_all; /* seconds of the processor that it took */
 };
 
-void live_open(struct live *, const char *path);
+void live_open(struct live *, const char *path, int flags);
 /* Learn what has changed. */
 void live_look(struct live *);
 /* Is it time to read the store again? */

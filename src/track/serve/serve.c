@@ -269,7 +269,7 @@ int serve_run(const struct serve_conf *c, struct err *e)
     int ret;
 
     for (size_t i = 0; i < c->n_stores; i++)
-        live_open(&s.site.store[i], c->stores[i]);
+        live_open(&s.site.store[i], c->stores[i], c->flags);
     s.poll = xcalloc(c->n_stores + 1, sizeof *s.poll);
     ret = open_http(&s, e);
     if (ret == 0) {

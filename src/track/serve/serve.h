@@ -16,6 +16,7 @@
 struct serve_conf {
     const char *const *stores;
     size_t n_stores;
+    int flags;          /* LOAD_LINKS to follow symbolic links, or 0 */
     int port;           /* 0: any */
     const char *socket; /* the path of a Unix socket, or NULL */
     const struct opt_list *hosts;
@@ -26,8 +27,9 @@ int serve_run(const struct serve_conf *, struct err *);
 
 /* Write the page with its data to a file that needs no server (freeze.c): what
  * the page would ask for about some runs.  Figures have as many points as keep
- * the file small.  Without words, all runs of the store are in it. */
-int freeze_write(const char *path, const char *store, int n, char **words,
-                 struct err *);
+ * the file small.  Without words, all runs of the store are in it.  The flags
+ * are LOAD_LINKS or 0. */
+int freeze_write(const char *path, const char *store, int flags, int n,
+                 char **words, struct err *);
 
 #endif

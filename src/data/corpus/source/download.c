@@ -40,7 +40,7 @@ bool download_write(void *sink, const void *data, size_t n)
 static int read_local(const struct http_call *call, struct http_reply *reply,
                       struct err *e)
 {
-    const int fd = path_open(call->url, e);
+    const int fd = path_open(call->url, PATH_FOLLOW_LINKS, e);
     char *buf;
     struct stat st;
     ssize_t got;
