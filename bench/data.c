@@ -30,7 +30,7 @@ static void fail(const struct err *e)
 static double documents(char **path, size_t n)
 {
     const struct corpus_conf conf = { .path = path, .n = n };
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     struct corpus_stats stats;
     struct corpus *corpus;
     struct corpus_block *b;
@@ -50,7 +50,7 @@ static double documents(char **path, size_t n)
 static double inflated(char **path, size_t n)
 {
     char *buf = xmalloc(1 << 20);
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     double sum = 0;
 
     for (size_t i = 0; i < n; i++) {
@@ -80,7 +80,7 @@ static double batches(char **path, size_t n, enum loader_order order)
         .seed = 1,
         .vocab = 65536,
     };
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     struct loader *l;
     int32_t *x, *y;
     int64_t w;

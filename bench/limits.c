@@ -59,9 +59,9 @@ static const int64_t COUNT = 32 << 20; /* floats of each array: 128 MiB */
 LOOP(fma_512, "avx512f,fma", 64, 12, STEP_FMA)
 LOOP(fma_256, "avx2,fma", 32, 12, STEP_FMA)
 LOOP(fma_128, "sse2", 16, 12, STEP_FMA)
-# if defined(HAVE_AVX512BF16)
+#if defined(HAVE_AVX512BF16)
 LOOP(pairs_512, "avx512f", 64, 24, STEP_PAIRS)
-# endif
+#endif
 #endif
 
 struct width {

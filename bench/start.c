@@ -27,7 +27,7 @@ static int write_windows(const char *folder, const char *name,
     char *path = path_join(folder, name);
     int32_t *x = xcalloc((size_t)T, sizeof *x);
     int32_t *y = xcalloc((size_t)T, sizeof *y);
-    struct save s = SAVE_INIT;
+    struct save s = { 0 };
     int ret = save_open(&s, path, e);
 
     for (int64_t w = 0; ret == 0 && w < count; w++) {
@@ -69,7 +69,7 @@ static int write_all(struct engine *eng, const char *folder, struct err *e)
 int main(int argc, char **argv)
 {
     struct settings set = { 0 };
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     struct engine eng = { 0 };
     int ret = -1;
 

@@ -24,9 +24,8 @@
 enum { METRICS = 10, PARAMS = 10 };
 
 static const char *const names[METRICS] = {
-    "train/loss", "train/grad_norm", "train/lr",       "train/tokens",
-    "valid/loss", "perf/step_ms",    "perf/tokens_ps", "perf/mfu",
-    "gpu/memory", "gpu/power",
+    "train/loss",   "train/grad_norm", "train/lr", "train/tokens", "valid/loss",
+    "perf/step_ms", "perf/tokens_ps",  "perf/mfu", "gpu/memory",   "gpu/power",
 };
 
 static int fail(const struct err *e)
@@ -45,8 +44,7 @@ static void fill(struct run_point p[METRICS], int64_t run, int64_t step)
         };
 }
 
-static int make_one(const char *root, int64_t i, int64_t points,
-                    struct err *e)
+static int make_one(const char *root, int64_t i, int64_t points, struct err *e)
 {
     struct run_conf c = { .root = root,
                           .experiment = "bench",
@@ -166,8 +164,7 @@ static int read_history(const char *root, int64_t times, struct err *e)
 
         if (series_load(&s, &runs.run[0], names[0], 0, e) < 0)
             return -1;
-        printf("read %zu points\t%.1f\tms\n", s.n,
-               (clock_mono() - from) * 1e3);
+        printf("read %zu points\t%.1f\tms\n", s.n, (clock_mono() - from) * 1e3);
         series_free(&s);
     }
     runs_free(&runs);
@@ -176,7 +173,7 @@ static int read_history(const char *root, int64_t times, struct err *e)
 
 int main(int argc, char **argv)
 {
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     int64_t a = 0, b = 0;
     int ret = -1;
 

@@ -44,7 +44,7 @@ static int open_type(struct dev *dev, const struct dev_type *type, int index,
 static int open_auto(struct dev *dev, struct err *e)
 {
     for (int i = 1; dev_types[i]; i++) {
-        struct err why = ERR_INIT;
+        struct err why = { 0 };
 
         if (open_type(dev, dev_types[i], 0, &why) == 0)
             return 0;

@@ -13,9 +13,16 @@ extern "C" {
 /* The uses of memory.  The first ones are computed before any is allocated; the
  * device allocates the last two for itself. */
 enum dev_use {
-    DEV_WEIGHTS, DEV_GRADS, DEV_MOMENTS, DEV_ACTIVATIONS, DEV_INPUTS,
+    DEV_WEIGHTS,
+    DEV_GRADS,
+    DEV_MOMENTS,
+    DEV_ACTIVATIONS,
+    DEV_INPUTS,
     DEV_MODEL_USES,
-    DEV_CACHES = DEV_MODEL_USES, DEV_TRIALS, DEV_SCRATCH, DEV_WORKSPACE,
+    DEV_CACHES = DEV_MODEL_USES,
+    DEV_TRIALS,
+    DEV_SCRATCH,
+    DEV_WORKSPACE,
     DEV_USES
 };
 
@@ -26,9 +33,9 @@ struct dev_memory {
     struct {
         size_t now, most;
     } of[DEV_USES];
-    size_t allocated, peak;     /* by dev_alloc(): now, and at most so far */
-    size_t reserved;            /* that, and what the device took for itself */
-    size_t total;               /* of the device; 0: it is not known */
+    size_t allocated, peak; /* by dev_alloc(): now, and at most so far */
+    size_t reserved;        /* that, and what the device took for itself */
+    size_t total;           /* of the device; 0: it is not known */
 };
 
 /*
@@ -111,22 +118,22 @@ enum { DEV_MARKS = 64, DEV_STREAM_SLOTS = 64 };
 
 struct dev {
     const struct dev_type *type;
-    const struct ops *ops;              /* set by open() */
-    int index;                          /* which of several GPUs */
-    int threads;                        /* of the CPU; 0 chooses */
-    bool deterministic;                 /* same bits for any thread count */
-    bool tf32;                          /* products of F32 may round to TF32 */
-    bool fp8;                           /* products of fp8 will be needed */
-    void *state;                        /* private to the device */
-    int failed;                         /* first failure since the last sync */
+    const struct ops *ops; /* set by open() */
+    int index;             /* which of several GPUs */
+    int threads;           /* of the CPU; 0 chooses */
+    bool deterministic;    /* same bits for any thread count */
+    bool tf32;             /* products of F32 may round to TF32 */
+    bool fp8;              /* products of fp8 will be needed */
+    void *state;           /* private to the device */
+    int failed;            /* first failure since the last sync */
     const char *failed_op;
-    char address[16];                   /* a GPU's on the PCI bus, or "" */
+    char address[16]; /* a GPU's on the PCI bus, or "" */
     struct dev_memory memory;
-    struct dev_block *blocks;           /* what dev_alloc() gave */
+    struct dev_block *blocks; /* what dev_alloc() gave */
 };
 
 extern const struct dev_type cpu_dev, cuda_dev;
-extern const struct dev_type *const dev_types[];  /* ends with NULL */
+extern const struct dev_type *const dev_types[]; /* ends with NULL */
 
 /*
  * name: "cpu", "ref" (the CPU with ref_ops), "cuda", "cuda:1", or "auto".

@@ -16,9 +16,9 @@
  * The vector instructions agree with these bit for bit (t/unit/half.c).
  */
 #if defined(__CUDACC__)
-# define HALF_FN static __host__ __device__ inline
+#define HALF_FN static __host__ __device__ inline
 #else
-# define HALF_FN static inline
+#define HALF_FN static inline
 #endif
 
 HALF_FN uint32_t float_bits(float f)

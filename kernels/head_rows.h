@@ -38,8 +38,7 @@ static inline int64_t head_rows(int64_t memory, int64_t N, int64_t V,
     const int64_t room = share < HEAD_BYTES ? share : (int64_t)HEAD_BYTES;
     int64_t most = room / (V * (int64_t)element);
 
-    most = most < HEAD_ROWS ? (int64_t)HEAD_ROWS
-                            : most / HEAD_ROWS * HEAD_ROWS;
+    most = most < HEAD_ROWS ? (int64_t)HEAD_ROWS : most / HEAD_ROWS * HEAD_ROWS;
     return head_equal_rows(N, most);
 }
 

@@ -78,11 +78,10 @@ void ref_linear_act_fwd(struct dev *dev, struct tensor *y, struct tensor *pre,
     ref_act_fwd(dev, y, mid, kind);
 }
 
-void ref_act_linear_bwd(struct dev *dev, struct tensor *dpre,
-                        struct tensor *dw, struct tensor *db,
-                        const struct tensor *pre, const struct tensor *x,
-                        const struct tensor *w, const struct tensor *dy,
-                        enum act kind)
+void ref_act_linear_bwd(struct dev *dev, struct tensor *dpre, struct tensor *dw,
+                        struct tensor *db, const struct tensor *pre,
+                        const struct tensor *x, const struct tensor *w,
+                        const struct tensor *dy, enum act kind)
 {
     if (w->fp8) {
         fp8_act_linear_bwd(ref_act_linear_bwd, ref_linear_bwd, dev, dpre, dw,

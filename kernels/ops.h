@@ -36,9 +36,8 @@ struct dev;
  * Rows come in sequences of T; tokens lie in [0, V).
  */
 typedef void embed_fwd_fn(struct dev *, struct tensor *y,
-                          const struct tensor *tokens,
-                          const struct tensor *wte, const struct tensor *wpe,
-                          int64_t T, int64_t from);
+                          const struct tensor *tokens, const struct tensor *wte,
+                          const struct tensor *wpe, int64_t T, int64_t from);
 /* dwte(V,C) += rows of dy(N,C) by token, dwpe by position; either optional.
  * The order of the sum depends on the input alone. */
 typedef void embed_bwd_fn(struct dev *, struct tensor *dwte,
@@ -119,11 +118,11 @@ typedef void norm_bwd_fn(struct dev *, struct tensor *dx, struct tensor *dw,
                          const struct tensor *w, const struct tensor *stat,
                          const struct tensor *dy, enum norm kind);
 /* sum(N,C) = a + b, then y = norm(sum).  sum may be a. */
-typedef void add_norm_fwd_fn(struct dev *, struct tensor *sum,
-                             struct tensor *y, struct tensor *stat,
-                             const struct tensor *a, const struct tensor *b,
-                             const struct tensor *w, const struct tensor *bias,
-                             enum norm kind, float eps);
+typedef void add_norm_fwd_fn(struct dev *, struct tensor *sum, struct tensor *y,
+                             struct tensor *stat, const struct tensor *a,
+                             const struct tensor *b, const struct tensor *w,
+                             const struct tensor *bias, enum norm kind,
+                             float eps);
 
 /*
  * qk-norm: RMS of each query and key head of qkv(N,(H+2K)*D) on its own, times
@@ -141,26 +140,24 @@ typedef void qknorm_bwd_fn(struct dev *, struct tensor *dx, struct tensor *dwq,
 /* ---- pointwise -------------------------------------------------------- */
 
 enum act {
-    ACT_GELU,           /* x Phi(x), by erf */
-    ACT_GELU_TANH,      /* its tanh approximation, GPT-2's */
+    ACT_GELU,      /* x Phi(x), by erf */
+    ACT_GELU_TANH, /* its tanh approximation, GPT-2's */
     ACT_RELU,
-    ACT_RELU2,          /* relu squared */
-    ACT_SILU,           /* x sigmoid(x) */
+    ACT_RELU2, /* relu squared */
+    ACT_SILU,  /* x sigmoid(x) */
 };
 
 /* y(n) = act(x(n)).  y may be x. */
 typedef void act_fwd_fn(struct dev *, struct tensor *y, const struct tensor *x,
                         enum act kind);
 /* dx(n) += act'(x(n)) * dy(n).  dx may be dy if it is overwritten. */
-typedef void act_bwd_fn(struct dev *, struct tensor *dx,
-                        const struct tensor *x, const struct tensor *dy,
-                        enum act kind);
+typedef void act_bwd_fn(struct dev *, struct tensor *dx, const struct tensor *x,
+                        const struct tensor *dy, enum act kind);
 /* Gated: y(N,F) = act(x(N,2F)[:, :F]) * x[:, F:].  SwiGLU is ACT_SILU. */
 typedef void glu_fwd_fn(struct dev *, struct tensor *y, const struct tensor *x,
                         enum act kind);
-typedef void glu_bwd_fn(struct dev *, struct tensor *dx,
-                        const struct tensor *x, const struct tensor *dy,
-                        enum act kind);
+typedef void glu_bwd_fn(struct dev *, struct tensor *dx, const struct tensor *x,
+                        const struct tensor *dy, enum act kind);
 /* pre = x w' + b, y = act(pre).  b and pre optional. */
 typedef void linear_act_fwd_fn(struct dev *, struct tensor *y,
                                struct tensor *pre, const struct tensor *x,
@@ -172,9 +169,9 @@ typedef void linear_act_fwd_fn(struct dev *, struct tensor *y,
  * db are optional. */
 typedef void act_linear_bwd_fn(struct dev *, struct tensor *dpre,
                                struct tensor *dw, struct tensor *db,
-                               const struct tensor *pre,
-                               const struct tensor *x, const struct tensor *w,
-                               const struct tensor *dy, enum act kind);
+                               const struct tensor *pre, const struct tensor *x,
+                               const struct tensor *w, const struct tensor *dy,
+                               enum act kind);
 
 /* y(n) = a(n) + b(n).  y may be a. */
 typedef void add_fwd_fn(struct dev *, struct tensor *y, const struct tensor *a,
@@ -203,7 +200,7 @@ typedef void cast_random_fn(struct dev *, struct tensor *y,
 struct dropout {
     float p;
     uint64_t seed, stream;
-    uint64_t first;             /* index of this rank's first element */
+    uint64_t first; /* index of this rank's first element */
 };
 
 typedef void dropout_fwd_fn(struct dev *, struct tensor *y,
@@ -221,8 +218,8 @@ typedef void dropout_bwd_fn(struct dev *, struct tensor *dx,
 struct attn {
     int H, K, D;
     int64_t T;
-    float scale;                /* of the scores: 1 / sqrt(D) */
-    struct dropout drop;        /* of the probabilities; p = 0 for none.
+    float scale;         /* of the scores: 1 / sqrt(D) */
+    struct dropout drop; /* of the probabilities; p = 0 for none.
                                    element ((n H + h) T + t) T + t' */
 };
 
@@ -245,10 +242,9 @@ typedef void attn_bwd_fn(struct dev *, struct tensor *dqkv,
  * qkv(B,(H+2K)*D) in keys and values(B,T',K,D) at place at % T', and attend to
  * the newest T' positions.  For sampling; a->T is T', the size of the cache.
  */
-typedef void attn_decode_fn(struct dev *, struct tensor *y,
-                            struct tensor *keys, struct tensor *values,
-                            const struct tensor *qkv, int64_t at,
-                            const struct attn *a);
+typedef void attn_decode_fn(struct dev *, struct tensor *y, struct tensor *keys,
+                            struct tensor *values, const struct tensor *qkv,
+                            int64_t at, const struct attn *a);
 /* Store the keys and values of the first T positions of B sequences,
  * qkv(B*T,(H+2K)*D), in keys and values(B,T',K,D), where T <= T'. */
 typedef void attn_store_fn(struct dev *, struct tensor *keys,
@@ -285,8 +281,7 @@ typedef void head_fn(struct dev *, struct tensor *loss, struct tensor *dx,
  * overwritten.
  */
 enum { SUMSQ_CHUNK = 65536 };
-typedef void sumsq_fn(struct dev *, struct tensor *out,
-                      const struct tensor *g);
+typedef void sumsq_fn(struct dev *, struct tensor *out, const struct tensor *g);
 
 /* out(1), F64: the sum of x, F32, in an order that depends on the number of
  * elements alone.  Added to out unless out is to be overwritten. */
@@ -303,8 +298,8 @@ typedef void sum_fn(struct dev *, struct tensor *out, const struct tensor *x);
  */
 struct update {
     float lr, beta1, beta2, eps;
-    float decay;                /* decoupled: w -= lr * decay * w */
-    int64_t step;               /* 1 for the first: bias correction */
+    float decay;  /* decoupled: w -= lr * decay * w */
+    int64_t step; /* 1 for the first: bias correction */
     float g_scale, clip;
     const struct tensor *sumsq; /* optional */
     const struct tensor *loss;  /* optional, F64 */
@@ -357,15 +352,16 @@ typedef void normal_fn(struct dev *, struct tensor *y, uint64_t seed,
 /* ----------------------------------------------------------------------- */
 
 /* Every operation by name, once: types, declarations and tables follow. */
-#define OPS(X)                                                                 \
- X(embed_fwd)                                                                  \
- X(embed_bwd) X(linear_fwd) X(linear_bwd) X(norm_fwd) X(norm_bwd)              \
-     X(add_norm_fwd) X(qknorm_fwd) X(qknorm_bwd) X(act_fwd) X(act_bwd)         \
-         X(glu_fwd) X(glu_bwd) X(linear_act_fwd) X(act_linear_bwd) X(add_fwd)  \
-             X(accum) X(scale) X(fill) X(cast) X(cast_random) X(dropout_fwd)   \
-                 X(dropout_bwd) X(rope) X(attn_fwd) X(attn_bwd) X(attn_decode) \
-                     X(attn_store) X(head) X(sumsq) X(sum) X(adamw) X(lion)    \
-                         X(sgd) X(muon)
+/* clang-format off */
+#define OPS(X) \
+    X(embed_fwd) X(embed_bwd) X(linear_fwd) X(linear_bwd) \
+    X(norm_fwd) X(norm_bwd) X(add_norm_fwd) X(qknorm_fwd) X(qknorm_bwd) \
+    X(act_fwd) X(act_bwd) X(glu_fwd) X(glu_bwd) \
+    X(linear_act_fwd) X(act_linear_bwd) X(add_fwd) X(accum) X(scale) X(fill) \
+    X(cast) X(cast_random) X(dropout_fwd) X(dropout_bwd) \
+    X(rope) X(attn_fwd) X(attn_bwd) X(attn_decode) X(attn_store) X(head) \
+    X(sumsq) X(sum) X(adamw) X(lion) X(sgd) X(muon)
+/* clang-format on */
 
 /* A GPU does not have these; they are NULL in its table. */
 #define OPS_CPU(X) X(quantize) X(linear_quantized_fwd) X(normal)

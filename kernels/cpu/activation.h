@@ -99,24 +99,24 @@ VEC_FN vf activation_slope(enum act kind, vf x)
 
 /* Call fn(KIND, ...) with the kind as a constant. */
 #define ACTIVATION_BY_KIND(kind, fn, ...)                                      \
- do {                                                                          \
-  switch (kind) {                                                              \
-  case ACT_GELU:                                                               \
-   fn(ACT_GELU, __VA_ARGS__);                                                  \
-   break;                                                                      \
-  case ACT_GELU_TANH:                                                          \
-   fn(ACT_GELU_TANH, __VA_ARGS__);                                             \
-   break;                                                                      \
-  case ACT_RELU:                                                               \
-   fn(ACT_RELU, __VA_ARGS__);                                                  \
-   break;                                                                      \
-  case ACT_RELU2:                                                              \
-   fn(ACT_RELU2, __VA_ARGS__);                                                 \
-   break;                                                                      \
-  case ACT_SILU:                                                               \
-   fn(ACT_SILU, __VA_ARGS__);                                                  \
-   break;                                                                      \
-  }                                                                            \
- } while (0)
+    do {                                                                       \
+        switch (kind) {                                                        \
+        case ACT_GELU:                                                         \
+            fn(ACT_GELU, __VA_ARGS__);                                         \
+            break;                                                             \
+        case ACT_GELU_TANH:                                                    \
+            fn(ACT_GELU_TANH, __VA_ARGS__);                                    \
+            break;                                                             \
+        case ACT_RELU:                                                         \
+            fn(ACT_RELU, __VA_ARGS__);                                         \
+            break;                                                             \
+        case ACT_RELU2:                                                        \
+            fn(ACT_RELU2, __VA_ARGS__);                                        \
+            break;                                                             \
+        case ACT_SILU:                                                         \
+            fn(ACT_SILU, __VA_ARGS__);                                         \
+            break;                                                             \
+        }                                                                      \
+    } while (0)
 
 #endif

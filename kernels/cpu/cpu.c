@@ -261,7 +261,7 @@ static void mark_failed(struct dev *dev, const char *op)
 void *cpu_scratch(struct dev *dev, size_t bytes, const char *op)
 {
     struct cpu *cpu = dev->state;
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
 
     if (bytes > cpu->room) {
         free(cpu->scratch);
@@ -278,7 +278,7 @@ void *cpu_scratch(struct dev *dev, size_t bytes, const char *op)
 bool cpu_reserve_rope(struct dev *dev, int64_t n)
 {
     struct cpu *cpu = dev->state;
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
 
     if (n > cpu->rope_room) {
         free(cpu->rope_table);

@@ -27,10 +27,10 @@
 
 /* The operations of the set that is being compiled. */
 #if defined(CPU_ISA)
-# define CPU_DECLARE(op) extern op##_fn cpu_##op CPU_SYMBOL(cpu_##op);
+#define CPU_DECLARE(op) extern op##_fn cpu_##op CPU_SYMBOL(cpu_##op);
 OPS(CPU_DECLARE)
 OPS_CPU(CPU_DECLARE)
-# undef CPU_DECLARE
+#undef CPU_DECLARE
 #endif
 
 /* Fill a table with the operations of a set. */
@@ -51,14 +51,14 @@ struct rope_angles {
 struct cpu {
     const char *isa;
     struct ops ops; /* what dev->ops points at */
-    int per_word;               /* numbers of bf16 in a word: 1, or 2: pairs */
-    int64_t near;               /* words of five eighths of the second cache */
-    char *scratch;              /* grows to the largest need, then stays */
+    int per_word;   /* numbers of bf16 in a word: 1, or 2: pairs */
+    int64_t near;   /* words of five eighths of the second cache */
+    char *scratch;  /* grows to the largest need, then stays */
     size_t room;
     struct rope_angles rope;
     float *rope_table;
     int64_t rope_room;
-    double mark[DEV_MARKS];     /* the time of each; 0: not yet set */
+    double mark[DEV_MARKS]; /* the time of each; 0: not yet set */
 };
 
 static inline int cpu_threads(const struct dev *dev)

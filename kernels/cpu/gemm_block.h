@@ -17,7 +17,7 @@ struct gemm_block {
     float *a, *b;
     int64_t row, rows, panels; /* of A, divided evenly into panels */
     int64_t col, cols;
-    int64_t from, K; /* words */
+    int64_t from, K;    /* words */
     int64_t strip, run; /* columns of B in a strip, panels of A in a run */
     bool add, last, near;
 };

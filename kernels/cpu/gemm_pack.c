@@ -23,14 +23,14 @@ VEC_FN vf across(enum dtype type, const int per, const void *data, int64_t at,
 
 /* Call fn with the type and `per` as constants. */
 #define BY_WORD(type, per, fn, ...)                                            \
- do {                                                                          \
-  if ((per) == 1)                                                              \
-   VEC_BY_TYPE(type, fn, 1, __VA_ARGS__);                                      \
-  else if ((type) == DT_BF16)                                                  \
-   fn(DT_BF16, 2, __VA_ARGS__);                                                \
-  else                                                                         \
-   fn(DT_F32, 2, __VA_ARGS__);                                                 \
- } while (0)
+    do {                                                                       \
+        if ((per) == 1)                                                        \
+            VEC_BY_TYPE(type, fn, 1, __VA_ARGS__);                             \
+        else if ((type) == DT_BF16)                                            \
+            fn(DT_BF16, 2, __VA_ARGS__);                                       \
+        else                                                                   \
+            fn(DT_F32, 2, __VA_ARGS__);                                        \
+    } while (0)
 
 /*
  * out[k * width + i] = data[i * down + k]: the side in k is contiguous.  Rows

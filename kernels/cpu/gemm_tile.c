@@ -79,10 +79,10 @@ VEC_FN void multiply_tile(const int per, const int rows, const int down,
 }
 
 #if defined(__AVX512F__)
-# define EACH_ROW_COUNT(X)                                                     \
-  X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14)
+#define EACH_ROW_COUNT(X)                                                      \
+    X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14)
 #else
-# define EACH_ROW_COUNT(X) X(1) X(2) X(3) X(4) X(5) X(6)
+#define EACH_ROW_COUNT(X) X(1) X(2) X(3) X(4) X(5) X(6)
 #endif
 
 /* A tile of `rows` rows.  in_rows: A lies as a packed B does. */
@@ -93,10 +93,10 @@ VEC_FN void tile_by_rows(const int per, const bool in_rows, float *c,
 {
     switch (rows) {
 #define CASE(n)                                                                \
- case n:                                                                       \
-  multiply_tile(per, n, in_rows ? GEMM_NR : 1, in_rows ? 1 : n, c, c_down, a,  \
-                b, start, cols, K, add);                                       \
-  return;
+    case n:                                                                    \
+        multiply_tile(per, n, in_rows ? GEMM_NR : 1, in_rows ? 1 : n, c,       \
+                      c_down, a, b, start, cols, K, add);                      \
+        return;
         EACH_ROW_COUNT(CASE)
 #undef CASE
     }

@@ -31,7 +31,7 @@ struct head {
     struct tensor *loss, *dx, *dw;
     int64_t V, C;
     float scale;
-    bool fp8;        /* x and w are rounded already; the gradient follows */
+    bool fp8;         /* x and w are rounded already; the gradient follows */
     int64_t *counted; /* the rows that have a target */
     int64_t n_counted;
     int64_t rows;    /* at a time */

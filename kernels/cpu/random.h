@@ -20,8 +20,7 @@ VEC_FN vu random_multiply(vu x, uint32_t m, vu *low)
 }
 
 /* Blocks i .. i + VW - 1 of a stream: word j of block i + k is out[j][k]. */
-VEC_FN void random_blocks(uint64_t seed, uint64_t stream, uint64_t i,
-                          vu out[4])
+VEC_FN void random_blocks(uint64_t seed, uint64_t stream, uint64_t i, vu out[4])
 {
     uint32_t k0 = (uint32_t)seed, k1 = (uint32_t)(seed >> 32);
     vu c0, c1, c2, c3;

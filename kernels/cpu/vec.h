@@ -6,7 +6,7 @@
 #include <string.h>
 
 #if defined(__AVX2__)
-# include <immintrin.h>
+#include <immintrin.h>
 #endif
 
 #include "kernels/half.h"
@@ -145,12 +145,12 @@ VEC_FN vf vf_sqrt(vf a)
 #if defined(__AVX2__)
 VEC_FN float vf_sum(vf a)
 {
-# if defined(__AVX512F__)
+#if defined(__AVX512F__)
     const __m256 half = _mm256_add_ps(_mm512_castps512_ps256((__m512)a),
                                       _mm512_extractf32x8_ps((__m512)a, 1));
-# else
+#else
     const __m256 half = (__m256)a;
-# endif
+#endif
     __m128 x = _mm_add_ps(_mm256_castps256_ps128(half),
                           _mm256_extractf128_ps(half, 1));
 
@@ -224,7 +224,7 @@ VEC_FN vf vf_zip_high(vf a, vf b)
 /* Zip rows i and i + 2 of each four, in each half of the vectors alone. */
 VEC_FN void vf_zip_fours(vf to[VW], const vf v[VW])
 {
-# pragma GCC unroll 8
+#pragma GCC unroll 8
     for (int i = 0; i < VW / 2; i++) {
         const int a = i / 2 * 4 + i % 2;
 
@@ -247,7 +247,7 @@ VEC_FN void vf_transpose(vf v[VW])
 #if defined(__AVX2__) && !defined(__AVX512F__)
     vf_zip_fours(w, v);
     vf_zip_fours(v, w);
-# pragma GCC unroll 4
+#pragma GCC unroll 4
     for (int i = 0; i < VW / 2; i++) {
         const __m256 a = (__m256)v[i], b = (__m256)v[i + VW / 2];
 
@@ -255,14 +255,14 @@ VEC_FN void vf_transpose(vf v[VW])
         v[i + VW / 2] = (vf)_mm256_permute2f128_ps(a, b, 0x31);
     }
 #else
-# pragma GCC unroll 4
+#pragma GCC unroll 4
     for (int n = 1; n < VW; n *= 2) {
-# pragma GCC unroll 8
+#pragma GCC unroll 8
         for (int i = 0; i < VW / 2; i++) {
             w[2 * i] = vf_zip_low(v[i], v[i + VW / 2]);
             w[2 * i + 1] = vf_zip_high(v[i], v[i + VW / 2]);
         }
-# pragma GCC unroll 16
+#pragma GCC unroll 16
         for (int i = 0; i < VW; i++)
             v[i] = w[i];
     }
@@ -489,14 +489,14 @@ VEC_FN void num_put(void *p, enum dtype type, int64_t i, float v)
  * compiled once for each type.
  */
 #define VEC_BY_TYPE(type, fn, ...)                                             \
- do {                                                                          \
-  if ((type) == DT_F32)                                                        \
-   fn(DT_F32, __VA_ARGS__);                                                    \
-  else if ((type) == DT_BF16)                                                  \
-   fn(DT_BF16, __VA_ARGS__);                                                   \
-  else                                                                         \
-   fn(DT_F16, __VA_ARGS__);                                                    \
- } while (0)
+    do {                                                                       \
+        if ((type) == DT_F32)                                                  \
+            fn(DT_F32, __VA_ARGS__);                                           \
+        else if ((type) == DT_BF16)                                            \
+            fn(DT_BF16, __VA_ARGS__);                                          \
+        else                                                                   \
+            fn(DT_F16, __VA_ARGS__);                                           \
+    } while (0)
 
 /* ---- pairs of bf16 ------------------------------------------------------- */
 

@@ -168,7 +168,7 @@ static __global__ void glu_bwd(T *dx, const T *x, const T *dy, enum act kind,
     store(dx + at + F, dup);
 }
 
-#define GRID(n, W) blocks(n, (int64_t)THREADS * (W)), THREADS, 0, QUEUE(dev)
+#define GRID(n, W) blocks(n, (int64_t)THREADS *(W)), THREADS, 0, QUEUE(dev)
 
 extern "C" void cuda_act_fwd(struct dev *dev, struct tensor *y,
                              const struct tensor *x, enum act kind)
@@ -195,8 +195,8 @@ extern "C" void cuda_act_bwd(struct dev *dev, struct tensor *dx,
     WITH_TYPE(T, x->type,
               WITH_WIDTH(W, T, n % WIDTH<T> == 0,
                          LAUNCH((act_bwd<T, W>), GRID(n, W), data_of<T>(dx),
-                                data_of<const T>(x), data_of<const T>(dy),
-                                kind, dx->overwrite, n)))
+                                data_of<const T>(x), data_of<const T>(dy), kind,
+                                dx->overwrite, n)))
     launched(dev, "act_bwd");
 }
 
@@ -225,7 +225,7 @@ extern "C" void cuda_glu_bwd(struct dev *dev, struct tensor *dx,
     WITH_TYPE(T, x->type,
               WITH_WIDTH(W, T, F % WIDTH<T> == 0,
                          LAUNCH((glu_bwd<T, W>), GRID(n, W), data_of<T>(dx),
-                                data_of<const T>(x), data_of<const T>(dy),
-                                kind, dx->overwrite, F, n)))
+                                data_of<const T>(x), data_of<const T>(dy), kind,
+                                dx->overwrite, F, n)))
     launched(dev, "glu_bwd");
 }

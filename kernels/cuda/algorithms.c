@@ -19,11 +19,12 @@ enum { MOST_BYTES = 1 << 20, NUMBERS = 19, WORDS = 8 };
 
 static void key_numbers(const struct algorithms_key *k, int64_t out[NUMBERS])
 {
-    const int64_t all[NUMBERS] = { k->m, k->n, k->k, k->lda, k->ldb, k->ldd,
-                                   k->type, k->out, k->compute, k->ta, k->tb,
-                                   k->epilogue, k->adds, k->align_a,
-                                   k->align_b, k->align_c, k->align_d,
-                                   k->align_bias, k->align_aux };
+    const int64_t all[NUMBERS] = {
+        k->m,       k->n,        k->k,          k->lda,      k->ldb,
+        k->ldd,     k->type,     k->out,        k->compute,  k->ta,
+        k->tb,      k->epilogue, k->adds,       k->align_a,  k->align_b,
+        k->align_c, k->align_d,  k->align_bias, k->align_aux
+    };
 
     memcpy(out, all, sizeof all);
 }
@@ -72,7 +73,7 @@ void algorithms_open(struct algorithms *f, const char *gpu, size_t version)
     char *dir = path_cache("gtrain"),
          *name = xasprintf("matmul-%s-%zu", gpu, version);
     struct buf text = BUF_INIT;
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     char *line, *next;
 
     *f = (struct algorithms){ 0 };
@@ -125,8 +126,8 @@ bool algorithms_find(const struct algorithms *f,
 
 static void write_lines(const struct algorithms *f)
 {
-    struct save s = SAVE_INIT;
-    struct err e = ERR_INIT;
+    struct save s = { 0 };
+    struct err e = { 0 };
 
     if (save_open(&s, f->path, &e) < 0)
         return; /* the next process measures again */

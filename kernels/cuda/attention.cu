@@ -54,7 +54,7 @@ static int padded(enum dtype type, int D)
 #define FLASH(kernel, grid, shared)                                            \
     do {                                                                       \
         OPT_IN(dev, (kernel), shared);                                         \
-        LAUNCH((kernel), grid, FLASH_THREADS, shared, QUEUE(dev), f);         \
+        LAUNCH((kernel), grid, FLASH_THREADS, shared, QUEUE(dev), f);          \
     } while (0)
 
 template <class E, int DP>
@@ -74,8 +74,8 @@ static void launch_flash_backward(struct dev *dev, const flash<E> &f,
 {
     /* fewer queries at a time if dk and dv take half of the registers */
     constexpr int Q = DP > 64 ? 32 : 64;
-    const size_t keys = (2 * FLASH_ROWS + 4 * Q) * (DP + 8) * sizeof(E) +
-                        4 * Q * sizeof(float);
+    const size_t keys =
+        (2 * FLASH_ROWS + 4 * Q) * (DP + 8) * sizeof(E) + 4 * Q * sizeof(float);
     const size_t queries = 4 * FLASH_ROWS * (DP + 8) * sizeof(E);
 
     if (f.drop.p > 0.0f) {
@@ -118,9 +118,8 @@ static void launch_flash_backward(struct dev *dev, const flash<E> &f,
     }
 
 template <class E, int DP>
-static void flash_forward(struct dev *dev, struct tensor *y,
-                          struct tensor *lse, const struct tensor *qkv,
-                          const struct attn *a)
+static void flash_forward(struct dev *dev, struct tensor *y, struct tensor *lse,
+                          const struct tensor *qkv, const struct attn *a)
 {
     flash<E> f = describe<E>(qkv, a);
 
@@ -155,9 +154,8 @@ static void launch_plain(struct dev *dev, const char *op,
 }
 
 template <class E>
-static void plain_forward(struct dev *dev, struct tensor *y,
-                          struct tensor *lse, const struct tensor *qkv,
-                          const struct attn *a)
+static void plain_forward(struct dev *dev, struct tensor *y, struct tensor *lse,
+                          const struct tensor *qkv, const struct attn *a)
 {
     flash<E> f = describe<E>(qkv, a);
 
@@ -201,8 +199,8 @@ enum { DELTA_THREADS = 256 };
 /* delta(B,H,T): for each head of each row, the sum of y dy; a warp a head. */
 template <class E>
 static __global__ void __launch_bounds__(DELTA_THREADS)
-head_products(float *delta, const E *y, const E *dy, int64_t heads, int H,
-              int64_t T, int D)
+    head_products(float *delta, const E *y, const E *dy, int64_t heads, int H,
+                  int64_t T, int D)
 {
     begin_kernel();
 
@@ -254,8 +252,8 @@ static void plain_backward(struct dev *dev, const flash<E> &f, int64_t N,
 
 extern "C" void cuda_attn_bwd(struct dev *dev, struct tensor *dqkv,
                               const struct tensor *qkv, const struct tensor *y,
-                              const struct tensor *lse,
-                              const struct tensor *dy, const struct attn *a)
+                              const struct tensor *lse, const struct tensor *dy,
+                              const struct attn *a)
 {
     const int64_t N = tensor_rows(dy);
     const int width = padded(qkv->type, a->D);
@@ -279,8 +277,8 @@ extern "C" void cuda_attn_bwd(struct dev *dev, struct tensor *dqkv,
     else
         WITH_TYPE(E, qkv->type,
                   plain_backward<E>(dev,
-                                    describe_backward<E>(dev, dqkv, qkv, y,
-                                                         lse, dy, delta, a),
+                                    describe_backward<E>(dev, dqkv, qkv, y, lse,
+                                                         dy, delta, a),
                                     N, a))
     launched(dev, "attn_bwd");
 }

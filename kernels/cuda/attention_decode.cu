@@ -15,12 +15,12 @@ enum { THREADS = 128, WARPS = THREADS / 32, MOST = 8 };
  */
 template <class E>
 static __global__ void __launch_bounds__(THREADS)
-decode(E *y, E *keys, E *values, const E *qkv, int64_t place, int64_t n,
-       int64_t T, int H, int K, int D, float scale)
+    decode(E *y, E *keys, E *values, const E *qkv, int64_t place, int64_t n,
+           int64_t T, int H, int K, int D, float scale)
 {
     begin_kernel();
 
-    SHARED(float, part, WARPS * (32 * MOST + 2));
+    SHARED(float, part, WARPS *(32 * MOST + 2));
     const int h = (int)blockIdx.x, group = h * K / H;
     const int64_t b = blockIdx.y;
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
@@ -107,8 +107,8 @@ extern "C" void cuda_attn_decode(struct dev *dev, struct tensor *y,
 /* A block has one row of qkv: queries, C keys, C values. */
 template <class E>
 static __global__ void __launch_bounds__(THREADS)
-store(E *keys, E *values, const E *qkv, int64_t T, int64_t room, int queries,
-      int C)
+    store(E *keys, E *values, const E *qkv, int64_t T, int64_t room,
+          int queries, int C)
 {
     begin_kernel();
 
@@ -122,8 +122,8 @@ store(E *keys, E *values, const E *qkv, int64_t T, int64_t room, int queries,
 }
 
 extern "C" void cuda_attn_store(struct dev *dev, struct tensor *keys,
-                                struct tensor *values,
-                                const struct tensor *qkv, const struct attn *a)
+                                struct tensor *values, const struct tensor *qkv,
+                                const struct attn *a)
 {
     const int64_t N = tensor_rows(qkv);
 

@@ -32,8 +32,8 @@ template <class E> struct flash {
     E *y;
     float *lse;
     const E *qkv;
-    const E *dy;                /* backward: */
-    const float *delta;         /* (B,H,T): sums of y dy */
+    const E *dy;        /* backward: */
+    const float *delta; /* (B,H,T): sums of y dy */
     E *dqkv;
     bool overwrite;
     int H, K, D;
@@ -45,7 +45,7 @@ template <class E> struct flash {
 /* The first elements of head h of sequence n and of its keys and values. */
 template <class E> struct flash_head {
     const E *q, *k, *v;
-    int64_t stride;             /* from row to row */
+    int64_t stride; /* from row to row */
 };
 
 template <class E>
@@ -81,8 +81,9 @@ static __device__ __forceinline__ float dropout_factor(const struct dropout &d,
 /* Begin to copy ROWS rows of a head from row `from` on; from T on
  * they are 0. */
 template <int ROWS, int DP, class E>
-static __device__ __forceinline__ void
-fetch(E *tile, const E *head, int64_t stride, int64_t from, int64_t T, int D)
+static __device__ __forceinline__ void fetch(E *tile, const E *head,
+                                             int64_t stride, int64_t from,
+                                             int64_t T, int D)
 {
     for (int i = threadIdx.x; i < ROWS * (DP / 8); i += FLASH_THREADS) {
         const int r = i / (DP / 8), c = i % (DP / 8) * 8;
@@ -129,8 +130,8 @@ static __device__ __forceinline__ void right(uint32_t b[4], const E *tile,
 
 /* s(16,8 N) = 16 lines of a times 8 N lines of b, transposed, DP deep. */
 template <int DP, int N, class E>
-static __device__ __forceinline__ void
-scores(float (&s)[N][4], const E *a_tile, int a_row, const E *b_tile)
+static __device__ __forceinline__ void scores(float (&s)[N][4], const E *a_tile,
+                                              int a_row, const E *b_tile)
 {
 #pragma unroll
     for (int j = 0; j < N; j++)
@@ -153,8 +154,9 @@ scores(float (&s)[N][4], const E *a_tile, int a_row, const E *b_tile)
 
 /* out(16,DP) += p(16,8 N) times the tile(8 N,DP). */
 template <int DP, int N, class E>
-static __device__ __forceinline__ void
-gather(float (&out)[DP / 8][4], const float (&p)[N][4], const E *tile)
+static __device__ __forceinline__ void gather(float (&out)[DP / 8][4],
+                                              const float (&p)[N][4],
+                                              const E *tile)
 {
 #pragma unroll
     for (int k = 0; k < N; k += 2) {
@@ -202,14 +204,14 @@ static __device__ __forceinline__ float quad_sum(float x)
 
 template <class E, int DP, bool DROP>
 static __global__ void __launch_bounds__(FLASH_THREADS, 1)
-flash_fwd(const __grid_constant__ flash<E> f)
+    flash_fwd(const __grid_constant__ flash<E> f)
 {
     begin_kernel();
 
     constexpr int R = FLASH_ROWS, SIZE = R * (DP + 8), N = R / 8;
     DYNAMIC_SHARED(E, qs);
-    E *ks = qs + SIZE, *vs = ks + 2 * SIZE;     /* two of each */
-    const int tile = gridDim.x - 1 - blockIdx.x;        /* the longest first */
+    E *ks = qs + SIZE, *vs = ks + 2 * SIZE;      /* two of each */
+    const int tile = gridDim.x - 1 - blockIdx.x; /* the longest first */
     const int64_t n = blockIdx.z, nh = n * f.H + blockIdx.y;
     const flash_head<E> head = head_of(f, n, (int)blockIdx.y);
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
@@ -226,10 +228,8 @@ flash_fwd(const __grid_constant__ flash<E> f)
         float s[N][4];
 
         if (t < tile) {
-            fetch<R, DP>(ks + next, head.k, head.stride, (t + 1) * R, f.T,
-                         f.D);
-            fetch<R, DP>(vs + next, head.v, head.stride, (t + 1) * R, f.T,
-                         f.D);
+            fetch<R, DP>(ks + next, head.k, head.stride, (t + 1) * R, f.T, f.D);
+            fetch<R, DP>(vs + next, head.v, head.stride, (t + 1) * R, f.T, f.D);
         }
         copy_commit();
         copy_wait<1>();
@@ -245,7 +245,7 @@ flash_fwd(const __grid_constant__ flash<E> f)
                                                             : s[j][e] * scale;
             }
 #pragma unroll
-        for (int half = 0; half < 2; half++) {  /* lines g and g + 8 */
+        for (int half = 0; half < 2; half++) { /* lines g and g + 8 */
             float high = most[half], shrink, more = 0;
 
 #pragma unroll
@@ -293,8 +293,7 @@ flash_fwd(const __grid_constant__ flash<E> f)
                 store_two(y + d * 8 + lane % 4 * 2, out[d][2 * half] / all,
                           out[d][2 * half + 1] / all, false);
         if (lane % 4 == 0)
-            f.lse[nh * f.T + at] =
-                most[half] / LOG2_E + logf(all);
+            f.lse[nh * f.T + at] = most[half] / LOG2_E + logf(all);
     }
 }
 
@@ -304,7 +303,7 @@ flash_fwd(const __grid_constant__ flash<E> f)
  * in turn. */
 template <class E, int DP, int Q, bool DROP>
 static __global__ void __launch_bounds__(FLASH_THREADS, 1)
-flash_bwd_keys(const __grid_constant__ flash<E> f)
+    flash_bwd_keys(const __grid_constant__ flash<E> f)
 {
     begin_kernel();
 
@@ -362,10 +361,10 @@ flash_bwd_keys(const __grid_constant__ flash<E> f)
             for (int e = 0; e < 4; e++) {
                 const int column = j * 8 + lane % 4 * 2 + e % 2;
                 const int t = q + column, u = line + e / 2 * 8;
-                const float prob =
-                    u > t ? 0.0f
-                          : fast_exp2(p[j][e] * f.scale * LOG2_E -
-                                      lse[now * Q + column]);
+                const float prob = u > t
+                                       ? 0.0f
+                                       : fast_exp2(p[j][e] * f.scale * LOG2_E -
+                                                   lse[now * Q + column]);
                 float keep = 1.0f;
 
                 if (DROP)
@@ -402,7 +401,7 @@ flash_bwd_keys(const __grid_constant__ flash<E> f)
 /* dq of a tile of queries */
 template <class E, int DP, bool DROP>
 static __global__ void __launch_bounds__(FLASH_THREADS, 1)
-flash_bwd_queries(const __grid_constant__ flash<E> f)
+    flash_bwd_queries(const __grid_constant__ flash<E> f)
 {
     begin_kernel();
 
@@ -446,8 +445,7 @@ flash_bwd_queries(const __grid_constant__ flash<E> f)
                 const int at = line + e / 2 * 8;
                 const float prob =
                     u > at ? 0.0f
-                           : fast_exp2(p[j][e] * f.scale * LOG2_E -
-                                       lse[e / 2]);
+                           : fast_exp2(p[j][e] * f.scale * LOG2_E - lse[e / 2]);
                 float keep = 1.0f;
 
                 if (DROP)

@@ -15,9 +15,9 @@ enum { PLAIN_THREADS = 128, PLAIN_WARPS = PLAIN_THREADS / 32 };
 
 /* Rows of a head into a tile; zero from T on. */
 template <int R, class E>
-static __device__ __forceinline__ void
-plain_fetch(float *tile, const E *head, int64_t stride, int64_t from,
-            int64_t T, int D)
+static __device__ __forceinline__ void plain_fetch(float *tile, const E *head,
+                                                   int64_t stride, int64_t from,
+                                                   int64_t T, int D)
 {
     for (int i = threadIdx.x; i < R * D; i += PLAIN_THREADS) {
         const int r = i / D, d = i % D;
@@ -46,7 +46,7 @@ static inline size_t plain_shared(int R, int tiles, int squares, int D)
 
 template <class E, int R>
 static __global__ void __launch_bounds__(PLAIN_THREADS)
-plain_fwd(const __grid_constant__ flash<E> f)
+    plain_fwd(const __grid_constant__ flash<E> f)
 {
     begin_kernel();
 
@@ -74,10 +74,10 @@ plain_fwd(const __grid_constant__ flash<E> f)
         for (int r = warp; r < R; r += PLAIN_WARPS) {
             const int at = from + r, u = t * R + lane;
             const float was = most[r];
-            const float x = lane < R && u <= at
-                                ? f.scale * plain_dot(q + r * LD,
-                                                      k + lane * LD, D)
-                                : -INFINITY;
+            const float x =
+                lane < R && u <= at
+                    ? f.scale * plain_dot(q + r * LD, k + lane * LD, D)
+                    : -INFINITY;
             const float high = fmaxf(was, warp_max(x));
             const float p = expf(x - high), all = warp_sum(p);
             const float keep =
@@ -116,10 +116,9 @@ plain_fwd(const __grid_constant__ flash<E> f)
 }
 
 /* p and ds for query `at` and key u, from their rows. */
-static __device__ __forceinline__ void
-plain_pair(float *p, float *ds, const float *q, const float *k, const float *v,
-           const float *dy, float lse, float delta, float keep, float scale,
-           int D)
+static __device__ __forceinline__ void plain_pair(
+    float *p, float *ds, const float *q, const float *k, const float *v,
+    const float *dy, float lse, float delta, float keep, float scale, int D)
 {
     const float prob = expf(scale * plain_dot(q, k, D) - lse);
 
@@ -135,7 +134,7 @@ static __device__ __forceinline__ void add_to(E *to, float x, bool overwrite)
 
 template <class E, int R>
 static __global__ void __launch_bounds__(PLAIN_THREADS)
-plain_bwd_keys(const __grid_constant__ flash<E> f)
+    plain_bwd_keys(const __grid_constant__ flash<E> f)
 {
     begin_kernel();
 
@@ -162,7 +161,7 @@ plain_bwd_keys(const __grid_constant__ flash<E> f)
                            y_stride, t0, f.T, D);
             __syncthreads();
             for (int i = threadIdx.x; i < R * R; i += PLAIN_THREADS) {
-                const int r = i / R, c = i % R;     /* query, key */
+                const int r = i / R, c = i % R; /* query, key */
                 const int64_t t = t0 + r, u = from + c;
                 const int64_t at = (n * f.H + h) * f.T + t;
 
@@ -201,7 +200,7 @@ plain_bwd_keys(const __grid_constant__ flash<E> f)
 
 template <class E, int R>
 static __global__ void __launch_bounds__(PLAIN_THREADS)
-plain_bwd_queries(const __grid_constant__ flash<E> f)
+    plain_bwd_queries(const __grid_constant__ flash<E> f)
 {
     begin_kernel();
 

@@ -6,10 +6,10 @@
 
 #include "common/dl.h"
 
-#define SYMBOL(name, member)                                                   \
- {                                                                             \
-  "cublasLt" name, offsetof(struct cublaslt, member)                           \
- }
+/* clang-format off */
+#define SYMBOL(name, member) \
+    { "cublasLt" name, offsetof(struct cublaslt, member) }
+/* clang-format on */
 
 static const struct dl_symbol symbols[] = {
     SYMBOL("Create", create),

@@ -30,21 +30,21 @@ struct cuda_queue {
  */
 struct cuda {
     struct cuda_queue main, weights, *now;
-    struct ops ops;             /* what dev->ops points at */
+    struct ops ops; /* what dev->ops points at */
     int index;
-    int sms;                    /* multiprocessors */
-    int capability;             /* 90 for 9.0 */
-    size_t shared_max;          /* of a block, after opting in */
-    size_t cache;               /* size of the second-level cache */
-    struct cuda_stage *stage;   /* pinned memory for put() and get() */
-    void *mark[DEV_MARKS];      /* cudaEvent_t, made when first used */
-    bool said_slow;             /* that attention is slower than cuDNN's */
-    bool careful;               /* wait after each launch, to name it */
-    bool recording;             /* between capture_begin() and capture_end() */
-    int failed_before;          /* whether the device had failed before that */
-    char why[160];              /* the message of the first failure */
-    struct gemm_state *gemm;    /* products; gemm_cublaslt.cu */
-    struct sdpa *sdpa;          /* attention by cuDNN; sdpa.c */
+    int sms;                  /* multiprocessors */
+    int capability;           /* 90 for 9.0 */
+    size_t shared_max;        /* of a block, after opting in */
+    size_t cache;             /* size of the second-level cache */
+    struct cuda_stage *stage; /* pinned memory for put() and get() */
+    void *mark[DEV_MARKS];    /* cudaEvent_t, made when first used */
+    bool said_slow;           /* that attention is slower than cuDNN's */
+    bool careful;             /* wait after each launch, to name it */
+    bool recording;           /* between capture_begin() and capture_end() */
+    int failed_before;        /* whether the device had failed before that */
+    char why[160];            /* the message of the first failure */
+    struct gemm_state *gemm;  /* products; gemm_cublaslt.cu */
+    struct sdpa *sdpa;        /* attention by cuDNN; sdpa.c */
     struct cuda_second_stream *second_stream;
     void *weights_event[2]; /* cudaEvent_t: work was given; it is done */
     char name[128];

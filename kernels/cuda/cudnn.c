@@ -6,7 +6,9 @@
 
 #include "common/dl.h"
 
+/* clang-format off */
 #define SYMBOL(name, member) { "cudnn" name, offsetof(struct cudnn, member) }
+/* clang-format on */
 
 static const struct dl_symbol symbols[] = {
     SYMBOL("GetVersion", version),

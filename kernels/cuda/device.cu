@@ -31,10 +31,10 @@ enum {
 };
 
 struct cuda_stage {
-    char *out;                  /* SLOTS of SLOT, to the device */
+    char *out; /* SLOTS of SLOT, to the device */
     cudaEvent_t free[SLOTS];
     int slot;
-    char *back; /* RETURN_SIZE, from it */
+    char *back;      /* RETURN_SIZE, from it */
     cudaEvent_t got; /* the last of what is in it */
     size_t used;
     int n;
@@ -155,15 +155,15 @@ static void device_get(struct dev *dev, void *host, const void *src, size_t n)
         s->to[s->n++] = { host, s->used, n };
         s->used += n;
     }
-    must(dev, "get", cudaMemcpyAsync(to, src, n, cudaMemcpyDeviceToHost,
-                                     STREAM(dev)));
+    must(dev, "get",
+         cudaMemcpyAsync(to, src, n, cudaMemcpyDeviceToHost, STREAM(dev)));
     must(dev, "get", cudaEventRecord(s->got, STREAM(dev)));
 }
 
 static void device_copy(struct dev *dev, void *dst, const void *src, size_t n)
 {
-    must(dev, "copy", cudaMemcpyAsync(dst, src, n, cudaMemcpyDeviceToDevice,
-                                      STREAM(dev)));
+    must(dev, "copy",
+         cudaMemcpyAsync(dst, src, n, cudaMemcpyDeviceToDevice, STREAM(dev)));
 }
 
 static void device_zero(struct dev *dev, void *dst, size_t n)
@@ -234,8 +234,7 @@ static void device_capture_begin(struct dev *dev)
     cuda_of(dev)->failed_before = dev->failed;
     cuda_of(dev)->recording = true;
     must(dev, "capture_begin",
-         cudaStreamBeginCapture(STREAM(dev),
-                                cudaStreamCaptureModeThreadLocal));
+         cudaStreamBeginCapture(STREAM(dev), cudaStreamCaptureModeThreadLocal));
 }
 
 static struct dev_capture *device_capture_end(struct dev *dev)
@@ -304,6 +303,7 @@ static const struct {
     const char *name;
     double half, tf32, f32;
 } cards[] = {
+    /* clang-format off */
     { "H100 PCIe", 756, 378, 51 },
     { "H100 NVL", 835, 417, 60 },
     { "H100", 989, 494, 67 },
@@ -322,6 +322,7 @@ static const struct {
     { "V100", 125, 15.7, 15.7 },
     { "T4", 65, 8.1, 8.1 },
     { "emulated", 1e-3, 1e-3, 1e-3 },
+    /* clang-format on */
 };
 
 static double device_peak(const struct dev *dev, enum dtype type)
@@ -499,8 +500,8 @@ static int device_open(struct dev *dev, struct err *e)
     cuda->cache = (size_t)prop.l2CacheSize;
     dev->memory.total = prop.totalGlobalMem;
     cuda->careful = careful && *careful && *careful != '0';
-    snprintf(cuda->name, sizeof cuda->name, "%.*s",
-             (int)sizeof cuda->name - 1, prop.name);
+    snprintf(cuda->name, sizeof cuda->name, "%.*s", (int)sizeof cuda->name - 1,
+             prop.name);
     dev->state = cuda;
     fill_table(&cuda->ops);
     dev->ops = &cuda->ops;

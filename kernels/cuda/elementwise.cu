@@ -93,8 +93,8 @@ static __global__ void cast_elements(Y *y, const X *x, bool into, int64_t n)
 
 /* u = rng_uniform() of W numbers from i on; a Philox block has four. */
 template <int W>
-static __device__ __forceinline__ void
-uniforms(float (&u)[W], uint64_t seed, uint64_t stream, uint64_t i)
+static __device__ __forceinline__ void uniforms(float (&u)[W], uint64_t seed,
+                                                uint64_t stream, uint64_t i)
 {
     uint32_t w[4];
 
@@ -105,8 +105,12 @@ uniforms(float (&u)[W], uint64_t seed, uint64_t stream, uint64_t i)
 
         if (k && j == 0)
             rng_bits(seed, stream, (i + (uint64_t)k) >> 2, w);
-        u[k] = (float)((j == 0 ? w[0] : j == 1 ? w[1] : j == 2 ? w[2] : w[3])
-                       >> 8) * 0x1p-24f;
+        u[k] = (float)((j == 0   ? w[0]
+                        : j == 1 ? w[1]
+                        : j == 2 ? w[2]
+                                 : w[3]) >>
+                       8) *
+               0x1p-24f;
     }
 }
 
@@ -134,19 +138,20 @@ static __global__ void drop_elements(T *y, const T *x, struct dropout d,
 }
 
 /* The grid for n elements, W to a thread. */
-#define GRID(n, W) blocks(n, (int64_t)THREADS * (W)), THREADS, 0, QUEUE(dev)
+#define GRID(n, W) blocks(n, (int64_t)THREADS *(W)), THREADS, 0, QUEUE(dev)
 
 #define ELEMENTWISE(kernel, name, t, ...)                                      \
- do {                                                                          \
-  const int64_t n = tensor_count(t);                                           \
+    do {                                                                       \
+        const int64_t n = tensor_count(t);                                     \
                                                                                \
-  if (n == 0)                                                                  \
-   break;                                                                      \
-  WITH_TYPE(T, (t)->type,                                                      \
+        if (n == 0)                                                            \
+            break;                                                             \
+        WITH_TYPE(                                                             \
+            T, (t)->type,                                                      \
             WITH_WIDTH(W, T, n % WIDTH<T> == 0,                                \
                        LAUNCH((kernel<T, W>), GRID(n, W), __VA_ARGS__, n)))    \
-  launched(dev, name);                                                         \
- } while (0)
+        launched(dev, name);                                                   \
+    } while (0)
 
 extern "C" void cuda_add_fwd(struct dev *dev, struct tensor *y,
                              const struct tensor *a, const struct tensor *b)

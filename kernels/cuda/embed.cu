@@ -16,8 +16,8 @@ enum { THREADS = 128, TILE = 32 };
 
 template <class T, int W>
 static __global__ void __launch_bounds__(THREADS)
-embed_fwd(T *y, const int *tokens, const T *wte, const T *wpe, int64_t C,
-          int64_t period, int64_t from)
+    embed_fwd(T *y, const int *tokens, const T *wte, const T *wpe, int64_t C,
+              int64_t period, int64_t from)
 {
     begin_kernel();
 
@@ -49,13 +49,13 @@ extern "C" void cuda_embed_fwd(struct dev *dev, struct tensor *y,
 
     if (N == 0)
         return;
-    WITH_TYPE(E, y->type,
-              WITH_WIDTH(W, E, C % WIDTH<E> == 0,
-                         LAUNCH((embed_fwd<E, W>), (unsigned)N, THREADS, 0,
-                                QUEUE(dev), data_of<E>(y),
-                                data_of<const int>(tokens),
-                                data_of<const E>(wte), data_of<const E>(wpe),
-                                C, T, from)))
+    WITH_TYPE(
+        E, y->type,
+        WITH_WIDTH(W, E, C % WIDTH<E> == 0,
+                   LAUNCH((embed_fwd<E, W>), (unsigned)N, THREADS, 0,
+                          QUEUE(dev), data_of<E>(y), data_of<const int>(tokens),
+                          data_of<const E>(wte), data_of<const E>(wpe), C, T,
+                          from)))
     launched(dev, "embed_fwd");
 }
 
@@ -64,8 +64,8 @@ extern "C" void cuda_embed_fwd(struct dev *dev, struct tensor *y,
 /* dwpe(t) += rows t, t + period, ... of dy; rows from period on get none. */
 template <class T, int W>
 static __global__ void __launch_bounds__(THREADS)
-position_bwd(float *dwpe, const T *dy, int64_t N, int64_t C, int64_t period,
-             bool overwrite)
+    position_bwd(float *dwpe, const T *dy, int64_t N, int64_t C, int64_t period,
+                 bool overwrite)
 {
     begin_kernel();
 
@@ -94,8 +94,8 @@ position_bwd(float *dwpe, const T *dy, int64_t N, int64_t C, int64_t period,
  * share of a segment that began earlier. */
 template <class T, int W>
 static __global__ void __launch_bounds__(THREADS)
-segments(float *dwte, float *head, const unsigned *key, const unsigned *row,
-         const T *dy, int64_t N, int64_t C)
+    segments(float *dwte, float *head, const unsigned *key, const unsigned *row,
+             const T *dy, int64_t N, int64_t C)
 {
     begin_kernel();
 
@@ -133,8 +133,8 @@ segments(float *dwte, float *head, const unsigned *key, const unsigned *row,
 /* Add the shares of later tiles to the last segment of this tile, if it begins
  * here. */
 static __global__ void __launch_bounds__(THREADS)
-join_segments(float *dwte, const float *head, const unsigned *key, int64_t N,
-              int64_t C)
+    join_segments(float *dwte, const float *head, const unsigned *key,
+                  int64_t N, int64_t C)
 {
     begin_kernel();
 
@@ -175,16 +175,15 @@ static void token_bwd(struct dev *dev, struct tensor *dwte,
                 &row);
     WITH_TYPE(E, dy->type,
               WITH_WIDTH(W, E, C % WIDTH<E> == 0,
-                         LAUNCH((segments<E, W>), tiles, THREADS, 0,
-                                QUEUE(dev), data_of<float>(dwte), head, key,
-                                row, data_of<const E>(dy), N, C)))
-    LAUNCH(join_segments, tiles, THREADS, 0, QUEUE(dev),
-           data_of<float>(dwte), (const float *)head, key, N, C);
+                         LAUNCH((segments<E, W>), tiles, THREADS, 0, QUEUE(dev),
+                                data_of<float>(dwte), head, key, row,
+                                data_of<const E>(dy), N, C)))
+    LAUNCH(join_segments, tiles, THREADS, 0, QUEUE(dev), data_of<float>(dwte),
+           (const float *)head, key, N, C);
 }
 
 extern "C" void cuda_embed_bwd(struct dev *dev, struct tensor *dwte,
-                               struct tensor *dwpe,
-                               const struct tensor *tokens,
+                               struct tensor *dwpe, const struct tensor *tokens,
                                const struct tensor *dy, int64_t T)
 {
     const int64_t N = tensor_rows(dy), C = tensor_cols(dy);
@@ -194,12 +193,11 @@ extern "C" void cuda_embed_bwd(struct dev *dev, struct tensor *dwte,
     if (dwte)
         token_bwd(dev, dwte, tokens, dy);
     if (dwpe)
-        WITH_TYPE(E, dy->type,
-                  WITH_WIDTH(W, E, C % WIDTH<E> == 0,
-                             LAUNCH((position_bwd<E, W>),
-                                    (unsigned)tensor_rows(dwpe), THREADS, 0,
-                                    QUEUE(dev), data_of<float>(dwpe),
-                                    data_of<const E>(dy), N, C, T,
-                                    dwpe->overwrite)))
+        WITH_TYPE(
+            E, dy->type,
+            WITH_WIDTH(W, E, C % WIDTH<E> == 0,
+                       LAUNCH((position_bwd<E, W>), (unsigned)tensor_rows(dwpe),
+                              THREADS, 0, QUEUE(dev), data_of<float>(dwpe),
+                              data_of<const E>(dy), N, C, T, dwpe->overwrite)))
     launched(dev, "embed_bwd");
 }

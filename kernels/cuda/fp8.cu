@@ -7,10 +7,10 @@
 
 enum {
     THREADS = 256,
-    TILE = 64,       /* rows and columns of a block of convert() */
-    EACH = 16,       /* elements of a line that a thread converts */
-    PITCH = TILE + 4, /* bytes from row to row of a tile in shared memory */
-    ON_EACH = 4,     /* blocks of find_largest() on a multiprocessor, */
+    TILE = 64,         /* rows and columns of a block of convert() */
+    EACH = 16,         /* elements of a line that a thread converts */
+    PITCH = TILE + 4,  /* bytes from row to row of a tile in shared memory */
+    ON_EACH = 4,       /* blocks of find_largest() on a multiprocessor, */
     MOST_PARTS = 1024, /* and on the device */
     ALIGN = 256
 };
@@ -112,8 +112,8 @@ static size_t after(size_t at, size_t n)
     return at + (n + ALIGN - 1) / ALIGN * ALIGN;
 }
 
-size_t fp8_lay_out(struct fp8_matrix *q, char *base, size_t at,
-                   enum dtype type, int64_t rows, int64_t cols, int want)
+size_t fp8_lay_out(struct fp8_matrix *q, char *base, size_t at, enum dtype type,
+                   int64_t rows, int64_t cols, int want)
 {
     const int64_t ld = fp8_pad(cols), turned_ld = fp8_pad(rows);
     size_t turned_at, scale_at, most_at;
@@ -142,13 +142,12 @@ static int launch_find_largest(struct dev *dev, const struct fp8_matrix *q,
                                const bf16 *x, int64_t n)
 {
     const bool wide = n % WIDTH<bf16> == 0 && (uintptr_t)x % 16 == 0;
-    const unsigned most =
-        blocks_up_to(dev, n, THREADS * WIDTH<bf16>, ON_EACH);
+    const unsigned most = blocks_up_to(dev, n, THREADS * WIDTH<bf16>, ON_EACH);
     const unsigned parts = most < MOST_PARTS ? most : (unsigned)MOST_PARTS;
 
-    WITH_WIDTH(W, bf16, wide,
-               LAUNCH((find_largest<W>), parts, THREADS, 0, QUEUE(dev),
-                      q->most, x, n))
+    WITH_WIDTH(
+        W, bf16, wide,
+        LAUNCH((find_largest<W>), parts, THREADS, 0, QUEUE(dev), q->most, x, n))
     return (int)parts;
 }
 
@@ -186,9 +185,9 @@ static size_t lay_out_all(struct fp8_matrix *q, char *base,
     size_t end = 0;
 
     for (int i = 0; i < n; i++)
-        end = fp8_lay_out(&q[i], base, end, from[i].type,
-                          tensor_rows(from[i].x), tensor_cols(from[i].x),
-                          from[i].want);
+        end =
+            fp8_lay_out(&q[i], base, end, from[i].type, tensor_rows(from[i].x),
+                        tensor_cols(from[i].x), from[i].want);
     return end;
 }
 

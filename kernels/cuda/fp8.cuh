@@ -27,8 +27,8 @@ struct fp8_matrix {
     int64_t cols;
     uint8_t *q, *turned; /* q(rows,ld), turned(cols,turned_ld), or null */
     int64_t ld, turned_ld;
-    float *scale;        /* of all */
-    float *most;         /* the largest magnitude in each block's part */
+    float *scale; /* of all */
+    float *most;  /* the largest magnitude in each block's part */
 };
 
 static inline int64_t fp8_pad(int64_t n)
@@ -38,8 +38,8 @@ static inline int64_t fp8_pad(int64_t n)
 
 /* Place the copies of a matrix that are wanted at offset `at` of base, which
  * may be null: returns where they end. */
-size_t fp8_lay_out(struct fp8_matrix *q, char *base, size_t at,
-                   enum dtype type, int64_t rows, int64_t cols, int want);
+size_t fp8_lay_out(struct fp8_matrix *q, char *base, size_t at, enum dtype type,
+                   int64_t rows, int64_t cols, int want);
 
 /* Round `rows` rows of BF16, ld apart.  bound: what no element exceeds, which
  * then decides the scale; 0: the largest element, if rows are adjacent. */

@@ -57,7 +57,7 @@ struct gemm {
     const void *a, *b, *c;
     const float *scale_a, *scale_b; /* of fp8 */
     void *d;
-    int64_t lda, ldb, ldd;      /* of c as well */
+    int64_t lda, ldb, ldd; /* of c as well */
     float alpha, beta;
     enum gemm_epilogue epilogue;
     void *bias, *aux;

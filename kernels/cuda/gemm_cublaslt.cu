@@ -259,8 +259,8 @@ static bool describe_problem(const struct gemm_state *p,
     shown.bias = aligned_alike(q->bias);
     shown.aux = aligned_alike(q->aux);
     if (p->lt.desc_create(&problem->desc, k->compute, CUBLASLT_R_32F) != 0 ||
-        p->lt.layout_create(&problem->a, library_type_of_b(q),
-                            q->tb ? kk : n, q->tb ? n : kk, q->ldb) != 0 ||
+        p->lt.layout_create(&problem->a, library_type_of_b(q), q->tb ? kk : n,
+                            q->tb ? n : kk, q->ldb) != 0 ||
         p->lt.layout_create(&problem->b, k->type, q->ta ? m : kk,
                             q->ta ? kk : m, q->lda) != 0 ||
         p->lt.layout_create(&problem->d, k->out, n, m, q->ldd) != 0)
@@ -367,7 +367,7 @@ static bool run_problem(struct dev *dev, struct gemm_state *p,
     struct cublaslt_result offer[GEMM_OFFERS];
     int n;
 
-        if (gemm_run_algorithm(dev, p, problem, q, &problem->with))
+    if (gemm_run_algorithm(dev, p, problem, q, &problem->with))
         return true;
     n = ask_for_offers(dev, p, problem, offer);
     for (int i = 0; i < n; i++)

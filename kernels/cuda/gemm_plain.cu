@@ -31,8 +31,8 @@ static __global__ void __launch_bounds__(THREADS)
 {
     begin_kernel();
 
-    SHARED(float, as, DEPTH * SIDE);
-    SHARED(float, bs, DEPTH * SIDE);
+    SHARED(float, as, DEPTH *SIDE);
+    SHARED(float, bs, DEPTH *SIDE);
     const int64_t row0 = (int64_t)blockIdx.x * SIDE;
     const int64_t col0 = (int64_t)blockIdx.y * SIDE;
     const int tx = threadIdx.x % 16, ty = threadIdx.x / 16;
@@ -65,8 +65,8 @@ static __global__ void __launch_bounds__(THREADS)
             for (int i = 0; i < 4; i++)
 #pragma unroll
                 for (int j = 0; j < 4; j++)
-                    sum[i][j] += as[l * SIDE + ty + 16 * i] *
-                                 bs[l * SIDE + tx + 16 * j];
+                    sum[i][j] +=
+                        as[l * SIDE + ty + 16 * i] * bs[l * SIDE + tx + 16 * j];
         __syncthreads();
     }
 #pragma unroll
@@ -99,13 +99,13 @@ static void launch_plain(struct dev *dev, const struct gemm *q)
 void gemm_multiply_plain(struct dev *dev, const struct gemm *q)
 {
     if (q->type == DT_E4M3)
-        WITH_TYPE(D, q->out,
-                  launch_plain<fp8<E4M3_MANTISSA>, fp8<E4M3_MANTISSA>, D>(dev,
-                                                                          q))
+        WITH_TYPE(
+            D, q->out,
+            launch_plain<fp8<E4M3_MANTISSA>, fp8<E4M3_MANTISSA>, D>(dev, q))
     else if (q->type == DT_E5M2)
-        WITH_TYPE(D, q->out,
-                  launch_plain<fp8<E5M2_MANTISSA>, fp8<E4M3_MANTISSA>, D>(dev,
-                                                                          q))
+        WITH_TYPE(
+            D, q->out,
+            launch_plain<fp8<E5M2_MANTISSA>, fp8<E4M3_MANTISSA>, D>(dev, q))
     else
         WITH_TYPE(T, q->type,
                   WITH_TYPE(D, q->out, launch_plain<T, T, D>(dev, q)))

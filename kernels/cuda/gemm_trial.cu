@@ -242,8 +242,8 @@ int gemm_try_offers(struct dev *dev, const struct gemm_state *p,
 {
     const size_t d_size =
         ((size_t)(q->m * q->ldd) * dtype_size(q->out) + 255) & ~(size_t)255;
-    const size_t line = ((size_t)(q->m > q->n ? q->m : q->n) * 4 + 255) &
-                        ~(size_t)255;
+    const size_t line =
+        ((size_t)(q->m > q->n ? q->m : q->n) * 4 + 255) & ~(size_t)255;
     const size_t rows = (size_t)(ROWS * q->n) * dtype_size(q->out);
     const size_t outputs = d_size + (q->aux ? d_size : 0) + line;
     struct gemm trial = *q;

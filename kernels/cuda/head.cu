@@ -13,7 +13,7 @@
 
 enum {
     THREADS = 512,
-    KEPT_LEAST = 16 << 10,    /* bytes of a row that is kept in shared memory;
+    KEPT_LEAST = 16 << 10, /* bytes of a row that is kept in shared memory;
                                    rows over half of it are not, since a
                                    multiprocessor would have one block */
 };
@@ -60,8 +60,8 @@ static __device__ __forceinline__ void wait_for_stage(int s)
 
 template <class T, int W, bool KEEP>
 static __global__ void __launch_bounds__(THREADS)
-cross_entropy(T *logits, float *loss, const int *target, int V, int padded,
-              int64_t ld, float scale, bool gradient)
+    cross_entropy(T *logits, float *loss, const int *target, int V, int padded,
+                  int64_t ld, float scale, bool gradient)
 {
     begin_kernel();
 
@@ -119,7 +119,7 @@ cross_entropy(T *logits, float *loss, const int *target, int V, int padded,
         loss[blockIdx.x] = logf(sum) + all - to_float(row[goal]);
     if (!gradient)
         return;
-    __syncthreads();            /* row[goal] has been read */
+    __syncthreads(); /* row[goal] has been read */
     each = scale / sum;
     for (int c = mine; c < padded; c += THREADS * W) {
         load(v, from + c);
@@ -237,8 +237,8 @@ static void launch_cross_entropy(struct dev *dev, const struct head_chunk *c,
                target + c->from, V, padded, c->ld, scale, gradient);
     } else {
         LAUNCH((cross_entropy<T, WIDTH<T>, false>), (unsigned)c->rows, THREADS,
-               0, QUEUE(dev), (T *)c->logits, loss + c->from,
-               target + c->from, V, padded, c->ld, scale, gradient);
+               0, QUEUE(dev), (T *)c->logits, loss + c->from, target + c->from,
+               V, padded, c->ld, scale, gradient);
     }
 }
 
@@ -283,8 +283,9 @@ extern "C" void cuda_head(struct dev *dev, struct tensor *loss,
     const int64_t N = tensor_rows(x), C = tensor_cols(x);
     const bool gradient = dx || dw;
     const size_t element = dtype_size(x->type) * (w->fp8 ? 2 : 1);
-    struct head_chunk c = { nullptr, x, w, 0, 0, (w->dim[0] + 63) / 64 * 64,
-                            {} };
+    struct head_chunk c = {
+        nullptr, x, w, 0, 0, (w->dim[0] + 63) / 64 * 64, {}
+    };
     int64_t most;
     char *room;
 
@@ -293,8 +294,8 @@ extern "C" void cuda_head(struct dev *dev, struct tensor *loss,
     most = head_rows((int64_t)dev->memory.total, N, c.ld, element);
     if (w->fp8)
         most = fp8_pad(most);
-    room = (char *)cuda_scratch(
-        dev, lay_out_head(&c, nullptr, most, gradient), "head");
+    room = (char *)cuda_scratch(dev, lay_out_head(&c, nullptr, most, gradient),
+                                "head");
     if (!room)
         return;
     lay_out_head(&c, room, most, gradient);

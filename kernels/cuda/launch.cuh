@@ -26,15 +26,15 @@
 #include "kernels/cuda/cuda.h"
 
 #ifdef __CUDACC__
-# include "kernels/cuda/ptx.cuh"
-# define LAUNCH_NOW(kernel, grid, block, shared, queue, ...)                   \
-     launch_kernel(grid, block, (size_t)(shared), queue, kernel, __VA_ARGS__)
-# define DYNAMIC_SHARED(type, name)                                            \
-     extern __shared__ __align__(128) unsigned char dynamic_shared[];          \
-     type *name = (type *)dynamic_shared
-# define SHARED(type, name, count) __shared__ __align__(16) type name[count]
+#include "kernels/cuda/ptx.cuh"
+#define LAUNCH_NOW(kernel, grid, block, shared, queue, ...)                    \
+    launch_kernel(grid, block, (size_t)(shared), queue, kernel, __VA_ARGS__)
+#define DYNAMIC_SHARED(type, name)                                             \
+    extern __shared__ __align__(128) unsigned char dynamic_shared[];           \
+    type *name = (type *)dynamic_shared
+#define SHARED(type, name, count) __shared__ __align__(16) type name[count]
 #else
-# include "emu/emu.cuh"
+#include "emu/emu.cuh"
 #endif
 
 /* Arguments that are macros are expanded first. */

@@ -117,8 +117,7 @@ static bool round_backward(struct dev *dev, struct rounded *q, bool has_dx,
  * scratch memory. */
 static void weight_gradient(struct dev *dev, struct tensor *dw,
                             struct tensor *db, const struct tensor *x,
-                            const struct tensor *dy,
-                            const struct rounded *q)
+                            const struct tensor *dy, const struct rounded *q)
 {
     struct gemm p = {};
 
@@ -138,8 +137,8 @@ static void weight_gradient(struct dev *dev, struct tensor *dw,
     if (db) {
         p.epilogue = GEMM_BIAS_GRAD;
         p.bias = db->overwrite ? db->data
-                           : cuda_scratch(dev, (size_t)p.m * sizeof(float),
-                                          "linear_bwd");
+                               : cuda_scratch(dev, (size_t)p.m * sizeof(float),
+                                              "linear_bwd");
         if (!p.bias)
             return;
     }

@@ -169,13 +169,10 @@ extern "C" void cuda_norm_fwd(struct dev *dev, struct tensor *y,
     launched(dev, "norm_fwd");
 }
 
-extern "C" void cuda_add_norm_fwd(struct dev *dev, struct tensor *sum,
-                                  struct tensor *y, struct tensor *stat,
-                                  const struct tensor *a,
-                                  const struct tensor *b,
-                                  const struct tensor *w,
-                                  const struct tensor *bias, enum norm kind,
-                                  float eps)
+extern "C" void cuda_add_norm_fwd(
+    struct dev *dev, struct tensor *sum, struct tensor *y, struct tensor *stat,
+    const struct tensor *a, const struct tensor *b, const struct tensor *w,
+    const struct tensor *bias, enum norm kind, float eps)
 {
     WITH_TYPE(
         T, a->type,
@@ -193,7 +190,7 @@ extern "C" void cuda_add_norm_fwd(struct dev *dev, struct tensor *sum,
  * dx = rstd (g - mean(g) - xhat mean(g xhat)), mean(g) for LayerNorm alone. */
 template <class T> struct norm_bwd_args {
     T *dx;
-    float *part;                /* (blocks,2C), or null */
+    float *part; /* (blocks,2C), or null */
     const T *x, *w, *dy;
     const float *stat;
     int64_t N, C;
@@ -227,7 +224,7 @@ static __global__ void __launch_bounds__(THREADS, resident_blocks(E))
     begin_kernel();
 
     constexpr int ROWS = THREADS / LANES;
-    SHARED(float, share, THREADS * E);  /* dw of each row; then db */
+    SHARED(float, share, THREADS *E); /* dw of each row; then db */
     const int lane = threadIdx.x % LANES, mine = threadIdx.x / LANES;
     float dw[E / W][W] = {}, db[E / W][W] = {};
 
@@ -310,7 +307,7 @@ static __global__ void __launch_bounds__(THREADS, resident_blocks(E))
 /* Rows of any length: dx here, dw and db by columns below. */
 template <class T>
 static __global__ void __launch_bounds__(THREADS)
-norm_bwd_any(norm_bwd_args<T> a)
+    norm_bwd_any(norm_bwd_args<T> a)
 {
     begin_kernel();
 
@@ -340,7 +337,7 @@ norm_bwd_any(norm_bwd_args<T> a)
 
 template <class T>
 static __global__ void __launch_bounds__(THREADS)
-norm_bwd_columns(norm_bwd_args<T> a)
+    norm_bwd_columns(norm_bwd_args<T> a)
 {
     begin_kernel();
 

@@ -49,8 +49,7 @@ template <> __device__ __forceinline__ f16 from_float<f16>(float x)
 }
 
 /* An address for a wider access, for which it must be aligned. */
-template <class W, class T>
-static __device__ __forceinline__ W *aligned(T *p)
+template <class W, class T> static __device__ __forceinline__ W *aligned(T *p)
 {
     return (W *)p;
 }
@@ -117,8 +116,9 @@ static __device__ __forceinline__ float fast_exp2(float x)
 
 /* d(16,8) += a(16,16) b(16,8): a row-major, b column-major, sums in F32 */
 template <class T>
-static __device__ __forceinline__ void
-mma_16816(float d[4], const uint32_t a[4], const uint32_t b[2]);
+static __device__ __forceinline__ void mma_16816(float d[4],
+                                                 const uint32_t a[4],
+                                                 const uint32_t b[2]);
 
 #define MMA(T, name)                                                           \
     template <>                                                                \
@@ -175,8 +175,8 @@ static __device__ __forceinline__ void ldmatrix4_trans(uint32_t out[4],
 
 /* Copy 16 bytes to shared memory, n of them read and the rest 0.  The thread
  * has to wait for them, and others need a barrier after that. */
-static __device__ __forceinline__ void
-copy_async(void *dst, const void *src, unsigned n = 16)
+static __device__ __forceinline__ void copy_async(void *dst, const void *src,
+                                                  unsigned n = 16)
 {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
                  :

@@ -18,8 +18,8 @@ static __device__ __forceinline__ const T *weight_of(const T *wq, const T *wk,
 
 template <class T>
 static __global__ void __launch_bounds__(THREADS)
-qknorm_fwd(T *y, float *stat, const T *x, const T *wq, const T *wk, int64_t N,
-           int H, int K, int D, float eps)
+    qknorm_fwd(T *y, float *stat, const T *x, const T *wq, const T *wk,
+               int64_t N, int H, int K, int D, float eps)
 {
     begin_kernel();
 
@@ -52,9 +52,9 @@ qknorm_fwd(T *y, float *stat, const T *x, const T *wq, const T *wk, int64_t N,
 /* xhat = x rstd, g = dy w:  dx = rstd (g - xhat mean(g xhat)) */
 template <class T>
 static __global__ void __launch_bounds__(THREADS)
-qknorm_bwd(T *dx, float *part, const T *x, const T *wq, const T *wk,
-           const float *stat, const T *dy, int64_t N, int H, int K, int D,
-           bool overwrite)
+    qknorm_bwd(T *dx, float *part, const T *x, const T *wq, const T *wk,
+               const float *stat, const T *dy, int64_t N, int H, int K, int D,
+               bool overwrite)
 {
     begin_kernel();
 
@@ -143,8 +143,7 @@ extern "C" void cuda_qknorm_fwd(struct dev *dev, struct tensor *y,
 
 extern "C" void cuda_qknorm_bwd(struct dev *dev, struct tensor *dx,
                                 struct tensor *dwq, struct tensor *dwk,
-                                const struct tensor *x,
-                                const struct tensor *wq,
+                                const struct tensor *x, const struct tensor *wq,
                                 const struct tensor *wk,
                                 const struct tensor *stat,
                                 const struct tensor *dy, int H, int K)

@@ -4,7 +4,7 @@
 #include "config.h"
 #include "kernels/cuda/reduce.cuh"
 
-enum { COLUMNS = 32, LINES = 32 };      /* of a block of column_sums */
+enum { COLUMNS = 32, LINES = 32 }; /* of a block of column_sums */
 
 /* The outputs of sums: columns from `first` on are b, the others a. */
 struct sums {
@@ -16,11 +16,11 @@ struct sums {
 /* Each thread adds every LINES-th row of its column; then one adds
  * the lines. */
 static __global__ void __launch_bounds__(COLUMNS *LINES)
-column_sums(sums to, const float *part, int64_t R, int64_t C)
+    column_sums(sums to, const float *part, int64_t R, int64_t C)
 {
     begin_kernel();
 
-    SHARED(float, line, COLUMNS * LINES);
+    SHARED(float, line, COLUMNS *LINES);
     const int64_t c = (int64_t)blockIdx.x * COLUMNS + threadIdx.x;
     float *out = c < to.first ? to.a : to.b;
     const bool overwrite = c < to.first ? to.overwrite_a : to.overwrite_b;
@@ -43,8 +43,8 @@ column_sums(sums to, const float *part, int64_t R, int64_t C)
 static void sum_columns(struct dev *dev, const sums &to, const float *part,
                         int64_t R, int64_t C)
 {
-    LAUNCH(column_sums, blocks(C, COLUMNS), dim3(COLUMNS, LINES), 0,
-           QUEUE(dev), to, part, R, C);
+    LAUNCH(column_sums, blocks(C, COLUMNS), dim3(COLUMNS, LINES), 0, QUEUE(dev),
+           to, part, R, C);
 }
 
 void column_sum(struct dev *dev, float *out, const float *part, int64_t R,
@@ -77,11 +77,11 @@ enum {
  * the block adds up its warps. */
 template <class T, int W>
 static __global__ void __launch_bounds__(THREADS)
-bias_parts(float *part, const T *dy, int64_t N, int64_t M)
+    bias_parts(float *part, const T *dy, int64_t N, int64_t M)
 {
     begin_kernel();
 
-    SHARED(float, share, THREADS * W);
+    SHARED(float, share, THREADS *W);
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const int64_t first = (int64_t)blockIdx.x * 32 * W, c = first + lane * W;
     float sum[W] = {}, v[W];
@@ -116,16 +116,15 @@ void bias_sum(struct dev *dev, struct tensor *db, const struct tensor *dy)
     const unsigned most = (unsigned)cuda_of(dev)->sms * ON_EACH / across + 1;
     const unsigned want = blocks(N, WARPS * ROWS);
     const unsigned R = want < most ? want : most;
-    float *part = (float *)cuda_scratch(dev, (size_t)R * (size_t)M * 4,
-                                        "linear_bwd");
+    float *part =
+        (float *)cuda_scratch(dev, (size_t)R * (size_t)M * 4, "linear_bwd");
 
     if (!part)
         return;
     WITH_TYPE(T, dy->type,
               WITH_WIDTH(W, T, M % WIDTH<T> == 0,
-                         LAUNCH((bias_parts<T, W>), dim3(across, R), THREADS,
-                                0, QUEUE(dev), part, data_of<const T>(dy), N,
-                                M)))
+                         LAUNCH((bias_parts<T, W>), dim3(across, R), THREADS, 0,
+                                QUEUE(dev), part, data_of<const T>(dy), N, M)))
     column_sum(dev, (float *)db->data, part, R, M, db->overwrite);
 }
 
@@ -135,7 +134,7 @@ enum { SQUARES = 512 };
 
 template <class T, int W>
 static __global__ void __launch_bounds__(SQUARES)
-chunk_squares(double *chunk, const T *g, int64_t n)
+    chunk_squares(double *chunk, const T *g, int64_t n)
 {
     begin_kernel();
 
@@ -162,7 +161,7 @@ chunk_squares(double *chunk, const T *g, int64_t n)
 
 /* One thread adds, in order; the others load. */
 static __global__ void __launch_bounds__(SQUARES)
-add_chunks(double *out, const double *chunk, int64_t n, bool overwrite)
+    add_chunks(double *out, const double *chunk, int64_t n, bool overwrite)
 {
     begin_kernel();
 
@@ -190,11 +189,11 @@ void sum_squares(struct dev *dev, double *out, double *chunk,
     const int64_t n = tensor_count(g), chunks = blocks(n, SUMSQ_CHUNK);
 
     if (n)
-        WITH_TYPE(T, g->type,
-                  WITH_WIDTH(W, T, (uintptr_t)g->data % 16 == 0,
-                             LAUNCH((chunk_squares<T, W>), (unsigned)chunks,
-                                    SQUARES, 0, QUEUE(dev), chunk,
-                                    data_of<const T>(g), n)))
+        WITH_TYPE(
+            T, g->type,
+            WITH_WIDTH(W, T, (uintptr_t)g->data % 16 == 0,
+                       LAUNCH((chunk_squares<T, W>), (unsigned)chunks, SQUARES,
+                              0, QUEUE(dev), chunk, data_of<const T>(g), n)))
     LAUNCH(add_chunks, 1, SQUARES, 0, QUEUE(dev), out, chunk, chunks,
            overwrite);
 }
@@ -203,8 +202,8 @@ extern "C" void cuda_sumsq(struct dev *dev, struct tensor *out,
                            const struct tensor *g)
 {
     const size_t chunks = blocks(tensor_count(g), SUMSQ_CHUNK);
-    double *chunk = (double *)cuda_scratch(dev, (chunks + 1) * sizeof(double),
-                                           "sumsq");
+    double *chunk =
+        (double *)cuda_scratch(dev, (chunks + 1) * sizeof(double), "sumsq");
 
     if (chunk)
         sum_squares(dev, (double *)out->data, chunk, g, out->overwrite);
@@ -213,7 +212,7 @@ extern "C" void cuda_sumsq(struct dev *dev, struct tensor *out,
 
 /* One block adds: the losses of a micro-batch are few. */
 static __global__ void __launch_bounds__(SQUARES)
-add_losses(double *out, const float *x, int64_t n, bool overwrite)
+    add_losses(double *out, const float *x, int64_t n, bool overwrite)
 {
     begin_kernel();
 

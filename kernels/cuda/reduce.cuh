@@ -37,7 +37,7 @@ static __device__ __forceinline__ T block_sum(T v)
         part[warp] = v;
     __syncthreads();
     v = warp_sum(lane < THREADS / 32 ? part[lane] : (T)0);
-    __syncthreads();            /* part may be written again */
+    __syncthreads(); /* part may be written again */
     return v;
 }
 

@@ -13,8 +13,8 @@ enum { THREADS = 256 };
  */
 template <class T, int W>
 static __global__ void __launch_bounds__(THREADS)
-rope(T *qkv, int64_t N, int heads, int H_and_K, int half, int64_t period,
-     int64_t from, double log2_theta, bool inverse)
+    rope(T *qkv, int64_t N, int heads, int H_and_K, int half, int64_t period,
+         int64_t from, double log2_theta, bool inverse)
 {
     begin_kernel();
 
@@ -61,11 +61,11 @@ extern "C" void cuda_rope(struct dev *dev, struct tensor *qkv, int H, int K,
 
     if (N == 0)
         return;
-    WITH_TYPE(E, qkv->type,
-              WITH_WIDTH(W, E, half % WIDTH<E> == 0,
-                         LAUNCH((rope<E, W>), blocks(N * (half / W), THREADS),
-                                THREADS, 0, QUEUE(dev), data_of<E>(qkv), N,
-                                H + 2 * K, H + K, half, T, from,
-                                log2((double)theta), inverse)))
+    WITH_TYPE(
+        E, qkv->type,
+        WITH_WIDTH(W, E, half % WIDTH<E> == 0,
+                   LAUNCH((rope<E, W>), blocks(N * (half / W), THREADS),
+                          THREADS, 0, QUEUE(dev), data_of<E>(qkv), N, H + 2 * K,
+                          H + K, half, T, from, log2((double)theta), inverse)))
     launched(dev, "rope");
 }

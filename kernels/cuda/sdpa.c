@@ -135,17 +135,16 @@ static void choose_kernel(struct sdpa *s, struct sdpa_kernel *p)
         if (s->api.make(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, &plan) !=
             CUDNN_STATUS_SUCCESS)
             return;
-        p->usable =
-            s->api.set(plan, CUDNN_ATTR_EXECUTION_PLAN_HANDLE,
-                       CUDNN_TYPE_HANDLE, 1,
-                       &s->handle) == CUDNN_STATUS_SUCCESS &&
-            s->api.set(plan, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG,
-                       CUDNN_TYPE_BACKEND_DESCRIPTOR, 1,
-                       &offer[i]) == CUDNN_STATUS_SUCCESS &&
-            s->api.finalize(plan) == CUDNN_STATUS_SUCCESS &&
-            s->api.get(plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE,
-                       CUDNN_TYPE_INT64, 1, &count,
-                       &p->workspace) == CUDNN_STATUS_SUCCESS;
+        p->usable = s->api.set(plan, CUDNN_ATTR_EXECUTION_PLAN_HANDLE,
+                               CUDNN_TYPE_HANDLE, 1,
+                               &s->handle) == CUDNN_STATUS_SUCCESS &&
+                    s->api.set(plan, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG,
+                               CUDNN_TYPE_BACKEND_DESCRIPTOR, 1,
+                               &offer[i]) == CUDNN_STATUS_SUCCESS &&
+                    s->api.finalize(plan) == CUDNN_STATUS_SUCCESS &&
+                    s->api.get(plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE,
+                               CUDNN_TYPE_INT64, 1, &count,
+                               &p->workspace) == CUDNN_STATUS_SUCCESS;
         if (p->usable)
             p->execution_plan = plan;
         else
@@ -197,7 +196,7 @@ static bool shape_of(struct sdpa_shape *out, const struct tensor *qkv,
 {
     if (qkv->type == DT_F32 || a->drop.p > 0.0f)
         return false;
-    memset(out, 0, sizeof *out);        /* padding too: they are compared */
+    memset(out, 0, sizeof *out); /* padding too: they are compared */
     out->B = tensor_rows(qkv) / a->T;
     out->H = a->H;
     out->K = a->K;
@@ -303,8 +302,8 @@ bool sdpa_bwd(struct dev *dev, struct tensor *dqkv, const struct tensor *qkv,
     struct sdpa *s = open_sdpa(dev);
     const size_t heads = (size_t)(tensor_rows(dy) * a->H);
     const size_t sums = (heads * sizeof(float) + 255) & ~(size_t)255;
-    const size_t wide = (heads * (size_t)a->D * sizeof(float) + 255) &
-                        ~(size_t)255;
+    const size_t wide =
+        (heads * (size_t)a->D * sizeof(float) + 255) & ~(size_t)255;
     struct sdpa_shape shape;
     struct sdpa_pointers b = { .n = 0 };
     struct sdpa_kernel *p;

@@ -35,11 +35,10 @@ struct cudnn {
     cudnnStatus_t (*destroy)(cudnnBackendDescriptor_t);
     cudnnStatus_t (*finalize)(cudnnBackendDescriptor_t);
     cudnnStatus_t (*set)(cudnnBackendDescriptor_t, cudnnBackendAttributeName_t,
-                         cudnnBackendAttributeType_t, int64_t n,
-                         const void *);
+                         cudnnBackendAttributeType_t, int64_t n, const void *);
     cudnnStatus_t (*get)(cudnnBackendDescriptor_t, cudnnBackendAttributeName_t,
-                         cudnnBackendAttributeType_t, int64_t room,
-                         int64_t *n, void *);
+                         cudnnBackendAttributeType_t, int64_t room, int64_t *n,
+                         void *);
     cudnnStatus_t (*execute)(cudnnHandle_t, cudnnBackendDescriptor_t plan,
                              cudnnBackendDescriptor_t pack);
     void (*last_error)(char *, size_t);
@@ -51,11 +50,20 @@ int cudnn_load(struct cudnn *, struct err *);
 
 /* The tensors and numbers that a kernel is given. */
 enum sdpa_uid {
-    SDPA_Q = 1, SDPA_K, SDPA_V,
-    SDPA_DQ, SDPA_DK, SDPA_DV,
-    SDPA_O, SDPA_DO, SDPA_LSE,
-    SDPA_SUM, SDPA_WIDE_DQ,
-    SDPA_SCALE, SDPA_LOWEST, SDPA_ONE,
+    SDPA_Q = 1,
+    SDPA_K,
+    SDPA_V,
+    SDPA_DQ,
+    SDPA_DK,
+    SDPA_DV,
+    SDPA_O,
+    SDPA_DO,
+    SDPA_LSE,
+    SDPA_SUM,
+    SDPA_WIDE_DQ,
+    SDPA_SCALE,
+    SDPA_LOWEST,
+    SDPA_ONE,
     SDPA_UIDS
 };
 
@@ -63,7 +71,7 @@ enum sdpa_uid {
 #define SDPA_LOW (-3.4028234663852886e38f)
 
 struct sdpa_shape {
-    int64_t B, H, K, T, D;      /* H heads of queries, K of keys and values */
+    int64_t B, H, K, T, D; /* H heads of queries, K of keys and values */
     int32_t bf16, backward;
 };
 
@@ -79,8 +87,8 @@ struct sdpa_graph {
     char why[256]; /* cuDNN's message for the first error */
 };
 
-bool sdpa_graph_build(struct sdpa_graph *, const struct cudnn *,
-                      cudnnHandle_t, const struct sdpa_shape *);
+bool sdpa_graph_build(struct sdpa_graph *, const struct cudnn *, cudnnHandle_t,
+                      const struct sdpa_shape *);
 int sdpa_graph_offers(struct sdpa_graph *, cudnnBackendDescriptor_t device,
                       cudnnBackendDescriptor_t *offer, int most);
 void sdpa_graph_clear(struct sdpa_graph *);

@@ -33,7 +33,7 @@ static __device__ __forceinline__ unsigned same_digit(unsigned digit)
 }
 
 static __global__ void __launch_bounds__(THREADS)
-count_digits(unsigned *count, const unsigned *key, int64_t n, int shift)
+    count_digits(unsigned *count, const unsigned *key, int64_t n, int shift)
 {
     begin_kernel();
 
@@ -85,7 +85,7 @@ static __global__ void __launch_bounds__(THREADS)
 {
     begin_kernel();
 
-    SHARED(unsigned, next, WARPS * DIGITS);
+    SHARED(unsigned, next, WARPS *DIGITS);
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const int64_t from = (int64_t)blockIdx.x * TILE + warp * PART;
 
@@ -94,8 +94,9 @@ static __global__ void __launch_bounds__(THREADS)
     __syncthreads();
     for (int k = lane; k < PART; k += 32)
         if (from + k < n)
-            atomicAdd(&next[warp * DIGITS +
-                            (key[from + k] >> shift & (DIGITS - 1))], 1u);
+            atomicAdd(
+                &next[warp * DIGITS + (key[from + k] >> shift & (DIGITS - 1))],
+                1u);
     __syncthreads();
     for (int d = threadIdx.x; d < DIGITS; d += THREADS) {
         unsigned at = offset[(int64_t)d * gridDim.x + blockIdx.x];
@@ -117,7 +118,7 @@ static __global__ void __launch_bounds__(THREADS)
         unsigned *const at = &next[warp * DIGITS + digit];
         const unsigned base = there ? *at : 0;
 
-        __syncwarp();           /* all have read it */
+        __syncwarp(); /* all have read it */
         if (there) {
             key_to[base + rank] = word;
             row_to[base + rank] = row ? row[from + k] : (unsigned)(from + k);

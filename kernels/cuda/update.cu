@@ -21,16 +21,24 @@ static struct update_args update_args_of(const struct update *u)
 {
     const double b1 = u->beta1, b2 = u->beta2;
 
-    return { data_of<const double>(u->sumsq), data_of<const double>(u->loss),
-             u->lr, u->beta1, u->beta2, u->eps, u->decay, u->g_scale, u->clip,
+    return { data_of<const double>(u->sumsq),
+             data_of<const double>(u->loss),
+             u->lr,
+             u->beta1,
+             u->beta2,
+             u->eps,
+             u->decay,
+             u->g_scale,
+             u->clip,
              (float)(1.0 / (1.0 - pow(b1, (double)u->step))),
              (float)(1.0 / (1.0 - pow(b2, (double)u->step))),
-             u->nesterov, u->l2 };
+             u->nesterov,
+             u->l2 };
 }
 
 /* The factor of the gradient; false if the weights must stay as they are. */
 static __device__ __forceinline__ bool gradient_factor(const update_args &u,
-                                                           float *f)
+                                                       float *f)
 {
     double sum, norm;
 
@@ -183,7 +191,7 @@ static __global__ void __launch_bounds__(THREADS)
 
 /* x /= |x| + 1e-7 */
 static __global__ void __launch_bounds__(THREADS)
-normalise(float *x, const double *square, int64_t n)
+    normalise(float *x, const double *square, int64_t n)
 {
     begin_kernel();
 
@@ -272,8 +280,8 @@ extern "C" void cuda_muon(struct dev *dev, struct tensor *w, struct tensor *m,
     float *x = (float *)work->data, *next = x + n, *a = next + n;
     struct tensor xs = tensor_vector(x, DT_F32, n);
     const size_t chunks = blocks(n, SUMSQ_CHUNK);
-    double *sum = (double *)cuda_scratch(dev, (chunks + 1) * sizeof(double),
-                                         "muon");
+    double *sum =
+        (double *)cuda_scratch(dev, (chunks + 1) * sizeof(double), "muon");
     const float *done;
 
     if (!sum || n == 0)

@@ -21,10 +21,10 @@ static cudaEvent_t *done_of(struct dev *dev)
 
 extern "C" void cuda_weights_open(struct dev *dev)
 {
-    must(dev, "weight stream",
-         cudaStreamCreateWithFlags(
-             (cudaStream_t *)&cuda_of(dev)->weights.stream,
-             cudaStreamNonBlocking));
+    must(
+        dev, "weight stream",
+        cudaStreamCreateWithFlags((cudaStream_t *)&cuda_of(dev)->weights.stream,
+                                  cudaStreamNonBlocking));
     for (cudaEvent_t *e : { given_of(dev), done_of(dev) })
         must(dev, "weight stream",
              cudaEventCreateWithFlags(e, cudaEventDisableTiming));

@@ -87,7 +87,7 @@ char *buf_detach(struct buf *b)
 {
     char *s = b->room ? b->s : xstrdup("");
 
-    *b = (struct buf)BUF_INIT;
+    *b = BUF_INIT;
     return s;
 }
 
@@ -95,7 +95,7 @@ void buf_clear(struct buf *b)
 {
     if (b->room)
         free(b->s);
-    *b = (struct buf)BUF_INIT;
+    *b = BUF_INIT;
 }
 
 int buf_read_open(struct buf *b, int fd, const char *path, size_t max,

@@ -27,8 +27,8 @@ struct buf {
     size_t len, room;
 };
 
-extern char buf_empty[1];       /* what an unused buf points at */
-#define BUF_INIT { buf_empty, 0, 0 }
+extern char buf_empty[1]; /* what an unused buf points at */
+#define BUF_INIT ((struct buf){ buf_empty, 0, 0 })
 
 void buf_add(struct buf *, const void *data, size_t n);
 void buf_str(struct buf *, const char *s);
@@ -41,10 +41,10 @@ void buf_vprintf(struct buf *, const char *fmt, va_list);
 void buf_shell_word(struct buf *, const char *word);
 void buf_shell_short(struct buf *, const char *word);
 
-void buf_room(struct buf *, size_t more);   /* for more bytes, and a NUL */
-void buf_trim(struct buf *, size_t len);    /* cut to len */
-char *buf_detach(struct buf *);             /* the string; the caller frees */
-void buf_clear(struct buf *);               /* empty again, memory freed */
+void buf_room(struct buf *, size_t more); /* for more bytes, and a NUL */
+void buf_trim(struct buf *, size_t len);  /* cut to len */
+char *buf_detach(struct buf *);           /* the string; the caller frees */
+void buf_clear(struct buf *);             /* empty again, memory freed */
 
 /* Append a whole file, of at most max bytes.  A missing file is ERR_MISSING. */
 int buf_read_file(struct buf *, const char *path, size_t max, struct err *);

@@ -11,7 +11,7 @@
  * milliseconds since the epoch.  Tests set GT_CLOCK_MS in the environment to
  * stop the wall clock, so that the same records are written twice.
  */
-double clock_mono(void);                /* seconds, from an arbitrary start */
+double clock_mono(void); /* seconds, from an arbitrary start */
 int64_t clock_wall_ms(void);
 /* The time that a clock of the system will show in `seconds` seconds. */
 struct timespec clock_after(clockid_t clock, double seconds);

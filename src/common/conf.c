@@ -176,7 +176,7 @@ void conf_init(struct conf *c, const struct setting *table, void *target)
 
     *c = (struct conf){ .table = table, .target = target };
     for (const struct setting *s = table; s->key; s++) {
-        struct err e = ERR_INIT;
+        struct err e = { 0 };
         const int ret = set_value(c, s, s->value, &e);
 
         assert(ret == 0); /* a default is a legal value */
@@ -246,7 +246,7 @@ static void override_group(struct conf *c, const struct setting *s,
 {
     for (const struct setting *o = c->table; o->key; o++) {
         const char *before = c->origin[index_of(c, o)];
-        struct err e = ERR_INIT;
+        struct err e = { 0 };
 
         if (o == s || o->group != s->group || !before ||
             same_file(where, before))

@@ -70,12 +70,12 @@ struct conf_reals {
 struct setting {
     const char *key; /* "section.key" */
     enum conf_type type;
-    size_t at;         /* offset in the program's struct */
-    const char *value; /* the default */
-    const char *help;  /* one line, no capital, no full stop */
+    size_t at;                /* offset in the program's struct */
+    const char *value;        /* the default */
+    const char *help;         /* one line, no capital, no full stop */
     const char *const *words; /* CONF_WORD: the values, ended by NULL */
-    double min, max;   /* of numbers; both 0: any */
-    int group;         /* of numbers: equal for alternatives; or 0 */
+    double min, max;          /* of numbers; both 0: any */
+    int group;                /* of numbers: equal for alternatives; or 0 */
 };
 
 struct conf {

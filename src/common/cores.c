@@ -10,7 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-
 /* Read the first line of a file into room; "" if there is none. */
 static const char *read_line(char *room, size_t size, const char *root,
                              const char *path)

@@ -33,7 +33,7 @@ extern "C" {
  */
 struct dl_symbol {
     const char *name;
-    size_t offset;              /* of the pointer in the struct */
+    size_t offset; /* of the pointer in the struct */
 };
 
 int dl_load(void *api, const struct dl_symbol *table, const char *names,

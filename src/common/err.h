@@ -13,7 +13,7 @@ extern "C" {
  * holds its text, so reporting "out of memory" needs no memory, and nothing
  * has to be freed.
  *
- *      struct err e = ERR_INIT;
+ *      struct err e = { 0 };
  *      if (conf_read(&conf, path, &e) < 0)
  *          return err_wrap(&e, "reading %s", path);
  *
@@ -39,8 +39,6 @@ struct err {
     int sys; /* errno at the time, or 0; see ERR_COMMAND */
     char text[496];
 };
-
-#define ERR_INIT { ERR_NONE, 0, "" }
 
 /* Record a failure.  These return -1, so a caller can return their result. */
 int err_set(struct err *e, enum err_kind kind, const char *fmt, ...)

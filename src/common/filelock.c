@@ -28,6 +28,6 @@ bool filelock_is_at(int fd, const char *path)
 {
     struct stat a, b;
 
-    return fstat(fd, &a) == 0 && lstat(path, &b) == 0 &&
-           a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+    return fstat(fd, &a) == 0 && lstat(path, &b) == 0 && a.st_dev == b.st_dev &&
+           a.st_ino == b.st_ino;
 }

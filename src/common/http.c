@@ -62,7 +62,7 @@ void http_reply_clear(struct http_reply *r)
 {
     buf_clear(&r->body);
     free(r->tag);
-    *r = (struct http_reply)HTTP_REPLY_INIT;
+    *r = HTTP_REPLY_INIT;
 }
 
 bool http_cancelled(const struct http *h)
@@ -199,7 +199,7 @@ static int run_tries(struct http *h, struct http_transfer *t, struct err *e)
 {
     for (int tries = 1;; tries++) {
         const int64_t had = t->done;
-        struct err why = ERR_INIT;
+        struct err why = { 0 };
         const CURLcode code = http_try(h, t);
         const enum outcome o = after(t, code, &why);
         double secs;
@@ -219,7 +219,7 @@ static int run_tries(struct http *h, struct http_transfer *t, struct err *e)
         if (secs > h->conf.wait_most)
             return err_wrap(e, "the server asked to wait %.0f s", secs);
         log_warn("%s; retrying in %.1f s", why.text, secs);
-        *e = (struct err)ERR_INIT;
+        *e = (struct err){ 0 };
         if (wait_secs(h, secs, e) < 0)
             return -1;
     }
@@ -240,7 +240,7 @@ int http_do(struct http *h, const struct http_call *call,
 
 char *http_host(const char *url)
 {
-    struct err none = ERR_INIT;
+    struct err none = { 0 };
     char *part = NULL, *host = NULL;
     CURLU *u;
 

@@ -50,62 +50,61 @@
  */
 struct http;
 
-struct http_conf {      /* zeroed: the defaults */
-    const char *agent;  /* gtrain/VERSION */
-    int tries;          /* 6 */
-    int name_tries;     /* if the host has no address: as many */
-    double connect;     /* seconds that connecting may take: 20 */
-    double stall;       /* seconds without a byte that end a try: 60 */
-    double secs;        /* for a whole try: no limit */
-    double wait;        /* seconds before the second try: 1, then doubled */
-    double wait_most;   /* but never more: 60; a longer Retry-After fails */
-    const char *ca;     /* file or folder of the certificates of trusted
+struct http_conf {     /* zeroed: the defaults */
+    const char *agent; /* gtrain/VERSION */
+    int tries;         /* 6 */
+    int name_tries;    /* if the host has no address: as many */
+    double connect;    /* seconds that connecting may take: 20 */
+    double stall;      /* seconds without a byte that end a try: 60 */
+    double secs;       /* for a whole try: no limit */
+    double wait;       /* seconds before the second try: 1, then doubled */
+    double wait_most;  /* but never more: 60; a longer Retry-After fails */
+    const char *ca;    /* file or folder of the certificates of trusted
                          * authorities: the system's */
-    const char *cert;   /* file with our certificate and key: none */
-    bool insecure;      /* trust any server */
+    const char *cert;  /* file with our certificate and key: none */
+    bool insecure;     /* trust any server */
     const atomic_bool *cancel; /* stop as a signal does, if true; or NULL */
 };
 
 typedef bool http_sink_fn(void *arg, const void *data, size_t n);
 
 struct http_call {
-    const char *method;         /* NULL: GET, or POST when there is a body */
+    const char *method; /* NULL: GET, or POST when there is a body */
     const char *url;
-    const char *const *header;  /* "Name: value" each, then NULL; or NULL */
+    const char *const *header; /* "Name: value" each, then NULL; or NULL */
     const char *user, *password, *bearer;
-    const void *body;           /* what is sent: len bytes in memory, or, */
-    int fd;                     /* if fd > 0, of this file */
+    const void *body; /* what is sent: len bytes in memory, or, */
+    int fd;           /* if fd > 0, of this file */
     size_t len;
     bool once, stay;
-    double secs;                /* for a try, in place of the handle's; less
+    double secs;     /* for a try, in place of the handle's; less
                                  * than 0: no limit */
-    int64_t from;               /* skip this many bytes of the file */
-    const char *tag;            /* only if its tag is still this one */
+    int64_t from;    /* skip this many bytes of the file */
+    const char *tag; /* only if its tag is still this one */
     http_sink_fn *sink;
     void *arg;
-    size_t max;                 /* bytes of r.body; 0: 64 MiB */
+    size_t max; /* bytes of r.body; 0: 64 MiB */
 };
 
 struct http_reply {
-    long status;                /* the last one; 0 without a reply */
+    long status; /* the last one; 0 without a reply */
     struct buf body;
-    char *tag;                  /* ETag, or else Last-Modified, or NULL */
-    int64_t size;               /* of the whole file, or -1 */
-    double rate_left, rate_reset;       /* RateLimit-Remaining and -Reset, in
+    char *tag;                    /* ETag, or else Last-Modified, or NULL */
+    int64_t size;                 /* of the whole file, or -1 */
+    double rate_left, rate_reset; /* RateLimit-Remaining and -Reset, in
                                          * seconds; -1 without them */
-    bool stopped;               /* by the sink */
-    bool changed;               /* failed: the tag is another one now */
-    bool no_host;               /* failed: the host has no address */
+    bool stopped;                 /* by the sink */
+    bool changed;                 /* failed: the tag is another one now */
+    bool no_host;                 /* failed: the host has no address */
     int tries;
 };
 
 #define HTTP_REPLY_INIT                                                        \
- {                                                                             \
-  0, BUF_INIT, NULL, -1, -1, -1, false, false, false, 0                        \
- }
+    ((struct http_reply){ 0, BUF_INIT, NULL, -1, -1, -1, false, false, false,  \
+                          0 })
 
 struct http *http_open(const struct http_conf *, struct err *);
-void http_close(struct http *);         /* may be NULL */
+void http_close(struct http *); /* may be NULL */
 int http_do(struct http *, const struct http_call *, struct http_reply *,
             struct err *);
 void http_reply_clear(struct http_reply *);

@@ -20,7 +20,7 @@
 /* -- libcurl ----------------------------------------------------------- */
 
 static struct libcurl lib;
-static struct err lib_error = ERR_INIT;
+static struct err lib_error = { 0 };
 
 static const struct dl_symbol symbols[] = {
     { "curl_global_init", offsetof(struct libcurl, global_init) },

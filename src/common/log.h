@@ -23,8 +23,8 @@ typedef void log_sink_fn(void *arg, enum log_level, const char *line);
 
 void log_setup(const char *program, enum log_level lowest);
 bool log_shows(enum log_level);
-void log_sink(log_sink_fn *, void *arg);        /* NULL: none */
-void log_before(void (*hook)(void));            /* before a line is printed */
+void log_sink(log_sink_fn *, void *arg); /* NULL: none */
+void log_before(void (*hook)(void));     /* before a line is printed */
 
 void log_debug(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void log_info(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

@@ -176,7 +176,7 @@ void arena_join(struct arena *a, struct arena *b)
         insert(a, b->last, oldest);
         a->total += b->total;
     }
-    *b = (struct arena)ARENA_INIT;
+    *b = (struct arena){ 0 };
 }
 
 void arena_clear(struct arena *a)
@@ -188,5 +188,5 @@ void arena_clear(struct arena *a)
         free(b->taken);
         free(b);
     }
-    *a = (struct arena)ARENA_INIT;
+    *a = (struct arena){ 0 };
 }

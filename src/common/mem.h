@@ -22,7 +22,7 @@ extern "C" {
  * An arena owns everything taken from it and frees it at once.  A zeroed arena
  * is empty and ready; arena_clear() makes it so again.
  *
- *      struct arena a = ARENA_INIT;
+ *      struct arena a = { 0 };
  *      char *name = arena_strdup(&a, line);
  *      ...
  *      arena_clear(&a);
@@ -43,20 +43,18 @@ void *mem_alloc(size_t count, size_t size, const char *what, struct err *e);
 #define GROW(array, n, room)                                                   \
     do {                                                                       \
         if ((n) == (room)) {                                                   \
-            (room) = (room) ? (room) * 2 : 16;                                 \
+            (room) = (room) ? (room)*2 : 16;                                   \
             (array) = xrealloc((array), (size_t)(room), sizeof *(array));      \
         }                                                                      \
     } while (0)
 
 struct arena {
     struct arena_block *last;
-    size_t used, room;          /* in the last block */
-    size_t total;               /* bytes taken so far */
+    size_t used, room; /* in the last block */
+    size_t total;      /* bytes taken so far */
 };
 
-#define ARENA_INIT { NULL, 0, 0, 0 }
-
-void *arena_alloc(struct arena *, size_t n);    /* zeroed, 16-byte aligned */
+void *arena_alloc(struct arena *, size_t n); /* zeroed, 16-byte aligned */
 char *arena_strdup(struct arena *, const char *s);
 char *arena_strndup(struct arena *, const char *s, size_t n);
 char *arena_printf(struct arena *, const char *fmt, ...)

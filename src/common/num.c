@@ -51,7 +51,7 @@ static bool with_unit(const char *s, const struct unit *units, double *out)
 bool num_int(const char *s, int64_t *out)
 {
     static const struct unit units[] = {
-        { "k", 1e3 }, { "K", 1e3 }, { "M", 1e6 },  { "G", 1e9 },
+        { "k", 1e3 }, { "K", 1e3 },  { "M", 1e6 }, { "G", 1e9 },
         { "B", 1e9 }, { "T", 1e12 }, { NULL, 0 },
     };
     char *end;
@@ -68,7 +68,7 @@ bool num_int(const char *s, int64_t *out)
     }
     if (!with_unit(s, units, &x))
         return false;
-    x = rint(x * 1e6) / 1e6;    /* 1.1k is 1100, though 1.1 * 1000 is not */
+    x = rint(x * 1e6) / 1e6; /* 1.1k is 1100, though 1.1 * 1000 is not */
     if (x != floor(x) || fabs(x) > 9007199254740992.0)
         return false;
     *out = (int64_t)x;
@@ -97,12 +97,14 @@ void num_sort(double *v, size_t n)
 bool num_size(const char *s, uint64_t *out)
 {
     static const struct unit units[] = {
+        /* clang-format off */
         { "B", 1 },
         { "K", 1024.0 }, { "KB", 1024.0 }, { "KiB", 1024.0 },
         { "M", 0x1p20 }, { "MB", 0x1p20 }, { "MiB", 0x1p20 },
         { "G", 0x1p30 }, { "GB", 0x1p30 }, { "GiB", 0x1p30 },
         { "T", 0x1p40 }, { "TB", 0x1p40 }, { "TiB", 0x1p40 },
         { NULL, 0 },
+        /* clang-format on */
     };
     double x;
 
@@ -144,7 +146,7 @@ bool num_secs(const char *s, double *out)
             return false;
         if (*rest == '\0') {
             if (sum > 0)
-                return false;   /* "2h30": of what? */
+                return false; /* "2h30": of what? */
             *out = x;
             return true;
         }
@@ -213,8 +215,8 @@ char *num_short(char out[NUM_TEXT], double n)
     if (u == 0 && n == floor(n))
         snprintf(out, NUM_TEXT, "%.0f", n);
     else
-        snprintf(out, NUM_TEXT, "%.*f%s", fabs(n) < 10 ? 2 : fabs(n) < 100,
-                 n, units[u]);
+        snprintf(out, NUM_TEXT, "%.*f%s", fabs(n) < 10 ? 2 : fabs(n) < 100, n,
+                 units[u]);
     return out;
 }
 
@@ -228,8 +230,10 @@ char *num_bytes(char out[NUM_TEXT], double bytes)
         u++;
     }
     snprintf(out, NUM_TEXT, "%.*f %s",
-             u == 0 ? 0 : fabs(bytes) < 10 ? 2 : fabs(bytes) < 100, bytes,
-             units[u]);
+             u == 0             ? 0
+             : fabs(bytes) < 10 ? 2
+                                : fabs(bytes) < 100,
+             bytes, units[u]);
     return out;
 }
 

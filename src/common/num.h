@@ -31,7 +31,7 @@ int64_t num_whole(double x);
 /* Sort numbers, the least first. */
 void num_sort(double *v, size_t n);
 
-enum { NUM_TEXT = 32 };         /* the size of a buffer for any of these */
+enum { NUM_TEXT = 32 }; /* the size of a buffer for any of these */
 
 /* The shortest text that reads back as the same double, like Python's repr():
  * "1.0" "0.0001" "1e-05" "1e+16" "nan" "inf".  Returns its length. */

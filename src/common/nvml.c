@@ -38,10 +38,10 @@ struct nvml_calls {
 
 enum { SENSOR_GPU = 0, CLOCK_SM = 1, CLOCK_MEMORY = 2, SLOW_EVERY = 5 };
 
-#define SYMBOL(name, member)                                                   \
- {                                                                             \
-  "nvml" name, offsetof(struct nvml_calls, member)                             \
- }
+/* clang-format off */
+#define SYMBOL(name, member) \
+    { "nvml" name, offsetof(struct nvml_calls, member) }
+/* clang-format on */
 
 static const struct dl_symbol symbols[] = {
     SYMBOL("Init_v2", init),
@@ -81,7 +81,7 @@ static double read_energy(struct nvml *n)
 static struct nvml *open_gpu(const char *pci_address, unsigned number)
 {
     struct nvml *n = xcalloc(1, sizeof *n);
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
 
     if (dl_load(&n->api, symbols, "libnvidia-ml.so.1", &e) == 0 &&
         n->api.init() == 0) {

@@ -25,30 +25,30 @@
  * initializer is the default.
  */
 enum opt_type {
-    OPT_FLAG,           /* bool: set true */
-    OPT_INT,            /* int */
-    OPT_LONG,           /* int64_t; 512k, 10B */
-    OPT_REAL,           /* double */
-    OPT_SIZE,           /* uint64_t; 64MiB */
-    OPT_SECS,           /* double; 2h30m */
-    OPT_STRING,         /* const char * */
-    OPT_WORD,           /* int: which of `words`, in upper or lower case */
-    OPT_LIST,           /* struct opt_list: may be given many times */
+    OPT_FLAG,   /* bool: set true */
+    OPT_INT,    /* int */
+    OPT_LONG,   /* int64_t; 512k, 10B */
+    OPT_REAL,   /* double */
+    OPT_SIZE,   /* uint64_t; 64MiB */
+    OPT_SECS,   /* double; 2h30m */
+    OPT_STRING, /* const char * */
+    OPT_WORD,   /* int: which of `words`, in upper or lower case */
+    OPT_LIST,   /* struct opt_list: may be given many times */
 };
 
 struct opt {
     char letter;
     const char *name;
-    const char *arg;            /* what it takes, or NULL for a flag */
+    const char *arg; /* what it takes, or NULL for a flag */
     enum opt_type type;
     void *value;
-    const char *help;           /* what it does: no capital, no full stop;
+    const char *help;         /* what it does: no capital, no full stop;
                                  * %s stands for the list of `words` */
-    const char *const *words;   /* OPT_WORD: the values, ended by NULL */
+    const char *const *words; /* OPT_WORD: the values, ended by NULL */
 };
 
 struct opt_list {
-    const char **item;          /* borrowed from argv; the array is owned */
+    const char **item; /* borrowed from argv; the array is owned */
     size_t n, room;
 };
 
@@ -58,13 +58,13 @@ struct opt_list {
  */
 struct cmd {
     const char *name;
-    const char *args;           /* as in a synopsis: "RUN..."; or NULL */
-    const char *help;           /* one line */
-    const struct opt *opts;     /* NULL for none */
-    int (*run)(int argc, char **argv, struct err *);    /* argv: words left */
-    const void *arg;            /* for a function that several commands share:
+    const char *args;       /* as in a synopsis: "RUN..."; or NULL */
+    const char *help;       /* one line */
+    const struct opt *opts; /* NULL for none */
+    int (*run)(int argc, char **argv, struct err *); /* argv: words left */
+    const void *arg;       /* for a function that several commands share:
                                  * program_command()->arg */
-    void (*confine)(void);      /* give up rights before run; or NULL */
+    void (*confine)(void); /* give up rights before run; or NULL */
 };
 
 /*

@@ -60,7 +60,7 @@ static bool by_pager(const char *text, size_t n)
 {
     const char *argv[] = { "sh", "-c", pager_command(), NULL };
     struct spawn s = { .in = text, .in_len = n };
-    struct err ignored = ERR_INIT;
+    struct err ignored = { 0 };
 
     if (!argv[2])
         return false;

@@ -93,7 +93,7 @@ int path_make_parent(const char *file, struct err *e)
 char *path_cache(const char *name)
 {
     const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     char *path;
 
     if (cache && cache[0] == '/')
@@ -152,7 +152,7 @@ int path_list_most(struct path_list *l, const char *folder, size_t most,
     DIR *dir = opendir(folder);
     const struct dirent *d;
 
-    *l = (struct path_list)PATH_LIST_INIT;
+    *l = (struct path_list){ 0 };
     if (!dir) {
         err_sys(e, "cannot list %s", folder);
         if (e->sys == ENOENT || e->sys == ENOTDIR)
@@ -184,7 +184,7 @@ void path_list_clear(struct path_list *l)
     for (size_t i = 0; i < l->n; i++)
         free(l->name[i]);
     free(l->name);
-    *l = (struct path_list)PATH_LIST_INIT;
+    *l = (struct path_list){ 0 };
 }
 
 int path_open(const char *path, enum path_links links, struct err *e)

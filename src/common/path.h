@@ -12,11 +12,11 @@
  * The caller frees every char * that these functions return.
  */
 char *path_join(const char *folder, const char *name);
-char *path_parent(const char *path);            /* "." when there is none */
-const char *path_name(const char *path);        /* after the last slash */
+char *path_parent(const char *path);     /* "." when there is none */
+const char *path_name(const char *path); /* after the last slash */
 bool path_exists(const char *path);
 bool path_is_folder(const char *path);
-bool path_is_link(const char *path);    /* even if its target is missing */
+bool path_is_link(const char *path); /* even if its target is missing */
 
 /* Symbolic links in a store may have been made by others.  They are followed
  * only if the user asks for it, as with --follow-links. */
@@ -55,8 +55,6 @@ struct path_list {
     char **name;
     size_t n, room;
 };
-
-#define PATH_LIST_INIT { NULL, 0, 0 }
 
 int path_list(struct path_list *, const char *folder, struct err *);
 /* path_list(), but at most `most` names. */

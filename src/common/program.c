@@ -322,7 +322,7 @@ static int end_as(int status)
 
 int program_main(const struct program *p, int argc, char **argv)
 {
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
 
     free(given);
     given = xcalloc((size_t)argc + 1, sizeof *given);

@@ -28,13 +28,13 @@
  */
 struct program {
     const char *name;
-    const char *summary;        /* one line */
-    const struct cmd *const *cmds;      /* ends with NULL */
-    const char *bare;           /* or NULL */
-    const char *file;           /* the option of `bare` that takes the file
+    const char *summary;           /* one line */
+    const struct cmd *const *cmds; /* ends with NULL */
+    const char *bare;              /* or NULL */
+    const char *file;              /* the option of `bare` that takes the file
                                  * which someone may give alone, or NULL */
-    void (*describe)(void);     /* more for --version -v; or NULL */
-    void (*dump)(void);         /* more for --dump-options; or NULL */
+    void (*describe)(void);        /* more for --version -v; or NULL */
+    void (*dump)(void);            /* more for --dump-options; or NULL */
 };
 
 /* The commands of gdata, gtrain or gtrack: cmd_NAME in each cmd_NAME.c that the

@@ -25,11 +25,11 @@
 #endif
 
 enum rng_use {
-    RNG_INIT = 1,               /* parameters */
-    RNG_DATA,                   /* order of documents and windows */
+    RNG_INIT = 1, /* parameters */
+    RNG_DATA,     /* order of documents and windows */
     RNG_DROPOUT,
-    RNG_SAMPLE,                 /* text from the model */
-    RNG_ROUND,                  /* stochastic rounding */
+    RNG_SAMPLE, /* text from the model */
+    RNG_ROUND,  /* stochastic rounding */
     RNG_SWEEP,
 };
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #if defined(__x86_64__)
-# include <immintrin.h>
+#include <immintrin.h>
 #endif
 
 /* clang-format off */
@@ -81,7 +81,7 @@ __attribute__((target("sha,sse4.1"))) static void blocks_sha(
         for (int i = 0; i < 4; i++)
             m[i] = _mm_shuffle_epi8(_mm_loadu_si128((const void *)(p + 16 * i)),
                                     swap);
-# pragma GCC unroll 16 /* so that m[] stays in registers */
+#pragma GCC unroll 16 /* so that m[] stays in registers */
         for (int i = 0; i < 16; i++) {
             __m128i *w = &m[i & 3];
             const __m128i w1 = m[(i + 1) & 3], w2 = m[(i + 2) & 3];
@@ -115,7 +115,7 @@ static bool has_sha(void)
     return b >> 29 & 1;
 }
 #else
-# define blocks_sha blocks_plain
+#define blocks_sha blocks_plain
 static bool has_sha(void)
 {
     return false;

@@ -28,7 +28,7 @@ void sig_ignore_writes(void);
 void sig_write_errors(sigset_t *);
 void sig_hold(void);
 void sig_watch(void);
-int sig_caught(void);           /* the signal's number, or 0 */
+int sig_caught(void); /* the signal's number, or 0 */
 void sig_reset(void);
 
 /* `again`: this is a second SIGINT. */

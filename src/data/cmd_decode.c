@@ -198,7 +198,7 @@ static int decode_files(struct text_writer *w, char **path, int n,
 static int decode_to(const struct tokenizer *t, int argc, char **argv,
                      struct err *e)
 {
-    struct save save = SAVE_INIT;
+    struct save save = { 0 };
     struct text_writer w = {
         .tokenizer = t,
         .vocab = tokenizer_vocab(t),

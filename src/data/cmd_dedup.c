@@ -131,7 +131,7 @@ static int dedup_main(int argc, char **argv, struct err *e)
     struct corpus_conf conf;
     struct dedup d = { .doc = BUF_INIT, .line = BUF_INIT };
     struct corpus *corpus = NULL;
-    struct save s = SAVE_INIT;
+    struct save s = { 0 };
     char kept[NUM_TEXT], omitted[NUM_TEXT], bytes[NUM_TEXT];
     int ret = -1;
 

@@ -94,7 +94,7 @@ static int open_outputs(struct gather_output *out, struct err *e)
 
 static int gather_main(int argc, char **argv, struct err *e)
 {
-    struct gather_output out = { SAVE_INIT, SAVE_INIT, BUF_INIT, 0 };
+    struct gather_output out = { { 0 }, { 0 }, BUF_INIT, 0 };
     struct gather_stats stats[GATHER_KINDS];
     char text[NUM_TEXT], held[NUM_TEXT];
     int64_t total = 0;

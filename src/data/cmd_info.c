@@ -97,7 +97,7 @@ static int add_shard(struct table *t, const char *path,
                      const struct tokenizer *tok, bool column, struct err *e)
 {
     char *format, sha256[SHA256_TEXT];
-    struct err other = ERR_INIT;
+    struct err other = { 0 };
     struct counts c;
     struct shard s;
     int64_t size;

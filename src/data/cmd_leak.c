@@ -152,7 +152,7 @@ static int add_lock(struct path_list *trains, struct path_list *evals,
 
 static int leak_main(int argc, char **argv, struct err *e)
 {
-    struct path_list trains = PATH_LIST_INIT, evals = PATH_LIST_INIT;
+    struct path_list trains = { 0 }, evals = { 0 };
     int64_t whole = 0;
     int ret = 0, fits = 0;
 

@@ -44,7 +44,7 @@ static void add_row(struct table *t, const char *path, const char *role,
 static const char *difference(const char *path, const struct lock_entry *was)
 {
     char sha256[SHA256_TEXT];
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     int64_t size;
 
     if (sha256_file(path, sha256, &size, &e) < 0)
@@ -62,8 +62,8 @@ static void list_new(struct table *t, const struct lock *l)
 
     for (size_t i = 0; i < l->n && l->ids == 0; i++) {
         char *file = lock_path(l, &l->entry[i]), *folder = path_parent(file);
-        struct path_list names = PATH_LIST_INIT;
-        struct err none = ERR_INIT;
+        struct path_list names = { 0 };
+        struct err none = { 0 };
 
         if (l->entry[i].role == LOCK_TOKENS && strcmp(folder, last) != 0)
             path_list(&names, folder, &none);
@@ -123,7 +123,7 @@ static int64_t find_invalid(const struct shard *s)
 
 static void verify_shard(struct table *t, const char *path, int *bad)
 {
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     struct shard s;
     int64_t at;
 

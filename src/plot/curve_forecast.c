@@ -59,7 +59,7 @@ void curve_forecast(struct build *b, struct panel *p,
 {
     const struct forecast_request r = { key, 0, POINTS };
     struct run_forecast f = { 0 };
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
 
     if (figure_store(b, &e) < 0 ||
         forecast_run(&f, &r, &b->store, run, &e) < 0) {

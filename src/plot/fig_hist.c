@@ -123,7 +123,7 @@ static void fill_table(struct table *t, const struct histograms *all,
                        size_t rows)
 {
     table_clear(t);
-    *t = (struct table)TABLE_INIT("gplot.hist/1");
+    *t = TABLE_INIT("gplot.hist/1");
     table_columns(t, "step", "values", "lowest", "median", "highest", NULL);
     for (size_t i = 0; i < rows; i++) {
         const struct histogram *h = choose(all, i, rows);
@@ -156,7 +156,7 @@ static void draw_map(struct build *b, const struct histograms *all)
 
 static int build_hist(struct build *b, struct err *e)
 {
-    struct histograms all = HISTOGRAMS_INIT;
+    struct histograms all = { 0 };
     int ret = figure_runs(b, 1, e);
 
     if (ret == 0 && b->set.n != 1)

@@ -70,7 +70,7 @@ static void fill_table(struct table *t, const struct run_set *set,
                        const struct spent *all)
 {
     table_clear(t);
-    *t = (struct table)TABLE_INIT("gplot.hours/1");
+    *t = TABLE_INIT("gplot.hours/1");
     table_column(t, "run");
     for (int k = 0; k < SPENT_PARTS; k++)
         if (is_used(all, set->n, k))

@@ -189,7 +189,7 @@ static int build_scaling(struct build *b, struct err *e)
     if (p->y.scale == SCALE_AUTO)
         p->y.scale = SCALE_LOG;
     table_clear(b->summary);
-    *b->summary = (struct table)TABLE_INIT("gplot.scaling/1");
+    *b->summary = TABLE_INIT("gplot.scaling/1");
     table_columns(b->summary, "run", "metric", p->x.label, "loss", NULL);
     ends.x = xcalloc(b->set.n + 1, sizeof *ends.x);
     ends.y = xcalloc(b->set.n + 1, sizeof *ends.y);

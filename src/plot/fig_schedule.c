@@ -92,7 +92,7 @@ static int build_schedule(struct build *b, struct err *e)
     p->y.from_zero = true;
     request_axes(b->request, p);
     table_clear(b->summary);
-    *b->summary = (struct table)TABLE_INIT("gplot.schedule/1");
+    *b->summary = TABLE_INIT("gplot.schedule/1");
     table_columns(b->summary, "settings", "highest", "at step", "last",
                   "last step", NULL);
     for (int i = 0; i < b->n; i++)

@@ -205,7 +205,7 @@ static void fill_table(const struct sweep *s, struct table *t)
     const size_t best = find_best(s);
 
     table_clear(t);
-    *t = (struct table)TABLE_INIT("gplot.sweep/1");
+    *t = TABLE_INIT("gplot.sweep/1");
     for (size_t i = 0; i < s->n_params; i++)
         table_column(t, s->param[i]);
     table_column(t, s->metric);

@@ -274,7 +274,7 @@ static void fill_table(struct table *t, const struct drawing *d)
     const double whole = (d->to - d->from) * d->times.n_threads;
 
     table_clear(t);
-    *t = (struct table)TABLE_INIT("gplot.timeline/1");
+    *t = TABLE_INIT("gplot.timeline/1");
     table_columns(t, "operation", "ms of threads", "share", "page faults",
                   NULL);
     for (int k = 0; k < FAULTS; k++) {
@@ -318,7 +318,7 @@ static void draw_trace(struct drawing *d, struct build *b)
 
 static int build_timeline(struct build *b, struct err *e)
 {
-    struct drawing d = { .times = THREAD_TIMES_INIT };
+    struct drawing d = { 0 };
     int ret = thread_times_load(&d.times, b->words[0], e);
 
     if (ret == 0 && b->n > 1)

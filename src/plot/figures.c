@@ -119,7 +119,7 @@ int figure_check(const struct request *r, struct panel *const *panel, size_t n,
 
 void figure_summary(struct table *t)
 {
-    *t = (struct table)TABLE_INIT("gplot.summary/1");
+    *t = TABLE_INIT("gplot.summary/1");
     table_columns(t, "run", "metric", "points", "min", "min at", "max",
                   "max at", "last", "last at", "not finite", NULL);
 }
@@ -176,8 +176,6 @@ static int draw_once(int argc, char **argv, bool *running, struct err *e)
     struct build b = { .figure = &f,
                        .summary = &summary,
                        .request = &plot_request,
-                       .runs = RUNS_INIT,
-                       .store = RUNS_INIT,
                        .words = argv,
                        .n = argc };
     int ret;
@@ -253,7 +251,7 @@ int figure_main(int argc, char **argv, struct err *e)
                 return -1;
             /* the run may still write the metrics that are missing */
             log_warn("%s", e->text);
-            *e = (struct err)ERR_INIT;
+            *e = (struct err){ 0 };
         }
         fflush(stdout);
         if (running)

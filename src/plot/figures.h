@@ -81,18 +81,16 @@ int fig_curves_draw(struct build *, const struct curve_kind *, struct err *);
 /* Draw the best values of a metric over "PARAM" or "PARAM,PARAM" (fig_sweep.c);
  * the summary may be NULL. */
 int fig_sweep_draw(struct build *, const char *params, const char *metric,
-               struct err *);
+                   struct err *);
 
 /* The commands that are not in curve_kind.c, in the order of the help text.
  * Their names begin with fig_, as gtrack, which draws figures too, has commands
  * of the same name. */
-#define FIGURE_CMDS(X)                                                         \
- X(metric)                                                                     \
- X(hist)                                                                       \
- X(hours)                                                                      \
- X(timeline)                                                                   \
- X(sweep)                                                                      \
- X(compare) X(scaling) X(schedule) X(dashboard) X(redo) X(verify)
+/* clang-format off */
+#define FIGURE_CMDS(X) \
+    X(metric) X(hist) X(hours) X(timeline) X(sweep) X(compare) \
+    X(scaling) X(schedule) X(dashboard) X(redo) X(verify)
+/* clang-format on */
 #define FIGURE_DECLARE(name) extern const struct cmd fig_##name;
 #define FIGURE_ADDRESS(name) &fig_##name,
 FIGURE_CMDS(FIGURE_DECLARE)

@@ -443,7 +443,7 @@ double history_x(const struct history *h, int64_t step)
 size_t history_resumes(const struct run_info *run, const char *key,
                        int64_t *step, size_t room)
 {
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     struct series s;
     size_t n = 0;
     int now = 0;

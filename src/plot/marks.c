@@ -93,8 +93,8 @@ static int64_t step_of(const char *name)
 
 static void mark_checkpoints(const struct marked *c)
 {
-    struct path_list list = PATH_LIST_INIT;
-    struct err e = ERR_INIT;
+    struct path_list list = { 0 };
+    struct err e = { 0 };
     char *folder = path_join(c->run->artifacts, "checkpoints");
     bool any = false;
 
@@ -184,8 +184,8 @@ static void mark_spikes(const struct marked *c)
 {
     const struct history *h = c->history;
     struct spike_window window = { .n = 0 };
-    struct err ignored = ERR_INIT;
-    struct series all = SERIES_INIT;
+    struct err ignored = { 0 };
+    struct series all = { 0 };
     struct series s = { .n = h->n, .step = h->step, .value = h->y };
     size_t found = 0, highest = 0;
 
@@ -213,7 +213,7 @@ static void mark_evals(const struct marked *c)
     static const char *const names[] = { "val/loss",  "valid_loss", "val_loss",
                                          "eval/loss", "eval_loss",  NULL };
     const char *key = history_find(c->run, names);
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     struct series s;
 
     if (!key || series_load(&s, c->run, key, 0, &e) < 0)

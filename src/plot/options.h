@@ -19,7 +19,7 @@ extern struct request plot_request;
 
 /* The words of --x, --band and --term, in the order of their values. */
 extern const char *const option_axes[], *const option_bands[],
-    *const option_terms[];
+                                            *const option_terms[];
 
 /* clang-format off */
 #define COMMON_OPTS \

@@ -345,7 +345,7 @@ int output_figure(struct figure *f, const struct table *summary,
     int ret = 0;
 
     if (r->title && f->n_panels == 1) {
-        f->panel[0]->title = f->title;  /* NULL for an empty one */
+        f->panel[0]->title = f->title; /* NULL for an empty one */
         f->title = NULL;
     }
     if (r->data) {

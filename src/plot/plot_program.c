@@ -53,7 +53,7 @@ static void describe(void)
 }
 
 static const struct cmd *const others[] = {
-    FIGURE_CMDS(FIGURE_ADDRESS) &report, NULL
+    FIGURE_CMDS(FIGURE_ADDRESS) & report, NULL
 };
 static const struct cmd *all[COMMANDS], *figures[COMMANDS];
 

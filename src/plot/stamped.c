@@ -106,7 +106,7 @@ void stamped_add(struct table *t, enum stamped result, const struct err *why)
 
 static bool verify_figure(struct table *t, const char *path)
 {
-    struct err why = ERR_INIT;
+    struct err why = { 0 };
     struct buf command = BUF_INIT;
     const enum stamped result = stamped_check(path, &command, &why);
 

@@ -270,5 +270,5 @@ void thread_times_free(struct thread_times *t)
 {
     free(t->slice);
     arena_clear(&t->mem);
-    *t = (struct thread_times)THREAD_TIMES_INIT;
+    *t = (struct thread_times){ 0 };
 }

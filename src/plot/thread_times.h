@@ -9,7 +9,7 @@
 /*
  * thread_times - what each thread did, from a file of `gtrain bench --timeline`
  *
- *      struct thread_times t = THREAD_TIMES_INIT;
+ *      struct thread_times t = { 0 };
  *
  *      if (thread_times_load(&t, path, e) < 0) ...
  *      thread_times_free(&t);
@@ -35,11 +35,6 @@ struct thread_times {
     struct thread_times_slice *slice; /* by thread, then by time */
     size_t n, room;
 };
-
-#define THREAD_TIMES_INIT                                                      \
- {                                                                             \
-  ARENA_INIT, NULL, NULL, 0, 0, NULL, 0, 0                                     \
- }
 
 int thread_times_load(struct thread_times *, const char *path, struct err *);
 /* The same of a text, which is changed; errors name the path. */

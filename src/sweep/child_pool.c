@@ -102,7 +102,7 @@ struct children {
 static int start_child(struct children *c, struct slot *s, struct err *e)
 {
     const struct child_pool *p = c->pool;
-    struct child child = { .mem = ARENA_INIT };
+    struct child child = { 0 };
     const pid_t parent = getpid();
 
     if (p->start(p->arg, c->next, &child, e) < 0) {
@@ -171,7 +171,7 @@ int child_pool_run(const struct child_pool *p, struct err *e)
     static const struct timespec moment = { .tv_nsec = 50000000 };
     struct children c = { .pool = p,
                           .n_slots = p->parallel < 1 ? 1 : p->parallel };
-    struct err late = ERR_INIT;
+    struct err late = { 0 };
     int ret = 0;
 
     c.slot = xcalloc((size_t)c.n_slots, sizeof *c.slot);

@@ -58,7 +58,7 @@ struct sweep_set {
 };
 
 struct sweep_axis {
-    const char *key;            /* "optim.lr" */
+    const char *key; /* "optim.lr" */
     const char *where;
     bool random;
     const char *range; /* "uniform"; "" for a list */
@@ -75,21 +75,21 @@ struct sweep_cell {
 
 struct sweep {
     struct arena mem;
-    struct conf conf;           /* of the settings below */
-    const char *name;           /* of the file, unless it is set */
-    const char *base;           /* configuration to start from, or "" */
-    const char *metric;         /* "val/loss" */
+    struct conf conf;   /* of the settings below */
+    const char *name;   /* of the file, unless it is set */
+    const char *base;   /* configuration to start from, or "" */
+    const char *metric; /* "val/loss" */
     enum sweep_goal goal;
     enum sweep_method method;
     int64_t samples, seeds, parallel, gpus;
-    int64_t rungs, eta;         /* halving: one cell of eta continues */
-    int64_t steps;              /* halving: those of a whole training, or 0 */
-    bool resume;                /* a cell that is tried again continues */
-    double drop;                /* or those not worse, but for this error */
-    int64_t seed;               /* of [random] */
-    struct sweep_set *set;      /* those of the file come first */
+    int64_t rungs, eta;    /* halving: one cell of eta continues */
+    int64_t steps;         /* halving: those of a whole training, or 0 */
+    bool resume;           /* a cell that is tried again continues */
+    double drop;           /* or those not worse, but for this error */
+    int64_t seed;          /* of [random] */
+    struct sweep_set *set; /* those of the file come first */
     size_t n_sets, room_sets;
-    const char *account, *partition, *time, *gres, *extra;     /* Slurm */
+    const char *account, *partition, *time, *gres, *extra; /* Slurm */
     int64_t cpus;
 
     const char **command; /* of W&B's file, with {key} for a value */

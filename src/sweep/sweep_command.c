@@ -35,7 +35,7 @@ static void write_option(FILE *fp, const char *name, const char *value)
 static int write_script(const struct sweep *w, const char *folder,
                         const char *words, const char *path, struct err *e)
 {
-    struct save s = SAVE_INIT;
+    struct save s = { 0 };
     char *self = realpath("/proc/self/exe", NULL), cpus[24] = "";
     struct buf program = BUF_INIT;
     int ret = save_open(&s, path, e);
@@ -382,7 +382,7 @@ static int run_cells(struct sweep_run *s, const struct sweep_command *c,
                      struct err *e)
 {
     struct running r = { .sweep_run = s };
-    struct err why = ERR_INIT;
+    struct err why = { 0 };
     int ret;
 
     if (sweep_run_begin(s, c->cell < 0, e) < 0)

@@ -32,7 +32,7 @@ struct sweep_command {
 };
 
 /* clang-format off */
-#define SWEEP_COMMAND_INIT { .cell = -1 }
+#define SWEEP_COMMAND_INIT ((struct sweep_command){ .cell = -1 })
 
 /* The letter is 0 where it stands for another option. */
 #define SWEEP_OPT_RANDOM(c, letter) \
@@ -64,9 +64,9 @@ struct sweep_command {
 const char *sweep_command_action(int argc, char **argv);
 /* Read the file, which may be NULL, and the options. */
 int sweep_command_read(struct sweep_run *, const struct sweep_command *,
-                        const char *file, struct err *);
+                       const char *file, struct err *);
 int sweep_command_run(struct sweep_run *, struct sweep_command *,
-                       const char *action, struct err *);
+                      const char *action, struct err *);
 
 /* Add an option and its value to a line for the shell. */
 void sweep_command_word(struct buf *, const char *option, const char *value);

@@ -70,7 +70,7 @@ static int read_parent(struct sweep_run *s, struct err *e)
         buf_trim(&text, strcspn(text.s, "\n"));
         s->parent = buf_detach(&text);
     } else if (e->kind == ERR_MISSING) {
-        *e = (struct err)ERR_INIT;
+        *e = (struct err){ 0 };
         ret = 0;
     }
     free(path);
@@ -132,7 +132,7 @@ static enum run_status status_of(const struct sweep_run *s, bool stopped)
 static int set_parent_status(struct sweep_run *s, enum run_status status,
                              struct err *e)
 {
-    struct runs one = RUNS_INIT;
+    struct runs one = { 0 };
     int ret = runs_load_ids(&one, s->root, &s->parent, 1, LOAD_NO_METRICS, e);
 
     if (ret == 0 && one.n == 1 && one.run[0].status != status)
@@ -185,7 +185,7 @@ int sweep_run_begin(struct sweep_run *s, bool runs, struct err *e)
 
 void sweep_run_close(struct sweep_run *s)
 {
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
 
     run_end(s->own, RUN_FAILED, &e);
     runs_free(&s->runs);
@@ -242,12 +242,12 @@ int sweep_run_look(struct sweep_run *s, struct err *e)
     const struct sweep *w = &s->sweep;
 
     runs_free(&s->runs);
-    s->runs = (struct runs)RUNS_INIT;
+    s->runs = (struct runs){ 0 };
     memset(s->count, 0, sizeof s->count);
     if (runs_load(&s->runs, s->root, 0, e) < 0) {
         if (e->kind != ERR_MISSING)
             return -1;
-        *e = (struct err)ERR_INIT;
+        *e = (struct err){ 0 };
     }
     for (size_t c = 0; c < w->n_cells; c++)
         s->outcome[c] = (struct outcome){ .best = (double)NAN };

@@ -86,7 +86,7 @@ struct sweep_run {
 };
 
 /* clang-format off */
-#define SWEEP_RUN_INIT(p) { .program = (p), .runs = RUNS_INIT }
+#define SWEEP_RUN_INIT(p) ((struct sweep_run){ .program = (p) })
 /* clang-format on */
 
 /* The path of a cell's file, such as ".log"; the caller frees it. */

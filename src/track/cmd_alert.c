@@ -55,7 +55,7 @@ static int read_alerts(struct alert_list *list, struct err *e)
 
 static int alert_main(int argc, char **argv, struct err *e)
 {
-    struct alert_list list = ALERT_LIST_INIT;
+    struct alert_list list = { 0 };
     struct track_words words = { &selection, argc, argv };
     struct alert_watch watch = { .list = &list,
                                  .root = track_store(),

@@ -65,7 +65,7 @@ static int copy_content(FILE *to, const char *name, struct err *e)
 static int add_file(const struct run_info *r, const char *file, struct err *e)
 {
     char *name = path_join(under, path_name(file)), *to = NULL;
-    struct save s = SAVE_INIT;
+    struct save s = { 0 };
     int ret = -1;
 
     to = r->links ? path_join(r->artifacts, name)
@@ -82,7 +82,7 @@ static int add_file(const struct run_info *r, const char *file, struct err *e)
 static int list_files(const struct run_info *r, struct err *e)
 {
     struct table t = TABLE_INIT("gtrack.artifacts/1");
-    struct file_tree f = FILE_TREE_INIT;
+    struct file_tree f = { 0 };
     int ret;
 
     if (file_tree_list(&f, r->artifacts, run_info_inside(r), e) < 0)
@@ -101,7 +101,7 @@ static int list_files(const struct run_info *r, struct err *e)
 
 static int artifacts_main(int argc, char **argv, struct err *e)
 {
-    struct runs runs = RUNS_INIT;
+    struct runs runs = { 0 };
     int ret = 0;
 
     if (table_form(&style, e) < 0 || track_check_args(argc, argv, 0, 1, e) < 0)

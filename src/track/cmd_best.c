@@ -44,7 +44,7 @@ struct cells {
 static int last_mean(double *mean, const struct run_info *run, const char *key,
                      struct err *e)
 {
-    struct series s = SERIES_INIT;
+    struct series s = { 0 };
     double sum = 0;
     size_t from;
 
@@ -331,7 +331,7 @@ static int parse_metric(struct columns *c, const char *metric,
 static void fill_runs(struct table *t, const struct runs *runs,
                       const struct column *by)
 {
-    struct columns params = COLUMNS_INIT;
+    struct columns params = { 0 };
 
     auto_columns_params(&params, runs, false);
     table_columns(t, "name", "id", by->title, "step", NULL);
@@ -388,7 +388,7 @@ static int print_paired(const struct runs *runs, const char *metric, bool up,
                         struct err *e)
 {
     struct table t = TABLE_INIT("gtrack.best-paired/1");
-    struct columns by = COLUMNS_INIT;
+    struct columns by = { 0 };
     int ret = group_text ? columns_parse(&by, group_text, runs, e) : 0;
 
     if (ret == 0)
@@ -403,8 +403,8 @@ static int print_paired(const struct runs *runs, const char *metric, bool up,
 static int best_main(int argc, char **argv, struct err *e)
 {
     struct table t = TABLE_INIT("gtrack.best/1"), all = TABLE_INIT("");
-    struct runs runs = RUNS_INIT;
-    struct columns c = COLUMNS_INIT;
+    struct runs runs = { 0 };
+    struct columns c = { 0 };
     bool up;
     int ret = -1;
 

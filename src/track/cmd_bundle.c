@@ -173,7 +173,7 @@ static const char checkpoints_folder[] = STORE_ARTIFACTS "/checkpoints/";
 static char *find_newest(const char *folder)
 {
     struct path_list l;
-    struct err none = ERR_INIT;
+    struct err none = { 0 };
     char *newest = NULL;
 
     if (path_list(&l, folder, &none) < 0)
@@ -346,7 +346,7 @@ static bool ask_git(struct buf *out, const char *const *argv)
 {
     struct buf words = BUF_INIT;
     struct spawn s = { .out = out, .words = &words };
-    struct err none = ERR_INIT;
+    struct err none = { 0 };
     const bool done = spawn_run(argv, &s, &none) == 0;
 
     buf_clear(&words);
@@ -466,7 +466,7 @@ static int add_manifest(struct bundle *b, char head[SHA256_TEXT], struct err *e)
 static int write_bundle(const struct runs *runs, struct err *e)
 {
     struct bundle b = { .top = bundle_top(output), .manifest = BUF_INIT };
-    struct save s = SAVE_INIT;
+    struct save s = { 0 };
     char head[SHA256_TEXT], n[NUM_TEXT], size[NUM_TEXT];
     int ret = save_open(&s, output, e);
 
@@ -490,7 +490,7 @@ static int write_bundle(const struct runs *runs, struct err *e)
 
 static int bundle_main(int argc, char **argv, struct err *e)
 {
-    struct runs runs = RUNS_INIT;
+    struct runs runs = { 0 };
     int ret;
 
     if (track_check_args(argc, argv, 1, -1, e) < 0)

@@ -34,7 +34,7 @@ static int print_command(const struct run_info *r, struct err *e)
 
 static int cmd_main(int argc, char **argv, struct err *e)
 {
-    struct runs runs = RUNS_INIT;
+    struct runs runs = { 0 };
     int ret;
 
     if (track_check_args(argc, argv, 0, 1, e) < 0 ||

@@ -58,7 +58,7 @@ static int load_documents(struct documents *d, const struct run_info *run,
     char *at, *line;
     int ret = -1;
 
-    d->text = (struct buf)BUF_INIT;
+    d->text = BUF_INIT;
     if (fd >= 0)
         ret = buf_read_open(&d->text, fd, path, FILE_MAX, e);
     else if (e->kind == ERR_MISSING)
@@ -293,7 +293,7 @@ enum { SIDE_BY_SIDE = 4 };
 
 static int find_baseline(const struct runs *runs, size_t *at, struct err *e)
 {
-    struct runs one = RUNS_INIT;
+    struct runs one = { 0 };
 
     if (track_select_one(&one, baseline_word, LOAD_NO_METRICS, e) < 0)
         return -1;
@@ -327,7 +327,7 @@ static int compare_runs(struct table *t, const struct runs *runs, struct err *e)
 static int compare_groups(struct table *t, const struct runs *runs,
                           struct err *e)
 {
-    struct columns c = COLUMNS_INIT;
+    struct columns c = { 0 };
     int ret = 0;
 
     if (columns_text)
@@ -347,7 +347,7 @@ static int compare_groups(struct table *t, const struct runs *runs,
 static int print_documents(int argc, char **argv, struct err *e)
 {
     struct table t = TABLE_INIT("gtrack.compare-documents/1");
-    struct runs a = RUNS_INIT, b = RUNS_INIT;
+    struct runs a = { 0 }, b = { 0 };
     int ret = track_check_args(argc, argv, 2, 2, e);
 
     if (ret == 0)
@@ -367,7 +367,7 @@ static int print_documents(int argc, char **argv, struct err *e)
 static int compare_main(int argc, char **argv, struct err *e)
 {
     struct table t = TABLE_INIT("gtrack.compare/1");
-    struct runs runs = RUNS_INIT;
+    struct runs runs = { 0 };
     int ret;
 
     if (across && down)

@@ -99,7 +99,7 @@ static void fill_table(struct table *t, const struct run_info *a,
 static int diff_main(int argc, char **argv, struct err *e)
 {
     struct table t = TABLE_INIT("gtrack.diff/1");
-    struct runs a = RUNS_INIT, b = RUNS_INIT;
+    struct runs a = { 0 }, b = { 0 };
     const int flags = LOAD_NO_METRICS | LOAD_DELETED;
     int ret = -1;
 

@@ -51,8 +51,7 @@ static int add_run(struct disk_use *u, const struct run_info *r, struct err *e)
         const struct file_tree_file *x = &f.file[i];
 
         u->files++;
-        if (strncmp(x->path, STORE_METRICS "/",
-                    sizeof STORE_METRICS) == 0)
+        if (strncmp(x->path, STORE_METRICS "/", sizeof STORE_METRICS) == 0)
             u->metrics += x->size;
         else if (strncmp(x->path, STORE_ARTIFACTS "/",
                          sizeof STORE_ARTIFACTS) == 0)
@@ -118,7 +117,7 @@ static int print_table(const struct disk_use *use, int n, struct err *e)
 static int du_main(int argc, char **argv, struct err *e)
 {
     const int flags = LOAD_DELETED | LOAD_NO_METRICS;
-    struct runs runs = RUNS_INIT;
+    struct runs runs = { 0 };
     struct disk_use *use;
     int n;
 

@@ -272,7 +272,7 @@ static int run_command(struct child *child, char **argv, struct err *e)
     child->stream[1].file = open_artifact(child->run, "stderr.txt");
     sig_watch();
     if (spawn_command(child, argv, e) < 0) {
-        struct err ignored = ERR_INIT;
+        struct err ignored = { 0 };
 
         run_end(child->run, RUN_FAILED, &ignored);
         return -1;

@@ -159,7 +159,7 @@ static bool is_path(const char *name)
 static int export_lines(const struct runs *runs, struct err *e)
 {
     const bool to_file = is_path(output);
-    struct save s = SAVE_INIT;
+    struct save s = { 0 };
     FILE *fp = stdout;
     int ret = 0;
 
@@ -241,7 +241,7 @@ static int write_tensorboard_run(const struct run_info *r, const char *folder,
     }
     if (ret == 0)
         return tfevents_close(t, e);
-    tfevents_close(t, &(struct err)ERR_INIT);
+    tfevents_close(t, &(struct err){ 0 });
     return -1;
 }
 
@@ -312,7 +312,7 @@ static int export_tar(const struct runs *runs, struct err *e)
     fflush(stdout);
     ret = spawn_run(argv, &s, e);
     if (ret < 0 && s.status == 1) { /* a file changed meanwhile */
-        *e = (struct err)ERR_INIT;
+        *e = (struct err){ 0 };
         ret = 0;
     }
     if (ret == 0 && to_file && rename(temp, output) < 0)
@@ -333,7 +333,7 @@ static int export_main(int argc, char **argv, struct err *e)
         [MLFLOW] = export_mlflow, [TENSORBOARD] = export_tensorboard,
         [TAR] = export_tar,
     };
-    struct runs runs = RUNS_INIT;
+    struct runs runs = { 0 };
     int ret;
 
     if (to < 0)

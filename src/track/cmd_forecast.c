@@ -65,7 +65,7 @@ static int forecast_one(struct table *t, const struct runs *all,
 static int forecast_main(int argc, char **argv, struct err *e)
 {
     struct table t = TABLE_INIT("gtrack.forecast/1");
-    struct runs all = RUNS_INIT, runs = RUNS_INIT;
+    struct runs all = { 0 }, runs = { 0 };
     int ret = -1;
 
     if (table_form(&style, e) < 0 || track_check_args(argc, argv, 1, -1, e) < 0)

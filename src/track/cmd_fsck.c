@@ -75,7 +75,7 @@ static int check_runs(struct findings *p, int n, char **words, size_t *checked,
                       struct err *e)
 {
     const int flags = LOAD_DELETED | LOAD_NO_METRICS;
-    struct runs runs = RUNS_INIT;
+    struct runs runs = { 0 };
 
     if (track_load(&runs, n, words, flags, e) < 0)
         return -1;
@@ -88,7 +88,7 @@ static int check_runs(struct findings *p, int n, char **words, size_t *checked,
                                             false };
 
             add_finding(p, &f);
-            *e = (struct err)ERR_INIT;
+            *e = (struct err){ 0 };
         }
     }
     *checked = runs.n;

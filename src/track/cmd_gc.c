@@ -29,8 +29,8 @@ static const struct opt gc_opts[] = {
 /* When a run was deleted, from its meta.yaml. */
 static int64_t deleted_ms(const char *folder)
 {
-    struct arena mem = ARENA_INIT;
-    struct err e = ERR_INIT;
+    struct arena mem = { 0 };
+    struct err e = { 0 };
     struct meta m;
     const int64_t ms =
         meta_load(&m, &mem, folder, PATH_NO_LINKS, &e) == 0 ? m.deleted_ms : 0;
@@ -56,7 +56,7 @@ static int load_old(struct runs *runs, struct err *e)
 
 static int gc_main(int argc, char **argv, struct err *e)
 {
-    struct runs runs = RUNS_INIT;
+    struct runs runs = { 0 };
     char question[64], n[NUM_TEXT];
     int ret;
 

@@ -63,7 +63,7 @@ static void measure_run(struct run_use *u, const struct slurm_jobs *jobs,
                         struct arena *mem)
 {
     struct attempt_list list;
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     const char *counted = NULL;
     const bool failed =
         u->run.status == RUN_FAILED || u->run.status == RUN_STALE;
@@ -326,8 +326,7 @@ static void fill_table(struct table *t, const struct columns *k,
     add_columns(t, k);
     for (size_t i = 0; i < groups; i++)
         add_group(t, cell + g[i].first * k->n, k->n, &g[i]);
-    if (groups > 1 &&
-        table_form(&style, &(struct err)ERR_INIT) == TABLE_ALIGNED) {
+    if (groups > 1 && table_form(&style, &(struct err){ 0 }) == TABLE_ALIGNED) {
         memset(group, 0, n * sizeof *group);
         sum_groups(&total, use, group, n);
         add_group(t, NULL, k->n, &total);
@@ -352,10 +351,10 @@ static int check_options(struct err *e)
 static int hours_main(int argc, char **argv, struct err *e)
 {
     struct table t = TABLE_INIT(why ? "gtrack.hours-why/1" : "gtrack.hours/1");
-    struct runs runs = RUNS_INIT;
-    struct arena mem = ARENA_INIT;
-    struct slurm_jobs jobs = SLURM_JOBS_INIT;
-    struct columns keys = COLUMNS_INIT;
+    struct runs runs = { 0 };
+    struct arena mem = { 0 };
+    struct slurm_jobs jobs = { 0 };
+    struct columns keys = { 0 };
     struct run_use *use = NULL;
     int ret = -1;
 

@@ -48,7 +48,7 @@ static const struct opt import_opts[] = {
 static bool has_file_like(const char *folder, const char *part)
 {
     struct file_tree f;
-    struct err ignored = ERR_INIT;
+    struct err ignored = { 0 };
     bool found = false;
 
     if (file_tree_list(&f, folder, NULL, &ignored) < 0)

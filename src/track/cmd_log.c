@@ -87,7 +87,7 @@ static int log_main(int argc, char **argv, struct err *e)
         return err_set(e, ERR_USAGE,
                        "--resume expects the run to resume as an argument");
     if (resume) {
-        struct runs one = RUNS_INIT;
+        struct runs one = { 0 };
 
         if (track_select_one(&one, argv[0], 0, e) < 0)
             return -1;

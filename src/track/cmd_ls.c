@@ -79,7 +79,7 @@ static int list_runs(struct table *t, struct runs *runs, int form,
                      struct err *e)
 {
     const char *text = columns_text;
-    struct columns c = COLUMNS_INIT;
+    struct columns c = { 0 };
     const bool adds = text && *text == '+';
     const bool terminal = form == TABLE_ALIGNED && !all && (!text || adds);
     int ret = 0;
@@ -101,7 +101,7 @@ static int list_runs(struct table *t, struct runs *runs, int form,
 
 static int list_groups(struct table *t, const struct runs *runs, struct err *e)
 {
-    struct columns metrics = COLUMNS_INIT;
+    struct columns metrics = { 0 };
     const char *text = columns_text;
     int ret = 0;
 
@@ -118,8 +118,8 @@ static int list_groups(struct table *t, const struct runs *runs, struct err *e)
 /* Say why no run is listed. */
 static void explain_nothing(void)
 {
-    struct runs any = RUNS_INIT;
-    struct err ignored = ERR_INIT;
+    struct runs any = { 0 };
+    struct err ignored = { 0 };
 
     if (track_load(&any, 0, NULL, LOAD_NO_METRICS, &ignored) == 0)
         log_info(any.n ? "no run in %s matches" : "there are no runs in %s yet",
@@ -130,7 +130,7 @@ static void explain_nothing(void)
 static int ls_main(int argc, char **argv, struct err *e)
 {
     struct table t = TABLE_INIT("gtrack.ls/1");
-    struct runs runs = RUNS_INIT;
+    struct runs runs = { 0 };
     const int form = table_form(&style, e);
     int ret = -1;
 

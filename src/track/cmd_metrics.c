@@ -50,7 +50,7 @@ static int load_histories(struct metric_histories *h, const struct run_info *r,
     size_t found = 0;
 
     for (size_t i = 0; i < r->n_metrics; i++) {
-        struct metric_history one = { r->metrics[i].key, SERIES_INIT, 0 };
+        struct metric_history one = { r->metrics[i].key, { 0 }, 0 };
 
         if (strcmp(word, one.key) != 0 && fnmatch(word, one.key, 0) != 0)
             continue;
@@ -188,7 +188,7 @@ static void add_wide_rows(struct table *t, struct metric_histories *h)
 static int metrics_main(int argc, char **argv, struct err *e)
 {
     struct table t = TABLE_INIT("gtrack.metrics/1");
-    struct runs runs = RUNS_INIT;
+    struct runs runs = { 0 };
     struct metric_histories h = { NULL, 0, 0 };
     const int flags = LOAD_DELETED | (attempts ? LOAD_ALL_ATTEMPTS : 0);
     int ret = -1;

@@ -53,7 +53,7 @@ static void warn_if_shared(const struct runs *all, const char *name)
 
 static int rename_run(char *word, const char *name, struct err *e)
 {
-    struct runs runs = RUNS_INIT, all = RUNS_INIT;
+    struct runs runs = { 0 }, all = { 0 };
     int ret;
 
     if (!*name)

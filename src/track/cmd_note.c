@@ -70,7 +70,7 @@ static char *read_note(struct err *e)
 
 static int note_main(int argc, char **argv, struct err *e)
 {
-    struct runs runs = RUNS_INIT;
+    struct runs runs = { 0 };
     int ret = 0;
 
     if (track_check_args(argc, argv, 1, 2, e) < 0 ||

@@ -117,7 +117,7 @@ static int push_share(const struct runs *runs, size_t first, struct err *e)
 
     for (size_t i = first; i < runs->n; i += (size_t)jobs) {
         const struct run_info *r = &runs->run[i];
-        struct err why = ERR_INIT;
+        struct err why = { 0 };
 
         if (push_one(r, &why) == 0)
             continue;
@@ -159,7 +159,7 @@ static int push_parallel(const struct runs *runs, struct err *e)
     for (int k = 0; k < jobs; k++) {
         pid[k] = fork();
         if (pid[k] == 0) {
-            struct err own = ERR_INIT;
+            struct err own = { 0 };
             int ret;
 
             prctl(PR_SET_PDEATHSIG, SIGTERM);
@@ -191,7 +191,7 @@ static int push_parallel(const struct runs *runs, struct err *e)
 
 static int push_main(int argc, char **argv, struct err *e)
 {
-    struct runs runs = RUNS_INIT;
+    struct runs runs = { 0 };
     int ret = -1;
 
     if (to < 0)

@@ -56,7 +56,7 @@ typedef int set_pair_fn(struct stored_run *, const char *, const char *,
 static int set_pairs(struct stored_run *b, const char *const *words, size_t n,
                      set_pair_fn *set, struct err *e)
 {
-    struct arena mem = ARENA_INIT;
+    struct arena mem = { 0 };
     const struct pair *p = track_parse_pairs(&mem, words, n, e);
     int ret = p ? 0 : -1;
 
@@ -71,7 +71,7 @@ static int begin_run(struct stored_run *b, const struct new_run_conf *c,
                      struct err *e)
 {
     struct run_conf handed = { .parent = c->parent };
-    struct runs one = RUNS_INIT;
+    struct runs one = { 0 };
     int ret;
 
     if (!run_take_handed(&handed))
@@ -89,7 +89,7 @@ static int start_run(struct err *e)
                               .experiment = experiment,
                               .name = name,
                               .source = "gtrack run" };
-    struct runs one = RUNS_INIT;
+    struct runs one = { 0 };
     struct stored_run b;
     char *id;
     int ret;
@@ -117,7 +117,7 @@ static int start_run(struct err *e)
 static int open_run(struct stored_run *b, const char *word, int64_t *next,
                     struct err *e)
 {
-    struct runs one = RUNS_INIT;
+    struct runs one = { 0 };
     int ret;
 
     if (track_select_one(&one, word, next ? 0 : LOAD_NO_METRICS, e) < 0)

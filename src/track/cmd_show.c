@@ -260,8 +260,8 @@ static int print_sections(const struct run_info *r, const struct file_tree *f,
 static int show_main(int argc, char **argv, struct err *e)
 {
     struct table t = TABLE_INIT("gtrack.show/1");
-    struct runs runs = RUNS_INIT;
-    struct file_tree files = FILE_TREE_INIT;
+    struct runs runs = { 0 };
+    struct file_tree files = { 0 };
     const int form = table_form(&style, e);
     int ret = -1;
 

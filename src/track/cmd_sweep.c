@@ -186,7 +186,7 @@ static void add_environment(const struct filling *f, const char *id,
     struct buf json = BUF_INIT;
     struct emit o = { .b = &json };
     char *root = realpath(f->s->root, NULL);
-    struct err none = ERR_INIT;
+    struct err none = { 0 };
 
     emit_object(&o, NULL);
     each_value(w, f->cell, add_json, &o, &none);

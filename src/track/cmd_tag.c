@@ -59,7 +59,7 @@ static int list_tags(char **words, struct err *e)
 
 static int tag_main(int argc, char **argv, struct err *e)
 {
-    struct arena mem = ARENA_INIT;
+    struct arena mem = { 0 };
     struct pair *pairs;
     int ret = -1;
 

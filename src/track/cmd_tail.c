@@ -90,9 +90,9 @@ static void add_metric(struct tail *t, const char *key)
 static int parse_metric(struct columns *c, const char *word,
                         const struct runs *runs, bool may_come, struct err *e)
 {
-    static const struct runs no_runs = RUNS_INIT;
-    struct columns any = COLUMNS_INIT;
-    struct err missing = ERR_INIT;
+    static const struct runs no_runs = { 0 };
+    struct columns any = { 0 };
+    struct err missing = { 0 };
     int ret = columns_parse(c, word, runs, &missing);
 
     /* without runs, every name is accepted */
@@ -111,7 +111,7 @@ static int add_metrics(struct tail *t, const struct runs *runs, int n,
                        char **words, struct err *e)
 {
     const bool may_come = follow && runs->run[0].status == RUN_RUNNING;
-    struct columns now = COLUMNS_INIT;
+    struct columns now = { 0 };
     int ret = 0;
 
     for (int i = 0; ret == 0 && i < n; i++)
@@ -141,7 +141,7 @@ static void print_new(struct tail *t, const struct run_info *r, int64_t most)
         const struct series_part part = { t->last[j], INT64_MAX,
                                           most > 0 ? most : 1 };
         struct series s;
-        struct err ignored = ERR_INIT;
+        struct err ignored = { 0 };
 
         if (series_load_part(&s, r, t->shown.item[j].key, &part, 0, &ignored) <
             0)
@@ -255,7 +255,7 @@ static int reload_run(struct runs *runs, struct err *e)
  * once more after the run has ended. */
 static int tail_metrics(struct runs *runs, int n, char **words, struct err *e)
 {
-    struct tail t = { COLUMNS_INIT, NULL, 0 };
+    struct tail t = { { 0 }, NULL, 0 };
     int ret = add_metrics(&t, runs, n, words, e);
 
     if (ret == 0)
@@ -296,7 +296,7 @@ static int tail_output(struct runs *runs, struct err *e)
 
 static int tail_main(int argc, char **argv, struct err *e)
 {
-    struct runs runs = RUNS_INIT;
+    struct runs runs = { 0 };
     int ret;
 
     if (lines < 0)

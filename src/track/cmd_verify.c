@@ -105,7 +105,7 @@ static void check_report(struct verify *v, const char *path, const char *name)
 {
     struct claims_check k;
     struct buf words = BUF_INIT;
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     bool passed;
 
     claims_check_init(&k, &track_program);
@@ -120,7 +120,7 @@ static void check_report(struct verify *v, const char *path, const char *name)
 static int check_claims(struct verify *v, struct err *e)
 {
     char *files = path_join(v->folder, "files");
-    struct file_tree f = FILE_TREE_INIT;
+    struct file_tree f = { 0 };
     const int ret = file_tree_list(&f, files, v->folder, e);
 
     for (size_t i = 0; i < f.n; i++) {
@@ -172,7 +172,7 @@ static int replay_runs(struct verify *v, const struct runs *runs, struct err *e)
                                      NULL };
         struct buf out = BUF_INIT, said = BUF_INIT;
         struct spawn s = { .out = &out, .words = &said };
-        struct err why = ERR_INIT;
+        struct err why = { 0 };
         const bool passed = spawn_run(argv, &s, &why) == 0;
         const char *words = last_words(&said);
 
@@ -186,7 +186,7 @@ static int replay_runs(struct verify *v, const struct runs *runs, struct err *e)
 
 static int check_runs(struct verify *v, struct err *e)
 {
-    struct runs runs = RUNS_INIT;
+    struct runs runs = { 0 };
     int ret = runs_load(&runs, v->store, 0, e);
 
     for (size_t i = 0; i < runs.n && ret == 0; i++)
@@ -234,7 +234,7 @@ static int verify_main(int argc, char **argv, struct err *e)
     table_columns(&v.table, "check", "of", "result", "reason", NULL);
     ret = check_all(&v, argv[0], e);
     if (v.folder && !keep)
-        path_remove(v.folder, &(struct err)ERR_INIT);
+        path_remove(v.folder, &(struct err){ 0 });
     table_clear(&v.table);
     free(v.folder);
     free(v.store);

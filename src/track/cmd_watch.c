@@ -117,8 +117,8 @@ static const char *default_curve(const struct runs *runs, struct columns *keep)
 static void add_spark(struct table *t, const struct run_info *r,
                       const char *metric)
 {
-    struct series s = SERIES_INIT;
-    struct err ignored = ERR_INIT;
+    struct series s = { 0 };
+    struct err ignored = { 0 };
     struct buf b = BUF_INIT;
 
     if (metric && run_info_metric(r, metric) &&
@@ -187,8 +187,8 @@ static int draw_table(struct buf *out, int n, char **words, bool color,
                       struct err *e)
 {
     struct table t = TABLE_INIT("");
-    struct runs runs = RUNS_INIT;
-    struct columns c = COLUMNS_INIT, defaults = COLUMNS_INIT;
+    struct runs runs = { 0 };
+    struct columns c = { 0 }, defaults = { 0 };
     int rows, width, ret;
 
     pager_screen(&rows, &width);
@@ -271,7 +271,7 @@ static void look_at_alerts(struct alert_list *list, int n, char **words)
                                  .once = true,
                                  .load = track_select_words,
                                  .arg = &w };
-    struct err why = ERR_INIT;
+    struct err why = { 0 };
 
     if (list->n && alert_watch(&watch, &why) < 0)
         log_warn("%s; trying again", why.text);
@@ -321,7 +321,7 @@ static int check_options(bool live, struct err *e)
 static int watch_main(int argc, char **argv, struct err *e)
 {
     const bool live = isatty(STDOUT_FILENO) && isatty(STDIN_FILENO);
-    struct alert_list alerts = ALERT_LIST_INIT;
+    struct alert_list alerts = { 0 };
     struct termios was;
     int ret = check_options(live, e);
 

@@ -54,7 +54,7 @@ static int print_store(struct err *e)
 
 static int where_main(int argc, char **argv, struct err *e)
 {
-    struct runs runs = RUNS_INIT;
+    struct runs runs = { 0 };
 
     if (track_check_args(argc, argv, 0, 1, e) < 0)
         return -1;

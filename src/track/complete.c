@@ -133,7 +133,7 @@ static int load_options(struct options *p, const char *name, struct err *e)
     int ret = path ? spawn_run(argv, &s, e) : -1;
     char *at, *line;
 
-    *p = (struct options){ .mem = ARENA_INIT };
+    *p = (struct options){ 0 };
     at = arena_strdup(&p->mem, ret == 0 ? out.s : "");
     while ((line = strsep(&at, "\n")))
         add_line(&r, line);
@@ -198,8 +198,8 @@ static void offer_runs(const struct command_line *l)
 {
     const bool deleted = l->cmd && strcmp(l->cmd->name, "restore") == 0;
     const int flags = LOAD_NO_METRICS | (deleted ? LOAD_ONLY_DELETED : 0);
-    struct runs runs = RUNS_INIT;
-    struct err none = ERR_INIT;
+    struct runs runs = { 0 };
+    struct err none = { 0 };
 
     if (runs_load(&runs, l->root, flags, &none) < 0)
         return;
@@ -212,8 +212,8 @@ static void offer_runs(const struct command_line *l)
 
 static void offer_experiments(const struct command_line *l)
 {
-    struct experiments all = EXPERIMENTS_INIT;
-    struct err none = ERR_INIT;
+    struct experiments all = { 0 };
+    struct err none = { 0 };
 
     if (experiments_load(&all, l->root, PATH_NO_LINKS, &none) < 0)
         return;
@@ -227,9 +227,9 @@ static void offer_experiments(const struct command_line *l)
  * parameters and attributes. */
 static void offer_keys(const struct command_line *l, char *run, bool column)
 {
-    struct runs runs = RUNS_INIT;
+    struct runs runs = { 0 };
     struct opt_list names = { NULL, 0, 0 };
-    struct err none = ERR_INIT;
+    struct err none = { 0 };
 
     if ((run ? runs_select(&runs, l->root, &run, 1, 0, &none)
              : runs_load(&runs, l->root, 0, &none)) < 0)
@@ -397,7 +397,7 @@ static void read_word(struct command_line *l, const char *word)
     } else if (word[0] == '-' && word[1]) {
         read_letters(l, word + 1);
     } else if (!l->cmd) {
-        struct err none = ERR_INIT;
+        struct err none = { 0 };
 
         l->cmd = opt_find_cmd(l->cmds, word, &none);
     } else if (l->words++ == 0) {
@@ -476,9 +476,9 @@ void complete(struct buf *out, int n, char **words)
                               .last = n > 1 ? words[n - 1] : "",
                               .root = track_store(),
                               .out = out };
-    struct options other = { .mem = ARENA_INIT };
+    struct options other = { 0 };
     const char *program = n > 0 ? path_name(words[0]) : "gtrack";
-    struct err none = ERR_INIT;
+    struct err none = { 0 };
 
     if (strcmp(program, "gplot") == 0) {
         l.cmds = plot_program()->cmds;

@@ -288,7 +288,7 @@ static void add_lost(struct table *t, const struct series *loss, int k,
 static int fill_spikes(struct table *t, const struct run_info *run,
                        struct err *e)
 {
-    struct series loss = SERIES_INIT, event[EVENTS] = { SERIES_INIT };
+    struct series loss = { 0 }, event[EVENTS] = { { 0 } };
     struct spike_window window = { .n = 0 };
     int ret = series_load(&loss, run, "train/loss", 0, e);
 

@@ -80,7 +80,7 @@ static int64_t find_difference(const struct series *a, const struct series *b,
 static int compare_metric(struct bisect *b, const char *key, int flags,
                           int64_t *end, struct err *e)
 {
-    struct series s[2] = { SERIES_INIT, SERIES_INIT };
+    struct series s[2] = { { 0 }, { 0 } };
     int64_t step;
     double values[2];
     int ret = series_load(&s[0], b->of[0].run, key, flags, e);
@@ -265,7 +265,7 @@ static const char *check_checkpoint(const struct bisect *b, int i)
     const struct run_info *run = b->of[i].run;
     const char *folder = run_info_param(run, "checkpoint.folder");
     struct checkpoint_sums then, now;
-    struct err none = ERR_INIT;
+    struct err none = { 0 };
     char *path = folder && *folder
                      ? xasprintf("%s/step-%08" PRId64, folder, b->same)
                      : xasprintf("%s/checkpoints/step-%08" PRId64,
@@ -339,9 +339,9 @@ static int find_place_and_cause(struct bisect *b, struct err *e)
         return 0;
     }
     before = table_rows(&b->table);
-    if (add_causes(b, place, ret < 0 ? &(struct err)ERR_INIT : e) < 0)
+    if (add_causes(b, place, ret < 0 ? &(struct err){ 0 } : e) < 0)
         ret = -1;
-    if (table_print(&b->table, &style, ret < 0 ? &(struct err)ERR_INIT : e) < 0)
+    if (table_print(&b->table, &style, ret < 0 ? &(struct err){ 0 } : e) < 0)
         ret = -1;
     if (ret == 0)
         tell_verdict(b, place, table_rows(&b->table) - before);
@@ -384,7 +384,7 @@ static int open_runs(struct runs *runs, struct bisect *b, char **argv,
 
 static int bisect_runs(struct bisect *b, char **argv, struct err *e)
 {
-    struct runs runs[2] = { RUNS_INIT, RUNS_INIT };
+    struct runs runs[2] = { 0 };
     int ret = open_runs(runs, b, argv, e);
 
     if (ret == 0)

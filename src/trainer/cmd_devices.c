@@ -57,7 +57,7 @@ static void add_device(struct table *t, struct dev *dev, const char *name)
 static void add_devices(struct table *t, const struct dev_type *type)
 {
     struct dev dev = { 0 };
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     char name[32];
 
     snprintf(name, sizeof name, "%s", type->name);
@@ -98,7 +98,7 @@ static const char *check_device(const char *name, struct settings *s)
                        .fp8 = s->train.fp8 != FP8_OFF };
     int ret;
 
-    e = (struct err)ERR_INIT;
+    e = (struct err){ 0 };
     if (dev_open(&dev, name, &e) < 0)
         return e.text;
     ret = device_check(&dev, s, &e);
@@ -112,7 +112,7 @@ static const char *check_device(const char *name, struct settings *s)
 static bool allows_fp8(const char *name, struct settings *s)
 {
     struct dev dev = { .fp8 = true };
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
 
     if (dev_open(&dev, name, &e) < 0)
         return false;
@@ -170,7 +170,7 @@ static int check_all(struct table *t, struct settings *s, struct err *e)
 
     for (int i = 1; dev_types[i]; i++) {
         struct dev dev = { 0 };
-        struct err why = ERR_INIT;
+        struct err why = { 0 };
         char name[32];
 
         snprintf(name, sizeof name, "%s", dev_types[i]->name);
@@ -199,7 +199,7 @@ static int check_main(struct err *e)
     if (ret == 0)
         ret = resolve_settings(s, s->model.vocab ? 0 : VOCABULARY, 1, e);
     if (ret == 0) {
-        struct err print = ERR_INIT;
+        struct err print = { 0 };
 
         table_columns(&t, "device", "precision", "result", NULL);
         ret = check_all(&t, s, e);

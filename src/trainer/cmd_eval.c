@@ -118,7 +118,7 @@ static int keep_in_run(struct engine *eng, const struct buf *text,
                        struct err *e)
 {
     const char *root = model.root ? model.root : eng->set->run.root;
-    struct runs runs = RUNS_INIT;
+    struct runs runs = { 0 };
     char *id = NULL;
     int ret = checkpoint_run_id(model.path, &id, e);
 

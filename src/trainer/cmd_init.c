@@ -178,7 +178,7 @@ static void print_settings(FILE *out, const struct setup *s)
 
 static int write_settings(const struct setup *s, struct err *e)
 {
-    struct save save = SAVE_INIT;
+    struct save save = { 0 };
 
     if (save_open(&save, s->ini, e) < 0)
         return -1;

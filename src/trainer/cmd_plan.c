@@ -143,7 +143,7 @@ static int load_settings(struct settings *s, const char *path, struct err *e)
 /* The formats of gtrain export, with the class of transformers. */
 static void name_exports(struct plan_model *p)
 {
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     const struct convert_family *f = convert_family(p->set, &e);
 
     snprintf(p->exports, sizeof p->exports, "hf (%s)%s%s",

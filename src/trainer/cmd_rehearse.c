@@ -48,7 +48,7 @@ static const struct opt rehearse_opts[] = {
 /* The gtrain whose GPU is emulated: of the build tree, or installed. */
 static char *find_emulated(void)
 {
-    struct err none = ERR_INIT;
+    struct err none = { 0 };
     char *path = spawn_find("gtrain-emulated", &none);
 
     return path ? path : spawn_find("../libexec/gtrain/gtrain-emulated", &none);
@@ -60,7 +60,7 @@ static char *replace_device(struct rehearsal *r)
 {
     const char *name = r->set.train.device;
     struct dev dev = { .threads = 1 };
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     const bool there = dev_open(&dev, name, &e) == 0;
     const bool gpu = strcmp(there ? dev.type->name : name, "cuda") == 0;
     char *emulated = gpu && !there ? find_emulated() : NULL;
@@ -141,7 +141,7 @@ static int make_folders(struct rehearsal *r, struct err *e)
 
 static void remove_folders(struct rehearsal *r)
 {
-    struct err none = ERR_INIT;
+    struct err none = { 0 };
     char *parent = r->checkpoints ? path_parent(r->checkpoints) : NULL;
 
     if (r->store)
@@ -191,7 +191,7 @@ static int play_scenes(struct rehearsal *r, struct err *e)
 {
     const struct settings *s = &r->set;
     struct buf text = BUF_INIT;
-    struct err why = ERR_INIT;
+    struct err why = { 0 };
     bool good;
 
     check_place(r, "store", s->run.root, 0, false);
@@ -226,7 +226,7 @@ static int rehearse_main(int argc, char **argv, struct err *e)
                            .given = &sets,
                            .ranks = ranks,
                            .table = TABLE_INIT("gtrain.rehearse/1") };
-    struct err why = ERR_INIT;
+    struct err why = { 0 };
     int ret;
 
     if (argc > 1)

@@ -261,7 +261,7 @@ static int sample_prompts(struct engine *eng, const struct prompts *p,
     o.live = o.count == 1;
     o.text = xcalloc((size_t)o.count, sizeof *o.text);
     for (int i = 0; i < o.count; i++)
-        o.text[i] = (struct buf)BUF_INIT;
+        o.text[i] = BUF_INIT;
     if (o.live)
         fputs(p->text[0], stdout);
     ret = generate(eng, &o, e);

@@ -162,7 +162,7 @@ int eval_documents_run(struct eval_documents *d, struct engine *eng,
     struct leak_report report;
     int ret = 0;
 
-    d->kept = (struct buf)BUF_INIT;
+    d->kept = BUF_INIT;
     if (!eng->data.tokenizer)
         ret = err_set(e, ERR_USAGE,
                       "documents need a tokenizer; set data.tokenizer");

@@ -24,7 +24,7 @@ static void describe_devices(void)
     for (int i = 0; dev_types[i]; i++) {
         const struct dev_type *type = dev_types[i];
         struct dev dev = { 0 };
-        struct err e = ERR_INIT;
+        struct err e = { 0 };
         char text[256];
 
         if (dev_open(&dev, type->name, &e) < 0) {

@@ -181,7 +181,7 @@ static void write_thread(struct emit *o, const struct timeline_slice *s,
 int timeline_write(const struct timeline *t, const char *path, struct err *e)
 {
     const double zero = t->n > 0 ? t->slice[0].start : 0;
-    struct save s = SAVE_INIT;
+    struct save s = { 0 };
     struct buf b = BUF_INIT;
     struct emit o = { .b = &b, .no_indent = true };
     char name[32];

@@ -7,7 +7,9 @@
 
 #include <cublasLt.h>
 
+/* clang-format off */
 #define SAME(ours, theirs) { #theirs, ours, (long)(theirs) }
+/* clang-format on */
 
 static const struct {
     const char *name;
@@ -57,7 +59,7 @@ static const struct {
 int main(void)
 {
     struct cublaslt lt;
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
 
     bool good = true;
 

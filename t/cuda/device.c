@@ -19,15 +19,15 @@
 
 static struct tensor view(void *p, int64_t n)
 {
-    return (struct tensor){ .data = p, .type = DT_F32, .rank = 1,
-                            .dim = { n } };
+    return (
+        struct tensor){ .data = p, .type = DT_F32, .rank = 1, .dim = { n } };
 }
 
 static void check_memory(struct dev *dev)
 {
     const struct dev_memory before = dev->memory;
     const struct dev_memory *m = &dev->memory;
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     char *a = dev_alloc(dev, 1000, DEV_WEIGHTS, &e);
     char *b = dev_alloc(dev, 3000, DEV_INPUTS, &e);
 
@@ -55,7 +55,7 @@ static void check_scratch(struct dev *dev)
     enum { N = 4096 };
     const size_t before = dev->memory.of[DEV_SCRATCH].now;
     const size_t allocated = dev->memory.allocated;
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     float *p = dev_alloc(dev, (4 * N + 2) * sizeof *p, DEV_WEIGHTS, &e);
     struct tensor x = view(p, N), dy = view(p + N, N), dx = view(p + 2 * N, N);
     struct tensor w = view(p + 3 * N, N), stat = view(p + 4 * N, 2), dw = dx;
@@ -73,10 +73,10 @@ static void check_copies(struct dev *dev)
 {
     enum { MOST = 10 << 20 };
     static const size_t sizes[] = { 1, 4097, 1 << 20, (1 << 20) + 1, MOST };
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     unsigned char *in = xmalloc(MOST), *out = xmalloc(MOST);
-    char *p = dev->type->alloc(dev, MOST, &e), *q =
-        dev->type->alloc(dev, MOST, &e);
+    char *p = dev->type->alloc(dev, MOST, &e),
+         *q = dev->type->alloc(dev, MOST, &e);
     bool good = true, early = true;
 
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
@@ -86,7 +86,7 @@ static void check_copies(struct dev *dev)
             in[k] = (unsigned char)(k * 7 + i);
         memset(out, 0, n);
         dev->type->put(dev, p, in, n);
-        in[0] ^= 0xff;                  /* put() has read it */
+        in[0] ^= 0xff; /* put() has read it */
         dev->type->copy(dev, q, p, n);
         dev->type->get(dev, out, q, n);
         good = dev_sync(dev, &e) == 0 && good;
@@ -94,7 +94,7 @@ static void check_copies(struct dev *dev)
         good = memcmp(in, out, n) == 0 && good;
     }
     ok(good, "few and many bytes go to the device and come back");
-    for (int i = 0; i < 1000; i++) {    /* more than are kept between syncs */
+    for (int i = 0; i < 1000; i++) { /* more than are kept between syncs */
         dev->type->put(dev, p + 4 * i, &i, 4);
         dev->type->get(dev, out + 4 * i, p + 4 * i, 4);
     }
@@ -114,7 +114,7 @@ static void check_copies(struct dev *dev)
 
 static void check_failures(struct dev *dev)
 {
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     float host[4] = { 0 };
     void *p = dev->type->alloc(dev, 16, &e);
 
@@ -128,7 +128,7 @@ static void check_failures(struct dev *dev)
 
 static void check_marks(struct dev *dev)
 {
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
 
     ok(dev->type->between(dev, 0, 1) < 0, "an unset mark has no time");
     dev->type->mark(dev, 0);
@@ -139,7 +139,7 @@ static void check_marks(struct dev *dev)
 
 static void check_graph(struct dev *dev)
 {
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     float host[2] = { 1, 2 };
     char *p = dev->type->alloc(dev, 64, &e);
     struct tensor t = view(p, 2);
@@ -217,14 +217,23 @@ static void check_algorithms(const char *folder)
 static void check_gemm(struct dev *dev, const char *folder)
 {
     enum { N = 64 };
-    struct err e = ERR_INIT;
-    struct path_list files = PATH_LIST_INIT;
+    struct err e = { 0 };
+    struct path_list files = { 0 };
     char *cache = path_join(folder, "gtrain"), text[256];
     float *p = dev->type->alloc(dev, 3 * N * N * sizeof *p, &e), one = 0;
     struct tensor t = view(p, 2 * N * N);
-    struct gemm m = { .type = DT_F32, .out = DT_F32, .m = N, .n = N, .k = N,
-                        .a = p, .b = p + N * N, .d = p + 2 * N * N,
-                        .lda = N, .ldb = N, .ldd = N, .alpha = 0.5f };
+    struct gemm m = { .type = DT_F32,
+                      .out = DT_F32,
+                      .m = N,
+                      .n = N,
+                      .k = N,
+                      .a = p,
+                      .b = p + N * N,
+                      .d = p + 2 * N * N,
+                      .lda = N,
+                      .ldb = N,
+                      .ldd = N,
+                      .alpha = 0.5f };
     bool kept = false;
 
     dev->ops->fill(dev, &t, 1.0f);
@@ -263,7 +272,7 @@ static float product_of_ones(const char *name, const char *value,
                       .ldd = N,
                       .alpha = 1.0f };
 
-    *e = (struct err)ERR_INIT;
+    *e = (struct err){ 0 };
     setenv(name, value, 1);
     setenv("XDG_CACHE_HOME", folder, 1);
     if (dev_open(&dev, "cuda", e) < 0)
@@ -306,7 +315,7 @@ static void check_wrong_algorithms(void)
 int main(void)
 {
     char folder[] = "/tmp/gt-device-XXXXXX";
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     struct dev dev = { .threads = 0 };
 
     if (!mkdtemp(folder))

@@ -113,8 +113,7 @@ template <bool BEFORE> static __global__ void begin_late(int *to)
     to[threadIdx.x] = was + 1;
 }
 
-#define RUN(kernel, threads)                                                   \
-    [] { LAUNCH(kernel, 2, threads, 0, &queue, out); }
+#define RUN(kernel, threads) [] { LAUNCH(kernel, 2, threads, 0, &queue, out); }
 
 static const struct {
     const char *what;

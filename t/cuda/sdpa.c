@@ -80,11 +80,11 @@ static bool compile(const struct cudnn *api, cudnnBackendDescriptor_t device,
             CUDNN_STATUS_SUCCESS)
             return false;
         good = api->set(plan, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG,
-                        CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &offer[i]) ==
-                   CUDNN_STATUS_SUCCESS &&
+                        CUDNN_TYPE_BACKEND_DESCRIPTOR, 1,
+                        &offer[i]) == CUDNN_STATUS_SUCCESS &&
                api->set(plan, CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP,
-                        CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &device) ==
-                   CUDNN_STATUS_SUCCESS &&
+                        CUDNN_TYPE_BACKEND_DESCRIPTOR, 1,
+                        &device) == CUDNN_STATUS_SUCCESS &&
                api->finalize(plan) == CUDNN_STATUS_SUCCESS;
         if (good)
             sdpa_graph_kernel_name(api, plan, name, room);
@@ -145,7 +145,7 @@ int main(int argc, char **argv)
     } quick[] = { { 80, 1 }, { 89, 1 }, { 90, 3 }, { 100, 1 }, { 120, 1 } };
     const bool all = argc > 1 && strcmp(argv[1], "all") == 0;
     struct cudnn api;
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
 
     if (cudnn_load(&api, &e) < 0) {
         printf("1..0 # SKIP %s\n", e.text);

@@ -86,8 +86,8 @@ static std::vector<float> gather(const void *p, const cublaslt_layout_data &l,
 
     for (int64_t i = 0; i < lines; i++)
         for (int64_t j = 0; j < k; j++)
-            v[(size_t)(i * k + j)] = read_one(
-                p, l.type, turned ? i * l.ld + j : j * l.ld + i);
+            v[(size_t)(i * k + j)] =
+                read_one(p, l.type, turned ? i * l.ld + j : j * l.ld + i);
     return v;
 }
 
@@ -102,8 +102,7 @@ static float gelu_slope(float x)
 
 static float gelu(float x)
 {
-    return 0.5f * x *
-           (1.0f + tanhf(0.79788456f * (x + 0.044715f * x * x * x)));
+    return 0.5f * x * (1.0f + tanhf(0.79788456f * (x + 0.044715f * x * x * x)));
 }
 
 struct emu_product {
@@ -126,8 +125,8 @@ static float finish(const emu_product &p, int64_t r, int64_t c, float sum)
     if (p.desc.epilogue & CUBLASLT_EPI_BIAS)
         v += read_one(p.desc.bias, p.d.type, r);
     if (p.desc.epilogue == CUBLASLT_EPI_DGELU)
-        return v * gelu_slope(read_one(p.desc.aux, p.d.type,
-                                       c * p.desc.aux_ld + r));
+        return v * gelu_slope(
+                       read_one(p.desc.aux, p.d.type, c * p.desc.aux_ld + r));
     if (p.desc.epilogue & 128)
         write_one(p.desc.aux, p.d.type, c * p.desc.aux_ld + r, v);
     return p.desc.epilogue & CUBLASLT_EPI_GELU ? gelu(v) : v;
@@ -441,8 +440,8 @@ extern "C" int cublaslt_load(struct cublaslt *lt, struct err *e)
         return err_set(e, ERR_MISSING, "GT_CUBLASLT is off");
     if (is_set_to("none"))
         return err_set(e, ERR_MISSING, "GT_EMU_LT is none");
-    *lt = { create, destroy, version, desc_create, desc_destroy, desc_set,
-            layout_create, layout_destroy, pref_create, pref_destroy, pref_set,
-            heuristic, check, matmul };
+    *lt = { create,   destroy,       version,        desc_create, desc_destroy,
+            desc_set, layout_create, layout_destroy, pref_create, pref_destroy,
+            pref_set, heuristic,     check,          matmul };
     return 0;
 }

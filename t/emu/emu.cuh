@@ -76,7 +76,7 @@ namespace emu
 
 struct order {
     bool reverse;
-    uint64_t seed;              /* 0: none */
+    uint64_t seed; /* 0: none */
 };
 
 inline const order &the_order()

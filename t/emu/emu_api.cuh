@@ -22,18 +22,26 @@ static inline cudaError_t cudaGetLastError()
 static inline const char *cudaGetErrorString(cudaError_t code)
 {
     switch (code) {
-    case cudaSuccess: return "no error";
-    case cudaErrorInvalidValue: return "invalid argument";
-    case cudaErrorMemoryAllocation: return "out of memory";
-    case cudaErrorInvalidConfiguration: return "invalid configuration argument";
-    case cudaErrorNoDevice: return "no CUDA-capable device is detected";
-    case cudaErrorInvalidDevice: return "invalid device ordinal";
-    case cudaErrorNotReady: return "device not ready";
+    case cudaSuccess:
+        return "no error";
+    case cudaErrorInvalidValue:
+        return "invalid argument";
+    case cudaErrorMemoryAllocation:
+        return "out of memory";
+    case cudaErrorInvalidConfiguration:
+        return "invalid configuration argument";
+    case cudaErrorNoDevice:
+        return "no CUDA-capable device is detected";
+    case cudaErrorInvalidDevice:
+        return "invalid device ordinal";
+    case cudaErrorNotReady:
+        return "device not ready";
     case cudaErrorDevicesUnavailable:
         return "CUDA-capable device(s) is/are busy or unavailable";
     case cudaErrorNoKernelImageForDevice:
         return "no kernel image is available for execution on the device";
-    default: return "unknown error";
+    default:
+        return "unknown error";
     }
 }
 
@@ -94,8 +102,7 @@ static inline cudaError_t cudaRuntimeGetVersion(int *v)
     return cudaSuccess;
 }
 
-template <class F>
-cudaError_t cudaFuncSetAttribute(F *kernel, int, int value)
+template <class F> cudaError_t cudaFuncSetAttribute(F *kernel, int, int value)
 {
     if (value < 0 || (size_t)value > emu::most_shared())
         return emu::error(cudaErrorInvalidValue);
@@ -122,7 +129,7 @@ static inline cudaError_t cudaMalloc(void **p, size_t n)
     *p = nullptr;
     if (emu::capturing())
         return cudaErrorStreamCaptureUnsupported;
-    if (n == 0)                 /* no memory, and no failure */
+    if (n == 0) /* no memory, and no failure */
         return cudaSuccess;
     if (n > r.limit - r.in_use || posix_memalign(p, 256, n) != 0)
         return emu::error(cudaErrorMemoryAllocation);
@@ -191,22 +198,23 @@ static inline cudaError_t cudaMemGetInfo(size_t *free, size_t *total)
 static inline cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t n,
                                           cudaMemcpyKind kind, cudaStream_t s)
 {
-    const bool from = kind == cudaMemcpyDeviceToHost ||
-                      kind == cudaMemcpyDeviceToDevice;
-    const bool to = kind == cudaMemcpyHostToDevice ||
-                    kind == cudaMemcpyDeviceToDevice;
+    const bool from =
+        kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
+    const bool to =
+        kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
 
     if (n && (emu::on_device(src, n) != from || emu::on_device(dst, n) != to))
         return emu::error(cudaErrorInvalidValue);
-    if (emu::of(s)->capture && ((!from && !emu::is_pinned(src, n)) ||
-                                (!to && !emu::is_pinned(dst, n))) &&
+    if (emu::of(s)->capture &&
+        ((!from && !emu::is_pinned(src, n)) ||
+         (!to && !emu::is_pinned(dst, n))) &&
         emu::capturing())
         return cudaErrorStreamCaptureUnsupported;
     if (from || emu::is_pinned(src, n)) {
         emu::submit(s, [=] { memcpy(dst, src, n); });
     } else {
-        auto kept = std::make_shared<std::vector<char>>(
-            (const char *)src, (const char *)src + n);
+        auto kept = std::make_shared<std::vector<char>>((const char *)src,
+                                                        (const char *)src + n);
 
         emu::submit(s, [=] { memcpy(dst, kept->data(), n); });
     }

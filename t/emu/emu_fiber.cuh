@@ -14,11 +14,11 @@ enum {
     WARP = 32,
     MAX_THREADS = 1024,
     MAX_GRID_YZ = 65535,
-    MAX_SHARED_PLAIN = 48 << 10,        /* of one block, before opting in */
-    MAX_ARGUMENTS = 4096,               /* bytes, of one kernel */
+    MAX_SHARED_PLAIN = 48 << 10, /* of one block, before opting in */
+    MAX_ARGUMENTS = 4096,        /* bytes, of one kernel */
 };
 
-enum { OP_SYNCWARP = 5 };               /* the operation of __syncwarp() */
+enum { OP_SYNCWARP = 5 }; /* the operation of __syncwarp() */
 
 /* The compute capability, as 90 for 9.0. */
 inline int capability()
@@ -35,10 +35,17 @@ inline int capability()
 inline size_t most_shared()
 {
     switch (capability()) {
-    case 75: return 64 << 10;
-    case 80: case 87: return 163 << 10;
-    case 86: case 89: case 120: return 99 << 10;
-    default: return 227 << 10;
+    case 75:
+        return 64 << 10;
+    case 80:
+    case 87:
+        return 163 << 10;
+    case 86:
+    case 89:
+    case 120:
+        return 99 << 10;
+    default:
+        return 227 << 10;
     }
 }
 
@@ -57,17 +64,17 @@ struct fiber {
     void *sp, *stack;
     state st;
     unsigned lane, warp;
-    int op;                     /* the warp operation it waits in, */
-    unsigned mask;              /* the mask it passed, */
-    void *data;                 /* and its argument */
-    bool begun;                 /* has called begin_kernel() */
-    int group;                  /* copies committed so far */
-    std::vector<copy> copies;   /* asynchronous copies not made yet */
+    int op;                   /* the warp operation it waits in, */
+    unsigned mask;            /* the mask it passed, */
+    void *data;               /* and its argument */
+    bool begun;               /* has called begin_kernel() */
+    int group;                /* copies committed so far */
+    std::vector<copy> copies; /* asynchronous copies not made yet */
 };
 
 struct warp {
     unsigned arrived, live;
-    uint32_t synced;                    /* by __syncwarp(), so many times */
+    uint32_t synced; /* by __syncwarp(), so many times */
 };
 
 /* A __shared__ array of the block, by its declaration in the source. */
@@ -97,17 +104,17 @@ struct block {
     dim3 grid, dim;
     uint3 id;
     int n, live, at_barrier, vote[3], place;
-    uint32_t epoch;                     /* another one after each barrier */
+    uint32_t epoch; /* another one after each barrier */
     std::vector<fiber> fibers;
     std::vector<warp> warps;
     std::vector<int> order, place_of;
-    std::vector<void *> stacks;         /* not in use */
+    std::vector<void *> stacks; /* not in use */
     std::vector<shared> arrays;
     void *dynamic;
     size_t dynamic_size, shared_size, shared_most;
     void *host_sp;
     const char *name;
-    bool overlaps;                      /* the kernel before may still run */
+    bool overlaps; /* the kernel before may still run */
     void (*call)(void *);
     void *arg;
 };
@@ -141,8 +148,8 @@ inline size_t stack_size()
 [[noreturn]] inline void fail(const char *why)
 {
     static const char *const doing[] = { "not started", "ready",
-                                         "in a warp operation",
-                                         "at a barrier", "done" };
+                                         "in a warp operation", "at a barrier",
+                                         "done" };
     int shown = 0;
 
     fprintf(stderr, "emu: kernel %s, block (%u,%u,%u): %s\n", blk->name,
@@ -151,8 +158,8 @@ inline size_t stack_size()
         const fiber *f = &blk->fibers[(size_t)i];
 
         if (f->st != DONE && ++shown)
-            fprintf(stderr, "emu:   thread (%u,%u,%u) %s\n", f->tid.x,
-                    f->tid.y, f->tid.z, doing[f->st]);
+            fprintf(stderr, "emu:   thread (%u,%u,%u) %s\n", f->tid.x, f->tid.y,
+                    f->tid.z, doing[f->st]);
     }
     die();
 }
@@ -193,7 +200,7 @@ __asm__(".text\n"
         "ldp d12, d13, [sp, #128]; ldp d14, d15, [sp, #144]\n"
         "add sp, sp, #160; ret\n");
 #else
-# error "emu.cuh: emu_switch() is not written for this processor"
+#error "emu.cuh: emu_switch() is not written for this processor"
 #endif
 
 inline void *new_stack()
@@ -226,7 +233,7 @@ inline void resume(int i)
         f->st = READY;
         f->stack = new_stack();
         top = (void **)((char *)f->stack + stack_size() - 64);
-        top[-1] = nullptr;              /* the return address at the end */
+        top[-1] = nullptr; /* the return address at the end */
         f->sp = top - FRAME;
         ((void **)f->sp)[FRAME_ENTRY] = (void *)emu_entry;
     }
@@ -357,7 +364,7 @@ __attribute__((no_sanitize_address)) inline void run_fiber()
             blk->place = blk->place_of[(size_t)i];
             continue;
         }
-        blk->stacks.push_back(stack);   /* not used before this fiber is left */
+        blk->stacks.push_back(stack); /* not used before this fiber is left */
         cur = i < 0 ? nullptr : &blk->fibers[(size_t)i];
         if (cur) {
             blk->place = blk->place_of[(size_t)i];
@@ -367,8 +374,8 @@ __attribute__((no_sanitize_address)) inline void run_fiber()
     }
 }
 
-extern "C" __attribute__((weak, noinline, no_sanitize_address)) void
-emu_entry(void)
+extern "C" __attribute__((weak, noinline, no_sanitize_address)) void emu_entry(
+    void)
 {
     run_fiber();
 }

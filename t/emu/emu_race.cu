@@ -21,7 +21,7 @@
 namespace emu
 {
 
-enum { MOST_ARRAYS = 256 };             /* declared in all kernels */
+enum { MOST_ARRAYS = 256 }; /* declared in all kernels */
 
 struct access {
     uint32_t epoch, synced;
@@ -101,7 +101,7 @@ static void keep_reader(cell *c, const access &now)
 static void note_cells(cell *c, size_t n, bool write, const fiber *who)
 {
     const access now = { blk->epoch, blk->warps[who->warp].synced,
-            (int)(who->warp * WARP + who->lane) };
+                         (int)(who->warp * WARP + who->lane) };
     for (size_t i = 0; i < n; i++, c++) {
         check_order(c->wrote, now, "wrote", write ? "overwrites" : "reads");
         if (!write) {
@@ -145,8 +145,14 @@ static const bool installed = (note_access = note, true);
     extern "C" void __tsan_write##n(void *p);                                  \
     extern "C" void __tsan_unaligned_read##n(void *p);                         \
     extern "C" void __tsan_unaligned_write##n(void *p);                        \
-    void __tsan_read##n(void *p) { emu::note(p, n, false, emu::cur); }         \
-    void __tsan_write##n(void *p) { emu::note(p, n, true, emu::cur); }         \
+    void __tsan_read##n(void *p)                                               \
+    {                                                                          \
+        emu::note(p, n, false, emu::cur);                                      \
+    }                                                                          \
+    void __tsan_write##n(void *p)                                              \
+    {                                                                          \
+        emu::note(p, n, true, emu::cur);                                       \
+    }                                                                          \
     void __tsan_unaligned_read##n(void *p)                                     \
     {                                                                          \
         emu::note(p, n, false, emu::cur);                                      \
@@ -155,7 +161,11 @@ static const bool installed = (note_access = note, true);
     {                                                                          \
         emu::note(p, n, true, emu::cur);                                       \
     }
-ACCESS(1) ACCESS(2) ACCESS(4) ACCESS(8) ACCESS(16)
+ACCESS(1);
+ACCESS(2);
+ACCESS(4);
+ACCESS(8);
+ACCESS(16);
 
 extern "C" void __tsan_read_range(void *p, unsigned long n);
 extern "C" void __tsan_write_range(void *p, unsigned long n);
@@ -175,8 +185,8 @@ void __tsan_write_range(void *p, unsigned long n)
     extern "C" T __tsan_atomic##bits##_load(const T *p, int);                  \
     extern "C" void __tsan_atomic##bits##_store(T *p, T v, int);               \
     extern "C" T __tsan_atomic##bits##_fetch_add(T *p, T v, int);              \
-    extern "C" int __tsan_atomic##bits##_compare_exchange_weak(                \
-        T *p, T *was, T v, int, int);                                          \
+    extern "C" int __tsan_atomic##bits##_compare_exchange_weak(T *p, T *was,   \
+                                                               T v, int, int); \
     extern "C" int __tsan_atomic##bits##_compare_exchange_strong(              \
         T *p, T *was, T v, int, int);                                          \
     T __tsan_atomic##bits##_load(const T *p, int)                              \
@@ -203,7 +213,9 @@ void __tsan_write_range(void *p, unsigned long n)
         return __atomic_compare_exchange_n(p, was, v, false, __ATOMIC_SEQ_CST, \
                                            __ATOMIC_SEQ_CST);                  \
     }
-ATOMIC(8, unsigned char) ATOMIC(32, unsigned) ATOMIC(64, unsigned long)
+ATOMIC(8, unsigned char);
+ATOMIC(32, unsigned);
+ATOMIC(64, unsigned long);
 
 extern "C" void __tsan_init(void);
 extern "C" void __tsan_func_entry(void *);

@@ -76,7 +76,7 @@ struct event {
 };
 
 struct item {
-    work_fn work;               /* or: */
+    work_fn work; /* or: */
     event *wait;
     uint64_t stamp;
 };
@@ -393,8 +393,8 @@ void launch(const char *name, dim3 grid, dim3 dim, size_t shared,
         fprintf(stderr, "emu: kernel %s is passed a host pointer\n", name);
         die();
     }
-    if ((uint64_t)dim.x * dim.y * dim.z > MAX_THREADS || dim.z > 64 ||
-        !dim.x || !dim.y || !dim.z || !grid.x || !grid.y || !grid.z ||
+    if ((uint64_t)dim.x * dim.y * dim.z > MAX_THREADS || dim.z > 64 || !dim.x ||
+        !dim.y || !dim.z || !grid.x || !grid.y || !grid.z ||
         grid.x > INT32_MAX || grid.y > MAX_GRID_YZ || grid.z > MAX_GRID_YZ ||
         !room_for(kernel, shared, &k.room)) {
         error(cudaErrorInvalidConfiguration);

@@ -11,19 +11,24 @@
 
 /* ---- vectors and half precision ---------------------------------------- */
 
-struct __align__(8) float2 {
+struct __align__(8) float2
+{
     float x, y;
 };
-struct __align__(8) uint2 {
+struct __align__(8) uint2
+{
     unsigned x, y;
 };
-struct __align__(16) float4 {
+struct __align__(16) float4
+{
     float x, y, z, w;
 };
-struct __align__(16) int4 {
+struct __align__(16) int4
+{
     int x, y, z, w;
 };
-struct __align__(16) uint4 {
+struct __align__(16) uint4
+{
     unsigned x, y, z, w;
 };
 
@@ -347,8 +352,7 @@ __attribute__((no_sanitize("thread"))) void ldmatrix(fiber **lane, unsigned)
             for (int h = 0; h < 2; h++) {
                 const int r = TRANS ? t % 4 * 2 + h : t / 4;
                 const int c = TRANS ? t / 4 : t % 4 * 2 + h;
-                const void *row =
-                    ((ldmatrix_data *)lane[8 * i + r]->data)->row;
+                const void *row = ((ldmatrix_data *)lane[8 * i + r]->data)->row;
 
                 if ((uintptr_t)row % 16)
                     fail("ldmatrix: a row that is not 16-byte aligned");

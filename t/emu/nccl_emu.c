@@ -47,8 +47,8 @@ struct call {
     const char *send;
     char *recv;
     size_t bytes;
-    int root;                   /* -1: every rank receives the sum */
-    int adds;                   /* numbers of this type; 0: root's bytes */
+    int root; /* -1: every rank receives the sum */
+    int adds; /* numbers of this type; 0: root's bytes */
     bool stuck;
 };
 
@@ -172,8 +172,8 @@ int ncclReduceScatter(const void *, void *, size_t, int, int,
                       struct nccl_comm *, void *);
 int ncclAllGather(const void *, void *, size_t, int, struct nccl_comm *,
                   void *);
-int ncclReduce(const void *, void *, size_t, int, int, int,
-               struct nccl_comm *, void *);
+int ncclReduce(const void *, void *, size_t, int, int, int, struct nccl_comm *,
+               void *);
 int ncclBroadcast(const void *, void *, size_t, int, int, struct nccl_comm *,
                   void *);
 int ncclGroupStart(void);
@@ -187,9 +187,8 @@ int ncclGetUniqueId(struct nccl_id *id)
     return NCCL_OK;
 }
 
-int ncclCommInitRankConfig(struct nccl_comm **out, int size,
-                           struct nccl_id id, int rank,
-                           struct nccl_config *config)
+int ncclCommInitRankConfig(struct nccl_comm **out, int size, struct nccl_id id,
+                           int rank, struct nccl_config *config)
 {
     struct nccl_comm *c = calloc(1, sizeof *c);
     const char *fail = getenv("NCCL_SHIM_FAIL");
@@ -286,8 +285,10 @@ static int broadcast_from(const void *send, void *recv, size_t n, int type,
 {
     if (type != NCCL_U8)
         return SYSTEM_ERROR;
-    return submit((struct call){ .comm = c, .send = send, .recv = recv,
-                                 .bytes = n, .root = root }, stream);
+    return submit(
+        (struct call){
+            .comm = c, .send = send, .recv = recv, .bytes = n, .root = root },
+        stream);
 }
 
 int ncclBroadcast(const void *send, void *recv, size_t n, int type, int root,

@@ -15,7 +15,7 @@ static void rewinds(const uint8_t *data, size_t n)
 {
     static const char run[] = "attempt.in"; /* where targets run */
     static int fd = -1;
-    struct arena mem = ARENA_INIT;
+    struct arena mem = { 0 };
     struct rewind_list list;
 
     if (fd < 0) {
@@ -23,7 +23,7 @@ static void rewinds(const uint8_t *data, size_t n)
         mkdir("attempt.in/.gtrack", 0777);
     }
     fuzz_rewrite(&fd, "attempt.in/.gtrack/rewinds", data, n);
-    rewinds_load(&list, &mem, run, NULL, PATH_NO_LINKS, &(struct err)ERR_INIT);
+    rewinds_load(&list, &mem, run, NULL, PATH_NO_LINKS, &(struct err){ 0 });
     for (size_t i = 0; i < list.n; i++)
         FUZZ_CHECK(strlen(list.cut[i].key) <= n);
     arena_clear(&mem);
@@ -32,7 +32,7 @@ static void rewinds(const uint8_t *data, size_t n)
 static void records(const uint8_t *data, size_t n)
 {
     struct unpack u = { (const char *)data, (const char *)data + n, true };
-    struct arena mem = ARENA_INIT;
+    struct arena mem = { 0 };
     struct run_info run = { 0 };
 
     if (unpack_run(&u, &run, &mem))

@@ -30,7 +30,7 @@ static const char *write_config(const uint8_t *data, size_t n)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     struct buf out = BUF_INIT;
     char path[32];
     int fd, ret;

@@ -11,10 +11,14 @@ static size_t read_all(char *path, enum corpus_format format,
                        const char *separator)
 {
     const struct corpus_conf conf = {
-        .path = &path, .n = 1, .format = format, .separator = separator,
-        .bad = CORPUS_SKIP_FILES, .max_line = 2 << 20,
+        .path = &path,
+        .n = 1,
+        .format = format,
+        .separator = separator,
+        .bad = CORPUS_SKIP_FILES,
+        .max_line = 2 << 20,
     };
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     struct corpus *corpus;
     struct corpus_block *b;
     size_t text = 0;

@@ -15,9 +15,18 @@ static void match(const struct filter *f)
     struct pair tags[] = { { "k", "" } };
     struct metric_sum metrics[] = { { .key = "loss", .last = 0.5 } };
     const struct run_info run = {
-        .id = "0123", .name = "a", .experiment = "x", .experiment_id = "0",
-        .user = "u", .status = RUN_PREEMPTED, .params = params, .n_params = 2,
-        .tags = tags, .n_tags = 1, .metrics = metrics, .n_metrics = 1,
+        .id = "0123",
+        .name = "a",
+        .experiment = "x",
+        .experiment_id = "0",
+        .user = "u",
+        .status = RUN_PREEMPTED,
+        .params = params,
+        .n_params = 2,
+        .tags = tags,
+        .n_tags = 1,
+        .metrics = metrics,
+        .n_metrics = 1,
     };
 
     filter_match(f, &run);
@@ -26,7 +35,7 @@ static void match(const struct filter *f)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
     char *text = malloc(n + 1), *key;
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     struct filter *f;
 
     memcpy(text, data, n);

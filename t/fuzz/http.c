@@ -58,7 +58,7 @@ static CURLcode perform_here(CURL *c)
 static struct http *open_here(void)
 {
     const struct http_conf conf = { .tries = 1 };
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     struct http *http = http_open(&conf, &e);
     struct libcurl *lib = (struct libcurl *)(uintptr_t)libcurl();
 
@@ -81,12 +81,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
     static struct http *http;
     struct http_reply reply = HTTP_REPLY_INIT;
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     size_t sum = 0;
-    struct http_call call = { .url = "http://127.0.0.1/file",
-                              .stay = true,
-                              .max = MOST,
-                              .arg = &sum };
+    struct http_call call = {
+        .url = "http://127.0.0.1/file", .stay = true, .max = MOST, .arg = &sum
+    };
 
     if (n == 0)
         return 0;

@@ -17,7 +17,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
         ['l'] = import_llmc,        ['n'] = import_nanogpt,
         ['t'] = import_tensorboard, ['w'] = import_wandb,
     };
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     struct import import = { 0 };
     char path[32];
     int fd;

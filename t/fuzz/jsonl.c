@@ -14,7 +14,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
     struct buf line = BUF_INIT;
     char *copy = malloc(n + 1), *text;
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     size_t len;
 
     /* exactly n bytes, so that the sanitizer sees one more */

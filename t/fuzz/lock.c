@@ -8,7 +8,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     struct lock l;
     char path[32];
     const int fd = fuzz_file(data, n, path);

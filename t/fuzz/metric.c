@@ -43,7 +43,7 @@ static void number(const uint8_t *data, size_t n)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
     struct metric_scan scan;
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     char path[32];
     const int fd = fuzz_file(data, n, path);
     const struct metric_file f = { .path = path, .key = "x" };

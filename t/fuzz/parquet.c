@@ -10,7 +10,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
     struct corpus_block b = { .seq = 0 };
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     struct corpus_parquet *p;
     char path[32];
     const int fd = fuzz_file(data, n, path);

@@ -68,7 +68,7 @@ int http_do(struct http *http, const struct http_call *call,
 void http_reply_clear(struct http_reply *r)
 {
     buf_clear(&r->body);
-    *r = (struct http_reply)HTTP_REPLY_INIT;
+    *r = HTTP_REPLY_INIT;
 }
 
 void http_escape(struct buf *b, const char *text)
@@ -98,14 +98,14 @@ static char root[PATH_MAX];
 
 static void remove_store(void)
 {
-    path_remove(root, &(struct err)ERR_INIT);
+    path_remove(root, &(struct err){ 0 });
 }
 
 static const struct run_info *make_run(void)
 {
     static struct runs runs;
     const struct run_conf conf = { .root = root, .name = "run" };
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     struct run *run;
 
     log_setup("fuzz", LOG_ERROR);
@@ -128,7 +128,7 @@ static void forget_pushes(const struct run_info *run)
 {
     char *folder = xasprintf("%s/.gtrack", run->folder);
     struct path_list names;
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
 
     path_list(&names, folder, &e);
     for (size_t i = 0; i < names.n; i++)
@@ -151,7 +151,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
         .tries = 1,
     };
     struct push_totals totals = { 0 };
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
 
     if (n == 0)
         return 0;

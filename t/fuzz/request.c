@@ -20,8 +20,8 @@ static const char token[] = "0123456789abcdef0123456789abcdef";
 /* Nothing that a query decodes to is longer than its text. */
 static void check_query(const char *text)
 {
-    struct query q = QUERY_INIT;
-    struct err e = ERR_INIT;
+    struct query q = { 0 };
+    struct err e = { 0 };
     char **list;
 
     if (query_parse(&q, text, &e) < 0) {
@@ -40,7 +40,7 @@ static void check_query(const char *text)
 static void check_guard(const struct guard_request *r)
 {
     struct guard g = { .cookie = "gtrack-1" };
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     enum guard_verdict verdict;
 
     memcpy(g.token, token, sizeof token);

@@ -10,7 +10,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     struct settings s;
     struct buf text = BUF_INIT;
     char path[32];

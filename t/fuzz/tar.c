@@ -11,7 +11,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
     FILE *fp = fmemopen((void *)(uintptr_t)data, n, "r");
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     struct tar_head head;
 
     while (fp && tar_read_head(fp, &head, &e) > 0) {

@@ -14,7 +14,7 @@ static void read_all(const struct tensors *t)
     for (int i = 0; i < tensors_count(t); i++) {
         const struct tensors_array *const a = tensors_at(t, i);
         const int64_t n = tensors_array_count(a);
-        struct err e = ERR_INIT;
+        struct err e = { 0 };
         float *x;
 
         FUZZ_CHECK(tensors_find(t, a->name) && n >= 0);
@@ -31,7 +31,7 @@ static void read_all(const struct tensors *t)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     struct tensors *t;
     char path[32];
     const int fd = fuzz_file(data, n, path);

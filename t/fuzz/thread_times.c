@@ -29,8 +29,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
     /* exactly n bytes, so that the sanitizer sees one more */
     char *copy = malloc(n ? n : 1);
-    struct thread_times t = THREAD_TIMES_INIT;
-    struct err e = ERR_INIT;
+    struct thread_times t = { 0 };
+    struct err e = { 0 };
 
     memcpy(copy, data, n);
     if (thread_times_parse(&t, copy, n, "trace", &e) == 0)

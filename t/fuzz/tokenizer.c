@@ -18,7 +18,7 @@ static const char merges[] = "a b\nab c\n# #\nx x\nxx xx\nxxxx xxxx\n"
 static struct tokenizer *make(void)
 {
     struct tokenizer *t = tokenizer_new(TOKENIZER_BPE, PRETOKENIZE_GPT2);
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
 
     FUZZ_CHECK(tokfile_parse_merges(t, merges, sizeof merges - 1, &e) == 0);
     FUZZ_CHECK(tokenizer_ready(t, &e) == 0);

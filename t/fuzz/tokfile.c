@@ -35,7 +35,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
     const size_t kinds = sizeof parsers / sizeof parsers[0];
     struct tokenizer *t;
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     size_t which;
     char *copy;
 

@@ -11,9 +11,9 @@
 
 static void round_trip(const char *text)
 {
-    struct arena mem = ARENA_INIT;
+    struct arena mem = { 0 };
     struct buf clean = BUF_INIT, b = BUF_INIT;
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     struct yaml y;
 
     utf8_clean(&clean, text, strlen(text));
@@ -29,8 +29,8 @@ static void round_trip(const char *text)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
-    struct arena mem = ARENA_INIT;
-    struct err e = ERR_INIT;
+    struct arena mem = { 0 };
+    struct err e = { 0 };
     struct buf text = BUF_INIT;
     struct yaml y;
 

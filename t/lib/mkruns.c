@@ -47,7 +47,7 @@ static struct run *begin(const char *experiment, const char *name,
                                 .name = name,
                                 .resume = resume,
                                 .no_provenance = true };
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     struct run *run;
 
     pass(3600000);
@@ -92,7 +92,7 @@ static int spread_file(const char *path, const struct stat *st, int type,
 
 static void end(struct run *run)
 {
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     char metrics[4096];
 
     snprintf(metrics, sizeof metrics, "%s/metrics", run_folder(run));

@@ -65,7 +65,7 @@ static int write_run(const char *root, const char *resume, int64_t steps,
     for (int64_t step = resume ? steps / 2 + 1 : 1; step <= steps; step++) {
         points(run, step);
         if (step % 100 == 0) {
-            struct err ignored = ERR_INIT;
+            struct err ignored = { 0 };
 
             run_flush(run, &ignored);
         }
@@ -111,7 +111,8 @@ static int forever(const char *root, struct err *e)
 
 static int capture(const char *root, struct err *e)
 {
-    struct run_conf c = { .root = root, .command = "prog --lr 1e-3",
+    struct run_conf c = { .root = root,
+                          .command = "prog --lr 1e-3",
                           .gpus = 2 };
     struct run *run;
 
@@ -155,14 +156,14 @@ static int watch(const char *root, pid_t pid, struct err *e)
         if (path_exists(root) && check(root, false, e) < 0 &&
             e->kind != ERR_MISSING)
             return -1;
-    *e = (struct err)ERR_INIT;
+    *e = (struct err){ 0 };
     printf("looked %" PRId64 " times\n", times);
     return 0;
 }
 
 int main(int argc, char **argv)
 {
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     const char *what = argc > 1 ? argv[1] : "";
     int64_t n = 0;
     int ret = -1;

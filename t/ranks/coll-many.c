@@ -58,7 +58,7 @@ static int run_rank(const struct job_rank *j, rank_fn *rank)
                                     .timeout = j->timeout,
                                     .native = j->native,
                                     .bf16 = j->bf16 };
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     struct coll c;
     int ret;
 
@@ -139,7 +139,7 @@ static const char *check_floats(struct coll *c, const int64_t *bounds)
 {
     float x[N], in[N], all[N];
     float *acc = all + bounds[c->rank];
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
 
     for (int64_t i = 0; i < N; i++)
         x[i] = in[i] = value(c->rank, i);
@@ -168,7 +168,7 @@ static const char *check_floats(struct coll *c, const int64_t *bounds)
 static const char *check_collect(struct coll *c, const int64_t *bounds)
 {
     const int64_t own = bounds[c->rank + 1] - bounds[c->rank];
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     float mine[N], all[N];
 
     for (int64_t i = 0; i < own; i++)
@@ -188,7 +188,7 @@ static const char *check_small(struct coll *c)
     int64_t most = c->rank * 7 % c->size;
     double d[2] = { c->rank + 1, c->rank == 4 };
     int sent = c->rank == root ? 77 : 0, other;
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
 
     coll_bcast(c, &sent, sizeof sent, root);
     if (coll_sum_f64(c, d, 2, &e) < 0 || coll_max(c, &most, &e) < 0)
@@ -240,7 +240,7 @@ static int costs_rank(struct coll *c)
     float *x = xcalloc((size_t)n, sizeof *x);
     const uint64_t want = 2 * 64 * 4 * ((uint64_t)c->size - 1);
     const uint64_t log = (uint64_t)log_of(c->size);
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     int links = 0, bad = 0;
 
     for (int r = 0; r < c->size; r++)
@@ -269,7 +269,7 @@ static const char *check_rounded(struct coll *c, const int64_t *bounds)
     const float part = (float)(log_of(c->size) + 2) / 512.0f;
     float x[N], in[N], all[N];
     int other;
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
 
     for (int64_t i = 0; i < N; i++)
         x[i] = in[i] = small_value(c->rank, i);
@@ -302,7 +302,7 @@ static int rounded_rank(struct coll *c)
     float *x = xcalloc((size_t)c->size, 64 * sizeof *x);
     const char *bad = check_rounded(c, bounds);
     const uint64_t before = c->sent;
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
 
     coll_sum(c, x, (int64_t)c->size * 64);
     if (!bad && coll_check(c, &e) < 0)
@@ -320,7 +320,7 @@ static int rounded_rank(struct coll *c)
 
 static int is_told(struct coll *c, const char *end)
 {
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     int told = 0;
 
     for (int i = 0; i < 100 && !told; i++)
@@ -334,7 +334,7 @@ static int is_told(struct coll *c, const char *end)
 
 static int fail_as(struct coll *c, int sig, const char *end)
 {
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
 
     if (c->rank == 3 && coll_barrier(c, &e) == 0)
         raise(sig);

@@ -49,7 +49,7 @@ static int listen_here(int *port)
 /* What is wrong with the collectives of a rank; NULL for nothing. */
 static const char *check_sums(struct coll *c)
 {
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     int64_t *bounds = xcalloc((size_t)c->size + 1, sizeof *bounds);
     float *x = xmalloc(N * sizeof *x), *in = xmalloc(N * sizeof *in);
     float *got = xmalloc(N * sizeof *got), *acc;
@@ -114,7 +114,7 @@ static const char *check_bytes(struct coll *c)
     const int64_t n = 120000, part = n / c->size * (c->size - 1) * 4;
     int64_t *bounds = xcalloc((size_t)c->size + 1, sizeof *bounds);
     float *x = xcalloc((size_t)n, sizeof *x);
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     uint64_t at[4];
     int ret;
 
@@ -163,7 +163,7 @@ static int open_rank(struct coll *c, const struct test_rank *j, struct err *e)
 /* A rank that runs the sums; 0 if they are right. */
 static int sums_rank(const struct test_rank *j)
 {
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     struct coll c;
     const char *bad;
 
@@ -184,7 +184,7 @@ static int sums_rank(const struct test_rank *j)
  * may still be in the first barrier when it has left that. */
 static int rank_with_death(const struct test_rank *j)
 {
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     struct coll c;
     int named;
 
@@ -232,7 +232,7 @@ static int run_ranks(int size, int (*rank)(const struct test_rank *),
 /* 0: joined; 1: rejected with this text; 2: another error. */
 static int try_to_join(const struct test_rank *j, const char *words)
 {
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     struct coll c;
     int ret;
 
@@ -429,7 +429,7 @@ static void test_node_lists(void)
         { "a[]", NULL },
     };
     char out[64];
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const int ret = launch_first_host(out, sizeof out, cases[i].list, &e);
@@ -442,7 +442,7 @@ static void test_node_lists(void)
 
 static void test_launchers(void)
 {
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     struct launch l;
     int port;
 
@@ -493,7 +493,7 @@ static void test_launchers(void)
 /* The token of a job under torchrun, with this secret or file of one. */
 static bool has_token(const char *secret, const char *file, char out[128])
 {
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     struct launch l;
 
     setenv("WORLD_SIZE", "2", 1);
@@ -533,7 +533,7 @@ static void test_tokens(void)
 static int under_mpi(void)
 {
     struct launch l;
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     struct coll c;
     const char *bad;
     int64_t failed;
@@ -569,7 +569,7 @@ static int lingering_rank(void)
 static void test_lingering(void)
 {
     char name[] = "coll", *argv[] = { name, NULL };
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
 
     ok(local_ranks_run(argv, 2, &e) == 0,
        "ranks get a secret, and one that outlives rank 0 is not a failure");

@@ -131,7 +131,7 @@ static void numbers(void)
 static void strings(void)
 {
     struct buf b = BUF_INIT;
-    struct arena a = ARENA_INIT;
+    struct arena a = { 0 };
     char *p, *q;
 
     ok(b.s[0] == '\0', "an empty buf is an empty string");
@@ -169,7 +169,7 @@ static void options(void)
         "prog", "a", "-n", "7", "--all", "--set=x", "-sy", "b"
     };
     char *argv[9] = { 0 };
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     char text[80];
     int left;
 
@@ -382,7 +382,7 @@ static void test_nearest(void)
     };
 
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
-        struct err e = ERR_INIT;
+        struct err e = { 0 };
         char want[64] = "no";
 
         err_set(&e, ERR_USAGE, "no");

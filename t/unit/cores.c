@@ -27,7 +27,7 @@ static void begin_machine(void)
 static void plant(const char *path, const char *text)
 {
     char whole[512];
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     FILE *fp;
 
     snprintf(whole, sizeof whole, "%s%s", root, path);
@@ -356,7 +356,7 @@ static void test_affinity(void)
 
 int main(void)
 {
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
 
     if (!mkdtemp(folder))
         return 1;

@@ -37,8 +37,8 @@ static char *in_folder(const char *name)
 static void put(const char *name, const void *data, size_t n)
 {
     char *path = in_folder(name);
-    struct save s = SAVE_INIT;
-    struct err e = ERR_INIT;
+    struct save s = { 0 };
+    struct err e = { 0 };
 
     if (save_open(&s, path, &e) == 0) {
         fwrite(data, 1, n, s.fp);
@@ -109,7 +109,7 @@ static void check(const char *what, const char *name, struct corpus_conf c,
                   const char *want)
 {
     struct buf out = BUF_INIT;
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
 
     if (!ok(read_all(name, c, &out, NULL, &e) == 0 &&
                 strcmp(out.s, want) == 0 && e.kind == ERR_NONE,
@@ -155,7 +155,7 @@ static void formats(void)
 static void folders(void)
 {
     char *sub = in_folder("tree/b/c"), *sub2 = in_folder("tree/d");
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     struct buf out = BUF_INIT;
 
     path_make(sub, &e);
@@ -194,7 +194,7 @@ static void parts(void)
     struct corpus_block *b;
     struct corpus_place third = { 0, 0, 0, false };
     struct buf out = BUF_INIT, tail = BUF_INIT;
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     int parts = 0;
     bool cuts = true;
 
@@ -252,7 +252,7 @@ static void long_separators(void)
 
     for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; k++) {
         struct buf text = BUF_INIT, want = BUF_INIT, out = BUF_INIT;
-        struct err e = ERR_INIT;
+        struct err e = { 0 };
 
         while (text.len < sizes[k])
             buf_str(&text, "wo rd");
@@ -277,7 +277,7 @@ static void no_blank(void)
     char *text = xmalloc(n);
     struct corpus_stats stats;
     struct buf out = BUF_INIT;
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
 
     for (size_t i = 0; i < n; i++) /* two-byte characters */
         text[i] = "\xc3\xa9"[i % 2];
@@ -310,7 +310,7 @@ static void damage(void)
                                 "{\"text\":\"b\"}\n";
     struct corpus_stats stats;
     struct buf out = BUF_INIT, gz = BUF_INIT;
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     char *path = in_folder("cut.json.gz"), *big = xmalloc(1 << 20);
     size_t lines_n = 0;
 
@@ -335,12 +335,12 @@ static void damage(void)
     put_gzip("cut.json.gz", big, strlen(big), "w");
     buf_read_file(&gz, path, 1 << 24, &e);
     put("cut.json.gz", gz.s, gz.len / 2);
-    e = (struct err)ERR_INIT;
+    e = (struct err){ 0 };
     ok(read_all("cut.json.gz", (struct corpus_conf){ .n = 0 }, &out, &stats,
                 &e) < 0 &&
            strstr(e.text, "ends early") && strstr(e.text, "cut.json.gz:"),
        "a gzip file that ends early is an error");
-    e = (struct err)ERR_INIT;
+    e = (struct err){ 0 };
     ok(read_all("cut.json.gz", (struct corpus_conf){ .bad = CORPUS_SKIP_FILES },
                 &out, &stats, &e) == 0 &&
            stats.bad_files == 1 && stats.documents > 1000 &&
@@ -352,7 +352,7 @@ static void damage(void)
                0 &&
            strstr(e.text, "damaged gzip data"),
        "a gzip file with a wrong byte is an error");
-    e = (struct err)ERR_INIT;
+    e = (struct err){ 0 };
     put("nul.txt", "a\nb\0c", 5);
     ok(read_all("nul.txt", (struct corpus_conf){ .n = 0 }, &out, NULL, &e) ==
                0 &&
@@ -377,7 +377,7 @@ struct asking {
 static void *ask(void *arg)
 {
     struct asking *a = arg;
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     struct corpus_block *b;
 
     while (corpus_next(a->corpus, &b, &e) > 0) {
@@ -399,7 +399,7 @@ static void threads(void)
     struct buf text = BUF_INIT;
     struct corpus *corpus;
     struct corpus_stats stats;
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
 
     for (int i = 0; i < LINES; i++)
         buf_printf(&text, "{\"text\": \"%d bottles\\n\"}\n", i);
@@ -446,7 +446,7 @@ static void shares(void)
 
 int main(void)
 {
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
 
     log_setup("corpus", LOG_WARN);
     log_sink(note, NULL);

@@ -26,7 +26,7 @@ static void write_on(void)
                           .experiment = "kill",
                           .flush_secs = 0.001,
                           .no_provenance = true };
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     struct run *run;
 
     if (run_begin(&run, &c, &e) < 0)
@@ -48,7 +48,7 @@ static void write_on(void)
 static bool is_whole(const char *when)
 {
     struct runs runs;
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     bool good = true;
 
     if (runs_load(&runs, root, 0, &e) < 0) {
@@ -73,7 +73,7 @@ static bool is_whole(const char *when)
 static bool is_unbroken(int64_t *count)
 {
     struct runs runs;
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     bool good = true;
 
     if (runs_load(&runs, root, 0, &e) < 0)
@@ -98,7 +98,7 @@ static bool is_unbroken(int64_t *count)
 static bool has_points(void)
 {
     struct runs runs;
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     bool found = false;
 
     if (runs_load(&runs, root, 0, &e) < 0)
@@ -115,9 +115,9 @@ static bool goes_on(void)
     struct run_conf c = { .root = root,
                           .resume = "@latest",
                           .no_provenance = true };
-    struct runs runs = RUNS_INIT;
-    struct series s = SERIES_INIT;
-    struct err e = ERR_INIT;
+    struct runs runs = { 0 };
+    struct series s = { 0 };
+    struct err e = { 0 };
     char word[] = "@latest";
     char *words[] = { word };
     struct run *run;
@@ -145,7 +145,7 @@ static bool kill_one(int looks, bool wait_for_points, bool resume,
                      int64_t *count)
 {
     const pid_t pid = fork();
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     bool good = true;
 
     if (pid == 0)
@@ -186,7 +186,7 @@ static void begin_one(int ready)
     struct run_conf c = { .root = root,
                           .experiment = "new",
                           .no_provenance = true };
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     struct run *run;
     char c1;
 
@@ -206,9 +206,9 @@ static void begin_one(int ready)
 
 static void many(void)
 {
-    struct runs runs = RUNS_INIT;
-    struct experiments all = EXPERIMENTS_INIT;
-    struct err e = ERR_INIT;
+    struct runs runs = { 0 };
+    struct experiments all = { 0 };
+    struct err e = { 0 };
     bool seen[WRITERS + 1] = { false };
     int pipes[2], good = 0, names = 0;
 
@@ -253,7 +253,7 @@ static void many(void)
 int main(void)
 {
     char folder[] = "/tmp/gtrack-crash.XXXXXX";
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
 
     if (!mkdtemp(folder))
         return 1;

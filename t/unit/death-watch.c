@@ -17,8 +17,11 @@ static const struct {
     { "rank 0, for which another one waits", 2, 1, { NONE, 0 }, 0 },
     { "the end of a chain", 5, 0, { 1, 2, 3, NONE, 0 }, 3 },
     { "the end of a chain, from its middle", 5, 2, { 1, 2, 3, NONE, 0 }, 3 },
-    { "a neighbour's neighbour that has not reported yet", 4, 0,
-      { 1, NONE, NONE, NONE }, 1 },
+    { "a neighbour's neighbour that has not reported yet",
+      4,
+      0,
+      { 1, NONE, NONE, NONE },
+      1 },
     { "the one that is missing from a sum", 4, 0, { ALL, ALL, NONE, ALL }, 2 },
     { "the one that a chain and a sum lead to", 4, 0, { 1, ALL, NONE, 0 }, 2 },
 };
@@ -29,8 +32,8 @@ int main(void)
     int found;
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        found = death_watch_find(cases[i].waits_for, cases[i].ranks,
-                                 cases[i].from);
+        found =
+            death_watch_find(cases[i].waits_for, cases[i].ranks, cases[i].from);
         ok(found == cases[i].silent, "found is %s", cases[i].what);
     }
     found = death_watch_find(circle, 3, 0);

@@ -23,7 +23,7 @@ int main(void)
 {
     char folder[] = "/tmp/gt-dl-XXXXXX";
     void *address = dlsym(RTLD_DEFAULT, "labs");
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     struct library got = { NULL };
     char *lib, *file;
     Dl_info self;

@@ -41,7 +41,7 @@ static struct run *begin(const char *experiment, const char *name)
                           .name = name,
                           .no_provenance = true,
                           .flush_secs = 0.05 };
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     struct run *run = NULL;
 
     good(run_begin(&run, &c, &e), &e);
@@ -51,7 +51,7 @@ static struct run *begin(const char *experiment, const char *name)
 /* The runs of a name, deleted ones too; the first of them. */
 static const struct run_info *look(struct runs *runs, const char *name)
 {
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     char *word = xstrdup(name);
 
     runs_free(runs);
@@ -63,8 +63,8 @@ static const struct run_info *look(struct runs *runs, const char *name)
 static void keys(void)
 {
     struct run *run = begin("x", "keys");
-    struct runs runs = RUNS_INIT;
-    struct err e = ERR_INIT;
+    struct runs runs = { 0 };
+    struct err e = { 0 };
     const struct run_info *r;
 
     run_metric(run, "loss", 1, 1);
@@ -101,8 +101,8 @@ static void keys(void)
 static void lives(void)
 {
     struct run *run = begin("x", "one");
-    struct runs runs = RUNS_INIT;
-    struct err e = ERR_INIT;
+    struct runs runs = { 0 };
+    struct err e = { 0 };
     const struct run_info *r = look(&runs, "one");
 
     ok(r && r->status == RUN_RUNNING && edit_delete(r, &e) < 0 &&
@@ -136,8 +136,8 @@ static void experiments(void)
 {
     char *trash = path_join(root, STORE_TRASH), *from, *to, *id = NULL;
     struct experiments all;
-    struct runs runs = RUNS_INIT;
-    struct err e = ERR_INIT;
+    struct runs runs = { 0 };
+    struct err e = { 0 };
 
     good(run_end(begin("to go", "in it"), RUN_FINISHED, &e), &e);
     good(store_experiment(root, "to go", &id, &e), &e);
@@ -167,8 +167,8 @@ static void experiments(void)
 static void moved(void)
 {
     char *other = path_join(folder, "moved here"), *was = root;
-    struct runs runs = RUNS_INIT;
-    struct err e = ERR_INIT;
+    struct runs runs = { 0 };
+    struct err e = { 0 };
     int64_t count;
 
     if (rename(root, other) < 0)
@@ -192,8 +192,8 @@ static void vanished(void)
 {
     struct run *run = begin("x", "lasting");
     char *away = path_join(folder, "away");
-    struct runs runs = RUNS_INIT;
-    struct err e = ERR_INIT;
+    struct runs runs = { 0 };
+    struct err e = { 0 };
     const struct run_info *r;
     FILE *blocker;
 
@@ -224,7 +224,7 @@ static void vanished(void)
 /* The attempt of a child that has ended and is still in the table. */
 static void become_ended_child(struct attempt *a)
 {
-    struct arena mem = ARENA_INIT;
+    struct arena mem = { 0 };
     int way[2];
 
     if (pipe(way) < 0)
@@ -243,7 +243,7 @@ static void become_ended_child(struct attempt *a)
 
 static void states(void)
 {
-    struct arena mem = ARENA_INIT;
+    struct arena mem = { 0 };
     struct attempt a;
     int64_t now = clock_wall_ms();
 
@@ -278,7 +278,7 @@ static void states(void)
 int main(void)
 {
     char temp[] = "/tmp/gtrack-edit.XXXXXX";
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
 
     folder = mkdtemp(temp);
     if (!folder)

@@ -15,7 +15,7 @@
 static inline struct tokenizer *load(const char *path)
 {
     struct tokenizer *t;
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
 
     if (tokenizer_load(&t, path, &e) < 0)
         diag("%s", e.text);

@@ -175,7 +175,7 @@ static int write_one(const char *root, const struct sample *s)
     const struct run_dataset d = { .name = "train-set",
                                    .digest = "abc123",
                                    .context = "training" };
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     struct run *run;
     char *own = NULL;
     int ret = 0;
@@ -246,7 +246,7 @@ static const char *find(const struct runs *runs, const char *text, bool resolve,
 static void expect(const struct runs *runs, const char *text, const char *want,
                    bool resolve)
 {
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     const char *got = find(runs, text, resolve, &e);
 
     if (!ok(got && strcmp(got, want) == 0, "the filter '%s' chooses '%s'", text,
@@ -259,7 +259,7 @@ static void golden(const struct runs *runs)
     const char *top = getenv("top_srcdir");
     char *path = path_join(top ? top : "..", "t/unit/filters.golden");
     struct buf b = BUF_INIT;
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     int lines = 0;
 
     if (buf_read_file(&b, path, 1 << 20, &e) < 0)
@@ -285,8 +285,8 @@ static void golden(const struct runs *runs)
 int main(int argc, char **argv)
 {
     char folder[] = "/tmp/gtrack-filter.XXXXXX";
-    struct runs runs = RUNS_INIT;
-    struct err e = ERR_INIT;
+    struct runs runs = { 0 };
+    struct err e = { 0 };
 
     if (argc == 3 && strcmp(argv[1], "write") == 0)
         return write_all(argv[2]) != 0;
@@ -301,14 +301,14 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < sizeof more / sizeof more[0]; i++)
         expect(&runs, more[i].filter, more[i].found, true);
     for (size_t i = 0; i < sizeof wrongs / sizeof wrongs[0]; i++) {
-        e = (struct err)ERR_INIT;
+        e = (struct err){ 0 };
         if (!ok(!find(&runs, wrongs[i].key, true, &e) && e.kind == ERR_USAGE &&
                     strstr(e.text, wrongs[i].value),
                 "the filter '%s' is refused: %s", wrongs[i].key, e.text))
             diag("wanted: %s", wrongs[i].value);
     }
     for (size_t i = 0; i < sizeof unknown / sizeof unknown[0]; i++) {
-        e = (struct err)ERR_INIT;
+        e = (struct err){ 0 };
         ok(!find(&runs, unknown[i].key, true, &e) && e.kind == ERR_MISSING &&
                strstr(e.text, unknown[i].value),
            "the filter '%s' names what no run has: %s", unknown[i].key, e.text);

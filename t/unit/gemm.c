@@ -119,7 +119,7 @@ int main(void)
 
     for (size_t i = 0; i < sizeof isas / sizeof isas[0]; i++) {
         struct dev dev = { .threads = 2 };
-        struct err e = ERR_INIT;
+        struct err e = { 0 };
         int right = 0;
 
         setenv("GTRAIN_ISA", isas[i], 1);

@@ -126,7 +126,7 @@ static void check_cast(const struct format *f, const char *isa)
         .data = wide, .type = DT_F32, .rank = 1, .dim = { ALL }
     };
     struct tensor b = h;
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     struct dev dev = { .threads = 1 };
     int wrong = 0;
 

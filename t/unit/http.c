@@ -17,7 +17,7 @@
 #include "t/lib/tap.h"
 
 static char folder[] = "/tmp/http.XXXXXX";
-static int hold = -1;           /* the server's standard input */
+static int hold = -1; /* the server's standard input */
 static pid_t server;
 static int port;
 static struct http *http;
@@ -73,7 +73,7 @@ static const char *logged(void)
     static char line[4096];
     char *path = path_join(folder, "log");
     struct buf text = BUF_INIT;
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     const char *last;
 
     line[0] = '\0';
@@ -94,7 +94,7 @@ static int call(struct http_call c, const char *path, struct http_reply *r,
     int ret;
 
     c.url = url;
-    *e = (struct err)ERR_INIT;
+    *e = (struct err){ 0 };
     ret = http_do(http, &c, r, e);
     free(url);
     return ret;
@@ -241,7 +241,8 @@ static void sinks(void)
     for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
         buf_trim(&t.text, 0);
         ok(call((struct http_call){ .sink = take, .arg = &t }, ways[i], &r,
-                &e) == 0 && t.text.len == 7000 && !r.stopped &&
+                &e) == 0 &&
+               t.text.len == 7000 && !r.stopped &&
                memcmp(t.text.s, big, 7000) == 0 && r.size == 7000,
            "a sink sees each byte once: %s", ways[i]);
     }
@@ -280,7 +281,7 @@ static void words(void)
 int main(void)
 {
     const struct http_conf conf = { .tries = 3, .wait = 0.001, .stall = 10 };
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
 
     setenv("no_proxy", "127.0.0.1,localhost", 1);
     unsetenv("http_proxy");

@@ -34,7 +34,7 @@ static void put(const char *path, const char *text, int flags)
 static char *cache_file(void)
 {
     struct path_list names;
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     char *path = NULL;
 
     if (path_list(&names, cache, &e) == 0 && names.n == 1)
@@ -45,7 +45,7 @@ static char *cache_file(void)
 
 static int load(struct runs *runs)
 {
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     const int ret = runs_load(runs, root, 0, &e);
 
     if (ret < 0)
@@ -85,7 +85,7 @@ static char *tell(const struct runs *runs)
 /* With the cache and without it, the same is read. */
 static void same(const char *when)
 {
-    struct runs with = RUNS_INIT, without = RUNS_INIT;
+    struct runs with = { 0 }, without = { 0 };
     char *a, *b;
 
     load(&with);
@@ -111,7 +111,7 @@ static void make(void)
                           .experiment = "x",
                           .no_provenance = true };
     const struct run_dataset d = { .name = "d", .context = "training" };
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
 
     for (int i = 0; i < RUNS; i++) {
         struct run *run;
@@ -135,7 +135,7 @@ static void make(void)
 /* The folder of run n, with a file in it. */
 static char *inside(const char *name, const char *file)
 {
-    struct runs runs = RUNS_INIT;
+    struct runs runs = { 0 };
     char *path = NULL;
 
     load(&runs);
@@ -180,7 +180,7 @@ static void damage_cache(void)
 {
     char *path = cache_file();
     struct buf b = BUF_INIT;
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
 
     if (!ok(path && buf_read_file(&b, path, 1 << 28, &e) == 0,
             "the cache is on"))
@@ -215,7 +215,7 @@ static void damage_cache(void)
  * unpacked: a bound that asks for more bytes than that would refuse it. */
 static void test_pack(size_t n)
 {
-    struct arena mem = ARENA_INIT;
+    struct arena mem = { 0 };
     struct pair *pair = arena_alloc(&mem, n * sizeof *pair);
     struct metric_sum *metric = arena_alloc(&mem, n * sizeof *metric);
     struct run_dataset *input = arena_alloc(&mem, n * sizeof *input);
@@ -261,8 +261,8 @@ static void test_pack(size_t n)
 int main(void)
 {
     char folder[] = "/tmp/gtrack-index.XXXXXX";
-    struct runs runs = RUNS_INIT;
-    struct err e = ERR_INIT;
+    struct runs runs = { 0 };
+    struct err e = { 0 };
     char *path, now[32];
 
     if (!mkdtemp(folder))
@@ -274,7 +274,7 @@ int main(void)
     for (size_t n = 0; n < 40; n += 13)
         test_pack(n);
     make();
-    setenv("GT_CLOCK_MS", now, 1);      /* however long that took */
+    setenv("GT_CLOCK_MS", now, 1); /* however long that took */
     load(&runs);
     runs_free(&runs);
     path = cache_file();

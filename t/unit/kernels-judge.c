@@ -74,7 +74,7 @@ static void fill_argument(struct op_case *c, const struct arg *a,
 
 void op_case_make(struct op_case *c, struct dev *dev)
 {
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
 
     c->test->args(c->arg, c->shape);
     for (c->n = 0; c->n < MAX_ARGS && c->arg[c->n].name; c->n++) {
@@ -226,7 +226,7 @@ static void prepare_case(struct op_case *c)
 static bool judge_case(struct dev *dev, const struct ops *ops,
                        struct op_case *c)
 {
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
 
     c->gpu = dev->type != &cpu_dev;
     op_case_make(c, dev);

@@ -91,7 +91,7 @@ static void free_case(struct host_case *c)
 
 static bool open_cpu(struct dev *dev, const char *isa, int threads)
 {
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
 
     setenv("GTRAIN_ISA", isa, 1);
     *dev = (struct dev){ .threads = threads, .deterministic = true };
@@ -188,8 +188,8 @@ static void check_table(void)
     if (!open_cpu(&dev, "c", 1))
         abort();
 #define CHECK(op)                                                              \
- ok(dev.ops->op != NULL && dev.ops->op != ref_ops.op,                          \
-    "the CPU has its own %s, not the reference", #op);
+    ok(dev.ops->op != NULL && dev.ops->op != ref_ops.op,                       \
+       "the CPU has its own %s, not the reference", #op);
     OPS_ALL(CHECK)
 #undef CHECK
     dev_close(&dev);

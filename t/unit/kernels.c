@@ -90,8 +90,7 @@ static void check_judge(struct dev *dev)
 
     for (size_t i = 0; i < sizeof plants / sizeof plants[0]; i++) {
         struct ops bad = ref_ops;
-        const struct op_test *t =
-            plants[i].act ? &act_fwd_test : &accum_test;
+        const struct op_test *t = plants[i].act ? &act_fwd_test : &accum_test;
 
         if (plants[i].act)
             bad.act_fwd = plants[i].act;
@@ -127,7 +126,7 @@ static void check_ops(struct dev *dev)
 
 static void check_device(const char *name)
 {
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     struct dev dev = { .threads = 0 };
 
     if (dev_open(&dev, name, &e) < 0) {
@@ -183,7 +182,7 @@ static void time_case(struct dev *dev, const struct op_test *test,
                          .seed = 42,
                          .v = {
                              .type = type, .overwrite = true, .absent = -1 } };
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     double t[21], cpu[21], bytes = 0.0, start = clock_mono();
     int n = 0;
 
@@ -237,7 +236,7 @@ static void time_device(const char *name, const char *only)
 {
     const char *type = getenv("KERNELS_TYPE");
     const char *threads = getenv("KERNELS_THREADS");
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     struct dev dev = { .threads =
                            threads ? (int)strtol(threads, NULL, 10) : 0 };
 

@@ -58,7 +58,7 @@ struct op_test {
     int64_t shape[MAX_SHAPES][SHAPE];
     int64_t bench[MAX_BENCH][SHAPE];
     flops_fn *flops;
-    double range;               /* inputs lie within; 0: 4 */
+    double range; /* inputs lie within; 0: 4 */
     /* How many roundings of intermediate values are allowed: a GPU keeps those
      * in the type of the activations, as its matrix units require. */
     double inner;

@@ -135,7 +135,7 @@ static void room_is_made_above(void)
     ok(p->legend == LEGEND_INSIDE && p->y.hi > 1.1 && p->y.hi < 1.7,
        "the axis is extended where a legend finds no room");
     figure_free(&f);
-    f = (struct figure)FIGURE_INIT;
+    f = FIGURE_INIT;
     p = figure_panel(&f, "Loss");
     p->y.hi = 1;
     add_curve(&f, p, "train", everywhere);
@@ -186,17 +186,17 @@ static void colours_and_dashes_are_said_once(void)
             apart = apart && fabs(p->entry[i].end - p->entry[k].end) > 0.03;
     ok(apart, "names at the ends of equal lines do not overlap");
     figure_free(&f);
-    f = (struct figure)FIGURE_INIT;
+    f = FIGURE_INIT;
     p = runs(&f, 7);
     ok(p->owners == OWNERS_LISTED && p->n_entries == 9,
        "seven runs are named in the legend");
     figure_free(&f);
-    f = (struct figure)FIGURE_INIT;
+    f = FIGURE_INIT;
     f.look.theme = THEME_MONO;
     p = runs(&f, 3);
     ok(p->n_entries == 6, "without colours, each curve has its entry");
     figure_free(&f);
-    f = (struct figure)FIGURE_INIT;
+    f = FIGURE_INIT;
     p = runs(&f, 18);
     ok(p->n_entries == 13 && strcmp(p->entry[10].label, "and 8 more") == 0,
        "a legend names ten of eighteen runs and counts the others");

@@ -18,7 +18,7 @@ static struct run *begin(const char *root, const char *name)
     const struct run_conf c = { .root = root,
                                 .name = name,
                                 .no_provenance = true };
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     struct run *run;
 
     if (run_begin(&run, &c, &e) < 0) {
@@ -30,7 +30,7 @@ static struct run *begin(const char *root, const char *name)
 
 static void log_point(struct run *run, int64_t step)
 {
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
 
     run_metric(run, "train/loss", step, 1.0 / (double)step);
     run_flush(run, &e);
@@ -102,7 +102,7 @@ static void test_store(struct live *l, const char *root)
 {
     char *away = xasprintf("%s-away", root);
     const int64_t before = l->version;
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     struct run *run = begin(root, "c");
 
     live_look(l);
@@ -125,7 +125,7 @@ static void test_store(struct live *l, const char *root)
 int main(void)
 {
     char folder[] = "/tmp/live-XXXXXX";
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     struct run *a, *b;
     struct live l;
     char *root;

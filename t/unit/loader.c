@@ -21,7 +21,7 @@ enum { TOKENS = 1000 };
 static void write_shards(void)
 {
     static const int cut[] = { 0, 403, 410, TOKENS };
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     uint16_t ids[TOKENS];
 
     for (int i = 0; i < TOKENS; i++)
@@ -44,7 +44,7 @@ static struct loader *open_loader(struct loader_conf c)
 {
     char *files = path_join(folder, "x_*");
     struct loader *l = NULL;
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
 
     c.files = files;
     if (loader_open(&l, &c, &e) < 0)
@@ -66,7 +66,7 @@ static void sequential(void)
 {
     struct loader *l = open_loader((struct loader_conf){
         .context = 100, .order = LOADER_SEQUENTIAL, .vocab = TOKENS });
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     int32_t x[900], y[900];
     bool good = true;
 
@@ -89,7 +89,7 @@ static bool covers(struct loader *l, int64_t first, int64_t n, int64_t t)
     bool seen[TOKENS] = { false };
     int32_t *x = xmalloc((size_t)t * sizeof *x);
     int32_t *y = xmalloc((size_t)t * sizeof *y);
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     bool good = true;
 
     for (int64_t i = 0; i < n; i++) {
@@ -134,7 +134,7 @@ static void documents(void)
     struct loader *l = NULL, *other = NULL;
     struct shard_out out = { 0 };
     int32_t x[2][USED], y[USED], one[USED];
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     uint16_t ids[TOKENS];
 
     for (int i = 0; i < TOKENS; i++)
@@ -170,7 +170,7 @@ static void epochs(void)
         .context = 7, .order = LOADER_EPOCH, .seed = 3, .vocab = TOKENS
     };
     struct loader *l = open_loader(c), *other;
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     const int64_t w = loader_windows(l);
     int32_t x[4][142 * 7], y[142 * 7];
     bool moved = false;
@@ -211,7 +211,7 @@ static void drawn(void)
 {
     struct loader *l = open_loader((struct loader_conf){
         .context = 990, .order = LOADER_RANDOM, .seed = 1 });
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     int32_t *x = xmalloc(990 * sizeof *x), *y = xmalloc(990 * sizeof *y);
     int hits[10] = { 0 };
     bool good = true;
@@ -242,7 +242,7 @@ static void scoring(void)
                                               .stride = stride[k],
                                               .order = LOADER_SEQUENTIAL,
                                               .whole = true });
-        struct err e = ERR_INIT;
+        struct err e = { 0 };
         int scored[TOKENS] = { 0 };
         bool good = true;
 
@@ -285,7 +285,7 @@ static void refusals(void)
         struct loader_conf c = cases[i].c;
         char *files = path_join(folder, c.files);
         struct loader *l = NULL;
-        struct err e = ERR_INIT;
+        struct err e = { 0 };
 
         c.files = files;
         if (!ok(loader_open(&l, &c, &e) < 0 && strstr(e.text, cases[i].says),
@@ -322,7 +322,7 @@ static void permutations(void)
 
 int main(void)
 {
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
 
     if (!mkdtemp(folder))
         return 1;

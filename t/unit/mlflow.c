@@ -70,8 +70,8 @@ static bool same_metrics(const struct run_info *r, json_t *run)
     json_object_foreach(history, key, points)
     {
         const struct metric_sum *m = run_info_metric(r, key);
-        struct series s = SERIES_INIT;
-        struct err e = ERR_INIT;
+        struct series s = { 0 };
+        struct err e = { 0 };
         const size_t n = json_array_size(points);
         size_t found = 0;
 
@@ -181,9 +181,9 @@ static void one_store(const char *folder, const char *version)
     char *path = xasprintf("%s/store-%s/expected.json", folder, version);
     json_t *want = json_load_file(path, 0, NULL);
     const json_t *x, *experiments = json_object_get(want, "experiments");
-    struct experiments all = EXPERIMENTS_INIT;
-    struct runs runs = RUNS_INIT;
-    struct err e = ERR_INIT;
+    struct experiments all = { 0 };
+    struct runs runs = { 0 };
+    struct err e = { 0 };
     size_t i, j, n = 0;
     json_t *run;
 
@@ -218,7 +218,7 @@ int main(void)
                          : path_join(top ? top : "..",
                                      "../shared/data/mlflow-sample.tar.gz");
     char *command;
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
 
     if (!path_exists(archive)) {
         printf("1..0 # SKIP no mlflow-sample.tar.gz in GT_TESTDATA\n");

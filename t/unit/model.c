@@ -120,7 +120,7 @@ static bool model_open(struct model *m, const struct variant *v,
                        const char *extra)
 {
     const char *sets[MAX_SETS + 3];
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     const struct graph_conf how = { .training = true, .fuse = fuse };
     int n = 0;
 
@@ -195,7 +195,7 @@ static double gradient(struct model *m, int step)
 {
     struct graph *g = &m->gpt.graph;
     const int64_t rows = m->gpt.B * m->gpt.T, all = batch * m->gpt.T;
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     double sum = 0;
 
     make_batch(m, step);
@@ -234,7 +234,7 @@ static double relative(double is, double want)
 static double check_gradients(struct model *m, const struct variant *v)
 {
     struct graph *g = &m->gpt.graph;
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     double worst = 0;
 
     m->dev.type->get(&m->dev, m->host, g->grads.data,
@@ -327,7 +327,7 @@ static double *all_gradients(const struct variant *v, int64_t B, bool fuse,
 {
     struct model m;
     struct graph *g = &m.gpt.graph;
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     double *out = NULL;
     int64_t n = 0;
 
@@ -385,7 +385,7 @@ static void forward_some(struct model *m, int64_t n, float *losses)
 {
     const struct tensor *out = graph_val(&m->gpt.graph, m->gpt.output);
     const size_t bytes = (size_t)(batch * m->gpt.T) * sizeof *losses;
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
 
     m->dev.type->put(&m->dev, out->data, losses, bytes);
     graph_resize(&m->gpt.graph, batch, n);

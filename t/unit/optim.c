@@ -28,9 +28,9 @@ static bool open_trial(struct trial *t, const char *const *sets, size_t n,
                        enum dtype masters)
 {
     const struct graph_conf how = { .training = true, .masters = masters };
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
 
-    *t = (struct trial){ .optim = { 0 } };
+    *t = (struct trial){ 0 };
     if (settings_load(&t->set, NULL, sets, n, &e) == 0 &&
         resolve_settings(&t->set, 0, 1, &e) == 0 &&
         dev_open(&t->dev, "cpu", &e) == 0) {

@@ -44,7 +44,7 @@ static void append(int64_t from, int64_t to)
 
 static bool load(struct runs *runs)
 {
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
 
     if (runs_load(runs, root, 0, &e) == 0 && runs->n == 1)
         return true;
@@ -54,8 +54,8 @@ static bool load(struct runs *runs)
 
 static bool outline(struct series *s, const struct outline_want *w)
 {
-    struct runs runs = RUNS_INIT;
-    struct err e = ERR_INIT;
+    struct runs runs = { 0 };
+    struct err e = { 0 };
     const bool good =
         load(&runs) && series_outline(s, &runs.run[0], "loss", w, &e) == 0;
 
@@ -144,7 +144,7 @@ static void test_part(void)
 static char *cached(void)
 {
     struct path_list names;
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     char *path = NULL;
 
     if (path_list(&names, cache, &e) < 0)
@@ -215,7 +215,7 @@ static void test_cache(void)
 
 static void test_rewind(const char *run)
 {
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     struct series s;
 
     ok(rewind_add(run, 2, SPIKE - 1, 1900000000000, &e) == 0,
@@ -245,7 +245,7 @@ static void test_disorder(void)
 int main(void)
 {
     char folder[] = "/tmp/outline-XXXXXX";
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     struct run_conf c = { .name = "a", .no_provenance = true };
     struct run *run;
     char *home;

@@ -19,7 +19,7 @@
 static struct tokenizer *pairs(int bytes)
 {
     struct tokenizer *t = tokenizer_new(TOKENIZER_BPE, PRETOKENIZE_GPT2);
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
 
     for (int a = 0; a < 256; a++)
         tokenizer_add(t, a, &(uint8_t){ (uint8_t)a }, 1, &e);

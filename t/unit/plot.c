@@ -183,7 +183,7 @@ static void ticks_are_round(void)
         { 2.5, 12, UNIT_NONE, SCALE_LOG, 5, "3 5 7 10" },
         { 1, 2, UNIT_NONE, SCALE_LOG, 5, "1.0 1.2 1.4 1.6 1.8 2.0" },
     };
-    struct arena mem = ARENA_INIT;
+    struct arena mem = { 0 };
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const char *got = labels(cases[i].lo, cases[i].hi, cases[i].unit,
@@ -320,7 +320,7 @@ static void smoothing_is_right(void)
 static void spikes_survive(void)
 {
     enum { N = 1000000, COLUMNS = 1000 };
-    struct arena mem = ARENA_INIT;
+    struct arena mem = { 0 };
     struct figure f = FIGURE_INIT;
     struct panel *p = figure_panel(&f, NULL);
     struct curve *c = panel_curve(&f, p, "c", N);
@@ -356,7 +356,7 @@ static void spikes_survive(void)
 static void crowds_become_bands(void)
 {
     enum { N = 100000, COLUMNS = 1000 };
-    struct arena mem = ARENA_INIT;
+    struct arena mem = { 0 };
     struct figure f = FIGURE_INIT;
     struct panel *p = figure_panel(&f, NULL);
     struct curve *c = panel_curve(&f, p, "c", N), few = *c;

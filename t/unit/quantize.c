@@ -148,7 +148,7 @@ static void check_shape(struct dev *dev, const char *isa, int i, int bits)
 static void check(const char *isa)
 {
     struct dev dev = { .threads = 2 };
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
 
     setenv("GTRAIN_ISA", isa, 1);
     if (dev_open(&dev, "cpu", &e) < 0) {

@@ -37,7 +37,7 @@ static void check(const char *isa)
 {
     static const int64_t sizes[] = { 1, 2, 7, 31, 33, 129, 8192, 8195, MOST };
     struct dev dev = { .threads = 3 };
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     struct tensor all = vector(want, MOST), part;
 
     setenv("GTRAIN_ISA", isa, 1);

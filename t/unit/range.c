@@ -25,7 +25,7 @@ static void outliers_are_cut_and_said(void)
            strstr(f.note[0], "900"),
        "a value outside the range is noted: %s", f.n_notes ? f.note[0] : "");
     figure_free(&f);
-    f = (struct figure)FIGURE_INIT;
+    f = FIGURE_INIT;
     p = figure_panel(&f, "Loss");
     c = panel_curve(&f, p, "run1", 1000);
     for (int i = 0; i < 1000; i++) {
@@ -69,13 +69,13 @@ static void losses_are_shown_where_they_settle(void)
     ok(p->n_marks == 1 && p->mark[0].type == MARK_ABOVE,
        "a mark shows where the curve comes from above");
     figure_free(&f);
-    f = (struct figure)FIGURE_INIT;
+    f = FIGURE_INIT;
     p = settling(&f, 2000);
     p->y.whole = true;
     figure_finish(&f);
     ok(p->y.hi >= 11 && f.n_notes == 0, "the whole range is shown on request");
     figure_free(&f);
-    f = (struct figure)FIGURE_INIT;
+    f = FIGURE_INIT;
     p = settling(&f, 20);
     figure_finish(&f);
     ok(p->y.hi >= 11, "a loss of a few points is shown completely");

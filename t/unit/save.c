@@ -17,7 +17,7 @@
 static bool holds(const char *path, const char *text)
 {
     struct buf b = BUF_INIT;
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     const bool same =
         buf_read_file(&b, path, 1000, &e) == 0 && strcmp(b.s, text) == 0;
 
@@ -27,8 +27,8 @@ static bool holds(const char *path, const char *text)
 
 static size_t files_here(void)
 {
-    struct path_list l = PATH_LIST_INIT;
-    struct err e = ERR_INIT;
+    struct path_list l = { 0 };
+    struct err e = { 0 };
     size_t n;
 
     path_list(&l, ".", &e);
@@ -43,8 +43,8 @@ static void save_and_die(const char *path)
     const pid_t pid = fork();
 
     if (pid == 0) {
-        struct save s = SAVE_INIT;
-        struct err e = ERR_INIT;
+        struct save s = { 0 };
+        struct err e = { 0 };
 
         save_open(&s, path, &e);
         raise(SIGKILL);
@@ -55,8 +55,8 @@ static void save_and_die(const char *path)
 int main(void)
 {
     char folder[] = "/tmp/save.XXXXXX";
-    struct save a = SAVE_INIT, b = SAVE_INIT;
-    struct err e = ERR_INIT;
+    struct save a = { 0 }, b = { 0 };
+    struct err e = { 0 };
 
     if (!mkdtemp(folder) || chdir(folder) < 0)
         return 1;
@@ -67,8 +67,7 @@ int main(void)
        "a killed process leaves the old file and a temporary one");
     save_and_die("x");
     ok(files_here() == 2, "the next one takes the place of the temporary file");
-    ok(save_text("x", "two", &e) == 0 && holds("x", "two") &&
-           files_here() == 1,
+    ok(save_text("x", "two", &e) == 0 && holds("x", "two") && files_here() == 1,
        "what a killed process left is gone after the next save: %s", e.text);
     ok(save_open(&a, "x", &e) == 0 && save_open(&b, "x", &e) == 0 &&
            strcmp(a.temp, b.temp) != 0,

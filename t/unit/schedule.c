@@ -106,7 +106,8 @@ static const struct point restarts[] = {
 };
 
 #define OTHER                                                                  \
- "optim.lr=1", "schedule.min_lr=0.1", "schedule.warmup=10", "schedule.steps=110"
+    "optim.lr=1", "schedule.min_lr=0.1", "schedule.warmup=10",                 \
+        "schedule.steps=110"
 
 static const struct {
     const char *name;
@@ -171,7 +172,7 @@ static bool load(struct settings *s, const char *const *set, struct err *e)
 
     for (; *set; set++)
         all[n++] = *set;
-    *e = (struct err)ERR_INIT;
+    *e = (struct err){ 0 };
     return settings_load(s, NULL, all, n, e) == 0 &&
            resolve_settings(s, 0, 1, e) == 0;
 }

@@ -102,7 +102,7 @@ static void write_and_read(const struct tokenizer *t, const char *name)
     char *folder = xasprintf("%s/sentencepiece.XXXXXX",
                              getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
     struct tokenizer *back = NULL;
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
 
     if (!mkdtemp(folder) || tokfile_write_folder(t, folder, &e) < 0 ||
         tokenizer_load(&back, folder, &e) < 0)
@@ -116,7 +116,7 @@ static void write_and_read(const struct tokenizer *t, const char *name)
                strstr(e.text, "a SentencePiece tokenizer cannot be written"),
            "%s: a form that cannot hold the tokenizer is refused: %s", name,
            forms[i]);
-        e = (struct err)ERR_INIT;
+        e = (struct err){ 0 };
     }
     tokenizer_free(back);
     path_remove(folder, &e);
@@ -200,7 +200,7 @@ static void check_line(const char *line)
     json_t *file = json_object_get(o, "tokenizer");
     json_t *model = json_object_get(file, "model");
     const char *name = json_string_value(json_object_get(o, "name"));
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     struct tokenizer *t;
 
     if (json_is_true(json_object_get(model, "byte_fallback")))
@@ -239,8 +239,8 @@ static void known_texts(void)
 
 #define MARK "\xE2\x96\x81"
 #define REPLACE                                                                \
- "\"normalizer\":{\"type\":\"Replace\",\"pattern\":{\"String\":\" \"},"        \
- "\"content\":\"" MARK "\"},"
+    "\"normalizer\":{\"type\":\"Replace\",\"pattern\":{\"String\":\" \"},"     \
+    "\"content\":\"" MARK "\"},"
 #define VOCAB "\"vocab\":{\"" MARK "\":0,\"a\":1,\"<unk>\":2}"
 
 /* What would give other ids is refused, and the message says why. */
@@ -290,7 +290,7 @@ static void refused(void)
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct tokenizer *t = tokenizer_new(TOKENIZER_BPE, PRETOKENIZE_GPT2);
-        struct err e = ERR_INIT;
+        struct err e = { 0 };
         const int got =
             tokfile_parse_json(t, cases[i].text, strlen(cases[i].text), &e);
 

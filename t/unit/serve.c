@@ -19,8 +19,8 @@ static void test_query(void)
 {
     static const char *const wrong[] = { "a=%", "a=%4", "%zz=1", "a=%00",
                                          "a=b&c=%g0" };
-    struct query q = QUERY_INIT;
-    struct err e = ERR_INIT;
+    struct query q = { 0 };
+    struct err e = { 0 };
     char **list;
     int n;
 
@@ -74,7 +74,7 @@ static void test_guard(void)
     const char *name = "proxy.example";
     const struct opt_list hosts = { &name, 1, 1 };
     char cookie[80], tokens[80];
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     struct guard g, other;
 
     ok(guard_init(&g, 1, &hosts, &e) == 0 &&

@@ -24,7 +24,7 @@ static bool write_ids(const char *path, enum shard_format f, int width,
                       const void *ids, size_t n)
 {
     struct shard_out out = { 0 };
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
 
     if (shard_begin(&out, path, f, width, 0, &e) < 0)
         return false;
@@ -43,7 +43,7 @@ static void round_trips(void)
         for (int width = 2; width <= 4; width += 2) {
             const char *name = shard_formats[f];
             char *path = in_folder("x.bin");
-            struct err e = ERR_INIT;
+            struct err e = { 0 };
             struct shard s;
             int32_t out[7];
 
@@ -89,7 +89,7 @@ static void references(void)
             xasprintf("%s/formats/%s", data ? data : own, files[i].name);
         struct buf ours = BUF_INIT, theirs = BUF_INIT;
         struct shard s = { 0 };
-        struct err e = ERR_INIT;
+        struct err e = { 0 };
         char *copy = in_folder("copy");
 
         if (!path_exists(path)) {
@@ -118,8 +118,8 @@ static void references(void)
 
 static void put(const char *path, const void *data, size_t n)
 {
-    struct save s = SAVE_INIT;
-    struct err e = ERR_INIT;
+    struct save s = { 0 };
+    struct err e = { 0 };
 
     if (save_open(&s, path, &e) == 0) {
         fwrite(data, 1, n, s.fp);
@@ -131,7 +131,7 @@ static void refused(const char *what, const void *data, size_t n,
                     const char *says)
 {
     char *path = in_folder("bad");
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     struct shard s;
 
     put(path, data, n);
@@ -146,7 +146,7 @@ static void damage(void)
 {
     int32_t llmc[256 + 3] = { 20240520, 1, 4 };
     char npy[136];
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     struct shard s;
 
     refused("an empty file", "", 0, "empty");
@@ -164,8 +164,8 @@ static void damage(void)
     refused("an evaluation file", llmc, sizeof llmc, "evaluation");
 
 #define NPY(text)                                                              \
- (memset(npy, ' ', sizeof npy),                                                \
-  memcpy(npy, "\x93NUMPY\x01\x00\x76\x00" text, 10 + sizeof text - 1), npy)
+    (memset(npy, ' ', sizeof npy),                                             \
+     memcpy(npy, "\x93NUMPY\x01\x00\x76\x00" text, 10 + sizeof text - 1), npy)
     refused("npy: floats",
             NPY("{'descr': '<f4', 'fortran_order': False, 'shape': (4,), }"),
             136, "type '<f4'");
@@ -194,7 +194,7 @@ static void damage(void)
 
 int main(void)
 {
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
 
     if (!mkdtemp(folder))
         return 1;

@@ -14,7 +14,7 @@ static int shell(const char *script, struct spawn *s, struct err *e)
 {
     const char *const argv[] = { "sh", "-c", script, NULL };
 
-    *e = (struct err)ERR_INIT;
+    *e = (struct err){ 0 };
     return spawn_run(argv, s, e);
 }
 
@@ -41,7 +41,7 @@ static void tells_how_it_ended(void)
     struct buf words = BUF_INIT, out = BUF_INIT;
     struct spawn s = { .words = &words };
     const char *const nowhere[] = { "no-such-program-here", NULL };
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
 
     ok(shell("echo one >&2; echo '  two' >&2; exit 7", &s, &e) < 0 &&
            s.status == 7,
@@ -56,7 +56,7 @@ static void tells_how_it_ended(void)
     ok(shell("kill -9 $$", &s, &e) < 0 && s.status == 128 + SIGKILL &&
            strstr(e.text, "signal 9"),
        "a signal that ends a program is a failure: %s", e.text);
-    e = (struct err)ERR_INIT;
+    e = (struct err){ 0 };
     ok(spawn_run(nowhere, &s, &e) < 0 && e.kind == ERR_MISSING,
        "a missing program has an error of its own: %s", e.text);
     s = (struct spawn){ .out = &out, .secs = 0.2 };
@@ -76,7 +76,7 @@ static void tells_how_it_ended(void)
 
 static void finds_programs(void)
 {
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     char *path = spawn_find("sh", &e);
 
     ok(path && strcmp(strrchr(path, '/'), "/sh") == 0,
@@ -103,7 +103,7 @@ static void calls_functions(void)
 {
     struct buf out = BUF_INIT, words = BUF_INIT;
     struct spawn s = { .out = &out, .words = &words };
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
 
     ok(spawn_call("test", print_and_crash, (char[]){ "good" }, &s, &e) == 0 &&
            strcmp(out.s, "good") == 0,

@@ -27,7 +27,7 @@ static struct run *begin(const char *experiment, const char *resume)
                           .resume = resume,
                           .command = "prog --flag",
                           .no_provenance = true };
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     struct run *run = NULL;
 
     if (run_begin(&run, &c, &e) < 0)
@@ -37,7 +37,7 @@ static struct run *begin(const char *experiment, const char *resume)
 
 static void end(struct run *run, enum run_status status)
 {
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
 
     if (!ok(run_end(run, status, &e) == 0, "the run ends"))
         diag("%s", e.text);
@@ -54,9 +54,9 @@ static bool is(const char *got, const char *want)
 static void write_and_read(void)
 {
     struct run *run = begin("c4", NULL);
-    struct runs runs = RUNS_INIT;
+    struct runs runs = { 0 };
     struct series s;
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     const struct metric_sum *m;
     const struct run_info *r;
     char word[] = "@latest";
@@ -142,8 +142,8 @@ static void load_parts(void)
         { { STEPS, INT64_MAX, 5 }, 0, 0, "no step" },
     };
     struct run *run = begin("parts", NULL);
-    struct runs runs = RUNS_INIT;
-    struct err e = ERR_INIT;
+    struct runs runs = { 0 };
+    struct err e = { 0 };
     char id[33];
     char *words[] = { id };
 
@@ -183,9 +183,9 @@ static bool counts(const struct run_info *r, const char *key, int64_t points,
 static void resume(void)
 {
     struct run *run = begin("c4", NULL);
-    struct runs runs = RUNS_INIT;
+    struct runs runs = { 0 };
     struct series s;
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     char id[33];
     char *words[] = { id };
     bool good = true;
@@ -230,8 +230,8 @@ static void resume(void)
 
 static char *metric_file(const char *id, const char *key)
 {
-    struct runs runs = RUNS_INIT;
-    struct err e = ERR_INIT;
+    struct runs runs = { 0 };
+    struct err e = { 0 };
     char *word = xstrdup(id), *path = NULL;
 
     if (runs_select(&runs, root, &word, 1, LOAD_NO_METRICS, &e) == 0)
@@ -247,7 +247,7 @@ static void pages(void)
 {
     struct run *run = begin("c4", NULL);
     struct buf b = BUF_INIT;
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     char *id = xstrdup(run_id(run)), *path, *next;
     bool whole = true, same = true;
     int64_t step = 0, wide = 0;
@@ -286,8 +286,8 @@ static void pages(void)
 static void torn(void)
 {
     struct run *run = begin("c4", NULL);
-    struct runs runs = RUNS_INIT;
-    struct err e = ERR_INIT;
+    struct runs runs = { 0 };
+    struct err e = { 0 };
     char *id = xstrdup(run_id(run)), *word = id, *path;
     FILE *f;
 
@@ -331,7 +331,7 @@ static void prompt(void)
                                 .no_provenance = true,
                                 .flush_secs = 1e6 };
     const struct run_point p = { "loss", 1 };
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     struct run *run = NULL;
     char *path;
     int i = 0;
@@ -372,8 +372,8 @@ static void bounded(void)
                                 .flush_secs = 0.01,
                                 .memory = MEMORY };
     const char *const keys[] = { "a", "b" };
-    struct err e = ERR_INIT;
-    struct runs runs = RUNS_INIT;
+    struct err e = { 0 };
+    struct runs runs = { 0 };
     struct run *run = NULL;
     char word[] = "@latest", *words[] = { word };
     char *folder, *away;
@@ -408,7 +408,7 @@ static void bounded(void)
     ok(runs_select(&runs, root, words, 1, 0, &e) == 0 && runs.n == 1,
        "the run with little memory is listed");
     for (int i = 0; i < 2; i++) {
-        struct series s = SERIES_INIT;
+        struct series s = { 0 };
 
         const int64_t most = STEPS / 1000;
 
@@ -436,7 +436,7 @@ static void bounded(void)
 int main(void)
 {
     char folder[] = "/tmp/gtrack-store.XXXXXX";
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
 
     if (!mkdtemp(folder))
         return 1;

@@ -26,7 +26,7 @@ static char *write_file(const char *text)
 static void test_grid(void)
 {
     struct sweep s;
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     char *path = write_file("[model]\nwidth = 64\n"
                             "[sweep]\nseeds = 2\n"
                             "[grid]\noptim.lr = 1e-2, 1e-3 , 1e-4\n"
@@ -63,7 +63,7 @@ static void test_grid(void)
 static void test_ids(void)
 {
     struct sweep a, b;
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
 
     sweep_init(&a, "train.seed");
     sweep_init(&b, "train.seed");
@@ -83,7 +83,7 @@ static void test_ids(void)
 static void test_draws(void)
 {
     struct sweep s, more;
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     double x;
     int low = 0;
     bool same = true, inside = true;
@@ -116,7 +116,7 @@ static void test_draws(void)
 static void test_spaces(void)
 {
     struct sweep s;
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
 
     sweep_init(&s, "train.seed");
     sweep_grid(&s, "optim.lr=logspace(1e-4, 1e-2, 3)", "t", &e);
@@ -153,7 +153,7 @@ static void test_errors(void)
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct sweep s;
-        struct err e = ERR_INIT;
+        struct err e = { 0 };
         int ret;
 
         sweep_init(&s, "train.seed");

@@ -223,9 +223,9 @@ static void utf8(void)
                    "\xef\xbf\xbd\xef\xbf\xbd") == 0,
        "overlong forms, NULs and surrogates are replaced");
     buf_clear(&b);
-    ok(utf8_fold(0x3a3) == utf8_fold(0x3c2) &&         /* final sigma */
-           utf8_fold(0x218) == utf8_fold(0x219) &&     /* s with comma */
-           utf8_fold(0x1af) == utf8_fold(0x1b0) &&     /* u with horn */
+    ok(utf8_fold(0x3a3) == utf8_fold(0x3c2) &&     /* final sigma */
+           utf8_fold(0x218) == utf8_fold(0x219) && /* s with comma */
+           utf8_fold(0x1af) == utf8_fold(0x1b0) && /* u with horn */
            utf8_fold(0x130) == 'i' && utf8_fold(0x212a) == 'k' &&
            utf8_fold(0xd7) == 0xd7 && utf8_fold(0x17e) == 0x17e,
        "letters that differ by case alone are folded to one");

@@ -214,7 +214,7 @@ static void long_pieces(const struct tokenizer *t, const char *name)
 
 static void merges_alone(void)
 {
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     struct tokenizer *t = parse_merges(few_merges, &e);
     struct ids ids = { 0 };
 
@@ -275,7 +275,7 @@ static void other_files(void)
 static struct tokenizer *all_lengths(void)
 {
     struct tokenizer *t = tokenizer_new(TOKENIZER_BPE, PRETOKENIZE_GPT2);
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     char text[40];
 
     for (int a = 0; a < 256; a++)

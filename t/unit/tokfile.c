@@ -118,7 +118,7 @@ static void broken_files(void)
         size_t n;
     } groups[] = {
 #define GROUP(name)                                                            \
- { #name, tokfile_parse_##name, name, sizeof name / sizeof name[0] }
+    { #name, tokfile_parse_##name, name, sizeof name / sizeof name[0] }
         GROUP(merges), GROUP(tiktoken), GROUP(json),
         GROUP(vocab),  GROUP(pickle),
 #undef GROUP
@@ -132,7 +132,7 @@ static void broken_files(void)
         for (size_t i = 0; i < groups[g].n; i++) {
             struct tokenizer *t =
                 tokenizer_new(TOKENIZER_BPE, PRETOKENIZE_GPT2);
-            struct err e = ERR_INIT;
+            struct err e = { 0 };
             const int got =
                 groups[g].parse(t, c[i].text, strlen(c[i].text), &e);
 
@@ -150,7 +150,7 @@ static void calling_pickle(void)
     static const char text[] = "\x80\x02"
                                "cos\nsystem\nX\x0b\0\0\0touch pwned\x85R.";
     struct tokenizer *t = tokenizer_new(TOKENIZER_BPE, PRETOKENIZE_GPT2);
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
 
     ok(tokfile_parse_pickle(t, text, sizeof text - 1, &e) < 0 &&
            strstr(e.text, "instruction 0x63"),
@@ -176,7 +176,7 @@ static void there_and_back(enum pretokenizer kind)
     static const char *const names[] = { "tokenizer.json", "merges.txt",
                                          "tokenizer.tiktoken", "vocab.bpe" };
     char *folder = temp_folder(), *path;
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     struct tokenizer *t = parse_merges(few_merges, &e);
 
     if (!t) {
@@ -214,7 +214,7 @@ static void characters(void)
     char *folder = temp_folder();
     struct tokenizer *t = tokenizer_new(TOKENIZER_CHARS, PRETOKENIZE_GPT2),
                      *back;
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     struct ids ids = { 0 };
     struct buf out = BUF_INIT;
     int64_t id = 0;
@@ -264,7 +264,7 @@ static void added_tokens(void)
     char *folder = temp_folder(), *path = path_join(folder, "tokenizer.json");
     struct tokenizer *t = tokenizer_new(TOKENIZER_BPE, PRETOKENIZE_GPT2), *back;
     struct ids ids = { 0 };
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
 
     ok(tokfile_parse_json(t, json, strlen(json), &e) == 0 &&
            tokenizer_ready(t, &e) == 0 &&

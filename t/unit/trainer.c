@@ -48,7 +48,7 @@ static double loss_at(struct trial *t, double h)
 {
     struct graph *g = &t->gpt.graph;
     float *moved = xcalloc((size_t)g->count, sizeof *moved);
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     double sum = 0;
 
     for (int64_t i = 0; i < g->count; i++)
@@ -76,7 +76,7 @@ static void test_differences(void)
     const struct graph_conf how = { .training = true, .fuse = true };
     struct trial t = { 0 };
     struct graph *g = &t.gpt.graph;
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     const size_t bytes_of = sizeof(float);
     float *grad;
     double slope = 0, measured;
@@ -152,7 +152,7 @@ static struct region_sizes sizes_with(const char *setting, bool training)
     const struct graph_conf how = { .training = training, .fuse = true };
     const char *sets[N_SMALL + 1];
     struct settings s;
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     struct gpt gpt;
     struct region_sizes sizes = { 0 };
 
@@ -366,7 +366,7 @@ static bool layout_is_rejected(const char *path, int a, int b, size_t bytes,
                                const char *why)
 {
     static const char zeros[64];
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     struct tensors *t = NULL;
     FILE *fp = fopen(path, "w");
     char header[256];
@@ -390,7 +390,7 @@ static bool layout_is_rejected(const char *path, int a, int b, size_t bytes,
 static void test_peak(void)
 {
     struct dev dev = { .threads = 1 };
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     struct meter m = { .dev = &dev,
                        .type = DT_F32,
                        .ranks = 2,
@@ -435,7 +435,7 @@ static void test_tensors(void)
         { "b", "F32", 1, { 2 }, b, sizeof b },
     };
     char folder[] = "/tmp/gtrain-t-XXXXXX";
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     struct tensors *t = NULL;
     char *path, bytes[512];
     const struct tensors_array *x;
@@ -462,7 +462,7 @@ static void test_tensors(void)
         fp = fopen(path, "w");
         fwrite(bytes, 1, i, fp);
         fclose(fp);
-        e = (struct err)ERR_INIT;
+        e = (struct err){ 0 };
         if (tensors_open(&t, path, &e) == 0) {
             opened++;
             tensors_close(t);
@@ -477,7 +477,7 @@ static void test_tensors(void)
         fp = fopen(path, "w");
         fwrite(changed, 1, n, fp);
         fclose(fp);
-        e = (struct err)ERR_INIT;
+        e = (struct err){ 0 };
         if (tensors_open(&t, path, &e) == 0) {
             for (int k = 0; k < tensors_count(t); k++) {
                 float out[64];

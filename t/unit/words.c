@@ -66,7 +66,7 @@ static struct word_list count(const uint8_t *s, size_t n, size_t counters,
     pretokenize_fn *const split = pretokenize_by(PRETOKENIZE_GPT2);
     struct words w[COUNTERS];
     struct word_list list = { 0 };
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     uint32_t stop[PRETOKENIZE_BATCH];
     const uint8_t *const end = s + n;
     int turn = 0;

@@ -94,8 +94,8 @@ static bool is(const char *got, const char *want)
 /* `n` times the text, parsed: is it refused by the limit that is named? */
 static bool is_refused(const char *text, size_t n, const char *limit)
 {
-    struct arena mem = ARENA_INIT;
-    struct err e = ERR_INIT;
+    struct arena mem = { 0 };
+    struct err e = { 0 };
     struct buf b = BUF_INIT;
     struct yaml y;
     bool refused;
@@ -128,8 +128,8 @@ static void test_limits(void)
 
 int main(void)
 {
-    struct arena mem = ARENA_INIT;
-    struct err e = ERR_INIT;
+    struct arena mem = { 0 };
+    struct err e = { 0 };
     struct yaml y;
     char longest[400];
     char *clean;
@@ -148,7 +148,7 @@ int main(void)
         buf_clear(&b);
     }
     for (size_t i = 0; i < sizeof wrongs / sizeof wrongs[0]; i++) {
-        e = (struct err)ERR_INIT;
+        e = (struct err){ 0 };
         ok(yaml_parse(&y, &mem, wrongs[i], strlen(wrongs[i]), &e) < 0 &&
                e.kind == ERR_INPUT,
            "text %zu, which is no mapping, is an error: %s", i, e.text);

@@ -254,5 +254,5 @@ void table_clear(struct table *t)
     arena_clear(&t->mem);
     free(t->column);
     free(t->cell);
-    *t = (struct table)TABLE_INIT(t->schema);
+    *t = TABLE_INIT(t->schema);
 }

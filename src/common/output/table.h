@@ -118,9 +118,7 @@ struct table {
 };
 
 #define TABLE_INIT(name)                                                       \
- {                                                                             \
-  name, NULL, ARENA_INIT, NULL, 0, 0, NULL, 0, 0                               \
- }
+    ((struct table){ name, NULL, { 0 }, NULL, 0, 0, NULL, 0, 0 })
 
 /* Add all columns before the first cell; no two have the same name. */
 void table_column(struct table *, const char *name);
@@ -134,7 +132,7 @@ void table_printf(struct table *, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 void table_int(struct table *, int64_t);
 void table_real(struct table *, double);
-void table_real_or_none(struct table *, double); /* NaN: none */
+void table_real_or_none(struct table *, double);  /* NaN: none */
 void table_time(struct table *, int64_t wall_ms); /* 0: none */
 void table_secs(struct table *, double);
 void table_bytes(struct table *, int64_t);

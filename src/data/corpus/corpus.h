@@ -149,7 +149,7 @@ struct corpus_opts {
     double max_bad; /* share of lines */
 };
 
-#define CORPUS_OPTS_INIT { .max_bad = 0.01 }
+#define CORPUS_OPTS_INIT ((struct corpus_opts){ .max_bad = 0.01 })
 
 extern const char *const corpus_formats[], *const corpus_bad_words[];
 

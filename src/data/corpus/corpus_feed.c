@@ -341,7 +341,7 @@ static int feed_file(struct corpus *c, struct err *e)
 void *corpus_feed(void *arg)
 {
     struct corpus *c = arg;
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
 
     while (c->at.file < c->files.list.n)
         if (feed_file(c, &e) < 0) {

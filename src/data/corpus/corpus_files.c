@@ -166,7 +166,7 @@ static int add_path(struct corpus_files *f, const char *path, struct err *e)
 int corpus_files_find(struct corpus_files *f, char *const *path, size_t n,
                       struct err *e)
 {
-    *f = (struct corpus_files){ .list = PATH_LIST_INIT };
+    *f = (struct corpus_files){ 0 };
     for (size_t i = 0; i < n; i++)
         if (add_path(f, path[i], e) < 0) {
             path_list_clear(&f->list);

@@ -107,7 +107,7 @@ int corpus_parquet_open(struct corpus_parquet **out, const char *path,
     int ret = parquet_open(&f->text, path, column, e);
 
     f->keep_lines = keep_lines;
-    f->lines = (struct buf)BUF_INIT;
+    f->lines = BUF_INIT;
     if (ret == 0 && parquet_column(f->text)->type != PARQUET_BYTES)
         ret = err_set(e, ERR_INPUT,
                       "%s: the column \"%s\" does not contain strings", path,

@@ -38,7 +38,7 @@ static int64_t part_size(const char *part, const char *tag_path,
 
 static int write_tag(const char *path, const char *tag, struct err *e)
 {
-    struct save s = SAVE_INIT;
+    struct save s = { 0 };
 
     if (!tag) {
         unlink(path);
@@ -75,13 +75,12 @@ static int fetch_part(const struct download *d, const struct catalog_link *link,
 {
     struct http_reply reply = HTTP_REPLY_INIT;
     struct tagged_sink t = { .to = { .from = d, .reply = &reply },
-                             .tag_path = tag_path,
-                             .e = ERR_INIT };
+                             .tag_path = tag_path };
     struct http_call call = { .url = link->url,
                               .sink = write_tagged,
                               .arg = &t };
     struct buf tag = BUF_INIT;
-    struct err why = ERR_INIT;
+    struct err why = { 0 };
     int ret;
 
     call.from = t.to.at = part_size(part, tag_path, &tag);

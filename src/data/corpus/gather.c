@@ -145,7 +145,7 @@ static void find_kind(struct gatherer *s, struct gather_list *l,
 static bool read_text(struct buf *out, const char *path)
 {
     struct source *source;
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     ssize_t got;
 
     buf_trim(out, 0);

@@ -260,7 +260,7 @@ static void *read_training(void *arg)
 {
     struct leak *l = arg;
     struct roll r = { 0 };
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     struct corpus_block *b;
     int got;
 
@@ -308,8 +308,8 @@ static bool was_hit(const struct leak *l, uint64_t hash)
 void leak_report(struct leak *l, struct leak_report *out)
 {
     l->doc = xrealloc(l->doc, l->entries, sizeof *l->doc);
-    *out = (struct leak_report){ .documents = (int64_t)l->entries,
-                                 .doc = l->doc };
+    *out =
+        (struct leak_report){ .documents = (int64_t)l->entries, .doc = l->doc };
     for (size_t i = 0; i < l->entries; i++) {
         struct leak_entry *entry = &l->entry[i];
         struct leak_doc *d = &entry->doc;

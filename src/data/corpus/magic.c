@@ -28,8 +28,7 @@ const char *magic_name(const char *data, size_t n)
     for (size_t i = 0; i < sizeof magics / sizeof magics[0]; i++) {
         const struct magic *m = &magics[i];
 
-        if (n >= m->at + m->len &&
-            memcmp(data + m->at, m->bytes, m->len) == 0)
+        if (n >= m->at + m->len && memcmp(data + m->at, m->bytes, m->len) == 0)
             return m->name;
     }
     return NULL;

@@ -116,7 +116,7 @@ static void write_ready(struct encode_job *job)
         return;
     job->writing = true;
     while (!job->stop && (r = job->ring[job->next % RING])) {
-        struct err e = ERR_INIT;
+        struct err e = { 0 };
         int got;
 
         pthread_mutex_unlock(&job->lock);
@@ -212,7 +212,7 @@ static void *encode_blocks(void *arg)
 {
     struct encode_worker *w = arg;
     struct encode_job *job = w->job;
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
 
     while (!is_stopped(job) && !sig_caught()) {
         struct encoded_block *r = NULL;
@@ -291,7 +291,7 @@ static int stop_early(struct encode_job *job, struct err *e)
 {
     const int64_t tokens = job->state.tokens;
     const bool signalled = e->kind == ERR_NONE;
-    struct err why = ERR_INIT;
+    struct err why = { 0 };
     char n[NUM_TEXT];
 
     num_count(n, tokens, "token");
@@ -328,7 +328,6 @@ int encode_corpus(struct corpus *corpus, struct sink *sink,
         .space = PTHREAD_COND_INITIALIZER,
         .text_at = from->text,
         .state = *from,
-        .err = ERR_INIT,
         .begin = clock_mono(),
     };
     int got;

@@ -32,7 +32,7 @@ void lock_init(struct lock *l, const char *path)
 {
     char *folder = path_parent(path);
 
-    *l = (struct lock){ .mem = ARENA_INIT };
+    *l = (struct lock){ 0 };
     l->folder = arena_strdup(&l->mem, folder);
     free(folder);
 }
@@ -41,7 +41,7 @@ void lock_clear(struct lock *l)
 {
     free(l->entry);
     arena_clear(&l->mem);
-    *l = (struct lock){ .mem = ARENA_INIT };
+    *l = (struct lock){ 0 };
 }
 
 /* The path relative to a folder; both must exist. */
@@ -122,7 +122,7 @@ static void *hash_shards(void *arg)
 
     while ((i = atomic_fetch_add(&h->next, 1)) < h->n) {
         struct lock_entry *entry = &h->entry[i];
-        struct err e = ERR_INIT;
+        struct err e = { 0 };
 
         if (sha256_file(h->path[i], entry->sha256, &entry->size, &e) < 0) {
             pthread_mutex_lock(&h->lock);
@@ -136,9 +136,9 @@ static void *hash_shards(void *arg)
 int lock_add_shards(struct lock *l, char *const *path, size_t n, int threads,
                     struct err *e)
 {
-    struct hashing h = {
-        .path = path, .n = n, .lock = PTHREAD_MUTEX_INITIALIZER, .err = ERR_INIT
-    };
+    struct hashing h = { .path = path,
+                         .n = n,
+                         .lock = PTHREAD_MUTEX_INITIALIZER };
     const size_t had = l->n;
     pthread_t thread[64];
     int started = 0;
@@ -191,7 +191,7 @@ static int by_role_and_path(const void *a, const void *b)
 
 int lock_write(struct lock *l, const char *path, struct err *e)
 {
-    struct save s = SAVE_INIT;
+    struct save s = { 0 };
 
     if (save_open(&s, path, e) < 0)
         return -1;

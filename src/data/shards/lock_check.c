@@ -48,7 +48,7 @@ const struct lock_entry *lock_entry_of(const struct lock *l, const char *shard)
  * ignored, because other programs have files with this suffix, too. */
 static void take_lock(struct lock_found *f, const char *path, const char *shard)
 {
-    struct err none = ERR_INIT;
+    struct err none = { 0 };
     struct lock l;
 
     if (lock_load(&l, path, &none) < 0)
@@ -66,10 +66,10 @@ static void take_lock(struct lock_found *f, const char *path, const char *shard)
 static void list_locks(struct path_list *locks, const char *shard)
 {
     char *folder = path_parent(shard);
-    struct path_list names = PATH_LIST_INIT;
-    struct err none = ERR_INIT;
+    struct path_list names = { 0 };
+    struct err none = { 0 };
 
-    *locks = (struct path_list)PATH_LIST_INIT;
+    *locks = (struct path_list){ 0 };
     path_list(&names, folder, &none);
     for (size_t i = 0; i < names.n; i++)
         if (str_ends(names.name[i], ".lock"))
@@ -238,7 +238,7 @@ static int check_lock(const char *lock, const struct loader *data,
 
 static char *find_missing(const char *lock)
 {
-    struct err none = ERR_INIT;
+    struct err none = { 0 };
     struct lock l;
     char *path = NULL;
 
@@ -285,7 +285,7 @@ int lock_check(const struct loader *data, const struct tokenizer *t,
 static void take_hashes(const char **hash, struct arena *mem, const char *lock,
                         const struct loader *data)
 {
-    struct err none = ERR_INIT;
+    struct err none = { 0 };
     struct lock l;
 
     if (lock_load(&l, lock, &none) < 0)
@@ -302,7 +302,7 @@ static void take_hashes(const char **hash, struct arena *mem, const char *lock,
 bool lock_recorded(const struct loader *data, char out[SHA256_TEXT])
 {
     const int64_t n = loader_shards(data);
-    struct arena mem = ARENA_INIT;
+    struct arena mem = { 0 };
     const char **hash = xcalloc((size_t)n, sizeof *hash);
     struct path_list locks;
     struct sha256 h;

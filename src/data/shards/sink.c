@@ -270,7 +270,7 @@ bool sink_due(const struct sink *s)
 
 int sink_save_state(struct sink *s, const struct sink_state *m, struct err *e)
 {
-    struct save save = SAVE_INIT;
+    struct save save = { 0 };
 
     if (!s->conf.work)
         return 0;

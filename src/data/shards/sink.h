@@ -50,7 +50,7 @@ struct sink_conf {
 struct sink_state {
     struct corpus_place place;
     int64_t documents, bad, text, tokens; /* so far; bad lines */
-    int subset;                      /* of an incomplete document */
+    int subset;                           /* of an incomplete document */
 };
 
 struct sink;

@@ -84,9 +84,9 @@ struct token_slot {
 struct tokenizer {
     enum tokenizer_kind kind;
     enum pretokenizer pretokenizer;
-    bool nfc;            /* text is normalized first */
-    bool metaspace;      /* its spaces are replaced by the pre-tokenizer */
-    bool fuse_unknown;   /* neighbouring unknown characters become one */
+    bool nfc;          /* text is normalized first */
+    bool metaspace;    /* its spaces are replaced by the pre-tokenizer */
+    bool fuse_unknown; /* neighbouring unknown characters become one */
     enum tokenizer_prefix prefix;
     int32_t unknown;     /* what unknown characters become, or -1 */
     bool whole;          /* a piece that is a token is not merged */
@@ -109,9 +109,9 @@ struct tokenizer {
     int32_t eot;
     int32_t byte_id[256]; /* or -1; of TOKENIZER_SENTENCEPIECE, the ids of
                            * the bytes of unknown characters */
-    uint32_t *byte_rank; /* of the pair of bytes (a, b): [a << 8 | b] */
-    uint64_t *pair;      /* hash table: left, right -> rank */
-    uint64_t *filter;    /* a bit for each known pair, by hash */
+    uint32_t *byte_rank;  /* of the pair of bytes (a, b): [a << 8 | b] */
+    uint64_t *pair;       /* hash table: left, right -> rank */
+    uint64_t *filter;     /* a bit for each known pair, by hash */
     size_t pair_room;
     char hash[SHA256_TEXT];
 };

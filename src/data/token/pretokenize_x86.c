@@ -114,8 +114,8 @@ AVX2 size_t pretokenize_gpt2_avx2(const uint8_t *text, const uint8_t *end,
 }
 
 #define AVX512                                                                 \
- __attribute__((target("avx512f,avx512bw,avx512vl,avx512vbmi2,bmi,bmi2,"       \
-                       "lzcnt,popcnt")))
+    __attribute__((target("avx512f,avx512bw,avx512vl,avx512vbmi2,bmi,bmi2,"    \
+                          "lzcnt,popcnt")))
 
 AVX512 static uint64_t below64(__m512i v, char from, char count)
 {

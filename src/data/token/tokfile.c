@@ -236,7 +236,7 @@ static int no_tokenizer(const char *folder, struct err *e)
 static int load_folder(struct tokenizer **out, const char *folder,
                        struct err *e)
 {
-    struct path_list list = PATH_LIST_INIT;
+    struct path_list list = { 0 };
 
     if (path_list(&list, folder, e) < 0)
         return -1;

@@ -26,8 +26,7 @@ static int read_pattern(struct json_reader *r, const json_t *pattern,
     if (kind < 0 || r->have_pattern) {
         opt_list_words(pretokenize_names, known, sizeof known);
         return err_set(e, ERR_INPUT,
-                       "the pattern of the pre-tokenizer is none of %s",
-                       known);
+                       "the pattern of the pre-tokenizer is none of %s", known);
     }
     r->t->pretokenizer = (enum pretokenizer)kind;
     r->have_pattern = true;

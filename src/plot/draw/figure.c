@@ -151,7 +151,7 @@ void figure_free(struct figure *f)
     free(f->note);
     free(f->line);
     arena_clear(&f->mem);
-    *f = (struct figure)FIGURE_INIT;
+    *f = FIGURE_INIT;
 }
 
 double figure_text_width(const char *s)

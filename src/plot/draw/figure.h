@@ -44,15 +44,15 @@ struct curve {
     double *x, *y;   /* y is NaN where there is a gap */
     double *lo, *hi; /* a band or error bars, or NULL */
     enum style style;
-    int colour; /* slot of the palette, or COLOUR_GREY */
-    int dash;   /* 0 is solid */
-    bool best;  /* thick, in front of the others of many */
-    bool thin;  /* one of many */
+    int colour;    /* slot of the palette, or COLOUR_GREY */
+    int dash;      /* 0 is solid */
+    bool best;     /* thick, in front of the others of many */
+    bool thin;     /* one of many */
     bool unlisted; /* not in the legend, in spite of its label */
-    bool faint; /* behind all others: the raw values of smoothed ones */
-    bool right; /* on the second y axis */
-    bool crowd; /* lo and hi are the range of each column of pixels */
-    bool bars;  /* lo and hi are error bars, not a band */
+    bool faint;    /* behind all others: the raw values of smoothed ones */
+    bool right;    /* on the second y axis */
+    bool crowd;    /* lo and hi are the range of each column of pixels */
+    bool bars;     /* lo and hi are error bars, not a band */
     bool outlined; /* has the extremes of many more points */
 };
 
@@ -68,8 +68,8 @@ struct mark {
     enum mark_type type;
     bool small; /* a tick at the upper edge instead of a line */
     bool left;  /* the label of a line at the left, that of a point beside it */
-    double x, y;       /* y is one of the left axis */
-    const char *label; /* NULL: none */
+    double x, y;         /* y is one of the left axis */
+    const char *label;   /* NULL: none */
     const char *command; /* that tells more about it, or NULL */
     int colour;
 };
@@ -185,10 +185,9 @@ struct figure {
 };
 
 /* clang-format off */
-#define FIGURE_INIT                                                            \
-    { .mem = ARENA_INIT, .look = { .width = 454, .height = 284,                \
-      .font_size = 9, .font = "Arial", .columns = 1200,           \
-              .bands = true, .whole = "--yrange all" } }
+#define FIGURE_INIT ((struct figure){ \
+    .look = { .width = 454, .height = 284, .font_size = 9, .font = "Arial", \
+              .columns = 1200, .bands = true, .whole = "--yrange all" } })
 /* clang-format on */
 
 /* 0 to 1 for the colour of a value; the best value is the lightest. */

@@ -54,7 +54,7 @@ bool gnuplot_found(char version[16])
     const char *const argv[] = { gnuplot_path(), "--version", NULL };
     struct buf out = BUF_INIT, words = BUF_INIT;
     struct spawn s = { .out = &out, .words = &words, .secs = 10 };
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     const bool found = spawn_run(argv, &s, &e) == 0;
 
     version[0] = '\0';
@@ -154,7 +154,7 @@ static int save_tex(const struct figure *f, const char *path, const char *tex,
 {
     struct buf notes = BUF_INIT;
     char *place = xasprintf("{%s/", folder);
-    struct save s = SAVE_INIT;
+    struct save s = { 0 };
     const char *at;
 
     if (save_open(&s, path, e) < 0) {
@@ -233,7 +233,7 @@ int gnuplot_draw_tex(const struct figure *f, const char *path, struct err *e)
         ret = save_tex(f, path, tex.s, temp, e);
 out:
     if (made)
-        path_remove(temp, &(struct err)ERR_INIT);
+        path_remove(temp, &(struct err){ 0 });
     free(folder);
     free(temp);
     free(stem);

@@ -91,7 +91,7 @@ static bool ask_fontconfig(int32_t code)
     const char *const argv[] = { "fc-list", charset, "family", NULL };
     struct buf out = BUF_INIT, words = BUF_INIT;
     struct spawn s = { .out = &out, .words = &words, .secs = 10 };
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     bool have;
 
     snprintf(charset, sizeof charset, ":charset=%x", (unsigned)code);

@@ -54,7 +54,7 @@ static void write_theme(struct emit *o, enum theme t)
  * has those of parts that are a quarter of the ones before. */
 static void write_finer(struct emit *o, const struct axis *a, int levels)
 {
-    struct arena mem = ARENA_INIT;
+    struct arena mem = { 0 };
     struct axis fine;
     int parts = 1;
 

@@ -11,13 +11,13 @@
  * a figure looks the same in every format.
  */
 struct layout {
-    struct box plot; /* inside the axes */
+    struct box plot;          /* inside the axes */
     struct box inset, window; /* inside the axes of the inset, and all of it */
     double y_label, y2_label, x_label; /* x, x, y of the labels */
     double bar;                        /* ems between the axes and a bar */
     double legend_x, legend_y;         /* the first entry of the legend */
-    size_t legend_cols;        /* columns of the legend; 0: entries flow */
-    double legend_room;        /* width of a legend below, in ems */
+    size_t legend_cols; /* columns of the legend; 0: entries flow */
+    double legend_room; /* width of a legend below, in ems */
 };
 
 void layout_panel(struct layout *, const struct figure *, size_t panel);

@@ -199,8 +199,7 @@ static void note_start(struct figure *f, struct panel *p, double until,
         return;
     p->y.fixed = true; /* what the mark and the note say stays true */
     panel_mark(p, MARK_ABOVE, last, p->y.hi);
-    figure_note(f,
-                "%s%she start, to %s %s and up to %s, is above%s%s%s.",
+    figure_note(f, "%s%she start, to %s %s and up to %s, is above%s%s%s.",
                 many ? p->title : "", many ? ": t" : "T", p->x.label,
                 axis_value(at, p->x.unit, last),
                 axis_value(value, p->y.unit, most), whole ? "; " : "",

@@ -109,7 +109,7 @@ static int send_webhook(struct alert *a, const struct run_info *r,
         .header = format == ALERT_NTFY ? text : json,
         .stay = true,
     };
-    struct err why = ERR_INIT;
+    struct err why = { 0 };
     int ret;
 
     write_body(format, a, r, message, &body);
@@ -154,7 +154,7 @@ static int send_mail(const struct alert *a, const struct run_info *r,
     int ret = spawn_run(argv, &s, e);
 
     if (ret < 0 && e->kind == ERR_MISSING) { /* few have it in PATH */
-        *e = (struct err)ERR_INIT;
+        *e = (struct err){ 0 };
         argv[0] = "/usr/sbin/sendmail";
         ret = spawn_run(argv, &s, e);
     }

@@ -48,7 +48,7 @@ static int raise_alert(struct alert_item *a, const char *root,
 {
     const int fd = open(r->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     char *const ids[] = { (char *)(uintptr_t)r->id };
-    struct runs now = RUNS_INIT;
+    struct runs now = { 0 };
     int ret;
 
     if (fd >= 0)
@@ -93,11 +93,11 @@ static int look_at_all(struct alert_item *a, const char *root,
         filter_free(f);
         if (e->kind != ERR_MISSING)
             return -1;
-        *e = (struct err)ERR_INIT;
+        *e = (struct err){ 0 };
         return 0;
     }
     for (size_t i = 0; i < runs->n && !sig_caught(); i++) {
-        struct err why = ERR_INIT;
+        struct err why = { 0 };
 
         if (look_at(a, root, &runs->run[i], f, &why) < 0 && ret == 0) {
             *e = why;
@@ -114,7 +114,7 @@ int alert_list_look(struct alert_list *l, const char *root,
     int ret = 0;
 
     for (size_t i = 0; i < l->n; i++) {
-        struct err why = ERR_INIT;
+        struct err why = { 0 };
 
         if (look_at_all(&l->item[i], root, runs, &why) < 0 && ret == 0) {
             *e = why;
@@ -280,5 +280,5 @@ void alert_list_clear(struct alert_list *l)
     }
     free(l->item);
     arena_clear(&l->mem);
-    *l = (struct alert_list)ALERT_LIST_INIT;
+    *l = (struct alert_list){ 0 };
 }

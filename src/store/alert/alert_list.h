@@ -7,7 +7,7 @@
 /*
  * alert_list - look at runs, and raise the alerts whose conditions hold
  *
- *      struct alert_list list = ALERT_LIST_INIT;
+ *      struct alert_list list = { 0 };
  *
  *      if (alert_list_read(&list, e) < 0 ||
  *          alert_list_look(&list, "mlruns", &runs, e) < 0)
@@ -37,11 +37,6 @@ struct alert_list {
     size_t n, room;
     double every; /* seconds; 0 if no file says so */
 };
-
-#define ALERT_LIST_INIT                                                        \
- {                                                                             \
-  ARENA_INIT, NULL, 0, 0, 0                                                    \
- }
 
 /* Add an alert, opened; without a name, it gets a digest of itself. */
 int alert_list_add(struct alert_list *, const struct alert *, const char *name,

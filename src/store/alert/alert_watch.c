@@ -20,7 +20,7 @@
 /* A store or a run that does not exist yet is no error. */
 static int look(struct alert_watch *w, bool *running, struct err *e)
 {
-    struct runs runs = RUNS_INIT;
+    struct runs runs = { 0 };
     int ret = w->load(w->arg, &runs, e);
 
     *running = false;
@@ -29,7 +29,7 @@ static int look(struct alert_watch *w, bool *running, struct err *e)
     if (ret == 0) {
         ret = alert_list_look(w->list, w->root, &runs, e);
     } else if (e->kind == ERR_MISSING) {
-        *e = (struct err)ERR_INIT;
+        *e = (struct err){ 0 };
         ret = 0;
     }
     runs_free(&runs);
@@ -57,7 +57,7 @@ int alert_watch(struct alert_watch *w, struct err *e)
             return ret;
         if (ret < 0)
             log_warn("%s; trying again", e->text);
-        *e = (struct err)ERR_INIT;
+        *e = (struct err){ 0 };
         next = clock_after(CLOCK_MONOTONIC, every);
         clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &next, NULL);
         if (sig_caught())
@@ -71,7 +71,7 @@ int alert_watch(struct alert_watch *w, struct err *e)
 static void close_others(int fd)
 {
     struct path_list open;
-    struct err none = ERR_INIT;
+    struct err none = { 0 };
     int64_t other;
 
     path_list(&open, "/proc/self/fd", &none);
@@ -101,7 +101,7 @@ static void watch_told(struct alert_list *list, int fd)
         .list = list, .to_end = true, .load = load_told, .arg = &t
     };
     FILE *fp = fdopen(fd, "r");
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     char *folder = NULL;
     size_t room = 0;
 
@@ -136,10 +136,10 @@ static int fork_twice(struct alert_list *list, const int end[2], struct err *e)
 void alert_writer_fork(struct alert_writer *a)
 {
     const char *file = getenv("GTRACK_ALERTS");
-    struct alert_list list = ALERT_LIST_INIT;
+    struct alert_list list = { 0 };
     int end[2];
 
-    *a = (struct alert_writer){ -1, ERR_INIT };
+    *a = (struct alert_writer){ -1, { 0 } };
     if (!file || !*file)
         return;
     if (alert_list_read(&list, &a->problem) == 0 &&

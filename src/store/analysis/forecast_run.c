@@ -48,7 +48,7 @@ static int64_t last_step(const struct run_info *run)
 static int load_values(double *out, int64_t steps, const struct run_info *run,
                        const char *key, bool fill, struct err *e)
 {
-    struct series s = SERIES_INIT;
+    struct series s = { 0 };
 
     if (series_load(&s, run, key, 0, e) < 0)
         return -1;
@@ -177,7 +177,7 @@ static void add_other(struct others *o, const struct run_info *run,
                       const char *key, double part)
 {
     struct loss_curve c = { 0 };
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
 
     if (load_curve(&c, run, key, false, &e) == 0 && last_step(run) >= c.steps)
         add_ratios(o, &c, (int64_t)((double)c.steps * part));

@@ -22,7 +22,7 @@
 struct histogram {
     int64_t step, ms; /* ms: when it was logged, or 0 */
     size_t n;         /* bins */
-    double *edge; /* one more than bins, ascending */
+    double *edge;     /* one more than bins, ascending */
     double *count;
 };
 
@@ -31,11 +31,6 @@ struct histograms {
     struct histogram *item; /* by step, each step once: the last of a step */
     size_t n, room;
 };
-
-#define HISTOGRAMS_INIT                                                        \
- {                                                                             \
-  ARENA_INIT, NULL, 0, 0                                                       \
- }
 
 /* A name that the run does not have is ERR_MISSING. */
 int histograms_load(struct histograms *, const struct run_info *,

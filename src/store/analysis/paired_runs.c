@@ -30,7 +30,7 @@ static size_t subtract(const struct series *a, const struct series *b,
 int paired_runs(struct paired *p, const struct run_info *a,
                 const struct run_info *b, const char *key, struct err *e)
 {
-    struct series x = SERIES_INIT, y = SERIES_INIT;
+    struct series x = { 0 }, y = { 0 };
     int ret = series_load(&x, a, key, LOAD_MAY_LACK, e);
 
     *p = (struct paired){ .mean = (double)NAN, .error = (double)NAN };

@@ -85,7 +85,7 @@ int planned_rates_load(struct planned_rates *r, const struct run_info *run,
     if (ret == 0) {
         planned_rates_read(r, text.s);
     } else if (e->kind == ERR_MISSING) {
-        *e = (struct err)ERR_INIT;
+        *e = (struct err){ 0 };
         ret = 0;
     }
     buf_clear(&text);

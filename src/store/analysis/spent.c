@@ -25,7 +25,7 @@ const char *const spent_words[SPENT_PARTS] = {
 static int sum_steps(double *secs, const struct run_info *run, const char *key,
                      int flags, struct err *e)
 {
-    struct series s = SERIES_INIT;
+    struct series s = { 0 };
     size_t second = 1;
     int64_t gap = 1;
 
@@ -50,7 +50,7 @@ static int sum_steps(double *secs, const struct run_info *run, const char *key,
 static int add_events(double *secs, const struct run_info *run, const char *key,
                       struct err *e)
 {
-    struct series s = SERIES_INIT;
+    struct series s = { 0 };
 
     if (series_load(&s, run, key, LOAD_ALL_ATTEMPTS | LOAD_MAY_LACK, e) < 0)
         return -1;
@@ -63,8 +63,8 @@ static int add_events(double *secs, const struct run_info *run, const char *key,
 double spent_seconds(const struct run_info *run)
 {
     struct attempt_list list;
-    struct arena mem = ARENA_INIT;
-    struct err e = ERR_INIT;
+    struct arena mem = { 0 };
+    struct err e = { 0 };
     double secs = 0;
 
     if (attempts_load(&list, &mem, run->folder, run->links, &e) < 0)
@@ -81,7 +81,7 @@ static int between_attempts(double *secs, const struct run_info *run,
                             struct err *e)
 {
     struct attempt_list list;
-    struct arena mem = ARENA_INIT;
+    struct arena mem = { 0 };
     const int ret = attempts_load(&list, &mem, run->folder, run->links, e);
 
     *secs = 0;
@@ -141,7 +141,7 @@ static int by_time(const void *a, const void *b)
 static int sum_counter(double *sum, const struct run_info *run, const char *key,
                        double processes, struct err *e)
 {
-    struct series s = SERIES_INIT;
+    struct series s = { 0 };
     struct metric_point *p;
     double last = 0;
 

@@ -21,7 +21,7 @@ enum { SPIKE_WINDOW = 64, SPIKE_LEAST = 16, SPIKE_DEVIATIONS = 8 };
 
 /* The last finite values. */
 struct spike_window {
-    double value[SPIKE_WINDOW];  /* as they came; the oldest at `next` */
+    double value[SPIKE_WINDOW]; /* as they came; the oldest at `next` */
     double sorted[SPIKE_WINDOW];
     size_t n, next;
 };

@@ -89,7 +89,7 @@ int attempts_load(struct attempt_list *list, struct arena *mem, const char *run,
     for (int seen = 0; dir && seen < LIST_MAX && ret == 0; seen++) {
         const struct dirent *d = readdir(dir);
         const int number = d ? number_of(d->d_name) : 0;
-        struct err why = ERR_INIT;
+        struct err why = { 0 };
         char *path;
 
         if (!d)
@@ -155,7 +155,7 @@ static int64_t start_of(int64_t pid)
 {
     char *path = xasprintf("/proc/%lld/stat", (long long)pid);
     struct buf b = BUF_INIT;
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     int64_t ticks = 0;
 
     if (buf_read_file(&b, path, 65536, &e) == 0) {
@@ -180,7 +180,7 @@ static int64_t start_of(int64_t pid)
 static const char *boot_id(struct arena *mem)
 {
     struct buf b = BUF_INIT;
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     const char *id = "";
 
     if (buf_read_file(&b, "/proc/sys/kernel/random/boot_id", 4096, &e) == 0) {
@@ -228,7 +228,7 @@ void attempt_self(struct attempt *a, struct arena *mem, int number)
 static bool is_gone(const struct attempt *a)
 {
     char host[256] = "";
-    struct arena mem = ARENA_INIT;
+    struct arena mem = { 0 };
     bool gone = false;
 
     gethostname(host, sizeof host - 1);

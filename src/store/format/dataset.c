@@ -19,7 +19,7 @@ static int make_input(const char *run, const char *parent, const char *name,
     char *temp = xasprintf("%s/" STORE_OWN "/%s.new", run, name);
     char *file = path_join(temp, STORE_META), *first = path_join(temp, "new");
     char *folder = path_join(parent, name);
-    struct err ignored = ERR_INIT;
+    struct err ignored = { 0 };
     int ret = 0;
 
     if (!path_exists(folder)) {
@@ -130,7 +130,7 @@ static int load_one(struct run_dataset *in, struct arena *mem, const char *run,
 int dataset_check(const char *run, const char *name, struct err *e)
 {
     char *folder = xasprintf("%s/inputs/%s", run, name);
-    struct arena mem = ARENA_INIT;
+    struct arena mem = { 0 };
     struct run_dataset in;
     int ret = load_one(&in, &mem, run, folder, PATH_NO_LINKS, e);
 
@@ -144,7 +144,7 @@ void datasets_load(struct run_dataset **out, size_t *n, struct arena *mem,
 {
     char *folder = path_join(run, "inputs");
     struct path_list names;
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
 
     *n = 0;
     *out = NULL;

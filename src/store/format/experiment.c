@@ -52,7 +52,7 @@ static char *kept_name_path(const char *root, const char *id)
 static void keep_name(const char *root, const char *id, const char *name)
 {
     char *path = kept_name_path(root, id);
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
 
     if (path_make_parent(path, &e) < 0 ||
         store_write(path, path, name, strlen(name), false, &e) < 0)
@@ -70,7 +70,7 @@ static const char *lost_name(struct arena *mem, const char *root,
     char *meta = path_join(x->folder, STORE_META);
     const char *name = strcmp(x->id, "0") == 0 ? "Default" : x->id;
     struct buf b = BUF_INIT;
-    struct err none = ERR_INIT;
+    struct err none = { 0 };
     struct yaml y;
 
     if (buf_read_unlinked(&b, kept, NAME_MAX_CHARS * 4, &none) == 0 && b.len) {
@@ -95,7 +95,7 @@ static const char *lost_name(struct arena *mem, const char *root,
 static bool has_run(const char *folder)
 {
     struct path_list inside;
-    struct err none = ERR_INIT;
+    struct err none = { 0 };
     bool found = false;
 
     if (path_list(&inside, folder, &none) < 0)
@@ -130,7 +130,7 @@ static int load_one(struct experiment *x, struct arena *mem, const char *root,
                     const char *folder, bool trash, enum path_links links)
 {
     char *path = path_join(folder, STORE_META);
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     struct yaml y;
     int ret;
 
@@ -192,10 +192,10 @@ int experiments_load(struct experiments *all, const char *root,
                      enum path_links links, struct err *e)
 {
     char *trash = path_join(root, STORE_TRASH);
-    struct err ignored = ERR_INIT;
+    struct err ignored = { 0 };
     int ret;
 
-    *all = (struct experiments)EXPERIMENTS_INIT;
+    *all = (struct experiments){ 0 };
     ret = load_folder(all, root, root, false, links, e);
     if (ret == 0)
         load_folder(all, root, trash, true, links, &ignored);
@@ -215,7 +215,7 @@ void experiments_free(struct experiments *all)
 {
     arena_clear(&all->mem);
     free(all->item);
-    *all = (struct experiments)EXPERIMENTS_INIT;
+    *all = (struct experiments){ 0 };
 }
 
 /* Any process that creates this experiment at the same time writes the same
@@ -256,9 +256,9 @@ enum found { FREE, OURS, OTHERS, UNKNOWN };
 static enum found look(const char *root, const char *id, const char *name,
                        struct err *e)
 {
-    struct arena mem = ARENA_INIT;
+    struct arena mem = { 0 };
     char *path = xasprintf("%s/%s/%s", root, id, STORE_META);
-    struct err why = ERR_INIT;
+    struct err why = { 0 };
     enum found found = OTHERS;
     struct yaml y;
 

@@ -168,9 +168,9 @@ static int list_below(struct path_list *keys, struct path_list *folders,
 int key_list(struct path_list *keys, struct path_list *folders,
              const char *folder, struct err *e)
 {
-    *keys = (struct path_list)PATH_LIST_INIT;
+    *keys = (struct path_list){ 0 };
     if (folders)
-        *folders = (struct path_list)PATH_LIST_INIT;
+        *folders = (struct path_list){ 0 };
     if (list_below(keys, folders, folder, "", e) < 0) {
         path_list_clear(keys);
         if (folders)
@@ -262,7 +262,7 @@ static void recall(struct key_table *t, enum key_kind kind, const char *folder,
 
     for (size_t i = 0; i < tags->n; i++) {
         struct buf key = BUF_INIT;
-        struct err none = ERR_INIT;
+        struct err none = { 0 };
         char *path;
 
         if (strncmp(tags->name[i], prefix, n) != 0)
@@ -279,8 +279,8 @@ static void recall(struct key_table *t, enum key_kind kind, const char *folder,
 void key_files_load(struct key_files *files, const char *run)
 {
     char *folder = path_join(run, key_folders[TAG]);
-    struct path_list tags = PATH_LIST_INIT;
-    struct err none = ERR_INIT;
+    struct path_list tags = { 0 };
+    struct err none = { 0 };
 
     key_list(&tags, NULL, folder, &none);
     for (enum key_kind kind = 0; kind < KINDS; kind++) {

@@ -78,7 +78,7 @@ int meta_load(struct meta *m, struct arena *mem, const char *run,
     if (ret < 0 && e->kind == ERR_INPUT) {
         /* MLflow truncates the file before it writes it anew. */
         nanosleep(&moment, NULL);
-        *e = (struct err)ERR_INIT;
+        *e = (struct err){ 0 };
         ret = yaml_load(&y, mem, path, links, e);
     }
     if (ret < 0 && e->kind == ERR_MISSING)
@@ -165,7 +165,7 @@ int meta_save(const struct meta *m, const char *run, struct err *e)
 int meta_change(const char *run, meta_change_fn *fn, const void *arg,
                 struct err *e)
 {
-    struct arena mem = ARENA_INIT;
+    struct arena mem = { 0 };
     struct meta m;
     int ret = meta_load(&m, &mem, run, PATH_NO_LINKS, e);
 

@@ -221,7 +221,7 @@ int metric_append(const char *path, const char *temp,
         errno = put < 0 ? errno : ENOSPC;
         ret = err_sys(e, "cannot write %s", path);
         if (put > 0) {
-            struct err ignored = ERR_INIT;
+            struct err ignored = { 0 };
 
             *done += count_lines(page + from, (size_t)put);
             trim(fd, path, &size, &ignored);

@@ -118,7 +118,7 @@ int rewinds_load(struct rewind_list *list, struct arena *mem, const char *run,
 {
     char *path = rewinds_path(run);
     struct buf b = BUF_INIT;
-    struct err why = ERR_INIT;
+    struct err why = { 0 };
 
     *list = (struct rewind_list){ 0 };
     if (buf_read_open(&b, path_open(path, links, &why), path, REWINDS_MAX,
@@ -171,9 +171,9 @@ int rewind_add(const char *run, int attempt, int64_t step, int64_t ms,
 {
     char *path = rewinds_path(run);
     struct rewind_list list;
-    struct arena mem = ARENA_INIT; /* for no marks */
+    struct arena mem = { 0 }; /* for no marks */
     struct buf marks = BUF_INIT, b = BUF_INIT;
-    struct err none = ERR_INIT;
+    struct err none = { 0 };
     size_t n;
     int ret = mark_files(&marks, &n, run, e);
 

@@ -100,7 +100,7 @@ bool store_looks_like_run(const char *folder)
                                           STORE_OWN };
     const char *name = path_name(folder);
     struct path_list names;
-    struct err none = ERR_INIT;
+    struct err none = { 0 };
     bool is;
 
     if (!store_is_id(name) || path_list(&names, folder, &none) < 0)
@@ -199,8 +199,8 @@ int store_write(const char *path, const char *name, const void *data, size_t n,
 
 bool store_has_files(const char *folder)
 {
-    struct path_list names = PATH_LIST_INIT;
-    struct err none = ERR_INIT;
+    struct path_list names = { 0 };
+    struct err none = { 0 };
     const bool any = path_list(&names, folder, &none) == 0 && names.n > 0;
 
     path_list_clear(&names);
@@ -262,8 +262,8 @@ void store_clear_temps(const char *run, const char *now)
 {
     enum { MOST_SECS = 60 };
     char *folder = path_join(run, STORE_OWN);
-    struct path_list names = PATH_LIST_INIT;
-    struct err none = ERR_INIT;
+    struct path_list names = { 0 };
+    struct err none = { 0 };
     struct stat fresh, st;
 
     if (!path_is_link(folder) && stat(now, &fresh) == 0)
@@ -376,7 +376,7 @@ static int64_t highest(const char *folder)
 static int64_t highest_run(const char *root)
 {
     struct experiments all;
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     int64_t most = 0;
 
     if (experiments_load(&all, root, PATH_NO_LINKS, &e) < 0)
@@ -387,7 +387,7 @@ static int64_t highest_run(const char *root)
         if (path_list(&runs, all.item[i].folder, &e) < 0)
             continue;
         for (size_t j = 0; j < runs.n; j++) {
-            struct arena mem = ARENA_INIT;
+            struct arena mem = { 0 };
             struct yaml y;
             char *path = xasprintf("%s/%s/%s", all.item[i].folder, runs.name[j],
                                    STORE_META);
@@ -445,7 +445,7 @@ int store_claim(const char *root, char **name, struct err *e)
 
 void store_claimed(const char *root, const char *name)
 {
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     char *folder;
 
     if (number_of(name) == 0)

@@ -46,8 +46,6 @@ struct experiments {
     size_t n, room;
 };
 
-#define EXPERIMENTS_INIT { ARENA_INIT, NULL, 0, 0 }
-
 /* All experiments, deleted ones last.  A missing store is ERR_MISSING, and so
  * is a folder with files and without an experiment or .trash. */
 int experiments_load(struct experiments *, const char *root, enum path_links,

@@ -66,9 +66,9 @@ struct tfevents *tfevents_create(const char *folder, int64_t start_ms,
         return NULL;
     gethostname(host, sizeof host - 1);
     t = xcalloc(1, sizeof *t);
-    t->path = xasprintf("%s/events.out.tfevents.%lld.%03d.%s.gtrack", folder,
-                        (long long)(start_ms / 1000), (int)(start_ms % 1000),
-                        host);
+    t->path =
+        xasprintf("%s/events.out.tfevents.%lld.%03d.%s.gtrack", folder,
+                  (long long)(start_ms / 1000), (int)(start_ms % 1000), host);
     t->fp = fopen(t->path, "we");
     if (!t->fp) {
         err_sys(e, "cannot create %s", t->path);

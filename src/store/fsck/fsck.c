@@ -118,7 +118,7 @@ static int check_metric(struct check *c, const char *path, const char *file,
     if (metric_read(&f, see_point, c, &scan, e) < 0) {
         if (e->kind != ERR_INPUT)
             return -1;
-        *e = (struct err)ERR_INIT;
+        *e = (struct err){ 0 };
         if (c->repair && keep_points(path, c->run->folder, e) < 0)
             return -1;
         tell(c, file, c->repair, "it has a line that is too long");
@@ -274,7 +274,7 @@ static int check_folders(const struct check *c, struct err *e)
 static int check_inputs(const struct check *c, struct err *e)
 {
     char *folder = path_join(c->run->folder, "inputs");
-    struct path_list l = PATH_LIST_INIT;
+    struct path_list l = { 0 };
     int ret = path_is_folder(folder) ? path_list(&l, folder, e) : 0;
 
     for (size_t i = 0; ret == 0 && i < l.n; i++) {
@@ -282,7 +282,7 @@ static int check_inputs(const struct check *c, struct err *e)
         char *to =
             xasprintf("%s/" STORE_OWN "/inputs.%s", c->run->folder, l.name[i]);
         char *file = path_join("inputs", l.name[i]);
-        struct err why = ERR_INIT;
+        struct err why = { 0 };
 
         if (dataset_check(c->run->folder, l.name[i], &why) < 0) {
             if (c->repair && rename(from, to) < 0)
@@ -334,7 +334,7 @@ static int check_leftovers(const struct check *c, const char *below,
 static bool is_empty(const char *folder)
 {
     struct path_list l;
-    struct err none = ERR_INIT;
+    struct err none = { 0 };
     bool empty = path_list(&l, folder, &none) == 0;
 
     for (size_t i = 0; empty && i < l.n; i++) {

@@ -106,8 +106,8 @@ int fsck_meta(const struct run_info *r, const struct fsck_span *seen,
               bool repair, fsck_fn *tell, void *arg, struct err *e)
 {
     struct fsck_finding f = { r->name, r->id, STORE_META, NULL, repair };
-    struct arena mem = ARENA_INIT;
-    struct err why = ERR_INIT;
+    struct arena mem = { 0 };
+    struct err why = { 0 };
     struct meta m;
     int ret = 0;
 

@@ -53,8 +53,8 @@ static bool is_id(const char *name, size_t most)
 static char *find_place(const char *parent, const char *meta, const char *key,
                         size_t most)
 {
-    struct arena mem = ARENA_INIT;
-    struct err ignored = ERR_INIT;
+    struct arena mem = { 0 };
+    struct err ignored = { 0 };
     const char *id = NULL;
     char fresh[33], *place;
     struct yaml y;
@@ -105,7 +105,7 @@ static int check_runs_of(const struct check *c, const char *folder,
                          struct err *e)
 {
     enum { MOST = 256 };
-    struct path_list l = PATH_LIST_INIT;
+    struct path_list l = { 0 };
     int ret = path_list(&l, folder, e);
 
     for (size_t i = 0; ret == 0 && i < l.n; i++) {
@@ -122,7 +122,7 @@ static int check_runs_of(const struct check *c, const char *folder,
 static int check_names(const struct check *c, struct err *e)
 {
     enum { MOST = 64 };
-    struct path_list l = PATH_LIST_INIT;
+    struct path_list l = { 0 };
     int ret = path_list(&l, c->root, e);
 
     for (size_t i = 0; ret == 0 && i < l.n; i++) {
@@ -183,7 +183,7 @@ static int repair(const char *root, struct experiments *all, size_t i,
                   struct err *e)
 {
     struct experiment *x = &all->item[i];
-    struct runs runs = RUNS_INIT;
+    struct runs runs = { 0 };
     int ret;
 
     if (is_taken(all, i, x->name))
@@ -199,13 +199,13 @@ static int repair(const char *root, struct experiments *all, size_t i,
 
 static int check_experiments(const struct check *c, struct err *e)
 {
-    struct experiments all = EXPERIMENTS_INIT;
+    struct experiments all = { 0 };
     int ret = experiments_load(&all, c->root, PATH_NO_LINKS, e);
 
     for (size_t i = 0; ret == 0 && i < all.n; i++) {
         const struct experiment *x = &all.item[i];
         const char *what = find_problem(&all, i);
-        struct err why = ERR_INIT;
+        struct err why = { 0 };
         struct fsck_finding f = { NULL, x->id, STORE_META, what, false };
         char *name;
 

@@ -111,8 +111,8 @@ static struct gtrack *begin(struct run_conf *c, double system_every,
                             char why[GTRACK_WHY])
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    struct err e = ERR_INIT;
-    struct runs before = RUNS_INIT;
+    struct err e = { 0 };
+    struct runs before = { 0 };
     struct run *run;
     struct gtrack *g;
 
@@ -264,8 +264,8 @@ static void forget_later(struct run_info *run, int64_t step)
 
     for (size_t i = 0; i < run->n_metrics; i++) {
         struct metric_sum m = run->metrics[i];
-        struct series s = SERIES_INIT;
-        struct err e = ERR_INIT;
+        struct series s = { 0 };
+        struct err e = { 0 };
 
         if (m.last_step > step &&
             series_load_part(&s, run, m.key, &part, LOAD_MAY_LACK, &e) == 0 &&
@@ -362,7 +362,7 @@ int gtrack_dataset(struct gtrack *g, const struct gtrack_dataset *dataset,
                    char why[GTRACK_WHY])
 {
     struct gtrack_dataset d = { 0 };
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
 
     if (!g)
         return 0;
@@ -385,7 +385,7 @@ int gtrack_dataset(struct gtrack *g, const struct gtrack_dataset *dataset,
 
 int gtrack_rename(struct gtrack *g, const char *name, char why[GTRACK_WHY])
 {
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
 
     if (!g)
         return 0;
@@ -405,7 +405,7 @@ char *gtrack_artifact(struct gtrack *g, const char *name)
 
 int gtrack_flush(struct gtrack *g, char why[GTRACK_WHY])
 {
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
 
     if (g && !own_run(g))
         return say_forked(g, why);
@@ -436,7 +436,7 @@ static void free_keys(struct gtrack_keys *k)
 int gtrack_end(struct gtrack *g, enum gtrack_status status,
                char why[GTRACK_WHY])
 {
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     int ret;
 
     if (!g)

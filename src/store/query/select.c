@@ -187,7 +187,7 @@ static int match_live(const struct runs *runs, const char *word, bool *chosen,
     struct runs live = { .run = xcalloc(runs->n, sizeof *live.run) };
     size_t *at = xcalloc(runs->n, sizeof *at);
     bool *found = xcalloc(runs->n, sizeof *found);
-    struct err why = ERR_INIT;
+    struct err why = { 0 };
     int ret;
 
     for (size_t i = 0; i < runs->n; i++) {
@@ -214,7 +214,7 @@ static int match_live(const struct runs *runs, const char *word, bool *chosen,
 static bool load_by_id(struct runs *runs, const char *root, char **words, int n,
                        int flags)
 {
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
 
     for (int i = 0; i < n; i++)
         if (!store_is_id(words[i]))

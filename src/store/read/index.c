@@ -92,7 +92,7 @@ void watch_add(struct watch *w, const char *run, const char *path)
 void watch_clear(struct watch *w)
 {
     buf_clear(&w->paths);
-    *w = (struct watch)WATCH_INIT;
+    *w = WATCH_INIT;
 }
 
 /* Is everything unchanged?  Paths relative to the run take half the time. */
@@ -168,7 +168,7 @@ static char *cache_path(const char *root)
 char *index_folder(const char *root)
 {
     char *path = cache_path(root), *folder = path ? path_parent(path) : NULL;
-    struct err ignored = ERR_INIT;
+    struct err ignored = { 0 };
 
     if (folder)
         path_make(folder, &ignored);
@@ -179,7 +179,7 @@ char *index_folder(const char *root)
 static bool read_file(struct index *x)
 {
     struct buf b = BUF_INIT;
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
 
     if (buf_read_file(&b, x->path, INDEX_MAX, &e) < 0 || b.len < sizeof magic ||
         memcmp(b.s, magic, sizeof magic) != 0) {
@@ -346,7 +346,7 @@ void index_save(struct index *x, char *const *keys, size_t n)
 {
     struct index_news *news = x->news;
     struct buf b = BUF_INIT;
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
 
     if (!x->path || news->n == 0 || !is_worth_it(news, n))
         return;

@@ -33,13 +33,13 @@
  * index_get() and index_put() may be called from several threads.
  */
 struct watch {
-    struct buf paths;           /* in the run, each with its NUL */
+    struct buf paths; /* in the run, each with its NUL */
     uint64_t hash[2];
-    int64_t bytes;              /* of the files: what reading them costs */
-    bool fresh;                 /* something changed just now */
+    int64_t bytes; /* of the files: what reading them costs */
+    bool fresh;    /* something changed just now */
 };
 
-#define WATCH_INIT { BUF_INIT, { 0, 0 }, 0, false }
+#define WATCH_INIT ((struct watch){ BUF_INIT, { 0, 0 }, 0, false })
 
 /* A file or folder that is about to be read, or found missing. */
 void watch_add(struct watch *, const char *run, const char *path);
@@ -47,12 +47,12 @@ void watch_clear(struct watch *);
 
 struct index {
     int root_fd;
-    char *path;                 /* NULL: there is no cache */
-    char *data;                 /* the file; strings of runs point into it */
+    char *path; /* NULL: there is no cache */
+    char *data; /* the file; strings of runs point into it */
     size_t size;
-    struct index_slot *slot;    /* by the hash of the key */
+    struct index_slot *slot; /* by the hash of the key */
     size_t n_slots;
-    struct index_news *news;    /* what was added, guarded by a lock */
+    struct index_news *news; /* what was added, guarded by a lock */
 };
 
 /* The file of the cache about a file or folder, whose name ends like this; NULL

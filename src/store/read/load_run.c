@@ -47,7 +47,7 @@ typedef void key_fn(struct run_reader *, const char *path, const char *key);
 static void each_key(struct run_reader *r, const char *folder, key_fn *fn)
 {
     struct path_list keys, folders;
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
 
     watch_add(r->watch, r->run->folder, folder);
     if (key_list(&keys, &folders, folder, &e) < 0) {
@@ -82,7 +82,7 @@ static void load_pair(struct run_reader *r, const char *path, const char *key,
                       struct pair **pairs, size_t *n)
 {
     struct buf b = BUF_INIT;
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
 
     if (r->text >= TEXT_MAX) {
         damaged(r, "not read: the run has more than 16 MiB of such text", path);
@@ -146,7 +146,7 @@ static void load_metric(struct run_reader *r, const char *path, const char *key)
     struct run_info *run = r->run;
     struct metric_sum m;
     struct metric_scan scan;
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
 
     if (metric_sum_up(&m, &f, &scan, &e) < 0) {
         failed(r, &e, path);
@@ -195,7 +195,7 @@ static void load_inputs(struct run_reader *r)
     char *folder = path_join(r->run->folder, "inputs");
     const char *problem = NULL;
     struct path_list names;
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
 
     watch_add(r->watch, r->run->folder, folder);
     if (path_list_most(&names, folder, DATASETS_MAX, &e) == 0) {
@@ -219,7 +219,7 @@ void load_run(struct run_info *run, struct arena *mem, struct watch *watch,
 {
     struct run_reader r = { .mem = mem, .run = run, .watch = watch };
     struct attempt_list list;
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     struct meta meta;
     bool lost;
 

@@ -158,7 +158,6 @@ static int read_rest(struct outlined *o, int64_t from, struct err *e)
             .o = o,
             .part = { at, i + 1 < n ? at + each : INT64_MAX },
             .blocks = { .wide = WIDE },
-            .e = ERR_INIT,
         };
         reader[i].started =
             i + 1 < n &&
@@ -209,7 +208,7 @@ static bool hash_bytes(const struct outlined *o, const struct block *b,
                        uint64_t *hash)
 {
     char bytes[WIDE];
-    struct err ignored = ERR_INIT;
+    struct err ignored = { 0 };
     const int fd = path_open(o->path, o->run->links, &ignored);
     const ssize_t got =
         fd < 0 ? -1 : pread(fd, bytes, sizeof bytes, b->place * WIDE);
@@ -238,7 +237,7 @@ static bool is_current(const struct outlined *o, const struct head *h,
 static void take_cached(struct outlined *o)
 {
     struct buf b = BUF_INIT;
-    struct err ignored = ERR_INIT;
+    struct err ignored = { 0 };
     struct head h;
     struct block *block;
 
@@ -277,8 +276,8 @@ static void remove_old(const char *cache)
     enum { DAYS = 30 };
     const int64_t now = clock_wall_ms() / 1000;
     char *folder = path_parent(cache);
-    struct path_list names = PATH_LIST_INIT;
-    struct err ignored = ERR_INIT;
+    struct path_list names = { 0 };
+    struct err ignored = { 0 };
 
     path_list(&names, folder, &ignored);
     for (size_t i = 0; i < names.n; i++) {
@@ -301,7 +300,7 @@ static void save_cached(const struct outlined *o, size_t n)
         .ino = o->ino, .cuts = hash_cuts(o), .n = n, .sum = hash_blocks(b, n)
     };
     struct buf out = BUF_INIT;
-    struct err ignored = ERR_INIT;
+    struct err ignored = { 0 };
 
     memcpy(h.magic, magic, sizeof magic);
     if (hash_bytes(o, &b[n - 1], &h.tail) &&
@@ -483,7 +482,7 @@ int series_outline(struct series *s, const struct run_info *run,
 
     if (!m || m->count < OUTLINE_FROM)
         return series_load(s, run, key, 0, e);
-    *s = (struct series)SERIES_INIT;
+    *s = (struct series){ 0 };
     if (open_outlined(&o, run, key, e) == 0 && load_blocks(&o, e) == 0)
         ret = o.all.sorted ? make_series(s, &o, w, e)
                            : series_load(s, run, key, 0, e);

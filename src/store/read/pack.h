@@ -20,7 +20,7 @@
 void pack_u32(struct buf *, uint32_t);
 void pack_i64(struct buf *, int64_t);
 void pack_bytes(struct buf *, const void *, size_t);
-void pack_text(struct buf *, const char *);     /* or NULL */
+void pack_text(struct buf *, const char *); /* or NULL */
 /* Pack what load_run() has read. */
 void pack_run(struct buf *, const struct run_info *);
 

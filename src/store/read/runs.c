@@ -173,15 +173,14 @@ static void load_one(struct crew *crew, struct load_task *task,
 {
     struct run_info *run = &task->run;
     struct watch watch = WATCH_INIT;
-    struct arena read = ARENA_INIT;
+    struct arena read = { 0 };
     bool lost = false;
 
     run->folder = arena_printf(mem, "%s/%s", crew->root, task->key);
     if (!uses_index(crew) || !index_get(&crew->index, task->key, run, mem)) {
         char *meta = path_join(run->folder, STORE_META);
 
-        *run = (struct run_info){ .folder = run->folder,
-                                  .links = crew->links };
+        *run = (struct run_info){ .folder = run->folder, .links = crew->links };
         lost = !path_exists(meta);
         free(meta);
         if (lost && !store_looks_like_run(run->folder))
@@ -252,7 +251,7 @@ static void add_tasks(struct crew *crew, const struct experiment *x)
 {
     const char *below = x->folder + strlen(crew->root) + 1;
     struct path_list names;
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
 
     if (path_list(&names, x->folder, &e) < 0) {
         if (e.kind != ERR_MISSING)
@@ -323,7 +322,7 @@ int runs_load_ids(struct runs *runs, const char *root, char *const *ids, int n,
     struct experiments all;
 
     crew.links = flags & LOAD_LINKS ? PATH_FOLLOW_LINKS : PATH_NO_LINKS;
-    *runs = (struct runs)RUNS_INIT;
+    *runs = (struct runs){ 0 };
     if (experiments_load(&all, root, crew.links, e) < 0)
         return -1;
     for (size_t i = 0; i < all.n; i++)
@@ -357,5 +356,5 @@ void runs_free(struct runs *runs)
 {
     arena_clear(&runs->mem);
     free(runs->run);
-    *runs = (struct runs)RUNS_INIT;
+    *runs = (struct runs){ 0 };
 }

@@ -12,7 +12,7 @@
 /*
  * runs - load runs out of a store
  *
- *      struct runs runs = RUNS_INIT;
+ *      struct runs runs = { 0 };
  *
  *      if (runs_select(&runs, "mlruns", argv, argc, 0, e) < 0)
  *          return -1;
@@ -37,11 +37,6 @@ struct runs {
                                  * could not be read; or ERR_NONE */
 };
 
-#define RUNS_INIT                                                              \
- {                                                                             \
-  ARENA_INIT, NULL, 0, 0, ERR_INIT                                             \
- }
-
 /* All runs of the store, oldest first.  A missing store is ERR_MISSING. */
 int runs_load(struct runs *, const char *root, int flags, struct err *);
 /* Only the runs with these ids, as far as they exist. */
@@ -49,8 +44,8 @@ int runs_load_ids(struct runs *, const char *root, char *const *ids, int n,
                   int flags, struct err *);
 /* Only the runs that the words name; each must name at least one (ERR_MISSING).
  * If a word refers to metrics, they are loaded whatever the flags are. */
-int runs_select(struct runs *, const char *root, char **words, int n,
-                int flags, struct err *);
+int runs_select(struct runs *, const char *root, char **words, int n, int flags,
+                struct err *);
 /* Print a warning for each damaged run, before it is copied or sent. */
 void runs_warn_damage(const struct runs *);
 void runs_free(struct runs *);
@@ -65,11 +60,6 @@ struct series {
     double *mean; /* NULL if these are all points */
     uint32_t *weight;
 };
-
-#define SERIES_INIT                                                            \
- {                                                                             \
-  0                                                                            \
- }
 
 /* A metric that does not exist is ERR_MISSING, unless LOAD_MAY_LACK is set. */
 int series_load(struct series *, const struct run_info *, const char *key,

@@ -108,7 +108,7 @@ int series_load_part(struct series *s, const struct run_info *run,
                      struct err *e)
 {
     char *path = xasprintf("%s/metrics/%s", run->folder, key);
-    struct arena mem = ARENA_INIT;
+    struct arena mem = { 0 };
     struct rewind_list rewinds = { 0 };
     const struct metric_file file = { path, key, .rewinds = &rewinds,
                                       .links = run->links };
@@ -116,7 +116,7 @@ int series_load_part(struct series *s, const struct run_info *run,
     struct metric_scan scan;
     int ret = 0;
 
-    *s = (struct series)SERIES_INIT;
+    *s = (struct series){ 0 };
     if (!(flags & LOAD_ALL_ATTEMPTS))
         ret = rewinds_load(&rewinds, &mem, run->folder, key, run->links, e);
     if (ret == 0)
@@ -124,7 +124,7 @@ int series_load_part(struct series *s, const struct run_info *run,
     if (ret == 0)
         keep_last(&f);
     if (ret < 0 && e->kind == ERR_MISSING && (flags & LOAD_MAY_LACK)) {
-        *e = (struct err)ERR_INIT;
+        *e = (struct err){ 0 };
         ret = 0;
     }
     if (ret < 0) {
@@ -170,5 +170,5 @@ void series_free(struct series *s)
     free(s->value);
     free(s->mean);
     free(s->weight);
-    *s = (struct series)SERIES_INIT;
+    *s = (struct series){ 0 };
 }

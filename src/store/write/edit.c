@@ -189,7 +189,7 @@ static int patch_experiment(const char *folder, const struct patch *patch,
 {
     char *path = path_join(folder, STORE_META);
     char *temp = xasprintf("%s/.meta", folder);
-    struct arena mem = ARENA_INIT;
+    struct arena mem = { 0 };
     struct buf b = BUF_INIT;
     struct yaml y;
     int ret = yaml_load(&y, &mem, path, PATH_NO_LINKS, e);
@@ -212,7 +212,7 @@ int edit_experiment_repair(const struct experiment *x, struct err *e)
     char *temp = xasprintf("%s/.meta", x->folder);
     char *uri = store_uri(x->folder);
     struct patch patch = { .id = x->id, .name = x->name };
-    struct arena mem = ARENA_INIT;
+    struct arena mem = { 0 };
     const struct yaml_pair need[] = {
         { "artifact_location", uri, false },
         { "creation_time", arena_printf(&mem, "%" PRId64, x->created_ms),
@@ -225,7 +225,7 @@ int edit_experiment_repair(const struct experiment *x, struct err *e)
     };
     struct buf b = BUF_INIT;
     struct yaml y = { NULL, 0 };
-    struct err why = ERR_INIT;
+    struct err why = { 0 };
     int ret = 0;
 
     if (yaml_load(&y, &mem, path, PATH_NO_LINKS, &why) < 0) {
@@ -279,8 +279,8 @@ static int fix_run(const struct run_info *run, int64_t *count, struct err *e)
 
 int edit_uris(const char *root, int64_t *count, struct err *e)
 {
-    struct experiments all = EXPERIMENTS_INIT;
-    struct runs runs = RUNS_INIT;
+    struct experiments all = { 0 };
+    struct runs runs = { 0 };
     int ret = experiments_load(&all, root, PATH_NO_LINKS, e);
 
     *count = 0;
@@ -340,8 +340,8 @@ static bool was_moved(const char *uri, const char *root, const char *folder)
 
 int edit_count_moved(const char *root, int64_t *count, struct err *e)
 {
-    struct experiments all = EXPERIMENTS_INIT;
-    struct runs runs = RUNS_INIT;
+    struct experiments all = { 0 };
+    struct runs runs = { 0 };
     int ret = experiments_load(&all, root, PATH_NO_LINKS, e);
 
     *count = 0;

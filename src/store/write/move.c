@@ -15,7 +15,7 @@ static const char PREFIX[] = "move.";
 
 void move_begin(struct move *m, const char *root, const char *id)
 {
-    struct err ignored = ERR_INIT;
+    struct err ignored = { 0 };
 
     m->mark = xasprintf("%s/" STORE_NAMES "/%s%s", root, PREFIX, id);
     path_make_parent(m->mark, &ignored);
@@ -36,8 +36,8 @@ void move_end(struct move *m)
 /* Wherever the run is now. */
 static void place_run(const char *root, const char *id)
 {
-    struct experiments all = EXPERIMENTS_INIT;
-    struct err ignored = ERR_INIT;
+    struct experiments all = { 0 };
+    struct err ignored = { 0 };
 
     if (experiments_load(&all, root, PATH_NO_LINKS, &ignored) == 0)
         for (size_t i = 0; i < all.n; i++) {
@@ -54,8 +54,8 @@ void move_finish(const char *root)
 {
     const size_t n = strlen(PREFIX);
     char *folder = path_join(root, STORE_NAMES);
-    struct path_list names = PATH_LIST_INIT;
-    struct err ignored = ERR_INIT;
+    struct path_list names = { 0 };
+    struct err ignored = { 0 };
 
     path_list(&names, folder, &ignored);
     for (size_t i = 0; i < names.n; i++) {

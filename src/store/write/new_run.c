@@ -111,7 +111,7 @@ int new_run_stage(struct new_run *n, struct arena *mem,
 
 out:
     if (ret < 0) {
-        struct err ignored = ERR_INIT;
+        struct err ignored = { 0 };
 
         if (n->folder)
             path_remove(n->folder, &ignored);

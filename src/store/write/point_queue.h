@@ -53,16 +53,16 @@ struct queued_texts {
 struct point_queue {
     const char *name; /* of the run, for messages */
     pthread_mutex_t lock;
-    pthread_cond_t wake;        /* by the monotonic clock */
-    int64_t fixed_ms;           /* what the clock says in tests, or -1 */
+    pthread_cond_t wake; /* by the monotonic clock */
+    int64_t fixed_ms;    /* what the clock says in tests, or -1 */
     struct point_block *first, *last, *spare;
     int n_blocks, n_spare, most;
-    int wake_at;                /* blocks with which the writer is woken */
-    struct point_block *thin;   /* where points are dropped next */
-    uint32_t stride;            /* one point of `stride` is accepted */
+    int wake_at;              /* blocks with which the writer is woken */
+    struct point_block *thin; /* where points are dropped next */
+    uint32_t stride;          /* one point of `stride` is accepted */
     struct queued_texts texts;
-    int64_t dropped;            /* points that found no room */
-    struct key_slot *slot;      /* keys by hash, open addressing */
+    int64_t dropped;       /* points that found no room */
+    struct key_slot *slot; /* keys by hash, open addressing */
     size_t n_slots;
     struct point_queue_key *key; /* by number */
     size_t n_keys, key_room;

@@ -45,7 +45,7 @@ static void add_tag(struct point_queue *q, const char *key, const char *value)
 static void proc_line(struct buf *out, const char *path, const char *name)
 {
     struct buf b = BUF_INIT;
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
 
     if (buf_read_file(&b, path, 1 << 20, &e) == 0) {
         const char *at = strncmp(b.s, name, strlen(name)) == 0 ? b.s : NULL;
@@ -85,7 +85,7 @@ static void accelerators(struct point_queue *q)
     const char *visible = getenv("CUDA_VISIBLE_DEVICES");
     struct path_list names;
     struct buf all = BUF_INIT, driver = BUF_INIT;
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
 
     if (path_list(&names, gpus, &e) < 0)
         return;
@@ -170,7 +170,7 @@ static bool git(struct provenance *c, struct buf *out, size_t max,
     struct spawn s = {
         .out = out, .words = &words, .max = max, .secs = GIT_SECS
     };
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     const bool good = !atomic_load(&c->stop) && spawn_run(argv, &s, &e) == 0;
 
     while (out->len && out->s[out->len - 1] == '\n')
@@ -196,7 +196,7 @@ static void hide_user(struct buf *url)
 
 static void keep_diff(struct provenance *c, const struct buf *diff)
 {
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     char *path = store_artifact(c->run, "git.diff", &e);
     struct buf tag = BUF_INIT;
 

@@ -43,7 +43,7 @@ static void beat(void *arg)
 {
     struct run *r = arg;
     const int64_t now = clock_wall_ms();
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
 
     if (now - r->beat_ms < r->attempt.interval_ms && now >= r->beat_ms)
         return;
@@ -76,7 +76,7 @@ static int begin_new(struct run *r, const struct run_conf *c, struct err *e)
 
 static int begin_again(struct run *r, const struct run_conf *c, struct err *e)
 {
-    struct runs runs = RUNS_INIT;
+    struct runs runs = { 0 };
     struct attempt_list attempts;
     char *word = xstrdup(c->resume);
     int ret = runs_select(&runs, c->root, &word, 1, LOAD_NO_METRICS, e);
@@ -231,7 +231,7 @@ int run_begin(struct run **out, const struct run_conf *c, struct err *e)
 
 fail:
     if (!c->resume && r->folder) {
-        struct err ignored = ERR_INIT;
+        struct err ignored = { 0 };
 
         path_remove(r->folder, &ignored);
     }
@@ -307,7 +307,7 @@ int run_dataset(struct run *r, const struct run_dataset *d, struct err *e)
 
 char *run_artifact(struct run *r, const char *name)
 {
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     char *path = store_artifact(r->folder, name, &e);
 
     if (!path)
@@ -336,7 +336,7 @@ void run_reason(struct run *r, const char *reason)
 /* Others may have renamed or deleted the run since. */
 static void refresh(struct run *r)
 {
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     struct meta now;
 
     if (meta_load(&now, &r->mem, r->folder, PATH_NO_LINKS, &e) == 0 &&
@@ -359,7 +359,7 @@ static int save_end(struct run *r, enum run_status status, struct err *e)
 
 void run_abandon(struct run *r, enum run_status status, const char *reason)
 {
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
 
     if (reason)
         run_tag(r, "reason", reason);
@@ -370,7 +370,7 @@ void run_abandon(struct run *r, enum run_status status, const char *reason)
 
 int run_end(struct run *r, enum run_status status, struct err *e)
 {
-    struct err last = ERR_INIT;
+    struct err last = { 0 };
     int ret;
 
     if (!r)

@@ -33,22 +33,22 @@
 struct run;
 
 struct run_conf {
-    const char *root;           /* the store; created if need be */
-    const char *experiment;     /* by name; NULL is "Default" */
-    const char *name;           /* NULL: the next of run1, run2, ... */
-    const char *id;             /* of a new run; NULL: a random one */
-    const char *parent;         /* id of the run this one belongs to, or NULL */
-    const char *resume;         /* id of a run to resume, or NULL */
-    const char *command;        /* the command line, recorded as it is */
-    const char *tensorboard;    /* folder in which event files are written too,
+    const char *root;        /* the store; created if need be */
+    const char *experiment;  /* by name; NULL is "Default" */
+    const char *name;        /* NULL: the next of run1, run2, ... */
+    const char *id;          /* of a new run; NULL: a random one */
+    const char *parent;      /* id of the run this one belongs to, or NULL */
+    const char *resume;      /* id of a run to resume, or NULL */
+    const char *command;     /* the command line, recorded as it is */
+    const char *tensorboard; /* folder in which event files are written too,
                                  * in one named after the run; or NULL */
-    double flush_secs;          /* 0: one second */
-    int64_t memory;             /* bytes that may wait for the store; 0: a
+    double flush_secs;       /* 0: one second */
+    int64_t memory;          /* bytes that may wait for the store; 0: a
                                  * 16th of the machine's, 2 GiB at most */
-    int cpus, gpus;             /* in use, over all ranks; 0: those of this
+    int cpus, gpus;          /* in use, over all ranks; 0: those of this
                                  * process, and none */
-    bool no_cpus;               /* this process uses no CPU itself */
-    bool no_provenance;         /* do not record git, host and environment */
+    bool no_cpus;            /* this process uses no CPU itself */
+    bool no_provenance;      /* do not record git, host and environment */
 };
 
 /* Make the conf resume the run that was prepared for this program, if any; true
@@ -60,9 +60,9 @@ struct run_conf {
 bool run_take_handed(struct run_conf *);
 
 int run_begin(struct run **, const struct run_conf *, struct err *);
-const char *run_id(const struct run *);         /* 32 hexadecimal digits */
-const char *run_name(const struct run *);       /* "run42" */
-const char *run_folder(const struct run *);     /* ROOT/EXPERIMENT/ID */
+const char *run_id(const struct run *);     /* 32 hexadecimal digits */
+const char *run_name(const struct run *);   /* "run42" */
+const char *run_folder(const struct run *); /* ROOT/EXPERIMENT/ID */
 
 void run_param(struct run *, const char *key, const char *value);
 void run_paramf(struct run *, const char *key, const char *fmt, ...)

@@ -39,7 +39,7 @@ static bool is_beside(const char *root, const char *folder)
 char *staging_begin(const char *root, const char *folder, struct err *e)
 {
     char *staged = fresh_name(root, "new");
-    struct err none = ERR_INIT;
+    struct err none = { 0 };
 
     if (is_beside(root, folder) && path_make(staged, &none) == 0)
         return staged;
@@ -60,7 +60,7 @@ int staging_remove(const char *root, const char *folder, struct err *e)
 {
     char *names = path_join(root, STORE_NAMES), *away = fresh_name(root, "old");
     char *meta = path_join(folder, STORE_META);
-    struct err none = ERR_INIT;
+    struct err none = { 0 };
     int ret = 0;
 
     if (path_make(names, &none) == 0 && rename(folder, away) == 0) {
@@ -81,7 +81,7 @@ int staging_remove(const char *root, const char *folder, struct err *e)
 static int64_t idle_secs(const char *folder)
 {
     struct path_list names;
-    struct err none = ERR_INIT;
+    struct err none = { 0 };
     struct stat st;
     int64_t least;
 

@@ -39,7 +39,7 @@ static const char *find_file(struct stored_run *p, enum key_kind kind,
 static int save_attempt(struct stored_run *p, enum run_status status,
                         int64_t end_ms, struct err *e)
 {
-    struct arena mem = ARENA_INIT;
+    struct arena mem = { 0 };
     struct attempt_list list;
     struct attempt a;
     int ret;
@@ -133,7 +133,7 @@ int stored_run_param(struct stored_run *p, const char *key, const char *value,
     const char *file = find_file(p, PARAM, key, e);
     char *path;
     struct buf was = BUF_INIT;
-    struct err none = ERR_INIT;
+    struct err none = { 0 };
     int ret;
 
     if (!file)
@@ -178,7 +178,7 @@ int stored_run_move(struct stored_run *p, const char *root,
 {
     char *id = NULL, *to, *artifacts, *uri;
     const struct meta was = p->meta;
-    struct err ignored = ERR_INIT;
+    struct err ignored = { 0 };
     struct move move;
     int ret;
 
@@ -216,7 +216,7 @@ int stored_run_move(struct stored_run *p, const char *root,
 int stored_run_end(struct stored_run *p, enum run_status status, int64_t end_ms,
                    int ret, struct err *e)
 {
-    struct err ignored = ERR_INIT;
+    struct err ignored = { 0 };
 
     if (ret == 0 && end_ms == 0 && status != RUN_RUNNING)
         end_ms = clock_wall_ms();

@@ -94,7 +94,7 @@ static bool is_written(const struct writer *w, const char *file,
 {
     char *path = path_join(w->files.table[PARAM].folder, file);
     struct buf b = BUF_INIT;
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     const bool there = buf_read_unlinked(&b, path, 1 << 20, &e) == 0;
 
     *same = there && strcmp(b.s, value) == 0;
@@ -145,7 +145,7 @@ static void write_texts(struct writer *w)
 
     for (size_t i = 0; i < w->waiting.n; i++) {
         struct queued_text t = w->waiting.item[i]; /* the array may move */
-        struct err e = ERR_INIT;
+        struct err e = { 0 };
 
         if (!is_superseded(w, i) && write_text(w, &t, &e) < 0) {
             trouble(w, &e);
@@ -188,7 +188,7 @@ static int make_folder(const struct writer *w, const char *path, struct err *e)
 
 static void write_series(struct writer *w, struct series_file *f)
 {
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     size_t done;
     int ret;
 
@@ -227,7 +227,7 @@ static void write_all(struct writer *w)
  */
 static bool rewind_now(struct writer *w, const struct metric_point *p)
 {
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
 
     write_all(w);
     if (!w->troubled &&
@@ -247,7 +247,7 @@ static bool keep_point(struct writer *w, const struct queued_point *item)
     if (f->n == f->room) {
         const size_t room = f->room ? f->room * 2 : 64;
         struct metric_point *more = reallocarray(f->point, room, sizeof *more);
-        struct err e = ERR_INIT;
+        struct err e = { 0 };
 
         if (!more) {
             err_sys(&e, "cannot keep more points of %s", f->path);
@@ -279,7 +279,7 @@ static void write_event(struct writer *w, const struct queued_point *item)
 
 static void flush_events(struct writer *w)
 {
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
 
     if (!w->conf.events || tfevents_flush(w->conf.events, &e) == 0)
         return;
@@ -472,7 +472,7 @@ static int64_t count_left(const struct writer *w)
 
 static void free_all(struct writer *w)
 {
-    struct err ignored = ERR_INIT; /* its last flush has told */
+    struct err ignored = { 0 }; /* its last flush has told */
 
     tfevents_close(w->conf.events, &ignored);
     point_queue_clear(w->queue);
@@ -492,7 +492,7 @@ static void free_all(struct writer *w)
 int writer_stop(struct writer *w, struct err *e)
 {
     enum { TRIES = 5, PAUSE_US = 100000 };
-    struct err why = ERR_INIT;
+    struct err why = { 0 };
     int64_t left;
     size_t texts;
     int ret = 0;

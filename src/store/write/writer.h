@@ -27,11 +27,11 @@ struct writer;
 
 struct writer_conf {
     struct point_queue *queue; /* from writer_start() to writer_stop() */
-    const char *run;  /* the run's folder */
-    const char *name; /* for messages */
+    const char *run;           /* the run's folder */
+    const char *name;          /* for messages */
     double flush_secs;
     int attempt;
-    int64_t memory; /* bytes that may wait; 0: see run.h */
+    int64_t memory;          /* bytes that may wait; 0: see run.h */
     struct tfevents *events; /* or NULL */
     /* Called from the thread with each flush: the heartbeat. */
     void (*beat)(void *arg);

@@ -167,12 +167,12 @@ size_t import_run_count_points(const struct import_run *in)
 static int find_source(const char *root, const struct import_run *in,
                        bool *found, struct err *e)
 {
-    struct runs runs = RUNS_INIT;
+    struct runs runs = { 0 };
     int ret = runs_load(&runs, root, LOAD_NO_METRICS, e);
 
     *found = false;
     if (ret < 0 && e->kind == ERR_MISSING) {
-        *e = (struct err)ERR_INIT;
+        *e = (struct err){ 0 };
         ret = 0;
     }
     for (size_t i = 0; i < runs.n && !*found; i++) {

@@ -63,8 +63,8 @@ struct import_histograms {
 struct import_media {
     const char *kind; /* the folder of its artifact: "images" */
     int64_t step, ms;
-    const char *ending; /* of its name: ".png" */
-    const char *from;   /* its path in import_run.files */
+    const char *ending;  /* of its name: ".png" */
+    const char *from;    /* its path in import_run.files */
     const char *caption; /* or NULL */
 };
 
@@ -94,9 +94,9 @@ struct import_run {
     size_t n_artifacts, room_artifacts;
     struct import_left *left;
     size_t n_left, room_left;
-    char *files;  /* a folder, whose files become artifacts; or NULL */
+    char *files;        /* a folder, whose files become artifacts; or NULL */
     const char *inside; /* links in it must not leave this; NULL: they may */
-    char *output; /* what it printed, unless the files have it; or NULL */
+    char *output;       /* what it printed, unless the files have it; or NULL */
 };
 
 /* `source` belongs to the run from then on. */

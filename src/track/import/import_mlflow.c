@@ -14,8 +14,8 @@
 static size_t count_entries(const char *folder, const char *name)
 {
     char *path = path_join(folder, name);
-    struct path_list l = PATH_LIST_INIT;
-    struct err ignored = ERR_INIT;
+    struct path_list l = { 0 };
+    struct err ignored = { 0 };
     size_t n;
 
     path_list(&l, path, &ignored);
@@ -28,8 +28,8 @@ static size_t count_entries(const char *folder, const char *name)
 /* Models are in the folder of an experiment, or in that of the store. */
 static void report_models(const char *root)
 {
-    struct path_list l = PATH_LIST_INIT;
-    struct err ignored = ERR_INIT;
+    struct path_list l = { 0 };
+    struct err ignored = { 0 };
     const size_t registered = count_entries(root, "models");
     size_t logged = 0;
 
@@ -48,7 +48,7 @@ static void report_models(const char *root)
 
 int import_mlflow(struct import *import, struct err *e)
 {
-    struct runs runs = RUNS_INIT;
+    struct runs runs = { 0 };
     struct copies c;
     int ret = runs_load(&runs, import->path, import->flags, e);
 

@@ -469,7 +469,7 @@ static int import_folder(struct import *import, struct err *e)
         return -1;
     for (size_t i = 0; i < f.n; i++) {
         char *path = path_join(import->path, f.file[i].path);
-        struct err why = ERR_INIT;
+        struct err why = { 0 };
 
         if (str_ends(path, ".wandb")) {
             found++;

@@ -186,7 +186,7 @@ void claims_clear(struct claims *c)
         free(c->item[i].now);
     }
     free(c->item);
-    *c = (struct claims)CLAIMS_INIT;
+    *c = (struct claims){ 0 };
 }
 
 /* ---- formats ---------------------------------------------------------- */

@@ -42,11 +42,6 @@ struct claims {
     bool tex;
 };
 
-#define CLAIMS_INIT                                                            \
- {                                                                             \
-  NULL, 0, 0, NULL, 0, false                                                   \
- }
-
 /* `file` is named in errors, and decides by its ending what a comment is. */
 int claims_parse(struct claims *, const char *text, size_t n, const char *file,
                  struct err *);

@@ -110,8 +110,8 @@ static int format_value(struct buf *out, const struct claim *c,
 
 static int find_value(struct claim *c, struct err *e)
 {
-    struct runs runs = RUNS_INIT;
-    struct columns columns = COLUMNS_INIT;
+    struct runs runs = { 0 };
+    struct columns columns = { 0 };
     struct buf text = BUF_INIT;
     int ret = track_select_one(&runs, c->run, 0, e);
 
@@ -134,7 +134,7 @@ static void add_claim(struct claims_check *k, const char *file, struct claim *c,
                       bool tex)
 {
     struct table *t = &k->table;
-    struct err why = ERR_INIT;
+    struct err why = { 0 };
     const bool known = (c->command ? find_table(k->gtrack, c, tex, &why)
                                    : find_value(c, &why)) == 0;
     const bool equal = known && strlen(c->now) == c->len &&
@@ -216,7 +216,7 @@ static void add_figure(struct claims_check *k, const char *file, long line,
 {
     struct table *t = &k->table;
     struct buf command = BUF_INIT;
-    struct err why = ERR_INIT;
+    struct err why = { 0 };
     const enum stamped result = stamped_check(path, &command, &why);
 
     buf_clear(&command);
@@ -294,7 +294,7 @@ void claims_check_init(struct claims_check *k, const struct program *gtrack)
 int claims_check_file(struct claims_check *k, const char *file, struct err *e)
 {
     struct buf text = BUF_INIT;
-    struct claims c = CLAIMS_INIT;
+    struct claims c = { 0 };
     const int64_t before = k->other;
     int ret = buf_read_file(&text, file, FILE_MAX, e);
 

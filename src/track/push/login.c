@@ -80,7 +80,7 @@ static char *find_password(const char *path, const char *machine)
     static const char *const fields[] = { "machine", "login", "password",
                                           "account", NULL };
     struct buf b = BUF_INIT;
-    struct err none = ERR_INIT;
+    struct err none = { 0 };
     char *at, *word, *found = NULL;
     bool here = false;
 

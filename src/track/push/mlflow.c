@@ -146,7 +146,7 @@ static int send_if_new(struct mlflow *p, const struct file_tree_file *f,
     if (refused) {
         log_warn("%s", e->text);
         json_object_set_new(p->refused, f->path, json_true());
-        *e = (struct err)ERR_INIT;
+        *e = (struct err){ 0 };
         return 0;
     }
     if (ret == 0) {

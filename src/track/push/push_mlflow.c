@@ -36,7 +36,7 @@ static int create_experiment(struct mlflow *p, json_t **reply, struct err *e)
                           json_pack("{s:s}", "name", p->experiment), NULL, e);
 
     if (ret < 0 && e->sys == EEXIST) {
-        *e = (struct err)ERR_INIT; /* another push has created it */
+        *e = (struct err){ 0 }; /* another push has created it */
         ret = 0;
     }
     return ret < 0 ? -1 : find_experiment(p, reply, e);
@@ -49,7 +49,7 @@ static int open_experiment(struct mlflow *p, struct err *e)
     int ret = find_experiment(p, &reply, e);
 
     if (ret < 0 && e->kind == ERR_MISSING) {
-        *e = (struct err)ERR_INIT;
+        *e = (struct err){ 0 };
         ret = create_experiment(p, &reply, e);
     }
     if (ret < 0)
@@ -123,7 +123,7 @@ static int find_run(struct mlflow *p, struct err *e)
         log_warn("%s was pushed to %s before, but is not there; it is pushed "
                  "again",
                  p->run->name, p->login.url);
-        *e = (struct err)ERR_INIT;
+        *e = (struct err){ 0 };
         json_object_clear(p->cursor);
     }
     return p->conf->new_run ? 0 : find_by_tag(p, e);
@@ -153,7 +153,7 @@ static int create_run(struct mlflow *p, struct err *e)
 static int open_run(struct mlflow *p, struct err *e)
 {
     for (int n = 1;; n++) {
-        *e = (struct err)ERR_INIT;
+        *e = (struct err){ 0 };
         if (find_run(p, e) < 0)
             return -1;
         if (p->id || create_run(p, e) == 0)
@@ -312,7 +312,7 @@ static int send_run(struct mlflow *p, struct err *e)
     for (int n = 1; ret < 0 && e->sys == EAGAIN && n < p->conf->tries; n++) {
         if (!push_again(p->conf, n, e))
             break;
-        *e = (struct err)ERR_INIT;
+        *e = (struct err){ 0 };
         p->unsure = true;
         ret = send_data(p, e);
     }
@@ -351,8 +351,8 @@ static void print_dry_run(struct mlflow *p)
 {
     json_t *metrics = push_cursor_object(p->cursor, "metrics");
     int64_t points = 0, sent = 0;
-    struct file_tree f = FILE_TREE_INIT;
-    struct err none = ERR_INIT;
+    struct file_tree f = { 0 };
+    struct err none = { 0 };
     size_t files = 0;
 
     for (size_t j = 0; j < p->run->n_metrics; j++) {
@@ -392,9 +392,7 @@ static int push_run(struct mlflow *p, struct err *e)
 int push_mlflow(const struct push_conf *c, const struct run_info *r,
                 struct push_totals *totals, struct err *e)
 {
-    struct mlflow p = {
-        .conf = c, .run = r, .totals = totals, .runs = RUNS_INIT
-    };
+    struct mlflow p = { .conf = c, .run = r, .totals = totals };
     int ret = 0;
 
     if (login_mlflow(&p.login, c->url, e) < 0)

@@ -164,7 +164,7 @@ static int send_end(struct wandb_push *p, struct err *e)
 static int send_run(struct wandb_push *p, struct err *e)
 {
     const bool ended = p->run->status != RUN_RUNNING;
-    struct err files = ERR_INIT;
+    struct err files = { 0 };
     int ret = 0;
 
     if (wandb_lines_read(p, e) < 0 || upsert_run(p, e) < 0)
@@ -325,8 +325,6 @@ int push_wandb(const struct push_conf *c, const struct run_info *r,
     struct wandb_push p = { .conf = c,
                             .run = r,
                             .totals = totals,
-                            .runs = RUNS_INIT,
-                            .media = WANDB_MEDIA_INIT,
                             .rows = { WANDB_ROWS_INIT, WANDB_ROWS_INIT,
                                       WANDB_ROWS_INIT } };
     const char *entity;

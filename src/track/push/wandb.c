@@ -165,7 +165,7 @@ int wandb_upsert(struct wandb *w, json_t *variables, struct err *e)
 
     /* 409 is a race with another request for the run, and passes */
     for (size_t i = 0; i <= sizeof waits / sizeof waits[0]; i++) {
-        *e = (struct err)ERR_INIT;
+        *e = (struct err){ 0 };
         ret = wandb_graphql(w, "UpsertBucket", query, json_incref(variables),
                             &data, e);
         if (ret == 0 || e->sys != EBUSY || i == sizeof waits / sizeof waits[0])

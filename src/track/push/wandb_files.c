@@ -35,7 +35,7 @@ static void add_file(struct outgoing *out, const struct wandb_push *p,
     enum { MAX_FILE = 1 << 30 };
     const char *inside = run_info_inside(p->run);
     struct buf b = BUF_INIT;
-    struct err none = ERR_INIT;
+    struct err none = { 0 };
     char hash[33];
 
     if (path && buf_read_open(&b, path_open_inside(path, inside, &none), path,
@@ -79,7 +79,7 @@ static void add_media(struct outgoing *out, const struct wandb_push *p)
 static void add_artifacts(struct outgoing *out, const struct wandb_push *p)
 {
     const char *inside = run_info_inside(p->run);
-    struct err why = ERR_INIT;
+    struct err why = { 0 };
     struct file_tree f;
 
     if (p->conf->no_files)
@@ -131,7 +131,7 @@ static void list_new_files(struct outgoing *out, const struct wandb_push *p)
 
 static int send_checkpoints(struct wandb_push *p, struct err *e)
 {
-    struct outgoing out = { .mem = ARENA_INIT };
+    struct outgoing out = { 0 };
     struct buf state = BUF_INIT;
     struct file_tree f;
     int ret = 0;
@@ -170,7 +170,7 @@ static int send_checkpoints(struct wandb_push *p, struct err *e)
 
 int wandb_files_send(struct wandb_push *p, struct err *e)
 {
-    struct outgoing out = { .mem = ARENA_INIT };
+    struct outgoing out = { 0 };
     json_t *files = push_cursor_object(p->cursor, "files");
     int ret = 0;
 
@@ -196,7 +196,7 @@ int wandb_files_send(struct wandb_push *p, struct err *e)
 
 size_t wandb_files_count(struct wandb_push *p)
 {
-    struct outgoing out = { .mem = ARENA_INIT };
+    struct outgoing out = { 0 };
     size_t n;
 
     list_new_files(&out, p);

@@ -95,7 +95,7 @@ static int find_start(struct wandb_push *p, int64_t *from, struct err *e)
     const size_t there = (size_t)p->w.lines[WANDB_HISTORY];
     const size_t same = first_changed(p, there);
     const size_t keep = same < history->n ? same : history->n;
-    struct err why = ERR_INIT;
+    struct err why = { 0 };
     int64_t lines;
 
     *from = (int64_t)there;

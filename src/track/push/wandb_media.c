@@ -164,7 +164,7 @@ static void read_caption(struct part *p, const struct run_info *r,
     char *path = xasprintf("%s/%.*s.txt", r->artifacts,
                            (int)(strrchr(p->path, '.') - p->path), p->path);
     struct buf text = BUF_INIT;
-    struct err none = ERR_INIT;
+    struct err none = { 0 };
 
     if (path_exists(path) &&
         buf_read_open(&text, path_open_inside(path, run_info_inside(r), &none),
@@ -182,7 +182,7 @@ static bool read_part(struct wandb_media *m, struct part *p,
         xasprintf("%" PRId64 " %" PRId64 " %s", p->size, p->ms, p->path);
     const struct wandb_file file = { .path = path,
                                      .inside = run_info_inside(r) };
-    struct err why = ERR_INIT;
+    struct err why = { 0 };
     void *data = NULL;
     bool good = false;
 
@@ -344,8 +344,8 @@ static bool add_histograms(struct wandb_media *m, const struct run_info *r,
                            const char *path)
 {
     static const char folder[] = "histograms/", ending[] = ".jsonl";
-    struct histograms h = HISTOGRAMS_INIT;
-    struct err why = ERR_INIT;
+    struct histograms h = { 0 };
+    struct err why = { 0 };
     char *key;
     bool good;
 

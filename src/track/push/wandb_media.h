@@ -9,7 +9,7 @@
 /*
  * wandb_media - pictures, tables, histograms and the like, as W&B has them
  *
- *      struct wandb_media m = WANDB_MEDIA_INIT;
+ *      struct wandb_media m = { 0 };
  *
  *      if (wandb_media_load(&m, run, true, e) < 0)
  *          return -1;
@@ -40,11 +40,6 @@ struct wandb_media {
     size_t n_files, files_room;
     json_t *hashes; /* of files that were read before */
 };
-
-#define WANDB_MEDIA_INIT                                                       \
- {                                                                             \
-  ARENA_INIT, NULL, 0, 0, NULL, 0, 0, NULL                                     \
- }
 
 /* Load the media in place of others.  Without `files`, only histograms. */
 int wandb_media_load(struct wandb_media *, const struct run_info *, bool files,

@@ -28,7 +28,7 @@ void wandb_rows_clear(struct wandb_rows *r)
 {
     buf_clear(&r->text);
     free(r->row);
-    *r = (struct wandb_rows)WANDB_ROWS_INIT;
+    *r = WANDB_ROWS_INIT;
 }
 
 const char *wandb_rows_line(const struct wandb_rows *r, size_t i)

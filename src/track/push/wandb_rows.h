@@ -29,10 +29,7 @@ struct wandb_rows {
     size_t n_points;
 };
 
-#define WANDB_ROWS_INIT                                                        \
- {                                                                             \
-  BUF_INIT, NULL, 0, 0, 0                                                      \
- }
+#define WANDB_ROWS_INIT ((struct wandb_rows){ BUF_INIT, NULL, 0, 0, 0 })
 
 /* The metrics that are not of the system, and the media. */
 int wandb_rows_history(struct wandb_rows *, const struct run_info *,

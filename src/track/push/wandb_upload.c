@@ -99,7 +99,7 @@ static int put_file(struct wandb *w, const struct wandb_file *f,
 int wandb_upload(struct wandb *w, const struct wandb_file *f, const char *url,
                  json_t *headers, struct err *e)
 {
-    struct arena mem = ARENA_INIT;
+    struct arena mem = { 0 };
     struct http_reply r = HTTP_REPLY_INIT;
     const int ret = put_file(w, f, url, headers_of(headers, &mem), &r, e);
 
@@ -118,7 +118,7 @@ static int try_upload(struct wandb *w, struct wandb_file *f, size_t n,
         "$run:String!,$files:[String!]!){createRunFiles(input:{"
         "entityName:$entity,projectName:$project,runName:$run,files:$files})"
         "{runID uploadHeaders files{name uploadUrl}}}";
-    struct arena mem = ARENA_INIT;
+    struct arena mem = { 0 };
     json_t *names = json_array(), *data, *created, *list;
     const char **headers;
     int ret = 0;

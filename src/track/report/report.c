@@ -103,7 +103,7 @@ static bool choose_runs(const struct section *s, const struct curve_kind *kind,
 {
     bool any = false;
 
-    *some = (struct runs)RUNS_INIT;
+    *some = (struct runs){ 0 };
     for (size_t i = 0; i < all->n; i++) {
         if (s->resumed && all->run[i].attempts < 2)
             continue;
@@ -312,7 +312,7 @@ static int write_all(struct report *rep, struct err *e)
     ret = table_of_runs(rep, e);
     /* the results stand before the figures, but are known after them */
     begun = rep->text;
-    rep->text = (struct buf)BUF_INIT;
+    rep->text = BUF_INIT;
     figure_summary(&results);
     for (const struct section *s = sections; s->kind && ret == 0; s++) {
         ret = add_section(rep, s, &results, e);
@@ -337,10 +337,7 @@ int report_write(const struct request *r, int n, char **words, struct err *e)
 {
     struct report rep = { .pdf = str_ends(r->output, ".pdf"),
                           .r = r,
-                          .all = { .request = r,
-                                   .runs = RUNS_INIT,
-                                   .words = words,
-                                   .n = n },
+                          .all = { .request = r, .words = words, .n = n },
                           .text = BUF_INIT };
     int ret = figure_runs(&rep.all, 0, e);
 

@@ -13,7 +13,7 @@ struct figure *report_page(struct report *rep)
 
     GROW(rep->page, rep->n_pages, rep->page_room);
     f = &rep->page[rep->n_pages++];
-    *f = (struct figure)FIGURE_INIT;
+    *f = FIGURE_INIT;
     request_look(rep->r, f);
     f->title = NULL;
     if (!rep->r->size) {

@@ -12,7 +12,7 @@
  * first pages of a PDF.
  */
 struct report {
-    bool pdf;            /* not Markdown */
+    bool pdf; /* not Markdown */
     const struct request *r;
     struct build all;    /* with all runs */
     struct buf text;     /* Markdown, or the lines of a PDF */

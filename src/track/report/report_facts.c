@@ -140,7 +140,7 @@ void facts_sample(const struct run_info *run, struct buf *out)
     char *folder = xasprintf("%s/samples", run->artifacts), *path = NULL;
     char newest[256] = "";
     DIR *dir = opendir(folder);
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
 
     /* steps have eight digits, so that names are in their order */
     for (struct dirent *d; dir && (d = readdir(dir));)

@@ -260,7 +260,7 @@ static bool is_narrow(const struct column *c, const struct runs *runs)
 static void add_first_params(struct columns *c, const struct runs *runs)
 {
     enum { MOST = 3 };
-    struct columns params = COLUMNS_INIT;
+    struct columns params = { 0 };
     const size_t before = c->n;
 
     auto_columns_params(&params, runs, false);
@@ -275,7 +275,7 @@ static void add_first_params(struct columns *c, const struct runs *runs)
  * evaluation if there is one. */
 static void add_best(struct columns *c, const struct runs *runs)
 {
-    struct columns metrics = COLUMNS_INIT;
+    struct columns metrics = { 0 };
     const struct column *best = NULL;
 
     auto_columns_metrics(&metrics, runs, false);

@@ -122,7 +122,7 @@ void columns_clear(struct columns *c)
     for (size_t i = 0; i < c->n; i++)
         clear_column(&c->item[i]);
     free(c->item);
-    *c = (struct columns)COLUMNS_INIT;
+    *c = (struct columns){ 0 };
 }
 
 /* The first value at a step; or with COLUMN_AT the last one at it or, if there
@@ -132,8 +132,8 @@ static bool value_at(const struct run_info *r, const struct column *c,
 {
     const bool first = c->function == COLUMN_FIRST;
     const struct series_part part = { first ? step : INT64_MIN, step, 1 };
-    struct series s = SERIES_INIT;
-    struct err e = ERR_INIT;
+    struct series s = { 0 };
+    struct err e = { 0 };
     bool found;
 
     if (series_load_part(&s, r, c->key, &part, 0, &e) < 0)

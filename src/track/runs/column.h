@@ -11,7 +11,7 @@
 /*
  * column - values of runs that tables show and that runs are sorted by
  *
- *      struct columns c = COLUMNS_INIT;
+ *      struct columns c = { 0 };
  *
  *      columns_attribute(&c, "name");
  *      if (columns_parse(&c, "lr,min(val/loss)", &runs, e) == 0)
@@ -53,8 +53,6 @@ struct columns {
     struct column *item;
     size_t n, room;
 };
-
-#define COLUMNS_INIT { NULL, 0, 0 }
 
 /* Append a column of a key, or of an attribute by its name, unless there is
  * one with this title.  The name of an attribute must exist. */

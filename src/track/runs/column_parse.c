@@ -288,7 +288,7 @@ static int parse_sort(struct columns *c, bool down[MAX_COLUMNS],
 
 int columns_sort(struct runs *runs, const char *text, struct err *e)
 {
-    struct columns c = COLUMNS_INIT;
+    struct columns c = { 0 };
     bool down[MAX_COLUMNS] = { false };
     const int ret = parse_sort(&c, down, text, runs, e);
 
@@ -302,7 +302,7 @@ void columns_add_sorted(struct columns *c, const char *text,
                         const struct runs *runs)
 {
     bool down[MAX_COLUMNS] = { false };
-    struct err none = ERR_INIT;
+    struct err none = { 0 };
 
     if (text)
         parse_sort(c, down, text, runs, &none);

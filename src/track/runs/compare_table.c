@@ -13,7 +13,7 @@
 static int list_columns(struct columns *c, const struct runs *runs,
                         const struct compare_table *how, struct err *e)
 {
-    struct columns metrics = COLUMNS_INIT;
+    struct columns metrics = { 0 };
 
     if (how->columns)
         return columns_parse(c, how->columns, runs, e);
@@ -148,14 +148,14 @@ static void add_runs_as_columns(struct table *t, const struct columns *c,
 int compare_table_fill(struct table *t, const struct runs *runs,
                        const struct compare_table *how, struct err *e)
 {
-    struct columns c = COLUMNS_INIT;
+    struct columns c = { 0 };
     const int ret = list_columns(&c, runs, how, e);
 
     if (ret == 0 && !how->all && !how->columns)
         drop_equal(&c, runs);
     if (ret == 0)
-        (how->across ? add_runs_as_rows
-                     : add_runs_as_columns)(t, &c, runs, how->base);
+        (how->across ? add_runs_as_rows : add_runs_as_columns)(t, &c, runs,
+                                                               how->base);
     columns_clear(&c);
     return ret;
 }

@@ -81,7 +81,7 @@ int copy_tree(const char *from, const char *to, const char *except,
 static int copy_shared(const struct run_info *r, const char *experiment,
                        struct err *e)
 {
-    struct arena mem = ARENA_INIT;
+    struct arena mem = { 0 };
     char *parent = path_parent(r->folder);
     const char *datasets = arena_printf(&mem, "%s/datasets", parent);
     const char *tags = arena_printf(&mem, "%s/tags", parent);
@@ -102,7 +102,7 @@ static int copy_shared(const struct run_info *r, const char *experiment,
 static int write_meta(const struct run_info *r, const char *folder,
                       const char *place, const char *experiment, struct err *e)
 {
-    struct arena mem = ARENA_INIT;
+    struct arena mem = { 0 };
     char *artifacts = path_join(place, "artifacts");
     char *uri = store_uri(artifacts);
     struct meta m;
@@ -139,7 +139,7 @@ static int commit(struct staged *s, const char *to_root, struct err *e)
     int ret = s->n ? store_sync(to_root, e) : 0;
 
     for (size_t i = 0; i < s->n; i++) {
-        struct err ignored = ERR_INIT;
+        struct err ignored = { 0 };
 
         if (ret == 0)
             ret = staging_commit(s->folder[i], s->place[i], e);
@@ -156,7 +156,7 @@ static int copy_run(const struct run_info *r, const char *to_root,
                     struct staged *s, bool *copied, struct err *e)
 {
     char *experiment = NULL, *place = NULL, *of = NULL, *folder = NULL;
-    struct err ignored = ERR_INIT;
+    struct err ignored = { 0 };
     int ret = -1;
 
     *copied = false;
@@ -202,7 +202,7 @@ int copy_runs(const struct runs *runs, const char *to_root, struct copies *c,
               struct err *e)
 {
     struct staged staged = { .n = 0 };
-    struct err ignored = ERR_INIT;
+    struct err ignored = { 0 };
     size_t failed = 0;
 
     *c = (struct copies){ 0, 0, 0 };
@@ -216,7 +216,7 @@ int copy_runs(const struct runs *runs, const char *to_root, struct copies *c,
                 return -1;
             }
             log_warn("%s", e->text);
-            *e = (struct err)ERR_INIT;
+            *e = (struct err){ 0 };
             failed++;
             continue;
         }

@@ -53,7 +53,7 @@ int file_tree_list(struct file_tree *f, const char *folder, const char *inside,
 {
     struct stat st;
 
-    *f = (struct file_tree)FILE_TREE_INIT;
+    *f = (struct file_tree){ 0 };
     if (!folder || !path_is_folder(folder))
         return 0;
     if (path_is_link(folder) && path_leaves(folder, inside)) {
@@ -80,5 +80,5 @@ void file_tree_clear(struct file_tree *f)
     for (size_t i = 0; i < f->n; i++)
         free(f->file[i].path);
     free(f->file);
-    *f = (struct file_tree)FILE_TREE_INIT;
+    *f = (struct file_tree){ 0 };
 }

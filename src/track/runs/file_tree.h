@@ -26,7 +26,10 @@ struct file_tree {
     size_t n, room;
 };
 
-#define FILE_TREE_INIT { NULL, 0, 0 }
+#define FILE_TREE_INIT                                                         \
+    {                                                                          \
+        NULL, 0, 0                                                             \
+    }
 
 int file_tree_list(struct file_tree *, const char *folder, const char *inside,
                    struct err *);

@@ -164,7 +164,7 @@ static void add_groups(struct table *t, const struct runs *runs,
 int row_groups_fill(struct table *t, const struct runs *runs, const char *by,
                     const struct columns *metrics, struct err *e)
 {
-    struct columns keys = COLUMNS_INIT;
+    struct columns keys = { 0 };
     const int ret = columns_parse(&keys, by, runs, e);
 
     for (size_t j = 0; j < keys.n; j++)

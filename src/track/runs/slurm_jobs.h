@@ -7,7 +7,7 @@
 /*
  * slurm_jobs - what sacct knows of the Slurm jobs of runs
  *
- *      struct slurm_jobs jobs = SLURM_JOBS_INIT;
+ *      struct slurm_jobs jobs = { 0 };
  *
  *      if (slurm_jobs_load(&jobs, &runs, &mem, e) < 0)
  *          return -1;
@@ -26,11 +26,6 @@ struct slurm_jobs {
     struct slurm_job *item; /* by id, once all are there */
     size_t n, room;
 };
-
-#define SLURM_JOBS_INIT                                                        \
- {                                                                             \
-  NULL, 0, 0                                                                   \
- }
 
 /* Ask sacct, if one of the runs was a Slurm job. */
 int slurm_jobs_load(struct slurm_jobs *, const struct runs *, struct arena *,

@@ -69,8 +69,8 @@ static void confine_to_store(bool connect)
 {
     const char *root = track_store();
     char *cache = index_folder(root);
-    struct path_list names, folders = PATH_LIST_INIT;
-    struct err none = ERR_INIT;
+    struct path_list names, folders = { 0 };
+    struct err none = { 0 };
 
     path_list(&names, root, &none);
     for (size_t i = 0; i < names.n; i++)
@@ -173,7 +173,7 @@ int track_select_one(struct runs *runs, const char *word, int flags,
 static int find_parent(const struct runs *runs, const char *root,
                        const char *word, char **id, struct err *e)
 {
-    struct runs one = RUNS_INIT;
+    struct runs one = { 0 };
 
     *id = NULL;
     for (size_t i = 0; i < runs->n; i++)
@@ -331,7 +331,7 @@ int track_select_words(void *arg, struct runs *runs, struct err *e)
 int track_each(int n, char **words, int flags, track_each_fn *fn, void *arg,
                struct err *e)
 {
-    struct runs runs = RUNS_INIT;
+    struct runs runs = { 0 };
     int ret =
         runs_select(&runs, track_store(), words, n, flags | LOAD_NO_METRICS, e);
 
@@ -394,7 +394,7 @@ void track_emit_pairs(struct emit *o, const char *key, const struct pair *pair,
 int track_begin_run(struct run **run, struct run_conf *c,
                     const struct track_new_run *o, struct err *e)
 {
-    struct arena mem = ARENA_INIT;
+    struct arena mem = { 0 };
     const struct pair *params =
         track_parse_pairs(&mem, o->params.item, o->params.n, e);
     const struct pair *tags =

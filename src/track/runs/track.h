@@ -20,7 +20,7 @@
  *          TRACK_OPTS_SELECTION(selection),
  *          { 0 }
  *      };
- *      struct runs runs = RUNS_INIT;
+ *      struct runs runs = { 0 };
  *
  *      if (track_select(&runs, &selection, argc, argv, e) == 0)
  *          ...
@@ -59,7 +59,7 @@ struct track_new_run {
 };
 
 /* clang-format off */
-#define TRACK_SELECTION_INIT { .status = -1 }
+#define TRACK_SELECTION_INIT ((struct track_selection){ .status = -1 })
 
 #define TRACK_OPT_ROOT \
     { 'r', "root", "dir", OPT_STRING, &track_root, \

@@ -24,7 +24,7 @@ void value_line_clear(struct value_line *v)
 {
     reset_line(v);
     free(v->item);
-    *v = (struct value_line)VALUE_LINE_INIT;
+    *v = VALUE_LINE_INIT;
 }
 
 /* Steps and times are not values; seconds since the epoch become ms. */

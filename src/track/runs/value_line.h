@@ -24,7 +24,7 @@ struct value_line {
     int64_t step, ms; /* as the line has them, or -1 */
 };
 
-#define VALUE_LINE_INIT { NULL, 0, 0, -1, -1 }
+#define VALUE_LINE_INIT ((struct value_line){ NULL, 0, 0, -1, -1 })
 
 /* Parse a line, in place of the one before; false if it has no value. */
 bool value_line_parse(struct value_line *, const char *line);

@@ -36,5 +36,5 @@ void answer_clear(struct answer *a)
     free(a->file);
     if (a->fd >= 0)
         close(a->fd);
-    *a = (struct answer)ANSWER_INIT;
+    *a = ANSWER_INIT;
 }

@@ -25,7 +25,7 @@ struct answer {
     int stream;    /* of the events of this store, from 1 on; or 0 */
 };
 
-#define ANSWER_INIT { .body = BUF_INIT, .fd = -1 }
+#define ANSWER_INIT ((struct answer){ .body = BUF_INIT, .fd = -1 })
 
 /* Replace the body by an error. */
 void answer_error(struct answer *, const struct err *);

@@ -98,7 +98,7 @@ static void add_numbers(struct numbers *n, const struct column *c,
 static void collect_numbers(struct numbers *n, const struct columns *params,
                             const struct runs *runs)
 {
-    struct columns metrics = COLUMNS_INIT;
+    struct columns metrics = { 0 };
 
     n->runs = runs->n;
     for (size_t i = 0; i < params->n; i++)
@@ -152,7 +152,7 @@ static void write_axis(struct emit *o, const char *name, const double *v,
 {
     enum { TICKS = 6 };
     double *known = xcalloc(n + 1, sizeof *known);
-    struct arena mem = ARENA_INIT;
+    struct arena mem = { 0 };
     double lo = INFINITY, hi = -INFINITY;
     struct axis a;
     size_t k = 0;
@@ -231,8 +231,8 @@ int answer_compare(struct site *s, struct query *q, struct answer *a,
 {
     const struct live *l = site_store(s, q, e);
     struct emit o = { .b = &a->body };
-    struct columns params = COLUMNS_INIT, metrics = COLUMNS_INIT;
-    struct numbers numbers = { .columns = COLUMNS_INIT };
+    struct columns params = { 0 }, metrics = { 0 };
+    struct numbers numbers = { 0 };
     struct runs runs;
 
     if (!l || site_runs(s, q, "runs", &runs, e) < 0)

@@ -128,7 +128,7 @@ static void write_samples(struct emit *o, const struct run_info *r,
 
     emit_array(o, "samples");
     for (size_t i = 0; i < f->n && n < MOST_FILES; i++) {
-        struct err ignored = ERR_INIT;
+        struct err ignored = { 0 };
         struct buf text = BUF_INIT;
         char *path;
         int64_t step;
@@ -198,7 +198,7 @@ int answer_run(struct site *s, struct query *q, struct answer *a, struct err *e)
     const struct live *l = site_store(s, q, e);
     const struct run_info *r = l ? site_run(s, q, "id", e) : NULL;
     struct emit o = { .b = &a->body };
-    struct file_tree files = FILE_TREE_INIT;
+    struct file_tree files = { 0 };
 
     if (!r || file_tree_list(&files, r->artifacts, run_info_inside(r), e) < 0)
         return -1;

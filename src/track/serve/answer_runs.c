@@ -139,7 +139,7 @@ static bool is_shown(const struct columns *c, const struct column *x)
 /* The other columns that can be chosen. */
 static void write_hidden(struct emit *o, const struct listing *l)
 {
-    struct columns all = COLUMNS_INIT;
+    struct columns all = { 0 };
 
     for (size_t i = 0; column_attributes[i]; i++)
         columns_attribute(&all, column_attributes[i]);
@@ -229,8 +229,8 @@ static void write_colour(struct emit *o, const struct listing *l,
 static void write_rows(struct emit *o, const struct listing *l)
 {
     struct table t = TABLE_INIT("");
-    struct arena mem = ARENA_INIT;
-    struct err ignored = ERR_INIT;
+    struct arena mem = { 0 };
+    struct err ignored = { 0 };
     struct run_set set;
     int *places;
 

@@ -50,7 +50,7 @@ int answer_summary(struct site *s, struct query *q, struct answer *a,
 {
     struct emit o = { .b = &a->body };
     struct buf best = BUF_INIT, commands = BUF_INIT, sample = BUF_INIT;
-    struct arena mem = ARENA_INIT;
+    struct arena mem = { 0 };
     struct run_set set;
     struct runs runs;
     size_t at;

@@ -100,7 +100,7 @@ static void watch_tree(struct changes *c, const char *path, const char *run,
 void changes_watch_root(struct changes *c, const char *root)
 {
     struct path_list names;
-    struct err ignored = ERR_INIT;
+    struct err ignored = { 0 };
 
     watch_folder(c, root, FOLDER_EVENTS | IN_MOVE_SELF | IN_DELETE_SELF, NULL);
     if (path_list(&names, root, &ignored) < 0)

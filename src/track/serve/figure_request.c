@@ -196,9 +196,7 @@ int figure_request_open(struct figure_request *f, struct site *s,
         .options = BUF_INIT,
     };
     f->live = site_store(s, q, e);
-    f->build = (struct build){ .figure = &f->figure,
-                               .request = &f->request,
-                               .runs = RUNS_INIT };
+    f->build = (struct build){ .figure = &f->figure, .request = &f->request };
     if (!f->live || site_runs(s, q, "runs", &f->build.runs, e) < 0)
         return -1;
     f->request.root = f->live->path;

@@ -65,7 +65,7 @@ static int add_answer(struct freeze *f, const char *path, const char *query,
 static void add_optional(struct freeze *f, const char *path, const char *query,
                          const char *more)
 {
-    struct err ignored = ERR_INIT;
+    struct err ignored = { 0 };
 
     add_answer(f, path, query, more, &ignored);
 }
@@ -355,12 +355,12 @@ static int freeze_runs(const char *path, const char *store, int flags,
                        const struct runs *runs, struct err *e)
 {
     struct live live;
-    struct freeze f = { .site = { .store = &live,
-                                  .n_stores = 1,
-                                  .frozen = true },
-                        .requests = BUF_INIT,
-                        .ids = list_ids(runs),
-                        .n_runs = runs->n };
+    struct freeze f = {
+        .site = { .store = &live, .n_stores = 1, .frozen = true },
+        .requests = BUF_INIT,
+        .ids = list_ids(runs),
+        .n_runs = runs->n
+    };
     struct buf page = BUF_INIT;
     int ret = -1;
 
@@ -378,7 +378,7 @@ static int freeze_runs(const char *path, const char *store, int flags,
 int freeze_write(const char *path, const char *store, int flags, int n,
                  char **words, struct err *e)
 {
-    struct runs runs = RUNS_INIT;
+    struct runs runs = { 0 };
     int ret = n ? runs_select(&runs, store, words, n, flags, e)
                 : runs_load(&runs, store, flags, e);
 

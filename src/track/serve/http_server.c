@@ -287,7 +287,7 @@ static void *begin_request(void *arg, const char *url, struct MHD_Connection *c)
     (void)arg;
     (void)c;
     r->url = xstrdup(url);
-    r->body = (struct buf)BUF_INIT;
+    r->body = BUF_INIT;
     return r;
 }
 
@@ -317,10 +317,10 @@ static enum guard_verdict ask_guard(struct http_server *h,
                                     struct MHD_Connection *c, bool post,
                                     const char *query, struct err *e)
 {
-    struct query q = QUERY_INIT;
+    struct query q = { 0 };
     struct guard_request g = { header(h, c, "Host"), header(h, c, "Origin"),
                                header(h, c, "Cookie"), NULL, post };
-    struct err wrong = ERR_INIT;
+    struct err wrong = { 0 };
     enum guard_verdict verdict;
 
     if (query_parse(&q, query, &wrong) == 0)
@@ -343,7 +343,7 @@ static enum MHD_Result answer_request(struct http_server *h,
         .body = r->body.s,
     };
     struct answer a = ANSWER_INIT;
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     const enum guard_verdict verdict = ask_guard(h, c, post, request.query, &e);
     enum MHD_Result ret;
 

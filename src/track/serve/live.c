@@ -157,15 +157,15 @@ static bool read_all(struct live *l)
 {
     const double begin = cpu_seconds();
     const bool had_problem = l->problem.kind != ERR_NONE;
-    struct runs now = RUNS_INIT;
+    struct runs now = { 0 };
     bool any;
 
-    l->problem = (struct err)ERR_INIT;
+    l->problem = (struct err){ 0 };
     changes_forget(&l->changes);
     changes_watch_root(&l->changes, l->path);
     l->again = false;
     if (runs_load(&now, l->path, LOAD_DELETED | l->flags, &l->problem) < 0)
-        now = (struct runs)RUNS_INIT;
+        now = (struct runs){ 0 };
     any = accept_all(l, &now);
     any |= had_problem != (l->problem.kind != ERR_NONE);
     l->all_at = clock_mono();
@@ -201,7 +201,7 @@ static bool accept_run(struct live *l, const struct run_info *r,
 static bool read_few(struct live *l, bool *any)
 {
     const double begin = cpu_seconds();
-    struct err ignored = ERR_INIT;
+    struct err ignored = { 0 };
     struct live_part *part;
     struct runs now;
 
@@ -247,7 +247,7 @@ bool live_read(struct live *l)
 
 void live_open(struct live *l, const char *path, int flags)
 {
-    *l = (struct live){ .path = path, .flags = flags, .runs = RUNS_INIT };
+    *l = (struct live){ .path = path, .flags = flags };
     changes_open(&l->changes, path);
     live_read(l);
 }

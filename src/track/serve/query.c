@@ -113,5 +113,5 @@ size_t query_list(struct query *q, const char *key, char ***list)
 void query_clear(struct query *q)
 {
     arena_clear(&q->mem);
-    *q = (struct query)QUERY_INIT;
+    *q = (struct query){ 0 };
 }

@@ -10,7 +10,7 @@
 /*
  * query - the parameters of a URL: "store=0&filter=lr%20%3C%201"
  *
- *      struct query q = QUERY_INIT;
+ *      struct query q = { 0 };
  *
  *      if (query_parse(&q, text, e) == 0)
  *          ... query_get(&q, "filter") ...
@@ -27,8 +27,6 @@ struct query {
     size_t n;
     const char *body; /* what a POST sends */
 };
-
-#define QUERY_INIT { .mem = ARENA_INIT }
 
 int query_parse(struct query *, const char *text, struct err *);
 /* The value of a key; NULL if it is missing or empty. */

@@ -115,8 +115,8 @@ static int answer_path(struct site *s, bool post, const char *path,
 void site_answer(struct site *s, bool post, const char *path, const char *query,
                  const char *body, struct answer *a)
 {
-    struct query q = QUERY_INIT;
-    struct err e = ERR_INIT;
+    struct query q = { 0 };
+    struct err e = { 0 };
 
     q.body = body ? body : "";
     if (query_parse(&q, query, &e) < 0 ||
@@ -163,7 +163,7 @@ int site_runs(struct site *s, struct query *q, const char *key,
     char **id;
     const size_t n = query_list(q, key, &id);
 
-    *runs = (struct runs)RUNS_INIT;
+    *runs = (struct runs){ 0 };
     if (!l)
         return -1;
     runs->run = xcalloc(n + 1, sizeof *runs->run);
@@ -172,7 +172,7 @@ int site_runs(struct site *s, struct query *q, const char *key,
 
         if (!r) {
             free(runs->run);
-            *runs = (struct runs)RUNS_INIT;
+            *runs = (struct runs){ 0 };
             return -1;
         }
         runs->run[runs->n++] = *r;

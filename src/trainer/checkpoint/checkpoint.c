@@ -77,7 +77,7 @@ static void restore_best(const struct checkpoint *c, int64_t step)
     char *link = path_join(c->folder, "best");
 
     if (path_exists(path))
-        link_best(c, step, &(struct err)ERR_INIT);
+        link_best(c, step, &(struct err){ 0 });
     else
         unlink(link);
     free(path);
@@ -95,7 +95,7 @@ static bool is_kept(const struct checkpoint *c, int64_t step, int64_t newer)
 static void remove_folder(const struct checkpoint *c, const char *name)
 {
     char *path = path_join(c->folder, name);
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
 
     if (path_remove(path, &e) < 0)
         log_warn("%s", e.text);
@@ -105,9 +105,9 @@ static void remove_folder(const struct checkpoint *c, const char *name)
 /* Remove checkpoints that a killed process has left incomplete. */
 static void remove_partial(const struct checkpoint *c)
 {
-    struct path_list all = PATH_LIST_INIT;
+    struct path_list all = { 0 };
 
-    path_list(&all, c->folder, &(struct err)ERR_INIT);
+    path_list(&all, c->folder, &(struct err){ 0 });
     for (size_t i = 0; i < all.n; i++)
         if (strncmp(all.name[i], ".step-", 6) == 0)
             remove_folder(c, all.name[i]);
@@ -117,10 +117,10 @@ static void remove_partial(const struct checkpoint *c)
 /* Remove complete checkpoints that no rule keeps. */
 static void remove_old(const struct checkpoint *c)
 {
-    struct path_list all = PATH_LIST_INIT;
+    struct path_list all = { 0 };
     int64_t newer = 0;
 
-    path_list(&all, c->folder, &(struct err)ERR_INIT);
+    path_list(&all, c->folder, &(struct err){ 0 });
     for (size_t i = all.n; i-- > 0;) {
         const int64_t step = checkpoint_step(all.name[i]);
 
@@ -140,8 +140,8 @@ static int replace_folder(const char *temp, const char *path)
     if (errno != ENOTEMPTY && errno != EEXIST)
         return -1;
     if (renameat2(AT_FDCWD, temp, AT_FDCWD, path, RENAME_EXCHANGE) == 0)
-        return path_remove(temp, &(struct err)ERR_INIT);
-    path_remove(path, &(struct err)ERR_INIT); /* not every file system swaps */
+        return path_remove(temp, &(struct err){ 0 });
+    path_remove(path, &(struct err){ 0 }); /* not every file system swaps */
     return rename(temp, path);
 }
 
@@ -150,7 +150,7 @@ static void record_sums(const struct checkpoint *c, const char *path,
                         int64_t step)
 {
     struct checkpoint_sums sums;
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
 
     if (c->run && (checkpoint_sums_read(path, &sums, &e) < 0 ||
                    checkpoint_sums_add(c->run, step, &sums, &e) < 0))
@@ -162,7 +162,7 @@ static int write_folder(const struct checkpoint_writing *w, const char *path,
 {
     const struct checkpoint *c = w->checkpoint;
     char *temp = xasprintf("%s/.step-%08lld", c->folder, (long long)w->step);
-    struct err lost = ERR_INIT;
+    struct err lost = { 0 };
     int ret = checkpoint_write(&w->snap, temp, e);
 
     if (ret == 0 && c->run)
@@ -172,7 +172,7 @@ static int write_folder(const struct checkpoint_writing *w, const char *path,
     if (ret == 0)
         ret = save_sync_folder(c->folder, e);
     if (ret < 0)
-        path_remove(temp, &(struct err)ERR_INIT);
+        path_remove(temp, &(struct err){ 0 });
     free(temp);
     return ret;
 }
@@ -247,7 +247,7 @@ static int save_state(struct checkpoint *c, struct engine *eng,
                       enum save_reason why, struct err *e)
 {
     struct checkpoint_writing *w;
-    struct err lost = ERR_INIT;
+    struct err lost = { 0 };
 
     if (eng->coll.rank != 0)
         return checkpoint_copy_join(eng, e);
@@ -317,8 +317,8 @@ int checkpoint_last(struct checkpoint *c, struct engine *eng, struct err *e)
 static void rename_later(const struct checkpoint *c,
                          const struct engine_state *at)
 {
-    struct path_list all = PATH_LIST_INIT;
-    struct err e = ERR_INIT;
+    struct path_list all = { 0 };
+    struct err e = { 0 };
     int moved = 0;
 
     path_list(&all, c->folder, &e);

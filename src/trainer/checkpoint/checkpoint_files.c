@@ -43,7 +43,7 @@ static int write_moments(const struct checkpoint_copy *s, const char *path,
                          struct err *e)
 {
     struct tensors_array *a = xcalloc(2 * (size_t)s->n + 1, sizeof *a);
-    struct arena names = ARENA_INIT;
+    struct arena names = { 0 };
     int n = 0, ret;
 
     for (int i = 0; i < s->n; i++) {

@@ -23,7 +23,7 @@ int64_t checkpoint_step(const char *name)
 
 static bool is_whole(const char *path)
 {
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
 
     if (checkpoint_verify(path, &e) == 0)
         return true;
@@ -33,8 +33,8 @@ static bool is_whole(const char *path)
 
 char *checkpoint_newest(const char *folder, int64_t last)
 {
-    struct path_list all = PATH_LIST_INIT;
-    struct err e = ERR_INIT;
+    struct path_list all = { 0 };
+    struct err e = { 0 };
     char *found = NULL;
 
     if (path_list(&all, folder, &e) < 0)
@@ -70,7 +70,7 @@ static const char *place_elsewhere(const struct run_info *run)
 /* The run resumes only from its own checkpoints, whatever the tag names. */
 static bool is_of_run(const char *path, const char *run_id)
 {
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     char *id = NULL;
     const bool same =
         checkpoint_run_id(path, &id, &e) == 0 && strcmp(id, run_id) == 0;
@@ -128,7 +128,7 @@ static int resume_own(struct run *run, const char *root, const char *own,
                       struct err *e)
 {
     char *id = xstrdup(run_id(run));
-    struct runs runs = RUNS_INIT;
+    struct runs runs = { 0 };
     const char *tag = NULL;
     int ret =
         runs_load_ids(&runs, root, &id, 1, LOAD_NO_METRICS | LOAD_DELETED, e);
@@ -190,8 +190,8 @@ static int find_newest(const struct settings *s, bool any, char **path,
                        struct err *e)
 {
     const char *folder = s->checkpoint.folder;
-    struct runs runs = RUNS_INIT;
-    struct err why = ERR_INIT;
+    struct runs runs = { 0 };
+    struct err why = { 0 };
 
     if (*folder) {
         *path = path_is_folder(folder) ? checkpoint_newest(folder, INT64_MAX)
@@ -214,7 +214,7 @@ static int find_newest(const struct settings *s, bool any, char **path,
 static int find_by_run(const struct settings *s, const char *word, char **path,
                        struct err *e)
 {
-    struct runs runs = RUNS_INIT;
+    struct runs runs = { 0 };
     char *words[] = { (char *)(uintptr_t)word };
     int ret = runs_select(&runs, s->run.root, words, 1, LOAD_NO_METRICS, e);
 
@@ -231,8 +231,8 @@ static int find_by_run(const struct settings *s, const char *word, char **path,
 /* The newest checkpoint of the last run of that name, or NULL. */
 static char *newest_of_name(const struct settings *s, const char *name)
 {
-    struct runs runs = RUNS_INIT;
-    struct err e = ERR_INIT;
+    struct runs runs = { 0 };
+    struct err e = { 0 };
     char *found = NULL;
 
     if (runs_load(&runs, s->run.root, LOAD_NO_METRICS, &e) == 0)

@@ -250,7 +250,7 @@ static int check_hash(const json_t *o, const char *key, const char *now,
 
 void checkpoint_state_compare(const char *folder, const struct engine *eng)
 {
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     json_t *o = eng->data.tokenizer ? read_state(folder, &e) : NULL;
 
     if (o && check_hash(o, "tokenizer", tokenizer_hash(eng->data.tokenizer),
@@ -271,9 +271,9 @@ static bool has_loss_scale(const char *folder)
 {
     char *path = path_join(folder, checkpoint_parts[PART_CONFIG]);
     struct settings s;
-    struct err e = ERR_INIT;
-    const bool has = settings_begin(&s, path, &e) < 0 ||
-                     s.train.precision == PRECISION_FP16;
+    struct err e = { 0 };
+    const bool has =
+        settings_begin(&s, path, &e) < 0 || s.train.precision == PRECISION_FP16;
 
     settings_clear(&s);
     free(path);

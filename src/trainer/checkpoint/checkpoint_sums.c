@@ -139,7 +139,7 @@ static int read_sums(struct buf *text, const char *artifacts, struct err *e)
     free(path);
     if (ret == 0 || e->kind != ERR_MISSING)
         return ret;
-    *e = (struct err)ERR_INIT;
+    *e = (struct err){ 0 };
     return 0;
 }
 

@@ -248,7 +248,7 @@ static int write_gguf(const struct engine *eng, const float *weights,
                               .records = BUF_INIT };
     struct gguf_head h = { .keys = BUF_INIT };
     struct buf front = BUF_INIT;
-    struct save s = SAVE_INIT;
+    struct save s = { 0 };
     int ret = -1;
 
     if (convert_check_gguf(eng->set, e) < 0)

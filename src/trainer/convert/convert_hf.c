@@ -100,7 +100,7 @@ static int add_array(struct hf_writer *w, const struct convert_row *row,
 int convert_write_hf(const struct engine *eng, const float *weights,
                      const char *folder, struct err *e)
 {
-    struct err none = ERR_INIT;
+    struct err none = { 0 };
     struct hf_writer w = { .engine = eng, .weights = weights };
     char *path;
     int ret;
@@ -253,7 +253,7 @@ bool convert_has_own_head(const char *folder)
 {
     const struct tensors_array *head = NULL, *wte = NULL;
     struct hf_files s;
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     bool own;
 
     if (open_files(&s, folder, &e) == 0) {
@@ -346,7 +346,7 @@ static int read_row(const struct engine *eng, const struct convert_family *f,
     const struct graph_param *p =
         convert_param(&eng->gpt.graph, row->ours, layer);
     const struct tensors_array *a = NULL;
-    struct arena mem = ARENA_INIT;
+    struct arena mem = { 0 };
     const char *name = their_name(&mem, f, row, layer);
     struct convert_slice slice;
     int ret = 0;
@@ -398,7 +398,7 @@ static int read_own(const struct engine *eng, struct hf_files *s,
 int convert_read_hf(const struct engine *eng, float *weights,
                     const char *folder, struct err *e)
 {
-    struct err none = ERR_INIT;
+    struct err none = { 0 };
     const struct convert_family *f = convert_family(eng->set, &none);
     struct hf_files s = { 0 };
     int ret = open_files(&s, folder, e);

@@ -271,8 +271,7 @@ static int add_number(const json_t *o, const struct hf_number *n,
 
     if (!named && has_value(o, n->theirs) &&
         !json_equal(value, json_object_get(o, n->theirs)))
-        return reject_key(e, o, n->alias,
-                          "the file has another value for it");
+        return reject_key(e, o, n->alias, "the file has another value for it");
     if (!value || json_is_null(value)) {
         if (!n->otherwise)
             return err_set(e, ERR_INPUT, "config.json: %s is missing",
@@ -448,7 +447,7 @@ static void add_tokenizer(const json_t *o, const char *folder, struct buf *out)
         json_integer_value(json_object_get(o, "vocab_size"));
     char *path = path_join(folder, "tokenizer.json");
     struct tokenizer *t = NULL;
-    struct err why = ERR_INIT;
+    struct err why = { 0 };
 
     if (!path_exists(path))
         ;

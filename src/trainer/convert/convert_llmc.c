@@ -100,7 +100,7 @@ int convert_write_llmc(const struct engine *eng, const float *weights,
                                  (int32_t)m->width,
                                  (int32_t)eng->set->is.vocab_padded };
     struct llmc_file f = { .weights = (float *)(uintptr_t)weights };
-    struct save s = SAVE_INIT;
+    struct save s = { 0 };
     int ret = -1;
 
     if (convert_check_llmc(eng->set, e) < 0)

@@ -24,7 +24,7 @@ struct comparison {
     struct dev cpu;
     struct gpt model[2]; /* on the CPU, on the device */
     double tolerance;
-    char *host; /* room for a tensor of the device */
+    char *host;             /* room for a tensor of the device */
     const struct attn *qkv; /* tensors are rows of queries, keys and values */
     bool wrong_attention;
     bool overlap; /* whether kernels may, and whether that is wrong */
@@ -472,7 +472,7 @@ int device_check(struct dev *dev, const struct settings *s, struct err *e)
     if (ret < 0 && c.wrong_attention && dev->type->own_attention &&
         dev->type->own_attention(dev)) {
         log_warn("%s; using a slower kernel for attention instead", e->text);
-        *e = (struct err)ERR_INIT;
+        *e = (struct err){ 0 };
         ret = check_model(&c, s, e) < 0 ? -1 : DEVICE_WITHOUT_CUDNN;
     }
     dev_close(&c.cpu);

@@ -29,7 +29,7 @@ static bool is_of_model(const char *key)
 /* The version of the driver of NVIDIA's GPUs, where it tells it. */
 static void add_driver(struct buf *b)
 {
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     struct buf text = BUF_INIT;
 
     if (buf_read_file(&text, "/proc/driver/nvidia/version", 4096, &e) == 0)
@@ -43,7 +43,7 @@ static void hash_of(struct dev *dev, const struct settings *s,
 {
     struct buf b = BUF_INIT;
     struct sha256 h;
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     char program[SHA256_TEXT] = "", text[512];
     int64_t size;
 
@@ -77,7 +77,7 @@ static char *file_path(void)
 /* The lines of the file, none if it cannot be read. */
 static void read_lines(struct buf *lines, const char *path)
 {
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
 
     if (path)
         buf_read_file(lines, path, MOST_BYTES, &e);
@@ -101,7 +101,7 @@ void device_passed_add(struct dev *dev, const struct settings *s)
 {
     char *path = file_path(), hash[SHA256_TEXT];
     struct buf lines = BUF_INIT;
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
 
     read_lines(&lines, path);
     hash_of(dev, s, hash);

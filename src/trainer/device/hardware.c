@@ -65,7 +65,7 @@ bool hardware_measure(struct hardware *h, const struct settings *s)
                                         [PRECISION_FP16] = DT_F16 };
     const enum dtype type = types[s->train.precision];
     struct dev dev = { .threads = (int)s->train.threads };
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     double flops, bytes;
 
     if (dev_open(&dev, s->train.device, &e) < 0)

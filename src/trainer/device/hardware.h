@@ -18,9 +18,9 @@ struct hardware {
     /* fp32 (TF32 if the device has it), bf16, fp16, fp8; 0: not known, or it
      * cannot */
     double tflops[4];
-    double gib;       /* memory of one device */
-    double memory;    /* its rate; 0: not known */
-    double link;      /* to another device of the machine, in one direction */
+    double gib;    /* memory of one device */
+    double memory; /* its rate; 0: not known */
+    double link;   /* to another device of the machine, in one direction */
     int devices;
     const char *source;
 };

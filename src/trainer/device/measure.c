@@ -66,7 +66,7 @@ double measure_product(struct dev *dev, enum dtype type, int64_t m, int64_t k,
     const size_t size = dtype_size(type);
     const size_t x_bytes = (size_t)(m * k) * size;
     const size_t w_bytes = (size_t)(n * k) * size;
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     struct tensor x, w, y;
     double best = 0;
     char *block;
@@ -106,7 +106,7 @@ double measure_large_product(struct dev *dev, enum dtype type)
 double measure_copy(struct dev *dev)
 {
     const size_t bytes = (size_t)(is_large(dev) ? 1024 : 64) << 20;
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     char *block = dev_alloc(dev, 2 * bytes, DEV_TRIALS, &e);
     double best = 0;
 
@@ -133,7 +133,7 @@ double measure_activations(struct dev *dev, enum dtype type)
 {
     enum { NUMBERS = 1 << 15, TRIES = 40 };
     const size_t bytes = (size_t)NUMBERS * dtype_size(type);
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     char *block = dev_alloc(dev, 2 * bytes, DEV_TRIALS, &e);
     double best = 0;
 

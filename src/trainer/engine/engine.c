@@ -154,7 +154,7 @@ static int open_device(struct engine *eng, struct err *e)
     const char *name = s->train.device;
     const char *origin = conf_origin(&s->conf, "train.device");
     const bool own = origin && strcmp(origin, ENGINE_GPUS) == 0;
-    struct err why = ERR_INIT;
+    struct err why = { 0 };
     char its[32];
 
     eng->dev.threads = hardware_threads(eng->set, eng->coll.local_size,
@@ -170,7 +170,7 @@ static int open_device(struct engine *eng, struct err *e)
         if (own || why.kind == ERR_SYSTEM) /* it exists, but fails */
             return device_failed(eng, own, &why, e);
     }
-    why = (struct err)ERR_INIT;
+    why = (struct err){ 0 };
     return dev_open(&eng->dev, name, &why) < 0
                ? device_failed(eng, own, &why, e)
                : 0;

@@ -153,17 +153,17 @@ struct graph {
     bool training; /* as in graph_conf */
     struct region weights, copies, grads, activations, inputs, caches;
     struct region quantized; /* weights and their scales */
-    bool borrowed;         /* weights and copies belong to another graph */
-    graph_fetch_fn *fetch; /* or NULL */
+    bool borrowed;           /* weights and copies belong to another graph */
+    graph_fetch_fn *fetch;   /* or NULL */
     void *fetch_arg;
 
     /* set by a step before it runs */
-    bool evaluating;     /* no dropout, losses alone */
-    bool first_micro;    /* gradients are set, not added to */
-    float head_scale;    /* of the sum of losses; loss scaling, too */
-    uint64_t seed, step; /* of dropout */
-    uint64_t first_row;  /* of this micro-batch within the step */
-    int64_t position;    /* of the first row, when decoding */
+    bool evaluating;       /* no dropout, losses alone */
+    bool first_micro;      /* gradients are set, not added to */
+    float head_scale;      /* of the sum of losses; loss scaling, too */
+    uint64_t seed, step;   /* of dropout */
+    uint64_t first_row;    /* of this micro-batch within the step */
+    int64_t position;      /* of the first row, when decoding */
     struct phases *phases; /* graph_run_train() marks them, if given */
 };
 

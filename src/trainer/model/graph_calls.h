@@ -15,11 +15,11 @@
 enum graph_call_kind {
     CALL_FORWARD,
     CALL_BACKWARD,
-    CALL_ADD_NORM,   /* node and the OP_ADD before it */
-    CALL_LINEAR_ACT, /* node and the OP_LINEAR before it */
+    CALL_ADD_NORM,        /* node and the OP_ADD before it */
+    CALL_LINEAR_ACT,      /* node and the OP_LINEAR before it */
     CALL_ACT_LINEAR_BACK, /* backward through node, an OP_LINEAR, and the OP_ACT
                              that it reads */
-    CALL_HEAD /* the loss and its gradient */
+    CALL_HEAD             /* the loss and its gradient */
 };
 
 struct graph_call {

@@ -35,10 +35,10 @@ struct optim_piece {
 };
 
 struct optim_range {
-    int64_t at, count;  /* in the block */
-    int64_t own;        /* in m; `at`, unless the state is sharded */
-    int64_t v_at;       /* in v; -1: none */
-    int64_t rows, cols; /* of a matrix for muon, */
+    int64_t at, count;          /* in the block */
+    int64_t own;                /* in m; `at`, unless the state is sharded */
+    int64_t v_at;               /* in v; -1: none */
+    int64_t rows, cols;         /* of a matrix for muon, */
     int64_t stack[GRAPH_STACK]; /* and of the projections in it */
     enum optim_name name;
     bool decayed;
@@ -55,10 +55,10 @@ struct optim {
     bool seconds; /* a parameter, here or elsewhere, has second moments */
     /* The own pieces, addressed as m is, if sharded; else empty. */
     struct region own_weights, own_copies, own_grads;
-    double sumsq;  /* on the host, after a sync */
-    double losses; /* the sum of the losses, likewise */
-    bool needs_losses; /* to be finite */
-    int64_t steps; /* updates made */
+    double sumsq;         /* on the host, after a sync */
+    double losses;        /* the sum of the losses, likewise */
+    bool needs_losses;    /* to be finite */
+    int64_t steps;        /* updates made */
     bool rounds_randomly; /* the 16-bit copies of weights */
     uint64_t seed;        /* of rounding, with the number of updates */
 };

@@ -76,7 +76,7 @@ int tensors_write(const char *path, const struct tensors_array *a, int n,
                   struct err *e)
 {
     struct buf header = BUF_INIT;
-    struct save s = SAVE_INIT;
+    struct save s = { 0 };
     unsigned char length[8];
     int ret;
 

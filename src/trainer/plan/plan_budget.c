@@ -45,7 +45,7 @@ static int begin_budget(struct budget *b, double hours,
     double tflops = s->plan.peak_tflops;
     struct plan_rates rates;
     struct hardware h;
-    struct err why = ERR_INIT;
+    struct err why = { 0 };
 
     if (how->device) {
         plan_device_rates(how->device, s, how->ranks, 0, &rates);

@@ -283,7 +283,7 @@ static void add_planned(struct rows *r)
 static void add_time(struct rows *r)
 {
     const char *more = r->set->plan.hardware;
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     struct hardware h;
     char name[32];
 

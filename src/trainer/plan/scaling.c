@@ -118,7 +118,7 @@ void scaling_published(struct scaling *s)
 
 int scaling_fit(struct scaling *s, const char *root, struct err *e)
 {
-    struct runs runs = RUNS_INIT;
+    struct runs runs = { 0 };
     struct points p = { .n = 0 };
     int ret = runs_load(&runs, root, 0, e);
 

@@ -49,10 +49,10 @@ enum { COLL_DIRECT = 16 };
 
 struct coll_conf {
     const struct launch *launch;
-    double timeout;             /* seconds; 0: 60 */
-    bool native;                /* sums may be in any order */
-    bool bf16;                  /* what is summed is sent in bf16 */
-    const char *agree;          /* must be the same on all ranks; or NULL */
+    double timeout;    /* seconds; 0: 60 */
+    bool native;       /* sums may be in any order */
+    bool bf16;         /* what is summed is sent in bf16 */
+    const char *agree; /* must be the same on all ranks; or NULL */
 };
 
 /* What is sent to and received from one rank; 0 bytes: nothing. */
@@ -104,22 +104,22 @@ struct coll {
     int rank, size, local_rank, local_size;
     bool native, bf16;
     double timeout;
-    uint64_t sent, received;    /* bytes, by this rank */
-    double waited;              /* seconds, by the program, for such calls */
-    uint64_t messages;          /* that it sent */
-    char (*peer)[96];           /* "rank 2 (host gpu7, pid 4711)", "rank 3" */
-    void *state;                /* of the type */
-    uint64_t begun;             /* calls so far */
-    struct coll_queue *queue;   /* NULL for one rank */
+    uint64_t sent, received;  /* bytes, by this rank */
+    double waited;            /* seconds, by the program, for such calls */
+    uint64_t messages;        /* that it sent */
+    char (*peer)[96];         /* "rank 2 (host gpu7, pid 4711)", "rank 3" */
+    void *state;              /* of the type */
+    uint64_t begun;           /* calls so far */
+    struct coll_queue *queue; /* NULL for one rank */
 
-    const struct coll_device *device;   /* NULL: the CPU */
+    const struct coll_device *device; /* NULL: the CPU */
     struct dev *dev;
     void *device_state;
     uint64_t device_begun;
 };
 
 int coll_open(struct coll *, const struct coll_conf *, struct err *);
-void coll_close(struct coll *);         /* does nothing on a zeroed coll */
+void coll_close(struct coll *); /* does nothing on a zeroed coll */
 
 /* Can this rank send to that one?  Not to itself. */
 bool coll_is_linked(const struct coll *, int rank);

@@ -163,7 +163,7 @@ static int set_type(struct coll *c, const struct coll_device *type,
 static int use_nccl(struct coll *c, struct err *e)
 {
     struct nccl_calls calls;
-    struct err why = ERR_INIT;
+    struct err why = { 0 };
     int64_t missing = coll_nccl_load(&calls, &why) < 0;
 
     if (coll_max(c, &missing, e) < 0)

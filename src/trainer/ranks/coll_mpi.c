@@ -91,7 +91,7 @@ static void begin_watch(struct coll *c)
 {
     struct mpi *m = c->state;
     struct death_watch_place at = { 0 };
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     int connected = 0, all = 0, watched;
 
     if (c->rank == 0 && death_watch_listen(&m->watch, &at, &e) < 0)

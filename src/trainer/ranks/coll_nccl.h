@@ -29,7 +29,9 @@ struct nccl_config {
 };
 
 #define NCCL_CONFIG                                                            \
-    { sizeof(struct nccl_config), 0xcafebeef, 21400, 0 }
+    {                                                                          \
+        sizeof(struct nccl_config), 0xcafebeef, 21400, 0                       \
+    }
 
 struct nccl_calls {
     int (*get_id)(struct nccl_id *);
@@ -38,16 +40,16 @@ struct nccl_calls {
     int (*state)(struct nccl_comm *, int *code);
     int (*abort)(struct nccl_comm *);
     int (*destroy)(struct nccl_comm *);
-    int (*all_reduce)(const void *send, void *recv, size_t n, int type,
-                      int op, struct nccl_comm *, void *stream);
-    int (*reduce_scatter)(const void *send, void *recv, size_t n_each,
-                          int type, int op, struct nccl_comm *, void *stream);
+    int (*all_reduce)(const void *send, void *recv, size_t n, int type, int op,
+                      struct nccl_comm *, void *stream);
+    int (*reduce_scatter)(const void *send, void *recv, size_t n_each, int type,
+                          int op, struct nccl_comm *, void *stream);
     int (*all_gather)(const void *send, void *recv, size_t n_each, int type,
                       struct nccl_comm *, void *stream);
     int (*reduce)(const void *send, void *recv, size_t n, int type, int op,
                   int root, struct nccl_comm *, void *stream);
-    int (*broadcast)(const void *send, void *recv, size_t n, int type,
-                     int root, struct nccl_comm *, void *stream);
+    int (*broadcast)(const void *send, void *recv, size_t n, int type, int root,
+                     struct nccl_comm *, void *stream);
     int (*group_start)(void);
     int (*group_end)(void);
     const char *(*error_string)(int code);

@@ -31,7 +31,7 @@ static void wait_briefly(struct coll_queue *q, pthread_cond_t *cond)
 static void watch_ranks(struct coll *c)
 {
     struct coll_queue *q = c->queue;
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
 
     if (!q->failed &&
         ((c->type->watch && c->type->watch(c, &e) < 0) ||
@@ -54,7 +54,7 @@ static void *run_queue(void *arg)
 
     pthread_mutex_lock(&q->lock);
     while (!q->stop || q->n) {
-        struct err e = ERR_INIT;
+        struct err e = { 0 };
         struct coll_request request;
         int ret = 0;
 

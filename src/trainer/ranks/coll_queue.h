@@ -35,11 +35,11 @@ struct coll_request {
     void *out;
     void *in;        /* reduce: is changed */
     const void *own; /* collect */
-    int64_t n; /* elements, or bytes to broadcast */
+    int64_t n;       /* elements, or bytes to broadcast */
     const int64_t *bounds;
     size_t size; /* of an element */
     int root;    /* of a broadcast */
-    bool set; /* reduce: set the result instead of adding to it */
+    bool set;    /* reduce: set the result instead of adding to it */
 };
 
 struct coll_queue {

@@ -86,7 +86,7 @@ bool death_watch_connect(struct death_watch *w, const struct coll *c,
     struct hello mine = { .magic = HELLO_MAGIC,
                           .rank = (uint32_t)c->rank,
                           .size = (uint32_t)c->size };
-    struct err ignored = ERR_INIT;
+    struct err ignored = { 0 };
     int fd = -1;
 
     make_links(w, c->size);

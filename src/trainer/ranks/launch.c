@@ -42,7 +42,7 @@ static int env_int(const char *name, int low, int high, int *out, struct err *e)
 
 static int env_or_zero(const char *name)
 {
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     int n = 0;
 
     return get_env(name) && env_int(name, 0, 1 << 20, &n, &e) == 0 ? n : 0;
@@ -247,7 +247,7 @@ int launch_detect(struct launch *l, enum launcher how, struct err *e)
 void launch_mute(struct err *e)
 {
     struct launch l;
-    struct err unknown = ERR_INIT;
+    struct err unknown = { 0 };
 
     if (e->kind != ERR_USAGE || get_env("GTRAIN_REPORT") ||
         launch_detect(&l, LAUNCHER_AUTO, &unknown) < 0 || l.rank == 0)

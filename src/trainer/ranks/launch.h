@@ -34,13 +34,13 @@ enum launch_kind { LAUNCH_ALONE, LAUNCH_MPI, LAUNCH_TCP };
 struct launch {
     enum launch_kind kind;
     int rank, size, local_rank, local_size;
-    char host[256];             /* where rank 0 listens */
+    char host[256]; /* where rank 0 listens */
     int port;
-    int listener;               /* the open socket of rank 0, or -1 */
-    bool one_host;              /* all ranks are on this machine */
-    bool shared_cores;          /* and may use the same processors */
-    char token[128];            /* of the job: others are rejected */
-    bool guessable;             /* there is no secret in the token */
+    int listener;      /* the open socket of rank 0, or -1 */
+    bool one_host;     /* all ranks are on this machine */
+    bool shared_cores; /* and may use the same processors */
+    char token[128];   /* of the job: others are rejected */
+    bool guessable;    /* there is no secret in the token */
 };
 
 int launch_detect(struct launch *, enum launcher, struct err *);

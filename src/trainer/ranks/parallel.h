@@ -60,36 +60,36 @@ struct parallel {
     struct optim *optim;
     enum parallel_mode mode;
     bool training;
-    bool ordered;               /* deterministic */
-    bool first, last;           /* is this micro-batch of the step */
+    bool ordered;     /* deterministic */
+    bool first, last; /* is this micro-batch of the step */
 
     struct shared_unit {
         struct shared_chunk {
-            int64_t at;         /* from the unit's start */
-            bool may_divide;    /* the unit before it */
-        } *chunk;               /* and one more at the end */
+            int64_t at;      /* from the unit's start */
+            bool may_divide; /* the unit before it */
+        } * chunk;           /* and one more at the end */
         int n_chunks, room_chunks;
-        int64_t *bounds;        /* size + 1; from the unit's start */
-        int *bound_chunk;       /* deterministic: the chunk that begins there */
-        int64_t own;            /* where the own part is in own regions */
-        uint64_t reduced;       /* the call of coll.h that sums it */
-        uint64_t gathered;      /* the call that gathers its weights */
-        bool present;           /* fsdp: gathered, or being gathered */
-    } *unit;
-    int64_t own_count;          /* elements of all own parts */
-    int64_t chunks;             /* of all units */
-    struct region acc;          /* own gradient sums */
-    struct region weights;      /* fsdp: own weights */
-    struct region copies;       /* fsdp: their 16-bit copies */
-    struct region squares;      /* deterministic: a double per chunk */
+        int64_t *bounds;   /* size + 1; from the unit's start */
+        int *bound_chunk;  /* deterministic: the chunk that begins there */
+        int64_t own;       /* where the own part is in own regions */
+        uint64_t reduced;  /* the call of coll.h that sums it */
+        uint64_t gathered; /* the call that gathers its weights */
+        bool present;      /* fsdp: gathered, or being gathered */
+    } * unit;
+    int64_t own_count;     /* elements of all own parts */
+    int64_t chunks;        /* of all units */
+    struct region acc;     /* own gradient sums */
+    struct region weights; /* fsdp: own weights */
+    struct region copies;  /* fsdp: their 16-bit copies */
+    struct region squares; /* deterministic: a double per chunk */
 };
 
 /* Several ranks use all of this, and one rank does if it is deterministic. */
 bool parallel_used(const struct parallel *);
-bool parallel_shares_state(const struct parallel *);    /* zero1 and up */
-bool parallel_shares_grads(const struct parallel *);    /* zero2 and up */
-bool parallel_gathers(const struct parallel *);         /* fsdp */
-bool parallel_shares_masters(const struct parallel *);  /* master weights */
+bool parallel_shares_state(const struct parallel *);   /* zero1 and up */
+bool parallel_shares_grads(const struct parallel *);   /* zero2 and up */
+bool parallel_gathers(const struct parallel *);        /* fsdp */
+bool parallel_shares_masters(const struct parallel *); /* master weights */
 /* Are gradients summed over the ranks after each micro-batch? */
 bool parallel_sums_each(const struct parallel *);
 

@@ -63,7 +63,7 @@ static int listen_first(const struct launch *l, struct err *e)
         log_warn("%s is not an address of this machine; rank 0 listens on all "
                  "interfaces",
                  host);
-        *e = (struct err)ERR_INIT;
+        *e = (struct err){ 0 };
         fd = peer_socket_listen(NULL, l->port, e);
     }
     return fd;
@@ -162,7 +162,7 @@ static int reject_rank(const struct coll *c, const struct hello *h, int fd,
     close(fd);
     if (joined) {
         log_warn("%s", e->text);
-        *e = (struct err)ERR_INIT;
+        *e = (struct err){ 0 };
         return 0;
     }
     for (int r = 1; r < c->size; r++)

@@ -36,10 +36,7 @@ struct bisect_rows {
     size_t n, room;
 };
 
-#define BISECT_ROWS_INIT                                                       \
- {                                                                             \
-  BUF_INIT, NULL, 0, 0                                                         \
- }
+#define BISECT_ROWS_INIT ((struct bisect_rows){ BUF_INIT, NULL, 0, 0 })
 
 int bisect_trace(struct bisect_rows *, const struct bisect_run *, int64_t first,
                  int64_t last, enum trace_kind, struct err *);

@@ -45,7 +45,7 @@ int bisect_compute(struct buf *out, const struct bisect_run *r,
                    const char *const *words, struct err *e)
 {
     const char *threads = run_info_param(r->run, "derived.threads");
-    struct path_list argv = PATH_LIST_INIT;
+    struct path_list argv = { 0 };
     struct buf said = BUF_INIT;
     struct spawn s = { .out = out, .words = &said, .max = (size_t)2 << 30 };
     int ret;
@@ -128,7 +128,7 @@ void bisect_trace_clear(struct bisect_rows *t)
 {
     buf_clear(&t->text);
     free(t->row);
-    *t = (struct bisect_rows)BISECT_ROWS_INIT;
+    *t = BISECT_ROWS_INIT;
 }
 
 /* ---- comparing -------------------------------------------------------- */

@@ -203,7 +203,7 @@ static int sum_state(struct certify *c, struct checkpoint_sums *sums,
         ret = checkpoint_write(&s, folder, e);
         if (ret == 0)
             ret = checkpoint_sums_read(folder, sums, e);
-        path_remove(folder, &(struct err)ERR_INIT);
+        path_remove(folder, &(struct err){ 0 });
     }
     checkpoint_copy_clear(&s);
     free(folder);
@@ -243,7 +243,7 @@ static int compare_step(struct certify *c, struct certify_result *r,
         bool has_sums;
     } found = { -1, false };
     struct checkpoint_sums sums;
-    struct err none = ERR_INIT;
+    struct err none = { 0 };
 
     if (coll->rank == 0) {
         compare_number(c, r, "train/loss", &c->loss, c->step.loss);

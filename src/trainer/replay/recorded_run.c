@@ -74,7 +74,7 @@ static int find_run(struct runs *runs, const struct recorded_run *r,
 int recorded_run_open(struct recorded_run *r, const char *word,
                       recorded_run_fn *use, struct err *e)
 {
-    struct runs runs = RUNS_INIT;
+    struct runs runs = { 0 };
     int ret = find_run(&runs, r, word, e);
 
     if (ret == 0)
@@ -87,7 +87,7 @@ int recorded_run_open(struct recorded_run *r, const char *word,
 int recorded_run_read(struct recorded_run *r, const char *word,
                       recorded_run_fn *use, struct err *e)
 {
-    struct runs runs = RUNS_INIT;
+    struct runs runs = { 0 };
     int ret = find_run(&runs, r, word, e);
 
     if (ret == 0)

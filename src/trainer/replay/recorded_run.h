@@ -24,10 +24,7 @@ struct recorded_run {
     int64_t ranks; /* 0: those of the run */
 };
 
-#define RECORDED_RUN_INIT                                                      \
- {                                                                             \
-  .root = "mlruns"                                                             \
- }
+#define RECORDED_RUN_INIT ((struct recorded_run){ .root = "mlruns" })
 
 /* clang-format off */
 #define RECORDED_RUN_OPTS(r) \

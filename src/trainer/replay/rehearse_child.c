@@ -88,7 +88,7 @@ static size_t list_children(pid_t pid, pid_t *out, size_t most)
 {
     char *path = xasprintf("/proc/%d/task/%d/children", (int)pid, (int)pid);
     struct buf text = BUF_INIT;
-    struct err none = ERR_INIT;
+    struct err none = { 0 };
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
     size_t n = 0;
 

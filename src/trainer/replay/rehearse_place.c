@@ -107,7 +107,7 @@ static int call_script(const char *script, const char *folder,
                                  "bash", script, NULL };
     struct buf out = BUF_INIT, said = BUF_INIT;
     struct spawn s = { .out = &out, .words = &said, .secs = 60 };
-    struct err ended = ERR_INIT;
+    struct err ended = { 0 };
     int ret = write_programs(bin, e);
 
     if (ret == 0)
@@ -128,7 +128,7 @@ bool rehearse_script(const char *script, const char *folder, struct buf *text)
 {
     char *full = realpath(folder, NULL);
     struct buf source = BUF_INIT, calls = BUF_INIT;
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     int ret = buf_read_file(&source, script, 1 << 20, &e);
 
     if (ret == 0)

@@ -85,7 +85,7 @@ static int start_training(struct rehearsal *r, struct rehearse_child *c,
                           const char *scene, const char *const *more,
                           int64_t most, struct err *e)
 {
-    struct path_list argv = PATH_LIST_INIT;
+    struct path_list argv = { 0 };
     char *folder = folder_of(r, scene);
     char *own = xasprintf("checkpoint.folder=%s", folder);
     char count[NUM_TEXT];
@@ -120,7 +120,7 @@ static int run_to_end(struct rehearsal *r, const char *scene,
                       const char *const *more, int64_t most)
 {
     struct rehearse_child c;
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
 
     return start_training(r, &c, scene, more, most, &e) < 0 ? -1
                                                             : rehearse_end(&c);
@@ -155,7 +155,7 @@ void rehearsal_result(struct rehearsal *r, const char *scene,
 /* The last line of the program's output, without its name. */
 static void last_words(const struct rehearsal *r, struct buf *out)
 {
-    struct err none = ERR_INIT;
+    struct err none = { 0 };
     const char *line;
 
     if (buf_read_file(out, r->log, 64 << 20, &none) < 0 || out->len == 0)
@@ -191,7 +191,7 @@ static bool is_certified(const struct rehearsal *r, const char *scene,
                                  "6",        "-q",     NULL };
     struct buf out = BUF_INIT, said = BUF_INIT;
     struct spawn s = { .out = &out, .words = &said };
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
     const bool same = !r->exact || spawn_run(argv, &s, &e) == 0;
 
     buf_str(why, same ? "" : e.text);
@@ -315,7 +315,7 @@ static const struct scene scenes[] = {
 static int play_signal(struct rehearsal *r, const struct scene *s)
 {
     struct rehearse_child c;
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
 
     if (start_training(r, &c, s->name, nothing, 0, &e) < 0) {
         rehearsal_result(r, s->name, "failed", e.text);
@@ -359,7 +359,7 @@ static char *lose_shard(const struct rehearsal *r)
     struct loader_conf conf = { .files = r->set.data.train, .context = 1 };
     char *folder = path_join(r->store, "shards"), *files = NULL;
     struct loader *l = NULL;
-    struct err none = ERR_INIT;
+    struct err none = { 0 };
 
     if (path_make(folder, &none) == 0 && loader_open(&l, &conf, &none) == 0) {
         for (int64_t n = 0; n + 1 < loader_shards(l); n++) {

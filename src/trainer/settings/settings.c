@@ -82,8 +82,15 @@ enum { LENGTH = 1, BATCH };
 #define SECTION(name)
 #define END(name)
 #define ROW(section, key, kind, type, value, help, words, low, high, group)    \
-    { #section "." #key, CONF_##kind, offsetof(struct settings, section.key),  \
-      value, help, words, low, high, group },
+    { #section "." #key,                                                       \
+      CONF_##kind,                                                             \
+      offsetof(struct settings, section.key),                                  \
+      value,                                                                   \
+      help,                                                                    \
+      words,                                                                   \
+      low,                                                                     \
+      high,                                                                    \
+      group },
 
 const struct setting settings_table[] = {
 #include "trainer/settings/settings.def"
@@ -107,7 +114,7 @@ static int refuse_sweep(void *arg, const char *key, const char *value,
 /* If settings cannot be read, say so when the file describes a sweep. */
 static int read_file(struct settings *c, const char *path, struct err *e)
 {
-    struct err sweep = ERR_INIT;
+    struct err sweep = { 0 };
 
     if (conf_read(&c->conf, path, e) == 0)
         return 0;
@@ -152,7 +159,7 @@ void settings_finish(struct settings *c)
         { "model.position", "rope" },  { "model.tied", "yes" },
     };
     char where[64];
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
 
     snprintf(where, sizeof where, "preset %s",
              model_preset_words[c->model.preset]);

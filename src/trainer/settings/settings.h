@@ -136,7 +136,9 @@ struct derived {
 
 /* Section [run] is the member "run", a struct run_settings. */
 #define SECTION(name) struct name##_settings {
+/* clang-format off */
 #define END(name) } name;
+/* clang-format on */
 #define ROW(section, key, kind, type, ...) type key;
 
 struct settings {

@@ -21,7 +21,7 @@
 static void store_text(struct report *r, const char *name, const char *text)
 {
     char *path = run_artifact(r->run, name);
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
 
     if (path && save_text(path, text, &e) < 0)
         log_warn("%s", e.text);
@@ -95,7 +95,7 @@ static int begin_run(struct report *r, struct run_conf *c, struct err *e)
     log_warn("the run of the checkpoint is not in this store (%s); "
              "starting a new one",
              e->text);
-    *e = (struct err)ERR_INIT;
+    *e = (struct err){ 0 };
     c->resume = NULL;
     return run_begin(&r->run, c, e);
 }
@@ -514,7 +514,7 @@ int report_close(struct report *r, struct engine *eng, int ret, struct err *e)
     if (ret == 0)
         ret = run_end(r->run, status, e);
     else
-        run_end(r->run, status, &(struct err)ERR_INIT);
+        run_end(r->run, status, &(struct err){ 0 });
     *r = (struct report){ 0 };
     return ret;
 }

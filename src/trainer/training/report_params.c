@@ -33,7 +33,7 @@ static void store_settings(struct run *run, const struct settings *s)
 /* Two programs of the same version may still be two builds. */
 static void store_build(struct run *run)
 {
-    struct err none = ERR_INIT;
+    struct err none = { 0 };
     char sum[SHA256_TEXT];
     int64_t size;
 
@@ -90,7 +90,7 @@ static void store_dataset(struct run *run, const struct loader *data,
         .profile = profile,
         .context = context,
     };
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
 
     utf8_clean(&uri, files, strlen(files));
     d.source = source = dump_json(json_pack("{s:s}", "uri", uri.s));

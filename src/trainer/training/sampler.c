@@ -431,7 +431,7 @@ int sampler_texts(struct engine *eng, struct buf *text, struct err *e)
     sampler_prompt(eng, c->prompt, &prompt);
     for (int i = 0; i < count; i++) {
         prompts[i] = prompt;
-        text[i] = (struct buf)BUF_INIT;
+        text[i] = BUF_INIT;
         tokenizer_decode(t.tokenizer, prompt.id, prompt.n, &text[i]);
         tokenizer_drop_space(t.tokenizer, &text[i], 0);
     }

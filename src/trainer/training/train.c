@@ -311,7 +311,7 @@ static void compare_optimizers(const struct engine *eng, const char *checkpoint)
     const enum optim_name now = eng->set->optim.name;
     char *path = path_join(checkpoint, "config.ini");
     struct settings then = { 0 };
-    struct err e = ERR_INIT;
+    struct err e = { 0 };
 
     if (eng->coll.rank == 0 && settings_load(&then, path, NULL, 0, &e) == 0 &&
         then.optim.name != now)
@@ -402,7 +402,7 @@ int train_run(struct engine *eng, const struct train_conf *c, struct err *e)
         ret = run_loop(&t, e);
         meter_stop(&t.meter);
         if (ret == 0 || e->kind == ERR_STOPPED)
-            step_last_readings(&t.step, eng, &t.meter, &(struct err)ERR_INIT);
+            step_last_readings(&t.step, eng, &t.meter, &(struct err){ 0 });
         meter_close(&t.meter);
         step_check_clear(&t.check);
         step_close(&t.step);

@@ -76,7 +76,7 @@ static bool may_have_token(const char *url)
 int download_call(const struct download *d, struct http_call *call,
                   struct http_reply *reply, struct err *e)
 {
-    struct err why = ERR_INIT;
+    struct err why = { 0 };
 
     if (!download_is_url(call->url))
         return read_local(call, reply, e);
