@@ -60,6 +60,18 @@ class Fields:
         return self.as_dict()
 
 
+class Values(dict):
+    """A copy of a configuration: a dict with attributes, of no run."""
+
+    def __getattr__(self, key):
+        try:
+            return self[key]
+        except KeyError:
+            raise AttributeError(key) from None
+
+    __setattr__ = dict.__setitem__
+
+
 class Config(Fields):
     """Parameters of a run.  A value that is set can be set again only with
     allow_val_change, or if the run had it before it was resumed; the store
@@ -150,6 +162,30 @@ class Config(Fields):
     def update(self, d=None, allow_val_change: bool = False, **more) -> None:
         for key, value in {**as_dict(d), **more}.items():
             self._set(key, value, allow_val_change)
+
+    def pop(self, key, *default):
+        """Forget a value here; the store keeps it."""
+        warn_once(f"config.pop() does not remove {key} from the store")
+        if key not in self and default:
+            return default[0]
+        value = self[key]
+        self._forget(key)
+        self._items.pop(key, None)
+        return value
+
+    def __delitem__(self, key) -> None:
+        self.pop(key)
+
+    def __deepcopy__(self, memo) -> Values:
+        import copy
+
+        return Values(copy.deepcopy(dict(self._items), memo))
+
+    def __reduce__(self):
+        return Values, (dict(self._items),)
+
+    def __copy__(self) -> Values:
+        return Values(self._items)
 
     def setdefaults(self, d) -> dict:
         for key, value in as_dict(d).items():

@@ -9,7 +9,7 @@ import os
 import struct
 import time
 
-from ._errors import Error, warn_once
+from ._errors import warn_once
 from ._values import plain, to_json
 
 
@@ -75,8 +75,7 @@ class Image(Media):
         self.caption = caption
         self._format = "png"
         self._data = data_or_path
-        if boxes or masks:
-            warn_once("Image() ignores boxes and masks")
+        self._boxes, self._masks = boxes or {}, masks or {}
         if isinstance(data_or_path, (bytes, bytearray)):  # of a file
             self._format = "jpg" if data_or_path[:2] == b"\xff\xd8" else \
                 "gif" if data_or_path[:3] == b"GIF" else "png"
@@ -96,8 +95,12 @@ class Image(Media):
         return png(self._data)
 
     def _keep(self, run, key: str, step: int, number: int | None) -> None:
-        if any(c in key for c in "+%#\n") or not key.isprintable():
-            raise ValueError(f"the name of an image must not have + % #: {key}")
+        plain_key = "".join(c if c not in "+%#" and c.isprintable() else "_"
+                            for c in key)
+        if plain_key != key:
+            warn_once(f"the images of {key!r} are kept as {plain_key!r}")
+            key = plain_key
+        self._keep_layers(run, key, step, number)
         name = "images/{}+step+{}+timestamp+{}+{}".format(
             key.replace("/", "~"), step, int(time.time() * 1000),
             _uuid(number))
@@ -105,6 +108,23 @@ class Image(Media):
         if small:
             run._write(name + "+compressed.webp", small)
         run._tag("mlflow.loggedImages", "True")
+
+    def _keep_layers(self, run, key: str, step: int, number: int | None) \
+            -> None:
+        """Keep masks as images of class numbers, and the rest as JSON."""
+        for name, mask in self._masks.items():
+            data = mask.get("mask_data")
+            if data is not None:
+                Image(data)._keep(run, f"{key}/masks/{name}", step, number)
+            elif mask.get("path"):
+                Image(mask["path"])._keep(run, f"{key}/masks/{name}", step,
+                                          number)
+        labels = {name: mask.get("class_labels", {})
+                  for name, mask in self._masks.items()}
+        if labels or self._boxes:
+            name = f"{step}" if number is None else f"{step}-{number}"
+            run._write(f"boxes/{key}/{name}.json", to_json(
+                {"boxes": self._boxes, "masks": labels}).encode())
 
 
 def _uuid(number: int | None = None) -> str:
@@ -141,15 +161,32 @@ def _byte(x) -> int:
     return min(max(int(x + 0.5 if isinstance(x, float) else x), 0), 255)
 
 
+def _grid(batch):
+    """A batch of images as one image, with as many rows as columns."""
+    import numpy
+
+    if batch.shape[1] in (1, 3, 4) and batch.shape[3] not in (1, 3, 4):
+        batch = batch.transpose(0, 2, 3, 1)  # planes, as torch's
+    n, height, width, depth = batch.shape
+    across = max(int(numpy.ceil(numpy.sqrt(n))), 1)
+    down = -(-n // across)
+    room = numpy.zeros((across * down, height, width, depth), batch.dtype)
+    room[:n] = batch
+    return room.reshape(down, across, height, width, depth) \
+        .transpose(0, 2, 1, 3, 4).reshape(down * height, across * width, depth)
+
+
 def _array_rows(data) -> tuple[list, int, int] | None:
     """The lines, the width and the depth of an array or a tensor, by numpy:
     lists of all pixels are slow.  None for what is no array of an image."""
     if callable(getattr(data, "detach", None)):
         data = data.detach().cpu().numpy()
-    if type(data).__module__ != "numpy" or data.ndim not in (2, 3):
+    if type(data).__module__ != "numpy" or data.ndim not in (2, 3, 4):
         return None
     import numpy
 
+    if data.ndim == 4:
+        data = _grid(data)
     if data.ndim == 2:
         data = data[:, :, None]
     elif data.shape[0] in (1, 3, 4) and data.shape[2] not in (1, 3, 4):
@@ -185,21 +222,46 @@ def _list_rows(rows) -> tuple[list, int, int]:
 
 def png(data) -> bytes:
     """Rows of pixels as a PNG file."""
+    return _png_file(*_pixels(data))
+
+
+def _pixels(data) -> tuple[tuple, bytes]:
+    """The width, height and depth of an image, and its data in a PNG file."""
     import zlib
 
     lines, width, depth = _array_rows(data) or _list_rows(_as_array(data))
+    if depth not in (1, 3, 4) or not width or not lines:
+        raise ValueError("an image has pixels of 1, 3 or 4 values")
+    return (width, len(lines), depth), \
+        zlib.compress(b"".join(b"\0" + line for line in lines))
+
+
+def _png_file(size: tuple, *frames: bytes, fps: float = 4) -> bytes:
+    """A PNG file, which is animated if it has several frames."""
+    import zlib
 
     def chunk(kind: bytes, body: bytes) -> bytes:
         return struct.pack(">I", len(body)) + kind + body + \
             struct.pack(">I", zlib.crc32(kind + body))
 
-    if depth not in (1, 3, 4) or not width or not lines:
-        raise ValueError("an image has pixels of 1, 3 or 4 values")
-    head = struct.pack(">IIBBBBB", width, len(lines), 8,
-                       {1: 0, 3: 2, 4: 6}[depth], 0, 0, 0)
-    body = b"".join(b"\0" + line for line in lines)
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + \
-        chunk(b"IDAT", zlib.compress(body)) + chunk(b"IEND", b"")
+    width, height, depth = size
+    out = [b"\x89PNG\r\n\x1a\n", chunk(b"IHDR", struct.pack(
+        ">IIBBBBB", width, height, 8, {1: 0, 3: 2, 4: 6}[depth], 0, 0, 0))]
+    if len(frames) > 1:
+        out.append(chunk(b"acTL", struct.pack(">II", len(frames), 0)))
+    count = 0  # of the chunks of an animation
+    for i, frame in enumerate(frames):
+        if len(frames) > 1:
+            out.append(chunk(b"fcTL", struct.pack(
+                ">IIIIIHHBB", count, width, height, 0, 0,
+                round(1000 / fps), 1000, 0, 0)))
+            count += 1
+        if i == 0:
+            out.append(chunk(b"IDAT", frame))
+        else:
+            out.append(chunk(b"fdAT", struct.pack(">I", count) + frame))
+            count += 1
+    return b"".join([*out, chunk(b"IEND", b"")])
 
 
 class Audio(Media):
@@ -238,7 +300,8 @@ class Audio(Media):
 
 
 class Video(Media):
-    """A film: the path of a file, or the bytes of one."""
+    """A film: the path of a file, the bytes of one, or an array of frames,
+    which is kept as an animated PNG."""
 
     folder = "video"
 
@@ -250,11 +313,26 @@ class Video(Media):
             self._data = data_or_path.read()
         elif not isinstance(data_or_path, (bytes, bytearray)) and \
                 not self._take_path(data_or_path):
-            raise Error("gtrack encodes no films: give Video() the path of a "
-                        "file, or its bytes")
+            warn_once("gtrack encodes no films: those of arrays are kept as "
+                      "animated PNG files")
+            self._format = "png"
+        self._fps = fps or 4
 
     def _bytes(self, run) -> bytes:
-        return super()._bytes(run) if self._path else bytes(self._data)
+        if self._path:
+            return super()._bytes(run)
+        if isinstance(self._data, (bytes, bytearray)):
+            return bytes(self._data)
+        frames = self._data
+        if callable(getattr(frames, "detach", None)):
+            frames = frames.detach().cpu().numpy()
+        if getattr(frames, "ndim", 4) == 5:  # of several films, the first
+            frames = frames[0]
+        parts = [_pixels(frame) for frame in frames]
+        if not parts or any(size != parts[0][0] for size, _ in parts):
+            raise ValueError("the frames of a film have the same size")
+        return _png_file(parts[0][0], *(body for _, body in parts),
+                         fps=self._fps)
 
 
 class Html(Media):
@@ -286,7 +364,11 @@ class File(Media):
         if callable(getattr(data_or_path, "read", None)):
             self._path, self._data = data_or_path.name, None
         elif not self._take_path(data_or_path):
-            raise Error(f"{type(self).__name__}() needs the path of a file")
+            self._format = "json"  # points, and what describes them
+
+    def _bytes(self, run) -> bytes:
+        return super()._bytes(run) if self._path else \
+            to_json(_as_array(self._data)).encode()
 
 
 class Object3D(File):
@@ -474,12 +556,23 @@ def wrap(value) -> Media | None:
     if hasattr(value, "itertuples"):
         return Table(dataframe=value)
     if getattr(value, "shape", None):
+        kind = getattr(getattr(value, "dtype", None), "kind", "f")
+        if kind in "OSUMm":  # texts, times and objects
+            return Table(["value"], [[x] for x in _flat(value.tolist())])
         return Histogram(value)
     return None
 
 
 def keep(run, key: str, value, step: int) -> None:
-    """Keep what log() was given for a key and is no number."""
+    """Keep what log() was given for a key and is no number.  What cannot be
+    kept is warned of: it must not end a training."""
+    try:
+        _keep(run, key, value, step)
+    except Exception as e:
+        warn_once(f"log() cannot keep {key}: {e or type(e).__name__}")
+
+
+def _keep(run, key: str, value, step: int) -> None:
     if isinstance(value, (list, tuple)) and value and \
             all(isinstance(v, Media) for v in value):
         for i, medium in enumerate(value):

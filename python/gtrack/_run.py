@@ -267,8 +267,9 @@ class Run(Files, About):
         numbers: dict = {}
         for key, value in data.items():
             if not isinstance(key, str):
-                raise TypeError("the name of a metric must be a str, not "
-                                f"{type(key).__name__}")
+                warn_once(f"the name of a metric is a str: {key!r} is logged "
+                          f"as {str(key)!r}")
+                key = str(key)
             self._sort_value(key, value, step, numbers)
         if self._axes:
             self._points_of_axes(numbers, step)

@@ -94,7 +94,7 @@ class Files:
                 copy_file(path, to)
             saved.append(to)
         if not saved and not glob_module.has_magic(pattern):
-            raise Error(f"cannot save {pattern}: there is no such file")
+            warn_once(f"cannot save {pattern}: there is no such file")
         if policy == "now":
             self._copies = {k: v for k, v in self._copies.items()
                             if v not in saved}

@@ -438,8 +438,29 @@ class Training(Case):
             self.assertEqual(_media.png(data), _media.png(data.tolist()))
             self.assertEqual(_media.png(torch.tensor(data)),
                              _media.png(data))
-        with self.assertRaises(ValueError):
-            _media.png(numpy.zeros((2, 2, 2, 2)))
+        batch = numpy.arange(3 * 3 * 2 * 5).reshape(3, 3, 2, 5)  # N C H W
+        rows = batch.transpose(0, 2, 3, 1)
+        grid = numpy.concatenate([
+            numpy.concatenate([rows[0], rows[1]], 1),
+            numpy.concatenate([rows[2], rows[2] * 0], 1)])
+        self.assertEqual(_media.png(batch), _media.png(grid))
+        self.assertEqual(_media.png(torch.tensor(batch)), _media.png(grid))
+
+    @needs("numpy")
+    def test_odd_arrays(self):
+        """films, arrays of text and points of numpy are kept"""
+        import numpy
+
+        run = self.begin()
+        run.log({"v": gtrack.Video(numpy.zeros((3, 1, 4, 4), "uint8")),
+                 "t": numpy.array(["a", "b"]),
+                 "o": gtrack.Object3D(numpy.zeros((2, 3)))})
+        run.finish()
+        self.assertEqual(
+            json.loads(read(run._folder, "artifacts/tables/t/0.json")),
+            {"columns": ["value"], "data": [["a"], ["b"]]})
+        for name in ("video/v/0.png", "object3D/o/0.json"):
+            self.assertTrue(os.path.exists(f"{run._folder}/artifacts/{name}"))
 
     @needs("matplotlib", "pandas", "PIL")
     def test_objects(self):

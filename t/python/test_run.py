@@ -72,12 +72,13 @@ class Logging(Case):
         self.assertFalse(os.path.exists(run._folder + "/metrics/none"))
 
     def test_wrong(self):
-        """log() refuses what is no dict, and names that are no texts"""
+        """log() refuses what is no dict, and makes texts of names"""
         run = self.begin()
         with self.assertRaises(TypeError):
             run.log(3)
-        with self.assertRaises(TypeError):
-            run.log({1: 2})
+        run.log({1: 2})
+        run.finish()
+        self.assertEqual(points(run._folder, "1"), [(1, 2)])
 
     def test_many(self):
         """200 metrics of one call have their values"""
@@ -170,6 +171,22 @@ class Facts(Case):
         self.assertEqual(run.config.lr, 2)
         self.assertEqual(param(run._folder, "lr"), "1")
         self.assertEqual(tag(run._folder, "config.lr"), "2")
+
+    def test_config_copies(self):
+        """a configuration is copied and pickled as a dict with attributes"""
+        import copy
+        import pickle
+
+        run = self.begin(config={"lr": 1, "opt": {"b": [1]}, "gone": 2})
+        self.assertEqual((run.config.pop("gone"), run.config.pop("no", 3)),
+                         (2, 3))
+        for other in (copy.deepcopy(run.config), copy.copy(run.config),
+                      pickle.loads(pickle.dumps(run.config))):
+            self.assertEqual(other, {"lr": 1, "opt": {"b": [1]}})
+            other.lr = 5
+            self.assertEqual((other["lr"], run.config.lr), (5, 1))
+        run.finish()
+        self.assertEqual(param(run._folder, "gone"), "2")
 
     def test_namespace(self):
         """the arguments of argparse are a configuration"""
