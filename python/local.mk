@@ -2,9 +2,11 @@
 # gplot: `make wheel`.
 EXTRA_DIST += \
 	%D%/gtrack/__init__.py \
+	%D%/gtrack/__init__.pyi \
 	%D%/gtrack/_api.py \
 	%D%/gtrack/_artifact.py \
 	%D%/gtrack/_config.py \
+	%D%/gtrack/_console.py \
 	%D%/gtrack/_current.py \
 	%D%/gtrack/_errors.py \
 	%D%/gtrack/_init.py \

@@ -57,7 +57,7 @@ def _is_deleted(run_folder: str) -> bool:
 
 def find_versions(experiment: str, name: str) -> dict:
     """The versions of an artifact: the path without .json, by number."""
-    found = {}
+    found: dict = {}
     for run in os.scandir(experiment):
         folder = os.path.join(run.path, FOLDER, name)
         try:

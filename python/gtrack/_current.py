@@ -10,7 +10,7 @@ import atexit
 import os
 import sys
 
-from . import _lib
+from . import _console, _lib
 from ._errors import Error
 
 TYPE_CHECKING = False
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 # Methods of a run that are functions of the package while there is one.
 METHODS = ("log", "define_metric", "save", "restore", "alert", "watch",
            "unwatch", "log_artifact", "log_code", "log_model", "use_artifact",
-           "use_model", "link_model", "mark_preempting")
+           "use_model", "link_artifact", "link_model", "mark_preempting")
 
 _runs: list[Run] = []
 _hooked = False
@@ -123,3 +123,4 @@ def _leave_all() -> None:
     for run in _runs:
         run._leave_to_parent()
     _runs.clear()
+    _console.leave()

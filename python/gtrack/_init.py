@@ -5,7 +5,7 @@ import ctypes
 import os
 import sys
 
-from . import _current, _lib
+from . import _console, _current, _lib
 from ._errors import Error, ignore
 from ._run import Run, id_of, store_root
 from ._run_files import write_whole
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from typing import Any
 
 # Arguments of W&B's init() that change nothing here.
-_IGNORED = {"entity", "save_code", "settings", "force", "anonymous",
+_IGNORED = {"entity", "save_code", "force", "anonymous",
             "monitor_gym", "magic"}
-_TENSORBOARD = {"sync_tensorboard", "tensorboard"}
+_MORE = {"sync_tensorboard", "tensorboard", "settings"}
 # What init() reads of W&B's settings.
 _SETTINGS = {"mode", "x_disable_stats", "_disable_stats", "project", "run_name",
              "run_id", "run_group", "run_job_type", "run_notes", "run_tags",
-             "root_dir", "resume", "sync_tensorboard"}
+             "root_dir", "resume", "sync_tensorboard", "console"}
 
 
 class Settings:
@@ -161,7 +161,7 @@ def init(project: str | None = None, name: str | None = None,
          parent: str | None = None, capture: bool = True,
          system: bool | float = True, config_include_keys=None,
          config_exclude_keys=None, allow_val_change: bool = False,
-         **more) -> Run:
+         console: str | None = None, **more) -> Run:
     """Begin a run.
 
     project is the experiment, and dir the folder with the store, mlruns.
@@ -178,7 +178,7 @@ def init(project: str | None = None, name: str | None = None,
         if word == "fork_from":
             raise Error("gtrack cannot copy a run: fork_from is not there; "
                         "begin a run with parent=ID instead")
-        if word not in _IGNORED and word not in _TENSORBOARD:
+        if word not in _IGNORED and word not in _MORE:
             raise TypeError(f"init() has no argument '{word}'")
     settings = more.pop("settings", None) or {}
     if not isinstance(settings, dict):
@@ -208,7 +208,9 @@ def init(project: str | None = None, name: str | None = None,
     if mode not in (None, "online", "offline", "disabled", "dryrun"):
         raise Error('mode expects "online", "offline" or "disabled", not '
                     f"{mode!r}; one process writes a run")
-    if mode == "disabled" or env("WANDB_DISABLED", "").lower() == "true":
+    if env("WANDB_DISABLED", "").lower() == "true":
+        mode = "disabled"
+    if mode == "disabled":
         run: Run = DisabledRun(project, name)
     else:
         if settings.get("x_disable_stats") or settings.get("_disable_stats"):
@@ -221,6 +223,10 @@ def init(project: str | None = None, name: str | None = None,
                          first(job_type, "JOB_TYPE", "run_job_type"))
     run._entity = str(entity or env("WANDB_ENTITY") or "local")
     _current.begun(run)
+    if mode != "disabled":
+        console = console or settings.get("console") or env("WANDB_CONSOLE")
+        run._console = _console.begin(
+            os.path.join(run._folder, "artifacts", "output.log"), console)
     if follows and mode != "disabled":
         from . import _tensorboard
 

@@ -107,7 +107,8 @@ def decode(text: bytes) -> str:
 
 def had(run: int, function, kind) -> dict:
     """What a run had when it was resumed, by had_param and the like."""
-    value, found = kind(), {}
+    value = kind()
+    found: dict = {}
     while True:
         key = function(run, len(found), ctypes.byref(value))
         if key is None:

@@ -9,7 +9,7 @@ import os
 import struct
 import time
 
-from ._errors import warn_once
+from ._errors import ignore, warn_once
 from ._values import plain, to_json
 
 
@@ -72,6 +72,8 @@ class Image(Media):
                  caption: str | None = None, grouping=None, classes=None,
                  boxes=None, masks=None, file_type: str | None = None,
                  normalize: bool = True) -> None:
+        ignore("Image", mode=mode, grouping=grouping, classes=classes,
+               file_type=file_type, normalize=not normalize)
         self.caption = caption
         self._format = "png"
         self._data = data_or_path
@@ -387,6 +389,7 @@ class Table(Media):
     def __init__(self, columns=None, data=None, rows=None, dataframe=None,
                  dtype=None, optional=True, allow_mixed_types=False,
                  log_mode: str | None = None) -> None:
+        ignore("Table", dtype=dtype, log_mode=log_mode)
         data = data if data is not None else rows
         if dataframe is None and hasattr(data, "itertuples"):
             dataframe = data
@@ -425,6 +428,7 @@ class Table(Media):
                      zip(self.data or [[] for _ in values], values)]
 
     def get_column(self, name: str, convert_to=None) -> list:
+        ignore("get_column", convert_to=convert_to)
         i = self.columns.index(name)
         return [row[i] for row in self.data]
 

@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 
-from . import _current, _lib
+from . import _console, _current, _lib
 from ._config import Config, Summary
 from ._errors import Error, ignore, warn_once
 from ._run_about import About
@@ -67,7 +67,7 @@ class Run(Files, About):
 
     def _restore(self) -> None:
         """Be as the run was when it was interrupted."""
-        had, run = _lib.had, self._handle
+        had, run = _lib.had, self._handle or 0
         tags = had(run, _lib.had_tag, ctypes.c_char_p)
         self._tags = tuple(own_tags(tags))
         self._notes = tags.get("mlflow.note.content") or None
@@ -95,6 +95,7 @@ class Run(Files, About):
         self._rows: dict = {}
         self._forked = self._resumed = self._preempted = False
         self._handed = False  # a cell of a sweep
+        self._console: _console.Log | None = None  # what keeps the output of the program
         self._follows = False  # what is written for TensorBoard
         self._axes: list = []  # (pattern, step metric) of define_metric()
         self._axis_of: dict = {}  # the step metric of each metric, or None
@@ -409,6 +410,7 @@ class Run(Files, About):
     def finish(self, exit_code: int | None = None,
                quiet: bool | None = None) -> None:
         """End the run; a second call does nothing."""
+        ignore("finish", quiet=quiet)
         status = _lib.FAILED if exit_code else \
             _lib.PREEMPTED if self._preempted else _lib.FINISHED
         self._end(status)
@@ -452,6 +454,9 @@ class Run(Files, About):
             self.summary._forget_older()
             handle, self._handle = self._handle, None
             self._rows = {}
+            if self._console:
+                _console.end(self._console)
+                self._console = None
             _current.ended(self)
             return handle
 

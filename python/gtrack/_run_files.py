@@ -103,6 +103,7 @@ class Files:
     def restore(self, name: str, run_path: str | None = None,
                 replace: bool = False, root: str | None = None):
         """Open an artifact of this run."""
+        ignore("restore", replace=replace, root=root)
         if run_path:
             raise Error("restore() reads files of this run only; "
                         "`gtrack artifacts RUN --cat=PATH` prints those of "

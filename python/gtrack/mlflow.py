@@ -9,7 +9,7 @@ import os
 import urllib.parse
 
 from . import _current, _media
-from ._errors import Error, missing
+from ._errors import Error, ignore, missing
 from ._init import begin
 from ._run import Run
 from ._values import param_text, plain, to_json
@@ -120,9 +120,13 @@ def last_active_run() -> ActiveRun | None:
     return ActiveRun(run) if run else None
 
 
-def _active() -> Run:
+def _active(run_id: str | None = None) -> Run:
     """The active run; as in MLflow, one is begun if there is none."""
-    return _current.current() or start_run()._run
+    run = _current.current() or start_run(run_id)._run
+    if run_id and run_id != run._gtrack_id:
+        raise Error(f"run {run_id} is not the active one; call "
+                    "start_run(run_id=...) to write it")
+    return run
 
 
 def log_param(key: str, value, synchronous=None):
@@ -132,18 +136,20 @@ def log_param(key: str, value, synchronous=None):
 
 def log_params(params: dict, synchronous=None, run_id=None) -> None:
     for key, value in params.items():
-        log_param(key, value)
+        _active(run_id)._param(key, param_text(value))
 
 
 def log_metric(key: str, value: float, step: int | None = None,
-               synchronous=None, timestamp=None, run_id=None, **_) -> None:
-    log_metrics({key: value}, step)
+               synchronous=None, timestamp=None, run_id=None, **more) -> None:
+    log_metrics({key: value}, step, run_id=run_id, timestamp=timestamp,
+                **more)
 
 
 def log_metrics(metrics: dict, step: int | None = None, synchronous=None,
-                run_id=None, timestamp=None, **_) -> None:
+                run_id=None, timestamp=None, **more) -> None:
     """Log numbers at a step, 0 by default."""
-    _active().log({k: float(v) for k, v in metrics.items()},
+    ignore("log_metrics", timestamp=timestamp, **more)
+    _active(run_id).log({k: float(v) for k, v in metrics.items()},
                   step=int(step or 0))
 
 
@@ -176,9 +182,9 @@ def log_artifact(local_path, artifact_path: str | None = None, run_id=None) \
     name = os.path.join(artifact_path or "",
                         os.path.basename(os.path.normpath(path)))
     if os.path.isdir(path):
-        log_artifacts(path, name)
+        log_artifacts(path, name, run_id)
     else:
-        _active()._copy(path, name)
+        _active(run_id)._copy(path, name)
 
 
 def log_artifacts(local_dir, artifact_path: str | None = None, run_id=None) \
@@ -188,12 +194,12 @@ def log_artifacts(local_dir, artifact_path: str | None = None, run_id=None) \
     for folder, _, files in os.walk(root):
         for file in files:
             path = os.path.join(folder, file)
-            _active()._copy(path, os.path.join(
+            _active(run_id)._copy(path, os.path.join(
                 artifact_path or "", os.path.relpath(path, root)))
 
 
 def log_text(text: str, artifact_file: str, run_id=None) -> None:
-    _active()._write(artifact_file, text.encode())
+    _active(run_id)._write(artifact_file, text.encode())
 
 
 def log_dict(dictionary, artifact_file: str, run_id=None) -> None:
@@ -207,7 +213,7 @@ def log_dict(dictionary, artifact_file: str, run_id=None) -> None:
         text = yaml.safe_dump(plain(dictionary), sort_keys=False)
     else:
         text = to_json(dictionary, indent=2)
-    log_text(text, artifact_file)
+    log_text(text, artifact_file, run_id)
 
 
 def log_figure(figure, artifact_file: str, save_kwargs: dict | None = None,
@@ -248,7 +254,7 @@ def log_table(data, artifact_file: str, run_id=None) -> None:
                                                          values.values()))))
     else:
         table = _media.Table(dataframe=data)
-    run = _active()
+    run = _active(run_id)
     path = run._artifact(artifact_file)
     if os.path.exists(path):
         import json

@@ -6,7 +6,11 @@ from ._errors import warn_once
 from ._media import Table, _as_array
 
 
+_DRAWS = "gtrack.plot keeps the table of a chart, and not how it is drawn"
+
+
 def line(table: Table, x=None, y=None, *_, **__) -> Table:
+    warn_once(_DRAWS)
     return table
 
 
@@ -15,6 +19,7 @@ CustomChart = Table
 
 
 def plot_table(vega_spec_name=None, data_table: Table | None = None, *_, **__):
+    warn_once(_DRAWS)
     return data_table
 
 

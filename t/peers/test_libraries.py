@@ -340,6 +340,25 @@ except FileNotFoundError:
         self.assertEqual(table["data"], [[1]])
 
 
+class Types(Case):
+    @needs("mypy")
+    def test_mypy(self):
+        """mypy finds wrong arguments of the package's functions"""
+        with open("program.py", "w") as f:
+            f.write("import gtrack as wandb\n"
+                    "wandb.init(projct='x')\nwandb.log({'a': 1}, stp=3)\n"
+                    "wandb.init(project='x', resume='allow').log({'a': 1})\n"
+                    "wandb.Image([[1]], captoin='x')\n")
+        done = subprocess.run(
+            [sys.executable, "-m", "mypy", "--follow-imports=silent",
+             "program.py"], stdout=subprocess.PIPE, universal_newlines=True,
+            env=dict(os.environ, MYPYPATH=os.environ["PYTHONPATH"]))
+        lines = [line for line in done.stdout.splitlines()
+                 if line.startswith("program.py") and "error:" in line]
+        self.assertEqual([int(line.split(":")[1]) for line in lines],
+                         [2, 3, 5], done.stdout)
+
+
 class Door(Case):
     def test_refuses_late(self):
         """gtrack.as_wandb is an error where wandb was imported before"""

@@ -124,6 +124,40 @@ class Ends(Case):
                    "finished", 0)
 
 
+class Output(Case):
+    def run_program(self, text, **env):
+        done = self.program(text, env=dict(os.environ, **env))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return folders()[0] + "/artifacts/output.log", done
+
+    def test_console(self):
+        """what a program prints is kept, progress bars as their last text"""
+        path, done = self.run_program(
+            BEGIN + "print('one', 2)\n"
+            "for i in range(3): sys.stderr.write(f'\\r{i}/3')\n"
+            "sys.stderr.write('\\n')\n"
+            "if os.fork() == 0:\n    print('child')\n    os._exit(0)\n"
+            "os.wait()\n"
+            "run.finish()\nprint('after')\n")
+        self.assertEqual(read(path), "one 2\n2/3\n")
+        self.assertIn("after", done.stdout)
+        self.assertIn("2/3", done.stderr)
+
+    def test_no_console(self):
+        """what a program prints is not kept with console="off" """
+        path, _ = self.run_program(BEGIN + "print(1)\n", WANDB_CONSOLE="off")
+        self.assertFalse(os.path.exists(path))
+
+    def test_two_runs(self):
+        """two runs at once keep what is printed while they last"""
+        path, _ = self.run_program(
+            BEGIN + "b = gtrack.init(project='p', reinit='create_new',"
+            " capture=False)\nprint('both')\nrun.finish()\nprint('b')\n"
+            "b.finish()\nprint('none')\n")
+        self.assertEqual(sorted(read(f, "artifacts/output.log")
+                                for f in folders()), ["both\n", "both\nb\n"])
+
+
 class Many(Case):
     def test_writers(self):
         """64 processes begin runs in one store at once"""
