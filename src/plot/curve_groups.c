@@ -10,8 +10,45 @@
 
 #include "common/buf.h"
 #include "common/num.h"
-#include "plot/group.h"
+#include "common/stats/student.h"
 #include "plot/history.h"
+
+void curves_spread(enum band band, const double *v, size_t n, double *mean,
+                   double *lo, double *hi)
+{
+    double sum = 0, square = 0, least = INFINITY, most = -INFINITY, half;
+
+    for (size_t i = 0; i < n; i++) {
+        sum += v[i];
+        least = fmin(least, v[i]);
+        most = fmax(most, v[i]);
+    }
+    *mean = n ? sum / (double)n : (double)NAN;
+    *lo = *hi = *mean;
+    if (n < 2)
+        return;
+    for (size_t i = 0; i < n; i++)
+        square += (v[i] - *mean) * (v[i] - *mean);
+    half = sqrt(square / (double)(n - 1));
+    if (band == BAND_SEM)
+        half /= sqrt((double)n);
+    else if (band == BAND_CI95)
+        half *= student_quantile(0.975, n - 1) / sqrt((double)n);
+    *lo = band == BAND_MINMAX ? least : *mean - half;
+    *hi = band == BAND_MINMAX ? most : *mean + half;
+}
+
+const char *curves_band(enum band band)
+{
+    static const char *const name[] = {
+        [BAND_STD] = "\xc2\xb1 one standard deviation",
+        [BAND_SEM] = "\xc2\xb1 the standard error",
+        [BAND_CI95] = "the 95% interval of the mean",
+        [BAND_MINMAX] = "the lowest and the highest value",
+    };
+
+    return name[band];
+}
 
 struct group {
     const char *value;
@@ -121,8 +158,8 @@ static struct curve *draw_group(struct build *b, struct panel *p,
             if (isfinite(y))
                 values[m++] = y;
         }
-        group_spread(b->request->spread, values, m, &c->y[i], &c->lo[i],
-                     &c->hi[i]);
+        curves_spread(b->request->spread, values, m, &c->y[i], &c->lo[i],
+                      &c->hi[i]);
     }
     free(x);
     free(values);
@@ -147,7 +184,7 @@ static int gather_groups(struct group *g, size_t *n,
                          struct err *e)
 {
     for (size_t i = 0; i < set->n; i++) {
-        const char *value = group_value(&set->run[i], r->group_by);
+        const char *value = run_set_value(&set->run[i], r->group_by);
         const char *key = history_find(&set->run[i], l->names);
         struct group *to;
 
@@ -203,7 +240,7 @@ int curves_group(struct build *b, struct panel *p,
         figure_note(f,
                     "Lines are means over the runs with the same %s; bands "
                     "show %s.",
-                    r->group_by, group_band(r->spread));
+                    r->group_by, curves_band(r->spread));
     if (r->how.kind != SMOOTH_NONE && n && l->style == STYLE_LINE) {
         char name[64];
 

@@ -37,6 +37,14 @@ void curve_forecast(struct build *, struct panel *, const struct run_info *,
 int curves_group(struct build *, struct panel *, const struct curve_kind_line *,
                  bool lines_named, struct err *);
 
+/* The mean of some values and the ends of the band, which for a single value
+ * are equal to it. */
+void curves_spread(enum band, const double *v, size_t n, double *mean,
+                   double *lo, double *hi);
+
+/* The meaning of a band or of bars, for a sentence. */
+const char *curves_band(enum band);
+
 /* A curve and the run it shows, whose events are marked (marks.c).  A spike is
  * what store/analysis/spike.h calls one, and what `gtrain batch --spikes`
  * lists. */

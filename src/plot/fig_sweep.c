@@ -14,7 +14,7 @@
 #include "common/buf.h"
 #include "common/log.h"
 #include "common/num.h"
-#include "plot/group.h"
+#include "plot/curves.h"
 #include "plot/draw/axis.h"
 #include "plot/figures.h"
 #include "plot/history.h"
@@ -77,7 +77,7 @@ static int by_xy(const void *a, const void *b)
 static bool has_param(const struct run_set *set, const char *param)
 {
     for (size_t i = 0; i < set->n; i++)
-        if (group_value(&set->run[i], param))
+        if (run_set_value(&set->run[i], param))
             return true;
     return false;
 }
@@ -103,9 +103,9 @@ static int gather_points(struct sweep *s, const struct run_set *set,
             key = history_find(run, one);
         m = key ? run_info_metric(run, key) : NULL;
         metrics += m != NULL;
-        x = group_value(run, s->param[0]);
+        x = run_set_value(run, s->param[0]);
         if (s->n_params > 1)
-            y = group_value(run, s->param[1]);
+            y = run_set_value(run, s->param[1]);
         if (!m || !x || !y || isnan(m->min)) {
             left_out++;
             continue;
@@ -130,8 +130,8 @@ static int gather_points(struct sweep *s, const struct run_set *set,
                  left_out == 1 ? "" : "s", s->param[0], s->metric);
     qsort(s->point, s->n, sizeof *s->point, by_xy);
     for (size_t i = 0; i < s->n; i++)
-        group_spread(band, s->point[i].value, s->point[i].n, &s->point[i].mean,
-                     &s->point[i].lo, &s->point[i].hi);
+        curves_spread(band, s->point[i].value, s->point[i].n, &s->point[i].mean,
+                      &s->point[i].lo, &s->point[i].hi);
     return 0;
 }
 
@@ -265,7 +265,7 @@ static void note_means(struct figure *f, const struct sweep *s, enum band band)
     figure_note(f,
                 "Means over the runs with the same %s (%s); bars show %s. "
                 "Pale points are single runs.",
-                s->param[0], n, group_band(band));
+                s->param[0], n, curves_band(band));
 }
 
 /* Values that are numbers have their place on the axis; others are at 0, 1 ...

@@ -14,9 +14,7 @@
 #include "common/path.h"
 #include "common/program.h"
 #include "common/sig.h"
-#include "plot/group.h"
 #include "plot/options.h"
-#include "plot/output.h"
 #include "store/read/index.h"
 
 /* The word that names a run, by its name or id; n if it was found in another
@@ -56,7 +54,7 @@ static int check_group(const struct runs *runs, const char *param,
     size_t without = 0;
 
     for (size_t i = 0; i < runs->n; i++) {
-        if (group_value(&runs->run[i], param))
+        if (run_set_value(&runs->run[i], param))
             continue;
         if (++without <= 3)
             buf_printf(&names, "%s%s", without > 1 ? ", " : "",

@@ -6,6 +6,7 @@
 #include "common/err.h"
 #include "common/opt.h"
 #include "common/output/table.h"
+#include "common/program.h"
 #include "plot/draw/figure.h"
 #include "plot/request.h"
 #include "plot/run_set.h"
@@ -94,5 +95,17 @@ int fig_sweep_draw(struct build *, const char *params, const char *metric,
 #define FIGURE_DECLARE(name) extern const struct cmd fig_##name;
 #define FIGURE_ADDRESS(name) &fig_##name,
 FIGURE_CMDS(FIGURE_DECLARE)
+
+/* Send a figure (output.c) to the file of -o, in the format of its name's
+ * ending; to a gnuplot script (--script); as numbers (--data); otherwise to the
+ * terminal.  The summary follows as a table. */
+int output_check(const struct request *, struct err *);
+int output_figure(struct figure *, const struct table *summary,
+                  const struct request *, struct err *);
+
+/* The program gplot, and one with only its commands that draw a figure: no
+ * others may stand in the stamp of one, which may come from anybody. */
+const struct program *plot_program(void);
+const struct program *plot_program_figures(void);
 
 #endif

@@ -3,7 +3,7 @@
  */
 #include "config.h"
 
-#include "plot/plot_program.h"
+#include "plot/figures.h"
 
 int main(int argc, char **argv)
 {

@@ -15,8 +15,6 @@ src_plot_libplot_a_SOURCES = \
 	%D%/fig_timeline.c \
 	%D%/figures.c \
 	%D%/figures.h \
-	%D%/group.c \
-	%D%/group.h \
 	%D%/history.c \
 	%D%/history.h \
 	%D%/curve_kind.c \
@@ -25,9 +23,7 @@ src_plot_libplot_a_SOURCES = \
 	%D%/options.c \
 	%D%/options.h \
 	%D%/output.c \
-	%D%/output.h \
 	%D%/plot_program.c \
-	%D%/plot_program.h \
 	%D%/request.c \
 	%D%/request.h \
 	%D%/run_set.c \

@@ -1,5 +1,8 @@
+/*
+ * output - where a figure goes
+ */
 #include "config.h"
-#include "plot/output.h"
+#include "plot/figures.h"
 
 #include <poll.h>
 #include <stdio.h>

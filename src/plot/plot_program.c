@@ -1,5 +1,8 @@
+/*
+ * plot_program - the commands of gplot
+ */
 #include "config.h"
-#include "plot/plot_program.h"
+#include "plot/figures.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -8,9 +11,8 @@
 
 #include "common/log.h"
 #include "common/spawn.h"
-#include "plot/draw/gnuplot.h"
-#include "plot/figures.h"
 #include "plot/curve_kind.h"
+#include "plot/draw/gnuplot.h"
 #include "plot/options.h"
 
 enum { COMMANDS = 32 };

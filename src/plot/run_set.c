@@ -7,9 +7,26 @@
 
 #include "common/num.h"
 #include "common/utf8.h"
-#include "plot/group.h"
 #include "plot/draw/axis.h"
 #include "store/format/store.h"
+
+const char *run_set_value(const struct run_info *run, const char *param)
+{
+    const char *value = run_info_param(run, param);
+
+    if (!value)
+        value = run_info_tag(run, param);
+    if (!value && strcmp(param, "name") == 0)
+        value = run->name;
+    /* "lr" finds "optim.lr" if nothing has just this name */
+    for (size_t i = 0; i < run->n_params && !value; i++) {
+        const char *dot = strrchr(run->params[i].key, '.');
+
+        if (dot && strcmp(dot + 1, param) == 0)
+            value = run->params[i].value;
+    }
+    return value;
+}
 
 bool run_set_differs(const struct run_set *s, size_t param)
 {
@@ -179,7 +196,7 @@ static bool read_numbers(const struct run_set *c, const char *param,
     size_t different = 0;
 
     for (size_t i = 0; i < c->n; i++) {
-        const char *value = group_value(&c->run[i], param);
+        const char *value = run_set_value(&c->run[i], param);
         bool known = false;
 
         number[i] = (double)NAN;
@@ -198,11 +215,11 @@ static bool read_numbers(const struct run_set *c, const char *param,
 /* The first run with the same value as this one. */
 static size_t first_alike(const struct run_set *c, const char *param, size_t at)
 {
-    const char *value = group_value(&c->run[at], param);
+    const char *value = run_set_value(&c->run[at], param);
     size_t i = 0;
 
     for (;; i++) {
-        const char *other = group_value(&c->run[i], param);
+        const char *other = run_set_value(&c->run[i], param);
 
         if (other && strcmp(other, value) == 0)
             return i;
@@ -214,7 +231,7 @@ static void colour_by_word(struct run_set *c, const char *param)
     int next = 0;
 
     for (size_t i = 0; i < c->n; i++) {
-        if (!group_value(&c->run[i], param)) {
+        if (!run_set_value(&c->run[i], param)) {
             c->slot[i] = COLOUR_GREY;
         } else {
             const size_t first = first_alike(c, param, i);
@@ -231,7 +248,7 @@ int run_set_colour_by(struct run_set *c, const char *param, struct arena *mem,
     bool any = false;
 
     for (size_t i = 0; i < c->n; i++)
-        any = any || group_value(&c->run[i], param);
+        any = any || run_set_value(&c->run[i], param);
     c->ramp = NULL;
     if (any && read_numbers(c, param, number))
         colour_by_ramp(c, param, number, mem);

@@ -27,6 +27,10 @@ struct run_set {
     struct ramp *ramp;  /* or NULL: a colour for each run */
 };
 
+/* The value of a parameter or a tag, or of "name", the run's own name; "seed"
+ * stands for a seed in any section if nothing has just this name. */
+const char *run_set_value(const struct run_info *, const char *param);
+
 /* The arrays belong to the arena. */
 void run_set_init(struct run_set *, const struct run_info *, size_t n,
                   struct arena *);

@@ -13,7 +13,6 @@
 #include "common/program.h"
 #include "common/spawn.h"
 #include "plot/figures.h"
-#include "plot/plot_program.h"
 
 enum { FILE_MAX = 256 << 20 };
 

@@ -6,15 +6,15 @@
 
 #include "common/stats/scaling_law.h"
 #include "common/utf8.h"
+#include "plot/curve_kind.h"
 #include "plot/draw/axis.h"
 #include "plot/draw/figure.h"
+#include "plot/draw/figure_finish.h"
 #include "plot/draw/gnuplot.h"
 #include "plot/draw/html.h"
 #include "plot/draw/palette.h"
 #include "plot/draw/term.h"
-#include "plot/draw/thin.h"
-#include "plot/group.h"
-#include "plot/curve_kind.h"
+#include "plot/curves.h"
 #include "plot/request.h"
 #include "plot/smooth.h"
 #include "t/lib/tap.h"
@@ -525,13 +525,13 @@ static void statistics_are_right(void)
     const double v[] = { 2, 4, 4, 4, 5, 5, 7, 9 };
     double mean, lo, hi;
 
-    group_spread(BAND_STD, v, 8, &mean, &lo, &hi);
+    curves_spread(BAND_STD, v, 8, &mean, &lo, &hi);
     ok(fabs(mean - 5) < 1e-12 && fabs(hi - mean - sqrt(32.0 / 7)) < 1e-12,
        "a group has mean and standard deviation");
-    group_spread(BAND_CI95, v, 8, &mean, &lo, &hi);
+    curves_spread(BAND_CI95, v, 8, &mean, &lo, &hi);
     ok(fabs(hi - mean - 2.3646242516 * sqrt(32.0 / 7 / 8)) < 1e-9,
        "the 95%% interval of a group is Student's");
-    group_spread(BAND_MINMAX, v, 8, &mean, &lo, &hi);
+    curves_spread(BAND_MINMAX, v, 8, &mean, &lo, &hi);
     ok(lo <= 2 && lo >= 2 && hi >= 9 && hi <= 9,
        "a group has the least and the greatest value");
     ok(curve_kind_high_is_good("hellaswag/acc_norm") &&

@@ -2,7 +2,7 @@
  * figure_finish - choose the ranges, the ticks and the place of the legend
  */
 #include "config.h"
-#include "plot/draw/figure.h"
+#include "plot/draw/figure_finish.h"
 
 #include <math.h>
 #include <string.h>
@@ -11,9 +11,6 @@
 #include "common/utf8.h"
 #include "plot/draw/layout.h"
 #include "plot/draw/legend.h"
-#include "plot/draw/place.h"
-#include "plot/draw/range.h"
-#include "plot/draw/thin.h"
 
 /* Put the label of a baseline at the end that is farther from the curves. */
 static void place_baselines(struct panel *p)

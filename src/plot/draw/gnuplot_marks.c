@@ -1,12 +1,13 @@
 /*
- * gnuplot_marks - events, baselines and best values in a gnuplot script
+ * gnuplot_marks - events, baselines, best values and maps in a gnuplot script
  */
 #include "config.h"
-#include "plot/draw/gnuplot_text.h"
 
 #include <math.h>
+#include <stdio.h>
 
 #include "plot/draw/axis.h"
+#include "plot/draw/gnuplot_text.h"
 
 /* Above a high point, below a low one; towards the middle near the edges. */
 static void place_label(struct script *s, const struct panel *p,
@@ -104,4 +105,103 @@ void gnuplot_marks(struct script *s, const struct panel *p)
             last = place;
         draw_mark(s, p, m);
     }
+}
+
+/* ---- a map ------------------------------------------------------------- */
+
+static void draw_fields(struct script *s, const struct panel *p)
+{
+    const struct heat *h = p->heat;
+    const enum theme theme = s->fig->look.theme;
+    const bool labels = h->nx <= 12 && h->ny <= 16;
+
+    for (size_t i = 0; i < h->nx * h->ny; i++) {
+        const double x = (double)(i % h->nx), y = (double)(i / h->nx);
+        const uint32_t rgb =
+            isfinite(h->value[i])
+                ? palette_ramp(theme, heat_part(h, h->value[i]))
+                : s->pal->grid;
+        char text[32];
+
+        buf_printf(s->b,
+                   "set object rectangle from %g,%g to %g,%g behind "
+                   "fc rgb '#%06X' fillstyle solid border lc rgb '#%06X' "
+                   "lw 0.5\n",
+                   x - 0.5, y - 0.5, x + 0.5, y + 0.5, rgb, s->pal->ground);
+        if (i == h->best)
+            buf_printf(s->b,
+                       "set object rectangle from %g,%g to %g,%g front "
+                       "fillstyle empty border lc rgb '#%06X' lw 2.2\n",
+                       x - 0.46, y - 0.46, x + 0.46, y + 0.46, 0xD55E00);
+        if (!labels || !isfinite(h->value[i]))
+            continue;
+        buf_str(s->b, "set label ");
+        gnuplot_quote(s, heat_text(text, h, h->value[i]));
+        buf_printf(s->b, " at first %g, first %g center front", x, y);
+        gnuplot_font(s, 0.9);
+        buf_printf(s->b, " tc rgb '#%06X'\n", palette_on(rgb));
+    }
+}
+
+enum { BAR_STEPS = 48 };
+
+/* Colours on the right of the axes, from below, with three labels. */
+static void draw_bar(struct script *s, const struct layout *l,
+                     const uint32_t *rgb, char label[3][32])
+{
+    const double x0 = l->plot.x1 + layout_em_x(s->fig, 1 + l->bar);
+    const double x1 = x0 + layout_em_x(s->fig, 0.9);
+    const double high = l->plot.y1 - l->plot.y0;
+
+    for (int i = 0; i < BAR_STEPS && !s->form->text; i++)
+        buf_printf(s->b,
+                   "set object rectangle from screen %.5f, screen %.5f to "
+                   "screen %.5f, screen %.5f front fc rgb '#%06X' fillstyle "
+                   "solid noborder\n",
+                   x0, l->plot.y0 + high * i / BAR_STEPS, x1,
+                   /* overlapping, without gaps between them */
+                   l->plot.y0 + high * fmin(i + 1.5, BAR_STEPS) / BAR_STEPS,
+                   rgb[i]);
+    for (int i = 0; i <= 2; i++)
+        gnuplot_label(s, label[i], x1 + layout_em_x(s->fig, 0.4),
+                      l->plot.y0 + high * i / 2, "left", 0.85, s->pal->text);
+}
+
+void gnuplot_heat(struct script *s, const struct panel *p,
+                  const struct layout *l)
+{
+    const struct heat *h = p->heat;
+    const double span = h->hi - h->lo;
+    uint32_t rgb[BAR_STEPS];
+    char label[3][32];
+
+    draw_fields(s, p);
+    for (int i = 0; i < BAR_STEPS; i++)
+        rgb[i] =
+            palette_ramp(s->fig->look.theme,
+                         heat_part(h, h->lo + span * (i + 0.5) / BAR_STEPS));
+    for (int i = 0; i <= 2; i++)
+        heat_text(label[i], h, h->lo + span * i / 2);
+    draw_bar(s, l, rgb, label);
+}
+
+void gnuplot_ramp(struct script *s, const struct panel *p,
+                  const struct layout *l)
+{
+    const struct ramp *r = p->ramp;
+    bool fits;
+    uint32_t rgb[BAR_STEPS];
+    char label[3][32];
+
+    for (int i = 0; i < BAR_STEPS; i++)
+        rgb[i] = palette_curve(s->fig->look.theme,
+                               palette_ramp_slot((i + 0.5) / BAR_STEPS));
+    for (int i = 0; i <= 2; i++)
+        snprintf(label[i], sizeof label[i], "%.2g", ramp_value(r, i / 2.0));
+    draw_bar(s, l, rgb, label);
+    fits = 0.85 * figure_text_width(r->label) < 5.8;
+    gnuplot_label(s, r->label,
+                  l->plot.x1 + layout_em_x(s->fig, (fits ? 1 : 6.8) + l->bar),
+                  l->plot.y1 + layout_em_y(s->fig, 0.9),
+                  fits ? "left" : "right", 0.85, s->pal->text);
 }

@@ -8,8 +8,8 @@
  * gnuplot_text - the parts of a gnuplot script
  *
  * gnuplot_page.c writes the terminal and the pages, gnuplot_panel.c a panel,
- * gnuplot_marks.c its marks, gnuplot_heat.c a map, gnuplot_text.c strings.  No
- * other file needs this.
+ * gnuplot_marks.c its marks or its map, gnuplot_text.c strings.  No other file
+ * needs this.
  */
 
 /* Whether fonts of this machine have a character, as far as it was asked. */

@@ -5,9 +5,9 @@ src_plot_libplot_a_SOURCES += \
 	%D%/figure.c \
 	%D%/figure.h \
 	%D%/figure_finish.c \
+	%D%/figure_finish.h \
 	%D%/gnuplot.c \
 	%D%/gnuplot.h \
-	%D%/gnuplot_heat.c \
 	%D%/gnuplot_marks.c \
 	%D%/gnuplot_page.c \
 	%D%/gnuplot_panel.c \
@@ -24,12 +24,9 @@ src_plot_libplot_a_SOURCES += \
 	%D%/palette.c \
 	%D%/palette.h \
 	%D%/place.c \
-	%D%/place.h \
 	%D%/range.c \
-	%D%/range.h \
 	%D%/screen.c \
 	%D%/screen.h \
 	%D%/term.c \
 	%D%/term.h \
-	%D%/thin.c \
-	%D%/thin.h
+	%D%/thin.c

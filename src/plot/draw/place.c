@@ -1,5 +1,8 @@
+/*
+ * place - find room for the legend and the inset where they cover nothing
+ */
 #include "config.h"
-#include "plot/draw/place.h"
+#include "plot/draw/figure_finish.h"
 
 #include <math.h>
 #include <stdlib.h>

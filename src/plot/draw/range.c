@@ -1,5 +1,8 @@
+/*
+ * range - the scales and ranges of a panel's axes, and of its inset
+ */
 #include "config.h"
-#include "plot/draw/range.h"
+#include "plot/draw/figure_finish.h"
 
 #include <math.h>
 #include <stdlib.h>

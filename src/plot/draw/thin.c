@@ -1,5 +1,8 @@
+/*
+ * thin - drop points that cannot be seen
+ */
 #include "config.h"
-#include "plot/draw/thin.h"
+#include "plot/draw/figure_finish.h"
 
 #include <math.h>
 #include <stdlib.h>
