@@ -3,7 +3,6 @@ gtrack_SOURCES += \
 	%D%/login.c \
 	%D%/mlflow.c \
 	%D%/mlflow.h \
-	%D%/mlflow_metrics.c \
 	%D%/push.c \
 	%D%/push.h \
 	%D%/push_mlflow.c \
