@@ -9,7 +9,7 @@
 #include "common/path.h"
 #include "common/program.h"
 #include "common/spawn.h"
-#include "plot/plot_program.h"
+#include "plot/figures.h"
 #include "store/format/store.h"
 #include "track/runs/column.h"
 #include "track/runs/track.h"

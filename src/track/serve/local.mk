@@ -27,14 +27,13 @@ gtrack_SOURCES += \
 	%D%/live.h \
 	%D%/query.c \
 	%D%/query.h \
-	%D%/serve.c \
 	%D%/serve.h \
 	%D%/site.c \
 	%D%/site.h
 if HAVE_MICROHTTPD
-gtrack_SOURCES += %D%/http_server.c
+gtrack_SOURCES += %D%/http_server.c %D%/serve.c
 else
-gtrack_SOURCES += %D%/http_server_none.c
+gtrack_SOURCES += %D%/serve_none.c
 endif
 
 # The page itself, as arrays of bytes

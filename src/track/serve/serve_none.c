@@ -1,0 +1,13 @@
+/*
+ * serve_none - a build without libmicrohttpd serves nothing
+ */
+#include "config.h"
+#include "track/serve/serve.h"
+
+int serve_run(const struct serve_conf *conf, struct err *e)
+{
+    (void)conf;
+    return err_set(e, ERR_USAGE,
+                   "this gtrack was built without libmicrohttpd, which serve "
+                   "needs (Debian: libmicrohttpd-dev)");
+}
