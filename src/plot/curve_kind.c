@@ -11,7 +11,6 @@
 #include "plot/draw/axis.h"
 #include "plot/figures.h"
 #include "plot/history.h"
-#include "plot/options.h"
 
 /* clang-format off */
 const struct curve_kind curve_kinds[] = {

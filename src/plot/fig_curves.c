@@ -7,10 +7,9 @@
 
 #include "common/log.h"
 #include "common/program.h"
+#include "plot/curve_kind.h"
 #include "plot/curves.h"
 #include "plot/figures.h"
-#include "plot/curve_kind.h"
-#include "plot/options.h"
 
 /* A panel for each line of the figure that a run has. */
 static int draw_apart(struct build *b, const struct curve_kind *k,

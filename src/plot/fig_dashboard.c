@@ -8,10 +8,9 @@
 
 #include "common/buf.h"
 #include "common/log.h"
+#include "plot/curve_kind.h"
 #include "plot/curves.h"
 #include "plot/figures.h"
-#include "plot/curve_kind.h"
-#include "plot/options.h"
 
 static const char *const dashboard[] = { "loss",       "lr",     "grad-norm",
                                          "throughput", "memory", "util",

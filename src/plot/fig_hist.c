@@ -12,7 +12,6 @@
 
 #include "plot/draw/axis.h"
 #include "plot/figures.h"
-#include "plot/options.h"
 #include "store/analysis/histogram.h"
 
 enum { ROWS = 32, ROWS_OF_TERMINAL = 16, COLUMNS = 48, LISTED = 12 };

@@ -12,7 +12,6 @@
 
 #include "plot/draw/axis.h"
 #include "plot/figures.h"
-#include "plot/options.h"
 #include "store/analysis/spent.h"
 
 enum { POINTS = 3 }; /* of a bar: left, right, gap */

@@ -15,7 +15,6 @@
 #include "plot/draw/axis.h"
 #include "plot/figures.h"
 #include "plot/history.h"
-#include "plot/options.h"
 
 static const char *const losses[] = {
     "val/loss",        "valid_loss", "val_loss", "eval/loss",  "eval_loss",

@@ -10,7 +10,6 @@
 #include "common/spawn.h"
 #include "plot/draw/axis.h"
 #include "plot/figures.h"
-#include "plot/options.h"
 #include "store/analysis/planned_rates.h"
 
 /* A row below the figure: the highest and the last rate. */

@@ -14,12 +14,11 @@
 #include "common/buf.h"
 #include "common/log.h"
 #include "common/num.h"
+#include "plot/curve_kind.h"
 #include "plot/curves.h"
 #include "plot/draw/axis.h"
 #include "plot/figures.h"
 #include "plot/history.h"
-#include "plot/curve_kind.h"
-#include "plot/options.h"
 #include "store/query/find_key.h"
 
 struct point {

@@ -15,7 +15,6 @@
 #include "common/buf.h"
 #include "plot/draw/axis.h"
 #include "plot/figures.h"
-#include "plot/options.h"
 #include "plot/thread_times.h"
 
 enum {

@@ -14,7 +14,6 @@
 #include "common/path.h"
 #include "common/program.h"
 #include "common/sig.h"
-#include "plot/options.h"
 #include "store/read/index.h"
 
 /* The word that names a run, by its name or id; n if it was found in another

@@ -20,8 +20,6 @@ src_plot_libplot_a_SOURCES = \
 	%D%/curve_kind.c \
 	%D%/curve_kind.h \
 	%D%/marks.c \
-	%D%/options.c \
-	%D%/options.h \
 	%D%/output.c \
 	%D%/plot_program.c \
 	%D%/request.c \

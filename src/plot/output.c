@@ -24,7 +24,6 @@
 #include "plot/draw/html.h"
 #include "plot/draw/json.h"
 #include "plot/draw/term.h"
-#include "plot/options.h"
 #include "plot/stamp.h"
 
 /* The format by the end of a file name: "png"; NULL if gplot has none. */

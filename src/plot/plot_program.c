@@ -13,7 +13,6 @@
 #include "common/spawn.h"
 #include "plot/curve_kind.h"
 #include "plot/draw/gnuplot.h"
-#include "plot/options.h"
 
 enum { COMMANDS = 32 };
 

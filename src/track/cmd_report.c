@@ -7,7 +7,6 @@
 #include "common/opt.h"
 #include "plot/draw/gnuplot.h"
 #include "plot/figures.h"
-#include "plot/options.h"
 #include "track/report/report.h"
 #include "track/serve/serve.h"
 

@@ -6,9 +6,8 @@
 #include <string.h>
 
 #include "common/num.h"
-#include "plot/curves.h"
 #include "plot/curve_kind.h"
-#include "plot/options.h"
+#include "plot/curves.h"
 
 /* Take an option over from the query, and into the command line. */
 static const char *take_option(struct figure_request *f, const struct query *q,
