@@ -7,7 +7,7 @@
 
 #include "common/log.h"
 #include "common/opt.h"
-#include "track/proof/claims_check.h"
+#include "track/proof/claims.h"
 #include "track/runs/track.h"
 
 static bool fill;

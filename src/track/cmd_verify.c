@@ -17,7 +17,7 @@
 #include "common/path.h"
 #include "common/spawn.h"
 #include "track/proof/bundle.h"
-#include "track/proof/claims_check.h"
+#include "track/proof/claims.h"
 #include "track/runs/file_tree.h"
 #include "track/runs/track.h"
 

@@ -1,5 +1,7 @@
+/*
+ * claims_check - compare the numbers and figures of reports with the runs
+ */
 #include "config.h"
-#include "track/proof/claims_check.h"
 
 #include <math.h>
 #include <stdlib.h>

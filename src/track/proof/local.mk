@@ -4,5 +4,4 @@ gtrack_SOURCES += \
 	%D%/bundle.h \
 	%D%/claims.c \
 	%D%/claims.h \
-	%D%/claims_check.c \
-	%D%/claims_check.h
+	%D%/claims_check.c

@@ -13,7 +13,6 @@ gtrack_SOURCES += \
 	%D%/wandb_files.c \
 	%D%/wandb_lines.c \
 	%D%/wandb_media.c \
-	%D%/wandb_media.h \
 	%D%/wandb_push.h \
 	%D%/wandb_rows.c \
 	%D%/wandb_rows.h \

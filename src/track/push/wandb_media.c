@@ -1,5 +1,8 @@
+/*
+ * wandb_media - pictures, tables, histograms and the like, as W&B has them
+ */
 #include "config.h"
-#include "track/push/wandb_media.h"
+#include "track/push/wandb_rows.h"
 
 #include <inttypes.h>
 #include <stdio.h>
