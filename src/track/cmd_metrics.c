@@ -68,13 +68,6 @@ static int load_histories(struct metric_histories *h, const struct run_info *r,
     return opt_nearest_add(&near, e);
 }
 
-static void histories_clear(struct metric_histories *h)
-{
-    for (size_t i = 0; i < h->n; i++)
-        series_free(&h->item[i].s);
-    free(h->item);
-}
-
 static void add_summary(struct table *t, const struct run_info *r)
 {
     table_columns(t, "metric", "points", "first_step", "last_step", "last",
@@ -217,7 +210,9 @@ static int metrics_main(int argc, char **argv, struct err *e)
     ret = table_print(&t, &style, e);
 
 out:
-    histories_clear(&h);
+    for (size_t i = 0; i < h.n; i++)
+        series_free(&h.item[i].s);
+    free(h.item);
     table_clear(&t);
     runs_free(&runs);
     return ret;

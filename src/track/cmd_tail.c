@@ -67,12 +67,6 @@ struct tail {
     size_t room;
 };
 
-static void clear_tail(struct tail *t)
-{
-    columns_clear(&t->shown);
-    free(t->last);
-}
-
 /* Print this metric too, unless it is printed already. */
 static void add_metric(struct tail *t, const char *key)
 {
@@ -269,7 +263,8 @@ static int tail_metrics(struct runs *runs, int n, char **words, struct err *e)
         if (ret == 0)
             print_new(&t, &runs->run[0], INT64_MAX);
     }
-    clear_tail(&t);
+    columns_clear(&t.shown);
+    free(t.last);
     return ret;
 }
 

@@ -36,21 +36,13 @@ static size_t whole_characters(const char *s, size_t n)
     return n - back;
 }
 
-/* Read up to `most` bytes from a place in a file; returns their number. */
-static size_t read_part(int fd, int64_t from, char *out, size_t most)
-{
-    const ssize_t n = pread(fd, out, most, (off_t)from);
-
-    return n < 0 ? 0 : (size_t)n;
-}
-
 static void write_log(struct emit *o, int fd, int64_t from, int64_t size)
 {
     enum { PART = 256 << 10 };
     char *text = xmalloc(PART + 1);
-    size_t n = read_part(fd, from, text, PART);
+    const ssize_t got = pread(fd, text, PART, (off_t)from);
+    const size_t n = whole_characters(text, got < 0 ? 0 : (size_t)got);
 
-    n = whole_characters(text, n);
     text[n] = '\0';
     for (size_t i = 0; i < n; i++)
         if (text[i] == '\0')
