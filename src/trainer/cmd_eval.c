@@ -50,10 +50,21 @@ static const struct opt eval_opts[] = {
     { 0 }
 };
 
+static int check_finite(double x, struct err *e)
+{
+    if (isfinite(x))
+        return 0;
+    return err_set(e, ERR_NONFINITE,
+                   "the loss is not finite: has %s weights "
+                   "that are not?",
+                   model.path);
+}
+
 static int evaluate_text(struct engine *eng, struct table *t, struct err *e)
 {
     struct settings *s = eng->set;
     struct eval_result r;
+    int64_t rest;
 
     if ((data && conf_put(&s->conf, "data.val", data, "--data", e) < 0) ||
         conf_put_int(&s->conf, "eval.sequences", sequences, "--sequences", e) <
@@ -65,9 +76,16 @@ static int evaluate_text(struct engine *eng, struct table *t, struct err *e)
     if (!*s->data.val)
         return err_set(e, ERR_USAGE,
                        "no data; use --data GLOB to name token files");
+    eng->data.whole_val = true;
     if (engine_data_open_val(&eng->data, s, e) < 0 ||
-        engine_agree(eng, e) < 0 || eval_loss(eng, &r, e) < 0)
+        engine_agree(eng, e) < 0 || eval_loss(eng, &r, e) < 0 ||
+        check_finite(r.loss, e) < 0)
         return -1;
+    rest = (loader_tokens(eng->data.val) - 1) % s->model.context;
+    if (rest && !s->eval.stride && !sequences && eng->coll.rank == 0)
+        log_info("the last %lld tokens fill no window and are not scored; with "
+                 "--stride N, they are",
+                 (long long)rest);
     table_columns(t, "loss", "perplexity", "bits per byte", "tokens", "time",
                   NULL);
     table_real(t, r.loss);
@@ -83,7 +101,8 @@ static int evaluate_questions(struct engine *eng, struct table *t,
 {
     struct multiple_choice_result r;
 
-    if (multiple_choice_eval(eng, questions, limit, &r, e) < 0)
+    if (multiple_choice_eval(eng, questions, limit, &r, e) < 0 ||
+        check_finite(r.acc, e) < 0)
         return -1;
     table_columns(t, "questions", "acc", "acc_norm", "time", NULL);
     table_int(t, r.questions);

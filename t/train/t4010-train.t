@@ -223,6 +223,17 @@ for b in 1 2 4; do
 done
 cmp -s m1 m2 && cmp -s m1 m4 && test "$(wc -l <m1)" -eq 24
 ok $? "ignored targets weigh the same in any micro-batch" "$(paste m1 m2 m4)"
+head -c 400 /dev/zero >padding.bin
+train --root padded --set data.train=padding.bin --set data.ignore=0 \
+    --set schedule.steps=3
+like out '^gtrain: warning: step 1 has no id but data.ignore = 0 to predict' \
+    "a step without anything to predict causes a warning"
+is "$(grep -c 'to predict' out)" 1 "steps without targets cause one warning"
+train --root unjudged --set data.val=padding.bin --set data.ignore=0 \
+    --set eval.every=1
+is $? 1 "validation without anything to predict is refused"
+like out 'padding.bin has no id but data.ignore = 0 to predict' \
+    "the message names the validation data without targets"
 train --root same --set data.ignore=7 --set data.val=train.bin \
     --set data.order=sequential --set optim.lr=0 --set train.stop_at=1 \
     --set eval.sequences=4 --set model.dropout=0

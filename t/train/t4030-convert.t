@@ -127,6 +127,8 @@ is $? 0 "weights that are NaN are imported"
 like out 'the imported ln_f.bias has values that are not finite' \
     "importing weights that are NaN causes a warning"
 gtrain eval nan.ck --data data.bin --device cpu >out 2>&1
+is $? 5 "evaluating weights that are NaN ends with the status of that"
+like out 'the loss is not finite' "evaluating weights that are NaN says so"
 like out 'the loaded ln_f.bias has values that are not finite' \
     "loading weights that are NaN causes a warning"
 

@@ -64,6 +64,25 @@ e=$(score --sequences 0 | cut -f1,4)
 printf '%s %s\n' "$d" "$e" | awk '{ exit !($1 < $3 && $2 >= $4) }'
 ok $? "a smaller stride gives more context, and scores each token once" \
     "$d, $e"
+# 309 tokens are 9 windows and 21 tokens, the first of which is scored
+tail -c +2049 train_000000.bin | head -c 618 >some.bin
+tail -c 42 some.bin >end.bin
+part() { gtrain eval run1 --device cpu --tsv --no-header "$@" 2>err | cut -f1,4; }
+whole=$(part -d some.bin)
+like err "the last 20 tokens fill no window and are not scored" \
+    "eval says how many tokens it leaves out without --stride"
+end=$(part -d end.bin --set model.context=20 -b 1)
+strided=$(part -d some.bin --stride 32)
+echo "$whole $end $strided" | awk '{ d = $1 * $2 + $3 * $4 - $5 * $6
+    exit !($2 == 288 && $4 == 20 && $6 == 308 && d * d < 1e-6) }'
+ok $? "with a stride, a shorter window at the end is scored" \
+    "$whole, $end, $strided"
+is "$(part -d some.bin --stride 7 | cut -f2)" 308 \
+    "with any stride, each token but the first is scored once"
+score --stride 33 >out
+is $? 2 "a stride above the context is refused"
+like err "^gtrain: --stride: eval.stride: 33 is more than the 32 tokens" \
+    "the message names --stride"
 # with whole text behind the tokens: bits of all by bytes of all
 # shellcheck disable=SC2046 # three words
 set -- $(score --sequences 0 | cut -f1,3,4)
@@ -85,7 +104,7 @@ for b in 1 8; do
 done | uniq | wc -l | grep -qx 1
 ok $? "answers do not depend on the micro-batch"
 cat >raw.jsonl <<'END'
-{"activity_label": "Feeding [a] hens", "ctx_a": " the quick fox [title] jumps [step] over", "ctx_b": "the LAZY É", "ctx": "not used", "endings": ["[header] The lazy  hen. ", "über"], "label": 0}
+{"activity_label": "Feeding [a] hens", "ctx_a": " the quick fox [title] jumps [step] over", "ctx_b": "the LAZY É", "ctx": "not used", "endings": ["[header] The lazy  hen. ", "\u00a0\u001cüber\u2003"], "label": 0}
 END
 gtrain eval run1 -v --device cpu -q raw.jsonl \
     --set eval.hellaswag_style=lm-eval >out 2>err

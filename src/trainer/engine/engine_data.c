@@ -45,12 +45,19 @@ int64_t engine_data_vocab(const struct engine_data *d)
 
 /* ---- token files ------------------------------------------------------ */
 
-static int open_loader(struct loader **out, const struct loader_conf *c,
-                       const struct tokenizer *t, const struct settings *s,
-                       const char *key, struct err *e)
+static int open_loader(struct engine_data *d, struct loader **out,
+                       const struct loader_conf *c, const struct settings *s,
+                       struct err *e)
 {
+    const bool val = out == &d->val;
+    const char *key = val ? "data.val" : "data.train";
+
+    if (c->stride > c->context)
+        return conf_fail(&s->conf, val ? "eval.stride" : "data.stride", e,
+                         "%lld is more than the %lld tokens of a window",
+                         (long long)c->stride, (long long)c->context);
     if (loader_open(out, c, e) < 0 ||
-        lock_check(*out, t, s->data.tokenizer, e) < 0)
+        lock_check(*out, d->tokenizer, s->data.tokenizer, e) < 0)
         return conf_wrap(&s->conf, key, e);
     return 0;
 }
@@ -65,10 +72,10 @@ int engine_data_open_val(struct engine_data *d, const struct settings *s,
         .order = s->eval.random ? LOADER_RANDOM : LOADER_SEQUENTIAL,
         .seed = (uint64_t)s->train.seed,
         .vocab = s->model.vocab,
+        .whole = d->whole_val && s->eval.stride,
     };
 
-    return *c.files ? open_loader(&d->val, &c, d->tokenizer, s, "data.val", e)
-                    : 0;
+    return *c.files ? open_loader(d, &d->val, &c, s, e) : 0;
 }
 
 static int check_patience(const struct settings *s, struct err *e)
@@ -119,7 +126,7 @@ int engine_data_open_train(struct engine_data *d, const struct settings *s,
         return conf_fail(&s->conf, "data.order", e,
                          "the order documents needs an end-of-text token; set "
                          "data.tokenizer to a tokenizer that has one");
-    if (open_loader(&d->train, &c, d->tokenizer, s, "data.train", e) < 0)
+    if (open_loader(d, &d->train, &c, s, e) < 0)
         return -1;
     if (check_patience(s, e) < 0 || check_hellaswag(s, e) < 0)
         return -1;

@@ -22,6 +22,7 @@ struct engine_data {
     struct tokenizer *tokenizer;
     int32_t *token_bytes; /* bytes of text that each id stands for */
     struct loader *train, *val;
+    bool whole_val; /* with eval.stride, one more window for the last tokens */
 };
 
 int engine_data_open_tokenizer(struct engine_data *, const struct settings *,

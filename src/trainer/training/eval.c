@@ -2,6 +2,7 @@
 #include "trainer/training/eval.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "common/clock.h"
 #include "common/sig.h"
@@ -9,15 +10,24 @@
 /* The sums over ranks. */
 enum { SUM_LOSS, SUM_TOKENS, SUM_BYTES, SUMS };
 
-/* The number of positions of window w that an earlier window has scored. */
-static int64_t scored_before(const struct engine *eng, int64_t w)
+/* Of a row with window w, only what no earlier window has scored is a target.
+ * The last window may begin less than a stride after the one before it: move it
+ * to where it would begin, so that its targets have as much before them as
+ * those of the others, and leave out what is then behind the end. */
+static void keep_fresh(const struct engine *eng, int64_t w, int32_t *x,
+                       int32_t *y)
 {
-    const int64_t stride = eng->set->eval.stride;
-    const bool overlap = stride > 0 && stride < eng->gpt.T;
+    const int64_t T = eng->gpt.T, stride = eng->set->eval.stride;
+    const int64_t fresh = loader_fresh(eng->data.val, w);
+    const int64_t late = fresh < stride ? stride - fresh : 0;
 
-    return overlap && !eng->set->eval.random
-               ? eng->gpt.T - loader_fresh(eng->data.val, w)
-               : 0;
+    if (stride == 0 || eng->set->eval.random)
+        return;
+    memmove(x, x + late, (size_t)(T - late) * sizeof *x);
+    memmove(y, y + late, (size_t)(T - late) * sizeof *y);
+    for (int64_t t = 0; t < T; t++)
+        if (t < T - late - fresh || t >= T - late)
+            y[t] = -1;
 }
 
 /* Set n windows from w on as inputs.  Positions that do not count have no
@@ -28,12 +38,8 @@ static int set_windows(struct engine *eng, int64_t w, int64_t n, struct err *e)
 
     if (n > 0 && engine_read(eng, eng->data.val, w, n, e) < 0)
         return -1;
-    for (int64_t i = 0; i < n; i++) {
-        const int64_t from = scored_before(eng, w + i);
-
-        for (int64_t t = 0; t < from; t++)
-            eng->batch.y[i * T + t] = -1;
-    }
+    for (int64_t i = 0; i < n; i++)
+        keep_fresh(eng, w + i, eng->batch.x + i * T, eng->batch.y + i * T);
     return 0;
 }
 
@@ -94,6 +100,10 @@ int eval_loss(struct engine *eng, struct eval_result *r, struct err *e)
     }
     if (coll_sum_f64(&eng->coll, sum, SUMS, e) < 0)
         return -1;
+    if (sum[SUM_TOKENS] == 0.0)
+        return err_set(e, ERR_INPUT,
+                       "%s has no id but data.ignore = %lld to predict",
+                       eng->set->data.val, (long long)eng->set->data.ignore);
     *r = (struct eval_result){
         .loss = sum[SUM_LOSS] / sum[SUM_TOKENS],
         .tokens = (int64_t)sum[SUM_TOKENS],

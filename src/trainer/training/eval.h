@@ -9,9 +9,10 @@
  * The loss is the mean over tokens, so it depends neither on the micro-batch
  * nor on the number of ranks, which share the windows.  If the stride is less
  * than the context, tokens that are targets in an earlier window are only
- * context in the next. bpb is the loss in bits per byte of text, or NaN without
- * a tokenizer, since the length of the tokens is not known then.  A signal that
- * sig.h has caught stops the evaluation.
+ * context in the next.  With whole_val (engine_data.h), the last window ends at
+ * the last token.  bpb is the loss in bits per byte of text, or NaN without a
+ * tokenizer, since the length of the tokens is not known then.  It is an error
+ * if there is no target.  A signal that sig.h has caught stops the evaluation.
  */
 struct eval_result {
     double loss, bpb;

@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <jansson.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #include "common/mem.h"
 #include "common/num.h"
 #include "common/utf8.h"
+#include "data/token/classes.h"
 
 enum { MOST_ENDINGS = 16 };
 
@@ -25,7 +27,7 @@ struct question {
 };
 
 /* Sums over the questions. */
-enum { ASKED, RIGHT, RIGHT_NORM, CUT, TALLIES };
+enum { ASKED, RIGHT, RIGHT_NORM, CUT, NONFINITE, TALLIES };
 
 /* The first of several names that the object has. */
 static const json_t *get_first(const json_t *o, const char *const *names)
@@ -101,15 +103,28 @@ static void remove_brackets(struct buf *b)
     *b = out;
 }
 
+/* Without blanks at its ends: those of Unicode and four more, as in Python. */
+static void add_stripped(struct buf *b, const char *text)
+{
+    const char *from = NULL, *to = text;
+
+    for (const char *at = text, *next = text; *at; at = next) {
+        const int32_t c = utf8_next(&next);
+
+        if (class_of((uint32_t)c) == CLASS_SPACE || (c >= 0x1c && c <= 0x1f))
+            continue;
+        from = from ? from : at;
+        to = next;
+    }
+    buf_add(b, from ? from : to, from ? (size_t)(to - from) : 0);
+}
+
 static const char *clean_text(struct question *q, const char *text)
 {
-    static const char blanks[] = " \t\r\n\v\f";
     struct buf b = BUF_INIT;
     const char *clean;
 
-    buf_str(&b, text + strspn(text, blanks));
-    while (b.len > 0 && strchr(blanks, b.s[b.len - 1]))
-        buf_trim(&b, b.len - 1);
+    add_stripped(&b, text);
     replace_text(&b, " [title]", ". ");
     remove_brackets(&b);
     replace_text(&b, "  ", " ");
@@ -240,6 +255,8 @@ static int ask_question(struct engine *eng, const struct question *q,
     for (int i = 0; i < q->n; i++)
         if (q->length[i] > 0)
             mean[i] = sum[i] / q->length[i];
+    for (int i = 0; i < q->n; i++)
+        tally[NONFINITE] += !isfinite(sum[i]);
     tally[ASKED]++;
     tally[RIGHT] += find_least(sum, q->n) == q->right;
     tally[RIGHT_NORM] += find_least(mean, q->n) == q->right;
@@ -304,6 +321,8 @@ int multiple_choice_eval(struct engine *eng, const char *path, int64_t limit,
     if (tally[CUT] > 0 && eng->coll.rank == 0)
         log_warn("endings cut to the model's context of %lld tokens: %.0f",
                  (long long)eng->gpt.T, tally[CUT]);
+    if (tally[NONFINITE] > 0) /* then no ending is the likeliest */
+        tally[RIGHT] = tally[RIGHT_NORM] = (double)NAN;
     *r = (struct multiple_choice_result){ .questions = (int64_t)tally[ASKED],
                                           .acc = tally[RIGHT] / tally[ASKED],
                                           .acc_norm =

@@ -290,6 +290,7 @@ static int sum_over_ranks(struct step *s, struct engine *eng, int64_t micro,
         return -1;
     if (m && readings_are_due(s, eng) && collect_readings(s, eng, m, e) < 0)
         return -1;
+    s->blank = sum[SUM_TARGETS] == 0.0;
     targets = fmax(1, sum[SUM_TARGETS]);
     s->loss = sum[SUM_LOSS] / targets;
     if (isnan(s->loss))

@@ -55,6 +55,7 @@ struct step {
     double sent_messages;    /* messages, likewise */
     bool signalled;          /* a signal asks a rank to stop */
     bool abandoned;          /* and the step was not computed */
+    bool blank;              /* no token is a target on any rank */
     bool has_phases;         /* the times below are known: */
     double phase_ms[PHASES]; /* of the step before; NaN: not measured */
 

@@ -29,6 +29,7 @@ struct train {
     struct step step;
     struct step_check check;
     bool signalled; /* a signal asks training to stop */
+    bool warned;    /* that a step had nothing to predict */
     bool resumed;   /* by a run that an earlier attempt began */
     double now[SPAN_UNITS], before[SPAN_UNITS]; /* this step and the last */
 };
@@ -109,6 +110,12 @@ static int train_step(struct train *t, struct err *e)
     t->signalled = s->signalled;
     if (s->abandoned)
         return 0;
+    if (s->blank && !t->warned && eng->coll.rank == 0)
+        log_warn("step %lld has no id but data.ignore = %lld to predict, and "
+                 "nothing is learned from it",
+                 (long long)eng->state.step + 1,
+                 (long long)eng->set->data.ignore);
+    t->warned |= s->blank;
     verdict = step_check_judge(&t->check, s->loss, s->norm, scaled, what);
     if (apply_verdict(t, verdict, what, e) < 0)
         return -1;
