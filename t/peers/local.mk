@@ -11,6 +11,7 @@ peer_scripts += \
 	%D%/t9080-cudnn.t
 EXTRA_DIST += $(peer_scripts) \
 	%D%/filters.py \
+	%D%/libraries.txt \
 	%D%/requirements.txt \
 	%D%/sentencepiece.py \
 	%D%/test_libraries.py \

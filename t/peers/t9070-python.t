@@ -1,7 +1,7 @@
 #!/bin/sh
 # The Python package with W&B's client, MLflow, transformers, Lightning, Keras
-# and others, as far as GT_PYTHON has them, and those whose source is in a
-# folder of GT_SOURCES.  Part of `make check-peers`.
+# and others of libraries.txt, as far as GT_PYTHON has them or a folder of
+# GT_SOURCES has their source.  Part of `make check-peers`.
 . "$(dirname "$0")/../lib/tap.sh"
 python=${GT_PYTHON:-python3}
 test -n "${GT_PEERS:-}" || skip_all "make check-peers asks the peers"
