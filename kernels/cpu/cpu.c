@@ -4,7 +4,7 @@
 #include "config.h"
 #include "kernels/cpu/cpu.h"
 #include "common/clock.h"
-#include "common/cores.h"
+#include "common/machine/cores.h"
 #include "common/mem.h"
 
 #include <stdint.h>

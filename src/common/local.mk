@@ -7,8 +7,6 @@ src_common_libcommon_a_SOURCES = \
 	%D%/conf.c \
 	%D%/conf.h \
 	%D%/confine.h \
-	%D%/cores.c \
-	%D%/cores.h \
 	%D%/dl.c \
 	%D%/dl.h \
 	%D%/err.c \
@@ -17,28 +15,18 @@ src_common_libcommon_a_SOURCES = \
 	%D%/filelock.h \
 	%D%/hash.c \
 	%D%/hash.h \
-	%D%/http.c \
-	%D%/http.h \
-	%D%/http_impl.h \
-	%D%/http_try.c \
 	%D%/log.c \
 	%D%/log.h \
 	%D%/mem.c \
 	%D%/mem.h \
 	%D%/num.c \
 	%D%/num.h \
-	%D%/nvml.c \
-	%D%/nvml.h \
 	%D%/opt.c \
 	%D%/opt.h \
-	%D%/pager.c \
-	%D%/pager.h \
 	%D%/path.c \
 	%D%/path.h \
 	%D%/program.c \
 	%D%/program.h \
-	%D%/progress.c \
-	%D%/progress.h \
 	%D%/random.c \
 	%D%/random.h \
 	%D%/rng.h \
@@ -51,14 +39,14 @@ src_common_libcommon_a_SOURCES = \
 	%D%/sig.h \
 	%D%/spawn.c \
 	%D%/spawn.h \
-	%D%/usage.c \
-	%D%/usage.h \
 	%D%/utf8.c \
 	%D%/utf8.h
 src_common_libcommon_a_CFLAGS = $(AM_CFLAGS) -fPIC $(CURL_CFLAGS) $(YAML_CFLAGS) \
 	$(INIH_CFLAGS) $(JANSSON_CFLAGS)
 
 include src/common/output/local.mk
+include src/common/http/local.mk
+include src/common/machine/local.mk
 include src/common/format/local.mk
 include src/common/stats/local.mk
 

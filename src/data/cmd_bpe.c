@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "common/clock.h"
-#include "common/cores.h"
+#include "common/machine/cores.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/num.h"

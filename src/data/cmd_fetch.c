@@ -14,7 +14,7 @@
 #include "common/num.h"
 #include "common/opt.h"
 #include "common/path.h"
-#include "common/progress.h"
+#include "common/output/progress.h"
 #include "common/sig.h"
 #include "common/spawn.h"
 #include "common/output/table.h"

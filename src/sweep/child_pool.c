@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "common/buf.h"
-#include "common/cores.h"
+#include "common/machine/cores.h"
 #include "common/mem.h"
 #include "common/sig.h"
 

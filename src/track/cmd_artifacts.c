@@ -9,7 +9,7 @@
 
 #include "common/buf.h"
 #include "common/opt.h"
-#include "common/pager.h"
+#include "common/output/pager.h"
 #include "common/path.h"
 #include "common/save.h"
 #include "store/format/store.h"

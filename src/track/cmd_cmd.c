@@ -8,7 +8,7 @@
 #include "common/buf.h"
 #include "common/log.h"
 #include "common/opt.h"
-#include "common/pager.h"
+#include "common/output/pager.h"
 #include "track/runs/run_facts.h"
 #include "track/runs/track.h"
 

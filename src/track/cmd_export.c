@@ -11,7 +11,7 @@
 #include "common/log.h"
 #include "common/num.h"
 #include "common/opt.h"
-#include "common/pager.h"
+#include "common/output/pager.h"
 #include "common/path.h"
 #include "common/save.h"
 #include "common/spawn.h"

@@ -12,7 +12,7 @@
 #include "common/buf.h"
 #include "common/mem.h"
 #include "common/opt.h"
-#include "common/pager.h"
+#include "common/output/pager.h"
 #include "store/write/edit.h"
 #include "track/runs/track.h"
 

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "common/opt.h"
-#include "common/pager.h"
+#include "common/output/pager.h"
 #include "common/output/emit.h"
 #include "track/runs/column.h"
 #include "track/runs/file_tree.h"

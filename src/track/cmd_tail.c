@@ -12,7 +12,7 @@
 #include "common/clock.h"
 #include "common/num.h"
 #include "common/opt.h"
-#include "common/pager.h"
+#include "common/output/pager.h"
 #include "common/sig.h"
 #include "common/utf8.h"
 #include "track/runs/auto_columns.h"

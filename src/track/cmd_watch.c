@@ -16,7 +16,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/opt.h"
-#include "common/pager.h"
+#include "common/output/pager.h"
 #include "common/sig.h"
 #include "common/utf8.h"
 #include "store/alert/alert_watch.h"

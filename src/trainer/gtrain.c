@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "common/conf.h"
-#include "common/cores.h"
+#include "common/machine/cores.h"
 #include "common/mem.h"
 #include "common/program.h"
 #include "kernels/dev.h"

@@ -4,7 +4,7 @@
  * usage: nvml ADDRESS TIMES
  */
 #include "config.h"
-#include "common/nvml.h"
+#include "common/machine/nvml.h"
 
 #include <stdio.h>
 #include <stdlib.h>

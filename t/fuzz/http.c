@@ -3,7 +3,7 @@
  * the first byte says which
  */
 #include "config.h"
-#include "common/http_impl.h"
+#include "common/http/http_impl.h"
 
 #include <string.h>
 #include <sys/socket.h>

@@ -9,7 +9,7 @@
  * itself is the target http.
  */
 #include "config.h"
-#include "common/http.h"
+#include "common/http/http.h"
 
 #include <limits.h>
 #include <string.h>
@@ -22,7 +22,7 @@
 #include "track/runs/run_facts.h"
 #include "track/runs/track.h"
 
-/* ---- instead of common/http.c ----------------------------------------- */
+/* ---- instead of common/http/http.c --------------------------------------- */
 
 static const uint8_t *left;
 static size_t n_left;

@@ -8,7 +8,7 @@
 #include "common/mem.h"
 #include "common/num.h"
 #include "common/opt.h"
-#include "common/progress.h"
+#include "common/output/progress.h"
 #include "common/rng.h"
 #include "common/sha256.h"
 #include "t/lib/tap.h"

@@ -2,7 +2,7 @@
  * cores - processors, kinds of cores, NUMA nodes and quotas of planted machines
  */
 #include "config.h"
-#include "common/cores.h"
+#include "common/machine/cores.h"
 
 #include "common/err.h"
 #include "common/path.h"

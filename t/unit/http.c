@@ -2,7 +2,7 @@
  * http - requests to a server that misbehaves as told (t/lib/httpd.pl)
  */
 #include "config.h"
-#include "common/http.h"
+#include "common/http/http.h"
 
 #include <fcntl.h>
 #include <signal.h>

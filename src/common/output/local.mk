@@ -1,6 +1,10 @@
 src_common_libcommon_a_SOURCES += \
 	%D%/emit.c \
 	%D%/emit.h \
+	%D%/pager.c \
+	%D%/pager.h \
+	%D%/progress.c \
+	%D%/progress.h \
 	%D%/table.c \
 	%D%/table.h \
 	%D%/table_cell.c \

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/pager.h"
+#include "common/output/pager.h"
 
 void table_column(struct table *t, const char *name)
 {

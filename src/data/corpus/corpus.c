@@ -10,7 +10,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "common/cores.h"
+#include "common/machine/cores.h"
 #include "common/hash.h"
 #include "common/log.h"
 #include "common/mem.h"

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "common/err.h"
-#include "common/http.h"
+#include "common/http/http.h"
 #include "data/corpus/corpus_files.h"
 #include "data/token/boundary.h"
 

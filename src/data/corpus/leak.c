@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "common/cores.h"
+#include "common/machine/cores.h"
 #include "common/mem.h"
 #include "data/corpus/hashset.h"
 #include "data/corpus/normalize.h"

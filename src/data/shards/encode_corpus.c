@@ -9,7 +9,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/num.h"
-#include "common/progress.h"
+#include "common/output/progress.h"
 #include "common/sig.h"
 #include "data/shards/encode_block.h"
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/http.h"
+#include "common/http/http.h"
 #include "common/mem.h"
 #include "common/output/emit.h"
 #include "common/path.h"

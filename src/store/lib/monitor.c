@@ -12,8 +12,8 @@
 
 #include "common/clock.h"
 #include "common/mem.h"
-#include "common/nvml.h"
-#include "common/usage.h"
+#include "common/machine/nvml.h"
+#include "common/machine/usage.h"
 
 enum { MOST_GPUS = 16 };
 

@@ -10,7 +10,7 @@
 
 #include "common/buf.h"
 #include "common/clock.h"
-#include "common/cores.h"
+#include "common/machine/cores.h"
 #include "common/hash.h"
 #include "common/path.h"
 #include "store/format/metric.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/cores.h"
+#include "common/machine/cores.h"
 #include "common/num.h"
 #include "trainer/device/measure.h"
 

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "common/buf.h"
-#include "common/cores.h"
+#include "common/machine/cores.h"
 #include "common/log.h"
 #include "trainer/device/measure.h"
 

@@ -13,7 +13,7 @@
 
 #include "common/buf.h"
 #include "common/clock.h"
-#include "common/cores.h"
+#include "common/machine/cores.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/num.h"

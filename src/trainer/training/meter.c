@@ -12,7 +12,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/num.h"
-#include "common/usage.h"
+#include "common/machine/usage.h"
 #include "trainer/device/measure.h"
 
 /* ---- readings --------------------------------------------------------- */

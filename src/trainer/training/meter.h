@@ -4,7 +4,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "common/nvml.h"
+#include "common/machine/nvml.h"
 #include "store/write/run.h"
 #include "trainer/engine/engine.h"
 

@@ -4,7 +4,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
-#include "common/progress.h"
+#include "common/output/progress.h"
 #include "store/write/run.h"
 #include "trainer/engine/engine.h"
 #include "trainer/training/eval.h"

@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #include "common/err.h"
-#include "common/http.h"
+#include "common/http/http.h"
 
 /*
  * download - write a file of a server, or of a local mirror, to a descriptor

@@ -6,7 +6,7 @@
 #include <sys/types.h>
 
 #include "common/err.h"
-#include "common/http.h"
+#include "common/http/http.h"
 
 /*
  * source - read the bytes of a file, inflated if it is compressed

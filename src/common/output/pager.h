@@ -1,5 +1,5 @@
-#ifndef COMMON_PAGER_H
-#define COMMON_PAGER_H
+#ifndef COMMON_OUTPUT_PAGER_H
+#define COMMON_OUTPUT_PAGER_H
 
 #include <stdbool.h>
 #include <stddef.h>

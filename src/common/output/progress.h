@@ -1,5 +1,5 @@
-#ifndef COMMON_PROGRESS_H
-#define COMMON_PROGRESS_H
+#ifndef COMMON_OUTPUT_PROGRESS_H
+#define COMMON_OUTPUT_PROGRESS_H
 
 #include <stdbool.h>
 

@@ -1,5 +1,5 @@
 #include "config.h"
-#include "common/http.h"
+#include "common/http/http.h"
 
 #include <errno.h>
 #include <math.h>
@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
-#include "common/http_impl.h"
+#include "common/http/http_impl.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/path.h"

@@ -1,5 +1,5 @@
-#ifndef COMMON_USAGE_H
-#define COMMON_USAGE_H
+#ifndef COMMON_MACHINE_USAGE_H
+#define COMMON_MACHINE_USAGE_H
 
 /*
  * usage - what this process uses of the machine

@@ -2,7 +2,7 @@
  * cores - how many threads a computation of this process should have, and where
  */
 #include "config.h"
-#include "common/cores.h"
+#include "common/machine/cores.h"
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 #include "config.h"
-#include "common/progress.h"
+#include "common/output/progress.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,10 +1,10 @@
-#ifndef COMMON_HTTP_IMPL_H
-#define COMMON_HTTP_IMPL_H
+#ifndef COMMON_HTTP_HTTP_IMPL_H
+#define COMMON_HTTP_HTTP_IMPL_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/http.h"
+#include "common/http/http.h"
 
 #define CURL_DISABLE_TYPECHECK
 #include <curl/curl.h>

@@ -1,5 +1,5 @@
 #include "config.h"
-#include "common/usage.h"
+#include "common/machine/usage.h"
 
 #include <math.h>
 #include <stdio.h>

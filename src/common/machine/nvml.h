@@ -1,5 +1,5 @@
-#ifndef COMMON_NVML_H
-#define COMMON_NVML_H
+#ifndef COMMON_MACHINE_NVML_H
+#define COMMON_MACHINE_NVML_H
 
 #include <stdbool.h>
 

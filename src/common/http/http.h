@@ -1,5 +1,5 @@
-#ifndef COMMON_HTTP_H
-#define COMMON_HTTP_H
+#ifndef COMMON_HTTP_HTTP_H
+#define COMMON_HTTP_HTTP_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -2,7 +2,7 @@
  * http_try - one HTTP request, through libcurl
  */
 #include "config.h"
-#include "common/http_impl.h"
+#include "common/http/http_impl.h"
 
 #include <math.h>
 #include <pthread.h>

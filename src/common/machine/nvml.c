@@ -1,5 +1,5 @@
 #include "config.h"
-#include "common/nvml.h"
+#include "common/machine/nvml.h"
 
 #include <math.h>
 #include <stddef.h>

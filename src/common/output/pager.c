@@ -1,5 +1,5 @@
 #include "config.h"
-#include "common/pager.h"
+#include "common/output/pager.h"
 
 #include <ctype.h>
 #include <errno.h>

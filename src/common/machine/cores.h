@@ -1,5 +1,5 @@
-#ifndef COMMON_CORES_H
-#define COMMON_CORES_H
+#ifndef COMMON_MACHINE_CORES_H
+#define COMMON_MACHINE_CORES_H
 
 #include <sched.h>
 #include <stdbool.h>

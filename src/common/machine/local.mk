@@ -1,0 +1,7 @@
+src_common_libcommon_a_SOURCES += \
+	%D%/cores.c \
+	%D%/cores.h \
+	%D%/nvml.c \
+	%D%/nvml.h \
+	%D%/usage.c \
+	%D%/usage.h
