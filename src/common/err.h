@@ -28,6 +28,7 @@ enum err_kind {
     ERR_REMOTE,      /* a server refused, or could not be reached */
     ERR_NONFINITE,   /* training met a NaN, an infinity or a spike */
     ERR_RANK,        /* another process of the job died or hangs */
+    ERR_BUSY,        /* another process writes the run or the folder */
     ERR_STOPPED,     /* a signal, after writing a checkpoint */
     ERR_INTERRUPTED, /* a signal, without a checkpoint */
     ERR_COMMAND,     /* a command that the user gave: sys is its status, or
@@ -52,8 +53,9 @@ int err_open(struct err *e, const char *fmt, ...)
 
 /* The exit status of a program that ends with this kind of error:
  * 1 failed, 2 usage, 3 not found, 4 remote, 5 non-finite, 6 a rank died,
- * 75 stopped after a checkpoint, 130 interrupted without one; 0 for none.
- * program_main() ends as the command of ERR_COMMAND did. */
+ * 7 another process writes, 75 stopped after a checkpoint, 130 interrupted
+ * without one; 0 for none.  program_main() ends as the command of ERR_COMMAND
+ * did. */
 int err_status(enum err_kind);
 
 /* Put "context: " before what is already there.  Returns -1. */

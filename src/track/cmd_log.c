@@ -17,7 +17,7 @@
 
 static struct track_new_run new_run;
 static const char *prefix = "";
-static bool echo, resume;
+static bool echo, resume, steal;
 
 static const struct opt log_opts[] = {
     TRACK_OPT_ROOT,
@@ -25,6 +25,8 @@ static const struct opt log_opts[] = {
     { 0, "prefix", "text", OPT_STRING, &prefix,
       "put TEXT, such as train/, before the name of each metric" },
     { 0, "resume", NULL, OPT_FLAG, &resume, "resume the existing run RUN" },
+    { 0, "steal", NULL, OPT_FLAG, &steal,
+      "resume RUN even if another process writes it" },
     { 0, "echo", NULL, OPT_FLAG, &echo, "print each line that is read" },
     { 0 }
 };
@@ -53,7 +55,8 @@ static void read_lines(struct run *run, int64_t next, FILE *in, size_t *lines,
     size_t room = 0;
     int64_t last = next - 1;
 
-    while (!sig_caught() && getline(&line, &room, in) >= 0) {
+    while (!sig_caught() && !run_is_lost(run) &&
+           getline(&line, &room, in) >= 0) {
         ++*lines;
         if (echo) {
             fputs(line, stdout);
@@ -83,6 +86,8 @@ static int log_main(int argc, char **argv, struct err *e)
 
     if (track_check_args(argc, argv, 0, 1, e) < 0)
         return -1;
+    if (steal && !resume)
+        return err_set(e, ERR_USAGE, "--steal needs --resume");
     if (resume && !argc)
         return err_set(e, ERR_USAGE,
                        "--resume expects the run to resume as an argument");
@@ -96,6 +101,7 @@ static int log_main(int argc, char **argv, struct err *e)
         if (ret < 0)
             return -1;
         c.resume = argv[0];
+        c.steal = steal;
     } else {
         c.name = argv[0];
     }

@@ -32,4 +32,123 @@ echo step=2 loss=2 | gtrack -r s log --resume a -q
 is "$(ls "$run/.gtrack" | grep tmp)" value.fedcba9876543210.tmp \
     "an attempt removes what was left before, and not what is just written"
 
+status_of() { gtrack -r s ls --tsv --no-header -c status "name = '$1'"; }
+values() {
+    awk '{ printf "%s %s;", $3, $2 }' "$(gtrack -r s where "$1")/metrics/loss"
+}
+
+# Started at once: one goes on, and the others change nothing.
+echo step=1 loss=1 | gtrack -r s log r -q
+mkfifo pipe
+pids= four=
+for i in 1 2 3 4; do
+    gtrack -r s log --resume r -q <pipe >"out.$i" 2>"err.$i" &
+    pids="$pids $!"
+done
+exec 8>pipe
+for _ in $(seq 1000); do
+    four=0
+    for pid in $pids; do
+        kill -0 "$pid" 2>/dev/null && four=$((four + 1))
+    done
+    test $four -gt 1 || test "$(status_of r)" != RUNNING || break
+    perl -e 'select undef, undef, undef, .01'
+done
+is "$four $(status_of r)" "1 RUNNING" \
+    "of four that resume a run at once, one goes on and the run is running"
+echo step=2 loss=2 >&8
+exec 8>&-
+statuses=
+for pid in $pids; do
+    wait "$pid"
+    statuses="$statuses$?
+"
+done
+is "$(printf %s "$statuses" | sort | tr '\n' ' ')" "0 7 7 7 " \
+    "writers that may not resume a run end with status 7"
+is "$(cat err.? | grep -c 'is being written by process [1-9].*only one')" 3 \
+    "writers that may not resume a run say which process writes the run"
+is "$(ls "$(gtrack -r s where r)/.gtrack" | tr '\n' ' ')" \
+    "attempt.1.yaml attempt.2.yaml " \
+    "writers that may not resume a run leave no attempt and no lock"
+is "$(values r) $(status_of r)" "1 1.0;2 2.0; FINISHED" \
+    "the run has the points of the one"
+
+# A writer in a container that shares the host's name.
+if unshare -rpf --mount-proc true 2>/dev/null; then
+    mkfifo box
+    unshare -rpf --mount-proc gtrack -r s log box -q <box 2>err &
+    writer=$!
+    exec 8>box
+    echo step=1 loss=1 >&8
+    for _ in $(seq 1000); do
+        test "$(status_of box)" && break
+    done
+    is "$(status_of box)" RUNNING "a run of a container is running outside of it"
+    gtrack -r s rm box >out 2>err
+    is "$? $(cat err)" "2 gtrack: run box: run box is being written" \
+        "a run of a container is not removed from outside"
+    echo step=2 loss=3 | gtrack -r s log --resume box -q >out 2>err
+    is $? 7 "a run of a container is not resumed from outside"
+    unshare -rpf --mount-proc gtrack -r s ls --tsv --no-header -c status \
+        "name = 'box'" >out 2>err
+    is "$(cat out err)" RUNNING "another container sees that the run is running"
+    exec 8>&-
+    wait $writer
+    is "$? $(values box)" "0 1 1.0;" "the points of the container are there"
+else
+    skip "a run of a container is running outside" "no right to make namespaces"
+fi
+
+# A writer that is stopped is alive; if its run is stolen, it writes no more.
+mkfifo slow
+gtrack -r s log slow -q <slow 2>slow.err &
+writer=$!
+exec 8>slow
+echo step=1 loss=1 >&8
+for _ in $(seq 1000); do
+    test "$(values slow 2>out)" && break
+done
+kill -STOP $writer
+echo step=2 loss=3 | GT_CLOCK_MS=$(date +%s500000) \
+    gtrack -r s log --resume slow -q >out 2>err
+is "$? $(status_of slow)" "7 RUNNING" \
+    "a writer that is stopped is alive, also for a clock of later"
+echo step=2 loss=3 | gtrack -r s log --resume --steal slow -q >out 2>err
+is "$?" 0 "the run of a writer that is stopped can be stolen"
+echo step=2 loss=4 >&8
+kill -CONT $writer
+exec 8>&-
+wait $writer
+is "$? $(grep -c 'slow: the run is now written by process [1-9].*(attempt 2)' \
+    slow.err)" "7 2" "a writer whose run was stolen ends with status 7 and says why"
+is "$(values slow) $(status_of slow)" "1 1.0;2 3.0; FINISHED" \
+    "a writer whose run was stolen writes nothing more"
+
+# Of another machine, only the heartbeat can tell.
+echo step=1 loss=1 | gtrack -r s log far -q
+run=$(gtrack -r s where far)
+sed -i 's/^status: .*/status: 1/; s/^end_time: .*/end_time: null/' \
+    "$run/meta.yaml"
+sed -i '/^end_time/d; /^lock/d
+    s/^state: .*/state: RUNNING/; s/^boot_id: .*/boot_id: elsewhere/
+    s/^host: .*/host: node7/; s/^interval_ms: .*/interval_ms: 100/' \
+    "$run/.gtrack/attempt.1.yaml"
+is "$(GT_CLOCK_MS=$(date -d '5 minutes' +%s000) status_of far)" RUNNING \
+    "the clocks of two machines may differ by minutes"
+is "$(GT_CLOCK_MS=$(date -d '20 minutes' +%s000) status_of far)" STALE \
+    "the clocks of two machines do not differ by twenty minutes"
+while test ! -e stop; do
+    cp "$run/.gtrack/attempt.1.yaml" beat && mv beat "$run/.gtrack/attempt.1.yaml"
+done &
+heart=$!
+echo step=2 loss=2 | gtrack -r s log --resume far -q >out 2>err
+is "$? $(grep -c 'on node7' err)" "7 1" \
+    "a run whose heartbeat moves is being written"
+: >stop
+wait $heart
+echo step=2 loss=2 | gtrack -r s log --resume far >out 2>err
+is "$? $(values far)" "0 1 1.0;2 2.0;" "a run whose heartbeat stands still is resumed"
+like err "waiting up to 0 s to see whether process" "a run of another machine is looked at before it is resumed"
+
 done_testing

@@ -243,41 +243,67 @@ static void become_ended_child(struct attempt *a)
 
 static void states(void)
 {
+    enum { MINUTE = 60000 };
     struct arena mem = { 0 };
     struct attempt a;
-    int64_t now = clock_wall_ms();
+    struct err e = { 0 };
+    const int64_t now = clock_wall_ms();
+    int held;
 
     attempt_self(&a, &mem, 1);
-    ok(attempt_status(&a, now) == RUN_RUNNING,
-       "a run whose process lives is running");
-    ok(attempt_status(&a, now + 3 * a.interval_ms + 1000) == RUN_STALE,
-       "a run without a heartbeat for three intervals is stale");
-    a.host = "elsewhere";
-    a.pid = 1;
-    ok(attempt_status(&a, now) == RUN_RUNNING,
-       "another machine's heartbeat is believed");
-    attempt_self(&a, &mem, 1);
+    ok(attempt_status(folder, &a, now) == RUN_RUNNING &&
+           attempt_status(folder, &a, now + 60 * MINUTE) == RUN_RUNNING,
+       "a run whose process lives is running, whatever the clock says");
     a.pid_start++;
-    ok(attempt_status(&a, now) == RUN_STALE,
+    ok(attempt_status(folder, &a, now) == RUN_STALE,
        "a run whose process id was reused is stale");
     attempt_self(&a, &mem, 1);
     become_ended_child(&a);
-    ok(attempt_status(&a, now) == RUN_STALE,
+    ok(attempt_status(folder, &a, now) == RUN_STALE,
        "a process that has ended is gone, though nobody waited for it");
     waitpid((pid_t)a.pid, NULL, 0);
+    a.pids = "pid:[1]";
+    ok(attempt_status(folder, &a, now) == RUN_RUNNING,
+       "a process of another namespace is not looked for in this one");
+    a.pids = "";
+    ok(attempt_status(folder, &a, now) == RUN_RUNNING,
+       "a process is not taken for dead where nothing is known of it");
     attempt_self(&a, &mem, 1);
     a.boot = "another";
-    ok(attempt_status(&a, now) == RUN_STALE,
-       "a run from before a reboot is stale");
+    ok(attempt_status(folder, &a, now + MINUTE) == RUN_RUNNING &&
+           attempt_status(folder, &a, now - MINUTE) == RUN_RUNNING &&
+           attempt_status(folder, &a, now + 11 * MINUTE) == RUN_STALE,
+       "the clock of another machine may be minutes off");
+
+    attempt_self(&a, &mem, 1);
+    a.pids = "pid:[1]";
+    a.pid_start = 1;
+    held = attempt_lock(folder, &a, &mem, &e);
+    ok(held >= 0 && attempt_life(folder, &a) == ATTEMPT_HERE &&
+           attempt_status(folder, &a, now + 60 * MINUTE) == RUN_RUNNING,
+       "a process that holds its lock is alive: %s", e.text);
+    a.boot = "another";
+    ok(attempt_life(folder, &a) == ATTEMPT_ALIVE,
+       "a process of another machine that holds its lock is alive");
+    close(held);
+    ok(attempt_life(folder, &a) == ATTEMPT_UNKNOWN,
+       "a free lock of another machine tells nothing");
+    attempt_self(&a, &mem, 1);
+    a.pids = "pid:[1]";
+    a.pid_start = 1;
+    held = attempt_lock(folder, &a, &mem, &e);
+    close(held);
+    ok(attempt_life(folder, &a) == ATTEMPT_GONE,
+       "a free lock of this machine tells that the process is gone");
     a.status = RUN_FAILED;
-    ok(attempt_status(&a, now) == RUN_FAILED,
+    ok(attempt_status(folder, &a, now) == RUN_FAILED,
        "a run that has ended is not stale");
     arena_clear(&mem);
 }
 
 int main(void)
 {
-    char temp[] = "/tmp/gtrack-edit.XXXXXX";
+    char temp[] = "/tmp/gtrack-edit.XXXXXX", *own;
     struct err e = { 0 };
 
     folder = mkdtemp(temp);
@@ -289,7 +315,10 @@ int main(void)
     experiments();
     moved();
     vanished();
+    own = path_join(folder, STORE_OWN);
+    path_make(own, &e);
     states();
+    free(own);
     path_remove(folder, &e);
     free(root);
     return done_testing();

@@ -70,7 +70,7 @@ double spent_seconds(const struct run_info *run)
     if (attempts_load(&list, &mem, run->folder, run->links, &e) < 0)
         log_warn("run %s: %s", run->name, e.text);
     for (size_t i = 0; i < list.n; i++)
-        secs += attempt_seconds(&list.item[i], clock_wall_ms());
+        secs += attempt_seconds(run->folder, &list.item[i], clock_wall_ms());
     if (list.n == 0 && run->seen_ms > run->start_ms)
         secs = (double)(run->seen_ms - run->start_ms) / 1000;
     arena_clear(&mem);

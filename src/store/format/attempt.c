@@ -10,12 +10,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/buf.h"
 #include "common/clock.h"
+#include "common/filelock.h"
+#include "common/log.h"
 #include "common/num.h"
 #include "common/path.h"
+#include "common/random.h"
+#include "common/sig.h"
 #include "common/format/yaml.h"
 #include "store/format/store.h"
 
@@ -61,6 +66,8 @@ static int load_one(struct attempt *a, struct arena *mem, const char *path,
     yaml_int(&y, "gpus", &a->gpus);
     a->host = yaml_get(&y, "host");
     a->boot = yaml_get(&y, "boot_id");
+    a->pids = yaml_get(&y, "pid_namespace");
+    a->lock = yaml_get(&y, "lock");
     a->job = yaml_get(&y, "job");
     a->user = yaml_get(&y, "user");
     a->command = yaml_get(&y, "command");
@@ -83,7 +90,7 @@ int attempts_load(struct attempt_list *list, struct arena *mem, const char *run,
     DIR *dir = refused ? NULL : opendir(folder);
     int ret = 0;
 
-    *list = (struct attempt_list){ NULL, 0 };
+    *list = (struct attempt_list){ NULL, 0, 0 };
     if (!dir && !refused && errno != ENOENT && errno != ENOTDIR)
         ret = err_sys(e, "cannot list %s", folder);
     for (int seen = 0; dir && seen < LIST_MAX && ret == 0; seen++) {
@@ -96,6 +103,7 @@ int attempts_load(struct attempt_list *list, struct arena *mem, const char *run,
             break;
         if (number == 0)
             continue;
+        list->last = number > list->last ? number : list->last;
         list->item = arena_grow(mem, list->item, list->n, sizeof *list->item);
         path = path_join(folder, d->d_name);
         if (load_one(&list->item[list->n], mem, path, number, links, &why) == 0)
@@ -119,11 +127,9 @@ char *attempt_path(const char *run, int number)
     return xasprintf("%s/" STORE_OWN "/attempt.%d.yaml", run, number);
 }
 
-int attempt_save(const char *run, const struct attempt *a, struct err *e)
+static void describe(const struct attempt *a, struct buf *out)
 {
-    char *path = attempt_path(run, a->number);
     struct buf b = BUF_INIT;
-    int ret;
 
     yaml_put_int(&b, "attempt", a->number);
     yaml_put(&b, "state", run_status_word(a->status));
@@ -138,16 +144,126 @@ int attempt_save(const char *run, const struct attempt *a, struct err *e)
     yaml_put(&b, "boot_id", a->boot);
     yaml_put_int(&b, "pid", a->pid);
     yaml_put_int(&b, "pid_start", a->pid_start);
+    if (a->pids)
+        yaml_put(&b, "pid_namespace", a->pids);
+    if (a->lock)
+        yaml_put(&b, "lock", a->lock);
     yaml_put(&b, "job", a->job);
     yaml_put_int(&b, "cpus", a->cpus);
     yaml_put_int(&b, "gpus", a->gpus);
     yaml_put(&b, "user", a->user);
     yaml_put(&b, "command", a->command);
+    *out = b;
+}
+
+int attempt_save(const char *run, const struct attempt *a, struct err *e)
+{
+    char *path = attempt_path(run, a->number);
+    struct buf b;
+    int ret;
+
+    describe(a, &b);
     ret = store_write(path, path, b.s, b.len, a->status != RUN_RUNNING, e);
     buf_clear(&b);
     free(path);
     return ret;
 }
+
+int attempt_create(const char *run, const struct attempt *a, bool *exists,
+                   struct err *e)
+{
+    char *path = attempt_path(run, a->number);
+    struct buf b;
+    int ret;
+
+    describe(a, &b);
+    ret = store_create(path, path, b.s, b.len, false, exists, e);
+    buf_clear(&b);
+    free(path);
+    return ret;
+}
+
+int attempt_check(const char *run, int number, struct err *e)
+{
+    char *next = attempt_path(run, number + 1);
+    struct arena mem = { 0 };
+    struct attempt_list list;
+    struct err ignored = { 0 };
+    struct stat st;
+    int ret = 0;
+
+    if (stat(next, &st) == 0) {
+        const struct attempt *a = NULL;
+
+        if (attempts_load(&list, &mem, run, PATH_NO_LINKS, &ignored) == 0 && list.n)
+            a = &list.item[list.n - 1];
+        ret = err_set(e, ERR_BUSY,
+                      "the run is now written by process %lld on %s (attempt "
+                      "%d); this process writes nothing more",
+                      a ? (long long)a->pid : 0,
+                      a && a->host ? a->host : "another machine",
+                      a ? a->number : number + 1);
+        arena_clear(&mem);
+    }
+    free(next);
+    return ret;
+}
+
+/* ---- the lock --------------------------------------------------------- */
+
+/* A name that comes with the data must be one that attempt_lock() makes. */
+static char *lock_path(const char *run, const struct attempt *a)
+{
+    if (!a->lock || strncmp(a->lock, "lock.", 5) != 0 || strchr(a->lock, '/'))
+        return NULL;
+    return xasprintf("%s/" STORE_OWN "/%s", run, a->lock);
+}
+
+int attempt_lock(const char *run, struct attempt *a, struct arena *mem,
+                 struct err *e)
+{
+    char word[RANDOM_WORD], *path;
+    int fd;
+
+    random_word(word);
+    a->lock = arena_printf(mem, "lock.%s", word);
+    path = lock_path(run, a);
+    fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd < 0)
+        err_sys(e, "cannot create %s", path);
+    if (fd >= 0 && filelock_get(fd) != FILELOCK_OURS) {
+        unlink(path);
+        close(fd);
+        fd = -1;
+        a->lock = NULL;
+    }
+    free(path);
+    return fd;
+}
+
+void attempt_unlock(const char *run, const struct attempt *a)
+{
+    char *path = lock_path(run, a);
+
+    if (path)
+        unlink(path);
+    free(path);
+}
+
+static enum filelock look_at_lock(const char *run, const struct attempt *a)
+{
+    char *path = lock_path(run, a);
+    const int fd =
+        path ? open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) : -1;
+    const enum filelock state = fd >= 0 ? filelock_look(fd) : FILELOCK_NONE;
+
+    if (fd >= 0)
+        close(fd);
+    free(path);
+    return state;
+}
+
+/* ---- this process ----------------------------------------------------- */
 
 /* When the process was started, in clock ticks after boot; 0 if unknown, -1 if
  * it is a zombie. */
@@ -191,6 +307,15 @@ static const char *boot_id(struct arena *mem)
     return id;
 }
 
+/* In which a process number means something; "" if unknown. */
+static const char *pid_namespace(struct arena *mem)
+{
+    char name[64];
+    const ssize_t n = readlink("/proc/self/ns/pid", name, sizeof name - 1);
+
+    return n > 0 ? arena_strndup(mem, name, (size_t)n) : "";
+}
+
 /* The CPUs this process may use, which a batch system limits. */
 static int usable_cpus(void)
 {
@@ -218,48 +343,156 @@ void attempt_self(struct attempt *a, struct arena *mem, int number)
         .cpus = usable_cpus(),
         .host = arena_strdup(mem, host),
         .boot = boot_id(mem),
+        .pids = pid_namespace(mem),
         .job = job ? arena_strdup(mem, job) : NULL,
         .user = arena_strdup(mem, p ? p->pw_name : "unknown"),
     };
     a->beat_ms = a->start_ms;
 }
 
-/* Has the process certainly ended?  Only its own machine can tell. */
-static bool is_gone(const struct attempt *a)
+/* ---- is it alive? ----------------------------------------------------- */
+
+static bool is_same(const char *a, const char *b)
 {
-    char host[256] = "";
+    return a && *a && strcmp(a, b) == 0;
+}
+
+/* What the number of a process tells on its own machine. */
+static enum attempt_life life_of_process(const struct attempt *a,
+                                         bool same_numbers)
+{
+    const int64_t start = a->pid > 0 ? start_of(a->pid) : 0;
+
+    if (a->pid <= 0)
+        return ATTEMPT_UNKNOWN;
+    if (a->pid_start && start == a->pid_start)
+        return ATTEMPT_HERE;
+    if (!same_numbers)
+        return ATTEMPT_UNKNOWN;
+    if (start && a->pid_start)
+        return ATTEMPT_GONE; /* another process has the number, or a zombie */
+    return kill((pid_t)a->pid, 0) < 0 && errno == ESRCH ? ATTEMPT_GONE
+                                                        : ATTEMPT_HERE;
+}
+
+/*
+ * A process that forks leaves the lock to its children, so what its number
+ * tells comes first.  A lock that is free tells something only to the kernel
+ * that gave it: not every network file system passes locks on.
+ */
+enum attempt_life attempt_life(const char *run, const struct attempt *a)
+{
     struct arena mem = { 0 };
-    bool gone = false;
+    const bool here = is_same(a->boot, boot_id(&mem));
+    enum attempt_life life = ATTEMPT_UNKNOWN;
 
-    gethostname(host, sizeof host - 1);
-    if (a->host && a->boot && a->pid > 0 && strcmp(host, a->host) == 0) {
-        const char *boot = boot_id(&mem);
+    if (here)
+        life = life_of_process(a, is_same(a->pids, pid_namespace(&mem)));
+    if (life == ATTEMPT_UNKNOWN) {
+        const enum filelock lock = look_at_lock(run, a);
 
-        if (*boot && *a->boot && strcmp(boot, a->boot) != 0)
-            gone = true; /* the machine was restarted since */
-        else if (kill((pid_t)a->pid, 0) < 0 && errno == ESRCH)
-            gone = true;
-        else if (a->pid_start)
-            gone = start_of(a->pid) != a->pid_start;
+        if (lock == FILELOCK_HELD)
+            life = here ? ATTEMPT_HERE : ATTEMPT_ALIVE;
+        else if (lock == FILELOCK_OURS && here)
+            life = ATTEMPT_GONE;
     }
     arena_clear(&mem);
-    return gone;
+    return life;
 }
 
-enum run_status attempt_status(const struct attempt *a, int64_t now_ms)
+enum run_status attempt_status(const char *run, const struct attempt *a,
+                               int64_t now_ms)
 {
+    enum { CLOCKS_MS = 600000 };
+    int64_t most = 3 * a->interval_ms + (a->pid > 0 ? CLOCKS_MS : 0);
+
     if (a->status != RUN_RUNNING)
         return a->status;
-    if (now_ms - a->beat_ms > 3 * a->interval_ms || is_gone(a))
+    switch (attempt_life(run, a)) {
+    case ATTEMPT_GONE:
         return RUN_STALE;
-    return RUN_RUNNING;
+    case ATTEMPT_UNKNOWN:
+        return now_ms - a->beat_ms > most ? RUN_STALE : RUN_RUNNING;
+    default:
+        return RUN_RUNNING;
+    }
 }
 
-double attempt_seconds(const struct attempt *a, int64_t now_ms)
+double attempt_seconds(const char *run, const struct attempt *a, int64_t now_ms)
 {
     int64_t end = a->end_ms;
 
     if (end == 0)
-        end = attempt_status(a, now_ms) == RUN_RUNNING ? now_ms : a->beat_ms;
+        end = attempt_status(run, a, now_ms) == RUN_RUNNING ? now_ms
+                                                             : a->beat_ms;
     return end > a->start_ms ? (double)(end - a->start_ms) / 1000 : 0;
+}
+
+/* ---- waiting ---------------------------------------------------------- */
+
+static int say_busy(const struct attempt *a, struct err *e)
+{
+    if (a->pid == 0)
+        return err_set(e, ERR_BUSY,
+                       "it is open for commands that write it; end it first");
+    return err_set(e, ERR_BUSY,
+                   "it is being written by process %lld on %s; only one "
+                   "process may write a run",
+                   (long long)a->pid, a->host ? a->host : "another machine");
+}
+
+/* Has it been replaced since the last look?  A heartbeat is a new file. */
+static bool has_moved(const char *path, struct stat *last)
+{
+    const int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    const struct stat was = *last;
+
+    if (fd < 0)
+        return false;
+    if (fstat(fd, last) < 0)
+        *last = was;
+    close(fd);
+    return was.st_ino && (was.st_ino != last->st_ino ||
+                          was.st_mtim.tv_sec != last->st_mtim.tv_sec ||
+                          was.st_mtim.tv_nsec != last->st_mtim.tv_nsec);
+}
+
+int attempt_await(const char *run, const struct attempt *a, struct err *e)
+{
+    enum { LEASE = 4 }; /* a server keeps the locks of a machine that is gone */
+    char *path = attempt_path(run, a->number);
+    enum attempt_life life = attempt_life(run, a);
+    const double secs = (double)a->interval_ms * 3 / 1000 *
+                        (life == ATTEMPT_ALIVE ? LEASE : 1),
+                 until = clock_mono() + secs;
+    struct arena mem = { 0 };
+    struct attempt now = *a;
+    struct stat st = { 0 };
+    bool moved = has_moved(path, &st);
+
+    if (life != ATTEMPT_GONE && life != ATTEMPT_HERE && a->pid > 0)
+        log_info("waiting up to %.0f s to see whether process %lld on %s still "
+                 "writes the run",
+                 secs, (long long)a->pid,
+                 a->host ? a->host : "another machine");
+    while (life != ATTEMPT_GONE && life != ATTEMPT_HERE && a->pid > 0 &&
+           !moved && now.status == RUN_RUNNING && clock_mono() < until &&
+           !sig_caught()) {
+        struct err ignored = { 0 };
+
+        usleep(secs < 1 ? 10000 : 250000);
+        moved = has_moved(path, &st);
+        if (moved && load_one(&now, &mem, path, a->number, PATH_NO_LINKS, &ignored) < 0)
+            now.status = RUN_RUNNING;
+        life = attempt_life(run, a);
+    }
+    free(path);
+    arena_clear(&mem);
+    if (life == ATTEMPT_GONE || now.status != RUN_RUNNING)
+        return 0;
+    if (sig_caught())
+        return err_set(e, ERR_INTERRUPTED, "stopped by a signal");
+    if (life == ATTEMPT_UNKNOWN && a->pid > 0 && !moved)
+        return 0;
+    return say_busy(a, e);
 }

@@ -1,6 +1,7 @@
 #ifndef STORE_FORMAT_ATTEMPT_H
 #define STORE_FORMAT_ATTEMPT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,6 +18,12 @@
  * of its own in the run, which it replaces every few seconds while it lives:
  * its heartbeat.  The newest attempt's file holds the state of the run, which
  * MLflow's integer cannot express in full.
+ *
+ * An attempt begins when it creates its file, which only one process can do for
+ * a number.  From then on the attempts before it may write nothing more.  For
+ * all its life it keeps a second file locked, so that a kill shows at once, in
+ * other containers and, where the file system passes locks on, on other
+ * machines.  Where nothing is known, the process is taken to be alive.
  */
 struct attempt {
     int number;
@@ -26,6 +33,9 @@ struct attempt {
     int64_t pid, pid_start;            /* start: clock ticks after boot, or 0 */
     int64_t cpus, gpus;                /* in use */
     const char *host, *boot;           /* boot: the kernel's boot_id */
+    const char *pids;                  /* the namespace of its pid, or "" */
+    const char *lock;                  /* the file that it keeps locked, or
+                                        * NULL if locks are not possible */
     const char *job;                   /* Slurm's id, or NULL */
     const char *user, *command, *reason; /* or NULL */
 };
@@ -35,6 +45,7 @@ enum { ATTEMPT_BEAT_MS = 10000 };
 struct attempt_list {
     struct attempt *item; /* by number */
     size_t n;
+    int last; /* the highest number, also of a damaged file; or 0 */
 };
 
 /* The attempts at a run; a run of another tool has none, and damaged ones are
@@ -44,13 +55,44 @@ int attempts_load(struct attempt_list *, struct arena *, const char *run,
 /* Of the file; the caller frees it. */
 char *attempt_path(const char *run, int number);
 int attempt_save(const char *run, const struct attempt *, struct err *);
+/* Save it for the first time; *exists if another process has this number. */
+int attempt_create(const char *run, const struct attempt *, bool *exists,
+                   struct err *);
 
-/* The status, or RUN_STALE instead of RUN_RUNNING if the process no longer
- * exists or its last heartbeat is older than three intervals. */
-enum run_status attempt_status(const struct attempt *, int64_t now_ms);
+/* Create the file to keep locked, and name it in the attempt.  Returns its
+ * descriptor, or -1 without an error where locks are not possible. */
+int attempt_lock(const char *run, struct attempt *, struct arena *,
+                 struct err *);
+/* Remove that file; the lock ends when its descriptor is closed. */
+void attempt_unlock(const char *run, const struct attempt *);
+
+/* Is there no newer attempt?  ERR_BUSY names it. */
+int attempt_check(const char *run, int number, struct err *);
+
+/* Does the process of a running attempt exist? */
+enum attempt_life {
+    ATTEMPT_GONE,
+    ATTEMPT_UNKNOWN, /* only its heartbeat can tell */
+    ATTEMPT_ALIVE,
+    ATTEMPT_HERE, /* alive, on this machine */
+};
+
+enum attempt_life attempt_life(const char *run, const struct attempt *);
+/* Watch a running attempt until it ends or is gone.  ERR_BUSY if it is alive:
+ * it is on this machine, its heartbeat moves, or its lock is held longer than
+ * twelve intervals.  A heartbeat that nothing locks and that stands still for
+ * three counts as an end. */
+int attempt_await(const char *run, const struct attempt *, struct err *);
+
+/* The status, or RUN_STALE instead of RUN_RUNNING if the process is gone.  If
+ * that is not known and no process stands for the run, its heartbeat may be
+ * three intervals old; otherwise ten minutes more, by which the clocks of two
+ * machines may differ. */
+enum run_status attempt_status(const char *run, const struct attempt *,
+                               int64_t now_ms);
 
 /* How long it took, or has been running. */
-double attempt_seconds(const struct attempt *, int64_t now_ms);
+double attempt_seconds(const char *run, const struct attempt *, int64_t now_ms);
 
 /* This process, as attempt NUMBER; strings belong to the arena. */
 void attempt_self(struct attempt *, struct arena *, int number);

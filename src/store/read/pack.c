@@ -25,9 +25,9 @@ static const struct texts input_texts = {
 };
 
 static const struct texts attempt_texts = {
-    6,
-    { ATTEMPT(host), ATTEMPT(boot), ATTEMPT(job), ATTEMPT(user),
-      ATTEMPT(command), ATTEMPT(reason) },
+    8,
+    { ATTEMPT(host), ATTEMPT(boot), ATTEMPT(pids), ATTEMPT(lock), ATTEMPT(job),
+      ATTEMPT(user), ATTEMPT(command), ATTEMPT(reason) },
 };
 
 static const struct texts run_texts = {
@@ -236,7 +236,7 @@ bool unpack_run(struct unpack *u, struct run_info *r, struct arena *mem)
         u->good = u->good && r->inputs[i].name;
     }
     a = unpack_array(u, mem,
-                     2 * sizeof(int64_t) + ATTEMPT_SIZE + 6 * TEXT_LEAST,
+                     2 * sizeof(int64_t) + ATTEMPT_SIZE + 8 * TEXT_LEAST,
                      sizeof *a, &n);
     for (size_t i = 0; i < n; i++)
         unpack_attempt(u, &a[i]);

@@ -53,7 +53,8 @@ static void complete_state(struct run_info *run, struct arena *mem)
             a[i].status = RUN_STALE;
     run->state_reason = a[n - 1].reason;
     if (run->status == RUN_RUNNING) {
-        a[n - 1].status = attempt_status(&a[n - 1], clock_wall_ms());
+        a[n - 1].status =
+            attempt_status(run->folder, &a[n - 1], clock_wall_ms());
         run->status = a[n - 1].status;
     } else if (run->status == RUN_KILLED && a[n - 1].status == RUN_PREEMPTED) {
         run->status = RUN_PREEMPTED;

@@ -3,7 +3,9 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,25 +35,125 @@ struct run {
     struct meta meta;
     struct attempt attempt;
     char *folder, *place; /* of a new run: where it will be */
-    int64_t beat_ms;      /* of the last heartbeat that was written */
+    int held;             /* the locked file of the attempt, or -1 */
+    bool began;           /* the attempt is in the run */
+    bool beating;
+    pthread_t beats;
+    pthread_cond_t wake;
     pthread_mutex_t lock;
-    char *reason; /* guarded by it, as is the attempt while it is written */
+    char *reason; /* guarded by it, as are the attempt and the next three */
+    bool stop;
+    atomic_bool lost; /* to a newer attempt */
+    struct err why;
 };
 
-/* Called from the writer's thread. */
-static void beat(void *arg)
+/* run_check(), with the lock held. */
+static int check(struct run *r, struct err *e)
+{
+    if (!r->lost && attempt_check(r->folder, r->attempt.number, &r->why) < 0) {
+        r->lost = true;
+        err_wrap(&r->why, "%s", r->meta.name);
+    }
+    if (r->lost)
+        *e = r->why;
+    return r->lost ? -1 : 0;
+}
+
+int run_check(struct run *r, struct err *e)
+{
+    int ret;
+
+    pthread_mutex_lock(&r->lock);
+    ret = check(r, e);
+    pthread_mutex_unlock(&r->lock);
+    return ret;
+}
+
+bool run_is_lost(const struct run *r)
+{
+    return atomic_load(&r->lost);
+}
+
+static int may_write(void *run, struct err *e)
+{
+    return run_check(run, e);
+}
+
+/* The heartbeat has a thread of its own: writing the points may take minutes
+ * on a slow disk. */
+static void *beat_on(void *arg)
 {
     struct run *r = arg;
-    const int64_t now = clock_wall_ms();
-    struct err e = { 0 };
 
-    if (now - r->beat_ms < r->attempt.interval_ms && now >= r->beat_ms)
+    pthread_mutex_lock(&r->lock);
+    while (!r->stop) {
+        const struct timespec until = clock_after(
+            CLOCK_MONOTONIC, (double)r->attempt.interval_ms / 1000);
+        struct err ignored = { 0 };
+        int timeout = 0;
+
+        while (!timeout && !r->stop)
+            timeout = pthread_cond_timedwait(&r->wake, &r->lock, &until);
+        if (r->stop || check(r, &ignored) < 0)
+            break;
+        r->attempt.beat_ms = clock_wall_ms();
+        attempt_save(r->folder, &r->attempt, &ignored);
+    }
+    pthread_mutex_unlock(&r->lock);
+    return NULL;
+}
+
+static int start_beats(struct run *r, struct err *e)
+{
+    pthread_condattr_t attr;
+    sigset_t all, was;
+
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&r->wake, &attr);
+    pthread_condattr_destroy(&attr);
+    sigfillset(&all); /* signals are for the program's own threads */
+    pthread_sigmask(SIG_SETMASK, &all, &was);
+    errno = pthread_create(&r->beats, NULL, beat_on, r);
+    pthread_sigmask(SIG_SETMASK, &was, NULL);
+    r->beating = errno == 0;
+    return r->beating ? 0
+                      : err_sys(e, "cannot start the thread of the heartbeat");
+}
+
+static void stop_beats(struct run *r)
+{
+    if (!r->beating)
         return;
     pthread_mutex_lock(&r->lock);
-    r->attempt.beat_ms = now;
-    if (attempt_save(r->folder, &r->attempt, &e) == 0)
-        r->beat_ms = now;
+    r->stop = true;
+    pthread_cond_signal(&r->wake);
     pthread_mutex_unlock(&r->lock);
+    pthread_join(r->beats, NULL);
+    pthread_cond_destroy(&r->wake);
+    r->beating = false;
+}
+
+/* What the attempt says of itself, and the file that it keeps locked. */
+static int prepare_attempt(struct run *r, const struct run_conf *c,
+                           struct err *e)
+{
+    if (c->cpus || c->no_cpus)
+        r->attempt.cpus = c->cpus;
+    r->attempt.gpus = c->gpus;
+    if (c->command)
+        r->attempt.command = arena_strdup(&r->mem, c->command);
+    r->held = attempt_lock(r->folder, &r->attempt, &r->mem, e);
+    return r->held < 0 && e->kind != ERR_NONE ? -1 : 0;
+}
+
+static void unlock_attempt(struct run *r)
+{
+    if (r->held < 0)
+        return;
+    attempt_unlock(r->folder, &r->attempt);
+    close(r->held);
+    r->held = -1;
 }
 
 static int begin_new(struct run *r, const struct run_conf *c, struct err *e)
@@ -71,13 +173,63 @@ static int begin_new(struct run *r, const struct run_conf *c, struct err *e)
     r->meta = n.meta;
     r->folder = n.folder;
     r->place = n.place;
-    return ret;
+    if (ret < 0 || prepare_attempt(r, c, e) < 0)
+        return -1;
+    return attempt_save(r->folder, &r->attempt, e);
+}
+
+/* Become the attempt after these, unless another process just did: then *exists
+ * is set, and nothing has changed. */
+static int follow(struct run *r, const struct run_conf *c,
+                  const struct attempt_list *before, bool *exists,
+                  struct err *e)
+{
+    attempt_self(&r->attempt, &r->mem, before->last ? before->last + 1 : 2);
+    if (store_make_own(r->folder, e) < 0 || prepare_attempt(r, c, e) < 0)
+        return -1;
+    if (attempt_create(r->folder, &r->attempt, exists, e) < 0)
+        return -1;
+    if (*exists) {
+        unlock_attempt(r);
+        return 0;
+    }
+    r->began = true;
+    for (size_t i = 0; i < before->n; i++)
+        attempt_unlock(r->folder, &before->item[i]);
+    return 0;
+}
+
+/* Wait until no other process writes the run, and become its next attempt. */
+static int take_over(struct run *r, const struct run_conf *c, struct err *e)
+{
+    for (bool exists = true; exists;) {
+        struct attempt_list list;
+        const struct attempt *last;
+
+        if (attempts_load(&list, &r->mem, r->folder, PATH_NO_LINKS, e) < 0)
+            return -1;
+        last = list.n ? &list.item[list.n - 1] : NULL;
+        if (last && last->status == RUN_RUNNING && !c->steal &&
+            attempt_await(r->folder, last, e) < 0)
+            return err_wrap(e, "run %s", r->meta.name);
+        if (follow(r, c, &list, &exists, e) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* Those of earlier attempts. */
+static void clear_temps(const struct run *r)
+{
+    char *mine = attempt_path(r->folder, r->attempt.number);
+
+    store_clear_temps(r->folder, mine);
+    free(mine);
 }
 
 static int begin_again(struct run *r, const struct run_conf *c, struct err *e)
 {
     struct runs runs = { 0 };
-    struct attempt_list attempts;
     char *word = xstrdup(c->resume);
     int ret = runs_select(&runs, c->root, &word, 1, LOAD_NO_METRICS, e);
 
@@ -96,38 +248,17 @@ static int begin_again(struct run *r, const struct run_conf *c, struct err *e)
     meta_place(&r->meta, &r->mem, r->folder);
     if (!r->meta.name)
         r->meta.name = arena_strdup(&r->mem, runs.run[0].name);
-    ret = attempts_load(&attempts, &r->mem, r->folder, PATH_NO_LINKS, e);
+    ret = take_over(r, c, e);
     if (ret < 0)
         goto out;
-    if (attempts.n && attempt_status(&attempts.item[attempts.n - 1],
-                                     clock_wall_ms()) == RUN_RUNNING) {
-        const struct attempt *a = &attempts.item[attempts.n - 1];
-
-        ret = err_set(e, ERR_USAGE,
-                      "run %s is being written by process %lld "
-                      "on %s; only one process may write a run",
-                      r->meta.name, (long long)a->pid,
-                      a->host ? a->host : "another machine");
-        goto out;
-    }
-    attempt_self(&r->attempt, &r->mem,
-                 attempts.n ? attempts.item[attempts.n - 1].number + 1 : 2);
     r->meta.status = RUN_RUNNING;
     r->meta.end_ms = 0;
     ret = new_run_folders(r->folder, e);
+    clear_temps(r);
 
 out:
     runs_free(&runs);
     return ret;
-}
-
-/* Those of earlier attempts. */
-static void clear_temps(const struct run *r)
-{
-    char *mine = attempt_path(r->folder, r->attempt.number);
-
-    store_clear_temps(r->folder, mine);
-    free(mine);
 }
 
 /* The event file of this attempt, if one is wanted; the writer closes it. */
@@ -168,6 +299,29 @@ static int appear(struct run *r, struct err *e)
     return 0;
 }
 
+/* Others may have renamed or deleted the run since. */
+static void refresh(struct run *r)
+{
+    struct err e = { 0 };
+    struct meta now;
+
+    if (meta_load(&now, &r->mem, r->folder, PATH_NO_LINKS, &e) == 0 && !now.damage)
+        r->meta = now;
+}
+
+static int save_end(struct run *r, enum run_status status, struct err *e)
+{
+    r->attempt.status = status;
+    r->attempt.reason = r->reason;
+    r->attempt.end_ms = r->attempt.beat_ms = clock_wall_ms();
+    refresh(r);
+    r->meta.status = status == RUN_PREEMPTED ? RUN_KILLED : status;
+    r->meta.end_ms = status == RUN_RUNNING ? 0 : r->attempt.end_ms;
+    if (attempt_save(r->folder, &r->attempt, e) < 0)
+        return -1;
+    return meta_save(&r->meta, r->folder, e);
+}
+
 bool run_take_handed(struct run_conf *c)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -197,25 +351,20 @@ bool run_take_handed(struct run_conf *c)
 int run_begin(struct run **out, const struct run_conf *c, struct err *e)
 {
     struct run *r = xcalloc(1, sizeof *r);
-    struct writer_conf conf = { .queue = &r->queue, .beat = beat, .arg = r };
-    int ret = c->resume ? begin_again(r, c, e) : begin_new(r, c, e);
+    struct writer_conf conf = { .queue = &r->queue,
+                                .may_write = may_write,
+                                .arg = r };
+    struct err ignored = { 0 };
+    int ret;
 
     *out = NULL;
+    r->held = -1;
     pthread_mutex_init(&r->lock, NULL);
+    ret = c->resume ? begin_again(r, c, e) : begin_new(r, c, e);
     if (ret < 0)
         goto fail;
-    if (c->cpus || c->no_cpus)
-        r->attempt.cpus = c->cpus;
-    r->attempt.gpus = c->gpus;
-    if (c->command)
-        r->attempt.command = arena_strdup(&r->mem, c->command);
-    r->beat_ms = r->attempt.beat_ms;
-    if (attempt_save(r->folder, &r->attempt, e) < 0)
-        goto fail;
-    if (c->resume)
-        clear_temps(r);
     if (meta_save(&r->meta, r->folder, e) < 0 || appear(r, e) < 0 ||
-        open_events(r, c, &conf.events, e) < 0)
+        open_events(r, c, &conf.events, e) < 0 || start_beats(r, e) < 0)
         goto fail;
     conf.run = r->folder;
     conf.name = r->meta.name;
@@ -230,11 +379,12 @@ int run_begin(struct run **out, const struct run_conf *c, struct err *e)
     return 0;
 
 fail:
-    if (!c->resume && r->folder) {
-        struct err ignored = { 0 };
-
+    stop_beats(r);
+    if (r->began)
+        save_end(r, RUN_FAILED, &ignored);
+    unlock_attempt(r);
+    if (!c->resume && r->folder)
         path_remove(r->folder, &ignored);
-    }
     free_run(r);
     return -1;
 }
@@ -333,30 +483,6 @@ void run_reason(struct run *r, const char *reason)
     pthread_mutex_unlock(&r->lock);
 }
 
-/* Others may have renamed or deleted the run since. */
-static void refresh(struct run *r)
-{
-    struct err e = { 0 };
-    struct meta now;
-
-    if (meta_load(&now, &r->mem, r->folder, PATH_NO_LINKS, &e) == 0 &&
-        !now.damage)
-        r->meta = now;
-}
-
-static int save_end(struct run *r, enum run_status status, struct err *e)
-{
-    r->attempt.status = status;
-    r->attempt.reason = r->reason;
-    r->attempt.end_ms = r->attempt.beat_ms = clock_wall_ms();
-    refresh(r);
-    r->meta.status = status == RUN_PREEMPTED ? RUN_KILLED : status;
-    r->meta.end_ms = status == RUN_RUNNING ? 0 : r->attempt.end_ms;
-    if (attempt_save(r->folder, &r->attempt, e) < 0)
-        return -1;
-    return meta_save(&r->meta, r->folder, e);
-}
-
 void run_abandon(struct run *r, enum run_status status, const char *reason)
 {
     struct err e = { 0 };
@@ -365,7 +491,9 @@ void run_abandon(struct run *r, enum run_status status, const char *reason)
         run_tag(r, "reason", reason);
     run_flush(r, &e);
     pthread_mutex_lock(&r->lock); /* for good: no heartbeat follows */
-    save_end(r, status, &e);
+    if (check(r, &e) == 0)
+        save_end(r, status, &e);
+    attempt_unlock(r->folder, &r->attempt);
 }
 
 int run_end(struct run *r, enum run_status status, struct err *e)
@@ -379,11 +507,13 @@ int run_end(struct run *r, enum run_status status, struct err *e)
     ret = writer_stop(r->writer, e);
     if (ret == 0)
         ret = run_sync(r, e);
-    if (save_end(r, status, &last) < 0) {
+    stop_beats(r);
+    if (run_check(r, &last) < 0 || save_end(r, status, &last) < 0) {
         if (ret == 0)
             *e = last;
         ret = -1;
     }
+    unlock_attempt(r);
     free_run(r);
     return ret;
 }

@@ -28,7 +28,14 @@
  * point is dropped, the oldest first.  Points are handed to a thread of the
  * run's own, which writes whole lines at least once a second, so the caller
  * waits only for a copy in memory.  All functions may be called from any
- * thread.  One process writes a run; any number may read it.
+ * thread.
+ *
+ * One process writes a run; any number may read it.  A run that another process
+ * writes is not resumed: ERR_BUSY names that process.  If it is on another
+ * machine and may have ended without a word, run_begin() waits for half a
+ * minute to see whether its heartbeat moves.  A process that was stopped for so
+ * long that another one resumed its run writes nothing more when it goes on:
+ * run_check(), run_flush() and run_end() fail with ERR_BUSY.
  */
 struct run;
 
@@ -45,7 +52,8 @@ struct run_conf {
     double flush_secs;       /* 0: one second */
     int64_t memory;          /* bytes that may wait for the store; 0: a
                                  * 16th of the machine's, 2 GiB at most */
-    int cpus, gpus;          /* in use, over all ranks; 0: those of this
+    bool steal;                 /* resume also while another process writes */
+    int cpus, gpus;             /* in use, over all ranks; 0: those of this
                                  * process, and none */
     bool no_cpus;            /* this process uses no CPU itself */
     bool no_provenance;      /* do not record git, host and environment */
@@ -85,6 +93,12 @@ int run_dataset(struct run *, const struct run_dataset *, struct err *);
  * frees the path.  NULL, with a warning, if its folder cannot be created or
  * links in the path lead out of the run. */
 char *run_artifact(struct run *, const char *name);
+
+/* -1 with ERR_BUSY if another process has taken the run over.  Then this one
+ * writes nothing more of it, nor may its caller publish anything. */
+int run_check(struct run *, struct err *);
+/* Has run_check(), or the thread that writes, found that?  Never waits. */
+bool run_is_lost(const struct run *);
 
 /* Hand everything logged so far to the operating system. */
 int run_flush(struct run *, struct err *);

@@ -57,6 +57,7 @@ static int save_attempt(struct stored_run *p, enum run_status status,
     }
     if (status == RUN_RUNNING) {
         a.pid = a.pid_start = 0;
+        a.lock = NULL;
         a.interval_ms = BEAT_MS;
     }
     a.status = status;

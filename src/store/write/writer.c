@@ -36,6 +36,7 @@ struct writer {
     uint64_t asked, answered; /* flushes */
     bool stop;
     bool troubled; /* the last flush could not write all */
+    bool lost;     /* it may not write any more, as trouble says */
 
     pthread_t thread; /* the rest is the thread's own */
     char *run, *name;
@@ -43,6 +44,7 @@ struct writer {
     struct key_files files;
     struct series_file *file;        /* by the key's number */
     size_t n_files, held, held_most; /* points of all of them */
+    time_t looked; /* when it last knew that it may write */
     int64_t noted;                   /* of the dropped ones, in a tag */
     struct queued_texts waiting;
     struct err trouble;
@@ -60,6 +62,27 @@ static void trouble(struct writer *w, const struct err *e)
                  "that is possible again",
                  w->name, e->text);
     w->warned = true;
+}
+
+/* A process that is stopped for a second or more looks again, before the next
+ * file, whether it may write: it may have slept for an hour. */
+static bool may_write(struct writer *w)
+{
+    struct timespec now;
+    struct err e = { 0 };
+
+    clock_gettime(CLOCK_BOOTTIME, &now);
+    if (!w->lost && now.tv_sec == w->looked)
+        return true;
+    w->looked = now.tv_sec;
+    if (!w->lost && w->conf.may_write(w->conf.arg, &e) < 0) {
+        log_warn("%s", e.text);
+        w->trouble = e;
+        w->lost = true;
+    }
+    if (w->lost)
+        w->troubled = true;
+    return !w->lost;
 }
 
 /* The file of a key, inside its folder. */
@@ -147,8 +170,10 @@ static void write_texts(struct writer *w)
         struct queued_text t = w->waiting.item[i]; /* the array may move */
         struct err e = { 0 };
 
-        if (!is_superseded(w, i) && write_text(w, &t, &e) < 0) {
-            trouble(w, &e);
+        if (!is_superseded(w, i) &&
+            (!may_write(w) || write_text(w, &t, &e) < 0)) {
+            if (!w->lost)
+                trouble(w, &e);
             w->waiting.item[kept++] = t;
             continue;
         }
@@ -192,7 +217,7 @@ static void write_series(struct writer *w, struct series_file *f)
     size_t done;
     int ret;
 
-    if (f->n == f->done)
+    if (f->n == f->done || !may_write(w))
         return;
     ret = make_folder(w, f->path, &e);
     if (ret == 0) {
@@ -230,7 +255,7 @@ static bool rewind_now(struct writer *w, const struct metric_point *p)
     struct err e = { 0 };
 
     write_all(w);
-    if (!w->troubled &&
+    if (!w->troubled && may_write(w) &&
         rewind_add(w->run, w->conf.attempt, p->step, p->ms, &e) < 0)
         trouble(w, &e);
     return !w->troubled;
@@ -346,6 +371,24 @@ static void write_new(struct writer *w)
     pthread_mutex_unlock(&w->queue->lock);
 }
 
+/* What was logged belongs to nobody any more. */
+static void drop_all(struct writer *w)
+{
+    struct point_block *b;
+
+    pthread_mutex_lock(&w->queue->lock);
+    b = point_queue_take(w->queue, &w->waiting);
+    pthread_mutex_unlock(&w->queue->lock);
+    queued_texts_clear(&w->waiting);
+    while (b) {
+        struct point_block *next = b->next;
+
+        point_queue_recycle(w->queue, b);
+        b = next;
+    }
+    w->troubled = true;
+}
+
 /* Take nothing more while what was taken before cannot be written. */
 static void flush(struct writer *w)
 {
@@ -386,8 +429,11 @@ static void *write_on(void *arg)
         /* after a pause, the next point is written at once */
         w->queue->wake_at = w->queue->n_blocks ? POINT_QUEUE_WAKE : 1;
         pthread_mutex_unlock(&w->queue->lock);
-        flush(w);
-        w->conf.beat(w->conf.arg);
+        w->looked = 0;
+        if (may_write(w))
+            flush(w);
+        if (w->lost)
+            drop_all(w);
         pause = !w->troubled ? usual : pause < 15 ? pause * 2 : 30;
         pthread_mutex_lock(&w->queue->lock);
         w->answered = asked;
@@ -497,16 +543,19 @@ int writer_stop(struct writer *w, struct err *e)
     size_t texts;
     int ret = 0;
 
-    for (int i = 1; writer_flush(w, &why) < 0 && i < TRIES; i++)
+    for (int i = 1; writer_flush(w, &why) < 0 && !w->lost && i < TRIES; i++)
         usleep(PAUSE_US);
     pthread_mutex_lock(&w->queue->lock);
     w->stop = true;
     pthread_cond_signal(&w->queue->wake);
     pthread_mutex_unlock(&w->queue->lock);
     pthread_join(w->thread, NULL);
-    left = count_left(w);
+    left = w->lost ? 0 : count_left(w);
     texts = w->waiting.n;
-    if (left || texts) {
+    if (w->lost) {
+        *e = w->trouble;
+        ret = -1;
+    } else if (left || texts) {
         *e = why;
         ret =
             err_wrap(e, "%s: %lld points and %zu parameters and tags were lost",

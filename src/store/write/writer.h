@@ -33,8 +33,8 @@ struct writer_conf {
     int attempt;
     int64_t memory;          /* bytes that may wait; 0: see run.h */
     struct tfevents *events; /* or NULL */
-    /* Called from the thread with each flush: the heartbeat. */
-    void (*beat)(void *arg);
+    /* May it write?  If not, for good, what is logged is dropped. */
+    int (*may_write)(void *arg, struct err *);
     void *arg;
 };
 
