@@ -71,10 +71,10 @@ int err_wrap(struct err *e, const char *fmt, ...)
 int err_status(enum err_kind kind)
 {
     static const int status[] = {
-        [ERR_NONE] = 0,          [ERR_SYSTEM] = 1,  [ERR_INPUT] = 1,
-        [ERR_USAGE] = 2,         [ERR_MISSING] = 3, [ERR_REMOTE] = 4,
-        [ERR_NONFINITE] = 5,     [ERR_RANK] = 6,    [ERR_BUSY] = 7,
-        [ERR_STOPPED] = 75,      [ERR_INTERRUPTED] = 130, [ERR_COMMAND] = 1,
+        [ERR_NONE] = 0,      [ERR_SYSTEM] = 1,        [ERR_INPUT] = 1,
+        [ERR_USAGE] = 2,     [ERR_MISSING] = 3,       [ERR_REMOTE] = 4,
+        [ERR_NONFINITE] = 5, [ERR_RANK] = 6,          [ERR_BUSY] = 7,
+        [ERR_STOPPED] = 75,  [ERR_INTERRUPTED] = 130, [ERR_COMMAND] = 1,
     };
 
     return status[kind];

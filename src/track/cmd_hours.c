@@ -76,8 +76,7 @@ static void measure_run(struct run_use *u, const struct slurm_jobs *jobs,
     for (size_t i = 0; i < list.n; i++) {
         const struct attempt *a = &list.item[i];
         const struct slurm_job *j = slurm_jobs_find(jobs, a->job);
-        const double secs =
-            attempt_seconds(u->run.folder, a, clock_wall_ms());
+        const double secs = attempt_seconds(u->run.folder, a, clock_wall_ms());
 
         if (a->job)
             u->job = a->job;

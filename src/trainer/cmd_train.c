@@ -25,13 +25,15 @@
 
 static const char *config, *resume, *name, *root;
 static struct opt_list sets;
-static bool show_config, detect_anomaly;
+static bool show_config, detect_anomaly, steal;
 static int64_t ranks = -1, gpus = -1;
 
 static const struct opt train_opts[] = {
     SETTINGS_OPTS(config, sets),
     { 0, "resume", "checkpoint", OPT_STRING, &resume,
       "resume from a checkpoint, a run, or auto" },
+    { 0, "steal", NULL, OPT_FLAG, &steal,
+      "take the run and its checkpoints from another process" },
     { 'n', "name", "name", OPT_STRING, &name, "name the run NAME" },
     { 0, "root", "dir", OPT_STRING, &root, "record the run in the store DIR" },
     { 0, "ranks", "count", OPT_LONG, &ranks,
@@ -146,6 +148,7 @@ static int open_and_train(struct settings *s, const char *checkpoint,
     const struct train_conf conf = { .checkpoint = checkpoint,
                                      .command = command,
                                      .alerts = &alerts,
+                                     .steal = steal,
                                      .detect_anomaly = detect_anomaly };
     struct engine eng = { 0 };
     int ret;

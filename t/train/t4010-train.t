@@ -422,14 +422,39 @@ ok $? "a last checkpoint that cannot be written is an error"
 test -d cut && test -z "$(ls -A cut)"
 ok $? "a checkpoint that cannot be written leaves no files" "$(ls -lA cut)"
 
-if command -v flock >/dev/null; then
-    mkdir -p held && flock held gtrain --config tiny.ini --root half \
-        --set checkpoint.folder=held >out 2>&1
-    test $? -eq 1 && tail -n 1 out | grep -q 'another running job uses held'
-    ok $? "a checkpoint folder in use by another job is refused"
-else
-    skip "a checkpoint folder in use by another job is refused" "no flock"
-fi
+# two jobs with one folder, from before the first checkpoint on
+gtrain --config tiny.ini --root half --name first --set schedule.steps=4000000 \
+    --set eval.every=0 --set checkpoint.folder=held >log 2>&1 &
+job=$!
+await_checkpoint held $job
+train --root half --name second --set checkpoint.folder=held
+test $? -eq 7 && tail -n 1 out | grep -q 'another running job uses held' &&
+    ls held/step-* >/dev/null
+ok $? "a checkpoint folder in use by another job is refused"
+train --root half --name first --resume auto
+test $? -eq 7 && grep -q "run first: it is being written by process $job" out &&
+    test "$(gtrack -r half ls --tsv --no-header -c status "name = 'first'")" = \
+        RUNNING
+ok $? "the run of another job is refused, and stays running"
+
+# a job that is stopped, whose run and folder another one takes
+kill -STOP $job
+gtrain --root half --steal --resume held >steal 2>&1 &
+thief=$!
+until grep -q 'resuming after' steal; do
+    kill -0 $thief || break
+done
+kill -CONT $job
+wait $job
+test $? -eq 7 && tail -n 1 log | grep -q 'first: the run is now written by'
+ok $? "a job whose run was stolen ends with status 7 when it goes on" \
+    "$(tail -n 5 log steal)"
+kill -TERM $thief
+wait $thief
+test $? -eq 75 && gtrack -r half metrics --tsv --no-header first train/loss |
+    cut -f1 | sort | uniq -d >twice && test ! -s twice && test ! -e held/.lock
+ok $? "the thief goes on, and no step of the run is there twice" \
+    "$(head -n 3 twice; tail -n 5 steal)"
 
 # what cannot be
 bad() {         # bad STATUS NAME PATTERN [OPTION]...

@@ -195,7 +195,8 @@ int attempt_check(const char *run, int number, struct err *e)
     if (stat(next, &st) == 0) {
         const struct attempt *a = NULL;
 
-        if (attempts_load(&list, &mem, run, PATH_NO_LINKS, &ignored) == 0 && list.n)
+        if (attempts_load(&list, &mem, run, PATH_NO_LINKS, &ignored) == 0 &&
+            list.n)
             a = &list.item[list.n - 1];
         ret = err_set(e, ERR_BUSY,
                       "the run is now written by process %lld on %s (attempt "
@@ -423,8 +424,8 @@ double attempt_seconds(const char *run, const struct attempt *a, int64_t now_ms)
     int64_t end = a->end_ms;
 
     if (end == 0)
-        end = attempt_status(run, a, now_ms) == RUN_RUNNING ? now_ms
-                                                             : a->beat_ms;
+        end =
+            attempt_status(run, a, now_ms) == RUN_RUNNING ? now_ms : a->beat_ms;
     return end > a->start_ms ? (double)(end - a->start_ms) / 1000 : 0;
 }
 
@@ -482,7 +483,8 @@ int attempt_await(const char *run, const struct attempt *a, struct err *e)
 
         usleep(secs < 1 ? 10000 : 250000);
         moved = has_moved(path, &st);
-        if (moved && load_one(&now, &mem, path, a->number, PATH_NO_LINKS, &ignored) < 0)
+        if (moved &&
+            load_one(&now, &mem, path, a->number, PATH_NO_LINKS, &ignored) < 0)
             now.status = RUN_RUNNING;
         life = attempt_life(run, a);
     }

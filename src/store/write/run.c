@@ -87,8 +87,8 @@ static void *beat_on(void *arg)
 
     pthread_mutex_lock(&r->lock);
     while (!r->stop) {
-        const struct timespec until = clock_after(
-            CLOCK_MONOTONIC, (double)r->attempt.interval_ms / 1000);
+        const struct timespec until =
+            clock_after(CLOCK_MONOTONIC, (double)r->attempt.interval_ms / 1000);
         struct err ignored = { 0 };
         int timeout = 0;
 
@@ -305,7 +305,8 @@ static void refresh(struct run *r)
     struct err e = { 0 };
     struct meta now;
 
-    if (meta_load(&now, &r->mem, r->folder, PATH_NO_LINKS, &e) == 0 && !now.damage)
+    if (meta_load(&now, &r->mem, r->folder, PATH_NO_LINKS, &e) == 0 &&
+        !now.damage)
         r->meta = now;
 }
 

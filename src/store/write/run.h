@@ -52,8 +52,8 @@ struct run_conf {
     double flush_secs;       /* 0: one second */
     int64_t memory;          /* bytes that may wait for the store; 0: a
                                  * 16th of the machine's, 2 GiB at most */
-    bool steal;                 /* resume also while another process writes */
-    int cpus, gpus;             /* in use, over all ranks; 0: those of this
+    bool steal;              /* resume also while another process writes */
+    int cpus, gpus;          /* in use, over all ranks; 0: those of this
                                  * process, and none */
     bool no_cpus;            /* this process uses no CPU itself */
     bool no_provenance;      /* do not record git, host and environment */

@@ -44,7 +44,7 @@ struct writer {
     struct key_files files;
     struct series_file *file;        /* by the key's number */
     size_t n_files, held, held_most; /* points of all of them */
-    time_t looked; /* when it last knew that it may write */
+    time_t looked;                   /* when it last knew that it may write */
     int64_t noted;                   /* of the dropped ones, in a tag */
     struct queued_texts waiting;
     struct err trouble;

@@ -7,10 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "common/filelock.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/path.h"
@@ -19,6 +19,8 @@
 #include "trainer/checkpoint/checkpoint_find.h"
 #include "trainer/checkpoint/checkpoint_sums.h"
 #include "trainer/model/resolve.h"
+
+#define LOCK_FILE ".lock"
 
 enum save_reason { SAVE_DUE, SAVE_BEST, SAVE_LAST };
 
@@ -167,6 +169,8 @@ static int write_folder(const struct checkpoint_writing *w, const char *path,
 
     if (ret == 0 && c->run)
         run_sync(c->run, &lost); /* run_end() reports what is lost */
+    if (ret == 0 && c->run)
+        ret = run_check(c->run, e);
     if (ret == 0 && replace_folder(temp, path) < 0)
         ret = err_sys(e, "cannot rename %s", temp);
     if (ret == 0)
@@ -181,8 +185,10 @@ static int write_checkpoint(const struct checkpoint_writing *w, struct err *e)
 {
     struct checkpoint *c = w->checkpoint;
     char *path = step_path(c, w->step);
-    int ret = path_make(c->folder, e);
+    int ret = c->run ? run_check(c->run, e) : 0;
 
+    if (ret == 0)
+        ret = path_make(c->folder, e);
     if (ret == 0 && (c->written != w->step || !path_exists(path))) {
         remove_partial(c);
         ret = write_folder(w, path, e);
@@ -204,6 +210,8 @@ static void warn_lost(const struct checkpoint_writing *w)
 {
     struct run *run = w->checkpoint->run;
 
+    if (w->e.kind == ERR_BUSY)
+        return; /* training ends */
     log_warn("%s; training continues without it", w->e.text);
     if (run)
         run_metric(run, "event/checkpoint_lost", w->step, 1);
@@ -343,20 +351,58 @@ static void rename_later(const struct checkpoint *c,
         restore_best(c, at->best_step);
 }
 
-/* A folder that does not exist, or cannot be locked, is not in use. */
-static int lock_folder(struct checkpoint *c, struct err *e)
+/*
+ * The lock is that of a file, since servers know no locks of folders, and is
+ * taken before the first checkpoint.  The file is removed while it is locked,
+ * so whoever opened it before has to open it again.  File systems that have no
+ * locks are used without.
+ */
+static int lock_folder(struct checkpoint *c, bool steal, struct err *e)
 {
-    if (*c->conf->folder && path_make(c->folder, e) < 0)
-        return err_wrap(e, "checkpoint.folder");
-    c->lock = open(c->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (c->lock < 0 || flock(c->lock, LOCK_EX | LOCK_NB) == 0 ||
-        errno != EWOULDBLOCK)
-        return 0;
-    return err_set(e, ERR_SYSTEM, "another running job uses %s", c->folder);
+    char *path = path_join(c->folder, LOCK_FILE);
+    int ret = path_make(c->folder, e);
+
+    if (ret == 0 && steal)
+        unlink(path);
+    while (ret == 0 && c->lock < 0) {
+        enum filelock state;
+
+        c->lock = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
+        if (c->lock < 0) {
+            ret = err_sys(e, "cannot create %s", path);
+            break;
+        }
+        state = filelock_get(c->lock);
+        if (state == FILELOCK_NONE)
+            break;
+        if (state == FILELOCK_OURS && filelock_is_at(c->lock, path))
+            break;
+        if (state == FILELOCK_HELD)
+            ret =
+                err_set(e, ERR_BUSY, "another running job uses %s", c->folder);
+        close(c->lock);
+        c->lock = -1;
+    }
+    free(path);
+    return ret < 0 && *c->conf->folder ? err_wrap(e, "checkpoint.folder") : ret;
+}
+
+static void unlock_folder(struct checkpoint *c)
+{
+    char *path = path_join(c->folder, LOCK_FILE);
+
+    if (c->lock >= 0 && filelock_is_at(c->lock, path))
+        unlink(path);
+    if (c->lock >= 0)
+        close(c->lock);
+    if (!*c->conf->folder)
+        rmdir(c->folder); /* unless it has checkpoints */
+    free(path);
 }
 
 int checkpoint_open(struct checkpoint *c, const struct engine *eng,
-                    const char *folder, struct run *run, struct err *e)
+                    const char *folder, struct run *run, bool steal,
+                    struct err *e)
 {
     *c = (struct checkpoint){
         .conf = &eng->set->checkpoint, .run = run, .lock = -1, .written = -1
@@ -364,7 +410,7 @@ int checkpoint_open(struct checkpoint *c, const struct engine *eng,
     c->folder = xstrdup(folder);
     if (eng->coll.rank != 0)
         return 0;
-    if (lock_folder(c, e) < 0)
+    if (lock_folder(c, steal, e) < 0)
         return -1;
     rename_later(c, &eng->state);
     return 0;
@@ -375,8 +421,7 @@ void checkpoint_close(struct checkpoint *c)
     if (!c->folder)
         return;
     wait_writing(c);
-    if (c->lock >= 0)
-        close(c->lock);
+    unlock_folder(c);
     free(c->folder);
     *c = (struct checkpoint){ 0 };
 }

@@ -33,15 +33,15 @@ struct checkpoint {
     char *folder;
     struct run *run;                    /* or NULL */
     struct checkpoint_writing *writing; /* or NULL */
-    int lock;                           /* of the folder, or -1 */
+    int lock;                           /* the file .lock in it, or -1 */
     int64_t written;                    /* the step last written, or -1 */
     int64_t rolled_to, rollbacks;       /* the last target; times in a row */
 };
 
-/* Fails if another running job uses the folder.  Checkpoints of steps after the
- * one that training begins at are renamed. */
+/* ERR_BUSY if another running job uses the folder, unless it is stolen.
+ * Checkpoints of steps after the one that training begins at are renamed. */
 int checkpoint_open(struct checkpoint *, const struct engine *,
-                    const char *folder, struct run *, struct err *);
+                    const char *folder, struct run *, bool steal, struct err *);
 void checkpoint_close(struct checkpoint *);
 
 int checkpoint_save(struct checkpoint *, struct engine *, struct err *);

@@ -101,7 +101,7 @@ static int begin_run(struct report *r, struct run_conf *c, struct err *e)
 }
 
 int report_open(struct report *r, struct engine *eng, const char *command,
-                const char *resume_id, struct err *e)
+                const char *resume_id, bool steal, struct err *e)
 {
     const struct settings *s = eng->set;
     struct run_conf c = {
@@ -110,6 +110,7 @@ int report_open(struct report *r, struct engine *eng, const char *command,
         .name = *s->run.name ? s->run.name : NULL,
         .parent = *s->run.parent ? s->run.parent : NULL,
         .resume = resume_id,
+        .steal = steal,
         .command = command,
         .tensorboard = *s->run.tensorboard ? s->run.tensorboard : NULL,
         .cpus = on_gpu(eng) ? 0 : eng->dev.threads * eng->coll.size,

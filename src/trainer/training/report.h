@@ -41,9 +41,10 @@ struct report {
     _Atomic int64_t pause_after; /* micro-batches; 0: this step */
 };
 
-/* resume_id: the run to resume, or NULL. */
+/* resume_id: the run to resume, or NULL; steal: also from a process that still
+ * writes it. */
 int report_open(struct report *, struct engine *, const char *command,
-                const char *resume_id, struct err *);
+                const char *resume_id, bool steal, struct err *);
 void report_begin(struct report *, struct engine *, const struct meter *);
 
 /* For struct step: a micro-batch begins. */

@@ -289,6 +289,7 @@ static int stop_by_signal(struct train *t, struct err *e)
 static int run_loop(struct train *t, struct err *e)
 {
     const struct engine_state *state = &t->engine->state;
+    struct run *run = t->report.run;
     bool stop = state->step >= t->engine->set->is.stop_at;
 
     begin_progress(t);
@@ -297,6 +298,8 @@ static int run_loop(struct train *t, struct err *e)
     while (!stop && !t->signalled) {
         const int64_t before = state->step;
 
+        if (run && run_is_lost(run) && run_check(run, e) < 0)
+            return -1;
         if (train_step(t, e) < 0)
             return err_wrap(e, "step %lld", (long long)before + 1);
         measure_progress(t);
@@ -344,7 +347,7 @@ static int open_run(struct train *t, const struct train_conf *c, struct err *e)
         ret = checkpoint_load(c->checkpoint, t->engine, e);
     if (ret == 0)
         ret = report_open(&t->report, t->engine, c->command,
-                          t->resumed ? id : NULL, e);
+                          t->resumed ? id : NULL, c->steal, e);
     alert_writer_begin(c->alerts,
                        t->report.run ? run_folder(t->report.run) : NULL);
     if (ret == 0 && c->checkpoint && t->report.run)
@@ -371,7 +374,7 @@ static int agree_folder(struct engine *eng, char *folder, size_t size,
     return 0;
 }
 
-static int open_checkpoints(struct train *t, struct err *e)
+static int open_checkpoints(struct train *t, bool steal, struct err *e)
 {
     struct engine *eng = t->engine;
     struct run *run = t->report.run;
@@ -386,7 +389,7 @@ static int open_checkpoints(struct train *t, struct err *e)
     free(place);
     if (agree_folder(eng, folder, sizeof folder, e) < 0)
         return -1;
-    return checkpoint_open(&t->checkpoint, eng, folder, run, e);
+    return checkpoint_open(&t->checkpoint, eng, folder, run, steal, e);
 }
 
 int train_run(struct engine *eng, const struct train_conf *c, struct err *e)
@@ -396,7 +399,7 @@ int train_run(struct engine *eng, const struct train_conf *c, struct err *e)
 
     if (open_run(&t, c, e) < 0)
         return -1;
-    ret = open_checkpoints(&t, e);
+    ret = open_checkpoints(&t, c->steal, e);
     if (ret == 0) {
         step_open(&t.step, eng);
         t.step.observe = c->detect_anomaly ? observe_finite : NULL;

@@ -24,6 +24,7 @@ struct train_conf {
     const char *checkpoint;      /* to resume from; NULL: start at step 0 */
     const char *command;         /* recorded in the run */
     struct alert_writer *alerts; /* is told the run */
+    bool steal;                  /* the run from another process */
     bool detect_anomaly;         /* check the result of every operation */
 };
 
