@@ -110,6 +110,7 @@ static const char *expected(const struct setting *s)
 
 static int bad_value(const struct setting *s, const char *text, struct err *e)
 {
+    const int digits = s->type == CONF_INT ? 16 : 15; /* as they are written */
     char words[256];
 
     if (s->type == CONF_WORD) {
@@ -120,8 +121,8 @@ static int bad_value(const struct setting *s, const char *text, struct err *e)
     if (s->min == 0.0 && s->max == 0.0)
         return err_set(e, ERR_USAGE, "%s expects %s, not '%s'", s->key,
                        expected(s), text);
-    return err_set(e, ERR_USAGE, "%s expects %s from %.16g to %.16g, not '%s'",
-                   s->key, expected(s), s->min, s->max, text);
+    return err_set(e, ERR_USAGE, "%s expects %s from %.*g to %.*g, not '%s'",
+                   s->key, expected(s), digits, s->min, digits, s->max, text);
 }
 
 static int set_value(struct conf *c, const struct setting *s, const char *text,

@@ -491,6 +491,21 @@ bad 3 "missing data are named" 'nowhere' --set data.train='nowhere_*.bin'
 bad 2 "a final learning rate above optim.lr is refused" \
     'schedule.min_lr: 0.02 is above optim.lr = 0.01' \
     --set schedule.min_lr=2e-2
+bad 2 "a warm-up from above the peak is refused" \
+    'schedule.warmup_lr: 1 is above optim.lr = 0.01' \
+    --set schedule.warmup_lr=1
+bad 2 "steps in place of fractions are refused" \
+    'schedule.at: 30 is not a fraction of all steps, 0 to 1' \
+    --set schedule.kind=step --set schedule.at=30,60
+bad 2 "a bound is told as it is written" \
+    'from 0 to 0.9999999, not .1' --set optim.beta1=1
+mkdir foreign
+echo '{}' >foreign/config.json
+bad 3 "resuming from a model of Hugging Face is refused" \
+    "foreign holds no checkpoint; 'gtrain import' makes one of it" \
+    --resume foreign
+bad 1 "resuming from a file is refused" \
+    'tiny.ini is a file; a checkpoint is a folder' --resume tiny.ini
 bad 2 "a warm-up and a decay longer than the schedule are refused" \
     'schedule.decay: 8 steps, with 6 of warm-up' --set schedule.kind=wsd \
     --set schedule.warmup=6 --set schedule.decay=8

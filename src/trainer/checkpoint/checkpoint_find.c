@@ -177,6 +177,16 @@ static bool is_checkpoint(const char *path)
     return is;
 }
 
+/* Is it a model of Hugging Face? */
+static bool is_foreign(const char *path)
+{
+    char *config = path_join(path, "config.json");
+    const bool is = path_exists(config);
+
+    free(config);
+    return is;
+}
+
 static bool matches_settings(const struct run_info *run,
                              const struct settings *s)
 {
@@ -249,6 +259,9 @@ int checkpoint_find(const struct settings *s, const char *word, char **path,
     *path = NULL;
     if (!word || strcmp(word, "auto") == 0)
         return find_newest(s, !word, path, e);
+    if (!path_is_folder(word) && strchr(word, '.') && path_exists(word))
+        return err_set(e, ERR_INPUT, "%s is a file; a checkpoint is a folder",
+                       word);
     if (!path_is_folder(word))
         return find_by_run(s, word, path, e);
     if (!strchr(word, '/'))
@@ -266,6 +279,8 @@ int checkpoint_find(const struct settings *s, const char *word, char **path,
     }
     *path = checkpoint_newest(word, INT64_MAX);
     if (!*path)
-        return err_set(e, ERR_MISSING, "%s holds no checkpoint", word);
+        return err_set(e, ERR_MISSING, "%s holds no checkpoint%s", word,
+                       is_foreign(word) ? "; 'gtrain import' makes one of it"
+                                        : "");
     return 0;
 }

@@ -197,6 +197,15 @@ static int resolve_lengths(struct settings *c, struct err *e)
     if (s->min_lr > c->optim.lr)
         return conf_fail(&c->conf, "schedule.min_lr", e,
                          "%g is above optim.lr = %g", s->min_lr, c->optim.lr);
+    if (s->warmup_lr > c->optim.lr)
+        return conf_fail(&c->conf, "schedule.warmup_lr", e,
+                         "%g is above optim.lr = %g", s->warmup_lr,
+                         c->optim.lr);
+    for (int i = 0; i < s->at.n; i++)
+        if (s->at.x[i] < 0 || s->at.x[i] > 1)
+            return conf_fail(&c->conf, "schedule.at", e,
+                             "%g is not a fraction of all steps, 0 to 1",
+                             s->at.x[i]);
     if (is->decay > is->steps - is->warmup)
         is->decay = is->steps - is->warmup;
     is->ramp = span_steps(c, &c->train.ramp);
