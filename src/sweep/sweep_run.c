@@ -10,6 +10,7 @@
 #include "common/log.h"
 #include "common/num.h"
 #include "common/path.h"
+#include "common/random.h"
 #include "common/save.h"
 #include "store/alert/alert_watch.h"
 #include "store/analysis/paired_runs.h"
@@ -77,43 +78,64 @@ static int read_parent(struct sweep_run *s, struct err *e)
     return ret;
 }
 
-static int write_parent(struct sweep_run *s, struct err *e)
+/* Choose the id of the parent.  Of several that do so at once, the first one's
+ * holds for all. */
+static int claim_parent(struct sweep_run *s, struct err *e)
 {
     char *path = path_join(s->folder, "parent");
-    char *line = xasprintf("%s\n", s->parent);
-    const int ret = save_text(path, line, e);
+    char half[2][RANDOM_WORD], *line;
+    bool exists = false;
+    int ret = path_make(s->folder, e);
 
-    free(path);
+    random_word(half[0]);
+    random_word(half[1]);
+    line = xasprintf("%s%s\n", half[0], half[1]);
+    if (ret == 0)
+        ret = save_create(path, line, &exists, e);
+    if (ret == 0)
+        ret = read_parent(s, e);
     free(line);
+    free(path);
     return ret;
 }
 
-/* The parent has no metrics and uses no cores; its cells do. */
+/* The parent has no metrics and uses no cores; its cells do.  A sweep that
+ * another process runs is refused, since that writes the parent. */
 static int begin_parent(struct sweep_run *s, struct err *e)
 {
-    const bool made = !s->parent;
-    const struct run_conf conf = {
-        .root = s->root,
-        .experiment = s->experiment,
-        .resume = s->parent,
-        .no_cpus = true,
-    };
-
+    struct run_conf conf = { .root = s->root,
+                             .experiment = s->experiment,
+                             .no_cpus = true };
     struct alert_writer alerts;
+    bool made = false;
     int ret;
 
+    if (!s->parent && claim_parent(s, e) < 0)
+        return -1;
     alert_writer_fork(&alerts);
+    conf.resume = s->parent;
     ret = run_begin(&s->own, &conf, e);
+    if (ret < 0 && e->kind == ERR_MISSING) {
+        struct run_conf fresh = conf;
+        struct err why = { 0 };
+
+        fresh.resume = NULL;
+        fresh.id = s->parent;
+        made = run_begin(&s->own, &fresh, &why) == 0;
+        *e = (struct err){ 0 };
+        ret = made ? 0 : run_begin(&s->own, &conf, e); /* another began it */
+        if (ret < 0 && e->kind == ERR_MISSING)
+            *e = why;
+    }
     alert_writer_begin(&alerts, ret == 0 ? run_folder(s->own) : NULL);
     if (ret < 0)
-        return -1;
+        return err_wrap(e, "sweep %s", s->sweep.name);
     if (!made)
         return 0;
-    s->parent = xstrdup(run_id(s->own));
     run_tag(s->own, "sweep", s->sweep.name);
     run_tag(s->own, "sweep.folder", s->folder);
     run_paramf(s->own, "sweep.cells", "%zu", s->sweep.n_cells);
-    return write_parent(s, e);
+    return 0;
 }
 
 static enum run_status status_of(const struct sweep_run *s, bool stopped)
@@ -170,13 +192,13 @@ int sweep_run_begin(struct sweep_run *s, bool runs, struct err *e)
 {
     struct run *own;
 
-    if (s->program->check(s, e) < 0 || write_folder(s, e) < 0)
+    if (s->program->check(s, e) < 0)
         return -1;
-    if (!runs && s->parent)
-        return 0;
-    if (begin_parent(s, e) < 0)
+    if ((runs || !s->parent) && begin_parent(s, e) < 0)
         return -1;
-    if (runs)
+    if (write_folder(s, e) < 0)
+        return -1;
+    if (runs || !s->own)
         return 0;
     own = s->own;
     s->own = NULL;

@@ -35,7 +35,8 @@
  * cell is a run with the tags sweep and sweep.cell.
  *
  * sweep_run_begin() checks all cells before the first one starts.  If one of
- * them cannot run, nothing is written.
+ * them cannot run, nothing is written.  It is ERR_BUSY if another process runs
+ * the same sweep: then that one's parent is being written.
  *
  * The parent is RUNNING while the sweep runs on this machine, and SCHEDULED
  * while its cells wait for other processes to run them.  Then it is FINISHED if

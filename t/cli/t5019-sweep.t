@@ -52,6 +52,22 @@ is "$(cut -f 4 out | tail -n 1)" 0.01 "report finds the best value"
 gtrack sweep status -c s.ini --tsv >out 2>err
 is "$(grep -c FINISHED out)" 4 "status needs no command"
 
+# Started at once: one runs the cells.
+started=
+for i in 1 2 3; do
+    gtrack sweep -q -o once --grid a=7,8 -- ./train.sh '{a}' >out 2>"err.$i" &
+    started="$started $!"
+done
+bad=
+for pid in $started; do
+    wait "$pid"
+    case $? in 0 | 7) ;; *) bad="$bad $?" ;; esac
+done
+is "$bad $(cat once/cells/*/calls | sort | tr '\n' ' ')" " 7 8 " \
+    "a sweep that is started three times at once runs each cell once"
+is "$(gtrack ls --tsv -c id --no-header "tags.sweep.folder = 'once'" 2>err)" \
+    "$(cat once/parent)" "sweeps that are started at once have one parent"
+
 # Points of an attempt that failed are retracted, or kept by sweep.resume.
 cat >two.sh <<'END'
 run=$(gtrack run start)

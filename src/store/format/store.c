@@ -219,30 +219,6 @@ int store_sync(const char *folder, struct err *e)
     return ret;
 }
 
-/*
- * rename(), unless there is a file called `to`.  Some file systems do not
- * support the flag, and some of these have no links, or none to another folder.
- * There, readers may find the file empty for a moment.
- */
-static int rename_new(const char *from, const char *to)
-{
-    int fd;
-
-    if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0)
-        return 0;
-    if (errno == EEXIST)
-        return -1;
-    if (link(from, to) == 0)
-        return unlink(from);
-    if (errno == EEXIST)
-        return -1;
-    fd = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (fd < 0)
-        return -1;
-    close(fd);
-    return rename(from, to);
-}
-
 int store_create(const char *path, const char *name, const void *data, size_t n,
                  bool sync, bool *exists, struct err *e)
 {
@@ -250,7 +226,7 @@ int store_create(const char *path, const char *name, const void *data, size_t n,
     int ret = temp ? 0 : -1;
 
     *exists = false;
-    if (temp && rename_new(temp, path) < 0) {
+    if (temp && save_rename_new(temp, path) < 0) {
         *exists = errno == EEXIST;
         if (!*exists)
             ret = err_sys(e, "cannot create %s", path);
