@@ -44,13 +44,13 @@ unset COLUMNS LINES NO_COLOR CLICOLOR_FORCE COLORTERM COLORFGBG TERM_PROGRAM \
     KITTY_WINDOW_ID GTRACK_ROOT XDG_CONFIG_HOME WANDB_BASE_URL
 export PATH HOME="$dir" XDG_CACHE_HOME="$dir/cache" GTRACK_CACHE="" \
     GTRACK_ALERTS="" LC_ALL=C.UTF-8 TZ=UTC
-tests_run=0 tests_failed=0 commands=/dev/null
+tests_run=0 tests_failed=0 shown_commands=/dev/null
 
 ok() {
     tests_run=$((tests_run + 1))
     if test "$1" = 0; then
         echo "ok $tests_run - $2"
-        : >"$commands"
+        : >"$shown_commands"
         return
     fi
     tests_failed=$((tests_failed + 1))
@@ -58,17 +58,17 @@ ok() {
     if test -n "${3-}"; then
         printf '%s\n' "$3"
     else
-        sed '/^+ ok [0-9]/,$d; /^+ :$/d; /^+ return$/d' "$commands" | tail -n 5
+        sed '/^+ ok [0-9]/,$d; /^+ :$/d; /^+ return$/d' "$shown_commands" | tail -n 5
         tail -n 20 out err log 2>/dev/null
     fi | sed 's/^/# /'
-    : >"$commands"
+    : >"$shown_commands"
 }
 
 # The shell writes its commands, with the values of variables, to its standard
 # error; each result begins the file anew.
 show_commands() {
-    commands=$dir/.commands
-    exec 2>>"$commands"
+    shown_commands=$dir/.commands
+    exec 2>>"$shown_commands"
     set -x
 }
 

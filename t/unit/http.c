@@ -123,12 +123,6 @@ static void requests(void)
            strcmp(logged(), "PATCH /plain/file - - x") == 0,
        "another method than GET and POST is sent");
     fd = open(path, O_RDONLY);
-    ok(call(
-           (struct http_call){
-               .method = "PUT", .fd = fd, .fd_at = 2, .len = 5 },
-           "/plain/file", &r, &e) == 0 &&
-           strcmp(logged(), "PUT /plain/file - - 23456") == 0,
-       "PUT sends a part of a file");
     ok(call((struct http_call){ .method = "PUT", .fd = fd, .len = 10 },
             "/flaky/file", &r, &e) == 0 &&
            r.tries == 3 &&

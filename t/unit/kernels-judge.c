@@ -142,7 +142,7 @@ static double allowed(const struct op_case *c, enum dtype type, double want,
 static void note_failure(struct op_case *c, const char *arg, const char *what)
 {
     if (!c->why[0])
-        snprintf(c->why, sizeof c->why, "%s: %s", arg, what);
+        snprintf(c->why, sizeof c->why, "%.50s: %.95s", arg, what);
 }
 
 static void compare(struct op_case *c, int i)
