@@ -57,7 +57,7 @@ train 2 'data.order.*data.tokenizer' --root d --set data.order=documents \
 ok $? "order by documents is refused without an end-of-text token"
 
 cp -r tok good && cp other/* tok/
-train 1 'encoded with another tokenizer, as data/x.tokens.lock' --root k
+train 1 'encoded with another tokenizer, according to data/x.tokens.lock' --root k
 ok $? "the tokens of another tokenizer are refused"
 rm -r tok && mv good tok
 gdata lock -q -T tok -o data/data.lock --text text.jsonl data/x_*.bin

@@ -102,7 +102,7 @@ like out "^the old hen" "a sample begins with its prompt, without a space"
 known "Llama 2 with merges over spaces" >some.json
 export_gguf some some.json
 is $? 1 "a tokenizer that lacks some merges is refused"
-like err "a merge for some of them only" "the message says why"
+like err "has merges only for some of these pairs" "the message says why"
 known "unknown characters, each" >unknown.json
 export_gguf unknown unknown.json
 is $? 1 "a tokenizer with unknown characters is refused"
