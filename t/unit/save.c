@@ -52,6 +52,28 @@ static void save_and_die(const char *path)
     waitpid(pid, NULL, 0);
 }
 
+/* Processes that save one file again and again; how many failed to? */
+static int save_at_once(const char *path)
+{
+    enum { PROCESSES = 8, TIMES = 100 };
+    int failed = 0, status;
+
+    for (int i = 0; i < PROCESSES; i++)
+        if (fork() == 0) {
+            struct err e = { 0 };
+            int ret = 0;
+
+            for (int k = 0; k < TIMES && ret == 0; k++)
+                ret = save_text(path, "all", &e);
+            if (ret < 0)
+                diag("%s", e.text);
+            _exit(ret < 0);
+        }
+    while (wait(&status) > 0)
+        failed += status != 0;
+    return failed;
+}
+
 int main(void)
 {
     char folder[] = "/tmp/save.XXXXXX";
@@ -77,6 +99,8 @@ int main(void)
     ok(save_commit(&b, &e) == 0 && holds("x", "of b") &&
            save_commit(&a, &e) == 0 && holds("x", "of a") && files_here() == 1,
        "each of them is the whole file in turn: %s", e.text);
+    ok(save_at_once("x") == 0 && holds("x", "all") && files_here() == 1,
+       "eight processes that save one file at once all succeed");
     path_remove(folder, &e);
     return done_testing();
 }
