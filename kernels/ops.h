@@ -223,6 +223,13 @@ struct attn {
                                    element ((n H + h) T + t) T + t' */
 };
 
+/* Whether there is nothing to do between scale, softmax and the values, as
+ * libraries assume. */
+static inline bool attn_is_plain(const struct attn *a)
+{
+    return a->drop.p <= 0.0f;
+}
+
 /* Rotate queries and keys of qkv(N,(H+2K)*D) in place by position from + n % T.
  * Halves: pair (i, i + D/2), angle position * theta^(-2i/D), as Llama does.
  * inverse turns the other way, which is the gradient. */

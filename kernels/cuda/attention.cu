@@ -26,13 +26,8 @@ static flash<E> describe(const struct tensor *qkv, const struct attn *a)
 {
     flash<E> f = {};
 
+    static_cast<attn &>(f) = *a;
     f.qkv = (const E *)qkv->data;
-    f.H = a->H;
-    f.K = a->K;
-    f.D = a->D;
-    f.T = a->T;
-    f.scale = a->scale;
-    f.drop = a->drop;
     return f;
 }
 

@@ -28,7 +28,7 @@ enum { FLASH_WARPS = 4, FLASH_THREADS = 128, FLASH_ROWS = 64 };
 
 #define LOG2_E 1.4426950408889634f
 
-template <class E> struct flash {
+template <class E> struct flash : attn {
     E *y;
     float *lse;
     const E *qkv;
@@ -36,10 +36,6 @@ template <class E> struct flash {
     const float *delta; /* (B,H,T): sums of y dy */
     E *dqkv;
     bool overwrite;
-    int H, K, D;
-    int64_t T;
-    float scale;
-    struct dropout drop;
 };
 
 /* The first elements of head h of sequence n and of its keys and values. */

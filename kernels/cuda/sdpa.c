@@ -194,7 +194,7 @@ static struct sdpa_kernel *kernel_for(struct dev *dev,
 static bool shape_of(struct sdpa_shape *out, const struct tensor *qkv,
                      const struct attn *a, bool backward)
 {
-    if (qkv->type == DT_F32 || a->drop.p > 0.0f)
+    if (qkv->type == DT_F32 || !attn_is_plain(a))
         return false;
     memset(out, 0, sizeof *out); /* padding too: they are compared */
     out->B = tensor_rows(qkv) / a->T;

@@ -10,7 +10,7 @@ bool sdpa_fwd(struct dev *dev, struct tensor *y, struct tensor *lse,
               const struct tensor *qkv, const struct attn *a)
 {
     (void)y, (void)lse;
-    if (qkv->type != DT_F32 && a->drop.p <= 0.0f)
+    if (qkv->type != DT_F32 && attn_is_plain(a))
         attention_say_slow(dev, "built without cuDNN's header");
     return false;
 }
