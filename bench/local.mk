@@ -19,7 +19,7 @@ bench-batches: bench/data
 .PHONY: bench-data bench-batches
 
 # gplot and matplotlib
-EXTRA_DIST += %D%/plot %D%/plot-peer.py %D%/product_estimates.py
+EXTRA_DIST += %D%/plot %D%/plot_peer.py %D%/product_estimates.py
 bench-plot: gplot t/lib/mkruns
 	$(AM_V_at)top_srcdir='$(top_srcdir)' $(top_srcdir)/bench/plot
 .PHONY: bench-plot

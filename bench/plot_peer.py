@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""plot-peer.py - draw the loss of runs with matplotlib, for bench/plot
+"""plot_peer.py - draw the loss of runs with matplotlib, for bench/plot
 
-usage: plot-peer.py OUT.png METRIC-FILE...
+usage: plot_peer.py OUT.png METRIC-FILE...
 
 Each file has lines of "time value step", as MLflow writes them.  The figure has
 the size and the resolution of gplot's.

@@ -4,7 +4,7 @@
 . "$(dirname "$0")/../lib/tap.sh"
 ASAN_OPTIONS=detect_leaks=0
 export ASAN_OPTIONS
-tool=$build/t/lib/store-tool
+tool=$build/t/lib/store_tool
 long=${GT_LONG:-}
 
 strace -qq -o /dev/null true 2>/dev/null ||

@@ -61,7 +61,7 @@ readelf -d example | grep -q 'NEEDED.*libgtrack\.so\.0'
 ok $? "a program needs libgtrack.so.0 by this name"
 ./example mlruns
 ok $? "the example of the library runs"
-"$build/t/lib/store-tool" check mlruns >out 2>&1 &&
+"$build/t/lib/store_tool" check mlruns >out 2>&1 &&
     grep -q '^1 runs 300 points 1 attempts' out
 ok $? "the example writes a run of 300 points"
 test "$(cat mlruns/*/*/params/lr)" = 0.0006

@@ -2,7 +2,7 @@
 # What a run records by itself.
 . "$(dirname "$0")/../lib/tap.sh"
 show_commands
-tool=$build/t/lib/store-tool
+tool=$build/t/lib/store_tool
 export GIT_CEILING_DIRECTORIES="$dir" GIT_CONFIG_NOSYSTEM=1
 tag() { cat "$run/tags/$1" 2>/dev/null; }
 

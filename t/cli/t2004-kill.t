@@ -7,8 +7,8 @@ export GTRACK_CACHE
 build=${top_builddir:-.}/t/lib
 dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
 
-if ! test -x "$build/store-tool" || ! test -x "$build/disturb"; then
-    echo "Bail out! t/lib/store-tool is not built; run make check TESTS="
+if ! test -x "$build/store_tool" || ! test -x "$build/disturb"; then
+    echo "Bail out! t/lib/store_tool is not built; run make check TESTS="
     exit 1
 fi
 "$build/disturb" -n 1 true
@@ -22,7 +22,7 @@ when=0 watched=0 problem= left=
 while :; do
     when=$((when + 1))
     rm -rf "$dir/s"
-    "$build/disturb" -n $when "$build/store-tool" write "$dir/s" 3 \
+    "$build/disturb" -n $when "$build/store_tool" write "$dir/s" 3 \
         >"$dir/out" 2>"$dir/err"
     status=$?
     test $status -ne 0 || break
@@ -36,12 +36,12 @@ call $when: status $status: $(cat "$dir/err")"
     empty=$(find "$dir/s" -path '*/[0-9a-f]*/metrics/*' -type f -empty)
     test -z "$empty" || problem="$problem
 call $when: empty: $empty"
-    "$build/store-tool" check "$dir/s" >"$dir/check" 2>&1 || problem="$problem
+    "$build/store_tool" check "$dir/s" >"$dir/check" 2>&1 || problem="$problem
 call $when: $(cat "$dir/check")"
     "$build/../../gtrack" -r "$dir/s" fsck >"$dir/check" 2>&1 ||
         left="$left
 call $when, before the next attempt: $(cat "$dir/check")"
-    "$build/store-tool" resume "$dir/s" 3 >"$dir/out" 2>"$dir/err" || continue
+    "$build/store_tool" resume "$dir/s" 3 >"$dir/out" 2>"$dir/err" || continue
     "$build/../../gtrack" -r "$dir/s" fsck >"$dir/check" 2>&1 || left="$left
 call $when: $(cat "$dir/check")"
 done

@@ -147,7 +147,7 @@ print first
 print second
 artifact a
 E2
-        "$top/t/lib/wandb-log.pl" "$id" <lines >"wandb/offline-run-1-$id/run-$id.wandb"
+        "$top/t/lib/wandb_log.pl" "$id" <lines >"wandb/offline-run-1-$id/run-$id.wandb"
     done
     echo png >wandb/offline-run-1-ab12/files/media/pic.png
     (

@@ -466,7 +466,7 @@ if command -v openssl >/dev/null && python3 -c 'import ssl' 2>/dev/null; then
             cat "$1.key" "$1.crt" >"$1.pem"
     }
     cert server && cert client
-    python3 "$top/t/lib/tls-front.py" "${url##*:}" server.pem client.crt >tls &
+    python3 "$top/t/lib/tls_front.py" "${url##*:}" server.pem client.crt >tls &
     front=$!
     trap 'kill "$server" $front; rm -rf "$dir"' EXIT
     await_file tls

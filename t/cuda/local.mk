@@ -1,6 +1,6 @@
 # The CUDA device, emulated.  First the test of the operations again.
-check_PROGRAMS += t/cuda/kernels-emu.t
-test_programs += t/cuda/kernels-emu.t
+check_PROGRAMS += t/cuda/kernels_emu.t
+test_programs += t/cuda/kernels_emu.t
 t_cuda_kernels_emu_t_SOURCES = kernels/dev.c
 t_cuda_kernels_emu_t_CPPFLAGS = $(AM_CPPFLAGS) -DHAVE_CUDA=1
 EXTRA_t_cuda_kernels_emu_t_DEPENDENCIES = $(t_unit_kernels_t_OBJECTS)
@@ -27,7 +27,7 @@ CLEANFILES += %D%/emu.emuo %D%/emu.emuo.d
 -include %D%/emu.emuo.d
 
 # Races on shared memory, of every kernel: make check-races.
-EXTRA_PROGRAMS += t/cuda/kernels-race t/cuda/race
+EXTRA_PROGRAMS += t/cuda/kernels_race t/cuda/race
 t_cuda_kernels_race_SOURCES = kernels/dev.c
 t_cuda_kernels_race_CPPFLAGS = $(AM_CPPFLAGS) -DHAVE_CUDA=1
 t_cuda_kernels_race_DEPENDENCIES = $(t_unit_kernels_t_OBJECTS) \
@@ -40,11 +40,11 @@ t_cuda_race_LDADD = %D%/race.raceo t/emu/emu_race.emuo -lstdc++ -lpthread
 EXTRA_DIST += %D%/race.cu
 CLEANFILES += %D%/race.raceo %D%/race.raceo.d
 -include %D%/race.raceo.d
-check-races: t/cuda/kernels-race t/cuda/race
+check-races: t/cuda/kernels_race t/cuda/race
 	$(AM_V_at)t/cuda/race
-	$(AM_V_at)GT_TEST_DEVICE=cuda t/cuda/kernels-race >races.log 2>&1 || \
+	$(AM_V_at)GT_TEST_DEVICE=cuda t/cuda/kernels_race >races.log 2>&1 || \
 	    { grep -v '^ok' races.log; exit 1; }
-	$(AM_V_at)GT_TEST_DEVICE=cuda GT_CUBLASLT=off t/cuda/kernels-race \
+	$(AM_V_at)GT_TEST_DEVICE=cuda GT_CUBLASLT=off t/cuda/kernels_race \
 	    >races.log 2>&1 || { grep -v '^ok' races.log; exit 1; }
 	$(AM_V_at)rm -f races.log && echo "no kernel has a race on shared memory"
 .PHONY: check-races
@@ -67,10 +67,10 @@ t_cuda_abi_t_SOURCES = %D%/abi.c t/lib/tap.h kernels/cuda/cublaslt.c
 t_cuda_abi_t_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
 t_cuda_abi_t_LDADD = $(COMMON_LIBS)
 if HAVE_CUDNN
-check_PROGRAMS += t/cuda/sdpa t/cuda/sdpa-graph.t
-test_programs += t/cuda/sdpa-graph.t
+check_PROGRAMS += t/cuda/sdpa t/cuda/sdpa_graph.t
+test_programs += t/cuda/sdpa_graph.t
 endif
-t_cuda_sdpa_graph_t_SOURCES = %D%/sdpa-graph.c t/lib/tap.h
+t_cuda_sdpa_graph_t_SOURCES = %D%/sdpa_graph.c t/lib/tap.h
 t_cuda_sdpa_graph_t_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
 t_cuda_sdpa_graph_t_LDADD = t/emu/libemu.a $(KERNELS_LIBS) -lstdc++
 t_cuda_sdpa_SOURCES = %D%/sdpa.c t/lib/tap.h kernels/cuda/cudnn.c kernels/cuda/sdpa_graph.c
@@ -99,9 +99,9 @@ clean-gpu-kit:
 
 # Lines of the kernels that the judge runs; configure with --enable-coverage.
 # Without a home no plans are found, so that choosing them counts too.
-coverage-cuda: t/cuda/kernels-emu.t
+coverage-cuda: t/cuda/kernels_emu.t
 	$(AM_V_at)GT_TEST_DEVICE=cuda HOME= XDG_CACHE_HOME= \
-	    t/cuda/kernels-emu.t >/dev/null
+	    t/cuda/kernels_emu.t >/dev/null
 	$(AM_V_at)for f in $(EMU_OBJECTS:.emuo=); do \
 	    gcov -n -o $$f.gcda $(top_srcdir)/$$f.cu 2>/dev/null | \
 	        grep -A1 "^File '.*$$f.cu'" | sed -n \

@@ -1,5 +1,5 @@
 /*
- * sdpa-graph - attention's graphs keep to what all of cuDNN's kernels read
+ * sdpa_graph - attention's graphs keep to what all of cuDNN's kernels read
  *
  * The kernels of cuDNN before 9.26 for the gradient on Ampere and Ada ignore
  * the strides of the two tensors with a number for each query and read them as

@@ -3,7 +3,7 @@
 # threads, with streams that run late, without cuBLASLt, and with cuDNN, well or
 # broken.
 . "$(dirname "$0")/../lib/tap.sh"
-judge=$build/t/cuda/kernels-emu.t
+judge=$build/t/cuda/kernels_emu.t
 
 try() {
     what=$1

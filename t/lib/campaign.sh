@@ -74,7 +74,7 @@ count_moments() {
     case $how in
     memory) cut -d ' ' -f 1 counts ;;
     later | earlier) cut -d ' ' -f 2 counts ;;
-    power) perl "$top/t/lib/power-cut.pl" ops ;;
+    power) perl "$top/t/lib/power_cut.pl" ops ;;
     *) sed -n 's/^disturb: \([0-9]*\) calls$/\1/p' first ;;
     esac
 }
@@ -104,7 +104,7 @@ disturb_once() {
         # every other time at the end, where it has announced the most
         cut=$1
         test $((tried % 2)) = 0 || cut=$moments
-        perl "$top/t/lib/power-cut.pl" ops before "$cut" $((tried / 2)) case \
+        perl "$top/t/lib/power_cut.pl" ops before "$cut" $((tried / 2)) case \
             >said
         (cd case && promised ../said)
     else

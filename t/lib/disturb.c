@@ -10,7 +10,7 @@
  *              option, kill the program and its children instead
  *   -a         and let all later ones fail, too, except those that remove
  *   -r LOG     record each change of a file below the current folder, and what
- *              is written to standard output and error; see power-cut
+ *              is written to standard output and error; see power_cut
  *
  * The calls of all threads and child processes of COMMAND are counted as they
  * are entered.  Without -n, nothing is disturbed, and the count is printed.

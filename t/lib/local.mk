@@ -6,20 +6,20 @@ EXTRA_DIST += \
 	%D%/commands.sh \
 	%D%/fixtures.sh \
 	%D%/httpd.pl \
-	%D%/power-cut.pl \
+	%D%/power_cut.pl \
 	%D%/server.pl \
 	%D%/serve.sh \
 	%D%/tap.sh \
-	%D%/tls-front.py \
-	%D%/wandb-log.pl
+	%D%/tls_front.py \
+	%D%/wandb_log.pl
 
 check_PROGRAMS += t/lib/disturb t/lib/mkruns t/lib/shim.so \
-	t/lib/store-tool
+	t/lib/store_tool
 t_lib_disturb_SOURCES = %D%/disturb.c %D%/disturb.h %D%/record.c
 t_lib_disturb_LDADD =
 t_lib_mkruns_SOURCES = %D%/mkruns.c
 t_lib_mkruns_LDADD = $(STORE_LIBS)
-t_lib_store_tool_SOURCES = %D%/store-tool.c
+t_lib_store_tool_SOURCES = %D%/store_tool.c
 t_lib_store_tool_LDADD = $(STORE_LIBS)
 t_lib_shim_so_SOURCES = %D%/shim.c
 t_lib_shim_so_CFLAGS = -std=gnu11 -Wall -Wextra -fPIC

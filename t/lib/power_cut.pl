@@ -1,8 +1,8 @@
 #!/usr/bin/env perl
-# power-cut - a folder as it may be after the power failed
+# power_cut - a folder as it may be after the power failed
 #
-# usage: power-cut.pl LOG                       print the number of operations
-#        power-cut.pl LOG BEFORE AT SEED TO     build the folder TO
+# usage: power_cut.pl LOG                       print the number of operations
+#        power_cut.pl LOG BEFORE AT SEED TO     build the folder TO
 #
 # LOG is what `disturb -r` recorded of a program that began with the folder
 # BEFORE.  The power fails after AT operations.  What was synced until then is in

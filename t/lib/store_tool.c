@@ -1,18 +1,18 @@
 /*
- * store-tool - what the shell tests of the store do to it
+ * store_tool - what the shell tests of the store do to it
  *
- * usage: store-tool write ROOT STEPS     a run of three metrics; prints its
+ * usage: store_tool write ROOT STEPS     a run of three metrics; prints its
  *                                        name once it has begun
- *        store-tool start ROOT NAME      begin a run of experiment NAME at the
+ *        store_tool start ROOT NAME      begin a run of experiment NAME at the
  *                                        moment that the file ROOT.go appears
- *        store-tool run ROOT             write points until killed, as fast
+ *        store_tool run ROOT             write points until killed, as fast
  *                                        as can be
- *        store-tool resume ROOT STEPS    go on with the latest run
- *        store-tool capture ROOT         a run with all that is recorded by
+ *        store_tool resume ROOT STEPS    go on with the latest run
+ *        store_tool capture ROOT         a run with all that is recorded by
  *                                        itself; prints its folder
- *        store-tool check ROOT           complain of all that MLflow would;
+ *        store_tool check ROOT           complain of all that MLflow would;
  *                                        prints runs, points and attempts
- *        store-tool watch ROOT PID       check again and again until PID ends
+ *        store_tool watch ROOT PID       check again and again until PID ends
  */
 #include "config.h"
 #include "common/log.h"
@@ -168,7 +168,7 @@ int main(int argc, char **argv)
     int64_t n = 0;
     int ret = -1;
 
-    log_setup("store-tool", LOG_INFO);
+    log_setup("store_tool", LOG_INFO);
     if (argc == 4 && strcmp(what, "start") != 0 && !num_int(argv[3], &n))
         what = "";
     if (strcmp(what, "write") == 0 && argc == 4)
@@ -186,7 +186,7 @@ int main(int argc, char **argv)
     else if (strcmp(what, "watch") == 0 && argc == 4)
         ret = watch(argv[2], (pid_t)n, &e);
     else
-        err_set(&e, ERR_USAGE, "see the top of t/lib/store-tool.c");
+        err_set(&e, ERR_USAGE, "see the top of t/lib/store_tool.c");
     if (ret < 0)
         log_error("%s", e.text);
     return ret < 0 ? err_status(e.kind) : 0;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""tls-front - speak TLS before a server that does not, on 127.0.0.1
+"""tls_front - speak TLS before a server that does not, on 127.0.0.1
 
-usage: tls-front.py PORT SERVER.pem CLIENT.crt
+usage: tls_front.py PORT SERVER.pem CLIENT.crt
 
 Prints the port it listens on; wants clients to show CLIENT.crt, and passes
 what they say on to PORT.  It ends when it is killed.

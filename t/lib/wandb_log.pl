@@ -1,7 +1,7 @@
 #!/usr/bin/perl
-# wandb-log - write the log of an offline run of W&B, for tests
+# wandb_log - write the log of an offline run of W&B, for tests
 #
-# usage: wandb-log.pl ID <LINES >run-ID.wandb
+# usage: wandb_log.pl ID <LINES >run-ID.wandb
 #
 # Lines are:  tag TEXT; job TEXT; config KEY JSON; log STEP KEY JSON...;
 # summary KEY JSON; print TEXT; artifact NAME; a KEY is a path a/b.

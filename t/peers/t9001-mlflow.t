@@ -3,7 +3,7 @@
 # migration counts the same.  Part of `make check-peers`; skipped without it.
 . "$(dirname "$0")/../lib/tap.sh"
 python=${GT_PYTHON:-python3}
-tool=$build/t/lib/store-tool
+tool=$build/t/lib/store_tool
 test -n "${GT_PEERS:-}" ||
     skip_all "make check-peers asks the peers"
 "$python" -c 'import mlflow' 2>/dev/null ||

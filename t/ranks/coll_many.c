@@ -1,5 +1,5 @@
 /*
- * coll-many - collectives of more ranks than are linked directly, over TCP
+ * coll_many - collectives of more ranks than are linked directly, over TCP
  *
  * The ranks are children of this process.  Those of a job that fails as a whole
  * end with status 0 if they were told why.

@@ -1,5 +1,5 @@
 /*
- * death-watch - the rank that hangs is found from what the others wait for
+ * death_watch - the rank that hangs is found from what the others wait for
  */
 #include "config.h"
 

@@ -2,7 +2,7 @@
 #define T_FEW_MERGES_H
 
 /*
- * few-merges - tokenizers for tests, from files and from a few merges, and what
+ * few_merges - tokenizers for tests, from files and from a few merges, and what
  * merges mean
  */
 #include <string.h>

@@ -70,12 +70,12 @@ struct op_test {
     int fp8;
     double inner_fp8;
     /* Of a gradient: the operation, and the shapes in which the references of
-     * the two are compared by finite differences (kernels-grad.c). */
+     * the two are compared by finite differences (kernels_grad.c). */
     const struct op_test *forward;
     int64_t grad[MAX_GRADS][SHAPE];
 };
 
-/* The test of an operation, in kernels-ops*.c, begins with one of these. */
+/* The test of an operation, in kernels_ops*.c, begins with one of these. */
 #define OP(op)          #op, op##_args, NULL, op##_call
 #define OP_PREPARED(op) #op, op##_args, op##_prepare, op##_call
 #define STEP(op)        #op, step_args, step_prepare, op##_call

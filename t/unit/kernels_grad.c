@@ -1,5 +1,5 @@
 /*
- * kernels-grad - gradients of the references by finite differences
+ * kernels_grad - gradients of the references by finite differences
  *
  * The other implementations are only compared with the references, so nothing
  * else would notice a wrong one.  Tensors hold doubles here, so the difference

@@ -1,5 +1,5 @@
 /*
- * kernels-judge - compare one call of an operation with its reference
+ * kernels_judge - compare one call of an operation with its reference
  *
  * The same bytes are given to the reference on the host and to the device under
  * test.  The outputs are compared; inputs must be unchanged, and so must the

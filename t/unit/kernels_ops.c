@@ -1,5 +1,5 @@
 /*
- * kernels-ops - the operations as the tests know them: the arguments of each,
+ * kernels_ops - the operations as the tests know them: the arguments of each,
  * how it is called, and the shapes in which it is judged
  *
  * The letters of a shape are those of ops.h; numbers that are not sizes (a

@@ -1,5 +1,5 @@
 /*
- * kernels-ops-attn - the same for attention, the head and the optimisers
+ * kernels_ops_attn - the same for attention, the head and the optimisers
  */
 #include "config.h"
 #include "t/unit/kernels.h"

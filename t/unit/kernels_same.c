@@ -1,5 +1,5 @@
 /*
- * kernels-same - what holds of the CPU device as a whole: an operation of its
+ * kernels_same - what holds of the CPU device as a whole: an operation of its
  * own for each, the same bits for any number of threads and any cache, and no
  * memory taken once every operation has been called
  */

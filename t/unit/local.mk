@@ -5,7 +5,7 @@ unit_tests = \
 	t/unit/corpus.t \
 	t/unit/crash.t \
 	t/unit/dl.t \
-	t/unit/death-watch.t \
+	t/unit/death_watch.t \
 	t/unit/edit.t \
 	t/unit/filter.t \
 	t/unit/fp8.t \
@@ -16,7 +16,7 @@ unit_tests = \
 	t/unit/quantize.t \
 	t/unit/jsonl.t \
 	t/unit/kernels.t \
-	t/unit/kernels-same.t \
+	t/unit/kernels_same.t \
 	t/unit/legend.t \
 	t/unit/library.t \
 	t/unit/live.t \
@@ -26,10 +26,10 @@ unit_tests = \
 	t/unit/optim.t \
 	t/unit/outline.t \
 	t/unit/paired.t \
-	t/unit/piece-cache.t \
+	t/unit/piece_cache.t \
 	t/unit/plot.t \
 	t/unit/pretokenize.t \
-	t/unit/random-normal.t \
+	t/unit/random_normal.t \
 	t/unit/range.t \
 	t/unit/save.t \
 	t/unit/schedule.t \
@@ -59,7 +59,7 @@ t_unit_crash_t_SOURCES = %D%/crash.c t/lib/tap.h
 t_unit_crash_t_LDADD = $(STORE_LIBS)
 t_unit_dl_t_SOURCES = %D%/dl.c t/lib/tap.h
 t_unit_dl_t_LDADD = $(COMMON_LIBS)
-t_unit_death_watch_t_SOURCES = %D%/death-watch.c t/lib/tap.h
+t_unit_death_watch_t_SOURCES = %D%/death_watch.c t/lib/tap.h
 t_unit_death_watch_t_LDADD = $(TRAINER_LIBS)
 t_unit_edit_t_SOURCES = %D%/edit.c t/lib/tap.h
 t_unit_edit_t_LDADD = $(STORE_LIBS)
@@ -79,7 +79,7 @@ t_unit_quantize_t_SOURCES = %D%/quantize.c t/lib/tap.h
 t_unit_quantize_t_LDADD = $(KERNELS_LIBS)
 t_unit_legend_t_SOURCES = %D%/legend.c t/lib/tap.h
 t_unit_legend_t_LDADD = $(PLOT_LIBS)
-t_unit_piece_cache_t_SOURCES = %D%/piece-cache.c t/lib/tap.h
+t_unit_piece_cache_t_SOURCES = %D%/piece_cache.c t/lib/tap.h
 t_unit_piece_cache_t_LDADD = $(DATA_LIBS)
 t_unit_library_t_SOURCES = %D%/library.c t/lib/tap.h
 t_unit_library_t_LDADD = libgtrack.a $(YAML_LIBS) -lpthread
@@ -101,7 +101,7 @@ t_unit_plot_t_SOURCES = %D%/plot.c t/lib/tap.h
 t_unit_plot_t_LDADD = $(PLOT_LIBS)
 t_unit_pretokenize_t_SOURCES = %D%/pretokenize.c t/lib/tap.h
 t_unit_pretokenize_t_LDADD = $(DATA_LIBS)
-t_unit_random_normal_t_SOURCES = %D%/random-normal.c t/lib/tap.h
+t_unit_random_normal_t_SOURCES = %D%/random_normal.c t/lib/tap.h
 t_unit_random_normal_t_LDADD = $(KERNELS_LIBS)
 t_unit_range_t_SOURCES = %D%/range.c t/lib/tap.h
 t_unit_range_t_LDADD = $(PLOT_LIBS)
@@ -111,7 +111,7 @@ t_unit_save_t_SOURCES = %D%/save.c t/lib/tap.h
 t_unit_save_t_LDADD = $(COMMON_LIBS)
 t_unit_schedule_t_SOURCES = %D%/schedule.c t/lib/tap.h
 t_unit_schedule_t_LDADD = $(TRAINER_LIBS)
-t_unit_sentencepiece_t_SOURCES = %D%/sentencepiece.c %D%/few-merges.h t/lib/tap.h
+t_unit_sentencepiece_t_SOURCES = %D%/sentencepiece.c %D%/few_merges.h t/lib/tap.h
 t_unit_sentencepiece_t_LDADD = $(DATA_LIBS)
 t_unit_sentencepiece_t_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 t_unit_serve_t_SOURCES = %D%/serve.c t/lib/tap.h src/track/serve/cache.c \
@@ -127,9 +127,9 @@ t_unit_sweep_t_SOURCES = %D%/sweep.c t/lib/tap.h
 t_unit_sweep_t_LDADD = $(TRAINER_LIBS)
 t_unit_table_t_SOURCES = %D%/table.c t/lib/tap.h
 t_unit_table_t_LDADD = $(COMMON_LIBS)
-t_unit_tokenizer_t_SOURCES = %D%/tokenizer.c %D%/few-merges.h t/lib/tap.h
+t_unit_tokenizer_t_SOURCES = %D%/tokenizer.c %D%/few_merges.h t/lib/tap.h
 t_unit_tokenizer_t_LDADD = $(DATA_LIBS)
-t_unit_tokfile_t_SOURCES = %D%/tokfile.c %D%/few-merges.h t/lib/tap.h
+t_unit_tokfile_t_SOURCES = %D%/tokfile.c %D%/few_merges.h t/lib/tap.h
 t_unit_tokfile_t_LDADD = $(DATA_LIBS)
 t_unit_trainer_t_SOURCES = %D%/trainer.c t/lib/tap.h
 t_unit_trainer_t_LDADD = $(TRAINER_LIBS)
@@ -142,11 +142,11 @@ t_unit_yaml_t_LDADD = $(STORE_LIBS)
 
 t_unit_jsonl_t_SOURCES = %D%/jsonl.c t/lib/tap.h
 t_unit_jsonl_t_LDADD = $(DATA_LIBS)
-kernels_cases = %D%/kernels.h %D%/kernels-ops.c %D%/kernels-ops-attn.c t/lib/tap.h
-t_unit_kernels_t_SOURCES = %D%/kernels.c %D%/kernels-grad.c %D%/kernels-judge.c \
+kernels_cases = %D%/kernels.h %D%/kernels_ops.c %D%/kernels_ops_attn.c t/lib/tap.h
+t_unit_kernels_t_SOURCES = %D%/kernels.c %D%/kernels_grad.c %D%/kernels_judge.c \
 	$(kernels_cases)
 t_unit_kernels_t_LDADD = $(KERNELS_LIBS)
-t_unit_kernels_same_t_SOURCES = %D%/kernels-same.c $(kernels_cases)
+t_unit_kernels_same_t_SOURCES = %D%/kernels_same.c $(kernels_cases)
 t_unit_kernels_same_t_LDADD = $(KERNELS_LIBS)
 
 EXTRA_DIST += %D%/filters.txt %D%/filters.golden

@@ -1,5 +1,5 @@
 /*
- * random-normal - normal numbers in each instruction set
+ * random_normal - normal numbers in each instruction set
  */
 #include "config.h"
 #include "kernels/dev.h"

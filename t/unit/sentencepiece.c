@@ -13,7 +13,7 @@
 #include "common/rng.h"
 #include "data/token/tokfile.h"
 #include "t/lib/tap.h"
-#include "t/unit/few-merges.h"
+#include "t/unit/few_merges.h"
 
 static bool same_ids(const struct ids *ids, const json_t *want)
 {

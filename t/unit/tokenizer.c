@@ -19,7 +19,7 @@
 #include "data/shards/decoder.h"
 #include "data/token/bpe.h"
 #include "data/token/tokfile.h"
-#include "t/unit/few-merges.h"
+#include "t/unit/few_merges.h"
 
 static char *data_path(const char *name)
 {

@@ -11,7 +11,7 @@
 #include "common/path.h"
 #include "common/utf8.h"
 #include "t/lib/tap.h"
-#include "t/unit/few-merges.h"
+#include "t/unit/few_merges.h"
 
 /* Every reader of files must say what it does not like. */
 static void broken_files(void)
