@@ -204,6 +204,12 @@ test "$(state "$id" 'join " ", sort map { s/_[^_]*$//r } grep !/^(config|wandb-)
 ok $? "files of media are sent once, and a picture that is none as a plain file"
 push wandb media && test "$(cat srv/log)" = "POST /graphql RunResumeStatus"
 ok $? "media are not sent again"
+echo step=1 loss=1 | gtrack log masks 2>err
+id=$(gtrack where masks) && for i in 1 2 3; do
+    png "$id/artifacts/images/l+step+1+$stamp+0000000$i-0000-4000-a000-000000000000.png" 5
+done && id=${id##*/}
+push wandb masks && line 0 | grep -q '"count":3' && seen "PUT.*media/" 1
+ok $? "equal pictures of a list are sent once"
 id=$(gtrack run start --name films) && m=$(gtrack where films)/artifacts
 mkdir -p "$m/video/v" && echo film >"$m/video/v/1.mp4"
 gtrack run log films loss=1 -s 1 && gtrack run log films loss=2 -s 2

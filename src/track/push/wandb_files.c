@@ -59,21 +59,26 @@ static void add_file(struct outgoing *out, const struct wandb_push *p,
     };
 }
 
-/* Media have a hash in their name: one that was sent is not read again. */
+/* Media have a hash in their name: one that was sent is not read again, and
+ * equal ones of a list are one file. */
 static void add_media(struct outgoing *out, const struct wandb_push *p)
 {
     json_t *sent = json_object_get(p->cursor, "files");
+    json_t *listed = json_object();
 
     for (size_t i = 0; i < p->media.n_files; i++) {
         const struct wandb_media_file *f = &p->media.file[i];
         char *path;
 
-        if (!f->name || json_object_get(sent, f->name))
+        if (!f->name || json_object_get(sent, f->name) ||
+            json_object_get(listed, f->name))
             continue;
+        json_object_set_new(listed, f->name, json_true());
         path = path_join(p->run->artifacts, f->path);
         add_file(out, p, f->name, path, NULL);
         free(path);
     }
+    json_decref(listed);
 }
 
 static void add_artifacts(struct outgoing *out, const struct wandb_push *p)
