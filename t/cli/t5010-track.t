@@ -267,9 +267,12 @@ ok $? "note writes and appends text"
 g mv first 'a new name' && g ls 'a new name' -c name --no-header &&
     holds out 'a new name'
 ok $? "mv renames a run"
+add_dataset second stories
 g mv -e other second && g ls -e other -c name,experiment --no-header &&
     holds out "second${tab}other"
 ok $? "mv -e moves a run to another experiment"
+grep -qx 'name: stories' "$(gtrack where second)/../datasets/d/meta.yaml" && g fsck
+ok $? "a run that was moved still has its datasets"
 g metrics second lr && g where second && test -f "$(cat out)/meta.yaml"
 ok $? "where prints the folder of a run"
 gtrack where second >want && g where @best:lr && cmp -s want out &&

@@ -92,31 +92,46 @@ int dataset_save(const char *run, const char *run_id,
     return ret;
 }
 
+/* The file of the dataset that an input names; NULL if that is a logged model.
+ * EXPERIMENT is the folder that has the datasets. */
+static int find_dataset(const char **file, const char **id,
+                        const char **context, struct arena *mem,
+                        const char *folder, const char *experiment,
+                        enum path_links links, struct err *e)
+{
+    struct yaml y;
+    const char *type;
+
+    *file = NULL;
+    if (path_is_refused(folder, links))
+        return err_set(e, ERR_INPUT, "%s is a symbolic link", folder);
+    if (yaml_load(&y, mem, arena_printf(mem, "%s/" STORE_META, folder), links,
+                  e) < 0)
+        return -1;
+    *id = yaml_get(&y, "source_id");
+    *context = yaml_get(&y, "tags.mlflow.data.context");
+    type = yaml_get(&y, "source_type");
+    if (!type || strcmp(type, "DATASET") != 0)
+        return 0;
+    if (!*id || **id == '.' || strchr(*id, '/'))
+        return err_set(e, ERR_INPUT, "%s: no source_id", folder);
+    *file = arena_printf(mem, "%s/datasets/%s/" STORE_META, experiment, *id);
+    return 0;
+}
+
 static int load_one(struct run_dataset *in, struct arena *mem, const char *run,
                     const char *folder, enum path_links links, struct err *e)
 {
-    char *file = path_join(folder, STORE_META);
+    const char *file, *id, *experiment = arena_printf(mem, "%s/..", run);
     struct yaml y;
-    const char *id, *type;
-    int ret = path_is_refused(folder, links)
-                  ? err_set(e, ERR_INPUT, "%s is a symbolic link", folder)
-                  : yaml_load(&y, mem, file, links, e);
 
-    free(file);
-    if (ret < 0)
+    *in = (struct run_dataset){ 0 };
+    if (find_dataset(&file, &id, &in->context, mem, folder, experiment, links,
+                     e) < 0)
         return -1;
-    id = yaml_get(&y, "source_id");
-    type = yaml_get(&y, "source_type");
-    *in = (struct run_dataset){ .context =
-                                    yaml_get(&y, "tags.mlflow.data.context") };
-    if (!type || strcmp(type, "DATASET") != 0)
-        return 0; /* a logged model */
-    if (!id || strchr(id, '/'))
-        return err_set(e, ERR_INPUT, "%s: no source_id", folder);
-    file = xasprintf("%s/../datasets/%s/" STORE_META, run, id);
-    ret = yaml_load(&y, mem, file, links, e);
-    free(file);
-    if (ret < 0)
+    if (!file)
+        return 0;
+    if (yaml_load(&y, mem, file, links, e) < 0)
         return -1;
     in->name = yaml_get(&y, "name");
     in->digest = yaml_get(&y, "digest");
@@ -125,6 +140,55 @@ static int load_one(struct run_dataset *in, struct arena *mem, const char *run,
     in->schema = yaml_get(&y, "schema");
     in->profile = yaml_get(&y, "profile");
     return 0;
+}
+
+/* A dataset that is damaged or missing is damaged or missing in the copy. */
+static int copy_one(const char *run, const char *folder, const char *from,
+                    const char *to, enum path_links links, struct err *e)
+{
+    struct arena mem = { 0 };
+    struct buf meta = BUF_INIT;
+    const char *file, *id, *context;
+    struct err why = { 0 };
+    int ret =
+        find_dataset(&file, &id, &context, &mem, folder, from, links, &why);
+
+    if (ret == 0 && file)
+        ret = buf_read_open(&meta,
+                            path_open_inside(file, links ? NULL : from, &why),
+                            file, YAML_MAX, &why);
+    if (ret == 0 && file)
+        ret = make_input(run, arena_printf(&mem, "%s/datasets", to), id, &meta,
+                         &why);
+    if (ret < 0 && (why.kind == ERR_MISSING || why.kind == ERR_INPUT))
+        ret = 0;
+    else if (ret < 0)
+        *e = why;
+    buf_clear(&meta);
+    arena_clear(&mem);
+    return ret;
+}
+
+int datasets_copy(const char *run, const char *from, const char *to,
+                  enum path_links links, struct err *e)
+{
+    char *inputs = path_join(run, "inputs");
+    struct path_list names;
+    int ret = path_list(&names, inputs, e);
+
+    if (ret < 0 && e->kind == ERR_MISSING) {
+        *e = (struct err){ 0 };
+        ret = 0;
+    }
+    for (size_t i = 0; ret == 0 && i < names.n; i++) {
+        char *one = path_join(inputs, names.name[i]);
+
+        ret = copy_one(run, one, from, to, links, e);
+        free(one);
+    }
+    path_list_clear(&names);
+    free(inputs);
+    return ret;
 }
 
 int dataset_check(const char *run, const char *name, struct err *e)

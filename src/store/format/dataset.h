@@ -19,6 +19,11 @@
 int dataset_save(const char *run, const char *run_id,
                  const struct run_dataset *, struct err *);
 
+/* Copy the datasets that a run read from one folder of an experiment to
+ * another, unless they are there. */
+int datasets_copy(const char *run, const char *from, const char *to,
+                  enum path_links, struct err *);
+
 /* More than these are not read, so that they do not delay other runs. */
 enum { DATASETS_MAX = 1000 };
 

@@ -13,6 +13,7 @@
 #include "common/mem.h"
 #include "common/path.h"
 #include "store/format/attempt.h"
+#include "store/format/dataset.h"
 #include "store/format/meta.h"
 #include "store/format/store.h"
 #include "store/write/move.h"
@@ -177,7 +178,7 @@ int stored_run_beat(struct stored_run *p, struct err *e)
 int stored_run_move(struct stored_run *p, const char *root,
                     const char *experiment, struct err *e)
 {
-    char *id = NULL, *to, *artifacts, *uri;
+    char *id = NULL, *from, *into, *to, *artifacts, *uri;
     const struct meta was = p->meta;
     struct err ignored = { 0 };
     struct move move;
@@ -187,7 +188,9 @@ int stored_run_move(struct stored_run *p, const char *root,
     if (store_experiment(root, experiment, &id, e) < 0)
         return -1;
     move_begin(&move, root, p->meta.id);
-    to = xasprintf("%s/%s/%s", root, id, p->meta.id);
+    from = path_parent(p->folder);
+    into = path_join(root, id);
+    to = path_join(into, p->meta.id);
     artifacts = path_join(to, "artifacts");
     uri = store_uri(artifacts);
     p->meta.artifact_uri = arena_strdup(&p->mem, uri);
@@ -195,6 +198,8 @@ int stored_run_move(struct stored_run *p, const char *root,
     if (path_exists(to))
         ret = err_set(e, ERR_USAGE, "%s already exists", to);
     else
+        ret = datasets_copy(p->folder, from, into, PATH_NO_LINKS, e);
+    if (ret == 0)
         ret = meta_save(&p->meta, p->folder, e);
     if (ret == 0 && rename(p->folder, to) < 0) {
         ret = err_sys(e, "cannot move %s to %s", p->folder, to);
@@ -210,6 +215,8 @@ int stored_run_move(struct stored_run *p, const char *root,
     free(uri);
     free(artifacts);
     free(to);
+    free(into);
+    free(from);
     free(id);
     return ret;
 }
