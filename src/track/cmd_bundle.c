@@ -169,7 +169,8 @@ static int add_path(struct bundle *b, const char *path, const char *below,
 
 static const char checkpoints_folder[] = STORE_ARTIFACTS "/checkpoints/";
 
-/* The name of the newest checkpoint in a folder, or NULL. */
+/* The name of the newest checkpoint in a folder, or NULL.  From step 10^8 on,
+ * names are longer. */
 static char *find_newest(const char *folder)
 {
     struct path_list l;
@@ -179,7 +180,8 @@ static char *find_newest(const char *folder)
     if (path_list(&l, folder, &none) < 0)
         return NULL;
     for (size_t i = 0; i < l.n; i++)
-        if (strncmp(l.name[i], "step-", 5) == 0 && !strchr(l.name[i], '.'))
+        if (strncmp(l.name[i], "step-", 5) == 0 && !strchr(l.name[i], '.') &&
+            (!newest || strlen(l.name[i]) >= strlen(newest)))
             xreplace(&newest, l.name[i]);
     path_list_clear(&l);
     return newest;
@@ -198,6 +200,7 @@ static int add_checkpoints(struct bundle *b, const struct run_info *r,
                            const char *to, struct err *e)
 {
     char *folder = locate_checkpoints(r), *newest = find_newest(folder);
+    const size_t n = newest ? strlen(newest) : 0;
     struct file_tree f;
     int ret = file_tree_list(&f, folder, NULL, e);
     bool any = false;
@@ -209,7 +212,7 @@ static int add_checkpoints(struct bundle *b, const struct run_info *r,
 
         if (strchr(file, '/') &&
             (checkpoints == ALL ||
-             (newest && strncmp(file, newest, strlen(newest)) == 0))) {
+             (n > 0 && strncmp(file, newest, n) == 0 && file[n] == '/'))) {
             ret = add_file(b, from, name, e);
             any = true;
         }

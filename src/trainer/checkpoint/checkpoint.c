@@ -122,13 +122,10 @@ static void remove_old(const struct checkpoint *c)
     struct path_list all = { 0 };
     int64_t newer = 0;
 
-    path_list(&all, c->folder, &(struct err){ 0 });
-    for (size_t i = all.n; i-- > 0;) {
-        const int64_t step = checkpoint_step(all.name[i]);
-
-        if (step >= 0 && !is_kept(c, step, newer++))
+    checkpoint_names(&all, c->folder, &(struct err){ 0 });
+    for (size_t i = all.n; i-- > 0;)
+        if (!is_kept(c, checkpoint_step(all.name[i]), newer++))
             remove_folder(c, all.name[i]);
-    }
     path_list_clear(&all);
 }
 
@@ -329,7 +326,7 @@ static void rename_later(const struct checkpoint *c,
     struct err e = { 0 };
     int moved = 0;
 
-    path_list(&all, c->folder, &e);
+    checkpoint_names(&all, c->folder, &e);
     for (size_t i = 0; i < all.n; i++) {
         char *path = path_join(c->folder, all.name[i]);
         char *old = xasprintf("%s.old", path);

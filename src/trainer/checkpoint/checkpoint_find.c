@@ -21,6 +21,32 @@ int64_t checkpoint_step(const char *name)
     return *end || end == name + 5 || n < 0 ? -1 : n;
 }
 
+static int by_step(const void *a, const void *b)
+{
+    const int64_t x = checkpoint_step(*(char *const *)a);
+    const int64_t y = checkpoint_step(*(char *const *)b);
+
+    return (x > y) - (x < y);
+}
+
+int checkpoint_names(struct path_list *l, const char *folder, struct err *e)
+{
+    size_t n = 0;
+
+    if (path_list(l, folder, e) < 0)
+        return -1;
+    for (size_t i = 0; i < l->n; i++) {
+        if (checkpoint_step(l->name[i]) >= 0)
+            l->name[n++] = l->name[i];
+        else
+            free(l->name[i]);
+    }
+    l->n = n;
+    if (n > 1) /* by number: from step 10^8 on, names have more digits */
+        qsort(l->name, n, sizeof *l->name, by_step);
+    return 0;
+}
+
 static bool is_whole(const char *path)
 {
     struct err e = { 0 };
@@ -37,12 +63,10 @@ char *checkpoint_newest(const char *folder, int64_t last)
     struct err e = { 0 };
     char *found = NULL;
 
-    if (path_list(&all, folder, &e) < 0)
+    if (checkpoint_names(&all, folder, &e) < 0)
         return NULL;
     for (size_t i = all.n; i-- > 0 && !found;) {
-        const int64_t step = checkpoint_step(all.name[i]);
-
-        if (step < 0 || step > last)
+        if (checkpoint_step(all.name[i]) > last)
             continue;
         found = path_join(folder, all.name[i]);
         if (!is_whole(found)) {

@@ -1,6 +1,7 @@
 #ifndef TRAINER_CHECKPOINT_CHECKPOINT_FIND_H
 #define TRAINER_CHECKPOINT_CHECKPOINT_FIND_H
 
+#include "common/path.h"
 #include "store/read/runs.h"
 #include "store/write/run.h"
 #include "trainer/settings/settings.h"
@@ -22,6 +23,9 @@ char *checkpoint_newest(const char *folder, int64_t last);
 
 /* The step in a name such as step-00000400, or -1. */
 int64_t checkpoint_step(const char *name);
+
+/* The names of the checkpoints in a folder, in the order of their steps. */
+int checkpoint_names(struct path_list *, const char *folder, struct err *);
 
 /*
  * By default the checkpoints of a run are its artifact "checkpoints".  If the
