@@ -7,6 +7,7 @@ EXTRA_DIST += $(shell_tests) \
 	t/source/add-figure-file.patch \
 	t/source/add-figure-row.patch \
 	t/source/add-operation.patch \
+	t/source/add-position.patch \
 	t/source/add-setting.patch
 
 include t/lib/local.mk

@@ -7,9 +7,14 @@ command -v patch >/dev/null || skip_all "no patch"
 patches=$top/t/source
 
 # The number that HACKING gives for NAME; of two, the first or the second.
+# "and its cases" is one file more.
 count_of() { # NAME [POSITION]
-    sed -n "s/^an* $1 (\([^,)]*\).*/\1/p" "$top/HACKING" |
-        awk -v n="${2:-1}" '{ gsub(/or/, ""); print $n }'
+    sed -n "s/^an* $1 (\([^)]*\)).*/\1/p" "$top/HACKING" |
+        awk -v n="${2:-1}" '{
+            more = sub(/, and its cases/, "")
+            gsub(/or/, "")
+            print $n + more
+        }'
 }
 
 try() { # PATCH WHAT NAME [POSITION]
@@ -22,6 +27,7 @@ try() { # PATCH WHAT NAME [POSITION]
 
 try operation "an operation" operation
 try setting "a setting" setting
+try position "a positional scheme" "positional scheme"
 try command "a command" command
 try figure-row "a figure of one panel" figure
 try figure-file "a figure of its own" figure 2
@@ -42,9 +48,9 @@ build_all() {
     chmod +x t/*/*.t
     autoreconf -fi && mkdir build && cd build &&
         ../configure --enable-werror --without-cuda && make &&
-        make t/lib/mkruns t/unit/kernels.t &&
+        make t/lib/mkruns t/unit/kernels.t t/cuda/kernels_emu.t &&
         env -u top_builddir -u GT_LONG \
-            prove t/unit/kernels.t $(printf ' ../%s' $tests)
+            prove t/unit/kernels.t t/cuda/kernels_emu.t $(printf ' ../%s' $tests)
 }
 check "what the patches add builds and passes its tests" build_all
 done_testing
