@@ -59,15 +59,13 @@ static size_t find_best(const struct run_set *set, const char *const *names)
 
     for (size_t i = 0; i < set->n; i++) {
         const char *key = history_find(&set->run[i], names);
-        const struct metric_sum *m =
-            key ? run_info_metric(&set->run[i], key) : NULL;
         const bool high = key && curve_kind_high_is_good(key);
+        const double x = run_info_best(&set->run[i], key, high);
 
-        if (!m || isnan(m->min) ||
-            (best < set->n && (high ? m->max <= value : m->min >= value)))
+        if (isnan(x) || (best < set->n && (high ? x <= value : x >= value)))
             continue;
         best = i;
-        value = high ? m->max : m->min;
+        value = x;
     }
     return best;
 }

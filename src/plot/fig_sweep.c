@@ -91,8 +91,8 @@ static int gather_points(struct sweep *s, const struct run_set *set,
     for (size_t i = 0; i < set->n; i++) {
         const struct run_info *run = &set->run[i];
         const char *key = NULL, *x, *y = "";
-        const struct metric_sum *m;
         struct point *p;
+        double best;
 
         /* the name of a figure stands for its metric, of the last line */
         for (int l = KIND_LINES - 1; k && l >= 0 && !key; l--)
@@ -100,12 +100,12 @@ static int gather_points(struct sweep *s, const struct run_set *set,
                 key = history_find(run, k->line[l].names);
         if (!key)
             key = history_find(run, one);
-        m = key ? run_info_metric(run, key) : NULL;
-        metrics += m != NULL;
+        metrics += key != NULL;
+        best = run_info_best(run, key, key && curve_kind_high_is_good(key));
         x = run_set_value(run, s->param[0]);
         if (s->n_params > 1)
             y = run_set_value(run, s->param[1]);
-        if (!m || !x || !y || isnan(m->min)) {
+        if (!x || !y || isnan(best)) {
             left_out++;
             continue;
         }
@@ -113,7 +113,7 @@ static int gather_points(struct sweep *s, const struct run_set *set,
         s->high = curve_kind_high_is_good(key);
         p = find_point(s, x, y);
         GROW(p->value, p->n, p->room);
-        p->value[p->n++] = s->high ? m->max : m->min;
+        p->value[p->n++] = best;
     }
     if (s->n == 0 && !metrics)
         return find_key_fail(set->run, set->n, METRIC, s->metric, NULL, e);

@@ -249,10 +249,8 @@ static int64_t last_step(const struct run_info *r)
 static void set_outcome(struct outcome *o, const struct run_info *r,
                         const struct sweep *w)
 {
-    const struct metric_sum *m = run_info_metric(r, w->metric);
-
     o->run = r;
-    o->best = !m ? (double)NAN : w->goal == SWEEP_MAX ? m->max : m->min;
+    o->best = run_info_best(r, w->metric, w->goal == SWEEP_MAX);
     o->step = last_step(r);
     o->state = r->status == RUN_FINISHED  ? CELL_DONE
                : r->status == RUN_RUNNING ? CELL_RUNNING

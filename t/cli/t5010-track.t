@@ -278,6 +278,14 @@ ok $? "where prints the folder of a run"
 gtrack where second >want && g where @best:lr && cmp -s want out &&
     g where 'metrics.lr > 0' && cmp -s want out
 ok $? "where chooses runs by metrics"
+printf 'step=1 x=4\nstep=2 x=inf\nstep=3 x=nan\n' | gtrack log blown 2>err &&
+    echo step=1 x=3 | gtrack log tame 2>err &&
+    g ls -w 'max(x) > 100 and mean(x) > 100' -c 'name,min(x),max(x)' --no-header &&
+    holds out "blown${tab}4.0${tab}inf"
+ok $? "filters and columns see that a metric was infinite"
+g where @best:x:max && grep -q "$(gtrack where tame)" out
+ok $? "a run whose metric was infinite is not the best one"
+gtrack rm blown && gtrack rm tame
 g rm second && g ls -c name --no-header && ! grep -q second out &&
     g restore second && g ls -c name --no-header && grep -q second out
 ok $? "rm hides a run and restore brings it back"

@@ -1,6 +1,7 @@
 #include "config.h"
 #include "store/format/info.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,6 +55,14 @@ const struct metric_sum *run_info_metric(const struct run_info *run,
                                          const char *key)
 {
     return find_key(run->metrics, run->n_metrics, sizeof *run->metrics, key);
+}
+
+double run_info_best(const struct run_info *run, const char *key, bool high)
+{
+    const struct metric_sum *m = key ? run_info_metric(run, key) : NULL;
+    const double x = !m ? (double)NAN : high ? m->max : m->min;
+
+    return isfinite(x) ? x : (double)NAN;
 }
 
 const char *run_info_inside(const struct run_info *run)

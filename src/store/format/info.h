@@ -55,7 +55,7 @@ struct metric_sum { /* a summary of a metric */
     int64_t first_step, last_step;
     int64_t last_ms;       /* wall time of the last point */
     double last;           /* of the default view */
-    double min, max, mean; /* of its finite values; NaN if there is none */
+    double min, max, mean; /* of all values but NaN; NaN if there is none */
     int64_t min_step, max_step;
     int64_t nonfinite; /* how many are NaN or infinite */
 };
@@ -92,6 +92,9 @@ const char *run_info_param(const struct run_info *, const char *key);
 const char *run_info_tag(const struct run_info *, const char *key);
 const struct metric_sum *run_info_metric(const struct run_info *,
                                          const char *key);
+/* The highest or lowest value of a metric; NaN if there is none, or if it is
+ * infinite: a run that diverged is never the best one.  The key may be NULL. */
+double run_info_best(const struct run_info *, const char *key, bool high);
 
 /* The folder that links in a run must not leave, for path_open_inside() and the
  * like; NULL if they are followed. */

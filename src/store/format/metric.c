@@ -192,7 +192,7 @@ int metric_read(const struct metric_file *f, metric_fn *fn, void *arg,
 
 struct summing {
     struct metric_sum *out;
-    int64_t finite;
+    int64_t numbers; /* points that are not NaN */
     double total;
 };
 
@@ -218,15 +218,14 @@ static void add_point(void *arg, const struct metric_point *p)
         m->last_ms = p->ms;
         m->last = p->value;
     }
-    if (!isfinite(p->value)) {
-        m->nonfinite++;
+    m->nonfinite += !isfinite(p->value);
+    if (isnan(p->value))
         return;
-    }
-    if (s->finite++ == 0 || p->value < m->min) {
+    if (s->numbers++ == 0 || p->value < m->min) {
         m->min = p->value;
         m->min_step = p->step;
     }
-    if (s->finite == 1 || p->value > m->max) {
+    if (s->numbers == 1 || p->value > m->max) {
         m->max = p->value;
         m->max_step = p->step;
     }
@@ -244,8 +243,8 @@ int metric_sum_up(struct metric_sum *out, const struct metric_file *f,
     };
     if (metric_read(f, add_point, &s, scan, e) < 0)
         return -1;
-    if (s.finite)
-        out->mean = s.total / (double)s.finite;
+    if (s.numbers)
+        out->mean = s.total / (double)s.numbers;
     out->retracted = scan->dropped;
     return 0;
 }

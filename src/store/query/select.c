@@ -55,19 +55,18 @@ static size_t match_best(const struct runs *runs, const char *word,
     const bool high = str_ends(word, ":max");
     const size_t suffix = high || str_ends(word, ":min") ? 4 : 0;
     size_t best = runs->n;
-    double least = 0;
+    double value = 0;
     char *key;
 
     if (strncmp(word, "@best:", 6) != 0 || strlen(word) <= 6 + suffix)
         return 0;
     key = xstrndup(word + 6, strlen(word) - 6 - suffix);
     for (size_t i = 0; i < runs->n; i++) {
-        const struct metric_sum *m = run_info_metric(&runs->run[i], key);
-        const double x = !m ? (double)NAN : high ? -m->max : m->min;
+        const double x = run_info_best(&runs->run[i], key, high);
 
-        if (!isnan(x) && (best == runs->n || x < least)) {
+        if (!isnan(x) && (best == runs->n || (high ? x > value : x < value))) {
             best = i;
-            least = x;
+            value = x;
         }
     }
     free(key);

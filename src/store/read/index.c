@@ -18,7 +18,7 @@
 
 enum { INDEX_MAX = 1 << 30, FRESH_SECS = 2 };
 
-static const char magic[16] = "gtrack index 6\n";
+static const char magic[16] = "gtrack index 7\n";
 
 /* -- hashes ------------------------------------------------------------ */
 

@@ -42,7 +42,7 @@ size_t facts_best(const struct run_set *set, struct buf *out)
         const struct metric_sum *m =
             key ? run_info_metric(&set->run[i], key) : NULL;
 
-        if (!m || isnan(m->min) || (least && m->min >= least->min))
+        if (!m || !isfinite(m->min) || (least && m->min >= least->min))
             continue;
         least = m;
         best = i;

@@ -80,8 +80,9 @@ static int take_baseline(struct figure_request *f, struct site *s,
 {
     const struct curve_kind *k = f->kind ? curve_kind_find(f->kind) : NULL;
     const struct run_info *r;
-    const struct metric_sum *m = NULL;
+    const char *key = NULL;
     char value[NUM_TEXT], *word;
+    double best;
 
     if (!query_get(q, "baseline"))
         return 0;
@@ -90,12 +91,13 @@ static int take_baseline(struct figure_request *f, struct site *s,
         return -1;
     for (int i = 0; k && i < KIND_LINES && k->line[i].label; i++)
         if (curve_kind_line_key(r, &k->line[i]))
-            m = run_info_metric(r, curve_kind_line_key(r, &k->line[i]));
+            key = curve_kind_line_key(r, &k->line[i]);
     if (f->metric)
-        m = run_info_metric(r, f->metric);
-    if (!m || isnan(m->min))
+        key = f->metric;
+    best = run_info_best(r, key, key && curve_kind_high_is_good(key));
+    if (isnan(best))
         return 0;
-    num_shortest(value, curve_kind_high_is_good(m->key) ? m->max : m->min);
+    num_shortest(value, best);
     word = arena_printf(&f->mem, "%s=%s", r->name, value);
     GROW(f->request.baseline.item, f->request.baseline.n,
          f->request.baseline.room);
