@@ -31,3 +31,24 @@ bool filelock_is_at(int fd, const char *path)
     return fstat(fd, &a) == 0 && lstat(path, &b) == 0 && a.st_dev == b.st_dev &&
            a.st_ino == b.st_ino;
 }
+
+int filelock_open(const char *path, struct err *e)
+{
+    for (;;) {
+        const int fd =
+            open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
+        enum filelock lock;
+
+        if (fd < 0 && errno == ELOOP)
+            return err_set(e, ERR_INPUT, "%s is a symbolic link", path);
+        if (fd < 0)
+            return err_sys(e, "cannot write %s", path);
+        lock = filelock_get(fd);
+        if (lock == FILELOCK_NONE ||
+            (lock == FILELOCK_OURS && filelock_is_at(fd, path)))
+            return fd;
+        close(fd);
+        if (lock == FILELOCK_HELD)
+            return err_set(e, ERR_BUSY, "another process is writing %s", path);
+    }
+}

@@ -3,6 +3,8 @@
 
 #include <stdbool.h>
 
+#include "common/err.h"
+
 /*
  * filelock - whether a process that holds a file open is alive
  *
@@ -25,6 +27,14 @@ enum filelock {
 enum filelock filelock_get(int fd);
 /* Who has it?  Changes nothing; the file may be open for reading only. */
 enum filelock filelock_look(int fd);
+
+/*
+ * Open or create a file for reading and writing, with its lock; -1 with
+ * ERR_BUSY if another process has it.  The file may be removed while it is
+ * locked: whoever opened it before opens it again.  A symbolic link at the end
+ * of the path is refused, and without locks there is none.
+ */
+int filelock_open(const char *path, struct err *);
 
 /* Does the path still name this open file? */
 bool filelock_is_at(int fd, const char *path);

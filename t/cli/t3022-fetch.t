@@ -73,14 +73,35 @@ ok $? "the next process completes a part"
 grep -q "bytes=1000-" log
 ok $? "the next process asks only for the rest"
 rm -rf out; get a.txt cut --tries 1
-printf '"old"' >out/a.txt.part.tag
-get a.txt plain && same a.txt && ! parts
+sed -i '1s/.*/"old"/' out/a.txt.part.tag
+get a.txt plain && same a.txt && ! parts && grep -q "starting again" err
 ok $? "a part of another version is thrown away"
-rm -rf out; get a.txt cut --tries 1; cp www/a.txt out/a.txt.part
-get a.txt plain && same a.txt && ! parts
-ok $? "a part that is whole already becomes the file"
-
 sum=$(sha256sum www/a.txt | cut -d' ' -f1)
+rm -rf out; get a.txt cut --tries 1; cp www/a.txt out/a.txt.part
+sed -i "2s/.*/$(wc -c <www/a.txt) $sum/" out/a.txt.part.tag
+get a.txt plain && same a.txt && ! parts && test "$(grep -c GET log)" = 1
+ok $? "a part that is whole already becomes the file"
+rm -rf out; get a.txt cut --tries 1
+printf x | dd of=out/a.txt.part bs=1 seek=500 conv=notrunc 2>/dev/null
+get a.txt plain && same a.txt && ! parts && grep -q "part is damaged" err
+ok $? "a part with other bytes than were received is thrown away"
+rm -rf out; get a.txt cut --tries 1; echo more >>out/a.txt.part
+get a.txt plain && same a.txt && grep -q "bytes=1000-" log
+ok $? "bytes of a part that the state does not know are received again"
+rm -rf out; mkdir out; echo mine >mine; ln -s ../mine out/a.txt.part
+get a.txt plain; test $? = 1 && grep -q "is a symbolic link" err &&
+    test "$(cat mine)" = mine
+ok $? "a part that is a symbolic link is refused"
+# the pipe is opened when the first one has received 1000 bytes
+rm -rf out; cp www/a.txt www/go.txt; mkfifo www/go.txt.go
+gdata fetch "$at/hold/go.txt" -o out >table1 2>err1 & first=$!
+exec 3>www/go.txt.go
+get go.txt plain; second=$?
+echo >&3; exec 3>&-
+wait $first && test $second = 7 && same go.txt && ! parts &&
+    grep -q "another gdata fetch is writing out/go.txt" err
+ok $? "a second fetch of a file is refused and disturbs nothing"
+
 rm -rf out; get a.txt plain --sha256 "$sum" && same a.txt
 ok $? "a file with the SHA-256 of --sha256 is accepted"
 rm -rf out; get a.txt plain --sha256 "0${sum%?}"; test $? = 1 && ! parts
@@ -154,7 +175,8 @@ gdata fetch -q "$at/plain/half.json.gz" --stream -T tok -o half/d \
     >table 2>err; test $? = 1 && grep -q "ends early" err
 ok $? "--stream fails when gzip data end early"
 gdata fetch -q "$at/gone/d.json.gz" --stream -T tok -o none/d >table 2>err
-test $? = 4; ok $? "--stream fails with status 404"
+test $? = 4 && test "$(grep -o "gone/d.json.gz" err | wc -l)" = 1
+ok $? "--stream fails with status 404, and names the URL once"
 
 # three files, of which the second is missing until the third try
 for i in 1 2 3; do

@@ -18,6 +18,7 @@
 #   /bare/F       does not say which range it sends
 #   /shrunk/F     closes after 1000 bytes, then has no more than 500
 #   /none/F       204
+#   /hold/F       sends 1000 bytes, and the rest after the pipe F.go was written
 #   /away/F       redirects to /plain/F on another host name
 #   /loop/F       redirects to itself
 # Each request is a line of LOG: method, path, Range, Authorization, body.
@@ -102,6 +103,14 @@ sub serve {
         $data = substr $data, $from;
     }
     $headers .= 'Content-Length: ' . length($data) . "\r\n";
+    if ($how eq 'hold') {
+        answer($client, $status, $headers, substr $data, 0, 1000);
+        $client->flush;
+        open my $go, '<', "$file.go" or die;
+        <$go>;
+        print $client substr $data, 1000;
+        return;
+    }
     $data = substr $data, 0, 1000
         if $how eq 'cut' ||
            ($how =~ /^(once|changing|wrong|bare|shrunk)$/ && $times == 1);

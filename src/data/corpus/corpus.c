@@ -49,6 +49,8 @@ int corpus_bad_line(struct corpus *c, struct err *e)
 
 int corpus_bad_file(struct corpus *c, int64_t line, struct err *e)
 {
+    if (e->kind == ERR_REMOTE)
+        return -1;
     err_wrap(e, "%s:%lld", corpus_shown_name(c->files.list.name[c->at.file]),
              (long long)line);
     if (c->conf.bad != CORPUS_SKIP_FILES || e->kind != ERR_INPUT)

@@ -304,6 +304,13 @@ static int feed_parquet(struct corpus *c, struct err *e)
     return 0;
 }
 
+/* Errors of a server have the URL already. */
+static int name_file(const char *name, struct err *e)
+{
+    return e->kind == ERR_REMOTE ? -1
+                                 : err_wrap(e, "%s", corpus_shown_name(name));
+}
+
 static int feed_file(struct corpus *c, struct err *e)
 {
     const char *name = c->files.list.name[c->at.file];
@@ -323,10 +330,10 @@ static int feed_file(struct corpus *c, struct err *e)
     if (f == CORPUS_PARQUET)
         return feed_parquet(c, e);
     if (source_open(&c->source, name, c->wake, c->conf.http, e) < 0)
-        return err_wrap(e, "%s", corpus_shown_name(name));
+        return name_file(name, e);
     ret = c->at.offset ? source_skip(c->source, c->at.offset, e) : 0;
     if (ret < 0)
-        err_wrap(e, "%s", corpus_shown_name(name));
+        name_file(name, e);
     else
         ret = feed_stream(c, f == CORPUS_JSONL, e);
     pthread_mutex_lock(&c->lock);

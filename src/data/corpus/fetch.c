@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "common/buf.h"
+#include "common/filelock.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/path.h"
@@ -19,109 +20,182 @@
 #include "data/corpus/magic.h"
 #include "data/corpus/source/source.h"
 
-enum { TAG_MAX = 4096 };
+enum {
+    STATE_MAX = 4096,
+    STATE_EVERY = 32 << 20, /* bytes that a kill may cost */
+};
 
-/* The size of the part that is on disk, or 0; `tag` gets the tag of the version
- * that it belongs to. */
-static int64_t part_size(const char *part, const char *tag_path,
-                         struct buf *tag)
-{
-    struct err e;
-    struct stat st;
-
-    if (stat(part, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size == 0)
-        return 0;
-    if (buf_read_file(tag, tag_path, TAG_MAX, &e) < 0 || !tag->len)
-        return 0;
-    return st.st_size;
-}
-
-static int write_tag(const char *path, const char *tag, struct err *e)
-{
-    struct save s = { 0 };
-
-    if (!tag) {
-        unlink(path);
-        return 0;
-    }
-    if (save_open(&s, path, e) < 0)
-        return -1;
-    fputs(tag, s.fp);
-    return save_commit(&s, e);
-}
-
-/* A sink that stores the tag of the version before the first bytes. */
-struct tagged_sink {
-    struct download_sink to;
-    const char *tag_path;
-    bool written;
+/* The first bytes of a file, in FILE.part, which is locked. */
+struct part {
+    struct download_sink to; /* `to.at` bytes are right */
+    struct sha256 sum;       /* of these bytes */
+    char *path, *state;
+    struct buf tag; /* of the version that they belong to */
+    int64_t saved;
     struct err e;
 };
 
-static bool write_tagged(void *arg, const void *data, size_t n)
+static void sum_text(const struct part *p, char text[SHA256_TEXT])
 {
-    struct tagged_sink *t = arg;
+    struct sha256 sum = p->sum;
 
-    if (!t->written && write_tag(t->tag_path, t->to.reply->tag, &t->e) < 0)
+    sha256_text(&sum, text);
+}
+
+static void part_begin(struct part *p)
+{
+    p->to.at = p->saved = 0;
+    sha256_init(&p->sum);
+    unlink(p->state);
+}
+
+/* Without a tag, the rest could be that of another version. */
+static int save_state(struct part *p, const char *tag, struct err *e)
+{
+    char sum[SHA256_TEXT];
+    struct save s = { 0 };
+
+    p->saved = p->to.at;
+    if (!tag)
+        return 0;
+    if (fdatasync(p->to.fd) < 0)
+        return err_sys(e, "cannot write %s", p->path);
+    if (save_open(&s, p->state, e) < 0)
+        return -1;
+    sum_text(p, sum);
+    fprintf(s.fp, "%s\n%lld %s\n", tag, (long long)p->to.at, sum);
+    return save_commit(&s, e);
+}
+
+/* Hash the first n bytes on the disk; false if there are fewer. */
+static bool add_bytes(struct part *p, int64_t n)
+{
+    char *buf = xmalloc(1 << 18);
+    ssize_t got = 1;
+
+    while (p->to.at < n && got > 0) {
+        const int64_t rest = n - p->to.at;
+
+        got = pread(p->to.fd, buf, rest < 1 << 18 ? (size_t)rest : 1 << 18,
+                    p->to.at);
+        if (got > 0)
+            sha256_add(&p->sum, buf, (size_t)got);
+        p->to.at += got > 0 ? got : 0;
+    }
+    free(buf);
+    return p->to.at == n;
+}
+
+/* Find out how many bytes are left of an earlier try. */
+static void load_state(struct part *p)
+{
+    char want[SHA256_TEXT], sum[SHA256_TEXT], *line;
+    long long n = 0;
+    struct err e;
+
+    sha256_init(&p->sum);
+    if (buf_read_file(&p->tag, p->state, STATE_MAX, &e) < 0)
+        return;
+    line = strchr(p->tag.s, '\n');
+    if (!line || sscanf(line, "%lld %64s", &n, want) != 2) {
+        part_begin(p);
+        return;
+    }
+    *line = '\0';
+    if (add_bytes(p, n))
+        sum_text(p, sum);
+    if (p->to.at != n || strcmp(sum, want) != 0) {
+        log_warn("%s is damaged; starting again", p->path);
+        part_begin(p);
+    }
+    p->saved = p->to.at;
+}
+
+static int part_open(struct part *p, const char *path, struct err *e)
+{
+    p->path = xasprintf("%s.part", path);
+    p->state = xasprintf("%s.part.tag", path);
+    p->to.fd = filelock_open(p->path, e);
+    if (p->to.fd < 0)
+        return e->kind == ERR_BUSY
+                   ? err_set(e, ERR_BUSY, "another gdata fetch is writing %s",
+                             path)
+                   : -1;
+    load_state(p);
+    return 0;
+}
+
+/* The part is left for a later try if something is known of it. */
+static void part_close(struct part *p)
+{
+    if (p->to.fd >= 0 && filelock_is_at(p->to.fd, p->path) &&
+        !path_exists(p->state))
+        unlink(p->path);
+    if (p->to.fd >= 0)
+        close(p->to.fd);
+    buf_clear(&p->tag);
+    free(p->path);
+    free(p->state);
+}
+
+static bool write_part(void *arg, const void *data, size_t n)
+{
+    struct part *p = arg;
+
+    if (!download_write(&p->to, data, n))
         return false;
-    t->written = true;
-    return download_write(&t->to, data, n);
+    sha256_add(&p->sum, data, n);
+    return p->to.at - p->saved < STATE_EVERY ||
+           save_state(p, p->to.reply->tag, &p->e) == 0;
 }
 
 /* Download the part that is missing: 0, -1, or 1 if the file on the server has
  * changed and must be downloaded from its beginning. */
-static int fetch_part(const struct download *d, const struct catalog_link *link,
-                      const char *part, const char *tag_path, struct err *e)
+static int fetch_part(const struct catalog_link *link, struct part *p,
+                      struct err *e)
 {
     struct http_reply reply = HTTP_REPLY_INIT;
-    struct tagged_sink t = { .to = { .from = d, .reply = &reply },
-                             .tag_path = tag_path };
     struct http_call call = { .url = link->url,
-                              .sink = write_tagged,
-                              .arg = &t };
-    struct buf tag = BUF_INIT;
+                              .from = p->to.at,
+                              .tag = p->to.at ? p->tag.s : NULL,
+                              .sink = write_part,
+                              .arg = p };
     struct err why = { 0 };
     int ret;
 
-    call.from = t.to.at = part_size(part, tag_path, &tag);
-    call.tag = call.from ? tag.s : NULL;
-    t.to.fd = open(
-        part, O_WRONLY | O_CREAT | O_CLOEXEC | (call.from ? O_APPEND : O_TRUNC),
-        0666);
-    if (t.to.fd < 0) {
-        buf_clear(&tag);
-        return err_sys(e, "cannot write %s", part);
-    }
+    if (ftruncate(p->to.fd, p->to.at) < 0 ||
+        lseek(p->to.fd, p->to.at, SEEK_SET) < 0)
+        return err_sys(e, "cannot write %s", p->path);
     if (call.from)
         log_info("%s: resuming after %lld bytes", link->file,
                  (long long)call.from);
-    ret = download_call(d, &call, &reply, &why);
-    if (fsync(t.to.fd) < 0 && !t.to.sys)
-        t.to.sys = errno;
-    close(t.to.fd);
-    if (t.to.sys) {
-        errno = t.to.sys;
-        ret = err_sys(e, "cannot write %s", part);
-    } else if (t.e.kind != ERR_NONE) {
-        *e = t.e;
+    p->to.reply = &reply;
+    ret = download_call(p->to.from, &call, &reply, &why);
+    if (fsync(p->to.fd) < 0 && !p->to.sys)
+        p->to.sys = errno;
+    if (p->to.sys) {
+        errno = p->to.sys;
+        ret = err_sys(e, "cannot write %s", p->path);
+    } else if (p->e.kind != ERR_NONE) {
+        *e = p->e;
         ret = -1;
     } else if (ret < 0 && reply.changed) {
-        unlink(part);
+        part_begin(p);
         ret = 1;
-    } else if (ret == 0 && reply.size >= 0 && t.to.at != reply.size) {
+    } else if (ret == 0 && reply.size >= 0 && p->to.at != reply.size) {
         ret = err_set(e, ERR_REMOTE, "%s: received %lld bytes instead of %lld",
-                      link->url, (long long)t.to.at, (long long)reply.size);
+                      link->url, (long long)p->to.at, (long long)reply.size);
     } else if (ret == 0 && (reply.status == 202 || reply.status == 204)) {
+        part_begin(p);
         ret = err_set(e, ERR_REMOTE,
                       "%s: the server has no file yet (status %ld)", link->url,
                       reply.status);
     } else if (ret < 0) {
         *e = why;
     }
-    if (ret != 0 && t.to.at == 0)
-        unlink(part);
+    if (ret < 0 && !p->to.sys && p->to.at > p->saved)
+        save_state(p, reply.tag, &why);
     http_reply_clear(&reply);
-    buf_clear(&tag);
     return ret;
 }
 
@@ -171,51 +245,68 @@ static int check_sum(const struct catalog_link *link, const struct fetched *f,
                    f->sha256, link->sha256);
 }
 
-static int finish_file(const struct catalog_link *link, const char *part,
+/* The file on the disk is checked, not what was received. */
+static int finish_file(const struct catalog_link *link, struct part *p,
                        const char *path, struct fetched *out, struct err *e)
 {
-    if (sha256_file(part, out->sha256, &out->size, e) < 0)
+    char sum[SHA256_TEXT];
+    int ret;
+
+    if (sha256_file(p->path, out->sha256, &out->size, e) < 0)
         return -1;
-    if (check_sum(link, out, link->url, e) < 0 ||
-        check_content(part, link->file, e) < 0) {
-        unlink(part); /* there is no use in resuming */
+    sum_text(p, sum);
+    ret = strcmp(sum, out->sha256) == 0
+              ? check_sum(link, out, link->url, e)
+              : err_set(e, ERR_INPUT,
+                        "%s is not what was received; check the disk, and "
+                        "that no other program writes to it",
+                        p->path);
+    if (ret < 0 || check_content(p->path, link->file, e) < 0) {
+        unlink(p->state); /* there is no use in resuming */
         return e->kind == ERR_INPUT ? err_wrap(e, "%s is damaged", link->file)
                                     : -1;
     }
-    if (rename(part, path) < 0)
-        return err_sys(e, "cannot rename %s", part);
+    if (rename(p->path, path) < 0)
+        return err_sys(e, "cannot rename %s", p->path);
+    unlink(p->state);
     return 0;
 }
 
-int fetch_file(const struct download *d, const struct catalog_link *link,
-               const char *path, struct fetched *out, struct err *e)
+static int fetch_new(const struct catalog_link *link, struct part *p,
+                     const char *path, struct fetched *out, struct err *e)
 {
-    char *part, *tag;
-    int ret;
+    int ret = fetch_part(link, p, e);
 
-    *out = (struct fetched){ .existed = path_exists(path) };
-    if (out->existed) {
-        if (sha256_file(path, out->sha256, &out->size, e) < 0)
-            return -1;
-        return check_sum(link, out, path, e);
-    }
-    part = xasprintf("%s.part", path);
-    tag = xasprintf("%s.part.tag", path);
-    ret = fetch_part(d, link, part, tag, e);
     if (ret > 0) {
         log_warn("%s: the file on the server has changed; starting again",
                  link->file);
-        ret = fetch_part(d, link, part, tag, e);
+        ret = fetch_part(link, p, e);
         if (ret > 0)
             ret =
                 err_set(e, ERR_REMOTE,
                         "%s: the file on the server keeps changing", link->url);
     }
-    if (ret == 0)
-        ret = finish_file(link, part, path, out, e);
-    if (ret == 0 || !path_exists(part))
-        unlink(tag);
-    free(part);
-    free(tag);
+    return ret == 0 ? finish_file(link, p, path, out, e) : ret;
+}
+
+int fetch_file(const struct download *d, const struct catalog_link *link,
+               const char *path, struct fetched *out, struct err *e)
+{
+    struct part p = { .to = { .from = d, .fd = -1 } };
+    int ret = 0;
+
+    *out = (struct fetched){ .existed = path_exists(path) };
+    if (!out->existed)
+        ret = part_open(&p, path, e);
+    /* another process may have completed it before we had the lock */
+    if (ret == 0 && !out->existed)
+        out->existed = path_exists(path);
+    if (ret == 0 && out->existed)
+        ret = sha256_file(path, out->sha256, &out->size, e) < 0
+                  ? -1
+                  : check_sum(link, out, path, e);
+    else if (ret == 0)
+        ret = fetch_new(link, &p, path, out, e);
+    part_close(&p);
     return ret;
 }

@@ -350,9 +350,7 @@ static void rename_later(const struct checkpoint *c,
 
 /*
  * The lock is that of a file, since servers know no locks of folders, and is
- * taken before the first checkpoint.  The file is removed while it is locked,
- * so whoever opened it before has to open it again.  File systems that have no
- * locks are used without.
+ * taken before the first checkpoint.
  */
 static int lock_folder(struct checkpoint *c, bool steal, struct err *e)
 {
@@ -361,27 +359,14 @@ static int lock_folder(struct checkpoint *c, bool steal, struct err *e)
 
     if (ret == 0 && steal)
         unlink(path);
-    while (ret == 0 && c->lock < 0) {
-        enum filelock state;
-
-        c->lock = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
-        if (c->lock < 0) {
-            ret = err_sys(e, "cannot create %s", path);
-            break;
-        }
-        state = filelock_get(c->lock);
-        if (state == FILELOCK_NONE)
-            break;
-        if (state == FILELOCK_OURS && filelock_is_at(c->lock, path))
-            break;
-        if (state == FILELOCK_HELD)
-            ret =
-                err_set(e, ERR_BUSY, "another running job uses %s", c->folder);
-        close(c->lock);
-        c->lock = -1;
-    }
+    if (ret == 0)
+        ret = c->lock = filelock_open(path, e);
+    if (ret < 0 && e->kind == ERR_BUSY)
+        err_set(e, ERR_BUSY, "another running job uses %s", c->folder);
     free(path);
-    return ret < 0 && *c->conf->folder ? err_wrap(e, "checkpoint.folder") : ret;
+    return ret < 0 && *c->conf->folder ? err_wrap(e, "checkpoint.folder")
+           : ret < 0                   ? -1
+                                       : 0;
 }
 
 static void unlock_folder(struct checkpoint *c)
