@@ -310,6 +310,15 @@ else
     skip "import of an MLflow 3 store has every point" "no mlflow-sample.tar.gz"
 fi
 
+# ---- the tags of an experiment ----
+echo step=1 x=1 | gtrack log -q -r team a
+mkdir team/0/tags && echo x >team/0/tags/a && seq 20000 >team/0/tags/b &&
+    echo x >team/0/tags/c
+(ulimit -f 64 && gtrack import -r copied team) >out 2>err
+test $? = 1 && grep -q 'File too large' err && test ! -e copied/0/tags &&
+    g import -r copied team && diff -r team/0/tags copied/0/tags >out
+ok $? "an import that failed in an experiment's tags leaves none, and the next copies all"
+
 # ---- hours ----
 mkdir bin
 cat >bin/sacct <<'E2'

@@ -106,7 +106,7 @@ unlike out '0.5' "gplot draws nothing through a link"
 gplot -r linked metric notes @latest --data --follow-links >out 2>err
 like out '0.5' "gplot --follow-links draws a metric that is a link"
 g -r linked export --to mlflow -o followed --follow-links
-test "$(grep -lr 'top secret' followed | wc -l)" -eq 6
+test "$(grep -lr 'top secret' followed | wc -l)" -eq 5
 ok $? "export --follow-links copies what links name" "$(grep -lr 'top secret' followed)"
 for command in 'serve --freeze' 'report @latest -o'; do
     # shellcheck disable=SC2086 # a command and its options

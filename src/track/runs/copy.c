@@ -1,12 +1,14 @@
 #include "config.h"
 #include "track/runs/copy.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/log.h"
 #include "common/path.h"
+#include "store/format/dataset.h"
 #include "store/format/meta.h"
 #include "store/format/store.h"
 #include "store/write/new_run.h"
@@ -76,24 +78,42 @@ int copy_tree(const char *from, const char *to, const char *except,
     return ret;
 }
 
-/* Copy what belongs to the experiment of a run: its datasets, which the inputs
- * of the run name, and its tags, unless the copy has some already. */
-static int copy_shared(const struct run_info *r, const char *experiment,
-                       struct err *e)
+/* Copy the tags of an experiment, unless the copy has some already: all of
+ * them, or none after a failure, since they wait in the folder of a run. */
+static int copy_tags(const char *from, const char *to, const char *fresh,
+                     const char *inside, struct err *e)
+{
+    struct err ignored = { 0 };
+    int ret;
+
+    if (path_exists(to))
+        return 0;
+    ret = copy_tree(from, fresh, NULL, inside, e);
+    if (ret == 0 && path_exists(fresh)) {
+        ret = store_sync(fresh, e);
+        if (ret == 0 && rename(fresh, to) < 0 && errno != EEXIST &&
+            errno != ENOTEMPTY)
+            ret = err_sys(e, "cannot create %s", to);
+    }
+    if (path_exists(fresh))
+        path_remove(fresh, &ignored);
+    return ret;
+}
+
+/* Copy what belongs to the experiment of a run: the datasets that the inputs of
+ * the run name, and its tags. */
+static int copy_shared(const struct run_info *r, const char *folder,
+                       const char *experiment, struct err *e)
 {
     struct arena mem = { 0 };
     char *parent = path_parent(r->folder);
-    const char *datasets = arena_printf(&mem, "%s/datasets", parent);
     const char *tags = arena_printf(&mem, "%s/tags", parent);
-    const char *to_tags = arena_printf(&mem, "%s/tags", experiment);
-    int ret = 0;
+    int ret = datasets_copy(folder, parent, experiment, r->links, e);
 
-    if (path_is_folder(arena_printf(&mem, "%s/inputs", r->folder)) &&
-        !path_is_refused(datasets, r->links))
-        ret = copy_tree(datasets, arena_printf(&mem, "%s/datasets", experiment),
-                        NULL, r->links ? NULL : datasets, e);
-    if (ret == 0 && !path_exists(to_tags) && !path_is_refused(tags, r->links))
-        ret = copy_tree(tags, to_tags, NULL, r->links ? NULL : tags, e);
+    if (ret == 0 && !path_is_refused(tags, r->links))
+        ret = copy_tags(tags, arena_printf(&mem, "%s/tags", experiment),
+                        arena_printf(&mem, "%s/" STORE_OWN "/tags", folder),
+                        r->links ? NULL : tags, e);
     arena_clear(&mem);
     free(parent);
     return ret;
@@ -177,7 +197,7 @@ static int copy_run(const struct run_info *r, const char *to_root,
     folder = staging_begin(to_root, place, e);
     if (!folder ||
         copy_tree(r->folder, folder, STORE_META, run_info_inside(r), e) < 0 ||
-        copy_shared(r, of, e) < 0 ||
+        copy_shared(r, folder, of, e) < 0 ||
         write_meta(r, folder, place, experiment, e) < 0)
         goto out;
     s->folder[s->n] = folder;
