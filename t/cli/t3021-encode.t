@@ -252,18 +252,22 @@ else
     skip "encode killed five times resumes to the same files" "no strace"
 fi
 # The pipe is opened for reading when the first encode has its lock.
-together() {
-    rm -rf both && mkfifo slow || return 1
-    gdata encode -q -T tok --input jsonl -o both/x slow >/dev/null 2>err1 &
+together() {    # together SECOND [OPTION OF THE FIRST]...
+    second=$1
+    shift
+    rm -rf both slow && mkfifo slow || return 1
+    gdata encode -q -T tok --input jsonl -o both/x "$@" slow >/dev/null 2>err1 &
     exec 3>slow
-    gdata encode -q -T tok -o both/x long.jsonl >/dev/null 2>err
+    gdata encode -q -T tok -o "$second" long.jsonl >/dev/null 2>err
     refused=$?
     cat docs.jsonl >&3
     exec 3>&-
     wait $! || return 1
-    test $refused -eq 1 && grep "another gdata encode is writing to both/x" err
+    test $refused -eq 7 && grep "another gdata encode is writing to $second" err
 }
-check "a second encode with the same prefix is refused" together
+check "encode to the files of another one's hold-out is refused" \
+    together both/x_val --val 0.5
+check "a second encode with the same prefix is refused" together both/x
 check "the first encode is not disturbed by a second one" \
     cmp both/x_000000.bin whole/x_000000.bin
 check "no temporary files are left" sh -c \

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/filelock.h"
 #include "common/mem.h"
 #include "common/sha256.h"
 #include "data/corpus/corpus_files.h"
@@ -347,10 +348,11 @@ static off_t header_size(enum shard_format format)
                                  : 0;
 }
 
-/* Truncate the file to its first n ids, and seek to its end. */
+/* Truncate the file to its first n ids, and seek to its end; 0: without a header
+ * yet. */
 static int truncate_ids(struct shard_out *out, int64_t n, struct err *e)
 {
-    const off_t size = header_size(out->format) + n * out->width;
+    const off_t size = n > 0 ? header_size(out->format) + n * out->width : 0;
     const int fd = fileno(out->save.fp);
     struct stat st;
 
@@ -368,6 +370,8 @@ static int truncate_ids(struct shard_out *out, int64_t n, struct err *e)
 int shard_begin(struct shard_out *out, const char *path, enum shard_format f,
                 int width, int64_t n, struct err *e)
 {
+    int fd;
+
     *out = (struct shard_out){ 0 };
     out->save.path = xstrdup(path);
     out->save.temp = xasprintf("%s.part", path);
@@ -376,13 +380,9 @@ int shard_begin(struct shard_out *out, const char *path, enum shard_format f,
     /* it may have got its final name just before a crash */
     if (n > 0 && access(out->save.temp, F_OK) < 0)
         rename(path, out->save.temp);
-    out->save.fp = fopen(out->save.temp, n > 0 ? "r+e" : "we");
-    if (!out->save.fp) {
-        err_sys(e, "cannot write %s", out->save.temp);
-        shard_keep(out);
-        return -1;
-    }
-    if (n > 0 && truncate_ids(out, n, e) < 0) {
+    fd = filelock_open(out->save.temp, e);
+    out->save.fp = fd >= 0 ? fdopen(fd, "r+") : NULL;
+    if (!out->save.fp || truncate_ids(out, n, e) < 0) {
         shard_keep(out);
         return -1;
     }

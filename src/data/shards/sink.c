@@ -1,18 +1,15 @@
 #include "config.h"
 #include "data/shards/sink.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/buf.h"
 #include "common/clock.h"
+#include "common/filelock.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/num.h"
@@ -27,18 +24,30 @@ struct sink_shard {
     int64_t n; /* ids in it */
 };
 
+struct sink_lock {
+    char *path; /* or NULL */
+    int fd;
+};
+
 struct sink {
     struct sink_conf conf;
     struct sink_shard shard[SUBSETS];
     struct sink_file *file; /* complete, written in this run or before */
     size_t n_files, files_room;
-    char *state_path, *lock_path;
-    int lock;
-    double saved; /* the clock_mono() of the last state */
+    char *state_path;
+    struct sink_lock lock[SUBSETS + 1]; /* the last one is that of the prefix */
+    double saved;                       /* the clock_mono() of the last state */
     bool has_state;
 };
 
 /* The parts of a name are joined by '_', except after a folder. */
+static void add_part(struct buf *b, const char *part)
+{
+    if (*part && b->len > 0 && b->s[b->len - 1] != '/')
+        buf_char(b, '_');
+    buf_str(b, part);
+}
+
 static char *shard_path(const struct sink *s, int subset, int64_t number)
 {
     const struct sink_conf *c = &s->conf;
@@ -46,18 +55,13 @@ static char *shard_path(const struct sink *s, int subset, int64_t number)
                       : number > 0    ? SUBSET_TRAIN
                                       : SUBSET_VAL;
     struct buf b = BUF_INIT;
+    char digits[NUM_TEXT];
 
     buf_str(&b, c->prefix);
-    if (c->subset[named][0]) {
-        if (b.len > 0 && b.s[b.len - 1] != '/')
-            buf_char(&b, '_');
-        buf_str(&b, c->subset[named]);
-    }
-    if (c->shard_tokens > 0) {
-        if (b.len > 0 && b.s[b.len - 1] != '/')
-            buf_char(&b, '_');
-        buf_printf(&b, "%06" PRId64, number);
-    }
+    add_part(&b, c->subset[named]);
+    snprintf(digits, sizeof digits, "%06" PRId64, number);
+    if (c->shard_tokens > 0)
+        add_part(&b, digits);
     buf_str(&b, shard_suffix(c->format));
     return buf_detach(&b);
 }
@@ -103,38 +107,37 @@ static int make_parent(const char *prefix, struct err *e)
     return got;
 }
 
-static bool is_open_file(int fd, const char *path)
+static int lock_name(struct sink_lock *l, const char *name, struct err *e)
 {
-    struct stat a, b;
-
-    return fstat(fd, &a) == 0 && stat(path, &b) == 0 && a.st_dev == b.st_dev &&
-           a.st_ino == b.st_ino;
+    l->path = xasprintf("%s.state.lock", name);
+    l->fd = filelock_open(l->path, e);
+    if (l->fd >= 0)
+        return 0;
+    return e->kind == ERR_BUSY
+               ? err_set(e, ERR_BUSY, "another gdata encode is writing to %s",
+                         name)
+               : -1;
 }
 
 /*
- * Two sinks with one prefix would write to the same files.  The lock ends with
- * the process; its file is removed while it is locked, so a process that opened
- * it before must open it again.  On a file system without locks there is none.
+ * Two sinks with one prefix would write to the same files, and so would those
+ * with the prefixes p_val and p, if p holds documents out.
  */
-static int lock_prefix(struct sink *s, struct err *e)
+static int lock_names(struct sink *s, struct err *e)
 {
-    for (;;) {
-        s->lock = open(s->lock_path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-        if (s->lock < 0)
-            return err_sys(e, "cannot write %s", s->lock_path);
-        if (flock(s->lock, LOCK_EX | LOCK_NB) < 0) {
-            if (errno != EWOULDBLOCK)
-                return 0;
-            close(s->lock);
-            s->lock = -1;
-            return err_set(e, ERR_SYSTEM,
-                           "another gdata encode is writing to %s",
-                           s->conf.prefix);
-        }
-        if (is_open_file(s->lock, s->lock_path))
-            return 0;
-        close(s->lock);
+    int ret = lock_name(&s->lock[SUBSETS], s->conf.prefix, e);
+
+    for (int i = 0; i < SUBSETS && ret == 0; i++) {
+        struct buf name = BUF_INIT;
+
+        if (!s->conf.subset[i] || !*s->conf.subset[i])
+            continue;
+        buf_str(&name, s->conf.prefix);
+        add_part(&name, s->conf.subset[i]);
+        ret = lock_name(&s->lock[i], name.s, e);
+        buf_clear(&name);
     }
+    return ret;
 }
 
 /* Two lines, then one for each subset.  False if the text is something else. */
@@ -221,11 +224,9 @@ int sink_open(struct sink **out, const struct sink_conf *conf,
 
     s->conf = *conf;
     s->state_path = xasprintf("%s.state", conf->prefix);
-    s->lock_path = xasprintf("%s.lock", s->state_path);
-    s->lock = -1;
     s->saved = clock_mono();
     *m = (struct sink_state){ .place = { .line = 1 }, .subset = -1 };
-    if (make_parent(conf->prefix, e) < 0 || lock_prefix(s, e) < 0 ||
+    if (make_parent(conf->prefix, e) < 0 || lock_names(s, e) < 0 ||
         load_state(s, m, e) < 0) {
         sink_abandon(s);
         return -1;
@@ -364,11 +365,15 @@ void sink_free(struct sink *s)
     for (size_t i = 0; i < s->n_files; i++)
         free(s->file[i].path);
     free(s->file);
-    if (s->lock >= 0) {
-        unlink(s->lock_path);
-        close(s->lock);
+    for (int i = 0; i <= SUBSETS; i++) {
+        const struct sink_lock *l = &s->lock[i];
+
+        if (l->path && l->fd >= 0) {
+            unlink(l->path);
+            close(l->fd);
+        }
+        free(l->path);
     }
-    free(s->lock_path);
     free(s->state_path);
     free(s);
 }

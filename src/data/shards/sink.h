@@ -31,7 +31,8 @@
  * result). It truncates the shards accordingly and returns the state; the
  * caller continues from there, and the shards become the same as without
  * interruption. sink_close() removes the file.  While a sink is open,
- * PREFIX.state.lock is locked, and another sink with this prefix is refused.
+ * PREFIX.state.lock and PREFIX_SUBSET.state.lock are locked, and so are the
+ * incomplete shards: another sink that would write the same files is refused.
  */
 enum subset { SUBSET_VAL, SUBSET_TRAIN, SUBSET_TEST, SUBSETS };
 
