@@ -348,8 +348,7 @@ static off_t header_size(enum shard_format format)
                                  : 0;
 }
 
-/* Truncate the file to its first n ids, and seek to its end; 0: without a header
- * yet. */
+/* Truncate the file to its first n ids, or to nothing, and seek to its end. */
 static int truncate_ids(struct shard_out *out, int64_t n, struct err *e)
 {
     const off_t size = n > 0 ? header_size(out->format) + n * out->width : 0;
