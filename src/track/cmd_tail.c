@@ -111,7 +111,7 @@ static int add_metrics(struct tail *t, const struct runs *runs, int n,
     for (int i = 0; ret == 0 && i < n; i++)
         ret = parse_metric(&now, words[i], runs, may_come, e);
     if (n == 0)
-        auto_columns_metrics(&now, runs, false);
+        auto_columns_some(&now, runs);
     for (size_t i = 0; ret == 0 && i < now.n; i++) {
         if (now.item[i].kind != COLUMN_METRIC)
             ret =

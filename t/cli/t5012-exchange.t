@@ -452,6 +452,15 @@ gtrack run log "$id" loss=1 -s 1 && await_file tail.out &&
 wait $pid
 is "$? $(cat tail.out)" "0 step=1 loss=1.0
 step=1 val/acc=5.0" "tail -f of a run without points prints its metrics as they come"
+id=$(gtrack run start --name wider)
+gtrack run log "$id" loss=1 -s 1
+gtrack tail -f wider --every 0.05 >tail.out 2>err &
+pid=$!
+await_file tail.out && gtrack run log "$id" loss=1 val=2 lr=3 -s 2 &&
+    gtrack run end "$id" && wait $pid
+ok $? "tail -f follows a run that gets another metric"
+is "$(cat tail.out)" "step=1 loss=1.0
+step=2 loss=1.0 lr=3.0 val=2.0" "tail -f prints metrics other than losses, too"
 gtrack tail -f silent none 2>err
 test $? = 2 && grep -q "none" err
 ok $? "tail -f of a run that has ended does not wait for a metric"

@@ -148,6 +148,19 @@ static bool is_result(const char *metric)
            strncmp(metric, "perf/", 5) != 0;
 }
 
+enum { MAX_METRICS = 6 };
+
+/* Add metrics that most runs have, until there are enough. */
+static void fill_up(struct columns *c, struct key_uses *u, size_t enough)
+{
+    if (u->n)
+        qsort(u->item, u->n, sizeof *u->item, by_use);
+    for (size_t i = 0; i < u->n && c->n < enough; i++)
+        if (strncmp(u->item[i].key, "system/", 7) != 0 &&
+            strncmp(u->item[i].key, "exec/", 5) != 0)
+            columns_add(c, COLUMN_METRIC, u->item[i].key);
+}
+
 void auto_columns_metrics(struct columns *c, const struct runs *runs, bool all)
 {
     /* the metrics of gtrain that runs are compared by, in this order */
@@ -155,7 +168,6 @@ void auto_columns_metrics(struct columns *c, const struct runs *runs, bool all)
         "train/loss",    "val/loss",           "val/perplexity",    "val/bpb",
         "hellaswag/acc", "hellaswag/acc_norm", "perf/tokens_per_s", "perf/mfu",
     };
-    enum { MAX_METRICS = 6 };
     struct key_uses u = count_keys(runs, true);
     const size_t before = c->n;
 
@@ -168,17 +180,21 @@ void auto_columns_metrics(struct columns *c, const struct runs *runs, bool all)
     for (size_t i = 0; i < u.n && !all && c->n < before + MAX_METRICS; i++)
         if (is_result(u.item[i].key))
             columns_add(c, COLUMN_METRIC, u.item[i].key);
-    if (c->n == before && u.n && !all) {
-        qsort(u.item, u.n, sizeof *u.item, by_use);
-        for (size_t i = 0; i < u.n && c->n < before + MAX_METRICS; i++)
-            if (strncmp(u.item[i].key, "system/", 7) != 0 &&
-                strncmp(u.item[i].key, "exec/", 5) != 0)
-                columns_add(c, COLUMN_METRIC, u.item[i].key);
-    }
+    if (c->n == before && !all)
+        fill_up(c, &u, before + MAX_METRICS);
     if (all)
         keep_most_used(&u, "metrics");
     for (size_t i = 0; i < u.n && all; i++)
         columns_add(c, COLUMN_METRIC, u.item[i].key);
+    free(u.item);
+}
+
+void auto_columns_some(struct columns *c, const struct runs *runs)
+{
+    struct key_uses u = count_keys(runs, true);
+
+    auto_columns_metrics(c, runs, false);
+    fill_up(c, &u, MAX_METRICS);
     free(u.item);
 }
 

@@ -22,6 +22,8 @@ enum auto_reader { AUTO_DOCUMENT, AUTO_DOCUMENT_ALL, AUTO_PROGRAM };
 
 void auto_columns_params(struct columns *, const struct runs *, bool all);
 void auto_columns_metrics(struct columns *, const struct runs *, bool all);
+/* The default metrics and, where there are fewer than six, others. */
+void auto_columns_some(struct columns *, const struct runs *);
 void auto_columns_full(struct columns *, const struct runs *,
                        const struct track_selection *, enum auto_reader);
 void auto_columns_short(struct columns *, const struct runs *,
