@@ -12,4 +12,3 @@ include src/store/analysis/local.mk
 include src/store/alert/local.mk
 
 STORE_LIBS = src/store/libstore.a $(COMMON_LIBS)
-EXTRA_DIST += scripts/letters

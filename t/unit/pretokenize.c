@@ -10,12 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/format/unicode.h"
 #include "common/mem.h"
 #include "common/opt.h"
 #include "common/path.h"
 #include "common/rng.h"
 #include "data/token/boundary.h"
-#include "data/token/classes.h"
 
 static FILE *open_data(const char *name)
 {
@@ -35,13 +35,13 @@ static void classes(void)
         uint32_t c;
         int class;
     } some[] = {
-        { 'a', CLASS_LETTER },     { '0', CLASS_NUMBER },
-        { '\t', CLASS_SPACE },     { '_', CLASS_OTHER },
-        { 0xAA, CLASS_LETTER },    { 0xB2, CLASS_NUMBER },
-        { 0xA0, CLASS_SPACE },     { 0x301, CLASS_OTHER },
-        { 0x200B, CLASS_OTHER },   { 0x3000, CLASS_SPACE },
-        { 0x4E00, CLASS_LETTER },  { 0x10FFFF, CLASS_OTHER },
-        { 0x16D40, CLASS_LETTER }, /* new in Unicode 16.0 */
+        { 'a', UNICODE_LETTER },     { '0', UNICODE_NUMBER },
+        { '\t', UNICODE_SPACE },     { '_', UNICODE_OTHER },
+        { 0xAA, UNICODE_LETTER },    { 0xB2, UNICODE_NUMBER },
+        { 0xA0, UNICODE_SPACE },     { 0x301, UNICODE_OTHER },
+        { 0x200B, UNICODE_OTHER },   { 0x3000, UNICODE_SPACE },
+        { 0x4E00, UNICODE_LETTER },  { 0x10FFFF, UNICODE_OTHER },
+        { 0x16D40, UNICODE_LETTER }, /* new in Unicode 16.0 */
     };
     FILE *fp = open_data("unicode_classes.txt");
     char line[256];
@@ -49,14 +49,17 @@ static void classes(void)
     int class = 0, bad = 0;
 
     for (size_t i = 0; i < sizeof some / sizeof some[0]; i++)
-        ok(class_of(some[i].c) == some[i].class, "U+%04X has its Unicode class",
-           some[i].c);
+        ok(unicode_class(some[i].c) == some[i].class,
+           "U+%04X has its Unicode class", some[i].c);
     for (uint32_t c = 0; c < 128; c++)
-        bad += class_ascii[c] != class_of(c);
+        bad += unicode_ascii[c] != unicode_class(c);
     ok(bad == 0, "the table of ASCII agrees with the Unicode classes");
-    ok(case_of('A') == CASE_UPPER && case_of(0x1C5) == CASE_UPPER &&
-           case_of(0xDF) == CASE_LOWER && case_of(0x4E00) == CASE_NONE &&
-           case_of(0x301) == CASE_MARK && case_of('!') == CASE_NONE,
+    ok(unicode_case('A') == UNICODE_UPPER &&
+           unicode_case(0x1C5) == UNICODE_UPPER &&
+           unicode_case(0xDF) == UNICODE_LOWER &&
+           unicode_case(0x4E00) == UNICODE_NO_CASE &&
+           unicode_case(0x301) == UNICODE_MARK &&
+           unicode_case('!') == UNICODE_NO_CASE,
        "letters have a case and combining characters are marks");
     if (!fp) {
         skip("unicode_classes.txt is not there",
@@ -68,15 +71,15 @@ static void classes(void)
         unsigned from, to;
 
         if (line[0] == '[')
-            class = line[1] == 'L' && line[2] == ']'   ? CLASS_LETTER
-                    : line[1] == 'N' && line[2] == ']' ? CLASS_NUMBER
-                    : line[1] == 'S' && line[2] == ']' ? CLASS_SPACE
+            class = line[1] == 'L' && line[2] == ']'   ? UNICODE_LETTER
+                    : line[1] == 'N' && line[2] == ']' ? UNICODE_NUMBER
+                    : line[1] == 'S' && line[2] == ']' ? UNICODE_SPACE
                                                        : -1;
         else if (class > 0 && sscanf(line, "%x..%x", &from, &to) == 2)
             memset(want + from, class, to - from + 1);
     }
     for (uint32_t c = 0; c < 0x110000; c++)
-        bad += class_of(c) != want[c];
+        bad += unicode_class(c) != want[c];
     ok(bad == 0, "every code point has the class of unicode_classes.txt");
     free(want);
     fclose(fp);

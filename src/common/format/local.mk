@@ -8,5 +8,9 @@ src_common_libcommon_a_SOURCES += \
 	%D%/protobuf.h \
 	%D%/tar.c \
 	%D%/tar.h \
+	%D%/unicode.c \
+	%D%/unicode.h \
 	%D%/yaml.c \
 	%D%/yaml.h
+
+EXTRA_DIST += scripts/unicode

@@ -4,8 +4,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/format/unicode.h"
 #include "common/utf8.h"
-#include "data/token/classes.h"
 
 /*
  * normalize - compare texts regardless of case and typography
@@ -38,11 +38,11 @@ static inline int32_t normalize_next(const uint8_t *p, const uint8_t *end,
         *n = 1;
         return NORMALIZE_BYTE | *p;
     }
-    class = class_and_case(c);
-    if (class >> 2 == CASE_UPPER)
+    class = unicode_class_and_case(c);
+    if (class >> 2 == UNICODE_UPPER)
         return utf8_fold((int32_t)c);
-    return (class & 3) == CLASS_LETTER || (class & 3) == CLASS_NUMBER ||
-                   class >> 2 == CASE_MARK
+    return (class & 3) == UNICODE_LETTER || (class & 3) == UNICODE_NUMBER ||
+                   class >> 2 == UNICODE_MARK
                ? (int32_t)c
                : -1;
 }

@@ -3,10 +3,10 @@
 
 #include <string.h>
 
+#include "common/format/unicode.h"
 #include "common/mem.h"
 #include "common/utf8.h"
 #include "data/token/boundary.h"
-#include "data/token/classes.h"
 
 struct code_range {
     uint32_t from, to;
@@ -58,12 +58,12 @@ static bool in_ranges(const struct code_range *r, size_t n, uint32_t c)
 /* Is this \w of Rust's regular expressions? */
 static bool is_word(uint32_t c)
 {
-    const int class = class_of(c);
+    const int class = unicode_class(c);
 
-    if (class == CLASS_NUMBER)
+    if (class == UNICODE_NUMBER)
         return !in_ranges(not_in_words,
                           sizeof not_in_words / sizeof not_in_words[0], c);
-    return class == CLASS_LETTER || case_of(c) == CASE_MARK ||
+    return class == UNICODE_LETTER || unicode_case(c) == UNICODE_MARK ||
            in_ranges(in_words, sizeof in_words / sizeof in_words[0], c);
 }
 
@@ -84,7 +84,7 @@ static bool is_space(const struct added_finder *f, uint32_t c)
     const bool mark = c == ' ' && f->normalized && !f->t->metaspace &&
                       f->t->kind == TOKENIZER_SENTENCEPIECE;
 
-    return c != UTF8_BAD && class_of(c) == CLASS_SPACE && !mark;
+    return c != UTF8_BAD && unicode_class(c) == UNICODE_SPACE && !mark;
 }
 
 static bool is_whole_word(const uint8_t *text, size_t n, size_t from, size_t to)

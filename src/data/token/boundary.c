@@ -4,8 +4,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "common/format/unicode.h"
 #include "common/utf8.h"
-#include "data/token/classes.h"
 
 static bool is_printing(char c)
 {
@@ -45,7 +45,7 @@ static bool ends_phrase(uint32_t c)
     for (size_t i = 0; i < sizeof stops / sizeof stops[0]; i++)
         if (c == stops[i])
             return true;
-    return class_of(c) == CLASS_SPACE;
+    return unicode_class(c) == UNICODE_SPACE;
 }
 
 static bool ends_in_letter(const uint8_t *s, size_t n)
@@ -56,7 +56,7 @@ static bool ends_in_letter(const uint8_t *s, size_t n)
     while (i > 0 && n - i < UTF8_MAX && (s[i] & 0xC0) == 0x80)
         i--;
     return i + utf8_decode(s + i, s + n, &c) == n && c != UTF8_BAD &&
-           class_of(c) == CLASS_LETTER;
+           unicode_class(c) == UNICODE_LETTER;
 }
 
 size_t boundary_after_letter(const char *text, size_t n, size_t least)

@@ -8,8 +8,6 @@ src_data_libdata_a_SOURCES += \
 	%D%/bpe.h \
 	%D%/bpe_train.c \
 	%D%/bpe_train.h \
-	%D%/classes.c \
-	%D%/classes.h \
 	%D%/encoder.c \
 	%D%/nfc.c \
 	%D%/nfc.h \
@@ -38,7 +36,7 @@ src_data_libdata_a_SOURCES += \
 	%D%/word_key.h \
 	%D%/words.c \
 	%D%/words.h
-EXTRA_DIST += scripts/classes scripts/nfc
+EXTRA_DIST += scripts/nfc
 
 if X86_64
 src_data_libdata_a_SOURCES += %D%/pretokenize_x86.c

@@ -13,13 +13,13 @@ static inline int class_at(const uint8_t *p, const uint8_t *end, size_t *n)
 
     if (*p < 0x80) {
         *n = 1;
-        return class_ascii[*p];
+        return unicode_ascii[*p];
     }
     *n = utf8_decode(p, end, &c);
     if (c != UTF8_BAD)
-        return class_of(c);
+        return unicode_class(c);
     *n = 1;
-    return CLASS_OTHER;
+    return UNICODE_OTHER;
 }
 
 /* The end of a sequence of characters of one class. */
@@ -39,7 +39,7 @@ static const uint8_t *skip_space(const uint8_t *p, const uint8_t *end,
 {
     size_t n;
 
-    while (p < end && class_at(p, end, &n) == CLASS_SPACE) {
+    while (p < end && class_at(p, end, &n) == UNICODE_SPACE) {
         *last = p;
         p += n;
     }
@@ -66,10 +66,10 @@ const uint8_t *pretokenize_gpt2_piece(const uint8_t *p, const uint8_t *end)
     class = class_at(p, end, &n);
     if (*p == ' ' && end - p > 1) {
         class = class_at(p + 1, end, &n);
-        if (class != CLASS_SPACE)
+        if (class != UNICODE_SPACE)
             p++;
     }
-    if (class != CLASS_SPACE)
+    if (class != UNICODE_SPACE)
         return skip_class(p + n, end, class);
     p = skip_space(p, end, &last);
     return p == end || last == begin ? p : last;
@@ -85,18 +85,18 @@ static const uint8_t *digits_piece(const uint8_t *p, const uint8_t *end)
     if (len > 0)
         return p + len;
     class = class_at(p, end, &n);
-    if (class == CLASS_NUMBER)
+    if (class == UNICODE_NUMBER)
         return p + n;
     if (*p == ' ' && end - p > 1) {
         const int next = class_at(p + 1, end, &n2);
 
-        if (next == CLASS_LETTER || next == CLASS_OTHER)
+        if (next == UNICODE_LETTER || next == UNICODE_OTHER)
             return skip_class(p + 1 + n2, end, next);
     }
-    if (class != CLASS_SPACE)
+    if (class != UNICODE_SPACE)
         return skip_class(p + n, end, class);
     p = skip_space(p, end, &last);
-    if (p == end || last == begin || class_at(p, end, &n) == CLASS_NUMBER)
+    if (p == end || last == begin || class_at(p, end, &n) == UNICODE_NUMBER)
         return p;
     return last;
 }
@@ -144,7 +144,7 @@ static const uint8_t *skip_numbers(const uint8_t *p, const uint8_t *end,
     size_t n;
 
     for (int i = 0; i < most && p < end; i++, p += n)
-        if (class_at(p, end, &n) != CLASS_NUMBER)
+        if (class_at(p, end, &n) != UNICODE_NUMBER)
             break;
     return p;
 }
@@ -156,7 +156,7 @@ static const uint8_t *cl100k_others(const uint8_t *p, const uint8_t *end,
 {
     const uint8_t *const begin = p + (*p == ' ');
 
-    p = skip_class(begin, end, CLASS_OTHER);
+    p = skip_class(begin, end, UNICODE_OTHER);
     if (p == begin)
         return NULL;
     while (p < end && *p && strchr(joining, *p))
@@ -177,13 +177,13 @@ static const uint8_t *common_piece(const uint8_t *p, const uint8_t *end,
     if (short_form > 0)
         return p + short_form;
     class = class_at(p, end, &n);
-    if (class == CLASS_LETTER)
-        return skip_class(p + n, end, CLASS_LETTER);
-    if (class == CLASS_NUMBER)
+    if (class == UNICODE_LETTER)
+        return skip_class(p + n, end, UNICODE_LETTER);
+    if (class == UNICODE_NUMBER)
         return skip_numbers(p, end, numbers);
     if (p + n < end && !is_line_break(*p) &&
-        class_at(p + n, end, &n2) == CLASS_LETTER)
-        return skip_class(p + n, end, CLASS_LETTER);
+        class_at(p + n, end, &n2) == UNICODE_LETTER)
+        return skip_class(p + n, end, UNICODE_LETTER);
     others = cl100k_others(p, end, "\r\n");
     return others ? others : cl100k_space(p, end, whole_tail);
 }
@@ -210,17 +210,17 @@ enum { HEAD = 1, TAIL = 2 };
 static inline int word_part_at(const uint8_t *p, const uint8_t *end, size_t *n)
 {
     static const uint8_t parts[] = {
-        [CLASS_LETTER | CASE_NONE << 2] = HEAD | TAIL,
-        [CLASS_LETTER | CASE_UPPER << 2] = HEAD,
-        [CLASS_LETTER | CASE_LOWER << 2] = TAIL,
-        [CLASS_OTHER | CASE_MARK << 2] = HEAD | TAIL,
+        [UNICODE_LETTER | UNICODE_NO_CASE << 2] = HEAD | TAIL,
+        [UNICODE_LETTER | UNICODE_UPPER << 2] = HEAD,
+        [UNICODE_LETTER | UNICODE_LOWER << 2] = TAIL,
+        [UNICODE_OTHER | UNICODE_MARK << 2] = HEAD | TAIL,
     };
     uint32_t c = *p;
 
     *n = 1;
     if (c >= 0x80)
         *n = utf8_decode(p, end, &c);
-    return c == UTF8_BAD ? 0 : parts[class_and_case(c)];
+    return c == UTF8_BAD ? 0 : parts[unicode_class_and_case(c)];
 }
 
 /* The end of the word at p, or NULL.  If a word needs a tail and none follows
@@ -252,9 +252,10 @@ static const uint8_t *o200k_piece(const uint8_t *p, const uint8_t *end)
     size_t n;
     const int class = class_at(p, end, &n);
     const bool leads = /* one such character may precede a word */
-        class != CLASS_LETTER && class != CLASS_NUMBER && !is_line_break(*p);
+        class != UNICODE_LETTER && class != UNICODE_NUMBER &&
+        !is_line_break(*p);
 
-    if (class == CLASS_NUMBER)
+    if (class == UNICODE_NUMBER)
         return skip_numbers(p, end, 3);
     for (int tail = 1; tail >= 0; tail--) {
         const uint8_t *word = leads ? o200k_word(p + n, end, tail) : NULL;

@@ -8,7 +8,7 @@
  * pretokenize - divide text into the pieces that BPE works on
  *
  * Other programs do this with regular expressions.  Here the rules are written
- * out over four classes of characters (classes.h: letters, numbers, spaces,
+ * out over four classes of characters (unicode.h: letters, numbers, spaces,
  * others), and a piece is
  *
  *   GPT-2   one of 's 't 're 've 'm 'll 'd; or a sequence of letters, of

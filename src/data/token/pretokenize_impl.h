@@ -1,8 +1,8 @@
 #ifndef DATA_TOKEN_PRETOKENIZE_IMPL_H
 #define DATA_TOKEN_PRETOKENIZE_IMPL_H
 
+#include "common/format/unicode.h"
 #include "common/utf8.h"
-#include "data/token/classes.h"
 #include "data/token/pretokenize.h"
 
 /*
@@ -53,17 +53,17 @@ PRETOKENIZE_INLINE int pretokenize_high(const uint8_t *p,
         uint32_t c;
         const size_t n = utf8_decode(p + i, p + 64, &c);
         const uint64_t bits = (((uint64_t)1 << n) - 1) << i;
-        int class = CLASS_OTHER;
+        int class = UNICODE_OTHER;
 
         if (c != UTF8_BAD)
-            class = class_of(c);
+            class = unicode_class(c);
         else if (i > 60)
             return i;
-        if (class == CLASS_SPACE)
+        if (class == UNICODE_SPACE)
             return i;
-        if (class == CLASS_LETTER)
+        if (class == UNICODE_LETTER)
             m->letter |= bits;
-        else if (class == CLASS_NUMBER)
+        else if (class == UNICODE_NUMBER)
             m->number |= bits;
         high &= ~bits;
     }

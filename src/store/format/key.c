@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "common/buf.h"
+#include "common/format/unicode.h"
 #include "common/mem.h"
 #include "common/utf8.h"
 
@@ -13,31 +14,18 @@
 
 enum { PART_MAX = 255 };
 
-static bool is_letter(uint32_t c)
-{
-    size_t from = 0, to = key_letters_count;
-
-    while (from < to) {
-        const size_t mid = from + (to - from) / 2;
-
-        if (c < key_letters[mid][0])
-            to = mid;
-        else if (c > key_letters[mid][1])
-            from = mid + 1;
-        else
-            return true;
-    }
-    return false;
-}
-
+/* MLflow accepts what Python's \w matches, and a few signs. */
 static bool is_allowed(int32_t c)
 {
-    if (c < 0)
+    if (c <= 0)
         return false;
-    if (c < 0x80)
-        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-               (c >= '0' && c <= '9') || (c && strchr("_.- :/", c));
-    return is_letter((uint32_t)c);
+    switch (unicode_class((uint32_t)c)) {
+    case UNICODE_LETTER:
+    case UNICODE_NUMBER:
+        return true;
+    default:
+        return c < 0x80 && strchr("_.- :/", c);
+    }
 }
 
 /* May this stand between two slashes? */

@@ -67,7 +67,4 @@ void key_files_clear(struct key_files *);
 const char *key_file(struct key_files *, enum key_kind, const char *key,
                      char **tag);
 
-extern const uint32_t key_letters[][2]; /* ranges of letters above ASCII */
-extern const size_t key_letters_count;
-
 #endif

@@ -24,5 +24,4 @@ src_store_libstore_a_SOURCES += \
 	%D%/tfevents.c \
 	%D%/tfevents.h \
 	%D%/tfevents_impl.h \
-	%D%/tfevents_read.c \
-	%D%/unicode_letters.c
+	%D%/tfevents_read.c

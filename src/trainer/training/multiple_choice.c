@@ -10,11 +10,11 @@
 #include <string.h>
 
 #include "common/clock.h"
+#include "common/format/unicode.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/num.h"
 #include "common/utf8.h"
-#include "data/token/classes.h"
 
 enum { MOST_ENDINGS = 16 };
 
@@ -111,7 +111,8 @@ static void add_stripped(struct buf *b, const char *text)
     for (const char *at = text, *next = text; *at; at = next) {
         const int32_t c = utf8_next(&next);
 
-        if (class_of((uint32_t)c) == CLASS_SPACE || (c >= 0x1c && c <= 0x1f))
+        if (unicode_class((uint32_t)c) == UNICODE_SPACE ||
+            (c >= 0x1c && c <= 0x1f))
             continue;
         from = from ? from : at;
         to = next;

@@ -1,9 +1,9 @@
-/* Made by scripts/classes: Unicode 16.0.  Do not edit. */
+/* Made by scripts/unicode: Unicode 16.0.  Do not edit. */
 #include "config.h"
-#include "data/token/classes.h"
+#include "common/format/unicode.h"
 
 /* clang-format off */
-const uint16_t class_index[CLASS_WORDS] = {
+const uint16_t unicode_index[UNICODE_WORDS] = {
     0, 1, 2, 3, 4, 5, 6, 7, 8, 1, 9, 10, 11, 12, 13, 14, 15, 15, 15, 16, 17, 15,
     15, 18, 19, 20, 21, 22, 23, 24, 15, 25, 15, 15, 15, 26, 27, 13, 13, 13, 13,
     28, 13, 29, 30, 31, 32, 1, [48 ... 54] = 33, 34, 35, 36, 37, 13, 38, 39, 15,
@@ -112,7 +112,7 @@ const uint16_t class_index[CLASS_WORDS] = {
     [57360 ... 57374] = 33, [57375 ... 69631] = 1,
 };
 
-const uint64_t class_word[] = {
+const uint64_t unicode_word[] = {
     0x0033333000000000, 0x0000000000000000, 0x0000000000000003,
     0x0000002222222222, 0x5555555555555550, 0x0000055555555555,
     0x9999999999999990, 0x0000099999999999, 0x0000000000300000,
@@ -277,7 +277,7 @@ const uint64_t class_word[] = {
     0x0101111011110111, 0x1111101111111111, 0x1111101111101110,
 };
 
-const uint8_t class_ascii[128] = {
+const uint8_t unicode_ascii[128] = {
     0, 0, 0, 0, 0, 0, 0, 0, 0, 3, 3, 3, 3, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
     0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 2,
     2, 2, 2, 2, 2, 2, 2, 2, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,

@@ -1,0 +1,47 @@
+#ifndef COMMON_FORMAT_UNICODE_H
+#define COMMON_FORMAT_UNICODE_H
+
+#include <stdint.h>
+
+/*
+ * unicode - the classes of characters
+ *
+ * Letters are Unicode's general category L, numbers are N (which includes
+ * superscripts, fractions and Roman numerals), spaces have the property
+ * White_Space, and all other code points, unassigned ones included, are
+ * "other".  This is Unicode 16.0, independent of the C library and the locale.
+ * scripts/unicode generates unicode.c.
+ *
+ * Pre-tokenizers divide text by them, and the name of a metric may have letters
+ * and numbers.  The pre-tokenizer o200k also distinguishes the case of letters
+ * (Lu and Lt are upper, Ll is lower, Lm and Lo have no case) and the marks (M)
+ * among the others.
+ */
+enum { UNICODE_OTHER, UNICODE_LETTER, UNICODE_NUMBER, UNICODE_SPACE };
+enum { UNICODE_NO_CASE, UNICODE_UPPER, UNICODE_LOWER, UNICODE_MARK };
+
+enum { UNICODE_WORDS = 0x110000 / 16 };
+
+/* The index of the word of 16 code points; a word has class | case << 2 of each
+ * in four bits, from the lowest on. */
+extern const uint16_t unicode_index[UNICODE_WORDS];
+extern const uint64_t unicode_word[];
+extern const uint8_t unicode_ascii[128]; /* the classes of ASCII */
+
+/* c must lie below 0x110000. */
+static inline int unicode_class_and_case(uint32_t c)
+{
+    return unicode_word[unicode_index[c >> 4]] >> (c & 15) * 4 & 15;
+}
+
+static inline int unicode_class(uint32_t c)
+{
+    return unicode_class_and_case(c) & 3;
+}
+
+static inline int unicode_case(uint32_t c)
+{
+    return unicode_class_and_case(c) >> 2;
+}
+
+#endif
