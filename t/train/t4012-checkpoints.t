@@ -31,6 +31,26 @@ keep_last = 9
 system_every = 0s
 END
 train() { gtrain --config tiny.ini "$@" >out 2>&1; }
+hashes() { (cd "$1" && find . -type f -exec sha256sum {} + | sort); }
+
+# a folder belongs to a run
+train --set checkpoint.folder=own -n a1
+hashes own >want
+train --set checkpoint.folder=own -n a2
+is $? 2 "a new run is refused a folder with the checkpoints of another"
+like out "checkpoint.folder: own has checkpoints of run $(gtrack where a1 |
+    sed 's|.*/||'); use another folder, continue from them with --resume own" \
+    "the message says whose checkpoints are in the folder and what to do"
+is "$(hashes own)" "$(cat want)" \
+    "a new run that is refused a folder changes nothing in it"
+printf x >>own/step-00000012/state.json
+train --set checkpoint.folder=own -n a3
+is $? 2 "a new run is also refused a folder whose newest checkpoint is damaged"
+train --set checkpoint.folder=own --root lost --resume own/step-00000008 &&
+    test -e own/step-00000012/state.json && test -e own/step-00000012.old
+ok $? "a run may go on in the folder that it resumes from, in another store"
+train --set checkpoint.folder=own --resume own/step-00000004
+is $? 2 "a run is refused a folder that has become that of another"
 
 # from step 10^8 on, names have more digits
 train --set checkpoint.folder=many

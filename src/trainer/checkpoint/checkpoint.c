@@ -17,6 +17,7 @@
 #include "common/save.h"
 #include "trainer/checkpoint/checkpoint_files.h"
 #include "trainer/checkpoint/checkpoint_find.h"
+#include "trainer/checkpoint/checkpoint_state.h"
 #include "trainer/checkpoint/checkpoint_sums.h"
 #include "trainer/model/resolve.h"
 
@@ -364,9 +365,34 @@ static int lock_folder(struct checkpoint *c, bool steal, struct err *e)
     if (ret < 0 && e->kind == ERR_BUSY)
         err_set(e, ERR_BUSY, "another running job uses %s", c->folder);
     free(path);
-    return ret < 0 && *c->conf->folder ? err_wrap(e, "checkpoint.folder")
-           : ret < 0                   ? -1
-                                       : 0;
+    return ret < 0 ? -1 : 0;
+}
+
+/* The newest checkpoint that can be read tells whose they all are.  Those of
+ * another run must not be renamed or removed. */
+static int check_owner(const struct checkpoint *c, const char *resumed,
+                       struct err *e)
+{
+    struct path_list all;
+    struct err damage = { 0 };
+    char *id = NULL;
+    int ret = checkpoint_names(&all, c->folder, e);
+
+    for (size_t i = all.n; i-- > 0 && !id;) {
+        char *path = path_join(c->folder, all.name[i]);
+
+        checkpoint_run_id(path, &id, &damage);
+        free(path);
+    }
+    if (all.n > 0 && (!resumed || (id && strcmp(id, resumed) != 0)))
+        ret = err_set(e, ERR_USAGE,
+                      "%s has checkpoints of %s%s; use another folder, "
+                      "continue from them with --resume %s, or move them away",
+                      c->folder, id && *id ? "run " : "another run",
+                      id ? id : "", c->folder);
+    path_list_clear(&all);
+    free(id);
+    return ret;
 }
 
 static void unlock_folder(struct checkpoint *c)
@@ -383,17 +409,18 @@ static void unlock_folder(struct checkpoint *c)
 }
 
 int checkpoint_open(struct checkpoint *c, const struct engine *eng,
-                    const char *folder, struct run *run, bool steal,
+                    struct run *run, const struct checkpoint_claim *claim,
                     struct err *e)
 {
     *c = (struct checkpoint){
         .conf = &eng->set->checkpoint, .run = run, .lock = -1, .written = -1
     };
-    c->folder = xstrdup(folder);
+    c->folder = xstrdup(claim->folder);
     if (eng->coll.rank != 0)
         return 0;
-    if (lock_folder(c, steal, e) < 0)
-        return -1;
+    if (lock_folder(c, claim->steal, e) < 0 ||
+        check_owner(c, claim->resumed, e) < 0)
+        return *c->conf->folder ? err_wrap(e, "checkpoint.folder") : -1;
     rename_later(c, &eng->state);
     return 0;
 }

@@ -7,7 +7,7 @@
 /*
  * checkpoint - save the state of training, so that it can be resumed
  *
- *      if (checkpoint_open(&c, eng, folder, run, e) < 0) ...
+ *      if (checkpoint_open(&c, eng, run, &claim, e) < 0) ...
  *      checkpoint_save(&c, eng, e);              when one is due
  *      checkpoint_last(&c, eng, e);              at the end
  *      checkpoint_close(&c);
@@ -38,10 +38,19 @@ struct checkpoint {
     int64_t rolled_to, rollbacks;       /* the last target; times in a row */
 };
 
-/* ERR_BUSY if another running job uses the folder, unless it is stolen.
- * Checkpoints of steps after the one that training begins at are renamed. */
-int checkpoint_open(struct checkpoint *, const struct engine *,
-                    const char *folder, struct run *, bool steal, struct err *);
+/* Where checkpoints are written, and what gives the right to do so. */
+struct checkpoint_claim {
+    const char *folder;
+    const char *resumed; /* the id in the checkpoint resumed from, or NULL */
+    bool steal;          /* from a running job */
+};
+
+/* ERR_BUSY if another running job uses the folder, unless it is stolen;
+ * ERR_USAGE if its newest checkpoint is of another run than the one resumed
+ * from.  Checkpoints of steps after the one that training begins at are
+ * renamed. */
+int checkpoint_open(struct checkpoint *, const struct engine *, struct run *,
+                    const struct checkpoint_claim *, struct err *);
 void checkpoint_close(struct checkpoint *);
 
 int checkpoint_save(struct checkpoint *, struct engine *, struct err *);

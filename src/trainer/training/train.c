@@ -30,9 +30,16 @@ struct train {
     struct step_check check;
     bool signalled; /* a signal asks training to stop */
     bool warned;    /* that a step had nothing to predict */
-    bool resumed;   /* by a run that an earlier attempt began */
+    char *resumed;  /* the id in the checkpoint resumed from, "" if it has no
+                     * run; or NULL */
     double now[SPAN_UNITS], before[SPAN_UNITS]; /* this step and the last */
 };
+
+/* Is the run one that an earlier attempt began? */
+static bool is_resumed(const struct train *t)
+{
+    return t->resumed && *t->resumed;
+}
 
 /* ---- intervals -------------------------------------------------------- */
 
@@ -261,7 +268,7 @@ static int before_steps(struct train *t, bool *stop, struct err *e)
 {
     struct engine *eng = t->engine;
 
-    const bool again = t->resumed && !eng->state.val_due;
+    const bool again = is_resumed(t) && !eng->state.val_due;
 
     if (eng->state.step == 0)
         return eng->set->eval.at_start && !again ? run_validation(t, stop, e)
@@ -335,24 +342,21 @@ static void compare_optimizers(const struct engine *eng, const char *checkpoint)
 /* Begin a run, or load the checkpoint and resume its run. */
 static int open_run(struct train *t, const struct train_conf *c, struct err *e)
 {
-    char *id = NULL;
     int ret = 0;
 
     if (c->checkpoint)
-        ret = checkpoint_run_id(c->checkpoint, &id, e);
-    t->resumed = id && *id;
+        ret = checkpoint_run_id(c->checkpoint, &t->resumed, e);
     if (ret == 0 && c->checkpoint)
         compare_optimizers(t->engine, c->checkpoint);
     if (ret == 0 && c->checkpoint)
         ret = checkpoint_load(c->checkpoint, t->engine, e);
     if (ret == 0)
         ret = report_open(&t->report, t->engine, c->command,
-                          t->resumed ? id : NULL, c->steal, e);
+                          is_resumed(t) ? t->resumed : NULL, c->steal, e);
     alert_writer_begin(c->alerts,
                        t->report.run ? run_folder(t->report.run) : NULL);
     if (ret == 0 && c->checkpoint && t->report.run)
         run_rewind(t->report.run, t->engine->state.step);
-    free(id);
     return ret;
 }
 
@@ -378,18 +382,19 @@ static int open_checkpoints(struct train *t, bool steal, struct err *e)
 {
     struct engine *eng = t->engine;
     struct run *run = t->report.run;
-    char folder[4096], *place = NULL;
+    char folder[4096], *own = NULL;
+    const struct checkpoint_claim claim = { folder, t->resumed, steal };
 
-    if (run && checkpoint_place(run, eng->set, t->resumed, &place, e) < 0) {
-        free(place);
+    if (run && checkpoint_place(run, eng->set, is_resumed(t), &own, e) < 0) {
+        free(own);
         return -1;
     }
     snprintf(folder, sizeof folder, "%s",
-             place ? place : eng->set->checkpoint.folder);
-    free(place);
+             own ? own : eng->set->checkpoint.folder);
+    free(own);
     if (agree_folder(eng, folder, sizeof folder, e) < 0)
         return -1;
-    return checkpoint_open(&t->checkpoint, eng, folder, run, steal, e);
+    return checkpoint_open(&t->checkpoint, eng, run, &claim, e);
 }
 
 int train_run(struct engine *eng, const struct train_conf *c, struct err *e)
@@ -397,8 +402,10 @@ int train_run(struct engine *eng, const struct train_conf *c, struct err *e)
     struct train t = { .engine = eng };
     int ret;
 
-    if (open_run(&t, c, e) < 0)
+    if (open_run(&t, c, e) < 0) {
+        free(t.resumed);
         return -1;
+    }
     ret = open_checkpoints(&t, c->steal, e);
     if (ret == 0) {
         step_open(&t.step, eng);
@@ -418,5 +425,6 @@ int train_run(struct engine *eng, const struct train_conf *c, struct err *e)
         step_close(&t.step);
     }
     checkpoint_close(&t.checkpoint);
+    free(t.resumed);
     return report_close(&t.report, eng, ret, e);
 }
