@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "common/hash.h"
 #include "common/path.h"
 #include "store/format/attempt.h"
 #include "store/format/md5.h"
@@ -20,56 +21,25 @@ enum { INDEX_MAX = 1 << 30, FRESH_SECS = 2 };
 
 static const char magic[16] = "gtrack index 7\n";
 
-/* -- hashes ------------------------------------------------------------ */
-
-/* One step of two independent multiply-and-fold hashes. */
-static void stir(uint64_t h[2], uint64_t word)
-{
-    static const uint64_t odd[2] = { 0x9e3779b97f4a7c15u, 0xd6e8feb86659fd93u };
-
-    for (int i = 0; i < 2; i++) {
-        const unsigned __int128 p = (unsigned __int128)(h[i] ^ word) * odd[i];
-
-        h[i] = (uint64_t)(p >> 64) ^ (uint64_t)p ^ odd[1 - i];
-    }
-}
-
-static void stir_bytes(uint64_t h[2], const void *data, size_t n)
-{
-    const char *p = data;
-    uint64_t word;
-
-    stir(h, n);
-    for (; n >= 8; n -= 8, p += 8) {
-        memcpy(&word, p, 8);
-        stir(h, word);
-    }
-    word = 0;
-    memcpy(&word, p, n);
-    stir(h, word);
-}
-
-static uint64_t key_hash(const char *key)
-{
-    uint64_t h[2] = { 1, 2 };
-
-    stir_bytes(h, key, strlen(key));
-    return h[0];
-}
-
-/* Hash the numbers by which a change of a file is noticed. */
-static void stir_stat(uint64_t h[2], const struct stat *st)
-{
-    stir(h, st->st_ino);
-    stir(h, (uint64_t)st->st_mode);
-    stir(h, S_ISDIR(st->st_mode) ? 0 : (uint64_t)st->st_size);
-    stir(h, (uint64_t)st->st_mtim.tv_sec * 1000000000u +
-                (uint64_t)st->st_mtim.tv_nsec);
-    stir(h, (uint64_t)st->st_ctim.tv_sec * 1000000000u +
-                (uint64_t)st->st_ctim.tv_nsec);
-}
-
 /* -- watching ---------------------------------------------------------- */
+
+/* A hash of what was hashed before and of the numbers by which a change of a
+ * file is noticed; NULL for one that is missing. */
+static struct hash128 hash_state(struct hash128 before, const struct stat *st)
+{
+    uint64_t word[7] = { before.hi, before.lo };
+
+    if (st) {
+        word[2] = st->st_ino;
+        word[3] = st->st_mode;
+        word[4] = S_ISDIR(st->st_mode) ? 0 : (uint64_t)st->st_size;
+        word[5] = (uint64_t)st->st_mtim.tv_sec * 1000000000u +
+                  (uint64_t)st->st_mtim.tv_nsec;
+        word[6] = (uint64_t)st->st_ctim.tv_sec * 1000000000u +
+                  (uint64_t)st->st_ctim.tv_nsec;
+    }
+    return hash128(word, sizeof word, 0);
+}
 
 void watch_add(struct watch *w, const char *run, const char *path)
 {
@@ -79,10 +49,10 @@ void watch_add(struct watch *w, const char *run, const char *path)
 
     buf_add(&w->paths, inside, strlen(inside) + 1);
     if (stat(path, &st) < 0) {
-        stir(w->hash, 0);
+        w->hash = hash_state(w->hash, NULL);
         return;
     }
-    stir_stat(w->hash, &st);
+    w->hash = hash_state(w->hash, &st);
     w->bytes += S_ISREG(st.st_mode) ? st.st_size : 0;
     if (st.st_ctim.tv_sec >= now - FRESH_SECS ||
         st.st_mtim.tv_sec >= now - FRESH_SECS)
@@ -97,23 +67,20 @@ void watch_clear(struct watch *w)
 
 /* Is everything unchanged?  Paths relative to the run take half the time. */
 static bool is_unchanged(const struct index *x, const char *key,
-                         const char *paths, size_t n, const uint64_t was[2])
+                         const char *paths, size_t n, struct hash128 was)
 {
     const int fd = openat(x->root_fd, key, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    uint64_t h[2] = { 0, 0 };
+    struct hash128 h = { 0 };
 
     if (fd < 0)
         return false;
     for (const char *p = paths; p < paths + n; p += strlen(p) + 1) {
         struct stat st;
 
-        if (fstatat(fd, p, &st, 0) < 0)
-            stir(h, 0);
-        else
-            stir_stat(h, &st);
+        h = hash_state(h, fstatat(fd, p, &st, 0) < 0 ? NULL : &st);
     }
     close(fd);
-    return h[0] == was[0] && h[1] == was[1];
+    return h.hi == was.hi && h.lo == was.lo;
 }
 
 /* -- the file ---------------------------------------------------------- */
@@ -123,8 +90,6 @@ static bool is_unchanged(const struct index *x, const char *key,
  * follows, the key, the hash of what is watched, its paths, and the run (see
  * pack.h).
  */
-enum { HASH_SIZE = 16 };
-
 struct index_slot {
     const char *key;
     uint32_t at, size; /* of the record, after its length and hash */
@@ -193,7 +158,7 @@ static bool read_file(struct index *x)
 
 static void enter(struct index *x, const struct index_slot *slot)
 {
-    size_t at = key_hash(slot->key) & (x->n_slots - 1);
+    size_t at = hash_name(slot->key) & (x->n_slots - 1);
 
     while (x->slot[at].key)
         at = (at + 1) & (x->n_slots - 1);
@@ -210,10 +175,10 @@ static bool read_records(struct index *x)
 
         while (u.good && u.at < u.end) {
             const uint32_t size = unpack_u32(&u);
-            const char *const start = u.at + HASH_SIZE;
+            const char *const start = u.at + sizeof(struct hash128);
             struct index_slot slot;
 
-            if (!u.good || (size_t)(u.end - u.at) < HASH_SIZE ||
+            if (!u.good || (size_t)(u.end - u.at) < sizeof(struct hash128) ||
                 size > (size_t)(u.end - start))
                 return false;
             u.at = start;
@@ -259,7 +224,7 @@ static const struct index_slot *find_slot(const struct index *x,
 
     if (x->n_slots == 0)
         return NULL;
-    at = key_hash(key) & (x->n_slots - 1);
+    at = hash_name(key) & (x->n_slots - 1);
     while (x->slot[at].key) {
         if (strcmp(x->slot[at].key, key) == 0)
             return &x->slot[at];
@@ -272,10 +237,9 @@ static const struct index_slot *find_slot(const struct index *x,
 static bool is_sound(const struct index *x, const struct index_slot *slot)
 {
     const char *record = x->data + slot->at;
-    uint64_t hash[2] = { 0, 0 };
+    const struct hash128 hash = hash128(record, slot->size, 0);
 
-    stir_bytes(hash, record, slot->size);
-    return memcmp(record - HASH_SIZE, hash, HASH_SIZE) == 0;
+    return memcmp(record - sizeof hash, &hash, sizeof hash) == 0;
 }
 
 bool index_get(struct index *x, const char *key, struct run_info *run,
@@ -284,7 +248,7 @@ bool index_get(struct index *x, const char *key, struct run_info *run,
     const struct index_slot *slot = find_slot(x, key);
     struct unpack u;
     const char *paths;
-    uint64_t was[2];
+    struct hash128 was;
     uint32_t n;
 
     if (!slot || !is_sound(x, slot))
@@ -292,8 +256,8 @@ bool index_get(struct index *x, const char *key, struct run_info *run,
     u = (struct unpack){ x->data + slot->at, x->data + slot->at + slot->size,
                          true };
     unpack_text(&u);
-    was[0] = (uint64_t)unpack_i64(&u);
-    was[1] = (uint64_t)unpack_i64(&u);
+    was.hi = (uint64_t)unpack_i64(&u);
+    was.lo = (uint64_t)unpack_i64(&u);
     paths = unpack_bytes(&u, &n);
     return u.good && (n == 0 || paths[n - 1] == '\0') &&
            is_unchanged(x, key, paths, n, was) && unpack_run(&u, run, mem);
@@ -307,8 +271,8 @@ void index_put(struct index *x, const char *key, const struct run_info *run,
     if (!x->path || w->fresh)
         return;
     pack_text(&news.record, key);
-    pack_i64(&news.record, (int64_t)w->hash[0]);
-    pack_i64(&news.record, (int64_t)w->hash[1]);
+    pack_i64(&news.record, (int64_t)w->hash.hi);
+    pack_i64(&news.record, (int64_t)w->hash.lo);
     pack_bytes(&news.record, w->paths.s, w->paths.len);
     pack_run(&news.record, run);
     news.key = xstrdup(key);
@@ -327,11 +291,10 @@ static bool is_worth_it(const struct index_news *news, size_t n)
 
 static void put_record(struct buf *b, const void *data, size_t n)
 {
-    uint64_t hash[2] = { 0, 0 };
+    const struct hash128 hash = hash128(data, n, 0);
 
-    stir_bytes(hash, data, n);
     pack_u32(b, (uint32_t)n);
-    buf_add(b, hash, HASH_SIZE);
+    buf_add(b, &hash, sizeof hash);
     buf_add(b, data, n);
 }
 

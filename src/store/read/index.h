@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "common/buf.h"
+#include "common/hash.h"
 #include "common/mem.h"
 #include "store/format/info.h"
 
@@ -33,13 +34,13 @@
  * index_get() and index_put() may be called from several threads.
  */
 struct watch {
-    struct buf paths; /* in the run, each with its NUL */
-    uint64_t hash[2];
-    int64_t bytes; /* of the files: what reading them costs */
-    bool fresh;    /* something changed just now */
+    struct buf paths;    /* in the run, each with its NUL */
+    struct hash128 hash; /* of what is watched */
+    int64_t bytes;       /* of the files: what reading them costs */
+    bool fresh;          /* something changed just now */
 };
 
-#define WATCH_INIT ((struct watch){ BUF_INIT, { 0, 0 }, 0, false })
+#define WATCH_INIT ((struct watch){ BUF_INIT, { 0 }, 0, false })
 
 /* A file or folder that is about to be read, or found missing. */
 void watch_add(struct watch *, const char *run, const char *path);
