@@ -362,8 +362,6 @@ pretokenize_fn *pretokenize_gpt2_by(const char *name)
 {
 #if defined(__x86_64__)
     __builtin_cpu_init();
-    if (strcmp(name, "sse2") == 0)
-        return pretokenize_gpt2_sse2;
     if (strcmp(name, "avx2") == 0 && __builtin_cpu_supports("avx2") &&
         __builtin_cpu_supports("bmi2"))
         return pretokenize_gpt2_avx2;
@@ -377,8 +375,7 @@ pretokenize_fn *pretokenize_gpt2_by(const char *name)
 
 pretokenize_fn *pretokenize_by(enum pretokenizer kind)
 {
-    static const char *const best_first[] = { "avx512", "avx2", "sse2",
-                                              "plain" };
+    static const char *const best_first[] = { "avx512", "avx2", "plain" };
     static pretokenize_fn *const by_kind[PRETOKENIZE_ALL] = {
         [PRETOKENIZE_CL100K] = pretokenize_cl100k,
         [PRETOKENIZE_LLAMA3] = pretokenize_llama3,

@@ -74,7 +74,7 @@ typedef size_t pretokenize_fn(const uint8_t *text, const uint8_t *end,
 
 pretokenize_fn *pretokenize_by(enum pretokenizer); /* the fastest available */
 
-/* GPT-2's rules with the loop "plain", "sse2", "avx2" or "avx512"; NULL if this
+/* GPT-2's rules with the loop "plain", "avx2" or "avx512"; NULL if this
  * processor does not support it. */
 pretokenize_fn *pretokenize_gpt2_by(const char *name);
 

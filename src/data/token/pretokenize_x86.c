@@ -1,8 +1,8 @@
 /*
- * pretokenize_x86 - the masks of 64 bytes with SSE2, AVX2 and AVX-512
+ * pretokenize_x86 - the masks of 64 bytes with AVX2 and AVX-512
  *
  * A range takes one comparison: after its beginning is subtracted, everything
- * below it has wrapped around to the top.  SSE2 and AVX2 compare only signed
+ * below it has wrapped around to the top.  AVX2 compares only signed
  * numbers, so there the beginning is moved to -128.
  */
 #include "config.h"
@@ -15,48 +15,6 @@ enum {
     SIGNED_DIGITS = -128 + 10,
     SIGNED_SPACES = -128 + 5,
 };
-
-static void store_bits(uint32_t *stop, uint64_t bits, uint32_t base)
-{
-    for (; bits; bits &= bits - 1)
-        *stop++ = base + (uint32_t)__builtin_ctzll(bits);
-}
-
-static uint32_t below16(__m128i v, char from, char bound)
-{
-    const __m128i moved = _mm_add_epi8(v, _mm_set1_epi8((char)(-128 - from)));
-
-    return (uint32_t)_mm_movemask_epi8(
-        _mm_cmplt_epi8(moved, _mm_set1_epi8(bound)));
-}
-
-static uint32_t equal16(__m128i v, char c)
-{
-    return (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(v, _mm_set1_epi8(c)));
-}
-
-static void masks_sse2(const uint8_t *p, struct pretokenize_masks *m)
-{
-    *m = (struct pretokenize_masks){ 0 };
-    for (int i = 0; i < 64; i += 16) {
-        const __m128i v = _mm_loadu_si128((const void *)(p + i));
-        const __m128i lower = _mm_or_si128(v, _mm_set1_epi8(0x20));
-        const uint64_t blank = equal16(v, ' ');
-
-        m->letter |= (uint64_t)below16(lower, 'a', SIGNED_LETTERS) << i;
-        m->number |= (uint64_t)below16(v, '0', SIGNED_DIGITS) << i;
-        m->space |= (blank | below16(v, '\t', SIGNED_SPACES)) << i;
-        m->blank |= blank << i;
-        m->apostrophe |= (uint64_t)equal16(v, '\'') << i;
-        m->high |= (uint64_t)(uint32_t)_mm_movemask_epi8(v) << i;
-    }
-}
-
-size_t pretokenize_gpt2_sse2(const uint8_t *text, const uint8_t *end,
-                             uint32_t *stop, size_t max)
-{
-    return pretokenize_loop(text, end, stop, max, masks_sse2, store_bits);
-}
 
 #define AVX2 __attribute__((target("avx2,bmi,bmi2,lzcnt,popcnt")))
 
