@@ -2,6 +2,7 @@
 #include "common/program.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -320,10 +321,25 @@ static int end_as(int status)
     return 128 - status;
 }
 
+/* A file would get the number of a stream that is closed, and messages or
+ * output would go into it.  As before, a closed one cannot be read or written,
+ * but messages vanish. */
+static bool fill_streams(void)
+{
+    static const int mode[] = { O_WRONLY, O_RDONLY, O_WRONLY };
+
+    for (int i = 0; i < 3; i++)
+        if (fcntl(i, F_GETFD) < 0 && open("/dev/null", mode[i]) != i)
+            return false;
+    return true;
+}
+
 int program_main(const struct program *p, int argc, char **argv)
 {
     struct err e = { 0 };
 
+    if (!fill_streams())
+        return err_status(ERR_SYSTEM);
     free(given);
     given = xcalloc((size_t)argc + 1, sizeof *given);
     memcpy(given, argv, (size_t)argc * sizeof *given);

@@ -14,9 +14,10 @@
  * program_main() finds the command, parses its options, runs it, prints the err
  * if it failed (unless its text is empty, because it was reported elsewhere),
  * checks that standard output could be written, and returns the exit status
- * (err_status), or ends by the signal of an ERR_COMMAND.  Every command has the
- * options --help, -v and -q; the program also --version, which with -v prints
- * what it was built with.
+ * (err_status), or ends by the signal of an ERR_COMMAND.  No file gets the
+ * number of a standard stream that is closed.  Every command has the options
+ * --help, -v and -q; the program also --version, which with -v prints what it
+ * was built with.
  *
  * An option may stand before the command, too: `gtrack --root D ls`.  bare
  * names the command that runs when there are options alone: `gtrain --config

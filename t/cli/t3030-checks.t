@@ -73,6 +73,11 @@ run 1 gdata dedup h.jsonl &&
     grep -q '1,234 of 1,234 lines are bad' err &&
     grep -q 'skipped 1,234 bad lines' err
 ok $? "dedup counts all bad lines, and fails if there are too many"
+{ cat a.jsonl; echo bad; } >closed.jsonl
+gdata dedup -q --max-bad 50% closed.jsonl >want 2>err && test -s err
+gdata dedup -q --max-bad 50% closed.jsonl -o closed.out 2>&- &&
+    cmp closed.out want
+ok $? "no message goes into a file that is written while standard error is closed"
 { gzip -c a.jsonl; gzip -c e.jsonl; head -c 1000 /dev/zero; } >i.jsonl.gz
 run 0 gdata dedup --max-bad 20% i.jsonl.gz && grep -q '3 documents kept' err
 ok $? "a gzip file may end in zeros"

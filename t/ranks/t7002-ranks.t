@@ -10,6 +10,9 @@ make_ranks_case
 test -d one/step-00000003
 ok $? "a training in one process ends well" "$(cat one.log)"
 want=$(sums one)
+"$gtrain" -q --config c.ini --ranks 3 --set checkpoint.folder=closed \
+    <&- >&- 2>&-
+is "$(sums closed)" "$want" "ranks train while the standard streams are closed"
 # spread WHAT "MODE RANKS"... -- OPTION...: all as one process
 spread() {
     what=$1 list=
