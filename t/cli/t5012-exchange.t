@@ -311,6 +311,18 @@ else
 fi
 
 # ---- the tags of an experiment ----
+printf '%s\n' 'step=9007199254740993 x=1' '{"step":4611686018427387903,"x":2}' |
+    gtrack log exact 2>err && gtrack metrics exact x --no-header >out
+is "$(cut -f1 out)" "9007199254740993
+4611686018427387903" "log keeps large steps exactly"
+printf '%s\n' 'step=9223372036854775807 x=1' '{"step":1e19,"x":2}' \
+    '{"step":18446744073709551616,"x":3}' x=4 'step=3 x=5' |
+    gtrack log inexact 2>err && gtrack metrics inexact --no-header >out &&
+    gtrack metrics inexact x --no-header >points
+is "$(cut -f1 out) $(cat points)" "x 0	4.0
+3	5.0" "log records no line whose step is too large to be counted on"
+like err "step=9.223372036854776e+18 is not recorded.*below 2^62" \
+    "log says which steps it refuses"
 echo step=1 x=1 | gtrack log -q -r team a
 mkdir team/0/tags && echo x >team/0/tags/a && seq 20000 >team/0/tags/b &&
     echo x >team/0/tags/c

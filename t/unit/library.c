@@ -88,6 +88,27 @@ static void log_rows(void)
     free(folder);
 }
 
+static void log_large_steps(void)
+{
+    static const int64_t step[] = { INT64_MAX, INT64_MIN,
+                                    (INT64_C(1) << 53) + 1 };
+    static const char *const key[] = { "x" };
+    struct gtrack *run = begin(NULL, NULL);
+    char *folder = strdup(gtrack_folder(run));
+    for (size_t i = 0; i < sizeof step / sizeof step[0]; i++)
+        gtrack_metric(run, "x", step[i], (double)i);
+    gtrack_row(gtrack_keys(run, key, 1), (const double[]){ 0x1p53, 5 });
+    gtrack_end(run, GTRACK_FINISHED, why);
+    ok(strstr(content(folder, "metrics/x"), " 0.0 9223372036854775807\n") &&
+           strstr(content(folder, "metrics/x"), " 1.0 -9223372036854775808\n"),
+       "the largest and the least step are kept exactly");
+    ok(strstr(content(folder, "metrics/x"), " 2.0 9007199254740993\n") != NULL,
+       "a step of 2^53 + 1 is kept exactly");
+    ok(!strstr(content(folder, "metrics/x"), " 5.0 "),
+       "a row whose step a double cannot tell exactly is refused");
+    free(folder);
+}
+
 static void choose_id(void)
 {
     static const char id[] = "0123456789abcdef0123456789abcdef";
@@ -330,6 +351,7 @@ int main(void)
     if (!mkdtemp(root))
         return 1;
     log_rows();
+    log_large_steps();
     choose_id();
     record_dataset();
     rename_run();

@@ -77,6 +77,8 @@ static void write_and_read(void)
     }
     run_metric(run, "odd", 5, (double)NAN);
     run_metric(run, "odd", 6, -(double)INFINITY);
+    run_metric(run, "steps", INT64_MAX, 1);
+    run_metric(run, "steps", INT64_MIN, 1);
     end(run, RUN_FINISHED);
 
     if (!ok(runs_select(&runs, root, words, 1, 0, &e) == 0 && runs.n == 1,
@@ -106,6 +108,10 @@ static void write_and_read(void)
     ok(m && m->count == 2 && isinf(m->last) && isinf(m->min) &&
            m->nonfinite == 2,
        "infinite values are summed up and counted");
+    m = run_info_metric(r, "steps");
+    ok(m && m->count == 2 && m->first_step == INT64_MIN &&
+           m->last_step == INT64_MAX,
+       "the least and the largest step are read");
     ok(series_load(&s, r, "lr", 0, &e) == 0 && s.n == 1000 &&
            s.step[999] == 1000 && s.value[499] == 0.1 * 500,
        "a series has every step and value");

@@ -24,9 +24,9 @@ static bool take_int(const char **at, const char *end, int64_t *out)
         s++;
     for (digits = s; s < end && *s >= '0' && *s <= '9'; s++)
         n = n * 10 + (uint64_t)(*s - '0');
-    if (s == digits || s - digits > 19 || n > INT64_MAX)
+    if (s == digits || s - digits > 19 || n > (uint64_t)INT64_MAX + negative)
         return false; /* 19 digits fit into 64 bits unsigned */
-    *out = negative ? -(int64_t)n : (int64_t)n;
+    *out = (int64_t)(negative ? -n : n);
     *at = s;
     return true;
 }

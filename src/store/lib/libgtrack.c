@@ -5,6 +5,7 @@
 #include "store/lib/gtrack.h"
 
 #include <errno.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -35,6 +36,7 @@ struct gtrack_keys {
     struct gtrack_keys *next;
     struct gtrack *owner;
     int count;
+    atomic_flag warned; /* of rows that are not recorded */
     const char *key[];
 };
 
@@ -354,8 +356,14 @@ struct gtrack_keys *gtrack_keys(struct gtrack *g, const char *const *keys,
 /* The keys do not change, so that several threads may log rows of them. */
 void gtrack_row(struct gtrack_keys *k, const double *row)
 {
-    if (k)
+    if (!k)
+        return;
+    if (fabs(row[0]) < 0x1p53)
         gtrack_metrics(k->owner, (int64_t)row[0], k->key, row + 1, k->count);
+    else if (!atomic_flag_test_and_set(&k->warned))
+        log_warn("rows with the step %g are not recorded: a double has no "
+                 "exact step from 2^53 on; use gtrack_metrics()",
+                 row[0]);
 }
 
 int gtrack_dataset(struct gtrack *g, const struct gtrack_dataset *dataset,

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/buf.h"
+#include "common/log.h"
 #include "common/mem.h"
 #include "common/num.h"
 #include "common/opt.h"
@@ -18,6 +19,7 @@ static void reset_line(struct value_line *v)
         free(v->item[i].key);
     v->n = 0;
     v->step = v->ms = -1;
+    v->refused = false;
 }
 
 void value_line_clear(struct value_line *v)
@@ -27,15 +29,43 @@ void value_line_clear(struct value_line *v)
     *v = VALUE_LINE_INIT;
 }
 
-/* Steps and times are not values; seconds since the epoch become ms. */
-static void add_value(struct value_line *v, const char *key, double x)
+/* Is it far enough from the largest number to count on from it? */
+static bool is_step(int64_t n)
+{
+    return n <= INT64_MAX / 2;
+}
+
+/* The number as an integer, or one that is no step if that is not exact. */
+static int64_t exactly(double x)
+{
+    return fabs(x) < 9e15 && x == floor(x) ? (int64_t)x : INT64_MAX;
+}
+
+static void refuse_step(struct value_line *v, const char *key, double x)
+{
+    char text[NUM_TEXT];
+
+    num_shortest(text, x);
+    if (!v->warned)
+        log_warn("a line with %s=%s is not recorded, nor are others like it: "
+                 "a step is a whole number below 2^62, in digits",
+                 key, text);
+    v->refused = v->warned = true;
+}
+
+/* Steps and times are not values; seconds since the epoch become ms.  What x is
+ * exactly is n. */
+static void add_value(struct value_line *v, const char *key, double x,
+                      int64_t n)
 {
     static const char *const steps[] = { "step",      "_step",       "iter",
                                          "iteration", "global_step", NULL };
     static const char *const times[] = { "_timestamp", "timestamp", NULL };
 
-    if (opt_find_word(steps, key) >= 0 && fabs(x) < 9e15 && x == floor(x)) {
-        v->step = (int64_t)x;
+    if (opt_find_word(steps, key) >= 0 && x == floor(x)) {
+        v->step = n;
+        if (!is_step(n))
+            refuse_step(v, key, x);
     } else if (opt_find_word(times, key) >= 0 && x > 1e8 && x < 1e14) {
         v->ms = (int64_t)(x < 1e11 ? x * 1000 : x);
     } else {
@@ -59,13 +89,17 @@ static void add_object(struct value_line *v, const char *prefix, json_t *object,
         char *key = *prefix ? xasprintf("%s/%s", prefix, name) : xstrdup(name);
         double x;
 
-        if (json_is_number(value))
-            add_value(v, key, json_number_value(value));
+        if (json_is_integer(value))
+            add_value(v, key, json_number_value(value),
+                      json_integer_value(value));
+        else if (json_is_real(value))
+            add_value(v, key, json_real_value(value),
+                      exactly(json_real_value(value)));
         else if (json_is_boolean(value))
-            add_value(v, key, json_is_true(value));
+            add_value(v, key, json_is_true(value), json_is_true(value));
         else if (json_is_string(value) &&
                  num_real(json_string_value(value), &x) && !isfinite(x))
-            add_value(v, key, x);
+            add_value(v, key, x, exactly(x));
         else if (json_is_object(value) && depth < MAX_DEPTH)
             add_object(v, key, value, depth + 1);
         free(key);
@@ -100,10 +134,13 @@ static bool parse_json(struct value_line *v, const char *line)
 {
     json_t *object = json_loads(line, JSON_REJECT_DUPLICATES, NULL);
 
-    if (!object && (strstr(line, "NaN") || strstr(line, "Infinity"))) {
+    if (!object) {
         char *quoted = quote_nonfinite(line);
 
         object = json_loads(quoted, JSON_REJECT_DUPLICATES, NULL);
+        if (!object) /* it may have an integer of more than 64 bits */
+            object = json_loads(
+                quoted, JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL, NULL);
         free(quoted);
     }
     if (!json_is_object(object)) {
@@ -128,11 +165,14 @@ static const char *parse_value(struct value_line *v, const char *key,
                                const char *p)
 {
     const size_t n = strcspn(p, " \t,;|)]}\r\n");
-    char *text = xstrndup(p, n);
+    char *text = xstrndup(p, n), *end;
     double x;
 
-    if (num_real(text, &x))
-        add_value(v, key, x);
+    if (num_real(text, &x)) {
+        const long long whole = strtoll(text, &end, 10);
+
+        add_value(v, key, x, *end ? exactly(x) : whole);
+    }
     free(text);
     return p + n;
 }
@@ -164,8 +204,8 @@ bool value_line_parse(struct value_line *v, const char *line)
     while (isspace((unsigned char)*line))
         line++;
     if (*line == '{' && parse_json(v, line))
-        return v->n || v->step >= 0;
+        return !v->refused && (v->n || v->step >= 0);
     if (strchr(line, '='))
         parse_pairs(v, line);
-    return v->n > 0;
+    return !v->refused && v->n > 0;
 }

@@ -13,7 +13,9 @@
  *
  * A key=value may stand anywhere in a line, after a blank, a comma or a
  * bracket.  JSON objects are flattened with slashes.  Strings and other values
- * that are not numbers are skipped; "NaN" and "Infinity" are numbers.
+ * that are not numbers are skipped; "NaN" and "Infinity" are numbers.  A line
+ * whose step is too large to be recorded exactly has no value, and is warned of
+ * once.
  */
 struct value_line {
     struct value_line_item {
@@ -22,9 +24,12 @@ struct value_line {
     } * item;
     size_t n, room;
     int64_t step, ms; /* as the line has them, or -1 */
+    bool refused;     /* its step cannot be recorded exactly */
+    bool warned;      /* that was said */
 };
 
-#define VALUE_LINE_INIT ((struct value_line){ NULL, 0, 0, -1, -1 })
+#define VALUE_LINE_INIT                                                        \
+    ((struct value_line){ NULL, 0, 0, -1, -1, false, false })
 
 /* Parse a line, in place of the one before; false if it has no value. */
 bool value_line_parse(struct value_line *, const char *line);
