@@ -33,12 +33,14 @@ struct sequence {
     size_t n, room;
 };
 
+enum { NFC_OTHERS = NFC_SINGLES + NFC_STABLE_PAIRS };
+
 /* The tables, with the characters themselves. */
 struct row {
     uint32_t c, a, b;
 };
 
-static struct row decomposed[NFC_PAIRS + NFC_OTHERS]; /* in order of c */
+static struct row decomposed[NFC_OTHERS + NFC_PAIRS]; /* in order of c */
 static struct row composed[NFC_PAIRS];                /* in order of a and b */
 static struct row classes[NFC_CLASSES];
 static uint64_t unsafe_bits[NO_ROWS / 64];
@@ -69,13 +71,30 @@ static int compare_range(const void *key, const void *row)
     return (c >= r->c + r->a) - (c < r->c);
 }
 
-static void read_rows(struct row *to, const uint32_t *from, size_t n)
+/* Read n rows from runs of characters, each of which becomes one or two. */
+static void read_runs(struct row *to, const uint32_t *from, size_t n, int parts)
 {
+    const struct row *const end = to + n;
     uint32_t c = 0;
 
-    for (size_t i = 0; i < n; i++, from += 3) {
+    while (to < end) {
+        uint32_t left = from[1];
+
         c += from[0];
-        to[i] = (struct row){ c, from[1], from[2] };
+        for (from += 2; left > 0; left--, from += parts)
+            *to++ = (struct row){ c++, from[0], parts > 1 ? from[1] : 0 };
+        c--;
+    }
+}
+
+static void read_classes(void)
+{
+    const uint32_t *from = nfc_classes;
+    uint32_t c = 0;
+
+    for (size_t i = 0; i < NFC_CLASSES; i++, from += 3) {
+        c += from[0];
+        classes[i] = (struct row){ c, from[1], from[2] };
     }
 }
 
@@ -87,10 +106,11 @@ static void set_unsafe(uint32_t first, uint32_t n)
 
 static void read_tables(void)
 {
-    read_rows(decomposed, nfc_others, NFC_OTHERS);
-    read_rows(decomposed + NFC_OTHERS, nfc_pairs, NFC_PAIRS);
-    read_rows(composed, nfc_pairs, NFC_PAIRS);
-    read_rows(classes, nfc_classes, NFC_CLASSES);
+    read_runs(decomposed, nfc_singles, NFC_SINGLES, 1);
+    read_runs(decomposed + NFC_SINGLES, nfc_stable_pairs, NFC_STABLE_PAIRS, 2);
+    read_runs(decomposed + NFC_OTHERS, nfc_pairs, NFC_PAIRS, 2);
+    read_runs(composed, nfc_pairs, NFC_PAIRS, 2);
+    read_classes();
     for (size_t i = 0; i < NFC_OTHERS; i++)
         set_unsafe(decomposed[i].c, 1);
     for (size_t i = 0; i < NFC_PAIRS; i++)
