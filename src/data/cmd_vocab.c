@@ -17,6 +17,7 @@
 static const char *output;
 static struct opt_list forms;
 static bool list;
+static int split = -1;
 static struct table_style style;
 
 static const struct opt vocab_opts[] = {
@@ -24,6 +25,9 @@ static const struct opt vocab_opts[] = {
       "write the tokenizer to FOLDER, in the forms of --write" },
     { 'w', "write", "kind", OPT_LIST, &forms,
       "hf, merges, gpt2, tiktoken, llmc or nanogpt" },
+    { 0, "split", "name", OPT_WORD, &split,
+      "read a .tiktoken file or a list of merges with this pre-tokenizer",
+      pretokenize_names },
     { 'l', "list", NULL, OPT_FLAG, &list, "print every token" },
     TABLE_OPTS(style),
     { 0 }
@@ -87,14 +91,15 @@ static void warn_of_pretokenizer(const struct tokenizer *t, const char *form)
 {
     const bool merges =
         strcmp(form, "merges") == 0 || strcmp(form, "gpt2") == 0;
-    const bool named = strcmp(form, "tiktoken") == 0
-                           ? tokfile_tiktoken_pretokenizer(t) == t->pretokenizer
-                           : !merges || t->pretokenizer == PRETOKENIZE_GPT2;
+    const bool named =
+        strcmp(form, "tiktoken") == 0
+            ? tokfile_tiktoken_pretokenizer(t) == (int)t->pretokenizer
+            : !merges || t->pretokenizer == PRETOKENIZE_GPT2;
 
     if (!named)
         log_warn(
             "%s: this form does not name the pre-tokenizer %s; its readers "
-            "will use GPT-2's",
+            "have to be told",
             form, pretokenize_names[t->pretokenizer]);
     if (t->nfc && strcmp(form, "hf") != 0)
         log_warn("%s: this form does not name the normalizer NFC", form);
@@ -124,7 +129,7 @@ static int vocab_main(int argc, char **argv, struct err *e)
                        "expected one tokenizer, a file or a folder");
     if (forms.n > 0 && !output)
         return err_set(e, ERR_USAGE, "name the output with -o FOLDER");
-    if (tokenizer_load(&t, argv[0], e) < 0)
+    if (tokfile_load(&t, argv[0], split < 0 ? PRETOKENIZE_ALL : split, e) < 0)
         return -1;
     got = output ? write_forms(t, e) : 0;
     if (got == 0)

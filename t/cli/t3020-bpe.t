@@ -112,8 +112,13 @@ check "vocab warns of what a tokenizer's format cannot express" sh -c '
         grep -q "$kind: this form does not name the pre-tokenizer o200k" words || exit 1
     done
     gdata bpe -q -n 270 -o plain few.txt 2>/dev/null &&
-    gdata vocab plain -w merges -w tiktoken -o plain >/dev/null 2>quiet &&
+    gdata vocab plain -w merges -o plain >/dev/null 2>quiet &&
     ! test -s quiet'
+check "vocab reads a list of tokens with the pre-tokenizer of --split" sh -c '
+    gdata vocab few --tsv | cut -f8 >want && test -s want &&
+    ! gdata vocab few/tokenizer.tiktoken 2>err && grep -q "vocab --split" err &&
+    gdata vocab --tsv --split o200k few/tokenizer.tiktoken | cut -f8 >got &&
+    cmp want got'
 check "a vocabulary that is too large is refused" fails 2 "to 65536" \
     gdata bpe -n 65537 -o x text
 check "bpe without -o is refused" fails 2 "-o FOLDER" gdata bpe text

@@ -50,7 +50,7 @@ like err "a SentencePiece tokenizer cannot be written as tiktoken" \
     "the message names the form"
 
 mkdir own
-echo x >own/tokenizer.model
+printf '\n\016\n\005<unk>' >own/tokenizer.model
 gdata vocab own >out 2>err
 is $? 1 "a folder with SentencePiece's own file only is refused"
 like err "use the tokenizer.json of the same model" "the message says what to use"

@@ -31,6 +31,8 @@ static void broken_files(void)
         { "IQ== 0\nIg== 0\n", "line 2: two tokens have the id 0" },
         { "IQ== 0\nIQ== 1\n", "line 2: ids 0 and 1 have the same bytes" },
         { "IQ== 3000000\n", "id 3000000 is not between" },
+    }, model[] = {
+        { "\n\x0E\n\x05<unk>", "SentencePiece's own file is not supported" },
     }, json[] = {
         { "", "line 1, column 0: " },
         { "{}", "there is no model" },
@@ -120,7 +122,7 @@ static void broken_files(void)
 #define GROUP(name)                                                            \
     { #name, tokfile_parse_##name, name, sizeof name / sizeof name[0] }
         GROUP(merges), GROUP(tiktoken), GROUP(json),
-        GROUP(vocab),  GROUP(pickle),
+        GROUP(vocab),  GROUP(pickle),   GROUP(model),
 #undef GROUP
     };
 
@@ -193,19 +195,92 @@ static void there_and_back(enum pretokenizer kind)
        "a tokenizer that pre-tokenizes as %s is written",
        pretokenize_names[kind]);
     for (int i = 0; i < (kind == PRETOKENIZE_GPT2 ? 4 : 1); i++) {
-        struct tokenizer *back;
+        struct tokenizer *back = NULL;
 
         path = path_join(folder, names[i]);
-        back = load(path);
+        if (tokfile_load(&back, path, i == 2 ? kind : PRETOKENIZE_ALL, &e) < 0)
+            diag("%s", e.text);
         ok(back && strcmp(tokenizer_hash(back), tokenizer_hash(t)) == 0,
            "%s gives the tokenizer with %s back", names[i],
            pretokenize_names[kind]);
         tokenizer_free(back);
         free(path);
     }
-    tokenizer_free(t);
+    path = path_join(folder, "tokenizer.tiktoken");
+    t = NULL;
+    ok(tokfile_load(&t, path, PRETOKENIZE_ALL, &e) < 0 &&
+           strstr(e.text, "no known tokenizer has") &&
+           strstr(e.text, "vocab --split"),
+       "a .tiktoken file of unknown size is refused without %s",
+       pretokenize_names[kind]);
+    free(path);
+    path = path_join(folder, "tokenizer.json");
+    ok(tokfile_load(&t, path, (kind + 1) % PRETOKENIZE_COUNT, &e) < 0 &&
+           strstr(e.text, "names its pre-tokenizer"),
+       "tokenizer.json with %s is refused with another pre-tokenizer",
+       pretokenize_names[kind]);
+    free(path);
     path_remove(folder, &e);
     free(folder);
+}
+
+/* A list of n tokens: bytes, pairs of bytes, and what is left of three. */
+static void add_list(struct buf *b, int n)
+{
+    static const char digit[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+    for (int i = 0, k = i; i < n; i++, k = i) {
+        const int len = i < 256 ? 1 : i < 256 + 65536 ? 2 : 3;
+        uint32_t bits;
+
+        k -= len == 1 ? 0 : len == 2 ? 256 : 256 + 65536;
+        bits = (uint32_t)k << 8 * (3 - len);
+        buf_printf(b, "%c%c%c%c %d\n", digit[bits >> 18],
+                   digit[bits >> 12 & 63],
+                   len < 2 ? '=' : digit[bits >> 6 & 63],
+                   len < 3 ? '=' : digit[bits & 63], i);
+    }
+}
+
+/* The number of tokens tells what the file does not say. */
+static void known_sizes(void)
+{
+    static const struct {
+        int n, vocab;
+        enum pretokenizer split;
+        bool nfc;
+        int32_t id;
+        const char *name;
+    } cases[] = {
+        { 100256, 100277, PRETOKENIZE_CL100K, false, 100276,
+          "<|endofprompt|>" },
+        { 128000, 128256, PRETOKENIZE_LLAMA3, false, 128009, "<|eot_id|>" },
+        { 151643, 151851, PRETOKENIZE_QWEN2, true, 151645, "<|im_end|>" },
+        { 199998, 200019, PRETOKENIZE_O200K, false, 199999, "<|endoftext|>" },
+        { 200000, 202048, PRETOKENIZE_O200K, false, 200092, "<|patch|>" },
+        { 200000, 202048, PRETOKENIZE_O200K, false, 201143,
+          "<|reasoning_thinking_end|>" },
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct tokenizer *t = tokenizer_new(TOKENIZER_BPE, PRETOKENIZE_ALL);
+        struct buf b = BUF_INIT;
+        struct err e = { 0 };
+        const struct special *s;
+
+        add_list(&b, cases[i].n);
+        if (tokfile_parse_model(t, b.s, b.len, &e) < 0)
+            diag("%s", e.text);
+        s = tokenizer_find_special(t, cases[i].id);
+        ok(t->n_ids == cases[i].vocab && t->pretokenizer == cases[i].split &&
+               t->nfc == cases[i].nfc && s &&
+               s->name.len == strlen(cases[i].name) &&
+               memcmp(t->text + s->name.at, cases[i].name, s->name.len) == 0,
+           "a list of %d tokens has %s", cases[i].n, cases[i].name);
+        tokenizer_free(t);
+        buf_clear(&b);
+    }
 }
 
 static void characters(void)
@@ -297,6 +372,7 @@ int main(void)
     calling_pickle();
     for (int kind = 0; kind < PRETOKENIZE_COUNT; kind++)
         there_and_back((enum pretokenizer)kind);
+    known_sizes();
     characters();
     added_tokens();
     return done_testing();

@@ -157,13 +157,15 @@ static int read_parts(struct tokenizer *t, const char *path, parse_fn *parse,
     free(vocab);
     if (got == 0)
         got = read_into(t, path, parse, e);
+    if (t->pretokenizer == PRETOKENIZE_ALL)
+        t->pretokenizer = PRETOKENIZE_GPT2;
     if (got == 0 && tokenizer_ready(t, e) < 0)
         got = err_wrap(e, "%s", path);
     return got;
 }
 
 static int read_file(struct tokenizer **out, const char *path, parse_fn *parse,
-                     struct err *e)
+                     enum pretokenizer split, struct err *e)
 {
     const bool chars = parse == tokfile_parse_pickle;
     struct tokenizer *t;
@@ -176,13 +178,16 @@ static int read_file(struct tokenizer **out, const char *path, parse_fn *parse,
             return err_set(
                 e, ERR_MISSING,
                 "%s: its folder has neither vocab.bpe nor merges.txt", path);
-        got = read_file(out, merges, tokfile_parse_merges, e);
+        got = read_file(out, merges, tokfile_parse_merges, split, e);
         free(merges);
         return got;
     }
-    t = tokenizer_new(chars ? TOKENIZER_CHARS : TOKENIZER_BPE,
-                      PRETOKENIZE_GPT2);
+    t = tokenizer_new(chars ? TOKENIZER_CHARS : TOKENIZER_BPE, split);
     got = read_parts(t, path, parse, e);
+    if (got == 0 && split != PRETOKENIZE_ALL && t->pretokenizer != split)
+        got = err_set(e, ERR_USAGE,
+                      "%s names its pre-tokenizer, so it cannot be %s", path,
+                      pretokenize_names[split]);
     if (got == 0)
         *out = t;
     else
@@ -200,41 +205,20 @@ static const struct {
     { "merges.txt", tokfile_parse_merges },
     { ".tiktoken", tokfile_parse_tiktoken },
     { "meta.pkl", tokfile_parse_pickle },
+    { "tokenizer.model", tokfile_parse_model },
     { "encoder.json", tokfile_parse_vocab },
     { "vocab.json", tokfile_parse_vocab },
     { ".json", tokfile_parse_json },
     { ".bpe", tokfile_parse_merges },
     { ".txt", tokfile_parse_merges },
     { ".pkl", tokfile_parse_pickle },
+    { ".model", tokfile_parse_model },
 };
 
-enum { IN_FOLDERS = 5 };
-
-static int refuse_model(const char *path, struct err *e)
-{
-    return err_set(e, ERR_INPUT,
-                   "%s: SentencePiece's own file is not supported; use the "
-                   "tokenizer.json of the same model",
-                   path);
-}
-
-static int no_tokenizer(const char *folder, struct err *e)
-{
-    char *model = path_join(folder, "tokenizer.model");
-
-    if (path_exists(model))
-        refuse_model(model, e);
-    else
-        err_set(e, ERR_MISSING,
-                "%s holds no tokenizer: no tokenizer.json, vocab.bpe, "
-                "merges.txt, .tiktoken or meta.pkl",
-                folder);
-    free(model);
-    return -1;
-}
+enum { IN_FOLDERS = 6 };
 
 static int load_folder(struct tokenizer **out, const char *folder,
-                       struct err *e)
+                       enum pretokenizer split, struct err *e)
 {
     struct path_list list = { 0 };
 
@@ -249,20 +233,29 @@ static int load_folder(struct tokenizer **out, const char *folder,
                 continue;
             path = path_join(folder, list.name[k]);
             path_list_clear(&list);
-            got = read_file(out, path, readers[i].parse, e);
+            got = read_file(out, path, readers[i].parse, split, e);
             free(path);
             return got;
         }
     }
     path_list_clear(&list);
-    return no_tokenizer(folder, e);
+    return err_set(e, ERR_MISSING,
+                   "%s holds no tokenizer: no tokenizer.json, vocab.bpe, "
+                   "merges.txt, .tiktoken, meta.pkl or tokenizer.model",
+                   folder);
 }
 
 int tokenizer_load(struct tokenizer **out, const char *path, struct err *e)
 {
+    return tokfile_load(out, path, PRETOKENIZE_ALL, e);
+}
+
+int tokfile_load(struct tokenizer **out, const char *path,
+                 enum pretokenizer split, struct err *e)
+{
     *out = NULL;
     if (path_is_folder(path))
-        return load_folder(out, path, e);
+        return load_folder(out, path, split, e);
     if (!path_exists(path))
         return err_set(e, ERR_MISSING,
                        "no tokenizer %s; 'gdata bpe' trains one, and 'gdata "
@@ -270,11 +263,9 @@ int tokenizer_load(struct tokenizer **out, const char *path, struct err *e)
                        path);
     for (size_t i = 0; i < sizeof readers / sizeof readers[0]; i++)
         if (str_ends(path, readers[i].suffix))
-            return read_file(out, path, readers[i].parse, e);
-    if (str_ends(path, ".model"))
-        return refuse_model(path, e);
+            return read_file(out, path, readers[i].parse, split, e);
     return err_set(e, ERR_USAGE,
                    "%s: unknown kind of tokenizer; the name must end in .json, "
-                   ".bpe, .txt, .tiktoken or .pkl",
+                   ".bpe, .txt, .tiktoken, .model or .pkl",
                    path);
 }

@@ -12,14 +12,22 @@
  *                                  unless encoder.json or vocab.json is in the
  *                                  same folder
  *      NAME.tiktoken               tokens in Base64 and their ranks
+ *      tokenizer.model             the same, of Llama 3 and 4
  *      meta.pkl                    nanoGPT's characters
  *
  * Readers check everything they use.  Writers replace a file as a whole.
  */
 
 /*
+ * tokenizer_load() with the pre-tokenizer of a file that does not name one;
+ * PRETOKENIZE_ALL: what the name and the content of the file suggest.
+ */
+int tokfile_load(struct tokenizer **, const char *path, enum pretokenizer,
+                 struct err *);
+
+/*
  * Read a text in memory into a new tokenizer; for paths there is
- * tokenizer_load().  _vocab() reads an object of names and ids (encoder.json,
+ * tokfile_load().  _vocab() reads an object of names and ids (encoder.json,
  * vocab.json); _merges() assigns GPT-2's ids if the tokenizer has no tokens
  * yet.
  */
@@ -31,6 +39,8 @@ int tokfile_parse_merges(struct tokenizer *, const char *text, size_t n,
                          struct err *);
 int tokfile_parse_tiktoken(struct tokenizer *, const char *text, size_t n,
                            struct err *);
+int tokfile_parse_model(struct tokenizer *, const char *text, size_t n,
+                        struct err *);
 int tokfile_parse_pickle(struct tokenizer *, const char *text, size_t n,
                          struct err *);
 
@@ -47,8 +57,8 @@ int tokfile_write(const struct tokenizer *, const char *folder,
                   const char *form, struct err *);
 
 /* The content of a .tiktoken file, and the pre-tokenizer that its readers will
- * assume. */
-enum pretokenizer tokfile_tiktoken_pretokenizer(const struct tokenizer *);
+ * assume, or -1. */
+int tokfile_tiktoken_pretokenizer(const struct tokenizer *);
 int tokfile_add_tiktoken(struct buf *, const struct tokenizer *, struct err *);
 
 /*

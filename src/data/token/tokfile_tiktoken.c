@@ -1,40 +1,51 @@
 /*
- * tokfile_tiktoken - .tiktoken files: Base64, space, rank
+ * tokfile_tiktoken - .tiktoken files, and tokenizer.model of Llama 3 and 4
  *
- * Such a file has neither a pattern nor special tokens.  They are inferred from
- * the number of tokens; for an unknown number GPT-2's are assumed.
+ * A line is a token in Base64, a space and a rank.  Such a file has neither a
+ * pattern nor special tokens.  They are inferred from the number of tokens; for
+ * an unknown number the caller has to choose the pre-tokenizer.
  */
 #include "config.h"
 #include "data/token/tokfile.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/mem.h"
 
+/*
+ * The special tokens are numbers, the ids of the next ones, and names without
+ * their brackets <| and |>; name_{2-5} stands for four of them.
+ */
 static const struct known {
     int32_t n;
     enum pretokenizer pretokenizer;
-    struct {
-        const char *name;
-        int32_t id;
-    } special[6];
+    bool nfc;
+    const char *special;
 } known[] = {
-    { 50256, PRETOKENIZE_GPT2, { { "<|endoftext|>", 50256 } } },
-    { 50280, PRETOKENIZE_GPT2, { { "<|endoftext|>", 50256 } } },
-    { 100256,
-      PRETOKENIZE_CL100K,
-      { { "<|endoftext|>", 100257 },
-        { "<|fim_prefix|>", 100258 },
-        { "<|fim_middle|>", 100259 },
-        { "<|fim_suffix|>", 100260 },
-        { "<|endofprompt|>", 100276 } } },
-    { 128000,
-      PRETOKENIZE_LLAMA3,
-      { { "<|begin_of_text|>", 128000 }, { "<|end_of_text|>", 128001 } } },
-    { 199998,
-      PRETOKENIZE_O200K,
-      { { "<|endoftext|>", 199999 }, { "<|endofprompt|>", 200018 } } },
+    { 50256, PRETOKENIZE_GPT2, false, "50256 endoftext" },
+    { 50280, PRETOKENIZE_GPT2, false, "50256 endoftext" },
+    { 100256, PRETOKENIZE_CL100K, false,
+      "100257 endoftext fim_prefix fim_middle fim_suffix 100276 endofprompt" },
+    { 128000, PRETOKENIZE_LLAMA3, false,
+      "128000 begin_of_text end_of_text reserved_special_token_{0-3} "
+      "start_header_id end_header_id reserved_special_token_{4-4} eot_id "
+      "reserved_special_token_{5-250}" },
+    { 151643, PRETOKENIZE_QWEN2, true,
+      "151643 endoftext im_start im_end extra_{0-204}" },
+    { 199998, PRETOKENIZE_O200K, false, "199999 endoftext 200018 endofprompt" },
+    { 200000, PRETOKENIZE_O200K, false,
+      "200000 begin_of_text end_of_text fim_prefix fim_middle fim_suffix "
+      "header_start header_end eom eot step "
+      "text_post_train_reserved_special_token_{0-5} python_start python_end "
+      "finetune_right_pad text_post_train_reserved_special_token_{6-66} "
+      "image_start image_end vision_reserved_special_token_{0-1} "
+      "tile_x_separator tile_y_separator vision_reserved_special_token_{2-5} "
+      "image vision_reserved_special_token_{6-6} patch "
+      "vision_reserved_special_token_{7-1047} "
+      "reasoning_reserved_special_token_{0-7} reasoning_thinking_start "
+      "reasoning_thinking_end reserved_special_token_{0-903}" },
 };
 
 static const char alphabet[] =
@@ -151,7 +162,7 @@ static const struct known *find_known(int32_t n)
     return NULL;
 }
 
-enum pretokenizer tokfile_tiktoken_pretokenizer(const struct tokenizer *t)
+int tokfile_tiktoken_pretokenizer(const struct tokenizer *t)
 {
     const struct known *k;
     int32_t n = 0;
@@ -159,22 +170,61 @@ enum pretokenizer tokfile_tiktoken_pretokenizer(const struct tokenizer *t)
     for (int32_t id = 0; id < t->n_ids; id++)
         n += t->token[id].len > 0 && !tokenizer_find_special(t, id);
     k = find_known(n);
-    return k ? k->pretokenizer : PRETOKENIZE_GPT2;
+    return k ? (int)k->pretokenizer : -1;
 }
 
-static int add_specials(struct tokenizer *t, int32_t n, struct err *e)
+static int add_special(struct tokenizer *t, int32_t id, const char *name,
+                       int len, struct err *e)
+{
+    char text[64];
+    const int n = snprintf(text, sizeof text, "<|%.*s|>", len, name);
+
+    return tokenizer_special(t, id, 0, text, (size_t)n, e);
+}
+
+static int add_specials(struct tokenizer *t, const char *p, struct err *e)
+{
+    int32_t id = 0;
+
+    for (; *p; p += strspn(p, " ")) {
+        const int len = (int)strcspn(p, " ");
+        int first, last, got = 0;
+
+        if (sscanf(p, "%*[a-z_]{%d-%d}", &first, &last) == 2) {
+            for (int i = first; i <= last && got == 0; i++) {
+                char name[64];
+                const int n = snprintf(name, sizeof name, "%.*s%d",
+                                       (int)strcspn(p, "{"), p, i);
+
+                got = add_special(t, id++, name, n, e);
+            }
+        } else if (sscanf(p, "%d", &id) != 1) {
+            got = add_special(t, id++, p, len, e);
+        }
+        if (got < 0)
+            return -1;
+        p += len;
+    }
+    return 0;
+}
+
+static int guess_rest(struct tokenizer *t, int32_t n, struct err *e)
 {
     const struct known *k = find_known(n);
 
-    if (k) {
+    if (!k && t->pretokenizer == PRETOKENIZE_ALL)
+        return err_set(e, ERR_USAGE,
+                       "no known tokenizer has %d tokens, and the file does "
+                       "not name the pre-tokenizer; 'gdata vocab --split NAME "
+                       "-o FOLDER' writes a tokenizer.json with both",
+                       n);
+    if (!k)
+        return tokenizer_special(t, t->n_ids, 0, "<|endoftext|>", 13, e);
+    if (t->pretokenizer == PRETOKENIZE_ALL) {
         t->pretokenizer = k->pretokenizer;
-        for (int s = 0; k->special[s].name; s++)
-            if (tokenizer_special(t, k->special[s].id, 0, k->special[s].name,
-                                  strlen(k->special[s].name), e) < 0)
-                return -1;
-        return 0;
+        t->nfc = k->nfc;
     }
-    return tokenizer_special(t, t->n_ids, 0, "<|endoftext|>", 13, e);
+    return add_specials(t, k->special, e);
 }
 
 int tokfile_parse_tiktoken(struct tokenizer *t, const char *text, size_t n,
@@ -200,7 +250,19 @@ int tokfile_parse_tiktoken(struct tokenizer *t, const char *text, size_t n,
     t->joined = true;
     if (find_merges(t, e) < 0)
         return -1;
-    return add_specials(t, count, e);
+    return guess_rest(t, count, e);
+}
+
+int tokfile_parse_model(struct tokenizer *t, const char *text, size_t n,
+                        struct err *e)
+{
+    const size_t token = strcspn(text, " \n");
+
+    if (token > 0 && text[token] == ' ')
+        return tokfile_parse_tiktoken(t, text, n, e);
+    return err_set(e, ERR_INPUT,
+                   "SentencePiece's own file is not supported; use the "
+                   "tokenizer.json of the same model");
 }
 
 static void add_base64(struct buf *b, const uint8_t *s, size_t n)
