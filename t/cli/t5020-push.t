@@ -451,6 +451,13 @@ push mlflow "$url" lost && seen runs/create 1 &&
     test "$(state x 'scalar grep { ($_->{tags}{"mlflow.runName"} // "") eq "lost" }
         values %$s')" = 1
 ok $? "push finds the run whose creation was not acknowledged"
+seq 1 6000 | sed 's/.*/step=& loss=&/' | gtrack log often 2>err
+for i in 1 2 3 4; do printf 'log-batch lose\nlog-batch 500\nlog-batch pass\n'; done >srv/faults
+push mlflow "$url" often --tries 2 && grep -q "6000 points" err &&
+    test "$(state x 'my ($o) = grep { ($_->{tags}{"mlflow.runName"} // "") eq "often" }
+        values %$s; my %n = map { $_->{step}, 1 } @{$o->{points}};
+        @{$o->{points}} . " " . keys %n')" = "6000 6000"
+ok $? "the tries of a push to MLflow are those of one request, and all points count"
 MLFLOW_WORKSPACE=mine push mlflow "$url" two --new-run &&
     test "$(state x '(grep { $_->{workspace} } values %$s)[0]{workspace}')" = mine
 ok $? "push names the MLflow workspace"

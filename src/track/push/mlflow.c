@@ -16,14 +16,11 @@
 #include "store/format/metric.h"
 #include "track/runs/file_tree.h"
 
-int mlflow_call(struct mlflow *p, const char *method, const char *path,
-                const char *body, json_t **reply, struct err *e)
+static int call(struct mlflow *p, const char *path, const char *body, bool once,
+                json_t **reply, struct err *e)
 {
     char *url = xasprintf("%s/api/2.0/mlflow/%s", p->login.url, path);
-    /* repeating these would create or log the same things twice */
-    const bool once =
-        strcmp(path, "runs/create") == 0 || strcmp(path, "runs/log-batch") == 0;
-    const struct push_request q = { method, url, body, once };
+    const struct push_request q = { body ? "POST" : "GET", url, body, once };
     struct http_reply r = HTTP_REPLY_INIT;
     int ret = push_call(p->http, &p->login, &q, &r, reply, e);
     const char *message = push_get(*reply, "message");
@@ -50,13 +47,21 @@ int mlflow_call(struct mlflow *p, const char *method, const char *path,
     return ret;
 }
 
+int mlflow_get(struct mlflow *p, const char *path, json_t **reply,
+               struct err *e)
+{
+    return call(p, path, NULL, false, reply, e);
+}
+
 int mlflow_post(struct mlflow *p, const char *path, json_t *request,
                 json_t **reply, struct err *e)
 {
     char *body = json_dumps(request, JSON_COMPACT | JSON_REAL_PRECISION(17));
+    /* repeating these would create a run or log points twice */
+    const bool once =
+        strcmp(path, "runs/create") == 0 || json_object_get(request, "metrics");
     json_t *ignored = NULL;
-    const int ret =
-        mlflow_call(p, "POST", path, body, reply ? reply : &ignored, e);
+    const int ret = call(p, path, body, once, reply ? reply : &ignored, e);
 
     if (ret == 0)
         p->totals->bytes += (int64_t)strlen(body);
@@ -209,6 +214,17 @@ static struct metric_point as_stored(int64_t step, int64_t ms, double value)
     return (struct metric_point){ ms < 0 ? 0 : ms, step, value + 0.0 };
 }
 
+static struct metric_point point_of(json_t *json)
+{
+    json_t *value = json_object_get(json, "value");
+    double x = json_number_value(value);
+
+    if (json_is_string(value))
+        num_real(json_string_value(value), &x);
+    return as_stored(json_integer_value(json_object_get(json, "step")),
+                     json_integer_value(json_object_get(json, "timestamp")), x);
+}
+
 /* Append one page of a metric's points; *token is what the next page is asked
  * for with, NULL at the end. */
 static int load_page(struct mlflow *p, const char *key, char **token,
@@ -228,18 +244,11 @@ static int load_page(struct mlflow *p, const char *key, char **token,
         buf_str(&path, "&page_token=");
         http_escape(&path, *token);
     }
-    ret = mlflow_call(p, "GET", path.s, NULL, &reply, e);
+    ret = mlflow_get(p, path.s, &reply, e);
     json_array_foreach(json_object_get(reply, "metrics"), i, point)
     {
-        json_t *value = json_object_get(point, "value");
-        double x = json_number_value(value);
-
-        if (json_is_string(value))
-            num_real(json_string_value(value), &x);
         GROW(all->item, all->n, all->room);
-        all->item[all->n++] = as_stored(
-            json_integer_value(json_object_get(point, "step")),
-            json_integer_value(json_object_get(point, "timestamp")), x);
+        all->item[all->n++] = point_of(point);
     }
     next = push_get(reply, "next_page_token");
     if (ret == 0 && next && *token && strcmp(next, *token) == 0)
@@ -268,6 +277,11 @@ static int load_points(struct mlflow *p, const char *key,
     return ret;
 }
 
+static bool has_point(const struct mlflow_points *all, struct metric_point x)
+{
+    return all->n && bsearch(&x, all->item, all->n, sizeof x, by_point);
+}
+
 /* -- sending --------------------------------------------------------------- */
 
 struct point_batch {
@@ -276,21 +290,68 @@ struct point_batch {
     json_t *marks; /* of the cursor, once the batch is sent */
 };
 
-static int send_batch(struct mlflow *p, struct point_batch *b, struct err *e)
+/* After a failure: take the points that have arrived out of the batch. */
+static int drop_arrived(struct mlflow *p, struct point_batch *b, struct err *e)
 {
-    const size_t n = json_array_size(b->points);
+    struct mlflow_points known = { NULL, 0, 0 };
+    json_t *left = json_array(), *point;
+    const char *last = "";
+    size_t i;
     int ret = 0;
 
-    if (n)
-        ret = mlflow_post(
-            p, "runs/log-batch",
-            json_pack("{s:s, s:O}", "run_id", p->id, "metrics", b->points),
-            NULL, e);
+    json_array_foreach(b->points, i, point)
+    {
+        const char *key = push_get(point, "key");
+
+        if (strcmp(key, last) != 0) {
+            known.n = 0;
+            ret = load_points(p, key, &known, e);
+            last = key;
+        }
+        if (ret < 0)
+            break;
+        if (has_point(&known, point_of(point)))
+            p->totals->points++;
+        else
+            json_array_append(left, point);
+    }
+    json_decref(b->points);
+    b->points = left;
+    free(known.item);
+    return ret;
+}
+
+/* Send the points of a batch.  As the server may have taken them although it
+ * failed to say so, a retry sends only those that it does not have. */
+static int send_points(struct mlflow *p, struct point_batch *b, struct err *e)
+{
+    for (int n = 1; json_array_size(b->points); n++) {
+        if (mlflow_post(
+                p, "runs/log-batch",
+                json_pack("{s:s, s:O}", "run_id", p->id, "metrics", b->points),
+                NULL, e) == 0) {
+            p->totals->points += (int64_t)json_array_size(b->points);
+            return 0;
+        }
+        if (e->sys != EAGAIN || n == p->conf->tries ||
+            !push_again(p->conf, n, e))
+            return -1;
+        *e = (struct err){ 0 };
+        if (drop_arrived(p, b, e) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int send_batch(struct mlflow *p, struct point_batch *b, struct err *e)
+{
+    const bool any = json_array_size(b->points) > 0;
+    int ret = send_points(p, b, e);
+
     if (ret == 0) {
-        p->totals->points += (int64_t)n;
         json_object_update(push_cursor_object(p->cursor, "metrics"), b->marks);
         json_object_clear(b->marks);
-        if (n)
+        if (any)
             ret = mlflow_save_cursor(p, e);
     }
     json_array_clear(b->points);
@@ -348,10 +409,7 @@ static int send_series(struct mlflow *p, struct point_batch *b, const char *key,
     if (from < s->n && ask)
         ret = load_points(p, key, &known, e);
     for (size_t i = from; i < s->n && ret == 0; i++) {
-        const struct metric_point k =
-            as_stored(s->step[i], s->ms[i], s->value[i]);
-
-        if (!known.n || !bsearch(&k, known.item, known.n, sizeof k, by_point))
+        if (!has_point(&known, as_stored(s->step[i], s->ms[i], s->value[i])))
             ret = add_point(p, b, key, s, i, e);
     }
     if (ret == 0)

@@ -23,9 +23,8 @@ struct mlflow {
 
 /* One call of the API below URL/api/2.0/mlflow/; the caller releases *reply.  A
  * missing object is ERR_MISSING; e->sys is EEXIST if it exists already. */
-int mlflow_call(struct mlflow *, const char *method, const char *path,
-                const char *body, json_t **reply, struct err *);
-/* Call by POST; the request is released, and reply may be NULL. */
+int mlflow_get(struct mlflow *, const char *path, json_t **reply, struct err *);
+/* The request is released, and reply may be NULL. */
 int mlflow_post(struct mlflow *, const char *path, json_t *request,
                 json_t **reply, struct err *);
 int mlflow_save_cursor(struct mlflow *, struct err *);

@@ -25,7 +25,7 @@ static int find_experiment(struct mlflow *p, json_t **reply, struct err *e)
 
     buf_str(&path, "experiments/get-by-name?experiment_name=");
     http_escape(&path, p->experiment);
-    ret = mlflow_call(p, "GET", path.s, NULL, reply, e);
+    ret = mlflow_get(p, path.s, reply, e);
     buf_clear(&path);
     return ret;
 }
@@ -79,7 +79,7 @@ static int get_run(struct mlflow *p, const char *id, json_t **reply,
                    struct err *e)
 {
     char *path = xasprintf("runs/get?run_id=%s", id);
-    const int ret = mlflow_call(p, "GET", path, NULL, reply, e);
+    const int ret = mlflow_get(p, path, reply, e);
 
     free(path);
     return ret;
@@ -291,33 +291,17 @@ static int send_status(struct mlflow *p, struct err *e)
     return ret;
 }
 
-static int send_data(struct mlflow *p, struct err *e)
-{
-    return send_pairs(p, "params", p->run->params, p->run->n_params, e) < 0 ||
-                   send_pairs(p, "tags", p->run->tags, p->run->n_tags, e) < 0 ||
-                   mlflow_send_metrics(p, e) < 0
-               ? -1
-               : 0;
-}
-
 static int send_run(struct mlflow *p, struct err *e)
 {
-    int ret;
-
     p->unsure = p->unsure || json_is_true(json_object_get(p->cursor, "open"));
     json_object_set_new(p->cursor, "open", json_true());
     if (mlflow_save_cursor(p, e) < 0)
         return -1;
-    ret = send_data(p, e);
-    for (int n = 1; ret < 0 && e->sys == EAGAIN && n < p->conf->tries; n++) {
-        if (!push_again(p->conf, n, e))
-            break;
-        *e = (struct err){ 0 };
-        p->unsure = true;
-        ret = send_data(p, e);
-    }
-    if (ret < 0 || mlflow_send_artifacts(p, e) < 0 || send_status(p, e) < 0 ||
-        verify_metrics(p, e) < 0 || send_inputs(p, e) < 0)
+    if (send_pairs(p, "params", p->run->params, p->run->n_params, e) < 0 ||
+        send_pairs(p, "tags", p->run->tags, p->run->n_tags, e) < 0 ||
+        mlflow_send_metrics(p, e) < 0 || mlflow_send_artifacts(p, e) < 0 ||
+        send_status(p, e) < 0 || verify_metrics(p, e) < 0 ||
+        send_inputs(p, e) < 0)
         return -1;
     json_object_del(p->cursor, "open");
     p->unsure = false;
