@@ -46,33 +46,10 @@ is "$(cut -f 2,4 out)" "failed runs${tab}100" \
 
 encode_letters data
 ok $? "a text is encoded"
-cat >c.ini <<END
-[model]
-layers = 1
-heads = 2
-width = 16
-context = 16
-[data]
-tokenizer = tok
-train = data_*.bin
-val = data_*.bin
-[train]
-micro_batch = 2
-batch = 4
-device = cpu
-threads = 1
-[schedule]
-steps = 40
-[eval]
-every = 20
-sequences = 2
-[checkpoint]
-every = 10
-keep_last = 9
-[run]
-system_every = 0s
-name = small
-END
+small_ini data.tokenizer=tok "data.train=data_*.bin" "data.val=data_*.bin" \
+    train.micro_batch=2 train.batch=4 schedule.steps=40 eval.every=20 \
+    eval.sequences=2 checkpoint.every=10 checkpoint.keep_last=9 run.name=small \
+    >c.ini
 gtrain --config c.ini -q >out 2>&1 &&
     step=$(find mlruns -name step-00000020) &&
     gtrain --config c.ini -q --resume "$step" >>out 2>&1

@@ -129,25 +129,8 @@ await_file end-killed
 like end-killed "^killed ([A-Z]*): status != 'RUNNING'" \
     "the death of the process that writes a run is reported"
 encode_letters data
-cat >c.ini <<E
-[model]
-layers = 1
-heads = 2
-width = 16
-context = 16
-[data]
-tokenizer = tok
-train = data_*.bin
-[train]
-micro_batch = 1
-device = cpu
-threads = 1
-[schedule]
-steps = 4
-[run]
-system_every = 0s
-name = trained
-E
+small_ini data.tokenizer=tok "data.train=data_*.bin" train.micro_batch=1 \
+    schedule.steps=4 run.name=trained >c.ini
 gtrain --config c.ini --ranks 2 -q >out 2>err
 is $? 0 "alerts do not change how a training of two ranks ends"
 await_file end-trained

@@ -74,20 +74,8 @@ test "$(awk -F '\t' 'NR == FNR { sum += $4; n++; next } FNR == 1 {
 ok $? "the interval of a step in between contains its loss" "$(cat true out)"
 
 # A run in the middle, as gplot draws it.
-cat >config.ini <<END
-[model]
-layers = 1
-heads = 1
-width = 16
-context = 16
-vocab = 64
-[train]
-micro_batch = 1
-device = cpu
-[schedule]
-steps = 1000
-warmup = 50
-END
+small_ini train.threads= run.system_every= model.heads=1 model.vocab=64 \
+    train.micro_batch=1 schedule.steps=1000 schedule.warmup=50 >config.ini
 curve middle 3 500
 gtrack artifacts middle --add config.ini >out 2>&1
 gtrack forecast middle >out 2>err
@@ -136,26 +124,8 @@ gtrack forecast >out 2>err
 is $? 2 "a run is expected"
 
 encode_letters data
-cat >c.ini <<END
-[model]
-layers = 1
-heads = 2
-width = 16
-context = 16
-[data]
-tokenizer = tok
-train = data_*.bin
-[train]
-micro_batch = 2
-device = cpu
-threads = 1
-stop_at = 150
-[schedule]
-steps = 300
-[run]
-system_every = 0s
-name = half
-END
+small_ini data.tokenizer=tok "data.train=data_*.bin" train.micro_batch=2 \
+    train.stop_at=150 schedule.steps=300 run.name=half >c.ini
 gtrain --config c.ini -q >out 2>&1
 ok $? "half of a training is done"
 rates=$(grep -l "^name = half" mlruns/0/*/artifacts/config.ini)

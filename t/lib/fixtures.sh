@@ -2,6 +2,9 @@
 #
 #   rhythm N            print N tokens below 31, as raw uint16, in a rhythm that
 #                       can be learnt
+#   small_ini SECTION.KEY=VALUE...      print the settings of a small training
+#                       on one thread with these in addition, or instead; with
+#                       an empty VALUE, without them
 #   g ARGUMENT...       run gtrack; its output goes to the files out and err
 #   holds FILE TEXT     succeed when FILE holds exactly TEXT and a newline
 #   await_file FILE     wait until FILE has content, ten seconds at most
@@ -53,6 +56,26 @@ rhythm() {
     awk -v n="$1" 'BEGIN { for (i = 0; i < n; i++)
         printf "%c%c", (i * i + int(i / 7)) % 31 + 1, 0 }' |
         LC_ALL=C tr '\001-\037' '\000-\036'
+}
+
+small_ini() {
+    set -- model.layers=1 model.heads=2 model.width=16 model.context=16 \
+        train.device=cpu train.threads=1 run.system_every=0s "$@"
+    printf '%s\n' "$@" | awk '{
+        name = value = $0
+        sub(/=.*/, "", name)
+        sub(/^[^=]*=/, "", value)
+        if (!(name in is))
+            order[++n] = name
+        is[name] = value
+    }
+    END {
+        for (i = 1; i <= n; i++) {
+            split(order[i], at, ".")
+            if (is[order[i]] != "")
+                printf "[%s]\n%s = %s\n", at[1], at[2], is[order[i]]
+        }
+    }'
 }
 
 g() {

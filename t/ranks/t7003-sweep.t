@@ -8,26 +8,9 @@ for program in gtrain gtrack gplot; do
     test -x "$build/$program" || skip_all "$program is not built"
 done
 make_ranks_case
-cat >base.ini <<'END'
-[data]
-train = train_0.bin
-val = train_0.bin
-[model]
-layers = 1
-heads = 2
-width = 32
-context = 8
-vocab = 97
-[train]
-micro_batch = 2
-device = cpu
-[schedule]
-steps = 4
-[eval]
-sequences = 4
-[run]
-system_every = 0s
-END
+small_ini train.threads= data.train=train_0.bin data.val=train_0.bin \
+    model.width=32 model.context=8 model.vocab=97 train.micro_batch=2 \
+    schedule.steps=4 eval.sequences=4 >base.ini
 # refused WHAT STATUS WORDS: the sweep in s.ini ends so, and starts nothing
 refused() {
     gtrain sweep s.ini >out 2>&1

@@ -11,27 +11,10 @@ why=$("$top"/t/ranks/slurm-cluster start "$dir/slurm" 2>&1) ||
 trap '"$top"/t/ranks/slurm-cluster stop "$dir/slurm"; rm -rf "$dir"' EXIT
 # shellcheck source=/dev/null
 . "$dir/slurm/env"
-cat >c.ini <<'END'
-[data]
-train = train_0.bin
-val = train_0.bin
-[model]
-layers = 2
-heads = 2
-width = 64
-context = 8
-vocab = 97
-[train]
-micro_batch = 1
-batch = 4
-threads = 1
-[schedule]
-steps = 3
-[eval]
-sequences = 4
-[sample]
-every = 0
-END
+small_ini train.device= run.system_every= data.train=train_0.bin \
+    data.val=train_0.bin model.layers=2 model.width=64 model.context=8 \
+    model.vocab=97 train.micro_batch=1 train.batch=4 schedule.steps=3 \
+    eval.sequences=4 sample.every=0 >c.ini
 # until COMMAND succeeds, but no longer than a minute
 await() {
     tries=0

@@ -9,29 +9,9 @@ if ! LD_PRELOAD=$so SHIM_COUNTS=$dir/any gtrain --version >/dev/null 2>&1 ||
     skip_all "malloc cannot be stood in for here"
 fi
 rhythm 6000 >train.bin
-cat >tiny.ini <<END
-[model]
-layers = 2
-heads = 2
-width = 16
-context = 16
-vocab = 32
-vocab_multiple = 1
-dropout = 0.1
-[data]
-train = train.bin
-[train]
-micro_batch = 2
-batch = 4
-device = cpu
-threads = 2
-[schedule]
-steps = 100
-[checkpoint]
-last = no
-[run]
-system_every = 0s
-END
+small_ini model.layers=2 model.vocab=32 model.vocab_multiple=1 \
+    model.dropout=0.1 data.train=train.bin train.micro_batch=2 train.batch=4 \
+    train.threads=2 schedule.steps=100 checkpoint.last=no >tiny.ini
 # calls of a run of $1 steps in $2
 calls() {
     LD_PRELOAD=$so SHIM_COUNTS=$dir/calls gtrain -q --config tiny.ini \

@@ -7,30 +7,11 @@
 . "$(dirname "$0")/../lib/tap.sh"
 . "$top/t/lib/fixtures.sh"
 rhythm 9000 >train.bin
-cat >small.ini <<END
-[model]
-layers = 2
-heads = 2
-width = 96
-context = 64
-vocab = 50
-vocab_multiple = 1
-dropout = 0.1
-[data]
-train = train.bin
-[train]
-micro_batch = 4
-batch = 8
-device = cpu
-deterministic = yes
-[optim]
-lr = 1e-3
-[schedule]
-steps = 20
-warmup = 2
-[run]
-system_every = 0s
-END
+small_ini train.threads= model.layers=2 model.width=96 model.context=64 \
+    model.vocab=50 model.vocab_multiple=1 model.dropout=0.1 \
+    data.train=train.bin train.micro_batch=4 train.batch=8 \
+    train.deterministic=yes optim.lr=1e-3 schedule.steps=20 schedule.warmup=2 \
+    >small.ini
 # 20 steps into $1, settings after it; the losses go to $1.loss
 train() {
     root=$1

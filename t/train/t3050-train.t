@@ -1,6 +1,7 @@
 #!/bin/sh
 # gtrain on what gdata made: documents in another order, data.lock beside them.
 . "$(dirname "$0")/../lib/tap.sh"
+. "$top/t/lib/fixtures.sh"
 show_commands
 train() {       # train STATUS WORDS [OPTION]...
     want=$1 words=$2
@@ -17,30 +18,9 @@ awk 'BEGIN { for (i = 0; i < 400; i++)
         gdata encode -T tok -o data/x --shard-tokens 1500 text.jsonl
 } >out 2>&1
 ok $? "two tokenizers and data for one are made"
-cat >tiny.ini <<END
-[model]
-layers = 1
-heads = 1
-width = 8
-context = 16
-[data]
-train = data/x_*.bin
-tokenizer = tok
-[train]
-micro_batch = 2
-batch = 4
-device = cpu
-threads = 1
-[schedule]
-steps = 8
-warmup = 1
-[eval]
-every = 0
-[checkpoint]
-every = 4
-[run]
-system_every = 0s
-END
+small_ini model.heads=1 model.width=8 "data.train=data/x_*.bin" \
+    data.tokenizer=tok train.micro_batch=2 train.batch=4 schedule.steps=8 \
+    schedule.warmup=1 eval.every=0 checkpoint.every=4 >tiny.ini
 train 0 . --root a --set data.order=documents; ok $? \
     "training on whole documents ends well"
 train 0 . --root b --set data.order=documents --set train.stop_at=4

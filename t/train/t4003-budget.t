@@ -1,24 +1,13 @@
 #!/bin/sh
 # gtrain plan --budget: the size and the steps that a number of hours allows.
 . "$(dirname "$0")/../lib/tap.sh"
+. "$top/t/lib/fixtures.sh"
 
 for width in 64 128 256; do
-    cat >w$width.ini <<END
-[model]
-layers = 4
-heads = 4
-width = $width
-context = 256
-vocab = 1000
-[train]
-micro_batch = 4
-device = cpu
-[schedule]
-steps = 1000
-[plan]
-peak_tflops = 2
-mfu = 0.5
-END
+    small_ini train.threads= run.system_every= model.layers=4 model.heads=4 \
+        "model.width=$width" model.context=256 model.vocab=1000 \
+        train.micro_batch=4 schedule.steps=1000 plan.peak_tflops=2 \
+        plan.mfu=0.5 >w$width.ini
 done
 plan() {
     gtrain plan w64.ini w128.ini w256.ini "$@" >out 2>err

@@ -5,37 +5,11 @@
 show_commands
 rhythm 6000 >train.bin
 head -c 2000 train.bin >val.bin
-cat >tiny.ini <<END
-[model]
-layers = 2
-heads = 2
-width = 16
-context = 16
-vocab = 32
-vocab_multiple = 1
-dropout = 0.1
-[data]
-train = train.bin
-val = val.bin
-[train]
-micro_batch = 2
-batch = 4
-device = cpu
-threads = 1
-[optim]
-lr = 1e-2
-[schedule]
-steps = 12
-warmup = 2
-[eval]
-every = 6
-sequences = 8
-[checkpoint]
-every = 4
-keep_last = 9
-[run]
-system_every = 0s
-END
+small_ini model.layers=2 model.vocab=32 model.vocab_multiple=1 \
+    model.dropout=0.1 data.train=train.bin data.val=val.bin \
+    train.micro_batch=2 train.batch=4 optim.lr=1e-2 schedule.steps=12 \
+    schedule.warmup=2 eval.every=6 eval.sequences=8 checkpoint.every=4 \
+    checkpoint.keep_last=9 >tiny.ini
 train() { gtrain --config tiny.ini "$@" >out 2>&1; }
 # the losses of a run, newest value of each step
 curve() { # curve ROOT

@@ -7,29 +7,10 @@
 steps=20000
 test -z "${GT_LONG:-}" || steps=${GT_STEPS:-2000000}
 rhythm 6000 >train.bin
-cat >tiny.ini <<END
-[model]
-layers = 1
-heads = 1
-width = 8
-context = 8
-vocab = 32
-vocab_multiple = 1
-[data]
-train = train.bin
-[train]
-micro_batch = 1
-batch = 1
-device = cpu
-threads = 1
-[schedule]
-steps = $steps
-[checkpoint]
-every = $((steps / 20))
-[run]
-system_every = 50ms
-log_every = $((steps / 200))
-END
+small_ini model.heads=1 model.width=8 model.context=8 model.vocab=32 \
+    model.vocab_multiple=1 data.train=train.bin train.micro_batch=1 \
+    train.batch=1 "schedule.steps=$steps" "checkpoint.every=$((steps / 20))" \
+    run.system_every=50ms "run.log_every=$((steps / 200))" >tiny.ini
 gtrain -q --config tiny.ini >log 2>&1
 ok $? "a training of very many steps ends" "$(cat log)"
 echo "# $steps steps"

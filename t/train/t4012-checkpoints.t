@@ -3,33 +3,9 @@
 . "$(dirname "$0")/../lib/tap.sh"
 . "$top/t/lib/fixtures.sh"
 rhythm 2000 >train.bin
-cat >tiny.ini <<END
-[model]
-layers = 1
-heads = 2
-width = 16
-context = 16
-vocab = 32
-vocab_multiple = 1
-[data]
-train = train.bin
-[train]
-micro_batch = 2
-batch = 2
-device = cpu
-threads = 1
-[schedule]
-steps = 12
-[eval]
-every = 0
-[sample]
-every = 0
-[checkpoint]
-every = 4
-keep_last = 9
-[run]
-system_every = 0s
-END
+small_ini model.vocab=32 model.vocab_multiple=1 data.train=train.bin \
+    train.micro_batch=2 train.batch=2 schedule.steps=12 eval.every=0 \
+    sample.every=0 checkpoint.every=4 checkpoint.keep_last=9 >tiny.ini
 train() { gtrain --config tiny.ini "$@" >out 2>&1; }
 hashes() { (cd "$1" && find . -type f -exec sha256sum {} + | sort); }
 

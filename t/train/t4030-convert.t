@@ -4,27 +4,9 @@
 . "$top/t/lib/fixtures.sh"
 show_commands
 rhythm 3000 >data.bin
-cat >tiny.ini <<END
-[model]
-layers = 2
-heads = 4
-width = 32
-context = 16
-vocab = 31
-vocab_multiple = 1
-[data]
-train = data.bin
-val = data.bin
-[train]
-device = cpu
-threads = 1
-[schedule]
-steps = 3
-[optim]
-lr = 1e-2
-[run]
-system_every = 0s
-END
+small_ini model.layers=2 model.heads=4 model.width=32 model.vocab=31 \
+    model.vocab_multiple=1 data.train=data.bin data.val=data.bin \
+    schedule.steps=3 optim.lr=1e-2 >tiny.ini
 python=${GT_PYTHON:-}
 test -n "$python" && "$python" -c 'import transformers, torch' 2>/dev/null ||
     python=

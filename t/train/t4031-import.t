@@ -4,27 +4,9 @@
 . "$top/t/lib/fixtures.sh"
 show_commands
 rhythm 1000 >data.bin
-cat >tiny.ini <<END
-[model]
-layers = 2
-heads = 4
-width = 16
-context = 8
-vocab = 31
-vocab_multiple = 16
-init_std = 0.3
-[data]
-train = data.bin
-[train]
-device = cpu
-threads = 1
-[schedule]
-steps = 2
-[optim]
-lr = 1e-2
-[run]
-system_every = 0s
-END
+small_ini model.layers=2 model.heads=4 model.context=8 model.vocab=31 \
+    model.vocab_multiple=16 model.init_std=0.3 data.train=data.bin \
+    schedule.steps=2 optim.lr=1e-2 >tiny.ini
 
 # ---- models ------------------------------------------------------------
 model() {  # model NAME [SET]...: a checkpoint, what it scores, its export

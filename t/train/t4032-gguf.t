@@ -2,27 +2,9 @@
 # The tokenizer of an exported GGUF file is the one that llama.cpp needs.
 . "$(dirname "$0")/../lib/tap.sh"
 . "$top/t/lib/fixtures.sh"
-cat >c.ini <<END
-[model]
-layers = 1
-heads = 2
-width = 16
-context = 16
-norm = rmsnorm
-mlp = swiglu
-position = rope
-linear_bias = no
-[data]
-train = data.bin
-[train]
-micro_batch = 4
-device = cpu
-threads = 1
-[schedule]
-steps = 1
-[run]
-system_every = 0s
-END
+small_ini model.norm=rmsnorm model.mlp=swiglu model.position=rope \
+    model.linear_bias=no data.train=data.bin train.micro_batch=4 \
+    schedule.steps=1 >c.ini
 rhythm 2000 >data.bin
 printf 'the old hen and the lazy fox 123 over %s\n' 1 2 3 4 5 6 7 8 9 >text.txt
 

@@ -46,24 +46,8 @@ grep -q attention_bias qwen2.hf/config.json
 is $? 1 "Qwen2 is exported without keys for its biases, which it always has"
 
 # ---- settings ------------------------------------------------------------
-cat >tiny.ini <<END
-[model]
-layers = 1
-heads = 2
-width = 8
-vocab = 31
-vocab_multiple = 1
-context = 8
-[data]
-train = data.bin
-[train]
-device = cpu
-threads = 1
-[schedule]
-steps = 1
-[run]
-system_every = 0s
-END
+small_ini model.width=8 model.vocab=31 model.vocab_multiple=1 model.context=8 \
+    data.train=data.bin schedule.steps=1 >tiny.ini
 # biases NAME SET...: the biases of a checkpoint
 biases() {
     name=$1

@@ -1,6 +1,7 @@
 #!/bin/sh
 # gtrain eval and sample: what they depend on, and what not.
 . "$(dirname "$0")/../lib/tap.sh"
+. "$top/t/lib/fixtures.sh"
 awk 'BEGIN { for (i = 0; i < 800; i++)
     printf "the %s %s over the %s %s.\n", (i % 3) ? "quick" : "brown",
         (i % 5) ? "fox jumps" : "dog runs", (i % 7) ? "lazy" : "old",
@@ -8,30 +9,9 @@ awk 'BEGIN { for (i = 0; i < 800; i++)
 gdata bpe --vocab 300 -o tok text.txt >out 2>&1 &&
     gdata encode --tokenizer tok -o train text.txt >>out 2>&1
 ok $? "a tokenizer and tokens are made"
-cat >c.ini <<END
-[model]
-layers = 2
-heads = 2
-width = 32
-context = 32
-[data]
-tokenizer = tok
-train = train_*.bin
-val = train_*.bin
-[train]
-micro_batch = 4
-device = cpu
-threads = 1
-[optim]
-name = muon
-lr = 1e-2
-[schedule]
-steps = 40
-[eval]
-sequences = 8
-[run]
-system_every = 0s
-END
+small_ini model.layers=2 model.width=32 model.context=32 data.tokenizer=tok \
+    "data.train=train_*.bin" "data.val=train_*.bin" train.micro_batch=4 \
+    optim.name=muon optim.lr=1e-2 schedule.steps=40 eval.sequences=8 >c.ini
 gtrain --config c.ini >out 2>&1
 ok $? "a small model is trained"
 score() { gtrain eval run1 --device cpu --tsv --no-header "$@" 2>err; }
@@ -186,25 +166,9 @@ test $? -eq 3
 ok $? "sampling from a missing run ends with status 3"
 
 # ---- beyond the context ------------------------------------------------
-gdata bpe -q --chars -o chars text.txt && cat >chars.ini <<END
-[model]
-heads = 2
-width = 16
-context = 8
-init_std = 0.5
-[data]
-tokenizer = chars
-train = chars_*.bin
-[train]
-device = cpu
-threads = 1
-[optim]
-lr = 1e-2
-[schedule]
-steps = 60
-[run]
-system_every = 0s
-END
+gdata bpe -q --chars -o chars text.txt && small_ini model.layers= \
+    model.context=8 model.init_std=0.5 data.tokenizer=chars \
+    "data.train=chars_*.bin" optim.lr=1e-2 schedule.steps=60 >chars.ini
 gdata encode -q --tokenizer chars --eot none -o chars text.txt >out
 likeliest() { gtrain sample "$@" --device cpu --temperature 0; }
 

@@ -1,6 +1,7 @@
 #!/bin/sh
 # gtrain eval --documents and gtrack compare --documents: losses of documents.
 . "$(dirname "$0")/../lib/tap.sh"
+. "$top/t/lib/fixtures.sh"
 awk 'BEGIN { for (i = 0; i < 600; i++)
     printf "{\"text\": \"the %s %s over the %s %s number %d of all days\"}\n",
         (i % 3) ? "quick" : "brown", (i % 5) ? "fox jumps" : "dog runs",
@@ -8,24 +9,8 @@ awk 'BEGIN { for (i = 0; i < 600; i++)
 gdata bpe --vocab 300 -o tok text.jsonl >out 2>&1 &&
     gdata encode --tokenizer tok -o train text.jsonl >>out 2>&1
 ok $? "a tokenizer and tokens are made"
-cat >c.ini <<END
-[model]
-layers = 1
-heads = 2
-width = 32
-context = 16
-[data]
-tokenizer = tok
-train = train_*.bin
-[train]
-micro_batch = 4
-device = cpu
-threads = 1
-[optim]
-lr = 1e-2
-[run]
-system_every = 0s
-END
+small_ini model.width=32 data.tokenizer=tok "data.train=train_*.bin" \
+    train.micro_batch=4 optim.lr=1e-2 >c.ini
 gtrain --config c.ini --set schedule.steps=5 --set run.name=early -q >out 2>&1 &&
     gtrain --config c.ini --set schedule.steps=120 --set run.name=late -q >>out 2>&1
 ok $? "two models are trained"

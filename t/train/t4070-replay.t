@@ -5,29 +5,9 @@
 show_commands
 encode_letters data
 ok $? "a text is encoded"
-cat >c.ini <<END
-[model]
-layers = 1
-heads = 2
-width = 16
-context = 16
-dropout = 0.1
-[data]
-tokenizer = tok
-train = data_*.bin
-[train]
-micro_batch = 2
-batch = 4
-device = cpu
-threads = 1
-[schedule]
-steps = 40
-[checkpoint]
-every = 10
-keep_last = 2
-[run]
-system_every = 0s
-END
+small_ini model.dropout=0.1 data.tokenizer=tok "data.train=data_*.bin" \
+    train.micro_batch=2 train.batch=4 schedule.steps=40 checkpoint.every=10 \
+    checkpoint.keep_last=2 >c.ini
 gtrain --config c.ini --name whole -q >out 2>&1
 ok $? "a small model is trained"
 artifacts=$(dirname "$(dirname "$(find mlruns -path '*/checkpoints/step-00000040')")")

@@ -1,6 +1,7 @@
 #!/bin/sh
 # gtrain bisect: it names the step, the tensor and the cause at which runs diverge.
 . "$(dirname "$0")/../lib/tap.sh"
+. "$top/t/lib/fixtures.sh"
 unset GTRAIN_ISA
 awk 'BEGIN { for (i = 0; i < 9000; i++)
     printf "%c", i % 300 == 299 ? 10 : 97 + (i * i + i / 7) % 26 }' >text.txt
@@ -10,31 +11,9 @@ gdata bpe --vocab 260 -o tok text.txt >out 2>&1 &&
         >other.txt &&
     gdata encode --tokenizer tok -o other/data other.txt >>out 2>&1
 ok $? "two texts that differ in one document are encoded"
-cat >c.ini <<END
-[model]
-layers = 1
-heads = 2
-width = 16
-context = 16
-[data]
-tokenizer = tok
-train = data_*.bin
-[train]
-micro_batch = 2
-batch = 4
-device = cpu
-threads = 1
-[optim]
-lr = 1e-2
-[schedule]
-steps = 40
-kind = constant
-[checkpoint]
-every = 10
-keep_last = 9
-[run]
-system_every = 0s
-END
+small_ini data.tokenizer=tok "data.train=data_*.bin" train.micro_batch=2 \
+    train.batch=4 optim.lr=1e-2 schedule.steps=40 schedule.kind=constant \
+    checkpoint.every=10 checkpoint.keep_last=9 >c.ini
 
 # train NAME [ARGUMENT]...
 train() {

@@ -5,26 +5,8 @@
 unset GTRAIN_ISA
 encode_letters tokens/data
 ok $? "a text is encoded"
-cat >c.ini <<END
-[model]
-layers = 1
-heads = 2
-width = 16
-context = 16
-[data]
-tokenizer = tok
-train = tokens/data_*.bin
-[train]
-micro_batch = 2
-device = cpu
-threads = 1
-[schedule]
-steps = 20
-[checkpoint]
-every = 10
-[run]
-system_every = 0s
-END
+small_ini data.tokenizer=tok "data.train=tokens/data_*.bin" \
+    train.micro_batch=2 schedule.steps=20 checkpoint.every=10 >c.ini
 gtrain --config c.ini --name one -q >out 2>&1 &&
     gtrain --config c.ini --name two -q --set train.seed=2 \
         --set checkpoint.folder="$dir/elsewhere" >>out 2>&1

@@ -4,30 +4,11 @@
 . "$top/t/lib/fixtures.sh"
 encode_letters data --shard-tokens 3000
 ok $? "a text is encoded into three shards"
-cat >c.ini <<END
-[model]
-layers = 3
-heads = 2
-width = 256
-[data]
-tokenizer = tok
-train = data_*.bin
-val = data_000000.bin
-[train]
-device = cpu
-threads = 1
-tokens_per_step = 65536
-[schedule]
-tokens = 1B
-warmup = 1%
-[eval]
-every = 250
-[sample]
-every = 500
-[checkpoint]
-folder = ckpt/c
-every = 100
-END
+small_ini run.system_every= model.context= model.layers=3 model.width=256 \
+    data.tokenizer=tok "data.train=data_*.bin" data.val=data_000000.bin \
+    train.tokens_per_step=65536 schedule.tokens=1B schedule.warmup=1% \
+    eval.every=250 sample.every=500 checkpoint.folder=ckpt/c \
+    checkpoint.every=100 >c.ini
 
 # rehearse NAME STATUS [ARGUMENT]...: rows are in out
 rehearse() {
