@@ -16,7 +16,7 @@
 enum { RING = 64, BAR_AFTER = 2 };
 
 /* The state that the threads share. */
-struct encode_job {
+struct encode {
     struct corpus *corpus;
     struct sink *sink;
     const struct encode_corpus_conf *conf;
@@ -42,38 +42,38 @@ struct encode_job {
 };
 
 struct encode_worker {
-    struct encode_job *job;
+    struct encode *all;
     struct encoder *enc;
     pthread_t thread;
 };
 
 /* Show a progress bar if the work takes more than a moment. */
-static void show_progress(struct encode_job *job)
+static void show_progress(struct encode *all)
 {
     struct corpus_stats s;
     char text[64], n[NUM_TEXT];
 
-    if (!job->bar_open && clock_mono() - job->begin < BAR_AFTER)
+    if (!all->bar_open && clock_mono() - all->begin < BAR_AFTER)
         return;
-    corpus_stats(job->corpus, &s);
-    if (!job->bar_open)
-        progress_open(&job->bar, (long)(s.taken >> 20),
+    corpus_stats(all->corpus, &s);
+    if (!all->bar_open)
+        progress_open(&all->bar, (long)(s.taken >> 20),
                       s.total > 0 ? (long)(s.total >> 20) : 0, "MiB");
-    else if (s.taken >> 20 == job->bar_at)
+    else if (s.taken >> 20 == all->bar_at)
         return;
-    job->bar_open = true;
-    job->bar_at = s.taken >> 20;
+    all->bar_open = true;
+    all->bar_at = s.taken >> 20;
     snprintf(text, sizeof text, "%s tokens",
-             num_short(n, (double)job->state.tokens));
-    progress_at(&job->bar, (long)(s.taken >> 20), text);
+             num_short(n, (double)all->state.tokens));
+    progress_at(&all->bar, (long)(s.taken >> 20), text);
 }
 
 /* Returns 1 if there are enough tokens. */
-static int write_block(struct encode_job *job, const struct encoded_block *r,
+static int write_block(struct encode *all, const struct encoded_block *r,
                        struct err *e)
 {
-    struct sink_state *const s = &job->state;
-    const int64_t most = job->conf->tokens;
+    struct sink_state *const s = &all->state;
+    const int64_t most = all->conf->tokens;
     const char *p = (const char *)r->ids.id;
 
     for (size_t i = 0; i < r->n_ranges; i++) {
@@ -83,173 +83,173 @@ static int write_block(struct encode_job *job, const struct encoded_block *r,
             s->subset = r->range[i].subset;
         if (most > 0 && (int64_t)n > most - s->tokens)
             n = (size_t)(most - s->tokens);
-        if (sink_add(job->sink, s->subset, p, n, e) < 0)
+        if (sink_add(all->sink, s->subset, p, n, e) < 0)
             return -1;
-        p += n * (size_t)job->conf->width;
+        p += n * (size_t)all->conf->width;
         s->tokens += (int64_t)n;
-        job->stats.by_subset[s->subset] += (int64_t)n;
+        all->stats.by_subset[s->subset] += (int64_t)n;
     }
     s->place = r->place;
     s->documents += r->documents;
     s->bad += r->bad;
     s->text += r->text;
-    show_progress(job);
+    show_progress(all);
     if (most > 0 && s->tokens >= most)
         return 1;
-    return sink_due(job->sink) ? sink_save_state(job->sink, s, e) : 0;
+    return sink_due(all->sink) ? sink_save_state(all->sink, s, e) : 0;
 }
 
 /* Keep a block for reuse; the lock is held. */
-static void recycle_block(struct encode_job *job, struct encoded_block *r)
+static void recycle_block(struct encode *all, struct encoded_block *r)
 {
-    r->next_spare = job->spare;
-    job->spare = r;
+    r->next_spare = all->spare;
+    all->spare = r;
 }
 
 /* With the lock held: write the blocks whose turn it is, unless another thread
  * is writing. */
-static void write_ready(struct encode_job *job)
+static void write_ready(struct encode *all)
 {
     struct encoded_block *r;
 
-    if (job->writing)
+    if (all->writing)
         return;
-    job->writing = true;
-    while (!job->stop && (r = job->ring[job->next % RING])) {
+    all->writing = true;
+    while (!all->stop && (r = all->ring[all->next % RING])) {
         struct err e = { 0 };
         int got;
 
-        pthread_mutex_unlock(&job->lock);
-        got = write_block(job, r, &e);
-        pthread_mutex_lock(&job->lock);
-        job->ring[job->next % RING] = NULL;
-        recycle_block(job, r);
-        job->next++;
+        pthread_mutex_unlock(&all->lock);
+        got = write_block(all, r, &e);
+        pthread_mutex_lock(&all->lock);
+        all->ring[all->next % RING] = NULL;
+        recycle_block(all, r);
+        all->next++;
         if (got != 0)
-            job->stop = true;
+            all->stop = true;
         if (got < 0)
-            job->err = e;
-        pthread_cond_broadcast(&job->space);
+            all->err = e;
+        pthread_cond_broadcast(&all->space);
     }
-    job->writing = false;
+    all->writing = false;
 }
 
-static void queue_block(struct encode_job *job, struct encoded_block *r)
+static void queue_block(struct encode *all, struct encoded_block *r)
 {
-    pthread_mutex_lock(&job->lock);
-    while (!job->stop && r->seq >= job->next + RING)
-        pthread_cond_wait(&job->space, &job->lock);
-    if (!job->stop) {
-        job->ring[r->seq % RING] = r;
-        write_ready(job);
+    pthread_mutex_lock(&all->lock);
+    while (!all->stop && r->seq >= all->next + RING)
+        pthread_cond_wait(&all->space, &all->lock);
+    if (!all->stop) {
+        all->ring[r->seq % RING] = r;
+        write_ready(all);
     } else {
-        recycle_block(job, r);
+        recycle_block(all, r);
     }
-    pthread_mutex_unlock(&job->lock);
+    pthread_mutex_unlock(&all->lock);
 }
 
-static struct encoded_block *empty_block(struct encode_job *job)
+static struct encoded_block *empty_block(struct encode *all)
 {
     struct encoded_block *r;
 
-    pthread_mutex_lock(&job->lock);
-    r = job->spare;
+    pthread_mutex_lock(&all->lock);
+    r = all->spare;
     if (r)
-        job->spare = r->next_spare;
-    pthread_mutex_unlock(&job->lock);
+        all->spare = r->next_spare;
+    pthread_mutex_unlock(&all->lock);
     return r ? r : xcalloc(1, sizeof *r);
 }
 
 /* The input ends here because of a server; what was read is still encoded. */
-static void end_input(struct encode_job *job, const struct err *e)
+static void end_input(struct encode *all, const struct err *e)
 {
-    pthread_mutex_lock(&job->lock);
-    if (!job->stop)
-        job->err = *e;
-    pthread_mutex_unlock(&job->lock);
+    pthread_mutex_lock(&all->lock);
+    if (!all->stop)
+        all->err = *e;
+    pthread_mutex_unlock(&all->lock);
 }
 
 /* Stop all threads because this block could not be encoded. */
-static void fail_block(struct encode_job *job, struct encoded_block *r,
+static void fail_block(struct encode *all, struct encoded_block *r,
                        const struct err *e)
 {
-    pthread_mutex_lock(&job->lock);
-    if (!job->stop)
-        job->err = *e;
-    job->stop = true;
+    pthread_mutex_lock(&all->lock);
+    if (!all->stop)
+        all->err = *e;
+    all->stop = true;
     if (r)
-        recycle_block(job, r);
-    pthread_cond_broadcast(&job->space);
-    pthread_mutex_unlock(&job->lock);
+        recycle_block(all, r);
+    pthread_cond_broadcast(&all->space);
+    pthread_mutex_unlock(&all->lock);
 }
 
-static bool is_stopped(struct encode_job *job)
+static bool is_stopped(struct encode *all)
 {
     bool stop;
 
-    pthread_mutex_lock(&job->lock);
-    stop = job->stop;
-    pthread_mutex_unlock(&job->lock);
+    pthread_mutex_lock(&all->lock);
+    stop = all->stop;
+    pthread_mutex_unlock(&all->lock);
     return stop;
 }
 
 /* The next block, and the position of its text in the input. */
-static int take_block(struct encode_job *job, struct corpus_block **b,
-                      int64_t *at, struct err *e)
+static int take_block(struct encode *all, struct corpus_block **b, int64_t *at,
+                      struct err *e)
 {
     int got;
 
-    pthread_mutex_lock(&job->take_lock);
-    got = corpus_next(job->corpus, b, e);
-    *at = job->text_at;
+    pthread_mutex_lock(&all->take_lock);
+    got = corpus_next(all->corpus, b, e);
+    *at = all->text_at;
     for (size_t i = 0; got > 0 && i < (*b)->n; i++)
-        job->text_at += (int64_t)(*b)->doc[i].len;
-    pthread_mutex_unlock(&job->take_lock);
+        all->text_at += (int64_t)(*b)->doc[i].len;
+    pthread_mutex_unlock(&all->take_lock);
     return got;
 }
 
 static void *encode_blocks(void *arg)
 {
     struct encode_worker *w = arg;
-    struct encode_job *job = w->job;
+    struct encode *all = w->all;
     struct err e = { 0 };
 
-    while (!is_stopped(job) && !sig_caught()) {
+    while (!is_stopped(all) && !sig_caught()) {
         struct encoded_block *r = NULL;
         struct corpus_block *b;
         int64_t at;
-        int got = take_block(job, &b, &at, &e);
+        int got = take_block(all, &b, &at, &e);
 
         if (got == 0 || (e.kind == ERR_INTERRUPTED && sig_caught()))
             break;
         if (got > 0) {
-            r = empty_block(job);
-            got = encode_block(w->enc, &job->block, b, at, r, &e);
-            corpus_done(job->corpus, b);
+            r = empty_block(all);
+            got = encode_block(w->enc, &all->block, b, at, r, &e);
+            corpus_done(all->corpus, b);
         }
         if (got < 0 && e.kind == ERR_REMOTE) {
-            end_input(job, &e);
+            end_input(all, &e);
             break;
         }
         if (got < 0) {
-            fail_block(job, r, &e);
+            fail_block(all, r, &e);
             break;
         }
-        queue_block(job, r);
+        queue_block(all, r);
     }
     return NULL;
 }
 
-static int run_threads(struct encode_job *job, struct err *e)
+static int run_threads(struct encode *all, struct err *e)
 {
-    const struct tokenizer *t = job->conf->tokenizer;
-    const int n = job->conf->threads;
+    const struct tokenizer *t = all->conf->tokenizer;
+    const int n = all->conf->threads;
     struct encode_worker *w = xcalloc((size_t)n, sizeof *w);
     struct piece_cache *cache = piece_cache_new(t);
     int started = 1;
 
     for (int i = 0; i < n; i++)
-        w[i] = (struct encode_worker){ .job = job,
+        w[i] = (struct encode_worker){ .all = all,
                                        .enc = encoder_new(t, cache, 0) };
     for (; started < n; started++)
         if (pthread_create(&w[started].thread, NULL, encode_blocks,
@@ -264,21 +264,21 @@ static int run_threads(struct encode_job *job, struct err *e)
         encoder_free(w[i].enc);
     piece_cache_free(cache);
     free(w);
-    if (job->err.kind == ERR_NONE)
+    if (all->err.kind == ERR_NONE)
         return 0;
-    *e = job->err;
+    *e = all->err;
     return -1;
 }
 
-static void free_blocks(struct encode_job *job)
+static void free_blocks(struct encode *all)
 {
     struct encoded_block *r;
 
     for (int i = 0; i < RING; i++)
-        if (job->ring[i])
-            recycle_block(job, job->ring[i]);
-    while ((r = job->spare)) {
-        job->spare = r->next_spare;
+        if (all->ring[i])
+            recycle_block(all, all->ring[i]);
+    while ((r = all->spare)) {
+        all->spare = r->next_spare;
         ids_clear(&r->ids);
         free(r->range);
         free(r);
@@ -287,22 +287,22 @@ static void free_blocks(struct encode_job *job)
 
 /* Save the progress when a signal or a lost server ends the work early.  *e has
  * the error of the server, or gets one after a signal. */
-static int stop_early(struct encode_job *job, struct err *e)
+static int stop_early(struct encode *all, struct err *e)
 {
-    const int64_t tokens = job->state.tokens;
+    const int64_t tokens = all->state.tokens;
     const bool signalled = e->kind == ERR_NONE;
     struct err why = { 0 };
     char n[NUM_TEXT];
 
     num_count(n, tokens, "token");
-    if (!sink_resumable(job->sink))
+    if (!sink_resumable(all->sink))
         return signalled ? err_set(e, ERR_INTERRUPTED,
                                    "interrupted after %s; this input "
                                    "cannot be read again, so encoding cannot "
                                    "be resumed",
                                    n)
                          : -1;
-    if (sink_save_state(job->sink, &job->state, &why) < 0) {
+    if (sink_save_state(all->sink, &all->state, &why) < 0) {
         if (signalled)
             *e = why;
         return -1;
@@ -319,7 +319,7 @@ int encode_corpus(struct corpus *corpus, struct sink *sink,
                   const struct sink_state *from,
                   struct encode_corpus_stats *stats, struct err *e)
 {
-    struct encode_job job = {
+    struct encode all = {
         .corpus = corpus,
         .sink = sink,
         .conf = conf,
@@ -332,17 +332,17 @@ int encode_corpus(struct corpus *corpus, struct sink *sink,
     };
     int got;
 
-    encode_block_conf_set(&job.block, conf);
-    got = run_threads(&job, e);
-    if (job.bar_open)
-        progress_close(&job.bar);
-    if ((got == 0 && sig_caught() && !job.stop) ||
+    encode_block_conf_set(&all.block, conf);
+    got = run_threads(&all, e);
+    if (all.bar_open)
+        progress_close(&all.bar);
+    if ((got == 0 && sig_caught() && !all.stop) ||
         (got < 0 && e->kind == ERR_REMOTE))
-        got = stop_early(&job, e);
-    *stats = job.stats;
-    stats->documents = job.state.documents;
-    stats->text = job.state.text;
-    stats->tokens = job.state.tokens;
-    free_blocks(&job);
+        got = stop_early(&all, e);
+    *stats = all.stats;
+    stats->documents = all.state.documents;
+    stats->text = all.state.text;
+    stats->tokens = all.state.tokens;
+    free_blocks(&all);
     return got;
 }
