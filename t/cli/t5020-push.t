@@ -458,6 +458,20 @@ push mlflow "$url" often --tries 2 && grep -q "6000 points" err &&
         values %$s; my %n = map { $_->{step}, 1 } @{$o->{points}};
         @{$o->{points}} . " " . keys %n')" = "6000 6000"
 ok $? "the tries of a push to MLflow are those of one request, and all points count"
+pid=$(gtrack run start --name above) && gtrack run end "$pid"
+cid=$(gtrack run start --name below --parent "$pid") && gtrack run end "$cid"
+parent() {      # of the run at the server that is our run $1
+    state x '(grep { $_->{tags}{"gtrack.run_id"} eq "'"$1"'" } values %$s)[0]
+        '"$2"
+}
+push mlflow "$url" below &&
+    test "$(parent "$cid" '{tags}{"mlflow.parentRunId"} // "none"')" = none
+ok $? "a child of a run that was not pushed to MLflow has no parent there"
+push mlflow "$url" above below &&
+    test "$(parent "$cid" '{tags}{"mlflow.parentRunId"}')" = "$(parent "$pid" '{info}{run_id}')"
+ok $? "a child at MLflow has the parent's id at the server"
+push mlflow "$url" below && seen log-batch 0
+ok $? "the parent of a run is sent to MLflow once"
 MLFLOW_WORKSPACE=mine push mlflow "$url" two --new-run &&
     test "$(state x '(grep { $_->{workspace} } values %$s)[0]{workspace}')" = mine
 ok $? "push names the MLflow workspace"

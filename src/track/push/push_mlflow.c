@@ -14,6 +14,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "store/format/md5.h"
+#include "store/format/store.h"
 #include "track/runs/file_tree.h"
 
 /* -- the experiment and the run -------------------------------------------- */
@@ -85,23 +86,19 @@ static int get_run(struct mlflow *p, const char *id, json_t **reply,
     return ret;
 }
 
-/* Find the run that an earlier push created, by its tag. */
-static int find_by_tag(struct mlflow *p, struct err *e)
+/* Find the run that a push of our run with this id created, by its tag.  *run
+ * is NULL if there is none; the caller releases *reply. */
+static int find_by_tag(struct mlflow *p, const char *id, json_t **reply,
+                       json_t **run, struct err *e)
 {
-    char *filter = xasprintf("tags.`gtrack.run_id` = '%s'", p->run->id);
-    json_t *reply = NULL, *run;
+    char *filter = xasprintf("tags.`gtrack.run_id` = '%s'", id);
     const int ret = mlflow_post(p, "runs/search",
                                 json_pack("{s:[s], s:s, s:i}", "experiment_ids",
                                           p->experiment_id, "filter", filter,
                                           "max_results", 1),
-                                &reply, e);
+                                reply, e);
 
-    run = json_array_get(json_object_get(reply, "runs"), 0);
-    if (run) {
-        set_run(p, run);
-        p->unsure = true;
-    }
-    json_decref(reply);
+    *run = json_array_get(json_object_get(*reply, "runs"), 0);
     free(filter);
     return ret;
 }
@@ -110,7 +107,8 @@ static int find_by_tag(struct mlflow *p, struct err *e)
 static int find_run(struct mlflow *p, struct err *e)
 {
     const char *known = push_get(p->cursor, "run_id");
-    json_t *reply = NULL;
+    json_t *reply = NULL, *run;
+    int ret;
 
     if (known && get_run(p, known, &reply, e) == 0) {
         set_run(p, json_object_get(reply, "run"));
@@ -126,7 +124,15 @@ static int find_run(struct mlflow *p, struct err *e)
         *e = (struct err){ 0 };
         json_object_clear(p->cursor);
     }
-    return p->conf->new_run ? 0 : find_by_tag(p, e);
+    if (p->conf->new_run)
+        return 0;
+    ret = find_by_tag(p, p->run->id, &reply, &run, e);
+    if (run) {
+        set_run(p, run);
+        p->unsure = true;
+    }
+    json_decref(reply);
+    return ret;
 }
 
 static int create_run(struct mlflow *p, struct err *e)
@@ -194,6 +200,32 @@ static int send_pairs(struct mlflow *p, const char *kind,
     }
     if (ret == 0)
         json_object_set_new(p->cursor, kind, json_string(hash));
+    return ret;
+}
+
+/* The tags, of which one is the id that the parent has on the server.  A parent
+ * that was not pushed is left out: with the id of our run, the child would be a
+ * child of nothing. */
+static int send_tags(struct mlflow *p, struct err *e)
+{
+    struct pair *tag = xcalloc(p->run->n_tags + 1, sizeof *tag);
+    json_t *reply = NULL, *parent;
+    size_t n = 0;
+    int ret = 0;
+
+    for (size_t i = 0; i < p->run->n_tags && ret == 0; i++) {
+        tag[n] = p->run->tags[i];
+        if (strcmp(tag[n].key, "mlflow.parentRunId") == 0 &&
+            store_is_id(tag[n].value)) {
+            ret = find_by_tag(p, tag[n].value, &reply, &parent, e);
+            tag[n].value = push_get(json_object_get(parent, "info"), "run_id");
+        }
+        n += tag[n].value != NULL;
+    }
+    if (ret == 0)
+        ret = send_pairs(p, "tags", tag, n, e);
+    json_decref(reply);
+    free(tag);
     return ret;
 }
 
@@ -298,10 +330,9 @@ static int send_run(struct mlflow *p, struct err *e)
     if (mlflow_save_cursor(p, e) < 0)
         return -1;
     if (send_pairs(p, "params", p->run->params, p->run->n_params, e) < 0 ||
-        send_pairs(p, "tags", p->run->tags, p->run->n_tags, e) < 0 ||
-        mlflow_send_metrics(p, e) < 0 || mlflow_send_artifacts(p, e) < 0 ||
-        send_status(p, e) < 0 || verify_metrics(p, e) < 0 ||
-        send_inputs(p, e) < 0)
+        send_tags(p, e) < 0 || mlflow_send_metrics(p, e) < 0 ||
+        mlflow_send_artifacts(p, e) < 0 || send_status(p, e) < 0 ||
+        verify_metrics(p, e) < 0 || send_inputs(p, e) < 0)
         return -1;
     json_object_del(p->cursor, "open");
     p->unsure = false;
