@@ -92,6 +92,13 @@ perl -e 'print "rewind 1 1 1 0\n" x 1000000' >"$run/.gtrack/rewinds"
 (ulimit -t 30 && gtrack -r s ls --tsv >out 2>err)
 grep -q good out
 ok $? "a million empty blocks of retracted points take no minutes"
+perl -e 'print "rewind 1 1 1 1\n1 loss_of_a_layer\n" x 2200000' >"$run/.gtrack/rewinds"
+g -r s ls -c damage --tsv && grep -q 'rewinds is larger than' out &&
+    ! gtrack -r s metrics odd loss >out 2>err && test -s err
+ok $? "no retracted point comes back when their list is too long"
+echo step=1 loss=1 | gtrack -r s log --resume odd >out 2>err
+test $? = 1 && grep -q 'last step of run odd is not known' err
+ok $? "a run whose retracted points are too many is not resumed by its steps"
 perl -e 'use File::Path; for my $i (1 .. 60) {
     my $r = sprintf("s/0/%032x", $i);
     mkpath(["$r/params", "$r/metrics"]);

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "common/buf.h"
 #include "common/path.h"
 #include "store/format/attempt.h"
 #include "store/format/rewind.h"
@@ -231,6 +232,38 @@ static void test_rewind(const char *run)
     series_free(&s);
 }
 
+/* How often a text is in the file of rewinds. */
+static int count_in_rewinds(const char *run, const char *text)
+{
+    char *path = path_join(run, ".gtrack/rewinds");
+    struct buf b = BUF_INIT;
+    struct err e = { 0 };
+    int n = 0;
+
+    buf_read_file(&b, path, 1 << 20, &e);
+    for (const char *at = b.s; (at = strstr(at, text)); at++)
+        n++;
+    buf_clear(&b);
+    free(path);
+    return n;
+}
+
+static void test_rewinds(const char *run)
+{
+    struct err e = { 0 };
+
+    for (int step = SPIKE; step < SPIKE + 3; step++)
+        rewind_add(run, 3, step, 1900000000000, &e);
+    ok(e.kind == ERR_NONE && count_in_rewinds(run, "rewind ") == 3 &&
+           count_in_rewinds(run, "loss") == 2,
+       "a metric without new points is not in a later block");
+    append(SPIKE, SPIKE + 2);
+    ok(rewind_add(run, 4, SPIKE - 1, 1900000000000, &e) == 0 &&
+           count_in_rewinds(run, "rewind ") == 1 &&
+           count_in_rewinds(run, "loss") == 1,
+       "a block whose points a later one retracts is removed");
+}
+
 static void test_disorder(void)
 {
     struct series s;
@@ -266,6 +299,7 @@ int main(void)
     test_part();
     test_cache();
     test_rewind(home);
+    test_rewinds(home);
     test_disorder();
     free(home);
     free(metric);

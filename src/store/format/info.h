@@ -81,8 +81,8 @@ struct run_info {
     struct run_dataset *inputs; /* the datasets that it read */
     const char *damage;         /* NULL when all is well */
     const char *torn;           /* a file whose last line is incomplete */
-    bool unread;                /* damaged, as far as a failure of the system
-                                 * lets us know; it may be deleted */
+    bool unread;                /* some of it could not be read, perhaps that
+                                 * it is deleted */
 };
 
 /* Does the parameter describe the run itself ("derived.steps", "run.parent"),

@@ -12,7 +12,7 @@
 #include "store/format/metric_append.h"
 #include "store/format/store.h"
 
-enum { REWINDS_MAX = 16 << 20 };
+enum { REWINDS_MAX = 64 << 20 };
 
 static char *rewinds_path(const char *run)
 {
@@ -74,24 +74,18 @@ static bool take_block(struct rewind_list *list, struct arena *mem, char **at,
     return true;
 }
 
-/* All whole blocks; returns how many bytes they are. */
-static size_t parse(struct rewind_list *list, struct arena *mem,
-                    const struct buf *text, const char *key)
-{
-    char *at = text->s;
-
-    *list = (struct rewind_list){ 0 };
-    while (take_block(list, mem, &at, text->s + text->len, key))
-        ;
-    return (size_t)(at - text->s);
-}
-
 static int by_key(const void *a, const void *b)
 {
     const struct rewind_cut *x = a, *y = b;
     const int order = strcmp(x->key, y->key);
 
     return order ? order : (x->place > y->place) - (x->place < y->place);
+}
+
+static void sort(struct rewind_list *list)
+{
+    if (list->n > 1)
+        qsort(list->cut, list->n, sizeof *list->cut, by_key);
 }
 
 const struct rewind_cut *rewind_cuts(const struct rewind_list *list,
@@ -123,13 +117,15 @@ int rewinds_load(struct rewind_list *list, struct arena *mem, const char *run,
     *list = (struct rewind_list){ 0 };
     if (buf_read_open(&b, path_open(path, links, &why), path, REWINDS_MAX,
                       &why) == 0) {
-        parse(list, mem, &b, key);
-        if (list->n > 1)
-            qsort(list->cut, list->n, sizeof *list->cut, by_key);
+        char *at = b.s;
+
+        while (take_block(list, mem, &at, b.s + b.len, key))
+            ;
+        sort(list);
     }
     buf_clear(&b);
     free(path);
-    if (why.kind != ERR_SYSTEM)
+    if (why.kind == ERR_NONE || why.kind == ERR_MISSING)
         return 0;
     *e = why;
     return -1;
@@ -141,8 +137,10 @@ static bool has_own_steps(const char *key)
     return strncmp(key, "system/", 7) == 0;
 }
 
-/* One line for each metric: how long its file is. */
-static int mark_files(struct buf *marks, size_t *n, const char *run,
+/* One line for each metric that has become longer since the last cut: how long
+ * its file is. */
+static int mark_files(struct buf *marks, size_t *n,
+                      const struct rewind_list *before, const char *run,
                       struct err *e)
 {
     char *folder = path_join(run, "metrics");
@@ -152,12 +150,16 @@ static int mark_files(struct buf *marks, size_t *n, const char *run,
     *n = 0;
     for (size_t i = 0; ret == 0 && i < keys.n; i++) {
         char *path = path_join(folder, keys.name[i]);
+        size_t cuts;
+        const struct rewind_cut *cut = rewind_cuts(before, keys.name[i], &cuts);
         int64_t size;
 
         if (!has_own_steps(keys.name[i])) {
             ret = metric_repair(path, &size, e);
-            buf_printf(marks, "%lld %s\n", (long long)size, keys.name[i]);
-            ++*n;
+            if (cuts == 0 || cut[cuts - 1].offset < size) {
+                buf_printf(marks, "%lld %s\n", (long long)size, keys.name[i]);
+                ++*n;
+            }
         }
         free(path);
     }
@@ -166,27 +168,57 @@ static int mark_files(struct buf *marks, size_t *n, const char *run,
     return ret;
 }
 
+/* The blocks that cut back to before this step.  A cut back to it cuts all that
+ * the others did. */
+static void keep_blocks(struct buf *kept, struct rewind_list *list,
+                        struct arena *mem, const struct buf *text, int64_t step)
+{
+    char *at = text->s, *from = at;
+    size_t before = 0;
+
+    while (take_block(list, mem, &at, text->s + text->len, NULL)) {
+        if (list->n > before && list->cut[before].step < step)
+            buf_add(kept, from, (size_t)(at - from));
+        else
+            list->n = before;
+        before = list->n;
+        from = at;
+    }
+    sort(list);
+}
+
 int rewind_add(const char *run, int attempt, int64_t step, int64_t ms,
                struct err *e)
 {
     char *path = rewinds_path(run);
-    struct rewind_list list;
-    struct arena mem = { 0 }; /* for no marks */
-    struct buf marks = BUF_INIT, b = BUF_INIT;
-    struct err none = { 0 };
+    struct rewind_list list = { 0 };
+    struct arena mem = { 0 };
+    struct buf was = BUF_INIT, marks = BUF_INIT, b = BUF_INIT;
     size_t n;
-    int ret = mark_files(&marks, &n, run, e);
+    int ret = buf_read_unlinked(&was, path, REWINDS_MAX, e);
 
+    if (ret < 0 && e->kind == ERR_MISSING) {
+        *e = (struct err){ 0 };
+        ret = 0;
+    }
+    keep_blocks(&b, &list, &mem, &was, step);
+    if (ret == 0)
+        ret = mark_files(&marks, &n, &list, run, e);
     if (ret == 0) {
-        if (buf_read_unlinked(&b, path, REWINDS_MAX, &none) == 0)
-            buf_trim(&b, parse(&list, &mem, &b, ""));
         buf_printf(&b, "rewind %lld %lld %d %zu\n", (long long)step,
                    (long long)ms, attempt, n);
         buf_add(&b, marks.s, marks.len);
-        ret = store_write(path, path, b.s, b.len, true, e);
+        if (b.len > REWINDS_MAX)
+            ret = err_set(e, ERR_INPUT,
+                          "%s would be larger than %d bytes: the run was "
+                          "resumed too often",
+                          path, REWINDS_MAX);
     }
+    if (ret == 0)
+        ret = store_write(path, path, b.s, b.len, true, e);
     buf_clear(&b);
     buf_clear(&marks);
+    buf_clear(&was);
     arena_clear(&mem);
     free(path);
     return ret;

@@ -17,7 +17,8 @@
  * step.  Nothing is removed from the metrics' files: a block in this file tells
  * how long each of them was, in one line "OFFSET KEY" each, after the line
  * "rewind STEP TIME ATTEMPT COUNT".  Points before the offset and after the
- * step are left out of the default view.
+ * step are left out of the default view.  A block leaves out what an earlier
+ * one retracts, and is removed when a later one retracts all that it does.
  *
  * A list has the places where files were cut, and back to which step: by key,
  * and for one key in the order in which it happened.
@@ -31,8 +32,8 @@ struct rewind_list {
     size_t n;
 };
 
-/* The cuts of one metric, or of all if the key is NULL; -1 if they cannot be
- * read because of a failure of the system. */
+/* The cuts of one metric, or of all if the key is NULL; none if there is no
+ * such file, and -1 if it cannot be read. */
 int rewinds_load(struct rewind_list *, struct arena *, const char *run,
                  const char *key, enum path_links, struct err *);
 /* Those of one metric, n of them. */

@@ -248,8 +248,11 @@ void load_run(struct run_info *run, struct arena *mem, struct watch *watch,
     if (lost && !run->attempts)
         run->status = RUN_STALE; /* nobody says that it is running */
     if (!(flags & LOAD_ALL_ATTEMPTS) &&
-        rewinds_load(&r.rewinds, mem, run->folder, NULL, run->links, &e) < 0)
+        rewinds_load(&r.rewinds, mem, run->folder, NULL, run->links, &e) < 0) {
         failed(&r, &e, run->folder);
+        run->unread = true;
+        flags |= LOAD_NO_METRICS; /* rather none than retracted points */
+    }
     load_keys(&r, "params", load_param);
     rename_derived(&r);
     load_keys(&r, "tags", load_tag);

@@ -73,6 +73,9 @@ int run_facts_next_step(const struct run_info *r, int64_t *next, struct err *e)
 {
     const int64_t last = run_facts_last_step(r);
 
+    if (r->unread)
+        return err_set(e, ERR_INPUT, "the last step of run %s is not known: %s",
+                       r->name, r->damage);
     if (last == INT64_MAX)
         return err_set(e, ERR_USAGE,
                        "run %s has a point at step %" PRId64
