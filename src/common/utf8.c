@@ -192,6 +192,31 @@ int32_t utf8_fold(int32_t code)
     return code;
 }
 
+size_t utf8_good(const uint8_t *s, size_t n)
+{
+    size_t i = 0;
+
+    while (i < n) {
+        uint64_t word;
+        uint32_t c;
+        size_t len;
+
+        while (n - i >= 8) {
+            memcpy(&word, s + i, 8);
+            if (word & 0x8080808080808080)
+                break;
+            i += 8;
+        }
+        if (i == n)
+            break;
+        len = utf8_decode(s + i, s + n, &c);
+        if (c == UTF8_BAD)
+            break;
+        i += len;
+    }
+    return i;
+}
+
 size_t utf8_count(const char *s)
 {
     size_t n = 0;

@@ -115,6 +115,9 @@ void utf8_cut(struct buf *, const char *s, size_t width);
 size_t utf8_count(const char *s);
 bool utf8_valid(const char *s);
 
+/* The number of bytes before the first one that is not well-formed; fast. */
+size_t utf8_good(const uint8_t *s, size_t n);
+
 /* Append s with every bad byte replaced by U+FFFD. */
 void utf8_clean(struct buf *, const char *s, size_t n);
 

@@ -341,11 +341,34 @@ printf '%%PDF-1.7\n' >a.pdf
 printf 'PAR1\025....' >a.column
 cp /bin/true a.elf
 tar cf - docs.jsonl 2>/dev/null | gzip >a.tar.gz
-for f in a.bz2 a.xz a.zip a.pdf a.column a.elf a.tar.gz; do
+printf '\377\376h\000i\000' >a.u16
+printf '\376\377\000h\000i' >b.u16
+printf '\211PNG\r\n\032\n..' >a.png
+printf '\377\330\377\340' >a.jpg
+printf 'GIF89a..' >a.gif
+printf 'SQLite format 3\000..' >a.db
+printf '\037\235..' >a.Z
+printf ']\000\000\200\000' >a.lzma
+printf '\200\004\225.' >a.pickle
+printf '\n<!DOCTYPE html>\n<p>' >a.html
+gdata encode -q -T tok --format npy -o a docs.jsonl >/dev/null
+cp whole/x_000000.bin a.shard
+for f in a.bz2 a.xz a.zip a.pdf a.column a.elf a.tar.gz a.u16 b.u16 a.png a.jpg \
+    a.gif a.db a.Z a.lzma a.pickle a.html a_000000.npy a.shard; do
     check "encode refuses the file $f, which is not text" \
-        fails 1 "$f:1: this is an* .*, which cannot be read as text" \
+        fails 1 "$f:1: this is .*, which cannot be read as text" \
         gdata encode -T tok -o bad "$f"
 done
+check "the refusal of UTF-16 names the command that converts it" fails 1 \
+    "'iconv -f utf-16 -t utf-8' converts it" gdata encode -T tok -o bad a.u16
+check "--input text reads the source of an HTML page" \
+    gdata encode -q -T tok -o html --input text a.html
+check "bytes that are not UTF-8 are counted at the end" sh -c "
+    printf 'caf\\351 na\\357ve \\303\\251\\n' >latin.txt &&
+    gdata encode -T tok -o latin latin.txt 2>err >out &&
+    grep 'found 2 bytes of invalid UTF-8' err &&
+    printf 'na\\303\\257ve\\n' >utf8.txt &&
+    gdata encode -T tok -o latin utf8.txt 2>err >out && ! grep invalid err"
 check "--bad files skips an archive among the files" sh -c '
     gdata encode -q -T tok -o skip/x --bad files a.xz docs.jsonl >out 2>err &&
     grep "skipped the rest of this file" err &&
@@ -355,7 +378,7 @@ check "encode warns of JSON that is read as plain text" sh -c '
     grep "standard input is read as plain text, but looks like JSON" err'
 check "--input text reads JSON as text without a warning" sh -c '
     gdata encode -q -T tok -o json --input text docs.jsonl 2>err >out &&
-    test ! -s err'
+    ! grep JSON err'
 { cat docs.jsonl; for i in 1 2 3 4 5 6; do echo bad; done; } >six.jsonl
 check "encode fails if more than 1% of the lines are bad" \
     fails 1 "6 of 506 lines are bad; --max-bad allows 1%" \

@@ -257,6 +257,10 @@ static void report_skipped(const struct corpus_stats *s)
     if (s->bad_files > 0)
         log_warn("skipped the rest of %s",
                  num_count(n, s->bad_files, "damaged file"));
+    if (s->invalid > 0)
+        log_warn("found %s of invalid UTF-8; if the text has another encoding, "
+                 "convert it, as with 'iconv -f latin1 -t utf-8'",
+                 num_count(n, s->invalid, "byte"));
 }
 
 void corpus_close(struct corpus *c)

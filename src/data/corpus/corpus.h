@@ -113,6 +113,7 @@ struct corpus_block {
 struct corpus_stats {
     int64_t files, documents;     /* so far */
     int64_t text;                 /* bytes of documents */
+    int64_t invalid;              /* of these, not UTF-8 */
     int64_t taken, total;         /* bytes of the files, compressed or not;
                                    * total is -1 if one is a pipe */
     int64_t bad_lines, bad_files; /* skipped */

@@ -8,6 +8,7 @@
 
 #include "common/log.h"
 #include "common/mem.h"
+#include "common/utf8.h"
 #include "data/corpus/jsonl.h"
 #include "data/token/boundary.h"
 
@@ -120,9 +121,24 @@ static void find_texts(struct corpus *c, struct corpus_block *b)
     warn_of_nul(c, b);
 }
 
+static int64_t count_invalid(const struct corpus_doc *d)
+{
+    const uint8_t *s = (const uint8_t *)d->text, *const end = s + d->len;
+    int64_t count = 0;
+
+    while ((s += utf8_good(s, (size_t)(end - s))) < end) {
+        uint32_t c;
+        const size_t n = utf8_decode(s, end, &c);
+
+        count += (int64_t)n;
+        s += n;
+    }
+    return count;
+}
+
 int corpus_find_docs(struct corpus *c, struct corpus_block *b, struct err *e)
 {
-    int64_t text = 0, ends = 0;
+    int64_t text = 0, ends = 0, invalid = 0;
 
     if (!b->json)
         find_texts(c, b);
@@ -131,10 +147,12 @@ int corpus_find_docs(struct corpus *c, struct corpus_block *b, struct err *e)
     for (size_t i = 0; i < b->n; i++) {
         text += (int64_t)b->doc[i].len;
         ends += b->doc[i].ends;
+        invalid += count_invalid(&b->doc[i]);
     }
     pthread_mutex_lock(&c->lock);
     c->finding--;
     c->stats.text += text;
+    c->stats.invalid += invalid;
     c->stats.documents += ends;
     pthread_mutex_unlock(&c->lock);
     return 0;

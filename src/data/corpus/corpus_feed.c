@@ -181,13 +181,18 @@ static int end_damaged(struct corpus *c, struct corpus_block *b, struct err *e)
 static int check_start(struct corpus *c, struct corpus_block *b, struct err *e)
 {
     const char *file = corpus_shown_name(c->files.list.name[c->at.file]);
-    const char *what = magic_name(b->data, b->size);
+    const char *help, *what = magic_name(b->data, b->size, &help);
     size_t i = 1;
 
+    if (!what && !b->json && c->conf.format != CORPUS_TEXT &&
+        magic_is_html(b->data, b->size)) {
+        what = "an HTML page";
+        help = "; 'html2text' converts it, and --input text reads its source";
+    }
     if (what) {
         b->size = 0;
-        err_set(e, ERR_INPUT, "this is %s, which cannot be read as %s", what,
-                b->json ? "JSON Lines" : "text");
+        err_set(e, ERR_INPUT, "this is %s, which cannot be read as %s%s", what,
+                b->json ? "JSON Lines" : "text", help);
         return corpus_bad_file(c, c->at.line, e);
     }
     if (!b->json && b->size >= 3 && memcmp(b->data, "\xEF\xBB\xBF", 3) == 0) {

@@ -363,38 +363,12 @@ static void encode_text(struct encoder *enc, const uint8_t *text, size_t n,
     encode_around(enc, &enc->normalized, text, n, place, encode_part, ids);
 }
 
-/* The number of bytes before the first invalid one. */
-static size_t valid_utf8(const uint8_t *s, size_t n)
-{
-    size_t i = 0;
-
-    while (i < n) {
-        uint64_t word;
-        uint32_t c;
-        size_t len;
-
-        while (n - i >= 8) {
-            memcpy(&word, s + i, 8);
-            if (word & 0x8080808080808080)
-                break;
-            i += 8;
-        }
-        if (i == n)
-            break;
-        len = utf8_decode(s + i, s + n, &c);
-        if (c == UTF8_BAD)
-            break;
-        i += len;
-    }
-    return i;
-}
-
 /* Copy the text to enc->clean with U+FFFD in place of invalid UTF-8. */
 static void replace_invalid(struct encoder *enc, const uint8_t *s, size_t n)
 {
     buf_trim(&enc->clean, 0);
     while (n > 0) {
-        const size_t valid = valid_utf8(s, n);
+        const size_t valid = utf8_good(s, n);
         uint32_t c;
         size_t len;
 
@@ -416,7 +390,7 @@ size_t encoder_run(struct encoder *enc, const char *text, size_t n,
     const uint8_t *s = (const uint8_t *)text;
 
     enc->left_out = 0;
-    if ((enc->flags & ENCODER_REPLACE) && valid_utf8(s, n) < n) {
+    if ((enc->flags & ENCODER_REPLACE) && utf8_good(s, n) < n) {
         replace_invalid(enc, s, n);
         s = (const uint8_t *)enc->clean.s;
         n = enc->clean.len;
