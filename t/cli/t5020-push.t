@@ -26,6 +26,10 @@ push() {        # push WHERE [OPTION]...: quickly
     gtrack push --to "$@" --retry-wait 0.01 >out 2>err
 }
 seen() { test "$(grep -c "$1" srv/log)" = "$2"; }
+await_count() { # await_count COUNT FILE WORD: until it has so many of them
+    perl -e 'for (1 .. 500) { exit if (() = `cat $ARGV[1]` =~ /$ARGV[2]/g) >= $ARGV[0];
+        select undef, undef, undef, .02 } exit 1' "$@"
+}
 state() {       # state RUN EXPRESSION: of the run $r as the server has it
     perl -MJSON::PP -MHTTP::Tiny -e '
         $s = decode_json(HTTP::Tiny->new->get("$ARGV[2]/state/$ARGV[0]")->{content});
@@ -331,6 +335,15 @@ follower=$!
 gtrack run log live loss=3 -s 3 && gtrack run end live --status failed
 wait $follower && lines "$id" 3 && test "$(state "$id" '$r->{exitcode}')" = 1
 ok $? "push --follow sends the end of the run and its exit code"
+out=$(gtrack run start --name outage)
+gtrack run log outage loss=1 -s 1 && gtrack run log outage loss=2 -s 2
+: >srv/log
+gtrack push --to wandb outage --follow --every 0.05 --tries 1 >out 2>err &
+follower=$!
+await_count 1 srv/log file_stream && printf '. 500\n. 500\n' >srv/faults &&
+    gtrack run log outage loss=3 -s 3 && await_count 2 err 'goes on' &&
+    gtrack run log outage loss=4 -s 4 && gtrack run end outage && wait $follower && lines "$out" 4
+ok $? "push --follow outlives an outage of the server"
 gtrack tag live phase=x && gtrack ls -x live >/dev/null
 push wandb live --new-run && test "$(state "$id-2" 'scalar @{$r->{"wandb-history.jsonl"}}')" = 3
 ok $? "push --new-run makes a new run"

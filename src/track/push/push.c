@@ -284,6 +284,15 @@ int push_reload(const struct push_conf *c, struct runs *runs,
     return ret;
 }
 
+bool push_goes_on(const struct run_info *r, struct err *e)
+{
+    if (e->kind != ERR_REMOTE || r->status != RUN_RUNNING)
+        return false;
+    log_warn("%s: %s; the run goes on, and so does its push", r->name, e->text);
+    *e = (struct err){ 0 };
+    return true;
+}
+
 bool push_again(const struct push_conf *c, int n, const struct err *why)
 {
     const double secs = fmin(c->retry_wait * ldexp(1, n - 1), 60);

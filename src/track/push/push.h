@@ -115,5 +115,8 @@ bool push_pause(double secs);
 /* Sleep, and load a run again into `runs`; it may have changed. */
 int push_reload(const struct push_conf *, struct runs *runs,
                 const struct run_info **, struct err *);
+/* After a push in between has failed: may the next one succeed?  Says so, and
+ * clears the error; not if the run has ended, as no push would follow. */
+bool push_goes_on(const struct run_info *, struct err *);
 
 #endif

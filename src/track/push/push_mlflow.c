@@ -343,7 +343,7 @@ static int follow_run(struct mlflow *p, struct err *e)
 {
     while (p->run->status == RUN_RUNNING) {
         if (push_reload(p->conf, &p->runs, &p->run, e) < 0 ||
-            send_run(p, e) < 0)
+            (send_run(p, e) < 0 && !push_goes_on(p->run, e)))
             return -1;
     }
     return 0;

@@ -35,9 +35,10 @@ int wandb_push_stream(struct wandb_push *p, json_t *request, struct err *e)
         json_object_set(request, "uploaded", p->uploaded);
     body = json_dumps(request, JSON_COMPACT);
     ret = wandb_stream(&p->w, body, e);
-    if (ret == 0)
+    if (ret == 0) {
         p->totals->bytes += (int64_t)strlen(body);
-    json_array_clear(p->uploaded);
+        json_array_clear(p->uploaded);
+    }
     json_decref(request);
     free(body);
     return ret;
@@ -195,13 +196,13 @@ static int follow_run(struct wandb_push *p, struct err *e)
         }
         idle += p->conf->every;
         if (push_reload(p->conf, &p->runs, &p->run, e) < 0 ||
-            send_run(p, e) < 0)
+            (send_run(p, e) < 0 && !push_goes_on(p->run, e)))
             return -1;
         if (p->totals->lines != before)
             idle = 0;
         if (idle >= HEARTBEAT_SECS && p->run->status == RUN_RUNNING) {
             idle = 0;
-            if (wandb_stream(&p->w, "{}", e) < 0)
+            if (wandb_stream(&p->w, "{}", e) < 0 && !push_goes_on(p->run, e))
                 return -1;
         }
     }
