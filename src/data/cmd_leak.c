@@ -86,7 +86,7 @@ static int compare_texts(const struct path_list *trains,
     struct corpus_conf train_conf, eval_conf;
     struct leak *l = leak_new(words);
     struct leak_report r;
-    char documents[NUM_TEXT], sequences[NUM_TEXT];
+    char documents[NUM_TEXT], sequences[NUM_TEXT], touched[NUM_TEXT];
     int ret = -1;
 
     if (corpus_conf_set(&train_conf, &input, trains->name, (int)trains->n, e) <
@@ -102,12 +102,16 @@ static int compare_texts(const struct path_list *trains,
         goto out;
     *whole = r.whole;
     log_info("the training text contains %lld of %s evaluation documents and "
-             "%lld of %s sequences of %d words (%.3g%%); %lld documents share "
-             "at least one",
+             "%lld of %s sequences of %d words (%.3g%%), from %s",
              (long long)r.whole, num_comma(documents, r.documents),
              (long long)r.found, num_comma(sequences, r.sequences), words,
              r.sequences ? 100 * (double)r.found / (double)r.sequences : 0,
-             (long long)r.touched);
+             num_count(touched, r.touched, "document"));
+    if (r.brief)
+        log_warn("%s with fewer than %d words can be found only as a whole "
+                 "training document",
+                 num_count(documents, r.brief, "document"),
+                 words < LEAK_LEAST ? words : LEAK_LEAST);
     ret = 0;
 
 out:

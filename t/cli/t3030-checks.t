@@ -110,15 +110,25 @@ run 0 gdata leak --train train.jsonl --eval eval.jsonl --tsv
 ok $? "leak reports a common run of 13 words with status 0"
 sed 1d out | grep -q "^eval.jsonl	2	28	1	in part$"
 ok $? "leak names the document and the number of runs"
-grep -q "0 of 4 evaluation documents .*; 1 documents share" err
+grep -q "0 of 4 evaluation documents .*, from 1 document$" err
 ok $? "leak prints the total of documents that share a run"
 run 0 gdata leak --train train.jsonl --eval eval.jsonl --words 14
-grep -q "sequences of 14 words.*; 0 documents share" err; ok $? \
+grep -q "sequences of 14 words.*, from 0 documents" err; ok $? \
     "leak --words 14 finds no run of 13 words"
 printf '{"text":"FEW: words."}\n' >>train.jsonl
 run 1 gdata leak --train train.jsonl --eval eval.jsonl --tsv
 grep -q "^eval.jsonl	3	0	0	whole$" out
 ok $? "a leaked document is an error whatever its case and punctuation"
+{ printf '{"text":"%s"}\n' "$(words 40 8)" "$(words 60 7)"
+  printf '{"text":"%s"}\n' 吾輩は猫である名前はまだ無い; } >brief.jsonl
+printf '{"text":"%s %s, and %s"}\n' "$(words 39 13)" "$(words 59 9)" \
+    ある本は「吾輩は猫である。名前はまだ無い。」と始まる >train.jsonl
+run 1 gdata leak --train train.jsonl --eval brief.jsonl --tsv
+sed 1d out | cut -f2- >got
+printf '1\t1\t1\twhole\n3\t2\t2\twhole\n' | cmp -s - got
+ok $? "a question of eight words, and one in Japanese, is found in a document"
+grep -q "1 document with fewer than 8 words can be found only as a whole" err
+ok $? "leak says how many documents are too short to be looked for"
 run 1 timeout 60 gdata leak --train long.txt --train long2.txt \
     --train long.txt --eval one.jsonl --tsv
 grep -q "	whole$" out && grep -q "399,988 of 399,988 runs\|(100%)" err

@@ -20,15 +20,16 @@ struct leak_entry {
 };
 
 /*
- * A rolling hash: the sum of word * base^age mod 2^64, whose bits are mixed at
- * the end.  A ring holds the last n words, so that the oldest can be removed.
+ * The hash of all words so far is the sum of word * base^age mod 2^64.  A ring
+ * holds what it was before each of the last words, so that the hash of any
+ * number of them is a difference; its bits are mixed at the end.
  */
 static const uint64_t base = 0x9e3779b97f4a7c15u;
 
 enum { WORDS_MAX = 64 };
 
 struct roll {
-    uint64_t hash, all, ring[WORDS_MAX];
+    uint64_t all, before[WORDS_MAX];
     int64_t words;
     uint64_t word; /* the current one */
     bool in_word;
@@ -36,7 +37,9 @@ struct roll {
 
 struct leak {
     int n;
-    uint64_t out; /* base^n, the factor of the oldest word */
+    int length[WORDS_MAX + 1], lengths; /* the sequences that are hashed */
+    bool brief[WORDS_MAX + 1];          /* a shorter document has this one */
+    uint64_t power[WORDS_MAX + 1];      /* of the base */
     struct leak_entry *entry;
     size_t entries, entries_room;
     uint64_t *sequence;
@@ -64,21 +67,32 @@ static uint64_t mix_bits(uint64_t x)
 
 typedef void sequence_fn(void *arg, uint64_t hash);
 
+/* Hash the last k words. */
+static uint64_t last_words(const struct leak *l, const struct roll *r, int k)
+{
+    const uint64_t before = r->before[(uint64_t)(r->words - k) % WORDS_MAX];
+
+    return mix_bits((r->all - before * l->power[k]) ^ (uint64_t)k);
+}
+
 static void end_word(const struct leak *l, struct roll *r, sequence_fn *fn,
                      void *arg)
 {
-    const uint64_t word = mix_bits(r->word);
-    uint64_t *old = &r->ring[r->words % l->n];
-
-    r->hash = r->hash * base + word;
-    if (r->words >= l->n)
-        r->hash -= *old * l->out;
-    *old = word;
-    r->words++;
-    r->all = r->all * base + word;
+    r->before[(uint64_t)r->words++ % WORDS_MAX] = r->all;
+    r->all = r->all * base + mix_bits(r->word);
     r->in_word = false;
-    if (r->words >= l->n)
-        fn(arg, mix_bits(r->hash ^ (uint64_t)l->n));
+    for (int i = 0; i < l->lengths; i++)
+        if (r->words >= l->length[i])
+            fn(arg, last_words(l, r, l->length[i]));
+}
+
+/* Chinese and Japanese have no spaces between words. */
+static bool is_word(int32_t c)
+{
+    return c >= 0x3005 &&
+           (c <= 0x30ff || (c >= 0x31f0 && c <= 0x31ff) ||
+            (c >= 0x3400 && c <= 0x9fff) || (c >= 0xf900 && c <= 0xfaff) ||
+            (c >= 0x20000 && c <= 0x3ffff));
 }
 
 /* Hash a part of a document. */
@@ -90,15 +104,18 @@ static void roll_text(const struct leak *l, struct roll *r, const char *text,
 
     for (; p < end; p += step) {
         const int32_t c = normalize_next(p, end, &step);
+        const bool alone = is_word(c);
 
+        if (r->in_word && (c < 0 || alone))
+            end_word(l, r, fn, arg);
         if (c >= 0) {
             r->word = r->in_word ? r->word : 0;
             r->word = (r->word + (uint64_t)c + 1) * 0xff51afd7ed558ccdu;
             r->word ^= r->word >> 29;
             r->in_word = true;
-        } else if (r->in_word) {
-            end_word(l, r, fn, arg);
         }
+        if (alone)
+            end_word(l, r, fn, arg);
     }
 }
 
@@ -112,9 +129,10 @@ struct leak *leak_new(int n)
     struct leak *l = xcalloc(1, sizeof *l);
 
     l->n = n < 1 ? 1 : n > WORDS_MAX ? WORDS_MAX : n;
-    l->out = 1;
-    for (int i = 0; i < l->n; i++)
-        l->out *= base;
+    l->length[l->lengths++] = l->n;
+    l->power[0] = 1;
+    for (int i = 1; i <= WORDS_MAX; i++)
+        l->power[i] = l->power[i - 1] * base;
     pthread_mutex_init(&l->lock, NULL);
     pthread_cond_init(&l->carried_changed, NULL);
     return l;
@@ -162,6 +180,10 @@ static void eval_doc(struct leak *l, struct roll *r, const struct corpus_doc *d,
     if (!r->words) {
         l->entries--;
         return;
+    }
+    if (r->words >= LEAK_LEAST && r->words < l->n) {
+        keep_sequence(l, last_words(l, r, (int)r->words));
+        l->brief[r->words] = true;
     }
     entry = &l->entry[l->entries - 1];
     entry->doc.sequences = (int64_t)(l->sequences - entry->first);
@@ -283,8 +305,12 @@ int leak_train(struct leak *l, const struct corpus_conf *conf, struct err *e)
     pthread_t thread[THREADS_MAX];
     int n = 0;
 
-    if (!l->hit)
+    if (!l->hit) {
         l->hit = xcalloc(l->known.room + 1, 1);
+        for (int k = LEAK_LEAST; k < l->n; k++)
+            if (l->brief[k])
+                l->length[l->lengths++] = k;
+    }
     l->carried_to = NO_BLOCK;
     if (corpus_open(&l->corpus, conf, e) < 0)
         return -1;
@@ -319,6 +345,7 @@ void leak_report(struct leak *l, struct leak_report *out)
             d->found += was_hit(l, l->sequence[entry->first + (size_t)k]);
         d->whole = was_hit(l, entry->all) ||
                    (d->sequences > 0 && d->found == d->sequences);
+        out->brief += d->sequences == 0;
         out->sequences += d->sequences;
         out->found += d->found;
         out->whole += d->whole;

@@ -18,19 +18,23 @@
  *      leak_free(l);
  *
  * A text is the sequence of its words: letters and numbers, in lower case
- * (normalize.h).  A document is in the training text as a whole if a training
- * document has the same words, or if all its sequences of n words occur in the
- * training text.  Documents without a word are ignored.
+ * (normalize.h); each character of Chinese and Japanese is a word.  A document
+ * is in the training text as a whole if a training document has the same words,
+ * or if all its sequences of n words occur in the training text.  A document of
+ * fewer words, but at least LEAK_LEAST, is one sequence.  Documents without a
+ * word are ignored.
  *
  * Hashes have 64 bits: with a million sequences on one side and 10 billion on
  * the other, the probability that one is found by mistake is 1 in 2000.
  */
 struct leak;
 
+enum { LEAK_LEAST = 8 }; /* fewer words occur by chance */
+
 struct leak_doc {
     const char *file;
     int64_t line;
-    int64_t sequences, found; /* of n words */
+    int64_t sequences, found; /* of n words, or of all */
     bool whole;               /* the whole document was found */
 };
 
@@ -38,6 +42,7 @@ struct leak_report {
     int64_t documents;        /* of the evaluation text */
     int64_t whole;            /* found as a whole */
     int64_t touched;          /* of which a sequence was found */
+    int64_t brief;            /* too short to have a sequence */
     int64_t sequences, found; /* of n words */
     const struct leak_doc *doc;
 };
