@@ -206,8 +206,9 @@ static void there_and_back(enum pretokenizer kind)
         tokenizer_free(back);
         free(path);
     }
-    path = path_join(folder, "tokenizer.tiktoken");
+    tokenizer_free(t);
     t = NULL;
+    path = path_join(folder, "tokenizer.tiktoken");
     ok(tokfile_load(&t, path, PRETOKENIZE_ALL, &e) < 0 &&
            strstr(e.text, "no known tokenizer has") &&
            strstr(e.text, "vocab --split"),
