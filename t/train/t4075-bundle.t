@@ -193,6 +193,16 @@ is $? 1 "a run without its data is not computed again"
 like out "^replay${tab}one${tab}failed.*data.tokenizer: no tokenizer tok" \
     "the missing file is the reason"
 verify "the data may be elsewhere" 0 small.tar --replay --data .
+echo 'step=1 loss=2' | gtrack -r plain log bare -q >out 2>err
+bundle "a run without parameters is packed" 0 -r plain bare -o bare.tar
+verify "a run without parameters is verified" 0 bare.tar
+like out "^run${tab}bare${tab}passed" "an empty folder of parameters is not missed"
+mkdir cut
+tar xf bare.tar -C cut
+params=$(echo cut/bare/mlruns/0/*/tags)/../params
+echo 3 >"$params"
+is "$(gtrack -r cut/bare/mlruns ls -c damage --tsv --no-header 2>&1 | grep -c 'params')" \
+    1 "a file in place of the parameters is damage"
 bundle "an archive needs a name" 2 one
 bundle "a run that does not exist is not found" 3 nobody -o no.tar
 bundle "a file above the folder is refused" 2 one -o no.tar --add ../x

@@ -51,7 +51,7 @@ static void each_key(struct run_reader *r, const char *folder, key_fn *fn)
 
     watch_add(r->watch, r->run->folder, folder);
     if (key_list(&keys, &folders, folder, &e) < 0) {
-        if (e.kind != ERR_MISSING)
+        if (e.kind != ERR_MISSING || path_exists(folder))
             failed(r, &e, folder);
         return;
     }
@@ -168,6 +168,7 @@ static void load_metric(struct run_reader *r, const char *path, const char *key)
     run->metrics[run->n_metrics++] = m;
 }
 
+/* Archives and git have no empty folders, so one that is missing is empty. */
 static void load_keys(struct run_reader *r, const char *kind, key_fn *fn)
 {
     char *folder = path_join(r->run->folder, kind);
@@ -175,10 +176,8 @@ static void load_keys(struct run_reader *r, const char *kind, key_fn *fn)
     if (path_is_refused(folder, r->run->links))
         damaged(r, "is a symbolic link, which only --follow-links follows",
                 folder);
-    else if (path_is_folder(folder))
+    else
         each_key(r, folder, fn);
-    else if (strcmp(kind, "tags") != 0)
-        damaged(r, "is not there", folder);
     free(folder);
 }
 
