@@ -17,6 +17,7 @@
 #include "common/path.h"
 #include "common/program.h"
 #include "common/sig.h"
+#include "store/read/runs.h"
 #include "trainer/checkpoint/checkpoint_find.h"
 #include "trainer/ranks/launch.h"
 #include "trainer/ranks/local_ranks.h"
@@ -82,27 +83,72 @@ static void print_settings(const struct settings *s)
     buf_clear(&text);
 }
 
-/* The command as the run records it. */
-static char *command_line(void)
+static void add_option(struct buf *b, const char *option, const char *value)
+{
+    if (value) {
+        buf_printf(b, " --%s ", option);
+        buf_shell_short(b, value);
+    }
+}
+
+/* The command as the run records it, with another checkpoint. */
+static char *command_line(const char *from)
 {
     struct buf b = BUF_INIT;
 
     buf_str(&b, "gtrain");
-    if (config)
-        buf_printf(&b, " --config %s", config);
+    add_option(&b, "config", config);
     for (size_t i = 0; i < sets.n; i++)
-        buf_printf(&b, " --set %s", sets.item[i]);
-    if (resume)
-        buf_printf(&b, " --resume %s", resume);
-    if (name)
-        buf_printf(&b, " --name %s", name);
-    if (root)
-        buf_printf(&b, " --root %s", root);
+        add_option(&b, "set", sets.item[i]);
+    add_option(&b, "name", name);
+    add_option(&b, "root", root);
     if (ranks > 0)
         buf_printf(&b, " --ranks %lld", (long long)ranks);
     if (gpus > 0)
         buf_printf(&b, " --gpus %lld", (long long)gpus);
+    add_option(&b, "resume", from);
     return buf_detach(&b);
+}
+
+/* Training anew leaves a run behind that may have been meant. */
+static void mention_stopped(const struct settings *s)
+{
+    char *const command = command_line(NULL);
+    const size_t n = strlen(command);
+    struct runs runs = { 0 };
+    struct err e = { 0 };
+
+    if (runs_load(&runs, s->run.root, LOAD_NO_METRICS, &e) < 0)
+        runs.n = 0;
+    for (size_t i = runs.n; i-- > 0;) {
+        const struct run_info *const run = &runs.run[i];
+        const char *const was = run_info_command(run);
+
+        if (!was || strncmp(was, command, n) != 0 || (was[n] && was[n] != ' '))
+            continue;
+        if (run->status == RUN_PREEMPTED)
+            log_info("starting a new run; %s, which was stopped, resumes with "
+                     "'%s --resume %s'",
+                     run->name, command, run->name);
+        break;
+    }
+    runs_free(&runs);
+    free(command);
+}
+
+/* Jobs of a batch system are started by other commands. */
+static int say_how_to_resume(const struct coll *coll, struct err *e)
+{
+    char *const command = command_line(resume ? resume : "auto");
+    const struct err why = *e;
+
+    if (coll->size == 1 || ranks > 0 || gpus > 0)
+        err_set(e, why.kind, "%s; '%s' resumes it", why.text, command);
+    else
+        err_set(e, why.kind, "%s; start it with --resume auto to resume it",
+                why.text);
+    free(command);
+    return -1;
 }
 
 /* Start this command again as several ranks. */
@@ -143,7 +189,7 @@ static int open_settings(struct settings *s, char **checkpoint, struct err *e)
 static int open_and_train(struct settings *s, const char *checkpoint,
                           struct err *e)
 {
-    char *command = command_line();
+    char *command = command_line(resume);
     struct alert_writer alerts;
     const struct train_conf conf = { .checkpoint = checkpoint,
                                      .command = command,
@@ -157,8 +203,12 @@ static int open_and_train(struct settings *s, const char *checkpoint,
     ret = engine_open(&eng, s, ENGINE_TRAIN, e);
     if (ret == 0 && resume && !checkpoint && eng.coll.rank == 0)
         log_info("no checkpoint yet; starting a new run");
+    if (ret == 0 && !resume && eng.coll.rank == 0 && log_shows(LOG_INFO))
+        mention_stopped(s);
     if (ret == 0)
         ret = train_run(&eng, &conf, e);
+    if (ret < 0 && e->kind == ERR_STOPPED)
+        say_how_to_resume(&eng.coll, e);
     if (ret < 0)
         local_ranks_report(e); /* before the other ranks notice the end */
     engine_close(&eng);

@@ -287,19 +287,31 @@ train --root intervals --set checkpoint.every=1h
 is "$(steps_of)" "6 12 " "an interval of an hour is not over at once"
 
 # a signal: a checkpoint, the status 75, and the rest later
-rm -rf stopped out
-gtrain --config tiny.ini --root stopped --set schedule.steps=100000 \
-    --set eval.every=0 --set checkpoint.every=0 >out 2>&1 &
-pid=$!
-until grep -q 'step 1/' out 2>/dev/null || ! kill -0 $pid 2>/dev/null; do
-    perl -e 'select undef, undef, undef, 0.02'
-done
-kill -TERM $pid
-wait $pid
+rm -rf stopped
+stop_at() {     # stop_at TEXT: a training, stopped when it has printed that
+    rm -f out
+    gtrain --config tiny.ini --root stopped --set schedule.steps=100000 \
+        --set eval.every=0 --set checkpoint.every=0 >out 2>&1 &
+    pid=$!
+    until grep -q "$1" out 2>/dev/null || ! kill -0 $pid 2>/dev/null; do
+        perl -e 'select undef, undef, undef, 0.02'
+    done
+    kill -TERM $pid
+    wait $pid
+}
+stop_at 'step 1/'
 test $? -eq 75
 ok $? "SIGTERM ends a training with status 75"
+again="gtrain --config tiny.ini --set schedule.steps=100000 --set eval.every=0"
+again="$again --set checkpoint.every=0 --root stopped --resume"
+like out "stopped by a signal after step .*; '$again auto' resumes it" \
+    "a training that was stopped prints the command that resumes it"
+unlike out "starting a new run;" "the first training mentions no other run"
 ls -d stopped/*/*/artifacts/checkpoints/step-* >/dev/null 2>&1
 ok $? "SIGTERM ends a training after a checkpoint"
+stop_at 'starting a new run'
+like out "run1, which was stopped, resumes with '$again run1'" \
+    "a training that begins anew mentions the run that was stopped"
 
 # nor for the micro-batches of a step, of which it leaves no trace
 rm -f out

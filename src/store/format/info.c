@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "store/format/attempt.h"
+
 const char *run_status_word(enum run_status status)
 {
     static const char *const words[] = {
@@ -49,6 +51,11 @@ const char *run_info_tag(const struct run_info *run, const char *key)
         find_key(run->tags, run->n_tags, sizeof *run->tags, key);
 
     return p ? p->value : NULL;
+}
+
+const char *run_info_command(const struct run_info *run)
+{
+    return run->attempts ? run->attempt[0].command : NULL;
 }
 
 const struct metric_sum *run_info_metric(const struct run_info *run,

@@ -90,6 +90,8 @@ struct run_info {
 bool run_param_is_derived(const char *key);
 const char *run_info_param(const struct run_info *, const char *key);
 const char *run_info_tag(const struct run_info *, const char *key);
+/* The command of the first attempt, or NULL. */
+const char *run_info_command(const struct run_info *);
 const struct metric_sum *run_info_metric(const struct run_info *,
                                          const char *key);
 /* The highest or lowest value of a metric; NaN if there is none, or if it is

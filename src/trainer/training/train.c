@@ -287,9 +287,7 @@ static int stop_by_signal(struct train *t, struct err *e)
 {
     if (save_checkpoint(t, checkpoint_last, e) < 0)
         return err_wrap(e, "stopped by a signal");
-    return err_set(e, ERR_STOPPED,
-                   "stopped by a signal after step %lld; use --resume auto to "
-                   "resume",
+    return err_set(e, ERR_STOPPED, "stopped by a signal after step %lld",
                    (long long)t->engine->state.step);
 }
 
