@@ -64,9 +64,6 @@ void curve_forecast(struct build *b, struct panel *p,
     if (figure_store(b, &e) < 0 ||
         forecast_run(&f, &r, &b->store, run, &e) < 0) {
         log_warn("%s", e.text);
-    } else if (f.now >= f.steps) {
-        log_info("%s has made all its steps; there is nothing to forecast",
-                 run->name);
     } else {
         add_curve(b, p, run, key, &f, slot);
         note_forecast(b->figure, &f.point[f.n - 1]);

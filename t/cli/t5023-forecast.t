@@ -77,6 +77,10 @@ ok $? "the interval of a step in between contains its loss" "$(cat true out)"
 small_ini train.threads= run.system_every= model.heads=1 model.vocab=64 \
     train.micro_batch=1 schedule.steps=1000 schedule.warmup=50 >config.ini
 curve middle 3 500
+gtrack forecast middle >out 2>err
+is $? 1 "a run that has finished before its planned end is not forecast"
+like err "middle has made all its steps; --at" "the message says that it is over"
+gtrack run end --status killed middle >out 2>&1
 gtrack artifacts middle --add config.ini >out 2>&1
 gtrack forecast middle >out 2>err
 is $? 3 "a run without the learning rates of its next steps is not forecast"
@@ -126,8 +130,9 @@ is $? 2 "a run is expected"
 encode_letters data
 small_ini data.tokenizer=tok "data.train=data_*.bin" train.micro_batch=2 \
     train.stop_at=150 schedule.steps=300 run.name=half >c.ini
-gtrain --config c.ini -q >out 2>&1
-ok $? "half of a training is done"
+gtrain --config c.ini -q >out 2>&1 &&
+    gtrack run end --status killed half >>out 2>&1
+ok $? "half of a training is done" "$(cat out)"
 rates=$(grep -l "^name = half" mlruns/0/*/artifacts/config.ini)
 rates=${rates%config.ini}schedule.tsv
 gtrain plan --only schedule --points 0 --tsv c.ini >plan
@@ -150,8 +155,19 @@ is "$(cut -f 1-3 out | tr '\t' ' ')" "half 150 300" \
     "$(cat err)"
 gtrain --config c.ini --resume half --set schedule.steps=400 \
     --set train.stop_at=200 -q >out 2>&1
+gtrack run end --status killed half >out 2>&1
 gtrack forecast half --tsv --no-header >out 2>err
 is "$(cut -f 1-3 out | tr '\t' ' ')" "half 200 400" \
     "a run that was resumed with another schedule is forecast with that one" \
     "$(cat err)"
+gtrain --config c.ini --set run.name=timed --set schedule.steps=100000000 \
+    --set train.stop_at=0 --set train.max_time=500ms -q >out 2>&1
+run=$(grep -l "^name = timed" mlruns/0/*/artifacts/config.ini)
+run=${run%/artifacts/config.ini}
+is "$(cat "$run/params/derived.steps")" "$(tail -n 1 "$run/metrics/train/lr" | cut -d ' ' -f 3)" \
+    "a run that a time limit ends records the steps that it made"
+gtrack run end --status killed timed >out 2>&1
+gtrack forecast timed >out 2>err
+is $? 1 "a run whose end depends on the clock is not forecast"
+like err "timed has train.max_time" "the message names the time limit"
 done_testing

@@ -21,27 +21,27 @@ static void clear_curve(struct loss_curve *c)
     *c = (struct loss_curve){ 0 };
 }
 
-/* How many steps training is to take; 0 if the run does not say. */
-static int64_t planned_steps(const struct run_info *run,
-                             const struct planned_rates *r)
-{
-    const char *text = run_info_param(run, "derived.steps");
-    int64_t n = 0;
-
-    if (!text)
-        text = run_info_param(run, "schedule.steps");
-    if (r->n)
-        n = (int64_t)r->step[r->n - 1] + 1;
-    else if (text && !num_int(text, &n))
-        return 0;
-    return n > 0 && n <= STEPS_MAX ? n : 0;
-}
-
 static int64_t last_step(const struct run_info *run)
 {
     const struct metric_sum *m = run_info_metric(run, "train/lr");
 
     return m ? m->last_step : 0;
+}
+
+/* How many steps training takes, or took; 0 if the run does not say. */
+static int64_t steps_of(const struct run_info *run,
+                        const struct planned_rates *r)
+{
+    const char *text = run_info_param(run, "derived.steps");
+    int64_t n = 0;
+
+    if (run->status == RUN_FINISHED)
+        n = last_step(run);
+    else if (r->n)
+        n = (int64_t)r->step[r->n - 1] + 1;
+    else if (text && !num_int(text, &n))
+        return 0;
+    return n > 0 && n <= STEPS_MAX ? n : 0;
 }
 
 /* A series by its steps, each value standing until the next if `fill`. */
@@ -73,8 +73,15 @@ static int fill_curve(struct loss_curve *c, const struct run_info *run,
                       bool planned, struct err *e)
 {
     const int64_t now = last_step(run) > 0 ? last_step(run) : 0;
+    const char *limit = run_info_param(run, "train.max_time");
 
-    c->steps = planned_steps(run, r);
+    if (planned && run->status != RUN_FINISHED && limit &&
+        strtod(limit, NULL) > 0)
+        return err_set(e, ERR_INPUT,
+                       "%s has train.max_time, so its end and its learning "
+                       "rates depend on the clock",
+                       run->name);
+    c->steps = steps_of(run, r);
     if (c->steps == 0)
         return err_set(e, ERR_MISSING,
                        "%s does not say how many steps it takes; gtrain "
@@ -230,6 +237,11 @@ static int forecast_curve(struct run_forecast *f,
     f->now = last_step(run) < c->steps ? last_step(run) : c->steps;
     if (r->at > 0 && r->at < f->now)
         f->now = r->at;
+    if (f->now == f->steps)
+        return err_set(e, ERR_INPUT,
+                       "%s has made all its steps; --at forecasts it from an "
+                       "earlier one",
+                       run->name);
     f->last = forecast_mean(c, f->now);
     try_others(&o, all, run, r->key, (double)f->now / (double)f->steps);
     add_points(f, c, &o);

@@ -124,7 +124,8 @@ int report_open(struct report *r, struct engine *eng, const char *command,
         return -1;
     open_logs(r);
     store_config(r, eng);
-    store_schedule(r, eng);
+    if (s->train.max_time <= 0) /* otherwise, the clock decides */
+        store_schedule(r, eng);
     report_params(r->run, eng, c.resume != NULL);
     return 0;
 }
@@ -507,6 +508,8 @@ int report_close(struct report *r, struct engine *eng, int ret, struct err *e)
         run_tag(r->run, "reason", e->text);
     else
         show_result(r, eng);
+    if (ret == 0 && eng->set->train.max_time > 0)
+        run_paramf(r->run, "derived.steps", "%lld", (long long)eng->state.step);
     log_sink(NULL, NULL);
     if (r->log)
         fclose(r->log);

@@ -47,7 +47,8 @@ static void store_derived(struct run *run, struct engine *eng)
     char text[256];
 
     run_paramf(run, "derived.parameters", "%lld", (long long)s->is.parameters);
-    run_paramf(run, "derived.steps", "%lld", (long long)s->is.steps);
+    if (s->train.max_time <= 0) /* otherwise, see report_close() */
+        run_paramf(run, "derived.steps", "%lld", (long long)s->is.steps);
     run_paramf(run, "derived.warmup", "%lld", (long long)s->is.warmup);
     run_paramf(run, "derived.tokens_per_step", "%lld",
                (long long)s->is.tokens_per_step);
