@@ -72,6 +72,24 @@ char *clock_ago(char *out, int64_t wall_ms)
     return out;
 }
 
+bool clock_parse(const char *text, int64_t *wall_ms)
+{
+    static const char *const forms[] = { "%Y-%m-%d", "%Y-%m-%d %H:%M",
+                                         "%Y-%m-%dT%H:%M", "%Y-%m-%d %H:%M:%S",
+                                         "%Y-%m-%dT%H:%M:%S" };
+
+    for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
+        struct tm tm = { .tm_isdst = -1 };
+        const char *end = strptime(text, forms[i], &tm);
+
+        if (end && *end == '\0') {
+            *wall_ms = (int64_t)mktime(&tm) * 1000;
+            return true;
+        }
+    }
+    return false;
+}
+
 static void put_digits(char *at, int n, int x)
 {
     for (; n > 0; x /= 10)

@@ -1,6 +1,7 @@
 #ifndef COMMON_CLOCK_H
 #define COMMON_CLOCK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
 
@@ -18,6 +19,8 @@ struct timespec clock_after(clockid_t clock, double seconds);
 
 /* "2026-11-21 14:03:07" in local time; returns out, of at least 32 bytes. */
 char *clock_text(char *out, int64_t wall_ms);
+/* Read a date, with or without a time, in local time; false if it is none. */
+bool clock_parse(const char *text, int64_t *wall_ms);
 /* "2h ago", or the date if it is more than a month ago; out as above. */
 char *clock_ago(char *out, int64_t wall_ms);
 /* "2026-11-21T13:03:07.482Z", limited to the years 0 to 9999; as above. */

@@ -72,7 +72,7 @@ static void measure_run(struct run_use *u, const struct slurm_jobs *jobs,
         log_warn("run %s: %s", u->run.name, e.text);
     u->attempts = list.n ? (int64_t)list.n : 1;
     if (list.n == 0)
-        u->wall = run_facts_seconds(&u->run);
+        u->wall = run_info_seconds(&u->run);
     for (size_t i = 0; i < list.n; i++) {
         const struct attempt *a = &list.item[i];
         const struct slurm_job *j = slurm_jobs_find(jobs, a->job);

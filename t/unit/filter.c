@@ -106,8 +106,28 @@ static const struct {
     { "status != 'PREEMPTED'", "ABCE" },
     { "name = 'A' or name = B", "AB" },
     { "experiment = 'probe'", "ABCDE" },
-    { "duration > 4s", "ABCD" },
-    { "duration > 1h", "-" },
+    { "duration > 4s", "ABCDE" },
+    { "duration > 1h", "E" },
+    { "time < 1h", "ABCD" },
+    { "steps > 5", "A" },
+    { "steps in (1, 2)", "BCDE" },
+    { "started > '1970-01-01 00:00:02'", "CDE" },
+    { "start_time >= 1970-01-01T00:00:04", "DE" },
+    { "ended < '2026-01-01'", "ABCD" },
+    { "ended is null", "E" },
+    { "parent is null and deleted is null", "ABCDE" },
+    { "folder like '%mlruns%' or folder like '%/%'", "ABCDE" },
+    { "state = 'finished'", "AC" },
+    { "status in (failed, 'Killed')", "BD" },
+    { "status != 'finished'", "BDE" },
+    { "argmin(loss) = 1", "A" },
+    { "argmin(loss) < 5", "ABDE" },
+    { "argmax(metrics.loss) = 0", "ABDE" },
+    { "argmin(loss) is null", "C" },
+    { "first(loss) > 5", "AD" },
+    { "at(loss, 1) < 1", "AE" },
+    { "at(metrics.loss,0) = 9", "A" },
+    { "tags.mlflow.note.content = 'it''s'", "A" },
     { "attempts = 1", "ABCD" },
     { "dataset.context is null", "BCDE" },
     { "tags.mlflow.runName in ('A', 'E',)", "AE" },
@@ -149,6 +169,9 @@ static const struct key_value wrongs[] = {
     { "metrics.loss is 5", "\"null\"" },
     { "dataset.profile = 'x'", "name, digest and context" },
     { "metrics.loss < 1_0", "a number" },
+    { "started > 'x'", "a date" },
+    { "at(loss) < 1", "a comma and a step" },
+    { "at(loss, x) < 1", "a step is expected" },
 };
 
 /* What no run has, and what is said of it. */
@@ -288,6 +311,7 @@ int main(int argc, char **argv)
     struct runs runs = { 0 };
     struct err e = { 0 };
 
+    setenv("TZ", "UTC", 1);
     if (argc == 3 && strcmp(argv[1], "write") == 0)
         return write_all(argv[2]) != 0;
     if (!mkdtemp(folder))

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/clock.h"
 #include "store/format/attempt.h"
 
 const char *run_status_word(enum run_status status)
@@ -70,6 +71,30 @@ double run_info_best(const struct run_info *run, const char *key, bool high)
     const double x = !m ? (double)NAN : high ? m->max : m->min;
 
     return isfinite(x) ? x : (double)NAN;
+}
+
+double run_info_seconds(const struct run_info *r)
+{
+    int64_t end = r->end_ms;
+
+    if (end == 0 && r->status == RUN_RUNNING)
+        end = clock_wall_ms();
+    for (size_t i = 0; end == 0 && i < r->n_metrics; i++)
+        end = r->metrics[i].last_ms > end ? r->metrics[i].last_ms : end;
+    if (end == 0 || r->start_ms == 0 || end < r->start_ms)
+        return 0;
+    return (double)(end - r->start_ms) / 1000.0;
+}
+
+int64_t run_info_last_step(const struct run_info *r)
+{
+    int64_t step = -1;
+
+    for (size_t i = 0; i < r->n_metrics; i++)
+        if (strncmp(r->metrics[i].key, "system/", 7) != 0 &&
+            r->metrics[i].last_step > step)
+            step = r->metrics[i].last_step;
+    return step;
 }
 
 const char *run_info_inside(const struct run_info *run)

@@ -98,6 +98,12 @@ const struct metric_sum *run_info_metric(const struct run_info *,
  * infinite: a run that diverged is never the best one.  The key may be NULL. */
 double run_info_best(const struct run_info *, const char *key, bool high);
 
+/* How many seconds a run took, or has been running. */
+double run_info_seconds(const struct run_info *);
+/* The highest step of its metrics, except those of the machine, which count
+ * their own; or -1. */
+int64_t run_info_last_step(const struct run_info *);
+
 /* The folder that links in a run must not leave, for path_open_inside() and the
  * like; NULL if they are followed. */
 const char *run_info_inside(const struct run_info *);

@@ -93,20 +93,6 @@ static int load_before(struct runs *runs, const struct run_conf *c,
     return ret;
 }
 
-/* The metrics of the machine count their own steps. */
-static int64_t find_last_step(const struct runs *runs)
-{
-    int64_t step = -1;
-
-    for (size_t i = 0; runs->n > 0 && i < runs->run[0].n_metrics; i++) {
-        const struct metric_sum *m = &runs->run[0].metrics[i];
-
-        if (strncmp(m->key, "system/", 7) != 0 && m->last_step > step)
-            step = m->last_step;
-    }
-    return step;
-}
-
 /* Begin the run that is asked for, or the one that was prepared for this
  * program. */
 static struct gtrack *begin(struct run_conf *c, double system_every,
@@ -130,7 +116,7 @@ static struct gtrack *begin(struct run_conf *c, double system_every,
     g = xcalloc(1, sizeof *g);
     g->run = run;
     g->before = before;
-    g->last_step = find_last_step(&before);
+    g->last_step = before.n ? run_info_last_step(before.run) : -1;
     g->forks = atomic_load(&forks);
     pthread_mutex_init(&g->lock, NULL);
     atomic_store(&g->step, g->last_step < 0 ? 0 : g->last_step);

@@ -120,7 +120,9 @@ static bool test_missing(const struct clause *c)
     return c->test == IS_NULL && !c->negated;
 }
 
-static double aspect_of(const struct metric_sum *m, enum aspect aspect)
+/* False if the metric has none, as the lowest value of only NaN. */
+static bool aspect_of(double *out, const struct clause *c,
+                      const struct run_info *run, const struct metric_sum *m)
 {
     const double values[] = {
         [LAST] = m->last,
@@ -128,18 +130,24 @@ static double aspect_of(const struct metric_sum *m, enum aspect aspect)
         [MAX] = m->max,
         [MEAN] = m->mean,
         [COUNT] = (double)m->count,
+        [ARGMIN] = (double)m->min_step,
+        [ARGMAX] = (double)m->max_step,
     };
 
-    return values[aspect];
+    if (c->aspect == FIRST || c->aspect == AT)
+        return series_at(out, run, c->key,
+                         c->aspect == AT ? c->step : m->first_step,
+                         c->aspect == FIRST);
+    *out = values[c->aspect];
+    return c->aspect < ARGMIN || !isnan(m->min);
 }
 
 static bool test_metric(const struct clause *c, const struct run_info *run)
 {
     const struct metric_sum *m = run_info_metric(run, c->key);
+    double x;
 
-    if (!m)
-        return test_missing(c);
-    return test_number(c, aspect_of(m, c->aspect));
+    return m && aspect_of(&x, c, run, m) ? test_number(c, x) : test_missing(c);
 }
 
 static bool test_dataset(const struct clause *c, const struct run_info *run)
@@ -170,13 +178,6 @@ static bool test_status(const struct clause *c, const struct run_info *run)
                : found || other;
 }
 
-static double seconds(const struct run_info *run)
-{
-    const int64_t end = run->end_ms ? run->end_ms : run->seen_ms;
-
-    return (double)(end - run->start_ms) / 1000;
-}
-
 /* For how long a run that has not ended has logged nothing. */
 static bool test_idle(const struct clause *c, const struct run_info *run)
 {
@@ -199,6 +200,9 @@ static bool test_attribute(const struct clause *c, const struct run_info *run)
         [ARTIFACTS] = run->artifact_uri,
         [EXPERIMENT] = run->experiment,
         [EXPERIMENT_ID] = run->experiment_id,
+        [PARENT] = run->parent,
+        [FOLDER] = run->folder,
+        [DELETED] = run->deleted ? "deleted" : NULL,
         [HOST] = run_info_tag(run, "gtrack.host"),
         [DAMAGE] = run->damage,
     };
@@ -210,7 +214,12 @@ static bool test_attribute(const struct clause *c, const struct run_info *run)
     case START:
         return test_number(c, (double)run->start_ms);
     case DURATION:
-        return test_number(c, seconds(run));
+        return run->start_ms ? test_number(c, run_info_seconds(run))
+                             : test_missing(c);
+    case STEPS:
+        return run_info_last_step(run) < 0
+                   ? test_missing(c)
+                   : test_number(c, (double)run_info_last_step(run));
     case IDLE:
         return test_idle(c, run);
     case ATTEMPTS:

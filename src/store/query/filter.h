@@ -28,8 +28,9 @@
  *              | what ["not"] ("like" | "ilike") string
  *              | "stalled" "(" time ")"
  *      what   := [entity "."] key | fn "(" metric ")"
+ *              | "at" "(" metric "," step ")"
  *      cmp    := = == != <> < <= > >=
- *      fn     := last | min | max | mean | count
+ *      fn     := last | first | min | max | mean | count | argmin | argmax
  *
  * Entities are metrics, params, tags, datasets and attributes, and MLflow's
  * other spellings of these; a key without one is an attribute, or else what

@@ -3,6 +3,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "common/err.h"
 #include "common/mem.h"
@@ -15,8 +16,8 @@
  *
  * A name may consist of several pieces without a blank in between:
  * metrics.loss, metrics.`val/loss`, `metrics`."val/loss".  What comes before
- * its first dot is its entity.  There are no escapes inside quotes; a doubled
- * quote stands for two, as in MLflow.
+ * its first dot is its entity.  A doubled quote inside quotes stands for
+ * one, as in SQL and unlike in MLflow.
  */
 enum lexeme_kind {
     LEXEME_END,
@@ -63,16 +64,20 @@ enum attribute {
     ARTIFACTS,
     EXPERIMENT,
     EXPERIMENT_ID,
+    PARENT,
+    FOLDER,
+    DELETED,
     HOST,
     DAMAGE,
     START, /* this and those below are numbers */
     END,
     DURATION,
+    STEPS,
     IDLE, /* seconds since the last point, while it has not ended */
     ATTEMPTS,
 };
 
-enum aspect { LAST, MIN, MAX, MEAN, COUNT };
+enum aspect { LAST, MIN, MAX, MEAN, COUNT, ARGMIN, ARGMAX, FIRST, AT };
 
 enum test { COMPARE, IN, IS_NULL, IS_NAN, IS_FINITE, LIKE, ILIKE };
 
@@ -82,6 +87,7 @@ enum order { LT = 1, EQ = 2, LE = LT | EQ, GT = 4, NE = LT | GT, GE = GT | EQ };
 struct clause {
     enum entity entity;
     enum aspect aspect;       /* of a metric */
+    int64_t step;             /* of the aspect AT */
     enum attribute attribute; /* of the run */
     const char *key;          /* of any other entity */
     enum test test;

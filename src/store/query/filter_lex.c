@@ -42,20 +42,18 @@ static bool is_quote(char c)
 static int quoted(struct lexer *l, struct buf *out, struct err *e)
 {
     const char quote = l->text[l->at++];
-    const size_t start = l->at;
 
     for (;;) {
-        const char *end = strchr(l->text + l->at, quote);
+        const char *from = l->text + l->at, *end = strchr(from, quote);
 
         if (!end)
             return filter_wrong(l, e, "a quote has no end");
+        buf_add(out, from, (size_t)(end - from));
         l->at = (size_t)(end - l->text) + 1;
         if (l->text[l->at] != quote || quote == '`')
-            break;
-        l->at++;
+            return 0;
+        buf_char(out, l->text[l->at++]);
     }
-    buf_add(out, l->text + start, l->at - 1 - start);
-    return 0;
 }
 
 /* A name, or a string if it is a single quoted piece, as '...' always is. */

@@ -10,6 +10,7 @@
 #include <strings.h>
 
 #include "common/buf.h"
+#include "common/clock.h"
 #include "common/num.h"
 #include "store/query/filter_impl.h"
 
@@ -27,9 +28,11 @@ static const struct {
     { "dataset", DATASETS },     { "datasets", DATASETS },
 };
 
-static const char *const aspects[] = { [LAST] = "last", [MIN] = "min",
-                                        [MAX] = "max", [MEAN] = "mean",
-                                        [COUNT] = "count" };
+static const char *const aspects[] = {
+    [LAST] = "last",     [MIN] = "min",       [MAX] = "max",
+    [MEAN] = "mean",     [COUNT] = "count",   [ARGMIN] = "argmin",
+    [ARGMAX] = "argmax", [FIRST] = "first",   [AT] = "at",
+};
 
 static const struct {
     const char *word;
@@ -43,19 +46,27 @@ static const struct {
     { "Run name", RUN_NAME },
     { "Run Name", RUN_NAME },
     { "status", STATUS },
+    { "state", STATUS },
     { "user_id", USER },
     { "user", USER },
     { "artifact_uri", ARTIFACTS },
     { "experiment", EXPERIMENT },
     { "experiment_name", EXPERIMENT },
     { "experiment_id", EXPERIMENT_ID },
+    { "parent", PARENT },
+    { "folder", FOLDER },
+    { "deleted", DELETED },
     { "host", HOST },
     { "damage", DAMAGE },
+    { "started", START },
     { "start_time", START },
     { "created", START },
     { "Created", START },
+    { "ended", END },
     { "end_time", END },
+    { "time", DURATION },
     { "duration", DURATION },
+    { "steps", STEPS },
     { "idle", IDLE },
     { "attempts", ATTEMPTS },
 };
@@ -85,6 +96,18 @@ static bool at_word(const struct parser *p, const char *word)
     return filter_is_word(&p->lex.lexeme, word);
 }
 
+/* The second argument of at(). */
+static int read_step(struct parser *p, struct clause *c)
+{
+    if (p->lex.lexeme.kind != LEXEME_COMMA)
+        return wrong(p, "a comma and a step are expected");
+    if (advance(p) < 0)
+        return -1;
+    if (!num_int(p->lex.lexeme.text, &c->step))
+        return wrong(p, "a step is expected");
+    return advance(p);
+}
+
 /* The argument of a function: a metric, with or without its entity. */
 static int read_aspect(struct parser *p, struct clause *c, size_t aspect)
 {
@@ -99,7 +122,7 @@ static int read_aspect(struct parser *p, struct clause *c, size_t aspect)
     if (p->lex.lexeme.entity && (strcmp(p->lex.lexeme.entity, "metrics") == 0 ||
                                  strcmp(p->lex.lexeme.entity, "metric") == 0))
         c->key = p->lex.lexeme.key;
-    if (advance(p) < 0)
+    if (advance(p) < 0 || (c->aspect == AT && read_step(p, c) < 0))
         return -1;
     return p->lex.lexeme.kind == LEXEME_CLOSE ? advance(p)
                                               : wrong(p, "\")\" is expected");
@@ -120,7 +143,7 @@ static bool is_aspect(const struct parser *p, size_t *aspect)
 
     if (t->kind != LEXEME_NAME || t->entity || !opens_parenthesis(p))
         return false;
-    for (*aspect = LAST; *aspect <= COUNT; ++*aspect)
+    for (*aspect = LAST; *aspect <= AT; ++*aspect)
         if (strcasecmp(t->text, aspects[*aspect]) == 0)
             return true;
     return false;
@@ -185,6 +208,33 @@ static bool takes_numbers(const struct clause *c)
            (c->entity == ATTRIBUTES && c->attribute >= START);
 }
 
+static const char *upper_case(struct arena *mem, const char *text)
+{
+    char *out = arena_strdup(mem, text);
+
+    for (char *c = out; *c; c++)
+        *c = (char)toupper((unsigned char)*c);
+    return out;
+}
+
+/* Read a number, or what stands for one. */
+static bool read_number(const struct clause *c, const struct lexeme *t,
+                        double *out)
+{
+    const bool bare = t->kind == LEXEME_NAME, own = c->entity == ATTRIBUTES;
+    int64_t ms;
+
+    if (own && (c->attribute == START || c->attribute == END) &&
+        clock_parse(t->text, &ms)) {
+        *out = (double)ms;
+        return true;
+    }
+    if (bare && num_real(t->text, out))
+        return t->text[strlen(t->text) - 1] != '%';
+    return bare && own && (c->attribute == DURATION || c->attribute == IDLE) &&
+           num_secs(t->text, out);
+}
+
 static int read_value(struct parser *p, struct clause *c, struct value *v)
 {
     const struct lexeme *t = &p->lex.lexeme;
@@ -192,16 +242,13 @@ static int read_value(struct parser *p, struct clause *c, struct value *v)
     if (t->kind != LEXEME_NAME && t->kind != LEXEME_STRING)
         return wrong(p, "a value is expected");
     *v = (struct value){ .text = t->text };
-    if (t->kind == LEXEME_NAME) {
-        v->is_number = num_real(t->text, &v->number) ||
-                       (c->entity == ATTRIBUTES &&
-                        (c->attribute == DURATION || c->attribute == IDLE) &&
-                        num_secs(t->text, &v->number));
-        if (v->is_number && t->text[strlen(t->text) - 1] == '%')
-            v->is_number = false;
-    }
+    v->is_number = read_number(c, t, &v->number);
+    if (c->entity == ATTRIBUTES && c->attribute == STATUS && c->test != LIKE)
+        v->text = upper_case(p->mem, t->text);
     if (takes_numbers(c) && !v->is_number)
-        return wrong(p, "a number, without quotes, is expected");
+        return wrong(p, c->entity == ATTRIBUTES && c->attribute <= END
+                            ? "a date such as '2026-11-21' is expected"
+                            : "a number, without quotes, is expected");
     return advance(p);
 }
 

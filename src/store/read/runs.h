@@ -76,6 +76,10 @@ int series_load_part(struct series *, const struct run_info *, const char *key,
                      const struct series_part *, int flags, struct err *);
 /* The first value of a step; false if there is none. */
 bool series_value(const struct series *, int64_t step, double *value);
+/* Of a metric in its file: the first value of a step, or else the last value of
+ * it or, if there is none, of the last step before it; false for none. */
+bool series_at(double *value, const struct run_info *, const char *key,
+               int64_t step, bool first);
 void series_free(struct series *);
 
 #endif

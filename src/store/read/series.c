@@ -163,6 +163,23 @@ bool series_value(const struct series *s, int64_t step, double *value)
     return true;
 }
 
+bool series_at(double *value, const struct run_info *run, const char *key,
+               int64_t step, bool first)
+{
+    const struct series_part part = { first ? step : INT64_MIN, step, 1 };
+    struct series s = { 0 };
+    struct err e = { 0 };
+    bool found;
+
+    if (series_load_part(&s, run, key, &part, 0, &e) < 0)
+        return false;
+    found = s.n > 0;
+    if (found)
+        *value = s.value[first ? 0 : s.n - 1];
+    series_free(&s);
+    return found;
+}
+
 void series_free(struct series *s)
 {
     free(s->step);

@@ -125,26 +125,6 @@ void columns_clear(struct columns *c)
     *c = (struct columns){ 0 };
 }
 
-/* The first value at a step; or with COLUMN_AT the last one at it or, if there
- * is none, at the last step before it. */
-static bool value_at(const struct run_info *r, const struct column *c,
-                     int64_t step, double *out)
-{
-    const bool first = c->function == COLUMN_FIRST;
-    const struct series_part part = { first ? step : INT64_MIN, step, 1 };
-    struct series s = { 0 };
-    struct err e = { 0 };
-    bool found;
-
-    if (series_load_part(&s, r, c->key, &part, 0, &e) < 0)
-        return false;
-    found = s.n > 0;
-    if (found)
-        *out = s.value[first ? 0 : s.n - 1];
-    series_free(&s);
-    return found;
-}
-
 static struct table_cell metric_cell(const struct column *c,
                                      const struct run_info *r)
 {
@@ -167,11 +147,11 @@ static struct table_cell metric_cell(const struct column *c,
         cell.x = m->mean;
         break;
     case COLUMN_FIRST:
-        if (!value_at(r, c, m->first_step, &cell.x))
+        if (!series_at(&cell.x, r, c->key, m->first_step, true))
             cell.type = TABLE_NONE;
         break;
     case COLUMN_AT:
-        if (!value_at(r, c, c->step, &cell.x))
+        if (!series_at(&cell.x, r, c->key, c->step, false))
             cell.type = TABLE_NONE;
         break;
     case COLUMN_COUNT:
@@ -180,7 +160,7 @@ static struct table_cell metric_cell(const struct column *c,
         break;
     case COLUMN_ARGMIN:
     case COLUMN_ARGMAX:
-        cell.type = TABLE_INT;
+        cell.type = isnan(m->min) ? TABLE_NONE : TABLE_INT;
         cell.i = c->function == COLUMN_ARGMIN ? m->min_step : m->max_step;
         break;
     }
@@ -231,10 +211,10 @@ static struct table_cell attribute_cell(int attribute, const struct run_info *r)
         return time_cell(r->end_ms);
     case TIME:
         cell.type = r->start_ms ? TABLE_SECS : TABLE_NONE;
-        cell.x = run_facts_seconds(r);
+        cell.x = run_info_seconds(r);
         return cell;
     case STEPS:
-        cell.i = run_facts_last_step(r);
+        cell.i = run_info_last_step(r);
         cell.type = cell.i < 0 ? TABLE_NONE : TABLE_INT;
         return cell;
     case ATTEMPTS:

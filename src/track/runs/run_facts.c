@@ -45,33 +45,9 @@ int run_facts_direction(const char *metric)
     return 0;
 }
 
-double run_facts_seconds(const struct run_info *r)
-{
-    int64_t end = r->end_ms;
-
-    if (end == 0 && r->status == RUN_RUNNING)
-        end = clock_wall_ms();
-    for (size_t i = 0; end == 0 && i < r->n_metrics; i++)
-        end = r->metrics[i].last_ms > end ? r->metrics[i].last_ms : end;
-    if (end == 0 || r->start_ms == 0 || end < r->start_ms)
-        return 0;
-    return (double)(end - r->start_ms) / 1000.0;
-}
-
-int64_t run_facts_last_step(const struct run_info *r)
-{
-    int64_t step = -1;
-
-    for (size_t i = 0; i < r->n_metrics; i++)
-        if (strncmp(r->metrics[i].key, "system/", 7) != 0 &&
-            r->metrics[i].last_step > step)
-            step = r->metrics[i].last_step;
-    return step;
-}
-
 int run_facts_next_step(const struct run_info *r, int64_t *next, struct err *e)
 {
-    const int64_t last = run_facts_last_step(r);
+    const int64_t last = run_info_last_step(r);
 
     if (r->unread)
         return err_set(e, ERR_INPUT, "the last step of run %s is not known: %s",

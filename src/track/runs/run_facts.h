@@ -17,11 +17,8 @@
  * (0)?  This is guessed from its name. */
 int run_facts_direction(const char *metric);
 
-/* How many seconds a run took, or has been running. */
-double run_facts_seconds(const struct run_info *);
-/* The highest step of its metrics, or -1. */
-int64_t run_facts_last_step(const struct run_info *);
-/* The step after that; one above the highest possible step is ERR_USAGE. */
+/* The step after the last one of a run; one above the highest possible step is
+ * ERR_USAGE. */
 int run_facts_next_step(const struct run_info *, int64_t *next, struct err *);
 /* The artifact with the output of a run, or NULL; the caller frees it. */
 char *run_facts_output(const struct run_info *);

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "common/clock.h"
@@ -96,24 +95,14 @@ void track_confine_push(void)
 /* "2h" or "3d" ago; or a date, with or without a time, in local time. */
 static int parse_since(const char *text, int64_t *ms, struct err *e)
 {
-    static const char *const forms[] = { "%Y-%m-%d", "%Y-%m-%d %H:%M",
-                                         "%Y-%m-%dT%H:%M", "%Y-%m-%d %H:%M:%S",
-                                         "%Y-%m-%dT%H:%M:%S" };
     double secs;
 
     if (num_secs(text, &secs)) {
         *ms = clock_wall_ms() - (int64_t)(secs * 1000);
         return 0;
     }
-    for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
-        struct tm tm = { .tm_isdst = -1 };
-        const char *end = strptime(text, forms[i], &tm);
-
-        if (end && *end == '\0') {
-            *ms = (int64_t)mktime(&tm) * 1000;
-            return 0;
-        }
-    }
+    if (clock_parse(text, ms))
+        return 0;
     return err_set(e, ERR_USAGE,
                    "--since expects a time such as 2h, 3d or 2026-11-21, "
                    "not '%s'",

@@ -180,7 +180,7 @@ static void write_run(struct emit *o, const struct live *l,
     emit_bool(o, "deleted", r->deleted);
     write_time(o, "started_ms", r->start_ms);
     write_time(o, "ended_ms", r->end_ms);
-    emit_real(o, "seconds", run_facts_seconds(r));
+    emit_real(o, "seconds", run_info_seconds(r));
     emit_text(o, "note", run_info_tag(r, "mlflow.note.content"));
     write_pairs(o, "params", r->params, r->n_params);
     write_pairs(o, "tags", r->tags, r->n_tags);

@@ -176,7 +176,7 @@ static double steps_of(const struct run_info *r)
 static double eta_of(const struct run_info *r, double steps, double done)
 {
     const struct metric_sum *ms = run_info_metric(r, "perf/step_ms");
-    const double past = run_facts_seconds(r) * 1000;
+    const double past = run_info_seconds(r) * 1000;
 
     if (ms && ms->last > 0)
         return (steps - done) * ms->last;
@@ -185,7 +185,7 @@ static double eta_of(const struct run_info *r, double steps, double done)
 
 static void write_progress(struct emit *o, const struct run_info *r)
 {
-    const double steps = steps_of(r), done = (double)run_facts_last_step(r);
+    const double steps = steps_of(r), done = (double)run_info_last_step(r);
 
     if (steps <= 0 || done < 0)
         return;
