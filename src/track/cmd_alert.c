@@ -5,9 +5,11 @@
 
 #include <unistd.h>
 
+#include "common/log.h"
 #include "common/opt.h"
 #include "common/sig.h"
 #include "store/alert/alert_watch.h"
+#include "store/query/filter.h"
 #include "track/runs/track.h"
 
 static struct track_selection selection = TRACK_SELECTION_INIT;
@@ -53,6 +55,26 @@ static int read_alerts(struct alert_list *list, struct err *e)
     return alert_list_read(list, e);
 }
 
+/* What is not there may come, or is a mistake. */
+static void warn_of_missing(const struct alert_list *list,
+                            struct track_words *words)
+{
+    struct runs runs = { 0 };
+    struct err e = { 0 };
+
+    if (track_select_words(words, &runs, &e) < 0 && e.kind == ERR_MISSING)
+        log_warn("waiting, as %s", e.text);
+    for (size_t i = 0; i < list->n; i++) {
+        struct err why = { 0 };
+        struct filter *f = filter_parse(list->item[i].alert.when, &why);
+
+        if (f && filter_resolve(f, &runs, &why) < 0)
+            log_warn("waiting, as %s", why.text);
+        filter_free(f);
+    }
+    runs_free(&runs);
+}
+
 static int alert_main(int argc, char **argv, struct err *e)
 {
     struct alert_list list = { 0 };
@@ -69,6 +91,8 @@ static int alert_main(int argc, char **argv, struct err *e)
     if (ret == 0 && every != 0 && every < 0.1)
         ret = err_set(e, ERR_USAGE, "--every expects 100ms or more, not %gs",
                       every);
+    if (ret == 0)
+        warn_of_missing(&list, &words);
     if (ret == 0 && detach && daemon(1, 0) < 0)
         ret = err_sys(e, "cannot continue in the background");
     if (ret == 0) {

@@ -43,6 +43,13 @@ alert --when "status = 'FAILED'" --name failed --do true
 tags worse >out
 like out '"alert.failed"' "an alert that failed is delivered the next time, and has its name"
 
+alert --when 'val/los < 3 or x = 1' --do true
+is "$? $(cat err)" "0 gtrack: warning: waiting, as no run has a parameter, metric or tag val/los; did you mean val/loss?" \
+    "a name that no run has is told at the start"
+alert godo --when 'val/loss < 3' --do true
+like err "waiting, as there is no run named godo; did you mean good" \
+    "a run that does not exist is told at the start"
+
 # What was raised is cleared, and can be raised again.
 : >told
 for loss in 2 4 2; do
