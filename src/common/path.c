@@ -54,6 +54,14 @@ bool path_is_folder(const char *path)
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
+bool path_may_be_folder(const char *path)
+{
+    struct stat st;
+
+    return stat(path, &st) == 0 ? S_ISDIR(st.st_mode)
+                                : errno != ENOENT && errno != ELOOP;
+}
+
 bool path_is_link(const char *path)
 {
     struct stat st;
@@ -216,22 +224,29 @@ bool path_is_refused(const char *path, enum path_links links)
     return links == PATH_NO_LINKS && path_is_link(path);
 }
 
-/* The path of an open file without links; NULL if it cannot be told. */
-static char *real_path(int fd)
+/* The path of an open file without links; NULL if it cannot be told.  Without
+ * /proc, that of its name, if this is still the file. */
+static char *real_path(int fd, const char *name)
 {
     char link[32], path[PATH_MAX];
+    struct stat is, st;
     ssize_t n;
 
     snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
     n = readlink(link, path, sizeof path);
-    return n > 0 && n < PATH_MAX ? xstrndup(path, (size_t)n) : NULL;
+    if (n > 0 && n < PATH_MAX)
+        return xstrndup(path, (size_t)n);
+    if (realpath(name, path) && fstat(fd, &is) == 0 && lstat(path, &st) == 0 &&
+        is.st_dev == st.st_dev && is.st_ino == st.st_ino)
+        return xstrdup(path);
+    return NULL;
 }
 
 /* An open file is looked at, because a name may be changed meanwhile. */
-static bool is_inside(int fd, const char *folder)
+static bool is_inside(int fd, const char *name, const char *folder)
 {
     const int folder_fd = open(folder, O_PATH | O_CLOEXEC);
-    char *path = real_path(fd), *whole = real_path(folder_fd);
+    char *path = real_path(fd, name), *whole = real_path(folder_fd, folder);
     const size_t n = whole ? strlen(whole) : 0;
     const bool inside = path && whole && strncmp(path, whole, n) == 0 &&
                         (path[n] == '/' || path[n] == '\0');
@@ -247,7 +262,7 @@ int path_open_inside(const char *path, const char *folder, struct err *e)
 {
     const int fd = path_open(path, PATH_FOLLOW_LINKS, e);
 
-    if (fd < 0 || !folder || is_inside(fd, folder))
+    if (fd < 0 || !folder || is_inside(fd, path, folder))
         return fd;
     close(fd);
     return err_set(e, ERR_INPUT,
@@ -268,7 +283,7 @@ bool path_stays_below(const char *path)
 bool path_leaves(const char *path, const char *folder)
 {
     const int fd = open(path, O_PATH | O_CLOEXEC);
-    const bool leaves = folder && !is_inside(fd, folder);
+    const bool leaves = folder && !is_inside(fd, path, folder);
 
     if (fd >= 0)
         close(fd);

@@ -16,6 +16,9 @@ char *path_parent(const char *path);     /* "." when there is none */
 const char *path_name(const char *path); /* after the last slash */
 bool path_exists(const char *path);
 bool path_is_folder(const char *path);
+/* True also if it exists but cannot be looked at: whoever lists it then learns
+ * why, and does not take it for missing. */
+bool path_may_be_folder(const char *path);
 bool path_is_link(const char *path); /* even if its target is missing */
 
 /* Symbolic links in a store may have been made by others.  They are followed

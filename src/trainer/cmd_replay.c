@@ -95,15 +95,17 @@ static void draw_steps(struct span *s, int64_t n, int64_t of, const char *id)
 
 /* Without an option: the steps since the last checkpoint but that of the last
  * step, or all of them. */
-static struct span since_checkpoint(const struct certify *c, int64_t end)
+static int since_checkpoint(const struct certify *c, struct span *s,
+                            int64_t end, struct err *e)
 {
-    char *folder = certify_folder(c->engine->set, c->run);
-    char *path = checkpoint_newest(folder, end - 1);
-    const int64_t step = path ? checkpoint_step(path_name(path)) : 0;
+    char *folder = certify_folder(c->engine->set, c->run), *path;
+    int ret = checkpoint_newest(folder, end - 1, &path, e);
 
+    s->first = (path ? checkpoint_step(path_name(path)) : 0) + 1;
+    s->last = end;
     free(path);
     free(folder);
-    return (struct span){ step + 1, end };
+    return ret;
 }
 
 static int choose_spans(const struct certify *c, struct span **spans, size_t *n,
@@ -128,7 +130,7 @@ static int choose_spans(const struct certify *c, struct span **spans, size_t *n,
     else if (steps)
         return parse_steps(*spans, e);
     else
-        **spans = since_checkpoint(c, end);
+        return since_checkpoint(c, *spans, end, e);
     return 0;
 }
 

@@ -3,8 +3,10 @@
  *
  * usage: disturb [OPTION]... COMMAND...
  *
- *   -c all|write|open  count all system calls (the default), those that change
- *                      files, or those that open something
+ *   -c all|write|open|read     count all system calls (the default), those that
+ *                      change files, those that open something, or those that
+ *                      look at files and folders
+ *   -p TEXT    with -c read, count only those of paths with TEXT in them
  *   -n N       do something at the Nth of them
  *   -e ERROR   let it fail with this error, such as ENOSPC; without this
  *              option, kill the program and its children instead
@@ -46,9 +48,9 @@
 
 enum { NOT_HERE = 77, KILLED = 137 };
 
-enum call_class { CLASS_ALL, CLASS_WRITE, CLASS_OPEN };
+enum call_class { CLASS_ALL, CLASS_WRITE, CLASS_OPEN, CLASS_READ };
 
-static const char *const class_names[] = { "all", "write", "open" };
+static const char *const class_names[] = { "all", "write", "open", "read" };
 
 /* clang-format off */
 static const struct call changes[] = {
@@ -80,6 +82,20 @@ static const struct call changes[] = {
     { __NR_close,     CALL_CLOSE,    0, -1, -1, -1, -1 },
 };
 
+static const struct call reads[] = {
+#ifdef __NR_open
+    { __NR_open,       CALL_OPEN,  -1,  0, -1, -1, -1 },
+    { __NR_stat,       CALL_OTHER, -1,  0, -1, -1, -1 },
+    { __NR_lstat,      CALL_OTHER, -1,  0, -1, -1, -1 },
+#endif
+    { __NR_openat,     CALL_OPEN,   0,  1, -1, -1, -1 },
+    { __NR_newfstatat, CALL_OTHER,  0,  1, -1, -1, -1 },
+    { __NR_statx,      CALL_OTHER,  0,  1, -1, -1, -1 },
+    { __NR_getdents64, CALL_OTHER,  0, -1, -1, -1, -1 },
+    { __NR_read,       CALL_OTHER,  0, -1, -1, -1, -1 },
+    { __NR_pread64,    CALL_OTHER,  0, -1, -1, -1, -1 },
+};
+
 static const int opens[] = {
 #ifdef __NR_open
     __NR_open, __NR_pipe,
@@ -100,6 +116,7 @@ static struct {
     long at;
     int error;
     bool all_later, recording;
+    const char *text; /* in the path; or NULL */
 } plan;
 
 static int listener = -1;
@@ -166,11 +183,11 @@ char *call_path(const struct seccomp_notif *n, int folder, int path)
     return whole;
 }
 
-static const struct call *find_change(int nr)
+static const struct call *find_call(const struct call *table, size_t n, int nr)
 {
-    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++)
-        if (changes[i].nr == nr)
-            return &changes[i];
+    for (size_t i = 0; i < n; i++)
+        if (table[i].nr == nr)
+            return &table[i];
     return NULL;
 }
 
@@ -222,6 +239,16 @@ static bool changes_file(const struct seccomp_notif *n, const struct call *c)
     }
 }
 
+static bool reads_file(const struct seccomp_notif *n, const struct call *c)
+{
+    char *path = c->path < 0 ? call_file(n, call_arg(n, c->folder, -1))
+                             : call_path(n, c->folder, c->path);
+    const bool yes = path && (!plan.text || strstr(path, plan.text));
+
+    free(path);
+    return yes;
+}
+
 /* -- the child --------------------------------------------------------- */
 
 #define RETURN(action) BPF_STMT(BPF_RET | BPF_K, action)
@@ -239,13 +266,16 @@ static int install_filter(void)
     unsigned short n = 0;
     const struct sock_fprog program = { .filter = code };
     struct sock_fprog whole = program;
-    const size_t count = plan.class == CLASS_WRITE
-                             ? sizeof changes / sizeof *changes
-                             : sizeof opens / sizeof *opens;
+    const size_t count =
+        plan.class == CLASS_WRITE  ? sizeof changes / sizeof *changes
+        : plan.class == CLASS_READ ? sizeof reads / sizeof *reads
+                                   : sizeof opens / sizeof *opens;
 
     code[n++] = load_number;
     for (size_t i = 0; plan.class != CLASS_ALL && i < count; i++) {
-        const int nr = plan.class == CLASS_WRITE ? changes[i].nr : opens[i];
+        const int nr = plan.class == CLASS_WRITE  ? changes[i].nr
+                       : plan.class == CLASS_READ ? reads[i].nr
+                                                  : opens[i];
 
         code[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K,
                                                  (unsigned)nr, 0, 1);
@@ -293,16 +323,19 @@ static int start(char **argv)
 
 static bool is_counted(const struct seccomp_notif *n, const struct call *c)
 {
-    if (plan.class == CLASS_WRITE)
-        return c && changes_file(n, c);
-    return true;
+    if (plan.class == CLASS_READ)
+        return c && reads_file(n, c);
+    return plan.class != CLASS_WRITE || (c && changes_file(n, c));
 }
 
 /* False if the thread must not go on. */
 static bool decide(const struct seccomp_notif *n, long *calls,
                    struct seccomp_notif_resp *answer)
 {
-    const struct call *c = find_change(n->data.nr);
+    const struct call *c =
+        plan.class == CLASS_READ
+            ? find_call(reads, sizeof reads / sizeof *reads, n->data.nr)
+            : find_call(changes, sizeof changes / sizeof *changes, n->data.nr);
     int error;
 
     answer->id = n->id;
@@ -355,8 +388,8 @@ static bool supervise(long *calls)
 
 static int usage(void)
 {
-    fprintf(stderr, "usage: disturb [-c all|write|open] [-n N] [-e ERROR] "
-                    "[-a] [-r LOG] COMMAND...\n");
+    fprintf(stderr, "usage: disturb [-c all|write|open|read] [-p TEXT] "
+                    "[-n N] [-e ERROR] [-a] [-r LOG] COMMAND...\n");
     return 2;
 }
 
@@ -384,7 +417,7 @@ static bool parse(int argc, char **argv)
     bool good = true;
     int c;
 
-    while (good && (c = getopt(argc, argv, "+c:n:e:ar:")) != -1) {
+    while (good && (c = getopt(argc, argv, "+c:n:e:ap:r:")) != -1) {
         switch (c) {
         case 'c':
             good = parse_class(optarg);
@@ -397,6 +430,9 @@ static bool parse(int argc, char **argv)
             break;
         case 'a':
             plan.all_later = true;
+            break;
+        case 'p':
+            plan.text = optarg;
             break;
         case 'r':
             good = getcwd(folder, sizeof folder);

@@ -28,6 +28,57 @@ ok $? "a run may go on in the folder that it resumes from, in another store"
 train --set checkpoint.folder=own --resume own/step-00000004
 is $? 2 "a run is refused a folder that has become that of another"
 
+# what cannot be read is not missing: resuming does not begin anew
+train --root half -n r --set train.stop_at=8
+train --root half -n other --set train.stop_at=4 --set checkpoint.folder=kept
+# unread OPTION...: resume a copy of the store, and say what is wrong after it
+unread() {
+    rm -rf copy && cp -R half copy && cp -R kept copy/kept
+    "$@" gtrain --config tiny.ini --root copy -n r --resume auto >out 2>&1
+    status=$?
+    test "$(ls -d copy/0/*/metrics | wc -l)" -eq 2 || echo "a new run"
+    find copy -name '*.old'
+    test $status -ne 0 || test -e copy/0/*/artifacts/checkpoints/step-00000012 ||
+        echo "status 0 without the checkpoint of step 12"
+    test $status -eq 0 || grep '^gtrain: ' out >/dev/null || echo "no message"
+}
+if "$build/t/lib/disturb" -n 1 true; test $? = 137; then
+    for path in /checkpoints .gtrack copy/0 tags/mlflow.runName; do
+        look="$build/t/lib/disturb -c read -p $path"
+        unread $look >bad
+        n=$(sed -n 's/^disturb: \([0-9]*\) calls$/\1/p' out)
+        for at in 1 2 $((1 + n / 7)); do
+            unread $look -n "$at" -e EIO
+        done >>bad
+        test $path = .gtrack || unread $look -n 1 -e EACCES >>bad
+        test "${n:-0}" -gt 0 && test ! -s bad
+        ok $? "a resume that cannot read $path once does not begin anew" \
+            "$n calls: $(cat bad)"
+    done
+    rm -rf copy && cp -R kept copy
+    "$build/t/lib/disturb" -c read -p copy -n 1 -e EIO gtrain -q --config \
+        tiny.ini --root half --resume auto --set checkpoint.folder=copy >out 2>&1
+    is $? 1 "a folder of checkpoints that cannot be read is an error"
+    like out "copy.*Input/output error" "the message names the unreadable folder"
+else
+    skip "a resume that cannot read something" "no right to supervise system calls"
+fi
+for file in copy/*/state.json; do
+    printf x >>"$file"
+done
+train --root half --resume auto --set checkpoint.folder=copy
+is $? 1 "a resume does not begin anew where all checkpoints are damaged"
+like out 'all checkpoints in copy are damaged' "the message says so of the folder"
+if unshare -rm mount -t tmpfs none /proc 2>/dev/null; then
+    bare() { unshare -rm sh -c 'mount -t tmpfs none /proc && exec "$@"' sh "$@"; }
+    is "$(unread bare; grep -o 'after step 8' out)" 'after step 8' \
+        "a resume needs no /proc"
+    bare gtrack -r half artifacts r --cat log.txt >out 2>&1
+    like out '^8 train' "artifacts are read without /proc"
+else
+    skip "a resume needs no /proc" "no right to mount"
+fi
+
 # from step 10^8 on, names have more digits
 train --set checkpoint.folder=many
 mkdir far

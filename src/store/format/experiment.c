@@ -146,6 +146,7 @@ static int load_one(struct experiment *x, struct arena *mem, const char *root,
             return -1;
         x->name = lost_name(mem, root, x);
         x->damage = gone ? "meta.yaml is missing" : arena_strdup(mem, e.text);
+        x->unread = e.kind == ERR_SYSTEM;
         return 0;
     }
     x->name = yaml_get(&y, "name");
@@ -176,7 +177,7 @@ static int load_folder(struct experiments *all, const char *root,
             str_ends(names.name[i], STORE_TRASH))
             continue;
         path = path_join(folder, names.name[i]);
-        if (path_is_folder(path)) {
+        if (path_may_be_folder(path)) {
             GROW(all->item, all->n, all->room);
             if (load_one(&all->item[all->n], &all->mem, root, path, trash,
                          links) == 0)

@@ -38,6 +38,7 @@ struct experiment {
     int64_t created_ms, updated_ms;
     bool deleted;
     const char *damage; /* NULL when all is well; name may be the id then */
+    bool unread;        /* its meta.yaml could not be read */
 };
 
 struct experiments {

@@ -254,6 +254,9 @@ static void add_tasks(struct crew *crew, const struct experiment *x)
     struct path_list names;
     struct err e = { 0 };
 
+    if (x->unread)
+        err_set(&crew->unread, ERR_SYSTEM, "experiment %s: %s", x->name,
+                x->damage);
     if (path_list(&names, x->folder, &e) < 0) {
         if (e.kind != ERR_MISSING)
             log_warn("%s", e.text);

@@ -449,7 +449,8 @@ int checkpoint_rollback(struct checkpoint *c, struct engine *eng, struct err *e)
 
     wait_writing(c);
     c->written = -1;
-    path = checkpoint_newest(c->folder, INT64_MAX);
+    if (checkpoint_newest(c->folder, INT64_MAX, &path, e) < 0)
+        return -1;
     if (!path)
         return err_set(e, ERR_NONFINITE,
                        "there is no checkpoint to roll back to; set "

@@ -47,35 +47,39 @@ int checkpoint_names(struct path_list *l, const char *folder, struct err *e)
     return 0;
 }
 
-static bool is_whole(const char *path)
+int checkpoint_newest(const char *folder, int64_t last, char **path,
+                      struct err *e)
 {
-    struct err e = { 0 };
+    struct path_list all;
+    struct err why = { 0 };
+    int ret = checkpoint_names(&all, folder, &why);
+    bool any = false;
 
-    if (checkpoint_verify(path, &e) == 0)
-        return true;
-    log_warn("skipping %s: %s", path, e.text);
-    return false;
-}
-
-char *checkpoint_newest(const char *folder, int64_t last)
-{
-    struct path_list all = { 0 };
-    struct err e = { 0 };
-    char *found = NULL;
-
-    if (checkpoint_names(&all, folder, &e) < 0)
-        return NULL;
-    for (size_t i = all.n; i-- > 0 && !found;) {
+    *path = NULL;
+    for (size_t i = all.n; i-- > 0 && !*path && why.kind != ERR_SYSTEM;) {
         if (checkpoint_step(all.name[i]) > last)
             continue;
-        found = path_join(folder, all.name[i]);
-        if (!is_whole(found)) {
-            free(found);
-            found = NULL;
-        }
+        any = true;
+        *path = path_join(folder, all.name[i]);
+        ret = checkpoint_verify(*path, &why);
+        if (ret == 0)
+            break;
+        if (why.kind != ERR_SYSTEM)
+            log_warn("skipping %s: %s", *path, why.text);
+        free(*path);
+        *path = NULL;
     }
     path_list_clear(&all);
-    return found;
+    if (ret < 0 && why.kind == ERR_SYSTEM) {
+        *e = why;
+        return -1;
+    }
+    if (ret < 0 && any && last == INT64_MAX)
+        return err_set(e, ERR_INPUT,
+                       "all checkpoints in %s are damaged; move them away to "
+                       "begin anew",
+                       folder);
+    return 0;
 }
 
 /* ---- the folder of a run ---------------------------------------------- */
@@ -88,62 +92,52 @@ static const char *place_elsewhere(const struct run_info *run)
 {
     const char *tag = run_info_tag(run, PLACE_TAG);
 
-    return tag && *tag == '/' && path_is_folder(tag) ? tag : NULL;
+    return tag && *tag == '/' && path_may_be_folder(tag) ? tag : NULL;
 }
 
 /* The run resumes only from its own checkpoints, whatever the tag names. */
-static bool is_of_run(const char *path, const char *run_id)
+static int check_run(const char *path, const struct run_info *run,
+                     struct err *e)
 {
-    struct err e = { 0 };
     char *id = NULL;
-    const bool same =
-        checkpoint_run_id(path, &id, &e) == 0 && strcmp(id, run_id) == 0;
+    int ret = checkpoint_run_id(path, &id, e);
 
+    if (ret == 0 && strcmp(id, run->id) != 0)
+        ret = err_set(e, ERR_MISSING, "%s is not a checkpoint of run %s", path,
+                      run->name);
     free(id);
-    return same;
+    return ret;
 }
 
-static bool is_refused(const char *path, const char *inside,
-                       const struct run_info *run)
+static int check_inside(const char *path, const char *inside,
+                        const struct run_info *run, struct err *e)
 {
-    if (!path_leaves(path, inside))
-        return false;
-    log_warn("%s is a link that leaves the run and is not followed; if you "
-             "keep the checkpoints of run %s elsewhere, set its tag "
-             "\"" PLACE_TAG "\" to that folder",
-             path, run->name);
-    return true;
+    if (path_check_inside(path, inside, e) == 0)
+        return 0;
+    return err_set(e, ERR_MISSING,
+                   "%s is a link that leaves the run and is not followed; if "
+                   "you keep the checkpoints of run %s elsewhere, set its tag "
+                   "\"" PLACE_TAG "\" to that folder",
+                   path, run->name);
 }
 
-/* The newest checkpoint in a folder that links leave neither by themselves nor
- * by the names in it. */
-static char *newest_inside(const char *folder, const char *inside,
-                           const struct run_info *run)
-{
-    char *found;
-
-    if (!path_is_folder(folder) || is_refused(folder, inside, run))
-        return NULL;
-    found = checkpoint_newest(folder, INT64_MAX);
-    if (!found || !is_refused(found, inside, run))
-        return found;
-    free(found);
-    return NULL;
-}
-
-char *checkpoint_of_run(const struct run_info *run)
+int checkpoint_of_run(const struct run_info *run, char **path, struct err *e)
 {
     const char *elsewhere = place_elsewhere(run);
-    char *own = path_join(run->folder, OWN_FOLDER);
-    char *found = elsewhere ? newest_inside(elsewhere, elsewhere, run)
-                            : newest_inside(own, run->folder, run);
+    const char *inside = elsewhere ? elsewhere : run->folder;
+    char *folder =
+        elsewhere ? xstrdup(elsewhere) : path_join(run->folder, OWN_FOLDER);
+    int ret = check_inside(folder, inside, run, e);
 
-    free(own);
-    if (!found || !elsewhere || is_of_run(found, run->id))
-        return found;
-    log_warn("%s is not a checkpoint of run %s", found, run->name);
-    free(found);
-    return NULL;
+    *path = NULL;
+    if (ret == 0)
+        ret = checkpoint_newest(folder, INT64_MAX, path, e);
+    if (ret == 0 && *path)
+        ret = check_inside(*path, inside, run, e);
+    if (ret == 0 && *path && elsewhere)
+        ret = check_run(*path, run, e);
+    free(folder);
+    return ret;
 }
 
 /* The folder in a run that resumes, which may be a link to where the tag says;
@@ -218,31 +212,39 @@ static bool matches_settings(const struct run_info *run,
            (!*s->run.name || strcmp(run->name, s->run.name) == 0);
 }
 
+/* The runs of the store; none if there is no store. */
+static int load_runs(struct runs *runs, const struct settings *s, struct err *e)
+{
+    struct err why = { 0 };
+    int ret = runs_load(runs, s->run.root, LOAD_NO_METRICS, &why);
+
+    if (ret < 0 && why.kind == ERR_MISSING)
+        return 0;
+    if (ret == 0 && runs->unread.kind) { /* it may be the one */
+        why = runs->unread;
+        ret = -1;
+    }
+    if (ret < 0)
+        *e = why;
+    return ret;
+}
+
 /* The newest run that has a checkpoint: any, or one of the experiment and, if
  * it is given, of the name. */
 static int find_newest(const struct settings *s, bool any, char **path,
                        struct err *e)
 {
-    const char *folder = s->checkpoint.folder;
     struct runs runs = { 0 };
-    struct err why = { 0 };
+    int ret;
 
-    if (*folder) {
-        *path = path_is_folder(folder) ? checkpoint_newest(folder, INT64_MAX)
-                                       : NULL;
-        return 0;
-    }
-    if (runs_load(&runs, s->run.root, LOAD_NO_METRICS, &why) < 0) {
-        if (why.kind == ERR_MISSING)
-            return 0;
-        *e = why;
-        return -1;
-    }
-    for (size_t i = runs.n; i-- > 0 && !*path;)
+    if (*s->checkpoint.folder)
+        return checkpoint_newest(s->checkpoint.folder, INT64_MAX, path, e);
+    ret = load_runs(&runs, s, e);
+    for (size_t i = runs.n; i-- > 0 && !*path && ret == 0;)
         if (any || matches_settings(&runs.run[i], s))
-            *path = checkpoint_of_run(&runs.run[i]);
+            ret = checkpoint_of_run(&runs.run[i], path, e);
     runs_free(&runs);
-    return 0;
+    return ret;
 }
 
 static int find_by_run(const struct settings *s, const char *word, char **path,
@@ -252,29 +254,26 @@ static int find_by_run(const struct settings *s, const char *word, char **path,
     char *words[] = { (char *)(uintptr_t)word };
     int ret = runs_select(&runs, s->run.root, words, 1, LOAD_NO_METRICS, e);
 
-    if (ret == 0) {
-        *path = checkpoint_of_run(&runs.run[runs.n - 1]);
-        if (!*path)
-            ret = err_set(e, ERR_MISSING,
-                          "run %s has no checkpoint that can be loaded", word);
-    }
+    if (ret == 0)
+        ret = checkpoint_of_run(&runs.run[runs.n - 1], path, e);
+    if (ret == 0 && !*path)
+        ret = err_set(e, ERR_MISSING, "run %s has no checkpoint", word);
     runs_free(&runs);
     return ret;
 }
 
-/* The newest checkpoint of the last run of that name, or NULL. */
-static char *newest_of_name(const struct settings *s, const char *name)
+/* The newest checkpoint of the last run of that name, if any. */
+static int find_by_name(const struct settings *s, const char *name, char **path,
+                        struct err *e)
 {
     struct runs runs = { 0 };
-    struct err e = { 0 };
-    char *found = NULL;
+    int ret = load_runs(&runs, s, e);
 
-    if (runs_load(&runs, s->run.root, LOAD_NO_METRICS, &e) == 0)
-        for (size_t i = runs.n; i-- > 0 && !found;)
-            if (!runs.run[i].deleted && strcmp(runs.run[i].name, name) == 0)
-                found = checkpoint_of_run(&runs.run[i]);
+    for (size_t i = runs.n; i-- > 0 && !*path && ret == 0;)
+        if (!runs.run[i].deleted && strcmp(runs.run[i].name, name) == 0)
+            ret = checkpoint_of_run(&runs.run[i], path, e);
     runs_free(&runs);
-    return found;
+    return ret;
 }
 
 int checkpoint_find(const struct settings *s, const char *word, char **path,
@@ -288,8 +287,8 @@ int checkpoint_find(const struct settings *s, const char *word, char **path,
                        word);
     if (!path_is_folder(word))
         return find_by_run(s, word, path, e);
-    if (!strchr(word, '/'))
-        *path = newest_of_name(s, word);
+    if (!strchr(word, '/') && find_by_name(s, word, path, e) < 0)
+        return -1;
     if (*path) {
         log_info("using the run %s; the folder of that name is ./%s", word,
                  word);
@@ -301,7 +300,8 @@ int checkpoint_find(const struct settings *s, const char *word, char **path,
         *path = path_join(word, "");
         return 0;
     }
-    *path = checkpoint_newest(word, INT64_MAX);
+    if (checkpoint_newest(word, INT64_MAX, path, e) < 0)
+        return -1;
     if (!*path)
         return err_set(e, ERR_MISSING, "%s holds no checkpoint%s", word,
                        is_foreign(word) ? "; 'gtrain import' makes one of it"

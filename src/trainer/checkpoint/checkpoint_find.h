@@ -18,8 +18,11 @@ int checkpoint_find(const struct settings *, const char *word, char **path,
                     struct err *);
 
 /* The newest checkpoint in a folder, up to the step `last`, whose files are
- * intact, or NULL; others are skipped with a warning.  The caller frees it. */
-char *checkpoint_newest(const char *folder, int64_t last);
+ * intact; damaged ones are skipped with a warning.  *path is NULL if there is
+ * none yet.  It is an error if one cannot be read or, without a limit, if all
+ * are damaged: training must not begin anew.  The caller frees *path. */
+int checkpoint_newest(const char *folder, int64_t last, char **path,
+                      struct err *e);
 
 /* The step in a name such as step-00000400, or -1. */
 int64_t checkpoint_step(const char *name);
@@ -34,9 +37,9 @@ int checkpoint_names(struct path_list *, const char *folder, struct err *);
  * it leads to the folder of that tag, since the store may be somebody else's.
  */
 
-/* The newest checkpoint of a run that is intact, or NULL.  One that is kept
- * elsewhere has to be of this run.  The caller frees it. */
-char *checkpoint_of_run(const struct run_info *);
+/* checkpoint_newest() of a run.  One that is kept elsewhere has to be of this
+ * run. */
+int checkpoint_of_run(const struct run_info *, char **path, struct err *);
 
 /* The folder to write to, which the caller frees; updates the tag. */
 int checkpoint_place(struct run *, const struct settings *, bool resumed,

@@ -56,7 +56,7 @@ static json_t *describe_file(const char *path, struct err *e)
     }
     free(block);
     if (!fp || ferror(fp)) {
-        err_sys(e, "cannot read %s", path);
+        err_open(e, "cannot read %s", path);
         if (fp)
             fclose(fp);
         return NULL;

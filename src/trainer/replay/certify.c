@@ -136,13 +136,12 @@ static int check_rollbacks(const struct certify *c, int64_t last, struct err *e)
 static int go_to(struct certify *c, int64_t first, struct err *e)
 {
     struct engine_state *now = &c->engine->state;
-    char *folder = certify_folder(c->engine->set, c->run);
-    char *path = checkpoint_newest(folder, first - 1);
-    int ret = 0;
+    char *folder = certify_folder(c->engine->set, c->run), *path;
+    int ret = checkpoint_newest(folder, first - 1, &path, e);
 
     if (path && checkpoint_step(path_name(path)) > now->step)
         ret = checkpoint_load(path, c->engine, e);
-    else if (!path && c->loss.n > 0 && c->loss.step[0] > 1)
+    else if (ret == 0 && !path && c->loss.n > 0 && c->loss.step[0] > 1)
         ret = err_set(e, ERR_MISSING,
                       "the run begins at step %" PRId64
                       ", and %s has no checkpoint before step %" PRId64,

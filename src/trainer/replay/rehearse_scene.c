@@ -126,14 +126,21 @@ static int run_to_end(struct rehearsal *r, const char *scene,
                                                             : rehearse_end(&c);
 }
 
+static char *newest_of(const struct rehearsal *r, const char *scene)
+{
+    char *folder = folder_of(r, scene), *path;
+
+    checkpoint_newest(folder, INT64_MAX, &path, &(struct err){ 0 });
+    free(folder);
+    return path;
+}
+
 static int64_t newest_step(const struct rehearsal *r, const char *scene)
 {
-    char *folder = folder_of(r, scene);
-    char *path = checkpoint_newest(folder, INT64_MAX);
+    char *path = newest_of(r, scene);
     const int64_t step = path ? checkpoint_step(path_name(path)) : 0;
 
     free(path);
-    free(folder);
     return step;
 }
 
@@ -340,14 +347,12 @@ static int play_signal(struct rehearsal *r, const struct scene *s)
 /* Half of the size of the newest weights. */
 static int64_t half_of_weights(const struct rehearsal *r, const char *scene)
 {
-    char *folder = folder_of(r, scene);
-    char *newest = checkpoint_newest(folder, INT64_MAX);
+    char *newest = newest_of(r, scene);
     char *path = newest ? path_join(newest, "model.safetensors") : NULL;
     struct stat st = { 0 };
 
     if (path && stat(path, &st) < 0)
         st.st_size = 0;
-    free(folder);
     free(newest);
     free(path);
     return (int64_t)st.st_size / 2;
