@@ -18,6 +18,7 @@
 #include "common/program.h"
 #include "common/sig.h"
 #include "store/read/runs.h"
+#include "trainer/checkpoint/checkpoint_files.h"
 #include "trainer/checkpoint/checkpoint_find.h"
 #include "trainer/ranks/launch.h"
 #include "trainer/ranks/local_ranks.h"
@@ -196,7 +197,7 @@ static int open_and_train(struct settings *s, const char *checkpoint,
                                      .alerts = &alerts,
                                      .steal = steal,
                                      .detect_anomaly = detect_anomaly };
-    struct engine eng = { 0 };
+    struct engine eng = { .weights = { checkpoint, checkpoint_fits } };
     int ret;
 
     alert_writer_fork(&alerts);

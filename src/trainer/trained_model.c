@@ -62,6 +62,7 @@ int trained_model_run(struct trained_model *m, int argc, char **argv,
     ret = settings_load(&s, config, NULL, 0, e);
     if (ret == 0)
         ret = override_settings(&s, m, e);
+    eng.weights = (struct engine_weights){ path, checkpoint_fits };
     if (ret == 0)
         ret = engine_open(&eng, &s, ENGINE_INFER, e);
     if (ret == 0)

@@ -97,4 +97,15 @@ gtrack -r alone bundle alone -o b.tar --checkpoints last >out 2>&1
 tar tf b.tar | grep -o 'checkpoints/step-.*' >names
 is "$(cat names)" checkpoints/step-100000002/x \
     "a bundle has the checkpoint with the highest step"
+
+
+# a model for which no machine has memory
+train --resume alone --root alone --set model.width=65536 --set model.layers=64
+is $? 1 "a checkpoint of a smaller model is refused"
+like out "is 32 x 16 in the checkpoint, but 32 x 65536 by the settings" \
+    "the shapes are compared before memory for the larger model is allocated"
+gtrain eval --root alone alone --set model.width=65536 \
+    --set model.layers=64 >out 2>&1
+like out "is 32 x 16 in the checkpoint, but 32 x 65536 by the settings" \
+    "evaluation, too, compares shapes before it allocates memory"
 done_testing

@@ -98,19 +98,18 @@ static struct tensors_array first_rows(const struct tensors_array *a, int64_t n)
 
 /* A model may have a shorter context than its checkpoint: then it has the first
  * positions. */
-static int read_tensor(const struct tensors *file, const char *prefix,
-                       const struct checkpoint_copy_tensor *t, float *out,
-                       struct err *e)
+static int find_tensor(const struct tensors *file, const char *prefix,
+                       const struct checkpoint_copy_tensor *t,
+                       struct tensors_array *out, struct err *e)
 {
     char *name = xasprintf("%s%s", prefix, t->name);
     const struct tensors_array *a = tensors_find(file, name);
-    struct tensors_array first;
-    int ret;
+    int ret = 0;
 
     if (a && a->rank == 2 && a->dim[0] > t->dim[0] &&
         strcmp(t->name, "wpe.weight") == 0) {
-        first = first_rows(a, t->dim[0]);
-        a = &first;
+        *out = first_rows(a, t->dim[0]);
+        a = out;
     }
     if (!a)
         ret = err_set(e, ERR_INPUT, "the checkpoint has no %s", name);
@@ -122,7 +121,7 @@ static int read_tensor(const struct tensors *file, const char *prefix,
                       name, (long long)a->dim[0], (long long)a->dim[1],
                       (long long)t->dim[0], (long long)t->dim[1]);
     else
-        ret = tensors_array_floats(a, out, e);
+        *out = *a;
     free(name);
     return ret;
 }
@@ -135,6 +134,7 @@ static int load_block(struct engine *eng, const struct tensors *file,
 {
     const struct graph *g = &eng->gpt.graph;
     struct checkpoint_copy s = { 0 };
+    struct tensors_array a;
     float *numbers;
     bool warned = eng->coll.rank != 0;
     int ret = 0;
@@ -149,7 +149,9 @@ static int load_block(struct engine *eng, const struct tensors *file,
     for (int i = 0; i < s.n && ret == 0; i++) {
         if (what == PARALLEL_V && !s.tensor[i].has_v)
             continue;
-        ret = read_tensor(file, prefix, &s.tensor[i], numbers, e);
+        ret = find_tensor(file, prefix, &s.tensor[i], &a, e);
+        if (ret == 0)
+            ret = tensors_array_floats(&a, numbers, e);
         if (ret == 0 && !warned &&
             !tensors_all_finite(numbers, g->param[i].count)) {
             log_warn("the loaded %s%s has values that are not finite", prefix,
@@ -195,6 +197,24 @@ static int load_part(const char *folder, int part, load_fn *load,
     tensors_close(file);
     free(path);
     return ret;
+}
+
+int checkpoint_fits(const struct engine *eng, struct err *e)
+{
+    const char *folder = eng->weights.folder;
+    char *path = path_join(folder, checkpoint_parts[PART_MODEL]);
+    struct checkpoint_copy s = { 0 };
+    struct tensors *file = NULL;
+    struct tensors_array a;
+    int ret = tensors_open(&file, path, e);
+
+    checkpoint_copy_list(&s, eng);
+    for (int i = 0; i < s.n && ret == 0; i++)
+        ret = find_tensor(file, "", &s.tensor[i], &a, e);
+    checkpoint_copy_clear(&s);
+    tensors_close(file);
+    free(path);
+    return ret < 0 ? err_wrap(e, "%s", folder) : 0;
 }
 
 int checkpoint_load_weights(const char *folder, struct engine *eng,

@@ -14,6 +14,8 @@
 int checkpoint_write(const struct checkpoint_copy *, const char *folder,
                      struct err *);
 
+/* Can eng->weights.folder be loaded?  Reads only the header of its weights. */
+int checkpoint_fits(const struct engine *, struct err *);
 int checkpoint_load(const char *folder, struct engine *, struct err *);
 int checkpoint_load_weights(const char *folder, struct engine *, struct err *);
 

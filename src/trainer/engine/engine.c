@@ -105,6 +105,8 @@ static int open_model(struct engine *eng, bool training, struct err *e)
     parallel_open(&eng->parallel, s, &eng->coll, training);
     parallel_configure(&eng->parallel, &how);
     gpt_build(&eng->gpt, s, s->train.micro_batch);
+    if (eng->weights.folder && eng->weights.check(eng, e) < 0)
+        return -1;
     if (graph_memory_alloc(g, &eng->dev, &how, e) < 0)
         return -1;
     g->seed = (uint64_t)s->train.seed;
@@ -199,7 +201,9 @@ int engine_open(struct engine *eng, struct settings *s, enum engine_purpose why,
                               .native = !s->train.deterministic,
                               .bf16 = s->parallel.sum_type == SUM_BF16 };
 
-    *eng = (struct engine){ .set = s, .clock.started = clock_mono() };
+    *eng = (struct engine){ .set = s,
+                            .weights = eng->weights,
+                            .clock.started = clock_mono() };
     eng->state.best_loss = INFINITY;
     eng->state.loss_scale =
         s->train.precision == PRECISION_FP16 ? s->train.loss_scale : 1;

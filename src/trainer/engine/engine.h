@@ -19,7 +19,9 @@
  *
  * Training, evaluation and sampling share this; state that only one of them
  * needs is in a struct of its own (train, step, report, checkpoint, sampler).
- * engine_close() also closes an engine that engine_open() failed to open.
+ * engine_close() also closes an engine that engine_open() failed to open.  If
+ * weights.folder is set before, engine_open() calls weights.check() when it
+ * knows the shapes of the model, and has not yet allocated memory for it.
  */
 struct engine {
     struct settings *set;
@@ -31,6 +33,10 @@ struct engine {
     struct optim optim;
     struct parallel parallel;
     struct recording recording;
+    struct engine_weights { /* what will be loaded, if anything */
+        const char *folder;
+        int (*check)(const struct engine *, struct err *);
+    } weights;
     struct engine_batch { /* one micro-batch, on the host */
         int32_t *x, *y;
         float *losses; /* long enough for all of a step */
