@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -266,6 +267,58 @@ int spawn_call(const char *name, spawn_fn *fn, void *arg, struct spawn *s,
         return err_sys(e, "cannot create a process");
     }
     return attend(pid, name, &p, s, e);
+}
+
+/* ---- groups ----------------------------------------------------------- */
+
+pid_t spawn_group_fork(struct spawn_group *g, bool own)
+{
+    const pid_t parent = getpid();
+
+    signal(SIGCHLD, SIG_DFL); /* ignored, it would lose the status */
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    *g = (struct spawn_group){ .pid = fork() };
+    if (g->pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGTERM);
+        if (getppid() != parent)
+            _exit(1);
+        signal(SIGPIPE, SIG_DFL);
+        signal(SIGXFSZ, SIG_DFL);
+    }
+    if (own && g->pid >= 0)
+        setpgid(g->pid, g->pid); /* in both, as either may be the first */
+    g->to = own ? -g->pid : g->pid;
+    return g->pid;
+}
+
+void spawn_group_signal(struct spawn_group *g, int sig, double grace)
+{
+    kill(g->to, sig);
+    kill(g->to, SIGCONT);
+    if (sig != SIGUSR1 && g->kill_at == 0)
+        g->kill_at = clock_mono() + grace;
+}
+
+void spawn_group_reap(struct spawn_group *g, size_t n)
+{
+    int status;
+    pid_t pid;
+
+    while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+        for (size_t i = 0; i < n; i++)
+            if (g[i].pid == pid && !g[i].waited) {
+                g[i].waited = true;
+                g[i].status = status;
+            }
+}
+
+bool spawn_group_ended(const struct spawn_group *g)
+{
+    const bool late = g->kill_at > 0 && clock_mono() > g->kill_at;
+
+    if (late)
+        kill(g->to, SIGKILL);
+    return g->waited && (g->kill_at == 0 || late || kill(g->to, 0) < 0);
 }
 
 char *spawn_find(const char *name, struct err *e)

@@ -1,7 +1,9 @@
 #ifndef COMMON_SPAWN_H
 #define COMMON_SPAWN_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 #include "common/buf.h"
 #include "common/err.h"
@@ -48,6 +50,41 @@ int spawn_run(const char *const *argv, struct spawn *, struct err *);
 typedef int spawn_fn(void *arg);
 int spawn_call(const char *name, spawn_fn *, void *arg, struct spawn *,
                struct err *);
+
+/*
+ * A command and all that it starts, in a process group of their own.
+ *
+ *      if (spawn_group_fork(&g, true) == 0)
+ *          ... execvp() or _exit()
+ *      while (!spawn_group_ended(&g)) {
+ *          spawn_group_reap(&g, 1);
+ *          if (... it should stop)
+ *              spawn_group_signal(&g, SIGTERM, 60);
+ *      }
+ *      ... g.status
+ *
+ * The command has the default signals, and gets SIGTERM if this process is
+ * killed.  It has ended when its first process has; what that left running goes
+ * on.  But after a signal to stop, the group has ended when all of it has, and
+ * what is left after the time of grace is killed.  Of a group that shares ours,
+ * so that the terminal reaches it, the first process gets the signals.
+ */
+struct spawn_group {
+    pid_t pid;      /* of the first process; 0: none */
+    pid_t to;       /* whom signals go to, as for kill(2) */
+    bool waited;    /* the first process has ended, with this status: */
+    int status;     /* as waitpid(2) tells it */
+    double kill_at; /* by clock_mono(); 0: it was not asked to stop */
+};
+
+pid_t spawn_group_fork(struct spawn_group *, bool own);
+/* Pass a signal on.  All but SIGUSR1, which may mean anything, ask it to stop
+ * within `grace` seconds. */
+void spawn_group_signal(struct spawn_group *, int sig, double grace);
+/* Wait for the children that have ended, of n groups and of no group: as the
+ * first process of a container, this one inherits all others. */
+void spawn_group_reap(struct spawn_group *, size_t n);
+bool spawn_group_ended(const struct spawn_group *);
 
 /*
  * The path of a program of this suite: beside the running program's own file,

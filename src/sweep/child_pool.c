@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -17,11 +16,7 @@
 #include "common/machine/cores.h"
 #include "common/mem.h"
 #include "common/sig.h"
-
-struct slot {
-    pid_t pid; /* 0: free */
-    size_t child;
-};
+#include "common/spawn.h"
 
 /* Leave n of the devices that this process sees, from the given one on. */
 static void set_devices(int first, int n)
@@ -69,15 +64,13 @@ void child_env(struct child *c, const char *text)
 
 /* Called in the child; never returns. */
 static void become_command(const struct child_pool *p, int slot,
-                           const struct child *c, pid_t parent)
+                           const struct child *c)
 {
     const int out = open(c->log, O_WRONLY | O_CREAT | O_APPEND, 0666);
     const int in = open("/dev/null", O_RDONLY);
 
-    prctl(PR_SET_PDEATHSIG, SIGTERM);
-    if (getppid() != parent || out < 0 || in < 0)
+    if (out < 0 || in < 0)
         _exit(1);
-    setpgid(0, 0); /* this process passes ^C on */
     dup2(in, 0);
     dup2(out, 1);
     dup2(out, 2);
@@ -93,30 +86,31 @@ static void become_command(const struct child_pool *p, int slot,
 
 struct children {
     const struct child_pool *pool;
-    struct slot *slot;
+    struct spawn_group *group; /* of each slot; pid 0: it is free */
+    size_t *child;             /* in each slot */
     int n_slots, running;
     size_t next;   /* child to start */
     bool stopping; /* all were asked to stop */
 };
 
-static int start_child(struct children *c, struct slot *s, struct err *e)
+static int start_child(struct children *c, int slot, struct err *e)
 {
     const struct child_pool *p = c->pool;
     struct child child = { 0 };
-    const pid_t parent = getpid();
+    pid_t pid;
 
     if (p->start(p->arg, c->next, &child, e) < 0) {
         arena_clear(&child.mem);
         return -1;
     }
     child_arg(&child, NULL);
-    s->child = c->next++;
-    s->pid = fork();
-    if (s->pid == 0)
-        become_command(p, (int)(s - c->slot), &child, parent);
+    c->child[slot] = c->next++;
+    pid = spawn_group_fork(&c->group[slot], true);
+    if (pid == 0)
+        become_command(p, slot, &child);
     arena_clear(&child.mem);
-    if (s->pid < 0) {
-        s->pid = 0;
+    if (pid < 0) {
+        c->group[slot].pid = 0;
         return err_sys(e, "cannot fork");
     }
     c->running++;
@@ -132,7 +126,7 @@ static bool wants_more(const struct children *c)
 static int fill_slots(struct children *c, struct err *e)
 {
     for (int i = 0; i < c->n_slots && wants_more(c); i++)
-        if (c->slot[i].pid == 0 && start_child(c, &c->slot[i], e) < 0)
+        if (c->group[i].pid == 0 && start_child(c, i, e) < 0)
             return -1;
     return 0;
 }
@@ -140,29 +134,29 @@ static int fill_slots(struct children *c, struct err *e)
 static void stop_children(struct children *c)
 {
     for (int i = 0; i < c->n_slots && !c->stopping; i++)
-        if (c->slot[i].pid > 0)
-            kill(c->slot[i].pid, SIGTERM);
+        if (c->group[i].pid > 0)
+            spawn_group_signal(&c->group[i], SIGTERM, c->pool->grace);
     c->stopping = true;
 }
 
 /* Free the slot of a child that has ended; *ended is false if none has. */
-static int reap_child(struct children *c, bool *ended, struct err *e)
+static int free_slot(struct children *c, bool *ended, struct err *e)
 {
     const struct child_pool *p = c->pool;
     int status, i = 0;
-    const pid_t pid = waitpid(-1, &status, WNOHANG);
 
-    *ended = pid > 0;
+    spawn_group_reap(c->group, (size_t)c->n_slots);
+    while (i < c->n_slots &&
+           (c->group[i].pid == 0 || !spawn_group_ended(&c->group[i])))
+        i++;
+    *ended = i < c->n_slots;
     if (!*ended)
         return 0;
-    while (i < c->n_slots && c->slot[i].pid != pid)
-        i++;
-    if (i == c->n_slots)
-        return 0;
-    c->slot[i].pid = 0;
+    status = c->group[i].status;
+    c->group[i].pid = 0;
     c->running--;
     return p->ended(
-        p->arg, c->slot[i].child,
+        p->arg, c->child[i],
         WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), e);
 }
 
@@ -174,7 +168,8 @@ int child_pool_run(const struct child_pool *p, struct err *e)
     struct err late = { 0 };
     int ret = 0;
 
-    c.slot = xcalloc((size_t)c.n_slots, sizeof *c.slot);
+    c.group = xcalloc((size_t)c.n_slots, sizeof *c.group);
+    c.child = xcalloc((size_t)c.n_slots, sizeof *c.child);
     sig_watch();
     while (c.running > 0 || wants_more(&c)) {
         bool ended;
@@ -183,12 +178,13 @@ int child_pool_run(const struct child_pool *p, struct err *e)
             stop_children(&c);
         if (ret == 0)
             ret = fill_slots(&c, e);
-        if (reap_child(&c, &ended, ret < 0 ? &late : e) < 0)
+        if (free_slot(&c, &ended, ret < 0 ? &late : e) < 0)
             ret = -1;
         if (!ended)
             nanosleep(&moment, NULL);
     }
-    free(c.slot);
+    free(c.group);
+    free(c.child);
     if (ret == 0 && sig_caught())
         ret = err_set(e, ERR_STOPPED,
                       "stopped by a signal; run the same command again to "

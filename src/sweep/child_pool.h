@@ -25,8 +25,9 @@
  * many of the devices that this process sees (CUDA_VISIBLE_DEVICES).
  *
  * A signal that asks this process to stop is passed on as SIGTERM, so that
- * every child can save its state.  No more are started then, and
- * child_pool_run() fails with ERR_STOPPED when all have ended.
+ * every child can save its state, and what is left after `grace` seconds is
+ * killed.  No more are started then, and child_pool_run() fails with
+ * ERR_STOPPED when all have ended.
  */
 struct child {
     struct arena mem;    /* of all that follows */
@@ -45,6 +46,7 @@ void child_env(struct child *, const char *text);
 struct child_pool {
     size_t n;
     int parallel, gpus;
+    double grace;
     int (*start)(void *arg, size_t i, struct child *, struct err *);
     int (*ended)(void *arg, size_t i, int status, struct err *);
     void *arg;

@@ -203,6 +203,10 @@ static int cell_ended(void *arg, size_t i, int status, struct err *e)
                              : 0;
 }
 
+/* Seconds in which a cell may stop: longer than what gtrack exec allows, which
+ * may be the cell, and shorter than write_script() has of Slurm. */
+enum { CELL_GRACE = 90 };
+
 static int run_todo(struct running *r, struct err *e)
 {
     const struct sweep *w = &r->sweep_run->sweep;
@@ -210,6 +214,7 @@ static int run_todo(struct running *r, struct err *e)
         .n = r->n,
         .parallel = (int)w->parallel,
         .gpus = (int)w->gpus,
+        .grace = CELL_GRACE,
         .start = start_cell,
         .ended = cell_ended,
         .arg = r,

@@ -8,11 +8,11 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -20,15 +20,15 @@
 #include "common/log.h"
 #include "common/opt.h"
 #include "common/sig.h"
+#include "common/spawn.h"
 #include "store/write/run.h"
 #include "track/runs/value_line.h"
 #include "track/runs/track.h"
 
-extern char **environ;
-
 static struct track_new_run new_run;
 static const char *name;
 static bool silent;
+static double grace = 60;
 
 static const struct opt exec_opts[] = {
     TRACK_OPT_ROOT,
@@ -37,6 +37,8 @@ static const struct opt exec_opts[] = {
       "give the run this name (default: run1, run2, ...)" },
     { 0, "silent", NULL, OPT_FLAG, &silent,
       "save the output of the command, but do not show it" },
+    { 0, "grace", "secs", OPT_REAL, &grace,
+      "kill what a signal has not stopped after SECS seconds (default: 60)" },
     { 0 }
 };
 
@@ -53,7 +55,9 @@ struct child {
     struct stream stream[2];
     struct value_line values;
     int64_t step;
-    pid_t pid;
+    struct spawn_group group;
+    bool in_front; /* the terminal sends it signals, too */
+    int signal;    /* the last one that was passed on */
 };
 
 static void log_values(struct child *child, const char *line)
@@ -83,18 +87,24 @@ static void write_all(int fd, const char *data, size_t n)
 
 enum { MAX_LINE = 1 << 20 };
 
+static void close_stream(struct child *child, struct stream *in)
+{
+    if (in->fd < 0)
+        return;
+    close(in->fd);
+    in->fd = -1;
+    if (in->line.len)
+        log_values(child, in->line.s);
+}
+
 static void read_stream(struct child *child, struct stream *in)
 {
-    char chunk[65536];
+    char chunk[65536]; /* all that a pipe holds */
     const ssize_t n = read(in->fd, chunk, sizeof chunk);
 
     if (n <= 0) {
-        if (n < 0 && errno == EINTR)
-            return;
-        close(in->fd);
-        in->fd = -1;
-        if (in->line.len)
-            log_values(child, in->line.s);
+        if (n == 0 || (errno != EINTR && errno != EAGAIN))
+            close_stream(child, in);
         return;
     }
     if (!silent)
@@ -112,64 +122,88 @@ static void read_stream(struct child *child, struct stream *in)
     }
 }
 
-static int spawn_command(struct child *child, char **argv, struct err *e)
-{
-    posix_spawn_file_actions_t files;
-    posix_spawnattr_t attr;
-    sigset_t defaults;
-    int out[2], err[2], error;
+enum { OUT, ERR, FAILED, PIPES };
 
-    if (pipe2(out, O_CLOEXEC) < 0)
-        return err_sys(e, "cannot create a pipe");
-    if (pipe2(err, O_CLOEXEC) < 0) {
-        close(out[0]);
-        close(out[1]);
-        return err_sys(e, "cannot create a pipe");
-    }
-    sig_write_errors(&defaults);
-    posix_spawnattr_init(&attr);
-    posix_spawnattr_setsigdefault(&attr, &defaults);
-    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGDEF);
-    posix_spawn_file_actions_init(&files);
-    posix_spawn_file_actions_adddup2(&files, out[1], STDOUT_FILENO);
-    posix_spawn_file_actions_adddup2(&files, err[1], STDERR_FILENO);
-    setenv("GTRACK_RUN_ID", run_id(child->run), 1);
-    error = posix_spawnp(&child->pid, argv[0], &files, &attr, argv, environ);
-    posix_spawn_file_actions_destroy(&files);
-    posix_spawnattr_destroy(&attr);
-    close(out[1]);
-    close(err[1]);
-    child->stream[0].fd = out[0];
-    child->stream[1].fd = err[0];
-    if (error == 0)
-        return 0;
-    close(out[0]);
-    close(err[0]);
-    errno = error;
-    err_sys(e, "cannot run %s", argv[0]);
-    e->kind = ERR_COMMAND;
-    e->sys = error == ENOENT ? 127 : 126; /* as in a shell */
-    return -1;
+/* Write what failed to the pipe, which execvp() closes otherwise. */
+static void become_command(int pipes[PIPES][2], char **argv)
+{
+    ssize_t told;
+
+    dup2(pipes[OUT][1], STDOUT_FILENO);
+    dup2(pipes[ERR][1], STDERR_FILENO);
+    execvp(argv[0], argv);
+    told = write(pipes[FAILED][1], &errno, sizeof errno);
+    _exit(told < 0 ? 126 : 127);
 }
 
-/* Read both streams until they end; forward signals to the command. */
+static int start_command(struct child *child, char **argv, struct err *e)
+{
+    int pipes[PIPES][2], error = 0;
+
+    for (int i = 0; i < PIPES; i++)
+        if (pipe2(pipes[i], O_CLOEXEC) < 0)
+            return err_sys(e, "cannot create a pipe");
+    setenv("GTRACK_RUN_ID", run_id(child->run), 1);
+    if (spawn_group_fork(&child->group, !child->in_front) == 0)
+        become_command(pipes, argv);
+    if (child->group.pid < 0)
+        error = errno;
+    for (int i = 0; i < PIPES; i++)
+        close(pipes[i][1]);
+    if (error || read(pipes[FAILED][0], &error, sizeof error) > 0) {
+        errno = error;
+        err_sys(e, "cannot run %s", argv[0]);
+        e->kind = ERR_COMMAND;
+        e->sys = error == ENOENT ? 127 : 126; /* as in a shell */
+        return -1;
+    }
+    close(pipes[FAILED][0]);
+    for (int i = 0; i < 2; i++) {
+        child->stream[i].fd = pipes[i][0];
+        fcntl(pipes[i][0], F_SETFL, O_NONBLOCK);
+    }
+    return 0;
+}
+
+/* The command gets ^C from the terminal itself. */
+static void pass_signal(struct child *child)
+{
+    const int sig = sig_caught();
+
+    if (!sig)
+        return;
+    sig_reset();
+    if (sig == SIGINT && child->in_front)
+        return;
+    spawn_group_signal(&child->group, sig, grace);
+    child->signal = sig;
+}
+
+/* Read both streams until the command ends, whoever else has them. */
 static void read_streams(struct child *child)
 {
-    int forwarded = 0;
+    const int end = (int)syscall(SYS_pidfd_open, child->group.pid, 0);
+    bool ended = false;
 
-    while (child->stream[0].fd >= 0 || child->stream[1].fd >= 0) {
-        struct pollfd p[2] = { { child->stream[0].fd, POLLIN, 0 },
-                               { child->stream[1].fd, POLLIN, 0 } };
+    while (!ended) {
+        struct pollfd p[] = { { child->stream[0].fd, POLLIN, 0 },
+                              { child->stream[1].fd, POLLIN, 0 },
+                              { child->group.waited ? -1 : end, POLLIN, 0 } };
 
-        poll(p, 2, 1000);
-        if (sig_caught() && sig_caught() != forwarded) {
-            forwarded = sig_caught();
-            kill(child->pid, forwarded);
-        }
+        if (poll(p, 3, child->signal || end < 0 ? 100 : 1000) < 0 &&
+            errno != EINTR)
+            usleep(100000);
+        pass_signal(child);
+        spawn_group_reap(&child->group, 1);
+        ended = spawn_group_ended(&child->group);
         for (int i = 0; i < 2; i++)
-            if (child->stream[i].fd >= 0 && p[i].revents)
+            if (child->stream[i].fd >= 0)
                 read_stream(child, &child->stream[i]);
     }
+    for (int i = 0; i < 2; i++)
+        close_stream(child, &child->stream[i]);
+    if (end >= 0)
+        close(end);
 }
 
 static FILE *open_artifact(struct run *run, const char *file)
@@ -264,28 +298,28 @@ static int run_command(struct child *child, char **argv, struct err *e)
 {
     const double begun = clock_mono();
     enum run_status status;
-    int wait_status = 0, code;
+    int wait_status, code;
 
     child->stream[0].shown = STDOUT_FILENO;
     child->stream[1].shown = STDERR_FILENO;
     child->stream[0].file = open_artifact(child->run, "stdout.txt");
     child->stream[1].file = open_artifact(child->run, "stderr.txt");
+    child->in_front = tcgetpgrp(STDIN_FILENO) == getpgrp();
     sig_watch();
-    if (spawn_command(child, argv, e) < 0) {
+    if (start_command(child, argv, e) < 0) {
         struct err ignored = { 0 };
 
         run_end(child->run, RUN_FAILED, &ignored);
         return -1;
     }
     read_streams(child);
-    while (waitpid(child->pid, &wait_status, 0) < 0 && errno == EINTR)
-        ;
+    wait_status = child->group.status;
     code = WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status)
                                     : WEXITSTATUS(wait_status);
-    status = code == 0                                  ? RUN_FINISHED
-             : code == 75                               ? RUN_PREEMPTED
-             : WIFSIGNALED(wait_status) || sig_caught() ? RUN_KILLED
-                                                        : RUN_FAILED;
+    status = code == 0                                   ? RUN_FINISHED
+             : code == 75                                ? RUN_PREEMPTED
+             : WIFSIGNALED(wait_status) || child->signal ? RUN_KILLED
+                                                         : RUN_FAILED;
     log_end(child->run, code, clock_mono() - begun);
     if (run_end(child->run, status, e) < 0)
         return -1;

@@ -323,6 +323,35 @@ perl -e 'system @ARGV; print $? & 127, "\n"' gtrack exec --name shot -- \
     sh -c 'kill -KILL $$' >out 2>err
 is "$(cat out) $(gtrack ls shot -c status --no-header)" "9 KILLED" \
     "exec ends by the signal that has ended the command"
+timeout 60 gtrack exec --name left -- \
+    sh -c 'sleep 600 & echo $! >left.pid; printf loss=1; exit 3' >out 2>err
+is "$? $(gtrack ls left -c status,loss --no-header --tsv)" "3 FAILED${tab}1.0" \
+    "exec ends with its command, also if another process has the output"
+kill "$(cat left.pid)"
+ok $? "what the command left running is left alone"
+# stopped SIGNAL COMMAND: begin the command, send the signal to gtrack exec when
+# the file "ready" is there, and wait until processes 1.pid and 2.pid are gone
+stopped() {
+    rm -f ready
+    gtrack exec --name stopped --grace 0.5 -- sh -c "$2" >out 2>err &
+    until test -e ready; do :; done
+    kill "-$1" $!
+    wait $!
+    status=$?
+    timeout 60 tail --pid="$(cat 1.pid)" --pid="$(cat 2.pid)" -f /dev/null
+    gone=$?
+}
+stopped TERM 'sh -c "echo \$\$ >1.pid; exec sleep 600" & sleep 600 &
+    echo $! >2.pid; until test -s 1.pid; do :; done; touch ready; wait'
+is "$status $gone" "143 0" "a signal to exec reaches all that the command started"
+stopped TERM 'trap "" TERM; echo $$ >1.pid; sleep 600 & echo $! >2.pid
+    touch ready; while :; do wait; done'
+is "$status $gone" "137 0" "a command that ignores the signal is killed after a time"
+is "$(gtrack ls stopped -c status --no-header | sort -u)" KILLED \
+    "a run that a signal stopped is KILLED"
+stopped KILL 'trap "kill \$(cat 2.pid); exit" TERM; echo $$ >1.pid; sleep 600 & echo $! >2.pid
+    touch ready; wait'
+is "$status $gone" "137 0" "a command does not outlive gtrack exec"
 g exec --name none -- ./no-such-program
 test $? = 127 && g ls none -c status --no-header && holds out FAILED
 ok $? "exec of a missing command leaves a failed run"

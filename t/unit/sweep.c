@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "common/num.h"
+#include "sweep/child_pool.h"
 
 static char *write_file(const char *text)
 {
@@ -167,6 +168,39 @@ static void test_errors(void)
     }
 }
 
+static int start_stubborn(void *arg, size_t i, struct child *c, struct err *e)
+{
+    (void)arg, (void)i, (void)e;
+    c->program = "sh";
+    c->log = "/dev/null";
+    child_arg(c, "sh");
+    child_arg(c, "-c");
+    child_arg(c, "trap '' TERM; kill -TERM $PPID; while :; do sleep 600; done");
+    return 0;
+}
+
+static int note_status(void *arg, size_t i, int status, struct err *e)
+{
+    (void)i, (void)e;
+    *(int *)arg = status;
+    return 0;
+}
+
+static void test_stop(void)
+{
+    int status = 0;
+    const struct child_pool p = { .n = 2,
+                                  .parallel = 1,
+                                  .grace = 0.1,
+                                  .start = start_stubborn,
+                                  .ended = note_status,
+                                  .arg = &status };
+    struct err e = { 0 };
+
+    ok(child_pool_run(&p, &e) < 0 && e.kind == ERR_STOPPED && status == 137,
+       "a cell that ignores the signal to stop is killed");
+}
+
 int main(void)
 {
     test_grid();
@@ -174,5 +208,6 @@ int main(void)
     test_draws();
     test_spaces();
     test_errors();
+    test_stop();
     return done_testing();
 }
