@@ -3,6 +3,9 @@
  *
  *      l = x w',   loss = log(sum(exp(l))) - l(target)
  *      dl = scale (softmax(l) - onehot(target)),   dx = dl w,   dw = dl' x
+ *
+ * With a cap, c = cap tanh(l / cap) takes the place of l in the loss, and dl is
+ * multiplied by 1 - (c / cap)^2.
  */
 #include "config.h"
 #include "common/mem.h"
@@ -15,7 +18,7 @@
 /* Logits of row n to the gradient of its loss, in place; returns the loss. */
 static double row_loss(double *l, const struct tensor *x,
                        const struct tensor *w, int64_t n, int32_t target,
-                       int64_t V)
+                       int64_t V, double cap)
 {
     const int64_t C = tensor_cols(x);
     double max = -INFINITY, sum = 0.0, loss;
@@ -24,13 +27,18 @@ static double row_loss(double *l, const struct tensor *x,
         l[v] = 0.0;
         for (int64_t c = 0; c < C; c++)
             l[v] += ref_get(x, n * C + c) * ref_get(w, v * C + c);
+        if (cap > 0)
+            l[v] = cap * tanh(l[v] / cap);
         max = l[v] > max ? l[v] : max;
     }
     for (int64_t v = 0; v < V; v++)
         sum += exp(l[v] - max);
     loss = log(sum) + max - l[target];
-    for (int64_t v = 0; v < V; v++)
-        l[v] = exp(l[v] - max) / sum - (v == target);
+    for (int64_t v = 0; v < V; v++) {
+        const double slope = cap > 0 ? 1 - l[v] * l[v] / (cap * cap) : 1;
+
+        l[v] = slope * (exp(l[v] - max) / sum - (v == target));
+    }
     return loss;
 }
 
@@ -47,7 +55,8 @@ static double gradient_of(float scale, double slope, bool fp8)
 
 void ref_head(struct dev *dev, struct tensor *loss, struct tensor *dx,
               struct tensor *dw, const struct tensor *x, const struct tensor *w,
-              const struct tensor *target, int64_t vocab, float scale)
+              const struct tensor *target, int64_t vocab, float cap,
+              float scale)
 {
     const int64_t N = tensor_rows(x), C = tensor_cols(x), V = w->dim[0];
     const bool fp8 = w->fp8;
@@ -62,7 +71,8 @@ void ref_head(struct dev *dev, struct tensor *loss, struct tensor *dx,
         const int32_t t = ref_int(target, n);
 
         assert(t < vocab);
-        ref_set(loss, n, t < 0 ? 0.0 : row_loss(l, &x8, &w8, n, t, vocab));
+        ref_set(loss, n,
+                t < 0 ? 0.0 : row_loss(l, &x8, &w8, n, t, vocab, (double)cap));
         for (int64_t c = 0; c < C; c++) {
             double sum = 0.0;
 

@@ -265,6 +265,7 @@ typedef void attn_store_fn(struct dev *, struct tensor *keys,
  * memory at once.
  *
  *      logits(N,V) = x(N,C) w(V,C)'       columns from `vocab` up do not count
+ *      logits = cap tanh(logits / cap)    unless cap is 0
  *      loss(n) = -log softmax(logits(n))[target(n)], or 0 if target(n) < 0
  *
  * With dx and dw given, also the gradient of scale * sum of loss(n), which is
@@ -276,7 +277,7 @@ typedef void attn_store_fn(struct dev *, struct tensor *keys,
 typedef void head_fn(struct dev *, struct tensor *loss, struct tensor *dx,
                      struct tensor *dw, const struct tensor *x,
                      const struct tensor *w, const struct tensor *target,
-                     int64_t vocab, float scale);
+                     int64_t vocab, float cap, float scale);
 
 /* ---- the optimiser ---------------------------------------------------- */
 

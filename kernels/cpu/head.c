@@ -30,7 +30,7 @@ struct head {
     const struct tensor *x, *w, *target;
     struct tensor *loss, *dx, *dw;
     int64_t V, C;
-    float scale;
+    float cap, scale;
     bool fp8;         /* x and w are rounded already; the gradient follows */
     int64_t *counted; /* the rows that have a target */
     int64_t n_counted;
@@ -69,14 +69,31 @@ static struct partial_lse partial_lse(const float *l, int64_t n)
     return p;
 }
 
+/* l = cap tanh(l / cap), where tanh(x) = 1 - 2 / (exp(2 x) + 1) */
+static void cap_logits(float *l, int64_t n, float cap)
+{
+    const float twice = 2.0f / cap;
+    int64_t i = 0;
+
+    for (; i + VW <= n; i += VW)
+        vf_store(l + i,
+                 cap - 2.0f * cap / (vf_exp(vf_load(l + i) * twice) + 1));
+    for (; i < n; i++)
+        l[i] = cap * tanhf(l[i] / cap);
+}
+
 static void note_partial_lse(void *arg, int64_t row, int64_t col, int64_t rows,
                              int64_t cols)
 {
     const struct head *h = arg;
 
-    for (int64_t i = row; i < row + rows; i++)
-        h->parts[i * h->n_parts + col / GEMM_GROUP] =
-            partial_lse(h->logits + i * h->V + col, cols);
+    for (int64_t i = row; i < row + rows; i++) {
+        float *l = h->logits + i * h->V + col;
+
+        if (h->cap > 0)
+            cap_logits(l, cols, h->cap);
+        h->parts[i * h->n_parts + col / GEMM_GROUP] = partial_lse(l, cols);
+    }
 }
 
 /* log(sum(exp)) of a whole row. */
@@ -91,17 +108,22 @@ static float row_lse(const struct partial_lse *p, int64_t n)
     return max + logf(sum);
 }
 
-/* l = scale (softmax(l) - onehot(target)) */
+/* l = scale (softmax(l) - onehot(target)) (1 - l^2 / cap^2) */
 static void row_gradient(float *l, int64_t n, float lse, int32_t target,
-                         float scale)
+                         float cap, float scale)
 {
+    const float bend = cap > 0 ? 1.0f / (cap * cap) : 0.0f;
+    const float at_target = scale * (1.0f - l[target] * l[target] * bend);
     int64_t i = 0;
 
-    for (; i + VW <= n; i += VW)
-        vf_store(l + i, vf_exp(vf_load(l + i) - lse) * scale);
+    for (; i + VW <= n; i += VW) {
+        const vf c = vf_load(l + i);
+
+        vf_store(l + i, vf_exp(c - lse) * scale * (1.0f - c * c * bend));
+    }
     for (; i < n; i++)
-        l[i] = expf(l[i] - lse) * scale;
-    l[target] -= scale;
+        l[i] = expf(l[i] - lse) * scale * (1.0f - l[i] * l[i] * bend);
+    l[target] -= at_target;
 }
 
 static void finish_row(const struct head *h, int64_t from, int64_t i)
@@ -115,7 +137,7 @@ static void finish_row(const struct head *h, int64_t from, int64_t i)
     ((float *)h->loss->data)[row] = lse - l[target];
     if (!h->dx && !h->dw)
         return;
-    row_gradient(l, h->V, lse, target, h->scale);
+    row_gradient(l, h->V, lse, target, h->cap, h->scale);
     if (h->fp8)
         fp8_round(l, h->V, h->scale, E5M2_MANTISSA);
 }
@@ -349,7 +371,8 @@ static void compute_head(struct dev *dev, struct head *h)
 
 void cpu_head(struct dev *dev, struct tensor *loss, struct tensor *dx,
               struct tensor *dw, const struct tensor *x, const struct tensor *w,
-              const struct tensor *target, int64_t vocab, float scale)
+              const struct tensor *target, int64_t vocab, float cap,
+              float scale)
 {
     struct head h = {
         .x = x,
@@ -360,6 +383,7 @@ void cpu_head(struct dev *dev, struct tensor *loss, struct tensor *dx,
         .dw = dw,
         .V = vocab,
         .C = tensor_cols(x),
+        .cap = cap,
         .scale = scale,
         .fp8 = w->fp8,
         .n_parts = (vocab + GEMM_GROUP - 1) / GEMM_GROUP,

@@ -29,6 +29,13 @@ static __device__ __forceinline__ void set_beyond(float (&v)[W], int c, int V,
             v[k] = c + k < V ? v[k] : x;
 }
 
+/* cap tanh(x / cap); x itself without a cap. */
+static __device__ __forceinline__ float capped(float x, float cap)
+{
+    return cap > 0.0f ? cap - 2.0f * cap / (fast_exp(x * (2.0f / cap)) + 1.0f)
+                      : x;
+}
+
 /*
  * A block has a row of logits, ld apart, of which V count and the rest, up to
  * padded, become 0.  First it computes the maximum and the sum of exponentials
@@ -61,7 +68,7 @@ static __device__ __forceinline__ void wait_for_stage(int s)
 template <class T, int W, bool KEEP>
 static __global__ void __launch_bounds__(THREADS)
     cross_entropy(T *logits, float *loss, const int *target, int V, int padded,
-                  int64_t ld, float scale, bool gradient)
+                  int64_t ld, float cap, float scale, bool gradient)
 {
     begin_kernel();
 
@@ -71,7 +78,7 @@ static __global__ void __launch_bounds__(THREADS)
     const int stage = (turns + STAGES - 1) / STAGES * THREADS * W;
     T *row = logits + blockIdx.x * ld;
     const T *from = KEEP ? kept : row;
-    float most = -INFINITY, sum = 0, all, each, v[W];
+    float most = -INFINITY, sum = 0, all, each, bend, v[W];
 
     if (goal < 0) { /* this row does not count */
         if (threadIdx.x == 0)
@@ -99,6 +106,9 @@ static __global__ void __launch_bounds__(THREADS)
             float here;
 
             load(v, from + c);
+#pragma unroll
+            for (int k = 0; k < W; k++)
+                v[k] = capped(v[k], cap);
             set_beyond(v, c, V, -INFINITY);
             here = v[0];
 #pragma unroll
@@ -116,20 +126,21 @@ static __global__ void __launch_bounds__(THREADS)
     all = block_max<THREADS>(most);
     sum = block_sum<THREADS>(sum == 0.0f ? 0.0f : sum * fast_exp(most - all));
     if (threadIdx.x == 0)
-        loss[blockIdx.x] = logf(sum) + all - to_float(row[goal]);
+        loss[blockIdx.x] = logf(sum) + all - capped(to_float(row[goal]), cap);
     if (!gradient)
         return;
     __syncthreads(); /* row[goal] has been read */
     each = scale / sum;
+    bend = cap > 0.0f ? 1.0f / (cap * cap) : 0.0f;
     for (int c = mine; c < padded; c += THREADS * W) {
         load(v, from + c);
 #pragma unroll
-        for (int k = 0; k < W; k++)
-            v[k] = fast_exp(v[k] - all) * each;
-        if (goal >= c && goal < c + W)
-#pragma unroll
-            for (int k = 0; k < W; k++)
-                v[k] -= c + k == goal ? scale : 0.0f;
+        for (int k = 0; k < W; k++) {
+            const float x = capped(v[k], cap);
+
+            v[k] = (fast_exp(x - all) * each - (c + k == goal ? scale : 0.0f)) *
+                   (1.0f - x * x * bend);
+        }
         set_beyond(v, c, V, 0.0f);
         store(row + c, v);
     }
@@ -225,7 +236,7 @@ static void add_dw(struct dev *dev, struct tensor *dw,
 template <class T>
 static void launch_cross_entropy(struct dev *dev, const struct head_chunk *c,
                                  float *loss, const int *target, int64_t vocab,
-                                 float scale, bool gradient)
+                                 float cap, float scale, bool gradient)
 {
     const size_t row = (size_t)c->ld * sizeof(T);
     const int V = (int)vocab, padded = (int)c->w->dim[0];
@@ -234,11 +245,11 @@ static void launch_cross_entropy(struct dev *dev, const struct head_chunk *c,
         OPT_IN(dev, (cross_entropy<T, WIDTH<T>, true>), row);
         LAUNCH((cross_entropy<T, WIDTH<T>, true>), (unsigned)c->rows, THREADS,
                row, QUEUE(dev), (T *)c->logits, loss + c->from,
-               target + c->from, V, padded, c->ld, scale, gradient);
+               target + c->from, V, padded, c->ld, cap, scale, gradient);
     } else {
         LAUNCH((cross_entropy<T, WIDTH<T>, false>), (unsigned)c->rows, THREADS,
                0, QUEUE(dev), (T *)c->logits, loss + c->from, target + c->from,
-               V, padded, c->ld, scale, gradient);
+               V, padded, c->ld, cap, scale, gradient);
     }
 }
 
@@ -264,12 +275,12 @@ static size_t lay_out_head(struct head_chunk *c, char *base, int64_t most,
 /* The logits of a chunk to the gradient of its losses, if that is wanted. */
 static void compute_losses(struct dev *dev, const struct head_chunk *c,
                            struct tensor *loss, const struct tensor *target,
-                           int64_t vocab, float scale, bool gradient)
+                           int64_t vocab, float cap, float scale, bool gradient)
 {
     WITH_TYPE(T, c->x->type,
               launch_cross_entropy<T>(dev, c, data_of<float>(loss),
-                                      data_of<const int>(target), vocab, scale,
-                                      gradient))
+                                      data_of<const int>(target), vocab, cap,
+                                      scale, gradient))
     if (c->w->fp8 && gradient)
         fp8_fill(dev, &c->q.dl, c->logits, c->rows, c->ld, fabsf(scale));
 }
@@ -277,7 +288,7 @@ static void compute_losses(struct dev *dev, const struct head_chunk *c,
 extern "C" void cuda_head(struct dev *dev, struct tensor *loss,
                           struct tensor *dx, struct tensor *dw,
                           const struct tensor *x, const struct tensor *w,
-                          const struct tensor *target, int64_t vocab,
+                          const struct tensor *target, int64_t vocab, float cap,
                           float scale)
 {
     const int64_t N = tensor_rows(x), C = tensor_cols(x);
@@ -306,7 +317,7 @@ extern "C" void cuda_head(struct dev *dev, struct tensor *loss,
     for (; c.from < N; c.from += most) {
         c.rows = N - c.from < most ? N - c.from : most;
         compute_logits(dev, &c);
-        compute_losses(dev, &c, loss, target, vocab, scale, gradient);
+        compute_losses(dev, &c, loss, target, vocab, cap, scale, gradient);
         cuda_weights_begin(dev);
         if (dw)
             add_dw(dev, dw, &c);

@@ -46,6 +46,8 @@ VARIANTS = {
     "qk-norm-rope-grouped": dict(qk_norm="yes", position="rope", kv_heads=2),
     "c4-30M": dict(tied="no", mlp="swiglu", d_ff=64, linear_bias="no",
                    final_norm="no", vocab_multiple=1),
+    "embed-norm": dict(embed_norm="yes"),
+    "softcap": dict(softcap=0.5),
     "qkv-bias": dict(norm="rmsnorm", linear_bias="no", qkv_bias="yes",
                      mlp="swiglu", d_ff=48, position="rope", kv_heads=2),
 }
@@ -78,6 +80,8 @@ class Model:
         self.add("wte.weight", Vp, C)
         if c["position"] == "learned":
             self.add("wpe.weight", T, C)
+        if c.get("embed_norm") == "yes":
+            self.norm("ln_e", C)
         for l in range(c["layers"]):
             h = f"h.{l}."
             self.norm(h + "ln_1", C)
@@ -177,6 +181,8 @@ class Model:
         h = self.p("wte.weight")[x]
         if self.c["position"] == "learned":
             h = h + self.p("wpe.weight")[: x.shape[1]]
+        if self.c.get("embed_norm") == "yes":
+            h = self.run_norm(h, "ln_e")
         for l in range(self.c["layers"]):
             h = h + self.attention(self.run_norm(h, f"h.{l}.ln_1"),
                                    f"h.{l}.attn")
@@ -186,6 +192,9 @@ class Model:
         head = self.p("wte.weight" if self.c["tied"] == "yes"
                       else "lm_head.weight")
         logits = F.linear(h, head)[..., : self.c["vocab"]]
+        cap = self.c.get("softcap", 0)
+        if cap:
+            logits = cap * torch.tanh(logits / cap)
         return F.cross_entropy(logits.reshape(-1, self.c["vocab"]),
                                y.reshape(-1))
 

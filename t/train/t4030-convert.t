@@ -91,6 +91,7 @@ own c4 model.final_norm=no model.mlp=swiglu model.tied=no \
 own relu2 model.mlp=relu2 model.position=rope model.kv_heads=2
 own nowhere model.position=none model.qk_norm=yes model.norm_bias=no
 own rms model.norm=rmsnorm model.mlp=gelu
+own capped model.softcap=0.5 model.embed_norm=yes model.norm=rmsnorm
 
 loss=$(gtrain eval gpt2.back --data data.bin --device cpu --tsv --no-header |
     cut -f1)

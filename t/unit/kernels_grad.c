@@ -75,13 +75,15 @@ static void loss_args(struct arg *a, const int64_t *s)
 static void loss_call(const struct ops *ops, struct dev *dev,
                       struct tensor **a, const int64_t *s)
 {
-    ops->head(dev, a[0], NULL, NULL, a[1], a[2], a[3], s[3], 0.0f);
+    ops->head(dev, a[0], NULL, NULL, a[1], a[2], a[3], s[3],
+              (float)s[5] * 0.5f, 0.0f);
 }
 
 static void loss_back_call(const struct ops *ops, struct dev *dev,
                            struct tensor **a, const int64_t *s)
 {
-    ops->head(dev, a[0], a[1], a[2], a[3], a[4], a[5], s[3], 1.0f);
+    ops->head(dev, a[0], a[1], a[2], a[3], a[4], a[5], s[3],
+              (float)s[5] * 0.5f, 1.0f);
 }
 
 static void loss_back_args(struct arg *a, const int64_t *s)
@@ -93,7 +95,8 @@ static const struct op_test rotate_test = { OP(rotate) };
 static const struct op_test loss_test = { OP(loss) };
 static const struct op_test others[] = {
     { OP(rotate_back), .forward = &rotate_test, .grad = { { 6, 16 } } },
-    { OP(loss_back), .forward = &loss_test, .grad = { { 6, 6, 5, 4 } } },
+    { OP(loss_back), .forward = &loss_test,
+      .grad = { { 6, 6, 5, 4 }, { 6, 6, 5, 4, 0, 2 } } },
 };
 
 /* clang-format on */

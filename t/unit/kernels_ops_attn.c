@@ -157,7 +157,7 @@ const struct op_test attn_store_test = {
       { 1, 65, 64, 6, 1, 70 } }, { { 1, 1024, 64, 12, 12, 1024 } }
 };
 
-/* ---- the head: N C V, vocab, first rows without a target ----------------- */
+/* ---- the head: N C V, vocab, first rows without a target, twice the cap -- */
 
 static void head_args(struct arg *a, const int64_t *s)
 {
@@ -178,7 +178,8 @@ static void head_prepare(struct tensor **a, const int64_t *s)
 static void head_call(const struct ops *ops, struct dev *dev,
                       struct tensor **a, const int64_t *s)
 {
-    ops->head(dev, a[0], a[1], a[2], a[3], a[4], a[5], s[3], 0.125f);
+    ops->head(dev, a[0], a[1], a[2], a[3], a[4], a[5], s[3],
+              (float)s[5] * 0.5f, 0.125f);
 }
 
 static double head_flops(const int64_t *s)
@@ -190,7 +191,8 @@ const struct op_test head_test = {
     OP_PREPARED(head), false, 1e-4, 0,
     { { 1, 1, 1, 1 }, { 7, 5, 33, 33 }, { 33, 40, 513, 500 },
       { 129, 65, 70, 65 }, { 3, 8, 9000, 8990 }, { 7, 5, 33, 33, 7 },
-      { 2, 40, 70, 65, 1 }, { 3000, 3, 7, 5, 500 } },
+      { 2, 40, 70, 65, 1 }, { 3000, 3, 7, 5, 500 },
+      { 33, 40, 513, 500, 0, 3 }, { 7, 5, 9000, 8990, 2, 1 } },
     { { 256, 768, 50304, 50257 }, { 4096, 512, 4096, 4096 },
       { 768, 128, 128, 65 }, { 256, 768, 50304, 50257, 192 } }, head_flops,
     .range = 1, .inner = 8, .inner_cpu = 4, .fp8 = 4, .inner_fp8 = 1

@@ -98,12 +98,13 @@ const struct convert_family *convert_family(const struct settings *s,
     const struct derived *is = &s->is;
     const bool plain =
         m->mlp != MLP_SWIGLU && m->mlp != MLP_GEGLU && m->mlp != MLP_RELU2;
+    const bool known = !m->embed_norm && m->softcap <= 0;
     const struct convert_family *f = NULL;
 
-    if (m->norm == NORM_LAYER && m->position == POSITION_LEARNED && plain &&
-        m->final_norm && !m->qk_norm && is->kv_heads == m->heads)
+    if (known && m->norm == NORM_LAYER && m->position == POSITION_LEARNED &&
+        plain && m->final_norm && !m->qk_norm && is->kv_heads == m->heads)
         f = &gpt2;
-    if (m->norm == NORM_RMS && m->position == POSITION_ROPE &&
+    if (known && m->norm == NORM_RMS && m->position == POSITION_ROPE &&
         (m->mlp == MLP_SWIGLU || m->mlp == MLP_GEGLU) && m->final_norm)
         f = find_llama((is->qkv_bias ? QKV_BIAS : 0) |
                        (is->output_bias ? OUTPUT_BIAS : 0) |
@@ -114,7 +115,8 @@ const struct convert_family *convert_family(const struct settings *s,
                 "the model is neither like GPT-2 (layernorm, learned "
                 "positions, a plain MLP, a final norm) nor like Llama, Qwen2 "
                 "or Qwen3 (rmsnorm, rope, swiglu or geglu, a final norm, and "
-                "the biases that one of them has)");
+                "the biases that one of them has), or it has embed_norm or "
+                "softcap");
     return f;
 }
 

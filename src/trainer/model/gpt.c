@@ -96,6 +96,8 @@ static double residual_std(const struct builder *b)
 {
     const double layers = (double)b->m->layers;
 
+    if (b->m->init_projection == INIT_ZERO)
+        return 0;
     return b->m->init_std / (b->m->init_residual ? sqrt(2 * layers) : 1);
 }
 
@@ -110,7 +112,8 @@ static int add_embed(struct builder *b, int tokens, int *wte)
         wpe = add_param(b, "wpe.weight", GROUP_EMBED, m->context, m->width,
                         m->init_std, 0);
     x = graph_embed(b->g, tokens, *wte, wpe, b->T);
-    return graph_dropout(b->g, x, m->dropout_embedding);
+    x = graph_dropout(b->g, x, m->dropout_embedding);
+    return m->embed_norm ? add_norm(b, x, "ln_e") : x;
 }
 
 static int add_attention(struct builder *b, int x)
@@ -269,8 +272,8 @@ void gpt_build(struct gpt *gpt, const struct settings *c, int64_t B)
     int head;
     const int x = build_trunk(gpt, &b, c, B, &head);
 
-    gpt->output =
-        graph_head(&gpt->graph, x, head, gpt->targets, c->model.vocab);
+    gpt->output = graph_head(&gpt->graph, x, head, gpt->targets, c->model.vocab,
+                             c->model.softcap);
     mark_recomputed(&gpt->graph, c->train.recompute, (int)c->model.layers);
     mark_fp8(&gpt->graph, gpt->output, b.fp8 != FP8_OFF);
 }

@@ -316,13 +316,15 @@ int graph_add(struct graph *g, int a, int b)
     return finish_node(g, n);
 }
 
-int graph_head(struct graph *g, int x, int w, int targets, int64_t vocab)
+int graph_head(struct graph *g, int x, int w, int targets, int64_t vocab,
+               double softcap)
 {
     struct graph_node *n =
         append_node(g, OP_HEAD, "head", 3, (const int[]){ x, w, targets });
 
     n->val = shape_of(DT_F32, g->node[x].val.dim[0], 0);
     n->attr.vocab = vocab;
+    n->attr.softcap = (float)softcap;
     n->no_grad = true;
     return finish_node(g, n);
 }

@@ -67,6 +67,7 @@ struct graph_attr {
     float theta;
     int64_t T; /* positions of a sequence */
     int64_t vocab;
+    float softcap; /* of the logits; 0: none */
 };
 
 /* How the optimiser treats a parameter. */
@@ -202,7 +203,8 @@ int graph_act(struct graph *, int x, enum act);
 int graph_glu(struct graph *, int x, enum act);
 int graph_dropout(struct graph *, int x, double p); /* x itself if p = 0 */
 int graph_add(struct graph *, int a, int b);
-int graph_head(struct graph *, int x, int w, int targets, int64_t vocab);
+int graph_head(struct graph *, int x, int w, int targets, int64_t vocab,
+               double softcap);
 
 /* All parameters; tied ones count once, padding of the block does not. */
 int64_t graph_parameters(const struct graph *);

@@ -231,7 +231,8 @@ void rule_head(struct graph *g, struct graph_node *n, bool gradient)
 {
     g->dev->ops->head(g->dev, &n->val, gradient ? grad(g, n, 0) : NULL,
                       gradient ? grad(g, n, 1) : NULL, val(g, n, 0),
-                      val(g, n, 1), val(g, n, 2), n->attr.vocab, g->head_scale);
+                      val(g, n, 1), val(g, n, 2), n->attr.vocab,
+                      n->attr.softcap, g->head_scale);
 }
 
 static void head_forward(struct graph *g, struct graph_node *n)

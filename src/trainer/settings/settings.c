@@ -13,6 +13,7 @@
     static const char *const name##_words[] = { list(WORD_OF) NULL };
 WORDS(model_mlp, MODEL_MLPS)
 WORDS(model_position, MODEL_POSITIONS)
+WORDS(init_projection, INIT_PROJECTIONS)
 WORDS(bias, BIASES)
 WORDS(precision, PRECISIONS)
 WORDS(fp8, FP8_PARTS)

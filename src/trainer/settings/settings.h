@@ -41,6 +41,9 @@ enum model_mlp { MODEL_MLPS(SETTING_VALUE) };
     X(POSITION_NONE, "none")
 enum model_position { MODEL_POSITIONS(SETTING_VALUE) };
 
+#define INIT_PROJECTIONS(X) X(INIT_NORMAL, "normal") X(INIT_ZERO, "zero")
+enum init_projection { INIT_PROJECTIONS(SETTING_VALUE) };
+
 #define BIASES(X)                                                              \
     X(BIAS_AUTO, "auto") X(BIAS_YES, "yes") X(BIAS_NO, "no")
 enum bias { BIASES(SETTING_VALUE) };

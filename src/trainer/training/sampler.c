@@ -180,18 +180,20 @@ int sampler_quantize(struct sampler *s, int bits, struct err *e)
     return 0;
 }
 
-/* Convert the logits to fp32 from the type of the model. */
+/* Convert the logits to fp32 from the type of the model, and bound them. */
 static void convert_logits(struct sampler *s, const struct tensor *out)
 {
+    const float cap = (float)s->engine->set->model.softcap;
     const uint16_t *half = s->raw;
 
-    if (out->type == DT_F32) {
+    if (out->type == DT_F32)
         memcpy(s->logits, s->raw, tensor_bytes(out));
-        return;
-    }
-    for (int64_t i = 0; i < tensor_count(out); i++)
-        s->logits[i] = out->type == DT_BF16 ? float_from_bf16(half[i])
-                                            : float_from_f16(half[i]);
+    else
+        for (int64_t i = 0; i < tensor_count(out); i++)
+            s->logits[i] = out->type == DT_BF16 ? float_from_bf16(half[i])
+                                                : float_from_f16(half[i]);
+    for (int64_t i = 0; cap > 0 && i < tensor_count(out); i++)
+        s->logits[i] = cap * tanhf(s->logits[i] / cap);
 }
 
 /* Run the decoder on the newest tokens, which are at position `at`. */
