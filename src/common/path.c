@@ -69,14 +69,17 @@ bool path_is_link(const char *path)
     return lstat(path, &st) == 0 && S_ISLNK(st.st_mode);
 }
 
-/* Most folders exist, or only the last one does not. */
-int path_make(const char *folder, struct err *e)
+/* Most folders exist, or only the last one does not.  The first so many
+ * characters name a folder that is not made. */
+static int make(const char *folder, size_t root, struct err *e)
 {
+    const char *slash = strrchr(folder, '/');
+
     if (path_is_folder(folder) || mkdir(folder, 0777) == 0)
         return 0;
-    if (errno == ENOENT && strchr(folder, '/')) {
+    if (errno == ENOENT && slash && (size_t)(slash - folder) > root) {
         char *parent = path_parent(folder);
-        const int ret = path_make(parent, e);
+        const int ret = make(parent, root, e);
 
         free(parent);
         if (ret < 0 || mkdir(folder, 0777) == 0)
@@ -87,6 +90,11 @@ int path_make(const char *folder, struct err *e)
     if (errno == EEXIST)
         errno = ENOTDIR;
     return err_sys(e, "cannot create the folder %s", folder);
+}
+
+int path_make(const char *folder, struct err *e)
+{
+    return make(folder, 0, e);
 }
 
 int path_make_parent(const char *file, struct err *e)
@@ -306,5 +314,23 @@ int path_check_inside(const char *path, const char *folder, struct err *e)
                           part);
         free(part);
     }
+    return ret;
+}
+
+int path_make_inside(const char *path, const char *folder, struct err *e)
+{
+    return path_check_inside(path, folder, e) < 0
+               ? -1
+               : make(path, strlen(folder), e);
+}
+
+int path_make_parent_inside(const char *file, const char *folder, struct err *e)
+{
+    char *parent = path_parent(file);
+    const int ret = path_check_inside(file, folder, e) < 0
+                        ? -1
+                        : make(parent, strlen(folder), e);
+
+    free(parent);
     return ret;
 }

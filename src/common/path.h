@@ -50,6 +50,11 @@ int path_make(const char *folder, struct err *);
 /* path_make() for the folder that a file is in. */
 int path_make_parent(const char *file, struct err *);
 
+/* The same below a folder, which is not created: it may have been moved or
+ * removed meanwhile.  They begin with path_check_inside(). */
+int path_make_inside(const char *path, const char *folder, struct err *);
+int path_make_parent_inside(const char *file, const char *folder, struct err *);
+
 /* Remove a file, or a folder with all that is in it, never following links. */
 int path_remove(const char *path, struct err *);
 

@@ -125,6 +125,29 @@ is "$? $(grep -c 'slow: the run is now written by process [1-9].*(attempt 2)' \
 is "$(values slow) $(status_of slow)" "1 1.0;2 3.0; FINISHED" \
     "a writer whose run was stolen writes nothing more"
 
+# A store that is moved away and back has all that was logged meanwhile.
+mkfifo away
+gtrack -r moved log away -q <away 2>err &
+writer=$!
+exec 8>away
+echo step=1 loss=1 >&8
+for _ in $(seq 1000); do
+    test "$(cat moved/0/*/metrics/loss 2>out)" && break
+done
+mv moved kept
+echo step=2 loss=2 accuracy=3 >&8
+await_file err
+there=$(ls moved 2>&1)
+mv kept moved
+exec 8>&-
+wait $writer
+is "$? $(cat moved/0/*/metrics/loss moved/0/*/metrics/accuracy | wc -l)" "0 3" \
+    "the points that are logged while a store is elsewhere are written later"
+like err 'points are kept in memory' \
+    "a writer says that it keeps points while its store is elsewhere"
+is "$there" "$(ls no-store 2>&1 | sed s/no-store/moved/)" \
+    "a store that was moved away is not created again"
+
 # Of another machine, only the heartbeat can tell.
 echo step=1 loss=1 | gtrack -r s log far -q
 run=$(gtrack -r s where far)

@@ -78,6 +78,17 @@ if unshare -rm mount -t tmpfs none /proc 2>/dev/null; then
 else
     skip "a resume needs no /proc" "no right to mount"
 fi
+# a store that was moved
+gtrain --config tiny.ini --root here --set schedule.steps=1000000 >out 2>&1 &
+pid=$!
+until test -d here/0/*/artifacts/checkpoints/step-00000004 || ! kill -0 $pid; do
+    :
+done 2>err
+mv here there
+kill -TERM $pid
+wait $pid
+test $? -eq 1 && test ! -e here && test -e there/0/*/artifacts/checkpoints
+ok $? "training creates nothing where its store was"
 
 # from step 10^8 on, names have more digits
 train --set checkpoint.folder=many

@@ -23,7 +23,7 @@ static int make_input(const char *run, const char *parent, const char *name,
     int ret = 0;
 
     if (!path_exists(folder)) {
-        if (path_make(parent, e) < 0 || path_make(temp, e) < 0 ||
+        if (path_make_inside(temp, run, e) < 0 || path_make(parent, e) < 0 ||
             store_write(file, first, meta->s, meta->len, true, e) < 0)
             ret = -1;
         else if (rename(temp, folder) < 0 && errno != EEXIST &&

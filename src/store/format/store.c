@@ -271,7 +271,7 @@ void store_clear_temps(const char *run, const char *now)
 int store_make_own(const char *run, struct err *e)
 {
     char *own = path_join(run, STORE_OWN);
-    const int ret = path_check_inside(own, run, e) < 0 ? -1 : path_make(own, e);
+    const int ret = path_make_inside(own, run, e);
 
     free(own);
     return ret;
@@ -293,7 +293,7 @@ int store_value(const char *run, const char *kind, const char *file,
     else if (ret == 0 && !value && errno != ENOENT)
         ret = err_sys(e, "cannot remove %s", path);
     if (ret == 0 && value &&
-        (path_make(folder, e) < 0 || store_make_own(run, e) < 0 ||
+        (path_make_inside(folder, run, e) < 0 || store_make_own(run, e) < 0 ||
          store_write(path, temp, clean.s, clean.len, sync, e) < 0))
         ret = -1;
     buf_clear(&clean);
@@ -307,7 +307,7 @@ char *store_artifact(const char *run, const char *name, struct err *e)
 {
     char *path = xasprintf("%s/artifacts/%s", run, name);
 
-    if (path_check_inside(path, run, e) == 0 && path_make_parent(path, e) == 0)
+    if (path_make_parent_inside(path, run, e) == 0)
         return path;
     free(path);
     return NULL;

@@ -15,8 +15,7 @@ int new_run_folders(const char *folder, struct err *e)
 
     for (size_t i = 0; i < sizeof inside / sizeof inside[0]; i++) {
         char *path = path_join(folder, inside[i]);
-        const int ret =
-            path_check_inside(path, folder, e) < 0 ? -1 : path_make(path, e);
+        const int ret = path_make_inside(path, folder, e);
 
         free(path);
         if (ret < 0)

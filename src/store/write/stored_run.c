@@ -119,9 +119,7 @@ int stored_run_points(struct stored_run *p, const char *key,
         return file ? 0 : -1;
     path = xasprintf("%s/metrics/%s", p->folder, file);
     temp = path_join(p->folder, STORE_OWN "/points");
-    ret = path_check_inside(path, p->folder, e);
-    if (ret == 0)
-        ret = path_make_parent(path, e);
+    ret = path_make_parent_inside(path, p->folder, e);
     if (ret == 0)
         ret = metric_append(path, temp, point, n, &done, e);
     free(temp);

@@ -203,14 +203,6 @@ static struct series_file *series_of(struct writer *w, uint32_t key)
     return f;
 }
 
-/* Make the folder of a metric, unless it exists. */
-static int make_folder(const struct writer *w, const char *path, struct err *e)
-{
-    if (path_check_inside(path, w->run, e) < 0)
-        return -1;
-    return path_exists(path) ? 0 : path_make_parent(path, e);
-}
-
 static void write_series(struct writer *w, struct series_file *f)
 {
     struct err e = { 0 };
@@ -219,7 +211,7 @@ static void write_series(struct writer *w, struct series_file *f)
 
     if (f->n == f->done || !may_write(w))
         return;
-    ret = make_folder(w, f->path, &e);
+    ret = path_make_parent_inside(f->path, w->run, &e);
     if (ret == 0) {
         char *temp = path_join(w->run, STORE_OWN "/metric");
 

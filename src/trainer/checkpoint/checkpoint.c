@@ -163,8 +163,10 @@ static int write_folder(const struct checkpoint_writing *w, const char *path,
     const struct checkpoint *c = w->checkpoint;
     char *temp = xasprintf("%s/.step-%08lld", c->folder, (long long)w->step);
     struct err lost = { 0 };
-    int ret = checkpoint_write(&w->snap, temp, e);
+    int ret = path_make_inside(temp, c->folder, e);
 
+    if (ret == 0)
+        ret = checkpoint_write(&w->snap, temp, e);
     if (ret == 0 && c->run)
         run_sync(c->run, &lost); /* run_end() reports what is lost */
     if (ret == 0 && c->run)
@@ -185,8 +187,6 @@ static int write_checkpoint(const struct checkpoint_writing *w, struct err *e)
     char *path = step_path(c, w->step);
     int ret = c->run ? run_check(c->run, e) : 0;
 
-    if (ret == 0)
-        ret = path_make(c->folder, e);
     if (ret == 0 && (c->written != w->step || !path_exists(path))) {
         remove_partial(c);
         ret = write_folder(w, path, e);
