@@ -90,6 +90,21 @@ wait $pid
 test $? -eq 1 && test ! -e here && test -e there/0/*/artifacts/checkpoints
 ok $? "training creates nothing where its store was"
 
+# early stopping lasts
+early() {
+    train --root early -n r --resume auto --set data.val=train.bin \
+        --set eval.every=2 --set eval.sequences=4 --set optim.lr=0 \
+        --set checkpoint.every=0 "$@"
+}
+early --set eval.patience=2 && early --set eval.patience=2
+is "$?$(awk 'END { print "", NR }' early/0/*/metrics/train/loss)" "0 6" \
+    "a run that was stopped early does not go on when it is resumed"
+like out 'stopping early: the best validation loss is still .*, of step 2' \
+    "a resume says that the run was stopped early"
+early --set eval.patience=9
+is "$?$(awk 'END { print "", NR }' early/0/*/metrics/train/loss)" "0 12" \
+    "a run that was stopped early goes on with a larger eval.patience"
+
 # from step 10^8 on, names have more digits
 train --set checkpoint.folder=many
 mkdir far

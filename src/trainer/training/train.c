@@ -156,6 +156,13 @@ static int save_checkpoint(struct train *t, save_fn *save, struct err *e)
     return ret;
 }
 
+static bool is_stopped_early(const struct engine *eng)
+{
+    const int64_t patience = eng->set->eval.patience;
+
+    return patience > 0 && eng->state.bad_evals >= patience;
+}
+
 static int run_validation(struct train *t, bool *stop, struct err *e)
 {
     struct engine *eng = t->engine;
@@ -183,7 +190,7 @@ static int run_validation(struct train *t, bool *stop, struct err *e)
                    : 0;
     }
     eng->state.bad_evals++;
-    *stop = c->patience > 0 && eng->state.bad_evals >= c->patience;
+    *stop = is_stopped_early(eng);
     if (*stop)
         report_stopped_early(&t->report, eng);
     return 0;
@@ -297,6 +304,10 @@ static int run_loop(struct train *t, struct err *e)
     struct run *run = t->report.run;
     bool stop = state->step >= t->engine->set->is.stop_at;
 
+    if (is_stopped_early(t->engine)) { /* before it was resumed */
+        report_stopped_early(&t->report, t->engine);
+        stop = true;
+    }
     begin_progress(t);
     if (before_steps(t, &stop, e) < 0)
         return -1;
