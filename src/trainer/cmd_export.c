@@ -11,14 +11,18 @@
 #include "trainer/convert/convert.h"
 #include "trainer/trained_model.h"
 
+/* clang-format off */
 static const char *const format_words[] = {
-    "hf", "llm.c", "gguf", "gguf-f16", "gguf-q8_0", "gguf-q4_0", NULL
+    "hf", "llm.c", "llm.c-bf16", "gguf", "gguf-f16", "gguf-q8_0", "gguf-q4_0",
+    NULL
 };
+/* clang-format on */
 
 /* In the order of the words. */
 static convert_write_fn *const writers[] = {
-    convert_write_hf,       convert_write_llmc,      convert_write_gguf,
-    convert_write_gguf_f16, convert_write_gguf_q8_0, convert_write_gguf_q4_0,
+    convert_write_hf,        convert_write_llmc,     convert_write_llmc_bf16,
+    convert_write_gguf,      convert_write_gguf_f16, convert_write_gguf_q8_0,
+    convert_write_gguf_q4_0,
 };
 
 static const char *output;

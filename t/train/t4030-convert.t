@@ -19,7 +19,7 @@ round_trip() {  # round_trip NAME FORMAT [OPTION]...
     gtrain --config tiny.ini --root "$name" "$@" >out 2>&1
     c=$(ls -d "$name"/*/*/artifacts/checkpoints/step-00000003)
     gtrain export "$c" --format "$format" -o "$name.$format" >>out 2>&1 &&
-        gtrain import "$name.$format" --format "$format" \
+        gtrain import "$name.$format" --format "${format%-bf16}" \
             -o "$name.back" >>out 2>&1
     # biases that were not there come back as zeros
     test "$name" = no-biases ||
@@ -57,6 +57,24 @@ round_trip masters-in-bf16 hf --set train.precision=bf16 \
     round_trip qwen3 hf $llama --set model.qk_norm=yes
 }
 round_trip gpt2-c llm.c
+round_trip c-in-bf16 llm.c-bf16 --set train.precision=bf16 \
+    --set optim.masters=bf16
+gtrain export c-in-bf16.back --format llm.c -o c-in-fp32 >out 2>&1
+is "$(od -An -tu4 -j4 -N4 c-in-bf16.llm.c-bf16 | tr -d ' ')" 5 \
+    "a checkpoint of llm.c in bf16 has version 5"
+od -An -v -tx2 -w4 -j1024 c-in-fp32 | awk '{ print $2 }' >want
+od -An -v -tx2 -w2 -j1024 c-in-bf16.llm.c-bf16 | tr -d ' ' >is
+test -s want && cmp is want
+ok $? "a checkpoint of llm.c in bf16 has the upper halves of the numbers in fp32"
+gtrain export gpt2-c.back --format llm.c-bf16 -o rounded >out 2>&1 &&
+    gtrain import rounded --format llm.c -o rounded.back >out 2>&1
+perl -e 'sub numbers { open my $f, "<", shift or die; binmode $f; local $/;
+        my $all = <$f>; unpack "f<*", substr $all, 8 + unpack "Q<", $all }
+    my @a = numbers($ARGV[0]); my @b = numbers($ARGV[1]); my $n = @a;
+    $n-- while $n > 0 && abs($a[$n - 1] - $b[$n - 1]) <= abs($a[$n - 1]) / 256;
+    exit(@a != @b || $n > 0 || "@a" eq "@b")' \
+    gpt2-c.back/model.safetensors rounded.back/model.safetensors
+ok $? "numbers that bf16 cannot represent are rounded"
 
 # models that transformers has no class for, with a class of ours
 own() {  # own NAME [SET]...
@@ -131,6 +149,14 @@ else
     skip "transformers gives GPT-2 its loss at half its context" \
         "GT_PYTHON has none"
 fi
+half16=$(at_half c-in-bf16.back)
+gtrain import -q c-in-bf16.llm.c-bf16 --format llm.c --context 8 -o half.bf16 \
+    >out 2>&1
+is "$?, $(at_half half.bf16)" "0, $half16" \
+    "a model of llm.c in bf16 is imported with half its context"
+head -c 30000 c-in-bf16.llm.c-bf16 >cut.bin
+gtrain import cut.bin --format llm.c -o cut >out 2>&1
+like out "the file ends before" "a truncated checkpoint of llm.c is refused"
 for format in hf llm.c; do
     from=gpt2.hf
     test $format = hf || from=gpt2-c.llm.c

@@ -15,7 +15,7 @@
  *      hf      Hugging Face: config.json, model.safetensors and tokenizer.json;
  *              written as GPT-2, Llama, Qwen2 or Qwen3, or with our names;
  *              also read as Mistral, and from several files
- *      llm.c   the checkpoint of llm.c's GPT-2, version 3 (fp32)
+ *      llm.c   the checkpoint of llm.c's GPT-2, version 3 (fp32) or 5 (bf16)
  *      gguf    for llama.cpp: weights and the tokenizer in one file; written
  *              only, in fp32, fp16, or with 8 or 4 bits
  *
@@ -67,8 +67,9 @@ typedef int convert_settings_fn(const char *path, struct buf *out,
 typedef int convert_read_fn(const struct engine *, float *weights,
                             const char *path, struct err *);
 
-convert_write_fn convert_write_hf, convert_write_llmc, convert_write_gguf,
-    convert_write_gguf_f16, convert_write_gguf_q8_0, convert_write_gguf_q4_0;
+convert_write_fn convert_write_hf, convert_write_llmc, convert_write_llmc_bf16,
+    convert_write_gguf, convert_write_gguf_f16, convert_write_gguf_q8_0,
+    convert_write_gguf_q4_0;
 /* Fails if the format cannot represent the model; that of hf always can. */
 int convert_check_llmc(const struct settings *, struct err *);
 int convert_check_gguf(const struct settings *, struct err *);

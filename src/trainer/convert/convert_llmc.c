@@ -2,7 +2,8 @@
  * convert_llmc - the checkpoint of llm.c's GPT-2
  *
  * The file is 256 int32 (magic, version, context, vocabulary, layers, heads,
- * width, padded vocabulary), then fp32 tensors, each kind for all layers.
+ * width, padded vocabulary), then the tensors, each kind for all layers: in
+ * fp32 in version 3, in bf16 in version 5.
  */
 #include "config.h"
 #include "trainer/convert/convert.h"
@@ -11,8 +12,9 @@
 #include <string.h>
 
 #include "common/save.h"
+#include "kernels/half.h"
 
-enum { HEAD = 256, MAGIC = 20240326, VERSION = 3 };
+enum { HEAD = 256, MAGIC = 20240326, FP32 = 3, BF16 = 5, BLOCK = 4096 };
 
 typedef int param_fn(void *arg, const struct graph_param *, struct err *);
 
@@ -43,15 +45,47 @@ static int walk_params(const struct engine *eng, param_fn *call, void *arg,
 struct llmc_file {
     FILE *fp;
     float *weights;
+    int32_t version;
     int64_t positions; /* elements of wpe.weight in the file */
 };
+
+static void write_bf16(FILE *fp, const float *x, int64_t n)
+{
+    uint16_t block[BLOCK];
+
+    for (int64_t at = 0, k; at < n; at += k) {
+        k = n - at < BLOCK ? n - at : BLOCK;
+        for (int64_t i = 0; i < k; i++)
+            block[i] = bf16_from_float(x[at + i]);
+        fwrite(block, sizeof *block, (size_t)k, fp);
+    }
+}
+
+/* Returns how many could be read. */
+static int64_t read_bf16(FILE *fp, float *x, int64_t n)
+{
+    uint16_t block[BLOCK];
+
+    for (int64_t at = 0, k; at < n; at += k) {
+        k = n - at < BLOCK ? n - at : BLOCK;
+        k = (int64_t)fread(block, sizeof *block, (size_t)k, fp);
+        if (k == 0)
+            return at;
+        for (int64_t i = 0; i < k; i++)
+            x[at + i] = float_from_bf16(block[i]);
+    }
+    return n;
+}
 
 static int write_param(void *arg, const struct graph_param *p, struct err *e)
 {
     const struct llmc_file *f = arg;
 
     (void)e;
-    fwrite(f->weights + p->at, sizeof(float), (size_t)p->count, f->fp);
+    if (f->version == BF16)
+        write_bf16(f->fp, f->weights + p->at, p->count);
+    else
+        fwrite(f->weights + p->at, sizeof(float), (size_t)p->count, f->fp);
     return 0;
 }
 
@@ -60,13 +94,17 @@ static int read_param(void *arg, const struct graph_param *p, struct err *e)
     const struct llmc_file *f = arg;
     const bool cropped =
         strcmp(p->name, "wpe.weight") == 0 && f->positions > p->count;
+    const bool bf16 = f->version == BF16;
+    const off_t element = bf16 ? sizeof(uint16_t) : sizeof(float);
+    float *const to = f->weights + p->at;
+    const int64_t n =
+        bf16 ? read_bf16(f->fp, to, p->count)
+             : (int64_t)fread(to, sizeof *to, (size_t)p->count, f->fp);
 
-    if (fread(f->weights + p->at, sizeof(float), (size_t)p->count, f->fp) !=
-        (size_t)p->count)
+    if (n != p->count)
         return err_set(e, ERR_INPUT, "the file ends before %s", p->name);
     if (cropped &&
-        fseeko(f->fp, (off_t)sizeof(float) * (f->positions - p->count),
-               SEEK_CUR) < 0)
+        fseeko(f->fp, element * (f->positions - p->count), SEEK_CUR) < 0)
         return err_sys(e, "cannot read");
     return 0;
 }
@@ -87,19 +125,20 @@ int convert_check_llmc(const struct settings *s, struct err *e)
     return 0;
 }
 
-int convert_write_llmc(const struct engine *eng, const float *weights,
-                       const char *path, struct err *e)
+static int write_version(int32_t version, const struct engine *eng,
+                         const float *weights, const char *path, struct err *e)
 {
     const struct model_settings *m = &eng->set->model;
     const int32_t head[HEAD] = { MAGIC,
-                                 VERSION,
+                                 version,
                                  (int32_t)m->context,
                                  (int32_t)m->vocab,
                                  (int32_t)m->layers,
                                  (int32_t)m->heads,
                                  (int32_t)m->width,
                                  (int32_t)eng->set->is.vocab_padded };
-    struct llmc_file f = { .weights = (float *)(uintptr_t)weights };
+    struct llmc_file f = { .weights = (float *)(uintptr_t)weights,
+                           .version = version };
     struct save s = { 0 };
     int ret = -1;
 
@@ -116,6 +155,18 @@ int convert_write_llmc(const struct engine *eng, const float *weights,
     return ret;
 }
 
+int convert_write_llmc(const struct engine *eng, const float *weights,
+                       const char *path, struct err *e)
+{
+    return write_version(FP32, eng, weights, path, e);
+}
+
+int convert_write_llmc_bf16(const struct engine *eng, const float *weights,
+                            const char *path, struct err *e)
+{
+    return write_version(BF16, eng, weights, path, e);
+}
+
 static FILE *open_head(const char *path, int32_t head[HEAD], struct err *e)
 {
     FILE *fp = fopen(path, "re");
@@ -125,9 +176,10 @@ static FILE *open_head(const char *path, int32_t head[HEAD], struct err *e)
         return NULL;
     }
     if (fread(head, sizeof *head, HEAD, fp) == HEAD && head[0] == MAGIC &&
-        head[1] == VERSION)
+        (head[1] == FP32 || head[1] == BF16))
         return fp;
-    err_set(e, ERR_INPUT, "%s is not an llm.c checkpoint of version 3 (fp32)",
+    err_set(e, ERR_INPUT,
+            "%s is not an llm.c checkpoint of version 3 (fp32) or 5 (bf16)",
             path);
     fclose(fp);
     return NULL;
@@ -160,6 +212,7 @@ int convert_read_llmc(const struct engine *eng, float *weights,
     f.fp = open_head(path, head, e);
     if (!f.fp)
         return -1;
+    f.version = head[1];
     f.positions = (int64_t)head[2] * head[6];
     ret = eng->set->is.vocab_padded == head[7]
               ? walk_params(eng, read_param, &f, e)
