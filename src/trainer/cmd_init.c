@@ -3,23 +3,27 @@
  */
 #include "config.h"
 
-#include <ftw.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/statvfs.h>
 
 #include "common/log.h"
 #include "common/mem.h"
+#include "common/num.h"
 #include "common/opt.h"
 #include "common/path.h"
 #include "common/save.h"
 #include "common/spawn.h"
+#include "data/corpus/catalog.h"
+#include "data/corpus/corpus.h"
 #include "kernels/dev.h"
 #include "trainer/device/measure.h"
+#include "trainer/ranks/local_ranks.h"
 
 static const char *output;
+static struct corpus_opts input = CORPUS_OPTS_INIT;
 static double hours = 1.0 / 12;
 static long ranks = 1;
 static bool only_prepare;
@@ -34,6 +38,7 @@ static const struct opt init_opts[] = {
       "train with N processes (default: 1)" },
     { 0, "no-train", NULL, OPT_FLAG, &only_prepare,
       "prepare everything, but do not start the training" },
+    CORPUS_OPTS(input),
     { 0 }
 };
 
@@ -42,9 +47,13 @@ static const struct {
     double bytes;
     int vocab;
 } vocabularies[] = {
-    { 0, 512 },     { 1e6, 1024 },  { 4e6, 2048 },  { 16e6, 4096 },
+    { 0, 512 },     { 1e5, 1024 },  { 3e5, 2048 },  { 9e5, 4096 },
     { 64e6, 8192 }, { 1e9, 16384 }, { 8e9, 32768 },
 };
+
+/* The least text, and what is enough to choose by. */
+enum { TEXT_LEAST = 20000, EPOCHS_MOST = 20, SECS_LEAST = 60 };
+#define TEXT_ENOUGH 8e9
 
 /* From small to large. */
 static const struct shape {
@@ -58,36 +67,46 @@ static const struct shape {
 
 /* The values that are written to the settings. */
 struct setup {
-    const char *text;
+    const char *from; /* the argument */
+    char *text;       /* a file or a folder */
     char *data, *ini; /* NAME-data and NAME.ini */
+    char *max_bad;    /* an option of gdata */
     double bytes;     /* of the text */
     int vocab;
     bool on_gpu;
-    double flops; /* floating-point operations that fit into the time */
+    double rate; /* floating-point operations a second */
     const struct shape *shape;
     double parameters, tokens; /* of the model; that it is trained on */
-    double steps;
+    double secs, steps;
 };
-
-static double text_bytes;
-
-static int add_size(const char *path, const struct stat *st, int type,
-                    struct FTW *at)
-{
-    (void)path;
-    (void)at;
-    text_bytes += type == FTW_F ? (double)st->st_size : 0;
-    return 0;
-}
 
 static int measure_text(struct setup *s, struct err *e)
 {
-    text_bytes = 0;
-    if (nftw(s->text, add_size, 16, 0) != 0)
-        return err_open(e, "reading %s", s->text);
-    s->bytes = text_bytes;
-    if (s->bytes == 0)
-        return err_set(e, ERR_INPUT, "%s has no text", s->text);
+    char size[NUM_TEXT];
+    struct corpus_conf conf;
+    struct corpus_stats stats = { 0 };
+    struct corpus_block *b;
+    struct corpus *c;
+    int got;
+
+    if (corpus_conf_set(&conf, &input, &s->text, 1, e) < 0 ||
+        corpus_open(&c, &conf, e) < 0)
+        return -1;
+    while ((got = corpus_next(c, &b, e)) > 0) {
+        corpus_done(c, b);
+        corpus_stats(c, &stats);
+        if ((double)stats.text >= TEXT_ENOUGH)
+            break;
+    }
+    corpus_close(c);
+    if (got < 0)
+        return -1;
+    s->bytes = (double)stats.text;
+    if (s->bytes < TEXT_LEAST)
+        return err_set(e, ERR_INPUT,
+                       "%s has %s of text; a model needs 20 kB at least, and "
+                       "1 MB to write words",
+                       s->from, num_bytes(size, s->bytes));
     for (size_t i = 0; i < sizeof vocabularies / sizeof vocabularies[0]; i++)
         if (s->bytes >= vocabularies[i].bytes)
             s->vocab = vocabularies[i].vocab;
@@ -102,16 +121,23 @@ static int measure_machine(struct setup *s, struct err *e)
     if (dev_open(&dev, "auto", e) < 0)
         return -1;
     s->on_gpu = dev.type != &cpu_dev;
-    s->flops = 0.5 * measure_large_product(&dev, s->on_gpu ? DT_BF16 : DT_F32) *
-               3600 * hours * (s->on_gpu ? (double)ranks : 1);
+    s->rate = 0.5 * measure_large_product(&dev, s->on_gpu ? DT_BF16 : DT_F32) *
+              (s->on_gpu ? (double)ranks : 1);
     dev_close(&dev);
     return 0;
+}
+
+/* About three bytes of text make a token; a tenth is held out. */
+static double epoch(const struct setup *s)
+{
+    return 0.9 * s->bytes / 3;
 }
 
 /*
  * The largest shape that sees ten tokens a parameter in the time, by 6
  * operations per parameter and token; 20 would be compute-optimal, but a model
- * of a few minutes gains more from its size.
+ * of a few minutes gains more from its size.  What is read too often is learned
+ * by heart, so the time ends before that.
  */
 static void choose_shape(struct setup *s)
 {
@@ -120,28 +146,48 @@ static void choose_shape(struct setup *s)
         const double width = h->width;
         const double parameters =
             12 * h->layers * width * width + (s->vocab + h->context) * width;
-        const double tokens = s->flops / (6 * parameters);
+        const double second = s->rate / (6 * parameters);
+        const double enough = EPOCHS_MOST * epoch(s) / second;
+        const double secs = fmin(3600 * hours, fmax(enough, SECS_LEAST));
+        const double tokens = secs * second;
 
         if (i > 0 && tokens < 10 * parameters)
             break;
         s->shape = h;
         s->parameters = parameters;
         s->tokens = tokens;
+        s->secs = secs;
     }
     s->steps = fmax(20, s->tokens / ((double)s->shape->batch *
                                      s->shape->context * (double)ranks));
 }
 
-/* About three bytes of text make a token; a tenth is held out. */
-static double epochs(const struct setup *s)
+/* The ids, and the checkpoints: the weights and two moments, four times. */
+static int check_disk(const struct setup *s, struct err *e)
 {
-    return s->tokens / (0.9 * s->bytes / 3);
+    const double need = 3 * epoch(s) + 48 * s->parameters + 1e6;
+    char *const folder = path_parent(s->ini);
+    char size[2][NUM_TEXT];
+    struct statvfs fs;
+    int ret = 0;
+
+    if (statvfs(folder, &fs) == 0 &&
+        (double)fs.f_bavail * (double)fs.f_frsize < need)
+        ret = err_set(
+            e, ERR_SYSTEM,
+            "the disk of %s has %s left, but the tokens and the "
+            "checkpoints need %s",
+            folder,
+            num_bytes(size[0], (double)fs.f_bavail * (double)fs.f_frsize),
+            num_bytes(size[1], need));
+    free(folder);
+    return ret;
 }
 
 static void print_settings(FILE *out, const struct setup *s)
 {
     const struct shape *const h = s->shape;
-    const double times = epochs(s);
+    const double times = s->tokens / epoch(s);
 
     fprintf(out,
             "; Written by 'gtrain init' for %.3g minutes on this machine.\n"
@@ -153,7 +199,7 @@ static void print_settings(FILE *out, const struct setup *s)
             "train = %s/text_train_*.bin\nval = %s/text_val_*.bin\n"
             "\n[model]\nlayers = %d\nheads = %d\nwidth = %d\ncontext = %d\n"
             "linear_bias = no\n",
-            hours * 60, s->data, s->data, s->data, h->layers, h->heads,
+            s->secs / 60, s->data, s->data, s->data, h->layers, h->heads,
             h->width, h->context);
     if (times > 3)
         fprintf(out, "; Every token is read about %.0f times.\ndropout = %s\n",
@@ -170,10 +216,10 @@ static void print_settings(FILE *out, const struct setup *s)
         "kind = wsd\nsteps = %.0f\nwarmup = 2%%\ndecay = 40%%\n"
         "min_lr = 6e-5\n"
         "\n[eval]\nevery = 5%%\nsequences = 128\n"
+        "; The checkpoint with the best loss is kept.\npatience = 5\n"
         "\n[sample]\nevery = 20%%\ntokens = 96\n"
-        "\n[checkpoint]\nevery = 20%%\n",
-        h->batch, hours * 3600, s->on_gpu ? "precision = bf16\n" : "",
-        2 * s->steps);
+        "\n[checkpoint]\nevery = 20%%\nkeep_best = yes\n",
+        h->batch, s->secs, s->on_gpu ? "precision = bf16\n" : "", 2 * s->steps);
 }
 
 static int write_settings(const struct setup *s, struct err *e)
@@ -204,7 +250,7 @@ static int run_command(const char *const *argv, struct err *e)
 {
     char *const program = spawn_find(argv[0], e);
     struct spawn s = { 0 };
-    const char *words[16] = { program };
+    const char *words[32] = { program };
     int ret = -1;
 
     if (program) {
@@ -217,22 +263,50 @@ static int run_command(const char *const *argv, struct err *e)
     return ret;
 }
 
+/* Run a command of gdata on the text. */
+static int read_text(const struct setup *s, const char *const *command,
+                     struct err *e)
+{
+    const char *argv[32];
+    const struct {
+        const char *option, *value;
+    } passed[] = {
+        { "--input", input.format ? corpus_formats[input.format] : NULL },
+        { "--field", input.field },
+        { "--separator", input.separator },
+        { "--bad", input.bad ? corpus_bad_words[input.bad] : NULL },
+        { "--max-bad", s->max_bad },
+    };
+    size_t n = 0;
+
+    for (; *command; command++)
+        argv[n++] = *command;
+    for (size_t i = 0; i < sizeof passed / sizeof passed[0]; i++)
+        if (passed[i].value) {
+            argv[n++] = passed[i].option;
+            argv[n++] = passed[i].value;
+        }
+    argv[n++] = s->text;
+    argv[n] = NULL;
+    return run_command(argv, e);
+}
+
 static int prepare(struct setup *s, struct err *e)
 {
     char *const tok = path_join(s->data, "tok");
     char *const prefix = path_join(s->data, "text");
     char *const vocab = xasprintf("%d", s->vocab);
     const char *const bpe[] = { "gdata", "bpe", "--vocab", vocab,
-                                "-o",    tok,   s->text,   NULL };
+                                "-o",    tok,   NULL };
     const char *const encode[] = { "gdata", "encode", "-T",      tok,
                                    "--val", "10%",    "--split", "tail",
-                                   "-o",    prefix,   s->text,   NULL };
+                                   "-o",    prefix,   NULL };
     int ret = path_make(s->data, e);
 
     if (ret == 0)
-        ret = run_command(bpe, e);
+        ret = read_text(s, bpe, e);
     if (ret == 0)
-        ret = run_command(encode, e);
+        ret = read_text(s, encode, e);
     if (ret == 0)
         ret = write_settings(s, e);
     free(tok);
@@ -241,7 +315,16 @@ static int prepare(struct setup *s, struct err *e)
     return ret;
 }
 
-/* Become the training, so that the terminal and signals are its own. */
+/* The model exists, whatever becomes of this. */
+static void show(const char *const *argv)
+{
+    struct err e = { 0 };
+
+    if (run_command(argv, &e) < 0)
+        log_warn("%s", e.text);
+    printf("\n");
+}
+
 static int start_training(const struct setup *s, struct err *e)
 {
     const char *const how = ranks == 1  ? NULL
@@ -251,22 +334,67 @@ static int start_training(const struct setup *s, struct err *e)
     const char *const argv[] = {
         "gtrain", "--config", s->ini, how, count, NULL
     };
-    int ret = 0;
+    const char *const plot[] = { "gplot", "loss", "@latest", NULL };
+    const char *const sample[] = { "gtrain", "sample", "--tokens", "150",
+                                   NULL };
+    int ret;
 
-    printf("\nAfter the training:\n"
-           "  gtrain sample --prompt 'The '    text from the model\n"
-           "  gplot loss @latest               its loss\n"
-           "  gtrack ls                        all runs\n"
-           "To change the model or the time, edit %s and train again:\n\n",
-           s->ini);
     print_command(argv);
-    if (!only_prepare) {
-        execl("/proc/self/exe", argv[0], argv[1], argv[2], how, count,
-              (char *)NULL);
-        ret = err_sys(e, "starting gtrain");
+    if (only_prepare) {
+        free(count);
+        return 0;
     }
+    /* a terminal and its signals are passed on as to several ranks */
+    ret = local_ranks_run((char *const *)(const void *)argv, (int)ranks, e);
     free(count);
-    return ret;
+    if (ret < 0)
+        return -1;
+    printf("\n");
+    show(plot);
+    show(sample);
+    printf("Next:\n"
+           "  gtrain sample --prompt 'The '    more text from the model\n"
+           "  gtrack ls                        all runs\n"
+           "  gtrain --config %-16s train again, after you changed it\n",
+           s->ini);
+    return 0;
+}
+
+/* ---- the text ---------------------------------------------------------- */
+
+static int copy_input(const char *path, struct err *e)
+{
+    struct save save = { 0 };
+    char buf[1 << 16];
+    size_t got;
+
+    if (save_open(&save, path, e) < 0)
+        return -1;
+    while ((got = fread(buf, 1, sizeof buf, stdin)) > 0)
+        fwrite(buf, 1, got, save.fp);
+    if (ferror(stdin)) {
+        save_abandon(&save);
+        return err_sys(e, "cannot read standard input");
+    }
+    return save_commit(&save, e);
+}
+
+/* The text is read several times: what is not on the disk is saved first. */
+static int save_text_of(struct setup *s, const char *file, struct err *e)
+{
+    const char *const fetch[] = {
+        "gdata", "fetch", "-o", s->data, s->from, NULL
+    };
+
+    if (!file) {
+        s->text = xstrdup(s->from);
+        return 0;
+    }
+    s->text = path_join(s->data, file);
+    if (path_make(s->data, e) < 0)
+        return -1;
+    return strcmp(s->from, "-") == 0 ? copy_input(s->text, e)
+                                     : run_command(fetch, e);
 }
 
 /* "texts/alice.txt" is called alice. */
@@ -285,46 +413,78 @@ static char *name_of(const char *text)
     return name;
 }
 
-static int init_setup(struct setup *s, struct err *e)
+static void describe(const struct setup *s)
+{
+    char size[NUM_TEXT], parameters[NUM_TEXT], tokens[NUM_TEXT], time[NUM_TEXT],
+        asked[NUM_TEXT];
+
+    log_info("%s has %s of text: a vocabulary of %d; %s parameters, and about "
+             "%s tokens in %s; the steps follow the clock",
+             s->from, num_bytes(size, s->bytes), s->vocab,
+             num_short(parameters, s->parameters), num_short(tokens, s->tokens),
+             num_duration(time, s->secs));
+    if (s->secs < 3600 * hours)
+        log_warn("%s are enough for this text, which is read about %.0f times; "
+                 "in %s the model would learn it by heart",
+                 time, s->tokens / epoch(s), num_duration(asked, 3600 * hours));
+    if (s->tokens < 10 * s->parameters)
+        log_info("a model of this size becomes better with ten tokens for "
+                 "each parameter: with more %s",
+                 s->secs < 3600 * hours ? "text" : "time");
+}
+
+static int init_setup(struct setup *s, const char *file, struct err *e)
 {
     if (path_exists(s->ini))
         return err_set(e, ERR_USAGE,
-                       "%s exists; train with 'gtrain --config %s', or choose "
-                       "another name with -o",
+                       "%s exists; train with 'gtrain --config %s', with "
+                       "--resume auto to resume a run that was stopped, or "
+                       "choose another name with -o",
                        s->ini, s->ini);
-    if (measure_text(s, e) < 0 || measure_machine(s, e) < 0)
+    if (save_text_of(s, file, e) < 0 || measure_text(s, e) < 0 ||
+        measure_machine(s, e) < 0)
         return -1;
     choose_shape(s);
-    log_info("%s has %.1f MB: a vocabulary of %d; %.1fM parameters and %.1fM "
-             "tokens fit into %.3g minutes here",
-             s->text, s->bytes / 1e6, s->vocab, s->parameters / 1e6,
-             s->tokens / 1e6, hours * 60);
-    if (epochs(s) > 20)
-        log_warn("the text is short: it will be read about %.0f times, and the "
-                 "model may learn it by heart",
-                 epochs(s));
-    return prepare(s, e) < 0 ? -1 : start_training(s, e);
+    describe(s);
+    return check_disk(s, e) < 0 || prepare(s, e) < 0 ? -1
+                                                     : start_training(s, e);
 }
 
 static int init_main(int argc, char **argv, struct err *e)
 {
+    const struct catalog_query q = { .name = argv[0] };
+    struct catalog_links links = { 0 };
     struct setup s = { 0 };
+    const char *file = NULL; /* of a text that is not on the disk */
     char *name;
-    int ret;
+    int ret = 0;
 
     if (argc != 1)
-        return err_set(e, ERR_USAGE, "expected one file or folder of text");
+        return err_set(e, ERR_USAGE,
+                       "expected one text: a file, a folder, a URL or -");
     if (!(hours > 0 && hours <= 10000))
         return err_set(e, ERR_USAGE, "--hours expects 0 to 10000, not %g",
                        hours);
     if (ranks < 1 || ranks > 1024)
         return err_set(e, ERR_USAGE, "--ranks expects 1 to 1024, not %ld",
                        ranks);
-    s.text = argv[0];
-    name = output ? xstrdup(output) : name_of(argv[0]);
+    s.from = argv[0];
+    if (strcmp(s.from, "-") == 0)
+        file = input.format == CORPUS_JSONL ? "text.jsonl" : "text.txt";
+    if (strstr(s.from, "://")) {
+        if (catalog_find(&links, &q, e) < 0)
+            return -1;
+        file = links.link[0].file;
+    }
+    if (input.max_bad != CORPUS_OPTS_INIT.max_bad)
+        s.max_bad = xasprintf("%.17g", input.max_bad);
+    name = output ? xstrdup(output) : name_of(file ? file : s.from);
     s.data = xasprintf("%s-data", name);
     s.ini = xasprintf("%s.ini", name);
-    ret = init_setup(&s, e);
+    ret = init_setup(&s, file, e);
+    catalog_links_clear(&links);
+    free(s.text);
+    free(s.max_bad);
     free(s.data);
     free(s.ini);
     free(name);

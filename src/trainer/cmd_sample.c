@@ -178,7 +178,7 @@ static void add_token(void *arg, int sequence, int32_t id)
         b->len == 0 && !*o->prompts->text[prompt_of(o, sequence)];
 
     o->drawn++;
-    tokenizer_decode(o->engine->data.tokenizer, &id, 1, b);
+    sampler_add(o->engine, id, b);
     if (begins)
         tokenizer_drop_space(o->engine->data.tokenizer, b, 0);
     if (o->live) {

@@ -161,10 +161,15 @@ static void show_begin(const struct report *r, struct engine *eng)
              "on %s",
              run_name(r->run), num_comma(n, s->is.parameters), decayed,
              g->n_params - decayed, machine);
-    log_info(
-        "%s steps of %s tokens, %s tokens in total", num_comma(n, s->is.steps),
-        num_comma(m, s->is.tokens_per_step),
-        num_short(tokens, (double)s->is.steps * (double)s->is.tokens_per_step));
+    num_comma(n, s->is.steps);
+    num_comma(m, s->is.tokens_per_step);
+    num_short(tokens, (double)s->is.steps * (double)s->is.tokens_per_step);
+    if (s->train.max_time > 0)
+        log_info("steps of %s tokens for %s; they follow the clock, up to %s "
+                 "steps and %s tokens",
+                 m, num_duration(machine, s->train.max_time), n, tokens);
+    else
+        log_info("%s steps of %s tokens, %s tokens in total", n, m, tokens);
     if (r->meter->peak_flops > 0)
         log_info("peak %s FLOP/s, %s FLOP per token",
                  num_short(n, r->meter->peak_flops),

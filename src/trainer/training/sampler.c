@@ -406,10 +406,20 @@ void sampler_prompt(const struct engine *eng, const char *text, struct ids *out)
     }
 }
 
+void sampler_add(const struct engine *eng, int32_t id, struct buf *text)
+{
+    const struct tokenizer *const t = eng->data.tokenizer;
+
+    if (id == tokenizer_eot(t))
+        buf_char(text, '\n');
+    else
+        tokenizer_decode(t, &id, 1, text);
+}
+
 /* ---- samples during training ------------------------------------------ */
 
 struct sample_texts {
-    const struct tokenizer *tokenizer;
+    const struct engine *engine;
     struct buf *text; /* of each sequence */
 };
 
@@ -417,14 +427,15 @@ static void add_token(void *arg, int sequence, int32_t id)
 {
     const struct sample_texts *t = arg;
 
-    tokenizer_decode(t->tokenizer, &id, 1, &t->text[sequence]);
+    sampler_add(t->engine, id, &t->text[sequence]);
 }
 
 int sampler_texts(struct engine *eng, struct buf *text, struct err *e)
 {
     const struct sample_settings *c = &eng->set->sample;
     const int count = (int)c->count;
-    struct sample_texts t = { eng->data.tokenizer, text };
+    const struct tokenizer *const tokenizer = eng->data.tokenizer;
+    struct sample_texts t = { eng, text };
     struct ids prompt = { 0 };
     struct ids *prompts = xcalloc((size_t)count, sizeof *prompts);
     struct sampler s = { 0 };
@@ -434,8 +445,9 @@ int sampler_texts(struct engine *eng, struct buf *text, struct err *e)
     for (int i = 0; i < count; i++) {
         prompts[i] = prompt;
         text[i] = BUF_INIT;
-        tokenizer_decode(t.tokenizer, prompt.id, prompt.n, &text[i]);
-        tokenizer_drop_space(t.tokenizer, &text[i], 0);
+        if (*c->prompt) /* else it is an end-of-text token */
+            tokenizer_decode(tokenizer, prompt.id, prompt.n, &text[i]);
+        tokenizer_drop_space(tokenizer, &text[i], 0);
     }
     ret = sampler_open(&s, eng, count, (int64_t)prompt.n + c->tokens, e);
     if (ret == 0)

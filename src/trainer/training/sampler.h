@@ -70,6 +70,9 @@ int sampler_texts(struct engine *, struct buf *text, struct err *);
 /* The ids that a sample starts with: the prompt's, or the end-of-text token. */
 void sampler_prompt(const struct engine *, const char *text, struct ids *out);
 
+/* Append a token that was drawn; an end-of-text token ends the line. */
+void sampler_add(const struct engine *, int32_t id, struct buf *text);
+
 /* Draw an id from logits(n); -1 if one of them is not finite.  order has room
  * for n.  Exposed for its test. */
 int32_t sampler_draw(const float *logits, int64_t n,
