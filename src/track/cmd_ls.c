@@ -143,7 +143,7 @@ static int ls_main(int argc, char **argv, struct err *e)
         (group_text ? list_groups(&t, &runs, e)
                     : list_runs(&t, &runs, form, e)) == 0)
         ret = table_print(&t, &style, e);
-    if (ret == 0 && runs.n == 0 && form == TABLE_ALIGNED)
+    if (ret == 0 && runs.n == 0)
         explain_nothing();
     if (ret == 0 && runs.n == 0 && must_match)
         ret = err_set(e, ERR_SYSTEM, "no run is listed");

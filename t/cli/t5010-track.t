@@ -391,8 +391,13 @@ g ls -r twins -c name --no-header && test ! -s out && g ls -r twins -d -c name,d
 ok $? "rm of a filter deletes several runs of one name"
 g ls -r twins -d --aligned && grep -q 'deleted' out && g ls -r twins -d && grep -q 'deleted' out
 ok $? "ls -d marks deleted runs"
-g ls -r twins --aligned
-like err "there are no runs in twins yet" "ls of a store without runs says so"
+bad=
+for form in aligned json csv tsv markdown latex; do
+    g ls -r twins --$form && grep -q "there are no runs in twins yet" err || bad="$bad $form"
+done
+is "$bad" "" "ls of a store without runs says so in every form"
+mkdir hollow && g ls -r hollow
+like err "there are no runs in hollow yet" "ls of an empty folder says that it has no runs"
 g -r twins restore "$(head -n 1 ids)"
 g ls -r twins --status failed --aligned
 like err "no run in twins matches" "ls says that no run matches its options"
