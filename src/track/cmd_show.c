@@ -29,10 +29,11 @@ static const struct opt show_opts[] = {
     { 0 }
 };
 
-static const char *const attributes[] = {
-    "name", "id",    "experiment", "status", "damage", "started", "ended",
-    "time", "steps", "attempts",   "user",   "parent", "deleted", "folder"
-};
+static const char *const attributes[] = { "name",    "id",       "experiment",
+                                          "status",  "reason",   "damage",
+                                          "started", "ended",    "time",
+                                          "steps",   "attempts", "user",
+                                          "parent",  "deleted",  "folder" };
 
 enum { N_ATTRIBUTES = sizeof attributes / sizeof attributes[0] };
 

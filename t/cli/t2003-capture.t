@@ -31,6 +31,10 @@ grep -q '^reason: "of its own will"' "$run/.gtrack/attempt.1.yaml" &&
     grep -q '^gpus: 2' "$run/.gtrack/attempt.1.yaml" &&
     grep -q '^status: 4' "$run/meta.yaml"
 ok $? "the run records how and why it ended"
+gtrack show -r "$dir/s" "${run##*/}" --aligned >"$dir/out" &&
+    grep -q '^reason  *of its own will$' "$dir/out" &&
+    test "$(gtrack ls -r "$dir/s" -w "reason like '%will'" -c reason --tsv --no-header)" = "of its own will"
+ok $? "show, columns and filters have the reason why a run has failed"
 test ! -e "$run/tags/mlflow.source.git.commit"
 ok $? "no commit is recorded outside of a repository"
 

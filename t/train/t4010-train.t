@@ -558,6 +558,8 @@ train --root odd --set optim.lr=1000 --set train.precision=fp16 \
     --set eval.every=0 --detect-anomaly
 test $? -eq 5 && grep -q ', computed by ' out
 ok $? "--detect-anomaly names the operation that failed first"
+gtrack ls -r odd -c status,reason --no-header >out
+like out "FAILED${tab}.*, computed by " "the run of a training has the reason why it failed"
 printf '\101\000\377\377' >>val.bin
 bad 1 "a token outside the vocabulary is found before the first step" \
     'val.bin'

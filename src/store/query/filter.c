@@ -196,6 +196,7 @@ static bool test_attribute(const struct clause *c, const struct run_info *run)
     const char *const texts[] = {
         [RUN_ID] = run->id,
         [RUN_NAME] = run->name,
+        [REASON] = run->state_reason,
         [USER] = run->user,
         [ARTIFACTS] = run->artifact_uri,
         [EXPERIMENT] = run->experiment,

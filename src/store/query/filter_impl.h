@@ -60,6 +60,7 @@ enum attribute {
     RUN_ID,
     RUN_NAME,
     STATUS,
+    REASON,
     USER,
     ARTIFACTS,
     EXPERIMENT,

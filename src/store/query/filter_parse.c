@@ -47,6 +47,7 @@ static const struct {
     { "Run Name", RUN_NAME },
     { "status", STATUS },
     { "state", STATUS },
+    { "reason", REASON },
     { "user_id", USER },
     { "user", USER },
     { "artifact_uri", ARTIFACTS },

@@ -489,7 +489,7 @@ void run_abandon(struct run *r, enum run_status status, const char *reason)
     struct err e = { 0 };
 
     if (reason)
-        run_tag(r, "reason", reason);
+        run_reason(r, reason);
     run_flush(r, &e);
     pthread_mutex_lock(&r->lock); /* for good: no heartbeat follows */
     if (check(r, &e) == 0)

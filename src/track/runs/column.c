@@ -13,6 +13,7 @@
 #define ATTRIBUTES(X) \
     X(NAME, "name") X(ID, "id") X(EXPERIMENT, "experiment") \
     X(EXPERIMENT_ID, "experiment_id") X(STATUS, "status") \
+    X(REASON, "reason") \
     X(STARTED, "started") X(ENDED, "ended") X(TIME, "time") \
     X(STEPS, "steps") X(USER, "user") X(ATTEMPTS, "attempts") \
     X(PARENT, "parent") X(DELETED, "deleted") X(DAMAGE, "damage") \
@@ -201,6 +202,8 @@ static struct table_cell attribute_cell(int attribute, const struct run_info *r)
         cell = text_cell(run_status_word(r->status));
         cell.mark = run_facts_mark(r->status);
         return cell;
+    case REASON:
+        return text_cell(r->state_reason);
     case DAMAGE:
         cell = text_cell(r->damage);
         cell.mark = MARK_BAD;

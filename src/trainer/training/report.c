@@ -510,7 +510,7 @@ int report_close(struct report *r, struct engine *eng, int ret, struct err *e)
         return ret;
     show_memory(&eng->dev.memory);
     if (ret < 0)
-        run_tag(r->run, "reason", e->text);
+        run_reason(r->run, e->text);
     else
         show_result(r, eng);
     if (ret == 0 && eng->set->train.max_time > 0)
