@@ -56,7 +56,7 @@ static int format = SHARD_LLMC, holdout = HOLDOUT_DEFAULT;
 static int eot = ENCODE_EOT_FIRST, invalid = ENCODE_INVALID_AUTO;
 static struct corpus_opts input = CORPUS_OPTS_INIT;
 static double val, test, mark_every = 5;
-static int64_t shard_tokens = -1, tokens;
+static int64_t shard_tokens = -1, tokens = -1;
 static int threads;
 static bool special;
 static struct http_conf network;
@@ -119,16 +119,24 @@ static int check_shares(struct err *e)
 
 static int check_options(int argc, struct err *e)
 {
+    struct stat st;
+
     if (!tokenizer_path)
         return err_set(e, ERR_USAGE, "name the tokenizer with -T PATH");
-    if (!output)
+    if (!output || !*output)
         return err_set(e, ERR_USAGE, "name the output with -o PREFIX");
+    if (stat(output, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+        return err_set(e, ERR_USAGE,
+                       "%s is a device; shards are files whose names begin "
+                       "with -o PREFIX",
+                       output);
     if (argc == 0)
         return err_set(e, ERR_USAGE, "name the text to encode");
     if (threads < 0 || threads > 1024)
         return err_set(e, ERR_USAGE, "--threads expects 1 to 1024");
-    if (tokens < 0)
+    if (tokens == 0 || tokens < -1)
         return err_set(e, ERR_USAGE, "--tokens expects 1 or more");
+    tokens = tokens < 0 ? 0 : tokens; /* all */
     if (shard_tokens == 0 || shard_tokens < -1 || shard_tokens > INT32_MAX)
         return err_set(e, ERR_USAGE, "--shard-tokens expects 1 to 2147483647");
     if (holdout == HOLDOUT_SHARD && format == SHARD_RAW && shard_tokens < 0)

@@ -101,10 +101,12 @@ static int verify_lock(struct table *t, const char *path, int *bad,
     for (size_t i = 0; i < l.n; i++) {
         char *file = lock_path(&l, &l.entry[i]);
         const char *what = difference(file, &l.entry[i]);
+        char *real = strstr(file, "/../") ? realpath(file, NULL) : NULL;
 
-        add_row(t, file, lock_role_name(l.entry[i].role), what ? what : "same",
-                !what);
+        add_row(t, real ? real : file, lock_role_name(l.entry[i].role),
+                what ? what : "same", !what);
         *bad += what != NULL;
+        free(real);
         free(file);
     }
     list_new(t, &l);

@@ -317,6 +317,12 @@ check "a missing tokenizer is refused" fails 3 "no tokenizer" \
     gdata encode -T nowhere -o x docs.jsonl
 check "encode without -o is refused" \
     fails 2 "-o PREFIX" gdata encode -T tok docs.jsonl
+check "encode with an empty prefix is refused" \
+    fails 2 "-o PREFIX" gdata encode -T tok -o "" docs.jsonl
+check "encode to a device is refused" \
+    fails 2 "/dev/null is a device" gdata encode -T tok -o /dev/null docs.jsonl
+check "encode of no tokens is refused" \
+    fails 2 "--tokens expects 1 or more" gdata encode -T tok -n 0 -o x docs.jsonl
 check "shares that add up to more than 1 are refused" fails 2 "below 1" \
     gdata encode -T tok -o x --val 0.7 --test 0.4 docs.jsonl
 mkdir bare && cp whole/x_000000.bin bare # without the lock

@@ -163,10 +163,17 @@ cp data/x_000000.bin data/y_000000.bin
 run 0 gdata verify data.lock && grep -q "data/y_000000.bin.*not listed" out
 ok $? "verify lists shards that are not in the lock"
 rm data/y_000000.bin
+cp first data/z.tokens.lock
+gdata lock -q -o folder.lock data && ! grep -q "z.tokens.lock" folder.lock &&
+    grep -q " data/x_000000.bin" folder.lock
+ok $? "a lock of a folder leaves out other locks"
+run 1 gdata info data/z.tokens.lock && grep -q "is a lock, not a shard" err
+ok $? "a lock is not read as a shard"
+rm data/z.tokens.lock
 (cd tok && gdata lock -q -o ../tok/x.lock ../data/x_000000.bin merges.txt)
 grep -q ' \.\./data/x_000000.bin$' tok/x.lock && grep -q ' merges.txt$' tok/x.lock
 ok $? "paths in a lock are relative to its folder"
-run 0 gdata verify tok/x.lock; ok $? \
+run 0 gdata verify tok/x.lock && ! grep -q "[.][.]/" out; ok $? \
     "verify finds the files of a lock from any folder"
 run 1 gdata leak --lock data.lock
 grep -q "tokenizer was trained on the evaluation text corpus/val.jsonl" err

@@ -45,6 +45,9 @@ ok $? "a column of numbers is refused as text"
 gdata dedup -q --field nothing "$seeds/plain.parquet" >out 2>err
 test $? = 1 && grep -q 'no column "nothing"' err
 ok $? "a column that is not there is an error"
+gdata dedup -q --field list "$seeds/scalars.parquet" >out 2>err
+test $? = 1 && grep -q 'the column "list" is nested' err
+ok $? "a nested column is refused as text"
 gdata dedup -q "$seeds/encrypted.parquet" >out 2>err
 test $? = 1 && grep -q 'encrypted.parquet.*"text" is encrypted' err
 ok $? "an encrypted column below a readable footer is an error"

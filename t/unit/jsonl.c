@@ -29,6 +29,8 @@ static void lines(void)
           "\xef\xbf\xbd\xf0\x9f\x98\x80" },
         { "{\"te\\u0078t\":\"x\"}", "x" },
         { "{\"text\":\"1\",\"text\":\"2\"}", "2" },
+        { "{\"text\":null,\"text\":\"a\"}", "a" },
+        { "{\"text\":\"a\",\"text\":null}", NULL },
         { "{\"a\":{\"text\":\"no\"},\"text\":\"x\",\"b\":[1,[],{},"
           "{\"c\":[null,true,false,-0.5e+3]}]}",
           "x" },

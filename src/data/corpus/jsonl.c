@@ -11,6 +11,7 @@ static int read_members(struct json_scan *s, const char *field, char **text,
                         size_t *len)
 {
     const size_t field_len = strlen(field);
+    char *wrong = NULL; /* where the last field with this name is no string */
     int more;
 
     for (more = json_scan_enter(s, '{'); more; more = json_scan_next(s, '{')) {
@@ -22,16 +23,19 @@ static int read_members(struct json_scan *s, const char *field, char **text,
         if (key_len != field_len || memcmp(key, field, key_len) != 0) {
             if (json_scan_skip(s) < 0)
                 return -1;
-        } else if (s->at == s->end || *s->at != '"') {
-            return json_scan_fail(s, "the field is not a string");
-        } else if (json_scan_string(s, text, len) < 0) {
-            return -1;
+            continue;
         }
+        wrong = s->at == s->end || *s->at != '"' ? s->at : NULL;
+        if ((wrong ? json_scan_skip(s) : json_scan_string(s, text, len)) < 0)
+            return -1;
     }
     json_scan_blanks(s);
-    return s->at == s->end
-               ? 0
-               : json_scan_fail(s, "there is something after the object");
+    if (s->at != s->end)
+        return json_scan_fail(s, "there is something after the object");
+    if (!wrong)
+        return 0;
+    s->at = wrong;
+    return json_scan_fail(s, "the field is not a string");
 }
 
 int jsonl_field(char *line, size_t n, const char *field, char **text,

@@ -172,7 +172,7 @@ int lock_add(struct lock *l, enum lock_role role, const char *path,
     for (size_t i = 0; i < names.n && ret == 0; i++) {
         char *file = path_join(path, names.name[i]);
 
-        if (names.name[i][0] != '.')
+        if (names.name[i][0] != '.' && !str_ends(names.name[i], ".lock"))
             ret = lock_add(l, role, file, e);
         free(file);
     }

@@ -24,7 +24,8 @@ enum {
     LLAMA_VERSION = 7,
     EVAL_MAGIC = 20240522,
     TOKENIZER_MAGIC = 20240328,
-    NPY_MAGIC = 6,    /* bytes */
+    NPY_MAGIC = 6, /* bytes */
+    LOCK_MAGIC = 11,
     NPY_HEADER = 128, /* bytes that are written for any count */
 };
 
@@ -212,6 +213,9 @@ static int read_header(struct shard *s, int width, struct err *e)
 
     if (s->size > NPY_MAGIC && memcmp(s->map, npy_magic, NPY_MAGIC) == 0)
         return read_npy(s, e);
+    if (s->size > LOCK_MAGIC && memcmp(s->map, "# data.lock", LOCK_MAGIC) == 0)
+        return err_set(e, ERR_INPUT, "%s: this is a lock, not a shard",
+                       s->path);
     switch (magic) {
     case LLMC_MAGIC:
     case LLAMA_MAGIC:

@@ -131,6 +131,12 @@ static int read_schema(struct parquet_column *c, struct thrift *t,
     }
     if (t->bad)
         return parquet_damaged(e, "invalid schema");
+    for (size_t i = 0; i < c->n_top && c->leaf < 0; i++)
+        if (strcmp(c->top[i].name, c->name) == 0)
+            return err_set(e, ERR_INPUT,
+                           "the column \"%s\" is nested: it has lists or "
+                           "structures instead of strings",
+                           c->name);
     if (c->leaf < 0)
         return err_set(e, ERR_INPUT, "there is no column \"%s\"", c->name);
     return 0;
