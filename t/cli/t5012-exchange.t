@@ -310,7 +310,7 @@ else
     skip "import of an MLflow 3 store has every point" "no mlflow-sample.tar.gz"
 fi
 
-# ---- the tags of an experiment ----
+# ---- large steps ----
 printf '%s\n' 'step=9007199254740993 x=1' '{"step":4611686018427387903,"x":2}' |
     gtrack log exact 2>err && gtrack metrics exact x --no-header >out
 is "$(cut -f1 out)" "9007199254740993
@@ -323,6 +323,8 @@ is "$(cut -f1 out) $(cat points)" "x 0	4.0
 3	5.0" "log records no line whose step is too large to be counted on"
 like err "step=9.223372036854776e+18 is not recorded.*below 2^62" \
     "log says which steps it refuses"
+
+# ---- the tags of an experiment ----
 echo step=1 x=1 | gtrack log -q -r team a
 mkdir team/0/tags && echo x >team/0/tags/a && seq 20000 >team/0/tags/b &&
     echo x >team/0/tags/c
@@ -330,6 +332,12 @@ mkdir team/0/tags && echo x >team/0/tags/a && seq 20000 >team/0/tags/b &&
 test $? = 1 && grep -q 'File too large' err && test ! -e copied/0/tags &&
     g import -r copied team && diff -r team/0/tags copied/0/tags >out
 ok $? "an import that failed in an experiment's tags leaves none, and the next copies all"
+
+echo step=1 x=2 | gtrack log -q -r team b && gtrack rm -r team b 2>err
+g import -r copied team && grep -q "team: deleted runs (1) stay" err &&
+    g ls -r copied -d -c name,deleted --no-header && holds out "a${tab}
+b${tab}deleted"
+ok $? "a run that is deleted is imported as deleted"
 
 # ---- hours ----
 mkdir bin

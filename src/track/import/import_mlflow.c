@@ -50,10 +50,17 @@ int import_mlflow(struct import *import, struct err *e)
 {
     struct runs runs = { 0 };
     struct copies c;
-    int ret = runs_load(&runs, import->path, import->flags, e);
+    int ret = runs_load(&runs, import->path, import->flags | LOAD_DELETED, e);
+    size_t deleted = 0;
 
-    for (size_t i = 0; i < runs.n && import->experiment; i++)
-        runs.run[i].experiment = import->experiment;
+    for (size_t i = 0; i < runs.n; i++) {
+        deleted += runs.run[i].deleted;
+        if (import->experiment)
+            runs.run[i].experiment = import->experiment;
+    }
+    if (deleted)
+        log_info("%s: deleted runs (%zu) stay deleted; ls -d lists them",
+                 import->path, deleted);
     if (ret == 0) {
         ret = copy_runs(&runs, import->root, &c, e);
         import->runs += c.runs;
