@@ -155,7 +155,7 @@ static int pipe_all(const struct download *d, const struct catalog_links *l,
 
     for (size_t i = 0; i < l->n && ret == 0 && !closed; i++) {
         bar->file = l->link[i].file;
-        ret = download_pipe(d, l->link[i].url, fd, &closed, e);
+        ret = download_pipe(d, l->link[i].url, 0, fd, &closed, e);
         close_bar(bar);
     }
     return ret;

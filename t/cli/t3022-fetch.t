@@ -92,7 +92,7 @@ rm -rf out; mkdir out; echo mine >mine; ln -s ../mine out/a.txt.part
 get a.txt plain; test $? = 1 && grep -q "is a symbolic link" err &&
     test "$(cat mine)" = mine
 ok $? "a part that is a symbolic link is refused"
-# the pipe is opened when the first one has received 1000 bytes
+# the pipe is opened when the first one has received one half
 rm -rf out; cp www/a.txt www/go.txt; mkfifo www/go.txt.go
 gdata fetch "$at/hold/go.txt" -o out >table1 2>err1 & first=$!
 exec 3>www/go.txt.go
@@ -231,6 +231,22 @@ gdata encode -q -T tok -o url/d --shard-tokens 100k --val 0.1 \
     d1.jsonl "$at/once/d2.json.gz" d3.jsonl --wait 0.01 >table 2>err &&
     diff -r want url >diffs
 ok $? "encode reads URLs among its files"
+# a stream that is killed when it has encoded some of what it received
+cat d1.jsonl d2.jsonl >www/long.jsonl
+gdata encode -q -T tok -o want/long www/long.jsonl >table 2>err
+mkfifo www/long.jsonl.go
+: >log
+encode_long="gdata encode -q -T tok -o long/d --mark-every 0"
+$encode_long "$at/hold/long.jsonl" >table 2>err & pid=$!
+exec 3>www/long.jsonl.go
+until grep -q '^at 0 [5-9].....' long/d.state 2>/dev/null || ! kill -0 $pid; do :; done
+kill -9 $pid; wait $pid
+echo >&3; exec 3>&-
+from=$(sed -n 's/^at 0 \([0-9]*\) .*/\1/p' long/d.state)
+$encode_long "$at/hold/long.jsonl" >table 2>err &&
+    cmp -s want/long_000000.bin long/d_000000.bin &&
+    grep -q "bytes=$from-" log
+ok $? "a stream of plain text that was killed asks only for the rest"
 gdata dedup -q "$at/plain/d1.json.gz" >uniq 2>err && test "$(wc -l <uniq)" = 30000
 ok $? "dedup reads a URL"
 : >www/x.parquet

@@ -18,7 +18,8 @@
 #   /bare/F       does not say which range it sends
 #   /shrunk/F     closes after 1000 bytes, then has no more than 500
 #   /none/F       204
-#   /hold/F       sends 1000 bytes, and the rest after the pipe F.go was written
+#   /hold/F       sends one half, and the other after the pipe F.go was written,
+#                 the first time
 #   /away/F       redirects to /plain/F on another host name
 #   /loop/F       redirects to itself
 # Each request is a line of LOG: method, path, Range, Authorization, body.
@@ -103,12 +104,13 @@ sub serve {
         $data = substr $data, $from;
     }
     $headers .= 'Content-Length: ' . length($data) . "\r\n";
-    if ($how eq 'hold') {
-        answer($client, $status, $headers, substr $data, 0, 1000);
+    if ($how eq 'hold' && $times == 1) {
+        my $half = int(length($data) / 2);
+        answer($client, $status, $headers, substr $data, 0, $half);
         $client->flush;
         open my $go, '<', "$file.go" or die;
         <$go>;
-        print $client substr $data, 1000;
+        print $client substr $data, $half;
         return;
     }
     $data = substr $data, 0, 1000

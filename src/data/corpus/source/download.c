@@ -92,12 +92,16 @@ int download_call(const struct download *d, struct http_call *call,
     return -1;
 }
 
-int download_pipe(const struct download *d, const char *url, int fd,
-                  bool *closed, struct err *e)
+int download_pipe(const struct download *d, const char *url, int64_t from,
+                  int fd, bool *closed, struct err *e)
 {
     struct http_reply reply = HTTP_REPLY_INIT;
-    struct download_sink to = { .from = d, .reply = &reply, .fd = fd };
-    struct http_call call = { .url = url, .sink = download_write, .arg = &to };
+    struct download_sink to = {
+        .from = d, .reply = &reply, .fd = fd, .at = from
+    };
+    struct http_call call = {
+        .url = url, .from = from, .sink = download_write, .arg = &to
+    };
     int ret = download_call(d, &call, &reply, e);
 
     http_reply_clear(&reply);

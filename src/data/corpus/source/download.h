@@ -12,9 +12,10 @@
  *
  *      struct download d = { .http = http_open(&conf, e), .token = token };
  *
- *      if (download_pipe(&d, url, fd, &closed, e) < 0)
+ *      if (download_pipe(&d, url, 0, fd, &closed, e) < 0)
  *          the rest is missing
  *
+ * The file is written from the byte `from` on.
  * If the reader of a pipe has closed it, *closed is set, and that is not an
  * error.
  */
@@ -45,8 +46,8 @@ struct download {
 /* clang-format on */
 
 bool download_is_url(const char *path);
-int download_pipe(const struct download *, const char *url, int fd,
-                  bool *closed, struct err *);
+int download_pipe(const struct download *, const char *url, int64_t from,
+                  int fd, bool *closed, struct err *);
 
 /*
  * For callers with a sink of their own, which may look at the reply before it

@@ -184,7 +184,8 @@ ssize_t source_read(struct source *s, void *buf, size_t n, struct err *e)
     return read_plain(&s->feed, buf, n, e);
 }
 
-/* Seek in an uncompressed file; the bytes of any other input must be read. */
+/* Seek in an uncompressed file, or ask its server for the rest; the bytes of
+ * any other input must be read. */
 int source_skip(struct source *s, int64_t n, struct err *e)
 {
     struct source_input *f = &s->feed;
@@ -194,6 +195,13 @@ int source_skip(struct source *s, int64_t n, struct err *e)
         f->taken += n - (int64_t)f->left;
         f->left = 0;
         return 0;
+    }
+    if (!s->type && f->left < (uint64_t)n && f->url) {
+        close(f->fd);
+        f->fd = source_url_again(f->url, n, e);
+        f->taken = n;
+        f->left = 0;
+        return f->fd < 0 ? -1 : 0;
     }
     while (n > 0) {
         char skipped[16384];

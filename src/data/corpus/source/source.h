@@ -64,6 +64,9 @@ struct source_input {
 int source_url_open(struct source_url **, const char *url,
                     const struct http_conf *, struct err *);
 int source_url_end(struct source_url *, struct err *);
+/* The descriptor of a new pipe, from this byte on, after the old one was
+ * closed. */
+int source_url_again(struct source_url *, int64_t from, struct err *);
 void source_url_close(struct source_url *); /* NULL is fine */
 
 ssize_t source_fill(struct source_input *, struct err *);

@@ -17,7 +17,8 @@
 struct source_url {
     struct download from;
     char *url;
-    int fd; /* where the thread writes */
+    int fd;        /* where the thread writes */
+    int64_t first; /* the first byte that it downloads */
     atomic_bool cancel;
     pthread_t thread;
     bool joined;
@@ -29,7 +30,7 @@ static void *download(void *arg)
     struct source_url *u = arg;
     bool closed;
 
-    download_pipe(&u->from, u->url, u->fd, &closed, &u->err);
+    download_pipe(&u->from, u->url, u->first, u->fd, &closed, &u->err);
     close(u->fd);
     return NULL;
 }
@@ -78,6 +79,20 @@ static void join(struct source_url *u)
     if (!u->joined)
         pthread_join(u->thread, NULL);
     u->joined = true;
+}
+
+int source_url_again(struct source_url *u, int64_t from, struct err *e)
+{
+    int fd;
+
+    atomic_store(&u->cancel, true);
+    join(u);
+    atomic_store(&u->cancel, false);
+    u->err = (struct err){ 0 };
+    u->first = from;
+    fd = start(u, e);
+    u->joined = fd < 0;
+    return fd;
 }
 
 int source_url_end(struct source_url *u, struct err *e)
