@@ -73,7 +73,7 @@ static int sum_runs(struct disk_use *use, const struct runs *runs,
     for (size_t i = 0; i < runs->n; i++) {
         const struct run_info *r = &runs->run[i];
         const char *id = by_run ? r->id : r->experiment_id;
-        int at = 0;
+        int at = by_run ? n : 0; /* no two runs have one id */
 
         while (at < n && strcmp(use[at].id, id) != 0)
             at++;

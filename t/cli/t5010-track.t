@@ -443,4 +443,18 @@ gtrack help ls >out && gtrack ls --help | cmp -s - out &&
     gtrack help | grep -q '^commands:'
 ok $? "help prints what --help prints"
 
+
+# ---- many runs ----
+if strace -o trace true 2>err; then
+    for i in 1 2 3 4 5 6; do echo step=1 x=1 | gtrack -r many log -q; done 2>err
+    for names in few many; do
+        test $names = few || (cd many/.gtrack.trash && seq -f other%g 5000 | xargs touch)
+        strace -f -e trace=getdents64 -o $names.trace \
+            gtrack -r many tag 'metrics.x = 1' team=$names >out 2>err
+    done
+    is "$? $(wc -l <many.trace)" "0 $(wc -l <few.trace)" \
+        "an edit of many runs does not list the names of all runs for each"
+else
+    skip "the folders that an edit lists" "strace cannot trace here"
+fi
 done_testing

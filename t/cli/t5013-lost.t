@@ -204,7 +204,7 @@ other" || bad="$bad; $moment: ls: $(gtrack ls 2>&1)"
         gtrack fsck >out 2>err || left=$((left + 1))
         gtrack tag other color=blue 2>err
         gtrack fsck -q >out 2>err || bad="$bad; $moment: $(cat out err)"
-        ! ls mlruns/.gtrack.trash/move.* 2>err || bad="$bad; $moment: a mark"
+        ! ls mlruns/.gtrack.trash/moves/* 2>err || bad="$bad; $moment: a mark"
     done
     test "$left" -gt 0 || bad="$bad; no kill left anything of $moment"
     is "$bad" "" "the next edit of any run completes a move that was killed"

@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/file.h>
 #include <unistd.h>
 
@@ -11,13 +10,14 @@
 #include "store/format/meta.h"
 #include "store/format/store.h"
 
-static const char PREFIX[] = "move.";
+/* A folder of their own: that of the names has a file for each run. */
+static const char FOLDER[] = STORE_NAMES "/moves";
 
 void move_begin(struct move *m, const char *root, const char *id)
 {
     struct err ignored = { 0 };
 
-    m->mark = xasprintf("%s/" STORE_NAMES "/%s%s", root, PREFIX, id);
+    m->mark = xasprintf("%s/%s/%s", root, FOLDER, id);
     path_make_parent(m->mark, &ignored);
     m->fd = open(m->mark, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
     if (m->fd >= 0)
@@ -52,19 +52,18 @@ static void place_run(const char *root, const char *id)
 
 void move_finish(const char *root)
 {
-    const size_t n = strlen(PREFIX);
-    char *folder = path_join(root, STORE_NAMES);
+    char *folder = path_join(root, FOLDER);
     struct path_list names = { 0 };
     struct err ignored = { 0 };
 
     path_list(&names, folder, &ignored);
     for (size_t i = 0; i < names.n; i++) {
-        const char *id = names.name[i] + n;
+        const char *id = names.name[i];
         struct move m;
 
-        if (strncmp(names.name[i], PREFIX, n) != 0 || !store_is_id(id))
+        if (!store_is_id(id))
             continue;
-        m.mark = path_join(folder, names.name[i]);
+        m.mark = path_join(folder, id);
         m.fd = open(m.mark, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
         if (m.fd >= 0 && flock(m.fd, LOCK_EX | LOCK_NB) == 0) {
             place_run(root, id);
