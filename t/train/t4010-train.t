@@ -392,7 +392,7 @@ until mv full gone.$((i += 1)) 2>/dev/null &&
     ! kill -0 $pid 2>/dev/null; do :; done
 until grep -q 'training continues without it' out 2>/dev/null ||
     ! kill -0 $pid 2>/dev/null; do :; done
-rm -f full
+rm -f full && mkdir full
 until ls full/step-* >/dev/null 2>&1 || ! kill -0 $pid 2>/dev/null; do :; done
 kill -TERM $pid
 wait $pid

@@ -105,6 +105,44 @@ early --set eval.patience=9
 is "$?$(awk 'END { print "", NR }' early/0/*/metrics/train/loss)" "0 12" \
     "a run that was stopped early goes on with a larger eval.patience"
 
+# what is due after a step is done once, whatever ends the process meanwhile
+encode_letters letters
+awk 'BEGIN { for (i = 0; i < 100000; i++)
+    printf "{\"ctx\":\"a%d\",\"endings\":[\"b\",\"c\"],\"label\":%d}\n",
+        i, i % 2 }' >hella.jsonl
+letters() {     # letters ROOT [OPTION]...
+    root=$1
+    shift
+    gtrain --config tiny.ini --root "$root" -n r --resume auto \
+        --set data.train='letters_*.bin' --set data.val='letters_*.bin' \
+        --set data.tokenizer=tok --set model.vocab=260 \
+        --set eval.every=4 --set eval.sequences=4 --set eval.hellaswag_every=4 \
+        --set eval.hellaswag=hella.jsonl --set sample.every=4 \
+        --set sample.tokens=4 --set schedule.steps=8 "$@" >log 2>&1
+}
+# events ROOT: steps of validations, of questions and of samples, and the weights
+events() {
+    for key in val/loss hellaswag/acc; do
+        awk '{ printf "%s ", $3 }' "$1"/0/*/metrics/$key
+    done
+    ls "$1"/0/*/artifacts/samples | tr '\n' ' '
+    sha256sum <"$(echo "$1"/0/*/artifacts/checkpoints/best/model.safetensors)"
+}
+letters whole --set eval.hellaswag_limit=2
+events whole >want.events
+for signal in KILL; do
+    letters due.$signal --set eval.hellaswag_limit=0 &
+    pid=$!
+    until grep -q 'step 4: validation loss' log 2>/dev/null; do
+        kill -0 $pid || break
+    done
+    kill -$signal $(children $pid)
+    wait $pid
+    letters due.$signal --set eval.hellaswag_limit=2
+    is "$(events due.$signal)" "$(cat want.events)" \
+        "SIG$signal among the questions after a validation leaves nothing out"
+done
+
 # from step 10^8 on, names have more digits
 train --set checkpoint.folder=many
 mkdir far

@@ -38,6 +38,11 @@ static const struct {
 
 enum { COUNTS = sizeof counts / sizeof counts[0] };
 
+/* The bits of enum engine_due. */
+static const char *const dues[] = { "val_due", "questions_due", "samples_due" };
+
+enum { DUES = sizeof dues / sizeof dues[0] };
+
 /* ---- checksums -------------------------------------------------------- */
 
 /* Size and SHA-256 of a file, as state.json has them. */
@@ -106,8 +111,9 @@ char *checkpoint_state_text(const struct engine *eng, const char *run_id)
     }
     if (isfinite(s->best_loss))
         json_object_set_new(o, "best_loss", json_real(s->best_loss));
-    if (s->val_due)
-        json_object_set_new(o, "val_due", json_true());
+    for (int i = 0; i < DUES; i++)
+        if (s->due >> i & 1)
+            json_object_set_new(o, dues[i], json_true());
     if (eng->data.train)
         json_object_set_new(o, "data",
                             json_string(loader_hash(eng->data.train)));
@@ -298,8 +304,9 @@ int checkpoint_state_load(const char *folder, struct engine *eng, struct err *e)
             .seconds = get_real(o, "seconds", 0),
             .loss_scale = get_real(o, "loss_scale", 0),
             .best_loss = get_real(o, "best_loss", (double)INFINITY),
-            .val_due = json_is_true(json_object_get(o, "val_due")),
         };
+        for (int i = 0; i < DUES; i++)
+            eng->state.due |= json_is_true(json_object_get(o, dues[i])) << i;
         for (int i = 0; i < COUNTS; i++) {
             int64_t *n = (void *)((char *)&eng->state + counts[i].at);
 

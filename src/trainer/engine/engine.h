@@ -52,7 +52,7 @@ struct engine {
         double best_loss;   /* of validation; infinite at first */
         int64_t best_step;
         int64_t bad_evals; /* validations since */
-        bool val_due;      /* a signal stopped the one of this step */
+        int due; /* what a signal kept from being done: enum engine_due */
     } state;
     struct engine_clock {
         double started; /* clock_mono() of this attempt */
@@ -60,6 +60,9 @@ struct engine {
     } clock;
     int64_t memory[DEV_MODEL_USES]; /* bytes, of the rank that needs most */
 };
+
+/* What may be due after a step, before its checkpoint. */
+enum engine_due { DUE_VAL = 1, DUE_QUESTIONS = 2, DUE_SAMPLES = 4 };
 
 enum engine_purpose {
     ENGINE_TRAIN,

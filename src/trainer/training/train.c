@@ -29,6 +29,7 @@ struct train {
     struct step step;
     struct step_check check;
     bool signalled; /* a signal asks training to stop */
+    bool is_best;   /* this step has the best validation loss so far */
     bool warned;    /* that a step had nothing to predict */
     char *resumed;  /* the id in the checkpoint resumed from, "" if it has no
                      * run; or NULL */
@@ -82,6 +83,7 @@ static int roll_back(struct train *t, struct err *e)
 {
     if (checkpoint_rollback(&t->checkpoint, t->engine, e) < 0)
         return -1;
+    t->engine->state.due = 0;
     step_check_reset(&t->check);
     report_rewind(&t->report, t->engine);
     return 0;
@@ -166,28 +168,27 @@ static bool is_stopped_early(const struct engine *eng)
 static int run_validation(struct train *t, bool *stop, struct err *e)
 {
     struct engine *eng = t->engine;
-    const struct eval_settings *c = &eng->set->eval;
     const double began = clock_mono();
     struct eval_result r;
 
+    eng->state.due &= ~DUE_VAL;
     if (!eng->data.val)
         return 0;
     if (eval_loss(eng, &r, e) < 0)
         return err_wrap(e, "validation");
-    eng->state.val_due = r.stopped;
     if (r.stopped) {
+        eng->state.due |= DUE_VAL;
         t->signalled = true;
         return 0;
     }
     record_time(t, "perf/val_ms", began);
     report_eval(&t->report, eng, &r);
-    if (r.loss < eng->state.best_loss - c->min_delta) {
+    t->is_best = r.loss < eng->state.best_loss - eng->set->eval.min_delta;
+    if (t->is_best) {
         eng->state.best_loss = r.loss;
         eng->state.best_step = eng->state.step;
         eng->state.bad_evals = 0;
-        return eng->set->checkpoint.keep_best
-                   ? save_checkpoint(t, checkpoint_best, e)
-                   : 0;
+        return 0;
     }
     eng->state.bad_evals++;
     *stop = is_stopped_early(eng);
@@ -205,6 +206,7 @@ static int ask_questions(struct train *t, struct err *e)
     if (multiple_choice_eval(t->engine, c->hellaswag, c->hellaswag_limit, &r,
                              e) < 0)
         return -1;
+    t->engine->state.due &= ~DUE_QUESTIONS;
     record_time(t, "perf/questions_ms", began);
     report_multiple_choice(&t->report, t->engine, &r);
     return 0;
@@ -219,6 +221,7 @@ static int write_samples(struct train *t, struct err *e)
     struct buf *text;
     int ret;
 
+    eng->state.due &= ~DUE_SAMPLES;
     if (!eng->data.tokenizer ||
         (eng->coll.rank > 0 && !parallel_gathers(&eng->parallel)))
         return 0;
@@ -246,27 +249,51 @@ static bool is_last(const struct engine *eng)
             engine_position(eng) >= (double)s->is.steps);
 }
 
+/* What a signal interrupts, and what comes after it, stays due. */
+static int do_due(struct train *t, bool *stop, struct err *e)
+{
+    struct engine *eng = t->engine;
+    int *due = &eng->state.due;
+
+    if (*due & DUE_VAL && !t->signalled && run_validation(t, stop, e) < 0)
+        return -1;
+    if (*stop && eng->set->sample.every.n > 0)
+        *due |= DUE_SAMPLES;
+    if (*due & DUE_QUESTIONS && !t->signalled && ask_questions(t, e) < 0)
+        return -1;
+    return *due & DUE_SAMPLES && !t->signalled ? write_samples(t, e) : 0;
+}
+
+/* A step's checkpoint is that of the best, too, once all of it is done. */
+static int save_step(struct train *t, save_fn *save, struct err *e)
+{
+    if (t->is_best && t->engine->set->checkpoint.keep_best &&
+        save_checkpoint(t, checkpoint_best, e) < 0)
+        return -1;
+    t->is_best = false;
+    return save ? save_checkpoint(t, save, e) : 0;
+}
+
 static int after_step(struct train *t, bool *stop, struct err *e)
 {
     struct engine *eng = t->engine;
     const struct settings *s = eng->set;
     const bool last = is_last(eng);
 
-    if ((eng->state.val_due || is_due(t, &s->eval.every, last)) &&
-        run_validation(t, stop, e) < 0)
+    eng->state.due =
+        (is_due(t, &s->eval.every, last) ? DUE_VAL : 0) |
+        (is_due(t, &s->eval.hellaswag_every, last) ? DUE_QUESTIONS : 0) |
+        (is_due(t, &s->sample.every, last) ? DUE_SAMPLES : 0);
+    if (do_due(t, stop, e) < 0)
         return -1;
-    if (eng->state.val_due)
-        return 0; /* all of this is done when training resumes */
-    if (is_due(t, &s->eval.hellaswag_every, last) && ask_questions(t, e) < 0)
-        return -1;
-    if (is_due(t, &s->sample.every, last || *stop) && write_samples(t, e) < 0)
-        return -1;
+    if (eng->state.due)
+        return 0; /* it is done when training resumes */
     *stop = *stop || last;
-    if (*stop && s->checkpoint.last)
-        return save_checkpoint(t, checkpoint_last, e);
-    return is_due(t, &s->checkpoint.every, false)
-               ? save_checkpoint(t, checkpoint_save, e)
-               : 0;
+    return save_step(t,
+                     *stop && s->checkpoint.last              ? checkpoint_last
+                     : is_due(t, &s->checkpoint.every, false) ? checkpoint_save
+                                                              : NULL,
+                     e);
 }
 
 /* Do what is due before the first step: at the start of training, or because a
@@ -275,24 +302,25 @@ static int before_steps(struct train *t, bool *stop, struct err *e)
 {
     struct engine *eng = t->engine;
 
-    const bool again = is_resumed(t) && !eng->state.val_due;
-
-    if (eng->state.step == 0)
-        return eng->set->eval.at_start && !again ? run_validation(t, stop, e)
-                                                 : 0;
-    if (!eng->state.val_due)
+    if (eng->state.step == 0 && eng->set->eval.at_start && !is_resumed(t))
+        eng->state.due = DUE_VAL;
+    if (eng->set->eval.hellaswag_every.n <= 0)
+        eng->state.due &= ~DUE_QUESTIONS;
+    if (!eng->state.due)
         return 0;
-    if (after_step(t, stop, e) < 0)
+    if (do_due(t, stop, e) < 0)
         return -1;
-    /* so that all of this is not done again */
-    return eng->state.val_due ? 0 : save_checkpoint(t, checkpoint_save, e);
+    if (eng->state.due)
+        return 0;
+    /* so that it is not done again */
+    return save_step(t, eng->state.step > 0 ? checkpoint_save : NULL, e);
 }
 
 /* ---- the loop --------------------------------------------------------- */
 
 static int stop_by_signal(struct train *t, struct err *e)
 {
-    if (save_checkpoint(t, checkpoint_last, e) < 0)
+    if (save_step(t, checkpoint_last, e) < 0)
         return err_wrap(e, "stopped by a signal");
     return err_set(e, ERR_STOPPED, "stopped by a signal after step %lld",
                    (long long)t->engine->state.step);
@@ -323,7 +351,7 @@ static int run_loop(struct train *t, struct err *e)
         if (state->step > before && after_step(t, &stop, e) < 0)
             return err_wrap(e, "after step %lld", (long long)state->step);
     }
-    if (t->signalled && (!stop || state->val_due))
+    if (t->signalled && (!stop || state->due))
         return stop_by_signal(t, e);
     return 0;
 }
