@@ -15,21 +15,26 @@
 #include "track/runs/file_tree.h"
 #include "track/runs/track.h"
 
-enum import_format { MLFLOW, TENSORBOARD, WANDB, CSV, JSONL, LLMC, NANOGPT };
+/* clang-format off */
+enum import_format {
+    MLFLOW, SQLITE, TENSORBOARD, WANDB, CSV, JSONL, LLMC, NANOGPT
+};
 
 static const char *const format_words[] = {
-    [MLFLOW] = "mlflow",   [TENSORBOARD] = "tensorboard",
-    [WANDB] = "wandb",     [CSV] = "csv",
-    [JSONL] = "jsonl",     [LLMC] = "llmc",
-    [NANOGPT] = "nanogpt", [NANOGPT + 1] = NULL,
+    [MLFLOW] = "mlflow",           [SQLITE] = "sqlite",
+    [TENSORBOARD] = "tensorboard", [WANDB] = "wandb",
+    [CSV] = "csv",                 [JSONL] = "jsonl",
+    [LLMC] = "llmc",               [NANOGPT] = "nanogpt",
+    [NANOGPT + 1] = NULL,
 };
 
 static import_fn *const readers[] = {
-    [MLFLOW] = import_mlflow,   [TENSORBOARD] = import_tensorboard,
-    [WANDB] = import_wandb,     [CSV] = import_csv,
-    [JSONL] = import_jsonl,     [LLMC] = import_llmc,
-    [NANOGPT] = import_nanogpt,
+    [MLFLOW] = import_mlflow,           [SQLITE] = import_sqlite,
+    [TENSORBOARD] = import_tensorboard, [WANDB] = import_wandb,
+    [CSV] = import_csv,                 [JSONL] = import_jsonl,
+    [LLMC] = import_llmc,               [NANOGPT] = import_nanogpt,
 };
+/* clang-format on */
 
 static int from = -1;
 static const char *experiment, *name;
@@ -64,6 +69,8 @@ static int recognize_line(const char *line)
     long long step;
     char word[16];
 
+    if (strcmp(line, "SQLite format 3") == 0)
+        return SQLITE;
     if (strncmp(line, "s:", 2) == 0 &&
         (strstr(line, " tel:") || strstr(line, " trl:") ||
          strstr(line, " hel:") || strstr(line, " eval:")))

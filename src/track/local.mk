@@ -41,7 +41,7 @@ gtrack_SOURCES = \
 	%D%/complete.h \
 	%D%/gtrack.c
 nodist_gtrack_SOURCES = %D%/cmds.c
-gtrack_CPPFLAGS = $(AM_CPPFLAGS) $(MICROHTTPD_CFLAGS)
+gtrack_CPPFLAGS = $(AM_CPPFLAGS) $(MICROHTTPD_CFLAGS) $(SQLITE_CFLAGS)
 gtrack_LDADD = src/plot/libplot.a src/sweep/libsweep.a $(STORE_LIBS)
 
 include src/track/runs/local.mk

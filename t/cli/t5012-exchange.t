@@ -310,6 +310,104 @@ else
     skip "import of an MLflow 3 store has every point" "no mlflow-sample.tar.gz"
 fi
 
+# ---- databases ----
+sqlite() {      # sqlite FILE: execute the statements of standard input there
+    python3 -c 'import sqlite3, sys
+c = sqlite3.connect(sys.argv[1])
+c.executescript(sys.stdin.read())
+c.close()' "$1"
+}
+if ! python3 -c 'import sqlite3' 2>/dev/null; then
+    sqlite_skip="no python3 with sqlite3"
+elif echo 'CREATE TABLE x(y);' | sqlite other.db && g import other.db;
+    grep -q 'was built without SQLite' err; then
+    sqlite_skip="gtrack was built without SQLite"
+fi
+if test -z "${sqlite_skip-}"; then
+    like err "other.db is a database of neither MLflow nor Trackio" \
+        "import refuses a database of another program"
+    id=4ca2250faacc4d0caad342a712e59d5
+    mkdir -p ml/mlruns/7/${id}2/artifacts/sub && cd ml &&
+        echo hello >mlruns/7/${id}2/artifacts/sub/a.txt && sqlite mlflow.db <<E2
+CREATE TABLE experiments(experiment_id INTEGER, name, lifecycle_stage);
+INSERT INTO experiments VALUES (7, 'pre train', 'active');
+CREATE TABLE runs(run_uuid, name, user_id, status, start_time, end_time,
+    lifecycle_stage, artifact_uri, experiment_id INTEGER, deleted_time);
+INSERT INTO runs VALUES
+    ('${id}2', 'one', 'eve', 'FINISHED', 1000, 9000, 'active', '/etc', 7, NULL),
+    ('${id}3', 'child', 'eve', 'FAILED', 2000, 9000, 'active', '/etc', 7, NULL),
+    ('${id}4', 'gone', 'eve', 'KILLED', 3000, 9000, 'deleted', '/etc', 7, 9500);
+CREATE TABLE params(key, value, run_uuid);
+INSERT INTO params VALUES ('lr', '0.001', '${id}2');
+CREATE TABLE tags(key, value, run_uuid);
+INSERT INTO tags VALUES ('phase', 'warm', '${id}2'),
+    ('mlflow.parentRunId', '${id}2', '${id}3');
+CREATE TABLE metrics(key, value FLOAT, timestamp, run_uuid, step, is_nan);
+INSERT INTO metrics VALUES ('x', 0.0, 2000, '${id}2', 1, 1),
+    ('x', 1.7976931348623157e308, 2001, '${id}2', 2, 0),
+    ('x', -1.7976931348623157e308, 2002, '${id}2', 3, 0),
+    ('x', 1.5, 2003, '${id}2', -4, 0), ('loss', 3, 4000, '${id}3', 0, 0),
+    ('loss', 3, 4000, '${id}4', 0, 0);
+CREATE TABLE experiment_tags(key, value, experiment_id);
+INSERT INTO experiment_tags VALUES ('team', 'core', 7);
+E2
+    g import -r ../sql mlflow.db && grep -q "left out: tag of an experiment (1)" err &&
+        grep -q "deleted runs (1) stay deleted" err && cd .. &&
+        g ls -r sql -d -c name,id,experiment,status,parent,user,deleted,started,ended --no-header
+    is "$(cat out)" "one	${id}2	pre train	FINISHED		eve		1970-01-01T00:00:01.000Z	1970-01-01T00:00:09.000Z
+child	${id}3	pre train	FAILED	${id}2	eve		1970-01-01T00:00:02.000Z	1970-01-01T00:00:09.000Z
+gone	${id}4	pre train	KILLED		eve	deleted	1970-01-01T00:00:03.000Z	1970-01-01T00:00:09.000Z" \
+        "import takes the runs of MLflow's database with their ids, parents and times"
+    g metrics -r sql one x --no-header && holds out "-4	1.5
+1	nan
+2	inf
+3	-inf" && g ls -r sql -c lr,phase --no-header -w "name = 'one'" && holds out "0.001	warm"
+    ok $? "import takes metrics, parameters and tags of MLflow's database"
+    g artifacts -r sql one --cat sub/a.txt && holds out hello && test -z "$(find sql -name passwd)"
+    ok $? "import takes artifacts beside the database, and no path that it names"
+    g import -r sql ml/mlflow.db && grep -q "0 runs with 0 points imported, 3 already" err &&
+        g fsck -r sql
+    ok $? "import of a database a second time adds nothing"
+    sqlite wal.db <<'E2'
+PRAGMA journal_mode = WAL;
+CREATE TABLE configs(id INTEGER PRIMARY KEY, run_id, run_name, config, created_at);
+INSERT INTO configs VALUES (1, 'r1', 'run 1',
+    '{"lr":0.1,"model":{"depth":3},"_Username":"eve"}', '2026-11-24T20:00:00+00:00');
+CREATE TABLE metrics(id INTEGER PRIMARY KEY, run_id, timestamp, run_name, step, metrics);
+INSERT INTO metrics VALUES (1, 'r1', '2026-11-24T20:00:01.250+00:00', 'run 1', 5,
+    '{"train":{"loss":3.5},"bad":"NaN","note":"text","pic":{"_type":"trackio.image"}}');
+CREATE TABLE system_metrics(id INTEGER PRIMARY KEY, run_id, timestamp, run_name, metrics);
+INSERT INTO system_metrics VALUES (1, 'r1', '2026-11-24T20:00:03+00:00', 'run 1', '{"gpu":50}');
+E2
+    mkdir tr && mv wal.db tr/my.db && g import -r sql tr/my.db &&
+        grep -q "run 1: left out: text (1), trackio.image (1)" err &&
+        g ls -r sql -w "name = 'run 1'" --no-header \
+            -c 'experiment,user,started,ended,lr,model.depth,steps,train/loss,bad,system/gpu'
+    is "$(cat out)" "my	eve	2026-11-24T20:00:00.000Z	2026-11-24T20:00:03.000Z	0.1	3	5	3.5	nan	50.0" \
+        "import takes the runs of Trackio's database"
+    if gtrack --version -v | grep -q 'sandbox:.*Landlock'; then
+        python3 -c 'import os, sqlite3
+c = sqlite3.connect("tr/my.db")
+c.execute("UPDATE configs SET run_id = 5")
+c.commit()
+os._exit(0)' && rm -f tr/my.db-shm && g import -r sql tr/my.db
+        is "$? $(ls tr)" "1 my.db
+my.db-wal" "import changes nothing beside a database"
+        like err "my.db has changes in my.db-wal that a reader cannot merge" \
+            "import says that a database has changes it cannot see"
+    else
+        skip "import changes nothing beside a database" "no Landlock"
+        skip "import says that a database has changes it cannot see" "no Landlock"
+    fi
+    printf 'CREATE TABLE a(b); CREATE VIEW runs AS SELECT 1; CREATE VIEW metrics AS SELECT 1;' |
+        sqlite views.db && g import -r sql views.db
+    like err "neither MLflow nor Trackio" "import computes no views of a database"
+else
+    for i in $(seq 9); do
+        skip "import reads databases (part $i of 9)" "$sqlite_skip"
+    done
+fi
+
 # ---- large steps ----
 printf '%s\n' 'step=9007199254740993 x=1' '{"step":4611686018427387903,"x":2}' |
     gtrack log exact 2>err && gtrack metrics exact x --no-header >out

@@ -43,6 +43,7 @@ void import_run_clear(struct import_run *in)
     free(in->files);
     free(in->output);
     free(in->source);
+    free(in->id);
     free(in->name);
     free(in->experiment);
     free(in->user);
@@ -63,7 +64,7 @@ static struct import_metric *find_metric(struct import_run *in, const char *key)
 {
     struct import_metric *m;
 
-    for (size_t i = 0; i < in->n_metrics; i++)
+    for (size_t i = in->n_metrics; i-- > 0;) /* mostly the last one */
         if (strcmp(in->metric[i].key, key) == 0)
             return &in->metric[i];
     GROW(in->metric, in->n_metrics, in->room_metrics);
@@ -167,10 +168,13 @@ size_t import_run_count_points(const struct import_run *in)
 static int find_source(const char *root, const struct import_run *in,
                        bool *found, struct err *e)
 {
+    char *const id = in->id;
     struct runs runs = { 0 };
-    int ret = runs_load(&runs, root, LOAD_NO_METRICS, e);
+    int ret = in->id ? runs_load_ids(&runs, root, &id, 1,
+                                     LOAD_NO_METRICS | LOAD_DELETED, e)
+                     : runs_load(&runs, root, LOAD_NO_METRICS, e);
 
-    *found = false;
+    *found = in->id && runs.n;
     if (ret < 0 && e->kind == ERR_MISSING) {
         *e = (struct err){ 0 };
         ret = 0;
@@ -239,6 +243,7 @@ static int write_run(const struct import_run *in, const struct import *import,
         .root = import->root,
         .experiment = import->experiment ? import->experiment : in->experiment,
         .name = import->name ? import->name : in->name,
+        .id = in->id,
         .user = in->user,
         .source = "gtrack import",
         .start_ms = in->start_ms,
@@ -247,6 +252,8 @@ static int write_run(const struct import_run *in, const struct import *import,
 
     if (stored_run_create(&b, &c, e) < 0)
         return -1;
+    b.meta.deleted = in->deleted_ms != 0;
+    b.meta.deleted_ms = in->deleted_ms;
     return stored_run_end(&b, in->status, in->end_ms, write_content(in, &b, e),
                           e);
 }

@@ -38,8 +38,8 @@ struct import {
 /* A reader: read a file, or for some a folder, and write its runs. */
 typedef int import_fn(struct import *, struct err *);
 
-import_fn import_mlflow, import_tensorboard, import_wandb, import_csv,
-    import_jsonl, import_llmc, import_nanogpt;
+import_fn import_mlflow, import_sqlite, import_tensorboard, import_wandb,
+    import_csv, import_jsonl, import_llmc, import_nanogpt;
 
 struct import_metric {
     char *key;
@@ -82,7 +82,9 @@ struct import_left {
 
 struct import_run {
     char *source, *name, *experiment, *user;
+    char *id; /* to keep; or NULL */
     int64_t start_ms, end_ms;
+    int64_t deleted_ms; /* 0: it is not */
     enum run_status status;
     struct import_metric *metric;
     size_t n_metrics, room_metrics;
@@ -126,6 +128,17 @@ void import_run_leave(struct import_run *, const char *what);
 size_t import_run_count_points(const struct import_run *);
 /* Write the run, unless it exists, count it, and say what was left out. */
 int import_run_write(struct import_run *, struct import *, struct err *);
+
+/* Call a function for each value of nested objects, with a key like a/b/c.
+ * Images, tables and the like are values: objects with a "_type". */
+typedef void import_json_fn(void *arg, const char *key, json_t *value);
+
+void import_json_each(const char *prefix, json_t *object, char separator,
+                      import_json_fn *, void *arg);
+/* The value as a number; one that is none is counted as left out. */
+bool import_json_number(struct import_run *, json_t *value, double *);
+/* Add a parameter to the import_run that is the argument. */
+import_json_fn import_json_param;
 
 /* For import_run_write() and import_run_clear(). */
 int import_histograms_write(const struct import_run *, struct stored_run *,

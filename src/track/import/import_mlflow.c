@@ -50,8 +50,12 @@ int import_mlflow(struct import *import, struct err *e)
 {
     struct runs runs = { 0 };
     struct copies c;
-    int ret = runs_load(&runs, import->path, import->flags | LOAD_DELETED, e);
     size_t deleted = 0;
+    int ret;
+
+    if (!path_is_folder(import->path))
+        return import_sqlite(import, e);
+    ret = runs_load(&runs, import->path, import->flags | LOAD_DELETED, e);
 
     for (size_t i = 0; i < runs.n; i++) {
         deleted += runs.run[i].deleted;

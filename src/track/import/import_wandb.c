@@ -57,26 +57,6 @@ struct wandb_reader {
 
 /* -- history, system metrics, summary -------------------------------------- */
 
-/* The value as a number; one that is none is counted as left out. */
-static bool value_number(struct import_run *in, json_t *value, double *x)
-{
-    const char *type = json_string_value(json_object_get(value, "_type"));
-
-    if (json_is_number(value)) {
-        *x = json_number_value(value);
-    } else if (json_is_boolean(value)) {
-        *x = json_is_true(value);
-    } else if (!json_is_string(value) ||
-               !num_real(json_string_value(value), x) || isfinite(*x)) {
-        if (!json_is_null(value))
-            import_run_leave(in, type                    ? type
-                                 : json_is_string(value) ? "text"
-                                                         : "list");
-        return false;
-    }
-    return true;
-}
-
 struct history_row {
     struct wandb_reader *r;
     int64_t step, ms;
@@ -154,7 +134,7 @@ static void add_value(void *arg, const char *key, json_t *value)
     if (!*row->prefix)
         json_object_set_new(row->r->seen, key, json_true());
     if (add_histogram(row, key, value) || add_media(row, key, value) ||
-        !value_number(&row->r->in, value, &x))
+        !import_json_number(&row->r->in, value, &x))
         return;
     name = xasprintf("%s%s", row->prefix, key);
     import_run_point(&row->r->in, name, row->step, row->ms, x);
@@ -184,7 +164,7 @@ static void add_history(struct wandb_reader *r, struct protobuf in)
         row.ms = num_whole(json_number_value(x) * 1000 + 0.5);
     if (row.step > r->last_step)
         r->last_step = row.step;
-    wandb_log_each("", items, '/', add_value, &row);
+    import_json_each("", items, '/', add_value, &row);
     json_decref(items);
 }
 
@@ -212,7 +192,7 @@ static void add_stats(struct wandb_reader *r, struct protobuf in)
             row.ms = parse_time(protobuf_inside(&f));
     if (r->in.start_ms)
         row.step = (row.ms - r->in.start_ms) / 1000;
-    wandb_log_each("", items, '/', add_value, &row);
+    import_json_each("", items, '/', add_value, &row);
     json_decref(items);
 }
 
@@ -224,40 +204,11 @@ static void add_summary(void *arg, const char *key, json_t *value)
     double x;
 
     if (*key != '_' && !json_object_get(r->seen, key) &&
-        value_number(&r->in, value, &x))
+        import_json_number(&r->in, value, &x))
         import_run_point(&r->in, key, r->last_step, r->in.end_ms, x);
 }
 
 /* -- config, run, exit ---------------------------------------------------- */
-
-static void add_param(void *arg, const char *key, json_t *value)
-{
-    char *text;
-
-    if (json_is_string(value)) {
-        import_run_param(arg, key, json_string_value(value));
-        return;
-    }
-    if (json_is_boolean(value) || json_is_null(value)) {
-        import_run_param(arg, key,
-                         json_is_true(value)    ? "True"
-                         : json_is_false(value) ? "False"
-                                                : "None");
-        return;
-    }
-    if (json_is_real(value)) {
-        char number[NUM_TEXT];
-
-        num_shortest(number, json_real_value(value));
-        import_run_param(arg, key, number);
-        return;
-    }
-    text = json_dumps(value,
-                      JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(17));
-    if (text)
-        import_run_param(arg, key, text);
-    free(text);
-}
 
 static void add_config(struct import_run *in, struct protobuf update)
 {
@@ -265,7 +216,7 @@ static void add_config(struct import_run *in, struct protobuf update)
 
     wandb_log_items(config, update, 1);
     json_object_del(config, "_wandb");
-    wandb_log_each("", config, '.', add_param, in);
+    import_json_each("", config, '.', import_json_param, in);
     json_decref(config);
 }
 
@@ -444,7 +395,7 @@ static int import_log(struct import *import, const char *path, struct err *e)
     r.in.inside = import->flags & LOAD_LINKS ? NULL : r.in.files;
     ret = read_log(&r, path, e);
     if (ret == 0) {
-        wandb_log_each("", r.summary, '/', add_summary, &r);
+        import_json_each("", r.summary, '/', add_summary, &r);
         if (!r.ended)
             r.in.status = RUN_KILLED;
         if (r.output.len)

@@ -3,6 +3,7 @@ gtrack_SOURCES += \
 	%D%/import.c \
 	%D%/import.h \
 	%D%/import_csv.c \
+	%D%/import_json.c \
 	%D%/import_media.c \
 	%D%/import_mlflow.c \
 	%D%/import_tensorboard.c \
@@ -10,3 +11,8 @@ gtrack_SOURCES += \
 	%D%/import_wandb.c \
 	%D%/wandb_log.c \
 	%D%/wandb_log.h
+if HAVE_SQLITE
+gtrack_SOURCES += %D%/import_sqlite.c
+else
+gtrack_SOURCES += %D%/import_sqlite_none.c
+endif

@@ -184,22 +184,3 @@ void wandb_log_items(json_t *root, struct protobuf in, int field)
         if (f.number == field && f.type == PROTO_BYTES)
             add_item(root, protobuf_inside(&f));
 }
-
-void wandb_log_each(const char *prefix, json_t *object, char separator,
-                    wandb_log_fn *fn, void *arg)
-{
-    const char *name;
-    json_t *value;
-
-    json_object_foreach(object, name, value)
-    {
-        char *key = *prefix ? xasprintf("%s%c%s", prefix, separator, name)
-                            : xstrdup(name);
-
-        if (json_object_size(value) && !json_object_get(value, "_type"))
-            wandb_log_each(key, value, separator, fn, arg);
-        else
-            fn(arg, key, value);
-        free(key);
-    }
-}

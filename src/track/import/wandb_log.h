@@ -29,11 +29,4 @@ void wandb_log_close(struct wandb_log *);
  * value removes the key. */
 void wandb_log_items(json_t *object, struct protobuf message, int field);
 
-/* Call a function for each value of nested objects, with a key like a/b/c.
- * Images, tables and the like are values: objects with a "_type". */
-typedef void wandb_log_fn(void *arg, const char *key, json_t *value);
-
-void wandb_log_each(const char *prefix, json_t *object, char separator,
-                    wandb_log_fn *, void *arg);
-
 #endif
