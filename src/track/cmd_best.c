@@ -35,6 +35,7 @@ struct cell {
 
 struct cells {
     struct cell *item;
+    const struct run_info **run; /* of all cells, one after the other */
     size_t n;
     const char *metric;
     bool high;
@@ -184,6 +185,8 @@ static void add_cell(struct table *t, const struct cells *all,
         table_none(t);
 }
 
+enum { MOST_NAMES = 10 };
+
 static void show_verdict(const struct cells *all, struct table *t,
                          size_t result)
 {
@@ -195,10 +198,12 @@ static void show_verdict(const struct cells *all, struct table *t,
 
         if (strcmp(text, "worse") == 0)
             continue;
-        open++;
-        buf_printf(&names, "%s%s", names.len ? ", " : "",
-                   all->item[i].run[0]->name);
+        if (open++ < MOST_NAMES)
+            buf_printf(&names, "%s%s", names.len ? ", " : "",
+                       all->item[i].run[0]->name);
     }
+    if (open > MOST_NAMES)
+        buf_str(&names, ", ...");
     if (open == 0)
         log_info("%s is the best", all->item[0].run[0]->name);
     else if (open == 1)
@@ -222,11 +227,17 @@ static void find_cells(struct cells *all, const struct runs *runs,
     }
     all->n = by->n ? row_groups_number(key, runs->n, by->n, group) : runs->n;
     all->item = xcalloc(all->n, sizeof *all->item);
+    all->run = xcalloc(runs->n, sizeof(struct run_info *));
+    for (size_t i = 0; i < runs->n; i++)
+        all->item[group[i]].n++;
+    for (size_t g = 0, from = 0; g < all->n; g++) {
+        all->item[g].run = all->run + from;
+        from += all->item[g].n;
+        all->item[g].n = 0;
+    }
     for (size_t i = 0; i < runs->n; i++) {
         struct cell *c = &all->item[group[i]];
 
-        if (!c->run)
-            c->run = xcalloc(runs->n, sizeof(struct run_info *));
         c->run[c->n++] = &runs->run[i];
     }
     free(group);
@@ -262,7 +273,7 @@ static int fill_paired(struct table *t, const struct runs *runs,
     if (ret == 0)
         qsort_r(all.item, all.n, sizeof *all.item, by_mean, &all);
     while (all.n > 0 && isnan(all.item[all.n - 1].mean))
-        free(all.item[--all.n].run);
+        all.n--;
     for (size_t i = 1; ret == 0 && i < all.n; i++)
         ret = compare_cells(&all.item[i], &all.item[0], metric, e);
     name_columns(t, metric, by);
@@ -270,8 +281,7 @@ static int fill_paired(struct table *t, const struct runs *runs,
         add_cell(t, &all, &all.item[i], by);
     if (ret == 0 && all.n > 1)
         show_verdict(&all, t, t->n_columns - 2);
-    for (size_t i = 0; i < all.n; i++)
-        free(all.item[i].run);
+    free(all.run);
     free(all.item);
     return ret;
 }

@@ -52,4 +52,14 @@ gtrack best train/loss --paired good >out 2>err
 is $? 0 "one run alone is no error"
 gtrack best val/loss --paired good >out 2>err
 is $? 2 "a metric that no run has is refused"
+
+# many runs: 20 as good as each other
+for i in 1 2 3 4; do
+    for run in d e f g h; do
+        printf 'step=1 x=%d\nstep=2 x=2\n' $i | gtrack -r many log $run$i -q
+    done
+done
+gtrack -r many best x --paired --tsv >out 2>err
+like err "one of these 19: \([a-h][1-4], \)\{10\}\.\.\.$" \
+    "the message names ten of the runs that may be best"
 done_testing
