@@ -181,12 +181,25 @@ static int write_folder(const struct checkpoint_writing *w, const char *path,
     return ret;
 }
 
+/* The run may have been moved or removed; a folder of the user's own is made
+ * again. */
+static int make_folder(const struct checkpoint *c, struct err *e)
+{
+    const char *run = c->run ? run_folder(c->run) : "";
+
+    return *run && strncmp(c->folder, run, strlen(run)) == 0
+               ? path_make_inside(c->folder, run, e)
+               : path_make(c->folder, e);
+}
+
 static int write_checkpoint(const struct checkpoint_writing *w, struct err *e)
 {
     struct checkpoint *c = w->checkpoint;
     char *path = step_path(c, w->step);
     int ret = c->run ? run_check(c->run, e) : 0;
 
+    if (ret == 0)
+        ret = make_folder(c, e);
     if (ret == 0 && (c->written != w->step || !path_exists(path))) {
         remove_partial(c);
         ret = write_folder(w, path, e);
