@@ -132,6 +132,10 @@ cp -r "$c/step-00000008" lied && sed -i 's/"step": 8,/"step": 9,/' \
     lied/state.json && train --root lies --resume lied
 test $? -eq 1 && tail -1 out | grep -q 'lied/state.json is damaged'
 ok $? "a checkpoint whose state was changed is refused"
+sed -i 's/"sha256": "\([0-9a-f]*\)",$/"sha25v": "\1",/' lied/state.json
+grep -q '^ "sha25v"' lied/state.json && train --root lies --resume lied
+test $? -eq 1 && tail -1 out | grep -q 'lied/state.json is damaged'
+ok $? "a checkpoint whose state has no checksum is refused"
 train --root damaged --resume "$c/step-00000012"
 ok $? "a damaged checkpoint was replaced by a later training"
 train --root damaged --resume "$c/step-00000012.old"

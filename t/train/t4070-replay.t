@@ -40,6 +40,9 @@ is "$(cat out)" "$(cat first)" "a second sample draws the same steps"
 (cd "$artifacts" && sha256sum --quiet --ignore-missing -c checkpoints.sha256) \
     >out 2>&1
 ok $? "sha256sum accepts the checkpoints by the sums of the run"
+is "$(cd "$artifacts" && grep -c 'checkpoints/step-.*/state.json' checkpoints.sha256)" \
+    "$(grep -c model.safetensors "$artifacts/checkpoints.sha256")" \
+    "the sums of the run cover the state of each checkpoint"
 
 # A stopped and resumed run
 gtrain --config c.ini --name parts -q --set train.stop_at=17 >out 2>&1 &&

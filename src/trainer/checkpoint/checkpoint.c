@@ -149,11 +149,9 @@ static int replace_folder(const char *temp, const char *path)
 static void record_sums(const struct checkpoint *c, const char *path,
                         int64_t step)
 {
-    struct checkpoint_sums sums;
     struct err e = { 0 };
 
-    if (c->run && (checkpoint_sums_read(path, &sums, &e) < 0 ||
-                   checkpoint_sums_add(c->run, step, &sums, &e) < 0))
+    if (c->run && checkpoint_sums_add(c->run, path, step, &e) < 0)
         log_warn("%s", e.text);
 }
 

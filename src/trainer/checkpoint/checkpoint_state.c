@@ -153,14 +153,13 @@ int checkpoint_state_write(const char *text, const char *folder, struct err *e)
 
 /* ---- reading ---------------------------------------------------------- */
 
-/* The first versions wrote no checksum. */
 static bool is_whole(const json_t *state)
 {
     const char *want = json_string_value(json_object_get(state, "sha256"));
     char is[SHA256_TEXT];
 
     sum_state(state, is);
-    return !want || strcmp(want, is) == 0;
+    return want && strcmp(want, is) == 0;
 }
 
 static json_t *read_state(const char *folder, struct err *e)

@@ -15,10 +15,11 @@ static const char file_name[] = "checkpoints.sha256";
 
 enum { SUMS_MAX = 256 << 20 };
 
-static void add_line(struct buf *b, const char *sum, int64_t step, int part)
+static void add_line(struct buf *b, const char *sum, int64_t step,
+                     const char *file)
 {
     buf_printf(b, "%s  checkpoints/step-%08lld/%s\n", sum, (long long)step,
-               checkpoint_parts[part]);
+               file);
 }
 
 int checkpoint_sums_read(const char *folder, struct checkpoint_sums *sums,
@@ -29,18 +30,36 @@ int checkpoint_sums_read(const char *folder, struct checkpoint_sums *sums,
     return checkpoint_state_sum(folder, PART_OPTIM, sums->optim, e);
 }
 
-int checkpoint_sums_add(struct run *run, int64_t step,
-                        const struct checkpoint_sums *sums, struct err *e)
+static int sum_state(const char *folder, char sum[SHA256_TEXT], struct err *e)
 {
+    char *path = path_join(folder, "state.json");
+    int64_t size;
+    const int ret = sha256_file(path, sum, &size, e);
+
+    free(path);
+    return ret;
+}
+
+int checkpoint_sums_add(struct run *run, const char *folder, int64_t step,
+                        struct err *e)
+{
+    struct checkpoint_sums sums;
+    char state[SHA256_TEXT];
     char *path = run_artifact(run, file_name);
     const int fd =
         path ? open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666) : -1;
     struct buf lines = BUF_INIT;
-    int ret = 0;
+    int ret = checkpoint_sums_read(folder, &sums, e);
 
-    add_line(&lines, sums->model, step, PART_MODEL);
-    add_line(&lines, sums->optim, step, PART_OPTIM);
-    if (fd < 0 || write(fd, lines.s, lines.len) != (ssize_t)lines.len)
+    if (ret == 0)
+        ret = sum_state(folder, state, e);
+    if (ret == 0) {
+        add_line(&lines, sums.model, step, checkpoint_parts[PART_MODEL]);
+        add_line(&lines, sums.optim, step, checkpoint_parts[PART_OPTIM]);
+        add_line(&lines, state, step, "state.json");
+    }
+    if (ret == 0 &&
+        (fd < 0 || write(fd, lines.s, lines.len) != (ssize_t)lines.len))
         ret = err_sys(e, "cannot write %s", path ? path : file_name);
     if (fd >= 0)
         close(fd);
@@ -67,7 +86,7 @@ static bool find_sum(const struct buf *text, int64_t step, int part,
     struct buf tail = BUF_INIT;
     const char *end;
 
-    add_line(&tail, "", step, part);
+    add_line(&tail, "", step, checkpoint_parts[part]);
     end = find_last(text, tail.s);
     buf_clear(&tail);
     if (!end || end - text->s < SHA256_TEXT - 1)

@@ -7,8 +7,9 @@
 /*
  * checkpoint_sums - the SHA-256 of every checkpoint that a run has written
  *
- * The artifact checkpoints.sha256 has two lines for each checkpoint, in the
- * form of sha256sum(1), so that its weights can be recognised after it has been
+ * The artifact checkpoints.sha256 has a line for the weights of each
+ * checkpoint, for its moments and for its state.json, in the form of
+ * sha256sum(1), so that its weights can be recognised after it has been
  * removed.  If a step was written twice, as after a rollback, the last lines
  * count.
  */
@@ -16,8 +17,9 @@ struct checkpoint_sums {
     char model[SHA256_TEXT], optim[SHA256_TEXT]; /* weights and moments */
 };
 
-int checkpoint_sums_add(struct run *, int64_t step,
-                        const struct checkpoint_sums *, struct err *);
+/* Add the lines of the checkpoint in a folder. */
+int checkpoint_sums_add(struct run *, const char *folder, int64_t step,
+                        struct err *);
 
 /* Those of the checkpoint in a folder. */
 int checkpoint_sums_read(const char *folder, struct checkpoint_sums *,
