@@ -22,6 +22,7 @@
 #include "common/sig.h"
 #include "common/spawn.h"
 #include "store/write/run.h"
+#include "store/write/run_output.h"
 #include "track/runs/value_line.h"
 #include "track/runs/track.h"
 
@@ -46,13 +47,14 @@ static const struct opt exec_opts[] = {
  * values line by line. */
 struct stream {
     int fd, shown;
-    FILE *file;
+    struct run_output file;
     struct buf line;
 };
 
 struct child {
     struct run *run;
     struct stream stream[2];
+    struct err unshown; /* why output could not be shown */
     struct value_line values;
     int64_t step;
     struct spawn_group group;
@@ -71,18 +73,25 @@ static void log_values(struct child *child, const char *line)
                    child->values.item[i].value);
 }
 
-static void write_all(int fd, const char *data, size_t n)
+static void show(struct child *child, int fd, const char *data, size_t n)
 {
+    struct pollfd ready = { fd, POLLOUT, 0 };
+
     while (n > 0) {
         const ssize_t done = write(fd, data, n);
 
-        if (done < 0 && errno != EINTR)
-            return; /* our reader has gone, but the command continues */
+        if (done < 0 && errno == EAGAIN)
+            poll(&ready, 1, -1);
+        else if (done < 0 && errno != EINTR)
+            break;
         if (done > 0) {
             data += done;
             n -= (size_t)done;
         }
     }
+    if (n > 0 && errno != EPIPE) /* our reader may go: the command continues */
+        err_sys(&child->unshown, "cannot write standard %s",
+                fd == STDOUT_FILENO ? "output" : "error");
 }
 
 enum { MAX_LINE = 1 << 20 };
@@ -108,9 +117,8 @@ static void read_stream(struct child *child, struct stream *in)
         return;
     }
     if (!silent)
-        write_all(in->shown, chunk, (size_t)n);
-    if (in->file)
-        fwrite(chunk, 1, (size_t)n, in->file);
+        show(child, in->shown, chunk, (size_t)n);
+    run_output_write(&in->file, chunk, (size_t)n);
     for (ssize_t i = 0; i < n; i++) {
         if (chunk[i] != '\n' && chunk[i] != '\r') {
             if (in->line.len < MAX_LINE)
@@ -206,17 +214,6 @@ static void read_streams(struct child *child)
         close(end);
 }
 
-static FILE *open_artifact(struct run *run, const char *file)
-{
-    char *path = run_artifact(run, file);
-    FILE *fp = path ? fopen(path, "we") : NULL;
-
-    if (path && !fp)
-        log_warn("cannot create %s: %s", path, strerror(errno));
-    free(path);
-    return fp;
-}
-
 /* Does a name such as --api-key or WANDB_API_KEY stand for a secret?  Words
  * such as --max-tokens do not. */
 static bool is_secret(const char *word, size_t n)
@@ -302,8 +299,8 @@ static int run_command(struct child *child, char **argv, struct err *e)
 
     child->stream[0].shown = STDOUT_FILENO;
     child->stream[1].shown = STDERR_FILENO;
-    child->stream[0].file = open_artifact(child->run, "stdout.txt");
-    child->stream[1].file = open_artifact(child->run, "stderr.txt");
+    run_output_open(&child->stream[0].file, child->run, "stdout.txt");
+    run_output_open(&child->stream[1].file, child->run, "stderr.txt");
     child->in_front = tcgetpgrp(STDIN_FILENO) == getpgrp();
     sig_watch();
     if (start_command(child, argv, e) < 0) {
@@ -321,14 +318,22 @@ static int run_command(struct child *child, char **argv, struct err *e)
              : WIFSIGNALED(wait_status) || child->signal ? RUN_KILLED
                                                          : RUN_FAILED;
     log_end(child->run, code, clock_mono() - begun);
+    for (int i = 0; i < 2; i++)
+        run_output_close(&child->stream[i].file);
     if (run_end(child->run, status, e) < 0)
         return -1;
-    return code == 0 ? 0 : command_failed(argv[0], wait_status, e);
+    if (code)
+        return command_failed(argv[0], wait_status, e);
+    *e = child->unshown;
+    return e->kind == ERR_NONE ? 0 : -1;
 }
 
 static int exec_main(int argc, char **argv, struct err *e)
 {
-    struct child child = { .step = -1, .values = VALUE_LINE_INIT };
+    struct child child = { .step = -1,
+                           .values = VALUE_LINE_INIT,
+                           .stream = { { .line = BUF_INIT },
+                                       { .line = BUF_INIT } } };
     struct run_conf c = { .name = name };
     char *command;
     int ret;
@@ -342,11 +347,8 @@ static int exec_main(int argc, char **argv, struct err *e)
         log_info("run %s", run_name(child.run));
         ret = run_command(&child, argv, e);
     }
-    for (int i = 0; i < 2; i++) {
-        if (child.stream[i].file)
-            fclose(child.stream[i].file);
+    for (int i = 0; i < 2; i++)
         buf_clear(&child.stream[i].line);
-    }
     value_line_clear(&child.values);
     free(command);
     return ret;

@@ -4,9 +4,11 @@
 #include "config.h"
 
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/log.h"
 #include "common/num.h"
@@ -299,6 +301,9 @@ static int export_tar(const struct runs *runs, struct err *e)
     struct spawn s = { .words = &words };
     int ret;
 
+    /* tar writes nothing to /dev/null, which stands for a closed one */
+    if (!to_file && write(STDOUT_FILENO, "", 0) < 0)
+        return err_sys(e, "cannot write standard output");
     for (size_t i = 0; i < runs->n; i++) {
         const char *folder = runs->run[i].folder;
         char *parent = path_parent(folder);
@@ -311,7 +316,8 @@ static int export_tar(const struct runs *runs, struct err *e)
     s.in_len = names.len;
     fflush(stdout);
     ret = spawn_run(argv, &s, e);
-    if (ret < 0 && s.status == 1) { /* a file changed meanwhile */
+    /* a file changed meanwhile, or the reader of the pipe has gone */
+    if (ret < 0 && (s.status == 1 || s.status == 128 + SIGPIPE)) {
         *e = (struct err){ 0 };
         ret = 0;
     }

@@ -309,6 +309,28 @@ ok $? "exec keeps the output as an artifact"
 g exec --name bad -- sh -c 'exit 75'
 test $? = 75 && g ls bad -c status --no-header && holds out PREEMPTED
 ok $? "exec ends with the status of the command"
+g exec --name blank -- echo && holds out ''
+ok $? "exec passes on an empty line" "$(cat err)"
+(ulimit -f 64 && g exec --name cut -- seq 20000) >out 2>err
+test $? = 1 && grep -q 'cut: [0-9]* bytes of stdout.txt are lost: .*too large' err
+ok $? "exec reports output that could not be saved"
+gtrack exec -q --name shown -- seq 3 >/dev/full 2>err
+test $? = 1 && grep -q 'cannot write standard output' err &&
+    seq 3 | cmp -s - "$(gtrack where shown)/artifacts/stdout.txt"
+ok $? "exec reports output that could not be shown, and saves it"
+if "$build/t/lib/disturb" -n 1 true; test $? = 137; then
+    bad=
+    for n in $(seq 50 80); do
+        "$build/t/lib/disturb" -c write -n $n -e ENOSPC gtrack -r "full/$n" \
+            exec -q -- sh -c 'seq 3000; echo; seq 3000' >out 2>err ||
+            grep -q '^gtrack: ' err || bad="$bad $n: no message"
+        grep -q '^gtrack: ' err || cmp -s out full/$n/0/*/artifacts/stdout.txt ||
+            bad="$bad $n: other output"
+    done
+    is "$bad" "" "a write that fails once costs exec no output, or it says so"
+else
+    skip "a write that fails once costs exec no output" "no right to supervise"
+fi
 g exec --name masked -- sh -c true --api-key s1 --hf_token=s2 WANDB_API_KEY=s3 \
     --password 's 4' --max-tokens 5
 g cmd masked

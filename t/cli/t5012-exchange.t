@@ -437,6 +437,15 @@ g import -r copied team && grep -q "team: deleted runs (1) stay" err &&
 b${tab}deleted"
 ok $? "a run that is deleted is imported as deleted"
 
+# ---- an archive on standard output ----
+gtrack export -r team --to tar >&- 2>err
+test $? = 1 && grep -q 'cannot write standard output' err
+ok $? "export of an archive to a closed standard output is an error"
+perl -e 'open my $p, "-|", @ARGV; read $p, my $x, 1; close $p; exit $? >> 8' \
+    gtrack export -r team --to tar 2>err
+test $? = 0 && test ! -s err
+ok $? "export of an archive to a pipe that is closed is no error"
+
 # ---- hours ----
 mkdir bin
 cat >bin/sacct <<'E2'

@@ -12,6 +12,8 @@ src_store_libstore_a_SOURCES += \
 	%D%/provenance.h \
 	%D%/run.c \
 	%D%/run.h \
+	%D%/run_output.c \
+	%D%/run_output.h \
 	%D%/staging.c \
 	%D%/staging.h \
 	%D%/stored_run.c \

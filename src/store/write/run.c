@@ -37,6 +37,7 @@ struct run {
     char *folder, *place; /* of a new run: where it will be */
     int held;             /* the locked file of the attempt, or -1 */
     bool began;           /* the attempt is in the run */
+    bool lacks_output;
     bool beating;
     pthread_t beats;
     pthread_cond_t wake;
@@ -476,6 +477,11 @@ int run_sync(struct run *r, struct err *e)
     return store_sync(r->folder, e);
 }
 
+void run_lacks_output(struct run *r)
+{
+    r->lacks_output = true;
+}
+
 void run_reason(struct run *r, const char *reason)
 {
     pthread_mutex_lock(&r->lock);
@@ -508,6 +514,9 @@ int run_end(struct run *r, enum run_status status, struct err *e)
     ret = writer_stop(r->writer, e);
     if (ret == 0)
         ret = run_sync(r, e);
+    if (ret == 0 && r->lacks_output)
+        ret = err_set(e, ERR_SYSTEM, "%s: some of its output is lost",
+                      r->meta.name);
     stop_beats(r);
     if (run_check(r, &last) < 0 || save_end(r, status, &last) < 0) {
         if (ret == 0)

@@ -104,6 +104,8 @@ bool run_is_lost(const struct run *);
 int run_flush(struct run *, struct err *);
 /* Wait until what was flushed is on disk.  Any thread may call it. */
 int run_sync(struct run *, struct err *);
+/* Some of its output was lost, which run_end() will report. */
+void run_lacks_output(struct run *);
 /* Why the run is about to end, in a few words: "loss is nan at step 7". */
 void run_reason(struct run *, const char *reason);
 /* Write how and why the run ends, for a process that exits immediately after

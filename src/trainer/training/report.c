@@ -55,28 +55,17 @@ static void store_schedule(struct report *r, const struct engine *eng)
 
 static void write_line(void *arg, enum log_level level, const char *line)
 {
-    FILE *fp = arg;
     char when[32];
 
     (void)level;
-    fprintf(fp, "%s %s\n", clock_text(when, clock_wall_ms()), line);
+    run_output_printf(arg, "%s %s\n", clock_text(when, clock_wall_ms()), line);
 }
 
 static void open_logs(struct report *r)
 {
-    char *path = run_artifact(r->run, "log.txt");
-    char *messages = run_artifact(r->run, "gtrain.log");
-
-    r->log = path ? fopen(path, "ae") : NULL;
-    r->messages = messages ? fopen(messages, "ae") : NULL;
-    if (r->log)
-        setvbuf(r->log, NULL, _IOLBF, 0);
-    if (r->messages) {
-        setvbuf(r->messages, NULL, _IOLBF, 0);
-        log_sink(write_line, r->messages);
-    }
-    free(path);
-    free(messages);
+    run_output_open(&r->log, r->run, "log.txt");
+    run_output_open(&r->messages, r->run, "gtrain.log");
+    log_sink(write_line, &r->messages);
 }
 
 static bool on_gpu(const struct engine *eng)
@@ -352,9 +341,9 @@ void report_step(struct report *r, const struct engine *eng,
     r->rate = r->rate > 0 ? 0.9 * r->rate + 0.1 * rate : rate;
     store_step(r, eng, s);
     store_phases(r, eng, s);
-    if (r->log && is_recorded(eng))
-        fprintf(r->log, "%lld train %.6f\n", (long long)eng->state.step,
-                s->loss);
+    if (is_recorded(eng))
+        run_output_printf(&r->log, "%lld train %.6f\n",
+                          (long long)eng->state.step, s->loss);
     show_step(r, eng, s);
 }
 
@@ -372,8 +361,8 @@ void report_eval(struct report *r, const struct engine *eng,
         run_metric(r->run, "val/bpb", eng->state.step, v->bpb);
         snprintf(bits, sizeof bits, ", %.4f bits per byte", v->bpb);
     }
-    if (r->log)
-        fprintf(r->log, "%lld val %.6f\n", (long long)eng->state.step, v->loss);
+    run_output_printf(&r->log, "%lld val %.6f\n", (long long)eng->state.step,
+                      v->loss);
     log_info("step %lld: validation loss %.4f, perplexity %.2f%s",
              (long long)eng->state.step, v->loss, exp(v->loss), bits);
 }
@@ -426,8 +415,8 @@ void report_multiple_choice(struct report *r, const struct engine *eng,
         return;
     run_metric(r->run, "hellaswag/acc", step, v->acc);
     run_metric(r->run, "hellaswag/acc_norm", step, v->acc_norm);
-    if (r->log)
-        fprintf(r->log, "%lld hella %.4f\n", (long long)step, v->acc_norm);
+    run_output_printf(&r->log, "%lld hella %.4f\n", (long long)step,
+                      v->acc_norm);
     log_info("step %lld: %lld questions, acc %.2f%%, acc_norm %.2f%%",
              (long long)step, (long long)v->questions, 100 * v->acc,
              100 * v->acc_norm);
@@ -516,10 +505,8 @@ int report_close(struct report *r, struct engine *eng, int ret, struct err *e)
     if (ret == 0 && eng->set->train.max_time > 0)
         run_paramf(r->run, "derived.steps", "%lld", (long long)eng->state.step);
     log_sink(NULL, NULL);
-    if (r->log)
-        fclose(r->log);
-    if (r->messages)
-        fclose(r->messages);
+    run_output_close(&r->log);
+    run_output_close(&r->messages);
     if (ret == 0)
         ret = run_end(r->run, status, e);
     else

@@ -6,6 +6,7 @@
 
 #include "common/output/progress.h"
 #include "store/write/run.h"
+#include "store/write/run_output.h"
 #include "trainer/engine/engine.h"
 #include "trainer/training/eval.h"
 #include "trainer/training/meter.h"
@@ -33,8 +34,8 @@ struct report {
     const struct meter *meter;
     struct progress progress;
     bool progressing;
-    FILE *log, *messages; /* log.txt, gtrain.log */
-    double rate;          /* tokens/s, smoothed */
+    struct run_output log, messages; /* log.txt, gtrain.log */
+    double rate;                     /* tokens/s, smoothed */
     double last_loss, last_val;
     double micro_began, micro_seconds; /* of the last one */
     _Atomic double pause_at; /* when training can probably stop; 0: unknown */

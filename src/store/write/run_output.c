@@ -1,0 +1,96 @@
+#include "config.h"
+#include "store/write/run_output.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/log.h"
+#include "store/format/store.h"
+
+enum { KEPT_MAX = 64 << 20 };
+
+static void open_file(struct run_output *o)
+{
+    char *path = store_artifact(run_folder(o->run), o->name, &o->why);
+
+    if (path)
+        o->fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    if (path && o->fd < 0)
+        err_sys(&o->why, "cannot create %s", path);
+    free(path);
+}
+
+static void write_kept(struct run_output *o)
+{
+    size_t done = 0;
+
+    if (o->fd < 0)
+        open_file(o);
+    while (o->fd >= 0 && done < o->kept.len) {
+        const ssize_t n = write(o->fd, o->kept.s + done, o->kept.len - done);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0) {
+            err_sys(&o->why, "cannot write %s", o->name);
+            break;
+        }
+        done += (size_t)n;
+    }
+    memmove(o->kept.s, o->kept.s + done, o->kept.len - done);
+    buf_trim(&o->kept, o->kept.len - done);
+}
+
+void run_output_open(struct run_output *o, struct run *run, const char *name)
+{
+    *o = (struct run_output){
+        .run = run, .name = name, .fd = -1, .kept = BUF_INIT
+    };
+    write_kept(o);
+}
+
+void run_output_write(struct run_output *o, const char *text, size_t n)
+{
+    if (!o->run)
+        return;
+    if (o->kept.len + n <= KEPT_MAX)
+        buf_add(&o->kept, text, n);
+    else
+        o->lost += n;
+    write_kept(o);
+}
+
+void run_output_printf(struct run_output *o, const char *fmt, ...)
+{
+    struct buf text = BUF_INIT;
+    va_list ap;
+
+    va_start(ap, fmt);
+    buf_vprintf(&text, fmt, ap);
+    va_end(ap);
+    run_output_write(o, text.s, text.len);
+    buf_clear(&text);
+}
+
+void run_output_close(struct run_output *o)
+{
+    size_t lost;
+
+    if (!o->run)
+        return;
+    write_kept(o);
+    lost = o->lost + o->kept.len;
+    if (o->fd >= 0)
+        close(o->fd);
+    if (lost) {
+        log_warn("%s: %zu bytes of %s are lost: %s", run_name(o->run), lost,
+                 o->name, o->why.text);
+        run_lacks_output(o->run);
+    }
+    buf_clear(&o->kept);
+    *o = (struct run_output){ 0 };
+}
