@@ -10,6 +10,10 @@ start
 like url '^http://127.0.0.1:[0-9]*/?token=[0-9a-f]\{32\}$' \
     "serve prints the URL of the page with a token"
 
+# Looked at below.
+DRIP=1 perl "$top/t/lib/ask.pl" "$port" >drip &
+dripping=$!
+
 # Who may ask.
 perl "$top/t/lib/ask.pl" "$port" GET / >out
 is "$(status)" 403 "a request without a cookie is refused"
@@ -139,6 +143,15 @@ wait $logger
 CROWD=200 perl "$top/t/lib/ask.pl" "$port" GET /api/stores \
     "Cookie: $cookie" >out
 is "$(status)" 200 "a page is answered beside 200 slow clients"
+if (ulimit -n 5200) 2>/dev/null; then
+    (ulimit -n 5200 && CROWD=5000 perl "$top/t/lib/ask.pl" "$port" GET \
+        /api/stores "Cookie: $cookie" >out)
+    is "$(status)" 200 "a page is answered beside 5,000 slow clients"
+else
+    skip "a page is answered beside 5,000 slow clients" "few files may be open"
+fi
+wait $dripping
+is "$(cat drip)" closed "a client whose request arrives byte by byte is dropped"
 
 mv "$GTRACK_ROOT" away
 AGAIN='"problem":"' ask /api/stores

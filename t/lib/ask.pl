@@ -7,6 +7,8 @@
 # with its headers, without carriage returns.  UNTIL in the environment is a
 # pattern: the connection is closed when it has been printed.  CROWD is a number
 # of connections that send only half of a request, and stay open meanwhile.
+# With DRIP, no request is sent but a byte of one every tenth of a second, until
+# the server has closed the connection.
 # BODY is sent after the headers, among which LONG adds one of so many bytes.
 use strict;
 use warnings;
@@ -26,6 +28,16 @@ sub connection {
     return $socket;
 }
 
+$SIG{PIPE} = 'IGNORE';
+if ($ENV{DRIP}) {
+    my ($socket, $ready) = (connection(), '');
+    do {
+        syswrite $socket, 'G';
+        vec($ready = '', fileno $socket, 1) = 1;
+    } until select $ready, undef, undef, 0.1;
+    print "closed\n";
+    exit;
+}
 my @crowd = map { connection() } 1 .. $ENV{CROWD} || 0;
 print $_ "GET / HTTP/1.1\r\nHost: loc" for @crowd;
 
@@ -34,7 +46,6 @@ push @headers, 'Host: localhost' unless grep { /^Host:/i } @headers;
 @headers = grep { $_ ne 'Host:' } @headers;
 push @headers, 'Connection: close', 'Content-Length: ' . length $body;
 push @headers, 'X-Long: ' . '0' x $ENV{LONG} if $ENV{LONG};
-local $SIG{PIPE} = 'IGNORE';
 
 sub answer {
     my $socket = connection();

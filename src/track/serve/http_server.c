@@ -5,8 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/dl.h"
 #include "common/log.h"
 #include "common/mem.h"
@@ -22,6 +24,7 @@ struct mhd {
     __typeof__(MHD_run) *run;
     __typeof__(MHD_get_timeout) *get_timeout;
     __typeof__(MHD_get_daemon_info) *get_daemon_info;
+    __typeof__(MHD_get_connection_info) *get_connection_info;
     __typeof__(MHD_lookup_connection_value) *lookup;
     __typeof__(MHD_create_response_from_buffer) *create_response;
     __typeof__(MHD_create_response_from_fd64) *create_file;
@@ -39,6 +42,7 @@ static const struct dl_symbol symbols[] = {
     { "MHD_run", offsetof(struct mhd, run) },
     { "MHD_get_timeout", offsetof(struct mhd, get_timeout) },
     { "MHD_get_daemon_info", offsetof(struct mhd, get_daemon_info) },
+    { "MHD_get_connection_info", offsetof(struct mhd, get_connection_info) },
     { "MHD_lookup_connection_value", offsetof(struct mhd, lookup) },
     { "MHD_create_response_from_buffer",
       offsetof(struct mhd, create_response) },
@@ -57,6 +61,8 @@ static const struct dl_symbol symbols[] = {
 
 enum {
     MOST_CONNECTIONS = 1000,
+    MOST_STRANGERS = 256,
+    STRANGER_SECS = 10,
     MOST_HEADERS = 128 << 10, /* bytes: a URL may name a thousand runs */
     MOST_BODY = 1 << 20,
     IDLE_SECS = 30,
@@ -72,8 +78,19 @@ struct stream {
     bool ends;
 };
 
+/* A connection that no request with the cookie has come through yet.  Anybody
+ * on this machine can open one, so that the oldest one is dropped when there
+ * are too many, and each one after a while, however busy it is. */
+struct stranger {
+    struct stranger *older, *newer; /* in a ring; NULL: not a stranger */
+    int fd;
+    double since;
+};
+
 struct http_server {
     struct mhd lib;
+    struct stranger ring; /* its newer one is the oldest of all */
+    size_t strangers;
     struct MHD_Daemon *daemon;
     const struct guard *guard;
     http_answer_fn *answer;
@@ -277,6 +294,62 @@ size_t http_server_streams(const struct http_server *h)
     return h->n_streams;
 }
 
+/* -- strangers ------------------------------------------------------------- */
+
+static struct stranger *stranger_of(struct http_server *h,
+                                    struct MHD_Connection *c)
+{
+    return h->lib.get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT)
+        ->socket_context;
+}
+
+static void forget_stranger(struct http_server *h, struct stranger *s)
+{
+    if (!s->older)
+        return;
+    s->older->newer = s->newer;
+    s->newer->older = s->older;
+    s->older = NULL;
+    h->strangers--;
+}
+
+/* End the oldest connections; libmicrohttpd closes them. */
+static void drop_strangers(struct http_server *h)
+{
+    const double since = clock_mono() - STRANGER_SECS;
+    struct stranger *s;
+
+    while ((s = h->ring.newer) != &h->ring &&
+           (h->strangers > MOST_STRANGERS || s->since < since)) {
+        shutdown(s->fd, SHUT_RDWR);
+        forget_stranger(h, s);
+    }
+}
+
+static void on_connection(void *arg, struct MHD_Connection *c, void **con,
+                          enum MHD_ConnectionNotificationCode what)
+{
+    struct http_server *h = arg;
+    struct stranger *s = *con;
+
+    if (what == MHD_CONNECTION_NOTIFY_CLOSED && s) {
+        forget_stranger(h, s);
+        free(s);
+        *con = NULL;
+    } else if (what == MHD_CONNECTION_NOTIFY_STARTED) {
+        *con = s = xcalloc(1, sizeof *s);
+        s->fd =
+            h->lib.get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD)
+                ->connect_fd;
+        s->since = clock_mono();
+        s->newer = &h->ring;
+        s->older = h->ring.older;
+        s->older->newer = h->ring.older = s;
+        h->strangers++;
+        drop_strangers(h);
+    }
+}
+
 /* -- requests -------------------------------------------------------------- */
 
 /* Called with the first line of a request; returns what goes with it. */
@@ -347,6 +420,8 @@ static enum MHD_Result answer_request(struct http_server *h,
     const enum guard_verdict verdict = ask_guard(h, c, post, request.query, &e);
     enum MHD_Result ret;
 
+    if (verdict != GUARD_REFUSE)
+        forget_stranger(h, stranger_of(h, c));
     if (verdict == GUARD_REFUSE) {
         ret = refuse(h, c, MHD_HTTP_FORBIDDEN, e.text);
     } else if (verdict == GUARD_ENTER) {
@@ -413,6 +488,7 @@ struct http_server *http_server_open(int fd, const struct guard *guard,
     h->guard = guard;
     h->answer = answer;
     h->arg = arg;
+    h->ring.older = h->ring.newer = &h->ring;
     if (dl_load(&h->lib, symbols, "libmicrohttpd.so.12", e) < 0) {
         err_wrap(e, "gtrack serve needs libmicrohttpd");
         free(h);
@@ -425,7 +501,8 @@ struct http_server *http_server_open(int fd, const struct guard *guard,
         (unsigned)MOST_CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT,
         (unsigned)IDLE_SECS, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
         (size_t)MOST_HEADERS, MHD_OPTION_URI_LOG_CALLBACK, begin_request, NULL,
-        MHD_OPTION_NOTIFY_COMPLETED, end_request, NULL, MHD_OPTION_END);
+        MHD_OPTION_NOTIFY_COMPLETED, end_request, NULL,
+        MHD_OPTION_NOTIFY_CONNECTION, on_connection, h, MHD_OPTION_END);
     if (!h->daemon) {
         err_set(e, ERR_SYSTEM, "libmicrohttpd cannot serve on this socket");
         free(h);
@@ -452,6 +529,7 @@ double http_server_wait(const struct http_server *h, double most)
 
 void http_server_run(struct http_server *h)
 {
+    drop_strangers(h);
     h->lib.run(h->daemon);
 }
 
