@@ -128,19 +128,35 @@ events() {
     ls "$1"/0/*/artifacts/samples | tr '\n' ' '
     sha256sum <"$(echo "$1"/0/*/artifacts/checkpoints/best/model.safetensors)"
 }
-letters whole --set eval.hellaswag_limit=2
-events whole >want.events
-for signal in KILL; do
-    letters due.$signal --set eval.hellaswag_limit=0 &
+n=0
+for how in KILL TERM 'TERM --ranks 2 --set train.batch=4 --set train.deterministic=yes'
+do
+    signal=${how%% *} ranks=${how#"${how%% *}"} n=$((n + 1))
+    # shellcheck disable=SC2086 # words
+    letters whole$n --set eval.hellaswag_limit=2 $ranks
+    # shellcheck disable=SC2086 # words
+    letters due$n --set eval.hellaswag_limit=0 $ranks &
     pid=$!
     until grep -q 'step 4: validation loss' log 2>/dev/null; do
         kill -0 $pid || break
     done
-    kill -$signal $(children $pid)
+    kill -"$signal" $(children $pid)
     wait $pid
-    letters due.$signal --set eval.hellaswag_limit=2
-    is "$(events due.$signal)" "$(cat want.events)" \
-        "SIG$signal among the questions after a validation leaves nothing out"
+    status=$?
+    test "$signal" = KILL || is $status 75 "SIGTERM ends training among questions$ranks"
+    # shellcheck disable=SC2086 # words
+    letters due$n --set eval.hellaswag_limit=2 $ranks
+    is "$(events due$n)" "$(events whole$n)" \
+        "SIG$signal among the questions after a validation leaves nothing out$ranks"
+done
+printf '{"ctx":"a","endings":["b",' >>hella.jsonl
+sed -i 1,99999d hella.jsonl
+for ranks in '' ' --ranks 2 --set train.batch=4'; do
+    # shellcheck disable=SC2086 # words
+    letters cut${#ranks} $ranks
+    is $? 0 "questions that are cut do not end training$ranks"
+    is "$(grep -c 'warning: no questions after step 4: hella.jsonl:2: ' log)" 1 \
+        "one warning says that the questions cannot be read$ranks"
 done
 
 # from step 10^8 on, names have more digits

@@ -55,10 +55,8 @@ static void add_losses(const struct engine *eng, int64_t n, double sum[SUMS])
     }
 }
 
-/* Has any rank caught a signal?  All ranks call this equally often; they
- * exchange the answer only in every eighth turn. */
-static int check_signals(struct engine *eng, int64_t turn, bool *stop,
-                         struct err *e)
+int eval_check_signals(struct engine *eng, int64_t turn, bool *stop,
+                       struct err *e)
 {
     int64_t caught = sig_caught() != 0;
 
@@ -89,7 +87,7 @@ int eval_loss(struct engine *eng, struct eval_result *r, struct err *e)
         const int64_t left = count > i ? count - i : 0;
         const int64_t n = left < B ? left : B;
 
-        if (check_signals(eng, i / B, &r->stopped, e) < 0)
+        if (eval_check_signals(eng, i / B, &r->stopped, e) < 0)
             return -1;
         if (r->stopped)
             return 0;

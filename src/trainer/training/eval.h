@@ -23,4 +23,8 @@ struct eval_result {
 
 int eval_loss(struct engine *, struct eval_result *, struct err *);
 
+/* Has any rank caught a signal?  All ranks call this equally often; they
+ * exchange the answer only in every eighth turn. */
+int eval_check_signals(struct engine *, int64_t turn, bool *stop, struct err *);
+
 #endif

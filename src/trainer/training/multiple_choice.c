@@ -3,20 +3,23 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/buf.h"
 #include "common/clock.h"
 #include "common/format/unicode.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/num.h"
 #include "common/utf8.h"
+#include "trainer/training/eval.h"
 
-enum { MOST_ENDINGS = 16 };
+enum { MOST_ENDINGS = 16, MOST_TEXT = 1 << 30 };
 
 struct question {
     const char *context;
@@ -264,6 +267,7 @@ static int ask_question(struct engine *eng, const struct question *q,
     return 0;
 }
 
+/* Without an engine, the line is only checked. */
 static int ask_line(struct engine *eng, const char *line, size_t n,
                     double tally[TALLIES], struct err *e)
 {
@@ -274,7 +278,9 @@ static int ask_line(struct engine *eng, const char *line, size_t n,
 
     if (!o)
         err_set(e, ERR_INPUT, "%s", why.text);
-    else if (read_question(o, &q, e) == 0) {
+    else
+        ret = read_question(o, &q, e);
+    if (ret == 0 && eng) {
         if (eng->set->eval.hellaswag_style == HELLASWAG_HARNESS)
             prepare_as_harness(o, &q);
         ret = ask_question(eng, &q, tally, e);
@@ -284,50 +290,102 @@ static int ask_line(struct engine *eng, const char *line, size_t n,
     return ret;
 }
 
+static size_t line_length(const char *line)
+{
+    const size_t n = strcspn(line, "\n");
+
+    return n + (line[n] == '\n');
+}
+
+/* Read the file, and check what will be asked. */
+static int read_questions(struct buf *text, const char *path, int64_t limit,
+                          struct err *e)
+{
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int64_t at = 0;
+
+    if (fd < 0)
+        return err_open(e, "cannot open %s", path);
+    if (buf_read_open(text, fd, path, MOST_TEXT, e) < 0)
+        return -1;
+    for (const char *line = text->s; *line && (limit == 0 || at < limit);) {
+        const size_t n = line_length(line);
+
+        at++;
+        if (ask_line(NULL, line, n, NULL, e) < 0)
+            return err_wrap(e, "%s:%lld", path, (long long)at);
+        line += n;
+    }
+    return at > 0 ? 0 : err_set(e, ERR_INPUT, "%s contains no questions", path);
+}
+
+/* All ranks read the same, or none asks. */
+static int agree_questions(struct engine *eng, const char *path, int64_t bytes,
+                           bool *unread, struct err *e)
+{
+    int64_t most = bytes, least = -bytes;
+
+    if (coll_max(&eng->coll, &most, e) < 0 ||
+        coll_max(&eng->coll, &least, e) < 0) {
+        *unread = false;
+        return -1;
+    }
+    if (!*unread && most != -least)
+        err_set(e, ERR_INPUT, "another rank does not read the same %s", path);
+    *unread |= most != -least;
+    return *unread ? -1 : 0;
+}
+
+static int ask_all(struct engine *eng, const char *text, int64_t limit,
+                   double tally[TALLIES], bool *stopped, struct err *e)
+{
+    /* where a forward needs all ranks, all of them answer every question */
+    const int shares = parallel_gathers(&eng->parallel) ? 1 : eng->coll.size;
+    size_t n;
+
+    for (int64_t at = 0; *text && (limit == 0 || at < limit); at++) {
+        n = line_length(text);
+        if (at % shares == 0 &&
+            eval_check_signals(eng, at / shares, stopped, e) < 0)
+            return -1;
+        if (*stopped)
+            return 0;
+        if (at % shares == eng->coll.rank % shares &&
+            ask_line(eng, text, n, tally, e) < 0)
+            return -1;
+        text += n;
+    }
+    return shares > 1 ? coll_sum_f64(&eng->coll, tally, TALLIES, e) : 0;
+}
+
 int multiple_choice_eval(struct engine *eng, const char *path, int64_t limit,
                          struct multiple_choice_result *r, struct err *e)
 {
     const double before = clock_mono();
-    /* where a forward needs all ranks, all of them answer every question */
-    const int shares = parallel_gathers(&eng->parallel) ? 1 : eng->coll.size;
     double tally[TALLIES] = { 0 };
-    char *line = NULL;
-    size_t room = 0;
-    ssize_t n;
-    int64_t at = 0;
-    FILE *fp;
-    int ret = 0;
+    struct buf text = BUF_INIT;
+    int ret;
 
+    *r = (struct multiple_choice_result){ 0 };
     if (!eng->data.tokenizer)
         return err_set(e, ERR_USAGE,
                        "questions need a tokenizer; set data.tokenizer");
-    fp = fopen(path, "re");
-    if (!fp)
-        return err_open(e, "cannot open %s", path);
-    while (ret == 0 && (limit == 0 || at < limit) &&
-           (n = getline(&line, &room, fp)) > 0) {
-        if (at++ % shares != eng->coll.rank % shares)
-            continue;
-        ret = ask_line(eng, line, (size_t)n, tally, e);
-        if (ret < 0)
-            err_wrap(e, "%s:%lld", path, (long long)at);
-    }
-    free(line);
-    fclose(fp);
-    if (ret < 0 ||
-        (shares > 1 && coll_sum_f64(&eng->coll, tally, TALLIES, e) < 0))
-        return -1;
-    if (tally[ASKED] == 0.0)
-        return err_set(e, ERR_INPUT, "%s contains no questions", path);
+    r->unread = read_questions(&text, path, limit, e) < 0;
+    ret = agree_questions(eng, path, r->unread ? -1 : (int64_t)text.len,
+                          &r->unread, e);
+    if (ret == 0)
+        ret = ask_all(eng, text.s, limit, tally, &r->stopped, e);
+    buf_clear(&text);
+    if (ret < 0 || r->stopped)
+        return ret;
     if (tally[CUT] > 0 && eng->coll.rank == 0)
         log_warn("endings cut to the model's context of %lld tokens: %.0f",
                  (long long)eng->gpt.T, tally[CUT]);
     if (tally[NONFINITE] > 0) /* then no ending is the likeliest */
         tally[RIGHT] = tally[RIGHT_NORM] = (double)NAN;
-    *r = (struct multiple_choice_result){ .questions = (int64_t)tally[ASKED],
-                                          .acc = tally[RIGHT] / tally[ASKED],
-                                          .acc_norm =
-                                              tally[RIGHT_NORM] / tally[ASKED],
-                                          .seconds = clock_mono() - before };
+    r->questions = (int64_t)tally[ASKED];
+    r->acc = tally[RIGHT] / tally[ASKED];
+    r->acc_norm = tally[RIGHT_NORM] / tally[ASKED];
+    r->seconds = clock_mono() - before;
     return 0;
 }

@@ -12,12 +12,15 @@
  * to the context after a space, and the model's answer is the ending with the
  * least loss: summed over the ending's tokens for acc, their mean for acc_norm.
  * With eval.hellaswag_style = lm-eval, texts and acc_norm follow
- * lm-evaluation-harness.  Ranks share the questions.
+ * lm-evaluation-harness.  Ranks share the questions.  A signal that sig.h has
+ * caught stops the evaluation.
  */
 struct multiple_choice_result {
     int64_t questions;
     double acc, acc_norm;
     double seconds;
+    bool stopped; /* by a signal to a rank; then nothing else is set */
+    bool unread;  /* the failure is that a rank cannot read the questions */
 };
 
 /* The first `limit` questions; 0: all. */

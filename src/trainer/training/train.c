@@ -204,9 +204,20 @@ static int ask_questions(struct train *t, struct err *e)
     struct multiple_choice_result r;
 
     if (multiple_choice_eval(t->engine, c->hellaswag, c->hellaswag_limit, &r,
-                             e) < 0)
+                             e) < 0 &&
+        !r.unread)
         return -1;
+    t->signalled |= r.stopped;
+    if (r.stopped)
+        return 0;
     t->engine->state.due &= ~DUE_QUESTIONS;
+    if (r.unread) { /* a file that is gone does not end a training */
+        if (t->engine->coll.rank == 0)
+            log_warn("no questions after step %lld: %s",
+                     (long long)t->engine->state.step, e->text);
+        *e = (struct err){ 0 };
+        return 0;
+    }
     record_time(t, "perf/questions_ms", began);
     report_multiple_choice(&t->report, t->engine, &r);
     return 0;
