@@ -304,6 +304,7 @@ typedef void sum_fn(struct dev *, struct tensor *out, const struct tensor *x);
  * that no step waits for it.  If sumsq or loss(1) is not finite, nothing
  * changes.
  */
+enum muon_kind { MUON_ORIGINAL, MUON_POLAR, MUON_KINDS };
 struct update {
     float lr, beta1, beta2, eps;
     float decay;  /* decoupled: w -= lr * decay * w */
@@ -313,6 +314,8 @@ struct update {
     const struct tensor *loss;  /* optional, F64 */
     bool nesterov;              /* SGD and Muon */
     float scale;                /* Muon */
+    enum muon_kind muon;        /* its coefficients */
+    bool cautious;              /* Muon: decay what the step brings nearer 0 */
     bool l2;                    /* decay is added to the gradient (Adam, SGD) */
 };
 
@@ -331,10 +334,21 @@ typedef void sgd_fn(struct dev *, struct tensor *w, struct tensor *m,
                     const struct update *);
 /*
  * Muon (Jordan 2024) on one matrix w(R,C): m = b1 m + g, u = m or with
- * nesterov g + b1 m, five Newton-Schulz iterations in F32 (3.4445, -4.7750,
- * 2.0315) of u / (|u| + 1e-7), w -= lr * scale * that.  work holds
- * muon_work(R, C) floats.
+ * nesterov g + b1 m, x = u / (margin |u| + 1e-7), five iterations in F32
+ *
+ *      x <- a x + (b y + c y y) x,   y = x x'
+ *
+ * and w -= lr * scale * x.  If cautious, only those elements of w decay that
+ * have the sign of x.  work holds muon_work(R, C) floats.
  */
+enum { MUON_ROUNDS = 5 };
+struct muon_round {
+    float a, b, c;
+};
+extern const struct muon_coefficients {
+    float margin;
+    struct muon_round round[MUON_ROUNDS];
+} muon_coefficients[MUON_KINDS];
 typedef void muon_fn(struct dev *, struct tensor *w, struct tensor *m,
                      struct tensor *copy, struct tensor *work,
                      const struct tensor *g, const struct update *);

@@ -142,6 +142,23 @@ void ref_sgd(struct dev *dev, struct tensor *w, struct tensor *m,
     }
 }
 
+/* clang-format off */
+const struct muon_coefficients muon_coefficients[MUON_KINDS] = {
+    /* K. Jordan, "Muon: an optimizer for hidden layers" (2024) */
+    [MUON_ORIGINAL] = { 1, {
+        { 3.4445f, -4.7750f, 2.0315f }, { 3.4445f, -4.7750f, 2.0315f },
+        { 3.4445f, -4.7750f, 2.0315f }, { 3.4445f, -4.7750f, 2.0315f },
+        { 3.4445f, -4.7750f, 2.0315f } } },
+    /* N. Amsel and others, "The Polar Express" (2025), for five rounds */
+    [MUON_POLAR] = { 1.02f, {
+        { 8.156554524902461f, -22.48329292557795f, 15.878769915207462f },
+        { 4.042929935166739f, -2.808917465908714f, 0.5000178451051316f },
+        { 3.8916678022926607f, -2.772484153217685f, 0.5060648178503393f },
+        { 3.285753657755655f, -2.3681294933425376f, 0.46449024233003106f },
+        { 2.3465413258596377f, -1.7097828382687081f, 0.42323551169305323f } } },
+};
+/* clang-format on */
+
 /* c(R,S) = alpha a(R,K) b(K,S) + beta c, or a b(S,K)' if b is transposed. */
 static void multiply(float *c, const float *a, const float *b, bool transposed,
                      int64_t R, int64_t S, int64_t K, double alpha, double beta)
@@ -168,6 +185,7 @@ void ref_muon(struct dev *dev, struct tensor *w, struct tensor *m,
     const int64_t R = w->dim[0], C = w->dim[1], n = R * C;
     const int64_t r = R < C ? R : C, c = R < C ? C : R;
     float *x = work->data, *next = x + n, *a = next + n, *b = a + r * r;
+    const struct muon_coefficients *how = &muon_coefficients[u->muon];
     const double rate = (double)u->lr * (double)u->scale;
     double f, sum = 0.0;
 
@@ -187,24 +205,27 @@ void ref_muon(struct dev *dev, struct tensor *w, struct tensor *m,
         sum += v * v;
     }
     for (int64_t i = 0; i < n; i++)
-        x[i] = (float)((double)x[i] / (sqrt(sum) + 1e-7));
-    for (int round = 0; round < 5; round++) {
+        x[i] = (float)((double)x[i] / ((double)how->margin * sqrt(sum) + 1e-7));
+    for (int i = 0; i < MUON_ROUNDS; i++) {
+        const struct muon_round *round = &how->round[i];
         float *swap = x;
 
         multiply(a, x, x, true, r, r, c, 1.0, 0.0);
-        for (int64_t i = 0; i < r * r; i++)
-            b[i] = a[i];
-        multiply(b, a, a, false, r, r, r, 2.0315, -4.7750);
-        for (int64_t i = 0; i < n; i++)
-            next[i] = x[i];
-        multiply(next, b, x, false, r, c, r, 1.0, 3.4445);
+        for (int64_t k = 0; k < r * r; k++)
+            b[k] = a[k];
+        multiply(b, a, a, false, r, r, r, (double)round->c, (double)round->b);
+        for (int64_t k = 0; k < n; k++)
+            next[k] = x[k];
+        multiply(next, b, x, false, r, c, r, 1.0, (double)round->a);
         x = next;
         next = swap;
     }
     for (int64_t i = 0; i < n; i++) {
         const int64_t from = R < C ? i : i % C * R + i / C;
+        const double old = ref_get(w, i), step = (double)x[from];
+        const bool decays = !u->cautious || old * step >= 0;
 
         store_weight(w, copy, i,
-                     decayed_weight(u, ref_get(w, i)) - rate * (double)x[from]);
+                     (decays ? decayed_weight(u, old) : old) - rate * step);
     }
 }

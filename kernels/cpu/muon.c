@@ -77,7 +77,11 @@ static void normalise(struct dev *dev, const struct muon *m)
                           .dim = { 1 } };
 
     dev->ops->sumsq(dev, &sum, &x);
-    dev->ops->scale(dev, &x, (float)(1.0 / (sqrt(square) + 1e-7)));
+    dev->ops->scale(
+        dev, &x,
+        (float)(1.0 /
+                ((double)muon_coefficients[m->u->muon].margin * sqrt(square) +
+                 1e-7)));
 }
 
 /* c(r,n) [+]= a(r,k) b(k,n), or a b(n,k)'. */
@@ -98,8 +102,8 @@ static struct gemm product_gemm(float *c, const float *a, const float *b,
     };
 }
 
-/* x = 3.4445 x + (-4.7750 a + 2.0315 a a) x,  a = x x' */
-static void iterate(struct dev *dev, struct muon *m)
+static void iterate(struct dev *dev, struct muon *m,
+                    const struct muon_round *round)
 {
     const int64_t r = m->r, c = m->c;
     struct tensor b = flat(m->b, r * r), x = flat(m->x, r * c);
@@ -111,9 +115,9 @@ static void iterate(struct dev *dev, struct muon *m)
     gemm(dev, &g, m->scratch);
 #pragma omp parallel for num_threads(cpu_threads(dev)) if (r * r > ROWS_PIECE)
     for (int64_t i = 0; i < r * r; i++)
-        m->b[i] = 2.0315f * m->b[i] - 4.7750f * m->a[i];
+        m->b[i] = round->c * m->b[i] + round->b * m->a[i];
     dev->ops->cast(dev, &next, &x);
-    dev->ops->scale(dev, &next, 3.4445f);
+    dev->ops->scale(dev, &next, round->a);
     g = product_gemm(next.data, b.data, x.data, r, c, r, false, true);
     gemm(dev, &g, m->scratch);
     m->x = next.data;
@@ -124,12 +128,16 @@ static void apply_step(struct dev *dev, const struct muon *m)
 {
     const float lr = m->u->lr, keep = m->u->l2 ? 1.0f : 1.0f - lr * m->u->decay;
     const float rate = lr * m->u->scale;
+    const bool cautious = m->u->cautious;
     const int64_t n = m->R * m->C;
     float *w = m->w->data;
 
 #pragma omp parallel for num_threads(cpu_threads(dev)) if (n > ROWS_PIECE)
-    for (int64_t i = 0; i < n; i++)
-        w[i] = keep * w[i] - rate * m->x[index_in_x(m, i)];
+    for (int64_t i = 0; i < n; i++) {
+        const float step = m->x[index_in_x(m, i)];
+
+        w[i] = (cautious && w[i] * step < 0 ? 1.0f : keep) * w[i] - rate * step;
+    }
     if (m->copy)
         dev->ops->cast(dev, m->copy, m->w);
 }
@@ -166,8 +174,8 @@ void cpu_muon(struct dev *dev, struct tensor *w, struct tensor *m,
     add_momentum(dev, &s);
     normalise(dev, &s);
     s.scratch = cpu_scratch(dev, need, "muon");
-    for (int round = 0; s.scratch && round < 5; round++)
-        iterate(dev, &s);
+    for (int i = 0; s.scratch && i < MUON_ROUNDS; i++)
+        iterate(dev, &s, &muon_coefficients[u->muon].round[i]);
     if (s.scratch)
         apply_step(dev, &s);
 }

@@ -189,22 +189,22 @@ static __global__ void __launch_bounds__(THREADS)
     x[i] = u.nesterov ? d + u.beta1 * mn : mn;
 }
 
-/* x /= |x| + 1e-7 */
+/* x /= margin |x| + 1e-7 */
 static __global__ void __launch_bounds__(THREADS)
-    normalise(float *x, const double *square, int64_t n)
+    normalise(float *x, const double *square, double margin, int64_t n)
 {
     begin_kernel();
 
     const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
 
     if (i < n)
-        x[i] = (float)((double)x[i] / (sqrt(*square) + 1e-7));
+        x[i] = (float)((double)x[i] / (margin * sqrt(*square) + 1e-7));
 }
 
 template <class T>
 static __global__ void __launch_bounds__(THREADS)
-    apply_step(float *w, T *copy, const float *x, float rate, update_args u,
-               int64_t n)
+    apply_step(float *w, T *copy, const float *x, float rate, bool cautious,
+               update_args u, int64_t n)
 {
     begin_kernel();
 
@@ -213,24 +213,28 @@ static __global__ void __launch_bounds__(THREADS)
 
     if (i >= n || !gradient_factor(u, &f))
         return;
-    v = (u.l2 ? w[i] : w[i] - u.lr * u.decay * w[i]) - rate * x[i];
+    v = w[i];
+    if (!u.l2 && !(cautious && v * x[i] < 0.0f))
+        v -= u.lr * u.decay * v;
+    v -= rate * x[i];
     w[i] = v;
     if (copy)
         copy[i] = from_float<T>(v);
 }
 
 /*
- * x <- 3.4445 x + (-4.7750 a + 2.0315 a a) x with a = x x', five times; for a
- * tall x the same from the right, with a = x' x.  Returns x or next, whichever
- * has the result.
+ * The iterations of ops.h; for a tall x the same from the right, with a = x' x.
+ * Returns x or next, whichever has the result.
  */
-static const float *orthogonalise(struct dev *dev, float *x, float *next,
-                                  float *a, float *b, int64_t R, int64_t C)
+static const float *orthogonalise(struct dev *dev,
+                                  const struct muon_coefficients *how, float *x,
+                                  float *next, float *a, float *b, int64_t R,
+                                  int64_t C)
 {
     const bool tall = R > C;
     const int64_t s = tall ? C : R;
 
-    for (int round = 0; round < 5; round++) {
+    for (const struct muon_round &round : how->round) {
         struct gemm square = {}, cube = {}, step = {};
         float *swap = x;
 
@@ -248,8 +252,8 @@ static const float *orthogonalise(struct dev *dev, float *x, float *next,
         cube.a = cube.b = cube.c = a;
         cube.lda = cube.ldb = cube.ldd = s;
         cube.d = b;
-        cube.alpha = 2.0315f;
-        cube.beta = -4.7750f;
+        cube.alpha = round.c;
+        cube.beta = round.b;
         gemm(dev, &cube, "muon");
         step.m = R;
         step.n = C;
@@ -262,7 +266,7 @@ static const float *orthogonalise(struct dev *dev, float *x, float *next,
         step.d = next;
         step.ldd = C;
         step.alpha = 1.0f;
-        step.beta = 3.4445f;
+        step.beta = round.a;
         gemm(dev, &step, "muon");
         x = next;
         next = swap;
@@ -291,11 +295,12 @@ extern "C" void cuda_muon(struct dev *dev, struct tensor *w, struct tensor *m,
            args, n);
     sum_squares(dev, sum, sum + 1, &xs, true);
     LAUNCH(normalise, blocks(n, THREADS), THREADS, 0, QUEUE(dev), x,
-           (const double *)sum, n);
-    done = orthogonalise(dev, x, next, a, a + s * s, R, C);
+           (const double *)sum, (double)muon_coefficients[u->muon].margin, n);
+    done = orthogonalise(dev, &muon_coefficients[u->muon], x, next, a,
+                         a + s * s, R, C);
     WITH_TYPE(T, copy ? copy->type : DT_F32,
               LAUNCH(apply_step<T>, blocks(n, THREADS), THREADS, 0, QUEUE(dev),
                      data_of<float>(w), data_of<T>(copy), done,
-                     u->lr * u->scale, args, n))
+                     u->lr * u->scale, u->cautious, args, n))
     launched(dev, "muon");
 }

@@ -335,14 +335,16 @@ static void muon_call(const struct ops *ops, struct dev *dev,
                       struct tensor **a, const int64_t *s)
 {
     struct tensor loss;
-    const struct update u = update(s, a[4], &loss);
+    struct update u = update(s, a[4], &loss);
 
+    u.muon = s[3] ? MUON_POLAR : MUON_ORIGINAL;
+    u.cautious = s[3] > 0;
     ops->muon(dev, a[0], a[1], a[2], a[5], a[3], &u);
 }
 
 const struct op_test muon_test = {
     "muon", muon_args, step_prepare, muon_call, false, 5e-5, 0,
     { { 1, 1 }, { 7, 33 }, { 65, 40, 1 }, { 16, 16, 2 }, { 7, 9, 3 },
-      { 7, 9, 4 } },
+      { 7, 9, 4 }, { 7, 33, 0, 1 }, { 65, 40, 0, 1 } },
     { { 768, 3072 }, { 768, 768 } }
 };

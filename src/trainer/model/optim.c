@@ -132,7 +132,10 @@ void optim_lay_out(struct optim *o, const struct optim_settings *conf,
     const struct graph_param **order =
         xcalloc((size_t)g->n_params + 1, sizeof(*order));
 
-    *o = (struct optim){ .conf = conf, .graph = g };
+    *o = (struct optim){ .conf = conf,
+                         .graph = g,
+                         .decay = conf->decay,
+                         .momentum = conf->momentum };
     for (int i = 0; i < g->n_params; i++)
         order[i] = &g->param[i];
     qsort(order, (size_t)g->n_params, sizeof(*order), by_address);
@@ -468,16 +471,18 @@ void optim_step(struct optim *o, double lr, double scale)
         const bool momentum = r->name == OPTIM_SGD || r->name == OPTIM_MUON;
         const struct update u = {
             .lr = (float)(lr * r->lr_factor),
-            .beta1 = (float)(momentum ? c->momentum : c->beta1),
+            .beta1 = (float)(momentum ? o->momentum : c->beta1),
             .beta2 = (float)c->beta2,
             .eps = (float)c->eps,
-            .decay = r->decayed ? (float)c->decay : 0.0f,
+            .decay = r->decayed ? (float)o->decay : 0.0f,
             .step = o->steps,
             .g_scale = (float)scale,
             .clip = (float)c->clip,
             .sumsq = &sum,
             .loss = o->needs_losses ? &losses : NULL,
             .nesterov = c->nesterov,
+            .muon = c->muon_coefficients,
+            .cautious = c->cautious,
             .l2 = r->name == OPTIM_ADAM || r->name == OPTIM_SGD,
         };
 

@@ -55,12 +55,13 @@ struct optim {
     bool seconds; /* a parameter, here or elsewhere, has second moments */
     /* The own pieces, addressed as m is, if sharded; else empty. */
     struct region own_weights, own_copies, own_grads;
-    double sumsq;         /* on the host, after a sync */
-    double losses;        /* the sum of the losses, likewise */
-    bool needs_losses;    /* to be finite */
-    int64_t steps;        /* updates made */
-    bool rounds_randomly; /* the 16-bit copies of weights */
-    uint64_t seed;        /* of rounding, with the number of updates */
+    double decay, momentum; /* of the next step; at first as configured */
+    double sumsq;           /* on the host, after a sync */
+    double losses;          /* the sum of the losses, likewise */
+    bool needs_losses;      /* to be finite */
+    int64_t steps;          /* updates made */
+    bool rounds_randomly;   /* the 16-bit copies of weights */
+    uint64_t seed;          /* of rounding, with the number of updates */
 };
 
 /* Sizes only, which is all that gtrain plan needs. */

@@ -209,6 +209,7 @@ static int resolve_lengths(struct settings *c, struct err *e)
     if (is->decay > is->steps - is->warmup)
         is->decay = is->steps - is->warmup;
     is->ramp = span_steps(c, &c->train.ramp);
+    is->momentum_warmup = span_steps(c, &c->optim.momentum_warmup);
     return 0;
 }
 

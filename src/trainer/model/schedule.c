@@ -140,3 +140,19 @@ double schedule_at(const struct schedule *s, double step)
         return fmax(s->min, s->peak * x);
     return s->min + (s->peak - s->min) * x;
 }
+
+double schedule_decay(const struct settings *c, double step)
+{
+    const double done = c->is.steps ? fmin(1, step / (double)c->is.steps) : 0;
+
+    return c->optim.decay * (1 + (c->optim.decay_end - 1) * done);
+}
+
+double schedule_momentum(const struct settings *c, double step)
+{
+    const double first = 0.85; /* as modded-nanogpt and nanochat begin */
+    const double n = (double)c->is.momentum_warmup;
+
+    return step < n ? first + (c->optim.momentum - first) * step / n
+                    : c->optim.momentum;
+}

@@ -82,6 +82,9 @@ enum optim_name { OPTIM_NAMES(SETTING_VALUE) };
     X(MUON_SCALE_MATCH_RMS_ADAMW, "match_rms_adamw")
 enum muon_scale { MUON_SCALES(SETTING_VALUE) };
 
+/* The values of enum muon_kind, in ops.h. */
+#define MUON_COEFFICIENTS(X) X(MUON_ORIGINAL, "original") X(MUON_POLAR, "polar")
+
 #define STATE_TYPES(X)                                                         \
     X(STATE_FP32, "fp32") X(STATE_BF16, "bf16")
 enum state_type { STATE_TYPES(SETTING_VALUE) };
@@ -132,8 +135,9 @@ struct derived {
     int64_t accumulate; /* micro-steps of a rank */
     int64_t tokens_per_step;
     int64_t steps, stop_at;
-    int64_t warmup, decay; /* in steps */
-    int64_t ramp;          /* steps of the batch ramp */
+    int64_t warmup, decay;   /* in steps */
+    int64_t ramp;            /* steps of the batch ramp */
+    int64_t momentum_warmup; /* in steps */
     int64_t parameters;
 };
 
