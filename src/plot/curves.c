@@ -23,7 +23,10 @@ struct drawing {
     bool validates;   /* there is a validation line */
     bool many;        /* runs, of which the best one stands out */
     size_t best;
+    size_t every; /* of more runs than can be told apart, one of so many */
 };
+
+enum { MOST_RUNS = 1000 };
 
 /* One curve: a metric of a run, or of the runs that are stitched. */
 struct part {
@@ -48,7 +51,13 @@ static struct drawing drawing_of(struct build *b, struct panel *p)
         .set = &b->set,
         .r = b->request,
         .together = b->set.n > 1 && !b->request->stitch,
+        .every = (b->set.n + MOST_RUNS - 1) / MOST_RUNS,
     };
+}
+
+static bool is_drawn(const struct drawing *d, size_t run)
+{
+    return run % d->every == 0 || run == d->best;
 }
 
 /* The run that has the best value of a metric. */
@@ -270,7 +279,9 @@ static int draw_line(struct drawing *d, const struct curve_kind_line *l,
 
     for (size_t i = 0; i < d->set->n && ret == 0; i++) {
         const size_t n =
-            curve_kind_line_keys(&d->set->run[i], l, key, MOST_RANKS);
+            is_drawn(d, i)
+                ? curve_kind_line_keys(&d->set->run[i], l, key, MOST_RANKS)
+                : 0;
         /* do the lines of a run share its colour? */
         const bool own = d->together || d->f->shared;
 
@@ -339,7 +350,7 @@ static int add_y2(struct drawing *d, struct err *e)
             .planned = k && k->planned,
         };
 
-        if (!key)
+        if (!key || !is_drawn(d, i))
             continue;
         found = true;
         if (draw_part(d, &part, e) < 0)
@@ -373,8 +384,15 @@ static int draw_baselines(struct drawing *d, struct err *e)
 /* Draw everything but the curves: marks, notes, baselines. */
 static int draw_rest(struct drawing *d, struct err *e)
 {
+    size_t drawn = 0;
+
     if (d->r->y2 && add_y2(d, e) < 0)
         return -1;
+    for (size_t i = 0; i < d->set->n; i++)
+        drawn += is_drawn(d, i);
+    if (drawn < d->set->n && d->together && !d->r->group_by)
+        figure_note(d->f, "%zu of %zu runs are drawn, the best one included.",
+                    drawn, d->set->n);
     return draw_baselines(d, e);
 }
 
@@ -461,7 +479,7 @@ static int draw_metric(struct drawing *d, const char *key, int index,
             .marks = index == 0 ? ~0U : 0,
         };
 
-        if (!m)
+        if (!m || !is_drawn(d, i))
             continue;
         if (draw_part(d, &part, e) < 0)
             return -1;

@@ -98,24 +98,42 @@ static void show_names(struct run_set *c, struct arena *mem)
     }
 }
 
+static int by_value(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* How many of n numbers differ; NaN does not count. */
+static size_t count_different(const double *number, size_t n)
+{
+    double *sorted = xcalloc(n + 1, sizeof *sorted);
+    size_t known = 0, different = 0;
+
+    for (size_t i = 0; i < n; i++)
+        if (!isnan(number[i]))
+            sorted[known++] = number[i];
+    qsort(sorted, known, sizeof *sorted, by_value);
+    for (size_t i = 0; i < known; i++)
+        different += i == 0 || sorted[i] > sorted[i - 1];
+    free(sorted);
+    return different;
+}
+
 /* The numbers that the runs have in a parameter of the first one.  Returns how
  * many are different; 0 if a run has none. */
 static size_t numbers_of(const struct run_set *c, size_t param, double *number)
 {
     const char *key = c->run[0].params[param].key;
-    size_t different = 0;
 
     for (size_t i = 0; i < c->n; i++) {
         const char *value = run_info_param(&c->run[i], key);
-        bool known = false;
 
         if (!value || !num_real(value, &number[i]) || !isfinite(number[i]))
             return 0;
-        for (size_t k = 0; k < i; k++)
-            known = known || !(number[k] < number[i] || number[k] > number[i]);
-        different += !known;
     }
-    return different;
+    return count_different(number, c->n);
 }
 
 size_t run_set_numbers(const struct run_set *c, const char *key[2])
@@ -193,23 +211,16 @@ static void colour_by_number(struct run_set *c, struct arena *mem)
 static bool read_numbers(const struct run_set *c, const char *param,
                          double *number)
 {
-    size_t different = 0;
-
     for (size_t i = 0; i < c->n; i++) {
         const char *value = run_set_value(&c->run[i], param);
-        bool known = false;
 
         number[i] = (double)NAN;
         if (!value)
             continue;
         if (!num_real(value, &number[i]) || !isfinite(number[i]))
             return false;
-        for (size_t k = 0; k < i; k++)
-            known = known || !(number[k] < number[i] || number[k] > number[i] ||
-                               isnan(number[k]));
-        different += !known;
     }
-    return different > 2;
+    return count_different(number, c->n) > 2;
 }
 
 /* The first run with the same value as this one. */
@@ -312,6 +323,35 @@ static void colour_runs(struct run_set *c)
     free(run);
 }
 
+static int by_name(const void *a, const void *b)
+{
+    const struct run_info *x = *(const struct run_info *const *)a;
+    const struct run_info *y = *(const struct run_info *const *)b;
+
+    return strcmp(x->name, y->name);
+}
+
+/* Names that runs share are followed by the id. */
+static void name_runs(struct run_set *c, struct arena *mem)
+{
+    const struct run_info **run = xcalloc(c->n + 1, sizeof *run);
+
+    for (size_t i = 0; i < c->n; i++)
+        run[i] = &c->run[i];
+    if (c->n > 1)
+        qsort(run, c->n, sizeof *run, by_name);
+    for (size_t i = 0; i < c->n; i++) {
+        const char *name = run[i]->name;
+        const bool shared =
+            (i > 0 && strcmp(run[i - 1]->name, name) == 0) ||
+            (i + 1 < c->n && strcmp(run[i + 1]->name, name) == 0);
+
+        c->name[run[i] - c->run] =
+            shared ? arena_printf(mem, "%s (%.8s)", name, run[i]->id) : name;
+    }
+    free(run);
+}
+
 void run_set_init(struct run_set *c, const struct run_info *run, size_t n,
                   struct arena *mem)
 {
@@ -322,16 +362,7 @@ void run_set_init(struct run_set *c, const struct run_info *run, size_t n,
         .name = arena_alloc(mem, (n + 1) * sizeof *c->name),
         .shown = arena_alloc(mem, (n + 1) * sizeof *c->shown),
     };
-    for (size_t i = 0; i < n; i++) {
-        bool shared = false;
-
-        for (size_t k = 0; k < n; k++)
-            shared =
-                shared || (k != i && strcmp(run[k].name, run[i].name) == 0);
-        c->name[i] =
-            shared ? arena_printf(mem, "%s (%.8s)", run[i].name, run[i].id)
-                   : run[i].name;
-    }
+    name_runs(c, mem);
     show_names(c, mem);
     colour_runs(c);
     if (n > PALETTE_COLOURS)

@@ -281,4 +281,22 @@ gtrack report run1 >out 2>err
 is "$? $(cat out err)" \
     "2 gtrack: a report goes into a file: -o FILE.html, .md or .pdf" \
     "a report without a file is an error"
+
+# 2,100 runs without colours, whose best is no other than run 2078
+seq 2100 | sed 's,.*,many/0/id&/metrics,' | xargs mkdir -p
+printf 'experiment_id: "0"\nname: Default\nlifecycle_stage: active\n' >many/0/meta.yaml
+awk 'BEGIN { for (i = 1; i <= 2100; i++) {
+        at = "many/0/id" i
+        print "run_id: id" i "\nrun_name: n" i "\nlifecycle_stage: active\n" \
+            "experiment_id: \"0\"\nstatus: 3\nstart_time: " i >(at "/meta.yaml")
+        for (k = 1; k <= 3; k++)
+            print k, i == 2078 ? 0.5 : 1 + i % 7 / k, k >(at "/metrics/x")
+        close(at "/meta.yaml"); close(at "/metrics/x")
+    } }'
+gplot metric -r many x 'metrics.x > 0' --data >many.tsv 2>err
+is "$? $(cut -f 2 many.tsv | sort -u | grep -c '^n') $(grep -c "n2078$tab" many.tsv)" \
+    "0 701 3" "of very many runs a thousand or fewer are drawn, and the best"
+gplot metric -r many x 'metrics.x > 0' >out 2>err
+like out "701 of 2100 runs are drawn, the best one included" \
+    "a figure of very many runs says how many it has"
 done_testing

@@ -40,10 +40,15 @@ static void place_baselines(struct panel *p)
     }
 }
 
+enum { MOST_COLUMNS = 100000 }; /* of all curves of a panel */
+
 static void thin_all(struct figure *f, struct panel *p, bool has_inset)
 {
     /* an inset magnifies: it needs more columns, and its own range of x */
-    const int columns = f->look.columns / (int)f->cols * (has_inset ? 4 : 1);
+    const int all = f->look.columns / (int)f->cols * (has_inset ? 4 : 1);
+    /* many curves cover each other */
+    const int most = MOST_COLUMNS / (int)(p->n_curves + 1) + 1;
+    const int columns = all < most ? all : most;
     struct axis x = p->x;
 
     if (has_inset) {
