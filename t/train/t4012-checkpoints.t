@@ -105,6 +105,29 @@ early --set eval.patience=9
 is "$?$(awk 'END { print "", NR }' early/0/*/metrics/train/loss)" "0 12" \
     "a run that was stopped early goes on with a larger eval.patience"
 
+# what spikes are judged by is part of a checkpoint
+spiky() {       # spiky ROOT [OPTION]...
+    root=$1
+    shift
+    train --root "$root" --resume auto --set schedule.steps=40 \
+        --set checkpoint.every=20 --set optim.lr=1e-2 --set train.on_spike=skip \
+        --set train.spike_window=8 --set train.spike_loss=1 \
+        --set train.spike_norm=1 --set train.max_skips=9 "$@"
+}
+skips() {
+    cut -d ' ' -f 3 "$1"/0/*/metrics/event/skipped | tr '\n' ' '
+    sha256sum <"$(echo "$1"/0/*/artifacts/checkpoints/step-00000040/model.safetensors)"
+}
+spiky spikes
+for stop in 26 31; do
+    spiky spikes$stop --set train.stop_at=$stop
+    spiky spikes$stop
+    is "$(skips spikes$stop)" "$(skips spikes)" \
+        "a run that is resumed after step $stop skips the same spikes"
+done
+test "$(wc -l <"$(echo spikes/0/*/metrics/event/skipped)")" -ge 3
+ok $? "there are spikes to skip" "$(skips spikes)"
+
 # what is due after a step is done once, whatever ends the process meanwhile
 encode_letters letters
 awk 'BEGIN { for (i = 0; i < 100000; i++)

@@ -211,36 +211,35 @@ static void test_step_check(void)
                                 .spike_norm = 4,
                                 .spike_window = 16,
                                 .max_skips = 2 };
-    struct step_check g;
+    double loss[16], norm[16];
+    struct engine_recent r = { .loss = loss, .norm = norm };
     char what[80];
     bool good = true;
 
-    step_check_init(&g, &c);
-    ok(step_check_judge(&g, 50, 1, false, what) == STEP_GOOD,
+    ok(step_check_judge(&r, &c, 50, 1, false, what) == STEP_GOOD,
        "before the window is full nothing is a spike");
     for (int i = 0; i < 40; i++)
-        good =
-            good && step_check_judge(&g, 3 + 0.01 * (i % 5), 1 + 0.01 * (i % 3),
-                                     false, what) == STEP_GOOD;
+        good = good &&
+               step_check_judge(&r, &c, 3 + 0.01 * (i % 5), 1 + 0.01 * (i % 3),
+                                false, what) == STEP_GOOD;
     ok(good && !*what, "steady steps are good");
-    ok(step_check_judge(&g, 3.5, 1, false, what) == STEP_ROLLBACK &&
+    ok(step_check_judge(&r, &c, 3.5, 1, false, what) == STEP_ROLLBACK &&
            strstr(what, "the loss 3.5"),
        "a loss far above its mean is a spike");
-    ok(step_check_judge(&g, 3, 9, false, what) == STEP_ROLLBACK,
+    ok(step_check_judge(&r, &c, 3, 9, false, what) == STEP_ROLLBACK,
        "a norm far above its mean is a spike");
-    ok(step_check_judge(&g, 3.5, 1, false, what) == STEP_ROLLBACK,
+    ok(step_check_judge(&r, &c, 3.5, 1, false, what) == STEP_ROLLBACK,
        "a spike does not enter the mean");
-    ok(step_check_judge(&g, (double)NAN, 1, false, what) == STEP_SKIP,
+    ok(step_check_judge(&r, &c, (double)NAN, 1, false, what) == STEP_SKIP,
        "a loss that is not finite has its own policy");
-    ok(step_check_judge(&g, (double)NAN, 1, false, what) == STEP_SKIP &&
-           step_check_judge(&g, (double)NAN, 1, false, what) == STEP_STOP,
+    ok(step_check_judge(&r, &c, (double)NAN, 1, false, what) == STEP_SKIP &&
+           step_check_judge(&r, &c, (double)NAN, 1, false, what) == STEP_STOP,
        "more skipped steps in a row than max_skips end the run");
     c.on_nonfinite = POLICY_STOP;
-    ok(step_check_judge(&g, 3, (double)INFINITY, false, what) == STEP_STOP,
+    ok(step_check_judge(&r, &c, 3, (double)INFINITY, false, what) == STEP_STOP,
        "the policy stop ends the training");
-    ok(step_check_judge(&g, 3, (double)INFINITY, true, what) == STEP_SKIP,
+    ok(step_check_judge(&r, &c, 3, (double)INFINITY, true, what) == STEP_SKIP,
        "an overflow under a loss scale is only skipped");
-    step_check_clear(&g);
 }
 
 /* Logits of a model that has diverged.  A comparison with NaN is always false,

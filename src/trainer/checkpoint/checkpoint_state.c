@@ -95,6 +95,25 @@ static int damaged(const char *path, struct err *e)
 
 /* ---- writing ---------------------------------------------------------- */
 
+static json_t *pack_numbers(const double *x, int n)
+{
+    json_t *list = json_array();
+
+    for (int i = 0; i < n; i++)
+        json_array_append_new(list, json_real(x[i]));
+    return list;
+}
+
+/* The newest of them, at most `most`; returns how many. */
+static int unpack_numbers(const json_t *list, double *x, int most)
+{
+    const int all = (int)json_array_size(list), n = all < most ? all : most;
+
+    for (int i = 0; i < n; i++)
+        x[i] = json_number_value(json_array_get(list, (size_t)(all - n + i)));
+    return n;
+}
+
 char *checkpoint_state_text(const struct engine *eng, const char *run_id)
 {
     const struct engine_state *s = &eng->state;
@@ -114,6 +133,16 @@ char *checkpoint_state_text(const struct engine *eng, const char *run_id)
     for (int i = 0; i < DUES; i++)
         if (s->due >> i & 1)
             json_object_set_new(o, dues[i], json_true());
+    if (eng->set->train.on_spike != POLICY_IGNORE) {
+        const int n = eng->recent.n;
+
+        json_object_set_new(o, "recent_losses",
+                            pack_numbers(eng->recent.loss, n));
+        json_object_set_new(o, "recent_norms",
+                            pack_numbers(eng->recent.norm, n));
+    }
+    if (eng->recent.skips > 0)
+        json_object_set_new(o, "skips", json_integer(eng->recent.skips));
     if (eng->data.train)
         json_object_set_new(o, "data",
                             json_string(loader_hash(eng->data.train)));
@@ -311,6 +340,12 @@ int checkpoint_state_load(const char *folder, struct engine *eng, struct err *e)
 
             *n = json_integer_value(json_object_get(o, counts[i].key));
         }
+        eng->recent.n =
+            unpack_numbers(json_object_get(o, "recent_losses"),
+                           eng->recent.loss, (int)eng->set->train.spike_window);
+        unpack_numbers(json_object_get(o, "recent_norms"), eng->recent.norm,
+                       eng->recent.n);
+        eng->recent.skips = json_integer_value(json_object_get(o, "skips"));
         eng->optim.steps =
             json_integer_value(json_object_get(o, "optimizer_steps"));
         if (eng->set->train.precision != PRECISION_FP16 ||

@@ -115,6 +115,8 @@ static int open_model(struct engine *eng, bool training, struct err *e)
         return -1;
     if (!training)
         return 0; /* the weights are loaded from a file */
+    eng->recent.loss = xcalloc((size_t)s->train.spike_window, sizeof(double));
+    eng->recent.norm = xcalloc((size_t)s->train.spike_window, sizeof(double));
     recording_open(&eng->recording, g, s->train.cuda_graphs,
                    gpt_flops_per_token(&eng->gpt) *
                        (double)(s->train.micro_batch * s->model.context));
@@ -241,6 +243,8 @@ void engine_close(struct engine *eng)
     free(eng->batch.x);
     free(eng->batch.y);
     free(eng->batch.losses);
+    free(eng->recent.loss);
+    free(eng->recent.norm);
     *eng = (struct engine){ 0 };
 }
 

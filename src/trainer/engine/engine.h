@@ -54,6 +54,11 @@ struct engine {
         int64_t bad_evals; /* validations since */
         int due; /* what a signal kept from being done: enum engine_due */
     } state;
+    struct engine_recent {   /* so, too: what step_check judges by */
+        double *loss, *norm; /* of the last good steps, the oldest first */
+        int n;
+        int64_t skips; /* steps skipped in a row */
+    } recent;
     struct engine_clock {
         double started; /* clock_mono() of this attempt */
         double agreed;  /* engine_seconds() of rank 0 at the last step */

@@ -1,7 +1,7 @@
 #ifndef TRAINER_TRAINING_STEP_CHECK_H
 #define TRAINER_TRAINING_STEP_CHECK_H
 
-#include "trainer/settings/settings.h"
+#include "trainer/engine/engine.h"
 
 /*
  * step_check - decide whether to update the weights after a step
@@ -14,21 +14,11 @@
  */
 enum step_verdict { STEP_GOOD, STEP_SKIP, STEP_ROLLBACK, STEP_STOP };
 
-struct step_check {
-    const struct train_settings *conf;
-    double *loss, *norm; /* of the last good steps, a ring */
-    int n, next;
-    int64_t skipped; /* steps, in a row */
-};
-
-void step_check_init(struct step_check *, const struct train_settings *);
-void step_check_clear(struct step_check *);
-
 /* `what` is set to the reason, such as "the loss is nan", or to "".  `scaled`
  * says that a loss scale is used: then an overflow only means that it is too
  * large. */
-enum step_verdict step_check_judge(struct step_check *, double loss,
+enum step_verdict step_check_judge(struct engine_recent *,
+                                   const struct train_settings *, double loss,
                                    double norm, bool scaled, char what[80]);
-void step_check_reset(struct step_check *); /* after a rollback */
 
 #endif

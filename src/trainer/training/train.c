@@ -27,7 +27,6 @@ struct train {
     struct checkpoint checkpoint;
     struct meter meter;
     struct step step;
-    struct step_check check;
     bool signalled; /* a signal asks training to stop */
     bool is_best;   /* this step has the best validation loss so far */
     bool warned;    /* that a step had nothing to predict */
@@ -84,7 +83,8 @@ static int roll_back(struct train *t, struct err *e)
     if (checkpoint_rollback(&t->checkpoint, t->engine, e) < 0)
         return -1;
     t->engine->state.due = 0;
-    step_check_reset(&t->check);
+    t->engine->recent.n = 0;
+    t->engine->recent.skips = 0;
     report_rewind(&t->report, t->engine);
     return 0;
 }
@@ -125,7 +125,8 @@ static int train_step(struct train *t, struct err *e)
                  (long long)eng->state.step + 1,
                  (long long)eng->set->data.ignore);
     t->warned |= s->blank;
-    verdict = step_check_judge(&t->check, s->loss, s->norm, scaled, what);
+    verdict = step_check_judge(&eng->recent, &eng->set->train, s->loss, s->norm,
+                               scaled, what);
     if (apply_verdict(t, verdict, what, e) < 0)
         return -1;
     if (verdict == STEP_ROLLBACK)
@@ -461,7 +462,6 @@ int train_run(struct engine *eng, const struct train_conf *c, struct err *e)
         t.step.may_update_early = true;
         t.step.on_micro = report_micro;
         t.step.arg = &t.report;
-        step_check_init(&t.check, &eng->set->train);
         meter_open(&t.meter, eng, t.report.run);
         report_begin(&t.report, eng, &t.meter);
         ret = run_loop(&t, e);
@@ -469,7 +469,6 @@ int train_run(struct engine *eng, const struct train_conf *c, struct err *e)
         if (ret == 0 || e->kind == ERR_STOPPED)
             step_last_readings(&t.step, eng, &t.meter, &(struct err){ 0 });
         meter_close(&t.meter);
-        step_check_clear(&t.check);
         step_close(&t.step);
     }
     checkpoint_close(&t.checkpoint);
