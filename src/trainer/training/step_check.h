@@ -2,6 +2,7 @@
 #define TRAINER_TRAINING_STEP_CHECK_H
 
 #include "trainer/engine/engine.h"
+#include "trainer/settings/settings.h"
 
 /*
  * step_check - decide whether to update the weights after a step
