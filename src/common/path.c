@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "common/mem.h"
+#include "common/num.h"
 
 char *path_join(const char *folder, const char *name)
 {
@@ -203,6 +204,44 @@ void path_list_clear(struct path_list *l)
     *l = (struct path_list){ 0 };
 }
 
+/* Would a file be read for a long time, to find almost only a hole? */
+static bool is_hollow(int fd, int64_t size)
+{
+    enum { PART = 64 };
+    const off_t place = size < (int64_t)64 << 30 ? -1 : lseek(fd, 0, SEEK_CUR);
+    int64_t data = place < 0 ? size : 0;
+
+    for (off_t at = 0; at < size && data < size / PART;) {
+        const off_t from = lseek(fd, at, SEEK_DATA);
+
+        if (from < 0 && errno == ENXIO)
+            break; /* a hole up to the end */
+        at = from < 0 ? -1 : lseek(fd, from, SEEK_HOLE);
+        data += at < 0 ? size : at - from;
+    }
+    if (place >= 0)
+        lseek(fd, place, SEEK_SET);
+    return data < size / PART;
+}
+
+static int refuse_hole(const char *path, int64_t size, struct err *e)
+{
+    char text[NUM_TEXT];
+
+    return err_set(e, ERR_INPUT,
+                   "%s is not read: it has %s, and almost all of it is a hole",
+                   path, num_bytes(text, (double)size));
+}
+
+int path_check_hole(int fd, const char *path, struct err *e)
+{
+    struct stat st;
+
+    return fstat(fd, &st) == 0 && is_hollow(fd, st.st_size)
+               ? refuse_hole(path, st.st_size, e)
+               : 0;
+}
+
 int path_open(const char *path, enum path_links links, struct err *e)
 {
     const int flag = links == PATH_NO_LINKS ? O_NOFOLLOW : 0;
@@ -220,11 +259,15 @@ int path_open(const char *path, enum path_links links, struct err *e)
             e->kind = ERR_MISSING;
         return -1;
     }
-    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
+    if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+        err_set(e, ERR_INPUT, "cannot read %s: it is %s", path,
+                S_ISDIR(st.st_mode) ? "a folder" : "not a regular file");
+    else if (is_hollow(fd, st.st_size))
+        refuse_hole(path, st.st_size, e);
+    else
         return fd;
     close(fd);
-    return err_set(e, ERR_INPUT, "cannot read %s: it is %s", path,
-                   S_ISDIR(st.st_mode) ? "a folder" : "not a regular file");
+    return -1;
 }
 
 bool path_is_refused(const char *path, enum path_links links)

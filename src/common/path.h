@@ -29,6 +29,9 @@ enum path_links { PATH_NO_LINKS, PATH_FOLLOW_LINKS };
  * reading it may block for ever; so is a file that is a link itself, unless
  * links are followed.  A missing file is ERR_MISSING. */
 int path_open(const char *path, enum path_links, struct err *);
+/* An open file of which almost all is a hole, but so much that it would be read
+ * for a long time, is ERR_INPUT.  path_open() refuses such files. */
+int path_check_hole(int fd, const char *path, struct err *);
 /* Open a file, unless links lead out of a folder; NULL is no limit. */
 int path_open_inside(const char *path, const char *folder, struct err *);
 /* Do links lead out of a folder?  They never do if it is NULL. */

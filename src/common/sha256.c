@@ -9,6 +9,8 @@
 #include <immintrin.h>
 #endif
 
+#include "common/path.h"
+
 /* clang-format off */
 static const uint32_t k[64] = {
     0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1,
@@ -194,7 +196,8 @@ int sha256_file(const char *path, char out[SHA256_TEXT], int64_t *size,
         return err_open(e, "cannot read %s", path);
     sha256_init(&h);
     *size = 0;
-    while ((got = fread(buf, 1, sizeof buf, fp)) > 0) {
+    ret = path_check_hole(fileno(fp), path, e);
+    while (ret == 0 && (got = fread(buf, 1, sizeof buf, fp)) > 0) {
         sha256_add(&h, buf, got);
         *size += (int64_t)got;
     }

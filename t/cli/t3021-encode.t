@@ -422,6 +422,14 @@ check "encode says what to do if an incomplete shard is too short" sh -c '
     grep "part/x.state does not fit its files; delete it" err'
 check "encode writes of one document in the singular" sh -c '
     gdata encode -T tok -o plain plain.txt 2>err && grep "1 document, " err'
+printf 'some text\n' >hole.txt && truncate -s 1T hole.txt
+for command in "bpe --vocab 300 -o holes" "encode -T tok -o holes" info lock; do
+    # shellcheck disable=SC2086 # a command and its options
+    check "gdata ${command%% *} refuses a text of a terabyte that is a hole" \
+        fails 1 "is not read: it has 1.00 TiB, and almost all of it is a hole" \
+        gdata $command hole.txt
+done
+rm hole.txt
 check "encode of an empty file is an error" sh -c \
     ': >empty && ! gdata encode -q -T tok -o x empty 2>err && grep "no text" err'
 

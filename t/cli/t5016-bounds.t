@@ -56,6 +56,27 @@ if truncate -s 10G s/hole 2>err; then
 else
     skip "a file of 10 GB without content delays nothing" "no sparse files"
 fi
+if truncate -s 1T hole 2>err; then
+    new_store
+    truncate -s 1T "$run/artifacts/a" "$run/metrics/m"
+    gtrack -r s ls --tsv -c name,damage --no-header >out
+    like out "odd.*metrics/m is not read: it has 1.00 TiB" \
+        "a metric of a terabyte that is a hole is damage"
+    rm "$run/metrics/m"
+    gtrack -r s export odd --to tar -o odd.tar 2>err && mkdir back &&
+        tar -xf odd.tar -C back && test "$(stat -c %s back/mlruns/*/*/artifacts/a)" = 1099511627776 &&
+        test "$(du -sk back odd.tar | awk '{ n += $1 } END { print n }')" -lt 10000
+    ok $? "a tar archive has a hole of a terabyte as a hole"
+    gtrack -r s export odd --to mlflow -o copy >out 2>err
+    like err "artifacts/a is not read: it has 1.00 TiB, and almost all of it is a hole" \
+        "a file of a terabyte that is a hole is not copied"
+    gtrack -r s bundle odd -o odd.bundle >out 2>err
+    like err "artifacts/a is not read: it has 1.00 TiB" \
+        "a file of a terabyte that is a hole is not bundled"
+    rm -rf hole back odd.tar copy
+else
+    skip "a terabyte that is a hole is not read" "no sparse files"
+fi
 for place in meta.yaml params/p tags/t metrics/m artifacts/a \
     .gtrack/attempt.1.yaml .gtrack/rewinds inputs/i/meta.yaml; do
     new_store

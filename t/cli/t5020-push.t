@@ -435,10 +435,17 @@ ok $? "push to MLflow sends the datasets that the run read, once"
 two=$(gtrack where two)/artifacts
 echo odd >"$two/a#b.txt" && echo more >"$two/c.txt"
 push mlflow "$url" two
-test $? = 4 && grep -q "refused 1 of the artifacts, such as a#b.txt" err &&
+test $? = 4 && grep -q "1 of the artifacts could not be sent, such as a#b.txt" err &&
     test "$(state x '(grep { m{artifacts/c.txt$} } keys %{$r->{files}})[0] =~ m{/c.txt$}')" = 1 &&
     rm "$two/a#b.txt" && push mlflow "$url" two
 ok $? "a file refused by MLflow is reported and the rest is sent"
+truncate -s 1T "$two/big.pt" && echo more >"$two/e.txt"
+push mlflow "$url" two --checkpoints
+test $? = 4 && grep -q "big.pt is not read: it has 1.00 TiB" err &&
+    grep -q "1 of the artifacts could not be sent, such as big.pt" err &&
+    test "$(state x '(grep { m{artifacts/e.txt$} } keys %{$r->{files}})[0] =~ m{/e.txt$}')" = 1 &&
+    rm "$two/big.pt"
+ok $? "a file of a terabyte that is a hole is reported and the rest is sent"
 printf 'log-batch html/500\nlog-batch 429/date\nlog-batch cut\n' >srv/faults
 seq 5601 7700 | sed 's/.*/step=& loss=&/' | gtrack log two --resume 2>err
 push mlflow "$url" two && points "7700 0"

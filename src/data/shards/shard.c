@@ -13,6 +13,7 @@
 
 #include "common/filelock.h"
 #include "common/mem.h"
+#include "common/path.h"
 #include "common/sha256.h"
 #include "data/corpus/corpus_files.h"
 
@@ -246,7 +247,7 @@ static int map_file(struct shard *s, struct err *e)
         err_set(e, ERR_INPUT, "%s: this is not a regular file", s->path);
     } else if (st.st_size == 0) {
         err_set(e, ERR_INPUT, "%s: the file is empty", s->path);
-    } else {
+    } else if (path_check_hole(fd, s->path, e) == 0) {
         s->size = (size_t)st.st_size;
         s->map = mmap(NULL, s->size, PROT_READ, MAP_SHARED, fd, 0);
         if (s->map == MAP_FAILED) {

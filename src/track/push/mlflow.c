@@ -122,7 +122,8 @@ static int send_file(struct mlflow *p, const char *path, const char *name,
         push_put_file(p->http, &c, path, run_info_inside(p->run), &r, e);
 
     p->totals->bytes += (int64_t)c.len;
-    *refused = r.status == 400 || r.status == 413 || r.status == 422;
+    *refused = r.status == 400 || r.status == 413 || r.status == 422 ||
+               (ret < 0 && e->kind == ERR_INPUT);
     http_reply_clear(&r);
     free(url);
     return ret;

@@ -357,7 +357,7 @@ static int check_refused(const struct mlflow *p, struct err *e)
     if (n == 0)
         return 0;
     return err_set(e, ERR_REMOTE,
-                   "the server refused %zu of the artifacts, such as %s; the "
+                   "%zu of the artifacts could not be sent, such as %s; the "
                    "rest of the run was pushed",
                    n, json_object_iter_key(json_object_iter(p->refused)));
 }

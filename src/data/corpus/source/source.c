@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "common/mem.h"
+#include "common/path.h"
 #include "common/sig.h"
 #include "data/corpus/source/download.h"
 
@@ -148,7 +149,7 @@ int source_open(struct source **out, const char *path, int wake,
     s->feed.buf = xmalloc(SOURCE_BUFFER);
     s->feed.wake =
         fstat(s->feed.fd, &st) == 0 && S_ISREG(st.st_mode) ? -1 : wake;
-    if (detect(s, e) < 0) {
+    if (path_check_hole(s->feed.fd, "the file", e) < 0 || detect(s, e) < 0) {
         source_close(s);
         return -1;
     }
