@@ -99,6 +99,15 @@ ok $? "the rotary base is found where transformers 5 keeps it"
     mv new four/config.json
 same llama four
 ok $? "the rotary base is found where transformers 4 keeps it"
+cp -r llama both
+sed -i 's/^{/{ "rope_scaling": { "type": "default", "rope_theta": 500000 },/
+    /^    "rope_theta"/s/500000/9/' both/config.json
+grep -q '^    "rope_theta": 9\.' both/config.json && same llama both
+ok $? "the rotary base of rope_scaling is the one that counts" "$(cat out)"
+cp -r qwen3 windowless
+sed -i 's/^{/{ "sliding_window": 4,/' windowless/config.json
+same qwen3 windowless
+ok $? "a Qwen3 without use_sliding_window attends to the whole context"
 cp -r llama mistral && sed -i 's/"llama"/"mistral"/' mistral/config.json
 same llama mistral
 ok $? "a Mistral whose window is its context is a Llama"
@@ -129,6 +138,7 @@ refused gpt2 activation_function '"quick_gelu"'
 refused gpt2 n_layer '"2"'
 refused gpt2 num_hidden_layers 1
 refused gpt2 is_causal false
+refused llama is_causal null
 refused gpt2 n_inner 39 h.0.mlp.c_fc.weight
 refused gpt2 n_layer 1 h.1.
 refused gpt2 model_type '"bert"'
@@ -144,6 +154,9 @@ refused llama partial_rotary_factor 0.5
 refused llama per_layer_config '{ "0": { "num_key_value_heads": 1 } }'
 refused llama quantization_config '{ "quant_method": "gptq" }'
 refused mistral sliding_window 4
+cp -r mistral flagged
+sed -i 's/^{/{ "use_sliding_window": false,/' flagged/config.json
+refused flagged sliding_window 4
 refused mistral max_position_embeddings 8192 sliding_window
 refused qwen3 use_sliding_window true
 refused qwen3 attention_bias true self_attn.q_proj.bias

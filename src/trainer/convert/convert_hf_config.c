@@ -325,10 +325,10 @@ static int check_angles(const json_t *rope, struct err *e)
 }
 
 /* The angles: transformers 4 has rope_theta and rope_scaling, 5 has both in
- * rope_parameters. */
+ * rope_parameters, unless there is rope_scaling, too. */
 static int add_rope(const json_t *o, struct buf *out, struct err *e)
 {
-    static const char *const keys[] = { "rope_scaling", "rope_parameters" };
+    static const char *const keys[] = { "rope_parameters", "rope_scaling" };
     static const struct hf_number theta = { "rope_theta", "model.rope_theta",
                                             "10000" };
     const json_t *from = o;
@@ -368,9 +368,8 @@ static int check_window(const json_t *o, const struct hf_kind *k, struct err *e)
             return reject_key(e, o, "layer_types",
                               "gtrain attends to the whole context");
     }
-    /* Qwen has use_sliding_window for this, one of its flags. */
-    if ((size > 0 || has_value(o, "sliding_window")) &&
-        !has_value(o, "use_sliding_window") &&
+    /* Qwen has a flag for this. */
+    if (!k->flags[0].key && (size > 0 || has_value(o, "sliding_window")) &&
         size < json_number_value(json_object_get(o, "max_position_embeddings")))
         return reject_key(e, o, "sliding_window",
                           "gtrain attends to the whole context");
@@ -411,7 +410,6 @@ static const char *find_bias(const json_t *o, const char *bias)
 static int add_model(const json_t *o, const struct hf_kind *k,
                      const char *folder, struct buf *out, struct err *e)
 {
-    static const struct hf_flag causal = { "is_causal", true };
     const bool says_tied = has_value(o, "tie_word_embeddings")
                                ? is_true(o, "tie_word_embeddings")
                                : k->tied;
@@ -426,8 +424,8 @@ static int add_model(const json_t *o, const struct hf_kind *k,
     for (size_t i = 0; i < sizeof unknown / sizeof unknown[0]; i++)
         if (json_object_size(json_object_get(o, unknown[i])))
             return reject_key(e, o, unknown[i], "gtrain has no such model");
-    if (check_flag(o, &causal, e) < 0)
-        return -1;
+    if (json_object_get(o, "is_causal") && !is_true(o, "is_causal"))
+        return reject_key(e, o, "is_causal", "gtrain has no such model");
     if (add_act(o, k, out, e) < 0)
         return -1;
     buf_printf(out,
