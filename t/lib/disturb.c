@@ -3,10 +3,11 @@
  *
  * usage: disturb [OPTION]... COMMAND...
  *
- *   -c all|write|open|read     count all system calls (the default), those that
- *                      change files, those that open something, or those that
- *                      look at files and folders
- *   -p TEXT    with -c read, count only those of paths with TEXT in them
+ *   -c all|write|open|read
+ *              count all system calls (the default), those that change files,
+ *              those that open something, or those that look at files
+ *   -p TEXT    of those that look at or change files, count only the calls
+ *              whose path has TEXT in it
  *   -n N       do something at the Nth of them
  *   -e ERROR   let it fail with this error, such as ENOSPC; without this
  *              option, kill the program and its children instead
@@ -239,7 +240,7 @@ static bool changes_file(const struct seccomp_notif *n, const struct call *c)
     }
 }
 
-static bool reads_file(const struct seccomp_notif *n, const struct call *c)
+static bool has_text(const struct seccomp_notif *n, const struct call *c)
 {
     char *path = c->path < 0 ? call_file(n, call_arg(n, c->folder, -1))
                              : call_path(n, c->folder, c->path);
@@ -324,8 +325,9 @@ static int start(char **argv)
 static bool is_counted(const struct seccomp_notif *n, const struct call *c)
 {
     if (plan.class == CLASS_READ)
-        return c && reads_file(n, c);
-    return plan.class != CLASS_WRITE || (c && changes_file(n, c));
+        return c && has_text(n, c);
+    return plan.class != CLASS_WRITE ||
+           (c && changes_file(n, c) && (!plan.text || has_text(n, c)));
 }
 
 /* False if the thread must not go on. */

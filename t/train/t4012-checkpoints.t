@@ -28,6 +28,10 @@ ok $? "a run may go on in the folder that it resumes from, in another store"
 train --set checkpoint.folder=own --resume own/step-00000004
 is $? 2 "a run is refused a folder that has become that of another"
 
+can_disturb() {
+    "$build/t/lib/disturb" -n 1 true
+    test $? = 137
+}
 # what cannot be read is not missing: resuming does not begin anew
 train --root half -n r --set train.stop_at=8
 train --root half -n other --set train.stop_at=4 --set checkpoint.folder=kept
@@ -42,7 +46,7 @@ unread() {
         echo "status 0 without the checkpoint of step 12"
     test $status -eq 0 || grep '^gtrain: ' out >/dev/null || echo "no message"
 }
-if "$build/t/lib/disturb" -n 1 true; test $? = 137; then
+if can_disturb; then
     for path in /checkpoints .gtrack copy/0 tags/mlflow.runName; do
         look="$build/t/lib/disturb -c read -p $path"
         unread $look >bad
@@ -89,6 +93,46 @@ kill -TERM $pid
 wait $pid
 test $? -eq 1 && test ! -e here && test -e there/0/*/artifacts/checkpoints
 ok $? "training creates nothing where its store was"
+
+# a checkpoint with its name is whole and has its sums, whenever it is killed
+killed() {      # killed OPTION...: two checkpoints, of which one is removed
+    rm -rf case
+    "$build/t/lib/disturb" -c write -p artifacts/checkpoints "$@" gtrain -c \
+        tiny.ini --root case -n r --set train.stop_at=2 --set run.log_every=9 \
+        --set checkpoint.every=1 --set checkpoint.keep_last=1 \
+        --set checkpoint.async=no >out 2>&1
+    for step in case/0/*/artifacts/checkpoints/step-*; do
+        test -d "$step" || continue
+        sums=$step/../../checkpoints.sha256
+        test "$(grep -c "${step##*/}/" "$sums")" -ge 3 || echo "no sums"
+        (cd "$step/../.." &&
+            grep "${step##*/}/" checkpoints.sha256 | sha256sum -c --quiet)
+        for file in config.ini state.json model.safetensors optim.safetensors; do
+            test -e "$step/$file" || echo "no $step/$file"
+        done
+    done
+}
+if can_disturb; then
+    killed >bad 2>&1
+    n=$(sed -n 's/^disturb: \([0-9]*\) calls$/\1/p' out)
+    for at in $(seq 1 "$(test -n "${GT_LONG:-}" && echo 1 || echo 5)" "$n") \
+        $(seq $((n - 12)) "$n"); do
+        killed -n "$at" || echo "at $at"
+    done >>bad 2>&1
+    is "$(cat bad)" "" "a checkpoint is whole whenever training is killed" "$n calls"
+fi
+# SIGTERM before the first step
+train --root first -n r --set checkpoint.keep_every=4 --set train.stop_at=4
+first=$(echo first/0/*/artifacts)
+cp -R "$first/checkpoints/step-00000004" "$first/checkpoints/step-00000000"
+printf 'half a li' >>"$first/checkpoints.sha256"
+train --root first -n r --set checkpoint.keep_every=4 --set \
+    checkpoint.keep_last=1 --resume auto
+is "$(cd "$first/checkpoints" && echo step-*)" \
+    'step-00000004 step-00000008 step-00000012' \
+    "checkpoint.keep_every does not keep the checkpoint of step 0"
+is "$(cd "$first" && grep -v '[48]/' checkpoints.sha256 | sha256sum -c 2>&1 |
+    grep -vc ': OK$')" 0 "a line of checkpoints.sha256 that is not whole is removed"
 
 # early stopping lasts
 early() {
@@ -157,6 +201,7 @@ do
     signal=${how%% *} ranks=${how#"${how%% *}"} n=$((n + 1))
     # shellcheck disable=SC2086 # words
     letters whole$n --set eval.hellaswag_limit=2 $ranks
+    rm -f log
     # shellcheck disable=SC2086 # words
     letters due$n --set eval.hellaswag_limit=0 $ranks &
     pid=$!

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -92,7 +93,8 @@ static void restore_best(const struct checkpoint *c, int64_t step)
 static bool is_kept(const struct checkpoint *c, int64_t step, int64_t newer)
 {
     return newer < c->conf->keep_last || step == best_step(c->folder) ||
-           (c->conf->keep_every > 0 && step % c->conf->keep_every == 0);
+           (c->conf->keep_every > 0 && step > 0 &&
+            step % c->conf->keep_every == 0);
 }
 
 static void remove_folder(const struct checkpoint *c, const char *name)
@@ -103,6 +105,18 @@ static void remove_folder(const struct checkpoint *c, const char *name)
     if (path_remove(path, &e) < 0)
         log_warn("%s", e.text);
     free(path);
+}
+
+/* A checkpoint that is removed in part has the name of an incomplete one. */
+static void remove_checkpoint(const struct checkpoint *c, const char *name)
+{
+    char *path = path_join(c->folder, name);
+    char *hidden = xasprintf(".%s", name), *temp = path_join(c->folder, hidden);
+
+    remove_folder(c, rename(path, temp) == 0 ? hidden : name);
+    free(path);
+    free(hidden);
+    free(temp);
 }
 
 /* Remove checkpoints that a killed process has left incomplete. */
@@ -126,7 +140,7 @@ static void remove_old(const struct checkpoint *c)
     checkpoint_names(&all, c->folder, &(struct err){ 0 });
     for (size_t i = all.n; i-- > 0;)
         if (!is_kept(c, checkpoint_step(all.name[i]), newer++))
-            remove_folder(c, all.name[i]);
+            remove_checkpoint(c, all.name[i]);
     path_list_clear(&all);
 }
 
@@ -135,14 +149,20 @@ static void remove_old(const struct checkpoint *c)
 /* Rename the folder temp to path, in place of what is there. */
 static int replace_folder(const char *temp, const char *path)
 {
+    char *aside;
+    int ret;
+
     if (rename(temp, path) == 0)
         return 0;
     if (errno != ENOTEMPTY && errno != EEXIST)
         return -1;
     if (renameat2(AT_FDCWD, temp, AT_FDCWD, path, RENAME_EXCHANGE) == 0)
         return path_remove(temp, &(struct err){ 0 });
-    path_remove(path, &(struct err){ 0 }); /* not every file system swaps */
-    return rename(temp, path);
+    aside = xasprintf("%s.was", temp); /* not every file system swaps */
+    ret = rename(path, aside) < 0 || rename(temp, path) < 0 ? -1 : 0;
+    path_remove(aside, &(struct err){ 0 });
+    free(aside);
+    return ret;
 }
 
 /* A run without the sums of a checkpoint only cannot prove it. */
@@ -169,6 +189,8 @@ static int write_folder(const struct checkpoint_writing *w, const char *path,
         run_sync(c->run, &lost); /* run_end() reports what is lost */
     if (ret == 0 && c->run)
         ret = run_check(c->run, e);
+    if (ret == 0)
+        record_sums(c, temp, w->step); /* whose name it has next */
     if (ret == 0 && replace_folder(temp, path) < 0)
         ret = err_sys(e, "cannot rename %s", temp);
     if (ret == 0)
@@ -202,8 +224,6 @@ static int write_checkpoint(const struct checkpoint_writing *w, struct err *e)
         remove_partial(c);
         ret = write_folder(w, path, e);
         c->written = ret == 0 ? w->step : -1;
-        if (ret == 0)
-            record_sums(c, path, w->step);
     }
     if (ret == 0 && w->why == SAVE_BEST)
         ret = link_best(c, w->step, e);
@@ -356,8 +376,9 @@ static void rename_later(const struct checkpoint *c,
     if (moved > 0)
         log_info("added .old to the names of checkpoints after step %lld",
                  (long long)at->step);
-    if (best_step(c->folder) > at->step)
-        restore_best(c, at->best_step);
+    /* a kill may have come between a checkpoint and its link */
+    if (c->conf->keep_best || best_step(c->folder) > at->step)
+        restore_best(c, isfinite(at->best_loss) ? at->best_step : -1);
 }
 
 /*

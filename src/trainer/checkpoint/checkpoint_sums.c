@@ -1,14 +1,13 @@
 #include "config.h"
 #include "trainer/checkpoint/checkpoint_sums.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common/mem.h"
 #include "common/path.h"
+#include "common/save.h"
 #include "trainer/checkpoint/checkpoint_state.h"
 
 static const char file_name[] = "checkpoints.sha256";
@@ -40,30 +39,41 @@ static int sum_state(const char *folder, char sum[SHA256_TEXT], struct err *e)
     return ret;
 }
 
+/* The file as it is; empty if there is none. */
+static int read_sums(struct buf *text, const char *path, struct err *e)
+{
+    if (buf_read_file(text, path, SUMS_MAX, e) == 0)
+        return 0;
+    if (e->kind != ERR_MISSING)
+        return -1;
+    *e = (struct err){ 0 };
+    return 0;
+}
+
 int checkpoint_sums_add(struct run *run, const char *folder, int64_t step,
                         struct err *e)
 {
     struct checkpoint_sums sums;
     char state[SHA256_TEXT];
     char *path = run_artifact(run, file_name);
-    const int fd =
-        path ? open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666) : -1;
-    struct buf lines = BUF_INIT;
+    struct buf text = BUF_INIT;
     int ret = checkpoint_sums_read(folder, &sums, e);
 
     if (ret == 0)
         ret = sum_state(folder, state, e);
+    if (ret == 0 && !path)
+        ret = err_set(e, ERR_SYSTEM, "cannot write %s", file_name);
+    if (ret == 0)
+        ret = read_sums(&text, path, e);
+    while (text.len > 0 && text.s[text.len - 1] != '\n')
+        buf_trim(&text, text.len - 1); /* a line that is not whole */
     if (ret == 0) {
-        add_line(&lines, sums.model, step, checkpoint_parts[PART_MODEL]);
-        add_line(&lines, sums.optim, step, checkpoint_parts[PART_OPTIM]);
-        add_line(&lines, state, step, "state.json");
+        add_line(&text, sums.model, step, checkpoint_parts[PART_MODEL]);
+        add_line(&text, sums.optim, step, checkpoint_parts[PART_OPTIM]);
+        add_line(&text, state, step, "state.json");
+        ret = save_bytes(path, text.s, text.len, e);
     }
-    if (ret == 0 &&
-        (fd < 0 || write(fd, lines.s, lines.len) != (ssize_t)lines.len))
-        ret = err_sys(e, "cannot write %s", path ? path : file_name);
-    if (fd >= 0)
-        close(fd);
-    buf_clear(&lines);
+    buf_clear(&text);
     free(path);
     return ret;
 }
@@ -150,29 +160,19 @@ static const char *after_line(const char *line)
     return *line ? line + 1 : line;
 }
 
-static int read_sums(struct buf *text, const char *artifacts, struct err *e)
-{
-    char *path = path_join(artifacts, file_name);
-    int ret = buf_read_file(text, path, SUMS_MAX, e);
-
-    free(path);
-    if (ret == 0 || e->kind != ERR_MISSING)
-        return ret;
-    *e = (struct err){ 0 };
-    return 0;
-}
-
 int checkpoint_sums_compare(const char *artifacts, const char *others,
                             int64_t last, struct checkpoint_sums_pair *pair,
                             struct err *e)
 {
+    char *path = path_join(artifacts, file_name);
+    char *other = path_join(others, file_name);
     struct buf a = BUF_INIT, b = BUF_INIT;
-    int ret = read_sums(&a, artifacts, e);
+    int ret = read_sums(&a, path, e);
     bool both = false;
 
     *pair = (struct checkpoint_sums_pair){ 0 };
     if (ret == 0)
-        ret = read_sums(&b, others, e);
+        ret = read_sums(&b, other, e);
     for (const char *line = a.s; ret == 0 && *line; line = after_line(line)) {
         const int64_t step = step_of_line(line);
         const bool same = step > 0 && is_same(&a, &b, step, &both);
@@ -185,5 +185,7 @@ int checkpoint_sums_compare(const char *artifacts, const char *others,
     }
     buf_clear(&a);
     buf_clear(&b);
+    free(path);
+    free(other);
     return ret;
 }
