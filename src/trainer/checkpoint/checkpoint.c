@@ -207,6 +207,8 @@ static int make_folder(const struct checkpoint *c, struct err *e)
 {
     const char *run = c->run ? run_folder(c->run) : "";
 
+    if (path_is_folder(c->folder)) /* perhaps a link that a tag names */
+        return 0;
     return *run && strncmp(c->folder, run, strlen(run)) == 0
                ? path_make_inside(c->folder, run, e)
                : path_make(c->folder, e);
