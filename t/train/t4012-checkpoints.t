@@ -171,6 +171,11 @@ for stop in 26 31; do
 done
 test "$(wc -l <"$(echo spikes/0/*/metrics/event/skipped)")" -ge 3
 ok $? "there are spikes to skip" "$(skips spikes)"
+# the times of the phases of every step
+train --root phases --set train.stop_at=5 && train --root phases --resume auto
+is "$(cut -d ' ' -f 3 phases/0/*/metrics/perf/forward_ms | tr '\n' ' ')" \
+    '1 2 3 4 5 6 7 8 9 10 11 12 ' \
+    "a run that is resumed has the times of the phases of each step once"
 
 # what is due after a step is done once, whatever ends the process meanwhile
 encode_letters letters

@@ -297,19 +297,17 @@ static void store_step(struct report *r, const struct engine *eng,
         run_metrics(r->run, step, point, n);
 }
 
-/* The device reports its own times one step late. */
-static void store_phases(struct report *r, const struct engine *eng,
-                         const struct step *s)
+void report_phases(struct report *r, const struct engine *eng,
+                   const double ms[PHASES], int64_t step)
 {
-    const int64_t step = eng->state.step - 1;
     struct run_point point[PHASES];
     int n = 0;
 
-    if (!s->has_phases || step % eng->set->run.log_every != 0)
+    if (!r->run || step % eng->set->run.log_every != 0)
         return;
     for (int k = 0; k < PHASES; k++)
-        if (!isnan(s->phase_ms[k]))
-            point[n++] = (struct run_point){ phases[k].metric, s->phase_ms[k] };
+        if (!isnan(ms[k]))
+            point[n++] = (struct run_point){ phases[k].metric, ms[k] };
     run_metrics(r->run, step, point, n);
 }
 
@@ -340,7 +338,8 @@ void report_step(struct report *r, const struct engine *eng,
         return;
     r->rate = r->rate > 0 ? 0.9 * r->rate + 0.1 * rate : rate;
     store_step(r, eng, s);
-    store_phases(r, eng, s);
+    if (s->has_phases)
+        report_phases(r, eng, s->phase_ms, eng->state.step - 1);
     if (is_recorded(eng))
         run_output_printf(&r->log, "%lld train %.6f\n",
                           (long long)eng->state.step, s->loss);

@@ -148,15 +148,30 @@ static void record_time(const struct train *t, const char *metric, double began)
                    1000 * (clock_mono() - began));
 }
 
+/* The times of a step are reported one step late, but before a checkpoint of
+ * it, since the next step may be that of another attempt. */
+static int record_phases(struct train *t, struct err *e)
+{
+    struct engine *eng = t->engine;
+    double ms[PHASES];
+
+    if (dev_sync(&eng->dev, e) < 0)
+        return -1;
+    if (phases_end_step(&t->step.phases, &eng->dev, ms))
+        report_phases(&t->report, eng, ms, eng->state.step);
+    return 0;
+}
+
 typedef int save_fn(struct checkpoint *, struct engine *, struct err *);
 
 static int save_checkpoint(struct train *t, save_fn *save, struct err *e)
 {
     const double began = clock_mono();
-    const int ret = save(&t->checkpoint, t->engine, e);
 
+    if (record_phases(t, e) < 0 || save(&t->checkpoint, t->engine, e) < 0)
+        return -1;
     record_time(t, "perf/checkpoint_ms", began);
-    return ret;
+    return 0;
 }
 
 static bool is_stopped_early(const struct engine *eng)
