@@ -164,7 +164,12 @@ static int evaluate_documents(struct engine *eng, struct table *t,
     struct eval_documents d = { .conf = &conf,
                                 .train_conf = train_text ? &train : NULL };
     int ret = eval_documents_run(&d, eng, e);
+    double sum = 0;
 
+    for (int k = 0; k < EVAL_POSITIONS; k++)
+        sum += d.loss[k];
+    if (ret == 0)
+        ret = check_finite(sum, e);
     if (ret == 0)
         eval_documents_print(&d, t);
     if (ret == 0 && eng->coll.rank == 0)

@@ -14,6 +14,7 @@
 #   png_size FILE       print the width and the height of a PNG
 #   encode_letters PREFIX [OPTION]...   write text.txt, 9000 letters, and encode
 #                       it with a tokenizer tok of its own
+#   resum CHECKPOINT    let the sums in its state.json fit its files
 #
 # For trainings in several processes, which are those of one step of 12
 # micro-batches on any number of ranks:
@@ -151,6 +152,18 @@ sums() {
     step=$(printf %s/step-%08d "$1" "${2:-3}")
     cat "$step/model.safetensors" "$step/optim.safetensors" >weights 2>&1 &&
         sha256sum <weights || echo "no checkpoint in $step"
+}
+
+# that of the state is of its members without spaces, except for the sum
+resum() {
+    for _file in config.ini model.safetensors optim.safetensors; do
+        _sum=$(sha256sum <"$1/$_file")
+        sed -i "/^  \"$_file\"/,/}/ {
+            s/\"bytes\": [0-9]*/\"bytes\": $(($(wc -c <"$1/$_file")))/
+            s/\"sha256\": \"[0-9a-f]*/\"sha256\": \"${_sum%% *}/ }" "$1/state.json"
+    done
+    _sum=$(sed '/^ "sha256"/d' "$1/state.json" | tr -d ' \n' | sha256sum)
+    sed -i "s/^ \"sha256\": .*/ \"sha256\": \"${_sum%% *}\",/" "$1/state.json"
 }
 
 children() {

@@ -13,4 +13,6 @@ EXTRA_DIST += \
 	%D%/options.py \
 	%D%/parquet.py \
 	%D%/sentencepiece.json \
-	%D%/sentencepiece.py
+	%D%/sentencepiece.py \
+	%D%/stride.py \
+	%D%/stride.txt

@@ -69,6 +69,23 @@ is "$(biases less model.mlp_bias=no)" \
     "h.0.attn.proj.bias h.0.attn.qkv.bias " \
     "model.mlp_bias leaves out the biases of the MLP"
 
+# older NAME SET: a checkpoint whose config.ini has linear_bias alone
+older() {
+    want=$(biases "$1" "$2")
+    cp -r "$1"/*/*/artifacts/checkpoints/step-00000001 "$1.old" &&
+        sed -i '/^qkv_bias/d; /^output_bias/d; /^mlp_bias/d' "$1.old/config.ini" &&
+        resum "$1.old" && gtrain -q --resume "$1.old" --root "$1.new" \
+            -s schedule.steps=2 >out 2>&1
+    is "$?, $(grep -c '_bias =' "$1.old/config.ini")" "0, 2" \
+        "a checkpoint from before biases had settings each is resumed: $2" \
+        "$(cat out)"
+    is "$(LC_ALL=C grep -ao 'h\.0\.[a-z_.]*\.bias' "$1.new"/*/*/artifacts/checkpoints/*2/model.safetensors |
+        grep -v ln_ | sort | tr '\n' ' ')" "$want" \
+        "training that resumes an older checkpoint has its biases: $2"
+}
+older with model.linear_bias=yes
+older without model.linear_bias=no
+
 loss() {
     gtrain eval "$1" --data data.bin --device cpu -b 1 --tsv --no-header |
         cut -f1

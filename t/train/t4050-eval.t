@@ -59,6 +59,18 @@ ok $? "with a stride, a shorter window at the end is scored" \
     "$whole, $end, $strided"
 is "$(part -d some.bin --stride 7 | cut -f2)" 308 \
     "with any stride, each token but the first is scored once"
+rhythm 309 >rhythm.bin
+gtrain import -q "$top/t/reference/biases/qwen2" -o qwen2 2>err
+while read -r n context stride tokens loss; do
+    head -c $((2 * n)) rhythm.bin >first.bin
+    echo "$n $context $stride $tokens $loss" "$(gtrain eval qwen2 -d first.bin \
+        --device cpu -b 3 --stride "$stride" --set model.context="$context" \
+        --tsv --no-header 2>>err | cut -f1,4)"
+done <"$top/t/reference/stride.txt" >both
+awk '{ d = $6 / $5 - 1; bad += d * d > 1e-12 || $7 != $4 }
+    END { exit bad || NR != 24 }' both
+ok $? "with a stride, a text has the loss by the recipe of transformers" \
+    "$(cat both err)"
 score --stride 33 >out
 is $? 2 "a stride above the context is refused"
 like err "^gtrain: --stride: eval.stride: 33 is more than the 32 tokens" \

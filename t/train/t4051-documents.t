@@ -79,6 +79,22 @@ file=$(find mlruns -name test.jsonl.tsv | head -n 1)
 sed 2d "$file" >changed && cat changed >"$file"
 gtrack compare early late --documents test.jsonl >out 2>err
 is $? 1 "runs with other documents cannot be compared"
+
+# NaN in the last tensor of the file
+gtrain export late -o nan.hf >out 2>&1 && f=nan.hf/model.safetensors &&
+    printf '\377\377\377\377' | dd of=$f bs=1 conv=notrunc \
+        seek=$(($(wc -c <$f) - 4)) 2>out &&
+    gtrain import nan.hf -t tok -o nan.ck >out 2>&1
+ok $? "a model with a weight that is NaN is made" "$(cat out)"
+gtrain eval nan.ck --documents test.jsonl --device cpu >out 2>err
+is $? 5 "documents whose loss is NaN end with the status of that"
+like err 'the loss is not finite: has nan.ck/*.* weights' \
+    "the message says that the loss of the documents is not finite"
+is "$(cat out)" "" "no loss that is not finite is printed"
+echo '{"ctx": "the old", "endings": ["hen", "zq"], "label": 0}' >q.jsonl
+gtrain eval nan.ck -q q.jsonl --device cpu >out 2>err
+is $? 5 "questions whose losses are NaN end with the status of that"
+
 gtrain eval late --documents nowhere.txt --device cpu >out 2>err
 is $? 3 "a file that does not exist is not found"
 gtrain eval late --train-text text.jsonl >out 2>err

@@ -72,11 +72,7 @@ cp "$at/model.safetensors" before
 printf '\001' | dd of="$at/model.safetensors" bs=1 seek=30000 conv=notrunc 2>/dev/null
 cmp -s before "$at/model.safetensors"
 is $? 1 "a byte of the weights is changed"
-sum=$(sha256sum <"$at/model.safetensors") was=$(sha256sum <before)
-sed -i "s/${was%% *}/${sum%% *}/" "$at/state.json"
-# that of the state is of its members without spaces, except for the sum
-sum=$(sed '/^ "sha256"/d' "$at/state.json" | tr -d ' \n' | sha256sum)
-sed -i "s/^ \"sha256\": .*/ \"sha256\": \"${sum%% *}\",/" "$at/state.json"
+resum "$at"
 train flipped --resume auto --set train.stop_at=0
 bisect "a flipped bit is searched for" one flipped
 is "$(row recorded)" "train/loss of step 21" \
