@@ -50,16 +50,25 @@ static const struct opt import_opts[] = {
     { 0 }
 };
 
-static bool has_file_like(const char *folder, const char *part)
+/* The format of a folder, from the names of its files; -1 if it is unknown. */
+static int recognize_folder(const char *folder)
 {
+    static const struct {
+        const char *part;
+        enum import_format format;
+    } names[] = { { ".wandb", WANDB },
+                  { "tfevents", TENSORBOARD },
+                  { STORE_META, MLFLOW } };
     struct file_tree f;
     struct err ignored = { 0 };
-    bool found = false;
+    int found = -1;
 
     if (file_tree_list(&f, folder, NULL, &ignored) < 0)
-        return false;
-    for (size_t i = 0; i < f.n && !found; i++)
-        found = strstr(path_name(f.file[i].path), part) != NULL;
+        return -1;
+    for (size_t k = 0; k < 3 && found < 0; k++)
+        for (size_t i = 0; i < f.n && found < 0; i++)
+            if (strstr(path_name(f.file[i].path), names[k].part))
+                found = (int)names[k].format;
     file_tree_clear(&f);
     return found;
 }
@@ -106,10 +115,7 @@ static int recognize_log(const char *path)
 static int recognize_path(const char *path)
 {
     if (path_is_folder(path))
-        return has_file_like(path, ".wandb")     ? WANDB
-               : has_file_like(path, "tfevents") ? TENSORBOARD
-               : has_file_like(path, STORE_META) ? MLFLOW
-                                                 : -1;
+        return recognize_folder(path);
     if (str_ends(path, ".wandb"))
         return WANDB;
     if (strstr(path_name(path), "tfevents"))
@@ -140,14 +146,15 @@ static int import_main(int argc, char **argv, struct err *e)
                              .experiment = experiment,
                              .name = name,
                              .flags = track_links() };
+    struct err late = { 0 };
     int ret = 0;
 
     if (track_check_args(argc, argv, 1, -1, e) < 0)
         return -1;
     for (int i = 0; i < argc && ret == 0; i++)
         ret = import_path(argv[i], &import, e);
-    if (ret == 0 && import.runs)
-        ret = store_sync(import.root, e);
+    if (import_close(&import, ret < 0 ? &late : e) < 0)
+        ret = -1;
     if (import.runs || import.existing)
         log_info("%zu runs with %zu points imported, %zu already existed",
                  import.runs, import.points, import.existing);

@@ -606,4 +606,19 @@ is "$(cat params)" "derived.device cpu
 derived.steps 7
 lr 1" "parameters that were once called is.NAME are read as derived.NAME"
 
+
+# ---- many runs: one sync for all that were read ----
+awk 'BEGIN { print "run_id,run,experiment,metric,step,time_ms,value"
+    for (i = 1; i <= 100; i++) printf "%032d,n%d,Default,x,1,1700000000000,%d\n", i, i, i
+    }' >many.csv
+g import -r many many.csv many.csv &&
+    grep -q "100 runs with 100 points imported, 100 already existed" err
+ok $? "a file that is named twice is imported once"
+if strace -o trace true 2>err; then
+    strace -f -e trace=syncfs,fsync -o trace gtrack import -r again many.csv >out 2>err
+    is "$? $(($(grep -c 'sync' trace) < 20))" "0 1" \
+        "runs that are imported are synced to the disk in groups" "$(wc -l trace)"
+else
+    skip "runs are synced in groups" "strace cannot trace here"
+fi
 done_testing

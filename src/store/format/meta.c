@@ -127,7 +127,7 @@ void meta_place(struct meta *m, struct arena *mem, const char *run)
     free(experiment);
 }
 
-int meta_save(const struct meta *m, const char *run, struct err *e)
+int meta_save(const struct meta *m, const char *run, bool sync, struct err *e)
 {
     char *path = path_join(run, STORE_META);
     char *temp = path_join(run, STORE_OWN "/meta");
@@ -155,7 +155,7 @@ int meta_save(const struct meta *m, const char *run, struct err *e)
     yaml_put_raw(&b, "tags", "[]");
     yaml_put(&b, "user_id", or_empty(m->user));
     if (ret == 0)
-        ret = store_write(path, temp, b.s, b.len, true, e);
+        ret = store_write(path, temp, b.s, b.len, sync, e);
     buf_clear(&b);
     free(temp);
     free(path);
@@ -176,7 +176,7 @@ int meta_change(const char *run, meta_change_fn *fn, const void *arg,
         if (fn)
             fn(&m, arg);
         meta_place(&m, &mem, run);
-        ret = meta_save(&m, run, e);
+        ret = meta_save(&m, run, true, e);
     }
     arena_clear(&mem);
     return ret;

@@ -36,6 +36,7 @@ int meta_change(const char *run, meta_change_fn *, const void *arg,
 /* Let it name the experiment that its run is in; after a move that was
  * interrupted, it does not. */
 void meta_place(struct meta *, struct arena *, const char *run);
-int meta_save(const struct meta *, const char *run, struct err *);
+/* `sync`: not if the folder will be synced before readers see it. */
+int meta_save(const struct meta *, const char *run, bool sync, struct err *);
 
 #endif

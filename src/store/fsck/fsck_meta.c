@@ -62,7 +62,7 @@ static int replace_meta(const struct run_info *r, const struct fsck_span *seen,
     guess_meta(&m, r, seen, uri);
     ret = store_rename_damaged(path, e);
     if (ret == 0)
-        ret = meta_save(&m, r->folder, e);
+        ret = meta_save(&m, r->folder, true, e);
     free(uri);
     free(path);
     return ret;
@@ -97,7 +97,7 @@ static int complete_meta(struct meta *m, const struct run_info *r,
     if (!m->artifact_uri)
         m->artifact_uri = uri;
     m->status = settle_status(m, r);
-    ret = meta_save(m, r->folder, e);
+    ret = meta_save(m, r->folder, true, e);
     free(uri);
     return ret;
 }

@@ -321,7 +321,7 @@ static int save_end(struct run *r, enum run_status status, struct err *e)
     r->meta.end_ms = status == RUN_RUNNING ? 0 : r->attempt.end_ms;
     if (attempt_save(r->folder, &r->attempt, e) < 0)
         return -1;
-    return meta_save(&r->meta, r->folder, e);
+    return meta_save(&r->meta, r->folder, true, e);
 }
 
 bool run_take_handed(struct run_conf *c)
@@ -365,7 +365,7 @@ int run_begin(struct run **out, const struct run_conf *c, struct err *e)
     ret = c->resume ? begin_again(r, c, e) : begin_new(r, c, e);
     if (ret < 0)
         goto fail;
-    if (meta_save(&r->meta, r->folder, e) < 0 || appear(r, e) < 0 ||
+    if (meta_save(&r->meta, r->folder, true, e) < 0 || appear(r, e) < 0 ||
         open_events(r, c, &conf.events, e) < 0 || start_beats(r, e) < 0)
         goto fail;
     conf.run = r->folder;

@@ -56,6 +56,41 @@ int staging_commit(const char *staged, const char *folder, struct err *e)
     return !path_exists(staged) && path_exists(folder) ? 0 : -1;
 }
 
+int staging_flush(struct staging_batch *b, struct err *e)
+{
+    struct err ignored = { 0 };
+    bool synced = false;
+    int ret = 0;
+
+    for (size_t i = 0; i < b->n && ret == 0; i++) {
+        const bool in_place = strcmp(b->folder[i], b->place[i]) == 0;
+
+        /* all folders in ROOT/.gtrack.trash are on one file system */
+        if (in_place || !synced)
+            ret = store_sync(b->folder[i], e);
+        synced = synced || !in_place;
+    }
+    for (size_t i = 0; i < b->n; i++) {
+        if (ret == 0)
+            ret = staging_commit(b->folder[i], b->place[i], e);
+        if (ret < 0)
+            path_remove(b->folder[i], &ignored);
+        free(b->folder[i]);
+        free(b->place[i]);
+    }
+    b->n = 0;
+    return ret;
+}
+
+int staging_add(struct staging_batch *b, char *staged, char *folder,
+                struct err *e)
+{
+    b->folder[b->n] = staged;
+    b->place[b->n++] = folder;
+    return b->n == sizeof b->place / sizeof b->place[0] ? staging_flush(b, e)
+                                                        : 0;
+}
+
 int staging_remove(const char *root, const char *folder, struct err *e)
 {
     char *names = path_join(root, STORE_NAMES), *away = fresh_name(root, "old");

@@ -1,6 +1,8 @@
 #ifndef STORE_WRITE_STAGING_H
 #define STORE_WRITE_STAGING_H
 
+#include <stddef.h>
+
 #include "common/err.h"
 
 /*
@@ -22,6 +24,22 @@
 /* Create the folder to build it in; the caller frees the name. */
 char *staging_begin(const char *root, const char *folder, struct err *);
 int staging_commit(const char *staged, const char *folder, struct err *);
+
+/*
+ * Runs that wait to be moved to their places, all at once: first everything of
+ * them is synced to the disk, since after a power failure a run at its place
+ * counts as whole.  staging_add() takes the two names over, which are from
+ * malloc(), and moves the runs when there are many; staging_flush() moves the
+ * rest.  If that fails, they are removed.
+ */
+struct staging_batch {
+    size_t n;
+    char *folder[64], *place[64];
+};
+
+int staging_add(struct staging_batch *, char *staged, char *folder,
+                struct err *);
+int staging_flush(struct staging_batch *, struct err *);
 
 /* Remove a run or an experiment for good. */
 int staging_remove(const char *root, const char *folder, struct err *);

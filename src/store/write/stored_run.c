@@ -198,10 +198,10 @@ int stored_run_move(struct stored_run *p, const char *root,
     else
         ret = datasets_copy(p->folder, from, into, PATH_NO_LINKS, e);
     if (ret == 0)
-        ret = meta_save(&p->meta, p->folder, e);
+        ret = meta_save(&p->meta, p->folder, true, e);
     if (ret == 0 && rename(p->folder, to) < 0) {
         ret = err_sys(e, "cannot move %s to %s", p->folder, to);
-        meta_save(&was, p->folder, &ignored);
+        meta_save(&was, p->folder, true, &ignored);
     }
     move_end(&move);
     if (ret == 0) {
@@ -231,13 +231,18 @@ int stored_run_end(struct stored_run *p, enum run_status status, int64_t end_ms,
     if (ret == 0 && (!p->place || status == RUN_RUNNING))
         ret = save_attempt(p, status, end_ms, e);
     if (ret == 0)
-        ret = meta_save(&p->meta, p->folder, e);
-    if (ret == 0 && p->place) /* a run at its place is whole */
-        ret = store_sync(p->folder, e);
-    if (ret == 0 && p->place)
-        ret = staging_commit(p->folder, p->place, e);
+        ret = meta_save(&p->meta, p->folder, !p->place, e);
     if (ret < 0 && p->place)
         path_remove(p->folder, &ignored);
+    if (ret == 0 && p->place) {
+        struct staging_batch alone = { .n = 0 },
+                             *b = p->batch ? p->batch : &alone;
+
+        ret = staging_add(b, p->folder, p->place, e);
+        p->folder = p->place = NULL;
+        if (ret == 0 && !p->batch)
+            ret = staging_flush(b, e);
+    }
     stored_run_close(p);
     return ret;
 }

@@ -10,6 +10,7 @@
 #include "store/format/key.h"
 #include "store/format/metric_append.h"
 #include "store/write/new_run.h"
+#include "store/write/staging.h"
 
 /*
  * stored_run - write a run that is imported, or add to one that exists
@@ -23,9 +24,10 @@
  *      ...
  *      return stored_run_end(&b, RUN_FINISHED, end_ms, ret, e);
  *
- * Readers do not see a new run until stored_run_end() has moved it to its
- * place; if something failed before (ret < 0), it is removed.  With RUN_RUNNING
- * the run stays open for others to write: no process stands for it, and readers
+ * Readers do not see a new run until stored_run_end(), or staging_flush() of
+ * the batch that was set after stored_run_create(), has moved it to its place;
+ * if something failed before (ret < 0), it is removed.  With RUN_RUNNING the
+ * run stays open for others to write: no process stands for it, and readers
  * consider it running for a day after the last stored_run_beat().
  * stored_run_open() is for a run that exists; stored_run_close() frees what it
  * holds.
@@ -35,6 +37,7 @@ struct stored_run {
     struct arena mem;
     struct meta meta;
     struct key_files files;
+    struct staging_batch *batch; /* of new runs that appear later, or NULL */
 };
 
 int stored_run_create(struct stored_run *, const struct new_run_conf *,

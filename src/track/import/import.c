@@ -1,6 +1,7 @@
 #include "config.h"
 #include "track/import/import.h"
 
+#include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -163,33 +164,83 @@ size_t import_run_count_points(const struct import_run *in)
     return n;
 }
 
-/* Is there a run from the same source?  Say so if it is not all of this one:
- * the file has grown since, or is a later piece of the same run. */
-static int find_source(const char *root, const struct import_run *in,
-                       bool *found, struct err *e)
+/* What is in the store: an id or a source, and the run, NULL if it is new. */
+struct known {
+    const char *key;
+    const struct run_info *run;
+};
+
+static int by_key(const void *a, const void *b)
 {
-    char *const id = in->id;
-    struct runs runs = { 0 };
-    int ret = in->id ? runs_load_ids(&runs, root, &id, 1,
-                                     LOAD_NO_METRICS | LOAD_DELETED, e)
-                     : runs_load(&runs, root, LOAD_NO_METRICS, e);
+    const struct known *x = a, *y = b;
 
-    *found = in->id && runs.n;
-    if (ret < 0 && e->kind == ERR_MISSING) {
+    return strcmp(x->key, y->key);
+}
+
+static int add_known(struct import *import, const char *key,
+                     const struct run_info *run, struct err *e)
+{
+    struct known *k = arena_alloc(&import->store.mem, sizeof *k);
+
+    *k = (struct known){ arena_strdup(&import->store.mem, key), run };
+    return tsearch(k, &import->known, by_key)
+               ? 0
+               : err_set(e, ERR_SYSTEM, "out of memory for the runs of %s",
+                         import->root);
+}
+
+static int load_known(struct import *import, struct err *e)
+{
+    const int flags = LOAD_NO_METRICS | LOAD_DELETED;
+
+    if (runs_load(&import->store, import->root, flags, e) < 0) {
+        if (e->kind != ERR_MISSING)
+            return -1;
         *e = (struct err){ 0 };
-        ret = 0;
     }
-    for (size_t i = 0; i < runs.n && !*found; i++) {
-        const char *tag = run_info_tag(&runs.run[i], SOURCE_TAG);
+    for (size_t i = 0; i < import->store.n; i++) {
+        const struct run_info *run = &import->store.run[i];
+        const char *source = run_info_tag(run, SOURCE_TAG);
 
-        *found = tag && strcmp(tag, in->source) == 0;
-        if (*found && in->end_ms > runs.run[i].end_ms)
-            log_warn("%s is not imported: run %s is of the same source, but "
-                     "ends earlier",
-                     in->source, runs.run[i].name);
+        if (add_known(import, run->id, run, e) < 0 ||
+            (source && !run->deleted && add_known(import, source, run, e) < 0))
+            return -1;
     }
-    runs_free(&runs);
-    return ret;
+    return 0;
+}
+
+/* Is there a run with the same id, or from the same source?  Say so if it is
+ * not all of this one: the file has grown since, or is a later piece of the
+ * same run. */
+static int find_known(struct import *import, const struct import_run *in,
+                      bool *found, struct err *e)
+{
+    const struct known key = { in->id ? in->id : in->source, NULL };
+    const struct known *const *k;
+
+    if (!import->known && load_known(import, e) < 0)
+        return -1;
+    k = tfind(&key, &import->known, by_key);
+    *found = k != NULL;
+    if (k && !in->id && (*k)->run && in->end_ms > (*k)->run->end_ms)
+        log_warn("%s is not imported: run %s is of the same source, but "
+                 "ends earlier",
+                 in->source, (*k)->run->name);
+    return k ? 0 : add_known(import, key.key, NULL, e);
+}
+
+static void keep_node(void *node)
+{
+    (void)node; /* the arena frees it */
+}
+
+int import_close(struct import *import, struct err *e)
+{
+    const int ret = staging_flush(&import->batch, e);
+
+    tdestroy(import->known, keep_node);
+    runs_free(&import->store);
+    return ret < 0 || import->runs == 0 ? ret : store_sync(import->root, e);
 }
 
 static int write_files(const struct import_run *in, struct stored_run *b,
@@ -236,7 +287,7 @@ static int write_content(const struct import_run *in, struct stored_run *b,
     return stored_run_tag(b, SOURCE_TAG, in->source, e);
 }
 
-static int write_run(const struct import_run *in, const struct import *import,
+static int write_run(const struct import_run *in, struct import *import,
                      struct err *e)
 {
     const struct new_run_conf c = {
@@ -252,6 +303,7 @@ static int write_run(const struct import_run *in, const struct import *import,
 
     if (stored_run_create(&b, &c, e) < 0)
         return -1;
+    b.batch = &import->batch;
     b.meta.deleted = in->deleted_ms != 0;
     b.meta.deleted_ms = in->deleted_ms;
     return stored_run_end(&b, in->status, in->end_ms, write_content(in, &b, e),
@@ -266,7 +318,7 @@ int import_run_write(struct import_run *in, struct import *import,
     if (import_run_count_points(in) == 0 && in->n_pairs == 0)
         return err_set(e, ERR_INPUT, "%s has no points of metrics",
                        import->path);
-    if (import->root && find_source(import->root, in, &exists, e) < 0)
+    if (import->root && find_known(import, in, &exists, e) < 0)
         return -1;
     if (exists) {
         import->existing++;

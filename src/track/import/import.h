@@ -9,6 +9,7 @@
 #include "common/buf.h"
 #include "common/err.h"
 #include "store/format/metric.h"
+#include "store/read/runs.h"
 #include "store/write/run.h"
 #include "store/write/stored_run.h"
 
@@ -33,7 +34,14 @@ struct import {
     int flags;           /* LOAD_LINKS to follow symbolic links, or 0 */
     size_t runs, points; /* how many were written */
     size_t existing;     /* runs that were in the store already */
+    struct runs store;   /* its runs, when they were first asked for */
+    void *known;         /* these and the new ones, by id and source */
+    struct staging_batch batch;
 };
+
+/* Let the runs appear that were read, and free what import_run_write() has
+ * kept. */
+int import_close(struct import *, struct err *);
 
 /* A reader: read a file, or for some a folder, and write its runs. */
 typedef int import_fn(struct import *, struct err *);

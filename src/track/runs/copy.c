@@ -136,7 +136,7 @@ static int write_meta(const struct run_info *r, const char *folder,
         m.artifact_uri = uri;
         if (!m.name)
             m.name = r->name;
-        ret = meta_save(&m, folder, e);
+        ret = meta_save(&m, folder, false, e);
     }
     free(uri);
     free(artifacts);
@@ -144,36 +144,8 @@ static int write_meta(const struct run_info *r, const char *folder,
     return ret;
 }
 
-/* Runs that are copied and not at their places yet. */
-enum { STAGED_MAX = 64 };
-
-struct staged {
-    size_t n;
-    char *folder[STAGED_MAX], *place[STAGED_MAX];
-};
-
-/* Move them to their places, once they are on the disk: after a power failure,
- * a run that is at its place would not be copied again. */
-static int commit(struct staged *s, const char *to_root, struct err *e)
-{
-    int ret = s->n ? store_sync(to_root, e) : 0;
-
-    for (size_t i = 0; i < s->n; i++) {
-        struct err ignored = { 0 };
-
-        if (ret == 0)
-            ret = staging_commit(s->folder[i], s->place[i], e);
-        if (ret < 0)
-            path_remove(s->folder[i], &ignored);
-        free(s->folder[i]);
-        free(s->place[i]);
-    }
-    s->n = 0;
-    return ret;
-}
-
 static int copy_run(const struct run_info *r, const char *to_root,
-                    struct staged *s, bool *copied, struct err *e)
+                    struct staging_batch *b, bool *copied, struct err *e)
 {
     char *experiment = NULL, *place = NULL, *of = NULL, *folder = NULL;
     struct err ignored = { 0 };
@@ -200,11 +172,9 @@ static int copy_run(const struct run_info *r, const char *to_root,
         copy_shared(r, folder, of, e) < 0 ||
         write_meta(r, folder, place, experiment, e) < 0)
         goto out;
-    s->folder[s->n] = folder;
-    s->place[s->n++] = place;
+    ret = staging_add(b, folder, place, e);
     folder = place = NULL;
     *copied = true;
-    ret = s->n == STAGED_MAX ? commit(s, to_root, e) : 0;
 
 out:
     if (ret < 0)
@@ -221,7 +191,7 @@ out:
 int copy_runs(const struct runs *runs, const char *to_root, struct copies *c,
               struct err *e)
 {
-    struct staged staged = { .n = 0 };
+    struct staging_batch batch = { .n = 0 };
     struct err ignored = { 0 };
     size_t failed = 0;
 
@@ -230,9 +200,9 @@ int copy_runs(const struct runs *runs, const char *to_root, struct copies *c,
         const struct run_info *r = &runs->run[i];
         bool copied;
 
-        if (copy_run(r, to_root, &staged, &copied, e) < 0) {
+        if (copy_run(r, to_root, &batch, &copied, e) < 0) {
             if (e->kind != ERR_INPUT && e->kind != ERR_MISSING) {
-                commit(&staged, to_root, &ignored);
+                staging_flush(&batch, &ignored);
                 return -1;
             }
             log_warn("%s", e->text);
@@ -246,7 +216,7 @@ int copy_runs(const struct runs *runs, const char *to_root, struct copies *c,
             c->points +=
                 (size_t)(r->metrics[k].count + r->metrics[k].retracted);
     }
-    if (commit(&staged, to_root, e) < 0 || store_sync(to_root, e) < 0)
+    if (staging_flush(&batch, e) < 0 || store_sync(to_root, e) < 0)
         return -1;
     if (failed)
         return err_set(e, ERR_INPUT, "%zu of %zu runs were not copied", failed,
