@@ -59,6 +59,12 @@ ok $? "with a stride, a shorter window at the end is scored" \
     "$whole, $end, $strided"
 is "$(part -d some.bin --stride 7 | cut -f2)" 308 \
     "with any stride, each token but the first is scored once"
+head -c 22 some.bin >short.bin
+part -d short.bin --stride 4 >out
+like err "short.bin: there are only 11 tokens; a window needs 33, one more than model.context" \
+    "a text that is shorter than the context is refused by its length"
+is "$(part -d short.bin --set model.context=10 | cut -f2)" 10 \
+    "a text that is shorter than the context is scored with less context"
 rhythm 309 >rhythm.bin
 gtrain import -q "$top/t/reference/biases/qwen2" -o qwen2 2>err
 while read -r n context stride tokens loss; do

@@ -326,9 +326,11 @@ static int count_windows(struct loader *l, struct err *e)
     if (!l->conf.stride)
         l->conf.stride = t;
     if (last < 0)
-        return err_set(
-            e, ERR_INPUT, "%s: there are only %lld tokens; a window needs %lld",
-            l->conf.files, (long long)total_tokens(l), (long long)t + 1);
+        return err_set(e, ERR_INPUT,
+                       "%s: there are only %lld tokens; a window needs %lld, "
+                       "one more than model.context",
+                       l->conf.files, (long long)total_tokens(l),
+                       (long long)t + 1);
     l->windows = last / l->conf.stride + 1;
     if (l->conf.whole && last % l->conf.stride)
         l->windows++;
