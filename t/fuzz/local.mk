@@ -121,7 +121,7 @@ EXTRA_DIST += \
 FUZZ_SECONDS = 0
 FUZZ_TARGETS =
 fuzz: all
-	$(AM_V_at)FUZZ_LIBS='$(DATA_LIBS)' \
+	$(AM_V_at)FUZZ_LIBS='$(DATA_LIBS) $(SQLITE_LIBS)' \
 	    $(top_srcdir)/t/fuzz/run $(FUZZ_SECONDS) $(FUZZ_TARGETS)
 .PHONY: fuzz
 clean-fuzz:
