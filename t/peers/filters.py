@@ -110,8 +110,9 @@ def clause(runs):
             ", ".join("'%s'" % x for x in ids))
     key = rng.choice(["status", "run_name", "`run name`", "user_id",
                       "artifact_uri", "run_id"])
-    text = rng.choice([string(), "'%s'" % rng.choice(STATUS), "'finished'",
-                       "'run%'", "'%1_'"])
+    # Capitals only: unlike MLflow, gtrack takes a status in any case.
+    text = rng.choice([string(), "'%s'" % rng.choice(STATUS), "'run%'",
+                       "'%1_'"])
     return "%s%s %s %s" % (rng.choice(["", "attributes."]), key, rng.choice(
         ["=", "!=", case("LIKE"), case("ILIKE")]), text)
 
