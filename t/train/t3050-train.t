@@ -36,6 +36,21 @@ train 2 'data.order.*data.tokenizer' --root d --set data.order=documents \
     --set data.tokenizer= --set model.vocab=512
 ok $? "order by documents is refused without an end-of-text token"
 
+train 0 'tokens of an epoch are cut off' --root p --set data.order=bestfit \
+        --set run.name=p &&
+    cat p/*/*/params/derived.data.cut | grep -q '^[1-9]'
+ok $? "training says how many tokens the order bestfit cuts off"
+train 0 . --root q --set data.order=bestfit --set train.stop_at=5 &&
+    train 0 . --root q --set data.order=bestfit --resume=auto --ranks 2
+loss p >p.loss && loss q >q.loss && cmp -s p.loss q.loss && test -s p.loss
+ok $? "two ranks continue with the windows that one packed"
+gtrain batch --root p -n 0 --tsv --no-header p 7 >out 2>&1 &&
+    cut -f3,4 out | sort -u | grep -c "${tab}0$" >n && test "$(cat n)" -eq 4
+ok $? "gtrain batch shows windows of the order bestfit"
+train 2 'data.stride.*leave it out' --root d --set data.order=bestfit \
+    --set data.stride=3
+ok $? "the order bestfit is refused with a stride"
+
 cp -r tok good && cp other/* tok/
 train 1 'encoded with another tokenizer, according to data/x.tokens.lock' --root k
 ok $? "the tokens of another tokenizer are refused"

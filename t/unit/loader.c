@@ -164,6 +164,107 @@ static void documents(void)
     free(path);
 }
 
+/* A document has 1 to 30 tokens: the one that ends text, then its number. */
+enum { PACKED = 200, FIT = 24 };
+
+static int64_t write_lengths(const char *path, int first)
+{
+    struct shard_out out = { 0 };
+    struct err e = { 0 };
+    uint16_t ids[PACKED * 30];
+    int64_t n = 0;
+
+    for (int doc = first; doc < PACKED; doc++) {
+        ids[n++] = EOT;
+        for (int i = 1; i < 1 + (doc * 7919 + 13) % 30; i++)
+            ids[n++] = (uint16_t)doc;
+    }
+    if (shard_begin(&out, path, SHARD_NPY, 2, 0, &e) == 0)
+        shard_add(&out, ids + (first < 0), (size_t)(n -= first < 0));
+    return shard_commit(&out, &e) == 0 ? n : -1;
+}
+
+/* Does each row begin with a document, and consist of whole documents but for
+ * the last?  Counts how often each one occurs. */
+static bool packs_documents(const int32_t *x, const int32_t *y, int64_t rows,
+                            int times[PACKED])
+{
+    bool good = true;
+
+    memset(times, 0, PACKED * sizeof *times);
+    for (int64_t r = 0; r < rows; r++, x += FIT, y += FIT) {
+        good = good && x[0] == EOT;
+        for (int i = 0; i < FIT; i++) {
+            const bool begins = x[i] == EOT && y[i] != EOT;
+            const int length = begins ? 1 + (y[i] * 7919 + 13) % 30 : 1;
+            const int rest = FIT + 1 - i;
+
+            good = good && (i == FIT - 1 || y[i] == x[i + 1]);
+            if (begins)
+                times[y[i]]++;
+            for (int k = 1; k < length && k < rest; k++)
+                good = good && y[i + k - 1] == y[i];
+            if (begins && length < rest)
+                good = good && y[i + length - 1] == EOT;
+        }
+    }
+    return good;
+}
+
+static void best_fit(void)
+{
+    char *path = path_join(folder, "f.npy");
+    const struct loader_conf c = { .files = path,
+                                   .context = FIT,
+                                   .seed = 3,
+                                   .order = LOADER_BESTFIT,
+                                   .eot = EOT };
+    struct loader *l = NULL, *other = NULL;
+    int32_t *x = xcalloc(PACKED * FIT, sizeof *x),
+            *y = xcalloc(PACKED * FIT, sizeof *y), one[FIT], last[FIT];
+    struct err e = { 0 };
+    const int64_t all = write_lengths(path, 0);
+    int64_t w;
+    int times[PACKED], many = 0, gone = 0;
+    bool good = true;
+
+    ok(loader_open(&l, &c, &e) == 0 && loader_open(&other, &c, &e) == 0,
+       "loaders that pack documents are opened");
+    w = loader_windows(l);
+    ok(w > 100 && loader_cut(l) == all - w * (FIT + 1) &&
+           loader_cut(l) < all / 12,
+       "fewer than one token in twelve is cut off, and they are counted");
+    for (int k = 0; k < 3; k++) {
+        ok(loader_get(l, k * w, w, x, y, &e) == 0 &&
+               packs_documents(x, y, w, times),
+           "windows of epoch %d are whole documents, but the last", k);
+        for (int i = many = gone = 0; i < PACKED; i++) {
+            many += times[i] > 1;
+            gone += times[i] == 0 && (i * 7919 + 13) % 30 > 0;
+        }
+        ok(k == 0 ? many == 0 && gone <= 2 : many <= 5 && gone <= 8,
+           "in epoch %d, documents occur once", k);
+    }
+    for (int64_t i = w; i-- > 0;)
+        good = good && loader_get(other, 2 * w + i, 1, one, last, &e) == 0 &&
+               memcmp(one, x + FIT * i, sizeof one) == 0 &&
+               memcmp(last, y + FIT * i, sizeof one) == 0;
+    ok(good, "another loader packs the same windows, asked for one by one");
+    loader_close(l);
+    loader_close(other);
+
+    write_lengths(path, -1);
+    l = NULL;
+    ok(loader_open(&l, &c, &e) == 0 &&
+           loader_get(l, 0, loader_windows(l), x, y, &e) == 0 &&
+           packs_documents(x, y, loader_windows(l), times),
+       "what comes before the first end-of-text token is left out");
+    loader_close(l);
+    free(x);
+    free(y);
+    free(path);
+}
+
 static void epochs(void)
 {
     const struct loader_conf c = {
@@ -330,6 +431,7 @@ int main(void)
     sequential();
     epochs();
     documents();
+    best_fit();
     drawn();
     scoring();
     refusals();

@@ -32,11 +32,6 @@ void documents_find(struct documents *d, const struct shard *shard, size_t n,
     d->mark = xcalloc(d->n / STRIDE + 1, sizeof *d->mark);
 }
 
-static int64_t document_length(const struct documents *d, uint64_t doc)
-{
-    return d->start[doc + 1] - d->start[doc];
-}
-
 static void begin_epoch(struct documents *d, int64_t epoch, uint64_t seed)
 {
     int64_t at = 0;
@@ -47,7 +42,7 @@ static void begin_epoch(struct documents *d, int64_t epoch, uint64_t seed)
     for (uint64_t i = 0; i < d->n; i++) {
         if (i % STRIDE == 0)
             d->mark[i / STRIDE] = at;
-        at += document_length(d, permute(&d->order, i));
+        at += documents_length(d, permute(&d->order, i));
     }
 }
 
@@ -69,10 +64,10 @@ struct token_range documents_range(struct documents *d, int64_t epoch,
     }
     at -= d->mark[low];
     for (i = low * STRIDE;
-         at >= document_length(d, doc = permute(&d->order, i)); i++)
-        at -= document_length(d, doc);
+         at >= documents_length(d, doc = permute(&d->order, i)); i++)
+        at -= documents_length(d, doc);
     return (struct token_range){ d->start[doc] + at,
-                                 document_length(d, doc) - at };
+                                 documents_length(d, doc) - at };
 }
 
 void documents_clear(struct documents *d)

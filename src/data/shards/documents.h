@@ -36,6 +36,11 @@ struct token_range {
     int64_t at, n;
 };
 
+static inline int64_t documents_length(const struct documents *d, uint64_t i)
+{
+    return d->start[i + 1] - d->start[i];
+}
+
 void documents_find(struct documents *, const struct shard *, size_t n,
                     int32_t eot);
 struct token_range documents_range(struct documents *, int64_t epoch,

@@ -12,6 +12,7 @@
 #include "common/path.h"
 #include "common/rng.h"
 #include "common/sha256.h"
+#include "data/shards/bestfit.h"
 #include "data/shards/documents.h"
 #include "data/shards/permute.h"
 #include "data/shards/shard.h"
@@ -30,7 +31,8 @@ struct loader {
     char hash[SHA256_TEXT];
     struct permute order; /* of the windows in `epoch` */
     int64_t epoch;
-    struct documents docs; /* LOADER_DOCUMENTS */
+    struct documents docs; /* LOADER_DOCUMENTS, LOADER_BESTFIT */
+    struct bestfit bestfit;
 
     /* the thread that touches pages ahead */
     pthread_t thread;
@@ -106,6 +108,9 @@ static struct token_range window_range(struct loader *l, int64_t w, int64_t i)
     const int64_t n = l->conf.context + 1 - i;
     struct token_range p;
 
+    if (l->conf.order == LOADER_BESTFIT)
+        return bestfit_range(&l->bestfit, &l->docs, w / l->windows,
+                             w % l->windows, i, l->conf.seed);
     if (l->conf.order != LOADER_DOCUMENTS)
         return (struct token_range){ window_offset(l, w) + i, n };
     p = documents_range(&l->docs, w / l->windows, window_offset(l, w) + i,
@@ -215,6 +220,20 @@ static void *touch_thread(void *arg)
     return NULL;
 }
 
+/* Would a window of this epoch take long to find, because its documents are in
+ * an order of their own? */
+static bool is_far(const struct loader *l, int64_t epoch)
+{
+    switch (l->conf.order) {
+    case LOADER_DOCUMENTS:
+        return epoch != l->docs.epoch;
+    case LOADER_BESTFIT:
+        return epoch != l->bestfit.epoch;
+    default:
+        return false;
+    }
+}
+
 /* List the tokens that loader_get() would read, up to the first window of
  * another epoch if the documents of that are in another order. */
 static void want_windows(struct loader *l, int64_t first, int64_t n)
@@ -223,8 +242,7 @@ static void want_windows(struct loader *l, int64_t first, int64_t n)
     for (int64_t w = first; w < first + n; w++) {
         struct token_range p;
 
-        if (l->conf.order == LOADER_DOCUMENTS &&
-            w / l->windows != l->docs.epoch)
+        if (is_far(l, w / l->windows))
             return;
         for (int64_t i = 0; i <= l->conf.context; i += p.n) {
             p = window_range(l, w, i);
@@ -337,6 +355,24 @@ static int count_windows(struct loader *l, struct err *e)
     return 0;
 }
 
+/* A text may begin with the rest of a document, which is left out. */
+static int find_documents(struct loader *l, struct err *e)
+{
+    documents_find(&l->docs, l->shard, l->n, l->conf.eot);
+    if (l->conf.order == LOADER_DOCUMENTS)
+        return 0;
+    bestfit_begin(&l->bestfit, &l->docs,
+                  l->docs.n > 1 && shard_id(&l->shard[shard_at(l, 0)], 0) !=
+                                       (uint32_t)l->conf.eot,
+                  l->conf.context + 1, l->conf.seed);
+    l->windows = l->bestfit.windows;
+    if (!l->windows)
+        return err_set(e, ERR_INPUT,
+                       "%s: the documents fill no window of %lld tokens",
+                       l->conf.files, (long long)l->conf.context + 1);
+    return 0;
+}
+
 static void hash_data(struct loader *l)
 {
     struct sha256 h;
@@ -377,12 +413,11 @@ int loader_open(struct loader **out, const struct loader_conf *conf,
     l->epoch = -1;
     start_thread(l);
     if (open_shards(l, e) < 0 || count_windows(l, e) < 0 ||
-        check_beginnings(l, e) < 0) {
+        check_beginnings(l, e) < 0 ||
+        (l->conf.order >= LOADER_DOCUMENTS && find_documents(l, e) < 0)) {
         loader_close(l);
         return -1;
     }
-    if (l->conf.order == LOADER_DOCUMENTS)
-        documents_find(&l->docs, l->shard, l->n, l->conf.eot);
     hash_data(l);
     advise_kernel(l);
     *out = l;
@@ -400,6 +435,7 @@ void loader_close(struct loader *l)
     free(l->start);
     free(l->want);
     documents_clear(&l->docs);
+    bestfit_clear(&l->bestfit);
     free(l);
 }
 
@@ -421,6 +457,13 @@ const char *loader_path(const struct loader *l, int64_t shard)
 int64_t loader_windows(const struct loader *l)
 {
     return l->windows;
+}
+
+int64_t loader_cut(const struct loader *l)
+{
+    if (l->conf.order != LOADER_BESTFIT)
+        return 0;
+    return total_tokens(l) - l->windows * (l->conf.context + 1);
 }
 
 const char *loader_hash(const struct loader *l)

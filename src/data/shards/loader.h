@@ -34,7 +34,8 @@
  * than a window, is used only by LOADER_RANDOM, unless `whole` adds a window
  * that ends with the last token.  With LOADER_DOCUMENTS the rest consists of
  * other documents in each epoch, and windows begin at other positions in a
- * document (documents.h).
+ * document (documents.h).  With LOADER_BESTFIT each window begins with a
+ * document, and the last one in it may be cut (bestfit.h).
  *
  * Ids are compared with the vocabulary as they are read, and those at the
  * beginning of each shard when it is opened.  A thread touches the pages that
@@ -49,6 +50,7 @@ enum loader_order {
     LOADER_RANDOM,      /* windows at uniformly drawn positions (nanoGPT) */
     LOADER_EPOCH,       /* another permutation of the windows in each epoch */
     LOADER_DOCUMENTS,   /* another permutation of the documents */
+    LOADER_BESTFIT,     /* windows that begin with a document */
 };
 
 struct loader_conf {
@@ -58,7 +60,7 @@ struct loader_conf {
     enum loader_order order;
     uint64_t seed;
     int64_t vocab;              /* all ids must be below; 0: not checked */
-    int32_t eot;                /* the end-of-text token, for documents */
+    int32_t eot;                /* the end-of-text token, for the last two */
     bool whole;                 /* every token is in a window */
 };
 /* clang-format on */
@@ -69,6 +71,8 @@ int64_t loader_tokens(const struct loader *); /* in all shards */
 int64_t loader_shards(const struct loader *);
 const char *loader_path(const struct loader *, int64_t shard);
 int64_t loader_windows(const struct loader *); /* of an epoch */
+/* The tokens of the first epoch that LOADER_BESTFIT cuts off. */
+int64_t loader_cut(const struct loader *);
 int loader_get(struct loader *, int64_t first, int64_t n, int32_t *x,
                int32_t *y, struct err *);
 

@@ -1,5 +1,7 @@
 # Ids to files, to batches, and back.
 src_data_libdata_a_SOURCES += \
+	%D%/bestfit.c \
+	%D%/bestfit.h \
 	%D%/decoder.c \
 	%D%/decoder.h \
 	%D%/documents.c \

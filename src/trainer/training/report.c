@@ -140,6 +140,8 @@ static void show_begin(const struct report *r, struct engine *eng)
 {
     const struct graph *g = &eng->gpt.graph;
     const struct settings *s = eng->set;
+    const int64_t cut = loader_cut(eng->data.train),
+                  all = loader_tokens(eng->data.train);
     char n[NUM_TEXT], m[NUM_TEXT], machine[160], tokens[NUM_TEXT];
     int decayed = 0;
 
@@ -159,6 +161,11 @@ static void show_begin(const struct report *r, struct engine *eng)
                  m, num_duration(machine, s->train.max_time), n, tokens);
     else
         log_info("%s steps of %s tokens, %s tokens in total", n, m, tokens);
+    if (cut > 0)
+        log_info("%s of %s tokens of an epoch are cut off by data.order = "
+                 "bestfit (%.1f %%)",
+                 num_short(n, (double)cut), num_short(m, (double)all),
+                 100 * (double)cut / (double)all);
     if (r->meter->peak_flops > 0)
         log_info("peak %s FLOP/s, %s FLOP per token",
                  num_short(n, r->meter->peak_flops),

@@ -110,6 +110,9 @@ static void store_data(struct run *run, const struct engine *eng)
 
     if (d->train) {
         run_paramf(run, "derived.data.train", "%s", loader_hash(d->train));
+        if (loader_cut(d->train))
+            run_paramf(run, "derived.data.cut", "%lld",
+                       (long long)loader_cut(d->train));
         store_dataset(run, d->train, s->train, "training");
     }
     if (d->val) {
