@@ -70,6 +70,13 @@ bench-train: gtrain gdata bench/start
 	$(AM_V_at)$(srcdir)/bench/bench-train $(BENCH_FLAGS)
 .PHONY: bench-train
 
+# the recipe and its baselines; recipe.tsv has what the runs showed
+EXTRA_DIST += %D%/recipe
+bench-recipe: gtrain gdata gtrack
+	$(AM_V_at)PATH="$$PWD:$$PATH" $${GT_PYTHON:-python3} -B \
+	    $(srcdir)/bench/recipe $(BENCH_FLAGS)
+.PHONY: bench-recipe
+
 # a job of up to 1,024 ranks on this machine
 EXTRA_DIST += %D%/ranks
 bench-ranks: gtrain
