@@ -18,6 +18,7 @@ gradients, but not the master weights, their gradients, the moments and the
 loss.
 """
 import argparse
+import fnmatch
 import configparser
 import json
 import math
@@ -40,7 +41,7 @@ class Settings:
         self.ini.read(os.path.join(folder, "config.ini"))
 
     def __call__(self, key):
-        section, name = key.split(".")
+        section, name = key.split(".", 1)
         value = self.ini[section][name]
         if value in ("yes", "no"):
             return value == "yes"
@@ -325,26 +326,49 @@ def projections(c, key, p):
     return [p.shape[0]]
 
 
+def rates(c, key, kind, usual, beta, decay):
+    """The peak rate, first beta and decay of a parameter, by optim.group.N."""
+    lr = usual
+    for i in range(1, 7):
+        pattern, *values = c("optim.group.%d" % i).replace(",", " ").split() \
+            or [None]
+        if pattern is None or kind != pattern and \
+                not fnmatch.fnmatchcase(key, pattern):
+            continue
+        for name, value in (v.split("=") for v in values):
+            if name == "beta1":
+                beta = float(value)
+            elif name == "decay":
+                decay = float(value)
+            elif value.endswith("x"):
+                lr = usual * float(value[:-1])
+            else:
+                lr = float(value)
+    return lr, beta, decay
+
+
 def optimisers(c, params, fused, muon):
     """The optimisers of the settings; fused if PyTorch has them, and muon."""
-    decay, name = c("optim.decay"), c("optim.name")
+    name, peak = c("optim.name"), c("optim.lr")
     betas = c("optim.beta1"), c("optim.beta2")
-    groups = {}
-    matrices = []
+    groups, matrices = {}, {}
     for key, p in params.items():
-        factor = 1.0
-        if key in ("wte.weight", "wpe.weight"):
-            factor = c("optim.lr_embed")
-        elif key == "lm_head.weight":
-            factor = c("optim.lr_head")
-        elif p.dim() == 1:
-            factor = c("optim.lr_vector")
-        elif name == "muon":
-            matrices.append((p, projections(c, key, p)))
-            continue
-        groups.setdefault((p.dim() > 1, factor), []).append(p)
-    groups = [dict(params=ps, weight_decay=decay if two else 0.0,
-                   factor=factor) for (two, factor), ps in groups.items()]
+        kind = "embed" if key in ("wte.weight", "wpe.weight") else "head" \
+            if key == "lm_head.weight" else "vector" if p.dim() == 1 \
+            else "matrix"
+        by_muon = name == "muon" and kind == "matrix"
+        how = rates(c, key, kind, c("optim.muon_lr") if by_muon else peak,
+                    c("optim.momentum") if by_muon or name == "sgd"
+                    else betas[0], c("optim.decay") if p.dim() > 1 else 0.0)
+        if by_muon:
+            matrices.setdefault(how, []).append((p, projections(c, key, p)))
+        else:
+            groups.setdefault(how, []).append(p)
+    groups = [dict(params=ps, weight_decay=decay,
+                   factor=lr / peak if peak else 0,
+                   **(dict(momentum=beta) if name == "sgd" else
+                      dict(betas=(beta, betas[1]))))
+              for (lr, beta, decay), ps in groups.items()]
     if name == "sgd":
         return [torch.optim.SGD(groups, lr=1, momentum=c("optim.momentum"),
                                 nesterov=c("optim.nesterov"))]
@@ -355,11 +379,10 @@ def optimisers(c, params, fused, muon):
                                  eps=c("optim.eps"), fused=fused)]
     out = [torch.optim.AdamW(groups, lr=1, betas=betas, eps=c("optim.eps"),
                              fused=fused)]
-    if matrices:
-        lr = c("optim.lr")
+    for (lr, beta, decay), stacks in matrices.items():
         out.append(Projections(
-            muon, matrices, c("optim.muon_lr") / lr if lr else 0,
-            lr=1, weight_decay=decay, momentum=c("optim.momentum"),
+            muon, stacks, lr / peak if peak else 0,
+            lr=1, weight_decay=decay, momentum=beta,
             nesterov=c("optim.nesterov"), adjust_lr_fn=c("optim.muon_scale")))
     return out
 

@@ -69,9 +69,9 @@ test "$(others gplot los)" = loss && test "$(others gplot loss --smo)" = --smoot
     test "$(others gplot sweep lr val)" = val/loss
 ok $? "gtrack completes runs and metrics for gplot"
 if test -x "$build/gtrain"; then
-    test "$(others gtrain pla)" = plan && test "$(others gtrain --set optim.lr_h)" = optim.lr_head= &&
+    test "$(others gtrain pla)" = plan && test "$(others gtrain --set optim.cau)" = optim.cautious= &&
         test "$(others gtrain train -s data.ord)" = data.order= &&
-        others gtrain --set data.order= | grep -q 'data.order=documents$' &&
+        others gtrain --set data.order= | grep -q 'data.order=documents\b' &&
         test "$(others gtrain sweep s)" = status
     ok $? "gtrack completes settings for gtrain"
 else
@@ -92,7 +92,7 @@ if command -v bash >/dev/null; then
         c "gtrack -r mlruns sho" gtrack -r mlruns sho
         c "gplot loss run" gplot loss run
         c "gdata enc" gdata enc
-        c "gtrain --set optim.lr_h" gtrain --set optim.lr_h
+        c "gtrain --set optim.cau" gtrain --set optim.cau
         c "gtrack -r evil show " gtrack -r evil show ""' >out 2>&1
     test "$(cat out)" = '<run1><run2><run3>
 <--sort=>
@@ -100,7 +100,7 @@ if command -v bash >/dev/null; then
 <show>
 <run1><run2><run3>
 <encode>
-<optim.lr_head=>
+<optim.cautious=>
 <a$(touch harm)`touch harm`=b c><@latest>' && test ! -e harm
     ok $? "bash completes runs and options and executes no name"
 else
@@ -119,12 +119,12 @@ if command -v fish >/dev/null; then
     fish --no-config -c 'gtrack completion fish | source
         complete -C "gplot metric val"
         complete -C "gdata enc"
-        complete -C "gtrain --set optim.lr_h"
+        complete -C "gtrain --set optim.cau"
         complete -C "gtrain --config=my"
         complete -C "gdata encode -T my"' >out 2>&1
     is "$(cut -f1 out)" "val/loss
 encode
-optim.lr_head=
+optim.cautious=
 --config=my.ini
 my.ini" "fish completes metrics, commands, settings and files of the other programs"
 else
@@ -162,14 +162,14 @@ type_zsh() {
 if command -v zsh >/dev/null && zsh -f -c 'zmodload zsh/zpty' 2>err; then
     echo >my.ini
     type_zsh 'gtrack sho' 'gtrack show r' 'gtrack ls --so' 'gplot metric val' \
-        'gdata enc' 'gtrain --set optim.lr_h' 'gtrain --config=my' \
+        'gdata enc' 'gtrain --set optim.cau' 'gtrain --config=my' \
         'gtrack -r evil show a' >out
     is "$(cat out; ls harm 2>/dev/null)" 'gtrack show |
 gtrack show run|
 gtrack ls --sort=|
 gplot metric val/loss |
 gdata encode |
-gtrain --set optim.lr_head=|
+gtrain --set optim.cautious=|
 gtrain --config=my.ini |
 gtrack -r evil show a\$\(touch\ harm\)\`touch\ harm\`=b\ c |' \
         "zsh completes lines of the four programs and executes no name"

@@ -77,9 +77,9 @@ CHOICES = {
     "optim.beta1": ["0.9", "0.8"],
     "optim.beta2": ["0.95", "0.999"],
     "optim.nesterov": ["yes", "no"],
-    "optim.lr_embed": ["1", "0.3"],
-    "optim.lr_head": ["1", "3"],
-    "optim.lr_vector": ["1", "2"],
+    "optim.group.1": ["", "embed,lr=0.3x", "*.mlp.*,lr=1e-3,beta1=0.8"],
+    "optim.group.2": ["", "head,lr=3x", "matrix,decay=0.3"],
+    "optim.group.3": ["", "vector,lr=2x,decay=0.1"],
     "schedule.kind": ["cosine", "linear", "constant", "wsd", "invsqrt",
                       "polynomial", "step", "restarts"],
     "schedule.warmup": ["3", "0", "25%", "12", "96 tokens"],
@@ -131,6 +131,10 @@ CASES = [
     "model.vocab_multiple=1",
     "model.norm_bias=no model.linear_bias=no model.mlp=gelu",
     "model.position=none model.qk_norm=yes model.kv_heads=1",
+    "optim.group.1=embed,lr=0.3x optim.group.2=*.mlp.*,lr=1e-3,beta1=0.8,"
+    "decay=0.3",
+    "optim.name=muon optim.group.1=*.attn.*,lr=0.5x,beta1=0.8 "
+    "optim.group.3=vector,lr=2x,decay=0.1",
     "schedule.steps=1 schedule.warmup=0",
     "schedule.steps=1 schedule.warmup=1",
     "schedule.warmup=0 optim.clip=0",

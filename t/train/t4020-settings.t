@@ -4,7 +4,7 @@
 page=$top/man/gtrain.ini.5
 gtrain --show-config >table
 # the keys of the manual, and its defaults as a settings file
-sed -n 's/^\.It Cm \([a-z]*\)\.\([a-z0-9_]*\).*/\1.\2/p' "$page" >manual
+sed -n 's/^\.It Cm \([a-z]*\)\.\([a-z0-9_.]*\).*/\1.\2/p' "$page" >manual
 awk '/^\[/ { gsub(/[][]/, ""); s = $0 } / = ?/ && !/^;/ { print s "." $1 }' \
     table >keys
 is "$(diff keys manual)" "" \
@@ -42,6 +42,33 @@ echo 'steps = 5' >>base.ini
 gtrain plan --config base.ini --set model.vocab=500 >out 2>&1
 test $? = 2 && grep -q 'base.ini:3: schedule.steps: set only' out
 ok $? "a file that sets steps and chinchilla is refused"
+# groups of parameters
+small="--set model.layers=1 --set model.width=8 --set model.heads=1 --set model.vocab=50
+    --set schedule.steps=5"
+# shellcheck disable=SC2086
+gtrain plan $small --set 'optim.group.2=h.*.mlp.*.weight, lr=1e-3' \
+    --set optim.group.5='vector decay=0.1' --tsv >out &&
+    grep -q "^parameters of optim.group.2${tab}512$" out &&
+    grep -q "^tensors without${tab}0$" out
+ok $? "plan tells what the groups of parameters are"
+refused() { # ASSIGNMENT MESSAGE
+    # shellcheck disable=SC2086
+    gtrain plan $small --set "$1" >out 2>&1
+    test $? = 2 && grep -qF -e "$2" out || { cat out; false; }
+    ok $? "$1 is refused"
+}
+refused 'optim.group.1=heads, lr=1e-3' "no parameter of the model is 'heads'"
+refused 'optim.group.1=head, lr=1e-3' "no parameter of the model is 'head'"
+refused 'optim.group.1=embed' "optim.group.1: expects a pattern and values"
+refused 'optim.group.1=embed, lr=1e-3, lr=2e-3' "expects a pattern and values"
+refused 'optim.group.1=embed, beta1=1' "expects a pattern and values"
+refused 'optim.group.1=lr=1e-3' "expects a pattern and values"
+refused 'optim.lr_embed=0.3' \
+    "--set: optim.lr_embed is not a setting any more; write optim.group.1 = embed, lr=0.3x"
+printf '[optim]\nlr_vector = 1.0\n' >old.ini
+# shellcheck disable=SC2086
+check "the defaults of former settings are read" \
+    gtrain plan --config old.ini $small
 # what is written into a checkpoint reads back, however long paths are
 long=$(printf '%150s' '' | tr ' ' x)
 mkdir -p "$dir/$long"

@@ -54,6 +54,81 @@ static void close_trial(struct trial *t)
     settings_clear(&t->set);
 }
 
+/* ---- groups ----------------------------------------------------------- */
+
+/* How a parameter is updated. */
+static struct param_rates rates_at(const struct trial *t, const char *name)
+{
+    for (int i = 0; i < t->gpt.graph.n_params; i++)
+        for (int k = 0; k < t->optim.n_ranges; k++) {
+            const struct graph_param *p = &t->gpt.graph.param[i];
+            const struct optim_range *r = &t->optim.range[k];
+
+            if (strcmp(p->name, name) == 0 && p->at >= r->at &&
+                p->at < r->at + r->count)
+                return r->rates;
+        }
+    return (struct param_rates){ 0, 0, 0 };
+}
+
+static bool is_near(double x, double y)
+{
+    return fabs(x - y) < 1e-12;
+}
+
+static void test_groups(void)
+{
+    static const char *const sets[] = {
+        "model.layers=2",
+        "model.heads=2",
+        "model.width=16",
+        "model.context=8",
+        "model.vocab=32",
+        "schedule.steps=4",
+        "optim.name=muon",
+        "optim.lr=1e-3",
+        "optim.muon_lr=2e-2",
+        "optim.decay=0.1",
+        "optim.group.1=embed, lr=0.5x, beta1=0.8, decay=0.2",
+        "optim.group.2=wpe.*, lr=3e-3",
+        "optim.group.4=h.1.mlp.*, lr=0.5x, decay=0",
+    };
+    struct trial t;
+    struct param_rates r;
+
+    if (!open_trial(&t, sets, sizeof sets / sizeof sets[0], DT_F32)) {
+        ok(false, "a model with groups of parameters");
+        return;
+    }
+    r = rates_at(&t, "wte.weight");
+    ok(is_near(r.lr_factor, 0.5) && is_near(r.beta1, 0.8) &&
+           is_near(r.decay, 0.2),
+       "a group of a kind of parameters has its rates");
+    r = rates_at(&t, "wpe.weight");
+    ok(is_near(r.lr_factor, 3) && is_near(r.beta1, 0.8),
+       "a later group takes precedence in what it says");
+    r = rates_at(&t, "h.1.mlp.fc.weight");
+    ok(is_near(r.lr_factor, 10) && is_near(r.decay, 0),
+       "a factor applies to Muon's rate, and a pattern to names");
+    r = rates_at(&t, "h.0.mlp.fc.weight");
+    ok(is_near(r.lr_factor, 20) && is_near(r.decay, 0.1) && r.beta1 < 0,
+       "a matrix without a group has Muon's rate");
+    memset(t.gpt.graph.grads.data, 0, t.gpt.graph.grads.bytes);
+    {
+        const struct graph_param *wte = &t.gpt.graph.param[0];
+        float *w = (float *)t.gpt.graph.weights.data + wte->at;
+
+        w[0] = 1;
+        ((float *)t.gpt.graph.grads.data)[wte->at] = 1;
+        t.optim.decay_left = 0.5;
+        optim_step(&t.optim, 1e-3, 1);
+        /* rate 5e-4, decay 0.1, and a first step of 1 */
+        ok(fabs((double)w[0] - (1 - 5e-4 * 0.1 - 5e-4)) < 1e-7,
+           "an update has the rates of its group");
+    }
+    close_trial(&t);
+}
+
 /* ---- Muon ------------------------------------------------------------- */
 
 /* The largest difference of the weights from those that the reference computes
@@ -213,6 +288,7 @@ static void test_masters(void)
 
 int main(void)
 {
+    test_groups();
     test_muon();
     test_masters();
     return done_testing();

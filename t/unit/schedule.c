@@ -208,19 +208,18 @@ static void test_decay_and_momentum(void)
 {
     static const char *const fixed[] = { "schedule.steps=100", NULL };
     static const char *const moving[] = { "schedule.steps=100",
-                                          "optim.decay=0.2",
                                           "optim.decay_end=0.5",
                                           "optim.momentum_warmup=10%", NULL };
     struct settings s;
     struct err e;
 
-    ok(load(&s, fixed, &e) && fabs(schedule_decay(&s, 60) - 0.1) < 1e-15 &&
+    ok(load(&s, fixed, &e) && fabs(schedule_decay_left(&s, 60) - 1) < 1e-15 &&
            fabs(schedule_momentum(&s, 0) - 0.95) < 1e-15,
        "decay and momentum stay as they are by default");
     settings_clear(&s);
-    ok(load(&s, moving, &e) && fabs(schedule_decay(&s, 0) - 0.2) < 1e-15 &&
-           fabs(schedule_decay(&s, 50) - 0.15) < 1e-15 &&
-           fabs(schedule_decay(&s, 120) - 0.1) < 1e-15,
+    ok(load(&s, moving, &e) && fabs(schedule_decay_left(&s, 0) - 1) < 1e-15 &&
+           fabs(schedule_decay_left(&s, 50) - 0.75) < 1e-15 &&
+           fabs(schedule_decay_left(&s, 120) - 0.5) < 1e-15,
        "the decay falls linearly to decay_end of it");
     ok(fabs(schedule_momentum(&s, 0) - 0.85) < 1e-15 &&
            fabs(schedule_momentum(&s, 5) - 0.9) < 1e-15 &&

@@ -12,6 +12,8 @@ src_trainer_libtrainer_a_SOURCES += \
 	%D%/observe.h \
 	%D%/optim.c \
 	%D%/optim.h \
+	%D%/param_rates.c \
+	%D%/param_rates.h \
 	%D%/phases.c \
 	%D%/phases.h \
 	%D%/quantize.c \

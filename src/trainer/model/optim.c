@@ -18,28 +18,18 @@ static struct optim_range range_of(const struct optim_settings *c,
                                    const struct graph_param *p,
                                    const struct tensor *t)
 {
-    struct optim_range r = { .at = p->at,
-                             .count = p->count,
-                             .v_at = -1,
-                             .name = c->name,
-                             .decayed = t->rank > 1,
-                             .lr_factor = 1 };
+    struct optim_range r = {
+        .at = p->at, .count = p->count, .v_at = -1, .name = c->name
+    };
 
     if (r.name == OPTIM_MUON && p->group == GROUP_MATRIX) {
         r.rows = t->dim[0];
         r.cols = t->dim[1];
         memcpy(r.stack, p->stack, sizeof r.stack);
-        r.lr_factor = c->lr > 0 ? c->muon_lr / c->lr : 0;
-        return r;
-    }
-    if (r.name == OPTIM_MUON)
+    } else if (r.name == OPTIM_MUON) {
         r.name = OPTIM_ADAMW;
-    if (p->group == GROUP_EMBED)
-        r.lr_factor = c->lr_embed;
-    else if (p->group == GROUP_HEAD)
-        r.lr_factor = c->lr_head;
-    else if (p->group == GROUP_VECTOR)
-        r.lr_factor = c->lr_vector;
+    }
+    r.rates = param_rates_of(c, p, r.name == OPTIM_MUON, t->rank > 1);
     return r;
 }
 
@@ -47,7 +37,7 @@ static bool is_same_treatment(const struct optim_range *a,
                               const struct optim_range *b)
 {
     return a->name == b->name && a->name != OPTIM_MUON &&
-           a->decayed == b->decayed && a->lr_factor == b->lr_factor;
+           memcmp(&a->rates, &b->rates, sizeof a->rates) == 0;
 }
 
 static bool has_v(enum optim_name name)
@@ -132,10 +122,9 @@ void optim_lay_out(struct optim *o, const struct optim_settings *conf,
     const struct graph_param **order =
         xcalloc((size_t)g->n_params + 1, sizeof(*order));
 
-    *o = (struct optim){ .conf = conf,
-                         .graph = g,
-                         .decay = conf->decay,
-                         .momentum = conf->momentum };
+    *o = (struct optim){
+        .conf = conf, .graph = g, .decay_left = 1, .momentum = conf->momentum
+    };
     for (int i = 0; i < g->n_params; i++)
         order[i] = &g->param[i];
     qsort(order, (size_t)g->n_params, sizeof(*order), by_address);
@@ -470,11 +459,13 @@ void optim_step(struct optim *o, double lr, double scale)
         const struct optim_range *r = &o->range[i];
         const bool momentum = r->name == OPTIM_SGD || r->name == OPTIM_MUON;
         const struct update u = {
-            .lr = (float)(lr * r->lr_factor),
-            .beta1 = (float)(momentum ? o->momentum : c->beta1),
+            .lr = (float)(lr * r->rates.lr_factor),
+            .beta1 = (float)(r->rates.beta1 >= 0 ? r->rates.beta1
+                             : momentum          ? o->momentum
+                                                 : c->beta1),
             .beta2 = (float)c->beta2,
             .eps = (float)c->eps,
-            .decay = r->decayed ? (float)o->decay : 0.0f,
+            .decay = (float)(r->rates.decay * o->decay_left),
             .step = o->steps,
             .g_scale = (float)scale,
             .clip = (float)c->clip,

@@ -2,6 +2,7 @@
 #define TRAINER_MODEL_OPTIM_H
 
 #include "trainer/model/graph.h"
+#include "trainer/model/param_rates.h"
 #include "trainer/settings/settings.h"
 
 /*
@@ -41,8 +42,7 @@ struct optim_range {
     int64_t rows, cols;         /* of a matrix for muon, */
     int64_t stack[GRAPH_STACK]; /* and of the projections in it */
     enum optim_name name;
-    bool decayed;
-    double lr_factor; /* on the scheduled rate */
+    struct param_rates rates;
 };
 
 struct optim {
@@ -55,13 +55,14 @@ struct optim {
     bool seconds; /* a parameter, here or elsewhere, has second moments */
     /* The own pieces, addressed as m is, if sharded; else empty. */
     struct region own_weights, own_copies, own_grads;
-    double decay, momentum; /* of the next step; at first as configured */
-    double sumsq;           /* on the host, after a sync */
-    double losses;          /* the sum of the losses, likewise */
-    bool needs_losses;      /* to be finite */
-    int64_t steps;          /* updates made */
-    bool rounds_randomly;   /* the 16-bit copies of weights */
-    uint64_t seed;          /* of rounding, with the number of updates */
+    /* Of the next step, at first as configured: what is left of the decay. */
+    double decay_left, momentum;
+    double sumsq;         /* on the host, after a sync */
+    double losses;        /* the sum of the losses, likewise */
+    bool needs_losses;    /* to be finite */
+    int64_t steps;        /* updates made */
+    bool rounds_randomly; /* the 16-bit copies of weights */
+    uint64_t seed;        /* of rounding, with the number of updates */
 };
 
 /* Sizes only, which is all that gtrain plan needs. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "trainer/model/gpt.h"
+#include "trainer/model/param_rates.h"
 
 /* ---- shapes ---------------------------------------------------------- */
 
@@ -85,13 +86,17 @@ static int check_fp8(const struct settings *c, struct err *e)
     return 0;
 }
 
-static void count_parameters(struct settings *c)
+/* What the model is needed for: its size, and the names of its parameters. */
+static int resolve_parameters(struct settings *c, struct err *e)
 {
     struct gpt gpt;
+    int ret;
 
     gpt_build(&gpt, c, 1);
     c->is.parameters = graph_parameters(&gpt.graph);
+    ret = param_rates_check(c, &gpt.graph, e);
     graph_clear(&gpt.graph);
+    return ret;
 }
 
 /* ---- batches --------------------------------------------------------- */
@@ -265,8 +270,7 @@ int resolve_settings(struct settings *c, int64_t tokenizer_vocab, int world,
         return -1;
     if (check_fp8(c, e) < 0)
         return -1;
-    count_parameters(c);
-    if (resolve_batch(c, world, e) < 0)
+    if (resolve_parameters(c, e) < 0 || resolve_batch(c, world, e) < 0)
         return -1;
     return resolve_lengths(c, e);
 }

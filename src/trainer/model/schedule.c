@@ -141,11 +141,11 @@ double schedule_at(const struct schedule *s, double step)
     return s->min + (s->peak - s->min) * x;
 }
 
-double schedule_decay(const struct settings *c, double step)
+double schedule_decay_left(const struct settings *c, double step)
 {
     const double done = c->is.steps ? fmin(1, step / (double)c->is.steps) : 0;
 
-    return c->optim.decay * (1 + (c->optim.decay_end - 1) * done);
+    return 1 + (c->optim.decay_end - 1) * done;
 }
 
 double schedule_momentum(const struct settings *c, double step)

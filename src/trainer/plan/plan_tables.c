@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "trainer/model/param_rates.h"
 #include "trainer/model/resolve.h"
 #include "trainer/model/schedule.h"
 
@@ -129,7 +130,9 @@ static void add_training(struct rows *r)
     int decayed = 0;
 
     for (int i = 0; i < g->n_params; i++)
-        decayed += g->node[g->param[i].node].val.rank > 1;
+        decayed += param_rates_of(&s->optim, &g->param[i], false,
+                                  g->node[g->param[i].node].val.rank > 1)
+                       .decay > 0;
     add_int(r, "ranks", r->how->ranks);
     add_int(r, "sequences of a micro-batch", s->train.micro_batch);
     add_int(r, "micro-batches of a step, each rank", s->is.accumulate);
@@ -143,6 +146,13 @@ static void add_training(struct rows *r)
         add_real(r, "epochs", d / (double)s->plan.data_tokens);
     add_int(r, "tensors with decay", decayed);
     add_int(r, "tensors without", g->n_params - decayed);
+    for (int i = 0; i < OPTIM_GROUPS; i++)
+        if (*s->optim.group[i]) {
+            char name[64];
+
+            snprintf(name, sizeof name, "parameters of optim.group.%d", i + 1);
+            add_int(r, name, param_rates_count(s->optim.group[i], g));
+        }
     add_real(r, "FLOP a token, 6N", 6 * n);
     add_real(r, "FLOP a token, exact", flops);
     add_real(r, "FLOP in all, 6ND", 6 * n * d);

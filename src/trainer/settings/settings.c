@@ -95,8 +95,29 @@ enum { LENGTH = 1, BATCH };
       high,                                                                    \
       group },
 
+#define GROUP(n, help)                                                         \
+    { "optim.group." #n,                                                       \
+      CONF_TEXT,                                                               \
+      offsetof(struct settings, optim.group[n - 1]),                           \
+      "",                                                                      \
+      help,                                                                    \
+      NULL,                                                                    \
+      0,                                                                       \
+      0,                                                                       \
+      0 },
+#define GROUPS(section, key, help)                                             \
+    GROUP(1, help)                                                             \
+    GROUP(2, help) GROUP(3, help) GROUP(4, help) GROUP(5, help) GROUP(6, help)
+
 const struct setting settings_table[] = {
 #include "trainer/settings/settings.def"
+    { 0 }
+};
+
+static const struct conf_former former[] = {
+    { "optim.lr_embed", "1", "optim.group.1 = embed, lr=", "x" },
+    { "optim.lr_head", "1", "optim.group.1 = head, lr=", "x" },
+    { "optim.lr_vector", "1", "optim.group.1 = vector, lr=", "x" },
     { 0 }
 };
 
@@ -130,6 +151,7 @@ int settings_begin(struct settings *c, const char *path, struct err *e)
 {
     memset(c, 0, sizeof *c);
     conf_init(&c->conf, settings_table, c);
+    c->conf.former = former;
     return path ? read_file(c, path, e) : 0;
 }
 

@@ -147,6 +147,8 @@ struct derived {
 #define END(name) } name;
 /* clang-format on */
 #define ROW(section, key, kind, type, ...) type key;
+enum { OPTIM_GROUPS = 6 };
+#define GROUPS(section, key, help) const char *key[OPTIM_GROUPS];
 
 struct settings {
     struct conf conf;
