@@ -199,12 +199,14 @@ static void hash_work(struct encoding *w, const struct path_list *files)
 /* Count the bytes of text, to find the position where the tail begins. */
 static int count_text(const struct encoding *w, int64_t *n, struct err *e)
 {
+    struct corpus_conf in = w->in;
     struct corpus *corpus;
     struct corpus_block *b;
     int got;
 
     *n = 0;
-    if (corpus_open(&corpus, &w->in, e) < 0)
+    in.quiet = true; /* encoding says it */
+    if (corpus_open(&corpus, &in, e) < 0)
         return -1;
     while ((got = corpus_next(corpus, &b, e)) > 0) {
         for (size_t i = 0; i < b->n; i++)

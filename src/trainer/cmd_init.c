@@ -101,6 +101,8 @@ static int measure_text(struct setup *s, struct err *e)
     corpus_close(c);
     if (got < 0)
         return -1;
+    if (got == 0) /* what is wrong with the text was said */
+        setenv("GDATA_TEXT_IS_KNOWN", "1", 1);
     s->bytes = (double)stats.text;
     if (s->bytes < TEXT_LEAST)
         return err_set(e, ERR_INPUT,

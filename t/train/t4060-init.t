@@ -99,6 +99,12 @@ gtrain init - --input jsonl --field body -o piped --no-train <fox.jsonl \
 test $? -eq 0 && cmp -s piped-data/text.jsonl fox.jsonl &&
     grep -q "encode .* --input jsonl --field body piped-data/text.jsonl" out
 ok $? "init reads standard input, and passes options on to gdata" "$(cat err)"
+sed '3s/.*/{/; 5s/"}$/\xf6"}/' fox.jsonl >odd.jsonl
+gtrain init odd.jsonl --field body --no-train >out 2>err
+is "$?$(grep -c 'odd.jsonl:3: ' err)$(grep -c 'skipped 1 bad line' err)$(
+    grep -c 'invalid UTF-8' err)" 0111 \
+    "init says once what is wrong with a text that it reads several times" \
+    "$(cat err)"
 gtrain init fox.jsonl >out 2>err
 test $? -eq 1 && grep -q 'no field "text"' err && test ! -e fox.ini
 ok $? "a wrong field is refused before anything is written"

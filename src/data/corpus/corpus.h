@@ -73,6 +73,7 @@ struct corpus_conf {
     const char *field;     /* of JSON or Parquet; NULL: "text" */
     const char *separator; /* of plain text; NULL: a file is a document */
     enum corpus_bad bad;
+    bool quiet;                      /* about what is skipped */
     bool keep_lines;                 /* as JSON, in corpus_doc */
     size_t max_line;                 /* bytes of JSON; 0: 64 MiB */
     double good;                     /* the least share of lines that are not
