@@ -64,7 +64,9 @@ def find_versions(experiment: str, name: str) -> dict:
             files = os.listdir(folder)
         except OSError:
             continue
-        if _is_deleted(run.path):
+        inside = os.path.realpath(folder).startswith(
+            os.path.realpath(run.path) + os.sep)
+        if not inside or _is_deleted(run.path):
             continue
         found.update((int(f[1:-5]), os.path.join(folder, f[:-5]))
                      for f in files if re.fullmatch(r"v\d+\.json", f))
@@ -240,15 +242,15 @@ class Artifact:
                     continue
                 with self.new_file(name + medium._ending(), "wb") as f:
                     f.write(medium._bytes(run))
-            os.makedirs(home, exist_ok=True)
-            partial = os.path.join(home, f".partial-{os.urandom(4).hex()}")
-            os.mkdir(partial)
-            try:
-                files = self._copy_files(partial, experiment)
-                with _locked(experiment):
-                    self._commit(partial, home, files, experiment)
-            finally:
-                shutil.rmtree(partial, ignore_errors=True)
+            word = f".partial-{os.urandom(4).hex()}"
+            with run._below(os.path.join(home, word)) as partial:
+                os.mkdir(partial)
+                try:
+                    files = self._copy_files(partial, experiment)
+                    with _locked(experiment):
+                        self._commit(partial, home, files, experiment)
+                finally:
+                    shutil.rmtree(partial, ignore_errors=True)
         with _locked(experiment):
             self._add_aliases(aliases, experiment)
 
@@ -290,10 +292,11 @@ class Artifact:
             if (facts["digest"], facts["type"]) == (digest, self.type):
                 self._take(last, facts)
                 return
-        folder = os.path.join(home, f"v{max(versions, default=-1) + 1}")
+        version = f"v{max(versions, default=-1) + 1}"
+        folder = os.path.join(os.path.dirname(partial), version)
         shutil.rmtree(folder, ignore_errors=True)  # of a process that died
         os.rename(partial, folder)
-        self._take(folder, {"aliases": [], "digest": digest, "files": files,
+        self._take(os.path.join(home, version), {"aliases": [], "digest": digest, "files": files,
                             "references": self._references})
         self._write_facts(files)
 

@@ -74,6 +74,8 @@ flush = _function(_waits, "gtrack_flush", ctypes.c_int, _run, _why)
 dataset = _function(_waits, "gtrack_dataset", ctypes.c_int, _run,
                     ctypes.POINTER(Dataset), _why)
 rename = _function(_waits, "gtrack_rename", ctypes.c_int, _run, _text, _why)
+artifact_folder = _function(_waits, "gtrack_artifact_folder", ctypes.c_int,
+                            _run, _text, _why)
 run_id = _function(_copies, "gtrack_id", _text, _run)
 run_name = _function(_copies, "gtrack_name", _text, _run)
 run_folder = _function(_copies, "gtrack_folder", _text, _run)

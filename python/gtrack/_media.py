@@ -509,7 +509,9 @@ class Histogram(Media):
         line = to_json({"step": step, "time": int(time.time() * 1000),
                         "values": self.histogram, "bins": self.bins})
         path = run._artifact(f"histograms/{key}.jsonl")
-        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
+        with run._below(path) as to:
+            fd = os.open(to, os.O_WRONLY | os.O_CREAT | os.O_APPEND |
+                         os.O_NOFOLLOW, 0o666)
         try:
             os.write(fd, line.encode() + b"\n")
         finally:

@@ -447,9 +447,11 @@ class Run(Files, About):
             self._log_extremes()
             for path, to in self._copies.items():
                 try:
-                    copy_file(path, to)
-                except OSError as e:
-                    warn_once(f"cannot save {path} again: {e.strerror}")
+                    with self._below(to) as place:
+                        copy_file(path, place)
+                except (OSError, Error) as e:
+                    warn_once(f"cannot save {path} again: "
+                              f"{getattr(e, 'strerror', None) or e}")
             self._refresh_summary()
             self.summary._forget_older()
             handle, self._handle = self._handle, None

@@ -88,7 +88,9 @@ class About:
     def dir(self) -> str:
         """The folder of the run's artifacts: files in it belong to the run."""
         folder = os.path.join(self._folder, "artifacts")
-        os.makedirs(folder, exist_ok=True)
+        if self._handle:
+            with self._below(os.path.join(folder, "file")):
+                pass
         return folder
 
     @property

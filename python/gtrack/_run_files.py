@@ -1,8 +1,11 @@
 """Files of a run: its artifacts."""
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import os
 
+from . import _lib
 from ._errors import Error, ignore, warn_once
 
 
@@ -38,6 +41,7 @@ class Files:
     """The methods of a run that write artifacts."""
 
     _folder: str
+    _handle: int | None
     _name: str
     _copies: dict[str, str]  # of save(): what is copied again at the end
 
@@ -50,24 +54,40 @@ class Files:
         raise NotImplementedError
 
     def _artifact(self, name: str) -> str:
-        """The path of an artifact, with its folder made.  The name comes from
-        a program, so it must stay inside of the run's folder."""
+        """The path of an artifact.  The name comes from a program, so it must
+        stay inside of the run's folder."""
         parts = [p for p in name.replace("\\", "/").split("/")
                  if p not in ("", ".", "..")]
-        path = os.path.join(self._folder, "artifacts", *parts)
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        return path
+        return os.path.join(self._folder, "artifacts", *parts)
+
+    @contextlib.contextmanager
+    def _below(self, path: str):
+        """Another path of an artifact, whose folder is made: no link that
+        somebody put into the run leads out of the run there."""
+        name = os.path.relpath(path, os.path.join(self._folder, "artifacts"))
+        why = ctypes.create_string_buffer(_lib.WHY)
+        fd = _lib.artifact_folder(self._handle, _lib.encode(name), why)
+        _lib.check(fd, why)
+        try:
+            place = f"/proc/self/fd/{fd}"
+            yield os.path.join(place if os.path.exists(place)
+                               else os.path.dirname(path),
+                               os.path.basename(path))
+        finally:
+            os.close(fd)
 
     def _write(self, name: str, data: bytes) -> str:
         """Write an artifact."""
         path = self._artifact(name)
-        write_whole(path, data)
+        with self._below(path) as to:
+            write_whole(to, data)
         return path
 
     def _copy(self, path: str, name: str) -> None:
         """Copy a file to the artifacts."""
         if self._usable():
-            copy_file(path, self._artifact(name))
+            with self._below(self._artifact(name)) as to:
+                copy_file(path, to)
 
     def save(self, glob_str: str | os.PathLike | None = None,
              base_path: str | os.PathLike | None = None,
@@ -91,7 +111,8 @@ class Files:
             to = self._artifact(os.path.relpath(path, base))
             if os.path.abspath(path) != to:
                 self._copies[os.path.abspath(path)] = to
-                copy_file(path, to)
+                with self._below(to) as place:
+                    copy_file(path, place)
             saved.append(to)
         if not saved and not glob_module.has_magic(pattern):
             warn_once(f"cannot save {pattern}: there is no such file")
@@ -184,5 +205,4 @@ class Files:
                 path = os.path.join(folder, file)
                 if include_fn(path) if include_fn else file.endswith(".py"):
                     if not (exclude_fn and exclude_fn(path)):
-                        copy_file(path, self._artifact(
-                            "code/" + os.path.relpath(path, root)))
+                        self._copy(path, "code/" + os.path.relpath(path, root))

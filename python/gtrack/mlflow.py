@@ -219,13 +219,14 @@ def log_dict(dictionary, artifact_file: str, run_id=None) -> None:
 def log_figure(figure, artifact_file: str, save_kwargs: dict | None = None,
                **_) -> None:
     """Save a figure of matplotlib or plotly."""
-    path = _active()._artifact(artifact_file)
-    if callable(getattr(figure, "savefig", None)):
-        figure.savefig(path, **(save_kwargs or {}))
-    elif artifact_file.endswith(".html"):
-        figure.write_html(path)
-    else:
-        figure.write_image(path)
+    run = _active()
+    with run._below(run._artifact(artifact_file)) as path:
+        if callable(getattr(figure, "savefig", None)):
+            figure.savefig(path, **(save_kwargs or {}))
+        elif artifact_file.endswith(".html"):
+            figure.write_html(path)
+        else:
+            figure.write_image(path)
 
 
 def log_image(image, artifact_file: str | None = None, key: str | None = None,

@@ -377,3 +377,75 @@ int path_make_parent_inside(const char *file, const char *folder, struct err *e)
     free(parent);
     return ret;
 }
+
+/* The folder `at`, whose name is `part`, in the folder fd, which is closed. */
+static int enter(int fd, const char *part, const char *at, struct err *e)
+{
+    enum { HOW = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC };
+    int next = openat(fd, part, HOW);
+
+    if (next < 0 && errno == ENOENT &&
+        (mkdirat(fd, part, 0777) == 0 || errno == EEXIST))
+        next = openat(fd, part, HOW);
+    if (next < 0 && path_is_link(at))
+        err_set(e, ERR_INPUT, "%s is a link; nothing is written through it",
+                at);
+    else if (next < 0)
+        err_sys(e, "cannot create the folder %s", at);
+    close(fd);
+    return next;
+}
+
+int path_pin(struct path_pin *p, const char *path, const char *folder,
+             struct err *e)
+{
+    const size_t end = (size_t)(path_name(path) - path);
+    char proc[32];
+
+    *p = (struct path_pin){ .parent = path_parent(path) };
+    p->fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (p->fd < 0)
+        return err_sys(e, "cannot open the folder %s", folder);
+    if (path_check_inside(path, folder, e) < 0)
+        return -1;
+    for (size_t n = strlen(folder); p->fd >= 0 && n + 1 < end;) {
+        const size_t from = n + 1;
+        char *part, *at;
+
+        n = from + strcspn(path + from, "/");
+        part = xstrndup(path + from, n - from);
+        at = xstrndup(path, n);
+        if (strcmp(part, "..") == 0) {
+            close(p->fd);
+            p->fd = err_set(e, ERR_INPUT, "%s leads out of %s", path, folder);
+        } else if (*part) {
+            p->fd = enter(p->fd, part, at, e);
+        }
+        free(part);
+        free(at);
+    }
+    if (p->fd < 0)
+        return -1;
+    snprintf(proc, sizeof proc, "/proc/self/fd/%d", p->fd);
+    p->name = path_join(path_exists(proc) ? proc : p->parent, path + end);
+    return 0;
+}
+
+void path_unpin(struct path_pin *p, struct err *e)
+{
+    char proc[32], *at;
+    struct err was = *e;
+
+    snprintf(proc, sizeof proc, "/proc/self/fd/%d", p->fd);
+    at = p->fd >= 0 && was.kind ? strstr(was.text, proc) : NULL;
+    if (at) {
+        *at = '\0';
+        snprintf(e->text, sizeof e->text, "%s%s%s", was.text, p->parent,
+                 at + strlen(proc));
+    }
+    if (p->fd >= 0)
+        close(p->fd);
+    free(p->name);
+    free(p->parent);
+    *p = (struct path_pin){ .fd = -1 };
+}

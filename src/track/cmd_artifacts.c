@@ -65,15 +65,19 @@ static int copy_content(FILE *to, const char *name, struct err *e)
 static int add_file(const struct run_info *r, const char *file, struct err *e)
 {
     char *name = path_join(under, path_name(file)), *to = NULL;
+    struct path_pin pin = { .fd = -1 };
     struct save s = { 0 };
     int ret = -1;
 
-    to = r->links ? path_join(r->artifacts, name)
-                  : store_artifact(r->folder, name, e);
-    if (to && path_make_parent(to, e) == 0 && save_open(&s, to, e) == 0 &&
-        copy_content(s.fp, file, e) == 0)
-        ret = save_commit(&s, e);
+    to = path_join(r->artifacts, name);
+    if (r->links ? path_make_parent(to, e) == 0
+                 : path_pin(&pin, to, r->folder, e) == 0) {
+        if (save_open(&s, r->links ? to : pin.name, e) == 0 &&
+            copy_content(s.fp, file, e) == 0)
+            ret = save_commit(&s, e);
+    }
     save_abandon(&s);
+    path_unpin(&pin, e);
     free(to);
     free(name);
     return ret;

@@ -326,6 +326,36 @@ class Files(Case):
         path = run._artifact("../../../x/./y")
         self.assertEqual(path, run._folder + "/artifacts/x/y")
 
+    def test_links(self):
+        """nothing is written through links that leave a run"""
+        run = self.begin(id="linked", resume="allow")
+        run.finish()
+        os.mkdir("victim")
+        for name in ("images", "tables", "versions", "histograms", "code"):
+            os.symlink(os.path.abspath("victim"),
+                       f"{run._folder}/artifacts/{name}")
+        with open("rc", "w") as f:
+            f.write("mine")
+        run = self.begin(id="linked", resume="must")
+        for write in (
+                lambda: run.save("rc", "."),
+                lambda: run._copy("rc", "code/rc"),
+                lambda: run._write("images/rc", b"x"),
+                lambda: run.log({"h": gtrack.Histogram([1, 2])}),
+                lambda: run.log({"t": gtrack.Table(["a"], [[1]])}),
+                lambda: run.log_artifact("rc")):
+            try:
+                write()
+            except gtrack.Error as e:
+                self.assertIn("leaves the run", str(e))
+        os.rename(run._folder + "/artifacts", run._folder + "/kept")
+        os.symlink(os.path.abspath("victim"), run._folder + "/artifacts")
+        for write in (lambda: run.dir, lambda: run.save("rc")):
+            with self.assertRaisesRegex(gtrack.Error, "leaves the run"):
+                write()
+        run.finish()
+        self.assertEqual(os.listdir("victim"), [])
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -4,6 +4,7 @@
 #include "config.h"
 #include "common/clock.h"
 #include "common/path.h"
+#include "common/save.h"
 #include "store/format/attempt.h"
 #include "store/format/store.h"
 #include "store/read/runs.h"
@@ -301,6 +302,40 @@ static void states(void)
     arena_clear(&mem);
 }
 
+/* A folder that becomes a link after it was opened. */
+static void pinned(void)
+{
+    char *run = path_join(folder, "pinned"), *away = path_join(folder, "away");
+    char *tags = path_join(run, "tags"), *file = path_join(tags, "x");
+    char *there = path_join(away, "x"), *kept = path_join(run, "kept");
+    struct err e = { 0 };
+    struct path_pin pin;
+
+    path_make(run, &e);
+    path_make(away, &e);
+    ok(path_pin(&pin, file, run, &e) == 0 && path_is_folder(tags),
+       "the folder of a file is made");
+    if (rename(tags, kept) == 0 && symlink(away, tags) == 0)
+        save_text(pin.name, "x", &e);
+    path_unpin(&pin, &e);
+    free(file);
+    file = path_join(kept, "x");
+    ok(path_exists(file) && !path_exists(there),
+       "a file is written to the folder that was checked, not to a link that "
+       "took its place");
+    ok(path_pin(&pin, there, away, &e) == 0 &&
+           err_set(&e, ERR_INPUT, "bad %s", pin.name) < 0,
+       "a folder is opened by its own path");
+    path_unpin(&pin, &e);
+    ok(strstr(e.text, there) != NULL, "a message has the path of the file");
+    free(run);
+    free(away);
+    free(tags);
+    free(file);
+    free(there);
+    free(kept);
+}
+
 int main(void)
 {
     char temp[] = "/tmp/gtrack-edit.XXXXXX", *own;
@@ -315,6 +350,7 @@ int main(void)
     experiments();
     moved();
     vanished();
+    pinned();
     own = path_join(folder, STORE_OWN);
     path_make(own, &e);
     states();

@@ -282,22 +282,23 @@ int store_value(const char *run, const char *kind, const char *file,
 {
     char *path = xasprintf("%s/%s/%s", run, kind, file);
     char *temp = path_join(run, STORE_OWN "/value");
-    char *folder = path_parent(path);
+    struct path_pin pin, own = { .fd = -1 };
     struct buf clean = BUF_INIT;
-    int ret = path_check_inside(folder, run, e);
+    int ret = path_pin(&pin, path, run, e);
 
     if (value)
         utf8_clean(&clean, value, strlen(value));
-    if (ret == 0 && !value && unlink(path) == 0)
-        ret = sync ? sync_parent(path, e) : 0;
+    if (ret == 0 && !value && unlink(pin.name) == 0)
+        ret = sync ? sync_parent(pin.name, e) : 0;
     else if (ret == 0 && !value && errno != ENOENT)
         ret = err_sys(e, "cannot remove %s", path);
     if (ret == 0 && value &&
-        (path_make_inside(folder, run, e) < 0 || store_make_own(run, e) < 0 ||
-         store_write(path, temp, clean.s, clean.len, sync, e) < 0))
+        (path_pin(&own, temp, run, e) < 0 ||
+         store_write(pin.name, own.name, clean.s, clean.len, sync, e) < 0))
         ret = -1;
+    path_unpin(&own, e);
+    path_unpin(&pin, e);
     buf_clear(&clean);
-    free(folder);
     free(temp);
     free(path);
     return ret;

@@ -154,6 +154,11 @@ int gtrack_rename(struct gtrack *, const char *name, char why[GTRACK_WHY]);
 /* The path at which to store a file as an artifact of the run.  Its folder is
  * created; the caller frees the path.  NULL if that is impossible. */
 char *gtrack_artifact(struct gtrack *, const char *name);
+/* A descriptor of the folder of this path, for openat(), which no link that
+ * others put into the run leads elsewhere; the caller closes it.  -1 with a
+ * message in `why` if that is impossible. */
+int gtrack_artifact_folder(struct gtrack *, const char *name,
+                           char why[GTRACK_WHY]);
 
 /* Wait until all that was logged has been handed to the operating system.
  * Returns 0, or -1 with a message in `why`. */

@@ -5,6 +5,7 @@
 #include "store/lib/gtrack.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -15,6 +16,7 @@
 
 #include "common/log.h"
 #include "common/mem.h"
+#include "common/path.h"
 #include "store/lib/monitor.h"
 #include "store/read/runs.h"
 #include "store/write/edit.h"
@@ -395,6 +397,22 @@ int gtrack_rename(struct gtrack *g, const char *name, char why[GTRACK_WHY])
 char *gtrack_artifact(struct gtrack *g, const char *name)
 {
     return g ? run_artifact(g->run, name) : NULL;
+}
+
+int gtrack_artifact_folder(struct gtrack *g, const char *name,
+                           char why[GTRACK_WHY])
+{
+    struct err e = { 0 };
+    const char *run = run_folder(g->run);
+    char *path = xasprintf("%s/artifacts/%s", run, name);
+    struct path_pin pin;
+    int fd = path_pin(&pin, path, run, &e);
+
+    if (fd == 0)
+        fd = fcntl(pin.fd, F_DUPFD_CLOEXEC, 0);
+    path_unpin(&pin, &e);
+    free(path);
+    return fd < 0 ? say_why(why, &e) : fd;
 }
 
 int gtrack_flush(struct gtrack *g, char why[GTRACK_WHY])

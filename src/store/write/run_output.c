@@ -9,18 +9,27 @@
 #include <unistd.h>
 
 #include "common/log.h"
+#include "common/mem.h"
+#include "common/path.h"
 #include "store/format/store.h"
 
 enum { KEPT_MAX = 64 << 20 };
 
 static void open_file(struct run_output *o)
 {
-    char *path = store_artifact(run_folder(o->run), o->name, &o->why);
+    const char *run = run_folder(o->run);
+    char *path = xasprintf("%s/artifacts/%s", run, o->name);
+    struct path_pin pin;
 
-    if (path)
-        o->fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-    if (path && o->fd < 0)
-        err_sys(&o->why, "cannot create %s", path);
+    if (path_pin(&pin, path, run, &o->why) == 0) {
+        o->fd = open(pin.name,
+                     O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK |
+                         O_CLOEXEC,
+                     0666);
+        if (o->fd < 0)
+            err_sys(&o->why, "cannot create %s", path);
+    }
+    path_unpin(&pin, &o->why);
     free(path);
 }
 

@@ -112,6 +112,7 @@ int stored_run_points(struct stored_run *p, const char *key,
 {
     const char *file = find_file(p, METRIC, key, e);
     char *path, *temp;
+    struct path_pin pin;
     size_t done;
     int ret;
 
@@ -119,9 +120,10 @@ int stored_run_points(struct stored_run *p, const char *key,
         return file ? 0 : -1;
     path = xasprintf("%s/metrics/%s", p->folder, file);
     temp = path_join(p->folder, STORE_OWN "/points");
-    ret = path_make_parent_inside(path, p->folder, e);
+    ret = path_pin(&pin, path, p->folder, e);
     if (ret == 0)
-        ret = metric_append(path, temp, point, n, &done, e);
+        ret = metric_append(pin.name, temp, point, n, &done, e);
+    path_unpin(&pin, e);
     free(temp);
     free(path);
     return ret;

@@ -206,21 +206,23 @@ static struct series_file *series_of(struct writer *w, uint32_t key)
 static void write_series(struct writer *w, struct series_file *f)
 {
     struct err e = { 0 };
+    struct path_pin pin;
     size_t done;
     int ret;
 
     if (f->n == f->done || !may_write(w))
         return;
-    ret = path_make_parent_inside(f->path, w->run, &e);
+    ret = path_pin(&pin, f->path, w->run, &e);
     if (ret == 0) {
         char *temp = path_join(w->run, STORE_OWN "/metric");
 
-        ret = metric_append(f->path, temp, f->point + f->done, f->n - f->done,
+        ret = metric_append(pin.name, temp, f->point + f->done, f->n - f->done,
                             &done, &e);
         free(temp);
         f->done += done;
         w->held -= done;
     }
+    path_unpin(&pin, &e);
     if (f->done == f->n)
         f->done = f->n = 0;
     if (f->n == 0 && f->room > KEPT_ROOM) {
