@@ -112,6 +112,8 @@ static void emit_run(struct emit *o, const struct run_info *r)
     emit_text(o, "experiment", r->experiment);
     emit_text(o, "user", r->user ? r->user : "");
     emit_text(o, "status", run_status_word(r->status));
+    if (r->state_reason)
+        emit_text(o, "reason", r->state_reason);
     emit_int(o, "start_ms", r->start_ms);
     emit_int(o, "end_ms", r->end_ms);
     track_emit_pairs(o, "params", r->params, r->n_params);

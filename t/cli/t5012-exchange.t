@@ -254,8 +254,9 @@ ok $? "import makes no metric of TensorBoard's curves"
 
 # ---- round trips ----
 id=$(gtrack run start --name early)
-GT_CLOCK_MS=5 gtrack run log "$id" y=1 && gtrack run end "$id"
-gtrack ls --tsv -c name,experiment,status,started --sort name >before
+GT_CLOCK_MS=5 gtrack run log "$id" y=1 && gtrack run end "$id" --status failed
+echo 'reason: "ValueError: bad"' >>"$(gtrack where early)/.gtrack/attempt.1.yaml"
+gtrack ls --tsv -c name,experiment,status,reason,started --sort name >before
 g export --to csv -o all.csv && g export --to jsonl -o all.jsonl &&
     g export --to mlflow -o copy && g export --to tar -o all.tar
 ok $? "export writes CSV, JSON Lines, a store and an archive"
@@ -264,9 +265,9 @@ points mlruns >want
 g import -r from-csv all.csv && points from-csv | cmp -s - want
 ok $? "import of an exported CSV file has every point"
 g import -r from-jsonl all.jsonl && points from-jsonl | cmp -s - want &&
-    gtrack ls -r from-jsonl --tsv -c name,experiment,status,started --sort name |
-    cmp -s - before
-ok $? "import of exported JSON Lines has points, names, states, times"
+    gtrack ls -r from-jsonl --tsv -c name,experiment,status,reason,started \
+        --sort name | cmp -s - before && grep -q 'FAILED.ValueError: bad' before
+ok $? "import of exported JSON Lines has points, names, states, reasons, times"
 points copy | cmp -s - want && gtrack export -r copy --to csv | cut -d, -f1 | sort -u >ids &&
     gtrack export --to csv | cut -d, -f1 | sort -u | cmp -s - ids
 ok $? "an exported store has the same runs"

@@ -490,6 +490,12 @@ ok $? "a child of a run that was not pushed to MLflow has no parent there"
 push mlflow "$url" above below &&
     test "$(parent "$cid" '{tags}{"mlflow.parentRunId"}')" = "$(parent "$pid" '{info}{run_id}')"
 ok $? "a child at MLflow has the parent's id at the server"
+echo 'reason: "out of memory"' >>"$(gtrack where above)/.gtrack/attempt.1.yaml"
+sed -i s/FINISHED/FAILED/ "$(gtrack where above)/.gtrack/attempt.1.yaml"
+sed -i 's/^status: 3/status: 4/' "$(gtrack where above)/meta.yaml"
+push mlflow "$url" above &&
+    test "$(parent "$pid" '{tags}{"gtrack.reason"}')" = 'out of memory'
+ok $? "the reason of a failure is a tag at MLflow"
 push mlflow "$url" below && seen log-batch 0
 ok $? "the parent of a run is sent to MLflow once"
 MLFLOW_WORKSPACE=mine push mlflow "$url" two --new-run &&

@@ -80,6 +80,8 @@ static void complete(struct run_info *run, struct arena *mem,
     if (!*run->user && user)
         run->user = user;
     complete_state(run, mem);
+    if (!run->state_reason && run->status != RUN_FINISHED) /* imported */
+        run->state_reason = run_info_tag(run, "gtrack.reason");
     if (!run->name || !*run->name)
         run->name = name ? name : run->id;
     run->parent = run_info_tag(run, "mlflow.parentRunId");

@@ -261,6 +261,7 @@ static int begin_run(struct jsonl *j, json_t *o, struct err *e)
 {
     const char *id = json_string_value(json_object_get(o, "id"));
     const char *status = json_string_value(json_object_get(o, "status"));
+    const char *reason = json_string_value(json_object_get(o, "reason"));
 
     if (!id)
         return err_set(e, ERR_INPUT, "the run has no id");
@@ -273,6 +274,8 @@ static int begin_run(struct jsonl *j, json_t *o, struct err *e)
                           json_string_value(json_object_get(o, "experiment")));
     set_pairs(&j->in, json_object_get(o, "params"), import_run_param);
     set_pairs(&j->in, json_object_get(o, "tags"), import_run_tag);
+    if (reason)
+        import_run_tag(&j->in, "gtrack.reason", reason);
     for (int s = RUN_RUNNING; status && s <= RUN_STALE; s++)
         if (strcmp(status, run_status_word((enum run_status)s)) == 0)
             j->in.status = (enum run_status)s;

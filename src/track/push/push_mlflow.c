@@ -203,11 +203,12 @@ static int send_pairs(struct mlflow *p, const char *kind,
     return ret;
 }
 
-/* The tags, of which one is the id that the parent has on the server.  A parent
- * that was not pushed is left out: with the id of our run, the child would be a
- * child of nothing. */
+/* The tags and the reason of a failure.  One of the tags is the id that the
+ * parent has on the server.  A parent that was not pushed is left out: with the
+ * id of our run, the child would be a child of nothing. */
 static int send_tags(struct mlflow *p, struct err *e)
 {
+    const char *reason = p->run->state_reason;
     struct pair *tag = xcalloc(p->run->n_tags + 1, sizeof *tag);
     json_t *reply = NULL, *parent;
     size_t n = 0;
@@ -222,6 +223,8 @@ static int send_tags(struct mlflow *p, struct err *e)
         }
         n += tag[n].value != NULL;
     }
+    if (reason && !run_info_tag(p->run, "gtrack.reason"))
+        tag[n++] = (struct pair){ "gtrack.reason", reason };
     if (ret == 0)
         ret = send_pairs(p, "tags", tag, n, e);
     json_decref(reply);
