@@ -588,7 +588,11 @@ def _keep(run, key: str, value, step: int) -> None:
     if medium is not None:
         medium._keep(run, key, step, None)
     elif isinstance(value, (list, tuple)):
-        warn_once(f"log() keeps no lists: {key} is ignored; use Histogram() or "
-                  "Table()")
+        rows = value if all(isinstance(v, (list, tuple)) for v in value) else \
+            [[x] for x in value]
+        width = max(map(len, rows), default=1)
+        Table([str(i) if width > 1 else "value" for i in range(width)],
+              [[*row, *[None] * (width - len(row))] for row in rows])._keep(
+                  run, key, step, None)
     else:
         warn_once(f"log() keeps no {type(value).__name__}: {key} is ignored")

@@ -140,10 +140,11 @@ class Run(Files, About):
             if self._usable():
                 _lib.param(self._handle, _lib.encode(key), _lib.encode(text))
 
-    def _tag(self, key: str, text: str) -> None:
+    def _tag(self, key: str, text: str | None) -> None:
         with self._lock:
             if self._usable():
-                _lib.tag(self._handle, _lib.encode(key), _lib.encode(text))
+                _lib.tag(self._handle, _lib.encode(key),
+                         None if text is None else _lib.encode(text))
 
     def _entry(self, names: tuple) -> list:
         """What logs a row of these metrics: the keys in the library, how to
@@ -173,9 +174,9 @@ class Run(Files, About):
         for key, x in numbers.items():
             axis = self._axis(key)
             at = step if axis is None else self._at[axis]
-            if at != int(at):
-                warn_once(f"{key} is logged at steps, since {axis} is not a "
-                          f"whole number: {at}")
+            if not float(at).is_integer():
+                warn_once(f"{key} is logged at steps where {axis} is no whole "
+                          "number")
                 at = step
             rows.setdefault(int(at), {})[key] = x
         for at, row in rows.items():

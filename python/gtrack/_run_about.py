@@ -58,6 +58,10 @@ class About:
     @tags.setter
     def tags(self, tags) -> None:
         new = (tags,) if isinstance(tags, str) else tuple(tags or ())
+        for tag in self._tags:
+            if tag not in new:
+                key, equals, _ = str(tag).partition("=")
+                self._tag(key if equals and key else str(tag), None)
         for tag in new:
             if tag not in self._tags:
                 key, equals, value = str(tag).partition("=")

@@ -173,6 +173,18 @@ class Media(Case):
         with self.assertRaisesRegex(ValueError, "2 columns"):
             table.add_data(1)
 
+    def test_lists(self):
+        """a list is kept as a table"""
+        run = self.begin()
+        run.log({"l": [1, 2.5, "x"]})
+        run.log({"rows": [[1, 2], (3,)]})
+        run.finish()
+        for name, want in (("l/0", [[1], [2.5], ["x"]]),
+                           ("rows/1", [[1, 2], [3, None]])):
+            table = json.loads(
+                read(run._folder, f"artifacts/tables/{name}.json"))
+            self.assertEqual(table["data"], want)
+
     def test_image_in_table(self):
         """an image in a table is a file that the table names"""
         run = self.begin()
@@ -202,10 +214,10 @@ class Media(Case):
         """what cannot be kept is warned of once"""
         run = self.begin()
         with contextlib.redirect_stderr(io.StringIO()) as err:
-            run.log({"list": [1, 2], "x": 1})
-            run.log({"list": [1, 2], "x": 1})
+            run.log({"odd": object(), "x": 1})
+            run.log({"odd": object(), "x": 1})
         run.finish()
-        self.assertEqual(err.getvalue().count("list is ignored"), 1)
+        self.assertEqual(err.getvalue().count("odd is ignored"), 1)
         self.assertEqual(len(points(run._folder, "x")), 2)
 
 

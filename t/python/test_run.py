@@ -264,13 +264,14 @@ class Facts(Case):
         run.log({"val/acc": 5})
         with contextlib.redirect_stderr(io.StringIO()) as err:
             run.log({"epoch": 2.5, "val/acc": 6})
+            run.log({"epoch": float("nan"), "val/acc": 7})
         run.finish()
         f = run._folder
         self.assertEqual(points(f, "val/loss"), [(1, 3), (2, 2)])
         self.assertEqual(points(f, "val/own"), [(3, 1), (7, 1)])
-        self.assertEqual(points(f, "epoch"), [(3, 1), (7, 2), (9, 2.5)])
-        self.assertEqual(points(f, "val/acc"), [(2, 5), (9, 6)])
-        self.assertIn("not a whole number", err.getvalue())
+        self.assertEqual(points(f, "epoch")[:3], [(3, 1), (7, 2), (9, 2.5)])
+        self.assertEqual(points(f, "val/acc"), [(2, 5), (9, 6), (10, 7)])
+        self.assertIn("epoch is no whole number", err.getvalue())
 
     def test_names(self):
         """name, notes, tags, group and job type are recorded"""
@@ -280,7 +281,9 @@ class Facts(Case):
                           if not t.startswith(("gtrack.", "mlflow."))], [])
         run = self.begin(name="first", notes="why", tags=["a", "k=v"],
                          group="g", job_type="eval")
-        run.tags += ("b",)
+        run.tags += ("b", "c", "d=e")
+        run.flush()
+        run.tags = [t for t in run.tags if t[0] not in "cd"]
         run.name = "second"
         run.finish()
         f = run._folder
@@ -289,6 +292,7 @@ class Facts(Case):
                                  "wandb.group", "wandb.job_type",
                                  "mlflow.runName")],
             ["", "v", "", "why", "g", "eval", "second"])
+        self.assertEqual([tag(f, k) for k in ("c", "d")], [None, None])
         self.assertIn('run_name: "second"', read(f, "meta.yaml"))
 
     def test_parent(self):

@@ -112,7 +112,8 @@ const char *gtrack_had_metric(const struct gtrack *, int i, double *last);
 /* Retract the points of later steps. */
 void gtrack_rewind(struct gtrack *, int64_t step);
 
-/* A parameter keeps its first value, a tag its last. */
+/* A parameter keeps its first value, a tag its last,
+ * which may be NULL: there is no such tag then. */
 void gtrack_param(struct gtrack *, const char *key, const char *value);
 void gtrack_tag(struct gtrack *, const char *key, const char *value);
 

@@ -260,22 +260,25 @@ void point_queue_rewind(struct point_queue *q, int64_t step)
 void point_queue_text(struct point_queue *q, enum key_kind kind,
                       const char *key, const char *value)
 {
-    struct queued_text text = { kind, xstrdup(key), xstrdup(value) };
+    struct queued_text text = { kind, xstrdup(key),
+                                value ? xstrdup(value) : NULL };
     char *old = NULL;
+    bool found = false;
 
     pthread_mutex_lock(&q->lock);
-    for (size_t i = 0; kind == TAG && i < q->texts.n && !old; i++) {
+    for (size_t i = 0; kind == TAG && i < q->texts.n && !found; i++) {
         struct queued_text *t = &q->texts.item[i];
 
         if (t->kind == TAG && strcmp(t->key, key) == 0) {
             old = t->value;
             t->value = text.value;
+            found = true;
         }
     }
-    if (!old)
+    if (!found)
         queued_texts_add(&q->texts, text);
     pthread_mutex_unlock(&q->lock);
-    if (old)
+    if (found)
         free(text.key);
     free(old);
 }

@@ -75,7 +75,7 @@ const char *run_folder(const struct run *); /* ROOT/EXPERIMENT/ID */
 void run_param(struct run *, const char *key, const char *value);
 void run_paramf(struct run *, const char *key, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-void run_tag(struct run *, const char *key, const char *value);
+void run_tag(struct run *, const char *key, const char *value); /* or NULL */
 
 void run_metric(struct run *, const char *key, int64_t step, double value);
 /* Several metrics of one step, with one time stamp. */

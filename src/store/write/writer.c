@@ -132,13 +132,13 @@ static int write_text(struct writer *w, const struct queued_text *t,
     static const size_t most[] = { [PARAM] = 6000, [TAG] = 8000 };
     static const char *const word[] = { [PARAM] = "parameter", [TAG] = "tag" };
     const char *file = find_file(w, t->kind, t->key);
-    bool cut, same = false;
-    char *value = clean_value(t->value, most[t->kind], &cut);
+    bool cut = false, same = false;
+    char *value = t->value ? clean_value(t->value, most[t->kind], &cut) : NULL;
     int ret = 0;
 
     if (t->kind != PARAM || !is_written(w, file, value, &same)) {
         ret = store_value(w->run, key_folders[t->kind], file, value, false, e);
-        if (ret == 0 && cut)
+        if (ret == 0 && value && cut)
             log_warn("%s: %s %s is truncated to %zu characters", w->name,
                      word[t->kind], t->key, most[t->kind]);
     } else if (!same) {
