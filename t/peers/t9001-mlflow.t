@@ -105,4 +105,67 @@ migrate ours again.db &&
     awk '$1 == "runs" && $2 == 2 && $3 == 2 { n++ }
          $1 == "metrics" && $2 == $3 { n++ } END { exit n != 2 }' log
 moved $? "migrate-filestore accepts a repaired store"
+
+# its database, since 3.13 the default
+mkdir sql
+(cd sql && MLFLOW_TRACKING_URI="sqlite:///mlflow.db" "$python" -) >log 2>&1 <<'P'
+import mlflow
+
+mlflow.create_experiment("exp", artifact_location="mlruns/1")
+mlflow.set_experiment("exp")
+with mlflow.start_run(run_name="above"):
+    mlflow.log_param("lr", "1e-3")
+    mlflow.set_tag("colour", "grün")
+    for i in range(500):
+        mlflow.log_metric("loss", 1 / (i + 1), step=i)
+    for i, x in enumerate(("nan", "inf", "-inf")):
+        mlflow.log_metric("bad", float(x), step=i)
+    mlflow.log_text("hi", "a file.txt")
+    with mlflow.start_run(run_name="below", nested=True):
+        mlflow.log_metric("loss", 2.5, step=7)
+try:
+    with mlflow.start_run(run_name="broken"):
+        raise ValueError
+except ValueError:
+    pass
+with mlflow.start_run(run_name="gone") as run:
+    mlflow.log_metric("loss", 1)
+mlflow.delete_run(run.info.run_id)
+P
+gtrack -r from-sql import sql/mlflow.db >out 2>err
+if grep -q 'was built without SQLite' err; then
+    skip "the database of MLflow is imported" "gtrack was built without SQLite"
+else
+    gtrack -r from-sql ls -d --tsv --no-header --sort name \
+        -c name,status,parent,deleted,params.lr,tags.colour,metrics.loss |
+        sed "s/$(gtrack -r from-sql where above | sed 's|.*/||')/ID/" >got
+    printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\n' \
+        above FINISHED '' '' 1e-3 grün 0.002 below FINISHED ID '' '' '' 2.5 \
+        broken FAILED '' '' '' '' '' gone FINISHED '' deleted '' '' 1.0 >want
+    gtrack -r from-sql metrics above bad --no-header --tsv | cut -f2 |
+        tr '\n' ' ' >bad
+    cmp want got && test "$(cat bad)" = 'nan inf -inf ' &&
+        test -e "$(gtrack -r from-sql where above)/artifacts/a file.txt" &&
+        test "$(gtrack -r from-sql metrics above loss --no-header | wc -l)" -eq 500
+    ok $? "the database of MLflow is imported" "$(cat log err got bad)"
+fi
+if grep -q 'was built without SQLite' err; then
+    skip "the database of Trackio is imported" "gtrack was built without SQLite"
+elif "$python" -c 'import trackio' 2>/dev/null; then
+    TRACKIO_DIR="$dir/tr" HF_HUB_OFFLINE=1 "$python" - >log 2>&1 <<'P'
+import trackio
+
+trackio.init(project="proj", name="one", config={"lr": 1e-3})
+for i in range(50):
+    trackio.log({"loss": 1 / (i + 1), "bad": float("inf")})
+trackio.finish()
+P
+    gtrack -r from-trackio import tr/proj.db >out 2>err
+    is "$(gtrack -r from-trackio ls --tsv --no-header -c \
+        name,status,experiment,steps,metrics.loss,metrics.bad,params.lr)" \
+        "$(printf 'one\tFINISHED\tproj\t49\t0.02\tinf\t0.001')" \
+        "the database of Trackio is imported"
+else
+    skip "the database of Trackio is imported" "no trackio in $python"
+fi
 done_testing

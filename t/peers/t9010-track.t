@@ -66,12 +66,28 @@ assert [(x.dataset.name, x.dataset.digest, x.tags[0].value)
 assert [f.path for f in c.list_artifacts(b.info.run_id)] == ["n o.txt"]
 P
     ok $? "MLflow's client reads every value at the server"
+    top_id=$(gtrack run start --name top) && gtrack run end "$top_id"
+    mid_id=$(gtrack run start --name mid --parent "$top_id") &&
+        gtrack run end "$mid_id"
+    gtrack run start --name low --parent "$mid_id" >id &&
+        gtrack run end "$(cat id)"
+    g push --to mlflow "$url" top mid low &&
+        MLFLOW_TRACKING_URI=$url "$python" - >out 2>err <<'P'
+import mlflow
+c = mlflow.MlflowClient()
+runs = {r.info.run_name: r for r in c.search_runs(
+    [x.experiment_id for x in c.search_experiments()])}
+for child, parent in ("mid", "top"), ("low", "mid"):
+    assert (runs[child].data.tags["mlflow.parentRunId"] ==
+            runs[parent].info.run_id), (child, parent)
+P
+    ok $? "children at MLflow's server have their parents there"
     pkill -TERM -P "$server" 2>/dev/null
     stop
     "$python" "$top/t/peers/filters.py" filters 150 "$$" >out 2>err
     ok $? "random filters find what MLflow finds: $(tail -n 1 out)"
 else
-    for name in takes twice cursor reads filters; do
+    for name in takes twice cursor reads parents filters; do
         skip "MLflow's server and client agree with gtrack ($name)" \
             "no mlflow in $python; set GT_PYTHON"
     done
