@@ -68,6 +68,19 @@ size_t utf8_width(const char *s)
     return width;
 }
 
+/* Characters that take no place and change the order of others, or hide
+ * themselves; joiners are part of words and of emoji. */
+static bool is_hidden(int32_t code)
+{
+    static const struct range hidden[] = {
+        { 0xad, 0xad },     { 0x61c, 0x61c },   { 0x200b, 0x200b },
+        { 0x200e, 0x200f }, { 0x2028, 0x202e }, { 0x2060, 0x206f },
+        { 0xfeff, 0xfeff }, { 0xfff9, 0xfffb }, { 0xe0000, 0xe007f },
+    };
+
+    return within(hidden, sizeof hidden / sizeof hidden[0], code);
+}
+
 void utf8_visible(struct buf *b, const char *s)
 {
     while (*s) {
@@ -78,6 +91,8 @@ void utf8_visible(struct buf *b, const char *s)
             buf_str(b, utf8_locale() ? "\xef\xbf\xbd" : "?");
         else if (c < 0x20 || c == 0x7f)
             buf_printf(b, "^%c", c ^ 0x40);
+        else if (is_hidden(c))
+            buf_printf(b, "<U+%04X>", (unsigned)c);
         else
             buf_add(b, from, (size_t)(s - from));
     }

@@ -102,7 +102,8 @@ int32_t utf8_fold(int32_t code);
 /* Columns a string takes on a terminal. */
 size_t utf8_width(const char *s);
 
-/* Append s with control characters as ^X, bad bytes as U+FFFD. */
+/* Append s with control characters as ^X, those that hide or reorder text as
+ * <U+202E>, bad bytes as U+FFFD. */
 void utf8_visible(struct buf *, const char *s);
 
 /* What stands for text that is left out: an ellipsis, or a tilde in ASCII. */

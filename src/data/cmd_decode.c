@@ -8,6 +8,7 @@
 
 #include "common/buf.h"
 #include "common/opt.h"
+#include "common/output/pager.h"
 #include "common/save.h"
 #include "data/corpus/jsonl.h"
 #include "data/shards/decoder.h"
@@ -57,7 +58,12 @@ struct text_writer {
 
 static void flush_text(struct text_writer *w)
 {
-    fwrite(w->text.s, 1, w->text.len, w->fp);
+    struct err none = { 0 };
+
+    if (w->fp == stdout)
+        pager_data(w->text.s, w->text.len, &none);
+    else
+        fwrite(w->text.s, 1, w->text.len, w->fp);
     buf_trim(&w->text, 0);
 }
 

@@ -9,6 +9,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/opt.h"
+#include "common/output/pager.h"
 #include "common/output/table.h"
 #include "data/corpus/corpus.h"
 #include "data/corpus/corpus_files.h"
@@ -81,14 +82,18 @@ static void add_head(struct table *t, const struct shard *s,
     const int64_t n = s->n < head ? s->n : head;
     int32_t *ids = xmalloc((size_t)n * sizeof *ids);
     struct buf text = BUF_INIT;
+    struct err none = { 0 };
 
     shard_copy(s, 0, n, ids);
     tokenizer_decode(tok, ids, (size_t)n, &text);
     tokenizer_drop_space(tok, &text, 0);
-    if (column)
+    if (column) {
         table_text(t, text.s);
-    else
-        printf("%s begins:\n%s\n\n", s->path, text.s);
+    } else {
+        printf("%s begins:\n", s->path);
+        pager_data(text.s, text.len, &none);
+        printf("\n\n");
+    }
     buf_clear(&text);
     free(ids);
 }

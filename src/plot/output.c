@@ -16,6 +16,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/num.h"
+#include "common/output/pager.h"
 #include "common/path.h"
 #include "common/program.h"
 #include "common/save.h"
@@ -352,9 +353,9 @@ int output_figure(struct figure *f, const struct table *summary,
     }
     if (r->data) {
         figure_data(f, &b);
-        fwrite(b.s, 1, b.len, stdout);
+        ret = pager_data(b.s, b.len, e);
         buf_clear(&b);
-        return 0;
+        return ret;
     }
     if (r->output)
         ret = save_stamped(f, r->output, e);

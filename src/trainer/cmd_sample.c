@@ -13,6 +13,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/opt.h"
+#include "common/output/pager.h"
 #include "trainer/trained_model.h"
 #include "trainer/training/sampler.h"
 
@@ -174,6 +175,7 @@ static void add_token(void *arg, int sequence, int32_t id)
 {
     struct output *o = arg;
     struct buf *b = &o->text[sequence];
+    struct err none = { 0 };
     const bool begins =
         b->len == 0 && !*o->prompts->text[prompt_of(o, sequence)];
 
@@ -184,7 +186,7 @@ static void add_token(void *arg, int sequence, int32_t id)
     if (o->live) {
         const size_t n = whole_characters(b->s, b->len);
 
-        fwrite(b->s + o->shown, 1, n - o->shown, stdout);
+        pager_data(b->s + o->shown, n - o->shown, &none);
         fflush(stdout);
         o->shown = n;
     }
@@ -193,13 +195,16 @@ static void add_token(void *arg, int sequence, int32_t id)
 /* Print the rest of a single sample, or all of several. */
 static void print_samples(const struct output *o)
 {
-    if (o->live) {
-        printf("%s\n", o->text[0].s + o->shown);
-        return;
+    struct err none = { 0 };
+
+    for (int i = 0; i < o->count; i++) {
+        const char *text = o->text[i].s + o->shown;
+
+        if (!o->live)
+            printf("---- %d\n%s", i + 1, o->prompts->text[prompt_of(o, i)]);
+        pager_data(text, strlen(text), &none);
+        putchar('\n');
     }
-    for (int i = 0; i < o->count; i++)
-        printf("---- %d\n%s%s\n", i + 1, o->prompts->text[prompt_of(o, i)],
-               o->text[i].s);
 }
 
 static void log_speed(const char *what, int64_t tokens, double seconds,

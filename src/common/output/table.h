@@ -167,6 +167,7 @@ int table_form(const struct table_style *, struct err *);
 bool table_color(const struct table_style *, int fd);
 
 /* s as a field of CSV, quoted if necessary. */
+void table_tsv_text(struct buf *, const char *);
 void table_csv_text(struct buf *, const char *s);
 /* s for Markdown, with its special characters escaped. */
 void table_markdown_text(struct buf *, const char *s);

@@ -18,7 +18,7 @@ static const char *const spread_part[] = { "", " std", " n", " ci95" };
 
 /* ---- tab- and comma-separated ---- */
 
-static void put_tsv(struct buf *b, const char *s)
+void table_tsv_text(struct buf *b, const char *s)
 {
     static const char special[] = "\t\n\r\\", letter[] = "tnr\\";
 
@@ -149,7 +149,7 @@ void table_write_json(const struct table *t, struct buf *out)
 
 void table_write_tsv(const struct table *t, bool header, struct buf *out)
 {
-    write_separated(t, '\t', put_tsv, header, out);
+    write_separated(t, '\t', table_tsv_text, header, out);
 }
 
 void table_write_csv(const struct table *t, bool header, struct buf *out)

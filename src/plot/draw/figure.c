@@ -9,6 +9,7 @@
 
 #include "common/buf.h"
 #include "common/num.h"
+#include "common/output/table.h"
 #include "common/utf8.h"
 
 const char *const figure_legends[] = { [LEGEND_AUTO] = "auto",
@@ -199,11 +200,11 @@ void figure_data(const struct figure *f, struct buf *b)
             const struct curve *c = &p->curve[k];
 
             for (size_t j = 0; j < c->n; j++) {
-                buf_str(b, p->title ? p->title : p->y.label);
+                table_tsv_text(b, p->title ? p->title : p->y.label);
                 buf_char(b, '\t');
-                buf_str(b, c->run);
+                table_tsv_text(b, c->run);
                 buf_char(b, '\t');
-                buf_str(b, c->label ? c->label : "raw");
+                table_tsv_text(b, c->label ? c->label : "raw");
                 add_number(b, c->x[j]);
                 add_number(b, c->y[j]);
                 if (c->lo) {
@@ -214,9 +215,13 @@ void figure_data(const struct figure *f, struct buf *b)
             }
         }
         for (size_t k = 0; p->heat && k < p->heat->nx * p->heat->ny; k++) {
-            buf_printf(b, "%s\t\t%s\t%s\t%s", p->title ? p->title : "",
-                       p->heat->label, p->heat->x_name[k % p->heat->nx],
-                       p->heat->y_name[k / p->heat->nx]);
+            table_tsv_text(b, p->title ? p->title : "");
+            buf_str(b, "\t\t");
+            table_tsv_text(b, p->heat->label);
+            buf_char(b, '\t');
+            table_tsv_text(b, p->heat->x_name[k % p->heat->nx]);
+            buf_char(b, '\t');
+            table_tsv_text(b, p->heat->y_name[k / p->heat->nx]);
             add_number(b, p->heat->value[k]);
             buf_str(b, "\t\n");
         }
