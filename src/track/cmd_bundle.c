@@ -22,6 +22,7 @@
 #include "common/format/tar.h"
 #include "store/format/store.h"
 #include "track/proof/bundle.h"
+#include "track/runs/copy.h"
 #include "track/runs/file_tree.h"
 #include "track/runs/track.h"
 
@@ -124,19 +125,23 @@ static int add_open_file(struct bundle *b, int fd, const char *path,
 }
 
 /* Each name is added once. */
-static int add_file(struct bundle *b, const char *path, const char *name,
-                    struct err *e)
+static int add_file(struct bundle *b, const char *path, const char *inside,
+                    const char *name, struct err *e)
 {
+    if (inside && path_exists(path) && path_leaves(path, inside)) {
+        log_warn("%s is a link that leaves %s and is not packed", path, inside);
+        return 0;
+    }
     if (strchr(name, '\n'))
         return err_set(e, ERR_INPUT, "the name of %s has a line feed", path);
     return has_file(b, name)
                ? 0
-               : add_open_file(b, path_open(path, PATH_FOLLOW_LINKS, e), path,
-                               name, e);
+               : add_open_file(b, path_open_inside(path, inside, e), path, name,
+                               e);
 }
 
-static int add_folder(struct bundle *b, const char *folder, const char *to,
-                      struct err *e)
+static int add_folder(struct bundle *b, const char *folder, const char *inside,
+                      const char *to, struct err *e)
 {
     struct file_tree f;
     int ret = file_tree_list(&f, folder, NULL, e);
@@ -145,7 +150,7 @@ static int add_folder(struct bundle *b, const char *folder, const char *to,
         char *from = path_join(folder, f.file[i].path);
         char *name = path_join(to, f.file[i].path);
 
-        ret = add_file(b, from, name, e);
+        ret = add_file(b, from, inside, name, e);
         free(from);
         free(name);
     }
@@ -153,13 +158,14 @@ static int add_folder(struct bundle *b, const char *folder, const char *to,
     return ret;
 }
 
-/* A file or all files of a folder, below a folder of the archive. */
-static int add_path(struct bundle *b, const char *path, const char *below,
-                    struct err *e)
+/* A file or all files of a folder, below a folder of the archive; no links lead
+ * out of the folder `inside`, unless it is NULL. */
+static int add_path(struct bundle *b, const char *path, const char *inside,
+                    const char *below, struct err *e)
 {
     char *to = path_join(below, path);
-    const int ret = path_is_folder(path) ? add_folder(b, path, to, e)
-                                         : add_file(b, path, to, e);
+    const int ret = path_is_folder(path) ? add_folder(b, path, inside, to, e)
+                                         : add_file(b, path, inside, to, e);
 
     free(to);
     return ret;
@@ -213,7 +219,7 @@ static int add_checkpoints(struct bundle *b, const struct run_info *r,
         if (strchr(file, '/') &&
             (checkpoints == ALL ||
              (n > 0 && strncmp(file, newest, n) == 0 && file[n] == '/'))) {
-            ret = add_file(b, from, name, e);
+            ret = add_file(b, from, NULL, name, e);
             any = true;
         }
         free(from);
@@ -236,10 +242,10 @@ static int add_experiment(struct bundle *b, const struct run_info *r,
     char *datasets = path_join(folder, "datasets");
     char *to = xasprintf("mlruns/%s/", path_name(folder));
     char *name = path_join(to, STORE_META), *sets = path_join(to, "datasets");
-    int ret = add_file(b, meta, name, e);
+    int ret = add_file(b, meta, folder, name, e);
 
     if (ret == 0)
-        ret = add_folder(b, datasets, sets, e);
+        ret = add_folder(b, datasets, folder, sets, e);
     free(folder);
     free(meta);
     free(datasets);
@@ -262,7 +268,8 @@ static int add_run_files(struct bundle *b, const struct run_info *r,
 
         if (f.file[i].outside)
             log_warn("%s leads out of the run and is not packed", from);
-        else if (strncmp(f.file[i].path, checkpoints_folder, skipped) != 0)
+        else if (strncmp(f.file[i].path, checkpoints_folder, skipped) != 0 &&
+                 !copy_is_cursor(f.file[i].path))
             ret = add_open_file(b, path_open_inside(from, r->folder, e), from,
                                 name, e);
         free(from);
@@ -294,7 +301,7 @@ static int add_run(struct bundle *b, const struct run_info *r, struct err *e)
 static int add_named(struct bundle *b, const char *path, struct err *e)
 {
     if (path_stays_below(path))
-        return add_path(b, path, "files", e);
+        return add_path(b, path, with_data ? NULL : ".", "files", e);
     log_warn("%s is not below the current folder and is not packed", path);
     return 0;
 }
@@ -405,7 +412,7 @@ static int add_listed(struct bundle *b, const struct opt_list *l,
                            "%s is not below the current folder; change to a "
                            "folder above it",
                            l->item[i]);
-        if (add_path(b, l->item[i], below, e) < 0)
+        if (add_path(b, l->item[i], NULL, below, e) < 0)
             return -1;
     }
     return 0;

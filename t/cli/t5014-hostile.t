@@ -96,6 +96,19 @@ done
 ok $? "import and export copy nothing through a link that leaves a run"
 g -r linked push --to mlflow --url http://127.0.0.1:9 --dry-run
 like out ' 3 files' "push counts no file behind a link that leaves a run"
+mkdir linked/0/more && ln -s "$dir/secret" linked/0/more/leak
+mv linked/0/datasets linked/0/kept && mv linked/0/more linked/0/datasets
+mkdir work && ln -s "$dir/secret" work/LICENSE
+(cd work && gtrack -r ../linked bundle -o ../packed.tar) >out 2>err
+tar xOf packed.tar >unpacked && grep -q Default unpacked &&
+    ! grep -q 'top secret' unpacked && like err 'LICENSE is a link that leaves' \
+    "bundle packs nothing that a link outside names"
+mv linked/0/datasets linked/0/more && mv linked/0/kept linked/0/datasets
+mkdir -p $run/.gtrack && echo '{}' >$run/.gtrack/push.0.json
+g -r copy/pushed import linked
+test -z "$(find copy/pushed -name 'push.*')" && test -n "$(find copy/pushed -name own)"
+ok $? "what was pushed is noted in one store only"
+rm -r $run/.gtrack linked/0/more
 g -r linked artifacts --cat pw --follow-links
 holds out 'top secret'
 ok $? "--follow-links reads an artifact that is a link"
@@ -172,7 +185,8 @@ cp "$run/artifacts/a" "$run/artifacts/output.log"
 if script -qec true /dev/null </dev/null >out 2>err; then
     for command in 'note @latest' cmd 'show --tsv' 'show --json' 'show -a' \
         'ls --tsv' tail 'metrics --csv' 'rm none' 'artifacts --cat a' \
-        'tail --log' 'export --to csv -o -' 'export --to jsonl -o -'; do
+        'tail --log' 'export --to csv -o -' 'export --to jsonl -o -' \
+        "push --to mlflow --url http://127.0.0.1:9 --project \"$bad\" --dry-run"; do
         PAGER=cat script -qec "gtrack -r odd $command" /dev/null </dev/null
     done 2>err | cut -c 1-200,65500- >out
     test "$(grep -c . out)" -gt 20 && test "$(grep -c 'aa.*2Ja^\[\]' out)" -eq 2 &&
@@ -190,6 +204,16 @@ ok $? "an artifact is written to a pipe as it is"
 gtrack -r odd ls -c name,note --tsv --no-header >out
 test "$(wc -l <out)" -eq 1 && test "$(awk -F "$tab" '{ print NF }' out)" -eq 2
 ok $? "a name cannot break a line of TSV"
+gplot -r odd loss @latest --data >out 2>err
+test "$(wc -l <out)" -eq 2 && test "$(awk -F "$tab" 'NR == 2 { print NF }' out)" -eq 7
+ok $? "a name cannot make a row of the data of a figure"
+if script -qec true /dev/null </dev/null >out 2>err; then
+    printf 'step=1 loss=2\n' | gtrack log -r order "$(printf 'a\342\200\256b')" 2>err
+    PAGER=cat script -qec "gtrack -r order ls" /dev/null </dev/null >out 2>err
+    like out 'a<U+202E>b' "a character that reverses the text is shown as its number"
+else
+    skip "a character that reverses the text is shown as its number" "no script(1)"
+fi
 g -r odd push --to mlflow --url http://127.0.0.1:9 --dry-run
 test "$(wc -l <out)" -eq 1
 ok $? "a name cannot break a line of push"

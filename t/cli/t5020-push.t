@@ -555,4 +555,18 @@ fi
 gtrack push --to mlflow http://127.0.0.1:1 two --tries 1 >out 2>err
 test $? = 4
 ok $? "push to MLflow without a server ends with status 4"
+
+# ---- what a store may not choose ----
+serve mlflow
+echo step=1 loss=6 | gtrack log victim 2>err
+echo step=1 loss=7 | gtrack log thief -p stolen=1 2>err
+push mlflow "$url" victim && push mlflow "$url" thief
+cursor=$(echo "$(gtrack where thief)"/.gtrack/push.*)
+victim=$(sed -n 's/.*"run_id": "\(.*\)".*/\1/p' "$(gtrack where victim)"/.gtrack/push.*)
+sed -i "s/\"run_id\": \".*\"/\"run_id\": \"$victim\"/" "$cursor"
+echo step=2 loss=8 | gtrack log thief --resume 2>err
+push mlflow "$url" thief && grep -q 'not there as' err &&
+    test "$(state "$victim" 'scalar(@{$r->{points}}) . %{$r->{params}}')" = 10 &&
+    ! grep -q "$victim" "$cursor"
+ok $? "a store cannot choose the run of the server that is written"
 done_testing

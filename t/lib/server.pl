@@ -251,6 +251,8 @@ sub mlflow { my ($method, $path, $head, $body) = @_;
     if ($path eq 'runs/get') {
         my %m = map { $_->{key} => 1 } @{$run->{points}};
         return 200, { run => { info => $run->{info}, data => {
+            tags => [ map { { key => $_, value => $run->{tags}{$_} } }
+                keys %{$run->{tags}} ],
             metrics => [ map { { key => $_ } } keys %m ] } } };
     }
     if ($path eq 'metrics/get-history') {

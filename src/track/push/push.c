@@ -32,9 +32,15 @@ static char *cursor_path(const struct run_info *r, const char *destination)
 
 json_t *push_cursor_load(const struct run_info *r, const char *destination)
 {
+    enum { MOST = 64 << 20 };
     char *path = cursor_path(r, destination);
-    json_t *cursor = json_load_file(path, 0, NULL);
+    struct buf text = BUF_INIT;
+    struct err none = { 0 };
+    json_t *cursor = buf_read_unlinked(&text, path, MOST, &none) == 0
+                         ? json_loadb(text.s, text.len, 0, NULL)
+                         : NULL;
 
+    buf_clear(&text);
     free(path);
     if (!json_is_object(cursor)) {
         json_decref(cursor);
@@ -55,14 +61,18 @@ int push_cursor_save(const struct run_info *r, const char *destination,
                      json_t *cursor, struct err *e)
 {
     char *path = cursor_path(r, destination);
-    char *temp = xasprintf("%s.tmp", path);
     char *text = json_dumps(cursor, JSON_INDENT(1) | JSON_SORT_KEYS);
-    int ret = path_make_parent(path, e);
+    struct path_pin pin;
+    int ret = path_pin(&pin, path, r->folder, e);
 
-    if (ret == 0)
-        ret = store_write(path, temp, text, strlen(text), true, e);
+    if (ret == 0) {
+        char *temp = xasprintf("%s.tmp", pin.name);
+
+        ret = store_write(pin.name, temp, text, strlen(text), true, e);
+        free(temp);
+    }
+    path_unpin(&pin, e);
     free(text);
-    free(temp);
     free(path);
     return ret;
 }
@@ -127,6 +137,7 @@ int push_put(struct http *h, struct http_call *c, struct http_reply *r,
 
     c->method = "PUT";
     c->secs = -1;
+    c->stay = true;
     ret = http_do(h, c, r, e);
     if (ret == 0 && r->body.len && strcasestr(r->body.s, "<html"))
         ret = err_set(e, ERR_REMOTE, "%s replies with a web page", c->url);
@@ -153,11 +164,11 @@ int push_put_file(struct http *h, struct http_call *c, const char *path,
     return ret;
 }
 
-void push_print_name(const struct run_info *r)
+void push_print(const char *text)
 {
     struct buf b = BUF_INIT;
 
-    utf8_visible(&b, r->name);
+    utf8_visible(&b, text);
     fputs(b.s, stdout);
     buf_clear(&b);
 }

@@ -89,8 +89,8 @@ int push_put_file(struct http *, struct http_call *, const char *path,
 /* Wait before try n+1, n from 1, and say why; false after a signal. */
 bool push_again(const struct push_conf *, int n, const struct err *why);
 
-/* Print the name of a run, with its control characters visible. */
-void push_print_name(const struct run_info *);
+/* Print a text, with its control characters visible. */
+void push_print(const char *text);
 
 /* The text of a member of an object, or NULL. */
 const char *push_get(json_t *object, const char *key);

@@ -79,10 +79,13 @@ static void set_run(struct mlflow *p, json_t *run)
 static int get_run(struct mlflow *p, const char *id, json_t **reply,
                    struct err *e)
 {
-    char *path = xasprintf("runs/get?run_id=%s", id);
-    const int ret = mlflow_get(p, path, reply, e);
+    struct buf path = BUF_INIT;
+    int ret;
 
-    free(path);
+    buf_str(&path, "runs/get?run_id=");
+    http_escape(&path, id);
+    ret = mlflow_get(p, path.s, reply, e);
+    buf_clear(&path);
     return ret;
 }
 
@@ -103,6 +106,19 @@ static int find_by_tag(struct mlflow *p, const char *id, json_t **reply,
     return ret;
 }
 
+/* Did a push of our run create it?  The cursor comes with the store, and could
+ * name any run of the user. */
+static bool is_ours(const struct mlflow *p, json_t *run)
+{
+    json_t *tags = json_object_get(json_object_get(run, "data"), "tags"), *tag;
+    size_t i;
+
+    json_array_foreach(tags, i,
+                       tag) if (push_is(tag, "key", "gtrack.run_id") &&
+                                push_is(tag, "value", p->run->id)) return true;
+    return false;
+}
+
 /* Find the run that an earlier push created, by the cursor or by its tag. */
 static int find_run(struct mlflow *p, struct err *e)
 {
@@ -111,16 +127,22 @@ static int find_run(struct mlflow *p, struct err *e)
     int ret;
 
     if (known && get_run(p, known, &reply, e) == 0) {
-        set_run(p, json_object_get(reply, "run"));
+        const bool ours = is_ours(p, json_object_get(reply, "run"));
+
+        if (ours)
+            set_run(p, json_object_get(reply, "run"));
         json_decref(reply);
-        return 0;
+        reply = NULL;
+        if (ours)
+            return 0;
+        err_set(e, ERR_MISSING, "it is another run");
     }
     if (known && e->kind != ERR_MISSING)
         return -1;
     if (known) {
-        log_warn("%s was pushed to %s before, but is not there; it is pushed "
-                 "again",
-                 p->run->name, p->login.url);
+        log_warn("%s was pushed to %s before, but is not there as %s; it is "
+                 "pushed again",
+                 p->run->name, p->login.url, known);
         *e = (struct err){ 0 };
         json_object_clear(p->cursor);
     }
@@ -386,24 +408,33 @@ static void print_dry_run(struct mlflow *p)
         files += !f.file[i].outside &&
                  (p->conf->checkpoints ||
                   !push_is_checkpoint(f.file[i].path, f.file[i].size));
-    push_print_name(p->run);
-    printf(": would send to %s, experiment %s: %zu parameters, %zu tags, "
-           "%" PRId64 " points (%" PRId64 " were sent), %zu files\n",
-           p->login.url, p->experiment, p->run->n_params, p->run->n_tags,
-           points, sent, files);
+    push_print(p->run->name);
+    printf(": would send to ");
+    push_print(p->login.url);
+    printf(", experiment ");
+    push_print(p->experiment);
+    printf(": %zu parameters, %zu tags, %" PRId64 " points (%" PRId64
+           " were sent), %zu files\n",
+           p->run->n_params, p->run->n_tags, points, sent, files);
     file_tree_clear(&f);
 }
 
 static int push_run(struct mlflow *p, struct err *e)
 {
+    char *address;
+
     p->http = push_open(p->conf, &p->login, e);
     if (!p->http || open_experiment(p, e) < 0 || open_run(p, e) < 0 ||
         send_run(p, e) < 0 || (p->conf->follow && follow_run(p, e) < 0) ||
         check_refused(p, e) < 0)
         return -1;
-    push_print_name(p->run);
-    printf("\t%s/#/experiments/%s/runs/%s\n", p->login.url, p->experiment_id,
-           p->id);
+    push_print(p->run->name);
+    address = xasprintf("%s/#/experiments/%s/runs/%s", p->login.url,
+                        p->experiment_id, p->id);
+    putchar('\t');
+    push_print(address);
+    putchar('\n');
+    free(address);
     return 0;
 }
 

@@ -231,23 +231,42 @@ static int print_dry_run(struct wandb_push *p, struct err *e)
 {
     if (wandb_lines_read(p, e) < 0)
         return -1;
-    push_print_name(p->run);
-    printf(": would send to %s, project %s, run %s: %zu lines of history "
-           "(%zu were sent), %zu of system metrics, %zu of output, %zu "
-           "files\n",
-           p->w.login.url, p->w.project, p->w.run, p->rows[WANDB_HISTORY].n,
-           wandb_lines_sent(p), p->rows[WANDB_EVENTS].n,
-           p->rows[WANDB_OUTPUT].n, wandb_files_count(p));
+    push_print(p->run->name);
+    printf(": would send to ");
+    push_print(p->w.login.url);
+    printf(", project ");
+    push_print(p->w.project);
+    printf(", run %s: %zu lines of history (%zu were sent), %zu of system "
+           "metrics, %zu of output, %zu files\n",
+           p->w.run, p->rows[WANDB_HISTORY].n, wandb_lines_sent(p),
+           p->rows[WANDB_EVENTS].n, p->rows[WANDB_OUTPUT].n,
+           wandb_files_count(p));
     return 0;
 }
 
 /* The id of the run at the server: our id, with a number after it for a new
- * run. */
+ * run.  The cursor comes with the store, and cannot choose another run. */
+static bool is_ours(const struct wandb_push *p, const char *id)
+{
+    const size_t n = strlen(p->run->id);
+
+    return strncmp(id, p->run->id, n) == 0 &&
+           (!id[n] || (id[n] == '-' && id[n + 1] &&
+                       !id[n + 1 + strspn(id + n + 1, "0123456789")]));
+}
+
 static char *choose_id(struct wandb_push *p)
 {
     const char *was = push_get(p->cursor, "run_id");
     int64_t tries = json_integer_value(json_object_get(p->cursor, "new_runs"));
 
+    if (was && !is_ours(p, was)) {
+        log_warn("%s: the store says that it is the run %s at the server, "
+                 "which is not believed",
+                 p->run->name, was);
+        json_object_clear(p->cursor);
+        was = NULL;
+    }
     if (!p->conf->new_run)
         return xstrdup(was ? was : p->run->id);
     tries++;
@@ -290,8 +309,10 @@ static int push_run(struct wandb_push *p, struct err *e)
     if (p->w.entity && (ret == 0 || p->w.storage_id)) {
         char *page = wandb_page(&p->w);
 
-        push_print_name(p->run);
-        printf("\t%s\n", page);
+        push_print(p->run->name);
+        putchar('\t');
+        push_print(page);
+        putchar('\n');
         free(page);
     }
     if (ret == 0 && p->run->status == RUN_RUNNING)

@@ -52,6 +52,13 @@ static int copy_file(const char *from, const char *inside, const char *to,
     return ret;
 }
 
+bool copy_is_cursor(const char *file)
+{
+    static const char begin[] = STORE_OWN "/push.";
+
+    return strncmp(file, begin, sizeof begin - 1) == 0;
+}
+
 int copy_tree(const char *from, const char *to, const char *except,
               const char *inside, struct err *e)
 {
@@ -66,7 +73,8 @@ int copy_tree(const char *from, const char *to, const char *except,
 
         if (f.file[i].outside) {
             log_warn("%s is a link that leaves %s: not copied", a, from);
-        } else if (!except || strcmp(f.file[i].path, except) != 0) {
+        } else if ((!except || strcmp(f.file[i].path, except) != 0) &&
+                   !copy_is_cursor(f.file[i].path)) {
             ret = path_make_parent(b, e);
             if (ret == 0)
                 ret = copy_file(a, inside, b, e);

@@ -1,6 +1,7 @@
 #ifndef TRACK_RUNS_COPY_H
 #define TRACK_RUNS_COPY_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "store/read/runs.h"
@@ -24,6 +25,8 @@ int copy_runs(const struct runs *, const char *to_root, struct copies *,
  * leave the folder `inside` (NULL: none), which are reported. */
 int copy_tree(const char *from, const char *to, const char *except,
               const char *inside, struct err *);
+/* Does this file of a run note what was pushed?  It is for its store only. */
+bool copy_is_cursor(const char *file);
 /* Copy the rest of a stream, which has this name, to another; the caller checks
  * what was written. */
 int copy_stream(FILE *in, const char *name, FILE *out, struct err *);

@@ -63,7 +63,8 @@ void track_confine_reader(void)
     track_confine_output(NULL);
 }
 
-/* Experiments may be links to folders on other disks. */
+/* Experiments may be links to folders on other disks, which have a meta.yaml;
+ * any other link of a store chooses nothing that may be written. */
 static void confine_to_store(bool connect)
 {
     const char *root = track_store();
@@ -72,8 +73,15 @@ static void confine_to_store(bool connect)
     struct err none = { 0 };
 
     path_list(&names, root, &none);
-    for (size_t i = 0; i < names.n; i++)
-        path_list_add(&folders, path_join(root, names.name[i]));
+    for (size_t i = 0; i < names.n; i++) {
+        char *folder = path_join(root, names.name[i]);
+        char *meta = path_join(folder, STORE_META);
+
+        if (path_is_link(folder) && path_exists(meta) && !path_is_link(meta))
+            path_list_add(&folders, xstrdup(folder));
+        free(folder);
+        free(meta);
+    }
     path_list_add(&folders, xstrdup(root));
     if (cache)
         path_list_add(&folders, cache);
