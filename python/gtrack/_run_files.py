@@ -14,7 +14,7 @@ def copy_file(path: str, to: str) -> None:
     replaced, not written."""
     import shutil  # not before it is needed: programs start faster
 
-    partial = f"{to}.{os.getpid()}.tmp"
+    partial = f"{to}.{os.urandom(8).hex()}.tmp"
     try:
         shutil.copyfile(path, partial)
         os.replace(partial, to)

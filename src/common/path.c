@@ -259,7 +259,9 @@ int path_open(const char *path, enum path_links links, struct err *e)
             e->kind = ERR_MISSING;
         return -1;
     }
-    if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+    if (fstat(fd, &st) < 0)
+        err_sys(e, "cannot read %s", path);
+    else if (!S_ISREG(st.st_mode))
         err_set(e, ERR_INPUT, "cannot read %s: it is %s", path,
                 S_ISDIR(st.st_mode) ? "a folder" : "not a regular file");
     else if (is_hollow(fd, st.st_size))

@@ -232,6 +232,10 @@ static int none_found(const struct curve_kind *k, const struct run_set *set,
     struct buf has = BUF_INIT, wants = BUF_INIT;
     int ret;
 
+    for (size_t i = 0; i < set->n; i++)
+        if (set->run[i].unread)
+            return err_set(e, ERR_SYSTEM, "run %s could not be read: %s",
+                           set->run[i].name, set->run[i].damage);
     for (size_t i = 0; i < run->n_metrics && i < 12; i++)
         buf_printf(&has, "%s%s", i ? ", " : "", run->metrics[i].key);
     for (int i = 0; i < KIND_LINES && k->line[i].label; i++)

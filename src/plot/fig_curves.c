@@ -60,7 +60,9 @@ static int build_kind(struct build *b, struct err *e)
     ret = fig_curves_draw(b, k, e);
     for (size_t i = 0; i < b->set.n && ret == 0; i++)
         if (!curve_kind_has_metric(k, &b->set.run[i]))
-            log_warn("%s has no metric for %s and is left out", b->set.name[i],
+            log_warn("%s %s metric for %s and is left out", b->set.name[i],
+                     b->set.run[i].unread ? "could not be read, shows no"
+                                          : "has no",
                      k->cmd.name);
     return ret;
 }

@@ -116,7 +116,9 @@ static int add_open_file(struct bundle *b, int fd, const char *path,
     if (ret == 0)
         ret = begin_file(b, name, (int64_t)st.st_size, e);
     if (ret == 0 && !bundle_copy(in, b->fp, (int64_t)st.st_size, &h))
-        ret = err_set(e, ERR_INPUT, "%s changed while it was read", path);
+        ret = ferror(in)
+                  ? err_sys(e, "cannot read %s", path)
+                  : err_set(e, ERR_INPUT, "%s changed while it was read", path);
     if (ret == 0)
         end_file(b, name, (int64_t)st.st_size, &h);
     if (in)

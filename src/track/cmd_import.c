@@ -3,8 +3,10 @@
  */
 #include "config.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "common/buf.h"
 #include "common/log.h"
@@ -51,7 +53,7 @@ static const struct opt import_opts[] = {
 };
 
 /* The format of a folder, from the names of its files; -1 if it is unknown. */
-static int recognize_folder(const char *folder)
+static int recognize_folder(const char *folder, struct err *e)
 {
     static const struct {
         const char *part;
@@ -60,10 +62,9 @@ static int recognize_folder(const char *folder)
                   { "tfevents", TENSORBOARD },
                   { STORE_META, MLFLOW } };
     struct file_tree f;
-    struct err ignored = { 0 };
     int found = -1;
 
-    if (file_tree_list(&f, folder, NULL, &ignored) < 0)
+    if (file_tree_list(&f, folder, NULL, e) < 0)
         return -1;
     for (size_t k = 0; k < 3 && found < 0; k++)
         for (size_t i = 0; i < f.n && found < 0; i++)
@@ -96,7 +97,7 @@ static int recognize_line(const char *line)
 }
 
 /* The format of a log, from one of its first lines; -1 if it is unknown. */
-static int recognize_log(const char *path)
+static int recognize_log(const char *path, struct err *e)
 {
     FILE *fp = fopen(path, "re");
     char line[4096];
@@ -107,15 +108,17 @@ static int recognize_log(const char *path)
             break;
         found = recognize_line(line);
     }
+    if (!fp || ferror(fp))
+        err_sys(e, "cannot read %s", path);
     if (fp)
         fclose(fp);
     return found;
 }
 
-static int recognize_path(const char *path)
+static int recognize_path(const char *path, struct err *e)
 {
     if (path_is_folder(path))
-        return recognize_folder(path);
+        return recognize_folder(path, e);
     if (str_ends(path, ".wandb"))
         return WANDB;
     if (strstr(path_name(path), "tfevents"))
@@ -124,16 +127,22 @@ static int recognize_path(const char *path)
         return CSV;
     if (str_ends(path, ".jsonl"))
         return JSONL;
-    return recognize_log(path);
+    return recognize_log(path, e);
 }
 
 static int import_path(const char *path, struct import *import, struct err *e)
 {
-    const int format = from >= 0 ? from : recognize_path(path);
+    struct stat st;
+    int format;
 
     import->path = path;
-    if (!path_exists(path))
-        return err_set(e, ERR_MISSING, "%s does not exist", path);
+    if (stat(path, &st) < 0)
+        return errno == ENOENT
+                   ? err_set(e, ERR_MISSING, "%s does not exist", path)
+                   : err_sys(e, "cannot read %s", path);
+    format = from >= 0 ? from : recognize_path(path, e);
+    if (e->kind != ERR_NONE)
+        return -1;
     if (format < 0)
         return err_set(e, ERR_INPUT,
                        "cannot recognise the format of %s; use --from", path);

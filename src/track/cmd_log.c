@@ -47,16 +47,17 @@ static void log_values(struct run *run, const struct value_line *v,
  * step after the line before it.  If a resumed run continues from an earlier
  * step, the points from that step on are retracted.
  */
-static void read_lines(struct run *run, int64_t next, FILE *in, size_t *lines,
-                       size_t *values)
+static int read_lines(struct run *run, int64_t next, FILE *in, size_t *lines,
+                      size_t *values, struct err *e)
 {
     struct value_line v = VALUE_LINE_INIT;
     char *line = NULL;
     size_t room = 0;
     int64_t last = next - 1;
+    int ret = 0;
 
     while (!sig_caught() && !run_is_lost(run) &&
-           getline(&line, &room, in) >= 0) {
+           getline(&line, &room, in) >= 0 && !ferror(in)) {
         ++*lines;
         if (echo) {
             fputs(line, stdout);
@@ -72,8 +73,11 @@ static void read_lines(struct run *run, int64_t next, FILE *in, size_t *lines,
         log_values(run, &v, next++);
         *values += v.n;
     }
+    if (ferror(in) && !sig_caught())
+        ret = err_sys(e, "cannot read standard input after line %zu", *lines);
     free(line);
     value_line_clear(&v);
+    return ret;
 }
 
 static int log_main(int argc, char **argv, struct err *e)
@@ -81,6 +85,7 @@ static int log_main(int argc, char **argv, struct err *e)
     struct run_conf c = { .command = "gtrack log" };
     struct run *run;
     size_t lines = 0, values = 0;
+    struct err end = { 0 };
     int64_t next = 0;
     int ret;
 
@@ -109,11 +114,16 @@ static int log_main(int argc, char **argv, struct err *e)
         return -1;
     log_info("run %s, %s", run_name(run), run_folder(run));
     sig_watch();
-    read_lines(run, next, stdin, &lines, &values);
-    if (lines && !values)
+    ret = read_lines(run, next, stdin, &lines, &values, e);
+    if (ret == 0 && lines && !values)
         log_warn(
             "no line had a value; lines of JSON or key=value are expected");
-    if (run_end(run, sig_caught() ? RUN_KILLED : RUN_FINISHED, e) < 0)
+    if (run_end(run,
+                sig_caught() ? RUN_KILLED
+                : ret < 0    ? RUN_FAILED
+                             : RUN_FINISHED,
+                ret < 0 ? &end : e) < 0 ||
+        ret < 0)
         return -1;
     if (sig_caught())
         return err_set(e, ERR_INTERRUPTED, "stopped by a signal");

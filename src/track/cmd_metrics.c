@@ -64,6 +64,9 @@ static int load_histories(struct metric_histories *h, const struct run_info *r,
         return 0;
     for (size_t i = 0; i < r->n_metrics; i++)
         opt_nearest_try(&near, r->metrics[i].key);
+    if (r->unread)
+        return err_set(e, ERR_SYSTEM, "run %s could not be read: %s", r->name,
+                       r->damage);
     err_set(e, ERR_MISSING, "run %s has no metric %s", r->name, word);
     return opt_nearest_add(&near, e);
 }

@@ -58,6 +58,11 @@ static char *read_note(struct err *e)
 
     while ((n = fread(chunk, 1, sizeof chunk, stdin)) > 0 && b.len < MOST)
         buf_add(&b, chunk, n);
+    if (ferror(stdin)) {
+        err_sys(e, "cannot read the note from standard input");
+        buf_clear(&b);
+        return NULL;
+    }
     if (b.len >= MOST) {
         err_set(e, ERR_USAGE, "the note is longer than 1 MiB");
         buf_clear(&b);

@@ -92,6 +92,7 @@ static int read_prompts(struct prompts *p, const char *path, struct err *e)
     char *line = NULL;
     size_t room = 0;
     ssize_t n;
+    int ret = 0;
 
     if (!fp)
         return err_open(e, "cannot open %s", path);
@@ -101,9 +102,13 @@ static int read_prompts(struct prompts *p, const char *path, struct err *e)
         if (*line)
             add_prompt(p, line);
     }
+    if (ferror(fp))
+        ret = err_sys(e, "cannot read %s", path);
+    else if (!p->n)
+        ret = err_set(e, ERR_INPUT, "%s contains no prompts", path);
     free(line);
     fclose(fp);
-    return p->n ? 0 : err_set(e, ERR_INPUT, "%s contains no prompts", path);
+    return ret;
 }
 
 static int open_prompts(struct prompts *p, const struct engine *eng,

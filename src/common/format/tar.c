@@ -127,13 +127,19 @@ static bool is_zero(const struct block *b)
     return memcmp(b, &zero, sizeof zero) == 0;
 }
 
+int tar_ended(FILE *fp, struct err *e)
+{
+    return ferror(fp) ? err_sys(e, "cannot read the archive")
+                      : err_set(e, ERR_INPUT, "the archive ends too early");
+}
+
 int tar_read_head(FILE *fp, struct tar_head *h, struct err *e)
 {
     struct block b;
     const char *slash;
 
     if (fread(&b, sizeof b, 1, fp) != 1)
-        return err_set(e, ERR_INPUT, "the archive ends too early");
+        return tar_ended(fp, e);
     if (is_zero(&b))
         return 0;
     if (memcmp(b.magic, "ustar", 5) != 0 ||
@@ -155,6 +161,6 @@ int tar_read_pad(FILE *fp, int64_t size, struct err *e)
     const size_t n = (size_t)(-size & (BLOCK - 1));
 
     if (fread(pad, 1, n, fp) != n)
-        return err_set(e, ERR_INPUT, "the archive ends too early");
+        return tar_ended(fp, e);
     return 0;
 }

@@ -39,4 +39,7 @@ void tar_write_end(FILE *);
 int tar_read_head(FILE *, struct tar_head *, struct err *);
 int tar_read_pad(FILE *, int64_t size, struct err *);
 
+/* Report that less could be read than there should be; -1. */
+int tar_ended(FILE *, struct err *);
+
 #endif

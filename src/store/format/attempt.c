@@ -94,11 +94,13 @@ int attempts_load(struct attempt_list *list, struct arena *mem, const char *run,
     if (!dir && !refused && errno != ENOENT && errno != ENOTDIR)
         ret = err_sys(e, "cannot list %s", folder);
     for (int seen = 0; dir && seen < LIST_MAX && ret == 0; seen++) {
-        const struct dirent *d = readdir(dir);
+        const struct dirent *d = (errno = 0, readdir(dir));
         const int number = d ? number_of(d->d_name) : 0;
         struct err why = { 0 };
         char *path;
 
+        if (!d && errno)
+            ret = err_sys(e, "cannot list %s", folder);
         if (!d)
             break;
         if (number == 0)

@@ -438,6 +438,8 @@ int tfevents_read(const char *path, const struct tfevents_reader *to, void *arg,
             take_event((struct protobuf){ data, data + n, false }, to, arg);
         at += (int64_t)n + HEAD + TAIL;
     }
+    if (ret == 0 && ferror(fp))
+        ret = err_sys(e, "cannot read %s", path);
     free(data);
     fclose(fp);
     return ret;

@@ -94,6 +94,10 @@ int find_key_fail(const struct run_info *run, size_t n, enum key_kind kind,
     };
     struct opt_nearest near = { .word = word };
 
+    for (size_t i = 0; i < n; i++)
+        if (run[i].unread)
+            return err_set(e, ERR_SYSTEM, "run %s could not be read: %s",
+                           run[i].name, run[i].damage);
     for (size_t i = 0; i < n; i++) {
         const struct run_info *r = &run[i];
 

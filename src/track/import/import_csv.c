@@ -51,7 +51,8 @@ static void add_field(struct csv_row *r, struct buf *b, bool was_quoted)
     buf_trim(b, 0);
 }
 
-/* Read a record, in which quoted fields may span lines; false at the end. */
+/* Read a record, in which quoted fields may span lines; false at the end, or if
+ * it cannot be read. */
 static bool read_row(FILE *fp, char separator, struct csv_row *r)
 {
     struct buf b = BUF_INIT;
@@ -85,6 +86,7 @@ static bool read_row(FILE *fp, char separator, struct csv_row *r)
             buf_char(&b, (char)c);
         }
     }
+    any = any && !ferror(fp);
     if (any)
         add_field(r, &b, was_quoted);
     buf_clear(&b);
@@ -144,11 +146,17 @@ static bool read_head(FILE *fp, char *separator, struct csv_row *r)
         best = count[i] > count[best] ? i : best;
     *separator = may_be[best];
     line = b.len ? fmemopen(b.s, b.len, "r") : NULL;
-    any = line && read_row(line, *separator, r);
+    any = line && !ferror(fp) && read_row(line, *separator, r);
     if (line)
         fclose(line);
     buf_clear(&b);
     return any;
+}
+
+static int no_head(FILE *fp, const char *path, struct err *e)
+{
+    return ferror(fp) ? err_sys(e, "cannot read %s", path)
+                      : err_set(e, ERR_INPUT, "%s is empty", path);
 }
 
 static int find_column(const struct csv_row *head, const char *const *names)
@@ -338,10 +346,10 @@ int import_csv(struct import *import, struct err *e)
     if (!fp)
         return err_open(e, "cannot read %s", import->path);
     c.source = store_absolute(import->path);
-    if (!read_head(fp, &c.separator, &c.head))
-        ret = err_set(e, ERR_INPUT, "%s is empty", import->path);
-    else
+    if (read_head(fp, &c.separator, &c.head))
         ret = check_names(&c, e);
+    else
+        ret = no_head(fp, import->path, e);
     points = c.head.n > 3 && strcasecmp(c.head.field[0], "run_id") == 0 &&
              strcasecmp(c.head.field[3], "metric") == 0;
     c.step = find_column(&c.head, steps);
@@ -350,6 +358,8 @@ int import_csv(struct import *import, struct err *e)
         ret = points ? add_own_row(&c, e) : add_wide_row(&c, e);
         c.count++;
     }
+    if (ret == 0 && ferror(fp))
+        ret = err_sys(e, "cannot read %s", import->path);
     if (ret == 0 && c.n == 0)
         ret =
             err_set(e, ERR_INPUT, "%s has no column of numbers", import->path);

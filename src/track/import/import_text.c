@@ -33,7 +33,7 @@ static int read_lines(struct import_run *in, const char *path, line_fn *fn,
 
     if (!fp)
         return err_open(e, "cannot read %s", path);
-    while (ret == 0 && getline(&line, &room, fp) >= 0) {
+    while (ret == 0 && getline(&line, &room, fp) >= 0 && !ferror(fp)) {
         number++;
         line[strcspn(line, "\r\n")] = '\0';
         ret = fn(in, line, ms, arg, e);

@@ -34,6 +34,11 @@ struct wandb_log *wandb_log_open(const char *path, struct err *e)
     }
     r->n = fread(r->block, 1, BLOCK, r->fp);
     r->at = HEADER;
+    if (ferror(r->fp)) {
+        err_sys(e, "cannot read %s", path);
+        wandb_log_close(r);
+        return NULL;
+    }
     if (r->n < HEADER || memcmp(r->block, ":W&B\xe1\xbe\0", HEADER) != 0) {
         err_set(e, ERR_INPUT, "%s is not a log of W&B", path);
         wandb_log_close(r);
@@ -64,6 +69,8 @@ int wandb_log_next(struct wandb_log *r, struct buf *out, struct err *e)
         if (r->at + HEADER > r->n) {
             r->n = fread(r->block, 1, BLOCK, r->fp);
             r->at = 0;
+            if (ferror(r->fp))
+                return err_sys(e, "cannot read %s", r->path);
             if (r->n < HEADER)
                 return 0;
         }

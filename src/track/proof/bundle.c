@@ -66,7 +66,7 @@ static int unpack_file(FILE *in, const char *path, int64_t size,
         return -1;
     sha256_init(&h);
     if (!bundle_copy(in, out, size, &h))
-        ret = err_set(e, ERR_INPUT, "the archive ends too early");
+        ret = tar_ended(in, e);
     if (fclose(out) != 0 && ret == 0)
         ret = err_sys(e, "cannot write %s", path);
     if (ret == 0)

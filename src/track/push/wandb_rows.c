@@ -275,6 +275,7 @@ int wandb_rows_console(struct wandb_rows *rows, const struct run_info *r,
     char stamp[40], *line = NULL;
     size_t room = 0;
     struct tm tm;
+    int ret = 0;
     ssize_t n;
 
     if (!fp)
@@ -292,9 +293,11 @@ int wandb_rows_console(struct wandb_rows *rows, const struct run_info *r,
         buf_str(&rows->text, line);
         end_line(rows);
     }
+    if (ferror(fp))
+        ret = err_sys(e, "cannot read %s", path);
     free(line);
     fclose(fp);
-    return 0;
+    return ret;
 }
 
 void wandb_rows_summary(struct buf *b, const struct run_info *r,

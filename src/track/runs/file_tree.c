@@ -1,6 +1,7 @@
 #include "config.h"
 #include "track/runs/file_tree.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -33,8 +34,12 @@ static int walk_folder(struct file_tree *f, const char *folder,
         struct stat st = { 0 }, link = { 0 };
 
         /* a file that was removed meanwhile, or a dangling link, is no file */
-        if (lstat(path, &link) == 0 && stat(path, &st) < 0)
+        if (lstat(path, &link) < 0 || stat(path, &st) < 0) {
             st.st_mode = 0;
+            if (errno != ENOENT && errno != ELOOP && errno != ENOTDIR &&
+                !(S_ISLNK(link.st_mode) && errno == EACCES))
+                ret = err_sys(e, "cannot read %s", path);
+        }
         if (st.st_mode && S_ISLNK(link.st_mode) && path_leaves(path, inside))
             add_file(f, name, &link, true);
         else if (S_ISDIR(st.st_mode) && !S_ISLNK(link.st_mode))

@@ -101,6 +101,8 @@ static int read_param(void *arg, const struct graph_param *p, struct err *e)
         bf16 ? read_bf16(f->fp, to, p->count)
              : (int64_t)fread(to, sizeof *to, (size_t)p->count, f->fp);
 
+    if (n != p->count && ferror(f->fp))
+        return err_sys(e, "cannot read %s", p->name);
     if (n != p->count)
         return err_set(e, ERR_INPUT, "the file ends before %s", p->name);
     if (cropped &&
@@ -178,9 +180,12 @@ static FILE *open_head(const char *path, int32_t head[HEAD], struct err *e)
     if (fread(head, sizeof *head, HEAD, fp) == HEAD && head[0] == MAGIC &&
         (head[1] == FP32 || head[1] == BF16))
         return fp;
-    err_set(e, ERR_INPUT,
-            "%s is not an llm.c checkpoint of version 3 (fp32) or 5 (bf16)",
-            path);
+    if (ferror(fp))
+        err_sys(e, "cannot read %s", path);
+    else
+        err_set(e, ERR_INPUT,
+                "%s is not an llm.c checkpoint of version 3 (fp32) or 5 (bf16)",
+                path);
     fclose(fp);
     return NULL;
 }
