@@ -2,6 +2,7 @@
  * attention - softmax(q k' scale) v over earlier positions; rotary positions
  *
  *      s(t,u) = scale q(t).k(u),  u <= t      p = softmax over u of s
+ *      s(t,u) = -infinity where t - u is the window or more
  *      y(t) = sum over u of m(t,u) p(t,u) v(u)
  *
  * where m is dropout's mask, 0 or 1 / (1 - p).  Backward, with
@@ -68,9 +69,9 @@ static double dot(const struct tensor *x, int64_t i, const struct tensor *y,
 /* Scores to probabilities, in place; returns log(sum(exp(scores))). */
 static double softmax(double *s, int64_t n)
 {
-    double max = s[0], sum = 0.0;
+    double max = -INFINITY, sum = 0.0;
 
-    for (int64_t i = 1; i < n; i++)
+    for (int64_t i = 0; i < n; i++)
         max = s[i] > max ? s[i] : max;
     for (int64_t i = 0; i < n; i++)
         sum += s[i] = exp(s[i] - max);
@@ -105,8 +106,11 @@ static double probabilities(double *p, const struct tensor *qkv,
     const int64_t q = head_offsets(a, n, h).q;
 
     for (int64_t u = 0; u <= n - first; u++)
-        p[u] = (double)a->scale *
-               dot(qkv, q, qkv, head_offsets(a, first + u, h).k, a->D);
+        p[u] =
+            !attn_sees(a, n - first - u)
+                ? -(double)INFINITY
+                : (double)a->scale *
+                      dot(qkv, q, qkv, head_offsets(a, first + u, h).k, a->D);
     return softmax(p, n - first + 1);
 }
 
@@ -203,9 +207,11 @@ void ref_attn_decode(struct dev *dev, struct tensor *y, struct tensor *keys,
         const int64_t b = i / H, h = i % H, group = h * K / H;
 
         for (int64_t u = 0; u < n; u++)
-            p[u] =
-                (double)a->scale * dot(qkv, b * (H + 2 * K) * D + h * D, keys,
-                                       ((b * T + u) * K + group) * D, D);
+            p[u] = !attn_sees(a, (at % T - u + T) % T)
+                       ? -(double)INFINITY
+                       : (double)a->scale *
+                             dot(qkv, b * (H + 2 * K) * D + h * D, keys,
+                                 ((b * T + u) * K + group) * D, D);
         softmax(p, n);
         for (int64_t d = 0; d < D; d++) {
             double sum = 0.0;

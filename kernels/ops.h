@@ -213,12 +213,14 @@ typedef void dropout_bwd_fn(struct dev *, struct tensor *dx,
 /*
  * One row of qkv holds H queries, K keys and K values of width D, in this
  * order.  Query head h attends to key head h * K / H.  Rows come in sequences
- * of T; position t sees positions 0..t of its own sequence.
+ * of T; position t sees positions 0..t of its own sequence, or the newest
+ * `window` of them.
  */
 struct attn {
     int H, K, D;
     int64_t T;
     float scale;         /* of the scores: 1 / sqrt(D) */
+    int64_t window;      /* 0: no bound */
     struct dropout drop; /* of the probabilities; p = 0 for none.
                                    element ((n H + h) T + t) T + t' */
 };
@@ -227,7 +229,13 @@ struct attn {
  * libraries assume. */
 static inline bool attn_is_plain(const struct attn *a)
 {
-    return a->drop.p <= 0.0f;
+    return a->drop.p <= 0.0f && !a->window;
+}
+
+/* Whether a position sees the one `back` positions before it. */
+static inline bool attn_sees(const struct attn *a, int64_t back)
+{
+    return !a->window || back < a->window;
 }
 
 /* Rotate queries and keys of qkv(N,(H+2K)*D) in place by position from + n % T.

@@ -5,7 +5,8 @@
  * transposed: s(u,t) has a row for each key u and a column for each query t of
  * the strip.  So the operands of every product below lie as the tile reads
  * them, softmax works on all columns at once, and only keys up to the strip's
- * last query are used:
+ * last query are used, and with a window only keys from that of its first query
+ * on:
  *
  *      s = k q'        packed keys      times packed queries
  *      o' = v' p       packed values    times s, which lies as a packed B does
@@ -47,9 +48,9 @@ struct attention {
     float *dk, *dv; /* (T, D) */
 };
 
-/* A strip: queries t..t+n of head h, and keys 0..t+n. */
+/* A strip: queries t..t+n of head h, and keys from..keys, where keys = t+n. */
 struct attention_strip {
-    int64_t h, t, n, keys;
+    int64_t h, t, n, from, keys;
 };
 
 static int64_t row_width(const struct attn *a)
@@ -91,17 +92,32 @@ static void pack_panels(struct attention_panels *p, const struct gemm_view *v,
     }
 }
 
-/* c(rows, NR) = panels times b, for the panels that begin before `rows`. */
-static void multiply_panels(float *c, const struct attention_panels *p,
-                            const float *b, int64_t rows, int64_t K)
+/* c(rows, NR) = panels times b, for the panels with a row of the strip. */
+static void multiply_keys(float *c, const struct attention_panels *p,
+                          const float *b, const struct attention_strip *at)
 {
     for (int64_t i = 0; i < p->n; i++) {
         const int64_t row = gemm_panel(p->rows, i, p->n);
+        const int64_t next = gemm_panel(p->rows, i + 1, p->n);
 
-        if (row >= rows)
+        if (row >= at->keys)
             break;
-        gemm_tile(c + row * NR, NR, p->data + row * p->K, b, NULL,
-                  gemm_panel(p->rows, i + 1, p->n) - row, NR, K, false);
+        if (next > at->from)
+            gemm_tile(c + row * NR, NR, p->data + row * p->K, b, NULL,
+                      next - row, NR, p->K, false);
+    }
+}
+
+/* c(D, NR) = panels(D, keys) times b(keys, NR), over the keys of the strip. */
+static void multiply_over_keys(float *c, const struct attention_panels *p,
+                               const float *b, const struct attention_strip *at)
+{
+    for (int64_t i = 0; i < p->n; i++) {
+        const int64_t row = gemm_panel(p->rows, i, p->n);
+        const int64_t n = gemm_panel(p->rows, i + 1, p->n) - row;
+
+        gemm_tile(c + row * NR, NR, p->data + row * p->K + at->from * n,
+                  b + at->from * NR, NULL, n, NR, at->keys - at->from, false);
     }
 }
 
@@ -109,7 +125,7 @@ static void multiply_panels(float *c, const struct attention_panels *p,
 static void add_product(float *c, const float *s, const float *rows,
                         const struct attention_strip *at, int64_t D, bool add)
 {
-    for (int64_t u = 0; u < at->keys; u += GEMM_MR) {
+    for (int64_t u = at->from; u < at->keys; u += GEMM_MR) {
         const int64_t n = at->keys - u < GEMM_MR ? at->keys - u : GEMM_MR;
 
         for (int64_t d = 0; d < D; d += NR)
@@ -143,7 +159,7 @@ static void make_mask(const struct attention *w,
     float line[64];
 
     for (int64_t t = 0; t < at->n; t++) {
-        for (int64_t u = 0; u < at->keys; u += 64) {
+        for (int64_t u = at->from; u < at->keys; u += 64) {
             const int64_t n = at->keys - u < 64 ? at->keys - u : 64;
 
             dropout_mask(line, &a->drop, (uint64_t)(first + t * a->T + u), n);
@@ -153,30 +169,47 @@ static void make_mask(const struct attention *w,
     }
 }
 
-/* Scores that a query must not see become -inf; rows t.. of the strip only. */
-static void hide_future(float *s, const struct attention_strip *at)
+/* Scores of keys that a query must not see become -inf: those after it, and
+ * those before its window, which only the first keys of the strip are. */
+static void hide_keys(float *s, const struct attn *a,
+                      const struct attention_strip *at)
 {
     for (int64_t u = at->t; u < at->keys; u++) {
         for (int64_t t = 0; t < u - at->t; t++)
             s[u * NR + t] = -INFINITY;
     }
+    for (int64_t u = at->from; !attn_sees(a, at->keys - 1 - u); u++)
+        for (int64_t t = at->n; t-- > 0 && !attn_sees(a, at->t + t - u);)
+            s[u * NR + t] = -INFINITY;
+}
+
+static struct attention_strip strip_of(const struct attn *a, int64_t h,
+                                       int64_t t)
+{
+    const int64_t n = a->T - t < NR ? a->T - t : NR;
+    const int64_t from = a->window ? t + 1 - a->window : 0;
+
+    return (struct attention_strip){
+        .h = h, .t = t, .n = n, .from = from > 0 ? from : 0, .keys = t + n
+    };
 }
 
 /* ---- forward ----------------------------------------------------------- */
 
 /* s = exp(s - max), column by column; sum and log(sum(exp)) of each. */
-static void strip_softmax(float *s, const struct attention_strip *at,
-                          float *sum, float *lse)
+static void strip_softmax(float *s, const struct attn *a,
+                          const struct attention_strip *at, float *sum,
+                          float *lse)
 {
     vf max0 = vf_set(-INFINITY), max1 = max0;
     vf sum0 = vf_set(0.0f), sum1 = sum0;
 
-    hide_future(s, at);
-    for (int64_t u = 0; u < at->keys; u++) {
+    hide_keys(s, a, at);
+    for (int64_t u = at->from; u < at->keys; u++) {
         max0 = vf_max(vf_load(s + u * NR), max0);
         max1 = vf_max(vf_load(s + u * NR + VW), max1);
     }
-    for (int64_t u = 0; u < at->keys; u++) {
+    for (int64_t u = at->from; u < at->keys; u++) {
         const vf p0 = vf_exp(vf_load(s + u * NR) - max0);
         const vf p1 = vf_exp(vf_load(s + u * NR + VW) - max1);
 
@@ -193,9 +226,10 @@ static void strip_softmax(float *s, const struct attention_strip *at,
         lse[t] += logf(sum[t]);
 }
 
-static void apply_mask(float *s, const float *mask, int64_t keys)
+static void apply_mask(float *s, const float *mask,
+                       const struct attention_strip *at)
 {
-    for (int64_t i = 0; i < keys * NR; i += VW)
+    for (int64_t i = at->from * NR; i < at->keys * NR; i += VW)
         vf_store(s + i, vf_load(s + i) * vf_load(mask + i));
 }
 
@@ -237,13 +271,13 @@ static void forward_strip(const struct attention *w,
     pack_strip(w->q, NULL, w, w->qkv, at->h * D, at);
     for (int64_t i = 0; i < D * NR; i++)
         w->q[i] *= a->scale;
-    multiply_panels(w->s, &w->k, w->q, at->keys, D);
-    strip_softmax(w->s, at, sum, lse);
+    multiply_keys(w->s, &w->k, w->q, at);
+    strip_softmax(w->s, a, at, sum, lse);
     if (a->drop.p > 0.0f) {
         make_mask(w, at);
-        apply_mask(w->s, w->mask, at->keys);
+        apply_mask(w->s, w->mask, at);
     }
-    multiply_panels(w->o, &w->v, w->s, D, at->keys);
+    multiply_over_keys(w->o, &w->v, w->s, at);
     for (int64_t t = 0; t < at->n; t++) {
         sum[t] = 1.0f / sum[t];
         ((float *)w->lse->data)[lse_offset(w, at) + t] = lse[t];
@@ -263,10 +297,8 @@ static void forward_head(struct attention *w)
     pack_panels(&w->v, &v, D, a->T);
     for (int64_t h = w->kv * group; h < (w->kv + 1) * group; h++) {
         for (int64_t t = 0; t < a->T; t += NR) {
-            struct attention_strip at = { .h = h, .t = t };
+            const struct attention_strip at = strip_of(a, h, t);
 
-            at.n = a->T - t < NR ? a->T - t : NR;
-            at.keys = t + at.n;
             forward_strip(w, &at);
         }
     }
@@ -304,8 +336,8 @@ static void strip_gradient(const struct attention *w,
 {
     const bool dropout = w->a->drop.p > 0.0f;
 
-    hide_future(w->s, at);
-    for (int64_t i = 0; i < at->keys * NR; i += VW) {
+    hide_keys(w->s, w->a, at);
+    for (int64_t i = at->from * NR; i < at->keys * NR; i += VW) {
         const int64_t t = i % NR;
         vf p = vf_exp(vf_load(w->s + i) - vf_load(lse + t));
         vf g = vf_load(w->g + i);
@@ -337,12 +369,12 @@ static void backward_strip(const struct attention *w,
     for (int64_t i = 0; i < D * NR; i++)
         w->q[i] *= a->scale;
     pack_strip(w->d, w->d_rows, w, w->dy, at->h * D, at);
-    multiply_panels(w->s, &w->k, w->q, at->keys, D);
-    multiply_panels(w->g, &w->v, w->d, at->keys, D);
+    multiply_keys(w->s, &w->k, w->q, at);
+    multiply_keys(w->g, &w->v, w->d, at);
     if (a->drop.p > 0.0f)
         make_mask(w, at);
     strip_gradient(w, at, lse, delta);
-    multiply_panels(w->o, &w->k_transposed, w->g, D, at->keys);
+    multiply_over_keys(w->o, &w->k_transposed, w->g, at);
     write_transposed(w, w->dqkv, row, at->h * D, at->n, scale,
                      !w->dqkv->overwrite);
     add_product(w->dv, w->s, w->d_rows, at, D, !first);
@@ -374,14 +406,15 @@ static void backward_head(struct attention *w)
     pack_panels(&w->k, &k, a->T, D);
     pack_panels(&w->v, &v, a->T, D);
     pack_panels(&w->k_transposed, &up, D, a->T);
-    /* The last strip sees every key, so it sets what the others add to. */
+    /* Unless there is a window, the last strip sees every key, so it sets what
+     * the others add to. */
+    for (int64_t i = 0; a->window && i < a->T * D; i++)
+        w->dk[i] = w->dv[i] = 0.0f;
     for (int64_t h = head; h < head + group; h++) {
         for (int64_t t = last; t >= 0; t -= NR) {
-            struct attention_strip at = { .h = h, .t = t };
+            const struct attention_strip at = strip_of(a, h, t);
 
-            at.n = a->T - t < NR ? a->T - t : NR;
-            at.keys = t + at.n;
-            backward_strip(w, &at, h == head && t == last);
+            backward_strip(w, &at, !a->window && h == head && t == last);
         }
     }
     write_rows(w, (a->H + w->kv) * D, w->dk, a->scale);

@@ -50,6 +50,12 @@ VEC_FN void store_row(enum dtype type, struct tensor *keys,
     }
 }
 
+/* Does the new position see the one at place u of the cache? */
+static bool sees(const struct decode *c, int64_t u)
+{
+    return !c->a->window || attn_sees(c->a, (c->place - u + c->a->T) % c->a->T);
+}
+
 VEC_FN void scale_queries(enum dtype type, const struct decode *c, int64_t b,
                           float *q)
 {
@@ -102,7 +108,8 @@ VEC_FN void add_values(enum dtype type, const struct decode *c, const float *s,
     }
 }
 
-/* n scores become exp(s - max); max and their sum go to part. */
+/* n scores become exp(s - max), or 0 if all are -inf; max and their sum go to
+ * part. */
 static void exponentiate(float *s, int64_t n, float *part)
 {
     vf max = vf_set(-INFINITY), sum = vf_set(0.0f);
@@ -113,7 +120,8 @@ static void exponentiate(float *s, int64_t n, float *part)
         max = vf_max(max, vf_load(s + i));
     part[0] = vf_largest(max);
     for (int64_t i = 0; i < n; i += VW) {
-        const vf p = vf_exp(vf_load(s + i) - part[0]);
+        const vf p =
+            vf_exp(vf_load(s + i) - (part[0] == -INFINITY ? 0.0f : part[0]));
 
         vf_store(s + i, p);
         sum += p;
@@ -131,14 +139,19 @@ VEC_FN void decode_chunk(enum dtype type, const struct decode *c, int64_t i,
     float *q = room, *s = room + H * c->wide, *part = c->part + i * H * c->each;
 
     scale_queries(type, c, b, q);
-    for (int64_t k = 0; k < n; k++)
-        score_keys(type, c, q, first + k * c->step, s + k);
+    for (int64_t k = 0; k < n; k++) {
+        if (sees(c, u + k))
+            score_keys(type, c, q, first + k * c->step, s + k);
+        for (int64_t h = 0; h < H && !sees(c, u + k); h++)
+            s[h * CHUNK + k] = -INFINITY;
+    }
     for (int64_t h = 0; h < H; h++) {
         memset(part + h * c->each, 0, (size_t)c->wide * sizeof *part);
         exponentiate(s + h * CHUNK, n, part + h * c->each + c->wide);
     }
     for (int64_t k = 0; k < n; k++)
-        add_values(type, c, s + k, first + k * c->step, part);
+        if (sees(c, u + k))
+            add_values(type, c, s + k, first + k * c->step, part);
 }
 
 /* Head i of those of all sequences, from its chunks. */

@@ -16,7 +16,7 @@ enum { THREADS = 128, WARPS = THREADS / 32, MOST = 8 };
 template <class E>
 static __global__ void __launch_bounds__(THREADS)
     decode(E *y, E *keys, E *values, const E *qkv, int64_t place, int64_t n,
-           int64_t T, int H, int K, int D, float scale)
+           int64_t T, int H, int K, int D, float scale, int64_t window)
 {
     begin_kernel();
 
@@ -38,6 +38,9 @@ static __global__ void __launch_bounds__(THREADS)
         const E *k = t == place ? new_k : keys + first + t * step;
         const E *v = t == place ? new_v : values + first + t * step;
         float s = 0, high, shrink, p;
+
+        if (window && (place - t + T) % T >= window)
+            continue;
 
 #pragma unroll
         for (int j = 0; j < MOST; j++)
@@ -100,7 +103,7 @@ extern "C" void cuda_attn_decode(struct dev *dev, struct tensor *y,
                      QUEUE(dev), data_of<E>(y), data_of<E>(keys),
                      data_of<E>(values), data_of<const E>(qkv), at % a->T,
                      at < a->T ? at + 1 : a->T, a->T, a->H, a->K, a->D,
-                     a->scale))
+                     a->scale, a->window))
     launched(dev, "attn_decode");
 }
 

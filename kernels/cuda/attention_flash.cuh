@@ -5,6 +5,8 @@
 
 #include "common/rng.h"
 
+#include <limits.h>
+
 /*
  * attention_flash - attention on tensor cores, for 16-bit types
  *
@@ -54,6 +56,35 @@ static __device__ __forceinline__ flash_head<E> head_of(const flash<E> &f,
 
     return { row + h * f.D, row + (f.H + group) * f.D,
              row + (f.H + f.K + group) * f.D, stride };
+}
+
+/* How many positions before it a query may see, and the first tile of `rows`
+ * keys that a query of the tile that begins at `from` sees. */
+static __device__ __forceinline__ int reach_of(const attn &a)
+{
+    return a.window ? (int)a.window : INT_MAX;
+}
+
+static __device__ __forceinline__ int first_tile(const attn &a, int from,
+                                                 int rows)
+{
+    return from >= reach_of(a) ? (from - reach_of(a) + 1) / rows : 0;
+}
+
+/* The end of the queries that see one of `rows` keys from `from` on. */
+static __device__ __forceinline__ int64_t last_query(const attn &a, int from,
+                                                     int rows)
+{
+    const int64_t end = (int64_t)from + rows - 1 + reach_of(a);
+
+    return end < a.T ? end : a.T;
+}
+
+/* What to subtract from scores before their exponential; if a query has not
+ * seen a key yet, all of them are -INFINITY. */
+static __device__ __forceinline__ float finite(float most)
+{
+    return most == -INFINITY ? 0.0f : most;
 }
 
 /* 0 or 1 / (1 - p), for key u at query t of head nh, counted over sequences.
@@ -213,14 +244,16 @@ static __global__ void __launch_bounds__(FLASH_THREADS, 1)
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const int line = tile * R + warp * 16 + lane / 4;
     const float scale = f.scale * LOG2_E;
+    const int reach = reach_of(f), first = first_tile(f, tile * R, R);
     float out[DP / 8][4] = {}, most[2] = { -INFINITY, -INFINITY }, sum[2] = {};
 
     fetch<R, DP>(qs, head.q, head.stride, tile * R, f.T, f.D);
-    fetch<R, DP>(ks, head.k, head.stride, 0, f.T, f.D);
-    fetch<R, DP>(vs, head.v, head.stride, 0, f.T, f.D);
+    fetch<R, DP>(ks, head.k, head.stride, first * R, f.T, f.D);
+    fetch<R, DP>(vs, head.v, head.stride, first * R, f.T, f.D);
     copy_commit();
-    for (int t = 0; t <= tile; t++) {
-        const int now = (t & 1) * SIZE, next = SIZE - now;
+    for (int t = first; t <= tile; t++) {
+        const int now = ((t - first) & 1) * SIZE, next = SIZE - now;
+        const bool edge = t == tile || f.window; /* hidden keys */
         float s[N][4];
 
         if (t < tile) {
@@ -237,24 +270,27 @@ static __global__ void __launch_bounds__(FLASH_THREADS, 1)
             for (int e = 0; e < 4; e++) {
                 const int u = t * R + j * 8 + lane % 4 * 2 + e % 2;
 
-                s[j][e] = t == tile && u > line + e / 2 * 8 ? -INFINITY
-                                                            : s[j][e] * scale;
+                const int back = line + e / 2 * 8 - u;
+
+                s[j][e] = edge && (back < 0 || back >= reach) ? -INFINITY
+                                                              : s[j][e] * scale;
             }
 #pragma unroll
         for (int half = 0; half < 2; half++) { /* lines g and g + 8 */
-            float high = most[half], shrink, more = 0;
+            float high = most[half], shrink, more = 0, base;
 
 #pragma unroll
             for (int j = 0; j < N; j++)
                 high = fmaxf(high, fmaxf(s[j][2 * half], s[j][2 * half + 1]));
             high = quad_max(high);
-            shrink = fast_exp2(most[half] - high);
+            base = finite(high);
+            shrink = fast_exp2(most[half] - base);
             most[half] = high;
 #pragma unroll
             for (int j = 0; j < N; j++)
 #pragma unroll
                 for (int e = 2 * half; e < 2 * half + 2; e++) {
-                    s[j][e] = fast_exp2(s[j][e] - high);
+                    s[j][e] = fast_exp2(s[j][e] - base);
                     more += s[j][e];
                 }
             sum[half] = sum[half] * shrink + more;
@@ -310,8 +346,9 @@ static __global__ void __launch_bounds__(FLASH_THREADS, 1)
     float *lse = (float *)(ds + 2 * STEP), *delta = lse + 2 * Q;
     const int64_t n = blockIdx.z;
     const int from = (int)blockIdx.x * R, T = (int)f.T;
+    const int reach = reach_of(f), end = (int)last_query(f, from, R);
     const int heads = f.H / f.K, first_head = (int)blockIdx.y * heads;
-    const int first = from / Q, steps = (T + Q - 1) / Q - first;
+    const int first = from / Q, steps = (end + Q - 1) / Q - first;
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const int line = from + warp * 16 + lane / 4;
     const flash_head<E> mine = head_of(f, n, first_head);
@@ -357,7 +394,7 @@ static __global__ void __launch_bounds__(FLASH_THREADS, 1)
             for (int e = 0; e < 4; e++) {
                 const int column = j * 8 + lane % 4 * 2 + e % 2;
                 const int t = q + column, u = line + e / 2 * 8;
-                const float prob = u > t
+                const float prob = u > t || t - u >= reach
                                        ? 0.0f
                                        : fast_exp2(p[j][e] * f.scale * LOG2_E -
                                                    lse[now * Q + column]);
@@ -410,6 +447,7 @@ static __global__ void __launch_bounds__(FLASH_THREADS, 1)
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const int line = tile * R + warp * 16 + lane / 4;
     const int64_t y_stride = (int64_t)f.H * f.D;
+    const int reach = reach_of(f);
     float dq[DP / 8][4] = {}, lse[2], delta[2];
 
 #pragma unroll
@@ -423,7 +461,7 @@ static __global__ void __launch_bounds__(FLASH_THREADS, 1)
     fetch<R, DP>(qs, head.q, head.stride, tile * R, f.T, f.D);
     fetch<R, DP>(ds, f.dy + n * f.T * y_stride + blockIdx.y * f.D, y_stride,
                  tile * R, f.T, f.D);
-    for (int t = 0; t <= tile; t++) {
+    for (int t = first_tile(f, tile * R, R); t <= tile; t++) {
         float p[N][4], g[N][4];
 
         fetch<R, DP>(ks, head.k, head.stride, t * R, f.T, f.D);
@@ -440,8 +478,9 @@ static __global__ void __launch_bounds__(FLASH_THREADS, 1)
                 const int u = t * R + j * 8 + lane % 4 * 2 + e % 2;
                 const int at = line + e / 2 * 8;
                 const float prob =
-                    u > at ? 0.0f
-                           : fast_exp2(p[j][e] * f.scale * LOG2_E - lse[e / 2]);
+                    u > at || at - u >= reach
+                        ? 0.0f
+                        : fast_exp2(p[j][e] * f.scale * LOG2_E - lse[e / 2]);
                 float keep = 1.0f;
 
                 if (DROP)

@@ -48,6 +48,7 @@ VARIANTS = {
                    final_norm="no", vocab_multiple=1),
     "embed-norm": dict(embed_norm="yes"),
     "softcap": dict(softcap=0.5),
+    "window": dict(layers=3, window=5, window_pattern="SL", kv_heads=2),
     "qkv-bias": dict(norm="rmsnorm", linear_bias="no", qkv_bias="yes",
                      mlp="swiglu", d_ff=48, position="rope", kv_heads=2),
 }
@@ -142,6 +143,12 @@ class Model:
         x1, x2 = x[..., : D // 2], x[..., D // 2:]
         return torch.cat([x1 * cos - x2 * sin, x2 * cos + x1 * sin], -1)
 
+    def window(self, layer):
+        pattern = self.c.get("window_pattern", "L")
+        short = pattern[layer % len(pattern)] == "S"
+        last = layer + 1 == self.c["layers"]
+        return self.c["window"] if short and not last else self.c["context"]
+
     def attention(self, x, name):
         B, T, C = x.shape
         H, K, D = self.H, self.K, self.D
@@ -160,7 +167,9 @@ class Model:
             q, k = self.rotate(q), self.rotate(k)
         k = k.repeat_interleave(H // K, 1)
         v = v.repeat_interleave(H // K, 1)
-        y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        back = torch.arange(T)[:, None] - torch.arange(T)
+        y = F.scaled_dot_product_attention(
+            q, k, v, (back >= 0) & (back < self.window(int(name.split(".")[1]))))
         y = y.transpose(1, 2).reshape(B, T, C)
         return self.run_linear(y, name + ".proj")
 

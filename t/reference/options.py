@@ -113,6 +113,8 @@ CHOICES = {
     "optim.decay_end": ["1", "0"],
     "optim.momentum_warmup": ["0", "5"],
     "model.softcap": ["0", "2"],
+    "model.window": ["0", "5"],
+    "model.window_pattern": ["SSSL", "SL", "S"],
     "model.embed_norm": ["no", "yes"],
     "model.init_projection": ["normal", "zero"],
     "schedule.at": ["0.3,0.6,0.9", "25%,50%"],

@@ -110,6 +110,7 @@ own relu2 model.mlp=relu2 model.position=rope model.kv_heads=2
 own nowhere model.position=none model.qk_norm=yes model.norm_bias=no
 own rms model.norm=rmsnorm model.mlp=gelu
 own capped model.softcap=0.5 model.embed_norm=yes model.norm=rmsnorm
+own windows model.window=5 model.window_pattern=SL model.position=rope
 
 loss=$(gtrain eval gpt2.back --data data.bin --device cpu --tsv --no-header |
     cut -f1)

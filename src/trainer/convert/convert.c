@@ -98,7 +98,7 @@ const struct convert_family *convert_family(const struct settings *s,
     const struct derived *is = &s->is;
     const bool plain =
         m->mlp != MLP_SWIGLU && m->mlp != MLP_GEGLU && m->mlp != MLP_RELU2;
-    const bool known = !m->embed_norm && m->softcap <= 0;
+    const bool known = !m->embed_norm && m->softcap <= 0 && !m->window;
     const struct convert_family *f = NULL;
 
     if (known && m->norm == NORM_LAYER && m->position == POSITION_LEARNED &&
@@ -115,8 +115,8 @@ const struct convert_family *convert_family(const struct settings *s,
                 "the model is neither like GPT-2 (layernorm, learned "
                 "positions, a plain MLP, a final norm) nor like Llama, Qwen2 "
                 "or Qwen3 (rmsnorm, rope, swiglu or geglu, a final norm, and "
-                "the biases that one of them has), or it has embed_norm or "
-                "softcap");
+                "the biases that one of them has), or it has embed_norm, "
+                "softcap or window");
     return f;
 }
 

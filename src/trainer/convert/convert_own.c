@@ -26,7 +26,7 @@ json_t *convert_describe_own(const struct settings *s)
 
     return json_pack(
         "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:f, s:b, s:b, s:b, s:b,"
-        " s:b, s:b, s:b, s:s, s:s, s:f, s:b, s:b, s:f, s:{s:s, s:s}}",
+        " s:b, s:b, s:b, s:s, s:s, s:f, s:b, s:b, s:f, s:I, s:s, s:{s:s, s:s}}",
         "vocab_size", (json_int_t)m->vocab, "max_position_embeddings",
         (json_int_t)m->context, "hidden_size", (json_int_t)m->width,
         "intermediate_size", (json_int_t)s->is.d_ff, "num_hidden_layers",
@@ -39,8 +39,10 @@ json_t *convert_describe_own(const struct settings *s)
         "mlp", conf_find(c, "model.mlp")->words[m->mlp], "position",
         conf_find(c, "model.position")->words[m->position], "rope_theta",
         m->rope_theta, "tied", m->tied, "embed_norm", m->embed_norm, "softcap",
-        m->softcap, "auto_map", "AutoConfig", "modeling_gtrain.GTrainConfig",
-        "AutoModelForCausalLM", "modeling_gtrain.GTrainForCausalLM");
+        m->softcap, "window", (json_int_t)m->window, "window_pattern",
+        m->window_pattern, "auto_map", "AutoConfig",
+        "modeling_gtrain.GTrainConfig", "AutoModelForCausalLM",
+        "modeling_gtrain.GTrainForCausalLM");
 }
 
 /* The keys that convert_describe_own() writes; the first versions wrote no
@@ -72,6 +74,8 @@ static const struct own_key {
     { "tied", "model.tied", JSON_TRUE },
     { "embed_norm", "model.embed_norm", JSON_TRUE, true },
     { "softcap", "model.softcap", JSON_REAL, true },
+    { "window", "model.window", JSON_INTEGER, true },
+    { "window_pattern", "model.window_pattern", JSON_STRING, true },
 };
 
 static int add_setting(const struct own_key *k, const json_t *value,

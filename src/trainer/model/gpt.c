@@ -24,7 +24,19 @@ int gpt_check_heads(const struct settings *c, struct err *e)
         return conf_fail(&c->conf, "model.position", e,
                          "rope requires heads of even width, not %lld",
                          (long long)D);
+    if (!*c->model.window_pattern ||
+        c->model.window_pattern[strspn(c->model.window_pattern, "SL")])
+        return conf_fail(&c->conf, "model.window_pattern", e,
+                         "expects letters S and L, as in SSSL");
     return 0;
+}
+
+static bool has_window(const struct model_settings *m, int layer)
+{
+    const char *pattern = m->window_pattern;
+
+    return m->window > 0 && m->window < m->context && layer + 1 < m->layers &&
+           pattern[(size_t)layer % strlen(pattern)] == 'S';
 }
 
 /* The context in which each part of the model is built. */
@@ -124,6 +136,7 @@ static int add_attention(struct builder *b, int x)
     struct attn attn = { .H = H,
                          .K = K,
                          .T = b->capacity ? b->capacity : b->T,
+                         .window = has_window(m, b->layer) ? m->window : 0,
                          .drop.p = (float)m->dropout_attention };
     int h, wq, wk;
 
