@@ -209,8 +209,10 @@ static int draw_part(struct drawing *d, const struct part *part, struct err *e)
     if (ret < 0)
         return -1;
     if (d->b->summary)
-        figure_summary_add(d->b->summary, d->set->name[part->run], part->key,
-                           unit, h.y, h.step, h.n);
+        figure_summary_add(
+            d->b->summary,
+            (d->set->labelled ? d->set->shown : d->set->name)[part->run],
+            part->key, unit, h.y, h.step, h.n);
     if (d->r->attempts)
         ret = draw_attempts(d, part, e);
     else

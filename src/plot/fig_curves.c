@@ -67,7 +67,7 @@ static int build_kind(struct build *b, struct err *e)
     return ret;
 }
 
-const struct figure_type fig_curves_type = { build_kind, 1, "a run is" };
+const struct figure_type fig_curves_type = { build_kind, 1, "a run is", true };
 
 static int build_metric(struct build *b, struct err *e)
 {

@@ -4,6 +4,7 @@
 #include "config.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/buf.h"
@@ -11,6 +12,7 @@
 #include "plot/curve_kind.h"
 #include "plot/curves.h"
 #include "plot/figures.h"
+#include "store/query/differ.h"
 
 static const char *const dashboard[] = { "loss",       "lr",     "grad-norm",
                                          "throughput", "memory", "util",
@@ -89,7 +91,7 @@ static int build_dashboard(struct build *b, struct err *e)
 }
 
 static const struct figure_type dashboard_figure = { build_dashboard, 1,
-                                                     "a run is" };
+                                                     "a run is", true };
 
 const struct cmd fig_dashboard = {
     .name = "dashboard",
@@ -100,31 +102,21 @@ const struct cmd fig_dashboard = {
     .arg = &dashboard_figure,
 };
 
-/* Add to the labels the parameters in which the runs differ, at most three:
- * "run2: lr = 6e-4". */
+/* Add to the labels the parameters that tell the runs apart, at most three:
+ * "run2: lr 6e-4". */
 static void name_by_difference(struct run_set *set, struct arena *mem)
 {
-    enum { MOST = 3 };
-    const char *key[MOST];
-    size_t n = 0;
+    const char **label = xcalloc(set->n + 1, sizeof *label);
+    struct differ d = { 0 };
 
-    for (size_t i = 0; i < set->run[0].n_params && n < MOST; i++)
-        if (run_set_differs(set, i))
-            key[n++] = set->run[0].params[i].key;
-    for (size_t i = 0; i < set->n && n; i++) {
-        struct buf b = BUF_INIT;
-
-        buf_str(&b, set->shown[i]);
-        for (size_t k = 0; k < n; k++) {
-            const char *v = run_info_param(&set->run[i], key[k]);
-            const char *dot = strrchr(key[k], '.');
-
-            buf_printf(&b, "%s%s = %s", k ? ", " : ": ", dot ? dot + 1 : key[k],
-                       v ? v : "?");
-        }
-        set->shown[i] = arena_strdup(mem, b.s);
-        buf_clear(&b);
-    }
+    differ_params(&d, set->run, set->n);
+    differ_labels(&d, set->run, set->n, 3, mem, label);
+    for (size_t i = 0; i < set->n && !set->labelled; i++)
+        if (*label[i])
+            set->shown[i] =
+                arena_printf(mem, "%s: %s", set->shown[i], label[i]);
+    differ_clear(&d);
+    free(label);
 }
 
 static int build_compare(struct build *b, struct err *e)
@@ -142,8 +134,8 @@ static int build_compare(struct build *b, struct err *e)
     return 0;
 }
 
-static const struct figure_type compare_figure = { build_compare, 1,
-                                                   "runs are" };
+static const struct figure_type compare_figure = { build_compare, 1, "runs are",
+                                                   true };
 
 const struct cmd fig_compare = {
     .name = "compare",

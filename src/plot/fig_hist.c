@@ -171,7 +171,7 @@ static int build_hist(struct build *b, struct err *e)
 }
 
 static const struct opt hist_opts[] = {
-    COMMON_OPTS, LOOK_OPTS, OUT_OPTS, { 0 }
+    COMMON_OPTS, SWEEP_OPT, LOOK_OPTS, OUT_OPTS, { 0 }
 };
 
 static const struct figure_type hist = { build_hist, 2,

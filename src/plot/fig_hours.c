@@ -101,9 +101,8 @@ static int build_hours(struct build *b, struct err *e)
     return ret;
 }
 
-static const struct opt hours_opts[] = {
-    COMMON_OPTS, AXIS_OPTS, LOOK_OPTS, OUT_OPTS, { 0 }
-};
+static const struct opt hours_opts[] = { COMMON_OPTS, SWEEP_OPT, AXIS_OPTS,
+                                         LOOK_OPTS,   OUT_OPTS,  { 0 } };
 
 static const struct figure_type hours = { build_hours, 0, NULL };
 

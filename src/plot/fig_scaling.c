@@ -200,11 +200,12 @@ static int build_scaling(struct build *b, struct err *e)
     return ret;
 }
 
-static const struct opt scaling_opts[] = { COMMON_OPTS, AXIS_OPTS, X_OPT,
-                                           SKIP_OPT,    LOOK_OPTS, OUT_OPTS,
-                                           { 0 } };
+static const struct opt scaling_opts[] = { COMMON_OPTS, SWEEP_OPT, AXIS_OPTS,
+                                           X_OPT,       SKIP_OPT,  LOOK_OPTS,
+                                           OUT_OPTS,    { 0 } };
 
-static const struct figure_type scaling = { build_scaling, 1, "runs are" };
+static const struct figure_type scaling = { build_scaling, 1, "runs are",
+                                            true };
 
 const struct cmd fig_scaling = {
     .name = "scaling",

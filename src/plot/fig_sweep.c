@@ -19,6 +19,7 @@
 #include "plot/draw/axis.h"
 #include "plot/figures.h"
 #include "plot/history.h"
+#include "store/query/differ.h"
 #include "store/query/find_key.h"
 
 struct point {
@@ -151,16 +152,15 @@ static bool is_swept(const struct sweep *s, const char *key)
  * runs differ: the means are also means over these. */
 static void note_others(struct figure *f, const struct sweep *s, bool warn)
 {
-    const struct run_set set = { .run = s->run, .n = s->runs };
+    struct differ d = { 0 };
     struct buf params = BUF_INIT, names = BUF_INIT;
     size_t n = 0, experiments = 0;
 
-    for (size_t i = 0; i < s->run[0].n_params; i++) {
-        const char *key = s->run[0].params[i].key;
-
-        if (!is_swept(s, key) && run_set_differs(&set, i) && n++ < 4)
-            buf_printf(&params, "%s%s", params.len ? ", " : "", key);
-    }
+    differ_params(&d, s->run, s->runs);
+    for (size_t i = 0; i < d.n; i++)
+        if (!is_swept(s, d.item[i].key) && n++ < 4)
+            buf_printf(&params, "%s%s", params.len ? ", " : "", d.item[i].key);
+    differ_clear(&d);
     for (size_t i = 0; i < s->runs; i++) {
         bool known = false;
 
@@ -451,8 +451,9 @@ static int build_sweep(struct build *b, struct err *e)
                : fig_sweep_draw(b, b->words[0], b->words[1], e);
 }
 
-static const struct opt sweep_opts[] = { COMMON_OPTS, AXIS_OPTS, BAND_OPT,
-                                         LOOK_OPTS,   OUT_OPTS,  { 0 } };
+static const struct opt sweep_opts[] = { COMMON_OPTS, SWEEP_OPT, AXIS_OPTS,
+                                         BAND_OPT,    LOOK_OPTS, OUT_OPTS,
+                                         { 0 } };
 
 static const struct figure_type sweep = { build_sweep, 2,
                                           "a parameter and a metric are" };

@@ -14,19 +14,8 @@
 #include "common/path.h"
 #include "common/program.h"
 #include "common/sig.h"
+#include "store/query/differ.h"
 #include "store/read/index.h"
-
-/* The word that names a run, by its name or id; n if it was found in another
- * way. */
-static int word_of_run(const struct run_info *run, char **words, int n)
-{
-    for (int i = 0; i < n; i++)
-        if (strcmp(run->name, words[i]) == 0 ||
-            (strlen(words[i]) >= 4 &&
-             strncmp(run->id, words[i], strlen(words[i])) == 0))
-            return i;
-    return n;
-}
 
 /* The legend has the order of the command line.  The sort is stable: the runs
  * of a filter stay in the order in which they began. */
@@ -34,10 +23,10 @@ static void sort_as_named(struct runs *runs, char **words, int n)
 {
     for (size_t i = 1; i < runs->n; i++) {
         const struct run_info run = runs->run[i];
-        const int at = word_of_run(&run, words, n);
+        const int at = runs_word(&run, words, n);
         size_t k = i;
 
-        while (k > 0 && word_of_run(&runs->run[k - 1], words, n) > at) {
+        while (k > 0 && runs_word(&runs->run[k - 1], words, n) > at) {
             runs->run[k] = runs->run[k - 1];
             k--;
         }
@@ -80,6 +69,9 @@ int figure_runs(struct build *b, int first, struct err *e)
     if ((n > 0 ? runs_select(runs, r->root, words, n, flags, e)
                : runs_load(runs, r->root, flags, e)) < 0)
         return -1;
+    if (r->sweep && runs_keep_sweep(runs, r->root, r->sweep, flags, e) < 0)
+        return -1;
+    differ_drop_sweeps(runs, words, n);
     if (n > 1)
         sort_as_named(runs, words, n);
     if (runs->n == 0)
@@ -233,7 +225,7 @@ int figure_main(int argc, char **argv, struct err *e)
     if (request_parse(&plot_request, e) < 0 ||
         output_check(&plot_request, e) < 0)
         return -1;
-    if (argc < type->words)
+    if (argc < type->words && !(type->runs && plot_request.sweep))
         return err_set(e, ERR_USAGE, "%s expected: gplot %s %s", type->expect,
                        cmd->name, cmd->args);
     figure_confine(&plot_request);

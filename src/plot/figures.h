@@ -16,7 +16,7 @@
  * figures - from a command line to a figure
  *
  *      static const struct figure_type scaling = {
- *          build_scaling, 1, "runs are"
+ *          build_scaling, 1, "runs are", true
  *      };
  *
  *      const struct cmd fig_scaling = {
@@ -47,6 +47,7 @@ struct figure_type {
     int (*build)(struct build *, struct err *);
     int words;          /* how many the command line must have */
     const char *expect; /* those words, for a message: "a run is" */
+    bool runs;          /* they are runs, so that --sweep is enough */
 };
 
 /* The command of a figure, whose arg is its type. */

@@ -267,6 +267,7 @@ const char *const option_terms[] = { "auto",  "own",   "dumb", "block",
 
 const struct opt curve_opts[] = {
     COMMON_OPTS,
+    SWEEP_OPT,
     AXIS_OPTS,
     X_OPT,
     SMOOTH_OPT,
@@ -302,6 +303,7 @@ const struct opt curve_opts[] = {
 
 const struct opt report_opts[] = {
     COMMON_OPTS,
+    SWEEP_OPT,
     X_OPT,
     SKIP_OPT,
     SMOOTH_OPT,

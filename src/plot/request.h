@@ -32,7 +32,7 @@ enum band { BAND_STD, BAND_SEM, BAND_CI95, BAND_MINMAX };
 
 struct request {
     int columns; /* of pixels, for which an outline is enough; 0: all points */
-    const char *root, *output, *script;
+    const char *root, *sweep, *output, *script;
     const char *smooth, *inset, *y2, *group_by, *color_by, *mark;
     const char *title, *size, *font, *xrange, *yrange;
     int x, legend, term; /* words; x and legend are -1 where not given */
@@ -90,6 +90,10 @@ extern const char *const option_axes[], *const option_bands[],
       "draw to FILE.{png,svg,pdf,eps,tex,tikz,html,txt,json}" }, \
     { 0, "follow-links", NULL, OPT_FLAG, &plot_request.follow_links, \
       "also read through symbolic links that leave a run" }
+
+#define SWEEP_OPT \
+    { 0, "sweep", "name", OPT_STRING, &plot_request.sweep, \
+      "select runs of this sweep or children of this run" }
 
 #define LOOK_OPTS \
     { 0, "title", "text", OPT_STRING, &plot_request.title, \

@@ -9,6 +9,7 @@
 #include "common/utf8.h"
 #include "plot/draw/axis.h"
 #include "store/format/store.h"
+#include "store/query/differ.h"
 
 const char *run_set_value(const struct run_info *run, const char *param)
 {
@@ -26,19 +27,6 @@ const char *run_set_value(const struct run_info *run, const char *param)
             value = run->params[i].value;
     }
     return value;
-}
-
-bool run_set_differs(const struct run_set *s, size_t param)
-{
-    const struct pair *first = &s->run[0].params[param];
-    bool same = true;
-
-    for (size_t i = 1; i < s->n && same; i++) {
-        const char *value = run_info_param(&s->run[i], first->key);
-
-        same = value && strcmp(value, first->value) == 0;
-    }
-    return !same && !run_param_is_derived(first->key);
 }
 
 /* Where a text may be cut: not within a character. */
@@ -98,6 +86,24 @@ static void show_names(struct run_set *c, struct arena *mem)
     }
 }
 
+/* Label the cells of sweeps by what was swept, if that tells them apart. */
+static bool label_cells(struct run_set *c, struct arena *mem)
+{
+    struct differ d = { 0 };
+
+    c->labelled = c->n > 1;
+    for (size_t i = 0; i < c->n && c->labelled; i++)
+        c->labelled = run_info_tag(&c->run[i], DIFFER_KEYS_TAG) != NULL;
+    if (c->labelled) {
+        differ_params(&d, c->run, c->n);
+        d.n = d.swept;
+        c->labelled =
+            differ_labels(&d, c->run, c->n, d.n, mem, c->shown) == c->n;
+    }
+    differ_clear(&d);
+    return c->labelled;
+}
+
 static int by_value(const void *a, const void *b)
 {
     const double x = *(const double *)a, y = *(const double *)b;
@@ -121,12 +127,11 @@ static size_t count_different(const double *number, size_t n)
     return different;
 }
 
-/* The numbers that the runs have in a parameter of the first one.  Returns how
- * many are different; 0 if a run has none. */
-static size_t numbers_of(const struct run_set *c, size_t param, double *number)
+/* The numbers that the runs have in a parameter.  Returns how many are
+ * different; 0 if a run has none. */
+static size_t numbers_of(const struct run_set *c, const char *key,
+                         double *number)
 {
-    const char *key = c->run[0].params[param].key;
-
     for (size_t i = 0; i < c->n; i++) {
         const char *value = run_info_param(&c->run[i], key);
 
@@ -140,13 +145,15 @@ size_t run_set_numbers(const struct run_set *c, const char *key[2])
 {
     double *number = xcalloc(c->n + 1, sizeof *number);
     size_t most[2] = { 2, 1 };
+    struct differ d = { 0 };
 
+    differ_params(&d, c->run, c->n);
+    if (d.swept) /* two values are enough */
+        most[0] = 1;
     key[0] = key[1] = NULL;
-    for (size_t i = 0; c->n && i < c->run[0].n_params; i++) {
-        const char *name = c->run[0].params[i].key;
-        const size_t n = strstr(name, "seed") || !run_set_differs(c, i)
-                             ? 0
-                             : numbers_of(c, i, number);
+    for (size_t i = 0; i < (d.swept ? d.swept : d.n); i++) {
+        const char *name = d.item[i].key;
+        const size_t n = strstr(name, "seed") ? 0 : numbers_of(c, name, number);
 
         if (n > most[0]) {
             key[1] = key[0];
@@ -159,6 +166,7 @@ size_t run_set_numbers(const struct run_set *c, const char *key[2])
         }
     }
     free(number);
+    differ_clear(&d);
     return !key[0] ? 0 : key[1] ? 2 : 1;
 }
 
@@ -363,7 +371,8 @@ void run_set_init(struct run_set *c, const struct run_info *run, size_t n,
         .shown = arena_alloc(mem, (n + 1) * sizeof *c->shown),
     };
     name_runs(c, mem);
-    show_names(c, mem);
+    if (!label_cells(c, mem))
+        show_names(c, mem);
     colour_runs(c);
     if (n > PALETTE_COLOURS)
         colour_by_number(c, mem);

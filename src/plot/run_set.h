@@ -16,7 +16,8 @@
  * began, unless an older run of the figure has that colour.  More runs are
  * coloured by the number in which they differ, such as the learning rate, if
  * there is one; a ramp says which colour stands for which number.  Long names
- * lose the part that is the same for all runs.
+ * lose the part that is the same for all runs, and cells of sweeps are shown by
+ * what was swept.
  */
 struct run_set {
     const struct run_info *run;
@@ -24,6 +25,7 @@ struct run_set {
     int *slot;          /* colours */
     const char **name;  /* names, followed by the id if two are equal */
     const char **shown; /* the names in labels */
+    bool labelled;      /* these are cells of sweeps: "lr 0.01, width 64" */
     struct ramp *ramp;  /* or NULL: a colour for each run */
 };
 
@@ -40,12 +42,8 @@ void run_set_init(struct run_set *, const struct run_info *, size_t n,
 int run_set_colour_by(struct run_set *, const char *param, struct arena *,
                       struct err *);
 
-/* Do runs differ in a parameter of the first one, by its index?  Parameters
- * that describe the run itself (is., run.) do not count. */
-bool run_set_differs(const struct run_set *, size_t param);
-
-/* The one or two parameters, except seeds, in which the runs have the most
- * different numbers; returns how many. */
+/* The one or two parameters, except seeds, of the sweep or of all, in which the
+ * runs have the most different numbers; returns how many. */
 size_t run_set_numbers(const struct run_set *, const char *key[2]);
 
 #endif

@@ -99,6 +99,15 @@ static int claim_parent(struct sweep_run *s, struct err *e)
     return ret;
 }
 
+char *sweep_run_keys(const struct sweep *w)
+{
+    struct buf keys = BUF_INIT;
+
+    for (size_t i = 0; i < w->n_axes; i++)
+        buf_printf(&keys, "%s%s", i ? " " : "", w->axis[i].key);
+    return buf_detach(&keys);
+}
+
 /* The parent has no metrics and uses no cores; its cells do.  A sweep that
  * another process runs is refused, since that writes the parent. */
 static int begin_parent(struct sweep_run *s, struct err *e)

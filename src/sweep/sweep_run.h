@@ -87,6 +87,9 @@ struct sweep_run {
 };
 
 /* clang-format off */
+/* The keys of the axes with spaces between them, for the tag sweep.keys. */
+char *sweep_run_keys(const struct sweep *);
+
 #define SWEEP_RUN_INIT(p) ((struct sweep_run){ .program = (p) })
 /* clang-format on */
 

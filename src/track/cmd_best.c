@@ -11,6 +11,7 @@
 #include "common/opt.h"
 #include "common/stats/student.h"
 #include "store/analysis/paired_runs.h"
+#include "store/query/differ.h"
 #include "store/query/find_key.h"
 #include "store/read/runs.h"
 #include "track/runs/auto_columns.h"
@@ -339,14 +340,21 @@ static int parse_metric(struct columns *c, const char *metric,
 
 /* A row for each run with the metric. */
 static void fill_runs(struct table *t, const struct runs *runs,
-                      const struct column *by)
+                      const struct column *by, bool screen)
 {
     struct columns params = { 0 };
 
     auto_columns_params(&params, runs, false);
-    table_columns(t, "name", "id", by->title, "step", NULL);
+    if (screen) /* the id is wide, so it comes last */
+        auto_columns_shorten(&params);
+    table_column(t, "name");
+    if (!screen)
+        table_column(t, "id");
+    table_columns(t, by->title, "step", NULL);
     for (size_t j = 0; j < params.n; j++)
         table_column(t, params.item[j].title);
+    if (screen)
+        table_column(t, "id");
     for (size_t i = 0; i < runs->n; i++) {
         const struct run_info *r = &runs->run[i];
         const struct metric_sum *m = run_info_metric(r, by->key);
@@ -354,13 +362,16 @@ static void fill_runs(struct table *t, const struct runs *runs,
         if (!m)
             continue;
         table_text(t, r->name);
-        table_text(t, r->id);
+        if (!screen)
+            table_text(t, r->id);
         table_real(t, column_number(by, r));
         table_int(t, by_last                             ? m->last_step
                      : strncmp(by->title, "max", 3) == 0 ? m->max_step
                                                          : m->min_step);
         for (size_t j = 0; j < params.n; j++)
             table_add(t, column_cell(&params.item[j], r));
+        if (screen)
+            table_text(t, r->id);
     }
     columns_clear(&params);
 }
@@ -415,10 +426,12 @@ static int best_main(int argc, char **argv, struct err *e)
     struct table t = TABLE_INIT("gtrack.best/1"), all = TABLE_INIT("");
     struct runs runs = { 0 };
     struct columns c = { 0 };
+    const int form = table_form(&style, e);
+    const bool screen = form == TABLE_ALIGNED;
     bool up;
     int ret = -1;
 
-    if (table_form(&style, e) < 0 || track_check_args(argc, argv, 1, -1, e) < 0)
+    if (form < 0 || track_check_args(argc, argv, 1, -1, e) < 0)
         return -1;
     if (highest && lowest)
         return err_set(e, ERR_USAGE, "--max and --min cannot be used together");
@@ -432,6 +445,7 @@ static int best_main(int argc, char **argv, struct err *e)
         err_set(e, ERR_MISSING, "no run in %s matches", track_store());
         goto out;
     }
+    differ_drop_sweeps(&runs, argv + 1, argc - 1);
     if (parse_metric(&c, argv[0], &runs, up, e) < 0)
         goto out;
     if (paired) {
@@ -439,10 +453,14 @@ static int best_main(int argc, char **argv, struct err *e)
         goto out;
     }
     if (!group_text)
-        fill_runs(&all, &runs, c.item);
+        fill_runs(&all, &runs, c.item, screen);
     else if (row_groups_fill(&all, &runs, group_text, &c, e) < 0)
         goto out;
-    move_best_rows(&t, &all, group_text ? all.n_columns - 1 : 2, up);
+    move_best_rows(&t, &all,
+                   group_text ? all.n_columns - 1
+                   : screen   ? 1
+                              : 2,
+                   up);
     ret = table_print(&t, &style, e);
 
 out:

@@ -13,6 +13,7 @@
 #include "common/opt.h"
 #include "common/path.h"
 #include "common/stats/paired.h"
+#include "store/query/differ.h"
 #include "track/runs/auto_columns.h"
 #include "track/runs/column_parse.h"
 #include "track/runs/compare_table.h"
@@ -379,6 +380,7 @@ static int compare_main(int argc, char **argv, struct err *e)
     if (ret == 0 && runs.n == 0)
         ret = err_set(e, ERR_MISSING, "there are no runs to compare in %s",
                       track_store());
+    differ_drop_sweeps(&runs, argv, argc);
     if (ret == 0)
         ret = group_text ? compare_groups(&t, &runs, e)
                          : compare_runs(&t, &runs, e);

@@ -9,6 +9,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/opt.h"
+#include "store/query/differ.h"
 #include "track/runs/auto_columns.h"
 #include "track/runs/column.h"
 #include "track/runs/column_parse.h"
@@ -139,8 +140,11 @@ static int ls_main(int argc, char **argv, struct err *e)
     t.hint = "-c LIST or --csv shows them";
     if (group_text)
         t.schema = "gtrack.ls-groups/1";
-    if (track_select(&runs, &selection, argc, argv, e) == 0 &&
-        (group_text ? list_groups(&t, &runs, e)
+    if (track_select(&runs, &selection, argc, argv, e) < 0)
+        return -1;
+    if (group_text || form == TABLE_MARKDOWN || form == TABLE_LATEX)
+        differ_drop_sweeps(&runs, argv, argc);
+    if ((group_text ? list_groups(&t, &runs, e)
                     : list_runs(&t, &runs, form, e)) == 0)
         ret = table_print(&t, &style, e);
     if (ret == 0 && runs.n == 0)

@@ -19,7 +19,7 @@ static int write_page(const struct request *r, int n, char **words,
 
     if (log_shows(LOG_INFO) && !log_shows(LOG_DEBUG))
         log_setup("gtrack", LOG_WARN);
-    return freeze_write(r->output, r->root, flags, n, words, e);
+    return freeze_write(r->output, r->root, r->sweep, flags, n, words, e);
 }
 
 static int report_main(int argc, char **argv, struct err *e)
@@ -29,7 +29,7 @@ static int report_main(int argc, char **argv, struct err *e)
     const bool page = str_ends(to, ".html");
     char version[16];
 
-    if (argc == 0)
+    if (argc == 0 && !r->sweep)
         return err_set(e, ERR_USAGE,
                        "runs are expected: gtrack report RUN... -o "
                        "report.html");

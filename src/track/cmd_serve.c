@@ -45,7 +45,7 @@ static int freeze(const struct serve_conf *c, int n, char **words,
                        "--root and --follow-links only");
     if (c->n_stores != 1)
         return err_set(e, ERR_USAGE, "--freeze expects one store");
-    return freeze_write(frozen_path, c->stores[0], c->flags, n, words, e);
+    return freeze_write(frozen_path, c->stores[0], NULL, c->flags, n, words, e);
 }
 
 static int serve_main(int argc, char **argv, struct err *e)

@@ -220,17 +220,22 @@ static int new_run(const struct filling *f, const char *source, char **id,
                                        .experiment = s->experiment,
                                        .parent = s->parent,
                                        .source = source };
+    char *keys;
     struct stored_run b;
     int ret;
 
     if (stored_run_create(&b, &conf, e) < 0)
         return -1;
+    keys = sweep_run_keys(&s->sweep);
     *id = xstrdup(b.meta.id);
     ret = stored_run_tag(&b, "sweep", s->sweep.name, e);
     if (ret == 0)
         ret = stored_run_tag(&b, "sweep.cell", s->sweep.cell[f->cell].id, e);
     if (ret == 0)
+        ret = stored_run_tag(&b, "sweep.keys", keys, e);
+    if (ret == 0)
         ret = each_value(&s->sweep, f->cell, set_param, &b, e);
+    free(keys);
     return stored_run_end(&b, RUN_SCHEDULED, 0, ret, e);
 }
 

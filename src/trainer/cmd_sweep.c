@@ -122,10 +122,11 @@ static int start_cell(struct sweep_run *s, size_t cell, int64_t stop_at,
     const struct sweep *w = &s->sweep;
     const char *id = w->cell[cell].id;
     struct arena *a = &c->mem;
-    char *ini = sweep_run_cell_path(s, cell, ".ini");
+    char *ini = sweep_run_cell_path(s, cell, ".ini"), *keys = sweep_run_keys(w);
 
     (void)e;
     arena_take(a, ini);
+    arena_take(a, keys);
     c->program = "/proc/self/exe";
     child_arg(c, "gtrain");
     child_arg(c, "train");
@@ -133,8 +134,10 @@ static int start_cell(struct sweep_run *s, size_t cell, int64_t stop_at,
     child_arg(c, ini);
     child_arg(c, "--resume=auto");
     child_arg(c, arena_printf(a, "--set=run.parent=%s", s->parent));
-    child_arg(c, arena_printf(a, "--set=run.tags=sweep=%s, sweep.cell=%s",
-                              w->name, id));
+    child_arg(c, arena_printf(a,
+                              "--set=run.tags=sweep=%s, sweep.cell=%s, "
+                              "sweep.keys=%s",
+                              w->name, id, keys));
     child_arg(c, arena_printf(a, "--set=checkpoint.folder=%s/cells/%s",
                               s->folder, id));
     if (w->gpus > 1)

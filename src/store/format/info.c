@@ -33,11 +33,6 @@ static const void *find_key(const void *array, size_t n, size_t size,
     return n ? bsearch(&key, array, n, size, by_key) : NULL;
 }
 
-bool run_param_is_derived(const char *key)
-{
-    return strncmp(key, "derived.", 8) == 0 || strncmp(key, "run.", 4) == 0;
-}
-
 const char *run_info_param(const struct run_info *run, const char *key)
 {
     const struct pair *p =

@@ -85,9 +85,6 @@ struct run_info {
                                  * it is deleted */
 };
 
-/* Does the parameter describe the run itself ("derived.steps", "run.parent"),
- * and not how it was trained? */
-bool run_param_is_derived(const char *key);
 const char *run_info_param(const struct run_info *, const char *key);
 const char *run_info_tag(const struct run_info *, const char *key);
 /* The command of the first attempt, or NULL. */

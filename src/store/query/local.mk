@@ -1,5 +1,7 @@
 # Runs chosen by filters.
 src_store_libstore_a_SOURCES += \
+	%D%/differ.c \
+	%D%/differ.h \
 	%D%/filter.c \
 	%D%/filter.h \
 	%D%/filter_impl.h \

@@ -267,3 +267,52 @@ int runs_select(struct runs *runs, const char *root, char **words, int n,
         runs_free(runs);
     return ret;
 }
+
+int runs_word(const struct run_info *run, char **words, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (strcmp(run->name, words[i]) == 0 ||
+            (strlen(words[i]) >= PREFIX_MIN &&
+             strncmp(run->id, words[i], strlen(words[i])) == 0))
+            return i;
+    return n;
+}
+
+/* Is this a cell of the sweep called `name`, as gtrain tags them? */
+static bool in_sweep(const struct run_info *r, const char *name)
+{
+    const char *sweep = run_info_tag(r, "sweep");
+
+    return r->parent && sweep && strcmp(sweep, name) == 0;
+}
+
+int runs_keep_sweep(struct runs *runs, const char *root, const char *name,
+                    int flags, struct err *e)
+{
+    struct runs one = { 0 };
+    char *word = xstrdup(name);
+    bool named = false;
+    size_t kept = 0;
+    int ret = 0;
+
+    for (size_t i = 0; i < runs->n; i++)
+        named |= in_sweep(&runs->run[i], name);
+    if (!named)
+        ret = runs_select(&one, root, &word, 1,
+                          flags | LOAD_ONE_NAMED | LOAD_NO_METRICS, e);
+    if (ret == 0 && one.n > 1)
+        ret = err_set(e, ERR_USAGE, "'%s' names %zu runs; only one is expected",
+                      name, one.n);
+    for (size_t i = 0; ret == 0 && i < runs->n; i++) {
+        const struct run_info *r = &runs->run[i];
+
+        if (named ? in_sweep(r, name)
+                  : r->parent && strcmp(r->parent, one.run[0].id) == 0)
+            runs->run[kept++] = *r;
+    }
+    if (ret == 0)
+        runs->n = kept;
+    runs_free(&one);
+    free(word);
+    return ret;
+}

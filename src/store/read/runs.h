@@ -46,6 +46,13 @@ int runs_load_ids(struct runs *, const char *root, char *const *ids, int n,
  * If a word refers to metrics, they are loaded whatever the flags are. */
 int runs_select(struct runs *, const char *root, char **words, int n, int flags,
                 struct err *);
+/* Keep the cells of the sweep of this name, or the children of the run that
+ * `name` names; ERR_MISSING if there is neither. */
+int runs_keep_sweep(struct runs *, const char *root, const char *name,
+                    int flags, struct err *);
+/* The first word that is the name of a run or a beginning of its id; n if there
+ * is none. */
+int runs_word(const struct run_info *, char **words, int n);
 /* Print a warning for each damaged run, before it is copied or sent. */
 void runs_warn_damage(const struct runs *);
 void runs_free(struct runs *);

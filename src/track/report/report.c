@@ -181,6 +181,10 @@ static int add_section(struct report *rep, const struct section *s,
         r.how = (struct smooth){ SMOOTH_EMA, r.skip >= 300 ? 0.98 : 0.9 };
     if (s->resumed)
         r.marks |= 1U << SHOW_RESUME;
+    if (s->later && r.skip == 0) { /* of very short runs */
+        free(b.runs.run);
+        return 0;
+    }
     if (strcmp(s->kind, "hellaswag") != 0)
         r.baseline.n = 0;
     snprintf(title, sizeof title, "%s", s->title);
@@ -314,9 +318,11 @@ static int write_all(struct report *rep, struct err *e)
     begun = rep->text;
     rep->text = BUF_INIT;
     figure_summary(&results);
+    if (ret == 0 && rep->all.set.labelled)
+        ret = add_sweep(rep, e);
     for (const struct section *s = sections; s->kind && ret == 0; s++) {
         ret = add_section(rep, s, &results, e);
-        if (ret == 0 && s->later)
+        if (ret == 0 && s->later && !rep->all.set.labelled)
             ret = add_sweep(rep, e);
     }
     figures = rep->text;

@@ -17,6 +17,7 @@
 #include "plot/draw/axis.h"
 #include "plot/history.h"
 #include "store/format/attempt.h"
+#include "store/query/differ.h"
 
 /* The metric by which all runs are compared. */
 static const char *const *compared(const struct run_set *set)
@@ -35,6 +36,7 @@ size_t facts_best(const struct run_set *set, struct buf *out)
     const char *const *names = compared(set);
     const struct metric_sum *least = NULL;
     size_t best = set->n, differ = 0;
+    struct differ d = { 0 };
     char value[32];
 
     for (size_t i = 0; i < set->n; i++) {
@@ -53,19 +55,16 @@ size_t facts_best(const struct run_set *set, struct buf *out)
                set->name[best], least->key,
                axis_value(value, UNIT_NONE, least->min),
                (long long)least->min_step);
-    for (size_t i = 0; i < set->run[best].n_params && differ < 6; i++) {
-        const struct pair *p = &set->run[best].params[i];
-        const struct run_set all = { .run = set->run, .n = set->n };
-        size_t first = 0;
+    differ_params(&d, set->run, set->n);
+    for (size_t i = 0; i < d.n && differ < 6; i++) {
+        const char *key = d.item[i].key,
+                   *with = run_info_param(&set->run[best], key);
 
-        while (first < set->run[0].n_params &&
-               strcmp(set->run[0].params[first].key, p->key) != 0)
-            first++;
-        if (first == set->run[0].n_params || !run_set_differs(&all, first))
-            continue;
-        buf_printf(out, "%s%s = %s", differ++ ? ", " : "; it has ", p->key,
-                   p->value);
+        if (with)
+            buf_printf(out, "%s%s = %s", differ++ ? ", " : "; it has ", key,
+                       with);
     }
+    differ_clear(&d);
     buf_char(out, '.');
     return best;
 }

@@ -8,8 +8,8 @@
 /*
  * auto_columns - the parameters and metrics that tables show by default
  *
- * These are the parameters whose values differ between the runs, or that some
- * runs lack, but at most half of them; and the losses, accuracies and speeds
+ * These are the parameters in which the runs differ (store/query/differ.h);
+ * and the losses, accuracies and speeds
  * that runs are compared by, or the most common metrics if there are none of
  * these.  `all` selects every parameter or every metric.
  *
@@ -28,5 +28,6 @@ void auto_columns_full(struct columns *, const struct runs *,
                        const struct track_selection *, enum auto_reader);
 void auto_columns_short(struct columns *, const struct runs *,
                         const struct track_selection *);
+void auto_columns_shorten(struct columns *);
 
 #endif

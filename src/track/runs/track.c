@@ -134,19 +134,11 @@ static int filter_runs(struct runs *runs, const char *where, struct err *e)
     return 0;
 }
 
-/* Is this a cell of the sweep called `name`, as gtrain tags them? */
-static bool in_sweep(const struct run_info *r, const char *name)
-{
-    const char *sweep = run_info_tag(r, "sweep");
-
-    return r->parent && sweep && strcmp(sweep, name) == 0;
-}
-
-static int select_one(struct runs *runs, const char *root, const char *word,
-                      int flags, struct err *e)
+int track_select_one(struct runs *runs, const char *word, int flags,
+                     struct err *e)
 {
     char *words = xstrdup(word ? word : "@latest");
-    int ret = runs_select(runs, root, &words, 1,
+    int ret = runs_select(runs, track_store(), &words, 1,
                           flags | LOAD_ONE_NAMED | track_links(), e);
 
     free(words);
@@ -158,29 +150,6 @@ static int select_one(struct runs *runs, const char *root, const char *word,
     if (ret < 0)
         runs_free(runs);
     return ret;
-}
-
-int track_select_one(struct runs *runs, const char *word, int flags,
-                     struct err *e)
-{
-    return select_one(runs, track_store(), word, flags, e);
-}
-
-/* The id of the parent that `word` names; NULL when it names a sweep. */
-static int find_parent(const struct runs *runs, const char *root,
-                       const char *word, char **id, struct err *e)
-{
-    struct runs one = { 0 };
-
-    *id = NULL;
-    for (size_t i = 0; i < runs->n; i++)
-        if (in_sweep(&runs->run[i], word))
-            return 0;
-    if (select_one(&one, root, word, LOAD_NO_METRICS, e) < 0)
-        return -1;
-    *id = xstrdup(one.run[0].id);
-    runs_free(&one);
-    return 0;
 }
 
 /* Report an experiment that does not exist; it may exist without a run. */
@@ -216,14 +185,13 @@ static bool is_in(const struct run_info *r, const char *experiment)
 static int apply_options(struct runs *runs, const char *root,
                          const struct track_selection *o, struct err *e)
 {
-    char *parent = NULL;
     int64_t since = INT64_MIN;
     bool in_experiment = !o->experiment;
     size_t kept = 0;
 
     if (o->since && parse_since(o->since, &since, e) < 0)
         return -1;
-    if (o->sweep && find_parent(runs, root, o->sweep, &parent, e) < 0)
+    if (o->sweep && runs_keep_sweep(runs, root, o->sweep, track_links(), e) < 0)
         return -1;
     for (size_t i = 0; i < runs->n; i++) {
         const struct run_info *r = &runs->run[i];
@@ -233,16 +201,11 @@ static int apply_options(struct runs *runs, const char *root,
         in_experiment = true;
         if (o->status >= 0 && (int)r->status != RUN_RUNNING + o->status)
             continue;
-        if (parent && (!r->parent || strcmp(r->parent, parent) != 0))
-            continue;
-        if (o->sweep && !parent && !in_sweep(r, o->sweep))
-            continue;
         if (r->start_ms < since)
             continue;
         runs->run[kept++] = *r;
     }
     runs->n = kept;
-    free(parent);
     return in_experiment ? 0 : check_experiment(root, o->experiment, e);
 }
 

@@ -17,8 +17,9 @@
 
 /* -- tables ---------------------------------------------------------------- */
 
+/* The first columns of parameters are those that differ. */
 static void write_rows(struct emit *o, const char *key, const struct columns *c,
-                       const struct runs *runs)
+                       size_t differ, const struct runs *runs)
 {
     struct table t = TABLE_INIT("");
     int *places;
@@ -29,7 +30,7 @@ static void write_rows(struct emit *o, const char *key, const struct columns *c,
     for (size_t j = 0; j < c->n; j++) {
         emit_object(o, NULL);
         emit_text(o, "name", c->item[j].title);
-        emit_bool(o, "differs", column_differs(&c->item[j], runs));
+        emit_bool(o, "differs", j < differ);
         emit_array(o, "values");
         for (size_t i = 0; i < runs->n; i++) {
             const struct table_cell *cell = table_cell(&t, i, j);
@@ -96,14 +97,13 @@ static void add_numbers(struct numbers *n, const struct column *c,
 }
 
 static void collect_numbers(struct numbers *n, const struct columns *params,
-                            const struct runs *runs)
+                            size_t differ, const struct runs *runs)
 {
     struct columns metrics = { 0 };
 
     n->runs = runs->n;
-    for (size_t i = 0; i < params->n; i++)
-        if (!run_param_is_derived(params->item[i].key))
-            add_numbers(n, &params->item[i], runs);
+    for (size_t i = 0; i < differ; i++)
+        add_numbers(n, &params->item[i], runs);
     n->n_params = n->columns.n;
     auto_columns_metrics(&metrics, runs, false);
     columns_use_best(&metrics);
@@ -234,16 +234,19 @@ int answer_compare(struct site *s, struct query *q, struct answer *a,
     struct columns params = { 0 }, metrics = { 0 };
     struct numbers numbers = { 0 };
     struct runs runs;
+    size_t differ;
 
     if (!l || site_runs(s, q, "runs", &runs, e) < 0)
         return -1;
-    auto_columns_params(&params, &runs, true);
+    auto_columns_params(&params, &runs, false);
+    differ = params.n;
+    auto_columns_params(&params, &runs, true); /* those that are missing */
     auto_columns_metrics(&metrics, &runs, true);
-    collect_numbers(&numbers, &params, &runs);
+    collect_numbers(&numbers, &params, differ, &runs);
     emit_object(&o, NULL);
     write_command(&o, l, &runs);
-    write_rows(&o, "params", &params, &runs);
-    write_rows(&o, "metrics", &metrics, &runs);
+    write_rows(&o, "params", &params, differ, &runs);
+    write_rows(&o, "metrics", &metrics, metrics.n, &runs);
     write_correlations(&o, &numbers);
     write_parallel(&o, &numbers, &runs);
     emit_object_end(&o);

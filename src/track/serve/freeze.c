@@ -14,6 +14,7 @@
 #include "common/mem.h"
 #include "common/output/emit.h"
 #include "common/save.h"
+#include "store/query/differ.h"
 #include "track/serve/site.h"
 
 /* -- answers --------------------------------------------------------------- */
@@ -375,13 +376,16 @@ static int freeze_runs(const char *path, const char *store, int flags,
     return ret;
 }
 
-int freeze_write(const char *path, const char *store, int flags, int n,
-                 char **words, struct err *e)
+int freeze_write(const char *path, const char *store, const char *sweep,
+                 int flags, int n, char **words, struct err *e)
 {
     struct runs runs = { 0 };
     int ret = n ? runs_select(&runs, store, words, n, flags, e)
                 : runs_load(&runs, store, flags, e);
 
+    if (ret == 0 && sweep)
+        ret = runs_keep_sweep(&runs, store, sweep, flags, e);
+    differ_drop_sweeps(&runs, words, n);
     if (ret == 0 && runs.n == 0)
         ret = err_set(e, ERR_MISSING, "there are no runs in %s", store);
     if (ret == 0)

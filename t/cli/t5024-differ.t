@@ -1,0 +1,85 @@
+#!/bin/sh
+# What differs between runs is the same in every list, figure and report: what
+# was swept comes first, where files lie and what follows from other settings is
+# no difference, and the run of a whole sweep is not compared with its cells.
+. "$(dirname "$0")/../lib/tap.sh"
+. "$top/t/lib/fixtures.sh"
+
+encode_letters data --val 10%
+ok $? "a text is encoded"
+small_ini data.tokenizer=tok "data.train=data_train_*.bin" \
+    "data.val=data_val_*.bin" train.micro_batch=2 train.batch=2 \
+    schedule.steps=3 eval.every=3 eval.sequences=2 checkpoint.every=3 >c.ini
+cat >grid.ini <<'END'
+[sweep]
+base = c.ini
+[grid]
+optim.lr = 0.01, 0.001
+model.width = 16, 32
+END
+gtrain sweep grid.ini >out 2>&1
+ok $? "a grid of four cells is trained" "$(cat out)"
+best=$(gtrack best val/loss --tsv -q --no-header | cut -f 1)
+lr=$(gtrack ls -c lr --tsv --no-header "$best")
+width=$(gtrack ls -c width --tsv --no-header "$best")
+
+COLUMNS=80 g ls --aligned
+like out "^name  *lr  *width  *min(val/loss)" \
+    "a list of 80 columns begins with what was swept and the loss"
+like out "no room for" "a list of 80 columns says what it leaves out"
+unlike out 'activations\|checkpoint\|folder' \
+    "a list shows no folders and nothing that follows from settings"
+COLUMNS=80 g best val/loss --aligned
+like out "^$best .* $lr  *$width" \
+    "the best run is shown with what was swept in 80 columns"
+g compare --tsv
+is "$(cut -f 1 out | sed -n '4,5p' | paste -s -d ' ')" "optim.lr model.width" \
+    "a comparison begins with what was swept"
+is "$(grep -c 'checkpoint\|derived\|cells' out) $(awk 'NR == 1 { print NF }' \
+    out)" "0 4" "a comparison leaves out the run of the sweep"
+gtrack compare --tsv run1 "$best" >out
+like out run1 "the run of a sweep is compared when it is named"
+for form in latex markdown; do
+    gtrack ls "--$form" >out
+    like out "$best .*$width" "a list in $form has the cells"
+    unlike out run1 \
+        "a list in $form leaves out the run of the sweep"
+done
+gtrack ls --tsv -c name --no-header >out
+like out run1 "a list for programs has the run of the sweep"
+
+gplot compare --sweep grid -o compare.json 2>err
+like compare.json "lr $lr, width $width" \
+    "the legend of a sweep's cells is what was swept"
+unlike compare.json 'cells\|"run[0-9]:' \
+    "no legend shows the parameters of the run of the sweep"
+gplot sweep lr val/loss --sweep grid -o lr.json 2>err
+like lr.json "differ in model.width as well" \
+    "the caption of a sweep names what else was swept, and no folder"
+gplot sweep lr,width val/loss --sweep grid -o map.json 2>err
+like map.json "The best is marked" "a map has a caption"
+unlike map.json "as well" \
+    "the caption of a map of all that was swept names nothing else"
+gplot loss --sweep grids >out 2>err
+is "$?" 3 "a sweep that does not exist is reported"
+is "$(gplot hours --data | awk -F'\t' '$3 == "compute" && $4 != "nan"' |
+    wc -l)" 12 "a figure of hours has one bar for each cell"
+if command -v gnuplot >/dev/null; then
+    gtrack report --sweep grid -o grid.md >out 2>err
+    like grid.md "run is $best: .*optim.lr = $lr, model.width = $width" \
+        "the sentence of a report has the values of the sweep"
+    is "$(sed -n '/^## Results/,$s/^## //p' grid.md | sed -n 2p)" \
+        "Validation loss by optim.lr and model.width" \
+        "the first figure of a report is that of the sweep"
+else
+    skip "the report of a sweep" "gnuplot is not installed"
+fi
+gtrack report --sweep grid -o grid.html >out 2>err
+ok $? "a page has the runs of a sweep" "$(cat err)"
+tr '{' '\n' <grid.html | grep '"name":"checkpoint.folder","differs"' >rows
+like rows '"differs":false' "the page does not compare folders"
+gtrack report "experiment = 'Default'" -o all.html >out 2>err
+tr '{' '\n' <all.html | grep '"differs":true' | cut -d '"' -f 4 >rows
+is "$(head -n 2 rows | paste -s -d ' ')" "optim.lr model.width" \
+    "the page compares the cells by what was swept"
+done_testing
