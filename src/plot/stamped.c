@@ -14,7 +14,7 @@
 #include "common/spawn.h"
 #include "plot/figures.h"
 
-enum { FILE_MAX = 256 << 20 };
+enum { FILE_MAX = 256 << 20, MOST_SECS = 600 };
 
 static const struct opt no_opts[] = { { 0 } };
 
@@ -30,27 +30,50 @@ static int load_stamp(struct stamp *s, const char *path, struct err *e)
     return ret;
 }
 
+/* A figure may come from somebody else: its command must write nothing but the
+ * figure, and end.  Options can be abbreviated, "-o" can be a part of a word of
+ * short ones, and --watch alone is left out later. */
+static int check_words(const struct stamp *s, struct err *e)
+{
+    static const char *const names[] = { "--output", "--script", "--watch" };
+
+    for (size_t i = 0; i < s->n; i++) {
+        const char *word = s->word[i];
+        const size_t n = strcspn(word, "=");
+        bool bad = strncmp(word, "-o", 2) == 0;
+
+        for (size_t k = 0; k < sizeof names / sizeof names[0]; k++)
+            bad |= n > 3 && strncmp(word, names[k], n) == 0;
+        if (bad && strcmp(word, "--watch") != 0)
+            return err_set(e, ERR_INPUT,
+                           "it was drawn with %s, which may write another "
+                           "file or not end; draw it by hand",
+                           word);
+    }
+    return 0;
+}
+
 /* Run the command that drew the figure to this path, in a child process.
- * Options may stand before the command (`first`, or NULL) and before the end of
- * the options. */
+ * Options stand before the command: `first`, or NULL, and the output, which no
+ * word of the stamp can take for its own. */
 static int draw_again(const struct stamp *s, const char *first,
                       const char *path, struct spawn *run, struct err *e)
 {
-    const char **argv = xcalloc(s->n + 5, sizeof *argv);
-    size_t n = 0, i = 0;
-    int ret;
+    const char **argv = xcalloc(s->n + 4, sizeof *argv);
+    char *output = xasprintf("--output=%s", path);
+    size_t n = 0;
+    int ret = check_words(s, e);
 
     argv[n++] = "gplot";
     if (first)
         argv[n++] = first;
-    for (; i < s->n && strcmp(s->word[i], "--") != 0; i++)
+    argv[n++] = output;
+    for (size_t i = 0; i < s->n; i++)
         if (strcmp(s->word[i], "--watch") != 0)
             argv[n++] = s->word[i];
-    argv[n++] = "-o";
-    argv[n++] = path;
-    for (; i < s->n; i++)
-        argv[n++] = s->word[i];
-    ret = program_call(plot_program_figures(), argv, run, e);
+    if (ret == 0)
+        ret = program_call(plot_program_figures(), argv, run, e);
+    free(output);
     free(argv);
     return ret;
 }
@@ -62,7 +85,7 @@ static int hash_now(const struct stamp *s, const char *path,
                     char out[SHA256_TEXT], struct err *e)
 {
     struct buf data = BUF_INIT, words = BUF_INIT;
-    struct spawn run = { .out = &data, .words = &words };
+    struct spawn run = { .out = &data, .words = &words, .secs = MOST_SECS };
     struct sha256 h;
     const int ret = draw_again(s, "--data", path, &run, e);
 
@@ -160,27 +183,12 @@ const struct cmd fig_verify = {
 
 /* ---- redo ------------------------------------------------------------- */
 
-/* A figure may come from somebody else: its command must write nothing but the
- * figure.  "--sc" abbreviates --script. */
-static int check_words(const struct stamp *s, const char *path, struct err *e)
-{
-    for (size_t i = 0; i < s->n; i++)
-        if (strncmp(s->word[i], "--sc", 4) == 0)
-            return err_set(e, ERR_INPUT,
-                           "%s was drawn with %s, which would write another "
-                           "file; draw it by hand",
-                           path, s->word[i]);
-    return 0;
-}
-
 static int redo_figure(const char *path, struct err *e)
 {
     struct spawn run = { .secs = 0 };
     struct stamp s;
     int ret = load_stamp(&s, path, e);
 
-    if (ret == 0)
-        ret = check_words(&s, path, e);
     if (ret == 0)
         ret = draw_again(&s, NULL, path, &run, e);
     stamp_clear(&s);

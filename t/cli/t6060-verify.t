@@ -94,6 +94,17 @@ gplot redo evil.svg >out 2>err
 is $? 1 "a command that writes another file is refused"
 test ! -e x.gp
 ok $? "nothing else was written"
+echo precious >notes.svg
+for words in '-o notes.svg -%2Dtitle' '-%2Dout=notes.svg' '-onotes.svg' \
+    '-o notes.svg -%2Dtitle -%2D' '-%2Dwat'; do
+    printf '<!-- gplot-figure %064d loss a %s; -->\n' 0 "$words" >evil.svg
+    for command in redo verify; do
+        gplot $command evil.svg >out 2>err
+        test $? = 1 && cat out err | grep -q 'which may write another file'
+        ok $? "gplot $command refuses a figure that was drawn with '$words'"
+    done
+done
+is "$(cat notes.svg)" precious "gplot redo writes the file that it was given alone"
 for command in "report a" "redo moved.svg" "verify moved.svg"; do
     printf '<!-- gplot-figure %064d %s; -->\n' 0 "$command" >evil.html
     gplot redo evil.html >out 2>err
