@@ -42,6 +42,18 @@ class DisabledRun(Run):
         self._name = name or "disabled"
         self._folder = os.path.join(os.environ.get("TMPDIR", "/tmp"),
                                     f"gtrack-disabled-{os.getpid()}")
+        self._made = False
+
+    @property
+    def dir(self) -> str:
+        """A folder that nobody else made: its name can be guessed."""
+        if not self._made:
+            import tempfile
+
+            self._folder = tempfile.mkdtemp(prefix="gtrack-disabled-")
+            os.mkdir(os.path.join(self._folder, "artifacts"))
+            self._made = True
+        return os.path.join(self._folder, "artifacts")
 
     def _usable(self) -> bool:
         return False

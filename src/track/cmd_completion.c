@@ -37,6 +37,7 @@ static const char bash[] =
     "    while read -r line; do\n"
     "        line=${line%%$'\\t'*}\n"
     "        [[ $w == [\\\"\\']* ]] || line=${line#\"${w%\"${w##*[=:]}\"}\"}\n"
+    "        [[ $w == -* ]] && printf -v line %q \"$line\"\n"
     "        COMPREPLY+=(\"$line\")\n"
     "    done < <(gtrack completion words -- \"${words[@]}\" 2>/dev/null)\n"
     "    [[ ${COMPREPLY[0]} == *= ]] && compopt -o nospace 2>/dev/null\n"

@@ -294,10 +294,10 @@ static int export_tar(const struct runs *runs, struct err *e)
     const bool to_file = is_path(output);
     char *temp = to_file ? xasprintf("%s.tmp", output) : NULL;
     const char *const argv[] = {
-        "tar",         "--create",           "--sparse",
-        "--file",      to_file ? temp : "-", "--directory",
-        track_store(), "--transform",        "s,^,mlruns/,S",
-        "--null",      "--files-from=-",     NULL
+        "tar",         "--create",           "--sparse",    "--force-local",
+        "--file",      to_file ? temp : "-", "--directory", track_store(),
+        "--transform", "s,^,mlruns/,S",      "--null",      "--files-from=-",
+        NULL
     };
     const size_t root = strlen(track_store()) + 1;
     struct buf names = BUF_INIT, words = BUF_INIT;

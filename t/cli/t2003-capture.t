@@ -70,6 +70,23 @@ diff*"the rest is in the artifact git.diff"*) true ;;
 *) false ;;
 esac
 ok $? "the beginning of the diff is a tag"
+git remote set-url origin https://user:p@ssw0rd@host.example/repo.git
+run=$("$tool" capture "$dir/s" 2>err)
+test "$(tag mlflow.source.git.repoURL)" = https://host.example/repo.git
+ok $? "a password with an at sign is removed from the remote"
+for key in core.fsmonitor diff.x.textconv diff.x.command filter.x.clean \
+    filter.x.process core.sshCommand; do
+    git config $key "touch '$dir/ran'; cat"
+done
+echo '* filter=x diff=x' >.gitattributes
+rm -f "$dir/ran"
+run=$("$tool" capture "$dir/s" 2>err)
+test ! -e "$dir/ran" && test -n "$(tag mlflow.source.git.commit)"
+ok $? "no program of the repository's configuration runs"
+git config --remove-section filter.x
+run=$("$tool" capture "$dir/s" 2>err)
+test ! -e "$dir/ran" && test "$(tag mlflow.source.git.dirty)" = true
+ok $? "the changes are recorded without the programs of a repository"
 "$tool" check "$dir/s" >/dev/null
 ok $? "every name and value is one that MLflow accepts"
 done_testing

@@ -80,6 +80,8 @@ fi
 # shellcheck disable=SC2016
 gtrack -r evil log 'a$(touch harm)`touch harm`=b c' </dev/null 2>err
 if command -v bash >/dev/null; then
+    # shellcheck disable=SC2016
+    gtrack -r evil log -e 'aa$(touch harm);`touch harm`' x </dev/null 2>err
     gtrack completion bash >script.bash
     # shellcheck disable=SC2016
     bash -c '. ./script.bash
@@ -93,7 +95,10 @@ if command -v bash >/dev/null; then
         c "gplot loss run" gplot loss run
         c "gdata enc" gdata enc
         c "gtrain --set optim.cau" gtrain --set optim.cau
-        c "gtrack -r evil show " gtrack -r evil show ""' >out 2>&1
+        c "gtrack -r evil show " gtrack -r evil show ""
+        c "gtrack -r evil ls --experiment=aa" gtrack -r evil ls \
+            --experiment = aa
+        eval "echo ${COMPREPLY[0]}"' >out 2>&1
     test "$(cat out)" = '<run1><run2><run3>
 <--sort=>
 <auto><always>
@@ -101,7 +106,9 @@ if command -v bash >/dev/null; then
 <run1><run2><run3>
 <encode>
 <optim.cautious=>
-<a$(touch harm)`touch harm`=b c><@latest>' && test ! -e harm
+<a$(touch harm)`touch harm`=b c><x><@latest>
+<aa\$\(touch\ harm\)\;\`touch\ harm\`>
+aa$(touch harm);`touch harm`' && test ! -e harm
     ok $? "bash completes runs and options and executes no name"
 else
     skip "bash completes runs and options and executes no name" "no bash"

@@ -109,6 +109,16 @@ g -r copy/pushed import linked
 test -z "$(find copy/pushed -name 'push.*')" && test -n "$(find copy/pushed -name own)"
 ok $? "what was pushed is noted in one store only"
 rm -r $run/.gtrack linked/0/more
+ln -s "$dir/secret" $run/params/pw2
+printf '<!-- gtrack: table: ls -c name,pw2 --follow-links -->\n<!-- /gtrack -->\n' \
+    >asks.md
+g -r linked claims --fill asks.md
+test $? -ne 0 && ! grep -q 'top secret' asks.md out
+ok $? "a report cannot ask that links are followed"
+rm $run/params/pw2
+g -r linked export --to tar -o 'a 12:30.tar'
+test $? -eq 0 && tar --force-local -tf 'a 12:30.tar' | grep -q meta.yaml
+ok $? "a colon in the name of an archive is no host"
 g -r linked artifacts --cat pw --follow-links
 holds out 'top secret'
 ok $? "--follow-links reads an artifact that is a link"

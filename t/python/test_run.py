@@ -441,6 +441,21 @@ class Ends(Case):
             gtrack.config.lr = 1
         self.assertIsNone(gtrack.run)
 
+    def test_disabled_folder(self):
+        """the folder of a disabled run is nobody else's"""
+        run = self.begin(mode="disabled")
+        os.makedirs(run._folder, exist_ok=True)
+        os.symlink(os.getcwd(), run._folder + "/artifacts")
+        guessed = run._folder
+        self.assertFalse(os.path.samefile(run.dir, "."))
+        self.assertEqual(os.stat(os.path.dirname(run.dir)).st_mode & 0o777,
+                         0o700)
+        os.unlink(guessed + "/artifacts")
+        os.rmdir(guessed)
+        os.rmdir(run.dir)
+        os.rmdir(run._folder)
+        run.finish()
+
     def test_disabled(self):
         """mode="disabled" accepts every call and writes nothing"""
         run = self.begin(mode="disabled", config={"lr": 1})

@@ -260,6 +260,7 @@ static void test_pack(size_t n)
 
 int main(void)
 {
+    struct stat st;
     char folder[] = "/tmp/gtrack-index.XXXXXX";
     struct runs runs = { 0 };
     struct err e = { 0 };
@@ -284,6 +285,8 @@ int main(void)
     same("a first time");
     path = cache_file();
     ok(path != NULL, "a cache is written");
+    ok(path && stat(path, &st) == 0 && (st.st_mode & 0777) == 0600,
+       "other users cannot read the cache of a store");
     free(path);
     same("from the cache");
     foreign();

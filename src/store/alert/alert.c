@@ -85,7 +85,7 @@ static size_t origin_length(const char *url)
 
 static void add_origin(const char *url, struct buf *out)
 {
-    const char *user = memchr(url, '@', origin_length(url));
+    const char *user = memrchr(url, '@', origin_length(url));
 
     if (user) /* user:password@host */
         buf_printf(out, "%.*s", (int)(strstr(url, "://") - url) + 3, url);

@@ -298,6 +298,19 @@ static void put_record(struct buf *b, const void *data, size_t n)
     buf_add(b, data, n);
 }
 
+void index_write(const char *path, const struct buf *b)
+{
+    const char *own = getenv("GTRACK_CACHE");
+    char *folder = path_parent(path);
+    struct err ignored = { 0 };
+
+    if (path_make(folder, &ignored) == 0 &&
+        ((own && *own) || chmod(folder, 0700) == 0) &&
+        store_write(path, path, b->s, b->len, false, &ignored) == 0)
+        chmod(path, 0600);
+    free(folder);
+}
+
 static int by_key(const void *a, const void *b)
 {
     const struct news *x = a, *y = b;
@@ -309,7 +322,6 @@ void index_save(struct index *x, char *const *keys, size_t n)
 {
     struct index_news *news = x->news;
     struct buf b = BUF_INIT;
-    struct err e = { 0 };
 
     if (!x->path || news->n == 0 || !is_worth_it(news, n))
         return;
@@ -326,8 +338,7 @@ void index_save(struct index *x, char *const *keys, size_t n)
         else if (old)
             put_record(&b, x->data + old->at, old->size);
     }
-    if (path_make_parent(x->path, &e) == 0)
-        store_write(x->path, x->path, b.s, b.len, false, &e);
+    index_write(x->path, &b);
     buf_clear(&b);
 }
 

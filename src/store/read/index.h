@@ -62,6 +62,11 @@ char *index_path(const char *of, const char *ending);
 /* The folder of the cache, which is created, or NULL; the caller frees it. */
 char *index_folder(const char *root);
 
+/* Write a file of the cache, as far as that is possible.  It and its folder are
+ * for this user alone: what they are from may be in a folder that others cannot
+ * enter. */
+void index_write(const char *path, const struct buf *);
+
 void index_open(struct index *, const char *root);
 /* Fill in a run from the cache; false if its files have to be read. */
 bool index_get(struct index *, const char *key, struct run_info *,

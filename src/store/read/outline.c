@@ -300,14 +300,12 @@ static void save_cached(const struct outlined *o, size_t n)
         .ino = o->ino, .cuts = hash_cuts(o), .n = n, .sum = hash_blocks(b, n)
     };
     struct buf out = BUF_INIT;
-    struct err ignored = { 0 };
 
     memcpy(h.magic, magic, sizeof magic);
-    if (hash_bytes(o, &b[n - 1], &h.tail) &&
-        path_make_parent(o->cache, &ignored) == 0) {
+    if (hash_bytes(o, &b[n - 1], &h.tail)) {
         buf_add(&out, &h, sizeof h);
         buf_add(&out, b, n * sizeof *b);
-        store_write(o->cache, o->cache, out.s, out.len, false, &ignored);
+        index_write(o->cache, &out);
         remove_old(o->cache);
     }
     buf_clear(&out);

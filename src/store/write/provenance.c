@@ -14,6 +14,7 @@
 
 #include "common/buf.h"
 #include "common/clock.h"
+#include "common/log.h"
 #include "common/mem.h"
 #include "common/num.h"
 #include "common/path.h"
@@ -162,6 +163,11 @@ static void slurm(struct point_queue *q)
 
 /* -- git --------------------------------------------------------------- */
 
+/* The configuration of the repository may come with it, and name programs to
+ * run: those are switched off here and in the arguments of the calls, and where
+ * that is not possible, see has_filter(). */
+#define GIT "git", "-c", "core.fsmonitor=false", "-c", "protocol.allow=never"
+
 /* The output of `git ...` without the final newline; false if it fails. */
 static bool git(struct provenance *c, struct buf *out, size_t max,
                 const char *const *argv)
@@ -187,7 +193,7 @@ static void hide_user(struct buf *url)
     if (!scheme)
         return;
     host = scheme + 3;
-    at = memchr(host, '@', strcspn(host, "/"));
+    at = memrchr(host, '@', strcspn(host, "/"));
     if (at) {
         memmove(host, at + 1, strlen(at + 1) + 1);
         buf_trim(url, strlen(url->s));
@@ -210,19 +216,45 @@ static void keep_diff(struct provenance *c, const struct buf *diff)
     free(path);
 }
 
+/* Does the repository itself, not the user, configure filters?  git would run
+ * them to compare files. */
+static bool has_filter(struct provenance *c)
+{
+    static const char *const list[] = {
+        GIT,          "config", "--show-scope", "--name-only", "--get-regexp",
+        "^filter\\.", NULL
+    };
+    struct buf b = BUF_INIT;
+    const bool any =
+        git(c, &b, DIFF_MAX, list) &&
+        (strncmp(b.s, "local", 5) == 0 || strstr(b.s, "\nlocal") ||
+         strncmp(b.s, "worktree", 8) == 0 || strstr(b.s, "\nworktree"));
+
+    buf_clear(&b);
+    return any;
+}
+
 static void source(struct provenance *c)
 {
-    static const char *const head[] = { "git", "rev-parse", "HEAD", NULL };
-    static const char *const branch[] = { "git", "symbolic-ref", "--short",
-                                          "-q",  "HEAD",         NULL };
-    static const char *const remote[] = { "git", "config", "--get",
+    static const char *const head[] = { GIT, "rev-parse", "HEAD", NULL };
+    static const char *const branch[] = { GIT,  "symbolic-ref", "--short",
+                                          "-q", "HEAD",         NULL };
+    static const char *const remote[] = { GIT, "config", "--get",
                                           "remote.origin.url", NULL };
-    static const char *const changes[] = { "git",        "--no-optional-locks",
-                                           "diff",       "--no-ext-diff",
-                                           "--no-color", "HEAD",
+    static const char *const changes[] = { GIT,
+                                           "--no-optional-locks",
+                                           "diff",
+                                           "--no-ext-diff",
+                                           "--no-textconv",
+                                           "--ignore-submodules=dirty",
+                                           "--no-color",
+                                           "HEAD",
                                            NULL };
-    static const char *const status[] = { "git", "--no-optional-locks",
-                                          "status", "--porcelain", NULL };
+    static const char *const status[] = {
+        GIT,           "--no-optional-locks",
+        "status",      "--ignore-submodules=dirty",
+        "--porcelain", NULL
+    };
     struct point_queue *q = c->queue;
     struct buf b = BUF_INIT;
 
@@ -240,6 +272,12 @@ static void source(struct provenance *c)
         add_tag(q, "mlflow.source.git.repoURL", b.s);
     }
     buf_trim(&b, 0);
+    if (has_filter(c)) {
+        log_warn("the changes since the commit are not recorded: git would "
+                 "run the filters of this repository's configuration");
+        buf_clear(&b);
+        return;
+    }
     if (git(c, &b, DIFF_MAX, status))
         add_tag(q, "mlflow.source.git.dirty", b.len ? "true" : "false");
     buf_trim(&b, 0);

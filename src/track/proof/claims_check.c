@@ -60,14 +60,21 @@ static int find_table(const struct program *gtrack, struct claim *c, bool tex,
     char *copy = xstrdup(c->command), *at = copy;
     const char *argv[WORDS + 4] = { gtrack->name };
     struct buf out = BUF_INIT, words = BUF_INIT;
-    struct spawn s = { .out = &out, .words = &words, .max = 1 << 24 };
+    struct spawn s = {
+        .out = &out, .words = &words, .max = 1 << 24, .secs = 600
+    };
     int n = 1, ret = -1;
+    bool follows = false;
 
     while (n <= WORDS && (argv[n] = next_word(&at)))
-        n++;
+        follows |= strncmp(argv[n++], "--fo", 4) == 0;
     if (n == 1 || n > WORDS || opt_find_word(commands, argv[1]) < 0) {
         err_set(e, ERR_USAGE,
                 "a table is that of ls, compare, best or metrics, not of '%s'",
+                c->command);
+    } else if (follows) {
+        err_set(e, ERR_USAGE,
+                "a report cannot ask for --follow-links, as '%s' does",
                 c->command);
     } else {
         argv[n++] = tex ? "--latex" : "--markdown";
