@@ -228,6 +228,15 @@ g -r odd push --to mlflow --url http://127.0.0.1:9 --dry-run
 test "$(wc -l <out)" -eq 1
 ok $? "a name cannot break a line of push"
 
+for name in @latest @best:loss good newest; do
+    echo "step=1 loss=$((${#name} - 4))" | gtrack log -r words "$name" 2>err
+done
+g -r words ls @latest -c name --tsv --no-header
+latest=$(cat out)
+g -r words ls @best:loss -c name --tsv --no-header
+is "$latest $(cat out)" "newest good" \
+    "a run named like a word for others does not take its place"
+
 # ---- the sandbox, in which the pager is, too ----
 # paged COMMAND: show a run in a pager that also runs COMMAND
 paged() {

@@ -33,6 +33,9 @@ static size_t match_name(const struct runs *runs, const char *word,
 {
     size_t n = 0;
 
+    /* a run of this name would take the place of what the word means */
+    if (strcmp(word, "@latest") == 0 || strncmp(word, "@best:", 6) == 0)
+        return 0;
     for (size_t i = 0; i < runs->n; i++)
         if (strcmp(runs->run[i].name, word) == 0)
             n += chosen[i] = true;
