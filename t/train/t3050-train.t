@@ -55,6 +55,12 @@ cp -r tok good && cp other/* tok/
 train 1 'encoded with another tokenizer, according to data/x.tokens.lock' --root k
 ok $? "the tokens of another tokenizer are refused"
 rm -r tok && mv good tok
+mkdir pair && cp data/x_000000.bin pair/a_000000.bin &&
+    cp data/x_000000.bin pair/b_000000.bin &&
+    gdata lock -q -T other -o pair/data.lock pair/a_000000.bin
+train 0 'data.lock does not list pair/b' --root o \
+    --set "data.train=pair/b_*.bin"
+ok $? "a lock says nothing about the tokenizer of shards that it does not list"
 gdata lock -q -T tok -o data/data.lock --text text.jsonl data/x_*.bin
 train 0 . --root e; ok $? "data that match data.lock are trained on"
 cp -r tok good && cp other/* tok/

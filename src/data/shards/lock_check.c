@@ -118,7 +118,7 @@ int lock_same_tokenizer(const char *shard, const struct tokenizer *t,
     if (f.path && strcmp(f.vocabulary, tokenizer_hash(t)) != 0)
         ret = err_set(e, ERR_INPUT,
                       "%s was encoded with another tokenizer, according to %s; "
-                      "if this is intended, delete that file",
+                      "if this is intended, move that file away",
                       shard, f.path);
     lock_found_clear(&f);
     return ret;
@@ -136,7 +136,7 @@ static int set_different(const char *lock, const char *path, const char *what,
         e, ERR_INPUT, "%s: the %s differs from %s; if this is intended, %s",
         path, what, lock,
         strcmp(path_name(lock), whole_lock) == 0 ? "run 'gdata lock' again"
-                                                 : "delete that file");
+                                                 : "move that file away");
 }
 
 /* Compare the size of a file, and optionally its content. */
@@ -225,13 +225,14 @@ static int check_lock(const char *lock, const struct loader *data,
     listed = check_tokens(&l, lock, data, e);
     if (listed < 0)
         ret = -1;
-    else if (t && l.ids == 0)
+    else if (t && listed > 0 && l.ids == 0)
         ret = check_tokenizer(&l, lock, tokenizer, e);
     else if (t && listed > 0 && strcmp(l.vocabulary, tokenizer_hash(t)) != 0)
-        ret = err_set(e, ERR_INPUT,
-                      "%s: the tokens were encoded with another tokenizer, "
-                      "according to %s; if this is intended, delete that file",
-                      tokenizer, lock);
+        ret =
+            err_set(e, ERR_INPUT,
+                    "%s: the tokens were encoded with another tokenizer, "
+                    "according to %s; if this is intended, move that file away",
+                    tokenizer, lock);
     lock_clear(&l);
     return ret;
 }
