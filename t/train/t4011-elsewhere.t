@@ -52,4 +52,17 @@ cp -r disk/metrics before
 train --root mlruns --resume run1 --set train.stop_at=12
 test $? -ne 0 && grep -q 'metrics is a link' out && diff -r disk/metrics before
 ok $? "a run does not resume if its metrics are behind a link"
+# a checkpoint of another store
+train --root first --set train.stop_at=4 --set checkpoint.folder=first-ck
+id=$(gtrack ls -r first --tsv -c id --no-header)
+train --root second --resume first-ck
+is "$(gtrack ls -r second --tsv --no-header \
+    -c tags.resumed.run,tags.resumed.step)" "$id${tab}4" \
+    "a run that continues another store's checkpoint names its run and step"
+sum=$(gtrack ls -r second --tsv --no-header -c tags.resumed.sha256)
+test "${#sum}" -eq 64 &&
+    grep -q "^$sum .*4" first/*/*/artifacts/checkpoints.sha256
+ok $? "a run that continues another store's checkpoint has its hash"
+gtrack show -r second >out 2>&1
+like out "resumed.run.*$id" "show says from where a run was continued"
 done_testing

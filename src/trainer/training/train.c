@@ -14,6 +14,7 @@
 #include "trainer/checkpoint/checkpoint_files.h"
 #include "trainer/checkpoint/checkpoint_find.h"
 #include "trainer/checkpoint/checkpoint_state.h"
+#include "trainer/checkpoint/checkpoint_sums.h"
 #include "trainer/training/eval.h"
 #include "trainer/training/multiple_choice.h"
 #include "trainer/training/report.h"
@@ -403,6 +404,25 @@ static void compare_optimizers(const struct engine *eng, const char *checkpoint)
     free(path);
 }
 
+/* A run that continues the checkpoint of another store says so in tags. */
+static void note_origin(struct train *t, const char *checkpoint)
+{
+    struct run *run = t->report.run;
+    struct checkpoint_sums sums;
+    struct err e = { 0 };
+    char step[24];
+
+    if (!run || !is_resumed(t) || strcmp(run_id(run), t->resumed) == 0)
+        return;
+    snprintf(step, sizeof step, "%lld", (long long)t->engine->state.step);
+    run_tag(run, "resumed.run", t->resumed);
+    run_tag(run, "resumed.step", step);
+    if (checkpoint_sums_read(checkpoint, &sums, &e) == 0)
+        run_tag(run, "resumed.sha256", sums.model);
+    else
+        log_warn("%s", e.text);
+}
+
 /* Begin a run, or load the checkpoint and resume its run. */
 static int open_run(struct train *t, const struct train_conf *c, struct err *e)
 {
@@ -418,6 +438,8 @@ static int open_run(struct train *t, const struct train_conf *c, struct err *e)
         ret =
             report_open(&t->report, t->engine, c->command,
                         is_resumed(t) ? t->resumed : NULL, c->run, c->steal, e);
+    if (ret == 0 && c->checkpoint)
+        note_origin(t, c->checkpoint);
     alert_writer_begin(c->alerts,
                        t->report.run ? run_folder(t->report.run) : NULL);
     if (ret == 0 && t->report.run && (c->checkpoint || c->run))
