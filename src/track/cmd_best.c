@@ -426,6 +426,7 @@ static int best_main(int argc, char **argv, struct err *e)
     struct table t = TABLE_INIT("gtrack.best/1"), all = TABLE_INIT("");
     struct runs runs = { 0 };
     struct columns c = { 0 };
+    const char *caution;
     const int form = table_form(&style, e);
     const bool screen = form == TABLE_ALIGNED;
     bool up;
@@ -448,6 +449,9 @@ static int best_main(int argc, char **argv, struct err *e)
     differ_drop_sweeps(&runs, argv + 1, argc - 1);
     if (parse_metric(&c, argv[0], &runs, up, e) < 0)
         goto out;
+    caution = differ_caution(runs.run, runs.n, c.item[0].key);
+    if (caution)
+        log_warn("%s", caution);
     if (paired) {
         ret = print_paired(&runs, c.item[0].key, up, e);
         goto out;

@@ -368,6 +368,7 @@ static int print_documents(int argc, char **argv, struct err *e)
 static int compare_main(int argc, char **argv, struct err *e)
 {
     struct table t = TABLE_INIT("gtrack.compare/1");
+    const char *caution;
     struct runs runs = { 0 };
     int ret;
 
@@ -381,6 +382,9 @@ static int compare_main(int argc, char **argv, struct err *e)
         ret = err_set(e, ERR_MISSING, "there are no runs to compare in %s",
                       track_store());
     differ_drop_sweeps(&runs, argv, argc);
+    caution = differ_caution(runs.run, runs.n, "val/loss");
+    if (caution && !columns_text)
+        log_warn("%s", caution);
     if (ret == 0)
         ret = group_text ? compare_groups(&t, &runs, e)
                          : compare_runs(&t, &runs, e);

@@ -82,4 +82,29 @@ gtrack report "experiment = 'Default'" -o all.html >out 2>err
 tr '{' '\n' <all.html | grep '"differs":true' | cut -d '"' -f 4 >rows
 is "$(head -n 2 rows | paste -s -d ' ')" "optim.lr model.width" \
     "the page compares the cells by what was swept"
+# Runs whose losses do not compare.
+export GTRACK_ROOT="$dir/cautions"
+begin() {
+    run=$(gtrack run start --name "$@") &&
+        gtrack run log "$run" --step 1 val/loss=4 val/bpb=1 &&
+        gtrack run end "$run"
+}
+begin a -p derived.tokenizer=t1 -p derived.data.val=v1 -p model.context=16 &&
+    begin b -p derived.tokenizer=t2 -p derived.data.val=v2 -p model.context=16
+ok $? "two runs with different tokenizers are made"
+for what in "best val/loss" "compare" "ls @best:val/loss"; do
+    # shellcheck disable=SC2086
+    g $what
+    like err "different tokenizers.*val/bpb" "$what warns of tokenizers"
+done
+g best val/bpb
+unlike err "tokenizers" "bits per byte of different tokenizers do compare"
+begin c -p derived.tokenizer=t1 -p derived.data.val=v2 -p model.context=16 &&
+    begin d -p derived.tokenizer=t1 -p derived.data.val=v2 -p model.context=32
+g best val/loss "name = 'a'" c
+like err "different validation data" "best warns of other validation data"
+g best val/loss c d
+like err "different contexts" "best warns of other contexts"
+g best val/loss c
+is "$(wc -c <err)" 0 "a run is compared with itself without a warning"
 done_testing

@@ -266,6 +266,51 @@ size_t differ_labels(const struct differ *d, const struct run_info *run,
     return different;
 }
 
+/* Do two runs of these have different values of a parameter? */
+static bool param_differs(const struct run_info *run, size_t n,
+                          const char *metric, const char *key)
+{
+    const char *first = NULL;
+
+    for (size_t i = 0; i < n; i++) {
+        const char *value = run_info_metric(&run[i], metric)
+                                ? run_info_param(&run[i], key)
+                                : NULL;
+
+        if (values_differ(first, value))
+            return true;
+        first = value ? value : first;
+    }
+    return false;
+}
+
+const char *differ_caution(const struct run_info *run, size_t n,
+                           const char *metric)
+{
+    static const struct {
+        const char *key, *caution;
+    } ways[] = {
+        { "derived.tokenizer",
+          "the runs have different tokenizers: their losses and perplexities "
+          "do not compare, val/bpb does" },
+        { "derived.data.val", "the runs have different validation data" },
+        { "model.context", "the runs were evaluated with different contexts" },
+        { "eval.sequences",
+          "the runs were evaluated on different numbers of windows" },
+    };
+    const bool bits = strcmp(metric, "val/bpb") == 0;
+
+    /* tokens of different tokenizers are different data, too */
+    if (strncmp(metric, "val/", 4) == 0)
+        for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++)
+            if (param_differs(run, n, metric, ways[i].key)) {
+                if (i > 0 || !bits)
+                    return ways[i].caution;
+                i++;
+            }
+    return NULL;
+}
+
 void differ_drop_sweeps(struct runs *runs, char **words, int n)
 {
     size_t kept = 0;

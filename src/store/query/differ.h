@@ -60,6 +60,11 @@ void differ_clear(struct differ *);
 size_t differ_labels(const struct differ *, const struct run_info *, size_t n,
                      size_t most, struct arena *, const char **label);
 
+/* Why a metric "val/..." of the runs cannot be compared, or NULL: they have
+ * different tokenizers, or were evaluated in different ways. */
+const char *differ_caution(const struct run_info *, size_t n,
+                           const char *metric);
+
 /* The tag of a cell that lists the keys of its sweep, with spaces between. */
 #define DIFFER_KEYS_TAG "sweep.keys"
 

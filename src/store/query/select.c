@@ -9,8 +9,10 @@
 #include <string.h>
 
 #include "common/buf.h"
+#include "common/log.h"
 #include "common/opt.h"
 #include "store/format/store.h"
+#include "store/query/differ.h"
 #include "store/query/filter.h"
 
 enum { PREFIX_MIN = 4, CANDIDATES = 8 };
@@ -72,6 +74,8 @@ static size_t match_best(const struct runs *runs, const char *word,
             value = x;
         }
     }
+    if (best < runs->n && differ_caution(runs->run, runs->n, key))
+        log_warn("%s: %s", word, differ_caution(runs->run, runs->n, key));
     free(key);
     if (best == runs->n)
         return 0;

@@ -37,6 +37,7 @@ size_t facts_best(const struct run_set *set, struct buf *out)
     const struct metric_sum *least = NULL;
     size_t best = set->n, differ = 0;
     struct differ d = { 0 };
+    const char *caution;
     char value[32];
 
     for (size_t i = 0; i < set->n; i++) {
@@ -66,6 +67,9 @@ size_t facts_best(const struct run_set *set, struct buf *out)
     }
     differ_clear(&d);
     buf_char(out, '.');
+    caution = differ_caution(set->run, set->n, least->key);
+    if (caution)
+        buf_printf(out, " But %s.", caution);
     return best;
 }
 
