@@ -56,6 +56,10 @@ test -s odd-inc.pdf
 ok $? "the TeX figure has its picture"
 like odd.tex "includegraphics.*{odd-inc}" \
     "the TeX figure names its picture without a folder"
+mkdir figs
+gplot loss "$odd" -o figs/in.tex >out 2>&1
+like figs/in.tex 'IfFileExists{figs/in-inc.pdf}' \
+    "the TeX figure of a folder looks for its picture there first"
 test -z "$(find . -name '*gplot*')"
 ok $? "gplot leaves no temporary file"
 
@@ -100,6 +104,17 @@ END
     pdflatex -interaction=nonstopmode -halt-on-error paper.tex >out 2>&1
     is $? 0 "LaTeX compiles a figure for a column"
     unlike paper.log "Overfull" "the figure for a column fits it"
+    for paper in paper figs/paper; do
+        input=figs/in
+        test $paper = paper || input=in
+        printf '%s\n' '\documentclass{article}' \
+            '\usepackage{graphicx,color,textcomp}' \
+            '\usepackage[T1]{fontenc}' \
+            "\\begin{document}\\input{$input}\\end{document}" >$paper.tex
+        (cd "$(dirname $paper)" && pdflatex -interaction=nonstopmode \
+            -halt-on-error paper.tex) >out 2>&1
+        is $? 0 "LaTeX finds the picture of figs/in.tex from $paper.tex"
+    done
 else
     skip "LaTeX compiles the TeX figure" "pdflatex is not installed"
 fi

@@ -198,6 +198,9 @@ is "$(tail -n +2 out | cut -f3 | sort -u | tr '\n' ,)" "edge," \
     "a CPU has no reserved memory"
 gplot hellaswag gpt2-124M --baseline "GPT-2 124M=0.2955" >out
 like out "GPT-2 124M" "hellaswag names the baseline"
+gplot loss run1 --baseline far=1e4 --baseline low=-1e4 >out
+like out "far, .*: above" "a baseline above the panel is named at its edge"
+like out "low, -.*: below" "a baseline below the panel is named at its edge"
 
 gplot hellaswag gpt2-124M run1 --script hella.gp -q >out 2>&1
 is "$(sed -n 's/.* with linespoints .* dt \([^ ]*\) .*/\1/p' hella.gp |

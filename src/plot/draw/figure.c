@@ -81,6 +81,11 @@ void curve_band(struct figure *f, struct curve *c)
     c->hi = arena_alloc(&f->mem, (c->n + 1) * sizeof *c->hi);
 }
 
+bool mark_is_level(const struct mark *m)
+{
+    return m->type == MARK_AT_Y || m->type == MARK_BEYOND;
+}
+
 int curve_level(const struct curve *c)
 {
     return c->faint ? 0 : c->best ? 2 : 1;

@@ -57,11 +57,12 @@ struct curve {
 };
 
 enum mark_type {
-    MARK_AT_X,  /* a vertical line at x */
-    MARK_AT_Y,  /* a horizontal line at y: a baseline */
-    MARK_AT_XY, /* a circle at (x, y) */
-    MARK_NAN,   /* a value at x that is not finite */
-    MARK_ABOVE, /* up to x, values are above the panel */
+    MARK_AT_X,   /* a vertical line at x */
+    MARK_AT_Y,   /* a horizontal line at y: a baseline */
+    MARK_AT_XY,  /* a circle at (x, y) */
+    MARK_NAN,    /* a value at x that is not finite */
+    MARK_ABOVE,  /* up to x, values are above the panel */
+    MARK_BEYOND, /* a baseline outside of the panel: its label at the edge */
 };
 
 struct mark {
@@ -201,6 +202,8 @@ struct curve *panel_curve(struct figure *, struct panel *, const char *label,
 /* A band or error bars of a curve: memory for lo and hi. */
 void curve_band(struct figure *, struct curve *);
 struct mark *panel_mark(struct panel *, enum mark_type, double x, double y);
+/* Does the mark belong to a place on the y axis alone? */
+bool mark_is_level(const struct mark *);
 /* The order in which curves are drawn: raw ones first, the best one last. */
 enum { CURVE_LEVELS = 3 };
 int curve_level(const struct curve *);

@@ -12,6 +12,35 @@
 #include "plot/draw/layout.h"
 #include "plot/draw/legend.h"
 
+/* The value at a place, the inverse of axis_place(). */
+static double value_at(const struct axis *a, double place)
+{
+    return a->scale == SCALE_LOG ? a->lo * pow(a->hi / a->lo, place)
+                                 : a->lo + place * (a->hi - a->lo);
+}
+
+/* A baseline outside of the panel becomes a label at that edge, with its
+ * value. */
+static void label_beyond(struct figure *f, struct panel *p)
+{
+    int below = 0, above = 0;
+
+    for (size_t i = 0; i < p->n_marks; i++) {
+        struct mark *m = &p->mark[i];
+        const double level = axis_place(&p->y, m->y);
+        char value[32];
+
+        if (m->type != MARK_AT_Y || !m->label || (level >= 0 && level <= 1))
+            continue;
+        m->type = MARK_BEYOND;
+        m->label = arena_printf(&f->mem, "%s, %s: %s", m->label,
+                                axis_value(value, p->y.unit, m->y),
+                                level < 0 ? "below" : "above");
+        m->y =
+            value_at(&p->y, level < 0 ? 0.07 * below++ : 0.93 - 0.07 * above++);
+    }
+}
+
 /* Put the label of a baseline at the end that is farther from the curves. */
 static void place_baselines(struct panel *p)
 {
@@ -19,7 +48,7 @@ static void place_baselines(struct panel *p)
         struct mark *m = &p->mark[i];
         double near[2] = { INFINITY, INFINITY };
 
-        for (size_t k = 0; k < p->n_curves && m->type == MARK_AT_Y; k++) {
+        for (size_t k = 0; k < p->n_curves && mark_is_level(m); k++) {
             const struct curve *c = &p->curve[k];
             const struct axis *y = curve_y(p, c);
             const double level = axis_place(&p->y, m->y);
@@ -35,7 +64,7 @@ static void place_baselines(struct panel *p)
                     near[1] = fmin(near[1], fabs(off));
             }
         }
-        if (m->type == MARK_AT_Y)
+        if (mark_is_level(m))
             m->left = near[0] > near[1];
     }
 }
@@ -106,6 +135,7 @@ static void finish_panel(struct figure *f, struct panel *p, double width,
         axis_ticks(&p->inset_x, &f->mem, 4);
         axis_ticks(&p->inset_y, &f->mem, 4);
     }
+    label_beyond(f, p);
     place_baselines(p);
     p->title = shorten(f, p->title, width / (0.5 * em));
     for (size_t i = 0; i < p->n_curves; i++)

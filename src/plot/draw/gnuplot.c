@@ -147,6 +147,24 @@ int gnuplot_draw(const struct figure *f, size_t n,
     return ret;
 }
 
+/* A document finds the picture from where `path` is meant, and from the folder
+ * of the figure.  TeX reads some characters of a name otherwise; a picture in
+ * such a folder is found from there only. */
+static bool name_folder(FILE *fp, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    const int folder = slash ? (int)(slash + 1 - path) : 0;
+    const int stem = (int)(strlen(path) - strlen(".tex"));
+
+    if (!slash || path[strcspn(path, "\\{}%#$&~^\" \t\n")])
+        return false;
+    fprintf(fp,
+            "  \\IfFileExists{%.*s-inc.pdf}{\\def\\gplotfolder{%.*s}}"
+            "{\\def\\gplotfolder{}}%%\n",
+            stem, path, folder, path);
+    return true;
+}
+
 /* Without the folder in which it was made, which is part of the picture's
  * name. */
 static int save_tex(const struct figure *f, const char *path, const char *tex,
@@ -155,6 +173,7 @@ static int save_tex(const struct figure *f, const char *path, const char *tex,
     struct buf notes = BUF_INIT;
     char *place = xasprintf("{%s/", folder);
     struct save s = { 0 };
+    bool named = false;
     const char *at;
 
     if (save_open(&s, path, e) < 0) {
@@ -171,10 +190,12 @@ static int save_tex(const struct figure *f, const char *path, const char *tex,
         fwrite(tex, 1, (size_t)(at - tex), s.fp);
         fprintf(s.fp, "  \\fontsize{%.4g}{%.4g}\\selectfont\n",
                 f->look.font_size, 1.2 * f->look.font_size);
+        named = name_folder(s.fp, path);
         tex = at;
     }
     while ((at = strstr(tex, place))) {
         fwrite(tex, 1, (size_t)(at - tex) + 1, s.fp);
+        fputs(named ? "\\gplotfolder " : "", s.fp);
         tex = at + strlen(place);
     }
     fputs(tex, s.fp);

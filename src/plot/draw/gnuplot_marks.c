@@ -61,6 +61,8 @@ static void draw_mark(struct script *s, const struct panel *p,
                    "ps 0.55 lw 1.2 lc rgb '#%06X' front\n",
                    x, rgb);
         break;
+    case MARK_BEYOND:
+        break;
     case MARK_ABOVE:
         buf_printf(s->b,
                    "set label '' at first %.10g, graph 0.975 point pt 9 "
@@ -72,7 +74,7 @@ static void draw_mark(struct script *s, const struct panel *p,
         return;
     buf_str(s->b, "set label ");
     gnuplot_quote(s, m->label);
-    if (m->type == MARK_AT_Y)
+    if (mark_is_level(m))
         buf_printf(s->b, " at graph %s, first %.10g %s offset 0,0.45",
                    m->left ? "0.015" : "0.985", y, m->left ? "left" : "right");
     else if (m->type == MARK_AT_X)
@@ -95,8 +97,8 @@ void gnuplot_marks(struct script *s, const struct panel *p)
 
     for (size_t i = 0; i < p->n_marks; i++) {
         const struct mark *m = &p->mark[i];
-        const double place = m->type == MARK_AT_Y ? axis_place(&p->y, m->y)
-                                                  : axis_place(&p->x, m->x);
+        const double place = mark_is_level(m) ? axis_place(&p->y, m->y)
+                                              : axis_place(&p->x, m->x);
 
         if (!(place >= 0 && place <= 1) ||
             (m->type == MARK_NAN && fabs(place - last) < 0.004))

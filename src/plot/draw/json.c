@@ -15,7 +15,7 @@ static const char *const styles[] = {
 
 static const char *const mark_types[] = {
     [MARK_AT_X] = "at-x", [MARK_AT_Y] = "at-y",   [MARK_AT_XY] = "at-xy",
-    [MARK_NAN] = "nan",   [MARK_ABOVE] = "above",
+    [MARK_NAN] = "nan",   [MARK_ABOVE] = "above", [MARK_BEYOND] = "beyond",
 };
 
 static const char *const owners[] = {
@@ -136,7 +136,7 @@ static void write_marks(struct emit *o, const struct panel *p)
         emit_text(o, "kind", mark_types[m->type]);
         emit_bool(o, "small", m->small);
         emit_bool(o, "left", m->left);
-        emit_real(o, "at_x", m->type == MARK_AT_Y ? (double)NAN : m->x);
+        emit_real(o, "at_x", mark_is_level(m) ? (double)NAN : m->x);
         emit_real(o, "at_y", m->y);
         emit_text(o, "label", m->label);
         emit_text(o, "command", m->command);

@@ -95,8 +95,9 @@ static void grid_mark(struct grid *g, const struct panel *p,
     const double wide =
         m->label ? (double)utf8_width(m->label) * 0.5 * g->em_x : 0;
 
-    if (m->type == MARK_AT_Y && isfinite(y)) {
-        grid_line(g, 0, y, 1, y);
+    if (mark_is_level(m) && isfinite(y)) {
+        if (m->type == MARK_AT_Y)
+            grid_line(g, 0, y, 1, y);
         if (m->label)
             grid_box(g, m->left ? 0 : 1 - wide, y, m->left ? wide : 1,
                      y + g->em_y);

@@ -233,10 +233,10 @@ static void draw_mark(const struct window *w, const struct panel *p,
     const int col = is_inside(x) ? column_of(w, x) : w->x;
     const int row = is_inside(y) ? row_of(w, y) : w->y;
 
-    if (!is_inside(m->type == MARK_AT_Y ? y : x))
+    if (!is_inside(mark_is_level(m) ? y : x))
         return;
-    if (m->type == MARK_AT_Y) {
-        for (int i = 0; i < w->w; i += 2)
+    if (mark_is_level(m)) {
+        for (int i = 0; i < w->w && m->type == MARK_AT_Y; i += 2)
             screen_behind(w->s, w->x + i, row, unicode ? 0x2500 : '-', rgb);
         if (len)
             screen_text(w->s, w->x + w->w - len, row > w->y ? row - 1 : row + 1,

@@ -274,7 +274,7 @@ function paint_mark(c, panel, box, mark, theme) {
 }
 
 function paint_mark_label(c, box, mark, x, y) {
-    const vertical = mark.kind !== "at-y";
+    const vertical = mark.kind !== "at-y" && mark.kind !== "beyond";
     const late = x > (box.x0 + box.x1) / 2;
 
     c.textBaseline = "bottom";
