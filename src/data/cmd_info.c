@@ -76,15 +76,19 @@ static bool has_column(enum table_form form)
            (form == TABLE_JSON || form == TABLE_CSV || form == TABLE_TSV);
 }
 
-static void add_head(struct table *t, const struct shard *s,
-                     const struct tokenizer *tok, bool column)
+static int add_head(struct table *t, const struct shard *s,
+                    const struct tokenizer *tok, bool column, struct err *e)
 {
     const int64_t n = s->n < head ? s->n : head;
     int32_t *ids = xmalloc((size_t)n * sizeof *ids);
     struct buf text = BUF_INIT;
     struct err none = { 0 };
+    uint32_t most;
 
-    shard_copy(s, 0, n, ids);
+    if (shard_copy(s, 0, n, ids, &most, e) < 0) {
+        free(ids);
+        return -1;
+    }
     tokenizer_decode(tok, ids, (size_t)n, &text);
     tokenizer_drop_space(tok, &text, 0);
     if (column) {
@@ -96,6 +100,7 @@ static void add_head(struct table *t, const struct shard *s,
     }
     buf_clear(&text);
     free(ids);
+    return 0;
 }
 
 static int add_shard(struct table *t, const char *path,
@@ -106,6 +111,7 @@ static int add_shard(struct table *t, const char *path,
     struct counts c;
     struct shard s;
     int64_t size;
+    int ret = 0;
 
     if (sha256_file(path, sha256, &size, e) < 0 ||
         shard_open(&s, path, lock_width(path, tok), e) < 0)
@@ -124,9 +130,9 @@ static int add_shard(struct table *t, const char *path,
     table_text(t, sha256);
     free(format);
     if (tok && head > 0)
-        add_head(t, &s, tok, column);
+        ret = add_head(t, &s, tok, column, e);
     shard_close(&s);
-    return 0;
+    return ret;
 }
 
 static int add_text(struct table *t, char *path, bool column, struct err *e)

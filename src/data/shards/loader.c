@@ -19,7 +19,6 @@
 
 enum {
     PROBE = 65536, /* tokens of a shard checked when it is opened */
-    PAGE = 4096,
 };
 
 struct loader {
@@ -139,8 +138,11 @@ static int copy_tokens(const struct loader *l, int64_t at, int64_t n,
         const struct shard *s = &l->shard[k];
         const int64_t i = at - l->start[k];
         const int64_t take = n < s->n - i ? n : s->n - i;
+        uint32_t most;
 
-        if (shard_copy(s, i, take, out) >= vocab)
+        if (shard_copy(s, i, take, out, &most, e) < 0)
+            return -1;
+        if (most >= vocab)
             return bad_token(l, s, i, e);
         at += take;
         out += take;
@@ -190,11 +192,8 @@ static void touch_pages(const struct loader *l, int64_t at, int64_t n)
         const struct shard *s = &l->shard[k];
         const int64_t i = at - l->start[k];
         const int64_t take = n < s->n - i ? n : s->n - i;
-        const volatile char *from = (const char *)s->ids + i * s->width;
 
-        for (int64_t b = 0; b < take * s->width; b += PAGE)
-            (void)from[b];
-        (void)from[take * s->width - 1];
+        shard_touch(s, i, take);
         at += take;
         n -= take;
     }
@@ -437,6 +436,14 @@ void loader_close(struct loader *l)
     documents_clear(&l->docs);
     bestfit_clear(&l->bestfit);
     free(l);
+}
+
+int loader_check(const struct loader *l, struct err *e)
+{
+    for (size_t i = 0; i < l->n; i++)
+        if (shard_check(&l->shard[i], e) < 0)
+            return -1;
+    return 0;
 }
 
 int64_t loader_tokens(const struct loader *l)

@@ -2,7 +2,11 @@
 #include "data/shards/shard.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +22,7 @@
 #include "data/corpus/corpus_files.h"
 
 enum {
+    PAGE = 4096,
     LLMC_HEADER = 256 * 4,
     LLMC_MAGIC = 20240520,
     LLMC_VERSION = 1,
@@ -249,6 +254,7 @@ static int map_file(struct shard *s, struct err *e)
         err_set(e, ERR_INPUT, "%s: the file is empty", s->path);
     } else if (path_check_hole(fd, s->path, e) == 0) {
         s->size = (size_t)st.st_size;
+        s->was = st;
         s->map = mmap(NULL, s->size, PROT_READ, MAP_SHARED, fd, 0);
         if (s->map == MAP_FAILED) {
             s->map = NULL;
@@ -261,8 +267,28 @@ static int map_file(struct shard *s, struct err *e)
     return ret;
 }
 
+/* Where a thread goes on that reads a page which is not there. */
+static _Thread_local sigjmp_buf *volatile way_out;
+
+static void lost_page(int sig)
+{
+    if (way_out)
+        siglongjmp(*way_out, 1);
+    signal(sig, SIG_DFL); /* not ours: the next try ends the program */
+}
+
+static void catch_lost_pages(void)
+{
+    struct sigaction s = { .sa_handler = lost_page, .sa_flags = SA_NODEFER };
+
+    sigaction(SIGBUS, &s, NULL);
+}
+
 int shard_open(struct shard *s, const char *path, int width, struct err *e)
 {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    pthread_once(&once, catch_lost_pages);
     *s = (struct shard){ 0 };
     s->path = xstrdup(path);
     if (map_file(s, e) < 0 || read_header(s, width, e) < 0) {
@@ -280,7 +306,8 @@ void shard_close(struct shard *s)
     *s = (struct shard){ 0 };
 }
 
-uint32_t shard_copy(const struct shard *s, int64_t i, int64_t n, int32_t *out)
+static uint32_t copy_ids(const struct shard *s, int64_t i, int64_t n,
+                         int32_t *out)
 {
     uint32_t max = 0;
 
@@ -300,6 +327,54 @@ uint32_t shard_copy(const struct shard *s, int64_t i, int64_t n, int32_t *out)
         }
     }
     return max;
+}
+
+int shard_check(const struct shard *s, struct err *e)
+{
+    struct stat now;
+
+    if (stat(s->path, &now) < 0 || now.st_dev != s->was.st_dev ||
+        now.st_ino != s->was.st_ino ||
+        (now.st_size == s->was.st_size &&
+         now.st_mtim.tv_sec == s->was.st_mtim.tv_sec &&
+         now.st_mtim.tv_nsec == s->was.st_mtim.tv_nsec))
+        return 0;
+    return err_set(e, ERR_INPUT,
+                   "%s was changed while it was in use: it had %zu bytes and "
+                   "now has %lld; restore it, and resume from a checkpoint",
+                   s->path, s->size, (long long)now.st_size);
+}
+
+int shard_copy(const struct shard *s, int64_t i, int64_t n, int32_t *out,
+               uint32_t *max, struct err *e)
+{
+    sigjmp_buf here;
+
+    if (sigsetjmp(here, 0) == 0) {
+        way_out = &here;
+        *max = copy_ids(s, i, n, out);
+        way_out = NULL;
+        return 0;
+    }
+    way_out = NULL;
+    if (shard_check(s, e) < 0)
+        return -1;
+    errno = EIO;
+    return err_sys(e, "cannot read %s", s->path);
+}
+
+void shard_touch(const struct shard *s, int64_t i, int64_t n)
+{
+    const volatile char *from = (const char *)s->ids + i * s->width;
+    sigjmp_buf here;
+
+    if (sigsetjmp(here, 0) == 0) {
+        way_out = &here;
+        for (int64_t b = 0; b < n * s->width; b += PAGE)
+            (void)from[b];
+        (void)from[n * s->width - 1];
+    }
+    way_out = NULL;
 }
 
 void shard_sample(const struct shard *s, struct sha256 *h)

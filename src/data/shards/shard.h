@@ -3,6 +3,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 
 #include "common/err.h"
 #include "common/save.h"
@@ -49,6 +50,7 @@ struct shard {
     const void *ids; /* inside the map */
     void *map;
     size_t size; /* of the file */
+    struct stat was;
 };
 
 int shard_open(struct shard *, const char *path, int width, struct err *);
@@ -61,10 +63,19 @@ static inline uint32_t shard_id(const struct shard *s, int64_t i)
 }
 
 /*
- * Copy n ids from number i on.  Returns the largest of them, so that the caller
+ * Copy n ids from number i on, and say which is the largest, so that the caller
  * can compare it with its vocabulary.  Ids of 2^31 and more become negative.
+ * Fails if the file was cut since it was opened, or if its disk fails.
  */
-uint32_t shard_copy(const struct shard *, int64_t i, int64_t n, int32_t *out);
+int shard_copy(const struct shard *, int64_t i, int64_t n, int32_t *out,
+               uint32_t *max, struct err *);
+
+/* Have the pages of n ids from number i on read, if that is possible. */
+void shard_touch(const struct shard *, int64_t i, int64_t n);
+
+/* Fail if the file was written to or cut since it was opened.  One that was
+ * removed, or replaced by another of its name, is still mapped as it was. */
+int shard_check(const struct shard *, struct err *);
 
 /* Hash the size and the content of a file of up to 1 MiB, or 64 evenly spaced
  * blocks of 4 KiB of a larger one. */

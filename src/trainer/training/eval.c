@@ -96,7 +96,8 @@ int eval_loss(struct engine *eng, struct eval_result *r, struct err *e)
             return -1;
         add_losses(eng, n, sum);
     }
-    if (coll_sum_f64(&eng->coll, sum, SUMS, e) < 0)
+    if (loader_check(eng->data.val, e) < 0 || /* zeros after its end are ids */
+        coll_sum_f64(&eng->coll, sum, SUMS, e) < 0)
         return -1;
     if (sum[SUM_TOKENS] == 0.0)
         return err_set(e, ERR_INPUT,

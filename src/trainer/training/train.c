@@ -169,7 +169,8 @@ static int save_checkpoint(struct train *t, save_fn *save, struct err *e)
 {
     const double began = clock_mono();
 
-    if (record_phases(t, e) < 0 || save(&t->checkpoint, t->engine, e) < 0)
+    if (loader_check(t->engine->data.train, e) < 0 || record_phases(t, e) < 0 ||
+        save(&t->checkpoint, t->engine, e) < 0)
         return -1;
     record_time(t, "perf/checkpoint_ms", began);
     return 0;
@@ -312,7 +313,8 @@ static int after_step(struct train *t, bool *stop, struct err *e)
         (is_due(t, &s->eval.every, last) ? DUE_VAL : 0) |
         (is_due(t, &s->eval.hellaswag_every, last) ? DUE_QUESTIONS : 0) |
         (is_due(t, &s->sample.every, last) ? DUE_SAMPLES : 0);
-    if (do_due(t, stop, e) < 0)
+    if ((last && loader_check(eng->data.train, e) < 0) ||
+        do_due(t, stop, e) < 0)
         return -1;
     if (eng->state.due)
         return 0; /* it is done when training resumes */
