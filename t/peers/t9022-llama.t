@@ -1,0 +1,63 @@
+#!/bin/sh
+# llama.cpp, by xllamacpp, continues a text from exported models with the tokens
+# that gtrain draws.  Part of `make check-peers`; skipped without it.
+. "$(dirname "$0")/../lib/tap.sh"
+. "$top/t/lib/fixtures.sh"
+python=${GT_PYTHON:-python3}
+test -n "${GT_PEERS:-}" || skip_all "make check-peers asks the peers"
+"$python" -c 'import xllamacpp' 2>/dev/null ||
+    skip_all "no xllamacpp in $python; set GT_PYTHON"
+
+seq 1 3000 | sed 's/.*/hello wor & and b/' >text
+gdata bpe -q --vocab 300 -o tok text && gdata encode -q -T tok -o data text
+ok $? "a text is encoded"
+small_ini data.tokenizer=tok data.train='data*.bin' model.width=64 \
+    model.context=32 model.layers=2 model.heads=4 model.vocab=300 \
+    model.vocab_multiple=1 model.init_std=0.2 train.batch=8 \
+    train.micro_batch=8 schedule.steps=20 optim.lr=3e-3 eval.every=0 \
+    sample.every=0 >tiny.ini
+cat >continue.py <<'P'
+import json
+import sys
+
+import xllamacpp
+
+p = xllamacpp.CommonParams()
+p.model.path = sys.argv[1]
+p.n_ctx = 64
+p.n_parallel = 1
+p.warmup = False
+server = xllamacpp.Server(p)
+for prompt in sys.argv[2:]:
+    answer = server.handle_completions({
+        "prompt": prompt, "n_predict": 16, "temperature": 0, "top_k": 1,
+        "ignore_eos": True})
+    if not isinstance(answer, dict):
+        answer = json.loads(answer)
+    print(prompt + answer["choices"][0]["text"])
+P
+llama="model.norm=rmsnorm model.position=rope model.kv_heads=2 model.d_ff=96
+    model.mlp=swiglu model.linear_bias=no"
+while read -r name sets; do
+    # shellcheck disable=SC2046,SC2086 # words
+    gtrain -q -c tiny.ini --root "$name" \
+        $(printf -- '-s %s ' $(eval echo "$sets")) >log 2>&1 &&
+        gtrain export -q -f gguf --root "$name" run1 -o "$name.gguf" >>log 2>&1
+    grep -aq "$name" "$name.gguf"
+    ok $? "a model is exported as $name" "$(cat log)"
+    for prompt in hello 'and b'; do
+        gtrain sample -q --root "$name" run1 --prompt "$prompt" --tokens 16 \
+            --temperature 0
+    done >raw 2>>log
+    "$python" -c 'print(open("raw", errors="replace").read(), end="")' >want
+    "$python" continue.py "$name.gguf" hello 'and b' >got 2>>log
+    test -s want && cmp want got
+    ok $? "llama.cpp continues a text with the same tokens as $name" \
+        "$(cat want; echo; cat got; tail -n 5 log)"
+done <<'END'
+gpt2 model.mlp=gelu_tanh
+llama $llama model.tied=no
+qwen2 $llama model.qkv_bias=yes model.output_bias=no
+qwen3 $llama model.qk_norm=yes
+END
+done_testing
