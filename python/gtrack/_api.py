@@ -12,6 +12,7 @@ from ._values import from_text, own_tags
 
 _STATES = {"FINISHED": "finished", "RUNNING": "running", "FAILED": "failed",
            "KILLED": "killed", "STALE": "crashed", "PREEMPTED": "preempted",
+           "STOPPED": "killed",
            "SCHEDULED": "pending"}
 
 

@@ -59,6 +59,7 @@ struct child {
     int64_t step;
     struct spawn_group group;
     bool in_front; /* the terminal sends it signals, too */
+    bool stopped;  /* by SIGINT, which a person sends */
     int signal;    /* the last one that was passed on */
 };
 
@@ -181,6 +182,7 @@ static void pass_signal(struct child *child)
     if (!sig)
         return;
     sig_reset();
+    child->stopped |= sig == SIGINT;
     if (sig == SIGINT && child->in_front)
         return;
     spawn_group_signal(&child->group, sig, grace);
@@ -314,6 +316,7 @@ static int run_command(struct child *child, char **argv, struct err *e)
     code = WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status)
                                     : WEXITSTATUS(wait_status);
     status = code == 0                                   ? RUN_FINISHED
+             : code == 75 && child->stopped              ? RUN_STOPPED
              : code == 75                                ? RUN_PREEMPTED
              : WIFSIGNALED(wait_status) || child->signal ? RUN_KILLED
                                                          : RUN_FAILED;

@@ -28,7 +28,8 @@ static const char *const status_words[] = {
     [RUN_FAILED - RUN_FINISHED] = "failed",
     [RUN_KILLED - RUN_FINISHED] = "killed",
     [RUN_PREEMPTED - RUN_FINISHED] = "preempted",
-    [RUN_PREEMPTED - RUN_FINISHED + 1] = NULL,
+    [RUN_STOPPED - RUN_FINISHED] = "stopped",
+    [RUN_STOPPED - RUN_FINISHED + 1] = NULL,
 };
 
 static const struct opt run_opts[] = {

@@ -16,6 +16,7 @@
 #include "config.h"
 
 #include <ctype.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +27,7 @@
 #include "common/opt.h"
 #include "common/output/emit.h"
 #include "common/path.h"
+#include "common/sig.h"
 #include "store/format/rewind.h"
 #include "store/write/stored_run.h"
 #include "sweep/sweep_command.h"
@@ -256,10 +258,11 @@ static int find_or_make_run(const struct filling *f, const char *source,
 
 static enum run_status status_of(int exit_status)
 {
-    return exit_status == 0                         ? RUN_FINISHED
-           : exit_status == err_status(ERR_STOPPED) ? RUN_PREEMPTED
-           : exit_status > 128                      ? RUN_KILLED
-                                                    : RUN_FAILED;
+    return exit_status == 0 ? RUN_FINISHED
+           : exit_status == err_status(ERR_STOPPED)
+               ? (sig_caught() == SIGINT ? RUN_STOPPED : RUN_PREEMPTED)
+           : exit_status > 128 ? RUN_KILLED
+                               : RUN_FAILED;
 }
 
 /* Has the run not been ended, and does no process write it? */

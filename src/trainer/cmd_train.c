@@ -127,7 +127,7 @@ static void mention_stopped(const struct settings *s)
 
         if (!was || strncmp(was, command, n) != 0 || (was[n] && was[n] != ' '))
             continue;
-        if (run->status == RUN_PREEMPTED)
+        if (run->status == RUN_PREEMPTED || run->status == RUN_STOPPED)
             log_info("starting a new run; %s, which was stopped, resumes with "
                      "'%s --resume %s'",
                      run->name, command, run->name);

@@ -292,7 +292,7 @@ is "$(steps_of)" "6 12 " "an interval of an hour is not over at once"
 
 # a signal: a checkpoint, the status 75, and the rest later
 rm -rf stopped
-stop_at() {     # stop_at TEXT: a training, stopped when it has printed that
+stop_at() {     # stop_at TEXT [SIGNAL]: a training, stopped when it has printed that
     rm -f out
     gtrain --config tiny.ini --root stopped --set schedule.steps=100000 \
         --set eval.every=0 --set checkpoint.every=0 >out 2>&1 &
@@ -300,7 +300,7 @@ stop_at() {     # stop_at TEXT: a training, stopped when it has printed that
     until grep -q "$1" out 2>/dev/null || ! kill -0 $pid 2>/dev/null; do
         perl -e 'select undef, undef, undef, 0.02'
     done
-    kill -TERM $pid
+    kill -"${2:-TERM}" $pid
     wait $pid
 }
 stop_at 'step 1/'
@@ -316,6 +316,13 @@ ok $? "SIGTERM ends a training after a checkpoint"
 stop_at 'starting a new run'
 like out "run1, which was stopped, resumes with '$again run1'" \
     "a training that begins anew mentions the run that was stopped"
+stop_at 'starting a new run' INT
+is "$(gtrack -r stopped ls -c status --sort started --tsv --no-header "status = 'KILLED'" |
+    tr '\n' ' ')" "PREEMPTED PREEMPTED STOPPED " \
+    "a training that is interrupted at the keyboard is called stopped"
+stop_at 'starting a new run'
+like out "run3, which was stopped, resumes with '$again run3'" \
+    "a training that begins anew mentions what a person has stopped"
 
 # nor for the micro-batches of a step, of which it leaves no trace
 rm -f out

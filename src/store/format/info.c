@@ -14,10 +14,16 @@ const char *run_status_word(enum run_status status)
         [RUN_RUNNING] = "RUNNING",   [RUN_SCHEDULED] = "SCHEDULED",
         [RUN_FINISHED] = "FINISHED", [RUN_FAILED] = "FAILED",
         [RUN_KILLED] = "KILLED",     [RUN_PREEMPTED] = "PREEMPTED",
-        [RUN_STALE] = "STALE",
+        [RUN_STOPPED] = "STOPPED",   [RUN_STALE] = "STALE",
     };
 
     return status >= RUN_RUNNING && status <= RUN_STALE ? words[status] : "";
+}
+
+enum run_status run_status_mlflow(enum run_status status)
+{
+    return status == RUN_PREEMPTED || status == RUN_STOPPED ? RUN_KILLED
+                                                            : status;
 }
 
 static int by_key(const void *a, const void *b)

@@ -24,8 +24,11 @@ enum run_status {
     RUN_FAILED,
     RUN_KILLED,
     RUN_PREEMPTED, /* ours: MLflow sees KILLED */
+    RUN_STOPPED,   /* the same, but by a person */
     RUN_STALE,     /* ours: only readers find it */
 };
+
+enum run_status run_status_mlflow(enum run_status); /* what MLflow sees */
 
 const char *run_status_word(enum run_status); /* "FINISHED" */
 

@@ -31,10 +31,9 @@ static void guess_meta(struct meta *m, const struct run_info *r,
         .artifact_uri = uri,
         .source_name = source ? source : "",
         .source_type = 4,
-        .status = !first                       ? RUN_KILLED
-                  : r->status == RUN_PREEMPTED ? RUN_KILLED
-                  : r->status == RUN_STALE     ? RUN_FAILED
-                                               : r->status,
+        .status = !first                   ? RUN_KILLED
+                  : r->status == RUN_STALE ? RUN_FAILED
+                                           : run_status_mlflow(r->status),
         .start_ms = first ? first->start_ms : seen->first_ms,
         .end_ms = seen->last_ms,
         .deleted = r->deleted,
@@ -76,9 +75,7 @@ static int64_t settle_status(const struct meta *m, const struct run_info *r)
         return m->status;
     if (r->attempts == 0)
         return m->end_ms ? RUN_KILLED : RUN_RUNNING;
-    return r->status == RUN_STALE       ? RUN_RUNNING
-           : r->status == RUN_PREEMPTED ? RUN_KILLED
-                                        : r->status;
+    return r->status == RUN_STALE ? RUN_RUNNING : run_status_mlflow(r->status);
 }
 
 /* Complete one that could be read; meta_load() substitutes what is missing. */

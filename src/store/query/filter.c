@@ -170,9 +170,9 @@ static bool test_status(const struct clause *c, const struct run_info *run)
     const bool found = test_text(c, run_status_word(run->status));
     bool other;
 
-    if (run->status != RUN_PREEMPTED)
+    if (run_status_mlflow(run->status) == run->status)
         return found;
-    other = test_text(c, run_status_word(RUN_KILLED));
+    other = test_text(c, run_status_word(run_status_mlflow(run->status)));
     return c->negated || (c->test == COMPARE && c->order == NE)
                ? found && other
                : found || other;

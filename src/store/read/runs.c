@@ -56,8 +56,9 @@ static void complete_state(struct run_info *run, struct arena *mem)
         a[n - 1].status =
             attempt_status(run->folder, &a[n - 1], clock_wall_ms());
         run->status = a[n - 1].status;
-    } else if (run->status == RUN_KILLED && a[n - 1].status == RUN_PREEMPTED) {
-        run->status = RUN_PREEMPTED;
+    } else if (run->status == RUN_KILLED &&
+               run_status_mlflow(a[n - 1].status) == RUN_KILLED) {
+        run->status = a[n - 1].status;
     }
     run->attempt = a;
 }

@@ -131,7 +131,7 @@ static void set_status(struct meta *m, const void *arg)
 {
     const struct ending *end = arg;
 
-    m->status = end->status == RUN_PREEMPTED ? RUN_KILLED : end->status;
+    m->status = run_status_mlflow(end->status);
     m->end_ms = end->status == RUN_RUNNING ? 0 : end->ms;
 }
 

@@ -317,7 +317,7 @@ static int save_end(struct run *r, enum run_status status, struct err *e)
     r->attempt.reason = r->reason;
     r->attempt.end_ms = r->attempt.beat_ms = clock_wall_ms();
     refresh(r);
-    r->meta.status = status == RUN_PREEMPTED ? RUN_KILLED : status;
+    r->meta.status = run_status_mlflow(status);
     r->meta.end_ms = status == RUN_RUNNING ? 0 : r->attempt.end_ms;
     if (attempt_save(r->folder, &r->attempt, e) < 0)
         return -1;

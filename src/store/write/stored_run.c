@@ -228,7 +228,7 @@ int stored_run_end(struct stored_run *p, enum run_status status, int64_t end_ms,
 
     if (ret == 0 && end_ms == 0 && status != RUN_RUNNING)
         end_ms = clock_wall_ms();
-    p->meta.status = status == RUN_PREEMPTED ? RUN_KILLED : status;
+    p->meta.status = run_status_mlflow(status);
     p->meta.end_ms = end_ms;
     if (ret == 0 && (!p->place || status == RUN_RUNNING))
         ret = save_attempt(p, status, end_ms, e);

@@ -320,9 +320,7 @@ static int verify_metrics(struct mlflow *p, struct err *e)
 /* MLflow does not have all of our statuses. */
 static const char *mlflow_status(enum run_status s)
 {
-    return s == RUN_PREEMPTED ? "KILLED"
-           : s == RUN_STALE   ? "FAILED"
-                              : run_status_word(s);
+    return run_status_word(s == RUN_STALE ? RUN_FAILED : run_status_mlflow(s));
 }
 
 static int send_status(struct mlflow *p, struct err *e)

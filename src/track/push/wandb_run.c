@@ -131,6 +131,7 @@ int wandb_exit_code(const struct run_info *r)
     case RUN_FINISHED:
         return 0;
     case RUN_KILLED:
+    case RUN_STOPPED:
         return 255;
     default:
         return said && num_int(said, &code) && code ? (int)code : 1;

@@ -104,7 +104,7 @@ enum table_mark run_facts_mark(enum run_status s)
         [RUN_RUNNING] = MARK_HEAD,  [RUN_SCHEDULED] = MARK_HEAD,
         [RUN_FINISHED] = MARK_GOOD, [RUN_FAILED] = MARK_BAD,
         [RUN_KILLED] = MARK_WARN,   [RUN_PREEMPTED] = MARK_WARN,
-        [RUN_STALE] = MARK_BAD,
+        [RUN_STOPPED] = MARK_WARN,  [RUN_STALE] = MARK_BAD,
     };
 
     return marks[s];

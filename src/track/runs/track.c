@@ -32,6 +32,7 @@ const char *const track_status_words[] = {
     [RUN_FAILED - RUN_RUNNING] = "failed",
     [RUN_KILLED - RUN_RUNNING] = "killed",
     [RUN_PREEMPTED - RUN_RUNNING] = "preempted",
+    [RUN_STOPPED - RUN_RUNNING] = "stopped",
     [RUN_STALE - RUN_RUNNING] = "stale",
     [RUN_STALE - RUN_RUNNING + 1] = NULL,
 };

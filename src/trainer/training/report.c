@@ -458,7 +458,7 @@ static enum run_status status_of(const struct err *e)
     case ERR_NONE:
         return RUN_FINISHED;
     case ERR_STOPPED:
-        return RUN_PREEMPTED;
+        return sig_caught() == SIGINT ? RUN_STOPPED : RUN_PREEMPTED;
     case ERR_INTERRUPTED:
         return RUN_KILLED;
     default:
