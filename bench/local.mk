@@ -71,7 +71,7 @@ bench-train: gtrain gdata bench/start
 .PHONY: bench-train
 
 # the recipe and its baselines; recipe.tsv has what the runs showed
-EXTRA_DIST += %D%/recipe
+EXTRA_DIST += %D%/recipe %D%/recipe.tsv
 bench-recipe: gtrain gdata gtrack
 	$(AM_V_at)PATH="$$PWD:$$PATH" $${GT_PYTHON:-python3} -B \
 	    $(srcdir)/bench/recipe $(BENCH_FLAGS)
