@@ -262,16 +262,31 @@ class Lion(torch.optim.Optimizer):
                 m.mul_(b2).add_(p.grad, alpha=1 - b2)
 
 
+# the factor on the norm, and the coefficients of each round
+ORTHOGONAL = {
+    "original": (1, [(3.4445, -4.7750, 2.0315)] * 5),
+    "polar": (1.02, [
+        (8.156554524902461, -22.48329292557795, 15.878769915207462),
+        (4.042929935166739, -2.808917465908714, 0.5000178451051316),
+        (3.8916678022926607, -2.772484153217685, 0.5060648178503393),
+        (3.285753657755655, -2.3681294933425376, 0.46449024233003106),
+        (2.3465413258596377, -1.7097828382687081, 0.42323551169305323)]),
+}
+
+
 class Muon(torch.optim.Optimizer):
     """Jordan 2024, in the type of the weights; torch.optim.Muon rounds its
-    iterations to bfloat16."""
+    iterations to bfloat16.  rows: None, or a decay rate and an epsilon."""
 
     def __init__(self, groups, lr, momentum, nesterov, weight_decay,
-                 adjust_lr_fn):
+                 adjust_lr_fn, coefficients="original", cautious=False,
+                 rows=None):
         super().__init__(groups, dict(lr=lr, momentum=momentum,
                                       nesterov=nesterov,
                                       weight_decay=weight_decay))
         self.original = adjust_lr_fn == "original"
+        self.margin, self.rounds = ORTHOGONAL[coefficients]
+        self.cautious, self.rows = cautious, rows
 
     @torch.no_grad()
     def step(self):
@@ -280,16 +295,26 @@ class Muon(torch.optim.Optimizer):
                 m = self.state[p].setdefault("m", torch.zeros_like(p))
                 m.mul_(g["momentum"]).add_(p.grad)
                 u = p.grad + g["momentum"] * m if g["nesterov"] else m
-                x = u / (u.norm() + 1e-7)
+                x = u / (self.margin * u.norm() + 1e-7)
                 wide = x.shape[0] <= x.shape[1]
                 x = x if wide else x.T
-                for _ in range(5):
+                for first, second, third in self.rounds:
                     a = x @ x.T
-                    x = 3.4445 * x + (-4.7750 * a + 2.0315 * a @ a) @ x
+                    x = first * x + (second * a + third * a @ a) @ x
+                x = x if wide else x.T
+                if self.rows:
+                    b2, eps = self.rows
+                    v = self.state[p].setdefault("v", torch.zeros_like(p[:, :1]))
+                    v.mul_(b2).add_((x * x).mean(1, keepdim=True), alpha=1 - b2)
+                    y = x / (v.sqrt() + eps)
+                    x = y * (x.norm() / y.norm())
                 scale = math.sqrt(max(1, p.shape[0] / p.shape[1])) \
                     if self.original else 0.2 * math.sqrt(max(p.shape))
-                p.mul_(1 - g["lr"] * g["weight_decay"])
-                p.sub_(g["lr"] * scale * (x if wide else x.T))
+                keep = torch.full_like(p, 1 - g["lr"] * g["weight_decay"])
+                if self.cautious:
+                    keep[p * x < 0] = 1
+                p.mul_(keep)
+                p.sub_(g["lr"] * scale * x)
 
 
 class Projections:
@@ -383,7 +408,11 @@ def optimisers(c, params, fused, muon):
         out.append(Projections(
             muon, stacks, lr / peak if peak else 0,
             lr=1, weight_decay=decay, momentum=beta,
-            nesterov=c("optim.nesterov"), adjust_lr_fn=c("optim.muon_scale")))
+            nesterov=c("optim.nesterov"), adjust_lr_fn=c("optim.muon_scale"),
+            coefficients=c("optim.muon_coefficients"),
+            cautious=c("optim.cautious"),
+            rows=(c("optim.beta2"), c("optim.eps"))
+            if c("optim.muon_rows") else None))
     return out
 
 

@@ -346,8 +346,10 @@ typedef void sgd_fn(struct dev *, struct tensor *w, struct tensor *m,
  *
  *      x <- a x + (b y + c y y) x,   y = x x'
  *
- * and w -= lr * scale * x.  If cautious, only those elements of w decay that
- * have the sign of x.  work holds muon_work(R, C) floats.
+ * and w -= lr * scale * x.  With v(R), a moment for each row (NorMuon, Li and
+ * others 2025), v = b2 v + (1 - b2) mean(x^2) of the row, and x is divided by
+ * sqrt(v) + eps first, with |x| as before.  If cautious, only those elements of
+ * w decay that have the sign of x.  work holds muon_work(R, C) floats.
  */
 enum { MUON_ROUNDS = 5 };
 struct muon_round {
@@ -358,7 +360,7 @@ extern const struct muon_coefficients {
     struct muon_round round[MUON_ROUNDS];
 } muon_coefficients[MUON_KINDS];
 typedef void muon_fn(struct dev *, struct tensor *w, struct tensor *m,
-                     struct tensor *copy, struct tensor *work,
+                     struct tensor *v, struct tensor *copy, struct tensor *work,
                      const struct tensor *g, const struct update *);
 
 static inline int64_t muon_work(int64_t R, int64_t C)

@@ -178,9 +178,36 @@ static void multiply(float *c, const float *a, const float *b, bool transposed,
     }
 }
 
+/* Divide each row of w by its second moment; step[from(i)] is element i. */
+static void divide_rows(float *x, struct tensor *v, int64_t R, int64_t C,
+                        const struct update *u)
+{
+    const int64_t down = R < C ? C : 1, right = R < C ? 1 : R;
+    const double b2 = (double)u->beta2;
+    double before = 0.0, after = 0.0;
+
+    for (int64_t r = 0; r < R; r++) {
+        double sum = 0.0, v1, by;
+
+        for (int64_t c = 0; c < C; c++)
+            sum += (double)x[r * down + c * right] *
+                   (double)x[r * down + c * right];
+        v1 = b2 * ref_get(v, r) + (1.0 - b2) * sum / (double)C;
+        by = sqrt(v1) + (double)u->eps;
+        ref_set(v, r, v1);
+        for (int64_t c = 0; c < C; c++)
+            x[r * down + c * right] =
+                (float)((double)x[r * down + c * right] / by);
+        before += sum;
+        after += sum / (by * by);
+    }
+    for (int64_t i = 0; after > 0.0 && i < R * C; i++)
+        x[i] = (float)((double)x[i] * sqrt(before / after));
+}
+
 void ref_muon(struct dev *dev, struct tensor *w, struct tensor *m,
-              struct tensor *copy, struct tensor *work, const struct tensor *g,
-              const struct update *u)
+              struct tensor *v, struct tensor *copy, struct tensor *work,
+              const struct tensor *g, const struct update *u)
 {
     const int64_t R = w->dim[0], C = w->dim[1], n = R * C;
     const int64_t r = R < C ? R : C, c = R < C ? C : R;
@@ -196,13 +223,13 @@ void ref_muon(struct dev *dev, struct tensor *w, struct tensor *m,
     for (int64_t i = 0; i < n; i++) {
         const double d = decayed_gradient(u, f, ref_get(g, i), ref_get(w, i));
         const double m1 = (double)u->beta1 * ref_get(m, i) + d;
-        const double v = u->nesterov ? d + (double)u->beta1 * m1 : m1;
+        const double step = u->nesterov ? d + (double)u->beta1 * m1 : m1;
         /* The side that is summed over in x x' is the long one. */
         const int64_t to = R < C ? i : i % C * R + i / C;
 
         ref_set(m, i, m1);
-        x[to] = (float)v;
-        sum += v * v;
+        x[to] = (float)step;
+        sum += step * step;
     }
     for (int64_t i = 0; i < n; i++)
         x[i] = (float)((double)x[i] / ((double)how->margin * sqrt(sum) + 1e-7));
@@ -220,6 +247,8 @@ void ref_muon(struct dev *dev, struct tensor *w, struct tensor *m,
         x = next;
         next = swap;
     }
+    if (v)
+        divide_rows(x, v, R, C, u);
     for (int64_t i = 0; i < n; i++) {
         const int64_t from = R < C ? i : i % C * R + i / C;
         const double old = ref_get(w, i), step = (double)x[from];

@@ -10,11 +10,12 @@
 
 struct muon {
     const struct tensor *g;
-    struct tensor *w, *m, *copy;
+    struct tensor *w, *m, *v, *copy;
     const struct update *u;
     int64_t R, C, r, c; /* r <= c: the sides, the short one first */
     float factor;       /* of the gradient */
     float *x, *next, *a, *b;
+    const float *by; /* a factor for each row of w, or NULL */
     void *scratch;
 };
 
@@ -124,6 +125,60 @@ static void iterate(struct dev *dev, struct muon *m,
     m->next = x.data;
 }
 
+/* Add up the squares of the rows of w from `from` to `end`, in x. */
+static void square_rows(const struct muon *m, float *sum, int64_t from,
+                        int64_t end)
+{
+    const int64_t C = m->C, R = m->R;
+
+    for (int64_t r = from; r < end; r++)
+        sum[r] = 0.0f;
+    if (R < C)
+        for (int64_t r = from; r < end; r++) {
+            const float *x = m->x + r * C;
+            float part[16] = { 0 };
+
+            for (int64_t c = 0; c + 16 <= C; c += 16)
+                for (int k = 0; k < 16; k++)
+                    part[k] += x[c + k] * x[c + k];
+            for (int64_t c = C / 16 * 16; c < C; c++)
+                part[c % 16] += x[c] * x[c];
+            for (int k = 0; k < 16; k++)
+                sum[r] += part[k];
+        }
+    else
+        for (int64_t c = 0; c < C; c++)
+            for (int64_t r = from; r < end; r++)
+                sum[r] += m->x[c * R + r] * m->x[c * R + r];
+}
+
+/* Find the factors of the rows; their sums are where x was before. */
+static void measure_rows(struct dev *dev, struct muon *m)
+{
+    enum { ROWS = 64 };
+    const int64_t pieces = (m->R + ROWS - 1) / ROWS;
+    const double b2 = (double)m->u->beta2;
+    float *by = m->next, *v = m->v->data;
+    double before = 0.0, after = 0.0;
+
+#pragma omp parallel for num_threads(cpu_threads(dev)) if (pieces > 1)
+    for (int64_t i = 0; i < pieces; i++)
+        square_rows(m, by, i * ROWS, i + 1 < pieces ? (i + 1) * ROWS : m->R);
+    for (int64_t r = 0; r < m->R; r++) {
+        const double sum = (double)by[r];
+        const double v1 = b2 * (double)v[r] + (1.0 - b2) * sum / (double)m->C;
+        const double f = 1.0 / (sqrt(v1) + (double)m->u->eps);
+
+        v[r] = (float)v1;
+        by[r] = (float)f;
+        before += sum;
+        after += sum * f * f;
+    }
+    for (int64_t r = 0; after > 0.0 && r < m->R; r++)
+        by[r] *= (float)sqrt(before / after);
+    m->by = by;
+}
+
 static void apply_step(struct dev *dev, const struct muon *m)
 {
     const float lr = m->u->lr, keep = m->u->l2 ? 1.0f : 1.0f - lr * m->u->decay;
@@ -134,7 +189,8 @@ static void apply_step(struct dev *dev, const struct muon *m)
 
 #pragma omp parallel for num_threads(cpu_threads(dev)) if (n > ROWS_PIECE)
     for (int64_t i = 0; i < n; i++) {
-        const float step = m->x[index_in_x(m, i)];
+        const float f = m->by ? m->by[i / m->C] : 1.0f;
+        const float step = f * m->x[index_in_x(m, i)];
 
         w[i] = (cautious && w[i] * step < 0 ? 1.0f : keep) * w[i] - rate * step;
     }
@@ -143,13 +199,14 @@ static void apply_step(struct dev *dev, const struct muon *m)
 }
 
 void cpu_muon(struct dev *dev, struct tensor *w, struct tensor *m,
-              struct tensor *copy, struct tensor *work, const struct tensor *g,
-              const struct update *u)
+              struct tensor *v, struct tensor *copy, struct tensor *work,
+              const struct tensor *g, const struct update *u)
 {
     const int64_t R = w->dim[0], C = w->dim[1];
     struct muon s = { .g = g,
                       .w = w,
                       .m = m,
+                      .v = v,
                       .copy = copy,
                       .u = u,
                       .R = R,
@@ -176,6 +233,8 @@ void cpu_muon(struct dev *dev, struct tensor *w, struct tensor *m,
     s.scratch = cpu_scratch(dev, need, "muon");
     for (int i = 0; s.scratch && i < MUON_ROUNDS; i++)
         iterate(dev, &s, &muon_coefficients[u->muon].round[i]);
+    if (s.scratch && v)
+        measure_rows(dev, &s);
     if (s.scratch)
         apply_step(dev, &s);
 }

@@ -201,22 +201,69 @@ static __global__ void __launch_bounds__(THREADS)
         x[i] = (float)((double)x[i] / (margin * sqrt(*square) + 1e-7));
 }
 
+/* The sum of squares of each row of x; a block for each. */
+static __global__ void __launch_bounds__(THREADS)
+    square_rows(double *rows, const float *x, int64_t C)
+{
+    begin_kernel();
+
+    const int64_t at = (int64_t)blockIdx.x * C;
+    double sum = 0.0;
+
+    for (int64_t c = threadIdx.x; c < C; c += THREADS)
+        sum += (double)x[at + c] * (double)x[at + c];
+    sum = block_sum<THREADS>(sum);
+    if (threadIdx.x == 0)
+        rows[blockIdx.x] = sum;
+}
+
+/* Update v by these sums, and replace them by the factors of the rows, which
+ * leave the norm of x as it is; one block. */
+static __global__ void __launch_bounds__(THREADS)
+    measure_rows(double *rows, float *v, update_args u, int64_t R, int64_t C)
+{
+    begin_kernel();
+
+    double before = 0.0, after = 0.0;
+    float f;
+
+    if (!gradient_factor(u, &f))
+        return;
+    for (int64_t r = threadIdx.x; r < R; r += THREADS) {
+        const double sum = rows[r];
+        const double v1 = (double)u.beta2 * (double)v[r] +
+                          (1.0 - (double)u.beta2) * sum / (double)C;
+        const double by = 1.0 / (sqrt(v1) + (double)u.eps);
+
+        v[r] = (float)v1;
+        rows[r] = by;
+        before += sum;
+        after += sum * by * by;
+    }
+    before = block_sum<THREADS>(before);
+    after = block_sum<THREADS>(after);
+    for (int64_t r = threadIdx.x; after > 0.0 && r < R; r += THREADS)
+        rows[r] *= sqrt(before / after);
+}
+
+/* rows, unless it is null, has a factor for each C elements of x. */
 template <class T>
 static __global__ void __launch_bounds__(THREADS)
-    apply_step(float *w, T *copy, const float *x, float rate, bool cautious,
-               update_args u, int64_t n)
+    apply_step(float *w, T *copy, const float *x, const double *rows, int64_t C,
+               float rate, bool cautious, update_args u, int64_t n)
 {
     begin_kernel();
 
     const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
-    float f, v;
+    float f, v, step;
 
     if (i >= n || !gradient_factor(u, &f))
         return;
+    step = rows ? x[i] * (float)rows[i / C] : x[i];
     v = w[i];
-    if (!u.l2 && !(cautious && v * x[i] < 0.0f))
+    if (!u.l2 && !(cautious && v * step < 0.0f))
         v -= u.lr * u.decay * v;
-    v -= rate * x[i];
+    v -= rate * step;
     w[i] = v;
     if (copy)
         copy[i] = from_float<T>(v);
@@ -275,8 +322,9 @@ static const float *orthogonalise(struct dev *dev,
 }
 
 extern "C" void cuda_muon(struct dev *dev, struct tensor *w, struct tensor *m,
-                          struct tensor *copy, struct tensor *work,
-                          const struct tensor *g, const struct update *u)
+                          struct tensor *v, struct tensor *copy,
+                          struct tensor *work, const struct tensor *g,
+                          const struct update *u)
 {
     const int64_t R = w->dim[0], C = w->dim[1], n = R * C;
     const int64_t s = R < C ? R : C;
@@ -284,8 +332,9 @@ extern "C" void cuda_muon(struct dev *dev, struct tensor *w, struct tensor *m,
     float *x = (float *)work->data, *next = x + n, *a = next + n;
     struct tensor xs = tensor_vector(x, DT_F32, n);
     const size_t chunks = blocks(n, SUMSQ_CHUNK);
-    double *sum =
-        (double *)cuda_scratch(dev, (chunks + 1) * sizeof(double), "muon");
+    double *sum = (double *)cuda_scratch(
+        dev, (chunks + 1 + (v ? (size_t)R : 0)) * sizeof(double), "muon");
+    double *rows = v && sum ? sum + 1 + chunks : nullptr;
     const float *done;
 
     if (!sum || n == 0)
@@ -298,9 +347,15 @@ extern "C" void cuda_muon(struct dev *dev, struct tensor *w, struct tensor *m,
            (const double *)sum, (double)muon_coefficients[u->muon].margin, n);
     done = orthogonalise(dev, &muon_coefficients[u->muon], x, next, a,
                          a + s * s, R, C);
+    if (v) {
+        LAUNCH(square_rows, (unsigned)R, THREADS, 0, QUEUE(dev), rows, done, C);
+        LAUNCH(measure_rows, 1, THREADS, 0, QUEUE(dev), rows, data_of<float>(v),
+               args, R, C);
+    }
     WITH_TYPE(T, copy ? copy->type : DT_F32,
               LAUNCH(apply_step<T>, blocks(n, THREADS), THREADS, 0, QUEUE(dev),
                      data_of<float>(w), data_of<T>(copy), done,
-                     u->lr * u->scale, u->cautious, args, n))
+                     (const double *)rows, C, u->lr * u->scale, u->cautious,
+                     args, n))
     launched(dev, "muon");
 }

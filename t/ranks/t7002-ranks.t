@@ -36,6 +36,8 @@ spread() {
 }
 spread adamw ddp2 ddp3 zero12 zero14 zero23 zero24 fsdp2 fsdp3 fsdp4 --
 spread muon ddp2 zero12 zero23 fsdp2 fsdp4 -- --root muon --set optim.name=muon
+spread 'muon with rows' ddp2 zero13 zero22 fsdp4 -- --root rows \
+    --set optim.name=muon --set optim.muon_rows=yes --set model.mlp=swiglu
 spread bf16 ddp3 zero14 zero22 fsdp3 -- --root bf16 --set train.precision=bf16
 spread 'bf16 rounded at random' zero13 fsdp2 -- --root rounded \
     --set train.precision=bf16 --set train.stochastic_rounding=yes

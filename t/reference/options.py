@@ -110,6 +110,7 @@ CHOICES = {
     "optim.muon_scale": ["original", "match_rms_adamw"],
     "optim.muon_coefficients": ["original", "polar"],
     "optim.cautious": ["no", "yes"],
+    "optim.muon_rows": ["no", "yes"],
     "optim.decay_end": ["1", "0"],
     "optim.momentum_warmup": ["0", "5"],
     "model.softcap": ["0", "2"],
@@ -163,6 +164,8 @@ MUON = [
     "model.position=rope model.linear_bias=no model.kv_heads=2",
     "optim.name=muon optim.muon_scale=match_rms_adamw optim.muon_lr=3e-3 "
     "schedule.steps=50",
+    "optim.name=muon optim.muon_rows=yes optim.muon_coefficients=polar "
+    "schedule.steps=50 model.mlp=swiglu",
 ]
 MUON_BOUND = 1e-5
 

@@ -260,6 +260,17 @@ for name in adam sgd lion muon; do
     curve $name | awk 'NR == 1 { a = $2 } END { exit !($2 < a) }'
     ok $? "the optimizer $name lowers the loss"
 done
+rows() { # ROOT OPTION...: train with a moment for each row
+    train --root "$@" --set optim.name=muon --set optim.muon_rows=yes
+}
+rows_sum() {
+    cat "$1"/*/*/artifacts/checkpoints/step-00000012/*.safetensors | sha256sum
+}
+rows rows-once && rows rows-twice --set train.stop_at=5 &&
+    rows rows-twice --resume auto && grep -aq '"v.h.0.mlp.fc.weight":{[^}]*"shape":\[[0-9]*\]' \
+    rows-twice/*/*/artifacts/checkpoints/step-00000012/optim.safetensors &&
+    test "$(rows_sum rows-twice)" = "$(rows_sum rows-once)"
+ok $? "a training with muon_rows resumes to the last bit" "$(cat out)"
 train --root early --set schedule.steps=1000 --set optim.lr=0 \
     --set eval.every=2 --set eval.patience=3
 grep -q 'stopping early' out && test "$(curve early | wc -l)" -eq 8

@@ -337,6 +337,7 @@ static void muon_args(struct arg *a, const int64_t *s)
 {
     step_args(a, s);
     a[5] = (struct arg){ "work", SCRATCH, FLOATS, { muon_work(s[0], s[1]) } };
+    a[6] = (struct arg){ "v", STATE, POSITIVE, { s[0] } };
 }
 
 static void muon_call(const struct ops *ops, struct dev *dev,
@@ -347,12 +348,13 @@ static void muon_call(const struct ops *ops, struct dev *dev,
 
     u.muon = s[3] ? MUON_POLAR : MUON_ORIGINAL;
     u.cautious = s[3] > 0;
-    ops->muon(dev, a[0], a[1], a[2], a[5], a[3], &u);
+    ops->muon(dev, a[0], a[1], s[4] ? a[6] : NULL, a[2], a[5], a[3], &u);
 }
 
 const struct op_test muon_test = {
     "muon", muon_args, step_prepare, muon_call, false, 5e-5, 0,
     { { 1, 1 }, { 7, 33 }, { 65, 40, 1 }, { 16, 16, 2 }, { 7, 9, 3 },
-      { 7, 9, 4 }, { 7, 33, 0, 1 }, { 65, 40, 0, 1 } },
+      { 7, 9, 4, 0, 1 }, { 7, 33, 0, 1 }, { 65, 40, 0, 1, 1 },
+      { 7, 33, 1, 0, 1 } },
     { { 768, 3072 }, { 768, 768 } }
 };

@@ -163,7 +163,7 @@ static double projections_off(const struct graph_param *p, int64_t cols,
         const struct tensor g =
             tensor_vector((float *)(uintptr_t)grads + at, DT_F32, n);
 
-        ref_muon(NULL, &w, &moment, NULL, &work, &g, &u);
+        ref_muon(NULL, &w, &moment, NULL, NULL, &work, &g, &u);
         for (int64_t i = at; i < at + n; i++)
             worst = fmax(worst, fabs((double)(before[i] - after[i])));
         at += n;

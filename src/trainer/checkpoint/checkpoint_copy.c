@@ -23,8 +23,22 @@ void checkpoint_copy_list(struct checkpoint_copy *s, const struct engine *eng)
         to->dim[0] = t->dim[0];
         to->dim[1] = t->dim[1];
         to->at = p->at;
-        to->has_v = eng->optim.seconds && optim_has_second(&eng->optim, p);
+        to->v_count =
+            eng->optim.seconds ? optim_second_count(&eng->optim, p) : 0;
     }
+}
+
+struct checkpoint_copy_tensor checkpoint_copy_second(
+    const struct checkpoint_copy_tensor *t)
+{
+    struct checkpoint_copy_tensor v = *t;
+
+    if (t->rank == 2 && t->v_count < t->dim[0] * t->dim[1]) {
+        v.rank = 1;
+        v.dim[0] = t->v_count;
+        v.dim[1] = 0;
+    }
+    return v;
 }
 
 /* Copy a whole block to rank 0; every rank takes part. */

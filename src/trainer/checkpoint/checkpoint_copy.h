@@ -26,13 +26,17 @@ struct checkpoint_copy_tensor {
     char name[48];
     int rank;
     int64_t dim[2], at;
-    bool has_v; /* it has a second moment */
+    int64_t v_count; /* second moments: of each element or row, or none */
 };
 
 int checkpoint_copy_take(struct checkpoint_copy *, struct engine *,
                          const char *run_id, struct err *);
 int checkpoint_copy_join(struct engine *, struct err *);
 void checkpoint_copy_clear(struct checkpoint_copy *);
+
+/* The shape of the second moments of a tensor. */
+struct checkpoint_copy_tensor checkpoint_copy_second(
+    const struct checkpoint_copy_tensor *);
 
 /* Fill in the tensors alone. */
 void checkpoint_copy_list(struct checkpoint_copy *, const struct engine *);

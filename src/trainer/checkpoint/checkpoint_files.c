@@ -51,8 +51,11 @@ static int write_moments(const struct checkpoint_copy *s, const char *path,
 
         if (s->m)
             add_array(a, &n, arena_printf(&names, "m.%s", t->name), t, s->m);
-        if (s->v && t->has_v)
-            add_array(a, &n, arena_printf(&names, "v.%s", t->name), t, s->v);
+        if (s->v && t->v_count) {
+            const struct checkpoint_copy_tensor v = checkpoint_copy_second(t);
+
+            add_array(a, &n, arena_printf(&names, "v.%s", t->name), &v, s->v);
+        }
     }
     ret = tensors_write(path, a, n, e);
     free(a);
@@ -147,20 +150,25 @@ static int load_block(struct engine *eng, const struct tensors *file,
         return -1;
     checkpoint_copy_list(&s, eng);
     for (int i = 0; i < s.n && ret == 0; i++) {
-        if (what == PARALLEL_V && !s.tensor[i].has_v)
+        int64_t count = g->param[i].count;
+
+        if (what == PARALLEL_V) {
+            count = s.tensor[i].v_count;
+            s.tensor[i] = checkpoint_copy_second(&s.tensor[i]);
+        }
+        if (count == 0)
             continue;
         ret = find_tensor(file, prefix, &s.tensor[i], &a, e);
         if (ret == 0)
             ret = tensors_array_floats(&a, numbers, e);
-        if (ret == 0 && !warned &&
-            !tensors_all_finite(numbers, g->param[i].count)) {
+        if (ret == 0 && !warned && !tensors_all_finite(numbers, count)) {
             log_warn("the loaded %s%s has values that are not finite", prefix,
                      s.tensor[i].name);
             warned = true;
         }
         if (ret == 0)
             ret = parallel_load(&eng->parallel, what, s.tensor[i].at, numbers,
-                                g->param[i].count, e);
+                                count, e);
     }
     checkpoint_copy_clear(&s);
     free(numbers);

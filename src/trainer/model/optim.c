@@ -40,9 +40,13 @@ static bool is_same_treatment(const struct optim_range *a,
            memcmp(&a->rates, &b->rates, sizeof a->rates) == 0;
 }
 
-static bool has_v(enum optim_name name)
+/* The second moments of a range: of each parameter, of each row, or none. */
+static int64_t second_count(const struct optim_settings *c,
+                            const struct optim_range *r)
 {
-    return name == OPTIM_ADAMW || name == OPTIM_ADAM;
+    if (r->name == OPTIM_MUON)
+        return c->muon_rows ? r->rows : 0;
+    return r->name == OPTIM_ADAMW || r->name == OPTIM_ADAM ? r->count : 0;
 }
 
 enum dtype optim_moment_type(const struct optim *o)
@@ -113,7 +117,7 @@ static int by_address(const void *a, const void *b)
 static void append_second_moments(struct optim *o, struct optim_range *r)
 {
     r->v_at = o->v_count;
-    o->v_count += aligned(r->count);
+    o->v_count += aligned(second_count(o->conf, r));
 }
 
 void optim_lay_out(struct optim *o, const struct optim_settings *conf,
@@ -145,7 +149,7 @@ void optim_lay_out(struct optim *o, const struct optim_settings *conf,
         struct optim_range *r = &o->range[i];
 
         r->own = r->at;
-        if (!has_v(r->name))
+        if (second_count(conf, r) == 0)
             continue;
         o->seconds = true;
         append_second_moments(o, r);
@@ -193,9 +197,17 @@ void optim_keep_pieces(struct optim *o, const struct optim_piece *piece, int n,
     set_region_sizes(o);
 }
 
-bool optim_has_second(const struct optim *o, const struct graph_param *p)
+int64_t optim_second_count(const struct optim *o, const struct graph_param *p)
 {
-    return has_v(range_of(o->conf, p, &o->graph->node[p->node].val).name);
+    const struct optim_range r =
+        range_of(o->conf, p, &o->graph->node[p->node].val);
+
+    return second_count(o->conf, &r);
+}
+
+int64_t optim_range_seconds(const struct optim *o, const struct optim_range *r)
+{
+    return second_count(o->conf, r);
 }
 
 /* ---- state ----------------------------------------------------------- */
@@ -339,10 +351,16 @@ static double muon_scale(enum muon_scale how, int64_t rows, int64_t cols)
                                       : 0.2 * sqrt(fmax(R, C));
 }
 
+static struct tensor part_of(const struct tensor *t, int64_t from, int64_t n)
+{
+    return tensor_vector((char *)t->data + (size_t)from * dtype_size(t->type),
+                         t->type, n);
+}
+
 static void update_stack(struct optim *o, const struct optim_range *r,
                          const struct tensor *w, const struct tensor *m,
-                         const struct tensor *copy, const struct tensor *grad,
-                         const struct update *u)
+                         const struct tensor *v, const struct tensor *copy,
+                         const struct tensor *grad, const struct update *u)
 {
     struct dev *dev = o->graph->dev;
     struct update part = *u;
@@ -353,20 +371,17 @@ static void update_stack(struct optim *o, const struct optim_range *r,
         struct tensor work =
             tensor_vector(o->work.data, DT_F32, muon_work(n, r->cols));
         struct tensor wk = rows_of(w, from, n), mk = rows_of(m, from, n);
-        struct tensor gk = rows_of(grad, from, n), ck;
+        struct tensor gk = rows_of(grad, from, n), ck, vk;
 
+        if (r->v_at >= 0)
+            vk = part_of(v, from, n);
         if (copy)
             ck = rows_of(copy, from, n);
         part.scale = (float)muon_scale(o->conf->muon_scale, n, r->cols);
-        dev->ops->muon(dev, &wk, &mk, copy ? &ck : NULL, &work, &gk, &part);
+        dev->ops->muon(dev, &wk, &mk, r->v_at >= 0 ? &vk : NULL,
+                       copy ? &ck : NULL, &work, &gk, &part);
         from += n;
     }
-}
-
-static struct tensor part_of(const struct tensor *t, int64_t from, int64_t n)
-{
-    return tensor_vector((char *)t->data + (size_t)from * dtype_size(t->type),
-                         t->type, n);
 }
 
 /* A piece in fp32: itself, or a copy at *room, which is moved behind it. */
@@ -441,7 +456,7 @@ static void update_range(struct optim *o, const struct optim_range *r,
         dev->ops->lion(dev, &w, &m, copy, &grad, u);
         break;
     case OPTIM_MUON:
-        update_stack(o, r, &w, &m, copy, &grad, u);
+        update_stack(o, r, &w, &m, &v, copy, &grad, u);
         break;
     }
     if (rounded.data && o->rounds_randomly)

@@ -21,7 +21,8 @@
  * a few calls over ranges.  Decay applies to tensors of two or more dimensions.
  * Muon updates the matrices of the blocks, each projection by itself, and AdamW
  * the embeddings, head and vectors.  The state has first moments for all
- * parameters, second ones for those that AdamW or Adam updates.  Moments are
+ * parameters, second ones for those that AdamW or Adam updates, and with
+ * muon_rows one for each row of a matrix that Muon updates.  Moments are
  * fp32 or bf16, and so are the weights (graph->masters); bf16 is rounded at
  * random after each update.
  *
@@ -72,7 +73,10 @@ void optim_lay_out(struct optim *, const struct optim_settings *,
 void optim_keep_pieces(struct optim *, const struct optim_piece *, int n,
                        int64_t total);
 enum dtype optim_moment_type(const struct optim *);
-bool optim_has_second(const struct optim *, const struct graph_param *);
+/* How many second moments a parameter has: one for each element or row, or
+ * none; and a range. */
+int64_t optim_second_count(const struct optim *, const struct graph_param *);
+int64_t optim_range_seconds(const struct optim *, const struct optim_range *);
 
 /* Allocate what was laid out. */
 int optim_open(struct optim *, struct err *);

@@ -362,8 +362,8 @@ static bool get_state_piece(const struct parallel *p, enum parallel_state what,
         out->data = (char *)o->m.data + (size_t)r->own * dtype_size(out->type);
     else if (r->v_at >= 0)
         out->data = (char *)o->v.data + (size_t)r->v_at * dtype_size(out->type);
-    else
-        out->count = 0;
+    if (what == PARALLEL_V)
+        out->count = optim_range_seconds(o, r);
     return true;
 }
 
