@@ -471,6 +471,25 @@ void checkpoint_close(struct checkpoint *c)
 
 /* ---- rolling back ----------------------------------------------------- */
 
+/* Only rank 0 knows whether the newest has been written yet. */
+static int find_newest(const struct checkpoint *c, struct engine *eng,
+                       char *path, size_t size, struct err *e)
+{
+    char *found = NULL;
+    int ret = 0;
+
+    if (eng->coll.rank == 0)
+        ret = checkpoint_newest(c->folder, INT64_MAX, &found, e);
+    snprintf(path, size, "%s", found ? found : "");
+    free(found);
+    coll_bcast(&eng->coll, path, size, 0);
+    if (ret < 0)
+        coll_wait(&eng->coll);
+    else
+        ret = coll_barrier(&eng->coll, e);
+    return ret;
+}
+
 /* Rollbacks to one step before training fails. */
 enum { MOST_ROLLBACKS = 5 };
 
@@ -478,20 +497,17 @@ int checkpoint_rollback(struct checkpoint *c, struct engine *eng, struct err *e)
 {
     const int64_t bad = eng->state.step, skipped = eng->state.skipped;
     const double seconds = engine_seconds(eng);
-    char *path;
-    int ret;
+    char path[4096];
 
     wait_writing(c);
     c->written = -1;
-    if (checkpoint_newest(c->folder, INT64_MAX, &path, e) < 0)
+    if (find_newest(c, eng, path, sizeof path, e) < 0)
         return -1;
-    if (!path)
+    if (!*path)
         return err_set(e, ERR_NONFINITE,
                        "there is no checkpoint to roll back to; set "
                        "checkpoint.every");
-    ret = checkpoint_load(path, eng, e);
-    free(path);
-    if (ret < 0)
+    if (checkpoint_load(path, eng, e) < 0)
         return -1;
     c->rollbacks = c->rolled_to == eng->state.step ? c->rollbacks + 1 : 1;
     c->rolled_to = eng->state.step;
