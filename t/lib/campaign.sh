@@ -11,6 +11,7 @@
 # HOW is one of
 #
 #   kill                all processes are killed at a system call
+#   kill:TEXT           they are killed at a change of a file whose path has TEXT
 #   ENOSPC, EIO, ...    a call that changes a file fails with this error
 #   full                it fails with ENOSPC, and so do all later ones
 #   EMFILE              a call that opens something fails
@@ -51,6 +52,7 @@ run_disturbed() {
     set -- sh ../typed
     case $how in
     kill) set -- "$disturb" -n "$at" "$@" ;;
+    kill:*) set -- "$disturb" -c write -p "${how#kill:}" -n "$at" "$@" ;;
     EMFILE) set -- "$disturb" -c open -n "$at" -e EMFILE "$@" ;;
     full) set -- "$disturb" -c write -n "$at" -a -e ENOSPC "$@" ;;
     E*) set -- "$disturb" -c write -n "$at" -e "$how" "$@" ;;
@@ -111,7 +113,7 @@ disturb_once() {
         run_disturbed "$1"
         status=$?
         case $how in
-        kill) test $status -ne 137 || echo >>killed ;;
+        kill*) test $status -ne 137 || echo >>killed ;;
         later | earlier)
             test $status -eq 0 || echo "it failed: $(cat first)"
             (cd case && verify)
@@ -143,11 +145,13 @@ campaign() {
 moment $moment: $bad"
         test "$(echo "$problem" | grep -c ^moment)" -lt 5 || break
     done
-    test "$how" != kill -o -s killed || problem="nothing was killed; $problem"
+    test "${how#kill}" = "$how" -o -s killed || problem="nothing was killed; $problem"
     test $tried -gt 0 || problem="nothing was tried; $problem"
     echo "# $what, $how: $tried times at $moments moments"
     case $how in
     kill) name="$what, killed and run again, ends as if never killed" ;;
+    kill:*) name="$what, killed at a change of ${how#kill:} and run again, is as \
+if never killed" ;;
     full) name="$what survives a disk that is full from some moment on" ;;
     EMFILE) name="$what survives one EMFILE when it opens something" ;;
     E*) name="$what survives one $how when it changes a file" ;;

@@ -244,9 +244,12 @@ static bool has_text(const struct seccomp_notif *n, const struct call *c)
 {
     char *path = c->path < 0 ? call_file(n, call_arg(n, c->folder, -1))
                              : call_path(n, c->folder, c->path);
-    const bool yes = path && (!plan.text || strstr(path, plan.text));
+    char *other = c->path2 < 0 ? NULL : call_path(n, c->folder2, c->path2);
+    const bool yes = (path && (!plan.text || strstr(path, plan.text))) ||
+                     (other && plan.text && strstr(other, plan.text));
 
     free(path);
+    free(other);
     return yes;
 }
 

@@ -7,6 +7,7 @@ EXTRA_DIST += \
 	%D%/fixtures.sh \
 	%D%/httpd.pl \
 	%D%/power_cut.pl \
+	%D%/run_facts.pl \
 	%D%/server.pl \
 	%D%/serve.sh \
 	%D%/tap.sh \
