@@ -172,13 +172,18 @@ static bool read_string(const struct seccomp_notif *n, unsigned long long from,
 char *call_path(const struct seccomp_notif *n, int folder, int path)
 {
     char text[PATH_MAX], *base, *whole = NULL;
+    int fd, in = 0;
 
     if (!read_string(n, (unsigned long long)call_arg(n, path, 0), text))
         return NULL;
-    if (text[0] == '/')
+    /* a file in a folder that the process has open */
+    if (sscanf(text, "/proc/self/fd/%d/%n", &fd, &in) == 1 && in > 0)
+        base = call_file(n, fd);
+    else if (text[0] == '/')
         return strdup(text);
-    base = call_file(n, call_arg(n, folder, AT_FDCWD));
-    if (base && asprintf(&whole, "%s/%s", base, text) < 0)
+    else
+        base = call_file(n, call_arg(n, folder, AT_FDCWD));
+    if (base && asprintf(&whole, "%s/%s", base, text + in) < 0)
         whole = NULL;
     free(base);
     return whole;
