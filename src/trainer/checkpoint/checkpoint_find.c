@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/buf.h"
 #include "common/log.h"
 #include "common/path.h"
 #include "store/format/store.h"
@@ -244,44 +243,6 @@ static int find_newest(const struct settings *s, bool any, char **path,
     for (size_t i = runs.n; i-- > 0 && !*path && ret == 0;)
         if (any || matches_settings(&runs.run[i], s))
             ret = checkpoint_of_run(&runs.run[i], path, e);
-    runs_free(&runs);
-    return ret;
-}
-
-/* Did training begin it, with these settings?  A kill may have come before all
- * of them were written. */
-static bool has_settings(const struct run_info *run, const struct settings *s)
-{
-    const char *command = run_info_command(run);
-    struct buf text = BUF_INIT;
-    bool has = command && strncmp(command, "gtrain", 6) == 0;
-
-    for (const struct setting *row = settings_table; row->key && has; row++) {
-        const char *was = strncmp(row->key, "run.", 4) == 0
-                              ? NULL
-                              : run_info_param(run, row->key);
-
-        buf_trim(&text, 0);
-        conf_text(&s->conf, row, &text);
-        has = !was || strcmp(was, text.s) == 0;
-    }
-    buf_clear(&text);
-    return has;
-}
-
-int checkpoint_begun(const struct settings *s, char **id, struct err *e)
-{
-    struct runs runs = { 0 };
-    const struct run_info *run = NULL;
-    const int ret = load_runs(&runs, s, e);
-
-    for (size_t i = runs.n; i-- > 0 && !run;)
-        if (matches_settings(&runs.run[i], s) && has_settings(&runs.run[i], s))
-            run = &runs.run[i];
-    *id = ret == 0 && run && run->status != RUN_FINISHED &&
-                  run->status != RUN_SCHEDULED
-              ? xstrdup(run->id)
-              : NULL;
     runs_free(&runs);
     return ret;
 }
