@@ -9,6 +9,7 @@
  * one for each region that runs on one thread.
  *
  *      SHIM_FAIL=N             the Nth allocation finds no memory
+ *      SHIM_LARGEST=BYTES      malloc() finds no memory for more at once
  *      SHIM_JUMP=N:SECONDS     from its Nth reading on, the clock is so much
  *                              later, or earlier if SECONDS is negative
  *      SHIM_OF=NAME            only in programs of this name
@@ -37,7 +38,7 @@ extern void *__libc_memalign(size_t, size_t);
 void *memalign(size_t, size_t);
 
 static atomic_long calls, readings;
-static long fail_at, jump_at, jump_by;
+static long fail_at, jump_at, jump_by, largest = PTRDIFF_MAX;
 static bool here = true; /* a program that SHIM_OF means */
 static uintptr_t omp_from, omp_to;
 
@@ -60,12 +61,14 @@ static int find_omp(struct dl_phdr_info *info, size_t size, void *arg)
 static __attribute__((constructor)) void begin(void)
 {
     const char *only = getenv("SHIM_OF"), *fail = getenv("SHIM_FAIL"),
-               *jump = getenv("SHIM_JUMP");
+               *jump = getenv("SHIM_JUMP"), *most = getenv("SHIM_LARGEST");
 
     dl_iterate_phdr(find_omp, NULL);
     here = !only || strcmp(only, program_invocation_short_name) == 0;
     if (here && fail)
         fail_at = strtol(fail, NULL, 10);
+    if (here && most)
+        largest = strtol(most, NULL, 10);
     if (here && jump)
         sscanf(jump, "%ld:%ld", &jump_at, &jump_by);
 }
@@ -85,7 +88,9 @@ static bool count(const void *caller)
 
 void *malloc(size_t n)
 {
-    return FAILS() ? NULL : __libc_malloc(n);
+    if (n > (size_t)largest)
+        errno = ENOMEM;
+    return FAILS() || n > (size_t)largest ? NULL : __libc_malloc(n);
 }
 
 void *calloc(size_t n, size_t size)

@@ -177,6 +177,17 @@ is "$(cut -d ' ' -f 3 phases/0/*/metrics/perf/forward_ms | tr '\n' ' ')" \
     '1 2 3 4 5 6 7 8 9 10 11 12 ' \
     "a run that is resumed has the times of the phases of each step once"
 
+# memory for checkpoints is taken before the first step, and not at the last
+for ranks in '' ' --ranks 2 --set parallel.mode=zero1'; do
+    # shellcheck disable=SC2086 # words
+    LD_PRELOAD=$build/t/lib/shim.so SHIM_OF=gtrain SHIM_LARGEST=800000 train \
+        --root short${#ranks} --set model.width=128 --set train.batch=4 $ranks
+    is "$?$(ls short${#ranks}/0/*/metrics/train 2>/dev/null)" 1 \
+        "training does not begin without memory for checkpoints$ranks"
+    like out 'memory for checkpoints: cannot allocate [0-9]* bytes' \
+        "the message says what the memory was for$ranks"
+done
+
 # what is due after a step is done once, whatever ends the process meanwhile
 encode_letters letters
 awk 'BEGIN { for (i = 0; i < 100000; i++)

@@ -24,14 +24,12 @@
 
 #define LOCK_FILE ".lock"
 
-enum save_reason { SAVE_DUE, SAVE_BEST, SAVE_LAST };
-
 /* A copy of the state, which a thread writes while training continues. */
 struct checkpoint_writing {
     struct checkpoint *checkpoint;
-    struct checkpoint_copy snap;
     int64_t step;
-    enum save_reason why;
+    int why;      /* enum checkpoint_why */
+    double began; /* training waits since then */
     pthread_t thread;
     bool threaded;
     int ret;
@@ -175,20 +173,39 @@ static void record_sums(const struct checkpoint *c, const char *path,
         log_warn("%s", e.text);
 }
 
+/* How long training has waited for it: before it has its name. */
+static void record_wait(const struct checkpoint_writing *w)
+{
+    if (w->checkpoint->run)
+        run_metric(w->checkpoint->run, "perf/checkpoint_ms", w->step,
+                   1000 * (clock_mono() - w->began));
+}
+
+static bool is_waited_for(const struct checkpoint_writing *w)
+{
+    return !w->checkpoint->conf->async || w->why & CHECKPOINT_LAST;
+}
+
 static int write_folder(const struct checkpoint_writing *w, const char *path,
                         struct err *e)
 {
     const struct checkpoint *c = w->checkpoint;
     char *temp = xasprintf("%s/.step-%08lld", c->folder, (long long)w->step);
     struct err lost = { 0 };
-    int ret = path_make_inside(temp, c->folder, e);
+    int ret;
 
+    if (c->run)
+        run_flush(c->run, &lost); /* run_end() reports what is lost */
+    ret = path_make_inside(temp, c->folder, e);
     if (ret == 0)
-        ret = checkpoint_write(&w->snap, temp, e);
-    if (ret == 0 && c->run)
-        run_sync(c->run, &lost); /* run_end() reports what is lost */
-    if (ret == 0 && c->run)
+        ret = checkpoint_write(&c->copy, temp, e);
+    if (ret == 0 && is_waited_for(w))
+        record_wait(w);
+    if (ret == 0 && c->run) {
+        run_flush(c->run, &lost);
+        run_sync(c->run, &lost);
         ret = run_check(c->run, e);
+    }
     if (ret == 0)
         record_sums(c, temp, w->step); /* whose name it has next */
     if (ret == 0 && replace_folder(temp, path) < 0)
@@ -227,7 +244,7 @@ static int write_checkpoint(const struct checkpoint_writing *w, struct err *e)
         ret = write_folder(w, path, e);
         c->written = ret == 0 ? w->step : -1;
     }
-    if (ret == 0 && w->why == SAVE_BEST)
+    if (ret == 0 && w->why & CHECKPOINT_BEST)
         ret = link_best(c, w->step, e);
     if (ret == 0)
         remove_old(c);
@@ -253,7 +270,7 @@ static void *write_thread(void *arg)
     struct checkpoint_writing *w = arg;
 
     w->ret = write_checkpoint(w, &w->e);
-    if (w->ret < 0 && w->why != SAVE_LAST)
+    if (w->ret < 0 && !(w->why & CHECKPOINT_LAST))
         warn_lost(w);
     return NULL;
 }
@@ -277,72 +294,66 @@ static void wait_writing(struct checkpoint *c)
         return;
     while (!has_ended(w))
         ;
-    checkpoint_copy_clear(&w->snap);
     free(w);
     c->writing = NULL;
 }
 
-static int save_state(struct checkpoint *c, struct engine *eng,
-                      enum save_reason why, struct err *e)
+/* Copy the state, and let rank 0 begin to write it. */
+static int begin_writing(struct checkpoint *c, struct engine *eng, int why,
+                         struct err *e)
 {
+    const double began = clock_mono();
     struct checkpoint_writing *w;
-    struct err lost = { 0 };
 
-    if (eng->coll.rank != 0)
-        return checkpoint_copy_join(eng, e);
     wait_writing(c);
+    if (checkpoint_copy_take(&c->copy, eng, c->run ? run_id(c->run) : "", e) <
+        0)
+        return err_wrap(e, "checkpoint of step %lld",
+                        (long long)eng->state.step);
+    if (eng->coll.rank != 0)
+        return 0;
     w = xcalloc(1, sizeof *w);
     w->checkpoint = c;
     w->step = eng->state.step;
     w->why = why;
+    w->began = began;
     c->writing = w;
-    if (c->run)
-        run_flush(c->run, &lost); /* run_end() reports what is lost */
-    if (checkpoint_copy_take(&w->snap, eng, c->run ? run_id(c->run) : "", e) <
-        0)
-        return err_wrap(e, "checkpoint of step %lld", (long long)w->step);
-    w->threaded = (c->conf->async || why == SAVE_LAST) &&
+    if (!is_waited_for(w))
+        record_wait(w);
+    w->threaded = (c->conf->async || why & CHECKPOINT_LAST) &&
                   pthread_create(&w->thread, NULL, write_thread, w) == 0;
     if (!w->threaded)
         write_thread(w);
     return 0;
 }
 
-int checkpoint_save(struct checkpoint *c, struct engine *eng, struct err *e)
-{
-    return save_state(c, eng, SAVE_DUE, e);
-}
-
-int checkpoint_best(struct checkpoint *c, struct engine *eng, struct err *e)
-{
-    return save_state(c, eng, SAVE_BEST, e);
-}
-
 /*
- * Rank 0 writes.  The others ask it every half second whether it is done: if
- * they exited, they would look dead to it, and if they waited in silence, they
- * would look stuck.
+ * Rank 0 writes.  At the end, the others ask it every half second whether it is
+ * done: if they exited, they would look dead to it, and if they waited in
+ * silence, they would look stuck.
  */
-int checkpoint_last(struct checkpoint *c, struct engine *eng, struct err *e)
+int checkpoint_save(struct checkpoint *c, struct engine *eng, int why,
+                    struct err *e)
 {
     enum { WRITING, WRITTEN, FAILED };
     int64_t state = WRITING;
 
-    if (save_state(c, eng, SAVE_LAST, e) < 0)
+    if (begin_writing(c, eng, why, e) < 0)
         return -1;
-    while (state == WRITING) {
-        if (c->writing && has_ended(c->writing))
+    while (why & CHECKPOINT_LAST && state == WRITING) {
+        if (eng->coll.rank == 0 && has_ended(c->writing))
             state = c->writing->ret == 0 ? WRITTEN : FAILED;
         if (coll_max(&eng->coll, &state, e) < 0)
             return -1;
     }
-    if (state == FAILED && c->writing)
+    if (state == FAILED && eng->coll.rank == 0)
         *e = c->writing->e;
     else if (state == FAILED)
         err_set(e, ERR_SYSTEM,
                 "rank 0 could not write the checkpoint of step %lld",
                 (long long)eng->state.step);
-    wait_writing(c);
+    if (state != WRITING)
+        wait_writing(c);
     return state == FAILED ? -1 : 0;
 }
 
@@ -442,14 +453,15 @@ static void unlock_folder(struct checkpoint *c)
     free(path);
 }
 
-int checkpoint_open(struct checkpoint *c, const struct engine *eng,
-                    struct run *run, const struct checkpoint_claim *claim,
-                    struct err *e)
+int checkpoint_open(struct checkpoint *c, struct engine *eng, struct run *run,
+                    const struct checkpoint_claim *claim, struct err *e)
 {
     *c = (struct checkpoint){
         .conf = &eng->set->checkpoint, .run = run, .lock = -1, .written = -1
     };
     c->folder = xstrdup(claim->folder);
+    if (checkpoint_copy_open(&c->copy, eng, e) < 0)
+        return -1;
     if (eng->coll.rank != 0)
         return 0;
     if (lock_folder(c, claim->steal, e) < 0 ||
@@ -465,6 +477,7 @@ void checkpoint_close(struct checkpoint *c)
         return;
     wait_writing(c);
     unlock_folder(c);
+    checkpoint_copy_clear(&c->copy);
     free(c->folder);
     *c = (struct checkpoint){ 0 };
 }

@@ -2,14 +2,15 @@
 #define TRAINER_CHECKPOINT_CHECKPOINT_H
 
 #include "store/write/run.h"
+#include "trainer/checkpoint/checkpoint_copy.h"
 #include "trainer/engine/engine.h"
 
 /*
  * checkpoint - save the state of training, so that it can be resumed
  *
  *      if (checkpoint_open(&c, eng, run, &claim, e) < 0) ...
- *      checkpoint_save(&c, eng, e);              when one is due
- *      checkpoint_last(&c, eng, e);              at the end
+ *      checkpoint_save(&c, eng, CHECKPOINT_DUE, e);
+ *      checkpoint_save(&c, eng, CHECKPOINT_LAST, e);       at the end
  *      checkpoint_close(&c);
  *
  * A checkpoint is a folder, step-00000400, with the files of
@@ -18,19 +19,20 @@
  * a crash has left.  Data order, dropout and samples are functions of the step,
  * so a run that resumes computes the same bits without further state.
  *
- * Saving first flushes the metrics of the run, then copies the state and
- * returns; a thread writes the copy.  Before the folder is renamed, the run is
- * synced, so that its curve has no gap after a power failure.  Then older
- * checkpoints are removed, except the newest N, every Mth step and the best,
- * which the link "best" names.
+ * Saving copies the state and returns; a thread writes the copy.  Before the
+ * folder is renamed, all points up to the step are flushed and synced, also
+ * perf/checkpoint_ms, so that the curves of the run have no gap after a kill or
+ * a power failure.  Then older checkpoints are removed, except the newest N,
+ * every Mth step and the best, which the link "best" names.
  *
- * Training does not stop because a disk is full: a checkpoint that cannot be
- * written only causes a warning and the metric event/checkpoint_lost.  Only
- * checkpoint_last() fails if the checkpoint is not written.
+ * Training does not stop because a disk is full: a checkpoint that is not
+ * written only causes a warning and the metric event/checkpoint_lost.  Only the
+ * last one must be written.
  */
 struct checkpoint {
     const struct checkpoint_settings *conf;
     char *folder;
+    struct checkpoint_copy copy;
     struct run *run;                    /* or NULL */
     struct checkpoint_writing *writing; /* or NULL */
     int lock;                           /* the file .lock in it, or -1 */
@@ -49,15 +51,19 @@ struct checkpoint_claim {
  * ERR_USAGE if its newest checkpoint is of another run than the one resumed
  * from.  Checkpoints of steps after the one that training begins at are
  * renamed. */
-int checkpoint_open(struct checkpoint *, const struct engine *, struct run *,
+int checkpoint_open(struct checkpoint *, struct engine *, struct run *,
                     const struct checkpoint_claim *, struct err *);
 void checkpoint_close(struct checkpoint *);
 
-int checkpoint_save(struct checkpoint *, struct engine *, struct err *);
-/* Save the checkpoint of the best validation loss so far. */
-int checkpoint_best(struct checkpoint *, struct engine *, struct err *);
-/* Save at the end of training: all ranks wait until it is written. */
-int checkpoint_last(struct checkpoint *, struct engine *, struct err *);
+/* Why it is saved: all that is true of it. */
+enum checkpoint_why {
+    CHECKPOINT_DUE = 1,
+    CHECKPOINT_BEST = 2, /* of all validation losses so far */
+    CHECKPOINT_LAST = 4, /* all ranks wait until it is written */
+};
+
+int checkpoint_save(struct checkpoint *, struct engine *, int why,
+                    struct err *);
 
 /* Load the newest checkpoint, and skip the data that came after it. */
 int checkpoint_rollback(struct checkpoint *, struct engine *, struct err *);

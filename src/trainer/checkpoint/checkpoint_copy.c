@@ -41,44 +41,53 @@ struct checkpoint_copy_tensor checkpoint_copy_second(
     return v;
 }
 
-/* Copy a whole block to rank 0; every rank takes part. */
-static int copy_block(struct engine *eng, enum parallel_state what,
-                      float **copy, struct err *e)
+/* No block is fine for a count of 0. */
+static bool is_alloced(float **block, int64_t count, struct err *e)
 {
-    const size_t n = (size_t)eng->gpt.graph.count;
+    if (count > 0)
+        *block = mem_alloc((size_t)count, sizeof **block,
+                           "memory for checkpoints", e);
+    return count == 0 || *block;
+}
 
-    *copy = mem_alloc(n, sizeof **copy, "copy of the state", e);
-    if (!*copy)
+int checkpoint_copy_open(struct checkpoint_copy *s, struct engine *eng,
+                         struct err *e)
+{
+    const int64_t n = eng->coll.rank == 0 ? eng->gpt.graph.count : 0;
+    const int64_t m = eng->gpt.graph.training ? n : 0;
+    int64_t lacks = !is_alloced(&s->weights, n, e) ||
+                    !is_alloced(&s->m, m, e) ||
+                    !is_alloced(&s->v, eng->optim.seconds ? n : 0, e) ||
+                    !is_alloced(&s->own, eng->parallel.own_count, e);
+    struct buf config = BUF_INIT;
+
+    if (coll_max(&eng->coll, &lacks, e) < 0)
         return -1;
-    return parallel_collect(&eng->parallel, what, *copy, e);
+    if (lacks && e->kind == ERR_NONE)
+        err_set(e, ERR_SYSTEM, "another rank lacks memory for checkpoints");
+    if (lacks)
+        return -1;
+    checkpoint_copy_list(s, eng);
+    conf_dump(&eng->set->conf, &config);
+    s->config = buf_detach(&config);
+    return 0;
 }
 
 int checkpoint_copy_take(struct checkpoint_copy *s, struct engine *eng,
                          const char *run_id, struct err *e)
 {
-    struct buf config = BUF_INIT;
-
-    *s = (struct checkpoint_copy){ 0 };
-    checkpoint_copy_list(s, eng);
-    conf_dump(&eng->set->conf, &config);
-    s->config = buf_detach(&config);
+    if (!s->config && checkpoint_copy_open(s, eng, e) < 0)
+        return -1;
+    free(s->state);
     s->state = checkpoint_state_text(eng, run_id);
-    if (copy_block(eng, PARALLEL_WEIGHTS, &s->weights, e) < 0 ||
+    if (parallel_collect(&eng->parallel, PARALLEL_WEIGHTS, s->weights, s->own,
+                         e) < 0 ||
         (eng->gpt.graph.training &&
-         copy_block(eng, PARALLEL_M, &s->m, e) < 0) ||
-        (eng->optim.seconds && copy_block(eng, PARALLEL_V, &s->v, e) < 0))
+         parallel_collect(&eng->parallel, PARALLEL_M, s->m, s->own, e) < 0) ||
+        (eng->optim.seconds &&
+         parallel_collect(&eng->parallel, PARALLEL_V, s->v, s->own, e) < 0))
         return -1;
     return dev_sync(&eng->dev, e);
-}
-
-int checkpoint_copy_join(struct engine *eng, struct err *e)
-{
-    if (parallel_collect(&eng->parallel, PARALLEL_WEIGHTS, NULL, e) < 0 ||
-        parallel_collect(&eng->parallel, PARALLEL_M, NULL, e) < 0)
-        return -1;
-    return eng->optim.seconds
-               ? parallel_collect(&eng->parallel, PARALLEL_V, NULL, e)
-               : 0;
 }
 
 void checkpoint_copy_clear(struct checkpoint_copy *s)
@@ -86,6 +95,7 @@ void checkpoint_copy_clear(struct checkpoint_copy *s)
     free(s->weights);
     free(s->m);
     free(s->v);
+    free(s->own);
     free(s->tensor);
     free(s->config);
     free(s->state);

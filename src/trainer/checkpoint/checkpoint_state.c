@@ -49,17 +49,16 @@ enum { DUES = sizeof dues / sizeof dues[0] };
 static json_t *describe_file(const char *path, struct err *e)
 {
     FILE *fp = fopen(path, "re");
-    char *block = xmalloc(1 << 20), text[SHA256_TEXT];
+    char block[1 << 16], text[SHA256_TEXT];
     struct sha256 h;
     json_int_t bytes = 0;
     size_t n;
 
     sha256_init(&h);
-    while (fp && (n = fread(block, 1, 1 << 20, fp)) > 0) {
+    while (fp && (n = fread(block, 1, sizeof block, fp)) > 0) {
         sha256_add(&h, block, n);
         bytes += (json_int_t)n;
     }
-    free(block);
     if (!fp || ferror(fp)) {
         err_open(e, "cannot read %s", path);
         if (fp)

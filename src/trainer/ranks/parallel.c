@@ -489,21 +489,15 @@ int parallel_loaded(struct parallel *p, struct err *e)
 }
 
 int parallel_collect(struct parallel *p, enum parallel_state what, float *whole,
-                     struct err *e)
+                     float *own, struct err *e)
 {
     const struct graph *g = p->graph;
     const bool sharded = is_sharded(p, what);
     struct dev *dev = g->dev;
     struct held_piece k;
-    float *own = NULL;
     int ret;
 
     coll_wait(p->coll);
-    if (sharded)
-        own = mem_alloc((size_t)p->own_count, sizeof *own,
-                        "own part of the state", e);
-    if (sharded && !own)
-        return -1;
     if (sharded)
         memset(own, 0, (size_t)p->own_count * sizeof *own);
     for (int i = 0; (sharded || whole) && get_piece(p, what, i, &k); i++)
@@ -519,6 +513,5 @@ int parallel_collect(struct parallel *p, enum parallel_state what, float *whole,
     if (ret == 0)
         ret = coll_check(p->coll, e);
     coll_wait(p->coll);
-    free(own);
     return ret;
 }

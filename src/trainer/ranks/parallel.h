@@ -124,9 +124,10 @@ int parallel_loaded(struct parallel *, struct err *);
  * from `at` on; false if there are fewer parts. */
 bool parallel_kept_weights(const struct parallel *, int k, int64_t *at,
                            int64_t *count);
-/* Collect a whole block in memory of rank 0; NULL on other ranks. */
+/* Collect a whole block in memory of rank 0; NULL on other ranks.  `own` has
+ * room for own_count elements. */
 int parallel_collect(struct parallel *, enum parallel_state, float *whole,
-                     struct err *);
+                     float *own, struct err *);
 
 /* Bytes of the regions of this rank, the graph and the optimiser. */
 void parallel_memory(const struct parallel *, int64_t bytes[DEV_MODEL_USES]);

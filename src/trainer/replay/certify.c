@@ -196,9 +196,9 @@ static int sum_state(struct certify *c, struct checkpoint_sums *sums,
     struct checkpoint_copy s = { 0 };
     int ret = checkpoint_copy_take(&s, c->engine, "", e);
 
-    if (ret == 0 && !mkdtemp(folder)) {
+    if (ret == 0 && c->engine->coll.rank == 0 && !mkdtemp(folder)) {
         ret = err_sys(e, "cannot create %s", folder);
-    } else if (ret == 0) {
+    } else if (ret == 0 && c->engine->coll.rank == 0) {
         ret = checkpoint_write(&s, folder, e);
         if (ret == 0)
             ret = checkpoint_sums_read(folder, sums, e);
@@ -215,10 +215,10 @@ static int compare_state(struct certify *c, struct certify_result *r,
     struct checkpoint_sums now;
     const char *what = NULL;
 
-    if (c->engine->coll.rank > 0)
-        return checkpoint_copy_join(c->engine, e);
     if (sum_state(c, &now, e) < 0)
         return -1;
+    if (c->engine->coll.rank > 0)
+        return 0;
     r->states++;
     if (strcmp(now.model, then->model) != 0)
         what = "the weights are";
@@ -254,12 +254,15 @@ static int compare_step(struct certify *c, struct certify_result *r,
                                  &sums, &none) == 0;
     }
     coll_bcast(coll, &found, sizeof found, 0);
-    if (found.has_sums && compare_state(c, r, &sums, e) < 0)
+    if (coll_check(coll, e) < 0 ||
+        (found.has_sums && compare_state(c, r, &sums, e) < 0))
         return -1;
     found.differs = r->differs;
     coll_bcast(coll, &found, sizeof found, 0);
+    if (coll_check(coll, e) < 0)
+        return -1;
     r->differs = found.differs;
-    return coll_check(coll, e);
+    return 0;
 }
 
 /* ---- computing -------------------------------------------------------- */

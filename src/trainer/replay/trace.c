@@ -89,12 +89,9 @@ static int add_state(struct trace *t, struct err *e)
 {
     struct engine *eng = t->c->engine;
     struct checkpoint_copy s = { 0 };
-    int ret;
+    const int ret = checkpoint_copy_take(&s, eng, "", e);
 
-    if (eng->coll.rank > 0)
-        return checkpoint_copy_join(eng, e);
-    ret = checkpoint_copy_take(&s, eng, "", e);
-    if (ret == 0) {
+    if (ret == 0 && eng->coll.rank == 0) {
         add_block(t, &s, "weights", s.weights);
         add_block(t, &s, "first moments", s.m);
         if (s.v)

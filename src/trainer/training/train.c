@@ -163,19 +163,6 @@ static int record_phases(struct train *t, struct err *e)
     return 0;
 }
 
-typedef int save_fn(struct checkpoint *, struct engine *, struct err *);
-
-static int save_checkpoint(struct train *t, save_fn *save, struct err *e)
-{
-    const double began = clock_mono();
-
-    if (loader_check(t->engine->data.train, e) < 0 || record_phases(t, e) < 0 ||
-        save(&t->checkpoint, t->engine, e) < 0)
-        return -1;
-    record_time(t, "perf/checkpoint_ms", began);
-    return 0;
-}
-
 static bool is_stopped_early(const struct engine *eng)
 {
     const int64_t patience = eng->set->eval.patience;
@@ -293,14 +280,17 @@ static int do_due(struct train *t, bool *stop, struct err *e)
     return *due & DUE_SAMPLES && !t->signalled ? write_samples(t, e) : 0;
 }
 
-/* A step's checkpoint is that of the best, too, once all of it is done. */
-static int save_step(struct train *t, save_fn *save, struct err *e)
+/* A step's checkpoint is that of the best, too, once all of it is done; why is
+ * 0 if none is due. */
+static int save_step(struct train *t, int why, struct err *e)
 {
-    if (t->is_best && t->engine->set->checkpoint.keep_best &&
-        save_checkpoint(t, checkpoint_best, e) < 0)
-        return -1;
+    if (t->is_best && t->engine->set->checkpoint.keep_best)
+        why |= CHECKPOINT_BEST;
     t->is_best = false;
-    return save ? save_checkpoint(t, save, e) : 0;
+    if (why &&
+        (loader_check(t->engine->data.train, e) < 0 || record_phases(t, e) < 0))
+        return -1;
+    return why ? checkpoint_save(&t->checkpoint, t->engine, why, e) : 0;
 }
 
 static int after_step(struct train *t, bool *stop, struct err *e)
@@ -320,9 +310,9 @@ static int after_step(struct train *t, bool *stop, struct err *e)
         return 0; /* it is done when training resumes */
     *stop = *stop || last;
     return save_step(t,
-                     *stop && s->checkpoint.last              ? checkpoint_last
-                     : is_due(t, &s->checkpoint.every, false) ? checkpoint_save
-                                                              : NULL,
+                     *stop && s->checkpoint.last              ? CHECKPOINT_LAST
+                     : is_due(t, &s->checkpoint.every, false) ? CHECKPOINT_DUE
+                                                              : 0,
                      e);
 }
 
@@ -343,14 +333,14 @@ static int before_steps(struct train *t, bool *stop, struct err *e)
     if (eng->state.due)
         return 0;
     /* so that it is not done again */
-    return save_step(t, eng->state.step > 0 ? checkpoint_save : NULL, e);
+    return save_step(t, eng->state.step > 0 ? CHECKPOINT_DUE : 0, e);
 }
 
 /* ---- the loop --------------------------------------------------------- */
 
 static int stop_by_signal(struct train *t, struct err *e)
 {
-    if (save_step(t, checkpoint_last, e) < 0)
+    if (save_step(t, CHECKPOINT_LAST, e) < 0)
         return err_wrap(e, "stopped by a signal");
     return err_set(e, ERR_STOPPED, "stopped by a signal after step %lld",
                    (long long)t->engine->state.step);
