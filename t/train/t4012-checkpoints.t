@@ -262,6 +262,53 @@ tar tf b.tar | grep -o 'checkpoints/step-.*' >names
 is "$(cat names)" checkpoints/step-100000002/x \
     "a bundle has the checkpoint with the highest step"
 
+# a run that is killed before its first checkpoint begins again as the same run
+curve() {  # curve STORE: the losses, and how many runs there are
+    gtrack metrics -r "$1" --tsv --no-header r train/loss 2>&1
+    ls -d "$1"/0/*/metrics | wc -l
+}
+train --root once -n r
+curve once >want
+again() {  # again: resume the store killed, and compare
+    train --root killed -n r --resume auto
+    status=$?
+    curve killed >got
+    test $status -eq 0 && cmp -s want got &&
+        cmp -s once/0/*/artifacts/checkpoints/step-00000012/model.safetensors \
+            killed/0/*/artifacts/checkpoints/step-00000012/model.safetensors
+}
+if can_disturb; then
+    rm -rf killed
+    "$build/t/lib/disturb" -c write -p killed/0 gtrain --config tiny.ini \
+        --root killed -n r --set train.stop_at=1 >out 2>&1
+    n=$(sed -n 's/^disturb: \([0-9]*\) calls$/\1/p' out)
+    for part in 1 2 3 4 5 6 7 8 9; do
+        rm -rf killed
+        "$build/t/lib/disturb" -c write -p killed/0 -n $((n * part / 10)) \
+            gtrain --config tiny.ini --root killed -n r >out 2>&1
+        again || echo "write $((n * part / 10)) of $n: $(cat out got)"
+    done >bad
+    test "${n:-0}" -gt 50 && test ! -s bad
+    ok $? "a run that is killed before its first checkpoint begins again" \
+        "$n calls: $(cat bad)"
+    rm -rf killed
+    "$build/t/lib/disturb" -c write -p step-00000004 -n 1 \
+        gtrain --config tiny.ini --root killed -n r >out 2>&1
+    test "$(curve killed | wc -l)" -ge 5 && again &&
+        grep -q 'beginning the interrupted run again' out
+    ok $? "what a run did before it begins again is retracted" "$(cat out got)"
+    gtrack fsck -r killed >out 2>&1
+    is $? 0 "a run that has begun again is whole" "$(cat out)"
+    rm -rf killed
+    "$build/t/lib/disturb" -c write -p step-00000004 -n 1 \
+        gtrain --config tiny.ini --root killed -n r >out 2>&1
+    train --root killed -n r --resume auto --set optim.lr=1e-9
+    is "$(ls -d killed/0/*/metrics | wc -l)" 2 \
+        "with other settings, a new run begins beside the interrupted one"
+else
+    skip "a run that is killed before its first checkpoint" \
+        "no right to supervise system calls"
+fi
 
 # a model for which no machine has memory
 train --resume alone --root alone --set model.width=65536 --set model.layers=64

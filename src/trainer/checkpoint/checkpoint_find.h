@@ -17,6 +17,11 @@
 int checkpoint_find(const struct settings *, const char *word, char **path,
                     struct err *);
 
+/* Where there is none: the id of the newest run of this experiment, name and
+ * settings if it did not finish, to be begun again at step 0; or NULL.  The
+ * caller frees *id. */
+int checkpoint_begun(const struct settings *, char **id, struct err *);
+
 /* The newest checkpoint in a folder, up to the step `last`, whose files are
  * intact; damaged ones are skipped with a warning.  *path is NULL if there is
  * none yet.  It is an error if one cannot be read or, without a limit, if all

@@ -74,9 +74,11 @@ static bool on_gpu(const struct engine *eng)
 }
 
 /* A checkpoint may come from another store, so that its run is not here. */
-static int begin_run(struct report *r, struct run_conf *c, struct err *e)
+static int begin_run(struct report *r, struct run_conf *c, const char *again,
+                     struct err *e)
 {
-    run_take_handed(c);
+    if (!run_take_handed(c) && !c->resume)
+        c->resume = again;
     if (run_begin(&r->run, c, e) == 0)
         return 0;
     if (!c->resume || e->kind != ERR_MISSING)
@@ -90,7 +92,8 @@ static int begin_run(struct report *r, struct run_conf *c, struct err *e)
 }
 
 int report_open(struct report *r, struct engine *eng, const char *command,
-                const char *resume_id, bool steal, struct err *e)
+                const char *resume_id, const char *again, bool steal,
+                struct err *e)
 {
     const struct settings *s = eng->set;
     struct run_conf c = {
@@ -109,13 +112,13 @@ int report_open(struct report *r, struct engine *eng, const char *command,
     *r = (struct report){ .last_val = (double)NAN };
     if (eng->coll.rank != 0)
         return 0;
-    if (begin_run(r, &c, e) < 0)
+    if (begin_run(r, &c, again, e) < 0)
         return -1;
     open_logs(r);
     store_config(r, eng);
     if (s->train.max_time <= 0) /* otherwise, the clock decides */
         store_schedule(r, eng);
-    report_params(r->run, eng, c.resume != NULL);
+    report_params(r->run, eng, resume_id && c.resume);
     return 0;
 }
 

@@ -42,10 +42,11 @@ struct report {
     _Atomic int64_t pause_after; /* micro-batches; 0: this step */
 };
 
-/* resume_id: the run to resume, or NULL; steal: also from a process that still
- * writes it. */
+/* resume_id: the run to resume, or NULL; again: the one to begin again; steal:
+ * also from a process that still writes it. */
 int report_open(struct report *, struct engine *, const char *command,
-                const char *resume_id, bool steal, struct err *);
+                const char *resume_id, const char *again, bool steal,
+                struct err *);
 void report_begin(struct report *, struct engine *, const struct meter *);
 
 /* For struct step: a micro-batch begins. */

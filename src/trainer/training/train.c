@@ -81,8 +81,13 @@ static bool is_due(const struct train *t, const struct conf_span *every,
 
 static int roll_back(struct train *t, struct err *e)
 {
-    if (checkpoint_rollback(&t->checkpoint, t->engine, e) < 0)
+    double dropped[PHASES]; /* times of the bad step and the one before */
+
+    if (checkpoint_rollback(&t->checkpoint, t->engine, e) < 0 ||
+        dev_sync(&t->engine->dev, e) < 0)
         return -1;
+    for (int i = 0; i < 2; i++)
+        phases_end_step(&t->step.phases, &t->engine->dev, dropped);
     t->engine->state.due = 0;
     t->engine->recent.n = 0;
     t->engine->recent.skips = 0;
@@ -427,14 +432,15 @@ static int open_run(struct train *t, const struct train_conf *c, struct err *e)
     if (ret == 0 && c->checkpoint)
         ret = checkpoint_load(c->checkpoint, t->engine, e);
     if (ret == 0)
-        ret = report_open(&t->report, t->engine, c->command,
-                          is_resumed(t) ? t->resumed : NULL, c->steal, e);
+        ret =
+            report_open(&t->report, t->engine, c->command,
+                        is_resumed(t) ? t->resumed : NULL, c->run, c->steal, e);
     if (ret == 0 && c->checkpoint)
         note_origin(t, c->checkpoint);
     alert_writer_begin(c->alerts,
                        t->report.run ? run_folder(t->report.run) : NULL);
-    if (ret == 0 && c->checkpoint && t->report.run)
-        run_rewind(t->report.run, t->engine->state.step);
+    if (ret == 0 && t->report.run && (c->checkpoint || c->run))
+        run_rewind(t->report.run, c->checkpoint ? t->engine->state.step : -1);
     return ret;
 }
 
