@@ -48,6 +48,15 @@ ok $? "a column that is not there is an error"
 gdata dedup -q --field list "$seeds/scalars.parquet" >out 2>err
 test $? = 1 && grep -q 'the column "list" is nested' err
 ok $? "a nested column is refused as text"
+# of one name: read by name, numbers of one type would be taken for another's
+sed s/small/label/g "$seeds/scalars.parquet" >twice.parquet
+gdata dedup -q twice.parquet >out 2>err
+test $? = 1 && grep -q 'twice.parquet: two columns are named "label"' err
+ok $? "two columns of one name are an error"
+sed 's/small/real\x00/g' "$seeds/scalars.parquet" >nul.parquet
+gdata dedup -q nul.parquet >out 2>err
+grep -q '"real":0.5,"real":0.5,' out
+ok $? "a name that is cut short has the type of the column that is read"
 gdata dedup -q "$seeds/encrypted.parquet" >out 2>err
 test $? = 1 && grep -q 'encrypted.parquet.*"text" is encrypted' err
 ok $? "an encrypted column below a readable footer is an error"

@@ -66,7 +66,7 @@ static int add_column(struct corpus_parquet *f, const struct parquet_top *t,
     if (parquet_open(&c->p, path, t->name, e) < 0)
         return -1;
     c->name = xstrdup(t->name);
-    c->type = t->type;
+    c->type = parquet_column(c->p)->type;
     c->is_unsigned = t->converted >= UINT_8 && t->converted <= UINT_64;
     f->n++;
     return 0;

@@ -123,6 +123,9 @@ static int read_schema(struct parquet_column *c, struct thrift *t,
             add_top(c, &s);
         if (top && s.children == 0 && s.len == strlen(c->name) &&
             memcmp(s.name, c->name, s.len) == 0) {
+            if (c->leaf >= 0)
+                return err_set(e, ERR_INPUT, "two columns are named \"%s\"",
+                               c->name);
             c->leaf = leaf;
             c->type = s.repetition > OPTIONAL ? -1 : s.type;
             c->nullable = s.repetition == OPTIONAL;
