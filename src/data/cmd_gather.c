@@ -17,7 +17,7 @@
 #include "data/corpus/gather.h"
 
 static const char *folder, *root = "/";
-static uint64_t size = 32 << 20;
+static uint64_t size = 16 << 20;
 static double val = 0.05;
 static struct table_style style;
 
@@ -25,7 +25,7 @@ static const struct opt gather_opts[] = {
     { 'o', "output", "folder", OPT_STRING, &folder,
       "write train.jsonl and val.jsonl to FOLDER" },
     { 's', "size", "bytes", OPT_SIZE, &size,
-      "stop at about this much text (default: 32MiB)" },
+      "stop at about this much text (default: 16MiB)" },
     { 0, "val", "share", OPT_REAL, &val,
       "hold out SHARE of the documents (default: 0.05)" },
     { 0, "root", "dir", OPT_STRING, &root,

@@ -1,6 +1,7 @@
 #include "config.h"
 #include "data/corpus/gather.h"
 
+#include <ctype.h>
 #include <fnmatch.h>
 #include <glob.h>
 #include <stdlib.h>
@@ -18,54 +19,61 @@
 enum {
     FILE_MAX = 512 << 10, /* larger files are tables, or generated */
     DOCUMENT_MIN = 300,
-    PARAGRAPH_MIN = 60, /* shorter paragraphs may be repeated */
+    WORDS_MIN = 12, /* of a paragraph */
+    WINDOW = 5,     /* words whose repetition counts */
     DEPTH_MAX = 12,
 };
 
 /* clang-format off */
 static const struct gather_kind {
     const char *name;
-    double share;
-    const char *roots[6];       /* globs */
+    const char *roots[4];       /* globs */
     const char *files[14];      /* globs of names, which may end in ".gz" */
     const char *except[5];
 } kinds[GATHER_KINDS] = {
-    { "documentation", 0.35,
+    { "manuals", { "usr/share/man/man[0-9]*" }, { "*.[0-9]*" }, { 0 } },
+    { "documentation",
       { "usr/share/doc", "usr/share/vim/vim*/doc" },
       { "README*", "NEWS*", "FAQ*", "INTRO*", "*.txt", "*.md", "*.rst" },
       { "*.html*", "*.json*", "*.xml*", "*[Cc]hange[Ll]og*",
         "CHANGE*" } },
-    { "licences", 0.05,
+    { "licences",
       { "usr/share/common-licenses", "usr/share/doc" },
       { "copyright", "*GPL*", "GFDL*", "MPL*", "Apache*", "Artistic", "BSD",
         "CC0*" }, { 0 } },
-    { "headers", 0.30,
-      { "usr/include", "usr/lib/gcc/*/*/include" }, { "*.h" }, { 0 } },
-    { "perl", 0.10,             /* half of it is documentation */
+    { "perl",
       { "usr/share/perl*", "usr/lib/*/perl*", "usr/share/auto*" },
       { "*.pm", "*.pod" }, { 0 } },
-    { "python", 0.20,
+    { "python",
       { "usr/lib/python3*", "usr/share/python3" }, { "*.py" },
       { "test_*" } },
+    { "headers",
+      { "usr/include", "usr/lib/gcc/*/*/include" }, { "*.h" }, { 0 } },
+};
+
+/* Words that are a third of English prose, and rare elsewhere. */
+static const char *const common[] = {
+    "a", "all", "also", "an", "and", "any", "are", "as", "at", "be", "been",
+    "but", "by", "can", "do", "does", "for", "from", "has", "have", "if", "in",
+    "into", "is", "it", "its", "may", "more", "must", "no", "not", "of", "on",
+    "one", "only", "or", "other", "should", "so", "such", "than", "that", "the",
+    "then", "there", "these", "they", "this", "to", "use", "used", "was",
+    "when", "which", "will", "with", "you", "your",
 };
 /* clang-format on */
 
 struct gather_file {
     char *path;
     uint64_t key;
-};
-
-struct gather_list {
-    struct gather_file *file;
-    size_t n, room, next; /* next: the first that is not read yet */
+    int kind;
 };
 
 struct gatherer {
     const char *root;
-    struct hashset known; /* paragraphs */
-    struct buf raw, text, kept;
-    gather_fn *give;
-    void *arg;
+    struct gather_file *file;
+    size_t n, room;
+    struct hashset known; /* sequences of WINDOW words */
+    struct buf raw, paragraph, kept;
 };
 
 static bool matches(const char *const *patterns, size_t n, const char *name)
@@ -83,10 +91,10 @@ static bool matches(const char *const *patterns, size_t n, const char *name)
 }
 
 /* Find the files below a folder; links and unreadable folders are skipped. */
-static void find_files(struct gatherer *s, struct gather_list *l,
-                       const struct gather_kind *k, const char *folder,
+static void find_files(struct gatherer *s, int kind, const char *folder,
                        int depth)
 {
+    const struct gather_kind *k = &kinds[kind];
     const size_t root = strlen(s->root);
     struct path_list names;
     struct err e;
@@ -100,13 +108,16 @@ static void find_files(struct gatherer *s, struct gather_list *l,
         if (lstat(path, &st) < 0) {
             ;
         } else if (S_ISDIR(st.st_mode)) {
-            find_files(s, l, k, path, depth + 1);
+            find_files(s, kind, path, depth + 1);
         } else if (S_ISREG(st.st_mode) && st.st_size <= FILE_MAX &&
                    matches(k->files, 14, names.name[i]) &&
                    !matches(k->except, 5, names.name[i])) {
-            GROW(l->file, l->n, l->room);
-            l->file[l->n].key = hash128(path + root, strlen(path + root), 0).hi;
-            l->file[l->n++].path = path;
+            GROW(s->file, s->n, s->room);
+            s->file[s->n++] = (struct gather_file){
+                .path = path,
+                .key = hash128(path + root, strlen(path + root), 0).hi,
+                .kind = kind,
+            };
             continue;
         }
         free(path);
@@ -123,22 +134,19 @@ static int by_key(const void *a, const void *b)
     return strcmp(x->path, y->path);
 }
 
-static void find_kind(struct gatherer *s, struct gather_list *l,
-                      const struct gather_kind *k)
+static void find_kind(struct gatherer *s, int kind)
 {
-    for (size_t i = 0; i < 6 && k->roots[i]; i++) {
-        char *pattern = path_join(s->root, k->roots[i]);
+    for (size_t i = 0; i < 4 && kinds[kind].roots[i]; i++) {
+        char *pattern = path_join(s->root, kinds[kind].roots[i]);
         glob_t found;
 
         if (glob(pattern, 0, NULL, &found) == 0) {
             for (size_t j = 0; j < found.gl_pathc; j++)
-                find_files(s, l, k, found.gl_pathv[j], 0);
+                find_files(s, kind, found.gl_pathv[j], 0);
             globfree(&found);
         }
         free(pattern);
     }
-    if (l->n)
-        qsort(l->file, l->n, sizeof *l->file, by_key);
 }
 
 /* Read a file, inflated; false if it is empty, too long or cannot be read. */
@@ -172,130 +180,191 @@ static bool is_text(const struct buf *b)
     return utf8_valid(b->s);
 }
 
-/* Remove white space at the ends of lines, and repeated empty lines. */
-static void tidy(struct buf *out, const struct buf *raw)
+/* A letter of markup: "\\fB" of a manual, "C<" of Perl's documentation. */
+static size_t markup(const char *at, size_t n)
 {
-    const char *at = raw->s, *end = raw->s + raw->len;
-    bool empty = false;
+    if (n > 2 && at[0] == '\\' && at[1] == 'f')
+        return at[2] == '(' ? 5 : at[2] == '[' ? strcspn(at, "]") + 1 : 3;
+    if (n > 1 && at[0] == '\\' && strchr("-&|:c", at[1]))
+        return at[1] == '-' ? 1 : 2;
+    if (n > 1 && strchr("BCFILX", at[0]) && at[1] == '<')
+        return 2;
+    return 0;
+}
+
+/* Add a line to the paragraph, without its markup; `open` counts the brackets
+ * of Perl's documentation that were opened. */
+static void add_line(struct buf *paragraph, const char *at, size_t n)
+{
+    const char *end = at + n;
+    int open = 0;
+
+    if (paragraph->len > 0)
+        buf_char(paragraph, ' ');
+    while (at < end) {
+        const size_t skip = markup(at, (size_t)(end - at));
+
+        if (skip > 0) {
+            open += at[0] != '\\';
+            at += skip < (size_t)(end - at) ? skip : (size_t)(end - at);
+        } else if (*at == '>' && open > 0) {
+            open--;
+            at++;
+        } else {
+            if (!isspace((unsigned char)*at) || !isspace((unsigned char)at[-1]))
+                buf_char(paragraph, *at);
+            at++;
+        }
+    }
+}
+
+static bool is_common(const char *word)
+{
+    for (size_t i = 0; i < sizeof common / sizeof *common; i++)
+        if (strcmp(word, common[i]) == 0)
+            return true;
+    return false;
+}
+
+/* What the words of a paragraph are like. */
+struct prose {
+    size_t words, common, windows, repeated;
+};
+
+/* Count the words, and remember each sequence of WINDOW words. */
+static struct prose read_words(struct gatherer *s, const char *at)
+{
+    struct prose p = { 0 };
+    uint64_t last[WINDOW] = { 0 };
+
+    while (*at) {
+        char word[24];
+        size_t n = 0;
+
+        for (; *at && *at != ' '; at++)
+            if (isalpha((unsigned char)*at) && n < sizeof word - 1)
+                word[n++] = (char)tolower((unsigned char)*at);
+        word[n] = '\0';
+        at += *at == ' ';
+        p.common += is_common(word);
+        last[p.words++ % WINDOW] = hash128(word, n, 0).hi;
+        if (p.words >= WINDOW) {
+            uint64_t sum = 0;
+
+            for (size_t i = 0; i < WINDOW; i++)
+                sum = sum * 0x9e3779b97f4a7c15 + last[(p.words + i) % WINDOW];
+            p.windows++;
+            p.repeated += !hashset_add(&s->known, sum);
+        }
+    }
+    return p;
+}
+
+/* Does a paragraph begin and end as a sentence does, and consist of letters?
+ * A backslash is markup that was not understood. */
+static bool is_sentence(const struct buf *b)
+{
+    size_t letters = 0;
+
+    if (b->len < 2 || !isupper((unsigned char)b->s[0]) ||
+        !strchr(".:!?)\"", b->s[b->len - 1]) || strchr(b->s, '\\'))
+        return false;
+    for (size_t i = 0; i < b->len; i++)
+        letters += b->s[i] == ' ' || isalpha((unsigned char)b->s[i]);
+    return letters * 100 >= b->len * 93;
+}
+
+/* Keep the paragraph if it is English that was not there before, or not with
+ * other names and numbers: half of its sequences of words must be new. */
+static void end_paragraph(struct gatherer *s, struct gather_stats *stats)
+{
+    struct buf *b = &s->paragraph;
+
+    if (is_sentence(b)) {
+        const struct prose p = read_words(s, b->s);
+
+        if (p.words >= WORDS_MIN && p.common * 4 >= p.words) {
+            if (p.repeated * 2 > p.windows)
+                stats->repeated += (int64_t)b->len;
+            else
+                buf_printf(&s->kept, "%s\n", b->s);
+        }
+    }
+    buf_trim(b, 0);
+}
+
+/* Find the paragraphs: lines without letters, and requests of a manual, are
+ * between them; a first line of comments and an item begin one. */
+static void read_paragraphs(struct gatherer *s, struct gather_stats *stats)
+{
+    const char *at = s->raw.s, *end = s->raw.s + s->raw.len;
+    bool was_comment = false;
 
     while (at < end) {
         const size_t n = strcspn(at, "\n");
-        size_t kept = n;
+        const bool is_comment = strchr("#*;|/>", at[strspn(at, " \t")]);
+        const size_t skip = strspn(at, " \t#*;|/>");
+        const bool is_item = at[skip] == '-';
+        const size_t from = skip + is_item + strspn(at + skip + is_item, " \t");
+        size_t letters = 0;
 
-        while (kept && strchr(" \t\f\r", at[kept - 1]))
-            kept--;
-        if (kept || !empty) {
-            buf_add(out, at, kept);
-            buf_char(out, '\n');
-        }
-        empty = kept == 0;
+        for (size_t i = 0; i < n; i++)
+            letters += isalpha((unsigned char)at[i]) != 0;
+        if (letters == 0 || is_item || is_comment != was_comment ||
+            strchr(".'=", *at))
+            end_paragraph(s, stats);
+        if (letters > 0 && !strchr(".'=", *at))
+            add_line(&s->paragraph, at + from, n - from);
+        was_comment = is_comment;
         at += n + 1;
     }
-}
-
-/* Keep the new paragraphs of a text; returns the bytes of the others. */
-static size_t keep_new(struct gatherer *s, const struct buf *text)
-{
-    const char *at = text->s, *end = text->s + text->len;
-    size_t repeated = 0;
-
-    while (at < end) {
-        const char *stop = memmem(at, (size_t)(end - at), "\n\n", 2);
-        size_t n;
-
-        stop = stop ? stop + 2 : end;
-        n = (size_t)(stop - at);
-        if (n < PARAGRAPH_MIN || hashset_add(&s->known, hash128(at, n, 0).hi))
-            buf_add(&s->kept, at, n);
-        else
-            repeated += n;
-        at = stop;
-    }
-    return repeated;
-}
-
-static void trim_blanks(struct buf *b)
-{
-    size_t n = b->len, blank = 0;
-
-    while (n && (b->s[n - 1] == '\n' || b->s[n - 1] == ' '))
-        n--;
-    buf_trim(b, n);
-    while (blank < n && b->s[blank] == '\n')
-        blank++;
-    memmove(b->s, b->s + blank, n - blank);
-    buf_trim(b, n - blank);
-    buf_char(b, '\n');
-}
-
-static void gather_file(struct gatherer *s, const struct gather_kind *k,
-                        const char *path, struct gather_stats *stats)
-{
-    if (!read_text(&s->raw, path) || !is_text(&s->raw))
-        return;
-    buf_trim(&s->text, 0);
-    buf_trim(&s->kept, 0);
-    tidy(&s->text, &s->raw);
-    stats->repeated += (int64_t)keep_new(s, &s->text);
-    trim_blanks(&s->kept);
-    if (s->kept.len < DOCUMENT_MIN)
-        return;
-    stats->documents++;
-    stats->bytes += (int64_t)s->kept.len;
-    s->give(s->arg, &(struct gathered){ .kind = k->name,
-                                        .path = path + strlen(s->root),
-                                        .text = s->kept.s,
-                                        .len = s->kept.len });
-}
-
-/* Read the files of one kind until there are `most` bytes of it. */
-static void gather_kind(struct gatherer *s, struct gather_list *l,
-                        const struct gather_kind *k, int64_t most,
-                        struct gather_stats *stats)
-{
-    while (l->next < l->n && stats->bytes < most)
-        gather_file(s, k, l->file[l->next++].path, stats);
+    end_paragraph(s, stats);
 }
 
 int gather(const char *root, int64_t limit, gather_fn *give, void *arg,
            struct gather_stats stats[GATHER_KINDS], struct err *e)
 {
-    struct gather_list lists[GATHER_KINDS] = { { 0 } };
-    struct gatherer s = { .root = root,
-                          .raw = BUF_INIT,
-                          .text = BUF_INIT,
-                          .kept = BUF_INIT,
-                          .give = give,
-                          .arg = arg };
+    struct gatherer s = {
+        .root = root, .raw = BUF_INIT, .paragraph = BUF_INIT, .kept = BUF_INIT
+    };
     int64_t total = 0;
 
     for (int i = 0; i < GATHER_KINDS; i++) {
-        stats[i] = (struct gather_stats){ .kind = kinds[i].name };
-        find_kind(&s, &lists[i], &kinds[i]);
-        stats[i].files = (int64_t)lists[i].n;
-        gather_kind(&s, &lists[i], &kinds[i],
-                    (int64_t)((double)limit * kinds[i].share), &stats[i]);
-        total += stats[i].bytes;
-    }
-    for (int i = 0; i < GATHER_KINDS; i++) { /* what other kinds have left */
-        const int64_t had = stats[i].bytes;
+        const size_t before = s.n;
 
-        gather_kind(&s, &lists[i], &kinds[i], had + limit - total, &stats[i]);
-        total += stats[i].bytes - had;
+        find_kind(&s, i);
+        stats[i] = (struct gather_stats){ .kind = kinds[i].name,
+                                          .files = (int64_t)(s.n - before) };
     }
-    for (int i = 0; i < GATHER_KINDS; i++) {
-        for (size_t j = 0; j < lists[i].n; j++)
-            free(lists[i].file[j].path);
-        free(lists[i].file);
+    if (s.n > 0)
+        qsort(s.file, s.n, sizeof *s.file, by_key);
+    for (size_t i = 0; i < s.n && total < limit; i++) {
+        const struct gather_file *f = &s.file[i];
+
+        if (!read_text(&s.raw, f->path) || !is_text(&s.raw))
+            continue;
+        buf_trim(&s.kept, 0);
+        read_paragraphs(&s, &stats[f->kind]);
+        if (s.kept.len < DOCUMENT_MIN)
+            continue;
+        total += (int64_t)s.kept.len;
+        stats[f->kind].documents++;
+        stats[f->kind].bytes += (int64_t)s.kept.len;
+        give(arg, &(struct gathered){ .path = f->path + strlen(root),
+                                      .text = s.kept.s,
+                                      .len = s.kept.len });
     }
+    for (size_t i = 0; i < s.n; i++)
+        free(s.file[i].path);
+    free(s.file);
     hashset_clear(&s.known);
     buf_clear(&s.raw);
-    buf_clear(&s.text);
+    buf_clear(&s.paragraph);
     buf_clear(&s.kept);
     if (total == 0)
         return err_set(e, ERR_MISSING,
-                       "there are no documentation, licences, headers, Perl or "
-                       "Python files below %s",
+                       "there is no English text in the manuals, documentation "
+                       "and libraries below %s",
                        root);
     return 0;
 }

@@ -7,26 +7,26 @@
 #include "common/err.h"
 
 /*
- * gather - collect text that a Debian system has installed
+ * gather - collect English prose that is installed on this machine
  *
- * gather() reads documentation, licences, C headers and the libraries of Perl
- * and Python, leaves out every paragraph that occurred before, and calls
- * gather_fn with the rest, one file at a time, until there are `limit` bytes.
- * Each kind has a share of the limit; what some kinds cannot fill is left to
- * the others.  The files of a kind are ordered by the hashes of their names, so
- * the same files give the same text on every machine.  Manuals are not read:
- * a program to remove their markup would be needed, and a system without
- * manuals has enough other text.
+ * gather() reads manuals, documentation, licences, and the comments of Perl,
+ * Python and C.  It keeps paragraphs of at least twelve words that begin and
+ * end as sentences do and consist of letters and common words; those of which
+ * half of the sequences of five words occurred before are left out, so a text
+ * that is installed many times with other names and numbers is read once.
+ * gather_fn gets what is left, one file at a time and one paragraph a line,
+ * until there are `limit` bytes.  Files are ordered by the hashes of their
+ * names, so the same files give the same text on every machine.
  */
 struct gathered {
-    const char *kind, *path; /* the path below the root */
+    const char *path; /* below the root */
     const char *text;
     size_t len;
 };
 
 typedef void gather_fn(void *arg, const struct gathered *);
 
-enum { GATHER_KINDS = 5 };
+enum { GATHER_KINDS = 6 };
 
 struct gather_stats {
     const char *kind;
