@@ -1,12 +1,20 @@
 #include "config.h"
 #include "common/random.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
+
+#include "common/mem.h"
+#include "common/save.h"
 
 /* A step of SplitMix64, from where this process is and what time it is. */
 static uint64_t guess(uint64_t n)
@@ -38,4 +46,66 @@ void random_word(char out[RANDOM_WORD])
 
     random_bytes(&bits, sizeof bits);
     snprintf(out, RANDOM_WORD, "%016" PRIx64, bits);
+}
+
+int random_secret(char out[RANDOM_SECRET], struct err *e)
+{
+    unsigned char bits[(RANDOM_SECRET - 1) / 2];
+
+    if (getrandom(bits, sizeof bits, 0) != (ssize_t)sizeof bits)
+        return err_sys(e, "cannot get random bytes");
+    for (size_t i = 0; i < sizeof bits; i++)
+        snprintf(out + 2 * i, 3, "%02x", bits[i]);
+    return 0;
+}
+
+static int read_secret(const char *path, char out[RANDOM_SECRET], struct err *e)
+{
+    const int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    const ssize_t n = RANDOM_SECRET - 1;
+    struct stat st;
+    int ret = 0;
+
+    if (fd < 0)
+        return err_open(e, "cannot open %s", path);
+    if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_uid != geteuid() ||
+        (st.st_mode & (S_IRWXG | S_IRWXO)))
+        ret =
+            err_set(e, ERR_USAGE,
+                    "%s is not a file that only you can read; remove it", path);
+    else if (read(fd, out, (size_t)n) != n)
+        ret = err_set(e, ERR_USAGE, "%s is too short; remove it", path);
+    out[n] = '\0';
+    close(fd);
+    return ret;
+}
+
+/* Write a secret to a file beside it first, since others may be reading. */
+static int write_secret(const char *path, struct err *e)
+{
+    char text[RANDOM_SECRET], word[RANDOM_WORD], *temp;
+    int fd, ret = random_secret(text, e);
+
+    if (ret < 0)
+        return -1;
+    random_word(word);
+    temp = xasprintf("%s.%s.tmp", path, word);
+    fd = open(temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0 || write(fd, text, strlen(text)) != (ssize_t)strlen(text) ||
+        (save_rename_new(temp, path) < 0 && errno != EEXIST))
+        ret = err_sys(e, "cannot create %s", path);
+    if (fd >= 0)
+        close(fd);
+    unlink(temp);
+    free(temp);
+    return ret;
+}
+
+int random_secret_file(const char *path, char out[RANDOM_SECRET], struct err *e)
+{
+    struct stat st;
+
+    if (lstat(path, &st) < 0 && errno == ENOENT && write_secret(path, e) < 0)
+        return -1;
+    return read_secret(path, out, e);
 }

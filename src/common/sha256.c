@@ -163,7 +163,7 @@ void sha256_add(struct sha256 *h, const void *data, size_t n)
         memcpy(h->block, p + n / 64 * 64, n % 64);
 }
 
-void sha256_text(struct sha256 *h, char out[SHA256_TEXT])
+void sha256_bytes(struct sha256 *h, unsigned char out[SHA256_BYTES])
 {
     static const unsigned char pad[64] = { 0x80 };
     const uint64_t bits = h->total * 8;
@@ -173,8 +173,50 @@ void sha256_text(struct sha256 *h, char out[SHA256_TEXT])
         size[i] = (unsigned char)(bits >> (56 - 8 * i));
     sha256_add(h, pad, 1 + (119 - h->total % 64) % 64);
     sha256_add(h, size, sizeof size);
-    for (int i = 0; i < 8; i++)
-        snprintf(out + 8 * i, 9, "%08x", h->state[i]);
+    for (int i = 0; i < SHA256_BYTES; i++)
+        out[i] = (unsigned char)(h->state[i / 4] >> (24 - 8 * (i % 4)));
+}
+
+void sha256_text(struct sha256 *h, char out[SHA256_TEXT])
+{
+    unsigned char bytes[SHA256_BYTES];
+
+    sha256_bytes(h, bytes);
+    for (int i = 0; i < SHA256_BYTES; i++)
+        snprintf(out + 2 * i, 3, "%02x", bytes[i]);
+}
+
+/* The hash of the key, each byte changed by `mix`, and of the data. */
+static void hash_with_key(const unsigned char key[64], unsigned char mix,
+                          const void *data, size_t n,
+                          unsigned char out[SHA256_BYTES])
+{
+    unsigned char block[64];
+    struct sha256 h;
+
+    for (size_t i = 0; i < sizeof block; i++)
+        block[i] = key[i] ^ mix;
+    sha256_init(&h);
+    sha256_add(&h, block, sizeof block);
+    sha256_add(&h, data, n);
+    sha256_bytes(&h, out);
+}
+
+void sha256_hmac(const void *key, size_t key_bytes, const void *data, size_t n,
+                 unsigned char out[SHA256_BYTES])
+{
+    unsigned char block[64] = { 0 };
+    struct sha256 h;
+
+    if (key_bytes > sizeof block) {
+        sha256_init(&h);
+        sha256_add(&h, key, key_bytes);
+        sha256_bytes(&h, block);
+    } else {
+        memcpy(block, key, key_bytes);
+    }
+    hash_with_key(block, 0x36, data, n, out);
+    hash_with_key(block, 0x5c, out, SHA256_BYTES, out);
 }
 
 bool sha256_is_text(const char *s)

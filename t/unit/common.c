@@ -267,6 +267,37 @@ static void hashes(void)
     ok(same, "sha256 does not depend on how the bytes are split");
 }
 
+/* RFC 4231's test cases 2 and 6: a short key, and one longer than a block. */
+static void macs(void)
+{
+    static const struct {
+        const char *key, *data;
+        int repeat; /* the key's bytes */
+        unsigned char first[4];
+    } known[] = {
+        { "Jefe",
+          "what do ya want for nothing?",
+          1,
+          { 0x5b, 0xdc, 0xc1, 0x46 } },
+        { "\xaa",
+          "Test Using Larger Than Block-Size Key - Hash Key First",
+          131,
+          { 0x60, 0xe4, 0x31, 0x59 } },
+    };
+
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        struct buf key = BUF_INIT;
+        unsigned char out[SHA256_BYTES];
+
+        for (int n = 0; n < known[i].repeat; n++)
+            buf_str(&key, known[i].key);
+        sha256_hmac(key.s, key.len, known[i].data, strlen(known[i].data), out);
+        ok(memcmp(out, known[i].first, sizeof known[i].first) == 0,
+           "the HMAC of \"%s\" has the published value", known[i].data);
+        buf_clear(&key);
+    }
+}
+
 static void times(void)
 {
     static const struct {
@@ -437,6 +468,7 @@ int main(void)
     options();
     random_numbers();
     hashes();
+    macs();
     test_nearest();
     images();
     return done_testing();

@@ -101,7 +101,7 @@ static void begin_watch(struct coll *c)
         connected = death_watch_connect(&m->watch, c, &at);
     MPI_Reduce(&connected, &all, 1, MPI_INT, MPI_SUM, 0, MPI_COMM_WORLD);
     if (c->rank > 0) {
-        death_watch_confirm(&m->watch);
+        death_watch_confirm(&m->watch, c);
         return;
     }
     watched = death_watch_admit(&m->watch, c, all);

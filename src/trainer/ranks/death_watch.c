@@ -23,8 +23,6 @@ struct notice {
 
 enum { CONNECT_SECS = 1, ADMIT_SECS = 5 };
 
-static const uint32_t WELCOME = HELLO_MAGIC;
-
 /* ---- the beginning ---------------------------------------------------- */
 
 static void make_links(struct death_watch *w, int size)
@@ -72,7 +70,7 @@ int death_watch_listen(struct death_watch *w, struct death_watch_place *at,
 {
     *at = (struct death_watch_place){ 0 };
     w->listener = peer_socket_listen(NULL, 0, e);
-    if (w->listener < 0 || hello_make_token(at->token, e) < 0)
+    if (w->listener < 0 || random_secret(at->token, e) < 0)
         return -1;
     memcpy(w->token, at->token, sizeof w->token);
     at->port = peer_socket_port(w->listener);
@@ -83,9 +81,6 @@ int death_watch_listen(struct death_watch *w, struct death_watch_place *at,
 bool death_watch_connect(struct death_watch *w, const struct coll *c,
                          const struct death_watch_place *at)
 {
-    struct hello mine = { .magic = HELLO_MAGIC,
-                          .rank = (uint32_t)c->rank,
-                          .size = (uint32_t)c->size };
     struct err ignored = { 0 };
     int fd = -1;
 
@@ -94,21 +89,16 @@ bool death_watch_connect(struct death_watch *w, const struct coll *c,
         fd = peer_socket_connect(at->address[i], (int)at->port,
                                  clock_mono() + CONNECT_SECS, &ignored);
     w->link[0].fd = fd;
-    memcpy(mine.token, at->token, sizeof mine.token);
-    return fd >= 0 && peer_socket_move(fd, &mine, sizeof mine, true,
-                                       clock_mono() + CONNECT_SECS) == 0;
+    memcpy(w->token, at->token, sizeof w->token);
+    return fd >= 0;
 }
 
 /* Close the connection unless it is from a rank that is still missing. */
 static bool admit_rank(struct death_watch *w, const struct coll *c, int fd,
                        const struct hello *h)
 {
-    uint32_t welcome = WELCOME;
-
     if (h->size != (uint32_t)c->size || h->rank == 0 || h->rank >= h->size ||
-        w->link[h->rank].fd >= 0 ||
-        peer_socket_move(fd, &welcome, sizeof welcome, true,
-                         clock_mono() + CONNECT_SECS) < 0) {
+        w->link[h->rank].fd >= 0) {
         close(fd);
         return false;
     }
@@ -136,15 +126,15 @@ int death_watch_admit(struct death_watch *w, const struct coll *c,
     return admitted;
 }
 
-void death_watch_confirm(struct death_watch *w)
+void death_watch_confirm(struct death_watch *w, const struct coll *c)
 {
+    const struct hello mine = { .rank = (uint32_t)c->rank,
+                                .size = (uint32_t)c->size };
     struct pollfd *zero = &w->link[0];
-    uint32_t welcome = 0;
+    char session[RANDOM_SECRET];
 
-    if (zero->fd < 0 ||
-        (peer_socket_move(zero->fd, &welcome, sizeof welcome, false,
-                          clock_mono() + ADMIT_SECS) == 0 &&
-         welcome == WELCOME))
+    if (zero->fd < 0 || hello_say(zero->fd, w->token, &mine, session,
+                                  clock_mono() + ADMIT_SECS) == 0)
         return;
     close(zero->fd);
     zero->fd = -1;

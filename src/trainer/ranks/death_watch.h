@@ -19,7 +19,7 @@
  *                          at ---->
  *                                      death_watch_connect(&w, c, &at)
  *                  <---- how many have connected
- *      death_watch_admit(&w, c, n)     death_watch_confirm(&w)
+ *      death_watch_admit(&w, c, n)     death_watch_confirm(&w, c)
  *
  *      if (death_watch_check(&w, c, e) < 0)
  *          return -1;                  e names the rank that has died
@@ -61,7 +61,7 @@ bool death_watch_connect(struct death_watch *, const struct coll *,
                          const struct death_watch_place *);
 /* The number of ranks that are watched. */
 int death_watch_admit(struct death_watch *, const struct coll *, int connected);
-void death_watch_confirm(struct death_watch *);
+void death_watch_confirm(struct death_watch *, const struct coll *);
 
 /* This rank waits for another one, or for all of them. */
 void death_watch_report(struct death_watch *, const struct coll *,

@@ -2,7 +2,6 @@
 #include "trainer/ranks/hello.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <math.h>
 #include <poll.h>
 #include <stdbool.h>
@@ -17,25 +16,91 @@
 #include "common/mem.h"
 #include "trainer/ranks/peer_socket.h"
 
-int hello_make_token(char out[HELLO_TOKEN], struct err *e)
+void hello_derive_token(char token[HELLO_TOKEN], const char *session)
 {
-    uint64_t bits[2];
+    unsigned char mac[SHA256_BYTES];
 
-    if (getrandom(bits, sizeof bits, 0) != (ssize_t)sizeof bits)
-        return err_sys(e, "cannot get random bytes");
-    snprintf(out, HELLO_TOKEN, "%016" PRIx64 "%016" PRIx64, bits[0], bits[1]);
-    return 0;
+    sha256_hmac(token, strlen(token), session, strlen(session), mac);
+    for (size_t i = 0; i < sizeof mac; i++)
+        snprintf(token + 2 * i, 3, "%02x", mac[i]);
 }
 
-/* Compare tokens in a time that does not depend on how many bytes match. */
-static bool is_token(const char *a, const char *b)
+/* ---- what proves that the token is known ------------------------------ */
+
+static int make_nonce(unsigned char out[HELLO_NONCE])
+{
+    return getrandom(out, HELLO_NONCE, 0) == HELLO_NONCE ? 0 : -1;
+}
+
+/* What one end appends to all that was said before. */
+static void make_mac(const struct hello_talk *t, const char *token,
+                     unsigned char mac[SHA256_BYTES])
+{
+    sha256_hmac(token, strlen(token), t, sizeof *t, mac);
+}
+
+/* The same for the hello, which is said before the answer. */
+static void make_hello_mac(const struct hello_talk *t, const char *token,
+                           unsigned char mac[SHA256_BYTES])
+{
+    struct hello_talk part = *t;
+
+    memset(part.hello.mac, 0, sizeof part.hello.mac);
+    part.answer = (struct hello_answer){ 0 };
+    make_mac(&part, token, mac);
+}
+
+static void make_answer_mac(const struct hello_talk *t, const char *token,
+                            unsigned char mac[SHA256_BYTES])
+{
+    struct hello_talk part = *t;
+
+    memset(part.answer.mac, 0, sizeof part.answer.mac);
+    make_mac(&part, token, mac);
+}
+
+/* Compare in a time that does not depend on how many bytes match. */
+static bool is_mac(const unsigned char *a, const unsigned char *b)
 {
     unsigned char differ = 0;
 
-    for (size_t i = 0; i < HELLO_TOKEN; i++)
-        differ |= (unsigned char)(a[i] ^ b[i]);
+    for (size_t i = 0; i < SHA256_BYTES; i++)
+        differ |= a[i] ^ b[i];
     return differ == 0;
 }
+
+/* ---- who connects ----------------------------------------------------- */
+
+int hello_say(int fd, const char *token, const struct hello *mine,
+              char session[RANDOM_SECRET], double until)
+{
+    struct hello_talk t = { .hello = *mine };
+    unsigned char mac[SHA256_BYTES];
+
+    t.hello.magic = HELLO_MAGIC;
+    if (make_nonce(t.hello.nonce) < 0 ||
+        peer_socket_move(fd, &t.challenge, sizeof t.challenge, false, until) <
+            0)
+        return -1;
+    if (t.challenge.magic != HELLO_MAGIC) {
+        errno = EPROTO;
+        return -1;
+    }
+    make_hello_mac(&t, token, t.hello.mac);
+    if (peer_socket_move(fd, &t.hello, sizeof t.hello, true, until) < 0 ||
+        peer_socket_move(fd, &t.answer, sizeof t.answer, false, until) < 0)
+        return -1;
+    make_answer_mac(&t, token, mac);
+    if (t.answer.magic == HELLO_MAGIC && is_mac(mac, t.answer.mac)) {
+        snprintf(session, RANDOM_SECRET, "%.*s", RANDOM_SECRET - 1,
+                 t.answer.session);
+        return 0;
+    }
+    errno = t.answer.magic == 0 ? EACCES : EPROTO;
+    return -1;
+}
+
+/* ---- who listens ------------------------------------------------------ */
 
 /* How many connections may wait. */
 static int room_of(const struct hello_reader *r)
@@ -57,36 +122,71 @@ static void drop_waiting(struct hello_reader *r, int i)
     remove_waiting(r, i);
 }
 
-/* Accept all that have connected.  If there are too many, the oldest is closed:
- * a rank sends its hello at once. */
-static void accept_all(struct hello_reader *r)
+/* Add a connection, and challenge it: its buffer is empty and has room. */
+static void add_waiting(struct hello_reader *r, int fd)
 {
-    for (;;) {
+    struct hello_waiting w = { .fd = fd, .until = clock_mono() + HELLO_SECS };
+    struct hello_challenge *c = &w.talk.challenge;
+
+    c->magic = HELLO_MAGIC;
+    if (make_nonce(c->nonce) < 0 ||
+        send(fd, c, sizeof *c, MSG_NOSIGNAL) != (ssize_t)sizeof *c) {
+        close(fd);
+        return;
+    }
+    if (r->n == room_of(r))
+        drop_waiting(r, 0);
+    r->waiting[r->n++] = w;
+}
+
+/* Accept some that have connected, before those that wait are read again.  If
+ * there are too many, the oldest is closed: a rank answers at once, and tries
+ * again if that was too late. */
+static void accept_some(struct hello_reader *r)
+{
+    for (int i = 0; i < HELLO_WAITING / 4; i++) {
         const int fd = peer_socket_accept(r->listener);
 
-        if (fd < 0 && (errno == EMFILE || errno == ENFILE) && r->n > 0) {
+        if (fd >= 0)
+            add_waiting(r, fd);
+        else if ((errno == EMFILE || errno == ENFILE) && r->n > 0)
             drop_waiting(r, 0);
-            continue;
-        }
-        if (fd < 0)
+        else
             return;
-        if (r->n == room_of(r))
-            drop_waiting(r, 0);
-        r->waiting[r->n++] =
-            (struct hello_waiting){ .fd = fd,
-                                    .until = clock_mono() + HELLO_SECS };
     }
 }
 
-/* Read what has come from connection i: 1 if the hello is complete, 0 if not
- * yet, -1 if there will be none. */
+/* Answer the hello of a connection: is it from a rank that has the token? */
+static bool answer_hello(const struct hello_reader *r, struct hello_waiting *w)
+{
+    struct hello_talk *t = &w->talk;
+    unsigned char mac[SHA256_BYTES];
+    bool known;
+
+    make_hello_mac(t, r->token, mac);
+    known = is_mac(mac, t->hello.mac);
+    if (known) {
+        t->answer.magic = HELLO_MAGIC;
+        if (r->session)
+            snprintf(t->answer.session, sizeof t->answer.session, "%s",
+                     r->session);
+        make_answer_mac(t, r->token, t->answer.mac);
+    }
+    return send(w->fd, &t->answer, sizeof t->answer, MSG_NOSIGNAL) ==
+               (ssize_t)sizeof t->answer &&
+           known;
+}
+
+/* Read what has come from connection i: 1 if it is a rank, 0 if not yet, -1 if
+ * it never will be. */
 static int read_some(struct hello_reader *r, int i)
 {
     struct hello_waiting *w = &r->waiting[i];
+    struct hello *h = &w->talk.hello;
 
-    while (w->got < sizeof w->hello) {
-        const ssize_t n = recv(w->fd, (char *)&w->hello + w->got,
-                               sizeof w->hello - w->got, 0);
+    while (w->got < sizeof *h) {
+        const ssize_t n =
+            recv(w->fd, (char *)h + w->got, sizeof *h - w->got, 0);
 
         if (n < 0 && errno == EINTR)
             continue;
@@ -95,10 +195,10 @@ static int read_some(struct hello_reader *r, int i)
         if (n <= 0)
             return -1;
         w->got += (size_t)n;
-        if (w->got >= sizeof w->hello.magic && w->hello.magic != HELLO_MAGIC)
+        if (w->got >= sizeof h->magic && h->magic != HELLO_MAGIC)
             return -1;
     }
-    return is_token(w->hello.token, r->token) ? 1 : -1;
+    return answer_hello(r, w) ? 1 : -1;
 }
 
 /* Wait for a connection, or for data on one, or until one has waited too
@@ -130,7 +230,7 @@ int hello_next(struct hello_reader *r, double until, struct hello *out)
         r->poll = xcalloc((size_t)room_of(r) + 1, sizeof *r->poll);
     }
     for (;;) {
-        accept_all(r);
+        accept_some(r);
         for (int i = r->n - 1; i >= 0; i--) {
             const int ret = read_some(r, i);
 
@@ -139,7 +239,7 @@ int hello_next(struct hello_reader *r, double until, struct hello *out)
             if (ret > 0) {
                 const int fd = r->waiting[i].fd;
 
-                *out = r->waiting[i].hello;
+                *out = r->waiting[i].talk.hello;
                 remove_waiting(r, i);
                 return fd;
             }

@@ -10,6 +10,8 @@
 #include "common/hash.h"
 #include "common/log.h"
 #include "common/num.h"
+#include "common/path.h"
+#include "common/random.h"
 #include "common/sha256.h"
 
 /* Ports for rank 0, below those that Linux uses for outgoing connections. */
@@ -69,6 +71,21 @@ static int read_secret_file(const char *path, struct buf *out, struct err *e)
                : err_set(e, ERR_USAGE, "GTRAIN_TOKEN_FILE: %s is empty", path);
 }
 
+/* Ranks of one machine share the files of the user, and so a secret. */
+static void read_own_secret(struct buf *out)
+{
+    char *folder = path_cache("gtrain"), text[RANDOM_SECRET];
+    char *path = folder ? path_join(folder, "token") : NULL;
+    struct err e = { 0 };
+
+    if (path && random_secret_file(path, text, &e) == 0)
+        buf_str(out, text);
+    else if (path)
+        log_warn("%s", e.text);
+    free(path);
+    free(folder);
+}
+
 /* Derive the token from the job's id and a secret, if there is one. */
 static int make_token(struct launch *l, const char *id, struct err *e)
 {
@@ -79,10 +96,12 @@ static int make_token(struct launch *l, const char *id, struct err *e)
     char sum[SHA256_TEXT];
     int ret = 0;
 
-    if (!secret && path)
+    if (secret)
+        buf_str(&text, secret);
+    else if (path)
         ret = read_secret_file(path, &text, e);
-    else
-        buf_str(&text, secret ? secret : "");
+    else if (l->one_host)
+        read_own_secret(&text);
     sha256_init(&h);
     sha256_add(&h, text.s, text.len);
     sha256_add(&h, id, strlen(id) + 1);

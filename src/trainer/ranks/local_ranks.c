@@ -17,8 +17,8 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/num.h"
+#include "common/random.h"
 #include "common/sig.h"
-#include "trainer/ranks/hello.h"
 #include "trainer/ranks/peer_socket.h"
 
 /* Seconds until the remaining ranks are killed: when one has died, the others
@@ -53,9 +53,9 @@ static void set_env(const char *name, long value)
 /* A secret of the ranks, which inherit it. */
 static int make_secret(struct err *e)
 {
-    char token[HELLO_TOKEN];
+    char token[RANDOM_SECRET];
 
-    if (hello_make_token(token, e) < 0)
+    if (random_secret(token, e) < 0)
         return -1;
     setenv("GTRAIN_TOKEN", token, 1);
     return 0;

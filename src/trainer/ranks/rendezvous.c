@@ -1,15 +1,19 @@
 /*
  * rendezvous - connect the ranks of a job over TCP
  *
- * Rank 0 listens.  Every other rank connects and sends the token of the job,
- * its rank, the size of the job and what all must agree on.  It receives the
- * addresses of the ranks that it is linked to, or the reason why the job ends.
- * Then each pair of linked ranks connects, the higher to the lower.
+ * Rank 0 listens.  Every other rank connects, proves that it knows the token,
+ * and sends its rank, the size of the job and what all must agree on.  It
+ * receives the proof of rank 0, a random text from which the token of this job
+ * alone is derived, and the addresses of the ranks that it is linked to, or the
+ * reason why the job ends.  Then each pair of linked ranks connects, the higher
+ * to the lower.
  */
 #include "config.h"
 #include "trainer/ranks/rendezvous.h"
 
 #include <errno.h>
+#include <math.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +27,7 @@
 
 /* Rank 0 answers with this many bytes, the reason why a rank is rejected; if it
  * is empty, the addresses of the linked ranks follow, in their order. */
-enum { REASON_BYTES = 320 };
+enum { REASON_BYTES = 320, GREET_PAUSE_MS = 20 };
 
 struct rank_address {
     char addr[PEER_SOCKET_ADDRESS];
@@ -55,10 +59,15 @@ static int listen_first(const struct launch *l, struct err *e)
 
     if (l->listener >= 0)
         return l->listener;
-    if (l->guessable && !l->one_host && !peer_socket_is_loopback(l->host))
+    if (l->guessable)
         log_warn("the token of this job can be guessed; set GTRAIN_TOKEN to a "
                  "secret on all ranks");
     fd = peer_socket_listen(host, l->port, e);
+    if (fd < 0 && e->sys == EADDRINUSE)
+        return err_set(e, ERR_RANK,
+                       "another program listens on port %d of %s, where rank 0 "
+                       "would; end it, or start the job with another port",
+                       l->port, l->host);
     if (fd < 0 && host && e->sys == EADDRNOTAVAIL) {
         log_warn("%s is not an address of this machine; rank 0 listens on all "
                  "interfaces",
@@ -90,7 +99,6 @@ static void own_hello(const struct coll *c, const struct coll_conf *conf,
                          .size = (uint32_t)c->size,
                          .port = peer_socket_port(listener),
                          .pid = (uint32_t)getpid() };
-    snprintf(h->token, sizeof h->token, "%s", conf->launch->token);
     snprintf(h->agree, sizeof h->agree, "%s", conf->agree ? conf->agree : "");
     gethostname(h->host, sizeof h->host - 1);
 }
@@ -172,20 +180,17 @@ static int reject_rank(const struct coll *c, const struct hello *h, int fd,
 }
 
 /* Rank 0: wait until every rank has joined. */
-static int receive_all(struct coll *c, int listener, const struct hello *mine,
-                       struct rank_address *address, int *fd_of, double until,
-                       struct err *e)
+static int receive_all(struct coll *c, struct hello_reader *reader,
+                       const struct hello *mine, struct rank_address *address,
+                       int *fd_of, double until, struct err *e)
 {
-    struct hello_reader reader = { .listener = listener,
-                                   .token = mine->token,
-                                   .ranks = c->size };
     char reason[REASON_BYTES] = "";
     int joined = 1, ret = 0;
 
     admit_rank(c, &address[0], mine, -1);
     while (ret == 0 && joined < c->size) {
         struct hello h;
-        const int fd = hello_next(&reader, until, &h);
+        const int fd = hello_next(reader, until, &h);
 
         if (fd < 0) {
             ret = check_joined(c, joined, e);
@@ -201,7 +206,6 @@ static int receive_all(struct coll *c, int listener, const struct hello *mine,
         fd_of[h.rank] = fd;
         joined++;
     }
-    hello_close(&reader);
     return ret;
 }
 
@@ -227,11 +231,21 @@ static int send_addresses(const struct coll *c,
 }
 
 /* Rank 0: wait for all ranks, and keep the sockets of those it is linked to. */
-static int begin_job(struct coll *c, int listener, const struct hello *mine,
-                     struct rank_address *address, int *fd_of, double until,
-                     struct err *e)
+static int begin_job(struct coll *c, const char *token, int listener,
+                     const struct hello *mine, struct rank_address *address,
+                     int *fd_of, double until, struct err *e)
 {
-    if (receive_all(c, listener, mine, address, fd_of, until, e) < 0)
+    char session[RANDOM_SECRET];
+    struct hello_reader reader = { .listener = listener,
+                                   .token = token,
+                                   .session = session,
+                                   .ranks = c->size };
+    int ret = random_secret(session, e);
+
+    if (ret == 0)
+        ret = receive_all(c, &reader, mine, address, fd_of, until, e);
+    hello_close(&reader);
+    if (ret < 0)
         return -1;
     for (int r = 1; r < c->size; r++) {
         if (send_addresses(c, address, r, fd_of[r], until) < 0)
@@ -262,29 +276,79 @@ static int receive_addresses(struct coll *c, int zero,
     return 0;
 }
 
-/* Other ranks: say hello to rank 0, and wait for its answer. */
-static int join_job(struct coll *c, const struct coll_conf *conf, int zero,
-                    struct hello *mine, struct rank_address *address,
-                    double until, struct err *e)
+/* Where a rank listens that others connect to. */
+struct greeted {
+    const char *name, *host;
+    int port;
+};
+
+static int greet_failed(const struct coll *c, const struct greeted *at, int why,
+                        struct err *e)
 {
-    const struct launch *l = conf->launch;
+    if (why == EACCES)
+        return err_set(e, ERR_RANK,
+                       "%s (%s:%d) has another token than rank %d; set "
+                       "GTRAIN_TOKEN to the same secret on all ranks",
+                       at->name, at->host, at->port, c->rank);
+    if (why == EPROTO)
+        return err_set(e, ERR_RANK,
+                       "another program than %s of this job listens on port %d "
+                       "of %s",
+                       at->name, at->port, at->host);
+    if (why == ETIMEDOUT)
+        return err_set(e, ERR_RANK,
+                       "%s (%s:%d) did not start the job within %.0f s",
+                       at->name, at->host, at->port, c->timeout);
+    return err_set(e, ERR_RANK,
+                   "%s (%s:%d) closed the connection to rank %d; it has ended",
+                   at->name, at->host, at->port, c->rank);
+}
+
+/* Say hello to a rank, connecting if *fd is -1.  A connection that is closed
+ * before it is answered may have been one of too many: as long as somebody
+ * listens, try again. */
+static int greet_rank(struct coll *c, const struct greeted *at,
+                      const char *token, const struct hello *mine, int *fd,
+                      char session[RANDOM_SECRET], double until, struct err *e)
+{
+    double limit = until;
+
+    for (;;) {
+        int why;
+
+        if (*fd < 0)
+            *fd = peer_socket_connect(at->host, at->port, limit, e);
+        if (*fd < 0)
+            return limit < until ? greet_failed(c, at, ECONNRESET, e)
+                                 : err_wrap(e, "%s", at->name);
+        if (hello_say(*fd, token, mine, session, until) == 0)
+            return 0;
+        why = errno;
+        close(*fd);
+        *fd = -1;
+        limit = fmin(until, clock_mono() + 1);
+        poll(NULL, 0, GREET_PAUSE_MS);
+        if ((why != ECONNRESET && why != EPIPE) || limit == until)
+            return greet_failed(c, at, why, e);
+    }
+}
+
+/* Other ranks: say hello to rank 0, and wait for its answer. */
+static int join_job(struct coll *c, const struct launch *l, int *zero,
+                    const struct hello *mine, char session[RANDOM_SECRET],
+                    struct rank_address *address, double until, struct err *e)
+{
+    const struct greeted at = { "rank 0", l->host, l->port };
     char reason[REASON_BYTES];
 
-    if (peer_socket_move(zero, mine, sizeof *mine, true, until) < 0 ||
-        peer_socket_move(zero, reason, sizeof reason, false, until) < 0) {
-        if (errno == ETIMEDOUT)
-            return err_set(e, ERR_RANK,
-                           "rank 0 (%s:%d) did not start the job within %.0f s",
-                           l->host, l->port, c->timeout);
-        return err_set(e, ERR_RANK,
-                       "rank 0 (%s:%d) closed the connection to rank %d; it "
-                       "has ended, or has another token",
-                       l->host, l->port, c->rank);
-    }
+    if (greet_rank(c, &at, l->token, mine, zero, session, until, e) < 0)
+        return -1;
+    if (peer_socket_move(*zero, reason, sizeof reason, false, until) < 0)
+        return greet_failed(c, &at, errno, e);
     reason[sizeof reason - 1] = '\0';
     if (reason[0])
         return err_set(e, ERR_RANK, "%s", reason);
-    if (receive_addresses(c, zero, address, until) < 0)
+    if (receive_addresses(c, *zero, address, until) < 0)
         return err_set(e, ERR_RANK, "rank 0 disconnected during startup");
     return 0;
 }
@@ -300,14 +364,16 @@ static int count_linked(const struct coll *c, int from, int to)
 }
 
 /* Connect to the lower ranks except 0, then accept the higher ones. */
-static int meet_others(struct coll *c, int listener, struct hello *mine,
+static int meet_others(struct coll *c, const char *token, int listener,
+                       const struct hello *mine,
                        const struct rank_address *address, int *fd_of,
                        double until, struct err *e)
 {
     int missing = count_linked(c, c->rank + 1, c->size);
     struct hello_reader reader = { .listener = listener,
-                                   .token = mine->token,
+                                   .token = token,
                                    .ranks = missing };
+    char session[RANDOM_SECRET];
 
     if (!coll_is_linked(c, 0)) {
         close(fd_of[0]);
@@ -316,13 +382,11 @@ static int meet_others(struct coll *c, int listener, struct hello *mine,
     for (int r = 1; r < c->rank; r++) {
         if (!coll_is_linked(c, r))
             continue;
-        fd_of[r] = peer_socket_connect(address[r].addr, (int)address[r].port,
-                                       until, e);
-        if (fd_of[r] < 0)
-            return err_wrap(e, "%s", c->peer[r]);
-        if (peer_socket_move(fd_of[r], mine, sizeof *mine, true, until) < 0)
-            return err_set(e, ERR_RANK, "%s disconnected during startup",
-                           c->peer[r]);
+        if (greet_rank(c,
+                       &(struct greeted){ c->peer[r], address[r].addr,
+                                          (int)address[r].port },
+                       token, mine, &fd_of[r], session, until, e) < 0)
+            return -1;
     }
     while (missing > 0) {
         struct hello h;
@@ -364,20 +428,27 @@ int rendezvous(struct coll *c, const struct coll_conf *conf, int *fd_of,
 {
     const double until = clock_mono() + c->timeout;
     struct rank_address *address = xcalloc((size_t)c->size, sizeof *address);
+    const struct launch *l = conf->launch;
+    char session[RANDOM_SECRET], token[HELLO_TOKEN];
     struct hello mine;
     int listener, ret = -1;
 
     peer_socket_allow(c->size);
     for (int r = 0; r < c->size; r++)
         fd_of[r] = -1;
-    listener = open_listener(c, conf->launch, fd_of, until, e);
+    listener = open_listener(c, l, fd_of, until, e);
     if (listener >= 0) {
         own_hello(c, conf, listener, &mine);
-        ret = c->rank == 0
-                  ? begin_job(c, listener, &mine, address, fd_of, until, e)
-                  : join_job(c, conf, fd_of[0], &mine, address, until, e);
-        if (ret == 0 && c->rank > 0)
-            ret = meet_others(c, listener, &mine, address, fd_of, until, e);
+        ret = c->rank == 0 ? begin_job(c, l->token, listener, &mine, address,
+                                       fd_of, until, e)
+                           : join_job(c, l, &fd_of[0], &mine, session, address,
+                                      until, e);
+        if (ret == 0 && c->rank > 0) {
+            memcpy(token, l->token, sizeof token);
+            hello_derive_token(token, session);
+            ret = meet_others(c, token, listener, &mine, address, fd_of, until,
+                              e);
+        }
         close(listener);
     }
     free(address);
