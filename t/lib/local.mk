@@ -14,8 +14,12 @@ EXTRA_DIST += \
 	%D%/tls_front.py \
 	%D%/wandb_log.pl
 
-check_PROGRAMS += t/lib/disturb t/lib/mkruns t/lib/shim.so \
-	t/lib/store_tool
+check_PROGRAMS += t/lib/disk.so t/lib/disturb t/lib/mkruns \
+	t/lib/shim.so t/lib/store_tool
+t_lib_disk_so_SOURCES = %D%/disk.c
+t_lib_disk_so_CFLAGS = -std=gnu11 -Wall -Wextra -fPIC
+t_lib_disk_so_LDFLAGS = -shared
+t_lib_disk_so_LDADD =
 t_lib_disturb_SOURCES = %D%/disturb.c %D%/disturb.h %D%/record.c
 t_lib_disturb_LDADD =
 t_lib_mkruns_SOURCES = %D%/mkruns.c

@@ -1,0 +1,103 @@
+#!/bin/sh
+# Runs are trained and logged on file systems without links, without locks, and
+# by one node after the other.
+. "$(dirname "$0")/../lib/tap.sh"
+. "$top/t/lib/fixtures.sh"
+rhythm 2000 >train.bin
+small_ini model.vocab=32 model.vocab_multiple=1 data.train=train.bin \
+    train.micro_batch=2 train.batch=2 schedule.steps=12 eval.every=0 \
+    sample.every=0 checkpoint.every=4 checkpoint.keep_last=2 >tiny.ini
+
+LD_PRELOAD=$build/t/lib/disk.so DISK_LINKS=EPERM \
+    perl -e 'link("tiny.ini", "linked") and exit 0; exit($!{EPERM} ? 9 : 1)'
+is $? 9 "the stand-in has no links"
+cat >on <<END
+#!/bin/sh
+LD_PRELOAD=$build/t/lib/disk.so exec env "\$@"
+END
+chmod +x on
+log() { ./on "$disk" gtrack -q -r s log "$@"; }
+train() { ./on "$disk" gtrain --config tiny.ini --root s -n r "$@" >out 2>&1; }
+status_of() { gtrack -r s ls --tsv --no-header -c status "name = '$1'"; }
+points() { gtrack -r s metrics "$1" "$2" --tsv --no-header | wc -l; }
+for disk in DISK_LINKS=EPERM DISK_LINKS=ENOSYS DISK_LINKS=EXDEV \
+    DISK_LOCKS=ENOLCK DISK_LOCKS=ENOSYS; do
+    rm -rf s
+    printf 'step=%d loss=1 accuracy=2\n' 1 2 3 | log a >out 2>&1 &&
+        printf 'step=%d loss=1 accuracy=2\n' 4 5 6 | log --resume a >>out 2>&1
+    is "$? $(cat out) $(points a loss) $(points a accuracy) $(status_of a)" \
+        "0  6 6 FINISHED" "a log has all its points with $disk"
+    train --set train.stop_at=6 && train --resume auto
+    is "$? $(points r train/loss) $(status_of r)" "0 12 FINISHED" \
+        "a run is trained and resumed with $disk"
+    gtrack -r s fsck >out 2>&1
+    is "$? $(find s -name '*.tmp')" "0 " "nothing is left behind with $disk"
+done
+
+# Started at once where nothing but exclusive creation tells who is first.
+disk=DISK_LINKS=EPERM
+echo step=1 loss=1 | log once
+mkfifo pipe
+pids=
+for i in 1 2 3 4; do
+    ./on $disk gtrack -q -r s log --resume once <pipe >"out.$i" 2>&1 &
+    pids="$pids $!"
+done
+exec 8>pipe
+echo step=2 loss=2 >&8
+exec 8>&-
+for pid in $pids; do
+    wait "$pid"
+    echo $?
+done >statuses
+is "$(sort statuses | tr '\n' ' ')$(points once loss)" "0 7 7 7 2" \
+    "without links, one of four that resume a run at once goes on"
+
+# Without locks, process numbers tell who is alive.
+disk=DISK_LOCKS=ENOLCK
+mkfifo slow
+./on $disk gtrack -q -r s log live <slow >out 2>&1 &
+writer=$!
+exec 8>slow
+echo step=1 loss=1 >&8
+for _ in $(seq 1000); do
+    test "$(points live loss 2>err)" = 0 || break
+done
+echo step=2 loss=9 | log --resume live >out 2>&1
+is "$? $(status_of live)" "7 RUNNING" "without locks, a run that is written is busy"
+kill -KILL $writer
+wait $writer 2>err
+is "$(status_of live)" STALE "without locks, a writer that was killed is seen"
+exec 8>&-
+echo step=2 loss=2 | log --resume live >out 2>&1
+is "$? $(points live loss)" "0 2" "without locks, its run is resumed at once"
+
+# Killed, and at once resumed on another node, whose name and boot are its own.
+node() {
+    unshare -rmpf --uts --mount-proc sh -c 'hostname node9 &&
+        mount --bind boot /proc/sys/kernel/random/boot_id && exec "$@"' sh "$@"
+}
+echo 11111111-2222-3333-4444-555555555555 >boot
+if node true 2>err; then
+    gtrain -q --config tiny.ini --root far -n r --set checkpoint.folder=ck \
+        --set schedule.steps=100000000 >out 2>&1 &
+    writer=$!
+    await_checkpoint ck $writer
+    # its heartbeat, which is not due yet, in tenths of seconds
+    sed -i 's/^interval_ms: .*/interval_ms: 100/' far/0/*/.gtrack/attempt.1.yaml
+    kill -STOP $writer
+    node gtrain --config tiny.ini --root far -n r \
+        --set checkpoint.folder=ck --resume auto >out 2>&1
+    is $? 7 "another node does not resume a run whose writer has its lock"
+    kill -KILL $writer
+    wait $writer 2>err
+    node gtrain --config tiny.ini --root far -n r \
+        --set checkpoint.folder=ck --resume auto >out 2>&1
+    is "$? $(gtrack -r far ls --tsv --no-header -c status,attempts)" \
+        "0 FINISHED${tab}2" "another node resumes the run of a writer that was killed"
+    like out 'waiting up to .* to see whether process .* still writes the run' \
+        "another node waits whether the heartbeat moves"
+else
+    skip "a run is resumed on another node" "no right to make namespaces"
+fi
+done_testing
