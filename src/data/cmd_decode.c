@@ -40,9 +40,8 @@ static const struct opt decode_opts[] = {
     { 0 }
 };
 
-/* How many bytes of text are buffered, few enough for the second-level cache,
- * and how many ids are decoded at a time. */
-enum { FULL = 1 << 18, AT_ONCE = 1 << 14 };
+/* Bytes of text that are buffered, few enough for the second-level cache. */
+enum { FULL = 1 << 18 };
 
 struct text_writer {
     const struct tokenizer *tokenizer;
@@ -98,16 +97,16 @@ static void decode_eot(struct text_writer *w)
         begin_document(w);
 }
 
-static int decode_ids(struct text_writer *w, const struct shard *s, int64_t i,
-                      int64_t end, struct err *e)
+/* Those of a shard from number `at` on. */
+static int decode_ids(struct text_writer *w, const struct shard *s, int64_t at,
+                      const int32_t *id, int64_t n, struct err *e)
 {
-    while (i < end && !ferror(w->fp)) {
-        const int64_t n = end - i < AT_ONCE ? end - i : AT_ONCE;
+    for (int64_t i = 0; i < n;) {
         const bool begins = !w->inside;
         size_t from;
         int64_t got;
 
-        if ((int64_t)shard_id(s, i) == w->eot) {
+        if (w->eot >= 0 && id[i] == w->eot) {
             decode_eot(w);
             i++;
             continue;
@@ -115,12 +114,12 @@ static int decode_ids(struct text_writer *w, const struct shard *s, int64_t i,
         if (!w->inside)
             begin_document(w);
         from = w->text.len;
-        got = decoder_run(w->d, s, i, n, &w->text);
+        got = decoder_run(w->d, id + i, n - i, &w->text);
         if (got == 0)
             return err_set(e, ERR_INPUT,
                            "%s: token %" PRId64 " has id %" PRIu32
                            ", but the tokenizer has only ids below %" PRId64,
-                           s->path, i, shard_id(s, i), w->vocab);
+                           s->path, at + i, (uint32_t)id[i], w->vocab);
         if (begins)
             tokenizer_drop_space(w->tokenizer, &w->text, from);
         i += got;
@@ -128,6 +127,22 @@ static int decode_ids(struct text_writer *w, const struct shard *s, int64_t i,
             flush_text(w);
     }
     return 0;
+}
+
+static int decode_tokens(struct text_writer *w, const struct shard *s,
+                         int64_t i, int64_t end, struct err *e)
+{
+    int32_t id[SHARD_BLOCK];
+    uint32_t most;
+
+    for (; i < end && !ferror(w->fp); i += SHARD_BLOCK) {
+        const int64_t n = end - i < SHARD_BLOCK ? end - i : SHARD_BLOCK;
+
+        if (shard_copy(s, i, n, id, &most, e) < 0 ||
+            decode_ids(w, s, i, id, n, e) < 0)
+            return -1;
+    }
+    return shard_check(s, e);
 }
 
 static int open_shard(struct text_writer *w, struct shard *s, const char *path,
@@ -139,17 +154,20 @@ static int open_shard(struct text_writer *w, struct shard *s, const char *path,
 
 /* Does the end-of-text token end documents, rather than begin them?  If no lock
  * records this, it does unless the tokens begin with one. */
-static bool has_eot_last(const struct text_writer *w, const struct shard *s,
-                         int64_t skip)
+static int find_eot(struct text_writer *w, const struct shard *s, int64_t skip,
+                    struct err *e)
 {
     struct lock_found found;
-    bool last;
+    int32_t id = -1;
+    uint32_t most;
+    int ret = 0;
 
     lock_find(&found, s->path);
-    last = found.path ? found.eot_last
-                      : skip >= s->n || (int64_t)shard_id(s, skip) != w->eot;
+    if (!found.path && skip < s->n)
+        ret = shard_copy(s, skip, 1, &id, &most, e);
+    w->eot_last = found.path ? found.eot_last : id < 0 || id != w->eot;
     lock_found_clear(&found);
-    return last;
+    return ret;
 }
 
 /* Returns the number of tokens that were decoded, or -1. */
@@ -158,15 +176,16 @@ static int64_t decode_file(struct text_writer *w, const char *path,
 {
     struct shard s;
     int64_t end;
-    int got;
+    int got = 0;
 
     if (lock_same_tokenizer(path, w->tokenizer, e) < 0 ||
         open_shard(w, &s, path, e) < 0)
         return -1;
     if (w->documents == 0) /* the first file */
-        w->eot_last = has_eot_last(w, &s, skip);
+        got = find_eot(w, &s, skip, e);
     end = most < s.n - skip ? skip + most : s.n;
-    got = decode_ids(w, &s, skip, end, e);
+    if (got == 0)
+        got = decode_tokens(w, &s, skip, end, e);
     shard_close(&s);
     return got < 0 ? -1 : end - skip;
 }

@@ -36,28 +36,32 @@ struct counts {
     int64_t distinct, max, documents;
 };
 
-static struct counts count_ids(const struct shard *s, int32_t eot)
+static int count_ids(const struct shard *s, int32_t eot, struct counts *c,
+                     struct err *e)
 {
-    struct counts c = { 0, -1, eot >= 0 ? 0 : -1 };
-    unsigned char *seen;
+    enum { IDS = 1 << 24 }; /* more than any vocabulary has */
+    unsigned char *seen = xcalloc(IDS, 1);
+    int32_t id[SHARD_BLOCK];
+    int ret = 0;
 
-    for (int64_t i = 0; i < s->n; i++) {
-        const int64_t id = shard_id(s, i);
+    *c = (struct counts){ 0, -1, eot >= 0 ? 0 : -1 };
+    for (int64_t i = 0; ret == 0 && i < s->n; i += SHARD_BLOCK) {
+        const int64_t n = s->n - i < SHARD_BLOCK ? s->n - i : SHARD_BLOCK;
+        uint32_t most = 0;
 
-        c.max = id > c.max ? id : c.max;
-        c.documents += eot >= 0 && id == eot;
+        ret = shard_copy(s, i, n, id, &most, e);
+        c->max = most > c->max ? most : c->max;
+        for (int64_t k = 0; ret == 0 && c->max < IDS && k < n; k++) {
+            c->distinct += !seen[id[k]];
+            seen[id[k]] = 1;
+        }
+        for (int64_t k = 0; ret == 0 && eot >= 0 && k < n; k++)
+            c->documents += id[k] == eot;
     }
-    if (c.max >= 1 << 24) { /* larger than any vocabulary */
-        c.distinct = -1;
-        return c;
-    }
-    seen = xcalloc((size_t)c.max + 1, 1);
-    for (int64_t i = 0; i < s->n; i++) {
-        c.distinct += !seen[shard_id(s, i)];
-        seen[shard_id(s, i)] = 1;
-    }
+    if (c->max >= IDS)
+        c->distinct = -1;
     free(seen);
-    return c;
+    return ret < 0 ? -1 : shard_check(s, e);
 }
 
 static void add_count(struct table *t, int64_t n)
@@ -118,7 +122,10 @@ static int add_shard(struct table *t, const char *path,
         return -1;
     if (tok && lock_same_tokenizer(path, tok, &other) < 0)
         log_warn("%s", other.text);
-    c = count_ids(&s, tok ? tokenizer_eot(tok) : -1);
+    if (count_ids(&s, tok ? tokenizer_eot(tok) : -1, &c, e) < 0) {
+        shard_close(&s);
+        return -1;
+    }
     format = xasprintf("%s uint%d", shard_formats[s.format], 8 * s.width);
     table_text(t, path);
     table_text(t, format);

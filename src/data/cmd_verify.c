@@ -114,33 +114,48 @@ static int verify_lock(struct table *t, const char *path, int *bad,
     return 0;
 }
 
-/* The first token that is not in the vocabulary, or -1. */
-static int64_t find_invalid(const struct shard *s)
+/* Read all, and find the first token that is not in the vocabulary, or -1. */
+static int find_invalid(const struct shard *s, int64_t *at, uint32_t *bad,
+                        struct err *e)
 {
-    for (int64_t i = 0; vocab && i < s->n; i++)
-        if (shard_id(s, i) >= vocab)
-            return i;
-    return -1;
+    int32_t id[SHARD_BLOCK];
+
+    *at = -1;
+    for (int64_t i = 0; *at < 0 && i < s->n; i += SHARD_BLOCK) {
+        const int64_t n = s->n - i < SHARD_BLOCK ? s->n - i : SHARD_BLOCK;
+        uint32_t most;
+
+        if (shard_copy(s, i, n, id, &most, e) < 0)
+            return -1;
+        for (int64_t k = 0; vocab && most >= vocab && *at < 0; k++)
+            if ((uint32_t)id[k] >= vocab) {
+                *at = i + k;
+                *bad = (uint32_t)id[k];
+            }
+    }
+    return shard_check(s, e);
 }
 
 static void verify_shard(struct table *t, const char *path, int *bad)
 {
     struct err e = { 0 };
-    struct shard s;
+    struct shard s = { 0 };
+    uint32_t id;
     int64_t at;
 
     if (shard_open(&s, path,
                    vocab ? shard_width(vocab) : lock_width(path, tokenizer),
-                   &e) < 0) {
+                   &e) < 0 ||
+        find_invalid(&s, &at, &id, &e) < 0) {
         log_error("%s", e.text);
         add_row(t, path, "tokens", "damaged", false);
         ++*bad;
+        shard_close(&s);
         return;
     }
-    at = find_invalid(&s);
     if (at >= 0) {
         log_error("%s: token %lld has id %u, but the vocabulary has %lld ids",
-                  path, (long long)at, shard_id(&s, at), (long long)vocab);
+                  path, (long long)at, id, (long long)vocab);
         ++*bad;
     }
     if (at < 0 && tokenizer && lock_same_tokenizer(path, tokenizer, &e) < 0) {

@@ -29,4 +29,26 @@ spoil cut train.bin 'truncate -s 5000 train.bin'
 spoil overwritten train.bin \
     'head -c 4000 val.bin | dd of=train.bin bs=1000 seek=5 conv=notrunc 2>/dev/null'
 spoil trimmed val.bin 'truncate -s 39000 val.bin'
+
+# cut while it is opened: its header tells of tokens that are not there any more
+encode_letters whole
+mv whole_*.bin whole.bin
+small_ini model.vocab=260 data.train=short.bin data.tokenizer=tok \
+    train.micro_batch=2 train.batch=2 sample.every=0 schedule.steps=2 \
+    eval.every=0 >short.ini
+while read -r command; do
+    cp whole.bin short.bin
+    # shellcheck disable=SC2086 # words
+    DISK_CUT=short.bin LD_PRELOAD=$build/t/lib/disk.so $command >out 2>err
+    is $? 1 "$command ends with status 1 when its shard is cut"
+    like err 'short.bin was changed while it was in use' \
+        "$command names the shard that is cut"
+done <<'END'
+gtrain --config short.ini
+gtrain --config short.ini --set data.order=documents
+gtrain --config short.ini --set data.order=bestfit
+gdata info -T tok short.bin
+gdata verify --vocab 260 short.bin
+gdata decode -T tok short.bin
+END
 done_testing

@@ -60,10 +60,8 @@ static char *reserve_tokens(struct buf *out, const char *end, int64_t n)
     return out->s + out->len;
 }
 
-/* The width is a constant wherever this is expanded. */
-static inline __attribute__((always_inline)) int64_t decode_ids(
-    const struct decoder *d, const void *ids, int width, int64_t n,
-    struct buf *out)
+int64_t decoder_run(const struct decoder *d, const int32_t *ids, int64_t n,
+                    struct buf *out)
 {
     const struct decoder_cell *const cell = d->cell;
     const uint32_t vocab = d->n;
@@ -71,8 +69,7 @@ static inline __attribute__((always_inline)) int64_t decode_ids(
     int64_t i;
 
     for (i = 0; i < n; i++) {
-        const uint32_t id = width == 2 ? ((const uint16_t *)ids)[i]
-                                       : ((const uint32_t *)ids)[i];
+        const uint32_t id = (uint32_t)ids[i];
         struct decoder_cell c;
 
         if (__builtin_expect(id >= vocab, 0))
@@ -92,12 +89,4 @@ static inline __attribute__((always_inline)) int64_t decode_ids(
     out->len = (size_t)(p - out->s);
     out->s[out->len] = '\0';
     return i;
-}
-
-int64_t decoder_run(const struct decoder *d, const struct shard *s, int64_t i,
-                    int64_t n, struct buf *out)
-{
-    return s->width == 2
-               ? decode_ids(d, (const uint16_t *)s->ids + i, 2, n, out)
-               : decode_ids(d, (const uint32_t *)s->ids + i, 4, n, out);
 }

@@ -14,22 +14,38 @@ static void add_start(struct documents *d, int64_t at)
     d->start[d->n++] = at;
 }
 
-void documents_find(struct documents *d, const struct shard *shard, size_t n,
-                    int32_t eot)
+/* The text begins with the rest of a document, or with the first one. */
+static int find_in(struct documents *d, const struct shard *s, int32_t eot,
+                   struct err *e)
+{
+    int32_t id[SHARD_BLOCK];
+    uint32_t most;
+
+    for (int64_t i = 0; i < s->n; i += SHARD_BLOCK) {
+        const int64_t n = s->n - i < SHARD_BLOCK ? s->n - i : SHARD_BLOCK;
+
+        if (shard_copy(s, i, n, id, &most, e) < 0)
+            return -1;
+        for (int64_t k = 0; k < n; k++)
+            if (id[k] == eot && d->tokens + i + k > 0)
+                add_start(d, d->tokens + i + k);
+    }
+    d->tokens += s->n;
+    return 0;
+}
+
+int documents_find(struct documents *d, const struct shard *shard, size_t n,
+                   int32_t eot, struct err *e)
 {
     *d = (struct documents){ .epoch = -1 };
     add_start(d, 0);
-    for (size_t k = 0; k < n; k++) {
-        const struct shard *s = &shard[k];
-
-        for (int64_t i = d->tokens == 0; i < s->n; i++)
-            if (shard_id(s, i) == (uint32_t)eot)
-                add_start(d, d->tokens + i);
-        d->tokens += s->n;
-    }
+    for (size_t k = 0; k < n; k++)
+        if (find_in(d, &shard[k], eot, e) < 0)
+            return -1;
     add_start(d, d->tokens);
     d->n--; /* the last one is the end of the text */
     d->mark = xcalloc(d->n / STRIDE + 1, sizeof *d->mark);
+    return 0;
 }
 
 static void begin_epoch(struct documents *d, int64_t epoch, uint64_t seed)

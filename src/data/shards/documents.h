@@ -10,7 +10,8 @@
 /*
  * documents - the text of shards with its documents in a random order
  *
- *      documents_find(&d, shard, n, eot);
+ *      if (documents_find(&d, shard, n, eot, e) < 0)
+ *          return -1;
  *      for (at = 0; at < d.tokens; at += p.n)
  *          p = documents_range(&d, epoch, at, seed);
  *
@@ -41,8 +42,8 @@ static inline int64_t documents_length(const struct documents *d, uint64_t i)
     return d->start[i + 1] - d->start[i];
 }
 
-void documents_find(struct documents *, const struct shard *, size_t n,
-                    int32_t eot);
+int documents_find(struct documents *, const struct shard *, size_t n,
+                   int32_t eot, struct err *);
 struct token_range documents_range(struct documents *, int64_t epoch,
                                    int64_t at, uint64_t seed);
 void documents_clear(struct documents *); /* a zeroed one is fine */

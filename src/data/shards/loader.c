@@ -117,15 +117,16 @@ static struct token_range window_range(struct loader *l, int64_t w, int64_t i)
     return (struct token_range){ p.at, p.n < n ? p.n : n };
 }
 
+/* The ids are those of the shard from number i on. */
 static int bad_token(const struct loader *l, const struct shard *s, int64_t i,
-                     struct err *e)
+                     const int32_t *id, struct err *e)
 {
-    while (shard_id(s, i) < (uint64_t)l->conf.vocab)
+    for (; (uint32_t)*id < (uint64_t)l->conf.vocab; id++)
         i++;
     return err_set(e, ERR_INPUT,
                    "%s: token %lld has id %u, but the vocabulary has %lld ids; "
                    "was the file encoded with another tokenizer?",
-                   s->path, (long long)i, shard_id(s, i),
+                   s->path, (long long)i, (uint32_t)*id,
                    (long long)l->conf.vocab);
 }
 
@@ -143,7 +144,7 @@ static int copy_tokens(const struct loader *l, int64_t at, int64_t n,
         if (shard_copy(s, i, take, out, &most, e) < 0)
             return -1;
         if (most >= vocab)
-            return bad_token(l, s, i, e);
+            return bad_token(l, s, i, out, e);
         at += take;
         out += take;
         n -= take;
@@ -357,12 +358,14 @@ static int count_windows(struct loader *l, struct err *e)
 /* A text may begin with the rest of a document, which is left out. */
 static int find_documents(struct loader *l, struct err *e)
 {
-    documents_find(&l->docs, l->shard, l->n, l->conf.eot);
+    int32_t first;
+
+    if (documents_find(&l->docs, l->shard, l->n, l->conf.eot, e) < 0 ||
+        copy_tokens(l, 0, 1, &first, e) < 0)
+        return -1;
     if (l->conf.order == LOADER_DOCUMENTS)
         return 0;
-    bestfit_begin(&l->bestfit, &l->docs,
-                  l->docs.n > 1 && shard_id(&l->shard[shard_at(l, 0)], 0) !=
-                                       (uint32_t)l->conf.eot,
+    bestfit_begin(&l->bestfit, &l->docs, l->docs.n > 1 && first != l->conf.eot,
                   l->conf.context + 1, l->conf.seed);
     l->windows = l->bestfit.windows;
     if (!l->windows)
@@ -372,7 +375,7 @@ static int find_documents(struct loader *l, struct err *e)
     return 0;
 }
 
-static void hash_data(struct loader *l)
+static int hash_data(struct loader *l, struct err *e)
 {
     struct sha256 h;
 
@@ -382,9 +385,11 @@ static void hash_data(struct loader *l)
         const char *name = path_name(s->path);
 
         sha256_add(&h, name, strlen(name) + 1);
-        shard_sample(s, &h);
+        if (shard_sample(s, &h, e) < 0)
+            return -1;
     }
     sha256_text(&h, l->hash);
+    return 0;
 }
 
 /* If the data does not fit into memory, the kernel should not read ahead around
@@ -403,6 +408,14 @@ static void advise_kernel(struct loader *l)
         madvise(l->shard[i].map, l->shard[i].size, MADV_RANDOM);
 }
 
+int loader_check(const struct loader *l, struct err *e)
+{
+    for (size_t i = 0; i < l->n; i++)
+        if (shard_check(&l->shard[i], e) < 0)
+            return -1;
+    return 0;
+}
+
 int loader_open(struct loader **out, const struct loader_conf *conf,
                 struct err *e)
 {
@@ -413,11 +426,11 @@ int loader_open(struct loader **out, const struct loader_conf *conf,
     start_thread(l);
     if (open_shards(l, e) < 0 || count_windows(l, e) < 0 ||
         check_beginnings(l, e) < 0 ||
-        (l->conf.order >= LOADER_DOCUMENTS && find_documents(l, e) < 0)) {
+        (l->conf.order >= LOADER_DOCUMENTS && find_documents(l, e) < 0) ||
+        hash_data(l, e) < 0 || loader_check(l, e) < 0) {
         loader_close(l);
         return -1;
     }
-    hash_data(l);
     advise_kernel(l);
     *out = l;
     return 0;
@@ -436,14 +449,6 @@ void loader_close(struct loader *l)
     documents_clear(&l->docs);
     bestfit_clear(&l->bestfit);
     free(l);
-}
-
-int loader_check(const struct loader *l, struct err *e)
-{
-    for (size_t i = 0; i < l->n; i++)
-        if (shard_check(&l->shard[i], e) < 0)
-            return -1;
-    return 0;
 }
 
 int64_t loader_tokens(const struct loader *l)

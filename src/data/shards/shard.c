@@ -213,7 +213,7 @@ static int read_raw(struct shard *s, int width, struct err *e)
     return 0;
 }
 
-static int read_header(struct shard *s, int width, struct err *e)
+static int read_header(struct shard *s, void *width, struct err *e)
 {
     const int32_t magic = s->size >= 4 ? header_word(s, 0) : 0;
 
@@ -235,7 +235,7 @@ static int read_header(struct shard *s, int width, struct err *e)
                        "%s: this is a tokenizer of llm.c, not a shard",
                        s->path);
     }
-    return read_raw(s, width, e);
+    return read_raw(s, *(int *)width, e);
 }
 
 static int map_file(struct shard *s, struct err *e)
@@ -284,51 +284,6 @@ static void catch_lost_pages(void)
     sigaction(SIGBUS, &s, NULL);
 }
 
-int shard_open(struct shard *s, const char *path, int width, struct err *e)
-{
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-    pthread_once(&once, catch_lost_pages);
-    *s = (struct shard){ 0 };
-    s->path = xstrdup(path);
-    if (map_file(s, e) < 0 || read_header(s, width, e) < 0) {
-        shard_close(s);
-        return -1;
-    }
-    return 0;
-}
-
-void shard_close(struct shard *s)
-{
-    if (s->map)
-        munmap(s->map, s->size);
-    free(s->path);
-    *s = (struct shard){ 0 };
-}
-
-static uint32_t copy_ids(const struct shard *s, int64_t i, int64_t n,
-                         int32_t *out)
-{
-    uint32_t max = 0;
-
-    if (s->width == 2) {
-        const uint16_t *ids = (const uint16_t *)s->ids + i;
-
-        for (int64_t k = 0; k < n; k++) {
-            max = ids[k] > max ? ids[k] : max;
-            out[k] = ids[k];
-        }
-    } else {
-        const uint32_t *ids = (const uint32_t *)s->ids + i;
-
-        for (int64_t k = 0; k < n; k++) {
-            max = ids[k] > max ? ids[k] : max;
-            out[k] = (int32_t)ids[k];
-        }
-    }
-    return max;
-}
-
 int shard_check(const struct shard *s, struct err *e)
 {
     struct stat now;
@@ -345,22 +300,84 @@ int shard_check(const struct shard *s, struct err *e)
                    s->path, s->size, (long long)now.st_size);
 }
 
-int shard_copy(const struct shard *s, int64_t i, int64_t n, int32_t *out,
-               uint32_t *max, struct err *e)
+/* Call a function that reads the map. */
+typedef int read_fn(struct shard *, void *arg, struct err *);
+
+static int read_map(struct shard *s, read_fn *fn, void *arg, struct err *e)
 {
     sigjmp_buf here;
+    int ret;
 
     if (sigsetjmp(here, 0) == 0) {
         way_out = &here;
-        *max = copy_ids(s, i, n, out);
+        ret = fn(s, arg, e);
         way_out = NULL;
-        return 0;
+        return ret;
     }
     way_out = NULL;
     if (shard_check(s, e) < 0)
         return -1;
     errno = EIO;
     return err_sys(e, "cannot read %s", s->path);
+}
+
+int shard_open(struct shard *s, const char *path, int width, struct err *e)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    pthread_once(&once, catch_lost_pages);
+    *s = (struct shard){ 0 };
+    s->path = xstrdup(path);
+    if (map_file(s, e) < 0 || read_map(s, read_header, &width, e) < 0) {
+        shard_close(s);
+        return -1;
+    }
+    return 0;
+}
+
+void shard_close(struct shard *s)
+{
+    if (s->map)
+        munmap(s->map, s->size);
+    free(s->path);
+    *s = (struct shard){ 0 };
+}
+
+struct ids_copy {
+    int64_t i, n;
+    int32_t *out;
+    uint32_t max;
+};
+
+static int copy_ids(struct shard *s, void *arg, struct err *e)
+{
+    struct ids_copy *c = arg;
+    const uint16_t *narrow = (const uint16_t *)s->ids + c->i;
+    const uint32_t *wide = (const uint32_t *)s->ids + c->i;
+    uint32_t max = 0;
+
+    (void)e;
+    for (int64_t k = 0; s->width == 2 && k < c->n; k++) {
+        max = narrow[k] > max ? narrow[k] : max;
+        c->out[k] = narrow[k];
+    }
+    for (int64_t k = 0; s->width == 4 && k < c->n; k++) {
+        max = wide[k] > max ? wide[k] : max;
+        c->out[k] = (int32_t)wide[k];
+    }
+    c->max = max;
+    return 0;
+}
+
+int shard_copy(const struct shard *s, int64_t i, int64_t n, int32_t *out,
+               uint32_t *max, struct err *e)
+{
+    struct ids_copy c = { i, n, out, 0 };
+    struct shard same = *s;
+    const int ret = read_map(&same, copy_ids, &c, e);
+
+    *max = c.max;
+    return ret;
 }
 
 void shard_touch(const struct shard *s, int64_t i, int64_t n)
@@ -377,19 +394,27 @@ void shard_touch(const struct shard *s, int64_t i, int64_t n)
     way_out = NULL;
 }
 
-void shard_sample(const struct shard *s, struct sha256 *h)
+static int add_sample(struct shard *s, void *arg, struct err *e)
 {
     enum { ALL = 1 << 20, BLOCKS = 64, BLOCK = 4096 };
     const uint64_t size = s->size;
     const char *map = s->map;
+    struct sha256 *h = arg;
 
+    (void)e;
     sha256_add(h, &size, sizeof size);
-    if (size <= ALL) {
+    if (size <= ALL)
         sha256_add(h, map, size);
-        return;
-    }
-    for (uint64_t i = 0; i < BLOCKS; i++)
+    for (uint64_t i = 0; size > ALL && i < BLOCKS; i++)
         sha256_add(h, map + (size - BLOCK) / (BLOCKS - 1) * i, BLOCK);
+    return 0;
+}
+
+int shard_sample(const struct shard *s, struct sha256 *h, struct err *e)
+{
+    struct shard same = *s;
+
+    return read_map(&same, add_sample, h, e);
 }
 
 static void write_header(const struct shard_out *out, FILE *fp)

@@ -56,17 +56,14 @@ struct shard {
 int shard_open(struct shard *, const char *path, int width, struct err *);
 void shard_close(struct shard *); /* a zeroed one is fine */
 
-static inline uint32_t shard_id(const struct shard *s, int64_t i)
-{
-    return s->width == 2 ? ((const uint16_t *)s->ids)[i]
-                         : ((const uint32_t *)s->ids)[i];
-}
-
 /*
  * Copy n ids from number i on, and say which is the largest, so that the caller
  * can compare it with its vocabulary.  Ids of 2^31 and more become negative.
- * Fails if the file was cut since it was opened, or if its disk fails.
+ * Fails if the file was cut since it was opened, or if its disk fails.  To scan
+ * a shard, copy SHARD_BLOCK ids at a time, and call shard_check() at the end.
  */
+enum { SHARD_BLOCK = 1 << 14 };
+
 int shard_copy(const struct shard *, int64_t i, int64_t n, int32_t *out,
                uint32_t *max, struct err *);
 
@@ -80,7 +77,7 @@ int shard_check(const struct shard *, struct err *);
 /* Hash the size and the content of a file of up to 1 MiB, or 64 evenly spaced
  * blocks of 4 KiB of a larger one. */
 struct sha256;
-void shard_sample(const struct shard *, struct sha256 *);
+int shard_sample(const struct shard *, struct sha256 *, struct err *);
 
 struct shard_out {
     struct save save;
