@@ -15,6 +15,7 @@
 #include "common/num.h"
 #include "common/opt.h"
 #include "common/path.h"
+#include "common/save.h"
 #include "common/spawn.h"
 #include "track/proof/bundle.h"
 #include "track/proof/claims.h"
@@ -42,6 +43,7 @@ static const struct opt verify_opts[] = {
 };
 
 struct verify {
+    struct save_folder kept;
     char *folder, *store; /* of the files, and of the runs */
     char *data;           /* where training ran */
     struct table table;
@@ -65,18 +67,13 @@ static int make_folder(struct verify *v, struct err *e)
 {
     const char *temp = getenv("TMPDIR");
 
-    if (keep && path_exists(keep))
-        return err_set(e, ERR_USAGE, "%s exists already", keep);
-    if (keep && path_make(keep, e) < 0)
+    temp = temp && *temp ? temp : "/tmp";
+    if (keep && save_folder_open(&v->kept, keep, e) < 0)
         return -1;
     v->folder =
-        keep ? realpath(keep, NULL)
-             : xasprintf("%s/gtrack-XXXXXX", temp && *temp ? temp : "/tmp");
-    if (!v->folder || (!keep && !mkdtemp(v->folder)))
-        return err_sys(e, "cannot create a folder in %s",
-                       keep            ? keep
-                       : temp && *temp ? temp
-                                       : "/tmp");
+        keep ? xstrdup(v->kept.folder) : xasprintf("%s/gtrack-XXXXXX", temp);
+    if (!keep && !mkdtemp(v->folder))
+        return err_sys(e, "cannot create a folder in %s", temp);
     v->store = path_join(v->folder, "mlruns");
     v->data = data ? realpath(data, NULL) : path_join(v->folder, "files");
     return v->data ? 0 : err_open(e, "cannot find %s", data);
@@ -213,7 +210,8 @@ static int check_all(struct verify *v, const char *archive, struct err *e)
     add_check(v, "files", files, true, "as MANIFEST says");
     check_head(v, &u);
     if (enter_folder(v, e) < 0 || check_claims(v, e) < 0 ||
-        check_runs(v, e) < 0 || table_print(&v->table, &style, e) < 0)
+        check_runs(v, e) < 0 || (keep && save_folder_commit(&v->kept, e) < 0) ||
+        table_print(&v->table, &style, e) < 0)
         return -1;
     if (v->failed > 0)
         return err_set(e, ERR_INPUT, "%s: %lld of %zu checks failed", archive,
@@ -233,6 +231,7 @@ static int verify_main(int argc, char **argv, struct err *e)
     replay = replay || sample > 0;
     table_columns(&v.table, "check", "of", "result", "reason", NULL);
     ret = check_all(&v, argv[0], e);
+    save_folder_abandon(&v.kept);
     if (v.folder && !keep)
         path_remove(v.folder, &(struct err){ 0 });
     table_clear(&v.table);

@@ -11,7 +11,7 @@
 #include "common/mem.h"
 #include "common/num.h"
 #include "common/opt.h"
-#include "common/path.h"
+#include "common/save.h"
 #include "trainer/checkpoint/checkpoint_files.h"
 #include "trainer/convert/convert.h"
 #include "trainer/model/gpt.h"
@@ -128,13 +128,16 @@ static int read_weights(struct engine *eng, const char *path, struct err *e)
     return ret;
 }
 
-static int write_checkpoint(struct engine *eng, struct err *e)
+static int write_checkpoint(struct engine *eng, struct save_folder *to,
+                            struct err *e)
 {
     struct checkpoint_copy snap = { 0 };
     int ret = checkpoint_copy_take(&snap, eng, "", e);
 
     if (ret == 0)
-        ret = checkpoint_write(&snap, output, e);
+        ret = checkpoint_write(&snap, to->folder, e);
+    if (ret == 0)
+        ret = save_folder_commit(to, e);
     checkpoint_copy_clear(&snap);
     return ret;
 }
@@ -143,6 +146,7 @@ static int import_main(int argc, char **argv, struct err *e)
 {
     struct settings s = { 0 };
     struct engine eng = { 0 };
+    struct save_folder to = { 0 };
     char n[NUM_TEXT];
     int ret;
 
@@ -152,18 +156,19 @@ static int import_main(int argc, char **argv, struct err *e)
         return err_set(e, ERR_USAGE, "unexpected argument '%s'", argv[1]);
     if (!output)
         return err_set(e, ERR_USAGE, "use --output FOLDER to name the output");
-    if (path_exists(output))
-        return err_set(e, ERR_USAGE, "%s already exists", output);
+    if (save_folder_open(&to, output, e) < 0)
+        return -1;
     ret = load_settings(&s, argv[0], e);
     if (ret == 0)
         ret = engine_open(&eng, &s, ENGINE_INFER, e);
     if (ret == 0)
         ret = read_weights(&eng, argv[0], e);
     if (ret == 0)
-        ret = write_checkpoint(&eng, e);
+        ret = write_checkpoint(&eng, &to, e);
     if (ret == 0)
         log_info("wrote %s: %s parameters", output,
                  num_comma(n, s.is.parameters));
+    save_folder_abandon(&to);
     engine_close(&eng);
     settings_clear(&s);
     return ret;

@@ -195,4 +195,21 @@ sed 's/"n_head": *[0-9]*/"n_head": 0/' gpt2/config.json >headless/config.json
 gtrain import headless -o headless.ck >out 2>&1
 like out "^gtrain: headless: model.heads expects" \
     "a wrong size is refused by the name of the model"
+
+# killed while it writes
+if "$build/t/lib/disturb" -n 1 true; test $? = 137; then
+    gtrain import -q told.hf -o calm >out 2>&1
+    for at in 1 9 17; do
+        "$build/t/lib/disturb" -c write -p killed -n $at \
+            gtrain import -q told.hf -o killed >out 2>&1
+        is "$? $(ls -d killed 2>&1 | grep -c 'No such')" "137 1" \
+            "an import that is killed at write $at leaves no folder of this name"
+    done
+    gtrain import -q told.hf -o killed >out 2>&1
+    is "$? $(cd calm && sha256sum model.safetensors config.ini |
+        (cd ../killed && sha256sum -c --quiet 2>&1); ls -d killed*)" "0 killed" \
+        "an import after a kill has what one without has, and nothing is left"
+else
+    skip "an import that is killed" "no right to supervise system calls"
+fi
 done_testing

@@ -80,6 +80,17 @@ verify "the files are kept" 0 paper.tar --keep kept
 ok "$(test -f kept/README && test -f kept/mlruns/0/meta.yaml; echo $?)" \
     "the files are in the folder"
 verify "a folder that exists is not unpacked into" 2 paper.tar --keep kept
+if "$build/t/lib/disturb" -n 1 true; test $? = 137; then
+    "$build/t/lib/disturb" -c write -p again -n 9 gtrack verify paper.tar \
+        --keep again >out 2>&1
+    test $? = 137 && ! test -e again && test -e again.saving.tmp
+    ok $? "a verification that is killed leaves no folder of this name"
+    verify "what a killed verification left is removed" 0 paper.tar --keep again
+    is "$(diff -r kept again && ls -d again*)" again \
+        "the files are kept after a kill as without one"
+else
+    skip "a verification that is killed" "no right to supervise system calls"
+fi
 verify "another head is found" 1 paper.tar --head 0123
 like out "^head.*failed${tab}is not the hash given" "the head is named"
 
