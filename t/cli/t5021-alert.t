@@ -58,6 +58,18 @@ for loss in 2 4 2; do
 done
 is "$(wc -l <told)" 2 "a condition that holds again is another event"
 
+# While one process raises an alert of a run, others leave the run to it.
+cat >again.sh <<'E'
+gtrack alert --once --name twice --when 'val/loss < 3' \
+    --do 'echo inner >>twice' good 2>>inner
+echo "outer $?" >>twice
+E
+alert --name twice --when 'val/loss < 3' --do 'sh again.sh' good
+is "$? $(cat twice)" "0 outer 0" \
+    "an alert that is being raised is not raised again, and nobody waits for it"
+is "$(ls -A "$(gtrack where good)/.gtrack" | grep lock)" "" \
+    "no lock is left in the run"
+
 # A run that has logged nothing for an hour, and one that has ended.
 new_run slow 1
 old=$(($(date +%s) * 1000 - 3600000))

@@ -1,20 +1,21 @@
 #include "config.h"
 #include "store/alert/alert_list.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include "common/clock.h"
 #include "common/conf.h"
+#include "common/filelock.h"
 #include "common/log.h"
 #include "common/num.h"
+#include "common/path.h"
 #include "common/sha256.h"
 #include "common/sig.h"
 #include "store/format/key.h"
+#include "store/format/store.h"
 #include "store/query/filter.h"
 #include "store/write/edit.h"
 
@@ -42,17 +43,26 @@ static int note_alert(const struct run_info *r, const struct alert_item *a,
     return ret;
 }
 
-/* Raise the alert, unless another process has just done so. */
+/* A file in the run, since servers know no locks of folders. */
+static int lock_run(const struct run_info *r, char **path, struct err *e)
+{
+    *path = path_join(r->folder, STORE_OWN "/alert.lock");
+    return filelock_open(*path, e);
+}
+
+/* Raise the alert, unless another process has just done so, or does it now. */
 static int raise_alert(struct alert_item *a, const char *root,
                        const struct run_info *r, struct err *e)
 {
-    const int fd = open(r->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     char *const ids[] = { (char *)(uintptr_t)r->id };
     struct runs now = { 0 };
-    int ret;
+    struct err why = { 0 };
+    char *path;
+    const int fd = lock_run(r, &path, &why);
+    int ret = 0;
 
-    if (fd >= 0)
-        flock(fd, LOCK_EX);
+    if (why.kind == ERR_BUSY)
+        goto out;
     ret = runs_load_ids(&now, root, ids, 1,
                         LOAD_NO_METRICS | (r->links ? LOAD_LINKS : 0), e);
     if (ret == 0 && now.n == 1 && !is_raised(&now.run[0], a->key)) {
@@ -63,8 +73,13 @@ static int raise_alert(struct alert_item *a, const char *root,
         }
     }
     runs_free(&now);
-    if (fd >= 0)
+
+out:
+    if (fd >= 0) {
+        unlink(path);
         close(fd);
+    }
+    free(path);
     return ret;
 }
 
