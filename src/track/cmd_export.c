@@ -288,17 +288,24 @@ static void add_experiment_files(struct buf *names, const struct runs *runs,
     }
 }
 
+static int run_tar(const char *path, struct spawn *s, struct err *e)
+{
+    const char *const argv[] = { "tar",         "--create",
+                                 "--sparse",    "--force-local",
+                                 "--file",      path,
+                                 "--directory", track_store(),
+                                 "--transform", "s,^,mlruns/,S",
+                                 "--null",      "--files-from=-",
+                                 NULL };
+
+    return spawn_run(argv, s, e);
+}
+
 /* The folders of the runs and the files of their experiments, below mlruns/. */
 static int export_tar(const struct runs *runs, struct err *e)
 {
     const bool to_file = is_path(output);
-    char *temp = to_file ? xasprintf("%s.tmp", output) : NULL;
-    const char *const argv[] = {
-        "tar",         "--create",           "--sparse",    "--force-local",
-        "--file",      to_file ? temp : "-", "--directory", track_store(),
-        "--transform", "s,^,mlruns/,S",      "--null",      "--files-from=-",
-        NULL
-    };
+    struct save save = { 0 };
     const size_t root = strlen(track_store()) + 1;
     struct buf names = BUF_INIT, words = BUF_INIT;
     struct spawn s = { .words = &words };
@@ -307,6 +314,8 @@ static int export_tar(const struct runs *runs, struct err *e)
     /* tar writes nothing to /dev/null, which stands for a closed one */
     if (!to_file && write(STDOUT_FILENO, "", 0) < 0)
         return err_sys(e, "cannot write standard output");
+    if (to_file && save_open(&save, output, e) < 0)
+        return -1;
     for (size_t i = 0; i < runs->n; i++) {
         const char *folder = runs->run[i].folder;
         char *parent = path_parent(folder);
@@ -318,19 +327,17 @@ static int export_tar(const struct runs *runs, struct err *e)
     s.in = names.s;
     s.in_len = names.len;
     fflush(stdout);
-    ret = spawn_run(argv, &s, e);
+    ret = run_tar(!to_file ? "-" : save.temp ? save.temp : save.path, &s, e);
     /* a file changed meanwhile, or the reader of the pipe has gone */
     if (ret < 0 && (s.status == 1 || s.status == 128 + SIGPIPE)) {
         *e = (struct err){ 0 };
         ret = 0;
     }
-    if (ret == 0 && to_file && rename(temp, output) < 0)
-        ret = err_sys(e, "cannot replace %s", output);
-    if (ret < 0 && to_file)
-        remove(temp);
+    if (ret == 0 && to_file)
+        ret = save_commit(&save, e);
+    save_abandon(&save);
     buf_clear(&names);
     buf_clear(&words);
-    free(temp);
     return ret;
 }
 
