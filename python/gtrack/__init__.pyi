@@ -48,6 +48,7 @@ def init(
     config_exclude_keys: Iterable[str] | None = None,
     allow_val_change: bool = False,
     console: Literal["wrap", "off", "auto"] | None = None,
+    steal: bool = False,
     *,
     sync_tensorboard: bool = False,
     tensorboard: bool = False,

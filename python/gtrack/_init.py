@@ -95,12 +95,13 @@ SYSTEM_EVERY = 10.0  # seconds between readings of the machine
 def begin(*, root: str, experiment: str | None, name: str | None = None,
           own_id: str | None = None, parent: str | None = None,
           resume: str | None = None, capture: bool = True,
-          system: bool | float = False) -> int:
+          system: bool | float = False, steal: bool = False) -> int:
     """Begin or resume a run by the library."""
     e = _lib.encode
     conf = _lib.Conf(ctypes.sizeof(_lib.Conf), e(root), e(experiment), e(name),
                      e(own_id), e(parent), e(resume), e(_command()),
-                     0 if capture else _lib.NO_CAPTURE,
+                     (0 if capture else _lib.NO_CAPTURE) |
+                     (_lib.STEAL if steal else 0),
                      SYSTEM_EVERY if system is True else float(system))
     why = ctypes.create_string_buffer(_lib.WHY)
     handle = _lib.begin(ctypes.byref(conf), why)
@@ -173,13 +174,14 @@ def init(project: str | None = None, name: str | None = None,
          parent: str | None = None, capture: bool = True,
          system: bool | float = True, config_include_keys=None,
          config_exclude_keys=None, allow_val_change: bool = False,
-         console: str | None = None, **more) -> Run:
+         console: str | None = None, steal: bool = False, **more) -> Run:
     """Begin a run.
 
     project is the experiment, and dir the folder with the store, mlruns.
     parent is the id of the run to which this one belongs; with capture=False,
     git and the machine are not recorded, and with system=False, its use is not;
-    a number is the interval in seconds.  The other arguments are those of
+    a number is the interval in seconds.  With steal=True, a run is resumed even
+    though another process writes it, which can then write no more.  The other arguments are those of
     wandb.init().  If there is a run already, it is returned, unless reinit says
     "finish_previous" (or True) or "create_new".
     """
@@ -232,7 +234,7 @@ def init(project: str | None = None, name: str | None = None,
                          first(id, "RUN_ID", "run_id"),
                          first(resume, "RESUME", "resume"), resume_from,
                          first(group, "RUN_GROUP", "run_group"),
-                         first(job_type, "JOB_TYPE", "run_job_type"))
+                         first(job_type, "JOB_TYPE", "run_job_type"), steal)
     run._entity = str(entity or env("WANDB_ENTITY") or "local")
     _current.begun(run)
     if mode != "disabled":
@@ -275,7 +277,7 @@ def _chosen(config: dict, include, exclude) -> dict:
 
 
 def _begin_run(project, name, parent, capture, system, folder, given_id,
-               resume, resume_from, group, job_type) -> Run:
+               resume, resume_from, group, job_type, steal) -> Run:
     root = store_root(folder)
     step = None
     if resume_from:
@@ -293,7 +295,7 @@ def _begin_run(project, name, parent, capture, system, folder, given_id,
     if handed:
         again, own_id = True, handed
     handle = begin(root=root, experiment=project, name=name, parent=parent,
-                   capture=capture, system=system, own_id=None if again else
+                   capture=capture, system=system, steal=steal, own_id=None if again else
                    own_id if given_id else None,
                    resume=own_id if again else None)
     if step is not None:

@@ -12,7 +12,7 @@ from ._errors import Error
 
 WHY = 512  # GTRACK_WHY
 FINISHED, FAILED, KILLED, PREEMPTED = 3, 4, 5, 6
-NO_CAPTURE = 1
+NO_CAPTURE, STEAL = 1, 2
 
 
 class Conf(ctypes.Structure):

@@ -449,7 +449,7 @@ class Run(Files, About):
             for path, to in self._copies.items():
                 try:
                     with self._below(to) as place:
-                        copy_file(path, place)
+                        copy_file(path, place, self._folder)
                 except (OSError, Error) as e:
                     warn_once(f"cannot save {path} again: "
                               f"{getattr(e, 'strerror', None) or e}")

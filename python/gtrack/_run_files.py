@@ -9,12 +9,18 @@ from . import _lib
 from ._errors import Error, ignore, warn_once
 
 
-def copy_file(path: str, to: str) -> None:
-    """Copy a file.  What was there may be linked to another artifact, so it is
-    replaced, not written."""
+def _partial(run: str) -> str:
+    """A name for what will be renamed to an artifact of a run: in our own
+    folder, where the next attempt removes what a killed one left."""
+    return os.path.join(run, ".gtrack", f"artifact.{os.urandom(8).hex()}.tmp")
+
+
+def copy_file(path: str, to: str, run: str) -> None:
+    """Copy a file to an artifact.  What was there may be linked to another
+    artifact, so it is replaced, not written."""
     import shutil  # not before it is needed: programs start faster
 
-    partial = f"{to}.{os.urandom(8).hex()}.tmp"
+    partial = _partial(run)
     try:
         shutil.copyfile(path, partial)
         os.replace(partial, to)
@@ -24,9 +30,10 @@ def copy_file(path: str, to: str) -> None:
         raise
 
 
-def write_whole(path: str, data: bytes) -> None:
-    """Replace a file as a whole, or not at all."""
-    partial = f"{path}.{os.urandom(8).hex()}.tmp"
+def write_whole(path: str, data: bytes, run: str | None = None) -> None:
+    """Replace a file, which may be an artifact of a run, as a whole, or not at
+    all."""
+    partial = _partial(run) if run else f"{path}.{os.urandom(8).hex()}.tmp"
     try:
         with open(partial, "xb") as f:
             f.write(data)
@@ -80,14 +87,14 @@ class Files:
         """Write an artifact."""
         path = self._artifact(name)
         with self._below(path) as to:
-            write_whole(to, data)
+            write_whole(to, data, self._folder)
         return path
 
     def _copy(self, path: str, name: str) -> None:
         """Copy a file to the artifacts."""
         if self._usable():
             with self._below(self._artifact(name)) as to:
-                copy_file(path, to)
+                copy_file(path, to, self._folder)
 
     def save(self, glob_str: str | os.PathLike | None = None,
              base_path: str | os.PathLike | None = None,
@@ -112,7 +119,7 @@ class Files:
             if os.path.abspath(path) != to:
                 self._copies[os.path.abspath(path)] = to
                 with self._below(to) as place:
-                    copy_file(path, place)
+                    copy_file(path, place, self._folder)
             saved.append(to)
         if not saved and not glob_module.has_magic(pattern):
             warn_once(f"cannot save {pattern}: there is no such file")

@@ -103,6 +103,7 @@ HOLDS(GTRACK_WHY, 512);
 HOLDS(GTRACK_FINISHED, 3);
 HOLDS(GTRACK_PREEMPTED, 6);
 HOLDS(GTRACK_NO_CAPTURE, 1);
+HOLDS(GTRACK_STEAL, 2);
 AT(conf, size, 0); AT(conf, root, 1); AT(conf, experiment, 2);
 AT(conf, name, 3); AT(conf, id, 4); AT(conf, parent, 5); AT(conf, resume, 6);
 AT(conf, command, 7); AT(conf, flags, 8);

@@ -76,6 +76,37 @@ class Ends(Case):
             time.sleep(0.01)
         self.assertIn("status != 'RUNNING'", read("alert"))
 
+    def test_steal(self):
+        """a run that another process writes is resumed by steal=True alone"""
+        with open("first.py", "w") as f:
+            f.write("import gtrack, sys\n"
+                    "run = gtrack.init(project='p', id='a', capture=False)\n"
+                    "run.log({'x': 1})\nrun.flush()\n"
+                    "print('begun', flush=True)\nsys.stdin.read()\n"
+                    "run.log({'x': 2})\nrun.finish()\n")
+        p = subprocess.Popen([sys.executable, "first.py"], text=True,
+                             stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE)
+        self.assertEqual(p.stdout.readline(), "begun\n")
+        with self.assertRaisesRegex(gtrack.Error, "is being written by"):
+            self.begin(id="a", resume="must")
+        run = self.begin(id="a", resume="must", steal=True)
+        run.log({"x": 3})
+        run.finish()
+        _, said = p.communicate("", timeout=120)
+        self.assertIn("is now written by process", said)
+        self.assertEqual(points(run._folder, "x"), [(0, 1), (1, 3)])
+
+    def test_leftovers(self):
+        """what is half written is no artifact, also after a kill"""
+        with open("model.pt", "wb") as f:
+            f.write(b"m" * 100)
+        done = self.program(BEGIN + "os.replace = lambda *a: os._exit(9)\n"
+                            "run.save('model.pt')\n")
+        self.assertEqual(done.returncode, 9, done.stderr)
+        self.assertNotIn(".tmp", str(os.listdir(folders()[0] + "/artifacts")))
+        self.assertEqual(os.path.exists("model.pt"), True)
+
     def test_kill(self):
         """kill -9 leaves whole lines and a run that is found crashed"""
         with open("program.py", "w") as f:

@@ -94,6 +94,7 @@ struct gtrack_conf {
 
 enum {
     GTRACK_NO_CAPTURE = 1, /* do not record git, the machine and Slurm */
+    GTRACK_STEAL = 2,      /* resume although another process writes the run */
 };
 
 struct gtrack *gtrack_begin(const struct gtrack_conf *, char why[GTRACK_WHY]);
