@@ -15,6 +15,7 @@
 #include "trainer/model/graph.h"
 #include "trainer/model/resolve.h"
 #include "trainer/plan/plan_budget.h"
+#include "trainer/ranks/rank_memory.h"
 #include "trainer/settings/settings.h"
 
 static const char *config;
@@ -163,6 +164,8 @@ static int load_model(struct plan_model *p, const char *path, struct err *e)
     graph_memory_size(&p->gpt.graph, &conf, &ref_ops);
     if (!device)
         return 0;
+    if (!named.gpu)
+        rank_memory_warn(p->set, how.ranks, how.ranks);
     return plan_device_open(&named, p->set, p->gpt.graph.type, e);
 }
 

@@ -71,4 +71,19 @@ learn env "OMP_PLACES={$a},{$b}" OMP_PROC_BIND=master
 is "$seen" "$a $a" "OMP_PLACES and OMP_PROC_BIND are respected"
 learn taskset -c "$b"
 is "$seen" "$b $b" "the affinity that the program was started with is respected"
+
+# The files of both versions of control groups; the kernel says which it has.
+mkdir cgroup/memory
+echo 1500000 | tee cgroup/memory.max >cgroup/memory/memory.limit_in_bytes
+more=
+learn env
+is "$(grep -c 'needs at least [0-9.]* MiB .* and /sys/fs/cgroup/.* allows 1.43 MiB' \
+    log)" 1 "a training names the memory that it needs and that its group allows"
+env -u OMP_DISPLAY_AFFINITY "$gtrain" plan c.ini -q --device cpu --only step --tsv >out 2>err
+is "$(tail -n 1 out | cut -f 9) $(grep -c 'allows 1.43 MiB' err)" "no 1" \
+    "a plan for this machine knows the memory that its group allows"
+rm cgroup/memory.max cgroup/memory/memory.limit_in_bytes
+env -u OMP_DISPLAY_AFFINITY "$gtrain" plan c.ini -q --device cpu --only step --tsv >out 2>err
+is "$(tail -n 1 out | cut -f 9) $(cat err)" "yes " \
+    "a plan that fits the memory has no warning"
 done_testing

@@ -5,9 +5,11 @@
 #include "common/machine/cores.h"
 
 #include "common/err.h"
+#include "common/machine/limits.h"
 #include "common/path.h"
 #include "t/lib/tap.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -184,6 +186,48 @@ static void test_quotas(void)
     ok(count(0, 3) == 1, "a quota below one processor leaves one thread");
     plant("/sys/fs/cgroup/cpu.max", "0 0");
     ok(count(0, 3) == 2, "a quota of nothing is ignored");
+
+    begin_machine(); /* version 1 of control groups */
+    plant_cores(0, 3, 1);
+    plant("/proc/self/cgroup", "3:memory:/box\n2:cpu,cpuacct:/box/inner\n0::/");
+    plant("/sys/fs/cgroup/cpu/box/inner/cpu.cfs_quota_us", "-1");
+    plant("/sys/fs/cgroup/cpu/box/inner/cpu.cfs_period_us", "100000");
+    ok(count(0, 3) == 4, "a quota of -1 in version 1 limits nothing");
+    plant("/sys/fs/cgroup/cpu/box/cpu.cfs_quota_us", "50000");
+    ok(count(0, 3) == 4, "a quota without a period limits nothing");
+    plant("/sys/fs/cgroup/cpu/box/cpu.cfs_period_us", "20000");
+    ok(count(0, 3) == 3, "a quota of version 1 is rounded up");
+    plant("/sys/fs/cgroup/memory/box/cpu.cfs_quota_us", "1000");
+    ok(count(0, 3) == 3, "a group of another controller has no quota");
+}
+
+static void test_memory(void)
+{
+    char from[256];
+
+    begin_machine();
+    ok(isinf(limits_memory(root, from, sizeof from)) && !*from,
+       "without files the memory is unknown");
+    plant("/proc/meminfo", "MemTotal:        4 kB\nMemFree:  1 kB");
+    ok(limits_memory(root, from, sizeof from) == 4096 && !*from,
+       "without control groups the memory is that of the machine");
+    plant("/proc/self/cgroup", "7:memory:/a/b\n3:memoryx:/c\n0::/box");
+    plant("/sys/fs/cgroup/memory/a/memory.limit_in_bytes", "3000");
+    plant("/sys/fs/cgroup/memory/a/b/memory.limit_in_bytes",
+          "9223372036854771712");
+    plant("/sys/fs/cgroup/memory/c/memory.limit_in_bytes", "1");
+    plant("/sys/fs/cgroup/box/memory.max", "max");
+    ok(limits_memory(root, from, sizeof from) == 3000 &&
+           strcmp(from, "/sys/fs/cgroup/memory/a/memory.limit_in_bytes") == 0,
+       "a limit of version 1 is that of the group above, and has its file");
+    plant("/sys/fs/cgroup/memory.max", "2000");
+    ok(limits_memory(root, from, sizeof from) == 2000 &&
+           strcmp(from, "/sys/fs/cgroup/memory.max") == 0 &&
+           limits_machine_memory(root) == 4096,
+       "a limit of version 2 that is lower counts, as in a container");
+    plant("/sys/fs/cgroup/box/memory.max", "5000");
+    ok(limits_memory(root, from, sizeof from) == 2000,
+       "a limit above that of an outer group changes nothing");
 }
 
 static void test_intel(void)
@@ -362,6 +406,7 @@ int main(void)
         return 1;
     test_hyper_threads();
     test_quotas();
+    test_memory();
     test_intel();
     test_arm();
     test_nodes();

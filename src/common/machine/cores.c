@@ -4,30 +4,14 @@
 #include "config.h"
 #include "common/machine/cores.h"
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-/* Read the first line of a file into room; "" if there is none. */
-static const char *read_line(char *room, size_t size, const char *root,
-                             const char *path)
-{
-    char whole[1024];
-    FILE *fp;
-
-    room[0] = '\0';
-    if (snprintf(whole, sizeof whole, "%s%s", root, path) >= (int)sizeof whole)
-        return room;
-    fp = fopen(whole, "re");
-    if (fp && !fgets(room, (int)size, fp))
-        room[0] = '\0';
-    if (fp)
-        fclose(fp);
-    room[strcspn(room, "\n")] = '\0';
-    return room;
-}
+#include "common/machine/limits.h"
 
 /* Parse a list such as "0-3,8"; false, and an empty set, if it is none. */
 static bool parse_list(cpu_set_t *set, const char *list)
@@ -55,7 +39,7 @@ static void read_list(cpu_set_t *set, const char *root, const char *path)
 {
     char list[4096]; /* a file in /sys has no more */
 
-    parse_list(set, read_line(list, sizeof list, root, path));
+    parse_list(set, limits_line(list, sizeof list, root, path));
 }
 
 /* ---- cores ------------------------------------------------------------- */
@@ -87,7 +71,7 @@ static int read_speed(const char *root, int cpu, const cpu_set_t *efficient)
 
     snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/cpu_capacity",
              cpu);
-    if (sscanf(read_line(text, sizeof text, root, path), "%d", &speed) == 1 &&
+    if (sscanf(limits_line(text, sizeof text, root, path), "%d", &speed) == 1 &&
         speed > 0 && speed < FULL_SPEED)
         return speed;
     return CPU_ISSET((size_t)cpu, efficient) ? FULL_SPEED / 2 : FULL_SPEED;
@@ -148,36 +132,13 @@ static bool read_nodes(struct cores *c, const char *root,
     return n > 0 && n == c->n;
 }
 
-/* ---- quotas ------------------------------------------------------------ */
-
-/* The quota in cpu.max of one control group, "QUOTA PERIOD" in microseconds or
- * "max PERIOD", as a number of processors; `most` if it is larger. */
-static int limit_of_group(const char *root, const char *group, int most)
+/* At most `most`, and at least 1: the quota of processor time, rounded up. */
+static int limit_threads(const char *root, int most)
 {
-    char path[768], text[64];
-    long long quota, period;
+    const double n = ceil(limits_processors(root));
 
-    snprintf(path, sizeof path, "/sys/fs/cgroup%s/cpu.max", group);
-    if (sscanf(read_line(text, sizeof text, root, path), "%lld %lld", &quota,
-               &period) != 2 ||
-        quota <= 0 || period <= 0 || quota / period >= most)
-        return most;
-    return (int)((quota + period - 1) / period);
-}
-
-/* The lowest limit of the process's control group and the groups above it. */
-static int limit_of_groups(const char *root, int most)
-{
-    char line[512], *group;
-
-    read_line(line, sizeof line, root, "/proc/self/cgroup");
-    if (strncmp(line, "0::/", 4) != 0)
-        return most;
-    for (group = line + 3; *group;) {
-        most = limit_of_group(root, group, most);
-        *strrchr(group, '/') = '\0';
-    }
-    return limit_of_group(root, "", most);
+    most = n < most ? (int)n : most;
+    return most > 0 ? most : 1;
 }
 
 /* ---- all of it --------------------------------------------------------- */
@@ -192,9 +153,7 @@ void cores_read(struct cores *c, const char *root, const cpu_set_t *allowed)
         c->nodes = 1;
         c->node[0] = (struct cores_node){ .cpus = *allowed, .cores = c->n };
     }
-    c->threads = limit_of_groups(root, c->threads);
-    if (c->threads < 1)
-        c->threads = 1;
+    c->threads = limit_threads(root, c->threads);
 }
 
 static void read_affinity(cpu_set_t *allowed)
@@ -214,11 +173,9 @@ void cores_read_own(struct cores *c)
 int cores_processors(void)
 {
     cpu_set_t allowed;
-    int n;
 
     read_affinity(&allowed);
-    n = limit_of_groups("", CPU_COUNT(&allowed));
-    return n > 0 ? n : 1;
+    return limit_threads("", CPU_COUNT(&allowed));
 }
 
 int cores_of_rank(int local_ranks, bool shared)

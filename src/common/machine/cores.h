@@ -24,13 +24,13 @@
  * core of Intel's has half the speed of the others.  Frequencies are not read:
  * they say nothing of what a core does in a cycle.
  *
- * There are no more threads than the quota of processor time of the control
- * group, rounded up: containers often limit the time and not the processors.
+ * There are no more threads than the quota of processor time (limits.h),
+ * rounded up: containers often limit the time and not the processors.
  *
  * The files of the kernel are described in its documentation: cputopology.rst,
- * cgroup-v2.rst, sysfs-devices-system-cpu and sysfs-devices-node.  Where they
- * are missing or cannot be parsed, each processor is a core, all cores are
- * equally fast, and the machine has one node.
+ * sysfs-devices-system-cpu and sysfs-devices-node.  Where they are missing or
+ * cannot be parsed, each processor is a core, all cores are equally fast, and
+ * the machine has one node.
  */
 enum { CORES_NODES = 64 };
 

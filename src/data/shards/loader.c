@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
+#include "common/machine/limits.h"
 #include "common/mem.h"
 #include "common/path.h"
 #include "common/rng.h"
@@ -396,8 +396,7 @@ static int hash_data(struct loader *l, struct err *e)
  * each window. */
 static void advise_kernel(struct loader *l)
 {
-    const double memory =
-        (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+    const double memory = limits_memory("", NULL, 0);
     double size = 0;
 
     for (size_t i = 0; i < l->n; i++)

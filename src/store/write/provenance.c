@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <gnu/libc-version.h>
 #include <link.h>
+#include <math.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -15,6 +16,7 @@
 #include "common/buf.h"
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/machine/limits.h"
 #include "common/mem.h"
 #include "common/num.h"
 #include "common/path.h"
@@ -68,15 +70,15 @@ static void processor(struct point_queue *q)
 {
     struct buf b = BUF_INIT;
     char text[NUM_TEXT];
+    const double memory = limits_machine_memory("");
 
     proc_line(&b, "/proc/cpuinfo", "model name");
     if (b.len)
         buf_printf(&b, ", %ld threads", sysconf(_SC_NPROCESSORS_ONLN));
     add_tag(q, "gtrack.cpu", b.s);
     buf_clear(&b);
-    add_tag(q, "gtrack.memory",
-            num_bytes(text, (double)sysconf(_SC_PHYS_PAGES) *
-                                (double)sysconf(_SC_PAGESIZE)));
+    if (isfinite(memory))
+        add_tag(q, "gtrack.memory", num_bytes(text, memory));
 }
 
 /* The kernel module lists the GPUs; no library has to be loaded. */

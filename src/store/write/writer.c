@@ -10,6 +10,7 @@
 #include "common/buf.h"
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/machine/limits.h"
 #include "common/mem.h"
 #include "common/path.h"
 #include "common/utf8.h"
@@ -444,13 +445,12 @@ static void *write_on(void *arg)
  * grow. */
 static void set_bounds(struct writer *w)
 {
-    const int64_t machine =
-        (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE) / 16;
+    const double share = limits_memory("", NULL, 0) / 16;
     int64_t most = w->conf.memory;
     int64_t blocks;
 
     if (most <= 0)
-        most = machine < memory_most ? machine : memory_most;
+        most = share < (double)memory_most ? (int64_t)share : memory_most;
     blocks = most / 3 / (int64_t)sizeof(struct point_block);
     point_queue_init(w->queue, w->name, blocks < 4 ? 4 : (int)blocks);
     w->held_most = (size_t)most / 3 / (2 * sizeof(struct metric_point));

@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common/machine/cores.h"
+#include "common/machine/limits.h"
 #include "common/num.h"
 #include "trainer/device/measure.h"
 
@@ -74,8 +74,7 @@ bool hardware_measure(struct hardware *h, const struct settings *s)
     if (flops <= 0)
         flops = measure_large_product(&dev, type);
     bytes = dev.memory.total ? (double)dev.memory.total
-                             : (double)sysconf(_SC_PHYS_PAGES) *
-                                   (double)sysconf(_SC_PAGESIZE);
+                             : limits_memory("", NULL, 0);
     dev_close(&dev);
     *h = (struct hardware){ .name = "this machine",
                             .gib = bytes / 0x1p30,

@@ -14,6 +14,7 @@
 #include "trainer/model/graph.h"
 #include "trainer/model/resolve.h"
 #include "trainer/ranks/coll.h"
+#include "trainer/ranks/rank_memory.h"
 
 /* ---- the model -------------------------------------------------------- */
 
@@ -225,6 +226,9 @@ int engine_open(struct engine *eng, struct settings *s, enum engine_purpose why,
         return -1;
     if (engine_agree(eng, e) < 0 || check_device(eng, why, e) < 0)
         return -1;
+    if (why != ENGINE_INFER && !eng->dev.memory.total &&
+        eng->coll.local_rank == 0)
+        rank_memory_warn(s, eng->coll.size, eng->coll.local_size);
     return open_model(eng, why != ENGINE_INFER, e);
 }
 

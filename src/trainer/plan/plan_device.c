@@ -5,10 +5,10 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common/buf.h"
 #include "common/machine/cores.h"
+#include "common/machine/limits.h"
 #include "common/log.h"
 #include "trainer/device/measure.h"
 
@@ -222,8 +222,7 @@ static struct plan_rates cpu_rates(const struct plan_device *d, int ranks,
         .name = "this CPU",
         .is_cpu = true,
         .threads = threads,
-        .gib = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE) /
-               ranks / 0x1p30,
+        .gib = limits_memory("", NULL, 0) / ranks / 0x1p30,
         .peak = product,
         .flops = { [LIMIT_PRODUCTS] = product,
                    [LIMIT_ATTENTION] = 1.4 * product },

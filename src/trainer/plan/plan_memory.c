@@ -2,10 +2,6 @@
 #include "trainer/plan/plan_memory.h"
 
 #include "kernels/head_rows.h"
-#include "trainer/model/gpt.h"
-#include "trainer/model/graph.h"
-#include "trainer/model/optim.h"
-#include "trainer/ranks/parallel.h"
 
 /* As in kernels/cuda/: each queue has a workspace for products; scratch memory
  * is allocated in steps, one of which holds the sums of a bias before they are
@@ -47,52 +43,18 @@ static int64_t gpu_scratch(const struct settings *s, int64_t B, double gib)
            (most + SCRATCH_STEP - 1) / SCRATCH_STEP * SCRATCH_STEP;
 }
 
-/* Lay out each rank in turn, for micro-batches of B sequences, without
- * allocating memory. */
 void plan_memory_find(struct settings *s, int ranks, enum parallel_mode mode,
                       int64_t B, double gib, struct plan_memory *most)
 {
-    const enum parallel_mode saved = s->parallel.mode;
-    struct coll c = { .size = ranks };
-    struct gpt gpt = { 0 };
-
-    *most = (struct plan_memory){ .sent = 0 };
-    s->parallel.mode = mode;
-    for (c.rank = 0; c.rank < ranks; c.rank++) {
-        struct graph_conf how = { .training = true, .fuse = true };
-        struct parallel p;
-        struct optim optim;
-        int64_t memory[DEV_MODEL_USES];
-
-        parallel_open(&p, s, &c, true);
-        parallel_configure(&p, &how);
-        if (c.rank == 0) {
-            gpt_build(&gpt, s, B);
-            graph_memory_size(&gpt.graph, &how, &ref_ops);
-        }
-        optim_lay_out(&optim, &s->optim, &gpt.graph);
-        parallel_lay_out(&p, &gpt.graph, &optim);
-        parallel_memory(&p, memory);
-        for (int i = 0; i < DEV_MODEL_USES; i++)
-            if (memory[i] > most->memory[i])
-                most->memory[i] = memory[i];
-        most->sent = parallel_traffic(&p, s->is.accumulate);
-        parallel_close(&p);
-        optim_close(&optim);
-    }
+    *most = (struct plan_memory){ .scratch = 0 };
+    rank_memory_find(s, ranks, mode, B, &most->rank);
     if (gib > 0)
         most->scratch = gpu_scratch(s, B, gib);
-    graph_clear(&gpt.graph);
-    s->parallel.mode = saved;
 }
 
 int64_t plan_memory_sum(const struct plan_memory *m)
 {
-    int64_t sum = m->scratch;
-
-    for (int i = 0; i < DEV_MODEL_USES; i++)
-        sum += m->memory[i];
-    return sum;
+    return m->scratch + rank_memory_sum(&m->rank);
 }
 
 static double sum_bytes(struct settings *s, int ranks, int64_t B, double gib)
@@ -138,7 +100,7 @@ double plan_memory_model(struct settings *s, int ranks, double gib)
     double state;
 
     plan_memory_find(s, ranks, s->parallel.mode, 1, gib, &m);
-    state = (double)(m.memory[DEV_WEIGHTS] + m.memory[DEV_GRADS] +
-                     m.memory[DEV_MOMENTS]);
+    state = (double)(m.rank.bytes[DEV_WEIGHTS] + m.rank.bytes[DEV_GRADS] +
+                     m.rank.bytes[DEV_MOMENTS]);
     return usable(gib) / state * (double)s->is.parameters;
 }

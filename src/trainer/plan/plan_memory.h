@@ -1,19 +1,17 @@
 #ifndef TRAINER_PLAN_PLAN_MEMORY_H
 #define TRAINER_PLAN_PLAN_MEMORY_H
 
-#include "kernels/dev.h"
+#include "trainer/ranks/rank_memory.h"
 #include "trainer/settings/settings.h"
 
 /*
- * plan_memory - the memory that ranks need for training
+ * plan_memory - the memory for training, on CPUs or GPUs, and what fits it
  *
- * It follows from the layout that training uses; nothing is allocated.  The
- * settings have been resolved; they are changed and restored.
+ * The settings have been resolved; they are changed and restored.
  */
 struct plan_memory {
-    int64_t memory[DEV_MODEL_USES]; /* of the rank that needs most */
-    int64_t scratch;                /* and what a GPU needs while it computes */
-    int64_t sent;                   /* bytes per step, averaged over ranks */
+    struct rank_memory rank;
+    int64_t scratch; /* and what a GPU needs while it computes */
 };
 
 /* Find the memory for micro-batches of B sequences, on GPUs of `gib` GiB or, if

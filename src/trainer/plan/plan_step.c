@@ -249,7 +249,7 @@ void plan_step_find(struct plan_step *p, const struct plan_rates *r,
     p->compute =
         micro * (w.seconds[PHASE_FORWARD] + w.seconds[PHASE_BACKWARD]) +
         w.seconds[PHASE_UPDATE];
-    p->sending = (double)p->memory.sent / r->link;
+    p->sending = (double)p->memory.rank.sent / r->link;
     last = fmin(last_bytes(s, g, ranks) / r->link, p->sending);
     rest = p->sending - last;
     p->exposed =

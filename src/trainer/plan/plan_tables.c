@@ -203,11 +203,11 @@ static void add_memory(struct rows *r)
                          r->set->train.micro_batch, gib, &m);
         begin_row(r, modes[i]);
         for (int k = 0; k < DEV_MODEL_USES; k++)
-            table_bytes(t, m.memory[k]);
+            table_bytes(t, m.rank.bytes[k]);
         if (gib > 0)
             table_bytes(t, m.scratch);
         table_bytes(t, plan_memory_sum(&m));
-        table_bytes(t, m.sent);
+        table_bytes(t, m.rank.sent);
     }
 }
 

@@ -26,6 +26,8 @@ src_trainer_libtrainer_a_SOURCES += \
 	%D%/parallel_shares.c \
 	%D%/peer_socket.c \
 	%D%/peer_socket.h \
+	%D%/rank_memory.c \
+	%D%/rank_memory.h \
 	%D%/rendezvous.c \
 	%D%/rendezvous.h
 
