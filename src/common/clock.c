@@ -28,6 +28,15 @@ int64_t clock_wall_ms(void)
     return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
+void clock_pause(double seconds)
+{
+    const double whole = floor(fmax(seconds, 0));
+    const struct timespec t = { .tv_sec = (time_t)whole,
+                                .tv_nsec = (long)((seconds - whole) * 1e9) };
+
+    nanosleep(&t, NULL);
+}
+
 struct timespec clock_after(clockid_t clock, double seconds)
 {
     const double whole = floor(seconds);

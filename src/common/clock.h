@@ -14,6 +14,8 @@
  */
 double clock_mono(void); /* seconds, from an arbitrary start */
 int64_t clock_wall_ms(void);
+/* Sleep, or until a signal comes. */
+void clock_pause(double seconds);
 /* The time that a clock of the system will show in `seconds` seconds. */
 struct timespec clock_after(clockid_t clock, double seconds);
 

@@ -5,6 +5,7 @@
 #include <linux/landlock.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -50,30 +51,35 @@ const char *confine_name(void)
     return v == 0 ? "none" : v < WITH_NET ? "Landlock for files" : "Landlock";
 }
 
-static void allow(int rules, const char *folder, uint64_t access)
+/* False if the system refuses to. */
+static bool allow(int rules, const char *folder, uint64_t access)
 {
     struct landlock_path_beneath_attr below = { .allowed_access = access };
+    bool added;
 
     below.parent_fd = open(folder, O_PATH | O_CLOEXEC);
     if (below.parent_fd < 0)
-        return;
-    syscall(SYS_landlock_add_rule, rules, LANDLOCK_RULE_PATH_BENEATH, &below,
-            0);
+        return true;
+    added = syscall(SYS_landlock_add_rule, rules, LANDLOCK_RULE_PATH_BENEATH,
+                    &below, 0) == 0;
     close(below.parent_fd);
+    return added;
 }
 
-static void allow_nearest(int rules, const char *folder)
+static bool allow_nearest(int rules, const char *folder)
 {
     char *at = xstrdup(folder);
+    bool added;
 
-    while (!path_is_folder(at)) {
+    while (!path_is_folder(at) && strcmp(at, "/") != 0) {
         char *above = path_parent(at);
 
         free(at);
         at = above;
     }
-    allow(rules, at, WRITES);
+    added = allow(rules, at, WRITES);
     free(at);
+    return added;
 }
 
 void confine(const char *const *folders, size_t n, bool connect)
@@ -81,6 +87,7 @@ void confine(const char *const *folders, size_t n, bool connect)
     const long v = version();
     const struct ruleset r = { WRITES, v < WITH_NET || connect ? 0 : NET_TCP };
     int rules;
+    bool all;
 
     if (!v)
         return;
@@ -88,11 +95,11 @@ void confine(const char *const *folders, size_t n, bool connect)
                          v < WITH_NET ? sizeof r.files : sizeof r, 0);
     if (rules < 0)
         return;
-    allow(rules, "/dev", TO_FILE);
+    all = allow(rules, "/dev", TO_FILE);
     for (size_t i = 0; i < n; i++)
         if (folders[i])
-            allow_nearest(rules, folders[i]);
-    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0)
+            all &= allow_nearest(rules, folders[i]);
+    if (all && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0)
         syscall(SYS_landlock_restrict_self, rules, 0);
     close(rules);
 }

@@ -81,10 +81,12 @@ static void show(struct child *child, int fd, const char *data, size_t n)
     while (n > 0) {
         const ssize_t done = write(fd, data, n);
 
-        if (done < 0 && errno == EAGAIN)
-            poll(&ready, 1, -1);
-        else if (done < 0 && errno != EINTR)
+        if (done < 0 && errno == EAGAIN) {
+            if (poll(&ready, 1, -1) < 0)
+                clock_pause(0.01);
+        } else if (done < 0 && errno != EINTR) {
             break;
+        }
         if (done > 0) {
             data += done;
             n -= (size_t)done;
@@ -202,7 +204,7 @@ static void read_streams(struct child *child)
 
         if (poll(p, 3, child->signal || end < 0 ? 100 : 1000) < 0 &&
             errno != EINTR)
-            usleep(100000);
+            clock_pause(0.1);
         pass_signal(child);
         spawn_group_reap(&child->group, 1);
         ended = spawn_group_ended(&child->group);

@@ -4,7 +4,6 @@
 #include "config.h"
 
 #include <inttypes.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/log.h"
 #include "common/num.h"
 #include "common/opt.h"
@@ -136,14 +136,13 @@ static int push_share(const struct runs *runs, size_t first, struct err *e)
 /* The exit status of a process; a signal that only we received is forwarded. */
 static int wait_for_share(pid_t pid)
 {
-    enum { POLL_MS = 20 };
     pid_t ended;
     int how;
 
     while ((ended = waitpid(pid, &how, WNOHANG)) == 0) {
         if (sig_caught())
             kill(pid, SIGTERM);
-        poll(NULL, 0, POLL_MS);
+        clock_pause(0.02);
     }
     return ended == pid && WIFEXITED(how) ? WEXITSTATUS(how) : 1;
 }

@@ -3,7 +3,6 @@
  */
 #include "config.h"
 
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -256,7 +255,7 @@ static int tail_metrics(struct runs *runs, int n, char **words, struct err *e)
         print_new(&t, &runs->run[0], lines);
     while (ret == 0 && follow && runs->run[0].status == RUN_RUNNING &&
            !sig_caught()) {
-        poll(NULL, 0, (int)(every * 1000));
+        clock_pause(every);
         ret = reload_run(runs, e);
         if (ret == 0)
             ret = add_metrics(&t, runs, n, words, e);
@@ -280,7 +279,7 @@ static int tail_output(struct runs *runs, struct err *e)
     ret = copy_rest(fp, e);
     while (ret == 0 && follow && runs->run[0].status == RUN_RUNNING &&
            !sig_caught()) {
-        poll(NULL, 0, (int)(every * 1000));
+        clock_pause(every);
         ret = reload_run(runs, e);
         if (ret == 0)
             ret = copy_rest(fp, e);

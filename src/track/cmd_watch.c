@@ -4,6 +4,7 @@
 #include "config.h"
 
 #include <math.h>
+#include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -257,8 +258,12 @@ static bool wait_for_next(double secs, bool keys)
     struct pollfd p = { keys ? STDIN_FILENO : -1, POLLIN, 0 };
     char key;
 
-    if (poll(&p, 1, (int)(secs * 1000)) > 0 && read(STDIN_FILENO, &key, 1) == 1)
+    const int n = poll(&p, 1, (int)(secs * 1000));
+
+    if (n > 0 && read(STDIN_FILENO, &key, 1) == 1)
         return key != 'q' && key != 3;
+    if (n < 0 && errno != EINTR)
+        clock_pause(secs);
     return !sig_caught();
 }
 

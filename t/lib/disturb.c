@@ -12,6 +12,8 @@
  *   -e ERROR   let it fail with this error, such as ENOSPC; without this
  *              option, kill the program and its children instead
  *   -a         and let all later ones fail, too, except those that remove
+ *   -x CALL    do only this: let all calls of this name, such as poll, fail
+ *              with the error of -e
  *   -r LOG     record each change of a file below the current folder, and what
  *              is written to standard output and error; see power_cut
  *
@@ -109,6 +111,46 @@ static const struct { const char *name; int value; } errors[] = {
     { "ENOSPC", ENOSPC }, { "EIO", EIO },       { "EMFILE", EMFILE },
     { "EROFS", EROFS },   { "EDQUOT", EDQUOT }, { "ESTALE", ESTALE },
     { "EACCES", EACCES }, { "EAGAIN", EAGAIN }, { "ENOMEM", ENOMEM },
+    { "EPERM", EPERM },   { "ENOSYS", ENOSYS },
+};
+
+/* What sandboxes and old kernels do not have. */
+static const struct { const char *name; int nr; } refusable[] = {
+#ifdef __NR_poll
+    { "poll", __NR_poll },
+#endif
+#ifdef __NR_pidfd_open
+    { "pidfd_open", __NR_pidfd_open },
+#endif
+    { "ppoll", __NR_ppoll },
+    { "sysinfo", __NR_sysinfo },
+    { "getrandom", __NR_getrandom },
+    { "landlock_create_ruleset", __NR_landlock_create_ruleset },
+    { "landlock_add_rule", __NR_landlock_add_rule },
+    { "landlock_restrict_self", __NR_landlock_restrict_self },
+    { "sched_getaffinity", __NR_sched_getaffinity },
+    { "sched_setaffinity", __NR_sched_setaffinity },
+    { "prctl", __NR_prctl },
+    { "prlimit64", __NR_prlimit64 },
+    { "inotify_init1", __NR_inotify_init1 },
+    { "eventfd2", __NR_eventfd2 },
+    { "memfd_create", __NR_memfd_create },
+    { "madvise", __NR_madvise },
+    { "fadvise64", __NR_fadvise64 },
+    { "fallocate", __NR_fallocate },
+    { "copy_file_range", __NR_copy_file_range },
+    { "renameat2", __NR_renameat2 },
+    { "linkat", __NR_linkat },
+    { "flock", __NR_flock },
+    { "syncfs", __NR_syncfs },
+    { "statfs", __NR_statfs },
+    { "uname", __NR_uname },
+    { "setpgid", __NR_setpgid },
+    { "timerfd_create", __NR_timerfd_create },
+    { "epoll_create1", __NR_epoll_create1 },
+    { "clone3", __NR_clone3 },
+    { "getrusage", __NR_getrusage },
+    { "process_vm_readv", __NR_process_vm_readv },
 };
 /* clang-format on */
 
@@ -116,9 +158,10 @@ static struct {
     enum call_class class;
     long at;
     int error;
+    int refused; /* the number of a call that fails always; or -1 */
     bool all_later, recording;
     const char *text; /* in the path; or NULL */
-} plan;
+} plan = { .refused = -1 };
 
 static int listener = -1;
 static pid_t child;
@@ -301,6 +344,23 @@ static int install_filter(void)
                         &whole);
 }
 
+/* Become the command, whose calls of one number fail. */
+static int refuse(char **argv)
+{
+    struct sock_filter code[] = {
+        load_number,
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)plan.refused, 0, 1),
+        RETURN(SECCOMP_RET_ERRNO | (unsigned)plan.error),
+        RETURN(SECCOMP_RET_ALLOW),
+    };
+    const struct sock_fprog whole = { 4, code };
+
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+        syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &whole) == 0)
+        execvp(argv[0], argv);
+    return NOT_HERE;
+}
+
 /*
  * The child shares our table of files until it executes the command, so that
  * its number of the listener is ours, too.  It tells the number in shared
@@ -399,7 +459,7 @@ static bool supervise(long *calls)
 static int usage(void)
 {
     fprintf(stderr, "usage: disturb [-c all|write|open|read] [-p TEXT] "
-                    "[-n N] [-e ERROR] [-a] [-r LOG] COMMAND...\n");
+                    "[-n N] [-e ERROR] [-a] [-x CALL] [-r LOG] COMMAND...\n");
     return 2;
 }
 
@@ -421,13 +481,21 @@ static bool parse_error(const char *text)
     return plan.error != 0;
 }
 
+static bool parse_refused(const char *text)
+{
+    for (size_t i = 0; i < sizeof refusable / sizeof *refusable; i++)
+        if (strcmp(text, refusable[i].name) == 0)
+            plan.refused = refusable[i].nr;
+    return plan.refused >= 0;
+}
+
 static bool parse(int argc, char **argv)
 {
     char folder[PATH_MAX];
     bool good = true;
     int c;
 
-    while (good && (c = getopt(argc, argv, "+c:n:e:ap:r:")) != -1) {
+    while (good && (c = getopt(argc, argv, "+c:n:e:ap:r:x:")) != -1) {
         switch (c) {
         case 'c':
             good = parse_class(optarg);
@@ -443,6 +511,9 @@ static bool parse(int argc, char **argv)
             break;
         case 'p':
             plan.text = optarg;
+            break;
+        case 'x':
+            good = parse_refused(optarg);
             break;
         case 'r':
             good = getcwd(folder, sizeof folder);
@@ -465,6 +536,8 @@ int main(int argc, char **argv)
 
     if (!parse(argc, argv))
         return usage();
+    if (plan.refused >= 0)
+        return refuse(argv + optind);
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     if (start(argv + optind) < 0)
         return NOT_HERE;

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <math.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -190,7 +189,7 @@ static int wait_secs(const struct http *h, double secs, struct err *e)
     while ((left = end - clock_mono()) > 0) {
         if (http_cancelled(h))
             return err_set(e, ERR_INTERRUPTED, "interrupted");
-        poll(NULL, 0, (int)fmin(ceil(left * 1000), 200));
+        clock_pause(fmin(left, 0.2));
     }
     return 0;
 }

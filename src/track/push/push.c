@@ -4,13 +4,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/num.h"
@@ -273,7 +273,7 @@ bool push_pause(double secs)
     while (left > 0 && !sig_caught()) {
         const double slice = left < 0.2 ? left : 0.2;
 
-        poll(NULL, 0, (int)(slice * 1000) + 1);
+        clock_pause(slice);
         left -= slice;
     }
     return !sig_caught();

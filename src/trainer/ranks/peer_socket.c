@@ -268,6 +268,6 @@ int peer_socket_connect(const char *host, int port, double until, struct err *e)
         if (clock_mono() > until)
             return err_set(e, ERR_RANK, "cannot connect to %s:%d: %s", host,
                            port, why);
-        poll(NULL, 0, CONNECT_PAUSE_MS);
+        clock_pause(CONNECT_PAUSE_MS * 1e-3);
     }
 }
