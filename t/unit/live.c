@@ -138,6 +138,7 @@ int main(void)
     b = begin(root, "b");
     log_point(a, 1);
     live_open(&l, root, 0);
+    live_read(&l);
     test_points(&l, a, b);
     run_end(a, RUN_FINISHED, &e);
     run_end(b, RUN_FINISHED, &e);

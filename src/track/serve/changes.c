@@ -42,10 +42,10 @@ static bool is_shared(const char *root)
     return false;
 }
 
-void changes_open(struct changes *c, const char *root)
+void changes_open(struct changes *c)
 {
     *c = (struct changes){ .fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC) };
-    c->seen = c->fd >= 0 && !is_shared(root);
+    c->seen = c->fd >= 0;
 }
 
 /* Note whose folder it is; NULL for one with several runs. */
@@ -102,6 +102,7 @@ void changes_watch_root(struct changes *c, const char *root)
     struct path_list names;
     struct err ignored = { 0 };
 
+    c->seen &= !is_shared(root);
     watch_folder(c, root, FOLDER_EVENTS | IN_MOVE_SELF | IN_DELETE_SELF, NULL);
     if (path_list(&names, root, &ignored) < 0)
         return;

@@ -25,7 +25,7 @@ struct changes {
     size_t room;
 };
 
-void changes_open(struct changes *, const char *root);
+void changes_open(struct changes *);
 /* Watch the folders that runs are added to. */
 void changes_watch_root(struct changes *, const char *root);
 void changes_watch_run(struct changes *, const struct run_info *);

@@ -367,6 +367,7 @@ static int freeze_runs(const char *path, const char *store, int flags,
 
     f.out.b = &f.requests;
     live_open(&live, store, flags);
+    live_read(&live);
     if (add_answers(&f, runs, e) == 0 && add_page(&page, f.requests.s, e) == 0)
         ret = save_bytes(path, page.s, page.len, e);
     site_clear(&f.site);

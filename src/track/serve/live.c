@@ -1,10 +1,16 @@
 #include "config.h"
 #include "track/serve/live.h"
 
+#include <errno.h>
 #include <math.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "common/clock.h"
 #include "common/hash.h"
@@ -16,8 +22,9 @@ static const double soonest = 0.3, /* after a change */
     trouble = 1,                   /* until a missing store is looked for */
     calm = 30;
 
-/* Reading takes at most one part in SHARE of the processor's time. */
-enum { SHARE = 20 };
+/* Reading takes at most one part in SHARE of the processor's time, and one in
+ * SHARE_OF_TIME of the time. */
+enum { SHARE = 20, SHARE_OF_TIME = 5 };
 
 /* -- what is different ----------------------------------------------------- */
 
@@ -86,6 +93,16 @@ static struct known *list_known(const struct live *l)
     return known;
 }
 
+static const struct live_run *find_known(const struct known *known, size_t n,
+                                         const char *id)
+{
+    const struct known key = { .id = id };
+    const struct known *found =
+        n ? bsearch(&key, known, n, sizeof key, by_id) : NULL;
+
+    return found ? found->run : NULL;
+}
+
 /* -- reading --------------------------------------------------------------- */
 
 static double cpu_seconds(void)
@@ -123,14 +140,12 @@ static void set_run(struct live *l, struct live_run *to,
     to->since = to->changed ? l->version + 1 : was->since;
     to->print = print;
     l->running |= r->status == RUN_RUNNING;
-    if (to->changed)
-        changes_watch_run(&l->changes, r);
     if (!was && r->status == RUN_RUNNING)
         l->again = true; /* a point may have come before it was watched */
 }
 
 /* Take over the runs that were read; true if they differ from those before. */
-static bool accept_all(struct live *l, struct runs *now)
+static bool accept_all(struct live *l, const struct runs *now)
 {
     struct known *known = list_known(l);
     struct live_run *of = xcalloc(now->n + 1, sizeof *of);
@@ -138,38 +153,14 @@ static bool accept_all(struct live *l, struct runs *now)
 
     l->running = false;
     for (size_t i = 0; i < now->n; i++) {
-        const struct known key = { .id = now->run[i].id };
-        const struct known *was =
-            l->runs.n ? bsearch(&key, known, l->runs.n, sizeof key, by_id)
-                      : NULL;
-
-        set_run(l, &of[i], &now->run[i], was ? was->run : NULL);
+        set_run(l, &of[i], &now->run[i],
+                find_known(known, l->runs.n, now->run[i].id));
         any |= of[i].changed;
     }
     free(known);
     free_runs(l);
     l->runs = *now;
     l->of = of;
-    return any;
-}
-
-static bool read_all(struct live *l)
-{
-    const double begin = cpu_seconds();
-    const bool had_problem = l->problem.kind != ERR_NONE;
-    struct runs now = { 0 };
-    bool any;
-
-    l->problem = (struct err){ 0 };
-    changes_forget(&l->changes);
-    changes_watch_root(&l->changes, l->path);
-    l->again = false;
-    if (runs_load(&now, l->path, LOAD_DELETED | l->flags, &l->problem) < 0)
-        now = (struct runs){ 0 };
-    any = accept_all(l, &now);
-    any |= had_problem != (l->problem.kind != ERR_NONE);
-    l->all_at = clock_mono();
-    l->cost_of_all = cpu_seconds() - begin;
     return any;
 }
 
@@ -197,34 +188,75 @@ static bool accept_run(struct live *l, const struct run_info *r,
     return l->of[i].changed;
 }
 
-/* Read the runs that have changed; false if they are not there any more. */
-static bool read_few(struct live *l, bool *any)
+/* Put the runs that were read in their places; false if they have none. */
+static bool accept_few(struct live *l, struct runs *now, bool *any)
 {
-    const double begin = cpu_seconds();
-    struct err ignored = { 0 };
     struct live_part *part;
-    struct runs now;
 
-    if (runs_load_ids(&now, l->path, l->changes.id, l->changes.n,
-                      LOAD_DELETED | LOAD_NO_INDEX | l->flags, &ignored) < 0)
-        return false;
-    for (size_t i = 0; i < now.n; i++)
-        if (find_run(l, now.run[i].id) == l->runs.n)
-            now.n = 0;
-    if (now.n != (size_t)l->changes.n || now.n == 0) {
-        runs_free(&now);
+    for (size_t i = 0; i < now->n; i++)
+        if (find_run(l, now->run[i].id) == l->runs.n)
+            now->n = 0;
+    if (now->n != (size_t)l->changes.n || now->n == 0) {
+        runs_free(now);
         return false;
     }
     for (size_t i = 0; i < l->runs.n; i++)
         l->of[i].changed = false;
     part = xcalloc(1, sizeof *part);
-    part->mem = now.mem;
-    for (size_t i = 0; i < now.n; i++)
-        *any |= accept_run(l, &now.run[i], part);
-    free(now.run);
+    part->mem = now->mem;
+    for (size_t i = 0; i < now->n; i++)
+        *any |= accept_run(l, &now->run[i], part);
+    free(now->run);
     changes_forget(&l->changes);
-    l->cost = cpu_seconds() - begin;
     return true;
+}
+
+/* While a thread reads, it may use the members `path`, `flags` and `changes`,
+ * and look at the runs of before. */
+struct live_reading {
+    struct live *live;
+    pthread_t thread;
+    int done; /* becomes readable at the end; -1: there is no thread */
+    bool all;
+    struct runs now;
+    struct err e; /* why there are none */
+    double began, cpu;
+};
+
+/* What is new or different is watched. */
+static void watch_runs(struct live *l, const struct runs *now)
+{
+    struct known *known = list_known(l);
+
+    for (size_t i = 0; i < now->n; i++) {
+        const struct run_info *r = &now->run[i];
+        const struct live_run *was = find_known(known, l->runs.n, r->id);
+
+        if (!was || was->print != print_of(r))
+            changes_watch_run(&l->changes, r);
+    }
+    free(known);
+}
+
+static void *read_runs(void *arg)
+{
+    const uint64_t one = 1;
+    struct live_reading *r = arg;
+    struct live *l = r->live;
+    int ret;
+
+    if (r->all)
+        changes_watch_root(&l->changes, l->path);
+    ret = r->all
+              ? runs_load(&r->now, l->path, LOAD_DELETED | l->flags, &r->e)
+              : runs_load_ids(&r->now, l->path, l->changes.id, l->changes.n,
+                              LOAD_DELETED | LOAD_NO_INDEX | l->flags, &r->e);
+    if (ret < 0)
+        r->now = (struct runs){ 0 };
+    watch_runs(l, &r->now);
+    if (r->done >= 0 && write(r->done, &one, sizeof one) < 0)
+        return NULL; /* it never fails */
+    return NULL;
 }
 
 static bool wants_all(const struct live *l)
@@ -232,29 +264,104 @@ static bool wants_all(const struct live *l)
     return l->changes.all || l->again || l->changes.n == 0 || l->problem.kind;
 }
 
-bool live_read(struct live *l)
+void live_begin(struct live *l)
 {
+    struct live_reading *r;
+    sigset_t all, was;
+
+    if (l->reading)
+        return;
+    r = xcalloc(1, sizeof *r);
+    *r = (struct live_reading){ .live = l,
+                                .all = wants_all(l),
+                                .done = eventfd(0, EFD_CLOEXEC),
+                                .began = clock_mono(),
+                                .cpu = cpu_seconds() };
+    l->reading = r;
+    if (r->all) {
+        changes_forget(&l->changes);
+        l->again = false;
+    }
+    sigfillset(&all); /* signals are for the thread that waits for requests */
+    pthread_sigmask(SIG_SETMASK, &all, &was);
+    if (r->done >= 0 && pthread_create(&r->thread, NULL, read_runs, r) != 0) {
+        close(r->done);
+        r->done = -1;
+    }
+    pthread_sigmask(SIG_SETMASK, &was, NULL);
+    if (r->done < 0)
+        read_runs(r);
+}
+
+/* Take over what was read; true if something is different. */
+static bool accept_reading(struct live *l, struct live_reading *r)
+{
+    const bool had_problem = l->problem.kind != ERR_NONE;
+    const double now = clock_mono(), secs = now - r->began;
+    const double cost =
+        fmax((cpu_seconds() - r->cpu) * SHARE, secs * (SHARE_OF_TIME - 1));
     bool any = false;
 
-    if (wants_all(l))
-        any = read_all(l);
-    else if (!read_few(l, &any))
+    if (r->all) {
+        l->problem = r->e;
+        any = accept_all(l, &r->now);
+        any |= had_problem != (l->problem.kind != ERR_NONE);
+        l->all_at = now;
+        l->cost_of_all = cost;
+    } else if (accept_few(l, &r->now, &any)) {
+        l->cost = cost;
+    } else {
         l->changes.all = true; /* which is due at another time */
+    }
     l->version += any;
-    l->read_at = clock_mono();
+    l->read_at = now;
+    l->secs = secs;
     return any;
+}
+
+bool live_end(struct live *l, double secs)
+{
+    struct live_reading *r = l->reading;
+    struct pollfd p = { r ? r->done : -1, POLLIN, 0 };
+    bool any;
+    int n = 1;
+
+    if (r && r->done >= 0 && isfinite(secs))
+        n = poll(&p, 1, (int)(secs * 1000));
+    if (!r || n == 0 || (n < 0 && errno == EINTR))
+        return false;
+    if (r->done >= 0) {
+        pthread_join(r->thread, NULL);
+        close(r->done);
+    }
+    any = accept_reading(l, r);
+    l->reading = NULL;
+    free(r);
+    return any;
+}
+
+bool live_read(struct live *l)
+{
+    live_begin(l);
+    return live_end(l, (double)INFINITY);
 }
 
 void live_open(struct live *l, const char *path, int flags)
 {
     *l = (struct live){ .path = path, .flags = flags };
-    changes_open(&l->changes, path);
-    live_read(l);
+    changes_open(&l->changes);
+    err_set(&l->problem, ERR_BUSY, "%s is still being read", path);
+}
+
+int live_fd(const struct live *l)
+{
+    return l->reading ? l->reading->done : l->changes.fd;
 }
 
 void live_look(struct live *l)
 {
-    changes_take(&l->changes);
+    if (!l->reading)
+        changes_take(&l->changes);
 }
 
 /* The time at which all runs, or changed ones, are to be read again. */
@@ -265,21 +372,21 @@ static double due_at(const struct live *l)
                          : !l->changes.seen         ? polling
                          : l->running               ? beats
                                                     : calm;
-    const double all = l->all_at + fmax(pause, l->cost_of_all * SHARE);
+    const double all = l->all_at + fmax(pause, l->cost_of_all);
 
     if (l->changes.n == 0 || wants_all(l))
         return all;
-    return fmin(all, l->read_at + fmax(soonest, l->cost * SHARE));
+    return fmin(all, l->read_at + fmax(soonest, l->cost));
 }
 
 bool live_due(const struct live *l)
 {
-    return clock_mono() >= due_at(l);
+    return !l->reading && clock_mono() >= due_at(l);
 }
 
 double live_wait(const struct live *l)
 {
-    return fmax(due_at(l) - clock_mono(), 0);
+    return l->reading ? (double)INFINITY : fmax(due_at(l) - clock_mono(), 0);
 }
 
 int64_t live_since(const struct live *l, char *const *ids, size_t n)
@@ -307,6 +414,7 @@ void live_changed(const struct live *l, struct emit *o)
 
 void live_close(struct live *l)
 {
+    live_end(l, (double)INFINITY);
     changes_close(&l->changes);
     free_runs(l);
 }

@@ -12,15 +12,22 @@
  * live - a store in memory, read again after it has changed
  *
  *      live_open(&l, "mlruns", 0);
- *      ... poll(2) for live_wait(&l), or until l.changes.fd is readable ...
+ *      ... poll(2) for live_wait(&l), or until live_fd(&l) is readable ...
  *      live_look(&l);
- *      if (live_due(&l) && live_read(&l))
+ *      if (live_due(&l))
+ *          live_begin(&l);
+ *      if (live_end(&l, 0))
  *          ... live_changed(&l, &emit) names the runs ...
  *
- * If it is known which few runs have changed, only these are read.  Reading
- * takes at most a twentieth of the processor's time, however large the store
- * is.  A store that does not exist, or no longer, is a `problem` until it does.
+ * A thread reads the store, so that a slow disk keeps nobody waiting; until
+ * live_end() the runs are those of before.  If it is known which few runs have
+ * changed, only these are read.  Reading takes at most a twentieth of the
+ * processor's time, and a fifth of the time, however large the store is.  A
+ * store that does not exist, or no longer, or was not read yet, is a `problem`
+ * until it does.
  */
+struct live_reading;
+
 struct live {
     const char *path;
     int flags;          /* LOAD_LINKS to follow symbolic links, or 0 */
@@ -32,17 +39,27 @@ struct live {
     bool again;          /* something may have happened before it was watched */
     bool running;        /* some run may become stale */
     double read_at, all_at; /* when a part, or all was read, by clock_mono() */
-    double cost, cost_of_all; /* seconds of the processor that it took */
+    double cost, cost_of_all; /* how long to wait then until it is read again */
+    double secs;              /* that the last reading took */
+    struct live_reading *reading; /* what is being read, or NULL */
 };
 
 void live_open(struct live *, const char *path, int flags);
+/* The file descriptor that becomes readable after a change, or at the end of a
+ * reading. */
+int live_fd(const struct live *);
 /* Learn what has changed. */
 void live_look(struct live *);
 /* Is it time to read the store again? */
 bool live_due(const struct live *);
 /* The seconds until then. */
 double live_wait(const struct live *);
-/* Read it; true if something is different now. */
+/* Begin to read it, unless it is being read. */
+void live_begin(struct live *);
+/* Wait for the end of a reading, this long at most; true if it has ended and
+ * something is different now. */
+bool live_end(struct live *, double secs);
+/* Read it now; true if something is different. */
 bool live_read(struct live *);
 /* The version since which these runs are what they are; 0 for none of them. */
 int64_t live_since(const struct live *, char *const *ids, size_t n);

@@ -152,8 +152,13 @@ struct serve {
     int port;
 };
 
-/* Read the stores that have changed, if it is time, and tell the pages. */
-static void read_stores(struct serve *s)
+/* Seconds that somebody who asks waits for a reading, unless it is known that
+ * the store takes longer. */
+static const double patience = 1;
+
+/* Begin to read the stores that have changed, if it is time; wait so long for
+ * each that is being read, and tell the pages what is different. */
+static void read_stores(struct serve *s, double secs)
 {
     for (size_t i = 0; i < s->site.n_stores; i++) {
         struct live *l = &s->site.store[i];
@@ -161,7 +166,9 @@ static void read_stores(struct serve *s)
         struct emit o = { .b = &b };
 
         live_look(l);
-        if (!live_due(l) || !live_read(l))
+        if (live_due(l))
+            live_begin(l);
+        if (!live_end(l, l->secs < secs ? secs : 0))
             continue;
         buf_str(&b, "event: runs\ndata: ");
         live_changed(l, &o);
@@ -178,8 +185,16 @@ static void on_request(void *arg, const struct http_request *r,
 {
     struct serve *s = arg;
 
-    read_stores(s);
+    read_stores(s, patience);
     site_answer(&s->site, r->post, r->path, r->query, r->body, a);
+}
+
+static bool is_reading(const struct serve *s)
+{
+    for (size_t i = 0; i < s->site.n_stores; i++)
+        if (s->site.store[i].reading)
+            return true;
+    return false;
 }
 
 static double wait_of(const struct serve *s)
@@ -196,18 +211,21 @@ static double wait_of(const struct serve *s)
 static void serve_once(struct serve *s)
 {
     const size_t n = s->site.n_stores;
+    double wait;
 
     s->poll[n] = (struct pollfd){ http_server_fd(s->http), POLLIN, 0 };
     for (size_t i = 0; i < n; i++) {
         const struct live *l = &s->site.store[i];
 
-        s->poll[i] = (struct pollfd){ l->changes.fd, POLLIN, 0 };
+        s->poll[i] = (struct pollfd){ live_fd(l), POLLIN, 0 };
     }
-    poll(s->poll, n + 1, (int)ceil(wait_of(s) * 1000));
+    wait = wait_of(s);
+    if (poll(s->poll, n + 1, (int)ceil(wait * 1000)) < 0 && errno != EINTR)
+        clock_pause(fmin(wait, 0.1));
     for (size_t i = 0; i < n; i++)
         live_look(&s->site.store[i]);
-    if (http_server_streams(s->http))
-        read_stores(s);
+    if (http_server_streams(s->http) || is_reading(s))
+        read_stores(s, 0);
     if (clock_mono() >= s->beat_at) {
         http_server_send(s->http, -1, ":\n\n");
         s->beat_at = clock_mono() + heartbeat;
@@ -259,6 +277,19 @@ static int open_http(struct serve *s, struct err *e)
     return -1;
 }
 
+/* The page can be opened before a store has been read. */
+static void wait_for_store(struct live *l)
+{
+    live_begin(l);
+    live_end(l, patience);
+    if (l->reading)
+        log_warn("reading %s takes long; the page shows its runs when that is "
+                 "done",
+                 l->path);
+    else if (l->problem.kind)
+        log_warn("%s", l->problem.text);
+}
+
 int serve_run(const struct serve_conf *c, struct err *e)
 {
     struct serve s = { .conf = c,
@@ -274,8 +305,7 @@ int serve_run(const struct serve_conf *c, struct err *e)
     ret = open_http(&s, e);
     if (ret == 0) {
         for (size_t i = 0; i < c->n_stores; i++)
-            if (s.site.store[i].problem.kind)
-                log_warn("%s", s.site.store[i].problem.text);
+            wait_for_store(&s.site.store[i]);
         sig_watch();
         announce(&s);
         while (!sig_caught())
@@ -284,8 +314,10 @@ int serve_run(const struct serve_conf *c, struct err *e)
     }
     if (ret == 0 && c->socket)
         unlink(c->socket);
-    site_clear(&s.site);
-    free(s.site.store);
+    if (!is_reading(&s)) { /* a slow disk shall not delay the end */
+        site_clear(&s.site);
+        free(s.site.store);
+    }
     free(s.poll);
     return ret;
 }
