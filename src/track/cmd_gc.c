@@ -4,11 +4,13 @@
 #include "config.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/num.h"
 #include "common/opt.h"
+#include "common/path.h"
 #include "store/format/meta.h"
 #include "store/format/store.h"
 #include "store/write/edit.h"
@@ -39,18 +41,35 @@ static int64_t deleted_ms(const char *folder)
     return ms;
 }
 
+/* An experiment that is a link is that of another store, whose runs are not
+ * removed by accident. */
+static bool is_of_link(const struct run_info *r)
+{
+    char *experiment = path_parent(r->folder);
+    const bool is = path_is_link(experiment);
+
+    free(experiment);
+    return is;
+}
+
 static int load_old(struct runs *runs, struct err *e)
 {
     const int64_t before = clock_wall_ms() - (int64_t)(older_than * 1000);
-    size_t kept = 0;
+    size_t kept = 0, linked = 0;
 
     if (runs_load(runs, track_store(), LOAD_ONLY_DELETED | LOAD_NO_METRICS, e) <
         0)
         return -1;
     for (size_t i = 0; i < runs->n; i++)
-        if (older_than == 0 || deleted_ms(runs->run[i].folder) <= before)
+        if (is_of_link(&runs->run[i]))
+            linked++;
+        else if (older_than == 0 || deleted_ms(runs->run[i].folder) <= before)
             runs->run[kept++] = runs->run[i];
     runs->n = kept;
+    if (linked)
+        log_warn("%zu deleted run%s of experiments that are links stay; run gc "
+                 "in the store that they are of",
+                 linked, linked == 1 ? "" : "s");
     return 0;
 }
 

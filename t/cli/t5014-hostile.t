@@ -178,6 +178,32 @@ holds elsewhere/key 'top secret' && test -e elsewhere/mine.tmp &&
 ok $? "fsck --repair changes nothing behind a link"
 like out 'metrics.*symbolic link' "fsck tells of a folder that is a link"
 
+# the folder of names, and experiments, that are links or pipes
+echo 'step=1 loss=2' | gtrack log -r named first 2>err
+mkdir names && cp -r named fifo
+mv named/.gtrack.trash names/kept && ln -s "$dir/names/kept" named/.gtrack.trash
+find names | sort >before
+bad=
+echo 'step=1 loss=2' | g -r named log
+echo 'step=1 loss=2' | g -r named log second
+echo 'step=1 loss=2' | g -r named log -e another third
+g -r named exec -- true
+g -r named mv second elsewhere
+g -r named rm first && g -r named gc -y
+find names | sort | cmp -s - before
+ok $? "nothing is written to the folder of names if it is a link"
+rm -f fifo/.gtrack.trash/colours && mkfifo fifo/.gtrack.trash/colours
+echo 'step=1 loss=2' | timeout 60 gtrack -r fifo log second 2>err
+is $? 0 "a pipe in the folder of names delays nothing"
+echo 'step=1 loss=2' | gtrack log -r whole -e mine kept 2>err
+mkdir -p linking && ln -s "$dir/whole/$(ls whole | grep -v '^0$')" linking/9
+g -r linking rm kept
+g -r linking gc -y
+like err 'experiments that are links stay' \
+    "gc says that it leaves the runs of experiments that are links"
+g -r whole restore kept
+is $? 0 "gc removes no run of an experiment that is a link"
+
 # ---- text that a terminal would obey, and names that break a line ----
 bad=$(printf 'a\033]0;t\007\033[2J\302\2332J')
 name=$(printf 'two\nlines\tand a tab')

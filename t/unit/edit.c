@@ -328,6 +328,13 @@ static void pinned(void)
        "a folder is opened by its own path");
     path_unpin(&pin, &e);
     ok(strstr(e.text, there) != NULL, "a message has the path of the file");
+    e = (struct err){ 0 };
+    free(file);
+    file = path_join(tags, "x");
+    ok(store_write_below(run, file, there, "x", 1, false, &e) < 0 &&
+           store_write_below(run, file, file, "y", 1, false, &e) < 0 &&
+           !path_exists(there),
+       "a file and its temporary one are not written behind a link");
     free(run);
     free(away);
     free(tags);

@@ -165,7 +165,8 @@ int attempt_save(const char *run, const struct attempt *a, struct err *e)
     int ret;
 
     describe(a, &b);
-    ret = store_write(path, path, b.s, b.len, a->status != RUN_RUNNING, e);
+    ret = store_write_below(run, path, path, b.s, b.len,
+                            a->status != RUN_RUNNING, e);
     buf_clear(&b);
     free(path);
     return ret;
@@ -175,11 +176,14 @@ int attempt_create(const char *run, const struct attempt *a, bool *exists,
                    struct err *e)
 {
     char *path = attempt_path(run, a->number);
+    struct path_pin pin;
     struct buf b;
-    int ret;
+    int ret = path_pin(&pin, path, run, e);
 
     describe(a, &b);
-    ret = store_create(path, path, b.s, b.len, false, exists, e);
+    if (ret == 0)
+        ret = store_create(pin.name, pin.name, b.s, b.len, false, exists, e);
+    path_unpin(&pin, e);
     buf_clear(&b);
     free(path);
     return ret;
@@ -226,20 +230,25 @@ int attempt_lock(const char *run, struct attempt *a, struct arena *mem,
                  struct err *e)
 {
     char word[RANDOM_WORD], *path;
+    struct path_pin pin;
     int fd;
 
     random_word(word);
     a->lock = arena_printf(mem, "lock.%s", word);
     path = lock_path(run, a);
-    fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (fd < 0)
-        err_sys(e, "cannot create %s", path);
+    fd = path_pin(&pin, path, run, e);
+    if (fd == 0) {
+        fd = open(pin.name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (fd < 0)
+            err_sys(e, "cannot create %s", path);
+    }
     if (fd >= 0 && filelock_get(fd) != FILELOCK_OURS) {
-        unlink(path);
+        unlink(pin.name);
         close(fd);
         fd = -1;
         a->lock = NULL;
     }
+    path_unpin(&pin, e);
     free(path);
     return fd;
 }

@@ -132,7 +132,7 @@ int meta_save(const struct meta *m, const char *run, bool sync, struct err *e)
     char *path = path_join(run, STORE_META);
     char *temp = path_join(run, STORE_OWN "/meta");
     struct buf b = BUF_INIT;
-    int ret = store_make_own(run, e); /* a run of another tool has none */
+    int ret;
 
     yaml_put(&b, "artifact_uri", or_empty(m->artifact_uri));
     if (m->deleted && m->deleted_ms)
@@ -154,8 +154,7 @@ int meta_save(const struct meta *m, const char *run, bool sync, struct err *e)
     yaml_put_int(&b, "status", m->status);
     yaml_put_raw(&b, "tags", "[]");
     yaml_put(&b, "user_id", or_empty(m->user));
-    if (ret == 0)
-        ret = store_write(path, temp, b.s, b.len, sync, e);
+    ret = store_write_below(run, path, temp, b.s, b.len, sync, e);
     buf_clear(&b);
     free(temp);
     free(path);

@@ -238,6 +238,34 @@ int store_create(const char *path, const char *name, const void *data, size_t n,
     return ret;
 }
 
+int store_write_below(const char *folder, const char *path, const char *temp,
+                      const void *data, size_t n, bool sync, struct err *e)
+{
+    struct path_pin to, from = { .fd = -1 };
+    int ret = path_pin(&to, path, folder, e);
+
+    if (ret == 0)
+        ret = path_pin(&from, temp, folder, e);
+    if (ret == 0)
+        ret = store_write(to.name, from.name, data, n, sync, e);
+    path_unpin(&from, e);
+    path_unpin(&to, e);
+    return ret;
+}
+
+char *store_names_file(const char *root, const char *name, struct err *e)
+{
+    char *path = xasprintf("%s/" STORE_NAMES "/%s", root, name);
+    struct path_pin pin;
+    const int ret = path_pin(&pin, path, root, e);
+
+    path_unpin(&pin, e);
+    if (ret == 0)
+        return path;
+    free(path);
+    return NULL;
+}
+
 /* The writer of a run names its temporary files so. */
 static bool is_of_writer(const char *name)
 {
@@ -282,22 +310,21 @@ int store_value(const char *run, const char *kind, const char *file,
 {
     char *path = xasprintf("%s/%s/%s", run, kind, file);
     char *temp = path_join(run, STORE_OWN "/value");
-    struct path_pin pin, own = { .fd = -1 };
+    struct path_pin pin;
     struct buf clean = BUF_INIT;
-    int ret = path_pin(&pin, path, run, e);
+    int ret;
 
-    if (value)
+    if (value) {
         utf8_clean(&clean, value, strlen(value));
-    if (ret == 0 && !value && unlink(pin.name) == 0)
-        ret = sync ? sync_parent(pin.name, e) : 0;
-    else if (ret == 0 && !value && errno != ENOENT)
-        ret = err_sys(e, "cannot remove %s", path);
-    if (ret == 0 && value &&
-        (path_pin(&own, temp, run, e) < 0 ||
-         store_write(pin.name, own.name, clean.s, clean.len, sync, e) < 0))
-        ret = -1;
-    path_unpin(&own, e);
-    path_unpin(&pin, e);
+        ret = store_write_below(run, path, temp, clean.s, clean.len, sync, e);
+    } else {
+        ret = path_pin(&pin, path, run, e);
+        if (ret == 0 && unlink(pin.name) == 0)
+            ret = sync ? sync_parent(pin.name, e) : 0;
+        else if (ret == 0 && errno != ENOENT)
+            ret = err_sys(e, "cannot remove %s", path);
+        path_unpin(&pin, e);
+    }
     buf_clear(&clean);
     free(temp);
     free(path);
@@ -396,12 +423,10 @@ static int64_t highest_run(const char *root)
     return most;
 }
 
-static int claim(const char *folder, const char *name)
+static int claim(const char *path)
 {
-    char *path = path_join(folder, name);
     const int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 
-    free(path);
     if (fd >= 0)
         close(fd);
     return fd < 0 ? -1 : 0;
@@ -409,48 +434,51 @@ static int claim(const char *folder, const char *name)
 
 int store_claim(const char *root, char **name, struct err *e)
 {
-    char *folder = path_join(root, STORE_NAMES);
+    char *path = store_names_file(root, "run1", e), *folder;
     int64_t n;
-    int ret = path_make(folder, e);
+    int ret = 0;
 
     *name = NULL;
-    n = ret == 0 ? highest(folder) : 0;
-    if (ret == 0 && n == 0)
+    if (!path)
+        return -1;
+    folder = path_parent(path);
+    n = highest(folder);
+    if (n == 0)
         n = highest_run(root);
     while (ret == 0 && !*name) {
-        char *next = xasprintf("run%lld", (long long)++n);
-
-        if (claim(folder, next) == 0)
-            *name = next;
+        free(path);
+        path = xasprintf("%s/run%lld", folder, (long long)++n);
+        if (claim(path) == 0)
+            *name = xstrdup(path_name(path));
         else if (errno != EEXIST)
-            ret = err_sys(e, "cannot create %s/%s", folder, next);
-        if (!*name)
-            free(next);
+            ret = err_sys(e, "cannot create %s", path);
     }
     free(folder);
+    free(path);
     return ret;
 }
 
 void store_claimed(const char *root, const char *name)
 {
     struct err e = { 0 };
-    char *folder;
+    char *path = number_of(name) > 0 ? store_names_file(root, name, &e) : NULL;
 
-    if (number_of(name) == 0)
-        return;
-    folder = path_join(root, STORE_NAMES);
-    if (path_make(folder, &e) == 0)
-        claim(folder, name);
-    free(folder);
+    if (path)
+        claim(path);
+    free(path);
 }
 
 /* Each run appends a byte to a file, and its number is where that byte ends:
  * runs that begin at the same time get different numbers, without a lock. */
 int store_next_colour(const char *root)
 {
-    char *path = path_join(root, STORE_NAMES "/colours");
-    const int fd = open(
-        path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
+    enum {
+        HOW =
+            O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC
+    };
+    struct err none = { 0 };
+    char *path = store_names_file(root, "colours", &none);
+    const int fd = path ? open(path, HOW, 0666) : -1; /* of a pipe: -1 */
     off_t end = 0;
 
     if (fd >= 0 && write(fd, "\n", 1) == 1)

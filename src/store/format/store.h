@@ -95,6 +95,16 @@ int store_write(const char *path, const char *temp, const void *data, size_t n,
 int store_create(const char *path, const char *temp, const void *data, size_t n,
                  bool sync, bool *exists, struct err *);
 
+/* store_write() of a path and a temp below a folder, a run or the root of a
+ * store.  Links in between are not followed, even those that others make
+ * meanwhile. */
+int store_write_below(const char *folder, const char *path, const char *temp,
+                      const void *data, size_t n, bool sync, struct err *e);
+
+/* The path of a file below ROOT/.gtrack.trash, the folders made; the caller
+ * frees it.  NULL if that fails or if one of the folders is a link. */
+char *store_names_file(const char *root, const char *name, struct err *);
+
 /* Is there anything in this folder? */
 bool store_has_files(const char *folder);
 

@@ -70,16 +70,15 @@ static void see_point(void *arg, const struct metric_point *p)
 static int keep_points(const char *path, const char *run, struct err *e)
 {
     char *temp = path_join(run, STORE_OWN "/fsck.tmp"), *line = NULL;
-    FILE *in = fopen(path, "re");
+    const int fd = path_open(path, PATH_NO_LINKS, e);
+    FILE *in = fd >= 0 ? fdopen(fd, "r") : NULL;
     struct buf good = BUF_INIT;
     size_t room = 0;
     ssize_t n;
     int ret = -1;
 
-    if (!in) {
-        err_sys(e, "cannot read %s", path);
+    if (!in)
         goto out;
-    }
     while ((n = getline(&line, &room, in)) > 0) {
         struct metric_point p;
 
@@ -91,7 +90,7 @@ static int keep_points(const char *path, const char *run, struct err *e)
     else if (good.len == 0)
         ret = unlink(path) < 0 ? err_sys(e, "cannot remove %s", path) : 0;
     else
-        ret = store_write(path, temp, good.s, good.len, true, e);
+        ret = store_write_below(run, path, temp, good.s, good.len, true, e);
     fclose(in);
 
 out:
@@ -153,7 +152,8 @@ static int check_value(struct check *c, const char *path, const char *file,
     if (ret == 0 &&
         (clean.len != was.len || memcmp(clean.s, was.s, was.len) != 0)) {
         if (c->repair)
-            ret = store_write(path, temp, clean.s, clean.len, true, e);
+            ret = store_write_below(c->run->folder, path, temp, clean.s,
+                                    clean.len, true, e);
         if (ret == 0)
             tell(c, file, c->repair, "its value is not UTF-8");
     }

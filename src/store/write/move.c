@@ -11,15 +11,20 @@
 #include "store/format/store.h"
 
 /* A folder of their own: that of the names has a file for each run. */
-static const char FOLDER[] = STORE_NAMES "/moves";
+static const char MOVES[] = "moves";
 
 void move_begin(struct move *m, const char *root, const char *id)
 {
     struct err ignored = { 0 };
+    char *name = path_join(MOVES, id);
 
-    m->mark = xasprintf("%s/%s/%s", root, FOLDER, id);
-    path_make_parent(m->mark, &ignored);
-    m->fd = open(m->mark, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
+    m->mark = store_names_file(root, name, &ignored);
+    m->fd =
+        m->mark
+            ? open(m->mark,
+                   O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666)
+            : -1;
+    free(name);
     if (m->fd >= 0)
         flock(m->fd, LOCK_EX);
 }
@@ -52,11 +57,13 @@ static void place_run(const char *root, const char *id)
 
 void move_finish(const char *root)
 {
-    char *folder = path_join(root, FOLDER);
+    char *parent = path_join(root, STORE_NAMES);
+    char *folder = path_join(parent, MOVES);
     struct path_list names = { 0 };
     struct err ignored = { 0 };
 
-    path_list(&names, folder, &ignored);
+    if (!path_is_link(parent) && !path_is_link(folder))
+        path_list(&names, folder, &ignored);
     for (size_t i = 0; i < names.n; i++) {
         const char *id = names.name[i];
         struct move m;
@@ -76,4 +83,5 @@ void move_finish(const char *root)
     }
     path_list_clear(&names);
     free(folder);
+    free(parent);
 }

@@ -205,11 +205,13 @@ static void hide_user(struct buf *url)
 static void keep_diff(struct provenance *c, const struct buf *diff)
 {
     struct err e = { 0 };
-    char *path = store_artifact(c->run, "git.diff", &e);
+    char *path = path_join(c->run, "artifacts/git.diff");
+    struct path_pin pin;
     struct buf tag = BUF_INIT;
 
-    if (path)
-        save_bytes(path, diff->s, diff->len, &e);
+    if (path_pin(&pin, path, c->run, &e) == 0 && !path_is_link(pin.name))
+        save_bytes(pin.name, diff->s, diff->len, &e);
+    path_unpin(&pin, &e);
     utf8_clean(&tag, diff->s, diff->len < DIFF_TAG ? diff->len : DIFF_TAG);
     if (diff->len > DIFF_TAG)
         buf_str(&tag, "\n... the rest is in the artifact git.diff\n");

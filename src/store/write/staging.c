@@ -16,13 +16,18 @@
 
 enum { IDLE_SECS = 3600 };
 
-/* A new unique name: "new.11aeb3..." for a run that is built. */
+/* A new unique name: "new.11aeb3..." for a run that is built.  NULL if there is
+ * no folder for it. */
 static char *fresh_name(const char *root, const char *what)
 {
-    char id[33];
+    struct err none = { 0 };
+    char id[33], *name, *path;
 
     store_new_id(id);
-    return xasprintf("%s/" STORE_NAMES "/%s.%s", root, what, id);
+    name = xasprintf("%s.%s", what, id);
+    path = store_names_file(root, name, &none);
+    free(name);
+    return path;
 }
 
 static bool is_beside(const char *root, const char *folder)
@@ -41,7 +46,7 @@ char *staging_begin(const char *root, const char *folder, struct err *e)
     char *staged = fresh_name(root, "new");
     struct err none = { 0 };
 
-    if (is_beside(root, folder) && path_make(staged, &none) == 0)
+    if (staged && is_beside(root, folder) && path_make(staged, &none) == 0)
         return staged;
     free(staged);
     return path_make(folder, e) == 0 ? xstrdup(folder) : NULL;
@@ -93,12 +98,11 @@ int staging_add(struct staging_batch *b, char *staged, char *folder,
 
 int staging_remove(const char *root, const char *folder, struct err *e)
 {
-    char *names = path_join(root, STORE_NAMES), *away = fresh_name(root, "old");
+    char *away = fresh_name(root, "old");
     char *meta = path_join(folder, STORE_META);
-    struct err none = { 0 };
     int ret = 0;
 
-    if (path_make(names, &none) == 0 && rename(folder, away) == 0) {
+    if (away && rename(folder, away) == 0) {
         ret = path_remove(away, e);
     } else { /* without its meta.yaml it is no run at least */
         if (unlink(meta) < 0 && errno != ENOENT)
@@ -108,7 +112,6 @@ int staging_remove(const char *root, const char *folder, struct err *e)
     }
     free(meta);
     free(away);
-    free(names);
     return ret;
 }
 
@@ -143,7 +146,8 @@ int staging_leftovers(const char *root, staging_fn *fn, void *arg,
     struct path_list names;
     int ret = 0;
 
-    if (!path_is_folder(folder) || (ret = path_list(&names, folder, e)) < 0) {
+    if (path_is_link(folder) || !path_is_folder(folder) ||
+        (ret = path_list(&names, folder, e)) < 0) {
         free(folder);
         return ret;
     }

@@ -62,16 +62,11 @@ int push_cursor_save(const struct run_info *r, const char *destination,
 {
     char *path = cursor_path(r, destination);
     char *text = json_dumps(cursor, JSON_INDENT(1) | JSON_SORT_KEYS);
-    struct path_pin pin;
-    int ret = path_pin(&pin, path, r->folder, e);
+    char *temp = xasprintf("%s.tmp", path);
+    const int ret =
+        store_write_below(r->folder, path, temp, text, strlen(text), true, e);
 
-    if (ret == 0) {
-        char *temp = xasprintf("%s.tmp", pin.name);
-
-        ret = store_write(pin.name, temp, text, strlen(text), true, e);
-        free(temp);
-    }
-    path_unpin(&pin, e);
+    free(temp);
     free(text);
     free(path);
     return ret;
