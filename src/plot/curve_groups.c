@@ -12,6 +12,7 @@
 #include "common/num.h"
 #include "common/stats/student.h"
 #include "plot/history.h"
+#include "plot/smooth_choice.h"
 
 void curves_spread(enum band band, const double *v, size_t n, double *mean,
                    double *lo, double *hi)
@@ -181,7 +182,7 @@ static struct group *find_group(struct group *g, size_t *n, const char *value)
 static int gather_groups(struct group *g, size_t *n,
                          const struct curve_kind_line *l,
                          const struct run_set *set, const struct request *r,
-                         struct err *e)
+                         const struct smooth *how, struct err *e)
 {
     for (size_t i = 0; i < set->n; i++) {
         const char *value = run_set_value(&set->run[i], r->group_by);
@@ -194,11 +195,11 @@ static int gather_groups(struct group *g, size_t *n,
         GROW(to->h, to->n, to->room);
         if (history_load(&to->h[to->n], &set->run[i], key, r, e) < 0)
             return -1;
-        if (r->how.kind != SMOOTH_NONE && l->style == STYLE_LINE) {
+        if (how->kind != SMOOTH_NONE) {
             struct history *h = &to->h[to->n];
             double *smooth = xcalloc(h->n + 1, sizeof *smooth);
 
-            history_smooth(h, &r->how, smooth);
+            history_smooth(h, how, smooth);
             free(h->y);
             h->y = smooth;
         }
@@ -216,7 +217,11 @@ int curves_group(struct build *b, struct panel *p,
     struct figure *f = b->figure;
     struct group *g = xcalloc(b->set.n + 1, sizeof *g);
     size_t n = 0;
-    int ret = gather_groups(g, &n, l, &b->set, r, e);
+    const struct curve_kind *kind = curve_kind_of_metric(l->names[0], NULL);
+    const struct smooth how = l->style == STYLE_LINE && !(kind && kind->planned)
+                                  ? smooth_choice_set(&b->set, l->names, r)
+                                  : (struct smooth){ SMOOTH_NONE, 0 };
+    int ret = gather_groups(g, &n, l, &b->set, r, &how, e);
 
     qsort(g, n, sizeof *g, by_number);
     for (size_t i = 0; i < n && ret == 0; i++) {
@@ -231,6 +236,7 @@ int curves_group(struct build *b, struct panel *p,
 
         c->owner = owner;
         c->line = l->label;
+        c->smoothed = how.kind != SMOOTH_NONE;
         /* the line with points, of validation, is dashed beside the other */
         c->style = l->style;
         c->dash = lines_named && l->style == STYLE_LINE_POINTS;
@@ -241,11 +247,11 @@ int curves_group(struct build *b, struct panel *p,
                     "Lines are means over the runs with the same %s; bands "
                     "show %s.",
                     r->group_by, curves_band(r->spread));
-    if (r->how.kind != SMOOTH_NONE && n && l->style == STYLE_LINE) {
+    if (how.kind != SMOOTH_NONE && n) {
         char name[64];
 
         figure_note(f, "Each run is smoothed first: %s.",
-                    smooth_name(name, &r->how));
+                    smooth_name(name, &how));
     }
     for (size_t i = 0; i < n; i++) {
         for (size_t k = 0; k < g[i].n; k++)

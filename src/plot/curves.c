@@ -9,6 +9,7 @@
 
 #include "common/buf.h"
 #include "plot/history.h"
+#include "plot/smooth_choice.h"
 #include "store/query/find_key.h"
 
 /* A panel being drawn. */
@@ -23,7 +24,9 @@ struct drawing {
     bool validates;   /* there is a validation line */
     bool many;        /* runs, of which the best one stands out */
     size_t best;
-    size_t every; /* of more runs than can be told apart, one of so many */
+    size_t every;      /* of more runs than can be told apart, one of so many */
+    struct smooth how; /* that was chosen for all runs */
+    const char *how_for; /* the metric */
 };
 
 enum { MOST_RUNS = 1000 };
@@ -38,7 +41,8 @@ struct part {
     enum style style;
     int slot, dash;
     bool right;
-    bool planned;   /* never smoothed */
+    bool planned; /* never smoothed */
+    struct smooth how;
     unsigned marks; /* those of --mark that this curve may have */
 };
 
@@ -111,6 +115,8 @@ static struct curve *new_curve(struct drawing *d, const struct part *part,
     c->rank = part->owner;
     if (!d->r->attempts) { /* which have colours or dashes of their own */
         c->owner = d->together ? d->set->shown[part->run] : part->owner;
+        c->value =
+            d->together && d->set->value ? d->set->value[part->run] : NULL;
         c->line = part->kind;
     }
     if (d->many) {
@@ -129,6 +135,12 @@ static struct curve *new_curve(struct drawing *d, const struct part *part,
     return c;
 }
 
+static bool is_smoothed(const struct part *part, const struct history *h)
+{
+    return part->how.kind != SMOOTH_NONE &&
+           (double)h->n >= smooth_points(&part->how);
+}
+
 /* The curve, or its smoothed values before the raw ones. */
 static void draw_attempt(struct drawing *d, const struct part *part,
                          struct history *h, int attempt)
@@ -137,9 +149,8 @@ static void draw_attempt(struct drawing *d, const struct part *part,
     const struct marked m = { d->f,      d->p, &d->set->run[part->run],
                               part->key, h,    part->slot };
     const unsigned marks = d->r->marks & part->marks;
-    const bool smooth = d->r->how.kind != SMOOTH_NONE &&
-                        part->style == STYLE_LINE && !part->planned &&
-                        (double)h->n >= smooth_points(&d->r->how);
+    const bool smooth = is_smoothed(part, h);
+    struct curve *c;
     char name[64];
 
     mark_bad(&m);
@@ -148,15 +159,22 @@ static void draw_attempt(struct drawing *d, const struct part *part,
         size_t skipped = h->n;
 
         /* what is skipped counts for the values after it */
-        history_smooth(h, &d->r->how, y);
+        history_smooth(h, &part->how, y);
         history_skip(h, d->r->skip);
         skipped -= h->n;
-        if (!d->many || part->run == d->best)
-            new_curve(d, part, h, NULL)->faint = true;
-        memcpy(new_curve(d, part, h, label)->y, y + skipped, h->n * sizeof *y);
+        if (!d->many || part->run == d->best) {
+            c = new_curve(d, part, h, NULL);
+            c->faint = c->raw = true;
+        }
+        c = new_curve(d, part, h, label);
+        c->smoothed = true;
+        memcpy(c->y, y + skipped, h->n * sizeof *y);
         free(y);
-        figure_note(d->f, "Smoothed: %s; the raw values are behind.",
-                    smooth_name(name, &d->r->how));
+        figure_note(d->f, "%s is smoothed: %s%s%s.", part->key,
+                    smooth_name(name, &part->how),
+                    d->r->how.kind == SMOOTH_AUTO ? ", as single steps scatter"
+                                                  : "",
+                    d->many ? "" : RAW_BEHIND);
         if (h->coarse)
             figure_note(d->f, "Long curves are smoothed by means of several "
                               "points; zoom in for single ones.");
@@ -192,10 +210,52 @@ static int draw_attempts(struct drawing *d, const struct part *part,
     return ret;
 }
 
-static int draw_part(struct drawing *d, const struct part *part, struct err *e)
+/* Several runs are smoothed alike; validation and plans, never. */
+static struct smooth smoothing_of(struct drawing *d, const struct part *part,
+                                  const struct history *h)
 {
-    const struct run_info *run = &d->set->run[part->run];
+    if (part->style != STYLE_LINE || part->planned)
+        return (struct smooth){ SMOOTH_NONE, 0 };
+    if (!d->together)
+        return smooth_choice(h, d->r);
+    if (d->how_for != part->names[0])
+        d->how = smooth_choice_set(d->set, part->names, d->r);
+    d->how_for = part->names[0];
+    return d->how;
+}
+
+/* The rows of a curve below the figure: its lowest value may be that of one
+ * lucky batch, so the smoothed values have a row as well. */
+static void summarise(struct drawing *d, const struct part *part,
+                      const struct history *h)
+{
     const enum unit unit = part->right ? d->p->y2.unit : d->p->y.unit;
+    const char *run =
+        (d->set->labelled ? d->set->shown : d->set->name)[part->run];
+    struct table *t = d->b->summary;
+    double *y;
+
+    if (!t)
+        return;
+    if (!is_smoothed(part, h)) {
+        figure_summary_add(t, run, part->key, unit, h->y, h->step, h->n);
+        return;
+    }
+    figure_summary_add(t, run,
+                       arena_printf(&t->mem, "%s, single steps", part->key),
+                       unit, h->y, h->step, h->n);
+    y = xcalloc(h->n + 1, sizeof *y);
+    history_smooth(h, &part->how, y);
+    figure_summary_add(t, run, arena_printf(&t->mem, "%s, smoothed", part->key),
+                       unit, y, h->step, h->n);
+    free(y);
+}
+
+static int draw_part(struct drawing *d, const struct part *wanted,
+                     struct err *e)
+{
+    struct part copy = *wanted, *part = &copy;
+    const struct run_info *run = &d->set->run[part->run];
     struct history h;
     int ret;
 
@@ -208,11 +268,8 @@ static int draw_part(struct drawing *d, const struct part *part, struct err *e)
     }
     if (ret < 0)
         return -1;
-    if (d->b->summary)
-        figure_summary_add(
-            d->b->summary,
-            (d->set->labelled ? d->set->shown : d->set->name)[part->run],
-            part->key, unit, h.y, h.step, h.n);
+    part->how = smoothing_of(d, part, &h);
+    summarise(d, part, &h);
     if (d->r->attempts)
         ret = draw_attempts(d, part, e);
     else
@@ -332,12 +389,17 @@ static int add_y2(struct drawing *d, struct err *e)
     const struct curve_kind_line *line = NULL;
     const struct curve_kind *k = curve_kind_find(name);
     const char *const *wanted = k ? k->line[0].names : names;
+    const char *label;
     bool found = false;
 
     if (k)
         line = &k->line[0];
     else
         k = curve_kind_of_metric(name, &line);
+    label = !k ? name
+            : k->line[1].label
+                ? arena_printf(&d->f->mem, "%s, %s", k->title, line->label)
+                : line->label;
     d->p->has_y2 = true;
     curve_kind_axis(k, name, &d->p->y2);
     d->lines_named = true;
@@ -347,8 +409,8 @@ static int add_y2(struct drawing *d, struct err *e)
             .run = i,
             .key = key,
             .names = wanted,
-            .line = k ? line->label : name,
-            .kind = k ? line->label : name,
+            .line = label,
+            .kind = label,
             .style = STYLE_LINE,
             .slot = d->set->slot[i] + (d->together ? 0 : 3),
             .dash = 2,
@@ -399,7 +461,21 @@ static int draw_rest(struct drawing *d, struct err *e)
     if (drawn < d->set->n && d->together && !d->r->group_by)
         figure_note(d->f, "%zu of %zu runs are drawn, the best one included.",
                     drawn, d->set->n);
-    return draw_baselines(d, e);
+    if (draw_baselines(d, e) < 0)
+        return -1;
+    curves_inset(d->b, d->p);
+    return 0;
+}
+
+/* If only one line of a figure is there, the title says which: "Loss,
+ * validation". */
+static void name_single_line(struct drawing *d, const struct curve_kind *k,
+                             const bool *found, int n)
+{
+    for (int i = 0; i < KIND_LINES && n == 1 && d->p->title; i++)
+        if (found[i] && k->line[1].label && *k->line[i].label)
+            d->p->title = arena_printf(&d->f->mem, "%s, %s", d->p->title,
+                                       k->line[i].label);
 }
 
 int curves_kind(struct build *b, struct panel *p, const struct curve_kind *k,
@@ -423,6 +499,7 @@ int curves_kind(struct build *b, struct panel *p, const struct curve_kind *k,
     }
     if (n == 0)
         return none_found(k, d.set, e);
+    name_single_line(&d, k, found, n);
     d.lines_named = n > 1;
     for (int i = 0; i < KIND_LINES; i++)
         if (found[i]) /* by the validation, the last line of a loss */
@@ -495,38 +572,39 @@ static int draw_metric(struct drawing *d, const char *key, int index,
     return 0;
 }
 
-int curves_metrics(struct build *b, struct panel *p, const char *names,
-                   struct err *e)
+/* Do two metrics belong on one axis?  They do if gplot knows that they have one
+ * unit; of others, if their names differ in numbers only, or if they were named
+ * without a pattern. */
+static bool share_axis(const char *a, const char *b, bool named)
 {
-    enum { MOST = 64 };
+    const struct curve_kind *k = curve_kind_of_metric(a, NULL);
+
+    if (k || curve_kind_of_metric(b, NULL))
+        return k == curve_kind_of_metric(b, NULL);
+    if (named)
+        return true;
+    for (; *a && *b; a++, b++) {
+        a += strspn(a, "0123456789");
+        b += strspn(b, "0123456789");
+        if (*a != *b)
+            return false;
+        if (!*a)
+            break;
+    }
+    return *a == *b;
+}
+
+/* Draw metrics on one axis. */
+static int draw_metrics(struct build *b, struct panel *p, const char **key,
+                        size_t n, struct err *e)
+{
+    const struct curve_kind *k = curve_kind_of_metric(key[0], NULL);
     struct drawing d = drawing_of(b, p);
-    const char *key[MOST];
-    const struct curve_kind *k = NULL;
-    bool same = true;
-    size_t n = 0;
 
-    while (*names) {
-        const size_t len = strcspn(names, ",");
-        char *pattern = xstrndup(names, len);
-        const size_t found = match_metrics(d.set, pattern, key + n, MOST - n);
-
-        if (found == 0) {
-            find_key_fail(d.set->run, d.set->n, METRIC, pattern, NULL, e);
-            free(pattern);
-            return -1;
-        }
-        free(pattern);
-        n += found;
-        names += len + (names[len] == ',');
-    }
-    for (size_t i = 0; i < n; i++) {
-        const struct curve_kind *other = curve_kind_of_metric(key[i], NULL);
-
-        same = same && (i == 0 || other == k);
-        k = other;
-    }
+    if (n == 1 && k) /* "loss" does not say which one */
+        p->title = arena_strdup(&d.f->mem, key[0]);
     history_axis(d.r, &p->x);
-    curve_kind_axis(same ? k : NULL, n == 1 ? key[0] : "value", &p->y);
+    curve_kind_axis(k, n == 1 ? key[0] : "value", &p->y);
     request_axes(d.r, p);
     d.lines_named = n > 1;
     d.best = find_best(d.set, (const char *const[]){ key[0], NULL });
@@ -542,4 +620,41 @@ int curves_metrics(struct build *b, struct panel *p, const char *names,
             return -1;
     }
     return draw_rest(&d, e);
+}
+
+int curves_metrics(struct build *b, const char *names, struct err *e)
+{
+    enum { MOST = 64 };
+    const char *key[MOST], *part[MOST];
+    const bool named = !strpbrk(names, "*?[");
+    bool drawn[MOST] = { false };
+    size_t n = 0;
+
+    while (*names) {
+        const size_t len = strcspn(names, ",");
+        char *pattern = xstrndup(names, len);
+        const size_t found = match_metrics(&b->set, pattern, key + n, MOST - n);
+
+        if (found == 0) {
+            find_key_fail(b->set.run, b->set.n, METRIC, pattern, NULL, e);
+            free(pattern);
+            return -1;
+        }
+        free(pattern);
+        n += found;
+        names += len + (names[len] == ',');
+    }
+    for (size_t i = 0; i < n; i++) {
+        size_t parts = 0;
+
+        for (size_t k = i; k < n && !drawn[i]; k++)
+            if (!drawn[k] && share_axis(key[i], key[k], named)) {
+                part[parts++] = key[k];
+                drawn[k] = k > i;
+            }
+        if (parts &&
+            draw_metrics(b, figure_panel(b->figure, NULL), part, parts, e) < 0)
+            return -1;
+    }
+    return 0;
 }

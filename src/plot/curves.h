@@ -17,9 +17,13 @@
  */
 int curves_kind(struct build *, struct panel *, const struct curve_kind *,
                 struct err *);
-/* Draw metrics by name or pattern, separated by commas. */
-int curves_metrics(struct build *, struct panel *, const char *names,
-                   struct err *);
+/* Draw metrics by name or pattern, separated by commas, in a panel for each
+ * unit. */
+int curves_metrics(struct build *, const char *names, struct err *);
+
+/* If the window of --inset would be smaller than what it magnifies, draw a
+ * panel below instead (curve_inset.c). */
+void curves_inset(struct build *, struct panel *);
 
 /* Draw the forecast of the rest of a curve (curve_forecast.c), dashed, and its
  * interval as a band, as `gtrack forecast` prints them; a note says how good

@@ -71,9 +71,10 @@ const struct figure_type fig_curves_type = { build_kind, 1, "a run is", true };
 
 static int build_metric(struct build *b, struct err *e)
 {
-    if (figure_runs(b, 1, e) < 0)
+    if (figure_runs(b, 1, e) < 0 || curves_metrics(b, b->words[0], e) < 0)
         return -1;
-    return curves_metrics(b, figure_panel(b->figure, NULL), b->words[0], e);
+    fig_arrange(b, 2);
+    return 0;
 }
 
 static const struct figure_type metric = { build_metric, 2,

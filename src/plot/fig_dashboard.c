@@ -37,7 +37,6 @@ static int draw_panels(struct build *b, const char *const *names, size_t cols,
                        struct err *e)
 {
     struct figure *f = b->figure;
-    const struct request *r = b->request;
 
     f->shared = true;
     for (; *names; names++) {
@@ -61,6 +60,18 @@ static int draw_panels(struct build *b, const char *const *names, size_t cols,
                        "%s has none of the metrics that are drawn here; "
                        "'gtrack show %s' lists what it has",
                        b->set.run[0].name, b->set.run[0].name);
+    fig_arrange(b, cols);
+    return 0;
+}
+
+void fig_arrange(struct build *b, size_t cols)
+{
+    struct figure *f = b->figure;
+    const struct request *r = b->request;
+
+    if (f->n_panels < 2)
+        return;
+    f->shared = true;
     f->cols = f->n_panels < cols ? f->n_panels : cols;
     if (f->n_panels == 4) /* two rows of two, not three and one */
         f->cols = 2;
@@ -73,6 +84,26 @@ static int draw_panels(struct build *b, const char *const *names, size_t cols,
         /* a panel is about thirty ems wide */
         f->look.font_size = fmin(fmax(r->width / (double)f->cols / 30, 5), 9);
     }
+}
+
+/* Draw the panels of --panels: figures by their names, and metrics. */
+static int draw_chosen(struct build *b, const char *names, struct err *e)
+{
+    b->figure->shared = true;
+    while (*names) {
+        const size_t len = strcspn(names, ",");
+        char *name = xstrndup(names, len);
+        const struct curve_kind *k = curve_kind_find(name);
+        const int ret =
+            k ? curves_kind(b, figure_panel(b->figure, k->title), k, e)
+              : curves_metrics(b, name, e);
+
+        free(name);
+        if (ret < 0)
+            return -1;
+        names += len + (names[len] == ',');
+    }
+    fig_arrange(b, 3);
     return 0;
 }
 
@@ -87,8 +118,16 @@ static int build_dashboard(struct build *b, struct err *e)
     if (!b->request->title)
         b->figure->title = arena_strdup(&b->figure->mem, names.s);
     buf_clear(&names);
-    return draw_panels(b, dashboard, 3, e);
+    return b->request->panels ? draw_chosen(b, b->request->panels, e)
+                              : draw_panels(b, dashboard, 3, e);
 }
+
+static const struct opt dashboard_opts[] = {
+    CURVE_OPTS,
+    { 0, "panels", "names", OPT_STRING, &plot_request.panels,
+      "draw these figures or metrics side by side, with commas between them" },
+    { 0 }
+};
 
 static const struct figure_type dashboard_figure = { build_dashboard, 1,
                                                      "a run is", true };
@@ -96,8 +135,8 @@ static const struct figure_type dashboard_figure = { build_dashboard, 1,
 const struct cmd fig_dashboard = {
     .name = "dashboard",
     .args = "RUN...",
-    .help = "draw six panels of a run",
-    .opts = curve_opts,
+    .help = "draw several panels of a run",
+    .opts = dashboard_opts,
     .run = figure_main,
     .arg = &dashboard_figure,
 };

@@ -4,6 +4,7 @@
 #include "config.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/buf.h"
 #include "common/path.h"
@@ -28,21 +29,29 @@ static void add_row(struct table *t, const struct curve *c)
     table_int(t, (int64_t)c->x[c->n - 1]);
 }
 
+static struct opt_list sets;
+
 /* Only gtrain knows what settings mean. */
 static int ask_gtrain(struct planned_rates *r, const char *conf, struct err *e)
 {
     char *gtrain = spawn_find("gtrain", e);
-    const char *const argv[] = { gtrain,       "plan",  "--only=schedule",
-                                 "--points=0", "--tsv", conf,
-                                 NULL };
+    const char *const fixed[] = { gtrain,       "plan",  "--only=schedule",
+                                  "--points=0", "--tsv", conf };
+    const size_t n = sizeof fixed / sizeof fixed[0];
+    const char **argv = xcalloc(n + 2 * sets.n + 1, sizeof *argv);
     struct buf out = BUF_INIT, words = BUF_INIT;
     struct spawn s = { .out = &out, .words = &words, .secs = 60 };
     int ret;
 
     *r = (struct planned_rates){ 0 };
-    if (!gtrain)
-        return err_wrap(e, "cannot ask gtrain for the schedule");
-    ret = spawn_run(argv, &s, e);
+    memcpy(argv, fixed, sizeof fixed);
+    for (size_t i = 0; i < sets.n; i++) {
+        argv[n + 2 * i] = "--set";
+        argv[n + 2 * i + 1] = sets.item[i];
+    }
+    ret = gtrain ? spawn_run(argv, &s, e)
+                 : err_wrap(e, "cannot ask gtrain for the schedule");
+    free(argv);
     if (ret < 0 && s.status == 3)
         e->kind = ERR_MISSING;
     else if (ret < 0 && s.status == 2)
@@ -89,6 +98,7 @@ static int build_schedule(struct build *b, struct err *e)
 
     axis_init(&p->y, "learning rate", UNIT_NONE);
     p->y.from_zero = true;
+    p->y.scale = SCALE_LINEAR; /* a schedule that ends near 0 keeps its shape */
     request_axes(b->request, p);
     table_clear(b->summary);
     *b->summary = TABLE_INIT("gplot.schedule/1");
@@ -100,8 +110,16 @@ static int build_schedule(struct build *b, struct err *e)
     return 0;
 }
 
-static const struct opt schedule_opts[] = { COMMON_OPTS, AXIS_OPTS, SKIP_OPT,
-                                            LOOK_OPTS,   OUT_OPTS,  { 0 } };
+static const struct opt schedule_opts[] = {
+    COMMON_OPTS,
+    { 's', "set", "key=value", OPT_LIST, &sets,
+      "change a setting; may be given many times" },
+    AXIS_OPTS,
+    SKIP_OPT,
+    LOOK_OPTS,
+    OUT_OPTS,
+    { 0 }
+};
 
 static const struct figure_type schedule = { build_schedule, 1,
                                              "a settings file is" };

@@ -169,8 +169,7 @@ static double flops_per_token(const struct run_info *run)
 /* Is an outline of the points enough? */
 static bool takes_outline(const struct request *r)
 {
-    return r->columns > 0 && !r->stitch &&
-           (r->how.kind == SMOOTH_NONE || r->how.kind == SMOOTH_EMA);
+    return r->columns > 0 && !r->stitch && r->how.kind != SMOOTH_MA;
 }
 
 /* Read a history as the request wants it, in detail between two steps. */
@@ -301,7 +300,7 @@ int history_load(struct history *h, const struct run_info *run, const char *key,
 
 /* A block of an outline counts with all of its points, as if each of them had
  * the mean of the block. */
-static void smooth_outline(const struct history *h, double beta, double *out)
+static void ema_outline(const struct history *h, double beta, double *out)
 {
     double mean = 0, weight = 0;
 
@@ -316,13 +315,64 @@ static void smooth_outline(const struct history *h, double beta, double *out)
     }
 }
 
+/* The mean of the block whose first point is i; of a large one without its
+ * extremes, so that a spike does not count. */
+static double calm_mean(const struct history *h, size_t i)
+{
+    enum { LARGE = 8 };
+    double lo = h->y[i], hi = lo;
+    const double n = h->weight[i];
+
+    for (size_t k = i + 1; k < h->n && h->weight[k] == 0; k++) {
+        lo = fmin(lo, h->y[k]);
+        hi = fmax(hi, h->y[k]);
+    }
+    return n < LARGE || !isfinite(hi - lo)
+               ? h->mean[i]
+               : (n * h->mean[i] - lo - hi) / (n - 2);
+}
+
+static void gauss_outline(const struct history *h, double most, double *out)
+{
+    double *at = xcalloc(h->n + 1, sizeof *at); /* the middle of a block */
+    double *mean = xcalloc(h->n + 1, sizeof *mean);
+    double points = 0;
+    size_t from = 0;
+
+    for (size_t i = 0; i < h->n; i++) {
+        mean[i] = h->weight[i] ? calm_mean(h, i) : 0;
+        at[i] = points + 0.5 * h->weight[i];
+        points += h->weight[i];
+    }
+    for (size_t i = 0; i < h->n; i++) {
+        const double sigma = smooth_early(most, at[i]);
+        double sum = 0, total = 0;
+
+        while (at[from] < at[i] - 4 * sigma)
+            from++;
+        for (size_t k = from; k < h->n && at[k] <= at[i] + 4 * sigma; k++) {
+            const double d = (at[k] - at[i]) / sigma;
+
+            if (h->weight[k]) {
+                sum += exp(-0.5 * d * d) * h->weight[k] * mean[k];
+                total += exp(-0.5 * d * d) * h->weight[k];
+            }
+        }
+        out[i] = isfinite(h->y[i]) && total > 0 ? sum / total : h->y[i];
+    }
+    free(at);
+    free(mean);
+}
+
 void history_smooth(const struct history *h, const struct smooth *how,
                     double *out)
 {
-    if (h->weight)
-        smooth_outline(h, how->amount, out);
-    else
+    if (!h->weight)
         smooth_apply(how, h->y, out, h->n);
+    else if (how->kind == SMOOTH_GAUSS)
+        gauss_outline(h, how->amount, out);
+    else
+        ema_outline(h, how->amount, out);
 }
 
 static void add_point(struct history *h, double x, double y, int64_t step,

@@ -17,6 +17,7 @@ src_plot_libplot_a_SOURCES = \
 	%D%/figures.h \
 	%D%/history.c \
 	%D%/history.h \
+	%D%/curve_inset.c \
 	%D%/curve_kind.c \
 	%D%/curve_kind.h \
 	%D%/marks.c \
@@ -28,6 +29,8 @@ src_plot_libplot_a_SOURCES = \
 	%D%/run_set.h \
 	%D%/smooth.c \
 	%D%/smooth.h \
+	%D%/smooth_choice.c \
+	%D%/smooth_choice.h \
 	%D%/stamp.c \
 	%D%/stamp.h \
 	%D%/stamped.c \

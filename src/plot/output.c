@@ -177,6 +177,7 @@ static void draw_text(struct figure *f, const struct term_look *look,
     f->look.height = look->height * 16.0;
     f->look.columns = look->width * 2;
     f->look.bands = false;
+    f->look.plain = true;
     figure_finish(f);
     term_draw(f, look, out);
 }
@@ -221,6 +222,7 @@ static int draw_screen(struct figure *f, const struct request *r, struct err *e)
     form = gnuplot_form(strcmp(screen, "kitty") == 0 ? "png" : screen);
     if (form->text) {
         f->look.bands = false;
+        f->look.plain = true;
         screen_size(&width, &height);
         f->look.font_size = 1;
         f->look.width = width * TEXT_WIDTH;

@@ -34,7 +34,7 @@ struct request {
     int columns; /* of pixels, for which an outline is enough; 0: all points */
     const char *root, *sweep, *output, *script;
     const char *smooth, *inset, *y2, *group_by, *color_by, *mark;
-    const char *title, *size, *font, *xrange, *yrange;
+    const char *title, *size, *font, *xrange, *yrange, *panels;
     int x, legend, term; /* words; x and legend are -1 where not given */
     struct opt_list baseline;
     int64_t skip;
@@ -147,7 +147,41 @@ extern const char *const option_axes[], *const option_bands[],
 
 #define SMOOTH_OPT \
     { 0, "smooth", "method", OPT_STRING, &plot_request.smooth, \
-      "smooth curves by ema:BETA, ma:POINTS or gauss:SIGMA, as in ema:0.98" }
+      "smooth curves by auto, none, ema:BETA, ma:POINTS or gauss:SIGMA" }
+
+#define CURVE_OPTS \
+    COMMON_OPTS, \
+    SWEEP_OPT, \
+    AXIS_OPTS, \
+    X_OPT, \
+    SMOOTH_OPT, \
+    { 0, "inset", "lo:hi", OPT_STRING, &plot_request.inset, \
+      "magnify this range of x in a window" }, \
+    { 0, "y2", "metric", OPT_STRING, &plot_request.y2, \
+      "also draw METRIC, with an axis on the right" }, \
+    { 0, "group-by", "param", OPT_STRING, &plot_request.group_by, \
+      "group runs with the same value of PARAM, and draw the mean of each " \
+      "group with a band" }, \
+    { 0, "color-by", "param", OPT_STRING, &plot_request.color_by, \
+      "colour runs by their value of PARAM" }, \
+    { 0, "traces", NULL, OPT_FLAG, &plot_request.traces, \
+      "with --group-by, draw each run behind its mean" }, \
+    { 0, "baseline", "name=value", OPT_LIST, &plot_request.baseline, \
+      "draw a line at VALUE for comparison; may be given many times" }, \
+    { 0, "mark", "events", OPT_STRING, &plot_request.mark, \
+      "mark events, with commas between them: resume, checkpoint, best, " \
+      "spike, eval" }, \
+    { 0, "forecast", NULL, OPT_FLAG, &plot_request.forecast, \
+      "draw the forecast of the rest of each curve, with its interval" }, \
+    { 0, "stitch", NULL, OPT_FLAG, &plot_request.stitch, \
+      "join the runs into one curve" }, \
+    { 0, "attempts", NULL, OPT_FLAG, &plot_request.attempts, \
+      "draw each attempt of a run as a curve of its own" }, \
+    { 0, "exact", NULL, OPT_FLAG, &plot_request.exact, "draw every point" }, \
+    SKIP_OPT, \
+    BAND_OPT, \
+    LOOK_OPTS, \
+    OUT_OPTS
 /* clang-format on */
 
 extern const struct opt curve_opts[], report_opts[];

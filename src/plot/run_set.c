@@ -199,19 +199,21 @@ static void colour_by_ramp(struct run_set *c, const char *label,
     free(known);
 }
 
-static void colour_by_number(struct run_set *c, struct arena *mem)
+/* Colour runs by a number in which they differ; false if there is none. */
+static bool colour_by_number(struct run_set *c, struct arena *mem)
 {
     const char *key[2], *dot;
     double *number;
 
     if (run_set_numbers(c, key) == 0)
-        return;
+        return false;
     number = xcalloc(c->n + 1, sizeof *number);
     for (size_t i = 0; i < c->n; i++)
         (void)num_real(run_info_param(&c->run[i], key[0]), &number[i]);
     dot = strrchr(key[0], '.');
     colour_by_ramp(c, dot ? dot + 1 : key[0], number, mem);
     free(number);
+    return true;
 }
 
 /* The numbers of a parameter, NaN where it is missing; false if one of its
@@ -245,12 +247,20 @@ static size_t first_alike(const struct run_set *c, const char *param, size_t at)
     }
 }
 
-static void colour_by_word(struct run_set *c, const char *param)
+/* Returns how many different values there are. */
+static int colour_by_word(struct run_set *c, const char *param,
+                          struct arena *mem)
 {
+    const char *dot = strrchr(param, '.');
     int next = 0;
 
+    c->value = arena_alloc(mem, (c->n + 1) * sizeof *c->value);
     for (size_t i = 0; i < c->n; i++) {
-        if (!run_set_value(&c->run[i], param)) {
+        const char *value = run_set_value(&c->run[i], param);
+
+        c->value[i] = arena_printf(mem, "%s %s", dot ? dot + 1 : param,
+                                   value ? value : "\xe2\x80\x93");
+        if (!value) {
             c->slot[i] = COLOUR_GREY;
         } else {
             const size_t first = first_alike(c, param, i);
@@ -258,6 +268,35 @@ static void colour_by_word(struct run_set *c, const char *param)
             c->slot[i] = first < i ? c->slot[first] : next++;
         }
     }
+    return next;
+}
+
+/* Colour runs by a word, or by one of two numbers, in which they differ; false
+ * if there is none of up to eight values. */
+static bool colour_by_difference(struct run_set *c, struct arena *mem)
+{
+    struct differ d = { 0 };
+    bool found = false;
+
+    differ_params(&d, c->run, c->n);
+    for (size_t i = 0; i < d.n && !found; i++)
+        found = !strstr(d.item[i].key, "seed") &&
+                colour_by_word(c, d.item[i].key, mem) <= PALETTE_COLOURS;
+    if (!found)
+        c->value = NULL;
+    differ_clear(&d);
+    return found;
+}
+
+/* Colour runs by their place among all. */
+static void colour_by_order(struct run_set *c, struct arena *mem)
+{
+    double *number = xcalloc(c->n + 1, sizeof *number);
+
+    for (size_t i = 0; i < c->n; i++)
+        number[i] = (double)i + 1;
+    colour_by_ramp(c, "run", number, mem);
+    free(number);
 }
 
 int run_set_colour_by(struct run_set *c, const char *param, struct arena *mem,
@@ -269,10 +308,11 @@ int run_set_colour_by(struct run_set *c, const char *param, struct arena *mem,
     for (size_t i = 0; i < c->n; i++)
         any = any || run_set_value(&c->run[i], param);
     c->ramp = NULL;
+    c->value = NULL;
     if (any && read_numbers(c, param, number))
         colour_by_ramp(c, param, number, mem);
     else if (any)
-        colour_by_word(c, param);
+        colour_by_word(c, param, mem);
     free(number);
     return any ? 0
                : err_set(e, ERR_MISSING,
@@ -374,6 +414,7 @@ void run_set_init(struct run_set *c, const struct run_info *run, size_t n,
     if (!label_cells(c, mem))
         show_names(c, mem);
     colour_runs(c);
-    if (n > PALETTE_COLOURS)
-        colour_by_number(c, mem);
+    if (n > PALETTE_COLOURS && !colour_by_number(c, mem) &&
+        !colour_by_difference(c, mem))
+        colour_by_order(c, mem);
 }

@@ -26,7 +26,8 @@ struct run_set {
     const char **name;  /* names, followed by the id if two are equal */
     const char **shown; /* the names in labels */
     bool labelled;      /* these are cells of sweeps: "lr 0.01, width 64" */
-    struct ramp *ramp;  /* or NULL: a colour for each run */
+    struct ramp *ramp;  /* or NULL: a colour for each run, or value */
+    const char **value; /* what the colours stand for: "adamw"; or NULL */
 };
 
 /* The value of a parameter or a tag, or of "name", the run's own name; "seed"

@@ -22,8 +22,8 @@ bool smooth_parse(const char *text, struct smooth *out)
     };
     double amount;
 
-    if (strcmp(text, "none") == 0) {
-        *out = (struct smooth){ SMOOTH_NONE, 0 };
+    if (strcmp(text, "none") == 0 || strcmp(text, "auto") == 0) {
+        *out = (struct smooth){ *text == 'n' ? SMOOTH_NONE : SMOOTH_AUTO, 0 };
         return true;
     }
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
@@ -130,14 +130,9 @@ struct block {
     double n, y, x;
 };
 
-/* A wide window by blocks of a sixteenth of sigma, each at the mean place of
- * its points: as many operations for a point whatever the width. */
-static void gauss_wide(double sigma, const double *in, double *out, size_t n)
+static struct block *make_blocks(const double *in, size_t n, size_t wide)
 {
-    const size_t wide = (size_t)fmin(sigma / 16, (double)n);
-    const size_t blocks = (n + wide - 1) / wide;
-    const double reach = fmin(4 * sigma / (double)wide, (double)blocks);
-    struct block *b = xcalloc(blocks + 1, sizeof *b);
+    struct block *b = xcalloc(n / wide + 2, sizeof *b);
 
     for (size_t i = 0; i < n; i++) {
         struct block *to = &b[i / wide];
@@ -148,38 +143,110 @@ static void gauss_wide(double sigma, const double *in, double *out, size_t n)
             to->x += (double)i;
         }
     }
-    for (size_t i = 0; i < n; i++) {
-        const size_t at = i / wide, far = (size_t)reach;
-        double sum = 0, total = 0;
+    return b;
+}
 
-        out[i] = in[i];
-        if (!isfinite(in[i]))
-            continue;
-        for (size_t k = at > far ? at - far : 0; k < blocks && k <= at + far;
-             k++) {
-            const double d =
-                b[k].n > 0 ? (b[k].x / b[k].n - (double)i) / sigma : 0;
+/* The weighted mean around a place. */
+static double block_mean(const struct block *b, size_t blocks, size_t wide,
+                         double sigma, double place)
+{
+    const size_t at = (size_t)place / wide;
+    const size_t far = (size_t)fmin(4 * sigma / (double)wide, (double)blocks);
+    double sum = 0, total = 0;
 
-            sum += exp(-0.5 * d * d) * b[k].y;
-            total += exp(-0.5 * d * d) * b[k].n;
-        }
-        out[i] = sum / total;
+    for (size_t k = at > far ? at - far : 0; k < blocks && k <= at + far; k++) {
+        const double d = b[k].n > 0 ? (b[k].x / b[k].n - place) / sigma : 0;
+
+        sum += exp(-0.5 * d * d) * b[k].y;
+        total += exp(-0.5 * d * d) * b[k].n;
     }
+    return sum / total;
+}
+
+/* A wide window by blocks of a sixteenth of sigma, each at the mean place of
+ * its points: as many operations for a point whatever the width. */
+static void gauss_wide(double sigma, const double *in, double *out, size_t n)
+{
+    const size_t wide = (size_t)fmin(sigma / 16, (double)n);
+    const size_t blocks = (n + wide - 1) / wide;
+    struct block *b = make_blocks(in, n, wide);
+
+    for (size_t i = 0; i < n; i++)
+        out[i] = isfinite(in[i]) ? block_mean(b, blocks, wide, sigma, (double)i)
+                                 : in[i];
     free(b);
+}
+
+double smooth_early(double sigma, double before)
+{
+    return fmin(sigma, fmax(before / 3, 0.1));
+}
+
+/* The points from `from` on, before `to`, by blocks that are narrow enough for
+ * the first of them. */
+static void gauss_early(const double *in, double *out, size_t from, size_t to,
+                        size_t n)
+{
+    const size_t wide = from / 48 > 1 ? from / 48 : 1;
+    const size_t all = n / 3 < to ? n : 3 * to; /* a window reaches 7/3 to */
+    struct block *b = make_blocks(in, all, wide);
+
+    for (size_t i = from; i < to; i++)
+        out[i] = isfinite(in[i])
+                     ? block_mean(b, (all + wide - 1) / wide, wide,
+                                  smooth_early(INFINITY, (double)i), (double)i)
+                     : in[i];
+    free(b);
+}
+
+/* A copy without spikes of one step or two, which would become hills: values
+ * that are on one side of the values two steps before and after, by ten times
+ * the usual difference. */
+static double *without_spikes(const double *in, size_t n)
+{
+    enum { FAR = 10, NEAR = 2 };
+    double *out = xcalloc(n + 1, sizeof *out);
+    size_t known = 0;
+    double far;
+
+    for (size_t i = 1; i < n; i++)
+        if (isfinite(in[i] - in[i - 1]))
+            out[known++] = fabs(in[i] - in[i - 1]);
+    num_sort(out, known);
+    far = known ? FAR * out[known / 2] : 0;
+    memcpy(out, in, n * sizeof *out);
+    for (size_t i = NEAR; i + NEAR < n && far > 0; i++) {
+        const double before = in[i] - in[i - NEAR];
+        const double after = in[i] - in[i + NEAR];
+
+        if ((before > far && after > far) || (before < -far && after < -far))
+            out[i] = (in[i - NEAR] + in[i + NEAR]) / 2;
+    }
+    return out;
 }
 
 static void gauss(double sigma, const double *in, double *out, size_t n)
 {
+    const size_t early = (size_t)fmin(3 * sigma, (double)n);
+    double *calm = without_spikes(in, n);
+
     if (sigma < 64)
-        gauss_narrow(sigma, in, out, n);
+        gauss_narrow(sigma, calm, out, n);
     else
-        gauss_wide(sigma, in, out, n);
+        gauss_wide(sigma, calm, out, n);
+    for (size_t from = 0, to; from < early; from = to) {
+        to = from > 96 ? 2 * from : 192;
+        to = to < early ? to : early;
+        gauss_early(calm, out, from, to, n);
+    }
+    free(calm);
 }
 
 void smooth_apply(const struct smooth *s, const double *in, double *out,
                   size_t n)
 {
     switch (s->kind) {
+    case SMOOTH_AUTO:
     case SMOOTH_NONE:
         memcpy(out, in, n * sizeof *out);
         break;
@@ -204,6 +271,7 @@ double smooth_points(const struct smooth *how)
         return how->amount;
     case SMOOTH_GAUSS:
         return 2 * how->amount;
+    case SMOOTH_AUTO:
     case SMOOTH_NONE:
         break;
     }
@@ -213,6 +281,7 @@ double smooth_points(const struct smooth *how)
 char *smooth_name(char out[64], const struct smooth *s)
 {
     static const char *const name[] = {
+        [SMOOTH_AUTO] = "by scatter",
         [SMOOTH_NONE] = "nothing",
         [SMOOTH_EMA] = "exponential moving average, "
                        "\xce\xb2 = ",

@@ -11,22 +11,33 @@
  *                 the bias of the first points
  *      ma:50      mean of the 50 points around each point, fewer at the ends
  *      gauss:20   mean weighted by a Gaussian of 20 points, cut at 4 sigma;
- *                 from 64 points on, by blocks of a sixteenth of sigma
+ *                 from 64 points on, by blocks of a sixteenth of sigma;
+ *              narrower for the first points, whose fall it would flatten,
+ *              and without spikes of one step or two
  *
  * Values that are not finite are not counted, and are not changed.
  */
-enum smooth_kind { SMOOTH_NONE, SMOOTH_EMA, SMOOTH_MA, SMOOTH_GAUSS };
+enum smooth_kind {
+    SMOOTH_AUTO, /* as smooth_choice.h chooses */
+    SMOOTH_NONE,
+    SMOOTH_EMA,
+    SMOOTH_MA,
+    SMOOTH_GAUSS
+};
 
 struct smooth {
     enum smooth_kind kind;
     double amount;
 };
 
-/* Read "ema:0.98" or "none"; false, with *out unchanged, for anything else. */
+/* Read "ema:0.98", "auto" or "none"; false, with *out unchanged, for anything
+ * else. */
 bool smooth_parse(const char *text, struct smooth *out);
 /* The two arrays must differ. */
 void smooth_apply(const struct smooth *, const double *in, double *out,
                   size_t n);
+/* The sigma of a point with so many before it: at most a third of them. */
+double smooth_early(double sigma, double before);
 /* About how many points a value averages. */
 double smooth_points(const struct smooth *);
 /* "exponential moving average, beta = 0.98", in a note. */

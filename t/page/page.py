@@ -772,7 +772,7 @@ def fields(p):
     p.await_charts()
     p.browser.run("location.hash += '&x=tokens&smooth=ema:0.9'")
     p.browser.wait("document.querySelector('.tools select').value === 'tokens'"
-                   " && document.querySelector('[type=range]').value === '3'")
+                   " && document.querySelector('[type=range]').value === '4'")
 
 
 @test("an address restores the whole view")
@@ -786,7 +786,7 @@ def restored(p):
     equal(p.browser.run("return document.querySelector('.hidden-run a')"
                         ".textContent"), "run2")
     equal(p.browser.run("return document.querySelector("
-                        "'input[type=range]').value"), "3")
+                        "'input[type=range]').value"), "4")
 
 
 VIEWS = ("runs", "charts", "compare", "run")

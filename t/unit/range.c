@@ -24,6 +24,21 @@ static void outliers_are_cut_and_said(void)
     ok(f.n_notes == 1 && strstr(f.note[0], "1 point above") &&
            strstr(f.note[0], "900"),
        "a value outside the range is noted: %s", f.n_notes ? f.note[0] : "");
+    ok(p->n_marks == 1 && p->mark[0].type == MARK_ABOVE && p->mark[0].x == 501,
+       "an arrow marks a value above the range");
+    figure_free(&f);
+    f = FIGURE_INIT;
+    p = figure_panel(&f, "Loss");
+    c = panel_curve(&f, p, "run1", 300);
+    for (int i = 0; i < 300; i++) {
+        c->x[i] = i + 1;
+        c->y[i] = 53 + 0.1 * sin(i) + (i == 100 ? 0.5 : i == 200 ? -0.5 : 0);
+    }
+    figure_finish(&f);
+    ok(p->y.hi < 53.3 && p->y.lo > 52.7 && p->n_marks == 2 &&
+           p->mark[1].type == MARK_BELOW,
+       "two spikes leave more than half of the height to the others, at both "
+       "ends");
     figure_free(&f);
     f = FIGURE_INIT;
     p = figure_panel(&f, "Loss");

@@ -203,13 +203,16 @@ void figure_data(const struct figure *f, struct buf *b)
 
         for (size_t k = 0; k < p->n_curves; k++) {
             const struct curve *c = &p->curve[k];
+            const char *name = (c + c->raw)->label;
 
             for (size_t j = 0; j < c->n; j++) {
                 table_tsv_text(b, p->title ? p->title : p->y.label);
                 buf_char(b, '\t');
                 table_tsv_text(b, c->run);
                 buf_char(b, '\t');
-                table_tsv_text(b, c->label ? c->label : "raw");
+                table_tsv_text(b, name ? name : "raw");
+                if (c->smoothed)
+                    buf_str(b, ", smoothed");
                 add_number(b, c->x[j]);
                 add_number(b, c->y[j]);
                 if (c->lo) {

@@ -36,6 +36,7 @@ enum style {
 struct curve {
     const char *label; /* NULL: not in the legend */
     const char *owner; /* what its colour stands for: a run, a rank; or NULL */
+    const char *value; /* what its colour stands for instead; or NULL */
     const char *line;  /* what its dashes stand for: "validation"; or NULL */
     const char *rank;  /* "rank 1" if its run has several; or NULL */
     const char *run;   /* for --data; "" for none */
@@ -46,10 +47,13 @@ struct curve {
     enum style style;
     int colour;    /* slot of the palette, or COLOUR_GREY */
     int dash;      /* 0 is solid */
+    size_t every;  /* of the points of a line, one of so many has a marker */
     bool best;     /* thick, in front of the others of many */
     bool thin;     /* one of many */
     bool unlisted; /* not in the legend, in spite of its label */
-    bool faint;    /* behind all others: the raw values of smoothed ones */
+    bool faint;    /* behind all others */
+    bool raw;      /* the values of the smoothed curve that follows */
+    bool smoothed;
     bool right;    /* on the second y axis */
     bool crowd;    /* lo and hi are the range of each column of pixels */
     bool bars;     /* lo and hi are error bars, not a band */
@@ -62,6 +66,7 @@ enum mark_type {
     MARK_AT_XY,  /* a circle at (x, y) */
     MARK_NAN,    /* a value at x that is not finite */
     MARK_ABOVE,  /* up to x, values are above the panel */
+    MARK_BELOW,  /* at x, a value is below the panel */
     MARK_BEYOND, /* a baseline outside of the panel: its label at the edge */
 };
 
@@ -161,9 +166,13 @@ struct look {
     const char *font;
     int columns; /* pixels of the width, for thinning; 0: keep all points */
     bool bands;  /* can be drawn: they are transparent */
+    bool plain;  /* characters: no raw values behind smoothed ones */
     int finer;   /* levels of ticks for zooms, in JSON */
     const char *whole; /* what shows all values of an axis; NULL: nothing */
 };
+
+/* Ends the note of a smoothed curve, if its raw values are drawn. */
+#define RAW_BEHIND "; the raw values are behind"
 
 /* The number at a place of a ramp, 0 to 1. */
 double ramp_value(const struct ramp *, double part);

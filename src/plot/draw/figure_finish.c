@@ -69,6 +69,89 @@ static void place_baselines(struct panel *p)
     }
 }
 
+/* The value of a curve at x, between its points; *from is where to begin the
+ * search, and becomes that for a larger x. */
+static double between(const struct curve *c, double x, size_t *from)
+{
+    while (*from + 1 < c->n && c->x[*from + 1] < x)
+        ++*from;
+    if (*from + 1 >= c->n || x < c->x[*from])
+        return c->y[x < c->x[*from] ? *from : c->n - 1];
+    return c->y[*from] + (c->y[*from + 1] - c->y[*from]) * (x - c->x[*from]) /
+                             (c->x[*from + 1] - c->x[*from]);
+}
+
+/* Does a curve cover another one, so that this cannot be seen? */
+static bool covers(const struct panel *p, const struct curve *a,
+                   const struct curve *b, bool *equal)
+{
+    const double near = 0.003, far = 0.05 * (p->x.hi - p->x.lo);
+    size_t at = 0;
+
+    *equal = true;
+    if (a->n < 2 || b->n < 2 || a->right != b->right ||
+        fabs(a->x[0] - b->x[0]) > far ||
+        fabs(a->x[a->n - 1] - b->x[b->n - 1]) > far)
+        return false;
+    for (size_t k = 0; k < b->n; k++) {
+        const double y = between(a, b->x[k], &at);
+
+        if (fabs(axis_place(curve_y(p, a), y) -
+                 axis_place(curve_y(p, b), b->y[k])) > near ||
+            isfinite(y) != isfinite(b->y[k]))
+            return false;
+        *equal = *equal && !(fabs(y - b->y[k]) > 0);
+    }
+    return true;
+}
+
+/* Say which curves lie on others: "rank 1 = rank 0". */
+static void note_alike(struct figure *f, const struct panel *p)
+{
+    enum { MOST = 3 };
+    struct buf b = BUF_INIT;
+    size_t n = 0;
+
+    for (size_t i = 1; i < p->n_curves; i++) {
+        const struct curve *c = &p->curve[i];
+        bool found = false, equal;
+
+        for (size_t k = 0; k < i && c->label && !found; k++) {
+            const struct curve *o = &p->curve[k];
+
+            found = o->label && strcmp(o->label, c->label) != 0 &&
+                    covers(p, c, o, &equal);
+            if (found && n++ < MOST)
+                buf_printf(&b, "%s%s %s %s", n > 1 ? "; " : "", c->label,
+                           equal ? "=" : "\xe2\x89\x88", o->label);
+        }
+    }
+    if (n > MOST)
+        buf_printf(&b, "; and %zu more", n - MOST);
+    if (n)
+        figure_note(f, "On one another: %s.", b.s);
+    buf_clear(&b);
+}
+
+/* Where all points of a line do not have room for their markers, one of so many
+ * has one. */
+static void thin_markers(struct figure *f, struct panel *p, double width)
+{
+    const double apart = f->look.plain ? 12 : 2.5; /* points of the page */
+    size_t most = 1;
+
+    for (size_t i = 0; i < p->n_curves; i++) {
+        struct curve *c = &p->curve[i];
+
+        c->every = 1;
+        if (c->style == STYLE_LINE_POINTS)
+            c->every += (size_t)((double)c->n * apart / width);
+        most = c->every > most ? c->every : most;
+    }
+    if (most > 1)
+        figure_note(f, "Markers are on one of %zu points.", most);
+}
+
 enum { MOST_COLUMNS = 100000 }; /* of all curves of a panel */
 
 static void thin_all(struct figure *f, struct panel *p, bool has_inset)
@@ -111,6 +194,18 @@ static const char *shorten(struct figure *f, const char *text, double columns)
     return text;
 }
 
+/* Raw values behind smoothed ones hide these where both are characters, but the
+ * range still tells of spikes. */
+static void drop_raw(struct panel *p)
+{
+    size_t kept = 0;
+
+    for (size_t k = 0; k < p->n_curves; k++)
+        if (!p->curve[k].raw)
+            p->curve[kept++] = p->curve[k];
+    p->n_curves = kept;
+}
+
 static void finish_panel(struct figure *f, struct panel *p, double width,
                          double height)
 {
@@ -121,7 +216,11 @@ static void finish_panel(struct figure *f, struct panel *p, double width,
 
     if (!p->heat) {
         range_choose(f, p);
+        if (f->look.plain)
+            drop_raw(p);
+        note_alike(f, p);
         thin_all(f, p, has_inset);
+        thin_markers(f, p, width);
     }
     axis_ticks(&p->x, &f->mem, most_x);
     if (p->x.unit == UNIT_NAMED)
@@ -192,8 +291,19 @@ static void fewer_ticks(struct figure *f, size_t panel)
     }
 }
 
+static void drop_raw_notes(struct figure *f)
+{
+    for (size_t i = 0; i < f->n_notes; i++)
+        if (str_ends(f->note[i], RAW_BEHIND "."))
+            f->note[i] = arena_printf(
+                &f->mem, "%.*s.",
+                (int)(strlen(f->note[i]) - strlen(RAW_BEHIND ".")), f->note[i]);
+}
+
 void figure_finish(struct figure *f)
 {
+    if (f->look.plain)
+        drop_raw_notes(f);
     if (f->look.theme == THEME_MONO)
         number_curves(f);
     if (f->rows == 0)

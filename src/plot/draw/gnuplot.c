@@ -10,6 +10,7 @@
 #include "common/save.h"
 #include "common/spawn.h"
 #include "common/utf8.h"
+#include "plot/draw/html.h"
 
 /* clang-format off */
 static const struct gnuplot_form forms[] = {
@@ -128,6 +129,65 @@ static void comment_notes(const struct figure *f, struct buf *b)
         buf_printf(b, "%% %s\n", f->stamp);
 }
 
+/* What a figure shows: "Loss of run1, run2 and 3 more". */
+static void describe(const struct figure *f, struct buf *b)
+{
+    enum { MOST = 4 };
+    size_t n = 0;
+
+    if (f->title)
+        buf_str(b, f->title);
+    for (size_t i = 0; i < f->n_panels && !f->title; i++) {
+        const struct panel *p = f->panel[i];
+
+        buf_printf(b, "%s%s", i ? ", " : "", p->title ? p->title : p->y.label);
+    }
+    for (size_t i = 0; f->n_panels && i < f->panel[0]->n_curves; i++) {
+        const struct curve *c = f->panel[0]->curve;
+        size_t first = 0;
+
+        while (strcmp(c[first].run, c[i].run) != 0)
+            first++;
+        if (*c[i].run && first == i && n++ < MOST)
+            buf_printf(b, "%s%s", n == 1 ? " of " : ", ", c[i].run);
+    }
+    if (n > MOST)
+        buf_printf(b, " and %zu more", n - MOST);
+}
+
+/* Replace what stands from one text to another by a third one. */
+static void replace_between(struct buf *b, const char *from, const char *to,
+                            const char *with)
+{
+    const char *at = b->s ? strstr(b->s, from) : NULL;
+    const char *end = at ? strstr(at + strlen(from), to) : NULL;
+    struct buf out = BUF_INIT;
+
+    if (!end)
+        return;
+    buf_add(&out, b->s, (size_t)(at - b->s) + strlen(from));
+    buf_str(&out, with);
+    buf_add(&out, end, b->len - (size_t)(end - b->s));
+    buf_clear(b);
+    *b = out;
+}
+
+/* gnuplot writes a title of its own, and the time of day. */
+static void own_title(const struct figure *f, const struct gnuplot_form *form,
+                      struct buf *image)
+{
+    struct buf text = BUF_INIT, title = BUF_INIT;
+
+    describe(f, &text);
+    html_text(&title, text.s ? text.s : "");
+    if (strcmp(form->name, "svg") == 0)
+        replace_between(image, "<title>", "</title>", title.s);
+    else if (strcmp(form->name, "tikz") == 0)
+        replace_between(image, "%% generated with", "\n\\path", "");
+    buf_clear(&text);
+    buf_clear(&title);
+}
+
 int gnuplot_draw(const struct figure *f, size_t n,
                  const struct gnuplot_form *form, struct buf *image,
                  struct err *e)
@@ -143,6 +203,8 @@ int gnuplot_draw(const struct figure *f, size_t n,
     ret = run_gnuplot(text.s, text.len, form, image, e);
     if (ret == 0 && image->len == before)
         ret = err_set(e, ERR_SYSTEM, "drawing: gnuplot wrote nothing");
+    if (ret == 0)
+        own_title(f, form, image);
     buf_clear(&text);
     return ret;
 }

@@ -64,10 +64,12 @@ static void draw_mark(struct script *s, const struct panel *p,
     case MARK_BEYOND:
         break;
     case MARK_ABOVE:
+    case MARK_BELOW:
         buf_printf(s->b,
-                   "set label '' at first %.10g, graph 0.975 point pt 9 "
+                   "set label '' at first %.10g, graph %s point pt %d "
                    "ps 0.6 lc rgb '#%06X' front\n",
-                   x, rgb);
+                   x, m->type == MARK_ABOVE ? "0.975" : "0.025",
+                   m->type == MARK_ABOVE ? 9 : 11, rgb);
         break;
     }
     if (!m->label)

@@ -328,8 +328,8 @@ static void write_curve(struct script *s, const char **before, size_t panel,
     if (c->style != STYLE_LINE)
         buf_printf(s->b, " pt %d ps %.2g", point_of(s, c),
                    c->n > 60 ? 0.35 : 0.55);
-    if (c->style == STYLE_LINE_POINTS && c->n > 40)
-        buf_printf(s->b, " pi %zu", c->n / 25);
+    if (c->style == STYLE_LINE_POINTS && c->every > 1)
+        buf_printf(s->b, " pi %zu", c->every);
     buf_str(s->b, " notitle");
 }
 

@@ -19,7 +19,7 @@ static const char dark_figures[] =
     "svg{filter:invert(1) hue-rotate(180deg);mix-blend-mode:screen}\n";
 /* clang-format on */
 
-static void add_text(struct buf *b, const char *s)
+void html_text(struct buf *b, const char *s)
 {
     static const char *const names[256] = {
         ['&'] = "&amp;", ['<'] = "&lt;", ['>'] = "&gt;", ['"'] = "&quot;"
@@ -39,7 +39,7 @@ void html_begin(struct buf *b, const char *title, bool dark)
                "<meta charset=\"utf-8\">\n"
                "<meta name=\"viewport\" content=\"width=device-width\">\n"
                "<title>");
-    add_text(b, title ? title : "figure");
+    html_text(b, title ? title : "figure");
     buf_str(b, "</title>\n<style>\n");
     buf_str(b, style);
     if (dark)

@@ -14,8 +14,9 @@ static const char *const styles[] = {
 };
 
 static const char *const mark_types[] = {
-    [MARK_AT_X] = "at-x", [MARK_AT_Y] = "at-y",   [MARK_AT_XY] = "at-xy",
-    [MARK_NAN] = "nan",   [MARK_ABOVE] = "above", [MARK_BEYOND] = "beyond",
+    [MARK_AT_X] = "at-x",   [MARK_AT_Y] = "at-y",   [MARK_AT_XY] = "at-xy",
+    [MARK_NAN] = "nan",     [MARK_ABOVE] = "above", [MARK_BEYOND] = "beyond",
+    [MARK_BELOW] = "below",
 };
 
 static const char *const owners[] = {
@@ -112,6 +113,7 @@ static void write_curve(struct emit *o, const struct curve *c)
              c->dash ? c->dash % PALETTE_DASHES
                      : palette_dash(THEME_LIGHT, c->colour));
     emit_text(o, "style", styles[c->style]);
+    emit_int(o, "every", (int64_t)c->every);
     emit_bool(o, "thin", c->thin);
     emit_bool(o, "faint", c->faint);
     emit_bool(o, "best", c->best);

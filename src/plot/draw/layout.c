@@ -170,7 +170,9 @@ static struct sides sides_of(const struct figure *f, const struct panel *p,
     }
     if (p->has_y2)
         s.right = 3.4 + tick_width(&p->y2);
-    l->bar = p->has_y2 ? s.right : 0;
+    if (p->owners == OWNERS_AT_ENDS)
+        s.right += legend_width(p->entry, first) - 3.2;
+    l->bar = p->has_y2 || p->owners == OWNERS_AT_ENDS ? s.right : 0;
     if (p->ramp)
         s.right += 5.5;
     if (p->legend == LEGEND_RIGHT)
@@ -178,8 +180,6 @@ static struct sides sides_of(const struct figure *f, const struct panel *p,
     if (p->legend == LEGEND_BELOW && n)
         s.below +=
             LEGEND_LINE * (double)legend_lines(l, p->entry + first, n) + 0.2;
-    if (p->owners == OWNERS_AT_ENDS)
-        s.right += legend_width(p->entry, first) - 3.2;
     return s;
 }
 

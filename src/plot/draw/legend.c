@@ -79,9 +79,13 @@ static bool split_entries(struct figure *f, struct panel *p)
             return false;
         labels++;
         alone = alone && strcmp(c->label, c->owner) == 0;
-        add_entry(p, 0,
-                  &(struct entry){ label_of(f, c, c->owner), c->colour, 0,
-                                   STYLE_LINE, 0 });
+        if (c->best || !c->value)
+            add_entry(p, 0,
+                      &(struct entry){ label_of(f, c, c->owner), c->colour, 0,
+                                       STYLE_LINE, 0 });
+        if (c->value)
+            add_entry(p, 0,
+                      &(struct entry){ c->value, c->colour, 0, STYLE_LINE, 0 });
     }
     owners = p->n_owners = p->n_entries;
     cut_entries(f, p);

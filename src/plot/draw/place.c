@@ -116,7 +116,7 @@ static void grid_mark(struct grid *g, const struct panel *p,
                  x + (m->label ? g->em_x : 0), 1);
     } else if (m->type == MARK_ABOVE && isfinite(x)) {
         grid_box(g, x - 0.4 * g->em_x, 1 - g->em_y, x + 0.4 * g->em_x, 1);
-    } else if (m->type == MARK_NAN && isfinite(x)) {
+    } else if ((m->type == MARK_NAN || m->type == MARK_BELOW) && isfinite(x)) {
         grid_box(g, x - 0.4 * g->em_x, 0, x + 0.4 * g->em_x, g->em_y);
     }
 }
@@ -280,6 +280,9 @@ static void choose_ends(struct figure *f, struct panel *p, size_t panel)
     enum { MOST = 6 };
     struct layout l;
 
+    for (size_t i = 0; i < p->n_curves; i++)
+        if (p->curve[i].value)
+            return;
     layout_panel(&l, f, panel);
     if (p->n_owners < 2 || p->n_owners > MOST || p->has_y2 ||
         p->owners == OWNERS_SHARED ||

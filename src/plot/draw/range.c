@@ -38,16 +38,25 @@ static void x_range(struct panel *p)
 
 enum { FEW = 50 }; /* with fewer values, all are shown */
 
+/* Which curves of a y axis: smoothed where they are, or single values only. */
+enum which { SMOOTHED, SINGLE };
+
+static bool is_of(const struct curve *c, enum which which)
+{
+    return which == SINGLE ? !c->smoothed && (c->raw || !c->faint) : !c->raw;
+}
+
 /* A sample of what is drawn on one y axis, and its exact extremes. */
 struct sample {
     double value[20000];
     size_t n;
-    double lo, hi, hi_x;
+    double lo, hi, lo_x, hi_x;
 };
 
 static void take_sample(struct sample *s, const struct panel *p, bool right,
-                        const struct axis *x, bool log)
+                        const struct axis *x, enum which which)
 {
+    const bool log = (right ? p->y2 : p->y).scale == SCALE_LOG;
     size_t all = 0, step;
 
     *s = (struct sample){ .lo = INFINITY, .hi = -INFINITY };
@@ -58,7 +67,7 @@ static void take_sample(struct sample *s, const struct panel *p, bool right,
     for (size_t i = 0; i < p->n_curves; i++) {
         const struct curve *c = &p->curve[i];
 
-        if (c->right != right)
+        if (c->right != right || !is_of(c, which))
             continue;
         for (size_t k = 0; k < c->n; k++) {
             if (!isfinite(c->y[k]) || (log && c->y[k] <= 0) ||
@@ -66,7 +75,8 @@ static void take_sample(struct sample *s, const struct panel *p, bool right,
                 continue;
             if (c->y[k] > s->hi)
                 s->hi = c->y[k], s->hi_x = c->x[k];
-            s->lo = fmin(s->lo, c->y[k]);
+            if (c->y[k] < s->lo)
+                s->lo = c->y[k], s->lo_x = c->x[k];
             if (all++ % step == 0)
                 s->value[s->n++] = c->y[k];
         }
@@ -104,21 +114,6 @@ static void widen_range(const struct panel *p, const struct axis *x, bool right,
     }
 }
 
-/* Count the values above the range that is shown. */
-static size_t count_above(const struct panel *p, bool right, double hi,
-                          const struct axis *x)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < p->n_curves; i++) {
-        const struct curve *c = &p->curve[i];
-
-        for (size_t k = 0; c->right == right && !c->faint && k < c->n; k++)
-            n += isfinite(c->y[k]) && c->y[k] > hi && is_inside(x, c->x[k]);
-    }
-    return n;
-}
-
 static bool is_outlined(const struct panel *p)
 {
     for (size_t i = 0; i < p->n_curves; i++)
@@ -127,22 +122,56 @@ static bool is_outlined(const struct panel *p)
     return false;
 }
 
-/* "3 points above 7.5"; of outlined curves, their number is not known. */
-static void note_cut(struct figure *f, const struct axis *x,
-                     const struct axis *y, const struct sample *s, size_t n,
-                     bool known)
+static bool is_beyond(double end, double value, bool above)
 {
-    char text[32], at[32], limit[32];
+    return isfinite(value) && (above ? value > end : value < end);
+}
 
-    axis_value(limit, y->unit, y->hi);
-    axis_value(text, y->unit, s->hi);
-    axis_value(at, x->unit, s->hi_x);
-    if (known)
-        figure_note(f, "%zu point%s above %s cut off, up to %s at %s %s.", n,
-                    n == 1 ? "" : "s", limit, text, x->label, at);
-    else
-        figure_note(f, "Points above %s are cut off, up to %s at %s %s.", limit,
+/* Mark where single values are beyond the axis, and say how many: "3 points
+ * above 7.5"; of outlined curves, their number is not known. */
+static void note_cut(struct figure *f, struct panel *p, bool right,
+                     const struct axis *x, const struct sample *s, double end)
+{
+    const double far = (p->x.hi - p->x.lo) / 50;
+    const struct axis *y = right ? &p->y2 : &p->y;
+    const bool above = !(end < y->hi);
+    const char *side = above ? "above" : "below";
+    const char *panel = f->n_panels > 1 && p->title
+                            ? arena_printf(&f->mem, "%s: ", p->title)
+                            : "";
+    char text[32], at[32], limit[32];
+    size_t n = 0;
+
+    for (size_t i = 0; i < p->n_curves; i++) {
+        const struct curve *c = &p->curve[i];
+        double last = -INFINITY;
+
+        for (size_t k = 0; c->right == right && is_of(c, SINGLE) && k < c->n;
+             k++) {
+            if (!is_beyond(end, c->y[k], above) || !is_inside(x, c->x[k]))
+                continue;
+            n++;
+            if (c->x[k] - last < far)
+                continue;
+            last = c->x[k];
+            panel_mark(p, above ? MARK_ABOVE : MARK_BELOW, last, NAN)->colour =
+                c->colour;
+        }
+    }
+    if (n == 0)
+        return;
+    axis_value(limit, y->unit, end);
+    axis_value(text, y->unit, above ? s->hi : s->lo);
+    axis_value(at, x->unit, above ? s->hi_x : s->lo_x);
+    if (is_outlined(p))
+        figure_note(f, "%s%soints %s %s are cut off, %s to %s at %s %s.", panel,
+                    *panel ? "p" : "P", side, limit, above ? "up" : "down",
                     text, x->label, at);
+    else
+        figure_note(f, "%s%zu point%s %s %s %s cut off, %s to %s at %s %s.",
+                    panel, n, n == 1 ? "" : "s", side, limit,
+                    n == 1 ? "is" : "are", above ? "up" : "down", text,
+                    x->label, at);
 }
 
 /* Is a point labelled?  The label needs room. */
@@ -157,29 +186,30 @@ static bool has_label(const struct panel *p)
 /* From this x on, the values of the first steps are over: after 2% of the
  * range, if that makes at least a fifth of the height free.  Otherwise the
  * lower end of x. */
-static double settled_from(const struct panel *p, const struct axis *y,
-                           struct sample *s)
+static double settled_from(const struct panel *p, const struct axis *y)
 {
-    const struct sample all = { .lo = s->lo, .hi = s->hi };
+    struct sample *s = xmalloc(sizeof *s);
     struct axis x = p->x;
-    double span, whole;
-    size_t longest = 0;
+    double lo, hi, whole, span;
+    size_t longest = 0, n;
 
     for (size_t i = 0; i < p->n_curves; i++)
         if (p->curve[i].n > longest)
             longest = p->curve[i].n;
-    if (longest < FEW || !y->settles || y->whole || y->fixed ||
-        p->x.scale == SCALE_LOG)
-        return p->x.lo;
+    take_sample(s, p, false, &p->x, SINGLE);
+    lo = s->lo;
+    hi = s->hi;
     x.lo += 0.02 * (x.hi - x.lo);
-    take_sample(s, p, false, &x, y->scale == SCALE_LOG);
-    span = y->scale == SCALE_LOG ? log(s->hi / all.lo) : s->hi - all.lo;
-    whole = y->scale == SCALE_LOG ? log(all.hi / all.lo) : all.hi - all.lo;
-    s->lo = all.lo;
-    if (s->n >= 2 && span > 0 && span < 0.8 * whole)
-        return x.lo;
-    take_sample(s, p, false, &p->x, y->scale == SCALE_LOG);
-    return p->x.lo;
+    take_sample(s, p, false, &x, SINGLE);
+    span = y->scale == SCALE_LOG ? log(s->hi / lo) : s->hi - lo;
+    whole = y->scale == SCALE_LOG ? log(hi / lo) : hi - lo;
+    n = s->n;
+    free(s);
+    return longest >= FEW && y->settles && !y->whole && !y->fixed &&
+                   p->x.scale != SCALE_LOG && n >= 2 && span > 0 &&
+                   span < 0.8 * whole
+               ? x.lo
+               : p->x.lo;
 }
 
 /* Mark where curves come down from above, and say so. */
@@ -209,46 +239,87 @@ static void note_start(struct figure *f, struct panel *p, double until,
                 whole ? whole : "", whole ? " shows it" : "");
 }
 
+/* An end of a range of which a few values would take more than half: a little
+ * beyond all others.  On a logarithmic scale, everything is a logarithm. */
+static double robust_end(double end, double most, double other)
+{
+    const double span = most - other;
+
+    return fabs(end - most) > 1.2 * fabs(span) && fabs(span) > 0
+               ? most + 0.15 * span
+               : end;
+}
+
+/* The ends of the values without those that single ones have moved out. */
+static void robust_ends(struct sample *s, bool log_scale, double *lo,
+                        double *hi)
+{
+    const size_t few = s->n / 200 > 1 ? s->n / 200 : 1;
+    double q_lo, q_hi;
+
+    *lo = s->lo;
+    *hi = s->hi;
+    if (s->n < FEW)
+        return;
+    num_sort(s->value, s->n);
+    q_lo = s->value[few];
+    q_hi = s->value[s->n - 1 - few];
+    if (log_scale) {
+        *hi = exp(robust_end(log(*hi), log(q_hi), log(q_lo)));
+        *lo = exp(robust_end(log(*lo), log(q_lo), log(q_hi)));
+    } else {
+        *hi = robust_end(*hi, q_hi, q_lo);
+        *lo = robust_end(*lo, q_lo, q_hi);
+    }
+}
+
+/* What the raw values may add to the range of the smoothed ones at each end:
+ * half of it, and more where these are almost level, so that small waves do not
+ * look like large ones. */
+static double raw_room(const struct figure *f, double smoothed, double raw)
+{
+    return fmax(f->look.plain ? 0 : smoothed / 2, (raw / 3 - smoothed) / 2);
+}
+
 static void y_range(struct figure *f, struct panel *p, bool right)
 {
     struct axis *y = right ? &p->y2 : &p->y, x = p->x;
     struct sample *s = xmalloc(sizeof *s);
-    bool log;
-    double lo, hi, most, cut = INFINITY;
+    double lo, hi, single_lo, single_hi, span, most;
+    bool whole, log_scale;
 
     y->fixed = !isnan(y->hi);
-    take_sample(s, p, right, &p->x, false);
+    whole = y->fixed || y->whole;
+    take_sample(s, p, right, &p->x, SMOOTHED);
     axis_scale(y, s->value, s->n);
-    log = y->scale == SCALE_LOG;
-    if (log)
-        take_sample(s, p, right, &p->x, true);
+    log_scale = y->scale == SCALE_LOG;
+    if (log_scale)
+        take_sample(s, p, right, &p->x, SMOOTHED);
     most = s->hi;
-    if (!right)
-        x.lo = settled_from(p, y, s);
     lo = s->lo;
+    if (!right)
+        x.lo = settled_from(p, y);
+    take_sample(s, p, right, &x, SMOOTHED);
+    s->lo = lo; /* nothing is left out below */
     hi = s->hi;
-    if (!y->fixed && !y->whole && s->n >= FEW) {
-        double q_lo, q_hi, span;
-
-        num_sort(s->value, s->n);
-        q_lo = s->value[s->n / 200];
-        q_hi = s->value[s->n - 1 - s->n / 200];
-        span = log ? q_hi / q_lo : q_hi - q_lo;
-        if (log ? hi > q_hi * pow(span, 8) : span > 0 && hi > q_hi + 8 * span)
-            hi = cut = log ? q_hi * span : q_hi + 1.5 * span;
-    }
+    if (!whole)
+        robust_ends(s, log_scale, &lo, &hi);
+    take_sample(s, p, right, &x, SINGLE);
+    robust_ends(s, log_scale, &single_lo, &single_hi);
+    span =
+        whole ? (double)INFINITY : raw_room(f, hi - lo, single_hi - single_lo);
+    lo = fmin(lo, fmax(lo - span, whole ? s->lo : single_lo));
+    hi = fmax(hi, fmin(hi + span, whole ? s->hi : single_hi));
     widen_range(p, &x, right, &lo, &hi);
     if (y->unit == UNIT_PERCENT && y->from_zero && hi > 85 && hi < 100)
         hi = 100;
     axis_range(y, lo, hi, !right && has_label(p) ? 0.1 : 0.04);
     if (x.lo > p->x.lo)
         note_start(f, p, x.lo, most);
-    if (isfinite(cut)) {
-        const size_t n = count_above(p, right, y->hi, &x);
-
-        if (n)
-            note_cut(f, &p->x, y, s, n, !is_outlined(p));
-    }
+    if (!whole && single_hi < s->hi)
+        note_cut(f, p, right, &x, s, fmax(y->hi, single_hi));
+    if (!whole && single_lo > s->lo)
+        note_cut(f, p, right, &x, s, fmin(y->lo, single_lo));
     free(s);
 }
 
@@ -262,7 +333,7 @@ static void inset_range(struct panel *p)
     p->inset_x.hi = p->inset_hi;
     p->inset_y = p->y;
     p->inset_y.lo = p->inset_y.hi = NAN;
-    take_sample(s, p, false, &p->inset_x, p->y.scale == SCALE_LOG);
+    take_sample(s, p, false, &p->inset_x, SMOOTHED);
     axis_range(&p->inset_y, s->lo, s->hi, 0.05);
     free(s);
 }

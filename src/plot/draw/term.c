@@ -106,7 +106,7 @@ static void draw_curve(const struct window *w, const struct panel *p,
 static void draw_points(const struct window *w, const struct panel *p,
                         const struct curve *c, uint32_t rgb)
 {
-    for (size_t i = 0; i < c->n && c->n <= (size_t)w->w / 2; i++) {
+    for (size_t i = 0; i < c->n; i += c->every) {
         const double x = axis_place(&p->x, c->x[i]);
         const double y = axis_place(curve_y(p, c), c->y[i]);
 
@@ -249,6 +249,9 @@ static void draw_mark(const struct window *w, const struct panel *p,
                         w->y, m->label, &rgb);
     } else if (m->type == MARK_NAN) {
         screen_text(w->s, col, w->y + w->h - 1, unicode ? "\xc3\x97" : "x",
+                    &rgb);
+    } else if (m->type == MARK_BELOW) {
+        screen_text(w->s, col, w->y + w->h - 1, unicode ? "\xe2\x96\xbc" : "v",
                     &rgb);
     } else if (m->type == MARK_ABOVE) {
         screen_text(w->s, col, w->y, unicode ? "\xe2\x96\xb2" : "^", &rgb);
@@ -460,11 +463,33 @@ static void draw_panel(struct screen *s, const struct panel *p, int x, int y,
     draw_legend(s, p, x + 1, w.y + w.h + 3, width, most, true);
 }
 
-static void print_note(const char *note, size_t width, struct buf *out)
+/* In ASCII, if that is all that the terminal knows. */
+static void print_note(const char *note, const struct term_look *look,
+                       struct buf *out)
 {
-    struct buf clean = BUF_INIT;
+    static const char *const ascii[][2] = {
+        { "\xcf\x83", "sigma" },  { "\xce\xb2", "beta" },
+        { "\xc3\x97", "x" },      { "\xc2\xb1", "+-" },
+        { "\xe2\x89\x88", "~=" }, { "\xe2\x80\x93", "-" },
+    };
+    const size_t width = (size_t)look->width;
+    struct buf clean = BUF_INIT, plain = BUF_INIT;
 
-    utf8_visible(&clean, note);
+    for (const char *s = note; *s && !look->unicode;) {
+        size_t k = 0;
+
+        while (k < sizeof ascii / sizeof ascii[0] &&
+               strncmp(s, ascii[k][0], strlen(ascii[k][0])) != 0)
+            k++;
+        if (k < sizeof ascii / sizeof ascii[0]) {
+            buf_str(&plain, ascii[k][1]);
+            s += strlen(ascii[k][0]);
+        } else {
+            buf_char(&plain, *s++);
+        }
+    }
+    utf8_visible(&clean, plain.len ? plain.s : note);
+    buf_clear(&plain);
     for (const char *s = clean.s; *s; s += *s == ' ') {
         const size_t len = layout_line(s, width);
 
@@ -495,5 +520,5 @@ void term_draw(const struct figure *f, const struct term_look *look,
     screen_print(&s, out);
     free(s.cell);
     for (size_t i = 0; i < f->n_notes; i++)
-        print_note(f->note[i], (size_t)look->width, out);
+        print_note(f->note[i], look, out);
 }

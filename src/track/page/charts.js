@@ -16,19 +16,20 @@ const marks = [["", "usual"], ["resume", "resumes"],
     ["checkpoint", "checkpoints"], ["best", "best values"],
     ["spike", "spikes"], ["eval", "evaluations"]];
 
-/* The slider's places; one is the part of the last mean that is kept. */
-const betas = ["", "0.5", "0.8", "0.9", "0.95", "0.98", "0.99", "0.995",
+/* The slider's places: as the data need, not at all, or a part of the last mean
+ * that is kept. */
+const betas = ["", "none", "0.5", "0.8", "0.9", "0.95", "0.98", "0.99", "0.995",
     "0.998", "0.999"];
 
 function smoothing() {
     const value = state.smooth.replace(/^ema:/, "");
-    const shown = element("output", {}, value || "none");
+    const shown = element("output", {}, value || "automatic");
     const slider = element("input", { type: "range", min: "0", "aria-label":
         "Smoothing", max: betas.length - 1, step: "1", oninput: () => {
         const beta = betas[slider.value];
 
-        shown.textContent = beta || "none";
-        change({ smooth: beta ? `ema:${beta}` : "" });
+        shown.textContent = beta || "automatic";
+        change({ smooth: Number(beta) ? `ema:${beta}` : beta });
     } });
 
     slider.value = Math.max(0, betas.indexOf(value));

@@ -232,10 +232,7 @@ function paint_curve(c, panel, box, curve) {
 }
 
 function paint_points(c, panel, box, curve, axis) {
-    const every = curve.style === "line-points" && curve.x.length > 60
-        ? Math.ceil(curve.x.length / 30) : 1;
-
-    for (let i = 0; i < curve.x.length; i += every) {
+    for (let i = 0; i < curve.x.length; i += curve.every ?? 1) {
         if (curve.y[i] === null)
             continue;
         c.beginPath();
@@ -250,6 +247,15 @@ function paint_cross(c, x, y) {
     paint_line(c, x - 3, y + 3, x + 3, y - 3);
 }
 
+/* Values go on beyond the panel here. */
+function paint_arrow(c, x, y, high) {
+    c.beginPath();
+    c.moveTo(x, y);
+    c.lineTo(x - 4, y + high);
+    c.lineTo(x + 4, y + high);
+    c.fill();
+}
+
 function paint_mark(c, panel, box, mark, theme) {
     const x = mark.at_x === null ? 0 : x_pixel(box, panel, mark.at_x);
     const y = mark.at_y === null ? 0 : y_pixel(box, panel.y, mark.at_y);
@@ -262,8 +268,12 @@ function paint_mark(c, panel, box, mark, theme) {
     else if (mark.kind === "at-y")
         paint_line(c, box.x0, y, box.x1, y);
     c.setLineDash([]);
-    if (mark.kind === "nan" || mark.kind === "above")
-        paint_cross(c, x, mark.kind === "nan" ? box.y1 - 6 : box.y0 + 6);
+    if (mark.kind === "nan")
+        paint_cross(c, x, box.y1 - 6);
+    if (mark.kind === "above")
+        paint_arrow(c, x, box.y0 + 3, 7);
+    if (mark.kind === "below")
+        paint_arrow(c, x, box.y1 - 3, -7);
     if (mark.kind === "at-xy") {
         c.beginPath();
         c.arc(x, y, 4, 0, 7);

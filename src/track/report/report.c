@@ -177,8 +177,6 @@ static int add_section(struct report *rep, const struct section *s,
         return 0;
     }
     r.skip = !s->later ? 0 : r.skip > 0 ? r.skip : first_steps(&rep->all.set);
-    if (s->later && r.how.kind == SMOOTH_NONE)
-        r.how = (struct smooth){ SMOOTH_EMA, r.skip >= 300 ? 0.98 : 0.9 };
     if (s->resumed)
         r.marks |= 1U << SHOW_RESUME;
     if (s->later && r.skip == 0) { /* of very short runs */

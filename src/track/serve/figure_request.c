@@ -225,7 +225,7 @@ int figure_request_build(struct figure_request *f, struct err *e)
                        f->kind);
     if (!f->metric)
         return err_set(e, ERR_USAGE, "the URL has neither a kind nor a metric");
-    return curves_metrics(b, figure_panel(b->figure, f->metric), f->metric, e);
+    return curves_metrics(b, f->metric, e);
 }
 
 void figure_request_command(const struct figure_request *f, struct buf *b)

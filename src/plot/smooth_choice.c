@@ -1,0 +1,177 @@
+#include "config.h"
+#include "plot/smooth_choice.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "common/mem.h"
+#include "common/num.h"
+
+enum { PARTS = 20, LEAST = 80 }; /* of fewer points, each one is drawn */
+
+/* Of two normal numbers: half of all are nearer, in deviations. */
+static const double APART = 0.95;
+
+/* What is shown of a history: x, the values or the means of blocks, and how far
+ * each is from the one before. */
+struct shown {
+    double *x, *y, *rough;
+    size_t n, n_rough;
+    double points;
+};
+
+static bool is_shown(const struct history *h, size_t i, const struct request *r)
+{
+    return isfinite(h->y[i]) && h->step[i] > r->skip - 1 &&
+           !(h->x[i] < r->x_lo) && !(h->x[i] > r->x_hi);
+}
+
+/* How far apart two points of a block are, of which an outline has those from i
+ * to end: the range of n normal numbers is about sqrt(8 ln n) - 1.1
+ * deviations. */
+static double block_rough(const struct history *h, size_t i, size_t end)
+{
+    double lo = h->y[i], hi = lo;
+
+    for (size_t k = i; k < end; k++) {
+        lo = fmin(lo, h->y[k]);
+        hi = fmax(hi, h->y[k]);
+    }
+    return APART * (hi - lo) / (sqrt(8 * log(h->weight[i])) - 1.1);
+}
+
+static void add_blocks(struct shown *s, const struct history *h,
+                       const struct request *r)
+{
+    for (size_t i = 0, end; i < h->n; i = end) {
+        end = i + 1;
+        while (end < h->n && h->weight[end] == 0)
+            end++;
+        if (!is_shown(h, i, r) || h->weight[i] == 0)
+            continue;
+        if (h->weight[i] > 1)
+            s->rough[s->n_rough++] = block_rough(h, i, end);
+        else if (s->n > 0)
+            s->rough[s->n_rough++] = fabs(h->mean[i] - s->y[s->n - 1]);
+        s->x[s->n] = h->x[i];
+        s->y[s->n++] = h->mean[i];
+        s->points += h->weight[i];
+    }
+}
+
+static void add_points(struct shown *s, const struct history *h,
+                       const struct request *r)
+{
+    for (size_t i = 0; i < h->n; i++) {
+        if (!is_shown(h, i, r))
+            continue;
+        if (s->n > 0)
+            s->rough[s->n_rough++] = fabs(h->y[i] - s->y[s->n - 1]);
+        s->x[s->n] = h->x[i];
+        s->y[s->n++] = h->y[i];
+        s->points++;
+    }
+}
+
+/* The value that one in `part` is below. */
+static double quantile(double *v, size_t n, size_t part)
+{
+    num_sort(v, n);
+    return n ? v[n / part] : (double)NAN;
+}
+
+/* The change of the curve from one part of the figure to the next, between
+ * medians, in the quarter of the figure where it is least. */
+static double change_of(const struct shown *s)
+{
+    const double wide = (s->x[s->n - 1] - s->x[0]) / PARTS;
+    double *part = xcalloc(s->n, sizeof *part), change[PARTS], last = NAN;
+    size_t n = 0, at = 0, changes = 0;
+
+    for (int k = 1; k <= PARTS; k++, n = 0) {
+        double middle;
+
+        for (; at < s->n && (k == PARTS || s->x[at] < s->x[0] + k * wide); at++)
+            part[n++] = s->y[at];
+        middle = quantile(part, n, 2);
+        if (isfinite(middle) && isfinite(last))
+            change[changes++] = fabs(middle - last);
+        last = isfinite(middle) ? middle : last;
+    }
+    free(part);
+    return quantile(change, changes, 4);
+}
+
+static struct smooth choose(const struct shown *s)
+{
+    static const double per[] = { 200, 100, 50 };
+    struct smooth how = { SMOOTH_NONE, 0 };
+    double scatter, change;
+
+    if (s->points < LEAST || s->n < PARTS || !(s->x[s->n - 1] > s->x[0]))
+        return how;
+    scatter = quantile(s->rough, s->n_rough, 2) / APART;
+    change = change_of(s);
+    if (!(scatter > change))
+        return how;
+    how.kind = SMOOTH_GAUSS;
+    for (size_t i = 0; i < sizeof per / sizeof per[0]; i++) {
+        how.amount = fmax(round(s->points / per[i]), 1);
+        if (scatter / sqrt(3.54 * how.amount) <= change / 4)
+            break;
+    }
+    return how;
+}
+
+struct smooth smooth_choice(const struct history *h, const struct request *r)
+{
+    struct shown s = { 0 };
+    struct smooth how;
+
+    if (r->how.kind != SMOOTH_AUTO)
+        return r->how;
+    s.x = xcalloc(h->n + 1, sizeof *s.x);
+    s.y = xcalloc(h->n + 1, sizeof *s.y);
+    s.rough = xcalloc(h->n + 1, sizeof *s.rough);
+    if (h->weight)
+        add_blocks(&s, h, r);
+    else
+        add_points(&s, h, r);
+    how = choose(&s);
+    free(s.x);
+    free(s.y);
+    free(s.rough);
+    return how;
+}
+
+static int by_amount(const void *a, const void *b)
+{
+    const struct smooth *x = a, *y = b;
+
+    return (x->amount > y->amount) - (x->amount < y->amount);
+}
+
+struct smooth smooth_choice_set(const struct run_set *set,
+                                const char *const *names,
+                                const struct request *r)
+{
+    enum { MOST = 8 };
+    const size_t every = (set->n + MOST - 1) / MOST;
+    struct smooth how[MOST];
+    struct err ignored = { 0 }; /* is met again when the run is drawn */
+    size_t n = 0;
+
+    if (r->how.kind != SMOOTH_AUTO)
+        return r->how;
+    for (size_t i = 0; i < set->n; i += every) {
+        const char *key = history_find(&set->run[i], names);
+        struct history h;
+
+        if (!key || history_load(&h, &set->run[i], key, r, &ignored) < 0)
+            continue;
+        how[n++] = smooth_choice(&h, r);
+        history_free(&h);
+    }
+    qsort(how, n, sizeof *how, by_amount);
+    return n ? how[n / 2] : (struct smooth){ SMOOTH_NONE, 0 };
+}

@@ -1,0 +1,28 @@
+#ifndef PLOT_SMOOTH_CHOICE_H
+#define PLOT_SMOOTH_CHOICE_H
+
+#include "plot/history.h"
+#include "plot/run_set.h"
+
+/*
+ * smooth_choice - whether a curve is smoothed, and how widely
+ *
+ *      how = smooth_choice(&h, req);
+ *      if (how.kind != SMOOTH_NONE)
+ *          history_smooth(&h, &how, out);
+ *
+ * A request that names no method leaves the choice to the data.  A curve is
+ * smoothed if its neighbouring points scatter by more than it changes in a
+ * twentieth of the figure, in a quarter of these at least: with a Gaussian of a
+ * 200th, a 100th or a 50th of its points, the narrowest that leaves a quarter
+ * of that change.  Points that are skipped or outside of the range of x do not
+ * count.
+ */
+struct smooth smooth_choice(const struct history *, const struct request *);
+
+/* One choice for all runs: the middle one of up to eight of them. */
+struct smooth smooth_choice_set(const struct run_set *,
+                                const char *const *names,
+                                const struct request *);
+
+#endif

@@ -1,0 +1,121 @@
+#!/bin/sh
+# A figure says what it shows: metrics, units, colours, markers, hidden curves.
+. "$(dirname "$0")/../lib/tap.sh"
+. "$top/t/lib/fixtures.sh"
+show_commands
+
+make_store rates ranks grid hella
+panels() { perl -MJSON::PP -0777 -ne '$j = decode_json($_);
+    print map { ($_->{title} // $_->{y}{title}) . ";" } @{$j->{panels}}' "$1"; }
+notes() { perl -MJSON::PP -CO -0777 -ne 'print map { "$_\n" }
+    @{decode_json($_)->{notes}}' "$1"; }
+entries() { perl -MJSON::PP -0777 -ne 'print map { "$_->{label};" }
+    @{decode_json($_)->{panels}[0]{legend}{entries}}' "$1"; }
+
+# One metric alone is named.
+gplot metric val/loss run1 run2 -o one.json >out 2>&1
+is "$(panels one.json)" "val/loss;" "one metric is the title of its figure"
+gplot hellaswag gpt2-124M -o both.json >out 2>&1
+is "$(panels both.json)" "HellaSwag;" "two lines need no other title"
+for i in 1 2 3; do echo "step=$i hellaswag/acc_norm=0.3"; done |
+    gtrack log norm >out 2>&1
+gplot hellaswag norm -o norm.json >out 2>&1
+is "$(panels norm.json)" "HellaSwag, normalised;" \
+    "the title says which line there is"
+gplot loss gpt2-124M --y2 hellaswag -o y2.json >out 2>&1
+like y2.json "HellaSwag, normalised" "a curve of the second axis has its title"
+
+# A panel for each unit.
+gplot metric 'train/*' run1 -o star.json >out 2>&1
+is "$(panels star.json)" \
+    "train/grad_norm;train/loss;train/lr;train/perplexity;train/tokens;" \
+    "metrics of different units have a panel each"
+gplot metric train/loss,val/loss run1 -o two.json >out 2>&1
+is "$(panels two.json)" "loss (nats/token);" "metrics of one unit share a panel"
+for i in 1 2 3; do
+    echo "{\"step\": $i, \"a/1/x\": 1, \"a/2/x\": $i, \"a/y\": 5, \"b\": 3}"
+done | gtrack log own >out 2>&1
+gplot metric 'a/*' own -o own.json >out 2>&1
+is "$(panels own.json)" "value;a/y;" \
+    "unknown metrics share a panel if their names differ in numbers only"
+gplot metric a/y,b own -o named.json >out 2>&1
+is "$(panels named.json)" "value;" "metrics that are named share a panel"
+
+# Panels of one's own, side by side.
+gplot dashboard --panels loss,hellaswag gpt2-124M -o side.json >out 2>&1
+is "$(panels side.json) $(perl -MJSON::PP -0777 -ne \
+    'print decode_json($_)->{columns}' side.json)" "Loss;HellaSwag; 2" \
+    "chosen panels are side by side"
+gplot dashboard --panels lr,val/loss run1 -o side.json >out 2>&1
+is "$(panels side.json)" "Learning rate;val/loss;" \
+    "a chosen panel may be a metric"
+gplot dashboard --panels lr,none run1 -o side.json >out 2>err
+is $? 3 "a panel that nothing can be drawn in is an error"
+
+# Hidden curves and markers.
+for rank in "" 1/; do
+    for i in 1 2 3; do
+        echo "{\"step\": $i, \"system/${rank}mem_allocated_bytes\": 1000000}"
+    done
+done | gtrack log equal >out 2>&1
+gplot memory equal -o equal.json >out 2>&1
+is "$(notes equal.json)" \
+    "On one another: allocated, rank 1 = allocated, rank 0." \
+    "a curve that covers another one is named"
+for i in $(seq 1000); do echo "step=$i val/loss=$((i % 7))"; done |
+    gtrack log markers >out 2>&1
+gplot loss markers -o markers.json >out 2>&1
+every=$(perl -MJSON::PP -0777 -ne \
+    'print decode_json($_)->{panels}[0]{curves}[0]{every}' markers.json)
+is "$(notes markers.json)" "Markers are on one of $every points." \
+    "a note says how many markers are drawn"
+gplot loss run1 --script all.gp >out 2>&1
+unlike all.gp " pi " "all markers are drawn where there is room"
+
+# What a colour stands for.
+gplot metric val/loss run1 run2 run3 --color-by optim.lr --script bar.gp \
+    >out 2>&1
+name=$(sed -n "s/^set label '*\"*run[123].* at screen \([0-9.]*\),.*/\1/p" bar.gp |
+    sort -n | tail -n 1)
+bar=$(sed -n 's/^set object rectangle from screen \([0-9.]*\),.*/\1/p' bar.gp |
+    sort -n | head -n 1)
+check "the colour bar begins beside the names at the ends of lines" \
+    awk "BEGIN { exit !($bar - $name > 0.04) }"
+for run in a b c; do
+    opt=adamw
+    test $run != c || opt=muon
+    for i in 1 2 3; do echo "step=$i val/loss=$i"; done |
+        gtrack log -p "optim.name=$opt" "word-$run" >out 2>&1
+done
+gplot metric val/loss word-a word-b word-c --color-by optim.name -o word.json \
+    >out 2>&1
+is "$(entries word.json)" "name adamw;name muon;" \
+    "the legend says which colour is which word"
+for i in $(seq 12); do
+    printf 'step=%d val/loss=%d\n' 1 "$i" 2 1 |
+        gtrack log "same-$i" >>out 2>&1
+done
+gplot metric val/loss "name like 'same%'" -o same.json >out 2>&1
+is "$(perl -MJSON::PP -0777 -ne '$p = decode_json($_)->{panels}[0];
+    $n{$_->{colour}} = 1, $d{$_->{dash}} = 1 for @{$p->{curves}};
+    print scalar(keys %n), " ", join(",", keys %d), " $p->{ramp}{label}"' \
+    same.json)" "12 0 run" "twelve runs have a colour each, and no dashes"
+
+# An inset that would be smaller than what it magnifies.
+gplot lr run1 --inset 500:2000 -o inset.json >out 2>&1
+is "$(panels inset.json)" "Learning rate;Learning rate, step 500 to 2000;" \
+    "a wide range is magnified in a panel below"
+
+# Files.
+if gnuplot -e 'set terminal tikz' >/dev/null 2>&1; then
+    gplot lr run1 -o lr.tikz >out 2>&1 && cp lr.tikz first.tikz &&
+        gplot lr run1 -o lr.tikz >out 2>&1
+    check "a .tikz file is the same twice" cmp first.tikz lr.tikz
+    unlike lr.tikz '^%% [A-Z][a-z][a-z] ' "a .tikz file has no time of day"
+else
+    skip "a .tikz file is the same twice" "gnuplot has no terminal tikz"
+fi
+gplot loss run1 run2 -o title.svg >out 2>&1
+like title.svg "<title>Loss of run1, run2</title>" \
+    "the title of an SVG says what it shows"
+done_testing
