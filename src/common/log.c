@@ -4,6 +4,10 @@
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
+
+#include "common/buf.h"
+#include "common/utf8.h"
 
 static const char *log_program = "";
 static enum log_level log_lowest = LOG_INFO;
@@ -38,35 +42,31 @@ void log_before(void (*hook)(void))
 
 /* A message may quote anything: nothing in it may control the terminal, or
  * split a warning into two lines. */
-static void tame(char *text, enum log_level level)
+static void tame(struct buf *out, char *text, enum log_level level)
 {
-    for (; *text; text++)
-        if (*text == '\n' && level >= LOG_WARN)
-            *text = ' ';
-        else if (((unsigned char)*text < ' ' && *text != '\n' &&
-                  *text != '\t') ||
-                 *text == '\x7f')
-            *text = '?';
-        else if (*text == '\xc2' && (text[1] & '\xe0') == '\x80')
-            *text = text[1] = '?'; /* a control character above 0x7f */
+    for (char *at = text; level >= LOG_WARN && (at = strchr(at, '\n'));)
+        *at = ' ';
+    utf8_visible_lines(out, text, strlen(text));
 }
 
 static void log_line(enum log_level level, const char *fmt, va_list ap)
 {
     static const char *const word[] = { "debug: ", "", "warning: ", "" };
     char text[1024];
+    struct buf out = BUF_INIT;
 
     if (!log_shows(level))
         return;
     vsnprintf(text, sizeof text, fmt, ap);
-    tame(text, level);
+    tame(&out, text, level);
     pthread_mutex_lock(&log_lock);
     if (log_hook)
         log_hook();
-    fprintf(stderr, "%s: %s%s\n", log_program, word[level], text);
+    fprintf(stderr, "%s: %s%s\n", log_program, word[level], out.s);
     if (log_sink_call)
-        log_sink_call(log_sink_arg, level, text);
+        log_sink_call(log_sink_arg, level, out.s);
     pthread_mutex_unlock(&log_lock);
+    buf_clear(&out);
 }
 
 #define LOG_FUNCTION(name, level)                                              \

@@ -5,6 +5,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "common/mem.h"
+
 int32_t utf8_next(const char **s)
 {
     const uint8_t *p = (const uint8_t *)*s;
@@ -95,6 +97,21 @@ void utf8_visible(struct buf *b, const char *s)
             buf_printf(b, "<U+%04X>", (unsigned)c);
         else
             buf_add(b, from, (size_t)(s - from));
+    }
+}
+
+void utf8_visible_lines(struct buf *b, const char *s, size_t n)
+{
+    for (size_t from = 0, to; from < n; from = to + 1) {
+        char *word;
+
+        for (to = from; to < n && !strchr("\t\n", s[to]);) /* also at NUL */
+            to++;
+        word = xstrndup(s + from, to - from);
+        utf8_visible(b, word);
+        if (to < n)
+            buf_char(b, s[to] ? s[to] : ' ');
+        free(word);
     }
 }
 

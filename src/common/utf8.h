@@ -105,6 +105,9 @@ size_t utf8_width(const char *s);
 /* Append s with control characters as ^X, those that hide or reorder text as
  * <U+202E>, bad bytes as U+FFFD. */
 void utf8_visible(struct buf *, const char *s);
+/* utf8_visible() for n bytes of lines: tabs and ends of lines stay, and a space
+ * stands for a NUL. */
+void utf8_visible_lines(struct buf *, const char *s, size_t n);
 
 /* What stands for text that is left out: an ellipsis, or a tilde in ASCII. */
 const char *utf8_mark(void);

@@ -11,6 +11,7 @@
 #include "common/log.h"
 #include "common/num.h"
 #include "common/opt.h"
+#include "common/output/pager.h"
 #include "common/save.h"
 #include "data/corpus/corpus.h"
 #include "data/corpus/hashset.h"
@@ -59,6 +60,17 @@ static void normalize_text(struct buf *out, const char *text, size_t n)
     out->s[out->len] = '\0';
 }
 
+/* Write bytes to the file or, if it is a terminal, what that may show. */
+static void write_bytes(struct dedup *d, const char *s, size_t n)
+{
+    struct err none = { 0 };
+
+    if (d->fp == stdout)
+        pager_data(s, n, &none);
+    else
+        fwrite(s, 1, n, d->fp);
+}
+
 /* Write a document that did not occur before, as the line that it was read from
  * if there is one. */
 static void write_if_new(struct dedup *d, const char *text, size_t n,
@@ -79,13 +91,13 @@ static void write_if_new(struct dedup *d, const char *text, size_t n,
     }
     d->kept++;
     if (from->whole) {
-        fwrite(from->whole, 1, from->whole_len, d->fp);
+        write_bytes(d, from->whole, from->whole_len);
         fputc('\n', d->fp);
         return;
     }
     buf_trim(&d->line, 0);
     jsonl_write(&d->line, text, n);
-    fwrite(d->line.s, 1, d->line.len, d->fp);
+    write_bytes(d, d->line.s, d->line.len);
 }
 
 /* The parts of a document are joined first. */

@@ -14,6 +14,7 @@
 #include "common/num.h"
 #include "common/opt.h"
 #include "common/path.h"
+#include "common/output/pager.h"
 #include "common/output/progress.h"
 #include "common/sig.h"
 #include "common/spawn.h"
@@ -295,8 +296,8 @@ static int fetch_main(int argc, char **argv, struct err *e)
     }
     sig_watch();
     if (ret == 0 && list)
-        for (size_t i = 0; i < l.n; i++)
-            puts(l.link[i].url);
+        for (size_t i = 0; i < l.n && ret == 0; i++)
+            ret = pager_print(e, "%s\n", l.link[i].url);
     else if (ret == 0)
         ret = tokenizer ? encode_all(&l, e) : fetch_links(&l, e);
     catalog_links_clear(&l);

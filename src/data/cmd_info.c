@@ -98,7 +98,7 @@ static int add_head(struct table *t, const struct shard *s,
     if (column) {
         table_text(t, text.s);
     } else {
-        printf("%s begins:\n", s->path);
+        pager_print(&none, "%s begins:\n", s->path);
         pager_data(text.s, text.len, &none);
         printf("\n\n");
     }

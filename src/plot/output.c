@@ -162,7 +162,7 @@ static void print_kitty(const struct buf *png)
         const size_t n = b.len - i < 4096 ? b.len - i : 4096;
 
         printf("\033_G%sm=%d;%.*s\033\\", i == 0 ? "a=T,f=100," : "",
-               i + n < b.len, (int)n, b.s + i);
+               i + n < b.len, (int)n, b.s + i); /* style: own */
     }
     putchar('\n');
     buf_clear(&b);
@@ -204,7 +204,7 @@ static void draw_own(struct figure *f, const struct request *r)
         look.height -= 6;
     look.light = ground && (strstr(ground, ";15") || strstr(ground, ";7"));
     draw_text(f, &look, &b);
-    fwrite(b.s, 1, b.len, stdout);
+    fwrite(b.s, 1, b.len, stdout); /* style: own */
     buf_clear(&b);
 }
 
@@ -236,7 +236,7 @@ static int draw_screen(struct figure *f, const struct request *r, struct err *e)
     if (ret == 0 && strcmp(screen, "kitty") == 0)
         print_kitty(&image);
     else if (ret == 0)
-        fwrite(image.s, 1, image.len, stdout);
+        fwrite(image.s, 1, image.len, stdout); /* style: own */
     buf_clear(&image);
     return ret;
 }
@@ -375,7 +375,7 @@ int output_figure(struct figure *f, const struct table *summary,
             putchar('\n');
         table_format(summary, TABLE_ALIGNED, true, wants_colour(),
                      isatty(STDOUT_FILENO) ? (size_t)width : 0, &b);
-        fwrite(b.s, 1, b.len, stdout);
+        fwrite(b.s, 1, b.len, stdout); /* style: own */
     }
     for (size_t i = 0; i < f->n_notes && r->output; i++)
         log_debug("%s", f->note[i]);

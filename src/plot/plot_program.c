@@ -48,7 +48,7 @@ static void describe(void)
     char version[16];
 
     if (gnuplot_found(version))
-        printf("gnuplot %s\n", version);
+        printf("gnuplot %s\n", version); /* style: own */
     else
         printf("gnuplot: not found; figures are drawn in the terminal only\n");
 }

@@ -493,7 +493,7 @@ static int write_bundle(const struct runs *runs, struct err *e)
     if (ret == 0) {
         log_info("%s: %s, %s", output, num_count(n, b.files, "file"),
                  num_bytes(size, (double)b.bytes));
-        puts(head);
+        puts(head); /* style: own */
     }
     buf_clear(&b.manifest);
     free(b.top);

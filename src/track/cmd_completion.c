@@ -101,14 +101,14 @@ static int completion_main(int argc, char **argv, struct err *e)
         struct buf out = BUF_INIT;
 
         complete(&out, argc - 1, argv + 1);
-        fputs(out.s, stdout);
+        fputs(out.s, stdout); /* style: own */
         buf_clear(&out);
         return 0;
     }
     for (size_t i = 0; argc == 1 && i < sizeof scripts / sizeof scripts[0];
          i++) {
         if (strcmp(argv[0], scripts[i].shell) == 0) {
-            fputs(scripts[i].script, stdout);
+            fputs(scripts[i].script, stdout); /* style: own */
             return 0;
         }
     }

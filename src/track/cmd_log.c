@@ -60,7 +60,7 @@ static int read_lines(struct run *run, int64_t next, FILE *in, size_t *lines,
            getline(&line, &room, in) >= 0 && !ferror(in)) {
         ++*lines;
         if (echo) {
-            fputs(line, stdout);
+            fputs(line, stdout); /* style: own, as tee(1) does */
             fflush(stdout);
         }
         if (!value_line_parse(&v, line))

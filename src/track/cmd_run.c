@@ -109,7 +109,7 @@ static int start_run(struct err *e)
         ret = -1;
     ret = stored_run_end(&b, RUN_RUNNING, 0, ret, e);
     if (ret == 0)
-        puts(id);
+        puts(id); /* style: own */
     free(id);
     return ret;
 }

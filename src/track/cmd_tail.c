@@ -127,6 +127,7 @@ static void print_new(struct tail *t, const struct run_info *r, int64_t most)
 {
     struct tail_points all = { NULL, 0, 0 };
     struct buf key = BUF_INIT;
+    struct err none = { 0 };
     int64_t steps = 0;
     size_t from;
 
@@ -163,11 +164,12 @@ static void print_new(struct tail *t, const struct run_info *r, int64_t most)
         char text[NUM_TEXT];
 
         if (i == from || x->step != x[-1].step)
-            printf("%sstep=%lld", i == from ? "" : "\n", (long long)x->step);
+            pager_print(&none, "%sstep=%lld", i == from ? "" : "\n",
+                        (long long)x->step);
         num_shortest(text, x->value);
         buf_trim(&key, 0);
         utf8_visible(&key, t->shown.item[x->column].key);
-        printf(" %s=%s", key.s, text);
+        printf(" %s=%s", key.s, text); /* style: own */
     }
     if (all.n > from)
         putchar('\n');

@@ -229,12 +229,12 @@ static void screen_enter(struct termios *was)
     raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
     tcsetattr(STDIN_FILENO, TCSANOW, &raw);
     /* alternate screen, no cursor, no line wrap */
-    fputs("\033[?1049h\033[?25l\033[?7l", stdout);
+    fputs("\033[?1049h\033[?25l\033[?7l", stdout); /* style: own */
 }
 
 static void screen_leave(const struct termios *was)
 {
-    fputs("\033[?7h\033[?25h\033[?1049l", stdout);
+    fputs("\033[?7h\033[?25h\033[?1049l", stdout); /* style: own */
     fflush(stdout);
     tcsetattr(STDIN_FILENO, TCSANOW, was);
 }
@@ -249,7 +249,8 @@ static void show_picture(struct buf *picture)
     for (int i = 1; i < rows && at < picture->len; i++)
         at += strcspn(picture->s + at, "\n") + 1;
     buf_trim(picture, at);
-    printf("\033[H\033[J%s%.*s", picture->s, width, "press q to quit");
+    printf("\033[H\033[J%s%.*s", picture->s, width,
+           "press q to quit"); /* style: own */
 }
 
 /* Wait until the next picture is due; false after q or a signal. */
@@ -300,7 +301,7 @@ static int keep_watching(struct alert_list *a, int n, char **words, bool live,
         if (live)
             show_picture(&picture);
         else
-            fwrite(picture.s, 1, picture.len, stdout);
+            fwrite(picture.s, 1, picture.len, stdout); /* style: own */
         fflush(stdout);
         if ((count && i + 1 == count) || !wait_for_next(every, live))
             break;

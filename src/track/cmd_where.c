@@ -8,6 +8,7 @@
 
 #include "common/buf.h"
 #include "common/opt.h"
+#include "common/output/pager.h"
 #include "common/path.h"
 #include "store/format/store.h"
 #include "track/runs/track.h"
@@ -18,9 +19,10 @@ static const struct opt where_opts[] = { TRACK_OPT_ROOT, { 0 } };
 static void print_line(const char *before, const char *path, const char *after)
 {
     struct buf b = BUF_INIT;
+    struct err none = { 0 };
 
     buf_shell_word(&b, path);
-    printf("    %s%s%s\n", before, b.s, after);
+    pager_print(&none, "    %s%s%s\n", before, b.s, after);
     buf_clear(&b);
 }
 
@@ -31,7 +33,11 @@ static int print_store(struct err *e)
     if (!path_is_folder(track_store()))
         return err_set(e, ERR_MISSING, "there is no store %s", track_store());
     path = store_absolute(track_store());
-    printf("The store is %s, in the layout of MLflow's file store.\n\n", path);
+    if (pager_print(e,
+                    "The store is %s, in the layout of MLflow's file "
+                    "store.\n\n",
+                    path) < 0)
+        return -1;
     puts("To view it in MLflow's user interface:");
     print_line("MLFLOW_ALLOW_FILE_STORE=true mlflow ui --backend-store-uri ",
                path, "");
@@ -55,6 +61,7 @@ static int print_store(struct err *e)
 static int where_main(int argc, char **argv, struct err *e)
 {
     struct runs runs = { 0 };
+    int ret;
 
     if (track_check_args(argc, argv, 0, 1, e) < 0)
         return -1;
@@ -62,9 +69,9 @@ static int where_main(int argc, char **argv, struct err *e)
         return print_store(e);
     if (track_select_one(&runs, argv[0], LOAD_NO_METRICS | LOAD_DELETED, e) < 0)
         return -1;
-    puts(runs.run[0].folder);
+    ret = pager_print(e, "%s\n", runs.run[0].folder);
     runs_free(&runs);
-    return 0;
+    return ret;
 }
 
 const struct cmd cmd_where = {

@@ -13,6 +13,7 @@
 #include "common/mem.h"
 #include "common/num.h"
 #include "common/opt.h"
+#include "common/output/pager.h"
 #include "common/path.h"
 #include "common/save.h"
 #include "common/spawn.h"
@@ -238,12 +239,13 @@ static int write_settings(const struct setup *s, struct err *e)
 static void print_command(const char *const *argv)
 {
     struct buf line = BUF_INIT;
+    struct err none = { 0 };
 
     for (; *argv; argv++) {
         buf_char(&line, ' ');
         buf_shell_short(&line, *argv);
     }
-    printf("$%s\n", line.s);
+    pager_print(&none, "$%s\n", line.s);
     fflush(stdout);
     buf_clear(&line);
 }
@@ -354,12 +356,13 @@ static int start_training(const struct setup *s, struct err *e)
     printf("\n");
     show(plot);
     show(sample);
-    printf("Next:\n"
-           "  gtrain sample --prompt 'The '    more text from the model\n"
-           "  gtrack ls                        all runs\n"
-           "  gtrain --config %-16s train again, after you changed it\n",
-           s->ini);
-    return 0;
+    return pager_print(
+        e,
+        "Next:\n"
+        "  gtrain sample --prompt 'The '    more text from the model\n"
+        "  gtrack ls                        all runs\n"
+        "  gtrain --config %-16s train again, after you changed it\n",
+        s->ini);
 }
 
 /* ---- the text ---------------------------------------------------------- */

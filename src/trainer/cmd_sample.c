@@ -206,7 +206,8 @@ static void print_samples(const struct output *o)
         const char *text = o->text[i].s + o->shown;
 
         if (!o->live)
-            printf("---- %d\n%s", i + 1, o->prompts->text[prompt_of(o, i)]);
+            pager_print(&none, "---- %d\n%s", i + 1,
+                        o->prompts->text[prompt_of(o, i)]);
         pager_data(text, strlen(text), &none);
         putchar('\n');
     }
@@ -273,7 +274,7 @@ static int sample_prompts(struct engine *eng, const struct prompts *p,
     for (int i = 0; i < o.count; i++)
         o.text[i] = BUF_INIT;
     if (o.live)
-        fputs(p->text[0], stdout);
+        pager_print(e, "%s", p->text[0]);
     ret = generate(eng, &o, e);
     if (ret == 0)
         print_samples(&o);

@@ -14,6 +14,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/opt.h"
+#include "common/output/pager.h"
 #include "common/path.h"
 #include "common/program.h"
 #include "common/sig.h"
@@ -78,9 +79,10 @@ static int load_settings(struct settings *s, const char *path, struct err *e)
 static void print_settings(const struct settings *s)
 {
     struct buf text = BUF_INIT;
+    struct err none = { 0 };
 
     conf_dump(&s->conf, &text);
-    fputs(text.s, stdout);
+    pager_print(&none, "%s", text.s);
     buf_clear(&text);
 }
 

@@ -643,6 +643,13 @@ def note(p):
           ["https://example.org/"])
 
 
+@test("a character that reverses a note is shown as its number")
+def reversing(p):
+    gtrack("note", "run2", "one \u202etwo")
+    p.go(view="run", id=ids_of("run2"))
+    p.await_text("[aria-label=Note]", "one <U+202E>two")
+
+
 @test("names of runs and metrics from the store stay text")
 def odd_names(p):
     p.go(filter="experiment = 'odd'")

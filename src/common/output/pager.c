@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -98,19 +99,23 @@ int pager_data(const char *text, size_t n, struct err *e)
 
     if (!isatty(STDOUT_FILENO))
         return pager_text(text, n, false, e);
-    for (size_t from = 0, to; from < n; from = to + 1) {
-        char *word;
-
-        for (to = from; to < n && !strchr("\t\n", text[to]);) /* also at NUL */
-            to++;
-        word = xstrndup(text + from, to - from);
-        utf8_visible(&out, word);
-        if (to < n)
-            buf_char(&out, text[to] ? text[to] : ' ');
-        free(word);
-    }
+    utf8_visible_lines(&out, text, n);
     ret = pager_text(out.s, out.len, false, e);
     buf_clear(&out);
+    return ret;
+}
+
+int pager_print(struct err *e, const char *fmt, ...)
+{
+    struct buf text = BUF_INIT;
+    va_list ap;
+    int ret;
+
+    va_start(ap, fmt);
+    buf_vprintf(&text, fmt, ap);
+    va_end(ap);
+    ret = pager_data(text.s, text.len, e);
+    buf_clear(&text);
     return ret;
 }
 

@@ -20,6 +20,9 @@ int pager_text(const char *text, size_t n, bool pager, struct err *);
 /* Print data as they are; on a terminal, where control characters would be
  * obeyed, those other than tabs and ends of lines are made visible. */
 int pager_data(const char *text, size_t n, struct err *);
+/* The same for what printf() would print. */
+int pager_print(struct err *, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
 /* pager_data() for the rest of a file of this name. */
 int pager_file(FILE *, const char *name, struct err *);
 

@@ -7,9 +7,11 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "common/buf.h"
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/num.h"
+#include "common/utf8.h"
 
 /* Seconds: the least between two drawings, the most between two lines, and how
  * long a unit takes before its parts are shown. */
@@ -144,11 +146,14 @@ static void line(const struct progress *p)
 void progress_at(struct progress *p, long done, const char *text)
 {
     const double now = clock_mono();
+    struct buf shown = BUF_INIT;
 
     p->at = done;
     p->parts = 0;
     p->reached = now;
-    snprintf(p->text, sizeof p->text, "%s", text);
+    utf8_visible(&shown, text);
+    snprintf(p->text, sizeof p->text, "%s", shown.s);
+    buf_clear(&shown);
     if (p->terminal) {
         if (now - p->shown < REDRAW && done != p->total)
             return;

@@ -131,16 +131,18 @@ static bool glyphs_have(struct glyphs *g, int32_t code)
  * between double quotes, because gnuplot takes '' there for an empty text. */
 void gnuplot_quote(struct script *s, const char *text)
 {
-    struct buf clean = BUF_INIT, tex = BUF_INIT;
+    struct buf clean = BUF_INIT, shown = BUF_INIT, tex = BUF_INIT;
     const char *from;
     size_t quotes;
 
     utf8_clean(&clean, text, strlen(text));
-    for (from = clean.s; *from;) {
+    for (char *c = clean.s; *c; c++)
+        if ((unsigned char)*c < 32 || *c == 127)
+            *c = ' ';
+    utf8_visible(&shown, clean.s);
+    for (from = shown.s; *from;) {
         int32_t code = utf8_next(&from);
 
-        if (code < 32 || code == 127)
-            code = ' ';
         if (s->form->cairo && !glyphs_have(&s->glyphs, code))
             code = '?';
         if (s->form->tex)
@@ -159,6 +161,7 @@ void gnuplot_quote(struct script *s, const char *text)
     }
     buf_char(s->b, '\'');
     buf_clear(&clean);
+    buf_clear(&shown);
     buf_clear(&tex);
 }
 

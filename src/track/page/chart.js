@@ -16,6 +16,7 @@ import { x_pixel, zoomed } from "./paint.js";
 import { follow_pointer } from "./pointer.js";
 import { paint_pointer, value_table } from "./values.js";
 import { values_at, values_range } from "./values.js";
+import { visible } from "./text.js";
 
 export class Chart {
     constructor(spec, link, large) {
@@ -238,5 +239,5 @@ function paint_title(c, panel, box, theme) {
     c.fillStyle = theme.text;
     c.textAlign = "right";
     c.textBaseline = "bottom";
-    c.fillText(panel.title ?? "", box.x1, box.y0 - 6);
+    c.fillText(visible(panel.title), box.x1, box.y0 - 6);
 }

@@ -1,4 +1,5 @@
 /* dom.js makes elements.  Texts stay texts: nothing here reads markup. */
+import { visible } from "./text.js";
 
 const svg_tags = new Set(["svg", "g", "path", "line", "circle", "text", "rect",
     "title"]);
@@ -14,7 +15,7 @@ function set_property(node, key, value) {
     else if (value === true)
         node.setAttribute(key, "");
     else if (value !== false && value !== null && value !== undefined)
-        node.setAttribute(key, value);
+        node.setAttribute(key, key === "title" ? visible(value) : value);
 }
 
 /* element("a", { href: "#x", onclick: f }, "text", other) */
@@ -25,7 +26,8 @@ export function element(tag, properties = {}, ...children) {
     for (const [key, value] of Object.entries(properties))
         set_property(node, key, value);
     node.append(...children.flat().filter((c) =>
-        c !== null && c !== undefined));
+        c !== null && c !== undefined).map((c) =>
+        c instanceof Node ? c : visible(c)));
     return node;
 }
 

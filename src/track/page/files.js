@@ -2,7 +2,7 @@
 import { ask, frozen, query_of } from "./api.js";
 import { button, element, plain_table, problem } from "./dom.js";
 import { state } from "./state.js";
-import { bytes_text } from "./text.js";
+import { bytes_text, visible } from "./text.js";
 
 const most_bytes = 2 << 20, most_rows_of_csv = 1000;
 
@@ -102,7 +102,7 @@ export class Log {
 
             if (frozen)
                 text.replaceChildren();
-            text.append(answer.text);
+            text.append(visible(answer.text));
             this.next = answer.next;
             if (!text.textContent)
                 text.append("This run has no log.");

@@ -2,8 +2,8 @@
 PAGE_FILES = \
 	%D%/index.html \
 	%D%/style.css \
-	%D%/dom.js \
 	%D%/text.js \
+	%D%/dom.js \
 	%D%/state.js \
 	%D%/api.js \
 	%D%/server.js \

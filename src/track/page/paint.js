@@ -3,6 +3,7 @@
  * The server decided what the figure shows, and where.
  */
 import { axis_part, place_of } from "./scale.js";
+import { visible } from "./text.js";
 
 const dashes = [[], [7, 3], [2, 3], [7, 3, 2, 3], [12, 3, 3, 3]];
 const font = "11px system-ui, sans-serif";
@@ -84,11 +85,11 @@ function paint_x_axis(c, panel, box, theme) {
         paint_line(c, x, box.y1, x, box.y1 + (tick.label ? 4 : 2));
         if (x - half < end + 4)
             continue;
-        c.fillText(tick.label, x, box.y1 + 6);
+        c.fillText(visible(tick.label), x, box.y1 + 6);
         end = tick.label ? x + half : end;
     }
     c.textAlign = "right";
-    c.fillText(panel.x.title, box.x1, box.y1 + 19);
+    c.fillText(visible(panel.x.title), box.x1, box.y1 + 19);
 }
 
 function paint_y_axis(c, axis, box, theme, right) {
@@ -107,11 +108,11 @@ function paint_y_axis(c, axis, box, theme, right) {
         }
         c.strokeStyle = theme.text;
         paint_line(c, x, y, x + (tick.label ? out : out / 2), y);
-        c.fillText(tick.label, x + 1.5 * out, y);
+        c.fillText(visible(tick.label), x + 1.5 * out, y);
     }
     c.textAlign = right ? "right" : "left";
     c.textBaseline = "bottom";
-    c.fillText(axis.title, right ? box.x1 + 10 : 4, box.y0 - 6);
+    c.fillText(visible(axis.title), right ? box.x1 + 10 : 4, box.y0 - 6);
 }
 
 function paint_axes(c, panel, box, theme) {
@@ -289,7 +290,8 @@ function paint_mark_label(c, box, mark, x, y) {
 
     c.textBaseline = "bottom";
     c.textAlign = !vertical || late ? "right" : "left";
-    c.fillText(mark.label, vertical ? x + (late ? -5 : 5) : box.x1 - 4,
+    c.fillText(visible(mark.label),
+        vertical ? x + (late ? -5 : 5) : box.x1 - 4,
         mark.kind === "at-xy" ? y - 5
             : vertical ? (mark.kind === "nan" ? box.y1 - 10 : box.y0 + 14)
                 : y - 3);

@@ -7,7 +7,7 @@ import { Grid } from "./grid.js";
 import { markdown_nodes } from "./markdown.js";
 import { server } from "./server.js";
 import { change, state } from "./state.js";
-import { date_text, number_text } from "./text.js";
+import { date_text, number_text, visible } from "./text.js";
 
 function part(title, ...nodes) {
     return element("section", { "aria-label": title,
@@ -49,7 +49,7 @@ function samples(list) {
         oninput: () => show(Number(slider.value)) });
     const show = (i) => {
         shown.textContent = `step ${list[i].step}`;
-        text.textContent = list[i].text;
+        text.textContent = visible(list[i].text);
     };
 
     slider.value = list.length - 1;

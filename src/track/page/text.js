@@ -1,4 +1,4 @@
-/* text.js writes numbers, times and sizes. */
+/* text.js writes numbers, times and sizes, and the texts of others. */
 
 /* All digits that matter: what the store has, without rounding errors. */
 export function number_text(v) {
@@ -37,6 +37,17 @@ export function date_text(ms) {
 
     return `${d.getFullYear()}-${two(d.getMonth() + 1)}-${two(d.getDate())} ` +
         `${two(d.getHours())}:${two(d.getMinutes())}`;
+}
+
+const hiding = new RegExp("[\\u00ad\\u061c\\u200b\\u200e\\u200f" +
+    "\\u2028-\\u202e\\u2060-\\u206f\\ufeff\\ufff9-\\ufffb" +
+    "\\u{e0000}-\\u{e007f}]", "gu");
+
+/* Characters that hide or reorder others are shown as their numbers, as in
+ * utf8_visible() (common/utf8.h). */
+export function visible(text) {
+    return String(text ?? "").replace(hiding, (c) => "<U+" +
+        c.codePointAt(0).toString(16).toUpperCase().padStart(4, "0") + ">");
 }
 
 export function count_text(n, one, many) {

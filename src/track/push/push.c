@@ -14,6 +14,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/num.h"
+#include "common/output/pager.h"
 #include "common/path.h"
 #include "common/sig.h"
 #include "common/utf8.h"
@@ -162,9 +163,10 @@ int push_put_file(struct http *h, struct http_call *c, const char *path,
 void push_print(const char *text)
 {
     struct buf b = BUF_INIT;
+    struct err none = { 0 };
 
     utf8_visible(&b, text);
-    fputs(b.s, stdout);
+    pager_print(&none, "%s", b.s);
     buf_clear(&b);
 }
 

@@ -236,9 +236,11 @@ static int print_dry_run(struct wandb_push *p, struct err *e)
     push_print(p->w.login.url);
     printf(", project ");
     push_print(p->w.project);
-    printf(", run %s: %zu lines of history (%zu were sent), %zu of system "
+    printf(", run ");
+    push_print(p->w.run);
+    printf(": %zu lines of history (%zu were sent), %zu of system "
            "metrics, %zu of output, %zu files\n",
-           p->w.run, p->rows[WANDB_HISTORY].n, wandb_lines_sent(p),
+           p->rows[WANDB_HISTORY].n, wandb_lines_sent(p),
            p->rows[WANDB_EVENTS].n, p->rows[WANDB_OUTPUT].n,
            wandb_files_count(p));
     return 0;

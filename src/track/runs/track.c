@@ -9,12 +9,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/buf.h"
 #include "common/clock.h"
 #include "common/confine.h"
 #include "common/num.h"
 #include "common/output/emit.h"
 #include "common/path.h"
 #include "common/program.h"
+#include "common/utf8.h"
 #include "store/alert/alert_watch.h"
 #include "store/format/store.h"
 #include "store/query/filter.h"
@@ -380,6 +382,7 @@ int track_begin_run(struct run **run, struct run_conf *c,
 
 bool track_confirm(bool yes, const char *question, struct err *e)
 {
+    struct buf shown = BUF_INIT;
     char answer[16];
 
     if (yes)
@@ -389,7 +392,9 @@ bool track_confirm(bool yes, const char *question, struct err *e)
                 question);
         return false;
     }
-    fprintf(stderr, "%s? [y/N] ", question);
+    utf8_visible(&shown, question);
+    fprintf(stderr, "%s? [y/N] ", shown.s); /* style: own */
+    buf_clear(&shown);
     if (fgets(answer, sizeof answer, stdin) &&
         (answer[0] == 'y' || answer[0] == 'Y'))
         return true;

@@ -249,12 +249,13 @@ static void announce(const struct serve *s)
     char *url;
 
     if (s->conf->socket) {
-        printf("unix:%s /?token=%s\n", s->conf->socket, s->guard.token);
+        printf("unix:%s /?token=%s\n", s->conf->socket,
+               s->guard.token); /* style: own */
         fflush(stdout);
         return;
     }
     url = xasprintf("http://127.0.0.1:%d/?token=%s", s->port, s->guard.token);
-    printf("%s\n", url);
+    printf("%s\n", url); /* style: own */
     fflush(stdout);
     if (s->conf->open)
         open_browser(url);
