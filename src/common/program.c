@@ -16,11 +16,13 @@
 #include "common/confine.h"
 #include "common/log.h"
 #include "common/mem.h"
+#include "common/path.h"
 #include "common/sig.h"
 #include "common/spawn.h"
 
 static const struct cmd *running;
-static char **given; /* the command line */
+static char **given;                        /* the command line */
+static const struct program_limits *limits; /* of a child of program_call() */
 static bool want_help, want_version, want_dump, verbose, quiet;
 
 const struct opt common_opts[] = {
@@ -39,7 +41,7 @@ static const struct opt program_opts[] = {
     { 0 }
 };
 
-enum { MAX_TABLE = 96 };
+enum { MAX_TABLE = 96, MOST_SECS = 600 };
 
 /* Put two tables into one. */
 static void join(struct opt out[MAX_TABLE], const struct opt *a,
@@ -112,13 +114,58 @@ static void set_level(const struct program *p)
     log_setup(p->name, verbose ? LOG_DEBUG : quiet ? LOG_WARN : LOG_INFO);
 }
 
+/* Set the options of the caller, and leave those in the table that a file may
+ * use. */
+static int limit_options(struct opt *table, struct err *e)
+{
+    char *own[8] = { NULL };
+    int n = 1, kept = 0;
+
+    for (const char *const *w = limits->own; *w && n < 7; w++)
+        own[n++] = (char *)(uintptr_t)*w;
+    if (opt_parse(table, n, own, e) < 0)
+        return -1;
+    for (struct opt *o = table; o->name; o++)
+        if (opt_find_word(limits->options, o->name) >= 0)
+            table[kept++] = *o;
+    table[kept] = (struct opt){ 0 };
+    return 0;
+}
+
+/* A path is one of this folder, or of the store that the user chose. */
+static int limit_paths(const struct opt *table, char **argv, struct err *e)
+{
+    const char *store = getenv("GTRACK_ROOT");
+
+    for (; table->name; table++) {
+        const char *value = strcmp(table->name, "root") == 0
+                                ? *(const char *const *)table->value
+                                : NULL;
+
+        if (value && !path_stays_below(value) &&
+            (!store || strcmp(value, store) != 0))
+            return err_set(e, ERR_USAGE,
+                           "the store %s is not below this folder; if it is "
+                           "yours, set GTRACK_ROOT=%s",
+                           value, value);
+    }
+    for (; *argv; argv++)
+        if (**argv && !path_stays_below(*argv))
+            return err_set(e, ERR_USAGE, "%s is not below this folder", *argv);
+    return 0;
+}
+
 static int run_cmd(const struct program *p, const struct cmd *c, int argc,
                    char **argv, struct err *e)
 {
     struct opt table[MAX_TABLE];
 
     join(table, c->opts, common_opts);
+    if (limits && limit_options(table, e) < 0)
+        return -1;
     argc = opt_parse(table, argc, argv, e);
+    if (limits && (argc < 0 || limit_paths(table, argv, e) < 0))
+        return err_wrap(e, "a file may not ask for this");
     if (argc < 0)
         return -1;
     set_level(p);
@@ -366,23 +413,30 @@ char *const *program_words(void)
 
 struct call {
     const struct program *program;
+    const struct program_limits *limits;
     int argc;
     char **argv;
 };
 
 static int call_main(void *arg)
 {
+    const struct rlimit most = { MOST_SECS, MOST_SECS };
     const struct call *c = arg;
 
+    limits = c->limits;
+    setrlimit(RLIMIT_CPU, &most);
     return program_main(c->program, c->argc, c->argv);
 }
 
 int program_call(const struct program *p, const char *const *argv,
-                 struct spawn *s, struct err *e)
+                 const struct program_limits *l, struct spawn *s, struct err *e)
 {
-    struct call c = { .program = p, .argv = (char **)(uintptr_t)argv };
+    struct call c = { .program = p,
+                      .limits = l,
+                      .argv = (char **)(uintptr_t)argv };
 
     while (argv[c.argc])
         c.argc++;
+    s->whole = true;
     return spawn_call(p->name, call_main, &c, s, e);
 }

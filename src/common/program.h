@@ -53,12 +53,20 @@ const struct cmd *program_command(void);
 char *const *program_words(void);
 
 /*
- * Run a command line, such as { "gtrack", "ls", NULL }, in a child process, by
- * spawn_call().  No variable of its options may be in use, since the child has
- * the values of this process.
+ * Run a command line that came with a file of somebody else, such as
+ * { "gtrack", "ls", NULL }, in a child process, by spawn_call().  It may use
+ * the options of a table alone, no path outside of the current folder but the
+ * store that GTRACK_ROOT names, and ten minutes of processor time.  `own` are
+ * options that the caller adds.  No variable of the options may be in use,
+ * since the child has the values of this process.
  */
+struct program_limits {
+    const char *const *options; /* names, ended by NULL */
+    const char *const *own;     /* words, ended by NULL */
+};
+
 struct spawn;
 int program_call(const struct program *, const char *const *argv,
-                 struct spawn *, struct err *);
+                 const struct program_limits *, struct spawn *, struct err *);
 
 #endif

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -98,8 +99,14 @@ static int start(pid_t *pid, const char *const *argv, const struct pipes *p,
 }
 
 /* Never returns: a child calls the function with the pipes as its streams. */
-static void call(spawn_fn *fn, void *arg, struct pipes *p)
+static void call(spawn_fn *fn, void *arg, bool whole, struct pipes *p)
 {
+    if (whole) {
+        setpgid(0, 0);
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (getppid() == 1)
+            _exit(1);
+    }
     if (p->theirs[IN] < 0)
         p->theirs[IN] = open("/dev/null", O_RDONLY | O_CLOEXEC);
     for (int i = 0; i < STREAMS; i++) {
@@ -155,12 +162,39 @@ static const char *last_line(const struct spawn *s, int *n)
     return text + begin;
 }
 
+static int too_late(const char *name, const struct spawn *s, struct err *e)
+{
+    int n;
+    const char *line = last_line(s, &n);
+
+    return err_set(e, ERR_SYSTEM, "%s took longer than %g s%s%.*s", name,
+                   s->secs, n ? "; it said: " : "", n, line);
+}
+
+/* Wait for the end of a child without taking its status; -1 if it has to be
+ * killed. */
+static int await_end(pid_t pid, const char *name, const struct spawn *s,
+                     double end, struct err *e)
+{
+    const int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+    struct pollfd p = { fd, POLLIN, 0 };
+    int ret = 0;
+
+    while (fd >= 0 && ret == 0 && poll(&p, 1, 500) <= 0)
+        if (s->whole && sig_caught())
+            ret = err_set(e, ERR_INTERRUPTED, "%s was interrupted", name);
+        else if (s->secs > 0 && clock_mono() > end)
+            ret = too_late(name, s, e);
+    if (fd >= 0)
+        close(fd);
+    return ret;
+}
+
 /* Move bytes until it has closed its streams; -1 if it has to be killed. */
 static int converse(const char *name, struct pipes *p, struct spawn *s,
-                    struct err *e)
+                    double end, struct err *e)
 {
     const size_t max = s->max ? s->max : (size_t)256 << 20;
-    const double end = clock_mono() + s->secs;
     struct buf *const to[] = { NULL, s->out, s->words };
     size_t given = 0;
 
@@ -170,17 +204,15 @@ static int converse(const char *name, struct pipes *p, struct spawn *s,
         const double left = s->secs > 0 ? end - clock_mono() : 3600;
         struct pollfd fds[STREAMS];
 
-        if (left <= 0) {
-            int n;
-            const char *line = last_line(s, &n);
-
-            return err_set(e, ERR_SYSTEM, "%s took longer than %g s%s%.*s",
-                           name, s->secs, n ? "; it said: " : "", n, line);
-        }
+        if (left <= 0)
+            return too_late(name, s, e);
+        if (s->whole && sig_caught())
+            return err_set(e, ERR_INTERRUPTED, "%s was interrupted", name);
         for (int i = 0; i < STREAMS; i++)
             fds[i] =
                 (struct pollfd){ p->ours[i], i == IN ? POLLOUT : POLLIN, 0 };
-        if (poll(fds, STREAMS, (int)(left * 1000) + 1) < 0 && errno != EINTR)
+        if (poll(fds, STREAMS, (int)((left < 1 ? left : 1) * 1000) + 1) < 0 &&
+            errno != EINTR)
             return err_sys(e, "cannot communicate with %s", name);
         if (fds[IN].fd >= 0 && fds[IN].revents)
             give(&p->ours[IN], s, &given);
@@ -219,14 +251,19 @@ static int said(const char *name, const struct spawn *s, struct err *e)
 static int attend(pid_t pid, const char *name, struct pipes *p, struct spawn *s,
                   struct err *e)
 {
+    const double end = clock_mono() + s->secs;
     int how = 0, ret;
 
     for (int i = 0; i < STREAMS; i++)
         close_fd(&p->theirs[i]);
-    ret = converse(name, p, s, e);
+    ret = converse(name, p, s, end, e);
     pipes_close(p);
+    if (ret == 0)
+        ret = await_end(pid, name, s, end, e);
     if (ret < 0)
         kill(pid, SIGKILL);
+    if (s->whole)
+        kill(-pid, SIGKILL); /* it was not waited for: the number is its own */
     while (waitpid(pid, &how, 0) < 0 && errno == EINTR)
         ;
     s->status = WIFSIGNALED(how) ? 128 + WTERMSIG(how) : WEXITSTATUS(how);
@@ -261,7 +298,7 @@ int spawn_call(const char *name, spawn_fn *fn, void *arg, struct spawn *s,
     fflush(stdout); /* the child must not write it, too */
     pid = fork();
     if (pid == 0)
-        call(fn, arg, &p);
+        call(fn, arg, s->whole, &p);
     if (pid < 0) {
         pipes_close(&p);
         return err_sys(e, "cannot create a process");

@@ -36,6 +36,7 @@ struct spawn {
     struct buf *words; /* likewise its standard error */
     size_t max;        /* bytes it may write; 0: 256 MiB */
     double secs;       /* it is killed after this time; 0: never */
+    bool whole;        /* by spawn_call(): see there */
     int status;        /* set when it ended */
 };
 
@@ -45,7 +46,10 @@ int spawn_run(const char *const *argv, struct spawn *, struct err *);
  * Call a function of this program in a child process, where it can give up
  * rights, crash and print without harm to the caller.  Its result is the
  * status; it has to flush what it prints.  Errors call the child `name`.  No
- * other thread of the caller may hold a lock that the function needs.
+ * other thread of the caller may hold a lock that the function needs.  With
+ * `whole`, the child and all that it starts are killed when it has ended, when
+ * its time is up, and when sig_caught(), which is ERR_INTERRUPTED; it does not
+ * outlive this process.
  */
 typedef int spawn_fn(void *arg);
 int spawn_call(const char *name, spawn_fn *, void *arg, struct spawn *,

@@ -50,15 +50,18 @@ void stamp_clear(struct stamp *);
 /*
  * stamped - whether a figure shows what the runs say now
  *
- *      const enum stamped result = stamped_check(path, &command, &why);
+ *      const enum stamped result = stamped_check(path, secs, &command, &why);
  *
  *      table_text(&t, path);
  *      stamped_add(&t, result, &why);
  *
  * The command in the stamp of the figure computes its data again, in the
  * current folder.  It runs in a child process, which gives up the same rights
- * as gplot does before it reads a store; a figure may come from anybody.
+ * as gplot does before it reads a store; a figure may come from anybody.  It is
+ * killed after `secs`, or, by sig_caught(), when a signal has come.
  */
+enum { STAMPED_SECS = 600 }; /* enough for all figures of a report */
+
 enum stamped {
     STAMPED_EQUAL,
     STAMPED_DIFFERS,
@@ -67,7 +70,7 @@ enum stamped {
 };
 
 /* Append the command of the stamp, if there is one. */
-enum stamped stamped_check(const char *path, struct buf *command,
+enum stamped stamped_check(const char *path, double secs, struct buf *command,
                            struct err *why);
 /* A cell with the result in a word, or with the error. */
 void stamped_add(struct table *, enum stamped, const struct err *why);

@@ -4,17 +4,20 @@
 #include "config.h"
 #include "plot/stamp.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/mem.h"
 #include "common/num.h"
 #include "common/program.h"
+#include "common/sig.h"
 #include "common/spawn.h"
 #include "plot/figures.h"
 
-enum { FILE_MAX = 256 << 20, MOST_SECS = 600 };
+enum { FILE_MAX = 256 << 20 };
 
 static const struct opt no_opts[] = { { 0 } };
 
@@ -30,49 +33,33 @@ static int load_stamp(struct stamp *s, const char *path, struct err *e)
     return ret;
 }
 
-/* A figure may come from somebody else: its command must write nothing but the
- * figure, and end.  Options can be abbreviated, "-o" can be a part of a word of
- * short ones, and --watch alone is left out later. */
-static int check_words(const struct stamp *s, struct err *e)
-{
-    static const char *const names[] = { "--output", "--script", "--watch" };
+/* A figure may come from somebody else: its command may only choose what is
+ * drawn, and how. */
+static const char *const allowed[] = {
+    "root",     "title",    "size",   "font",    "legend",   "mono",
+    "dark",     "xrange",   "yrange", "logx",    "logy",     "linx",
+    "liny",     "skip",     "x",      "smooth",  "band",     "y2",
+    "traces",   "stitch",   "mark",   "inset",   "sweep",    "exact",
+    "term",     "group-by", "every",  "data",    "forecast", "color-by",
+    "baseline", "attempts", "quiet",  "verbose", NULL
+};
 
-    for (size_t i = 0; i < s->n; i++) {
-        const char *word = s->word[i];
-        const size_t n = strcspn(word, "=");
-        bool bad = strncmp(word, "-o", 2) == 0;
-
-        for (size_t k = 0; k < sizeof names / sizeof names[0]; k++)
-            bad |= n > 3 && strncmp(word, names[k], n) == 0;
-        if (bad && strcmp(word, "--watch") != 0)
-            return err_set(e, ERR_INPUT,
-                           "it was drawn with %s, which may write another "
-                           "file or not end; draw it by hand",
-                           word);
-    }
-    return 0;
-}
-
-/* Run the command that drew the figure to this path, in a child process.
- * Options stand before the command: `first`, or NULL, and the output, which no
- * word of the stamp can take for its own. */
+/* Run the command that drew the figure to this path, in a child process. */
 static int draw_again(const struct stamp *s, const char *first,
                       const char *path, struct spawn *run, struct err *e)
 {
-    const char **argv = xcalloc(s->n + 4, sizeof *argv);
+    const char **argv = xcalloc(s->n + 2, sizeof *argv);
     char *output = xasprintf("--output=%s", path);
-    size_t n = 0;
-    int ret = check_words(s, e);
+    const char *const own[] = { output, first, NULL };
+    const struct program_limits limits = { allowed, own };
+    size_t n = 1;
+    int ret;
 
-    argv[n++] = "gplot";
-    if (first)
-        argv[n++] = first;
-    argv[n++] = output;
+    argv[0] = "gplot";
     for (size_t i = 0; i < s->n; i++)
         if (strcmp(s->word[i], "--watch") != 0)
             argv[n++] = s->word[i];
-    if (ret == 0)
-        ret = program_call(plot_program_figures(), argv, run, e);
+    ret = program_call(plot_program_figures(), argv, &limits, run, e);
     free(output);
     free(argv);
     return ret;
@@ -81,11 +68,13 @@ static int draw_again(const struct stamp *s, const char *first,
 /* ---- verify ----------------------------------------------------------- */
 
 /* The hash of what the command draws now. */
-static int hash_now(const struct stamp *s, const char *path,
+static int hash_now(const struct stamp *s, const char *path, double secs,
                     char out[SHA256_TEXT], struct err *e)
 {
     struct buf data = BUF_INIT, words = BUF_INIT;
-    struct spawn run = { .out = &data, .words = &words, .secs = MOST_SECS };
+    struct spawn run = { .out = &data,
+                         .words = &words,
+                         .secs = fmax(secs, 0.01) };
     struct sha256 h;
     const int ret = draw_again(s, "--data", path, &run, e);
 
@@ -97,7 +86,7 @@ static int hash_now(const struct stamp *s, const char *path,
     return ret;
 }
 
-enum stamped stamped_check(const char *path, struct buf *command,
+enum stamped stamped_check(const char *path, double secs, struct buf *command,
                            struct err *why)
 {
     char now[SHA256_TEXT];
@@ -106,7 +95,7 @@ enum stamped stamped_check(const char *path, struct buf *command,
 
     if (load_stamp(&s, path, why) < 0)
         result = why->kind == ERR_MISSING ? STAMPED_NONE : STAMPED_UNKNOWN;
-    else if (hash_now(&s, path, now, why) == 0)
+    else if (hash_now(&s, path, secs, now, why) == 0)
         result = strcmp(now, s.hash) == 0 ? STAMPED_EQUAL : STAMPED_DIFFERS;
     for (size_t i = 0; i < s.n; i++) {
         buf_str(command, i ? " " : "gplot ");
@@ -126,11 +115,11 @@ void stamped_add(struct table *t, enum stamped result, const struct err *why)
     table_mark(t, result == STAMPED_EQUAL ? MARK_NONE : MARK_BAD);
 }
 
-static bool verify_figure(struct table *t, const char *path)
+static bool verify_figure(struct table *t, const char *path, double secs)
 {
     struct err why = { 0 };
     struct buf command = BUF_INIT;
-    const enum stamped result = stamped_check(path, &command, &why);
+    const enum stamped result = stamped_check(path, secs, &command, &why);
 
     table_text(t, path);
     table_text(t, command.len ? command.s : NULL);
@@ -152,6 +141,7 @@ static int verify_main(int argc, char **argv, struct err *e)
 {
     const struct table_style style = { .json = false };
     struct table t = TABLE_INIT("gplot.verify/1");
+    const double end = clock_mono() + STAMPED_SECS;
     char text[NUM_TEXT];
     int bad = 0, ret;
 
@@ -160,9 +150,11 @@ static int verify_main(int argc, char **argv, struct err *e)
     if (check_readable(argv, argc, e) < 0)
         return -1;
     table_columns(&t, "figure", "command", "result", NULL);
-    for (int i = 0; i < argc; i++)
-        bad += !verify_figure(&t, argv[i]);
-    ret = table_print(&t, &style, e);
+    sig_watch();
+    for (int i = 0; i < argc && !sig_caught(); i++)
+        bad += !verify_figure(&t, argv[i], end - clock_mono());
+    ret = sig_caught() ? err_set(e, ERR_INTERRUPTED, "interrupted")
+                       : table_print(&t, &style, e);
     table_clear(&t);
     if (ret == 0 && bad > 0)
         ret = err_set(e, ERR_INPUT,
@@ -185,7 +177,7 @@ const struct cmd fig_verify = {
 
 static int redo_figure(const char *path, struct err *e)
 {
-    struct spawn run = { .secs = 0 };
+    struct spawn run = { .secs = STAMPED_SECS };
     struct stamp s;
     int ret = load_stamp(&s, path, e);
 
@@ -199,6 +191,7 @@ static int redo_main(int argc, char **argv, struct err *e)
 {
     if (argc == 0)
         return err_set(e, ERR_USAGE, "a figure is expected");
+    sig_watch();
     for (int i = 0; i < argc; i++)
         if (redo_figure(argv[i], e) < 0)
             return -1;

@@ -7,6 +7,7 @@
 
 #include "common/log.h"
 #include "common/opt.h"
+#include "common/sig.h"
 #include "track/proof/claims.h"
 #include "track/runs/track.h"
 
@@ -30,6 +31,7 @@ static int claims_main(int argc, char **argv, struct err *e)
     if (table_form(&style, e) < 0 || track_check_args(argc, argv, 1, -1, e) < 0)
         return -1;
     setenv("GTRACK_ROOT", track_store(), 1); /* for the commands of figures */
+    sig_watch();
     claims_check_init(&k, &track_program);
     k.fill = fill;
     for (int i = 0; i < argc && ret == 0; i++)

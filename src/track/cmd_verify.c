@@ -11,12 +11,15 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/log.h"
 #include "common/num.h"
 #include "common/opt.h"
 #include "common/path.h"
 #include "common/save.h"
+#include "common/sig.h"
 #include "common/spawn.h"
+#include "plot/stamp.h"
 #include "track/proof/bundle.h"
 #include "track/proof/claims.h"
 #include "track/runs/file_tree.h"
@@ -47,6 +50,7 @@ struct verify {
     char *folder, *store; /* of the files, and of the runs */
     char *data;           /* where training ran */
     struct table table;
+    double end; /* when the commands of reports have to be done */
     int64_t failed;
 };
 
@@ -106,6 +110,7 @@ static void check_report(struct verify *v, const char *path, const char *name)
     bool passed;
 
     claims_check_init(&k, &track_program);
+    k.end = v->end;
     passed = claims_check_file(&k, path, &e) == 0 &&
              claims_check_judge(&k, &words, &e) == 0;
     add_check(v, "claims", name, passed, passed ? words.s : e.text);
@@ -120,7 +125,8 @@ static int check_claims(struct verify *v, struct err *e)
     struct file_tree f = { 0 };
     const int ret = file_tree_list(&f, files, v->folder, e);
 
-    for (size_t i = 0; i < f.n; i++) {
+    v->end = clock_mono() + STAMPED_SECS;
+    for (size_t i = 0; i < f.n && !sig_caught(); i++) {
         const char *name = f.file[i].path;
         char *path = path_join(files, name);
 
@@ -155,7 +161,7 @@ static int replay_runs(struct verify *v, const struct runs *runs, struct err *e)
     snprintf(count, sizeof count, "%lld", (long long)sample);
     if (!program)
         return -1;
-    for (size_t i = 0; i < runs->n; i++) {
+    for (size_t i = 0; i < runs->n && !sig_caught(); i++) {
         const struct run_info *r = &runs->run[i];
         const char *const argv[] = { program,
                                      "replay",
@@ -210,7 +216,11 @@ static int check_all(struct verify *v, const char *archive, struct err *e)
     add_check(v, "files", files, true, "as MANIFEST says");
     check_head(v, &u);
     if (enter_folder(v, e) < 0 || check_claims(v, e) < 0 ||
-        check_runs(v, e) < 0 || (keep && save_folder_commit(&v->kept, e) < 0) ||
+        check_runs(v, e) < 0)
+        return -1;
+    if (sig_caught())
+        return err_set(e, ERR_INTERRUPTED, "interrupted; nothing was checked");
+    if ((keep && save_folder_commit(&v->kept, e) < 0) ||
         table_print(&v->table, &style, e) < 0)
         return -1;
     if (v->failed > 0)
@@ -230,8 +240,11 @@ static int verify_main(int argc, char **argv, struct err *e)
         return err_set(e, ERR_USAGE, "--sample expects 1 or more");
     replay = replay || sample > 0;
     table_columns(&v.table, "check", "of", "result", "reason", NULL);
+    sig_watch(); /* a signal, too, removes the folder */
     ret = check_all(&v, argv[0], e);
     save_folder_abandon(&v.kept);
+    if (sig_caught())
+        ret = err_set(e, ERR_INTERRUPTED, "interrupted; nothing was checked");
     if (v.folder && !keep)
         path_remove(v.folder, &(struct err){ 0 });
     table_clear(&v.table);

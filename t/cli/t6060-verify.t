@@ -100,10 +100,21 @@ for words in '-o notes.svg -%2Dtitle' '-%2Dout=notes.svg' '-onotes.svg' \
     printf '<!-- gplot-figure %064d loss a %s; -->\n' 0 "$words" >evil.svg
     for command in redo verify; do
         gplot $command evil.svg >out 2>err
-        test $? = 1 && cat out err | grep -q 'which may write another file'
+        test $? = 1 && cat out err | grep -q 'a file may not ask for this'
         ok $? "gplot $command refuses a figure that was drawn with '$words'"
     done
 done
+mkdir -p below && echo x=1 >secret.ini
+for words in 'schedule /dev/zero' 'schedule ../secret.ini' 'loss -r /tmp a' \
+    'loss a -%2Dfollow-links' '-%2Dfol loss a'; do
+    printf '<!-- gplot-figure %064d %s; -->\n' 0 "$words" >below/evil.svg
+    (cd below && gplot verify evil.svg) >out 2>err
+    test $? = 1 && grep -q 'a file may not ask for this' out
+    ok $? "gplot verify opens nothing outside of the folder for '$words'"
+done
+printf '<!-- gplot-figure %064d -r %s loss @latest; -->\n' 0 "$dir/mlruns" >below/abs.svg
+(cd below && GTRACK_ROOT=$dir/mlruns gplot redo abs.svg) >out 2>err
+ok $? "the store of the user may be anywhere"
 is "$(cat notes.svg)" precious "gplot redo writes the file that it was given alone"
 for command in "report a" "redo moved.svg" "verify moved.svg"; do
     printf '<!-- gplot-figure %064d %s; -->\n' 0 "$command" >evil.html

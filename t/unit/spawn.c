@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/err.h"
 #include "t/lib/tap.h"
@@ -119,6 +120,31 @@ static void calls_functions(void)
     buf_clear(&words);
 }
 
+static int start_endless(void *arg)
+{
+    if (fork() >= 0)
+        for (;;)
+            pause();
+    return arg ? 0 : 1;
+}
+
+static void ends_all(void)
+{
+    struct spawn s = { .whole = true, .secs = 0.05 };
+    struct err e = { 0 };
+    int held[2];
+    char c;
+
+    if (pipe(held) < 0)
+        abort();
+    ok(spawn_call("test", start_endless, NULL, &s, &e) < 0 &&
+           strstr(e.text, "took longer than"),
+       "a function has limited time, even if it prints nothing: %s", e.text);
+    close(held[1]);
+    ok(read(held[0], &c, 1) == 0, "what a function started is killed with it");
+    close(held[0]);
+}
+
 int main(void)
 {
     signal(SIGPIPE, SIG_IGN);
@@ -126,5 +152,6 @@ int main(void)
     tells_how_it_ended();
     finds_programs();
     calls_functions();
+    ends_all();
     return done_testing();
 }

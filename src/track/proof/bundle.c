@@ -9,6 +9,7 @@
 
 #include "common/buf.h"
 #include "common/path.h"
+#include "common/sig.h"
 #include "common/format/tar.h"
 
 enum { MANIFEST_MAX = 256 << 20 };
@@ -27,7 +28,7 @@ bool bundle_copy(FILE *in, FILE *out, int64_t size, struct sha256 *h)
 {
     char block[1 << 16];
 
-    while (size > 0) {
+    while (size > 0 && !sig_caught()) {
         const size_t want =
             size < (int64_t)sizeof block ? (size_t)size : sizeof block;
         const size_t n = fread(block, 1, want, in);
@@ -38,7 +39,7 @@ bool bundle_copy(FILE *in, FILE *out, int64_t size, struct sha256 *h)
         fwrite(block, 1, n, out);
         size -= (int64_t)n;
     }
-    return true;
+    return size == 0;
 }
 
 /* Create a file that does not exist yet, and the folders above it. */
@@ -75,12 +76,14 @@ static int unpack_file(FILE *in, const char *path, int64_t size,
     return ret;
 }
 
-/* The name of a file without the folder that all files are in, or NULL. */
+/* The name of a file without the folder that all files are in, or NULL.  A line
+ * feed in it would look like a line of MANIFEST. */
 static const char *below_top(const char *name)
 {
     const char *slash = strchr(name, '/');
 
-    return slash && slash > name && path_stays_below(name) && slash[1]
+    return slash && slash > name && path_stays_below(name) && slash[1] &&
+                   !strchr(name, '\n')
                ? slash + 1
                : NULL;
 }
@@ -92,9 +95,9 @@ static int unpack_files(FILE *in, const char *folder, struct buf *found,
                         struct bundle_unpacked *u, struct err *e)
 {
     struct tar_head h;
-    int got;
+    int got = 0;
 
-    while ((got = tar_read_head(in, &h, e)) > 0) {
+    while (!sig_caught() && (got = tar_read_head(in, &h, e)) > 0) {
         const char *name = below_top(h.name);
         char *path = name ? path_join(folder, name) : NULL;
         int ret;
@@ -109,7 +112,7 @@ static int unpack_files(FILE *in, const char *folder, struct buf *found,
             return -1;
         snprintf(last, TAR_NAME, "%s", name);
     }
-    return got;
+    return sig_caught() ? err_set(e, ERR_INTERRUPTED, "interrupted") : got;
 }
 
 /* ---- comparing -------------------------------------------------------- */

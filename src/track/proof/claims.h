@@ -67,11 +67,13 @@ int claims_format(struct buf *, const char *format, double x, struct err *);
  *
  * The runs are those of the store that track_store() names.  The table has a
  * row for each claim and each figure.  What cannot be checked is a row with the
- * reason; only a report that cannot be read or written is an error.
+ * reason; only a report that cannot be read or written is an error, and so is a
+ * signal (sig.h).  The commands of all reports have ten minutes together.
  */
 struct claims_check {
     const struct program *gtrack; /* whose commands print tables */
     bool fill;                    /* write the values into the reports */
+    double end;                   /* by clock_mono(): nothing runs longer */
     struct table table;
     int64_t equal, other, unknown; /* values */
     int64_t figures, other_figures;

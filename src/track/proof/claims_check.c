@@ -7,11 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/clock.h"
 #include "common/mem.h"
 #include "common/num.h"
 #include "common/opt.h"
 #include "common/path.h"
 #include "common/save.h"
+#include "common/sig.h"
 #include "common/spawn.h"
 #include "plot/stamp.h"
 #include "track/proof/claims.h"
@@ -51,36 +53,41 @@ static char *next_word(char **at)
     return from;
 }
 
+/* The options that choose what such a table shows. */
+static const char *const allowed[] = {
+    "columns", "all",       "experiment", "where",    "status",   "since",
+    "sort",    "limit",     "group-by",   "baseline", "by",       "count",
+    "min",     "max",       "last",       "from",     "to",       "long",
+    "across",  "down",      "paired",     "deleted",  "attempts", "sweep",
+    "root",    "no-header", NULL
+};
+
 /* What the command of the claim prints, between two line ends.  It runs in a
  * child process, which gives up the rights that it does not need.  The report
  * may be somebody else's: only commands that print tables are known. */
-static int find_table(const struct program *gtrack, struct claim *c, bool tex,
+static int find_table(const struct claims_check *k, struct claim *c, bool tex,
                       struct err *e)
 {
+    const char *const own[] = { tex ? "--latex" : "--markdown", NULL };
+    const struct program_limits limits = { allowed, own };
     char *copy = xstrdup(c->command), *at = copy;
-    const char *argv[WORDS + 4] = { gtrack->name };
+    const char *argv[WORDS + 2] = { k->gtrack->name };
     struct buf out = BUF_INIT, words = BUF_INIT;
-    struct spawn s = {
-        .out = &out, .words = &words, .max = 1 << 24, .secs = 600
-    };
+    struct spawn s = { .out = &out,
+                       .words = &words,
+                       .max = 1 << 24,
+                       .secs = fmax(k->end - clock_mono(), 0.01) };
     int n = 1, ret = -1;
-    bool follows = false;
 
     while (n <= WORDS && (argv[n] = next_word(&at)))
-        follows |= strncmp(argv[n++], "--fo", 4) == 0;
+        n++;
     if (n == 1 || n > WORDS || opt_find_word(commands, argv[1]) < 0) {
         err_set(e, ERR_USAGE,
                 "a table is that of ls, compare, best or metrics, not of '%s'",
                 c->command);
-    } else if (follows) {
-        err_set(e, ERR_USAGE,
-                "a report cannot ask for --follow-links, as '%s' does",
-                c->command);
     } else {
-        argv[n++] = tex ? "--latex" : "--markdown";
-        argv[n] = NULL;
         buf_char(&out, '\n');
-        ret = program_call(gtrack, argv, &s, e);
+        ret = program_call(k->gtrack, argv, &limits, &s, e);
     }
     if (ret == 0)
         c->now = buf_detach(&out);
@@ -144,8 +151,8 @@ static void add_claim(struct claims_check *k, const char *file, struct claim *c,
 {
     struct table *t = &k->table;
     struct err why = { 0 };
-    const bool known = (c->command ? find_table(k->gtrack, c, tex, &why)
-                                   : find_value(c, &why)) == 0;
+    const bool known =
+        (c->command ? find_table(k, c, tex, &why) : find_value(c, &why)) == 0;
     const bool equal = known && strlen(c->now) == c->len &&
                        memcmp(c->now, c->value, c->len) == 0;
 
@@ -226,7 +233,8 @@ static void add_figure(struct claims_check *k, const char *file, long line,
     struct table *t = &k->table;
     struct buf command = BUF_INIT;
     struct err why = { 0 };
-    const enum stamped result = stamped_check(path, &command, &why);
+    const enum stamped result =
+        stamped_check(path, k->end - clock_mono(), &command, &why);
 
     buf_clear(&command);
     if (result == STAMPED_NONE)
@@ -246,7 +254,7 @@ static void add_figures(struct claims_check *k, const char *report, long line,
 {
     const char *at = text;
 
-    while ((at = strstr(at, form->begin))) {
+    while (!sig_caught() && (at = strstr(at, form->begin))) {
         const char *open = strstr(at, form->open);
         const char *name = open ? open + strlen(form->open) : NULL;
         const char *close = name ? strstr(name, form->close) : NULL;
@@ -280,7 +288,7 @@ static void check_figures(struct claims_check *k, const char *file,
     const bool tex = str_ends(file, ".tex");
     char *copy = xstrdup(text), *at = copy, *line;
 
-    for (long n = 1; (line = strsep(&at, "\n")); n++) {
+    for (long n = 1; !sig_caught() && (line = strsep(&at, "\n")); n++) {
         if (tex)
             cut_comment(line);
         for (int i = 0; i < FORMS; i++)
@@ -295,6 +303,7 @@ static void check_figures(struct claims_check *k, const char *file,
 void claims_check_init(struct claims_check *k, const struct program *gtrack)
 {
     *k = (struct claims_check){ .gtrack = gtrack,
+                                .end = clock_mono() + STAMPED_SECS,
                                 .table = TABLE_INIT("gtrack.claims/1") };
     table_columns(&k->table, "place", "run", "column", "written", "now",
                   "result", NULL);
@@ -309,10 +318,12 @@ int claims_check_file(struct claims_check *k, const char *file, struct err *e)
 
     if (ret == 0)
         ret = claims_parse(&c, text.s, text.len, file, e);
-    for (size_t i = 0; i < c.n && ret == 0; i++)
+    for (size_t i = 0; i < c.n && ret == 0 && !sig_caught(); i++)
         add_claim(k, file, &c.item[i], c.tex);
     if (ret == 0)
         check_figures(k, file, text.s);
+    if (ret == 0 && sig_caught())
+        ret = err_set(e, ERR_INTERRUPTED, "%s: interrupted", file);
     if (ret == 0 && k->fill && k->other > before)
         ret = write_claims(&c, file, e);
     claims_clear(&c);
