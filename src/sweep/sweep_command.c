@@ -20,10 +20,15 @@
 
 /* ---- Slurm ------------------------------------------------------------- */
 
+/* sbatch splits lines into words by the rules of shells. */
 static void write_option(FILE *fp, const char *name, const char *value)
 {
+    struct buf b = BUF_INIT;
+
+    buf_shell_short(&b, value);
     if (*value)
-        fprintf(fp, "#SBATCH --%s=%s\n", name, value);
+        fprintf(fp, "#SBATCH --%s=%s\n", name, b.s);
+    buf_clear(&b);
 }
 
 /* Write the script of an array job, whose tasks are the cells.  It requests the
@@ -37,6 +42,7 @@ static int write_script(const struct sweep *w, const char *folder,
 {
     struct save s = { 0 };
     char *self = realpath("/proc/self/exe", NULL), cpus[24] = "";
+    char *log = xasprintf("%s/cells/%%x-%%a.out", folder);
     struct buf program = BUF_INIT;
     int ret = save_open(&s, path, e);
 
@@ -53,11 +59,12 @@ static int write_script(const struct sweep *w, const char *folder,
         write_option(s.fp, "cpus-per-task", cpus);
         if (w->extra[0])
             fprintf(s.fp, "#SBATCH %s\n", w->extra);
+        fprintf(s.fp, "#SBATCH --requeue\n"
+                      "#SBATCH --open-mode=append\n"
+                      "#SBATCH --signal=B:USR1@120\n");
+        write_option(s.fp, "output", log);
         fprintf(s.fp,
-                "#SBATCH --requeue\n"
-                "#SBATCH --open-mode=append\n"
-                "#SBATCH --signal=B:USR1@120\n"
-                "#SBATCH --output=%s/cells/%%x-%%a.out\n\n"
+                "\n"
                 "%s sweep --cell \"$SLURM_ARRAY_TASK_ID\"%s &\n"
                 "child=$!\n"
                 "trap 'kill -USR1 $child' USR1 TERM\n"
@@ -67,10 +74,11 @@ static int write_script(const struct sweep *w, const char *folder,
                 "test $status -ne 75 || scontrol requeue "
                 "\"${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID\"\n"
                 "exit $status\n",
-                folder, program.s, words);
+                program.s, words);
         ret = save_commit(&s, e);
     }
     buf_clear(&program);
+    free(log);
     free(self);
     return ret;
 }

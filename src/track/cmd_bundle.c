@@ -69,9 +69,13 @@ static bool has_file(const struct bundle *b, const char *name)
 static int begin_file(struct bundle *b, const char *name, int64_t size,
                       struct err *e)
 {
-    char *path = path_join(b->top, name);
-    const int ret = tar_write_head(b->fp, path, size, e);
+    char *path;
+    int ret;
 
+    if (strchr(name, '\n')) /* it would be two lines of MANIFEST */
+        return err_set(e, ERR_INPUT, "the name of %s has a line feed", name);
+    path = path_join(b->top, name);
+    ret = tar_write_head(b->fp, path, size, e);
     free(path);
     b->files++;
     b->bytes += size;
@@ -134,8 +138,6 @@ static int add_file(struct bundle *b, const char *path, const char *inside,
         log_warn("%s is a link that leaves %s and is not packed", path, inside);
         return 0;
     }
-    if (strchr(name, '\n'))
-        return err_set(e, ERR_INPUT, "the name of %s has a line feed", path);
     return has_file(b, name)
                ? 0
                : add_open_file(b, path_open_inside(path, inside, e), path, name,

@@ -4,10 +4,12 @@
 #include "config.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "common/log.h"
@@ -18,6 +20,7 @@
 #include "common/save.h"
 #include "common/spawn.h"
 #include "common/output/emit.h"
+#include "common/utf8.h"
 #include "store/format/store.h"
 #include "store/format/tfevents.h"
 #include "track/runs/copy.h"
@@ -25,6 +28,7 @@
 
 static struct track_selection selection = TRACK_SELECTION_INIT;
 static const char *output;
+static bool safe;
 static int to = -1;
 
 enum export_format { CSV, JSONL, MLFLOW, TENSORBOARD, TAR };
@@ -44,6 +48,8 @@ static const struct opt export_opts[] = {
       "write to this file or folder; - is standard output" },
     { 'A', "attempts", NULL, OPT_FLAG, &selection.attempts,
       "csv, jsonl: include points that a later attempt has retracted" },
+    { 0, "safe", NULL, OPT_FLAG, &safe,
+      "csv: begin no text as a formula of a spreadsheet" },
     { 0 }
 };
 
@@ -71,6 +77,8 @@ static int write_lines(FILE *fp, struct buf *lines, struct err *e)
 
 static int write_csv_run(FILE *fp, const struct run_info *r, struct err *e)
 {
+    void (*const text)(struct buf *, const char *) =
+        safe ? table_csv_safe : table_csv_text;
     struct buf head = BUF_INIT, lines = BUF_INIT;
     int ret = 0;
 
@@ -79,18 +87,18 @@ static int write_csv_run(FILE *fp, const struct run_info *r, struct err *e)
 
         buf_trim(&head, 0);
         buf_printf(&head, "%s,", r->id);
-        table_csv_text(&head, r->name);
+        text(&head, r->name);
         buf_char(&head, ',');
-        table_csv_text(&head, r->experiment);
+        text(&head, r->experiment);
         buf_char(&head, ',');
-        table_csv_text(&head, r->metrics[j].key);
+        text(&head, r->metrics[j].key);
         ret = series_load(&s, r, r->metrics[j].key, load_flags(), e);
         for (size_t i = 0; i < s.n && ret == 0; i++) {
-            char text[NUM_TEXT];
+            char value[NUM_TEXT];
 
-            num_shortest(text, s.value[i]);
+            num_shortest(value, s.value[i]);
             buf_printf(&lines, "%s,%" PRId64 ",%" PRId64 ",%s\n", head.s,
-                       s.step[i], s.ms[i], text);
+                       s.step[i], s.ms[i], value);
             if (lines.len > ENOUGH)
                 ret = write_lines(fp, &lines, e);
         }
@@ -194,22 +202,51 @@ static int export_mlflow(const struct runs *runs, struct err *e)
     return ret;
 }
 
-/* The name of a run as the name of a folder, which no other run has. */
+/* As much of the name of a run as may be the name of a folder. */
+static void clean_name(char out[NAME_MAX / 2], const char *name)
+{
+    size_t n = 0;
+
+    for (const char *p = name; *p && n + UTF8_MAX < NAME_MAX / 2;) {
+        const char *from = p;
+
+        utf8_next(&p);
+        memcpy(out + n, from, (size_t)(p - from));
+        if ((unsigned char)*from < 0x20 || strchr("/\\:*?\"<>|", *from))
+            out[n] = '_';
+        n += (size_t)(p - from);
+    }
+    out[n] = '\0';
+}
+
+static bool ends_in_id(const char *name)
+{
+    const size_t n = strlen(name);
+
+    return n > 8 && name[n - 9] == '-' &&
+           strspn(name + n - 8, "0123456789abcdef") == 8;
+}
+
+/* The name of a run as the name of a folder, which no other run has: with the
+ * beginning of its id if other names look the same, or could. */
 static char *make_folder_name(const struct runs *runs, size_t at)
 {
     const struct run_info *r = &runs->run[at];
-    char *name = xstrdup(r->name);
+    char name[NAME_MAX / 2], other[NAME_MAX / 2];
+    bool alone, id_alone = true;
 
-    for (char *p = name; *p; p++)
-        if ((unsigned char)*p < 0x20 || strchr("/\\:*?\"<>|", *p))
-            *p = '_';
-    if (track_is_name_shared(runs, at) || !*name || *name == '.') {
-        char *longer = xasprintf("%s-%.8s", name, r->id);
-
-        free(name);
-        return longer;
+    clean_name(name, r->name);
+    alone = *name && *name != '.' && !ends_in_id(name);
+    for (size_t i = 0; i < runs->n; i++) {
+        if (i == at)
+            continue;
+        clean_name(other, runs->run[i].name);
+        alone &= strcasecmp(name, other) != 0;
+        id_alone &= strncmp(r->id, runs->run[i].id, 8) != 0;
     }
-    return name;
+    if (alone)
+        return xstrdup(name);
+    return xasprintf("%s-%.*s", name, id_alone ? 8 : 32, r->id);
 }
 
 static void write_params(struct tfevents *t, const struct run_info *r)

@@ -52,6 +52,9 @@ static const struct {
     { 64e6, 8192 }, { 1e9, 16384 }, { 8e9, 32768 },
 };
 
+/* What begins a comment in settings, or matches the names of other files. */
+static const char not_in_names[] = "\n\r;*?[]\\";
+
 /* The least text, and what is enough to choose by. */
 enum { TEXT_LEAST = 20000, EPOCHS_MOST = 20, SECS_LEAST = 60 };
 #define TEXT_ENOUGH 8e9
@@ -414,6 +417,8 @@ static char *name_of(const char *text)
     dot = strrchr(name, '.');
     if (dot && dot != name)
         *dot = '\0';
+    for (char *p = name; (p = strpbrk(p, not_in_names));)
+        *p = '_';
     free(path);
     return name;
 }
@@ -467,6 +472,11 @@ static int init_main(int argc, char **argv, struct err *e)
     if (argc != 1)
         return err_set(e, ERR_USAGE,
                        "expected one text: a file, a folder, a URL or -");
+    if (output && strpbrk(output, not_in_names))
+        return err_set(e, ERR_USAGE,
+                       "--output: '%s' has a character of '%s' or ends a line; "
+                       "settings cannot name such files",
+                       output, not_in_names + 2);
     if (!(hours > 0 && hours <= 10000))
         return err_set(e, ERR_USAGE, "--hours expects 0 to 10000, not %g",
                        hours);

@@ -154,14 +154,15 @@ E2
         cd wandb/offline-run-1-ab12/files/media && mkdir images table html &&
             echo 1 >images/img_3_0a.png && echo 2 >images/x.png &&
             echo 3 >images/y.png && echo 4 >table/tab_3_0b.table.json &&
-            echo 5 >html/page_3.html && echo 6 >../../../out.png
+            echo 5 >html/page_3.html && echo 6 >../../../out.png &&
+            mkfifo images/none.png
     )
     ln -s offline-run-1-cd34 wandb/latest-run
     g import wandb/offline-run-1-ab12 && run=$(gtrack where 'run ab12') &&
         test "$(cat "$run/artifacts/media/pic.png" "$run/artifacts/output.log")" = "png
 first
 second"
-    ok $? "import of the folder of a W&B run has its files and its output"
+    ok $? "import of the folder of a W&B run has its files and its output, but no pipe"
     is "$(cat "$run/artifacts/histograms/good.jsonl")" \
         '{"step":2,"time":1700000002000,"values":[3,4],"bins":[0,1,2.5]}' \
         "import takes the histograms of W&B"

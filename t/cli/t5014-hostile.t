@@ -263,6 +263,27 @@ g -r words ls @best:loss -c name --tsv --no-header
 is "$latest $(cat out)" "newest good" \
     "a run named like a word for others does not take its place"
 
+# ---- names in the formats of others ----
+long=$(head -c 300 /dev/zero | tr '\0' n)
+for name in a/b a_b 'a*b' A_B "$long" "${long}2"; do
+    echo "step=1 loss=${#name}" | gtrack log -r alike "$name" 2>err
+done
+gtrack log -r alike "a_b-$(gtrack -r alike ls a/b -c id --tsv --no-header |
+    cut -c 1-8)" 2>err <<END
+step=1 loss=9
+END
+g -r alike export --to tensorboard -o events
+test $? -eq 0 && test "$(ls events | wc -l)" -eq 7 &&
+    test "$(find events -name '*tfevents*' | wc -l)" -eq 7
+ok $? "runs whose names look alike as folders, or are long, are not joined" "$(ls events)"
+echo 'step=1 loss=-2' | gtrack log -r cells -e '@SUM(1)' '=1+1' -t x='-1' 2>err
+gtrack -r cells export --to csv --safe | tail -n 1 | cut -d , -f 2-5,7 >out
+gtrack -r cells ls -c name,loss,x,tag.x --csv --safe --no-header >>out 2>err
+gtrack -r cells ls -c name --csv --no-header >>out
+is "$(cat out)" "'=1+1,'@SUM(1),loss,1,-2.0
+'=1+1,-2.0,-1,-1
+=1+1" "with --safe no cell of CSV is a formula, and numbers stay numbers"
+
 # ---- the sandbox, in which the pager is, too ----
 # paged COMMAND: show a run in a pager that also runs COMMAND
 paged() {

@@ -187,6 +187,10 @@ PATH=$dir/bin:$PATH gtrack sweep -c s.ini -o array -e many --slurm \
 gtrack ls -e many --tsv -c sweep.cell,status --no-header >runs 2>&1
 is "$(sort runs | grep -c 'FINISHED$') $(cat tasks.log | grep -c 'is done')" \
     "5 4" "an array job of Slurm runs the cells in the same way"
+PATH=$dir/bin:$PATH gtrack sweep -c s.ini -o 'an array' -e many --slurm \
+    -- true '{optim.lr}' >out 2>err
+grep -rqh "^#SBATCH --output='.*an array/cells/%x-%a.out'$" 'an array'
+ok $? "a folder with a blank is one word to sbatch" "$(grep -rh SBATCH 'an array')"
 
 # A sweep that is told to stop.
 mkfifo wait

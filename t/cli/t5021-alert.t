@@ -193,10 +193,12 @@ if perl -MJSON::PP -MIO::Socket::INET -e 1 2>/dev/null; then
         cat srv/hooks 2>/dev/null
     }
     start="/services/T0/s3cr3t${tab}application/json$tab$tab"
-    is "$(hook slack)" "$start{\"text\":\"$message\"}" \
-        "Slack gets a text"
-    is "$(hook discord)" "$start{\"content\":\"$message\"}" \
-        "Discord gets a content"
+    is "$(hook slack)" "$start{\"text\":\"good (FINISHED): val/loss &lt; 3\",$(:
+    )\"mrkdwn\":false,\"link_names\":false}" "Slack gets a text without markup"
+    is "$(hook discord)" "$start{\"content\":$(:
+    )\"good \\\\(FINISHED\\\\): val/loss \\\\< 3\",$(:
+    )\"allowed_mentions\":{\"parse\":[]}}" \
+        "Discord gets a content that mentions nobody"
     is "$(hook ntfy)" \
         "/services/T0/s3cr3t${tab}text/plain${tab}gtrack$tab$message" \
         "ntfy gets plain text with a title"

@@ -38,6 +38,14 @@ cat drawn/*/*/artifacts/samples/step-00000002.txt >sample
 test "$(wc -l <sample)" -ge 2 && ! grep -q "endoftext" sample
 ok $? "a sample does not begin with the end-of-text token" "$(cat sample err)"
 
+cp "texts/the fox.txt" 'texts/fox ; [1].txt'
+gtrain init 'texts/fox ; [1].txt' --hours 0.0001 --no-train >out 2>err &&
+    gtrain plan 'fox _ _1_.ini' >out 2>err
+ok $? "a name that settings cannot hold becomes one that they can" "$(tail -n 5 err)"
+gtrain init "texts/the fox.txt" -o 'a;b' >out 2>err
+test $? -eq 2 && grep -q "';\*" err
+ok $? "init refuses a name that settings cannot hold"
+
 rm -f err
 gtrain init "texts/the fox.txt" -o cut --hours 1 >out 2>err &
 pid=$!

@@ -164,7 +164,20 @@ verify "a link is refused" 1 link.tar
 like err "paper/link in the archive is not a regular file" "the link is named"
 tar cf none.tar --format=ustar x
 verify "a file outside of the folder is refused" 1 none.tar
+# a name that would be two lines of MANIFEST, of which one names no file
+sum=$(sha256sum <x | cut -d ' ' -f 1)
+two="a
+$sum  b"
+mkdir -p forged/"${two%/*}" && rmdir forged/"$two" && cp x forged/"$two"
+printf '%s  %s\n' "$sum" "$two" >forged/MANIFEST
+tar cf forged.tar --format=ustar forged/"$two" forged/MANIFEST
+verify "a name that looks like two lines of MANIFEST is refused" 1 forged.tar
 cd .. || exit 1
+mkdir -p "$(gtrack where one)/artifacts/odd"
+touch "$(gtrack where one)/artifacts/odd/a
+b"
+bundle "a name that would be two lines of MANIFEST is not packed" 1 one -o odd.tar
+rm -r "$(gtrack where one)/artifacts/odd"
 
 # Figures
 echo '![](loss.svg)' >figure.md

@@ -178,9 +178,12 @@ int table_form(const struct table_style *s, struct err *e)
         bool on;
         enum table_form form;
     } asked[] = {
-        { s->aligned, TABLE_ALIGNED },   { s->tsv, TABLE_TSV },
-        { s->csv, TABLE_CSV },           { s->json, TABLE_JSON },
-        { s->markdown, TABLE_MARKDOWN }, { s->latex, TABLE_LATEX },
+        { s->aligned, TABLE_ALIGNED },
+        { s->tsv, TABLE_TSV },
+        { s->csv || s->safe, s->safe ? TABLE_CSV_SAFE : TABLE_CSV },
+        { s->json, TABLE_JSON },
+        { s->markdown, TABLE_MARKDOWN },
+        { s->latex, TABLE_LATEX },
     };
     int form = TABLE_AUTO;
 

@@ -41,6 +41,7 @@ enum table_form {
     TABLE_ALIGNED,
     TABLE_TSV,
     TABLE_CSV,
+    TABLE_CSV_SAFE,
     TABLE_JSON,
     TABLE_MARKDOWN,
     TABLE_LATEX,
@@ -55,7 +56,7 @@ enum table_color {
 extern const char *const table_color_words[];
 
 struct table_style { /* what the options set; zeroed is the default */
-    bool aligned, tsv, csv, json, markdown, latex, no_header, no_pager;
+    bool aligned, tsv, csv, safe, json, markdown, latex, no_header, no_pager;
     int color; /* enum table_color */
 };
 
@@ -66,6 +67,8 @@ struct table_style { /* what the options set; zeroed is the default */
 #define TABLE_OPTS(s) \
     { 0, "json", NULL, OPT_FLAG, &(s).json, "print JSON" }, \
     { 0, "csv", NULL, OPT_FLAG, &(s).csv, "print comma-separated values" }, \
+    { 0, "safe", NULL, OPT_FLAG, &(s).safe, \
+      "with --csv: begin no text as a formula of a spreadsheet" }, \
     { 0, "tsv", NULL, OPT_FLAG, &(s).tsv, "print tab-separated values" }, \
     { 0, "markdown", NULL, OPT_FLAG, &(s).markdown, "print Markdown" }, \
     { 0, "latex", NULL, OPT_FLAG, &(s).latex, \
@@ -169,6 +172,8 @@ bool table_color(const struct table_style *, int fd);
 /* s as a field of CSV, quoted if necessary. */
 void table_tsv_text(struct buf *, const char *);
 void table_csv_text(struct buf *, const char *s);
+/* The same, with ' before what a spreadsheet would take for a formula. */
+void table_csv_safe(struct buf *, const char *s);
 /* s for Markdown, with its special characters escaped. */
 void table_markdown_text(struct buf *, const char *s);
 /* A row as a JSON object. */

@@ -49,6 +49,20 @@ void table_csv_text(struct buf *b, const char *s)
     buf_char(b, '"');
 }
 
+void table_csv_safe(struct buf *b, const char *s)
+{
+    double x;
+    char *quoted;
+
+    if (!*s || !strchr("=+-@\t\r\n", *s) || num_real(s, &x)) {
+        table_csv_text(b, s);
+        return;
+    }
+    quoted = xasprintf("'%s", s);
+    table_csv_text(b, quoted);
+    free(quoted);
+}
+
 typedef void put_fn(struct buf *, const char *);
 
 static void write_separated(const struct table *t, char separator, put_fn *put,
@@ -155,4 +169,9 @@ void table_write_tsv(const struct table *t, bool header, struct buf *out)
 void table_write_csv(const struct table *t, bool header, struct buf *out)
 {
     write_separated(t, ',', table_csv_text, header, out);
+}
+
+void table_write_csv_safe(const struct table *t, bool header, struct buf *out)
+{
+    write_separated(t, ',', table_csv_safe, header, out);
 }

@@ -414,6 +414,9 @@ void table_format(const struct table *t, enum table_form form, bool header,
     case TABLE_CSV:
         table_write_csv(t, header, out);
         break;
+    case TABLE_CSV_SAFE:
+        table_write_csv_safe(t, header, out);
+        break;
     case TABLE_JSON:
         table_write_json(t, out);
         break;

@@ -31,6 +31,7 @@ struct table_cell table_cell_part(const struct table_cell *, int part);
 
 void table_write_tsv(const struct table *, bool header, struct buf *out);
 void table_write_csv(const struct table *, bool header, struct buf *out);
+void table_write_csv_safe(const struct table *, bool header, struct buf *out);
 void table_write_json(const struct table *, struct buf *out);
 
 #endif

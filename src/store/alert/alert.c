@@ -10,6 +10,7 @@
 #include "common/output/emit.h"
 #include "common/path.h"
 #include "common/spawn.h"
+#include "common/utf8.h"
 
 const char *const alert_format_words[] = {
     [ALERT_AUTO] = "auto",       [ALERT_JSON] = "json", [ALERT_SLACK] = "slack",
@@ -49,6 +50,45 @@ static enum alert_format format_of(const struct alert *a)
     return format;
 }
 
+/* The message as one line in which names have no meaning: in Slack, markup
+ * begins with <, and in Discord any of these may be. */
+static void write_plain(enum alert_format format, const char *message,
+                        struct buf *out)
+{
+    struct buf line = BUF_INIT;
+
+    utf8_visible(&line, message);
+    for (const char *s = line.s; *s; s++) {
+        if (format == ALERT_DISCORD && strchr("\\*_~`|<>[]()#@", *s))
+            buf_char(out, '\\');
+        if (format == ALERT_SLACK && strchr("&<>", *s))
+            buf_str(out, *s == '&' ? "&amp;" : *s == '<' ? "&lt;" : "&gt;");
+        else
+            buf_char(out, *s);
+    }
+    buf_clear(&line);
+}
+
+/* Slack and Discord: mentions in the text call nobody. */
+static void write_chat(enum alert_format format, const char *message,
+                       struct emit *o)
+{
+    struct buf text = BUF_INIT;
+
+    write_plain(format, message, &text);
+    emit_text(o, format == ALERT_SLACK ? "text" : "content", text.s);
+    buf_clear(&text);
+    if (format == ALERT_SLACK) {
+        emit_bool(o, "mrkdwn", false);
+        emit_bool(o, "link_names", false);
+    } else {
+        emit_object(o, "allowed_mentions");
+        emit_array(o, "parse");
+        emit_array_end(o);
+        emit_object_end(o);
+    }
+}
+
 static void write_body(enum alert_format format, const struct alert *a,
                        const struct run_info *r, const char *message,
                        struct buf *out)
@@ -61,7 +101,7 @@ static void write_body(enum alert_format format, const struct alert *a,
     }
     emit_object(&o, NULL);
     if (format != ALERT_JSON) {
-        emit_text(&o, format == ALERT_SLACK ? "text" : "content", message);
+        write_chat(format, message, &o);
     } else {
         emit_text(&o, "message", message);
         emit_text(&o, "when", a->when);

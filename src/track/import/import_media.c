@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/mem.h"
@@ -183,13 +184,14 @@ static void add_caption(struct import_run *in, const struct import_media *m)
 bool import_run_media_file(struct import_run *in, const char *key,
                            const struct import_media *m)
 {
+    struct stat st;
     char *path;
     bool good;
 
     if (!in->files || !path_stays_below(m->from))
         return false;
     path = path_join(in->files, m->from);
-    good = path_exists(path) && !path_is_folder(path) &&
+    good = stat(path, &st) == 0 && S_ISREG(st.st_mode) &&
            !path_leaves(path, in->inside);
     free(path);
     for (size_t i = 0; good && i < in->n_artifacts; i++)
