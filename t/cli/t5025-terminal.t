@@ -198,5 +198,5 @@ done <lines >found
 LC_ALL=C tr -d '\000-\011\013-\037\177-\377' <found >out
 is "$(cat out)" "" "no command prints it as it is"
 test "$(wc -l <printed)" -gt $(($(wc -l <lines) - 8))
-ok $? "the commands print something" "$(comm -13 printed lines)"
+ok $? "the commands print something" "$(grep -vxFf printed lines)"
 done_testing
