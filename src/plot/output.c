@@ -367,7 +367,7 @@ int output_figure(struct figure *f, const struct table *summary,
         ret = draw_screen(f, r, e);
     if (ret < 0)
         return -1;
-    if (summary && table_rows(summary)) {
+    if (summary && table_rows(summary) && log_shows(LOG_INFO)) {
         int width, height;
 
         screen_size(&width, &height);

@@ -195,6 +195,8 @@ printf cpu >$m/params/derived.device
 for kind in reserved allocated; do
     printf '1 4e9 1\n2 4e9 2\n' >$m/metrics/system/mem_${kind}_bytes
 done
+gplot loss -q run1 --script quiet.gp >out
+is "$(wc -c <out)" 0 "with --quiet there is no table"
 gplot memory -r edge edge --data >out
 is "$(tail -n +2 out | cut -f3 | sort -u | tr '\n' ,)" "edge," \
     "a CPU has no reserved memory"
