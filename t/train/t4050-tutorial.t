@@ -1,0 +1,40 @@
+#!/bin/sh
+# The commands of doc/tutorial.md work as they stand, in their order.
+. "$(dirname "$0")/../lib/tap.sh"
+. "$top/t/lib/fixtures.sh"
+test -n "${GT_LONG:-}" || skip_all "takes five minutes; set GT_LONG=1"
+perl -MJSON::PP -MIO::Socket::INET -e 1 2>/dev/null ||
+    skip_all "no perl with JSON::PP"
+command -v gnuplot >/dev/null || skip_all "no gnuplot"
+unset WANDB_ENTITY WANDB_PROJECT GTRACK_ROOT
+mkdir srv home
+"$top/t/lib/server.pl" wandb "$dir/srv" &
+server=$!
+trap 'kill "$server"; rm -rf "$dir"' EXIT
+await_file srv/url
+WANDB_BASE_URL=$(cat srv/url)
+WANDB_API_KEY=$(printf 'k%.0s' $(seq 40))
+export WANDB_BASE_URL WANDB_API_KEY
+
+# one script for each section, of the lines that are indented by four spaces
+awk '/^## / { n++; name = substr($0, 4); print name >("names") }
+     /^$/ && was { print "" >(n + 0 ".sh") }
+     { was = /^    / }
+     was { print substr($0, 5) >(n + 0 ".sh") }' "$top/doc/tutorial.md"
+mkdir tutorial
+i=0
+while read -r name; do
+    i=$((i + 1))
+    test -f "$i.sh" || continue
+    check "the tutorial works: $name" sh -exc "cd tutorial; . ../$i.sh"
+done <names
+cd tutorial || exit 1
+is "$(find . -name '*.pdf' -size +2k | wc -l)" 6 \
+    "the tutorial draws six figures"
+is "$(grep -c gtrack\{ report.tex)" "$(grep -cE 'gtrack\{.*\}\{.' report.tex)" \
+    "no number of the report is missing"
+if command -v pdflatex >/dev/null; then
+    pdflatex -halt-on-error -interaction=nonstopmode report.tex >out 2>&1
+    ok $? "the report is compiled"
+fi
+done_testing
