@@ -16,7 +16,7 @@
 #include "track/runs/track.h"
 
 static struct table_style style;
-static bool repair, moved;
+static bool repair, moved, checkpoints;
 
 static const struct opt fsck_opts[] = {
     TRACK_OPT_ROOT,
@@ -25,6 +25,8 @@ static const struct opt fsck_opts[] = {
     { 0, "moved", NULL, OPT_FLAG, &moved,
       "with --repair, also update the paths of artifacts after the store has "
       "been moved" },
+    { 0, "checkpoints", NULL, OPT_FLAG, &checkpoints,
+      "also compare the checkpoints with the SHA-256 that training noted" },
     TABLE_OPTS(style),
     { 0 }
 };
@@ -83,7 +85,8 @@ static int check_runs(struct findings *p, int n, char **words, size_t *checked,
         const struct run_info *r = &runs.run[i];
 
         p->listed = 0;
-        if (fsck_run(r, repair, add_finding, p, e) < 0) {
+        if (fsck_run(r, repair, add_finding, p, e) < 0 ||
+            (checkpoints && fsck_checkpoints(r, add_finding, p, e) < 0)) {
             const struct fsck_finding f = { r->name, r->id, "-", e->text,
                                             false };
 

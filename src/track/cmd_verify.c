@@ -16,16 +16,18 @@
 #include "common/num.h"
 #include "common/opt.h"
 #include "common/path.h"
+#include "common/random.h"
 #include "common/save.h"
 #include "common/sig.h"
 #include "common/spawn.h"
 #include "plot/stamp.h"
+#include "store/fsck/fsck.h"
 #include "track/proof/bundle.h"
 #include "track/proof/claims.h"
 #include "track/runs/file_tree.h"
 #include "track/runs/track.h"
 
-static const char *head, *keep, *data;
+static const char *head, *keep, *data, *challenge;
 static bool replay;
 static int64_t sample;
 static struct table_style style;
@@ -37,6 +39,8 @@ static const struct opt verify_opts[] = {
       "compute steps of each run again, as gtrain replay does" },
     { 0, "sample", "k", OPT_LONG, &sample,
       "compute K steps of each run again, drawn at random" },
+    { 0, "challenge", "text", OPT_STRING, &challenge,
+      "draw the steps that follow from TEXT" },
     { 0, "data", "dir", OPT_STRING, &data,
       "look for the data in DIR (default: in the archive)" },
     { 0, "keep", "dir", OPT_STRING, &keep,
@@ -172,6 +176,8 @@ static int replay_runs(struct verify *v, const struct runs *runs, struct err *e)
                                      "checkpoint.folder=",
                                      sample ? "--sample" : NULL,
                                      count,
+                                     "--challenge",
+                                     challenge,
                                      NULL };
         struct buf out = BUF_INIT, said = BUF_INIT;
         struct spawn s = { .out = &out, .words = &said };
@@ -187,14 +193,27 @@ static int replay_runs(struct verify *v, const struct runs *runs, struct err *e)
     return 0;
 }
 
+static void add_checkpoint(void *arg, const struct fsck_finding *f)
+{
+    struct verify *v = arg;
+    char *of = xasprintf("%s of %s", f->file, f->name);
+
+    add_check(v, "checkpoint", of, false, f->what);
+    free(of);
+}
+
 static int check_runs(struct verify *v, struct err *e)
 {
     struct runs runs = { 0 };
     int ret = runs_load(&runs, v->store, 0, e);
 
-    for (size_t i = 0; i < runs.n && ret == 0; i++)
-        add_check(v, "run", runs.run[i].name, !runs.run[i].damage,
-                  runs.run[i].damage ? runs.run[i].damage : "can be read");
+    for (size_t i = 0; i < runs.n && ret == 0; i++) {
+        const struct run_info *r = &runs.run[i];
+
+        add_check(v, "run", r->name, !r->damage,
+                  r->damage ? r->damage : "can be read");
+        ret = fsck_checkpoints(r, add_checkpoint, v, e);
+    }
     if (ret == 0 && replay && chdir(v->data) < 0)
         ret = err_open(e, "cannot enter %s", v->data);
     if (ret == 0 && replay)
@@ -232,12 +251,20 @@ static int check_all(struct verify *v, const char *archive, struct err *e)
 static int verify_main(int argc, char **argv, struct err *e)
 {
     struct verify v = { .table = TABLE_INIT("gtrack.verify/1") };
+    char own[RANDOM_WORD];
     int ret;
 
     if (track_check_args(argc, argv, 1, 1, e) < 0)
         return -1;
     if (sample < 0)
         return err_set(e, ERR_USAGE, "--sample expects 1 or more");
+    if (challenge && !sample)
+        return err_set(e, ERR_USAGE, "--challenge needs --sample");
+    if (sample && !challenge) {
+        random_word(own);
+        challenge = own;
+        log_info("the steps are drawn with --challenge=%s", own);
+    }
     replay = replay || sample > 0;
     table_columns(&v.table, "check", "of", "result", "reason", NULL);
     sig_watch(); /* a signal, too, removes the folder */

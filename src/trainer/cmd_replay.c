@@ -12,12 +12,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/buf.h"
+#include "common/hash.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/num.h"
 #include "common/opt.h"
 #include "common/output/table.h"
 #include "common/path.h"
+#include "common/random.h"
 #include "common/rng.h"
 #include "trainer/checkpoint/checkpoint_find.h"
 #include "trainer/replay/certify.h"
@@ -25,7 +28,7 @@
 #include "trainer/replay/trace.h"
 
 static struct recorded_run recorded = RECORDED_RUN_INIT;
-static const char *steps;
+static const char *steps, *challenge;
 static int64_t last, sample;
 static int trace; /* enum trace_kind */
 static struct table_style style;
@@ -35,6 +38,8 @@ static const struct opt replay_opts[] = {
     { 0, "last", "n", OPT_LONG, &last, "compare the last N steps" },
     { 0, "sample", "k", OPT_LONG, &sample,
       "compare K steps that are drawn at random" },
+    { 0, "challenge", "text", OPT_STRING, &challenge,
+      "draw the steps that follow from TEXT" },
     { 0, "ranks", "count", OPT_LONG, &recorded.ranks,
       "compute with COUNT processes (default: as the run)" },
     { 0, "trace", "what", OPT_WORD, &trace,
@@ -67,30 +72,37 @@ static int parse_steps(struct span *s, struct err *e)
     return 0;
 }
 
-static int compare_spans(const void *a, const void *b)
+/* Draw a step from each n-th of the run, so that no part of it is left out.
+ * What is drawn follows from the verifier's own text, or from one that nobody
+ * could have foreseen. */
+static int draw_steps(const struct certify *c, struct span *s, int64_t n,
+                      int64_t of, struct err *e)
 {
-    const struct span *x = a, *y = b;
+    struct coll *coll = &c->engine->coll;
+    const char *text = challenge;
+    char own[RANDOM_WORD], *whole;
+    uint64_t seed;
 
-    return (x->first > y->first) - (x->first < y->first);
-}
-
-/* Choose n different steps, which depend on the id of the run alone. */
-static void draw_steps(struct span *s, int64_t n, int64_t of, const char *id)
-{
-    const uint64_t seed = strtoull(id + 16, NULL, 16);
-    int64_t i = 0;
-
-    for (uint64_t draw = 0; i < n; draw++) {
+    random_word(own);
+    coll_bcast(coll, own, sizeof own, 0);
+    if (coll_check(coll, e) < 0)
+        return -1;
+    text = text ? text : own;
+    if (coll->rank == 0)
+        log_info("the steps are drawn with --challenge=%s", text);
+    whole = xasprintf("%s %s", text, c->run->id);
+    seed = hash128(whole, strlen(whole), 0).lo;
+    free(whole);
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t from = of * i / n, to = of * (i + 1) / n;
         const int64_t step =
-            1 + (int64_t)((double)rng_uniform(seed, 1, draw) * (double)of);
-        bool known = false;
+            from + 1 +
+            (int64_t)((double)rng_uniform(seed, 1, (uint64_t)i) *
+                      (double)(to - from));
 
-        for (int64_t k = 0; k < i; k++)
-            known = known || s[k].first == step;
-        if (!known)
-            s[i++] = (struct span){ step, step };
+        s[i] = (struct span){ step, step };
     }
-    qsort(s, (size_t)n, sizeof *s, compare_spans);
+    return 0;
 }
 
 /* Without an option: the steps since the last checkpoint but that of the last
@@ -116,6 +128,8 @@ static int choose_spans(const struct certify *c, struct span **spans, size_t *n,
     if ((steps != NULL) + (last != 0) + (sample != 0) > 1)
         return err_set(e, ERR_USAGE,
                        "--steps, --last and --sample exclude each other");
+    if (challenge && !sample)
+        return err_set(e, ERR_USAGE, "--challenge needs --sample");
     if (last < 0 || sample < 0)
         return err_set(e, ERR_USAGE, "%s expects 1 or more",
                        last < 0 ? "--last" : "--sample");
@@ -124,7 +138,7 @@ static int choose_spans(const struct certify *c, struct span **spans, size_t *n,
     *n = sample ? (size_t)sample : 1;
     *spans = xcalloc(*n, sizeof **spans);
     if (sample)
-        draw_steps(*spans, sample, end, c->run->id);
+        return draw_steps(c, *spans, sample, end, e);
     else if (last)
         **spans = (struct span){ last < end ? end - last + 1 : 1, end };
     else if (steps)
@@ -153,19 +167,50 @@ static void add_row(struct table *t, const struct certify *c, struct span s,
         table_text(t, *c->other ? "equal up to rounding" : "equal");
 }
 
+/* The metrics of the model that replay does not compute; those of the machine
+ * are nothing that could be computed again. */
+static void list_others(const struct certify *c, struct buf *b)
+{
+    char *id = xstrdup(c->run->id);
+    struct runs runs = { 0 };
+    struct err e = { 0 };
+    static const char *const machine[] = { "system/", "perf/", "event/",
+                                           "train/tokens", "train/epoch" };
+
+    if (runs_load_ids(&runs, recorded.root, &id, 1, LOAD_DELETED, &e) < 0)
+        log_warn("%s", e.text);
+    for (size_t i = 0; runs.n == 1 && i < runs.run[0].n_metrics; i++) {
+        const char *key = runs.run[0].metrics[i].key;
+        bool is_known = false;
+
+        for (int k = 0; k < CERTIFY_NUMBERS; k++)
+            is_known = is_known || (strcmp(key, certify_numbers[k]) == 0 &&
+                                    certify_computes(c, k));
+        for (size_t k = 0; k < sizeof machine / sizeof *machine; k++)
+            is_known =
+                is_known || strncmp(key, machine[k], strlen(machine[k])) == 0;
+        if (!is_known)
+            buf_printf(b, "%s%s",
+                       b->len ? ", " : "; not computed again: ", key);
+    }
+}
+
 static void tell_certified(const struct certify *c, int64_t numbers,
                            int64_t states)
 {
+    struct buf others = BUF_INIT;
     char n[NUM_TEXT], m[NUM_TEXT];
 
     num_count(n, numbers, "number");
     num_count(m, states, "checkpoint");
+    list_others(c, &others);
     if (*c->other)
-        log_info("%s: certified up to rounding: %s; %s", c->run->name, n,
-                 c->other);
+        log_info("%s: certified up to rounding: %s; %s%s", c->run->name, n,
+                 c->other, others.s);
     else
-        log_info("%s: certified: %s and %s are equal to the last bit",
-                 c->run->name, n, m);
+        log_info("%s: certified: %s and %s are equal to the last bit%s",
+                 c->run->name, n, m, others.s);
+    buf_clear(&others);
 }
 
 /* Print the rows, and say what follows from them. */
@@ -237,7 +282,7 @@ static int replay_job(struct engine *eng, const struct run_info *run,
     if (ret == 0 && trace)
         ret = trace_span(&c, *spans, e);
     else if (ret == 0)
-        ret = replay_spans(&c, spans, n, e);
+        ret = certify_points(&c, e) < 0 ? -1 : replay_spans(&c, spans, n, e);
     certify_close(&c);
     free(spans);
     return ret;

@@ -22,20 +22,28 @@ replay() {
 row() { cut -f1-3,6 out | tr '\t' ' '; }
 
 replay "the end of a run is certified" 0 whole
-is "$(row)" "31-40 30 20 equal" "the steps after the checkpoint before are compared"
+is "$(row)" "31-40 30 40 equal" "the steps after the checkpoint before are compared"
 is "$(cut -f4 out)" 1 "the weights and moments of a checkpoint are compared"
-like err "certified: 20 numbers and 1 checkpoint are equal to the last bit" \
+like err "certified: 40 numbers and 1 checkpoint are equal to the last bit" \
     "the verdict counts what is equal"
 replay "steps are certified from the initial weights" 0 whole --steps 3:24
-is "$(row)" "3-24 0 44 equal" "steps before the first checkpoint start at step 0"
+is "$(row)" "3-24 0 88 equal" "steps before the first checkpoint start at step 0"
 is "$(cut -f4 out)" 2 "removed checkpoints are compared by their sums"
 replay "the last steps are certified" 0 whole --last 2
-is "$(row)" "39-40 30 4 equal" "only the last steps are compared"
+is "$(row)" "39-40 30 8 equal" "only the last steps are compared"
 replay "a sample of steps is certified" 0 whole --sample 5
-is "$(wc -l <out)" 5 "each drawn step has a row"
+is "$(cut -f1 out | awk '{ print int(($1 - 1) / 8) }' | tr '\n' ' ')" \
+    "0 1 2 3 4 " "a step is drawn from each fifth of the run"
 cp out first
-replay "the sample of a run is always the same" 0 whole --sample 5
-is "$(cat out)" "$(cat first)" "a second sample draws the same steps"
+challenge=$(sed -n 's/.*--challenge=//p' err)
+replay "a sample can be drawn again" 0 whole --sample 5 --challenge "$challenge"
+is "$(cat out)" "$(cat first)" "a challenge that is given again draws the same steps"
+for i in 1 2 3; do
+    gtrain replay whole --sample 5 --tsv --no-header 2>/dev/null | cut -f1
+done | sort -u >drawn
+ok "$(test "$(wc -l <drawn)" -gt 5; echo $?)" \
+    "without a challenge nobody knows which steps are drawn"
+replay "a challenge without a sample is refused" 2 whole --challenge x
 
 (cd "$artifacts" && sha256sum --quiet --ignore-missing -c checkpoints.sha256) \
     >out 2>&1
@@ -54,7 +62,7 @@ replay "a run is certified across its resume" 0 parts --steps 15:25
 gtrain --config c.ini --name pair -q --ranks 2 --set train.batch=4 >out 2>&1
 ok $? "a model is trained by two ranks"
 replay "a run of two ranks is certified by two ranks" 0 pair
-is "$(row)" "31-40 30 20 equal" "rank 0 alone prints the rows"
+is "$(row)" "31-40 30 40 equal" "rank 0 alone prints the rows"
 replay "one rank certifies a run of two up to rounding" 0 pair --ranks 1
 like err "up to rounding.*derived.ranks was 2, here it is 1" \
     "gtrain says why the bits may differ"
@@ -70,13 +78,77 @@ gtrain --config c.ini --name rounded -q --set train.precision=bf16 \
 ok $? "a model with master weights in bf16 is trained"
 replay "a run with master weights in bf16 is certified from its checkpoint" 0 \
     rounded
-is "$(row)" "31-40 30 20 equal" "weights and moments in bf16 are compared"
+is "$(row)" "31-40 30 40 equal" "weights and moments in bf16 are compared"
 replay "a run with master weights in bf16 is certified from its beginning" 0 \
     rounded --steps 1:12
 
+# Points that are missing or too many are found.
+loss=${artifacts%/artifacts}/metrics/train/loss
+cp "$loss" points
+edit() {        # edit SED: the points of the run, changed
+    sed "$1" points >"$loss"
+    rm -f "${artifacts%/artifacts}"/.gtrack/*.pack mlruns/.gtrack/index*
+}
+edit 7d
+replay "a point that was removed is found" 1 whole
+like err "whole has no loss of step 7" "the step without a point is named"
+edit '$d'
+replay "a missing end is found" 1 whole
+like err "no loss of step 40, but trained until step 40" "the end is named"
+edit '${p;s/40$/41/;}'
+replay "a point after the last step is found" 1 whole
+like err "a loss of step 41, which is none of its steps" "the step is named"
+cp points "$loss"
+
+# What training validated is computed again, and what is not is named.
+gtrain --config c.ini --name checked -q --set "data.val=data_*.bin" \
+    --set eval.every=10 --set eval.sequences=4 >out 2>&1
+ok $? "a model is trained and validated"
+replay "a run with validation is certified" 0 checked --steps 1:40
+is "$(row)" "1-40 0 172 equal" "the numbers of validation are compared"
+checked=$(gtrack where checked)/metrics
+sed -i '/ 20$/s/^\([0-9]*\) [^ ]*/\1 1.5/' "$checked/val/loss"
+replay "a validation loss that was changed is found" 1 checked --steps 11:20
+like err "checked differs at step 20: val/loss is .*, but the run recorded 1.5" \
+    "the step of the changed validation loss is named"
+mkdir "$checked/hellaswag"
+cp "$checked/val/bpb" "$checked/hellaswag/acc"
+replay "steps elsewhere are certified" 0 checked --steps 21:40
+like err "equal to the last bit; not computed again: hellaswag/acc$" \
+    "the metrics that are not computed again are named"
+
+# A checkpoint of another run is found.
+gtrain --config c.ini --name other -q --set train.seed=9 >out 2>&1
+ok $? "another model is trained"
+other=$(gtrack where other)/artifacts/checkpoints/step-00000040
+mine=$artifacts/checkpoints/step-00000040
+mv "$mine" kept
+cp -r "$other" "$mine"
+gtrain eval whole --data 'data_*.bin' >out 2>err
+is $? 1 "a run is not evaluated with the weights of another"
+like err "step-00000040 is not a checkpoint that this run wrote" \
+    "the foreign checkpoint is named"
+gtrain eval "$mine" --data 'data_*.bin' >out 2>err
+is $? 0 "the folder of a foreign checkpoint can be named"
+gtrack fsck whole >out 2>&1
+is $? 0 "fsck reads no checkpoints unless asked to"
+gtrack fsck --checkpoints --tsv whole >out 2>err
+is $? 1 "fsck finds the foreign checkpoint"
+like out "step-00000040/model.safetensors${tab}its SHA-256 is not that of" \
+    "fsck names the file"
+rm -r "$mine"
+mv kept "$mine"
+gtrack fsck --checkpoints >out 2>&1
+ok $? "fsck finds nothing in what training wrote"
+cp -r "$other" "$artifacts/checkpoints/step-00000039"
+gtrack fsck --checkpoints --tsv whole >out 2>err
+like out "step-00000039/model.safetensors${tab}it is not in checkpoints.sha256" \
+    "fsck names a checkpoint that was added"
+rm -r "$artifacts/checkpoints/step-00000039"
+
 # What has changed is found.
 replay "another learning rate is found" 1 whole --set optim.lr=1e-3
-like err "whole differs at step 3[12]: train/loss is .*, but the run recorded" \
+like err "whole differs at step 31: train/lr is .*, but the run recorded" \
     "the first step that differs is named"
 replay "another seed is found" 1 whole --steps 1:3 --set train.seed=2
 replay "another batch is found" 2 whole --set train.batch=8
@@ -109,7 +181,7 @@ like err "data.train" "the setting of the missing data is named"
 tail -c +3 text.txt >other.txt
 gdata encode --tokenizer tok -o data other.txt >out 2>&1
 replay "a run with other data cannot be replayed" 1 whole --steps 1:2
-like err "cannot replay whole: data.train is not what the run was trained with" \
+like err "cannot replay whole: data.train is not what the run had" \
     "the data are named as the reason"
 mv away/* .
 

@@ -73,7 +73,7 @@ printf '\001' | dd of="$at/model.safetensors" bs=1 seek=30000 conv=notrunc 2>/de
 cmp -s before "$at/model.safetensors"
 is $? 1 "a byte of the weights is changed"
 resum "$at"
-train flipped --resume auto --set train.stop_at=0
+train flipped --resume "$at" --set train.stop_at=0
 bisect "a flipped bit is searched for" one flipped
 is "$(row recorded)" "train/loss of step 21" \
     "the run parts after the checkpoint with the flipped bit"

@@ -71,7 +71,7 @@ run one passed
 run two passed
 replay one passed
 replay two passed" "each check has a row"
-like out "^replay${tab}one.*40 numbers and 2 checkpoints are equal to the last bit" \
+like out "^replay${tab}one.*80 numbers and 2 checkpoints are equal to the last bit" \
     "the run is certified with the data of the archive"
 verify "steps that are drawn are computed again" 0 paper.tar --sample 2
 like out "^replay${tab}two.*certified" "a sample certifies each run"
@@ -145,6 +145,18 @@ pack files
 verify "a loss that was changed is found by replaying" 1 changed.tar --replay
 like out "^replay${tab}one${tab}failed.*differs at step 20: train/loss" \
     "the step of the changed loss is named"
+
+like out "^run${tab}one" "the other checks have been made"
+changed
+printf x | dd of="$(ls -d files/paper/mlruns/0/*/artifacts/checkpoints/*/model.safetensors |
+    head -n 1)" bs=1 seek=900 conv=notrunc 2>/dev/null
+forge files
+pack files
+verify "a model that was changed is found without replaying" 1 changed.tar
+like out "^checkpoint${tab}artifacts/checkpoints/step-00000020/model.safetensors of" \
+    "the changed model is named"
+verify "a sample is drawn again" 0 paper.tar --sample 2 --challenge mine
+verify "a challenge without a sample is refused" 2 paper.tar --challenge mine
 
 # Archives that are none, or were made to do harm
 head -c 5000 paper.tar >short.tar

@@ -44,6 +44,12 @@ struct fsck_span {
 int fsck_meta(const struct run_info *, const struct fsck_span *seen,
               bool repair, fsck_fn *, void *arg, struct err *);
 
+/* Compare the checkpoints among a run's artifacts with the SHA-256 that
+ * training noted when it wrote them, in checkpoints.sha256.  Fails if one
+ * cannot be read; a run without that file has nothing to compare. */
+int fsck_checkpoints(const struct run_info *, fsck_fn *, void *arg,
+                     struct err *);
+
 /* Check the store itself as fsck_run() checks a run: names of folders,
  * experiments, and leftovers of processes that were killed. */
 int fsck_store(const char *root, bool repair, fsck_fn *, void *arg,

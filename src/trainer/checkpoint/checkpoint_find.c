@@ -10,6 +10,7 @@
 #include "store/format/store.h"
 #include "store/read/runs.h"
 #include "trainer/checkpoint/checkpoint_state.h"
+#include "trainer/checkpoint/checkpoint_sums.h"
 
 int64_t checkpoint_step(const char *name)
 {
@@ -137,6 +138,9 @@ int checkpoint_of_run(const struct run_info *run, char **path, struct err *e)
         ret = check_inside(*path, inside, run, e);
     if (ret == 0 && *path && elsewhere)
         ret = check_run(*path, run, e);
+    if (ret == 0 && *path)
+        ret = checkpoint_sums_check(run->artifacts, *path,
+                                    checkpoint_step(path_name(*path)), e);
     free(folder);
     return ret;
 }

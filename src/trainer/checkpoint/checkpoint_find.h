@@ -42,8 +42,7 @@ int checkpoint_names(struct path_list *, const char *folder, struct err *);
  * it leads to the folder of that tag, since the store may be somebody else's.
  */
 
-/* checkpoint_newest() of a run.  One that is kept elsewhere has to be of this
- * run. */
+/* checkpoint_newest() of a run, which has to be one that the run wrote. */
 int checkpoint_of_run(const struct run_info *, char **path, struct err *);
 
 /* The folder to write to, which the caller frees; updates the tag. */

@@ -122,6 +122,34 @@ int checkpoint_sums_find(const char *artifacts, int64_t step,
     return ret;
 }
 
+int checkpoint_sums_check(const char *artifacts, const char *folder,
+                          int64_t step, struct err *e)
+{
+    char *path = path_join(artifacts, file_name);
+    struct buf text = BUF_INIT, line = BUF_INIT;
+    struct checkpoint_sums now;
+    char then[SHA256_TEXT];
+    int ret = read_sums(&text, path, e);
+
+    if (ret == 0)
+        ret = checkpoint_sums_read(folder, &now, e);
+    for (int part = PART_MODEL; part <= PART_OPTIM && ret == 0; part++) {
+        buf_trim(&line, 0);
+        add_line(&line, part == PART_MODEL ? now.model : now.optim, step,
+                 checkpoint_parts[part]);
+        if (find_sum(&text, step, part, then) && !strstr(text.s, line.s))
+            ret = err_set(e, ERR_INPUT,
+                          "%s is not a checkpoint that this run wrote: %s has "
+                          "other sums of step %lld; to use it all the same, "
+                          "name its folder instead of the run",
+                          folder, path, (long long)step);
+    }
+    buf_clear(&text);
+    buf_clear(&line);
+    free(path);
+    return ret;
+}
+
 /* The step that a line is about, if it has the sum of the weights; or 0. */
 static int64_t step_of_line(const char *line)
 {

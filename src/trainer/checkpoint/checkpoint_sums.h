@@ -30,6 +30,11 @@ int checkpoint_sums_read(const char *folder, struct checkpoint_sums *,
 int checkpoint_sums_find(const char *artifacts, int64_t step,
                          struct checkpoint_sums *, struct err *);
 
+/* ERR_INPUT if the sums have the step of the checkpoint in a folder, but not
+ * its weights and moments: another run wrote it. */
+int checkpoint_sums_check(const char *artifacts, const char *folder,
+                          int64_t step, struct err *);
+
 /* The newest step up to `last` at which two runs have written the same weights
  * and moments, or 0; and the first at which they have not, or 0. */
 struct checkpoint_sums_pair {

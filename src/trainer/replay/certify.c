@@ -13,6 +13,17 @@
 #include "trainer/checkpoint/checkpoint_files.h"
 #include "trainer/checkpoint/checkpoint_find.h"
 #include "trainer/checkpoint/checkpoint_sums.h"
+#include "trainer/training/eval.h"
+
+const char *const certify_numbers[CERTIFY_NUMBERS] = {
+    [CERTIFY_LOSS] = "train/loss",
+    [CERTIFY_PERPLEXITY] = "train/perplexity",
+    [CERTIFY_NORM] = "train/grad_norm",
+    [CERTIFY_LR] = "train/lr",
+    [CERTIFY_VAL_LOSS] = "val/loss",
+    [CERTIFY_VAL_PERPLEXITY] = "val/perplexity",
+    [CERTIFY_VAL_BPB] = "val/bpb",
+};
 
 char *certify_folder(const struct settings *s, const struct run_info *run)
 {
@@ -22,24 +33,27 @@ char *certify_folder(const struct settings *s, const struct run_info *run)
 
 /* ---- the record ------------------------------------------------------- */
 
-static int check_data(const struct certify *c, struct err *e)
+static int check_data(const struct certify *c, const char *key,
+                      const struct loader *data, struct err *e)
 {
-    const char *then = run_info_param(c->run, "derived.data.train");
-    const char *now = loader_hash(c->engine->data.train);
-    char *missing;
+    char *param = xasprintf("derived.%s", key);
+    const char *then = run_info_param(c->run, param);
+    const char *now = data ? loader_hash(data) : then;
+    char *missing = NULL;
+    int ret = 0;
 
-    if (!then || strcmp(then, now) == 0)
-        return 0;
-    missing = lock_missing(c->engine->data.train);
-    if (missing)
-        err_set(e, ERR_INPUT, "the data lack the shard %s", missing);
-    else
-        err_set(e, ERR_INPUT,
-                "data.train is not what the run was trained with: its SHA-256 "
-                "is %.12s, not %.12s",
-                now, then);
+    if (then && strcmp(then, now) != 0) {
+        missing = lock_missing(data);
+        ret = missing
+                  ? err_set(e, ERR_INPUT, "the data lack the shard %s", missing)
+                  : err_set(e, ERR_INPUT,
+                            "%s is not what the run had: its SHA-256 is "
+                            "%.12s, not %.12s",
+                            key, now, then);
+    }
     free(missing);
-    return -1;
+    free(param);
+    return ret;
 }
 
 /* Note a fact that decides the order of sums, if it has changed. */
@@ -92,10 +106,16 @@ int certify_open(struct certify *c, struct engine *eng,
         return err_set(e, ERR_INPUT,
                        "train.max_time makes the learning rate depend on the "
                        "clock");
-    if (check_step_size(c, e) < 0 || check_data(c, e) < 0 ||
-        series_load(&c->loss, run, "train/loss", 0, e) < 0 ||
-        series_load(&c->norm, run, "train/grad_norm", LOAD_MAY_LACK, e) < 0 ||
-        series_load(&c->skipped, run, "event/skipped", LOAD_MAY_LACK, e) < 0 ||
+    if (check_step_size(c, e) < 0 ||
+        check_data(c, "data.train", eng->data.train, e) < 0 ||
+        check_data(c, "data.val", eng->data.val, e) < 0 ||
+        series_load(&c->loss, run, "train/loss", 0, e) < 0)
+        return -1;
+    for (int i = 0; i < CERTIFY_NUMBERS; i++)
+        if (series_load(&c->number[i], run, certify_numbers[i], LOAD_MAY_LACK,
+                        e) < 0)
+            return -1;
+    if (series_load(&c->skipped, run, "event/skipped", LOAD_MAY_LACK, e) < 0 ||
         series_load(&c->rollback, run, "event/rollback",
                     LOAD_MAY_LACK | LOAD_ALL_ATTEMPTS, e) < 0)
         return -1;
@@ -107,9 +127,46 @@ void certify_close(struct certify *c)
 {
     step_close(&c->step);
     series_free(&c->loss);
-    series_free(&c->norm);
+    for (int i = 0; i < CERTIFY_NUMBERS; i++)
+        series_free(&c->number[i]);
     series_free(&c->skipped);
     series_free(&c->rollback);
+}
+
+/* The step after this one that has a point; the last one always has. */
+static int64_t next_point(const struct settings *s, int64_t step)
+{
+    const int64_t next = step - step % s->run.log_every + s->run.log_every;
+
+    return step < s->is.stop_at && next > s->is.stop_at ? s->is.stop_at : next;
+}
+
+int certify_points(const struct certify *c, struct err *e)
+{
+    const struct settings *s = c->engine->set;
+    const struct series *loss = &c->loss;
+    const bool is_whole =
+        c->run->status == RUN_FINISHED && s->eval.patience == 0;
+    int64_t step = next_point(s, loss->step[0] - 1);
+
+    if (c->run->attempts > 1)
+        return 0;
+    for (size_t i = 0; i < loss->n; i++, step = next_point(s, step)) {
+        if (loss->step[i] < step || loss->step[i] > s->is.stop_at)
+            return err_set(e, ERR_INPUT,
+                           "%s has a loss of step %" PRId64
+                           ", which is none of its steps",
+                           c->run->name, loss->step[i]);
+        if (loss->step[i] > step)
+            return err_set(e, ERR_INPUT, "%s has no loss of step %" PRId64,
+                           c->run->name, step);
+    }
+    if (is_whole && step <= s->is.stop_at)
+        return err_set(e, ERR_INPUT,
+                       "%s has no loss of step %" PRId64
+                       ", but trained until step %" PRId64,
+                       c->run->name, step, s->is.stop_at);
+    return 0;
 }
 
 /* ---- where to begin --------------------------------------------------- */
@@ -163,14 +220,13 @@ static double tolerance(const struct certify *c)
 }
 
 static void compare_number(const struct certify *c, struct certify_result *r,
-                           const char *name, const struct series *s,
-                           double value)
+                           int which, double value)
 {
     const int64_t step = c->engine->state.step;
     char is[NUM_TEXT], was[NUM_TEXT];
     double then, off;
 
-    if (!series_value(s, step, &then))
+    if (!series_value(&c->number[which], step, &then))
         return;
     r->numbers++;
     if (then == value || (isnan(then) && isnan(value)))
@@ -183,8 +239,8 @@ static void compare_number(const struct certify *c, struct certify_result *r,
     num_shortest(is, value);
     num_shortest(was, then);
     r->differs = step;
-    snprintf(r->what, sizeof r->what, "%s is %s, but the run recorded %s", name,
-             is, was);
+    snprintf(r->what, sizeof r->what, "%s is %s, but the run recorded %s",
+             certify_numbers[which], is, was);
 }
 
 /* The sums of the current state, as if it were written as a checkpoint. */
@@ -232,6 +288,34 @@ static int compare_state(struct certify *c, struct certify_result *r,
     return 0;
 }
 
+bool certify_computes(const struct certify *c, int number)
+{
+    return number < CERTIFY_VAL_LOSS || c->engine->data.val;
+}
+
+/* Where training validated; all ranks have the record. */
+static int compare_validation(struct certify *c, struct certify_result *r,
+                              struct err *e)
+{
+    struct eval_result now;
+    double any;
+
+    if (!certify_computes(c, CERTIFY_VAL_LOSS) ||
+        !series_value(&c->number[CERTIFY_VAL_LOSS], c->engine->state.step,
+                      &any))
+        return 0;
+    if (eval_loss(c->engine, &now, e) < 0)
+        return -1;
+    if (now.stopped)
+        return err_set(e, ERR_INTERRUPTED, "stopped by a signal");
+    if (c->engine->coll.rank > 0)
+        return 0;
+    compare_number(c, r, CERTIFY_VAL_LOSS, now.loss);
+    compare_number(c, r, CERTIFY_VAL_PERPLEXITY, exp(now.loss));
+    compare_number(c, r, CERTIFY_VAL_BPB, now.bpb);
+    return 0;
+}
+
 /* Rank 0 reads the record and tells the others what it found. */
 static int compare_step(struct certify *c, struct certify_result *r,
                         struct err *e)
@@ -245,8 +329,10 @@ static int compare_step(struct certify *c, struct certify_result *r,
     struct err none = { 0 };
 
     if (coll->rank == 0) {
-        compare_number(c, r, "train/loss", &c->loss, c->step.loss);
-        compare_number(c, r, "train/grad_norm", &c->norm, c->step.norm);
+        compare_number(c, r, CERTIFY_LOSS, c->step.loss);
+        compare_number(c, r, CERTIFY_NORM, c->step.norm);
+        compare_number(c, r, CERTIFY_LR, c->step.lr);
+        compare_number(c, r, CERTIFY_PERPLEXITY, exp(c->step.loss));
         found.differs = r->differs;
         found.has_sums =
             !*c->other &&
@@ -255,7 +341,8 @@ static int compare_step(struct certify *c, struct certify_result *r,
     }
     coll_bcast(coll, &found, sizeof found, 0);
     if (coll_check(coll, e) < 0 ||
-        (found.has_sums && compare_state(c, r, &sums, e) < 0))
+        (found.has_sums && compare_state(c, r, &sums, e) < 0) ||
+        (found.differs < 0 && compare_validation(c, r, e) < 0))
         return -1;
     found.differs = r->differs;
     coll_bcast(coll, &found, sizeof found, 0);

@@ -15,19 +15,33 @@
  *
  * Training is a function of the settings, the data and the step, so a step that
  * is computed again from a checkpoint gives the same loss, the same norm of the
- * gradient and, where training wrote a checkpoint, the same weights and
- * moments, to the last bit.  A number of ranks, of threads or a set of
- * instructions other than those of training may change the order of sums; then
- * numbers may differ by CERTIFY_ROUNDING, and weights are not compared.
+ * gradient, the same validation loss where training validated and, where it
+ * wrote a checkpoint, the same weights and moments, to the last bit.  A number
+ * of ranks, of threads or a set of instructions other than those of training
+ * may change the order of sums; then numbers may differ by CERTIFY_ROUNDING,
+ * and weights are not compared.
  *
  * All ranks call these functions, with the same steps in ascending order.  The
  * run is only read.
  */
+enum {
+    CERTIFY_LOSS,
+    CERTIFY_PERPLEXITY,
+    CERTIFY_NORM,
+    CERTIFY_LR,
+    CERTIFY_VAL_LOSS,
+    CERTIFY_VAL_PERPLEXITY,
+    CERTIFY_VAL_BPB,
+    CERTIFY_NUMBERS
+};
+extern const char *const certify_numbers[CERTIFY_NUMBERS]; /* the metrics */
+
 struct certify {
     struct engine *engine;
     const struct run_info *run;
     struct step step;
-    struct series loss, norm, skipped, rollback;
+    struct series loss, skipped, rollback;
+    struct series number[CERTIFY_NUMBERS];
     char other[96]; /* how this machine computes in another order, or "" */
 };
 
@@ -49,6 +63,13 @@ struct certify_result { /* of rank 0 */
 int certify_open(struct certify *, struct engine *, const struct run_info *,
                  struct err *);
 void certify_close(struct certify *);
+
+/* Without validation data, those of validation are not computed. */
+bool certify_computes(const struct certify *, int number);
+
+/* Is there a loss of each step that should have one, and of no other?  Of a run
+ * that was resumed this is not known: run.log_every may have changed. */
+int certify_points(const struct certify *, struct err *);
 
 /* Compute the steps from the newest checkpoint before them, and compare those
  * from `first` to `last`; the first that differs is the last computed. */

@@ -1,0 +1,96 @@
+/*
+ * fsck_checkpoints - compare checkpoints with the sums that training noted
+ */
+#include "config.h"
+#include "store/fsck/fsck.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/buf.h"
+#include "common/mem.h"
+#include "common/path.h"
+#include "common/sha256.h"
+
+enum { SUMS_MAX = 256 << 20 };
+
+static void tell(const struct run_info *run, const char *file, const char *what,
+                 fsck_fn *fn, void *arg)
+{
+    fn(arg, &(struct fsck_finding){
+                .name = run->name, .id = run->id, .file = file, .what = what });
+}
+
+/* Does one of the sums of this file fit?  *known if it has any; a step that was
+ * written twice has two. */
+static bool fits(const char *sums, const char *file, const char *sum,
+                 bool *known)
+{
+    char *line = xasprintf("%s  %s\n", sum, file);
+    char *tail = xasprintf("  %s\n", file);
+    const bool found = strstr(sums, line) != NULL;
+
+    *known = strstr(sums, tail) != NULL;
+    free(line);
+    free(tail);
+    return found;
+}
+
+static int check_file(const struct run_info *run, const char *sums,
+                      const char *file, fsck_fn *fn, void *arg, struct err *e)
+{
+    char *path = path_join(run->artifacts, file), sum[SHA256_TEXT];
+    char *shown = path_join("artifacts", file);
+    bool known = false;
+    int64_t size;
+    int ret = 0;
+
+    if (path_is_link(path))
+        tell(run, shown, "it is a link, and was not compared", fn, arg);
+    else if (path_exists(path))
+        ret = sha256_file(path, sum, &size, e);
+    if (ret == 0 && !path_is_link(path) && path_exists(path) &&
+        !fits(sums, file, sum, &known))
+        tell(run, shown,
+             known ? "its SHA-256 is not that of checkpoints.sha256"
+                   : "it is not in checkpoints.sha256",
+             fn, arg);
+    free(shown);
+    free(path);
+    return ret;
+}
+
+int fsck_checkpoints(const struct run_info *run, fsck_fn *fn, void *arg,
+                     struct err *e)
+{
+    static const char *const files[] = { "model.safetensors",
+                                         "optim.safetensors", "state.json" };
+    char *path = path_join(run->artifacts, "checkpoints.sha256");
+    char *folder = path_join(run->artifacts, "checkpoints");
+    struct path_list steps = { 0 };
+    struct buf sums = BUF_INIT;
+    struct err why = { 0 };
+    int ret = 0;
+
+    if (buf_read_unlinked(&sums, path, SUMS_MAX, &why) < 0) {
+        ret = why.kind == ERR_MISSING ? 0 : -1;
+        if (ret < 0)
+            *e = why;
+    } else if (!path_is_link(folder) && path_is_folder(folder)) {
+        ret = path_list(&steps, folder, e);
+    }
+    for (size_t i = 0; i < steps.n && ret == 0; i++)
+        for (size_t k = 0; k < 3 && ret == 0; k++) {
+            char *file =
+                xasprintf("checkpoints/%s/%s", steps.name[i], files[k]);
+
+            if (strncmp(steps.name[i], "step-", 5) == 0)
+                ret = check_file(run, sums.s, file, fn, arg, e);
+            free(file);
+        }
+    path_list_clear(&steps);
+    buf_clear(&sums);
+    free(folder);
+    free(path);
+    return ret;
+}
