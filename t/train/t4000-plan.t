@@ -1,6 +1,7 @@
 #!/bin/sh
 # gtrain plan counts what is known from elsewhere, to the last digit.
 . "$(dirname "$0")/../lib/tap.sh"
+. "$top/t/lib/fixtures.sh"
 value() {       # value CONF PART ROW COLUMN [OPTION]...
     conf=$1 part=$2 row=$3 column=$4
     shift 4
@@ -18,6 +19,8 @@ is "$(value c4-29M training steps 2)" 8833 "c4-29M takes 8,833 steps on one GPU"
 is "$(value c4-29M training steps 2 --ranks 2 \
     --set train.tokens_per_step=131072)" 4416 \
         "c4-29M takes half the steps on two GPUs"
+is "$(value c4-29M training 'steps, each rank with this batch' 2 --gpus 2)" \
+    4416 "--gpus 2 has the steps with twice the batch as well"
 is "$(value gpt2-124M parameters all 3)" 124475904 \
     "gpt2-124M has GPT-2's parameters and padding"
 is "$(value gpt2-124M parameters all 3 --set model.vocab_multiple=1)" 124439808 \
@@ -53,12 +56,20 @@ is "$(echo "$out" | grep -c '589824')" 1 \
     "the refusal names the nearest batch that fits"
 is "$(value gpt2-124M memory ddp 2 --set optim.masters=bf16)" \
     $((2 * 124475904)) "master weights in bf16 take 2 bytes and have no copies"
-# hours and prices: 6 N D, on several devices, for several files
+# hours and prices, on several devices, for several files
 hours() { gtrain plan --only time --tsv --no-header "$@"; }
 is "$(value gpt2-124M time 'this machine' 2)" 1 \
     "plan has a row for the machine it runs on"
 is "$(value gpt2-124M time P100 4 --mfu 0.4,60% | tr '\n' ' ')" "0.4 0.6 " \
     "--mfu takes several fractions, with a row for each"
+is "$(value gpt2-124M time P100 2 --gpus 4)" 4 \
+    "the hours of a device are those of as many as --gpus says"
+is "$(value gpt2-124M time 'T4 x 2' 2 --gpus 4)" 2 \
+    "a row of several devices keeps its number"
+is "$(value gpt2-124M time 'this machine' 3 --set plan.peak_tflops=0.5)" 0.5 \
+    "the hours on this machine are those at plan.peak_tflops"
+is "$(value gpt2-124M time 'this machine' 3 --gpus 4 \
+    --set plan.peak_tflops=0.5)" 2.0 "plan.peak_tflops is the rate of one rank"
 is "$(value gpt2-124M time 'this step time' 5 --step-time 330ms | cut -c1-5)" \
     1.748 "--only time has the hours at a step time"
 hours "$top/conf/gpt2-124M.ini" --price 2.5/h --step-time 3600 |
@@ -69,6 +80,18 @@ hours "$top/conf/c4-30M.ini" "$top/conf/c4-29M.ini" | grep P100 | cut -f1,2 |
     sed 's,.*/,,' >both
 is "$(cat both)" "c4-30M.ini${tab}P100
 c4-29M.ini${tab}P100" "plan compares several files, row by row"
+# what a run records as its MFU gives back the time that it took
+rhythm 4000 >train.bin
+small_ini model.vocab=32 plan.peak_tflops=0.5 schedule.steps=4 data.train=train.bin >mfu.ini
+gtrain --config mfu.ini --name measured >out 2>&1
+gtrack ls measured -c 'last(perf/tokens_per_s),last(perf/mfu),train/tokens' --tsv \
+    --no-header >recorded
+IFS=$tab read -r rate mfu tokens <recorded
+hours mfu.ini --mfu "$mfu" | awk -F'\t' -v rate="$rate" -v tokens="$tokens" '
+    $1 == "this machine" {
+    off = $5 * 3600 * rate / tokens - 1 } END { exit !(tokens && off * off < 1e-8) }'
+ok $? "the recorded perf/mfu gives the hours at the recorded tokens/s" \
+    "$(cat out recorded)"
 # in fp32, AdamW has 16 bytes for each parameter
 gtrain plan "$top/conf/c4-30M.ini" --set plan.hardware=mine:1:128:1 --fit \
     --only time --tsv --no-header | awk -F'\t' '$1 == "mine" {

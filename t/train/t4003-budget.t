@@ -20,16 +20,24 @@ awk -F '\t' '{ d = $6 - (1.8172 + 482.01 * $2 ^ -0.3478 + 2085.43 * $3 ^ -0.3658
     if (d * d > 1e-8) bad = 1 }
     END { exit bad || NR != 3 }' out
 ok $? "the losses without runs are those of the published law" "$(cat out)"
-# 0.5 h x 3600 s x 1e12 FLOP/s = 6 N D
-awk -F '\t' '{ d = 6 * $2 * $3 / 1.8e15 - 1; if (d * d > 1e-6) bad = 1
+# 0.5 h x 3600 s x 1e12 FLOP/s = D x the operations that perf/mfu counts
+for width in 64 128 256; do
+    gtrain plan w$width.ini --only training --tsv --no-header |
+        awk -F '\t' '$1 == "FLOP a token, of the MFU" { print $2 }'
+done >flops
+paste flops out >both
+awk -F '\t' '{ d = $1 * $4 / 1.8e15 - 1; if (d * d > 1e-6) bad = 1 }
+    END { exit bad || NR != 3 }' both
+ok $? "the tokens are those whose operations the budget pays for" "$(cat both)"
+awk -F '\t' '{ if (d * d > 1e-6) bad = 1
     d = $3 / ($4 * 1024) - 1; if (d * d > 1e-4) bad = 1
     if ($7 != int($3 / (1000 * 1024))) bad = 1 }
     END { exit bad || NR != 3 }' out
 ok $? "tokens, steps and cells follow from the operations" "$(cat out)"
 
 plan --budget 0.5gpuh --device h100 --tsv --no-header
-awk -F '\t' '{ d = 6 * $2 * $3 / (1800 * 494.7e12 / 2) - 1; bad += d * d > 1e-6 }
-    END { exit bad || NR != 3 }' out
+paste flops out | awk -F '\t' '{ d = $1 * $4 / (1800 * 494.7e12 / 2) - 1
+    bad += d * d > 1e-6 } END { exit bad || NR != 3 }'
 ok $? "the rate is that of the device that is named" "$(cat out)"
 
 # Runs whose law is known; the exponents are on the grid.

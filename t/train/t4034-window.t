@@ -9,7 +9,7 @@ small_ini model.layers=3 model.vocab=64 data.train=data.bin train.batch=4 \
     checkpoint.every=3 train.deterministic=yes >tiny.ini
 flops() {
     gtrain plan -c tiny.ini --set train.batch=4 --tsv "$@" 2>err |
-        awk -F'\t' '/^FLOP a token, exact/ { print $2 }'
+        awk -F'\t' '/^FLOP a token, of the MFU/ { print $2 }'
 }
 short="--set model.window=5 --set model.window_pattern=SL"
 

@@ -66,12 +66,15 @@ bool hardware_measure(struct hardware *h, const struct settings *s)
     const enum dtype type = types[s->train.precision];
     struct dev dev = { .threads = (int)s->train.threads };
     struct err e = { 0 };
-    double flops, bytes;
+    double flops = s->plan.peak_tflops * 1e12, bytes;
+    bool measured;
 
     if (dev_open(&dev, s->train.device, &e) < 0)
         return false;
-    flops = dev.type->peak ? dev.type->peak(&dev, type) : 0;
-    if (flops <= 0)
+    if (flops <= 0 && dev.type->peak)
+        flops = dev.type->peak(&dev, type);
+    measured = flops <= 0;
+    if (measured)
         flops = measure_large_product(&dev, type);
     bytes = dev.memory.total ? (double)dev.memory.total
                              : limits_memory("", NULL, 0);
@@ -79,7 +82,10 @@ bool hardware_measure(struct hardware *h, const struct settings *s)
     *h = (struct hardware){ .name = "this machine",
                             .gib = bytes / 0x1p30,
                             .devices = 1,
-                            .source = "measured" };
+                            .whole = measured,
+                            .source = s->plan.peak_tflops > 0 ? "settings"
+                                      : measured              ? "measured"
+                                                              : "known" };
     h->tflops[s->train.precision] = flops / 1e12;
     return flops > 0;
 }

@@ -23,12 +23,14 @@ struct hardware {
     double link;   /* to another device of the machine, in one direction */
     int devices;
     const char *source;
+    bool whole; /* ranks share it */
 };
 
 extern const struct hardware hardware_table[]; /* ends with a NULL name */
 
-/* The device that train.device names on this machine, with its memory and the
- * known or measured peak rate in train.precision; false if it has none. */
+/* The device that train.device names on this machine, with its memory and its
+ * peak rate in train.precision, which is plan.peak_tflops, known or measured;
+ * false if it has none. */
 bool hardware_measure(struct hardware *, const struct settings *);
 
 /* The CPU threads of one of `local_ranks` ranks on this machine; `shared` as

@@ -53,8 +53,8 @@ int gpt_check_heads(const struct settings *, struct err *);
  * NULL if the graph has no losses. */
 void gpt_set_inputs(struct gpt *, const int32_t *x, const int32_t *y);
 
-/* Operations per token, forward and backward, counted as PaLM does: 6N and
- * attention. */
+/* Operations per token of the products and of attention, forward and backward,
+ * without recomputation, as an MFU counts them (arXiv:2204.02311, app. B). */
 double gpt_flops_per_token(const struct gpt *);
 
 #endif

@@ -42,7 +42,7 @@ static int begin_budget(struct budget *b, double hours,
                         struct err *e)
 {
     const double part = s->plan.mfu.n > 0 ? s->plan.mfu.x[0] : 0.4;
-    double tflops = s->plan.peak_tflops;
+    double tflops = 0;
     struct plan_rates rates;
     struct hardware h;
     struct err why = { 0 };
@@ -50,8 +50,7 @@ static int begin_budget(struct budget *b, double hours,
     if (how->device) {
         plan_device_rates(how->device, s, how->ranks, 0, &rates);
         tflops = rates.peak / 1e12;
-    }
-    if (tflops <= 0 && hardware_measure(&h, s))
+    } else if (hardware_measure(&h, s))
         tflops = h.tflops[s->train.precision];
     if (tflops <= 0)
         return err_set(e, ERR_USAGE,
@@ -69,9 +68,22 @@ static int begin_budget(struct budget *b, double hours,
     return 0;
 }
 
+static double flops_per_token(const struct settings *s)
+{
+    const struct graph_conf conf = { .training = true, .fuse = true };
+    struct gpt gpt;
+    double flops;
+
+    gpt_build(&gpt, s, 1);
+    graph_memory_size(&gpt.graph, &conf, &ref_ops);
+    flops = gpt_flops_per_token(&gpt);
+    graph_clear(&gpt.graph);
+    return flops;
+}
+
 static double tokens_of(const struct budget *b, const struct settings *s)
 {
-    return b->flops / (6 * (double)s->is.parameters);
+    return b->flops / flops_per_token(s);
 }
 
 static double loss_of(const struct budget *b, const struct settings *s)

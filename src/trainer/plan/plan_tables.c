@@ -138,6 +138,9 @@ static void add_training(struct rows *r)
     add_int(r, "micro-batches of a step, each rank", s->is.accumulate);
     add_int(r, "tokens of a step", s->is.tokens_per_step);
     add_int(r, "steps", s->is.steps);
+    if (r->how->ranks > 1)
+        add_int(r, "steps, each rank with this batch",
+                s->is.steps / r->how->ranks);
     add_int(r, "warm-up steps", s->is.warmup);
     add_int(r, "tokens", (int64_t)d);
     add_int(r, "tokens for 20 a parameter", 20 * s->is.parameters);
@@ -154,10 +157,10 @@ static void add_training(struct rows *r)
             add_int(r, name, param_rates_count(s->optim.group[i], g));
         }
     add_real(r, "FLOP a token, 6N", 6 * n);
-    add_real(r, "FLOP a token, exact", flops);
+    add_real(r, "FLOP a token, of the MFU", flops);
     add_real(r, "FLOP in all, 6ND", 6 * n * d);
     add_real(r, "TFLOP in all, 6ND", 6 * n * d / 1e12);
-    add_real(r, "FLOP in all, exact", flops * d);
+    add_real(r, "FLOP in all, of the MFU", flops * d);
     begin_row(r, "exports");
     table_text(&r->table, r->model->exports);
     if (t > 0) {
@@ -246,19 +249,24 @@ static void add_time_row(struct rows *r, const struct time_row *row)
     table_text(t, row->source);
 }
 
-/* 6 N FLOP a token, at each assumed share of the peak rate. */
+/* The operations of perf/mfu, at each assumed share of the peak rate.  A single
+ * device stands for as many as there are ranks; what was measured here is all
+ * of this machine. */
 static void add_hardware(struct rows *r, const struct hardware *h)
 {
     const struct settings *s = r->set;
-    const double peak = h->tflops[s->train.precision] * 1e12;
+    const bool whole = h->devices > 1 || h->whole;
+    const int devices = whole ? h->devices : r->how->ranks;
+    const double peak =
+        h->tflops[s->train.precision] * 1e12 * (whole ? 1 : devices);
     const double flops =
-        6 * (double)s->is.parameters * (double)s->is.tokens_per_step;
+        gpt_flops_per_token(&r->model->gpt) * (double)s->is.tokens_per_step;
 
     for (int i = 0; i < s->plan.mfu.n; i++)
         add_time_row(r, &(struct time_row){
                             .name = h->name,
                             .source = h->source,
-                            .devices = h->devices,
+                            .devices = devices,
                             .peak = peak,
                             .mfu = s->plan.mfu.x[i],
                             .gib = h->gib,
