@@ -11,6 +11,7 @@
 #include "plot/history.h"
 #include "plot/smooth_choice.h"
 #include "store/query/find_key.h"
+#include "store/read/run_rate.h"
 
 /* A panel being drawn. */
 struct drawing {
@@ -73,7 +74,7 @@ static size_t find_best(const struct run_set *set, const char *const *names)
     for (size_t i = 0; i < set->n; i++) {
         const char *key = history_find(&set->run[i], names);
         const bool high = key && curve_kind_high_is_good(key);
-        const double x = run_info_best(&set->run[i], key, high);
+        const double x = run_rate_best(&set->run[i], key, high);
 
         if (isnan(x) || (best < set->n && (high ? x <= value : x >= value)))
             continue;

@@ -21,6 +21,7 @@
 #include "plot/history.h"
 #include "store/query/differ.h"
 #include "store/query/find_key.h"
+#include "store/read/run_rate.h"
 
 struct point {
     const char *x, *y; /* the values of the parameters, as text */
@@ -102,7 +103,7 @@ static int gather_points(struct sweep *s, const struct run_set *set,
         if (!key)
             key = history_find(run, one);
         metrics += key != NULL;
-        best = run_info_best(run, key, key && curve_kind_high_is_good(key));
+        best = run_rate_best(run, key, key && curve_kind_high_is_good(key));
         x = run_set_value(run, s->param[0]);
         if (s->n_params > 1)
             y = run_set_value(run, s->param[1]);

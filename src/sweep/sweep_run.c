@@ -14,6 +14,7 @@
 #include "common/save.h"
 #include "store/alert/alert_watch.h"
 #include "store/analysis/paired_runs.h"
+#include "store/read/run_rate.h"
 #include "store/write/edit.h"
 
 char *sweep_run_cell_path(const struct sweep_run *s, size_t cell,
@@ -259,7 +260,7 @@ static void set_outcome(struct outcome *o, const struct run_info *r,
                         const struct sweep *w)
 {
     o->run = r;
-    o->best = run_info_best(r, w->metric, w->goal == SWEEP_MAX);
+    o->best = run_rate_best(r, w->metric, w->goal == SWEEP_MAX);
     o->step = last_step(r);
     o->state = r->status == RUN_FINISHED  ? CELL_DONE
                : r->status == RUN_RUNNING ? CELL_RUNNING

@@ -13,6 +13,7 @@
 #include "store/analysis/paired_runs.h"
 #include "store/query/differ.h"
 #include "store/query/find_key.h"
+#include "store/read/run_rate.h"
 #include "store/read/runs.h"
 #include "track/runs/auto_columns.h"
 #include "track/runs/column.h"
@@ -327,6 +328,10 @@ static int parse_metric(struct columns *c, const char *metric,
                            : xasprintf("%s(%s)", up ? "max" : "min", metric);
     int ret = columns_parse(c, text, runs, e);
 
+    if (ret == 0 && !inner && !by_last && run_rate_is(c->item[0].key)) {
+        columns_clear(c);
+        ret = columns_parse(c, metric, runs, e);
+    }
     free(text);
     if (ret == 0 && c->item[0].kind != COLUMN_METRIC)
         ret = err_set(e, ERR_USAGE, "%s is not a metric", metric);
@@ -365,9 +370,9 @@ static void fill_runs(struct table *t, const struct runs *runs,
         if (!screen)
             table_text(t, r->id);
         table_real(t, column_number(by, r));
-        table_int(t, by_last                             ? m->last_step
-                     : strncmp(by->title, "max", 3) == 0 ? m->max_step
-                                                         : m->min_step);
+        table_int(t, by_last || by->function == COLUMN_MEAN ? m->last_step
+                     : strncmp(by->title, "max", 3) == 0    ? m->max_step
+                                                            : m->min_step);
         for (size_t j = 0; j < params.n; j++)
             table_add(t, column_cell(&params.item[j], r));
         if (screen)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/opt.h"
+#include "store/read/run_rate.h"
 #include "track/runs/track.h"
 
 static struct table_style style;
@@ -87,7 +88,7 @@ static void add_summary(struct table *t, const struct run_info *r)
         table_int(t, m->min_step);
         table_real(t, m->max);
         table_int(t, m->max_step);
-        table_real(t, m->mean);
+        table_real(t, run_rate_is(m->key) ? run_rate(r, m->key) : m->mean);
         table_time(t, m->last_ms);
     }
 }

@@ -66,14 +66,6 @@ const struct metric_sum *run_info_metric(const struct run_info *run,
     return find_key(run->metrics, run->n_metrics, sizeof *run->metrics, key);
 }
 
-double run_info_best(const struct run_info *run, const char *key, bool high)
-{
-    const struct metric_sum *m = key ? run_info_metric(run, key) : NULL;
-    const double x = !m ? (double)NAN : high ? m->max : m->min;
-
-    return isfinite(x) ? x : (double)NAN;
-}
-
 double run_info_seconds(const struct run_info *r)
 {
     int64_t end = r->end_ms;

@@ -94,9 +94,6 @@ const char *run_info_tag(const struct run_info *, const char *key);
 const char *run_info_command(const struct run_info *);
 const struct metric_sum *run_info_metric(const struct run_info *,
                                          const char *key);
-/* The highest or lowest value of a metric; NaN if there is none, or if it is
- * infinite: a run that diverged is never the best one.  The key may be NULL. */
-double run_info_best(const struct run_info *, const char *key, bool high);
 
 /* How many seconds a run took, or has been running. */
 double run_info_seconds(const struct run_info *);

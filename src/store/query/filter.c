@@ -8,6 +8,7 @@
 #include "common/num.h"
 #include "common/utf8.h"
 #include "store/query/filter_impl.h"
+#include "store/read/run_rate.h"
 
 static bool in_order(enum order order, int sign)
 {
@@ -138,7 +139,8 @@ static bool aspect_of(double *out, const struct clause *c,
         return series_at(out, run, c->key,
                          c->aspect == AT ? c->step : m->first_step,
                          c->aspect == FIRST);
-    *out = values[c->aspect];
+    *out = c->aspect == MEAN && run_rate_is(c->key) ? run_rate(run, c->key)
+                                                    : values[c->aspect];
     return c->aspect < ARGMIN || !isnan(m->min);
 }
 

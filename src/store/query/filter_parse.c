@@ -13,6 +13,7 @@
 #include "common/clock.h"
 #include "common/num.h"
 #include "store/query/filter_impl.h"
+#include "store/read/run_rate.h"
 
 /* clang-format off */
 static const struct {
@@ -195,6 +196,8 @@ static int read_what(struct parser *p, struct clause *c)
             i < sizeof entities / sizeof entities[0] ? entities[i].entity : ANY;
         c->key = c->entity == ANY ? t.text : t.key;
     }
+    if (run_rate_is(c->key))
+        c->aspect = MEAN;
     if (c->entity == ATTRIBUTES && read_attribute(p, c, t.entity != NULL) < 0)
         return -1;
     if (c->entity == DATASETS && strcmp(c->key, "name") != 0 &&

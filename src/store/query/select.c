@@ -14,6 +14,7 @@
 #include "store/format/store.h"
 #include "store/query/differ.h"
 #include "store/query/filter.h"
+#include "store/read/run_rate.h"
 
 enum { PREFIX_MIN = 4, CANDIDATES = 8 };
 
@@ -67,7 +68,7 @@ static size_t match_best(const struct runs *runs, const char *word,
         return 0;
     key = xstrndup(word + 6, strlen(word) - 6 - suffix);
     for (size_t i = 0; i < runs->n; i++) {
-        const double x = run_info_best(&runs->run[i], key, high);
+        const double x = run_rate_best(&runs->run[i], key, high);
 
         if (!isnan(x) && (best == runs->n || (high ? x > value : x < value))) {
             best = i;

@@ -8,6 +8,8 @@ src_store_libstore_a_SOURCES += \
 	%D%/outline.h \
 	%D%/pack.c \
 	%D%/pack.h \
+	%D%/run_rate.c \
+	%D%/run_rate.h \
 	%D%/runs.c \
 	%D%/runs.h \
 	%D%/series.c

@@ -87,6 +87,8 @@ bool series_value(const struct series *, int64_t step, double *value);
  * it or, if there is none, of the last step before it; false for none. */
 bool series_at(double *value, const struct run_info *, const char *key,
                int64_t step, bool first);
+/* The median of a metric in its file; false if it has no values but NaN. */
+bool series_median(double *value, const struct run_info *, const char *key);
 void series_free(struct series *);
 
 #endif

@@ -4,6 +4,7 @@
 #include "config.h"
 #include "store/read/runs.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -178,6 +179,31 @@ bool series_at(double *value, const struct run_info *run, const char *key,
         *value = s.value[first ? 0 : s.n - 1];
     series_free(&s);
     return found;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+bool series_median(double *value, const struct run_info *run, const char *key)
+{
+    struct series s = { 0 };
+    struct err e = { 0 };
+    size_t n = 0;
+
+    if (series_load(&s, run, key, 0, &e) < 0)
+        return false;
+    for (size_t i = 0; i < s.n; i++)
+        if (!isnan(s.value[i]))
+            s.value[n++] = s.value[i];
+    qsort(s.value, n, sizeof *s.value, by_value);
+    if (n)
+        *value = (s.value[(n - 1) / 2] + s.value[n / 2]) / 2;
+    series_free(&s);
+    return n > 0;
 }
 
 void series_free(struct series *s)

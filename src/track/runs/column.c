@@ -7,6 +7,7 @@
 
 #include "common/num.h"
 #include "common/opt.h"
+#include "store/read/run_rate.h"
 #include "track/runs/run_facts.h"
 
 /* clang-format off */
@@ -41,7 +42,8 @@ const char *const column_functions[] = {
     [COLUMN_MAX] = "max",       [COLUMN_MEAN] = "mean",
     [COLUMN_FIRST] = "first",   [COLUMN_COUNT] = "count",
     [COLUMN_ARGMIN] = "argmin", [COLUMN_ARGMAX] = "argmax",
-    [COLUMN_AT] = "at",         [COLUMN_AT + 1] = NULL,
+    [COLUMN_AT] = "at",         [COLUMN_MEDIAN] = "median",
+    [COLUMN_MEDIAN + 1] = NULL,
 };
 
 int column_find_attribute(const char *name)
@@ -69,10 +71,21 @@ static bool has_title(const struct columns *c, const char *title)
     return false;
 }
 
+enum column_function column_usual_function(const char *metric)
+{
+    return run_rate_is(metric) ? COLUMN_MEAN : COLUMN_LAST;
+}
+
 void columns_add(struct columns *c, enum column_kind kind, const char *key)
 {
-    if (!has_title(c, key))
-        columns_append(c, key, key)->kind = kind;
+    struct column *x;
+
+    if (has_title(c, key))
+        return;
+    x = columns_append(c, key, key);
+    x->kind = kind;
+    if (kind == COLUMN_METRIC)
+        x->function = column_usual_function(key);
 }
 
 void columns_attribute(struct columns *c, const char *name)
@@ -110,7 +123,7 @@ void columns_use_best(struct columns *c)
         struct column *x = &c->item[i];
         const int direction = column_direction(x);
 
-        if (!direction)
+        if (!direction || run_rate_is(x->key))
             continue;
         x->function = direction > 0 ? COLUMN_MAX : COLUMN_MIN;
         free(x->title);
@@ -145,7 +158,11 @@ static struct table_cell metric_cell(const struct column *c,
         cell.x = m->max;
         break;
     case COLUMN_MEAN:
-        cell.x = m->mean;
+        cell.x = run_rate_is(c->key) ? run_rate(r, c->key) : m->mean;
+        break;
+    case COLUMN_MEDIAN:
+        if (!series_median(&cell.x, r, c->key))
+            cell.type = TABLE_NONE;
         break;
     case COLUMN_FIRST:
         if (!series_at(&cell.x, r, c->key, m->first_step, true))

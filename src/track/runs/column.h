@@ -32,12 +32,13 @@ enum column_function {
     COLUMN_LAST,
     COLUMN_MIN,
     COLUMN_MAX,
-    COLUMN_MEAN,
+    COLUMN_MEAN, /* of a rate, that of the whole run */
     COLUMN_FIRST,
     COLUMN_COUNT,
     COLUMN_ARGMIN, /* the step of the lowest value */
     COLUMN_ARGMAX,
     COLUMN_AT, /* the value at a step, or the last one before it */
+    COLUMN_MEDIAN,
 };
 
 struct column {
@@ -64,6 +65,9 @@ struct column *columns_append(struct columns *, const char *key,
 /* Append the columns of another list, which is empty afterwards. */
 void columns_join(struct columns *, struct columns *more);
 void columns_remove(struct columns *, size_t at);
+/* What a metric shows if no function is named: the rate of the whole run
+ * (run_rate.h), or else the last value. */
+enum column_function column_usual_function(const char *metric);
 /* Show the best value of each metric that has one, instead of the last. */
 void columns_use_best(struct columns *);
 void columns_clear(struct columns *);

@@ -134,7 +134,9 @@ static int parse_column(struct columns *c, const char *word, size_t n,
     }
     out = columns_append(c, key, function < 0 ? key : title);
     out->kind = function < 0 ? kind : COLUMN_METRIC;
-    out->function = function < 0 ? COLUMN_LAST : (enum column_function)function;
+    out->function = function >= 0           ? (enum column_function)function
+                    : kind == COLUMN_METRIC ? column_usual_function(key)
+                                            : COLUMN_LAST;
     out->step = step;
     free(key);
     free(title);

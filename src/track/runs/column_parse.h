@@ -10,7 +10,7 @@
  *      params.optim.lr     metrics.val/loss     tags.phase
  *      val/loss            a parameter, else a metric, else a tag
  *      lr                  optim.lr, if no other key ends in ".lr"
- *      min(val/loss) max(..) last(..) mean(..) first(..) count(..)
+ *      min(val/loss) max(..) last(..) mean(..) median(..) first(..) count(..)
  *      argmin(val/loss) argmax(val/loss)       the step of that value
  *      at(val/loss, 5000)  the value at that step, or the last before it
  *

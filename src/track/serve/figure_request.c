@@ -8,6 +8,7 @@
 #include "common/num.h"
 #include "plot/curve_kind.h"
 #include "plot/curves.h"
+#include "store/read/run_rate.h"
 
 /* Take an option over from the query, and into the command line. */
 static const char *take_option(struct figure_request *f, const struct query *q,
@@ -94,7 +95,7 @@ static int take_baseline(struct figure_request *f, struct site *s,
             key = curve_kind_line_key(r, &k->line[i]);
     if (f->metric)
         key = f->metric;
-    best = run_info_best(r, key, key && curve_kind_high_is_good(key));
+    best = run_rate_best(r, key, key && curve_kind_high_is_good(key));
     if (isnan(best))
         return 0;
     num_shortest(value, best);

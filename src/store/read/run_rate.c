@@ -1,0 +1,98 @@
+#include "config.h"
+#include "store/read/run_rate.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "common/num.h"
+#include "common/path.h"
+#include "store/format/attempt.h"
+
+bool run_rate_is(const char *key)
+{
+    static const char *const names[] = { "tokens_per_s",
+                                         "tokens_per_sec",
+                                         "tokens_per_second",
+                                         "train_tokens_per_second",
+                                         "tok_per_s",
+                                         "throughput",
+                                         "flops",
+                                         "mfu" };
+    const char *slash = strrchr(key, '/'), *name = slash ? slash + 1 : key;
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    return false;
+}
+
+static double seconds_of(const struct run_info *run)
+{
+    double ms = 0;
+
+    for (int i = 0; i < run->attempts; i++) {
+        const struct attempt *a = &run->attempt[i];
+        const int64_t end = a->end_ms ? a->end_ms
+                            : i + 1 == run->attempts && run->seen_ms
+                                ? run->seen_ms
+                                : a->beat_ms;
+
+        ms += end > a->start_ms ? (double)(end - a->start_ms) : 0;
+    }
+    return ms > 0 ? ms / 1e3 : run_info_seconds(run);
+}
+
+/* The tokens that the run itself has trained on. */
+static double tokens_of(const struct run_info *run, const struct metric_sum *m)
+{
+    const char *tag = run_info_tag(run, "resumed.step");
+    double from, first;
+
+    if (!tag || !num_real(tag, &from) || m->first_step <= 0 ||
+        !series_at(&first, run, m->key, m->first_step, true))
+        return m->last;
+    return m->last - first * from / (double)m->first_step;
+}
+
+static double harmonic_mean(const struct run_info *run, const char *key)
+{
+    struct err none = { 0 };
+    struct series s = { 0 };
+    double sum = 0;
+    size_t n = 0;
+
+    if (series_load(&s, run, key, 0, &none) < 0)
+        return (double)NAN;
+    for (size_t i = 0; i < s.n; i++)
+        if (s.value[i] > 0) {
+            sum += 1 / s.value[i];
+            n++;
+        }
+    series_free(&s);
+    return n ? (double)n / sum : (double)NAN;
+}
+
+double run_rate(const struct run_info *run, const char *key)
+{
+    const struct metric_sum *m = run_info_metric(run, key),
+                            *tokens = run_info_metric(run, "train/tokens"),
+                            *rate = run_info_metric(run, "perf/tokens_per_s");
+    const double seconds = seconds_of(run);
+
+    if (!m)
+        return (double)NAN;
+    if (tokens && rate && rate->last > 0 && seconds > 0)
+        return tokens_of(run, tokens) / seconds * (m->last / rate->last);
+    return harmonic_mean(run, key);
+}
+
+double run_rate_best(const struct run_info *run, const char *key, bool high)
+{
+    const struct metric_sum *m = key ? run_info_metric(run, key) : NULL;
+    const double x = !m                 ? (double)NAN
+                     : run_rate_is(key) ? run_rate(run, key)
+                     : high             ? m->max
+                                        : m->min;
+
+    return isfinite(x) ? x : (double)NAN;
+}
