@@ -412,12 +412,12 @@ int sweep_expand(struct sweep *s, struct err *e)
     double count = 1;
     bool random = false;
 
-    if (s->n_axes == 0)
-        return err_set(e, ERR_USAGE,
-                       "the sweep has no axes; add [grid], [random], --grid "
-                       "or --random");
     if (add_seeds(s, e) < 0)
         return -1;
+    if (s->n_axes == 0)
+        return err_set(e, ERR_USAGE,
+                       "the sweep has no axes; add [grid], [random], --grid, "
+                       "--random or --seeds");
     for (size_t i = 0; i < s->n_axes; i++) {
         if (!s->axis[i].random)
             count *= (double)s->axis[i].n;

@@ -102,6 +102,10 @@ refused 2 "halving needs sweep.steps" --grid lr=1,2 \
     --set sweep.method=halving -- ./train.sh '{lr}'
 refused 2 "has no axes" -- ./train.sh
 
+gtrack sweep --seeds 3 -o seeds --tsv -- sh -c 'echo "loss={seed}"' >out 2>err
+is "$? $(cut -f 4 out | tail -n 3 | tr '\n' ' ')" "0 1 2 3 " \
+    "seeds alone make a sweep"
+
 gtrack sweep --grid lr=1 -o words -- sh -c \
     'printf "%s|" "$@" $GTRACK_VALUE_LR $GTRACK_SWEEP_VALUES >words.out' \
     sh '{{lr}}' 'a{lr}b' '{ x }' '{sweep.cell}' >out 2>err

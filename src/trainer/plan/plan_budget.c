@@ -91,6 +91,12 @@ static double loss_of(const struct budget *b, const struct settings *s)
     return scaling_loss(&b->law, (double)s->is.parameters, tokens_of(b, s));
 }
 
+/* A guess that knows nothing has the loss ln(V); the law is of no use there. */
+static bool is_learned(const struct budget *b, const struct settings *s)
+{
+    return loss_of(b, s) < log((double)s->model.vocab);
+}
+
 static void add_columns(struct table *t)
 {
     table_columns(t, "parameters", "tokens", "steps", "tokens/parameter",
@@ -106,19 +112,28 @@ static void add_row(const struct budget *b, const struct settings *s,
     table_int(t, (int64_t)tokens);
     table_int(t, (int64_t)(tokens / (double)s->is.tokens_per_step));
     table_real(t, tokens / (double)s->is.parameters);
-    table_real(t, loss_of(b, s));
+    if (is_learned(b, s))
+        table_real(t, loss_of(b, s));
+    else
+        table_none(t);
     if (own > 0)
         table_int(t, (int64_t)(tokens / own));
     else
         table_none(t);
 }
 
-static void tell_lowest(const struct budget *b, const char *best)
+static void tell_lowest(const struct budget *b, const struct settings *s,
+                        const char *best)
 {
     const struct scaling *law = &b->law;
     char text[NUM_TEXT];
 
-    log_info("lowest loss: %s", best);
+    if (!is_learned(b, s))
+        log_warn("by this law, no model learns more in these hours than to "
+                 "guess, which has a loss of %.3g",
+                 log((double)s->model.vocab));
+    else
+        log_info("lowest loss: %s", best);
     if (law->runs > 0)
         log_info("the law fits %s of %.3g to %.3g parameters; its median error "
                  "for a run that is left out of the fit is %.3f",
@@ -141,7 +156,7 @@ static void compare_models(const struct budget *b, const struct plan_model *p,
         if (loss_of(b, p[i].set) < loss_of(b, p[best].set))
             best = i;
     }
-    tell_lowest(b, p[best].file);
+    tell_lowest(b, p[best].set, p[best].file);
 }
 
 /* ---- the sizes of one model --------------------------------------------- */
@@ -211,7 +226,7 @@ static void tell_best(const struct budget *b, const struct settings *s)
     buf_printf(&sets, " model.width=%" PRId64, m->width);
     if (m->d_ff > 0)
         buf_printf(&sets, " model.d_ff=%" PRId64, m->d_ff);
-    tell_lowest(b, sets.s);
+    tell_lowest(b, s, sets.s);
     log_info("%d learning rates tried for %.0f steps each leave %.0f steps for "
              "the run, ten times as many",
              CELLS, floor(cells), floor(10 * cells));
