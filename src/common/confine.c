@@ -3,13 +3,17 @@
 
 #include <fcntl.h>
 #include <linux/landlock.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "common/log.h"
 #include "common/mem.h"
 #include "common/path.h"
 
@@ -18,8 +22,10 @@ enum {
     FS_REFER = 1 << 13,
     FS_TRUNCATE = 1 << 14,
     NET_TCP = 1 << 0 | 1 << 1, /* bind and connect */
+    SCOPES = 1 << 0 | 1 << 1,  /* abstract sockets and signals */
     WITH_TRUNCATE = 3,         /* the versions that have these */
-    WITH_NET = 4
+    WITH_NET = 4,
+    WITH_SCOPES = 6
 };
 
 enum {
@@ -32,7 +38,7 @@ enum {
 };
 
 struct ruleset {
-    uint64_t files, net;
+    uint64_t files, net, scopes;
 };
 
 /* The version of Landlock, if it is enough. */
@@ -46,9 +52,15 @@ static long version(void)
 
 const char *confine_name(void)
 {
+    static char name[40];
     const long v = version();
+    const bool calls = confine_has_calls();
 
-    return v == 0 ? "none" : v < WITH_NET ? "Landlock for files" : "Landlock";
+    if (v == 0)
+        return calls ? "seccomp" : "none";
+    snprintf(name, sizeof name, "Landlock %ld%s", v % 1000,
+             calls ? ", seccomp" : "");
+    return name;
 }
 
 /* False if the system refuses to. */
@@ -82,24 +94,60 @@ static bool allow_nearest(int rules, const char *folder)
     return added;
 }
 
-void confine(const char *const *folders, size_t n, bool connect)
+/* The size of a ruleset in this version of Landlock. */
+static size_t size_of(long v)
 {
+    return v < WITH_NET      ? offsetof(struct ruleset, net)
+           : v < WITH_SCOPES ? offsetof(struct ruleset, scopes)
+                             : sizeof(struct ruleset);
+}
+
+static bool confine_files(const char *const *folders, size_t n, bool connect)
+{
+    static const char *const devices[] = { "/dev/null", "/dev/zero",
+                                           "/dev/full", "/dev/tty",
+                                           "/dev/pts" };
     const long v = version();
-    const struct ruleset r = { WRITES, v < WITH_NET || connect ? 0 : NET_TCP };
+    const struct ruleset r = { WRITES, connect ? 0 : NET_TCP, SCOPES };
+    bool all = true;
     int rules;
-    bool all;
 
     if (!v)
-        return;
-    rules = (int)syscall(SYS_landlock_create_ruleset, &r,
-                         v < WITH_NET ? sizeof r.files : sizeof r, 0);
+        return false;
+    rules = (int)syscall(SYS_landlock_create_ruleset, &r, size_of(v), 0);
     if (rules < 0)
-        return;
-    all = allow(rules, "/dev", TO_FILE);
+        return false;
+    for (size_t i = 0; i < sizeof devices / sizeof devices[0]; i++)
+        all &= allow(rules, devices[i], TO_FILE);
     for (size_t i = 0; i < n; i++)
         if (folders[i])
             all &= allow_nearest(rules, folders[i]);
-    if (all && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0)
-        syscall(SYS_landlock_restrict_self, rules, 0);
+    all = all && syscall(SYS_landlock_restrict_self, rules, 0) == 0;
     close(rules);
+    return all;
+}
+
+void confine(const char *const *folders, size_t n, bool connect)
+{
+    const struct rlimit no_core = { 0, 0 };
+    const bool fixed = prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
+
+    setrlimit(RLIMIT_CORE, &no_core);
+    if (!fixed || !confine_files(folders, n, connect))
+        log_debug("the system does not let this command give up the right to "
+                  "change files, as Landlock in Linux 6.2 does");
+    if (!fixed || !confine_calls(connect))
+        log_debug("the system does not filter the system calls of this "
+                  "command");
+}
+
+void confine_output(const char *output, bool connect)
+{
+    const char *temp = getenv("TMPDIR");
+    char *folder =
+        output && strcmp(output, "-") != 0 ? path_parent(output) : NULL;
+
+    confine((const char *const[]){ folder, temp && *temp ? temp : P_tmpdir }, 2,
+            connect);
+    free(folder);
 }

@@ -7,18 +7,31 @@
 /*
  * confine - give up the rights that a command does not need
  *
- * After confine(), this process and its children can neither change files
- * outside the given folders, nor open TCP connections unless `connect` is set,
- * nor gain rights by starting a program.  Files that are open already, and
- * those in /dev, can still be written to.  A folder that does not exist stands
- * for the nearest one above it; NULL is skipped.  It is done by Landlock, in
- * Linux 6.2 or newer, and for connections 6.7; elsewhere, or where the system
- * refuses any of the calls for it, nothing happens, since this only limits what
- * a mistake in a reader of hostile files can do.
+ * After confine(), this thread, those that it starts, and its children can
+ * change no files outside the given folders, no owner, mode, time or attribute
+ * of any file, and no other process, cannot gain rights by starting a program,
+ * and leave no memory in a file when they crash.  Unless `connect` is set, they
+ * have no sockets but those that are open.  Open files, terminals and /dev/null
+ * can still be written to.  A folder that does not exist stands for the nearest
+ * one above it; NULL is skipped.
+ *
+ * Landlock does it, in Linux 6.2 or newer, and for signals in 6.12, and so does
+ * a filter of system calls, on x86-64.  Where one of these is missing, or the
+ * system refuses any of the calls for it, log_debug() says so and the command
+ * goes on, since this only limits what a mistake in a reader of hostile files
+ * can do.
  */
 void confine(const char *const *folders, size_t n, bool connect);
 
-/* What confines here: "Landlock", "Landlock for files" or "none". */
+/* confine() for a command that writes to the folder of this file, which may be
+ * NULL or "-", and to temporary files. */
+void confine_output(const char *output, bool connect);
+
+/* What confines here, such as "Landlock 7, seccomp", or "none". */
 const char *confine_name(void);
+
+/* The filter of system calls alone; false where there is none. */
+bool confine_calls(bool connect);
+bool confine_has_calls(void);
 
 #endif

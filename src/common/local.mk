@@ -54,6 +54,7 @@ include src/common/stats/local.mk
 COMMON_LIBS = src/common/libcommon.a $(JANSSON_LIBS) \
 	$(YAML_LIBS) $(INIH_LIBS) $(ZLIB_LIBS) -lpthread
 
+src_common_libcommon_a_SOURCES += %D%/confine_calls.c
 if HAVE_LANDLOCK
 src_common_libcommon_a_SOURCES += %D%/confine.c
 else

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/clock.h"
+#include "common/confine.h"
 #include "common/machine/cores.h"
 #include "common/log.h"
 #include "common/mem.h"
@@ -16,6 +17,7 @@
 #include "common/path.h"
 #include "common/utf8.h"
 #include "data/corpus/corpus.h"
+#include "data/corpus/source/download.h"
 #include "data/token/boundary.h"
 #include "data/token/bpe_train.h"
 #include "data/token/tokfile.h"
@@ -384,6 +386,7 @@ static int bpe_main(int argc, char **argv, struct err *e)
         got = corpus_conf_set(&in, &input, argv, argc, e);
     if (got == 0 && argc == 0)
         got = err_set(e, ERR_USAGE, "name the text to train on");
+    confine_output(output, download_any(argv, argc));
     if (got == 0) {
         in.special = special;
         in.n_special = conf.n_specials;

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "common/buf.h"
+#include "common/confine.h"
 #include "common/opt.h"
 #include "common/output/pager.h"
 #include "common/save.h"
@@ -269,10 +270,16 @@ static int decode_main(int argc, char **argv, struct err *e)
     return got;
 }
 
+static void confine_decode(void)
+{
+    confine_output(output, false);
+}
+
 const struct cmd cmd_decode = {
     .name = "decode",
     .args = "-T TOKENIZER FILE...",
     .help = "turn shards back into text",
     .opts = decode_opts,
+    .confine = confine_decode,
     .run = decode_main,
 };

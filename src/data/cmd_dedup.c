@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/buf.h"
+#include "common/confine.h"
 #include "common/hash.h"
 #include "common/log.h"
 #include "common/num.h"
@@ -17,6 +18,7 @@
 #include "data/corpus/hashset.h"
 #include "data/corpus/jsonl.h"
 #include "data/corpus/normalize.h"
+#include "data/corpus/source/download.h"
 
 static const char *output = "-";
 static struct corpus_opts input = CORPUS_OPTS_INIT;
@@ -151,6 +153,7 @@ static int dedup_main(int argc, char **argv, struct err *e)
         return err_set(e, ERR_USAGE, "name the text to read");
     if (corpus_conf_set(&conf, &input, argv, argc, e) < 0)
         return -1;
+    confine_output(output, download_any(argv, argc));
     conf.keep_lines = true;
     if (!to_stdout && save_open(&s, output, e) < 0)
         return -1;

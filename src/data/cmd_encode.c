@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "common/clock.h"
+#include "common/confine.h"
 #include "common/machine/cores.h"
 #include "common/log.h"
 #include "common/mem.h"
@@ -436,6 +437,7 @@ static int encode_main(int argc, char **argv, struct err *e)
         corpus_conf_set(&w.in, &input, argv, argc, e) < 0 ||
         tokenizer_load(&w.tokenizer, tokenizer_path, e) < 0)
         return -1;
+    confine_output(output, download_any(argv, argc));
     sig_watch();
     got = encode_input(&w, e);
     free(w.special);

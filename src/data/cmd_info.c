@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "common/confine.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/opt.h"
@@ -203,10 +204,16 @@ static int info_main(int argc, char **argv, struct err *e)
     return ret;
 }
 
+static void confine_info(void)
+{
+    confine_output(NULL, false);
+}
+
 const struct cmd cmd_info = {
     .name = "info",
     .args = "FILE...",
     .help = "describe shards and texts",
     .opts = info_opts,
+    .confine = confine_info,
     .run = info_main,
 };

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/confine.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/opt.h"
@@ -197,10 +198,16 @@ static int verify_main(int argc, char **argv, struct err *e)
     return ret;
 }
 
+static void confine_verify(void)
+{
+    confine_output(NULL, false);
+}
+
 const struct cmd cmd_verify = {
     .name = "verify",
     .args = "FILE...",
     .help = "compare files with a data.lock, and check shards",
     .opts = verify_opts,
+    .confine = confine_verify,
     .run = verify_main,
 };

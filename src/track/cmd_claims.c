@@ -7,6 +7,7 @@
 
 #include "common/log.h"
 #include "common/opt.h"
+#include "common/path.h"
 #include "common/sig.h"
 #include "track/proof/claims.h"
 #include "track/runs/track.h"
@@ -22,6 +23,17 @@ static const struct opt claims_opts[] = {
     { 0 }
 };
 
+/* Reports are written beside themselves. */
+static void confine_claims(int n, char **file)
+{
+    struct path_list folders = { 0 };
+
+    for (int i = 0; fill && i < n; i++)
+        path_list_add(&folders, path_parent(file[i]));
+    track_confine_folders(&folders, false);
+    path_list_clear(&folders);
+}
+
 static int claims_main(int argc, char **argv, struct err *e)
 {
     struct claims_check k;
@@ -32,6 +44,7 @@ static int claims_main(int argc, char **argv, struct err *e)
         return -1;
     setenv("GTRACK_ROOT", track_store(), 1); /* for the commands of figures */
     sig_watch();
+    confine_claims(argc, argv);
     claims_check_init(&k, &track_program);
     k.fill = fill;
     for (int i = 0; i < argc && ret == 0; i++)

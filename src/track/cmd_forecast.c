@@ -96,5 +96,6 @@ const struct cmd cmd_forecast = {
     .args = "RUN...",
     .help = "forecast the rest of loss curves",
     .opts = forecast_opts,
+    .confine = track_confine_reader,
     .run = forecast_main,
 };

@@ -71,11 +71,23 @@ static void add_check(struct verify *v, const char *check, const char *of,
 
 /* ---- the files -------------------------------------------------------- */
 
+/* The archive is somebody else's; training needs more rights. */
+static void confine_verify(const char *temp)
+{
+    struct path_list folders = { 0 };
+
+    path_list_add(&folders, keep ? path_parent(keep) : xstrdup(temp));
+    if (!replay)
+        track_confine_folders(&folders, false);
+    path_list_clear(&folders);
+}
+
 static int make_folder(struct verify *v, struct err *e)
 {
     const char *temp = getenv("TMPDIR");
 
     temp = temp && *temp ? temp : "/tmp";
+    confine_verify(temp);
     if (keep && save_folder_open(&v->kept, keep, e) < 0)
         return -1;
     v->folder =

@@ -15,7 +15,11 @@ EXTRA_DIST += \
 	%D%/wandb_log.pl
 
 check_PROGRAMS += t/lib/disk.so t/lib/disturb t/lib/mkruns \
-	t/lib/shim.so t/lib/store_tool
+	t/lib/shim.so t/lib/store_tool t/lib/tries.so
+t_lib_tries_so_SOURCES = %D%/tries.c
+t_lib_tries_so_CFLAGS = -std=gnu11 -Wall -Wextra -fPIC
+t_lib_tries_so_LDFLAGS = -shared
+t_lib_tries_so_LDADD =
 t_lib_disk_so_SOURCES = %D%/disk.c
 t_lib_disk_so_CFLAGS = -std=gnu11 -Wall -Wextra -fPIC
 t_lib_disk_so_LDFLAGS = -shared

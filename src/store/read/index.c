@@ -133,10 +133,11 @@ static char *cache_path(const char *root)
 char *index_folder(const char *root)
 {
     char *path = cache_path(root), *folder = path ? path_parent(path) : NULL;
+    const char *own = getenv("GTRACK_CACHE");
     struct err ignored = { 0 };
 
-    if (folder)
-        path_make(folder, &ignored);
+    if (folder && path_make(folder, &ignored) == 0 && !(own && *own))
+        chmod(folder, 0700);
     free(path);
     return folder;
 }
@@ -300,15 +301,23 @@ static void put_record(struct buf *b, const void *data, size_t n)
 
 void index_write(const char *path, const struct buf *b)
 {
-    const char *own = getenv("GTRACK_CACHE");
-    char *folder = path_parent(path);
     struct err ignored = { 0 };
+    char *temp = xasprintf("%s.XXXXXX", path);
+    FILE *fp = NULL;
 
-    if (path_make(folder, &ignored) == 0 &&
-        ((own && *own) || chmod(folder, 0700) == 0) &&
-        store_write(path, path, b->s, b->len, false, &ignored) == 0)
-        chmod(path, 0600);
-    free(folder);
+    if (path_make_parent(path, &ignored) == 0) {
+        const int fd = mkostemp(temp, O_CLOEXEC); /* its mode is 0600 */
+
+        fp = fd < 0 ? NULL : fdopen(fd, "w");
+    }
+    if (fp) {
+        bool good = fwrite(b->s, 1, b->len, fp) == b->len;
+
+        good = fclose(fp) == 0 && good;
+        if (!good || rename(temp, path) < 0)
+            unlink(temp);
+    }
+    free(temp);
 }
 
 static int by_key(const void *a, const void *b)

@@ -53,12 +53,23 @@ int track_links(void)
     return track_follow_links ? LOAD_LINKS : 0;
 }
 
-void track_confine_output(const char *folder)
+void track_confine_folders(struct path_list *l, bool connect)
 {
     char *cache = index_folder(track_store());
 
-    confine((const char *const[]){ cache, folder }, 2, false);
-    free(cache);
+    if (cache)
+        path_list_add(l, cache);
+    confine((const char *const *)l->name, l->n, connect);
+}
+
+void track_confine_output(const char *folder)
+{
+    struct path_list l = { 0 };
+
+    if (folder)
+        path_list_add(&l, xstrdup(folder));
+    track_confine_folders(&l, false);
+    path_list_clear(&l);
 }
 
 void track_confine_reader(void)
@@ -68,11 +79,9 @@ void track_confine_reader(void)
 
 /* Experiments may be links to folders on other disks, which have a meta.yaml;
  * any other link of a store chooses nothing that may be written. */
-static void confine_to_store(bool connect)
+static void add_store(struct path_list *folders, const char *root)
 {
-    const char *root = track_store();
-    char *cache = index_folder(root);
-    struct path_list names, folders = { 0 };
+    struct path_list names = { 0 };
     struct err none = { 0 };
 
     path_list(&names, root, &none);
@@ -81,16 +90,29 @@ static void confine_to_store(bool connect)
         char *meta = path_join(folder, STORE_META);
 
         if (path_is_link(folder) && path_exists(meta) && !path_is_link(meta))
-            path_list_add(&folders, xstrdup(folder));
+            path_list_add(folders, xstrdup(folder));
         free(folder);
         free(meta);
     }
-    path_list_add(&folders, xstrdup(root));
-    if (cache)
-        path_list_add(&folders, cache);
-    confine((const char *const *)folders.name, folders.n, connect);
-    path_list_clear(&folders);
+    path_list_add(folders, xstrdup(root));
     path_list_clear(&names);
+}
+
+void track_confine_stores(const char *const *roots, size_t n, bool connect)
+{
+    struct path_list folders = { 0 };
+
+    for (size_t i = 0; i < n; i++)
+        add_store(&folders, roots[i]);
+    track_confine_folders(&folders, connect);
+    path_list_clear(&folders);
+}
+
+static void confine_to_store(bool connect)
+{
+    const char *root = track_store();
+
+    track_confine_stores(&root, 1, connect);
 }
 
 void track_confine_import(void)

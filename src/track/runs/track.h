@@ -41,8 +41,11 @@ int track_links(void);
 void track_confine_reader(void);
 void track_confine_import(void);
 void track_confine_push(void);
+/* The same for a command that changes several stores. */
+void track_confine_stores(const char *const *roots, size_t n, bool connect);
 /* Confine a command that also writes to a folder, which may be NULL. */
 void track_confine_output(const char *folder);
+void track_confine_folders(struct path_list *, bool connect);
 
 /* The values of the options that select runs. */
 struct track_selection {

@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -12,6 +13,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "common/clock.h"
@@ -19,6 +21,7 @@
 #include "common/mem.h"
 #include "common/path.h"
 #include "common/sig.h"
+#include "track/runs/track.h"
 #include "track/serve/http_server.h"
 #include "track/serve/site.h"
 
@@ -150,6 +153,7 @@ struct serve {
     struct pollfd *poll; /* of the server, and of each store */
     double beat_at;
     int port;
+    char *url;
 };
 
 /* Seconds that somebody who asks waits for a reading, unless it is known that
@@ -244,22 +248,47 @@ static void open_browser(const char *url)
     _exit(127);
 }
 
+/* A process that keeps the right to remove the socket does so as soon as the
+ * server has ended or been killed. */
+struct keeper {
+    pid_t pid;
+    int held; /* its input, which is closed then */
+};
+
+static void keep_socket(struct keeper *k, const char *path)
+{
+    int end[2];
+
+    *k = (struct keeper){ -1, -1 };
+    if (!path || pipe2(end, O_CLOEXEC) < 0)
+        return;
+    k->pid = fork();
+    k->held = end[1];
+    if (k->pid == 0) {
+        char none;
+
+        setsid();
+        close(end[1]);
+        while (read(end[0], &none, 1) < 0 && errno == EINTR)
+            ;
+        unlink(path);
+        _exit(0);
+    }
+    close(end[0]);
+}
+
+static void end_keeper(const struct keeper *k)
+{
+    if (k->held >= 0)
+        close(k->held);
+    if (k->pid > 0)
+        waitpid(k->pid, NULL, 0);
+}
+
 static void announce(const struct serve *s)
 {
-    char *url;
-
-    if (s->conf->socket) {
-        printf("unix:%s /?token=%s\n", s->conf->socket,
-               s->guard.token); /* style: own */
-        fflush(stdout);
-        return;
-    }
-    url = xasprintf("http://127.0.0.1:%d/?token=%s", s->port, s->guard.token);
-    printf("%s\n", url); /* style: own */
+    printf("%s\n", s->url); /* style: own */
     fflush(stdout);
-    if (s->conf->open)
-        open_browser(url);
-    free(url);
 }
 
 static int open_http(struct serve *s, struct err *e)
@@ -271,6 +300,10 @@ static int open_http(struct serve *s, struct err *e)
                          : listen_tcp(&s->port, e);
     if (fd < 0 || guard_init(&s->guard, s->port, s->conf->hosts, e) < 0)
         return -1;
+    s->url = s->conf->socket ? xasprintf("unix:%s /?token=%s", s->conf->socket,
+                                         s->guard.token)
+                             : xasprintf("http://127.0.0.1:%d/?token=%s",
+                                         s->port, s->guard.token);
     s->http = http_server_open(fd, &s->guard, on_request, s, e);
     if (s->http)
         return 0;
@@ -298,6 +331,7 @@ int serve_run(const struct serve_conf *c, struct err *e)
                                      xcalloc(c->n_stores, sizeof(struct live)),
                                  .n_stores = c->n_stores,
                                  .edit = c->edit } };
+    struct keeper keeper;
     int ret;
 
     for (size_t i = 0; i < c->n_stores; i++)
@@ -305,6 +339,10 @@ int serve_run(const struct serve_conf *c, struct err *e)
     s.poll = xcalloc(c->n_stores + 1, sizeof *s.poll);
     ret = open_http(&s, e);
     if (ret == 0) {
+        if (c->open)
+            open_browser(s.url);
+        keep_socket(&keeper, c->socket);
+        track_confine_stores(c->stores, c->edit ? c->n_stores : 0, false);
         for (size_t i = 0; i < c->n_stores; i++)
             wait_for_store(&s.site.store[i]);
         sig_watch();
@@ -312,13 +350,13 @@ int serve_run(const struct serve_conf *c, struct err *e)
         while (!sig_caught())
             serve_once(&s);
         http_server_close(s.http);
+        end_keeper(&keeper);
     }
-    if (ret == 0 && c->socket)
-        unlink(c->socket);
     if (!is_reading(&s)) { /* a slow disk shall not delay the end */
         site_clear(&s.site);
         free(s.site.store);
     }
     free(s.poll);
+    free(s.url);
     return ret;
 }

@@ -16,6 +16,14 @@ bool download_is_url(const char *path)
     return strstr(path, "://") != NULL;
 }
 
+bool download_any(char *const *path, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (download_is_url(path[i]))
+            return true;
+    return false;
+}
+
 bool download_write(void *sink, const void *data, size_t n)
 {
     struct download_sink *s = sink;

@@ -46,6 +46,7 @@ struct download {
 /* clang-format on */
 
 bool download_is_url(const char *path);
+bool download_any(char *const *path, int n);
 int download_pipe(const struct download *, const char *url, int64_t from,
                   int fd, bool *closed, struct err *);
 

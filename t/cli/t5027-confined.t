@@ -1,0 +1,74 @@
+#!/bin/sh
+# What reads the files of others has given up the rights that it does not need.
+. "$(dirname "$0")/../lib/tap.sh"
+. "$top/t/lib/fixtures.sh"
+sandbox=$(gtrack --version -v | sed -n 's/^sandbox: //p')
+case $sandbox in
+"Landlock "[6-9]*", seccomp") ;;
+*) skip_all "the sandbox is only: $sandbox" ;;
+esac
+command -v perl >/dev/null || skip_all "no perl"
+tries=$build/t/lib/tries.so
+LD_PRELOAD=$tries gtrack --version 2>&1 | grep -q preload && skip_all "no LD_PRELOAD"
+
+mkdir made hidden
+printf 'step=%d loss=2\n' 1 2 3 | gtrack log a 2>err
+echo '<!-- gtrack: a | loss -->2.0<!-- /gtrack -->' >made/report.md
+gplot loss a -o made/fig.svg >log 2>&1 || printf \
+    '<!-- gplot-figure %064d loss a; -->\n' 0 >made/fig.svg
+gtrack bundle a -o a.tar --add made/report.md >log 2>&1
+encode_letters tokens/data
+small_ini data.tokenizer=tok 'data.train=tokens/data_*.bin' schedule.steps=1 \
+    >c.ini
+gtrain --config c.ini --name m >log 2>err && gtrain export m -o made/m.hf >log 2>err
+ok $? "there are files of each kind to read" "$(cat err log)"
+
+# tried COMMAND: what it could do at its end
+tried() {
+    rm -rf hidden && mkdir hidden && echo mine >hidden/kept
+    TMPDIR=$dir/made LD_PRELOAD=$tries TRIES=$dir/hidden TRIES_PID=$$ sh -c "exec $1" \
+        >log 2>err || printf 'failed '
+    tr '\n' ' ' <hidden/did
+}
+is "$(tried 'gtrack tag a x=y')" \
+    "write change rename connect unix signal exec end " \
+    "a command that is not confined can do all of this"
+bad=
+for command in 'gtrack ls' 'gtrack show a' 'gtrack export --to csv -o made/a.csv' \
+    'gtrack import -r made/copy mlruns' 'gtrack verify a.tar' \
+    'gtrack claims made/report.md' 'gtrack claims --fill made/report.md' \
+    'gtrack report a -o made/r.html' 'gplot loss a --data' \
+    'gplot verify made/fig.svg' 'gplot redo made/fig.svg' \
+    'gdata info tokens/data_000000.bin' 'gdata vocab tok' \
+    'gdata decode -T tok tokens/data_000000.bin' 'gdata dedup text.txt' \
+    'gdata verify tokens/data_000000.bin' 'gdata bpe --vocab 257 -o made/tok text.txt' \
+    'gdata encode -T tok -o made/again text.txt' \
+    'gtrain export m --format gguf -o made/again.gguf' \
+    'gtrain import made/m.hf -o made/imported'; do
+    did=$(tried "$command")
+    test "$did" = "end " || bad="$bad
+$command: $did $(cat err)"
+done
+is "$bad" "" "a command that reads files of others can do none of it"
+is "$(tried 'gtrack push --to mlflow --url http://127.0.0.1:9 --dry-run a')" \
+    "connect unix end " "push can connect, and nothing else"
+TRIES=$dir/hidden TRIES_PID=$$
+export TRIES TRIES_PID
+rm -rf hidden && mkdir hidden && echo mine >hidden/kept
+LD_PRELOAD=$tries gtrack serve --edit >url 2>err &
+server=$!
+await_file url
+kill $server
+wait $server
+is "$(tr '\n' ' ' <hidden/did)" "end " "a server can do none of it"
+unset TRIES
+
+if command -v strace >/dev/null && strace -o log true 2>err; then
+    strace -f -o log -e inject=landlock_create_ruleset:error=ENOSYS \
+        gtrack ls -v >made/ls 2>err
+    test $? -eq 0 && grep -q '^gtrack: debug: .*Landlock' err
+    ok $? "without the help of the kernel, -v says so, and the command goes on"
+else
+    skip "without the help of the kernel, -v says so, and the command goes on" "no strace"
+fi
+done_testing
