@@ -95,6 +95,16 @@ claims "a claim that does not end is reported" 1 "x.tex:1: expected" \
     '\gtrack{lr0.1 | status'
 claims "a claim without a column is reported" 1 "x.tex:1: expected a run and a column" \
     '\gtrack{lr0.1}{1}'
+claims "a figure that is missing is reported" 1 "nofig.pdf.*is missing" \
+    '\includegraphics[width=3cm]{nofig.pdf}'
+claims "a figure in a folder of LaTeX's own path is no error" 0 \
+    "is elsewhere, and was not checked" \
+    '\graphicspath{{figs/}}\includegraphics{nofig.pdf}'
+claims "an input that is missing is reported" 1 "1 file that the report includes is" \
+    '\input{rest}'
+claims "a figure that a macro names is reported, and is no error" 0 \
+    "#1.*named by a macro, and was not checked" \
+    '\newcommand{\fig}[1]{\includegraphics{#1}}'
 claims "a text without claims is not an error" 0 "no values to check" 'words'
 gtrack claims nowhere.tex >out 2>err
 is $? 3 "a report that does not exist is not found"

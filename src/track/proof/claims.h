@@ -73,10 +73,12 @@ int claims_format(struct buf *, const char *format, double x, struct err *);
 struct claims_check {
     const struct program *gtrack; /* whose commands print tables */
     bool fill;                    /* write the values into the reports */
-    double end;                   /* by clock_mono(): nothing runs longer */
+    bool elsewhere; /* LaTeX also looks for figures in other folders */
+    double end;     /* by clock_mono(): nothing runs longer */
     struct table table;
     int64_t equal, other, unknown; /* values */
     int64_t figures, other_figures;
+    int64_t missing; /* files that a report includes */
 };
 
 void claims_check_init(struct claims_check *, const struct program *gtrack);

@@ -249,6 +249,28 @@ static void add_figure(struct claims_check *k, const char *file, long line,
     k->other_figures += result != STAMPED_EQUAL;
 }
 
+/* A file that the report includes, and that was not found. */
+static void add_missing(struct claims_check *k, const char *file, long line,
+                        const char *name)
+{
+    const bool is_macro = strpbrk(name, "#\\") != NULL;
+    const bool is_known = !is_macro && !k->elsewhere;
+    struct table *t = &k->table;
+
+    if (strstr(name, "://"))
+        return;
+    table_printf(t, "%s:%ld", file, line);
+    table_none(t);
+    table_text(t, "figure");
+    table_text(t, name);
+    table_none(t);
+    table_text(t, is_known   ? "is missing"
+                  : is_macro ? "is named by a macro, and was not checked"
+                             : "is elsewhere, and was not checked");
+    table_mark(t, is_known ? MARK_BAD : MARK_WARN);
+    k->missing += is_known;
+}
+
 static void add_figures(struct claims_check *k, const char *report, long line,
                         const char *text, const struct form *form)
 {
@@ -266,6 +288,8 @@ static void add_figures(struct claims_check *k, const char *report, long line,
         path = find_file(report, word, form);
         if (path)
             add_figure(k, report, line, path);
+        else
+            add_missing(k, report, line, word);
         free(path);
         free(word);
         at = close;
@@ -288,6 +312,7 @@ static void check_figures(struct claims_check *k, const char *file,
     const bool tex = str_ends(file, ".tex");
     char *copy = xstrdup(text), *at = copy, *line;
 
+    k->elsewhere = tex && strstr(text, "\\graphicspath");
     for (long n = 1; !sig_caught() && (line = strsep(&at, "\n")); n++) {
         if (tex)
             cut_comment(line);
@@ -352,6 +377,10 @@ int claims_check_judge(const struct claims_check *k, struct buf *out,
                        (long long)k->other_figures,
                        num_count(text, k->figures, "figure"),
                        k->other_figures == 1 ? "is" : "are");
+    if (k->missing > 0)
+        return err_set(e, ERR_INPUT, "%s that the report includes %s missing",
+                       num_count(text, k->missing, "file"),
+                       k->missing == 1 ? "is" : "are");
     num_count(text, k->fill && k->other > 0 ? k->other : values, "value");
     if (k->fill && k->other > 0)
         buf_printf(out, "wrote %s", text);
