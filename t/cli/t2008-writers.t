@@ -161,6 +161,19 @@ is "$(GT_CLOCK_MS=$(date -d '5 minutes' +%s000) status_of far)" RUNNING \
     "the clocks of two machines may differ by minutes"
 is "$(GT_CLOCK_MS=$(date -d '20 minutes' +%s000) status_of far)" STALE \
     "the clocks of two machines do not differ by twenty minutes"
+# looks STATUS: look until the run has this status; print how often, if it has
+looks() {
+    for n in $(seq 500); do
+        test "$(GTRACK_CACHE=$dir/looks status_of far)" != "$1" || break
+    done
+    echo "$n" | grep -vx 500
+}
+is "$(looks RUNNING)" 1 "of a run of another machine, one look tells nothing"
+ok "$(test "$(looks STALE)" -gt 0; echo $?)" \
+    "a heartbeat that is still the same after three intervals is of a stale run"
+sed -i 's/^heartbeat: .*/heartbeat: 1795742313502/' "$run/.gtrack/attempt.1.yaml"
+is "$(GT_CLOCK_MS=1795742313900 looks RUNNING)" 1 \
+    "a run is running again when its heartbeat moves, whatever its clock says"
 while test ! -e stop; do
     cp "$run/.gtrack/attempt.1.yaml" beat && mv beat "$run/.gtrack/attempt.1.yaml"
 done &

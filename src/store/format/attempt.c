@@ -305,7 +305,7 @@ static int64_t start_of(int64_t pid)
     return ticks;
 }
 
-static const char *boot_id(struct arena *mem)
+const char *attempt_boot_id(struct arena *mem)
 {
     struct buf b = BUF_INIT;
     struct err e = { 0 };
@@ -354,7 +354,7 @@ void attempt_self(struct attempt *a, struct arena *mem, int number)
         .pid_start = start_of(getpid()),
         .cpus = usable_cpus(),
         .host = arena_strdup(mem, host),
-        .boot = boot_id(mem),
+        .boot = attempt_boot_id(mem),
         .pids = pid_namespace(mem),
         .job = job ? arena_strdup(mem, job) : NULL,
         .user = arena_strdup(mem, p ? p->pw_name : "unknown"),
@@ -395,7 +395,7 @@ static enum attempt_life life_of_process(const struct attempt *a,
 enum attempt_life attempt_life(const char *run, const struct attempt *a)
 {
     struct arena mem = { 0 };
-    const bool here = is_same(a->boot, boot_id(&mem));
+    const bool here = is_same(a->boot, attempt_boot_id(&mem));
     enum attempt_life life = ATTEMPT_UNKNOWN;
 
     if (here)

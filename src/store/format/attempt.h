@@ -87,13 +87,15 @@ int attempt_await(const char *run, const struct attempt *, struct err *);
 /* The status, or RUN_STALE instead of RUN_RUNNING if the process is gone.  If
  * that is not known and no process stands for the run, its heartbeat may be
  * three intervals old; otherwise ten minutes more, by which the clocks of two
- * machines may differ. */
+ * machines may differ, unless somebody looks twice (read/beats.h). */
 enum run_status attempt_status(const char *run, const struct attempt *,
                                int64_t now_ms);
 
 /* How long it took, or has been running. */
 double attempt_seconds(const char *run, const struct attempt *, int64_t now_ms);
 
+/* The kernel's, which each start of a machine has anew; "" if unknown. */
+const char *attempt_boot_id(struct arena *);
 /* This process, as attempt NUMBER; strings belong to the arena. */
 void attempt_self(struct attempt *, struct arena *, int number);
 

@@ -1,5 +1,7 @@
 # What reads runs.
 src_store_libstore_a_SOURCES += \
+	%D%/beats.c \
+	%D%/beats.h \
 	%D%/index.c \
 	%D%/index.h \
 	%D%/load_run.c \

@@ -13,6 +13,7 @@
 #include "common/path.h"
 #include "store/format/attempt.h"
 #include "store/format/store.h"
+#include "store/read/beats.h"
 #include "store/read/index.h"
 #include "store/read/load_run.h"
 #include "store/read/pack.h"
@@ -341,6 +342,7 @@ int runs_load_ids(struct runs *runs, const char *root, char *const *ids, int n,
         save_index(&crew);
     index_close(&crew.index, &runs->mem);
     collect(runs, &crew);
+    beats_judge(runs, root);
     arena_join(&runs->mem, &all.mem); /* names of experiments */
     experiments_free(&all);
     return 0;

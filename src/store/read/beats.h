@@ -1,0 +1,18 @@
+#ifndef STORE_READ_BEATS_H
+#define STORE_READ_BEATS_H
+
+#include "store/read/runs.h"
+
+/*
+ * beats - which heartbeats do not move between two looks
+ *
+ *      beats_judge(&runs, root);
+ *
+ * Of a process on another machine, often only the heartbeat tells whether it
+ * lives, and the clocks of two machines differ.  So this machine notes in the
+ * cache (index.h) when it first saw a heartbeat.  A run whose heartbeat is
+ * still the same three intervals later is STALE.
+ */
+void beats_judge(struct runs *, const char *root);
+
+#endif
