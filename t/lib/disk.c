@@ -6,15 +6,19 @@
  *      DISK_LINKS=ERROR    links fail, as on AFS, s3fs and gcsfuse, and rename
  *                          without replacing or with an exchange is EINVAL
  *      DISK_LOCKS=ERROR    locks of files fail, as on NFS without lockd
+ *      DISK_FOLDS=1        names ignore case, as on SMB and in /mnt/c of WSL
  *      DISK_CUT=PATH       this file is cut to 100 bytes when it is mapped
  */
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -41,6 +45,101 @@ static int fails(const char *variable)
     return 0;
 }
 
+/* The path by the names that are there. */
+static const char *fold(int at, const char *path, char real[PATH_MAX])
+{
+    size_t n = 0;
+
+    if (!getenv("DISK_FOLDS") || strncmp(path, "/proc/self", 10) == 0 ||
+        strlen(path) >= PATH_MAX - 256)
+        return path;
+    while (*path) {
+        const size_t part = strcspn(path, "/");
+        const size_t from = n;
+
+        memcpy(real + n, path, part);
+        real[n += part] = '\0';
+        if (part && syscall(SYS_faccessat, at, real, F_OK) < 0) {
+            char folder[PATH_MAX];
+            DIR *dir;
+            int fd;
+
+            memcpy(folder, real, from);
+            memcpy(folder + from, ".", 2);
+            fd = (int)syscall(SYS_openat, at, folder, O_RDONLY | O_DIRECTORY);
+            dir = fd >= 0 ? fdopendir(fd) : NULL;
+            for (const struct dirent *d; dir && (d = readdir(dir));)
+                if (strncasecmp(d->d_name, real + from, part) == 0 &&
+                    !d->d_name[part])
+                    memcpy(real + from, d->d_name, part);
+            if (dir)
+                closedir(dir);
+        }
+        path += part;
+        while (*path == '/')
+            real[n++] = *path++;
+        real[n] = '\0';
+    }
+    return real;
+}
+
+int openat(int at, const char *path, int flags, ...)
+{
+    char real[PATH_MAX];
+    va_list more;
+    mode_t mode;
+
+    va_start(more, flags);
+    mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(more, mode_t) : 0;
+    va_end(more);
+    return (int)syscall(SYS_openat, at, fold(at, path, real), flags, mode);
+}
+
+int open(const char *path, int flags, ...)
+{
+    va_list more;
+    mode_t mode;
+
+    va_start(more, flags);
+    mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(more, mode_t) : 0;
+    va_end(more);
+    return openat(AT_FDCWD, path, flags, mode);
+}
+
+int fstatat(int at, const char *restrict path, struct stat *restrict st,
+            int flags)
+{
+    char real[PATH_MAX];
+
+    return (int)syscall(SYS_newfstatat, at, fold(at, path, real), st, flags);
+}
+
+int stat(const char *restrict path, struct stat *restrict st)
+{
+    return fstatat(AT_FDCWD, path, st, 0);
+}
+
+int lstat(const char *restrict path, struct stat *restrict st)
+{
+    return fstatat(AT_FDCWD, path, st, AT_SYMLINK_NOFOLLOW);
+}
+
+int access(const char *path, int how)
+{
+    char real[PATH_MAX];
+
+    return (int)syscall(SYS_faccessat, AT_FDCWD, fold(AT_FDCWD, path, real),
+                        how);
+}
+
+int mkdir(const char *path, mode_t mode)
+{
+    char real[PATH_MAX];
+
+    return (int)syscall(SYS_mkdirat, AT_FDCWD, fold(AT_FDCWD, path, real),
+                        mode);
+}
+
 int linkat(int from, const char *old, int to, const char *new, int flags)
 {
     return fails("DISK_LINKS")
@@ -56,11 +155,19 @@ int link(const char *old, const char *new)
 int renameat2(int from, const char *old, int to, const char *new,
               unsigned int flags)
 {
+    char real[2][PATH_MAX];
+
     if (flags && fails("DISK_LINKS")) {
         errno = EINVAL;
         return -1;
     }
-    return (int)syscall(SYS_renameat2, from, old, to, new, flags);
+    return (int)syscall(SYS_renameat2, from, fold(from, old, real[0]), to,
+                        fold(to, new, real[1]), flags);
+}
+
+int rename(const char *old, const char *new)
+{
+    return renameat2(AT_FDCWD, old, AT_FDCWD, new, 0);
 }
 
 int flock(int fd, int how)

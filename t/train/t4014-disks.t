@@ -1,6 +1,6 @@
 #!/bin/sh
-# Runs are trained and logged on file systems without links, without locks, and
-# by one node after the other.
+# Runs are trained and logged on file systems without links, without locks, with
+# names that ignore case, and by one node after the other.
 . "$(dirname "$0")/../lib/tap.sh"
 . "$top/t/lib/fixtures.sh"
 rhythm 2000 >train.bin
@@ -33,6 +33,29 @@ for disk in DISK_LINKS=EPERM DISK_LINKS=ENOSYS DISK_LINKS=EXDEV \
     gtrack -r s fsck >out 2>&1
     is "$? $(find s -name '*.tmp')" "0 " "nothing is left behind with $disk"
 done
+
+# Names that differ in case alone, where that makes one file of them.
+disk=DISK_FOLDS=1
+printf 'step=%d loss=1 Loss=2 Train/x=3 train/x=4\n' 1 2 | log case \
+    -p lr=5 -p LR=6 >out 2>&1
+is "$(grep -c 'ignore case' out)" 3 "each name that is one file with another is told"
+like out 'the names of files ignore case here, so Loss is kept as Loss_ in' \
+    "the message tells the name that is kept"
+printf 'step=%d Loss=2 loss=1\n' 3 | log --resume case >out 2>&1
+for key in loss Loss_ Train/x train_/x; do
+    gtrack -r s metrics case $key --tsv --no-header | cut -f2 | tr '\n' ' '
+done >out 2>&1
+is "$(cat out)" "1.0 1.0 1.0 2.0 2.0 2.0 3.0 3.0 4.0 4.0 " \
+    "names that are one file are kept as two, also when the run is resumed"
+is "$(gtrack -r s ls --tsv --no-header -c lr,LR_ "name = 'case'")" "5${tab}6" \
+    "parameters whose names are one file are kept as two"
+./on $disk gtrack -r s tag case Team=a >out 2>&1 &&
+    ./on $disk gtrack -r s tag case team=b >out 2>&1
+is "$? $(cat "$(gtrack -r s where case)/tags/Team")" "2 a" \
+    "a tag does not replace one whose name is the same file"
+./on $disk gtrack -r s tag case Team=c && ./on $disk gtrack -r s fsck >out 2>&1
+is "$? $(cat "$(gtrack -r s where case)/tags/Team")" "0 c" \
+    "a tag of the same name is replaced where names ignore case"
 
 # Started at once where nothing but exclusive creation tells who is first.
 disk=DISK_LINKS=EPERM

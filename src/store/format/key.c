@@ -1,12 +1,15 @@
 #include "config.h"
 #include "store/format/key.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 
 #include "common/buf.h"
 #include "common/format/unicode.h"
+#include "common/log.h"
 #include "common/mem.h"
 #include "common/utf8.h"
 
@@ -187,6 +190,30 @@ static bool is_file(const struct key_table *t, const char *file, size_t n)
     return found;
 }
 
+/* Where names ignore case: are the first n bytes those of another file but for
+ * the case? */
+static bool is_other_case(const struct key_table *t, const char *file, size_t n)
+{
+    for (size_t i = 0; t->folds && i < t->n; i++) {
+        const char *other = t->item[i].file;
+
+        if (strncasecmp(other, file, n) == 0 &&
+            (other[n] == '\0' || other[n] == '/') &&
+            strncmp(other, file, n) != 0)
+            return true;
+    }
+    return false;
+}
+
+/* Is this so of the whole, or of a folder in it? */
+static bool has_twin(const struct key_table *t, const char *file)
+{
+    for (size_t i = 0; file[i]; i++)
+        if (file[i] == '/' && is_other_case(t, file, i))
+            return true;
+    return is_other_case(t, file, strlen(file));
+}
+
 /* Is it the file of another key, or a folder? */
 static bool is_taken(const struct key_table *t, const char *file)
 {
@@ -209,9 +236,12 @@ static bool is_taken(const struct key_table *t, const char *file)
 static size_t conflict(const struct key_table *t, const char *file)
 {
     for (size_t i = 1; file[i]; i++)
-        if (file[i] == '/' && is_file(t, file, i))
+        if (file[i] == '/' &&
+            (is_file(t, file, i) || is_other_case(t, file, i)))
             return i;
-    return is_taken(t, file) ? strlen(file) : 0;
+    return is_taken(t, file) || is_other_case(t, file, strlen(file))
+               ? strlen(file)
+               : 0;
 }
 
 /* The file of a legal key: a part that conflicts is made longer. */
@@ -264,8 +294,44 @@ static void recall(struct key_table *t, enum key_kind kind, const char *folder,
     free(prefix);
 }
 
+/* Is a run the same folder by its name in capitals? */
+static bool ignores_case(const char *run)
+{
+    char *capitals = xstrdup(run);
+    struct stat a, b;
+    bool same;
+
+    for (char *s = capitals + (path_name(run) - run); *s; s++)
+        *s = (char)toupper((unsigned char)*s);
+    same = strcmp(capitals, run) != 0 && stat(run, &a) == 0 &&
+           stat(capitals, &b) == 0 && a.st_dev == b.st_dev &&
+           a.st_ino == b.st_ino;
+    free(capitals);
+    return same;
+}
+
+/* Where names ignore case, those of all files count. */
+static void add_files(struct key_table *t)
+{
+    struct path_list names;
+    struct err none = { 0 };
+
+    if (key_list(&names, NULL, t->folder, &none) < 0)
+        return;
+    for (size_t i = 0; i < names.n; i++) {
+        size_t k = 0;
+
+        while (k < t->n && strcmp(t->item[k].file, names.name[i]) != 0)
+            k++;
+        if (k == t->n)
+            add_file(t, names.name[i], xstrdup(names.name[i]));
+    }
+    path_list_clear(&names);
+}
+
 void key_files_load(struct key_files *files, const char *run)
 {
+    const bool folds = ignores_case(run);
     char *folder = path_join(run, key_folders[TAG]);
     struct path_list tags = { 0 };
     struct err none = { 0 };
@@ -274,8 +340,11 @@ void key_files_load(struct key_files *files, const char *run)
     for (enum key_kind kind = 0; kind < KINDS; kind++) {
         struct key_table *t = &files->table[kind];
 
-        *t = (struct key_table){ .folder = path_join(run, key_folders[kind]) };
+        *t = (struct key_table){ .folder = path_join(run, key_folders[kind]),
+                                 .folds = folds };
         recall(t, kind, folder, &tags);
+        if (folds)
+            add_files(t);
     }
     path_list_clear(&tags);
     free(folder);
@@ -301,12 +370,19 @@ const char *key_file(struct key_files *files, enum key_kind kind,
 {
     struct key_table *t = &files->table[kind];
     char *file;
+    bool twin;
 
     *tag = NULL;
     for (size_t i = 0; i < t->n; i++)
         if (strcmp(t->item[i].key, key) == 0)
             return t->item[i].file;
-    file = file_path(t, key_problem(key) ? key_clean(key) : xstrdup(key));
+    file = key_problem(key) ? key_clean(key) : xstrdup(key);
+    twin = has_twin(t, file);
+    file = file_path(t, file);
+    if (twin)
+        log_warn("the names of files ignore case here, so %s is kept as %s in "
+                 "%s",
+                 key, file, t->folder);
     add_file(t, key, file);
     if (strcmp(file, key) != 0) {
         char *prefix = note_prefix(kind);

@@ -34,6 +34,24 @@ static void finish_moves(const struct run_info *run)
     free(experiment);
 }
 
+/* Where the names of files ignore case, a tag would replace its twin. */
+static int check_twin(const struct run_info *run, const char *key,
+                      struct err *e)
+{
+    char *path = xasprintf("%s/tags/%s", run->folder, key);
+    const bool there = !run_info_tag(run, key) && path_exists(path);
+    int ret = 0;
+
+    free(path);
+    for (size_t i = 0; there && ret == 0 && i < run->n_tags; i++)
+        if (strcasecmp(run->tags[i].key, key) == 0)
+            ret = err_set(e, ERR_USAGE,
+                          "the run has the tag %s, and the names of files "
+                          "ignore case here; choose another name than %s",
+                          run->tags[i].key, key);
+    return ret;
+}
+
 static int put_tag(const struct run_info *run, const char *key,
                    const char *value, struct err *e)
 {
@@ -50,6 +68,8 @@ static int put_tag(const struct run_info *run, const char *key,
                        "the value of the tag %s is longer than "
                        "%d characters",
                        key, MOST);
+    if (check_twin(run, key, e) < 0)
+        return -1;
     finish_moves(run);
     return store_value(run->folder, "tags", key, value, true, e);
 }
