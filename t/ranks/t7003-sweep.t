@@ -192,6 +192,8 @@ gtrack show "$(cat sweeps/long/parent)" --json 2>&1 | grep -q '"RUNNING"' ||
     bad="the parent does not run; "
 gtrain sweep status long.ini --tsv >table 2>&1
 grep -q RUNNING table || bad="$bad status: $(cat table)"
+gtrain sweep long.ini >again 2>&1
+again="$? $(grep -c 'is being written by process [1-9]' again)"
 kill -TERM $pid
 wait $pid
 status=$?
@@ -199,6 +201,7 @@ test $status -eq 75 || bad="$bad status $status: $(cat out)"
 gtrack show "$(cat sweeps/long/parent)" --json 2>&1 | grep -q '"KILLED"' ||
     bad="$bad the parent was not stopped"
 is "$bad" "" "SIGTERM stops all cells after a checkpoint"
+is "$again" "7 1" "a sweep that another process runs is refused, and says which"
 
 mkdir elsewhere
 sed 's/_0/_[0]/' base.ini >elsewhere/own.ini
