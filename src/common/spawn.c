@@ -178,13 +178,16 @@ static int await_end(pid_t pid, const char *name, const struct spawn *s,
 {
     const int fd = (int)syscall(SYS_pidfd_open, pid, 0);
     struct pollfd p = { fd, POLLIN, 0 };
-    int ret = 0;
+    int ret = 0, n;
 
-    while (fd >= 0 && ret == 0 && poll(&p, 1, 500) <= 0)
+    while (fd >= 0 && ret == 0 && (n = poll(&p, 1, 500)) <= 0) {
         if (s->whole && sig_caught())
             ret = err_set(e, ERR_INTERRUPTED, "%s was interrupted", name);
         else if (s->secs > 0 && clock_mono() > end)
             ret = too_late(name, s, e);
+        else if (n < 0 && errno != EINTR)
+            break;
+    }
     if (fd >= 0)
         close(fd);
     return ret;

@@ -67,6 +67,13 @@ E
 alert --name twice --when 'val/loss < 3' --do 'sh again.sh' good
 is "$? $(cat twice)" "0 outer 0" \
     "an alert that is being raised is not raised again, and nobody waits for it"
+cat >other.sh <<'E'
+gtrack alert --once --name other/one --when 'val/loss < 3' \
+    --do 'echo told >>other' good
+E
+alert --name hangs --when 'val/loss < 3' --do 'sh other.sh' good
+is "$? $(cat other)" "0 told" \
+    "a command that hangs keeps no other alert of the run waiting"
 is "$(ls -A "$(gtrack where good)/.gtrack" | grep lock)" "" \
     "no lock is left in the run"
 

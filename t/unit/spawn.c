@@ -63,6 +63,10 @@ static void tells_how_it_ended(void)
     s = (struct spawn){ .out = &out, .secs = 0.2 };
     ok(shell("exec sleep 30", &s, &e) < 0 && strstr(e.text, "longer"),
        "a program that hangs is ended: %s", e.text);
+    e = (struct err){ 0 };
+    s = (struct spawn){ .secs = 0.2 };
+    ok(shell("exec sleep 30", &s, &e) < 0 && strstr(e.text, "longer"),
+       "a program that hangs with no pipe of ours is ended: %s", e.text);
     s = (struct spawn){ .out = &out, .max = 1000 };
     ok(shell("exec yes", &s, &e) < 0 && strstr(e.text, "more than"),
        "a program that never stops writing is ended: %s", e.text);

@@ -168,12 +168,17 @@ static int send_webhook(struct alert *a, const struct run_info *r,
     return ret;
 }
 
+/* Other alerts wait for a command; after this time it is taken for hanging. */
+enum { MOST_SECS = 60 };
+
 static int run_command(const struct alert *a, const char *root,
                        const struct run_info *r, const char *message,
                        struct err *e)
 {
     const char *const argv[] = { "sh", "-c", a->command, NULL };
-    struct spawn s = { .in = message, .in_len = strlen(message) };
+    struct spawn s = { .in = message,
+                       .in_len = strlen(message),
+                       .secs = MOST_SECS };
 
     setenv("GTRACK_ALERT", message, 1);
     setenv("GTRACK_RUN_ID", r->id, 1);
@@ -190,7 +195,7 @@ static int send_mail(const struct alert *a, const struct run_info *r,
                            "Content-Type: text/plain; charset=utf-8\n\n"
                            "%s\n\n%s\n",
                            a->mail, r->id, message, r->folder);
-    struct spawn s = { .in = text, .in_len = strlen(text) };
+    struct spawn s = { .in = text, .in_len = strlen(text), .secs = MOST_SECS };
     int ret = spawn_run(argv, &s, e);
 
     if (ret < 0 && e->kind == ERR_MISSING) { /* few have it in PATH */

@@ -43,10 +43,13 @@ static int note_alert(const struct run_info *r, const struct alert_item *a,
     return ret;
 }
 
-/* A file in the run, since servers know no locks of folders. */
-static int lock_run(const struct run_info *r, char **path, struct err *e)
+/* A file in the run for each alert, since servers know no locks of folders. */
+static int lock_alert(const struct run_info *r, const struct alert_item *a,
+                      char **path, struct err *e)
 {
-    *path = path_join(r->folder, STORE_OWN "/alert.lock");
+    *path = xasprintf("%s/" STORE_OWN "/%s.lock", r->folder, a->key);
+    for (char *c = *path + strlen(*path) - strlen(a->key); *c; c++)
+        *c = *c == '/' ? '.' : *c;
     return filelock_open(*path, e);
 }
 
@@ -58,7 +61,7 @@ static int raise_alert(struct alert_item *a, const char *root,
     struct runs now = { 0 };
     struct err why = { 0 };
     char *path;
-    const int fd = lock_run(r, &path, &why);
+    const int fd = lock_alert(r, a, &path, &why);
     int ret = 0;
 
     if (why.kind == ERR_BUSY)

@@ -16,10 +16,11 @@
  *
  * The tag alert.NAME of a run says whether the last alert was raised, or has
  * been cleared because its condition no longer holds; so an event is reported
- * once, by whichever process looks.  A file in the run is locked meanwhile,
- * unless its file system has no locks; a process that finds it locked leaves
- * the event until its next look.  The tag is written after the alert was sent:
- * if this process is killed in between, the alert is sent twice.
+ * once, by whichever process looks.  A file in the run, of this alert, is
+ * locked meanwhile, unless its file system has no locks; a process that finds
+ * it locked leaves the event until its next look.  The tag is written after the
+ * alert was sent: if this process is killed in between, the alert is sent
+ * twice.
  *
  * In the file, each section is an alert: its name, and what the options of the
  * same names say.  Before them may be how often to look.
