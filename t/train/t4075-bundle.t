@@ -91,6 +91,9 @@ if "$build/t/lib/disturb" -n 1 true; test $? = 137; then
 else
     skip "a verification that is killed" "no right to supervise system calls"
 fi
+(ulimit -f 8 && exec gtrack verify paper.tar) >out 2>err
+is "$? $(grep -c 'cannot write .*File too large' err) $(wc -l <out)" "1 1 0" \
+    "an archive is not called damaged if its files cannot be written"
 verify "another head is found" 1 paper.tar --head 0123
 like out "^head.*failed${tab}is not the hash given" "the head is named"
 

@@ -61,6 +61,7 @@ static int unpack_file(FILE *in, const char *path, int64_t size,
 {
     FILE *out = create_file(path, e);
     struct sha256 h;
+    bool failed;
     int ret = 0;
 
     if (!out)
@@ -68,7 +69,8 @@ static int unpack_file(FILE *in, const char *path, int64_t size,
     sha256_init(&h);
     if (!bundle_copy(in, out, size, &h))
         ret = tar_ended(in, e);
-    if (fclose(out) != 0 && ret == 0)
+    failed = ferror(out);
+    if ((fclose(out) != 0 || failed) && ret == 0)
         ret = err_sys(e, "cannot write %s", path);
     if (ret == 0)
         ret = tar_read_pad(in, size, e);
