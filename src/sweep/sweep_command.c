@@ -417,6 +417,11 @@ static int run_cells(struct sweep_run *s, const struct sweep_command *c,
                       "%d of %zu cells failed; the same command tries them "
                       "again",
                       r.failed, s->sweep.n_cells);
+    if (ret == 0 && c->cell < 0 && s->count[CELL_RUNNING] > 0)
+        ret = err_set(e, ERR_BUSY,
+                      "%zu of %zu cells are run by other processes; the same "
+                      "command tries them again when those have ended",
+                      s->count[CELL_RUNNING], s->sweep.n_cells);
     return ret;
 }
 

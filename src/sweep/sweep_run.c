@@ -256,15 +256,25 @@ static int64_t last_step(const struct run_info *r)
     return last;
 }
 
-static void set_outcome(struct outcome *o, const struct run_info *r,
-                        const struct sweep *w)
+/* Nobody but this process runs cells, and it looks when none of them runs.  Of
+ * a run that no process writes, as those of gtrack run, nobody else can tell
+ * that its command was killed. */
+static bool is_abandoned(const struct sweep_run *s, const struct run_info *r)
 {
+    return s->own && run_info_is_unattended(r);
+}
+
+static void set_outcome(const struct sweep_run *s, struct outcome *o,
+                        const struct run_info *r)
+{
+    const struct sweep *w = &s->sweep;
+
     o->run = r;
     o->best = run_rate_best(r, w->metric, w->goal == SWEEP_MAX);
     o->step = last_step(r);
-    o->state = r->status == RUN_FINISHED  ? CELL_DONE
-               : r->status == RUN_RUNNING ? CELL_RUNNING
-                                          : CELL_FAILED;
+    o->state = r->status == RUN_FINISHED                         ? CELL_DONE
+               : r->status == RUN_RUNNING && !is_abandoned(s, r) ? CELL_RUNNING
+                                                                 : CELL_FAILED;
 }
 
 int sweep_run_look(struct sweep_run *s, struct err *e)
@@ -290,7 +300,7 @@ int sweep_run_look(struct sweep_run *s, struct err *e)
             continue;
         for (size_t c = 0; c < w->n_cells; c++)
             if (strcmp(w->cell[c].id, cell) == 0)
-                set_outcome(&s->outcome[c], r, w);
+                set_outcome(s, &s->outcome[c], r);
     }
     for (size_t c = 0; c < w->n_cells; c++)
         s->count[s->outcome[c].state]++;

@@ -269,8 +269,7 @@ static enum run_status status_of(int exit_status)
 static bool is_left_open(const struct run_info *r)
 {
     return r->status == RUN_SCHEDULED || r->status == RUN_STALE ||
-           (r->status == RUN_RUNNING && r->attempts > 0 &&
-            r->attempt[r->attempts - 1].pid == 0);
+           run_info_is_unattended(r);
 }
 
 /* A run that its program has ended otherwise stays as it is, but a program that

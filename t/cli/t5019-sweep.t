@@ -68,6 +68,18 @@ is "$bad $(cat once/cells/*/calls | sort | tr '\n' ' ')" " 7 8 " \
 is "$(gtrack ls --tsv -c id --no-header "tags.sweep.folder = 'once'" 2>err)" \
     "$(cat once/parent)" "sweeps that are started at once have one parent"
 
+# The sweep and the command of a cell are killed; no process writes the run.
+cat >killed.sh <<'END'
+run=$(gtrack run start)
+gtrack run log "$run" --step 1 loss=1
+test -e tried || { : >tried; kill -KILL $PPID $$; }
+gtrack run end "$run"
+END
+gtrack sweep -q -o gone --grid a=7,8 -- sh killed.sh >out 2>err
+gtrack sweep -q -o gone --tsv --grid a=7,8 -- sh killed.sh >out 2>err
+is "$? $(grep -c FINISHED out)" "0 2" \
+    "a cell that was killed with its sweep is run again"
+
 # Points of an attempt that failed are retracted, or kept by sweep.resume.
 cat >two.sh <<'END'
 run=$(gtrack run start)

@@ -55,6 +55,12 @@ const char *run_info_tag(const struct run_info *run, const char *key)
     return p ? p->value : NULL;
 }
 
+bool run_info_is_unattended(const struct run_info *r)
+{
+    return r->status == RUN_RUNNING && r->attempts > 0 &&
+           r->attempt[r->attempts - 1].pid == 0;
+}
+
 const char *run_info_command(const struct run_info *run)
 {
     return run->attempts ? run->attempt[0].command : NULL;
