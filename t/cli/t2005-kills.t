@@ -12,4 +12,6 @@ campaign_over kill "$(or_long 4)"
 make_edits_case
 campaign_over kill "$(or_long 2)"
 make_push_case && campaign_over kill "$(or_long 3)"
+make_results_case
+campaign_over kill "$(or_long 1)"
 done_testing

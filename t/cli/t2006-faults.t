@@ -20,4 +20,6 @@ all_faults 3
 make_edits_case
 all_faults 3
 make_push_case && all_faults 3
+make_results_case
+all_faults 2
 done_testing

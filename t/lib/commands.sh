@@ -4,6 +4,8 @@
 #   make_shards_case    the commands of gdata: a corpus, and a server
 #   make_edits_case     the commands of gtrack and gplot: a store
 #   make_push_case      after it: gtrack push, and a server
+#   make_results_case   what writes a result or a run: archives, reports, sweeps,
+#                       alerts, Python
 #   make_training_case  gtrain, on one and on several ranks, and gtrain sweep
 #   campaign_over HOW COUNT     disturb each command of the case; if `thin` is
 #                       set and $long is not, only one of so many commands, of
@@ -189,4 +191,58 @@ gtrain --ranks 2 with zero2|gtrain $six --ranks 2 --set parallel.mode=zero2
 gtrain --ranks 3 with fsdp|gtrain $six --ranks 3 --set parallel.mode=fsdp
 gtrain sweep|gtrain sweep $options --set schedule.steps=2 \
 --grid optim.lr=1e-3,1e-2 --seeds 2"
+}
+
+# Commands that write one result from what is there, or record a run.
+make_results_case() {
+    here=$PWD
+    rm -rf seed
+    mkdir seed
+    "$build/t/lib/mkruns" seed/mlruns rates
+    (cd seed && gtrack -q bundle -o ../all.tar run1 >../out)
+    printf 'Loss <!-- gtrack: run1 | min(val/loss) | .3f -->?<!-- /gtrack -->.\n' \
+        >paper.md
+    cat >cell.sh <<'END'
+run=$(gtrack run start) || exit
+gtrack run log "$run" --step 1 "val/loss=$1" && gtrack run end "$run"
+END
+    cat >writer.py <<'END'
+import gtrack
+with gtrack.init(name="py", id="0123456789abcdef0123456789abcdef",
+                 resume="allow", config={"lr": 1}) as run:
+    for step in range(run.step, 40):
+        run.log({"loss": step, "acc": 1}, step=step)
+        if step == 20:
+            run.tags = ["half"]
+    run.summary["best"] = 1
+END
+    prepare() { cp -R "$here/seed/mlruns" "$here/all.tar" "$here/paper.md" \
+        "$here/cell.sh" "$here/writer.py" .; }
+    verify() {
+        gtrack fsck -q --no-header 2>&1 | grep -v -e '\.tmp' -e problems
+        {
+            # a cell that was begun twice has the next free name
+            gtrack ls --csv --sort name -c name,status,damage,val/loss |
+                sed 's/^run[5-9],/run,/'
+            # points of an attempt that was killed may be retracted
+            ! test -e writer.py || gtrack metrics py loss acc --tsv
+            find . -name '*.saving.*' -prune -o -path ./mlruns -prune -o \
+                -path ./sw -prune -o -name told -prune -o -type f \
+                -exec sha256sum {} + | sort
+            test ! -e told || sort -u told
+        } 2>&1 | compare_results
+    }
+    promised() { ! grep -q '^end 0' "$1" || verify; }
+    commands="gtrack bundle|gtrack bundle -q -o out.tar run1
+gtrack verify --keep|test -e kept || gtrack verify -q all.tar --keep kept
+gtrack claims --fill|gtrack claims -q --fill paper.md
+gtrack report|GT_CLOCK_MS=1795745143000 gtrack report -q -o out.md run1 run2
+gtrack serve --freeze|GT_CLOCK_MS=1795745143000 gtrack serve -q --freeze page.html run1
+gtrack alert|gtrack alert -q --once --when 'val/loss < 99' --name low --do 'echo told >>told' run1
+gtrack sweep|gtrack sweep -q -o sw --grid a=1,2 -- sh ./cell.sh '{a}'"
+    export PYTHONPATH="$top/python" PYTHONDONTWRITEBYTECODE=1 \
+        GTRACK_LIBRARY="$build/libgtrack.so.0"
+    python=${GT_PYTHON:-python3}
+    ! "$python" -c 'import gtrack' 2>/dev/null || commands="$commands
+$python with gtrack|$python writer.py"
 }
