@@ -424,14 +424,83 @@ static int add_listed(struct bundle *b, const struct opt_list *l,
 
 /* ---- the whole -------------------------------------------------------- */
 
+static bool has_run(const struct runs *runs, const char *id)
+{
+    for (size_t i = 0; i < runs->n; i++)
+        if (strcmp(runs->run[i].id, id) == 0)
+            return true;
+    return false;
+}
+
+/* Say how many children of a parent, such as the cells of a sweep, are packed.
+ */
+static void tell_children(struct buf *out, const struct runs *all,
+                          const struct runs *packed, const char *parent)
+{
+    const char *name = parent;
+    long children = 0, here = 0, deleted = 0;
+
+    for (size_t i = 0; i < all->n; i++) {
+        const struct run_info *r = &all->run[i];
+        const bool is_packed = has_run(packed, r->id);
+
+        if (strcmp(r->id, parent) == 0)
+            name = r->name;
+        if (!r->parent || strcmp(r->parent, parent) != 0)
+            continue;
+        children++;
+        here += is_packed;
+        deleted += !is_packed && r->deleted;
+    }
+    if (here == children)
+        return;
+    buf_printf(out, "%ld of the %ld children of %s are here", here, children,
+               name);
+    if (deleted)
+        buf_printf(out, "; %ld of the others %s deleted", deleted,
+                   deleted == 1 ? "is" : "are");
+    buf_char(out, '\n');
+}
+
+/* A choice among the cells of a sweep should be seen by who reads its results.
+ */
+static int tell_absent(struct buf *out, const struct runs *runs, struct err *e)
+{
+    struct runs all = { 0 };
+    int ret = 0;
+
+    for (size_t i = 0; i < runs->n && ret == 0; i++) {
+        const char *parent = runs->run[i].parent;
+        bool is_new = parent != NULL;
+
+        for (size_t k = 0; k < i && is_new; k++)
+            is_new = !runs->run[k].parent ||
+                     strcmp(runs->run[k].parent, parent) != 0;
+        if (is_new && all.n == 0)
+            ret = runs_load(&all, track_store(), LOAD_DELETED | LOAD_NO_METRICS,
+                            e);
+        if (is_new && ret == 0)
+            tell_children(out, &all, runs, parent);
+    }
+    runs_free(&all);
+    return ret;
+}
+
 static int add_readme(struct bundle *b, const struct runs *runs, struct err *e)
 {
-    struct buf text = BUF_INIT;
+    struct buf text = BUF_INIT, absent = BUF_INIT;
     int ret;
 
+    if (tell_absent(&absent, runs, e) < 0)
+        return -1;
     buf_str(&text, "Runs, and what is needed to check them.\n\n");
     for (size_t i = 0; i < runs->n; i++)
         buf_printf(&text, "    %s  %s\n", runs->run[i].id, runs->run[i].name);
+    if (absent.len > 0) {
+        buf_printf(&text, "\n%s", absent.s);
+        log_info("%.*s", (int)absent.len - 1, absent.s);
+    }
+    buf_clear(&absent);
     buf_printf(&text,
                "\nmlruns/   the runs, in the layout of MLflow's file store\n"
                "files/    reports, scripts, locks, data and licences\n"

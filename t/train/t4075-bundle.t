@@ -232,6 +232,14 @@ is $? 1 "a run without its data is not computed again"
 like out "^replay${tab}one${tab}failed.*data.tokenizer: no tokenizer tok" \
     "the missing file is the reason"
 verify "the data may be elsewhere" 0 small.tar --replay --data .
+gtrack -r swept sweep -q -o cells --grid a=1,2,3 -- sh -c 'echo loss={a}' \
+    >out 2>&1 && gtrack -r swept rm 'a = 3' >out 2>&1
+ok $? "a sweep is run, and a cell is deleted"
+bundle "one cell of three is packed" 0 -r swept 'a = 1' -o cell.tar
+like err "1 of the 3 children of .* are here; 1 of the others is deleted" \
+    "bundle says how many cells it leaves out"
+tar xOf cell.tar cell/README >readme
+like readme "1 of the 3 children of .* are here" "the archive says so, too"
 echo 'step=1 loss=2' | gtrack -r plain log bare -q >out 2>err
 bundle "a run without parameters is packed" 0 -r plain bare -o bare.tar
 verify "a run without parameters is verified" 0 bare.tar
