@@ -55,11 +55,17 @@ static int draw_panels(struct build *b, const char *const *names, size_t cols,
         if (curves_kind(b, p, &k, e) < 0)
             return -1;
     }
-    if (f->n_panels == 0)
-        return err_set(e, ERR_MISSING,
-                       "%s has none of the metrics that are drawn here; "
-                       "'gtrack show %s' lists what it has",
-                       b->set.run[0].name, b->set.run[0].name);
+    if (f->n_panels == 0) {
+        struct buf word = BUF_INIT;
+
+        buf_shell_short(&word, b->set.run[0].name);
+        err_set(e, ERR_MISSING,
+                "%s has none of the metrics that are drawn here; "
+                "'gtrack show %s' lists what it has",
+                b->set.run[0].name, word.s);
+        buf_clear(&word);
+        return -1;
+    }
     fig_arrange(b, cols);
     return 0;
 }

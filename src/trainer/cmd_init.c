@@ -344,6 +344,7 @@ static int start_training(const struct setup *s, struct err *e)
     const char *const plot[] = { "gplot", "loss", "@latest", NULL };
     const char *const sample[] = { "gtrain", "sample", "--tokens", "150",
                                    NULL };
+    struct buf ini = BUF_INIT;
     int ret;
 
     print_command(argv);
@@ -359,13 +360,16 @@ static int start_training(const struct setup *s, struct err *e)
     printf("\n");
     show(plot);
     show(sample);
-    return pager_print(
+    buf_shell_short(&ini, s->ini);
+    ret = pager_print(
         e,
         "Next:\n"
         "  gtrain sample --prompt 'The '    more text from the model\n"
         "  gtrack ls                        all runs\n"
         "  gtrain --config %-16s train again, after you changed it\n",
-        s->ini);
+        ini.s);
+    buf_clear(&ini);
+    return ret;
 }
 
 /* ---- the text ---------------------------------------------------------- */

@@ -129,10 +129,15 @@ static void mention_stopped(const struct settings *s)
 
         if (!was || strncmp(was, command, n) != 0 || (was[n] && was[n] != ' '))
             continue;
-        if (run->status == RUN_PREEMPTED || run->status == RUN_STOPPED)
+        if (run->status == RUN_PREEMPTED || run->status == RUN_STOPPED) {
+            struct buf word = BUF_INIT;
+
+            buf_shell_short(&word, run->name);
             log_info("starting a new run; %s, which was stopped, resumes with "
                      "'%s --resume %s'",
-                     run->name, command, run->name);
+                     run->name, command, word.s);
+            buf_clear(&word);
+        }
         break;
     }
     runs_free(&runs);

@@ -13,17 +13,19 @@ awk 'BEGIN {
 
 gtrain init "texts/the fox.txt" --hours 0.0003 >out 2>err
 ok $? "init trains a model on a text" "$(tail -n 5 err)"
-grep '^\$' out >commands
+grep -a '^\$' out >commands
 is "$(cat commands)" "\$ gdata bpe --vocab 1024 -o 'the fox-data/tok' 'texts/the fox.txt'
 \$ gdata encode -T 'the fox-data/tok' --val 10% --split tail -o 'the fox-data/text' 'texts/the fox.txt'
 \$ gtrain --config 'the fox.ini'
 \$ gplot loss @latest
 \$ gtrain sample --tokens 150" "init prints each command it runs"
-tail -n 1 out | grep -q "gtrain --config the fox.ini" &&
-    test "$(grep -n '^Next:' out | cut -d: -f1)" -gt \
-        "$(grep -n 'gtrain sample --tokens' out | cut -d: -f1)" &&
-    grep -q "step$" out
+tail -n 1 out | grep -aq "gtrain --config 'the fox.ini'" &&
+    test "$(grep -an '^Next:' out | cut -d: -f1)" -gt \
+        "$(grep -an 'gtrain sample --tokens' out | cut -d: -f1)" &&
+    grep -aq "step$" out
 ok $? "init ends with the loss, a sample and what to do next" "$(tail out)"
+gtrain --config "the fox.ini" --set schedule.steps=2 --name "two words" >out2 2>err2
+like err2 "see 'gtrack show 'two words''" "a message quotes the name of a run"
 like err "has .* of text: a vocabulary of 1024; .* tokens in 1.1s; the steps" \
     "init says what fits into the time"
 gtrack ls --csv -c status 2>&1 | grep -q FINISHED

@@ -484,15 +484,18 @@ static void show_memory(const struct dev_memory *m)
 static void show_result(const struct report *r, const struct engine *eng)
 {
     const char *name = run_name(r->run);
+    struct buf word = BUF_INIT;
     char time[NUM_TEXT];
 
+    buf_shell_short(&word, name);
     if (eng->state.step == r->progress.first)
         log_info("%s: all %lld steps were already done; see 'gtrack show %s'",
-                 name, (long long)eng->state.step, name);
+                 name, (long long)eng->state.step, word.s);
     else
         log_info("%s: %lld steps in %s, loss %.4f; see 'gtrack show %s'", name,
                  (long long)eng->state.step,
-                 num_duration(time, engine_seconds(eng)), r->last_loss, name);
+                 num_duration(time, engine_seconds(eng)), r->last_loss, word.s);
+    buf_clear(&word);
 }
 
 int report_close(struct report *r, struct engine *eng, int ret, struct err *e)
