@@ -13,6 +13,7 @@
 #include "common/stats/student.h"
 #include "plot/history.h"
 #include "plot/smooth_choice.h"
+#include "store/query/differ.h"
 
 void curves_spread(enum band band, const double *v, size_t n, double *mean,
                    double *lo, double *hi)
@@ -56,7 +57,67 @@ struct group {
     double number; /* NaN if the value is not a number */
     struct history *h;
     size_t n, room;
+    size_t remain, broken, ended; /* at the last x: why runs are gone */
 };
+
+/* The last finite value of a run. */
+static size_t last_finite(const struct history *h)
+{
+    size_t i = h->n;
+
+    while (i > 0 && !isfinite(h->y[i - 1]))
+        i--;
+    return i;
+}
+
+/* Count the runs that still count at the end of the group, and mark where the
+ * others are gone. */
+static void count_gone(struct group *g, struct panel *p, int slot)
+{
+    enum { MOST_MARKS = 64 };
+    double end = -INFINITY, begin = INFINITY;
+
+    for (size_t i = 0; i < g->n; i++)
+        if (g->h[i].n) {
+            begin = fmin(begin, g->h[i].x[0]);
+            end = fmax(end, g->h[i].x[g->h[i].n - 1]);
+        }
+    for (size_t i = 0; i < g->n; i++) {
+        const struct history *h = &g->h[i];
+        const size_t last = last_finite(h);
+
+        /* the last points of runs are seldom at the same x */
+        if (last && h->x[last - 1] >= end - 0.02 * (end - begin)) {
+            g->remain++;
+            continue;
+        }
+        g->broken += last < h->n;
+        g->ended += last == h->n;
+        if (last && p->n_marks < MOST_MARKS) {
+            struct mark *m =
+                panel_mark(p, MARK_AT_X, h->x[last - 1], (double)NAN);
+
+            m->small = true;
+            m->colour = slot;
+        }
+    }
+}
+
+/* "lr = 0.01: 8 of 20 remain at the end; 9 not finite, 3 ended" */
+static void note_gone(struct figure *f, const struct group *g, const char *name)
+{
+    struct buf why = BUF_INIT;
+
+    if (g->remain == g->n)
+        return;
+    if (g->broken)
+        buf_printf(&why, "%zu not finite", g->broken);
+    if (g->ended)
+        buf_printf(&why, "%s%zu ended", why.len ? ", " : "", g->ended);
+    figure_note(f, "%s: %zu of %zu remain at the end; %s (ticks above).", name,
+                g->remain, g->n, why.s);
+    buf_clear(&why);
+}
 
 static int by_number(const void *a, const void *b)
 {
@@ -209,6 +270,62 @@ static int gather_groups(struct group *g, size_t *n,
     return 0;
 }
 
+static bool has_value(const struct run_info *run, const char *key,
+                      const char *value)
+{
+    const char *own = run_set_value(run, key);
+
+    return own && value ? strcmp(own, value) == 0 : own == value;
+}
+
+/* Do runs of one group have different values of a parameter? */
+static bool is_mixed(const struct run_set *set, const char *param,
+                     const char *key)
+{
+    for (size_t i = 0; i < set->n; i++) {
+        const char *group = run_set_value(&set->run[i], param);
+        size_t first = 0;
+
+        while (group && !has_value(&set->run[first], param, group))
+            first++;
+        if (group &&
+            !has_value(&set->run[i], key, run_set_value(&set->run[first], key)))
+            return true;
+    }
+    return false;
+}
+
+/* Say over what else than seeds the means are. */
+static void note_mixed(struct figure *f, const struct run_set *set,
+                       const char *param)
+{
+    enum { MOST = 4 };
+    struct differ d = { 0 };
+    struct buf keys = BUF_INIT;
+    size_t n = 0;
+
+    differ_params(&d, set->run, set->n);
+    for (size_t i = 0; i < d.n; i++)
+        if (!strstr(d.item[i].key, "seed") &&
+            is_mixed(set, param, d.item[i].key) && n++ < MOST)
+            buf_printf(&keys, "%s%s", n > 1 ? ", " : "", d.item[i].key);
+    if (n)
+        figure_note(f, "The runs of a group differ in %s%s as well.", keys.s,
+                    n > MOST ? " and more" : "");
+    buf_clear(&keys);
+    differ_clear(&d);
+}
+
+/* "lr = 0.01 (n = 20)", or "(n = 20 to 8)" where runs are gone at the end. */
+static const char *group_label(struct figure *f, struct panel *p,
+                               struct group *g, int slot, const char *name)
+{
+    count_gone(g, p, slot);
+    return g->remain == g->n ? arena_printf(&f->mem, "%s (n = %zu)", name, g->n)
+                             : arena_printf(&f->mem, "%s (n = %zu to %zu)",
+                                            name, g->n, g->remain);
+}
+
 int curves_group(struct build *b, struct panel *p,
                  const struct curve_kind_line *l, bool lines_named,
                  struct err *e)
@@ -227,13 +344,16 @@ int curves_group(struct build *b, struct panel *p,
     for (size_t i = 0; i < n && ret == 0; i++) {
         const char *dot = strrchr(r->group_by, '.');
         const char *param = dot ? dot + 1 : r->group_by;
-        const char *owner = arena_printf(&f->mem, "%s = %s (n = %zu)", param,
-                                         g[i].value, g[i].n);
+        const char *name = arena_printf(&f->mem, "%s = %s", param, g[i].value);
+        const char *owner = group_label(f, p, &g[i], (int)i, name);
         const char *label =
             lines_named ? arena_printf(&f->mem, "%s, %s", owner, l->label)
                         : owner;
         struct curve *c = draw_group(b, p, &g[i], (int)i, label);
 
+        note_gone(f, &g[i],
+                  lines_named ? arena_printf(&f->mem, "%s, %s", name, l->label)
+                              : name);
         c->owner = owner;
         c->line = l->label;
         c->smoothed = how.kind != SMOOTH_NONE;
@@ -243,15 +363,19 @@ int curves_group(struct build *b, struct panel *p,
         summarise_mean(b, c, l->names[0], p->y.unit);
     }
     if (n && ret == 0)
+        figure_note_unfinished(f, b->set.run, b->set.n);
+    if (n && ret == 0)
+        note_mixed(f, &b->set, r->group_by);
+    if (n && ret == 0)
         figure_note(f,
                     "Lines are means over the runs with the same %s; bands "
                     "show %s.",
                     r->group_by, curves_band(r->spread));
     if (how.kind != SMOOTH_NONE && n) {
-        char name[64];
+        char name[80];
 
         figure_note(f, "Each run is smoothed first: %s.",
-                    smooth_name(name, &how));
+                    smooth_name(name, &how, how.amount));
     }
     for (size_t i = 0; i < n; i++) {
         for (size_t k = 0; k < g[i].n; k++)

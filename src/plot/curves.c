@@ -28,6 +28,7 @@ struct drawing {
     size_t every;      /* of more runs than can be told apart, one of so many */
     struct smooth how; /* that was chosen for all runs */
     const char *how_for; /* the metric */
+    struct tally bad, spikes;
 };
 
 enum { MOST_RUNS = 1000 };
@@ -47,6 +48,15 @@ struct part {
     unsigned marks; /* those of --mark that this curve may have */
 };
 
+static struct tally tally_of(struct build *b)
+{
+    return (struct tally){
+        .run = b->set.run,
+        .seen = arena_alloc(&b->figure->mem, b->set.n + 1),
+        .text = BUF_INIT,
+    };
+}
+
 static struct drawing drawing_of(struct build *b, struct panel *p)
 {
     return (struct drawing){
@@ -57,6 +67,8 @@ static struct drawing drawing_of(struct build *b, struct panel *p)
         .r = b->request,
         .together = b->set.n > 1 && !b->request->stitch,
         .every = (b->set.n + MOST_RUNS - 1) / MOST_RUNS,
+        .bad = tally_of(b),
+        .spikes = tally_of(b),
     };
 }
 
@@ -147,12 +159,17 @@ static void draw_attempt(struct drawing *d, const struct part *part,
                          struct history *h, int attempt)
 {
     const char *label = label_of(d, part, attempt);
-    const struct marked m = { d->f,      d->p, &d->set->run[part->run],
-                              part->key, h,    part->slot };
+    const struct marked m = { .figure = d->f,
+                              .panel = d->p,
+                              .run = &d->set->run[part->run],
+                              .key = part->key,
+                              .history = h,
+                              .slot = part->slot,
+                              .bad = d->together ? &d->bad : NULL,
+                              .spikes = d->together ? &d->spikes : NULL };
     const unsigned marks = d->r->marks & part->marks;
     const bool smooth = is_smoothed(part, h);
     struct curve *c;
-    char name[64];
 
     mark_bad(&m);
     if (smooth) {
@@ -171,11 +188,7 @@ static void draw_attempt(struct drawing *d, const struct part *part,
         c->smoothed = true;
         memcpy(c->y, y + skipped, h->n * sizeof *y);
         free(y);
-        figure_note(d->f, "%s is smoothed: %s%s%s.", part->key,
-                    smooth_name(name, &part->how),
-                    d->r->how.kind == SMOOTH_AUTO ? ", as single steps scatter"
-                                                  : "",
-                    d->many ? "" : RAW_BEHIND);
+        smooth_note(d->f, &part->how, d->many ? "" : RAW_BEHIND);
         if (h->coarse)
             figure_note(d->f, "Long curves are smoothed by means of several "
                               "points; zoom in for single ones.");
@@ -211,11 +224,16 @@ static int draw_attempts(struct drawing *d, const struct part *part,
     return ret;
 }
 
-/* Several runs are smoothed alike; validation and plans, never. */
+/* Several runs are smoothed alike; validation and plans, never; memory and
+ * utilisation, whose single values matter, only if that was asked for. */
 static struct smooth smoothing_of(struct drawing *d, const struct part *part,
                                   const struct history *h)
 {
-    if (part->style != STYLE_LINE || part->planned)
+    const enum unit unit = part->right ? d->p->y2.unit : d->p->y.unit;
+
+    if (part->style != STYLE_LINE || part->planned ||
+        (d->r->how.kind == SMOOTH_AUTO &&
+         (unit == UNIT_BYTES || unit == UNIT_PERCENT)))
         return (struct smooth){ SMOOTH_NONE, 0 };
     if (!d->together)
         return smooth_choice(h, d->r);
@@ -464,6 +482,10 @@ static int draw_rest(struct drawing *d, struct err *e)
                     drawn, d->set->n);
     if (draw_baselines(d, e) < 0)
         return -1;
+    mark_tally(d->f, &d->bad, "Not finite (\xc3\x97)");
+    if (d->together && d->r->marks & 1U << SHOW_SPIKE && d->spikes.n == 0)
+        figure_note(d->f, "0 spikes circled.");
+    mark_tally(d->f, &d->spikes, "Spikes circled");
     curves_inset(d->b, d->p);
     return 0;
 }
@@ -488,6 +510,7 @@ int curves_kind(struct build *b, struct panel *p, const struct curve_kind *k,
 
     history_axis(d.r, &p->x);
     curve_kind_axis(k, NULL, &p->y);
+    p->high_is_good = k->high_is_good;
     request_axes(d.r, p);
     for (int i = 0; i < KIND_LINES && k->line[i].label; i++) {
         const struct curve_kind_line *l = &k->line[i];
@@ -606,6 +629,7 @@ static int draw_metrics(struct build *b, struct panel *p, const char **key,
         p->title = arena_strdup(&d.f->mem, key[0]);
     history_axis(d.r, &p->x);
     curve_kind_axis(k, n == 1 ? key[0] : "value", &p->y);
+    p->high_is_good = curve_kind_high_is_good(key[0]);
     request_axes(d.r, p);
     d.lines_named = n > 1;
     d.best = find_best(d.set, (const char *const[]){ key[0], NULL });

@@ -1,6 +1,7 @@
 #ifndef PLOT_CURVES_H
 #define PLOT_CURVES_H
 
+#include "common/buf.h"
 #include "common/err.h"
 #include "plot/curve_kind.h"
 #include "plot/draw/figure.h"
@@ -49,6 +50,15 @@ void curves_spread(enum band, const double *v, size_t n, double *mean,
 /* The meaning of a band or of bars, for a sentence. */
 const char *curves_band(enum band);
 
+/* What is said of several runs in one sentence: three of them, then a number.
+ */
+struct tally {
+    const struct run_info *run; /* the first of the set */
+    bool *seen;
+    struct buf text;
+    size_t n;
+};
+
 /* A curve and the run it shows, whose events are marked (marks.c).  A spike is
  * what store/analysis/spike.h calls one, and what `gtrain batch --spikes`
  * lists. */
@@ -59,12 +69,15 @@ struct marked {
     const char *key;
     const struct history *history;
     int slot;
+    struct tally *bad, *spikes; /* of several runs; or NULL */
 };
 
 /* Mark the values that are not finite. */
 void mark_bad(const struct marked *);
 /* Mark the events of a set, 1 << show for each. */
 void mark_wanted(const struct marked *, unsigned marks);
+/* Note what was counted of several runs, and clear it. */
+void mark_tally(struct figure *, struct tally *, const char *what);
 /* Mark where a run continues a stitched curve. */
 void mark_seam(struct panel *, const struct run_info *,
                const char *const *names, const struct history *);

@@ -1,8 +1,10 @@
 /*
  * fig_sweep - a metric against one parameter, or a map over two
  *
- * A run gives one value, its best.  Runs with the same parameters are one
- * point: their mean, with the spread of --band.
+ * A run gives one value, its best.  Over one parameter, each combination of the
+ * others in which the runs differ, such as their sizes, is a curve of its own.
+ * Runs that differ in their seeds alone are one point: their mean, with the
+ * spread of --band.
  */
 #include "config.h"
 
@@ -24,12 +26,14 @@
 #include "store/read/run_rate.h"
 
 struct point {
-    const char *x, *y; /* the values of the parameters, as text */
+    const char *x, *y; /* the values of the parameters, or x and a curve's */
     double nx, ny;     /* as numbers; NaN for other words */
     double *value;
     size_t n, room;
     double mean, lo, hi;
 };
+
+enum { MOST_KEYS = 3, MOST_CURVES = 12 };
 
 struct sweep {
     char *param[2];
@@ -40,6 +44,9 @@ struct sweep {
     size_t n, room;
     struct run_info *run; /* runs that have a point */
     size_t runs;
+    const char *apart[MOST_KEYS]; /* parameters with a curve for each value */
+    size_t n_apart;
+    bool mixed; /* the means are over more than seeds */
 };
 
 static struct point *find_point(struct sweep *s, const char *x, const char *y)
@@ -83,16 +90,147 @@ static bool has_param(const struct run_set *set, const char *param)
     return false;
 }
 
+/* Is this parameter on an axis, or a seed? */
+static bool is_swept(const struct sweep *s, const char *key)
+{
+    const char *dot = strrchr(key, '.');
+    const char *last = dot ? dot + 1 : key;
+    bool swept = strstr(last, "seed");
+
+    for (size_t k = 0; k < s->n_params; k++)
+        swept = swept || strcmp(key, s->param[k]) == 0 ||
+                strcmp(last, s->param[k]) == 0;
+    return swept;
+}
+
+static bool equal_values(const struct run_info *a, const struct run_info *b,
+                         const char *key)
+{
+    const char *x = run_set_value(a, key), *y = run_set_value(b, key);
+
+    return x && y ? strcmp(x, y) == 0 : x == y;
+}
+
+/* Would two runs be one point? */
+static bool are_together(const struct sweep *s, const struct run_info *a,
+                         const struct run_info *b)
+{
+    for (size_t k = 0; k < s->n_params; k++)
+        if (!equal_values(a, b, s->param[k]))
+            return false;
+    for (size_t k = 0; k < s->n_apart; k++)
+        if (!equal_values(a, b, s->apart[k]))
+            return false;
+    return true;
+}
+
+/* Of each run, the first one that would be the same point. */
+static size_t *find_together(const struct sweep *s, const struct run_info *run,
+                             size_t n)
+{
+    size_t *first = xcalloc(n + 1, sizeof *first);
+
+    for (size_t i = 0; i < n; i++)
+        for (first[i] = 0; first[i] < i; first[i]++)
+            if (first[first[i]] == first[i] &&
+                are_together(s, &run[i], &run[first[i]]))
+                break;
+    return first;
+}
+
+/* Do runs that would be one point differ in this parameter? */
+static bool is_needed(const size_t *first, const struct run_info *run, size_t n,
+                      const char *key)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!equal_values(&run[i], &run[first[i]], key))
+            return true;
+    return false;
+}
+
+/* How many curves there are: combinations of the parameters. */
+static size_t count_curves(const struct sweep *s, const struct run_set *set)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < set->n; i++) {
+        bool known = false;
+
+        for (size_t k = 0; k < i && !known; k++) {
+            known = true;
+            for (size_t j = 0; j < s->n_apart; j++)
+                known = known &&
+                        equal_values(&set->run[i], &set->run[k], s->apart[j]);
+        }
+        n += !known;
+    }
+    return n;
+}
+
+/* Give values that would otherwise be averaged curves of their own: up to three
+ * parameters, as long as the curves can be told apart. */
+static void choose_curves(struct sweep *s, const struct run_set *set,
+                          struct arena *mem)
+{
+    size_t *first = find_together(s, set->run, set->n);
+    struct differ d = { 0 };
+
+    differ_params(&d, set->run, set->n);
+    for (size_t i = 0; i < d.n; i++) {
+        const char *key = d.item[i].key;
+        bool apart;
+
+        if (is_swept(s, key) || !is_needed(first, set->run, set->n, key))
+            continue;
+        apart = s->n_params == 1 && s->n_apart < MOST_KEYS;
+        if (apart) {
+            s->apart[s->n_apart++] = arena_strdup(mem, key);
+            apart = count_curves(s, set) <= MOST_CURVES;
+            s->n_apart -= !apart;
+        }
+        s->mixed = s->mixed || !apart;
+        if (apart) {
+            free(first);
+            first = find_together(s, set->run, set->n);
+        }
+    }
+    free(first);
+    differ_clear(&d);
+}
+
+/* The last part of a parameter's name. */
+static const char *short_key(const char *key)
+{
+    const char *dot = strrchr(key, '.');
+
+    return dot ? dot + 1 : key;
+}
+
+/* The curve of a run, as "64", or as "64, 2" for two parameters. */
+static const char *curve_of(const struct sweep *s, const struct run_info *run,
+                            struct arena *mem)
+{
+    const char *text = "";
+
+    for (size_t k = 0; k < s->n_apart; k++) {
+        const char *value = run_set_value(run, s->apart[k]);
+
+        text = arena_printf(mem, "%s%s%s", text, k ? ", " : "",
+                            value ? value : "-");
+    }
+    return text;
+}
+
 static int gather_points(struct sweep *s, const struct run_set *set,
-                         enum band band, struct err *e)
+                         enum band band, struct figure *f, struct err *e)
 {
     const struct curve_kind *k = curve_kind_find(s->metric);
     const char *const one[] = { s->metric, NULL };
-    size_t left_out = 0, metrics = 0;
+    size_t left_out = 0, diverged = 0, metrics = 0;
 
     for (size_t i = 0; i < set->n; i++) {
         const struct run_info *run = &set->run[i];
-        const char *key = NULL, *x, *y = "";
+        const char *key = NULL, *x, *y;
         struct point *p;
         double best;
 
@@ -105,13 +243,15 @@ static int gather_points(struct sweep *s, const struct run_set *set,
         metrics += key != NULL;
         best = run_rate_best(run, key, key && curve_kind_high_is_good(key));
         x = run_set_value(run, s->param[0]);
-        if (s->n_params > 1)
-            y = run_set_value(run, s->param[1]);
+        y = s->n_params > 1 ? run_set_value(run, s->param[1])
+                            : curve_of(s, run, &f->mem);
         if (!x || !y || isnan(best)) {
             left_out++;
             continue;
         }
         s->run[s->runs++] = *run;
+        if (!isfinite(run_info_metric(run, key)->last))
+            diverged++;
         s->high = curve_kind_high_is_good(key);
         p = find_point(s, x, y);
         GROW(p->value, p->n, p->room);
@@ -126,9 +266,14 @@ static int gather_points(struct sweep *s, const struct run_set *set,
         return err_set(e, ERR_MISSING, "no run has both %s%s%s and %s",
                        s->param[0], s->n_params > 1 ? ", " : "",
                        s->n_params > 1 ? s->param[1] : "", s->metric);
+    if (diverged)
+        figure_note(f,
+                    "The %s of %zu run%s is not finite at the end; the best "
+                    "value before counts.",
+                    s->metric, diverged, diverged == 1 ? "" : "s");
     if (left_out)
-        log_info("left out %zu run%s without %s or %s", left_out,
-                 left_out == 1 ? "" : "s", s->param[0], s->metric);
+        figure_note(f, "Left out: %zu run%s without %s or %s.", left_out,
+                    left_out == 1 ? "" : "s", s->param[0], s->metric);
     qsort(s->point, s->n, sizeof *s->point, by_xy);
     for (size_t i = 0; i < s->n; i++)
         curves_spread(band, s->point[i].value, s->point[i].n, &s->point[i].mean,
@@ -136,32 +281,22 @@ static int gather_points(struct sweep *s, const struct run_set *set,
     return 0;
 }
 
-/* Is this parameter on an axis, or a seed? */
-static bool is_swept(const struct sweep *s, const char *key)
-{
-    const char *dot = strrchr(key, '.');
-    const char *last = dot ? dot + 1 : key;
-    bool swept = strstr(last, "seed");
-
-    for (size_t k = 0; k < s->n_params; k++)
-        swept = swept || strcmp(key, s->param[k]) == 0 ||
-                strcmp(last, s->param[k]) == 0;
-    return swept;
-}
-
 /* Note the other parameters, except seeds, and the experiments in which the
  * runs differ: the means are also means over these. */
 static void note_others(struct figure *f, const struct sweep *s, bool warn)
 {
+    size_t *first = find_together(s, s->run, s->runs);
     struct differ d = { 0 };
     struct buf params = BUF_INIT, names = BUF_INIT;
     size_t n = 0, experiments = 0;
 
     differ_params(&d, s->run, s->runs);
     for (size_t i = 0; i < d.n; i++)
-        if (!is_swept(s, d.item[i].key) && n++ < 4)
+        if (!is_swept(s, d.item[i].key) &&
+            is_needed(first, s->run, s->runs, d.item[i].key) && n++ < 4)
             buf_printf(&params, "%s%s", params.len ? ", " : "", d.item[i].key);
     differ_clear(&d);
+    free(first);
     for (size_t i = 0; i < s->runs; i++) {
         bool known = false;
 
@@ -173,8 +308,10 @@ static void note_others(struct figure *f, const struct sweep *s, bool warn)
                        s->run[i].experiment);
     }
     if (n)
-        figure_note(f, "The runs differ in %s%s as well.", params.s,
-                    n > 4 ? " and more" : "");
+        figure_note(f,
+                    "Means are over runs that differ in %s%s as well, "
+                    "not over seeds alone.",
+                    params.s, n > 4 ? " and more" : "");
     if (experiments > 1) {
         figure_note(f, "The runs are from %zu experiments: %s%s.", experiments,
                     names.s, experiments > 4 ? " and more" : "");
@@ -203,11 +340,16 @@ static size_t find_best(const struct sweep *s)
 static void fill_table(const struct sweep *s, struct table *t)
 {
     const size_t best = find_best(s);
+    struct buf names = BUF_INIT;
 
+    for (size_t k = 0; k < s->n_apart; k++)
+        buf_printf(&names, "%s%s", k ? ", " : "", s->apart[k]);
     table_clear(t);
     *t = TABLE_INIT("gplot.sweep/1");
     for (size_t i = 0; i < s->n_params; i++)
         table_column(t, s->param[i]);
+    if (s->n_apart)
+        table_column(t, names.s);
     table_column(t, s->metric);
     table_column(t, "low");
     table_column(t, "high");
@@ -216,12 +358,12 @@ static void fill_table(const struct sweep *s, struct table *t)
         const struct point *p = &s->point[i];
 
         table_text(t, p->x);
-        if (s->n_params > 1)
+        if (s->n_params > 1 || s->n_apart)
             table_text(t, p->y);
         table_real(t, p->mean);
         if (i == best)
             table_mark(t, MARK_BEST);
-        if (p->n > 1) {
+        if (p->n > 1 && !s->mixed) {
             table_real(t, p->lo);
             table_real(t, p->hi);
         } else {
@@ -230,108 +372,7 @@ static void fill_table(const struct sweep *s, struct table *t)
         }
         table_int(t, (int64_t)p->n);
     }
-}
-
-/* Each run's value, behind the means of runs with the same parameter. */
-static void draw_values(struct figure *f, struct panel *p,
-                        const struct sweep *s, const double *x, size_t values)
-{
-    struct curve *c = panel_curve(f, p, NULL, values);
-    size_t k = 0;
-
-    c->style = STYLE_POINTS;
-    c->faint = true;
-    for (size_t i = 0; i < s->n; i++)
-        for (size_t v = 0; v < s->point[i].n; v++, k++) {
-            c->x[k] = x[i];
-            c->y[k] = s->point[i].value[v];
-        }
-}
-
-/* Say in a note what the points and their bars are. */
-static void note_means(struct figure *f, const struct sweep *s, enum band band)
-{
-    size_t least = s->point[0].n, most = least;
-    char n[48];
-
-    for (size_t i = 1; i < s->n; i++) {
-        least = s->point[i].n < least ? s->point[i].n : least;
-        most = s->point[i].n > most ? s->point[i].n : most;
-    }
-    if (least == most)
-        snprintf(n, sizeof n, "n = %zu", most);
-    else
-        snprintf(n, sizeof n, "n = %zu to %zu", least, most);
-    figure_note(f,
-                "Means over the runs with the same %s (%s); bars show %s. "
-                "Pale points are single runs.",
-                s->param[0], n, curves_band(band));
-}
-
-/* Values that are numbers have their place on the axis; others are at 0, 1 ...
- */
-static void draw_line(struct figure *f, const struct sweep *s,
-                      const struct request *r)
-{
-    struct panel *p = figure_panel(
-        f, arena_printf(&f->mem, "%s by %s", s->metric, s->param[0]));
-    const struct curve_kind *k = curve_kind_of_metric(s->metric, NULL);
-    double *x = arena_alloc(&f->mem, (s->n + 1) * sizeof *x);
-    const char **name = arena_alloc(&f->mem, (s->n + 1) * sizeof *name);
-    const size_t best = find_best(s);
-    bool numbers = true, many;
-    size_t values = 0;
-    struct curve *c;
-    struct mark *m;
-    char text[32];
-
-    for (size_t i = 0; i < s->n; i++) {
-        numbers = numbers && !isnan(s->point[i].nx);
-        name[i] = s->point[i].x;
-        values += s->point[i].n;
-    }
-    many = values > s->n;
-    for (size_t i = 0; i < s->n; i++)
-        x[i] = numbers ? s->point[i].nx : (double)i;
-    axis_init(&p->x, s->param[0], UNIT_NONE);
-    axis_init(&p->y,
-              arena_printf(&f->mem, "%s %s", s->high ? "highest" : "lowest",
-                           s->metric),
-              k ? k->unit : UNIT_NONE);
-    request_axes(r, p);
-    if (numbers && p->x.scale == SCALE_AUTO && axis_geometric(x, s->n))
-        p->x.scale = SCALE_LOG;
-    p->x.margin = 0.04;
-    if (many) {
-        draw_values(f, p, s, x, values);
-        note_means(f, s, r->spread);
-    }
-    c = panel_curve(f, p, NULL, s->n);
-    c->style = STYLE_LINE_POINTS;
-    c->bars = many;
-    if (many)
-        curve_band(f, c);
-    for (size_t i = 0; i < s->n; i++) {
-        c->x[i] = x[i];
-        c->y[i] = s->point[i].mean;
-        if (many) {
-            c->lo[i] = s->point[i].lo;
-            c->hi[i] = s->point[i].hi;
-        }
-    }
-    if (!numbers) {
-        axis_names(&p->x, &f->mem, name, s->n, 12);
-    } else if (s->n <= 12) {
-        p->x.tick = arena_alloc(&f->mem, (s->n + 1) * sizeof *p->x.tick);
-        for (size_t i = 0; i < s->n; i++)
-            p->x.tick[p->x.n_ticks++] = (struct tick){ x[i], name[i] };
-    }
-    m = panel_mark(p, MARK_AT_XY, x[best], s->point[best].mean);
-    m->colour = 1;
-    m->left = many; /* beside the bar, not across it */
-    m->label = arena_printf(&f->mem, "best: %s at %s",
-                            axis_value(text, p->y.unit, s->point[best].mean),
-                            s->point[best].x);
+    buf_clear(&names);
 }
 
 /* Distinct values of one of the two parameters, in order. */
@@ -357,6 +398,181 @@ static size_t distinct(const struct sweep *s, bool second, const char **out)
     }
     free(number);
     return n;
+}
+
+/* A curve over one parameter: some points, which follow one another. */
+struct line {
+    const struct point *point;
+    size_t n;
+    int slot;
+    const char *label; /* or NULL for the only one */
+};
+
+/* Each run's value, behind the means. */
+static void draw_values(struct figure *f, struct panel *p, const struct line *l,
+                        const double *x, size_t values)
+{
+    struct curve *c = panel_curve(f, p, NULL, values);
+    size_t k = 0;
+
+    c->style = STYLE_POINTS;
+    c->faint = true;
+    c->colour = l->slot;
+    for (size_t i = 0; i < l->n; i++)
+        for (size_t v = 0; v < l->point[i].n; v++, k++) {
+            c->x[k] = x[i];
+            c->y[k] = l->point[i].value[v];
+        }
+}
+
+/* Say in a note what the points and their bars are. */
+static void note_means(struct figure *f, const struct sweep *s, enum band band)
+{
+    size_t least = s->point[0].n, most = least;
+    char n[48];
+
+    for (size_t i = 1; i < s->n; i++) {
+        least = s->point[i].n < least ? s->point[i].n : least;
+        most = s->point[i].n > most ? s->point[i].n : most;
+    }
+    if (least == most)
+        snprintf(n, sizeof n, "n = %zu", most);
+    else
+        snprintf(n, sizeof n, "n = %zu to %zu", least, most);
+    if (s->mixed)
+        figure_note(f, "Pale points are single runs (%s).", n);
+    else
+        figure_note(f,
+                    "Means over seeds (%s); bars show %s. Pale points are "
+                    "single runs.",
+                    n, curves_band(band));
+}
+
+static void draw_line(struct figure *f, struct panel *p, const struct sweep *s,
+                      const struct line *l, const double *x)
+{
+    size_t values = 0;
+    struct curve *c;
+
+    for (size_t i = 0; i < l->n; i++)
+        values += l->point[i].n;
+    if (values > l->n)
+        draw_values(f, p, l, x, values);
+    c = panel_curve(f, p, l->label, l->n);
+    c->style = STYLE_LINE_POINTS;
+    c->owner = l->label;
+    c->colour = l->slot;
+    c->bars = values > l->n && !s->mixed;
+    if (c->bars)
+        curve_band(f, c);
+    for (size_t i = 0; i < l->n; i++) {
+        c->x[i] = x[i];
+        c->y[i] = l->point[i].mean;
+        if (c->bars) {
+            c->lo[i] = l->point[i].lo;
+            c->hi[i] = l->point[i].hi;
+        }
+    }
+}
+
+/* "width 64", or "width 64, layers 2" */
+static const char *line_label(const struct sweep *s, const char *values,
+                              struct arena *mem)
+{
+    const char *text = "";
+
+    for (size_t k = 0; k < s->n_apart; k++) {
+        const size_t n =
+            k + 1 < s->n_apart ? strcspn(values, ",") : strlen(values);
+
+        text = arena_printf(mem, "%s%s%s %.*s", text, k ? ", " : "",
+                            short_key(s->apart[k]), (int)n, values);
+        values += n + (values[n] ? 2 : 0);
+    }
+    return *text ? text : NULL;
+}
+
+/* Places on the axis: values that are numbers have theirs; others are at 0, 1
+ * ... */
+static double *places_of(struct figure *f, struct panel *p,
+                         const struct sweep *s)
+{
+    const char **name = arena_alloc(&f->mem, (s->n + 1) * sizeof *name);
+    double *x = arena_alloc(&f->mem, (s->n + 1) * sizeof *x);
+    const size_t n = distinct(s, false, name);
+    bool numbers = true;
+
+    for (size_t i = 0; i < s->n; i++)
+        numbers = numbers && !isnan(s->point[i].nx);
+    for (size_t i = 0; i < s->n; i++) {
+        size_t at = 0;
+
+        while (strcmp(name[at], s->point[i].x) != 0)
+            at++;
+        x[i] = numbers ? s->point[i].nx : (double)at;
+    }
+    if (numbers && p->x.scale == SCALE_AUTO && axis_geometric(x, s->n))
+        p->x.scale = SCALE_LOG;
+    if (!numbers) {
+        axis_names(&p->x, &f->mem, name, n, 12);
+    } else if (n <= 12) {
+        p->x.tick = arena_alloc(&f->mem, (n + 1) * sizeof *p->x.tick);
+        for (size_t i = 0; i < n; i++) {
+            double at = NAN;
+
+            (void)num_real(name[i], &at);
+            p->x.tick[p->x.n_ticks++] = (struct tick){ at, name[i] };
+        }
+    }
+    return x;
+}
+
+static void draw_lines(struct figure *f, const struct sweep *s,
+                       const struct request *r)
+{
+    struct panel *p = figure_panel(
+        f, arena_printf(&f->mem, "%s by %s", s->metric, s->param[0]));
+    const struct curve_kind *k = curve_kind_of_metric(s->metric, NULL);
+    const size_t best = find_best(s);
+    const double *x;
+    bool many = false;
+    struct mark *m;
+    char text[32];
+    int slot = 0;
+
+    axis_init(&p->x, s->param[0], UNIT_NONE);
+    axis_init(&p->y,
+              arena_printf(&f->mem, "%s %s", s->high ? "highest" : "lowest",
+                           s->metric),
+              k ? k->unit : UNIT_NONE);
+    request_axes(r, p);
+    p->x.margin = 0.04;
+    x = places_of(f, p, s);
+    for (size_t i = 0; i < s->n; i++)
+        many = many || s->point[i].n > 1;
+    if (many)
+        note_means(f, s, r->spread);
+    for (size_t i = 0, end; i < s->n; i = end) {
+        struct line l = { .point = &s->point[i], .slot = slot++ };
+
+        for (end = i;
+             end < s->n && strcmp(s->point[end].y, s->point[i].y) == 0;)
+            end++;
+        l.n = end - i;
+        l.label = line_label(s, s->point[i].y, &f->mem);
+        draw_line(f, p, s, &l, x + i);
+    }
+    m = panel_mark(p, MARK_AT_XY, x[best], s->point[best].mean);
+    axis_value(text, p->y.unit, s->point[best].mean);
+    m->colour = slot > 1 ? COLOUR_GREY : 1;
+    m->left = many; /* beside the bar, not across it */
+    if (slot == 1)
+        m->label =
+            arena_printf(&f->mem, "best: %s at %s", text, s->point[best].x);
+    else /* the label would hide curves */
+        figure_note(f, "The best, circled: %s at %s %s, %s.", text,
+                    short_key(s->param[0]), s->point[best].x,
+                    line_label(s, s->point[best].y, &f->mem));
 }
 
 /* Digits after the point that tell values apart, the same for all. */
@@ -429,13 +645,15 @@ int fig_sweep_draw(struct build *b, const char *params, const char *metric,
                            params);
     }
     s.run = arena_alloc(&f->mem, (b->set.n + 1) * sizeof *s.run);
-    ret = gather_points(&s, &b->set, b->request->spread, e);
+    choose_curves(&s, &b->set, &f->mem);
+    ret = gather_points(&s, &b->set, b->request->spread, f, e);
     if (ret == 0) {
         if (s.n_params == 2)
             draw_map(f, &s);
         else
-            draw_line(f, &s, b->request);
+            draw_lines(f, &s, b->request);
         note_others(f, &s, b->summary);
+        figure_note_unfinished(f, s.run, s.runs);
         if (b->summary)
             fill_table(&s, b->summary);
     }
@@ -452,9 +670,9 @@ static int build_sweep(struct build *b, struct err *e)
                : fig_sweep_draw(b, b->words[0], b->words[1], e);
 }
 
-static const struct opt sweep_opts[] = { COMMON_OPTS, SWEEP_OPT, AXIS_OPTS,
-                                         BAND_OPT,    LOOK_OPTS, OUT_OPTS,
-                                         { 0 } };
+static const struct opt sweep_opts[] = { COMMON_OPTS, SWEEP_OPT, FINISHED_OPT,
+                                         AXIS_OPTS,   BAND_OPT,  LOOK_OPTS,
+                                         OUT_OPTS,    { 0 } };
 
 static const struct figure_type sweep = { build_sweep, 2,
                                           "a parameter and a metric are" };

@@ -1,6 +1,7 @@
 #include "config.h"
 #include "plot/figures.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -59,6 +60,56 @@ static int check_group(const struct runs *runs, const char *param,
                          "none of these runs has a parameter %s", param);
 }
 
+/* "2 failed, 1 running" of some runs; returns how many have not finished. */
+static size_t list_unfinished(struct buf *b, const struct run_info *run,
+                              size_t n)
+{
+    size_t all = 0;
+
+    for (enum run_status s = RUN_RUNNING; s <= RUN_STALE; s++) {
+        const char *word = run_status_word(s);
+        size_t found = 0;
+
+        for (size_t i = 0; i < n && s != RUN_FINISHED; i++)
+            found += run[i].status == s;
+        if (!found)
+            continue;
+        buf_printf(b, "%s%zu ", all ? ", " : "", found);
+        for (; *word; word++)
+            buf_char(b, (char)tolower((unsigned char)*word));
+        all += found;
+    }
+    return all;
+}
+
+size_t figure_keep_finished(struct build *b, struct run_info *run, size_t n)
+{
+    struct buf why = BUF_INIT;
+    const size_t left = list_unfinished(&why, run, n);
+    size_t kept = 0;
+
+    if (left && b->request->finished)
+        figure_note(b->figure, "Left out, not finished: %zu of %zu runs (%s).",
+                    left, n, why.s);
+    buf_clear(&why);
+    for (size_t i = 0; i < n; i++)
+        if (!b->request->finished || run[i].status == RUN_FINISHED)
+            run[kept++] = run[i];
+    return kept;
+}
+
+void figure_note_unfinished(struct figure *f, const struct run_info *run,
+                            size_t n)
+{
+    struct buf why = BUF_INIT;
+    const size_t all = list_unfinished(&why, run, n);
+
+    if (all)
+        figure_note(f, "Counted, but not finished: %zu of %zu runs (%s).", all,
+                    n, why.s);
+    buf_clear(&why);
+}
+
 int figure_runs(struct build *b, int first, struct err *e)
 {
     const struct request *r = b->request;
@@ -76,6 +127,9 @@ int figure_runs(struct build *b, int first, struct err *e)
         sort_as_named(runs, words, n);
     if (runs->n == 0)
         return err_set(e, ERR_MISSING, "there are no runs in %s", r->root);
+    runs->n = figure_keep_finished(b, runs->run, runs->n);
+    if (runs->n == 0)
+        return err_set(e, ERR_MISSING, "none of these runs has finished");
     run_set_init(&b->set, runs->run, runs->n, &runs->mem);
     if (r->color_by &&
         run_set_colour_by(&b->set, r->color_by, &runs->mem, e) < 0)

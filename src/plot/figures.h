@@ -61,6 +61,12 @@ void figure_confine(const struct request *);
  * there are none. */
 int figure_runs(struct build *, int first, struct err *);
 
+/* Keep only runs that have finished, if that was asked for; a note says what is
+ * left out.  Returns how many are kept. */
+size_t figure_keep_finished(struct build *, struct run_info *, size_t n);
+/* Note how many of some runs that are combined have not finished. */
+void figure_note_unfinished(struct figure *, const struct run_info *, size_t n);
+
 /* Load all runs of the store, once. */
 int figure_store(struct build *, struct err *);
 

@@ -332,36 +332,52 @@ static double calm_mean(const struct history *h, size_t i)
                : (n * h->mean[i] - lo - hi) / (n - 2);
 }
 
-static void gauss_outline(const struct history *h, double most, double *out)
-{
-    double *at = xcalloc(h->n + 1, sizeof *at); /* the middle of a block */
-    double *mean = xcalloc(h->n + 1, sizeof *mean);
-    double points = 0;
-    size_t from = 0;
+/* A block of an outline: its points, their mean, and where its middle is. */
+struct part {
+    double points, mean, at;
+};
 
+static struct part *blocks_of(const struct history *h, size_t *n)
+{
+    struct part *b = xcalloc(h->n + 1, sizeof *b);
+    double points = 0;
+
+    *n = 0;
     for (size_t i = 0; i < h->n; i++) {
-        mean[i] = h->weight[i] ? calm_mean(h, i) : 0;
-        at[i] = points + 0.5 * h->weight[i];
+        if (h->weight[i] == 0)
+            continue;
+        b[(*n)++] = (struct part){ h->weight[i], calm_mean(h, i),
+                                   points + 0.5 * h->weight[i] };
         points += h->weight[i];
     }
+    return b;
+}
+
+static void gauss_outline(const struct history *h, double most, double *out)
+{
+    size_t n, from = 0, block = 0;
+    struct part *b = blocks_of(h, &n);
+    double mean = NAN;
+
     for (size_t i = 0; i < h->n; i++) {
-        const double sigma = smooth_early(most, at[i]);
-        double sum = 0, total = 0;
+        if (h->weight[i]) {
+            const double at = b[block++].at, sigma = smooth_early(most, at);
+            double sum = 0, total = 0;
 
-        while (at[from] < at[i] - 4 * sigma)
-            from++;
-        for (size_t k = from; k < h->n && at[k] <= at[i] + 4 * sigma; k++) {
-            const double d = (at[k] - at[i]) / sigma;
+            while (b[from].at < at - 4 * sigma)
+                from++;
+            for (size_t k = from; k < n && b[k].at <= at + 4 * sigma; k++) {
+                const double d = (b[k].at - at) / sigma;
+                const double weight = exp(-0.5 * d * d) * b[k].points;
 
-            if (h->weight[k]) {
-                sum += exp(-0.5 * d * d) * h->weight[k] * mean[k];
-                total += exp(-0.5 * d * d) * h->weight[k];
+                sum += weight * b[k].mean;
+                total += weight;
             }
+            mean = sum / total;
         }
-        out[i] = isfinite(h->y[i]) && total > 0 ? sum / total : h->y[i];
+        out[i] = isfinite(h->y[i]) && isfinite(mean) ? mean : h->y[i];
     }
-    free(at);
-    free(mean);
+    free(b);
 }
 
 void history_smooth(const struct history *h, const struct smooth *how,

@@ -18,6 +18,29 @@
 
 enum { MOST_MARKS = 400 };
 
+enum { NAMED = 3 }; /* runs in a tally */
+
+static void add_to(struct tally *t, const struct run_info *run,
+                   const char *what, long long number)
+{
+    if (t->seen[run - t->run])
+        return;
+    t->seen[run - t->run] = true;
+    if (t->n++ < NAMED)
+        buf_printf(&t->text, "%s%s %s %lld", t->n > 1 ? ", " : "", run->name,
+                   what, number);
+}
+
+void mark_tally(struct figure *f, struct tally *t, const char *what)
+{
+    if (t->n > NAMED)
+        figure_note(f, "%s, %zu runs: %s, and %zu more.", what, t->n, t->text.s,
+                    t->n - NAMED);
+    else if (t->n)
+        figure_note(f, "%s: %s.", what, t->text.s);
+    buf_clear(&t->text);
+}
+
 void mark_bad(const struct marked *c)
 {
     const struct history *h = c->history;
@@ -38,7 +61,9 @@ void mark_bad(const struct marked *c)
     }
     if (n && h->coarse && m) /* it has one of each block */
         n = (size_t)m->nonfinite;
-    if (n)
+    if (n && c->bad)
+        add_to(c->bad, c->run, "from step", (long long)h->step[first]);
+    else if (n)
         figure_note(c->figure,
                     "\xc3\x97 marks %zu value%s that %s not finite, the "
                     "first at step %lld.",
@@ -201,9 +226,12 @@ static void mark_spikes(const struct marked *c)
             highest = i;
         mark_spike(c, s.step[i], s.value[i]);
     }
-    figure_note(c->figure, "%zu spike%s circled.", found,
-                found == 1 ? "" : "s");
-    if (found)
+    if (found && c->spikes)
+        add_to(c->spikes, c->run, "has", (long long)found);
+    else if (!c->spikes)
+        figure_note(c->figure, "%zu spike%s circled.", found,
+                    found == 1 ? "" : "s");
+    if (found && !(c->spikes && c->spikes->n > 3))
         note_highest(c, s.step[highest]);
     series_free(&all);
 }

@@ -40,7 +40,7 @@ struct request {
     int64_t skip;
     double every; /* seconds, with --watch */
     bool logx, logy, linx, liny, stitch, attempts, mono, dark, data, watch,
-        exact, traces, forecast, follow_links;
+        exact, traces, forecast, follow_links, finished;
 
     enum along along;
     struct smooth how;
@@ -90,6 +90,10 @@ extern const char *const option_axes[], *const option_bands[],
       "draw to FILE.{png,svg,pdf,eps,tex,tikz,html,txt,json}" }, \
     { 0, "follow-links", NULL, OPT_FLAG, &plot_request.follow_links, \
       "also read through symbolic links that leave a run" }
+
+#define FINISHED_OPT \
+    { 0, "finished", NULL, OPT_FLAG, &plot_request.finished, \
+      "leave out runs that have not finished" }
 
 #define SWEEP_OPT \
     { 0, "sweep", "name", OPT_STRING, &plot_request.sweep, \
@@ -152,6 +156,7 @@ extern const char *const option_axes[], *const option_bands[],
 #define CURVE_OPTS \
     COMMON_OPTS, \
     SWEEP_OPT, \
+    FINISHED_OPT, \
     AXIS_OPTS, \
     X_OPT, \
     SMOOTH_OPT, \

@@ -278,7 +278,7 @@ double smooth_points(const struct smooth *how)
     return 1;
 }
 
-char *smooth_name(char out[64], const struct smooth *s)
+char *smooth_name(char out[80], const struct smooth *s, double most)
 {
     static const char *const name[] = {
         [SMOOTH_AUTO] = "by scatter",
@@ -289,7 +289,11 @@ char *smooth_name(char out[64], const struct smooth *s)
         [SMOOTH_GAUSS] = "Gaussian, \xcf\x83 = ",
     };
 
-    snprintf(out, 64, "%s%.7g%s", name[s->kind], s->amount,
+    char to[24] = "";
+
+    if (most > s->amount)
+        snprintf(to, sizeof to, " to %.7g", most);
+    snprintf(out, 80, "%s%.7g%s%s", name[s->kind], s->amount, to,
              s->kind == SMOOTH_MA || s->kind == SMOOTH_GAUSS ? " points" : "");
     return out;
 }

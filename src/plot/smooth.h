@@ -40,7 +40,7 @@ void smooth_apply(const struct smooth *, const double *in, double *out,
 double smooth_early(double sigma, double before);
 /* About how many points a value averages. */
 double smooth_points(const struct smooth *);
-/* "exponential moving average, beta = 0.98", in a note. */
-char *smooth_name(char out[64], const struct smooth *);
+/* "Gaussian, sigma = 20 points", or "20 to 40" up to another amount. */
+char *smooth_name(char out[80], const struct smooth *, double most);
 
 #endif

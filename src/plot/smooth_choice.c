@@ -7,7 +7,7 @@
 #include "common/mem.h"
 #include "common/num.h"
 
-enum { PARTS = 20, LEAST = 80 }; /* of fewer points, each one is drawn */
+enum { PARTS = 20, LEAST = 200 }; /* of fewer points, each one is drawn */
 
 /* Of two normal numbers: half of all are nearer, in deviations. */
 static const double APART = 0.95;
@@ -174,4 +174,21 @@ struct smooth smooth_choice_set(const struct run_set *set,
     }
     qsort(how, n, sizeof *how, by_amount);
     return n ? how[n / 2] : (struct smooth){ SMOOTH_NONE, 0 };
+}
+
+void smooth_note(struct figure *f, const struct smooth *how, const char *more)
+{
+    char name[80];
+
+    if (f->smooth_note == 0) {
+        figure_note(f, "smoothed");
+        f->smooth_note = f->n_notes;
+        f->smooth_least = f->smooth_most = how->amount;
+    }
+    f->smooth_least = fmin(f->smooth_least, how->amount);
+    f->smooth_most = fmax(f->smooth_most, how->amount);
+    smooth_name(name, &(struct smooth){ how->kind, f->smooth_least },
+                f->smooth_most);
+    f->note[f->smooth_note - 1] =
+        arena_printf(&f->mem, "Smoothed: %s%s.", name, more);
 }

@@ -25,4 +25,8 @@ struct smooth smooth_choice_set(const struct run_set *,
                                 const char *const *names,
                                 const struct request *);
 
+/* One note for all smoothed curves of a figure: "Smoothed: Gaussian, sigma = 8
+ * to 40 points"; more is added to it. */
+void smooth_note(struct figure *, const struct smooth *, const char *more);
+
 #endif

@@ -242,6 +242,20 @@ static void name_columns(const struct sweep_table *r, struct table *t)
     table_column(t, "sensitivity");
 }
 
+/* Failed cells are in the means, too. */
+static void warn_unfinished(const struct sweep_run *s)
+{
+    size_t n = 0;
+
+    for (size_t c = 0; c < s->sweep.n_cells; c++)
+        n += s->outcome[c].run && !isnan(s->outcome[c].best) &&
+             s->outcome[c].run->status != RUN_FINISHED;
+    if (n)
+        log_warn("counted, but not finished: %zu of %zu cells; "
+                 "'gtrain sweep status' lists them",
+                 n, s->sweep.n_cells);
+}
+
 int sweep_run_report(const struct sweep_run *s, const char *by,
                      const struct table_style *style, struct err *e)
 {
@@ -260,6 +274,7 @@ int sweep_run_report(const struct sweep_run *s, const char *by,
         for (size_t row = 0; row < r.n_rows; row++)
             add_row(&r, &t, row);
         ret = table_print(&t, style, e);
+        warn_unfinished(s);
     }
     table_clear(&t);
     free(r.value);

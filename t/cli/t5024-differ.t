@@ -54,8 +54,8 @@ like compare.json "lr $lr, width $width" \
 unlike compare.json 'cells\|"run[0-9]:' \
     "no legend shows the parameters of the run of the sweep"
 gplot sweep lr val/loss --sweep grid -o lr.json 2>err
-like lr.json "differ in model.width as well" \
-    "the caption of a sweep names what else was swept, and no folder"
+like lr.json '"label":"width 16"' \
+    "the curves of a sweep are named by what else was swept, not by folders"
 gplot sweep lr,width val/loss --sweep grid -o map.json 2>err
 like map.json "The best is marked" "a map has a caption"
 unlike map.json "as well" \

@@ -75,7 +75,7 @@ fi
 gplot loss run1 run2 run3 --smooth ema:0.9 --size 8.4cmx6cm --font Times,8 \
     -o column.tex >out 2>&1
 like column.tex '^  .fontsize{8}{9.6}' "the TeX figure has the size of --font"
-like column.tex '^% train/loss is smoothed: exp' "the caption of a TeX figure is a comment"
+like column.tex '^% Smoothed: exp' "the caption of a TeX figure is a comment"
 is "$(grep -v '^%' column.tex | grep -c Smoothed)" 0 \
     "the caption of a TeX figure is not in the picture"
 gplot loss run1 --script svg.gp -o svg.svg >out 2>&1

@@ -246,6 +246,11 @@ if test -x "$build/gtrain"; then
     gplot schedule "$top/conf/shakespeare-char.ini" --data >out 2>err
     is $? 0 "a schedule is drawn before any training"
     is "$(wc -l <out | tr -d ' ')" 2001 "a schedule is drawn with every step"
+    gplot schedule "$top/conf/shakespeare-char.ini" -s optim.lr=0.5 --data >out 2>err
+    is "$(cut -f5 out | sort -g | tail -n 1)" 0.5 "a schedule takes --set"
+    gplot schedule "$top/conf/shakespeare-char.ini" -s schedule.min_lr=0 \
+        --script lin.gp >out 2>err
+    unlike lin.gp "^set logscale" "a schedule that ends at 0 is linear"
     gplot schedule "$top/conf/no-such.ini" >out 2>err
     is $? 3 "a missing settings file ends with status 3"
 else

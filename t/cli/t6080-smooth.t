@@ -8,10 +8,10 @@ make_store rates odd ranks hella big:1:30000
 
 # The width follows from the data and is named; the raw values are behind.
 gplot loss run1 -o auto.json >out 2>err
-note=$(perl -MJSON::PP -0777 -ne 'print grep { /smoothed/ }
+note=$(perl -MJSON::PP -0777 -ne 'print grep { /Smoothed/ }
     @{decode_json($_)->{notes}}' auto.json)
-is "$note" "train/loss is smoothed: Gaussian, σ = 40 points, as single steps \
-scatter; the raw values are behind." "a curve that scatters is smoothed"
+is "$note" "Smoothed: Gaussian, σ = 40 points; raw values are pale." \
+    "a curve that scatters is smoothed"
 curves() {      # FILE: the style, the points and whether it is faint, of each
     perl -MJSON::PP -0777 -ne 'print map { "$_->{style} " . @{$_->{x}} .
         ($_->{faint} ? " faint" : "") . "; " }
@@ -33,18 +33,17 @@ is "$(grep -c 'train, smoothed' auto.tsv)" 2000 \
 gplot lr run1 --data >out
 unlike out "smoothed" "a planned curve is not smoothed"
 gplot loss gpt2-124M -o few.txt >out 2>&1
-unlike few.txt "smoothed" "a curve of few points is not smoothed"
+unlike few.txt "Smoothed" "a curve of few points is not smoothed"
 for i in $(seq 500); do
     echo "{\"step\": $i, \"train/loss\": $((100000 / i)), \"val/x\": $i}"
 done | gtrack log exact >out 2>&1
 gplot loss exact -o exact.txt >out 2>&1
-unlike exact.txt "smoothed" "a curve without scatter is not smoothed"
+unlike exact.txt "Smoothed" "a curve without scatter is not smoothed"
 
 # In the terminal, raw values would hide the smoothed ones.
 gplot loss run1 >out 2>err
-like out "^train/loss is smoothed: Gaussian, σ = 40 points, as single steps" \
+like out "^Smoothed: Gaussian, σ = 40 points[.]$" \
     "the terminal has the smoothed curve, too"
-unlike out "raw values are behind" "the terminal has no raw values behind it"
 LC_ALL=C gplot loss run1 >out 2>err
 like out "sigma = 40 points" "a caption is ASCII where that is all there is"
 
@@ -68,8 +67,13 @@ is "$(gplot loss spike --data | awk -F'\t' \
 
 # Several runs are smoothed alike, and groups, too.
 gplot loss run1 run2 run3 -o three.txt >out 2>&1
-is "$(grep -c "smoothed: Gaussian" three.txt)" 1 \
+is "$(grep -c "Smoothed: Gaussian, σ = [0-9]* points" three.txt)" 1 \
     "runs of one figure are smoothed alike"
+gplot dashboard two-ranks -o board.txt >out 2>&1
+is "$(grep -c "^Smoothed: Gaussian, σ = [0-9to ]* points" board.txt)" 1 \
+    "the panels of a figure share a note"
+gplot memory two-ranks -o memory.txt >out 2>&1
+unlike memory.txt "Smoothed" "memory is not smoothed"
 gplot loss run1 run2 run3 --group-by lr -o groups.txt >out 2>&1
 like groups.txt "Each run is smoothed first: Gaussian" \
     "the runs of a group are smoothed"
@@ -79,7 +83,7 @@ long=$(gtrack ls --tsv -c name "experiment = 'big'" | tail -n 1)
 gplot loss "$long" -o long.txt >out 2>&1
 gtrack serve --freeze page.html "$long" run1 >out 2>err
 is $? 0 "a page is frozen with a long run"
-grep -o 'is smoothed: Gaussian, σ = [0-9]* points' long.txt >want
-grep -o 'is smoothed: Gaussian, σ = [0-9]* points' page.html | sort -u >got
+grep -o 'Smoothed: Gaussian, σ = [0-9]* points' long.txt >want
+grep -o 'Smoothed: Gaussian, σ = [0-9]* points' page.html | sort -u >got
 check "the page chooses the same width as gplot" grep -qxF -f want got
 done_testing

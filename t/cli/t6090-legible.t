@@ -118,4 +118,11 @@ fi
 gplot loss run1 run2 -o title.svg >out 2>&1
 like title.svg "<title>Loss of run1, run2</title>" \
     "the title of an SVG says what it shows"
+printf 'step=%d loss=%d\n' 1 3 2 2 3 1 | gtrack log "$(printf '<b>\001')" >out 2>&1
+gplot loss @latest -o hostile.svg >out 2>&1
+like hostile.svg '<title>Loss, train of &lt;b&gt;' \
+    "the title of an SVG shows what XML would read otherwise"
+unlike hostile.svg "$(printf '\001')" "the title of an SVG has no control character"
+gplot loss run1 run2 run3 --color-by name -o key.json >out 2>&1
+like key.json '"value":"name run1"' "a curve has the word of its colour"
 done_testing

@@ -274,7 +274,8 @@ def charts(p):
 
 @test("the pointer lists the exact values of all runs, the highest first")
 def values(p):
-    p.go(view="charts", runs=ids_of(*RATES), chart="kind:loss", x="step")
+    p.go(view="charts", runs=ids_of(*RATES), chart="kind:loss", x="step",
+         smooth="none")
     p.await_charts()
     p.browser.pointer("canvas.over", (0.7, 0.5))
     title, rows = p.tip()
@@ -347,6 +348,43 @@ def smoothing(p):
     p.browser.pointer("canvas.over", (0.6, 0.5))
     rows = [row for row in p.tip()[1] if "train" in row[0]]
     assert rows and "raw" in rows[0][2], rows
+
+
+@test("the curve nearest to the pointer is emphasised in the values and the list")
+def nearest_curve(p):
+    p.go(view="charts", runs=ids_of(*RATES), chart="kind:lr")
+    p.await_charts()
+    seen = set()
+    for y in (0.1, 0.3, 0.5, 0.7, 0.9):
+        p.browser.pointer("canvas.over", (0.3, y))
+        row = p.browser.run("return document.querySelector('.tip .nearest')"
+                            ".textContent")
+        name = p.browser.run("return document.querySelector("
+                             "'.run-list .nearest a').textContent")
+        assert row.startswith(name), (row, name)
+        seen.add(name)
+    assert len(seen) > 1, seen
+
+
+@test("colours that stand for words have a key")
+def words(p):
+    p.go(view="charts", runs=ids_of(*RATES), chart="kind:lr",
+         colour="param:name")
+    p.await_charts()
+    p.await_text(".legend", "name run1")
+    p.await_text(".legend", "name run3")
+
+
+@test("a click on a curve opens its run")
+def click_curve(p):
+    p.go(view="charts", runs=ids_of("run1"), chart="kind:lr")
+    p.await_charts()
+    for y in range(5, 95, 3):
+        p.browser.pointer("canvas.over", (0.3, y / 100), (0.3, y / 100),
+                          press=True)
+        if p.state().get("view") == "run":
+            break
+    equal((p.state()["view"], p.state()["id"]), ("run", ids_of("run1")))
 
 
 @test("each horizontal axis and scale can be chosen")

@@ -137,6 +137,7 @@ struct panel {
     const char *title;
     struct axis x, y, y2;
     bool has_y2;
+    bool high_is_good; /* of the values on the y axis */
     enum legend legend;
     double legend_x,
         legend_y;       /* inside: 0 is left or below, 1 right or above */
@@ -172,7 +173,7 @@ struct look {
 };
 
 /* Ends the note of a smoothed curve, if its raw values are drawn. */
-#define RAW_BEHIND "; the raw values are behind"
+#define RAW_BEHIND "; raw values are pale"
 
 /* The number at a place of a ramp, 0 to 1. */
 double ramp_value(const struct ramp *, double part);
@@ -189,6 +190,8 @@ struct figure {
     size_t n_panels, panel_room;
     const char **note; /* sentences below the panels */
     size_t n_notes, note_room;
+    size_t smooth_note; /* its place from 1 on, if curves are smoothed */
+    double smooth_least, smooth_most;
     const char *stamp; /* a comment of the file in LaTeX; or NULL */
     const char **line; /* text above the panels, in a font of fixed width */
     size_t n_lines, line_room;

@@ -176,15 +176,17 @@ static void replace_between(struct buf *b, const char *from, const char *to,
 static void own_title(const struct figure *f, const struct gnuplot_form *form,
                       struct buf *image)
 {
-    struct buf text = BUF_INIT, title = BUF_INIT;
+    struct buf text = BUF_INIT, clean = BUF_INIT, title = BUF_INIT;
 
     describe(f, &text);
-    html_text(&title, text.s ? text.s : "");
+    utf8_visible(&clean, text.len ? text.s : "gplot");
+    html_text(&title, clean.s);
     if (strcmp(form->name, "svg") == 0)
         replace_between(image, "<title>", "</title>", title.s);
     else if (strcmp(form->name, "tikz") == 0)
         replace_between(image, "%% generated with", "\n\\path", "");
     buf_clear(&text);
+    buf_clear(&clean);
     buf_clear(&title);
 }
 

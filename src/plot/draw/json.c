@@ -108,6 +108,7 @@ static void write_curve(struct emit *o, const struct curve *c)
     emit_text(o, "label", c->label);
     emit_text(o, "line", c->line);
     emit_text(o, "rank", c->rank);
+    emit_text(o, "value", c->value);
     write_colours(o, c->colour);
     emit_int(o, "dash",
              c->dash ? c->dash % PALETTE_DASHES
@@ -240,6 +241,7 @@ static void write_panel(struct emit *o, const struct panel *p, int finer)
         write_axis(o, "y2", &p->y2, finer);
     else
         emit_null(o, "y2");
+    emit_bool(o, "high_is_good", p->high_is_good);
     emit_array(o, "curves");
     for (int level = 0; level < CURVE_LEVELS; level++)
         for (size_t i = 0; i < p->n_curves; i++)

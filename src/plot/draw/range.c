@@ -323,9 +323,10 @@ static void y_range(struct figure *f, struct panel *p, bool right)
     free(s);
 }
 
-static void inset_range(struct panel *p)
+static void inset_range(const struct figure *f, struct panel *p)
 {
     struct sample *s = xmalloc(sizeof *s);
+    double lo, hi, single_lo, single_hi, room;
 
     p->inset_x = p->x;
     p->inset_x.scale = SCALE_LINEAR;
@@ -334,7 +335,13 @@ static void inset_range(struct panel *p)
     p->inset_y = p->y;
     p->inset_y.lo = p->inset_y.hi = NAN;
     take_sample(s, p, false, &p->inset_x, SMOOTHED);
-    axis_range(&p->inset_y, s->lo, s->hi, 0.05);
+    lo = s->lo;
+    hi = s->hi;
+    take_sample(s, p, false, &p->inset_x, SINGLE);
+    robust_ends(s, p->y.scale == SCALE_LOG, &single_lo, &single_hi);
+    room = raw_room(f, hi - lo, single_hi - single_lo);
+    axis_range(&p->inset_y, fmin(lo, fmax(lo - room, single_lo)),
+               fmax(hi, fmin(hi + room, single_hi)), 0.05);
     free(s);
 }
 
@@ -348,5 +355,5 @@ void range_choose(struct figure *f, struct panel *p)
     if (p->has_y2)
         y_range(f, p, true);
     if (isfinite(p->inset_lo))
-        inset_range(p);
+        inset_range(f, p);
 }

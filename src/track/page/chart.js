@@ -4,18 +4,20 @@
  *
  * Charts of one view share a link: link.params() is what all figures are asked
  * with, link.is_shown(run) says which curves are drawn, link.zoom(range) and
- * link.point(x) tell all charts of a range and of the pointer.
+ * link.point(x) tell all charts of a range and of the pointer, link.near(run)
+ * of the run whose curve is nearest to it, and link.open(run) shows a run.
  */
 import { ask, frozen, query_of } from "./api.js";
 import { copy_button } from "./copy.js";
 import { button, element, problem } from "./dom.js";
 import { legend_nodes } from "./legend.js";
 import { mark_buttons } from "./marks.js";
-import { colour_of, inner_box, paint_panel, theme_of } from "./paint.js";
+import { colour_of, inner_box, paint_panel, paint_run } from "./paint.js";
+import { theme_of } from "./paint.js";
 import { x_pixel, zoomed } from "./paint.js";
 import { follow_pointer } from "./pointer.js";
 import { paint_pointer, value_table } from "./values.js";
-import { values_at, values_range } from "./values.js";
+import { nearest_value, values_at, values_range } from "./values.js";
 import { visible } from "./text.js";
 
 export class Chart {
@@ -159,10 +161,31 @@ export class Chart {
             `${this.figure.caption ?? ""} Use the arrow keys to read values.`);
     }
 
-    /* Show the pointer at x, with a list of values if it is on this chart. */
-    point(x, is_here) {
+    /* Show the pointer at x, with a list of values if it is on this chart; y is
+     * the pixel where it is, if it is a mouse or a finger. */
+    point(x, is_here, y) {
         this.pointed = x;
+        this.pointed_y = y ?? null;
         this.is_here = is_here;
+        if (is_here)
+            this.link.near?.(this.nearest()?.curve.run ?? null);
+        this.paint_over();
+    }
+
+    /* The value that is nearest to the pointer, or null. */
+    nearest() {
+        const found = this.pointed === null || this.pointed_y === null ? null
+            : this.shown?.find(({ box }) => this.pointed_y <= box.y1 + 32);
+
+        return found ? nearest_value(found.panel, found.box,
+            values_at(found.panel, this.pointed), this.pointed_y) : null;
+    }
+
+    /* Draw the curves of a run once more, thicker. */
+    emphasise(run) {
+        if (run === this.emphasised)
+            return;
+        this.emphasised = run;
         this.paint_over();
     }
 
@@ -174,14 +197,18 @@ export class Chart {
         const theme = theme_of(this.figure), x = this.pointed ?? null;
         const list = [];
 
+        const near = this.is_here ? this.nearest() : null;
+
         this.paint_selection(c, theme);
         for (const { panel, box } of this.shown) {
             const values = x === null ? [] : values_at(panel, x);
 
+            if (this.emphasised)
+                paint_run(c, panel, box, this.emphasised);
             if (x !== null)
                 paint_pointer(c, panel, box, x, values, theme);
             if (this.is_here && values.length)
-                list.push(...value_table(panel, values, x));
+                list.push(...value_table(panel, values, x, near));
         }
         this.show_tip(list);
     }

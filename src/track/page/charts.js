@@ -4,7 +4,7 @@ import { button, check, choice, element, field, problem } from "./dom.js";
 import { chosen_runs, known_names } from "./chosen.js";
 import { Grid } from "./grid.js";
 import { colour_of } from "./paint.js";
-import { fill_run_list } from "./runlist.js";
+import { fill_run_list, mark_near } from "./runlist.js";
 import { address, change, state } from "./state.js";
 import { count_text, split_list } from "./text.js";
 
@@ -85,6 +85,7 @@ export class ChartsView {
 
         return { store: s.store, runs: ids, x: s.x, smooth: s.smooth,
             logx: s.logx, logy: s.logy, outliers: s.outliers,
+            finished: s.finished,
             mark: s.mark, from: s.from, to: s.to, group: s.mean,
             band: s.mean ? "1" : "",
             colour: wanted_colour(),
@@ -118,6 +119,8 @@ export class ChartsView {
                 change({ mean: v })),
             choice("Colour by", colours, state.colour, (v) =>
                 change({ colour: v })),
+            check("Finished runs only", state.finished === "1", (on) =>
+                change({ finished: on ? "1" : "" })),
             check("Show outliers", state.outliers === "1", (on) =>
                 change({ outliers: on ? "1" : "" }))));
 
@@ -148,6 +151,11 @@ export class ChartsView {
         }
         if (is_new)
             this.draw_list();
+    }
+
+    /* The run whose curve is nearest to the pointer, or null. */
+    near(run) {
+        mark_near(this.list, run);
     }
 
     command() {
@@ -189,7 +197,7 @@ export class ChartsView {
         else
             this.grid.reload();
         if (["find", "x", "smooth", "logx", "logy", "mean", "colour", "mark",
-            "outliers"].some((k) => changed.has(k)) &&
+            "outliers", "finished"].some((k) => changed.has(k)) &&
             !this.bar.contains(document.activeElement))
             this.draw_bar(); /* the Back button was pressed */
         this.zoom.hidden = !state.from;

@@ -59,8 +59,13 @@ export class Grid {
                 : "" }),
             zoom: (range) => change(range ? { from: String(range[0]),
                 to: String(range[1]) } : { from: "", to: "" }),
-            point: (x, here) => this.charts.forEach((c) =>
-                c.point(x, c === here)),
+            point: (x, here, y) => this.charts.forEach((c) =>
+                c.point(x, c === here, c === here ? y : null)),
+            near: (run) => {
+                this.charts.forEach((c) => c.emphasise(run));
+                this.owner.near?.(run);
+            },
+            open: (run) => change({ view: "run", id: run }),
         };
     }
 

@@ -41,10 +41,12 @@ export function legend_nodes(figure) {
     const is_one_run = new Set(curves.map((c) => c.run)).size === 1;
     const lines = first_of_each(plain, is_one_run ? line_text : (c) => c.line);
     const groups = first_of_each(curves, (c) => c.run ? null : c.label);
+    const values = first_of_each(curves, (c) => c.value);
     const ramps = figure.panels.map((p) => p.ramp).filter((r) => r);
 
     return groups.length ? groups.map(([text, c]) => entry(text, c, true))
         : [...lines.length > 1 && lines.length <= most_lines
             ? lines.map(([text, c]) => entry(text, c, is_one_run)) : [],
+        ...values.map(([text, c]) => entry(text, { ...c, dash: 0 }, true)),
         ...ramps.map(ramp_bar)];
 }

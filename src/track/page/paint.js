@@ -297,6 +297,18 @@ function paint_mark_label(c, box, mark, x, y) {
                 : y - 3);
 }
 
+/* The curves of a run by themselves, thicker than others. */
+export function paint_run(c, panel, box, run) {
+    c.save();
+    c.beginPath();
+    c.rect(box.x0, box.y0, box.x1 - box.x0, box.y1 - box.y0 + 1);
+    c.clip();
+    for (const curve of panel.curves)
+        if (curve.run === run && !curve.faint)
+            paint_curve(c, panel, box, { ...curve, best: true });
+    c.restore();
+}
+
 function level_of(curve) {
     return curve.faint ? 0 : curve.best ? 2 : 1;
 }

@@ -60,7 +60,16 @@ function point_at(chart, place) {
         return;
     const x = number_at(found.panel.x, part_of_x(found.box, place.x));
 
-    chart.link.point(nearest_x(found.panel, x), chart);
+    chart.link.point(nearest_x(found.panel, x), chart, place.y);
+}
+
+/* A click on a curve shows its run. */
+function open_nearest(chart, place) {
+    point_at(chart, place);
+    const found = chart.nearest(), close = 12;
+
+    if (found?.curve.run && found.off < close)
+        chart.link.open?.(found.curve.run);
 }
 
 function reset(chart) {
@@ -117,10 +126,17 @@ export function follow_pointer(chart) {
             point_at(chart, place_in(chart, e));
     });
     chart.over.addEventListener("pointerup", (e) => {
+        const end = place_in(chart, e);
+        const is_click = start && e.pointerType !== "touch" &&
+            Math.hypot(end.x - start.x, end.y - start.y) < 3;
+
         if (start)
-            zoom_to_selection(chart, start, place_in(chart, e));
+            zoom_to_selection(chart, start, end);
         start = chart.selection = null;
-        point_at(chart, place_in(chart, e));
+        if (is_click)
+            open_nearest(chart, end);
+        else
+            point_at(chart, end);
     });
     chart.over.addEventListener("pointercancel", () => {
         start = chart.selection = null;

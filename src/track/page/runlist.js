@@ -16,7 +16,8 @@ function item(runs, run, colour) {
     const is_base = state.baseline === run.id;
     const name = run.name || run.id.slice(0, 8);
 
-    return element("li", { class: is_hidden ? "hidden-run" : null },
+    return element("li", { class: is_hidden ? "hidden-run" : null,
+        dataset: { run: run.id } },
         button(element("span", { class: "swatch", style: { background:
             is_hidden ? "transparent" : colour ?? "var(--grey)" } }),
         is_hidden ? "Show this run" : "Hide this run", () =>
@@ -36,6 +37,12 @@ function item(runs, run, colour) {
         { "aria-label": `baseline ${name}`, class: "small",
             "aria-pressed": `${is_base}`,
             dataset: { focus: `base-${run.id}` } }));
+}
+
+/* Emphasise a run of the list, or none. */
+export function mark_near(list, run) {
+    for (const row of list.children)
+        row.classList.toggle("nearest", row.dataset.run === run);
 }
 
 /* Fill the list; colour_of_run(run) is a colour or nothing. */

@@ -10,7 +10,8 @@ const defaults = {
     /* which runs, and how they are shown */
     runs: [], hidden: [], baseline: "", colour: "run",
     /* charts */
-    find: "", x: "step", smooth: "", logx: "", logy: "", outliers: "", mark: "",
+    find: "", x: "step", smooth: "", logx: "", logy: "", outliers: "",
+    finished: "", mark: "",
     from: "", to: "", mean: "", chart: "", closed: [],
     /* comparison: the diff, the scatter plot and the map */
     a: "", b: "", across: "", down: "", metric: "", all: "",

@@ -4,7 +4,7 @@ import { axis_text, nearest, place_of } from "./scale.js";
 import { count_text, line_text } from "./text.js";
 import { element } from "./dom.js";
 
-const most_rows = 14;
+const most_rows = 14, best_rows = 5;
 
 function is_near(panel, curve, x) {
     const at = place_of(panel.x, x), n = curve.x.length;
@@ -36,6 +36,24 @@ export function values_at(panel, x) {
                 raw: raw_value(panel, curve, curve.x[i]) });
     }
     return found.sort((a, b) => b.y - a.y);
+}
+
+/* The value whose point is nearest to a pixel, with its distance, or null. */
+export function nearest_value(panel, box, values, y) {
+    return values.map((v) => ({ ...v,
+        off: Math.abs(y_pixel(box, axis_of(panel, v.curve), v.y) - y) }))
+        .reduce((a, b) => a && a.off <= b.off ? a : b, null);
+}
+
+/* Of many values, the one that is pointed to and the best few. */
+function worth_showing(panel, values, near) {
+    if (values.length <= most_rows)
+        return values;
+    const best = panel.high_is_good ? values : [...values].reverse();
+    const few = best.filter((v) => v.curve !== near?.curve)
+        .slice(0, near ? best_rows : most_rows);
+
+    return near ? [near, ...few] : few;
 }
 
 /* The least and the greatest value on the left axis from one x to another, with
@@ -82,7 +100,7 @@ function name_of(curve) {
         .filter((text) => text).join(", ");
 }
 
-function value_row(panel, v, shown_x) {
+function value_row(panel, v, shown_x, near) {
     const axis = axis_of(panel, v.curve);
     const swatch = element("span", { class: "swatch",
         style: { background: colour_of(v.curve) } });
@@ -94,15 +112,17 @@ function value_row(panel, v, shown_x) {
         more = `raw ${axis_text(axis, v.raw)}`;
     if (v.x !== shown_x)
         more += ` at ${axis_text(panel.x, v.x)}`;
-    return element("tr", {}, element("td", {}, swatch, name_of(v.curve)),
+    return element("tr", { class: v.curve === near?.curve ? "nearest" : null },
+        element("td", {}, swatch, name_of(v.curve)),
         element("td", { class: "number" }, axis_text(axis, v.y)),
         element("td", {}, more));
 }
 
-/* A table of the values. */
-export function value_table(panel, values, x) {
-    const left_out = values.length - most_rows;
-    const rows = values.slice(0, most_rows).map((v) => value_row(panel, v, x));
+/* A table of the values; near is the one that is pointed to, or null. */
+export function value_table(panel, values, x, near) {
+    const shown = worth_showing(panel, values, near);
+    const left_out = values.length - shown.length;
+    const rows = shown.map((v) => value_row(panel, v, x, near));
 
     return [element("div", { class: "tip-title" },
         `${panel.x.title} ${axis_text(panel.x, x)}`),

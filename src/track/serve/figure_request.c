@@ -178,6 +178,10 @@ static int take_options(struct figure_request *f, struct site *s,
         r->traces = true;
         buf_str(&f->options, " --traces");
     }
+    if (query_flag(q, "finished")) {
+        r->finished = true;
+        buf_str(&f->options, " --finished");
+    }
     take_switch(f, q, "logx", "x", &r->logx, &r->linx);
     take_switch(f, q, "logy", "y", &r->logy, &r->liny);
     if (take_colour(f, q, e) < 0 || take_baseline(f, s, q, e) < 0 ||
@@ -213,6 +217,9 @@ int figure_request_build(struct figure_request *f, struct err *e)
     const struct curve_kind *k = f->kind ? curve_kind_find(f->kind) : NULL;
     struct build *b = &f->build;
 
+    b->runs.n = figure_keep_finished(b, b->runs.run, b->runs.n);
+    if (b->runs.n == 0)
+        return err_set(e, ERR_MISSING, "none of these runs has finished");
     run_set_init(&b->set, b->runs.run, b->runs.n, &f->mem);
     if (f->request.color_by &&
         run_set_colour_by(&b->set, f->request.color_by, &f->mem, e) < 0)
