@@ -11,7 +11,7 @@
 #include "track/serve/serve.h"
 
 static struct opt_list roots, hosts;
-static const char *listen_text, *frozen_path;
+static const char *listen_text, *frozen_path, *token_file;
 static int port;
 static bool edit, open_page;
 
@@ -27,6 +27,9 @@ static const struct opt serve_opts[] = {
     { 0, "host", "name", OPT_LIST, &hosts,
       "also answer to this host name, as that of a proxy; may be given many "
       "times" },
+    { 0, "token-file", "file", OPT_STRING, &token_file,
+      "keep the token in FILE, so that the URL stays the same after a "
+      "restart" },
     { 0, "open", NULL, OPT_FLAG, &open_page, "open the page in a browser" },
     { 0, "edit", NULL, OPT_FLAG, &edit,
       "let the page change notes and tags, and delete and restore runs" },
@@ -39,7 +42,7 @@ static const struct opt serve_opts[] = {
 static int freeze(const struct serve_conf *c, int n, char **words,
                   struct err *e)
 {
-    if (port || listen_text || edit || open_page || hosts.n)
+    if (port || listen_text || edit || open_page || hosts.n || token_file)
         return err_set(e, ERR_USAGE,
                        "--freeze serves nothing; of the other options it takes "
                        "--root and --follow-links only");
@@ -51,9 +54,11 @@ static int freeze(const struct serve_conf *c, int n, char **words,
 static int serve_main(int argc, char **argv, struct err *e)
 {
     const char *one = track_store();
-    struct serve_conf c = {
-        .port = port, .hosts = &hosts, .edit = edit, .open = open_page
-    };
+    struct serve_conf c = { .port = port,
+                            .hosts = &hosts,
+                            .edit = edit,
+                            .open = open_page,
+                            .token_file = token_file };
 
     /* what figures have to say is in their notes */
     if (log_shows(LOG_INFO) && !log_shows(LOG_DEBUG))

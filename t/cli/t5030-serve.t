@@ -7,25 +7,29 @@
 make_store rates
 start
 
-like url '^http://127.0.0.1:[0-9]*/?token=[0-9a-f]\{32\}$' \
-    "serve prints the URL of the page with a token"
+like url '^http://127.0.0.1:[0-9]*/[0-9a-f]\{32\}/?token=[0-9a-f]\{32\}$' \
+    "serve prints the URL of the page with a path and a token"
 
 # Looked at below.
 DRIP=1 perl "$top/t/lib/ask.pl" "$port" >drip &
 dripping=$!
 
 # Who may ask.
-perl "$top/t/lib/ask.pl" "$port" GET / >out
+perl "$top/t/lib/ask.pl" "$port" GET "$base/" >out
 is "$(status)" 403 "a request without a cookie is refused"
+perl "$top/t/lib/ask.pl" "$port" GET / "Cookie: $cookie" >out
+is "$(status)" 403 "a request that does not know the path is refused"
 like out "the token that gtrack serve printed" \
     "whoever has no cookie learns where the token is"
-perl "$top/t/lib/ask.pl" "$port" GET "/?token=$(printf %032d 0)" >out
+perl "$top/t/lib/ask.pl" "$port" GET "$base/?token=$(printf %032d 0)" >out
 is "$(status)" 403 "a wrong token is refused"
-perl "$top/t/lib/ask.pl" "$port" GET "/?token=$token" >out
+perl "$top/t/lib/ask.pl" "$port" GET "$base/?token=$token" >out
 is "$(status)" 303 "the right token leads to the page"
-like out "^Set-Cookie: $cookie; HttpOnly; SameSite=Strict" \
-    "the cookie is for this server only, and not for scripts"
-like out '^Location: /$' "the URL of the page has no token"
+like out "^Set-Cookie: gtrack-$port=[^ ]*; HttpOnly; SameSite=Strict; Path=$base/$" \
+    "the cookie is for the path of this server only, and not for scripts"
+! grep "Set-Cookie.*$token" out
+ok $? "the cookie is not the token"
+like out "^Location: $base/$" "the URL of the page has no token"
 ask / "Cookie: gtrack-1=$token; other=1"
 is "$(status)" 200 "of several cookies the right one is found"
 ask /
@@ -45,10 +49,16 @@ ask /api/runs "Origin: http://localhost:1"
 is "$(status)" 403 "a request of a page on another port is refused"
 ask /api/runs "Host: localhost:$port" "Origin: http://localhost:$port"
 is "$(status)" 200 "a request of the own page is answered"
-perl "$top/t/lib/ask.pl" "$port" POST /api/runs "Cookie: $cookie" >out
+perl "$top/t/lib/ask.pl" "$port" POST "$base/api/runs" "Cookie: $cookie" >out
 is "$(status)" 403 "a POST that does not say its origin is refused"
-perl "$top/t/lib/ask.pl" "$port" DELETE /api/runs "Cookie: $cookie" >out
+perl "$top/t/lib/ask.pl" "$port" DELETE "$base/api/runs" "Cookie: $cookie" >out
 is "$(status)" 405 "other methods are refused"
+ask / "Host: localhost" "Host: localhost"
+ok "$(($(status) / 100 != 4))" "a request with two hosts is refused"
+ask / "Transfer-Encoding: chunked"
+is "$(status)" 400 "a request with two kinds of length is refused"
+ask / "Content-Length: 0"
+is "$(status)" 400 "a request with two lengths is refused"
 
 # Paths.
 for path in /page/../../../../etc/passwd /page/%2e%2e/local.mk /page/local.mk \
@@ -124,7 +134,7 @@ is "$(status)" 400 "a figure that is too wide is refused"
 # What changes.
 mkfifo lines
 (UNTIL='"runs":\["[0-9a-f]' perl "$top/t/lib/ask.pl" "$port" GET \
-    /api/events "Cookie: $cookie" >events) &
+    "$base/api/events" "Cookie: $cookie" >events) &
 stream=$!
 gtrack log added <lines 2>/dev/null &
 logger=$!
@@ -140,12 +150,12 @@ is "$(json '$j->{rows}[0]{status}')" RUNNING "a run that is being written runs"
 exec 7>&-
 wait $logger
 
-CROWD=200 perl "$top/t/lib/ask.pl" "$port" GET /api/stores \
-    "Cookie: $cookie" >out
+CROWD=200 perl "$top/t/lib/ask.pl" "$port" GET \
+    "$base/api/stores" "Cookie: $cookie" >out
 is "$(status)" 200 "a page is answered beside 200 slow clients"
 if (ulimit -n 5200) 2>/dev/null; then
     (ulimit -n 5200 && CROWD=5000 perl "$top/t/lib/ask.pl" "$port" GET \
-        /api/stores "Cookie: $cookie" >out)
+        "$base/api/stores" "Cookie: $cookie" >out)
     is "$(status)" 200 "a page is answered beside 5,000 slow clients"
 else
     skip "a page is answered beside 5,000 slow clients" "few files may be open"
@@ -170,9 +180,8 @@ is "$(cat log)" "" "serving leaves no message"
 # Other ways to listen.
 mkdir empty
 start -r "$GTRACK_ROOT" -r none --listen unix:socket
-like url '^unix:socket /?token=' "serve names its Unix socket"
+like url '^unix:socket /[0-9a-f]*/?token=' "serve names its Unix socket"
 is "$(stat -c %a socket)" 700 "a Unix socket is for its owner"
-port=socket cookie=gtrack-0=$token
 ask /api/stores
 is "$(json 'scalar @{$j->{stores}}')" 2 "several stores are served"
 like log "there is no store" "a store that does not exist is warned of"
@@ -184,6 +193,21 @@ like err "another server" "the other server is blamed"
 stop
 test ! -e socket
 ok $? "the Unix socket is removed at the end"
+
+# A token that outlives the server.
+start --listen unix:socket --token-file kept
+was=$(cat url) old=$cookie
+is "$(stat -c %a kept)" 600 "the file of a token is for its owner"
+stop
+start --listen unix:socket --token-file kept
+is "$(cat url)" "$was" "a token in a file outlives the server"
+cookie=$old
+ask /api/stores
+is "$(status)" 200 "a page that is open goes on after a restart"
+stop
+chmod 644 kept
+gtrack serve --token-file kept >out 2>err
+is $? 2 "a file of a token that others can read is refused"
 
 gtrack serve --listen tcp:1 >out 2>err
 is $? 2 "serve refuses another kind of socket"

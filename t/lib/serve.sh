@@ -1,7 +1,9 @@
 # serve.sh - a gtrack serve to ask; sourced after tap.sh and fixtures.sh
 #
 #   start OPTION...     start a server, or skip all if it cannot be; sets server,
-#                       port, token and cookie
+#                       port, base (the first folder of all paths), token and
+#                       cookie
+#   enter               set cookie, with port and token
 #   ask PATH [HEADER]...    write its answer to the file out, as it answers the
 #                       page; ask.pl has what the environment can change
 #   status              print the status of the last answer
@@ -16,7 +18,8 @@ trap 'test -z "$server" || kill "$server" 2>/dev/null; rm -rf "$dir"' EXIT
 ask() {
     _path=$1
     shift
-    perl "$top/t/lib/ask.pl" "$port" "${METHOD:-GET}" "$_path" "Cookie: $cookie" "$@" >out
+    perl "$top/t/lib/ask.pl" "$port" "${METHOD:-GET}" "$base$_path" \
+        "Cookie: $cookie" "$@" >out
 }
 
 status() {
@@ -40,9 +43,15 @@ start() {
         echo "Bail out! gtrack serve does not start"
         exit 1
     }
-    port=$(sed 's|.*127.0.0.1:\([0-9]*\)/.*|\1|' url)
+    port=$(sed 's|.*127.0.0.1:\([0-9]*\)/.*|\1|; s|^unix:\(.*\) /.*|\1|' url)
+    base=$(sed 's|.*\(/[0-9a-f]*\)/?token=.*|\1|' url)
     token=$(sed 's/.*token=//' url)
-    cookie=gtrack-$port=$token
+    enter
+}
+
+enter() {
+    cookie=$(perl "$top/t/lib/ask.pl" "$port" GET "$base/?token=$token" |
+        sed -n 's/^Set-Cookie: \([^;]*\).*/\1/p')
 }
 
 stop() {

@@ -4,7 +4,9 @@
 #include "config.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "common/stats/correlation.h"
 #include "t/lib/tap.h"
@@ -63,6 +65,11 @@ static void test_guard(void)
         { "127.0.0.1.evil.example", NULL, true, false, GUARD_REFUSE },
         { "localhost.evil.example:1", NULL, true, false, GUARD_REFUSE },
         { "", NULL, true, false, GUARD_REFUSE },
+        { "[::1].evil.example", NULL, true, false, GUARD_REFUSE },
+        { "127.0.0.1:80@evil.example", NULL, true, false, GUARD_REFUSE },
+        { "127.0.0.1:", NULL, true, false, GUARD_REFUSE },
+        { "localhost:1", "chrome-extension://localhost:1", true, true,
+          GUARD_REFUSE },
         { "[::1", NULL, true, false, GUARD_REFUSE },
         { "localhost:1", "http://localhost:1", true, true, GUARD_PASS },
         { "localhost:1", "https://localhost:1", true, true, GUARD_PASS },
@@ -73,19 +80,25 @@ static void test_guard(void)
     /* clang-format on */
     const char *name = "proxy.example";
     const struct opt_list hosts = { &name, 1, 1 };
-    char cookie[80], tokens[80];
+    const struct guard_conf conf = { .port = 1, .hosts = &hosts };
+    char cookie[128], tokens[80], session[GUARD_SESSION];
     struct err e = { 0 };
     struct guard g, other;
 
-    ok(guard_init(&g, 1, &hosts, &e) == 0 &&
-           guard_init(&other, 1, NULL, &e) == 0,
+    ok(guard_init(&g, &conf, &e) == 0 && guard_init(&other, &conf, &e) == 0,
        "a guard has a token");
     ok(strlen(g.token) == GUARD_TOKEN && strcmp(g.token, other.token) != 0,
        "each server has another token");
-    snprintf(cookie, sizeof cookie, "a=b; %s=%s", g.cookie, g.token);
+    ok(strcmp(g.path, other.path) != 0 && strcmp(g.path, g.token) != 0,
+       "each server has another path, which is not the token");
+    guard_begin(&g, time(NULL), session);
+    snprintf(cookie, sizeof cookie, "a=b; %s=%s", g.cookie, session);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        const struct guard_request r = { rows[i].host, rows[i].origin,
-                                         rows[i].cookie ? cookie : NULL, NULL,
+        const struct guard_request r = { rows[i].host,
+                                         rows[i].origin,
+                                         rows[i].cookie ? cookie : NULL,
+                                         NULL,
+                                         1,
                                          rows[i].changes };
 
         ok(guard_check(&g, &r, &e) == rows[i].verdict,
@@ -94,13 +107,55 @@ static void test_guard(void)
            rows[i].verdict == GUARD_PASS ? "answered" : "refused");
     }
     for (size_t i = 0; i < 3; i++) {
-        struct guard_request r = { "localhost", NULL, NULL, tokens, false };
+        struct guard_request r = { "localhost", NULL, NULL, tokens, 1, false };
 
         snprintf(tokens, sizeof tokens, "%s%s", i == 1 ? "" : g.token,
                  i == 2 ? "0" : "");
         ok(guard_check(&g, &r, &e) == (i == 0 ? GUARD_ENTER : GUARD_REFUSE),
            "a token of %zu digits is %s", strlen(tokens),
            i == 0 ? "accepted" : "refused");
+    }
+}
+
+/* A session ends, and one of another server or with another end is none. */
+static void test_sessions(void)
+{
+    static const struct {
+        const char *what;
+        int64_t begun; /* seconds from now */
+        bool other, later;
+        enum guard_verdict verdict;
+    } rows[] = {
+        { "of now is answered", 0, false, false, GUARD_PASS },
+        { "of last week is refused", -8 * 24 * 3600, false, false,
+          GUARD_REFUSE },
+        { "of next week is refused", 8 * 24 * 3600, false, false,
+          GUARD_REFUSE },
+        { "of another server is refused", 0, true, false, GUARD_REFUSE },
+        { "that was made longer is refused", -8 * 24 * 3600, false, true,
+          GUARD_REFUSE },
+    };
+    struct err e = { 0 };
+    struct guard g, other;
+
+    if (guard_init(&g, &(struct guard_conf){ .port = 1 }, &e) < 0 ||
+        guard_init(&other, &(struct guard_conf){ .port = 1 }, &e) < 0)
+        abort();
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char session[GUARD_SESSION], cookie[128], now[GUARD_SESSION];
+        struct guard_request r = { "localhost", NULL, cookie, NULL, 1, false };
+
+        guard_begin(&g, time(NULL), now);
+        guard_begin(rows[i].other ? &other : &g, time(NULL) + rows[i].begun,
+                    session);
+        if (rows[i].later)
+            memcpy(session, now, strcspn(now, "-"));
+        snprintf(cookie, sizeof cookie, "%s=%s", g.cookie, session);
+        ok(guard_check(&g, &r, &e) == rows[i].verdict, "a session %s",
+           rows[i].what);
+        r.hosts = 2;
+        ok(guard_check(&g, &r, &e) == GUARD_REFUSE,
+           "a session %s, and with two hosts anyway", rows[i].what);
     }
 }
 
@@ -172,6 +227,7 @@ int main(void)
 {
     test_query();
     test_guard();
+    test_sessions();
     test_rank();
     test_cache();
     return done_testing();

@@ -22,6 +22,11 @@ export function query_of(params) {
     return query.toString().replaceAll("%2F", "/").replaceAll("%2C", ",");
 }
 
+/* The page does not know below which path it is. */
+export function url_of(path, params) {
+    return `.${path}?${query_of(params)}`;
+}
+
 function frozen_key(path, params) {
     const kept = Object.entries(params).filter(([key]) => !detail.has(key));
 
@@ -105,11 +110,11 @@ async function request(url, options) {
  * whose message is a sentence. */
 export async function ask(path, params, signal) {
     return frozen ? frozen_answer(path, params)
-        : request(`${path}?${query_of(params)}`, { signal });
+        : request(url_of(path, params), { signal });
 }
 
 export async function edit(store, body) {
-    return request(`/api/edit?${query_of({ store })}`, { method: "POST",
+    return request(url_of("/api/edit", { store }), { method: "POST",
         headers: { "Content-Type": "application/json" },
         body: JSON.stringify(body) });
 }
@@ -127,7 +132,7 @@ export function listen(store, changed, connected) {
     };
     const open = () => {
         version = null;
-        source = new EventSource(`/api/events?${query_of({ store })}`);
+        source = new EventSource(url_of("/api/events", { store }));
         source.onopen = () => connected(true);
         source.addEventListener("runs", tell);
         source.onerror = () => {

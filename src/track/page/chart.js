@@ -7,7 +7,7 @@
  * link.point(x) tell all charts of a range and of the pointer, link.near(run)
  * of the run whose curve is nearest to it, and link.open(run) shows a run.
  */
-import { ask, frozen, query_of } from "./api.js";
+import { ask, frozen, query_of, url_of } from "./api.js";
 import { copy_button } from "./copy.js";
 import { button, element, problem } from "./dom.js";
 import { legend_nodes } from "./legend.js";
@@ -68,7 +68,7 @@ export class Chart {
     }
 
     download(e, format) {
-        e.currentTarget.href = "/api/download?" + query_of({
+        e.currentTarget.href = url_of("/api/download", {
             ...this.params(), format });
     }
 

@@ -1,5 +1,5 @@
 /* files.js lists the artifacts of a run and shows one of them. */
-import { ask, frozen, query_of } from "./api.js";
+import { ask, frozen, url_of } from "./api.js";
 import { button, element, plain_table, problem } from "./dom.js";
 import { state } from "./state.js";
 import { bytes_text, visible } from "./text.js";
@@ -7,7 +7,7 @@ import { bytes_text, visible } from "./text.js";
 const most_bytes = 2 << 20, most_rows_of_csv = 1000;
 
 function link_to(id, path) {
-    return "/api/artifact?" + query_of({ store: state.store, id, path });
+    return url_of("/api/artifact", { store: state.store, id, path });
 }
 
 /* Rows of comma-separated values; a quoted cell may have commas. */

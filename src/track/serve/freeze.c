@@ -306,9 +306,9 @@ static const char *add_until(struct buf *b, const char *text, const char *line)
 static int add_page(struct buf *b, const char *requests, struct err *e)
 {
     static const char style[] =
-        "<link rel=\"stylesheet\" href=\"/page/style.css\">";
+        "<link rel=\"stylesheet\" href=\"page/style.css\">";
     static const char script[] =
-        "<script type=\"module\" src=\"/page/main.js\"></script>";
+        "<script type=\"module\" src=\"page/main.js\"></script>";
     static const char policy[] =
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src "
         "'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "

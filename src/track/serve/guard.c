@@ -1,43 +1,96 @@
 #include "config.h"
 #include "track/serve/guard.h"
 
+#include <ctype.h>
+#include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/random.h>
+#include <time.h>
 
-int guard_init(struct guard *g, int port, const struct opt_list *hosts,
-               struct err *e)
+#include "common/sha256.h"
+
+enum { SESSION_SECS = 7 * 24 * 3600 };
+
+/* A text that only the token gives: its first 32 digits, and a NUL. */
+static void derive(const struct guard *g, const char *what,
+                   char out[GUARD_TOKEN + 1])
 {
-    unsigned char random[GUARD_TOKEN / 2];
+    unsigned char mac[SHA256_BYTES];
 
-    if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random)
-        return err_sys(e, "cannot make a random token");
-    for (size_t i = 0; i < sizeof random; i++)
-        snprintf(g->token + 2 * i, 3, "%02x", random[i]);
-    snprintf(g->cookie, sizeof g->cookie, "gtrack-%d", port);
-    g->hosts = hosts;
+    sha256_hmac(g->token, GUARD_TOKEN, what, strlen(what), mac);
+    for (size_t i = 0; i < GUARD_TOKEN / 2; i++)
+        snprintf(out + 2 * i, 3, "%02x", mac[i]);
+}
+
+int guard_init(struct guard *g, const struct guard_conf *c, struct err *e)
+{
+    if ((c->token_file ? random_secret_file(c->token_file, g->token, e)
+                       : random_secret(g->token, e)) < 0)
+        return -1;
+    derive(g, "path", g->path);
+    snprintf(g->cookie, sizeof g->cookie, "gtrack-%d", c->port);
+    g->hosts = c->hosts;
     return 0;
 }
 
-/* Is it the token?  The time does not depend on where they differ. */
-static bool is_token(const struct guard *g, const char *text, size_t n)
+/* Is it this secret?  The time does not depend on where they differ. */
+static bool is_secret(const char *secret, const char *text, size_t n)
 {
     unsigned differ = 0;
 
     if (n != GUARD_TOKEN)
         return false;
     for (size_t i = 0; i < GUARD_TOKEN; i++)
-        differ |= (unsigned char)text[i] ^ (unsigned char)g->token[i];
+        differ |= (unsigned char)text[i] ^ (unsigned char)secret[i];
     return differ == 0;
 }
 
-/* The length of the name in "name:port" or "[::1]:port". */
+/* The session that ends then, in seconds since 1970. */
+static void write_ticket(const struct guard *g, int64_t end,
+                         char out[GUARD_SESSION])
+{
+    char what[32], secret[GUARD_TOKEN + 1];
+
+    snprintf(what, sizeof what, "session %" PRId64, end);
+    derive(g, what, secret);
+    snprintf(out, GUARD_SESSION, "%" PRId64 "-%s", end, secret);
+}
+
+void guard_begin(const struct guard *g, int64_t now, char out[GUARD_SESSION])
+{
+    write_ticket(g, now + SESSION_SECS, out);
+}
+
+/* Is it a session that has begun and not ended? */
+static bool is_ticket(const struct guard *g, const char *text, size_t n)
+{
+    const int64_t end = strtoll(text, NULL, 10), now = time(NULL);
+    char want[GUARD_SESSION];
+    size_t dash;
+
+    write_ticket(g, end, want);
+    dash = strcspn(want, "-") + 1;
+    return now < end && end <= now + SESSION_SECS && n > dash &&
+           is_secret(want + dash, text + dash, n - dash);
+}
+
+/* The length of the name in "name", "name:port" or "[::1]:port"; 0 if anything
+ * else is there. */
 static size_t name_length(const char *host)
 {
     const char *bracket = *host == '[' ? strchr(host, ']') : NULL;
+    const size_t n =
+        bracket ? (size_t)(bracket - host) + 1 : strcspn(host, ":");
+    const char *port = host + n + 1;
 
-    return bracket ? (size_t)(bracket - host) + 1 : strcspn(host, ":");
+    if (!host[n])
+        return n;
+    return host[n] == ':' && isdigit((unsigned char)*port) &&
+                   port[strspn(port, "0123456789")] == '\0'
+               ? n
+               : 0;
 }
 
 static bool is_name(const char *host, size_t n, const char *name)
@@ -62,9 +115,11 @@ static bool is_ours(const struct guard *g, const char *host)
 /* Does the page that asks come from this server, by its name and port? */
 static bool is_own_page(const char *origin, const char *host)
 {
-    const char *at = strstr(origin, "://");
+    const size_t n = strncmp(origin, "https://", 8) == 0  ? 8
+                     : strncmp(origin, "http://", 7) == 0 ? 7
+                                                          : 0;
 
-    return at && strcasecmp(at + 3, host) == 0;
+    return n > 0 && strcasecmp(origin + n, host) == 0;
 }
 
 /* Has a header of cookies the right one? */
@@ -77,17 +132,26 @@ static bool has_cookie(const struct guard *g, const char *header)
         const size_t len = strcspn(header, ";");
 
         if (len > n && strncmp(header, g->cookie, n) == 0 && header[n] == '=')
-            found |= is_token(g, header + n + 1, len - n - 1);
+            found |= is_ticket(g, header + n + 1, len - n - 1);
         header += len;
         header += strspn(header, "; ");
     }
     return found;
 }
 
+const char *guard_path(const struct guard *g, const char *url)
+{
+    return *url == '/' && strlen(url) > GUARD_TOKEN &&
+                   is_secret(g->path, url + 1, GUARD_TOKEN) &&
+                   url[1 + GUARD_TOKEN] == '/'
+               ? url + 1 + GUARD_TOKEN
+               : NULL;
+}
+
 enum guard_verdict guard_check(const struct guard *g,
                                const struct guard_request *r, struct err *e)
 {
-    if (!r->host || !is_ours(g, r->host)) {
+    if (r->hosts > 1 || !r->host || !is_ours(g, r->host)) {
         err_set(e, ERR_USAGE,
                 "this server does not answer as %.80s; use 127.0.0.1, or "
                 "start it with --host",
@@ -100,10 +164,10 @@ enum guard_verdict guard_check(const struct guard *g,
     }
     if (has_cookie(g, r->cookie))
         return GUARD_PASS;
-    if (r->token && is_token(g, r->token, strlen(r->token)))
+    if (r->token && is_secret(g->token, r->token, strlen(r->token)))
         return GUARD_ENTER;
     err_set(e, ERR_USAGE,
             "open the URL with the token that gtrack serve printed when it "
-            "started");
+            "started; a session ends after a week");
     return GUARD_REFUSE;
 }

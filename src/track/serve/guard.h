@@ -2,32 +2,45 @@
 #define TRACK_SERVE_GUARD_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "common/err.h"
 #include "common/opt.h"
+#include "common/random.h"
 
 /*
  * guard - who may ask the server
  *
- * A browser sends requests to 127.0.0.1 for any page that it shows.  So each
- * request must name this server as its Host, which a name of others that leads
- * to 127.0.0.1 (DNS rebinding) is not; one that says its Origin must come from
- * the page of this server; and all but the first must have a cookie that the
- * first one got for the token in the URL.  Secrets are compared in constant
- * time.
+ * A browser sends requests to 127.0.0.1 for any page that it shows, and sends
+ * cookies to all ports of a host.  So the page and its cookie are below a path
+ * that nobody can guess; each request must name this server as its Host, which
+ * a name of others that leads to 127.0.0.1 (DNS rebinding) is not; one that
+ * says its Origin must come from the page of this server; and all but the first
+ * must have a cookie that the first one got for the token in the URL.  The
+ * session in the cookie ends after a week.  The path and the session follow
+ * from the token, so that both outlive the server if the token does.  Secrets
+ * are compared in constant time.
  */
-enum { GUARD_TOKEN = 32 };
+enum { GUARD_TOKEN = 32, GUARD_SESSION = 64 };
 
 struct guard {
-    char token[GUARD_TOKEN + 1];  /* 128 random bits in hexadecimal */
+    char token[RANDOM_SECRET];    /* 128 random bits in hexadecimal */
+    char path[GUARD_TOKEN + 1];   /* the first folder of all paths */
     char cookie[24];              /* its name: "gtrack-7979" */
     const struct opt_list *hosts; /* names besides those of this machine */
+};
+
+struct guard_conf {
+    int port;
+    const struct opt_list *hosts;
+    const char *token_file; /* where the token is kept, or NULL */
 };
 
 /* Headers of a request; NULL for one that is missing. */
 struct guard_request {
     const char *host, *origin, *cookie;
     const char *token; /* in the URL */
+    int hosts;         /* headers that name a host */
     bool changes;      /* it is a POST */
 };
 
@@ -37,9 +50,13 @@ enum guard_verdict {
     GUARD_REFUSE, /* e says why */
 };
 
-/* A random token.  The port tells the cookies of several servers apart. */
-int guard_init(struct guard *, int port, const struct opt_list *hosts,
-               struct err *);
+/* A random token, or the one of a file.  The port tells the cookies of several
+ * servers apart. */
+int guard_init(struct guard *, const struct guard_conf *, struct err *);
+/* The path of a URL without the first folder; NULL if that is another one. */
+const char *guard_path(const struct guard *, const char *url);
+/* What the cookie says from `now` on, in seconds since 1970. */
+void guard_begin(const struct guard *, int64_t now, char out[GUARD_SESSION]);
 enum guard_verdict guard_check(const struct guard *,
                                const struct guard_request *, struct err *);
 

@@ -5,7 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "common/clock.h"
@@ -26,6 +28,7 @@ struct mhd {
     __typeof__(MHD_get_daemon_info) *get_daemon_info;
     __typeof__(MHD_get_connection_info) *get_connection_info;
     __typeof__(MHD_lookup_connection_value) *lookup;
+    __typeof__(MHD_get_connection_values) *get_values;
     __typeof__(MHD_create_response_from_buffer) *create_response;
     __typeof__(MHD_create_response_from_fd64) *create_file;
     __typeof__(MHD_create_response_from_callback) *create_stream;
@@ -44,6 +47,7 @@ static const struct dl_symbol symbols[] = {
     { "MHD_get_daemon_info", offsetof(struct mhd, get_daemon_info) },
     { "MHD_get_connection_info", offsetof(struct mhd, get_connection_info) },
     { "MHD_lookup_connection_value", offsetof(struct mhd, lookup) },
+    { "MHD_get_connection_values", offsetof(struct mhd, get_values) },
     { "MHD_create_response_from_buffer",
       offsetof(struct mhd, create_response) },
     { "MHD_create_response_from_fd64", offsetof(struct mhd, create_file) },
@@ -198,15 +202,19 @@ static enum MHD_Result let_in(struct http_server *h, struct MHD_Connection *c)
     struct answer a = ANSWER_INIT;
     struct MHD_Response *r =
         h->lib.create_response(0, buf_empty, MHD_RESPMEM_PERSISTENT);
-    char *cookie =
-        xasprintf("%s=%s; HttpOnly; SameSite=Strict; Path=/; Max-Age=2592000",
-                  h->guard->cookie, h->guard->token);
+    char session[GUARD_SESSION], *cookie, *page;
+
+    guard_begin(h->guard, time(NULL), session);
+    cookie = xasprintf("%s=%s; HttpOnly; SameSite=Strict; Path=/%s/",
+                       h->guard->cookie, session, h->guard->path);
+    page = xasprintf("/%s/", h->guard->path);
 
     if (r) {
         add_headers(h, r, &a);
         h->lib.add_header(r, "Set-Cookie", cookie);
-        h->lib.add_header(r, "Location", "/");
+        h->lib.add_header(r, "Location", page);
     }
+    free(page);
     free(cookie);
     return queue(h, c, MHD_HTTP_SEE_OTHER, r);
 }
@@ -386,13 +394,43 @@ static const char *header(struct http_server *h, struct MHD_Connection *c,
     return h->lib.lookup(c, MHD_HEADER_KIND, name);
 }
 
+/* How often a request has the headers that may be there once. */
+struct header_counts {
+    int hosts, lengths, encodings;
+};
+
+static enum MHD_Result count_header(void *arg, enum MHD_ValueKind kind,
+                                    const char *name, const char *value)
+{
+    struct header_counts *n = arg;
+
+    (void)kind;
+    (void)value;
+    n->hosts += strcasecmp(name, "Host") == 0;
+    n->lengths += strcasecmp(name, "Content-Length") == 0;
+    n->encodings += strcasecmp(name, "Transfer-Encoding") == 0;
+    return MHD_YES;
+}
+
+static struct header_counts count_headers(struct http_server *h,
+                                          struct MHD_Connection *c)
+{
+    struct header_counts n = { 0 };
+
+    h->lib.get_values(c, MHD_HEADER_KIND, count_header, &n);
+    return n;
+}
+
 static enum guard_verdict ask_guard(struct http_server *h,
                                     struct MHD_Connection *c, bool post,
                                     const char *query, struct err *e)
 {
     struct query q = { 0 };
-    struct guard_request g = { header(h, c, "Host"), header(h, c, "Origin"),
-                               header(h, c, "Cookie"), NULL, post };
+    struct guard_request g = {
+        header(h, c, "Host"),      header(h, c, "Origin"),
+        header(h, c, "Cookie"),    NULL,
+        count_headers(h, c).hosts, post
+    };
     struct err wrong = { 0 };
     enum guard_verdict verdict;
 
@@ -407,21 +445,27 @@ static enum MHD_Result answer_request(struct http_server *h,
                                       struct MHD_Connection *c,
                                       const struct arriving *r, bool post)
 {
-    const size_t n = strcspn(r->url, "?");
-    char *path = xstrndup(r->url, n);
+    const char *url = guard_path(h->guard, r->url);
+    const size_t n = url ? strcspn(url, "?") : 0;
+    char *path = xstrndup(url ? url : "", n);
     const struct http_request request = {
         .post = post,
         .path = path,
-        .query = r->url[n] ? r->url + n + 1 : "",
+        .query = url && url[n] ? url + n + 1 : "",
         .body = r->body.s,
     };
     struct answer a = ANSWER_INIT;
     struct err e = { 0 };
-    const enum guard_verdict verdict = ask_guard(h, c, post, request.query, &e);
+    const enum guard_verdict verdict =
+        url ? ask_guard(h, c, post, request.query, &e) : GUARD_REFUSE;
     enum MHD_Result ret;
 
     if (verdict != GUARD_REFUSE)
         forget_stranger(h, stranger_of(h, c));
+    if (!url)
+        err_set(&e, ERR_USAGE,
+                "open the URL with the token that gtrack serve printed when it "
+                "started");
     if (verdict == GUARD_REFUSE) {
         ret = refuse(h, c, MHD_HTTP_FORBIDDEN, e.text);
     } else if (verdict == GUARD_ENTER) {
@@ -452,7 +496,12 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *c,
         return refuse(h, c, MHD_HTTP_METHOD_NOT_ALLOWED,
                       "this server answers GET only");
     if (!r->started) {
+        const struct header_counts n = count_headers(h, c);
+
         r->started = true;
+        if (n.encodings > 0 || n.lengths > 1)
+            return refuse(h, c, MHD_HTTP_BAD_REQUEST,
+                          "the length of a request is a single Content-Length");
         return MHD_YES;
     }
     if (*size) {

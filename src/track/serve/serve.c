@@ -293,17 +293,21 @@ static void announce(const struct serve *s)
 
 static int open_http(struct serve *s, struct err *e)
 {
+    struct guard_conf guard = { .hosts = s->conf->hosts,
+                                .token_file = s->conf->token_file };
     int fd;
 
     s->port = s->conf->port;
     fd = s->conf->socket ? listen_unix(s->conf->socket, e)
                          : listen_tcp(&s->port, e);
-    if (fd < 0 || guard_init(&s->guard, s->port, s->conf->hosts, e) < 0)
+    guard.port = s->port;
+    if (fd < 0 || guard_init(&s->guard, &guard, e) < 0)
         return -1;
-    s->url = s->conf->socket ? xasprintf("unix:%s /?token=%s", s->conf->socket,
-                                         s->guard.token)
-                             : xasprintf("http://127.0.0.1:%d/?token=%s",
-                                         s->port, s->guard.token);
+    s->url = s->conf->socket
+                 ? xasprintf("unix:%s /%s/?token=%s", s->conf->socket,
+                             s->guard.path, s->guard.token)
+                 : xasprintf("http://127.0.0.1:%d/%s/?token=%s", s->port,
+                             s->guard.path, s->guard.token);
     s->http = http_server_open(fd, &s->guard, on_request, s, e);
     if (s->http)
         return 0;

@@ -16,9 +16,10 @@
 struct serve_conf {
     const char *const *stores;
     size_t n_stores;
-    int flags;          /* LOAD_LINKS to follow symbolic links, or 0 */
-    int port;           /* 0: any */
-    const char *socket; /* the path of a Unix socket, or NULL */
+    int flags;              /* LOAD_LINKS to follow symbolic links, or 0 */
+    int port;               /* 0: any */
+    const char *socket;     /* the path of a Unix socket, or NULL */
+    const char *token_file; /* keeps the token over a restart, or NULL */
     const struct opt_list *hosts;
     bool edit, open;
 };
