@@ -168,6 +168,7 @@ static int opt_set(const struct opt *o, const char *text, struct err *e)
         *(bool *)o->value = true;
         return 0;
     case OPT_STRING:
+    case OPT_SECRET:
         *(const char **)o->value = text;
         return 0;
     case OPT_WORD:
@@ -260,8 +261,12 @@ int opt_parse(const struct opt *opts, int argc, char **argv, struct err *e)
         else
             while (o->letter != c)
                 o++;
-        if (opt_set(o, optarg, e) < 0)
+        if (o->type == OPT_SECRET) {
+            *(const char **)o->value = xstrdup(optarg);
+            memset(optarg, '*', strlen(optarg));
+        } else if (opt_set(o, optarg, e) < 0) {
             return -1;
+        }
     }
     memmove(argv, argv + optind, (size_t)(argc - optind + 1) * sizeof *argv);
     return argc - optind;

@@ -32,6 +32,7 @@ enum opt_type {
     OPT_SIZE,   /* uint64_t; 64MiB */
     OPT_SECS,   /* double; 2h30m */
     OPT_STRING, /* const char * */
+    OPT_SECRET, /* the same, and gone from what ps shows */
     OPT_WORD,   /* int: which of `words`, in upper or lower case */
     OPT_LIST,   /* struct opt_list: may be given many times */
 };

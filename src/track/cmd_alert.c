@@ -26,7 +26,7 @@ static const struct opt alert_opts[] = {
       "the alerts of the file that GTRACK_ALERTS names)" },
     { 0, "do", "command", OPT_STRING, &alert.command,
       "run COMMAND with the shell" },
-    { 0, "webhook", "url", OPT_STRING, &alert.webhook,
+    { 0, "webhook", "url", OPT_SECRET, &alert.webhook,
       "send the alert to URL; @FILE reads it from FILE" },
     { 0, "format", "word", OPT_WORD, &alert.format,
       "send what this service expects: %s (default: auto, by the host)",

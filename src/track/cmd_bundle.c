@@ -581,8 +581,10 @@ static int bundle_main(int argc, char **argv, struct err *e)
     if (!output)
         return err_set(e, ERR_USAGE, "-o names the archive to write");
     ret = track_load(&runs, argc, argv, LOAD_NO_METRICS, e);
-    if (ret == 0)
+    if (ret == 0) {
+        runs_warn_secrets(&runs);
         ret = write_bundle(&runs, e);
+    }
     runs_free(&runs);
     free(added.item);
     free(sources.item);

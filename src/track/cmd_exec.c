@@ -3,7 +3,6 @@
  */
 #include "config.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -17,6 +16,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "common/format/secret.h"
 #include "common/log.h"
 #include "common/opt.h"
 #include "common/sig.h"
@@ -218,49 +218,6 @@ static void read_streams(struct child *child)
         close(end);
 }
 
-/* Does a name such as --api-key or WANDB_API_KEY stand for a secret?  Words
- * such as --max-tokens do not. */
-static bool is_secret(const char *word, size_t n)
-{
-    static const char *const ends[] = {
-        "api-key",    "apikey",    "access-key", "secret-key",
-        "secret",     "password",  "passwd",     "access-token",
-        "auth-token", "api-token", "hf-token",   "--token"
-    };
-    char *lower = xstrndup(word, n);
-    bool secret = false;
-
-    for (char *c = lower; *c; c++)
-        *c = *c == '_' ? '-' : (char)tolower((unsigned char)*c);
-    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++)
-        secret |= str_ends(lower, ends[i]);
-    free(lower);
-    return secret;
-}
-
-/* The command as a line for a shell, with *** in place of secrets. */
-static char *quote_command(int argc, char **argv)
-{
-    struct buf b = BUF_INIT;
-
-    for (int i = 0; i < argc; i++) {
-        const size_t n = strcspn(argv[i], "=");
-        const bool secret = is_secret(argv[i], n);
-
-        buf_str(&b, i ? " " : "");
-        if (secret && argv[i][n] == '=') {
-            buf_printf(&b, "%.*s=***", (int)n, argv[i]);
-            continue;
-        }
-        buf_shell_short(&b, argv[i]);
-        if (secret && argv[i][0] == '-' && i + 1 < argc) {
-            buf_str(&b, " ***");
-            i++;
-        }
-    }
-    return buf_detach(&b);
-}
-
 static void log_end(struct run *run, int status, double secs)
 {
     struct rusage used;
@@ -340,13 +297,13 @@ static int exec_main(int argc, char **argv, struct err *e)
                            .stream = { { .line = BUF_INIT },
                                        { .line = BUF_INIT } } };
     struct run_conf c = { .name = name };
-    char *command;
+    struct buf command = BUF_INIT;
     int ret;
 
     if (track_check_args(argc, argv, 1, -1, e) < 0)
         return -1;
-    command = quote_command(argc, argv);
-    c.command = command;
+    secret_mask_command(&command, argc, argv);
+    c.command = command.s;
     ret = track_begin_run(&child.run, &c, &new_run, e);
     if (ret == 0) {
         log_info("run %s", run_name(child.run));
@@ -355,7 +312,7 @@ static int exec_main(int argc, char **argv, struct err *e)
     for (int i = 0; i < 2; i++)
         buf_clear(&child.stream[i].line);
     value_line_clear(&child.values);
-    free(command);
+    buf_clear(&command);
     return ret;
 }
 

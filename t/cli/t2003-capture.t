@@ -51,7 +51,7 @@ run=$("$tool" capture "$dir/s")
 test "$(tag mlflow.source.git.commit)" = "$(git rev-parse HEAD)" &&
     test "$(tag mlflow.source.git.branch)" = trunk
 ok $? "the run records the commit and the branch"
-test "$(tag mlflow.source.git.repoURL)" = https://host.example/repo.git
+test "$(tag mlflow.source.git.repoURL)" = "https://me:***@host.example/repo.git"
 ok $? "the run records the remote without the password"
 test "$(tag mlflow.source.git.dirty)" = false &&
     test ! -e "$run/artifacts/git.diff"
@@ -72,7 +72,7 @@ esac
 ok $? "the beginning of the diff is a tag"
 git remote set-url origin https://user:p@ssw0rd@host.example/repo.git
 run=$("$tool" capture "$dir/s" 2>err)
-test "$(tag mlflow.source.git.repoURL)" = https://host.example/repo.git
+test "$(tag mlflow.source.git.repoURL)" = "https://user:***@host.example/repo.git"
 ok $? "a password with an at sign is removed from the remote"
 for key in core.fsmonitor diff.x.textconv diff.x.command filter.x.clean \
     filter.x.process core.sshCommand; do

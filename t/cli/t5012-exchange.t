@@ -129,6 +129,7 @@ config lr 0.001
 config big 1180591620717411303424
 config nest/a 7
 config nest/lr 0.1
+config hub_token "tok3n"
 log 0 loss 2.5 pic/_type "image-file" pic/size 69
 log 1 loss NaN word "text" hist/_type "histogram" hist/bins [1,2]
 log 2 loss 1.5 acc 0.5 good/_type "histogram" good/bins [0,1,2.5] good/values [3,4]
@@ -166,6 +167,8 @@ second"
     is "$(cat "$run/artifacts/histograms/good.jsonl")" \
         '{"step":2,"time":1700000002000,"values":[3,4],"bins":[0,1,2.5]}' \
         "import takes the histograms of W&B"
+    is "$(cat "$run/params/hub_token")" "***" \
+        "import takes no secret of W&B's configuration"
     test "$(find . -name '*up*.jsonl' | grep -c '/histograms/.*up')" -eq 1 &&
         test "$(find . -name '*up*.jsonl' | wc -l)" -eq 1
     ok $? "import writes no histogram outside of the histograms' folder"

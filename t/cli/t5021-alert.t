@@ -236,6 +236,8 @@ if perl -MJSON::PP -MIO::Socket::INET -e 1 2>/dev/null; then
     watcher=$!
     new_run late 1 killed
     await_file "$(echo mlruns/*/"$id")/tags/alert.late"
+    ! tr '\0' ' ' </proc/$watcher/cmdline | grep s3cr3t
+    ok $? "the address of a webhook is in no list of processes"
     kill $watcher
     wait $watcher
     is "$? $(grep -c 'late (KILLED)' srv/hooks)" "0 1" \

@@ -160,6 +160,20 @@ class Facts(Case):
                                    "batch", "seed")],
             ["0.0006", "[1,2]", "True", "None", "adam", "8", "1"])
 
+    def test_config_secrets(self):
+        """a configuration is recorded without its secrets"""
+        run = self.begin(config={"api_key": "abc", "pad_token": "<pad>",
+                                 "db": "mysql://me:p@ss@host/x",
+                                 "servers": [{"password": "abc"}],
+                                 "hub": "hf_abcdefghijklmnop12"})
+        run.finish()
+        f = run._folder
+        self.assertEqual(
+            [param(f, k) for k in ("api_key", "pad_token", "db", "hub")],
+            ["***", "<pad>", "mysql://me:***@host/x", "***"])
+        self.assertNotIn("abc", param(f, "servers"))
+        self.assertEqual(run.config.api_key, "abc")
+
     def test_config_change(self):
         """a parameter changes only with allow_val_change"""
         run = self.begin(config={"lr": 1})

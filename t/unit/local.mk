@@ -32,6 +32,7 @@ unit_tests = \
 	t/unit/random_normal.t \
 	t/unit/range.t \
 	t/unit/save.t \
+	t/unit/secret.t \
 	t/unit/schedule.t \
 	t/unit/sentencepiece.t \
 	t/unit/serve.t \
@@ -109,6 +110,8 @@ t_unit_paired_t_SOURCES = %D%/paired.c t/lib/tap.h
 t_unit_paired_t_LDADD = $(STORE_LIBS)
 t_unit_save_t_SOURCES = %D%/save.c t/lib/tap.h
 t_unit_save_t_LDADD = $(COMMON_LIBS)
+t_unit_secret_t_SOURCES = %D%/secret.c t/lib/tap.h
+t_unit_secret_t_LDADD = $(COMMON_LIBS)
 t_unit_schedule_t_SOURCES = %D%/schedule.c t/lib/tap.h
 t_unit_schedule_t_LDADD = $(TRAINER_LIBS)
 t_unit_sentencepiece_t_SOURCES = %D%/sentencepiece.c %D%/few_merges.h t/lib/tap.h

@@ -6,6 +6,8 @@ src_common_libcommon_a_SOURCES += \
 	%D%/json_scan.h \
 	%D%/protobuf.c \
 	%D%/protobuf.h \
+	%D%/secret.c \
+	%D%/secret.h \
 	%D%/tar.c \
 	%D%/tar.h \
 	%D%/unicode.c \

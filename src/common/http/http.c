@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "common/format/secret.h"
 #include "common/http/http_impl.h"
 #include "common/log.h"
 #include "common/mem.h"
@@ -80,13 +81,17 @@ static void describe_status(const struct http_transfer *t, struct err *e)
     if (t->call->stay && t->reply->status / 100 == 3)
         libcurl()->easy_getinfo(t->curl, CURLINFO_REDIRECT_URL, &to);
     if (to) {
+        struct buf b = BUF_INIT;
+
+        secret_mask(&b, to);
         err_set(e, ERR_REMOTE,
                 "%s: the server redirects to %s; if you trust it, use that "
                 "address",
-                t->call->url, to);
+                t->shown, b.s);
+        buf_clear(&b);
         return;
     }
-    err_set(e, ERR_REMOTE, "%s: the server answered %ld%s%.*s", t->call->url,
+    err_set(e, ERR_REMOTE, "%s: the server answered %ld%s%.*s", t->shown,
             t->reply->status, n && *body != '<' ? ": " : "",
             *body == '<' ? 0
             : n < 200    ? n
@@ -133,12 +138,12 @@ static enum outcome after(const struct http_transfer *t, CURLcode code,
     if (r->stopped)
         return DONE;
     if (code == CURLE_ABORTED_BY_CALLBACK) {
-        err_set(e, ERR_INTERRUPTED, "%s: interrupted", call->url);
+        err_set(e, ERR_INTERRUPTED, "%s: interrupted", t->shown);
         return FAILED;
     }
     r->changed = t->changed;
     if (t->too_long || t->changed || t->range_wrong) {
-        err_set(e, ERR_REMOTE, "%s: %s", call->url,
+        err_set(e, ERR_REMOTE, "%s: %s", t->shown,
                 t->too_long ? "the reply is too long"
                 : t->changed
                     ? "the file changed during the download; start again"
@@ -151,11 +156,11 @@ static enum outcome after(const struct http_transfer *t, CURLcode code,
         r->changed = true;
         err_set(e, ERR_REMOTE,
                 "%s: the file is shorter than the part already downloaded",
-                call->url);
+                t->shown);
         return FAILED;
     }
     if (code != CURLE_OK) {
-        err_set(e, ERR_REMOTE, "%s: %s", call->url,
+        err_set(e, ERR_REMOTE, "%s: %s", t->shown,
                 t->error[0] ? t->error : libcurl()->easy_strerror(code));
         return is_final(code) || (call->once && !is_before(code)) ? FAILED
                                                                   : AGAIN;
@@ -228,10 +233,14 @@ int http_do(struct http *h, const struct http_call *call,
             struct http_reply *reply, struct err *e)
 {
     struct http_transfer t = { .call = call, .reply = reply, .curl = h->curl };
+    struct buf shown = BUF_INIT;
     int ret;
 
+    secret_mask(&shown, call->url);
+    t.shown = shown.s;
     http_reply_clear(reply);
     ret = run_tries(h, &t, e);
+    buf_clear(&shown);
     free(t.etag);
     free(t.date);
     return ret;

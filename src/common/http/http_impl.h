@@ -62,7 +62,8 @@ struct http_transfer {
     const struct http_call *call;
     struct http_reply *reply;
     CURL *curl;
-    int64_t done; /* bytes delivered */
+    const char *shown; /* the URL, without secrets */
+    int64_t done;      /* bytes delivered */
 
     /* of this try */
     int64_t skip;     /* bytes of the body to drop */

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "common/clock.h"
+#include "common/format/secret.h"
 #include "common/log.h"
 #include "common/path.h"
 #include "store/format/attempt.h"
@@ -359,6 +360,37 @@ void runs_warn_damage(const struct runs *runs)
         if (runs->run[i].damage)
             log_warn("%s is damaged and may be incomplete: %s",
                      runs->run[i].name, runs->run[i].damage);
+}
+
+/* The pairs that look like secrets; *first is one of them, if any. */
+static size_t count_secrets(const struct pair *pair, size_t n,
+                            const char **first)
+{
+    size_t found = 0;
+
+    for (size_t i = 0; i < n; i++)
+        if (secret_is_named(pair[i].key, pair[i].value)) {
+            *first = pair[i].key;
+            found++;
+        }
+    return found;
+}
+
+void runs_warn_secrets(const struct runs *runs)
+{
+    for (size_t i = 0; i < runs->n; i++) {
+        const struct run_info *r = &runs->run[i];
+        const char *command = run_info_command(r), *key = NULL;
+        const struct pair line = { "the command line", command };
+        const size_t n = count_secrets(&line, command != NULL, &key) +
+                         count_secrets(r->params, r->n_params, &key) +
+                         count_secrets(r->tags, r->n_tags, &key);
+
+        if (n > 0)
+            log_warn("%s: %zu value%s may be secret, such as that of %s, and "
+                     "will be seen by whoever gets the run",
+                     r->name, n, n == 1 ? "" : "s", key);
+    }
 }
 
 void runs_free(struct runs *runs)

@@ -55,6 +55,8 @@ int runs_keep_sweep(struct runs *, const char *root, const char *name,
 int runs_word(const struct run_info *, char **words, int n);
 /* Print a warning for each damaged run, before it is copied or sent. */
 void runs_warn_damage(const struct runs *);
+/* The same for each run with a parameter or tag that looks like a secret. */
+void runs_warn_secrets(const struct runs *);
 void runs_free(struct runs *);
 
 /* The history of one metric, ordered by step.  An outline of it (outline.h) has

@@ -15,6 +15,7 @@
 
 #include "common/buf.h"
 #include "common/clock.h"
+#include "common/format/secret.h"
 #include "common/log.h"
 #include "common/machine/limits.h"
 #include "common/mem.h"
@@ -187,21 +188,6 @@ static bool git(struct provenance *c, struct buf *out, size_t max,
     return good;
 }
 
-/* A URL may contain a password. */
-static void hide_user(struct buf *url)
-{
-    char *scheme = strstr(url->s, "://"), *host, *at;
-
-    if (!scheme)
-        return;
-    host = scheme + 3;
-    at = memrchr(host, '@', strcspn(host, "/"));
-    if (at) {
-        memmove(host, at + 1, strlen(at + 1) + 1);
-        buf_trim(url, strlen(url->s));
-    }
-}
-
 static void keep_diff(struct provenance *c, const struct buf *diff)
 {
     struct err e = { 0 };
@@ -272,8 +258,11 @@ static void source(struct provenance *c)
         add_tag(q, "mlflow.source.git.branch", b.s);
     buf_trim(&b, 0);
     if (git(c, &b, 4096, remote)) {
-        hide_user(&b);
-        add_tag(q, "mlflow.source.git.repoURL", b.s);
+        struct buf url = BUF_INIT;
+
+        secret_mask(&url, b.s);
+        add_tag(q, "mlflow.source.git.repoURL", url.s);
+        buf_clear(&url);
     }
     buf_trim(&b, 0);
     if (has_filter(c)) {

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "common/format/secret.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/path.h"
@@ -135,6 +136,18 @@ static void stop_beats(struct run *r)
     r->beating = false;
 }
 
+/* A command line without secrets. */
+static const char *mask_command(struct arena *mem, const char *command)
+{
+    struct buf b = BUF_INIT;
+    const char *masked;
+
+    secret_mask(&b, command);
+    masked = arena_strdup(mem, b.s);
+    buf_clear(&b);
+    return masked;
+}
+
 /* What the attempt says of itself, and the file that it keeps locked. */
 static int prepare_attempt(struct run *r, const struct run_conf *c,
                            struct err *e)
@@ -143,7 +156,7 @@ static int prepare_attempt(struct run *r, const struct run_conf *c,
         r->attempt.cpus = c->cpus;
     r->attempt.gpus = c->gpus;
     if (c->command)
-        r->attempt.command = arena_strdup(&r->mem, c->command);
+        r->attempt.command = mask_command(&r->mem, c->command);
     r->held = attempt_lock(r->folder, &r->attempt, &r->mem, e);
     return r->held < 0 && e->kind != ERR_NONE ? -1 : 0;
 }
@@ -165,7 +178,8 @@ static int begin_new(struct run *r, const struct run_conf *c, struct err *e)
         .name = c->name,
         .id = c->id,
         .parent = c->parent,
-        .source = c->command ? c->command : program_invocation_short_name,
+        .source = c->command ? mask_command(&r->mem, c->command)
+                             : program_invocation_short_name,
     };
     struct new_run n;
     const int ret = new_run_stage(&n, &r->mem, &conf, e);
@@ -406,9 +420,21 @@ const char *run_folder(const struct run *r)
     return r->folder;
 }
 
+/* Queue a parameter or a tag, without secrets. */
+static void queue_text(struct run *r, enum key_kind kind, const char *key,
+                       const char *value)
+{
+    struct buf b = BUF_INIT;
+
+    if (value)
+        secret_mask_named(&b, key, value);
+    point_queue_text(&r->queue, kind, key, value ? b.s : NULL);
+    buf_clear(&b);
+}
+
 void run_param(struct run *r, const char *key, const char *value)
 {
-    point_queue_text(&r->queue, PARAM, key, value);
+    queue_text(r, PARAM, key, value);
 }
 
 void run_paramf(struct run *r, const char *key, const char *fmt, ...)
@@ -427,7 +453,7 @@ void run_paramf(struct run *r, const char *key, const char *fmt, ...)
 
 void run_tag(struct run *r, const char *key, const char *value)
 {
-    point_queue_text(&r->queue, TAG, key, value);
+    queue_text(r, TAG, key, value);
 }
 
 void run_metric(struct run *r, const char *key, int64_t step, double value)

@@ -46,7 +46,7 @@ struct run_conf {
     const char *id;          /* of a new run; NULL: a random one */
     const char *parent;      /* id of the run this one belongs to, or NULL */
     const char *resume;      /* id of a run to resume, or NULL */
-    const char *command;     /* the command line, recorded as it is */
+    const char *command;     /* the command line; secrets are masked */
     const char *tensorboard; /* folder in which event files are written too,
                                  * in one named after the run; or NULL */
     double flush_secs;       /* 0: one second */

@@ -9,6 +9,7 @@
 
 #include "common/buf.h"
 #include "common/clock.h"
+#include "common/format/secret.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/path.h"
@@ -107,17 +108,20 @@ void import_run_rewind(struct import_run *in, int64_t step)
 static void set_pair(struct import_run *in, const char *key, const char *value,
                      bool is_tag)
 {
-    struct import_pair *p;
+    struct buf b = BUF_INIT;
+    struct import_pair *p = NULL;
 
-    for (size_t i = 0; i < in->n_pairs; i++) {
-        if (in->pair[i].is_tag == is_tag && strcmp(in->pair[i].key, key) == 0) {
-            xreplace(&in->pair[i].value, value);
-            return;
-        }
+    for (size_t i = 0; i < in->n_pairs && !p; i++)
+        if (in->pair[i].is_tag == is_tag && strcmp(in->pair[i].key, key) == 0)
+            p = &in->pair[i];
+    if (!p) {
+        GROW(in->pair, in->n_pairs, in->room_pairs);
+        p = &in->pair[in->n_pairs++];
+        *p = (struct import_pair){ .key = xstrdup(key), .is_tag = is_tag };
     }
-    GROW(in->pair, in->n_pairs, in->room_pairs);
-    p = &in->pair[in->n_pairs++];
-    *p = (struct import_pair){ xstrdup(key), xstrdup(value), is_tag };
+    secret_mask_named(&b, key, value);
+    xreplace(&p->value, b.s);
+    buf_clear(&b);
 }
 
 void import_run_param(struct import_run *in, const char *key, const char *value)
