@@ -50,8 +50,10 @@ static const struct opt push_opts[] = {
     TRACK_OPT_WHERE(selection),
     TRACK_OPT_EXPERIMENT(selection),
     TRACK_OPT_SINCE(selection),
-    { 0, "url", "url", OPT_STRING, &conf.url,
+    { 0, "url", "url", OPT_SECRET, &conf.url,
       "push to the server at this address" },
+    { 0, "plain-http", NULL, OPT_FLAG, &conf.plain_http,
+      "send a key or password also to an http:// address of another machine" },
     { 0, "entity", "name", OPT_STRING, &conf.entity,
       "wandb: push to this user or team" },
     { 'p', "project", "name", OPT_STRING, &conf.project,
@@ -213,6 +215,7 @@ static int push_main(int argc, char **argv, struct err *e)
     if (track_select(&runs, &selection, argc, argv, e) < 0)
         goto out;
     runs_warn_damage(&runs);
+    runs_warn_secrets(&runs);
     if (jobs > (int)runs.n)
         jobs = runs.n ? (int)runs.n : 1;
     runs_warn_secrets(&runs);

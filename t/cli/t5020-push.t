@@ -376,6 +376,21 @@ push wandb live
 test $? = 4 && grep -q "no key" err && test ! -s srv/log
 ok $? "push without a key sends nothing"
 rm -r .config
+WANDB_API_KEY=$(printf 'k%.0s' $(seq 40)) && export WANDB_API_KEY
+mkdir wandb && printf '[default]\nbase_url = %s\n' "$url" >wandb/settings
+push wandb live
+test $? = 2 && grep -q "current folder names the server $url" err && test ! -s srv/log
+ok $? "a server that a file of the current folder names gets no key"
+push wandb --url "$url" live && test -s srv/log
+ok $? "a server that an option names gets the key"
+rm -r wandb
+gtrack push --to wandb --url http://host.invalid:9 --tries 1 live >out 2>err
+test $? = 2 && grep -q 'only by https; --plain-http' err
+ok $? "a key is not sent to another machine without TLS"
+gtrack push --to wandb --url http://host.invalid:9 --tries 1 --plain-http live >out 2>err
+test $? = 4
+ok $? "--plain-http lets a key be sent without TLS"
+unset WANDB_API_KEY
 gtrack push --to wandb --url http://api.wandb.ai live >out 2>err
 test $? = 2
 ok $? "push refuses to send a key to the cloud without TLS"
@@ -390,7 +405,31 @@ MLFLOW_TRACKING_USERNAME=me MLFLOW_TRACKING_PASSWORD=secret push mlflow "$url" o
 ok $? "push to MLflow accepts user and password"
 MLFLOW_TRACKING_TOKEN=token push mlflow "$url" one && seen log-batch 0
 ok $? "push to MLflow accepts a token and sends nothing twice"
+MLFLOW_TRACKING_TOKEN=token push mlflow http://host.invalid:9 --tries 1 one
+test $? = 2 && grep -q 'only by https' err
+ok $? "a token of MLflow is not sent to another machine without TLS"
+MLFLOW_TRACKING_URI=$(echo "$url" | sed 's|//|//me:s%65cret@|') && export MLFLOW_TRACKING_URI
+push mlflow one --new-run
+ok $? "the address of MLflow may have the user and the password"
+cat out err >said
+echo "runs redirect" >srv/faults
+push mlflow one --tries 1
+cat out err >>said
+! grep -rq 's%65cret\|secret@' said mlruns && test -s said
+ok $? "a password in the address of a server is neither stored nor printed"
+unset MLFLOW_TRACKING_URI
 rm srv/auth
+echo content >"$(gtrack where one)/artifacts/new.txt"
+echo "PUT redirect" >srv/faults
+push mlflow "$url" one --tries 1
+test $? != 0 && grep -q 'redirects to' err && ! grep -q elsewhere srv/log
+ok $? "an artifact follows no redirect"
+echo 'step=1 loss=1' | gtrack log told -p 'where=x' -t note=hello 2>err
+printf 'postgresql://me:pw@host/db' >"$(gtrack where told)/params/where"
+push mlflow "$url" told && grep -q 'told: 1 value may be secret.*where' err
+ok $? "push warns of a value that looks like a secret"
+gtrack bundle -o told.tar told >out 2>err && grep -q 'told: 1 value may be secret' err
+ok $? "bundle warns of a value that looks like a secret"
 points() { test "$(state x 'my %s; my @d = grep { $s{"$_->{key} $_->{step} $_->{value}"}++ }
     @{$r->{points}}; scalar(@{$r->{points}}) . " " . scalar @d')" = "$1"; }
 serve mlflow

@@ -124,6 +124,60 @@ bool login_is_url(const char *s)
     return strncmp(s, "http://", 7) == 0 || strncmp(s, "https://", 8) == 0;
 }
 
+bool login_is_exposed(const char *url)
+{
+    static const char *const own[] = { "localhost", "127.0.0.1", "[::1]" };
+
+    if (strncmp(url, "http://", 7) != 0)
+        return false;
+    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) {
+        const char *end = url + 7 + strlen(own[i]);
+
+        if (strncasecmp(url + 7, own[i], strlen(own[i])) == 0 &&
+            (*end == '\0' || *end == ':' || *end == '/'))
+            return false;
+    }
+    return true;
+}
+
+/* A part of a URL with %XX as the bytes they stand for. */
+static char *unescape(const char *s, size_t n)
+{
+    struct buf b = BUF_INIT;
+
+    for (size_t i = 0; i < n; i++) {
+        unsigned byte;
+
+        if (s[i] == '%' && i + 2 < n && sscanf(s + i + 1, "%2x", &byte) == 1) {
+            buf_char(&b, (char)byte);
+            i += 2;
+        } else {
+            buf_char(&b, s[i]);
+        }
+    }
+    return buf_detach(&b);
+}
+
+/* Take USER:PASSWORD@ out of the address. */
+static void take_user(struct login *l)
+{
+    char *host = strstr(l->url, "://");
+    char *at, *colon;
+
+    host = host ? host + 3 : l->url;
+    at = memrchr(host, '@', strcspn(host, "/?#"));
+    if (!at)
+        return;
+    colon = memchr(host, ':', (size_t)(at - host));
+    free(l->user);
+    l->user = unescape(host, (size_t)((colon ? colon : at) - host));
+    if (colon) {
+        free(l->password);
+        l->password = unescape(colon + 1, (size_t)(at - colon) - 1);
+    }
+    memmove(host, at + 1, strlen(at + 1) + 1);
+}
+
 /* "api.wandb.ai" of "https://api.wandb.ai/x"; the caller frees it. */
 static char *host_of(const char *url)
 {
@@ -153,9 +207,8 @@ static int on_setting(void *arg, const char *section, const char *name,
     return 1;
 }
 
-/* Files of W&B's client: the user's, then the folder's, which take precedence.
- */
-static void read_wandb_files(struct login *l)
+/* The file of W&B's client in the user's folder. */
+static void read_user_settings(struct login *l)
 {
     const char *folder = get_env("WANDB_CONFIG_DIR");
     char *path = folder ? path_join(folder, "settings")
@@ -163,6 +216,12 @@ static void read_wandb_files(struct login *l)
 
     ini_parse(path, on_setting, l);
     free(path);
+}
+
+/* That of the current folder, which takes precedence.  It may be somebody
+ * else's: it gets no key but its own. */
+static void read_folder_settings(struct login *l)
+{
     if (ini_parse("wandb/settings", on_setting, l) < 0)
         ini_parse(".wandb/settings", on_setting, l);
 }
@@ -234,28 +293,68 @@ static void trim_slashes(char *url)
         url[--n] = '\0';
 }
 
-int login_wandb(struct login *l, const char *url, struct err *e)
+/* The address, and whether it is that of a file of the current folder. */
+static bool choose_wandb(struct login *l, const char *url)
 {
-    char *key;
-    int ret;
+    struct login folder = { 0 };
+    bool named;
 
-    *l = (struct login){ .url = xstrdup("https://api.wandb.ai"),
-                         .user = xstrdup("api") };
-    read_wandb_files(l);
+    read_user_settings(l);
+    read_folder_settings(&folder);
+    named = folder.url && !url && !get_env("WANDB_BASE_URL") &&
+            strcmp(folder.url, l->url) != 0;
+    if (named)
+        xreplace(&l->password, folder.password);
+    else if (folder.password && !folder.url)
+        xreplace(&l->password, folder.password);
+    if (folder.entity)
+        xreplace(&l->entity, folder.entity);
+    if (folder.project)
+        xreplace(&l->project, folder.project);
+    if (folder.url)
+        xreplace(&l->url, folder.url);
+    login_clear(&folder);
     use_env(&l->url, "WANDB_BASE_URL");
     if (url)
         xreplace(&l->url, url);
     trim_slashes(l->url);
-    use_env(&l->entity, "WANDB_ENTITY");
-    use_env(&l->project, "WANDB_PROJECT");
-    key = netrc_key(l->url);
+    return named;
+}
+
+/* The key that the user has for this server. */
+static void find_wandb_key(struct login *l)
+{
+    char *key = netrc_key(l->url);
+
     if (key)
         xreplace(&l->password, key);
     free(key);
     use_env(&l->password, "WANDB_API_KEY");
+}
+
+int login_wandb(struct login *l, const char *url, struct err *e)
+{
+    bool of_folder;
+    int ret;
+
+    *l = (struct login){ .url = xstrdup("https://api.wandb.ai"),
+                         .user = xstrdup("api") };
+    of_folder = choose_wandb(l, url);
+    take_user(l);
+    xreplace(&l->user, "api");
+    use_env(&l->entity, "WANDB_ENTITY");
+    use_env(&l->project, "WANDB_PROJECT");
+    if (!of_folder)
+        find_wandb_key(l);
     use_env(&l->ca, "SSL_CERT_FILE");
     l->insecure = is_env_true("WANDB_INSECURE_DISABLE_SSL");
     ret = check_url(l->url, e);
+    if (ret == 0 && of_folder && !l->password)
+        ret = err_set(e, ERR_USAGE,
+                      "wandb/settings of the current folder names the server "
+                      "%s, which gets no key of yours; if you trust it, use "
+                      "--url %s",
+                      l->url, l->url);
     if (ret == 0 && l->password)
         ret = check_key(l->password, e);
     if (ret < 0)
@@ -325,6 +424,7 @@ int login_mlflow(struct login *l, const char *url, struct err *e)
     use_env(&l->token, "MLFLOW_TRACKING_TOKEN");
     use_env(&l->user, "MLFLOW_TRACKING_USERNAME");
     use_env(&l->password, "MLFLOW_TRACKING_PASSWORD");
+    take_user(l);
     if (!l->user && !l->token) {
         char *path = home_file(".mlflow/credentials");
 

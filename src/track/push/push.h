@@ -22,7 +22,8 @@ struct push_conf {
     const char *url; /* the server; NULL: see struct login */
     const char *entity, *project, *group;
     bool dry_run, follow, no_files, new_run, checkpoints;
-    double every; /* seconds until a run is read again, with follow */
+    bool plain_http; /* keys may be sent unencrypted */
+    double every;    /* seconds until a run is read again, with follow */
     double retry_wait;
     int tries;
     uint64_t request; /* the most bytes of lines in a request */
@@ -60,14 +61,20 @@ struct login {
 };
 
 /* url overrides the environment and the files unless it is NULL.  password is
- * NULL if there is no key for W&B. */
+ * NULL if there is no key for W&B.  A user and a password in the address are
+ * taken out of it, so that it can be stored and printed.  A key from elsewhere
+ * is not for a server that a file of the current folder names. */
 int login_wandb(struct login *, const char *url, struct err *);
 int login_mlflow(struct login *, const char *url, struct err *);
 void login_clear(struct login *);
 
 /* Does it begin with http:// or https://? */
 bool login_is_url(const char *);
+/* Is it an address of another machine without encryption? */
+bool login_is_exposed(const char *url);
 
+/* Without conf->plain_http, an error if a key would be sent to another machine
+ * unencrypted. */
 struct http *push_open(const struct push_conf *, const struct login *,
                        struct err *);
 /* POST a JSON text, or GET if body is NULL.  *reply is NULL if the reply is not

@@ -71,11 +71,12 @@ static int read_local(const struct http_call *call, struct http_reply *reply,
     return ret;
 }
 
-/* Only this host gets the token. */
+/* Only this host gets the token, and only encrypted. */
 static bool may_have_token(const char *url)
 {
     char *host = http_host(url);
-    const bool may = host && strcmp(host, "huggingface.co") == 0;
+    const bool may = host && strcmp(host, "huggingface.co") == 0 &&
+                     strncmp(url, "https://", 8) == 0;
 
     free(host);
     return may;
