@@ -151,6 +151,10 @@ E2
         "$top/t/lib/wandb_log.pl" "$id" <lines >"wandb/offline-run-1-$id/run-$id.wandb"
     done
     echo png >wandb/offline-run-1-ab12/files/media/pic.png
+    printf 'lr:\n  value: 0.1\nhub_token:\n  desc: null\n  value: tok3n\napi_key:\n  value: tok3n\n' \
+        >wandb/offline-run-1-ab12/files/config.yaml
+    printf '{"args": ["--lr", "1", "--api-key", "tok3n"], "git": {"remote": "https://me:tok3n@host/x"}}' \
+        >wandb/offline-run-1-ab12/files/wandb-metadata.json
     (
         cd wandb/offline-run-1-ab12/files/media && mkdir images table html &&
             echo 1 >images/img_3_0a.png && echo 2 >images/x.png &&
@@ -167,8 +171,9 @@ second"
     is "$(cat "$run/artifacts/histograms/good.jsonl")" \
         '{"step":2,"time":1700000002000,"values":[3,4],"bins":[0,1,2.5]}' \
         "import takes the histograms of W&B"
-    is "$(cat "$run/params/hub_token")" "***" \
-        "import takes no secret of W&B's configuration"
+    is "$(cat "$run/params/hub_token") $(grep -c '\*\*\*' "$run/artifacts/config.yaml" \
+        "$run/artifacts/wandb-metadata.json" | cut -d : -f 2 | tr '\n' ' ')$(grep -r tok3n "$run")" \
+        "*** 2 1 " "import takes no secret of W&B's configuration"
     test "$(find . -name '*up*.jsonl' | grep -c '/histograms/.*up')" -eq 1 &&
         test "$(find . -name '*up*.jsonl' | wc -l)" -eq 1
     ok $? "import writes no histogram outside of the histograms' folder"

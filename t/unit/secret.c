@@ -135,6 +135,7 @@ static void test_values(void)
         { "git.commit", "53c2e753c2e753c2e753c2e753c2e753c2e753c2",
           "53c2e753c2e753c2e753c2e753c2e753c2e753c2" },
         { "api_key", "", "" },
+        { "list", "{password: 5, name: x}", "{password: \"***\", name: x}" },
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

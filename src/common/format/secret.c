@@ -153,8 +153,21 @@ static size_t value_length(const char *at, char quote)
     return strcspn(at, quote ? end : " \t\r\n\"'&;,)}]|<>`");
 }
 
+/* In W&B's YAML the value of a name has a name itself, in a later line. */
+static const char *skip_wandb(const char *colon)
+{
+    const char *at = colon + 1 + strspn(colon + 1, " \r\n");
+
+    if (strncmp(at, "desc:", 5) == 0) {
+        at += strcspn(at, "\n");
+        at += strspn(at, " \n");
+    }
+    return strncmp(at, "value:", 6) == 0 ? at + 5 : colon;
+}
+
 /* Where the value of a name that ends here begins: after = or :, or, for an
- * option, after spaces.  NULL if there is none; *quote is that around it. */
+ * option, after spaces or as the next text of a list in JSON.  NULL if there is
+ * none; *quote is that around it. */
 static const char *find_value(const char *name, const char *at, char *quote)
 {
     const char *end = at;
@@ -162,7 +175,8 @@ static const char *find_value(const char *name, const char *at, char *quote)
     *quote = '\0';
     at += *at == '\\' && at[1] == '"';
     at += *at == '"' || *at == '\'';
-    if (*at == '=' || *at == ':') {
+    if (*at == '=' || *at == ':' || (*name == '-' && at > end && *at == ',')) {
+        at = skip_wandb(at);
         at++;
         at += strspn(at, " \t");
     } else if (*name == '-' && at == end && isspace((unsigned char)*at)) {
@@ -288,6 +302,16 @@ static size_t key_length(const char *text, const char *at)
 
 /* ---- a text ------------------------------------------------------------- */
 
+/* Is it a value of YAML or JSON without quotes, which *** cannot be? */
+static bool follows_colon(const char *from, const char *at)
+{
+    const char *end = at;
+
+    while (at > from && at[-1] == ' ')
+        at--;
+    return at < end && at > from && at[-1] == ':';
+}
+
 /* Copy a text without its secrets.  What comes before it only says what it is
  * about. */
 static void mask(struct buf *out, const char *before, const char *what,
@@ -310,7 +334,7 @@ static void mask(struct buf *out, const char *before, const char *what,
             secret = named_secret(at, n, &len);
         if (secret) {
             buf_add(out, at, (size_t)(secret - at));
-            buf_str(out, "***");
+            buf_str(out, follows_colon(at, secret) ? "\"***\"" : "***");
             at = secret + len;
         } else {
             buf_add(out, at, n ? n : 1);

@@ -13,6 +13,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/path.h"
+#include "common/save.h"
 #include "store/format/store.h"
 #include "store/read/runs.h"
 #include "store/write/stored_run.h"
@@ -247,6 +248,30 @@ int import_close(struct import *import, struct err *e)
     return ret < 0 || import->runs == 0 ? ret : store_sync(import->root, e);
 }
 
+/* What W&B's client writes of the configuration and the command. */
+static int mask_files(const char *artifacts, struct err *e)
+{
+    enum { MOST = 16 << 20 };
+    static const char *const names[] = { "config.yaml", "wandb-metadata.json" };
+    int ret = 0;
+
+    for (size_t i = 0; i < 2 && ret == 0; i++) {
+        char *path = path_join(artifacts, names[i]);
+        struct buf was = BUF_INIT, masked = BUF_INIT;
+
+        if (path_exists(path))
+            ret = buf_read_unlinked(&was, path, MOST, e);
+        secret_mask(&masked, was.s);
+        if (ret == 0 && strlen(was.s) == was.len &&
+            strcmp(masked.s, was.s) != 0)
+            ret = save_text(path, masked.s, e);
+        buf_clear(&was);
+        buf_clear(&masked);
+        free(path);
+    }
+    return ret;
+}
+
 static int write_files(const struct import_run *in, struct stored_run *b,
                        struct err *e)
 {
@@ -257,6 +282,8 @@ static int write_files(const struct import_run *in, struct stored_run *b,
         char *artifacts = path_parent(output);
 
         ret = copy_tree(in->files, artifacts, NULL, in->inside, e);
+        if (ret == 0)
+            ret = mask_files(artifacts, e);
         free(artifacts);
     }
     if (ret == 0 && in->output && !path_exists(output)) {
