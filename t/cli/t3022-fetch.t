@@ -268,6 +268,11 @@ ok $? "a shard of c4 is chosen by number"
 HF_TOKEN=secret gdata fetch c4 --shards 7 --mirror "$at/plain" -o out2 \
     2>err >table; ! grep -q secret log
 ok $? "a token is not sent to a mirror"
+: >log
+http_proxy=$at HF_TOKEN=secret gdata fetch http://huggingface.co/plain/a.txt \
+    -o out2 --tries 1 2>err >table
+grep -q 'GET http://huggingface.co/' log && ! grep -q secret log
+ok $? "a token is not sent without TLS"
 # the recipe of conf/gpt2-124M.ini, with a smaller tokenizer and smaller files
 recipe() {      # recipe WORD: the command in the file that has it
     sed -n 's/^;   //p' "$top/conf/gpt2-124M.ini" | sed -e ':a' -e '/\\$/N; s/\\\n//; ta' |
