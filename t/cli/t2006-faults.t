@@ -12,6 +12,8 @@ all_faults() {
     campaign_over EIO "$(or_long "$1")"
     campaign_over full "$(or_long "$1")"
     campaign_over EMFILE "$(or_long "$1")"
+    # Python itself ends without a word
+    commands=$(echo "$commands" | grep -v python)
     campaign_over memory "$(or_long "$1")"
 }
 thin=4

@@ -1,6 +1,6 @@
 #!/bin/sh
-# What a sandbox or an old kernel refuses for ever makes no program spin: each
-# does its work all the same, or ends with a message.
+# What a sandbox or an old kernel refuses for ever, a full disk and few files make
+# no program spin: each does its work all the same, or ends with a message.
 . "$(dirname "$0")/../lib/tap.sh"
 . "$top/t/lib/fixtures.sh"
 . "$top/t/lib/campaign.sh"
@@ -76,31 +76,43 @@ END
 
 # Nobody needs Landlock or the size of the memory.
 must_work() {
-    case $call in sysinfo | landlock_*) return 0 ;; esac
+    case $1 in sysinfo* | landlock_*) return 0 ;; esac
     return 1
 }
-# Each command has 20 seconds of processor time.  A status above 123 is that of
-# timeout(1), or of a signal.  Without $long, commands take turns with the errors.
-while read -r call; do
-    bad='' n=0
+# all_end IF WORDS...: run each command after these words, or without $long half
+# of them, in turn.  It has 20 seconds of processor time; a status above 123 is
+# that of timeout(1), or of a signal.
+turn=0
+all_end() {
+    if=$1 bad='' n=0 tried=0
+    shift
+    turn=$((1 - turn))
     while IFS= read -r command; do
-        for error in ENOSYS EPERM; do
-            n=$((n + 1))
-            test -n "$long" || test $((n % 4)) -lt 2 || continue
-            rm -rf r && cp -R seed r
-            (ulimit -t 20 && exec timeout -k 1 300 "$build/t/lib/disturb" \
-                -x "$call" -e $error sh -c "$command") >out 2>err </dev/null
-            status=$?
-            if test $status -gt 123 ||
-                { test $status -ne 0 && must_work; } ||
-                { test $status -ne 0 && ! grep -q '^[a-z/]*: ' err; }; then
-                bad="$bad
-$error: $command: status $status: $(tail -n 3 err)"
-            fi
-        done
+        n=$((n + 1))
+        test -n "$long" || test $((n % 2)) = $turn || continue
+        tried=$((tried + 1))
+        rm -rf r && cp -R seed r
+        # shellcheck disable=SC3045 # dash has it
+        (ulimit -t 20 && exec timeout -k 1 300 "$@" sh -c "$command") \
+            >out 2>err </dev/null
+        status=$?
+        if test $status -gt 123 ||
+            { test $status -ne 0 && must_work "$if"; } ||
+            { test $status -ne 0 && ! grep -q '^[a-z/]*: ' err; }; then
+            bad="$bad
+$command: status $status: $(tail -n 3 err)"
+        fi
     done <commands
-    test $n -gt 0 || bad="nothing was tried"
-    echo "# $call: refused $n times"
-    is "$bad" "" "each program ends if $call is refused"
+    test $tried -gt 0 || bad="nothing was tried"
+    echo "# $if: $tried commands"
+    is "$bad" "" "each program ends if $if"
+}
+while read -r call; do
+    for error in ENOSYS EPERM; do
+        all_end "$call fails with $error" "$build/t/lib/disturb" -x "$call" -e $error
+    done
 done <calls
+all_end "the disk is full" "$build/t/lib/disturb" -c write -n 1 -a -e ENOSPC
+# shellcheck disable=SC2016 # for the inner shell
+all_end "32 files may be open" sh -c 'ulimit -n 32; exec "$@"' sh
 done_testing

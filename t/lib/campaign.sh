@@ -65,7 +65,7 @@ run_disturbed() {
     memory | later | earlier)
         test "$at" -gt 0 || set -- env -u SHIM_FAIL -u SHIM_JUMP sh ../typed
         set -- env LD_PRELOAD="$build/t/lib/shim.so" SHIM_OF="${what%% *}" \
-            SHIM_COUNTS=../counts "$@"
+            SHIM_COUNTS="$PWD/counts" "$@"
         ;;
     esac
     (cd case && exec "$@") >first 2>&1
@@ -93,8 +93,8 @@ judge() {
     if test "$1" -ge 126; then
         echo "it ended with status $1: $(cat first)"
     elif test "$1" -ne 0; then
-        grep -q '^[a-z/]*: ' first || echo "it failed without a message"
-    elif ! grep -q '^[a-z/]*: ' first; then
+        grep -q '^[A-Za-z_./]*: ' first || echo "it failed without a message"
+    elif ! grep -q '^[A-Za-z_./]*: ' first; then
         (cd case && verify)
     fi
 }

@@ -1,0 +1,90 @@
+#!/bin/sh
+# Everything at once on one store: writers, edits, deletions, gc, imports,
+# exports, pushes and a page that reads along.  No point is lost, doubled or
+# changed, and nothing is left behind.
+. "$(dirname "$0")/../lib/tap.sh"
+. "$top/t/lib/fixtures.sh"
+. "$top/t/lib/campaign.sh"
+. "$top/t/lib/serve.sh"
+perl -MHTTP::Tiny -e 1 2>/dev/null || skip_all "no perl with HTTP::Tiny"
+
+writers=$(or_long 4)
+"$build/t/lib/mkruns" other rates
+echo step=1 loss=1 | gtrack -q -r s log first
+start -r s --edit
+mkdir srv
+"$top/t/lib/server.pl" mlflow "$dir/srv" &
+target=$!
+trap 'kill "$target" $server 2>/dev/null; rm -rf "$dir"' EXIT
+await_file srv/url
+unset MLFLOW_TRACKING_USERNAME MLFLOW_TRACKING_TOKEN http_proxy
+
+# A run in three attempts of 50 points.
+write_run() {
+    resume=
+    for part in 0 1 2; do
+        seq $((50 * part + 1)) $((50 * part + 50)) |
+            sed 's/.*/step=& loss=&.25/' |
+            gtrack -q -r s log $resume "w$1" || return
+        resume=--resume
+    done
+}
+# until_done NAME COMMAND: run it again and again while runs are written; what
+# meets a run that is being written, moved or deleted may say so
+until_done() {
+    while :; do
+        sh -c "$2" >"log.$1" 2>&1
+        status=$?
+        test $status -le 7 || echo "$2: status $status: $(cat "log.$1")"
+        echo >>"times.$1"
+        test ! -e ended || return
+    done >"bad.$1"
+}
+pids=
+for i in $(seq "$writers"); do
+    write_run "$i" 2>"err.w$i" &
+    pids="$pids $!"
+done
+others=
+n=0
+while IFS= read -r line; do
+    n=$((n + 1))
+    until_done $n "$line" &
+    others="$others $!"
+done <<END
+gtrack -q -r s tag w1 team=a; gtrack -q -r s note w1 hello; gtrack -q -r s tag w2 team=b
+gtrack -q -r s mv -e moved first; gtrack -q -r s mv -e Default first
+gtrack -q -r s import other; gtrack -q -r s rm run1; gtrack -q -r s restore run1; gtrack -q -r s rm run1 run2
+gtrack -q -r s gc -y
+gtrack -r s ls --csv -c name,status,damage,loss; gtrack -r s fsck
+gtrack -q -r s export --to csv -o x.csv; gplot -q -r s loss first w1 -o f.json
+gtrack -q -r s push --to mlflow $(cat srv/url) --retry-wait 0.01 w1
+END
+until_done page "perl '$top/t/lib/ask.pl' $port GET '/api/runs?store=0' 'Cookie: $cookie' | head -n 1 | grep -q ' 200 '" &
+others="$others $!"
+bad=
+for pid in $pids; do
+    wait "$pid" || bad="$bad a writer ended with status $?: $(cat err.w*)"
+done
+: >ended
+for pid in $others; do
+    wait "$pid"
+done
+is "$bad$(cat bad.*)" "" "no command fails that should not, while others change the store"
+echo "# $writers runs; of the others, $(cat times.* | wc -l) commands"
+seq 150 | awk '{ print $1 "\t" $1 ".25" }' >want
+bad=
+for i in $(seq "$writers"); do
+    gtrack -r s metrics "w$i" loss --tsv --no-header 2>&1 | cmp -s - want ||
+        bad="$bad w$i"
+    lines=$(wc -l <"$(gtrack -r s where "w$i")/metrics/loss")
+    test "$lines" = 150 || bad="$bad w$i has $lines lines"
+done
+is "$bad" "" "each point is there once"
+is "$(gtrack -r s ls --tsv --no-header -c damage | sort -u)" "" "no run is damaged"
+gtrack -r s fsck -q --no-header >out 2>&1
+is "$(cat out)" "" "fsck finds nothing"
+ask "/api/runs?store=0"
+is "$(status) $(grep -c "\"w$writers\"" out)" "200 1" "the page has the runs in the end"
+stop
+done_testing
