@@ -52,7 +52,8 @@ static int add_answer(struct freeze *f, const char *path, const char *query,
 
     site_answer(&f->site, false, path, asked, NULL, &a);
     if (a.status && a.status != 200)
-        ret = err_set(e, ERR_SYSTEM, "%s?%s: %s", path, asked, a.body.s);
+        ret = err_set(e, a.status < 500 ? ERR_MISSING : ERR_SYSTEM, "%s?%s: %s",
+                      path, asked, a.body.s);
     else
         emit_raw(&f->out, key, a.body.s);
     answer_clear(&a);
@@ -61,14 +62,17 @@ static int add_answer(struct freeze *f, const char *path, const char *query,
     return ret;
 }
 
-/* Add an answer that is left out if there is none: a log may not be readable,
- * and some pairs of parameters have no map. */
-static void add_optional(struct freeze *f, const char *path, const char *query,
-                         const char *more)
+/* Add an answer that is left out if there is none: some runs have no log, and
+ * some pairs of parameters have no map. */
+static int add_optional(struct freeze *f, const char *path, const char *query,
+                        const char *more, struct err *e)
 {
-    struct err ignored = { 0 };
-
-    add_answer(f, path, query, more, &ignored);
+    if (add_answer(f, path, query, more, e) == 0)
+        return 0;
+    if (e->kind != ERR_MISSING)
+        return -1;
+    *e = (struct err){ 0 };
+    return 0;
 }
 
 /* -- figures --------------------------------------------------------------- */
@@ -124,10 +128,10 @@ static int add_figure(struct freeze *f, const json_t *chart, size_t axes,
     buf_printf(&query, "&runs=%s&store=0", f->ids);
     n = query.len;
     ret = add_answer(f, "/api/figure", query.s, more, e);
-    for (size_t i = 1; i < axes; i++) {
+    for (size_t i = 1; i < axes && ret == 0; i++) {
         buf_trim(&query, n);
         buf_printf(&query, "&x=%s", other_axes[i - 1]);
-        add_optional(f, "/api/figure", query.s, more);
+        ret = add_optional(f, "/api/figure", query.s, more, e);
     }
     buf_clear(&query);
     return ret;
@@ -175,10 +179,11 @@ static size_t list_names(const json_t *rows, bool differing,
 }
 
 /* The sweep over one parameter, or the map over two; down: NULL for one. */
-static void add_sweep(struct freeze *f, const char *metric, const char *across,
-                      const char *down)
+static int add_sweep(struct freeze *f, const char *metric, const char *across,
+                     const char *down, struct err *e)
 {
     struct buf query = BUF_INIT;
+    int ret;
 
     buf_str(&query, "metric=");
     add_value(&query, metric);
@@ -189,18 +194,20 @@ static void add_sweep(struct freeze *f, const char *metric, const char *across,
         add_value(&query, down);
     }
     buf_printf(&query, "&runs=%s&store=0", f->ids);
-    add_optional(f, "/api/figure", query.s, "");
+    ret = add_optional(f, "/api/figure", query.s, "", e);
     buf_clear(&query);
+    return ret;
 }
 
 /* The sweeps over each of the first parameters in which the runs differ, and
  * over each two of them. */
-static void add_sweeps(struct freeze *f)
+static int add_sweeps(struct freeze *f, struct err *e)
 {
     struct answer a = ANSWER_INIT;
     char *query = xasprintf("runs=%s&store=0", f->ids);
     const char *param[SWEEP_NAMES], *metric[SWEEP_NAMES];
     size_t params, metrics;
+    int ret = 0;
     json_t *all;
 
     site_answer(&f->site, false, "/api/compare", query, NULL, &a);
@@ -209,11 +216,13 @@ static void add_sweeps(struct freeze *f)
     metrics = list_names(json_object_get(all, "metrics"), false, metric);
     for (size_t m = 0; m < metrics; m++)
         for (size_t x = 0; x < params; x++)
-            for (size_t y = 0; y < params; y++)
-                add_sweep(f, metric[m], param[x], x == y ? NULL : param[y]);
+            for (size_t y = 0; y < params && ret == 0; y++)
+                ret = add_sweep(f, metric[m], param[x],
+                                x == y ? NULL : param[y], e);
     json_decref(all);
     answer_clear(&a);
     free(query);
+    return ret;
 }
 
 /* -- runs ------------------------------------------------------------------ */
@@ -221,9 +230,10 @@ static void add_sweeps(struct freeze *f)
 static int add_run(struct freeze *f, const char *id, struct err *e)
 {
     char *query = xasprintf("id=%s&store=0", id);
-    const int ret = add_answer(f, "/api/run", query, "", e);
+    int ret = add_answer(f, "/api/run", query, "", e);
 
-    add_optional(f, "/api/log", query, "&tail=8192");
+    if (ret == 0)
+        ret = add_optional(f, "/api/log", query, "&tail=8192", e);
     free(query);
     return ret;
 }
@@ -263,7 +273,7 @@ static int add_answers(struct freeze *f, const struct runs *runs, struct err *e)
         add_answer(f, "/api/summary", query, "", e) == 0)
         ret = add_figures(f, e);
     if (ret == 0)
-        add_sweeps(f);
+        ret = add_sweeps(f, e);
     for (size_t i = 0; i < runs->n && ret == 0; i++)
         ret = add_run(f, runs->run[i].id, e);
     if (ret == 0)
@@ -352,6 +362,20 @@ static char *list_ids(const struct runs *runs)
     return buf_detach(&b);
 }
 
+/* A page must not show as damaged what could not be read for a moment. */
+static int check_runs(const struct runs *runs, struct err *e)
+{
+    if (runs->unread.kind) {
+        *e = runs->unread;
+        return -1;
+    }
+    for (size_t i = 0; i < runs->n; i++)
+        if (runs->run[i].unread)
+            return err_set(e, ERR_SYSTEM, "run %s: %s", runs->run[i].name,
+                           runs->run[i].damage);
+    return 0;
+}
+
 static int freeze_runs(const char *path, const char *store, int flags,
                        const struct runs *runs, struct err *e)
 {
@@ -368,7 +392,8 @@ static int freeze_runs(const char *path, const char *store, int flags,
     f.out.b = &f.requests;
     live_open(&live, store, flags);
     live_read(&live);
-    if (add_answers(&f, runs, e) == 0 && add_page(&page, f.requests.s, e) == 0)
+    if (check_runs(&live.runs, e) == 0 && add_answers(&f, runs, e) == 0 &&
+        add_page(&page, f.requests.s, e) == 0)
         ret = save_bytes(path, page.s, page.len, e);
     site_clear(&f.site);
     buf_clear(&page);
