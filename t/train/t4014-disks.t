@@ -61,13 +61,19 @@ is "$? $(cat "$(gtrack -r s where case)/tags/Team")" "0 c" \
 disk=DISK_LINKS=EPERM
 echo step=1 loss=1 | log once
 mkfifo pipe
+exec 8<>pipe
 pids=
 for i in 1 2 3 4; do
-    ./on $disk gtrack -q -r s log --resume once <pipe >"out.$i" 2>&1 &
+    ./on $disk gtrack -q -r s log --resume once <pipe >"out.$i" 2>&1 8>&- &
     pids="$pids $!"
 done
-exec 8>pipe
 echo step=2 loss=2 >&8
+# as long as one may still open the pipe, it has a writer
+for _ in $(seq 3000); do
+    # shellcheck disable=SC2086 # a list
+    test "$(alive $pids | wc -l)" -gt 1 || break
+    perl -e 'select undef, undef, undef, .02'
+done
 exec 8>&-
 for pid in $pids; do
     wait "$pid"
@@ -94,6 +100,26 @@ is "$(status_of live)" STALE "without locks, a writer that was killed is seen"
 exec 8>&-
 echo step=2 loss=2 | log --resume live >out 2>&1
 is "$? $(points live loss)" "0 2" "without locks, its run is resumed at once"
+
+# No two runs write one folder of checkpoints, also before the first is there.
+cat >shared.ini <<'END'
+[checkpoint]
+folder = shared
+every = 1000000000
+END
+cat tiny.ini >>shared.ini
+sed -i '/^every = 4/d' shared.ini
+./on $disk gtrain -q --config shared.ini --root s -n first \
+    --set schedule.steps=1000000 >first 2>&1 &
+writer=$!
+await_file shared/.lock
+./on $disk gtrain --config shared.ini --root s -n second >out 2>&1
+is $? 7 "without locks, a folder of checkpoints has one run that is alive"
+like out 'another running job uses shared' "the message names the folder"
+kill -KILL $writer
+wait $writer 2>err
+./on $disk gtrain --config shared.ini --root s -n third >out 2>&1
+is $? 0 "without locks, the folder of a run that was killed is free"
 
 # Killed, and at once resumed on another node, whose name and boot are its own.
 node() {

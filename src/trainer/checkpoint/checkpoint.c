@@ -10,12 +10,16 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/buf.h"
 #include "common/clock.h"
 #include "common/filelock.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/path.h"
 #include "common/save.h"
+#include "store/format/attempt.h"
+#include "store/format/store.h"
+#include "store/read/runs.h"
 #include "trainer/checkpoint/checkpoint_files.h"
 #include "trainer/checkpoint/checkpoint_find.h"
 #include "trainer/checkpoint/checkpoint_state.h"
@@ -394,11 +398,37 @@ static void rename_later(const struct checkpoint *c,
         restore_best(c, isfinite(at->best_loss) ? at->best_step : -1);
 }
 
+/* Where locks are not possible, the file tells which run was here last, and the
+ * store whether it is alive. */
+static int check_holder(const struct checkpoint *c, const char *path,
+                        const char *root, struct err *e)
+{
+    struct buf id = BUF_INIT;
+    struct runs runs = { 0 };
+    struct err none = { 0 };
+    int ret = 0;
+
+    if (filelock_look(c->lock) == FILELOCK_NONE && c->run &&
+        buf_read_file(&id, path, 64, &none) == 0 && store_is_id(id.s) &&
+        strcmp(id.s, run_id(c->run)) != 0 &&
+        runs_load_ids(&runs, root, &id.s, 1, LOAD_NO_METRICS, &none) == 0 &&
+        runs.n == 1 && runs.run[0].attempts > 0 &&
+        runs.run[0].status == RUN_RUNNING)
+        ret = attempt_await(runs.run[0].folder,
+                            &runs.run[0].attempt[runs.run[0].attempts - 1], e);
+    if (ret == 0 && c->run && pwrite(c->lock, run_id(c->run), 32, 0) < 0)
+        ret = err_sys(e, "cannot write %s", path);
+    runs_free(&runs);
+    buf_clear(&id);
+    return ret;
+}
+
 /*
  * The lock is that of a file, since servers know no locks of folders, and is
  * taken before the first checkpoint.
  */
-static int lock_folder(struct checkpoint *c, bool steal, struct err *e)
+static int lock_folder(struct checkpoint *c, bool steal, const char *root,
+                       struct err *e)
 {
     char *path = path_join(c->folder, LOCK_FILE);
     int ret = path_make(c->folder, e);
@@ -407,6 +437,10 @@ static int lock_folder(struct checkpoint *c, bool steal, struct err *e)
         unlink(path);
     if (ret == 0)
         ret = c->lock = filelock_open(path, e);
+    if (ret >= 0 && check_holder(c, path, root, e) < 0) {
+        close(c->lock); /* the file is the other's */
+        ret = c->lock = -1;
+    }
     if (ret < 0 && e->kind == ERR_BUSY)
         err_set(e, ERR_BUSY, "another running job uses %s", c->folder);
     free(path);
@@ -464,7 +498,7 @@ int checkpoint_open(struct checkpoint *c, struct engine *eng, struct run *run,
         return -1;
     if (eng->coll.rank != 0)
         return 0;
-    if (lock_folder(c, claim->steal, e) < 0 ||
+    if (lock_folder(c, claim->steal, eng->set->run.root, e) < 0 ||
         check_owner(c, claim->resumed, e) < 0)
         return *c->conf->folder ? err_wrap(e, "checkpoint.folder") : -1;
     rename_later(c, &eng->state);
