@@ -214,6 +214,20 @@ static int follow(struct run *r, const struct run_conf *c,
     return 0;
 }
 
+/* Where there are no links, the file of an attempt is empty for a moment. */
+static int load_attempts(const struct run *r, struct arena *mem,
+                         struct attempt_list *list, struct err *e)
+{
+    for (int tries = 0; tries < 100; tries++) {
+        if (attempts_load(list, mem, r->folder, PATH_NO_LINKS, e) < 0)
+            return -1;
+        if (list->last == (list->n ? list->item[list->n - 1].number : 0))
+            break;
+        usleep(20000);
+    }
+    return 0;
+}
+
 /* Wait until no other process writes the run, and become its next attempt. */
 static int take_over(struct run *r, const struct run_conf *c, struct err *e)
 {
@@ -221,7 +235,7 @@ static int take_over(struct run *r, const struct run_conf *c, struct err *e)
         struct attempt_list list;
         const struct attempt *last;
 
-        if (attempts_load(&list, &r->mem, r->folder, PATH_NO_LINKS, e) < 0)
+        if (load_attempts(r, &r->mem, &list, e) < 0)
             return -1;
         last = list.n ? &list.item[list.n - 1] : NULL;
         if (last && last->status == RUN_RUNNING && !c->steal &&
