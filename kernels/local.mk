@@ -13,6 +13,7 @@ kernels_libkernels_a_SOURCES = \
 	%D%/head.c \
 	%D%/head_rows.h \
 	%D%/linear.c \
+	%D%/mix.c \
 	%D%/norm.c \
 	%D%/ops.h \
 	%D%/quantize.c \

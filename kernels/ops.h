@@ -173,9 +173,31 @@ typedef void act_linear_bwd_fn(struct dev *, struct tensor *dpre,
                                const struct tensor *w, const struct tensor *dy,
                                enum act kind);
 
+/* Value embeddings: the values of qkv(N,(H+2K)*D) += gate(n,k) e(n,k D + d),
+ * where gate(N,K) = 2 sigmoid(x(n,:G) w(K,G)') of the first G columns of x(N,C)
+ * is kept for the gradient. */
+typedef void value_fwd_fn(struct dev *, struct tensor *qkv, struct tensor *gate,
+                          const struct tensor *x, const struct tensor *w,
+                          const struct tensor *e);
+/* The gradient of qkv is dqkv, before and after; dx, dw and de are optional. */
+typedef void value_bwd_fn(struct dev *, struct tensor *dx, struct tensor *dw,
+                          struct tensor *de, const struct tensor *x,
+                          const struct tensor *w, const struct tensor *e,
+                          const struct tensor *gate, const struct tensor *dqkv);
+
 /* y(n) = a(n) + b(n).  y may be a. */
 typedef void add_fwd_fn(struct dev *, struct tensor *y, const struct tensor *a,
                         const struct tensor *b);
+/* y(n) = wa(1) a(n) + wb(1) b(n). */
+typedef void mix_fwd_fn(struct dev *, struct tensor *y, const struct tensor *a,
+                        const struct tensor *b, const struct tensor *wa,
+                        const struct tensor *wb);
+/* Each gradient is optional.  db may be da, but is not overwritten then. */
+typedef void mix_bwd_fn(struct dev *, struct tensor *da, struct tensor *db,
+                        struct tensor *dwa, struct tensor *dwb,
+                        const struct tensor *a, const struct tensor *b,
+                        const struct tensor *wa, const struct tensor *wb,
+                        const struct tensor *dy);
 /* y(n) += x(n), or y = x if y is overwritten. */
 typedef void accum_fn(struct dev *, struct tensor *y, const struct tensor *x);
 /* y(n) = factor * y(n); y(n) = value. */
@@ -389,9 +411,10 @@ typedef void normal_fn(struct dev *, struct tensor *y, uint64_t seed,
     X(embed_fwd) X(embed_bwd) X(linear_fwd) X(linear_bwd) \
     X(norm_fwd) X(norm_bwd) X(add_norm_fwd) X(qknorm_fwd) X(qknorm_bwd) \
     X(act_fwd) X(act_bwd) X(glu_fwd) X(glu_bwd) \
-    X(linear_act_fwd) X(act_linear_bwd) X(add_fwd) X(accum) X(scale) X(fill) \
-    X(cast) X(cast_random) X(dropout_fwd) X(dropout_bwd) \
-    X(rope) X(attn_fwd) X(attn_bwd) X(attn_decode) X(attn_store) X(head) \
+    X(linear_act_fwd) X(act_linear_bwd) X(value_fwd) X(value_bwd) \
+    X(add_fwd) X(mix_fwd) X(mix_bwd) X(accum) X(scale) X(fill) X(cast) \
+    X(cast_random) X(dropout_fwd) X(dropout_bwd) X(rope) X(attn_fwd) \
+    X(attn_bwd) X(attn_decode) X(attn_store) X(head) \
     X(sumsq) X(sum) X(adamw) X(lion) X(sgd) X(muon)
 /* clang-format on */
 

@@ -16,6 +16,7 @@ cpu_sources = \
 	%D%/linear.c \
 	%D%/matvec.c \
 	%D%/matvec.h \
+	%D%/mix.c \
 	%D%/muon.c \
 	%D%/norm.c \
 	%D%/ops_table.c \

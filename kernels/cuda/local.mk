@@ -14,6 +14,7 @@ cu_sources = \
 	%D%/gemm_trial.cu \
 	%D%/head.cu \
 	%D%/linear.cu \
+	%D%/mix.cu \
 	%D%/norm.cu \
 	%D%/qknorm.cu \
 	%D%/reduce.cu \

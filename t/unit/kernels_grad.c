@@ -31,7 +31,7 @@ struct pair {
     int n;
 };
 
-/* ---- two operations whose gradient has another form ---------------------- */
+/* ---- operations whose gradient has another form -------------------------- */
 
 /* clang-format off */
 
@@ -63,6 +63,44 @@ static void rotate_back_call(const struct ops *ops, struct dev *dev,
     ops->rope(dev, a[0], 2, 1, 3, 1, 100.0f, true);
 }
 
+/* In place: what the operation adds to is in another tensor here. */
+static void add_value_args(struct arg *a, const int64_t *s)
+{
+    a[0] = (struct arg){ "y", OUT, NUMBERS, { s[0], 2 * s[1] } };
+    a[1] = (struct arg){ "from", IN, NUMBERS, { s[0], 2 * s[1] } };
+    a[2] = (struct arg){ "gate", OUT, NUMBERS, { s[0], 2 } };
+    a[3] = (struct arg){ "x", IN, NUMBERS, { s[0], s[1] } };
+    a[4] = (struct arg){ "w", IN, NUMBERS, { 2, 3 } };
+    a[5] = (struct arg){ "e", IN, NUMBERS, { s[0], s[1] } };
+}
+
+static void add_value_call(const struct ops *ops, struct dev *dev,
+                           struct tensor **a, const int64_t *s)
+{
+    (void)s;
+    ops->cast(dev, a[0], a[1]);
+    ops->value_fwd(dev, a[0], a[2], a[3], a[4], a[5]);
+}
+
+static void add_value_back_args(struct arg *a, const int64_t *s)
+{
+    a[0] = (struct arg){ "dx", GRAD, NUMBERS, { s[0], s[1] } };
+    a[1] = (struct arg){ "dw", GRAD, NUMBERS, { 2, 3 } };
+    a[2] = (struct arg){ "de", GRAD, NUMBERS, { s[0], s[1] } };
+    a[3] = (struct arg){ "x", IN, NUMBERS, { s[0], s[1] } };
+    a[4] = (struct arg){ "w", IN, NUMBERS, { 2, 3 } };
+    a[5] = (struct arg){ "e", IN, NUMBERS, { s[0], s[1] } };
+    a[6] = (struct arg){ "gate", IN, NUMBERS, { s[0], 2 } };
+    a[7] = (struct arg){ "dy", IN, NUMBERS, { s[0], 2 * s[1] } };
+}
+
+static void add_value_back_call(const struct ops *ops, struct dev *dev,
+                                struct tensor **a, const int64_t *s)
+{
+    (void)s;
+    ops->value_bwd(dev, a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7]);
+}
+
 /* The head computes its own gradient: that of the sum of the losses. */
 static void loss_args(struct arg *a, const int64_t *s)
 {
@@ -92,9 +130,11 @@ static void loss_back_args(struct arg *a, const int64_t *s)
 }
 
 static const struct op_test rotate_test = { OP(rotate) };
+static const struct op_test add_value_test = { OP(add_value) };
 static const struct op_test loss_test = { OP(loss) };
 static const struct op_test others[] = {
     { OP(rotate_back), .forward = &rotate_test, .grad = { { 6, 16 } } },
+    { OP(add_value_back), .forward = &add_value_test, .grad = { { 6, 8 } } },
     { OP(loss_back), .forward = &loss_test,
       .grad = { { 6, 6, 5, 4 }, { 6, 6, 5, 4, 0, 2 } } },
 };

@@ -430,6 +430,119 @@ const struct op_test add_fwd_test = {
     { { 1, 1 }, { 7, 129 }, { 129, 129 }, { 65, 64 } }, { { 1024, 768 } }
 };
 
+static void mix_fwd_args(struct arg *a, const int64_t *s)
+{
+    a[0] = (struct arg){ "y", OUT, NUMBERS, { s[0], s[1] } };
+    a[1] = (struct arg){ "a", IN, NUMBERS, { s[0], s[1] } };
+    a[2] = (struct arg){ "b", IN, NUMBERS, { s[0], s[1] } };
+    a[3] = (struct arg){ "wa", IN, NUMBERS, { 1 } };
+    a[4] = (struct arg){ "wb", IN, NUMBERS, { 1 } };
+}
+
+static void mix_fwd_call(const struct ops *ops, struct dev *dev,
+                         struct tensor **a, const int64_t *s)
+{
+    (void)s;
+    ops->mix_fwd(dev, a[0], a[1], a[2], a[3], a[4]);
+}
+
+const struct op_test mix_fwd_test = {
+    OP(mix_fwd), true, 3e-7, 0,
+    { { 1, 1 }, { 7, 129 }, { 129, 129 }, { 65, 64 } }, { { 1024, 768 } }
+};
+
+static void mix_bwd_args(struct arg *a, const int64_t *s)
+{
+    a[0] = (struct arg){ "da", GRAD, NUMBERS, { s[0], s[1] }, 0, true };
+    a[1] = (struct arg){ "db", GRAD, NUMBERS, { s[0], s[1] }, 0, true };
+    a[2] = (struct arg){ "dwa", GRAD, FLOATS, { 1 }, 0, true };
+    a[3] = (struct arg){ "dwb", GRAD, FLOATS, { 1 }, 0, true };
+    a[4] = (struct arg){ "a", IN, NUMBERS, { s[0], s[1] } };
+    a[5] = (struct arg){ "b", IN, NUMBERS, { s[0], s[1] } };
+    a[6] = (struct arg){ "wa", IN, NUMBERS, { 1 } };
+    a[7] = (struct arg){ "wb", IN, NUMBERS, { 1 } };
+    a[8] = (struct arg){ "dy", IN, NUMBERS, { s[0], s[1] } };
+}
+
+static void mix_bwd_call(const struct ops *ops, struct dev *dev,
+                         struct tensor **a, const int64_t *s)
+{
+    (void)s;
+    ops->mix_bwd(dev, a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8]);
+}
+
+/* The terms of the gradients of the weights cancel in a long sum. */
+const struct op_test mix_bwd_test = {
+    OP(mix_bwd), true, 1e-4, 0,
+    { { 1, 1 }, { 7, 129 }, { 129, 129 }, { 65, 64 } }, { { 1024, 768 } },
+    .forward = &mix_fwd_test,
+    .grad = { { 6, 6 } }
+};
+
+/* ---- value embeddings: N C G K D H --------------------------------------- */
+
+static void value_fwd_args(struct arg *a, const int64_t *s)
+{
+    const int64_t width = (s[5] + 2 * s[3]) * s[4];
+
+    a[0] = (struct arg){ "qkv", STATE, NUMBERS, { s[0], width } };
+    a[1] = (struct arg){ "gate", OUT, FLOATS, { s[0], s[3] } };
+    a[2] = (struct arg){ "x", IN, NUMBERS, { s[0], s[1] } };
+    a[3] = (struct arg){ "w", IN, NUMBERS, { s[3], s[2] } };
+    a[4] = (struct arg){ "e", IN, NUMBERS, { s[0], s[3] * s[4] } };
+}
+
+static void value_fwd_call(const struct ops *ops, struct dev *dev,
+                           struct tensor **a, const int64_t *s)
+{
+    (void)s;
+    ops->value_fwd(dev, a[0], a[1], a[2], a[3], a[4]);
+}
+
+const struct op_test value_fwd_test = {
+    OP(value_fwd), false, 2e-5, 0,
+    { { 1, 1, 1, 1, 1, 1 }, { 7, 33, 32, 2, 8, 4 }, { 129, 40, 7, 3, 5, 3 },
+      { 5, 64, 64, 1, 129, 2 } },
+    { { 1024, 768, 32, 12, 64, 12 } }, .range = 1
+};
+
+static void value_bwd_args(struct arg *a, const int64_t *s)
+{
+    const int64_t width = (s[5] + 2 * s[3]) * s[4];
+
+    a[0] = (struct arg){ "dx", GRAD, NUMBERS, { s[0], s[1] }, 0, true };
+    a[1] = (struct arg){ "dw", GRAD, FLOATS, { s[3], s[2] }, 0, true };
+    a[2] = (struct arg){ "de", GRAD, NUMBERS, { s[0], s[3] * s[4] }, 0, true };
+    a[3] = (struct arg){ "x", IN, NUMBERS, { s[0], s[1] } };
+    a[4] = (struct arg){ "w", IN, NUMBERS, { s[3], s[2] } };
+    a[5] = (struct arg){ "e", IN, NUMBERS, { s[0], s[3] * s[4] } };
+    a[6] = (struct arg){ "gate", IN, FLOATS, { s[0], s[3] } };
+    a[7] = (struct arg){ "dqkv", IN, NUMBERS, { s[0], width } };
+    a[8] = (struct arg){ "qkv", IN, NUMBERS, { s[0], width } };
+}
+
+static void value_bwd_prepare(struct tensor **a, const int64_t *s)
+{
+    (void)s;
+    ref_value_fwd(NULL, a[8], a[6], a[3], a[4], a[5]);
+}
+
+static void value_bwd_call(const struct ops *ops, struct dev *dev,
+                           struct tensor **a, const int64_t *s)
+{
+    (void)s;
+    ops->value_bwd(dev, a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7]);
+}
+
+const struct op_test value_bwd_test = {
+    OP_PREPARED(value_bwd), false, 2e-5, 0,
+    { { 1, 1, 1, 1, 1, 1 }, { 7, 33, 32, 2, 8, 4 }, { 129, 40, 7, 3, 5, 3 },
+      { 5, 64, 64, 1, 129, 2 } },
+    { { 1024, 768, 32, 12, 64, 12 } }, .range = 1
+};
+
+/* ---- pointwise, again ---------------------------------------------------- */
+
 static void accum_args(struct arg *a, const int64_t *s)
 {
     a[0] = (struct arg){ "y", GRAD, s[2] ? FLOATS : NUMBERS, { s[0], s[1] } };
