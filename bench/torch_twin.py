@@ -83,6 +83,9 @@ class Model:
         self.rope = c("model.position") == "rope"
         self.theta = c("model.rope_theta")
         self.qk_norm = c("model.qk_norm")
+        self.head_dim = c("model.head_dim")
+        self.cap, self.window = c("model.softcap"), c("model.window")
+        self.pattern = c("model.window_pattern")
         self.tables = None
         self.ignore = c("data.ignore")
 
@@ -108,12 +111,30 @@ class Model:
         a, b = x[..., :D // 2], x[..., D // 2:]
         return torch.cat([a * cos - b * sin, b * cos + a * sin], -1)
 
-    def attention(self, x, name):
+    def mask(self, layer, T):
+        """What a layer with a window attends to; None: all before it."""
+        short = self.pattern[layer % len(self.pattern)] == "S"
+        if not self.window or not short or layer + 1 == self.layers:
+            return None
+        back = torch.arange(T)[:, None] - torch.arange(T)
+        return (back >= 0) & (back < self.window)
+
+    def values(self, x, v, name, ids):
+        gate = self.p.get(name + ".value_gate.weight")
+        if gate is None:
+            return v
+        e = self.p[name + ".value_embed.weight"][ids].unflatten(2, (self.kv, -1))
+        g = 2 * torch.sigmoid(F.linear(x[..., :gate.shape[1]], gate))
+        return v + (g[..., None] * e).transpose(1, 2)
+
+    def attention(self, x, layer, ids):
         B, T, C = x.shape
-        D = C // self.heads
+        name = f"h.{layer}.attn"
+        D = self.head_dim or C // self.heads
         q, k, v = (t.view(B, T, -1, D).transpose(1, 2) for t in
                    self.linear(x, name + ".qkv").split(
-                       [C, self.kv * D, self.kv * D], -1))
+                       [self.heads * D, self.kv * D, self.kv * D], -1))
+        v = self.values(x, v, name, ids)
         if self.qk_norm:
             q = F.rms_norm(q, (D,), self.p[name + ".q_norm.weight"], self.eps)
             k = F.rms_norm(k, (D,), self.p[name + ".k_norm.weight"], self.eps)
@@ -122,8 +143,9 @@ class Model:
         if self.kv != self.heads:
             k = k.repeat_interleave(self.heads // self.kv, 1)
             v = v.repeat_interleave(self.heads // self.kv, 1)
-        y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
-        return self.linear(y.transpose(1, 2).reshape(B, T, C), name + ".proj")
+        mask = self.mask(layer, T)
+        y = F.scaled_dot_product_attention(q, k, v, mask, is_causal=mask is None)
+        return self.linear(y.transpose(1, 2).reshape(B, T, -1), name + ".proj")
 
     def mlp(self, x, name):
         h = self.linear(x, name + ".fc")
@@ -147,8 +169,13 @@ class Model:
         h = F.embedding(x, p["wte.weight"])
         if "wpe.weight" in p:
             h = h + p["wpe.weight"][:x.shape[1]]
+        if "ln_e.weight" in p:
+            h = self.norm(h, "ln_e")
+        embed = h
         for i in range(self.layers):
-            h = h + self.attention(self.norm(h, f"h.{i}.ln_1"), f"h.{i}.attn")
+            if "h.0.mix.residual" in p:
+                h = p[f"h.{i}.mix.residual"] * h + p[f"h.{i}.mix.embed"] * embed
+            h = h + self.attention(self.norm(h, f"h.{i}.ln_1"), i, x)
             h = h + self.mlp(self.norm(h, f"h.{i}.ln_2"), f"h.{i}.mlp")
         if "ln_f.weight" in p:
             h = self.norm(h, "ln_f")
@@ -156,6 +183,8 @@ class Model:
         logits = F.linear(h, head[:self.vocab])
         if self.low:
             logits = logits.float()
+        if self.cap:
+            logits = self.cap * torch.tanh(logits / self.cap)
         return F.cross_entropy(logits.reshape(-1, self.vocab), y.reshape(-1),
                                reduction=reduction, ignore_index=self.ignore)
 

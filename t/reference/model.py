@@ -49,6 +49,10 @@ VARIANTS = {
     "embed-norm": dict(embed_norm="yes"),
     "softcap": dict(softcap=0.5),
     "window": dict(layers=3, window=5, window_pattern="SL", kv_heads=2),
+    "residual-scale": dict(residual_scale="yes"),
+    "value-embed": dict(layers=3, value_embed="yes", kv_heads=2, qk_norm="yes",
+                        position="rope", width=40),
+    "head-dim": dict(head_dim=12, kv_heads=2, position="rope", qk_norm="yes"),
     "qkv-bias": dict(norm="rmsnorm", linear_bias="no", qkv_bias="yes",
                      mlp="swiglu", d_ff=48, position="rope", kv_heads=2),
 }
@@ -74,7 +78,7 @@ class Model:
         C, V, T = c["width"], c["vocab"], c["context"]
         self.H = c["heads"]
         self.K = c["kv_heads"] or self.H
-        self.D = C // self.H
+        self.D = c.get("head_dim") or C // self.H
         Vp = -(-V // c["vocab_multiple"]) * c["vocab_multiple"]
         Fw = c["d_ff"] or 4 * C
         gated = c["mlp"] in ("swiglu", "geglu")
@@ -85,12 +89,18 @@ class Model:
             self.norm("ln_e", C)
         for l in range(c["layers"]):
             h = f"h.{l}."
+            if c.get("residual_scale") == "yes":
+                self.add(h + "mix.residual", 1)
+                self.add(h + "mix.embed", 1)
             self.norm(h + "ln_1", C)
             self.linear(h + "attn.qkv", (self.H + 2 * self.K) * self.D, C)
+            if c.get("value_embed") == "yes" and (c["layers"] - l) % 2:
+                self.add(h + "attn.value_embed.weight", Vp, self.K * self.D)
+                self.add(h + "attn.value_gate.weight", self.K, min(32, C))
             if c["qk_norm"] == "yes":
                 self.add(h + "attn.q_norm.weight", self.D)
                 self.add(h + "attn.k_norm.weight", self.D)
-            self.linear(h + "attn.proj", C, C)
+            self.linear(h + "attn.proj", C, self.H * self.D)
             self.norm(h + "ln_2", C)
             self.linear(h + "mlp.fc", 2 * Fw if gated else Fw, C)
             self.linear(h + "mlp.proj", C, Fw)
@@ -149,7 +159,7 @@ class Model:
         last = layer + 1 == self.c["layers"]
         return self.c["window"] if short and not last else self.c["context"]
 
-    def attention(self, x, name):
+    def attention(self, x, name, ids):
         B, T, C = x.shape
         H, K, D = self.H, self.K, self.D
         qkv = self.run_linear(x, name + ".qkv")
@@ -157,6 +167,11 @@ class Model:
         q = q.view(B, T, H, D).transpose(1, 2)
         k = k.view(B, T, K, D).transpose(1, 2)
         v = v.view(B, T, K, D).transpose(1, 2)
+        gate = self.p(name + ".value_gate.weight")
+        if gate is not None:
+            e = self.p(name + ".value_embed.weight")[ids].view(B, T, K, D)
+            g = 2 * torch.sigmoid(F.linear(x[..., : gate.shape[1]], gate))
+            v = v + (g[..., None] * e).transpose(1, 2)
         if self.c["qk_norm"] == "yes":
             def rms(t, w):
                 return t * torch.rsqrt((t * t).mean(-1, keepdim=True)
@@ -170,7 +185,7 @@ class Model:
         back = torch.arange(T)[:, None] - torch.arange(T)
         y = F.scaled_dot_product_attention(
             q, k, v, (back >= 0) & (back < self.window(int(name.split(".")[1]))))
-        y = y.transpose(1, 2).reshape(B, T, C)
+        y = y.transpose(1, 2).reshape(B, T, H * D)
         return self.run_linear(y, name + ".proj")
 
     def mlp(self, x, name):
@@ -192,9 +207,13 @@ class Model:
             h = h + self.p("wpe.weight")[: x.shape[1]]
         if self.c.get("embed_norm") == "yes":
             h = self.run_norm(h, "ln_e")
+        embed = h
         for l in range(self.c["layers"]):
+            if self.c.get("residual_scale") == "yes":
+                h = (self.p(f"h.{l}.mix.residual") * h
+                     + self.p(f"h.{l}.mix.embed") * embed)
             h = h + self.attention(self.run_norm(h, f"h.{l}.ln_1"),
-                                   f"h.{l}.attn")
+                                   f"h.{l}.attn", x)
             h = h + self.mlp(self.run_norm(h, f"h.{l}.ln_2"), f"h.{l}.mlp")
         if self.c["final_norm"] == "yes":
             h = self.run_norm(h, "ln_f")

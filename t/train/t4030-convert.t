@@ -54,7 +54,7 @@ round_trip masters-in-bf16 hf --set train.precision=bf16 \
 {
     round_trip llama hf $llama
     round_trip untied-llama hf $llama --set model.tied=no
-    round_trip qwen3 hf $llama --set model.qk_norm=yes
+    round_trip qwen3 hf $llama --set model.qk_norm=yes --set model.head_dim=12
 }
 round_trip gpt2-c llm.c
 round_trip c-in-bf16 llm.c-bf16 --set train.precision=bf16 \
@@ -110,6 +110,9 @@ own relu2 model.mlp=relu2 model.position=rope model.kv_heads=2
 own nowhere model.position=none model.qk_norm=yes model.norm_bias=no
 own rms model.norm=rmsnorm model.mlp=gelu
 own capped model.softcap=0.5 model.embed_norm=yes model.norm=rmsnorm
+own scaled model.residual_scale=yes model.embed_norm=yes
+own values model.value_embed=yes model.vocab_multiple=16 model.kv_heads=2
+own wide model.head_dim=12 model.kv_heads=2
 own windows model.window=5 model.window_pattern=SL model.position=rope
 
 loss=$(gtrain eval gpt2.back --data data.bin --device cpu --tsv --no-header |

@@ -143,7 +143,8 @@ refused gpt2 n_inner 39 h.0.mlp.c_fc.weight
 refused gpt2 n_layer 1 h.1.
 refused gpt2 model_type '"bert"'
 refused llama hidden_act '"relu"'
-refused llama head_dim 8
+refused llama head_dim 8 q_proj
+refused llama head_dim '"8"'
 refused llama hidden_size null
 refused llama rope_scaling '{ "type": "linear", "factor": 2.0 }' linear
 refused four rope_parameters '{ "rope_type": "llama3", "factor": 8 }' llama3

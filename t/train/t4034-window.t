@@ -39,5 +39,5 @@ like out "model.window_pattern.*letters S and L" "the message says what is expec
 gtrain export -q parts/*/*/artifacts/checkpoints/*6 --format gguf -o x.gguf \
     >out 2>&1
 is $? 2 "a model with windows is not exported as GGUF"
-like out "softcap or window" "the message names the window"
+like out "softcap, window" "the message names the window"
 done_testing

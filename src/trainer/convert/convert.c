@@ -98,11 +98,13 @@ const struct convert_family *convert_family(const struct settings *s,
     const struct derived *is = &s->is;
     const bool plain =
         m->mlp != MLP_SWIGLU && m->mlp != MLP_GEGLU && m->mlp != MLP_RELU2;
-    const bool known = !m->embed_norm && m->softcap <= 0 && !m->window;
+    const bool known = !m->embed_norm && m->softcap <= 0 && !m->window &&
+                       !m->residual_scale && !m->value_embed;
     const struct convert_family *f = NULL;
 
     if (known && m->norm == NORM_LAYER && m->position == POSITION_LEARNED &&
-        plain && m->final_norm && !m->qk_norm && is->kv_heads == m->heads)
+        plain && m->final_norm && !m->qk_norm && is->kv_heads == m->heads &&
+        is->head_dim * m->heads == m->width)
         f = &gpt2;
     if (known && m->norm == NORM_RMS && m->position == POSITION_ROPE &&
         (m->mlp == MLP_SWIGLU || m->mlp == MLP_GEGLU) && m->final_norm)
@@ -116,7 +118,7 @@ const struct convert_family *convert_family(const struct settings *s,
                 "positions, a plain MLP, a final norm) nor like Llama, Qwen2 "
                 "or Qwen3 (rmsnorm, rope, swiglu or geglu, a final norm, and "
                 "the biases that one of them has), or it has embed_norm, "
-                "softcap or window");
+                "softcap, window, residual_scale or value_embed");
     return f;
 }
 
@@ -159,7 +161,7 @@ void convert_slice(const struct engine *eng, const struct convert_row *row,
 {
     const struct model_settings *m = &eng->set->model;
     const struct tensor *t = &eng->gpt.graph.node[p->node].val;
-    const int64_t D = m->width / m->heads, F = eng->set->is.d_ff;
+    const int64_t D = eng->set->is.head_dim, F = eng->set->is.d_ff;
     const int64_t q = m->heads * D, k = eng->set->is.kv_heads * D;
     const struct {
         int64_t from, rows;

@@ -93,9 +93,9 @@ static void add_model_keys(struct gguf_head *h, const struct settings *s,
         return;
     }
     gguf_add_u32_key(h, ".attention.head_count_kv", s->is.kv_heads);
-    gguf_add_u32_key(h, ".attention.key_length", m->width / m->heads);
-    gguf_add_u32_key(h, ".attention.value_length", m->width / m->heads);
-    gguf_add_u32_key(h, ".rope.dimension_count", m->width / m->heads);
+    gguf_add_u32_key(h, ".attention.key_length", s->is.head_dim);
+    gguf_add_u32_key(h, ".attention.value_length", s->is.head_dim);
+    gguf_add_u32_key(h, ".rope.dimension_count", s->is.head_dim);
     gguf_add_f32_key(h, ".attention.layer_norm_rms_epsilon", m->norm_eps);
     gguf_add_f32_key(h, ".rope.freq_base", m->rope_theta);
 }
@@ -162,7 +162,6 @@ static int write_numbers(struct gguf_tensors *w, const char *name,
                          const struct graph_param *p,
                          const struct convert_slice *slice, struct err *e)
 {
-    const struct model_settings *m = &w->engine->set->model;
     const enum gguf_numbers type = numbers_of(w, name, slice);
     const int64_t n = convert_slice_count(slice);
     float *x = mem_alloc((size_t)n, sizeof *x, "weights", e);
@@ -172,7 +171,7 @@ static int write_numbers(struct gguf_tensors *w, const char *name,
     convert_to_theirs(slice, w->weights + p->at, x);
     if (strcmp(w->type, "llama") == 0 &&
         (row->slice == SLICE_Q || row->slice == SLICE_K))
-        interleave(x, slice, m->width / m->heads);
+        interleave(x, slice, w->engine->set->is.head_dim);
     gguf_numbers_write(type, x, n, w->fp);
     for (size_t i = gguf_numbers_bytes(type, n); i % ALIGN; i++)
         fputc(0, w->fp);

@@ -70,7 +70,7 @@ static json_t *describe_llama(const struct settings *s)
         "intermediate_size", (json_int_t)s->is.d_ff, "num_hidden_layers",
         (json_int_t)m->layers, "num_attention_heads", (json_int_t)m->heads,
         "num_key_value_heads", (json_int_t)s->is.kv_heads, "head_dim",
-        (json_int_t)(m->width / m->heads), "hidden_act", name_of_act(s),
+        (json_int_t)s->is.head_dim, "hidden_act", name_of_act(s),
         "rms_norm_eps", m->norm_eps, "rope_theta", m->rope_theta,
         "rope_parameters", "rope_type", "default", "rope_theta", m->rope_theta,
         "attention_bias", s->is.output_bias, "mlp_bias", s->is.mlp_bias);
@@ -208,7 +208,8 @@ static const struct hf_kind {
     const char *act_key, *act; /* the key of the activation, and its default */
     bool tied;                 /* default of tie_word_embeddings */
     int window;                /* default of sliding_window; 0: none */
-    const char *qkv_bias, *output_bias, *mlp_bias; /* yes, no, or the key */
+    const char *head_dim;      /* and of head_dim; 0: as ours */
+    const char *qkv_bias, *output_bias, *mlp_bias; /* yes, no, or a key */
     const char *fixed;
     struct hf_flag { /* a key that must have this value, if it is there */
         const char *key;
@@ -216,20 +217,21 @@ static const struct hf_kind {
     } flags[4]; /* ends with a NULL */
 } kinds[] = {
     { "gpt2", gpt2_numbers, "activation_function", "gelu_new", true, 0,
-      "yes", "yes", "yes", "model.norm=layernorm\nmodel.position=learned\n",
+      "0", "yes", "yes", "yes",
+      "model.norm=layernorm\nmodel.position=learned\n",
       { { "scale_attn_weights", true },
         { "scale_attn_by_inverse_layer_idx", false },
         { "add_cross_attention", false } } },
     { "llama", llama_numbers, "hidden_act", "silu", false, 0,
-      "attention_bias", "attention_bias", "mlp_bias",
+      "0", "attention_bias", "attention_bias", "mlp_bias",
       "model.norm=rmsnorm\nmodel.position=rope\n" },
     { "mistral", llama_numbers, "hidden_act", "silu", false, 4096,
-      "no", "no", "no", "model.norm=rmsnorm\nmodel.position=rope\n" },
+      "0", "no", "no", "no", "model.norm=rmsnorm\nmodel.position=rope\n" },
     { "qwen2", llama_numbers, "hidden_act", "silu", false, 0,
-      "yes", "no", "no", "model.norm=rmsnorm\nmodel.position=rope\n",
+      "0", "yes", "no", "no", "model.norm=rmsnorm\nmodel.position=rope\n",
       { { "use_sliding_window", false } } },
     { "qwen3", llama_numbers, "hidden_act", "silu", false, 0,
-      "attention_bias", "attention_bias", "no",
+      "128", "attention_bias", "attention_bias", "no",
       "model.norm=rmsnorm\nmodel.position=rope\nmodel.qk_norm=yes\n",
       { { "use_sliding_window", false } } },
 };
@@ -376,18 +378,24 @@ static int check_window(const json_t *o, const struct hf_kind *k, struct err *e)
     return 0;
 }
 
+/* Heads of another width than that of the stream divided by their number. */
+static int add_head_dim(const json_t *o, const struct hf_kind *k,
+                        struct buf *out, struct err *e)
+{
+    const struct hf_number size = { "head_dim", "model.head_dim", k->head_dim };
+    const json_t *given = json_object_get(o, "head_dim");
+    const json_t *heads = json_object_get(o, "num_attention_heads");
+    const double width = json_number_value(json_object_get(o, "hidden_size"));
+
+    if (json_number_value(given) * json_number_value(heads) == width)
+        return 0;
+    return add_number(o, &size, out, e);
+}
+
 static int add_llama(const json_t *o, const struct hf_kind *k, struct buf *out,
                      struct err *e)
 {
-    const double width = json_number_value(json_object_get(o, "hidden_size"));
-    const double heads =
-        json_number_value(json_object_get(o, "num_attention_heads"));
-
-    if (has_value(o, "head_dim") &&
-        json_number_value(json_object_get(o, "head_dim")) * heads != width)
-        return reject_key(e, o, "head_dim",
-                          "gtrain needs hidden_size / num_attention_heads");
-    if (check_window(o, k, e) < 0)
+    if (add_head_dim(o, k, out, e) < 0 || check_window(o, k, e) < 0)
         return -1;
     return add_rope(o, out, e);
 }

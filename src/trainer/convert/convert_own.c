@@ -25,13 +25,15 @@ json_t *convert_describe_own(const struct settings *s)
     const struct conf *c = &s->conf;
 
     return json_pack(
-        "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:f, s:b, s:b, s:b, s:b,"
-        " s:b, s:b, s:b, s:s, s:s, s:f, s:b, s:b, s:f, s:I, s:s, s:{s:s, s:s}}",
+        "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:f, s:b, s:b, s:b, s:b,"
+        " s:b, s:b, s:b, s:s, s:s, s:f, s:b, s:b, s:f, s:I, s:s, s:b, s:b,"
+        " s:{s:s, s:s}}",
         "vocab_size", (json_int_t)m->vocab, "max_position_embeddings",
         (json_int_t)m->context, "hidden_size", (json_int_t)m->width,
         "intermediate_size", (json_int_t)s->is.d_ff, "num_hidden_layers",
         (json_int_t)m->layers, "num_attention_heads", (json_int_t)m->heads,
-        "num_key_value_heads", (json_int_t)s->is.kv_heads, "norm",
+        "num_key_value_heads", (json_int_t)s->is.kv_heads, "head_dim",
+        (json_int_t)s->is.head_dim, "norm",
         conf_find(c, "model.norm")->words[m->norm], "norm_eps", m->norm_eps,
         "norm_bias", m->norm_bias, "linear_bias", m->linear_bias, "qkv_bias",
         s->is.qkv_bias, "output_bias", s->is.output_bias, "mlp_bias",
@@ -40,7 +42,8 @@ json_t *convert_describe_own(const struct settings *s)
         conf_find(c, "model.position")->words[m->position], "rope_theta",
         m->rope_theta, "tied", m->tied, "embed_norm", m->embed_norm, "softcap",
         m->softcap, "window", (json_int_t)m->window, "window_pattern",
-        m->window_pattern, "auto_map", "AutoConfig",
+        m->window_pattern, "residual_scale", m->residual_scale, "value_embed",
+        m->value_embed, "auto_map", "AutoConfig",
         "modeling_gtrain.GTrainConfig", "AutoModelForCausalLM",
         "modeling_gtrain.GTrainForCausalLM");
 }
@@ -59,6 +62,7 @@ static const struct own_key {
     { "num_hidden_layers", "model.layers", JSON_INTEGER },
     { "num_attention_heads", "model.heads", JSON_INTEGER },
     { "num_key_value_heads", "model.kv_heads", JSON_INTEGER },
+    { "head_dim", "model.head_dim", JSON_INTEGER, true },
     { "norm", "model.norm", JSON_STRING },
     { "norm_eps", "model.norm_eps", JSON_REAL },
     { "norm_bias", "model.norm_bias", JSON_TRUE },
@@ -76,6 +80,8 @@ static const struct own_key {
     { "softcap", "model.softcap", JSON_REAL, true },
     { "window", "model.window", JSON_INTEGER, true },
     { "window_pattern", "model.window_pattern", JSON_STRING, true },
+    { "residual_scale", "model.residual_scale", JSON_TRUE, true },
+    { "value_embed", "model.value_embed", JSON_TRUE, true },
 };
 
 static int add_setting(const struct own_key *k, const json_t *value,
@@ -127,8 +133,8 @@ static struct tensors_array describe_param(const struct engine *eng,
 
     for (int i = 0; i < val->rank; i++)
         a.dim[i] = val->dim[i];
-    if (strcmp(p->name, "wte.weight") == 0 ||
-        strcmp(p->name, "lm_head.weight") == 0)
+    if (p->group == GROUP_HEAD ||
+        (p->group == GROUP_EMBED && strcmp(p->name, "wpe.weight") != 0))
         a.dim[0] = eng->set->model.vocab;
     a.bytes = (size_t)tensors_array_count(&a) * sizeof *weights;
     return a;

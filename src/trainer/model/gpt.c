@@ -18,7 +18,7 @@ int64_t gpt_positions(const struct model_settings *m)
 
 int gpt_check_heads(const struct settings *c, struct err *e)
 {
-    const int64_t D = c->model.width / c->model.heads;
+    const int64_t D = c->is.head_dim;
 
     if (c->model.position == POSITION_ROPE && D % 2)
         return conf_fail(&c->conf, "model.position", e,
@@ -39,12 +39,19 @@ static bool has_window(const struct model_settings *m, int layer)
            pattern[(size_t)layer % strlen(pattern)] == 'S';
 }
 
+/* Every other layer, and the last. */
+static bool has_value_embed(const struct model_settings *m, int layer)
+{
+    return m->value_embed && (m->layers - 1 - layer) % 2 == 0;
+}
+
 /* The context in which each part of the model is built. */
 struct builder {
     struct graph *g;
     const struct model_settings *m;
     const struct derived *is;
     int64_t T;
+    int tokens;
     int64_t capacity; /* of the cache; 0: not decoding */
     bool targets;     /* the graph will end in losses */
     bool prompt;      /* nothing after the last keys and values is needed */
@@ -113,7 +120,7 @@ static double residual_std(const struct builder *b)
     return b->m->init_std / (b->m->init_residual ? sqrt(2 * layers) : 1);
 }
 
-static int add_embed(struct builder *b, int tokens, int *wte)
+static int add_embed(struct builder *b, int *wte)
 {
     const struct model_settings *m = b->m;
     int wpe = GRAPH_NONE, x;
@@ -123,16 +130,39 @@ static int add_embed(struct builder *b, int tokens, int *wte)
     if (m->position == POSITION_LEARNED)
         wpe = add_param(b, "wpe.weight", GROUP_EMBED, m->context, m->width,
                         m->init_std, 0);
-    x = graph_embed(b->g, tokens, *wte, wpe, b->T);
+    x = graph_embed(b->g, b->tokens, *wte, wpe, b->T);
     x = graph_dropout(b->g, x, m->dropout_embedding);
     return m->embed_norm ? add_norm(b, x, "ln_e") : x;
+}
+
+/* The layer's weights of the stream x and of the embedding. */
+static int add_mix(struct builder *b, int x, int embed)
+{
+    const int wx = add_param(b, "mix.residual", GROUP_VECTOR, 1, 0, 0, 1);
+    const int we = add_param(b, "mix.embed", GROUP_VECTOR, 1, 0, 0, 0);
+
+    return graph_mix(b->g, x, embed, wx, we);
+}
+
+static int add_value_embed(struct builder *b, int qkv, int x)
+{
+    enum { GATE_INPUTS = 32 }; /* as in nanochat */
+    const int64_t K = b->is->kv_heads, D = b->is->head_dim;
+    const int64_t G = b->m->width < GATE_INPUTS ? b->m->width : GATE_INPUTS;
+    int w, e;
+
+    e = add_param(b, "attn.value_embed.weight", GROUP_EMBED,
+                  b->is->vocab_padded, K * D, b->m->init_std, 0);
+    w = add_param(b, "attn.value_gate.weight", GROUP_MATRIX, K, G, 0, 0);
+    e = graph_embed(b->g, b->tokens, e, GRAPH_NONE, b->T);
+    return graph_value(b->g, qkv, x, w, e);
 }
 
 static int add_attention(struct builder *b, int x)
 {
     const struct model_settings *m = b->m;
     const int H = (int)m->heads, K = (int)b->is->kv_heads;
-    const int64_t D = m->width / m->heads;
+    const int64_t D = b->is->head_dim;
     struct attn attn = { .H = H,
                          .K = K,
                          .T = b->capacity ? b->capacity : b->T,
@@ -143,6 +173,8 @@ static int add_attention(struct builder *b, int x)
     h = add_linear(b, x, "attn.qkv",
                    (struct stack){ { H * D, K * D, K * D }, b->is->qkv_bias },
                    m->width, m->init_std);
+    if (has_value_embed(m, b->layer))
+        h = add_value_embed(b, h, x);
     if (m->qk_norm) {
         wq = add_param(b, "attn.q_norm.weight", GROUP_VECTOR, D, 0, 0, 1);
         wk = add_param(b, "attn.k_norm.weight", GROUP_VECTOR, D, 0, 0, 1);
@@ -159,8 +191,8 @@ static int add_projection(struct builder *b, int h)
     const struct model_settings *m = b->m;
 
     h = add_linear(b, h, "attn.proj",
-                   (struct stack){ { m->width }, b->is->output_bias }, m->width,
-                   residual_std(b));
+                   (struct stack){ { m->width }, b->is->output_bias },
+                   m->heads * b->is->head_dim, residual_std(b));
     return graph_dropout(b->g, h, m->dropout);
 }
 
@@ -204,18 +236,20 @@ static int add_mlp(struct builder *b, int x)
 }
 
 /* Everything before the head; *head is set to the matrix of the classifier. */
-static int add_trunk(struct builder *b, int tokens, int *head)
+static int add_trunk(struct builder *b, int *head)
 {
     const struct model_settings *m = b->m;
     char name[16];
-    int x, h, wte;
+    int x, embed, h, wte;
 
     graph_unit(b->g, -1, "embed");
-    x = add_embed(b, tokens, &wte);
+    x = embed = add_embed(b, &wte);
     for (int l = 0; l < m->layers; l++) {
         snprintf(name, sizeof name, "h.%d", l);
         graph_unit(b->g, l, name);
         b->layer = l;
+        if (m->residual_scale)
+            x = add_mix(b, x, embed);
         h = add_norm(b, x, "ln_1");
         h = add_attention(b, h);
         if (b->prompt && l + 1 == m->layers)
@@ -271,10 +305,10 @@ static int build_trunk(struct gpt *gpt, struct builder *b,
     graph_init(g, types[c->train.precision]);
     gpt->B = B;
     gpt->T = b->T;
-    gpt->tokens = graph_input(g, "tokens", B * b->T);
+    gpt->tokens = b->tokens = graph_input(g, "tokens", B * b->T);
     gpt->targets =
         b->targets ? graph_input(g, "targets", B * b->T) : GRAPH_NONE;
-    return add_trunk(b, gpt->tokens, head);
+    return add_trunk(b, head);
 }
 
 void gpt_build(struct gpt *gpt, const struct settings *c, int64_t B)

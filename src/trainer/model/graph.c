@@ -181,6 +181,17 @@ int graph_qknorm(struct graph *g, int qkv, int wq, int wk, int H, int K,
     return finish_node(g, n);
 }
 
+int graph_value(struct graph *g, int qkv, int x, int w, int e)
+{
+    struct graph_node *n =
+        append_node(g, OP_VALUE, "value", 4, (const int[]){ qkv, x, w, e });
+
+    n->val = g->node[qkv].val;
+    n->aux = shape_of(DT_F32, n->val.dim[0], g->node[w].val.dim[0]);
+    n->same_val = qkv; /* whose gradient is that of the sum */
+    return finish_node(g, n);
+}
+
 int graph_rope(struct graph *g, int qkv, int H, int K, int64_t T, double theta)
 {
     struct graph_node *n = append_node(g, OP_ROPE, "rope", 1, &qkv);
@@ -311,6 +322,15 @@ int graph_add(struct graph *g, int a, int b)
 {
     struct graph_node *n =
         append_node(g, OP_ADD, "add", 2, (const int[]){ a, b });
+
+    n->val = g->node[a].val;
+    return finish_node(g, n);
+}
+
+int graph_mix(struct graph *g, int a, int b, int wa, int wb)
+{
+    struct graph_node *n =
+        append_node(g, OP_MIX, "mix", 4, (const int[]){ a, b, wa, wb });
 
     n->val = g->node[a].val;
     return finish_node(g, n);

@@ -46,6 +46,7 @@ enum graph_op {
     OP_LINEAR,
     OP_NORM,
     OP_QKNORM,
+    OP_VALUE,
     OP_ROPE,
     OP_ATTENTION,
     OP_DECODE,
@@ -53,6 +54,7 @@ enum graph_op {
     OP_GLU,
     OP_DROPOUT,
     OP_ADD,
+    OP_MIX,
     OP_HEAD,
     OP_COUNT
 };
@@ -187,6 +189,9 @@ int graph_linear(struct graph *, int x, int w, int b);
 int graph_norm(struct graph *, int x, int w, int b, enum norm, double eps);
 int graph_qknorm(struct graph *, int qkv, int wq, int wk, int H, int K,
                  double eps);
+/* The embeddings e of the tokens are added to the values, by a gate that is
+ * computed from the first columns of x. */
+int graph_value(struct graph *, int qkv, int x, int w, int e);
 int graph_rope(struct graph *, int qkv, int H, int K, int64_t T, double theta);
 /* The width of a head and the scale follow from the rest. */
 int graph_attention(struct graph *, int qkv, struct attn);
@@ -203,6 +208,7 @@ int graph_act(struct graph *, int x, enum act);
 int graph_glu(struct graph *, int x, enum act);
 int graph_dropout(struct graph *, int x, double p); /* x itself if p = 0 */
 int graph_add(struct graph *, int a, int b);
+int graph_mix(struct graph *, int a, int b, int wa, int wb); /* wa a + wb b */
 int graph_head(struct graph *, int x, int w, int targets, int64_t vocab,
                double softcap);
 

@@ -172,7 +172,7 @@ static void share_gradients(struct graph *g)
 
         if (n->op == OP_ADD)
             share_add_gradients(g, i);
-        else if ((n->op == OP_ROPE || n->op == OP_ACT) &&
+        else if ((n->op == OP_ROPE || n->op == OP_ACT || n->op == OP_VALUE) &&
                  count_readers(g, n->src[0], &last) == 1)
             share_gradient(g, n->src[0], i);
     }

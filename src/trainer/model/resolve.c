@@ -29,10 +29,12 @@ static int resolve_shapes(struct settings *c, int64_t tokenizer_vocab,
         return conf_fail(&c->conf, "model.vocab", e,
                          "%lld is less than the %lld of the tokenizer",
                          (long long)m->vocab, (long long)tokenizer_vocab);
-    if (m->width % m->heads)
+    if (!m->head_dim && m->width % m->heads)
         return conf_fail(&c->conf, "model.width", e,
-                         "%lld is not a multiple of model.heads = %lld",
+                         "%lld is not a multiple of model.heads = %lld; set "
+                         "model.head_dim for heads of another width",
                          (long long)m->width, (long long)m->heads);
+    is->head_dim = m->head_dim ? m->head_dim : m->width / m->heads;
     is->kv_heads = m->kv_heads ? m->kv_heads : m->heads;
     if (m->heads % is->kv_heads)
         return conf_fail(&c->conf, "model.kv_heads", e,

@@ -112,6 +112,26 @@ static void qknorm_backward(struct graph *g, struct graph_node *n)
 
 /* ---- attention ------------------------------------------------------- */
 
+static void value_forward(struct graph *g, struct graph_node *n)
+{
+    g->dev->ops->value_fwd(g->dev, &n->val, &n->aux, val(g, n, 1), val(g, n, 2),
+                           val(g, n, 3));
+}
+
+/* The gradient of queries, keys and values is in the memory of ours. */
+static void value_backward(struct graph *g, struct graph_node *n)
+{
+    g->dev->ops->value_bwd(g->dev, grad(g, n, 1), grad(g, n, 2), grad(g, n, 3),
+                           val(g, n, 1), val(g, n, 2), val(g, n, 3), &n->aux,
+                           &n->grad);
+}
+
+static double value_flops(const struct graph *g, const struct graph_node *n)
+{
+    return 2.0 * (double)tensor_count(&n->aux) *
+           (double)g->node[n->src[2]].val.dim[1];
+}
+
 static void rotate(struct graph *g, struct graph_node *n, struct tensor *qkv,
                    bool inverse)
 {
@@ -229,6 +249,23 @@ static void add_backward(struct graph *g, struct graph_node *n)
             g->dev->ops->accum(g->dev, grad(g, n, i), &n->grad);
 }
 
+static void mix_forward(struct graph *g, struct graph_node *n)
+{
+    g->dev->ops->mix_fwd(g->dev, &n->val, val(g, n, 0), val(g, n, 1),
+                         val(g, n, 2), val(g, n, 3));
+}
+
+/* In the first layer, both sources are the embedding. */
+static void mix_backward(struct graph *g, struct graph_node *n)
+{
+    struct tensor second = g->node[n->src[1]].grad;
+
+    second.overwrite = second.overwrite && n->src[0] != n->src[1];
+    g->dev->ops->mix_bwd(g->dev, grad(g, n, 0), &second, grad(g, n, 2),
+                         grad(g, n, 3), val(g, n, 0), val(g, n, 1),
+                         val(g, n, 2), val(g, n, 3), &n->grad);
+}
+
 /* ---- the head -------------------------------------------------------- */
 
 void rule_head(struct graph *g, struct graph_node *n, bool gradient)
@@ -296,6 +333,8 @@ const struct rule rules[OP_COUNT] = {
                        1 << 0 | 1 << 1, true, NULL },
     [OP_QKNORM] =    { "qknorm", "qknorm_bwd", qknorm_forward, qknorm_backward,
                        1 << 0, false, NULL },
+    [OP_VALUE] =     { "value", "value_bwd", value_forward, value_backward,
+                       1 << 1 | 1 << 2 | 1 << 3, false, value_flops },
     [OP_ROPE] =      { "rope", "rope_bwd", rope_forward, rope_backward,
                        0, false, NULL },
     [OP_ATTENTION] = { "attention", "attention_bwd", attention_forward,
@@ -311,6 +350,8 @@ const struct rule rules[OP_COUNT] = {
                        dropout_backward, 0, false, NULL },
     [OP_ADD] =       { "add", "add_bwd", add_forward, add_backward,
                        0, false, NULL },
+    [OP_MIX] =       { "mix", "mix_bwd", mix_forward, mix_backward,
+                       1 << 0 | 1 << 1 | 1 << 2 | 1 << 3, true, NULL },
     [OP_HEAD] =      { "head", NULL, head_forward, NULL,
                        1 << 0, false, head_flops },
 };

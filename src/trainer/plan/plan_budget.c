@@ -180,7 +180,7 @@ static struct model_settings scale_model(const struct model_settings *m,
     const int64_t layers = (int64_t)rint((double)m->layers * by);
 
     to.heads = heads;
-    to.width = m->width / m->heads * heads;
+    to.width = (int64_t)rint((double)m->width * by);
     to.layers = layers > 1 ? layers : 1;
     to.d_ff = (int64_t)rint((double)m->d_ff * by);
     if (m->kv_heads > 0)

@@ -28,7 +28,7 @@ static int64_t attention_bytes(const struct settings *s, int64_t N)
 {
     const bool wide = s->train.precision != PRECISION_FP32;
 
-    return 4 * N * (s->model.heads + (wide ? s->model.width : 0));
+    return 4 * N * s->model.heads * (1 + (wide ? s->is.head_dim : 0));
 }
 
 /* Scratch memory has the size of the operation that needs most. */

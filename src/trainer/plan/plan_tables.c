@@ -37,13 +37,28 @@ static void begin_row(struct rows *r, const char *name)
 
 /* ---- parameters --------------------------------------------------------- */
 
-static const struct {
+/* A parameter is of the first kind that fits. */
+static const struct kind {
     const char *name, *holds; /* in a parameter's name */
 } kinds[] = {
-    { "token embedding", "wte" }, { "positions", "wpe" },
-    { "attention", "attn." },     { "MLP", "mlp." },
-    { "norms", "ln_" },           { "head", "lm_head" },
+    { "token embedding", "wte" },
+    { "positions", "wpe" },
+    { "value embeddings", "value_embed" },
+    { "attention", "attn." },
+    { "MLP", "mlp." },
+    { "norms", "ln_" },
+    { "residual scales", "mix." },
+    { "head", "lm_head" },
 };
+
+static const struct kind *kind_of(const struct graph_param *p)
+{
+    const struct kind *k = kinds;
+
+    while (!strstr(p->name, k->holds))
+        k++;
+    return k;
+}
 
 static void add_parameters(struct rows *r)
 {
@@ -55,7 +70,7 @@ static void add_parameters(struct rows *r)
         int64_t n = 0, tensors = 0;
 
         for (int i = 0; i < g->n_params; i++)
-            if (strstr(g->param[i].name, kinds[k].holds)) {
+            if (kind_of(&g->param[i]) == &kinds[k]) {
                 n += g->param[i].count;
                 tensors++;
             }

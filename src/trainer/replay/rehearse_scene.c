@@ -38,6 +38,7 @@ void rehearsal_shrink(struct rehearsal *r)
         "sample.tokens=4",   "checkpoint.last=yes",
         "run.log_every=1",   "run.system_every=0s",
         "run.tensorboard=",  "run.parent=",
+        "model.head_dim=0",
     };
     const struct settings *s = &r->set;
     const struct model_settings *m = &s->model;

@@ -129,7 +129,7 @@ enum model_preset { PRESET_NONE };
 /* Values that follow from the settings. */
 struct derived {
     int64_t vocab_padded; /* rows of the embedding */
-    int64_t d_ff, kv_heads;
+    int64_t d_ff, kv_heads, head_dim;
     bool qkv_bias, output_bias, mlp_bias;
     int64_t windows;    /* sequences of a step, all ranks together */
     int64_t accumulate; /* micro-steps of a rank */
