@@ -115,7 +115,8 @@ static int check_plan(const struct settings *s, struct err *e)
                              "expects numbers above 0, at most 1, not %g",
                              parts->x[i]);
     if (s->is.steps == 0 && !budget && only != PLAN_PARAMETERS &&
-        only != PLAN_MEMORY && only != PLAN_STEP && only != PLAN_OPERATIONS)
+        only != PLAN_RECIPE && only != PLAN_MEMORY && only != PLAN_STEP &&
+        only != PLAN_OPERATIONS)
         return err_set(e, ERR_USAGE,
                        "the length of training is not known; set "
                        "schedule.steps, schedule.tokens or "

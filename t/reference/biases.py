@@ -26,6 +26,7 @@ MODELS = {
     "attention": dict(model_type="llama", attention_bias=True),
     "mlp": dict(model_type="llama", mlp_bias=True),
     "qwen3": dict(model_type="qwen3", attention_bias=True, head_dim=4),
+    "wide": dict(model_type="qwen3", head_dim=6),
 }
 
 

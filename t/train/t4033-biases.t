@@ -41,6 +41,7 @@ qwen2 qwen2
 attention llama
 mlp llama
 qwen3 qwen3
+wide qwen3
 END
 grep -q attention_bias qwen2.hf/config.json
 is $? 1 "Qwen2 is exported without keys for its biases, which it always has"

@@ -262,11 +262,19 @@ static int check_state_types(const struct settings *c, struct err *e)
     return 0;
 }
 
+static int check_recipe(const struct settings *c, struct err *e)
+{
+    if (c->recipe.name == RECIPE_NONE || c->recipe.depth || c->recipe.size)
+        return 0;
+    return conf_fail(&c->conf, "recipe.name", e,
+                     "requires recipe.depth or recipe.size");
+}
+
 int resolve_settings(struct settings *c, int64_t tokenizer_vocab, int world,
                      struct err *e)
 {
-    if (check_tags(c, e) < 0 || check_sums(c, e) < 0 ||
-        check_state_types(c, e) < 0)
+    if (check_recipe(c, e) < 0 || check_tags(c, e) < 0 ||
+        check_sums(c, e) < 0 || check_state_types(c, e) < 0)
         return -1;
     if (resolve_shapes(c, tokenizer_vocab, e) < 0)
         return -1;

@@ -9,8 +9,10 @@
 #include "trainer/model/param_rates.h"
 #include "trainer/model/resolve.h"
 #include "trainer/model/schedule.h"
+#include "trainer/settings/recipe.h"
 
-const char *const plan_part_words[] = { [PLAN_PARAMETERS] = "parameters",
+const char *const plan_part_words[] = { [PLAN_RECIPE] = "recipe",
+                                        [PLAN_PARAMETERS] = "parameters",
                                         [PLAN_TRAINING] = "training",
                                         [PLAN_MEMORY] = "memory",
                                         [PLAN_TIME] = "time",
@@ -33,6 +35,29 @@ static void begin_row(struct rows *r, const char *name)
     if (r->model->file)
         table_text(&r->table, r->model->file);
     table_text(&r->table, name);
+}
+
+/* ---- the recipe --------------------------------------------------------- */
+
+static void add_recipe(struct rows *r)
+{
+    const struct conf *c = &r->set->conf;
+
+    for (const struct recipe_row *row = recipe_rows(r->set); row && row->key;
+         row++) {
+        const bool chosen = recipe_chose(r->set, row);
+        const char *given = conf_origin(c, row->key);
+        struct buf value = BUF_INIT;
+
+        conf_text(c, conf_find(c, row->key), &value);
+        begin_row(r, row->key);
+        table_text(&r->table, value.s);
+        table_text(&r->table, chosen ? row->formula : "");
+        table_text(&r->table, chosen  ? row->source
+                              : given ? given
+                                      : "another setting");
+        buf_clear(&value);
+    }
 }
 
 /* ---- parameters --------------------------------------------------------- */
@@ -433,6 +458,9 @@ static void set_columns(struct table *t, const struct plan_how *how,
     const bool is_cpu = how->device && !how->device->gpu;
 
     switch (part) {
+    case PLAN_RECIPE:
+        table_columns(t, "setting", "value", "formula", "source", NULL);
+        break;
     case PLAN_PARAMETERS:
         table_columns(t, "part", "tensors", "parameters", "share", NULL);
         break;
@@ -480,6 +508,7 @@ static int print_part(struct plan_model *model, int n,
                       const struct table_style *style, struct err *e)
 {
     static void (*const add[])(struct rows *) = {
+        [PLAN_RECIPE] = add_recipe,
         [PLAN_PARAMETERS] = add_parameters,
         [PLAN_TRAINING] = add_training,
         [PLAN_MEMORY] = add_memory,
@@ -509,11 +538,15 @@ int plan_tables_print(struct plan_model *model, int n,
                       const struct table_style *style, struct err *e)
 {
     const enum plan_part end = how->device ? PLAN_SCHEDULE : PLAN_STEP;
+    int first = PLAN_PARAMETERS;
 
     if (only != PLAN_ALL)
         return print_part(model, n, how, only, style, e);
-    for (int part = 0; part < (int)end; part++) {
-        if (part > 0)
+    for (int i = 0; i < n; i++)
+        if (recipe_rows(model[i].set))
+            first = PLAN_RECIPE;
+    for (int part = first; part < (int)end; part++) {
+        if (part > first)
             putchar('\n');
         if (print_part(model, n, how, (enum plan_part)part, style, e) < 0)
             return -1;

@@ -13,6 +13,7 @@
  * Several models are compared row by row, in one table.
  */
 enum plan_part {
+    PLAN_RECIPE,
     PLAN_PARAMETERS,
     PLAN_TRAINING,
     PLAN_MEMORY,
@@ -44,8 +45,8 @@ struct plan_how {
 /* The tokens of a whole run. */
 double plan_tokens(const struct settings *);
 
-/* PLAN_ALL leaves out the schedule and, without a device, the tables that need
- * one. */
+/* PLAN_ALL leaves out the schedule, a recipe that is not used and, without a
+ * device, the tables that need one. */
 int plan_tables_print(struct plan_model *, int n, const struct plan_how *,
                       enum plan_part, const struct table_style *, struct err *);
 

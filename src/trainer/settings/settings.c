@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "trainer/settings/recipe.h"
+
 /* ---- words ----------------------------------------------------------- */
 
 /* The words of each enum, in its own order. */
@@ -11,6 +13,7 @@
 #define WORD_OF(value, word) [value] = word,
 #define WORDS(name, list)                                                      \
     static const char *const name##_words[] = { list(WORD_OF) NULL };
+WORDS(recipe_name, RECIPES)
 WORDS(model_mlp, MODEL_MLPS)
 WORDS(model_position, MODEL_POSITIONS)
 WORDS(init_projection, INIT_PROJECTIONS)
@@ -79,8 +82,9 @@ static const struct preset {
 
 /* ---- the table ------------------------------------------------------- */
 
-/* Groups of alternatives: the length of the schedule, and of a step. */
-enum { LENGTH = 1, BATCH };
+/* Groups of alternatives: the length of the schedule, and of a step; the size
+ * of a recipe. */
+enum { LENGTH = 1, BATCH, DEPTH };
 
 #define SECTION(name)
 #define END(name)
@@ -162,7 +166,7 @@ static bool has_batch(const struct settings *c)
            conf_origin(&c->conf, "train.tokens_per_step");
 }
 
-/* Set the values of the preset that the file and --set leave out. */
+/* Set the values of recipe and preset that the file and --set leave out. */
 void settings_finish(struct settings *c)
 {
     const struct preset *p = &presets[c->model.preset];
@@ -186,6 +190,7 @@ void settings_finish(struct settings *c)
     char where[64];
     struct err e = { 0 };
 
+    recipe_apply(c);
     snprintf(where, sizeof where, "preset %s",
              model_preset_words[c->model.preset]);
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)

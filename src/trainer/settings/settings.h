@@ -31,6 +31,9 @@
 /* clang-format off */
 #define SETTING_VALUE(value, word) value,
 
+#define RECIPES(X) X(RECIPE_NONE, "none") X(RECIPE_FAST, "fast")
+enum recipe_name { RECIPES(SETTING_VALUE) };
+
 #define MODEL_MLPS(X)                                                          \
     X(MLP_GELU, "gelu") X(MLP_GELU_TANH, "gelu_tanh") X(MLP_RELU, "relu")      \
     X(MLP_RELU2, "relu2") X(MLP_SWIGLU, "swiglu") X(MLP_GEGLU, "geglu")
