@@ -29,7 +29,7 @@
 enum which { NONE, LAST, ALL };
 static const char *const which_words[] = { "none", "last", "all", NULL };
 
-static const char *output;
+static const char *output, *key;
 static struct opt_list added, sources;
 static int checkpoints;
 static bool with_data;
@@ -45,6 +45,8 @@ static const struct opt bundle_opts[] = {
       "pack the token files and the tokenizer, too" },
     { 0, "sources", "path", OPT_LIST, &sources,
       "add the sources of a program; may be given many times" },
+    { 0, "sign", "key", OPT_STRING, &key,
+      "sign the archive with this key of ssh, to FILE.sig" },
     { 0 }
 };
 
@@ -52,6 +54,7 @@ struct bundle {
     FILE *fp;
     char *top;           /* the folder that all files are in */
     struct buf manifest; /* a line for each file, as sha256sum(1) prints */
+    struct buf signature;
     int64_t files, bytes;
 };
 
@@ -540,6 +543,8 @@ static int add_manifest(struct bundle *b, char head[SHA256_TEXT], struct err *e)
     sha256_init(&h);
     sha256_add(&h, b->manifest.s, b->manifest.len);
     sha256_text(&h, head);
+    if (key && bundle_sign(&b->signature, key, &b->manifest, e) < 0)
+        return -1;
     if (add_text(b, BUNDLE_MANIFEST, &b->manifest, e) < 0)
         return -1;
     tar_write_end(b->fp);
@@ -548,7 +553,10 @@ static int add_manifest(struct bundle *b, char head[SHA256_TEXT], struct err *e)
 
 static int write_bundle(const struct runs *runs, struct err *e)
 {
-    struct bundle b = { .top = bundle_top(output), .manifest = BUF_INIT };
+    struct bundle b = { .top = bundle_top(output),
+                        .manifest = BUF_INIT,
+                        .signature = BUF_INIT };
+    char *signature = xasprintf("%s" BUNDLE_SIGNATURE, output);
     struct save s = { 0 };
     char head[SHA256_TEXT], n[NUM_TEXT], size[NUM_TEXT];
     int ret = save_open(&s, output, e);
@@ -561,12 +569,16 @@ static int write_bundle(const struct runs *runs, struct err *e)
     if (ret == 0)
         ret = save_commit(&s, e);
     save_abandon(&s);
+    if (ret == 0 && key)
+        ret = save_bytes(signature, b.signature.s, b.signature.len, e);
     if (ret == 0) {
         log_info("%s: %s, %s", output, num_count(n, b.files, "file"),
                  num_bytes(size, (double)b.bytes));
         puts(head); /* style: own */
     }
     buf_clear(&b.manifest);
+    buf_clear(&b.signature);
+    free(signature);
     free(b.top);
     return ret;
 }

@@ -11,8 +11,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/buf.h"
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/mem.h"
 #include "common/num.h"
 #include "common/opt.h"
 #include "common/path.h"
@@ -27,7 +29,7 @@
 #include "track/runs/file_tree.h"
 #include "track/runs/track.h"
 
-static const char *head, *keep, *data, *challenge;
+static const char *head, *keep, *data, *challenge, *signer;
 static bool replay;
 static int64_t sample;
 static struct table_style style;
@@ -35,6 +37,8 @@ static struct table_style style;
 static const struct opt verify_opts[] = {
     { 0, "head", "hash", OPT_STRING, &head,
       "fail unless the head of the archive is HASH" },
+    { 0, "signed-by", "key", OPT_STRING, &signer,
+      "fail unless FILE.sig is a signature by this public key of ssh" },
     { 0, "replay", NULL, OPT_FLAG, &replay,
       "compute steps of each run again, as gtrain replay does" },
     { 0, "sample", "k", OPT_LONG, &sample,
@@ -114,6 +118,26 @@ static void check_head(struct verify *v, const struct bundle_unpacked *u)
               !equal ? "is not the hash given"
               : head ? "is the hash given"
                      : "compare it with the one that was published");
+}
+
+/* What is signed is MANIFEST. */
+static int check_signature(struct verify *v, const char *archive, struct err *e)
+{
+    char *path = path_join(v->folder, BUNDLE_MANIFEST);
+    char *file = xasprintf("%s" BUNDLE_SIGNATURE, archive);
+    struct buf manifest = BUF_INIT;
+    struct err why = { 0 };
+    int ret = buf_read_unlinked(&manifest, path, BUNDLE_MANIFEST_MAX, e);
+    bool passed;
+
+    if (ret == 0) {
+        passed = bundle_check_signature(file, signer, &manifest, &why) == 0;
+        add_check(v, "signature", file, passed, passed ? signer : why.text);
+    }
+    buf_clear(&manifest);
+    free(path);
+    free(file);
+    return ret;
 }
 
 /* ---- reports ---------------------------------------------------------- */
@@ -246,6 +270,8 @@ static int check_all(struct verify *v, const char *archive, struct err *e)
     num_count(files, u.files, "file");
     add_check(v, "files", files, true, "as MANIFEST says");
     check_head(v, &u);
+    if (signer && check_signature(v, archive, e) < 0)
+        return -1;
     if (enter_folder(v, e) < 0 || check_claims(v, e) < 0 ||
         check_runs(v, e) < 0)
         return -1;

@@ -194,6 +194,26 @@ b"
 bundle "a name that would be two lines of MANIFEST is not packed" 1 one -o odd.tar
 rm -r "$(gtrack where one)/artifacts/odd"
 
+# Signatures
+if ssh-keygen -q -t ed25519 -N '' -f key >out 2>&1 &&
+    ssh-keygen -q -t ed25519 -N '' -f other >out 2>&1; then
+    bundle "an archive is signed" 0 one -o signed.tar --sign key
+    verify "the signature is that of the key" 0 signed.tar --signed-by key.pub
+    like out "^signature${tab}signed.tar.sig${tab}passed" "the signature is a check"
+    verify "the signature is not that of another key" 1 signed.tar --signed-by other.pub
+    mkdir opened && tar xf signed.tar -C opened &&
+        printf '%s\n' "gtrack $(cat key.pub)" >signers &&
+        ssh-keygen -Y verify -f signers -I gtrack -n gtrack -s signed.tar.sig \
+            <opened/signed/MANIFEST >out 2>&1
+    ok $? "ssh-keygen alone verifies MANIFEST"
+    bundle "another archive is packed" 0 two -o unsigned.tar
+    verify "an archive without a signature is not signed" 1 unsigned.tar --signed-by key.pub
+    cp signed.tar.sig unsigned.tar.sig
+    verify "the signature of another archive does not hold" 1 unsigned.tar --signed-by key.pub
+else
+    skip "an archive is signed" "no ssh-keygen"
+fi
+
 # Figures
 echo '![](loss.svg)' >figure.md
 if gplot loss one -o loss.svg >out 2>&1; then

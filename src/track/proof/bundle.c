@@ -10,9 +10,8 @@
 #include "common/buf.h"
 #include "common/path.h"
 #include "common/sig.h"
+#include "common/spawn.h"
 #include "common/format/tar.h"
-
-enum { MANIFEST_MAX = 256 << 20 };
 
 char *bundle_top(const char *path)
 {
@@ -165,7 +164,7 @@ static int compare_manifest(const char *folder, const struct buf *found,
 {
     char *path = path_join(folder, BUNDLE_MANIFEST);
     struct buf listed = BUF_INIT;
-    int ret = buf_read_unlinked(&listed, path, MANIFEST_MAX, e);
+    int ret = buf_read_unlinked(&listed, path, BUNDLE_MANIFEST_MAX, e);
 
     if (ret == 0)
         ret = compare_lines(found, &listed, e);
@@ -194,4 +193,53 @@ int bundle_unpack(struct bundle_unpacked *u, const char *path,
     fclose(in);
     buf_clear(&found);
     return ret < 0 ? err_wrap(e, "%s", path) : 0;
+}
+
+/* ---- signatures ------------------------------------------------------- */
+
+static int ask_ssh(const char *const *argv, const struct buf *text,
+                   struct buf *out, struct err *e)
+{
+    struct buf words = BUF_INIT;
+    struct spawn s = {
+        .in = text->s, .in_len = text->len, .out = out, .words = &words
+    };
+    const int ret = spawn_run(argv, &s, e);
+
+    buf_clear(&words);
+    return ret;
+}
+
+int bundle_sign(struct buf *signature, const char *key, const struct buf *text,
+                struct err *e)
+{
+    const char *const sign[] = { "ssh-keygen", "-Y", "sign",   "-f",
+                                 key,          "-n", "gtrack", NULL };
+
+    return ask_ssh(sign, text, signature, e) < 0
+               ? err_wrap(e, "cannot sign with %s", key)
+               : 0;
+}
+
+/* ssh-keygen prints "... SHA256:FINGERPRINT" of both. */
+int bundle_check_signature(const char *file, const char *key,
+                           const struct buf *text, struct err *e)
+{
+    const char *const check[] = { "ssh-keygen", "-Y",     "check-novalidate",
+                                  "-n",         "gtrack", "-s",
+                                  file,         NULL };
+    const char *const list[] = { "ssh-keygen", "-l", "-f", key, NULL };
+    struct buf of_text = BUF_INIT, of_key = BUF_INIT;
+    int ret = ask_ssh(list, text, &of_key, e);
+    char *print = strstr(of_key.s, "SHA256:");
+
+    if (ret == 0)
+        ret = ask_ssh(check, text, &of_text, e);
+    if (print)
+        print[strcspn(print, " \n")] = '\0';
+    if (ret == 0 && (!print || !strstr(of_text.s, print)))
+        ret = err_set(e, ERR_INPUT, "%s is by another key than %s", file, key);
+    buf_clear(&of_text);
+    buf_clear(&of_key);
+    return ret;
 }

@@ -21,6 +21,7 @@
  * which must be empty.
  */
 #define BUNDLE_MANIFEST "MANIFEST"
+enum { BUNDLE_MANIFEST_MAX = 256 << 20 };
 
 struct bundle_unpacked {
     int64_t files;          /* MANIFEST included */
@@ -36,5 +37,15 @@ bool bundle_copy(FILE *in, FILE *out, int64_t size, struct sha256 *);
 /* The folder in an archive of this name: "paper" of "out/paper.tar".  The
  * caller frees it. */
 char *bundle_top(const char *path);
+
+/* Signatures of MANIFEST by ssh-keygen(1), in the namespace "gtrack": the key
+ * is a private one or, of one that an agent has, the public one.  A signature
+ * by another key than that in the file `key` is ERR_INPUT. */
+#define BUNDLE_SIGNATURE ".sig" /* the ending of the file beside the archive */
+
+int bundle_sign(struct buf *signature, const char *key, const struct buf *text,
+                struct err *);
+int bundle_check_signature(const char *file, const char *key,
+                           const struct buf *text, struct err *);
 
 #endif
