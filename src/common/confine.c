@@ -144,8 +144,7 @@ void confine(const char *const *folders, size_t n, bool connect)
 void confine_output(const char *output, bool connect)
 {
     const char *temp = getenv("TMPDIR");
-    char *folder =
-        output && strcmp(output, "-") != 0 ? path_parent(output) : NULL;
+    char *folder = path_of_output(output);
 
     confine((const char *const[]){ folder, temp && *temp ? temp : P_tmpdir }, 2,
             connect);

@@ -23,8 +23,8 @@
  */
 void confine(const char *const *folders, size_t n, bool connect);
 
-/* confine() for a command that writes to the folder of this file, which may be
- * NULL or "-", and to temporary files. */
+/* confine() for a command that writes to the folder of this file and to
+ * temporary files. */
 void confine_output(const char *output, bool connect);
 
 /* What confines here, such as "Landlock 7, seccomp", or "none". */

@@ -6,11 +6,13 @@
 #include <fcntl.h>
 #include <ftw.h>
 #include <limits.h>
+#include <linux/openat2.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "common/mem.h"
@@ -32,6 +34,18 @@ char *path_parent(const char *path)
     if (!slash)
         return xstrdup(".");
     return xstrndup(path, slash == path ? 1 : (size_t)(slash - path));
+}
+
+char *path_of_output(const char *output)
+{
+    char *target, *folder;
+
+    if (!output || strcmp(output, "-") == 0)
+        return NULL;
+    target = realpath(output, NULL);
+    folder = path_parent(target ? target : output);
+    free(target);
+    return folder;
 }
 
 const char *path_name(const char *path)
@@ -242,10 +256,32 @@ int path_check_hole(int fd, const char *path, struct err *e)
                : 0;
 }
 
+/* Linux 5.6 refuses links on the way, too; before, only the last is refused. */
+static int open_below(int folder, const char *name, uint64_t flags)
+{
+    const struct open_how how = { .flags = flags,
+                                  .resolve =
+                                      RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS };
+    const bool below = folder != AT_FDCWD && (flags & O_NOFOLLOW);
+    const int fd =
+        below ? (int)syscall(SYS_openat2, folder, name, &how, sizeof how) : -1;
+
+    return below && (fd >= 0 || (errno != ENOSYS && errno != EPERM))
+               ? fd
+               : openat(folder, name, (int)flags);
+}
+
 int path_open(const char *path, enum path_links links, struct err *e)
 {
+    return path_open_at(AT_FDCWD, path, path, links, e);
+}
+
+int path_open_at(int folder, const char *name, const char *path,
+                 enum path_links links, struct err *e)
+{
     const int flag = links == PATH_NO_LINKS ? O_NOFOLLOW : 0;
-    const int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | flag);
+    const int fd = open_below(
+        folder, name, (uint64_t)(O_RDONLY | O_NONBLOCK | O_CLOEXEC | flag));
     struct stat st;
 
     if (fd < 0 && errno == ELOOP && flag)

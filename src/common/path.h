@@ -12,7 +12,10 @@
  * The caller frees every char * that these functions return.
  */
 char *path_join(const char *folder, const char *name);
-char *path_parent(const char *path);     /* "." when there is none */
+char *path_parent(const char *path); /* "." when there is none */
+/* The folder in which an output is written, of a link that of its target; NULL
+ * for NULL and for "-", which is no file. */
+char *path_of_output(const char *output);
 const char *path_name(const char *path); /* after the last slash */
 bool path_exists(const char *path);
 bool path_is_folder(const char *path);
@@ -29,6 +32,10 @@ enum path_links { PATH_NO_LINKS, PATH_FOLLOW_LINKS };
  * reading it may block for ever; so is a file that is a link itself, unless
  * links are followed.  A missing file is ERR_MISSING. */
 int path_open(const char *path, enum path_links, struct err *);
+/* The same for a name below an open folder; messages name `path`.  Without
+ * links, none is followed in between either. */
+int path_open_at(int folder, const char *name, const char *path,
+                 enum path_links, struct err *);
 /* An open file of which almost all is a hole, but so much that it would be read
  * for a long time, is ERR_INPUT.  path_open() refuses such files. */
 int path_check_hole(int fd, const char *path, struct err *);

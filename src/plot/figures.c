@@ -248,16 +248,10 @@ static void sleep_secs(double secs)
         ;
 }
 
-/* The folder of a file, if it is one. */
-static char *folder_of(const char *file)
-{
-    return file && strcmp(file, "-") != 0 ? path_parent(file) : NULL;
-}
-
 /* Cairo makes EPS in a temporary file. */
 void figure_confine(const struct request *r)
 {
-    char *folders[] = { folder_of(r->output), folder_of(r->script),
+    char *folders[] = { path_of_output(r->output), path_of_output(r->script),
                         index_folder(""), path_cache("fontconfig"),
                         r->output && str_ends(r->output, ".eps")
                             ? xstrdup(P_tmpdir)

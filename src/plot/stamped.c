@@ -75,7 +75,7 @@ static void confine_figures(int n, char **figure)
     struct path_list folders = { 0 };
 
     for (int i = 0; i < n; i++) {
-        path_list_add(&folders, path_parent(figure[i]));
+        path_list_add(&folders, path_of_output(figure[i]));
         if (str_ends(figure[i], ".eps")) /* see figure_confine() */
             path_list_add(&folders, xstrdup(P_tmpdir));
     }

@@ -29,7 +29,7 @@ static void confine_claims(int n, char **file)
     struct path_list folders = { 0 };
 
     for (int i = 0; fill && i < n; i++)
-        path_list_add(&folders, path_parent(file[i]));
+        path_list_add(&folders, path_of_output(file[i]));
     track_confine_folders(&folders, false);
     path_list_clear(&folders);
 }

@@ -408,7 +408,7 @@ static int export_main(int argc, char **argv, struct err *e)
 
 static void confine_export(void)
 {
-    char *folder = is_path(output) ? path_parent(output) : NULL;
+    char *folder = path_of_output(output);
 
     track_confine_output(to == MLFLOW || to == TENSORBOARD ? output : folder);
     free(folder);

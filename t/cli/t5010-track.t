@@ -82,7 +82,7 @@ g tag second good=1 bad
 test $? = 2 && g tag second && ! grep -q good out
 ok $? "tag sets all of its arguments or none"
 gtrack log "$(printf 'x\033]0;y\007z')" -r other </dev/null 2>err
-grep -q 'run x?]0;y?z,' err && g show -r other @latest --color never
+grep -q 'run x^\[]0;y^Gz,' err && g show -r other @latest --color never
 ok $? "control characters in a name do not reach the terminal"
 gtrack log bad -r other -p a </dev/null 2>err
 test $? = 2 && g ls -r other bad

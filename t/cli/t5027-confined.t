@@ -63,6 +63,11 @@ wait $server
 is "$(tr '\n' ' ' <hidden/did)" "end " "a server can do none of it"
 unset TRIES
 
+mkdir elsewhere && touch elsewhere/text && ln -s "$dir/elsewhere/text" made/link
+gdata decode -T tok tokens/data_000000.bin -o made/link 2>err
+test $? -eq 0 && test -L made/link && test -s elsewhere/text
+ok $? "an output that is a link is written where it leads"
+
 if command -v strace >/dev/null && strace -o log true 2>err; then
     strace -f -o log -e inject=landlock_create_ruleset:error=ENOSYS \
         gtrack ls -v >made/ls 2>err

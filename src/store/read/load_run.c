@@ -1,8 +1,10 @@
 #include "config.h"
 #include "store/read/load_run.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/buf.h"
 #include "common/mem.h"
@@ -26,6 +28,7 @@ struct run_reader {
     struct watch *watch; /* of all that is read */
     struct rewind_list rewinds;
     size_t text; /* bytes of parameters and tags so far */
+    int folder;  /* that of the keys, open: its name may be changed meanwhile */
 };
 
 static void damaged(struct run_reader *r, const char *what, const char *where)
@@ -86,8 +89,9 @@ static void load_pair(struct run_reader *r, const char *path, const char *key,
 
     if (r->text >= TEXT_MAX) {
         damaged(r, "not read: the run has more than 16 MiB of such text", path);
-    } else if (buf_read_open(&b, path_open(path, r->run->links, &e), path,
-                             TEXT_MAX - r->text, &e) < 0) {
+    } else if (buf_read_open(
+                   &b, path_open_at(r->folder, key, path, r->run->links, &e),
+                   path, TEXT_MAX - r->text, &e) < 0) {
         failed(r, &e, path);
     } else {
         r->text += b.len;
@@ -171,13 +175,17 @@ static void load_metric(struct run_reader *r, const char *path, const char *key)
 /* Archives and git have no empty folders, so one that is missing is empty. */
 static void load_keys(struct run_reader *r, const char *kind, key_fn *fn)
 {
+    const int flag = r->run->links == PATH_NO_LINKS ? O_NOFOLLOW : 0;
     char *folder = path_join(r->run->folder, kind);
 
+    r->folder = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC | flag);
     if (path_is_refused(folder, r->run->links))
         damaged(r, "is a symbolic link, which only --follow-links follows",
                 folder);
     else
         each_key(r, folder, fn);
+    if (r->folder >= 0)
+        close(r->folder);
     free(folder);
 }
 
