@@ -184,6 +184,7 @@ is "$(comm -23 commands tried)" "" "every command is tried"
 cat >raw.pl <<'END'
 undef $/;
 $_ = <STDIN>;
+print "$ARGV[0]: $&\n" if /AddressSanitizer: [^\r\n]*|runtime error: [^\r\n]*/;
 s/^\f|\e\[[0-9;]*m|\e\[[HJKc]|\e\[\?(?:25|7|1049)[hl]|\r\n|\r(?=\e\[K)//g;
 print "$ARGV[0]: $1\n" if
     /(.{0,9}(?:[\0-\x08\x0b-\x1f\x7f]|\xc2[\x80-\x9f]|\xe2\x80[\x8b\xae]).{0,9})/;
