@@ -52,6 +52,7 @@ all.jsonl|gtrack -q -r imp import all.jsonl && gtrack -r imp metrics one loss --
 /lines|gtrack -q -r imp log new <lines
 metrics/loss|gtrack -r r metrics one loss --tsv
 metrics/loss|gplot -r r -q loss -o f.json one && cat f.json
+metrics/loss|GT_CLOCK_MS=1795745143000 gtrack -q -r r serve --freeze f.html one && cat f.html
 metrics/loss|gtrack -r r ls --csv -c name,loss
 /note|gtrack -r r -q note one - <note
 all.tar|gtrack verify all.tar
