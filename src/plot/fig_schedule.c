@@ -32,18 +32,17 @@ static void add_row(struct table *t, const struct curve *c)
 static struct opt_list sets;
 
 /* Only gtrain knows what settings mean. */
-static int ask_gtrain(struct planned_rates *r, const char *conf, struct err *e)
+static int ask_gtrain(struct buf *out, const char *conf, struct err *e)
 {
     char *gtrain = spawn_find("gtrain", e);
     const char *const fixed[] = { gtrain,       "plan",  "--only=schedule",
                                   "--points=0", "--tsv", conf };
     const size_t n = sizeof fixed / sizeof fixed[0];
     const char **argv = xcalloc(n + 2 * sets.n + 1, sizeof *argv);
-    struct buf out = BUF_INIT, words = BUF_INIT;
-    struct spawn s = { .out = &out, .words = &words, .secs = 60 };
+    struct buf words = BUF_INIT;
+    struct spawn s = { .out = out, .words = &words, .secs = 60 };
     int ret;
 
-    *r = (struct planned_rates){ 0 };
     memcpy(argv, fixed, sizeof fixed);
     for (size_t i = 0; i < sets.n; i++) {
         argv[n + 2 * i] = "--set";
@@ -56,39 +55,78 @@ static int ask_gtrain(struct planned_rates *r, const char *conf, struct err *e)
         e->kind = ERR_MISSING;
     else if (ret < 0 && s.status == 2)
         e->kind = ERR_USAGE;
-    if (ret == 0)
-        planned_rates_read(r, out.s);
-    if (ret == 0 && r->n == 0)
-        ret = err_set(e, ERR_INPUT, "gtrain printed no schedule for %s", conf);
-    buf_clear(&out);
     buf_clear(&words);
     free(gtrain);
     return ret;
 }
 
-static int draw_conf(struct build *b, struct panel *p, int index, struct err *e)
+/* Draw the rates in lines, which it changes. */
+static int draw_rates(struct build *b, const char *label, char *lines,
+                      struct err *e)
 {
-    const char *conf = b->words[index];
+    struct panel *p = b->figure->panel[b->figure->n_panels - 1];
     struct planned_rates r;
     struct curve *c;
-    int ret = ask_gtrain(&r, conf, e);
+    int ret = 0;
 
-    if (ret == 0) {
-        c = panel_curve(b->figure, p, path_name(conf), r.n);
-        c->run = c->label;
-        c->colour = index;
-        c->n = 0;
-        for (size_t i = 0; i < r.n; i++)
-            if (r.step[i] > (double)b->request->skip - 1) {
-                c->x[c->n] = r.step[i];
-                c->y[c->n++] = r.rate[i];
-            }
-        if (c->n == 0)
-            ret = err_set(e, ERR_MISSING, "--skip leaves no step of %s", conf);
-        else
-            add_row(b->summary, c);
+    planned_rates_read(&r, lines);
+    if (r.n == 0) {
+        planned_rates_clear(&r);
+        return err_set(e, ERR_INPUT, "gtrain printed no schedule for %s",
+                       label);
     }
+    c = panel_curve(b->figure, p, label, r.n);
+    c->run = c->label;
+    c->colour = (int)p->n_curves - 1;
+    c->n = 0;
+    for (size_t i = 0; i < r.n; i++)
+        if (r.step[i] > (double)b->request->skip - 1) {
+            c->x[c->n] = r.step[i];
+            c->y[c->n++] = r.rate[i];
+        }
+    if (c->n == 0)
+        ret = err_set(e, ERR_MISSING, "--skip leaves no step of %s", label);
+    else
+        add_row(b->summary, c);
     planned_rates_clear(&r);
+    return ret;
+}
+
+/* Draw the rates of each cell of a sweep, whose name begins its lines. */
+static int draw_cells(struct build *b, char *text, struct err *e)
+{
+    struct buf cell = BUF_INIT;
+    const char *last = NULL;
+    char *line;
+    int ret = 0;
+
+    strsep(&text, "\n"); /* the names of the columns */
+    while (ret == 0 && (line = strsep(&text, "\n")) && *line) {
+        const char *name = strsep(&line, "\t");
+
+        if (last && strcmp(name, last) != 0) {
+            ret = draw_rates(b, last, cell.s, e);
+            buf_trim(&cell, 0);
+        }
+        buf_printf(&cell, "%s\n", line ? line : "");
+        last = name;
+    }
+    if (ret == 0 && last)
+        ret = draw_rates(b, last, cell.s, e);
+    buf_clear(&cell);
+    return ret;
+}
+
+static int draw_conf(struct build *b, const char *conf, struct err *e)
+{
+    struct buf out = BUF_INIT;
+    int ret = ask_gtrain(&out, conf, e);
+
+    if (ret == 0)
+        ret = strncmp(out.s, "cell\t", 5) == 0
+                  ? draw_cells(b, out.s, e)
+                  : draw_rates(b, path_name(conf), out.s, e);
+    buf_clear(&out);
     return ret;
 }
 
@@ -105,7 +143,7 @@ static int build_schedule(struct build *b, struct err *e)
     table_columns(b->summary, "settings", "highest", "at step", "last",
                   "last step", NULL);
     for (int i = 0; i < b->n; i++)
-        if (draw_conf(b, p, i, e) < 0)
+        if (draw_conf(b, b->words[i], e) < 0)
             return -1;
     return 0;
 }

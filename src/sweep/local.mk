@@ -10,4 +10,5 @@ src_sweep_libsweep_a_SOURCES = \
 	%D%/sweep_report.c \
 	%D%/sweep_run.c \
 	%D%/sweep_run.h \
+	%D%/sweep_text.c \
 	%D%/sweep_wandb.c

@@ -45,6 +45,8 @@ static const struct setting table[] = {
     { "sweep.gpus", CONF_INT, AT(gpus), "0",
       "GPUs that each cell has for itself; 0: all cells use the same",
       .min = 0, .max = 64 },
+    { "sweep.ranks", CONF_INT, AT(ranks), "0",
+      "processes of each cell; 0: one", .min = 0, .max = 1024 },
     { "sweep.rungs", CONF_INT, AT(rungs), "3",
       "with halving, rungs; the last is the whole training", .min = 2,
       .max = 20 },

@@ -3,6 +3,7 @@
 
 #include <stdint.h>
 
+#include "common/buf.h"
 #include "common/conf.h"
 #include "common/err.h"
 #include "common/mem.h"
@@ -81,7 +82,7 @@ struct sweep {
     const char *metric; /* "val/loss" */
     enum sweep_goal goal;
     enum sweep_method method;
-    int64_t samples, seeds, parallel, gpus;
+    int64_t samples, seeds, parallel, gpus, ranks;
     int64_t rungs, eta;    /* halving: one cell of eta continues */
     int64_t steps;         /* halving: those of a whole training, or 0 */
     bool resume;           /* a cell that is tried again continues */
@@ -119,6 +120,16 @@ int sweep_put(struct sweep *, const char *key, const char *value,
 /* The file of a sweep of W&B. */
 int sweep_read_wandb(struct sweep *, const char *path, struct err *);
 int sweep_expand(struct sweep *, struct err *);
+/* The value of an axis, or of a setting of all cells; NULL if there is none. */
+const char *sweep_value(const struct sweep *, size_t cell, const char *key);
+/* Append a text, in which {key} stands for a value that a function appends, and
+ * {{key}} for {key}; the function returns false if there is no such key. */
+typedef bool sweep_value_fn(void *arg, const char *key, size_t n,
+                            struct buf *out);
+int sweep_fill(struct buf *out, const char *text, sweep_value_fn *, void *arg,
+               struct err *);
+/* "grid-lr=0.01-width=64", which begins with a text; the caller frees it. */
+char *sweep_cell_name(const struct sweep *, size_t cell, const char *begin);
 void sweep_clear(struct sweep *);
 
 #endif

@@ -131,6 +131,7 @@ static int begin_parent(struct sweep_run *s, struct err *e)
 
         fresh.resume = NULL;
         fresh.id = s->parent;
+        fresh.name = s->sweep.name;
         made = run_begin(&s->own, &fresh, &why) == 0;
         *e = (struct err){ 0 };
         ret = made ? 0 : run_begin(&s->own, &conf, e); /* another began it */

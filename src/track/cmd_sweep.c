@@ -42,24 +42,10 @@ struct sweep_cells {
 
 /* ---- values ------------------------------------------------------------ */
 
-static const char *find_value(const struct sweep *w, size_t cell,
-                              const char *key, size_t n)
-{
-    for (size_t i = 0; i < w->n_axes; i++)
-        if (strlen(w->axis[i].key) == n && strncmp(w->axis[i].key, key, n) == 0)
-            return w->cell[cell].value[i];
-    for (size_t i = w->n_sets; i-- > 0;)
-        if (strlen(w->set[i].key) == n && strncmp(w->set[i].key, key, n) == 0)
-            return w->set[i].value;
-    return NULL;
-}
-
 /* Is set i the one that counts: no later set and no axis has its key? */
 static bool set_counts(const struct sweep *w, size_t cell, size_t i)
 {
-    const char *key = w->set[i].key;
-
-    return find_value(w, cell, key, strlen(key)) == w->set[i].value;
+    return sweep_value(w, cell, w->set[i].key) == w->set[i].value;
 }
 
 typedef int value_fn(void *arg, const char *key, const char *value,
@@ -88,61 +74,35 @@ struct filling {
     const char *folder, *steps; /* of the cell */
 };
 
-/* The end of the name in "{name}", or NULL if this is no placeholder. */
-static const char *name_end(const char *open)
+static bool find_filling(void *arg, const char *name, size_t n, struct buf *out)
 {
-    const char *end = open + 1;
-
-    while (isalnum((unsigned char)*end) || (*end && strchr("._-/", *end)))
-        end++;
-    return *end == '}' && end > open + 1 ? end : NULL;
-}
-
-static const char *find_filling(const struct filling *f, const char *name,
-                                size_t n)
-{
+    const struct filling *f = arg;
     const struct sweep *w = &f->s->sweep;
-    const char *const own[][2] = {
+    const struct {
+        const char *name, *value;
+    } own[] = {
         { "sweep.cell", w->cell[f->cell].id },
         { "sweep.folder", f->folder },
         { "sweep.steps", f->steps },
     };
+    char *key = xstrndup(name, n);
+    const char *value = sweep_value(w, f->cell, key);
 
     for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
-        if (strlen(own[i][0]) == n && strncmp(own[i][0], name, n) == 0)
-            return own[i][1];
-    return find_value(w, f->cell, name, n);
+        if (strcmp(own[i].name, key) == 0)
+            value = own[i].value;
+    free(key);
+    if (value)
+        buf_str(out, value);
+    return value;
 }
 
-static int fill_word(const struct filling *f, const char *word, struct buf *out,
+static int fill_word(struct filling *f, const char *word, struct buf *out,
                      struct err *e)
 {
-    while (*word) {
-        const bool twice = word[0] == '{' && word[1] == '{';
-        const char *open = word + twice;
-        const char *end = *word == '{' ? name_end(open) : NULL;
-        const char *value;
-
-        if (!end || (twice && end[1] != '}')) {
-            buf_char(out, *word++);
-            continue;
-        }
-        if (twice) {
-            buf_add(out, open, (size_t)(end - open) + 1);
-            word = end + 2;
-            continue;
-        }
-        value = find_filling(f, word + 1, (size_t)(end - word) - 1);
-        if (!value)
-            return err_set(e, ERR_USAGE,
-                           "the sweep has no setting for %.*s in the command; "
-                           "write {%.*s} for this text itself",
-                           (int)(end - word) + 1, word, (int)(end - word) + 1,
-                           word);
-        buf_str(out, value);
-        word = end + 1;
-    }
-    return 0;
+    return sweep_fill(out, word, find_filling, f, e) < 0
+               ? err_wrap(e, "the command")
+               : 0;
 }
 
 /* ---- the environment --------------------------------------------------- */
@@ -218,15 +178,18 @@ static int new_run(const struct filling *f, const char *source, char **id,
                    struct err *e)
 {
     const struct sweep_run *s = f->s;
+    char *name = sweep_cell_name(&s->sweep, f->cell, s->sweep.name);
     const struct new_run_conf conf = { .root = s->root,
+                                       .name = name,
                                        .experiment = s->experiment,
                                        .parent = s->parent,
                                        .source = source };
     char *keys;
     struct stored_run b;
-    int ret;
+    int ret = stored_run_create(&b, &conf, e);
 
-    if (stored_run_create(&b, &conf, e) < 0)
+    free(name);
+    if (ret < 0)
         return -1;
     keys = sweep_run_keys(&s->sweep);
     *id = xstrdup(b.meta.id);
@@ -310,9 +273,7 @@ static int check_cells(struct sweep_run *s, struct err *e)
 {
     const struct sweep *w = &s->sweep;
     const struct sweep_cells *c = s->arg;
-    const struct filling f = { .s = s,
-                               .folder = "",
-                               .steps = w->steps ? "" : NULL };
+    struct filling f = { .s = s, .folder = "", .steps = w->steps ? "" : NULL };
     struct buf word = BUF_INIT;
     int ret = 0;
 
@@ -334,7 +295,7 @@ static int check_cells(struct sweep_run *s, struct err *e)
     return ret;
 }
 
-static int add_words(const struct filling *f, struct child *c, struct err *e)
+static int add_words(struct filling *f, struct child *c, struct err *e)
 {
     const struct sweep_cells *cells = f->s->arg;
 

@@ -16,12 +16,13 @@
 #include "trainer/model/resolve.h"
 #include "trainer/plan/plan_budget.h"
 #include "trainer/ranks/rank_memory.h"
-#include "trainer/settings/settings.h"
+#include "trainer/sweep_cells.h"
 
 static const char *config;
 static struct opt_list sets;
 static int only = PLAN_ALL;
-static struct plan_how how = { .ranks = 1, .points = 20 };
+static struct plan_how how = { .ranks = 1, .points = 20, .models = "file" };
+static bool presets;
 static const char *mfu, *price, *device, *network = "400Gb", *budget, *threads;
 static struct plan_device named;
 static struct table_style style;
@@ -39,6 +40,8 @@ static const struct opt plan_opts[] = {
       "the rate between machines, for each GPU (default: 400Gb)" },
     { 0, "only", "part", OPT_WORD, &only, "print one part: %s",
       plan_part_words },
+    { 0, "presets", NULL, OPT_FLAG, &presets,
+      "compare the models of model.preset" },
     { 0, "points", "n", OPT_INT, &how.points,
       "print N rows of the schedule; 0: one per step (default: 20)" },
     { 0, "mfu", "fractions", OPT_STRING, &mfu,
@@ -94,6 +97,8 @@ static int check_options(struct err *e)
     return check_device(e);
 }
 
+enum { MOST_CELLS = 10000 };
+
 /* ---- models ------------------------------------------------------------- */
 
 /* Before the first table is printed. */
@@ -116,7 +121,7 @@ static int check_plan(const struct settings *s, struct err *e)
                              parts->x[i]);
     if (s->is.steps == 0 && !budget && only != PLAN_PARAMETERS &&
         only != PLAN_RECIPE && only != PLAN_MEMORY && only != PLAN_STEP &&
-        only != PLAN_OPERATIONS)
+        only != PLAN_OPERATIONS && only != PLAN_SIZES)
         return err_set(e, ERR_USAGE,
                        "the length of training is not known; set "
                        "schedule.steps, schedule.tokens or "
@@ -124,12 +129,12 @@ static int check_plan(const struct settings *s, struct err *e)
     return 0;
 }
 
-static int load_settings(struct settings *s, const char *path, struct err *e)
+static int resolve_model(struct settings *s, struct err *e)
 {
     struct tokenizer *tokenizer = NULL;
-    int ret = settings_load(s, path, sets.item, sets.n, e);
+    int ret = 0;
 
-    if (ret == 0 && s->model.vocab == 0 && *s->data.tokenizer)
+    if (s->model.vocab == 0 && *s->data.tokenizer)
         ret = tokenizer_load(&tokenizer, s->data.tokenizer, e);
     if (ret == 0)
         ret = resolve_settings(s, tokenizer ? tokenizer_vocab(tokenizer) : 0,
@@ -154,11 +159,27 @@ static void name_exports(struct plan_model *p)
              convert_check_gguf(p->set, &e) == 0 ? ", gguf" : "");
 }
 
-static int load_model(struct plan_model *p, const char *path, struct err *e)
+struct models {
+    struct plan_model *item;
+    size_t n, room;
+};
+
+/* Append a model, whose settings are still to be loaded; the name is copied. */
+static struct settings *add_model(struct models *m, const char *name)
+{
+    GROW(m->item, m->n, m->room);
+    m->item[m->n] = (struct plan_model){ .name = name ? xstrdup(name) : NULL };
+    m->item[m->n].set = xcalloc(1, sizeof *m->item[m->n].set);
+    return m->item[m->n++].set;
+}
+
+/* What follows from the settings of the last model. */
+static int build_model(struct models *m, struct err *e)
 {
     const struct graph_conf conf = { .training = true, .fuse = true };
+    struct plan_model *p = &m->item[m->n - 1];
 
-    if (load_settings(p->set, path, e) < 0)
+    if (resolve_model(p->set, e) < 0)
         return -1;
     name_exports(p);
     gpt_build(&p->gpt, p->set, p->set->train.micro_batch);
@@ -170,31 +191,103 @@ static int load_model(struct plan_model *p, const char *path, struct err *e)
     return plan_device_open(&named, p->set, p->gpt.graph.type, e);
 }
 
+static int load_file(struct models *m, const char *path, const char *name,
+                     struct err *e)
+{
+    return settings_load(add_model(m, name), path, sets.item, sets.n, e) < 0
+               ? -1
+               : build_model(m, e);
+}
+
+/* The cells of a sweep, by their names. */
+static int load_cells(struct models *m, const char *path, struct err *e)
+{
+    struct sweep w;
+    int ret;
+
+    sweep_init(&w, "train.seed");
+    ret = sweep_read(&w, path, e);
+    for (size_t i = 0; ret == 0 && i < sets.n; i++)
+        ret = sweep_set(&w, sets.item[i], "--set", e);
+    if (ret == 0)
+        ret = sweep_expand(&w, e);
+    if (ret == 0 && w.n_cells > MOST_CELLS)
+        ret = err_set(e, ERR_USAGE, "%s has %zu cells, more than %d", path,
+                      w.n_cells, MOST_CELLS);
+    for (size_t c = 0; ret == 0 && c < w.n_cells; c++) {
+        struct settings *s = add_model(m, NULL);
+
+        ret = sweep_cells_load(&w, c, s, e);
+        m->item[m->n - 1].name = ret == 0 ? xstrdup(s->run.name) : NULL;
+        if (ret == 0)
+            ret = build_model(m, e);
+    }
+    sweep_clear(&w);
+    how.models = "cell";
+    only = only == PLAN_ALL ? PLAN_CELLS : only;
+    return ret;
+}
+
+static int load_presets(struct models *m, struct err *e)
+{
+    const char *const *word;
+    struct settings none;
+    int ret = settings_begin(&none, NULL, e);
+
+    how.models = "preset";
+    only = only == PLAN_ALL ? PLAN_SIZES : only;
+    sets.item = xrealloc(sets.item, sets.n + 1, sizeof *sets.item);
+    word = conf_find(&none.conf, "model.preset")->words;
+    while (ret == 0 && *++word) { /* the first one is "none" */
+        char *preset = xasprintf("model.preset=%s", *word);
+
+        sets.item[sets.n++] = preset;
+        ret = load_file(m, config, *word, e);
+        sets.n--;
+        free(preset);
+    }
+    settings_clear(&none);
+    return ret;
+}
+
+static int load_models(struct models *m, int argc, char **argv, struct err *e)
+{
+    int ret = 0;
+
+    if (presets && argc > 0)
+        return err_set(e, ERR_USAGE, "--presets and files exclude each other");
+    if (presets)
+        return load_presets(m, e);
+    for (int i = 0; ret == 0 && i < (argc > 0 ? argc : 1); i++) {
+        const char *path = argc > 0 ? argv[i] : config;
+
+        ret = path && sweep_cells_in(path)
+                  ? load_cells(m, path, e)
+                  : load_file(m, path, argc > 1 ? path : NULL, e);
+    }
+    return ret;
+}
+
 static int plan_main(int argc, char **argv, struct err *e)
 {
-    const int n = argc > 0 ? argc : 1;
-    struct plan_model *p;
-    int ret = 0;
+    struct models m = { 0 };
+    int ret;
 
     if (check_options(e) < 0)
         return -1;
-    p = xcalloc((size_t)n, sizeof *p);
-    for (int i = 0; i < n; i++) {
-        p[i].set = xcalloc(1, sizeof *p[i].set);
-        p[i].file = n > 1 ? argv[i] : NULL;
-        if (ret == 0)
-            ret = load_model(&p[i], argc > 0 ? argv[i] : config, e);
-    }
+    ret = load_models(&m, argc, argv, e);
     if (ret == 0 && budget)
-        ret = plan_budget_print(budget, p, n, &how, &style, e);
+        ret = plan_budget_print(budget, m.item, (int)m.n, &how, &style, e);
     else if (ret == 0)
-        ret = plan_tables_print(p, n, &how, (enum plan_part)only, &style, e);
-    for (int i = 0; i < n; i++) {
-        graph_clear(&p[i].gpt.graph);
-        settings_clear(p[i].set);
-        free(p[i].set);
+        ret = plan_tables_print(m.item, (int)m.n, &how, (enum plan_part)only,
+                                &style, e);
+    for (size_t i = 0; i < m.n; i++) {
+        graph_clear(&m.item[i].gpt.graph);
+        settings_clear(m.item[i].set);
+        free(m.item[i].set);
+        free(m.item[i].name);
     }
-    free(p);
+    free(m.item);
     free(sets.item);
     return ret;
 }

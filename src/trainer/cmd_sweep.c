@@ -11,7 +11,7 @@
 #include "common/save.h"
 #include "sweep/sweep_command.h"
 #include "trainer/engine/engine_data.h"
-#include "trainer/settings/settings.h"
+#include "trainer/sweep_cells.h"
 
 static const char *base, *file;
 static struct sweep_command command = SWEEP_COMMAND_INIT;
@@ -24,27 +24,7 @@ static const struct opt sweep_opts[] = {
     { 0 }
 };
 
-/* ---- a cell's settings ------------------------------------------------- */
-
-/* The settings of a cell: of the base, of the sweep's file, and its values. */
-static int load_cell(const struct sweep_run *s, size_t cell,
-                     struct settings *out, struct err *e)
-{
-    const struct sweep *w = &s->sweep;
-
-    if (settings_begin(out, w->base[0] ? w->base : NULL, e) < 0)
-        return -1;
-    for (size_t i = 0; i < w->n_sets; i++)
-        if (conf_put(&out->conf, w->set[i].key, w->set[i].value,
-                     w->set[i].where, e) < 0)
-            return -1;
-    for (size_t i = 0; i < w->n_axes; i++)
-        if (conf_put(&out->conf, w->axis[i].key, w->cell[cell].value[i],
-                     w->axis[i].where, e) < 0)
-            return -1;
-    settings_finish(out);
-    return 0;
-}
+/* ---- checks ------------------------------------------------------------ */
 
 /* Without validation no cell would have the metric to compare by. */
 static int check_metric(const struct sweep_run *s, const struct settings *set,
@@ -59,16 +39,37 @@ static int check_metric(const struct sweep_run *s, const struct settings *set,
                      "comparing cells by %s needs validation", s->sweep.metric);
 }
 
+/* GPUs are those of this machine. */
+static int check_ranks(const struct sweep *w, const struct settings *set,
+                       struct err *e)
+{
+    const char *device = set->train.device;
+
+    if (w->gpus > 0 && w->ranks > 0)
+        return conf_fail(&w->conf, "sweep.ranks", e,
+                         "cannot be used together with sweep.gpus");
+    if (w->gpus > 0 && strncmp(device, "cuda", 4) != 0 &&
+        strcmp(device, "auto") != 0)
+        return conf_fail(&w->conf, "sweep.gpus", e,
+                         "needs a GPU, but train.device is %s; sweep.ranks "
+                         "gives each cell processes on it",
+                         device);
+    return 0;
+}
+
 static int check_cells(struct sweep_run *s, struct err *e)
 {
-    const int ranks = (int)s->sweep.gpus;
+    const struct sweep *w = &s->sweep;
+    const int ranks = (int)(w->gpus > w->ranks ? w->gpus : w->ranks);
     struct engine_check seen = { 0 };
     int ret = 0;
 
-    for (size_t c = 0; ret == 0 && c < s->sweep.n_cells; c++) {
+    for (size_t c = 0; ret == 0 && c < w->n_cells; c++) {
         struct settings set;
 
-        ret = load_cell(s, c, &set, e);
+        ret = sweep_cells_load(w, c, &set, e);
+        if (ret == 0)
+            ret = check_ranks(w, &set, e);
         if (ret == 0)
             ret = engine_check(&seen, &set, ranks > 1 ? ranks : 1, e);
         if (ret == 0)
@@ -88,7 +89,7 @@ static int write_cell(struct sweep_run *s, size_t cell, struct err *e)
     struct settings set;
     struct buf text = BUF_INIT;
     char *path = sweep_run_cell_path(s, cell, ".ini");
-    int ret = load_cell(s, cell, &set, e);
+    int ret = sweep_cells_load(&s->sweep, cell, &set, e);
 
     if (ret == 0) {
         conf_dump(&set.conf, &text);
@@ -105,8 +106,10 @@ static int write_cell(struct sweep_run *s, size_t cell, struct err *e)
 static int open_cells(struct sweep_run *s, struct err *e)
 {
     struct settings set;
-    int ret = load_cell(s, 0, &set, e);
+    int ret = sweep_cells_load(&s->sweep, 0, &set, e);
 
+    if (ret == 0)
+        ret = check_ranks(&s->sweep, &set, e);
     if (ret == 0) {
         s->root = xstrdup(set.run.root);
         s->experiment = xstrdup(set.run.experiment);
@@ -142,6 +145,8 @@ static int start_cell(struct sweep_run *s, size_t cell, int64_t stop_at,
                               s->folder, id));
     if (w->gpus > 1)
         child_arg(c, arena_printf(a, "--gpus=%lld", (long long)w->gpus));
+    if (w->ranks > 1)
+        child_arg(c, arena_printf(a, "--ranks=%lld", (long long)w->ranks));
     if (stop_at > 0)
         child_arg(
             c, arena_printf(a, "--set=train.stop_at=%lld", (long long)stop_at));

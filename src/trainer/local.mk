@@ -39,6 +39,8 @@ gtrain_SOURCES = \
 	%D%/gtrain.c \
 	%D%/timeline.c \
 	%D%/timeline.h \
+	%D%/sweep_cells.c \
+	%D%/sweep_cells.h \
 	%D%/trained_model.c \
 	%D%/trained_model.h
 nodist_gtrain_SOURCES = %D%/cmds.c

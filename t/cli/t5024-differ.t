@@ -37,21 +37,21 @@ is "$(cut -f 1 out | sed -n '4,5p' | paste -s -d ' ')" "optim.lr model.width" \
     "a comparison begins with what was swept"
 is "$(grep -c 'checkpoint\|derived\|cells' out) $(awk 'NR == 1 { print NF }' \
     out)" "0 4" "a comparison leaves out the run of the sweep"
-gtrack compare --tsv run1 "$best" >out
-like out run1 "the run of a sweep is compared when it is named"
+gtrack compare --tsv grid "$best" >out
+like out "${tab}grid${tab}" "the run of a sweep is compared when it is named"
 for form in latex markdown; do
     gtrack ls "--$form" >out
     like out "$best .*$width" "a list in $form has the cells"
-    unlike out run1 \
+    unlike out 'grid *[&|]' \
         "a list in $form leaves out the run of the sweep"
 done
 gtrack ls --tsv -c name --no-header >out
-like out run1 "a list for programs has the run of the sweep"
+like out '^grid$' "a list for programs has the run of the sweep"
 
 gplot compare --sweep grid -o compare.json 2>err
 like compare.json "lr $lr, width $width" \
     "the legend of a sweep's cells is what was swept"
-unlike compare.json 'cells\|"run[0-9]:' \
+unlike compare.json 'cells =\|"grid:' \
     "no legend shows the parameters of the run of the sweep"
 gplot sweep lr val/loss --sweep grid -o lr.json 2>err
 like lr.json '"label":"width 16"' \
@@ -97,6 +97,7 @@ for what in "best val/loss" "compare" "ls @best:val/loss"; do
     g $what
     like err "different tokenizers.*val/bpb" "$what warns of tokenizers"
 done
+g best val/bpb
 g best val/bpb
 unlike err "tokenizers" "bits per byte of different tokenizers do compare"
 begin c -p derived.tokenizer=t1 -p derived.data.val=v2 -p model.context=16 &&

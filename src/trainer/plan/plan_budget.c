@@ -151,12 +151,12 @@ static void compare_models(const struct budget *b, const struct plan_model *p,
     table_column(t, "model");
     add_columns(t);
     for (int i = 0; i < n; i++) {
-        table_text(t, p[i].file);
+        table_text(t, p[i].name);
         add_row(b, p[i].set, t);
         if (loss_of(b, p[i].set) < loss_of(b, p[best].set))
             best = i;
     }
-    tell_lowest(b, p[best].set, p[best].file);
+    tell_lowest(b, p[best].set, p[best].name);
 }
 
 /* ---- the sizes of one model --------------------------------------------- */

@@ -19,21 +19,36 @@ const char *const plan_part_words[] = { [PLAN_RECIPE] = "recipe",
                                         [PLAN_STEP] = "step",
                                         [PLAN_OPERATIONS] = "operations",
                                         [PLAN_SCHEDULE] = "schedule",
+                                        [PLAN_SIZES] = "sizes",
+                                        [PLAN_HOURS] = "hours",
+                                        [PLAN_CELLS] = "cells",
                                         NULL };
+
+/* This machine, the table, and the rows of plan.hardware. */
+enum { MOST_HARDWARE = 64 };
+
+struct hardware_list {
+    struct hardware item[MOST_HARDWARE];
+    char name[MOST_HARDWARE][32];
+    int n;
+    bool has_this; /* the first one is this machine */
+};
 
 /* A table, and what it is printed for. */
 struct rows {
     struct table table;
     const struct plan_how *how;
+    const struct hardware_list *hardware;
     struct plan_model *model; /* whose rows are added */
     struct settings *set;     /* of that */
+    double sum[4];            /* of all cells */
 };
 
-/* Begin a row with its name, after the name of the file. */
+/* Begin a row with its name, after that of the model. */
 static void begin_row(struct rows *r, const char *name)
 {
-    if (r->model->file)
-        table_text(&r->table, r->model->file);
+    if (r->model->name)
+        table_text(&r->table, r->model->name);
     table_text(&r->table, name);
 }
 
@@ -289,10 +304,11 @@ static void add_time_row(struct rows *r, const struct time_row *row)
     table_text(t, row->source);
 }
 
-/* The operations of perf/mfu, at each assumed share of the peak rate.  A single
- * device stands for as many as there are ranks; what was measured here is all
- * of this machine. */
-static void add_hardware(struct rows *r, const struct hardware *h)
+/* The time of a step by the operations of perf/mfu, at a share of the peak
+ * rate.  A single device stands for as many as there are ranks; what was
+ * measured here is all of this machine. */
+static struct time_row hardware_row(const struct rows *r,
+                                    const struct hardware *h, double mfu)
 {
     const struct settings *s = r->set;
     const bool whole = h->devices > 1 || h->whole;
@@ -302,15 +318,37 @@ static void add_hardware(struct rows *r, const struct hardware *h)
     const double flops =
         gpt_flops_per_token(&r->model->gpt) * (double)s->is.tokens_per_step;
 
-    for (int i = 0; i < s->plan.mfu.n; i++)
-        add_time_row(r, &(struct time_row){
-                            .name = h->name,
-                            .source = h->source,
-                            .devices = devices,
-                            .peak = peak,
-                            .mfu = s->plan.mfu.x[i],
-                            .gib = h->gib,
-                            .seconds = flops / (peak * s->plan.mfu.x[i]) });
+    return (struct time_row){ .name = h->name,
+                              .source = h->source,
+                              .devices = devices,
+                              .peak = peak,
+                              .mfu = mfu,
+                              .gib = h->gib,
+                              .seconds = flops / (peak * mfu) };
+}
+
+static void add_hardware(struct rows *r, const struct hardware *h)
+{
+    for (int i = 0; i < r->set->plan.mfu.n; i++) {
+        const struct time_row row = hardware_row(r, h, r->set->plan.mfu.x[i]);
+
+        add_time_row(r, &row);
+    }
+}
+
+/* The rows of plan.hardware have been accepted. */
+static void list_hardware(struct hardware_list *l, const struct settings *s)
+{
+    const char *more = s->plan.hardware;
+    struct err e = { 0 };
+
+    l->has_this = hardware_measure(&l->item[0], s);
+    l->n = l->has_this;
+    for (const struct hardware *row = hardware_table; row->name; row++)
+        l->item[l->n++] = *row;
+    while (l->n < MOST_HARDWARE &&
+           hardware_parse(&more, l->name[l->n], &l->item[l->n], &e) > 0)
+        l->n++;
 }
 
 static void add_planned(struct rows *r)
@@ -337,13 +375,9 @@ static void add_planned(struct rows *r)
     }
 }
 
-/* The rows of plan.hardware have been accepted. */
 static void add_time(struct rows *r)
 {
-    const char *more = r->set->plan.hardware;
-    struct err e = { 0 };
-    struct hardware h;
-    char name[32];
+    struct hardware_list l;
 
     if (r->how->step_time > 0)
         add_time_row(r, &(struct time_row){ .name = "this step time",
@@ -355,12 +389,97 @@ static void add_time(struct rows *r)
                                             .seconds = r->how->step_time });
     if (r->how->device)
         add_planned(r);
-    if (hardware_measure(&h, r->set))
-        add_hardware(r, &h);
-    for (const struct hardware *row = hardware_table; row->name; row++)
-        add_hardware(r, row);
-    while (hardware_parse(&more, name, &h, &e) > 0)
-        add_hardware(r, &h);
+    list_hardware(&l, r->set);
+    for (int i = 0; i < l.n; i++)
+        add_hardware(r, &l.item[i]);
+}
+
+/* ---- tables of several models ------------------------------------------- */
+
+static void add_sizes(struct rows *r)
+{
+    const struct settings *s = r->set;
+    struct table *t = &r->table;
+
+    table_text(t, r->model->name);
+    table_int(t, s->model.layers);
+    table_int(t, s->model.heads);
+    table_int(t, s->model.width);
+    table_int(t, s->model.context);
+    table_int(t, s->is.parameters);
+    table_int(t, s->is.tokens_per_step);
+    table_real(t, s->optim.lr);
+}
+
+/* A row for each MFU, and a column for each kind of hardware. */
+static void add_hours(struct rows *r)
+{
+    for (int i = 0; i < r->set->plan.mfu.n; i++) {
+        table_text(&r->table, r->model->name);
+        table_int(&r->table, r->set->is.parameters);
+        table_real(&r->table, r->set->plan.mfu.x[i]);
+        for (int k = 0; k < r->hardware->n; k++) {
+            const struct time_row row =
+                hardware_row(r, &r->hardware->item[k], r->set->plan.mfu.x[i]);
+
+            table_real_or_none(
+                &r->table, row.peak > 0 ? training_hours(r->set, row.seconds)
+                                        : (double)NAN);
+        }
+    }
+}
+
+/* The step time that is given, or that of the device that is named, or that of
+ * this machine at the first MFU; unknown if it has no rate. */
+static struct time_row cell_time(const struct rows *r)
+{
+    const struct plan_how *how = r->how;
+    struct time_row row = { .devices = how->ranks, .seconds = (double)NAN };
+    struct plan_rates p;
+    struct plan_step step;
+
+    if (how->step_time > 0) {
+        row.seconds = how->step_time;
+    } else if (how->device) {
+        plan_device_rates(how->device, r->set, how->ranks, 0, &p);
+        plan_step_find(&step, &p, r->set, &r->model->gpt, how->ranks,
+                       r->set->parallel.mode);
+        row.seconds = step.seconds;
+    } else if (r->hardware->has_this && r->set->plan.mfu.n > 0) {
+        row = hardware_row(r, &r->hardware->item[0], r->set->plan.mfu.x[0]);
+    }
+    return row;
+}
+
+static void add_cell_row(struct rows *r, const char *name, int64_t parameters,
+                         const double sum[4])
+{
+    struct table *t = &r->table;
+
+    table_text(t, name);
+    if (parameters)
+        table_int(t, parameters);
+    else
+        table_none(t);
+    table_int(t, (int64_t)sum[0]);
+    table_int(t, (int64_t)sum[1]);
+    table_real_or_none(t, sum[2]);
+    table_real_or_none(t, sum[3]);
+    if (r->how->has_price)
+        table_real_or_none(t, sum[3] * r->how->price);
+}
+
+/* The steps, tokens, hours and device hours of a cell, which are added up. */
+static void add_cell(struct rows *r)
+{
+    const struct time_row row = cell_time(r);
+    const double hours = training_hours(r->set, row.seconds);
+    const double own[4] = { (double)r->set->is.steps, plan_tokens(r->set),
+                            hours, hours * row.devices };
+
+    for (int i = 0; i < 4; i++)
+        r->sum[i] += own[i];
+    add_cell_row(r, r->model->name, r->set->is.parameters, own);
 }
 
 /* ---- a step ------------------------------------------------------------- */
@@ -442,8 +561,8 @@ static void add_schedule(struct rows *r)
     for (int64_t i = 0; i < n; i++) {
         const int64_t step = n < 2 ? 0 : i * (steps - 1) / (n - 1);
 
-        if (r->model->file)
-            table_text(&r->table, r->model->file);
+        if (r->model->name)
+            table_text(&r->table, r->model->name);
         table_int(&r->table, step);
         table_real(&r->table, schedule_at(&s, (double)step));
         table_int(&r->table, resolve_sequences(r->set, step));
@@ -453,6 +572,7 @@ static void add_schedule(struct rows *r)
 /* ---- all of them -------------------------------------------------------- */
 
 static void set_columns(struct table *t, const struct plan_how *how,
+                        const struct hardware_list *hardware,
                         enum plan_part part)
 {
     const bool is_cpu = how->device && !how->device->gpu;
@@ -498,6 +618,21 @@ static void set_columns(struct table *t, const struct plan_how *how,
     case PLAN_SCHEDULE:
         table_columns(t, "step", "lr", "sequences", NULL);
         break;
+    case PLAN_SIZES:
+        table_columns(t, "layers", "heads", "width", "context", "parameters",
+                      "tokens of a step", "lr", NULL);
+        break;
+    case PLAN_HOURS:
+        table_columns(t, "parameters", "MFU", NULL);
+        for (int i = 0; i < hardware->n; i++)
+            table_column(t, hardware->item[i].name);
+        break;
+    case PLAN_CELLS:
+        table_columns(t, "parameters", "steps", "tokens", "hours",
+                      "device hours", NULL);
+        if (how->has_price)
+            table_column(t, "price");
+        break;
     case PLAN_ALL:
         break;
     }
@@ -516,18 +651,28 @@ static int print_part(struct plan_model *model, int n,
         [PLAN_STEP] = add_step,
         [PLAN_OPERATIONS] = add_operations,
         [PLAN_SCHEDULE] = add_schedule,
+        [PLAN_SIZES] = add_sizes,
+        [PLAN_HOURS] = add_hours,
+        [PLAN_CELLS] = add_cell,
     };
-    struct rows r = { .table = TABLE_INIT("gtrain.plan/1"), .how = how };
+    struct hardware_list hardware = { .n = 0 };
+    struct rows r = { .table = TABLE_INIT("gtrain.plan/1"),
+                      .how = how,
+                      .hardware = &hardware };
     int ret;
 
-    if (n > 1)
-        table_column(&r.table, "file");
-    set_columns(&r.table, how, part);
+    if (part == PLAN_HOURS || part == PLAN_CELLS)
+        list_hardware(&hardware, model[0].set);
+    if (model[0].name || part >= PLAN_SIZES)
+        table_column(&r.table, how->models);
+    set_columns(&r.table, how, &hardware, part);
     for (int i = 0; i < n; i++) {
         r.model = &model[i];
         r.set = model[i].set;
         add[part](&r);
     }
+    if (part == PLAN_CELLS)
+        add_cell_row(&r, "all", 0, r.sum);
     ret = table_print(&r.table, style, e);
     table_clear(&r.table);
     return ret;

@@ -21,6 +21,9 @@ enum plan_part {
     PLAN_STEP,
     PLAN_OPERATIONS,
     PLAN_SCHEDULE,
+    PLAN_SIZES,
+    PLAN_HOURS,
+    PLAN_CELLS,
     PLAN_ALL = -1
 };
 
@@ -30,12 +33,13 @@ extern const char *const plan_part_words[];
 struct plan_model {
     struct settings *set;
     struct gpt gpt;
-    const char *file; /* of the settings, if there are several; or NULL */
+    char *name; /* of several: the file, the cell or the preset; or NULL */
     char exports[64]; /* the formats that can represent it */
 };
 
 struct plan_how {
     int ranks, points;
+    const char *models;               /* what models are called: "file" */
     const struct plan_device *device; /* NULL: none is named */
     double step_time;                 /* seconds; 0: not known */
     bool has_price, fit;
@@ -45,8 +49,8 @@ struct plan_how {
 /* The tokens of a whole run. */
 double plan_tokens(const struct settings *);
 
-/* PLAN_ALL leaves out the schedule, a recipe that is not used and, without a
- * device, the tables that need one. */
+/* PLAN_ALL leaves out the schedule and the tables after it, a recipe that is
+ * not used and, without a device, the tables that need one. */
 int plan_tables_print(struct plan_model *, int n, const struct plan_how *,
                       enum plan_part, const struct table_style *, struct err *);
 

@@ -134,8 +134,9 @@ static int refuse_sweep(void *arg, const char *key, const char *value,
     if (strncmp(key, "sweep.", 6) == 0 || strncmp(key, "grid.", 5) == 0 ||
         strncmp(key, "random.", 7) == 0)
         return err_set(e, ERR_USAGE,
-                       "%s: %s describes a sweep; use 'gtrain sweep %s'", where,
-                       path, path);
+                       "%s: %s describes a sweep; 'gtrain plan %s' lists its "
+                       "cells",
+                       where, path, path);
     return 0;
 }
 

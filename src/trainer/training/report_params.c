@@ -21,7 +21,9 @@ static void store_settings(struct run *run, const struct settings *s)
     struct buf text = BUF_INIT;
 
     for (const struct setting *row = settings_table; row->key; row++) {
-        if (strncmp(row->key, "run.", 4) == 0)
+        /* where training stops is no property of the run, which may resume */
+        if (strncmp(row->key, "run.", 4) == 0 ||
+            strcmp(row->key, "train.stop_at") == 0)
             continue;
         buf_trim(&text, 0);
         conf_text(&s->conf, row, &text);

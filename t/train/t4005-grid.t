@@ -1,0 +1,88 @@
+#!/bin/sh
+# A grid is planned before it is trained, and its cells have names.
+. "$(dirname "$0")/../lib/tap.sh"
+. "$top/t/lib/fixtures.sh"
+rhythm 4000 >train.bin
+small_ini model.vocab=32 train.micro_batch=2 train.batch=4 data.train=train.bin \
+    data.val=train.bin eval.every=4 eval.sequences=2 schedule.steps=4 >base.ini
+cat >grid.ini <<'END'
+[sweep]
+base = base.ini
+[grid]
+optim.lr = 1e-2, 1e-3
+model.width = 16, 32
+END
+names="grid-lr=1e-2-width=16
+grid-lr=1e-2-width=32
+grid-lr=1e-3-width=16
+grid-lr=1e-3-width=32"
+
+gtrain plan grid.ini --step-time 900 --price 3/h --gpus 2 --tsv --no-header \
+    >out 2>err
+is "$(cut -f 1 out)" "$names
+all" "gtrain plan lists the cells of a grid and their sum"
+is "$(tail -n 1 out | cut -f 3-)" \
+    "16${tab}1024${tab}4.0${tab}8.0${tab}24.0" \
+    "the sum has the steps, tokens, hours, device hours and the price"
+gtrain plan grid.ini --set plan.peak_tflops=1 --mfu 0.5 --tsv --no-header >out
+gtrain plan base.ini --set plan.peak_tflops=1 --mfu 0.5 --only time --tsv \
+    --no-header | grep '^this machine' | cut -f 5 >one
+is "$(head -n 1 out | cut -f 5)" "$(cat one)" \
+    "the hours of a cell are those of its settings on this machine"
+is "$(gtrain plan grid.ini --only training --tsv --no-header --set \
+    schedule.steps=7 | awk -F "$tab" '$2 == "steps" { print $3 }' | tr '\n' ' ')" \
+    "7 7 7 7 " "other tables have the cells, too, and --set changes them"
+test ! -e mlruns -a ! -e sweeps
+ok $? "planning a grid starts nothing"
+gplot schedule grid.ini -o rates.json 2>err
+is "$(for name in $names; do grep -c "\"$name\"" rates.json; done | grep -c 0)" \
+    0 "gplot schedule draws the rates of each cell" "$(cat err)"
+gtrain plan base.ini grid.ini --only hours --mfu 0.4,0.5 --tsv >out
+is "$(head -n 1 out | cut -f 1-3,5)" "cell${tab}parameters${tab}MFU${tab}P100" \
+    "the hours of models by hardware are one table"
+is "$(wc -l <out)" 11 "the table of hours has a row for each model and MFU"
+gtrain plan --presets --tsv --no-header >out
+is "$(awk -F "$tab" '$1 == "gpt3-1.3B" { print $2, $4, $7, $8 }' out)" \
+    "24 2048 1048576 0.0002" "gtrain plan --presets is one table of sizes"
+
+gtrain sweep grid.ini >out 2>&1
+ok $? "the grid is trained" "$(tail -n 3 out)"
+is "$(gtrack ls --sweep grid -c name --tsv --no-header | sort)" "$names" \
+    "cells are named by their values"
+is "$(gtrack show grid --json | sed -n 's/.*"sweep.cells": *"\(.*\)".*/\1/p')" 4 \
+    "a sweep has the name of its file"
+cat >named.ini <<'END'
+[sweep]
+base = base.ini
+ranks = 2
+[run]
+name = at {optim.lr} and {train.micro_batch}
+[grid]
+optim.lr = 1e-2
+END
+gtrain sweep named.ini >out 2>&1
+is "$(gtrack ls --sweep named -c name,derived.ranks --tsv --no-header)" \
+    "at 1e-2 and 2${tab}2" "run.name has values, and cells have ranks on a CPU" \
+    "$(tail -n 3 out)"
+sed 's/{optim.lr}/{optim.rl}/' named.ini >wrong.ini
+gtrain plan wrong.ini >out 2>&1
+is $? 2 "a key that is not there is refused"
+like out "run.name: .*{optim.rl}" "the key that is not there is named"
+sed 's/ranks/gpus/' named.ini >gpus.ini
+gtrain sweep --dry-run gpus.ini >out 2>&1
+is $? 2 "a dry run refuses GPUs on a CPU"
+like out "gpus.ini:3: .*sweep.ranks" "the refusal names sweep.ranks"
+printf '[grid]\na.x = 1, 2\nb.x = 3\n' >other.ini
+gtrack sweep -c other.ini -- true >out 2>&1
+is "$(gtrack ls --sweep other -c name --tsv --no-header | sort)" \
+    "other-a.x=1-b.x=3
+other-a.x=2-b.x=3" "gtrack sweep names its cells, by whole keys if need be" \
+    "$(cat out)"
+
+gtrain -c base.ini --name st --set train.stop_at=2 >out 2>&1
+gtrain -c base.ini --name st --set train.stop_at=4 --resume auto >out 2>&1
+unlike out "keeps its first value\|warning" \
+    "a run whose end is moved resumes without a warning"
+is "$(gtrack show st --json | grep -c '"train.stop_at"') $(gtrack ls st -c steps --tsv \
+    --no-header)" "0 4" "the step where a run stopped is no parameter"
+done_testing
