@@ -11,6 +11,7 @@
 #include "plot/history.h"
 #include "plot/smooth_choice.h"
 #include "store/query/find_key.h"
+#include "store/query/differ.h"
 #include "store/read/run_rate.h"
 
 /* A panel being drawn. */
@@ -94,6 +95,15 @@ static size_t find_best(const struct run_set *set, const char *const *names)
         value = x;
     }
     return best;
+}
+
+/* Note it if the values of the runs do not compare. */
+static void note_caution(const struct drawing *d, const char *key)
+{
+    const char *why = differ_caution(d->set->run, d->set->n, key);
+
+    if (why && d->together)
+        figure_note(d->f, "Note that %s.", why);
 }
 
 static bool is_many(const struct drawing *d)
@@ -534,6 +544,8 @@ int curves_kind(struct build *b, struct panel *p, const struct curve_kind *k,
     for (int i = 0; i < KIND_LINES; i++) {
         const struct curve_kind_line *l = &k->line[i];
 
+        if (found[i])
+            note_caution(&d, l->names[0]);
         if (found[i] &&
             (d.r->group_by ? curves_group(b, p, l, n > 1, e)
                            : draw_line(&d, l, index++, k->planned, e)) < 0)
@@ -640,6 +652,7 @@ static int draw_metrics(struct build *b, struct panel *p, const char **key,
         const struct curve_kind_line l = { .label = key[i],
                                            .names = { key[i] } };
 
+        note_caution(&d, key[i]);
         if ((d.r->group_by ? curves_group(b, p, &l, n > 1, e)
                            : draw_metric(&d, key[i], (int)i, e)) < 0)
             return -1;

@@ -39,7 +39,8 @@ struct sweep {
     char *param[2];
     size_t n_params;
     const char *metric;
-    bool high; /* a high value is good */
+    const char *key; /* of the metric */
+    bool high;       /* a high value is good */
     struct point *point;
     size_t n, room;
     struct run_info *run; /* runs that have a point */
@@ -252,6 +253,7 @@ static int gather_points(struct sweep *s, const struct run_set *set,
         s->run[s->runs++] = *run;
         if (!isfinite(run_info_metric(run, key)->last))
             diverged++;
+        s->key = key;
         s->high = curve_kind_high_is_good(key);
         p = find_point(s, x, y);
         GROW(p->value, p->n, p->room);
@@ -290,6 +292,9 @@ static void note_others(struct figure *f, const struct sweep *s, bool warn)
     struct buf params = BUF_INIT, names = BUF_INIT;
     size_t n = 0, experiments = 0;
 
+    if (s->key && differ_caution(s->run, s->runs, s->key))
+        figure_note(f, "Note that %s.",
+                    differ_caution(s->run, s->runs, s->key));
     differ_params(&d, s->run, s->runs);
     for (size_t i = 0; i < d.n; i++)
         if (!is_swept(s, d.item[i].key) &&

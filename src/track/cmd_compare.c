@@ -368,6 +368,11 @@ static int print_documents(int argc, char **argv, struct err *e)
 static int compare_main(int argc, char **argv, struct err *e)
 {
     struct table t = TABLE_INIT("gtrack.compare/1");
+    const char *judged = !columns_text || strstr(columns_text, "val/loss") ||
+                                 strstr(columns_text, "val/perplexity")
+                             ? "val/loss"
+                         : strstr(columns_text, "val/") ? "val/bpb"
+                                                        : NULL;
     const char *caution;
     struct runs runs = { 0 };
     int ret;
@@ -382,8 +387,8 @@ static int compare_main(int argc, char **argv, struct err *e)
         ret = err_set(e, ERR_MISSING, "there are no runs to compare in %s",
                       track_store());
     differ_drop_sweeps(&runs, argv, argc);
-    caution = differ_caution(runs.run, runs.n, "val/loss");
-    if (caution && !columns_text)
+    caution = judged ? differ_caution(runs.run, runs.n, judged) : NULL;
+    if (caution)
         log_warn("%s", caution);
     if (ret == 0)
         ret = group_text ? compare_groups(&t, &runs, e)

@@ -92,12 +92,25 @@ begin() {
 begin a -p derived.tokenizer=t1 -p derived.data.val=v1 -p model.context=16 &&
     begin b -p derived.tokenizer=t2 -p derived.data.val=v2 -p model.context=16
 ok $? "two runs with different tokenizers are made"
-for what in "best val/loss" "compare" "ls @best:val/loss"; do
+for what in "best val/loss" "compare" "compare -c name,val/loss" \
+    "ls @best:val/loss"; do
     # shellcheck disable=SC2086
     g $what
     like err "different tokenizers.*val/bpb" "$what warns of tokenizers"
 done
 g best val/bpb
+g compare -c val/bpb
+unlike err "tokenizers" "bits per byte are compared without a warning"
+for what in "loss" "metric val/loss" "sweep tokenizer val/loss"; do
+    # shellcheck disable=SC2086
+    gplot $what a b -o caution.json >out 2>&1
+    like caution.json "different tokenizers.*val/bpb" \
+        "the caption of gplot $what says that tokenizers differ"
+done
+gplot metric val/bpb a b -o caution.json >out 2>&1
+unlike caution.json "tokenizers" "a figure of bits per byte has no such caption"
+gplot loss @best:val/loss -o caution.json >out 2>&1
+like out "different tokenizers" "gplot warns of @best:val/loss"
 g best val/bpb
 unlike err "tokenizers" "bits per byte of different tokenizers do compare"
 begin c -p derived.tokenizer=t1 -p derived.data.val=v2 -p model.context=16 &&
