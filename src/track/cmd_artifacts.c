@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/buf.h"
 #include "common/opt.h"
@@ -83,6 +84,31 @@ static int add_file(const struct run_info *r, const char *file, struct err *e)
     return ret;
 }
 
+/* Add the links to folders among the checkpoints, such as that to the best. */
+static int add_links(struct table *t, const struct run_info *r, struct err *e)
+{
+    char *folder = path_join(r->artifacts, "checkpoints");
+    struct path_list l = { 0 };
+    int ret = path_is_folder(folder) ? path_list(&l, folder, e) : 0;
+
+    for (size_t i = 0; ret == 0 && i < l.n; i++) {
+        char *path = path_join(folder, l.name[i]), to[256];
+        const ssize_t n = readlink(path, to, sizeof to - 1);
+
+        if (n > 0 && path_is_folder(path) &&
+            !path_leaves(path, run_info_inside(r))) {
+            to[n] = '\0';
+            table_printf(t, "checkpoints/%s -> %s", l.name[i], to);
+            table_none(t);
+            table_none(t);
+        }
+        free(path);
+    }
+    path_list_clear(&l);
+    free(folder);
+    return ret;
+}
+
 static int list_files(const struct run_info *r, struct err *e)
 {
     struct table t = TABLE_INIT("gtrack.artifacts/1");
@@ -97,7 +123,9 @@ static int list_files(const struct run_info *r, struct err *e)
         file_tree_add_size(&t, &f.file[i]);
         table_time(&t, f.file[i].mtime_ms);
     }
-    ret = table_print(&t, &style, e);
+    ret = add_links(&t, r, e);
+    if (ret == 0)
+        ret = table_print(&t, &style, e);
     table_clear(&t);
     file_tree_clear(&f);
     return ret;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/num.h"
 #include "common/opt.h"
 #include "store/read/run_rate.h"
 #include "track/runs/track.h"
@@ -15,6 +16,7 @@ static struct table_style style;
 static bool attempts, in_rows;
 static int64_t from = INT64_MIN, to = INT64_MAX;
 static int last;
+static const char *at_text;
 
 static const struct opt metrics_opts[] = {
     TRACK_OPT_ROOT,
@@ -27,14 +29,27 @@ static const struct opt metrics_opts[] = {
       "leave out the steps before this one" },
     { 0, "to", "step", OPT_LONG, &to, "leave out the steps after this one" },
     { 'n', "last", "count", OPT_INT, &last, "print only the last COUNT steps" },
+    { 0, "at", "steps", OPT_STRING, &at_text,
+      "print the values at these steps, or the last ones before them" },
     TABLE_OPTS(style),
     { 0 }
 };
+
+/* Columns that no file has: the time of the run until a step, and from the row
+ * before. */
+static const char *const times[] = { "elapsed", "took", NULL };
 
 struct metric_history {
     const char *key;
     struct series s;
     size_t at; /* the next point of a merge */
+    bool is_time;
+};
+
+/* What the rows of a table are of. */
+struct metric_rows {
+    const struct run_info *run;
+    double before; /* the time until the last row */
 };
 
 struct metric_histories {
@@ -50,6 +65,16 @@ static int load_histories(struct metric_histories *h, const struct run_info *r,
     struct opt_nearest near = { .word = word };
     size_t found = 0;
 
+    if (opt_find_word(times, word) >= 0 && !run_info_metric(r, word)) {
+        struct metric_history clock = { .key = word, .is_time = true };
+
+        if (at_text && series_load(&clock.s, r, "train/loss",
+                                   flags | LOAD_MAY_LACK, e) < 0)
+            return -1;
+        GROW(h->item, h->n, h->room);
+        h->item[h->n++] = clock;
+        return 0;
+    }
     for (size_t i = 0; i < r->n_metrics; i++) {
         struct metric_history one = { r->metrics[i].key, { 0 }, 0 };
 
@@ -153,33 +178,80 @@ static void skip_to_last(struct metric_histories *h)
         pass_step(h, step);
 }
 
-/* Add the value of a history at a step, the last one of several. */
-static void add_value(struct table *t, struct metric_history *h, int64_t step)
+/* Add the values of the points that the histories are about to pass, the last
+ * one of several, or else those before. */
+static void add_values(struct table *t, struct metric_histories *h,
+                       struct metric_rows *rows, int64_t step)
 {
-    const size_t first = h->at;
+    int64_t ms = 0;
+    double past;
 
-    pass_points(h, step);
-    if (h->at > first)
-        table_real(t, h->s.value[h->at - 1]);
-    else
-        table_none(t);
+    for (size_t i = 0; i < h->n; i++) {
+        struct metric_history *x = &h->item[i];
+
+        while (x->at < x->s.n && x->s.step[x->at] <= step)
+            x->at++;
+        if (x->at && x->s.ms[x->at - 1] > ms)
+            ms = x->s.ms[x->at - 1];
+    }
+    past = ms ? run_rate_seconds(rows->run, ms) : 0;
+    for (size_t i = 0; i < h->n; i++) {
+        const struct metric_history *x = &h->item[i];
+        const bool here = x->at && (at_text || x->s.step[x->at - 1] == step);
+
+        if (x->is_time && ms)
+            table_secs(t, strcmp(x->key, "took") ? past : past - rows->before);
+        else if (here && !x->is_time)
+            table_real(t, x->s.value[x->at - 1]);
+        else
+            table_none(t);
+    }
+    rows->before = past;
+}
+
+/* One row for each step of a list. */
+static int add_chosen_rows(struct table *t, struct metric_histories *h,
+                           struct metric_rows *rows, struct err *e)
+{
+    for (const char *at = at_text; at;) {
+        const size_t n = strcspn(at, ",");
+        char *text = xstrndup(at, n);
+        int64_t step;
+        const bool good = num_int(text, &step);
+
+        if (!good)
+            err_set(e, ERR_USAGE, "--at expects steps, not '%s'", text);
+        free(text);
+        if (!good)
+            return -1;
+        for (size_t i = 0; i < h->n; i++)
+            h->item[i].at = 0;
+        table_int(t, step);
+        add_values(t, h, rows, step);
+        at = at[n] ? at + n + 1 : NULL;
+    }
+    return 0;
 }
 
 /* One row per step. */
-static void add_wide_rows(struct table *t, struct metric_histories *h)
+static int add_wide_rows(struct table *t, struct metric_histories *h,
+                         const struct run_info *run, struct err *e)
 {
+    struct metric_rows rows = { .run = run };
     int64_t step = 0;
 
     table_column(t, "step");
     for (size_t i = 0; i < h->n; i++)
         table_column(t, h->item[i].key);
+    if (at_text)
+        return add_chosen_rows(t, h, &rows, e);
     if (last)
         skip_to_last(h);
     while (find_next_step(h, &step)) {
         table_int(t, step);
-        for (size_t i = 0; i < h->n; i++)
-            add_value(t, &h->item[i], step);
+        add_values(t, h, &rows, step);
     }
+    return 0;
 }
 
 static int metrics_main(int argc, char **argv, struct err *e)
@@ -209,7 +281,8 @@ static int metrics_main(int argc, char **argv, struct err *e)
         add_long_rows(&t, &h);
     } else {
         t.schema = "gtrack.metrics-wide/1";
-        add_wide_rows(&t, &h);
+        if (add_wide_rows(&t, &h, &runs.run[0], e) < 0)
+            goto out;
     }
     ret = table_print(&t, &style, e);
 

@@ -60,6 +60,35 @@ gtrack report -o out.md steady uneven >out 2>&1
 ok $? "a report is written"
 like out.md '\*\*500' "the report marks the run that is fastest as a whole"
 
+# a timeline: points every 2 s, and an hour between two attempts
+start=$(sed -n 's/^start_time: //p' "$(gtrack where steady)/meta.yaml")
+at() {
+    awk -v ms="$start" -v plus="$1" 'BEGIN { printf "%.0f", ms + 1000 * plus }'
+}
+cd "$(gtrack where steady)" || exit 1
+awk -v ms="$start" '{ wait = $3 > 2 ? 3600 : 0
+    printf "%.0f %s %s\n", ms + 1000 * (2 * $3 + wait), $2, $3 }' \
+    metrics/train/tokens >new && mv new metrics/train/tokens
+took .gtrack/attempt.1.yaml 4
+sed "s/^attempt: 1/attempt: 2/; s/^start_time:.*/start_time: $(at 3604)/
+    s/^end_time:.*/end_time: $(at 3608)/" .gtrack/attempt.1.yaml \
+    >.gtrack/attempt.2.yaml
+rm -f new
+cd "$dir" || exit 1
+is "$(gtrack metrics steady train/tokens elapsed took --at 1,3,9 --tsv \
+    --no-header | tr '\t' ' ')" "1 1000.0 2.0 2.0
+3 3000.0 6.0 4.0
+9 4000.0 8.0 2.0" "a timeline has the time of all attempts until a step"
+is "$(gtrack metrics steady train/tokens took --tsv --no-header | cut -f 3 |
+    tr '\n' ' ')" "2.0 2.0 2.0 2.0 " "took is the time from row to row"
+is "$(speed steady $key)" 500.0 "time between attempts is no time of the run"
+gtrack metrics steady train/tokens --at 1,x >out 2>err
+is $? 2 "--at refuses what is no step"
+is "$(gtrack ls '[su]*y' 'un*' -c name --tsv --no-header | sort)" "steady
+uneven" "patterns of names choose runs"
+gtrack ls 'lr-*' >out 2>err
+is $? 3 "a pattern that matches no run is refused"
+
 # without tokens, equally large steps are assumed
 printf '{"step": %d, "perf/tokens_per_s": %d}\n' 1 2000 2 500 |
     gtrack log foreign >out 2>&1

@@ -85,4 +85,8 @@ unlike out "keeps its first value\|warning" \
     "a run whose end is moved resumes without a warning"
 is "$(gtrack show st --json | grep -c '"train.stop_at"') $(gtrack ls st -c steps --tsv \
     --no-header)" "0 4" "the step where a run stopped is no parameter"
+gtrain -c base.ini --name kept --set checkpoint.every=2 >out 2>&1
+gtrack artifacts kept >out 2>err
+like out "checkpoints/best -> step-0000000" \
+    "the list of artifacts says which checkpoint is the best"
 done_testing

@@ -4,6 +4,7 @@
 #include "config.h"
 #include "store/read/runs.h"
 
+#include <fnmatch.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,6 +42,17 @@ static size_t match_name(const struct runs *runs, const char *word,
         return 0;
     for (size_t i = 0; i < runs->n; i++)
         if (strcmp(runs->run[i].name, word) == 0)
+            n += chosen[i] = true;
+    return n;
+}
+
+static size_t match_pattern(const struct runs *runs, const char *word,
+                            bool *chosen)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < runs->n && strpbrk(word, "*?["); i++)
+        if (fnmatch(word, runs->run[i].name, 0) == 0)
             n += chosen[i] = true;
     return n;
 }
@@ -171,7 +183,7 @@ static int match(const struct runs *runs, const char *word, bool *chosen,
                  int flags, struct err *e)
 {
     static match_fn *const ways[] = { match_id, match_name, match_latest,
-                                      match_best };
+                                      match_best, match_pattern };
     int found;
 
     for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++)

@@ -26,20 +26,30 @@ bool run_rate_is(const char *key)
     return false;
 }
 
-static double seconds_of(const struct run_info *run)
+static int64_t attempt_end(const struct run_info *run, int i)
 {
-    double ms = 0;
+    const struct attempt *a = &run->attempt[i];
+
+    if (a->end_ms)
+        return a->end_ms;
+    return i + 1 == run->attempts && run->seen_ms ? run->seen_ms : a->beat_ms;
+}
+
+double run_rate_seconds(const struct run_info *run, int64_t ms)
+{
+    double sum = 0;
 
     for (int i = 0; i < run->attempts; i++) {
-        const struct attempt *a = &run->attempt[i];
-        const int64_t end = a->end_ms ? a->end_ms
-                            : i + 1 == run->attempts && run->seen_ms
-                                ? run->seen_ms
-                                : a->beat_ms;
+        const int64_t from = run->attempt[i].start_ms;
+        const int64_t end = attempt_end(run, i), to = end < ms ? end : ms;
 
-        ms += end > a->start_ms ? (double)(end - a->start_ms) : 0;
+        sum += to > from ? (double)(to - from) : 0;
     }
-    return ms > 0 ? ms / 1e3 : run_info_seconds(run);
+    if (sum > 0)
+        return sum / 1e3;
+    return ms == INT64_MAX ? run_info_seconds(run)
+           : run->attempts ? 0
+                           : (double)(ms - run->start_ms) / 1e3;
 }
 
 /* The tokens that the run itself has trained on. */
@@ -77,7 +87,7 @@ double run_rate(const struct run_info *run, const char *key)
     const struct metric_sum *m = run_info_metric(run, key),
                             *tokens = run_info_metric(run, "train/tokens"),
                             *rate = run_info_metric(run, "perf/tokens_per_s");
-    const double seconds = seconds_of(run);
+    const double seconds = run_rate_seconds(run, INT64_MAX);
 
     if (!m)
         return (double)NAN;

@@ -17,6 +17,8 @@
  * tokens, each of its points stands for as much work as the others.
  */
 bool run_rate_is(const char *key);
+/* The time of all attempts until a moment, in seconds. */
+double run_rate_seconds(const struct run_info *, int64_t ms);
 /* NaN if the run has no such points. */
 double run_rate(const struct run_info *, const char *key);
 /* That of a speed, or else the highest or lowest value of a metric; NaN if

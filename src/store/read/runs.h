@@ -22,9 +22,10 @@
  *      runs_free(&runs);
  *
  * A run is named by its id, a unique prefix of it (4 digits or more), its name,
- * @latest, @best:METRIC (the lowest; @best:METRIC:max the highest), or a filter
- * ("metrics.loss < 3", see store/query/filter.h).  If several runs have the
- * same name, it names all of them; an ambiguous prefix is ERR_USAGE.  Deleted
+ * a pattern of names (lr-*), @latest, @best:METRIC (the lowest; the highest by
+ * @best:METRIC:max), or a filter ("metrics.loss < 3", see
+ * store/query/filter.h).  If several runs have the same name, it names all of
+ * them; an ambiguous prefix is ERR_USAGE.  Deleted
  * runs, if they are loaded at all, are considered only if no other run matches.
  * A damaged run is loaded as far as possible, with the problem in `damage`; it
  * never hides another.  All strings belong to the arena of struct runs.
