@@ -154,6 +154,7 @@ refused llama rope_scaling '{ "full_attention": { "rope_theta": 9 } }' \
 refused llama partial_rotary_factor 0.5
 refused llama per_layer_config '{ "0": { "num_key_value_heads": 1 } }'
 refused llama quantization_config '{ "quant_method": "gptq" }'
+refused gpt2 pruned_heads '{ "0": [1] }'
 refused mistral sliding_window 4
 cp -r mistral flagged
 sed -i 's/^{/{ "use_sliding_window": false,/' flagged/config.json
@@ -165,6 +166,20 @@ refused qwen3 layer_types '["full_attention", "sliding_attention"]'
 refused biased attention_bias false q_proj.bias
 refused biased mlp_bias false mlp.gate_proj.bias
 refused llama mlp_bias true mlp.gate_proj.bias
+
+rm -rf odd && cp -r mistral odd
+sed -i 's/^{/{ "logit_scale": 2, "none": null, "off": false,/
+    s/"mlp_bias": false/"mlp_bias": true/' odd/config.json
+gtrain import odd -o odd.ck >out 2>&1 && grep -q 'these keys: ' out &&
+    grep 'these keys: ' out | grep -q logit_scale &&
+    grep 'these keys: ' out | grep -q mlp_bias &&
+    ! grep -e rms_norm_eps -e torch_dtype -e none -e off out
+ok $? "keys of config.json that are unknown for a model cause a warning" \
+    "$(cat out)"
+for model in gpt2 llama qwen3 biased; do
+    gtrain import "$model" -o "known.$model" || echo "$model failed"
+done >out 2>&1
+unlike out 'these keys|failed' "the files that gtrain exports have no such keys"
 rm -rf odd no && mkdir odd && cp llama/config.json odd
 gtrain import odd -o no >out 2>&1
 test $? -eq 3 && grep -q 'neither model.safetensors nor' out

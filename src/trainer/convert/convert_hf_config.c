@@ -238,8 +238,40 @@ static const struct hf_kind {
 /* clang-format on */
 
 /* What any model may say, and gtrain has nothing for. */
-static const char *const unknown[] = { "per_layer_config",
+static const char *const unknown[] = { "per_layer_config", "pruned_heads",
                                        "quantization_config" };
+
+/* Keys that do not change what is computed, beside what is read. */
+static const char *const harmless[] = {
+    "_attn_implementation", "_name_or_path", "architectures",
+    "attention_dropout", "attn_pdrop", "base_model_tp_plan",
+    "begin_suppress_tokens", "bos_token_id", "chunk_size_feed_forward",
+    "cross_attention_hidden_size", "decoder_start_token_id", "dtype",
+    "embd_pdrop", "eos_token_id", "finetuning_task", "gradient_checkpointing",
+    "id2label", "initializer_range", "is_decoder", "is_encoder_decoder",
+    "label2id", "max_window_layers", "model_type", "n_ctx", "output_attentions",
+    "output_hidden_states", "pad_token_id", "prefix", "pretraining_tp",
+    "problem_type", "reorder_and_upcast_attn", "resid_pdrop", "return_dict",
+    "sep_token_id", "summary_activation", "summary_first_dropout",
+    "summary_proj_to_labels", "summary_type", "summary_use_proj",
+    "task_specific_params", "tie_encoder_decoder", "tokenizer_class",
+    "torch_dtype", "torchscript", "transformers_version", "unsloth_fixed",
+    "unsloth_version", "use_bfloat16", "use_cache",
+    /* of generation, which older versions of transformers write here */
+    "bad_words_ids", "diversity_penalty", "do_sample", "early_stopping",
+    "encoder_no_repeat_ngram_size", "exponential_decay_length_penalty",
+    "forced_bos_token_id", "forced_eos_token_id", "length_penalty",
+    "max_length", "max_new_tokens", "min_length", "no_repeat_ngram_size",
+    "num_beam_groups", "num_beams", "num_return_sequences", "output_scores",
+    "remove_invalid_values", "repetition_penalty", "return_dict_in_generate",
+    "suppress_tokens", "temperature", "top_k", "top_p", "typical_p"
+};
+/* What is read of any model, and of those like Llama. */
+static const char *const read[] = { "is_causal", "tie_word_embeddings" };
+static const char *const read_llama[] = {
+    "head_dim",     "layer_types", "partial_rotary_factor", "rope_parameters",
+    "rope_scaling", "rope_theta",  "sliding_window"
+};
 
 static bool has_value(const json_t *o, const char *key)
 {
@@ -446,6 +478,53 @@ static int add_model(const json_t *o, const struct hf_kind *k,
     return k->numbers == llama_numbers ? add_llama(o, k, out, e) : 0;
 }
 
+#define IN(list, key) is_in(list, sizeof list / sizeof *list, key)
+
+static bool is_in(const char *const *list, size_t n, const char *key)
+{
+    for (size_t i = 0; i < n; i++)
+        if (list[i] && strcmp(list[i], key) == 0)
+            return true;
+    return false;
+}
+
+static bool is_read(const struct hf_kind *k, const char *key)
+{
+    const char *const own[] = { k->act_key, k->qkv_bias, k->output_bias,
+                                k->mlp_bias };
+
+    for (const struct hf_number *n = k->numbers; n->theirs; n++)
+        if (strcmp(n->theirs, key) == 0 ||
+            (n->alias && strcmp(n->alias, key) == 0))
+            return true;
+    for (const struct hf_flag *f = k->flags; f->key; f++)
+        if (strcmp(f->key, key) == 0)
+            return true;
+    return IN(own, key) || IN(read, key) || IN(unknown, key) ||
+           (k->numbers == llama_numbers && IN(read_llama, key));
+}
+
+/* Name the keys that might change what is computed; false and null do not. */
+static void warn_unread(json_t *o, const struct hf_kind *k, const char *folder)
+{
+    struct buf keys = { 0 };
+    const char *key;
+    json_t *value;
+
+    json_object_foreach(o, key, value)
+    {
+        if (!json_is_null(value) && !json_is_false(value) && !is_read(k, key) &&
+            !IN(harmless, key))
+            buf_printf(&keys, "%s%s", keys.len ? ", " : "", key);
+    }
+    if (keys.len)
+        log_warn("%s: config.json: gtrain does not know these keys: %s; if "
+                 "they change what the model computes, gtrain computes "
+                 "something else",
+                 folder, keys.s);
+    buf_clear(&keys);
+}
+
 /* The tokenizer next to the model, if gtrain can read it. */
 static void add_tokenizer(const json_t *o, const char *folder, struct buf *out)
 {
@@ -487,6 +566,8 @@ int convert_settings_hf(const char *folder, struct buf *out, struct err *e)
                          "what gtrain export writes");
     else if (ret == 0)
         ret = add_model(o, k, folder, out, e);
+    if (ret == 0 && k < end)
+        warn_unread(o, k, folder);
     if (ret == 0)
         add_tokenizer(o, folder, out);
     json_decref(o);
