@@ -175,7 +175,7 @@ static int build_scaling(struct build *b, struct err *e)
     struct panel *p;
     int ret;
 
-    if (r.x < 0)
+    if (!r.x)
         r.along = ALONG_FLOPS;
     if (figure_runs(b, 0, e) < 0)
         return -1;

@@ -8,6 +8,7 @@
 
 #include "common/mem.h"
 #include "common/num.h"
+#include "common/opt.h"
 #include "plot/draw/axis.h"
 #include "store/format/attempt.h"
 #include "store/read/outline.h"
@@ -61,9 +62,11 @@ void history_axis(const struct request *r, struct axis *a)
         [ALONG_WALL] = { "wall time", UNIT_SECONDS },
         [ALONG_GPUH] = { "GPU hours", UNIT_NONE },
         [ALONG_FLOPS] = { "FLOPs", UNIT_NONE },
+        [ALONG_METRIC] = { NULL, UNIT_COUNT },
     };
+    const char *label = axes[r->along].label;
 
-    axis_init(a, axes[r->along].label, axes[r->along].unit);
+    axis_init(a, label ? label : r->x, axes[r->along].unit);
 }
 
 /* The attempt that ran at a time. */
@@ -125,9 +128,9 @@ static double interpolate(const int64_t *step, const double *value, size_t i,
                               (double)(step[i] - step[i - 1]);
 }
 
-/* The tokens of a step; before the first point and after the last, in
- * proportion to the steps. */
-static double tokens_at(const struct series *s, int64_t step)
+/* The value at a step; before the first point and after the last, that of the
+ * nearest point, or, of what grows from 0, in proportion to the steps. */
+static double value_at(const struct series *s, int64_t step, bool grows)
 {
     const size_t at = find_step(s->step, s->n, step);
     const size_t i = at == s->n && at > 0 ? at - 1 : at;
@@ -136,7 +139,7 @@ static double tokens_at(const struct series *s, int64_t step)
         return NAN;
     if (at > 0 && at < s->n && s->step[at] != step)
         return interpolate(s->step, s->value, at, step);
-    if (s->step[i] == step || s->step[i] <= 0)
+    if (s->step[i] == step || s->step[i] <= 0 || !grows)
         return s->value[i];
     return s->value[i] * (double)step / (double)s->step[i];
 }
@@ -186,13 +189,26 @@ static int load_series(struct series *s, const struct run_info *run,
                             : series_load(s, run, key, 0, e);
 }
 
+static int along_metric(struct history *h, const struct run_info *run,
+                        const struct request *r, const char *key, double factor,
+                        struct err *e)
+{
+    struct series s;
+
+    if (load_series(&s, run, key, r, INT64_MIN, INT64_MAX, e) < 0)
+        return -1;
+    for (size_t i = 0; i < h->n; i++)
+        h->x[i] = factor * value_at(&s, h->step[i], r->along != ALONG_METRIC);
+    series_free(&s);
+    return 0;
+}
+
 static int along_tokens(struct history *h, const struct run_info *run,
                         const struct request *r, struct err *e)
 {
     const char *key = history_find(run, token_names);
     const bool flops = r->along == ALONG_FLOPS;
-    double factor = flops ? flops_per_token(run) : 1;
-    struct series s;
+    const double factor = flops ? flops_per_token(run) : 1;
 
     if (!key)
         return err_set(e, ERR_MISSING,
@@ -204,12 +220,21 @@ static int along_tokens(struct history *h, const struct run_info *run,
                        "%s records neither its FLOPs per token nor its "
                        "number of parameters; --x=flops needs one",
                        run->name);
-    if (load_series(&s, run, key, r, INT64_MIN, INT64_MAX, e) < 0)
-        return -1;
-    for (size_t i = 0; i < h->n; i++)
-        h->x[i] = tokens_at(&s, h->step[i]) * factor;
-    series_free(&s);
-    return 0;
+    return along_metric(h, run, r, key, factor, e);
+}
+
+static int refuse_axis(const struct run_info *run, const char *axis,
+                       struct err *e)
+{
+    struct opt_nearest near = { .word = axis };
+
+    for (const char *const *word = option_axes; *word; word++)
+        opt_nearest_try(&near, *word);
+    for (size_t i = 0; i < run->n_metrics; i++)
+        opt_nearest_try(&near, run->metrics[i].key);
+    err_set(e, ERR_MISSING, "%s has no metric %s, which --x=%s needs",
+            run->name, axis, axis);
+    return opt_nearest_add(&near, e);
 }
 
 static int fill_x(struct history *h, const struct run_info *run,
@@ -223,6 +248,10 @@ static int fill_x(struct history *h, const struct run_info *run,
     case ALONG_TOKENS:
     case ALONG_FLOPS:
         return along_tokens(h, run, r, e);
+    case ALONG_METRIC:
+        if (!run_info_metric(run, r->x))
+            return refuse_axis(run, r->x, e);
+        return along_metric(h, run, r, r->x, 1, e);
     case ALONG_GPUH:
         if (run->attempts == 0 || run->attempt[0].gpus == 0)
             return err_set(e, ERR_MISSING,

@@ -154,6 +154,15 @@ static int parse_marks(struct request *r, struct err *e)
     return 0;
 }
 
+static enum along find_axis(const char *x)
+{
+    int i = 0;
+
+    while (x && option_axes[i] && strcmp(option_axes[i], x) != 0)
+        i++;
+    return (enum along)i;
+}
+
 int request_parse(struct request *r, struct err *e)
 {
     const char *env = getenv("GTRACK_ROOT");
@@ -162,7 +171,7 @@ int request_parse(struct request *r, struct err *e)
         r->root = env && *env ? env : "mlruns";
     if (r->every <= 0)
         r->every = 2;
-    r->along = r->x < 0 ? ALONG_STEP : (enum along)r->x;
+    r->along = find_axis(r->x);
     r->place = r->legend < 0 ? LEGEND_AUTO : (enum legend)r->legend;
     if (r->smooth && !smooth_parse(r->smooth, &r->how))
         return err_set(e, ERR_USAGE,
@@ -246,15 +255,13 @@ void request_look(const struct request *r, struct figure *f)
 
 /* ---- options ----------------------------------------------------------- */
 
-struct request plot_request = { .x = -1, .legend = -1, .every = 2 };
+struct request plot_request = { .legend = -1, .every = 2 };
 
-const char *const option_axes[] = { [ALONG_STEP] = "step",
-                                    [ALONG_TOKENS] = "tokens",
-                                    [ALONG_TIME] = "time",
-                                    [ALONG_WALL] = "wall",
-                                    [ALONG_GPUH] = "gpuh",
-                                    [ALONG_FLOPS] = "flops",
-                                    NULL };
+const char *const option_axes[] = {
+    [ALONG_STEP] = "step", [ALONG_TOKENS] = "tokens", [ALONG_TIME] = "time",
+    [ALONG_WALL] = "wall", [ALONG_GPUH] = "gpuh",     [ALONG_FLOPS] = "flops",
+    [ALONG_METRIC] = NULL
+};
 
 const char *const option_bands[] = { [BAND_STD] = "std",
                                      [BAND_SEM] = "sem",

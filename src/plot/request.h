@@ -23,7 +23,8 @@ enum along {
     ALONG_TIME,
     ALONG_WALL,
     ALONG_GPUH,
-    ALONG_FLOPS
+    ALONG_FLOPS,
+    ALONG_METRIC /* request.x */
 };
 
 enum show { SHOW_RESUME, SHOW_CHECKPOINT, SHOW_BEST, SHOW_SPIKE, SHOW_EVAL };
@@ -35,7 +36,8 @@ struct request {
     const char *root, *sweep, *output, *script;
     const char *smooth, *inset, *y2, *group_by, *color_by, *mark;
     const char *title, *size, *font, *xrange, *yrange, *panels;
-    int x, legend, term; /* words; x and legend are -1 where not given */
+    const char *x;    /* step, tokens ... or a metric; NULL: not given */
+    int legend, term; /* words; legend is -1 where not given */
     struct opt_list baseline;
     int64_t skip;
     double every; /* seconds, with --watch */
@@ -125,8 +127,8 @@ extern const char *const option_axes[], *const option_bands[],
       "with --watch, draw at this interval (default: 2s)" }
 
 #define X_OPT \
-    { 0, "x", "axis", OPT_WORD, &plot_request.x, \
-      "draw against %s", option_axes }
+    { 0, "x", "axis", OPT_STRING, &plot_request.x, \
+      "draw against step, tokens, time, wall, gpuh, flops, or a metric" }
 
 #define XRANGE_OPT \
     { 0, "xrange", "lo:hi", OPT_STRING, &plot_request.xrange, \

@@ -88,6 +88,14 @@ gplot loss gpt-10M --x flops --data >out
 is "$(awk -F'\t' 'NR > 1 && $5 > 0 { x = $4 } END { printf "%.3g", x }' out)" 1.2e+16 \
     "FLOPs are six for each parameter and token"
 
+printf '{"step": %s, "loss": %s, "epoch": %s}\n' 1 1 0.25 2 2 null 3 3 0.75 \
+    >rows
+echo '{"step": 4, "loss": 4}' >>rows
+gtrack -r digits log fractions <rows >out 2>&1
+gplot loss -r digits fractions --x epoch --data >out 2>&1
+is "$(cut -f 4,5 out | tr '\t\n' ' ;')" "x y;0.25 1;0.5 2;0.75 3;0.75 4;" \
+    "--x draws against the values of a metric"
+
 # Save and resume: one curve; the attempts by themselves.
 gplot loss resumed --data >out
 is "$(awk -F'\t' '$3 == "train"' out | wc -l | tr -d ' ')" 100 \
@@ -267,7 +275,8 @@ refused() {     # STATUS PATTERN ARGUMENT...
     is "$(wc -l <err | tr -d ' ')" 1 "gplot $* fails with one line"
 }
 refused 2 "ema:0.98" loss run1 --smooth ema:2
-refused 2 "step, tokens" loss run1 --x parsecs
+refused 3 "run1 has no metric parsecs, which --x=parsecs" loss run1 --x parsecs
+refused 3 "did you mean tokens" loss run1 --x tokns
 refused 2 "8.4cmx6cm" loss run1 --size huge
 gplot loss run1 --size 800pxx500px -o pixels.svg >out 2>err
 like pixels.svg 'width="800" height="500"' "a size can be given in pixels"

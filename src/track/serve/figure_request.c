@@ -156,10 +156,10 @@ static int take_options(struct figure_request *f, struct site *s,
     int band;
 
     if (query_get(q, "x") && strcmp(query_get(q, "x"), "gpuhours") == 0) {
-        r->x = ALONG_GPUH;
+        r->x = "gpuh";
         buf_str(&f->options, " --x gpuh");
-    } else if (take_word(f, q, "x", "x", -1, &r->x, e) < 0) {
-        return -1;
+    } else {
+        r->x = take_option(f, q, "x", "x");
     }
     if (take_word(f, q, "spread", "band", BAND_STD, &band, e) < 0)
         return -1;
@@ -198,7 +198,7 @@ int figure_request_open(struct figure_request *f, struct site *s,
         .metric = query_get(q, "metric"),
         .param = query_get(q, "param"),
         .figure = FIGURE_INIT,
-        .request = { .x = -1, .legend = -1, .every = 2 },
+        .request = { .legend = -1, .every = 2 },
         .options = BUF_INIT,
     };
     f->live = site_store(s, q, e);
