@@ -196,8 +196,8 @@ class Config(Fields):
 
 class Summary(Fields):
     """The last value of each metric, and what a program sets itself.  A number
-    for a key that was never logged becomes a point at the last step; all else
-    becomes the tag summary.KEY."""
+    for a key that was never logged becomes a point at the last step; images
+    and the like become files, and all else becomes the tag summary.KEY."""
 
     def __init__(self, run: Run) -> None:
         super().__init__(run)
@@ -247,6 +247,8 @@ class Summary(Fields):
         self._items[key] = value
         for name, item in flatten({str(key): value}, "/").items():
             x = number(item)
+            if x is None and self._keep(name, item):
+                continue
             if x is None or (name not in self._own and
                              self._run._has_metric(name)):
                 self._run._tag(f"summary.{name}", param_text(item))
@@ -256,6 +258,19 @@ class Summary(Fields):
         last = self._run._last_points().get(key)
         if last:
             self._over[key] = last
+
+    def _keep(self, name: str, item) -> bool:
+        """Keep an image, a table or the like as files of the run."""
+        from . import _media
+
+        if isinstance(item, (str, dict)) or not _media.is_media(item):
+            return False
+        warn_once(f"summary.{name} is kept as a file of the run, at the last "
+                  "step")
+        with self._run._lock:
+            if self._run._usable():
+                _media.keep(self._run, name, item, self._run._last_at())
+        return True
 
     def update(self, d=None, **more) -> None:
         for key, value in {**as_dict(d), **more}.items():

@@ -569,6 +569,13 @@ def wrap(value) -> Media | None:
     return None
 
 
+def is_media(value) -> bool:
+    """Would log() write files for this?  Arrays are values, too."""
+    if isinstance(value, (list, tuple)):
+        return bool(value) and all(isinstance(v, Media) for v in value)
+    return not hasattr(value, "tolist") and wrap(value) is not None
+
+
 def keep(run, key: str, value, step: int) -> None:
     """Keep what log() was given for a key and is no number.  What cannot be
     kept is warned of: it must not end a training."""
@@ -579,8 +586,7 @@ def keep(run, key: str, value, step: int) -> None:
 
 
 def _keep(run, key: str, value, step: int) -> None:
-    if isinstance(value, (list, tuple)) and value and \
-            all(isinstance(v, Media) for v in value):
+    if isinstance(value, (list, tuple)) and is_media(value):
         for i, medium in enumerate(value):
             medium._keep(run, key, step, i)
         return

@@ -176,7 +176,7 @@ class Run(Files, About):
             at = step if axis is None else self._at[axis]
             if not float(at).is_integer():
                 warn_once(f"{key} is logged at steps where {axis} is no whole "
-                          "number")
+                          f"number; gplot --x {axis} draws against it")
                 at = step
             rows.setdefault(int(at), {})[key] = x
         for at, row in rows.items():
@@ -198,7 +198,8 @@ class Run(Files, About):
 
     def _last_at(self) -> int:
         """The step of what is logged after the last log()."""
-        step = max(self._step - 1, 0)
+        step = max([self._step - 1, 0] +
+                   [int(at) for at, _ in self._last_points().values()])
         known = [x for x in self._at.values()
                  if x is not None and x == x and abs(x) < MAX_STEP]
         return int(max(known)) if known else step

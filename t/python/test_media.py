@@ -55,6 +55,25 @@ class Media(Case):
                              (2, 2, 0, b"\0\x00\xff\0\x80\x01"))
         self.assertEqual(tag(run._folder, "mlflow.loggedImages"), "True")
 
+    def test_summary(self):
+        """images and tables of the summary are kept as those of log()"""
+        run = self.begin()
+        run.log({"loss": 1}, step=3)
+        with contextlib.redirect_stderr(io.StringIO()) as err:
+            for _ in range(2):
+                run.summary["best"] = gtrack.Image([[1]])
+                run.summary.update({"n": [gtrack.Image([[2]])] * 2,
+                                    "t": gtrack.Table(["a"], [[1]])})
+        self.assertIsInstance(run.summary["best"], gtrack.Image)
+        run.summary["list"] = [1, 2]
+        run.finish()
+        names = [re.sub(r"\+timestamp.*", "", a) for a in artifacts(run)]
+        self.assertEqual(names, ["images/best+step+3"] * 2 +
+                         ["images/n+step+3"] * 4 + ["tables/t/3.json"])
+        self.assertEqual([t for t in os.listdir(run._folder + "/tags")
+                          if t.startswith("summary.")], ["summary.list"])
+        self.assertEqual(err.getvalue().count("summary.best is kept as"), 1)
+
     def test_colours(self):
         """floats are from 0 to 1, and planes of colour are accepted"""
         from gtrack import _media
