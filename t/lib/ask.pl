@@ -6,7 +6,8 @@
 # WHERE is a port of 127.0.0.1 or the path of a Unix socket.  Prints the answer
 # with its headers, without carriage returns.  UNTIL in the environment is a
 # pattern: the connection is closed when it has been printed.  CROWD is a number
-# of connections that send only half of a request, and stay open meanwhile.
+# of connections that send only half of a request, a byte more when all of them
+# have, and stay open meanwhile.
 # With DRIP, no request is sent but a byte of one every tenth of a second, until
 # the server has closed the connection.
 # BODY is sent after the headers, among which LONG adds one of so many bytes.
@@ -40,6 +41,7 @@ if ($ENV{DRIP}) {
 }
 my @crowd = map { connection() } 1 .. $ENV{CROWD} || 0;
 print $_ "GET / HTTP/1.1\r\nHost: loc" for @crowd;
+syswrite $_, 'a' for @crowd;
 
 my $body = $ENV{BODY} // '';
 push @headers, 'Host: localhost' unless grep { /^Host:/i } @headers;
