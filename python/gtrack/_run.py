@@ -100,6 +100,7 @@ class Run(Files, About):
         self._axes: list = []  # (pattern, step metric) of define_metric()
         self._axis_of: dict = {}  # the step metric of each metric, or None
         self._at: dict = {}  # the last value of each step metric
+        self._uneven: set = set()  # step metrics that were no whole number
         self._metric_summary: list[tuple[str, tuple]] = []
         self._extremes: dict = {}
         self._watched: list = []
@@ -177,6 +178,7 @@ class Run(Files, About):
             if not float(at).is_integer():
                 warn_once(f"{key} is logged at steps where {axis} is no whole "
                           f"number; gplot --x {axis} draws against it")
+                self._uneven.add(axis)
                 at = step
             rows.setdefault(int(at), {})[key] = x
         for at, row in rows.items():
@@ -194,7 +196,8 @@ class Run(Files, About):
                 else None
         axis = self._axis_of[key]
         at = self._at.get(axis)
-        return axis if at is not None and abs(at) < MAX_STEP else None
+        return axis if at is not None and abs(at) < MAX_STEP and \
+            axis not in self._uneven else None
 
     def _last_at(self) -> int:
         """The step of what is logged after the last log()."""
@@ -306,7 +309,7 @@ class Run(Files, About):
                       overwrite=None, **more) -> None:
         """What the summary keeps of a metric: min, max, mean, best, last, copy
         or none, separated by commas; and the metric whose value is its step,
-        where this is a whole number."""
+        until this is no whole number."""
         ignore("define_metric", hidden=hidden, overwrite=overwrite, **more)
         kinds = tuple(k.strip() for k in (summary or "").split(",") if k)
         for kind in kinds:

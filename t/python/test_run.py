@@ -279,12 +279,14 @@ class Facts(Case):
         with contextlib.redirect_stderr(io.StringIO()) as err:
             run.log({"epoch": 2.5, "val/acc": 6})
             run.log({"epoch": float("nan"), "val/acc": 7})
+            run.log({"epoch": 3, "val/acc": 8})
         run.finish()
         f = run._folder
         self.assertEqual(points(f, "val/loss"), [(1, 3), (2, 2)])
         self.assertEqual(points(f, "val/own"), [(3, 1), (7, 1)])
         self.assertEqual(points(f, "epoch")[:3], [(3, 1), (7, 2), (9, 2.5)])
-        self.assertEqual(points(f, "val/acc"), [(2, 5), (9, 6), (10, 7)])
+        self.assertEqual(points(f, "val/acc"), [(2, 5), (9, 6), (10, 7),
+                                                (11, 8)])
         self.assertIn("epoch is no whole number", err.getvalue())
 
     def test_names(self):
