@@ -115,8 +115,10 @@ static void draw(const struct progress *p)
     char bar[BAR * 4 + 1] = "", left[NUM_TEXT] = "", head[64];
     const double secs = seconds_left(p);
     const int wide = columns();
+    struct buf text = BUF_INIT; /* which may name foreign files */
     int room;
 
+    utf8_visible(&text, p->text);
     if (p->total)
         draw_bar(bar, wide >= 100 ? BAR : BAR / 2, p);
     if (secs >= 0)
@@ -126,9 +128,10 @@ static void draw(const struct progress *p)
            (p->total ? (wide >= 100 ? BAR : BAR / 2) + 2 : 0) -
            (secs >= 0 ? (int)strlen("  left ") + (int)strlen(left) : 0);
     fprintf(stderr, "\r\033[K%s%s%s%s  %.*s%s%s", p->total ? "▕" : "", bar,
-            p->total ? "▏" : "", head, fitting(p->text, room), p->text,
+            p->total ? "▏" : "", head, fitting(text.s, room), text.s,
             secs >= 0 ? "  left " : "", left);
     fflush(stderr);
+    buf_clear(&text);
 }
 
 static void line(const struct progress *p)
@@ -146,14 +149,11 @@ static void line(const struct progress *p)
 void progress_at(struct progress *p, long done, const char *text)
 {
     const double now = clock_mono();
-    struct buf shown = BUF_INIT;
 
     p->at = done;
     p->parts = 0;
     p->reached = now;
-    utf8_visible(&shown, text);
-    snprintf(p->text, sizeof p->text, "%s", shown.s);
-    buf_clear(&shown);
+    snprintf(p->text, sizeof p->text, "%s", text);
     if (p->terminal) {
         if (now - p->shown < REDRAW && done != p->total)
             return;
