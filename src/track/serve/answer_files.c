@@ -77,10 +77,13 @@ int answer_log(struct site *s, struct query *q, struct answer *a, struct err *e)
     const int fd = path ? path_open_inside(path, run_info_inside(r), e) : -1;
     struct emit o = { .b = &a->body };
     struct stat st = { 0 };
+    const bool is_lost = path && fd < 0;
     int64_t from = 0;
 
     free(path);
-    if (!r || (path && fd < 0))
+    if (is_lost && e->kind == ERR_INPUT)
+        a->status = 403; /* a link that is not followed */
+    if (!r || is_lost)
         return -1;
     if (fd >= 0 &&
         (fstat(fd, &st) < 0 || first_byte(q, st.st_size, &from, e) < 0)) {
