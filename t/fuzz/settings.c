@@ -1,6 +1,7 @@
 /*
  * settings - a file of settings, of gtrain or of a sweep
  *
+ * with: src/trainer/settings/recipe.c
  * with: src/trainer/settings/settings.c
  */
 #include "config.h"
