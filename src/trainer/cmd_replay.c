@@ -123,7 +123,8 @@ static int since_checkpoint(const struct certify *c, struct span *s,
 static int choose_spans(const struct certify *c, struct span **spans, size_t *n,
                         struct err *e)
 {
-    const int64_t end = c->loss.step[c->loss.n - 1];
+    const struct series *loss = &c->number[CERTIFY_LOSS];
+    const int64_t end = loss->step[loss->n - 1];
 
     if ((steps != NULL) + (last != 0) + (sample != 0) > 1)
         return err_set(e, ERR_USAGE,
@@ -171,11 +172,11 @@ static void add_row(struct table *t, const struct certify *c, struct span s,
  * are nothing that could be computed again. */
 static void list_others(const struct certify *c, struct buf *b)
 {
+    static const char *const machine[] = { "system/", "perf/", "event/",
+                                           "train/tokens", "train/epoch" };
     char *id = xstrdup(c->run->id);
     struct runs runs = { 0 };
     struct err e = { 0 };
-    static const char *const machine[] = { "system/", "perf/", "event/",
-                                           "train/tokens", "train/epoch" };
 
     if (runs_load_ids(&runs, recorded.root, &id, 1, LOAD_DELETED, &e) < 0)
         log_warn("%s", e.text);
@@ -193,6 +194,8 @@ static void list_others(const struct certify *c, struct buf *b)
             buf_printf(b, "%s%s",
                        b->len ? ", " : "; not computed again: ", key);
     }
+    runs_free(&runs);
+    free(id);
 }
 
 static void tell_certified(const struct certify *c, int64_t numbers,

@@ -108,12 +108,11 @@ int certify_open(struct certify *c, struct engine *eng,
                        "clock");
     if (check_step_size(c, e) < 0 ||
         check_data(c, "data.train", eng->data.train, e) < 0 ||
-        check_data(c, "data.val", eng->data.val, e) < 0 ||
-        series_load(&c->loss, run, "train/loss", 0, e) < 0)
+        check_data(c, "data.val", eng->data.val, e) < 0)
         return -1;
     for (int i = 0; i < CERTIFY_NUMBERS; i++)
-        if (series_load(&c->number[i], run, certify_numbers[i], LOAD_MAY_LACK,
-                        e) < 0)
+        if (series_load(&c->number[i], run, certify_numbers[i],
+                        i == CERTIFY_LOSS ? 0 : LOAD_MAY_LACK, e) < 0)
             return -1;
     if (series_load(&c->skipped, run, "event/skipped", LOAD_MAY_LACK, e) < 0 ||
         series_load(&c->rollback, run, "event/rollback",
@@ -126,7 +125,6 @@ int certify_open(struct certify *c, struct engine *eng,
 void certify_close(struct certify *c)
 {
     step_close(&c->step);
-    series_free(&c->loss);
     for (int i = 0; i < CERTIFY_NUMBERS; i++)
         series_free(&c->number[i]);
     series_free(&c->skipped);
@@ -144,7 +142,7 @@ static int64_t next_point(const struct settings *s, int64_t step)
 int certify_points(const struct certify *c, struct err *e)
 {
     const struct settings *s = c->engine->set;
-    const struct series *loss = &c->loss;
+    const struct series *loss = &c->number[CERTIFY_LOSS];
     const bool is_whole =
         c->run->status == RUN_FINISHED && s->eval.patience == 0;
     int64_t step = next_point(s, loss->step[0] - 1);
@@ -193,16 +191,17 @@ static int check_rollbacks(const struct certify *c, int64_t last, struct err *e)
 static int go_to(struct certify *c, int64_t first, struct err *e)
 {
     struct engine_state *now = &c->engine->state;
+    const struct series *loss = &c->number[CERTIFY_LOSS];
     char *folder = certify_folder(c->engine->set, c->run), *path;
     int ret = checkpoint_newest(folder, first - 1, &path, e);
 
     if (path && checkpoint_step(path_name(path)) > now->step)
         ret = checkpoint_load(path, c->engine, e);
-    else if (ret == 0 && !path && c->loss.n > 0 && c->loss.step[0] > 1)
+    else if (ret == 0 && !path && loss->n > 0 && loss->step[0] > 1)
         ret = err_set(e, ERR_MISSING,
                       "the run begins at step %" PRId64
                       ", and %s has no checkpoint before step %" PRId64,
-                      c->loss.step[0], folder, first);
+                      loss->step[0], folder, first);
     free(path);
     free(folder);
     return ret;

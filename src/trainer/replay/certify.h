@@ -40,8 +40,7 @@ struct certify {
     struct engine *engine;
     const struct run_info *run;
     struct step step;
-    struct series loss, skipped, rollback;
-    struct series number[CERTIFY_NUMBERS];
+    struct series number[CERTIFY_NUMBERS], skipped, rollback;
     char other[96]; /* how this machine computes in another order, or "" */
 };
 
