@@ -45,16 +45,16 @@ static int check_file(const struct run_info *run, const char *sums,
     int64_t size;
     int ret = 0;
 
-    if (path_is_link(path))
+    if (path_is_link(path)) {
         tell(run, shown, "it is a link, and was not compared", fn, arg);
-    else if (path_exists(path))
+    } else if (path_exists(path)) {
         ret = sha256_file(path, sum, &size, e);
-    if (ret == 0 && !path_is_link(path) && path_exists(path) &&
-        !fits(sums, file, sum, &known))
-        tell(run, shown,
-             known ? "its SHA-256 is not that of checkpoints.sha256"
-                   : "it is not in checkpoints.sha256",
-             fn, arg);
+        if (ret == 0 && !fits(sums, file, sum, &known))
+            tell(run, shown,
+                 known ? "its SHA-256 is not that of checkpoints.sha256"
+                       : "it is not in checkpoints.sha256",
+                 fn, arg);
+    }
     free(shown);
     free(path);
     return ret;

@@ -226,11 +226,21 @@ static char *find_file(const char *report, const char *name,
     return path;
 }
 
+/* Begin the row of a figure, which the result ends. */
+static void begin_figure(struct table *t, const char *file, long line,
+                         const char *path)
+{
+    table_printf(t, "%s:%ld", file, line);
+    table_none(t);
+    table_text(t, "figure");
+    table_text(t, path);
+    table_none(t);
+}
+
 /* Figures of other programs say nothing about runs. */
 static void add_figure(struct claims_check *k, const char *file, long line,
                        const char *path)
 {
-    struct table *t = &k->table;
     struct buf command = BUF_INIT;
     struct err why = { 0 };
     const enum stamped result =
@@ -239,12 +249,8 @@ static void add_figure(struct claims_check *k, const char *file, long line,
     buf_clear(&command);
     if (result == STAMPED_NONE)
         return;
-    table_printf(t, "%s:%ld", file, line);
-    table_none(t);
-    table_text(t, "figure");
-    table_text(t, path);
-    table_none(t);
-    stamped_add(t, result, &why);
+    begin_figure(&k->table, file, line, path);
+    stamped_add(&k->table, result, &why);
     k->figures++;
     k->other_figures += result != STAMPED_EQUAL;
 }
@@ -259,11 +265,7 @@ static void add_missing(struct claims_check *k, const char *file, long line,
 
     if (strstr(name, "://"))
         return;
-    table_printf(t, "%s:%ld", file, line);
-    table_none(t);
-    table_text(t, "figure");
-    table_text(t, name);
-    table_none(t);
+    begin_figure(t, file, line, name);
     table_text(t, is_known   ? "is missing"
                   : is_macro ? "is named by a macro, and was not checked"
                              : "is elsewhere, and was not checked");
