@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "common/buf.h"
+#include "common/clock.h"
 #include "common/machine/cores.h"
 #include "common/mem.h"
 #include "common/sig.h"
@@ -162,7 +162,6 @@ static int free_slot(struct children *c, bool *ended, struct err *e)
 
 int child_pool_run(const struct child_pool *p, struct err *e)
 {
-    static const struct timespec moment = { .tv_nsec = 50000000 };
     struct children c = { .pool = p,
                           .n_slots = p->parallel < 1 ? 1 : p->parallel };
     struct err late = { 0 };
@@ -181,7 +180,7 @@ int child_pool_run(const struct child_pool *p, struct err *e)
         if (free_slot(&c, &ended, ret < 0 ? &late : e) < 0)
             ret = -1;
         if (!ended)
-            nanosleep(&moment, NULL);
+            clock_pause(0.05);
     }
     free(c.group);
     free(c.child);

@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "common/clock.h"
 #include "common/path.h"
 #include "common/format/yaml.h"
 #include "store/format/info.h"
@@ -67,7 +67,6 @@ static void check(struct meta *m, const struct yaml *y, const char *folder_id)
 int meta_load(struct meta *m, struct arena *mem, const char *run,
               enum path_links links, struct err *e)
 {
-    const struct timespec moment = { 0, 2000000 };
     char *path = path_join(run, STORE_META);
     const char *stage;
     struct yaml y;
@@ -77,7 +76,7 @@ int meta_load(struct meta *m, struct arena *mem, const char *run,
     ret = yaml_load(&y, mem, path, links, e);
     if (ret < 0 && e->kind == ERR_INPUT) {
         /* MLflow truncates the file before it writes it anew. */
-        nanosleep(&moment, NULL);
+        clock_pause(0.002);
         *e = (struct err){ 0 };
         ret = yaml_load(&y, mem, path, links, e);
     }

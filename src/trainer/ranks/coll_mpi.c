@@ -14,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "common/clock.h"
@@ -192,7 +191,6 @@ static int no_answer(struct coll *c, int with, struct err *e)
 /* Wait for the requests, without keeping the core busy for long. */
 static int finish_requests(struct coll *c, int n, struct err *e)
 {
-    static const struct timespec pause = { .tv_nsec = 50000 };
     struct mpi *m = c->state;
     const double start = clock_mono();
 
@@ -212,7 +210,7 @@ static int finish_requests(struct coll *c, int n, struct err *e)
             __atomic_store_n(&m->waits_for, find_silent(m, n),
                              __ATOMIC_RELEASE);
         if (idle > 200)
-            nanosleep(&pause, NULL);
+            clock_pause(5e-5);
     }
 }
 

@@ -10,7 +10,6 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "common/buf.h"
@@ -20,11 +19,6 @@
 
 /* Seconds until a program that does not end is killed. */
 static const double PATIENCE = 120;
-
-static void pause_shortly(void)
-{
-    nanosleep(&(struct timespec){ .tv_nsec = 20 * 1000 * 1000 }, NULL);
-}
 
 /* In the child: streams, limits and signals, then the program. */
 static void become(const char *const *argv, int log, int64_t most)
@@ -76,7 +70,7 @@ static bool has_ended(pid_t pid)
 
 bool rehearse_wait(const struct rehearse_child *c)
 {
-    pause_shortly();
+    clock_pause(0.02);
     return !has_ended(c->pid) && clock_mono() < c->start + PATIENCE &&
            !sig_caught();
 }
@@ -136,7 +130,7 @@ static void reap_orphans(double end)
         if (clock_mono() > end)
             signal_children(getpid(), 0, 1024, SIGKILL);
         if (pid == 0)
-            pause_shortly();
+            clock_pause(0.02);
     }
 }
 
@@ -148,7 +142,7 @@ int rehearse_end(const struct rehearse_child *c)
     while (!has_ended(c->pid)) {
         if (clock_mono() > end || sig_caught())
             rehearse_signal(c, REHEARSE_ALL, SIGKILL);
-        pause_shortly();
+        clock_pause(0.02);
     }
     while (waitpid(c->pid, &how, 0) < 0 && errno == EINTR)
         ;
