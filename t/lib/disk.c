@@ -201,16 +201,7 @@ int fcntl(int fd, int what, ...)
     return control(fd, what, arg);
 }
 
-int fcntl64(int fd, int what, ...)
-{
-    va_list more;
-    void *arg;
-
-    va_start(more, what);
-    arg = va_arg(more, void *);
-    va_end(more);
-    return control(fd, what, arg);
-}
+int fcntl64(int fd, int what, ...) __attribute__((alias("fcntl")));
 
 void *mmap(void *at, size_t n, int access, int flags, int fd, off_t from)
 {
