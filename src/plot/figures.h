@@ -75,8 +75,8 @@ int figure_check(const struct request *, struct panel *const *, size_t n,
                  struct err *);
 
 /* The table below a figure, and its row for a curve: minimum, maximum and last
- * value of all points in the store, including those that are skipped, smoothed
- * or thinned in the figure. */
+ * value of all points in the store, even if the figure skips, smooths or thins
+ * them. */
 void figure_summary(struct table *);
 void figure_summary_add(struct table *, const char *run, const char *metric,
                         enum unit, const double *y, const int64_t *step,

@@ -240,7 +240,7 @@ int answer_compare(struct site *s, struct query *q, struct answer *a,
         return -1;
     auto_columns_params(&params, &runs, false);
     differ = params.n;
-    auto_columns_params(&params, &runs, true); /* those that are missing */
+    auto_columns_params(&params, &runs, true); /* and the other ones */
     auto_columns_metrics(&metrics, &runs, true);
     collect_numbers(&numbers, &params, differ, &runs);
     emit_object(&o, NULL);
