@@ -253,31 +253,21 @@ static struct smooth smoothing_of(struct drawing *d, const struct part *part,
     return d->how;
 }
 
-/* The rows of a curve below the figure: its lowest value may be that of one
- * lucky batch, so the smoothed values have a row as well. */
+/* The rows of a curve below the figure. */
 static void summarise(struct drawing *d, const struct part *part,
                       const struct history *h)
 {
-    const enum unit unit = part->right ? d->p->y2.unit : d->p->y.unit;
-    const char *run =
-        (d->set->labelled ? d->set->shown : d->set->name)[part->run];
-    struct table *t = d->b->summary;
-    double *y;
+    const struct curve_summary c = {
+        .run = &d->set->run[part->run],
+        .name = (d->set->labelled ? d->set->shown : d->set->name)[part->run],
+        .key = part->key,
+        .unit = part->right ? d->p->y2.unit : d->p->y.unit,
+        .history = h,
+        .how = is_smoothed(part, h) ? &part->how : NULL,
+    };
 
-    if (!t)
-        return;
-    if (!is_smoothed(part, h)) {
-        figure_summary_add(t, run, part->key, unit, h->y, h->step, h->n);
-        return;
-    }
-    figure_summary_add(t, run,
-                       arena_printf(&t->mem, "%s, single steps", part->key),
-                       unit, h->y, h->step, h->n);
-    y = xcalloc(h->n + 1, sizeof *y);
-    history_smooth(h, &part->how, y);
-    figure_summary_add(t, run, arena_printf(&t->mem, "%s, smoothed", part->key),
-                       unit, y, h->step, h->n);
-    free(y);
+    if (d->b->summary)
+        curve_summarise(d->b->summary, &c, d->r);
 }
 
 static int draw_part(struct drawing *d, const struct part *wanted,

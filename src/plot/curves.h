@@ -14,7 +14,8 @@
  * The runs of the set are drawn.  Runs without the metric are left out; if no
  * run has it, that is ERR_MISSING.  The values in the summary (minimum,
  * maximum, last) take in all points in the store, including points that are
- * skipped, smoothed or thinned in the figure.
+ * skipped, smoothed or thinned in the figure; a speed over time is that of the
+ * steps that are drawn.
  */
 int curves_kind(struct build *, struct panel *, const struct curve_kind *,
                 struct err *);
@@ -49,6 +50,18 @@ void curves_spread(enum band, const double *v, size_t n, double *mean,
 
 /* The meaning of a band or of bars, for a sentence. */
 const char *curves_band(enum band);
+
+/* The rows of a curve in the table below a figure (curve_summary.c). */
+struct curve_summary {
+    const struct run_info *run;
+    const char *name, *key;
+    enum unit unit;
+    const struct history *history;
+    const struct smooth *how; /* NULL: not smoothed */
+};
+
+void curve_summarise(struct table *, const struct curve_summary *,
+                     const struct request *);
 
 /* What is said of several runs in one sentence: three of them, then a number.
  */

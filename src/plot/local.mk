@@ -3,6 +3,7 @@ noinst_LIBRARIES += src/plot/libplot.a
 src_plot_libplot_a_SOURCES = \
 	%D%/curve_forecast.c \
 	%D%/curve_groups.c \
+	%D%/curve_summary.c \
 	%D%/curves.c \
 	%D%/curves.h \
 	%D%/fig_curves.c \

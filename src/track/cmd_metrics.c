@@ -4,6 +4,7 @@
 #include "config.h"
 
 #include <fnmatch.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,6 +51,7 @@ struct metric_history {
 struct metric_rows {
     const struct run_info *run;
     double before; /* the time until the last row */
+    int64_t after; /* the step of the last row */
 };
 
 struct metric_histories {
@@ -97,13 +99,64 @@ static int load_histories(struct metric_histories *h, const struct run_info *r,
     return opt_nearest_add(&near, e);
 }
 
-static void add_summary(struct table *t, const struct run_info *r)
+/* What is known of all points, or of those that were chosen. */
+static int summarise(struct metric_sum *m, double *mean,
+                     const struct run_info *r, struct err *e)
+{
+    const struct series_part part = { from, to, last };
+    const bool is_rate = run_rate_is(m->key),
+               some = from != INT64_MIN || to != INT64_MAX || last;
+    struct series s;
+    double sum = 0;
+    size_t n = 0;
+
+    *mean = is_rate && !some ? run_rate(r, m->key) : m->mean;
+    if (!some)
+        return 0;
+    if (series_load_part(&s, r, m->key, &part, 0, e) < 0)
+        return -1;
+    m->min = m->max = m->last = *mean = (double)NAN;
+    m->count = (int64_t)s.n;
+    for (size_t i = 0; i < s.n; i++) {
+        if (isnan(s.value[i]))
+            continue;
+        if (!(s.value[i] >= m->min)) {
+            m->min = s.value[i];
+            m->min_step = s.step[i];
+        }
+        if (!(s.value[i] <= m->max)) {
+            m->max = s.value[i];
+            m->max_step = s.step[i];
+        }
+        sum += s.value[i];
+        n++;
+    }
+    if (s.n) {
+        m->first_step = s.step[0];
+        m->last_step = s.step[s.n - 1];
+        m->last = s.value[s.n - 1];
+        m->last_ms = s.ms[s.n - 1];
+    }
+    if (n)
+        *mean = is_rate ? run_rate_between(r, m->key, m->first_step - 1,
+                                           m->last_step)
+                        : sum / (double)n;
+    series_free(&s);
+    return 0;
+}
+
+static int add_summary(struct table *t, const struct run_info *r, struct err *e)
 {
     table_columns(t, "metric", "points", "first_step", "last_step", "last",
                   "min", "min_step", "max", "max_step", "mean", "time", NULL);
     for (size_t i = 0; i < r->n_metrics; i++) {
-        const struct metric_sum *m = &r->metrics[i];
+        struct metric_sum sum = r->metrics[i], *m = &sum;
+        double mean;
 
+        if (summarise(m, &mean, r, e) < 0)
+            return -1;
+        if (m->count == 0)
+            continue; /* in the chosen steps */
         table_text(t, m->key);
         table_int(t, m->count);
         table_int(t, m->first_step);
@@ -113,9 +166,10 @@ static void add_summary(struct table *t, const struct run_info *r)
         table_int(t, m->min_step);
         table_real(t, m->max);
         table_int(t, m->max_step);
-        table_real(t, run_rate_is(m->key) ? run_rate(r, m->key) : m->mean);
+        table_real(t, mean);
         table_time(t, m->last_ms);
     }
+    return 0;
 }
 
 static void add_long_rows(struct table *t, const struct metric_histories *h)
@@ -201,12 +255,16 @@ static void add_values(struct table *t, struct metric_histories *h,
 
         if (x->is_time && ms)
             table_secs(t, strcmp(x->key, "took") ? past : past - rows->before);
+        else if (here && at_text && run_rate_is(x->key))
+            table_real(t,
+                       run_rate_between(rows->run, x->key, rows->after, step));
         else if (here && !x->is_time)
             table_real(t, x->s.value[x->at - 1]);
         else
             table_none(t);
     }
     rows->before = past;
+    rows->after = step;
 }
 
 /* One row for each step of a list. */
@@ -237,7 +295,7 @@ static int add_chosen_rows(struct table *t, struct metric_histories *h,
 static int add_wide_rows(struct table *t, struct metric_histories *h,
                          const struct run_info *run, struct err *e)
 {
-    struct metric_rows rows = { .run = run };
+    struct metric_rows rows = { .run = run, .after = INT64_MIN };
     int64_t step = 0;
 
     table_column(t, "step");
@@ -275,7 +333,8 @@ static int metrics_main(int argc, char **argv, struct err *e)
         load_histories(&h, &runs.run[0], "*", flags, e) < 0)
         goto out;
     if (argc < 2 && !in_rows) {
-        add_summary(&t, &runs.run[0]);
+        if (add_summary(&t, &runs.run[0], e) < 0)
+            goto out;
     } else if (in_rows) {
         t.schema = "gtrack.metrics-long/1";
         add_long_rows(&t, &h);

@@ -81,6 +81,29 @@ is "$(gtrack metrics steady train/tokens elapsed took --at 1,3,9 --tsv \
 9 4000.0 8.0 2.0" "a timeline has the time of all attempts until a step"
 is "$(gtrack metrics steady train/tokens took --tsv --no-header | cut -f 3 |
     tr '\n' ' ')" "2.0 2.0 2.0 2.0 " "took is the time from row to row"
+# points at the ends of steps of 0.5, 4.5, 4.5 and 0.5 s
+start=$(sed -n 's/^start_time: //p' "$(gtrack where uneven)/meta.yaml")
+for metric in train/tokens $key; do
+    file=$(gtrack where uneven)/metrics/$metric
+    awk -v ms="$start" 'BEGIN { split("500 5000 9500 10000", after, " ") }
+        { printf "%.0f %s %s\n", ms + after[$3], $2, $3 }' "$file" >new &&
+        mv new "$file"
+done
+is "$(gtrack metrics uneven $key --at 1,3,4 --tsv --no-header |
+    awk '{ printf "%d ", $2 }')" "2000 222 2000 " \
+    "the speed of a chosen step is that since the row before"
+is "$(gtrack metrics uneven --from 2 --to 3 --tsv --no-header |
+    awk '$1 == "'$key'" { printf "%d %d %d %d", $2, $3, $4, $10 }')" \
+    "2 2 3 222" "a summary of chosen steps has their speed"
+gplot throughput uneven --skip 2 -o x.txt >out 2>err
+like out "over time from step 3 to 4  .*  400  " \
+    "gplot prints the speed of the steps that it draws"
+gplot throughput uneven --xrange 2:3 -o x.txt >out 2>err
+like out "over time from step 2 to 3  .*  222  " \
+    "--xrange chooses steps for the speed, too"
+gplot throughput uneven -o x.txt >out 2>err
+like out "perf/tokens_per_s, over time  .*  400  " \
+    "gplot prints the speed of a whole run below its figure"
 is "$(speed steady $key)" 500.0 "time between attempts is no time of the run"
 gtrack metrics steady train/tokens --at 1,x >out 2>err
 is $? 2 "--at refuses what is no step"

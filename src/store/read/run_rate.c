@@ -52,26 +52,51 @@ double run_rate_seconds(const struct run_info *run, int64_t ms)
                            : (double)(ms - run->start_ms) / 1e3;
 }
 
-/* The tokens that the run itself has trained on. */
-static double tokens_of(const struct run_info *run, const struct metric_sum *m)
+/* The tokens that another run has trained on. */
+static double tokens_before(const struct run_info *run,
+                            const struct metric_sum *m)
 {
     const char *tag = run_info_tag(run, "resumed.step");
     double from, first;
 
     if (!tag || !num_real(tag, &from) || m->first_step <= 0 ||
         !series_at(&first, run, m->key, m->first_step, true))
-        return m->last;
-    return m->last - first * from / (double)m->first_step;
+        return 0;
+    return first * from / (double)m->first_step;
 }
 
-static double harmonic_mean(const struct run_info *run, const char *key)
+/* The tokens until a step, and the time they took. */
+struct tokens_until {
+    double tokens, seconds;
+};
+
+static struct tokens_until tokens_until(const struct run_info *run,
+                                        const struct metric_sum *m,
+                                        int64_t step)
 {
+    const struct series_part part = { INT64_MIN, step, 1 };
+    struct tokens_until u = { tokens_before(run, m), 0 };
+    struct err none = { 0 };
+    struct series s = { 0 };
+
+    if (series_load_part(&s, run, m->key, &part, 0, &none) == 0 && s.n) {
+        u.tokens = s.value[s.n - 1];
+        u.seconds = run_rate_seconds(run, s.ms[s.n - 1]);
+    }
+    series_free(&s);
+    return u;
+}
+
+static double harmonic_mean(const struct run_info *run, const char *key,
+                            int64_t from, int64_t to)
+{
+    const struct series_part part = { from, to, 0 };
     struct err none = { 0 };
     struct series s = { 0 };
     double sum = 0;
     size_t n = 0;
 
-    if (series_load(&s, run, key, 0, &none) < 0)
+    if (series_load_part(&s, run, key, &part, 0, &none) < 0)
         return (double)NAN;
     for (size_t i = 0; i < s.n; i++)
         if (s.value[i] > 0) {
@@ -92,8 +117,30 @@ double run_rate(const struct run_info *run, const char *key)
     if (!m)
         return (double)NAN;
     if (tokens && rate && rate->last > 0 && seconds > 0)
-        return tokens_of(run, tokens) / seconds * (m->last / rate->last);
-    return harmonic_mean(run, key);
+        return (tokens->last - tokens_before(run, tokens)) / seconds *
+               (m->last / rate->last);
+    return harmonic_mean(run, key, INT64_MIN, INT64_MAX);
+}
+
+double run_rate_between(const struct run_info *run, const char *key,
+                        int64_t after, int64_t to)
+{
+    const struct metric_sum *tokens = run_info_metric(run, "train/tokens");
+    double last, rate;
+
+    if (!series_at(&last, run, key, to, false))
+        return (double)NAN;
+    if (tokens && series_at(&rate, run, "perf/tokens_per_s", to, false) &&
+        rate > 0) {
+        const struct tokens_until u = tokens_until(run, tokens, to),
+                                  v = tokens_until(run, tokens, after);
+
+        return u.seconds > v.seconds
+                   ? (u.tokens - v.tokens) / (u.seconds - v.seconds) *
+                         (last / rate)
+                   : (double)NAN;
+    }
+    return harmonic_mean(run, key, after == INT64_MIN ? after : after + 1, to);
 }
 
 double run_rate_best(const struct run_info *run, const char *key, bool high)

@@ -21,6 +21,9 @@ bool run_rate_is(const char *key);
 double run_rate_seconds(const struct run_info *, int64_t ms);
 /* NaN if the run has no such points. */
 double run_rate(const struct run_info *, const char *key);
+/* That of the steps after one (INT64_MIN: from the start) up to another. */
+double run_rate_between(const struct run_info *, const char *key, int64_t after,
+                        int64_t to);
 /* That of a speed, or else the highest or lowest value of a metric; NaN if
  * there is none, or if it is infinite: a run that diverged is never the best
  * one.  The key may be NULL. */

@@ -13,6 +13,7 @@
 #include "common/output/emit.h"
 #include "common/path.h"
 #include "store/format/attempt.h"
+#include "store/read/run_rate.h"
 #include "track/runs/file_tree.h"
 #include "track/runs/run_facts.h"
 #include "track/serve/file_kind.h"
@@ -50,6 +51,8 @@ static void write_metrics(struct emit *o, const struct run_info *r)
         emit_int(o, "at step", m->min_step);
         emit_real(o, "highest", m->max);
         emit_int(o, "at step ", m->max_step);
+        emit_real(o, "mean",
+                  run_rate_is(m->key) ? run_rate(r, m->key) : m->mean);
         emit_int(o, "points", m->count);
         emit_int(o, "not finite", m->nonfinite);
         emit_object_end(o);
