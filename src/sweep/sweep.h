@@ -128,7 +128,8 @@ typedef bool sweep_value_fn(void *arg, const char *key, size_t n,
                             struct buf *out);
 int sweep_fill(struct buf *out, const char *text, sweep_value_fn *, void *arg,
                struct err *);
-/* "grid-lr=0.01-width=64", which begins with a text; the caller frees it. */
+/* "grid-lr=0.01-width=64", which begins with a text and has the keys of several
+ * values; the caller frees it. */
 char *sweep_cell_name(const struct sweep *, size_t cell, const char *begin);
 void sweep_clear(struct sweep *);
 

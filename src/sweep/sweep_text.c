@@ -74,6 +74,7 @@ char *sweep_cell_name(const struct sweep *w, size_t cell, const char *begin)
 
     buf_str(&b, begin);
     for (size_t i = 0; i < w->n_axes; i++)
-        buf_printf(&b, "-%s=%s", short_key(w, i), w->cell[cell].value[i]);
+        if (w->axis[i].n > 1 || w->n_cells == 1)
+            buf_printf(&b, "-%s=%s", short_key(w, i), w->cell[cell].value[i]);
     return buf_detach(&b);
 }

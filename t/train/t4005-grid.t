@@ -72,11 +72,14 @@ sed 's/ranks/gpus/' named.ini >gpus.ini
 gtrain sweep --dry-run gpus.ini >out 2>&1
 is $? 2 "a dry run refuses GPUs on a CPU"
 like out "gpus.ini:3: .*sweep.ranks" "the refusal names sweep.ranks"
-printf '[grid]\na.x = 1, 2\nb.x = 3\n' >other.ini
+printf '[grid]\na.x = 1\nb.x = 3, 4\nc.x = 5, 6\n' >other.ini
 gtrack sweep -c other.ini -- true >out 2>&1
 is "$(gtrack ls --sweep other -c name --tsv --no-header | sort)" \
-    "other-a.x=1-b.x=3
-other-a.x=2-b.x=3" "gtrack sweep names its cells, by whole keys if need be" \
+    "other-b.x=3-c.x=5
+other-b.x=3-c.x=6
+other-b.x=4-c.x=5
+other-b.x=4-c.x=6" \
+    "gtrack sweep names its cells by what differs, by whole keys if need be" \
     "$(cat out)"
 
 gtrain -c base.ini --name st --set train.stop_at=2 >out 2>&1
