@@ -6,6 +6,7 @@
 #include <locale.h>
 #include <math.h>
 #include <stdio.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -92,6 +93,34 @@ static int by_size(const void *a, const void *b)
 void num_sort(double *v, size_t n)
 {
     qsort(v, n, sizeof *v, by_size);
+}
+
+double num_nth(double *v, size_t n, size_t k)
+{
+    const ptrdiff_t at = (ptrdiff_t)k;
+
+    for (ptrdiff_t lo = 0, hi = (ptrdiff_t)n - 1; lo < hi;) {
+        const double pivot = v[k];
+        ptrdiff_t i = lo, j = hi;
+
+        do {
+            while (v[i] < pivot)
+                i++;
+            while (v[j] > pivot)
+                j--;
+            if (i <= j) {
+                const double swap = v[i];
+
+                v[i++] = v[j];
+                v[j--] = swap;
+            }
+        } while (i <= j);
+        if (j < at)
+            lo = i;
+        if (at < i)
+            hi = j;
+    }
+    return v[k];
 }
 
 bool num_size(const char *s, uint64_t *out)

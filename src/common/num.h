@@ -30,6 +30,9 @@ int64_t num_whole(double x);
 
 /* Sort numbers, the least first. */
 void num_sort(double *v, size_t n);
+/* The number that sorting would put at v[k], k < n, by Hoare's selection, whose
+ * time grows as n; changes the order of the numbers. */
+double num_nth(double *v, size_t n, size_t k);
 
 enum { NUM_TEXT = 32 }; /* the size of a buffer for any of these */
 

@@ -163,39 +163,42 @@ static double block_mean(const struct block *b, size_t blocks, size_t wide,
     return sum / total;
 }
 
-/* A wide window by blocks of a sixteenth of sigma, each at the mean place of
- * its points: as many operations for a point whatever the width. */
-static void gauss_wide(double sigma, const double *in, double *out, size_t n)
-{
-    const size_t wide = (size_t)fmin(sigma / 16, (double)n);
-    const size_t blocks = (n + wide - 1) / wide;
-    struct block *b = make_blocks(in, n, wide);
-
-    for (size_t i = 0; i < n; i++)
-        out[i] = isfinite(in[i]) ? block_mean(b, blocks, wide, sigma, (double)i)
-                                 : in[i];
-    free(b);
-}
-
 double smooth_early(double sigma, double before)
 {
     return fmin(sigma, fmax(before / 3, 0.1));
 }
 
-/* The points from `from` on, before `to`, by blocks that are narrow enough for
- * the first of them. */
-static void gauss_early(const double *in, double *out, size_t from, size_t to,
-                        size_t n)
+/*
+ * The points from `from` on, before `to`, by blocks of at most a sixteenth of
+ * sigma, each at the mean place of its points.  The mean is computed at the
+ * first point of each block; between these, where it hardly bends, it is
+ * interpolated.
+ */
+static void gauss_blocks(double sigma, const double *in, double *out,
+                         size_t from, size_t to, size_t n)
 {
     const size_t wide = from / 48 > 1 ? from / 48 : 1;
     const size_t all = n / 3 < to ? n : 3 * to; /* a window reaches 7/3 to */
+    const size_t blocks = (all + wide - 1) / wide;
     struct block *b = make_blocks(in, all, wide);
+    double last = NAN, next = NAN;
 
-    for (size_t i = from; i < to; i++)
+    for (size_t i = from; i < to; i++) {
+        const size_t at = (i - from) % wide;
+        const double place = (double)(i - at + wide);
+
+        if (at == 0) {
+            last = i > from
+                       ? next
+                       : block_mean(b, blocks, wide,
+                                    smooth_early(sigma, (double)i), (double)i);
+            next =
+                block_mean(b, blocks, wide, smooth_early(sigma, place), place);
+        }
         out[i] = isfinite(in[i])
-                     ? block_mean(b, (all + wide - 1) / wide, wide,
-                                  smooth_early(INFINITY, (double)i), (double)i)
+                     ? last + (next - last) * (double)at / (double)wide
                      : in[i];
+    }
     free(b);
 }
 
@@ -212,8 +215,7 @@ static double *without_spikes(const double *in, size_t n)
     for (size_t i = 1; i < n; i++)
         if (isfinite(in[i] - in[i - 1]))
             out[known++] = fabs(in[i] - in[i - 1]);
-    num_sort(out, known);
-    far = known ? FAR * out[known / 2] : 0;
+    far = known ? FAR * num_nth(out, known, known / 2) : 0;
     memcpy(out, in, n * sizeof *out);
     for (size_t i = NEAR; i + NEAR < n && far > 0; i++) {
         const double before = in[i] - in[i - NEAR];
@@ -233,11 +235,11 @@ static void gauss(double sigma, const double *in, double *out, size_t n)
     if (sigma < 64)
         gauss_narrow(sigma, calm, out, n);
     else
-        gauss_wide(sigma, calm, out, n);
+        gauss_blocks(sigma, calm, out, early, n, n);
     for (size_t from = 0, to; from < early; from = to) {
         to = from > 96 ? 2 * from : 192;
         to = to < early ? to : early;
-        gauss_early(calm, out, from, to, n);
+        gauss_blocks(sigma, calm, out, from, to, n);
     }
     free(calm);
 }

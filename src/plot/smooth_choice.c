@@ -76,8 +76,7 @@ static void add_points(struct shown *s, const struct history *h,
 /* The value that one in `part` is below. */
 static double quantile(double *v, size_t n, size_t part)
 {
-    num_sort(v, n);
-    return n ? v[n / part] : (double)NAN;
+    return n ? num_nth(v, n, n / part) : (double)NAN;
 }
 
 /* The change of the curve from one part of the figure to the next, between

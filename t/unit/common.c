@@ -128,6 +128,25 @@ static void numbers(void)
        "num_short() prints 30.0M");
 }
 
+/* Numbers with many equal ones, in every place. */
+static void selection(void)
+{
+    enum { N = 40 };
+    double v[N], sorted[N];
+    int wrong = 0;
+
+    for (size_t n = 1; n <= N; n++)
+        for (size_t k = 0; k < n; k++) {
+            for (size_t i = 0; i < n; i++)
+                v[i] = sorted[i] = (double)(i * i * 7 % 13);
+            num_sort(sorted, n);
+            wrong += num_nth(v, n, k) != sorted[k];
+            num_sort(v, n);
+            wrong += memcmp(v, sorted, n * sizeof *v) != 0;
+        }
+    ok(wrong == 0, "num_nth() finds what sorting would put there");
+}
+
 static void strings(void)
 {
     struct buf b = BUF_INIT;
@@ -464,6 +483,7 @@ int main(void)
     progress_on_a_terminal();
     times();
     numbers();
+    selection();
     strings();
     options();
     random_numbers();

@@ -247,12 +247,28 @@ static void moving_means_are_exact(void)
     ok(off < 1e-14, "a moving mean depends only on its window");
 }
 
+/* Of the points up to four sigma away, each by itself. */
+static double gaussian_mean(const double *in, int n, int at, double sigma)
+{
+    double sum = 0, total = 0;
+
+    for (int i = at - (int)(4 * sigma); i <= at + (int)(4 * sigma); i++) {
+        const double w = exp(-0.5 * pow((i - at) / sigma, 2));
+
+        if (i >= 0 && i < n && isfinite(in[i])) {
+            sum += w * in[i];
+            total += w;
+        }
+    }
+    return sum / total;
+}
+
 /* A million points wide, which takes minutes if it is done point by point. */
 static void wide_gaussians_are_fast(void)
 {
     enum { N = 100000 };
     double *in = xcalloc(N, sizeof *in), *out = xcalloc(N, sizeof *out);
-    double most = 0, exact = 0, weights = 0;
+    double most = 0, off = 0, exact;
 
     for (int i = 0; i < N; i++)
         in[i] = i == 7 ? (double)NAN : i % 1000;
@@ -263,15 +279,10 @@ static void wide_gaussians_are_fast(void)
     ok(fabs(out[0]) < 1e-9 && fabs(out[30] - 30) < 1,
        "a Gaussian is narrow at the first points");
     smooth_apply(&(struct smooth){ SMOOTH_GAUSS, 100 }, in, out, N);
-    for (int i = -400; i <= 400; i++) {
-        const double w = exp(-0.5 * (i / 100.0) * (i / 100.0));
-
-        exact += w * in[50000 + i];
-        weights += w;
-    }
-    ok(fabs(out[50000] - exact / weights) < 0.5,
-       "a Gaussian by blocks is the sum over points: %g, %g", out[50000],
-       exact / weights);
+    for (int i = 300; i < N; i += 7)
+        off = fmax(off, fabs(out[i] - gaussian_mean(in, N, i, 100)));
+    ok(off < 0.3, "a Gaussian by blocks is the sum over points: %g of 999",
+       off);
     exact = out[50500];
     in[50500] = 1e9;
     smooth_apply(&(struct smooth){ SMOOTH_GAUSS, 100 }, in, out, N);

@@ -248,8 +248,7 @@ static double end_of(const struct panel *p, const struct curve *c)
             break;
         some[n++] = y;
     }
-    num_sort(some, n);
-    return n ? some[n / 2] : (double)NAN;
+    return n ? num_nth(some, n, n / 2) : (double)NAN;
 }
 
 /* Move labels apart until none is nearer than `gap` to another. */

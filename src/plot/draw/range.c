@@ -261,9 +261,8 @@ static void robust_ends(struct sample *s, bool log_scale, double *lo,
     *hi = s->hi;
     if (s->n < FEW)
         return;
-    num_sort(s->value, s->n);
-    q_lo = s->value[few];
-    q_hi = s->value[s->n - 1 - few];
+    q_lo = num_nth(s->value, s->n, few);
+    q_hi = num_nth(s->value, s->n, s->n - 1 - few);
     if (log_scale) {
         *hi = exp(robust_end(log(*hi), log(q_hi), log(q_lo)));
         *lo = exp(robust_end(log(*lo), log(q_lo), log(q_hi)));
