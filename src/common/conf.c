@@ -25,7 +25,7 @@ static void *setting_at(const struct conf *c, const struct setting *s)
 /* ---- one value -------------------------------------------------------- */
 
 /* "375M tokens", "1%", "700" or "700 steps" */
-static bool span_parse(const char *text, struct conf_span *out)
+bool conf_span_parse(const char *text, struct conf_span *out)
 {
     char number[64];
     const size_t len = strcspn(text, " ");
@@ -52,7 +52,7 @@ static bool span_parse(const char *text, struct conf_span *out)
 /* A span, or a time with a unit: "10m" */
 static bool every_parse(const char *text, struct conf_span *out)
 {
-    if (span_parse(text, out))
+    if (conf_span_parse(text, out))
         return true;
     out->unit = SPAN_TIME;
     return num_secs(text, &out->n);
@@ -160,7 +160,7 @@ static int set_value(struct conf *c, const struct setting *s, const char *text,
         *(int *)at = (int)n;
         return 0;
     case CONF_SPAN:
-        return span_parse(text, at) ? 0 : bad_value(s, text, e);
+        return conf_span_parse(text, at) ? 0 : bad_value(s, text, e);
     case CONF_EVERY:
         return every_parse(text, at) ? 0 : bad_value(s, text, e);
     case CONF_REALS:
@@ -466,7 +466,7 @@ static void real_text(double x, struct buf *out)
     buf_str(out, text);
 }
 
-static void span_text(const struct conf_span *span, struct buf *out)
+void conf_span_text(const struct conf_span *span, struct buf *out)
 {
     static const char *const units[SPAN_UNITS] = {
         [SPAN_STEPS] = "",
@@ -508,7 +508,7 @@ void conf_text(const struct conf *c, const struct setting *s, struct buf *out)
         break;
     case CONF_SPAN:
     case CONF_EVERY:
-        span_text(at, out);
+        conf_span_text(at, out);
         break;
     case CONF_REALS: {
         const struct conf_reals *r = at;

@@ -62,6 +62,10 @@ struct conf_span {
     enum conf_unit unit;
 };
 
+/* False if the text is no span, or a time. */
+bool conf_span_parse(const char *text, struct conf_span *);
+void conf_span_text(const struct conf_span *, struct buf *out);
+
 struct conf_reals {
     int n;
     double x[16];

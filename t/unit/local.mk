@@ -37,6 +37,8 @@ unit_tests = \
 	t/unit/sentencepiece.t \
 	t/unit/serve.t \
 	t/unit/shard.t \
+	t/unit/shares.t \
+	t/unit/source_list.t \
 	t/unit/spawn.t \
 	t/unit/store.t \
 	t/unit/sweep.t \
@@ -122,6 +124,10 @@ t_unit_serve_t_SOURCES = %D%/serve.c t/lib/tap.h src/track/serve/cache.c \
 t_unit_serve_t_LDADD = $(COMMON_LIBS)
 t_unit_shard_t_SOURCES = %D%/shard.c t/lib/tap.h
 t_unit_shard_t_LDADD = $(DATA_LIBS)
+t_unit_shares_t_SOURCES = %D%/shares.c t/lib/tap.h
+t_unit_shares_t_LDADD = $(DATA_LIBS)
+t_unit_source_list_t_SOURCES = %D%/source_list.c t/lib/tap.h
+t_unit_source_list_t_LDADD = $(COMMON_LIBS)
 t_unit_spawn_t_SOURCES = %D%/spawn.c t/lib/tap.h
 t_unit_spawn_t_LDADD = $(COMMON_LIBS)
 t_unit_store_t_SOURCES = %D%/store.c t/lib/tap.h

@@ -8,6 +8,8 @@ src_common_libcommon_a_SOURCES += \
 	%D%/protobuf.h \
 	%D%/secret.c \
 	%D%/secret.h \
+	%D%/source_list.c \
+	%D%/source_list.h \
 	%D%/tar.c \
 	%D%/tar.h \
 	%D%/unicode.c \

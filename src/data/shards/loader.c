@@ -40,7 +40,6 @@ struct loader {
     bool has_thread, stop, busy;
     struct token_range *want; /* tokens to touch */
     size_t want_n, want_room;
-    int64_t last; /* the first window of the last call */
 };
 
 static int64_t total_tokens(const struct loader *l)
@@ -173,8 +172,6 @@ static int copy_window(struct loader *l, int64_t w, int32_t *x, int32_t *y,
     return 0;
 }
 
-static void touch_next(struct loader *l, int64_t first, int64_t n);
-
 int loader_get(struct loader *l, int64_t first, int64_t n, int32_t *x,
                int32_t *y, struct err *e)
 {
@@ -183,7 +180,6 @@ int loader_get(struct loader *l, int64_t first, int64_t n, int32_t *x,
     for (int64_t i = 0; i < n; i++)
         if (copy_window(l, first + i, x + i * t, y + i * t, e) < 0)
             return -1;
-    touch_next(l, first, n);
     return 0;
 }
 
@@ -252,16 +248,11 @@ static void want_windows(struct loader *l, int64_t first, int64_t n)
     }
 }
 
-/* Have the thread touch the pages of the next call, which is probably as far
- * from this one as this one was from the last. */
-static void touch_next(struct loader *l, int64_t first, int64_t n)
+void loader_touch(struct loader *l, int64_t first, int64_t n)
 {
-    const int64_t step = first - l->last;
-
-    l->last = first;
     pthread_mutex_lock(&l->lock);
-    if (l->has_thread && !l->busy && step > 0) {
-        want_windows(l, first + step, n);
+    if (l->has_thread && !l->busy) {
+        want_windows(l, first, n);
         l->busy = true;
         pthread_cond_signal(&l->asked);
     }

@@ -38,9 +38,8 @@
  * document, and the last one in it may be cut (bestfit.h).
  *
  * Ids are compared with the vocabulary as they are read, and those at the
- * beginning of each shard when it is opened.  A thread touches the pages that
- * the next call will probably need, so that a step does not wait for a disk.  A
- * loader may be used by one thread only.
+ * beginning of each shard when it is opened.  A loader may be used by one
+ * thread only.
  */
 struct loader;
 
@@ -77,6 +76,8 @@ int64_t loader_windows(const struct loader *); /* of an epoch */
 int64_t loader_cut(const struct loader *);
 int loader_get(struct loader *, int64_t first, int64_t n, int32_t *x,
                int32_t *y, struct err *);
+/* Have a thread touch the pages of n windows that will be read next. */
+void loader_touch(struct loader *, int64_t first, int64_t n);
 
 /*
  * A fingerprint of the data in 64 hex digits: the SHA-256 of the names of the

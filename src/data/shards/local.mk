@@ -15,9 +15,13 @@ src_data_libdata_a_SOURCES += \
 	%D%/lock.c \
 	%D%/lock.h \
 	%D%/lock_check.c \
+	%D%/mixture.c \
+	%D%/mixture.h \
 	%D%/permute.c \
 	%D%/permute.h \
 	%D%/shard.c \
 	%D%/shard.h \
+	%D%/shares.c \
+	%D%/shares.h \
 	%D%/sink.c \
 	%D%/sink.h
