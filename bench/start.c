@@ -21,7 +21,7 @@
 #include "trainer/model/resolve.h"
 
 static int write_windows(const char *folder, const char *name,
-                         struct loader *from, int64_t count, int64_t T,
+                         struct mixture *from, int64_t count, int64_t T,
                          struct err *e)
 {
     char *path = path_join(folder, name);
@@ -31,7 +31,7 @@ static int write_windows(const char *folder, const char *name,
     int ret = save_open(&s, path, e);
 
     for (int64_t w = 0; ret == 0 && w < count; w++) {
-        ret = loader_get(from, w, 1, x, y, e);
+        ret = mixture_get(from, w, 1, x, y, e);
         fwrite(x, sizeof *x, 1, s.fp);
         fwrite(y, sizeof *y, (size_t)T, s.fp);
     }
@@ -49,7 +49,8 @@ static int write_all(struct engine *eng, const char *folder, struct err *e)
     const int64_t T = eng->set->model.context, limit = eng->set->eval.sequences;
     const int64_t steps =
         resolve_sequences_before(eng->set, eng->set->is.stop_at);
-    int64_t val = eng->data.val ? loader_windows(eng->data.val) : 0;
+    int64_t val =
+        eng->data.val ? loader_windows(mixture_loader(eng->data.val, 0)) : 0;
     struct checkpoint_copy s;
     int ret;
 

@@ -10,7 +10,7 @@
 #include "common/opt.h"
 #include "data/shards/lock.h"
 
-static const char *output = "data.lock", *command;
+static const char *output = "data.lock", *command, *source;
 static struct opt_list text, fit, eval, tokenizer;
 
 static const struct opt lock_opts[] = {
@@ -21,6 +21,8 @@ static const struct opt lock_opts[] = {
     { 0, "fit", "path", OPT_LIST, &fit,
       "add text that the tokenizer was trained on" },
     { 0, "eval", "path", OPT_LIST, &eval, "add evaluation text" },
+    { 0, "source", "list", OPT_STRING, &source,
+      "add the shards of the sources in LIST, as data.train has it" },
     { 'T', "tokenizer", "path", OPT_LIST, &tokenizer, "add the tokenizer" },
     { 0, "command", "text", OPT_STRING, &command,
       "store TEXT, the command that wrote the shards" },
@@ -49,6 +51,8 @@ static int lock_main(int argc, char **argv, struct err *e)
             ret = lock_add(&l, lists[i].role, lists[i].paths->item[k], e);
     for (int i = 0; i < argc && ret == 0; i++)
         ret = lock_add(&l, LOCK_TOKENS, argv[i], e);
+    if (ret == 0 && source)
+        ret = lock_add_sources(&l, source, e);
     if (ret == 0 && l.n == 0)
         ret = err_set(e, ERR_USAGE, "name the files to lock");
     if (ret == 0 && command && strchr(command, '\n'))
@@ -63,7 +67,7 @@ static int lock_main(int argc, char **argv, struct err *e)
 
 const struct cmd cmd_lock = {
     .name = "lock",
-    .args = "FILE...",
+    .args = "[FILE]...",
     .help = "write a data.lock, which identifies the data",
     .opts = lock_opts,
     .run = lock_main,

@@ -103,9 +103,12 @@ static int verify_lock(struct table *t, const char *path, int *bad,
         char *file = lock_path(&l, &l.entry[i]);
         const char *what = difference(file, &l.entry[i]);
         char *real = strstr(file, "/../") ? realpath(file, NULL) : NULL;
+        char *role =
+            xasprintf("%s%s%s", lock_role_name(l.entry[i].role),
+                      *l.entry[i].source ? ":" : "", l.entry[i].source);
 
-        add_row(t, real ? real : file, lock_role_name(l.entry[i].role),
-                what ? what : "same", !what);
+        add_row(t, real ? real : file, role, what ? what : "same", !what);
+        free(role);
         *bad += what != NULL;
         free(real);
         free(file);

@@ -19,6 +19,7 @@
 #include "common/save.h"
 #include "common/sha256.h"
 #include "common/spawn.h"
+#include "common/format/source_list.h"
 #include "common/format/tar.h"
 #include "store/format/store.h"
 #include "track/proof/bundle.h"
@@ -338,22 +339,39 @@ static int add_locks(struct bundle *b, const char *files, struct err *e)
     return ret;
 }
 
+/* The token files of each source, and their locks. */
+static int add_sources(struct bundle *b, const char *text, struct err *e)
+{
+    struct source_list l;
+    int ret = source_list_parse(&l, text, e);
+
+    if (ret < 0)
+        return -1;
+    for (size_t i = 0; ret == 0 && i < l.n; i++) {
+        const char *files = l.part[i].files;
+
+        if (!files)
+            continue;
+        ret = add_locks(b, files, e);
+        if (ret == 0 && with_data)
+            ret = add_matches(b, files, e);
+    }
+    source_list_clear(&l);
+    return ret;
+}
+
 static int add_inputs(struct bundle *b, const struct run_info *r, struct err *e)
 {
-    static const char *const keys[] = { "data.train", "data.val",
-                                        "data.tokenizer", NULL };
+    static const char *const keys[] = { "data.train", "data.val", NULL };
+    const char *tokenizer = run_info_param(r, "data.tokenizer");
 
     for (int i = 0; keys[i]; i++) {
         const char *files = run_info_param(r, keys[i]);
 
-        if (!files || !*files)
-            continue;
-        if (i < 2 && add_locks(b, files, e) < 0)
-            return -1;
-        if (with_data && add_matches(b, files, e) < 0)
+        if (files && *files && add_sources(b, files, e) < 0)
             return -1;
     }
-    return 0;
+    return with_data && tokenizer ? add_matches(b, tokenizer, e) : 0;
 }
 
 /* ---- sources and licences --------------------------------------------- */

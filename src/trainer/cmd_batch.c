@@ -53,6 +53,7 @@ struct part {
     int64_t sequence, position; /* of its first token */
     int64_t targets;            /* tokens that have a loss */
     double loss;                /* their sum */
+    const char *source;         /* of a mixture, or "" */
     struct buf text;
 };
 
@@ -61,11 +62,13 @@ struct parts {
     size_t n, room;
 };
 
-static struct part *add_part(struct parts *p, int64_t sequence, int64_t at)
+static struct part *add_part(struct parts *p, int64_t sequence, int64_t at,
+                             const char *source)
 {
     GROW(p->part, p->n, p->room);
-    p->part[p->n] =
-        (struct part){ .sequence = sequence, .position = at, .text = BUF_INIT };
+    p->part[p->n] = (struct part){
+        .sequence = sequence, .position = at, .source = source, .text = BUF_INIT
+    };
     return &p->part[p->n++];
 }
 
@@ -74,13 +77,16 @@ static void add_sequence(struct parts *p, const struct engine *eng,
                          int64_t sequence, const int32_t *x, const int32_t *y,
                          const float *losses)
 {
+    const char *source = mixture_name(
+        eng->data.train,
+        mixture_source(eng->data.train, engine_sequences(eng) + sequence));
     const struct tokenizer *t = eng->data.tokenizer;
     const int32_t eot = t ? tokenizer_eot(t) : -1;
     struct part *part = NULL;
 
     for (int64_t i = 0; i < eng->gpt.T; i++) {
         if (!part || (eot >= 0 && x[i] == eot))
-            part = add_part(p, sequence, i);
+            part = add_part(p, sequence, i, source);
         if (y[i] < 0)
             continue;
         part->loss += (double)losses[i];
@@ -97,8 +103,7 @@ static int list_parts(struct parts *p, struct engine *eng, const struct step *s,
     const int64_t B = eng->gpt.B, T = eng->gpt.T;
 
     for (int64_t i = 0; i * B * T < s->tokens; i++) {
-        if (engine_read(eng, eng->data.train, step_first_window(eng, i), B, e) <
-            0)
+        if (engine_read_train(eng, step_first_window(eng, i), B, e) < 0)
             return -1;
         for (int64_t b = 0; b < B && (i * B + b) * T < s->tokens; b++)
             add_sequence(p, eng, i * B + b, eng->batch.x + b * T,
@@ -152,6 +157,8 @@ static void add_row(struct table *t, const struct part *p,
         table_printf(t, "%s:%" PRId64, place->file, place->line);
     else if (place)
         table_none(t);
+    if (*p->source)
+        table_text(t, p->source);
     add_text(t, &p->text);
 }
 
@@ -186,6 +193,8 @@ static int print_parts(struct parts *p, struct err *e)
     ret = locate(p, n, &place, e);
     table_columns(&t, "loss", "tokens", "sequence", "position", NULL);
     if (place)
+        table_column(&t, "place");
+    if (p->n > 0 && *p->part[0].source)
         table_column(&t, "source");
     table_column(&t, "text");
     for (size_t i = 0; i < n; i++)

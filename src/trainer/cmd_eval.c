@@ -60,11 +60,37 @@ static int check_finite(double x, struct err *e)
                    model.path);
 }
 
+/* A row for each source with a name, and one for all tokens. */
+static void add_losses(struct table *t, const struct mixture *val,
+                       const struct eval_result *r)
+{
+    const bool named = *mixture_name(val, 0);
+
+    if (named)
+        table_column(t, "source");
+    table_columns(t, "loss", "perplexity", "bits per byte", "tokens", "time",
+                  NULL);
+    for (size_t k = 0; named && k < mixture_sources(val); k++) {
+        table_text(t, mixture_name(val, k));
+        table_real(t, r->source_loss[k]);
+        table_real(t, exp(r->source_loss[k]));
+        for (int i = 0; i < 3; i++)
+            table_none(t);
+    }
+    if (named)
+        table_text(t, "all");
+    table_real(t, r->loss);
+    table_real(t, exp(r->loss));
+    table_real_or_none(t, r->bpb);
+    table_int(t, r->tokens);
+    table_secs(t, r->seconds);
+}
+
 static int evaluate_text(struct engine *eng, struct table *t, struct err *e)
 {
     struct settings *s = eng->set;
     struct eval_result r;
-    int64_t rest;
+    int64_t rest = 0;
 
     if ((data && conf_put(&s->conf, "data.val", data, "--data", e) < 0) ||
         conf_put_int(&s->conf, "eval.sequences", sequences, "--sequences", e) <
@@ -81,18 +107,14 @@ static int evaluate_text(struct engine *eng, struct table *t, struct err *e)
         engine_agree(eng, e) < 0 || eval_loss(eng, &r, e) < 0 ||
         check_finite(r.loss, e) < 0)
         return -1;
-    rest = (loader_tokens(eng->data.val) - 1) % s->model.context;
+    for (size_t k = 0; k < mixture_sources(eng->data.val); k++)
+        rest += (loader_tokens(mixture_loader(eng->data.val, k)) - 1) %
+                s->model.context;
     if (rest && !s->eval.stride && !sequences && eng->coll.rank == 0)
         log_info("the last %lld tokens fill no window and are not scored; with "
                  "--stride N, they are",
                  (long long)rest);
-    table_columns(t, "loss", "perplexity", "bits per byte", "tokens", "time",
-                  NULL);
-    table_real(t, r.loss);
-    table_real(t, exp(r.loss));
-    table_real_or_none(t, r.bpb);
-    table_int(t, r.tokens);
-    table_secs(t, r.seconds);
+    add_losses(t, eng->data.val, &r);
     return 0;
 }
 

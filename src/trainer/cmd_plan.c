@@ -3,15 +3,18 @@
  */
 #include "config.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/log.h"
 #include "common/mem.h"
 #include "common/num.h"
 #include "common/opt.h"
 #include "data/token/tokenizer.h"
 #include "trainer/convert/convert.h"
+#include "trainer/engine/engine_data.h"
 #include "trainer/model/graph.h"
 #include "trainer/model/resolve.h"
 #include "trainer/plan/plan_budget.h"
@@ -173,6 +176,66 @@ static struct settings *add_model(struct models *m, const char *name)
     return m->item[m->n++].set;
 }
 
+/* Four epochs are about as good as new data (Muennighoff et al. 2023). */
+enum { MANY_EPOCHS = 4 };
+
+static void set_epochs(struct plan_epochs *row, const char *source, double n)
+{
+    snprintf(row->name, sizeof row->name, "epochs%s%s", *source ? " of " : "",
+             source);
+    row->epochs = n;
+    if (n > MANY_EPOCHS)
+        log_warn("%s%sdata.train is read %.3g times; more than %d epochs teach "
+                 "less than new text",
+                 source, *source ? " in " : "", n, MANY_EPOCHS);
+}
+
+static void list_epochs(struct plan_model *p, const struct mixture *m,
+                        int64_t steps)
+{
+    const int64_t all = resolve_sequences_before(p->set, steps);
+
+    p->n_epochs = mixture_sources(m);
+    p->epochs = xcalloc(p->n_epochs, sizeof *p->epochs);
+    for (size_t k = 0; k < p->n_epochs; k++)
+        set_epochs(&p->epochs[k], mixture_name(m, k),
+                   mixture_due(m, k, all) /
+                       (double)loader_windows(mixture_loader(m, k)));
+    if (steps < p->set->is.stop_at)
+        log_warn("the sources of data.train end after step %" PRId64
+                 " of %" PRId64,
+                 steps, p->set->is.stop_at);
+}
+
+/* Count the epochs of each source, if its size is given or its files are here.
+ */
+static int count_epochs(struct plan_model *p, struct err *e)
+{
+    const struct settings *s = p->set;
+    struct engine_data d = { 0 };
+    struct err why = { 0 };
+    int ret = 0;
+
+    if (s->is.steps == 0 || budget ||
+        (only != PLAN_ALL && only != PLAN_TRAINING))
+        return 0;
+    if (s->plan.data_tokens) {
+        p->epochs = xcalloc(p->n_epochs = 1, sizeof *p->epochs);
+        set_epochs(p->epochs, "", plan_tokens(s) / (double)s->plan.data_tokens);
+    } else if (*s->data.train) {
+        ret = engine_data_open_counts(&d, s, &why);
+        if (ret == 0)
+            list_epochs(p, d.train, engine_data_steps(&d, s));
+        else if (why.kind != ERR_MISSING)
+            *e = why;
+        else
+            log_info("the epochs are not known: %s", why.text);
+        ret = why.kind == ERR_MISSING ? 0 : ret;
+    }
+    engine_data_close(&d);
+    return ret;
+}
+
 /* What follows from the settings of the last model. */
 static int build_model(struct models *m, struct err *e)
 {
@@ -180,6 +243,8 @@ static int build_model(struct models *m, struct err *e)
     struct plan_model *p = &m->item[m->n - 1];
 
     if (resolve_model(p->set, e) < 0)
+        return -1;
+    if (count_epochs(p, e) < 0)
         return -1;
     name_exports(p);
     gpt_build(&p->gpt, p->set, p->set->train.micro_batch);
@@ -205,6 +270,8 @@ static int load_cells(struct models *m, const char *path, struct err *e)
     struct sweep w;
     int ret;
 
+    how.models = "cell";
+    only = only == PLAN_ALL ? PLAN_CELLS : only;
     sweep_init(&w, "train.seed");
     ret = sweep_read(&w, path, e);
     for (size_t i = 0; ret == 0 && i < sets.n; i++)
@@ -223,8 +290,6 @@ static int load_cells(struct models *m, const char *path, struct err *e)
             ret = build_model(m, e);
     }
     sweep_clear(&w);
-    how.models = "cell";
-    only = only == PLAN_ALL ? PLAN_CELLS : only;
     return ret;
 }
 
@@ -286,6 +351,7 @@ static int plan_main(int argc, char **argv, struct err *e)
         settings_clear(m.item[i].set);
         free(m.item[i].set);
         free(m.item[i].name);
+        free(m.item[i].epochs);
     }
     free(m.item);
     free(sets.item);

@@ -173,7 +173,7 @@ static void add_row(struct table *t, const struct certify *c, struct span s,
 static void list_others(const struct certify *c, struct buf *b)
 {
     static const char *const machine[] = { "system/", "perf/", "event/",
-                                           "train/tokens", "train/epoch" };
+                                           "train/tokens" };
     char *id = xstrdup(c->run->id);
     struct runs runs = { 0 };
     struct err e = { 0 };
@@ -182,11 +182,8 @@ static void list_others(const struct certify *c, struct buf *b)
         log_warn("%s", e.text);
     for (size_t i = 0; runs.n == 1 && i < runs.run[0].n_metrics; i++) {
         const char *key = runs.run[0].metrics[i].key;
-        bool is_known = false;
+        bool is_known = certify_computes(c, key) || str_ends(key, "/epoch");
 
-        for (int k = 0; k < CERTIFY_NUMBERS; k++)
-            is_known = is_known || (strcmp(key, certify_numbers[k]) == 0 &&
-                                    certify_computes(c, k));
         for (size_t k = 0; k < sizeof machine / sizeof *machine; k++)
             is_known =
                 is_known || strncmp(key, machine[k], strlen(machine[k])) == 0;

@@ -5,7 +5,7 @@ awk '/^```/ { code = $0 == "```sh"; next } code' "$top/doc/provable.md" >demo
 ok "$(test -s demo; echo $?)" "doc/provable.md has commands"
 sh -e demo >out 2>err
 ok $? "the commands of doc/provable.md succeed" "$(tail -n 5 err)"
-grep -A1 '^loss.*source' out | tail -n 1 >worst
+grep -A1 '^loss.*place' out | tail -n 1 >worst
 like worst "text.jsonl:218" "the document with the highest loss is the planted one"
 is "$(grep -c "^[0-9-]*${tab}.*${tab}equal\$" out)" 6 "replayed steps are equal before the change"
 like err "poisoned differs at step 200: train/loss is" \
@@ -59,7 +59,7 @@ batch "a document is found in plain text" 0 poisoned "$step" -n 1 \
 is "$(cut -f5 out)" "plain.txt:218" "the line of plain text is that of the piece"
 head -n 100 plain.txt >part.txt
 batch "a document need not be found" 0 poisoned "$step" -n 1 --source part.txt
-is "$(cut -f5 out)" "" "a document that is not there has no source"
+is "$(cut -f5 out)" "" "a document that is not there has no place"
 
 gtrain --config run.ini --set run.name=skips --set train.on_spike=skip \
     --set train.spike_loss=1 --set train.spike_window=16 -q >out 2>&1

@@ -1,6 +1,7 @@
 #include "config.h"
 #include "data/shards/lock.h"
 
+#include <glob.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -9,6 +10,7 @@
 #include <string.h>
 
 #include "common/buf.h"
+#include "common/format/source_list.h"
 #include "common/num.h"
 #include "common/path.h"
 #include "common/save.h"
@@ -88,7 +90,7 @@ static int add_entry(struct lock *l, enum lock_role role, const char *path,
     GROW(l->entry, l->n, l->room);
     entry = &l->entry[l->n++];
     relative = relative_path(l->folder, path);
-    entry->role = role;
+    *entry = (struct lock_entry){ .role = role, .source = "" };
     entry->path = arena_strdup(&l->mem, relative);
     free(relative);
     return 0;
@@ -159,6 +161,37 @@ int lock_add_shards(struct lock *l, char *const *path, size_t n, int threads,
     return -1;
 }
 
+static int add_source(struct lock *l, const struct source_part *p,
+                      struct err *e)
+{
+    glob_t found = { 0 };
+    int ret = glob(p->files, GLOB_BRACE, NULL, &found);
+
+    if (ret)
+        ret = err_set(e, ERR_MISSING, "%s: no shard matches %s", p->name,
+                      p->files);
+    for (size_t i = 0; ret == 0 && i < found.gl_pathc; i++) {
+        ret = add_file(l, LOCK_TOKENS, found.gl_pathv[i], e);
+        if (ret == 0)
+            l->entry[l->n - 1].source = arena_strdup(&l->mem, p->name);
+    }
+    globfree(&found);
+    return ret;
+}
+
+int lock_add_sources(struct lock *l, const char *sources, struct err *e)
+{
+    struct source_list list;
+    int ret = source_list_parse(&list, sources, e);
+
+    if (ret < 0)
+        return -1;
+    for (size_t k = 0; k < list.sources && ret == 0; k++)
+        ret = add_source(l, source_list_first(&list, k), e);
+    source_list_clear(&list);
+    return ret;
+}
+
 int lock_add(struct lock *l, enum lock_role role, const char *path,
              struct err *e)
 {
@@ -209,7 +242,8 @@ int lock_write(struct lock *l, const char *path, struct err *e)
 
         if (i && by_role_and_path(entry - 1, entry) == 0)
             continue;
-        fprintf(s.fp, "%s %s %lld %s\n", roles[entry->role], entry->sha256,
+        fprintf(s.fp, "%s%s%s %s %lld %s\n", roles[entry->role],
+                *entry->source ? ":" : "", entry->source, entry->sha256,
                 (long long)entry->size, entry->path);
     }
     return save_commit(&s, e);
@@ -229,8 +263,9 @@ static char *next_word(char **at)
 /* Parse a line: 0, or -1 if lock_write() would not write it. */
 static int load_line(struct lock *l, char *line)
 {
-    struct lock_entry entry = { .role = LOCK_ROLES };
-    const char *role = next_word(&line), *sha256, *size;
+    struct lock_entry entry = { .role = LOCK_ROLES, .source = "" };
+    char *role = next_word(&line), *source = strchr(role, ':');
+    const char *sha256, *size;
 
     if (!*role || *role == '#')
         return 0;
@@ -249,13 +284,18 @@ static int load_line(struct lock *l, char *line)
         memcpy(l->vocabulary, sha256, SHA256_TEXT);
         return 0;
     }
+    if (source) {
+        *source++ = '\0';
+        entry.source = arena_strdup(&l->mem, source);
+    }
     for (int i = 0; i < LOCK_ROLES; i++)
         if (strcmp(role, roles[i]) == 0)
             entry.role = (enum lock_role)i;
     sha256 = next_word(&line);
     size = next_word(&line);
-    if (entry.role == LOCK_ROLES || !sha256_is_text(sha256) ||
-        !num_int(size, &entry.size) || !*line)
+    if (entry.role == LOCK_ROLES ||
+        (source && (entry.role != LOCK_TOKENS || !*source)) ||
+        !sha256_is_text(sha256) || !num_int(size, &entry.size) || !*line)
         return -1;
     memcpy(entry.sha256, sha256, SHA256_TEXT);
     entry.path = arena_strdup(&l->mem, line);

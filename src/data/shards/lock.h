@@ -21,9 +21,11 @@
  *      eval 60303ae2...  61303 corpus/val.jsonl
  *      tokenizer 1b4f0e98...  482113 tok/tokenizer.json
  *      tokens fd61a03a...  668222 data/train_000000.bin
+ *      tokens:wiki 5feceb66...  33890 data/wiki_000000.bin
  *
  * A line has a role, the SHA-256 of a file, its size, and its path relative to
- * the folder of the lock.  Lines are sorted by role and path, so the same data
+ * the folder of the lock.  Shards may have the source that they are in a
+ * mixture.  Lines are sorted by role and path, so the same data
  * gives the same text.  lock_add() adds a file, or all files of a folder except
  * locks.
  *
@@ -45,7 +47,8 @@ struct lock_entry {
     enum lock_role role;
     char sha256[SHA256_TEXT];
     int64_t size;
-    const char *path; /* in the arena of the lock */
+    const char *path;   /* in the arena of the lock */
+    const char *source; /* likewise; "" without one */
 };
 
 struct lock {
@@ -61,6 +64,8 @@ struct lock {
 
 void lock_init(struct lock *, const char *path); /* where it will be written */
 int lock_add(struct lock *, enum lock_role, const char *path, struct err *);
+/* Add the shards of sources, as the setting data.train names them. */
+int lock_add_sources(struct lock *, const char *sources, struct err *);
 /* Add n shards, whose hashes are computed by several threads. */
 int lock_add_shards(struct lock *, char *const *path, size_t n, int threads,
                     struct err *);
@@ -101,11 +106,13 @@ int lock_same_tokenizer(const char *shard, const struct tokenizer *,
  * Compare shards and the tokenizer (NULL and "" without one) with the locks in
  * the folder of the shards: the sizes of all files, and the content of the
  * tokenizer and of the smallest shard, which differs if the text or the
- * tokenizer was another one.  gdata verify compares everything.
+ * tokenizer was another one.  gdata verify compares everything.  A shard may
+ * not be listed as one of another source; `source` may be "".
  */
 struct loader;
-int lock_check(const struct loader *, const struct tokenizer *,
-               const char *tokenizer_path, struct err *);
+int lock_check(const struct loader *, const char *source,
+               const struct tokenizer *, const char *tokenizer_path,
+               struct err *);
 
 /* The path of a shard that does not exist although a lock in the folder of the
  * shards lists it; NULL if there is none.  The caller frees it. */

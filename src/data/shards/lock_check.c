@@ -162,7 +162,8 @@ static int check_file(const char *lock, const struct lock_entry *was,
 
 /* Returns the number of shards that the lock lists, or -1. */
 static int64_t check_tokens(const struct lock *l, const char *lock,
-                            const struct loader *data, struct err *e)
+                            const struct loader *data, const char *source,
+                            struct err *e)
 {
     const bool lists_all = strcmp(path_name(lock), whole_lock) == 0;
     const int64_t n = loader_shards(data);
@@ -178,6 +179,11 @@ static int64_t check_tokens(const struct lock *l, const char *lock,
             log_warn("%s does not list %s", lock, path);
         if (!was)
             continue;
+        if (*source && *was->source && strcmp(source, was->source) != 0)
+            return err_set(e, ERR_INPUT,
+                           "%s is of the source %s, not %s, according to %s; "
+                           "if this is intended, run 'gdata lock' again",
+                           path, was->source, source, lock);
         if (check_file(lock, was, path, false, e) < 0)
             return -1;
         listed++;
@@ -213,8 +219,8 @@ static int check_tokenizer(const struct lock *l, const char *lock,
 }
 
 static int check_lock(const char *lock, const struct loader *data,
-                      const struct tokenizer *t, const char *tokenizer,
-                      struct err *e)
+                      const char *source, const struct tokenizer *t,
+                      const char *tokenizer, struct err *e)
 {
     struct lock l;
     int64_t listed;
@@ -222,7 +228,7 @@ static int check_lock(const char *lock, const struct loader *data,
 
     if (lock_load(&l, lock, e) < 0) /* another program's? */
         return strcmp(path_name(lock), whole_lock) == 0 ? -1 : 0;
-    listed = check_tokens(&l, lock, data, e);
+    listed = check_tokens(&l, lock, data, source, e);
     if (listed < 0)
         ret = -1;
     else if (t && listed > 0 && l.ids == 0)
@@ -269,15 +275,15 @@ char *lock_missing(const struct loader *data)
     return path;
 }
 
-int lock_check(const struct loader *data, const struct tokenizer *t,
-               const char *tokenizer, struct err *e)
+int lock_check(const struct loader *data, const char *source,
+               const struct tokenizer *t, const char *tokenizer, struct err *e)
 {
     struct path_list locks;
     int ret = 0;
 
     list_locks(&locks, loader_path(data, 0));
     for (size_t i = 0; i < locks.n && ret == 0; i++)
-        ret = check_lock(locks.name[i], data, t, tokenizer, e);
+        ret = check_lock(locks.name[i], data, source, t, tokenizer, e);
     path_list_clear(&locks);
     return ret;
 }

@@ -113,6 +113,20 @@ static int unpack_numbers(const json_t *list, double *x, int most)
     return n;
 }
 
+/* How many sequences of each source with a name training has read. */
+static json_t *pack_sources(const struct engine *eng)
+{
+    struct mixture *m = eng->data.train;
+    const int64_t n = engine_sequences(eng);
+    json_t *o = json_object();
+
+    for (size_t k = 0; k < mixture_sources(m); k++)
+        if (*mixture_name(m, k))
+            json_object_set_new(o, mixture_name(m, k),
+                                json_integer(mixture_count(m, k, n)));
+    return o;
+}
+
 char *checkpoint_state_text(const struct engine *eng, const char *run_id)
 {
     const struct engine_state *s = &eng->state;
@@ -142,9 +156,12 @@ char *checkpoint_state_text(const struct engine *eng, const char *run_id)
     }
     if (eng->recent.skips > 0)
         json_object_set_new(o, "skips", json_integer(eng->recent.skips));
-    if (eng->data.train)
+    if (eng->data.train) {
         json_object_set_new(o, "data",
-                            json_string(loader_hash(eng->data.train)));
+                            json_string(mixture_hash(eng->data.train)));
+        if (*mixture_name(eng->data.train, 0))
+            json_object_set_new(o, "sources", pack_sources(eng));
+    }
     if (eng->data.tokenizer)
         json_object_set_new(o, "tokenizer",
                             json_string(tokenizer_hash(eng->data.tokenizer)));
@@ -281,6 +298,39 @@ static int check_hash(const json_t *o, const char *key, const char *now,
     return 0;
 }
 
+/* Shares may change only in steps to come: with others before, sequences would
+ * be read twice or never.  Where they change, a source may be one sequence
+ * ahead, because it was not known that they would. */
+static int check_sources(const json_t *o, const struct engine *eng,
+                         struct err *e)
+{
+    const json_t *then = json_object_get(o, "sources");
+    json_t *now = pack_sources(eng), *count;
+    const char *name;
+    json_int_t sum = 0;
+    int ret = 0;
+
+    json_object_foreach(now, name, count) sum +=
+        json_integer_value(json_object_get(then, name));
+    json_object_foreach(now, name, count)
+    {
+        const json_int_t was = json_integer_value(json_object_get(then, name));
+        const json_int_t is = json_integer_value(count);
+
+        /* with another batch, steps are not where they were */
+        if (ret < 0 || sum != engine_sequences(eng) || llabs(is - was) <= 1)
+            continue;
+        ret = err_set(e, ERR_INPUT,
+                      "training has read %lld sequences of %s, but by "
+                      "data.train it would be %lld; change shares from step "
+                      "%lld on, by from= and until=",
+                      (long long)was, name, (long long)is,
+                      (long long)eng->state.step);
+    }
+    json_decref(now);
+    return ret;
+}
+
 void checkpoint_state_compare(const char *folder, const struct engine *eng)
 {
     struct err e = { 0 };
@@ -322,7 +372,7 @@ int checkpoint_state_load(const char *folder, struct engine *eng, struct err *e)
         ret = check_hash(o, "tokenizer", tokenizer_hash(eng->data.tokenizer),
                          "data.tokenizer", e);
     if (ret == 0 && eng->data.train)
-        ret = check_hash(o, "data", loader_hash(eng->data.train), "data.train",
+        ret = check_hash(o, "data", mixture_hash(eng->data.train), "data.train",
                          e);
     if (ret == 0) {
         const double scale = eng->state.loss_scale;
@@ -353,6 +403,8 @@ int checkpoint_state_load(const char *folder, struct engine *eng, struct err *e)
             eng->state.good_steps = 0;
         }
     }
+    if (ret == 0 && eng->data.train)
+        ret = check_sources(o, eng, e);
     json_decref(o);
     return ret;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/clock.h"
+#include "common/log.h"
 #include "common/mem.h"
 #include "common/sha256.h"
 #include "trainer/device/device_check.h"
@@ -196,6 +197,21 @@ static int check_device(struct engine *eng, enum engine_purpose why,
 
 /* ---- the engine ------------------------------------------------------- */
 
+/* Training ends where the sources of a mixture do. */
+static void stop_with_data(struct engine *eng)
+{
+    struct settings *s = eng->set;
+    const int64_t steps = engine_data_steps(&eng->data, s);
+
+    if (steps >= s->is.stop_at)
+        return;
+    if (eng->coll.rank == 0)
+        log_warn("the sources of data.train end after step %lld of %lld, and "
+                 "training stops there",
+                 (long long)steps, (long long)s->is.stop_at);
+    s->is.stop_at = steps;
+}
+
 int engine_open(struct engine *eng, struct settings *s, enum engine_purpose why,
                 struct err *e)
 {
@@ -222,8 +238,11 @@ int engine_open(struct engine *eng, struct settings *s, enum engine_purpose why,
     if (open_device(eng, e) < 0 ||
         (why != ENGINE_INFER && coll_use_device(&eng->coll, &eng->dev, e) < 0))
         return -1;
-    if (why == ENGINE_TRAIN && engine_data_open_train(&eng->data, s, e) < 0)
-        return -1;
+    if (why == ENGINE_TRAIN) {
+        if (engine_data_open_train(&eng->data, s, e) < 0)
+            return -1;
+        stop_with_data(eng);
+    }
     if (engine_agree(eng, e) < 0 || check_device(eng, why, e) < 0)
         return -1;
     if (why != ENGINE_INFER && !eng->dev.memory.total &&
@@ -252,18 +271,47 @@ void engine_close(struct engine *eng)
     *eng = (struct engine){ 0 };
 }
 
-int engine_read(struct engine *eng, struct loader *from, int64_t window,
-                int64_t n, struct err *e)
+/* Without targets where data.ignore says so. */
+static void mask_targets(struct engine *eng, int64_t n)
 {
     const int64_t ignore = eng->set->data.ignore;
     int32_t *y = eng->batch.y;
 
-    if (loader_get(from, window, n, eng->batch.x, y, e) < 0)
-        return -1;
     if (ignore >= 0)
         for (int64_t i = 0; i < n * eng->gpt.T; i++)
             y[i] = y[i] == ignore ? -1 : y[i];
+}
+
+int engine_read(struct engine *eng, struct loader *from, int64_t window,
+                int64_t n, struct err *e)
+{
+    if (loader_get(from, window, n, eng->batch.x, eng->batch.y, e) < 0)
+        return -1;
+    loader_touch(from, window + n, n);
+    mask_targets(eng, n);
     return 0;
+}
+
+int engine_read_train(struct engine *eng, int64_t first, int64_t n,
+                      struct err *e)
+{
+    if (mixture_get(eng->data.train, first, n, eng->batch.x, eng->batch.y, e) <
+        0)
+        return -1;
+    mask_targets(eng, n);
+    return 0;
+}
+
+int64_t engine_sequences(const struct engine *eng)
+{
+    return resolve_sequences_before(eng->set, eng->state.step) +
+           eng->state.skipped;
+}
+
+bool engine_has_data(const struct engine *eng)
+{
+    return mixture_length(eng->data.train) - engine_sequences(eng) >=
+           resolve_sequences(eng->set, eng->state.step);
 }
 
 void engine_pad(struct engine *eng, int64_t from, int64_t to)

@@ -94,6 +94,13 @@ int engine_agree(struct engine *, struct err *);
  * data.ignore says that there is nothing to predict. */
 int engine_read(struct engine *, struct loader *, int64_t window, int64_t n,
                 struct err *);
+/* The same, of n sequences of the training data. */
+int engine_read_train(struct engine *, int64_t first, int64_t n, struct err *);
+
+/* The sequences of the training data before the next step. */
+int64_t engine_sequences(const struct engine *);
+/* Do the training data have the sequences of the next step? */
+bool engine_has_data(const struct engine *);
 
 /* Fill sequences `from` to `to` of the batch; they have no targets. */
 void engine_pad(struct engine *, int64_t from, int64_t to);

@@ -60,15 +60,20 @@ static int check_device(struct engine *eng, struct err *e)
 }
 
 /* The hashes of whole files, if all ranks have a lock with them. */
-static int check_locks(struct engine *eng, const struct loader *data,
+static int check_locks(struct engine *eng, const struct mixture *data,
                        const char *what, struct err *e)
 {
-    struct engine_fact f = { .what = what };
-    int64_t lacking = !data || !lock_recorded(data, f.text);
+    const size_t n = data ? mixture_sources(data) : 0;
 
-    if (coll_max(&eng->coll, &lacking, e) < 0)
-        return -1;
-    return lacking ? 0 : check_input(eng, &f, e);
+    for (size_t k = 0; k < n; k++) {
+        struct engine_fact f = { .what = what };
+        int64_t lacking = !lock_recorded(mixture_loader(data, k), f.text);
+
+        if (coll_max(&eng->coll, &lacking, e) < 0 ||
+            (!lacking && check_input(eng, &f, e) < 0))
+            return -1;
+    }
+    return 0;
 }
 
 int engine_agree(struct engine *eng, struct err *e)
@@ -87,9 +92,9 @@ int engine_agree(struct engine *eng, struct err *e)
     snprintf(fact[1].text, sizeof fact[1].text, "%s",
              d->tokenizer ? tokenizer_hash(d->tokenizer) : "");
     snprintf(fact[2].text, sizeof fact[2].text, "%s",
-             d->train ? loader_hash(d->train) : "");
+             d->train ? mixture_hash(d->train) : "");
     snprintf(fact[3].text, sizeof fact[3].text, "%s",
-             d->val ? loader_hash(d->val) : "");
+             d->val ? mixture_hash(d->val) : "");
     for (size_t i = 0; i < sizeof fact / sizeof fact[0]; i++)
         if (check_input(eng, &fact[i], e) < 0)
             return -1;

@@ -45,20 +45,97 @@ int64_t engine_data_vocab(const struct engine_data *d)
 
 /* ---- token files ------------------------------------------------------ */
 
-static int open_loader(struct engine_data *d, struct loader **out,
-                       const struct loader_conf *c, const struct settings *s,
-                       struct err *e)
+static int64_t sequences_before(const void *settings, const struct conf_span *s)
 {
-    const bool val = out == &d->val;
-    const char *key = val ? "data.val" : "data.train";
+    return resolve_sequences_before(settings, resolve_span(settings, s));
+}
+
+/* The metrics of a source are in a folder of its name. */
+static int check_names(const struct source_list *l, struct err *e)
+{
+    static const char *const taken[] = { "loss",      "perplexity", "lr",
+                                         "grad_norm", "tokens",     "epoch",
+                                         "bpb",       "loss_scale" };
+
+    for (size_t i = 0; i < l->n; i++)
+        for (size_t k = 0; k < sizeof taken / sizeof *taken; k++)
+            if (strcmp(l->part[i].name, taken[k]) == 0)
+                return err_set(e, ERR_USAGE,
+                               "%s is the name of a metric; give the source "
+                               "another one",
+                               taken[k]);
+    return 0;
+}
+
+/* What only sources that are mixed have. */
+static int check_val(const struct source_list *l, struct err *e)
+{
+    for (size_t i = 0; i < l->n; i++) {
+        const struct source_part *p = &l->part[i];
+
+        if (p->share || p->from.n > 0 || p->until.n > 0 || p->epochs)
+            return err_set(e, ERR_USAGE,
+                           "%s: each source is validated on by itself; write "
+                           "NAME:FILES",
+                           p->name);
+    }
+    return 0;
+}
+
+static int check_exhausted(const struct source_list *l,
+                           const struct settings *s, struct err *e)
+{
+    bool ends = s->data.exhausted != EXHAUSTED_STOP;
+
+    for (size_t i = 0; i < l->n; i++)
+        ends = ends || l->part[i].epochs > 0;
+    return ends ? 0
+                : err_set(e, ERR_USAGE,
+                          "data.exhausted = stop requires a source with "
+                          "epochs=N");
+}
+
+static int open_sources(struct engine_data *d, const char *files,
+                        const struct loader_conf *conf,
+                        const struct settings *s, struct err *e)
+{
+    const bool val = files == s->data.val;
+    struct mixture **out = val ? &d->val : &d->train;
+    const struct mixture_conf c = { .loader = *conf,
+                                    .shares = !val,
+                                    .stops =
+                                        s->data.exhausted == EXHAUSTED_STOP,
+                                    .sequences = sequences_before,
+                                    .arg = s };
+    struct source_list l;
+    int ret = source_list_parse(&l, files, e);
+
+    if (ret < 0)
+        return -1;
+    ret = check_names(&l, e);
+    if (ret == 0)
+        ret = val ? check_val(&l, e) : check_exhausted(&l, s, e);
+    if (ret == 0)
+        ret = mixture_open(out, &l, &c, e);
+    for (size_t k = 0; ret == 0 && k < l.sources; k++)
+        ret = lock_check(mixture_loader(*out, k), mixture_name(*out, k),
+                         d->tokenizer, s->data.tokenizer, e);
+    source_list_clear(&l);
+    return ret;
+}
+
+static int open_files(struct engine_data *d, const char *files,
+                      const struct loader_conf *c, const struct settings *s,
+                      struct err *e)
+{
+    const bool val = files == s->data.val;
 
     if (c->stride > c->context)
         return conf_fail(&s->conf, val ? "eval.stride" : "data.stride", e,
                          "%lld is more than the %lld tokens of a window",
                          (long long)c->stride, (long long)c->context);
-    if (loader_open(out, c, e) < 0 ||
-        lock_check(*out, d->tokenizer, s->data.tokenizer, e) < 0)
-        return conf_wrap(&s->conf, key, e);
+    if (open_sources(d, files, c, s, e) < 0)
+        return conf_wrap(&s->conf, val ? "data.val" : "data.train", e);
     return 0;
 }
 
@@ -66,7 +143,6 @@ int engine_data_open_val(struct engine_data *d, const struct settings *s,
                          struct err *e)
 {
     const struct loader_conf c = {
-        .files = s->data.val,
         .context = s->model.context,
         .stride = s->eval.stride,
         .order = s->eval.random ? LOADER_RANDOM : LOADER_SEQUENTIAL,
@@ -75,7 +151,19 @@ int engine_data_open_val(struct engine_data *d, const struct settings *s,
         .whole = d->whole_val && s->eval.stride,
     };
 
-    return *c.files ? open_loader(d, &d->val, &c, s, e) : 0;
+    return *s->data.val ? open_files(d, s->data.val, &c, s, e) : 0;
+}
+
+int engine_data_open_counts(struct engine_data *d, const struct settings *s,
+                            struct err *e)
+{
+    const struct loader_conf c = {
+        .context = s->model.context,
+        .stride = s->data.stride,
+        .order = LOADER_SEQUENTIAL,
+    };
+
+    return open_files(d, s->data.train, &c, s, e);
 }
 
 static int check_patience(const struct settings *s, struct err *e)
@@ -107,7 +195,6 @@ int engine_data_open_train(struct engine_data *d, const struct settings *s,
                            struct err *e)
 {
     const struct loader_conf c = {
-        .files = s->data.train,
         .context = s->model.context,
         .stride = s->data.stride,
         .order = s->data.order,
@@ -119,7 +206,7 @@ int engine_data_open_train(struct engine_data *d, const struct settings *s,
     if (s->is.steps == 0)
         return conf_fail(&s->conf, "schedule.steps", e,
                          "set it, or schedule.tokens or schedule.chinchilla");
-    if (!*c.files)
+    if (!*s->data.train)
         return conf_fail(&s->conf, "data.train", e,
                          "set it to the token files to train on");
     if (c.order >= LOADER_DOCUMENTS && c.eot < 0)
@@ -131,17 +218,33 @@ int engine_data_open_train(struct engine_data *d, const struct settings *s,
         return conf_fail(&s->conf, "data.stride", e,
                          "windows of the order bestfit begin with a document; "
                          "leave it out");
-    if (open_loader(d, &d->train, &c, s, e) < 0)
+    if (open_files(d, s->data.train, &c, s, e) < 0)
         return -1;
     if (check_patience(s, e) < 0 || check_hellaswag(s, e) < 0)
         return -1;
     return engine_data_open_val(d, s, e);
 }
 
+int64_t engine_data_steps(const struct engine_data *d, const struct settings *s)
+{
+    const int64_t length = mixture_length(d->train);
+    int64_t low = 0, high = s->is.stop_at;
+
+    while (low < high) {
+        const int64_t middle = low + (high - low + 1) / 2;
+
+        if (resolve_sequences_before(s, middle) <= length)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    return low;
+}
+
 void engine_data_close(struct engine_data *d)
 {
-    loader_close(d->train);
-    loader_close(d->val);
+    mixture_close(d->train);
+    mixture_close(d->val);
     tokenizer_free(d->tokenizer);
     free(d->token_bytes);
     *d = (struct engine_data){ 0 };
@@ -167,11 +270,12 @@ static int check_files(struct engine_check *seen, const struct settings *s,
                        struct err *e)
 {
     struct engine_data d = { .tokenizer = seen->data.tokenizer };
-    char *files = xasprintf(
-        "%s\n%s\n%s\n%lld\n%lld\n%lld\n%lld\n%d\n%d", s->data.train,
-        s->data.val, s->data.tokenizer, (long long)s->model.context,
-        (long long)s->model.vocab, (long long)s->data.stride,
-        (long long)s->eval.stride, (int)s->data.order, s->is.steps > 0);
+    char *files =
+        xasprintf("%s\n%s\n%s\n%lld\n%lld\n%lld\n%lld\n%d\n%d\n%d",
+                  s->data.train, s->data.val, s->data.tokenizer,
+                  (long long)s->model.context, (long long)s->model.vocab,
+                  (long long)s->data.stride, (long long)s->eval.stride,
+                  (int)s->data.order, (int)s->data.exhausted, s->is.steps > 0);
     int ret = 0;
 
     if (!seen->files || strcmp(seen->files, files) != 0)

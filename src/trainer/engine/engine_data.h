@@ -1,7 +1,7 @@
 #ifndef TRAINER_ENGINE_ENGINE_DATA_H
 #define TRAINER_ENGINE_ENGINE_DATA_H
 
-#include "data/shards/loader.h"
+#include "data/shards/mixture.h"
 #include "data/token/tokenizer.h"
 #include "trainer/settings/settings.h"
 
@@ -21,7 +21,7 @@
 struct engine_data {
     struct tokenizer *tokenizer;
     int32_t *token_bytes; /* bytes of text that each id stands for */
-    struct loader *train, *val;
+    struct mixture *train, *val;
     bool whole_val; /* with eval.stride, one more window for the last tokens */
 };
 
@@ -30,10 +30,16 @@ int engine_data_open_tokenizer(struct engine_data *, const struct settings *,
 /* Open data.train and data.val; the HellaSwag file, if set, must exist. */
 int engine_data_open_train(struct engine_data *, const struct settings *,
                            struct err *);
+/* Open data.train alone, to count its windows. */
+int engine_data_open_counts(struct engine_data *, const struct settings *,
+                            struct err *);
 /* Open data.val alone, with the windows that section [eval] asks for. */
 int engine_data_open_val(struct engine_data *, const struct settings *,
                          struct err *);
 void engine_data_close(struct engine_data *);
+
+/* The steps, up to stop_at, for which data.train has sequences. */
+int64_t engine_data_steps(const struct engine_data *, const struct settings *);
 
 /* Ids of the tokenizer; 0 without one. */
 int64_t engine_data_vocab(const struct engine_data *);

@@ -151,7 +151,7 @@ static int resolve_batch(struct settings *c, int world, struct err *e)
 
 /* ---- lengths --------------------------------------------------------- */
 
-static int64_t span_steps(const struct settings *c, const struct conf_span *s)
+int64_t resolve_span(const struct settings *c, const struct conf_span *s)
 {
     switch (s->unit) {
     case SPAN_TOKENS:
@@ -189,12 +189,12 @@ static int resolve_lengths(struct settings *c, struct err *e)
                          e, "%.0f tokens are fewer than the %lld of one step",
                          tokens, (long long)is->tokens_per_step);
     is->stop_at = c->train.stop_at ? c->train.stop_at : is->steps;
-    is->warmup = span_steps(c, &s->warmup);
+    is->warmup = resolve_span(c, &s->warmup);
     if (is->steps && is->warmup > is->steps)
         return conf_fail(&c->conf, "schedule.warmup", e,
                          "%lld steps are more than the %lld of the schedule",
                          (long long)is->warmup, (long long)is->steps);
-    is->decay = span_steps(c, &s->decay);
+    is->decay = resolve_span(c, &s->decay);
     if (s->kind == CURVE_WSD && is->steps && is->decay > is->steps - is->warmup)
         return conf_fail(&c->conf, "schedule.decay", e,
                          "%lld steps, with %lld of warm-up, are more than the "
@@ -215,8 +215,8 @@ static int resolve_lengths(struct settings *c, struct err *e)
                              s->at.x[i]);
     if (is->decay > is->steps - is->warmup)
         is->decay = is->steps - is->warmup;
-    is->ramp = span_steps(c, &c->train.ramp);
-    is->momentum_warmup = span_steps(c, &c->optim.momentum_warmup);
+    is->ramp = resolve_span(c, &c->train.ramp);
+    is->momentum_warmup = resolve_span(c, &c->optim.momentum_warmup);
     return 0;
 }
 

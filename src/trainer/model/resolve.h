@@ -14,6 +14,9 @@
 int resolve_settings(struct settings *, int64_t tokenizer_vocab, int world,
                      struct err *);
 
+/* A span in steps. */
+int64_t resolve_span(const struct settings *, const struct conf_span *);
+
 /* Sequences in a step: fewer than the batch while the batch ramps up. */
 int64_t resolve_sequences(const struct settings *, int64_t step);
 /* Sequences in all steps before it. */

@@ -200,8 +200,8 @@ static void add_training(struct rows *r)
     add_int(r, "tokens", (int64_t)d);
     add_int(r, "tokens for 20 a parameter", 20 * s->is.parameters);
     add_real(r, "tokens a parameter", d / n);
-    if (s->plan.data_tokens)
-        add_real(r, "epochs", d / (double)s->plan.data_tokens);
+    for (size_t k = 0; k < r->model->n_epochs; k++)
+        add_real(r, r->model->epochs[k].name, r->model->epochs[k].epochs);
     add_int(r, "tensors with decay", decayed);
     add_int(r, "tensors without", g->n_params - decayed);
     for (int i = 0; i < OPTIM_GROUPS; i++)

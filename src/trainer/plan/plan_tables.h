@@ -1,6 +1,7 @@
 #ifndef TRAINER_PLAN_PLAN_TABLES_H
 #define TRAINER_PLAN_PLAN_TABLES_H
 
+#include "common/format/source_list.h"
 #include "common/output/table.h"
 #include "trainer/plan/plan_step.h"
 
@@ -34,7 +35,12 @@ struct plan_model {
     struct settings *set;
     struct gpt gpt;
     char *name; /* of several: the file, the cell or the preset; or NULL */
-    char exports[64]; /* the formats that can represent it */
+    char exports[64];    /* the formats that can represent it */
+    struct plan_epochs { /* of each source of the data, as far as known */
+        char name[SOURCE_LIST_NAME + 16]; /* "epochs of c4" */
+        double epochs;
+    } * epochs;
+    size_t n_epochs;
 };
 
 struct plan_how {

@@ -22,14 +22,15 @@ struct documents {
     size_t n, room;
 };
 
-/* Rows have the loss, the tokens, the sequence, the position and the text. */
+/* Rows have the loss, the tokens, the sequence, the position, the source of a
+ * mixture, and the text. */
 static int read_documents(struct documents *d, struct err *e)
 {
     char *at = d->text.s, *line;
 
     while ((line = bisect_cut(&at, '\n'))) {
         struct document doc = { 0 };
-        const char *sequence, *position;
+        const char *sequence, *position, *source;
 
         bisect_cut(&line, '\t');
         bisect_cut(&line, '\t');
@@ -38,7 +39,8 @@ static int read_documents(struct documents *d, struct err *e)
         if (!position || !num_int(sequence, &doc.sequence) ||
             !num_int(position, &doc.position))
             return err_set(e, ERR_INPUT, "gtrain batch printed '%s'", line);
-        doc.text = line;
+        source = line ? strrchr(line, '\t') : NULL;
+        doc.text = source ? source + 1 : line;
         GROW(d->item, d->n, d->room);
         d->item[d->n++] = doc;
     }

@@ -15,7 +15,7 @@
 #include "trainer/checkpoint/checkpoint_sums.h"
 #include "trainer/training/eval.h"
 
-const char *const certify_numbers[CERTIFY_NUMBERS] = {
+static const char *const numbers[CERTIFY_NUMBERS] = {
     [CERTIFY_LOSS] = "train/loss",
     [CERTIFY_PERPLEXITY] = "train/perplexity",
     [CERTIFY_NORM] = "train/grad_norm",
@@ -34,16 +34,18 @@ char *certify_folder(const struct settings *s, const struct run_info *run)
 /* ---- the record ------------------------------------------------------- */
 
 static int check_data(const struct certify *c, const char *key,
-                      const struct loader *data, struct err *e)
+                      const struct mixture *data, struct err *e)
 {
     char *param = xasprintf("derived.%s", key);
     const char *then = run_info_param(c->run, param);
-    const char *now = data ? loader_hash(data) : then;
+    const char *now = data ? mixture_hash(data) : then;
+    const size_t n = data ? mixture_sources(data) : 0;
     char *missing = NULL;
     int ret = 0;
 
     if (then && strcmp(then, now) != 0) {
-        missing = lock_missing(data);
+        for (size_t k = 0; k < n && !missing; k++)
+            missing = lock_missing(mixture_loader(data, k));
         ret = missing
                   ? err_set(e, ERR_INPUT, "the data lack the shard %s", missing)
                   : err_set(e, ERR_INPUT,
@@ -97,6 +99,29 @@ static int check_step_size(const struct certify *c, struct err *e)
     return 0;
 }
 
+/* The sources of data.val that have names. */
+static size_t count_sources(const struct certify *c)
+{
+    const struct mixture *val = c->engine->data.val;
+
+    return val && *mixture_name(val, 0) ? mixture_sources(val) : 0;
+}
+
+static int load_sources(struct certify *c, struct err *e)
+{
+    const size_t n = count_sources(c);
+    int ret = 0;
+
+    c->source = xcalloc(n + 1, sizeof *c->source);
+    for (size_t k = 0; k < n && ret == 0; k++) {
+        char *key = eval_source_metric(c->engine->data.val, k);
+
+        ret = series_load(&c->source[k], c->run, key, LOAD_MAY_LACK, e);
+        free(key);
+    }
+    return ret;
+}
+
 int certify_open(struct certify *c, struct engine *eng,
                  const struct run_info *run, struct err *e)
 {
@@ -111,7 +136,7 @@ int certify_open(struct certify *c, struct engine *eng,
         check_data(c, "data.val", eng->data.val, e) < 0)
         return -1;
     for (int i = 0; i < CERTIFY_NUMBERS; i++)
-        if (series_load(&c->number[i], run, certify_numbers[i],
+        if (series_load(&c->number[i], run, numbers[i],
                         i == CERTIFY_LOSS ? 0 : LOAD_MAY_LACK, e) < 0)
             return -1;
     if (series_load(&c->skipped, run, "event/skipped", LOAD_MAY_LACK, e) < 0 ||
@@ -119,7 +144,7 @@ int certify_open(struct certify *c, struct engine *eng,
                     LOAD_MAY_LACK | LOAD_ALL_ATTEMPTS, e) < 0)
         return -1;
     note_facts(c);
-    return 0;
+    return load_sources(c, e);
 }
 
 void certify_close(struct certify *c)
@@ -127,6 +152,9 @@ void certify_close(struct certify *c)
     step_close(&c->step);
     for (int i = 0; i < CERTIFY_NUMBERS; i++)
         series_free(&c->number[i]);
+    for (size_t k = 0; c->source && k < count_sources(c); k++)
+        series_free(&c->source[k]);
+    free(c->source);
     series_free(&c->skipped);
     series_free(&c->rollback);
 }
@@ -218,14 +246,15 @@ static double tolerance(const struct certify *c)
                : CERTIFY_ROUNDING_16;
 }
 
-static void compare_number(const struct certify *c, struct certify_result *r,
-                           int which, double value)
+static void compare_point(const struct certify *c, struct certify_result *r,
+                          const struct series *record, const char *metric,
+                          double value)
 {
     const int64_t step = c->engine->state.step;
     char is[NUM_TEXT], was[NUM_TEXT];
     double then, off;
 
-    if (!series_value(&c->number[which], step, &then))
+    if (!series_value(record, step, &then))
         return;
     r->numbers++;
     if (then == value || (isnan(then) && isnan(value)))
@@ -239,7 +268,13 @@ static void compare_number(const struct certify *c, struct certify_result *r,
     num_shortest(was, then);
     r->differs = step;
     snprintf(r->what, sizeof r->what, "%s is %s, but the run recorded %s",
-             certify_numbers[which], is, was);
+             metric, is, was);
+}
+
+static void compare_number(const struct certify *c, struct certify_result *r,
+                           int which, double value)
+{
+    compare_point(c, r, &c->number[which], numbers[which], value);
 }
 
 /* The sums of the current state, as if it were written as a checkpoint. */
@@ -287,9 +322,20 @@ static int compare_state(struct certify *c, struct certify_result *r,
     return 0;
 }
 
-bool certify_computes(const struct certify *c, int number)
+bool certify_computes(const struct certify *c, const char *metric)
 {
-    return number < CERTIFY_VAL_LOSS || c->engine->data.val;
+    const int n = c->engine->data.val ? CERTIFY_NUMBERS : CERTIFY_VAL_LOSS;
+    bool is = false;
+
+    for (int i = 0; i < n; i++)
+        is = is || strcmp(metric, numbers[i]) == 0;
+    for (size_t k = 0; k < count_sources(c); k++) {
+        char *own = eval_source_metric(c->engine->data.val, k);
+
+        is = is || strcmp(metric, own) == 0;
+        free(own);
+    }
+    return is;
 }
 
 /* Where training validated; all ranks have the record. */
@@ -299,9 +345,8 @@ static int compare_validation(struct certify *c, struct certify_result *r,
     struct eval_result now;
     double any;
 
-    if (!certify_computes(c, CERTIFY_VAL_LOSS) ||
-        !series_value(&c->number[CERTIFY_VAL_LOSS], c->engine->state.step,
-                      &any))
+    if (!c->engine->data.val || !series_value(&c->number[CERTIFY_VAL_LOSS],
+                                              c->engine->state.step, &any))
         return 0;
     if (eval_loss(c->engine, &now, e) < 0)
         return -1;
@@ -312,6 +357,12 @@ static int compare_validation(struct certify *c, struct certify_result *r,
     compare_number(c, r, CERTIFY_VAL_LOSS, now.loss);
     compare_number(c, r, CERTIFY_VAL_PERPLEXITY, exp(now.loss));
     compare_number(c, r, CERTIFY_VAL_BPB, now.bpb);
+    for (size_t k = 0; k < count_sources(c); k++) {
+        char *metric = eval_source_metric(c->engine->data.val, k);
+
+        compare_point(c, r, &c->source[k], metric, now.source_loss[k]);
+        free(metric);
+    }
     return 0;
 }
 

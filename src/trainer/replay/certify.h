@@ -34,13 +34,13 @@ enum {
     CERTIFY_VAL_BPB,
     CERTIFY_NUMBERS
 };
-extern const char *const certify_numbers[CERTIFY_NUMBERS]; /* the metrics */
 
 struct certify {
     struct engine *engine;
     const struct run_info *run;
     struct step step;
     struct series number[CERTIFY_NUMBERS], skipped, rollback;
+    struct series *source; /* the validation loss of each, or NULL */
     char other[96]; /* how this machine computes in another order, or "" */
 };
 
@@ -63,8 +63,9 @@ int certify_open(struct certify *, struct engine *, const struct run_info *,
                  struct err *);
 void certify_close(struct certify *);
 
-/* Without validation data, those of validation are not computed. */
-bool certify_computes(const struct certify *, int number);
+/* Is the metric one that is computed?  Without validation data, those of
+ * validation are not. */
+bool certify_computes(const struct certify *, const char *metric);
 
 /* Is there a loss of each step that should have one, and of no other?  Of a run
  * that was resumed this is not known: run.log_every may have changed. */

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/format/source_list.h"
 #include "common/log.h"
 #include "common/num.h"
 #include "common/spawn.h"
@@ -359,10 +360,10 @@ static int64_t half_of_weights(const struct rehearsal *r, const char *scene)
     return (int64_t)st.st_size / 2;
 }
 
-/* Link all shards but the last into a folder; the files as an assignment. */
-static char *lose_shard(const struct rehearsal *r)
+/* Link all shards of a source but the last into a folder; a glob of them. */
+static char *link_shards(const struct rehearsal *r, const char *all)
 {
-    struct loader_conf conf = { .files = r->set.data.train, .context = 1 };
+    struct loader_conf conf = { .files = all, .context = 1 };
     char *folder = path_join(r->store, "shards"), *files = NULL;
     struct loader *l = NULL;
     struct err none = { 0 };
@@ -378,10 +379,34 @@ static char *lose_shard(const struct rehearsal *r)
             free(to);
         }
         loader_close(l);
-        files = xasprintf("data.train=%s/*", folder);
+        files = path_join(folder, "*");
     }
     free(folder);
     return files;
+}
+
+/* The assignment of data.train without the last shard of the first source. */
+static char *lose_shard(const struct rehearsal *r)
+{
+    struct source_list l;
+    struct buf text = BUF_INIT;
+    char *files;
+
+    if (source_list_parse(&l, r->set.data.train, &(struct err){ 0 }) < 0)
+        return NULL;
+    files = link_shards(r, l.part[0].files);
+    buf_str(&text, "data.train=");
+    for (size_t i = 0; files && i < l.n; i++) {
+        buf_str(&text, i > 0 ? ", " : "");
+        source_list_text(&l.part[i], i > 0 ? l.part[i].files : files, &text);
+    }
+    source_list_clear(&l);
+    if (!files) {
+        buf_clear(&text);
+        return NULL;
+    }
+    free(files);
+    return buf_detach(&text);
 }
 
 /* As play_signal(). */

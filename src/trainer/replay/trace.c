@@ -106,14 +106,19 @@ static int add_state(struct trace *t, struct err *e)
 /* The ids of a micro-batch, a row for each sequence. */
 static void add_ids(struct trace *t, const struct observed *o)
 {
+    struct mixture *m = t->c->engine->data.train;
     const struct engine *eng = t->c->engine;
     const int64_t T = eng->gpt.T;
     const int32_t *id = o->data;
-    char name[64];
+    char name[128];
 
     for (int64_t i = 0; i < o->n / T; i++) {
-        snprintf(name, sizeof name, "%s of sequence %" PRId64, o->tensor,
-                 t->micro * eng->gpt.B + i);
+        const int64_t at = t->micro * eng->gpt.B + i;
+        const char *source =
+            mixture_name(m, mixture_source(m, engine_sequences(eng) + at));
+
+        snprintf(name, sizeof name, "%s of %s%ssequence %" PRId64, o->tensor,
+                 source, *source ? " in " : "", at);
         begin_row(t, t->micro, o->operation, name);
         end_row(t, hash128(id + i * T, (size_t)T * sizeof *id, 0), (double)NAN);
     }
@@ -172,10 +177,11 @@ static int add_step(struct trace *t, struct err *e)
     return add_state(t, e);
 }
 
-static int add_shards(struct trace *t, struct err *e)
+/* The hash of each shard of a source. */
+static int add_shards(struct trace *t, const char *source,
+                      const struct loader *data, struct err *e)
 {
-    const struct loader *data = t->c->engine->data.train;
-    char sum[SHA256_TEXT];
+    char sum[SHA256_TEXT], name[320];
     int64_t size;
 
     for (int64_t i = 0; i < loader_shards(data); i++) {
@@ -183,10 +189,22 @@ static int add_shards(struct trace *t, struct err *e)
 
         if (sha256_file(path, sum, &size, e) < 0)
             return -1;
-        begin_row(t, -1, "shard", path_name(path));
+        snprintf(name, sizeof name, "%s%s%s", source, *source ? ": " : "",
+                 path_name(path));
+        begin_row(t, -1, "shard", name);
         table_text(t->table, sum);
         table_none(t->table);
     }
+    return 0;
+}
+
+static int add_sources(struct trace *t, struct err *e)
+{
+    const struct mixture *m = t->c->engine->data.train;
+
+    for (size_t k = 0; k < mixture_sources(m); k++)
+        if (add_shards(t, mixture_name(m, k), mixture_loader(m, k), e) < 0)
+            return -1;
     return 0;
 }
 
@@ -200,7 +218,7 @@ int trace_steps(struct table *table, struct certify *c, int64_t first,
     table_columns(table, "step", "micro-batch", "operation", "tensor", "hash",
                   "size", NULL);
     if (kind == TRACE_DATA)
-        return c->engine->coll.rank == 0 ? add_shards(&t, e) : 0;
+        return c->engine->coll.rank == 0 ? add_sources(&t, e) : 0;
     if (certify_advance(c, first, e) < 0 || add_state(&t, e) < 0)
         return -1;
     while (t.step < last)

@@ -32,6 +32,7 @@ WORDS(decay_shape, DECAY_SHAPES)
 WORDS(hellaswag_style, HELLASWAG_STYLES)
 WORDS(parallel_mode, PARALLEL_MODES)
 WORDS(launcher, LAUNCHERS)
+WORDS(exhausted, EXHAUSTEDS)
 WORDS(sum_type, SUM_TYPES)
 static const char *const norm_words[] = {
     [NORM_LAYER] = "layernorm", [NORM_RMS] = "rmsnorm", NULL

@@ -119,6 +119,11 @@ enum parallel_mode { PARALLEL_MODES(SETTING_VALUE) };
     X(LAUNCHER_SLURM, "slurm")
 enum launcher { LAUNCHERS(SETTING_VALUE) };
 
+/* What happens when a source has been read as often as it may be. */
+#define EXHAUSTEDS(X)                                                          \
+    X(EXHAUSTED_OTHERS, "others") X(EXHAUSTED_STOP, "stop")
+enum exhausted { EXHAUSTEDS(SETTING_VALUE) };
+
 #define SUM_TYPES(X)                                                           \
     X(SUM_FP32, "fp32") X(SUM_BF16, "bf16")
 enum sum_type { SUM_TYPES(SETTING_VALUE) };

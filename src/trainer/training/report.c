@@ -138,13 +138,39 @@ static void show_estimate(const struct report *r, const struct engine *eng)
                  num_duration(time, left));
 }
 
+/* Show how often each source of a mixture will be read, and what bestfit cuts
+ * off. */
+static void show_sources(const struct engine *eng)
+{
+    const struct mixture *m = eng->data.train;
+    const int64_t all =
+        resolve_sequences_before(eng->set, eng->set->is.stop_at);
+
+    for (size_t k = 0; k < mixture_sources(m); k++) {
+        const struct loader *l = mixture_loader(m, k);
+        const char *name = mixture_name(m, k);
+        const double count = mixture_due(m, k, all);
+        const int64_t cut = loader_cut(l);
+        char n[NUM_TEXT], of[NUM_TEXT];
+
+        num_short(of, (double)loader_tokens(l));
+        if (*name)
+            log_info("%s: %.1f %% of all sequences, %.3g epochs of %s tokens",
+                     name, 100 * count / (double)all,
+                     count / (double)loader_windows(l), of);
+        if (cut > 0)
+            log_info("%s%s%s of %s tokens of an epoch are cut off by "
+                     "data.order = bestfit (%.1f %%)",
+                     name, *name ? ": " : "", num_short(n, (double)cut), of,
+                     100 * (double)cut / (double)loader_tokens(l));
+    }
+}
+
 /* Show the model, the machine and the length of training. */
 static void show_begin(const struct report *r, struct engine *eng)
 {
     const struct graph *g = &eng->gpt.graph;
     const struct settings *s = eng->set;
-    const int64_t cut = loader_cut(eng->data.train),
-                  all = loader_tokens(eng->data.train);
     char n[NUM_TEXT], m[NUM_TEXT], machine[160], tokens[NUM_TEXT];
     int decayed = 0;
 
@@ -164,11 +190,7 @@ static void show_begin(const struct report *r, struct engine *eng)
                  m, num_duration(machine, s->train.max_time), n, tokens);
     else
         log_info("%s steps of %s tokens, %s tokens in total", n, m, tokens);
-    if (cut > 0)
-        log_info("%s of %s tokens of an epoch are cut off by data.order = "
-                 "bestfit (%.1f %%)",
-                 num_short(n, (double)cut), num_short(m, (double)all),
-                 100 * (double)cut / (double)all);
+    show_sources(eng);
     if (r->meter->peak_flops > 0)
         log_info("peak %s FLOP/s, %s FLOP per token",
                  num_short(n, r->meter->peak_flops),
@@ -225,11 +247,37 @@ void report_begin(struct report *r, struct engine *eng, const struct meter *m)
 
 /* ---- steps ------------------------------------------------------------ */
 
-static double epoch_of(const struct engine *eng)
+/* How often a source was read. */
+static double epoch_of(const struct engine *eng, size_t source)
 {
-    return (double)(resolve_sequences_before(eng->set, eng->state.step) +
-                    eng->state.skipped) /
-           (double)loader_windows(eng->data.train);
+    struct mixture *m = eng->data.train;
+
+    return (double)mixture_count(m, source, engine_sequences(eng)) /
+           (double)loader_windows(mixture_loader(m, source));
+}
+
+static double windows_of(const struct mixture *m)
+{
+    double n = 0;
+
+    for (size_t k = 0; k < mixture_sources(m); k++)
+        n += (double)loader_windows(mixture_loader(m, k));
+    return n;
+}
+
+/* The epochs of each source with a name. */
+static void store_epochs(struct report *r, const struct engine *eng)
+{
+    const struct mixture *m = eng->data.train;
+    struct run_point point[SOURCE_LIST_MOST];
+    char key[SOURCE_LIST_MOST][SOURCE_LIST_NAME + 16];
+    int n = 0;
+
+    for (size_t k = 0; k < mixture_sources(m) && *mixture_name(m, k); k++) {
+        snprintf(key[k], sizeof key[k], "train/%s/epoch", mixture_name(m, k));
+        point[n++] = (struct run_point){ key[k], epoch_of(eng, k) };
+    }
+    run_metrics(r->run, eng->state.step, point, n);
 }
 
 /* A time limit may end training before its last step. */
@@ -282,7 +330,8 @@ static void store_step(struct report *r, const struct engine *eng,
         { "train/lr", s->lr },
         { "train/grad_norm", s->norm },
         { "train/tokens", (double)eng->state.tokens },
-        { "train/epoch", epoch_of(eng) },
+        { "train/epoch",
+          (double)engine_sequences(eng) / windows_of(eng->data.train) },
         { "perf/tokens_per_s", rate },
         { "perf/step_ms", 1000 * s->seconds },
         { "perf/data_wait_ms", 1000 * s->wait_seconds },
@@ -303,8 +352,10 @@ static void store_step(struct report *r, const struct engine *eng,
         point[n++] =
             (struct run_point){ "perf/comm_wait_ms", 1000 * s->comm_seconds };
     }
-    if (is_recorded(eng))
-        run_metrics(r->run, step, point, n);
+    if (!is_recorded(eng))
+        return;
+    run_metrics(r->run, step, point, n);
+    store_epochs(r, eng);
 }
 
 void report_phases(struct report *r, const struct engine *eng,
@@ -369,6 +420,13 @@ void report_eval(struct report *r, const struct engine *eng,
     if (!isnan(v->bpb)) {
         run_metric(r->run, "val/bpb", eng->state.step, v->bpb);
         snprintf(bits, sizeof bits, ", %.4f bits per byte", v->bpb);
+    }
+    for (size_t k = 0; k < mixture_sources(eng->data.val); k++) {
+        char *metric = eval_source_metric(eng->data.val, k);
+
+        if (*mixture_name(eng->data.val, k))
+            run_metric(r->run, metric, eng->state.step, v->source_loss[k]);
+        free(metric);
     }
     run_output_printf(&r->log, "%lld val %.6f\n", (long long)eng->state.step,
                       v->loss);

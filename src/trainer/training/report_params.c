@@ -77,9 +77,10 @@ static char *dump_json(json_t *o)
     return text;
 }
 
-static void store_dataset(struct run *run, const struct loader *data,
-                          const char *files, const char *context)
+static void store_source(struct run *run, const struct loader *data,
+                         const struct source_part *p, const char *context)
 {
+    const char *files = p->files;
     char *digest = xstrndup(loader_hash(data), 32);
     char *profile = dump_json(
         json_pack("{s:I, s:I}", "tokens", (json_int_t)loader_tokens(data),
@@ -87,7 +88,7 @@ static void store_dataset(struct run *run, const struct loader *data,
     struct buf uri = BUF_INIT;
     char *source;
     struct run_dataset d = {
-        .name = path_name(files),
+        .name = *p->name ? p->name : path_name(files),
         .digest = digest,
         .source_type = "local",
         .profile = profile,
@@ -105,22 +106,39 @@ static void store_dataset(struct run *run, const struct loader *data,
     free(source);
 }
 
+/* A dataset for each source, and the hash of all. */
+static void store_sources(struct run *run, const struct mixture *data,
+                          const char *files, const char *key,
+                          const char *context)
+{
+    struct source_list l;
+
+    run_param(run, key, mixture_hash(data));
+    if (source_list_parse(&l, files, &(struct err){ 0 }) < 0)
+        return;
+    for (size_t k = 0; k < l.sources; k++)
+        store_source(run, mixture_loader(data, k), source_list_first(&l, k),
+                     context);
+    source_list_clear(&l);
+}
+
 static void store_data(struct run *run, const struct engine *eng)
 {
     const struct data_settings *s = &eng->set->data;
     const struct engine_data *d = &eng->data;
 
     if (d->train) {
-        run_paramf(run, "derived.data.train", "%s", loader_hash(d->train));
-        if (loader_cut(d->train))
-            run_paramf(run, "derived.data.cut", "%lld",
-                       (long long)loader_cut(d->train));
-        store_dataset(run, d->train, s->train, "training");
+        int64_t cut = 0;
+
+        for (size_t k = 0; k < mixture_sources(d->train); k++)
+            cut += loader_cut(mixture_loader(d->train, k));
+        if (cut)
+            run_paramf(run, "derived.data.cut", "%lld", (long long)cut);
+        store_sources(run, d->train, s->train, "derived.data.train",
+                      "training");
     }
-    if (d->val) {
-        run_paramf(run, "derived.data.val", "%s", loader_hash(d->val));
-        store_dataset(run, d->val, s->val, "validation");
-    }
+    if (d->val)
+        store_sources(run, d->val, s->val, "derived.data.val", "validation");
     if (d->tokenizer)
         run_paramf(run, "derived.tokenizer", "%s",
                    tokenizer_hash(d->tokenizer));

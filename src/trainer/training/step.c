@@ -38,11 +38,8 @@ void step_close(struct step *s)
 
 int64_t step_first_window(const struct engine *eng, int64_t i)
 {
-    const int64_t B = eng->gpt.B;
-    const int64_t first = resolve_sequences_before(eng->set, eng->state.step);
-
-    return first + eng->state.skipped +
-           (i * eng->coll.size + eng->coll.rank) * B;
+    return engine_sequences(eng) +
+           (i * eng->coll.size + eng->coll.rank) * eng->gpt.B;
 }
 
 /* A rank that has no micro-batch left in the last micro-step, as on the batch
@@ -57,8 +54,8 @@ static int set_batch(struct step *s, struct engine *eng, int64_t i,
 
     if (!any)
         engine_pad(eng, 0, eng->gpt.B);
-    else if (engine_read(eng, eng->data.train, step_first_window(eng, i),
-                         eng->gpt.B, e) < 0)
+    else if (engine_read_train(eng, step_first_window(eng, i), eng->gpt.B, e) <
+             0)
         return -1;
     for (int64_t k = 0; k < n; k++)
         s->targets += eng->batch.y[k] >= 0;

@@ -265,7 +265,7 @@ static bool is_last(const struct engine *eng)
 {
     const struct settings *s = eng->set;
 
-    return eng->state.step >= s->is.stop_at ||
+    return eng->state.step >= s->is.stop_at || !engine_has_data(eng) ||
            (s->train.max_time > 0 &&
             engine_position(eng) >= (double)s->is.steps);
 }
@@ -292,8 +292,8 @@ static int save_step(struct train *t, int why, struct err *e)
     if (t->is_best && t->engine->set->checkpoint.keep_best)
         why |= CHECKPOINT_BEST;
     t->is_best = false;
-    if (why &&
-        (loader_check(t->engine->data.train, e) < 0 || record_phases(t, e) < 0))
+    if (why && (mixture_check(t->engine->data.train, e) < 0 ||
+                record_phases(t, e) < 0))
         return -1;
     return why ? checkpoint_save(&t->checkpoint, t->engine, why, e) : 0;
 }
@@ -308,7 +308,7 @@ static int after_step(struct train *t, bool *stop, struct err *e)
         (is_due(t, &s->eval.every, last) ? DUE_VAL : 0) |
         (is_due(t, &s->eval.hellaswag_every, last) ? DUE_QUESTIONS : 0) |
         (is_due(t, &s->sample.every, last) ? DUE_SAMPLES : 0);
-    if ((last && loader_check(eng->data.train, e) < 0) ||
+    if ((last && mixture_check(eng->data.train, e) < 0) ||
         do_due(t, stop, e) < 0)
         return -1;
     if (eng->state.due)
@@ -355,7 +355,8 @@ static int run_loop(struct train *t, struct err *e)
 {
     const struct engine_state *state = &t->engine->state;
     struct run *run = t->report.run;
-    bool stop = state->step >= t->engine->set->is.stop_at;
+    bool stop = state->step >= t->engine->set->is.stop_at ||
+                !engine_has_data(t->engine);
 
     if (is_stopped_early(t->engine)) { /* before it was resumed */
         report_stopped_early(&t->report, t->engine);
