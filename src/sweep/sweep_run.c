@@ -10,11 +10,11 @@
 #include "common/log.h"
 #include "common/num.h"
 #include "common/path.h"
-#include "common/random.h"
 #include "common/save.h"
 #include "store/alert/alert_watch.h"
 #include "store/analysis/paired_runs.h"
 #include "store/read/run_rate.h"
+#include "store/write/claimed_run.h"
 #include "store/write/edit.h"
 
 char *sweep_run_cell_path(const struct sweep_run *s, size_t cell,
@@ -79,23 +79,15 @@ static int read_parent(struct sweep_run *s, struct err *e)
     return ret;
 }
 
-/* Choose the id of the parent.  Of several that do so at once, the first one's
- * holds for all. */
+/* Of several processes that choose the id of the parent at once, the first
+ * one's holds for all. */
 static int claim_parent(struct sweep_run *s, struct err *e)
 {
     char *path = path_join(s->folder, "parent");
-    char half[2][RANDOM_WORD], *line;
-    bool exists = false;
     int ret = path_make(s->folder, e);
 
-    random_word(half[0]);
-    random_word(half[1]);
-    line = xasprintf("%s%s\n", half[0], half[1]);
     if (ret == 0)
-        ret = save_create(path, line, &exists, e);
-    if (ret == 0)
-        ret = read_parent(s, e);
-    free(line);
+        ret = claimed_run_id(path, &s->parent, e);
     free(path);
     return ret;
 }
@@ -113,9 +105,10 @@ char *sweep_run_keys(const struct sweep *w)
  * another process runs is refused, since that writes the parent. */
 static int begin_parent(struct sweep_run *s, struct err *e)
 {
-    struct run_conf conf = { .root = s->root,
-                             .experiment = s->experiment,
-                             .no_cpus = true };
+    const struct run_conf conf = { .root = s->root,
+                                   .experiment = s->experiment,
+                                   .name = s->sweep.name,
+                                   .no_cpus = true };
     struct alert_writer alerts;
     bool made = false;
     int ret;
@@ -123,21 +116,7 @@ static int begin_parent(struct sweep_run *s, struct err *e)
     if (!s->parent && claim_parent(s, e) < 0)
         return -1;
     alert_writer_fork(&alerts);
-    conf.resume = s->parent;
-    ret = run_begin(&s->own, &conf, e);
-    if (ret < 0 && e->kind == ERR_MISSING) {
-        struct run_conf fresh = conf;
-        struct err why = { 0 };
-
-        fresh.resume = NULL;
-        fresh.id = s->parent;
-        fresh.name = s->sweep.name;
-        made = run_begin(&s->own, &fresh, &why) == 0;
-        *e = (struct err){ 0 };
-        ret = made ? 0 : run_begin(&s->own, &conf, e); /* another began it */
-        if (ret < 0 && e->kind == ERR_MISSING)
-            *e = why;
-    }
+    ret = claimed_run_begin(&s->own, &conf, s->parent, &made, e);
     alert_writer_begin(&alerts, ret == 0 ? run_folder(s->own) : NULL);
     if (ret < 0)
         return err_wrap(e, "sweep %s", s->sweep.name);

@@ -202,22 +202,15 @@ static int open_and_train(struct settings *s, const char *checkpoint,
     struct train_conf conf = { .checkpoint = checkpoint,
                                .command = command,
                                .alerts = &alerts,
-                               .steal = steal,
+                               .start =
+                                   (steal ? REPORT_STEAL : 0) |
+                                   (resume && !checkpoint ? REPORT_AGAIN : 0),
                                .detect_anomaly = detect_anomaly };
     struct engine eng = { .weights = { checkpoint, checkpoint_fits } };
-    char *again = NULL;
     int ret;
 
     alert_writer_fork(&alerts);
     ret = engine_open(&eng, s, ENGINE_TRAIN, e);
-    if (ret == 0 && resume && !checkpoint && eng.coll.rank == 0) {
-        ret = checkpoint_begun(s, &again, e);
-        conf.run = again;
-        if (ret == 0)
-            log_info("no checkpoint yet; %s",
-                     again ? "beginning the interrupted run again"
-                           : "starting a new run");
-    }
     if (ret == 0 && !resume && eng.coll.rank == 0 && log_shows(LOG_INFO))
         mention_stopped(s);
     if (ret == 0)
@@ -228,7 +221,6 @@ static int open_and_train(struct settings *s, const char *checkpoint,
         local_ranks_report(e); /* before the other ranks notice the end */
     engine_close(&eng);
     free(command);
-    free(again);
     return ret;
 }
 

@@ -172,6 +172,18 @@ children() {
         sed -n "s/^\([0-9]*\) (.*) [A-Z] $1 .*/\1/p"
 }
 
+# at_once COUNT COMMAND...: start it so often, and leave the output of each in
+# at_once.N and its status in ended.N
+at_once() {
+    rm -f at_once.* ended.*
+    seq "$1" >starts
+    shift
+    while read -r i; do
+        { "$@" >"at_once.$i" 2>&1; echo $? >"ended.$i"; } &
+    done <starts
+    wait
+}
+
 alive() {
     for pid in "$@"; do
         grep -q '^State:[[:space:]]*[^ZX]' "/proc/$pid/status" 2>/dev/null &&

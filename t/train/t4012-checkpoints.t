@@ -310,6 +310,50 @@ else
         "no right to supervise system calls"
 fi
 
+# Started at once in an empty store: one run, which one of them trains.
+for round in 1 2 3; do
+    rm -rf once
+    at_once 4 gtrain -q --config tiny.ini --root once --resume auto
+    ls -d once/0/*/metrics | wc -l
+    gtrack metrics -r once @latest train/loss --tsv --no-header | wc -l
+done >out 2>&1
+is "$(tr '\n' ' ' <out)" "1 12 1 12 1 12 " \
+    "four that begin the first run of a store at once begin one run"
+is "$(cat ended.* | grep -c -v -x -e 0 -e 7)" 0 \
+    "they end with the status of a finished run or of one that is being written"
+if can_disturb; then
+    rm -rf killed
+    "$build/t/lib/disturb" -c write -p /begin. gtrain -q --config tiny.ini \
+        --root killed --resume auto >out 2>&1
+    n=$(sed -n 's/^disturb: \([0-9]*\) calls$/\1/p' out)
+    for at in $(seq "$n"); do
+        rm -rf killed
+        "$build/t/lib/disturb" -c write -p /begin. -n "$at" \
+            gtrain -q --config tiny.ini --root killed --resume auto >out 2>&1
+        at_once 2 gtrain -q --config tiny.ini --root killed --resume auto
+        test "$(ls -d killed/0/*/metrics | wc -l)" -eq 1 &&
+            gtrack ls -r killed | grep -q FINISHED &&
+            ! ls killed/.gtrack.trash | grep begin || echo "$at: $(cat at_once.*)"
+    done >bad
+    test "${n:-0}" -gt 2 && test ! -s bad
+    ok $? "what a kill leaves of the claim of a run does not matter" \
+        "$n calls: $(cat bad)"
+    # a claim of a run that has ended since
+    gtrain -q --config tiny.ini --root ended --set checkpoint.every=0 \
+        --set checkpoint.last=false >out 2>&1
+    "$build/t/lib/disturb" -c write -p /begin. -n "$n" gtrain -q --config \
+        tiny.ini --root ended --resume auto --set checkpoint.every=0 \
+        --set checkpoint.last=false >out 2>&1
+    claim=$(ls ended/.gtrack.trash/begin.*)
+    gtrack rm -r ended "$(cat "$claim")" >out 2>&1 && gtrain -q --config \
+        tiny.ini --root ended --resume auto --set checkpoint.every=0 \
+        --set checkpoint.last=false >out 2>&1
+    is "$? $(gtrack ls -r ended --tsv --no-header -c status | tr '\n' ' ')" \
+        "0 FINISHED FINISHED " "the claim of a run that was removed holds no longer"
+else
+    skip "a claim that a kill leaves" "no right to supervise system calls"
+fi
+
 # a model for which no machine has memory
 train --resume alone --root alone --set model.width=65536 --set model.layers=64
 is $? 1 "a checkpoint of a smaller model is refused"

@@ -1,5 +1,7 @@
 # What writes runs and changes them.
 src_store_libstore_a_SOURCES += \
+	%D%/claimed_run.c \
+	%D%/claimed_run.h \
 	%D%/edit.c \
 	%D%/edit.h \
 	%D%/move.c \

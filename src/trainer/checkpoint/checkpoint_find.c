@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/buf.h"
 #include "common/log.h"
 #include "common/path.h"
 #include "store/format/store.h"
@@ -210,15 +209,13 @@ static bool is_foreign(const char *path)
     return is;
 }
 
-static bool matches_settings(const struct run_info *run,
-                             const struct settings *s)
+bool checkpoint_run_fits(const struct run_info *run, const struct settings *s)
 {
     return strcmp(run->experiment, s->run.experiment) == 0 &&
            (!*s->run.name || strcmp(run->name, s->run.name) == 0);
 }
 
-/* The runs of the store; none if there is no store. */
-static int load_runs(struct runs *runs, const struct settings *s, struct err *e)
+int checkpoint_runs(struct runs *runs, const struct settings *s, struct err *e)
 {
     struct err why = { 0 };
     int ret = runs_load(runs, s->run.root, LOAD_NO_METRICS, &why);
@@ -244,77 +241,10 @@ static int find_newest(const struct settings *s, bool any, char **path,
 
     if (*s->checkpoint.folder)
         return checkpoint_newest(s->checkpoint.folder, INT64_MAX, path, e);
-    ret = load_runs(&runs, s, e);
+    ret = checkpoint_runs(&runs, s, e);
     for (size_t i = runs.n; i-- > 0 && !*path && ret == 0;)
-        if (any || matches_settings(&runs.run[i], s))
+        if (any || checkpoint_run_fits(&runs.run[i], s))
             ret = checkpoint_of_run(&runs.run[i], path, e);
-    runs_free(&runs);
-    return ret;
-}
-
-/* Were these the settings of a run that has not written all of them as
- * parameters?  If it has no artifact with them either, it has nothing yet, and
- * is another one that just begins, or was killed so early. */
-static int compare_config(const struct run_info *run, const struct settings *s,
-                          bool *same, struct err *e)
-{
-    char *path = path_join(run->folder, "artifacts/config.ini");
-    struct buf then = BUF_INIT, now = BUF_INIT;
-    struct err why = { 0 };
-    int ret = buf_read_unlinked(&then, path, 1 << 20, &why);
-
-    conf_dump(&s->conf, &now);
-    *same = ret == 0 ? strcmp(then.s, now.s) == 0 : run->status != RUN_RUNNING;
-    if (ret < 0 && why.kind == ERR_MISSING)
-        ret = 0;
-    else if (ret < 0)
-        *e = why;
-    buf_clear(&then);
-    buf_clear(&now);
-    free(path);
-    return ret;
-}
-
-/* Did training begin it, with these settings? */
-static int compare_settings(const struct run_info *run,
-                            const struct settings *s, bool *same, struct err *e)
-{
-    const char *command = run_info_command(run);
-    struct buf text = BUF_INIT;
-    bool whole = true;
-
-    *same = command && strncmp(command, "gtrain", 6) == 0;
-    for (const struct setting *row = settings_table; row->key && *same; row++) {
-        const char *was = run_info_param(run, row->key);
-
-        if (strncmp(row->key, "run.", 4) == 0)
-            continue;
-        buf_trim(&text, 0);
-        conf_text(&s->conf, row, &text);
-        *same = !was || strcmp(was, text.s) == 0;
-        whole &= was != NULL;
-    }
-    buf_clear(&text);
-    return *same && !whole ? compare_config(run, s, same, e) : 0;
-}
-
-int checkpoint_begun(const struct settings *s, char **id, struct err *e)
-{
-    struct runs runs = { 0 };
-    const struct run_info *run = NULL;
-    int ret = load_runs(&runs, s, e);
-
-    for (size_t i = runs.n; i-- > 0 && !run && ret == 0;) {
-        bool same = false;
-
-        if (matches_settings(&runs.run[i], s))
-            ret = compare_settings(&runs.run[i], s, &same, e);
-        run = same ? &runs.run[i] : NULL;
-    }
-    *id = ret == 0 && run && run->status != RUN_FINISHED &&
-                  run->status != RUN_SCHEDULED
-              ? xstrdup(run->id)
-              : NULL;
     runs_free(&runs);
     return ret;
 }
@@ -339,7 +269,7 @@ static int find_by_name(const struct settings *s, const char *name, char **path,
                         struct err *e)
 {
     struct runs runs = { 0 };
-    int ret = load_runs(&runs, s, e);
+    int ret = checkpoint_runs(&runs, s, e);
 
     for (size_t i = runs.n; i-- > 0 && !*path && ret == 0;)
         if (!runs.run[i].deleted && strcmp(runs.run[i].name, name) == 0)

@@ -17,10 +17,11 @@
 int checkpoint_find(const struct settings *, const char *word, char **path,
                     struct err *);
 
-/* Where there is none: the id of the newest run of this experiment, name and
- * settings if it did not finish, to be begun again at step 0; or NULL.  The
- * caller frees *id. */
-int checkpoint_begun(const struct settings *, char **id, struct err *);
+/* The runs of the settings' store; none if there is no store.  It is an error if
+ * one of them cannot be read. */
+int checkpoint_runs(struct runs *, const struct settings *, struct err *);
+/* Has it their experiment and, if they have one, their name? */
+bool checkpoint_run_fits(const struct run_info *, const struct settings *);
 
 /* The newest checkpoint in a folder, up to the step `last`, whose files are
  * intact; damaged ones are skipped with a warning.  *path is NULL if there is

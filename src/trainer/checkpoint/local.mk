@@ -2,6 +2,8 @@
 src_trainer_libtrainer_a_SOURCES += \
 	%D%/checkpoint.c \
 	%D%/checkpoint.h \
+	%D%/checkpoint_begun.c \
+	%D%/checkpoint_begun.h \
 	%D%/checkpoint_copy.c \
 	%D%/checkpoint_copy.h \
 	%D%/checkpoint_files.c \

@@ -13,6 +13,7 @@
 #include "common/save.h"
 #include "common/sig.h"
 #include "store/analysis/planned_rates.h"
+#include "trainer/checkpoint/checkpoint_begun.h"
 #include "trainer/model/resolve.h"
 #include "trainer/model/schedule.h"
 
@@ -74,12 +75,9 @@ static bool on_gpu(const struct engine *eng)
 }
 
 /* A checkpoint may come from another store, so that its run is not here. */
-static int begin_run(struct report *r, struct run_conf *c, const char *again,
-                     struct err *e)
+static int resume_run(struct run **run, struct run_conf *c, struct err *e)
 {
-    if (!run_take_handed(c) && !c->resume)
-        c->resume = again;
-    if (run_begin(&r->run, c, e) == 0)
+    if (run_begin(run, c, e) == 0)
         return 0;
     if (!c->resume || e->kind != ERR_MISSING)
         return -1;
@@ -88,12 +86,11 @@ static int begin_run(struct report *r, struct run_conf *c, const char *again,
              e->text);
     *e = (struct err){ 0 };
     c->resume = NULL;
-    return run_begin(&r->run, c, e);
+    return run_begin(run, c, e);
 }
 
 int report_open(struct report *r, struct engine *eng, const char *command,
-                const char *resume_id, const char *again, bool steal,
-                struct err *e)
+                const char *resume_id, enum report_start start, struct err *e)
 {
     const struct settings *s = eng->set;
     struct run_conf c = {
@@ -102,24 +99,32 @@ int report_open(struct report *r, struct engine *eng, const char *command,
         .name = *s->run.name ? s->run.name : NULL,
         .parent = *s->run.parent ? s->run.parent : NULL,
         .resume = resume_id,
-        .steal = steal,
+        .steal = start & REPORT_STEAL,
         .command = command,
         .tensorboard = *s->run.tensorboard ? s->run.tensorboard : NULL,
         .cpus = on_gpu(eng) ? 0 : eng->dev.threads * eng->coll.size,
         .gpus = on_gpu(eng) ? eng->coll.size : 0,
     };
+    char *claim = NULL;
+    int ret;
 
     *r = (struct report){ .last_val = (double)NAN };
     if (eng->coll.rank != 0)
         return 0;
-    if (begin_run(r, &c, again, e) < 0)
-        return -1;
-    open_logs(r);
-    store_config(r, eng);
-    if (s->train.max_time <= 0) /* otherwise, the clock decides */
-        store_schedule(r, eng);
-    report_params(r->run, eng, resume_id && c.resume);
-    return 0;
+    if (!run_take_handed(&c) && start & REPORT_AGAIN)
+        ret = checkpoint_begin_run(&r->run, &c, s, &claim, e);
+    else
+        ret = resume_run(&r->run, &c, e);
+    if (ret == 0) {
+        open_logs(r);
+        store_config(r, eng);
+        checkpoint_drop_claim(&claim);
+        if (s->train.max_time <= 0) /* otherwise, the clock decides */
+            store_schedule(r, eng);
+        report_params(r->run, eng, resume_id && c.resume);
+    }
+    free(claim);
+    return ret;
 }
 
 /* Of a run of an hour or more, how long it takes at the peak rate. */

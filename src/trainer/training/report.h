@@ -42,11 +42,14 @@ struct report {
     _Atomic int64_t pause_after; /* micro-batches; 0: this step */
 };
 
-/* resume_id: the run to resume, or NULL; again: the one to begin again; steal:
- * also from a process that still writes it. */
+enum report_start {
+    REPORT_STEAL = 1, /* the run from a process that still writes it */
+    REPORT_AGAIN = 2, /* begin a run that was interrupted at step 0 again */
+};
+
+/* resume_id: the run to resume, or NULL. */
 int report_open(struct report *, struct engine *, const char *command,
-                const char *resume_id, const char *again, bool steal,
-                struct err *);
+                const char *resume_id, enum report_start, struct err *);
 void report_begin(struct report *, struct engine *, const struct meter *);
 
 /* For struct step: a micro-batch begins. */

@@ -433,15 +433,14 @@ static int open_run(struct train *t, const struct train_conf *c, struct err *e)
     if (ret == 0 && c->checkpoint)
         ret = checkpoint_load(c->checkpoint, t->engine, e);
     if (ret == 0)
-        ret =
-            report_open(&t->report, t->engine, c->command,
-                        is_resumed(t) ? t->resumed : NULL, c->run, c->steal, e);
+        ret = report_open(&t->report, t->engine, c->command,
+                          is_resumed(t) ? t->resumed : NULL, c->start, e);
     if (ret == 0 && c->checkpoint)
         note_origin(t, c->checkpoint);
     alert_writer_begin(c->alerts,
                        t->report.run ? run_folder(t->report.run) : NULL);
-    if (ret == 0 && t->report.run && (c->checkpoint || c->run))
-        run_rewind(t->report.run, c->checkpoint ? t->engine->state.step : -1);
+    if (ret == 0 && t->report.run && c->checkpoint)
+        run_rewind(t->report.run, t->engine->state.step);
     return ret;
 }
 
@@ -491,7 +490,7 @@ int train_run(struct engine *eng, const struct train_conf *c, struct err *e)
         free(t.resumed);
         return -1;
     }
-    ret = open_checkpoints(&t, c->steal, e);
+    ret = open_checkpoints(&t, c->start & REPORT_STEAL, e);
     if (ret == 0) {
         step_open(&t.step, eng);
         t.step.observe = c->detect_anomaly ? observe_finite : NULL;

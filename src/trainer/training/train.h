@@ -3,6 +3,7 @@
 
 #include "store/alert/alert_watch.h"
 #include "trainer/engine/engine.h"
+#include "trainer/training/report.h"
 
 /*
  * train - the training loop
@@ -21,12 +22,11 @@
  * validation.  A signal ends it after a checkpoint, with ERR_STOPPED.
  */
 struct train_conf {
-    const char *checkpoint; /* to resume from; NULL: start at step 0 */
-    const char *run;     /* id of the run to begin again at step 0, or NULL */
-    const char *command; /* recorded in the run */
+    const char *checkpoint;      /* to resume from; NULL: start at step 0 */
+    const char *command;         /* recorded in the run */
     struct alert_writer *alerts; /* is told the run */
-    bool steal;                  /* the run from another process */
-    bool detect_anomaly;         /* check the result of every operation */
+    enum report_start start;
+    bool detect_anomaly; /* check the result of every operation */
 };
 
 int train_run(struct engine *, const struct train_conf *, struct err *);
