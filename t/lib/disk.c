@@ -8,6 +8,9 @@
  *      DISK_LOCKS=ERROR    locks of files fail, as on NFS without lockd
  *      DISK_FOLDS=1        names ignore case, as on SMB and in /mnt/c of WSL
  *      DISK_CUT=PATH       this file is cut to 100 bytes when it is mapped
+ *      DISK_HOLD=TEXT:FILE what opens a file in a folder whose path ends with
+ *                          TEXT waits until FILE exists
+ *      DISK_HASTE=1        what is due in 9.9 seconds is due now
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -23,6 +26,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 /* Fail as the variable says; 0 if it is not set. */
@@ -83,6 +87,44 @@ static const char *fold(int at, const char *path, char real[PATH_MAX])
     return real;
 }
 
+/* The disk does not answer before a file exists. */
+static void hold(int at, const char *path)
+{
+    const char *text = getenv("DISK_HOLD"),
+               *until = text ? strchr(text, ':') : NULL;
+    char name[PATH_MAX], folder[PATH_MAX];
+    size_t n;
+
+    if (!until)
+        return;
+    if (*path == '/' || at == AT_FDCWD)
+        snprintf(name, sizeof name, "%s%s", *path == '/' ? "" : "./", path);
+    else
+        snprintf(name, sizeof name, "/proc/self/fd/%d/%s", at, path);
+    *strrchr(name, '/') = '\0';
+    if (!realpath(*name ? name : "/", folder))
+        return;
+    n = strlen(folder);
+    if (n < (size_t)(until - text) ||
+        strncmp(folder + n - (until - text), text, (size_t)(until - text)) != 0)
+        return;
+    while (syscall(SYS_faccessat, AT_FDCWD, until + 1, F_OK) < 0)
+        usleep(10000);
+}
+
+int clock_gettime(clockid_t clock, struct timespec *ts)
+{
+    const int ret = (int)syscall(SYS_clock_gettime, clock, ts);
+
+    if (getenv("DISK_HASTE") && clock == CLOCK_MONOTONIC) {
+        ts->tv_sec -= 10;
+        ts->tv_nsec += 100000000;
+        ts->tv_sec += ts->tv_nsec / 1000000000;
+        ts->tv_nsec %= 1000000000;
+    }
+    return ret;
+}
+
 int openat(int at, const char *path, int flags, ...)
 {
     char real[PATH_MAX];
@@ -92,6 +134,7 @@ int openat(int at, const char *path, int flags, ...)
     va_start(more, flags);
     mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(more, mode_t) : 0;
     va_end(more);
+    hold(at, path);
     return (int)syscall(SYS_openat, at, fold(at, path, real), flags, mode);
 }
 

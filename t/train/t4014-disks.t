@@ -82,6 +82,14 @@ done >statuses
 is "$(sort statuses | tr '\n' ' ')$(points once loss)" "0 7 7 7 2" \
     "without links, one of four that resume a run at once goes on"
 
+for disk in DISK_LINKS=EPERM DISK_LOCKS=ENOLCK; do
+    rm -rf empty
+    at_once 4 ./on $disk gtrain -q --config tiny.ini --root empty --resume auto
+    is "$(ls -d empty/0/*/metrics | wc -l) $(gtrack metrics -r empty @latest \
+        train/loss --tsv --no-header | wc -l)" "1 12" \
+        "with $disk, four that begin a run at once begin one run"
+done
+
 # Without locks, process numbers tell who is alive.
 disk=DISK_LOCKS=ENOLCK
 mkfifo slow
@@ -100,6 +108,30 @@ is "$(status_of live)" STALE "without locks, a writer that was killed is seen"
 exec 8>&-
 echo step=2 loss=2 | log --resume live >out 2>&1
 is "$? $(points live loss)" "0 2" "without locks, its run is resumed at once"
+
+# A disk on which the points wait: the heartbeat does not wait with them.
+disk="DISK_HOLD=/metrics:$dir/answers DISK_HASTE=1"
+# shellcheck disable=SC2086 # a list
+./on $disk gtrack -q -r s log waiting <slow >out 2>&1 &
+writer=$!
+exec 8>slow
+seq -f 'step=1 m%g=1' 50 >&8
+run=
+beat() { sed -n 's/^heartbeat: //p' "$run/.gtrack/attempt.1.yaml"; }
+beats=
+for _ in $(seq 3000); do
+    run=${run:-$(gtrack -r s where waiting 2>err)}
+    test -z "$run" || case $beats in *" $(beat)"*) ;; *) beats="$beats $(beat)" ;; esac
+    test "$(echo "$beats" | wc -w)" -lt 3 || break
+    perl -e 'select undef, undef, undef, .02'
+done
+is "$(echo "$beats" | wc -w) $(find "$run/metrics" -type f | wc -l) \
+$(status_of waiting)" "3 0 RUNNING" "a run whose points wait for the disk is alive"
+: >answers
+exec 8>&-
+wait $writer
+is "$? $(find "$run/metrics" -type f | wc -l) $(status_of waiting)" "0 50 FINISHED" \
+    "its points are written when the disk answers"
 
 # No two runs write one folder of checkpoints, also before the first is there.
 cat >shared.ini <<'END'
