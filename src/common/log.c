@@ -14,6 +14,7 @@ static enum log_level log_lowest = LOG_INFO;
 static log_sink_fn *log_sink_call;
 static void *log_sink_arg;
 static void (*log_hook)(void);
+static char log_lacking[1024]; /* what log_lack() said last */
 static pthread_mutex_t log_lock = PTHREAD_MUTEX_INITIALIZER;
 
 void log_setup(const char *program, enum log_level lowest)
@@ -83,3 +84,20 @@ LOG_FUNCTION(log_debug, LOG_DEBUG)
 LOG_FUNCTION(log_info, LOG_INFO)
 LOG_FUNCTION(log_warn, LOG_WARN)
 LOG_FUNCTION(log_error, LOG_ERROR)
+
+void log_lack(const char *why)
+{
+    bool said;
+
+    pthread_mutex_lock(&log_lock);
+    said = strncmp(log_lacking, why, sizeof log_lacking - 1) == 0;
+    snprintf(log_lacking, sizeof log_lacking, "%s", why);
+    pthread_mutex_unlock(&log_lock);
+    if (!said)
+        log_error("%s", why);
+}
+
+bool log_lacks(void)
+{
+    return *log_lacking;
+}

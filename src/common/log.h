@@ -31,6 +31,11 @@ void log_info(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void log_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void log_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
+/* Say why a result lacks something, once however often it does.  A program of
+ * which log_lacks() is true does not end with status 0. */
+void log_lack(const char *why);
+bool log_lacks(void);
+
 #ifdef __cplusplus
 }
 #endif

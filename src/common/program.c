@@ -398,7 +398,7 @@ int program_main(const struct program *p, int argc, char **argv)
         log_error("%s", e.text);
     if (e.kind == ERR_COMMAND)
         return end_as(e.sys);
-    return err_status(e.kind);
+    return err_status(e.kind == ERR_NONE && log_lacks() ? ERR_SYSTEM : e.kind);
 }
 
 const struct cmd *program_command(void)

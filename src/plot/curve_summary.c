@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "common/log.h"
 #include "plot/curves.h"
 #include "store/read/run_rate.h"
 
@@ -35,6 +36,7 @@ static void add_speed(struct table *t, const struct curve_summary *c,
 {
     const struct history *h = c->history;
     size_t first = 0, end = h->n;
+    struct err e = { 0 };
     const char *name;
     double speed;
 
@@ -47,14 +49,16 @@ static void add_speed(struct table *t, const struct curve_summary *c,
         return;
     if (first == 0 && end == h->n) {
         name = arena_printf(&t->mem, "%s, over time", c->key);
-        speed = run_rate(c->run, c->key);
+        speed = run_rate(c->run, c->key, &e);
     } else {
         name = arena_printf(&t->mem, "%s, over time from step %lld to %lld",
                             c->key, (long long)h->step[first],
                             (long long)h->step[end - 1]);
         speed = run_rate_between(c->run, c->key, h->step[first] - 1,
-                                 h->step[end - 1]);
+                                 h->step[end - 1], &e);
     }
+    if (e.kind)
+        log_lack(e.text);
     figure_summary_add(t, c->name, name, c->unit, &speed, &h->step[end - 1], 1);
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/buf.h"
+#include "common/log.h"
 #include "plot/history.h"
 #include "plot/smooth_choice.h"
 #include "store/query/find_key.h"
@@ -82,18 +83,21 @@ static bool is_drawn(const struct drawing *d, size_t run)
 static size_t find_best(const struct run_set *set, const char *const *names)
 {
     size_t best = set->n;
+    struct err e = { 0 };
     double value = NAN;
 
     for (size_t i = 0; i < set->n; i++) {
         const char *key = history_find(&set->run[i], names);
         const bool high = key && curve_kind_high_is_good(key);
-        const double x = run_rate_best(&set->run[i], key, high);
+        const double x = run_rate_best(&set->run[i], key, high, &e);
 
         if (isnan(x) || (best < set->n && (high ? x <= value : x >= value)))
             continue;
         best = i;
         value = x;
     }
+    if (e.kind)
+        log_lack(e.text);
     return best;
 }
 

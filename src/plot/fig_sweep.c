@@ -242,7 +242,9 @@ static int gather_points(struct sweep *s, const struct run_set *set,
         if (!key)
             key = history_find(run, one);
         metrics += key != NULL;
-        best = run_rate_best(run, key, key && curve_kind_high_is_good(key));
+        best = run_rate_best(run, key, key && curve_kind_high_is_good(key), e);
+        if (e->kind)
+            return -1;
         x = run_set_value(run, s->param[0]);
         y = s->n_params > 1 ? run_set_value(run, s->param[1])
                             : curve_of(s, run, &f->mem);

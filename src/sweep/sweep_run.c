@@ -244,17 +244,18 @@ static bool is_abandoned(const struct sweep_run *s, const struct run_info *r)
     return s->own && run_info_is_unattended(r);
 }
 
-static void set_outcome(const struct sweep_run *s, struct outcome *o,
-                        const struct run_info *r)
+static int set_outcome(const struct sweep_run *s, struct outcome *o,
+                       const struct run_info *r, struct err *e)
 {
     const struct sweep *w = &s->sweep;
 
     o->run = r;
-    o->best = run_rate_best(r, w->metric, w->goal == SWEEP_MAX);
+    o->best = run_rate_best(r, w->metric, w->goal == SWEEP_MAX, e);
     o->step = last_step(r);
     o->state = r->status == RUN_FINISHED                         ? CELL_DONE
                : r->status == RUN_RUNNING && !is_abandoned(s, r) ? CELL_RUNNING
                                                                  : CELL_FAILED;
+    return e->kind ? -1 : 0;
 }
 
 int sweep_run_look(struct sweep_run *s, struct err *e)
@@ -269,6 +270,10 @@ int sweep_run_look(struct sweep_run *s, struct err *e)
             return -1;
         *e = (struct err){ 0 };
     }
+    if (s->runs.unread.kind) { /* it may be a cell */
+        *e = s->runs.unread;
+        return -1;
+    }
     for (size_t c = 0; c < w->n_cells; c++)
         s->outcome[c] = (struct outcome){ .best = (double)NAN };
     for (size_t i = 0; i < s->runs.n; i++) {
@@ -279,8 +284,9 @@ int sweep_run_look(struct sweep_run *s, struct err *e)
             strcmp(r->parent, s->parent) != 0)
             continue;
         for (size_t c = 0; c < w->n_cells; c++)
-            if (strcmp(w->cell[c].id, cell) == 0)
-                set_outcome(s, &s->outcome[c], r);
+            if (strcmp(w->cell[c].id, cell) == 0 &&
+                set_outcome(s, &s->outcome[c], r, e) < 0)
+                return -1;
     }
     for (size_t c = 0; c < w->n_cells; c++)
         s->count[s->outcome[c].state]++;

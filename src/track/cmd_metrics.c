@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/log.h"
 #include "common/num.h"
 #include "common/opt.h"
 #include "store/read/run_rate.h"
@@ -92,9 +93,6 @@ static int load_histories(struct metric_histories *h, const struct run_info *r,
         return 0;
     for (size_t i = 0; i < r->n_metrics; i++)
         opt_nearest_try(&near, r->metrics[i].key);
-    if (r->unread)
-        return err_set(e, ERR_SYSTEM, "run %s could not be read: %s", r->name,
-                       r->damage);
     err_set(e, ERR_MISSING, "run %s has no metric %s", r->name, word);
     return opt_nearest_add(&near, e);
 }
@@ -110,9 +108,9 @@ static int summarise(struct metric_sum *m, double *mean,
     double sum = 0;
     size_t n = 0;
 
-    *mean = is_rate && !some ? run_rate(r, m->key) : m->mean;
+    *mean = is_rate && !some ? run_rate(r, m->key, e) : m->mean;
     if (!some)
-        return 0;
+        return e->kind ? -1 : 0;
     if (series_load_part(&s, r, m->key, &part, 0, e) < 0)
         return -1;
     m->min = m->max = m->last = *mean = (double)NAN;
@@ -139,10 +137,10 @@ static int summarise(struct metric_sum *m, double *mean,
     }
     if (n)
         *mean = is_rate ? run_rate_between(r, m->key, m->first_step - 1,
-                                           m->last_step)
+                                           m->last_step, e)
                         : sum / (double)n;
     series_free(&s);
-    return 0;
+    return e->kind ? -1 : 0;
 }
 
 static int add_summary(struct table *t, const struct run_info *r, struct err *e)
@@ -237,6 +235,7 @@ static void skip_to_last(struct metric_histories *h)
 static void add_values(struct table *t, struct metric_histories *h,
                        struct metric_rows *rows, int64_t step)
 {
+    struct err e = { 0 };
     int64_t ms = 0;
     double past;
 
@@ -256,13 +255,15 @@ static void add_values(struct table *t, struct metric_histories *h,
         if (x->is_time && ms)
             table_secs(t, strcmp(x->key, "took") ? past : past - rows->before);
         else if (here && at_text && run_rate_is(x->key))
-            table_real(t,
-                       run_rate_between(rows->run, x->key, rows->after, step));
+            table_real(
+                t, run_rate_between(rows->run, x->key, rows->after, step, &e));
         else if (here && !x->is_time)
             table_real(t, x->s.value[x->at - 1]);
         else
             table_none(t);
     }
+    if (e.kind)
+        log_lack(e.text);
     rows->before = past;
     rows->after = step;
 }
@@ -326,6 +327,11 @@ static int metrics_main(int argc, char **argv, struct err *e)
         track_check_args(argc, argv, 0, -1, e) < 0 ||
         track_select_one(&runs, argv[0], flags, e) < 0)
         return -1;
+    if (runs.run[0].unread) {
+        err_set(e, ERR_SYSTEM, "run %s could not be read: %s", runs.run[0].name,
+                runs.run[0].damage);
+        goto out;
+    }
     for (int i = 1; i < argc; i++)
         if (load_histories(&h, &runs.run[0], argv[i], flags, e) < 0)
             goto out;

@@ -15,6 +15,7 @@ gtrack -q -r seed log one <lines
 gtrack -q -r seed export --to tensorboard -o tb
 gtrack -q -r seed export --to jsonl -o all.jsonl
 gtrack -q -r seed bundle -o all.tar one >out
+sed 's/loss/throughput/' lines | gtrack -q -r seed log two
 echo 'a note that is read' >note
 
 # PATH|COMMAND: what reads a file with the path, and the command
@@ -54,6 +55,12 @@ metrics/loss|gtrack -r r metrics one loss --tsv
 metrics/loss|gplot -r r -q loss -o f.json one && cat f.json
 metrics/loss|GT_CLOCK_MS=1795745143000 gtrack -q -r r serve --freeze f.html one && cat f.html
 metrics/loss|gtrack -r r ls --csv -c name,loss
+metrics/loss|gtrack -r r ls --csv -c 'name,at(loss,7),first(loss),median(loss)'
+metrics/loss|gtrack -r r ls --csv -c name --where 'at(loss, 7) > 0'
+metrics/throughput|gtrack -r r ls --csv -c 'mean(throughput)'
+metrics/throughput|gtrack -r r metrics two --csv
+metrics/throughput|gtrack -r r ls --csv -c name --where 'mean(throughput) > 1'
+metrics/throughput|gtrack -r r where @best:throughput:max
 /note|gtrack -r r -q note one - <note
 all.tar|gtrack verify all.tar
 END

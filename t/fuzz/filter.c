@@ -28,8 +28,9 @@ static void match(const struct filter *f)
         .metrics = metrics,
         .n_metrics = 1,
     };
+    struct err e = { 0 };
 
-    filter_match(f, &run);
+    filter_match(f, &run, &e);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)

@@ -257,7 +257,7 @@ static const char *find(const struct runs *runs, const char *text, bool resolve,
         return NULL;
     }
     for (size_t i = 0; i < runs->n; i++)
-        if (filter_match(f, &runs->run[i]) && n < SAMPLES)
+        if (filter_match(f, &runs->run[i], e) > 0 && n < SAMPLES)
             names[n++] = runs->run[i].name[0];
     filter_free(f);
     if (n == 0)

@@ -91,8 +91,10 @@ static int look_at(struct alert_item *a, const char *root,
                    const struct run_info *r, const struct filter *f,
                    struct err *e)
 {
-    const bool holds = filter_match(f, r);
+    const int holds = filter_match(f, r, e);
 
+    if (holds < 0)
+        return -1;
     if (is_raised(r, a->key) == holds)
         return 0;
     return holds ? raise_alert(a, root, r, e) : note_alert(r, a, "cleared", e);

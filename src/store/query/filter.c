@@ -123,7 +123,8 @@ static bool test_missing(const struct clause *c)
 
 /* False if the metric has none, as the lowest value of only NaN. */
 static bool aspect_of(double *out, const struct clause *c,
-                      const struct run_info *run, const struct metric_sum *m)
+                      const struct run_info *run, const struct metric_sum *m,
+                      struct err *e)
 {
     const double values[] = {
         [LAST] = m->last,
@@ -138,18 +139,23 @@ static bool aspect_of(double *out, const struct clause *c,
     if (c->aspect == FIRST || c->aspect == AT)
         return series_at(out, run, c->key,
                          c->aspect == AT ? c->step : m->first_step,
-                         c->aspect == FIRST);
-    *out = c->aspect == MEAN && run_rate_is(c->key) ? run_rate(run, c->key)
+                         c->aspect == FIRST, e);
+    *out = c->aspect == MEAN && run_rate_is(c->key) ? run_rate(run, c->key, e)
                                                     : values[c->aspect];
     return c->aspect < ARGMIN || !isnan(m->min);
 }
 
-static bool test_metric(const struct clause *c, const struct run_info *run)
+static bool test_metric(const struct clause *c, const struct run_info *run,
+                        struct err *e)
 {
     const struct metric_sum *m = run_info_metric(run, c->key);
     double x;
 
-    return m && aspect_of(&x, c, run, m) ? test_number(c, x) : test_missing(c);
+    if (!m && run->unread)
+        err_set(e, ERR_SYSTEM, "run %s could not be read: %s", run->name,
+                run->damage);
+    return m && aspect_of(&x, c, run, m, e) ? test_number(c, x)
+                                            : test_missing(c);
 }
 
 static bool test_dataset(const struct clause *c, const struct run_info *run)
@@ -236,13 +242,14 @@ static bool test_attribute(const struct clause *c, const struct run_info *run)
     }
 }
 
-static bool test_clause(const struct clause *c, const struct run_info *run)
+static bool test_clause(const struct clause *c, const struct run_info *run,
+                        struct err *e)
 {
     const char *s;
 
     switch (c->entity) {
     case METRICS:
-        return test_metric(c, run);
+        return test_metric(c, run, e);
     case ANY: /* there is no run to find it in */
         return false;
     case DATASETS:
@@ -259,21 +266,29 @@ static bool test_clause(const struct clause *c, const struct run_info *run)
     return s ? test_text(c, s) : test_missing(c);
 }
 
-static bool test_node(const struct node *n, const struct run_info *run)
+static bool test_node(const struct node *n, const struct run_info *run,
+                      struct err *e)
 {
     switch (n->kind) {
     case CLAUSE:
-        return test_clause(&n->clause, run);
+        return test_clause(&n->clause, run, e);
     case AND:
-        return test_node(n->left, run) && test_node(n->right, run);
+        return test_node(n->left, run, e) && test_node(n->right, run, e);
     case OR:
-        return test_node(n->left, run) || test_node(n->right, run);
+        return test_node(n->left, run, e) || test_node(n->right, run, e);
     default:
-        return !test_node(n->left, run);
+        return !test_node(n->left, run, e);
     }
 }
 
-bool filter_match(const struct filter *f, const struct run_info *run)
+int filter_match(const struct filter *f, const struct run_info *run,
+                 struct err *e)
 {
-    return !f->root || test_node(f->root, run);
+    struct err why = { 0 };
+    const bool matches = !f->root || test_node(f->root, run, &why);
+
+    if (why.kind == ERR_NONE)
+        return matches;
+    *e = why;
+    return -1;
 }

@@ -13,7 +13,7 @@
  *
  *      if (!f || filter_resolve(f, &runs, e) < 0)
  *          ...
- *      if (filter_match(f, &runs.run[i])) ...
+ *      if (filter_match(f, &runs.run[i], e) > 0) ...
  *      filter_free(f);
  *
  * The grammar extends the one of MLflow's search; a filter has the same meaning
@@ -51,7 +51,8 @@ struct filter *filter_parse(const char *text, struct err *e);
  * runs has is ERR_MISSING, unless it is compared with null, or there is no run
  * at all. */
 int filter_resolve(struct filter *, const struct runs *, struct err *);
-bool filter_match(const struct filter *, const struct run_info *);
+/* 1 or 0; -1 if a metric of the run cannot be read. */
+int filter_match(const struct filter *, const struct run_info *, struct err *);
 void filter_free(struct filter *);
 
 #endif

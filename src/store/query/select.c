@@ -67,8 +67,8 @@ static size_t match_latest(const struct runs *runs, const char *word,
 }
 
 /* @best:METRIC, @best:METRIC:min, @best:METRIC:max */
-static size_t match_best(const struct runs *runs, const char *word,
-                         bool *chosen)
+static int match_best(const struct runs *runs, const char *word, bool *chosen,
+                      struct err *e)
 {
     const bool high = str_ends(word, ":max");
     const size_t suffix = high || str_ends(word, ":min") ? 4 : 0;
@@ -78,9 +78,13 @@ static size_t match_best(const struct runs *runs, const char *word,
 
     if (strncmp(word, "@best:", 6) != 0 || strlen(word) <= 6 + suffix)
         return 0;
+    if (runs->unread.kind) { /* it may be the best */
+        *e = runs->unread;
+        return -1;
+    }
     key = xstrndup(word + 6, strlen(word) - 6 - suffix);
-    for (size_t i = 0; i < runs->n; i++) {
-        const double x = run_rate_best(&runs->run[i], key, high);
+    for (size_t i = 0; i < runs->n && !e->kind; i++) {
+        const double x = run_rate_best(&runs->run[i], key, high, e);
 
         if (!isnan(x) && (best == runs->n || (high ? x > value : x < value))) {
             best = i;
@@ -90,6 +94,8 @@ static size_t match_best(const struct runs *runs, const char *word,
     if (best < runs->n && differ_caution(runs->run, runs->n, key))
         log_warn("%s: %s", word, differ_caution(runs->run, runs->n, key));
     free(key);
+    if (e->kind)
+        return -1;
     if (best == runs->n)
         return 0;
     chosen[best] = true;
@@ -108,6 +114,7 @@ static int match_filter(const struct runs *runs, const char *word, bool *chosen,
 {
     struct filter *f;
     bool any = false;
+    int ret = 0;
 
     if (!is_filter(word))
         return 0;
@@ -116,10 +123,14 @@ static int match_filter(const struct runs *runs, const char *word, bool *chosen,
         filter_free(f);
         return -1;
     }
-    for (size_t i = 0; i < runs->n; i++)
-        if (filter_match(f, &runs->run[i]))
+    for (size_t i = 0; i < runs->n && ret >= 0; i++) {
+        ret = filter_match(f, &runs->run[i], e);
+        if (ret > 0)
             any = chosen[i] = true;
+    }
     filter_free(f);
+    if (ret < 0)
+        return -1;
     return any ? 1 : err_set(e, ERR_MISSING, "no run matches %s", word);
 }
 
@@ -152,6 +163,10 @@ static int no_such_run(const struct runs *runs, const char *word, struct err *e)
 {
     struct opt_nearest near = { .word = word };
 
+    if (runs->unread.kind) { /* it may be the one */
+        *e = runs->unread;
+        return -1;
+    }
     for (size_t i = 0; i < runs->n; i++)
         opt_nearest_try(&near, runs->run[i].name);
     if (near.best)
@@ -183,7 +198,7 @@ static int match(const struct runs *runs, const char *word, bool *chosen,
                  int flags, struct err *e)
 {
     static match_fn *const ways[] = { match_id, match_name, match_latest,
-                                      match_best, match_pattern };
+                                      match_pattern };
     int found;
 
     for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++)
@@ -191,7 +206,9 @@ static int match(const struct runs *runs, const char *word, bool *chosen,
             return ways[i] == match_name && (flags & LOAD_ONE_NAMED)
                        ? check_shared(runs, word, e)
                        : 0;
-    found = match_prefix(runs, word, chosen, e);
+    found = match_best(runs, word, chosen, e);
+    if (found == 0)
+        found = match_prefix(runs, word, chosen, e);
     if (found == 0)
         found = match_filter(runs, word, chosen, e);
     if (found == 0)
@@ -203,7 +220,8 @@ static int match(const struct runs *runs, const char *word, bool *chosen,
 static int match_live(const struct runs *runs, const char *word, bool *chosen,
                       int flags, struct err *e)
 {
-    struct runs live = { .run = xcalloc(runs->n, sizeof *live.run) };
+    struct runs live = { .run = xcalloc(runs->n, sizeof *live.run),
+                         .unread = runs->unread };
     size_t *at = xcalloc(runs->n, sizeof *at);
     bool *found = xcalloc(runs->n, sizeof *found);
     struct err why = { 0 };

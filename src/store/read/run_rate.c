@@ -54,14 +54,14 @@ double run_rate_seconds(const struct run_info *run, int64_t ms)
 
 /* The tokens that another run has trained on. */
 static double tokens_before(const struct run_info *run,
-                            const struct metric_sum *m)
+                            const struct metric_sum *m, struct err *e)
 {
     const char *tag = run_info_tag(run, "resumed.step");
     double from, first;
 
     if (!tag || !num_real(tag, &from) || m->first_step <= 0 ||
-        !series_at(&first, run, m->key, m->first_step, true))
-        return 0;
+        !series_at(&first, run, m->key, m->first_step, true, e))
+        return e->kind ? (double)NAN : 0;
     return first * from / (double)m->first_step;
 }
 
@@ -72,14 +72,14 @@ struct tokens_until {
 
 static struct tokens_until tokens_until(const struct run_info *run,
                                         const struct metric_sum *m,
-                                        int64_t step)
+                                        int64_t step, struct err *e)
 {
     const struct series_part part = { INT64_MIN, step, 1 };
-    struct tokens_until u = { tokens_before(run, m), 0 };
-    struct err none = { 0 };
+    struct tokens_until u = { tokens_before(run, m, e), 0 };
     struct series s = { 0 };
 
-    if (series_load_part(&s, run, m->key, &part, 0, &none) == 0 && s.n) {
+    if (series_load_part(&s, run, m->key, &part, LOAD_MAY_LACK, e) == 0 &&
+        s.n) {
         u.tokens = s.value[s.n - 1];
         u.seconds = run_rate_seconds(run, s.ms[s.n - 1]);
     }
@@ -88,15 +88,14 @@ static struct tokens_until tokens_until(const struct run_info *run,
 }
 
 static double harmonic_mean(const struct run_info *run, const char *key,
-                            int64_t from, int64_t to)
+                            int64_t from, int64_t to, struct err *e)
 {
     const struct series_part part = { from, to, 0 };
-    struct err none = { 0 };
     struct series s = { 0 };
     double sum = 0;
     size_t n = 0;
 
-    if (series_load_part(&s, run, key, &part, 0, &none) < 0)
+    if (series_load_part(&s, run, key, &part, LOAD_MAY_LACK, e) < 0)
         return (double)NAN;
     for (size_t i = 0; i < s.n; i++)
         if (s.value[i] > 0) {
@@ -107,7 +106,7 @@ static double harmonic_mean(const struct run_info *run, const char *key,
     return n ? (double)n / sum : (double)NAN;
 }
 
-double run_rate(const struct run_info *run, const char *key)
+double run_rate(const struct run_info *run, const char *key, struct err *e)
 {
     const struct metric_sum *m = run_info_metric(run, key),
                             *tokens = run_info_metric(run, "train/tokens"),
@@ -117,37 +116,39 @@ double run_rate(const struct run_info *run, const char *key)
     if (!m)
         return (double)NAN;
     if (tokens && rate && rate->last > 0 && seconds > 0)
-        return (tokens->last - tokens_before(run, tokens)) / seconds *
+        return (tokens->last - tokens_before(run, tokens, e)) / seconds *
                (m->last / rate->last);
-    return harmonic_mean(run, key, INT64_MIN, INT64_MAX);
+    return harmonic_mean(run, key, INT64_MIN, INT64_MAX, e);
 }
 
 double run_rate_between(const struct run_info *run, const char *key,
-                        int64_t after, int64_t to)
+                        int64_t after, int64_t to, struct err *e)
 {
     const struct metric_sum *tokens = run_info_metric(run, "train/tokens");
     double last, rate;
 
-    if (!series_at(&last, run, key, to, false))
+    if (!series_at(&last, run, key, to, false, e))
         return (double)NAN;
-    if (tokens && series_at(&rate, run, "perf/tokens_per_s", to, false) &&
+    if (tokens && series_at(&rate, run, "perf/tokens_per_s", to, false, e) &&
         rate > 0) {
-        const struct tokens_until u = tokens_until(run, tokens, to),
-                                  v = tokens_until(run, tokens, after);
+        const struct tokens_until u = tokens_until(run, tokens, to, e),
+                                  v = tokens_until(run, tokens, after, e);
 
         return u.seconds > v.seconds
                    ? (u.tokens - v.tokens) / (u.seconds - v.seconds) *
                          (last / rate)
                    : (double)NAN;
     }
-    return harmonic_mean(run, key, after == INT64_MIN ? after : after + 1, to);
+    return harmonic_mean(run, key, after == INT64_MIN ? after : after + 1, to,
+                         e);
 }
 
-double run_rate_best(const struct run_info *run, const char *key, bool high)
+double run_rate_best(const struct run_info *run, const char *key, bool high,
+                     struct err *e)
 {
     const struct metric_sum *m = key ? run_info_metric(run, key) : NULL;
     const double x = !m                 ? (double)NAN
-                     : run_rate_is(key) ? run_rate(run, key)
+                     : run_rate_is(key) ? run_rate(run, key, e)
                      : high             ? m->max
                                         : m->min;
 

@@ -87,11 +87,14 @@ int series_load_part(struct series *, const struct run_info *, const char *key,
 /* The first value of a step; false if there is none. */
 bool series_value(const struct series *, int64_t step, double *value);
 /* Of a metric in its file: the first value of a step, or else the last value of
- * it or, if there is none, of the last step before it; false for none. */
+ * it or, if there is none, of the last step before it.  False for none, and
+ * with an error if the file cannot be read. */
 bool series_at(double *value, const struct run_info *, const char *key,
-               int64_t step, bool first);
-/* The median of a metric in its file; false if it has no values but NaN. */
-bool series_median(double *value, const struct run_info *, const char *key);
+               int64_t step, bool first, struct err *);
+/* The median of a metric in its file; false if it has no values but NaN, and
+ * with an error if it cannot be read. */
+bool series_median(double *value, const struct run_info *, const char *key,
+                   struct err *);
 void series_free(struct series *);
 
 #endif

@@ -165,14 +165,13 @@ bool series_value(const struct series *s, int64_t step, double *value)
 }
 
 bool series_at(double *value, const struct run_info *run, const char *key,
-               int64_t step, bool first)
+               int64_t step, bool first, struct err *e)
 {
     const struct series_part part = { first ? step : INT64_MIN, step, 1 };
     struct series s = { 0 };
-    struct err e = { 0 };
     bool found;
 
-    if (series_load_part(&s, run, key, &part, 0, &e) < 0)
+    if (series_load_part(&s, run, key, &part, LOAD_MAY_LACK, e) < 0)
         return false;
     found = s.n > 0;
     if (found)
@@ -188,13 +187,13 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-bool series_median(double *value, const struct run_info *run, const char *key)
+bool series_median(double *value, const struct run_info *run, const char *key,
+                   struct err *e)
 {
     struct series s = { 0 };
-    struct err e = { 0 };
     size_t n = 0;
 
-    if (series_load(&s, run, key, 0, &e) < 0)
+    if (series_load(&s, run, key, LOAD_MAY_LACK, e) < 0)
         return false;
     for (size_t i = 0; i < s.n; i++)
         if (!isnan(s.value[i]))

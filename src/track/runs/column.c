@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/log.h"
 #include "common/num.h"
 #include "common/opt.h"
 #include "store/read/run_rate.h"
@@ -144,6 +145,7 @@ static struct table_cell metric_cell(const struct column *c,
 {
     const struct metric_sum *m = run_info_metric(r, c->key);
     struct table_cell cell = { .type = TABLE_REAL };
+    struct err e = { 0 };
 
     if (!m)
         return (struct table_cell){ .type = TABLE_NONE };
@@ -158,18 +160,18 @@ static struct table_cell metric_cell(const struct column *c,
         cell.x = m->max;
         break;
     case COLUMN_MEAN:
-        cell.x = run_rate_is(c->key) ? run_rate(r, c->key) : m->mean;
+        cell.x = run_rate_is(c->key) ? run_rate(r, c->key, &e) : m->mean;
         break;
     case COLUMN_MEDIAN:
-        if (!series_median(&cell.x, r, c->key))
+        if (!series_median(&cell.x, r, c->key, &e))
             cell.type = TABLE_NONE;
         break;
     case COLUMN_FIRST:
-        if (!series_at(&cell.x, r, c->key, m->first_step, true))
+        if (!series_at(&cell.x, r, c->key, m->first_step, true, &e))
             cell.type = TABLE_NONE;
         break;
     case COLUMN_AT:
-        if (!series_at(&cell.x, r, c->key, c->step, false))
+        if (!series_at(&cell.x, r, c->key, c->step, false, &e))
             cell.type = TABLE_NONE;
         break;
     case COLUMN_COUNT:
@@ -182,6 +184,8 @@ static struct table_cell metric_cell(const struct column *c,
         cell.i = c->function == COLUMN_ARGMIN ? m->min_step : m->max_step;
         break;
     }
+    if (e.kind)
+        log_lack(e.text);
     return cell;
 }
 

@@ -146,17 +146,20 @@ static int filter_runs(struct runs *runs, const char *where, struct err *e)
 {
     struct filter *f = filter_parse(where, e);
     size_t kept = 0;
+    int ret = 0;
 
     if (!f || filter_resolve(f, runs, e) < 0) {
         filter_free(f);
         return -1;
     }
-    for (size_t i = 0; i < runs->n; i++)
-        if (filter_match(f, &runs->run[i]))
+    for (size_t i = 0; i < runs->n && ret >= 0; i++) {
+        ret = filter_match(f, &runs->run[i], e);
+        if (ret > 0)
             runs->run[kept++] = runs->run[i];
+    }
     runs->n = kept;
     filter_free(f);
-    return 0;
+    return ret < 0 ? -1 : 0;
 }
 
 int track_select_one(struct runs *runs, const char *word, int flags,

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/log.h"
 #include "common/output/emit.h"
 #include "common/path.h"
 #include "store/format/attempt.h"
@@ -39,6 +40,8 @@ static void write_pairs(struct emit *o, const char *key,
 
 static void write_metrics(struct emit *o, const struct run_info *r)
 {
+    struct err e = { 0 };
+
     emit_array(o, "metrics");
     for (size_t i = 0; i < r->n_metrics; i++) {
         const struct metric_sum *m = &r->metrics[i];
@@ -52,11 +55,13 @@ static void write_metrics(struct emit *o, const struct run_info *r)
         emit_real(o, "highest", m->max);
         emit_int(o, "at step ", m->max_step);
         emit_real(o, "mean",
-                  run_rate_is(m->key) ? run_rate(r, m->key) : m->mean);
+                  run_rate_is(m->key) ? run_rate(r, m->key, &e) : m->mean);
         emit_int(o, "points", m->count);
         emit_int(o, "not finite", m->nonfinite);
         emit_object_end(o);
     }
+    if (e.kind)
+        log_lack(e.text);
     emit_array_end(o);
 }
 

@@ -95,7 +95,9 @@ static int take_baseline(struct figure_request *f, struct site *s,
             key = curve_kind_line_key(r, &k->line[i]);
     if (f->metric)
         key = f->metric;
-    best = run_rate_best(r, key, key && curve_kind_high_is_good(key));
+    best = run_rate_best(r, key, key && curve_kind_high_is_good(key), e);
+    if (e->kind)
+        return -1;
     if (isnan(best))
         return 0;
     num_shortest(value, best);
