@@ -320,7 +320,7 @@ done >out 2>&1
 is "$(tr '\n' ' ' <out)" "1 12 1 12 1 12 " \
     "four that begin the first run of a store at once begin one run"
 is "$(cat ended.* | grep -c -v -x -e 0 -e 7)" 0 \
-    "they end with the status of a finished run or of one that is being written"
+    "the status of each is that of a finished run or of one that is being written"
 if can_disturb; then
     rm -rf killed
     "$build/t/lib/disturb" -c write -p /begin. gtrain -q --config tiny.ini \

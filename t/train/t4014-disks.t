@@ -131,7 +131,7 @@ $(status_of waiting)" "3 0 RUNNING" "a run whose points wait for the disk is ali
 exec 8>&-
 wait $writer
 is "$? $(find "$run/metrics" -type f | wc -l) $(status_of waiting)" "0 50 FINISHED" \
-    "its points are written when the disk answers"
+    "the points of a run are written when the disk answers"
 
 # No two runs write one folder of checkpoints, also before the first is there.
 cat >shared.ini <<'END'

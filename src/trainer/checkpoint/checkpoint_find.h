@@ -17,8 +17,8 @@
 int checkpoint_find(const struct settings *, const char *word, char **path,
                     struct err *);
 
-/* The runs of the settings' store; none if there is no store.  It is an error if
- * one of them cannot be read. */
+/* The runs of the settings' store; none if there is no store.  It is an error
+ * if one of them cannot be read. */
 int checkpoint_runs(struct runs *, const struct settings *, struct err *);
 /* Has it their experiment and, if they have one, their name? */
 bool checkpoint_run_fits(const struct run_info *, const struct settings *);
