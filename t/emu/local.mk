@@ -1,6 +1,6 @@
 # The emulator of CUDA, with stand-ins for cuBLASLt and cuDNN: the device that
 # the tests and rehearsals call "cuda", and the one of configure --with-cuda=emu.
-noinst_LIBRARIES += t/emu/libemu.a
+check_LIBRARIES += t/emu/libemu.a
 t_emu_libemu_a_SOURCES = $(cuda_c)
 if HAVE_CUDNN
 t_emu_libemu_a_SOURCES += \
@@ -25,9 +25,13 @@ EXTRA_DIST += \
 	%D%/emu_warp.cuh \
 	%D%/nccl_emu.c
 
-# The trainer with this device: gtrain rehearse starts it where there is no GPU,
-# and t/cuda tests it.
-pkglibexec_PROGRAMS += gtrain-emulated
+# The trainer with this device: t/cuda tests it, and gtrain rehearse starts it
+# where there is no GPU.  It takes longer to compile than all other programs.
+check_PROGRAMS += gtrain-emulated
+install-emulated: gtrain-emulated
+	$(MKDIR_P) $(DESTDIR)$(pkglibexecdir)
+	$(INSTALL_PROGRAM) gtrain-emulated $(DESTDIR)$(pkglibexecdir)
+.PHONY: install-emulated
 gtrain_emulated_SOURCES = kernels/dev.c
 # nccl_emu.c calls back
 gtrain_emulated_LDFLAGS = -rdynamic
