@@ -13,7 +13,7 @@
 #include "common/mem.h"
 #include "data/corpus/corpus.h"
 #include "data/corpus/source/source.h"
-#include "data/shards/loader.h"
+#include "data/shards/mixture.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -69,40 +69,63 @@ static double inflated(char **path, size_t n)
     return sum;
 }
 
-/* Tokens, each as input and as target, as a step reads them. */
-static double batches(char **path, size_t n, enum loader_order order)
+static int64_t from_start(const void *arg, const struct conf_span *s)
+{
+    (void)arg;
+    (void)s;
+    return 0;
+}
+
+/* Tokens, each as input and as target, as a step reads them, in an order; or,
+ * in the last row, from three sources that are the same files. */
+enum { MIXTURE = LOADER_EPOCH + 1 };
+
+static double batches(char **path, size_t n, int row)
 {
     enum { BATCH = 32 };
-    const struct loader_conf conf = {
-        .files = path[0],
-        .context = n > 1 ? strtol(path[1], NULL, 10) : 1024,
-        .order = order,
-        .seed = 1,
-        .vocab = 65536,
+    const struct mixture_conf conf = {
+        .loader = { .context = n > 1 ? strtol(path[1], NULL, 10) : 1024,
+                    .order =
+                        row < MIXTURE ? (enum loader_order)row : LOADER_EPOCH,
+                    .seed = 1,
+                    .vocab = 65536 },
+        .shares = true,
+        .sequences = from_start,
     };
+    const int64_t T = conf.loader.context;
+    char *sources = row == MIXTURE ? xasprintf("a:0.6:%s, b:0.3:%s, c:0.1:%s",
+                                               path[0], path[0], path[0])
+                                   : xstrdup(path[0]);
     struct err e = { 0 };
-    struct loader *l;
+    struct source_list list;
+    struct mixture *m;
     int32_t *x, *y;
     int64_t w;
 
-    if (loader_open(&l, &conf, &e) < 0)
+    if (source_list_parse(&list, sources, &e) < 0 ||
+        mixture_open(&m, &list, &conf, &e) < 0)
         fail(&e);
-    x = xcalloc((size_t)(BATCH * conf.context), sizeof *x);
-    y = xcalloc((size_t)(BATCH * conf.context), sizeof *y);
-    w = loader_windows(l) / BATCH * BATCH;
+    x = xcalloc((size_t)(BATCH * T), sizeof *x);
+    y = xcalloc((size_t)(BATCH * T), sizeof *y);
+    w = loader_windows(mixture_loader(m, 0)) / BATCH * BATCH;
     for (int64_t i = 0; i < w; i += BATCH)
-        if (loader_get(l, i, BATCH, x, y, &e) < 0)
+        if (mixture_get(m, i, BATCH, x, y, &e) < 0)
             fail(&e);
     free(x);
     free(y);
-    loader_close(l);
-    return (double)(w * conf.context);
+    free(sources);
+    mixture_close(m);
+    source_list_clear(&list);
+    return (double)(w * T);
 }
 
 int main(int argc, char **argv)
 {
-    static const char *const orders[] = { "sequential", "random", "epoch" };
+    static const char *const orders[] = { "sequential", "random", "epoch",
+                                          "mixture" };
     const char *what = argc > 2 ? argv[1] : "";
+    const size_t n = argc > 2 ? (size_t)argc - 2 : 0;
+    char **path = argv + 2;
     const bool loads = strcmp(what, "loader") == 0;
 
     if (argc < 3 ||
@@ -110,16 +133,14 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: data corpus|gzip|loader PATH...\n");
         return 2;
     }
-    for (int k = 0; k < (loads ? 3 : 1); k++) {
+    for (int k = 0; k < (loads ? 4 : 1); k++) {
         double best = 0;
 
         for (int i = 0; i < PASSES; i++) {
             const double start = clock_mono();
-            const double bytes =
-                loads
-                    ? batches(argv + 2, (size_t)argc - 2, (enum loader_order)k)
-                : what[0] == 'c' ? documents(argv + 2, (size_t)argc - 2)
-                                 : inflated(argv + 2, (size_t)argc - 2);
+            const double bytes = loads            ? batches(path, n, k)
+                                 : what[0] == 'c' ? documents(path, n)
+                                                  : inflated(path, n);
             const double rate = bytes / (clock_mono() - start) / 1e6;
 
             best = rate > best ? rate : best;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "common/clock.h"
 #include "common/confine.h"
@@ -14,6 +15,8 @@
 #include "common/mem.h"
 #include "common/num.h"
 #include "common/opt.h"
+#include "common/path.h"
+#include "common/save.h"
 #include "common/sha256.h"
 #include "common/sig.h"
 #include "common/output/table.h"
@@ -22,6 +25,7 @@
 #include "data/corpus/source/download.h"
 #include "data/shards/encode_corpus.h"
 #include "data/shards/lock.h"
+#include "data/shards/shuffle.h"
 #include "data/shards/sink.h"
 #include "data/token/tokenizer.h"
 
@@ -57,7 +61,7 @@ static int format = SHARD_LLMC, holdout = HOLDOUT_DEFAULT;
 static int eot = ENCODE_EOT_FIRST, invalid = ENCODE_INVALID_AUTO;
 static struct corpus_opts input = CORPUS_OPTS_INIT;
 static double val, test, mark_every = 5;
-static int64_t shard_tokens = -1, tokens = -1;
+static int64_t shard_tokens = -1, tokens = -1, shuffle = -1;
 static int threads;
 static bool special;
 static struct http_conf network;
@@ -87,6 +91,8 @@ static const struct opt encode_opts[] = {
       "invalid UTF-8: raw, replace, auto: replace in JSON (default: auto)",
       invalid_words },
     { 'n', "tokens", "count", OPT_LONG, &tokens, "stop after COUNT tokens" },
+    { 0, "shuffle", "seed", OPT_LONG, &shuffle,
+      "write the documents of all files in an order drawn with SEED" },
     { 'j', "threads", "count", OPT_INT, &threads,
       "encode with COUNT threads (default: one per processor)" },
     { 0, "mark-every", "time", OPT_SECS, &mark_every,
@@ -143,6 +149,10 @@ static int check_options(int argc, struct err *e)
     if (holdout == HOLDOUT_SHARD && format == SHARD_RAW && shard_tokens < 0)
         return err_set(e, ERR_USAGE,
                        "--split shard with --format raw needs --shard-tokens");
+    if (shuffle < -1)
+        return err_set(e, ERR_USAGE, "--shuffle expects a seed of 0 or more");
+    if (shuffle >= 0 && eot != ENCODE_EOT_FIRST)
+        return err_set(e, ERR_USAGE, "--shuffle needs --eot first");
     return check_shares(e);
 }
 
@@ -354,17 +364,152 @@ static int encode_to(struct encoding *w, struct sink *sink,
         got = err_set(e, ERR_INPUT, "there is no text in the input");
     if (got == 0)
         got = sink_close(sink, e);
-    if (got == 0)
+    if (got == 0 && shuffle < 0)
         got = write_lock(w, sink, e);
     if (got == 0) {
         log_totals(&stats, state->text, clock_mono() - begin);
         if (state->text == 0) /* else tokens of earlier runs are not counted */
             warn_of_empty(w, &stats);
-        if (log_shows(LOG_INFO))
+        if (shuffle < 0 && log_shows(LOG_INFO))
             got = print_files(sink, e);
     }
     corpus_close(corpus);
     return got;
+}
+
+/* Encode to the files that a sink writes. */
+static int encode_files(struct encoding *w, const struct sink_conf *conf,
+                        struct err *e)
+{
+    struct sink_state state;
+    struct sink *sink;
+    int got;
+
+    if (sink_open(&sink, conf, &state, e) < 0)
+        return -1;
+    got = encode_to(w, sink, &state, e);
+    if (got < 0)
+        sink_abandon(sink);
+    else
+        sink_free(sink);
+    return got;
+}
+
+/* ---- documents in another order ------------------------------------------ */
+
+/* Until they are shuffled, the documents of each subset are in one file, whose
+ * name no glob of shards finds.  When they are all there, another file has the
+ * hash of the work. */
+struct unshuffled {
+    struct sink_conf conf;
+    char *prefix, *done;
+};
+
+static void set_unshuffled(struct unshuffled *u, const struct encoding *w)
+{
+    *u = (struct unshuffled){ .conf = w->out };
+    u->prefix = xasprintf("%s.unshuffled", output);
+    u->done = xasprintf("%s.done", u->prefix);
+    u->conf.prefix = u->prefix;
+    u->conf.format = SHARD_RAW;
+    u->conf.shard_tokens = 0;
+    u->conf.first_shard = false;
+    if (w->out.first_shard)
+        u->conf.subset[SUBSET_VAL] = NULL;
+}
+
+static char *unshuffled_path(const struct unshuffled *u, int subset)
+{
+    const char *name = u->conf.subset[subset];
+
+    return xasprintf("%s%s%s%s", u->prefix, *name ? "_" : "", name,
+                     shard_suffix(SHARD_RAW));
+}
+
+static bool is_unshuffled(const struct unshuffled *u)
+{
+    struct buf hash = BUF_INIT;
+    struct err none = { 0 };
+    const bool is = u->conf.work &&
+                    buf_read_file(&hash, u->done, SHA256_TEXT, &none) == 0 &&
+                    strcmp(hash.s, u->conf.work) == 0;
+
+    buf_clear(&hash);
+    return is;
+}
+
+static int shuffle_subsets(const struct encoding *w, const struct unshuffled *u,
+                           struct sink *sink, struct err *e)
+{
+    const struct shuffle how = { .seed = (uint64_t)shuffle,
+                                 .eot = tokenizer_eot(w->tokenizer),
+                                 .width = w->out.width };
+    int ret = 0;
+
+    for (int i = 0; i < SUBSETS && ret == 0; i++) {
+        char *path = u->conf.subset[i] ? unshuffled_path(u, i) : NULL;
+
+        if (path && path_exists(path))
+            ret = shuffle_file(path, &how, sink, i, e);
+        free(path);
+    }
+    return ret;
+}
+
+static int write_shuffled(struct encoding *w, const struct unshuffled *u,
+                          struct err *e)
+{
+    struct sink_state state;
+    struct sink *sink;
+    int ret;
+
+    w->out.work = NULL; /* what is shuffled is not resumed, but begun again */
+    if (sink_open(&sink, &w->out, &state, e) < 0)
+        return -1;
+    ret = shuffle_subsets(w, u, sink, e);
+    if (ret == 0)
+        ret = sink_close(sink, e);
+    if (ret == 0)
+        ret = write_lock(w, sink, e);
+    if (ret == 0 && log_shows(LOG_INFO))
+        ret = print_files(sink, e);
+    if (ret < 0)
+        sink_abandon(sink);
+    else
+        sink_free(sink);
+    return ret;
+}
+
+static void remove_unshuffled(const struct unshuffled *u)
+{
+    unlink(u->done);
+    for (int i = 0; i < SUBSETS; i++) {
+        char *path = u->conf.subset[i] ? unshuffled_path(u, i) : NULL;
+
+        if (path)
+            unlink(path);
+        free(path);
+    }
+}
+
+static int encode_shuffled(struct encoding *w, struct err *e)
+{
+    struct unshuffled u;
+    int ret = 0;
+
+    set_unshuffled(&u, w);
+    if (!is_unshuffled(&u)) {
+        ret = encode_files(w, &u.conf, e);
+        if (ret == 0 && u.conf.work)
+            ret = save_bytes(u.done, u.conf.work, strlen(u.conf.work), e);
+    }
+    if (ret == 0)
+        ret = write_shuffled(w, &u, e);
+    if (ret == 0 || !u.conf.work)
+        remove_unshuffled(&u);
+    free(u.prefix);
+    free(u.done);
+    return ret;
 }
 
 /* Without --split, hold out by hash, or the tail of a single document. */
@@ -390,10 +535,7 @@ static void choose_holdout(const struct encoding *w,
 static int encode_input(struct encoding *w, struct err *e)
 {
     struct corpus_files files;
-    struct sink_state state;
-    struct sink *sink;
     bool resumable, regular;
-    int got;
 
     if (set_conf(w, e) < 0 ||
         corpus_files_find(&files, w->in.path, w->in.n, e) < 0)
@@ -414,14 +556,7 @@ static int encode_input(struct encoding *w, struct err *e)
             return -1;
     }
     w->out.work = resumable ? w->hash : NULL;
-    if (sink_open(&sink, &w->out, &state, e) < 0)
-        return -1;
-    got = encode_to(w, sink, &state, e);
-    if (got < 0)
-        sink_abandon(sink);
-    else
-        sink_free(sink);
-    return got;
+    return shuffle >= 0 ? encode_shuffled(w, e) : encode_files(w, &w->out, e);
 }
 
 static int encode_main(int argc, char **argv, struct err *e)

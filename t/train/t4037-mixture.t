@@ -213,6 +213,10 @@ gtrain replay val --root v --tsv --no-header >out 2>err
 like err "step 40: val/code/loss is .*, but the run recorded 1.5" \
     "the changed loss of a source is found"
 
+gtrack bundle --root m whole --data -o whole.tar >out 2>err
+is "$(tar tf whole.tar | sed -n 's/.*files\/\(.*\.bin\)/\1/p' | sort |
+    tr '\n' ' ')" "code.bin web.bin wiki.bin " \
+    "a bundle has the token files of all sources"
 gtrain batch whole 3 --root m -n 0 --tsv >out 2>err
 is "$(head -n 1 out | tr '\t' ' ')" "loss tokens sequence position source text" \
     "gtrain batch names the sources"

@@ -23,5 +23,7 @@ src_data_libdata_a_SOURCES += \
 	%D%/shard.h \
 	%D%/shares.c \
 	%D%/shares.h \
+	%D%/shuffle.c \
+	%D%/shuffle.h \
 	%D%/sink.c \
 	%D%/sink.h
