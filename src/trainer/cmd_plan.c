@@ -25,7 +25,7 @@ static const char *config;
 static struct opt_list sets;
 static int only = PLAN_ALL;
 static struct plan_how how = { .ranks = 1, .points = 20, .models = "file" };
-static bool presets;
+static bool presets, ladder;
 static const char *mfu, *price, *device, *network = "400Gb", *budget, *threads;
 static struct plan_device named;
 static struct table_style style;
@@ -45,6 +45,8 @@ static const struct opt plan_opts[] = {
       plan_part_words },
     { 0, "presets", NULL, OPT_FLAG, &presets,
       "compare the models of model.preset" },
+    { 0, "ladder", NULL, OPT_FLAG, &ladder,
+      "compare up to six depths of the recipe, and add up their costs" },
     { 0, "points", "n", OPT_INT, &how.points,
       "print N rows of the schedule; 0: one per step (default: 20)" },
     { 0, "mfu", "fractions", OPT_STRING, &mfu,
@@ -293,6 +295,20 @@ static int load_cells(struct models *m, const char *path, struct err *e)
     return ret;
 }
 
+/* A model with one more --set, which is freed. */
+static int load_variant(struct models *m, const char *path, const char *name,
+                        char *set, struct err *e)
+{
+    int ret;
+
+    sets.item = xrealloc(sets.item, sets.n + 1, sizeof *sets.item);
+    sets.item[sets.n++] = set;
+    ret = load_file(m, path, name, e);
+    sets.n--;
+    free(set);
+    return ret;
+}
+
 static int load_presets(struct models *m, struct err *e)
 {
     const char *const *word;
@@ -301,17 +317,40 @@ static int load_presets(struct models *m, struct err *e)
 
     how.models = "preset";
     only = only == PLAN_ALL ? PLAN_SIZES : only;
-    sets.item = xrealloc(sets.item, sets.n + 1, sizeof *sets.item);
     word = conf_find(&none.conf, "model.preset")->words;
-    while (ret == 0 && *++word) { /* the first one is "none" */
-        char *preset = xasprintf("model.preset=%s", *word);
-
-        sets.item[sets.n++] = preset;
-        ret = load_file(m, config, *word, e);
-        sets.n--;
-        free(preset);
-    }
+    while (ret == 0 && *++word) /* the first one is "none" */
+        ret = load_variant(m, config, *word,
+                           xasprintf("model.preset=%s", *word), e);
     settings_clear(&none);
+    return ret;
+}
+
+/* The depth of the settings, and up to five below it in equal steps. */
+static int load_ladder(struct models *m, const char *path, struct err *e)
+{
+    enum { MOST = 6 };
+    struct settings top;
+    int64_t depth, step;
+    int ret = settings_load(&top, path, sets.item, sets.n, e);
+
+    if (ret == 0 && top.recipe.name == RECIPE_NONE)
+        ret = err_set(e, ERR_USAGE,
+                      "--ladder needs a recipe; set recipe.name and "
+                      "recipe.depth");
+    depth = ret == 0 ? top.model.layers : 0;
+    step = (depth + MOST - 1) / MOST;
+    settings_clear(&top);
+    how.models = "depth";
+    only = only == PLAN_ALL ? PLAN_CELLS : only;
+    for (int64_t i = MOST; ret == 0 && i-- > 0;) {
+        const int64_t x = depth - i * step;
+        char name[NUM_TEXT];
+
+        snprintf(name, sizeof name, "%lld", (long long)x);
+        if (x > 0)
+            ret = load_variant(m, path, name,
+                               xasprintf("recipe.depth=%s", name), e);
+    }
     return ret;
 }
 
@@ -319,10 +358,14 @@ static int load_models(struct models *m, int argc, char **argv, struct err *e)
 {
     int ret = 0;
 
-    if (presets && argc > 0)
-        return err_set(e, ERR_USAGE, "--presets and files exclude each other");
+    if (presets && (argc > 0 || ladder))
+        return err_set(e, ERR_USAGE, "--presets excludes files and --ladder");
     if (presets)
         return load_presets(m, e);
+    if (ladder && argc > 1)
+        return err_set(e, ERR_USAGE, "--ladder expects one file");
+    if (ladder)
+        return load_ladder(m, argc > 0 ? argv[0] : config, e);
     for (int i = 0; ret == 0 && i < (argc > 0 ? argc : 1); i++) {
         const char *path = argc > 0 ? argv[i] : config;
 

@@ -39,6 +39,25 @@ gtrain plan -c fast.ini --set recipe.name=none --set schedule.steps=1 >out 2>&1
 ! grep -q nanochat out
 ok $? "plan prints no table of a recipe that is not used"
 
+# the ladder: six depths, as when each is planned alone
+gtrain plan -c fast.ini --set recipe.depth=12 --ladder --device h100 \
+    --price 2.5 --tsv --no-header >out 2>err
+is "$(cut -f 1 out | tr '\n' ' ')" "2 4 6 8 10 12 all " \
+    "a ladder has six depths in equal steps, and their sum" "$(cat err)"
+gtrain plan -c fast.ini --set recipe.depth=8 --only cells --device h100 \
+    --price 2.5 --tsv --no-header 2>err | head -n 1 | cut -f 2- >alone
+awk '$1 == 8' out | cut -f 2- | cmp - alone && test -s alone
+ok $? "a model of the ladder is planned as alone" "$(cat alone out)"
+is "$(awk -F '\t' '$1 != "all" { h += $5 }
+    $1 == "all" { print (h / $5 > 0.999 && h / $5 < 1.001) }' out)" \
+    1 "the last row of a ladder has the sum of the hours" "$(cat out)"
+is "$(gtrain plan -c fast.ini --set recipe.depth=5 --ladder --only sizes --tsv \
+    --no-header | cut -f 1,2 | tr '\n\t' '  ')" "1 1 2 2 3 3 4 4 5 5 " \
+    "a ladder to a small depth has every depth"
+gtrain plan --set schedule.steps=1 --ladder >out 2>&1
+is $? 2 "a ladder without a recipe is refused"
+like out "set recipe.name" "the message names recipe.name"
+
 rhythm 3000 >data.bin
 small_ini recipe.name=fast recipe.depth=2 model.head_dim=8 model.width=16 \
     model.vocab=64 model.context=16 data.train=data.bin data.order=epoch \
