@@ -27,10 +27,16 @@ cp r.tsv before
 recipe --limit 0 && cmp r.tsv before && grep -q '^small/A/0.008,0.03/1 *8192 *[0-9]' out
 ok $? "a run that the results have is not trained again"
 
-{ row small/A/0.008,0.03/1 3 && row small/A/0.008,0.1/1 2; } >>r.tsv
-recipe --plan && grep -q '^small/A/0.008,0.3/1 .* - ' out &&
-    ! grep -q '^small/A/0.016,0.03/1' out
-ok $? "the next trial is a neighbour of the best" "$(cat out)"
+next='0.008,0.1 0.016,0.03 0.008,0.01 0.004,0.03'
+recipe --plan
+is "$(sed -n 's|^small/A/\([^/]*\)/1 .* - .*|\1|p' out | tr '\n' ' ')" "$next " \
+    "the next trials are the neighbours of the first" "$(cat out)"
+for t in $next; do
+    row "small/A/$t/1" 5
+done | sed 's/	5	/	1	/; t rest; b; :rest; n; b rest' >>r.tsv
+recipe --plan
+is "$(sed -n 's|^small/A/\([^/]*\)/1 .* - .*|\1|p' out | tr '\n' ' ')" \
+    "0.008,0.3 0.016,0.1 " "the search goes on from the best of them" "$(cat out)"
 
 # all trials of A: the best has a worse seed, the second best has not
 {
