@@ -2,7 +2,8 @@
  * attention - softmax(q k' scale) v over earlier positions; rotary positions
  *
  *      s(t,u) = scale q(t).k(u),  u <= t      p = softmax over u of s
- *      s(t,u) = -infinity where t - u is the window or more
+ *      s(t,u) = -infinity where t - u is the window or more, or where u is
+ *               before the document of t
  *      y(t) = sum over u of m(t,u) p(t,u) v(u)
  *
  * where m is dropout's mask, 0 or 1 / (1 - p).  Backward, with
@@ -107,7 +108,7 @@ static double probabilities(double *p, const struct tensor *qkv,
 
     for (int64_t u = 0; u <= n - first; u++)
         p[u] =
-            !attn_sees(a, n - first - u)
+            u < attn_first(a, n)
                 ? -(double)INFINITY
                 : (double)a->scale *
                       dot(qkv, q, qkv, head_offsets(a, first + u, h).k, a->D);

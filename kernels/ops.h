@@ -236,13 +236,16 @@ typedef void dropout_bwd_fn(struct dev *, struct tensor *dx,
  * One row of qkv holds H queries, K keys and K values of width D, in this
  * order.  Query head h attends to key head h * K / H.  Rows come in sequences
  * of T; position t sees positions 0..t of its own sequence, or the newest
- * `window` of them.
+ * `window` of them, or those of its document.
  */
 struct attn {
     int H, K, D;
     int64_t T;
-    float scale;         /* of the scores: 1 / sqrt(D) */
-    int64_t window;      /* 0: no bound */
+    float scale;    /* of the scores: 1 / sqrt(D) */
+    int64_t window; /* 0: no bound */
+    /* begins(N): the position in its sequence at which the document of each
+     * position begins, the first that it sees; NULL: 0 */
+    const int32_t *begins;
     struct dropout drop; /* of the probabilities; p = 0 for none.
                                    element ((n H + h) T + t) T + t' */
 };
@@ -251,13 +254,22 @@ struct attn {
  * libraries assume. */
 static inline bool attn_is_plain(const struct attn *a)
 {
-    return a->drop.p <= 0.0f && !a->window;
+    return a->drop.p <= 0.0f && !a->window && !a->begins;
 }
 
 /* Whether a position sees the one `back` positions before it. */
 static inline bool attn_sees(const struct attn *a, int64_t back)
 {
     return !a->window || back < a->window;
+}
+
+/* The first position of its sequence that row n sees.  It grows with n. */
+static inline int64_t attn_first(const struct attn *a, int64_t n)
+{
+    const int64_t from = a->window ? n % a->T + 1 - a->window : 0;
+    const int64_t begin = a->begins ? a->begins[n] : 0;
+
+    return from > begin ? from : begin;
 }
 
 /* Rotate queries and keys of qkv(N,(H+2K)*D) in place by position from + n % T.

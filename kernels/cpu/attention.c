@@ -5,8 +5,7 @@
  * transposed: s(u,t) has a row for each key u and a column for each query t of
  * the strip.  So the operands of every product below lie as the tile reads
  * them, softmax works on all columns at once, and only keys up to the strip's
- * last query are used, and with a window only keys from that of its first query
- * on:
+ * last query are used, from the first that its first query sees on:
  *
  *      s = k q'        packed keys      times packed queries
  *      o' = v' p       packed values    times s, which lies as a packed B does
@@ -170,41 +169,47 @@ static void make_mask(const struct attention *w,
 }
 
 /* Scores of keys that a query must not see become -inf: those after it, and
- * those before its window, which only the first keys of the strip are. */
-static void hide_keys(float *s, const struct attn *a,
+ * those before its window or its document. */
+static void hide_keys(float *s, const struct attention *w,
                       const struct attention_strip *at)
 {
+    const int64_t row = w->seq * w->a->T + at->t;
+
     for (int64_t u = at->t; u < at->keys; u++) {
         for (int64_t t = 0; t < u - at->t; t++)
             s[u * NR + t] = -INFINITY;
     }
-    for (int64_t u = at->from; !attn_sees(a, at->keys - 1 - u); u++)
-        for (int64_t t = at->n; t-- > 0 && !attn_sees(a, at->t + t - u);)
+    for (int64_t t = 0; t < at->n; t++) {
+        const int64_t first = attn_first(w->a, row + t);
+
+        for (int64_t u = at->from; u < first; u++)
             s[u * NR + t] = -INFINITY;
+    }
 }
 
-static struct attention_strip strip_of(const struct attn *a, int64_t h,
+static struct attention_strip strip_of(const struct attention *w, int64_t h,
                                        int64_t t)
 {
-    const int64_t n = a->T - t < NR ? a->T - t : NR;
-    const int64_t from = a->window ? t + 1 - a->window : 0;
+    const int64_t T = w->a->T, n = T - t < NR ? T - t : NR;
 
-    return (struct attention_strip){
-        .h = h, .t = t, .n = n, .from = from > 0 ? from : 0, .keys = t + n
-    };
+    return (struct attention_strip){ .h = h,
+                                     .t = t,
+                                     .n = n,
+                                     .from = attn_first(w->a, w->seq * T + t),
+                                     .keys = t + n };
 }
 
 /* ---- forward ----------------------------------------------------------- */
 
 /* s = exp(s - max), column by column; sum and log(sum(exp)) of each. */
-static void strip_softmax(float *s, const struct attn *a,
+static void strip_softmax(float *s, const struct attention *w,
                           const struct attention_strip *at, float *sum,
                           float *lse)
 {
     vf max0 = vf_set(-INFINITY), max1 = max0;
     vf sum0 = vf_set(0.0f), sum1 = sum0;
 
-    hide_keys(s, a, at);
+    hide_keys(s, w, at);
     for (int64_t u = at->from; u < at->keys; u++) {
         max0 = vf_max(vf_load(s + u * NR), max0);
         max1 = vf_max(vf_load(s + u * NR + VW), max1);
@@ -272,7 +277,7 @@ static void forward_strip(const struct attention *w,
     for (int64_t i = 0; i < D * NR; i++)
         w->q[i] *= a->scale;
     multiply_keys(w->s, &w->k, w->q, at);
-    strip_softmax(w->s, a, at, sum, lse);
+    strip_softmax(w->s, w, at, sum, lse);
     if (a->drop.p > 0.0f) {
         make_mask(w, at);
         apply_mask(w->s, w->mask, at);
@@ -297,7 +302,7 @@ static void forward_head(struct attention *w)
     pack_panels(&w->v, &v, D, a->T);
     for (int64_t h = w->kv * group; h < (w->kv + 1) * group; h++) {
         for (int64_t t = 0; t < a->T; t += NR) {
-            const struct attention_strip at = strip_of(a, h, t);
+            const struct attention_strip at = strip_of(w, h, t);
 
             forward_strip(w, &at);
         }
@@ -336,7 +341,7 @@ static void strip_gradient(const struct attention *w,
 {
     const bool dropout = w->a->drop.p > 0.0f;
 
-    hide_keys(w->s, w->a, at);
+    hide_keys(w->s, w, at);
     for (int64_t i = at->from * NR; i < at->keys * NR; i += VW) {
         const int64_t t = i % NR;
         vf p = vf_exp(vf_load(w->s + i) - vf_load(lse + t));
@@ -398,6 +403,7 @@ static void backward_head(struct attention *w)
     const struct attn *a = w->a;
     const int64_t D = a->D, group = a->H / a->K, head = w->kv * group;
     const int64_t last = (a->T - 1) / NR * NR;
+    const bool sees_all = strip_of(w, head, last).from == 0;
     const struct gemm_view k = view_of(w, w->qkv, (a->H + w->kv) * D, false);
     const struct gemm_view up = view_of(w, w->qkv, (a->H + w->kv) * D, true);
     const struct gemm_view v =
@@ -406,15 +412,14 @@ static void backward_head(struct attention *w)
     pack_panels(&w->k, &k, a->T, D);
     pack_panels(&w->v, &v, a->T, D);
     pack_panels(&w->k_transposed, &up, D, a->T);
-    /* Unless there is a window, the last strip sees every key, so it sets what
-     * the others add to. */
-    for (int64_t i = 0; a->window && i < a->T * D; i++)
+    /* If the last strip sees every key, it sets what the others add to. */
+    for (int64_t i = 0; !sees_all && i < a->T * D; i++)
         w->dk[i] = w->dv[i] = 0.0f;
     for (int64_t h = head; h < head + group; h++) {
         for (int64_t t = last; t >= 0; t -= NR) {
-            const struct attention_strip at = strip_of(a, h, t);
+            const struct attention_strip at = strip_of(w, h, t);
 
-            backward_strip(w, &at, !a->window && h == head && t == last);
+            backward_strip(w, &at, sees_all && h == head && t == last);
         }
     }
     write_rows(w, (a->H + w->kv) * D, w->dk, a->scale);

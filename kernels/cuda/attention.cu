@@ -8,8 +8,9 @@
  *                              rates are 310 and 264 TFLOP/s, forward and
  *                              backward, for heads of 64 on an H100
  *      attention_flash.cuh     16-bit types without cuDNN, with dropout, whose
- *                              random numbers must be those of rng.h, and for
- *                              a gradient with the same bits each time
+ *                              random numbers must be those of rng.h, with a
+ *                              mask of documents, and for a gradient with the
+ *                              same bits each time
  *      attention_plain.cuh     F32, and heads whose width is not a multiple of
  *                              8 or is over 128
  *
@@ -52,12 +53,17 @@ static int padded(enum dtype type, int D)
         LAUNCH((kernel), grid, FLASH_THREADS, shared, QUEUE(dev), f);          \
     } while (0)
 
+static bool is_rare(const struct attn &a)
+{
+    return a.drop.p > 0.0f || a.begins;
+}
+
 template <class E, int DP>
 static void launch_flash_forward(struct dev *dev, const flash<E> &f, dim3 grid)
 {
     const size_t shared = 5 * FLASH_ROWS * (DP + 8) * sizeof(E);
 
-    if (f.drop.p > 0.0f)
+    if (is_rare(f))
         FLASH((flash_fwd<E, DP, true>), grid, shared);
     else
         FLASH((flash_fwd<E, DP, false>), grid, shared);
@@ -73,7 +79,7 @@ static void launch_flash_backward(struct dev *dev, const flash<E> &f,
         (2 * FLASH_ROWS + 4 * Q) * (DP + 8) * sizeof(E) + 4 * Q * sizeof(float);
     const size_t queries = 4 * FLASH_ROWS * (DP + 8) * sizeof(E);
 
-    if (f.drop.p > 0.0f) {
+    if (is_rare(f)) {
         FLASH((flash_bwd_keys<E, DP, Q, true>), by_keys, keys);
         FLASH((flash_bwd_queries<E, DP, true>), by_queries, queries);
     } else {

@@ -23,8 +23,8 @@
  * they are in the other kernels, where the lines are queries.
  *
  * Heads of D elements, a multiple of 8, lie in tiles DP wide, zero beyond D,
- * with 16 bytes between rows so that ldmatrix has no bank conflicts.  Dropout
- * is a template parameter because its random numbers take registers.
+ * with 16 bytes between rows so that ldmatrix has no bank conflicts.  RARE, a
+ * template parameter, is for dropout and documents, which take registers.
  */
 enum { FLASH_WARPS = 4, FLASH_THREADS = 128, FLASH_ROWS = 64 };
 
@@ -65,19 +65,37 @@ static __device__ __forceinline__ int reach_of(const attn &a)
     return a.window ? (int)a.window : INT_MAX;
 }
 
-static __device__ __forceinline__ int first_tile(const attn &a, int from,
-                                                 int rows)
+static __device__ __forceinline__ int first_tile(const attn &a, int64_t n,
+                                                 int from, int rows)
 {
-    return from >= reach_of(a) ? (from - reach_of(a) + 1) / rows : 0;
+    const int begin = a.begins ? a.begins[n * a.T + from] : 0;
+    const int first = from >= reach_of(a) ? from - reach_of(a) + 1 : 0;
+
+    return (first > begin ? first : begin) / rows;
+}
+
+/* The same for query t of sequence n, whose document bounds it, too. */
+template <bool RARE>
+static __device__ __forceinline__ int reach_at(const attn &a, int64_t n, int t)
+{
+    int reach = reach_of(a);
+
+    if (RARE && a.begins && t < a.T)
+        reach = min(reach, t - a.begins[n * a.T + t] + 1);
+    return reach;
 }
 
 /* The end of the queries that see one of `rows` keys from `from` on. */
-static __device__ __forceinline__ int64_t last_query(const attn &a, int from,
-                                                     int rows)
+static __device__ __forceinline__ int64_t last_query(const attn &a, int64_t n,
+                                                     int from, int rows)
 {
-    const int64_t end = (int64_t)from + rows - 1 + reach_of(a);
+    int64_t end = (int64_t)from + rows - 1 + reach_of(a);
 
-    return end < a.T ? end : a.T;
+    end = end < a.T ? end : a.T;
+    for (int64_t t = (int64_t)from + rows; a.begins && t < end; t += rows)
+        if (a.begins[n * a.T + t] >= from + rows)
+            end = t;
+    return end;
 }
 
 /* What to subtract from scores before their exponential; if a query has not
@@ -229,7 +247,7 @@ static __device__ __forceinline__ float quad_sum(float x)
 
 /* ---- forward ----------------------------------------------------------- */
 
-template <class E, int DP, bool DROP>
+template <class E, int DP, bool RARE>
 static __global__ void __launch_bounds__(FLASH_THREADS, 1)
     flash_fwd(const __grid_constant__ flash<E> f)
 {
@@ -244,7 +262,9 @@ static __global__ void __launch_bounds__(FLASH_THREADS, 1)
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const int line = tile * R + warp * 16 + lane / 4;
     const float scale = f.scale * LOG2_E;
-    const int reach = reach_of(f), first = first_tile(f, tile * R, R);
+    const int first = first_tile(f, n, tile * R, R);
+    const int reach[2] = { reach_at<RARE>(f, n, line),
+                           reach_at<RARE>(f, n, line + 8) };
     float out[DP / 8][4] = {}, most[2] = { -INFINITY, -INFINITY }, sum[2] = {};
 
     fetch<R, DP>(qs, head.q, head.stride, tile * R, f.T, f.D);
@@ -253,7 +273,7 @@ static __global__ void __launch_bounds__(FLASH_THREADS, 1)
     copy_commit();
     for (int t = first; t <= tile; t++) {
         const int now = ((t - first) & 1) * SIZE, next = SIZE - now;
-        const bool edge = t == tile || f.window; /* hidden keys */
+        const bool edge = t == tile || f.window || (RARE && f.begins);
         float s[N][4];
 
         if (t < tile) {
@@ -272,8 +292,9 @@ static __global__ void __launch_bounds__(FLASH_THREADS, 1)
 
                 const int back = line + e / 2 * 8 - u;
 
-                s[j][e] = edge && (back < 0 || back >= reach) ? -INFINITY
-                                                              : s[j][e] * scale;
+                s[j][e] = edge && (back < 0 || back >= reach[e / 2])
+                              ? -INFINITY
+                              : s[j][e] * scale;
             }
 #pragma unroll
         for (int half = 0; half < 2; half++) { /* lines g and g + 8 */
@@ -300,7 +321,7 @@ static __global__ void __launch_bounds__(FLASH_THREADS, 1)
                 out[d][2 * half + 1] *= shrink;
             }
         }
-        if (DROP)
+        if (RARE && f.drop.p > 0.0f)
 #pragma unroll
             for (int j = 0; j < N; j++)
 #pragma unroll
@@ -333,7 +354,7 @@ static __global__ void __launch_bounds__(FLASH_THREADS, 1)
 
 /* dk and dv of a tile of keys; Q queries at a time, of each head of the group
  * in turn. */
-template <class E, int DP, int Q, bool DROP>
+template <class E, int DP, int Q, bool RARE>
 static __global__ void __launch_bounds__(FLASH_THREADS, 1)
     flash_bwd_keys(const __grid_constant__ flash<E> f)
 {
@@ -346,7 +367,7 @@ static __global__ void __launch_bounds__(FLASH_THREADS, 1)
     float *lse = (float *)(ds + 2 * STEP), *delta = lse + 2 * Q;
     const int64_t n = blockIdx.z;
     const int from = (int)blockIdx.x * R, T = (int)f.T;
-    const int reach = reach_of(f), end = (int)last_query(f, from, R);
+    const int end = (int)last_query(f, n, from, R);
     const int heads = f.H / f.K, first_head = (int)blockIdx.y * heads;
     const int first = from / Q, steps = (end + Q - 1) / Q - first;
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
@@ -394,13 +415,13 @@ static __global__ void __launch_bounds__(FLASH_THREADS, 1)
             for (int e = 0; e < 4; e++) {
                 const int column = j * 8 + lane % 4 * 2 + e % 2;
                 const int t = q + column, u = line + e / 2 * 8;
-                const float prob = u > t || t - u >= reach
+                const float prob = u > t || t - u >= reach_at<RARE>(f, n, t)
                                        ? 0.0f
                                        : fast_exp2(p[j][e] * f.scale * LOG2_E -
                                                    lse[now * Q + column]);
                 float keep = 1.0f;
 
-                if (DROP)
+                if (RARE && f.drop.p > 0.0f)
                     keep = dropout_factor(f.drop, n * f.H + h, f.T, t, u);
                 g[j][e] = prob * (keep * g[j][e] - delta[now * Q + column]);
                 p[j][e] = prob * keep;
@@ -432,7 +453,7 @@ static __global__ void __launch_bounds__(FLASH_THREADS, 1)
 }
 
 /* dq of a tile of queries */
-template <class E, int DP, bool DROP>
+template <class E, int DP, bool RARE>
 static __global__ void __launch_bounds__(FLASH_THREADS, 1)
     flash_bwd_queries(const __grid_constant__ flash<E> f)
 {
@@ -447,7 +468,8 @@ static __global__ void __launch_bounds__(FLASH_THREADS, 1)
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const int line = tile * R + warp * 16 + lane / 4;
     const int64_t y_stride = (int64_t)f.H * f.D;
-    const int reach = reach_of(f);
+    const int reach[2] = { reach_at<RARE>(f, n, line),
+                           reach_at<RARE>(f, n, line + 8) };
     float dq[DP / 8][4] = {}, lse[2], delta[2];
 
 #pragma unroll
@@ -461,7 +483,7 @@ static __global__ void __launch_bounds__(FLASH_THREADS, 1)
     fetch<R, DP>(qs, head.q, head.stride, tile * R, f.T, f.D);
     fetch<R, DP>(ds, f.dy + n * f.T * y_stride + blockIdx.y * f.D, y_stride,
                  tile * R, f.T, f.D);
-    for (int t = first_tile(f, tile * R, R); t <= tile; t++) {
+    for (int t = first_tile(f, n, tile * R, R); t <= tile; t++) {
         float p[N][4], g[N][4];
 
         fetch<R, DP>(ks, head.k, head.stride, t * R, f.T, f.D);
@@ -478,12 +500,12 @@ static __global__ void __launch_bounds__(FLASH_THREADS, 1)
                 const int u = t * R + j * 8 + lane % 4 * 2 + e % 2;
                 const int at = line + e / 2 * 8;
                 const float prob =
-                    u > at || at - u >= reach
+                    u > at || at - u >= reach[e / 2]
                         ? 0.0f
                         : fast_exp2(p[j][e] * f.scale * LOG2_E - lse[e / 2]);
                 float keep = 1.0f;
 
-                if (DROP)
+                if (RARE && f.drop.p > 0.0f)
                     keep = dropout_factor(f.drop, nh, f.T, at, u);
                 g[j][e] = prob * (keep * g[j][e] - delta[e / 2]);
             }

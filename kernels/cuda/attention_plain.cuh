@@ -67,7 +67,7 @@ static __global__ void __launch_bounds__(PLAIN_THREADS)
         most[threadIdx.x] = -INFINITY;
         sum[threadIdx.x] = 0.0f;
     }
-    for (int t = first_tile(f, from, R); t <= tile; t++) {
+    for (int t = first_tile(f, n, from, R); t <= tile; t++) {
         plain_fetch<R>(k, head.k, head.stride, t * R, f.T, D);
         plain_fetch<R>(v, head.v, head.stride, t * R, f.T, D);
         __syncthreads();
@@ -75,7 +75,7 @@ static __global__ void __launch_bounds__(PLAIN_THREADS)
             const int at = from + r, u = t * R + lane;
             const float was = most[r];
             const float x =
-                lane < R && u <= at && at - u < reach_of(f)
+                lane < R && u <= at && at - u < reach_at<true>(f, n, at)
                     ? f.scale * plain_dot(q + r * LD, k + lane * LD, D)
                     : -INFINITY;
             const float high = fmaxf(was, warp_max(x));
@@ -144,7 +144,7 @@ static __global__ void __launch_bounds__(PLAIN_THREADS)
     float *dk = dy + R * LD, *dv = dk + R * LD;
     float *p = dv + R * LD, *ds = p + R * LS;
     const int64_t from = (int64_t)blockIdx.x * R, n = blockIdx.z;
-    const int64_t end = last_query(f, (int)from, R);
+    const int64_t end = last_query(f, n, (int)from, R);
     const int heads = f.H / f.K, first = (int)blockIdx.y * heads;
     const int64_t y_stride = (int64_t)f.H * D;
     const flash_head<E> mine = head_of(f, n, first);
@@ -167,7 +167,7 @@ static __global__ void __launch_bounds__(PLAIN_THREADS)
                 const int64_t at = (n * f.H + h) * f.T + t;
 
                 p[r * LS + c] = ds[r * LS + c] = 0.0f;
-                if (u <= t && t - u < reach_of(f) && t < f.T)
+                if (u <= t && t - u < reach_at<true>(f, n, (int)t) && t < f.T)
                     plain_pair(
                         &p[r * LS + c], &ds[r * LS + c], q + r * LD, k + c * LD,
                         v + c * LD, dy + r * LD, f.lse[at], f.delta[at],
@@ -220,7 +220,7 @@ static __global__ void __launch_bounds__(PLAIN_THREADS)
                    y_stride, from, f.T, D);
     for (int i = threadIdx.x; i < R * LD; i += PLAIN_THREADS)
         dq[i] = 0.0f;
-    for (int64_t t = first_tile(f, (int)from, R); t <= tile; t++) {
+    for (int64_t t = first_tile(f, n, (int)from, R); t <= tile; t++) {
         plain_fetch<R>(k, head.k, head.stride, t * R, f.T, D);
         plain_fetch<R>(v, head.v, head.stride, t * R, f.T, D);
         __syncthreads();
@@ -231,7 +231,8 @@ static __global__ void __launch_bounds__(PLAIN_THREADS)
             float p;
 
             ds[r * LS + c] = 0.0f;
-            if (u <= here && here - u < reach_of(f) && here < f.T)
+            if (u <= here && here - u < reach_at<true>(f, n, (int)here) &&
+                here < f.T)
                 plain_pair(&p, &ds[r * LS + c], q + r * LD, k + c * LD,
                            v + c * LD, dy + r * LD, f.lse[at], f.delta[at],
                            f.drop.p > 0.0f

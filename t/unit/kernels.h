@@ -10,7 +10,7 @@
  * and the arguments that follow from the shape.
  */
 enum { MAX_ARGS = 10, SHAPE = 8 };
-enum { MAX_SHAPES = 16, MAX_BENCH = 8, MAX_GRADS = 5 };
+enum { MAX_SHAPES = 24, MAX_BENCH = 8, MAX_GRADS = 5 };
 
 enum role {
     IN,      /* read; must not change */

@@ -6,7 +6,7 @@
 
 /* clang-format off */
 
-/* ---- attention: B T D H K, dropout in percent, window -------------------- */
+/* ---- attention: B T D H K, dropout in percent, window, tokens a document - */
 
 static struct attn attn(const int64_t *s)
 {
@@ -38,18 +38,41 @@ const struct op_test rope_test = {
     { { 1, 1024, 64, 12, 12, 0 } }
 };
 
+/* Each sequence has documents of another length; some tiles see one alone. */
+static void set_begins(struct attn *at, struct tensor *begins,
+                       const int64_t *s)
+{
+    at->begins = s[7] ? begins->data : NULL;
+}
+
+static void make_begins(struct tensor *begins, const int64_t *s)
+{
+    for (int64_t i = 0; i < s[0] * s[1]; i++) {
+        const int64_t length = s[7] + i / s[1], t = i % s[1];
+
+        ((int32_t *)begins->data)[i] = s[7] ? (int32_t)(t - t % length) : 0;
+    }
+}
+
 static void attn_fwd_args(struct arg *a, const int64_t *s)
 {
     a[0] = (struct arg){ "y", OUT, NUMBERS, { s[0] * s[1], s[3] * s[2] } };
     a[1] = (struct arg){ "lse", OUT, FLOATS, { s[0] * s[3], s[1] } };
     a[2] = (struct arg){ "qkv", IN, NUMBERS, { s[0] * s[1], qkv_width(s) } };
+    a[3] = (struct arg){ "begins", IN, TARGETS, { s[0] * s[1] }, 1 };
+}
+
+static void attn_fwd_prepare(struct tensor **a, const int64_t *s)
+{
+    make_begins(a[3], s);
 }
 
 static void attn_fwd_call(const struct ops *ops, struct dev *dev,
                           struct tensor **a, const int64_t *s)
 {
-    const struct attn at = attn(s);
+    struct attn at = attn(s);
 
+    set_begins(&at, a[3], s);
     ops->attn_fwd(dev, a[0], a[1], a[2], &at);
 }
 
@@ -59,13 +82,16 @@ static double attn_fwd_flops(const int64_t *s)
 }
 
 const struct op_test attn_fwd_test = {
-    OP(attn_fwd), false, 3e-5, 0,
+    OP_PREPARED(attn_fwd), false, 3e-5, 0,
     { { 1, 1, 1, 1, 1 }, { 2, 7, 5, 2, 2 }, { 1, 129, 16, 3, 1 },
       { 3, 65, 33, 4, 2 }, { 1, 40, 64, 2, 2, 25 }, { 2, 33, 8, 2, 1, 50 },
       { 1, 70, 64, 2, 2 }, { 1, 33, 96, 1, 1, 30 }, { 1, 66, 128, 2, 1 },
       { 1, 35, 136, 2, 1 }, { 2, 7, 5, 2, 2, 0, 3 }, { 1, 33, 8, 2, 1, 0, 1 },
       { 1, 200, 64, 2, 1, 0, 50 }, { 1, 150, 36, 2, 1, 20, 66 },
-      { 1, 130, 96, 1, 1, 0, 64 }, { 1, 40, 16, 2, 2, 0, 40 } },
+      { 1, 130, 96, 1, 1, 0, 64 }, { 1, 40, 16, 2, 2, 0, 40 },
+      { 2, 7, 5, 2, 2, 0, 0, 3 }, { 3, 150, 64, 2, 1, 0, 0, 70 },
+      { 1, 200, 36, 2, 1, 20, 66, 90 }, { 1, 129, 16, 2, 2, 0, 0, 1 },
+      { 2, 40, 8, 1, 1, 0, 0, 40 } },
     { { 4, 64, 64, 12, 12 }, { 4, 256, 64, 12, 12 }, { 4, 1024, 64, 12, 12 },
       { 12, 64, 32, 4, 4 }, { 4, 1024, 64, 12, 12, 0, 256 } },
     attn_fwd_flops, .inner = 2
@@ -78,20 +104,24 @@ static void attn_bwd_args(struct arg *a, const int64_t *s)
     a[2] = (struct arg){ "y", IN, NUMBERS, { s[0] * s[1], s[3] * s[2] } };
     a[3] = (struct arg){ "lse", IN, FLOATS, { s[0] * s[3], s[1] } };
     a[4] = (struct arg){ "dy", IN, NUMBERS, { s[0] * s[1], s[3] * s[2] } };
+    a[5] = (struct arg){ "begins", IN, TARGETS, { s[0] * s[1] }, 1 };
 }
 
 static void attn_bwd_prepare(struct tensor **a, const int64_t *s)
 {
-    const struct attn at = attn(s);
+    struct attn at = attn(s);
 
+    make_begins(a[5], s);
+    set_begins(&at, a[5], s);
     ref_attn_fwd(NULL, a[2], a[3], a[1], &at);
 }
 
 static void attn_bwd_call(const struct ops *ops, struct dev *dev,
                           struct tensor **a, const int64_t *s)
 {
-    const struct attn at = attn(s);
+    struct attn at = attn(s);
 
+    set_begins(&at, a[5], s);
     ops->attn_bwd(dev, a[0], a[1], a[2], a[3], a[4], &at);
 }
 
@@ -107,13 +137,16 @@ const struct op_test attn_bwd_test = {
       { 1, 70, 64, 2, 2 }, { 1, 33, 96, 1, 1, 30 }, { 1, 66, 128, 2, 1 },
       { 1, 35, 136, 2, 1 }, { 2, 7, 5, 2, 2, 0, 3 }, { 1, 33, 8, 2, 1, 0, 1 },
       { 1, 200, 64, 2, 1, 0, 50 }, { 1, 150, 36, 2, 1, 20, 66 },
-      { 1, 130, 96, 1, 1, 0, 64 }, { 1, 40, 16, 2, 2, 0, 40 } },
+      { 1, 130, 96, 1, 1, 0, 64 }, { 1, 40, 16, 2, 2, 0, 40 },
+      { 2, 7, 5, 2, 2, 0, 0, 3 }, { 3, 150, 64, 2, 1, 0, 0, 70 },
+      { 1, 200, 36, 2, 1, 20, 66, 90 }, { 1, 129, 16, 2, 2, 0, 0, 1 },
+      { 2, 40, 8, 1, 1, 0, 0, 40 } },
     { { 4, 64, 64, 12, 12 }, { 4, 256, 64, 12, 12 }, { 2, 1024, 64, 12, 12 },
       { 12, 64, 32, 4, 4 }, { 2, 1024, 64, 12, 12, 0, 256 } },
     attn_bwd_flops, .inner = 10,
     .forward = &attn_fwd_test,
     .grad = { { 2, 3, 4, 2, 1 }, { 2, 3, 4, 2, 1, 30 },
-              { 1, 5, 4, 2, 1, 0, 2 } }
+              { 1, 5, 4, 2, 1, 0, 2 }, { 2, 5, 4, 2, 1, 0, 0, 2 } }
 };
 
 /* here T is the size of the cache, and s[5] the new position */

@@ -235,6 +235,7 @@ int engine_open(struct engine *eng, struct settings *s, enum engine_purpose why,
         launch_mute(e);
         return -1;
     }
+    s->is.eot = eng->data.tokenizer ? tokenizer_eot(eng->data.tokenizer) : -1;
     if (open_device(eng, e) < 0 ||
         (why != ENGINE_INFER && coll_use_device(&eng->coll, &eng->dev, e) < 0))
         return -1;

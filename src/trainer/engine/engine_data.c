@@ -134,6 +134,11 @@ static int open_files(struct engine_data *d, const char *files,
         return conf_fail(&s->conf, val ? "eval.stride" : "data.stride", e,
                          "%lld is more than the %lld tokens of a window",
                          (long long)c->stride, (long long)c->context);
+    if (s->model.mask == MASK_DOCUMENT &&
+        (!d->tokenizer || tokenizer_eot(d->tokenizer) < 0))
+        return conf_fail(&s->conf, "model.mask", e,
+                         "the mask document needs an end-of-text token; set "
+                         "data.tokenizer to a tokenizer that has one");
     if (open_sources(d, files, c, s, e) < 0)
         return conf_wrap(&s->conf, val ? "data.val" : "data.train", e);
     return 0;

@@ -51,7 +51,7 @@ struct builder {
     const struct model_settings *m;
     const struct derived *is;
     int64_t T;
-    int tokens;
+    int tokens, begins;
     int64_t capacity; /* of the cache; 0: not decoding */
     bool targets;     /* the graph will end in losses */
     bool prompt;      /* nothing after the last keys and values is needed */
@@ -183,7 +183,7 @@ static int add_attention(struct builder *b, int x)
     if (m->position == POSITION_ROPE)
         h = graph_rope(b->g, h, H, K, b->T, m->rope_theta);
     return b->capacity ? graph_decode(b->g, h, attn)
-                       : graph_attention(b->g, h, attn);
+                       : graph_attention(b->g, h, b->begins, attn);
 }
 
 static int add_projection(struct builder *b, int h)
@@ -308,6 +308,10 @@ static int build_trunk(struct gpt *gpt, struct builder *b,
     gpt->tokens = b->tokens = graph_input(g, "tokens", B * b->T);
     gpt->targets =
         b->targets ? graph_input(g, "targets", B * b->T) : GRAPH_NONE;
+    gpt->begins = b->begins = c->model.mask == MASK_DOCUMENT && !b->capacity
+                                  ? graph_input(g, "begins", B * b->T)
+                                  : GRAPH_NONE;
+    gpt->eot = c->is.eot;
     return add_trunk(b, head);
 }
 
@@ -367,11 +371,29 @@ void gpt_init_weights(const struct gpt *gpt, int i, int64_t from, int64_t n,
         cpu->ops->fill(cpu, &t, p->value);
 }
 
+/* The position at which the document of each token begins. */
+static void set_begins(struct gpt *gpt, const int32_t *x)
+{
+    struct graph *g = &gpt->graph;
+    struct tensor *begins = graph_val(g, gpt->begins);
+    int32_t *first = xmalloc(tensor_bytes(begins));
+
+    for (int64_t i = 0; i < gpt->B * gpt->T; i++) {
+        const int64_t t = i % gpt->T;
+
+        first[i] = t == 0 || x[i] == gpt->eot ? (int32_t)t : first[i - 1];
+    }
+    g->dev->type->put(g->dev, begins->data, first, tensor_bytes(begins));
+    free(first);
+}
+
 void gpt_set_inputs(struct gpt *gpt, const int32_t *x, const int32_t *y)
 {
     struct graph *g = &gpt->graph;
     struct tensor *tokens = graph_val(g, gpt->tokens);
 
+    if (gpt->begins != GRAPH_NONE)
+        set_begins(gpt, x);
     g->dev->type->put(g->dev, tokens->data, x, tensor_bytes(tokens));
     if (y)
         g->dev->type->put(g->dev, graph_val(g, gpt->targets)->data, y,

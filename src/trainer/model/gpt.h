@@ -22,6 +22,8 @@
 struct gpt {
     struct graph graph;
     int tokens, targets; /* inputs */
+    int begins;          /* input of a mask of documents, or GRAPH_NONE */
+    int32_t eot;         /* with which a document begins */
     int output;          /* losses(N) or logits(B, padded vocabulary) */
     int64_t B, T;        /* sequences, positions each */
 };

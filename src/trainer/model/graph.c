@@ -205,9 +205,11 @@ int graph_rope(struct graph *g, int qkv, int H, int K, int64_t T, double theta)
 }
 
 static struct graph_node *append_attention(struct graph *g, enum graph_op op,
-                                           int qkv, struct attn attn)
+                                           int qkv, int begins,
+                                           struct attn attn)
 {
-    struct graph_node *n = append_node(g, op, "attention", 1, &qkv);
+    const int src[] = { qkv, begins };
+    struct graph_node *n = append_node(g, op, "attention", 2, src);
     const struct tensor *from = &g->node[qkv].val;
 
     attn.D = (int)(from->dim[1] / (attn.H + 2 * attn.K));
@@ -218,9 +220,9 @@ static struct graph_node *append_attention(struct graph *g, enum graph_op op,
     return n;
 }
 
-int graph_attention(struct graph *g, int qkv, struct attn attn)
+int graph_attention(struct graph *g, int qkv, int begins, struct attn attn)
 {
-    struct graph_node *n = append_attention(g, OP_ATTENTION, qkv, attn);
+    struct graph_node *n = append_attention(g, OP_ATTENTION, qkv, begins, attn);
 
     n->aux = shape_of(DT_F32, n->val.dim[0] / attn.T * attn.H, attn.T);
     return finish_node(g, n);
@@ -228,7 +230,8 @@ int graph_attention(struct graph *g, int qkv, struct attn attn)
 
 int graph_decode(struct graph *g, int qkv, struct attn attn)
 {
-    struct graph_node *n = append_attention(g, OP_DECODE, qkv, attn);
+    struct graph_node *n =
+        append_attention(g, OP_DECODE, qkv, GRAPH_NONE, attn);
 
     n->attr.attn.drop.p = 0;
     n->keys = (struct tensor){ .type = g->type, .rank = 4 };

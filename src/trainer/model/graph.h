@@ -193,8 +193,9 @@ int graph_qknorm(struct graph *, int qkv, int wq, int wk, int H, int K,
  * computed from the first columns of x. */
 int graph_value(struct graph *, int qkv, int x, int w, int e);
 int graph_rope(struct graph *, int qkv, int H, int K, int64_t T, double theta);
-/* The width of a head and the scale follow from the rest. */
-int graph_attention(struct graph *, int qkv, struct attn);
+/* The width of a head and the scale follow from the rest; begins is GRAPH_NONE
+ * or an input, as of struct attn. */
+int graph_attention(struct graph *, int qkv, int begins, struct attn);
 /* One position that follows the cached ones, of which there are at most T;
  * without dropout. */
 int graph_decode(struct graph *, int qkv, struct attn);

@@ -155,6 +155,8 @@ static struct attn attn_of(const struct graph *g, const struct graph_node *n)
     struct attn a = n->attr.attn;
 
     a.drop = dropout_of(g, n, a.drop.p, (int64_t)a.H * a.T);
+    if (n->src[1] != GRAPH_NONE)
+        a.begins = g->node[n->src[1]].val.data;
     return a;
 }
 
@@ -338,7 +340,7 @@ const struct rule rules[OP_COUNT] = {
     [OP_ROPE] =      { "rope", "rope_bwd", rope_forward, rope_backward,
                        0, false, NULL },
     [OP_ATTENTION] = { "attention", "attention_bwd", attention_forward,
-                       attention_backward, 1 << 0 | NEEDS_OWN, false,
+                       attention_backward, 1 << 0 | 1 << 1 | NEEDS_OWN, false,
                        attention_flops },
     [OP_DECODE] =    { "decode", NULL, decode_forward, NULL,
                        0, false, attention_flops },

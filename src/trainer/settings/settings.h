@@ -44,6 +44,9 @@ enum model_mlp { MODEL_MLPS(SETTING_VALUE) };
     X(POSITION_NONE, "none")
 enum model_position { MODEL_POSITIONS(SETTING_VALUE) };
 
+#define MASKS(X) X(MASK_CAUSAL, "causal") X(MASK_DOCUMENT, "document")
+enum mask { MASKS(SETTING_VALUE) };
+
 #define INIT_PROJECTIONS(X) X(INIT_NORMAL, "normal") X(INIT_ZERO, "zero")
 enum init_projection { INIT_PROJECTIONS(SETTING_VALUE) };
 
@@ -147,6 +150,7 @@ struct derived {
     int64_t ramp;            /* steps of the batch ramp */
     int64_t momentum_warmup; /* in steps */
     int64_t parameters;
+    int32_t eot; /* the end-of-text token of the tokenizer, or -1 */
 };
 
 /* Section [run] is the member "run", a struct run_settings. */
