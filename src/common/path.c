@@ -4,7 +4,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <limits.h>
 #include <linux/openat2.h>
 #include <stdint.h>
@@ -139,22 +138,6 @@ char *path_cache(const char *name)
     return NULL;
 }
 
-static int remove_one(const char *path, const struct stat *st, int type,
-                      struct FTW *ftw)
-{
-    (void)st;
-    (void)type;
-    (void)ftw;
-    return remove(path);
-}
-
-int path_remove(const char *path, struct err *e)
-{
-    if (nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS) != 0)
-        return err_sys(e, "cannot remove %s", path);
-    return 0;
-}
-
 static int by_byte(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);
@@ -180,12 +163,44 @@ int path_list(struct path_list *l, const char *folder, struct err *e)
 int path_list_most(struct path_list *l, const char *folder, size_t most,
                    struct err *e)
 {
-    DIR *dir = opendir(folder);
+    return path_list_at(l, AT_FDCWD, folder, folder, most, e);
+}
+
+/* Linux 5.6 refuses all links in a name below an open folder. */
+static int open_beneath(int folder, const char *name, uint64_t flags)
+{
+    const struct open_how how = { .flags = flags,
+                                  .resolve =
+                                      RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS };
+
+    return (int)syscall(SYS_openat2, folder, name, &how, sizeof how);
+}
+
+/* Before that, only the last part is refused. */
+static int open_below(int folder, const char *name, uint64_t flags)
+{
+    const bool below = folder != AT_FDCWD && (flags & O_NOFOLLOW);
+    const int fd = below ? open_beneath(folder, name, flags) : -1;
+
+    return below && (fd >= 0 || (errno != ENOSYS && errno != EPERM))
+               ? fd
+               : openat(folder, name, (int)flags);
+}
+
+int path_list_at(struct path_list *l, int at, const char *name,
+                 const char *folder, size_t most, struct err *e)
+{
+    const int flag = at == AT_FDCWD ? 0 : O_NOFOLLOW;
+    const int fd = open_below(
+        at, name, (uint64_t)(O_RDONLY | O_DIRECTORY | O_CLOEXEC | flag));
+    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
     const struct dirent *d;
 
     *l = (struct path_list){ 0 };
     if (!dir) {
         err_sys(e, "cannot list %s", folder);
+        if (fd >= 0)
+            close(fd);
         if (e->sys == ENOENT || e->sys == ENOTDIR)
             e->kind = ERR_MISSING;
         return -1;
@@ -216,6 +231,39 @@ void path_list_clear(struct path_list *l)
         free(l->name[i]);
     free(l->name);
     *l = (struct path_list){ 0 };
+}
+
+/* Each folder is opened before it is emptied, so that a link that takes its
+ * place is removed, and not what it leads to. */
+static int remove_at(int at, const char *name, struct err *e)
+{
+    struct path_list l = { 0 };
+    int fd, ret = -1, why;
+
+    if (unlinkat(at, name, 0) == 0)
+        return 0;
+    if (errno != EISDIR)
+        return -1;
+    fd = openat(at, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd >= 0)
+        ret = path_list_at(&l, fd, ".", name, SIZE_MAX, e);
+    for (size_t i = 0; ret == 0 && i < l.n; i++)
+        ret = remove_at(fd, l.name[i], e);
+    if (ret == 0)
+        ret = unlinkat(at, name, AT_REMOVEDIR);
+    why = errno;
+    path_list_clear(&l);
+    if (fd >= 0)
+        close(fd);
+    errno = why;
+    return ret;
+}
+
+int path_remove(const char *path, struct err *e)
+{
+    return remove_at(AT_FDCWD, path, e) < 0
+               ? err_sys(e, "cannot remove %s", path)
+               : 0;
 }
 
 /* Would a file be read for a long time, to find almost only a hole? */
@@ -256,28 +304,8 @@ int path_check_hole(int fd, const char *path, struct err *e)
                : 0;
 }
 
-/* Linux 5.6 refuses links on the way, too; before, only the last is refused. */
-static int open_below(int folder, const char *name, uint64_t flags)
-{
-    const struct open_how how = { .flags = flags,
-                                  .resolve =
-                                      RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS };
-    const bool below = folder != AT_FDCWD && (flags & O_NOFOLLOW);
-    const int fd =
-        below ? (int)syscall(SYS_openat2, folder, name, &how, sizeof how) : -1;
-
-    return below && (fd >= 0 || (errno != ENOSYS && errno != EPERM))
-               ? fd
-               : openat(folder, name, (int)flags);
-}
-
-int path_open(const char *path, enum path_links links, struct err *e)
-{
-    return path_open_at(AT_FDCWD, path, path, links, e);
-}
-
-int path_open_at(int folder, const char *name, const char *path,
-                 enum path_links links, struct err *e)
+static int open_at(int folder, const char *name, const char *path,
+                   enum path_links links, struct err *e)
 {
     const int flag = links == PATH_NO_LINKS ? O_NOFOLLOW : 0;
     const int fd = open_below(
@@ -306,6 +334,26 @@ int path_open_at(int folder, const char *name, const char *path,
         return fd;
     close(fd);
     return -1;
+}
+
+int path_open(const char *path, enum path_links links, struct err *e)
+{
+    return open_at(AT_FDCWD, path, path, links, e);
+}
+
+int path_open_below(const char *folder, const char *path, enum path_links links,
+                    struct err *e)
+{
+    const int at = links == PATH_FOLLOW_LINKS
+                       ? -1
+                       : open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    int fd;
+
+    if (at < 0)
+        return path_open(path, links, e);
+    fd = open_at(at, path + strlen(folder) + 1, path, links, e);
+    close(at);
+    return fd;
 }
 
 bool path_is_refused(const char *path, enum path_links links)
@@ -390,9 +438,9 @@ int path_check_inside(const char *path, const char *folder, struct err *e)
         part = xstrndup(path, n);
         if (path_is_link(part) && path_leaves(part, folder))
             ret = err_set(e, ERR_INPUT,
-                          "%s is a link that leaves the run; nothing is "
-                          "written there",
-                          part);
+                          "%s is a link that leaves %s; nothing is written "
+                          "there",
+                          part, folder);
         free(part);
     }
     return ret;
@@ -434,19 +482,11 @@ static int enter(int fd, const char *part, const char *at, struct err *e)
     return next;
 }
 
-int path_pin(struct path_pin *p, const char *path, const char *folder,
-             struct err *e)
+/* The same for all folders of a path from a character on up to another one. */
+static int enter_all(int fd, const char *path, size_t n, size_t end,
+                     struct err *e)
 {
-    const size_t end = (size_t)(path_name(path) - path);
-    char proc[32];
-
-    *p = (struct path_pin){ .parent = path_parent(path) };
-    p->fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (p->fd < 0)
-        return err_sys(e, "cannot open the folder %s", folder);
-    if (path_check_inside(path, folder, e) < 0)
-        return -1;
-    for (size_t n = strlen(folder); p->fd >= 0 && n + 1 < end;) {
+    while (fd >= 0 && n + 1 < end) {
         const size_t from = n + 1;
         char *part, *at;
 
@@ -454,13 +494,38 @@ int path_pin(struct path_pin *p, const char *path, const char *folder,
         part = xstrndup(path + from, n - from);
         at = xstrndup(path, n);
         if (strcmp(part, "..") == 0) {
-            close(p->fd);
-            p->fd = err_set(e, ERR_INPUT, "%s leads out of %s", path, folder);
+            close(fd);
+            fd = err_set(e, ERR_INPUT, "%s leads out of its folder", path);
         } else if (*part) {
-            p->fd = enter(p->fd, part, at, e);
+            fd = enter(fd, part, at, e);
         }
         free(part);
         free(at);
+    }
+    return fd;
+}
+
+int path_pin(struct path_pin *p, const char *path, const char *folder,
+             struct err *e)
+{
+    const size_t n = strlen(folder), end = (size_t)(path_name(path) - path);
+    char proc[32], *rest;
+    int fd;
+
+    *p = (struct path_pin){ .parent = path_parent(path) };
+    p->fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (p->fd < 0)
+        return err_sys(e, "cannot open the folder %s", folder);
+    if (path_check_inside(path, folder, e) < 0)
+        return -1;
+    rest = end > n + 1 ? xstrndup(path + n + 1, end - n - 1) : xstrdup(".");
+    fd = open_beneath(p->fd, rest, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    free(rest);
+    if (fd < 0) { /* a folder is missing or a link, or Linux is older */
+        p->fd = enter_all(p->fd, path, n, end, e);
+    } else {
+        close(p->fd);
+        p->fd = fd;
     }
     if (p->fd < 0)
         return -1;

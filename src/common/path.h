@@ -32,10 +32,10 @@ enum path_links { PATH_NO_LINKS, PATH_FOLLOW_LINKS };
  * reading it may block for ever; so is a file that is a link itself, unless
  * links are followed.  A missing file is ERR_MISSING. */
 int path_open(const char *path, enum path_links, struct err *);
-/* The same for a name below an open folder; messages name `path`.  Without
- * links, none is followed in between either. */
-int path_open_at(int folder, const char *name, const char *path,
-                 enum path_links, struct err *);
+/* The same for a path that begins with that of a folder.  Without links, none
+ * is followed after it either. */
+int path_open_below(const char *folder, const char *path, enum path_links,
+                    struct err *);
 /* An open file of which almost all is a hole, but so much that it would be read
  * for a long time, is ERR_INPUT.  path_open() refuses such files. */
 int path_check_hole(int fd, const char *path, struct err *);
@@ -104,6 +104,10 @@ int path_list(struct path_list *, const char *folder, struct err *);
 /* path_list(), but at most `most` names. */
 int path_list_most(struct path_list *, const char *folder, size_t most,
                    struct err *);
+/* The same below an open folder, whose links are not followed; messages name
+ * `folder`. */
+int path_list_at(struct path_list *, int at, const char *name,
+                 const char *folder, size_t most, struct err *);
 void path_list_add(struct path_list *, char *name); /* it owns the name now */
 void path_list_sort(struct path_list *);            /* by byte */
 void path_list_clear(struct path_list *);

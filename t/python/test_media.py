@@ -378,11 +378,11 @@ class Files(Case):
             try:
                 write()
             except gtrack.Error as e:
-                self.assertIn("leaves the run", str(e))
+                self.assertIn("is a link that leaves", str(e))
         os.rename(run._folder + "/artifacts", run._folder + "/kept")
         os.symlink(os.path.abspath("victim"), run._folder + "/artifacts")
         for write in (lambda: run.dir, lambda: run.save("rc")):
-            with self.assertRaisesRegex(gtrack.Error, "leaves the run"):
+            with self.assertRaisesRegex(gtrack.Error, "link that leaves"):
                 write()
         run.finish()
         self.assertEqual(os.listdir("victim"), [])

@@ -2,10 +2,13 @@
 #include "store/format/key.h"
 
 #include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "common/buf.h"
 #include "common/format/unicode.h"
@@ -124,45 +127,69 @@ bool key_list_full(const struct path_list *keys,
     return keys->n + (folders ? folders->n : 0) >= KEYS_MOST;
 }
 
-static int list_below(struct path_list *keys, struct path_list *folders,
-                      const char *folder, const char *prefix, struct err *e)
+struct listing {
+    struct path_list *keys, *folders;
+    const char *folder;
+    int fd; /* of the folder: its name may be changed meanwhile */
+};
+
+static int list_below(const struct listing *l, const char *prefix,
+                      struct err *e)
 {
-    const size_t more = KEYS_MOST - keys->n - (folders ? folders->n : 0);
+    const size_t more =
+        KEYS_MOST - l->keys->n - (l->folders ? l->folders->n : 0);
     struct path_list names;
-    int ret = path_list_most(&names, folder, more, e);
+    int ret =
+        path_list_at(&names, l->fd, *prefix ? prefix : ".", l->folder, more, e);
 
-    for (size_t i = 0; i < names.n && ret == 0 && !key_list_full(keys, folders);
-         i++) {
-        char *path = path_join(folder, names.name[i]);
+    for (size_t i = 0;
+         i < names.n && ret == 0 && !key_list_full(l->keys, l->folders); i++) {
         char *key = xasprintf("%s%s", prefix, names.name[i]);
+        struct stat st;
+        const bool folder =
+            fstatat(l->fd, key, &st, 0) == 0 && S_ISDIR(st.st_mode);
 
-        if (path_is_folder(path) && path_is_link(path)) {
+        if (folder && fstatat(l->fd, key, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+            S_ISLNK(st.st_mode)) {
             free(key); /* MLflow does not go there; it may lead back here */
-        } else if (path_is_folder(path)) {
+        } else if (folder) {
             char *deeper = xasprintf("%s/", key);
 
-            ret = list_below(keys, folders, path, deeper, e);
+            ret = list_below(l, deeper, e);
             free(deeper);
-            if (folders)
-                path_list_add(folders, key);
+            if (l->folders)
+                path_list_add(l->folders, key);
             else
                 free(key);
         } else {
-            path_list_add(keys, key);
+            path_list_add(l->keys, key);
         }
-        free(path);
     }
     path_list_clear(&names);
     return ret;
 }
 
 int key_list(struct path_list *keys, struct path_list *folders,
-             const char *folder, struct err *e)
+             const char *folder, enum path_links links, struct err *e)
 {
+    const int flag = links == PATH_NO_LINKS ? O_NOFOLLOW : 0;
+    const struct listing l = { keys, folders, folder,
+                               open(folder,
+                                    O_PATH | O_DIRECTORY | O_CLOEXEC | flag) };
+    int ret = 0;
+
     *keys = (struct path_list){ 0 };
     if (folders)
         *folders = (struct path_list){ 0 };
-    if (list_below(keys, folders, folder, "", e) < 0) {
+    if (l.fd < 0) {
+        ret = err_sys(e, "cannot list %s", folder);
+        if (e->sys == ENOENT || e->sys == ENOTDIR)
+            e->kind = ERR_MISSING;
+    } else {
+        ret = list_below(&l, "", e);
+        close(l.fd);
+    }
+    if (ret < 0) {
         path_list_clear(keys);
         if (folders)
             path_list_clear(folders);
@@ -316,7 +343,7 @@ static void add_files(struct key_table *t)
     struct path_list names;
     struct err none = { 0 };
 
-    if (key_list(&names, NULL, t->folder, &none) < 0)
+    if (key_list(&names, NULL, t->folder, PATH_NO_LINKS, &none) < 0)
         return;
     for (size_t i = 0; i < names.n; i++) {
         size_t k = 0;
@@ -336,7 +363,7 @@ void key_files_load(struct key_files *files, const char *run)
     struct path_list tags = { 0 };
     struct err none = { 0 };
 
-    key_list(&tags, NULL, folder, &none);
+    key_list(&tags, NULL, folder, PATH_NO_LINKS, &none);
     for (enum key_kind kind = 0; kind < KINDS; kind++) {
         struct key_table *t = &files->table[kind];
 

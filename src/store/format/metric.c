@@ -142,7 +142,8 @@ static int seek_line(int fd, int64_t from, int64_t *at)
 int metric_read(const struct metric_file *f, metric_fn *fn, void *arg,
                 struct metric_scan *out, struct err *e)
 {
-    const int fd = path_open(f->path, f->links, e);
+    const int fd = f->run ? path_open_below(f->run, f->path, f->links, e)
+                          : path_open(f->path, f->links, e);
     struct scan scan = { .fn = fn,
                          .arg = arg,
                          .out = out,

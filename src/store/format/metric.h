@@ -41,6 +41,8 @@ struct metric_file {
     const struct rewind_list *rewinds; /* NULL: all points */
     const struct metric_part *part;    /* NULL: the whole file */
     enum path_links links;
+    const char *run; /* a folder that begins the path, of which no link may be
+                      * followed; or NULL */
 };
 
 int metric_read(const struct metric_file *, metric_fn *, void *arg,

@@ -145,7 +145,7 @@ static int mark_files(struct buf *marks, size_t *n,
 {
     char *folder = path_join(run, "metrics");
     struct path_list keys;
-    int ret = key_list(&keys, NULL, folder, e);
+    int ret = key_list(&keys, NULL, folder, PATH_NO_LINKS, e);
 
     *n = 0;
     for (size_t i = 0; ret == 0 && i < keys.n; i++) {

@@ -1,10 +1,8 @@
 #include "config.h"
 #include "store/read/load_run.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common/buf.h"
 #include "common/mem.h"
@@ -28,7 +26,6 @@ struct run_reader {
     struct watch *watch; /* of all that is read */
     struct rewind_list rewinds;
     size_t text; /* bytes of parameters and tags so far */
-    int folder;  /* that of the keys, open: its name may be changed meanwhile */
 };
 
 static void damaged(struct run_reader *r, const char *what, const char *where)
@@ -53,7 +50,7 @@ static void each_key(struct run_reader *r, const char *folder, key_fn *fn)
     struct err e = { 0 };
 
     watch_add(r->watch, r->run->folder, folder);
-    if (key_list(&keys, &folders, folder, &e) < 0) {
+    if (key_list(&keys, &folders, folder, r->run->links, &e) < 0) {
         if (e.kind != ERR_MISSING || path_exists(folder))
             failed(r, &e, folder);
         return;
@@ -90,7 +87,7 @@ static void load_pair(struct run_reader *r, const char *path, const char *key,
     if (r->text >= TEXT_MAX) {
         damaged(r, "not read: the run has more than 16 MiB of such text", path);
     } else if (buf_read_open(
-                   &b, path_open_at(r->folder, key, path, r->run->links, &e),
+                   &b, path_open_below(r->run->folder, path, r->run->links, &e),
                    path, TEXT_MAX - r->text, &e) < 0) {
         failed(r, &e, path);
     } else {
@@ -146,7 +143,8 @@ static void load_tag(struct run_reader *r, const char *path, const char *key)
 static void load_metric(struct run_reader *r, const char *path, const char *key)
 {
     const struct metric_file f = { path, key, .rewinds = &r->rewinds,
-                                   .links = r->run->links };
+                                   .links = r->run->links,
+                                   .run = r->run->folder };
     struct run_info *run = r->run;
     struct metric_sum m;
     struct metric_scan scan;
@@ -175,17 +173,13 @@ static void load_metric(struct run_reader *r, const char *path, const char *key)
 /* Archives and git have no empty folders, so one that is missing is empty. */
 static void load_keys(struct run_reader *r, const char *kind, key_fn *fn)
 {
-    const int flag = r->run->links == PATH_NO_LINKS ? O_NOFOLLOW : 0;
     char *folder = path_join(r->run->folder, kind);
 
-    r->folder = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC | flag);
     if (path_is_refused(folder, r->run->links))
         damaged(r, "is a symbolic link, which only --follow-links follows",
                 folder);
     else
         each_key(r, folder, fn);
-    if (r->folder >= 0)
-        close(r->folder);
     free(folder);
 }
 

@@ -98,8 +98,8 @@ static void add_point(void *arg, const struct metric_point *p)
 static int read_blocks(const struct outlined *o, const struct metric_part *part,
                        struct blocks *to, struct err *e)
 {
-    const struct metric_file f = { o->path, o->key, &o->rewinds, part,
-                                   o->run->links };
+    const struct metric_file f = { o->path, o->key,        &o->rewinds,
+                                   part,    o->run->links, o->run->folder };
     struct reading r = { .to = to, .last = INT64_MIN };
 
     to->sorted = true;

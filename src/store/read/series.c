@@ -112,7 +112,7 @@ int series_load_part(struct series *s, const struct run_info *run,
     struct arena mem = { 0 };
     struct rewind_list rewinds = { 0 };
     const struct metric_file file = { path, key, .rewinds = &rewinds,
-                                      .links = run->links };
+                                      .links = run->links, .run = run->folder };
     struct filling f = { s, part, 0, true };
     struct metric_scan scan;
     int ret = 0;
