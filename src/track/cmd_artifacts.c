@@ -73,7 +73,8 @@ static int add_file(const struct run_info *r, const char *file, struct err *e)
     to = path_join(r->artifacts, name);
     if (r->links ? path_make_parent(to, e) == 0
                  : path_pin(&pin, to, r->folder, e) == 0) {
-        if (save_open(&s, r->links ? to : pin.name, e) == 0 &&
+        if ((r->links ? save_open(&s, to, e)
+                      : save_open_here(&s, pin.name, e)) == 0 &&
             copy_content(s.fp, file, e) == 0)
             ret = save_commit(&s, e);
     }

@@ -10,7 +10,6 @@
 #include "common/opt.h"
 #include "common/output/table.h"
 #include "common/path.h"
-#include "common/save.h"
 #include "store/read/runs.h"
 #include "store/write/stored_run.h"
 #include "trainer/checkpoint/checkpoint_state.h"
@@ -140,15 +139,12 @@ static int keep_documents(const struct run_info *run, const struct buf *text,
 {
     char *name = xasprintf("documents/%s.tsv", path_name(documents));
     struct stored_run b;
-    char *path;
     int ret = stored_run_open(&b, run->folder, e);
 
     if (ret == 0) {
-        path = stored_run_artifact(&b, name, e);
-        ret = path ? save_bytes(path, text->s, text->len, e) : -1;
+        ret = stored_run_artifact(&b, name, text->s, text->len, e);
         if (ret == 0)
             log_info("kept in %s of %s", name, run->name);
-        free(path);
         stored_run_close(&b);
     }
     free(name);

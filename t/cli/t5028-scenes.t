@@ -17,10 +17,10 @@ umask 022
 
 # ---- secrets ----
 mkdir -m 700 private
-echo 'step=1 loss=2' | gtrack log -r private/store a -p secret=SEKRET 2>err
+echo 'step=1 loss=2' | gtrack log -r private/store a -p phrase=SEKRET 2>err
 unset GTRACK_CACHE
 # only what is not new is cached
-GT_CLOCK_MS=$(($(date +%s) + 3600))000 gtrack ls -r private/store -c secret >out 2>err
+GT_CLOCK_MS=$(($(date +%s) + 3600))000 gtrack ls -r private/store -c phrase >out 2>err
 grep -rq SEKRET cache
 ok $? "the cache has the parameters of a store in a private folder"
 other grep -rs SEKRET "$dir/cache" >out 2>err
@@ -72,39 +72,63 @@ chmod 700 target
 echo 'step=1 loss=2' | gtrack log -r open/store b 2>err
 run=$PWD/$(gtrack -r open/store where b)
 chmod -R a+rwX open
-ln -s "$dir/target" "$run/link"
-chown -h 65534 "$run/link"
 cat >swap.pl <<'END'
-# exchange the folder of tags with a link to another one, again and again
-my ($run, $flag) = @ARGV;
-my @path = ("$run/tags", "$run/link");
+# exchange a folder of the run with a link to another one, again and again
+my ($run, $flag, $kind) = @ARGV;
+my @path = ("$run/$kind", "$run/link");
 open F, ">", $flag and close F;
 syscall(316, -100, $path[0], -100, $path[1], 2) while -e $flag;
 END
-other perl swap.pl "$run" "$dir/open/swapping" 2>err &
-swapper=$!
-until test -e open/swapping; do :; done
+# begin_swapping KIND: another user exchanges this folder of the run with a link
+begin_swapping() {
+    test -L "$run/$1" && rm "$run/$1"
+    test -d "$run/$1" || mkdir -m 777 "$run/$1"
+    rm -rf "$run/link" && ln -s "$dir/target" "$run/link"
+    other perl swap.pl "$run" "$dir/open/swapping" "$1" 2>err &
+    swapper=$!
+    until test -e open/swapping; do :; done
+}
+end_swapping() {
+    rm -f open/swapping
+    wait $swapper
+}
+begin_swapping tags
 written=0
 for n in $(seq 1 "$tries"); do
     gtrack -r open/store tag b "t$n=x" 2>>err && written=$((written + 1))
 done
-rm -f open/swapping
-wait $swapper
+end_swapping
 test -z "$(ls target)"
 ok $? "no tag leaves the run while its folder is exchanged with a link" \
     "$(ls target | wc -l) of $tries"
 test "$written" -gt 0
 ok $? "some of the tags were written" "$(tail -n 3 err)"
 echo top secret >target/secret
-rm -rf "$run/link" && ln -sfn "$dir/target" "$run/link"
-other perl swap.pl "$run" "$dir/open/swapping" 2>err &
-swapper=$!
-until test -e open/swapping; do :; done
+begin_swapping tags
 for n in $(seq 1 "$tries"); do
     gtrack -r open/store show b --all --json 2>>err
 done >shown
-rm -f open/swapping
-wait $swapper
+end_swapping
 test -s shown && ! grep -q 'top secret' shown
-ok $? "nothing outside of the run is shown meanwhile" "$(wc -c shown; grep -n "top secret" shown | head -3; ls -la $run)"
+ok $? "nothing outside of the run is shown meanwhile"
+
+echo '1 4242 1' >target/loss
+begin_swapping metrics
+for n in $(seq 1 "$tries"); do
+    gtrack -r open/store metrics b 2>>err
+done >shown
+end_swapping
+grep -q loss shown && ! grep -q 4242 shown
+ok $? "no point outside of the run is shown meanwhile"
+begin_swapping metrics
+for n in $(seq 1 "$tries"); do
+    for name in a b c d e f g h; do
+        : >target/$name
+        : >"$run/metrics/$name"
+    done 2>>err
+    gtrack -r open/store fsck --repair b 2>>err
+done >shown
+end_swapping
+test "$(find target -name '?' | wc -l)" -eq 8 && grep -q 'is empty.*yes' shown
+ok $? "fsck repairs nothing outside of the run meanwhile" "$(tail -n 3 shown)"
 done_testing

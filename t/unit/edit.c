@@ -2,11 +2,13 @@
  * edit - names of keys, the lives of runs and experiments, a store that goes
  */
 #include "config.h"
+#include "common/buf.h"
 #include "common/clock.h"
 #include "common/path.h"
 #include "common/save.h"
 #include "store/format/attempt.h"
 #include "store/format/store.h"
+#include "store/fsck/fsck.h"
 #include "store/read/runs.h"
 #include "store/write/edit.h"
 #include "store/write/run.h"
@@ -335,12 +337,103 @@ static void pinned(void)
            store_write_below(run, file, file, "y", 1, false, &e) < 0 &&
            !path_exists(there),
        "a file and its temporary one are not written behind a link");
+    e = (struct err){ 0 };
+    save_text(there, "x", &e);
+    ok(store_remove_below(run, file, false, &e) < 0 && path_exists(there),
+       "no file behind a link is removed: %s", e.text);
+    e = (struct err){ 0 };
+    free(kept);
+    kept = path_join(run, "kept/x");
+    ok(store_rename_below(run, kept, run, file, &e) < 0 && path_exists(kept),
+       "no file is moved behind a link: %s", e.text);
+    e = (struct err){ 0 };
+    ok(path_open_below(run, file, PATH_NO_LINKS, &e) < 0,
+       "no file behind a link is read: %s", e.text);
+    e = (struct err){ 0 };
+    ok(path_remove(run, &e) == 0 && !path_exists(run) && path_exists(there),
+       "a folder is removed with its links, but without what they lead to: %s",
+       e.text);
     free(run);
     free(away);
     free(tags);
     free(file);
     free(there);
     free(kept);
+}
+
+/* The folders of a run, of which one becomes a link while fsck repairs them. */
+struct exchange {
+    char *inside, *kept, *away;
+    bool done;
+};
+
+static void exchange(void *arg, const struct fsck_finding *f)
+{
+    struct exchange *x = arg;
+
+    if (!x->done && strncmp(f->file, "metrics/", 8) == 0)
+        x->done =
+            rename(x->inside, x->kept) == 0 && symlink(x->away, x->inside) == 0;
+}
+
+/* Do files of these names, damaged in one way each, still have their text? */
+static bool is_kept(const char *away)
+{
+    static const char *const name[] = { "b", "c", "d@" };
+    bool kept = true;
+
+    for (size_t i = 0; i < 3; i++) {
+        char *path = path_join(away, name[i]);
+        struct buf text = BUF_INIT;
+        struct err e = { 0 };
+
+        kept = buf_read_file(&text, path, 100, &e) == 0 &&
+               is(text.s, i == 0 ? "" : "junk\n") && kept;
+        buf_clear(&text);
+        free(path);
+    }
+    return kept;
+}
+
+static void damage(const char *place)
+{
+    char *a = path_join(place, "a"), *b = path_join(place, "b"),
+         *c = path_join(place, "c"), *d = path_join(place, "d@");
+    struct err e = { 0 };
+
+    save_text(a, "junk\n", &e);
+    save_text(b, "", &e);
+    save_text(c, "junk\n", &e);
+    save_text(d, "junk\n", &e);
+    free(a);
+    free(b);
+    free(c);
+    free(d);
+}
+
+static void repaired(void)
+{
+    struct exchange x = { .away = path_join(folder, "victim") };
+    struct runs runs = { 0 };
+    struct err e = { 0 };
+    const struct run_info *r;
+
+    good(run_end(begin("x", "damaged"), RUN_FINISHED, &e), &e);
+    r = look(&runs, "damaged");
+    x.inside = path_join(r->folder, "metrics");
+    x.kept = path_join(r->folder, "kept");
+    path_make(x.away, &e);
+    damage(x.inside);
+    damage(x.away);
+    fsck_run(r, true, exchange, &x, &e);
+    ok(x.done && is_kept(x.away),
+       "a repair changes nothing behind a link that takes the place of a "
+       "folder: %s",
+       e.text);
+    free(x.away);
+    free(x.inside);
+    free(x.kept);
+    runs_free(&runs);
 }
 
 int main(void)
@@ -358,6 +451,7 @@ int main(void)
     moved();
     vanished();
     pinned();
+    repaired();
     own = path_join(folder, STORE_OWN);
     path_make(own, &e);
     states();

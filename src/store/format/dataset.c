@@ -2,7 +2,6 @@
 #include "store/format/dataset.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,23 +11,23 @@
 #include "store/format/md5.h"
 #include "store/format/store.h"
 
-/* Make PARENT/NAME/meta.yaml, unless it is there. */
-static int make_input(const char *run, const char *parent, const char *name,
-                      const struct buf *meta, struct err *e)
+/* Make TOP/KIND/NAME/meta.yaml, unless it is there. */
+static int make_input(const char *run, const char *top, const char *kind,
+                      const char *name, const struct buf *meta, struct err *e)
 {
     char *temp = xasprintf("%s/" STORE_OWN "/%s.new", run, name);
     char *file = path_join(temp, STORE_META), *first = path_join(temp, "new");
-    char *folder = path_join(parent, name);
-    struct err ignored = { 0 };
+    char *folder = xasprintf("%s/%s/%s", top, kind, name);
+    struct err why = { 0 }, ignored = { 0 };
     int ret = 0;
 
     if (!path_exists(folder)) {
-        if (path_make_inside(temp, run, e) < 0 || path_make(parent, e) < 0 ||
-            store_write(file, first, meta->s, meta->len, true, e) < 0)
+        ret = store_write_below(run, file, first, meta->s, meta->len, true, e);
+        if (ret == 0 && store_rename_below(run, temp, top, folder, &why) < 0 &&
+            why.sys != EEXIST && why.sys != ENOTEMPTY) {
+            *e = why;
             ret = -1;
-        else if (rename(temp, folder) < 0 && errno != EEXIST &&
-                 errno != ENOTEMPTY)
-            ret = err_sys(e, "cannot create %s", folder);
+        }
         if (path_exists(temp))
             path_remove(temp, &ignored);
     }
@@ -57,8 +56,6 @@ int dataset_save(const char *run, const char *run_id,
                  const struct run_dataset *in, struct err *e)
 {
     char *experiment = path_parent(run);
-    char *datasets = path_join(experiment, "datasets");
-    char *inputs = path_join(run, "inputs");
     struct buf what = BUF_INIT, that = BUF_INIT;
     char d[33], i[33];
     int ret;
@@ -81,13 +78,11 @@ int dataset_save(const char *run, const char *run_id,
     } else {
         yaml_put_raw(&that, "tags", "{}");
     }
-    ret = make_input(run, datasets, d, &what, e);
+    ret = make_input(run, experiment, "datasets", d, &what, e);
     if (ret == 0)
-        ret = make_input(run, inputs, i, &that, e);
+        ret = make_input(run, run, "inputs", i, &that, e);
     buf_clear(&that);
     buf_clear(&what);
-    free(inputs);
-    free(datasets);
     free(experiment);
     return ret;
 }
@@ -157,13 +152,12 @@ static int copy_one(const char *run, const char *folder, const char *from,
         ret = buf_read_open(&meta,
                             path_open_inside(file, links ? NULL : from, &why),
                             file, YAML_MAX, &why);
-    if (ret == 0 && file)
-        ret = make_input(run, arena_printf(&mem, "%s/datasets", to), id, &meta,
-                         &why);
     if (ret < 0 && (why.kind == ERR_MISSING || why.kind == ERR_INPUT))
         ret = 0;
     else if (ret < 0)
         *e = why;
+    else if (file)
+        ret = make_input(run, to, "datasets", id, &meta, e);
     buf_clear(&meta);
     arena_clear(&mem);
     return ret;

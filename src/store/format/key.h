@@ -27,8 +27,9 @@ char *key_clean(const char *key);
 
 /* The keys of all files below a folder, in byte order; the folders that they
  * are in go to `folders`, if that is not NULL.  The links say whether the
- * folder itself may be one.  A folder that does not exist is ERR_MISSING.  If there are more than KEYS_MOST files and folders, the list is
- * full, and some are missing, so that a damaged run does not delay others. */
+ * folder itself may be one.  A folder that does not exist is ERR_MISSING.  If
+ * there are more than KEYS_MOST files and folders, the list is full, and some
+ * are missing, so that a damaged run does not delay others. */
 enum { KEYS_MOST = 10000 };
 int key_list(struct path_list *keys, struct path_list *folders,
              const char *folder, enum path_links, struct err *);

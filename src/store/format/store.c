@@ -253,6 +253,54 @@ int store_write_below(const char *folder, const char *path, const char *temp,
     return ret;
 }
 
+/* path_pin() for what may be a link itself. */
+static int pin_entry(struct path_pin *p, const char *path, const char *folder,
+                     struct err *e)
+{
+    char *parent = path_parent(path), *inside = path_join(parent, ".");
+    const int ret = path_pin(p, inside, folder, e);
+
+    if (ret == 0) {
+        char *at = path_parent(p->name);
+
+        free(p->name);
+        p->name = path_join(at, path_name(path));
+        free(at);
+    }
+    free(inside);
+    free(parent);
+    return ret;
+}
+
+int store_remove_below(const char *folder, const char *path, bool sync,
+                       struct err *e)
+{
+    struct path_pin pin;
+    int ret = pin_entry(&pin, path, folder, e);
+
+    if (ret == 0 && unlink(pin.name) == 0)
+        ret = sync ? sync_parent(pin.name, e) : 0;
+    else if (ret == 0 && errno != ENOENT)
+        ret = err_sys(e, "cannot remove %s", path);
+    path_unpin(&pin, e);
+    return ret;
+}
+
+int store_rename_below(const char *folder, const char *from, const char *to_top,
+                       const char *to, struct err *e)
+{
+    struct path_pin a, b = { .fd = -1 };
+    int ret = pin_entry(&a, from, folder, e);
+
+    if (ret == 0)
+        ret = pin_entry(&b, to, to_top, e);
+    if (ret == 0 && rename(a.name, b.name) < 0)
+        ret = err_sys(e, "cannot rename %s", from);
+    path_unpin(&b, e);
+    path_unpin(&a, e);
+    return ret;
+}
+
 char *store_names_file(const char *root, const char *name, struct err *e)
 {
     char *path = xasprintf("%s/" STORE_NAMES "/%s", root, name);
@@ -310,7 +358,6 @@ int store_value(const char *run, const char *kind, const char *file,
 {
     char *path = xasprintf("%s/%s/%s", run, kind, file);
     char *temp = path_join(run, STORE_OWN "/value");
-    struct path_pin pin;
     struct buf clean = BUF_INIT;
     int ret;
 
@@ -318,14 +365,21 @@ int store_value(const char *run, const char *kind, const char *file,
         utf8_clean(&clean, value, strlen(value));
         ret = store_write_below(run, path, temp, clean.s, clean.len, sync, e);
     } else {
-        ret = path_pin(&pin, path, run, e);
-        if (ret == 0 && unlink(pin.name) == 0)
-            ret = sync ? sync_parent(pin.name, e) : 0;
-        else if (ret == 0 && errno != ENOENT)
-            ret = err_sys(e, "cannot remove %s", path);
-        path_unpin(&pin, e);
+        ret = store_remove_below(run, path, sync, e);
     }
     buf_clear(&clean);
+    free(temp);
+    free(path);
+    return ret;
+}
+
+int store_artifact_write(const char *run, const char *name, const void *data,
+                         size_t n, bool sync, struct err *e)
+{
+    char *path = xasprintf("%s/artifacts/%s", run, name);
+    char *temp = path_join(run, STORE_OWN "/artifact");
+    const int ret = store_write_below(run, path, temp, data, n, sync, e);
+
     free(temp);
     free(path);
     return ret;

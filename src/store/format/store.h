@@ -99,7 +99,13 @@ int store_create(const char *path, const char *temp, const void *data, size_t n,
  * store.  Links in between are not followed, even those that others make
  * meanwhile. */
 int store_write_below(const char *folder, const char *path, const char *temp,
-                      const void *data, size_t n, bool sync, struct err *e);
+                      const void *data, size_t n, bool sync, struct err *);
+/* Remove a file below a folder, if it exists, and rename a file or a folder,
+ * creating the folders that it comes to, in the same way. */
+int store_remove_below(const char *folder, const char *path, bool sync,
+                       struct err *);
+int store_rename_below(const char *folder, const char *from, const char *to_top,
+                       const char *to, struct err *);
 
 /* The path of a file below ROOT/.gtrack.trash, the folders made; the caller
  * frees it.  NULL if that fails or if one of the folders is a link. */
@@ -126,8 +132,12 @@ int store_make_own(const char *run, struct err *);
 int store_value(const char *run, const char *kind, const char *file,
                 const char *value, bool sync, struct err *);
 
-/* The path for an artifact of a run, its folder made; the caller frees it.
- * NULL if that fails, or if links in the path lead out of the run. */
+/* Write an artifact of a run, creating the folders that it needs. */
+int store_artifact_write(const char *run, const char *name, const void *data,
+                         size_t n, bool sync, struct err *);
+/* The path for an artifact of a run, its folder made, for a program that writes
+ * it without us; the caller frees it.  NULL if that fails, or if links in the
+ * path lead out of the run. */
 char *store_artifact(const char *run, const char *name, struct err *);
 
 /* Rename what is at a path, if anything, by adding ".damaged". */

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "common/buf.h"
 #include "common/mem.h"
@@ -70,7 +69,7 @@ static void see_point(void *arg, const struct metric_point *p)
 static int keep_points(const char *path, const char *run, struct err *e)
 {
     char *temp = path_join(run, STORE_OWN "/fsck.tmp"), *line = NULL;
-    const int fd = path_open(path, PATH_NO_LINKS, e);
+    const int fd = path_open_below(run, path, PATH_NO_LINKS, e);
     FILE *in = fd >= 0 ? fdopen(fd, "r") : NULL;
     struct buf good = BUF_INIT;
     size_t room = 0;
@@ -88,7 +87,7 @@ static int keep_points(const char *path, const char *run, struct err *e)
     if (ferror(in))
         err_sys(e, "cannot read %s", path);
     else if (good.len == 0)
-        ret = unlink(path) < 0 ? err_sys(e, "cannot remove %s", path) : 0;
+        ret = store_remove_below(run, path, false, e);
     else
         ret = store_write_below(run, path, temp, good.s, good.len, true, e);
     fclose(in);
@@ -103,14 +102,16 @@ out:
 static int check_metric(struct check *c, const char *path, const char *file,
                         struct err *e)
 {
-    const struct metric_file f = { .path = path, .key = file };
+    const struct metric_file f = { .path = path,
+                                   .key = file,
+                                   .run = c->run->folder };
     struct metric_scan scan = { 0 };
     struct stat st;
     char what[128];
 
     if (stat(path, &st) == 0 && st.st_size == 0) {
-        if (c->repair && unlink(path) < 0)
-            return err_sys(e, "cannot remove %s", path);
+        if (c->repair && store_remove_below(c->run->folder, path, false, e) < 0)
+            return -1;
         tell(c, file, c->repair, "the file is empty");
         return 0;
     }
@@ -143,17 +144,19 @@ static int check_metric(struct check *c, const char *path, const char *file,
 static int check_value(struct check *c, const char *path, const char *file,
                        struct err *e)
 {
-    char *temp = path_join(c->run->folder, STORE_OWN "/fsck.tmp");
+    const char *run = c->run->folder;
+    char *temp = path_join(run, STORE_OWN "/fsck.tmp");
     struct buf was = BUF_INIT, clean = BUF_INIT;
-    int ret = buf_read_unlinked(&was, path, VALUE_MAX, e);
+    int ret = buf_read_open(&was, path_open_below(run, path, PATH_NO_LINKS, e),
+                            path, VALUE_MAX, e);
 
     if (ret == 0)
         utf8_clean(&clean, was.s, was.len);
     if (ret == 0 &&
         (clean.len != was.len || memcmp(clean.s, was.s, was.len) != 0)) {
         if (c->repair)
-            ret = store_write_below(c->run->folder, path, temp, clean.s,
-                                    clean.len, true, e);
+            ret =
+                store_write_below(run, path, temp, clean.s, clean.len, true, e);
         if (ret == 0)
             tell(c, file, c->repair, "its value is not UTF-8");
     }
@@ -181,9 +184,8 @@ static int check_name(const struct check *c, char **path, const char *kind,
     clean = key_clean(key);
     to = xasprintf("%s/%s/%s", c->run->folder, kind, clean);
     if (c->repair && !path_exists(to)) {
-        if (rename(*path, to) < 0) {
-            ret = err_sys(e, "cannot rename %s", *path);
-        } else {
+        ret = store_rename_below(c->run->folder, *path, c->run->folder, to, e);
+        if (ret == 0) {
             free(*path);
             *path = xstrdup(to);
         }
@@ -222,9 +224,9 @@ static int walk(struct check *c, const char *kind, const char *below,
         } else if (there && path_is_link(path)) {
             tell(c, file, false, linked);
         } else if (!there || !S_ISREG(st.st_mode)) {
-            if (c->repair && unlink(path) < 0)
-                ret = err_sys(e, "cannot remove %s", path);
-            else
+            if (c->repair)
+                ret = store_remove_below(c->run->folder, path, false, e);
+            if (ret == 0)
                 tell(c, file, c->repair,
                      "neither a regular file nor a link to one");
         } else {
@@ -285,9 +287,10 @@ static int check_inputs(const struct check *c, struct err *e)
         struct err why = { 0 };
 
         if (dataset_check(c->run->folder, l.name[i], &why) < 0) {
-            if (c->repair && rename(from, to) < 0)
-                ret = err_sys(e, "cannot move %s", from);
-            else
+            if (c->repair)
+                ret = store_rename_below(c->run->folder, from, c->run->folder,
+                                         to, e);
+            if (ret == 0)
                 tell(c, file, c->repair, why.text);
         }
         free(file);
@@ -318,9 +321,9 @@ static int check_leftovers(const struct check *c, const char *below,
         if (str_ends(l.name[i], ".tmp")) {
             char *file = path_join(below, l.name[i]);
 
-            if (c->repair && unlink(path) < 0)
-                ret = err_sys(e, "cannot remove %s", path);
-            else
+            if (c->repair)
+                ret = store_remove_below(c->run->folder, path, false, e);
+            if (ret == 0)
                 tell_left(c, file);
             free(file);
         }

@@ -84,10 +84,9 @@ static int check_name(const struct check *c, const char *parent,
 
     if (c->repair && !path_exists(meta))
         repaired = rmdir(from) == 0;
-    else if (c->repair && rename(from, to) < 0)
-        ret = err_sys(e, "cannot rename %s", from);
-    else
-        repaired = c->repair;
+    else if (c->repair)
+        repaired =
+            (ret = store_rename_below(c->root, from, c->root, to, e)) == 0;
     if (ret == 0)
         tell(c, from + strlen(c->root) + 1,
              path_exists(meta) || repaired
@@ -131,7 +130,7 @@ static int check_names(const struct check *c, struct err *e)
         if (!path_is_folder(folder) || str_ends(l.name[i], STORE_TRASH))
             ;
         else if (is_id(l.name[i], MOST))
-            ret = check_runs_of(c, folder, e);
+            ret = path_is_link(folder) ? 0 : check_runs_of(c, folder, e);
         else
             ret = check_name(c, c->root, l.name[i], "experiment_id", MOST, e);
         free(folder);

@@ -397,7 +397,7 @@ int gtrack_rename(struct gtrack *g, const char *name, char why[GTRACK_WHY])
 
 char *gtrack_artifact(struct gtrack *g, const char *name)
 {
-    return g ? run_artifact(g->run, name) : NULL;
+    return g ? run_artifact_path(g->run, name) : NULL;
 }
 
 int gtrack_artifact_folder(struct gtrack *g, const char *name,

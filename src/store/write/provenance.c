@@ -21,7 +21,6 @@
 #include "common/mem.h"
 #include "common/num.h"
 #include "common/path.h"
-#include "common/save.h"
 #include "common/spawn.h"
 #include "common/utf8.h"
 #include "store/format/store.h"
@@ -191,19 +190,14 @@ static bool git(struct provenance *c, struct buf *out, size_t max,
 static void keep_diff(struct provenance *c, const struct buf *diff)
 {
     struct err e = { 0 };
-    char *path = path_join(c->run, "artifacts/git.diff");
-    struct path_pin pin;
     struct buf tag = BUF_INIT;
 
-    if (path_pin(&pin, path, c->run, &e) == 0 && !path_is_link(pin.name))
-        save_bytes(pin.name, diff->s, diff->len, &e);
-    path_unpin(&pin, &e);
+    store_artifact_write(c->run, "git.diff", diff->s, diff->len, true, &e);
     utf8_clean(&tag, diff->s, diff->len < DIFF_TAG ? diff->len : DIFF_TAG);
     if (diff->len > DIFF_TAG)
         buf_str(&tag, "\n... the rest is in the artifact git.diff\n");
     point_queue_text(c->queue, TAG, "mlflow.source.git.diff", tag.s);
     buf_clear(&tag);
-    free(path);
 }
 
 /* Does the repository itself, not the user, configure filters?  git would run

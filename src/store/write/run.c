@@ -497,7 +497,13 @@ int run_dataset(struct run *r, const struct run_dataset *d, struct err *e)
     return dataset_save(r->folder, r->meta.id, d, e);
 }
 
-char *run_artifact(struct run *r, const char *name)
+int run_artifact(struct run *r, const char *name, const void *data, size_t n,
+                 struct err *e)
+{
+    return store_artifact_write(r->folder, name, data, n, true, e);
+}
+
+char *run_artifact_path(struct run *r, const char *name)
 {
     struct err e = { 0 };
     char *path = store_artifact(r->folder, name, &e);

@@ -89,10 +89,12 @@ void run_rewind(struct run *, int64_t step);
 
 int run_dataset(struct run *, const struct run_dataset *, struct err *);
 
-/* The path at which to write an artifact; its folder is created, and the caller
- * frees the path.  NULL, with a warning, if its folder cannot be created or
- * links in the path lead out of the run. */
-char *run_artifact(struct run *, const char *name);
+/* Write an artifact; the folders that it needs are created. */
+int run_artifact(struct run *, const char *name, const void *data, size_t n,
+                 struct err *);
+/* The path of an artifact, its folder created; the caller frees the path.
+ * NULL, with a warning, if that fails or links in it lead out of the run. */
+char *run_artifact_path(struct run *, const char *name);
 
 /* -1 with ERR_BUSY if another process has taken the run over.  Then this one
  * writes nothing more of it, nor may its caller publish anything. */

@@ -163,9 +163,30 @@ int stored_run_tag(struct stored_run *p, const char *key, const char *value,
     return file ? store_value(p->folder, "tags", file, value, false, e) : -1;
 }
 
-char *stored_run_artifact(struct stored_run *p, const char *name, struct err *e)
+int stored_run_artifact(struct stored_run *p, const char *name,
+                        const void *data, size_t n, struct err *e)
 {
-    return store_artifact(p->folder, name, e);
+    return store_artifact_write(p->folder, name, data, n, !p->place, e);
+}
+
+int stored_run_move_artifact(struct stored_run *p, const char *from,
+                             const char *to, struct err *e)
+{
+    char *old = xasprintf("%s/artifacts/%s", p->folder, from);
+    char *new = xasprintf("%s/artifacts/%s", p->folder, to);
+    const int ret = store_rename_below(p->folder, old, p->folder, new, e);
+
+    for (char *at = old; ret == 0 && at;) {
+        char *parent = path_parent(at);
+
+        free(at);
+        old = at = parent;
+        if (strcmp(path_name(at), "artifacts") == 0 || rmdir(at) < 0)
+            break;
+    }
+    free(old);
+    free(new);
+    return ret;
 }
 
 int stored_run_beat(struct stored_run *p, struct err *e)

@@ -53,8 +53,11 @@ int stored_run_param(struct stored_run *, const char *key, const char *value,
 /* NULL removes the tag, if it exists. */
 int stored_run_tag(struct stored_run *, const char *key, const char *value,
                    struct err *);
-/* The path for an artifact, its folders made; the caller frees it. */
-char *stored_run_artifact(struct stored_run *, const char *name, struct err *);
+int stored_run_artifact(struct stored_run *, const char *name, const void *data,
+                        size_t n, struct err *);
+/* Give an artifact another name; folders that become empty are removed. */
+int stored_run_move_artifact(struct stored_run *, const char *from,
+                             const char *to, struct err *);
 
 /* Reset the heartbeat: the run is still alive. */
 int stored_run_beat(struct stored_run *, struct err *);

@@ -275,26 +275,19 @@ static int mask_files(const char *artifacts, struct err *e)
 static int write_files(const struct import_run *in, struct stored_run *b,
                        struct err *e)
 {
-    char *output = stored_run_artifact(b, "output.log", e);
-    int ret = output ? 0 : -1;
+    char *artifacts = path_join(b->folder, "artifacts");
+    char *output = path_join(artifacts, "output.log");
+    int ret = 0;
 
-    if (ret == 0 && in->files) {
-        char *artifacts = path_parent(output);
-
+    if (in->files)
         ret = copy_tree(in->files, artifacts, NULL, in->inside, e);
-        if (ret == 0)
-            ret = mask_files(artifacts, e);
-        free(artifacts);
-    }
-    if (ret == 0 && in->output && !path_exists(output)) {
-        FILE *fp = fopen(output, "we");
-
-        if (fp)
-            fputs(in->output, fp);
-        if (!fp || ferror(fp) || fclose(fp) != 0)
-            ret = err_sys(e, "cannot write %s", output);
-    }
+    if (ret == 0 && in->files)
+        ret = mask_files(artifacts, e);
+    if (ret == 0 && in->output && !path_exists(output))
+        ret = stored_run_artifact(b, "output.log", in->output,
+                                  strlen(in->output), e);
     free(output);
+    free(artifacts);
     return ret;
 }
 

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "common/mem.h"
 #include "common/output/emit.h"
@@ -65,17 +64,8 @@ int import_histograms_write(const struct import_run *in, struct stored_run *b,
     for (size_t i = 0; ret == 0 && i < in->n_histograms; i++) {
         const struct import_histograms *h = &in->histograms[i];
         char *name = xasprintf("histograms/%s.jsonl", h->name);
-        char *path = stored_run_artifact(b, name, e);
-        FILE *fp = path ? fopen(path, "we") : NULL;
 
-        ret = path ? 0 : -1;
-        if (fp)
-            fputs(h->lines.s, fp);
-        if (ret == 0 && (!fp || ferror(fp)))
-            ret = err_sys(e, "cannot write %s", path);
-        if (fp && fclose(fp) != 0 && ret == 0)
-            ret = err_sys(e, "cannot write %s", path);
-        free(path);
+        ret = stored_run_artifact(b, name, h->lines.s, h->lines.len, e);
         free(name);
     }
     return ret;
@@ -204,42 +194,6 @@ bool import_run_media_file(struct import_run *in, const char *key,
     return good;
 }
 
-static int write_data(const char *path, const struct buf *data, struct err *e)
-{
-    FILE *fp = fopen(path, "we");
-    int ret = 0;
-
-    if (fp)
-        fwrite(data->s, 1, data->len, fp);
-    if (!fp || ferror(fp))
-        ret = err_sys(e, "cannot write %s", path);
-    if (fp && fclose(fp) != 0 && ret == 0)
-        ret = err_sys(e, "cannot write %s", path);
-    return ret;
-}
-
-/* Move a file that was copied with in->files to its name, and remove its folder
- * if it was the last one. */
-static int move_file(struct stored_run *b, const char *from, const char *to,
-                     struct err *e)
-{
-    char *old = stored_run_artifact(b, from, e);
-    int ret = old ? 0 : -1;
-
-    if (ret == 0 && rename(old, to) < 0)
-        ret = err_sys(e, "cannot move %s to %s", old, to);
-    for (char *at = old; ret == 0 && at;) {
-        char *parent = path_parent(at);
-
-        free(at);
-        old = at = parent;
-        if (strcmp(path_name(at), "artifacts") == 0 || rmdir(at) < 0)
-            break;
-    }
-    free(old);
-    return ret;
-}
-
 /* List the tables where MLflow looks for them. */
 static int list_tables(const struct import_run *in, struct stored_run *b,
                        struct err *e)
@@ -273,12 +227,10 @@ int import_media_write(const struct import_run *in, struct stored_run *b,
 
     for (size_t i = 0; ret == 0 && i < in->n_artifacts; i++) {
         const struct import_file *f = &in->artifact[i];
-        char *path = stored_run_artifact(b, f->name, e);
 
-        ret = !path     ? -1
-              : f->from ? move_file(b, f->from, path, e)
-                        : write_data(path, &f->data, e);
-        free(path);
+        ret = f->from
+                  ? stored_run_move_artifact(b, f->from, f->name, e)
+                  : stored_run_artifact(b, f->name, f->data.s, f->data.len, e);
     }
     return ret;
 }

@@ -7,7 +7,6 @@
 
 #include "common/mem.h"
 #include "common/path.h"
-#include "common/save.h"
 #include "trainer/checkpoint/checkpoint_state.h"
 
 static const char file_name[] = "checkpoints.sha256";
@@ -42,7 +41,7 @@ static int sum_state(const char *folder, char sum[SHA256_TEXT], struct err *e)
 /* The file as it is; empty if there is none. */
 static int read_sums(struct buf *text, const char *path, struct err *e)
 {
-    if (buf_read_file(text, path, SUMS_MAX, e) == 0)
+    if (buf_read_unlinked(text, path, SUMS_MAX, e) == 0)
         return 0;
     if (e->kind != ERR_MISSING)
         return -1;
@@ -55,7 +54,7 @@ int checkpoint_sums_add(struct run *run, const char *folder, int64_t step,
 {
     struct checkpoint_sums sums;
     char state[SHA256_TEXT];
-    char *path = run_artifact(run, file_name);
+    char *path = run_artifact_path(run, file_name);
     struct buf text = BUF_INIT;
     int ret = checkpoint_sums_read(folder, &sums, e);
 
@@ -71,7 +70,7 @@ int checkpoint_sums_add(struct run *run, const char *folder, int64_t step,
         add_line(&text, sums.model, step, checkpoint_parts[PART_MODEL]);
         add_line(&text, sums.optim, step, checkpoint_parts[PART_OPTIM]);
         add_line(&text, state, step, "state.json");
-        ret = save_bytes(path, text.s, text.len, e);
+        ret = run_artifact(run, file_name, text.s, text.len, e);
     }
     buf_clear(&text);
     free(path);

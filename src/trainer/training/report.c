@@ -10,7 +10,6 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/num.h"
-#include "common/save.h"
 #include "common/sig.h"
 #include "store/analysis/planned_rates.h"
 #include "trainer/checkpoint/checkpoint_begun.h"
@@ -21,12 +20,10 @@
 
 static void store_text(struct report *r, const char *name, const char *text)
 {
-    char *path = run_artifact(r->run, name);
     struct err e = { 0 };
 
-    if (path && save_text(path, text, &e) < 0)
+    if (run_artifact(r->run, name, text, strlen(text), &e) < 0)
         log_warn("%s", e.text);
-    free(path);
 }
 
 static void store_config(struct report *r, const struct engine *eng)
