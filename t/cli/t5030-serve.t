@@ -25,7 +25,7 @@ perl "$top/t/lib/ask.pl" "$port" GET "$base/?token=$(printf %032d 0)" >out
 is "$(status)" 403 "a wrong token is refused"
 perl "$top/t/lib/ask.pl" "$port" GET "$base/?token=$token" >out
 is "$(status)" 303 "the right token leads to the page"
-like out "^Set-Cookie: gtrack-$port=[^ ]*; HttpOnly; SameSite=Strict; Path=$base/$" \
+like out "^Set-Cookie: gtrack-$port=[^ ]*; HttpOnly; SameSite=Lax; Path=$base/$" \
     "the cookie is for the path of this server only, and not for scripts"
 ! grep "Set-Cookie.*$token" out
 ok $? "the cookie is not the token"
@@ -208,6 +208,29 @@ stop
 chmod 644 kept
 gtrack serve --token-file kept >out 2>err
 is $? 2 "a file of a token that others can read is refused"
+
+# A browser, which notes what it was given.
+mkdir browser
+cat >browser/xdg-open <<END
+#!/bin/sh
+cp -p "\$1" "$dir/led"
+tr '\\0' ' ' <"/proc/\$\$/cmdline" >"$dir/shown"
+echo "\$1" >"$dir/given.new" && mv "$dir/given.new" "$dir/given"
+END
+chmod +x browser/xdg-open
+was=$PATH PATH=$dir/browser:$PATH TMPDIR=$dir
+export TMPDIR
+start --open
+PATH=$was
+unset TMPDIR
+await_file given
+file=$(cat given)
+test "$(stat -c %a led)" = 600 && test -f "$file" && test -s shown &&
+    grep -qF "url=http://127.0.0.1:$port$base/?token=$token\"" led && ! grep -qF "$token" shown
+ok $? "a browser is led to the page by a file of its user alone" "$(cat shown led)"
+stop
+test ! -e "$file"
+ok $? "the file for the browser is removed at the end"
 
 gtrack serve --listen tcp:1 >out 2>err
 is $? 2 "serve refuses another kind of socket"

@@ -205,7 +205,7 @@ static enum MHD_Result let_in(struct http_server *h, struct MHD_Connection *c)
     char session[GUARD_SESSION], *cookie, *page;
 
     guard_begin(h->guard, time(NULL), session);
-    cookie = xasprintf("%s=%s; HttpOnly; SameSite=Strict; Path=/%s/",
+    cookie = xasprintf("%s=%s; HttpOnly; SameSite=Lax; Path=/%s/",
                        h->guard->cookie, session, h->guard->path);
     page = xasprintf("/%s/", h->guard->path);
 

@@ -237,25 +237,52 @@ static void serve_once(struct serve *s)
     http_server_run(s->http);
 }
 
-/* Show a page in the user's browser, which goes on without this program. */
-static void open_browser(const char *url)
+/* A file of the user alone that leads a browser to the page.  The lists of
+ * processes show its name, and not the token.  NULL, with a warning, if it
+ * cannot be written. */
+static char *write_redirect(const char *url)
 {
-    if (fork() != 0)
+    const char *temp = getenv("TMPDIR");
+    char *path =
+        xasprintf("%s/gtrack-XXXXXX.html", temp && *temp ? temp : P_tmpdir);
+    const int fd = mkstemps(path, (int)strlen(".html"));
+    FILE *fp = fd < 0 ? NULL : fdopen(fd, "w");
+
+    if (fp)
+        fprintf(fp,
+                "<!DOCTYPE html>\n<meta charset=\"utf-8\">\n"
+                "<meta name=\"referrer\" content=\"no-referrer\">\n"
+                "<meta http-equiv=\"refresh\" content=\"0; url=%s\">\n"
+                "<title>gtrack serve</title>\n"
+                "<a href=\"%s\">The page of gtrack serve</a>\n",
+                url, url); /* style: own */
+    if (fp && fclose(fp) == 0)
+        return path;
+    log_warn("no browser is opened: cannot write %s: %s", path,
+             strerror(errno));
+    free(path);
+    return NULL;
+}
+
+/* Show a file in the user's browser, which goes on without this program. */
+static void open_browser(const char *path)
+{
+    if (!path || fork() != 0)
         return;
     if (setsid() < 0 || fork() != 0)
         _exit(0);
-    execlp("xdg-open", "xdg-open", url, (char *)NULL);
+    execlp("xdg-open", "xdg-open", path, (char *)NULL);
     _exit(127);
 }
 
-/* A process that keeps the right to remove the socket does so as soon as the
- * server has ended or been killed. */
+/* A process that keeps the right to remove a file, the socket or that for the
+ * browser, does so as soon as the server has ended or been killed. */
 struct keeper {
     pid_t pid;
     int held; /* its input, which is closed then */
 };
 
-static void keep_socket(struct keeper *k, const char *path)
+static void keep_file(struct keeper *k, const char *path)
 {
     int end[2];
 
@@ -336,6 +363,7 @@ int serve_run(const struct serve_conf *c, struct err *e)
                                  .n_stores = c->n_stores,
                                  .edit = c->edit } };
     struct keeper keeper;
+    char *redirect = NULL;
     int ret;
 
     for (size_t i = 0; i < c->n_stores; i++)
@@ -344,8 +372,9 @@ int serve_run(const struct serve_conf *c, struct err *e)
     ret = open_http(&s, e);
     if (ret == 0) {
         if (c->open)
-            open_browser(s.url);
-        keep_socket(&keeper, c->socket);
+            redirect = write_redirect(s.url);
+        open_browser(redirect);
+        keep_file(&keeper, redirect ? redirect : c->socket);
         track_confine_stores(c->stores, c->edit ? c->n_stores : 0, false);
         for (size_t i = 0; i < c->n_stores; i++)
             wait_for_store(&s.site.store[i]);
