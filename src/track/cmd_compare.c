@@ -351,6 +351,11 @@ static int print_documents(int argc, char **argv, struct err *e)
     struct runs a = { 0 }, b = { 0 };
     int ret = track_check_args(argc, argv, 2, 2, e);
 
+    if (ret == 0 && strchr(documents, '/'))
+        ret = err_set(e, ERR_USAGE,
+                      "--documents expects the name of an artifact without "
+                      "folders, not '%s'",
+                      documents);
     if (ret == 0)
         ret = track_select_one(&a, argv[0], LOAD_NO_METRICS, e);
     if (ret == 0)

@@ -4,12 +4,10 @@
 #include "config.h"
 
 #include <inttypes.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <unistd.h>
 
 #include "common/log.h"
@@ -20,7 +18,6 @@
 #include "common/save.h"
 #include "common/spawn.h"
 #include "common/output/emit.h"
-#include "common/utf8.h"
 #include "store/format/store.h"
 #include "store/format/tfevents.h"
 #include "track/runs/copy.h"
@@ -202,53 +199,6 @@ static int export_mlflow(const struct runs *runs, struct err *e)
     return ret;
 }
 
-/* As much of the name of a run as may be the name of a folder. */
-static void clean_name(char out[NAME_MAX / 2], const char *name)
-{
-    size_t n = 0;
-
-    for (const char *p = name; *p && n + UTF8_MAX < NAME_MAX / 2;) {
-        const char *from = p;
-
-        utf8_next(&p);
-        memcpy(out + n, from, (size_t)(p - from));
-        if ((unsigned char)*from < 0x20 || strchr("/\\:*?\"<>|", *from))
-            out[n] = '_';
-        n += (size_t)(p - from);
-    }
-    out[n] = '\0';
-}
-
-static bool ends_in_id(const char *name)
-{
-    const size_t n = strlen(name);
-
-    return n > 8 && name[n - 9] == '-' &&
-           strspn(name + n - 8, "0123456789abcdef") == 8;
-}
-
-/* The name of a run as the name of a folder, which no other run has: with the
- * beginning of its id if other names look the same, or could. */
-static char *make_folder_name(const struct runs *runs, size_t at)
-{
-    const struct run_info *r = &runs->run[at];
-    char name[NAME_MAX / 2], other[NAME_MAX / 2];
-    bool alone, id_alone = true;
-
-    clean_name(name, r->name);
-    alone = *name && *name != '.' && !ends_in_id(name);
-    for (size_t i = 0; i < runs->n; i++) {
-        if (i == at)
-            continue;
-        clean_name(other, runs->run[i].name);
-        alone &= strcasecmp(name, other) != 0;
-        id_alone &= strncmp(r->id, runs->run[i].id, 8) != 0;
-    }
-    if (alone)
-        return xstrdup(name);
-    return xasprintf("%s-%.*s", name, id_alone ? 8 : 32, r->id);
-}
-
 static void write_params(struct tfevents *t, const struct run_info *r)
 {
     struct buf b = BUF_INIT;
@@ -262,10 +212,10 @@ static void write_params(struct tfevents *t, const struct run_info *r)
     buf_clear(&b);
 }
 
-static int write_tensorboard_run(const struct run_info *r, const char *folder,
-                                 struct err *e)
+static int write_tensorboard_run(const struct run_info *r, struct err *e)
 {
-    struct tfevents *t = tfevents_create(folder, r->start_ms, e);
+    struct tfevents *t =
+        tfevents_create(output, r->name, r->id, r->start_ms, e);
     int ret = 0;
 
     if (!t)
@@ -288,16 +238,9 @@ static int write_tensorboard_run(const struct run_info *r, const char *folder,
 
 static int export_tensorboard(const struct runs *runs, struct err *e)
 {
-    for (size_t i = 0; i < runs->n; i++) {
-        char *name = make_folder_name(runs, i);
-        char *folder = path_join(output, name);
-        const int ret = write_tensorboard_run(&runs->run[i], folder, e);
-
-        free(folder);
-        free(name);
-        if (ret < 0)
+    for (size_t i = 0; i < runs->n; i++)
+        if (write_tensorboard_run(&runs->run[i], e) < 0)
             return -1;
-    }
     if (store_sync(output, e) < 0)
         return -1;
     log_info("%zu runs exported; to view them, run: tensorboard --logdir %s",

@@ -276,6 +276,15 @@ g -r alike export --to tensorboard -o events
 test $? -eq 0 && test "$(ls events | wc -l)" -eq 7 &&
     test "$(find events -name '*tfevents*' | wc -l)" -eq 7
 ok $? "runs whose names look alike as folders, or are long, are not joined" "$(ls events)"
+find events -type f | sort >were
+g -r alike export --to tensorboard -o events
+test $? -eq 0 && find events -type f | sort | cmp -s - were
+ok $? "the same runs that are exported again get the same folders"
+echo 'step=1 loss=3' | gtrack log -r later a_b 2>err
+g -r later export --to tensorboard -o events
+test $? -eq 0 && find events -type f | sort | comm -13 were - >out &&
+    test "$(wc -l <out)" -eq 1 && test "$(ls "$(dirname "$(cat out)")" | wc -l)" -eq 1
+ok $? "a run that is exported later does not join one of its name"
 echo 'step=1 loss=-2' | gtrack log -r cells -e '@SUM(1)' '=1+1' -t x='-1' 2>err
 gtrack -r cells export --to csv --safe | tail -n 1 | cut -d , -f 2-5,7 >out
 gtrack -r cells ls -c name,loss,x,tag.x --csv --safe --no-header >>out 2>err

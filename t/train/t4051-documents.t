@@ -69,6 +69,12 @@ gtrack compare late early --documents test.jsonl --tsv --no-header >swapped 2>er
 is "$(awk -F '\t' '{ printf "%s %.6g\n", $1, -$5 }' swapped | sort)" \
     "$(awk -F '\t' '{ printf "%s %.6g\n", $1, $5 }' out | sort)" \
     "the order of the arguments decides which model is the first"
+echo '<!-- gtrack: table: compare early late --documents test.jsonl -->
+<!-- /gtrack -->' >report.md
+check "a report may show the losses of documents" gtrack claims --fill report.md
+like report.md '^| ' "the table of documents is in the report"
+gtrack compare early late --documents ../secret >out 2>err
+is $? 2 "documents are not looked for in another folder"
 gtrack compare early late --documents other.txt >out 2>err
 is $? 3 "losses that were not kept are not found"
 like err "early has no losses of other.txt; 'gtrain eval --documents'" \

@@ -1,12 +1,15 @@
 #include "config.h"
 #include "store/format/tfevents.h"
 
+#include <limits.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "common/buf.h"
 #include "common/mem.h"
 #include "common/path.h"
+#include "common/utf8.h"
 #include "common/format/protobuf.h"
 #include "store/format/tfevents_impl.h"
 
@@ -55,20 +58,73 @@ static void put_event(struct tfevents *t, int64_t step, int64_t wall_ms,
     buf_clear(&summary);
 }
 
-struct tfevents *tfevents_create(const char *folder, int64_t start_ms,
+/* As much of the name of a run as may be the name of a folder. */
+static void clean_name(char out[NAME_MAX / 2], const char *name)
+{
+    size_t n = 0;
+
+    for (const char *p = name; *p && n + UTF8_MAX < NAME_MAX / 2;) {
+        const char *from = p;
+
+        utf8_next(&p);
+        memcpy(out + n, from, (size_t)(p - from));
+        if ((unsigned char)*from < 0x20 || strchr("/\\:*?\"<>|", *from))
+            out[n] = '_';
+        n += (size_t)(p - from);
+    }
+    out[n] = '\0';
+}
+
+/* Are there events in a folder that are not of this run? */
+static bool has_others(const char *folder, const char *id)
+{
+    struct path_list names = { 0 };
+    struct err none = { 0 };
+    bool others = false;
+
+    path_list(&names, folder, &none);
+    for (size_t i = 0; i < names.n; i++)
+        others |=
+            strstr(names.name[i], "tfevents") && !str_ends(names.name[i], id);
+    path_list_clear(&names);
+    return others;
+}
+
+/* The folder of a run: its name, and as much of its id as is needed. */
+static char *find_folder(const char *parent, const char *name, const char *id)
+{
+    static const int digits[] = { 8, 32 };
+    char clean[NAME_MAX / 2], *folder;
+
+    clean_name(clean, name);
+    if (*clean == '\0' || *clean == '.')
+        return xasprintf("%s/%s-%s", parent, clean, id);
+    folder = path_join(parent, clean);
+    for (size_t i = 0; i < 2 && has_others(folder, id); i++) {
+        free(folder);
+        folder = xasprintf("%s/%s-%.*s", parent, clean, digits[i], id);
+    }
+    return folder;
+}
+
+struct tfevents *tfevents_create(const char *parent, const char *name,
+                                 const char *id, int64_t start_ms,
                                  struct err *e)
 {
     struct tfevents *t;
     struct buf event = BUF_INIT;
-    char host[64] = "localhost";
+    char host[64] = "localhost", *folder = find_folder(parent, name, id);
 
-    if (path_make(folder, e) < 0)
+    if (path_make(folder, e) < 0) {
+        free(folder);
         return NULL;
+    }
     gethostname(host, sizeof host - 1);
     t = xcalloc(1, sizeof *t);
-    t->path =
-        xasprintf("%s/events.out.tfevents.%lld.%03d.%s.gtrack", folder,
-                  (long long)(start_ms / 1000), (int)(start_ms % 1000), host);
+    t->path = xasprintf("%s/events.out.tfevents.%lld.%03d.%s.%s", folder,
+                        (long long)(start_ms / 1000), (int)(start_ms % 1000),
+                        host, id);
+    free(folder);
     t->fp = fopen(t->path, "we");
     if (!t->fp) {
         err_sys(e, "cannot create %s", t->path);

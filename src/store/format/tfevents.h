@@ -9,7 +9,7 @@
 /*
  * tfevents - the files that TensorBoard reads
  *
- *      struct tfevents *t = tfevents_create("logs/run1", start_ms, e);
+ *      struct tfevents *t = tfevents_create("logs", "run1", id, start_ms, e);
  *
  *      tfevents_scalar(t, "train/loss", step, wall_ms, 3.25);
  *      ret = tfevents_close(t, e);
@@ -21,7 +21,10 @@
  */
 struct tfevents;
 
-struct tfevents *tfevents_create(const char *folder, int64_t start_ms,
+/* The folder has the name of the run, as far as that may be the name of a
+ * folder, and the beginning of its id if it has events of another run. */
+struct tfevents *tfevents_create(const char *parent, const char *name,
+                                 const char *id, int64_t start_ms,
                                  struct err *);
 void tfevents_scalar(struct tfevents *, const char *tag, int64_t step,
                      int64_t wall_ms, double value);

@@ -294,15 +294,10 @@ out:
 static int open_events(struct run *r, const struct run_conf *c,
                        struct tfevents **out, struct err *e)
 {
-    char *folder;
-
-    *out = NULL;
-    if (!c->tensorboard)
-        return 0;
-    folder = path_join(c->tensorboard, r->meta.name);
-    *out = tfevents_create(folder, r->attempt.start_ms, e);
-    free(folder);
-    return *out ? 0 : -1;
+    *out = c->tensorboard ? tfevents_create(c->tensorboard, r->meta.name,
+                                            r->meta.id, r->attempt.start_ms, e)
+                          : NULL;
+    return *out || !c->tensorboard ? 0 : -1;
 }
 
 static void free_run(struct run *r)

@@ -59,7 +59,7 @@ static const char *const allowed[] = {
     "sort",    "limit",     "group-by",   "baseline", "by",       "count",
     "min",     "max",       "last",       "from",     "to",       "long",
     "across",  "down",      "paired",     "deleted",  "attempts", "sweep",
-    "root",    "no-header", NULL
+    "root",    "documents", "no-header",  NULL
 };
 
 /* What the command of the claim prints, between two line ends.  It runs in a
