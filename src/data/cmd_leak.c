@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/confine.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/num.h"
@@ -14,6 +15,7 @@
 #include "common/output/table.h"
 #include "data/corpus/corpus.h"
 #include "data/corpus/leak.h"
+#include "data/corpus/source/download.h"
 #include "data/shards/lock.h"
 
 static struct opt_list train, eval;
@@ -171,6 +173,8 @@ static int leak_main(int argc, char **argv, struct err *e)
         path_list_add(&trains, xstrdup(train.item[i]));
     for (size_t i = 0; i < eval.n; i++)
         path_list_add(&evals, xstrdup(eval.item[i]));
+    confine_output(NULL, download_any(trains.name, (int)trains.n) ||
+                             download_any(evals.name, (int)evals.n));
     if (lock_file)
         ret = add_lock(&trains, &evals, &fits, e);
     if (ret == 0 && (!trains.n || !evals.n))

@@ -154,10 +154,18 @@ static int artifacts_main(int argc, char **argv, struct err *e)
     return ret;
 }
 
+/* With --follow-links, files are written to where links lead. */
+static void confine_artifacts(void)
+{
+    if (!track_links())
+        track_confine_writer();
+}
+
 const struct cmd cmd_artifacts = {
     .name = "artifacts",
     .args = "[RUN]",
     .help = "list, print or add the artifacts of a run",
     .opts = artifacts_opts,
+    .confine = confine_artifacts,
     .run = artifacts_main,
 };

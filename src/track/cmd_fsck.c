@@ -170,5 +170,6 @@ const struct cmd cmd_fsck = {
     .args = "[RUN|FILTER]...",
     .help = "check the store for damage, and repair it",
     .opts = fsck_opts,
+    .confine = track_confine_writer,
     .run = fsck_main,
 };

@@ -110,5 +110,6 @@ const struct cmd cmd_gc = {
     .name = "gc",
     .help = "remove deleted runs permanently",
     .opts = gc_opts,
+    .confine = track_confine_writer,
     .run = gc_main,
 };

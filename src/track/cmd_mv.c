@@ -88,5 +88,6 @@ const struct cmd cmd_mv = {
     .args = "RUN NAME | -e EXPERIMENT RUN|FILTER...",
     .help = "rename a run, or move runs to another experiment",
     .opts = mv_opts,
+    .confine = track_confine_writer,
     .run = mv_main,
 };

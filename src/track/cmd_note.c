@@ -104,5 +104,6 @@ const struct cmd cmd_note = {
     .args = "RUN [TEXT|-]",
     .help = "print or write the note of a run",
     .opts = note_opts,
+    .confine = track_confine_writer,
     .run = note_main,
 };

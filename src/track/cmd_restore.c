@@ -42,5 +42,6 @@ const struct cmd cmd_restore = {
     .args = "RUN|FILTER...",
     .help = "restore deleted runs",
     .opts = restore_opts,
+    .confine = track_confine_writer,
     .run = restore_main,
 };

@@ -43,5 +43,6 @@ const struct cmd cmd_rm = {
     .args = "RUN|FILTER...",
     .help = "mark runs as deleted",
     .opts = rm_opts,
+    .confine = track_confine_writer,
     .run = rm_main,
 };

@@ -80,5 +80,6 @@ const struct cmd cmd_tag = {
     .args = "RUN|FILTER [KEY=VALUE]...",
     .help = "list, set or delete tags",
     .opts = tag_opts,
+    .confine = track_confine_writer,
     .run = tag_main,
 };

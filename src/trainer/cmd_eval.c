@@ -151,10 +151,9 @@ static int keep_documents(const struct run_info *run, const struct buf *text,
     return ret;
 }
 
-static int keep_in_run(struct engine *eng, const struct buf *text,
-                       struct err *e)
+static int keep_in_run(const struct buf *text, struct err *e)
 {
-    const char *root = model.root ? model.root : eng->set->run.root;
+    char *root = trained_model_store(&model);
     struct runs runs = { 0 };
     char *id = NULL;
     int ret = checkpoint_run_id(model.path, &id, e);
@@ -165,9 +164,11 @@ static int keep_in_run(struct engine *eng, const struct buf *text,
         ret = keep_documents(&runs.run[0], text, e);
     else if (ret == 0 || e->kind == ERR_MISSING)
         ret = err_set(e, ERR_MISSING,
-                      "the losses are not kept: the run of %s is not in %s",
+                      "the losses are not kept: the run of %s is not in %s; "
+                      "name its store by --root",
                       model.path, root);
     runs_free(&runs);
+    free(root);
     free(id);
     return ret;
 }
@@ -191,7 +192,7 @@ static int evaluate_documents(struct engine *eng, struct table *t,
     if (ret == 0)
         eval_documents_print(&d, t);
     if (ret == 0 && eng->coll.rank == 0)
-        ret = keep_in_run(eng, &d.kept, e);
+        ret = keep_in_run(&d.kept, e);
     eval_documents_clear(&d);
     return ret;
 }
@@ -221,10 +222,19 @@ static int eval_main(int argc, char **argv, struct err *e)
     return trained_model_run(&model, argc, argv, evaluate, e);
 }
 
+static void confine_eval(void)
+{
+    char *store = documents ? trained_model_store(&model) : NULL;
+
+    trained_model_confine(&model, store);
+    free(store);
+}
+
 const struct cmd cmd_eval = {
     .name = "eval",
     .args = "[MODEL]",
     .help = "evaluate a trained model on text or on questions",
     .opts = eval_opts,
+    .confine = confine_eval,
     .run = eval_main,
 };

@@ -315,10 +315,16 @@ static int sample_main(int argc, char **argv, struct err *e)
     return trained_model_run(&model, argc, argv, write_samples, e);
 }
 
+static void confine_sample(void)
+{
+    trained_model_confine(&model, NULL);
+}
+
 const struct cmd cmd_sample = {
     .name = "sample",
     .args = "[MODEL]",
     .help = "sample text from a trained model",
     .opts = sample_opts,
+    .confine = confine_sample,
     .run = sample_main,
 };

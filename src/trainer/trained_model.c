@@ -2,14 +2,49 @@
 #include "trainer/trained_model.h"
 
 #include <stdlib.h>
+#include <string.h>
 
+#include "common/confine.h"
 #include "common/log.h"
+#include "common/mem.h"
 #include "common/path.h"
 #include "trainer/checkpoint/checkpoint_files.h"
 #include "trainer/checkpoint/checkpoint_find.h"
 
 const char *const trained_model_weights[] = { "full", "int8", "int4", NULL };
 const int trained_model_bits[] = { 0, 8, 4 };
+
+char *trained_model_store(const struct trained_model *m)
+{
+    struct settings s = { 0 };
+    struct err none = { 0 };
+    char *root = NULL;
+
+    if (m->root)
+        return xstrdup(m->root);
+    if (settings_load(&s, NULL, NULL, 0, &none) == 0)
+        root = xstrdup(s.run.root);
+    settings_clear(&s);
+    return root;
+}
+
+/* Drivers of GPUs write to devices and caches of their own. */
+static bool may_use_gpu(const struct trained_model *m)
+{
+    return m->device && strcmp(m->device, "auto") != 0
+               ? strncmp(m->device, "cuda", 4) == 0
+               : path_exists("/dev/nvidiactl") || path_exists("/dev/dxg");
+}
+
+void trained_model_confine(const struct trained_model *m, const char *folder)
+{
+    struct launch l;
+    struct err none = { 0 };
+
+    if (!may_use_gpu(m) && launch_detect(&l, LAUNCHER_AUTO, &none) == 0 &&
+        l.kind == LAUNCH_ALONE)
+        confine(&folder, 1, false);
+}
 
 static int find_model(const struct trained_model *m, const char *word,
                       char **path, struct err *e)

@@ -46,6 +46,14 @@ extern const int trained_model_bits[];
 
 typedef int trained_model_fn(struct engine *, struct err *);
 
+/* The store of --root or the default; the caller frees it. */
+char *trained_model_store(const struct trained_model *);
+
+/* For struct cmd: the model may be somebody else's, so a command that runs
+ * alone and on the CPU gives up all rights but to write to a folder, if it is
+ * not NULL. */
+void trained_model_confine(const struct trained_model *, const char *folder);
+
 int trained_model_run(struct trained_model *, int argc, char **argv,
                       trained_model_fn *use, struct err *);
 

@@ -279,7 +279,7 @@ ok $? "runs whose names look alike as folders, or are long, are not joined" "$(l
 find events -type f | sort >were
 g -r alike export --to tensorboard -o events
 test $? -eq 0 && find events -type f | sort | cmp -s - were
-ok $? "the same runs that are exported again get the same folders"
+ok $? "runs that are exported again get the folders that they had"
 echo 'step=1 loss=3' | gtrack log -r later a_b 2>err
 g -r later export --to tensorboard -o events
 test $? -eq 0 && find events -type f | sort | comm -13 were - >out &&

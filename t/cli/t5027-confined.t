@@ -12,6 +12,7 @@ tries=$build/t/lib/tries.so
 LD_PRELOAD=$tries gtrack --version 2>&1 | grep -q preload && skip_all "no LD_PRELOAD"
 
 mkdir made hidden
+echo 'other words than those' >made/other.txt
 printf 'step=%d loss=2\n' 1 2 3 | gtrack log a 2>err
 echo '<!-- gtrack: a | loss -->2.0<!-- /gtrack -->' >made/report.md
 gplot loss a -o made/fig.svg >log 2>&1 || printf \
@@ -30,11 +31,16 @@ tried() {
         >log 2>err || printf 'failed '
     tr '\n' ' ' <hidden/did
 }
-is "$(tried 'gtrack tag a x=y')" \
+is "$(tried 'gtrack completion bash')" \
     "write change rename connect unix signal exec end " \
     "a command that is not confined can do all of this"
 bad=
-for command in 'gtrack ls' 'gtrack show a' 'gtrack export --to csv -o made/a.csv' \
+for command in 'gtrack tag a x=y' 'gtrack note a text' 'gtrack note a' \
+    'gtrack fsck --repair' 'gtrack artifacts a' 'gtrack rm a' 'gtrack restore a' \
+    'gtrack mv a -e other' 'gtrack gc -y' 'gdata lock text.txt -o made/data.lock' \
+    'gdata leak --train text.txt --eval made/other.txt' \
+    'gtrain eval m --data "tokens/data_*.bin" --device cpu' \
+    'gtrain sample m --device cpu --tokens 2' 'gtrack ls' 'gtrack show a' 'gtrack export --to csv -o made/a.csv' \
     'gtrack import -r made/copy mlruns' 'gtrack verify a.tar' \
     'gtrack claims made/report.md' 'gtrack claims --fill made/report.md' \
     'gtrack report a -o made/r.html' 'gplot loss a --data' \

@@ -115,7 +115,7 @@ static void confine_to_store(bool connect)
     track_confine_stores(&root, 1, connect);
 }
 
-void track_confine_import(void)
+void track_confine_writer(void)
 {
     confine_to_store(false);
 }

@@ -39,7 +39,7 @@ int track_links(void);
 /* For struct cmd: the command changes no files but those of the cache, or of
  * the cache and the store; only push opens connections. */
 void track_confine_reader(void);
-void track_confine_import(void);
+void track_confine_writer(void);
 void track_confine_push(void);
 /* The same for a command that changes several stores. */
 void track_confine_stores(const char *const *roots, size_t n, bool connect);
