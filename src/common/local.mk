@@ -48,6 +48,7 @@ include src/common/output/local.mk
 include src/common/http/local.mk
 include src/common/machine/local.mk
 include src/common/format/local.mk
+include src/common/filter/local.mk
 include src/common/stats/local.mk
 
 # libcurl is opened when needed (http_try.c), so nothing links with it

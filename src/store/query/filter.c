@@ -5,121 +5,8 @@
 #include <string.h>
 
 #include "common/clock.h"
-#include "common/num.h"
-#include "common/utf8.h"
 #include "store/query/filter_impl.h"
 #include "store/read/run_rate.h"
-
-static bool in_order(enum order order, int sign)
-{
-    const enum order is = sign < 0 ? LT : sign > 0 ? GT : EQ;
-
-    return (order & is) != 0;
-}
-
-static bool compare_numbers(enum order order, double a, double b)
-{
-    if (isnan(a) || isnan(b))
-        return order == NE;
-    return in_order(order, (a > b) - (a < b));
-}
-
-/* Step over a character of each, and compare the two. */
-static bool same_letter(const char **s, const char **pattern, bool fold)
-{
-    const char x = **s, y = **pattern;
-    const int32_t a = utf8_next(s), b = utf8_next(pattern);
-
-    if (a < 0) /* no letter, but a byte */
-        return b < 0 && x == y;
-    return a == b || (fold && utf8_fold(a) == utf8_fold(b));
-}
-
-/* SQL's LIKE: % is any run of characters, _ one, and nothing escapes. */
-static bool like(const char *s, const char *pattern, bool fold)
-{
-    const char *star = NULL, *retry = NULL;
-
-    while (*s) {
-        const char *t = s, *p = pattern;
-
-        if (*pattern == '%') {
-            star = ++pattern;
-            retry = s;
-        } else if (*pattern == '_') {
-            utf8_next(&s);
-            pattern++;
-        } else if (*pattern && same_letter(&t, &p, fold)) {
-            s = t;
-            pattern = p;
-        } else if (star) {
-            pattern = star;
-            utf8_next(&retry);
-            s = retry;
-        } else {
-            return false;
-        }
-    }
-    while (*pattern == '%')
-        pattern++;
-    return *pattern == '\0';
-}
-
-static bool is_text(const struct value *v, const char *s)
-{
-    double x;
-
-    if (v->is_number)
-        return num_real(s, &x) && x == v->number;
-    return strcmp(v->text, s) == 0;
-}
-
-static bool test_text(const struct clause *c, const char *s)
-{
-    const struct value *v = c->value;
-    bool found = false;
-    double x;
-
-    switch (c->test) {
-    case IS_NULL:
-        return c->negated;
-    case LIKE:
-    case ILIKE:
-        return like(s, v->text, c->test == ILIKE) != c->negated;
-    case IN:
-        for (size_t i = 0; i < c->n_values && !found; i++)
-            found = is_text(&v[i], s);
-        return found != c->negated;
-    default:
-        break;
-    }
-    if (v->is_number)
-        return num_real(s, &x) && compare_numbers(c->order, x, v->number);
-    return in_order(c->order, strcmp(s, v->text));
-}
-
-static bool test_number(const struct clause *c, double x)
-{
-    bool found = false;
-
-    if (c->test == IS_NULL)
-        return c->negated;
-    if (c->test == IS_NAN)
-        return isnan(x) != c->negated;
-    if (c->test == IS_FINITE)
-        return isfinite(x) != c->negated;
-    if (c->test == COMPARE)
-        return compare_numbers(c->order, x, c->value->number);
-    for (size_t i = 0; i < c->n_values && !found; i++)
-        found = x == c->value[i].number;
-    return found != c->negated;
-}
-
-/* The clause is about something that is missing. */
-static bool test_missing(const struct clause *c)
-{
-    return c->test == IS_NULL && !c->negated;
-}
 
 /* False if the metric has none, as the lowest value of only NaN. */
 static bool aspect_of(double *out, const struct clause *c,
@@ -154,8 +41,8 @@ static bool test_metric(const struct clause *c, const struct run_info *run,
     if (!m && run->unread)
         err_set(e, ERR_SYSTEM, "run %s could not be read: %s", run->name,
                 run->damage);
-    return m && aspect_of(&x, c, run, m, e) ? test_number(c, x)
-                                            : test_missing(c);
+    return m && aspect_of(&x, c, run, m, e) ? filter_test_number(c, x)
+                                            : filter_test_missing(c);
 }
 
 static bool test_dataset(const struct clause *c, const struct run_info *run)
@@ -166,21 +53,22 @@ static bool test_dataset(const struct clause *c, const struct run_info *run)
                         : strcmp(c->key, "digest") == 0 ? in->digest
                                                         : in->context;
 
-        if (s && test_text(c, s))
+        if (s && filter_test_text(c, s))
             return true;
     }
-    return run->n_inputs == 0 && test_missing(c);
+    return run->n_inputs == 0 && filter_test_missing(c);
 }
 
 /* A run is also found by the status that MLflow, which knows fewer, sees. */
 static bool test_status(const struct clause *c, const struct run_info *run)
 {
-    const bool found = test_text(c, run_status_word(run->status));
+    const bool found = filter_test_text(c, run_status_word(run->status));
     bool other;
 
     if (run_status_mlflow(run->status) == run->status)
         return found;
-    other = test_text(c, run_status_word(run_status_mlflow(run->status)));
+    other =
+        filter_test_text(c, run_status_word(run_status_mlflow(run->status)));
     return c->negated || (c->test == COMPARE && c->order == NE)
                ? found && other
                : found || other;
@@ -192,11 +80,11 @@ static bool test_idle(const struct clause *c, const struct run_info *run)
     int64_t last = run->start_ms;
 
     if (run->status != RUN_RUNNING && run->status != RUN_STALE)
-        return test_missing(c);
+        return filter_test_missing(c);
     for (size_t i = 0; i < run->n_metrics; i++)
         if (run->metrics[i].last_ms > last)
             last = run->metrics[i].last_ms;
-    return test_number(c, (double)(clock_wall_ms() - last) / 1000);
+    return filter_test_number(c, (double)(clock_wall_ms() - last) / 1000);
 }
 
 static bool test_attribute(const struct clause *c, const struct run_info *run)
@@ -221,24 +109,24 @@ static bool test_attribute(const struct clause *c, const struct run_info *run)
     case STATUS:
         return test_status(c, run);
     case START:
-        return test_number(c, (double)run->start_ms);
+        return filter_test_number(c, (double)run->start_ms);
     case DURATION:
-        return run->start_ms ? test_number(c, run_info_seconds(run))
-                             : test_missing(c);
+        return run->start_ms ? filter_test_number(c, run_info_seconds(run))
+                             : filter_test_missing(c);
     case STEPS:
         return run_info_last_step(run) < 0
-                   ? test_missing(c)
-                   : test_number(c, (double)run_info_last_step(run));
+                   ? filter_test_missing(c)
+                   : filter_test_number(c, (double)run_info_last_step(run));
     case IDLE:
         return test_idle(c, run);
     case ATTEMPTS:
-        return test_number(c, run->attempts);
+        return filter_test_number(c, run->attempts);
     case END:
-        return run->end_ms ? test_number(c, (double)run->end_ms)
-                           : test_missing(c);
+        return run->end_ms ? filter_test_number(c, (double)run->end_ms)
+                           : filter_test_missing(c);
     default:
         s = texts[c->attribute];
-        return s ? test_text(c, s) : test_missing(c);
+        return s ? filter_test_text(c, s) : filter_test_missing(c);
     }
 }
 
@@ -263,32 +151,29 @@ static bool test_clause(const struct clause *c, const struct run_info *run,
         s = run_info_tag(run, c->key);
         break;
     }
-    return s ? test_text(c, s) : test_missing(c);
+    return s ? filter_test_text(c, s) : filter_test_missing(c);
 }
 
-static bool test_node(const struct node *n, const struct run_info *run,
-                      struct err *e)
+struct tested {
+    const struct run_info *run;
+    struct err why; /* a metric could not be read */
+};
+
+static bool test_run(const struct clause *c, void *arg)
 {
-    switch (n->kind) {
-    case CLAUSE:
-        return test_clause(&n->clause, run, e);
-    case AND:
-        return test_node(n->left, run, e) && test_node(n->right, run, e);
-    case OR:
-        return test_node(n->left, run, e) || test_node(n->right, run, e);
-    default:
-        return !test_node(n->left, run, e);
-    }
+    struct tested *t = arg;
+
+    return test_clause(c, t->run, &t->why);
 }
 
 int filter_match(const struct filter *f, const struct run_info *run,
                  struct err *e)
 {
-    struct err why = { 0 };
-    const bool matches = !f->root || test_node(f->root, run, &why);
+    struct tested t = { .run = run };
+    const bool matches = filter_tree_test(f->root, test_run, &t);
 
-    if (why.kind == ERR_NONE)
+    if (t.why.kind == ERR_NONE)
         return matches;
-    *e = why;
+    *e = t.why;
     return -1;
 }

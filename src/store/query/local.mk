@@ -5,7 +5,6 @@ src_store_libstore_a_SOURCES += \
 	%D%/filter.c \
 	%D%/filter.h \
 	%D%/filter_impl.h \
-	%D%/filter_lex.c \
 	%D%/filter_parse.c \
 	%D%/filter_resolve.c \
 	%D%/find_key.c \

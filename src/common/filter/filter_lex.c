@@ -2,7 +2,7 @@
  * filter_lex - from the text of a filter to its words
  */
 #include "config.h"
-#include "store/query/filter_impl.h"
+#include "common/filter/filter_tree.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 
 #include "common/buf.h"
 
-int filter_wrong(const struct lexer *l, struct err *e, const char *what)
+int filter_lex_wrong(const struct lexer *l, struct err *e, const char *what)
 {
     const char *rest = l->text + l->lexeme.place;
 
@@ -20,7 +20,7 @@ int filter_wrong(const struct lexer *l, struct err *e, const char *what)
     return err_set(e, ERR_USAGE, "filter: %s at: %.200s", what, rest);
 }
 
-bool filter_is_word(const struct lexeme *t, const char *word)
+bool filter_lex_is_word(const struct lexeme *t, const char *word)
 {
     return t->kind == LEXEME_NAME && !t->entity &&
            strcasecmp(t->text, word) == 0;
@@ -47,7 +47,7 @@ static int quoted(struct lexer *l, struct buf *out, struct err *e)
         const char *from = l->text + l->at, *end = strchr(from, quote);
 
         if (!end)
-            return filter_wrong(l, e, "a quote has no end");
+            return filter_lex_wrong(l, e, "a quote has no end");
         buf_add(out, from, (size_t)(end - from));
         l->at = (size_t)(end - l->text) + 1;
         if (l->text[l->at] != quote || quote == '`')
@@ -137,6 +137,6 @@ int filter_lex(struct lexer *l, struct err *e)
         l->lexeme.kind = LEXEME_COMMA;
         return 0;
     default:
-        return filter_wrong(l, e, "this is not part of a filter,");
+        return filter_lex_wrong(l, e, "this is not part of a filter,");
     }
 }
