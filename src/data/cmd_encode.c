@@ -193,6 +193,7 @@ static void hash_work(struct encoding *w, const struct path_list *files)
     hash_text(&h, tokenizer_hash(w->tokenizer));
     hash_text(&h, w->in.field);
     hash_text(&h, w->in.separator);
+    hash_text(&h, w->in.where);
     sha256_add(&h, numbers, sizeof numbers);
     sha256_add(&h, shares, sizeof shares);
     for (size_t i = 0; i < files->n; i++) {

@@ -281,6 +281,7 @@ static int read_text(const struct setup *s, const char *const *command,
         { "--input", input.format ? corpus_formats[input.format] : NULL },
         { "--field", input.field },
         { "--separator", input.separator },
+        { "--where", input.where },
         { "--bad", input.bad ? corpus_bad_words[input.bad] : NULL },
         { "--max-bad", s->max_bad },
     };

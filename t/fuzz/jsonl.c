@@ -8,11 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "data/corpus/where.h"
 #include "t/fuzz/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
+    static struct where *where;
     struct buf line = BUF_INIT;
+    struct where_row row = { .text = BUF_INIT };
     char *copy = malloc(n + 1), *text;
     struct err e = { 0 };
     size_t len;
@@ -20,8 +23,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     /* exactly n bytes, so that the sanitizer sees one more */
     copy = realloc(copy, n ? n : 1);
     memcpy(copy, data, n);
-    if (jsonl_field(copy, n, "text", &text, &len, &e) == 1)
+    if (!where)
+        where = where_parse("a = 1 or a.b.a is not null or text like 'a%'", &e);
+    row.where = where;
+    if (jsonl_row(copy, n, "text", &row, &text, &len, &e) == 1)
         FUZZ_CHECK(text >= copy && text + len <= copy + n);
+    where_row_matches(&row);
+    where_row_clear(&row);
     free(copy);
 
     jsonl_write(&line, (const char *)data, n);

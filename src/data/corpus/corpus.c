@@ -227,7 +227,10 @@ int corpus_open(struct corpus **out, const struct corpus_conf *conf,
         c->conf.max_line = MAX_LINE;
     c->limit = block_limit();
     c->at = conf->from ? *conf->from : (struct corpus_place){ 0, 0, 1, false };
-    if (corpus_files_find(&c->files, conf->path, conf->n, e) < 0) {
+    c->where = conf->where ? where_parse(conf->where, e) : NULL;
+    if ((conf->where && !c->where) ||
+        corpus_files_find(&c->files, conf->path, conf->n, e) < 0) {
+        where_free(c->where);
         free(c);
         return -1;
     }
@@ -242,6 +245,7 @@ int corpus_open(struct corpus **out, const struct corpus_conf *conf,
         errno = ret;
         err_sys(e, "cannot start a thread that reads the input");
         path_list_clear(&c->files.list);
+        where_free(c->where);
         free(c);
         return -1;
     }
@@ -249,9 +253,26 @@ int corpus_open(struct corpus **out, const struct corpus_conf *conf,
     return 0;
 }
 
-static void report_skipped(const struct corpus_stats *s)
+/* What no document has is probably a mistake in the name. */
+static void report_left_out(const struct corpus *c)
 {
+    const char *missing = where_missing(c->where);
+    char n[NUM_TEXT], all[NUM_TEXT];
+
+    log_info(
+        "--where leaves out %s of %s", num_comma(n, c->stats.left_out),
+        num_count(all, c->stats.documents + c->stats.left_out, "document"));
+    if (missing)
+        log_warn("no document has the field \"%s\" of --where", missing);
+}
+
+static void report_skipped(const struct corpus *c)
+{
+    const struct corpus_stats *s = &c->stats;
     char n[NUM_TEXT];
+
+    if (c->where)
+        report_left_out(c);
 
     if (s->bad_lines > 0)
         log_warn("skipped %s", num_count(n, s->bad_lines, "bad line"));
@@ -278,7 +299,7 @@ void corpus_close(struct corpus *c)
         ;
     pthread_join(c->thread, NULL);
     if (!c->conf.quiet)
-        report_skipped(&c->stats);
+        report_skipped(c);
     for (size_t i = 0; i < c->idle_n; i++)
         block_free(c->idle[i]);
     for (size_t i = 0; i < c->n; i++)
@@ -289,6 +310,7 @@ void corpus_close(struct corpus *c)
     close(c->wake);
     path_list_clear(&c->files.list);
     free(c->rest);
+    where_free(c->where);
     free(c);
 }
 
@@ -316,12 +338,20 @@ int corpus_conf_set(struct corpus_conf *c, const struct corpus_opts *o,
         return err_set(e, ERR_USAGE, "--separator expects a text");
     if (!(o->max_bad >= 0 && o->max_bad <= 1))
         return err_set(e, ERR_USAGE, "--max-bad expects a share from 0 to 1");
+    if (o->where) {
+        struct where *w = where_parse(o->where, e);
+
+        if (!w)
+            return -1;
+        where_free(w);
+    }
     *c = (struct corpus_conf){
         .path = path,
         .n = (size_t)n,
         .format = (enum corpus_format)o->format,
         .field = o->field,
         .separator = o->separator,
+        .where = o->where,
         .bad = (enum corpus_bad)o->bad,
         .good = 1 - o->max_bad,
         .quiet = getenv("GDATA_TEXT_IS_KNOWN") != NULL,

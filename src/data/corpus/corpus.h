@@ -72,6 +72,8 @@ struct corpus_conf {
     enum corpus_format format;
     const char *field;     /* of JSON or Parquet; NULL: "text" */
     const char *separator; /* of plain text; NULL: a file is a document */
+    const char *where;     /* a filter of documents by their fields (where.h),
+                            * or NULL */
     enum corpus_bad bad;
     bool quiet;                      /* about what is skipped */
     bool keep_lines;                 /* as JSON, in corpus_doc */
@@ -118,6 +120,7 @@ struct corpus_stats {
     int64_t taken, total;         /* bytes of the files, compressed or not;
                                    * total is -1 if one is a pipe */
     int64_t bad_lines, bad_files; /* skipped */
+    int64_t left_out;             /* documents that `where` does not choose */
 };
 
 struct corpus;
@@ -147,7 +150,7 @@ bool corpus_doc_in_share(const struct corpus_doc *, double share);
  */
 struct corpus_opts {
     int format, bad; /* enum corpus_format, corpus_bad */
-    const char *field, *separator;
+    const char *field, *separator, *where;
     double max_bad; /* share of lines */
 };
 
@@ -162,6 +165,8 @@ extern const char *const corpus_formats[], *const corpus_bad_words[];
       corpus_formats }, \
     { 0, "field", "name", OPT_STRING, &(o).field, \
       "read this field of JSON or column of Parquet (default: text)" }, \
+    { 0, "where", "filter", OPT_STRING, &(o).where, \
+      "read only documents whose fields match: 'score >= 3'" }, \
     { 0, "separator", "text", OPT_STRING, &(o).separator, \
       "end a document of plain text at TEXT" }, \
     { 0, "bad", "what", OPT_WORD, &(o).bad, \

@@ -44,10 +44,13 @@ static void keep_line(struct corpus_block *b, size_t begin, size_t end)
     d->whole_len = end - begin;
 }
 
-/* Each line of the block is a document. */
-static int find_lines(struct corpus *c, struct corpus_block *b, struct err *e)
+/* Each line of the block is a document.  Returns how many are left out, or -1.
+ */
+static int64_t find_lines(struct corpus *c, struct corpus_block *b,
+                          struct where_row *row, struct err *e)
 {
     char *at = b->data, *end = b->data + b->size, *next;
+    int64_t left_out = 0;
 
     if (c->conf.keep_lines)
         copy_lines(b);
@@ -58,9 +61,12 @@ static int find_lines(struct corpus *c, struct corpus_block *b, struct err *e)
         int got;
 
         next = newline ? newline + 1 : end;
-        got = jsonl_field(at, (size_t)((newline ? newline : end) - at),
-                          c->field, &text, &len, &why);
-        if (got > 0) {
+        where_row_begin(row);
+        got = jsonl_row(at, (size_t)((newline ? newline : end) - at), c->field,
+                        row, &text, &len, &why);
+        if (got > 0 && !where_row_matches(row)) {
+            left_out++;
+        } else if (got > 0) {
             add_doc(b, text, len, line, true, true);
             if (c->conf.keep_lines)
                 keep_line(b, (size_t)(at - b->data), (size_t)(next - b->data));
@@ -74,7 +80,7 @@ static int find_lines(struct corpus *c, struct corpus_block *b, struct err *e)
             b->bad++;
         }
     }
-    return 0;
+    return left_out;
 }
 
 static void warn_of_nul(struct corpus *c, const struct corpus_block *b)
@@ -138,11 +144,19 @@ static int64_t count_invalid(const struct corpus_doc *d)
 
 int corpus_find_docs(struct corpus *c, struct corpus_block *b, struct err *e)
 {
-    int64_t text = 0, ends = 0, invalid = 0;
+    struct where_row row = { .where = c->where, .text = BUF_INIT };
+    int64_t text = 0, ends = 0, invalid = 0, left_out = 0;
 
+    if (!b->json && c->where)
+        return err_set(e, ERR_USAGE,
+                       "%s is plain text, which has no fields for --where",
+                       corpus_shown_name(b->file));
     if (!b->json)
         find_texts(c, b);
-    else if (!b->n && find_lines(c, b, e) < 0)
+    else if (!b->n && b->size > 0)
+        left_out = find_lines(c, b, &row, e);
+    where_row_clear(&row);
+    if (left_out < 0)
         return -1;
     for (size_t i = 0; i < b->n; i++) {
         text += (int64_t)b->doc[i].len;
@@ -152,6 +166,7 @@ int corpus_find_docs(struct corpus *c, struct corpus_block *b, struct err *e)
     pthread_mutex_lock(&c->lock);
     c->finding--;
     c->stats.text += text;
+    c->stats.left_out += left_out;
     c->stats.invalid += invalid;
     c->stats.documents += ends;
     pthread_mutex_unlock(&c->lock);

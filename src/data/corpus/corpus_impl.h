@@ -6,6 +6,7 @@
 
 #include "data/corpus/corpus.h"
 #include "data/corpus/source/source.h"
+#include "data/corpus/where.h"
 
 /*
  * corpus_impl - the inside of a corpus
@@ -25,6 +26,7 @@ enum {
 struct corpus {
     struct corpus_conf conf;
     const char *field;
+    struct where *where; /* or NULL */
     size_t separator_len;
     struct corpus_files files;
 

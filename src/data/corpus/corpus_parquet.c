@@ -12,6 +12,7 @@
 #include "common/num.h"
 #include "common/output/emit.h"
 #include "data/corpus/parquet/parquet.h"
+#include "data/corpus/where.h"
 
 /* Logical types, in the old numbering. */
 enum { UTF8 = 0, ENUM = 4, UINT_8 = 11, UINT_64 = 14, INT_64 = 18, JSON = 19 };
@@ -29,6 +30,9 @@ struct corpus_parquet {
     bool keep_lines;
     struct field_column *column; /* of the lines, if they are kept */
     size_t n;
+    struct field_column *chosen; /* the columns of the filter, and their row */
+    size_t n_chosen;
+    struct where_row row;
     struct buf lines;
 };
 
@@ -58,17 +62,14 @@ static bool is_supported(const struct parquet_top *t)
     }
 }
 
-static int add_column(struct corpus_parquet *f, const struct parquet_top *t,
-                      const char *path, struct err *e)
+static int open_column(struct field_column *c, const struct parquet_top *t,
+                       const char *path, struct err *e)
 {
-    struct field_column *c = &f->column[f->n];
-
     if (parquet_open(&c->p, path, t->name, e) < 0)
         return -1;
     c->name = xstrdup(t->name);
     c->type = parquet_column(c->p)->type;
     c->is_unsigned = t->converted >= UINT_8 && t->converted <= UINT_64;
-    f->n++;
     return 0;
 }
 
@@ -85,12 +86,13 @@ static int add_columns(struct corpus_parquet *f, const char *path,
         const struct parquet_top *t = &all->top[i];
         const bool is_document = strcmp(t->name, column) == 0;
 
-        if (is_supported(t) || is_document)
-            ret = add_column(f, t, path, e);
-        else
+        if (is_supported(t) || is_document) {
+            f->column[f->n].is_document = is_document;
+            ret = open_column(&f->column[f->n], t, path, e);
+            f->n += ret == 0;
+        } else {
             buf_printf(&omitted, "%s%s", omitted.len > 0 ? ", " : "", t->name);
-        if (ret == 0 && is_document)
-            f->column[f->n - 1].is_document = true;
+        }
     }
     if (ret == 0 && omitted.len > 0)
         log_warn("%s: these columns are left out, because they are nested or "
@@ -121,22 +123,28 @@ int corpus_parquet_open(struct corpus_parquet **out, const char *path,
     return ret;
 }
 
+static void close_columns(struct field_column *c, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        parquet_close(c[i].p);
+        free(c[i].name);
+    }
+    free(c);
+}
+
 void corpus_parquet_close(struct corpus_parquet *f)
 {
-    for (size_t i = 0; i < f->n; i++) {
-        parquet_close(f->column[i].p);
-        free(f->column[i].name);
-    }
-    free(f->column);
+    close_columns(f->column, f->n);
+    close_columns(f->chosen, f->n_chosen);
+    where_row_clear(&f->row);
     buf_clear(&f->lines);
     parquet_close(f->text);
     free(f);
 }
 
-static void emit_integer(struct emit *o, const struct field_column *c,
+static void integer_text(char text[NUM_TEXT], const struct field_column *c,
                          const struct parquet_string *s)
 {
-    char text[NUM_TEXT];
     int64_t wide = 0;
     int32_t narrow;
 
@@ -144,23 +152,28 @@ static void emit_integer(struct emit *o, const struct field_column *c,
     memcpy(&narrow, s->text, sizeof narrow);
     if (c->type == PARQUET_INT32)
         wide = c->is_unsigned ? (int64_t)(uint32_t)narrow : narrow;
-    snprintf(text, sizeof text, c->is_unsigned ? "%" PRIu64 : "%" PRId64, wide);
-    emit_raw(o, c->name, text);
+    snprintf(text, NUM_TEXT, c->is_unsigned ? "%" PRIu64 : "%" PRId64, wide);
+}
+
+static double number_of(const struct parquet_string *s)
+{
+    double x;
+    float f;
+
+    if (s->len != sizeof f) {
+        memcpy(&x, s->text, sizeof x);
+        return x;
+    }
+    memcpy(&f, s->text, sizeof f);
+    return f;
 }
 
 /* JSON has no numbers that are not finite. */
 static void emit_number(struct emit *o, const struct field_column *c,
                         const struct parquet_string *s)
 {
-    double x;
-    float f;
+    const double x = number_of(s);
 
-    if (s->len == sizeof f) {
-        memcpy(&f, s->text, sizeof f);
-        x = f;
-    } else {
-        memcpy(&x, s->text, sizeof x);
-    }
     if (isfinite(x))
         emit_real(o, c->name, x);
     else
@@ -170,6 +183,8 @@ static void emit_number(struct emit *o, const struct field_column *c,
 static void emit_value(struct emit *o, const struct field_column *c,
                        const struct parquet_string *s)
 {
+    char text[NUM_TEXT];
+
     if (!s->text) {
         emit_text(o, c->name, c->is_document ? "" : NULL);
         return;
@@ -180,7 +195,8 @@ static void emit_value(struct emit *o, const struct field_column *c,
         return;
     case PARQUET_INT32:
     case PARQUET_INT64:
-        emit_integer(o, c, s);
+        integer_text(text, c, s);
+        emit_raw(o, c->name, text);
         return;
     case PARQUET_FLOAT:
     case PARQUET_DOUBLE:
@@ -191,6 +207,16 @@ static void emit_value(struct emit *o, const struct field_column *c,
     }
 }
 
+/* Go to a row, which must be there. */
+static int seek_row(const struct field_column *c, int64_t row, struct err *e)
+{
+    const int got = parquet_seek(c->p, row, e);
+
+    if (got < 0)
+        return err_wrap(e, "column \"%s\"", c->name);
+    return got > 0 ? 0 : parquet_damaged(e, "its columns differ in length");
+}
+
 static int add_line(struct corpus_parquet *f, int64_t row, struct err *e)
 {
     struct emit o = { &f->lines, .reals = EMIT_BARE };
@@ -198,12 +224,9 @@ static int add_line(struct corpus_parquet *f, int64_t row, struct err *e)
     emit_object(&o, NULL);
     for (size_t i = 0; i < f->n; i++) {
         const struct field_column *c = &f->column[i];
-        const int got = parquet_seek(c->p, row, e);
 
-        if (got < 0)
-            return err_wrap(e, "column \"%s\"", c->name);
-        if (got == 0)
-            return parquet_damaged(e, "its columns differ in length");
+        if (seek_row(c, row, e) < 0)
+            return -1;
         emit_value(&o, c, parquet_value(c->p));
     }
     emit_object_end(&o);
@@ -268,4 +291,81 @@ int corpus_parquet_next(struct corpus_parquet *f, int64_t row,
     }
     b->size = bytes;
     return f->keep_lines && add_lines(f, b, e) < 0 ? -1 : 1;
+}
+
+/* ---- documents chosen by columns ----------------------------------------- */
+
+int corpus_parquet_open_where(struct corpus_parquet *f, const char *path,
+                              struct where *w, struct err *e)
+{
+    const struct parquet_column *all = parquet_column(f->text);
+
+    f->row.where = w;
+    f->chosen = xcalloc(where_fields(w) + 1, sizeof *f->chosen);
+    for (size_t i = 0; i < all->n_top; i++) {
+        const struct parquet_top *t = &all->top[i];
+        const bool is_named = where_names(w, t->name);
+
+        if (where_names_within(w, t->name) || (is_named && !is_supported(t)))
+            return err_set(e, ERR_USAGE,
+                           "%s: --where needs columns of texts, numbers or "
+                           "truth values, and \"%s\" is none",
+                           path, t->name);
+        if (!is_named)
+            continue;
+        if (open_column(&f->chosen[f->n_chosen], t, path, e) < 0)
+            return -1;
+        f->n_chosen++;
+    }
+    return 0;
+}
+
+/* Set a value of the row, unless it is null. */
+static void set_value(struct where_row *row, const struct field_column *c)
+{
+    const struct parquet_string *s = parquet_value(c->p);
+    char text[NUM_TEXT];
+    const char *value = text;
+    size_t len;
+
+    if (!s->text)
+        return;
+    switch (c->type) {
+    case PARQUET_BOOLEAN:
+        value = *s->text ? "true" : "false";
+        break;
+    case PARQUET_INT32:
+    case PARQUET_INT64:
+        integer_text(text, c, s);
+        break;
+    case PARQUET_FLOAT:
+    case PARQUET_DOUBLE:
+        num_shortest(text, number_of(s));
+        break;
+    default:
+        value = s->text;
+    }
+    len = c->type == PARQUET_BYTES ? s->len : strlen(value);
+    where_row_set(row, c->name, value, len);
+}
+
+int64_t corpus_parquet_filter(struct corpus_parquet *f, struct corpus_block *b,
+                              struct err *e)
+{
+    const size_t all = b->n;
+
+    b->n = 0;
+    for (size_t i = 0; i < all; i++) {
+        where_row_begin(&f->row);
+        for (size_t k = 0; k < f->n_chosen; k++) {
+            if (seek_row(&f->chosen[k], b->doc[i].line - 1, e) < 0)
+                return -1;
+            set_value(&f->row, &f->chosen[k]);
+        }
+        if (where_row_matches(&f->row))
+            b->doc[b->n++] = b->doc[i];
+    }
+    if (b->n == 0)
+        b->size = 0; /* there are no lines to look for */
+    return (int64_t)(all - b->n);
 }

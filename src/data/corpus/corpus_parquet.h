@@ -22,11 +22,19 @@
  * and truth values in their order; a warning names the others.
  */
 struct corpus_parquet;
+struct where;
 
 int corpus_parquet_open(struct corpus_parquet **, const char *path,
                         const char *column, bool keep_lines, struct err *);
 int corpus_parquet_next(struct corpus_parquet *, int64_t row,
                         struct corpus_block *, struct err *);
+
+/* Choose documents by columns; those of a block that do not match are removed.
+ * Returns their number, or -1.  The columns are opened before any block. */
+int corpus_parquet_open_where(struct corpus_parquet *, const char *path,
+                              struct where *, struct err *);
+int64_t corpus_parquet_filter(struct corpus_parquet *, struct corpus_block *,
+                              struct err *);
 void corpus_parquet_close(struct corpus_parquet *);
 
 #endif

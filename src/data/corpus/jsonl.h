@@ -19,6 +19,12 @@
 int jsonl_field(char *line, size_t n, const char *field, char **text,
                 size_t *len, struct err *e);
 
+/* The same, and set in a row what its filter names.  An object or an array is
+ * its JSON. */
+struct where_row;
+int jsonl_row(char *line, size_t n, const char *field, struct where_row *,
+              char **text, size_t *len, struct err *e);
+
 /* Append a line: an object with the field "text", in which U+FFFD replaces
  * bytes that are not UTF-8. */
 void jsonl_write(struct buf *, const char *text, size_t n);

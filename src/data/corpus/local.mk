@@ -24,7 +24,9 @@ src_data_libdata_a_SOURCES += \
 	%D%/locate.h \
 	%D%/magic.c \
 	%D%/magic.h \
-	%D%/normalize.h
+	%D%/normalize.h \
+	%D%/where.c \
+	%D%/where.h
 
 if HAVE_PARQUET
 src_data_libdata_a_SOURCES += %D%/corpus_parquet.c

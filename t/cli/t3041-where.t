@@ -1,0 +1,106 @@
+#!/bin/sh
+# --where chooses documents by the fields of JSON Lines and the columns of
+# Parquet.
+. "$(dirname "$0")/../lib/tap.sh"
+cat >w.jsonl <<'END'
+{"text": "a", "score": 3, "meta": {"lang": "en", "x": {"y": 2.5}}, "ok": true}
+{"text": "b", "score": 2.9, "meta": {"lang": "de"}, "ok": false, "a.b": 1}
+{"meta": {"la\u006eg": "en"}, "score": null, "text": "c", "it's": "o'clock"}
+{"text": "d", "score": "4", "tags": ["u", "v"], "meta": [1], "score": 1e1}
+{"text": "e\u0041", "meta": "none", "ok": "true"}
+END
+# texts FILTER FILE: the first letters of the documents that it chooses
+texts() {
+    gdata dedup -q --where "$1" "$2" 2>err |
+        sed 's/.*"text": *"\([a-z]*\).*/\1/' | tr -d '\n'
+}
+while IFS='|' read -r filter want; do
+    is "$(texts "$filter" w.jsonl)" "$want" "documents are chosen: $filter"
+done <<'END'
+score >= 3|ad
+score < 3|b
+score != 3|bd
+score = 10|d
+meta.lang = 'en'|ac
+meta.lang = en and score >= 3|a
+meta.x.y > 2 or meta.lang = de|ab
+meta.x.y <= 2|
+meta = 'none'|e
+meta = '[1]'|d
+ok = true|ae
+not ok = true|bcd
+score is null|ce
+score is not null|abd
+score is finite|abd
+tags like '%"v"%'|d
+text in ('b', 'eA', "z")|be
+text ilike 'EA'|e
+a.b = 1|b
+`it's` = 'o''clock'|c
+|abcde
+END
+gdata dedup -q --where 'meta.lang = en' w.jsonl >out 2>err
+is "$(cat out)" "$(sed -n '1p;3p' w.jsonl)" \
+    "a document that is chosen keeps all of its fields"
+gdata dedup --where 'score > 2 and scroe > 1' w.jsonl >out 2>err
+like err "where leaves out 5 of 5 documents" "what is left out is counted"
+like err 'warning: no document has the field "scroe" of --where' \
+    "a field that no document has is named"
+
+gdata dedup --where 'score >' w.jsonl >out 2>err
+is $? 2 "a filter that is none is refused"
+like err "filter: a value is expected at the end of: score >" \
+    "the error quotes the filter"
+echo plain >plain.txt
+gdata dedup --where 'score > 1' plain.txt >out 2>err
+is $? 2 "plain text cannot be filtered"
+like err "plain.txt is plain text, which has no fields for --where" \
+    "the file without fields is named"
+printf '{"text": "x", "score": 3\n{"text": "y", "score": 3}\n' >bad.jsonl
+gdata dedup --max-bad 100% --where 'score = 3' bad.jsonl >out 2>err
+is "$(cat out)" '{"text": "y", "score": 3}' "a bad line is skipped as ever"
+
+# Encoding is the same with any number of threads, and knows its filter.
+awk 'BEGIN { for (i = 0; i < 30000; i++)
+    printf "{\"text\": \"word %d\", \"score\": %d}\n", i, i % 7 }' >many.jsonl
+awk 'NR % 7 == 0 || NR % 7 == 6' many.jsonl >few.jsonl
+gdata bpe --vocab 300 -o tok few.jsonl >out 2>&1
+gdata encode -q -T tok -o few few.jsonl >out 2>err
+for threads in 1 4; do
+    gdata encode -q -j $threads -T tok -o many --where 'score >= 5' \
+        many.jsonl >out 2>err
+    ok "$(cmp few_000000.bin many_000000.bin; echo $?)" \
+        "$threads threads encode the documents that are chosen"
+done
+seeds=$top/t/fuzz/corpus/parquet
+gdata info "$seeds/plain.parquet" >out 2>err
+if grep -q without err; then
+    skip "columns of Parquet are compared" "built without Parquet"
+    done_testing
+    exit
+fi
+while IFS='|' read -r filter want; do
+    is "$(texts "$filter" "$seeds/scalars.parquet")" "$want" \
+        "rows are chosen: $filter"
+done <<'END'
+int > 0|ac
+int is null|
+long = 5|c
+unsigned = 18446744073709551615|a
+real < 0 and truth = false|c
+real >= 1e300|b
+half is not null|ac
+truth = true and int = 1|a
+label = 'x'|a
+label is null|b
+text = 'a' or label = '中'|ac
+none = 1|
+END
+gdata dedup -q --where 'int > 0' "$seeds/scalars2.parquet" >out 2>err
+gdata dedup -q "$seeds/scalars2.parquet" 2>err | sed -n '1p;4p' >want
+ok "$(cmp want out; echo $?)" "rows that are chosen keep their columns"
+gdata dedup -q --where 'list > 0' "$seeds/scalars.parquet" >out 2>err
+is $? 2 "a nested column cannot be compared"
+like err 'needs columns of texts, numbers or truth values, and "list" is none' \
+    "the nested column is named"
+done_testing
