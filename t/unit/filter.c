@@ -140,6 +140,8 @@ static const struct {
     { "metrics.loss is not nan", "ABDE" },
     { "metrics.odd is not finite", "CDE" },
     { "odd is finite", "-" },
+    { "num is finite", "ABC" },
+    { "opt is nan", "-" },
     { "min(loss) is finite", "ABDE" },
     { "metrics.nosuch is null", "ABCDE" },
     { "params.nosuch is not null", "-" },
