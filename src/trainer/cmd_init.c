@@ -61,12 +61,12 @@ enum { TEXT_LEAST = 20000, EPOCHS_MOST = 20, SECS_LEAST = 60 };
 
 /* From small to large. */
 static const struct shape {
-    int layers, heads, width, context, batch;
+    int layers, head, width, context, batch;
 } shapes[] = {
-    { 4, 4, 128, 128, 8 },      { 4, 4, 192, 128, 8 },
-    { 6, 4, 256, 256, 8 },      { 6, 6, 384, 256, 16 },
-    { 8, 8, 512, 512, 16 },     { 12, 12, 768, 1024, 16 },
-    { 24, 16, 1024, 1024, 16 },
+    { 4, 64, 128, 128, 8 },      { 4, 64, 192, 128, 8 },
+    { 6, 64, 256, 256, 8 },      { 6, 64, 384, 256, 16 },
+    { 8, 64, 512, 512, 16 },     { 12, 128, 768, 1024, 16 },
+    { 24, 128, 1024, 1024, 16 },
 };
 
 /* The values that are written to the settings. */
@@ -80,7 +80,8 @@ struct setup {
     bool on_gpu;
     double rate; /* floating-point operations a second */
     const struct shape *shape;
-    double parameters, tokens; /* of the model; that it is trained on */
+    double parameters, products; /* of the model; in its matrix products */
+    double tokens;               /* that it is trained on */
     double secs, steps;
 };
 
@@ -140,27 +141,28 @@ static double epoch(const struct setup *s)
 }
 
 /*
- * The largest shape that sees ten tokens a parameter in the time, by 6
- * operations per parameter and token; 20 would be compute-optimal, but a model
- * of a few minutes gains more from its size.  What is read too often is learned
- * by heart, so the time ends before that.
+ * The largest shape that sees ten tokens a parameter of its products in the
+ * time, by 6 operations per parameter and token; 20 would be compute-optimal,
+ * but a model of a few minutes gains more from its size.  What is read too
+ * often is learned by heart, so the time ends before that.
  */
 static void choose_shape(struct setup *s)
 {
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
         const struct shape *const h = &shapes[i];
-        const double width = h->width;
-        const double parameters =
-            12 * h->layers * width * width + (s->vocab + h->context) * width;
-        const double second = s->rate / (6 * parameters);
+        const double width = h->width, table = s->vocab * width;
+        const double products = 12 * h->layers * width * width + table;
+        const double second = s->rate / (6 * products);
         const double enough = EPOCHS_MOST * epoch(s) / second;
         const double secs = fmin(3600 * hours, fmax(enough, SECS_LEAST));
         const double tokens = secs * second;
 
-        if (i > 0 && tokens < 10 * parameters)
+        if (i > 0 && tokens < 10 * products)
             break;
         s->shape = h;
-        s->parameters = parameters;
+        s->products = products;
+        /* with the embedding, and those of the values of every other layer */
+        s->parameters = products + table * (1 + h->layers / 2);
         s->tokens = tokens;
         s->secs = secs;
     }
@@ -199,28 +201,29 @@ static void print_settings(FILE *out, const struct setup *s)
             "; Written by 'gtrain init' for %.3g minutes on this machine.\n"
             "; gtrain.ini(5) explains every setting.  Worth trying first:\n"
             ";   train.max_time   a longer training\n"
-            ";   model.width, model.layers   a larger model\n"
+            ";   model.width, recipe.depth   a larger model\n"
             ";   optim.muon_lr    another learning rate\n"
+            "\n[recipe]\n; 'gtrain plan --only recipe' prints what follows.\n"
+            "name = fast\ndepth = %d\n"
             "\n[data]\ntokenizer = %s/tok\n"
             "train = %s/text_train_*.bin\nval = %s/text_val_*.bin\n"
-            "\n[model]\nlayers = %d\nheads = %d\nwidth = %d\ncontext = %d\n"
-            "linear_bias = no\n",
-            s->secs / 60, s->data, s->data, s->data, h->layers, h->heads,
-            h->width, h->context);
+            "; The order of the recipe, bestfit, would cut long documents.\n"
+            "order = epoch\n"
+            "\n[model]\nwidth = %d\nhead_dim = %d\ncontext = %d\n",
+            s->secs / 60, h->layers, s->data, s->data, s->data, h->width,
+            h->head, h->context);
     if (times > 3)
         fprintf(out, "; Every token is read about %.0f times.\ndropout = %s\n",
                 times, times > 10 ? "0.2" : "0.1");
     fprintf(
         out,
-        "\n[train]\nmicro_batch = %d\nmax_time = %.0fs\n%s"
-        "\n[optim]\n"
-        "; Muon updates the matrices of the blocks, AdamW the others.\n"
-        "name = muon\nmuon_lr = 0.02\nlr = 3e-3\nbeta2 = 0.95\n"
-        "decay = 0.01\n"
+        "\n[train]\n"
+        "; The batch is a micro-batch of each rank; that of the recipe is for "
+        "a\n; longer training.\n"
+        "tokens_per_step = 0\nmicro_batch = %d\nmax_time = %.0fs\n%s"
         "\n[schedule]\n"
         "; More steps than the time allows: the schedule follows the time.\n"
-        "kind = wsd\nsteps = %.0f\nwarmup = 2%%\ndecay = 40%%\n"
-        "min_lr = 6e-5\n"
+        "steps = %.0f\n"
         "\n[eval]\nevery = 5%%\nsequences = 128\n"
         "; The checkpoint with the best loss is kept.\npatience = 5\n"
         "\n[sample]\nevery = 20%%\ntokens = 96\n"
@@ -442,7 +445,7 @@ static void describe(const struct setup *s)
         log_warn("%s are enough for this text, which is read about %.0f times; "
                  "in %s the model would learn it by heart",
                  time, s->tokens / epoch(s), num_duration(asked, 3600 * hours));
-    if (s->tokens < 10 * s->parameters)
+    if (s->tokens < 10 * s->products)
         log_info("a model of this size becomes better with ten tokens for "
                  "each parameter: with more %s",
                  s->secs < 3600 * hours ? "text" : "time");

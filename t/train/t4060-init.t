@@ -13,12 +13,16 @@ awk 'BEGIN {
 
 gtrain init "texts/the fox.txt" --hours 0.0003 >out 2>err
 ok $? "init trains a model on a text" "$(tail -n 5 err)"
-grep -a '^\$' out >commands
+grep -a '^\$ g' out >commands
 is "$(cat commands)" "\$ gdata bpe --vocab 1024 -o 'the fox-data/tok' 'texts/the fox.txt'
 \$ gdata encode -T 'the fox-data/tok' --val 10% --split tail -o 'the fox-data/text' 'texts/the fox.txt'
 \$ gtrain --config 'the fox.ini'
 \$ gplot loss @latest
 \$ gtrain sample --tokens 150" "init prints each command it runs"
+like "the fox.ini" "^name = fast" "init uses the recipe"
+gtrain plan --config "the fox.ini" --ranks 2 --only training --tsv >plan 2>err3
+is "$(sed -n 's/^tokens of a step	//p' plan)" 2048 \
+    "each rank has a micro-batch" "$(cat err3)"
 tail -n 1 out | grep -aq "gtrain --config 'the fox.ini'" &&
     test "$(grep -an '^Next:' out | cut -d: -f1)" -gt \
         "$(grep -an 'gtrain sample --tokens' out | cut -d: -f1)" &&
