@@ -420,6 +420,11 @@ check "encode says what to do if an incomplete shard is too short" sh -c '
     work="gdata encode -q -j1 -T tok -o part/x --mark-every 0 first.jsonl docs.jsonl"
     ! $work 2>err && : >part/x_000000.bin.part && ! $work 2>err &&
     grep "part/x.state does not fit its files; delete it" err'
+check "encode notices that an incomplete shard has other tokens than it wrote" sh -c '
+    work="gdata encode -q -j1 -T tok -o flip/x --mark-every 0 first.jsonl docs.jsonl"
+    ! $work 2>err && printf "\\377\\001" |
+    dd of=flip/x_000000.bin.part bs=1 seek=1040 conv=notrunc 2>err && ! $work 2>err &&
+    grep "x_000000.bin.part: the file has other tokens than were written" err'
 check "encode writes of one document in the singular" sh -c '
     gdata encode -T tok -o plain plain.txt 2>err && grep "1 document, " err'
 printf 'some text\n' >hole.txt && truncate -s 1T hole.txt

@@ -21,7 +21,8 @@ struct sink_shard {
     struct shard_out out;
     bool open;
     int64_t number;
-    int64_t n; /* ids in it */
+    int64_t n;             /* ids in it */
+    char sum[SHA256_TEXT]; /* of them, in the state that was loaded */
 };
 
 struct sink_lock {
@@ -148,7 +149,7 @@ static bool parse_state(struct sink *s, const char *text, struct sink_state *m)
     int used = 0, inside;
     uint64_t file;
 
-    if (sscanf(p, "gdata-encode 2 %79s%n", work, &used) != 1 ||
+    if (sscanf(p, "gdata-encode 3 %79s%n", work, &used) != 1 ||
         strcmp(work, s->conf.work) != 0)
         return false;
     p += used;
@@ -164,8 +165,8 @@ static bool parse_state(struct sink *s, const char *text, struct sink_state *m)
     for (int i = 0; i < SUBSETS; i++) {
         struct sink_shard *t = &s->shard[i];
 
-        if (sscanf(p, " split %" SCNd64 " %" SCNd64 "%n", &t->number, &t->n,
-                   &used) != 2 ||
+        if (sscanf(p, " split %" SCNd64 " %" SCNd64 " %64s%n", &t->number,
+                   &t->n, t->sum, &used) != 3 ||
             t->number < 0 || t->n < 0)
             return false;
         p += used;
@@ -185,6 +186,22 @@ static void list_complete(struct sink *s)
     }
 }
 
+/* Continue an incomplete shard, if it has the ids that were written to it. */
+static int continue_shard(struct sink *s, int subset, struct err *e)
+{
+    struct sink_shard *t = &s->shard[subset];
+    char sum[SHA256_TEXT];
+
+    if (open_shard(s, subset, t->n, e) < 0)
+        return -1;
+    shard_sum(&t->out, sum);
+    return strcmp(sum, t->sum) == 0
+               ? 0
+               : err_set(e, ERR_INPUT,
+                         "%s: the file has other tokens than were written",
+                         t->out.save.temp);
+}
+
 static int load_state(struct sink *s, struct sink_state *m, struct err *e)
 {
     char documents[NUM_TEXT], tokens[NUM_TEXT];
@@ -200,7 +217,7 @@ static int load_state(struct sink *s, struct sink_state *m, struct err *e)
         list_complete(s);
         for (int i = 0; i < SUBSETS && got == 0; i++)
             if (s->shard[i].n > 0)
-                got = open_shard(s, i, s->shard[i].n, e);
+                got = continue_shard(s, i, e);
         if (got < 0)
             err_wrap(e, "%s does not fit its files; delete it to start again",
                      s->state_path);
@@ -280,15 +297,21 @@ int sink_save_state(struct sink *s, const struct sink_state *m, struct err *e)
             return -1;
     if (save_open(&save, s->state_path, e) < 0)
         return -1;
-    fprintf(save.fp, "gdata-encode 2 %s\n", s->conf.work);
+    fprintf(save.fp, "gdata-encode 3 %s\n", s->conf.work);
     fprintf(save.fp,
             "at %zu %" PRId64 " %" PRId64 " %d %" PRId64 " %" PRId64 " %" PRId64
             " %" PRId64 " %d\n",
             m->place.file, m->place.offset, m->place.line, m->place.inside,
             m->documents, m->bad, m->text, m->tokens, m->subset);
-    for (int i = 0; i < SUBSETS; i++)
-        fprintf(save.fp, "split %" PRId64 " %" PRId64 "\n", s->shard[i].number,
-                s->shard[i].n);
+    for (int i = 0; i < SUBSETS; i++) {
+        const struct sink_shard *t = &s->shard[i];
+        char sum[SHA256_TEXT] = "-";
+
+        if (t->open)
+            shard_sum(&t->out, sum);
+        fprintf(save.fp, "split %" PRId64 " %" PRId64 " %s\n", t->number, t->n,
+                sum);
+    }
     if (save_commit(&save, e) < 0)
         return -1;
     s->saved = clock_mono();
