@@ -63,13 +63,11 @@ static void measure_run(struct run_use *u, const struct slurm_jobs *jobs,
                         struct arena *mem)
 {
     struct attempt_list list;
-    struct err e = { 0 };
     const char *counted = NULL;
     const bool failed =
         u->run.status == RUN_FAILED || u->run.status == RUN_STALE;
 
-    if (attempts_load(&list, mem, u->run.folder, u->run.links, &e) < 0)
-        log_warn("run %s: %s", u->run.name, e.text);
+    spent_attempts(&list, mem, &u->run);
     u->attempts = list.n ? (int64_t)list.n : 1;
     if (list.n == 0)
         u->wall = run_info_seconds(&u->run);

@@ -65,6 +65,26 @@ gtrack hours small --tsv --no-header | cut -f 4 >whole
 awk 'NR == 1 { parts = $1 } NR == 2 { exit !(parts / $1 > 0.97 && parts / $1 < 1.03) }' \
     parts whole
 ok $? "the parts add up to the wall-clock time"
+# A process that is killed leaves no end: its points tell how long it worked.
+mkdir runs
+perl -e 'open my $log, "|-", "gtrack log --root runs killed --param a=1" or die;
+    print $log "{\"step\": 1, \"loss\": 1}\n"; close $log' >out 2>&1
+killed=$(gtrack --root runs where killed)
+start=$(sed -n 's/^start_time: //p' "$killed/.gtrack/attempt.1.yaml")
+sed -i -e '/^end_time/d' -e 's/^state: .*/state: RUNNING/' \
+    -e "s/^heartbeat: .*/heartbeat: $start/" -e 's/^pid: .*/pid: 4194305/' \
+    "$killed/.gtrack/attempt.1.yaml"
+echo "$((start + 7200000)) 1 2" >>"$killed/metrics/loss"
+is "$(gtrack --root runs hours killed --tsv --no-header | cut -f 4)" 2.0 \
+    "an attempt that was killed lasted until its last point"
+sed "s/$start/$((start + 10800000))/; s/^attempt: 1/attempt: 2/; s/^state: .*/state: FINISHED/" \
+    "$killed/.gtrack/attempt.1.yaml" >"$killed/.gtrack/attempt.2.yaml"
+echo "end_time: $((start + 14400000))" >>"$killed/.gtrack/attempt.2.yaml"
+is "$(gtrack --root runs hours killed --tsv --no-header | cut -f 3,4)" "2${tab}3.0" \
+    "a killed attempt and the next one add up"
+gtrack --root runs hours --why killed --tsv --no-header >out
+is "$(awk -F '\t' '$2 == "between attempts" { print $3 }' out)" 1.0 \
+    "the time between two attempts begins with the last point"
 gplot hours small known -o hours.txt >out 2>err
 is $? 0 "gplot hours draws bars"
 like out "small.*" "a table follows the figure"

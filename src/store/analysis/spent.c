@@ -60,15 +60,52 @@ static int add_events(double *secs, const struct run_info *run, const char *key,
     return 0;
 }
 
+/* When an attempt that nobody ended was last heard of before the next began:
+ * its last heartbeat, or a point of any metric. */
+static int64_t last_sign(const struct run_info *run, const struct attempt *a,
+                         int64_t until)
+{
+    int64_t last = a->beat_ms;
+
+    for (size_t i = 0; i < run->n_metrics; i++) {
+        struct series s = { 0 };
+        struct err none = { 0 };
+
+        if (series_load(&s, run, run->metrics[i].key, LOAD_ALL_ATTEMPTS,
+                        &none) < 0)
+            continue;
+        for (size_t k = 0; k < s.n; k++)
+            if (s.ms[k] > last && s.ms[k] < until)
+                last = s.ms[k];
+        series_free(&s);
+    }
+    return last;
+}
+
+void spent_attempts(struct attempt_list *list, struct arena *mem,
+                    const struct run_info *run)
+{
+    struct err e = { 0 };
+
+    if (attempts_load(list, mem, run->folder, run->links, &e) < 0)
+        log_warn("run %s: %s", run->name, e.text);
+    for (size_t i = 0; i < list->n; i++) {
+        struct attempt *a = &list->item[i];
+        const bool is_last = i + 1 == list->n;
+
+        if (a->end_ms || (is_last && run->status == RUN_RUNNING))
+            continue;
+        a->end_ms = last_sign(run, a, is_last ? INT64_MAX : a[1].start_ms);
+    }
+}
+
 double spent_seconds(const struct run_info *run)
 {
     struct attempt_list list;
     struct arena mem = { 0 };
-    struct err e = { 0 };
     double secs = 0;
 
-    if (attempts_load(&list, &mem, run->folder, run->links, &e) < 0)
-        log_warn("run %s: %s", run->name, e.text);
+    spent_attempts(&list, &mem, run);
     for (size_t i = 0; i < list.n; i++)
         secs += attempt_seconds(run->folder, &list.item[i], clock_wall_ms());
     if (list.n == 0 && run->seen_ms > run->start_ms)
@@ -77,22 +114,19 @@ double spent_seconds(const struct run_info *run)
     return secs;
 }
 
-static int between_attempts(double *secs, const struct run_info *run,
-                            struct err *e)
+static double between_attempts(const struct run_info *run)
 {
     struct attempt_list list;
     struct arena mem = { 0 };
-    const int ret = attempts_load(&list, &mem, run->folder, run->links, e);
+    double secs = 0;
 
-    *secs = 0;
-    for (size_t i = 1; i < list.n; i++) {
-        const struct attempt *a = &list.item[i - 1];
-        const int64_t end = a->end_ms ? a->end_ms : a->beat_ms;
-
-        *secs += fmax(0, (double)(list.item[i].start_ms - end) / 1000);
-    }
+    spent_attempts(&list, &mem, run);
+    for (size_t i = 1; i < list.n; i++)
+        secs +=
+            fmax(0, (double)(list.item[i].start_ms - list.item[i - 1].end_ms) /
+                        1000);
     arena_clear(&mem);
-    return ret;
+    return secs;
 }
 
 int spent_load(struct spent *s, const struct run_info *run, double seconds,
@@ -103,8 +137,7 @@ int spent_load(struct spent *s, const struct run_info *run, double seconds,
     double steps, all, left = seconds;
 
     *s = (struct spent){ { 0 } };
-    if (between_attempts(&s->secs[SPENT_QUEUE], run, e) < 0)
-        return -1;
+    s->secs[SPENT_QUEUE] = between_attempts(run);
     if (run->status == RUN_FAILED || run->status == RUN_STALE) {
         s->secs[SPENT_FAILED] = seconds;
         return 0;

@@ -2,6 +2,7 @@
 #define STORE_ANALYSIS_SPENT_H
 
 #include "common/err.h"
+#include "store/format/attempt.h"
 #include "store/read/runs.h"
 
 /*
@@ -37,6 +38,11 @@ struct spent {
 
 int spent_load(struct spent *, const struct run_info *, double seconds,
                struct err *);
+
+/* The attempts at a run.  One that was killed has no end; it gets the time at
+ * which it was last heard of, by a heartbeat or by a point. */
+void spent_attempts(struct attempt_list *, struct arena *,
+                    const struct run_info *);
 
 /* The wall-clock time of all attempts. */
 double spent_seconds(const struct run_info *);
