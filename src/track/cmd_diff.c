@@ -8,6 +8,7 @@
 #include "common/log.h"
 #include "common/opt.h"
 #include "store/format/attempt.h"
+#include "store/format/changed.h"
 #include "track/runs/track.h"
 
 static struct table_style style;
@@ -71,7 +72,8 @@ static void add_pairs(struct table *t, const struct pair *a, size_t na,
         const int cmp = i == na ? 1 : j == nb ? -1 : strcmp(a[i].key, b[j].key);
         const char *key = cmp <= 0 ? a[i].key : b[j].key;
 
-        if (!tags || all || opt_find_word(differing_tags, key) < 0)
+        if (!tags || all ||
+            (opt_find_word(differing_tags, key) < 0 && !changed_is_tag(key)))
             add_row(t, tags ? kind_of_tag(key) : "param", key,
                     cmp <= 0 ? a[i].value : NULL, cmp >= 0 ? b[j].value : NULL);
         i += cmp <= 0;
@@ -92,6 +94,8 @@ static void fill_table(struct table *t, const struct run_info *a,
         add_row(t, "run", "command", a->attempt->command, b->attempt->command);
         add_row(t, "run", "host", a->attempt->host, b->attempt->host);
     }
+    add_row(t, "run", "changed", a->changed ? a->changed : "",
+            b->changed ? b->changed : "");
     add_pairs(t, a->params, a->n_params, b->params, b->n_params, false);
     add_pairs(t, a->tags, a->n_tags, b->tags, b->n_tags, true);
 }

@@ -11,6 +11,7 @@
 #include "common/opt.h"
 #include "common/output/pager.h"
 #include "common/output/emit.h"
+#include "store/format/changed.h"
 #include "track/runs/column.h"
 #include "track/runs/file_tree.h"
 #include "track/runs/track.h"
@@ -29,11 +30,11 @@ static const struct opt show_opts[] = {
     { 0 }
 };
 
-static const char *const attributes[] = { "name",    "id",       "experiment",
-                                          "status",  "reason",   "damage",
-                                          "started", "ended",    "time",
-                                          "steps",   "attempts", "user",
-                                          "parent",  "deleted",  "folder" };
+static const char *const attributes[] = {
+    "name",    "id",     "experiment", "status", "reason",   "damage",
+    "started", "ended",  "time",       "steps",  "attempts", "changed",
+    "user",    "parent", "deleted",    "folder"
+};
 
 enum { N_ATTRIBUTES = sizeof attributes / sizeof attributes[0] };
 
@@ -225,9 +226,27 @@ static void add_tags(struct page *p, const struct run_info *r)
 
     table_columns(&t, "key", "value", NULL);
     for (size_t i = 0; i < r->n_tags; i++)
-        if (all || opt_find_word(attribute_tags, r->tags[i].key) < 0)
+        if (all || (opt_find_word(attribute_tags, r->tags[i].key) < 0 &&
+                    !changed_is_tag(r->tags[i].key)))
             add_pair(&t, r->tags[i].key, r->tags[i].value);
     add_section(p, "tags", &t, false);
+}
+
+/* A parameter that was changed is shown with all its values. */
+static void add_params(struct page *p, const struct run_info *r)
+{
+    struct table t = TABLE_INIT("");
+    struct buf text = BUF_INIT;
+
+    table_columns(&t, "key", "value", NULL);
+    for (size_t i = 0; i < r->n_params; i++) {
+        buf_trim(&text, 0);
+        add_pair(&t, r->params[i].key,
+                 changed_text(&text, r, r->params[i].key) ? text.s
+                                                          : r->params[i].value);
+    }
+    add_section(p, "parameters", &t, false);
+    buf_clear(&text);
 }
 
 static int print_sections(const struct run_info *r, const struct file_tree *f,
@@ -240,10 +259,7 @@ static int print_sections(const struct run_info *r, const struct file_tree *f,
     pager_screen(&rows, &columns);
     p.width = isatty(STDOUT_FILENO) ? (size_t)columns : 0;
     add_attributes(&p, r);
-    table_columns(&t, "key", "value", NULL);
-    for (size_t i = 0; i < r->n_params; i++)
-        add_pair(&t, r->params[i].key, r->params[i].value);
-    add_section(&p, "parameters", &t, false);
+    add_params(&p, r);
     add_metrics(&t, r);
     add_section(&p, "metrics", &t, true);
     add_tags(&p, r);

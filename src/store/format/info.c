@@ -66,6 +66,24 @@ const char *run_info_command(const struct run_info *run)
     return run->attempts ? run->attempt[0].command : NULL;
 }
 
+bool run_info_is_provable(const struct run_info *run, const char *metric)
+{
+    static const char *const names[] = { "train/loss", "train/perplexity",
+                                         "train/grad_norm", "train/lr" };
+
+    if (!run_info_param(run, "derived.device"))
+        return false;
+    if (strncmp(metric, "val/", 4) == 0)
+        return run_info_param(run, "derived.data.val") &&
+               (strcmp(metric, "val/loss") == 0 ||
+                strcmp(metric, "val/perplexity") == 0 ||
+                strcmp(metric, "val/bpb") == 0);
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strcmp(metric, names[i]) == 0)
+            return true;
+    return false;
+}
+
 const struct metric_sum *run_info_metric(const struct run_info *run,
                                          const char *key)
 {

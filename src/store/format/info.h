@@ -82,6 +82,8 @@ struct run_info {
     struct pair *params, *tags;
     struct metric_sum *metrics;
     struct run_dataset *inputs; /* the datasets that it read */
+    const char *changed;        /* settings that a later attempt changed, as in
+                                 * "optim.lr = 0.01; 0.003 from step 101" */
     const char *damage;         /* NULL when all is well */
     const char *torn;           /* a file whose last line is incomplete */
     bool unread;                /* some of it could not be read, perhaps that
@@ -97,6 +99,10 @@ const char *run_info_command(const struct run_info *);
 bool run_info_is_unattended(const struct run_info *);
 const struct metric_sum *run_info_metric(const struct run_info *,
                                          const char *key);
+
+/* Does `gtrain replay` compute a metric of the run again?  Of a run that gtrain
+ * did not train, it computes none. */
+bool run_info_is_provable(const struct run_info *, const char *metric);
 
 /* How many seconds a run took, or has been running. */
 double run_info_seconds(const struct run_info *);

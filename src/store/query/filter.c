@@ -102,6 +102,7 @@ static bool test_attribute(const struct clause *c, const struct run_info *run)
         [DELETED] = run->deleted ? "deleted" : NULL,
         [HOST] = run_info_tag(run, "gtrack.host"),
         [DAMAGE] = run->damage,
+        [CHANGED] = run->changed,
     };
     const char *s;
 

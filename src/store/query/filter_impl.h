@@ -27,6 +27,7 @@ enum attribute {
     DELETED,
     HOST,
     DAMAGE,
+    CHANGED,
     START, /* this and those below are numbers */
     END,
     DURATION,

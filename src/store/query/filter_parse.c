@@ -60,6 +60,7 @@ static const struct {
     { "deleted", DELETED },
     { "host", HOST },
     { "damage", DAMAGE },
+    { "changed", CHANGED },
     { "started", START },
     { "start_time", START },
     { "created", START },

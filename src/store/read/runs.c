@@ -13,6 +13,7 @@
 #include "common/log.h"
 #include "common/path.h"
 #include "store/format/attempt.h"
+#include "store/format/changed.h"
 #include "store/format/store.h"
 #include "store/read/beats.h"
 #include "store/read/index.h"
@@ -89,6 +90,7 @@ static void complete(struct run_info *run, struct arena *mem,
         run->name = name ? name : run->id;
     run->parent = run_info_tag(run, "mlflow.parentRunId");
     run->seen_ms = last_seen(run);
+    run->changed = changed_settings(run, mem);
     if (run->torn && run->status != RUN_RUNNING && !run->damage)
         run->damage = arena_printf(mem, "%s: the last line is torn", run->torn);
 }

@@ -14,6 +14,7 @@
 #include "common/mem.h"
 #include "common/path.h"
 #include "common/utf8.h"
+#include "store/format/changed.h"
 #include "store/format/key.h"
 #include "store/format/rewind.h"
 #include "store/format/store.h"
@@ -48,6 +49,7 @@ struct writer {
     time_t looked;                   /* when it last knew that it may write */
     int64_t noted;                   /* of the dropped ones, in a tag */
     struct queued_texts waiting;
+    bool has_points; /* of this attempt */
     struct err trouble;
     bool warned;
 };
@@ -127,6 +129,21 @@ static bool is_written(const struct writer *w, const char *file,
     return there;
 }
 
+/* Another value of a parameter: of a later attempt, it is a tag. */
+static void note_change(struct writer *w, const struct queued_text *t,
+                        const char *value)
+{
+    if (w->conf.attempt > 1)
+        queued_texts_add(
+            &w->waiting,
+            (struct queued_text){ TAG, changed_tag(w->conf.attempt, t->key),
+                                  xstrdup(value) });
+    else
+        log_warn("%s: parameter %s keeps its first value: %.100s is not "
+                 "recorded",
+                 w->name, t->key, t->value);
+}
+
 static int write_text(struct writer *w, const struct queued_text *t,
                       struct err *e)
 {
@@ -143,9 +160,7 @@ static int write_text(struct writer *w, const struct queued_text *t,
             log_warn("%s: %s %s is truncated to %zu characters", w->name,
                      word[t->kind], t->key, most[t->kind]);
     } else if (!same) {
-        log_warn("%s: parameter %s keeps its first value: %.100s is not "
-                 "recorded",
-                 w->name, t->key, t->value);
+        note_change(w, t, value);
     }
     free(value);
     return ret;
@@ -241,6 +256,19 @@ static void write_all(struct writer *w)
         write_series(w, &w->file[i]);
 }
 
+/* The first rewind of an attempt that resumes a run tells where it begins. */
+static void note_beginning(struct writer *w, int64_t step)
+{
+    const int attempt = w->conf.attempt;
+
+    if (attempt > 1 && !w->has_points)
+        queued_texts_add(
+            &w->waiting,
+            (struct queued_text){ TAG, changed_tag(attempt, CHANGED_FIRST_STEP),
+                                  xasprintf("%lld", (long long)step + 1) });
+    w->has_points = true;
+}
+
 /*
  * A rewind retracts what was logged before it, so all of that has to be in the
  * files first.  Until then, later points wait in the blocks.
@@ -253,6 +281,8 @@ static bool rewind_now(struct writer *w, const struct metric_point *p)
     if (!w->troubled && may_write(w) &&
         rewind_add(w->run, w->conf.attempt, p->step, p->ms, &e) < 0)
         trouble(w, &e);
+    if (!w->troubled)
+        note_beginning(w, p->step);
     return !w->troubled;
 }
 
@@ -282,6 +312,7 @@ static bool keep_point(struct writer *w, const struct queued_point *item)
         return true;
     f->last = f->point[f->n++];
     w->held++;
+    w->has_points = true;
     return true;
 }
 

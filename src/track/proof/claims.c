@@ -184,6 +184,7 @@ void claims_clear(struct claims *c)
         free(c->item[i].format);
         free(c->item[i].command);
         free(c->item[i].now);
+        free(c->item[i].changes);
     }
     free(c->item);
     *c = (struct claims){ 0 };

@@ -34,7 +34,9 @@ struct claim {
     const char *value;           /* as the text states it, `len` bytes */
     size_t len;
     long line;
-    char *now; /* the value to compare with; NULL: unknown */
+    char *now;     /* the value to compare with; NULL: unknown */
+    char *changes; /* all values of a parameter that was changed, or NULL */
+    bool unproved; /* a metric that gtrain replay does not compute again */
 };
 
 struct claims {
@@ -77,6 +79,7 @@ struct claims_check {
     double end;     /* by clock_mono(): nothing runs longer */
     struct table table;
     int64_t equal, other, unknown; /* values */
+    int64_t unproved;              /* of those that are known */
     int64_t figures, other_figures;
     int64_t missing; /* files that a report includes */
 };

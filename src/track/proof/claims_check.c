@@ -16,6 +16,7 @@
 #include "common/sig.h"
 #include "common/spawn.h"
 #include "plot/stamp.h"
+#include "store/format/changed.h"
 #include "track/proof/claims.h"
 #include "track/runs/column.h"
 #include "track/runs/column_parse.h"
@@ -124,6 +125,26 @@ static int format_value(struct buf *out, const struct claim *c,
     return 0;
 }
 
+/* The values of a parameter that was changed when the run was resumed. */
+static char *find_changes(const struct column *column,
+                          const struct run_info *run)
+{
+    struct buf b = BUF_INIT;
+
+    if (column->kind == COLUMN_PARAM && changed_text(&b, run, column->key))
+        return buf_detach(&b);
+    buf_clear(&b);
+    return NULL;
+}
+
+/* A metric of a run of gtrain that is not computed again. */
+static bool is_unproved(const struct column *column, const struct run_info *run)
+{
+    return column->kind == COLUMN_METRIC &&
+           run_info_param(run, "derived.device") &&
+           !run_info_is_provable(run, column->key);
+}
+
 static int find_value(struct claim *c, struct err *e)
 {
     struct runs runs = { 0 };
@@ -139,6 +160,10 @@ static int find_value(struct claim *c, struct err *e)
         ret = format_value(&text, c, &columns.item[0], &runs.run[0], e);
     if (ret == 0)
         c->now = buf_detach(&text);
+    if (ret == 0) {
+        c->changes = find_changes(&columns.item[0], &runs.run[0]);
+        c->unproved = is_unproved(&columns.item[0], &runs.run[0]);
+    }
     buf_clear(&text);
     columns_clear(&columns);
     runs_free(&runs);
@@ -168,8 +193,17 @@ static void add_claim(struct claims_check *k, const char *file, struct claim *c,
         table_printf(t, "%.*s", (int)(c->len < 100 ? c->len : 100), c->value);
         table_text(t, c->now);
     }
-    table_text(t, equal ? "equal" : known ? "differs" : why.text);
-    table_mark(t, equal ? MARK_NONE : MARK_BAD);
+    table_printf(t, "%s%s%s%s",
+                 equal   ? "equal"
+                 : known ? "differs"
+                         : why.text,
+                 c->unproved ? ", not proved" : "",
+                 c->changes ? "; the run had " : "",
+                 c->changes ? c->changes : "");
+    table_mark(t, !equal                      ? MARK_BAD
+                  : c->changes || c->unproved ? MARK_WARN
+                                              : MARK_NONE);
+    k->unproved += c->unproved;
     k->equal += equal;
     k->other += known && !equal;
     k->unknown += !known;
@@ -393,5 +427,8 @@ int claims_check_judge(const struct claims_check *k, struct buf *out,
     else
         buf_printf(out, "%s and %s as the runs say", text,
                    num_count(more, k->figures, "figure"));
+    if (k->unproved > 0)
+        buf_printf(out, "; %lld of metrics that gtrain replay does not compute",
+                   (long long)k->unproved);
     return 0;
 }

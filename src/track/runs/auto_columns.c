@@ -105,12 +105,17 @@ static bool attribute_differs(const struct runs *runs, const char *attribute)
     return column_differs(&c, runs);
 }
 
-static bool has_damage(const struct runs *runs)
+/* Add an attribute that few runs have, if one of these has it. */
+static void add_if_any(struct columns *c, const char *attribute,
+                       const struct runs *runs)
 {
+    const struct column x = { .attribute = column_find_attribute(attribute) };
+
     for (size_t i = 0; i < runs->n; i++)
-        if (runs->run[i].damage)
-            return true;
-    return false;
+        if (column_cell(&x, &runs->run[i]).type != TABLE_NONE) {
+            columns_attribute(c, attribute);
+            return;
+        }
 }
 
 static bool has_other_status(const struct runs *runs)
@@ -137,8 +142,11 @@ void auto_columns_full(struct columns *c, const struct runs *runs,
     columns_attribute(c, "status");
     if (s->deleted)
         columns_attribute(c, "deleted");
-    if (has_damage(runs) || !document)
+    if (document)
+        add_if_any(c, "damage", runs);
+    else
         columns_attribute(c, "damage");
+    add_if_any(c, "changed", runs);
     columns_attribute(c, "started");
     columns_attribute(c, "time");
     if (!document || all)
@@ -240,8 +248,8 @@ void auto_columns_short(struct columns *c, const struct runs *runs,
     if (attribute_differs(runs, "experiment"))
         columns_attribute(c, "experiment");
     columns_attribute(c, "started");
-    if (has_damage(runs))
-        columns_attribute(c, "damage");
+    add_if_any(c, "damage", runs);
+    add_if_any(c, "changed", runs);
     if (attribute_differs(runs, "attempts"))
         columns_attribute(c, "attempts");
     auto_columns_metrics(c, runs, false);

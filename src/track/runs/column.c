@@ -19,7 +19,7 @@
     X(STARTED, "started") X(ENDED, "ended") X(TIME, "time") \
     X(STEPS, "steps") X(USER, "user") X(ATTEMPTS, "attempts") \
     X(PARENT, "parent") X(DELETED, "deleted") X(DAMAGE, "damage") \
-    X(FOLDER, "folder")
+    X(CHANGED, "changed") X(FOLDER, "folder")
 #define ATTRIBUTE_VALUE(value, name) value,
 #define ATTRIBUTE_NAME(value, name) name,
 /* clang-format on */
@@ -228,6 +228,10 @@ static struct table_cell attribute_cell(int attribute, const struct run_info *r)
     case DAMAGE:
         cell = text_cell(r->damage);
         cell.mark = MARK_BAD;
+        return cell;
+    case CHANGED:
+        cell = text_cell(r->changed);
+        cell.mark = MARK_WARN;
         return cell;
     case STARTED:
         return time_cell(r->start_ms);

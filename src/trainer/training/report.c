@@ -86,6 +86,12 @@ static int resume_run(struct run **run, struct run_conf *c, struct err *e)
     return run_begin(run, c, e);
 }
 
+bool report_is_idle(const struct engine *eng, bool resumed)
+{
+    return resumed && eng->state.step >= eng->set->is.stop_at &&
+           !eng->state.due;
+}
+
 int report_open(struct report *r, struct engine *eng, const char *command,
                 const char *resume_id, enum report_start start, struct err *e)
 {
@@ -112,8 +118,9 @@ int report_open(struct report *r, struct engine *eng, const char *command,
         ret = checkpoint_begin_run(&r->run, &c, s, &claim, e);
     else
         ret = resume_run(&r->run, &c, e);
-    if (ret == 0) {
+    if (ret == 0)
         open_logs(r);
+    if (ret == 0 && !report_is_idle(eng, resume_id && c.resume)) {
         store_config(r, eng);
         checkpoint_drop_claim(&claim);
         if (s->train.max_time <= 0) /* otherwise, the clock decides */

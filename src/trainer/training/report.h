@@ -50,6 +50,9 @@ enum report_start {
 /* resume_id: the run to resume, or NULL. */
 int report_open(struct report *, struct engine *, const char *command,
                 const char *resume_id, enum report_start, struct err *);
+/* Was the run resumed without a step, or anything else, to do?  Then its record
+ * stays as it is. */
+bool report_is_idle(const struct engine *, bool resumed);
 void report_begin(struct report *, struct engine *, const struct meter *);
 
 /* For struct step: a micro-batch begins. */
@@ -75,8 +78,9 @@ int report_close(struct report *, struct engine *, int ret, struct err *e);
 
 /*
  * The parameters, datasets and tags that the run gets when it begins.  Every
- * setting becomes a parameter, and in the first attempt so do the values that
- * follow from the settings: later ones may have another number of ranks.
+ * setting becomes a parameter, and so do the values that follow from the
+ * settings and from the machine; what a later attempt changes becomes a tag
+ * (store/format/changed.h).
  */
 void report_params(struct run *, struct engine *, bool resumed);
 

@@ -22,7 +22,8 @@ static void store_settings(struct run *run, const struct settings *s)
 
     for (const struct setting *row = settings_table; row->key; row++) {
         /* where training stops is no property of the run, which may resume */
-        if (strncmp(row->key, "run.", 4) == 0 ||
+        if ((strncmp(row->key, "run.", 4) == 0 &&
+             strcmp(row->key, "run.log_every") != 0) ||
             strcmp(row->key, "train.stop_at") == 0)
             continue;
         buf_trim(&text, 0);
@@ -43,6 +44,8 @@ static void store_build(struct run *run)
         run_paramf(run, "derived.build", "%s %.16s", PACKAGE_VERSION, sum);
 }
 
+/* What follows from the settings, and how this machine computes: both may be
+ * different when the run is resumed. */
 static void store_derived(struct run *run, struct engine *eng)
 {
     const struct settings *s = eng->set;
@@ -54,18 +57,22 @@ static void store_derived(struct run *run, struct engine *eng)
     run_paramf(run, "derived.warmup", "%lld", (long long)s->is.warmup);
     run_paramf(run, "derived.tokens_per_step", "%lld",
                (long long)s->is.tokens_per_step);
-    for (int i = 0; i < DEV_MODEL_USES; i++) {
-        char key[64];
-
-        snprintf(key, sizeof key, "derived.bytes.%s", dev_use_names[i]);
-        run_paramf(run, key, "%lld", (long long)eng->memory[i]);
-    }
     run_paramf(run, "derived.ranks", "%d", eng->coll.size);
     run_paramf(run, "derived.device", "%s", eng->dev.type->name);
     run_paramf(run, "derived.threads", "%d", eng->dev.threads);
     run_param(run, "derived.instructions",
               engine_instructions(eng, text, sizeof text));
     store_build(run);
+}
+
+static void store_memory(struct run *run, const struct engine *eng)
+{
+    for (int i = 0; i < DEV_MODEL_USES; i++) {
+        char key[64];
+
+        snprintf(key, sizeof key, "derived.bytes.%s", dev_use_names[i]);
+        run_paramf(run, key, "%lld", (long long)eng->memory[i]);
+    }
 }
 
 /* The text of an object, which it frees. */
@@ -167,8 +174,9 @@ void report_params(struct run *run, struct engine *eng, bool resumed)
     const struct settings *s = eng->set;
 
     store_settings(run, s);
+    store_derived(run, eng);
     if (!resumed)
-        store_derived(run, eng);
+        store_memory(run, eng);
     store_data(run, eng);
     if (*s->run.note)
         run_tag(run, "note", s->run.note);

@@ -439,7 +439,8 @@ static int open_run(struct train *t, const struct train_conf *c, struct err *e)
         note_origin(t, c->checkpoint);
     alert_writer_begin(c->alerts,
                        t->report.run ? run_folder(t->report.run) : NULL);
-    if (ret == 0 && t->report.run && c->checkpoint)
+    if (ret == 0 && t->report.run && c->checkpoint &&
+        !report_is_idle(t->engine, is_resumed(t)))
         run_rewind(t->report.run, t->engine->state.step);
     return ret;
 }
