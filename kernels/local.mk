@@ -12,6 +12,7 @@ kernels_libkernels_a_SOURCES = \
 	%D%/half.h \
 	%D%/head.c \
 	%D%/head_rows.h \
+	%D%/instructions.h \
 	%D%/linear.c \
 	%D%/mix.c \
 	%D%/norm.c \

@@ -6,6 +6,7 @@
 #include "common/clock.h"
 #include "common/machine/cores.h"
 #include "common/mem.h"
+#include "kernels/instructions.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -75,6 +76,14 @@ static const struct isa {
     { "avx2", cpu_fill_table_avx2, has_avx2, 1 },
     { "c", cpu_fill_table_plain, has_c, 1 },
 };
+
+bool instructions_present(const char *name)
+{
+    for (size_t i = 0; i < sizeof isas / sizeof isas[0]; i++)
+        if (strcmp(isas[i].name, name) == 0)
+            return isas[i].present();
+    return false;
+}
 
 static const struct isa *choose_isa(struct err *e)
 {

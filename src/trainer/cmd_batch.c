@@ -215,7 +215,7 @@ static int show_batch(struct engine *eng, const struct run_info *run,
 {
     struct parts p = { 0 };
     struct certify c;
-    int ret = certify_open(&c, eng, run, e);
+    int ret = certify_open(&c, eng, run, wanted, e);
 
     if (ret == 0 && wanted > eng->set->is.steps)
         ret = err_set(e, ERR_USAGE, "%s has %" PRId64 " steps", run->name,
@@ -316,19 +316,21 @@ static int fill_spikes(struct table *t, const struct run_info *run,
     return ret;
 }
 
-static int show_spikes(struct engine *eng, const struct run_info *run,
-                       struct err *e)
+static int show_spikes(const char *word, struct err *e)
 {
     struct table t = TABLE_INIT("gtrain.spikes/1");
-    int ret;
+    struct runs runs = { 0 };
+    int ret = recorded_run_find(&runs, &recorded, word, e);
 
-    (void)eng;
-    ret = fill_spikes(&t, run, e);
+    if (ret == 0)
+        ret = fill_spikes(&t, runs.run, e);
     if (ret == 0)
         ret = table_print(&t, &style, e);
     if (ret == 0 && table_rows(&t) == 0)
-        log_info("%s has no spikes", run->name);
+        log_info("%s has no spikes", runs.run->name);
     table_clear(&t);
+    runs_free(&runs);
+    free(recorded.sets.item);
     return ret;
 }
 
@@ -344,12 +346,12 @@ static int batch_main(int argc, char **argv, struct err *e)
     if (argc > args)
         return err_set(e, ERR_USAGE, "unexpected argument '%s'", argv[args]);
     if (list_spikes)
-        return recorded_run_read(&recorded, argc > 0 ? argv[0] : NULL,
-                                 show_spikes, e);
+        return show_spikes(argc > 0 ? argv[0] : NULL, e);
     if (argc < 2 || !num_int(argv[1], &wanted) || wanted < 1)
         return err_set(e, ERR_USAGE,
                        "expected a run and a step; --spikes lists steps");
     recorded.ranks = 1;
+    recorded.step = wanted;
     ret = recorded_run_open(&recorded, argv[0], show_batch, e);
     free(sources.item);
     return ret;

@@ -100,6 +100,17 @@ static int compare_metric(struct bisect *b, const char *key, int flags,
     return ret;
 }
 
+/* Where one of the runs was resumed in another way, compute from there on. */
+static int64_t last_resume(const struct bisect *b, int64_t same)
+{
+    for (int i = 0; i < 2; i++) {
+        const int64_t first = certify_begins(b->of[i].run, b->last, NULL);
+
+        same = first - 1 > same ? first - 1 : same;
+    }
+    return same;
+}
+
 /* Without a difference, other builds may still diverge: then up to the end. */
 static int compare_records(struct bisect *b, struct err *e)
 {
@@ -124,7 +135,7 @@ static int compare_records(struct bisect *b, struct err *e)
         b->last = end;
     if (checkpoint_sums_compare(mine, other, b->last - 1, &pair, e) < 0)
         return -1;
-    b->same = pair.same;
+    b->same = last_resume(b, pair.same);
     return 0;
 }
 
@@ -298,7 +309,7 @@ static int add_causes(struct bisect *b, unsigned place, struct err *e)
     if (place == PART_STATE && b->same > 0)
         add_checkpoints(b);
     else
-        bisect_facts(&b->table, b->of[0].run, b->of[1].run,
+        bisect_facts(&b->table, b->of[0].run, b->of[1].run, b->last,
                      place ? (enum bisect_place)place : PART_ANYWHERE);
     if (builds_differ) {
         table_text(&b->table, "build");

@@ -3,7 +3,8 @@
  *
  * Opens the run's own settings and data, computes the steps that the options
  * name from the nearest checkpoint before them, and compares the results with
- * what the run recorded.
+ * what the run recorded.  Where the run was resumed, another process goes on
+ * with the settings, the ranks and the instructions of that attempt.
  */
 #include "config.h"
 
@@ -22,6 +23,8 @@
 #include "common/path.h"
 #include "common/random.h"
 #include "common/rng.h"
+#include "common/spawn.h"
+#include "store/format/changed.h"
 #include "trainer/checkpoint/checkpoint_find.h"
 #include "trainer/replay/certify.h"
 #include "trainer/replay/recorded_run.h"
@@ -34,7 +37,8 @@ static int trace; /* enum trace_kind */
 static struct table_style style;
 
 static const struct opt replay_opts[] = {
-    { 0, "steps", "a:b", OPT_STRING, &steps, "compare steps A to B" },
+    { 0, "steps", "a:b", OPT_STRING, &steps,
+      "compare steps A to B; several such, separated by commas" },
     { 0, "last", "n", OPT_LONG, &last, "compare the last N steps" },
     { 0, "sample", "k", OPT_LONG, &sample,
       "compare K steps that are drawn at random" },
@@ -52,45 +56,95 @@ static const struct opt replay_opts[] = {
 
 /* ---- which steps ------------------------------------------------------ */
 
+/* Steps that the run has computed in one way. */
 struct span {
     int64_t first, last;
+    int64_t begins; /* certify_begins() */
 };
 
-static int parse_steps(struct span *s, struct err *e)
-{
-    char *end;
+static struct spans {
+    struct span *item;
+    size_t n, room;
+} spans;
 
-    s->first = strtoll(steps, &end, 10);
-    s->last = s->first;
-    if (end > steps && *end == ':' && end[1])
-        s->last = strtoll(end + 1, &end, 10);
-    if (end == steps || *end || s->first < 1 || s->last < s->first)
-        return err_set(e, ERR_USAGE,
-                       "--steps expects A:B, two steps in ascending order, not "
-                       "'%s'",
-                       steps);
-    return 0;
+/* How a process that computes the steps before a resume hands the weights to
+ * the next one: the folder of checkpoints. */
+static const char handover[] = "GTRAIN_HANDOVER";
+
+/* Can steps from `first` on be computed as they were from `begins` on? */
+static bool has_beginning(const struct run_info *run, int64_t begins,
+                          int64_t first)
+{
+    char *folder =
+        certify_folder(run_info_param(run, "checkpoint.folder"), run);
+    struct err none = { 0 };
+    char *path = NULL;
+    bool has = begins == 0 || trace || getenv(handover) ||
+               (spans.n > 0 && spans.item[spans.n - 1].last >= begins - 1);
+
+    if (!has && checkpoint_newest(folder, first - 1, &path, &none) == 0 && path)
+        has = checkpoint_step(path_name(path)) >= begins - 1;
+    free(path);
+    free(folder);
+    return has;
+}
+
+/* Where the run was resumed, other settings may have begun: cut there.  If the
+ * checkpoint of that time is gone, the step before comes first. */
+static void add_span(const struct run_info *run, int64_t first, int64_t to)
+{
+    while (first <= to) {
+        int64_t next;
+        const int64_t begins = certify_begins(run, first, &next);
+        const int64_t end = next <= to ? next - 1 : to;
+
+        if (!has_beginning(run, begins, first))
+            add_span(run, begins - 1, begins - 1);
+        GROW(spans.item, spans.n, spans.room);
+        spans.item[spans.n++] = (struct span){ first, end, begins };
+        first = end + 1;
+    }
+}
+
+/* A:B or A, and more of them after commas. */
+static int parse_steps(const struct run_info *run, struct err *e)
+{
+    const char *at = steps;
+    int64_t before = 0;
+
+    for (;;) {
+        char *end;
+        const int64_t first = strtoll(at, &end, 10);
+        int64_t to = first;
+
+        if (end > at && *end == ':' && end[1])
+            to = strtoll(end + 1, &end, 10);
+        if (end == at || (*end && *end != ',') || first <= before || to < first)
+            return err_set(e, ERR_USAGE,
+                           "--steps expects A:B, two steps in ascending order, "
+                           "or several such pairs or steps with commas in "
+                           "between, not '%s'",
+                           steps);
+        add_span(run, first, to);
+        if (!*end)
+            return 0;
+        before = to;
+        at = end + 1;
+    }
 }
 
 /* Draw a step from each n-th of the run, so that no part of it is left out.
  * What is drawn follows from the verifier's own text, or from one that nobody
  * could have foreseen. */
-static int draw_steps(const struct certify *c, struct span *s, int64_t n,
-                      int64_t of, struct err *e)
+static void draw_steps(const struct run_info *run, int64_t n, int64_t of)
 {
-    struct coll *coll = &c->engine->coll;
-    const char *text = challenge;
     char own[RANDOM_WORD], *whole;
     uint64_t seed;
 
     random_word(own);
-    coll_bcast(coll, own, sizeof own, 0);
-    if (coll_check(coll, e) < 0)
-        return -1;
-    text = text ? text : own;
-    if (coll->rank == 0)
-        log_info("the steps are drawn with --challenge=%s", text);
-    whole = xasprintf("%s %s", text, c->run->id);
+    if (!challenge)
+        log_info("the steps are drawn with --challenge=%s", own);
+    whole = xasprintf("%s %s", challenge ? challenge : own, run->id);
     seed = hash128(whole, strlen(whole), 0).lo;
     free(whole);
     for (int64_t i = 0; i < n; i++) {
@@ -100,30 +154,29 @@ static int draw_steps(const struct certify *c, struct span *s, int64_t n,
             (int64_t)((double)rng_uniform(seed, 1, (uint64_t)i) *
                       (double)(to - from));
 
-        s[i] = (struct span){ step, step };
+        add_span(run, step, step);
     }
-    return 0;
 }
 
 /* Without an option: the steps since the last checkpoint but that of the last
  * step, or all of them. */
-static int since_checkpoint(const struct certify *c, struct span *s,
-                            int64_t end, struct err *e)
+static int since_checkpoint(const struct run_info *run, int64_t end,
+                            struct err *e)
 {
-    char *folder = certify_folder(c->engine->set, c->run), *path;
+    char *path,
+        *folder = certify_folder(run_info_param(run, "checkpoint.folder"), run);
     int ret = checkpoint_newest(folder, end - 1, &path, e);
 
-    s->first = (path ? checkpoint_step(path_name(path)) : 0) + 1;
-    s->last = end;
+    if (ret == 0)
+        add_span(run, (path ? checkpoint_step(path_name(path)) : 0) + 1, end);
     free(path);
     free(folder);
     return ret;
 }
 
-static int choose_spans(const struct certify *c, struct span **spans, size_t *n,
+static int choose_spans(const struct run_info *run, const struct series *loss,
                         struct err *e)
 {
-    const struct series *loss = &c->number[CERTIFY_LOSS];
     const int64_t end = loss->step[loss->n - 1];
 
     if ((steps != NULL) + (last != 0) + (sample != 0) > 1)
@@ -131,29 +184,40 @@ static int choose_spans(const struct certify *c, struct span **spans, size_t *n,
                        "--steps, --last and --sample exclude each other");
     if (challenge && !sample)
         return err_set(e, ERR_USAGE, "--challenge needs --sample");
+    if (trace && sample)
+        return err_set(e, ERR_USAGE, "--trace and --sample exclude each other");
     if (last < 0 || sample < 0)
         return err_set(e, ERR_USAGE, "%s expects 1 or more",
                        last < 0 ? "--last" : "--sample");
-    if (sample > end)
-        sample = end;
-    *n = sample ? (size_t)sample : 1;
-    *spans = xcalloc(*n, sizeof **spans);
+    if (steps)
+        return parse_steps(run, e);
     if (sample)
-        return draw_steps(c, *spans, sample, end, e);
+        draw_steps(run, sample < end ? sample : end, end);
     else if (last)
-        **spans = (struct span){ last < end ? end - last + 1 : 1, end };
-    else if (steps)
-        return parse_steps(*spans, e);
+        add_span(run, last < end ? end - last + 1 : 1, end);
     else
-        return since_checkpoint(c, *spans, end, e);
+        return since_checkpoint(run, end, e);
     return 0;
 }
 
 /* ---- the results ------------------------------------------------------ */
 
-static void add_row(struct table *t, const struct certify *c, struct span s,
+enum { STEPS, FROM, NUMBERS, STATES, FURTHEST, RESULT, REASON, COLUMNS };
+
+static struct table results;
+
+static void begin_results(void)
+{
+    results = TABLE_INIT("gtrain.replay/1");
+    table_columns(&results, "steps", "computed from", "numbers", "checkpoints",
+                  "largest difference", "result", "reason", NULL);
+}
+
+static void add_row(const struct certify *c, struct span s,
                     const struct certify_result *r)
 {
+    struct table *t = &results;
+
     if (s.first == s.last)
         table_int(t, s.first);
     else
@@ -164,17 +228,23 @@ static void add_row(struct table *t, const struct certify *c, struct span s,
     table_real(t, r->furthest);
     if (r->differs >= 0)
         table_printf(t, "differs at step %" PRId64, r->differs);
+    else if (*r->unknown)
+        table_text(t, "cannot tell");
     else
         table_text(t, *c->other ? "equal up to rounding" : "equal");
+    table_text(t, r->differs >= 0 ? r->what
+                  : *r->unknown   ? r->unknown
+                  : *c->other     ? c->other
+                                  : NULL);
 }
 
 /* The metrics of the model that replay does not compute; those of the machine
  * are nothing that could be computed again. */
-static void list_others(const struct certify *c, struct buf *b)
+static void list_others(const struct run_info *run, struct buf *b)
 {
     static const char *const machine[] = { "system/", "perf/", "event/",
                                            "train/tokens" };
-    char *id = xstrdup(c->run->id);
+    char *id = xstrdup(run->id);
     struct runs runs = { 0 };
     struct err e = { 0 };
 
@@ -182,7 +252,8 @@ static void list_others(const struct certify *c, struct buf *b)
         log_warn("%s", e.text);
     for (size_t i = 0; runs.n == 1 && i < runs.run[0].n_metrics; i++) {
         const char *key = runs.run[0].metrics[i].key;
-        bool is_known = certify_computes(c, key) || str_ends(key, "/epoch");
+        bool is_known =
+            run_info_is_provable(run, key) || str_ends(key, "/epoch");
 
         for (size_t k = 0; k < sizeof machine / sizeof *machine; k++)
             is_known =
@@ -195,72 +266,109 @@ static void list_others(const struct certify *c, struct buf *b)
     free(id);
 }
 
-static void tell_certified(const struct certify *c, int64_t numbers,
-                           int64_t states)
+/* The row whose result begins so, or NULL. */
+static struct table_cell *find_result(const char *begins)
 {
-    struct buf others = BUF_INIT;
-    char n[NUM_TEXT], m[NUM_TEXT];
-
-    num_count(n, numbers, "number");
-    num_count(m, states, "checkpoint");
-    list_others(c, &others);
-    if (*c->other)
-        log_info("%s: certified up to rounding: %s; %s%s", c->run->name, n,
-                 c->other, others.s);
-    else
-        log_info("%s: certified: %s and %s are equal to the last bit%s",
-                 c->run->name, n, m, others.s);
-    buf_clear(&others);
+    for (size_t i = 0; i < table_rows(&results); i++)
+        if (strncmp(table_cell(&results, i, RESULT)->text, begins,
+                    strlen(begins)) == 0)
+            return table_cell(&results, i, 0);
+    return NULL;
 }
 
 /* Print the rows, and say what follows from them. */
-static int judge(const struct certify *c, const struct table *t,
-                 const struct certify_result *r, int64_t numbers,
-                 int64_t states, struct err *e)
+static int judge(const struct run_info *run, struct err *e)
 {
-    if (table_print(t, &style, e) < 0)
+    const struct table_cell *differs = find_result("differs"),
+                            *unknown = find_result("cannot tell"),
+                            *other = find_result("equal up to");
+    int64_t numbers = 0, states = 0;
+    struct buf others = BUF_INIT;
+    char n[NUM_TEXT], m[NUM_TEXT];
+
+    if (table_print(&results, &style, e) < 0)
         return -1;
-    if (r->differs >= 0)
-        return err_set(e, ERR_INPUT, "%s differs at step %" PRId64 ": %s",
-                       c->run->name, r->differs, r->what);
+    for (size_t i = 0; i < table_rows(&results); i++) {
+        numbers += table_cell(&results, i, NUMBERS)->i;
+        states += table_cell(&results, i, STATES)->i;
+    }
+    if (differs)
+        return err_set(e, ERR_INPUT, "%s %s: %s", run->name,
+                       differs[RESULT].text, differs[REASON].text);
+    if (unknown)
+        return err_set(e, ERR_MISSING, "%s: cannot tell: %s", run->name,
+                       unknown[REASON].text);
     if (numbers == 0)
         return err_set(e, ERR_MISSING, "%s recorded no loss in these steps",
-                       c->run->name);
-    tell_certified(c, numbers, states);
+                       run->name);
+    num_count(n, numbers, "number");
+    num_count(m, states, "checkpoint");
+    list_others(run, &others);
+    if (other)
+        log_info("%s: certified up to rounding: %s; %s%s", run->name, n,
+                 other[REASON].text, others.s);
+    else
+        log_info("%s: certified: %s and %s are equal to the last bit%s",
+                 run->name, n, m, others.s);
+    buf_clear(&others);
     return 0;
 }
 
-static int replay_spans(struct certify *c, const struct span *s, size_t n,
-                        struct err *e)
-{
-    struct table t = TABLE_INIT("gtrain.replay/1");
-    int64_t numbers = 0, states = 0;
-    struct certify_result r = { .differs = -1 };
-    int ret = 0;
+/* ---- steps of one kind, in this process -------------------------------- */
 
-    table_columns(&t, "steps", "computed from", "numbers", "checkpoints",
-                  "largest difference", "result", NULL);
-    for (size_t i = 0; i < n && r.differs < 0 && ret == 0; i++) {
-        ret = certify_steps(c, s[i].first, s[i].last, &r, e);
-        numbers += r.numbers;
-        states += r.states;
-        if (ret == 0)
-            add_row(&t, c, s[i], &r);
+/* What there is no checkpoint for cannot be told. */
+static int replay_span(struct certify *c, struct span s, bool *differs,
+                       struct err *e)
+{
+    struct certify_result r;
+    int ret = certify_steps(c, s.first, s.last, &r, e);
+
+    if (ret < 0 && e->kind == ERR_MISSING && c->begins > 0) {
+        snprintf(r.unknown, sizeof r.unknown, "%.159s", e->text);
+        r.from = c->engine->state.step;
+        *e = (struct err){ 0 };
+        ret = 0;
     }
-    if (ret == 0 && c->engine->coll.rank == 0)
-        ret = judge(c, &t, &r, numbers, states, e);
-    table_clear(&t);
+    if (ret == 0)
+        add_row(c, s, &r);
+    *differs = r.differs >= 0;
     return ret;
 }
 
-static int trace_span(struct certify *c, struct span s, struct err *e)
+/* Does the next process go on where this one ends?  Not with weights that only
+ * rounding has made others. */
+static bool hands_over(const struct certify *c)
 {
-    struct table t = TABLE_INIT("gtrain.trace/1");
-    int ret;
+    int64_t next;
 
-    if (sample)
-        return err_set(e, ERR_USAGE, "--trace and --sample exclude each other");
-    ret = trace_steps(&t, c, s.first, s.last, (enum trace_kind)trace, e);
+    certify_begins(c->run, spans.item[0].first, &next);
+    return c->handover && !*c->other && c->engine->state.step == next - 1;
+}
+
+static int replay_spans(struct certify *c, struct err *e)
+{
+    bool differs = false;
+    int ret = 0;
+
+    c->handover = getenv(handover);
+
+    begin_results();
+    for (size_t i = 0; i < spans.n && !differs && ret == 0; i++)
+        ret = replay_span(c, spans.item[i], &differs, e);
+    if (ret == 0 && hands_over(c))
+        ret = certify_hand_over(c, e);
+    if (ret == 0 && c->engine->coll.rank == 0)
+        ret = judge(c->run, e);
+    table_clear(&results);
+    return ret;
+}
+
+static int trace_span(struct certify *c, struct err *e)
+{
+    const struct span s = spans.item[0];
+    struct table t = TABLE_INIT("gtrain.trace/1");
+    int ret = trace_steps(&t, c, s.first, s.last, (enum trace_kind)trace, e);
+
     if (ret == 0 && c->engine->coll.rank == 0)
         ret = table_print(&t, &style, e);
     table_clear(&t);
@@ -271,31 +379,181 @@ static int replay_job(struct engine *eng, const struct run_info *run,
                       struct err *e)
 {
     struct certify c;
-    struct span *spans = NULL;
-    size_t n = 0;
-    int ret = certify_open(&c, eng, run, e);
+    int ret = certify_open(&c, eng, run, spans.item[0].first, e);
 
     if (ret < 0)
         err_wrap(e, "cannot replay %s", run->name);
+    else if (trace)
+        ret = trace_span(&c, e);
     else
-        ret = choose_spans(&c, &spans, &n, e);
-    if (ret == 0 && trace)
-        ret = trace_span(&c, *spans, e);
-    else if (ret == 0)
-        ret = certify_points(&c, e) < 0 ? -1 : replay_spans(&c, spans, n, e);
+        ret = certify_points(&c, e) < 0 ? -1 : replay_spans(&c, e);
     certify_close(&c);
-    free(spans);
     return ret;
+}
+
+/* ---- steps of several kinds, each in a process of its own -------------- */
+
+/* Add the rows that another process printed. */
+static int read_rows(char *text, struct err *e)
+{
+    char *line;
+
+    while ((line = strsep(&text, "\n")) && *line) {
+        for (int i = 0; i < COLUMNS; i++) {
+            const char *cell = strsep(&line, "\t");
+            int64_t n;
+            double x;
+
+            if (!cell)
+                return err_set(e, ERR_SYSTEM,
+                               "gtrain replay printed too little");
+            if (i < FURTHEST && num_int(cell, &n))
+                table_int(&results, n);
+            else if (i == FURTHEST && num_real(cell, &x))
+                table_real(&results, x);
+            else
+                table_text(&results, *cell ? cell : NULL);
+        }
+    }
+    return 0;
+}
+
+static void add_options(struct path_list *argv, const struct run_info *run)
+{
+    path_list_add(argv, xasprintf("--root=%s", recorded.root));
+    if (recorded.device)
+        path_list_add(argv, xasprintf("--device=%s", recorded.device));
+    if (recorded.ranks)
+        path_list_add(argv, xasprintf("--ranks=%" PRId64, recorded.ranks));
+    for (size_t i = 0; i < recorded.sets.n; i++)
+        path_list_add(argv, xasprintf("--set=%s", recorded.sets.item[i]));
+    path_list_add(argv, xstrdup("--tsv"));
+    path_list_add(argv, xstrdup("--no-header"));
+    path_list_add(argv, xstrdup("-q"));
+    path_list_add(argv, xstrdup(run->id));
+    path_list_add(argv, NULL);
+}
+
+/* The last line of what it said is its error. */
+static int tell_error(const struct spawn *s, struct buf *said, struct err *e)
+{
+    static const char name[] = "gtrain: ";
+    const char *line;
+
+    while (said->len > 0 && said->s[said->len - 1] == '\n')
+        buf_trim(said, said->len - 1);
+    line = strrchr(said->s, '\n') ? strrchr(said->s, '\n') + 1 : said->s;
+    line += strncmp(line, name, sizeof name - 1) ? 0 : sizeof name - 1;
+    return err_set(e,
+                   s->status == err_status(ERR_MISSING) ? ERR_MISSING
+                   : s->status == err_status(ERR_USAGE) ? ERR_USAGE
+                                                        : ERR_INPUT,
+                   "%s", line);
+}
+
+/* Replay the spans from i on that are of one kind; returns their number.
+ * Rows are worth more than the error that repeats them. */
+static size_t replay_alike(const struct run_info *run, const char *program,
+                           size_t i, struct err *e)
+{
+    const int64_t begins = spans.item[i].begins;
+    const size_t rows = table_rows(&results);
+    struct path_list argv = { 0 };
+    struct buf list = BUF_INIT, out = BUF_INIT, said = BUF_INIT;
+    struct spawn s = { .out = &out, .words = &said };
+    size_t n = 0;
+    int ret;
+
+    for (; i + n < spans.n && spans.item[i + n].begins == begins; n++)
+        buf_printf(&list, "%s%" PRId64 ":%" PRId64, n ? "," : "",
+                   spans.item[i + n].first, spans.item[i + n].last);
+    path_list_add(&argv, xstrdup(program));
+    path_list_add(&argv, xstrdup("replay"));
+    path_list_add(&argv, xasprintf("--steps=%s", list.s));
+    add_options(&argv, run);
+    ret = spawn_run((const char *const *)argv.name, &s, e);
+    if (ret < 0 && e->kind == ERR_SYSTEM && s.status > 0)
+        tell_error(&s, &said, e);
+    if (out.len && read_rows(out.s, e) == 0 && table_rows(&results) > rows)
+        *e = (struct err){ 0 };
+    path_list_clear(&argv);
+    buf_clear(&list);
+    buf_clear(&out);
+    buf_clear(&said);
+    return n;
+}
+
+static int replay_each(const struct run_info *run, struct err *e)
+{
+    const char *temp = getenv("TMPDIR");
+    char *folder = xasprintf("%s/gtrain-XXXXXX", temp && *temp ? temp : "/tmp");
+    char *program = spawn_find("gtrain", e);
+
+    if (program && !mkdtemp(folder))
+        err_sys(e, "cannot create %s", folder);
+    setenv(handover, folder, 1);
+    begin_results();
+    for (size_t i = 0;
+         i < spans.n && e->kind == ERR_NONE && !find_result("differs");)
+        i += replay_alike(run, program, i, e);
+    if (e->kind == ERR_NONE)
+        judge(run, e);
+    table_clear(&results);
+    path_remove(folder, &(struct err){ 0 });
+    free(folder);
+    free(program);
+    return e->kind == ERR_NONE ? 0 : -1;
 }
 
 /* ---- the command ------------------------------------------------------ */
 
+/* Ranks, threads and instructions may be others after a resume; and ranks
+ * cannot agree on what is drawn before they are started. */
+static bool needs_processes(const struct run_info *run)
+{
+    for (size_t i = 1; i < spans.n; i++)
+        if (spans.item[i].begins != spans.item[0].begins)
+            return true;
+    return sample && !challenge && recorded_run_ranks(&recorded, run) > 1;
+}
+
+static int replay_run(const struct run_info *run, struct err *e)
+{
+    struct series loss = { 0 };
+    int ret = series_load(&loss, run, "train/loss", 0, e);
+
+    if (ret < 0)
+        err_wrap(e, "cannot replay %s", run->name);
+    else
+        ret = choose_spans(run, &loss, e);
+    series_free(&loss);
+    if (ret < 0)
+        return -1;
+    recorded.step = spans.item[0].first;
+    if (!needs_processes(run))
+        return recorded_run_use(&recorded, run, replay_job, e);
+    if (trace)
+        return err_set(e, ERR_USAGE,
+                       "%s was resumed at step %" PRId64
+                       "; --trace expects steps before it, or from there on",
+                       run->name, spans.item[1].first);
+    return replay_each(run, e);
+}
+
 static int replay_main(int argc, char **argv, struct err *e)
 {
+    struct runs runs = { 0 };
+    int ret;
+
     if (argc > 1)
         return err_set(e, ERR_USAGE, "unexpected argument '%s'", argv[1]);
-    return recorded_run_open(&recorded, argc > 0 ? argv[0] : NULL, replay_job,
-                             e);
+    ret = recorded_run_find(&runs, &recorded, argc > 0 ? argv[0] : NULL, e);
+    if (ret == 0)
+        ret = replay_run(&runs.run[0], e);
+    runs_free(&runs);
+    free(recorded.sets.item);
+    free(spans.item);
+    return ret;
 }
 
 const struct cmd cmd_replay = {

@@ -58,6 +58,7 @@ gtrain --config c.ini --name parts -q --set train.stop_at=17 >out 2>&1 &&
         --set train.stop_at=0 >out 2>&1
 ok $? "a run is stopped and resumed"
 replay "a run is certified across its resume" 0 parts --steps 15:25
+is "$(row)" "15-25 0 44 equal" "no step is divided where nothing has changed"
 
 gtrain --config c.ini --name pair -q --ranks 2 --set train.batch=4 >out 2>&1
 ok $? "a model is trained by two ranks"

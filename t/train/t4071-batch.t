@@ -7,7 +7,8 @@ sh -e demo >out 2>err
 ok $? "the commands of doc/provable.md succeed" "$(tail -n 5 err)"
 grep -A1 '^loss.*place' out | tail -n 1 >worst
 like worst "text.jsonl:218" "the document with the highest loss is the planted one"
-is "$(grep -c "^[0-9-]*${tab}.*${tab}equal\$" out)" 6 "replayed steps are equal before the change"
+is "$(grep -c "^[0-9-]*${tab}.*${tab}equal${tab}" out)" 8 \
+    "replayed steps are equal before the change"
 like err "poisoned differs at step 200: train/loss is" \
     "the changed loss is found"
 like out "the exit status is 1" "a difference is exit status 1"

@@ -66,22 +66,38 @@ const char *run_info_command(const struct run_info *run)
     return run->attempts ? run->attempt[0].command : NULL;
 }
 
+/* Is it val/NAME/loss of a source in data.val = NAME:FILES, ...? */
+static bool is_source(const struct run_info *run, const char *metric)
+{
+    const char *name = metric + 4, *end = strrchr(metric, '/');
+    const char *list = run_info_param(run, "data.val");
+
+    if (end <= name || strcmp(end, "/loss") != 0)
+        return false;
+    for (; list && *list; list += strcspn(list, ",")) {
+        const size_t n = (size_t)(end - name);
+
+        list += strspn(list, ", ");
+        if (strncmp(list, name, n) == 0 && list[n] == ':')
+            return true;
+    }
+    return false;
+}
+
 bool run_info_is_provable(const struct run_info *run, const char *metric)
 {
-    static const char *const names[] = { "train/loss", "train/perplexity",
-                                         "train/grad_norm", "train/lr" };
+    static const char *const names[] = {
+        "train/loss", "train/perplexity", "train/grad_norm", "train/lr",
+        "val/loss",   "val/perplexity",   "val/bpb",
+    };
+    const bool of_val = strncmp(metric, "val/", 4) == 0;
 
-    if (!run_info_param(run, "derived.device"))
+    if (!run_info_param(run, of_val ? "derived.data.val" : "derived.device"))
         return false;
-    if (strncmp(metric, "val/", 4) == 0)
-        return run_info_param(run, "derived.data.val") &&
-               (strcmp(metric, "val/loss") == 0 ||
-                strcmp(metric, "val/perplexity") == 0 ||
-                strcmp(metric, "val/bpb") == 0);
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (strcmp(metric, names[i]) == 0)
             return true;
-    return false;
+    return of_val && is_source(run, metric);
 }
 
 const struct metric_sum *run_info_metric(const struct run_info *run,

@@ -15,8 +15,8 @@
  *          diverged = bisect_trace_diverge(&a, &b, &row_a, &row_b);
  *
  * Each trace is computed by `gtrain replay` in a process of its own, which may
- * be of another build, with the CPU instructions and the threads that the run
- * recorded.  The file replay/trace.h describes the rows.
+ * be of another build, with the CPU instructions that the run recorded for the
+ * first step.  The file replay/trace.h describes the rows.
  */
 struct bisect_run {
     const struct run_info *run;
@@ -50,9 +50,9 @@ bool bisect_trace_diverge(const struct bisect_rows *a,
                           const struct bisect_row **row_a,
                           const struct bisect_row **row_b);
 
-/* Run `gtrain WORDS` for a run, with its instructions and threads; `words` ends
- * with NULL, and the rows that it prints are appended. */
-int bisect_compute(struct buf *out, const struct bisect_run *,
+/* Run `gtrain WORDS` for a run, with the instructions that it had at a step;
+ * `words` ends with NULL, and the rows that it prints are appended. */
+int bisect_compute(struct buf *out, const struct bisect_run *, int64_t step,
                    const char *const *words, struct err *);
 
 /* Cut off the text up to the next `end`, and move to what follows it; NULL if
@@ -62,11 +62,12 @@ char *bisect_cut(char **text, char end);
 /*
  * bisect_facts - what two runs recorded differently, and what it can change
  *
- *      n = bisect_facts(&table, &a, &b, PART_DATA);
+ *      n = bisect_facts(&table, &a, &b, 21, PART_DATA);
  *
- * Adds a row for each parameter and tag that differs and that can make two runs
- * diverge at this place in a step: the kind of the fact, its name and both
- * values.  The likeliest causes come first.  Returns the number of rows added.
+ * Adds a row for each parameter and tag that differs at step 21 and that can
+ * make two runs diverge at this place in it: the kind of the fact, its name and
+ * both values.  The likeliest causes come first.  Returns the number of rows
+ * added.
  */
 enum bisect_place {
     PART_STATE = 1 << 0, /* weights or moments before the step */
@@ -77,7 +78,7 @@ enum bisect_place {
 };
 
 int bisect_facts(struct table *, const struct run_info *a,
-                 const struct run_info *b, enum bisect_place);
+                 const struct run_info *b, int64_t step, enum bisect_place);
 
 /*
  * bisect_document - the first document that differs in a sequence

@@ -53,7 +53,7 @@ static int compute_documents(struct documents *d, const struct bisect_run *r,
     char *number = xasprintf("%" PRId64, step);
     const char *const words[] = { "batch", r->run->id, number, "-n",
                                   "0",     "--whole",  NULL };
-    int ret = bisect_compute(&d->text, r, words, e);
+    int ret = bisect_compute(&d->text, r, step, words, e);
 
     if (ret == 0)
         ret = read_documents(d, e);

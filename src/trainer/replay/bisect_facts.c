@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/buf.h"
+#include "store/format/changed.h"
 
 /* Facts whose names begin so, the likeliest causes first.  A name that begins
  * like two rows belongs to the first. */
@@ -51,10 +52,11 @@ static const struct fact *find_fact(const char *key)
     return NULL;
 }
 
+/* As it was at the step. */
 static const char *find_value(const struct run_info *r, bool tag,
-                              const char *key)
+                              const char *key, int64_t step)
 {
-    return tag ? run_info_tag(r, key) : run_info_param(r, key);
+    return tag ? run_info_tag(r, key) : changed_param(r, key, step);
 }
 
 static bool has_word(const char *s, const char *word, size_t n)
@@ -101,49 +103,51 @@ static void add_value(struct table *t, const char *key, const char *s,
  * that the other lacks. */
 static int add_pairs(struct table *t, const struct fact *f,
                      const struct run_info *r, const struct run_info *other,
-                     bool tag, bool only)
+                     int64_t step, bool tag, bool only)
 {
     const struct pair *pair = tag ? r->tags : r->params;
     const size_t n = tag ? r->n_tags : r->n_params;
     int added = 0;
 
     for (size_t i = 0; i < n; i++) {
-        const char *value = find_value(other, tag, pair[i].key);
+        const char *own = find_value(r, tag, pair[i].key, step);
+        const char *value = find_value(other, tag, pair[i].key, step);
 
         if (find_fact(pair[i].key) != f || (only && value) ||
-            (value && strcmp(value, pair[i].value) == 0))
+            (value && strcmp(value, own) == 0))
             continue;
         table_text(t, f->kind);
         table_text(t, pair[i].key);
-        add_value(t, pair[i].key, only ? NULL : pair[i].value, value);
-        add_value(t, pair[i].key, only ? pair[i].value : value,
-                  only ? NULL : pair[i].value);
+        add_value(t, pair[i].key, only ? NULL : own, value);
+        add_value(t, pair[i].key, only ? own : value, only ? NULL : own);
         added++;
     }
     return added;
 }
 
 /* Builds are compared by their programs, not by the commit of the folder. */
-static bool is_same_build(const struct run_info *a, const struct run_info *b)
+static bool is_same_build(const struct run_info *a, const struct run_info *b,
+                          int64_t step)
 {
-    const char *x = run_info_param(a, "derived.build");
-    const char *y = run_info_param(b, "derived.build");
+    const char *x = changed_param(a, "derived.build", step);
+    const char *y = changed_param(b, "derived.build", step);
 
     return x && y && strcmp(x, y) == 0;
 }
 
 int bisect_facts(struct table *t, const struct run_info *a,
-                 const struct run_info *b, enum bisect_place place)
+                 const struct run_info *b, int64_t step,
+                 enum bisect_place place)
 {
-    const bool same_build = is_same_build(a, b);
+    const bool same_build = is_same_build(a, b, step);
     int added = 0;
 
     for (int i = 0; i < FACTS; i++) {
         if (!(facts[i].places & place) || (facts[i].of_build && same_build))
             continue;
         for (int tag = 0; tag < 2; tag++) {
-            added += add_pairs(t, &facts[i], a, b, tag, false);
-            added += add_pairs(t, &facts[i], b, a, tag, true);
+            added += add_pairs(t, &facts[i], a, b, step, tag, false);
+            added += add_pairs(t, &facts[i], b, a, step, tag, true);
         }
     }
     return added;

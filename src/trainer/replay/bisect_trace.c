@@ -12,15 +12,16 @@
 #include "common/num.h"
 #include "common/path.h"
 #include "common/spawn.h"
+#include "store/format/changed.h"
 
 /* ---- computing -------------------------------------------------------- */
 
 /* On a CPU, compute with the instructions of the run, if they are known. */
-static int compute_as(const struct run_info *run, const char *const *argv,
-                      struct spawn *s, struct err *e)
+static int compute_as(const struct run_info *run, int64_t step,
+                      const char *const *argv, struct spawn *s, struct err *e)
 {
-    const char *device = run_info_param(run, "derived.device");
-    const char *instructions = run_info_param(run, "derived.instructions");
+    const char *device = changed_param(run, "derived.device", step);
+    const char *instructions = changed_param(run, "derived.instructions", step);
     const char *given = getenv("GTRAIN_ISA");
     char *before = given ? xstrdup(given) : NULL;
     int ret;
@@ -41,10 +42,9 @@ static void add_word(struct path_list *argv, const char *word)
     path_list_add(argv, xstrdup(word));
 }
 
-int bisect_compute(struct buf *out, const struct bisect_run *r,
+int bisect_compute(struct buf *out, const struct bisect_run *r, int64_t step,
                    const char *const *words, struct err *e)
 {
-    const char *threads = run_info_param(r->run, "derived.threads");
     struct path_list argv = { 0 };
     struct buf said = BUF_INIT;
     struct spawn s = { .out = out, .words = &said, .max = (size_t)2 << 30 };
@@ -58,15 +58,12 @@ int bisect_compute(struct buf *out, const struct bisect_run *r,
     add_word(&argv, "--no-header");
     add_word(&argv, "--root");
     add_word(&argv, r->root);
-    add_word(&argv, "--set");
-    path_list_add(&argv,
-                  xasprintf("train.threads=%s", threads ? threads : "0"));
     for (size_t i = 0; i < r->sets->n; i++) {
         add_word(&argv, "--set");
         add_word(&argv, r->sets->item[i]);
     }
     path_list_add(&argv, NULL);
-    ret = compute_as(r->run, (const char *const *)argv.name, &s, e);
+    ret = compute_as(r->run, step, (const char *const *)argv.name, &s, e);
     buf_clear(&said);
     path_list_clear(&argv);
     return ret < 0 ? err_wrap(e, "cannot compute %s again", r->run->name) : 0;
@@ -117,7 +114,7 @@ int bisect_trace(struct bisect_rows *t, const struct bisect_run *r,
     int ret;
 
     bisect_trace_clear(t);
-    ret = bisect_compute(&t->text, r, words, e);
+    ret = bisect_compute(&t->text, r, first, words, e);
     if (ret == 0)
         ret = read_rows(t, e);
     free(steps);

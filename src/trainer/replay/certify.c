@@ -10,11 +10,13 @@
 #include "common/num.h"
 #include "common/path.h"
 #include "data/shards/lock.h"
+#include "store/format/changed.h"
 #include "trainer/checkpoint/checkpoint_files.h"
 #include "trainer/checkpoint/checkpoint_find.h"
 #include "trainer/checkpoint/checkpoint_sums.h"
 #include "trainer/training/eval.h"
 
+/* The metrics; run_info_is_provable() has them, too. */
 static const char *const numbers[CERTIFY_NUMBERS] = {
     [CERTIFY_LOSS] = "train/loss",
     [CERTIFY_PERPLEXITY] = "train/perplexity",
@@ -25,10 +27,45 @@ static const char *const numbers[CERTIFY_NUMBERS] = {
     [CERTIFY_VAL_BPB] = "val/bpb",
 };
 
-char *certify_folder(const struct settings *s, const struct run_info *run)
+char *certify_folder(const char *folder, const struct run_info *run)
 {
-    return *s->checkpoint.folder ? xstrdup(s->checkpoint.folder)
-                                 : path_join(run->artifacts, "checkpoints");
+    return folder && *folder ? xstrdup(folder)
+                             : path_join(run->artifacts, "checkpoints");
+}
+
+/* Where a run was resumed, does replay have to change anything?  When points
+ * and checkpoints are written makes no difference to what is computed. */
+static bool is_alike(const struct run_info *run, int64_t before, int64_t after)
+{
+    static const char *const other[] = { "run.", "checkpoint.", "sample.",
+                                         "derived.build" };
+
+    for (size_t i = 0; i < run->n_params; i++) {
+        const char *key = run->params[i].key;
+        bool counts = strcmp(changed_param(run, key, before),
+                             changed_param(run, key, after)) != 0;
+
+        for (size_t k = 0; k < sizeof other / sizeof *other; k++)
+            counts = counts && strncmp(key, other[k], strlen(other[k])) != 0;
+        if (counts)
+            return false;
+    }
+    return true;
+}
+
+int64_t certify_begins(const struct run_info *run, int64_t step, int64_t *next)
+{
+    int64_t begins, after;
+    int attempt = changed_attempt(run, step, &after);
+
+    while (after != INT64_MAX && is_alike(run, after - 1, after))
+        changed_attempt(run, after, &after);
+    if (next)
+        *next = after;
+    while ((begins = changed_first_step(run, attempt)) > 1 &&
+           is_alike(run, begins - 1, begins))
+        attempt = changed_attempt(run, begins - 1, NULL);
+    return begins > 1 ? begins : 0;
 }
 
 /* ---- the record ------------------------------------------------------- */
@@ -37,7 +74,7 @@ static int check_data(const struct certify *c, const char *key,
                       const struct mixture *data, struct err *e)
 {
     char *param = xasprintf("derived.%s", key);
-    const char *then = run_info_param(c->run, param);
+    const char *then = changed_param(c->run, param, c->begins);
     const char *now = data ? mixture_hash(data) : then;
     const size_t n = data ? mixture_sources(data) : 0;
     char *missing = NULL;
@@ -61,7 +98,7 @@ static int check_data(const struct certify *c, const char *key,
 /* Note a fact that decides the order of sums, if it has changed. */
 static void note_fact(struct certify *c, const char *key, const char *now)
 {
-    const char *then = run_info_param(c->run, key);
+    const char *then = changed_param(c->run, key, c->begins);
 
     if (!*c->other && then && strcmp(then, now) != 0)
         snprintf(c->other, sizeof c->other, "%s was %.24s, here it is %.24s",
@@ -87,7 +124,7 @@ static void note_facts(struct certify *c)
 static int check_step_size(const struct certify *c, struct err *e)
 {
     const char *key = "derived.tokens_per_step";
-    const char *then = run_info_param(c->run, key);
+    const char *then = changed_param(c->run, key, c->begins);
     const int64_t now = c->engine->set->is.tokens_per_step;
     int64_t n;
 
@@ -123,9 +160,11 @@ static int load_sources(struct certify *c, struct err *e)
 }
 
 int certify_open(struct certify *c, struct engine *eng,
-                 const struct run_info *run, struct err *e)
+                 const struct run_info *run, int64_t step, struct err *e)
 {
-    *c = (struct certify){ .engine = eng, .run = run };
+    *c = (struct certify){ .engine = eng,
+                           .run = run,
+                           .begins = certify_begins(run, step, NULL) };
     step_open(&c->step, eng);
     if (eng->set->train.max_time > 0)
         return err_set(e, ERR_INPUT,
@@ -159,39 +198,61 @@ void certify_close(struct certify *c)
     series_free(&c->rollback);
 }
 
-/* The step after this one that has a point; the last one always has. */
-static int64_t next_point(const struct settings *s, int64_t step)
-{
-    const int64_t next = step - step % s->run.log_every + s->run.log_every;
+/* ---- the points ------------------------------------------------------- */
 
-    return step < s->is.stop_at && next > s->is.stop_at ? s->is.stop_at : next;
+/* A step that has a loss.  Where training was resumed, the last step before it
+ * has one if training was meant to end there. */
+struct due {
+    int64_t step;
+    bool may_lack;
+};
+
+/* The next one after a step. */
+static struct due next_due(const struct run_info *run, int64_t step,
+                           int64_t end)
+{
+    const char *text = changed_param(run, "run.log_every", step + 1);
+    int64_t every = 1, next, after;
+
+    if (text && !num_int(text, &every))
+        every = 1;
+    changed_attempt(run, step + 1, &after);
+    next = step - step % every + every;
+    if (after != INT64_MAX && next > after - 1)
+        return (struct due){ after - 1, true };
+    return (struct due){ step < end && next > end ? end : next, false };
 }
 
 int certify_points(const struct certify *c, struct err *e)
 {
+    const struct run_info *run = c->run;
     const struct settings *s = c->engine->set;
     const struct series *loss = &c->number[CERTIFY_LOSS];
+    const bool is_last = c->begins == certify_begins(run, INT64_MAX, NULL);
     const bool is_whole =
-        c->run->status == RUN_FINISHED && s->eval.patience == 0;
-    int64_t step = next_point(s, loss->step[0] - 1);
+        is_last && run->status == RUN_FINISHED && s->eval.patience == 0;
+    const int64_t end = is_last ? s->is.stop_at : INT64_MAX;
+    struct due due = next_due(run, loss->step[0] - 1, end);
 
-    if (c->run->attempts > 1)
+    if (!changed_is_known(run))
         return 0;
-    for (size_t i = 0; i < loss->n; i++, step = next_point(s, step)) {
-        if (loss->step[i] < step || loss->step[i] > s->is.stop_at)
+    for (size_t i = 0; i < loss->n; i++, due = next_due(run, due.step, end)) {
+        while (loss->step[i] > due.step && due.may_lack)
+            due = next_due(run, due.step, end);
+        if (loss->step[i] < due.step || loss->step[i] > end)
             return err_set(e, ERR_INPUT,
                            "%s has a loss of step %" PRId64
                            ", which is none of its steps",
-                           c->run->name, loss->step[i]);
-        if (loss->step[i] > step)
+                           run->name, loss->step[i]);
+        if (loss->step[i] > due.step)
             return err_set(e, ERR_INPUT, "%s has no loss of step %" PRId64,
-                           c->run->name, step);
+                           run->name, due.step);
     }
-    if (is_whole && step <= s->is.stop_at)
+    if (is_whole && due.step <= end)
         return err_set(e, ERR_INPUT,
                        "%s has no loss of step %" PRId64
                        ", but trained until step %" PRId64,
-                       c->run->name, step, s->is.stop_at);
+                       run->name, due.step, end);
     return 0;
 }
 
@@ -214,36 +275,83 @@ static int check_rollbacks(const struct certify *c, int64_t last, struct err *e)
     return 0;
 }
 
-/* Without a checkpoint before `first`, the initial weights are the beginning.
- */
+/* The newest checkpoint up to a step: of the run, or handed over. */
+static int find_checkpoint(const struct certify *c, int64_t step, char **path,
+                           struct err *e)
+{
+    char *folder = certify_folder(c->engine->set->checkpoint.folder, c->run);
+    char *handed = NULL;
+    int ret = checkpoint_newest(folder, step, path, e);
+
+    if (ret == 0 && c->handover)
+        ret = checkpoint_newest(c->handover, step, &handed, e);
+    if (handed && (!*path || checkpoint_step(path_name(handed)) >
+                                 checkpoint_step(path_name(*path))))
+        xreplace(path, handed);
+    free(handed);
+    free(folder);
+    return ret;
+}
+
+/* Without a checkpoint before `first`, the initial weights are the beginning;
+ * but an attempt that resumed the run began with a checkpoint. */
 static int go_to(struct certify *c, int64_t first, struct err *e)
 {
     struct engine_state *now = &c->engine->state;
     const struct series *loss = &c->number[CERTIFY_LOSS];
-    char *folder = certify_folder(c->engine->set, c->run), *path;
-    int ret = checkpoint_newest(folder, first - 1, &path, e);
+    char *path;
+    int ret = find_checkpoint(c, first - 1, &path, e);
 
     if (path && checkpoint_step(path_name(path)) > now->step)
-        ret = checkpoint_load(path, c->engine, e);
+        ret = checkpoint_load(path, c->engine, e), c->since = now->step;
     else if (ret == 0 && !path && loss->n > 0 && loss->step[0] > 1)
         ret = err_set(e, ERR_MISSING,
                       "the run begins at step %" PRId64
-                      ", and %s has no checkpoint before step %" PRId64,
-                      loss->step[0], folder, first);
+                      ", and has no checkpoint before step %" PRId64,
+                      loss->step[0], first);
+    if (ret == 0 && now->step < c->begins - 1)
+        ret =
+            err_set(e, ERR_MISSING,
+                    "training was resumed at step %" PRId64
+                    ", and there is no checkpoint from there to step %" PRId64,
+                    c->begins, first - 1);
     free(path);
-    free(folder);
     return ret;
 }
 
 /* ---- comparing -------------------------------------------------------- */
 
+/* What rounding explains, so many steps after the weights were the same. */
 static double tolerance(const struct certify *c)
 {
+    const double steps = (double)(c->engine->state.step - c->since);
+
     if (!*c->other)
         return 0;
-    return c->engine->set->train.precision == PRECISION_FP32
-               ? CERTIFY_ROUNDING
-               : CERTIFY_ROUNDING_16;
+    return (c->engine->set->train.precision == PRECISION_FP32
+                ? CERTIFY_ROUNDING
+                : CERTIFY_ROUNDING_16) *
+           (1 + fmin(steps, CERTIFY_NEAR) / (CERTIFY_NEAR / 2));
+}
+
+/* Something is farther off than rounding explains. */
+static void note_difference(const struct certify *c, struct certify_result *r,
+                            double off, const char *what)
+{
+    const int64_t step = c->engine->state.step;
+
+    if (r->differs >= 0)
+        return;
+    if (!*c->other ||
+        (step - c->since <= CERTIFY_NEAR && !(off <= 10 * tolerance(c)))) {
+        r->differs = step;
+        snprintf(r->what, sizeof r->what, "%s", what);
+    } else if (!*r->unknown) {
+        snprintf(r->unknown, sizeof r->unknown,
+                 "step %" PRId64 " is %" PRId64
+                 " steps after a checkpoint, and %s",
+                 step, step - c->since, c->other);
+    }
 }
 
 static void compare_point(const struct certify *c, struct certify_result *r,
@@ -251,7 +359,7 @@ static void compare_point(const struct certify *c, struct certify_result *r,
                           double value)
 {
     const int64_t step = c->engine->state.step;
-    char is[NUM_TEXT], was[NUM_TEXT];
+    char is[NUM_TEXT], was[NUM_TEXT], what[160];
     double then, off;
 
     if (!series_value(record, step, &then))
@@ -262,13 +370,13 @@ static void compare_point(const struct certify *c, struct certify_result *r,
     off = fabs(value - then) / fmax(fabs(then), 1e-30);
     if (!(off <= r->furthest))
         r->furthest = off;
-    if (off <= tolerance(c) || r->differs >= 0)
+    if (off <= tolerance(c))
         return;
     num_shortest(is, value);
     num_shortest(was, then);
-    r->differs = step;
-    snprintf(r->what, sizeof r->what, "%s is %s, but the run recorded %s",
-             metric, is, was);
+    snprintf(what, sizeof what, "%s is %s, but the run recorded %s", metric, is,
+             was);
+    note_difference(c, r, off, what);
 }
 
 static void compare_number(const struct certify *c, struct certify_result *r,
@@ -277,24 +385,35 @@ static void compare_number(const struct certify *c, struct certify_result *r,
     compare_point(c, r, &c->number[which], numbers[which], value);
 }
 
+/* Write the current state as a checkpoint, into a new folder. */
+static int write_state(struct certify *c, const char *folder, struct err *e)
+{
+    struct checkpoint_copy s = { 0 };
+    int ret = checkpoint_copy_take(&s, c->engine, "", e);
+
+    if (ret == 0 && c->engine->coll.rank == 0)
+        ret = checkpoint_write(&s, folder, e);
+    checkpoint_copy_clear(&s);
+    return ret;
+}
+
 /* The sums of the current state, as if it were written as a checkpoint. */
 static int sum_state(struct certify *c, struct checkpoint_sums *sums,
                      struct err *e)
 {
+    const bool reads = c->engine->coll.rank == 0;
     const char *temp = getenv("TMPDIR");
     char *folder = xasprintf("%s/gtrain-XXXXXX", temp && *temp ? temp : "/tmp");
-    struct checkpoint_copy s = { 0 };
-    int ret = checkpoint_copy_take(&s, c->engine, "", e);
+    int ret = 0;
 
-    if (ret == 0 && c->engine->coll.rank == 0 && !mkdtemp(folder)) {
+    if (reads && !mkdtemp(folder))
         ret = err_sys(e, "cannot create %s", folder);
-    } else if (ret == 0 && c->engine->coll.rank == 0) {
-        ret = checkpoint_write(&s, folder, e);
-        if (ret == 0)
-            ret = checkpoint_sums_read(folder, sums, e);
+    if (write_state(c, folder, ret < 0 ? &(struct err){ 0 } : e) < 0)
+        ret = -1;
+    if (ret == 0 && reads)
+        ret = checkpoint_sums_read(folder, sums, e);
+    if (reads)
         path_remove(folder, &(struct err){ 0 });
-    }
-    checkpoint_copy_clear(&s);
     free(folder);
     return ret;
 }
@@ -320,22 +439,6 @@ static int compare_state(struct certify *c, struct certify_result *r,
                  "%s not those of the checkpoint that training wrote", what);
     }
     return 0;
-}
-
-bool certify_computes(const struct certify *c, const char *metric)
-{
-    const int n = c->engine->data.val ? CERTIFY_NUMBERS : CERTIFY_VAL_LOSS;
-    bool is = false;
-
-    for (int i = 0; i < n; i++)
-        is = is || strcmp(metric, numbers[i]) == 0;
-    for (size_t k = 0; k < count_sources(c); k++) {
-        char *own = eval_source_metric(c->engine->data.val, k);
-
-        is = is || strcmp(metric, own) == 0;
-        free(own);
-    }
-    return is;
 }
 
 /* Where training validated; all ranks have the record. */
@@ -433,6 +536,81 @@ int certify_advance(struct certify *c, int64_t step, struct err *e)
     return 0;
 }
 
+/* The root mean square of the difference of the weights, in parts of theirs. */
+static double distance(const struct checkpoint_copy *a,
+                       const struct checkpoint_copy *b)
+{
+    const struct checkpoint_copy_tensor *last = &a->tensor[a->n - 1];
+    const int64_t n =
+        last->at + last->dim[0] * (last->rank > 1 ? last->dim[1] : 1);
+    double off = 0, all = 0;
+
+    for (int64_t i = 0; i < n; i++) {
+        off += pow((double)a->weights[i] - (double)b->weights[i], 2);
+        all += pow((double)b->weights[i], 2);
+    }
+    return all > 0 ? sqrt(off / all) : off;
+}
+
+/* Weights may be farther off than the losses that they give. */
+static void compare_weights(const struct certify *c, struct certify_result *r,
+                            double off)
+{
+    enum { FARTHER = 100 };
+
+    r->states++;
+    if (!(off <= r->furthest))
+        r->furthest = off;
+    if (!(off <= FARTHER * tolerance(c)))
+        note_difference(c, r, off / FARTHER,
+                        "the weights are not those of the checkpoint that "
+                        "training wrote");
+}
+
+/* Continue with the weights of a checkpoint of this step. */
+static int hop_to(struct certify *c, const char *path, struct certify_result *r,
+                  struct err *e)
+{
+    struct checkpoint_copy here = { 0 }, then = { 0 };
+    int ret = checkpoint_copy_take(&here, c->engine, "", e);
+
+    if (ret == 0)
+        ret = checkpoint_sums_check(c->run->artifacts, path,
+                                    c->engine->state.step, e);
+    if (ret == 0)
+        ret = checkpoint_load(path, c->engine, e);
+    if (ret == 0)
+        ret = checkpoint_copy_take(&then, c->engine, "", e);
+    if (ret == 0 && c->engine->coll.rank == 0)
+        compare_weights(c, r, distance(&here, &then));
+    c->since = c->engine->state.step;
+    checkpoint_copy_clear(&here);
+    checkpoint_copy_clear(&then);
+    return ret;
+}
+
+/* Where rounding differs, go from checkpoint to checkpoint. */
+static int hop(struct certify *c, struct certify_result *r, struct err *e)
+{
+    struct coll *coll = &c->engine->coll;
+    const int64_t step = c->engine->state.step;
+    char *folder = certify_folder(c->engine->set->checkpoint.folder, c->run);
+    char *path = xasprintf("%s/step-%08" PRId64, folder, step), *found = NULL;
+    int ret = 0;
+
+    if (path_is_folder(path))
+        ret = checkpoint_newest(folder, step, &found, e);
+    if (found && checkpoint_step(path_name(found)) == step)
+        ret = hop_to(c, found, r, e);
+    free(found);
+    free(path);
+    free(folder);
+    if (ret < 0)
+        return -1;
+    coll_bcast(coll, &r->differs, sizeof r->differs, 0);
+    return coll_check(coll, e);
+}
+
 int certify_steps(struct certify *c, int64_t first, int64_t last,
                   struct certify_result *r, struct err *e)
 {
@@ -444,8 +622,23 @@ int certify_steps(struct certify *c, int64_t first, int64_t last,
     r->from = now->step;
     while (now->step < last && r->differs < 0) {
         if (certify_compute(c, e) < 0 ||
-            (now->step >= first && compare_step(c, r, e) < 0))
+            (now->step >= first && compare_step(c, r, e) < 0) ||
+            (*c->other && now->step < last && hop(c, r, e) < 0))
             return err_wrap(e, "step %" PRId64, now->step);
     }
     return 0;
+}
+
+int certify_hand_over(struct certify *c, struct err *e)
+{
+    char *folder =
+        xasprintf("%s/step-%08" PRId64, c->handover, c->engine->state.step);
+    int ret = 0;
+
+    if (c->engine->coll.rank == 0)
+        ret = path_make(folder, e);
+    if (ret == 0)
+        ret = write_state(c, folder, e);
+    free(folder);
+    return ret;
 }

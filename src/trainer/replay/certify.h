@@ -16,13 +16,18 @@
  * Training is a function of the settings, the data and the step, so a step that
  * is computed again from a checkpoint gives the same loss, the same norm of the
  * gradient, the same validation loss where training validated and, where it
- * wrote a checkpoint, the same weights and moments, to the last bit.  A number
- * of ranks, of threads or a set of instructions other than those of training
- * may change the order of sums; then numbers may differ by CERTIFY_ROUNDING,
- * and weights are not compared.
+ * wrote a checkpoint, the same weights and moments, to the last bit.
  *
- * All ranks call these functions, with the same steps in ascending order.  The
- * run is only read.
+ * A number of ranks, of threads or a set of instructions other than those of
+ * training may change the order of sums.  Then each checkpoint of the run is
+ * loaded when its step is reached, numbers may differ by what rounding explains
+ * so many steps after it, and weights need only be near.  What is farther off
+ * cannot be told after more than CERTIFY_NEAR steps, since small differences
+ * grow; nor can it be told what an attempt computed of whose beginning there is
+ * no checkpoint.
+ *
+ * All ranks call these functions, with the same steps in ascending order, which
+ * the run has computed in one way.  The run is only read.
  */
 enum {
     CERTIFY_LOSS,
@@ -41,6 +46,10 @@ struct certify {
     struct step step;
     struct series number[CERTIFY_NUMBERS], skipped, rollback;
     struct series *source; /* the validation loss of each, or NULL */
+    int64_t begins;        /* certify_begins(); 0: the start */
+    int64_t since;         /* the step of the weights that were loaded last */
+    const char *handover;  /* folder of the checkpoints of another process that
+                           * computed the steps before, or NULL */
     char other[96]; /* how this machine computes in another order, or "" */
 };
 
@@ -51,24 +60,28 @@ struct certify_result { /* of rank 0 */
     double furthest;    /* the largest relative difference of a number */
     int64_t differs;    /* the first step that differs, on all ranks; or -1 */
     char what[160];     /* the difference */
+    char unknown[160];  /* why some of it cannot be told, or "" */
 };
 
-/* Relative differences that rounding may cause, in fp32 and in 16 bits. */
+/* Relative differences that rounding may cause, in fp32 and in 16 bits, at the
+ * step after a checkpoint; they grow by as much every CERTIFY_NEAR / 2 steps.
+ * Ten times as much is no rounding within CERTIFY_NEAR steps: in small models
+ * with a high rate, differences between instructions reached 1e-7 after 20
+ * steps, and 1e-3 after 30. */
 #define CERTIFY_ROUNDING    1e-4
 #define CERTIFY_ROUNDING_16 2e-2
+enum { CERTIFY_NEAR = 20 };
 
-/* The engine is open for training.  Fails if its data are not those of the
- * run, or if the run has no losses. */
+/* The engine is open for training with the settings that a step was computed
+ * with.  Fails if its data are not those of the run, or if the run
+ * has no losses. */
 int certify_open(struct certify *, struct engine *, const struct run_info *,
-                 struct err *);
+                 int64_t step, struct err *);
 void certify_close(struct certify *);
 
-/* Is the metric one that is computed?  Without validation data, those of
- * validation are not. */
-bool certify_computes(const struct certify *, const char *metric);
-
-/* Is there a loss of each step that should have one, and of no other?  Of a run
- * that was resumed this is not known: run.log_every may have changed. */
+/* Is there a loss of each step that should have one, and of no other?  Where
+ * training ends, only the settings of the last attempt say.  Of a run that was
+ * resumed by an earlier version none of this is known. */
 int certify_points(const struct certify *, struct err *);
 
 /* Compute the steps from the newest checkpoint before them, and compare those
@@ -82,7 +95,16 @@ int certify_advance(struct certify *, int64_t step, struct err *);
 /* Compute the next step and update the weights. */
 int certify_compute(struct certify *, struct err *);
 
-/* The folder of the run's checkpoints; the caller frees it. */
-char *certify_folder(const struct settings *, const struct run_info *);
+/* Write a checkpoint of this step, from which another process goes on. */
+int certify_hand_over(struct certify *, struct err *);
+
+/* The first of the steps around one that were all computed alike, with
+ * the same settings, ranks and instructions; 0 for the start of the run.  *next
+ * is the first step after them, or INT64_MAX; NULL is allowed. */
+int64_t certify_begins(const struct run_info *, int64_t step, int64_t *next);
+
+/* The folder of the run's checkpoints; `folder` is the setting
+ * checkpoint.folder, or NULL.  The caller frees it. */
+char *certify_folder(const char *folder, const struct run_info *);
 
 #endif

@@ -3,43 +3,144 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "common/log.h"
 #include "common/num.h"
 #include "common/path.h"
 #include "common/program.h"
 #include "common/sig.h"
+#include "common/utf8.h"
+#include "common/format/secret.h"
+#include "kernels/instructions.h"
+#include "store/format/changed.h"
 #include "trainer/ranks/local_ranks.h"
 
-/* The number that a run has recorded under a key, or 0. */
-static int64_t recorded(const struct run_info *run, const char *key)
+/* The values of parameters are cut off, and made UTF-8. */
+enum { VALUE_WHOLE = 6000 };
+
+static int64_t step_of(const struct recorded_run *r)
 {
-    const char *text = run_info_param(run, key);
+    return r->step ? r->step : INT64_MAX;
+}
+
+/* The number that a run has recorded under a key, or 0. */
+static int64_t recorded(const struct recorded_run *r,
+                        const struct run_info *run, const char *key)
+{
+    const char *text = changed_param(run, key, step_of(r));
     int64_t n;
 
     return text && num_int(text, &n) ? n : 0;
+}
+
+/* ---- the settings ----------------------------------------------------- */
+
+/* config.ini has the settings of the last attempt.  A value that was not whole
+ * says nothing. */
+static int compare_param(const struct settings *s, const struct setting *row,
+                         const struct run_info *run, struct err *e)
+{
+    const char *shown = changed_param(run, row->key, INT64_MAX);
+    struct buf value = BUF_INIT, text = BUF_INIT;
+    int ret = 0;
+
+    conf_text(&s->conf, row, &value);
+    secret_mask_named(&text, row->key, value.s);
+    if (shown && strlen(shown) < VALUE_WHOLE && utf8_valid(text.s) &&
+        strcmp(shown, text.s) != 0)
+        ret = err_set(e, ERR_INPUT,
+                      "the parameter %s of %s is %.100s, but its config.ini "
+                      "has %.100s",
+                      row->key, run->name, shown, text.s);
+    buf_clear(&value);
+    buf_clear(&text);
+    return ret;
+}
+
+/* Let the settings be those of the attempt that computed the step. */
+static int go_back(struct settings *s, const struct recorded_run *r,
+                   const struct run_info *run, struct err *e)
+{
+    const bool is_known = changed_is_known(run);
+
+    if (!is_known)
+        log_warn("the record of %s does not say which settings were changed "
+                 "when it was resumed",
+                 run->name);
+    for (const struct setting *row = settings_table; row->key && is_known;
+         row++) {
+        const char *last = changed_param(run, row->key, INT64_MAX);
+        const char *then = changed_param(run, row->key, step_of(r));
+
+        if (compare_param(s, row, run, e) < 0 ||
+            (then && strcmp(then, last) != 0 &&
+             conf_put(&s->conf, row->key, then, "the run", e) < 0))
+            return -1;
+    }
+    return 0;
+}
+
+/* The threads of the run, unless the user chose their number. */
+static int put_threads(struct settings *s, const struct recorded_run *r,
+                       const struct run_info *run, struct err *e)
+{
+    const int64_t threads = recorded(r, run, "derived.threads");
+
+    return threads > 0 && !r->device
+               ? conf_put_int(&s->conf, "train.threads", threads, "the run", e)
+               : 0;
 }
 
 static int load_settings(struct settings *s, const struct recorded_run *r,
                          const struct run_info *run, struct err *e)
 {
     char *path = path_join(run->artifacts, "config.ini");
-    int ret = settings_load(s, path, r->sets.item, r->sets.n, e);
+    int ret = settings_begin(s, path, e);
 
+    if (ret == 0)
+        ret = go_back(s, r, run, e);
+    if (ret == 0)
+        ret = put_threads(s, r, run, e);
+    for (size_t i = 0; i < r->sets.n && ret == 0; i++)
+        ret = conf_set(&s->conf, r->sets.item[i], e);
+    if (ret == 0)
+        settings_finish(s);
     if (ret == 0 && r->device)
         ret = conf_put(&s->conf, "train.device", r->device, "--device", e);
     if (ret == 0 && s->train.batch == 0 && s->train.tokens_per_step == 0)
         ret = conf_put_int(&s->conf, "train.tokens_per_step",
-                           recorded(run, "derived.tokens_per_step"), "the run",
-                           e);
+                           recorded(r, run, "derived.tokens_per_step"),
+                           "the run", e);
     free(path);
     return ret;
 }
 
-static int open_job(struct recorded_run *r, const struct run_info *run,
-                    recorded_run_fn *use, struct err *e)
+/* ---- the job ---------------------------------------------------------- */
+
+static void choose_instructions(const struct recorded_run *r,
+                                const struct run_info *run)
 {
-    const int64_t before = recorded(run, "derived.ranks");
-    const int64_t n = r->ranks ? r->ranks : before ? before : 1;
+    const char *device = changed_param(run, "derived.device", step_of(r));
+    const char *then = changed_param(run, "derived.instructions", step_of(r));
+
+    if (device && then && strcmp(device, "cpu") == 0 &&
+        instructions_present(then))
+        setenv("GTRAIN_ISA", then, 0);
+}
+
+int64_t recorded_run_ranks(const struct recorded_run *r,
+                           const struct run_info *run)
+{
+    const int64_t before = recorded(r, run, "derived.ranks");
+
+    return r->ranks ? r->ranks : before ? before : 1;
+}
+
+int recorded_run_use(const struct recorded_run *r, const struct run_info *run,
+                     recorded_run_fn *use, struct err *e)
+{
+    const int64_t n = recorded_run_ranks(r, run);
     struct settings s = { 0 };
     struct engine eng = { 0 };
     int ret;
@@ -50,6 +151,7 @@ static int open_job(struct recorded_run *r, const struct run_info *run,
     if (n > 1 && !getenv("GTRAIN_SIZE"))
         return local_ranks_run(program_words(), (int)n, e);
     sig_watch();
+    choose_instructions(r, run);
     ret = load_settings(&s, r, run, e);
     if (ret == 0)
         ret = engine_open(&eng, &s, ENGINE_TRAIN, e);
@@ -62,8 +164,8 @@ static int open_job(struct recorded_run *r, const struct run_info *run,
     return ret;
 }
 
-static int find_run(struct runs *runs, const struct recorded_run *r,
-                    const char *word, struct err *e)
+int recorded_run_find(struct runs *runs, const struct recorded_run *r,
+                      const char *word, struct err *e)
 {
     char *words[] = { (char *)(uintptr_t)(word ? word : "@latest") };
 
@@ -75,23 +177,10 @@ int recorded_run_open(struct recorded_run *r, const char *word,
                       recorded_run_fn *use, struct err *e)
 {
     struct runs runs = { 0 };
-    int ret = find_run(&runs, r, word, e);
+    int ret = recorded_run_find(&runs, r, word, e);
 
     if (ret == 0)
-        ret = open_job(r, &runs.run[0], use, e);
-    runs_free(&runs);
-    free(r->sets.item);
-    return ret;
-}
-
-int recorded_run_read(struct recorded_run *r, const char *word,
-                      recorded_run_fn *use, struct err *e)
-{
-    struct runs runs = { 0 };
-    int ret = find_run(&runs, r, word, e);
-
-    if (ret == 0)
-        ret = use(NULL, &runs.run[0], e);
+        ret = recorded_run_use(r, &runs.run[0], use, e);
     runs_free(&runs);
     free(r->sets.item);
     return ret;
