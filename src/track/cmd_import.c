@@ -175,6 +175,6 @@ const struct cmd cmd_import = {
     .args = "FILE|FOLDER...",
     .help = "import runs from other tools",
     .opts = import_opts,
-    .confine = track_confine_import,
+    .confine = track_confine_writer,
     .run = import_main,
 };

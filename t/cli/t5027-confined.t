@@ -26,7 +26,7 @@ ok $? "there are files of each kind to read" "$(cat err log)"
 
 # tried COMMAND: what it could do at its end
 tried() {
-    rm -rf hidden && mkdir hidden && echo mine >hidden/kept && cp mlruns/0/meta.yaml hidden
+    rm -rf hidden && mkdir hidden && echo mine >hidden/kept
     TMPDIR=$dir/made LD_PRELOAD=$tries TRIES=$dir/hidden TRIES_PID=$$ sh -c "exec $1" \
         >log 2>err || printf 'failed '
     tr '\n' ' ' <hidden/did
@@ -58,7 +58,7 @@ done
 is "$bad" "" "a command that reads files of others can do none of it"
 ln -s "$dir/hidden" mlruns/link
 is "$(tried 'gtrack tag a x=y')" "end " \
-    "a link of the store gives no right to write where it leads"
+    "a link of the store that is no experiment gives no right to write behind it"
 is "$(tried 'gtrack push --to mlflow --url http://127.0.0.1:9 --dry-run a')" \
     "connect unix end " "push can connect, and nothing else"
 TRIES=$dir/hidden TRIES_PID=$$

@@ -77,15 +77,14 @@ void track_confine_reader(void)
     track_confine_output(NULL);
 }
 
-/* With links, experiments may be links to folders on other disks, which have a
- * meta.yaml; any other link of a store chooses nothing that may be written. */
-static void add_store(struct path_list *folders, const char *root, bool links)
+/* Experiments may be links to folders on other disks, which have a meta.yaml;
+ * any other link of a store chooses nothing that may be written. */
+static void add_store(struct path_list *folders, const char *root)
 {
     struct path_list names = { 0 };
     struct err none = { 0 };
 
-    if (links)
-        path_list(&names, root, &none);
+    path_list(&names, root, &none);
     for (size_t i = 0; i < names.n; i++) {
         char *folder = path_join(root, names.name[i]);
         char *meta = path_join(folder, STORE_META);
@@ -99,42 +98,31 @@ static void add_store(struct path_list *folders, const char *root, bool links)
     path_list_clear(&names);
 }
 
-static void confine_to(const char *const *roots, size_t n, bool links,
-                       bool connect)
+void track_confine_stores(const char *const *roots, size_t n, bool connect)
 {
     struct path_list folders = { 0 };
 
     for (size_t i = 0; i < n; i++)
-        add_store(&folders, roots[i], links);
+        add_store(&folders, roots[i]);
     track_confine_folders(&folders, connect);
     path_list_clear(&folders);
 }
 
-void track_confine_stores(const char *const *roots, size_t n)
+static void confine_to_store(bool connect)
 {
-    confine_to(roots, n, track_follow_links, false);
+    const char *root = track_store();
+
+    track_confine_stores(&root, 1, connect);
 }
 
 void track_confine_writer(void)
 {
-    const char *root = track_store();
-
-    confine_to(&root, 1, track_follow_links, false);
-}
-
-/* Runs are imported to an experiment even if it is a link. */
-void track_confine_import(void)
-{
-    const char *root = track_store();
-
-    confine_to(&root, 1, true, false);
+    confine_to_store(false);
 }
 
 void track_confine_push(void)
 {
-    const char *root = track_store();
-
-    confine_to(&root, 1, track_follow_links, true);
+    confine_to_store(true);
 }
 
 /* "2h" or "3d" ago; or a date, with or without a time, in local time. */

@@ -40,10 +40,9 @@ int track_links(void);
  * the cache and the store; only push opens connections. */
 void track_confine_reader(void);
 void track_confine_writer(void);
-void track_confine_import(void);
 void track_confine_push(void);
 /* The same for a command that changes several stores. */
-void track_confine_stores(const char *const *roots, size_t n);
+void track_confine_stores(const char *const *roots, size_t n, bool connect);
 /* Confine a command that also writes to a folder, which may be NULL. */
 void track_confine_output(const char *folder);
 void track_confine_folders(struct path_list *, bool connect);

@@ -375,7 +375,7 @@ int serve_run(const struct serve_conf *c, struct err *e)
             redirect = write_redirect(s.url);
         open_browser(redirect);
         keep_file(&keeper, redirect ? redirect : c->socket);
-        track_confine_stores(c->stores, c->edit ? c->n_stores : 0);
+        track_confine_stores(c->stores, c->edit ? c->n_stores : 0, false);
         for (size_t i = 0; i < c->n_stores; i++)
             wait_for_store(&s.site.store[i]);
         sig_watch();
