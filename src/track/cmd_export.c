@@ -270,13 +270,13 @@ static void add_experiment_files(struct buf *names, const struct runs *runs,
 
 static int run_tar(const char *path, struct spawn *s, struct err *e)
 {
-    const char *const argv[] = { "tar",         "--create",
-                                 "--sparse",    "--force-local",
-                                 "--file",      path,
-                                 "--directory", track_store(),
-                                 "--transform", "s,^,mlruns/,S",
-                                 "--null",      "--files-from=-",
-                                 NULL };
+    /* clang-format off */
+    const char *const argv[] = {
+        "tar", "--create", "--sparse", "--force-local", "--file", path,
+        "--directory", track_store(), "--transform", "s,^,mlruns/,S",
+        "--exclude", STORE_OWN "/push.*", "--null", "--files-from=-", NULL
+    };
+    /* clang-format on */
 
     return spawn_run(argv, s, e);
 }

@@ -105,8 +105,13 @@ tar xOf packed.tar >unpacked && grep -q Default unpacked &&
     "bundle packs nothing that a link outside names"
 mv linked/0/datasets linked/0/more && mv linked/0/kept linked/0/datasets
 mkdir -p $run/.gtrack && echo '{}' >$run/.gtrack/push.0.json
-g -r copy/pushed import linked
-test -z "$(find copy/pushed -name 'push.*')" && test -n "$(find copy/pushed -name own)"
+g -r copy/pushed import linked && gtrack -r linked export --to mlflow -o copy/other 2>err &&
+    gtrack -r linked bundle @latest -o copy/pushed.tar >log 2>&1 &&
+    gtrack -r linked export --to tar -o copy/whole.tar 2>err &&
+    { tar tf copy/pushed.tar && tar tf copy/whole.tar; } >copy/names &&
+    test "$(grep -c artifacts/own copy/names)" -eq 2 && ! grep -q '/push\.' copy/names &&
+    test -z "$(find copy/pushed copy/other -name 'push.*')" &&
+    test -n "$(find copy/pushed -name own)" && test -n "$(find copy/other -name own)"
 ok $? "what was pushed is noted in one store only"
 rm -r $run/.gtrack linked/0/more
 ln -s "$dir/secret" $run/params/pw2
