@@ -61,19 +61,27 @@ grep 'of wiki in sequence' trace | cut -f4-5 | sed 's/of.*sequence [0-9]*//' \
     >wiki.rows
 ok "$(test "$(wc -l <wiki.rows)" -gt 0; echo $?)" \
     "a trace names the source of a sequence"
-for order in epoch sequential; do
-    train --root "$order" --name mixed --set data.order=$order --set \
-        'data.train=code:0.5:code.bin, wiki:0.5:wiki.bin' --set train.batch=2
-    train --root "$order" --name alone --set data.order=$order --set \
-        'data.train=wiki:wiki.bin' --set train.batch=1
-    for run in mixed alone; do
-        gtrain replay $run --root "$order" --trace operations --steps 1:9 \
-            --tsv --no-header 2>err | grep 'of wiki in sequence' |
-            cut -f5 >$run.ids
-    done
+head -c 9000 /dev/urandom | od -An -tx1 >text.txt
+gdata bpe --vocab 300 -o tok text.txt >log 2>&1
+gdata encode -q -T tok --format raw --separator 0 -o texts text.txt >log 2>&1
+gdata encode -q -T tok --format raw --separator 7 -o others text.txt >log 2>&1
+ids() {         # RUN: the hashes of the ids of texts, in their order
+    gtrain replay "$1" --root "$order" --trace operations --steps 1:9 \
+        --tsv --no-header 2>err | grep 'of texts in sequence' | cut -f5
+}
+for order in sequential random epoch documents bestfit; do
+    set -- --set data.order=$order --set data.tokenizer=tok \
+        --set model.vocab=300
+    train "$@" --root "$order" --name mixed --set train.batch=2 \
+        --set 'data.train=others:0.5:others.bin, texts:0.5:texts.bin'
+    train "$@" --root "$order" --name alone --set train.batch=1 \
+        --set 'data.train=texts:texts.bin'
+    ids mixed >mixed.ids
+    ids alone >alone.ids
     ok "$(test -s alone.ids && cmp -s mixed.ids alone.ids; echo $?)" \
         "a source is read in the order $order that it has alone"
 done
+rm ./*.lock texts.bin others.bin
 
 # A source without a name is read as ever.
 train --root one --set data.train=web.bin --set data.order=sequential \
@@ -165,8 +173,6 @@ like log "data.val: web: each source is validated on by itself" \
     "the error says how to write the sources"
 
 # A data.lock knows the sources.
-head -c 9000 /dev/urandom >text.txt
-gdata bpe --vocab 260 -o tok text.txt >log 2>&1
 gdata lock --source "$mix" >log 2>&1
 is "$(cut -d' ' -f1,4 data.lock | tail -n 3 | tr '\n' ' ')" \
     "tokens:code code.bin tokens:web web.bin tokens:wiki wiki.bin " \
@@ -213,6 +219,9 @@ gtrain replay val --root v --tsv --no-header >out 2>err
 like err "step 40: val/code/loss is .*, but the run recorded 1.5" \
     "the changed loss of a source is found"
 
+gtrain rehearse c.ini --scene missing-shard --tsv --no-header >out 2>err
+like out "missing-shard${tab}passed${tab}training refused to resume" \
+    "a mixture without a shard is rehearsed"
 gtrack bundle --root m whole --data -o whole.tar >out 2>err
 is "$(tar tf whole.tar | sed -n 's/.*files\/\(.*\.bin\)/\1/p' | sort |
     tr '\n' ' ')" "code.bin web.bin wiki.bin " \

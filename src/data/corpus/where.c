@@ -84,11 +84,6 @@ size_t where_fields(const struct where *w)
     return w->n;
 }
 
-const char *where_field(const struct where *w, size_t i)
-{
-    return w->field[i];
-}
-
 bool where_names(const struct where *w, const char *path)
 {
     for (size_t i = 0; i < w->n; i++)

@@ -33,9 +33,8 @@ struct where;
 struct where *where_parse(const char *text, struct err *); /* NULL: an error */
 void where_free(struct where *);                           /* NULL is fine */
 
-/* The n fields that the filter names. */
+/* The number of fields that the filter names. */
 size_t where_fields(const struct where *);
-const char *where_field(const struct where *, size_t i);
 /* Does it name this field, or one within it? */
 bool where_names(const struct where *, const char *path);
 bool where_names_within(const struct where *, const char *path);

@@ -419,6 +419,7 @@ void report_step(struct report *r, const struct engine *eng,
 void report_eval(struct report *r, const struct engine *eng,
                  const struct eval_result *v)
 {
+    struct buf sources = BUF_INIT;
     char bits[48] = "";
 
     r->last_val = v->loss;
@@ -433,14 +434,19 @@ void report_eval(struct report *r, const struct engine *eng,
     for (size_t k = 0; k < mixture_sources(eng->data.val); k++) {
         char *metric = eval_source_metric(eng->data.val, k);
 
-        if (*mixture_name(eng->data.val, k))
+        if (*mixture_name(eng->data.val, k)) {
             run_metric(r->run, metric, eng->state.step, v->source_loss[k]);
+            buf_printf(&sources, "; %s %.4f", mixture_name(eng->data.val, k),
+                       v->source_loss[k]);
+        }
         free(metric);
     }
     run_output_printf(&r->log, "%lld val %.6f\n", (long long)eng->state.step,
                       v->loss);
-    log_info("step %lld: validation loss %.4f, perplexity %.2f%s",
-             (long long)eng->state.step, v->loss, exp(v->loss), bits);
+    log_info("step %lld: validation loss %.4f, perplexity %.2f%s%s",
+             (long long)eng->state.step, v->loss, exp(v->loss), bits,
+             sources.len ? sources.s : "");
+    buf_clear(&sources);
 }
 
 /* ---- other events ----------------------------------------------------- */
