@@ -119,7 +119,7 @@ if command -v fish >/dev/null; then
         complete -C "gtrack -r mlruns show run"
         complete -C "gtrack -r evil show "' >out 2>&1
     test "$(cut -f1 out | paste -sd,)" = \
-        'show,run1,run2,run3,@latest,a$(touch harm)`touch harm`=b c' &&
+        'show,run1,run2,run3,@latest,a$(touch harm)`touch harm`=b c,x' &&
         test ! -e harm
     ok $? "fish completes runs and options and executes no name"
     echo >my.ini
