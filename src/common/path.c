@@ -176,15 +176,38 @@ static int open_beneath(int folder, const char *name, uint64_t flags)
     return (int)syscall(SYS_openat2, folder, name, &how, sizeof how);
 }
 
-/* Before that, only the last part is refused. */
+/* Before that, each part of the name is opened by itself. */
+static int open_parts(int folder, const char *name, uint64_t flags)
+{
+    enum { HOW = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC };
+    int at = folder, fd;
+
+    for (const char *slash; at != -1 && (slash = strchr(name, '/')) && slash[1];
+         name = slash + 1) {
+        char *part = xstrndup(name, (size_t)(slash - name));
+
+        fd = strcmp(part, "..") == 0 ? -1 : openat(at, part, HOW);
+        if (at != folder)
+            close(at);
+        at = fd;
+        free(part);
+    }
+    fd = at == -1 ? -1 : openat(at, name, (int)flags);
+    if (at != folder && at != -1)
+        close(at);
+    return fd;
+}
+
 static int open_below(int folder, const char *name, uint64_t flags)
 {
     const bool below = folder != AT_FDCWD && (flags & O_NOFOLLOW);
     const int fd = below ? open_beneath(folder, name, flags) : -1;
 
-    return below && (fd >= 0 || (errno != ENOSYS && errno != EPERM))
-               ? fd
-               : openat(folder, name, (int)flags);
+    if (!below)
+        return openat(folder, name, (int)flags);
+    return fd < 0 && (errno == ENOSYS || errno == EPERM)
+               ? open_parts(folder, name, flags)
+               : fd;
 }
 
 int path_list_at(struct path_list *l, int at, const char *name,
