@@ -114,8 +114,10 @@ const char *where_missing(const struct where *w)
 
 void where_row_begin(struct where_row *r)
 {
+    if (!r->where)
+        return;
     buf_trim(&r->text, 0);
-    memset(r->at, 0, sizeof r->at);
+    memset(r->at, 0, r->where->n * sizeof *r->at);
 }
 
 void where_row_set(struct where_row *r, const char *path, const char *text,
