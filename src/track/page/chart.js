@@ -84,7 +84,8 @@ export class Chart {
     async load() {
         const params = this.params(), wanted = query_of(params);
 
-        if (!this.seen || !params.runs?.length || !params.width ||
+        if (!this.seen || !(params.runs?.length || params.first) ||
+            !params.width ||
             (wanted === this.asked && !this.stale))
             return;
         this.stop?.abort();

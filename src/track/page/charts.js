@@ -1,12 +1,12 @@
 /* charts.js is the view of all metrics of the chosen runs. */
 import { frozen, is_available } from "./api.js";
 import { button, check, choice, element, field, problem } from "./dom.js";
-import { chosen_runs, known_names } from "./chosen.js";
+import { changes_set, chosen_runs, known_names } from "./chosen.js";
 import { Grid } from "./grid.js";
 import { colour_of } from "./paint.js";
 import { fill_run_list, mark_near } from "./runlist.js";
 import { address, change, state } from "./state.js";
-import { count_text, split_list } from "./text.js";
+import { split_list } from "./text.js";
 
 const x_axes = [["step", "step"], ["tokens", "tokens"], ["time", "time"],
     ["wall", "wall-clock time"], ["gpuhours", "GPU hours"],
@@ -60,6 +60,7 @@ function wanted_colour() {
 export class ChartsView {
     constructor() {
         this.runs = [];
+        this.chosen = null; /* the parameters that name them */
         this.colours = new Map();
         this.names = { params: [], metrics: [] };
         this.grid = new Grid(this);
@@ -83,7 +84,7 @@ export class ChartsView {
     params() {
         const s = state, ids = this.runs.map((r) => r.id);
 
-        return { store: s.store, runs: ids, x: s.x, smooth: s.smooth,
+        return { store: s.store, ...this.chosen, x: s.x, smooth: s.smooth,
             logx: s.logx, logy: s.logy, outliers: s.outliers,
             finished: s.finished,
             mark: s.mark, from: s.from, to: s.to, group: s.mean,
@@ -131,8 +132,7 @@ export class ChartsView {
     draw_list() {
         fill_run_list(this.list, this.runs, (run) =>
             state.mean ? null : this.colours.get(run.id) ?? colour_of(run));
-        this.count.replaceChildren(count_text(this.runs.length, "run",
-            "runs"), state.runs.length ? "" : " (the latest)");
+        this.count.replaceChildren(this.chosen_text);
         this.choose.href = address({ view: "runs" });
     }
 
@@ -171,12 +171,16 @@ export class ChartsView {
         const { signal } = this.stop;
 
         try {
-            this.runs = await chosen_runs(signal);
+            const chosen = await chosen_runs(signal);
+
+            this.runs = chosen.rows;
+            this.chosen = chosen.params;
+            this.chosen_text = chosen.text;
             this.message.replaceChildren(...this.runs.length ? []
                 : [element("p", { class: "empty" },
                     "There are no runs to draw.")]);
             this.draw_list();
-            await this.grid.load(this.runs.map((r) => r.id), signal);
+            await this.grid.load(this.chosen, signal);
             if (!frozen && !this.names.metrics.length) {
                 this.names = await known_names(signal);
                 this.draw_bar();
@@ -188,7 +192,7 @@ export class ChartsView {
     }
 
     update(changed) {
-        if (changed.has("runs") || changed.has("store")) {
+        if (changes_set(changed)) {
             this.load();
             return;
         }

@@ -1,21 +1,49 @@
 /* chosen.js finds out which runs the charts and the comparison show. */
 import { ask, frozen } from "./api.js";
 import { state } from "./state.js";
+import { count_text } from "./text.js";
 
-const usual = 10; /* runs that are shown if none is selected */
+export const most = 200; /* runs that are shown if none is selected */
 
-/* The selected runs, or the latest ones: rows with id, name and status. */
+/* The parameters by which every request names these runs: their ids if they
+ * are selected, else the filter, so that a copied command has it, too. */
+function params_of(rows) {
+    const { runs, filter, sort } = state;
+
+    return frozen || runs.length ? { runs: rows.map((r) => r.id) }
+        : { filter, sort, first: most };
+}
+
+/* "20 of 200 runs, which match the filter" */
+function set_text(rows, answer) {
+    const of_all = rows.length === answer.total || frozen
+        ? count_text(rows.length, "run", "runs")
+        : `${rows.length} of ${count_text(answer.total, "run", "runs")}`;
+
+    if (state.runs.length)
+        return `${of_all}, selected`;
+    if (answer.matched > rows.length && !frozen)
+        return `${of_all}, the first of the table`;
+    return state.filter ? `${of_all}, which match the filter` : of_all;
+}
+
+/* The chosen set: the selected runs, else those that match the filter, else
+ * all; { rows, params, text }, and each row has an id, a name and a status. */
 export async function chosen_runs(signal) {
-    const { store, runs } = state;
-    const answer = await ask("/api/runs", runs.length
-        ? { store, runs, columns: "name,status" }
-        : { store, sort: "-started", limit: usual, columns: "name,status" },
+    const { store, runs, filter, sort } = state;
+    const answer = await ask("/api/runs", { store, columns: "name,status",
+        ...runs.length ? { runs, only: runs } : { filter, sort, first: most } },
     signal);
-    const rows = answer.rows;
+    const by_id = new Map(answer.rows.map((r) => [r.id, r]));
+    const rows = runs.length ? runs.map((id) => by_id.get(id)).filter((r) => r)
+        : answer.rows;
 
-    if (!runs.length)
-        return frozen ? rows : rows.slice(0, usual);
-    return runs.map((id) => rows.find((r) => r.id === id)).filter((r) => r);
+    return { rows, params: params_of(rows), text: set_text(rows, answer) };
+}
+
+/* Do other runs become the chosen ones by these changes of the state? */
+export function changes_set(changed) {
+    return ["runs", "store", "filter", "sort"].some((k) => changed.has(k));
 }
 
 /* The names of the parameters and metrics that runs of this store have. */

@@ -1,6 +1,6 @@
 /* compare.js is the view that compares the chosen runs. */
 import { ask } from "./api.js";
-import { chosen_runs } from "./chosen.js";
+import { changes_set, chosen_runs } from "./chosen.js";
 import { copy_button } from "./copy.js";
 import { DiffSection } from "./diff.js";
 import { check, choice, element, plain_table, problem } from "./dom.js";
@@ -47,17 +47,19 @@ export class CompareView {
         const { signal } = this.stop;
 
         try {
-            this.runs = await chosen_runs(signal);
+            const chosen = await chosen_runs(signal);
+
+            this.runs = chosen.rows;
+            this.chosen = { store: state.store, ...chosen.params };
+            this.chosen_text = chosen.text;
             this.diff.show(this.runs);
             if (!this.runs.length) {
                 this.body.replaceChildren(empty("There are no runs to " +
                     "compare."));
                 return;
             }
-            this.answer = await ask("/api/compare", { store: state.store,
-                runs: this.runs.map((r) => r.id) }, signal);
-            this.summary = await ask("/api/summary", { store: state.store,
-                runs: this.runs.map((r) => r.id) }, signal);
+            this.answer = await ask("/api/compare", this.chosen, signal);
+            this.summary = await ask("/api/summary", this.chosen, signal);
             this.order = this.answer.parallel.lines.map((l) => l.run);
             this.parallel = { ...this.answer.parallel,
                 lines: this.places().map((i) =>
@@ -73,7 +75,10 @@ export class CompareView {
         const { answer } = this;
         const rows = answer.params.filter((p) => state.all || p.differs);
 
-        this.body.replaceChildren(...this.best(),
+        this.body.replaceChildren(element("p", { class: "chosen" },
+            `${this.chosen_text}. `, element("a", { href:
+                address({ view: "runs" }) }, "Choose others")),
+        ...this.best(),
             section("Parameters", element("p", { class: "actions" },
                 check("All parameters, not only those that differ",
                     state.all === "1", (on) =>
@@ -209,8 +214,7 @@ export class CompareView {
         this.sweep_chart = null;
         if (!across || !metric)
             return [empty("At least one parameter must differ.")];
-        this.sweep_chart = new SweepChart(across, metric,
-            this.runs.map((r) => r.id));
+        this.sweep_chart = new SweepChart(across, metric, this.chosen);
         return [element("p", { class: "tools" },
             choice("Parameter", options(params), across, (v) =>
                 change({ across: v })),
@@ -239,8 +243,8 @@ export class CompareView {
 
     async draw_map(place, param, metric) {
         try {
-            const figure = await ask("/api/figure", { store: state.store,
-                runs: this.runs.map((r) => r.id), metric, param });
+            const figure = await ask("/api/figure", { ...this.chosen, metric,
+                param });
 
             this.map_command = figure.command;
             place.replaceChildren(...figure.panels.filter((p) => p.heat)
@@ -252,7 +256,7 @@ export class CompareView {
     }
 
     update(changed) {
-        if (changed.has("runs") || changed.has("store"))
+        if (changes_set(changed))
             this.load();
         else if (this.answer)
             this.draw();

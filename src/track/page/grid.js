@@ -69,11 +69,12 @@ export class Grid {
         };
     }
 
-    /* Get the list of charts, and add the new ones to the page. */
-    async load(runs, signal) {
+    /* Get the list of charts of the runs that these parameters name, and add
+     * the new ones to the page. */
+    async load(chosen, signal) {
         try {
             const answer = await ask("/api/kinds", { store: state.store,
-                runs }, signal);
+                ...chosen }, signal);
 
             this.groups = answer.groups;
             this.make();

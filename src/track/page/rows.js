@@ -42,14 +42,32 @@ function value_cell(column, cell, base) {
     cell.text, difference(column, cell, base));
 }
 
-function select_box(rows, name) {
+let last_box = ""; /* the run whose box was clicked last */
+
+/* The runs of the table from the last box to this one. */
+function range_to(id, all) {
+    const places = [last_box, id].map((one) =>
+        all.findIndex((r) => r.id === one)).sort((a, b) => a - b);
+
+    return places[0] < 0 ? [id]
+        : all.slice(places[0], places[1] + 1).map((r) => r.id);
+}
+
+/* A box that selects some rows; with Shift, all rows of the table from the box
+ * before to this one. */
+export function select_box(rows, name, all) {
     const runs = rows.map((r) => r.id);
     const box = element("input", { type: "checkbox",
         "aria-label": `select ${name}`, dataset: { focus:
-            `select-${rows.length > 1 ? name : runs[0]}` },
-        onchange: () => change({ runs: box.checked
-            ? [...new Set([...state.runs, ...runs])]
-            : state.runs.filter((id) => !runs.includes(id)) }) });
+            `select-${all ? runs[0] : name}` },
+        onclick: (e) => {
+            const ids = all && e.shiftKey ? range_to(runs[0], all) : runs;
+
+            last_box = runs[0];
+            change({ runs: box.checked
+                ? [...new Set([...state.runs, ...ids])]
+                : state.runs.filter((id) => !ids.includes(id)) });
+        } });
 
     box.checked = runs.every((id) => state.runs.includes(id));
     return box;
@@ -72,21 +90,22 @@ function row_buttons(row) {
             dataset: { focus: `base-${row.id}` } }));
 }
 
-function name_cell(row) {
-    return element("th", { scope: "row" }, select_box([row], row.name),
+function name_cell(row, all) {
+    return element("th", { scope: "row" }, select_box([row], row.name, all),
         row_buttons(row), element("a", {
             href: address({ view: "run", id: row.id }), title: row.name,
             dataset: { focus: `open-${row.id}` } },
         row.name || row.id.slice(0, 8)), status_parts(row));
 }
 
-/* One row; base is the row of the baseline, or nothing. */
-export function run_row(row, index, columns, base) {
+/* One row; base is the row of the baseline, or nothing, and all are the rows of
+ * the table. */
+export function run_row(row, index, columns, base, all) {
     return element("tr", { "aria-rowindex": index + 2, class:
         [state.baseline === row.id ? "baseline" : "",
             state.runs.includes(row.id) ? "selected" : ""].join(" ").trim() ||
         null },
-    name_cell(row), columns.map((c) => value_cell(c, row.cells[c.index],
+    name_cell(row, all), columns.map((c) => value_cell(c, row.cells[c.index],
         base?.cells[c.index])));
 }
 

@@ -98,7 +98,7 @@ export class RunView {
                 this.log = new Log(id);
             this.draw_rest();
             this.log.load();
-            await this.grid.load([id], this.stop.signal);
+            await this.grid.load({ runs: [id] }, this.stop.signal);
         } catch (error) {
             if (error.name !== "AbortError")
                 this.facts.replaceChildren(problem(error));

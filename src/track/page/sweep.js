@@ -1,12 +1,11 @@
 /* sweep.js is the chart of a metric over one parameter, as gplot draws it. */
 import { Chart } from "./chart.js";
 import { element } from "./dom.js";
-import { state } from "./state.js";
 
 export class SweepChart {
-    constructor(param, metric, runs) {
+    constructor(param, metric, chosen) {
         this.range = ["", ""];
-        this.runs = runs;
+        this.chosen = chosen;
         this.chart = new Chart({ title: `${metric} by ${param}`, metric,
             param }, this.link(), false);
         this.chart.seen = true;
@@ -18,8 +17,8 @@ export class SweepChart {
     /* It is alone: its zoom and its pointer are no other chart's. */
     link() {
         return {
-            params: () => ({ store: state.store, runs: this.runs,
-                from: this.range[0], to: this.range[1] }),
+            params: () => ({ ...this.chosen, from: this.range[0],
+                to: this.range[1] }),
             is_shown: () => true,
             loaded: () => {},
             zoom: (range) => {

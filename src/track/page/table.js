@@ -4,7 +4,8 @@
  */
 import { element } from "./dom.js";
 import { move_column, shift_column } from "./columns.js";
-import { group_row, run_row } from "./rows.js";
+import { group_row, run_row, select_box } from "./rows.js";
+import { most } from "./chosen.js";
 import { change, state } from "./state.js";
 
 const spare = 12; /* rows kept above and below those in sight */
@@ -76,6 +77,11 @@ function heading(answer, column) {
         ondragstart: (e) => e.dataTransfer.setData("text/plain", spec),
     }, name + mark);
 
+    const first = answer.rows.slice(0, most);
+    const box = column.spec !== "name" || !first.length ? null
+        : select_box(first, first.length < answer.rows.length
+            ? `the first ${most} runs` : "all runs of the table");
+
     return element("th", { scope: "col", class: is_numeric(answer, column)
         ? "number" : null, "aria-sort": mark === " ↑"
         ? "ascending" : mark ? "descending" : null,
@@ -86,7 +92,7 @@ function heading(answer, column) {
         e.preventDefault();
         if (moved && moved !== spec)
             move_column(answer, moved, spec);
-    } }, head);
+    } }, box, head);
 }
 
 export class Table {
@@ -116,6 +122,7 @@ export class Table {
         this.rows = state.group && rows.some((r) => r.group !== undefined)
             ? with_groups(rows)
             : [...pinned, ...rows.filter((r) => !pinned.includes(r))];
+        this.shown = this.rows.filter((r) => r.id);
         this.base = pinned[0] ?? null;
         this.draw_head(columns);
         this.draw(true);
@@ -155,7 +162,8 @@ export class Table {
             this.gap(first * high),
             ...this.rows.slice(first, end).map((row, i) => row.rows
                 ? group_row(row.rows, first + i, this.drawn)
-                : run_row(row, first + i, this.drawn, this.base)),
+                : run_row(row, first + i, this.drawn, this.base,
+                    this.shown)),
             this.gap((this.rows.length - end) * high)));
     }
 

@@ -3,7 +3,6 @@
  * results
  */
 #include "config.h"
-#include "track/serve/site.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -14,6 +13,7 @@
 #include "plot/draw/axis.h"
 #include "track/runs/auto_columns.h"
 #include "track/runs/column.h"
+#include "track/serve/chosen.h"
 
 /* -- tables ---------------------------------------------------------------- */
 
@@ -214,13 +214,12 @@ static void write_parallel(struct emit *o, const struct numbers *n,
 /* -- the answer ------------------------------------------------------------ */
 
 static void write_command(struct emit *o, const struct live *l,
-                          const struct runs *runs)
+                          const struct chosen *chosen)
 {
     struct buf b = BUF_INIT;
 
     buf_str(&b, "gtrack compare");
-    for (size_t i = 0; i < runs->n; i++)
-        site_run_word(&b, l, &runs->run[i]);
+    chosen_words(&b, l, chosen);
     site_root_option(&b, l);
     emit_text(o, "command", b.s);
     buf_clear(&b);
@@ -233,26 +232,27 @@ int answer_compare(struct site *s, struct query *q, struct answer *a,
     struct emit o = { .b = &a->body };
     struct columns params = { 0 }, metrics = { 0 };
     struct numbers numbers = { 0 };
-    struct runs runs;
+    struct chosen chosen;
+    const struct runs *runs = &chosen.runs;
     size_t differ;
 
-    if (!l || site_runs(s, q, "runs", &runs, e) < 0)
+    if (!l || chosen_open(&chosen, s, q, e) < 0)
         return -1;
-    auto_columns_params(&params, &runs, false);
+    auto_columns_params(&params, runs, false);
     differ = params.n;
-    auto_columns_params(&params, &runs, true); /* and the other ones */
-    auto_columns_metrics(&metrics, &runs, true);
-    collect_numbers(&numbers, &params, differ, &runs);
+    auto_columns_params(&params, runs, true); /* and the other ones */
+    auto_columns_metrics(&metrics, runs, true);
+    collect_numbers(&numbers, &params, differ, runs);
     emit_object(&o, NULL);
-    write_command(&o, l, &runs);
-    write_rows(&o, "params", &params, differ, &runs);
-    write_rows(&o, "metrics", &metrics, metrics.n, &runs);
+    write_command(&o, l, &chosen);
+    write_rows(&o, "params", &params, differ, runs);
+    write_rows(&o, "metrics", &metrics, metrics.n, runs);
     write_correlations(&o, &numbers);
-    write_parallel(&o, &numbers, &runs);
+    write_parallel(&o, &numbers, runs);
     emit_object_end(&o);
     clear_numbers(&numbers);
     columns_clear(&params);
     columns_clear(&metrics);
-    free(runs.run);
+    chosen_close(&chosen);
     return 0;
 }

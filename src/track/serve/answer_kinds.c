@@ -6,13 +6,13 @@
  * metric with those of other ranks.
  */
 #include "config.h"
-#include "track/serve/site.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/output/emit.h"
 #include "plot/curve_kind.h"
+#include "track/serve/chosen.h"
 
 struct chart {
     char *prefix;                  /* of its group: "train" */
@@ -168,21 +168,22 @@ int answer_kinds(struct site *s, struct query *q, struct answer *a,
 {
     struct emit o = { .b = &a->body };
     struct charts c = { 0 };
-    struct runs runs;
+    struct chosen chosen;
+    const struct runs *runs = &chosen.runs;
 
-    if (site_runs(s, q, "runs", &runs, e) < 0)
+    if (chosen_open(&chosen, s, q, e) < 0)
         return -1;
-    for (size_t i = 0; i < runs.n; i++)
-        for (size_t k = 0; k < runs.run[i].n_metrics; k++)
-            add_chart(&c, runs.run[i].metrics[k].key);
+    for (size_t i = 0; i < runs->n; i++)
+        for (size_t k = 0; k < runs->run[i].n_metrics; k++)
+            add_chart(&c, runs->run[i].metrics[k].key);
     if (c.n)
         qsort(c.item, c.n, sizeof *c.item, by_group);
-    write_charts(&o, &c, &runs);
+    write_charts(&o, &c, runs);
     for (size_t i = 0; i < c.n; i++) {
         free(c.item[i].prefix);
         free(c.item[i].name);
     }
     free(c.item);
-    free(runs.run);
+    chosen_close(&chosen);
     return 0;
 }

@@ -2,7 +2,6 @@
  * answer_runs - the table of runs, as gtrack ls prints it
  */
 #include "config.h"
-#include "track/serve/site.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -17,6 +16,7 @@
 #include "track/runs/column_parse.h"
 #include "track/runs/run_facts.h"
 #include "track/runs/track.h"
+#include "track/serve/chosen.h"
 
 /* A request for a table of runs, and the runs that it shows. */
 struct listing {
@@ -27,6 +27,7 @@ struct listing {
     struct runs runs;      /* of the table, in its order */
     struct runs chosen;    /* those whose colours are wanted */
     struct runs only;      /* the table has these; none: all */
+    size_t matched;        /* how many the filter selects */
     struct columns columns, group;
 };
 
@@ -47,17 +48,6 @@ static void copy_runs_of(struct runs *to, const struct runs *from, bool deleted)
             to->run[to->n++] = from->run[i];
 }
 
-/* The newest run comes first, unless another order is asked for. */
-static void reverse(struct runs *runs)
-{
-    for (size_t i = 0, j = runs->n; i + 1 < j; i++) {
-        const struct run_info r = runs->run[i];
-
-        runs->run[i] = runs->run[--j];
-        runs->run[j] = r;
-    }
-}
-
 static int choose(struct listing *l, struct err *e)
 {
     if (l->only.n)
@@ -66,8 +56,7 @@ static int choose(struct listing *l, struct err *e)
         copy_runs_of(&l->runs, &l->live->runs, l->selection.deleted);
     if (track_narrow(&l->runs, l->live->path, &l->selection, 0, NULL, e) < 0)
         return -1;
-    if (!l->selection.sort)
-        reverse(&l->runs);
+    l->matched = l->matched ? l->matched : l->runs.n;
     if (l->columns_text) {
         if (columns_parse(&l->columns, l->columns_text, &l->live->runs, e) < 0)
             return -1;
@@ -315,6 +304,7 @@ static void write_listing(struct emit *o, const struct listing *l)
     write_hidden(o, l);
     write_rows(o, l);
     emit_int(o, "total", count_runs(l));
+    emit_int(o, "matched", (int64_t)l->matched);
     emit_null(o, "error");
     emit_object_end(o);
 }
@@ -327,6 +317,21 @@ static const char *parameter_of(const char *colour, const char *group)
     if (strncmp(colour, "param:", 6) == 0)
         return colour + 6;
     return strcmp(colour, "group") == 0 ? group : NULL;
+}
+
+/* The table has the runs that charts show, or those under `only`. */
+static int choose_only(struct listing *l, struct site *s, struct query *q,
+                       struct err *e)
+{
+    struct chosen c;
+
+    if (!query_get(q, "first"))
+        return site_runs(s, q, "only", &l->only, e);
+    if (chosen_open(&c, s, q, e) < 0)
+        return -1;
+    l->only = c.runs;
+    l->matched = c.matched;
+    return 0;
 }
 
 int answer_runs(struct site *s, struct query *q, struct answer *a,
@@ -344,9 +349,10 @@ int answer_runs(struct site *s, struct query *q, struct answer *a,
     l.colour_by = parameter_of(query_get(q, "colour"), l.group_text);
     l.selection.where = query_get(q, "filter");
     l.selection.sort = query_get(q, "sort");
+    l.selection.sort = l.selection.sort ? l.selection.sort : CHOSEN_SORT;
     l.selection.deleted = query_flag(q, "deleted");
     if (site_runs(s, q, "runs", &l.chosen, e) == 0 &&
-        site_runs(s, q, "only", &l.only, e) == 0 &&
+        choose_only(&l, s, q, e) == 0 &&
         query_number(q, "limit", 1000000, 0, &l.selection.limit, e) == 0 &&
         choose(&l, e) == 0) {
         write_listing(&o, &l);

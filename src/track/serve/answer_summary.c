@@ -3,13 +3,13 @@
  * from, their commands, and a sample
  */
 #include "config.h"
-#include "track/serve/site.h"
 
 #include <stdlib.h>
 
 #include "common/output/emit.h"
 #include "common/output/table.h"
 #include "track/report/report.h"
+#include "track/serve/chosen.h"
 
 /* The columns that have a cell, and the rows of these. */
 static void write_origin(struct emit *o, const struct run_set *set)
@@ -52,15 +52,16 @@ int answer_summary(struct site *s, struct query *q, struct answer *a,
     struct buf best = BUF_INIT, commands = BUF_INIT, sample = BUF_INIT;
     struct arena mem = { 0 };
     struct run_set set;
-    struct runs runs;
+    struct chosen chosen;
+    const struct runs *runs = &chosen.runs;
     size_t at;
 
-    if (site_runs(s, q, "runs", &runs, e) < 0)
+    if (chosen_open(&chosen, s, q, e) < 0)
         return -1;
-    run_set_init(&set, runs.run, runs.n, &mem);
-    at = runs.n ? facts_best(&set, &best) : 0;
-    if (at < runs.n)
-        facts_sample(&runs.run[at], &sample);
+    run_set_init(&set, runs->run, runs->n, &mem);
+    at = runs->n ? facts_best(&set, &best) : 0;
+    if (at < runs->n)
+        facts_sample(&runs->run[at], &sample);
     facts_commands(&set, &commands);
     emit_object(&o, NULL);
     emit_text(&o, "best", best.len ? best.s : NULL);
@@ -72,6 +73,6 @@ int answer_summary(struct site *s, struct query *q, struct answer *a,
     buf_clear(&commands);
     buf_clear(&sample);
     arena_clear(&mem);
-    free(runs.run);
+    chosen_close(&chosen);
     return 0;
 }

@@ -205,8 +205,9 @@ int figure_request_open(struct figure_request *f, struct site *s,
     };
     f->live = site_store(s, q, e);
     f->build = (struct build){ .figure = &f->figure, .request = &f->request };
-    if (!f->live || site_runs(s, q, "runs", &f->build.runs, e) < 0)
+    if (!f->live || chosen_open(&f->chosen, s, q, e) < 0)
         return -1;
+    f->build.runs = f->chosen.runs;
     f->request.root = f->live->path;
     f->request.follow_links = f->live->flags & LOAD_LINKS;
     if (f->build.runs.n == 0)
@@ -251,8 +252,7 @@ void figure_request_command(const struct figure_request *f, struct buf *b)
         buf_char(b, ' ');
         buf_shell_short(b, f->metric);
     }
-    for (size_t i = 0; i < f->build.runs.n; i++)
-        site_run_word(b, f->live, &f->build.runs.run[i]);
+    chosen_words(b, f->live, &f->chosen);
     site_root_option(b, f->live);
     if (!sweep)
         buf_str(b, f->options.s);
@@ -261,7 +261,7 @@ void figure_request_command(const struct figure_request *f, struct buf *b)
 void figure_request_close(struct figure_request *f)
 {
     figure_free(&f->figure);
-    free(f->build.runs.run);
+    chosen_close(&f->chosen);
     free(f->request.baseline.item);
     buf_clear(&f->options);
     arena_clear(&f->mem);

@@ -2,7 +2,7 @@
 #define TRACK_SERVE_FIGURE_REQUEST_H
 
 #include "plot/figures.h"
-#include "track/serve/site.h"
+#include "track/serve/chosen.h"
 
 /*
  * figure_request - a figure of gplot, as a URL asks for it
@@ -22,7 +22,8 @@ struct figure_request {
     const char *kind, *metric, *param; /* of the URL, or NULL */
     struct figure figure;
     struct request request; /* the options */
-    struct build build;
+    struct build build;     /* its runs are those that were chosen */
+    struct chosen chosen;
     struct arena mem;
     struct buf options; /* as words of the command line */
 };

@@ -15,6 +15,8 @@ gtrack_SOURCES += \
 	%D%/cache.h \
 	%D%/changes.c \
 	%D%/changes.h \
+	%D%/chosen.c \
+	%D%/chosen.h \
 	%D%/figure_request.c \
 	%D%/figure_request.h \
 	%D%/file_kind.c \

@@ -1,0 +1,108 @@
+# harness.py - tests of the page of gtrack serve, as TAP
+#
+#     @test("the table has the runs")
+#     def table(page):
+#         page.go(view="runs")
+#         equal(page.names(), ["run1"])
+#
+#     sys.exit(run_tests(folder))
+#
+# GT_PAGE=WORDS runs only the tests whose name has these words.
+import json
+import os
+import urllib.parse
+
+from browser import Browser, Server
+
+tests = []
+
+
+def test(name):
+    def add(function):
+        if os.environ.get("GT_PAGE", "") in name:
+            tests.append((name, function))
+        return function
+    return add
+
+
+def equal(got, wanted):
+    assert got == wanted, f"got {got!r}, wanted {wanted!r}"
+
+
+class Page:
+    """The page in a browser, and what the tests ask of it."""
+
+    def __init__(self, chromium, server):
+        self.browser = chromium
+        self.server = server
+        self.requests = []
+        chromium.open(server.url)
+
+    def go(self, **state):
+        """Open the page anew, in a state."""
+        self.keep_requests()
+        self.browser.open("about:blank")
+        self.browser.open(self.server.base + "#" +
+                          urllib.parse.urlencode(state, safe=",/:"))
+        self.browser.wait("document.querySelector('main section')")
+
+    def keep_requests(self):
+        new = self.browser.requested()
+        self.requests += new
+        return new
+
+    def state(self):
+        query = self.browser.run("return location.hash.slice(1)")
+        return dict(urllib.parse.parse_qsl(query))
+
+    def names(self):
+        return self.browser.run(
+            "return [...document.querySelectorAll('.runs tbody a')]"
+            ".map(a => a.textContent)")
+
+    def await_rows(self, n):
+        self.browser.wait(
+            f"document.querySelectorAll('.runs tbody a').length === {n}")
+
+    def await_text(self, selector, text):
+        self.browser.wait(
+            f"document.querySelector({json.dumps(selector)})?.textContent"
+            f".includes({json.dumps(text)})", f"'{text}' in {selector}")
+
+    def await_charts(self, selector="figure.chart canvas"):
+        self.browser.wait(
+            f"[...document.querySelectorAll({json.dumps(selector)})].some("
+            "c => { if (!c.width) return false;"
+            "const s = document.createElement('canvas').getContext('2d',"
+            "{ willReadFrequently: true });"
+            "s.drawImage(c, 0, 0, 300, 150);"
+            "return s.getImageData(0, 0, 300, 150).data.some(v => v); })",
+            "a painted chart")
+        self.browser.wait("!document.querySelector('[aria-busy]')")
+
+    def tip(self):
+        """The list of values under the pointer: its title and its rows."""
+        self.browser.wait("document.querySelector('.tip:not([hidden])')")
+        return self.browser.run(
+            "const t = document.querySelector('.tip:not([hidden])');"
+            "return [t.querySelector('.tip-title').textContent,"
+            "[...t.querySelectorAll('tr')].map(r =>"
+            "[...r.cells].map(c => c.textContent))]")
+
+
+def run_tests(folder):
+    failed = 0
+    with Browser() as chromium:
+        page = Page(chromium, Server(folder))
+        for i, (name, function) in enumerate(tests, 1):
+            try:
+                function(page)
+                print(f"ok {i} - {name}", flush=True)
+            except Exception as error:
+                failed += 1
+                print(f"not ok {i} - {name}")
+                for line in f"{type(error).__name__}: {error}".split("\n"):
+                    print(f"# {line}", flush=True)
+        page.server.end()
+    print(f"1..{len(tests)}")
+    return 1 if failed else 0

@@ -1,0 +1,116 @@
+# questions.py - what a reader asks of a sweep of 200 runs, as TAP
+#
+# usage: questions.py FOLDER
+#
+# FOLDER is empty, and the store of the environment is FOLDER/runs; planted.py
+# knows the answers.
+import os
+import shlex
+import sys
+
+import browser
+import planted
+from harness import equal, run_tests, test
+
+folder = sys.argv[1]
+SHIFT = "\ue008"
+
+
+def gtrack(*arguments):
+    return browser.gtrack(folder, *arguments)
+
+
+def shown(p):
+    """The names in the list beside the charts."""
+    return p.browser.run("return [...document.querySelectorAll('.run-list a')]"
+                         ".map(a => a.title)")
+
+
+def chosen_text(p):
+    return p.browser.run("return document.querySelector("
+                         "'.charts-view aside summary, .chosen').textContent")
+
+
+# The chosen set.
+
+@test("without a selection, charts and the comparison show all 200 runs")
+def all_runs(p):
+    p.go(view="charts", chart="kind:loss")
+    p.await_charts()
+    equal(len(shown(p)), 200)
+    assert chosen_text(p).startswith("200 runs"), chosen_text(p)
+    p.go(view="compare")
+    p.await_text(".chosen", "200 runs")
+
+
+@test("charts and the comparison show the runs of the filter, and say so")
+def filtered(p):
+    words = "params.optim.name = 'adamw' and params.optim.lr = 0.001"
+    p.go(filter=words)
+    p.await_rows(20)
+    p.browser.keys("2")
+    p.await_charts()
+    equal(set(shown(p)), {f"adamw-1e-3-wd{wd}-s{s}" for wd in planted.DECAYS
+                          for s in planted.SEEDS})
+    assert chosen_text(p).startswith("20 of 200 runs, which match"), \
+        chosen_text(p)
+    p.browser.keys("c")
+    p.await_text("#announcement", "gplot loss")
+    command = p.browser.run("return document.getElementById('announcement')"
+                            ".textContent")
+    assert words in shlex.split(command) and len(command) < 200, command
+    p.browser.keys("3")
+    p.await_text(".chosen", "20 of 200 runs, which match")
+    p.await_text("[aria-label='Best run']", "adamw-1e-3")
+    p.browser.keys("c")
+    p.await_text("#announcement", "gtrack compare")
+
+
+@test("the box in the head of the table selects all runs of the filter")
+def select_all(p):
+    p.go(filter="params.seed = 3")
+    p.await_rows(20)
+    p.browser.click("thead input[type=checkbox]")
+    p.browser.keys("2")
+    p.await_charts()
+    equal(len(shown(p)), 20)
+    assert chosen_text(p) == "20 of 200 runs, selected", chosen_text(p)
+    p.browser.keys("1")
+    p.browser.click("thead input[type=checkbox]")
+    p.browser.wait("!location.hash.includes('runs=')")
+
+
+@test("with Shift, a click selects the rows from the one before")
+def select_range(p):
+    p.go(filter="params.seed = 3", sort="name", columns="name")
+    p.await_rows(20)
+    names = p.names()
+    p.browser.click(f"[aria-label='select {names[2]}']")
+    p.browser.run("document.querySelector(arguments[0]).dispatchEvent("
+                  "new MouseEvent('click', {shiftKey: true, bubbles: true}))",
+                  f"[aria-label='select {names[8]}']")
+    p.browser.wait("document.querySelectorAll('tr.selected').length === 7")
+    p.browser.keys("2")
+    p.await_charts()
+    equal(sorted(shown(p)), sorted(names[2:9]))
+
+
+@test("the copied command prints the rows in the order of the table")
+def same_order(p):
+    for state in ({"filter": "params.seed = 2"},
+                  {"filter": "params.seed = 2", "sort": "-metrics.val/loss"}):
+        p.go(columns="name,lr", **state)
+        p.await_rows(20)
+        names = p.names()
+        p.browser.keys("c")
+        p.await_text("#announcement", "gtrack ls")
+        command = p.browser.run(
+            "return document.getElementById('announcement').textContent")
+        words = command.removeprefix("Copied: ").removeprefix(
+            "The command is: ")
+        printed = os.popen(f"cd {folder} && {words} --tsv --no-header").read()
+        equal([line.split("\t")[0] for line in printed.splitlines()], names)
+
+
+planted.write(os.path.join(folder, "runs"))
+sys.exit(run_tests(folder))
