@@ -84,9 +84,9 @@ is "$(json 'join " ", map { $_->{name} } grep { $_->{differs} }
 is "$(json 'join " ", map { $_->{best} ? "best" : "-" }
     map { @{$_->{values}} } grep { $_->{name} eq "val/loss" }
     @{$j->{metrics}}')" "- best -" "the best of a metric is marked"
-is "$(json 'join " ", map { "$_->{n}:$_->{rho}" } grep { $_->{metric} =~
-    /val.loss/ } @{$j->{correlation}}')" "3:-0.5" \
-    "a rank correlation is told with the number of runs"
+is "$(json 'scalar(@{$j->{importance}[0]{params}}) .
+    ($j->{importance}[0]{sentence} // "")')" 0 \
+    "three runs do not say which parameters matter"
 is "$(json 'join " ", map { $_->{name} } @{$j->{parallel}{axes}}[0, 1]')" \
     "optim.lr min(train/loss)" "parallel coordinates end with the results"
 is "$(json 'join " ", map { $_->{log} ? "log" : "linear" }

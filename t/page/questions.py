@@ -5,6 +5,7 @@
 # FOLDER is empty, and the store of the environment is FOLDER/runs; planted.py
 # knows the answers.
 import os
+import re
 import shlex
 import sys
 
@@ -110,6 +111,69 @@ def same_order(p):
             "The command is: ")
         printed = os.popen(f"cd {folder} && {words} --tsv --no-header").read()
         equal([line.split("\t")[0] for line in printed.splitlines()], names)
+
+
+# What the sweep says.
+
+def sentence(p):
+    p.await_text("[aria-label='Parameters that matter'] .sentence", ".")
+    return p.browser.run("return document.querySelector('.sentence')"
+                         ".textContent")
+
+
+def number_after(text, words):
+    return float(re.search(re.escape(words) + r" (\d+\.\d+)", text).group(1))
+
+
+@test("a sentence says that the rate matters most, and its best value")
+def best_rate(p):
+    p.go(view="compare")
+    text = sentence(p)
+    assert re.search(r"^optim\.lr explains most of min\(val/loss\) .*: the best "
+                     r"is 0\.001,", text), text
+    gap = number_after(text, "better than 0.0003 by")
+    assert abs(gap - planted.RATES["3e-4"]) < 0.02, text
+
+
+@test("a sentence says by how much one optimiser is better, with an interval")
+def categorical(p):
+    p.go(view="compare")
+    text = sentence(p)
+    gap = number_after(text, "optim.name: muon is better than adamw by")
+    half = number_after(text, f"{gap} ±")
+    assert abs(gap - planted.GAP) < half < 0.05, text
+    assert re.search(r"No clear difference: [^.]*optim\.weight_decay", text), \
+        text
+
+
+@test("a sentence counts the runs that failed or diverged, and says where")
+def failures(p):
+    p.go(view="compare")
+    text = sentence(p)
+    assert "8 of 200 runs failed and are not in the means" in text, text
+    assert "5 of them with optim.lr = 0.01" in text, text
+
+
+@test("the mean of each value leaves out the runs that failed, and counts them")
+def means(p):
+    p.go(view="compare")
+    sentence(p)
+    rows = p.browser.run(
+        "return [...document.querySelectorAll('.importance tbody')].find(b =>"
+        "b.textContent.startsWith('optim.lr')).innerText.split('\\n')")
+    cells = p.browser.run(
+        "return [...[...document.querySelectorAll('.importance tbody')].find("
+        "b => b.textContent.startsWith('optim.lr')).rows].map(r =>"
+        "[...r.cells].slice(-5).map(c => c.textContent))")
+    assert [c[0] for c in cells] == ["0.0001", "0.0003", "0.001", "0.003",
+                                     "0.01"], rows
+    equal([c[3] for c in cells], ["40", "40", "40", "37", "35"])
+    equal([c[4] for c in cells], ["", "", "", "3", "5"])
+    middle = float(cells[3][1].split(" ")[0])
+    wanted = [planted.final_loss("3e-3", o, d, s) for o in planted.OPTIMISERS
+              for d in planted.DECAYS for s in planted.SEEDS if
+              f"{o}-3e-3-wd{d}-s{s}" not in planted.FAILED]
+    assert abs(middle - sum(wanted) / len(wanted)) < 0.01, cells
 
 
 planted.write(os.path.join(folder, "runs"))

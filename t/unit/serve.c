@@ -8,7 +8,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "common/stats/correlation.h"
 #include "t/lib/tap.h"
 #include "track/serve/cache.h"
 #include "track/serve/guard.h"
@@ -160,31 +159,6 @@ static void test_sessions(void)
 }
 
 /*
- * Rank correlation, beside values worked out by hand
- */
-static void test_rank(void)
-{
-    static const double x[] = { 1, 2, 3, 4, 5 };
-    static const double up[] = { 1, 10, 11, 12, 1000 };
-    static const double mixed[] = { 2, 1, 4, 3, 5 };
-    static const double ties[] = { 1, 1, 2, 2, 3 };
-    static const double level[] = { 7, 7, 7, 7, 7 };
-    const double holes[] = { 5, 4, NAN, 2, 1 };
-    size_t n;
-
-    ok(fabs(correlation_ranks(x, up, 5, &n) - 1) < 1e-12 && n == 5,
-       "numbers that rise together have a correlation of 1");
-    ok(fabs(correlation_ranks(x, mixed, 5, &n) - 0.8) < 1e-12,
-       "two exchanged pairs of five leave 0.8");
-    ok(fabs(correlation_ranks(x, ties, 5, &n) - 0.9486832980505138) < 1e-12,
-       "equal values share their ranks");
-    ok(fabs(correlation_ranks(x, holes, 5, &n) + 1) < 1e-12 && n == 4,
-       "a value that is missing is left out");
-    ok(isnan(correlation_ranks(x, level, 5, &n)),
-       "what does not vary has no correlation");
-}
-
-/*
  * Answers that are repeated
  */
 static void test_cache(void)
@@ -228,7 +202,6 @@ int main(void)
     test_query();
     test_guard();
     test_sessions();
-    test_rank();
     test_cache();
     return done_testing();
 }

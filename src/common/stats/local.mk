@@ -1,7 +1,5 @@
 # Statistics.
 src_common_libcommon_a_SOURCES += \
-	%D%/correlation.c \
-	%D%/correlation.h \
 	%D%/least_squares.c \
 	%D%/least_squares.h \
 	%D%/paired.c \

@@ -4,6 +4,7 @@ import { changes_set, chosen_runs } from "./chosen.js";
 import { copy_button } from "./copy.js";
 import { DiffSection } from "./diff.js";
 import { check, choice, element, plain_table, problem } from "./dom.js";
+import { importance_table } from "./importance.js";
 import { heat_table, parallel_lines, scatter_points } from "./spread.js";
 import { SweepChart } from "./sweep.js";
 import { address, change, state } from "./state.js";
@@ -87,7 +88,7 @@ export class CompareView {
             rows.length ? this.table(rows)
                 : empty("These runs have the same parameters.")),
             section("Metrics", this.table(answer.metrics)),
-            section("Parameters that matter", ...this.correlation()),
+            section("Parameters that matter", ...this.importance()),
             section("Parallel coordinates", this.draw_parallel()),
             section("Scatter plot", ...this.scatter()),
             section("Sweep over one parameter", ...this.sweep()),
@@ -142,24 +143,21 @@ export class CompareView {
             .join(" ").trim() || null }, text_of(v));
     }
 
-    correlation() {
-        const all = this.answer.correlation ?? [];
-        const names = [...new Set(all.map((c) => c.metric))];
-        const metric = names.includes(state.metric) ? state.metric : names[0];
-        const rows = all.filter((c) => c.metric === metric).sort((a, b) =>
-            Math.abs(b.rho) - Math.abs(a.rho));
+    /* What the parameters have to do with a metric, and the means over their
+     * values. */
+    importance() {
+        const all = this.answer.importance ?? [];
+        const chosen = all.find((i) => i.metric === state.metric ||
+            i.metric.includes(`(${state.metric})`)) ?? all[0];
 
-        if (!rows.length)
-            return [empty("At least three runs with different parameters are " +
-                "needed to say which parameters matter.")];
-        return [element("p", {}, "The rank correlation of a parameter with a " +
-            "metric is 1 if the metric always rises with the parameter, −1 " +
-            "if it always falls, and near 0 if it does neither. With few " +
-            "runs, a high value may be chance."),
-        choice("Metric", names.map((n) => [n, n]), metric, (v) =>
-            change({ metric: v })),
-        plain_table([["parameter", "rank correlation", "runs"],
-            ...rows.map((c) => [c.param, c.rho.toFixed(2), String(c.n)])])];
+        if (!chosen?.params.length)
+            return [empty("At least four finished runs with different " +
+                "parameters are needed to say which parameters matter.")];
+        return [element("p", { class: "sentence" }, chosen.sentence),
+            choice("Metric", all.map((i) => [i.metric, i.metric]),
+                chosen.metric, (v) => change({ metric: v })),
+            element("div", { class: "wide", tabindex: "0" },
+                importance_table(chosen))];
     }
 
     draw_parallel() {

@@ -24,6 +24,7 @@ PAGE_FILES = \
 	%D%/table.js \
 	%D%/runs.js \
 	%D%/diff.js \
+	%D%/importance.js \
 	%D%/spread.js \
 	%D%/sweep.js \
 	%D%/compare.js \

@@ -53,3 +53,7 @@ export function nearest(x, v) {
     }
     return low > 0 && v - x[low - 1] < x[low] - v ? low - 1 : low;
 }
+
+export function is_number(v) {
+    return typeof v === "number" && Number.isFinite(v);
+}

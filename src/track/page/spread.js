@@ -3,7 +3,7 @@
  * scatter plot of two axes, and a map over two parameters.
  */
 import { element } from "./dom.js";
-import { axis_text, place_of } from "./scale.js";
+import { axis_text, is_number, place_of } from "./scale.js";
 
 const width = 960, height = 320;
 
@@ -25,10 +25,6 @@ function sentence_of(axes, line, name_of) {
     return `${name_of(line.run)}: ` + axes.map((a, i) =>
         `${a.name} ${line.values[i] === null ? "none"
             : axis_text(a, line.values[i])}`).join(", ");
-}
-
-function is_number(v) {
-    return typeof v === "number" && Number.isFinite(v);
 }
 
 /* One line for each run, across one axis for each parameter and metric. */

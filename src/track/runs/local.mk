@@ -12,6 +12,8 @@ gtrack_SOURCES += \
 	%D%/copy.h \
 	%D%/file_tree.c \
 	%D%/file_tree.h \
+	%D%/importance.c \
+	%D%/importance.h \
 	%D%/row_groups.c \
 	%D%/row_groups.h \
 	%D%/run_facts.c \

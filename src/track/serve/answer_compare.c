@@ -9,10 +9,10 @@
 #include <string.h>
 
 #include "common/output/emit.h"
-#include "common/stats/correlation.h"
 #include "plot/draw/axis.h"
 #include "track/runs/auto_columns.h"
 #include "track/runs/column.h"
+#include "track/runs/importance.h"
 #include "track/serve/chosen.h"
 
 /* -- tables ---------------------------------------------------------------- */
@@ -121,27 +121,63 @@ static void clear_numbers(struct numbers *n)
     columns_clear(&n->columns);
 }
 
-static void write_correlations(struct emit *o, const struct numbers *n)
+static void write_importance_param(struct emit *o,
+                                   const struct importance_param *p)
 {
-    enum { FEWEST = 3 };
-
-    emit_array(o, "correlation");
-    for (size_t m = n->n_params; m < n->columns.n; m++) {
-        for (size_t p = 0; p < n->n_params; p++) {
-            size_t used;
-            const double rho =
-                correlation_ranks(n->value[p], n->value[m], n->runs, &used);
-
-            if (used < FEWEST || isnan(rho))
-                continue;
-            emit_object(o, NULL);
-            emit_text(o, "param", n->columns.item[p].title);
-            emit_text(o, "metric", n->columns.item[m].title);
-            emit_real(o, "rho", rho);
-            emit_int(o, "n", (int64_t)used);
-            emit_object_end(o);
-        }
+    emit_object(o, NULL);
+    emit_text(o, "param", p->name);
+    emit_real(o, "share", p->share);
+    emit_real(o, "gap", p->gap);
+    emit_real(o, "half", p->half);
+    emit_int(o, "pairs", (int64_t)p->pairs);
+    emit_int(o, "best", p->best < p->n ? (int64_t)p->best : -1);
+    emit_array(o, "values");
+    for (size_t i = 0; i < p->n; i++) {
+        emit_object(o, NULL);
+        emit_text(o, "text", p->value[i].text);
+        emit_real(o, "mean", p->value[i].mean);
+        emit_real(o, "half", p->value[i].half);
+        emit_int(o, "runs", (int64_t)p->value[i].runs);
+        emit_int(o, "failed", (int64_t)p->value[i].failed);
+        emit_object_end(o);
     }
+    emit_array_end(o);
+    emit_object_end(o);
+}
+
+/* What the parameters in which the runs differ have to do with a metric. */
+static void write_importance(struct emit *o, const struct columns *params,
+                             size_t differ, const struct column *metric,
+                             const struct runs *runs)
+{
+    struct buf text = BUF_INIT;
+    struct arena mem = { 0 };
+    struct importance im;
+
+    importance_find(&im, runs, params->item, differ, metric, &mem);
+    importance_say(&im, &text);
+    emit_object(o, NULL);
+    emit_text(o, "metric", metric->title);
+    emit_text(o, "sentence", text.len ? text.s : NULL);
+    emit_array(o, "params");
+    for (size_t i = 0; i < im.n; i++)
+        write_importance_param(o, &im.param[i]);
+    emit_array_end(o);
+    emit_object_end(o);
+    buf_clear(&text);
+    arena_clear(&mem);
+}
+
+/* The results of validation come before those of training. */
+static void write_importances(struct emit *o, const struct columns *params,
+                              size_t differ, const struct numbers *n,
+                              const struct runs *runs)
+{
+    emit_array(o, "importance");
+    for (int later = 0; later < 2; later++)
+        for (size_t m = n->n_params; m < n->columns.n; m++)
+            if ((strstr(n->columns.item[m].key, "val") == NULL) == later)
+                write_importance(o, params, differ, &n->columns.item[m], runs);
     emit_array_end(o);
 }
 
@@ -247,7 +283,7 @@ int answer_compare(struct site *s, struct query *q, struct answer *a,
     write_command(&o, l, &chosen);
     write_rows(&o, "params", &params, differ, runs);
     write_rows(&o, "metrics", &metrics, metrics.n, runs);
-    write_correlations(&o, &numbers);
+    write_importances(&o, &params, differ, &numbers, runs);
     write_parallel(&o, &numbers, runs);
     emit_object_end(&o);
     clear_numbers(&numbers);

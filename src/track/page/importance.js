@@ -1,0 +1,66 @@
+/* importance.js shows the mean of a metric over each value of parameters. */
+import { element } from "./dom.js";
+import { is_number } from "./scale.js";
+import { count_text, number_text } from "./text.js";
+
+const mark_width = 260, mark_height = 18;
+
+function mean_text(v) {
+    return v === null ? "" : number_text(Number(v.toPrecision(5)));
+}
+
+/* The range of all means of the parameters with their intervals. */
+function mean_range(params) {
+    const ends = params.flatMap((p) => p.values).filter((v) =>
+        is_number(v.mean)).flatMap((v) => [v.mean - (v.half ?? 0),
+        v.mean + (v.half ?? 0)]);
+
+    return [Math.min(...ends), Math.max(...ends)];
+}
+
+/* A point at the mean, and a line as long as the interval. */
+function mean_mark(value, [from, to], is_best) {
+    const x = (v) => 6 + (mark_width - 12) * (v - from) / (to - from || 1);
+    const { mean } = value, half = value.half ?? 0;
+
+    if (!is_number(mean))
+        return "";
+    return element("svg", { viewBox: `0 0 ${mark_width} ${mark_height}`, class:
+        is_best ? "mean best" : "mean", "aria-hidden": "true" },
+    element("line", { x1: x(mean - half), x2: x(mean + half), y1: mark_height / 2,
+        y2: mark_height / 2 }),
+    element("circle", { cx: x(mean), cy: mark_height / 2, r: 4 }));
+}
+
+function mean_rows(param, range) {
+    const share = is_number(param.share)
+        ? `${Math.round(100 * param.share)} %` : "";
+
+    return param.values.map((v, i) => element("tr", { class: i === 0
+        ? "first" : null },
+    i ? null : element("th", { scope: "rowgroup",
+        rowspan: param.values.length }, param.param,
+    element("span", { class: "count" }, ` ${share}`)),
+    element("th", { scope: "row" }, v.text),
+    element("td", { class: i === param.best ? "number best" : "number" },
+        mean_text(v.mean), is_number(v.half) ? ` ± ${number_text(Number(
+            v.half.toPrecision(2)))}` : ""),
+    element("td", {}, mean_mark(v, range, i === param.best)),
+    element("td", { class: "number" }, String(v.runs)),
+    element("td", { class: v.failed ? "number failed" : "number" },
+        v.failed ? String(v.failed) : "")));
+}
+
+/* The parameters of one entry of /api/compare's importance. */
+export function importance_table({ metric, params }) {
+    const range = mean_range(params);
+
+    return element("table", { class: "importance" },
+        element("caption", {}, `Means of ${metric} with their 95 % intervals;` +
+            ` beside ${count_text(params.length, "parameter", "parameters")}:` +
+            " the part of the variance that it explains"),
+        element("thead", {}, element("tr", {}, ["parameter", "value", "mean",
+            "with interval", "runs", "failed"].map((h) => element("th",
+            { scope: "col" }, h)))),
+        params.map((p) => element("tbody", {}, mean_rows(p, range))));
+}
