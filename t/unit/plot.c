@@ -154,6 +154,31 @@ static const char *labels(double lo, double hi, enum unit unit,
     return text;
 }
 
+/* However small the figure is, two labels tell how far a value is. */
+static void two_labels(void)
+{
+    static const enum scale scales[] = { SCALE_LINEAR, SCALE_LOG };
+    struct arena mem = { 0 };
+    int axes = 0, bad = 0;
+
+    for (size_t s = 0; s < 2; s++)
+        for (double lo = 1e-4; lo < 1e4; lo *= 1.37)
+            for (double ratio = 1.01; ratio < 1e5; ratio *= 1.23)
+                for (int most = 2; most < 6; most++) {
+                    const char *l = labels(lo, lo * ratio, UNIT_NONE, scales[s],
+                                           most, &mem);
+
+                    axes++;
+                    if (strchr(l, ' '))
+                        continue;
+                    if (bad++ < 3)
+                        diag("%g to %g, scale %d, %d ticks: %s", lo, lo * ratio,
+                             (int)scales[s], most, l);
+                }
+    ok(axes > 1000 && bad == 0, "an axis has two labels at least");
+    arena_clear(&mem);
+}
+
 static void ticks_are_round(void)
 {
     static const struct {
@@ -562,6 +587,7 @@ int main(void)
 {
     colours_can_be_told_apart();
     ticks_are_round();
+    two_labels();
     scales_follow_values();
     smoothing_is_right();
     spikes_survive();

@@ -240,14 +240,26 @@ static double nice_step(double span, int most, bool whole)
     return 10 * power;
 }
 
-static void linear_ticks(struct axis *a, struct arena *mem, int most)
+/* The first tick and the last one, as multiples of the step. */
+static double first_tick(double lo, double step)
+{
+    return ceil(lo / step - 1e-6);
+}
+
+static double last_tick(double hi, double step)
+{
+    return floor(hi / step + 1e-6);
+}
+
+/* The step of linear ticks; at least two of them are in the range. */
+static double linear_step(const struct axis *a, double lo, double hi, int most)
 {
     static const double hours[] = { 1. / 60, 1. / 30, 1. / 12, 1. / 6,
                                     0.25,    0.5,     1,       2,
                                     3,       6,       12,      24 };
-    const double lo = a->lo / a->factor, hi = a->hi / a->factor;
-    const double largest = fmax(fabs(lo), fabs(hi));
-    double step = nice_step(hi - lo, most, a->unit == UNIT_COUNT);
+    enum { MORE = 8 };
+    const bool count = a->unit == UNIT_COUNT;
+    double step = nice_step(hi - lo, most, count);
 
     if (a->unit == UNIT_SECONDS && (a->factor == 60 || a->factor == 86400) &&
         step >= 1) {
@@ -260,7 +272,19 @@ static void linear_ticks(struct axis *a, struct arena *mem, int most)
             }
         }
     }
-    for (double i = ceil(lo / step - 1e-6); i * step <= hi + step * 1e-6; i++) {
+    for (int more = 1;
+         more < MORE && first_tick(lo, step) >= last_tick(hi, step); more++)
+        step = nice_step(hi - lo, most + more, count);
+    return step;
+}
+
+static void linear_ticks(struct axis *a, struct arena *mem, int most)
+{
+    const double lo = a->lo / a->factor, hi = a->hi / a->factor;
+    const double largest = fmax(fabs(lo), fabs(hi));
+    const double step = linear_step(a, lo, hi, most);
+
+    for (double i = first_tick(lo, step); i <= last_tick(hi, step); i++) {
         char text[48];
 
         if (a->unit == UNIT_COUNT)
