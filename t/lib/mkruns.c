@@ -6,8 +6,8 @@
  * Sets: rates (three learning rates), ranks (a run of two), resume (saved at
  * step 50, taken up, gone on to 100), grid (12 points of two parameters),
  * seeds (three rates by three seeds), hella, sizes (five models), odd (names
- * and values out of the ordinary), and big:RUNS:POINTS.  Without a set, all
- * but big.  Values are made from formulas, so every store is the same.
+ * and values out of the ordinary), and big:RUNS:POINTS[:METRICS].  Without a
+ * set, all but big.  Values are made from formulas, so every store is the same.
  */
 #include "config.h"
 
@@ -355,19 +355,25 @@ static void odd(void)
 
 static void big(const char *how)
 {
-    long runs = 20, points = 100000;
+    long runs = 20, points = 100000, metrics = 1;
 
-    if (sscanf(how, "big:%ld:%ld", &runs, &points) != 2) {
-        fprintf(stderr, "mkruns: big:RUNS:POINTS\n");
+    if (sscanf(how, "big:%ld:%ld:%ld", &runs, &points, &metrics) < 2) {
+        fprintf(stderr, "mkruns: big:RUNS:POINTS[:METRICS]\n");
         exit(2);
     }
     for (long i = 0; i < runs; i++) {
         struct run *run = begin("big", NULL, NULL);
 
-        for (int64_t s = 1; s <= points; s++)
-            run_metric(run, "train/loss", s,
-                       loss_at(3 + 0.02 * (double)i, 0.02, s) +
-                           0.08 * noise((unsigned)i, s));
+        for (long m = 0; m < metrics; m++) {
+            char name[32] = "train/loss";
+
+            if (m > 0)
+                snprintf(name, sizeof name, "extra/%ld", m);
+            for (int64_t s = 1; s <= points; s++)
+                run_metric(run, name, s,
+                           loss_at(3 + 0.02 * (double)i, 0.02, s) +
+                               0.08 * noise((unsigned)(i + 1000 * m), s));
+        }
         end(run);
     }
 }

@@ -964,6 +964,29 @@ def new_metric(p):
         log.wait()
 
 
+@test("the first screen of charts of 200 runs takes at most 3 MB on the wire")
+def light(p):
+    many = os.path.join(folder, "wide")
+    subprocess.run([mkruns, many, "big:200:1000:20"], check=True)
+    with other_server(p, "-r", many) as server:
+        p.browser.open(server.url)
+        p.await_text(".count", "200 runs")
+        p.browser.keys("2")
+        p.browser.wait("(a => a.length > 3 && a.every(e => 'painted' in "
+                       "e.dataset))([...document.querySelectorAll('.area')]"
+                       ".filter(e => e.getBoundingClientRect().top < "
+                       "innerHeight))")
+        sizes = p.browser.run(
+            "return performance.getEntriesByType('resource').filter(e =>"
+            "e.name.includes('/api/')).map(e => e.encodedBodySize)")
+        assert len(sizes) > 6 and sum(sizes) < 3e6, sizes
+        figures = p.browser.run(
+            "return performance.getEntriesByType('resource').filter(e =>"
+            "e.name.includes('/api/figure')).map(e => [e.encodedBodySize,"
+            "e.decodedBodySize])")
+        assert all(2 * wire < text for wire, text in figures), figures
+
+
 # A saved page.
 
 @test("a saved page works from a file, without asking for anything")

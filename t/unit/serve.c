@@ -11,6 +11,7 @@
 #include "t/lib/tap.h"
 #include "track/serve/cache.h"
 #include "track/serve/guard.h"
+#include "track/serve/http_gzip.h"
 #include "track/serve/query.h"
 
 /*
@@ -159,6 +160,32 @@ static void test_sessions(void)
 }
 
 /*
+ * Compressed answers
+ */
+static void test_gzip(void)
+{
+    static const char *const yes[] = { "gzip", "deflate, gzip;q=0.5, br",
+                                       "gzip, deflate" };
+    static const char *const no[] = { NULL,       "",
+                                      "br",       "xgzip",
+                                      "gzip;q=0", "deflate, gzip; q=0.0" };
+    struct buf b = BUF_INIT;
+
+    for (size_t i = 0; i < sizeof yes / sizeof yes[0]; i++)
+        ok(http_gzip_is_wanted(yes[i]), "gzip is accepted: %s", yes[i]);
+    for (size_t i = 0; i < sizeof no / sizeof no[0]; i++)
+        ok(!http_gzip_is_wanted(no[i]), "gzip is not accepted: %s",
+           no[i] ? no[i] : "no header");
+    buf_str(&b, "short");
+    ok(!http_gzip(&b) && strcmp(b.s, "short") == 0, "a short answer stays");
+    for (int i = 0; i < 5000; i++)
+        buf_printf(&b, "%d,", i);
+    ok(http_gzip(&b) && b.len < 15000 && memcmp(b.s, "\x1f\x8b", 2) == 0,
+       "a long answer is compressed");
+    buf_clear(&b);
+}
+
+/*
  * Answers that are repeated
  */
 static void test_cache(void)
@@ -201,6 +228,7 @@ int main(void)
 {
     test_query();
     test_guard();
+    test_gzip();
     test_sessions();
     test_cache();
     return done_testing();

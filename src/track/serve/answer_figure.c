@@ -27,6 +27,9 @@ static void write_caption(struct emit *o, const struct figure_request *r)
                 n == 1 ? "" : "s");
 }
 
+/* Values of more curves have the digits that a screen can show. */
+enum { FEW_CURVES = 30 };
+
 int answer_figure(struct site *s, struct query *q, struct answer *a,
                   struct err *e)
 {
@@ -37,6 +40,8 @@ int answer_figure(struct site *s, struct query *q, struct answer *a,
     if (query_number(q, "digits", 17, 0, &o.digits, e) < 0)
         return -1;
     if (figure_request_open(&r, s, q, e) == 0) {
+        if (r.build.runs.n > FEW_CURVES && !o.digits)
+            o.digits = 8;
         r.request.place = LEGEND_NONE; /* the page lists the curves itself */
         ret = figure_request_build(&r, e);
     }

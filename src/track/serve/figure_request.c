@@ -128,6 +128,19 @@ static int take_colour(struct figure_request *f, const struct query *q,
     return 0;
 }
 
+/* The columns of pixels in which each curve has points: of more curves than can
+ * be told apart, fewer each, so that a figure of 200 is not larger than that of
+ * a few. */
+static int columns_of(const struct figure_request *f, int width)
+{
+    enum { FEW = 30, LEAST = 60 };
+    const int runs = (int)f->build.runs.n;
+
+    return runs <= FEW                  ? width
+           : width * FEW / runs > LEAST ? width * FEW / runs
+                                        : LEAST;
+}
+
 /* The size in pixels; the points are as many as a browser has room for. */
 static int take_size(struct figure_request *f, const struct query *q,
                      struct err *e)
@@ -138,7 +151,8 @@ static int take_size(struct figure_request *f, const struct query *q,
 
     if (query_number(q, "width", MOST_PIXELS, 600, &width, e) < 0 ||
         query_number(q, "height", MOST_PIXELS, 375, &height, e) < 0 ||
-        query_number(q, "columns", MOST_PIXELS, width, &columns, e) < 0)
+        query_number(q, "columns", MOST_PIXELS, columns_of(f, width), &columns,
+                     e) < 0)
         return -1;
     if (width < LEAST || height < LEAST)
         return err_set(e, ERR_USAGE, "a figure of %d by %d pixels is too small",

@@ -14,6 +14,7 @@
 #include "common/dl.h"
 #include "common/log.h"
 #include "common/mem.h"
+#include "track/serve/http_gzip.h"
 #include "track/serve/query.h"
 
 /* -- libmicrohttpd --------------------------------------------------------- */
@@ -153,6 +154,12 @@ static void add_headers(struct http_server *h, struct MHD_Response *r,
     }
 }
 
+static const char *header(struct http_server *h, struct MHD_Connection *c,
+                          const char *name)
+{
+    return h->lib.lookup(c, MHD_HEADER_KIND, name);
+}
+
 /* Queue a response, and let go of it. */
 static enum MHD_Result queue(struct http_server *h, struct MHD_Connection *c,
                              unsigned status, struct MHD_Response *r)
@@ -169,6 +176,9 @@ static enum MHD_Result send_answer(struct http_server *h,
                                    struct MHD_Connection *c, struct answer *a)
 {
     const unsigned status = a->status ? (unsigned)a->status : MHD_HTTP_OK;
+    const bool gzip = a->fd < 0 &&
+                      http_gzip_is_wanted(header(h, c, "Accept-Encoding")) &&
+                      http_gzip(&a->body);
     struct MHD_Response *r =
         a->fd >= 0 ? h->lib.create_file(a->size, a->fd)
                    : h->lib.create_response(a->body.len, a->body.s,
@@ -178,6 +188,8 @@ static enum MHD_Result send_answer(struct http_server *h,
         a->fd = -1; /* the response closes it */
     if (r)
         add_headers(h, r, a);
+    if (r && gzip)
+        h->lib.add_header(r, "Content-Encoding", "gzip");
     return queue(h, c, status, r);
 }
 
@@ -386,12 +398,6 @@ static void end_request(void *arg, struct MHD_Connection *c, void **con,
         free(r);
     }
     *con = NULL;
-}
-
-static const char *header(struct http_server *h, struct MHD_Connection *c,
-                          const char *name)
-{
-    return h->lib.lookup(c, MHD_HEADER_KIND, name);
 }
 
 /* How often a request has the headers that may be there once. */

@@ -24,6 +24,8 @@ gtrack_SOURCES += \
 	%D%/freeze.c \
 	%D%/guard.c \
 	%D%/guard.h \
+	%D%/http_gzip.c \
+	%D%/http_gzip.h \
 	%D%/http_server.h \
 	%D%/live.c \
 	%D%/live.h \
