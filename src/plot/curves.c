@@ -487,7 +487,8 @@ static int draw_rest(struct drawing *d, struct err *e)
     if (draw_baselines(d, e) < 0)
         return -1;
     mark_tally(d->f, &d->bad, "Not finite (\xc3\x97)");
-    if (d->together && d->r->marks & 1U << SHOW_SPIKE && d->spikes.n == 0)
+    if (d->together && d->r->marks & 1U << SHOW_SPIKE && d->spikes.n == 0 &&
+        !d->r->columns)
         figure_note(d->f, "0 spikes circled.");
     mark_tally(d->f, &d->spikes, "Spikes circled");
     curves_inset(d->b, d->p);

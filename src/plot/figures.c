@@ -110,6 +110,35 @@ void figure_note_unfinished(struct figure *f, const struct run_info *run,
     buf_clear(&why);
 }
 
+/* Show runs by the names that were given for the legend. */
+static int take_aliases(struct build *b, struct err *e)
+{
+    const struct opt_list *l = &b->request->alias;
+
+    for (size_t i = 0; i < l->n; i++) {
+        const char *text = strchr(l->item[i], '=');
+        const size_t n = text ? (size_t)(text - l->item[i]) : 0;
+        size_t found = 0;
+
+        for (size_t k = 0; k < b->set.n && text; k++) {
+            const char *name = b->set.run[k].name;
+
+            if (strlen(name) != n || strncmp(name, l->item[i], n) != 0)
+                continue;
+            b->set.shown[k] = text + 1;
+            found++;
+        }
+        if (!text)
+            return err_set(e, ERR_USAGE, "--alias expects RUN=TEXT, not '%s'",
+                           l->item[i]);
+        if (!found)
+            return err_set(e, ERR_MISSING,
+                           "--alias: no run of the figure is called %.*s",
+                           (int)n, l->item[i]);
+    }
+    return 0;
+}
+
 int figure_runs(struct build *b, int first, struct err *e)
 {
     const struct request *r = b->request;
@@ -131,6 +160,8 @@ int figure_runs(struct build *b, int first, struct err *e)
     if (runs->n == 0)
         return err_set(e, ERR_MISSING, "none of these runs has finished");
     run_set_init(&b->set, runs->run, runs->n, &runs->mem);
+    if (take_aliases(b, e) < 0)
+        return -1;
     if (r->color_by &&
         run_set_colour_by(&b->set, r->color_by, &runs->mem, e) < 0)
         return -1;

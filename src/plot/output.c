@@ -343,6 +343,29 @@ static int save_script(struct figure *f, const struct request *r, struct err *e)
     return ret;
 }
 
+/* "(a) Loss" */
+static void label_panels(struct figure *f, const char *first)
+{
+    for (size_t i = 0; i < f->n_panels; i++) {
+        const char *title = f->panel[i]->title;
+
+        f->panel[i]->title =
+            arena_printf(&f->mem, "(%c)%s%s", (char)(*first + (int)i),
+                         title ? " " : "", title ? title : "");
+    }
+}
+
+/* Leave the titles to the document, but for the letters of panels. */
+static void leave_titles(struct figure *f, const struct request *r)
+{
+    for (size_t i = 0; i < f->n_panels && r->no_title; i++)
+        f->panel[i]->title = NULL;
+    if (r->no_title)
+        f->title = NULL;
+    if (r->panel_label)
+        label_panels(f, r->panel_label);
+}
+
 int output_figure(struct figure *f, const struct table *summary,
                   const struct request *r, struct err *e)
 {
@@ -359,6 +382,7 @@ int output_figure(struct figure *f, const struct table *summary,
         buf_clear(&b);
         return ret;
     }
+    leave_titles(f, r);
     if (r->output)
         ret = save_stamped(f, r->output, e);
     if (ret == 0 && r->script)
@@ -377,6 +401,8 @@ int output_figure(struct figure *f, const struct table *summary,
                      isatty(STDOUT_FILENO) ? (size_t)width : 0, &b);
         fwrite(b.s, 1, b.len, stdout); /* style: own */
     }
+    for (size_t i = 0; i < f->n_captions; i++)
+        printf("%s%s", f->note[i], i + 1 < f->n_captions ? " " : "\n");
     for (size_t i = 0; i < f->n_notes && r->output; i++)
         log_debug("%s", f->note[i]);
     buf_clear(&b);

@@ -1,6 +1,7 @@
 #include "config.h"
 #include "plot/request.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -178,6 +179,10 @@ int request_parse(struct request *r, struct err *e)
                        "--smooth expects auto, none, ema:0.98 (0 to 1), ma:50 "
                        "or gauss:20 (points), not '%s'",
                        r->smooth);
+    if (r->panel_label && (strlen(r->panel_label) != 1 ||
+                           !isalpha((unsigned char)*r->panel_label)))
+        return err_set(e, ERR_USAGE, "--panel-label expects a letter, not '%s'",
+                       r->panel_label);
     if (r->skip < 0)
         return err_set(e, ERR_USAGE, "--skip expects a number of steps");
     if (r->stitch && r->attempts)
@@ -249,6 +254,7 @@ void request_look(const struct request *r, struct figure *f)
         f->look.font = arena_strdup(&f->mem, r->font_name);
     if (r->exact)
         f->look.columns = 0;
+    f->look.captioned = r->no_notes;
     if (r->title)
         f->title = *r->title ? arena_strdup(&f->mem, r->title) : NULL;
 }

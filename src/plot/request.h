@@ -36,13 +36,14 @@ struct request {
     const char *root, *sweep, *output, *script;
     const char *smooth, *inset, *y2, *group_by, *color_by, *mark;
     const char *title, *size, *font, *xrange, *yrange, *panels;
-    const char *x;    /* step, tokens ... or a metric; NULL: not given */
-    int legend, term; /* words; legend is -1 where not given */
-    struct opt_list baseline;
+    const char *panel_label; /* "a" */
+    const char *x;           /* step, tokens ... or a metric; NULL: not given */
+    int legend, term;        /* words; legend is -1 where not given */
+    struct opt_list baseline, alias;
     int64_t skip;
     double every; /* seconds, with --watch */
     bool logx, logy, linx, liny, stitch, attempts, mono, dark, data, watch,
-        exact, traces, forecast, follow_links, finished;
+        exact, traces, forecast, follow_links, finished, no_title, no_notes;
 
     enum along along;
     struct smooth how;
@@ -104,6 +105,14 @@ extern const char *const option_axes[], *const option_bands[],
 #define LOOK_OPTS \
     { 0, "title", "text", OPT_STRING, &plot_request.title, \
       "write TEXT above the figure" }, \
+    { 0, "no-title", NULL, OPT_FLAG, &plot_request.no_title, \
+      "write nothing above the figure or its panels" }, \
+    { 0, "no-notes", NULL, OPT_FLAG, &plot_request.no_notes, \
+      "print the notes for a caption, instead of drawing them" }, \
+    { 0, "panel-label", "letter", OPT_STRING, &plot_request.panel_label, \
+      "write (LETTER) and the letters after it above the panels" }, \
+    { 0, "alias", "run=text", OPT_LIST, &plot_request.alias, \
+      "call a run TEXT in the legend; may be given many times" }, \
     { 0, "size", "wxh", OPT_STRING, &plot_request.size, \
       "set the size, as in 8.4cmx6cm; the units are cm, mm, in, pt and px" }, \
     { 0, "font", "name,size", OPT_STRING, &plot_request.font, \

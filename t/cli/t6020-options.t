@@ -236,6 +236,26 @@ like out "━━ train" "--watch draws the figure"
 
 gplot loss run1 --title "My words" >out 2>err
 like out "^My words" "--title sets the title"
+gplot loss run1 --no-title -o bare.json >out 2>err
+is "$(grep -c '"title":"Loss"' bare.json)" 0 "--no-title leaves the title out"
+gplot loss run1 --no-title --panel-label b -o bare.json >out 2>err
+like bare.json '"title":"(b)"' "--panel-label is all that stands there then"
+gplot compare run1 run2 --panel-label a -o four.json >out 2>err
+is "$(grep -o '"title":"([a-z])' four.json | tr -d '\n')" \
+    '"title":"(a)"title":"(b)"title":"(c)"title":"(d)' \
+    "panels have letters one after the other"
+gplot loss run1 --panel-label 1 >out 2>err
+is $? 2 "--panel-label refuses what is no letter"
+gplot loss run1 --smooth ma:9 --no-notes -q -o bare.json >out 2>err
+like out "^Smoothed: .*9" "--no-notes prints the notes for a caption"
+unlike bare.json Smoothed "--no-notes draws no notes"
+gplot loss run1 run2 --alias "run1=the first" -o alias.json >out 2>err
+like alias.json '"label":"the first' "--alias names a run in the legend"
+gplot loss run1 --alias "none=x" >out 2>err
+is $? 3 "--alias refuses a run that is not in the figure"
+gplot loss run1 --alias none >out 2>err
+is $? 2 "--alias refuses what is no pair"
+gplot loss run1 --title "My words" >out 2>err
 unlike out "^Loss" "--title replaces the default title"
 
 # What is out of the ordinary.

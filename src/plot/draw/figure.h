@@ -165,10 +165,11 @@ struct look {
     double margin; /* kept free at the edges of the page */
     double font_size;
     const char *font;
-    int columns; /* pixels of the width, for thinning; 0: keep all points */
-    bool bands;  /* can be drawn: they are transparent */
-    bool plain;  /* characters: no raw values behind smoothed ones */
-    int finer;   /* levels of ticks for zooms, in JSON */
+    int columns;    /* pixels of the width, for thinning; 0: keep all points */
+    bool bands;     /* can be drawn: they are transparent */
+    bool captioned; /* a document has the notes, as a caption */
+    bool plain;     /* characters: no raw values behind smoothed ones */
+    int finer;      /* levels of ticks for zooms, in JSON */
     const char *whole; /* what shows all values of an axis; NULL: nothing */
 };
 
@@ -190,6 +191,7 @@ struct figure {
     size_t n_panels, panel_room;
     const char **note; /* sentences below the panels */
     size_t n_notes, note_room;
+    size_t n_captions;  /* notes that are not drawn */
     size_t smooth_note; /* its place from 1 on, if curves are smoothed */
     double smooth_least, smooth_most;
     const char *stamp; /* a comment of the file in LaTeX; or NULL */

@@ -315,6 +315,10 @@ void figure_finish(struct figure *f)
     for (size_t i = 0; i < f->n_panels; i++)
         if (isfinite(f->panel[i]->inset_lo) && !f->panel[i]->heat)
             place_inset(f, i);
+    if (f->look.captioned && f->n_notes) {
+        f->n_captions = f->n_notes;
+        f->n_notes = 0;
+    }
     /* a legend outside takes room from the panels beside it: place the others
      * once more */
     for (int round = 0; round < 2; round++)
