@@ -45,6 +45,7 @@ def ids_of(*names):
 
 
 RATES = ("run1", "run2", "run3")
+ALIKE = ("a-long-beginning-of-names-1", "a-long-beginning-of-names-2")
 LONG = "<b>&\"" + 40 * "long"
 
 
@@ -301,6 +302,14 @@ def words(p):
     p.await_charts()
     p.await_text(".legend", "name run1")
     p.await_text(".legend", "name run3")
+
+
+@test("names that begin alike are shown without that beginning")
+def name_parts(p):
+    p.go(view="charts", runs=ids_of(*ALIKE))
+    p.browser.wait("document.querySelectorAll('.run-list a').length === 2")
+    equal(p.browser.run("return [...document.querySelectorAll('.run-list a')]"
+                        ".map(a => a.textContent)"), ["…1", "…2"])
 
 
 @test("a click on a curve opens its run")
@@ -1073,6 +1082,7 @@ def make_runs():
             ("spiky", spiky, []),
             ("broken", broken, []),
             (LONG, [{"train/loss": 1}], []),
+            *((name, [{"train/loss": 1}], []) for name in ALIKE),
             ("priced", priced, ["-p", "model.parameters=124000000"])):
         subprocess.run(["gtrack", "log", "-q", name, *options], cwd=folder,
                        input="".join(json.dumps(p) + "\n" for p in points),

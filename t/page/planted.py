@@ -46,7 +46,7 @@ def metrics_of(name, rate, optimiser, decay, seed):
         x = last + 5 * math.exp(-step / 8)
         if name in DIVERGED and step > 40:
             x = math.nan
-        jump = 3 if (name, step) == (SPIKY, SPIKE_STEP) else 0
+        jump = 20 if (name, step) == (SPIKY, SPIKE_STEP) else 0
         train.append((step, x + 0.02 * noise(name, step) + jump))
         norm.append((step, 1 + 0.1 * noise(name, "norm", step)))
         if step % 10 == 0:

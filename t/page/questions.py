@@ -176,5 +176,65 @@ def means(p):
     assert abs(middle - sum(wanted) / len(wanted)) < 0.01, cells
 
 
+# One run.
+
+def open_run(p, name):
+    p.go(view="run", id=browser.ids_of(folder, name))
+    p.await_text(".health", ".")
+    p.await_charts(".run-view .area canvas")
+    return p.browser.run("return document.querySelector('.health')"
+                         ".textContent")
+
+
+@test("the first screen of a run has its charts, its health and its log")
+def first_screen(p):
+    text = open_run(p, planted.BEST)
+    assert text.startswith("All 60 values of train/loss are finite; no spikes."
+                           ), text
+    assert "The last point, of step 60, came" in text, text
+    equal(p.browser.run(
+        "return [...document.querySelectorAll('.run-view > .grid .title')]"
+        ".map(t => t.textContent)"), ["Loss", "Learning rate",
+                                      "Gradient norm"])
+    top = p.browser.run("return document.querySelector('[aria-label=Log]')"
+                        ".getBoundingClientRect().top")
+    assert top < 900, top
+    equal(p.browser.run("return document.querySelector('#part-note')"), None)
+
+
+@test("a run that diverged says how many losses are not finite, and since when")
+def diverged_run(p):
+    text = open_run(p, sorted(planted.DIVERGED)[0])
+    assert text.startswith("20 of 60 values of train/loss are not finite, the "
+                           "first at step 41"), text
+
+
+@test("a run with a spike says where, and copies the command for its documents")
+def spiky_run(p):
+    text = open_run(p, planted.SPIKY)
+    assert f"1 spike, the highest at step {planted.SPIKE_STEP}." in text, text
+    p.browser.click(".health button")
+    p.await_text("#announcement", f"gtrain batch {planted.SPIKY} "
+                 f"{planted.SPIKE_STEP}")
+
+
+@test("the views of a run and of a comparison do not jump while they load")
+def no_jumps(p):
+    for state in ({"view": "run", "id": browser.ids_of(folder, planted.BEST)},
+                  {"view": "compare", "filter": "params.seed = 1"},
+                  {"view": "charts", "filter": "params.seed = 1"},
+                  {"filter": "params.seed = 1"}):
+        p.go(**state)
+        p.browser.wait("document.querySelector('main section h2, main table a, "
+                       ".title') && !document.querySelector('[aria-busy]')")
+        shift = p.browser.run(
+            "return new Promise(done => { let sum = 0; new PerformanceObserver("
+            "l => { for (const e of l.getEntries()) sum += e.value; }).observe("
+            "{ type: 'layout-shift', buffered: true });"
+            "const frames = n => n ? requestAnimationFrame(() => frames(n - 1))"
+            ": done(sum); frames(5); })")
+        assert shift < 0.1, (state, shift)
+
+
 planted.write(os.path.join(folder, "runs"))
 sys.exit(run_tests(folder))

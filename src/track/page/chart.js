@@ -53,7 +53,8 @@ export class Chart {
 
         return element("figcaption", {}, title, this.lines,
             element("span", { class: "actions" },
-                copy_button(() => this.figure?.command, "Copy"),
+                large || !link.enlarge
+                    ? copy_button(() => this.figure?.command, "Copy") : null,
                 formats.map((f) => element("a", { href: "#", class: "button",
                     onclick: (e) => this.download(e, f) },
                 f.toUpperCase())),

@@ -8,6 +8,7 @@ import { importance_table } from "./importance.js";
 import { heat_table, parallel_lines, scatter_points } from "./spread.js";
 import { SweepChart } from "./sweep.js";
 import { address, change, state } from "./state.js";
+import { short_names } from "./text.js";
 
 function text_of(v) {
     return v?.text ?? "";
@@ -32,6 +33,7 @@ export class CompareView {
         this.diff = new DiffSection();
         this.root = element("section", { class: "compare-view",
             "aria-label": "Comparison" }, this.body, this.diff.root);
+        this.root.hidden = true; /* until all parts have their places */
     }
 
     command() {
@@ -53,8 +55,9 @@ export class CompareView {
             this.runs = chosen.rows;
             this.chosen = { store: state.store, ...chosen.params };
             this.chosen_text = chosen.text;
-            this.diff.show(this.runs);
             if (!this.runs.length) {
+                this.root.hidden = false;
+                this.diff.show([]);
                 this.body.replaceChildren(empty("There are no runs to " +
                     "compare."));
                 return;
@@ -66,9 +69,13 @@ export class CompareView {
                 lines: this.places().map((i) =>
                     this.answer.parallel.lines[i]) };
             this.draw();
+            this.diff.show(this.runs);
+            this.root.hidden = false;
         } catch (error) {
-            if (error.name !== "AbortError")
-                this.body.replaceChildren(problem(error));
+            if (error.name === "AbortError")
+                return;
+            this.root.hidden = false;
+            this.body.replaceChildren(problem(error));
         }
     }
 
@@ -121,10 +128,11 @@ export class CompareView {
 
     table(rows) {
         const places = this.places();
-        const heads = places.map((i) => element("th", { scope: "col" },
+        const names = places.map((i) => this.name_of(this.order[i]));
+        const shown = short_names(names);
+        const heads = places.map((i, k) => element("th", { scope: "col" },
             element("a", { href: address({ view: "run",
-                id: this.order[i] }), title: this.name_of(this.order[i]) },
-            this.name_of(this.order[i]))));
+                id: this.order[i] }), title: names[k] }, shown[k])));
 
         return element("div", { class: "wide", tabindex: "0" },
             element("table", { class: "side" }, element("thead", {},

@@ -13,11 +13,14 @@ function chart_name(spec) {
 
 export class Grid {
     /* owner.params() is what every figure is asked with; owner.loaded(figure)
-     * hears of each new figure. */
+     * hears of each new figure.  The kinds of owner.first, if any, are shown in
+     * grid.first, and the groups of owner.folded are closed until the reader
+     * opens them. */
     constructor(owner) {
         this.owner = owner;
         this.charts = [];
         this.root = element("div", { class: "groups" });
+        this.first = element("div", { class: "grid" }); /* of owner.first */
         this.made = "";
         this.in_sight = new IntersectionObserver((entries) => {
             for (const e of entries)
@@ -95,10 +98,15 @@ export class Grid {
 
     /* A chart stays as it is while it is shown, also when others appear. */
     make() {
-        const groups = (this.groups ?? []).map((g) => ({ ...g,
-            charts: g.charts.filter((spec) => this.found(spec)) }))
-            .filter((g) => g.charts.length);
-        const wanted = JSON.stringify([groups, state.chart]);
+        const all = (this.groups ?? []).map((g) => ({ ...g,
+            charts: g.charts.filter((spec) => this.found(spec)) }));
+        const { first = [] } = state.chart ? {} : this.owner;
+        const is_first = (spec) => first.includes(spec.kind);
+        const firsts = all.flatMap((g) => g.charts.filter(is_first))
+            .sort((a, b) => first.indexOf(a.kind) - first.indexOf(b.kind));
+        const groups = all.map((g) => ({ ...g, charts: g.charts.filter((c) =>
+            !is_first(c)) })).filter((g) => g.charts.length);
+        const wanted = JSON.stringify([firsts, groups, state.chart]);
 
         if (wanted === this.made)
             return this.reload();
@@ -107,7 +115,8 @@ export class Grid {
         this.sizes.disconnect();
         this.old_charts = this.charts;
         this.charts = [];
-        this.root.replaceChildren(...groups.length
+        this.first.replaceChildren(...this.make_charts(firsts));
+        this.root.replaceChildren(...groups.length || firsts.length
             ? groups.map((g) => this.make_group(g))
             : [element("p", { class: "empty" }, state.find
                 ? "No chart has this name."
@@ -119,26 +128,34 @@ export class Grid {
         return undefined;
     }
 
-    make_group(group) {
+    make_charts(specs) {
         const link = this.link(), large = Boolean(state.chart);
-        const charts = group.charts.map((spec) => this.old_charts.find((c) =>
+        const charts = specs.map((spec) => this.old_charts.find((c) =>
             chart_name(c.spec) === chart_name(spec) && c.large === large) ??
             new Chart(spec, link, large));
-        const cells = element("div", { class: large ? "" : "grid" },
-            charts.map((c) => c.root));
 
         this.charts.push(...charts);
+        return charts.map((c) => c.root);
+    }
+
+    /* state.closed has the groups that are not as they were at first. */
+    make_group(group) {
+        const large = Boolean(state.chart), name = group.prefix || "other";
+        const cells = element("div", { class: large ? "" : "grid" },
+            this.make_charts(group.charts));
+        const is_folded = !state.find && Boolean(this.owner.folded
+            ?.includes(name));
+        const is_open = () => is_folded === state.closed.includes(name);
+
         if (large)
             return cells;
-        const name = group.prefix || "other";
-        const details = element("details", { class: "group",
-            open: !state.closed.includes(name),
+        const details = element("details", { class: "group", open: is_open(),
             ontoggle: () => {
-                if (details.open === state.closed.includes(name))
+                if (details.open !== is_open())
                     change({ closed: toggled(state.closed, name) });
             } },
         element("summary", {}, element("h2", {}, name),
-            ` ${charts.length}`), cells);
+            ` ${group.charts.length}`), cells);
 
         return details;
     }

@@ -64,11 +64,16 @@ export class RunView {
         this.facts = element("div");
         this.rest = element("div");
         this.parts = new Map();
+        this.first = ["loss", "lr", "grad-norm", "throughput"];
+        this.folded = ["perf", "gpu", "system", "exec"];
         this.grid = new Grid(this);
         this.log = new Log(state.id);
+        this.health = element("div");
+        this.log_part = element("div");
         this.root = element("section", { class: "run-view",
-            "aria-label": "Run" }, this.head, this.facts,
-        part("Charts", this.grid.root), this.rest);
+            "aria-label": "Run" }, this.head, this.health, this.grid.first,
+        this.log_part, this.facts, part("Charts", this.grid.root), this.rest);
+        this.root.hidden = true; /* until all parts have their places */
     }
 
     params() {
@@ -91,17 +96,20 @@ export class RunView {
         this.stop?.abort();
         this.stop = new AbortController();
         try {
-            this.run = await ask("/api/run", { store: state.store, id },
-                this.stop.signal);
-            this.draw();
+            [this.run] = await Promise.all([ask("/api/run",
+                { store: state.store, id }, this.stop.signal),
+            this.grid.load({ runs: [id] }, this.stop.signal)]);
             if (id !== this.log.id)
                 this.log = new Log(id);
+            await this.log.load();
+            this.draw();
             this.draw_rest();
-            this.log.load();
-            await this.grid.load({ runs: [id] }, this.stop.signal);
+            this.root.hidden = false;
         } catch (error) {
-            if (error.name !== "AbortError")
-                this.facts.replaceChildren(problem(error));
+            if (error.name === "AbortError")
+                return;
+            this.root.hidden = false;
+            this.facts.replaceChildren(problem(error));
         }
     }
 
@@ -118,7 +126,16 @@ export class RunView {
                 "Select this run for charts and comparison", () => change({
                     runs: chosen ? state.runs.filter((i) => i !== state.id)
                         : [...state.runs, state.id] })));
+        this.draw_health();
         this.draw_note();
+    }
+
+    draw_health() {
+        const { text, command } = this.run.health ?? {};
+
+        this.health.replaceChildren(...text ? [element("p", { class: "health" },
+            text, command ? [" ", copy_button(() => command,
+                "Copy the command that shows its documents")] : null)] : []);
     }
 
     /* Text that is being typed stays while the run changes. */
@@ -130,13 +147,14 @@ export class RunView {
         if (this.is_editing || this.note_text === text)
             return;
         this.note_text = text;
-        this.facts.replaceChildren(part("Note", ...this.note(), this.tags()));
+        this.facts.replaceChildren(...note || server.edit ||
+            pairs_of(tags).length
+            ? [part("Note", ...this.note(), this.tags())] : []);
     }
 
     note() {
         const text = this.run.note ?? "";
-        const shown = text ? markdown_nodes(text)
-            : [element("p", { class: "empty" }, "This run has no note.")];
+        const shown = text ? markdown_nodes(text) : [];
 
         return server.edit ? [...shown, button("Edit note",
             "Change the note of this run", () => this.edit_note())] : shown;
@@ -198,8 +216,9 @@ export class RunView {
     draw_rest() {
         const { run, log } = this;
 
+        this.show_part("Log", [state.id], () =>
+            [log.root], this.log_part);
         this.show_part("Samples", run.samples, samples);
-        this.show_part("Log", [state.id], () => [log.root]);
         this.show_part("Parameters", run.params, records);
         this.show_part("Metrics", run.metrics, records);
         this.show_part("Attempts", run.attempts, records);
@@ -210,12 +229,12 @@ export class RunView {
             [element("pre", { tabindex: "0" }, line)]);
     }
 
-    show_part(title, data, make) {
+    show_part(title, data, make, place = this.rest) {
         const text = JSON.stringify([state.id, data]);
 
         if (!this.parts.has(title)) {
             this.parts.set(title, { root: element("div"), text: "" });
-            this.rest.append(this.parts.get(title).root);
+            place.append(this.parts.get(title).root);
         }
         const known = this.parts.get(title);
 

@@ -1,6 +1,7 @@
 /* runlist.js is the list of runs beside charts: colours, hide, solo, pin. */
 import { button, element } from "./dom.js";
 import { address, change, state, toggled } from "./state.js";
+import { short_names } from "./text.js";
 
 /* Alone if others are shown; all if this one is alone already. */
 function solo(runs, id) {
@@ -11,7 +12,7 @@ function solo(runs, id) {
     change({ hidden: is_alone ? [] : others });
 }
 
-function item(runs, run, colour) {
+function item(runs, run, colour, shown) {
     const is_hidden = state.hidden.includes(run.id);
     const is_base = state.baseline === run.id;
     const name = run.name || run.id.slice(0, 8);
@@ -25,7 +26,7 @@ function item(runs, run, colour) {
         { "aria-label": `hide ${name}`, "aria-pressed": `${is_hidden}`,
             dataset: { focus: `hide-${run.id}` } }),
         element("a", { href: address({ view: "run", id: run.id }),
-            title: name }, name),
+            title: name }, shown || name),
         run.status === "RUNNING" ? element("span", { class: "live",
             title: "running" }, "running") : null,
         button("solo", "Show only this run, or all again", () =>
@@ -50,8 +51,10 @@ export function fill_run_list(list, runs, colour_of_run) {
     const focus = list.contains(document.activeElement)
         ? document.activeElement.dataset.focus : null;
 
-    list.replaceChildren(...runs.map((run) =>
-        item(runs, run, colour_of_run(run))));
+    const names = short_names(runs.map((r) => r.name));
+
+    list.replaceChildren(...runs.map((run, i) =>
+        item(runs, run, colour_of_run(run), names[i])));
     if (focus)
         list.querySelector(`[data-focus="${focus}"]`)?.focus();
 }

@@ -75,3 +75,17 @@ export function split_list(text) {
 export function line_text(curve) {
     return [curve.line, curve.rank].filter((text) => text).join(", ");
 }
+
+/* What names are shown as: if they are long and all begin alike, without that
+ * beginning, so that the part that differs has room. */
+export function short_names(names) {
+    const longest = Math.max(0, ...names.map((n) => n.length));
+    let n = longest > 20 && names.length > 1 ? names[0].length : 0;
+
+    for (const name of names)
+        while (!name.startsWith(names[0].slice(0, n)))
+            n--;
+    while (n > 0 && !"-_/. ,".includes(names[0][n - 1]))
+        n--;
+    return n < 5 ? names : names.map((name) => `…${name.slice(n)}`);
+}

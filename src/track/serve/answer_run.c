@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/log.h"
 #include "common/output/emit.h"
 #include "common/path.h"
@@ -18,6 +19,7 @@
 #include "track/runs/file_tree.h"
 #include "track/runs/run_facts.h"
 #include "track/serve/file_kind.h"
+#include "track/serve/run_health.h"
 
 static void write_pair(struct emit *o, const char *key, const char *value)
 {
@@ -173,8 +175,23 @@ static void write_commands(struct emit *o, const struct live *l,
     buf_clear(&again);
 }
 
+/* A saved page says nothing of now. */
+static void write_health(struct emit *o, const struct run_info *r, bool frozen)
+{
+    struct buf text = BUF_INIT, command = BUF_INIT;
+
+    run_health(&text, &command, r, frozen ? 0 : clock_wall_ms());
+    emit_object(o, "health");
+    emit_text(o, "text", text.len ? text.s : NULL);
+    emit_text(o, "command", command.len ? command.s : NULL);
+    emit_object_end(o);
+    buf_clear(&text);
+    buf_clear(&command);
+}
+
 static void write_run(struct emit *o, const struct live *l,
-                      const struct run_info *r, const struct file_tree *f)
+                      const struct run_info *r, const struct file_tree *f,
+                      bool frozen)
 {
     emit_object(o, NULL);
     emit_text(o, "id", r->id);
@@ -190,6 +207,7 @@ static void write_run(struct emit *o, const struct live *l,
     write_time(o, "ended_ms", r->end_ms);
     emit_real(o, "seconds", run_info_seconds(r));
     emit_text(o, "note", run_info_tag(r, "mlflow.note.content"));
+    write_health(o, r, frozen);
     write_pairs(o, "params", r->params, r->n_params);
     write_pairs(o, "tags", r->tags, r->n_tags);
     write_metrics(o, r);
@@ -210,7 +228,7 @@ int answer_run(struct site *s, struct query *q, struct answer *a, struct err *e)
 
     if (!r || file_tree_list(&files, r->artifacts, run_info_inside(r), e) < 0)
         return -1;
-    write_run(&o, l, r, &files);
+    write_run(&o, l, r, &files, s->frozen);
     file_tree_clear(&files);
     return 0;
 }

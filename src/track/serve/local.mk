@@ -31,6 +31,8 @@ gtrack_SOURCES += \
 	%D%/live.h \
 	%D%/query.c \
 	%D%/query.h \
+	%D%/run_health.c \
+	%D%/run_health.h \
 	%D%/serve.h \
 	%D%/site.c \
 	%D%/site.h
