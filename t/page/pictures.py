@@ -2,34 +2,35 @@
 #
 # usage: pictures.py FOLDER OUT
 #
-# FOLDER has the store mlruns that t/lib/mkruns makes.  In the build folder:
+# FOLDER has the runs of doc/tutorial.md.  In the build folder:
 #
-#     t/lib/mkruns /tmp/p/mlruns && PATH=$PWD:$PATH \
-#         python3 -B ../t/page/pictures.py /tmp/p ../doc/gallery/page
+#     GT_LONG=1 GT_PICTURES=1 prove ../t/train/t4050-tutorial.t
 import os
 import sys
 import urllib.parse
 
-from browser import Browser, Server, ids_of
+from browser import Browser, Server, gtrack, ids_of
 
 folder, out = sys.argv[1:3]
 os.environ["GTRACK_ROOT"] = "mlruns"
-RATES = ids_of(folder, "run1", "run2", "run3")
-GRID = ids_of(folder, *(f"grid-{i:02}" for i in range(1, 13)))
+RATES = ids_of(folder, "lr-1e-3", "lr-3e-3", "lr-1e-2")
+GRID = gtrack(folder, "ls", "--sweep", "grid", "-c", "id", "--tsv",
+              "--no-header").split()
 READY = "document.querySelector('{}') && !document.querySelector('[aria-busy]')"
 
 # The name of the picture, the size of the window, the state of the page, what
 # must be there, and where the pointer is.
 PICTURES = (
-    ("runs", (1280, 620), {"filter": "experiment = 'grid'",
-                           "sort": "metrics.val/loss", "runs": GRID[:65],
+    ("runs", (1280, 620), {"filter": "name like 'grid-%'",
+                           "sort": "metrics.val/loss",
+                           "runs": ",".join(GRID[:2]),
                            "columns": "name,width,lr,val/loss,steps,started",
-                           "baseline": GRID[:32]}, ".runs tbody a", None),
+                           "baseline": GRID[0]}, ".runs tbody a", None),
     ("charts", (1280, 860), {"view": "charts", "runs": RATES},
      ".over[aria-label]", (0.55, 0.5)),
     ("dark", (1280, 760), {"view": "charts", "runs": RATES, "theme": "dark",
                            "chart": "kind:loss", "smooth": "ema:0.95",
-                           "from": 300, "to": 2000},
+                           "from": 300},
      ".over[aria-label]", (0.5, 0.5)),
     ("phone", (390, 844), {"view": "charts", "runs": RATES},
      ".over[aria-label]", None),

@@ -1,5 +1,8 @@
 #!/bin/sh
 # The commands of doc/tutorial.md work as they stand, in their order.
+#
+# With GT_PICTURES=1, the pictures of the tutorial, of README.md and of
+# doc/gallery/page are drawn from these runs.
 . "$(dirname "$0")/../lib/tap.sh"
 . "$top/t/lib/fixtures.sh"
 test -n "${GT_LONG:-}" || skip_all "takes five minutes; set GT_LONG=1"
@@ -37,4 +40,20 @@ if command -v pdflatex >/dev/null; then
     pdflatex -halt-on-error -interaction=nonstopmode report.tex >out 2>&1
     ok $? "the report is compiled"
 fi
+test -n "${GT_PICTURES:-}" || done_testing
+draw() {
+    file=$top/doc/tutorial/$1
+    shift
+    check "a picture of the tutorial is drawn: ${file##*/}" \
+        gplot "$@" --size 10cmx6.4cm -o "$file"
+}
+mkdir -p "$top/doc/tutorial"
+draw loss-300.png loss lr-1e-3 lr-3e-3 lr-1e-2 --skip 300
+draw lr.png lr stitched
+draw grid.png sweep optim.lr,model.width val/loss --sweep grid
+draw sizes.png sweep optim.lr val/loss --sweep grid
+draw memory.png memory two-ranks
+draw util.png util two-ranks
+check "the pictures of the page are drawn" \
+    python3 -B "$top/t/page/pictures.py" . "$top/doc/gallery/page"
 done_testing
