@@ -22,14 +22,14 @@ function mean_range(params) {
 function mean_mark(value, [from, to], is_best) {
     const x = (v) => 6 + (mark_width - 12) * (v - from) / (to - from || 1);
     const { mean } = value, half = value.half ?? 0;
+    const y = mark_height / 2;
 
     if (!is_number(mean))
         return "";
-    return element("svg", { viewBox: `0 0 ${mark_width} ${mark_height}`, class:
-        is_best ? "mean best" : "mean", "aria-hidden": "true" },
-    element("line", { x1: x(mean - half), x2: x(mean + half), y1: mark_height / 2,
-        y2: mark_height / 2 }),
-    element("circle", { cx: x(mean), cy: mark_height / 2, r: 4 }));
+    return element("svg", { viewBox: `0 0 ${mark_width} ${mark_height}`,
+        class: is_best ? "mean best" : "mean", "aria-hidden": "true" },
+    element("line", { x1: x(mean - half), x2: x(mean + half), y1: y, y2: y }),
+    element("circle", { cx: x(mean), cy: y, r: 4 }));
 }
 
 function mean_rows(param, range) {

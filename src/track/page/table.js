@@ -29,7 +29,7 @@ function column_width(column, rows) {
 
 /* In characters; runs that have not finished say so beside their name. */
 function name_width(rows) {
-    const room = rows.some((r) => typeof r.progress === "number") ? 36
+    const room = rows.some((r) => r.status === "RUNNING") ? 36
         : rows.some((r) => r.status && r.status !== "FINISHED") ? 10 : 0;
 
     return Math.min(32, Math.max(8, ...rows.map((r) => r.name.length))) + 13 +
