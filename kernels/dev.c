@@ -107,6 +107,20 @@ int dev_open(struct dev *dev, const char *name, struct err *e)
     return 0;
 }
 
+bool dev_is_gpu(const char *name)
+{
+    struct dev dev = { .threads = 1 };
+    struct err e = { 0 };
+    bool gpu;
+
+    if (strcmp(name, "auto") != 0)
+        return strncmp(name, "cuda", 4) == 0;
+    gpu = dev_open(&dev, name, &e) < 0 || dev.type != &cpu_dev;
+    if (dev.type)
+        dev_close(&dev);
+    return gpu;
+}
+
 /* ---- memory ------------------------------------------------------------ */
 
 const char *const dev_use_names[DEV_USES] = {

@@ -164,6 +164,7 @@ static int import_main(int argc, char **argv, struct err *e)
         ret = engine_open(&eng, &s, ENGINE_INFER, e);
     if (ret == 0)
         ret = read_weights(&eng, argv[0], e);
+    s.train.precision = PRECISION_AUTO; /* whoever trains it chooses */
     if (ret == 0)
         ret = write_checkpoint(&eng, &to, e);
     if (ret == 0)

@@ -220,7 +220,7 @@ static void print_settings(FILE *out, const struct setup *s)
         "\n[train]\n"
         "; The batch is a micro-batch of each rank; that of the recipe is for "
         "a\n; longer training.\n"
-        "tokens_per_step = 0\nmicro_batch = %d\nmax_time = %.0fs\n%s"
+        "tokens_per_step = 0\nmicro_batch = %d\nmax_time = %.0fs\n"
         "\n[schedule]\n"
         "; More steps than the time allows: the schedule follows the time.\n"
         "steps = %.0f\n"
@@ -228,7 +228,7 @@ static void print_settings(FILE *out, const struct setup *s)
         "; The checkpoint with the best loss is kept.\npatience = 5\n"
         "\n[sample]\nevery = 20%%\ntokens = 96\n"
         "\n[checkpoint]\nevery = 20%%\nkeep_best = yes\n",
-        h->batch, s->secs, s->on_gpu ? "precision = bf16\n" : "", 2 * s->steps);
+        h->batch, s->secs, 2 * s->steps);
 }
 
 static int write_settings(const struct setup *s, struct err *e)

@@ -139,6 +139,8 @@ static int resolve_model(struct settings *s, struct err *e)
     struct tokenizer *tokenizer = NULL;
     int ret = 0;
 
+    if (how.device)
+        resolve_precision(s, named.gpu != NULL);
     if (s->model.vocab == 0 && *s->data.tokenizer)
         ret = tokenizer_load(&tokenizer, s->data.tokenizer, e);
     if (ret == 0)

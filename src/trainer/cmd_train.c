@@ -172,6 +172,21 @@ static int start_ranks(struct err *e)
     return local_ranks_run(program_words(), (int)count, e);
 }
 
+/* A run goes on in the precision it began with. */
+static void keep_precision(struct settings *s, const char *checkpoint)
+{
+    char *path = path_join(checkpoint, "config.ini");
+    struct settings then;
+    struct err none = { 0 };
+
+    if (s->train.precision == PRECISION_AUTO &&
+        settings_begin(&then, path, &none) == 0) {
+        s->train.precision = then.train.precision;
+        settings_clear(&then);
+    }
+    free(path);
+}
+
 /* Load the settings, and find the checkpoint to resume from, if any. */
 static int open_settings(struct settings *s, char **checkpoint, struct err *e)
 {
@@ -182,6 +197,8 @@ static int open_settings(struct settings *s, char **checkpoint, struct err *e)
         return -1;
     if (resume && !show_config && checkpoint_find(s, resume, checkpoint, e) < 0)
         return -1;
+    if (*checkpoint)
+        keep_precision(s, *checkpoint);
     if (config || show_config)
         return 0;
     if (!*checkpoint)

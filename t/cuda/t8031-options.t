@@ -53,6 +53,20 @@ try fp8-head 1e-2 train.fp8=head train.precision=bf16
 try fp8-mlp 1e-2 train.fp8=mlp train.precision=bf16
 try fp8-llama 1e-2 train.fp8=mlp train.precision=bf16 model.mlp=swiglu \
     model.tied=no train.recompute=layer
+# What the parameters of a training say about its precision.
+precision_of() { # FOLDER OPTION...
+    folder=$1
+    shift
+    train "$folder" --set train.precision=auto "$@" &&
+        cat "$folder"/*/*/params/train.precision
+}
+is "$(precision_of auto-cpu --set train.device=cpu --set train.stop_at=2)" fp32 \
+    "a CPU trains in fp32 by default"
+is "$(precision_of auto-cuda --set train.device=cuda \
+    --set train.stop_at=2)" bf16 "a GPU trains in bf16 by default"
+is "$(precision_of auto-cuda --set train.device=cpu --resume auto)" bf16 \
+    "a resumed training stays in the precision that it began with"
+
 if "$gtrain" devices | grep -q 'emulated GPU'; then
     GT_EMU_CAPABILITY=80 train old --set train.device=cuda \
         --set train.precision=bf16 --set train.fp8=head

@@ -250,6 +250,7 @@ width = 32
 context = 16
 vocab = 61
 [train]
+precision = fp32
 micro_batch = 2
 tokens_per_step = 64
 [optim]

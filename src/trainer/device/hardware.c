@@ -1,6 +1,7 @@
 #include "config.h"
 #include "trainer/device/hardware.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -88,6 +89,13 @@ bool hardware_measure(struct hardware *h, const struct settings *s)
                                                               : "known" };
     h->tflops[s->train.precision] = flops / 1e12;
     return flops > 0;
+}
+
+double hardware_tflops(const struct hardware *h, const struct settings *s)
+{
+    return s->is.precision_auto
+               ? fmax(h->tflops[PRECISION_FP32], h->tflops[PRECISION_BF16])
+               : h->tflops[s->train.precision];
 }
 
 int hardware_threads(const struct settings *s, int local_ranks, bool shared)

@@ -33,6 +33,10 @@ extern const struct hardware hardware_table[]; /* ends with a NULL name */
  * false if it has none. */
 bool hardware_measure(struct hardware *, const struct settings *);
 
+/* The peak rate in train.precision, in TFLOP/s; with auto, in the precision
+ * that this device would choose. */
+double hardware_tflops(const struct hardware *, const struct settings *);
+
 /* The CPU threads of one of `local_ranks` ranks on this machine; `shared` as
  * for cores_of_rank(). */
 int hardware_threads(const struct settings *, int local_ranks, bool shared);

@@ -224,20 +224,22 @@ int engine_open(struct engine *eng, struct settings *s, enum engine_purpose why,
                             .weights = eng->weights,
                             .clock.started = clock_mono() };
     eng->state.best_loss = INFINITY;
-    eng->state.loss_scale =
-        s->train.precision == PRECISION_FP16 ? s->train.loss_scale : 1;
     if (launch_detect(&eng->launch, s->parallel.launcher, e) < 0 ||
         open_ranks(eng, &conf, e) < 0 ||
-        engine_data_open_tokenizer(&eng->data, s, e) < 0)
+        engine_data_open_tokenizer(&eng->data, s, e) < 0 ||
+        open_device(eng, e) < 0)
         return -1;
+    /* a trained model says in which precision it is evaluated */
+    resolve_precision(s, why != ENGINE_INFER && eng->dev.type != &cpu_dev);
+    eng->state.loss_scale =
+        s->train.precision == PRECISION_FP16 ? s->train.loss_scale : 1;
     if (resolve_settings(s, engine_data_vocab(&eng->data), eng->coll.size, e) <
         0) {
         launch_mute(e);
         return -1;
     }
     s->is.eot = eng->data.tokenizer ? tokenizer_eot(eng->data.tokenizer) : -1;
-    if (open_device(eng, e) < 0 ||
-        (why != ENGINE_INFER && coll_use_device(&eng->coll, &eng->dev, e) < 0))
+    if (why != ENGINE_INFER && coll_use_device(&eng->coll, &eng->dev, e) < 0)
         return -1;
     if (why == ENGINE_TRAIN) {
         if (engine_data_open_train(&eng->data, s, e) < 0)

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "kernels/dev.h"
 #include "trainer/model/gpt.h"
 #include "trainer/model/param_rates.h"
 
@@ -270,9 +271,19 @@ static int check_recipe(const struct settings *c, struct err *e)
                      "requires recipe.depth or recipe.size");
 }
 
+void resolve_precision(struct settings *c, bool gpu)
+{
+    if (c->train.precision != PRECISION_AUTO)
+        return;
+    c->train.precision = gpu ? PRECISION_BF16 : PRECISION_FP32;
+    c->is.precision_auto = true;
+}
+
 int resolve_settings(struct settings *c, int64_t tokenizer_vocab, int world,
                      struct err *e)
 {
+    if (c->train.precision == PRECISION_AUTO)
+        resolve_precision(c, dev_is_gpu(c->train.device));
     if (check_recipe(c, e) < 0 || check_tags(c, e) < 0 ||
         check_sums(c, e) < 0 || check_state_types(c, e) < 0)
         return -1;

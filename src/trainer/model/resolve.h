@@ -14,6 +14,10 @@
 int resolve_settings(struct settings *, int64_t tokenizer_vocab, int world,
                      struct err *);
 
+/* Choose train.precision = auto before that, where the device is known better
+ * than by its name. */
+void resolve_precision(struct settings *, bool gpu);
+
 /* A span in steps. */
 int64_t resolve_span(const struct settings *, const struct conf_span *);
 

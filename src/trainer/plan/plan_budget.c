@@ -51,7 +51,7 @@ static int begin_budget(struct budget *b, double hours,
         plan_device_rates(how->device, s, how->ranks, 0, &rates);
         tflops = rates.peak / 1e12;
     } else if (hardware_measure(&h, s))
-        tflops = h.tflops[s->train.precision];
+        tflops = hardware_tflops(&h, s);
     if (tflops <= 0)
         return err_set(e, ERR_USAGE,
                        "the peak rate of the device is not known; set "

@@ -313,8 +313,7 @@ static struct time_row hardware_row(const struct rows *r,
     const struct settings *s = r->set;
     const bool whole = h->devices > 1 || h->whole;
     const int devices = whole ? h->devices : r->how->ranks;
-    const double peak =
-        h->tflops[s->train.precision] * 1e12 * (whole ? 1 : devices);
+    const double peak = hardware_tflops(h, s) * 1e12 * (whole ? 1 : devices);
     const double flops =
         gpt_flops_per_token(&r->model->gpt) * (double)s->is.tokens_per_step;
 

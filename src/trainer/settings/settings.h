@@ -56,7 +56,7 @@ enum bias { BIASES(SETTING_VALUE) };
 
 #define PRECISIONS(X)                                                          \
     X(PRECISION_FP32, "fp32") X(PRECISION_BF16, "bf16")                        \
-    X(PRECISION_FP16, "fp16")
+    X(PRECISION_FP16, "fp16") X(PRECISION_AUTO, "auto")
 enum precision { PRECISIONS(SETTING_VALUE) };
 
 #define FP8_PARTS(X)                                                           \
@@ -142,8 +142,9 @@ struct derived {
     int64_t vocab_padded; /* rows of the embedding */
     int64_t d_ff, kv_heads, head_dim;
     bool qkv_bias, output_bias, mlp_bias;
-    int64_t windows;    /* sequences of a step, all ranks together */
-    int64_t accumulate; /* micro-steps of a rank */
+    bool precision_auto; /* the device has chosen it */
+    int64_t windows;     /* sequences of a step, all ranks together */
+    int64_t accumulate;  /* micro-steps of a rank */
     int64_t tokens_per_step;
     int64_t steps, stop_at;
     int64_t warmup, decay;   /* in steps */
