@@ -9,6 +9,10 @@
  * not return until its communicator is aborted.  NCCL_SHIM_WRONG=1: sums leave
  * out the last rank.  NCCL_SHIM_EVEN=1: only the last rank's part, which may be
  * larger than the others, can be reduced or broadcast by itself.
+ * NCCL_SHIM_NEVER=1: the ranks never connect.
+ *
+ * Calls do not block: the first states after them are "in progress".  Aborting
+ * a communicator frees it, and a use after that is a segmentation fault.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -32,18 +36,24 @@ struct shared {
     char piece[MOST][PIECE];
 };
 
-struct nccl_comm {
+struct ring {
     int rank, size, calls;
     struct shared *s;
     char name[64];
     atomic_bool aborted;
     int fail_at, stuck_at, wrong;
-    bool even;
+    bool even, never;
+    int busy; /* how often the state is "in progress" from now on */
+};
+
+/* What NCCL frees when it is aborted: a page, so that a use of it is seen. */
+struct nccl_comm {
+    struct ring *ring;
 };
 
 /* A call that is given to a stream. */
 struct call {
-    struct nccl_comm *comm;
+    struct ring *ring;
     const char *send;
     char *recv;
     size_t bytes;
@@ -52,7 +62,7 @@ struct call {
     bool stuck;
 };
 
-static bool wait_until(struct nccl_comm *c, atomic_int *x, int from)
+static bool wait_until(struct ring *c, atomic_int *x, int from)
 {
     while (atomic_load(x) == from) {
         if (atomic_load(&c->aborted))
@@ -63,7 +73,7 @@ static bool wait_until(struct nccl_comm *c, atomic_int *x, int from)
 }
 
 /* Wait until all ranks have come; false: aborted. */
-static bool meet(struct nccl_comm *c)
+static bool meet(struct ring *c)
 {
     struct shared *s = c->s;
     const int turn = atomic_load(&s->turn);
@@ -75,7 +85,7 @@ static bool meet(struct nccl_comm *c)
     return true;
 }
 
-static void add_up(const struct nccl_comm *c, float *out, size_t n)
+static void add_up(const struct ring *c, float *out, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         float sum = 0;
@@ -86,7 +96,7 @@ static void add_up(const struct nccl_comm *c, float *out, size_t n)
     }
 }
 
-static void add_up_halves(const struct nccl_comm *c, uint16_t *out, size_t n)
+static void add_up_halves(const struct ring *c, uint16_t *out, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         uint16_t sum = 0;
@@ -109,15 +119,15 @@ static size_t size_of(int type)
 static void add_pieces(const struct call *k, void *out, size_t bytes)
 {
     if (k->adds == NCCL_F32)
-        add_up(k->comm, out, bytes / sizeof(float));
+        add_up(k->ring, out, bytes / sizeof(float));
     else
-        add_up_halves(k->comm, out, bytes / sizeof(uint16_t));
+        add_up_halves(k->ring, out, bytes / sizeof(uint16_t));
 }
 
 static void run_call(void *arg)
 {
     struct call *k = arg;
-    struct nccl_comm *c = k->comm;
+    struct ring *c = k->ring;
     atomic_int never = 0;
 
     if (k->stuck)
@@ -139,6 +149,8 @@ static void run_call(void *arg)
     free(k);
 }
 
+static int grouped; /* depth of groups */
+
 static int submit(struct call call, void *stream)
 {
     typedef void give_fn(void *stream, void (*)(void *), void *);
@@ -146,16 +158,17 @@ static int submit(struct call call, void *stream)
     void *at = dlsym(RTLD_DEFAULT, "emu_submit");
     give_fn *give;
 
-    call.comm->calls++;
-    if (!k || !at || call.comm->calls == call.comm->fail_at) {
+    call.ring->calls++;
+    if (!k || !at || call.ring->calls == call.ring->fail_at) {
         free(k);
         return SYSTEM_ERROR;
     }
     memcpy(&give, &at, sizeof give);
-    call.stuck = call.comm->calls == call.comm->stuck_at;
+    call.stuck = call.ring->calls == call.ring->stuck_at;
     *k = call;
     give(stream, run_call, k);
-    return NCCL_OK;
+    call.ring->busy = 2;
+    return grouped ? NCCL_OK : NCCL_IN_PROGRESS;
 }
 
 /* ---- NCCL's own names ---------------------------------------------------- */
@@ -190,17 +203,22 @@ int ncclGetUniqueId(struct nccl_id *id)
 int ncclCommInitRankConfig(struct nccl_comm **out, int size, struct nccl_id id,
                            int rank, struct nccl_config *config)
 {
-    struct nccl_comm *c = calloc(1, sizeof *c);
+    struct ring *c = calloc(1, sizeof *c);
+    struct nccl_comm *comm = mmap(NULL, sizeof *comm, PROT_READ | PROT_WRITE,
+                                  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    const char *never = getenv("NCCL_SHIM_NEVER");
     const char *fail = getenv("NCCL_SHIM_FAIL");
     const char *stuck = getenv("NCCL_SHIM_STUCK");
     const char *wrong = getenv("NCCL_SHIM_WRONG");
     const char *even = getenv("NCCL_SHIM_EVEN");
     int fd, who, at;
 
-    if (!c || size > MOST || config->magic != 0xcafebeef ||
-        config->size != sizeof *config || config->blocking != 0)
+    if (!c || comm == MAP_FAILED || size > MOST ||
+        config->magic != 0xcafebeef || config->size != sizeof *config ||
+        config->blocking != 0)
         return SYSTEM_ERROR;
-    *out = c;
+    *out = comm;
+    comm->ring = c;
     c->rank = rank;
     c->size = size;
     snprintf(c->name, sizeof c->name, "%.60s", id.bytes);
@@ -217,30 +235,38 @@ int ncclCommInitRankConfig(struct nccl_comm **out, int size, struct nccl_id id,
     close(fd);
     if (c->s == MAP_FAILED)
         return SYSTEM_ERROR;
+    c->never = never && *never == '1';
     atomic_fetch_add(&c->s->here, 1);
-    while (atomic_load(&c->s->here) < size)
-        sched_yield();
-    shm_unlink(c->name);
-    return NCCL_OK;
+    return NCCL_IN_PROGRESS;
 }
 
 int ncclCommGetAsyncError(struct nccl_comm *c, int *code)
 {
-    (void)c;
+    struct ring *r = c->ring;
+
     *code = NCCL_OK;
+    if (r->never || atomic_load(&r->s->here) < r->size || r->busy > 0)
+        *code = NCCL_IN_PROGRESS;
+    else
+        shm_unlink(r->name);
+    r->busy -= r->busy > 0;
     return NCCL_OK;
 }
 
+/* Streams may have the ring. */
 int ncclCommAbort(struct nccl_comm *c)
 {
-    atomic_store(&c->aborted, true);
+    shm_unlink(c->ring->name);
+    atomic_store(&c->ring->aborted, true);
+    munmap(c, sizeof *c);
     return NCCL_OK;
 }
 
 int ncclCommDestroy(struct nccl_comm *c)
 {
-    munmap(c->s, sizeof *c->s);
-    free(c);
+    munmap(c->ring->s, sizeof *c->ring->s);
+    free(c->ring);
+    munmap(c, sizeof *c);
     return NCCL_OK;
 }
 
@@ -249,7 +275,7 @@ int ncclAllReduce(const void *send, void *recv, size_t n, int type, int op,
 {
     if (!size_of(type) || op != NCCL_SUM)
         return SYSTEM_ERROR;
-    return submit((struct call){ .comm = c,
+    return submit((struct call){ .ring = c->ring,
                                  .send = send,
                                  .recv = recv,
                                  .bytes = n * size_of(type),
@@ -263,7 +289,7 @@ static int reduce_to(const void *send, void *recv, size_t n, int type, int op,
 {
     if (!size_of(type) || op != NCCL_SUM)
         return SYSTEM_ERROR;
-    return submit((struct call){ .comm = c,
+    return submit((struct call){ .ring = c->ring,
                                  .send = send,
                                  .recv = recv,
                                  .bytes = n * size_of(type),
@@ -275,7 +301,7 @@ static int reduce_to(const void *send, void *recv, size_t n, int type, int op,
 int ncclReduce(const void *send, void *recv, size_t n, int type, int op,
                int root, struct nccl_comm *c, void *stream)
 {
-    if (c->even && root != c->size - 1)
+    if (c->ring->even && root != c->ring->size - 1)
         return SYSTEM_ERROR;
     return reduce_to(send, recv, n, type, op, root, c, stream);
 }
@@ -285,16 +311,18 @@ static int broadcast_from(const void *send, void *recv, size_t n, int type,
 {
     if (type != NCCL_U8)
         return SYSTEM_ERROR;
-    return submit(
-        (struct call){
-            .comm = c, .send = send, .recv = recv, .bytes = n, .root = root },
-        stream);
+    return submit((struct call){ .ring = c->ring,
+                                 .send = send,
+                                 .recv = recv,
+                                 .bytes = n,
+                                 .root = root },
+                  stream);
 }
 
 int ncclBroadcast(const void *send, void *recv, size_t n, int type, int root,
                   struct nccl_comm *c, void *stream)
 {
-    if (c->even && root != c->size - 1)
+    if (c->ring->even && root != c->ring->size - 1)
         return SYSTEM_ERROR;
     return broadcast_from(send, recv, n, type, root, c, stream);
 }
@@ -304,11 +332,13 @@ int ncclReduceScatter(const void *send, void *recv, size_t n_each, int type,
 {
     int code = NCCL_OK;
 
-    for (int r = 0; r < c->size && code == NCCL_OK; r++)
+    grouped++;
+    for (int r = 0; r < c->ring->size && code == NCCL_OK; r++)
         code =
             reduce_to((const char *)send + (size_t)r * n_each * size_of(type),
                       recv, n_each, type, op, r, c, stream);
-    return code;
+    grouped--;
+    return code != NCCL_OK || grouped ? code : NCCL_IN_PROGRESS;
 }
 
 int ncclAllGather(const void *send, void *recv, size_t n_each, int type,
@@ -316,20 +346,23 @@ int ncclAllGather(const void *send, void *recv, size_t n_each, int type,
 {
     int code = NCCL_OK;
 
-    for (int r = 0; r < c->size && code == NCCL_OK; r++)
+    grouped++;
+    for (int r = 0; r < c->ring->size && code == NCCL_OK; r++)
         code = broadcast_from(send, (char *)recv + (size_t)r * n_each, n_each,
                               type, r, c, stream);
-    return code;
+    grouped--;
+    return code != NCCL_OK || grouped ? code : NCCL_IN_PROGRESS;
 }
 
 int ncclGroupStart(void)
 {
+    grouped++;
     return NCCL_OK;
 }
 
 int ncclGroupEnd(void)
 {
-    return NCCL_OK;
+    return --grouped ? NCCL_OK : NCCL_IN_PROGRESS;
 }
 
 const char *ncclGetErrorString(int code)

@@ -180,4 +180,13 @@ grep -q 'NCCL: a rank did not respond to rank [01] for 2 s' log ||
     bad="$bad not said"
 is "${bad:+$bad: $(tail -n 5 log)}" "" \
     "a rank that hangs in NCCL ends the job after parallel.timeout"
+# shellcheck disable=SC2086
+GTRAIN_NCCL_CONNECT=1s NCCL_SHIM_NEVER=1 train never $cuda --ranks 2
+status=$?
+bad=
+test $status -eq 6 || bad="status $status"
+grep -q 'NCCL: rank [01] on host .* did not connect to all ranks within 1 s; .*NCCL_DEBUG=INFO.*NCCL_SOCKET_IFNAME.*firewall' log ||
+    bad="$bad not said"
+is "${bad:+$bad: $(tail -n 5 log)}" "" \
+    "ranks that NCCL cannot connect end the job and say what to look at"
 done_testing

@@ -17,6 +17,8 @@
 #include "config.h"
 #include "trainer/ranks/coll_nccl.h"
 
+#include <math.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -25,6 +27,7 @@
 #include "common/clock.h"
 #include "common/dl.h"
 #include "common/mem.h"
+#include "common/num.h"
 #include "kernels/dev.h"
 #include "trainer/ranks/coll_queue.h"
 
@@ -66,42 +69,85 @@ int coll_nccl_load(struct nccl_calls *out, struct err *e)
 struct nccl_link {
     struct nccl_calls nccl;
     struct nccl_comm *comm;
-    uint64_t finished;  /* of device_begun, as far as is known */
-    double progress_at; /* when a call last began or ended */
-    bool calling;       /* the host is inside a call */
-    bool aborted;
+    uint64_t finished;    /* of device_begun, as far as is known */
+    pthread_mutex_t lock; /* of the two that follow, and of the state */
+    double progress_at;   /* when a call last began or ended */
+    bool aborted;         /* comm is freed */
+    double connect_limit;
+    bool calling;   /* the host is inside a call */
     uint16_t *copy; /* for sums in bf16 */
     int64_t copy_room;
     struct err err; /* the first failure */
 };
 
-/* Called by the thread of coll_queue.h, too; only the first call counts. */
-static void abort_calls(struct nccl_link *k)
+/* The host begins a call, or one has ended; false: calls were aborted. */
+static bool note_progress(struct nccl_link *k)
 {
-    bool was = false;
+    bool good;
 
-    if (__atomic_compare_exchange_n(&k->aborted, &was, true, false,
-                                    __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+    pthread_mutex_lock(&k->lock);
+    k->progress_at = clock_mono();
+    good = !k->aborted;
+    pthread_mutex_unlock(&k->lock);
+    return good;
+}
+
+/* Some versions connect the ranks when the first call is made. */
+static bool is_connecting(const struct nccl_link *k)
+{
+    return __atomic_load_n(&k->finished, __ATOMIC_ACQUIRE) == 0;
+}
+
+static double limit_of(const struct coll *c, const struct nccl_link *k)
+{
+    return is_connecting(k) ? k->connect_limit : c->timeout;
+}
+
+/* Abort calls if there was no progress for too long, or `now`, and tell whether
+ * they are aborted.  NCCL frees the communicator then, so this is done once,
+ * and never while a state is read.  Called by the thread of coll_queue.h,
+ * too. */
+static bool abort_calls(const struct coll *c, bool now)
+{
+    struct nccl_link *k = c->device_state;
+    bool was;
+
+    pthread_mutex_lock(&k->lock);
+    was = k->aborted;
+    k->aborted = was || now || clock_mono() - k->progress_at > limit_of(c, k);
+    if (k->aborted && !was)
         k->nccl.abort(k->comm);
+    now = k->aborted;
+    pthread_mutex_unlock(&k->lock);
+    return now;
 }
 
-static void note_progress(struct nccl_link *k)
+/* The state of the communicator; an error once calls are aborted. */
+static int state_of(struct nccl_link *k)
 {
-    const double now = clock_mono();
+    int code = NCCL_INTERNAL;
 
-    __atomic_store(&k->progress_at, &now, __ATOMIC_RELEASE);
-}
-
-static bool has_stopped(const struct coll *c, const struct nccl_link *k)
-{
-    double at;
-
-    __atomic_load(&k->progress_at, &at, __ATOMIC_ACQUIRE);
-    return clock_mono() - at > c->timeout;
+    pthread_mutex_lock(&k->lock);
+    if (!k->aborted && k->nccl.state(k->comm, &code) != NCCL_OK)
+        code = NCCL_INTERNAL;
+    pthread_mutex_unlock(&k->lock);
+    return code;
 }
 
 static int no_answer(const struct coll *c, struct err *e)
 {
+    const struct nccl_link *k = c->device_state;
+    char host[256] = "";
+
+    gethostname(host, sizeof host - 1);
+    if (is_connecting(k))
+        return err_set(e, ERR_RANK,
+                       "NCCL: rank %d on host %.64s did not connect to all "
+                       "ranks within %.0f s; run again with NCCL_DEBUG=INFO to "
+                       "see why, and check that NCCL_SOCKET_IFNAME names the "
+                       "network between the hosts and that no firewall blocks "
+                       "it",
+                       c->rank, host, k->connect_limit);
     return err_set(e, ERR_RANK,
                    "NCCL: a rank did not respond to rank %d for %.0f s",
                    c->rank, c->timeout);
@@ -110,17 +156,19 @@ static int no_answer(const struct coll *c, struct err *e)
 static void set_failed(struct coll *c, const char *what, int code)
 {
     struct nccl_link *k = c->device_state;
-    const char *more = k->nccl.last_error(k->comm);
+    const char *more;
 
     if (k->err.kind != ERR_NONE)
         return;
-    if (__atomic_load_n(&k->aborted, __ATOMIC_ACQUIRE))
+    if (abort_calls(c, false)) {
         no_answer(c, &k->err);
-    else
-        err_set(&k->err, ERR_RANK, "NCCL: %s: %s%s%.200s", what,
-                k->nccl.error_string(code), more && *more ? ": " : "",
-                more ? more : "");
-    abort_calls(k);
+        return;
+    }
+    more = k->nccl.last_error(k->comm);
+    err_set(&k->err, ERR_RANK, "NCCL: %s: %s%s%.200s", what,
+            k->nccl.error_string(code), more && *more ? ": " : "",
+            more ? more : "");
+    abort_calls(c, true);
 }
 
 /* Yield the processor; after about a millisecond, sleep for a moment. */
@@ -139,16 +187,26 @@ static bool await_call(struct coll *c, const char *what, int code)
     struct nccl_link *k = c->device_state;
 
     for (int idle = 0; code == NCCL_IN_PROGRESS; idle++) {
-        if (k->nccl.state(k->comm, &code) != NCCL_OK)
-            code = NCCL_INTERNAL;
-        if (has_stopped(c, k))
-            abort_calls(k);
+        abort_calls(c, false);
+        code = state_of(k);
         if (code == NCCL_IN_PROGRESS)
             pause_briefly(idle);
     }
     if (code != NCCL_OK)
         set_failed(c, what, code);
     return k->err.kind == ERR_NONE;
+}
+
+enum { CONNECT_SECS = 300 }; /* hundreds of ranks take minutes */
+
+static double limit_of_connecting(const struct coll *c)
+{
+    const char *own = getenv("GTRAIN_NCCL_CONNECT");
+    double seconds;
+
+    if (own && num_secs(own, &seconds) && seconds > 0)
+        return seconds;
+    return fmax(c->timeout, CONNECT_SECS);
 }
 
 static int nccl_open(struct coll *c, struct err *e)
@@ -158,6 +216,8 @@ static int nccl_open(struct coll *c, struct err *e)
     struct nccl_id id = { { 0 } };
     int code = NCCL_OK;
 
+    pthread_mutex_init(&k->lock, NULL);
+    k->connect_limit = limit_of_connecting(c);
     c->device_state = k;
     note_progress(k);
     if (coll_nccl_load(&k->nccl, e) < 0)
@@ -195,7 +255,8 @@ static void *begin_call(struct coll *c)
 {
     struct nccl_link *k = c->device_state;
 
-    note_progress(k);
+    if (k->err.kind == ERR_NONE && !note_progress(k))
+        set_failed(c, "timeout", NCCL_INTERNAL);
     if (k->err.kind != ERR_NONE)
         return NULL;
     __atomic_store_n(&k->calling, true, __ATOMIC_RELEASE);
@@ -424,7 +485,7 @@ static int nccl_check(struct coll *c, struct err *e)
         const uint64_t slot = next + DEV_STREAM_SLOTS <= c->device_begun
                                   ? c->device_begun - DEV_STREAM_SLOTS + 1
                                   : next;
-        int code = NCCL_OK;
+        int code;
 
         if (c->dev->type->second_stream_done(c->dev,
                                              (int)(slot % DEV_STREAM_SLOTS))) {
@@ -433,9 +494,10 @@ static int nccl_check(struct coll *c, struct err *e)
             idle = 0;
             continue;
         }
-        if (k->nccl.state(k->comm, &code) != NCCL_OK || code != NCCL_OK)
+        code = state_of(k);
+        if (code != NCCL_OK)
             await_call(c, "a collective failed", code);
-        if (has_stopped(c, k))
+        if (abort_calls(c, false))
             set_failed(c, "timeout", NCCL_INTERNAL);
         pause_briefly(idle++);
     }
@@ -461,12 +523,9 @@ static bool is_waiting(const struct coll *c, const struct nccl_link *k)
 /* The host may be waiting for the device, and the device for another rank. */
 static int nccl_watch(struct coll *c, struct err *e)
 {
-    struct nccl_link *k = c->device_state;
+    const struct nccl_link *k = c->device_state;
 
-    if (!has_stopped(c, k) || !is_waiting(c, k))
-        return 0;
-    abort_calls(k);
-    return no_answer(c, e);
+    return is_waiting(c, k) && abort_calls(c, false) ? no_answer(c, e) : 0;
 }
 
 const struct coll_device coll_nccl = {
