@@ -94,12 +94,12 @@ struct dev_type {
     double (*between)(struct dev *, int i, int j);
     /* Work given between begin and end is recorded, not done; run then gives
      * all of it with one call.  In between, calls that wait for the device or
-     * allocate memory, as put(), get() and alloc() do, fail.  If one did, end
-     * returns NULL and the device is as before.  run returns -1, and does
-     * nothing, when memory that the work uses has moved: it has to be recorded
-     * again. */
-    void (*capture_begin)(struct dev *);
-    struct dev_capture *(*capture_end)(struct dev *);
+     * allocate memory, as put(), get() and alloc() do, fail.  If anything did,
+     * end returns NULL with the reason, and the device is as before: nothing of
+     * the work was done.  run returns -1, and does nothing, when memory that
+     * the work uses has moved: it has to be recorded again. */
+    int (*capture_begin)(struct dev *, struct err *);
+    struct dev_capture *(*capture_end)(struct dev *, struct err *);
     int (*capture_run)(struct dev *, struct dev_capture *);
     void (*capture_free)(struct dev *, struct dev_capture *);
     /* A second stream, for work during computing.  begin returns that stream,

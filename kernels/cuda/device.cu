@@ -229,33 +229,45 @@ static double device_between(struct dev *dev, int i, int j)
 
 /* ---- graphs ------------------------------------------------------------ */
 
-static void device_capture_begin(struct dev *dev)
+static int device_capture_begin(struct dev *dev, struct err *e)
 {
+    const cudaError_t code =
+        cudaStreamBeginCapture(STREAM(dev), cudaStreamCaptureModeThreadLocal);
+
+    if (code != cudaSuccess) {
+        cudaGetLastError();
+        return err_set(e, ERR_SYSTEM, "cuda: capture_begin: %s",
+                       cudaGetErrorString(code));
+    }
     cuda_of(dev)->failed_before = dev->failed;
     cuda_of(dev)->recording = true;
-    must(dev, "capture_begin",
-         cudaStreamBeginCapture(STREAM(dev), cudaStreamCaptureModeThreadLocal));
+    return 0;
 }
 
-static struct dev_capture *device_capture_end(struct dev *dev)
+static struct dev_capture *device_capture_end(struct dev *dev, struct err *e)
 {
+    struct cuda *cuda = cuda_of(dev);
     struct dev_capture *g = (struct dev_capture *)xcalloc(1, sizeof *g);
-    const bool failed = dev->failed && !cuda_of(dev)->failed_before;
+    const bool failed = dev->failed && !cuda->failed_before;
     cudaGraph_t graph = nullptr;
-    bool good;
+    cudaError_t code;
 
-    cuda_of(dev)->recording = false;
-    good = cudaStreamEndCapture(STREAM(dev), &graph) == cudaSuccess && graph &&
-           !failed && cudaGraphInstantiate(&g->exec, graph, 0) == cudaSuccess;
+    cuda->recording = false;
+    code = cudaStreamEndCapture(STREAM(dev), &graph);
+    if (code == cudaSuccess && !failed)
+        code = cudaGraphInstantiate(&g->exec, graph, 0);
     if (graph)
         cudaGraphDestroy(graph);
-    if (good) {
-        g->scratch[0] = cuda_of(dev)->main.scratch;
-        g->scratch[1] = cuda_of(dev)->weights.scratch;
+    if (code == cudaSuccess && !failed) {
+        g->scratch[0] = cuda->main.scratch;
+        g->scratch[1] = cuda->weights.scratch;
         return g;
     }
     cudaGetLastError();
     free(g);
+    err_set(e, ERR_SYSTEM, "cuda: %s: %s",
+            failed ? dev->failed_op : "capture_end",
+            failed ? cuda->why : cudaGetErrorString(code));
     if (failed) /* the recording failed, not the work */
         dev->failed = 0;
     return nullptr;

@@ -340,6 +340,8 @@ static void settle(struct dev *dev, struct gemm_state *p,
         algorithms_add(&p->algorithms, &problem->key, &problem->with.algo);
 }
 
+/* NULL if there are too many, or if a new one would be tried while work is
+ * recorded. */
 static struct gemm_problem *find_problem(struct dev *dev, struct gemm_state *p,
                                          const struct gemm *q)
 {
@@ -349,7 +351,9 @@ static struct gemm_problem *find_problem(struct dev *dev, struct gemm_state *p,
     for (int i = 0; i < p->n; i++)
         if (memcmp(&p->problem[i]->key, &key, sizeof key) == 0)
             return p->problem[i];
-    if (p->n == GEMM_PROBLEMS)
+    if (cuda_of(dev)->recording)
+        cuda_failed(dev, "trial of a product", "a capture allows no trial");
+    if (p->n == GEMM_PROBLEMS || cuda_of(dev)->recording)
         return nullptr;
     problem = (struct gemm_problem *)xcalloc(1, sizeof *problem);
     problem->key = key;
@@ -359,7 +363,8 @@ static struct gemm_problem *find_problem(struct dev *dev, struct gemm_state *p,
 }
 
 /* By the chosen algorithm, or, if the library rejects it, by the first one that
- * it suggests now and accepts. */
+ * it suggests now and accepts.  While work is recorded, a call that fails says
+ * nothing about its algorithm. */
 static bool run_problem(struct dev *dev, struct gemm_state *p,
                         struct gemm_problem *problem, const struct gemm *q,
                         const char *op)
@@ -369,6 +374,8 @@ static bool run_problem(struct dev *dev, struct gemm_state *p,
 
     if (gemm_run_algorithm(dev, p, problem, q, &problem->with))
         return true;
+    if (cuda_of(dev)->recording)
+        return false;
     n = ask_for_offers(dev, p, problem, offer);
     for (int i = 0; i < n; i++)
         if (gemm_run_algorithm(dev, p, problem, q, &offer[i])) {
@@ -402,20 +409,29 @@ static void say_slow(struct dev *dev, struct gemm_state *p,
     cuda_failed(dev, op, why);
 }
 
-/* The whole product by the library; false if it cannot compute it. */
+/* The whole product by the library; false if it cannot compute it.  What fails
+ * while work is recorded is the recording. */
 static bool run_by_library(struct dev *dev, struct gemm_state *p,
                            struct gemm_problem *problem, const struct gemm *q,
                            const char *op)
 {
+    bool ran;
+
     if (!problem || !problem->usable)
         return false;
-    problem->usable = run_problem(dev, p, problem, q, op);
+    ran = run_problem(dev, p, problem, q, op);
     launched(dev, op);
-    if (!problem->usable)
-        log_warn("cuBLASLt cannot run %s, %lld x %lld x %lld; using a slower "
-                 "kernel",
-                 op, (long long)q->m, (long long)q->n, (long long)q->k);
-    return problem->usable;
+    if (ran)
+        return true;
+    if (cuda_of(dev)->recording) {
+        cuda_failed(dev, op, "cuBLASLt rejects the product in a capture");
+        return true;
+    }
+    problem->usable = false;
+    log_warn("cuBLASLt cannot run %s, %lld x %lld x %lld; using a slower "
+             "kernel",
+             op, (long long)q->m, (long long)q->n, (long long)q->k);
+    return false;
 }
 
 bool gemm(struct dev *dev, const struct gemm *q, const char *op)

@@ -66,12 +66,14 @@ static inline void launch_kernel(dim3 grid, dim3 block, size_t shared,
 #endif
 
 /* Record the first launch that failed; dev_sync() will report it.  An error
- * while a kernel runs is found here only if the device is careful and waits. */
+ * while a kernel runs is found here only if the device is careful and waits,
+ * which it cannot while work is recorded. */
 static inline void launched(struct dev *dev, const char *op)
 {
     cudaError_t code = cudaGetLastError();
 
-    if (code == cudaSuccess && cuda_of(dev)->careful)
+    if (code == cudaSuccess && cuda_of(dev)->careful &&
+        !cuda_of(dev)->recording)
         code = cudaStreamSynchronize(STREAM(dev));
     if (code != cudaSuccess)
         cuda_failed(dev, op, cudaGetErrorString(code));

@@ -178,6 +178,10 @@ static struct sdpa_kernel *kernel_for(struct dev *dev,
     for (int i = 0; i < s->n; i++)
         if (memcmp(&s->kernel[i].shape, shape, sizeof *shape) == 0)
             return s->kernel[i].usable ? &s->kernel[i] : NULL;
+    if (cuda_of(dev)->recording) {
+        cuda_failed(dev, "attention", "cuDNN compiles nothing in a capture");
+        return NULL;
+    }
     if (s->n == MAX_KERNELS) {
         attention_say_slow(dev, "cuDNN is not used for so many shapes");
         return NULL;
@@ -221,32 +225,39 @@ static void bind_pointer(struct sdpa_pointers *b, enum sdpa_uid uid, void *p)
     b->p[b->n++] = p;
 }
 
-/* False: it cannot be run, and is not used again. */
-static bool run_kernel(struct sdpa *s, struct sdpa_kernel *p,
+/* False: it cannot be run, and is not used again.  What fails while work is
+ * recorded is the recording. */
+static bool run_kernel(struct dev *dev, struct sdpa_kernel *p,
                        const struct sdpa_pointers *b, void *workspace,
                        const char *op)
 {
+    struct sdpa *s = cuda_of(dev)->sdpa;
     char why[256] = "";
+    bool ran;
 
     if (p->pack)
         s->api.destroy(p->pack);
     p->pack = NULL;
-    p->usable =
-        s->api.make(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR, &p->pack) ==
-            CUDNN_STATUS_SUCCESS &&
-        s->api.set(p->pack, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS,
-                   CUDNN_TYPE_INT64, b->n, b->uid) == CUDNN_STATUS_SUCCESS &&
-        s->api.set(p->pack, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS,
-                   CUDNN_TYPE_VOID_PTR, b->n, b->p) == CUDNN_STATUS_SUCCESS &&
-        s->api.set(p->pack, CUDNN_ATTR_VARIANT_PACK_WORKSPACE,
-                   CUDNN_TYPE_VOID_PTR, 1,
-                   &workspace) == CUDNN_STATUS_SUCCESS &&
-        s->api.finalize(p->pack) == CUDNN_STATUS_SUCCESS &&
-        s->api.execute(s->handle, p->execution_plan, p->pack) ==
-            CUDNN_STATUS_SUCCESS;
-    if (p->usable)
+    ran = s->api.make(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR, &p->pack) ==
+              CUDNN_STATUS_SUCCESS &&
+          s->api.set(p->pack, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS,
+                     CUDNN_TYPE_INT64, b->n, b->uid) == CUDNN_STATUS_SUCCESS &&
+          s->api.set(p->pack, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS,
+                     CUDNN_TYPE_VOID_PTR, b->n, b->p) == CUDNN_STATUS_SUCCESS &&
+          s->api.set(p->pack, CUDNN_ATTR_VARIANT_PACK_WORKSPACE,
+                     CUDNN_TYPE_VOID_PTR, 1,
+                     &workspace) == CUDNN_STATUS_SUCCESS &&
+          s->api.finalize(p->pack) == CUDNN_STATUS_SUCCESS &&
+          s->api.execute(s->handle, p->execution_plan, p->pack) ==
+              CUDNN_STATUS_SUCCESS;
+    if (ran)
         return true;
     s->api.last_error(why, sizeof why);
+    if (cuda_of(dev)->recording) {
+        cuda_failed(dev, op, why);
+        return true;
+    }
+    p->usable = false;
     log_warn("cuDNN cannot run its kernel for %s (%s); using another one", op,
              why);
     return false;
@@ -292,7 +303,7 @@ bool sdpa_fwd(struct dev *dev, struct tensor *y, struct tensor *lse,
     bind_pointer(&b, SDPA_LSE, lse->data);
     bind_pointer(&b, SDPA_SCALE, &scale);
     bind_pointer(&b, SDPA_LOWEST, &low);
-    return run_kernel(s, p, &b, scratch, "attn_fwd");
+    return run_kernel(dev, p, &b, scratch, "attn_fwd");
 }
 
 bool sdpa_bwd(struct dev *dev, struct tensor *dqkv, const struct tensor *qkv,
@@ -331,5 +342,5 @@ bool sdpa_bwd(struct dev *dev, struct tensor *dqkv, const struct tensor *qkv,
     bind_pointer(&b, SDPA_SCALE, &scale);
     bind_pointer(&b, SDPA_LOWEST, &low);
     bind_pointer(&b, SDPA_ONE, &one);
-    return run_kernel(s, p, &b, scratch + sums + wide, "attn_bwd");
+    return run_kernel(dev, p, &b, scratch + sums + wide, "attn_bwd");
 }

@@ -95,14 +95,21 @@ void cuda_second_stream_close(struct dev *dev)
 
 #ifndef __CUDACC__
 /* For what stands for NCCL and cuDNN beside the emulation: call(arg) when the
- * stream comes to it; do all that was given; is this the device's memory? */
+ * stream comes to it; does the stream refuse work; do all that was given; is
+ * this the device's memory? */
 extern "C" void emu_submit(void *stream, void (*call)(void *), void *arg);
+extern "C" bool emu_refuses(void *stream);
 extern "C" void emu_drain(void);
 extern "C" bool emu_on_device(const void *p, size_t n);
 
 extern "C" void emu_submit(void *stream, void (*call)(void *), void *arg)
 {
     emu::submit((cudaStream_t)stream, [=] { call(arg); });
+}
+
+extern "C" bool emu_refuses(void *stream)
+{
+    return emu::invalid((cudaStream_t)stream);
 }
 
 extern "C" void emu_drain(void)

@@ -35,6 +35,8 @@ extern "C" void cuda_weights_begin(struct dev *dev)
     struct cuda *cuda = cuda_of(dev);
 
     must(dev, "weight stream", cudaEventRecord(*given_of(dev), STREAM(dev)));
+    if (cuda->recording && dev->failed)
+        return; /* that stream is not recorded: it would do the work */
     cuda->now = &cuda->weights;
     must(dev, "weight stream",
          cudaStreamWaitEvent(STREAM(dev), *given_of(dev), 0));

@@ -80,18 +80,28 @@ static void add_devices(struct table *t, const struct dev_type *type)
 
 /* ---- the check -------------------------------------------------------- */
 
+/* "passed", and what the device does without; returns out. */
+static char *passed(int result, char *out, size_t room)
+{
+    static const char *const without[] = { "cuDNN", "overlap", "CUDA graphs" };
+    size_t at = (size_t)snprintf(out, room, "passed");
+    const char *before = ", without ";
+
+    for (int i = 0; i < 3; i++) {
+        if (!(result & 1 << i))
+            continue;
+        at += (size_t)snprintf(out + at, room - at, "%s%s", before, without[i]);
+        before = result >> (i + 2) ? ", " : " and ";
+    }
+    return out;
+}
+
 /* Check a device with the settings; the text of a row, which the next call
  * replaces. */
 static const char *check_device(const char *name, struct settings *s)
 {
-    static const char *const passed[] = {
-        [0] = "passed",
-        [DEVICE_WITHOUT_CUDNN] = "passed, without cuDNN",
-        [DEVICE_WAITS] = "passed, without overlap",
-        [DEVICE_WITHOUT_CUDNN | DEVICE_WAITS] =
-            "passed, without cuDNN and overlap",
-    };
     static struct err e;
+    static char text[64];
     struct dev dev = { .threads = (int)s->train.threads,
                        .deterministic = s->train.deterministic,
                        .tf32 = s->train.tf32,
@@ -102,10 +112,10 @@ static const char *check_device(const char *name, struct settings *s)
     if (dev_open(&dev, name, &e) < 0)
         return e.text;
     ret = device_check(&dev, s, &e);
-    if (ret == 0)
-        device_passed_add(&dev, s);
+    if (ret >= 0)
+        device_passed_add(&dev, s, ret);
     dev_close(&dev);
-    return ret < 0 ? e.text : passed[ret];
+    return ret < 0 ? e.text : passed(ret, text, sizeof text);
 }
 
 /* Whether a GPU can compute the model of the settings in fp8. */

@@ -84,6 +84,15 @@ GT_EMU_EARLY=norm_bwd GT_EMU_DRIVER=12020 try_device \
     --set train.precision=bf16 && grep -q 'passed$' out
 ok $? "no kernels overlap with drivers that are older than CUDA 12.3" \
     "$(cat out log)"
+GT_EMU_NO_CAPTURE=launches try_device --set train.precision=bf16 &&
+    grep -q 'passed, without CUDA graphs$' out &&
+    grep -q 'cannot be recorded as a CUDA graph (cuda: .*invalid resource' log
+ok $? "the check says that a micro-step cannot be recorded" "$(cat out log)"
+GT_EMU_NO_CAPTURE=overlap try_device --set train.precision=bf16 &&
+    grep -q 'passed, without overlap$' out &&
+    grep -q 'whose kernels overlap cannot be recorded' log
+ok $? "the check finds that kernels that overlap cannot be recorded" \
+    "$(cat out log)"
 if GT_EMU_CUDNN=1 "$gtrain" devices | grep -q 'cuDNN [0-9]'; then
     GT_EMU_CUDNN=1 try_device --set train.precision=bf16
     ok $? "cuDNN's attention passes the check" "$(cat out log)"
@@ -106,8 +115,13 @@ ok $? "a device that has passed is not checked again"
 train three --set train.device=cuda --set model.mlp=relu &&
     grep -q 'as the CPU does (checked in' log
 ok $? "another kind of model is checked again"
+GT_EMU_NO_CAPTURE=launches train uncaptured --set train.device=cuda \
+    --set model.mlp=relu2 && grep -q 'as the CPU does (checked in' log &&
+    GT_EMU_NO_CAPTURE=launches train uncaptured2 --set train.device=cuda \
+        --set model.mlp=relu2 && ! grep -q 'checked' log
+ok $? "a device that cannot record work is checked once" "$(tail -n 3 log)"
 GT_EMU_LEAVE_OUT=cross_entropy train bad --set train.device=cuda \
-    --set model.mlp=relu2
+    --set model.mlp=swiglu
 test $? = 1 && grep -q 'cuda computes wrong numbers in head' log
 ok $? "a training on a device that fails the check ends with status 1" \
     "$(tail -n 3 log)"

@@ -40,7 +40,7 @@ struct cublaslt_pref_data {
     uint32_t align[4], reduction;
 };
 
-enum { OK, REJECTED = 7, OFFER_MAGIC = 0x67656d6d };
+enum { OK, REJECTED = 7, NOT_RUN = 13, OFFER_MAGIC = 0x67656d6d };
 
 /* What an offer does instead of the product: nothing, or sums in the result's
  * type.  Other numbers, which the file of algorithms may have, do nothing else
@@ -429,6 +429,8 @@ static int matmul(cublaslt_handle, cublaslt_desc o, const void *alpha,
         (o->bias && !is_valid(o->bias, algo, 4)) ||
         (o->aux && !is_valid(o->aux, algo, 5)))
         return REJECTED;
+    if (emu::invalid((cudaStream_t)stream))
+        return NOT_RUN;
     if (p.kind != OFFER_WRONG)
         give_product(p, (cudaStream_t)stream, (uint64_t *)workspace);
     return OK;

@@ -26,6 +26,7 @@
 
 /* The emulator's streams and memory; in second_stream.cu. */
 void emu_submit(void *stream, void (*call)(void *), void *arg);
+bool emu_refuses(void *stream);
 void emu_drain(void);
 bool emu_on_device(const void *p, size_t n);
 
@@ -423,6 +424,10 @@ static cudnnStatus_t execute_plan(cudnnHandle_t h,
         return reject("a plan or a variant pack is run before it is finalized");
     if (strcmp(getenv("GT_EMU_CUDNN"), "broken") == 0)
         return reject("this library is broken");
+    if (emu_refuses(h->stream)) {
+        reject("the kernel cannot be launched");
+        return CUDNN_STATUS_EXECUTION_FAILED;
+    }
     j = xcalloc(1, sizeof *j);
     j->next = h->launches;
     h->launches = j;

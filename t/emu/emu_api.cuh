@@ -40,6 +40,12 @@ static inline const char *cudaGetErrorString(cudaError_t code)
         return "CUDA-capable device(s) is/are busy or unavailable";
     case cudaErrorNoKernelImageForDevice:
         return "no kernel image is available for execution on the device";
+    case cudaErrorInvalidResourceHandle:
+        return "invalid resource handle";
+    case cudaErrorStreamCaptureUnsupported:
+        return "operation not permitted when stream is capturing";
+    case cudaErrorStreamCaptureInvalidated:
+        return "operation failed due to a previous error during capture";
     default:
         return "unknown error";
     }
@@ -205,6 +211,8 @@ static inline cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t n,
 
     if (n && (emu::on_device(src, n) != from || emu::on_device(dst, n) != to))
         return emu::error(cudaErrorInvalidValue);
+    if (emu::invalid(s))
+        return cudaErrorStreamCaptureInvalidated;
     if (emu::of(s)->capture &&
         ((!from && !emu::is_pinned(src, n)) ||
          (!to && !emu::is_pinned(dst, n))) &&
@@ -228,6 +236,8 @@ static inline cudaError_t cudaMemsetAsync(void *dst, int v, size_t n,
 {
     if (n && !emu::on_device(dst, n))
         return emu::error(cudaErrorInvalidValue);
+    if (emu::invalid(s))
+        return cudaErrorStreamCaptureInvalidated;
     emu::submit(s, [=] { memset(dst, v, n); });
     return cudaSuccess;
 }
@@ -287,6 +297,8 @@ static inline cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t s)
 {
     emu::graph *capture = emu::of(s)->capture;
 
+    if (emu::invalid(s))
+        return cudaErrorStreamCaptureInvalidated;
     e->kept = capture;
     if (!capture) {
         emu::record(e, s);
@@ -351,10 +363,10 @@ static inline cudaError_t cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t e,
     emu::graph *capture = emu::capture_of(e);
 
     s = emu::of(s);
-    if (e->kept && capture && !s->capture) {
+    if (emu::invalid(s))
+        return cudaErrorStreamCaptureInvalidated;
+    if (e->kept && capture && !s->capture)
         s->capture = capture;
-        s->spoilt = false;
-    }
     if (e->kept != s->capture) {
         emu::capturing();
         return emu::error(cudaErrorStreamCaptureUnsupported);
@@ -371,22 +383,23 @@ static inline cudaError_t cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t e,
 static inline cudaError_t cudaStreamBeginCapture(cudaStream_t s,
                                                  cudaStreamCaptureMode)
 {
-    if (emu::of(s)->capture)
+    const char *no = getenv("GT_EMU_NO_CAPTURE");
+
+    if (emu::of(s)->capture || (no && strcmp(no, "begin") == 0))
         return emu::error(cudaErrorStreamCaptureUnsupported);
     s->capture = new emu::graph();
     s->capture->origin = s;
-    s->spoilt = false;
     return cudaSuccess;
 }
 
 static inline cudaError_t cudaStreamEndCapture(cudaStream_t s, cudaGraph_t *g)
 {
-    const bool spoilt = emu::of(s)->spoilt;
-    bool joined;
+    bool joined, spoilt;
 
-    *g = s->capture;
+    *g = emu::of(s)->capture;
     if (!*g)
         return emu::error(cudaErrorInvalidValue);
+    spoilt = (*g)->spoilt;
     joined = emu::all_joined(**g);
     for (emu::stream *other : emu::rt().streams)
         if (other->capture == *g)

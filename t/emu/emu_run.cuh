@@ -95,6 +95,7 @@ struct captured {
  * each one that joined the capture, and an event for each mark. */
 struct graph {
     struct stream *origin;
+    bool spoilt; /* by a call that is invalid in a capture */
     std::vector<captured> items;
     size_t n_marks;
     std::map<struct stream *, struct stream *> side;
@@ -105,7 +106,6 @@ struct stream {
     std::deque<item> queue;
     int number; /* in the order in which they were made */
     graph *capture;
-    bool spoilt; /* by a call that is invalid in a capture */
 };
 
 /* The state of the only device. */
@@ -174,7 +174,7 @@ inline bool capturing()
     for (stream *s : rt().streams) {
         if (!s->capture)
             continue;
-        s->spoilt = true;
+        s->capture->spoilt = true;
         rt().last = cudaErrorStreamCaptureUnsupported;
         return true;
     }
@@ -234,6 +234,31 @@ inline void submit(stream *s, work_fn work)
         s->queue.push_back({ std::move(work), nullptr, 0 });
     else
         work();
+}
+
+/* Whether the stream belongs to a capture that a call has spoilt: everything
+ * that it is given fails. */
+inline bool invalid(stream *s)
+{
+    if (!of(s)->capture || !s->capture->spoilt)
+        return false;
+    rt().last = cudaErrorStreamCaptureInvalidated;
+    return true;
+}
+
+/* Whether the environment asks that a launch fails in a capture, always or if
+ * the kernel overlaps; that spoils the capture. */
+inline bool is_not_captured(stream *s, bool overlaps)
+{
+    static const char *const what = getenv("GT_EMU_NO_CAPTURE");
+
+    if (!what || !of(s)->capture ||
+        !(strcmp(what, "launches") == 0 ||
+          (overlaps && strcmp(what, "overlap") == 0)))
+        return false;
+    s->capture->spoilt = true;
+    rt().last = cudaErrorInvalidResourceHandle;
+    return true;
 }
 
 /* e happens when s has done what it was given so far. */
@@ -400,6 +425,9 @@ void launch(const char *name, dim3 grid, dim3 dim, size_t shared,
         error(cudaErrorInvalidConfiguration);
         return;
     }
+    if (invalid((stream *)queue->stream) ||
+        is_not_captured((stream *)queue->stream, queue->overlaps))
+        return;
     note_launch(name);
     if (is_left_out(name, queue->overlaps))
         return;

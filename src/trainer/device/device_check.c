@@ -14,6 +14,7 @@
 #include "trainer/model/graph.h"
 #include "trainer/model/graph_calls.h"
 #include "trainer/model/optim.h"
+#include "trainer/model/recording.h"
 #include "trainer/ranks/coll.h"
 
 enum { CONTEXT = 4096, SEED = 20 }; /* the longest sequence that is tried */
@@ -27,8 +28,8 @@ struct comparison {
     char *host;             /* room for a tensor of the device */
     const struct attn *qkv; /* tensors are rows of queries, keys and values */
     bool wrong_attention;
-    bool overlap; /* whether kernels may, and whether that is wrong */
-    bool without_overlap;
+    bool overlap; /* kernels may start before others end */
+    int without;  /* what the device stopped using, DEVICE_ values */
 };
 
 /* ---- two models ------------------------------------------------------- */
@@ -341,21 +342,26 @@ static int check_optimiser(struct comparison *c, const struct settings *s,
 
 /* ---- a micro-step as a whole ------------------------------------------ */
 
-/* A micro-step that is recorded and replayed, or that runs as it is if the
- * device does not record it. */
+/* A micro-step that is recorded and replayed, or that runs as it is if it
+ * cannot be recorded, which costs speed and nothing else. */
 static int run_recorded(struct comparison *c, struct err *e)
 {
     struct graph *g = &c->model[1].graph;
     const struct dev_type *type = c->dev->type;
-    struct dev_capture *work;
+    struct err why = { 0 };
+    bool waits = false;
+    struct dev_capture *work = recording_make(g, &waits, &why);
 
-    type->capture_begin(c->dev);
-    graph_run_train(g, NULL, NULL);
-    work = type->capture_end(c->dev);
-    if (!work)
+    if (waits)
+        c->without |= DEVICE_WAITS;
+    if (!work) {
+        log_warn("a micro-step cannot be recorded as a CUDA graph (%s)",
+                 why.text);
+        c->without |= DEVICE_WITHOUT_GRAPHS;
         graph_run_train(g, NULL, NULL);
-    else if (type->capture_run(c->dev, work) < 0)
+    } else if (type->capture_run(c->dev, work) < 0) {
         err_set(e, ERR_SYSTEM, "a graph does not run after it was recorded");
+    }
     if (dev_sync(c->dev, e) < 0 || e->kind != ERR_NONE)
         return -1;
     type->capture_free(c->dev, work);
@@ -396,7 +402,7 @@ static int compare_whole(struct comparison *c, struct tensor *want,
                      type->name);
             type->overlap(c->dev, false);
             c->overlap = false;
-            c->without_overlap = true;
+            c->without |= DEVICE_WAITS;
         }
     }
     if (!type->capture_begin)
@@ -473,10 +479,11 @@ int device_check(struct dev *dev, const struct settings *s, struct err *e)
         dev->type->own_attention(dev)) {
         log_warn("%s; using a slower kernel for attention instead", e->text);
         *e = (struct err){ 0 };
-        ret = check_model(&c, s, e) < 0 ? -1 : DEVICE_WITHOUT_CUDNN;
+        c.without |= DEVICE_WITHOUT_CUDNN;
+        ret = check_model(&c, s, e);
     }
     dev_close(&c.cpu);
-    return ret < 0 ? ret : ret | (c.without_overlap ? DEVICE_WAITS : 0);
+    return ret < 0 ? ret : c.without;
 }
 
 int device_check_once(struct dev *dev, const struct settings *s, struct err *e)
@@ -497,8 +504,7 @@ int device_check_once(struct dev *dev, const struct settings *s, struct err *e)
     log_info("the device computes this model as the CPU does (checked in "
              "%.1f s)",
              clock_mono() - before);
-    if (ret == 0)
-        device_passed_add(dev, s);
+    device_passed_add(dev, s, ret);
     return 0;
 }
 

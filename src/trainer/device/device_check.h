@@ -19,8 +19,9 @@
  *
  * If another library's attention is wrong, or if kernels that overlap are, the
  * device stops using them, which is a warning, and device_check() returns a sum
- * of DEVICE_ values; it returns 0 if all is right.  Anything else that is wrong
- * is an error that names the operation.
+ * of DEVICE_ values; it returns 0 if all is right.  That a micro-step cannot be
+ * recorded is a warning, too.  Anything else that is wrong is an error that
+ * names the operation.
  *
  * device_check_once() does this if the same program has not passed it before
  * with the same device, libraries and model, and remembers that.  It does
@@ -30,7 +31,11 @@
  *
  * device_check_sum() adds known numbers over the ranks' devices.
  */
-enum { DEVICE_WITHOUT_CUDNN = 1, DEVICE_WAITS = 2 };
+enum {
+    DEVICE_WITHOUT_CUDNN = 1,
+    DEVICE_WAITS = 2,
+    DEVICE_WITHOUT_GRAPHS = 4,
+};
 
 int device_check(struct dev *, const struct settings *, struct err *);
 int device_check_once(struct dev *, const struct settings *, struct err *);
@@ -39,11 +44,12 @@ int device_check_sum(struct dev *, struct coll *, struct err *);
 
 /*
  * The devices that have passed are kept in $XDG_CACHE_HOME/gtrain/checked, or
- * under ~/.cache: one line for each program, GPU, driver, libraries and kind of
- * model.  If the file cannot be read or written, the check is repeated.  It can
- * be deleted at any time.
+ * under ~/.cache: one line for each program, GPU, driver, libraries and kind of model.  If the file cannot be read or written,
+ * the check is repeated.  It can be deleted at any time.  A device that stopped
+ * using something is not added, since each program has to learn that; one
+ * without graphs is, since training finds that out by itself.
  */
 bool device_passed(struct dev *, const struct settings *);
-void device_passed_add(struct dev *, const struct settings *);
+void device_passed_add(struct dev *, const struct settings *, int result);
 
 #endif

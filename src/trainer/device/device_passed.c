@@ -97,12 +97,15 @@ bool device_passed(struct dev *dev, const struct settings *s)
     return found;
 }
 
-void device_passed_add(struct dev *dev, const struct settings *s)
+void device_passed_add(struct dev *dev, const struct settings *s, int result)
 {
-    char *path = file_path(), hash[SHA256_TEXT];
+    char *path, hash[SHA256_TEXT];
     struct buf lines = BUF_INIT;
     struct err e = { 0 };
 
+    if (result & ~DEVICE_WITHOUT_GRAPHS)
+        return;
+    path = file_path();
     read_lines(&lines, path);
     hash_of(dev, s, hash);
     buf_printf(&lines, "%s\n", hash);

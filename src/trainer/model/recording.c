@@ -34,44 +34,81 @@ static void drop_recorded(struct recording *r, struct recording_kind *k)
     k->work = NULL;
 }
 
+static struct dev_capture *record_once(struct graph *g, struct err *e)
+{
+    struct phases *phases = g->phases;
+    struct dev_capture *work;
+
+    if (g->dev->type->capture_begin(g->dev, e) < 0)
+        return NULL;
+    g->phases = NULL; /* marks are not recorded */
+    graph_run_train(g, NULL, NULL);
+    work = g->dev->type->capture_end(g->dev, e);
+    g->phases = phases;
+    return work;
+}
+
+struct dev_capture *recording_make(struct graph *g, bool *waits, struct err *e)
+{
+    const struct dev_type *type = g->dev->type;
+    struct dev_capture *work = record_once(g, e);
+    struct err again = { 0 };
+
+    if (work || !type->overlap || !type->overlap(g->dev, false))
+        return work;
+    work = record_once(g, &again);
+    if (!work) {
+        type->overlap(g->dev, true);
+        return NULL;
+    }
+    log_warn("a micro-step whose kernels overlap cannot be recorded as a CUDA "
+             "graph (%s); they do not overlap now, which GT_OVERLAP=off asks "
+             "for",
+             e->text);
+    *e = again;
+    *waits = true;
+    return work;
+}
+
 /* Run what was recorded, after recording it if there is none, or an old one. */
-static bool run_recorded(struct recording *r, struct recording_kind *k)
+static int run_recorded(struct recording *r, struct recording_kind *k,
+                        struct err *e)
 {
     struct graph *g = r->graph;
     struct dev *dev = g->dev;
+    bool waits;
 
     if (k->work &&
         (k->head_scale < g->head_scale || k->head_scale > g->head_scale))
         drop_recorded(r, k);
     for (int i = 0; i < 2; i++) {
         if (!k->work) {
-            g->phases = NULL; /* marks are not recorded */
-            dev->type->capture_begin(dev);
-            graph_run_train(g, NULL, NULL);
-            k->work = dev->type->capture_end(dev);
+            k->work = recording_make(g, &waits, e);
             k->head_scale = g->head_scale;
         }
         if (!k->work)
-            return false;
+            return -1;
         if (dev->type->capture_run(dev, k->work) == 0)
-            return true;
+            return 0;
         drop_recorded(r, k);
     }
-    return false;
+    return err_set(e, ERR_SYSTEM, "memory that it uses has moved twice");
 }
 
 void recording_train(struct recording *r, graph_ready_fn *ready, void *arg)
 {
     struct graph *g = r->graph;
     struct recording_kind *k = &r->kind[g->first_micro];
+    struct err e = { 0 };
 
     if (r->on && k->has_run) {
-        if (run_recorded(r, k)) {
+        if (run_recorded(r, k, &e) == 0) {
             r->times++;
             return;
         }
-        log_info("the device cannot record a micro-step; training without CUDA "
-                 "graphs");
+        log_warn("a micro-step cannot be recorded as a CUDA graph (%s); "
+                 "training without CUDA graphs",
+                 e.text);
         r->on = false;
     }
     k->has_run = true;

@@ -22,8 +22,12 @@
  * A recording contains the arguments of the kernels, so another one is made
  * when the loss scale has changed.  A model with dropout, whose random numbers
  * depend on the step, is never recorded; nor is one whose gradients are
- * exchanged during backward.  If recording fails, training continues without
- * it.
+ * exchanged during backward.  If recording fails, that is a warning, and
+ * training continues without it.
+ *
+ * recording_make() records a micro-step.  If that fails, it tries again with
+ * kernels that do not overlap; if they have to stay so, it says that, and sets
+ * *waits.
  */
 struct recording {
     struct graph *graph;
@@ -41,5 +45,6 @@ void recording_open(struct recording *, struct graph *, enum cuda_graphs,
                     double flops);
 void recording_train(struct recording *, graph_ready_fn *ready, void *arg);
 void recording_close(struct recording *);
+struct dev_capture *recording_make(struct graph *, bool *waits, struct err *);
 
 #endif
