@@ -128,6 +128,7 @@ struct dev {
     int failed;            /* first failure since the last sync */
     const char *failed_op;
     char address[16]; /* a GPU's on the PCI bus, or "" */
+    char unit[64];    /* the very GPU and its driver's version, or "" */
     struct dev_memory memory;
     struct dev_block *blocks; /* what dev_alloc() gave */
 };

@@ -369,6 +369,19 @@ static int no_device(struct err *e, cudaError_t code)
                    "no CUDA device: %s", cudaGetErrorString(code));
 }
 
+/* What tells this GPU from others of its model, and the driver from others. */
+static void set_unit(struct dev *dev, const struct cudaDeviceProp *prop)
+{
+    int driver = 0;
+    size_t at = 0;
+
+    cudaDriverGetVersion(&driver);
+    for (const char c : prop->uuid.bytes)
+        at += (size_t)snprintf(dev->unit + at, sizeof dev->unit - at, "%02x",
+                               (unsigned char)c);
+    snprintf(dev->unit + at, sizeof dev->unit - at, ", driver %d", driver);
+}
+
 /* Kernels that are compiled for an older GPU do not wait in begin_kernel(), and
  * with a driver before CUDA 12.3 a graph cannot have launches that overlap. */
 enum { OVERLAP_CAPABILITY = 90, OVERLAP_DRIVER = 12030 };
@@ -520,6 +533,7 @@ static int device_open(struct dev *dev, struct err *e)
     if (cudaDeviceGetPCIBusId(dev->address, sizeof dev->address, dev->index) !=
         cudaSuccess)
         dev->address[0] = '\0';
+    set_unit(dev, &prop);
     cuda_weights_open(dev);
     device_overlap(dev, overlap && !(off && strcmp(off, "off") == 0));
     cuda->stage = new_stage();

@@ -115,6 +115,13 @@ ok $? "a device that has passed is not checked again"
 train three --set train.device=cuda --set model.mlp=relu &&
     grep -q 'as the CPU does (checked in' log
 ok $? "another kind of model is checked again"
+GT_EMU_DRIVER=12080 train driver --set train.device=cuda &&
+    grep -q 'as the CPU does (checked in' log
+ok $? "a device is checked again with another driver"
+GT_EMU_DEVICES=2 GT_EMU_LEAVE_OUT=norm_bwd train second \
+    --set train.device=cuda:1
+test $? = 1 && grep -q 'cuda computes wrong numbers in norm_bwd' log
+ok $? "a second GPU of a model that has passed is checked" "$(tail -n 3 log)"
 GT_EMU_NO_CAPTURE=launches train uncaptured --set train.device=cuda \
     --set model.mlp=relu2 && grep -q 'as the CPU does (checked in' log &&
     GT_EMU_NO_CAPTURE=launches train uncaptured2 --set train.device=cuda \

@@ -69,9 +69,10 @@ static inline cudaError_t cudaSetDevice(int i)
     return cudaSuccess;
 }
 
-static inline cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int)
+static inline cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int i)
 {
     *p = {};
+    p->uuid.bytes[15] = (char)i;
     strncpy(p->name, "emulated GPU", sizeof p->name - 1);
     p->totalGlobalMem = emu::rt().limit;
     p->sharedMemPerBlockOptin = emu::most_shared();

@@ -58,6 +58,9 @@ struct cudaDeviceProp {
     char name[256];
     size_t totalGlobalMem, sharedMemPerBlockOptin;
     int major, minor, multiProcessorCount, l2CacheSize;
+    struct {
+        char bytes[16];
+    } uuid;
 };
 
 namespace emu

@@ -405,6 +405,15 @@ static int compare_whole(struct comparison *c, struct tensor *want,
             c->without |= DEVICE_WAITS;
         }
     }
+    if (c->dev->deterministic) {
+        if (run_whole(c, false, want, e) < 0 || run_whole(c, false, is, e) < 0)
+            return -1;
+        if (memcmp(want->data, is->data, (size_t)tensor_bytes(is)) != 0)
+            return err_set(e, ERR_SYSTEM,
+                           "%s computes other bits when a micro-step is "
+                           "repeated, in spite of train.deterministic",
+                           type->name);
+    }
     if (!type->capture_begin)
         return 0;
     if (run_whole(c, true, is, e) < 0)

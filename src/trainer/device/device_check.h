@@ -44,7 +44,8 @@ int device_check_sum(struct dev *, struct coll *, struct err *);
 
 /*
  * The devices that have passed are kept in $XDG_CACHE_HOME/gtrain/checked, or
- * under ~/.cache: one line for each program, GPU, driver, libraries and kind of model.  If the file cannot be read or written,
+ * under ~/.cache: one line for each program, GPU, which its UUID names, driver,
+ * libraries and kind of model.  If the file cannot be read or written,
  * the check is repeated.  It can be deleted at any time.  A device that stopped
  * using something is not added, since each program has to learn that; one
  * without graphs is, since training finds that out by itself.

@@ -48,8 +48,8 @@ static void hash_of(struct dev *dev, const struct settings *s,
     int64_t size;
 
     sha256_file("/proc/self/exe", program, &size, &e);
-    buf_printf(&b, "%s\n%s\n", program,
-               dev->type->describe(dev, text, sizeof text));
+    buf_printf(&b, "%s\n%s\n%s\n", program,
+               dev->type->describe(dev, text, sizeof text), dev->unit);
     add_driver(&b);
     for (const struct setting *row = settings_table; row->key; row++) {
         if (!is_of_model(row->key))
