@@ -71,6 +71,7 @@ static int set_pairs(struct stored_run *b, const char *const *words, size_t n,
 static int begin_run(struct stored_run *b, const struct new_run_conf *c,
                      struct err *e)
 {
+    const char *sweep = getenv("GTRACK_SWEEP_PID");
     struct run_conf handed = { .parent = c->parent };
     struct runs one = { 0 };
     int ret;
@@ -80,6 +81,8 @@ static int begin_run(struct stored_run *b, const struct new_run_conf *c,
     ret = track_select_one(&one, handed.resume, LOAD_NO_METRICS, e);
     if (ret == 0)
         ret = stored_run_open(b, one.run[0].folder, e);
+    if (ret == 0 && sweep)
+        num_int(sweep, &b->keeper);
     runs_free(&one);
     return ret;
 }

@@ -20,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/buf.h"
 #include "common/clock.h"
@@ -157,6 +158,7 @@ static void add_environment(const struct filling *f, const char *id,
     child_env(c, arena_printf(a, "GTRACK_ROOT=%s", root ? root : f->s->root));
     child_env(c, arena_printf(a, "GTRACK_RESUME=%s", id));
     child_env(c, arena_printf(a, "GTRACK_SWEEP_ID=%s", f->s->parent));
+    child_env(c, arena_printf(a, "GTRACK_SWEEP_PID=%d", (int)getpid()));
     child_env(c, arena_printf(a, "GTRACK_SWEEP_CELL=%s", w->cell[f->cell].id));
     child_env(c, arena_printf(a, "GTRACK_SWEEP_FOLDER=%s", f->folder));
     child_env(c, arena_printf(a, "GTRACK_SWEEP_VALUES=%s", json.s));

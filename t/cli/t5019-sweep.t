@@ -80,6 +80,22 @@ gtrack sweep -q -o gone --tsv --grid a=7,8 -- sh killed.sh >out 2>err
 is "$? $(grep -c FINISHED out)" "0 2" \
     "a cell that was killed with its sweep is run again"
 
+# So is one that runs alone, as a task of an array job does.
+rm tried
+task() { gtrack sweep -o task --grid a=7,8 --tsv "$@"; }
+states() { gtrack sweep status -o task --grid a=7,8 --tsv 2>err | tail -n +2 | cut -f 3 | tr '\n' ' '; }
+task -q --cell 0 -- sh killed.sh >out 2>err
+is "$(states)" "STALE missing " "a cell that was killed with its task does not run"
+cat >runs.sh <<'END'
+run=$(gtrack run start)
+gtrack run log "$run" --step 1 loss=1
+gtrack sweep status -o task --grid a=7,8 --tsv >during
+gtrack run end "$run"
+END
+task -q --cell 0 -- sh runs.sh >out 2>err
+is "$? $(states) $(grep -c RUNNING during)" "0 FINISHED missing  1" \
+    "a task that is started again runs its cell"
+
 # Points of an attempt that failed are retracted, or kept by sweep.resume.
 cat >two.sh <<'END'
 run=$(gtrack run start)

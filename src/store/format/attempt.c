@@ -338,7 +338,8 @@ static int usable_cpus(void)
     return (int)sysconf(_SC_NPROCESSORS_ONLN);
 }
 
-void attempt_self(struct attempt *a, struct arena *mem, int number)
+void attempt_other(struct attempt *a, struct arena *mem, int number,
+                   int64_t pid)
 {
     const char *job = getenv("SLURM_JOB_ID");
     const struct passwd *p = getpwuid(geteuid());
@@ -350,8 +351,8 @@ void attempt_self(struct attempt *a, struct arena *mem, int number)
         .status = RUN_RUNNING,
         .start_ms = clock_wall_ms(),
         .interval_ms = ATTEMPT_BEAT_MS,
-        .pid = getpid(),
-        .pid_start = start_of(getpid()),
+        .pid = pid,
+        .pid_start = start_of(pid),
         .cpus = usable_cpus(),
         .host = arena_strdup(mem, host),
         .boot = attempt_boot_id(mem),
@@ -362,11 +363,26 @@ void attempt_self(struct attempt *a, struct arena *mem, int number)
     a->beat_ms = a->start_ms;
 }
 
+void attempt_self(struct attempt *a, struct arena *mem, int number)
+{
+    attempt_other(a, mem, number, getpid());
+}
+
 /* ---- is it alive? ----------------------------------------------------- */
 
 static bool is_same(const char *a, const char *b)
 {
     return a && *a && strcmp(a, b) == 0;
+}
+
+bool attempt_is_self(const struct attempt *a)
+{
+    struct arena mem = { 0 };
+    const bool here = is_same(a->boot, attempt_boot_id(&mem)) &&
+                      is_same(a->pids, pid_namespace(&mem));
+
+    arena_clear(&mem);
+    return here && a->pid == getpid() && a->pid_start == start_of(getpid());
 }
 
 /* What the number of a process tells on its own machine. */

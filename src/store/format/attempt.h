@@ -98,5 +98,9 @@ double attempt_seconds(const char *run, const struct attempt *, int64_t now_ms);
 const char *attempt_boot_id(struct arena *);
 /* This process, as attempt NUMBER; strings belong to the arena. */
 void attempt_self(struct attempt *, struct arena *, int number);
+/* Another process of this machine, in the same containers. */
+void attempt_other(struct attempt *, struct arena *, int number, int64_t pid);
+/* Is it this process? */
+bool attempt_is_self(const struct attempt *);
 
 #endif

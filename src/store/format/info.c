@@ -57,8 +57,11 @@ const char *run_info_tag(const struct run_info *run, const char *key)
 
 bool run_info_is_unattended(const struct run_info *r)
 {
-    return r->status == RUN_RUNNING && r->attempts > 0 &&
-           r->attempt[r->attempts - 1].pid == 0;
+    const struct attempt *last =
+        r->attempts ? &r->attempt[r->attempts - 1] : NULL;
+
+    return r->status == RUN_RUNNING && last &&
+           (last->pid == 0 || attempt_is_self(last));
 }
 
 const char *run_info_command(const struct run_info *run)

@@ -94,8 +94,8 @@ const char *run_info_param(const struct run_info *, const char *key);
 const char *run_info_tag(const struct run_info *, const char *key);
 /* The command of the first attempt, or NULL. */
 const char *run_info_command(const struct run_info *);
-/* Is it running, but no process of its own writes it?  So are runs of gtrack
- * run. */
+/* Is it running, but no process stands for it, unless it is this one?  So are
+ * runs of gtrack run. */
 bool run_info_is_unattended(const struct run_info *);
 const struct metric_sum *run_info_metric(const struct run_info *,
                                          const char *key);

@@ -37,8 +37,24 @@ static const char *find_file(struct stored_run *p, enum key_kind kind,
     return ret < 0 ? NULL : file;
 }
 
+/* A run that begins is that of its keeper, or of nobody. */
+static void begin_attempt(const struct stored_run *p, struct attempt *a,
+                          struct arena *mem)
+{
+    const struct attempt was = *a;
+
+    if (p->keeper)
+        attempt_other(a, mem, was.number, p->keeper);
+    else
+        a->pid = a->pid_start = 0;
+    a->start_ms = was.start_ms;
+    a->cpus = was.cpus;
+    a->lock = NULL;
+    a->interval_ms = BEAT_MS;
+}
+
 static int save_attempt(struct stored_run *p, enum run_status status,
-                        int64_t end_ms, struct err *e)
+                        int64_t end_ms, bool begins, struct err *e)
 {
     struct arena mem = { 0 };
     struct attempt_list list;
@@ -56,11 +72,8 @@ static int save_attempt(struct stored_run *p, enum run_status status,
         a.cpus = 0; /* nobody knows */
         a.start_ms = p->meta.start_ms;
     }
-    if (status == RUN_RUNNING) {
-        a.pid = a.pid_start = 0;
-        a.lock = NULL;
-        a.interval_ms = BEAT_MS;
-    }
+    if (status == RUN_RUNNING && (begins || list.n == 0))
+        begin_attempt(p, &a, &mem);
     a.status = status;
     a.end_ms = end_ms;
     a.beat_ms = clock_wall_ms();
@@ -191,7 +204,7 @@ int stored_run_move_artifact(struct stored_run *p, const char *from,
 
 int stored_run_beat(struct stored_run *p, struct err *e)
 {
-    return save_attempt(p, RUN_RUNNING, 0, e);
+    return save_attempt(p, RUN_RUNNING, 0, false, e);
 }
 
 /* While meta.yaml and the folder disagree about the experiment, MLflow skips
@@ -252,7 +265,7 @@ int stored_run_end(struct stored_run *p, enum run_status status, int64_t end_ms,
     p->meta.status = run_status_mlflow(status);
     p->meta.end_ms = end_ms;
     if (ret == 0 && (!p->place || status == RUN_RUNNING))
-        ret = save_attempt(p, status, end_ms, e);
+        ret = save_attempt(p, status, end_ms, true, e);
     if (ret == 0)
         ret = meta_save(&p->meta, p->folder, !p->place, e);
     if (ret < 0 && p->place)

@@ -27,8 +27,8 @@
  * Readers do not see a new run until stored_run_end(), or staging_flush() of
  * the batch that was set after stored_run_create(), has moved it to its place;
  * if something failed before (ret < 0), it is removed.  With RUN_RUNNING the
- * run stays open for others to write: no process stands for it, and readers
- * consider it running for a day after the last stored_run_beat().
+ * run stays open for others to write: readers consider it running as long as the
+ * keeper lives or, if none was set, for a day after the last stored_run_beat().
  * stored_run_open() is for a run that exists; stored_run_close() frees what it
  * holds.
  */
@@ -38,6 +38,7 @@ struct stored_run {
     struct meta meta;
     struct key_files files;
     struct staging_batch *batch; /* of new runs that appear later, or NULL */
+    int64_t keeper; /* a process that runs what writes the run, or 0 */
 };
 
 int stored_run_create(struct stored_run *, const struct new_run_conf *,
