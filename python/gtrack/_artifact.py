@@ -35,16 +35,32 @@ def _sha256(path: str, to: str | None = None) -> str:
 
 @contextlib.contextmanager
 def _locked(experiment: str):
-    """One process at a time numbers versions and moves aliases."""
+    """One process at a time numbers versions and moves aliases.  Servers know
+    no locks of folders, so a file is locked."""
     import fcntl
 
-    fd = os.open(experiment, os.O_RDONLY | os.O_DIRECTORY)
+    fd = os.open(os.path.join(os.path.dirname(experiment), ".gtrack.trash",
+                              "artifacts.lock"),
+                 os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
     try:
-        with contextlib.suppress(OSError):  # where folders have no locks
+        with contextlib.suppress(OSError):  # where files have no locks
             fcntl.flock(fd, fcntl.LOCK_EX)
         yield
     finally:
         os.close(fd)
+
+
+# What this process begins to write; only one process writes a run.
+_PARTIAL = f".partial-{os.urandom(4).hex()}-"
+
+
+def _remove_partial(home: str) -> None:
+    """Remove the versions that a killed process had begun."""
+    if not os.path.isdir(home) or os.path.islink(home):
+        return
+    for name in os.listdir(home):
+        if name.startswith(".partial-") and not name.startswith(_PARTIAL):
+            shutil.rmtree(os.path.join(home, name), ignore_errors=True)
 
 
 def _is_deleted(run_folder: str) -> bool:
@@ -242,7 +258,8 @@ class Artifact:
                     continue
                 with self.new_file(name + medium._ending(), "wb") as f:
                     f.write(medium._bytes(run))
-            word = f".partial-{os.urandom(4).hex()}"
+            _remove_partial(home)
+            word = f"{_PARTIAL}{os.urandom(4).hex()}"
             with run._below(os.path.join(home, word)) as partial:
                 os.mkdir(partial)
                 try:

@@ -30,6 +30,17 @@ def copy_file(path: str, to: str, run: str) -> None:
         raise
 
 
+def _remove_left(path: str, now: float) -> None:
+    """Remove what killed processes left of a file, a minute later.  The clock
+    is that of the file system."""
+    import glob
+
+    for left in glob.glob(glob.escape(path) + ".*.tmp"):
+        with contextlib.suppress(OSError):
+            if now - os.path.getmtime(left) > 60:
+                os.unlink(left)
+
+
 def write_whole(path: str, data: bytes, run: str | None = None) -> None:
     """Replace a file, which may be an artifact of a run, as a whole, or not at
     all."""
@@ -37,6 +48,8 @@ def write_whole(path: str, data: bytes, run: str | None = None) -> None:
     try:
         with open(partial, "xb") as f:
             f.write(data)
+        if not run:
+            _remove_left(path, os.path.getmtime(partial))
         os.replace(partial, path)
     except OSError:
         if os.path.exists(partial):

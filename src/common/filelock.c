@@ -32,11 +32,11 @@ bool filelock_is_at(int fd, const char *path)
            a.st_ino == b.st_ino;
 }
 
-int filelock_open(const char *path, struct err *e)
+static int open_with(const char *path, mode_t mode, struct err *e)
 {
     for (;;) {
         const int fd =
-            open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
+            open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, mode);
         enum filelock lock;
 
         if (fd < 0 && errno == ELOOP)
@@ -51,4 +51,14 @@ int filelock_open(const char *path, struct err *e)
         if (lock == FILELOCK_HELD)
             return err_set(e, ERR_BUSY, "another process is writing %s", path);
     }
+}
+
+int filelock_open(const char *path, struct err *e)
+{
+    return open_with(path, 0666, e);
+}
+
+int filelock_open_own(const char *path, struct err *e)
+{
+    return open_with(path, 0600, e);
 }

@@ -35,6 +35,8 @@ enum filelock filelock_look(int fd);
  * of the path is refused, and without locks there is none.
  */
 int filelock_open(const char *path, struct err *);
+/* The same; a new file can be used by its owner only. */
+int filelock_open_own(const char *path, struct err *);
 
 /* Does the path still name this open file? */
 bool filelock_is_at(int fd, const char *path);

@@ -146,7 +146,8 @@ if strace -qq -o /dev/null true 2>/dev/null; then
         gtrack -r back ls -c id,steps --sort id >after &&
         gtrack ls -c id,steps --sort id | cmp - after
     ok $? "a killed import leaves no partial run and can be repeated"
-    left=$(ls -d mlruns/.gtrack.trash/new.* | wc -l)
+    left=$(ls -d mlruns/.gtrack.trash/new.* mlruns/.gtrack.trash/*.tmp 2>err |
+        wc -l)
     g fsck && test "$left" -gt 0
     ok $? "fsck ignores the remains of a killed process for an hour"
     find mlruns/.gtrack.trash -exec touch -d '2 hours ago' {} +
@@ -252,6 +253,17 @@ else
     done
     test "$opened" -gt 10 -a -s cache/*.index || bad="$bad only $opened"
     is "$bad" "" "the cache forgets runs that could not be read for a moment"
+    rm -rf cache
+    later "$disturb" -c write -p cache gtrack ls >out 2>err
+    n=$(sed -n 's/^disturb: \([0-9]*\) calls$/\1/p' err)
+    for moment in $(seq "${n:-0}"); do
+        rm -rf cache
+        later "$disturb" -c write -p cache -n "$moment" gtrack ls >out 2>err
+        later gtrack ls >out 2>err
+        test "$(ls cache)" = "$(basename cache/*.index)" || ls cache
+    done >bad
+    test "${n:-0}" -gt 2 -a ! -s bad
+    ok $? "a cache that a kill interrupts leaves nothing behind" "$n calls: $(cat bad)"
     GTRACK_CACHE=
 fi
 rm -rf mlruns

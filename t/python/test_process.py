@@ -107,6 +107,25 @@ class Ends(Case):
         self.assertNotIn(".tmp", str(os.listdir(folders()[0] + "/artifacts")))
         self.assertEqual(os.path.exists("model.pt"), True)
 
+    def test_leftover_versions(self):
+        """what a killed process had of a version is removed by the next one"""
+        with open("model.pt", "wb") as f:
+            f.write(b"m" * 100)
+        keep = "a = gtrack.Artifact('m', 'model')\na.add_file('model.pt')\n"
+        done = self.program(BEGIN + keep + "os.rename = lambda *a: os._exit(9)\n"
+                            "run.log_artifact(a)\n")
+        self.assertEqual(done.returncode, 9, done.stderr)
+        home = folders()[0] + "/artifacts/versions/m"
+        self.assertEqual([n[:9] for n in os.listdir(home)], [".partial-"])
+        left = home + "/v0.json.0123456789abcdef.tmp"
+        open(left, "w").close()
+        os.utime(left, (1e9, 1e9))
+        again = BEGIN.replace("init(", f"init(id={folders()[0][-32:]!r}, "
+                                      "resume='must', ")
+        done = self.program(again + keep + "run.log_artifact(a)\nrun.finish()\n")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(sorted(os.listdir(home)), ["v0", "v0.json"])
+
     def test_kill(self):
         """kill -9 leaves whole lines and a run that is found crashed"""
         with open("program.py", "w") as f:

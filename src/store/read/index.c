@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "common/filelock.h"
 #include "common/hash.h"
 #include "common/path.h"
 #include "store/format/attempt.h"
@@ -302,20 +303,24 @@ static void put_record(struct buf *b, const void *data, size_t n)
 void index_write(const char *path, const struct buf *b)
 {
     struct err ignored = { 0 };
-    char *temp = xasprintf("%s.XXXXXX", path);
+    char *temp = xasprintf("%s.new", path);
     FILE *fp = NULL;
 
     if (path_make_parent(path, &ignored) == 0) {
-        const int fd = mkostemp(temp, O_CLOEXEC); /* its mode is 0600 */
+        /* what a killed process left is written again; another one that
+         * writes has the lock */
+        const int fd = filelock_open_own(temp, &ignored);
 
-        fp = fd < 0 ? NULL : fdopen(fd, "w");
+        if (fd >= 0 && ftruncate(fd, 0) == 0)
+            fp = fdopen(fd, "w");
+        if (fd >= 0 && !fp)
+            close(fd);
     }
-    if (fp) {
-        bool good = fwrite(b->s, 1, b->len, fp) == b->len;
-
-        good = fclose(fp) == 0 && good;
-        if (!good || rename(temp, path) < 0)
+    if (fp) { /* the lock is held until the name is free again */
+        if (fwrite(b->s, 1, b->len, fp) != b->len || fflush(fp) != 0 ||
+            rename(temp, path) < 0)
             unlink(temp);
+        fclose(fp);
     }
     free(temp);
 }

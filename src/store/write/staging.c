@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/buf.h"
 #include "common/clock.h"
 #include "common/mem.h"
 #include "common/path.h"
@@ -155,7 +156,9 @@ int staging_leftovers(const char *root, staging_fn *fn, void *arg,
         char *path = path_join(folder, names.name[i]);
 
         if ((strncmp(names.name[i], "new.", 4) == 0 ||
-             strncmp(names.name[i], "old.", 4) == 0) &&
+             strncmp(names.name[i], "old.", 4) == 0 ||
+             strncmp(names.name[i], "begin.", 6) == 0 ||
+             str_ends(names.name[i], ".tmp")) &&
             idle_secs(path) > IDLE_SECS)
             ret = fn(arg, path, e);
         free(path);
