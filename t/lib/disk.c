@@ -17,17 +17,20 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <locale.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+#include <wchar.h>
+#include <wctype.h>
 
 /* Fail as the variable says; 0 if it is not set. */
 static int fails(const char *variable)
@@ -47,6 +50,30 @@ static int fails(const char *variable)
             return -1;
         }
     return 0;
+}
+
+/* Is it the first n bytes of the text but for the case? */
+static bool is_same_name(const char *name, const char *text, size_t n)
+{
+    static locale_t utf8;
+    const char *const ends[] = { name + strlen(name), text + n };
+    locale_t was;
+    bool same = true;
+
+    if (!utf8)
+        utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
+    was = uselocale(utf8);
+    while (same && name < ends[0] && text < ends[1]) {
+        wchar_t a, b;
+        const int x = mbtowc(&a, name, (size_t)(ends[0] - name)),
+                  y = mbtowc(&b, text, (size_t)(ends[1] - text));
+
+        same = x > 0 && y > 0 && towlower((wint_t)a) == towlower((wint_t)b);
+        name += x;
+        text += y;
+    }
+    uselocale(was);
+    return same && name == ends[0] && text == ends[1];
 }
 
 /* The path by the names that are there. */
@@ -73,8 +100,7 @@ static const char *fold(int at, const char *path, char real[PATH_MAX])
             fd = (int)syscall(SYS_openat, at, folder, O_RDONLY | O_DIRECTORY);
             dir = fd >= 0 ? fdopendir(fd) : NULL;
             for (const struct dirent *d; dir && (d = readdir(dir));)
-                if (strncasecmp(d->d_name, real + from, part) == 0 &&
-                    !d->d_name[part])
+                if (is_same_name(d->d_name, real + from, part))
                     memcpy(real + from, d->d_name, part);
             if (dir)
                 closedir(dir);

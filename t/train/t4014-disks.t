@@ -47,6 +47,12 @@ for key in loss Loss_ Train/x train_/x; do
 done >out 2>&1
 is "$(cat out)" "1.0 1.0 1.0 2.0 2.0 2.0 3.0 3.0 4.0 4.0 " \
     "names that are one file are kept as two, also when the run is resumed"
+printf 'step=%d größe=1 GRÖSSE=3 GRÖßE=2 σ/x=4 Σ/x=5\n' 1 2 | log letters >out 2>&1
+for key in größe GRÖßE_ GRÖSSE σ/x Σ_/x; do
+    gtrack -r s metrics letters $key --tsv --no-header | cut -f2 | tr '\n' ' '
+done >out 2>&1
+is "$(cat out)" "1.0 1.0 2.0 2.0 3.0 3.0 4.0 4.0 5.0 5.0 " \
+    "names that are one file but for the case of letters beyond ASCII are kept"
 is "$(gtrack -r s ls --tsv --no-header -c lr,LR_ "name = 'case'")" "5${tab}6" \
     "parameters whose names are one file are kept as two"
 ./on $disk gtrack -r s tag case Team=a >out 2>&1 &&

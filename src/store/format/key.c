@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -222,11 +221,13 @@ static bool is_file(const struct key_table *t, const char *file, size_t n)
 static bool is_other_case(const struct key_table *t, const char *file, size_t n)
 {
     for (size_t i = 0; t->folds && i < t->n; i++) {
-        const char *other = t->item[i].file;
+        const char *a = t->item[i].file, *b = file;
+        bool same = true;
 
-        if (strncasecmp(other, file, n) == 0 &&
-            (other[n] == '\0' || other[n] == '/') &&
-            strncmp(other, file, n) != 0)
+        while (same && *a && b < file + n)
+            same = utf8_fold(utf8_next(&a)) == utf8_fold(utf8_next(&b));
+        if (same && b == file + n && (*a == '\0' || *a == '/') &&
+            strncmp(t->item[i].file, file, n) != 0)
             return true;
     }
     return false;
