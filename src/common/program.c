@@ -381,6 +381,21 @@ static bool fill_streams(void)
     return true;
 }
 
+/* The stack of a thread is as large as the limit allows, and text is read in
+ * blocks of 64 KiB. */
+static int check_stack(struct err *e)
+{
+    enum { LEAST = 128 << 10 };
+    struct rlimit stack;
+
+    if (getrlimit(RLIMIT_STACK, &stack) < 0 || stack.rlim_cur >= LEAST)
+        return 0;
+    return err_set(e, ERR_SYSTEM,
+                   "a stack of %lld KiB is too small; 'ulimit -s 8192' "
+                   "allows a larger one",
+                   (long long)(stack.rlim_cur >> 10));
+}
+
 int program_main(const struct program *p, int argc, char **argv)
 {
     struct err e = { 0 };
@@ -392,7 +407,7 @@ int program_main(const struct program *p, int argc, char **argv)
     memcpy(given, argv, (size_t)argc * sizeof *given);
     sig_ignore_writes();
     set_level(p);
-    if (find_and_run(p, argc, argv, &e) == 0)
+    if (check_stack(&e) == 0 && find_and_run(p, argc, argv, &e) == 0)
         finish_output(&e);
     if (e.kind != ERR_NONE && *e.text)
         log_error("%s", e.text);

@@ -114,5 +114,8 @@ while read -r call; do
 done <calls
 all_end "the disk is full" "$build/t/lib/disturb" -c write -n 1 -a -e ENOSPC
 # shellcheck disable=SC2016 # for the inner shell
+(ulimit -s 64 && gtrack ls) >out 2>&1
+is "$? $(cat out)" "1 gtrack: a stack of 64 KiB is too small; 'ulimit -s 8192' \
+allows a larger one" "a stack that is too small is an error"
 all_end "32 files may be open" sh -c 'ulimit -n 32; exec "$@"' sh
 done_testing
