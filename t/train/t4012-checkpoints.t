@@ -354,6 +354,19 @@ else
     skip "a claim that a kill leaves" "no right to supervise system calls"
 fi
 
+# the clock is set back by a year between two runs
+back() {
+    env LD_PRELOAD="$build/t/lib/shim.so" SHIM_JUMP=1:-31536000 \
+        gtrain --config tiny.ini --root back --set train.stop_at=4 "$@" >out 2>&1
+}
+train --root back --set train.stop_at=4
+back --resume auto
+is $? 0 "a run is resumed after the clock was set back"
+back
+back --resume auto
+is $? 1 "a run is not chosen by times if the clock was set back since"
+like out 'has not begun yet, .* --resume run1' "the message says what to do"
+
 # a model for which no machine has memory
 train --resume alone --root alone --set model.width=65536 --set model.layers=64
 is $? 1 "a checkpoint of a smaller model is refused"

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/clock.h"
 #include "common/log.h"
 #include "common/path.h"
 #include "store/format/store.h"
@@ -231,6 +232,26 @@ int checkpoint_runs(struct runs *runs, const struct settings *s, struct err *e)
     return ret;
 }
 
+/* The order of runs is that of their beginnings.  After the clock was set back,
+ * it does not tell which of two is newer. */
+static int check_clock(const struct runs *runs, size_t i,
+                       const struct settings *s, struct err *e)
+{
+    enum { CLOCKS_MS = 600000 }; /* by which those of machines may differ */
+    const struct run_info *const run = &runs->run[i];
+
+    if (run->start_ms <= clock_wall_ms() + CLOCKS_MS)
+        return 0;
+    while (i-- > 0)
+        if (checkpoint_run_fits(&runs->run[i], s))
+            return err_set(e, ERR_INPUT,
+                           "by the clock of this machine, run %s has not begun "
+                           "yet, so that it may not be the newest; name the "
+                           "run to resume, as in --resume %s",
+                           run->name, run->name);
+    return 0;
+}
+
 /* The newest run that has a checkpoint: any, or one of the experiment and, if
  * it is given, of the name. */
 static int find_newest(const struct settings *s, bool any, char **path,
@@ -243,8 +264,11 @@ static int find_newest(const struct settings *s, bool any, char **path,
         return checkpoint_newest(s->checkpoint.folder, INT64_MAX, path, e);
     ret = checkpoint_runs(&runs, s, e);
     for (size_t i = runs.n; i-- > 0 && !*path && ret == 0;)
-        if (any || checkpoint_run_fits(&runs.run[i], s))
+        if (any || checkpoint_run_fits(&runs.run[i], s)) {
             ret = checkpoint_of_run(&runs.run[i], path, e);
+            if (ret == 0 && *path && !any)
+                ret = check_clock(&runs, i, s, e);
+        }
     runs_free(&runs);
     return ret;
 }
