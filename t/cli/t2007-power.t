@@ -15,4 +15,15 @@ campaign_over power "$(or_long 4)"
 thin=4
 campaign_over later "$(or_long 1)"
 campaign_over earlier "$(or_long 1)"
+thin=1
+make_results_case
+# what the command of an alert writes is its own affair
+all=$commands
+commands=$(echo "$commands" | sed "s/ --do 'echo told >>told'//")
+campaign_over power "$(or_long 2)"
+commands=$all
+# those do not read the clock
+commands=$(echo "$commands" | grep -v GT_CLOCK_MS)
+campaign_over later "$(or_long 1)"
+campaign_over earlier "$(or_long 1)"
 done_testing

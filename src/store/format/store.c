@@ -209,14 +209,7 @@ bool store_has_files(const char *folder)
 
 int store_sync(const char *folder, struct err *e)
 {
-    const int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    int ret = 0;
-
-    if (fd < 0 || syncfs(fd) < 0)
-        ret = err_sys(e, "cannot sync %s", folder);
-    if (fd >= 0)
-        close(fd);
-    return ret;
+    return save_sync_all(folder, e);
 }
 
 int store_create(const char *path, const char *name, const void *data, size_t n,

@@ -27,10 +27,10 @@
  * Readers do not see a new run until stored_run_end(), or staging_flush() of
  * the batch that was set after stored_run_create(), has moved it to its place;
  * if something failed before (ret < 0), it is removed.  With RUN_RUNNING the
- * run stays open for others to write: readers consider it running as long as the
- * keeper lives or, if none was set, for a day after the last stored_run_beat().
- * stored_run_open() is for a run that exists; stored_run_close() frees what it
- * holds.
+ * run stays open for others to write: readers consider it running as long as
+ * its keeper lives or, if none was set, for a day after the last
+ * stored_run_beat().  stored_run_open() is for a run that exists;
+ * stored_run_close() frees what it holds.
  */
 struct stored_run {
     char *folder, *place; /* of the run; place: where a new one will be */
