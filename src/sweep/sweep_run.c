@@ -88,6 +88,8 @@ static int claim_parent(struct sweep_run *s, struct err *e)
 
     if (ret == 0)
         ret = claimed_run_id(path, &s->parent, e);
+    if (ret == 0)
+        ret = save_sync_all(s->folder, e); /* the folder has its name, too */
     free(path);
     return ret;
 }

@@ -158,18 +158,28 @@ static void describe(const struct attempt *a, struct buf *out)
     *out = b;
 }
 
-int attempt_save(const char *run, const struct attempt *a, struct err *e)
+static int save(const char *run, const struct attempt *a, bool sync,
+                struct err *e)
 {
     char *path = attempt_path(run, a->number);
     struct buf b;
     int ret;
 
     describe(a, &b);
-    ret = store_write_below(run, path, path, b.s, b.len,
-                            a->status != RUN_RUNNING, e);
+    ret = store_write_below(run, path, path, b.s, b.len, sync, e);
     buf_clear(&b);
     free(path);
     return ret;
+}
+
+int attempt_save(const char *run, const struct attempt *a, struct err *e)
+{
+    return save(run, a, true, e);
+}
+
+int attempt_beat(const char *run, const struct attempt *a, struct err *e)
+{
+    return save(run, a, false, e);
 }
 
 int attempt_create(const char *run, const struct attempt *a, bool *exists,
@@ -182,7 +192,7 @@ int attempt_create(const char *run, const struct attempt *a, bool *exists,
 
     describe(a, &b);
     if (ret == 0)
-        ret = store_create(pin.name, pin.name, b.s, b.len, false, exists, e);
+        ret = store_create(pin.name, pin.name, b.s, b.len, true, exists, e);
     path_unpin(&pin, e);
     buf_clear(&b);
     free(path);

@@ -55,6 +55,8 @@ int attempts_load(struct attempt_list *, struct arena *, const char *run,
 /* Of the file; the caller frees it. */
 char *attempt_path(const char *run, int number);
 int attempt_save(const char *run, const struct attempt *, struct err *);
+/* The same, for a heartbeat, without waiting until it is on the disk. */
+int attempt_beat(const char *run, const struct attempt *, struct err *);
 /* Save it for the first time; *exists if another process has this number. */
 int attempt_create(const char *run, const struct attempt *, bool *exists,
                    struct err *);

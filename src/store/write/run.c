@@ -99,7 +99,7 @@ static void *beat_on(void *arg)
         if (r->stop || check(r, &ignored) < 0)
             break;
         r->attempt.beat_ms = clock_wall_ms();
-        attempt_save(r->folder, &r->attempt, &ignored);
+        attempt_beat(r->folder, &r->attempt, &ignored);
     }
     pthread_mutex_unlock(&r->lock);
     return NULL;

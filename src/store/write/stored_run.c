@@ -77,7 +77,8 @@ static int save_attempt(struct stored_run *p, enum run_status status,
     a.status = status;
     a.end_ms = end_ms;
     a.beat_ms = clock_wall_ms();
-    ret = attempt_save(p->folder, &a, e);
+    ret = begins ? attempt_save(p->folder, &a, e)
+                 : attempt_beat(p->folder, &a, e);
     arena_clear(&mem);
     return ret;
 }
@@ -264,6 +265,8 @@ int stored_run_end(struct stored_run *p, enum run_status status, int64_t end_ms,
         end_ms = clock_wall_ms();
     p->meta.status = run_status_mlflow(status);
     p->meta.end_ms = end_ms;
+    if (ret == 0 && !p->place && status != RUN_RUNNING)
+        ret = store_sync(p->folder, e); /* its points, before it has ended */
     if (ret == 0 && (!p->place || status == RUN_RUNNING))
         ret = save_attempt(p, status, end_ms, true, e);
     if (ret == 0)
