@@ -304,20 +304,21 @@ static int write_all(struct report *rep, struct err *e)
     struct table results;
     struct buf figures, begun, words = BUF_INIT;
     size_t best;
-    int ret;
+    int ret = 0;
 
     begin_document(rep);
     best = facts_best(&rep->all.set, &words);
     if (words.len)
         report_words(rep, words.s);
     buf_clear(&words);
-    ret = table_of_runs(rep, e);
+    if (rep->all.set.labelled)
+        ret = add_sweep(rep, e);
+    if (ret == 0)
+        ret = table_of_runs(rep, e);
     /* the results stand before the figures, but are known after them */
     begun = rep->text;
     rep->text = BUF_INIT;
     figure_summary(&results);
-    if (ret == 0 && rep->all.set.labelled)
-        ret = add_sweep(rep, e);
     for (const struct section *s = sections; s->kind && ret == 0; s++) {
         ret = add_section(rep, s, &results, e);
         if (ret == 0 && s->later && !rep->all.set.labelled)
