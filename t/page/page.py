@@ -45,7 +45,7 @@ def ids_of(*names):
 
 
 RATES = ("run1", "run2", "run3")
-ALIKE = ("a-long-beginning-of-names-1", "a-long-beginning-of-names-2")
+ALIKE = ("a-long-beginning-of-names-1e-3", "a-long-beginning-of-names-1e-4")
 LONG = "<b>&\"" + 40 * "long"
 
 
@@ -309,7 +309,7 @@ def name_parts(p):
     p.go(view="charts", runs=ids_of(*ALIKE))
     p.browser.wait("document.querySelectorAll('.run-list a').length === 2")
     equal(p.browser.run("return [...document.querySelectorAll('.run-list a')]"
-                        ".map(a => a.textContent)"), ["…1", "…2"])
+                        ".map(a => a.textContent)"), ["…1e-3", "…1e-4"])
 
 
 @test("a click on a curve opens its run")

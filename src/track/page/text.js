@@ -85,7 +85,9 @@ export function short_names(names) {
     for (const name of names)
         while (!name.startsWith(names[0].slice(0, n)))
             n--;
-    while (n > 0 && !"-_/. ,".includes(names[0][n - 1]))
+    /* "lr1e-" is no part of "lr1e-4" */
+    while (n > 0 && (!"-_/: ,".includes(names[0][n - 1]) ||
+        /\de-$/.test(names[0].slice(0, n))))
         n--;
     return n < 5 ? names : names.map((name) => `…${name.slice(n)}`);
 }
