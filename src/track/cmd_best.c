@@ -18,6 +18,7 @@
 #include "track/runs/auto_columns.h"
 #include "track/runs/column.h"
 #include "track/runs/column_parse.h"
+#include "track/runs/left_out.h"
 #include "track/runs/row_groups.h"
 #include "track/runs/run_facts.h"
 #include "track/runs/track.h"
@@ -471,6 +472,8 @@ static int best_main(int argc, char **argv, struct err *e)
                               : 2,
                    up);
     ret = table_print(&t, &style, e);
+    if (ret == 0)
+        left_out_tell(&runs);
 
 out:
     columns_clear(&c);

@@ -108,4 +108,18 @@ claims "a figure that a macro names is reported, and is no error" 0 \
 claims "a text without claims is not an error" 0 "no values to check" 'words'
 gtrack claims nowhere.tex >out 2>err
 is $? 3 "a report that does not exist is not found"
+# Runs that a choice leaves out are counted.
+for name in one two three; do
+    echo '{"step": 1, "loss": 1}' | gtrack log "$name" --root chosen >out 2>&1
+done
+gtrack --root chosen exec --name broken -- sh -c 'exit 1' >out 2>&1
+gtrack --root chosen rm two >out 2>&1
+gtrack --root chosen best loss >out 2>err
+like err "the experiment Default has 4 runs, of which 1 is deleted and 1 failed" \
+    "gtrack best counts the runs that were deleted or failed"
+echo '<!-- gtrack: one | loss | .1f -->1.0<!-- /gtrack -->
+<!-- gtrack: three | loss | .1f -->1.0<!-- /gtrack -->' >chosen.md
+gtrack --root chosen claims chosen.md >out 2>err
+is "$(grep -c 'of which 1 is deleted and 1 failed' err)" 1 \
+    "gtrack claims counts them once"
 done_testing

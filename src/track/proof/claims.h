@@ -77,6 +77,7 @@ struct claims_check {
     bool fill;                    /* write the values into the reports */
     bool elsewhere; /* LaTeX also looks for figures in other folders */
     double end;     /* by clock_mono(): nothing runs longer */
+    char told[64];  /* the experiment whose runs were counted last */
     struct table table;
     int64_t equal, other, unknown; /* values */
     int64_t unproved;              /* of those that are known */

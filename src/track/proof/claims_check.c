@@ -4,6 +4,7 @@
 #include "config.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,6 +21,7 @@
 #include "track/proof/claims.h"
 #include "track/runs/column.h"
 #include "track/runs/column_parse.h"
+#include "track/runs/left_out.h"
 #include "track/runs/track.h"
 
 enum { FILE_MAX = 64 << 20 };
@@ -145,7 +147,17 @@ static bool is_unproved(const struct column *column, const struct run_info *run)
            !run_info_is_provable(run, column->key);
 }
 
-static int find_value(struct claim *c, struct err *e)
+/* Once for claims that follow each other. */
+static void tell_left_out(struct claims_check *k, const struct runs *runs)
+{
+    const char *experiment = runs->run[0].experiment_id;
+
+    if (strcmp(k->told, experiment) != 0)
+        left_out_tell(runs);
+    snprintf(k->told, sizeof k->told, "%s", experiment);
+}
+
+static int find_value(struct claims_check *k, struct claim *c, struct err *e)
 {
     struct runs runs = { 0 };
     struct columns columns = { 0 };
@@ -163,6 +175,7 @@ static int find_value(struct claim *c, struct err *e)
     if (ret == 0) {
         c->changes = find_changes(&columns.item[0], &runs.run[0]);
         c->unproved = is_unproved(&columns.item[0], &runs.run[0]);
+        tell_left_out(k, &runs);
     }
     buf_clear(&text);
     columns_clear(&columns);
@@ -176,8 +189,8 @@ static void add_claim(struct claims_check *k, const char *file, struct claim *c,
 {
     struct table *t = &k->table;
     struct err why = { 0 };
-    const bool known =
-        (c->command ? find_table(k, c, tex, &why) : find_value(c, &why)) == 0;
+    const bool known = (c->command ? find_table(k, c, tex, &why)
+                                   : find_value(k, c, &why)) == 0;
     const bool equal = known && strlen(c->now) == c->len &&
                        memcmp(c->now, c->value, c->len) == 0;
 

@@ -14,6 +14,8 @@ gtrack_SOURCES += \
 	%D%/file_tree.h \
 	%D%/importance.c \
 	%D%/importance.h \
+	%D%/left_out.c \
+	%D%/left_out.h \
 	%D%/row_groups.c \
 	%D%/row_groups.h \
 	%D%/run_facts.c \
