@@ -37,7 +37,7 @@ like err "data.tokenizer is not what the checkpoint was made with" \
     "eval warns of another tokenizer than that of the training"
 gtrain --config c.ini --resume run1 --set optim.name=lion \
     --set train.stop_at=41 >out 2>err
-like err "has the moments of optim.name = muon, which lion continues with" \
+like err "optim.name is lion, but the checkpoint was written with muon: the moments" \
     "a run that resumes with another optimizer warns of it"
 d=$(score --stride 8 --sequences 0 | cut -f1,4)
 e=$(score --sequences 0 | cut -f1,4)

@@ -8,6 +8,7 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/buf.h"
 #include "common/mem.h"
 #include "common/path.h"
 #include "trainer/checkpoint/checkpoint.h"
@@ -384,20 +385,43 @@ static int run_loop(struct train *t, struct err *e)
 
 /* ---- the beginning and the end ---------------------------------------- */
 
-/* The moments of one optimizer mean something else to another. */
-static void compare_optimizers(const struct engine *eng, const char *checkpoint)
+/* What another value breaks, when training is resumed with it. */
+static const struct {
+    const char *key, *breaks;
+} breaks[] = {
+    { "optim.name", "the moments of the other optimiser are continued with" },
+    { "train.seed", "windows are read in another order, some of them twice and "
+                    "others never, and dropout draws other numbers" },
+    { "data.order", "windows are read in another order, some of them twice and "
+                    "others never" },
+    { "train.precision", "losses are rounded in another way from here on" },
+    { "model.context", "losses are means over other lengths from here on, and "
+                       "other windows are read" },
+};
+
+static void compare_settings(const struct engine *eng, const char *checkpoint)
 {
-    const struct setting *row = conf_find(&eng->set->conf, "optim.name");
-    const enum optim_name now = eng->set->optim.name;
     char *path = path_join(checkpoint, "config.ini");
     struct settings then = { 0 };
+    struct buf was = BUF_INIT, is = BUF_INIT;
     struct err e = { 0 };
+    size_t n = sizeof breaks / sizeof breaks[0];
 
-    if (eng->coll.rank == 0 && settings_load(&then, path, NULL, 0, &e) == 0 &&
-        then.optim.name != now)
-        log_warn("the checkpoint has the moments of optim.name = %s, which "
-                 "%s continues with",
-                 row->words[then.optim.name], row->words[now]);
+    if (eng->coll.rank != 0 || settings_load(&then, path, NULL, 0, &e) < 0)
+        n = 0;
+    for (size_t i = 0; i < n; i++) {
+        const struct setting *row = conf_find(&then.conf, breaks[i].key);
+
+        buf_trim(&was, 0);
+        buf_trim(&is, 0);
+        conf_text(&then.conf, row, &was);
+        conf_text(&eng->set->conf, row, &is);
+        if (strcmp(was.s, is.s) != 0)
+            log_warn("%s is %s, but the checkpoint was written with %s: %s",
+                     breaks[i].key, is.s, was.s, breaks[i].breaks);
+    }
+    buf_clear(&was);
+    buf_clear(&is);
     settings_clear(&then);
     free(path);
 }
@@ -429,7 +453,7 @@ static int open_run(struct train *t, const struct train_conf *c, struct err *e)
     if (c->checkpoint)
         ret = checkpoint_run_id(c->checkpoint, &t->resumed, e);
     if (ret == 0 && c->checkpoint)
-        compare_optimizers(t->engine, c->checkpoint);
+        compare_settings(t->engine, c->checkpoint);
     if (ret == 0 && c->checkpoint)
         ret = checkpoint_load(c->checkpoint, t->engine, e);
     if (ret == 0)
