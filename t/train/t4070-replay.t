@@ -186,6 +186,12 @@ like err "cannot replay whole: data.train is not what the run had" \
     "the data are named as the reason"
 mv away/* .
 
+mkdir -p sub
+(cd sub && gtrain replay whole --root ../mlruns --last 1 >../out 2>../err)
+is $? 3 "a run is not replayed in another folder than that of its data"
+like err "the paths of the run are relative to $dir, so change to that folder" \
+    "the folder is named"
+
 replay "a run whose rate depends on the clock cannot be replayed" 1 whole \
     --set train.max_time=1h
 like err "train.max_time makes the learning rate depend on the clock" \

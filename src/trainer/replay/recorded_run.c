@@ -116,6 +116,29 @@ static int load_settings(struct settings *s, const struct recorded_run *r,
     return ret;
 }
 
+/* Paths of the data are relative to the folder in which training was started:
+ * the one from which `run.root` leads to the store. */
+static int name_folder(const struct recorded_run *r, const struct settings *s,
+                       struct err *e)
+{
+    const size_t n = strlen(s->run.root);
+    char *store = realpath(r->root, NULL), *here = realpath(".", NULL);
+    const struct err why = *e;
+
+    if (why.kind == ERR_MISSING && store && here && *s->run.root != '/' &&
+        str_ends(store, s->run.root) && store[strlen(store) - n - 1] == '/') {
+        store[strlen(store) - n - 1] = '\0';
+        if (strcmp(store, here) != 0)
+            err_set(e, why.kind,
+                    "%s; the paths of the run are relative to %s, so change to "
+                    "that folder, or give others with --set",
+                    why.text, store);
+    }
+    free(store);
+    free(here);
+    return -1;
+}
+
 /* ---- the job ---------------------------------------------------------- */
 
 static void choose_instructions(const struct recorded_run *r,
@@ -154,7 +177,8 @@ int recorded_run_use(const struct recorded_run *r, const struct run_info *run,
     choose_instructions(r, run);
     ret = load_settings(&s, r, run, e);
     if (ret == 0)
-        ret = engine_open(&eng, &s, ENGINE_TRAIN, e);
+        ret = engine_open(&eng, &s, ENGINE_TRAIN, e) < 0 ? name_folder(r, &s, e)
+                                                         : 0;
     if (ret == 0)
         ret = use(&eng, run, e);
     if (ret < 0)
