@@ -59,7 +59,7 @@ struct verify {
     char *data;           /* where training ran */
     struct table table;
     double end; /* when the commands of reports have to be done */
-    int64_t failed;
+    int64_t failed, unknown;
 };
 
 static void add_check(struct verify *v, const char *check, const char *of,
@@ -71,6 +71,18 @@ static void add_check(struct verify *v, const char *check, const char *of,
     table_mark(&v->table, passed ? MARK_GOOD : MARK_BAD);
     table_text(&v->table, result);
     v->failed += !passed;
+}
+
+/* gtrain replay could not tell: the run is neither proved nor refuted. */
+static void add_unknown(struct verify *v, const char *check, const char *of,
+                        const char *result)
+{
+    table_text(&v->table, check);
+    table_text(&v->table, of);
+    table_text(&v->table, "unknown");
+    table_mark(&v->table, MARK_WARN);
+    table_text(&v->table, result);
+    v->unknown++;
 }
 
 /* ---- the files -------------------------------------------------------- */
@@ -221,7 +233,10 @@ static int replay_runs(struct verify *v, const struct runs *runs, struct err *e)
         const bool passed = spawn_run(argv, &s, &why) == 0;
         const char *words = last_words(&said);
 
-        add_check(v, "replay", r->name, passed, *words ? words : why.text);
+        if (s.status == err_status(ERR_MISSING) && strstr(words, "cannot tell"))
+            add_unknown(v, "replay", r->name, words);
+        else
+            add_check(v, "replay", r->name, passed, *words ? words : why.text);
         buf_clear(&out);
         buf_clear(&said);
     }
@@ -283,6 +298,9 @@ static int check_all(struct verify *v, const char *archive, struct err *e)
     if (v->failed > 0)
         return err_set(e, ERR_INPUT, "%s: %lld of %zu checks failed", archive,
                        (long long)v->failed, table_rows(&v->table));
+    if (v->unknown > 0)
+        return err_set(e, ERR_MISSING, "%s: %lld of %zu checks cannot be done",
+                       archive, (long long)v->unknown, table_rows(&v->table));
     return 0;
 }
 

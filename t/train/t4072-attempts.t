@@ -53,6 +53,15 @@ ok $? "a run is resumed with other instructions"
 check "a run is resumed with fewer points" resumed sparse --set run.log_every=5
 replay "a run with fewer points from a step on is certified" 0 sparse --steps 1:40
 
+# what a change breaks
+for change in "train.seed=5|train.seed is 5, but the checkpoint was written with [0-9]*: windows are read" \
+    "data.order=random|data.order is random, but .*: windows are read in another order" \
+    "train.precision=bf16|train.precision is bf16, but .*: losses are rounded"; do
+    resumed breaks --set "${change%%|*}"
+    like out "${change#*|}" "resuming with ${change%%|*} says what breaks"
+    gtrack rm breaks >rm.out 2>&1
+done
+
 # nothing to do
 config=$(gtrack where longer)/artifacts/config.ini
 cp "$config" before.ini
@@ -137,6 +146,11 @@ awk '$3 == 35 { $2 -= 0.1 } { print }' kept >"$loss"
 GTRAIN_ISA=c replay "far from a checkpoint, it cannot tell" 3 plain --steps 1:40
 like err "cannot tell: step 35 is 35 steps after a checkpoint, and" \
     "the distance and the instructions are named"
+gtrack bundle plain -o plain.tar --data >out 2>err &&
+    GTRAIN_ISA=c gtrack verify plain.tar --replay --tsv --no-header >out 2>err
+is $? 3 "gtrack verify does not pass what cannot be told" "$(cat err)"
+like out "^replay${tab}plain${tab}unknown${tab}.*cannot tell: step 35 is 35 steps" \
+    "gtrack verify does not call it false, either"
 cp kept "$loss"
 mv away/* "$plain/artifacts/checkpoints"
 lr=$(gtrack where lr)/artifacts/checkpoints
