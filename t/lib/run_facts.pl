@@ -16,6 +16,7 @@ use JSON::PP;
 # What is not compared byte for byte: how it is compared, or why it is not.
 my @apart = (
     [qr{^\.gtrack/(attempt|lock|rewinds|value|metric)\b}, sub { () }], # whose it was
+    [qr{^tags/attempt\.}, sub { () }],      # where it began
     [qr{^metrics/}, sub { () }],    # as points, below
     [qr{^meta\.yaml$}, sub { grep { /^(name|status|lifecycle)/ } lines(@_) }],
     [qr{^inputs/}, sub { 'an input' }],

@@ -311,6 +311,7 @@ char *store_names_file(const char *root, const char *name, struct err *e)
 static bool is_of_writer(const char *name)
 {
     return strncmp(name, "attempt.", 8) == 0 ||
+           strncmp(name, "artifact.", 9) == 0 ||
            strncmp(name, "metric.", 7) == 0;
 }
 
