@@ -29,9 +29,14 @@ static const struct dl_symbol symbols[] = {
     { NULL, 0 }
 };
 
-int cublaslt_load(struct cublaslt *lt, struct err *e)
+int cublaslt_load(struct cublaslt *lt, int which, struct err *e)
 {
+    static const char *const name[CUBLASLT_VERSIONS] = {
+        "libcublasLt.so.13",
+        "libcublasLt.so.12",
+    };
+
     if (cublaslt_is_off())
         return err_set(e, ERR_MISSING, "GT_CUBLASLT is off");
-    return dl_load(lt, symbols, "libcublasLt.so.13 libcublasLt.so.12", e);
+    return dl_load(lt, symbols, name[which], e);
 }

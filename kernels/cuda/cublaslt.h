@@ -114,8 +114,10 @@ static inline bool cublaslt_is_off(void)
     return off && strcmp(off, "off") == 0;
 }
 
-/* Find the library's functions; -1 and why if that fails. */
-int cublaslt_load(struct cublaslt *, struct err *e);
+/* Find the functions of version `which` of the library, 0 for the newest; -1
+ * and why if that fails. */
+enum { CUBLASLT_VERSIONS = 2 };
+int cublaslt_load(struct cublaslt *, int which, struct err *e);
 
 #ifdef __cplusplus
 }

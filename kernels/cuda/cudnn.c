@@ -32,5 +32,6 @@ int cudnn_load(struct cudnn *api, struct err *e)
     if (api->version() < 90600)
         return err_set(e, ERR_MISSING, "cuDNN %zu is older than 9.6",
                        api->version());
+    dl_preload("libnvrtc*.so.*"); /* it looks for that by its name only */
     return 0;
 }

@@ -44,6 +44,8 @@ static int library_type_of_b(const struct gemm *q)
 
 /* ---- the library ------------------------------------------------------- */
 
+/* A version that the driver is too old for can be found, but not initialized;
+ * then the next one is tried.  What is reported is the first failure. */
 static struct gemm_state *open_state(struct dev *dev)
 {
     struct cuda *cuda = cuda_of(dev);
@@ -52,13 +54,20 @@ static struct gemm_state *open_state(struct dev *dev)
     if (p)
         return p;
     p = cuda->gemm = (struct gemm_state *)xcalloc(1, sizeof *p);
-    if (cublaslt_load(&p->lt, &p->why) < 0)
-        return p;
-    if (p->lt.create(&p->handle) != 0) {
-        p->handle = nullptr;
-        err_set(&p->why, ERR_SYSTEM, "cannot initialize cuBLASLt");
-        return p;
+    for (int i = 0; i < CUBLASLT_VERSIONS && !p->handle; i++) {
+        struct err e = {};
+
+        if (cublaslt_load(&p->lt, i, &e) == 0 &&
+            p->lt.create(&p->handle) != 0) {
+            p->handle = nullptr;
+            err_set(&e, ERR_SYSTEM, "cannot initialize cuBLASLt %zu",
+                    p->lt.version());
+        }
+        if (p->why.kind == ERR_NONE)
+            p->why = e;
     }
+    if (!p->handle)
+        return p;
     algorithms_open(&p->algorithms, cuda->name, p->lt.version());
     return p;
 }

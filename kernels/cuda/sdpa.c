@@ -160,13 +160,70 @@ static void say_chosen(const struct sdpa *s, const struct sdpa_kernel *p)
     char name[160];
 
     if (p->usable)
-        log_info("cuDNN's kernel for the %s of attention: %s", what,
+        log_info("cuDNN's kernel for the %s of attention: %s (cuDNN %zu)", what,
                  sdpa_graph_kernel_name(&s->api, p->execution_plan, name,
-                                        sizeof name));
+                                        sizeof name),
+                 s->api.version());
     else
-        log_warn("cuDNN cannot compile the %s of attention (%s); using a "
+        log_warn("cuDNN %zu is not used for the %s of attention (%s); using a "
                  "slower kernel",
-                 what, p->graph.why);
+                 s->api.version(), what, p->graph.why);
+}
+
+/*
+ * Versions of cuDNN, from `from` to before `before`, whose attention is known
+ * to be wrong or missing on GPUs of compute capability `least` to `most`: all
+ * of it, or only the gradient, or only where T is not a multiple, or at most
+ * `longest`.
+ */
+static const struct {
+    size_t from, before;
+    int least, most;
+    bool gradient;
+    int64_t multiple, longest;
+    const char *why;
+} bad[] = {
+    /* cudnn-frontend: its nodes of attention, forward and backward */
+    { .from = 91000,
+      .before = 91002,
+      .most = 999,
+      .why = "this version computes attention wrongly" },
+    /* TransformerEngine, fused_attn.cpp */
+    { .before = 90700,
+      .least = 100,
+      .most = 999,
+      .why = "9.7 is needed on this GPU" },
+    { .before = 91801,
+      .least = 120,
+      .most = 129,
+      .why = "9.18.1 is needed on this GPU" },
+    /* cudnn-frontend issue 160 and its padding mask up to 9.15.0, which
+     * TransformerEngine, fused_attn.cpp, does not use in a graph either */
+    { .before = 91501,
+      .most = 999,
+      .gradient = true,
+      .multiple = 128,
+      .why = "9.15.1 is needed where the context is not a multiple of 128" },
+    /* cudnn-frontend issue 1072: NaN in 9.25 and 9.26 */
+    { .before = (size_t)-1,
+      .most = 999,
+      .gradient = true,
+      .longest = 1,
+      .why = "it may be NaN for one position" },
+};
+
+/* Why a version is not used for a shape, or NULL. */
+static const char *known_bad(size_t version, int capability,
+                             const struct sdpa_shape *s)
+{
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        if (version >= bad[i].from && version < bad[i].before &&
+            capability >= bad[i].least && capability <= bad[i].most &&
+            (!bad[i].gradient || s->backward) &&
+            (!bad[i].multiple || s->T % bad[i].multiple != 0) &&
+            (!bad[i].longest || s->T <= bad[i].longest))
+            return bad[i].why;
+    return NULL;
 }
 
 static struct sdpa_kernel *kernel_for(struct dev *dev,
@@ -174,6 +231,7 @@ static struct sdpa_kernel *kernel_for(struct dev *dev,
 {
     struct sdpa *s = open_sdpa(dev);
     struct sdpa_kernel *p;
+    const char *why;
 
     for (int i = 0; i < s->n; i++)
         if (memcmp(&s->kernel[i].shape, shape, sizeof *shape) == 0)
@@ -188,7 +246,10 @@ static struct sdpa_kernel *kernel_for(struct dev *dev,
     }
     p = &s->kernel[s->n++];
     p->shape = *shape;
-    if (sdpa_graph_build(&p->graph, &s->api, s->handle, shape))
+    why = known_bad(s->api.version(), cuda_of(dev)->capability, shape);
+    if (why)
+        snprintf(p->graph.why, sizeof p->graph.why, "%s", why);
+    else if (sdpa_graph_build(&p->graph, &s->api, s->handle, shape))
         choose_kernel(s, p);
     say_chosen(s, p);
     return p->usable ? p : NULL;

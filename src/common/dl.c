@@ -50,58 +50,59 @@ static const struct {
     { NULL, "/usr/lib/python3*/site-packages/nvidia" },
 };
 
-/* Open all files of a pattern: they are found by name from then on. */
-static void open_files(const char *pattern)
+/* The folders lib of all packages. */
+static void find_python(glob_t *out)
 {
+    int flags = 0;
+
+    *out = (glob_t){ 0 };
+    for (size_t i = 0; i < sizeof python / sizeof *python; i++) {
+        const char *root = python[i].variable ? getenv(python[i].variable) : "";
+        char pattern[512];
+
+        if (!root || (python[i].variable && root[0] != '/'))
+            continue;
+        snprintf(pattern, sizeof pattern, "%s%s%s/*/lib", root,
+                 *root ? "/" : "", python[i].pattern);
+        glob(pattern, flags, NULL, out);
+        flags = GLOB_APPEND;
+    }
+}
+
+static void *open_in_python(const char *names)
+{
+    void *library = NULL;
+    glob_t folders;
+
+    find_python(&folders);
+    for (size_t i = 0; i < folders.gl_pathc && !library; i++)
+        library = open_any(folders.gl_pathv[i], names);
+    globfree(&folders);
+    return library;
+}
+
+static void open_files(const char *folder, const char *name)
+{
+    char pattern[512];
     glob_t files;
 
+    snprintf(pattern, sizeof pattern, "%s/%s", folder, name);
     if (glob(pattern, 0, NULL, &files) == 0)
         for (size_t i = 0; i < files.gl_pathc; i++)
             dlopen(files.gl_pathv[i], RTLD_NOW | RTLD_LOCAL);
     globfree(&files);
 }
 
-/* Try the lib folders of one folder of packages.  cuDNN looks for the
- * run-time compiler by its name only, so that one is opened first. */
-static void *open_in_packages(const char *packages, const char *names)
+void dl_preload(const char *pattern)
 {
-    char pattern[512];
-    void *library = NULL;
     glob_t folders;
 
-    snprintf(pattern, sizeof pattern, "%s/*/lib", packages);
-    if (glob(pattern, 0, NULL, &folders) == 0) {
-        for (size_t i = 0; i < folders.gl_pathc && !library; i++)
-            library = open_any(folders.gl_pathv[i], names);
-        if (library) {
-            snprintf(pattern, sizeof pattern, "%s/*/lib/libnvrtc*.so.*",
-                     packages);
-            open_files(pattern);
-        }
-    }
+    find_python(&folders);
+    for (size_t i = 0; i < folders.gl_pathc; i++)
+        open_files(folders.gl_pathv[i], pattern);
     globfree(&folders);
-    return library;
-}
-
-static void *open_in_python(const char *names)
-{
-    void *library = NULL;
-
-    for (size_t i = 0; i < sizeof python / sizeof *python && !library; i++) {
-        const char *root = python[i].variable ? getenv(python[i].variable) : "";
-        char pattern[512];
-        glob_t packages;
-
-        if (!root || (python[i].variable && root[0] != '/'))
-            continue;
-        snprintf(pattern, sizeof pattern, "%s%s%s", root, *root ? "/" : "",
-                 python[i].pattern);
-        if (glob(pattern, 0, NULL, &packages) == 0)
-            for (size_t k = 0; k < packages.gl_pathc && !library; k++)
-                library = open_in_packages(packages.gl_pathv[k], names);
-        globfree(&packages);
-    }
-    return library;
+    if (CUDA_LIBDIR[0] != '\0')
+        open_files(CUDA_LIBDIR, pattern);
 }
 
 /* The first of the names that the library has. */

@@ -30,6 +30,10 @@ extern "C" {
  * folder .local, /usr/local and /usr.
  * The name of a symbol that was renamed may be such a list, too.  A library
  * stays open until the program ends.
+ *
+ * dl_preload() opens all libraries whose names fit a pattern in the packages of
+ * Python and in the toolkit, so that libraries which look for them by name find
+ * them.
  */
 struct dl_symbol {
     const char *name;
@@ -38,6 +42,7 @@ struct dl_symbol {
 
 int dl_load(void *api, const struct dl_symbol *table, const char *names,
             struct err *);
+void dl_preload(const char *pattern);
 
 #ifdef __cplusplus
 }

@@ -307,6 +307,8 @@ static void check_wrong_algorithms(void)
        "a deterministic device, which may divide sums, adds parts in F32");
     ok(product_of_ones("GT_CUBLASLT", "off", "/dev/null", false, &e) == 2304,
        "products without cuBLASLt are right if it is switched off");
+    ok(product_of_ones("GT_EMU_LT", "older", "/dev/null", false, &e) == 2304,
+       "the older cuBLASLt is used if the newer one cannot be initialized");
     product_of_ones("GT_EMU_LT", "none", "/dev/null", false, &e);
     ok(strstr(e.text, "products would be very slow"),
        "products in bf16 are refused if cuBLASLt is not found");

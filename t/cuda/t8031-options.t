@@ -93,7 +93,7 @@ then
         model.position=rope train.precision=fp16
     GT_EMU_CUDNN=refuse
     try cudnn-refuses-bf16 1e-2 train.precision=bf16
-    grep -q 'cannot compile the gradient of attention (libnvrtc-builtins' log
+    grep -q 'is not used for the gradient of attention (libnvrtc-builtins' log
     ok $? "a graph that cuDNN cannot compile falls back with cuDNN's reason"
     GT_EMU_CUDNN=broken
     try cudnn-broken-bf16 1e-2 train.precision=bf16 train.cuda_graphs=yes

@@ -13,11 +13,21 @@
  * it is run.  With GT_EMU_LT=wrong its first algorithm stores nothing, and with
  * GT_EMU_LT=narrow it adds the parts of a sum in the type of the result where
  * that is allowed.  With GT_EMU_LT=first it leaves out the first column of each
- * product.  With GT_EMU_LT=none it is not found.
+ * product.  With GT_EMU_LT=none it is not found; with GT_EMU_LT=older, only
+ * its older version can be initialized.  With GT_EMU_LT=half it leaves out half
+ * of the columns of long sums, with half-sums it adds half of them up for a
+ * bias, and with unsteady it rounds differently each time.
  */
 #include "config.h"
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/cublaslt.h"
+
+static bool is_set_to(const char *what)
+{
+    const char *s = getenv("GT_EMU_LT");
+
+    return s && strcmp(s, what) == 0;
+}
 
 struct cublaslt_handle_data {
     int open;
@@ -40,11 +50,18 @@ struct cublaslt_pref_data {
     uint32_t align[4], reduction;
 };
 
-enum { OK, REJECTED = 7, NOT_RUN = 13, OFFER_MAGIC = 0x67656d6d };
+enum {
+    OK,
+    NOT_INITIALIZED,
+    REJECTED = 7,
+    NOT_RUN = 13,
+    OFFER_MAGIC = 0x67656d6d
+};
 
 /* What an offer does instead of the product: nothing, or sums in the result's
  * type.  Other numbers, which the file of algorithms may have, do nothing else
  * than the product. */
+enum { LONG = 64 };
 enum { OFFER_WRONG = 100, OFFER_NARROW };
 
 static float read_one(const void *p, int type, int64_t i)
@@ -132,11 +149,12 @@ static float finish(const emu_product &p, int64_t r, int64_t c, float sum)
     return p.desc.epilogue & CUBLASLT_EPI_GELU ? gelu(v) : v;
 }
 
-static bool leaves_out_first()
+/* 1, or with GT_EMU_LT=unsteady a bit of an irregular row. */
+static uint64_t next_bit()
 {
-    const char *s = getenv("GT_EMU_LT");
+    static uint64_t products;
 
-    return s && strcmp(s, "first") == 0;
+    return is_set_to("unsteady") ? ++products * 0x9e3779b97f4a7c15u >> 63 : 1;
 }
 
 static void multiply(const emu_product &p)
@@ -146,8 +164,12 @@ static void multiply(const emu_product &p)
     const std::vector<float> a = gather(p.pa, p.a, p.desc.transa, m, k);
     const std::vector<float> b = gather(p.pb, p.b, !p.desc.transb, n, k);
 
+    const int64_t done = k > LONG && is_set_to("half") ? n / 2 : n;
+    const int64_t added = k > LONG && is_set_to("half-sums") ? k / 2 : k;
+    const float last = next_bit() ? 1.0f : 1.0f + 0x1p-20f;
+
 #pragma omp parallel for if (m * n * k > 1 << 16)
-    for (int64_t c = leaves_out_first() ? 1 : 0; c < n; c++) {
+    for (int64_t c = is_set_to("first") ? 1 : 0; c < done; c++) {
         for (int64_t r = 0; r < m; r++) {
             const float *x = &a[(size_t)(r * k)], *y = &b[(size_t)(c * k)];
             float part[8] = {}, sum = 0;
@@ -163,13 +185,14 @@ static void multiply(const emu_product &p)
                 sum += x[i] * y[i];
             for (int j = 0; j < 8; j++)
                 sum += part[j];
+            sum *= last;
             write_one(p.pd, p.d.type, c * p.d.ld + r, finish(p, r, c, sum));
         }
     }
     for (int64_t c = 0; p.desc.epilogue == CUBLASLT_EPI_BGRADB && c < n; c++) {
         float sum = 0;
 
-        for (int64_t i = 0; i < k; i++)
+        for (int64_t i = 0; i < added; i++)
             sum += b[(size_t)(c * k + i)];
         write_one(p.desc.bias, p.d.type, c, sum);
     }
@@ -308,13 +331,6 @@ static bool fits(const struct cublaslt_desc_data *o,
              !o->bias);
 }
 
-static bool is_set_to(const char *what)
-{
-    const char *s = getenv("GT_EMU_LT");
-
-    return s && strcmp(s, what) == 0;
-}
-
 static bool offered(int epilogue)
 {
     return !is_set_to("plain") || epilogue == CUBLASLT_EPI_DEFAULT ||
@@ -436,7 +452,12 @@ static int matmul(cublaslt_handle, cublaslt_desc o, const void *alpha,
     return OK;
 }
 
-extern "C" int cublaslt_load(struct cublaslt *lt, struct err *e)
+static int create_none(cublaslt_handle *)
+{
+    return NOT_INITIALIZED;
+}
+
+extern "C" int cublaslt_load(struct cublaslt *lt, int which, struct err *e)
 {
     if (cublaslt_is_off())
         return err_set(e, ERR_MISSING, "GT_CUBLASLT is off");
@@ -445,5 +466,7 @@ extern "C" int cublaslt_load(struct cublaslt *lt, struct err *e)
     *lt = { create,   destroy,       version,        desc_create, desc_destroy,
             desc_set, layout_create, layout_destroy, pref_create, pref_destroy,
             pref_set, heuristic,     check,          matmul };
+    if (which == 0 && is_set_to("older"))
+        lt->create = create_none;
     return 0;
 }

@@ -8,6 +8,7 @@
 #include "t/lib/tap.h"
 
 #include <dlfcn.h>
+#include <link.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -18,6 +19,26 @@ struct library {
 static const struct dl_symbol symbols[] = {
     { "labs", offsetof(struct library, absolute) }, { NULL, 0 }
 };
+
+/* A library of the system, which no program uses, in the packages as well. */
+static void check_preload(const char *lib)
+{
+    void *other = dlopen("libresolv.so.2", RTLD_NOW);
+    char *file = path_join(lib, "libgt-other.so.1");
+    struct link_map *at;
+
+    if (!other || dlinfo(other, RTLD_DI_LINKMAP, &at) < 0 ||
+        symlink(at->l_name, file) < 0 || dlclose(other) != 0 ||
+        dlopen("libresolv.so.2", RTLD_NOW | RTLD_NOLOAD)) {
+        skip("what a library looks for by its name is opened before",
+             "no library that can be closed");
+    } else {
+        dl_preload("libgt-other*.so.*");
+        ok(dlopen("libresolv.so.2", RTLD_NOW | RTLD_NOLOAD),
+           "what a library looks for by its name is opened before");
+    }
+    free(file);
+}
 
 int main(void)
 {
@@ -45,6 +66,7 @@ int main(void)
     ok(dl_load(&got, symbols, "libgt-test.so.2 libgt-test.so.1", &e) == 0 &&
            got.absolute && got.absolute(-7) == 7,
        "a library is found in the packages of the active environment");
+    check_preload(lib);
     path_remove(folder, &e);
     free(file);
     free(lib);
