@@ -22,6 +22,31 @@
  */
 enum { FP8_ROWS = 1, FP8_TURNED = 2 };
 
+/* A number of 8 bits. */
+template <int MANTISSA> struct fp8 {
+    uint8_t code;
+};
+
+template <int MANTISSA>
+static __device__ __forceinline__ float to_float(fp8<MANTISSA> x)
+{
+    return float_from_fp8(x.code, MANTISSA);
+}
+
+/* Do something with A and B the C types of the operands of gemm(). */
+#define WITH_OPERANDS(A, B, dtype, ...)                                        \
+    if (dtype == DT_E4M3) {                                                    \
+        using A = fp8<E4M3_MANTISSA>;                                          \
+        using B = fp8<E4M3_MANTISSA>;                                          \
+        __VA_ARGS__;                                                           \
+    } else if (dtype == DT_E5M2) {                                             \
+        using A = fp8<E5M2_MANTISSA>;                                          \
+        using B = fp8<E4M3_MANTISSA>;                                          \
+        __VA_ARGS__;                                                           \
+    } else {                                                                   \
+        WITH_TYPE(A, dtype, using B = A; __VA_ARGS__)                          \
+    }
+
 struct fp8_matrix {
     enum dtype type;
     int64_t cols;

@@ -30,8 +30,8 @@ struct dev;
  *      GEMM_BIAS_GRAD  bias(m) = sums of the rows of op(a), of type out
  *
  * cuBLASLt computes it, by an algorithm that is chosen when a kind of product
- * first occurs: those that the library suggests are compared with a plain
- * kernel and timed, and the fastest one is kept in a file (algorithms.h).  A
+ * first occurs: those that the library suggests are compared with sums in
+ * double and timed, and the fastest one is kept in a file (algorithms.h).  A
  * deterministic device takes the first suggestion that computes the right
  * numbers.  If the library suggests nothing, the plain kernel computes the
  * product.  Without the library it computes products of F32; those of 16 bits

@@ -46,8 +46,8 @@ bool gemm_run_algorithm(struct dev *dev, const struct gemm_state *p,
                         const struct cublaslt_result *with);
 
 /*
- * gemm_try_offers() removes the offers whose last rows differ from what the
- * plain kernel computes, says so, and returns how many are left.  It sets the
+ * gemm_try_offers() removes the offers that compute other numbers than sums in
+ * double, says so, and returns how many are left.  It sets the
  * algorithm of the problem to the fastest of these, or to the first if the
  * device is deterministic or has no memory for a trial.  Outputs lie in memory
  * of their own.

@@ -5,21 +5,10 @@
  */
 #include "config.h"
 #include "kernels/cuda/launch.cuh"
+#include "kernels/cuda/fp8.cuh"
 #include "kernels/cuda/gemm_cublaslt.cuh"
-#include "kernels/fp8.h"
 
 enum { SIDE = 64, DEPTH = 16, THREADS = 256 };
-
-/* A number of 8 bits. */
-template <int MANTISSA> struct fp8 {
-    uint8_t code;
-};
-
-template <int MANTISSA>
-static __device__ __forceinline__ float to_float(fp8<MANTISSA> x)
-{
-    return float_from_fp8(x.code, MANTISSA);
-}
 
 /* A block computes a SIDE x SIDE tile, a thread 4 x 4 of it. */
 template <class A, class B, class D>
@@ -98,15 +87,6 @@ static void launch_plain(struct dev *dev, const struct gemm *q)
 /* A bias of the columns is added before the one rounding. */
 void gemm_multiply_plain(struct dev *dev, const struct gemm *q)
 {
-    if (q->type == DT_E4M3)
-        WITH_TYPE(
-            D, q->out,
-            launch_plain<fp8<E4M3_MANTISSA>, fp8<E4M3_MANTISSA>, D>(dev, q))
-    else if (q->type == DT_E5M2)
-        WITH_TYPE(
-            D, q->out,
-            launch_plain<fp8<E5M2_MANTISSA>, fp8<E4M3_MANTISSA>, D>(dev, q))
-    else
-        WITH_TYPE(T, q->type,
-                  WITH_TYPE(D, q->out, launch_plain<T, T, D>(dev, q)))
+    WITH_OPERANDS(A, B, q->type,
+                  WITH_TYPE(D, q->out, launch_plain<A, B, D>(dev, q)))
 }

@@ -1,21 +1,24 @@
 /*
  * gemm_trial - which of cuBLASLt's algorithms are right, and which is fastest
  *
- * An algorithm is compared on the last rows of its result with the plain kernel
- * before it is timed: one that stores nothing, or the wrong tile, would be the
- * fastest of all.
+ * Before an algorithm is timed, elements of its result are compared with sums
+ * in double: one that stores nothing, or the wrong tile, would be the fastest
+ * of all.
  */
 #include "config.h"
 #include "kernels/cuda/launch.cuh"
+#include "kernels/cuda/fp8.cuh"
 #include "kernels/cuda/gemm_cublaslt.cuh"
 
 #include "common/log.h"
 #include "common/mem.h"
-#include "kernels/ref.h"
+#include "common/rng.h"
 
 enum {
-    ROUNDS = 3, /* of timing; the shortest counts */
-    ROWS = 16,  /* that are compared */
+    ROUNDS = 3,  /* of timing; the shortest counts */
+    DRAWN = 256, /* elements that are compared, and of the last row or column */
+    EDGE = 64,
+    THREADS = 128,
     CACHES = 5, /* times the second cache: a copy that measures memory */
 };
 
@@ -94,114 +97,231 @@ double gemm_measure_bandwidth(struct dev *dev)
 
 /* ---- comparison -------------------------------------------------------- */
 
-/* The last rows of a product, as the plain kernel computes them, and as an
- * algorithm did. */
-struct last_rows {
-    struct tensor want, is; /* in host memory */
-    size_t offset, size;    /* of the rows in d, in bytes */
+/* An element of a product, as it should be before the epilogue, in double, and
+ * as an algorithm computed it; of the sums of GEMM_BIAS_GRAD, column 0. */
+struct element {
+    int64_t row, col;
+    double sum;
+    double d, aux, bias; /* those of its place, where there are such */
 };
 
-static struct tensor rows_of(const struct gemm *q, int64_t rows, void *data)
+/* The sums of op(a) op(b), or of the rows of op(a) if b is null. */
+template <class A, class B>
+static __global__ void __launch_bounds__(THREADS)
+    sum_elements(struct element *e, const A *a, const B *b, int64_t k,
+                 int64_t lda, int64_t ldb, bool ta, bool tb, double alpha,
+                 const float *scale_a, const float *scale_b)
 {
-    struct tensor t = {};
+    begin_kernel();
 
-    t.data = data;
-    t.type = q->out;
-    t.rank = 2;
-    t.dim[0] = rows;
-    t.dim[1] = q->n;
-    t.overwrite = true;
-    return t;
+    SHARED(double, part, THREADS);
+    struct element *mine = e + blockIdx.x;
+    const int64_t r = mine->row, c = mine->col;
+    double sum = 0.0;
+
+    for (int64_t i = threadIdx.x; i < k; i += THREADS)
+        sum += (double)to_float(a[ta ? i * lda + r : r * lda + i]) *
+               (b ? (double)to_float(b[tb ? c * ldb + i : i * ldb + c]) : 1.0);
+    part[threadIdx.x] = sum;
+    __syncthreads();
+    if (threadIdx.x > 0)
+        return;
+    for (int i = 1; i < THREADS; i++)
+        sum += part[i];
+    if (scale_a)
+        alpha *= (double)*scale_a * (double)*scale_b;
+    mine->sum = alpha * sum;
 }
 
-static bool copy_to_host(struct dev *dev, void *to, const void *from, size_t n)
+template <class D>
+static __global__ void read_elements(struct element *e, int64_t n, const D *d,
+                                     const D *aux, const D *bias, int64_t ldd)
 {
-    return cudaMemcpyAsync(to, from, n, cudaMemcpyDeviceToHost, STREAM(dev)) ==
-               cudaSuccess &&
+    begin_kernel();
+
+    const int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+
+    if (i >= n)
+        return;
+    e[i].d = (double)to_float(d[e[i].row * ldd + e[i].col]);
+    if (aux)
+        e[i].aux = (double)to_float(aux[e[i].row * ldd + e[i].col]);
+    if (bias)
+        e[i].bias = (double)to_float(bias[e[i].col]);
+}
+
+/* The elements that are compared, on the device and on the host: some are drawn
+ * from the whole product, some from its last row and column, where tiles may be
+ * cut, and the sums of GEMM_BIAS_GRAD are compared whole. */
+struct sample {
+    struct element *at, *host;
+    int64_t n, sums;
+};
+
+static void draw_elements(struct sample *s, const struct gemm *q)
+{
+    for (int64_t i = 0; i < s->n; i++) {
+        const uint64_t at = (uint64_t)i;
+
+        s->host[i].row = rng_word(1, (uint64_t)q->k, at) % (uint64_t)q->m;
+        s->host[i].col = rng_word(2, (uint64_t)q->k, at) % (uint64_t)q->n;
+        if (i >= DRAWN && i % 2)
+            s->host[i].row = q->m - 1;
+        else if (i >= DRAWN)
+            s->host[i].col = q->n - 1;
+    }
+    for (int64_t i = 0; i < s->sums; i++)
+        s->host[s->n + i].row = i;
+}
+
+static bool copy(struct dev *dev, void *to, const void *from, size_t n,
+                 cudaMemcpyKind kind)
+{
+    return cudaMemcpyAsync(to, from, n, kind, STREAM(dev)) == cudaSuccess &&
            cudaStreamSynchronize(STREAM(dev)) == cudaSuccess;
 }
 
-/* What the rows should be, computed at `space` on the device. */
-static bool compute_rows(struct dev *dev, const struct gemm *q, void *space,
-                         int64_t rows, struct last_rows *r)
+/* Read what is in memory at the elements. */
+static bool read_sample(struct dev *dev, struct sample *s, const struct gemm *q)
 {
-    const size_t from = (size_t)(q->m - rows);
-    struct gemm part = gemm_without_epilogue(q);
-    struct tensor y = rows_of(q, rows, space);
-    struct tensor pre = rows_of(q, rows, (char *)q->aux + r->offset);
-
-    if (!gemm_can_separate(q))
-        part = *q;
-    part.a = (const char *)q->a +
-             from * (size_t)(q->ta ? 1 : q->lda) * dtype_size(q->type);
-    part.m = rows;
-    part.c = nullptr;
-    part.d = space;
-    part.beta = 0.0f;
-    gemm_multiply_plain(dev, &part);
-    if (q->epilogue == GEMM_GELU)
-        cuda_act_fwd(dev, &y, &y, ACT_GELU_TANH);
-    if (q->epilogue == GEMM_GELU_GRAD)
-        cuda_act_bwd(dev, &y, &pre, &y, ACT_GELU_TANH);
+    WITH_TYPE(D, q->out,
+              LAUNCH(read_elements<D>, blocks(s->n, THREADS), THREADS, 0,
+                     QUEUE(dev), s->at, s->n, (const D *)q->d,
+                     (const D *)q->aux, s->sums ? nullptr : (const D *)q->bias,
+                     q->ldd);
+              if (s->sums)
+                  LAUNCH(read_elements<D>, blocks(s->sums, THREADS), THREADS, 0,
+                         QUEUE(dev), s->at + s->n, s->sums, (const D *)q->bias,
+                         (const D *)nullptr, (const D *)nullptr, (int64_t)1))
     launched(dev, "trial of a product");
-    return copy_to_host(dev, r->want.data, space, r->size);
+    return copy(dev, s->host, s->at, (size_t)(s->n + s->sums) * sizeof *s->host,
+                cudaMemcpyDeviceToHost);
 }
 
-static bool rows_agree(const struct last_rows *r)
+/* Draw the elements, and compute them. */
+static bool sum_sample(struct dev *dev, struct sample *s, const struct gemm *q)
 {
-    const int64_t n = tensor_count(&r->want);
+    draw_elements(s, q);
+    if (!copy(dev, s->at, s->host, (size_t)(s->n + s->sums) * sizeof *s->host,
+              cudaMemcpyHostToDevice))
+        return false;
+    WITH_OPERANDS(
+        A, B, q->type,
+        LAUNCH((sum_elements<A, B>), (unsigned)s->n, THREADS, 0, QUEUE(dev),
+               s->at, (const A *)q->a, (const B *)q->b, q->k, q->lda, q->ldb,
+               q->ta, q->tb, (double)q->alpha, q->scale_a, q->scale_b);
+        if (s->sums)
+            LAUNCH((sum_elements<A, B>), (unsigned)s->sums, THREADS, 0,
+                   QUEUE(dev), s->at + s->n, (const A *)q->a,
+                   (const B *)nullptr, q->k, q->lda, (int64_t)0, q->ta, false,
+                   1.0, (const float *)nullptr, (const float *)nullptr))
+    launched(dev, "trial of a product");
+    return read_sample(dev, s, q);
+}
+
+static double gelu(double x, double *slope)
+{
+    const double c = 0.7978845608028654, u = c * (x + 0.044715 * x * x * x);
+    const double t = tanh(u);
+
+    *slope =
+        0.5 * (1 + t) + 0.5 * x * (1 - t * t) * c * (1 + 3 * 0.044715 * x * x);
+    return 0.5 * x * (1 + t);
+}
+
+/* What the element should be; *aux is what should be beside it. */
+static double wanted(const struct gemm *q, const struct element *e, double *aux)
+{
+    double slope;
+
+    *aux = e->aux;
+    if (q->epilogue == GEMM_GELU_GRAD) {
+        gelu(e->aux, &slope);
+        return e->sum * slope;
+    }
+    if (q->epilogue != GEMM_GELU)
+        return e->sum + (q->epilogue == GEMM_BIAS ? e->bias : 0);
+    *aux = e->sum + (q->bias ? e->bias : 0);
+    return gelu(*aux, &slope);
+}
+
+/* Whether numbers agree but for rounding; `is` of want and is, alternating. */
+static bool numbers_agree(const double *pair, int64_t n)
+{
     double squares = 0.0, rms;
 
-    for (int64_t i = 0; i < n; i++) {
-        const double x = ref_get(&r->want, i);
-
-        squares += isfinite(x) ? x * x : 0.0;
-    }
+    for (int64_t i = 0; i < n; i++)
+        squares += isfinite(pair[2 * i]) ? pair[2 * i] * pair[2 * i] : 0.0;
     rms = sqrt(squares / (double)n);
-    for (int64_t i = 0; i < n; i++) {
-        const double want = ref_get(&r->want, i);
-
-        if (isfinite(want) && !(fabs(ref_get(&r->is, i) - want) <=
-                                TOLERANCE * (fabs(want) + rms)))
+    for (int64_t i = 0; i < n; i++)
+        if (isfinite(pair[2 * i]) && !(fabs(pair[2 * i + 1] - pair[2 * i]) <=
+                                       TOLERANCE * (fabs(pair[2 * i]) + rms)))
             return false;
-    }
     return true;
 }
 
-/* Whether an algorithm computes these rows.  What it adds to is 0; where it
+static bool sample_agrees(const struct sample *s, const struct gemm *q)
+{
+    double *d = (double *)xmalloc(sizeof *d * 2 * (size_t)(s->n + s->sums));
+    double *aux = (double *)xmalloc(sizeof *aux * 2 * (size_t)s->n);
+    bool good;
+
+    for (int64_t i = 0; i < s->n; i++) {
+        d[2 * i] = wanted(q, &s->host[i], &aux[2 * i]);
+        d[2 * i + 1] = s->host[i].d;
+        aux[2 * i + 1] = s->host[i].aux;
+    }
+    good = numbers_agree(d, s->n) && (!q->aux || numbers_agree(aux, s->n));
+    for (int64_t i = 0; i < s->sums; i++) {
+        d[2 * i] = s->host[s->n + i].sum;
+        d[2 * i + 1] = s->host[s->n + i].d;
+    }
+    good = good && (!s->sums || numbers_agree(d, s->sums));
+    free(d);
+    free(aux);
+    return good;
+}
+
+/* Whether an algorithm computes these elements.  What it adds to is 0; where it
  * adds to nothing, an element that it does not store is NaN. */
 static bool is_right(struct dev *dev, const struct gemm_state *p,
                      const struct gemm_problem *problem, const struct gemm *q,
-                     const struct cublaslt_result *with, struct last_rows *r)
+                     const struct cublaslt_result *with, struct sample *s)
 {
-    char *rows = (char *)q->d + r->offset;
+    const size_t size = dtype_size(q->out), all = (size_t)(q->m * q->ldd);
 
-    return cudaMemsetAsync(rows, q->beta == 0.0f ? 0xff : 0, r->size,
+    return cudaMemsetAsync(q->d, q->beta == 0.0f ? 0xff : 0, all * size,
                            STREAM(dev)) == cudaSuccess &&
+           (q->epilogue != GEMM_GELU || !q->aux ||
+            cudaMemsetAsync(q->aux, 0xff, all * size, STREAM(dev)) ==
+                cudaSuccess) &&
+           (!s->sums || cudaMemsetAsync(q->bias, 0xff, (size_t)q->m * size,
+                                        STREAM(dev)) == cudaSuccess) &&
            gemm_run_algorithm(dev, p, problem, q, with) &&
-           copy_to_host(dev, r->is.data, rows, r->size) && rows_agree(r);
+           read_sample(dev, s, q) && sample_agrees(s, q);
 }
 
-/* Remove the offers that compute other rows; how many are left. */
+/* How many elements are compared. */
+static int64_t sample_size(const struct gemm *q)
+{
+    return DRAWN + EDGE + (q->epilogue == GEMM_BIAS_GRAD ? q->m : 0);
+}
+
+/* Remove the offers that compute other numbers; how many are left. */
 static int remove_wrong(struct dev *dev, const struct gemm_state *p,
                         const struct gemm_problem *problem,
                         const struct gemm *q, void *space,
                         struct cublaslt_result *offer, int n)
 {
-    const int64_t rows = q->m < ROWS ? q->m : (int64_t)ROWS;
-    const size_t row = (size_t)q->n * dtype_size(q->out);
-    struct last_rows r = {};
+    const int64_t all = sample_size(q);
+    struct sample s = { (struct element *)space,
+                        (struct element *)xcalloc((size_t)all, sizeof *s.host),
+                        DRAWN + EDGE, all - DRAWN - EDGE };
     int good = 0;
 
-    if (q->ldd != q->n) /* rows are not together */
-        return n;
-    r.offset = (size_t)(q->m - rows) * row;
-    r.size = (size_t)rows * row;
-    r.want = rows_of(q, rows, xmalloc(r.size));
-    r.is = rows_of(q, rows, xmalloc(r.size));
-    if (compute_rows(dev, q, space, rows, &r)) {
+    if (sum_sample(dev, &s, q)) {
         for (int i = 0; i < n; i++)
-            if (is_right(dev, p, problem, q, &offer[i], &r))
+            if (is_right(dev, p, problem, q, &offer[i], &s))
                 offer[good++] = offer[i];
     } else {
         good = n; /* the device has failed, and will say so */
@@ -211,8 +331,7 @@ static int remove_wrong(struct dev *dev, const struct gemm_state *p,
                  "%lld x %lld wrongly; they are not used",
                  n - good, n, (long long)q->m, (long long)q->n,
                  (long long)q->k);
-    free(r.want.data);
-    free(r.is.data);
+    free(s.host);
     return good;
 }
 
@@ -244,10 +363,10 @@ int gemm_try_offers(struct dev *dev, const struct gemm_state *p,
         ((size_t)(q->m * q->ldd) * dtype_size(q->out) + 255) & ~(size_t)255;
     const size_t line =
         ((size_t)(q->m > q->n ? q->m : q->n) * 4 + 255) & ~(size_t)255;
-    const size_t rows = (size_t)(ROWS * q->n) * dtype_size(q->out);
+    const size_t sample = (size_t)sample_size(q) * sizeof(struct element);
     const size_t outputs = d_size + (q->aux ? d_size : 0) + line;
     struct gemm trial = *q;
-    char *space = n > 0 ? alloc_outputs(outputs + rows) : nullptr;
+    char *space = n > 0 ? alloc_outputs(outputs + sample) : nullptr;
 
     if (n > 0)
         problem->with = offer[0];

@@ -93,6 +93,12 @@ GT_EMU_NO_CAPTURE=overlap try_device --set train.precision=bf16 &&
     grep -q 'whose kernels overlap cannot be recorded' log
 ok $? "the check finds that kernels that overlap cannot be recorded" \
     "$(cat out log)"
+GT_EMU_LT=unsteady try_device --set train.precision=bf16 &&
+    GT_EMU_LT=unsteady try_device --set train.precision=bf16 \
+        --set train.deterministic=yes
+test $? = 1 && grep -q 'other bits when a micro-step is repeated' out
+ok $? "the check finds that a deterministic device computes other bits" \
+    "$(cat out log)"
 if GT_EMU_CUDNN=1 "$gtrain" devices | grep -q 'cuDNN [0-9]'; then
     GT_EMU_CUDNN=1 try_device --set train.precision=bf16
     ok $? "cuDNN's attention passes the check" "$(cat out log)"
@@ -100,6 +106,15 @@ if GT_EMU_CUDNN=1 "$gtrain" devices | grep -q 'cuDNN [0-9]'; then
         grep -q 'passed, without cuDNN' out &&
         grep -q 'wrong numbers in attention .*using a slower kernel' log
     ok $? "cuDNN's attention is switched off if it is wrong" "$(cat out log)"
+    GT_EMU_CUDNN=first try_device --set train.precision=bf16 &&
+        grep -q 'passed, without cuDNN' out
+    ok $? "the check finds that cuDNN computes the first sequence only" \
+        "$(cat out log)"
+    GT_EMU_CUDNN=two try_device --set train.precision=bf16 \
+        --set train.micro_batch=3 && grep -q 'passed, without cuDNN' out &&
+        grep -q 'attention of 3 sequences of 32 positions (sequence 3)' log
+    ok $? "the check finds that cuDNN leaves out a sequence of a micro-batch" \
+        "$(cat out log)"
 fi
 
 # Before a training, once.

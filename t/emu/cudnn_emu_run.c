@@ -187,6 +187,23 @@ static void run_reshape(const struct emu_launch *l,
     while (next_index(i, y));
 }
 
+/* Of the sequences, the last ones that the environment says are left out. */
+static void leave_out(const struct emu_launch *l, const struct emu_tensor *v,
+                      int t)
+{
+    const char *which = getenv("GT_EMU_CUDNN");
+    const int64_t from = strcmp(which, "first") == 0 ? 1
+                         : strcmp(which, "two") == 0 && v->dim[0] > 2
+                             ? v->dim[0] - 1
+                             : v->dim[0];
+    int64_t i[EMU_RANK] = { 0 };
+
+    do
+        if (i[0] >= from)
+            write_element(l, t, offset_of(v, v, i), 0);
+    while (next_index(i, v));
+}
+
 void cudnn_emu_run(void *arg)
 {
     struct emu_launch *l = arg;
@@ -213,6 +230,8 @@ void cudnn_emu_run(void *arg)
         default:
             run_reshape(l, s);
         }
+        if (!p->tensor[s->y].is_virtual)
+            leave_out(l, &p->tensor[s->y], s->y);
     }
     for (int t = 0; t < p->tensors; t++)
         if (p->tensor[t].is_virtual)

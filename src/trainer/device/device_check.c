@@ -17,7 +17,9 @@
 #include "trainer/model/recording.h"
 #include "trainer/ranks/coll.h"
 
-enum { CONTEXT = 4096, SEED = 20 }; /* the longest sequence that is tried */
+/* The longest sequence that is tried: in attention, and half of it in the
+ * rest. */
+enum { CONTEXT = 4096, SEQUENCES = 2, SEED = 20 };
 
 /* The same model on the CPU and on the device. */
 struct comparison {
@@ -108,10 +110,11 @@ static int open_models(struct comparison *c, const struct settings *all,
     s->model.layers = 1;
     if (s->model.context > CONTEXT)
         s->model.context = CONTEXT;
+    s->model.context = (s->model.context + 1) / 2;
     for (int i = 0; i < 2 && ret == 0; i++) {
         struct graph *g = &c->model[i].graph;
 
-        gpt_build(&c->model[i], s, 1);
+        gpt_build(&c->model[i], s, SEQUENCES);
         ret = graph_memory_alloc(g, i ? c->dev : &c->cpu, &how, e);
         g->first_micro = true;
         g->seed = SEED;
@@ -137,7 +140,7 @@ static int open_models(struct comparison *c, const struct settings *all,
 
 /* Whether numbers agree but for rounding, in these columns of all rows: the
  * difference as a whole, and each one of them. */
-static bool columns_agree(const struct tensor *is, const struct tensor *want,
+bool device_columns_agree(const struct tensor *is, const struct tensor *want,
                           int64_t from, int64_t to, double tolerance)
 {
     const int64_t C = tensor_cols(want), rows = tensor_count(want) / C;
@@ -166,7 +169,7 @@ static bool columns_agree(const struct tensor *is, const struct tensor *want,
 static bool numbers_agree(const struct tensor *is, const struct tensor *want,
                           double tolerance)
 {
-    return columns_agree(is, want, 0, tensor_cols(want), tolerance);
+    return device_columns_agree(is, want, 0, tensor_cols(want), tolerance);
 }
 
 /* Compare rows of queries, keys and values, each relative to its own size. */
@@ -175,9 +178,9 @@ static bool qkv_agrees(const struct tensor *is, const struct tensor *want,
 {
     const int64_t q = (int64_t)a->H * a->D, k = q + (int64_t)a->K * a->D;
 
-    return columns_agree(is, want, 0, q, tolerance) &&
-           columns_agree(is, want, q, k, tolerance) &&
-           columns_agree(is, want, k, tensor_cols(want), tolerance);
+    return device_columns_agree(is, want, 0, q, tolerance) &&
+           device_columns_agree(is, want, q, k, tolerance) &&
+           device_columns_agree(is, want, k, tensor_cols(want), tolerance);
 }
 
 /* Compare a tensor of the device with that of the CPU, then replace it. */
@@ -463,6 +466,9 @@ static int check_model(struct comparison *c, const struct settings *s,
     ret = open_models(c, s, e);
     if (ret == 0)
         ret = check_calls(c, e);
+    if (ret == 0)
+        ret = device_check_attention(c->dev, &c->cpu, s, CONTEXT, c->tolerance,
+                                     &c->wrong_attention, e);
     if (ret == 0)
         ret = check_optimiser(c, s, e);
     if (ret == 0)

@@ -9,11 +9,12 @@
  * device_check - does a device compute what the CPU computes?
  *
  * device_check() runs one micro-step of a model on a device and on the CPU:
- * one sequence through one layer, at the widths, types and context of the
- * settings, which have gone through resolve_settings().  After each operation
- * its results are compared, and the device is given those of the CPU, so that
- * every operation is judged by itself.  Then the optimiser makes one step on
- * both.  At last the micro-step runs as a whole, with kernels that wait for
+ * two sequences of half the context through one layer, at the widths and types
+ * of the settings, which have gone through resolve_settings().  After each
+ * operation its results are compared, and the device is given those of the CPU,
+ * so that every operation is judged by itself.  Attention then runs with the
+ * micro-batch and the context of the settings, and the optimiser makes one step
+ * on both.  At last the micro-step runs as a whole, with kernels that wait for
  * each other, with kernels that overlap, and as a graph of the device, if it
  * has these, and must give the same gradients each time.
  *
@@ -41,6 +42,14 @@ int device_check(struct dev *, const struct settings *, struct err *);
 int device_check_once(struct dev *, const struct settings *, struct err *);
 void device_check_remind(struct dev *, const struct settings *);
 int device_check_sum(struct dev *, struct coll *, struct err *);
+
+/* Parts of the check: attention of sequences that are at most so long, and
+ * whether numbers agree but for rounding in columns from .. to - 1. */
+int device_check_attention(struct dev *, struct dev *cpu,
+                           const struct settings *, int64_t longest,
+                           double tolerance, bool *wrong, struct err *);
+bool device_columns_agree(const struct tensor *is, const struct tensor *want,
+                          int64_t from, int64_t to, double tolerance);
 
 /*
  * The devices that have passed are kept in $XDG_CACHE_HOME/gtrain/checked, or

@@ -21,6 +21,7 @@ static bool is_of_model(const char *key)
     return (strncmp(key, "model.", 6) == 0 &&
             strcmp(key, "model.layers") != 0) ||
            strcmp(key, "optim.name") == 0 ||
+           strcmp(key, "train.micro_batch") == 0 ||
            strcmp(key, "train.precision") == 0 ||
            strcmp(key, "train.tf32") == 0 || strcmp(key, "train.fp8") == 0 ||
            strcmp(key, "train.deterministic") == 0;

@@ -1,5 +1,6 @@
 # The machine: its rates, its name, and whether it computes correctly.
 src_trainer_libtrainer_a_SOURCES += \
+	%D%/device_attention.c \
 	%D%/device_check.c \
 	%D%/device_check.h \
 	%D%/device_passed.c \
