@@ -374,6 +374,24 @@ is "$(gtrack ls stopped -c status --no-header | sort -u)" KILLED \
 stopped KILL 'trap "kill \$(cat 2.pid); exit" TERM; echo $$ >1.pid; sleep 600 & echo $! >2.pid
     touch ready; wait'
 is "$status $gone" "137 0" "a command does not outlive gtrack exec"
+# As the first process of a container, it is the parent of all orphans.
+cat >orphans.sh <<'END'
+for i in 1 2 3 4; do
+    (true &)
+done
+i=0
+while grep -q '^State:.*Z' /proc/[0-9]*/status 2>/dev/null && test $i -lt 1000; do
+    i=$((i + 1))
+done
+echo "$(cat /proc/1/comm) $((i < 1000))"
+END
+if unshare -rpf --mount-proc true 2>err; then
+    unshare -rpf --mount-proc gtrack exec -q --name first -- sh orphans.sh >out 2>err
+    is "$? $(cat out)" "0 gtrack 1" "exec as the first process of a container reaps orphans"
+else
+    skip "exec as the first process of a container reaps orphans" \
+        "no right to make namespaces"
+fi
 g exec --name none -- ./no-such-program
 test $? = 127 && g ls none -c status --no-header && holds out FAILED
 ok $? "exec of a missing command leaves a failed run"
