@@ -312,8 +312,11 @@ int sink_save_state(struct sink *s, const struct sink_state *m, struct err *e)
         fprintf(save.fp, "split %" PRId64 " %" PRId64 " %s\n", t->number, t->n,
                 sum);
     }
-    if (save_commit(&save, e) < 0)
+    if (save_commit(&save, e) < 0) {
+        /* it may be there if only the last sync failed */
+        s->has_state = s->has_state || access(s->state_path, F_OK) == 0;
         return -1;
+    }
     s->saved = clock_mono();
     s->has_state = true;
     return 0;
