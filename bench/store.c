@@ -140,7 +140,7 @@ static int list(const char *root, int64_t times, struct err *e)
         if (!f || runs_load(&runs, root, 0, e) < 0)
             return -1;
         for (size_t r = 0; r < runs.n; r++)
-            n += filter_match(f, &runs.run[r]);
+            n += filter_match(f, &runs.run[r], e) > 0;
         qsort(runs.run, runs.n, sizeof *runs.run, by_loss);
         printf("list %zu of %zu runs\t%.1f\tms\n", n, runs.n,
                (clock_mono() - from) * 1e3);

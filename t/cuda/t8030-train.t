@@ -72,12 +72,6 @@ if "$gtrain" devices | grep -q 'emulated GPU'; then
     ok $? "CUDA graphs of two streams give the same bits with streams late"
     unset GT_EMU_STREAMS
 fi
-GT_CUDA_CAREFUL=1
-export GT_CUDA_CAREFUL
-train careful --set train.device=cuda --set train.cuda_graphs=yes &&
-    losses careful >is && grep -q 'without CUDA graphs' log && cmp -s is want
-ok $? "micro-steps give the same bits where CUDA graphs cannot be made"
-unset GT_CUDA_CAREFUL
 # Times by the device's clock: of all steps, the last before its checkpoint.
 count() {
     find "$1" -path "*metrics/perf/$2" -exec cat {} + | wc -l

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "common/log.h"
 #include "common/num.h"
 #include "plot/curve_kind.h"
 #include "store/analysis/spike.h"
@@ -14,16 +15,25 @@ static const char *metric_of(const struct run_info *r, const char *kind)
     return curve_kind_line_key(r, &curve_kind_find(kind)->line[0]);
 }
 
+static bool load(struct series *s, const struct run_info *r, const char *key)
+{
+    struct err e = { 0 };
+
+    if (series_load(s, r, key, 0, &e) == 0)
+        return true;
+    log_lack(e.text);
+    return false;
+}
+
 /* Spikes of the loss, and the values that are not finite. */
 static void say_losses(struct buf *b, struct buf *command,
                        const struct run_info *r, const char *key)
 {
     struct spike_window window = { .n = 0 };
-    struct err ignored = { 0 };
     struct series s = { 0 };
     size_t spikes = 0, highest = 0, bad = 0, first_bad = 0;
 
-    if (series_load(&s, r, key, 0, &ignored) < 0)
+    if (!load(&s, r, key))
         return;
     for (size_t i = 0; i < s.n; i++) {
         double middle;
@@ -61,11 +71,10 @@ static void say_speed(struct buf *b, const struct run_info *r)
     enum { LEAST = 20 };
     const bool mfu = run_info_metric(r, "perf/mfu");
     const char *key = mfu ? "perf/mfu" : metric_of(r, "throughput");
-    struct err ignored = { 0 };
     struct series s = { 0 };
     double late, all;
 
-    if (!key || series_load(&s, r, key, 0, &ignored) < 0)
+    if (!key || !load(&s, r, key))
         return;
     if (s.n >= LEAST) {
         const size_t n = s.n / 10;
