@@ -2,7 +2,8 @@
  * gtrack verify - check an archive of gtrack bundle
  *
  * Unpacks the archive, compares its files with MANIFEST, checks the numbers of
- * its reports against its runs and, if asked to, has steps computed again.
+ * its reports against its runs and, if asked to, has steps computed again.  The
+ * runs of a store are checked where they are.
  */
 #include "config.h"
 
@@ -275,7 +276,23 @@ static int check_runs(struct verify *v, struct err *e)
 
 /* ---- the whole -------------------------------------------------------- */
 
-static int check_all(struct verify *v, const char *archive, struct err *e)
+static int judge(struct verify *v, const char *of, struct err *e)
+{
+    if (sig_caught())
+        return err_set(e, ERR_INTERRUPTED, "interrupted; nothing was checked");
+    if ((keep && save_folder_commit(&v->kept, e) < 0) ||
+        table_print(&v->table, &style, e) < 0)
+        return -1;
+    if (v->failed > 0)
+        return err_set(e, ERR_INPUT, "%s: %lld of %zu checks failed", of,
+                       (long long)v->failed, table_rows(&v->table));
+    if (v->unknown > 0)
+        return err_set(e, ERR_MISSING, "%s: %lld of %zu checks cannot be done",
+                       of, (long long)v->unknown, table_rows(&v->table));
+    return 0;
+}
+
+static int check_archive(struct verify *v, const char *archive, struct err *e)
 {
     struct bundle_unpacked u;
     char files[NUM_TEXT];
@@ -290,18 +307,22 @@ static int check_all(struct verify *v, const char *archive, struct err *e)
     if (enter_folder(v, e) < 0 || check_claims(v, e) < 0 ||
         check_runs(v, e) < 0)
         return -1;
-    if (sig_caught())
-        return err_set(e, ERR_INTERRUPTED, "interrupted; nothing was checked");
-    if ((keep && save_folder_commit(&v->kept, e) < 0) ||
-        table_print(&v->table, &style, e) < 0)
-        return -1;
-    if (v->failed > 0)
-        return err_set(e, ERR_INPUT, "%s: %lld of %zu checks failed", archive,
-                       (long long)v->failed, table_rows(&v->table));
-    if (v->unknown > 0)
-        return err_set(e, ERR_MISSING, "%s: %lld of %zu checks cannot be done",
-                       archive, (long long)v->unknown, table_rows(&v->table));
-    return 0;
+    return judge(v, archive, e);
+}
+
+/* The runs of a store, where they are. */
+static int check_store(struct verify *v, const char *store, struct err *e)
+{
+    if (head || keep || signer)
+        return err_set(e, ERR_USAGE,
+                       "%s is a store; --head, --keep and --signed-by are for "
+                       "archives",
+                       store);
+    v->store = realpath(store, NULL);
+    v->data = realpath(data ? data : ".", NULL);
+    if (!v->store || !v->data)
+        return err_open(e, "cannot find %s", v->store ? data : store);
+    return check_runs(v, e) < 0 ? -1 : judge(v, store, e);
 }
 
 static int verify_main(int argc, char **argv, struct err *e)
@@ -324,7 +345,8 @@ static int verify_main(int argc, char **argv, struct err *e)
     replay = replay || sample > 0;
     table_columns(&v.table, "check", "of", "result", "reason", NULL);
     sig_watch(); /* a signal, too, removes the folder */
-    ret = check_all(&v, argv[0], e);
+    ret = path_is_folder(argv[0]) ? check_store(&v, argv[0], e)
+                                  : check_archive(&v, argv[0], e);
     save_folder_abandon(&v.kept);
     if (sig_caught())
         ret = err_set(e, ERR_INTERRUPTED, "interrupted; nothing was checked");
@@ -339,8 +361,8 @@ static int verify_main(int argc, char **argv, struct err *e)
 
 const struct cmd cmd_verify = {
     .name = "verify",
-    .args = "FILE",
-    .help = "check an archive of gtrack bundle",
+    .args = "FILE|STORE",
+    .help = "check an archive of gtrack bundle, or the runs of a store",
     .opts = verify_opts,
     .run = verify_main,
 };

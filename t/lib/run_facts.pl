@@ -25,6 +25,9 @@ my @apart = (
         sub { distinct(grep { /^step \d/ } map { s/^\S+ //r } lines(@_)) }],
     [qr{/checkpoints\.sha256$},
         sub { distinct(grep { !/state\.json/ } lines(@_)) }],
+    # its sums are those of measurements, too
+    [qr{/chain\.txt$}, sub { distinct(grep { /^step / } lines(@_)) }],
+    [qr{^tags/gtrack\.chain$}, sub { () }],
     [qr{/state\.json$}, \&state],
     [qr{/checkpoints/\.lock$}, sub { () }],
 );

@@ -108,10 +108,15 @@ ok $? "a model is trained and validated"
 replay "a run with validation is certified" 0 checked --steps 1:40
 is "$(row)" "1-40 0 172 equal" "the numbers of validation are compared"
 checked=$(gtrack where checked)/metrics
+cp "$checked/val/loss" validated
 sed -i '/ 20$/s/^\([0-9]*\) [^ ]*/\1 1.5/' "$checked/val/loss"
 replay "a validation loss that was changed is found" 1 checked --steps 11:20
 like err "checked differs at step 20: val/loss is .*, but the run recorded 1.5" \
     "the step of the changed validation loss is named"
+gtrack fsck --checkpoints --tsv checked >out 2>err
+is "$?${tab}$(cut -f 3 out | tail -n 1)" "1${tab}metrics/val/loss" \
+    "fsck finds it without computing anything"
+cp validated "$checked/val/loss"
 mkdir "$checked/hellaswag"
 cp "$checked/val/bpb" "$checked/hellaswag/acc"
 replay "steps elsewhere are certified" 0 checked --steps 21:40

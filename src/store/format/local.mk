@@ -2,6 +2,8 @@
 src_store_libstore_a_SOURCES += \
 	%D%/attempt.c \
 	%D%/attempt.h \
+	%D%/chain.c \
+	%D%/chain.h \
 	%D%/changed.c \
 	%D%/changed.h \
 	%D%/dataset.c \

@@ -45,7 +45,8 @@ int fsck_meta(const struct run_info *, const struct fsck_span *seen,
               bool repair, fsck_fn *, void *arg, struct err *);
 
 /* Compare the checkpoints among a run's artifacts with the SHA-256 that
- * training noted when it wrote them, in checkpoints.sha256.  Fails if one
+ * training noted when it wrote them, in checkpoints.sha256, and its metrics
+ * with the chain (store/format/chain.h).  Fails if one
  * cannot be read; a run without that file has nothing to compare. */
 int fsck_checkpoints(const struct run_info *, fsck_fn *, void *arg,
                      struct err *);

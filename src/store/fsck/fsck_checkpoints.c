@@ -11,6 +11,7 @@
 #include "common/mem.h"
 #include "common/path.h"
 #include "common/sha256.h"
+#include "store/format/chain.h"
 
 enum { SUMS_MAX = 256 << 20 };
 
@@ -60,9 +61,23 @@ static int check_file(const struct run_info *run, const char *sums,
     return ret;
 }
 
+struct told {
+    const struct run_info *run;
+    fsck_fn *fn;
+    void *arg;
+};
+
+static void tell_link(void *told, const char *file, const char *what)
+{
+    const struct told *t = told;
+
+    tell(t->run, file, what, t->fn, t->arg);
+}
+
 int fsck_checkpoints(const struct run_info *run, fsck_fn *fn, void *arg,
                      struct err *e)
 {
+    struct told told = { run, fn, arg };
     static const char *const files[] = { "model.safetensors",
                                          "optim.safetensors", "state.json" };
     char *path = path_join(run->artifacts, "checkpoints.sha256");
@@ -88,6 +103,8 @@ int fsck_checkpoints(const struct run_info *run, fsck_fn *fn, void *arg,
                 ret = check_file(run, sums.s, file, fn, arg, e);
             free(file);
         }
+    if (ret == 0)
+        ret = chain_check(run, tell_link, &told, e);
     path_list_clear(&steps);
     buf_clear(&sums);
     free(folder);

@@ -5,8 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/log.h"
 #include "common/mem.h"
 #include "common/path.h"
+#include "store/format/chain.h"
 #include "trainer/checkpoint/checkpoint_state.h"
 
 static const char file_name[] = "checkpoints.sha256";
@@ -49,6 +51,29 @@ static int read_sums(struct buf *text, const char *path, struct err *e)
     return 0;
 }
 
+/* What was logged before the checkpoint is in the files, and in its link. */
+static int add_link(struct run *run, int64_t step, const char *weights,
+                    struct err *e)
+{
+    char *path = run_artifact_path(run, CHAIN_FILE), head[SHA256_TEXT];
+    struct buf text = BUF_INIT;
+    int ret = path ? run_flush(run, e) : 0;
+
+    if (path && ret == 0)
+        ret = read_sums(&text, path, e);
+    if (path && ret == 0)
+        ret = chain_add(&text, run_folder(run), step, weights, head, e);
+    if (path && ret == 0)
+        ret = run_artifact(run, CHAIN_FILE, text.s, text.len, e);
+    if (path && ret == 0) {
+        run_tag(run, CHAIN_TAG, head);
+        log_debug("the chain after step %lld: %s", (long long)step, head);
+    }
+    buf_clear(&text);
+    free(path);
+    return ret;
+}
+
 int checkpoint_sums_add(struct run *run, const char *folder, int64_t step,
                         struct err *e)
 {
@@ -72,6 +97,8 @@ int checkpoint_sums_add(struct run *run, const char *folder, int64_t step,
         add_line(&text, state, step, "state.json");
         ret = run_artifact(run, file_name, text.s, text.len, e);
     }
+    if (ret == 0)
+        ret = add_link(run, step, sums.model, e);
     buf_clear(&text);
     free(path);
     return ret;

@@ -17,7 +17,8 @@ struct checkpoint_sums {
     char model[SHA256_TEXT], optim[SHA256_TEXT]; /* weights and moments */
 };
 
-/* Add the lines of the checkpoint in a folder. */
+/* Add the lines of the checkpoint in a folder, and a link to the chain of the
+ * run (store/format/chain.h), whose head becomes a tag. */
 int checkpoint_sums_add(struct run *, const char *folder, int64_t step,
                         struct err *);
 

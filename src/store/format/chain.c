@@ -1,0 +1,269 @@
+#include "config.h"
+#include "store/format/chain.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "common/num.h"
+#include "common/path.h"
+#include "store/format/key.h"
+#include "store/format/store.h"
+
+enum { CHAIN_MAX = 256 << 20, METRIC_MAX = 1 << 30, HEX = SHA256_TEXT - 1 };
+
+static const char head_word[] = "head ";
+
+/* The bytes of whole lines. */
+static size_t whole_lines(const struct buf *b)
+{
+    const char *last = b->len ? memrchr(b->s, '\n', b->len) : NULL;
+
+    return last ? (size_t)(last + 1 - b->s) : 0;
+}
+
+/* The hash of a link: of the head before it and of its lines. */
+static void hash_link(const char *before, const char *lines, size_t n,
+                      char head[SHA256_TEXT])
+{
+    struct sha256 h;
+
+    sha256_init(&h);
+    sha256_add(&h, before, strlen(before));
+    sha256_add(&h, lines, n);
+    sha256_text(&h, head);
+}
+
+/* The text of the last head; the text is cut off behind it. */
+static void find_last_head(struct buf *text, char head[SHA256_TEXT])
+{
+    size_t end = whole_lines(text);
+
+    while (end > 0) {
+        const char *line = memrchr(text->s, '\n', end - 1);
+
+        line = line ? line + 1 : text->s;
+        if (strncmp(line, head_word, sizeof head_word - 1) == 0 &&
+            (size_t)(text->s + end - line) == sizeof head_word + HEX) {
+            memcpy(head, line + sizeof head_word - 1, HEX);
+            head[HEX] = '\0';
+            break;
+        }
+        end = (size_t)(line - text->s);
+    }
+    buf_trim(text, end);
+}
+
+/* ---- writing ---------------------------------------------------------- */
+
+static int add_metric(struct buf *out, const char *path, const char *key,
+                      struct err *e)
+{
+    struct buf b = BUF_INIT;
+    struct sha256 h;
+    char sum[SHA256_TEXT];
+    int ret = buf_read_unlinked(&b, path, METRIC_MAX, e);
+
+    if (ret == 0) {
+        sha256_init(&h);
+        sha256_add(&h, b.s, whole_lines(&b));
+        sha256_text(&h, sum);
+        buf_printf(out, "%s %zu %s\n", sum, whole_lines(&b), key);
+    }
+    buf_clear(&b);
+    return ret;
+}
+
+static int add_metrics(struct buf *out, const char *run, struct err *e)
+{
+    char *folder = path_join(run, STORE_METRICS);
+    struct path_list keys;
+    int ret = key_list(&keys, NULL, folder, PATH_NO_LINKS, e);
+
+    for (size_t i = 0; ret == 0 && i < keys.n; i++) {
+        char *path = path_join(folder, keys.name[i]);
+
+        ret = add_metric(out, path, keys.name[i], e);
+        free(path);
+    }
+    if (ret == 0)
+        path_list_clear(&keys);
+    free(folder);
+    return ret;
+}
+
+int chain_add(struct buf *text, const char *run, int64_t step,
+              const char *weights, char head[SHA256_TEXT], struct err *e)
+{
+    struct buf lines = BUF_INIT;
+    char before[SHA256_TEXT] = "";
+    int ret;
+
+    find_last_head(text, before);
+    buf_printf(&lines, "step %" PRId64 " %s\n", step, weights);
+    ret = add_metrics(&lines, run, e);
+    if (ret == 0) {
+        hash_link(before, lines.s, lines.len, head);
+        buf_add(text, lines.s, lines.len);
+        buf_printf(text, "%s%s\n", head_word, head);
+    }
+    buf_clear(&lines);
+    return ret;
+}
+
+/* ---- checking --------------------------------------------------------- */
+
+struct entry {
+    const char *sum, *key;
+    int64_t bytes, step;
+};
+
+struct chain {
+    struct buf text, sums; /* sums: checkpoints.sha256 */
+    struct entry *item;
+    size_t n, room;
+    chain_fn *fn;
+    void *arg;
+};
+
+/* Cut a link into its words; false if it is malformed. */
+static bool read_link(struct chain *c, char *lines, int64_t *step)
+{
+    char *line = strsep(&lines, "\n"), *number;
+    char *model;
+
+    if (strncmp(line, "step ", 5) != 0)
+        return false;
+    line += 5;
+    number = strsep(&line, " ");
+    if (!line || !num_int(number, step))
+        return false;
+    model = xasprintf("%s  checkpoints/step-%08" PRId64 "/", line, *step);
+    if (!c->sums.s || !strstr(c->sums.s, model))
+        c->fn(c->arg, "artifacts/checkpoints.sha256",
+              "it lacks the weights of a checkpoint in chain.txt");
+    free(model);
+    while ((line = strsep(&lines, "\n")) && *line) {
+        struct entry x = { .sum = strsep(&line, " "), .step = *step };
+        const char *bytes = line ? strsep(&line, " ") : NULL;
+
+        x.key = line;
+        if (!x.key || !num_int(bytes, &x.bytes) || x.bytes < 0)
+            return false;
+        GROW(c->item, c->n, c->room);
+        c->item[c->n++] = x;
+    }
+    return true;
+}
+
+/* Check the heads and read the links, up to the first that does not fit. */
+static void read_links(struct chain *c)
+{
+    char before[SHA256_TEXT] = "", head[SHA256_TEXT];
+    char *at = c->text.s, *end;
+    int64_t step = 0;
+
+    while (at && (end = strstr(at, "\nhead "))) {
+        const char *is = end + sizeof head_word;
+
+        hash_link(before, at, (size_t)(end + 1 - at), head);
+        if (strncmp(is, head, HEX) != 0 || is[HEX] != '\n')
+            break;
+        *end = '\0';
+        if (!read_link(c, at, &step))
+            break;
+        memcpy(before, head, sizeof before);
+        at = end + sizeof head_word + SHA256_TEXT;
+    }
+    if (at && *at) {
+        char *what = xasprintf("its lines after step %" PRId64
+                               " do not have the head that follows them",
+                               step);
+
+        c->fn(c->arg, "artifacts/" CHAIN_FILE, what);
+        free(what);
+    }
+}
+
+static int by_key(const void *a, const void *b)
+{
+    const struct entry *x = a, *y = b;
+    const int order = strcmp(x->key, y->key);
+
+    return order ? order : (x->bytes > y->bytes) - (x->bytes < y->bytes);
+}
+
+/* The entries of one metric, the shortest first; the first that does not fit
+ * tells by which step it was changed. */
+static int check_metric(struct chain *c, const struct run_info *run,
+                        const struct entry *x, size_t n, struct err *e)
+{
+    char *file = xasprintf(STORE_METRICS "/%s", x->key), *what;
+    char *path = path_join(run->folder, file), sum[SHA256_TEXT];
+    struct buf b = BUF_INIT;
+    struct sha256 all;
+    int64_t at = 0;
+    int ret =
+        key_problem(x->key) ? 0 : buf_read_unlinked(&b, path, METRIC_MAX, e);
+
+    if (ret < 0 && e->kind == ERR_MISSING) {
+        *e = (struct err){ 0 };
+        ret = 0;
+    }
+    sha256_init(&all);
+    for (size_t i = 0; i < n && ret == 0; i++) {
+        struct sha256 h;
+        const bool is_there = x[i].bytes <= (int64_t)b.len;
+
+        if (is_there)
+            sha256_add(&all, b.s + at, (size_t)(x[i].bytes - at));
+        at = x[i].bytes;
+        h = all;
+        sha256_text(&h, sum);
+        if (is_there && strcmp(sum, x[i].sum) == 0)
+            continue;
+        what = xasprintf("it was changed after the checkpoint of step %" PRId64
+                         ", in a part that was written before",
+                         x[i].step);
+        c->fn(c->arg, file, what);
+        free(what);
+        break;
+    }
+    buf_clear(&b);
+    free(path);
+    free(file);
+    return ret;
+}
+
+int chain_check(const struct run_info *run, chain_fn *fn, void *arg,
+                struct err *e)
+{
+    struct chain c = { .fn = fn, .arg = arg };
+    char *path = path_join(run->artifacts, CHAIN_FILE);
+    char *sums = path_join(run->artifacts, "checkpoints.sha256");
+    struct err none = { 0 };
+    int ret = buf_read_unlinked(&c.text, path, CHAIN_MAX, e);
+
+    if (ret < 0 && e->kind == ERR_MISSING) {
+        *e = (struct err){ 0 };
+        ret = 0;
+    }
+    buf_read_unlinked(&c.sums, sums, CHAIN_MAX, &none);
+    if (ret == 0 && c.text.len)
+        read_links(&c);
+    if (c.n > 1)
+        qsort(c.item, c.n, sizeof *c.item, by_key);
+    for (size_t i = 0, n; i < c.n && ret == 0; i += n) {
+        for (n = 1;
+             i + n < c.n && strcmp(c.item[i].key, c.item[i + n].key) == 0;)
+            n++;
+        ret = check_metric(&c, run, &c.item[i], n, e);
+    }
+    free(c.item);
+    buf_clear(&c.sums);
+    buf_clear(&c.text);
+    free(sums);
+    free(path);
+    return ret;
+}

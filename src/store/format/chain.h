@@ -1,0 +1,36 @@
+#ifndef STORE_FORMAT_CHAIN_H
+#define STORE_FORMAT_CHAIN_H
+
+#include "common/buf.h"
+#include "common/err.h"
+#include "common/sha256.h"
+#include "store/format/info.h"
+
+/*
+ * chain - what a run had recorded at each of its checkpoints
+ *
+ *      RUN/artifacts/chain.txt
+ *
+ *      step 100 SUM        the checkpoint, and the SHA-256 of its weights
+ *      SUM BYTES KEY       of each metric: so many bytes, whole lines, had it
+ *      head SUM            of the head before and of these lines
+ *
+ * Metrics only grow, so a change of an earlier part shows: the bytes no longer
+ * have their sum.  Who changes a sum, too, changes all heads from there on, and
+ * the last head can be published.
+ */
+
+#define CHAIN_FILE "chain.txt"
+#define CHAIN_TAG  "gtrack.chain" /* the last head */
+
+/* Add the lines of a checkpoint of the run in a folder to the text of its
+ * chain, of which a torn end is removed.  The new head is that of the whole. */
+int chain_add(struct buf *text, const char *run, int64_t step,
+              const char *weights, char head[SHA256_TEXT], struct err *e);
+
+/* Call the function with each part that is not what the chain says; a run
+ * without a chain has none. */
+typedef void chain_fn(void *arg, const char *file, const char *what);
+int chain_check(const struct run_info *, chain_fn *, void *arg, struct err *);
+
+#endif
