@@ -11,6 +11,7 @@
 #include "common/log.h"
 #include "common/num.h"
 #include "common/opt.h"
+#include "store/format/metric.h"
 #include "store/read/run_rate.h"
 #include "track/runs/track.h"
 
@@ -104,41 +105,24 @@ static int summarise(struct metric_sum *m, double *mean,
     const struct series_part part = { from, to, last };
     const bool is_rate = run_rate_is(m->key),
                some = from != INT64_MIN || to != INT64_MAX || last;
+    const char *key = m->key;
+    struct metric_summing summing;
     struct series s;
-    double sum = 0;
-    size_t n = 0;
 
     *mean = is_rate && !some ? run_rate(r, m->key, e) : m->mean;
     if (!some)
         return e->kind ? -1 : 0;
     if (series_load_part(&s, r, m->key, &part, 0, e) < 0)
         return -1;
-    m->min = m->max = m->last = *mean = (double)NAN;
-    m->count = (int64_t)s.n;
-    for (size_t i = 0; i < s.n; i++) {
-        if (isnan(s.value[i]))
-            continue;
-        if (!(s.value[i] >= m->min)) {
-            m->min = s.value[i];
-            m->min_step = s.step[i];
-        }
-        if (!(s.value[i] <= m->max)) {
-            m->max = s.value[i];
-            m->max_step = s.step[i];
-        }
-        sum += s.value[i];
-        n++;
-    }
-    if (s.n) {
-        m->first_step = s.step[0];
-        m->last_step = s.step[s.n - 1];
-        m->last = s.value[s.n - 1];
-        m->last_ms = s.ms[s.n - 1];
-    }
-    if (n)
-        *mean = is_rate ? run_rate_between(r, m->key, m->first_step - 1,
-                                           m->last_step, e)
-                        : sum / (double)n;
+    metric_summing_begin(&summing, m);
+    m->key = key;
+    for (size_t i = 0; i < s.n; i++)
+        metric_summing_add(
+            &summing, &(struct metric_point){ s.ms[i], s.step[i], s.value[i] });
+    metric_summing_end(&summing);
+    *mean = is_rate && !isnan(m->mean)
+                ? run_rate_between(r, key, m->first_step - 1, m->last_step, e)
+                : m->mean;
     series_free(&s);
     return e->kind ? -1 : 0;
 }

@@ -191,12 +191,6 @@ int metric_read(const struct metric_file *f, metric_fn *fn, void *arg,
 
 /* -- summing up -------------------------------------------------------- */
 
-struct summing {
-    struct metric_sum *out;
-    int64_t numbers; /* points that are not NaN */
-    double total;
-};
-
 /* MLflow's last value is the greatest (step, time, value). */
 static bool is_later(const struct metric_sum *s, const struct metric_point *p)
 {
@@ -207,9 +201,19 @@ static bool is_later(const struct metric_sum *s, const struct metric_point *p)
     return p->value > s->last;
 }
 
-static void add_point(void *arg, const struct metric_point *p)
+void metric_summing_begin(struct metric_summing *s, struct metric_sum *out)
 {
-    struct summing *s = arg;
+    const double none = (double)NAN;
+
+    *s = (struct metric_summing){ .out = out };
+    *out = (struct metric_sum){
+        .last = none, .min = none, .max = none, .mean = none
+    };
+}
+
+void metric_summing_add(void *summing, const struct metric_point *p)
+{
+    struct metric_summing *s = summing;
     struct metric_sum *m = s->out;
 
     if (m->count == 0 || p->step < m->first_step)
@@ -233,19 +237,21 @@ static void add_point(void *arg, const struct metric_point *p)
     s->total += p->value;
 }
 
+void metric_summing_end(struct metric_summing *s)
+{
+    if (s->numbers)
+        s->out->mean = s->total / (double)s->numbers;
+}
+
 int metric_sum_up(struct metric_sum *out, const struct metric_file *f,
                   struct metric_scan *scan, struct err *e)
 {
-    const double none = (double)NAN;
-    struct summing s = { .out = out };
+    struct metric_summing s;
 
-    *out = (struct metric_sum){
-        .last = none, .min = none, .max = none, .mean = none
-    };
-    if (metric_read(f, add_point, &s, scan, e) < 0)
+    metric_summing_begin(&s, out);
+    if (metric_read(f, metric_summing_add, &s, scan, e) < 0)
         return -1;
-    if (s.numbers)
-        out->mean = s.total / (double)s.numbers;
+    metric_summing_end(&s);
     out->retracted = scan->dropped;
     return 0;
 }

@@ -48,7 +48,17 @@ struct metric_file {
 int metric_read(const struct metric_file *, metric_fn *, void *arg,
                 struct metric_scan *, struct err *);
 
-/* Sum up all of these points.  The sum's key is not set. */
+/* Points are summed up one by one.  The sum's key is not set. */
+struct metric_summing {
+    struct metric_sum *out;
+    int64_t numbers; /* points that are not NaN */
+    double total;
+};
+
+void metric_summing_begin(struct metric_summing *, struct metric_sum *out);
+void metric_summing_add(void *summing, const struct metric_point *);
+void metric_summing_end(struct metric_summing *);
+/* Sum up all of these points. */
 int metric_sum_up(struct metric_sum *, const struct metric_file *,
                   struct metric_scan *, struct err *);
 

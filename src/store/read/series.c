@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/num.h"
 #include "store/format/metric.h"
 #include "store/format/rewind.h"
 
@@ -180,13 +181,6 @@ bool series_at(double *value, const struct run_info *run, const char *key,
     return found;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
 bool series_median(double *value, const struct run_info *run, const char *key,
                    struct err *e)
 {
@@ -198,9 +192,9 @@ bool series_median(double *value, const struct run_info *run, const char *key,
     for (size_t i = 0; i < s.n; i++)
         if (!isnan(s.value[i]))
             s.value[n++] = s.value[i];
-    qsort(s.value, n, sizeof *s.value, by_value);
     if (n)
-        *value = (s.value[(n - 1) / 2] + s.value[n / 2]) / 2;
+        *value =
+            (num_nth(s.value, n, (n - 1) / 2) + num_nth(s.value, n, n / 2)) / 2;
     series_free(&s);
     return n > 0;
 }

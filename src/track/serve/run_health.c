@@ -79,10 +79,8 @@ static void say_speed(struct buf *b, const struct run_info *r)
     if (s.n >= LEAST) {
         const size_t n = s.n / 10;
 
-        num_sort(s.value + s.n - n, n);
-        late = s.value[s.n - n / 2 - 1];
-        num_sort(s.value, s.n);
-        all = s.value[s.n / 2];
+        late = num_nth(s.value + s.n - n, n, n - n / 2 - 1);
+        all = num_nth(s.value, s.n, s.n / 2);
         if (all > 0 && isfinite(late))
             buf_printf(b, " The %s of the last tenth is %.0f%% of the median%s",
                        mfu ? "MFU" : "speed", 100 * late / all,
