@@ -389,10 +389,7 @@ static int encode_files(struct encoding *w, const struct sink_conf *conf,
     if (sink_open(&sink, conf, &state, e) < 0)
         return -1;
     got = encode_to(w, sink, &state, e);
-    if (got < 0)
-        sink_abandon(sink);
-    else
-        sink_free(sink);
+    sink_free(sink);
     return got;
 }
 
@@ -474,10 +471,7 @@ static int write_shuffled(struct encoding *w, const struct unshuffled *u,
         ret = write_lock(w, sink, e);
     if (ret == 0 && log_shows(LOG_INFO))
         ret = print_files(sink, e);
-    if (ret < 0)
-        sink_abandon(sink);
-    else
-        sink_free(sink);
+    sink_free(sink);
     return ret;
 }
 

@@ -471,22 +471,6 @@ static int truncate_ids(struct shard_out *out, int64_t n, struct err *e)
     return 0;
 }
 
-/* Hash the ids that are in the file; the next ones follow them. */
-static int hash_ids(struct shard_out *out, struct err *e)
-{
-    FILE *fp = out->save.fp;
-    char chunk[65536];
-    size_t n;
-
-    if (fseeko(fp, header_size(out->format), SEEK_SET) < 0)
-        return err_sys(e, "cannot read %s", out->save.temp);
-    while ((n = fread(chunk, 1, sizeof chunk, fp)) > 0)
-        sha256_add(&out->hash, chunk, n);
-    return ferror(fp) || fseeko(fp, 0, SEEK_END) < 0
-               ? err_sys(e, "cannot read %s", out->save.temp)
-               : 0;
-}
-
 int shard_begin(struct shard_out *out, const char *path, enum shard_format f,
                 int width, int64_t n, struct err *e)
 {
@@ -506,21 +490,24 @@ int shard_begin(struct shard_out *out, const char *path, enum shard_format f,
         shard_keep(out);
         return -1;
     }
-    sha256_init(&out->hash);
     if (n == 0)
         write_header(out, out->save.fp);
-    else if (hash_ids(out, e) < 0) {
-        shard_keep(out);
-        return -1;
-    }
     return 0;
 }
 
-void shard_sum(const struct shard_out *out, char sum[SHA256_TEXT])
+int shard_hash(struct shard_out *out, struct sha256 *hash, struct err *e)
 {
-    struct sha256 h = out->hash;
+    FILE *fp = out->save.fp;
+    char chunk[65536];
+    size_t n;
 
-    sha256_text(&h, sum);
+    if (fseeko(fp, header_size(out->format), SEEK_SET) < 0)
+        return err_sys(e, "cannot read %s", out->save.temp);
+    while ((n = fread(chunk, 1, sizeof chunk, fp)) > 0)
+        sha256_add(hash, chunk, n);
+    return ferror(fp) || fseeko(fp, 0, SEEK_END) < 0
+               ? err_sys(e, "cannot read %s", out->save.temp)
+               : 0;
 }
 
 int shard_sync(struct shard_out *out, struct err *e)
@@ -544,7 +531,6 @@ void shard_keep(struct shard_out *out)
 void shard_add(struct shard_out *out, const void *ids, size_t n)
 {
     fwrite(ids, (size_t)out->width, n, out->save.fp);
-    sha256_add(&out->hash, ids, n * (size_t)out->width);
     out->n += (int64_t)n;
 }
 

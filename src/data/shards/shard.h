@@ -7,7 +7,6 @@
 
 #include "common/err.h"
 #include "common/save.h"
-#include "common/sha256.h"
 
 /*
  * shard - read and write files of token ids
@@ -77,6 +76,7 @@ int shard_check(const struct shard *, struct err *);
 
 /* Hash the size and the content of a file of up to 1 MiB, or 64 evenly spaced
  * blocks of 4 KiB of a larger one. */
+struct sha256;
 int shard_sample(const struct shard *, struct sha256 *, struct err *);
 
 struct shard_out {
@@ -84,7 +84,6 @@ struct shard_out {
     enum shard_format format;
     int width;
     int64_t n;
-    struct sha256 hash; /* of the ids so far */
 };
 
 int shard_width(int64_t vocab); /* 2 for up to 65536 ids, else 4 */
@@ -99,8 +98,8 @@ void shard_add(struct shard_out *, const void *ids, size_t n);
 int shard_begin(struct shard_out *, const char *path, enum shard_format,
                 int width, int64_t n, struct err *);
 int shard_sync(struct shard_out *, struct err *);
-/* The SHA-256 of the ids so far. */
-void shard_sum(const struct shard_out *, char sum[SHA256_TEXT]);
+/* Hash the ids that are in the file; the next ones follow them. */
+int shard_hash(struct shard_out *, struct sha256 *, struct err *);
 void shard_keep(struct shard_out *);
 int shard_commit(struct shard_out *, struct err *);
 void shard_abandon(struct shard_out *); /* harmless after a commit */

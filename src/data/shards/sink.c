@@ -15,6 +15,7 @@
 #include "common/num.h"
 #include "common/path.h"
 #include "common/save.h"
+#include "common/sha256.h"
 
 /* The current shard of a subset. */
 struct sink_shard {
@@ -22,7 +23,8 @@ struct sink_shard {
     bool open;
     int64_t number;
     int64_t n;             /* ids in it */
-    char sum[SHA256_TEXT]; /* of them, in the state that was loaded */
+    struct sha256 hash;    /* of them, if there is a state */
+    char sum[SHA256_TEXT]; /* in the state that was loaded */
 };
 
 struct sink_lock {
@@ -76,6 +78,7 @@ static int open_shard(struct sink *s, int subset, int64_t n, struct err *e)
 
     t->open = got == 0;
     t->n = n;
+    sha256_init(&t->hash);
     free(path);
     return got;
 }
@@ -186,15 +189,23 @@ static void list_complete(struct sink *s)
     }
 }
 
+static void get_sum(const struct sink_shard *t, char sum[SHA256_TEXT])
+{
+    struct sha256 h = t->hash;
+
+    sha256_text(&h, sum);
+}
+
 /* Continue an incomplete shard, if it has the ids that were written to it. */
 static int continue_shard(struct sink *s, int subset, struct err *e)
 {
     struct sink_shard *t = &s->shard[subset];
     char sum[SHA256_TEXT];
 
-    if (open_shard(s, subset, t->n, e) < 0)
+    if (open_shard(s, subset, t->n, e) < 0 ||
+        shard_hash(&t->out, &t->hash, e) < 0)
         return -1;
-    shard_sum(&t->out, sum);
+    get_sum(t, sum);
     return strcmp(sum, t->sum) == 0
                ? 0
                : err_set(e, ERR_INPUT,
@@ -245,7 +256,7 @@ int sink_open(struct sink **out, const struct sink_conf *conf,
     *m = (struct sink_state){ .place = { .line = 1 }, .subset = -1 };
     if (make_parent(conf->prefix, e) < 0 || lock_names(s, e) < 0 ||
         load_state(s, m, e) < 0) {
-        sink_abandon(s);
+        sink_free(s);
         return -1;
     }
     *out = s;
@@ -267,6 +278,8 @@ int sink_add(struct sink *s, int subset, const void *ids, size_t n,
         if (most > 0 && (int64_t)take > most - t->n)
             take = (size_t)(most - t->n);
         shard_add(&t->out, p, take);
+        if (s->conf.work)
+            sha256_add(&t->hash, p, take * (size_t)s->conf.width);
         t->n += (int64_t)take;
         p += take * (size_t)s->conf.width;
         n -= take;
@@ -308,7 +321,7 @@ int sink_save_state(struct sink *s, const struct sink_state *m, struct err *e)
         char sum[SHA256_TEXT] = "-";
 
         if (t->open)
-            shard_sum(&t->out, sum);
+            get_sum(t, sum);
         fprintf(save.fp, "split %" PRId64 " %" PRId64 " %s\n", t->number, t->n,
                 sum);
     }
@@ -361,7 +374,7 @@ int sink_close(struct sink *s, struct err *e)
     return 0;
 }
 
-void sink_abandon(struct sink *s)
+void sink_free(struct sink *s)
 {
     if (!s)
         return;
@@ -375,19 +388,6 @@ void sink_abandon(struct sink *s)
         else
             shard_abandon(&t->out);
     }
-    sink_free(s);
-}
-
-const struct sink_file *sink_files(const struct sink *s, size_t *n)
-{
-    *n = s->n_files;
-    return s->file;
-}
-
-void sink_free(struct sink *s)
-{
-    if (!s)
-        return;
     for (size_t i = 0; i < s->n_files; i++)
         free(s->file[i].path);
     free(s->file);
@@ -402,4 +402,10 @@ void sink_free(struct sink *s)
     }
     free(s->state_path);
     free(s);
+}
+
+const struct sink_file *sink_files(const struct sink *s, size_t *n)
+{
+    *n = s->n_files;
+    return s->file;
 }

@@ -66,16 +66,15 @@ int sink_save_state(struct sink *, const struct sink_state *, struct err *);
 
 /* Finish the shards, and remove older ones with higher numbers. */
 int sink_close(struct sink *, struct err *);
-/* Give up.  The files stay if a state was saved, so that a later run can
- * resume; otherwise they are removed. */
-void sink_abandon(struct sink *);
-
 /* The n shards, after sink_close(). */
 struct sink_file {
     char *path;
     int64_t tokens;
 };
 const struct sink_file *sink_files(const struct sink *, size_t *n);
+
+/* Shards that are not finished stay if a state was saved, so that a later run
+ * can resume; otherwise they are removed. */
 void sink_free(struct sink *);
 
 #endif
