@@ -172,9 +172,9 @@ static void say_chosen(const struct sdpa *s, const struct sdpa_kernel *p)
 
 /*
  * Versions of cuDNN, from `from` to before `before`, whose attention is known
- * to be wrong or missing on GPUs of compute capability `least` to `most`: all
- * of it, or only the gradient, or only where T is not a multiple, or at most
- * `longest`.
+ * to be wrong or missing on GPUs of compute capability `least` to `most` (0: no
+ * limit): all of it, or only the gradient, or only where T is not a multiple,
+ * or at most `longest`.
  */
 static const struct {
     size_t from, before;
@@ -186,13 +186,9 @@ static const struct {
     /* cudnn-frontend: its nodes of attention, forward and backward */
     { .from = 91000,
       .before = 91002,
-      .most = 999,
       .why = "this version computes attention wrongly" },
     /* TransformerEngine, fused_attn.cpp */
-    { .before = 90700,
-      .least = 100,
-      .most = 999,
-      .why = "9.7 is needed on this GPU" },
+    { .before = 90700, .least = 100, .why = "9.7 is needed on this GPU" },
     { .before = 91801,
       .least = 120,
       .most = 129,
@@ -200,13 +196,11 @@ static const struct {
     /* cudnn-frontend issue 160 and its padding mask up to 9.15.0, which
      * TransformerEngine, fused_attn.cpp, does not use in a graph either */
     { .before = 91501,
-      .most = 999,
       .gradient = true,
       .multiple = 128,
       .why = "9.15.1 is needed where the context is not a multiple of 128" },
     /* cudnn-frontend issue 1072: NaN in 9.25 and 9.26 */
     { .before = (size_t)-1,
-      .most = 999,
       .gradient = true,
       .longest = 1,
       .why = "it may be NaN for one position" },
@@ -218,7 +212,8 @@ static const char *known_bad(size_t version, int capability,
 {
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         if (version >= bad[i].from && version < bad[i].before &&
-            capability >= bad[i].least && capability <= bad[i].most &&
+            capability >= bad[i].least &&
+            (!bad[i].most || capability <= bad[i].most) &&
             (!bad[i].gradient || s->backward) &&
             (!bad[i].multiple || s->T % bad[i].multiple != 0) &&
             (!bad[i].longest || s->T <= bad[i].longest))

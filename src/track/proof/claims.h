@@ -80,7 +80,7 @@ struct claims_check {
     char told[64];  /* the experiment whose runs were counted last */
     struct table table;
     int64_t equal, other, unknown; /* values */
-    int64_t unproved;              /* of those that are known */
+    int64_t unproved; /* equal or other, but of a metric that is not replayed */
     int64_t figures, other_figures;
     int64_t missing; /* files that a report includes */
 };
