@@ -83,6 +83,16 @@ int64_t num_whole(double x)
     return isnan(x) ? 0 : (int64_t)fmax(-most, fmin(x, most));
 }
 
+int num_by_text(const void *a, const void *b)
+{
+    const char *const *x = a, *const *y = b;
+    double p, q;
+
+    if (num_real(*x, &p) && num_real(*y, &q) && p != q)
+        return p < q ? -1 : 1;
+    return strcmp(*x, *y);
+}
+
 static int by_size(const void *a, const void *b)
 {
     const double x = *(const double *)a, y = *(const double *)b;

@@ -28,6 +28,8 @@ bool num_bool(const char *s, bool *out);
  * does not overflow; 0 for NaN. */
 int64_t num_whole(double x);
 
+/* For qsort() of texts: numbers by their values, other texts by their bytes. */
+int num_by_text(const void *, const void *);
 /* Sort numbers, the least first. */
 void num_sort(double *v, size_t n);
 /* The number that sorting would put at v[k], k < n, by Hoare's selection, whose

@@ -104,13 +104,6 @@ static bool label_cells(struct run_set *c, struct arena *mem)
     return c->labelled;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
 /* How many of n numbers differ; NaN does not count. */
 static size_t count_different(const double *number, size_t n)
 {
@@ -120,7 +113,7 @@ static size_t count_different(const double *number, size_t n)
     for (size_t i = 0; i < n; i++)
         if (!isnan(number[i]))
             sorted[known++] = number[i];
-    qsort(sorted, known, sizeof *sorted, by_value);
+    num_sort(sorted, known);
     for (size_t i = 0; i < known; i++)
         different += i == 0 || sorted[i] > sorted[i - 1];
     free(sorted);

@@ -122,16 +122,6 @@ static void find_rows(struct sweep_table *r)
     }
 }
 
-static int by_number(const void *a, const void *b)
-{
-    const char *const *x = a, *const *y = b;
-    double p, q;
-
-    if (num_real(*x, &p) && num_real(*y, &q) && p != q)
-        return p < q ? -1 : 1;
-    return strcmp(*x, *y);
-}
-
 static void find_values(struct sweep_table *r)
 {
     const struct sweep_axis *a = &r->s->sweep.axis[r->by];
@@ -139,7 +129,7 @@ static void find_values(struct sweep_table *r)
 
     r->value = xcalloc(a->n, sizeof *r->value);
     memcpy(r->value, a->value, a->n * sizeof *r->value);
-    qsort(r->value, a->n, sizeof *r->value, by_number);
+    qsort(r->value, a->n, sizeof *r->value, num_by_text);
     for (size_t i = 0; i < a->n; i++)
         if (n == 0 || strcmp(r->value[n - 1], r->value[i]) != 0)
             r->value[n++] = r->value[i];

@@ -11,6 +11,7 @@
 
 #include "common/clock.h"
 #include "common/mem.h"
+#include "common/num.h"
 #include "common/opt.h"
 #include "common/output/table.h"
 #include "common/rng.h"
@@ -72,13 +73,6 @@ static int run_step(struct engine *eng, int64_t step, struct err *e)
     return dev_sync(&eng->dev, e);
 }
 
-static int by_value(const void *a, const void *b)
-{
-    const double *x = a, *y = b;
-
-    return *x < *y ? -1 : *x > *y;
-}
-
 static int time_steps(struct engine *eng, struct table *t, struct err *e)
 {
     double *ms = xcalloc((size_t)steps, sizeof *ms);
@@ -96,7 +90,7 @@ static int time_steps(struct engine *eng, struct table *t, struct err *e)
             ms[i] = 1e3 * (clock_mono() - before);
     }
     if (ret == 0) {
-        qsort(ms, (size_t)steps, sizeof *ms, by_value);
+        num_sort(ms, (size_t)steps);
         getrusage(RUSAGE_SELF, &usage);
         table_columns(t, "parameters", "ms/step", "least ms", "tokens/s",
                       "GFLOP/s", "MFU", "peak memory", NULL);

@@ -37,16 +37,6 @@ static const char *value_of(const struct sample *s, size_t param, size_t run)
     return arena_strdup(s->mem, number);
 }
 
-static int by_value(const void *a, const void *b)
-{
-    const char *const *x = a, *const *y = b;
-    double p, q;
-
-    if (num_real(*x, &p) && num_real(*y, &q))
-        return (p > q) - (p < q);
-    return strcmp(*x, *y);
-}
-
 /* The values of all runs, sorted. */
 static const char **sorted_values(const struct sample *s, size_t param)
 {
@@ -54,7 +44,7 @@ static const char **sorted_values(const struct sample *s, size_t param)
     const char **sorted = arena_alloc(s->mem, (n + 1) * sizeof *sorted);
 
     memcpy(sorted, s->value[param], n * sizeof *sorted);
-    qsort(sorted, n, sizeof *sorted, by_value);
+    qsort(sorted, n, sizeof *sorted, num_by_text);
     return sorted;
 }
 
@@ -83,7 +73,7 @@ static void group_values(struct sample *s, size_t param)
     for (size_t i = 0; i < n; i++) {
         size_t g = 0;
 
-        while (by_value(&value[i], &hi[g]) > 0)
+        while (num_by_text(&value[i], &hi[g]) > 0)
             g++;
         value[i] = name[g];
     }
