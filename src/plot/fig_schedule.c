@@ -1,17 +1,17 @@
 /*
- * fig_schedule - the learning rate that settings files give
+ * fig_schedule - the learning rate of trainings to come, from gtrain plan
  */
 #include "config.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/buf.h"
 #include "common/path.h"
-#include "common/spawn.h"
 #include "plot/draw/axis.h"
 #include "plot/figures.h"
 #include "store/analysis/planned_rates.h"
+
+enum { FILE_MAX = 1 << 28 };
 
 /* A row below the figure: the highest and the last rate. */
 static void add_row(struct table *t, const struct curve *c)
@@ -29,37 +29,6 @@ static void add_row(struct table *t, const struct curve *c)
     table_int(t, (int64_t)c->x[c->n - 1]);
 }
 
-static struct opt_list sets;
-
-/* Only gtrain knows what settings mean. */
-static int ask_gtrain(struct buf *out, const char *conf, struct err *e)
-{
-    char *gtrain = spawn_find("gtrain", e);
-    const char *const fixed[] = { gtrain,       "plan",  "--only=schedule",
-                                  "--points=0", "--tsv", conf };
-    const size_t n = sizeof fixed / sizeof fixed[0];
-    const char **argv = xcalloc(n + 2 * sets.n + 1, sizeof *argv);
-    struct buf words = BUF_INIT;
-    struct spawn s = { .out = out, .words = &words, .secs = 60 };
-    int ret;
-
-    memcpy(argv, fixed, sizeof fixed);
-    for (size_t i = 0; i < sets.n; i++) {
-        argv[n + 2 * i] = "--set";
-        argv[n + 2 * i + 1] = sets.item[i];
-    }
-    ret = gtrain ? spawn_run(argv, &s, e)
-                 : err_wrap(e, "cannot ask gtrain for the schedule");
-    free(argv);
-    if (ret < 0 && s.status == 3)
-        e->kind = ERR_MISSING;
-    else if (ret < 0 && s.status == 2)
-        e->kind = ERR_USAGE;
-    buf_clear(&words);
-    free(gtrain);
-    return ret;
-}
-
 /* Draw the rates in lines, which it changes. */
 static int draw_rates(struct build *b, const char *label, char *lines,
                       struct err *e)
@@ -72,7 +41,7 @@ static int draw_rates(struct build *b, const char *label, char *lines,
     planned_rates_read(&r, lines);
     if (r.n == 0) {
         planned_rates_clear(&r);
-        return err_set(e, ERR_INPUT, "gtrain printed no schedule for %s",
+        return err_set(e, ERR_INPUT, "there are no learning rates of %s",
                        label);
     }
     c = panel_curve(b->figure, p, label, r.n);
@@ -92,10 +61,10 @@ static int draw_rates(struct build *b, const char *label, char *lines,
     return ret;
 }
 
-/* Draw the rates of each cell of a sweep, whose name begins its lines. */
-static int draw_cells(struct build *b, char *text, struct err *e)
+/* Draw the rates of each model, whose name begins its lines. */
+static int draw_models(struct build *b, char *text, struct err *e)
 {
-    struct buf cell = BUF_INIT;
+    struct buf model = BUF_INIT;
     const char *last = NULL;
     char *line;
     int ret = 0;
@@ -105,28 +74,43 @@ static int draw_cells(struct build *b, char *text, struct err *e)
         const char *name = strsep(&line, "\t");
 
         if (last && strcmp(name, last) != 0) {
-            ret = draw_rates(b, last, cell.s, e);
-            buf_trim(&cell, 0);
+            ret = draw_rates(b, last, model.s, e);
+            buf_trim(&model, 0);
         }
-        buf_printf(&cell, "%s\n", line ? line : "");
+        buf_printf(&model, "%s\n", line ? line : "");
         last = name;
     }
     if (ret == 0 && last)
-        ret = draw_rates(b, last, cell.s, e);
-    buf_clear(&cell);
+        ret = draw_rates(b, last, model.s, e);
+    buf_clear(&model);
     return ret;
 }
 
-static int draw_conf(struct build *b, const char *conf, struct err *e)
+static int refuse(const char *path, struct err *e)
 {
-    struct buf out = BUF_INIT;
-    int ret = ask_gtrain(&out, conf, e);
+    struct buf word = BUF_INIT;
 
-    if (ret == 0)
-        ret = strncmp(out.s, "cell\t", 5) == 0
-                  ? draw_cells(b, out.s, e)
-                  : draw_rates(b, path_name(conf), out.s, e);
-    buf_clear(&out);
+    buf_shell_short(&word, path);
+    err_set(e, ERR_INPUT,
+            "%s is not a table of learning rates; for those of settings, first "
+            "type 'gtrain plan %s --only schedule --points 0 --tsv >FILE'",
+            path, word.s);
+    buf_clear(&word);
+    return -1;
+}
+
+static int draw_file(struct build *b, const char *path, struct err *e)
+{
+    struct buf text = BUF_INIT;
+    int ret = buf_read_file(&text, path, FILE_MAX, e);
+
+    if (ret == 0 && strncmp(text.s, "step\t", 5) == 0)
+        ret = draw_rates(b, path_name(path), text.s, e);
+    else if (ret == 0 && strncmp(strchrnul(text.s, '\t'), "\tstep\t", 6) == 0)
+        ret = draw_models(b, text.s, e);
+    else if (ret == 0)
+        ret = refuse(path, e);
+    buf_clear(&text);
     return ret;
 }
 
@@ -143,29 +127,20 @@ static int build_schedule(struct build *b, struct err *e)
     table_columns(b->summary, "settings", "highest", "at step", "last",
                   "last step", NULL);
     for (int i = 0; i < b->n; i++)
-        if (draw_conf(b, b->words[i], e) < 0)
+        if (draw_file(b, b->words[i], e) < 0)
             return -1;
     return 0;
 }
 
-static const struct opt schedule_opts[] = {
-    COMMON_OPTS,
-    { 's', "set", "key=value", OPT_LIST, &sets,
-      "change a setting; may be given many times" },
-    AXIS_OPTS,
-    SKIP_OPT,
-    LOOK_OPTS,
-    OUT_OPTS,
-    { 0 }
-};
+static const struct opt schedule_opts[] = { COMMON_OPTS, AXIS_OPTS, SKIP_OPT,
+                                            LOOK_OPTS,   OUT_OPTS,  { 0 } };
 
-static const struct figure_type schedule = { build_schedule, 1,
-                                             "a settings file is" };
+static const struct figure_type schedule = { build_schedule, 1, "a table is" };
 
 const struct cmd fig_schedule = {
     .name = "schedule",
-    .args = "CONF...",
-    .help = "draw the learning rate that settings files give",
+    .args = "FILE...",
+    .help = "draw learning rates from gtrain plan --only schedule --tsv",
     .opts = schedule_opts,
     .run = figure_main,
     .arg = &schedule,

@@ -6,39 +6,25 @@
 
 #include <assert.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
 
-#include "common/log.h"
-#include "common/spawn.h"
 #include "plot/curve_kind.h"
 #include "plot/draw/gnuplot.h"
 
 enum { COMMANDS = 32 };
 
-/*
- * A report has the tables of gtrack, whose command it is.  The old name becomes
- * that command: this is no call, since nothing returns from it.
- */
 static int report_main(int argc, char **argv, struct err *e)
 {
-    char *gtrack = spawn_find("gtrack", e);
-
     (void)argc;
     (void)argv;
-    if (!gtrack)
-        return -1;
-    log_warn("'gplot report' is now 'gtrack report'");
-    execv(gtrack, program_words());
-    err_sys(e, "cannot start %s", gtrack);
-    free(gtrack);
-    return -1;
+    return err_set(e, ERR_USAGE,
+                   "'gplot report' is now 'gtrack report', which takes the "
+                   "same arguments");
 }
 
 static const struct cmd report = {
     .name = "report",
     .args = "RUN...",
-    .help = "the same as 'gtrack report'",
+    .help = "now 'gtrack report'",
     .opts = report_opts,
     .run = report_main,
 };

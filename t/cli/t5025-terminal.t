@@ -45,6 +45,7 @@ ok $? "a tokenizer and tokens are made of such text"
 small_ini data.tokenizer=tok "data.train=d/*_train_*.bin" model.context=8 \
     schedule.steps=1 checkpoint.folder=ck run.root=odd >c.ini
 sed 's/steps = 1/steps = x/' c.ini >"$BAD.ini"
+printf 'cell\tstep\tlr\n%s\t0\t1\n' "$BAD" >rates.tsv
 gtrain --config c.ini --name "$BAD" >out 2>err
 ok $? "a model is trained on such text" "$(cat err)"
 
@@ -133,7 +134,7 @@ gplot redo "$BAD.svg"
 gplot report -r odd "one $BAD"
 gplot scaling -r odd "one $BAD"
 gplot schedule "$BAD.ini"
-gplot schedule c.ini
+gplot schedule rates.tsv
 gplot sweep -r odd "$BAD" loss
 gplot sweep -r odd lr "$BAD"
 gplot throughput -r odd "one $BAD"

@@ -271,19 +271,27 @@ like out "2 values that are not finite, the first at step 51" \
 
 # The learning rate of settings, from the trainer.
 if test -x "$build/gtrain"; then
-    gplot schedule "$top/conf/shakespeare-char.ini" --data >out 2>err
+    ini=$top/conf/shakespeare-char.ini
+    rates() { gtrain plan --only schedule --points 0 --tsv "$@" >rates.tsv; }
+    rates "$ini"
+    gplot schedule rates.tsv --data >out 2>err
     is $? 0 "a schedule is drawn before any training"
     is "$(wc -l <out | tr -d ' ')" 2001 "a schedule is drawn with every step"
-    gplot schedule "$top/conf/shakespeare-char.ini" -s optim.lr=0.5 --data >out 2>err
-    is "$(cut -f5 out | sort -g | tail -n 1)" 0.5 "a schedule takes --set"
-    gplot schedule "$top/conf/shakespeare-char.ini" -s schedule.min_lr=0 \
-        --script lin.gp >out 2>err
+    cp "$ini" other.ini
+    rates "$ini" other.ini --set schedule.steps=200
+    gplot schedule rates.tsv --data >out 2>err
+    is "$(cut -f3 out | uniq -c | awk '{ print $1, $2 }' | sed 's,/.*/,,')" \
+        "1 curve
+200 shakespeare-char.ini
+200 other.ini" "a schedule has a curve for each settings file"
+    rates "$ini" -s schedule.min_lr=0
+    gplot schedule rates.tsv --script lin.gp >out 2>err
     unlike lin.gp "^set logscale" "a schedule that ends at 0 is linear"
-    gplot schedule "$top/conf/no-such.ini" >out 2>err
-    is $? 3 "a missing settings file ends with status 3"
 else
     skip "a schedule is drawn before any training" "gtrain is not built"
 fi
+printf 'step\tlr\n' >none.tsv
+echo '[train]' >c4.ini
 
 # Refused, in one line.
 refused() {     # STATUS PATTERN ARGUMENT...
@@ -310,7 +318,11 @@ refused 2 "a run is expected: gplot loss RUN" loss
 refused 2 "a metric and a run are expected: gplot metric" metric train/loss
 refused 2 "a parameter and a metric are expected" sweep lr
 refused 2 "runs are expected: gplot compare RUN" compare
-refused 2 "a settings file is expected: gplot schedule CONF" schedule
+refused 2 "a table is expected: gplot schedule FILE" schedule
+refused 3 "no-such.tsv" schedule no-such.tsv
+refused 1 "there are no learning rates of none.tsv" schedule none.tsv
+refused 1 "type 'gtrain plan c4.ini --only schedule --points 0 --tsv >FILE'" \
+    schedule c4.ini
 refused 2 "NAME=VALUE" loss run1 --baseline nothing
 refused 3 "nobody" loss nobody
 refused 3 "there is no run named a b" loss "$(printf 'a\nb')"

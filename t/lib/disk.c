@@ -9,7 +9,8 @@
  *      DISK_FOLDS=1        names ignore case, as on SMB and in /mnt/c of WSL
  *      DISK_CUT=PATH       this file is cut to 100 bytes when it is mapped
  *      DISK_HOLD=TEXT:FILE what opens a file in a folder whose path ends with
- *                          TEXT waits until FILE exists
+ *                          TEXT waits until FILE exists; or, in a process
+ *                          that the program forked, until the pipe FILE ends
  *      DISK_HASTE=1        what is due in 9.9 seconds is due now
  */
 #define _GNU_SOURCE
@@ -113,6 +114,30 @@ static const char *fold(int at, const char *path, char real[PATH_MAX])
     return real;
 }
 
+static pid_t program;
+
+static __attribute__((constructor)) void note_program(void)
+{
+    program = getpid();
+}
+
+/* Wait until there is a file, or, in a child process, until a pipe ends. */
+static void wait_for(const char *path)
+{
+    struct stat st;
+    char c;
+    int fd;
+
+    while (syscall(SYS_newfstatat, AT_FDCWD, path, &st, 0) < 0)
+        usleep(10000);
+    if (!S_ISFIFO(st.st_mode) || getpid() == program)
+        return;
+    fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY);
+    while (read(fd, &c, 1) > 0)
+        ;
+    close(fd);
+}
+
 /* The disk does not answer before a file exists. */
 static void hold(int at, const char *path)
 {
@@ -134,8 +159,7 @@ static void hold(int at, const char *path)
     if (n < (size_t)(until - text) ||
         strncmp(folder + n - (until - text), text, (size_t)(until - text)) != 0)
         return;
-    while (syscall(SYS_faccessat, AT_FDCWD, until + 1, F_OK) < 0)
-        usleep(10000);
+    wait_for(until + 1);
 }
 
 int clock_gettime(clockid_t clock, struct timespec *ts)
@@ -173,6 +197,13 @@ int open(const char *path, int flags, ...)
     mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(more, mode_t) : 0;
     va_end(more);
     return openat(AT_FDCWD, path, flags, mode);
+}
+
+/* What openat() becomes with _FORTIFY_SOURCE. */
+int __openat_2(int at, const char *path, int flags);
+int __openat_2(int at, const char *path, int flags)
+{
+    return openat(at, path, flags);
 }
 
 int fstatat(int at, const char *restrict path, struct stat *restrict st,

@@ -34,7 +34,8 @@ is "$(gtrain plan grid.ini --only training --tsv --no-header --set \
     "7 7 7 7 " "other tables have the cells, too, and --set changes them"
 test ! -e mlruns -a ! -e sweeps
 ok $? "planning a grid starts nothing"
-gplot schedule grid.ini -o rates.json 2>err
+gtrain plan grid.ini --only schedule --points 0 --tsv >rates.tsv
+gplot schedule rates.tsv -o rates.json 2>err
 is "$(for name in $names; do grep -c "\"$name\"" rates.json; done | grep -c 0)" \
     0 "gplot schedule draws the rates of each cell" "$(cat err)"
 gtrain plan base.ini grid.ini --only hours --mfu 0.4,0.5 --tsv >out

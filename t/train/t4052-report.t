@@ -86,7 +86,7 @@ has "the hours on four A100" "^A100 40GB${t}4${t}1248.0${t}0.4${t}141\.376"
 has "the steps, hours and cost of each cell of a grid" \
     "^grid-lr=1e-3-width=32${t}25568${t}20${t}1280" "^all${t}${t}80${t}5120"
 has "the rates of a grid" "^grid-lr=1e-2-width=32 +0\.0100 +0 +6\.156e-5 +19"
-has "the learning rate before training" "^c.ini +6e-4 +0 +1\.5e-4 +19"
+has "the learning rate before training" "^wsd.tsv +6e-4 +0 +1\.5e-4 +19"
 has "whether a job of this kind survives its accidents" "^kill${t}passed" \
     "^full-disk${t}passed" "^nan${t}passed"
 
