@@ -9,7 +9,6 @@
 #include "kernels/cpu/rows.h"
 #include "kernels/cpu/vec.h"
 
-#include <assert.h>
 #include <math.h>
 
 struct norm_args {

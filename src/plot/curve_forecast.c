@@ -4,8 +4,6 @@
 #include "config.h"
 #include "plot/curves.h"
 
-#include <math.h>
-
 #include "common/log.h"
 #include "store/analysis/forecast_run.h"
 

@@ -20,7 +20,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/buf.h"
 #include "common/log.h"
 #include "common/num.h"
 #include "common/format/yaml.h"

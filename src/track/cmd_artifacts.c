@@ -8,7 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/buf.h"
 #include "common/opt.h"
 #include "common/output/pager.h"
 #include "common/path.h"

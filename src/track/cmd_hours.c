@@ -15,7 +15,6 @@
 #include "track/runs/column.h"
 #include "track/runs/column_parse.h"
 #include "track/runs/row_groups.h"
-#include "track/runs/run_facts.h"
 #include "track/runs/slurm_jobs.h"
 #include "track/runs/track.h"
 

@@ -16,7 +16,6 @@
 #include "common/num.h"
 #include "common/opt.h"
 #include "common/output/table.h"
-#include "common/path.h"
 #include "common/spawn.h"
 #include "trainer/checkpoint/checkpoint_sums.h"
 #include "trainer/replay/bisect.h"

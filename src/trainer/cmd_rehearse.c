@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "common/log.h"
-#include "common/num.h"
 #include "common/opt.h"
 #include "common/output/table.h"
 #include "common/path.h"

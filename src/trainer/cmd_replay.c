@@ -24,7 +24,6 @@
 #include "common/random.h"
 #include "common/rng.h"
 #include "common/spawn.h"
-#include "store/format/changed.h"
 #include "trainer/checkpoint/checkpoint_find.h"
 #include "trainer/replay/certify.h"
 #include "trainer/replay/recorded_run.h"

@@ -12,7 +12,6 @@
 
 #include "common/buf.h"
 #include "common/log.h"
-#include "common/mem.h"
 #include "common/opt.h"
 #include "common/output/pager.h"
 #include "common/path.h"

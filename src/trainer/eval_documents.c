@@ -1,7 +1,6 @@
 #include "config.h"
 #include "trainer/eval_documents.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,6 @@
 #include "config.h"
 #include "common/http/http.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -15,7 +15,6 @@
 
 #include "common/dl.h"
 #include "common/mem.h"
-#include "common/sig.h"
 
 /* -- libcurl ----------------------------------------------------------- */
 

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "common/buf.h"
-#include "common/mem.h"
 #include "common/num.h"
 #include "common/spawn.h"
 #include "common/utf8.h"

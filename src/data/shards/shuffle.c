@@ -2,7 +2,6 @@
 #include "data/shards/shuffle.h"
 
 #include "common/output/progress.h"
-#include "common/path.h"
 #include "common/sig.h"
 #include "data/shards/documents.h"
 

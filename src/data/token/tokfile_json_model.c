@@ -7,7 +7,6 @@
 
 #include <string.h>
 
-#include "common/mem.h"
 #include "data/token/sentencepiece.h"
 
 static int read_id(struct json_scan *s, int64_t *id)

@@ -2,7 +2,6 @@
 #include "plot/draw/palette.h"
 
 #include <math.h>
-#include <stddef.h>
 
 #include "common/hash.h"
 

@@ -8,7 +8,6 @@
 #include "common/http/http.h"
 #include "common/mem.h"
 #include "common/output/emit.h"
-#include "common/path.h"
 #include "common/spawn.h"
 #include "common/utf8.h"
 

@@ -7,7 +7,6 @@
 
 #include "common/mem.h"
 #include "common/num.h"
-#include "common/path.h"
 #include "store/analysis/planned_rates.h"
 
 enum { STEPS_MAX = 10000000, OTHERS_MAX = 200 };

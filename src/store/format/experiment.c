@@ -5,11 +5,9 @@
 #include "store/format/store.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common/buf.h"
 #include "common/clock.h"

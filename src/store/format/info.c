@@ -1,7 +1,6 @@
 #include "config.h"
 #include "store/format/info.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -5,7 +5,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +12,6 @@
 #include <unistd.h>
 
 #include "common/buf.h"
-#include "common/clock.h"
 #include "common/num.h"
 #include "common/path.h"
 #include "common/random.h"

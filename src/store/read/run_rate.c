@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "common/num.h"
-#include "common/path.h"
 #include "store/format/attempt.h"
 
 bool run_rate_is(const char *key)

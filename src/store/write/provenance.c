@@ -1,7 +1,6 @@
 #include "config.h"
 #include "store/write/provenance.h"
 
-#include <dirent.h>
 #include <gnu/libc-version.h>
 #include <link.h>
 #include <math.h>

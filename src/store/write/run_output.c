@@ -11,7 +11,6 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/path.h"
-#include "store/format/store.h"
 
 enum { KEPT_MAX = 64 << 20 };
 

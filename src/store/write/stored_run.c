@@ -1,11 +1,9 @@
 #include "config.h"
 #include "store/write/stored_run.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/buf.h"

@@ -12,7 +12,6 @@
 #include "common/mem.h"
 #include "common/utf8.h"
 #include "store/format/attempt.h"
-#include "store/format/md5.h"
 #include "track/push/wandb_push.h"
 
 int wandb_push_save_cursor(struct wandb_push *p, struct err *e)

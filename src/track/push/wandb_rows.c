@@ -1,7 +1,6 @@
 #include "config.h"
 #include "track/push/wandb_rows.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

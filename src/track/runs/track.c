@@ -2,8 +2,6 @@
 #include "track/runs/track.h"
 
 #include <ctype.h>
-#include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,6 @@
 #include "config.h"
 #include "track/serve/site.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

@@ -14,7 +14,6 @@
 #include "track/runs/auto_columns.h"
 #include "track/runs/column.h"
 #include "track/runs/column_parse.h"
-#include "track/runs/run_facts.h"
 #include "track/runs/track.h"
 #include "track/serve/chosen.h"
 

@@ -2,7 +2,6 @@
 #include "track/serve/query.h"
 
 #include <ctype.h>
-#include <inttypes.h>
 #include <string.h>
 
 #include "common/num.h"

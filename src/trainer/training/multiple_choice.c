@@ -2,7 +2,6 @@
 #include "trainer/training/multiple_choice.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
 #include <math.h>
