@@ -36,7 +36,6 @@ struct tensor {
     int64_t dim[4];
 };
 
-/* A vector of n elements. */
 static inline struct tensor tensor_vector(void *data, enum dtype type,
                                           int64_t n)
 {

@@ -54,7 +54,6 @@ int buf_read_unlinked(struct buf *, const char *path, size_t max, struct err *);
 int buf_read_open(struct buf *, int fd, const char *path, size_t max,
                   struct err *);
 
-/* Does a string end in this one? */
 bool str_ends(const char *s, const char *end);
 
 #endif

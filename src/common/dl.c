@@ -105,7 +105,6 @@ void dl_preload(const char *pattern)
         open_files(CUDA_LIBDIR, pattern);
 }
 
-/* The first of the names that the library has. */
 static void *find_any(void *library, const char *names)
 {
     void *f = NULL;

@@ -40,7 +40,6 @@ void sha256_hmac(const void *key, size_t key_bytes, const void *data, size_t n,
 /* Is it 64 hexadecimal digits, in lower case? */
 bool sha256_is_text(const char *);
 
-/* The hash and the size of a file. */
 int sha256_file(const char *path, char out[SHA256_TEXT], int64_t *size,
                 struct err *);
 

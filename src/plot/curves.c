@@ -625,7 +625,6 @@ static bool share_axis(const char *a, const char *b, bool named)
     return *a == *b;
 }
 
-/* Draw metrics on one axis. */
 static int draw_metrics(struct build *b, struct panel *p, const char **key,
                         size_t n, struct err *e)
 {

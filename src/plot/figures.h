@@ -31,7 +31,6 @@
  * with --watch.
  */
 
-/* A figure being built. */
 struct build {
     struct figure *figure;
     struct table *summary; /* printed below the figure; or NULL */

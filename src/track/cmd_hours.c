@@ -208,7 +208,6 @@ static int by_id(const void *a, const void *b)
                   ((const struct id_place *)b)->id);
 }
 
-/* Find the parents among the runs. */
 static void find_parents(struct run_use *use, size_t n)
 {
     struct id_place *ids = xcalloc(n, sizeof *ids);
@@ -228,7 +227,6 @@ static void find_parents(struct run_use *use, size_t n)
     free(ids);
 }
 
-/* The sum of a group of runs. */
 struct group_use {
     struct run_use sum;
     int64_t runs;

@@ -38,7 +38,6 @@ static const struct opt ls_opts[] = {
     { 0 }
 };
 
-/* The cell of a run in the columns of a terminal. */
 static struct table_cell terminal_cell(const struct column *c,
                                        const struct run_info *r, char ago[32])
 {

@@ -185,7 +185,6 @@ static bool find_next_step(const struct metric_histories *h, int64_t *step)
     return any;
 }
 
-/* Pass over the points of a step. */
 static void pass_points(struct metric_history *h, int64_t step)
 {
     while (h->at < h->s.n && h->s.step[h->at] == step)

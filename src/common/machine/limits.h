@@ -25,7 +25,6 @@ double limits_processors(const char *root);
  */
 double limits_memory(const char *root, char *from, size_t room);
 
-/* The bytes of memory of the machine. */
 double limits_machine_memory(const char *root);
 
 /* Read the first line of a file below `root` into room; "" if there is none. */

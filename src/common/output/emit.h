@@ -64,7 +64,6 @@ void emit_raw(struct emit *, const char *key, const char *json);
 /* End a line after a whole value; another may follow. */
 void emit_newline(struct emit *);
 
-/* Append a text with its quotes. */
 void emit_quote(struct buf *, const void *text, size_t n, bool ascii);
 
 #endif

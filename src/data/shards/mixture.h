@@ -50,7 +50,6 @@ const char *mixture_hash(const struct mixture *);
 
 int mixture_get(struct mixture *, int64_t first, int64_t n, int32_t *x,
                 int32_t *y, struct err *);
-/* The source of sequence i. */
 size_t mixture_source(struct mixture *, int64_t i);
 /* How many of the first n sequences are from a source. */
 int64_t mixture_count(struct mixture *, size_t source, int64_t n);

@@ -261,7 +261,6 @@ static void add_pair(struct bpe_trainer *t, uint16_t left, uint16_t right,
     t->found[t->n_found++] = (struct occurrence){ k, word };
 }
 
-/* Merge (left, right) in one word. */
 static void merge_word(struct bpe_trainer *t, uint32_t w, uint16_t left,
                        uint16_t right, uint16_t into)
 {

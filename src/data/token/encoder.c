@@ -311,7 +311,6 @@ static void set_spaces(struct encoder *enc, const uint8_t **text, size_t *n,
     *n = enc->spaced.len;
 }
 
-/* Encode a part of a text. */
 typedef void part_fn(struct encoder *, const uint8_t *text, size_t n,
                      enum part_place, struct ids *);
 

@@ -107,7 +107,6 @@ static void reserve_token(struct tokenizer *t, int32_t id, size_t n)
     }
 }
 
-/* Append bytes to the texts of tokens. */
 static struct token add_text(struct tokenizer *t, const void *bytes, size_t n)
 {
     const struct token k = { (uint32_t)t->n_text, (uint32_t)n };

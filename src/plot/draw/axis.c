@@ -423,7 +423,6 @@ void axis_ticks(struct axis *a, struct arena *mem, int most)
     own_ticks(a, mem);
 }
 
-/* The value at a part of the axis. */
 static double value_at(const struct axis *a, double part)
 {
     return a->scale == SCALE_LOG ? a->lo * pow(a->hi / a->lo, part)

@@ -207,7 +207,6 @@ struct figure {
 
 /* 0 to 1 for the colour of a value; the best value is the lightest. */
 double heat_part(const struct heat *, double value);
-/* The value as text. */
 char *heat_text(char out[32], const struct heat *, double value);
 
 struct panel *figure_panel(struct figure *, const char *title);
@@ -223,7 +222,6 @@ enum { CURVE_LEVELS = 3 };
 int curve_level(const struct curve *);
 /* Has the panel a map, or a curve in its range of x? */
 bool panel_shows(const struct panel *);
-/* The y axis of a curve. */
 const struct axis *curve_y(const struct panel *, const struct curve *);
 
 /* Add a note, unless the figure has it already. */

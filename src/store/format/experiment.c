@@ -88,7 +88,6 @@ static const char *lost_name(struct arena *mem, const char *root,
     return name;
 }
 
-/* Is there a run in this folder? */
 static bool has_run(const char *folder)
 {
     struct path_list inside;

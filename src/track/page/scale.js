@@ -10,7 +10,6 @@ export function place_of(axis, v) {
         : (v - axis.from) / (axis.to - axis.from);
 }
 
-/* The number at a part of an axis. */
 export function number_at(axis, part) {
     return axis.log ? axis.from * (axis.to / axis.from) ** part
         : axis.from + part * (axis.to - axis.from);

@@ -97,7 +97,6 @@ void auto_columns_some(struct columns *c, const struct runs *runs)
 
 /* ---- for gtrack ls ----------------------------------------------------- */
 
-/* Do the runs differ in an attribute? */
 static bool attribute_differs(const struct runs *runs, const char *attribute)
 {
     const struct column c = { .attribute = column_find_attribute(attribute) };

@@ -37,7 +37,6 @@ static const char *value_of(const struct sample *s, size_t param, size_t run)
     return arena_strdup(s->mem, number);
 }
 
-/* The values of all runs, sorted. */
 static const char **sorted_values(const struct sample *s, size_t param)
 {
     const size_t n = s->runs->n;

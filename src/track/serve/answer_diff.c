@@ -80,7 +80,6 @@ static bool has_line(const char *text, const char *line, size_t n)
     return false;
 }
 
-/* The lines of one text that the other does not have. */
 static void write_other_lines(struct emit *o, const char *mark,
                               const char *text, const char *other)
 {

@@ -156,7 +156,6 @@ static int run_on_device(struct dev *dev, struct attention *on,
     return dev_sync(dev, e);
 }
 
-/* Compare sequence n of the device. */
 static int compare_sequence(struct dev *dev, struct attention *on,
                             struct dev *host_dev, struct attention *cpu,
                             struct attention *host, int64_t n, double tolerance,

@@ -223,13 +223,11 @@ static inline bool graph_has_copies(const struct graph *g)
     return g->type != g->masters;
 }
 
-/* The weights that the model reads. */
 static inline const struct region *graph_read_weights(const struct graph *g)
 {
     return graph_has_copies(g) ? &g->copies : &g->weights;
 }
 
-/* The tensor of a node's value. */
 static inline struct tensor *graph_val(struct graph *g, int node)
 {
     return &g->node[node].val;

@@ -113,7 +113,6 @@ static int by_address(const void *a, const void *b)
     return x->at < y->at ? -1 : x->at > y->at;
 }
 
-/* Append room for the second moments of a range. */
 static void append_second_moments(struct optim *o, struct optim_range *r)
 {
     r->v_at = o->v_count;

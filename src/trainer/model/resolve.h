@@ -23,7 +23,6 @@ int64_t resolve_span(const struct settings *, const struct conf_span *);
 
 /* Sequences in a step: fewer than the batch while the batch ramps up. */
 int64_t resolve_sequences(const struct settings *, int64_t step);
-/* Sequences in all steps before it. */
 int64_t resolve_sequences_before(const struct settings *, int64_t step);
 
 #endif

@@ -59,7 +59,6 @@ static bool is_done(struct coll *c)
            coll_queue_check(c, c->begun, &h->err) == 0;
 }
 
-/* Copy n bytes to the host. */
 static void *copy_to_host(struct coll *c, int which, const void *from, size_t n)
 {
     struct host_buffers *h = c->device_state;

@@ -58,7 +58,6 @@ void report_begin(struct report *, struct engine *, const struct meter *);
 /* For struct step: a micro-batch begins. */
 void report_micro(void *report, int64_t done, int64_t all, int64_t left);
 void report_step(struct report *, const struct engine *, const struct step *);
-/* The times of a step's phases. */
 void report_phases(struct report *, const struct engine *,
                    const double ms[PHASES], int64_t step);
 void report_eval(struct report *, const struct engine *,
