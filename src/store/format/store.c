@@ -169,16 +169,6 @@ static char *write_temp(const char *name, const void *data, size_t n, bool sync,
     return temp;
 }
 
-/* A change of names is on disk once their folder is. */
-static int sync_parent(const char *path, struct err *e)
-{
-    char *folder = path_parent(path);
-    const int ret = save_sync_folder(folder, e);
-
-    free(folder);
-    return ret;
-}
-
 int store_write(const char *path, const char *name, const void *data, size_t n,
                 bool sync, struct err *e)
 {
@@ -190,7 +180,7 @@ int store_write(const char *path, const char *name, const void *data, size_t n,
         unlink(temp);
     }
     if (ret == 0 && sync)
-        ret = sync_parent(path, e);
+        ret = save_sync_parent(path, e);
     free(temp);
     return ret;
 }
@@ -224,7 +214,7 @@ int store_create(const char *path, const char *name, const void *data, size_t n,
         unlink(temp);
     }
     if (ret == 0 && sync)
-        ret = sync_parent(path, e);
+        ret = save_sync_parent(path, e);
     free(temp);
     return ret;
 }
@@ -270,7 +260,7 @@ int store_remove_below(const char *folder, const char *path, bool sync,
     int ret = pin_entry(&pin, path, folder, e);
 
     if (ret == 0 && unlink(pin.name) == 0)
-        ret = sync ? sync_parent(pin.name, e) : 0;
+        ret = sync ? save_sync_parent(pin.name, e) : 0;
     else if (ret == 0 && errno != ENOENT)
         ret = err_sys(e, "cannot remove %s", path);
     path_unpin(&pin, e);
