@@ -33,7 +33,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     free(copy);
 
     jsonl_write(&line, (const char *)data, n);
-    FUZZ_CHECK(jsonl_field(line.s, line.len, "text", &text, &len, &e) == 1);
+    FUZZ_CHECK(jsonl_row(line.s, line.len, "text", NULL, &text, &len, &e) == 1);
     buf_clear(&line);
     return 0;
 }

@@ -112,12 +112,6 @@ static int read_members(struct json_scan *s, const char *field,
     return json_scan_fail(s, "the field is not a string");
 }
 
-int jsonl_field(char *line, size_t n, const char *field, char **text,
-                size_t *len, struct err *e)
-{
-    return jsonl_row(line, n, field, NULL, text, len, e);
-}
-
 int jsonl_row(char *line, size_t n, const char *field, struct where_row *row,
               char **text, size_t *len, struct err *e)
 {

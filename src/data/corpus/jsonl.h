@@ -14,13 +14,9 @@
  * several fields have this name, the last one counts, as in Python.
  *
  * Returns 1; 0 for a blank line; -1 if the line is not JSON or lacks the field,
- * with the column and the reason in *e.
+ * with the column and the reason in *e.  What the filter of the row names is set
+ * there, unless the row is NULL; an object or an array is its JSON.
  */
-int jsonl_field(char *line, size_t n, const char *field, char **text,
-                size_t *len, struct err *e);
-
-/* The same, and set in a row what its filter names.  An object or an array is
- * its JSON. */
 struct where_row;
 int jsonl_row(char *line, size_t n, const char *field, struct where_row *,
               char **text, size_t *len, struct err *e);

@@ -26,11 +26,6 @@ struct file_tree {
     size_t n, room;
 };
 
-#define FILE_TREE_INIT                                                         \
-    {                                                                          \
-        NULL, 0, 0                                                             \
-    }
-
 int file_tree_list(struct file_tree *, const char *folder, const char *inside,
                    struct err *);
 /* A cell with the size of a file; that of a link that leaves is not known. */
