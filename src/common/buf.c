@@ -179,3 +179,10 @@ bool str_ends(const char *s, const char *end)
 
     return n >= m && strcmp(s + n - m, end) == 0;
 }
+
+int str_compare(const void *a, const void *b)
+{
+    const char *const *x = a, *const *y = b;
+
+    return strcmp(*x, *y);
+}

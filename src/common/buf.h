@@ -55,5 +55,7 @@ int buf_read_open(struct buf *, int fd, const char *path, size_t max,
                   struct err *);
 
 bool str_ends(const char *s, const char *end);
+/* For qsort() and bsearch() of texts, and of structs that begin with one. */
+int str_compare(const void *, const void *);
 
 #endif

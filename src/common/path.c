@@ -14,6 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "common/buf.h"
 #include "common/mem.h"
 #include "common/num.h"
 
@@ -138,11 +139,6 @@ char *path_cache(const char *name)
     return NULL;
 }
 
-static int by_byte(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 void path_list_add(struct path_list *l, char *name)
 {
     GROW(l->name, l->n, l->room);
@@ -152,7 +148,7 @@ void path_list_add(struct path_list *l, char *name)
 void path_list_sort(struct path_list *l)
 {
     if (l->n > 1)
-        qsort(l->name, l->n, sizeof *l->name, by_byte);
+        qsort(l->name, l->n, sizeof *l->name, str_compare);
 }
 
 int path_list(struct path_list *l, const char *folder, struct err *e)

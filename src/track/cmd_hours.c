@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/buf.h"
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/opt.h"
@@ -202,12 +203,6 @@ struct id_place {
     size_t place;
 };
 
-static int by_id(const void *a, const void *b)
-{
-    return strcmp(((const struct id_place *)a)->id,
-                  ((const struct id_place *)b)->id);
-}
-
 static void find_parents(struct run_use *use, size_t n)
 {
     struct id_place *ids = xcalloc(n, sizeof *ids);
@@ -215,12 +210,12 @@ static void find_parents(struct run_use *use, size_t n)
     for (size_t i = 0; i < n; i++)
         ids[i] = (struct id_place){ use[i].run.id, i };
     if (n)
-        qsort(ids, n, sizeof *ids, by_id);
+        qsort(ids, n, sizeof *ids, str_compare);
     for (size_t i = 0; i < n; i++) {
         const struct id_place key = { use[i].run.parent, 0 }, *found = NULL;
 
         if (key.id)
-            found = bsearch(&key, ids, n, sizeof key, by_id);
+            found = bsearch(&key, ids, n, sizeof key, str_compare);
         if (found)
             use[i].parent = found->place + 1;
     }

@@ -181,13 +181,6 @@ static void offer_word(const struct command_line *l, const char *word,
 
 /* -- words of a store -------------------------------------------------- */
 
-static int by_byte(const void *a, const void *b)
-{
-    const char *const *x = a, *const *y = b;
-
-    return strcmp(*x, *y);
-}
-
 static void add_name(struct opt_list *names, const char *name)
 {
     GROW(names->item, names->n, names->room);
@@ -245,7 +238,7 @@ static void offer_keys(const struct command_line *l, char *run, bool column)
     for (int i = 0; column && column_attributes[i]; i++)
         add_name(&names, column_attributes[i]);
     if (names.n)
-        qsort(names.item, names.n, sizeof *names.item, by_byte);
+        qsort(names.item, names.n, sizeof *names.item, str_compare);
     for (size_t i = 0; i < names.n; i++)
         if (i == 0 || strcmp(names.item[i], names.item[i - 1]) != 0)
             offer_word(l, names.item[i], NULL);

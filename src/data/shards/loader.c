@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "common/buf.h"
 #include "common/machine/limits.h"
 #include "common/mem.h"
 #include "common/path.h"
@@ -279,11 +280,6 @@ static void stop_thread(struct loader *l)
     pthread_mutex_destroy(&l->lock);
 }
 
-static int by_name(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 static int open_shards(struct loader *l, struct err *e)
 {
     const int width = l->conf.vocab > 0 ? shard_width(l->conf.vocab) : 0;
@@ -296,7 +292,7 @@ static int open_shards(struct loader *l, struct err *e)
                        l->conf.files);
     if (ret)
         return err_set(e, ERR_SYSTEM, "cannot search for %s", l->conf.files);
-    qsort(found.gl_pathv, found.gl_pathc, sizeof *found.gl_pathv, by_name);
+    qsort(found.gl_pathv, found.gl_pathc, sizeof *found.gl_pathv, str_compare);
     l->shard = xcalloc(found.gl_pathc, sizeof *l->shard);
     l->start = xcalloc(found.gl_pathc + 1, sizeof *l->start);
     for (size_t i = 0; i < found.gl_pathc && ret == 0; i++) {

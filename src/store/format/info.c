@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/buf.h"
 #include "common/clock.h"
 #include "store/format/attempt.h"
 
@@ -25,17 +26,10 @@ enum run_status run_status_mlflow(enum run_status status)
                                                             : status;
 }
 
-static int by_key(const void *a, const void *b)
-{
-    const char *const *x = a, *const *y = b; /* key is the first member */
-
-    return strcmp(*x, *y);
-}
-
 static const void *find_key(const void *array, size_t n, size_t size,
                             const char *key)
 {
-    return n ? bsearch(&key, array, n, size, by_key) : NULL;
+    return n ? bsearch(&key, array, n, size, str_compare) : NULL;
 }
 
 const char *run_info_param(const struct run_info *run, const char *key)

@@ -28,12 +28,6 @@ static bool is_setting(const char *key)
 
 /* ---- all keys ---------------------------------------------------------- */
 
-static int by_key(const void *a, const void *b)
-{
-    return strcmp(((const struct differ_key *)a)->key,
-                  ((const struct differ_key *)b)->key);
-}
-
 static int by_rank(const void *a, const void *b)
 {
     const struct differ_key *x = a, *y = b;
@@ -63,7 +57,7 @@ static void merge(struct differ *d)
 
     if (d->n == 0)
         return;
-    qsort(d->item, d->n, sizeof *d->item, by_key);
+    qsort(d->item, d->n, sizeof *d->item, str_compare);
     for (size_t i = 1; i < d->n; i++) {
         struct differ_key *k = &d->item[kept], *x = &d->item[i];
 
@@ -215,11 +209,6 @@ void differ_params(struct differ *d, const struct run_info *run, size_t n)
 
 /* ---- labels -------------------------------------------------------------- */
 
-static int by_text(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 static size_t count_texts(const char *const *text, size_t n)
 {
     const char **sorted = xcalloc(n + 1, sizeof *sorted);
@@ -227,7 +216,7 @@ static size_t count_texts(const char *const *text, size_t n)
 
     memcpy(sorted, text, n * sizeof *sorted);
     if (n)
-        qsort(sorted, n, sizeof *sorted, by_text);
+        qsort(sorted, n, sizeof *sorted, str_compare);
     for (size_t i = 1; i < n; i++)
         different += strcmp(sorted[i], sorted[i - 1]) != 0;
     free(sorted);

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/buf.h"
 #include "common/clock.h"
 #include "common/filelock.h"
 #include "common/hash.h"
@@ -325,13 +326,6 @@ void index_write(const char *path, const struct buf *b)
     free(temp);
 }
 
-static int by_key(const void *a, const void *b)
-{
-    const struct news *x = a, *y = b;
-
-    return strcmp(x->key, y->key);
-}
-
 void index_save(struct index *x, char *const *keys, size_t n)
 {
     struct index_news *news = x->news;
@@ -339,12 +333,12 @@ void index_save(struct index *x, char *const *keys, size_t n)
 
     if (!x->path || news->n == 0 || !is_worth_it(news, n))
         return;
-    qsort(news->item, news->n, sizeof *news->item, by_key);
+    qsort(news->item, news->n, sizeof *news->item, str_compare);
     buf_add(&b, magic, sizeof magic);
     for (size_t i = 0; i < n; i++) {
         const struct news want = { .key = keys[i] };
         const struct news *new =
-            bsearch(&want, news->item, news->n, sizeof want, by_key);
+            bsearch(&want, news->item, news->n, sizeof want, str_compare);
         const struct index_slot *old = new ? NULL : find_slot(x, keys[i]);
 
         if (new)

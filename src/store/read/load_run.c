@@ -106,11 +106,6 @@ static void load_param(struct run_reader *r, const char *path, const char *key)
     load_pair(r, path, key, &r->run->params, &r->run->n_params);
 }
 
-static int by_pair_key(const void *a, const void *b)
-{
-    return strcmp(((const struct pair *)a)->key, ((const struct pair *)b)->key);
-}
-
 /* Older stores have "is.NAME" for "derived.NAME".  A run that was resumed since
  * then has both, of which the new one counts. */
 static void rename_derived(struct run_reader *r)
@@ -124,7 +119,7 @@ static void rename_derived(struct run_reader *r)
         if (strncmp(p.key, "is.", 3) == 0) {
             p.key = arena_printf(r->mem, "derived.%s", p.key + 3);
             if (n - renamed > 0 &&
-                bsearch(&p, run->params, n - renamed, sizeof p, by_pair_key))
+                bsearch(&p, run->params, n - renamed, sizeof p, str_compare))
                 continue;
             renamed++;
         }
@@ -132,7 +127,7 @@ static void rename_derived(struct run_reader *r)
     }
     run->n_params = n;
     if (renamed)
-        qsort(run->params, n, sizeof *run->params, by_pair_key);
+        qsort(run->params, n, sizeof *run->params, str_compare);
 }
 
 static void load_tag(struct run_reader *r, const char *path, const char *key)

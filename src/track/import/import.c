@@ -175,20 +175,13 @@ struct known {
     const struct run_info *run;
 };
 
-static int by_key(const void *a, const void *b)
-{
-    const struct known *x = a, *y = b;
-
-    return strcmp(x->key, y->key);
-}
-
 static int add_known(struct import *import, const char *key,
                      const struct run_info *run, struct err *e)
 {
     struct known *k = arena_alloc(&import->store.mem, sizeof *k);
 
     *k = (struct known){ arena_strdup(&import->store.mem, key), run };
-    return tsearch(k, &import->known, by_key)
+    return tsearch(k, &import->known, str_compare)
                ? 0
                : err_set(e, ERR_SYSTEM, "out of memory for the runs of %s",
                          import->root);
@@ -225,7 +218,7 @@ static int find_known(struct import *import, const struct import_run *in,
 
     if (!import->known && load_known(import, e) < 0)
         return -1;
-    k = tfind(&key, &import->known, by_key);
+    k = tfind(&key, &import->known, str_compare);
     *found = k != NULL;
     if (k && !in->id && (*k)->run && in->end_ms > (*k)->run->end_ms)
         log_warn("%s is not imported: run %s is of the same source, but "

@@ -2,6 +2,7 @@
  * wandb_media - pictures, tables, histograms and the like, as W&B has them
  */
 #include "config.h"
+#include "common/buf.h"
 #include "track/push/wandb_rows.h"
 
 #include <inttypes.h>
@@ -373,13 +374,6 @@ static bool is_small_copy(const char *path)
            str_ends(path, "+compressed.webp");
 }
 
-static int by_path(const void *a, const void *b)
-{
-    const struct wandb_media_file *x = a, *y = b;
-
-    return strcmp(x->path, y->path);
-}
-
 static int by_item(const void *a, const void *b)
 {
     const struct wandb_medium *x = a, *y = b;
@@ -437,7 +431,7 @@ int wandb_media_load(struct wandb_media *m, const struct run_info *r,
     if (m->n)
         qsort(m->item, m->n, sizeof *m->item, by_item);
     if (m->n_files)
-        qsort(m->file, m->n_files, sizeof *m->file, by_path);
+        qsort(m->file, m->n_files, sizeof *m->file, str_compare);
     free(all.item);
     file_tree_clear(&tree);
     return 0;
@@ -448,9 +442,9 @@ const struct wandb_media_file *wandb_media_find(const struct wandb_media *m,
 {
     const struct wandb_media_file wanted = { path, NULL };
 
-    return m->n_files
-               ? bsearch(&wanted, m->file, m->n_files, sizeof *m->file, by_path)
-               : NULL;
+    return m->n_files ? bsearch(&wanted, m->file, m->n_files, sizeof *m->file,
+                                str_compare)
+                      : NULL;
 }
 
 void wandb_media_clear(struct wandb_media *m)

@@ -5,16 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/buf.h"
 #include "common/log.h"
 #include "common/num.h"
 #include "common/spawn.h"
 #include "store/format/attempt.h"
-
-static int by_job(const void *a, const void *b)
-{
-    return strcmp(((const struct slurm_job *)a)->id,
-                  ((const struct slurm_job *)b)->id);
-}
 
 const struct slurm_job *slurm_jobs_find(const struct slurm_jobs *jobs,
                                         const char *id)
@@ -22,7 +17,7 @@ const struct slurm_job *slurm_jobs_find(const struct slurm_jobs *jobs,
     const struct slurm_job key = { .id = id };
 
     return id && jobs->n
-               ? bsearch(&key, jobs->item, jobs->n, sizeof key, by_job)
+               ? bsearch(&key, jobs->item, jobs->n, sizeof key, str_compare)
                : NULL;
 }
 
@@ -33,12 +28,12 @@ static void merge_jobs(struct slurm_jobs *jobs)
     size_t kept = 0;
 
     if (jobs->n)
-        qsort(jobs->item, jobs->n, sizeof *jobs->item, by_job);
+        qsort(jobs->item, jobs->n, sizeof *jobs->item, str_compare);
     for (size_t i = 0; i < jobs->n; i++) {
         const struct slurm_job *from = &jobs->item[i];
         struct slurm_job *to = &jobs->item[kept - (kept > 0)];
 
-        if (kept == 0 || by_job(to, from) != 0) {
+        if (kept == 0 || str_compare(to, from) != 0) {
             jobs->item[kept++] = *from;
             continue;
         }

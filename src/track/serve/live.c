@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/buf.h"
 #include "common/clock.h"
 #include "common/hash.h"
 
@@ -76,11 +77,6 @@ struct known {
     const struct live_run *run;
 };
 
-static int by_id(const void *a, const void *b)
-{
-    return strcmp(((const struct known *)a)->id, ((const struct known *)b)->id);
-}
-
 /* Sorted by id; the caller frees it. */
 static struct known *list_known(const struct live *l)
 {
@@ -89,7 +85,7 @@ static struct known *list_known(const struct live *l)
     for (size_t i = 0; i < l->runs.n; i++)
         known[i] = (struct known){ l->runs.run[i].id, &l->of[i] };
     if (l->runs.n)
-        qsort(known, l->runs.n, sizeof *known, by_id);
+        qsort(known, l->runs.n, sizeof *known, str_compare);
     return known;
 }
 
@@ -98,7 +94,7 @@ static const struct live_run *find_known(const struct known *known, size_t n,
 {
     const struct known key = { .id = id };
     const struct known *found =
-        n ? bsearch(&key, known, n, sizeof key, by_id) : NULL;
+        n ? bsearch(&key, known, n, sizeof key, str_compare) : NULL;
 
     return found ? found->run : NULL;
 }
