@@ -66,6 +66,7 @@ struct cmd {
     const void *arg;       /* for a function that several commands share:
                                  * program_command()->arg */
     void (*confine)(void); /* give up rights before run; or NULL */
+    const char **output;   /* confine_output() to this before run; or NULL */
 };
 
 /*

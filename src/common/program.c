@@ -176,6 +176,8 @@ static int run_cmd(const struct program *p, const struct cmd *c, int argc,
     running = c;
     if (c->confine)
         c->confine();
+    if (c->output)
+        confine_output(*c->output, false);
     return c->run(argc, argv, e);
 }
 

@@ -7,7 +7,6 @@
 #include <stdio.h>
 
 #include "common/buf.h"
-#include "common/confine.h"
 #include "common/opt.h"
 #include "common/output/pager.h"
 #include "common/save.h"
@@ -270,16 +269,11 @@ static int decode_main(int argc, char **argv, struct err *e)
     return got;
 }
 
-static void confine_decode(void)
-{
-    confine_output(output, false);
-}
-
 const struct cmd cmd_decode = {
     .name = "decode",
     .args = "-T TOKENIZER FILE...",
     .help = "turn shards back into text",
     .opts = decode_opts,
-    .confine = confine_decode,
+    .output = &output,
     .run = decode_main,
 };

@@ -5,7 +5,6 @@
 
 #include <string.h>
 
-#include "common/confine.h"
 #include "common/log.h"
 #include "common/num.h"
 #include "common/opt.h"
@@ -66,16 +65,11 @@ static int lock_main(int argc, char **argv, struct err *e)
     return ret;
 }
 
-static void confine_lock(void)
-{
-    confine_output(output, false);
-}
-
 const struct cmd cmd_lock = {
     .name = "lock",
     .args = "[FILE]...",
     .help = "write a data.lock, which identifies the data",
     .opts = lock_opts,
-    .confine = confine_lock,
+    .output = &output,
     .run = lock_main,
 };

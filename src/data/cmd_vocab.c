@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "common/buf.h"
-#include "common/confine.h"
 #include "common/log.h"
 #include "common/opt.h"
 #include "common/path.h"
@@ -139,16 +138,11 @@ static int vocab_main(int argc, char **argv, struct err *e)
     return got;
 }
 
-static void confine_vocab(void)
-{
-    confine_output(output, false);
-}
-
 const struct cmd cmd_vocab = {
     .name = "vocab",
     .args = "TOKENIZER",
     .help = "describe a tokenizer, or write it in other forms",
     .opts = vocab_opts,
-    .confine = confine_vocab,
+    .output = &output,
     .run = vocab_main,
 };

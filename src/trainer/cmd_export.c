@@ -5,7 +5,6 @@
 
 #include <stdlib.h>
 
-#include "common/confine.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/opt.h"
@@ -64,17 +63,11 @@ static int export_main(int argc, char **argv, struct err *e)
     return trained_model_run(&model, argc, argv, write_model, e);
 }
 
-/* Models of others are read here, on the CPU. */
-static void confine_export(void)
-{
-    confine_output(output, false);
-}
-
 const struct cmd cmd_export = {
     .name = "export",
     .args = "[MODEL]",
     .help = "write a trained model in the format of another program",
     .opts = export_opts,
-    .confine = confine_export,
+    .output = &output,
     .run = export_main,
 };

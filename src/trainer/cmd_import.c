@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "common/buf.h"
-#include "common/confine.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/num.h"
@@ -176,17 +175,11 @@ static int import_main(int argc, char **argv, struct err *e)
     return ret;
 }
 
-/* Models of others are read here, on the CPU. */
-static void confine_import(void)
-{
-    confine_output(output, false);
-}
-
 const struct cmd cmd_import = {
     .name = "import",
     .args = "MODEL",
     .help = "convert a model of another program to a checkpoint",
     .opts = import_opts,
-    .confine = confine_import,
+    .output = &output,
     .run = import_main,
 };
