@@ -14,8 +14,8 @@
  * several fields have this name, the last one counts, as in Python.
  *
  * Returns 1; 0 for a blank line; -1 if the line is not JSON or lacks the field,
- * with the column and the reason in *e.  What the filter of the row names is set
- * there, unless the row is NULL; an object or an array is its JSON.
+ * with the column and the reason in *e.  What the filter of the row names is
+ * set in it, unless it is NULL; an object or an array is its JSON.
  */
 struct where_row;
 int jsonl_row(char *line, size_t n, const char *field, struct where_row *,
