@@ -119,26 +119,27 @@ inline void shuffle(std::vector<int> &v, size_t n, uint64_t salt)
  * overruns. */
 inline void *shared_at(const void *site, size_t n)
 {
-    shared *s = nullptr;
+    size_t i = 0;
 
-    for (shared &a : blk->arrays)
-        if (a.site == site && a.n == n)
-            s = &a;
-    if (!s) {
-        blk->arrays.push_back({ site, nullptr, n, false });
-        s = &blk->arrays.back();
-        if (posix_memalign(&s->p, 128, n) != 0)
+    while (i < blk->arrays.size() &&
+           (blk->arrays[i].site != site || blk->arrays[i].n != n))
+        i++;
+    if (i == blk->arrays.size()) {
+        void *p;
+        if (posix_memalign(&p, 128, n) != 0)
             abort();
+        blk->arrays.push_back({ site, p, n });
     }
-    if (!s->used) {
-        s->used = true;
-        memset(s->p, 0xff, n);
+    if (i >= blk->arrays_used) {
+        std::swap(blk->arrays[i], blk->arrays[blk->arrays_used]);
+        i = blk->arrays_used++;
+        memset(blk->arrays[i].p, 0xff, n);
         blk->shared_size += n;
         if (blk->shared_size > blk->shared_most ||
             blk->shared_size - blk->dynamic_size > MAX_SHARED_PLAIN)
             fail("more shared memory than a block can have");
     }
-    return s->p;
+    return blk->arrays[i].p;
 }
 
 /* The address of a variable template over the type of a lambda: a different one
@@ -222,8 +223,7 @@ inline void run_block(const kernel_launch &k, size_t index,
 
         blk->warps[w] = { 0, lanes >= WARP ? ~0u : (1u << lanes) - 1, 0 };
     }
-    for (shared &a : blk->arrays)
-        a.used = false;
+    blk->arrays_used = 0;
     set_dynamic(k.room.dynamic);
     blk->shared_size = k.room.dynamic;
     blk->shared_most = k.room.most;

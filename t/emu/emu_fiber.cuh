@@ -82,7 +82,6 @@ struct shared {
     const void *site;
     void *p;
     size_t n;
-    bool used;
 };
 
 /* Bytes of shared memory that a launch asks for, and the most that a block may
@@ -109,7 +108,8 @@ struct block {
     std::vector<warp> warps;
     std::vector<int> order, place_of;
     std::vector<void *> stacks; /* not in use */
-    std::vector<shared> arrays;
+    std::vector<shared> arrays; /* those that the block uses come first */
+    size_t arrays_used;
     void *dynamic;
     size_t dynamic_size, shared_size, shared_most;
     void *host_sp;

@@ -39,14 +39,19 @@ struct area {
 
 static thread_local std::vector<area> areas;
 
-/* The state of the bytes that begin at base. */
+/* The state of the bytes that begin at base.  Areas in use stay in front. */
 static cell *cells_of(const void *base, size_t n)
 {
-    for (area &a : areas)
-        if (a.base == base && a.cells.size() >= n)
-            return a.cells.data();
-    areas.push_back({ (const char *)base, std::vector<cell>(n) });
-    return areas.back().cells.data();
+    size_t i = 0;
+
+    while (i < areas.size() &&
+           (areas[i].base != base || areas[i].cells.size() < n))
+        i++;
+    if (i == areas.size())
+        areas.push_back({ (const char *)base, std::vector<cell>(n) });
+    if (i)
+        std::swap(areas[i], areas[i - 1]);
+    return areas[i ? i - 1 : 0].cells.data();
 }
 
 static bool inside(const void *p, const void *base, size_t n)
@@ -60,9 +65,11 @@ static cell *find_cells(const void *p)
     if (inside(p, blk->dynamic, blk->dynamic_size))
         return cells_of(blk->dynamic, blk->dynamic_size) +
                ((const char *)p - (const char *)blk->dynamic);
-    for (const shared &s : blk->arrays)
-        if (s.used && inside(p, s.p, s.n))
+    for (size_t i = 0; i < blk->arrays_used; i++) {
+        const shared &s = blk->arrays[i];
+        if (inside(p, s.p, s.n))
             return cells_of(s.p, s.n) + ((const char *)p - (const char *)s.p);
+    }
     return nullptr;
 }
 

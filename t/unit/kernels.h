@@ -59,6 +59,7 @@ struct op_test {
     int64_t bench[MAX_BENCH][SHAPE];
     flops_fn *flops;
     double range; /* inputs lie within; 0: 4 */
+    int cpu_from; /* shapes from this one on are for the CPU only; 0: none */
     /* How many roundings of intermediate values are allowed: a GPU keeps those
      * in the type of the activations, as its matrix units require. */
     double inner;
