@@ -96,10 +96,19 @@ value() {
 }
 one=$(value lr-1e-2 val/loss)
 four=$(printf '%.4f' "$one")
-for run in half board samples; do
-    is "$(value $run val/loss)" "$(value early val/loss)" \
+for run in half samples; do
+    is "$(value $run val/loss)" "$(value board val/loss)" \
         "a run that was continued, and others with its settings, are equal: $run"
 done
+cut -d ' ' -f 2 "$(gtrack where board)/metrics/val/loss" >want
+has "early stopping" "^gtrain: early: 15 steps in " \
+    "best validation loss is still $(printf '%.4f' "$(sed -n 2p want)"), of step 10"
+is "$(value early val/loss)" "$(sed -n 3p want)" \
+    "a run that stops early ends with the loss of that step"
+gtrain sample samples --tokens 8 >got 2>err
+sed 1d "$(gtrack where samples)/artifacts/samples/step-00000020.txt" >want
+test -s got && cmp -s got want
+ok $? "the last sample of the training is that of the model"
 echo "$(value two val/loss) $(value fsdp val/loss) $(value half val/loss)" |
     awk '{ d = $1 - $2; f = $1 - $3; exit !($1 > 5 && d * d < 1e-12 && f * f < 1e-8) }'
 ok $? "two processes and FSDP have the loss of one process"
