@@ -78,7 +78,7 @@ static int build_metric(struct build *b, struct err *e)
 }
 
 static const struct figure_type metric = { build_metric, 2,
-                                           "a metric and a run are" };
+                                           "a metric and a run are", true };
 
 const struct cmd fig_metric = {
     .name = "metric",

@@ -304,7 +304,7 @@ int figure_main(int argc, char **argv, struct err *e)
     if (request_parse(&plot_request, e) < 0 ||
         output_check(&plot_request, e) < 0)
         return -1;
-    if (argc < type->words && !(type->runs && plot_request.sweep))
+    if (argc < type->words - (type->runs && plot_request.sweep))
         return err_set(e, ERR_USAGE, "%s expected: gplot %s %s", type->expect,
                        cmd->name, cmd->args);
     figure_confine(&plot_request);

@@ -46,7 +46,7 @@ struct figure_type {
     int (*build)(struct build *, struct err *);
     int words;          /* how many the command line must have */
     const char *expect; /* those words, for a message: "a run is" */
-    bool runs;          /* they are runs, so that --sweep is enough */
+    bool runs;          /* the last is runs, for which --sweep is enough */
 };
 
 /* The command of a figure, whose arg is its type. */

@@ -60,6 +60,9 @@ gplot sweep lr,width val/loss --sweep grid -o map.json 2>err
 like map.json "The best is marked" "a map has a caption"
 unlike map.json "as well" \
     "the caption of a map of all that was swept names nothing else"
+gplot metric val/loss --sweep grid -o metric.json >out 2>err
+is "$? $(grep -c '^lr .*val/loss' out)" "0 4" \
+    "the runs of a figure of a metric may be a sweep"
 gplot loss --sweep grids >out 2>err
 is "$?" 3 "a sweep that does not exist is reported"
 is "$(gplot hours --data | awk -F'\t' '$3 == "compute" && $4 != "nan"' |

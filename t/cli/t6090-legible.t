@@ -62,6 +62,15 @@ gplot memory equal -o equal.json >out 2>&1
 is "$(notes equal.json)" \
     "On one another: allocated, rank 1 = allocated, rank 0." \
     "a curve that covers another one is named"
+for run in a:1:6.066 b:2:6.0997 c:1:6.18 d:3:5.23; do
+    lr=${run#*:}
+    printf "step=%d val/loss=${lr#*:} train/lr=%s\n" 1 0.1 2 0.3 3 0.9 |
+        gtrack log -p "optim.lr=${lr%:*}" "like-${run%%:*}"
+done >out 2>&1
+gplot compare 'like-*' -o like.json >out 2>&1
+is "$(notes like.json | sed -n 's/^\(On one another[^;]*\);.*/\1/p')" \
+    "On one another, Learning rate: like-b: lr 2 = like-a: lr 1" \
+    "a note names the panel in which curves cover others"
 for i in $(seq 1000); do echo "step=$i val/loss=$((i % 7))"; done |
     gtrack log markers >out 2>&1
 gplot loss markers -o markers.json >out 2>&1
@@ -81,6 +90,12 @@ bar=$(sed -n 's/^set object rectangle from screen \([0-9.]*\),.*/\1/p' bar.gp |
     sort -n | head -n 1)
 check "the colour bar begins beside the names at the ends of lines" \
     awk "BEGIN { exit !($bar - $name > 0.04) }"
+for by in "" "--color-by=optim.lr"; do
+    gplot metric val/loss 'like-*' $by --script like.gp >out 2>&1
+    is "$(sed -n "s/^set label '*\"*like-\(.\).* screen \([0-9.]*\) left.*/\2 \1/p" \
+        like.gp | sort -n | cut -d ' ' -f 2 | tr -d '\n')" dabc \
+        "the names at the ends of lines are in the order of the ends: ${by:-runs}"
+done
 for run in a b c; do
     opt=adamw
     test $run != c || opt=muon

@@ -73,10 +73,10 @@ static void place_baselines(struct panel *p)
  * search, and becomes that for a larger x. */
 static double between(const struct curve *c, double x, size_t *from)
 {
-    while (*from + 1 < c->n && c->x[*from + 1] < x)
+    while (*from + 1 < c->n && c->x[*from + 1] <= x)
         ++*from;
-    if (*from + 1 >= c->n || x < c->x[*from])
-        return c->y[x < c->x[*from] ? *from : c->n - 1];
+    if (*from + 1 >= c->n || x <= c->x[*from])
+        return c->y[x <= c->x[*from] ? *from : c->n - 1];
     return c->y[*from] + (c->y[*from + 1] - c->y[*from]) * (x - c->x[*from]) /
                              (c->x[*from + 1] - c->x[*from]);
 }
@@ -129,7 +129,9 @@ static void note_alike(struct figure *f, const struct panel *p)
     if (n > MOST)
         buf_printf(&b, "; and %zu more", n - MOST);
     if (n)
-        figure_note(f, "On one another: %s.", b.s);
+        figure_note(f, "On one another%s%s: %s.",
+                    f->n_panels > 1 && p->title ? ", " : "",
+                    f->n_panels > 1 && p->title ? p->title : "", b.s);
     buf_clear(&b);
 }
 

@@ -139,6 +139,16 @@ void legend_share(struct figure *f, struct panel *p)
     }
 }
 
+bool legend_has(const struct panel *p, const struct entry *e,
+                const struct curve *c)
+{
+    if (e->colour != c->colour)
+        return false;
+    if (p->n_owners == 0)
+        return e->dash == c->dash && e->style == c->style;
+    return c->best || c->value || !c->owner || strcmp(c->owner, e->label) == 0;
+}
+
 size_t legend_first(const struct panel *p)
 {
     return p->owners == OWNERS_LISTED ? 0 : p->n_owners;

@@ -22,6 +22,9 @@ bool legend_shorten(struct figure *, struct panel *);
 /* Add the owners of a panel to the legend that all panels share. */
 void legend_share(struct figure *, struct panel *);
 
+/* Does an entry name this curve?  Two may have a colour, as by --color-by. */
+bool legend_has(const struct panel *, const struct entry *,
+                const struct curve *);
 /* The first entry that is drawn in the legend of the panel. */
 size_t legend_first(const struct panel *);
 /* The width of the widest of some entries. */

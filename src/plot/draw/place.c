@@ -251,39 +251,43 @@ static double end_of(const struct panel *p, const struct curve *c)
     return n ? num_nth(some, n, n / 2) : (double)NAN;
 }
 
-/* Move labels apart until none is nearer than `gap` to another. */
+enum { ENDS_MAX = 6 };
+
+/* Move labels apart until none is nearer than `gap` to another; their order is
+ * that of the ends. */
 static void spread_ends(struct entry *e, size_t n, double gap)
 {
+    struct entry *order[ENDS_MAX];
     bool moved = true;
 
+    for (size_t i = 0, k; i < n; i++) {
+        for (k = i; k > 0 && order[k - 1]->end > e[i].end; k--)
+            order[k] = order[k - 1];
+        order[k] = &e[i];
+    }
     for (int round = 0; round < 500 && moved; round++) {
         moved = false;
-        for (size_t i = 0; i < n; i++)
-            for (size_t k = 0; k < n; k++) {
-                const double off = e[i].end - e[k].end;
+        for (size_t i = 1; i < n; i++) {
+            const double lack = gap - (order[i]->end - order[i - 1]->end);
 
-                if (i == k || off < 0 || (off <= 0 && i < k) ||
-                    off > gap - 1e-6)
-                    continue;
-                e[i].end += (gap - off) / 2;
-                e[k].end -= (gap - off) / 2;
+            if (lack > 1e-6) {
+                order[i]->end = fmin(order[i]->end + lack / 2, 1);
+                order[i - 1]->end = fmax(order[i - 1]->end - lack / 2, 0);
                 moved = true;
             }
-        for (size_t i = 0; i < n; i++)
-            e[i].end = fmin(fmax(e[i].end, 0), 1);
+        }
     }
 }
 
 static void choose_ends(struct figure *f, struct panel *p, size_t panel)
 {
-    enum { MOST = 6 };
     struct layout l;
 
     for (size_t i = 0; i < p->n_curves; i++)
         if (p->curve[i].value)
             return;
     layout_panel(&l, f, panel);
-    if (p->n_owners < 2 || p->n_owners > MOST || p->has_y2 ||
+    if (p->n_owners < 2 || p->n_owners > ENDS_MAX || p->has_y2 ||
         p->owners == OWNERS_SHARED ||
         layout_em_x(f, legend_width(p->entry, p->n_owners) - 2) >
             0.3 * (l.plot.x1 - l.plot.x0))
@@ -292,7 +296,7 @@ static void choose_ends(struct figure *f, struct panel *p, size_t panel)
         p->entry[i].end = NAN;
         for (size_t k = 0; k < p->n_curves && isnan(p->entry[i].end); k++)
             if (p->curve[k].label && p->curve[k].owner &&
-                p->curve[k].colour == p->entry[i].colour)
+                legend_has(p, &p->entry[i], &p->curve[k]))
                 p->entry[i].end = end_of(p, &p->curve[k]);
         if (isnan(p->entry[i].end))
             return;

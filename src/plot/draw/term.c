@@ -10,6 +10,7 @@
 #include "common/utf8.h"
 #include "plot/draw/axis.h"
 #include "plot/draw/layout.h"
+#include "plot/draw/legend.h"
 #include "plot/draw/screen.h"
 
 /* The part of the screen inside the axes. */
@@ -138,10 +139,7 @@ static size_t entry_of(const struct panel *p, const struct curve *c)
 {
     size_t entry = 0;
 
-    while (entry < p->n_entries &&
-           (p->entry[entry].colour != c->colour ||
-            (p->n_owners == 0 && (p->entry[entry].dash != c->dash ||
-                                  p->entry[entry].style != c->style))))
+    while (entry < p->n_entries && !legend_has(p, &p->entry[entry], c))
         entry++;
     return entry;
 }
