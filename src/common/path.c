@@ -84,7 +84,7 @@ bool path_is_link(const char *path)
     return lstat(path, &st) == 0 && S_ISLNK(st.st_mode);
 }
 
-/* Most folders exist, or only the last one does not.  The first so many
+/* Most folders exist, or only the last one does not.  The first `root`
  * characters name a folder that is not made. */
 static int make(const char *folder, size_t root, struct err *e)
 {

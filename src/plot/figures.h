@@ -85,8 +85,8 @@ void figure_summary_add(struct table *, const char *run, const char *metric,
 struct curve_kind;
 int fig_curves_draw(struct build *, const struct curve_kind *, struct err *);
 
-/* Lay several panels out in at most so many columns, with one legend, and make
- * the figure as large as they need (fig_dashboard.c). */
+/* Lay panels out in at most `cols` columns, with one legend, and make the
+ * figure large enough for them (fig_dashboard.c). */
 void fig_arrange(struct build *, size_t cols);
 
 /* Draw the best values of a metric over "PARAM" or "PARAM,PARAM" (fig_sweep.c);

@@ -36,7 +36,7 @@ bool smooth_parse(const char *text, struct smooth *out);
 /* The two arrays must differ. */
 void smooth_apply(const struct smooth *, const double *in, double *out,
                   size_t n);
-/* The sigma of a point with so many before it: at most a third of them. */
+/* The sigma of a point after `before` others: at most a third of them. */
 double smooth_early(double sigma, double before);
 /* About how many points a value averages. */
 double smooth_points(const struct smooth *);

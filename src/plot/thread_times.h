@@ -37,7 +37,7 @@ struct thread_times {
 };
 
 int thread_times_load(struct thread_times *, const char *path, struct err *);
-/* The same of a text, which is changed; errors name the path. */
+/* Parse a text, which is changed; errors name the path. */
 int thread_times_parse(struct thread_times *, char *text, size_t n,
                        const char *path, struct err *);
 void thread_times_free(struct thread_times *);

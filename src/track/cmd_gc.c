@@ -41,7 +41,7 @@ static int64_t deleted_ms(const char *folder)
     return ms;
 }
 
-/* An experiment that is a link is that of another store, whose runs are not
+/* An experiment that is a link belongs to another store, whose runs are not
  * removed by accident. */
 static bool is_of_link(const struct run_info *r)
 {

@@ -127,7 +127,7 @@ static const struct secret_name *find_name(const char *text, size_t len)
     return NULL;
 }
 
-/* Does a value say nothing, although its name is that of a secret? */
+/* Is a value no secret, although its name suggests one? */
 static bool is_harmless(const struct secret_name *name, const char *value,
                         size_t n)
 {

@@ -135,8 +135,7 @@ static void note_alike(struct figure *f, const struct panel *p)
     buf_clear(&b);
 }
 
-/* Where all points of a line do not have room for their markers, one of so many
- * has one. */
+/* Where points are too close for a marker each, only every Nth has one. */
 static void thin_markers(struct figure *f, struct panel *p, double width)
 {
     const double apart = f->look.plain ? 12 : 2.5; /* points of the page */

@@ -12,7 +12,7 @@
  *      RUN/artifacts/chain.txt
  *
  *      step 100 SUM        the checkpoint, and the SHA-256 of its weights
- *      SUM BYTES KEY       of each metric: so many bytes, whole lines, had it
+ *      SUM BYTES KEY       of the first BYTES bytes of a metric, whole lines
  *      head SUM            of the head before and of these lines
  *
  * Metrics only grow, so a change of an earlier part shows: the bytes no longer

@@ -35,7 +35,7 @@ static const char *find_file(struct stored_run *p, enum key_kind kind,
     return ret < 0 ? NULL : file;
 }
 
-/* A run that begins is that of its keeper, or of nobody. */
+/* A new run belongs to its keeper, or to nobody. */
 static void begin_attempt(const struct stored_run *p, struct attempt *a,
                           struct arena *mem)
 {

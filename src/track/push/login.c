@@ -293,7 +293,7 @@ static void trim_slashes(char *url)
         url[--n] = '\0';
 }
 
-/* The address, and whether it is that of a file of the current folder. */
+/* The address, and whether a file of the current folder names it. */
 static bool choose_wandb(struct login *l, const char *url)
 {
     struct login folder = { 0 };

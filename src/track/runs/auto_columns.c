@@ -10,8 +10,8 @@
 #include "track/runs/column_parse.h"
 #include "track/runs/run_facts.h"
 
-/* Runs may have so many keys that a table of all would take minutes: keep the
- * keys that most runs have. */
+/* A table of all keys of many runs could take minutes: keep the keys that most
+ * runs have. */
 static void keep_most_used(struct differ *d, const char *what)
 {
     enum { MOST = 1000 };

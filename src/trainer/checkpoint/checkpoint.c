@@ -424,8 +424,8 @@ static int check_holder(const struct checkpoint *c, const char *path,
 }
 
 /*
- * The lock is that of a file, since servers know no locks of folders, and is
- * taken before the first checkpoint.
+ * A file is locked, since servers know no locks of folders, before the first
+ * checkpoint is written.
  */
 static int lock_folder(struct checkpoint *c, bool steal, const char *root,
                        struct err *e)

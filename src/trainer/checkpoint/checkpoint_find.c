@@ -232,8 +232,8 @@ int checkpoint_runs(struct runs *runs, const struct settings *s, struct err *e)
     return ret;
 }
 
-/* The order of runs is that of their beginnings.  After the clock was set back,
- * it does not tell which of two is newer. */
+/* Runs are in the order in which they began, by the clock.  If it was set back,
+ * that does not tell which of two is newer. */
 static int check_clock(const struct runs *runs, size_t i,
                        const struct settings *s, struct err *e)
 {

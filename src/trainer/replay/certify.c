@@ -321,7 +321,7 @@ static int go_to(struct certify *c, int64_t first, struct err *e)
 
 /* ---- comparing -------------------------------------------------------- */
 
-/* What rounding explains, so many steps after the weights were the same. */
+/* What rounding explains after the steps since the weights were equal. */
 static double tolerance(const struct certify *c)
 {
     const double steps = (double)(c->engine->state.step - c->since);

@@ -21,7 +21,7 @@
  * A number of ranks, of threads or a set of instructions other than those of
  * training may change the order of sums.  Then each checkpoint of the run is
  * loaded when its step is reached, numbers may differ by what rounding explains
- * so many steps after it, and weights need only be near.  What is farther off
+ * after the steps since then; weights need only be near.  What is farther off
  * cannot be told after more than CERTIFY_NEAR steps, since small differences
  * grow; nor can it be told what an attempt computed of whose beginning there is
  * no checkpoint.
