@@ -186,3 +186,15 @@ int str_compare(const void *a, const void *b)
 
     return strcmp(*x, *y);
 }
+
+const char *str_env(const char *name)
+{
+    const char *s = getenv(name);
+
+    return s && *s ? s : NULL;
+}
+
+const char *str_or_empty(const char *s)
+{
+    return s ? s : "";
+}

@@ -57,5 +57,9 @@ int buf_read_open(struct buf *, int fd, const char *path, size_t max,
 bool str_ends(const char *s, const char *end);
 /* For qsort() and bsearch() of texts, and of structs that begin with one. */
 int str_compare(const void *, const void *);
+/* The text, or "" for NULL. */
+const char *str_or_empty(const char *);
+/* The value of an environment variable, NULL if it is empty. */
+const char *str_env(const char *name);
 
 #endif

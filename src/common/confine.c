@@ -143,10 +143,8 @@ void confine(const char *const *folders, size_t n, bool connect)
 
 void confine_output(const char *output, bool connect)
 {
-    const char *temp = getenv("TMPDIR");
     char *folder = path_of_output(output);
 
-    confine((const char *const[]){ folder, temp && *temp ? temp : P_tmpdir }, 2,
-            connect);
+    confine((const char *const[]){ folder, path_temp() }, 2, connect);
     free(folder);
 }

@@ -121,6 +121,13 @@ int path_make_parent(const char *file, struct err *e)
     return ret;
 }
 
+const char *path_temp(void)
+{
+    const char *named = str_env("TMPDIR");
+
+    return named ? named : "/tmp";
+}
+
 char *path_cache(const char *name)
 {
     const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");

@@ -57,6 +57,8 @@ char *path_cache(const char *name);
 
 /* Create a folder and those above it, as far as they do not exist. */
 int path_make(const char *folder, struct err *);
+/* The folder of temporary files: $TMPDIR or /tmp. */
+const char *path_temp(void);
 /* path_make() for the folder that a file is in. */
 int path_make_parent(const char *file, struct err *);
 

@@ -2,6 +2,7 @@
  * output - where a figure goes
  */
 #include "config.h"
+#include "common/buf.h"
 #include "plot/figures.h"
 
 #include <poll.h>
@@ -133,9 +134,9 @@ static const char *choose_screen(const struct request *r)
 
 static bool wants_colour(void)
 {
-    const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
+    const char *term = getenv("TERM");
 
-    return isatty(STDOUT_FILENO) && !(no && *no) &&
+    return isatty(STDOUT_FILENO) && !str_env("NO_COLOR") &&
            !(term && strcmp(term, "dumb") == 0);
 }
 

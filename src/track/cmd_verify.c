@@ -101,9 +101,8 @@ static void confine_verify(const char *temp)
 
 static int make_folder(struct verify *v, struct err *e)
 {
-    const char *temp = getenv("TMPDIR");
+    const char *temp = path_temp();
 
-    temp = temp && *temp ? temp : "/tmp";
     confine_verify(temp);
     if (keep && save_folder_open(&v->kept, keep, e) < 0)
         return -1;

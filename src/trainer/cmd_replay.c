@@ -484,8 +484,7 @@ static size_t replay_alike(const struct run_info *run, const char *program,
 
 static int replay_each(const struct run_info *run, struct err *e)
 {
-    const char *temp = getenv("TMPDIR");
-    char *folder = xasprintf("%s/gtrain-XXXXXX", temp && *temp ? temp : "/tmp");
+    char *folder = xasprintf("%s/gtrain-XXXXXX", path_temp());
     char *program = spawn_find("gtrain", e);
 
     if (program && !mkdtemp(folder))

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/buf.h"
 #include "common/output/pager.h"
 
 void table_column(struct table *t, const char *name)
@@ -201,24 +202,16 @@ int table_form(const struct table_style *s, struct err *e)
     return form;
 }
 
-/* Is this variable set and not empty?  See no-color.org. */
-static bool env_is_set(const char *name)
-{
-    const char *s = getenv(name);
-
-    return s && *s;
-}
-
 bool table_color(const struct table_style *s, int fd)
 {
     const char *term = getenv("TERM");
-    const char *force = getenv("CLICOLOR_FORCE");
+    const char *force = str_env("CLICOLOR_FORCE");
 
     if (s->color == COLOR_ALWAYS)
         return true;
-    if (s->color == COLOR_NEVER || env_is_set("NO_COLOR"))
+    if (s->color == COLOR_NEVER || str_env("NO_COLOR"))
         return false;
-    if (force && *force && strcmp(force, "0") != 0)
+    if (force && strcmp(force, "0") != 0)
         return true;
     return isatty(fd) && term && strcmp(term, "dumb") != 0;
 }

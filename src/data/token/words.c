@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "common/mem.h"
+#include "common/path.h"
 #include "data/token/pretokenize.h"
 
 enum { AHEAD = 16 };
@@ -206,17 +207,10 @@ static struct word_view *sorted_views(const struct words *w)
     return v;
 }
 
-static const char *temp_folder(void)
-{
-    const char *folder = getenv("TMPDIR");
-
-    return folder && *folder ? folder : "/tmp";
-}
-
 /* A file without a name, which disappears when it is closed. */
 static FILE *temp_file(void)
 {
-    char *name = xasprintf("%s/gdata.XXXXXX", temp_folder());
+    char *name = xasprintf("%s/gdata.XXXXXX", path_temp());
     const int fd = mkostemp(name, O_CLOEXEC);
     FILE *fp = NULL;
 
@@ -240,8 +234,7 @@ int words_spill(struct words *w, struct err *e)
         return 0;
     fp = temp_file();
     if (!fp)
-        return err_sys(e, "cannot create a temporary file in %s",
-                       temp_folder());
+        return err_sys(e, "cannot create a temporary file in %s", path_temp());
     v = sorted_views(w);
     for (size_t i = 0; i < n && !ferror(fp); i++) {
         fwrite(&v[i].len, sizeof v[i].len, 1, fp);
@@ -250,7 +243,7 @@ int words_spill(struct words *w, struct err *e)
     }
     free(v);
     if (fflush(fp) != 0 || ferror(fp)) {
-        err_sys(e, "cannot write a temporary file in %s", temp_folder());
+        err_sys(e, "cannot write a temporary file in %s", path_temp());
         fclose(fp);
         return -1;
     }

@@ -38,11 +38,6 @@ static int make_input(const char *run, const char *top, const char *kind,
     return ret;
 }
 
-static const char *or_empty(const char *s)
-{
-    return s ? s : "";
-}
-
 /* md5 of two strings, one after the other. */
 static void digest(char out[33], const char *a, const char *b)
 {
@@ -60,9 +55,9 @@ int dataset_save(const char *run, const char *run_id,
     char d[33], i[33];
     int ret;
 
-    digest(d, in->name, or_empty(in->digest));
+    digest(d, in->name, str_or_empty(in->digest));
     digest(i, d, run_id);
-    yaml_put(&what, "digest", or_empty(in->digest));
+    yaml_put(&what, "digest", str_or_empty(in->digest));
     yaml_put(&what, "name", in->name);
     yaml_put(&what, "profile", in->profile);
     yaml_put(&what, "schema", in->schema);

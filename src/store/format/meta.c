@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/buf.h"
 #include "common/clock.h"
 #include "common/path.h"
 #include "common/format/yaml.h"
@@ -15,11 +16,6 @@ static void damaged(struct meta *m, const char *what)
 {
     if (!m->damage)
         m->damage = what;
-}
-
-static const char *or_empty(const char *s)
-{
-    return s ? s : "";
 }
 
 /* The number of "FINISHED", which MLflow writes nowhere, but a person may. */
@@ -91,11 +87,11 @@ int meta_load(struct meta *m, struct arena *mem, const char *run,
         m->id = yaml_get(&y, "run_uuid");
     m->name = yaml_get(&y, "run_name");
     m->experiment_id = yaml_get(&y, "experiment_id");
-    m->user = or_empty(yaml_get(&y, "user_id"));
+    m->user = str_or_empty(yaml_get(&y, "user_id"));
     m->artifact_uri = yaml_get(&y, "artifact_uri");
-    m->source_name = or_empty(yaml_get(&y, "source_name"));
-    m->source_version = or_empty(yaml_get(&y, "source_version"));
-    m->entry_point = or_empty(yaml_get(&y, "entry_point_name"));
+    m->source_name = str_or_empty(yaml_get(&y, "source_name"));
+    m->source_version = str_or_empty(yaml_get(&y, "source_version"));
+    m->entry_point = str_or_empty(yaml_get(&y, "entry_point_name"));
     yaml_int(&y, "source_type", &m->source_type);
     yaml_int(&y, "end_time", &m->end_ms);
     yaml_int(&y, "deleted_time", &m->deleted_ms);
@@ -133,26 +129,26 @@ int meta_save(const struct meta *m, const char *run, bool sync, struct err *e)
     struct buf b = BUF_INIT;
     int ret;
 
-    yaml_put(&b, "artifact_uri", or_empty(m->artifact_uri));
+    yaml_put(&b, "artifact_uri", str_or_empty(m->artifact_uri));
     if (m->deleted && m->deleted_ms)
         yaml_put_int(&b, "deleted_time", m->deleted_ms);
     if (m->end_ms)
         yaml_put_int(&b, "end_time", m->end_ms);
     else
         yaml_put(&b, "end_time", NULL);
-    yaml_put(&b, "entry_point_name", or_empty(m->entry_point));
+    yaml_put(&b, "entry_point_name", str_or_empty(m->entry_point));
     yaml_put(&b, "experiment_id", m->experiment_id);
     yaml_put(&b, "lifecycle_stage", m->deleted ? "deleted" : "active");
     yaml_put(&b, "run_id", m->id);
-    yaml_put(&b, "run_name", or_empty(m->name));
+    yaml_put(&b, "run_name", str_or_empty(m->name));
     yaml_put(&b, "run_uuid", m->id);
-    yaml_put(&b, "source_name", or_empty(m->source_name));
+    yaml_put(&b, "source_name", str_or_empty(m->source_name));
     yaml_put_int(&b, "source_type", m->source_type);
-    yaml_put(&b, "source_version", or_empty(m->source_version));
+    yaml_put(&b, "source_version", str_or_empty(m->source_version));
     yaml_put_int(&b, "start_time", m->start_ms);
     yaml_put_int(&b, "status", m->status);
     yaml_put_raw(&b, "tags", "[]");
-    yaml_put(&b, "user_id", or_empty(m->user));
+    yaml_put(&b, "user_id", str_or_empty(m->user));
     ret = store_write_below(run, path, temp, b.s, b.len, sync, e);
     buf_clear(&b);
     free(temp);

@@ -30,24 +30,16 @@ void login_clear(struct login *l)
     *l = (struct login){ 0 };
 }
 
-/* The value of an environment variable, NULL if it is empty. */
-static const char *get_env(const char *name)
-{
-    const char *s = getenv(name);
-
-    return s && *s ? s : NULL;
-}
-
 /* Replace a text by an environment variable, if it is set. */
 static void use_env(char **to, const char *name)
 {
-    if (get_env(name))
-        xreplace(to, get_env(name));
+    if (str_env(name))
+        xreplace(to, str_env(name));
 }
 
 static bool is_env_true(const char *name)
 {
-    const char *s = get_env(name);
+    const char *s = str_env(name);
 
     return s && (strcasecmp(s, "true") == 0 || strcmp(s, "1") == 0);
 }
@@ -55,7 +47,7 @@ static bool is_env_true(const char *name)
 /* A path below the home folder; the caller frees it. */
 static char *home_file(const char *name)
 {
-    const char *home = get_env("HOME");
+    const char *home = str_env("HOME");
 
     return home ? path_join(home, name) : xstrdup("");
 }
@@ -104,7 +96,7 @@ static char *find_password(const char *path, const char *machine)
 
 static char *netrc_password(const char *machine)
 {
-    const char *own = get_env("NETRC");
+    const char *own = str_env("NETRC");
     static const char *const names[] = { ".netrc", "_netrc" };
     char *key = NULL;
 
@@ -210,7 +202,7 @@ static int on_setting(void *arg, const char *section, const char *name,
 /* The file of W&B's client in the user's folder. */
 static void read_user_settings(struct login *l)
 {
-    const char *folder = get_env("WANDB_CONFIG_DIR");
+    const char *folder = str_env("WANDB_CONFIG_DIR");
     char *path = folder ? path_join(folder, "settings")
                         : home_file(".config/wandb/settings");
 
@@ -301,7 +293,7 @@ static bool choose_wandb(struct login *l, const char *url)
 
     read_user_settings(l);
     read_folder_settings(&folder);
-    named = folder.url && !url && !get_env("WANDB_BASE_URL") &&
+    named = folder.url && !url && !str_env("WANDB_BASE_URL") &&
             strcmp(folder.url, l->url) != 0;
     if (named)
         xreplace(&l->password, folder.password);
@@ -381,7 +373,7 @@ static int on_credential(void *arg, const char *section, const char *name,
 /* A path from the environment; the file must exist. */
 static int set_path(char **to, const char *name, struct err *e)
 {
-    const char *path = get_env(name);
+    const char *path = str_env(name);
 
     xreplace(to, path);
     if (path && !path_exists(path))
@@ -395,10 +387,10 @@ static int set_tls(struct login *l, struct err *e)
     static const char server[] = "MLFLOW_TRACKING_SERVER_CERT_PATH";
 
     l->insecure = is_env_true(insecure);
-    if (l->insecure && get_env(server))
+    if (l->insecure && str_env(server))
         return err_set(e, ERR_USAGE, "%s and %s cannot both be set", insecure,
                        server);
-    return set_path(&l->ca, get_env(server) ? server : "REQUESTS_CA_BUNDLE",
+    return set_path(&l->ca, str_env(server) ? server : "REQUESTS_CA_BUNDLE",
                     e) ||
                    set_path(&l->cert, "MLFLOW_TRACKING_CLIENT_CERT_PATH", e)
                ? -1
@@ -409,7 +401,7 @@ int login_mlflow(struct login *l, const char *url, struct err *e)
 {
     *l = (struct login){ 0 };
     if (!url)
-        url = get_env("MLFLOW_TRACKING_URI");
+        url = str_env("MLFLOW_TRACKING_URI");
     if (!url)
         return err_set(e, ERR_USAGE,
                        "the URL of the server is missing; use --url or set "

@@ -2,6 +2,7 @@
  * answer_diff - what differs between two runs: configuration, code and data
  */
 #include "config.h"
+#include "common/buf.h"
 #include "track/serve/site.h"
 
 #include <stdlib.h>
@@ -130,11 +131,6 @@ static void write_code(struct emit *o, const struct run_info *a,
 
 /* -- data ------------------------------------------------------------------ */
 
-static const char *or_empty(const char *s)
-{
-    return s ? s : "";
-}
-
 static bool is_same(const char *a, const char *b)
 {
     return a && b ? strcmp(a, b) == 0 : a == b;
@@ -155,8 +151,8 @@ static void write_other_inputs(struct emit *o, const char *mark,
 {
     for (size_t i = 0; i < r->n_inputs; i++)
         if (!has_input(other, &r->inputs[i]))
-            write_line(o, mark, ", ", or_empty(r->inputs[i].name),
-                       or_empty(r->inputs[i].digest));
+            write_line(o, mark, ", ", str_or_empty(r->inputs[i].name),
+                       str_or_empty(r->inputs[i].digest));
 }
 
 static void write_data(struct emit *o, const struct run_info *a,

@@ -242,9 +242,7 @@ static void serve_once(struct serve *s)
  * cannot be written. */
 static char *write_redirect(const char *url)
 {
-    const char *temp = getenv("TMPDIR");
-    char *path =
-        xasprintf("%s/gtrack-XXXXXX.html", temp && *temp ? temp : P_tmpdir);
+    char *path = xasprintf("%s/gtrack-XXXXXX.html", path_temp());
     const int fd = mkstemps(path, (int)strlen(".html"));
     FILE *fp = fd < 0 ? NULL : fdopen(fd, "w");
 

@@ -19,17 +19,10 @@ enum { PORT_FIRST = 20000, PORTS = 12000 };
 
 /* ---- the environment ------------------------------------------------- */
 
-static const char *get_env(const char *name)
-{
-    const char *value = getenv(name);
-
-    return value && *value ? value : NULL;
-}
-
 /* A number that the launcher must have set, between low and high. */
 static int env_int(const char *name, int low, int high, int *out, struct err *e)
 {
-    const char *value = get_env(name);
+    const char *value = str_env(name);
     int64_t n;
 
     if (!value)
@@ -47,7 +40,7 @@ static int env_or_zero(const char *name)
     struct err e = { 0 };
     int n = 0;
 
-    return get_env(name) && env_int(name, 0, 1 << 20, &n, &e) == 0 ? n : 0;
+    return str_env(name) && env_int(name, 0, 1 << 20, &n, &e) == 0 ? n : 0;
 }
 
 /* ---- the token -------------------------------------------------------- */
@@ -89,8 +82,8 @@ static void read_own_secret(struct buf *out)
 /* Derive the token from the job's id and a secret, if there is one. */
 static int make_token(struct launch *l, const char *id, struct err *e)
 {
-    const char *secret = get_env("GTRAIN_TOKEN");
-    const char *path = get_env("GTRAIN_TOKEN_FILE");
+    const char *secret = str_env("GTRAIN_TOKEN");
+    const char *path = str_env("GTRAIN_TOKEN_FILE");
     struct buf text = BUF_INIT;
     struct sha256 h;
     char sum[SHA256_TEXT];
@@ -124,7 +117,7 @@ static int detect_own(struct launch *l, struct err *e)
         return -1;
     l->local_rank = l->rank;
     l->local_size = l->size;
-    if (l->rank == 0 && get_env("GTRAIN_LISTENER"))
+    if (l->rank == 0 && str_env("GTRAIN_LISTENER"))
         l->listener = env_or_zero("GTRAIN_LISTENER");
     l->one_host = l->shared_cores = true;
     snprintf(l->host, sizeof l->host, "127.0.0.1");
@@ -133,9 +126,9 @@ static int detect_own(struct launch *l, struct err *e)
 
 static int detect_torchrun(struct launch *l, struct err *e)
 {
-    const char *id = get_env("TORCHELASTIC_RUN_ID");
-    const char *busy = get_env("TORCHELASTIC_USE_AGENT_STORE");
-    const char *again = get_env("TORCHELASTIC_RESTART_COUNT");
+    const char *id = str_env("TORCHELASTIC_RUN_ID");
+    const char *busy = str_env("TORCHELASTIC_USE_AGENT_STORE");
+    const char *again = str_env("TORCHELASTIC_RESTART_COUNT");
     char job[128];
 
     l->kind = LAUNCH_TCP;
@@ -148,9 +141,9 @@ static int detect_torchrun(struct launch *l, struct err *e)
         l->kind = LAUNCH_ALONE;
         return 0;
     }
-    if (!get_env("MASTER_ADDR"))
+    if (!str_env("MASTER_ADDR"))
         return err_set(e, ERR_USAGE, "RANK is set, but MASTER_ADDR is not");
-    snprintf(l->host, sizeof l->host, "%s", get_env("MASTER_ADDR"));
+    snprintf(l->host, sizeof l->host, "%s", str_env("MASTER_ADDR"));
     if (env_int("MASTER_PORT", 1, 65535, &l->port, e) < 0)
         return -1;
     l->one_host = l->local_size == l->size;
@@ -190,7 +183,7 @@ int launch_first_host(char *out, size_t size, const char *list, struct err *e)
 
 static int detect_slurm(struct launch *l, struct err *e)
 {
-    const char *list = get_env("SLURM_STEP_NODELIST");
+    const char *list = str_env("SLURM_STEP_NODELIST");
     char id[128];
     int job, nodes;
 
@@ -211,8 +204,8 @@ static int detect_slurm(struct launch *l, struct err *e)
     l->one_host = nodes == 1;
     l->local_size = nodes > 0 ? (l->size + nodes - 1) / nodes : 1;
     snprintf(id, sizeof id, "slurm.%d.%s.%s", job,
-             get_env("SLURM_STEP_ID") ? get_env("SLURM_STEP_ID") : "0",
-             get_env("SLURM_RESTART_COUNT") ? get_env("SLURM_RESTART_COUNT")
+             str_env("SLURM_STEP_ID") ? str_env("SLURM_STEP_ID") : "0",
+             str_env("SLURM_RESTART_COUNT") ? str_env("SLURM_RESTART_COUNT")
                                             : "0");
     return make_token(l, id, e);
 }
@@ -223,7 +216,7 @@ static int detect_mpi(struct launch *l, struct err *e)
     (void)e;
     l->kind = LAUNCH_MPI;
     l->rank = env_or_zero(
-        get_env("OMPI_COMM_WORLD_RANK") ? "OMPI_COMM_WORLD_RANK" : "PMIX_RANK");
+        str_env("OMPI_COMM_WORLD_RANK") ? "OMPI_COMM_WORLD_RANK" : "PMIX_RANK");
     l->size = env_or_zero("OMPI_COMM_WORLD_SIZE");
     l->local_rank = env_or_zero("OMPI_COMM_WORLD_LOCAL_RANK");
     return 0;
@@ -256,7 +249,7 @@ int launch_detect(struct launch *l, enum launcher how, struct err *e)
     for (size_t i = 0; i < sizeof launchers / sizeof launchers[0]; i++) {
         const struct detection *it = &launchers[i];
 
-        if (how == LAUNCHER_AUTO ? get_env(it->variable) != NULL
+        if (how == LAUNCHER_AUTO ? str_env(it->variable) != NULL
                                  : how == it->launcher)
             return it->detect(l, e);
     }
@@ -268,7 +261,7 @@ void launch_mute(struct err *e)
     struct launch l;
     struct err unknown = { 0 };
 
-    if (e->kind != ERR_USAGE || get_env("GTRAIN_REPORT") ||
+    if (e->kind != ERR_USAGE || str_env("GTRAIN_REPORT") ||
         launch_detect(&l, LAUNCHER_AUTO, &unknown) < 0 || l.rank == 0)
         return;
     log_debug("rank %d: %s", l.rank, e->text);

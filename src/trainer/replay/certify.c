@@ -402,8 +402,7 @@ static int sum_state(struct certify *c, struct checkpoint_sums *sums,
                      struct err *e)
 {
     const bool reads = c->engine->coll.rank == 0;
-    const char *temp = getenv("TMPDIR");
-    char *folder = xasprintf("%s/gtrain-XXXXXX", temp && *temp ? temp : "/tmp");
+    char *folder = xasprintf("%s/gtrain-XXXXXX", path_temp());
     int ret = 0;
 
     if (reads && !mkdtemp(folder))
