@@ -66,7 +66,7 @@ static void fill_table(struct table *t, const struct columns *c,
                              : column_cell(&c->item[j], &runs->run[i]));
     }
     for (size_t j = 0; j < c->n; j++)
-        column_mark_best(&c->item[j], t, j);
+        column_mark_best(&c->item[j], t, j, runs);
 }
 
 static bool is_document(int form)

@@ -116,6 +116,22 @@ gplot loss @best:val/loss -o caution.json >out 2>&1
 like out "different tokenizers" "gplot warns of @best:val/loss"
 g best val/bpb
 unlike err "tokenizers" "bits per byte of different tokenizers do compare"
+for i in 1 2; do
+    for name in same other; do
+        tokenizer=t1
+        test $name$i != other2 || tokenizer=t2
+        echo "step=1 train/loss=$i val/loss=$i val/bpb=$i" |
+            gtrack log -p derived.tokenizer=$tokenizer $name$i
+    done
+done >out 2>&1
+for name in same other; do
+    for what in ls compare; do
+        gtrack $what "$name*" -c name,train/loss,val/loss,val/bpb --markdown >out
+        grep -o '\*\*' out | wc -l >>stars
+    done
+done
+is "$(paste -s -d ' ' stars)" "6 6 2 2" \
+    "only bits per byte have a best one if tokenizers differ"
 begin c -p derived.tokenizer=t1 -p derived.data.val=v2 -p model.context=16 &&
     begin d -p derived.tokenizer=t1 -p derived.data.val=v2 -p model.context=32
 g best val/loss "name = 'a'" c

@@ -288,15 +288,19 @@ const char *differ_caution(const struct run_info *run, size_t n,
           "the runs were evaluated on different numbers of windows" },
     };
     const bool bits = strcmp(metric, "val/bpb") == 0;
+    const size_t n_ways = strncmp(metric, "val/", 4) == 0 ? 4
+                          : strcmp(metric, "train/loss") == 0 ||
+                                  strcmp(metric, "train/perplexity") == 0
+                              ? 1
+                              : 0;
 
     /* tokens of different tokenizers are different data, too */
-    if (strncmp(metric, "val/", 4) == 0)
-        for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++)
-            if (param_differs(run, n, metric, ways[i].key)) {
-                if (i > 0 || !bits)
-                    return ways[i].caution;
-                i++;
-            }
+    for (size_t i = 0; i < n_ways; i++)
+        if (param_differs(run, n, metric, ways[i].key)) {
+            if (i > 0 || !bits)
+                return ways[i].caution;
+            i++;
+        }
     return NULL;
 }
 

@@ -60,8 +60,8 @@ void differ_clear(struct differ *);
 size_t differ_labels(const struct differ *, const struct run_info *, size_t n,
                      size_t most, struct arena *, const char **label);
 
-/* Why a metric "val/..." of the runs cannot be compared, or NULL: they have
- * different tokenizers, or were evaluated in different ways. */
+/* Why a metric "val/..." or a training loss of the runs cannot be compared, or
+ * NULL: they have different tokenizers, or were evaluated in different ways. */
 const char *differ_caution(const struct run_info *, size_t n,
                            const char *metric);
 

@@ -8,6 +8,7 @@
 #include "common/log.h"
 #include "common/num.h"
 #include "common/opt.h"
+#include "store/query/differ.h"
 #include "store/read/run_rate.h"
 #include "track/runs/run_facts.h"
 
@@ -306,10 +307,21 @@ int column_direction(const struct column *c)
     return run_facts_direction(c->key);
 }
 
-void column_mark_best(const struct column *c, struct table *t, size_t at)
+int column_rank(const struct column *c, const struct runs *runs)
 {
-    if (column_direction(c))
-        table_mark_best(t, at, column_direction(c) > 0);
+    const int direction = column_direction(c);
+
+    return direction && differ_caution(runs->run, runs->n, c->key) ? 0
+                                                                   : direction;
+}
+
+void column_mark_best(const struct column *c, struct table *t, size_t at,
+                      const struct runs *runs)
+{
+    const int rank = column_rank(c, runs);
+
+    if (rank)
+        table_mark_best(t, at, rank > 0);
 }
 
 void columns_fill(const struct columns *c, struct table *t,
@@ -321,7 +333,7 @@ void columns_fill(const struct columns *c, struct table *t,
         for (size_t j = 0; j < c->n; j++)
             table_add(t, column_cell(&c->item[j], &runs->run[i]));
     for (size_t j = 0; j < c->n; j++)
-        column_mark_best(&c->item[j], t, j);
+        column_mark_best(&c->item[j], t, j, runs);
 }
 
 double column_cell_number(const struct table_cell *c)

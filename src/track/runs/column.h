@@ -81,8 +81,11 @@ double column_cell_number(const struct table_cell *);
 double column_number(const struct column *, const struct run_info *);
 /* 1, -1, 0: a higher value is better, a lower one, neither. */
 int column_direction(const struct column *);
+/* The same, but 0 where the values of these runs do not compare. */
+int column_rank(const struct column *, const struct runs *);
 /* Mark the best value of a column of a table, if one is better than others. */
-void column_mark_best(const struct column *, struct table *, size_t at);
+void column_mark_best(const struct column *, struct table *, size_t at,
+                      const struct runs *);
 /* A row for each run, with the best of each column marked. */
 void columns_fill(const struct columns *, struct table *, const struct runs *);
 

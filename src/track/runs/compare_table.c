@@ -86,7 +86,7 @@ static void add_runs_as_rows(struct table *t, const struct columns *c,
         }
     }
     for (size_t j = 0, at = 1; j < c->n; j++) {
-        column_mark_best(&c->item[j], t, at);
+        column_mark_best(&c->item[j], t, at, runs);
         at += base && c->item[j].kind == COLUMN_METRIC ? 2 : 1;
     }
 }
@@ -135,8 +135,8 @@ static void add_runs_as_columns(struct table *t, const struct columns *c,
         table_text(t, column->title);
         for (size_t i = 0; i < runs->n; i++)
             table_add(t, column_cell(column, &runs->run[i]));
-        if (column_direction(column) && runs->n > 1)
-            mark_row(t, table_rows(t) - 1, column_direction(column) > 0);
+        if (column_rank(column, runs))
+            mark_row(t, table_rows(t) - 1, column_rank(column, runs) > 0);
         if (!base || column->kind != COLUMN_METRIC)
             continue;
         table_printf(t, "  from %s", base->name);

@@ -175,7 +175,7 @@ int row_groups_fill(struct table *t, const struct runs *runs, const char *by,
     if (ret == 0)
         add_groups(t, runs, &keys, metrics);
     for (size_t j = 0; j < metrics->n; j++)
-        column_mark_best(&metrics->item[j], t, keys.n + 1 + j);
+        column_mark_best(&metrics->item[j], t, keys.n + 1 + j, runs);
     columns_clear(&keys);
     return ret;
 }
