@@ -13,11 +13,6 @@
 
 /* ---- the forms for people share their texts ---- */
 
-static bool is_number(enum table_type type)
-{
-    return type != TABLE_TEXT && type != TABLE_NONE && type != TABLE_TIME;
-}
-
 /* A column of numbers is set flush right. */
 static bool flush_right(const struct table *t, size_t column)
 {
@@ -26,7 +21,7 @@ static bool flush_right(const struct table *t, size_t column)
     for (size_t i = column; i < t->n_cells; i += t->n_columns) {
         if (t->cell[i].type == TABLE_TEXT || t->cell[i].type == TABLE_TIME)
             return false;
-        number = number || is_number(t->cell[i].type);
+        number = number || t->cell[i].type != TABLE_NONE;
     }
     return number;
 }

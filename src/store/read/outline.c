@@ -57,12 +57,6 @@ struct reading {
     int64_t last; /* step */
 };
 
-static void begin_block(struct block *b, int64_t place,
-                        const struct metric_point *p)
-{
-    *b = (struct block){ .place = place, .first = *p };
-}
-
 static void add_finite(struct block *b, const struct metric_point *p)
 {
     if (b->finite == 0 || p->value < b->low.value)
@@ -82,7 +76,7 @@ static void add_point(void *arg, const struct metric_point *p)
 
     if (to->n == 0 || to->item[to->n - 1].place != place) {
         GROW(to->item, to->n, to->room);
-        begin_block(&to->item[to->n++], place, p);
+        to->item[to->n++] = (struct block){ .place = place, .first = *p };
     }
     to->sorted = to->sorted && p->step >= r->last;
     r->last = p->step;
