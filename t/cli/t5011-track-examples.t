@@ -134,7 +134,20 @@ encode
 optim.cautious=
 --config=my.ini
 my.ini" "fish completes metrics, commands, settings and files of the other programs"
+    # shellcheck disable=SC2016
+    if fish --no-config -c 'complete --escape -C "ls "' >/dev/null 2>&1; then
+        fish --no-config -c 'gtrack completion fish | source
+            eval echo (complete --escape -C "gtrack -r evil ls --experiment=aa")
+            eval echo (complete --escape -C "gtrack -r evil show a" | cut -f1)' \
+            >out 2>&1
+        test "$(cat out)" = '--experiment=aa$(touch harm);`touch harm`
+a$(touch harm)`touch harm`=b c' && test ! -e harm
+        ok $? "what fish inserts, also after =, executes no name" "$(cat out)"
+    else
+        skip "what fish inserts, also after =, executes no name" "fish is older than 3.4"
+    fi
 else
+    skip "what fish inserts, also after =, executes no name" "no fish"
     skip "fish completes runs and options and executes no name" "no fish"
     skip "fish completes metrics, commands, settings and files of the other programs" \
         "no fish"
