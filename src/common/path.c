@@ -84,19 +84,14 @@ bool path_is_link(const char *path)
     return lstat(path, &st) == 0 && S_ISLNK(st.st_mode);
 }
 
-/* Most folders exist, or only the last one does not.  The first `root`
- * characters name a folder that is not made. */
-static int make(const char *folder, size_t root, struct err *e)
+/* Most folders exist, or only the last one does not. */
+int path_make(const char *folder, struct err *e)
 {
-    const char *slash = strrchr(folder, '/');
-
     if (path_is_folder(folder) || mkdir(folder, 0777) == 0)
         return 0;
-    if (errno == ENOENT && slash && (size_t)(slash - folder) > root) {
-        char *parent = path_parent(folder);
-        const int ret = make(parent, root, e);
+    if (errno == ENOENT && strrchr(folder, '/') > folder) {
+        const int ret = path_make_parent(folder, e);
 
-        free(parent);
         if (ret < 0 || mkdir(folder, 0777) == 0)
             return ret;
     }
@@ -105,11 +100,6 @@ static int make(const char *folder, size_t root, struct err *e)
     if (errno == EEXIST)
         errno = ENOTDIR;
     return err_sys(e, "cannot create the folder %s", folder);
-}
-
-int path_make(const char *folder, struct err *e)
-{
-    return make(folder, 0, e);
 }
 
 int path_make_parent(const char *file, struct err *e)
@@ -472,24 +462,6 @@ int path_check_inside(const char *path, const char *folder, struct err *e)
     return ret;
 }
 
-int path_make_inside(const char *path, const char *folder, struct err *e)
-{
-    return path_check_inside(path, folder, e) < 0
-               ? -1
-               : make(path, strlen(folder), e);
-}
-
-int path_make_parent_inside(const char *file, const char *folder, struct err *e)
-{
-    char *parent = path_parent(file);
-    const int ret = path_check_inside(file, folder, e) < 0
-                        ? -1
-                        : make(parent, strlen(folder), e);
-
-    free(parent);
-    return ret;
-}
-
 /* The folder `at`, whose name is `part`, in the folder fd, which is closed. */
 static int enter(int fd, const char *part, const char *at, struct err *e)
 {
@@ -556,7 +528,8 @@ int path_pin(struct path_pin *p, const char *path, const char *folder,
     if (p->fd < 0)
         return -1;
     snprintf(proc, sizeof proc, "/proc/self/fd/%d", p->fd);
-    p->name = path_join(path_exists(proc) ? proc : p->parent, path + end);
+    p->at = xstrdup(path_exists(proc) ? proc : p->parent);
+    p->name = path_join(p->at, path + end);
     return 0;
 }
 
@@ -575,6 +548,16 @@ void path_unpin(struct path_pin *p, struct err *e)
     if (p->fd >= 0)
         close(p->fd);
     free(p->name);
+    free(p->at);
     free(p->parent);
     *p = (struct path_pin){ .fd = -1 };
+}
+
+int path_make_below(const char *file, const char *folder, struct err *e)
+{
+    struct path_pin pin;
+    const int ret = path_pin(&pin, file, folder, e);
+
+    path_unpin(&pin, e);
+    return ret;
 }

@@ -62,11 +62,6 @@ const char *path_temp(void);
 /* path_make() for the folder that a file is in. */
 int path_make_parent(const char *file, struct err *);
 
-/* The same below a folder, which is not created: it may have been moved or
- * removed meanwhile.  They begin with path_check_inside(). */
-int path_make_inside(const char *path, const char *folder, struct err *);
-int path_make_parent_inside(const char *file, const char *folder, struct err *);
-
 /*
  * Create or replace files below a folder into which others may put links, even
  * while this happens:
@@ -81,17 +76,20 @@ int path_make_parent_inside(const char *file, const char *folder, struct err *);
  * `folder` begins the path.  The folders in between are created, and opened one
  * by one without following links; a link is an error.  `name` is the path by
  * the descriptor of the last folder, so that no link that is made later leads
- * it elsewhere, or the path itself where there is no /proc.  path_unpin() puts
- * the path back into a message, and may follow a path_pin() that failed.
+ * it elsewhere, or the path itself where there is no /proc; `at` is that folder
+ * alone.  path_unpin() puts the path back into a message, and may follow a
+ * path_pin() that failed.
  */
 struct path_pin {
-    char *name, *parent;
+    char *name, *at, *parent;
     int fd;
 };
 
 int path_pin(struct path_pin *, const char *path, const char *folder,
              struct err *);
 void path_unpin(struct path_pin *, struct err *);
+/* The folders in between alone. */
+int path_make_below(const char *path, const char *folder, struct err *);
 
 /* Remove a file, or a folder with all that is in it, never following links. */
 int path_remove(const char *path, struct err *);

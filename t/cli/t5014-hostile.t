@@ -94,6 +94,22 @@ for to in 'import linked' '-r linked export --to mlflow -o copy/mlflow'; do
 done
 ! grep -rq 'top secret' copy && test "$(find copy -name own | wc -l)" -eq 2
 ok $? "import and export copy nothing through a link that leaves a run"
+if command -v perl >/dev/null; then
+    printf 'step=1 loss=2\n' | gtrack log -r large a 2>err
+    (cd large/0/*/artifacts && seq 2000 | while read -r n; do echo "$n" >"f$n"; done)
+    mkdir behind
+    perl -e 'my @new; until (@new) { @new = glob("there/.gtrack.trash/new.*/artifacts"); }
+        rename $new[0], "$new[0].was" and symlink $ARGV[0], $new[0]' "$dir/behind" &
+    g import -r there large
+    code=$?
+    test -d there/.gtrack.trash || mkdir -p there/.gtrack.trash/new.1/artifacts
+    wait $!
+    test $code -ne 0 && test -z "$(ls behind)"
+    ok $? "import writes nothing through a link that is made meanwhile" \
+        "$code $(ls behind | wc -l) $(cat err)"
+else
+    skip "import writes nothing through a link that is made meanwhile" "no perl"
+fi
 g -r linked push --to mlflow --url http://127.0.0.1:9 --dry-run
 like out ' 3 files' "push counts no file behind a link that leaves a run"
 mkdir linked/0/more && ln -s "$dir/secret" linked/0/more/leak

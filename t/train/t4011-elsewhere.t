@@ -52,6 +52,32 @@ cp -r disk/metrics before
 train --root mlruns --resume run1 --set train.stop_at=12
 test $? -ne 0 && grep -q 'metrics is a link' out && diff -r disk/metrics before
 ok $? "a run does not resume if its metrics are behind a link"
+# the folder of checkpoints becomes a link while they are written
+if command -v perl >/dev/null; then
+    mkdir target
+    cat >swap.pl <<'END'
+# exchange it with a link to a folder, again and again, from when it exists
+my ($root, $target) = @ARGV;
+my ($flag, $place) = ("$root.swapping");
+open F, ">", $flag and print F 1 and close F;
+until ($place) { -e $flag or exit; ($place) = glob("$root/0/*/artifacts/checkpoints"); }
+symlink $target, "$root/link";
+syscall(316, -100, $place, -100, "$root/link", 2) while -e $flag;
+END
+    for name in a b c; do
+        perl swap.pl "swap$name" "$dir/target" 2>err &
+        await_file "swap$name.swapping"
+        train --root "swap$name" --set checkpoint.every=1
+        grep 'checkpoint of step\|saved\|link' out >>said
+        rm "swap$name.swapping"
+        wait $!
+    done
+    test -z "$(ls -A target)"
+    ok $? "no checkpoint leaves the run while its folder is exchanged with a link" \
+        "$(ls -AR target) $(cat said)"
+else
+    skip "no checkpoint leaves the run while its folder is exchanged with a link" "no perl"
+fi
 # a checkpoint of another store
 train --root first --set train.stop_at=4 --set checkpoint.folder=first-ck
 id=$(gtrack ls -r first --tsv -c id --no-header)

@@ -242,11 +242,8 @@ static int pin_entry(struct path_pin *p, const char *path, const char *folder,
     const int ret = path_pin(p, inside, folder, e);
 
     if (ret == 0) {
-        char *at = path_parent(p->name);
-
         free(p->name);
-        p->name = path_join(at, path_name(path));
-        free(at);
+        p->name = path_join(p->at, path_name(path));
     }
     free(inside);
     free(parent);
@@ -285,11 +282,8 @@ int store_rename_below(const char *folder, const char *from, const char *to_top,
 char *store_names_file(const char *root, const char *name, struct err *e)
 {
     char *path = xasprintf("%s/" STORE_NAMES "/%s", root, name);
-    struct path_pin pin;
-    const int ret = path_pin(&pin, path, root, e);
 
-    path_unpin(&pin, e);
-    if (ret == 0)
+    if (path_make_below(path, root, e) == 0)
         return path;
     free(path);
     return NULL;
@@ -328,8 +322,8 @@ void store_clear_temps(const char *run, const char *now)
 
 int store_make_own(const char *run, struct err *e)
 {
-    char *own = path_join(run, STORE_OWN);
-    const int ret = path_make_inside(own, run, e);
+    char *own = path_join(run, STORE_OWN "/");
+    const int ret = path_make_below(own, run, e);
 
     free(own);
     return ret;
@@ -371,7 +365,7 @@ char *store_artifact(const char *run, const char *name, struct err *e)
 {
     char *path = xasprintf("%s/artifacts/%s", run, name);
 
-    if (path_make_parent_inside(path, run, e) == 0)
+    if (path_make_below(path, run, e) == 0)
         return path;
     free(path);
     return NULL;

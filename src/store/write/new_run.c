@@ -10,12 +10,12 @@
 
 int new_run_folders(const char *folder, struct err *e)
 {
-    static const char *const inside[] = { "metrics", "params", "tags",
-                                          "artifacts", STORE_OWN };
+    static const char *const inside[] = { "metrics/", "params/", "tags/",
+                                          "artifacts/", STORE_OWN "/" };
 
     for (size_t i = 0; i < sizeof inside / sizeof inside[0]; i++) {
         char *path = path_join(folder, inside[i]);
-        const int ret = path_make_inside(path, folder, e);
+        const int ret = path_make_below(path, folder, e);
 
         free(path);
         if (ret < 0)

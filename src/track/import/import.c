@@ -13,7 +13,6 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/path.h"
-#include "common/save.h"
 #include "store/format/store.h"
 #include "store/read/runs.h"
 #include "store/write/stored_run.h"
@@ -242,7 +241,8 @@ int import_close(struct import *import, struct err *e)
 }
 
 /* What W&B's client writes of the configuration and the command. */
-static int mask_files(const char *artifacts, struct err *e)
+static int mask_files(struct stored_run *b, const char *artifacts,
+                      struct err *e)
 {
     enum { MOST = 16 << 20 };
     static const char *const names[] = { "config.yaml", "wandb-metadata.json" };
@@ -257,7 +257,7 @@ static int mask_files(const char *artifacts, struct err *e)
         secret_mask(&masked, was.s);
         if (ret == 0 && strlen(was.s) == was.len &&
             strcmp(masked.s, was.s) != 0)
-            ret = save_text(path, masked.s, e);
+            ret = stored_run_artifact(b, names[i], masked.s, masked.len, e);
         buf_clear(&was);
         buf_clear(&masked);
         free(path);
@@ -273,9 +273,9 @@ static int write_files(const struct import_run *in, struct stored_run *b,
     int ret = 0;
 
     if (in->files)
-        ret = copy_tree(in->files, artifacts, NULL, in->inside, e);
+        ret = copy_tree(in->files, artifacts, b->folder, NULL, in->inside, e);
     if (ret == 0 && in->files)
-        ret = mask_files(artifacts, e);
+        ret = mask_files(b, artifacts, e);
     if (ret == 0 && in->output && !path_exists(output))
         ret = stored_run_artifact(b, "output.log", in->output,
                                   strlen(in->output), e);

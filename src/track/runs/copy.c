@@ -26,7 +26,7 @@ int copy_stream(FILE *in, const char *name, FILE *out, struct err *e)
     return ferror(in) ? err_sys(e, "cannot read %s", name) : 0;
 }
 
-/* Copy a file, unless links lead out of the folder `inside`. */
+/* Copy a file, unless links lead out of the folder `inside`, to a new one. */
 static int copy_file(const char *from, const char *inside, const char *to,
                      struct err *e)
 {
@@ -37,7 +37,7 @@ static int copy_file(const char *from, const char *inside, const char *to,
     if (fd < 0)
         return -1;
     in = fdopen(fd, "r");
-    out = fopen(to, "we");
+    out = fopen(to, "wxe");
     if (out) {
         bool failed;
 
@@ -59,9 +59,10 @@ bool copy_is_cursor(const char *file)
     return strncmp(file, begin, sizeof begin - 1) == 0;
 }
 
-int copy_tree(const char *from, const char *to, const char *except,
-              const char *inside, struct err *e)
+int copy_tree(const char *from, const char *to, const char *top,
+              const char *except, const char *inside, struct err *e)
 {
+    struct path_pin pin;
     struct file_tree f;
     int ret = 0;
 
@@ -75,9 +76,10 @@ int copy_tree(const char *from, const char *to, const char *except,
             log_warn("%s is a link that leaves %s: not copied", a, from);
         } else if ((!except || strcmp(f.file[i].path, except) != 0) &&
                    !copy_is_cursor(f.file[i].path)) {
-            ret = path_make_parent(b, e);
+            ret = path_pin(&pin, b, top, e);
             if (ret == 0)
-                ret = copy_file(a, inside, b, e);
+                ret = copy_file(a, inside, pin.name, e);
+            path_unpin(&pin, e);
         }
         free(b);
         free(a);
@@ -88,15 +90,15 @@ int copy_tree(const char *from, const char *to, const char *except,
 
 /* Copy the tags of an experiment, unless the copy has some already: all of
  * them, or none after a failure, since they wait in the folder of a run. */
-static int copy_tags(const char *from, const char *to, const char *fresh,
+static int copy_tags(const char *from, const char *to, const char *run,
                      const char *inside, struct err *e)
 {
+    char *fresh = path_join(run, STORE_OWN "/tags");
     struct err ignored = { 0 };
-    int ret;
+    int ret = 0;
 
-    if (path_exists(to))
-        return 0;
-    ret = copy_tree(from, fresh, NULL, inside, e);
+    if (!path_exists(to))
+        ret = copy_tree(from, fresh, run, NULL, inside, e);
     if (ret == 0 && path_exists(fresh)) {
         ret = store_sync(fresh, e);
         if (ret == 0 && rename(fresh, to) < 0 && errno != EEXIST &&
@@ -105,6 +107,7 @@ static int copy_tags(const char *from, const char *to, const char *fresh,
     }
     if (path_exists(fresh))
         path_remove(fresh, &ignored);
+    free(fresh);
     return ret;
 }
 
@@ -119,8 +122,7 @@ static int copy_shared(const struct run_info *r, const char *folder,
     int ret = datasets_copy(folder, parent, experiment, r->links, e);
 
     if (ret == 0 && !path_is_refused(tags, r->links))
-        ret = copy_tags(tags, arena_printf(&mem, "%s/tags", experiment),
-                        arena_printf(&mem, "%s/" STORE_OWN "/tags", folder),
+        ret = copy_tags(tags, arena_printf(&mem, "%s/tags", experiment), folder,
                         r->links ? NULL : tags, e);
     arena_clear(&mem);
     free(parent);
@@ -176,7 +178,8 @@ static int copy_run(const struct run_info *r, const char *to_root,
     store_claimed(to_root, r->name);
     folder = staging_begin(to_root, place, e);
     if (!folder ||
-        copy_tree(r->folder, folder, STORE_META, run_info_inside(r), e) < 0 ||
+        copy_tree(r->folder, folder, folder, STORE_META, run_info_inside(r),
+                  e) < 0 ||
         copy_shared(r, folder, of, e) < 0 ||
         write_meta(r, folder, place, experiment, e) < 0)
         goto out;

@@ -22,9 +22,10 @@ int copy_runs(const struct runs *, const char *to_root, struct copies *,
               struct err *);
 
 /* Copy all files below a folder, except one at its top (or NULL) and links that
- * leave the folder `inside` (NULL: none), which are reported. */
-int copy_tree(const char *from, const char *to, const char *except,
-              const char *inside, struct err *);
+ * leave the folder `inside` (NULL: none), which are reported.  The copies are
+ * new files; no link below `top`, with which `to` begins, is followed. */
+int copy_tree(const char *from, const char *to, const char *top,
+              const char *except, const char *inside, struct err *);
 /* Does this file of a run note what was pushed?  It is for its store only. */
 bool copy_is_cursor(const char *file);
 /* Copy the rest of a stream, which has this name, to another; the caller checks

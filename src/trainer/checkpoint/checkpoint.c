@@ -42,7 +42,23 @@ struct checkpoint_writing {
 
 static char *step_path(const struct checkpoint *c, int64_t step)
 {
-    return xasprintf("%s/step-%08lld", c->folder, (long long)step);
+    return xasprintf("%s/step-%08lld", c->pin.at, (long long)step);
+}
+
+/* Until path_unpin(), c->pin.at is the folder that has this name now.  One in
+ * the run is made again only if the run is where it was; any other is the
+ * user's own. */
+static int pin(struct checkpoint *c, struct err *e)
+{
+    const char *run = c->run ? run_folder(c->run) : "";
+    const bool own = *run && strncmp(c->folder, run, strlen(run)) == 0;
+    char *path = path_join(c->folder, "");
+    int ret = own ? 0 : path_make(c->folder, e);
+
+    if (ret == 0)
+        ret = path_pin(&c->pin, path, own ? run : c->folder, e);
+    free(path);
+    return ret;
 }
 
 /* ---- the link "best" -------------------------------------------------- */
@@ -62,8 +78,8 @@ static int64_t best_step(const char *folder)
 
 static int link_best(const struct checkpoint *c, int64_t step, struct err *e)
 {
-    char *link = path_join(c->folder, "best");
-    char *temp = path_join(c->folder, ".best");
+    char *link = path_join(c->pin.at, "best");
+    char *temp = path_join(c->pin.at, ".best");
     char name[32];
     int ret = 0;
 
@@ -80,7 +96,7 @@ static int link_best(const struct checkpoint *c, int64_t step, struct err *e)
 static void restore_best(const struct checkpoint *c, int64_t step)
 {
     char *path = step_path(c, step);
-    char *link = path_join(c->folder, "best");
+    char *link = path_join(c->pin.at, "best");
 
     if (path_exists(path))
         link_best(c, step, &(struct err){ 0 });
@@ -94,26 +110,26 @@ static void restore_best(const struct checkpoint *c, int64_t step)
 
 static bool is_kept(const struct checkpoint *c, int64_t step, int64_t newer)
 {
-    return newer < c->conf->keep_last || step == best_step(c->folder) ||
+    return newer < c->conf->keep_last || step == best_step(c->pin.at) ||
            (c->conf->keep_every > 0 && step > 0 &&
             step % c->conf->keep_every == 0);
 }
 
 static void remove_folder(const struct checkpoint *c, const char *name)
 {
-    char *path = path_join(c->folder, name);
+    char *path = path_join(c->pin.at, name);
     struct err e = { 0 };
 
     if (path_remove(path, &e) < 0)
-        log_warn("%s", e.text);
+        log_warn("cannot remove %s/%s: %s", c->folder, name, strerror(e.sys));
     free(path);
 }
 
 /* A checkpoint that is removed in part has the name of an incomplete one. */
 static void remove_checkpoint(const struct checkpoint *c, const char *name)
 {
-    char *path = path_join(c->folder, name);
-    char *hidden = xasprintf(".%s", name), *temp = path_join(c->folder, hidden);
+    char *path = path_join(c->pin.at, name);
+    char *hidden = xasprintf(".%s", name), *temp = path_join(c->pin.at, hidden);
 
     remove_folder(c, rename(path, temp) == 0 ? hidden : name);
     free(path);
@@ -126,7 +142,7 @@ static void remove_partial(const struct checkpoint *c)
 {
     struct path_list all = { 0 };
 
-    path_list(&all, c->folder, &(struct err){ 0 });
+    path_list(&all, c->pin.at, &(struct err){ 0 });
     for (size_t i = 0; i < all.n; i++)
         if (strncmp(all.name[i], ".step-", 6) == 0)
             remove_folder(c, all.name[i]);
@@ -139,7 +155,7 @@ static void remove_old(const struct checkpoint *c)
     struct path_list all = { 0 };
     int64_t newer = 0;
 
-    checkpoint_names(&all, c->folder, &(struct err){ 0 });
+    checkpoint_names(&all, c->pin.at, &(struct err){ 0 });
     for (size_t i = all.n; i-- > 0;)
         if (!is_kept(c, checkpoint_step(all.name[i]), newer++))
             remove_checkpoint(c, all.name[i]);
@@ -194,15 +210,17 @@ static int write_folder(const struct checkpoint_writing *w, const char *path,
                         struct err *e)
 {
     const struct checkpoint *c = w->checkpoint;
-    char *temp = xasprintf("%s/.step-%08lld", c->folder, (long long)w->step);
+    char *temp = xasprintf("%s/.step-%08lld", c->pin.at, (long long)w->step);
+    char *inside = path_join(temp, "");
+    struct path_pin to;
     struct err lost = { 0 };
     int ret;
 
     if (c->run)
         run_flush(c->run, &lost); /* run_end() reports what is lost */
-    ret = path_make_inside(temp, c->folder, e);
+    ret = path_pin(&to, inside, c->pin.at, e);
     if (ret == 0)
-        ret = checkpoint_write(&c->copy, temp, e);
+        ret = checkpoint_write(&c->copy, to.at, e);
     if (ret == 0 && is_waited_for(w))
         record_wait(w);
     if (ret == 0 && c->run) {
@@ -211,38 +229,29 @@ static int write_folder(const struct checkpoint_writing *w, const char *path,
         ret = run_check(c->run, e);
     }
     if (ret == 0)
-        record_sums(c, temp, w->step); /* whose name it has next */
+        record_sums(c, to.at, w->step); /* whose name it has next */
+    path_unpin(&to, e);
     if (ret == 0 && replace_folder(temp, path) < 0)
         ret = err_sys(e, "cannot rename %s", temp);
     if (ret == 0)
-        ret = save_sync_folder(c->folder, e);
+        ret = save_sync_folder(c->pin.at, e);
     if (ret < 0)
         path_remove(temp, &(struct err){ 0 });
     free(temp);
+    free(inside);
     return ret;
-}
-
-/* The run may have been moved or removed; a folder of the user's own is made
- * again. */
-static int make_folder(const struct checkpoint *c, struct err *e)
-{
-    const char *run = c->run ? run_folder(c->run) : "";
-
-    if (path_is_folder(c->folder)) /* perhaps a link that a tag names */
-        return 0;
-    return *run && strncmp(c->folder, run, strlen(run)) == 0
-               ? path_make_inside(c->folder, run, e)
-               : path_make(c->folder, e);
 }
 
 static int write_checkpoint(const struct checkpoint_writing *w, struct err *e)
 {
     struct checkpoint *c = w->checkpoint;
-    char *path = step_path(c, w->step);
+    char *path = NULL;
     int ret = c->run ? run_check(c->run, e) : 0;
 
     if (ret == 0)
-        ret = make_folder(c, e);
+        ret = pin(c, e);
+    if (ret == 0)
+        path = step_path(c, w->step);
     if (ret == 0 && (c->written != w->step || !path_exists(path))) {
         remove_partial(c);
         ret = write_folder(w, path, e);
@@ -252,6 +261,7 @@ static int write_checkpoint(const struct checkpoint_writing *w, struct err *e)
         ret = link_best(c, w->step, e);
     if (ret == 0)
         remove_old(c);
+    path_unpin(&c->pin, e);
     free(path);
     return ret < 0 ? err_wrap(e, "checkpoint of step %lld", (long long)w->step)
                    : 0;
@@ -375,15 +385,16 @@ static void rename_later(const struct checkpoint *c,
     struct err e = { 0 };
     int moved = 0;
 
-    checkpoint_names(&all, c->folder, &e);
+    checkpoint_names(&all, c->pin.at, &e);
     for (size_t i = 0; i < all.n; i++) {
-        char *path = path_join(c->folder, all.name[i]);
+        char *path = path_join(c->pin.at, all.name[i]);
         char *old = xasprintf("%s.old", path);
 
         if (checkpoint_step(all.name[i]) > at->step) {
             path_remove(old, &e);
             if (rename(path, old) < 0)
-                log_warn("cannot rename %s: %s", path, strerror(errno));
+                log_warn("cannot rename %s/%s: %s", c->folder, all.name[i],
+                         strerror(errno));
             moved++;
         }
         free(path);
@@ -394,7 +405,7 @@ static void rename_later(const struct checkpoint *c,
         log_info("added .old to the names of checkpoints after step %lld",
                  (long long)at->step);
     /* a kill may have come between a checkpoint and its link */
-    if (c->conf->keep_best || best_step(c->folder) > at->step)
+    if (c->conf->keep_best || best_step(c->pin.at) > at->step)
         restore_best(c, isfinite(at->best_loss) ? at->best_step : -1);
 }
 
@@ -430,13 +441,12 @@ static int check_holder(const struct checkpoint *c, const char *path,
 static int lock_folder(struct checkpoint *c, bool steal, const char *root,
                        struct err *e)
 {
-    char *path = path_join(c->folder, LOCK_FILE);
-    int ret = path_make(c->folder, e);
+    char *path = path_join(c->pin.at, LOCK_FILE);
+    int ret;
 
-    if (ret == 0 && steal)
+    if (steal)
         unlink(path);
-    if (ret == 0)
-        ret = c->lock = filelock_open(path, e);
+    ret = c->lock = filelock_open(path, e);
     if (ret >= 0 && check_holder(c, path, root, e) < 0) {
         close(c->lock); /* the file is the other's */
         ret = c->lock = -1;
@@ -455,10 +465,10 @@ static int check_owner(const struct checkpoint *c, const char *resumed,
     struct path_list all;
     struct err damage = { 0 };
     char *id = NULL;
-    int ret = checkpoint_names(&all, c->folder, e);
+    int ret = checkpoint_names(&all, c->pin.at, e);
 
     for (size_t i = all.n; i-- > 0 && !id;) {
-        char *path = path_join(c->folder, all.name[i]);
+        char *path = path_join(c->pin.at, all.name[i]);
 
         checkpoint_run_id(path, &id, &damage);
         free(path);
@@ -476,33 +486,47 @@ static int check_owner(const struct checkpoint *c, const char *resumed,
 
 static void unlock_folder(struct checkpoint *c)
 {
-    char *path = path_join(c->folder, LOCK_FILE);
+    struct err none = { 0 };
 
-    if (c->lock >= 0 && filelock_is_at(c->lock, path))
-        unlink(path);
-    if (c->lock >= 0)
-        close(c->lock);
+    if (path_is_folder(c->folder) && pin(c, &none) == 0) {
+        char *path = path_join(c->pin.at, LOCK_FILE);
+
+        if (filelock_is_at(c->lock, path))
+            unlink(path);
+        free(path);
+    }
+    path_unpin(&c->pin, &none);
+    close(c->lock);
     if (!*c->conf->folder)
         rmdir(c->folder); /* unless it has checkpoints */
-    free(path);
 }
 
 int checkpoint_open(struct checkpoint *c, struct engine *eng, struct run *run,
                     const struct checkpoint_claim *claim, struct err *e)
 {
     *c = (struct checkpoint){
-        .conf = &eng->set->checkpoint, .run = run, .lock = -1, .written = -1
+        .conf = &eng->set->checkpoint,
+        .run = run,
+        .lock = -1,
+        .written = -1,
+        .pin = { .fd = -1 },
     };
+    int ret;
+
     c->folder = xstrdup(claim->folder);
     if (checkpoint_copy_open(&c->copy, eng, e) < 0)
         return -1;
     if (eng->coll.rank != 0)
         return 0;
-    if (lock_folder(c, claim->steal, eng->set->run.root, e) < 0 ||
-        check_owner(c, claim->resumed, e) < 0)
-        return *c->conf->folder ? err_wrap(e, "checkpoint.folder") : -1;
-    rename_later(c, &eng->state);
-    return 0;
+    ret = pin(c, e);
+    if (ret == 0)
+        ret = lock_folder(c, claim->steal, eng->set->run.root, e);
+    if (ret == 0)
+        ret = check_owner(c, claim->resumed, e);
+    if (ret == 0)
+        rename_later(c, &eng->state);
+    path_unpin(&c->pin, e);
+    return ret < 0 && *c->conf->folder ? err_wrap(e, "checkpoint.folder") : ret;
 }
 
 void checkpoint_close(struct checkpoint *c)
@@ -510,7 +534,8 @@ void checkpoint_close(struct checkpoint *c)
     if (!c->folder)
         return;
     wait_writing(c);
-    unlock_folder(c);
+    if (c->lock >= 0)
+        unlock_folder(c);
     checkpoint_copy_clear(&c->copy);
     free(c->folder);
     *c = (struct checkpoint){ 0 };

@@ -1,6 +1,7 @@
 #ifndef TRAINER_CHECKPOINT_CHECKPOINT_H
 #define TRAINER_CHECKPOINT_CHECKPOINT_H
 
+#include "common/path.h"
 #include "store/write/run.h"
 #include "trainer/checkpoint/checkpoint_copy.h"
 #include "trainer/engine/engine.h"
@@ -32,6 +33,7 @@
 struct checkpoint {
     const struct checkpoint_settings *conf;
     char *folder;
+    struct path_pin pin; /* of the folder, while it is looked at or changed */
     struct checkpoint_copy copy;
     struct run *run;                    /* or NULL */
     struct checkpoint_writing *writing; /* or NULL */

@@ -8,6 +8,7 @@
 #include "common/mem.h"
 #include "common/path.h"
 #include "common/save.h"
+#include "store/format/store.h"
 #include "trainer/checkpoint/checkpoint_state.h"
 #include "trainer/model/tensors.h"
 
@@ -76,7 +77,8 @@ int checkpoint_write(const struct checkpoint_copy *s, const char *folder,
     if (ret == 0)
         ret = write_moments(s, optim, e);
     if (ret == 0)
-        ret = save_text(config, s->config, e);
+        ret =
+            store_write(config, config, s->config, strlen(s->config), true, e);
     if (ret == 0)
         ret = checkpoint_state_write(s->state, folder, e);
     if (ret == 0)

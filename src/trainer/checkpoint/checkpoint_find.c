@@ -145,12 +145,13 @@ int checkpoint_of_run(const struct run_info *run, char **path, struct err *e)
     return ret;
 }
 
-/* The folder in a run that resumes, which may be a link to where the tag says;
- * if it is none, the tag of an earlier attempt holds no longer. */
-static int resume_own(struct run *run, const char *root, const char *own,
+/* The folder in a run that resumes, or the one that the tag names, if it is a
+ * link to that; if it is none, the tag of an earlier attempt holds no longer.
+ */
+static int resume_own(struct run *run, const char *root, char **folder,
                       struct err *e)
 {
-    char *id = xstrdup(run_id(run));
+    char *id = xstrdup(run_id(run)), *own = *folder, *real = NULL;
     struct runs runs = { 0 };
     const char *tag = NULL;
     int ret =
@@ -167,6 +168,10 @@ static int resume_own(struct run *run, const char *root, const char *own,
                       own, run_name(run));
     else if (ret == 0 && tag && !path_is_link(own))
         run_tag(run, PLACE_TAG, OWN_FOLDER);
+    else if (ret == 0 && tag && (real = realpath(own, NULL))) {
+        *folder = real;
+        free(own);
+    }
     runs_free(&runs);
     free(id);
     return ret;
@@ -186,7 +191,7 @@ int checkpoint_place(struct run *run, const struct settings *s, bool resumed,
         return 0;
     }
     *folder = path_join(run_folder(run), OWN_FOLDER);
-    return resumed ? resume_own(run, s->run.root, *folder, e) : 0;
+    return resumed ? resume_own(run, s->run.root, folder, e) : 0;
 }
 
 /* ---- by a word --------------------------------------------------------- */

@@ -11,7 +11,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/path.h"
-#include "common/save.h"
+#include "store/format/store.h"
 
 const char *const checkpoint_parts[] = { [PART_MODEL] = "model.safetensors",
                                          [PART_OPTIM] = "optim.safetensors",
@@ -189,7 +189,7 @@ int checkpoint_state_write(const char *text, const char *folder, struct err *e)
     json_object_set_new(state, "sha256", json_string(sum));
     whole = json_dumps(state, JSON_INDENT(1) | JSON_SORT_KEYS);
     if (ret == 0)
-        ret = save_text(path, whole, e);
+        ret = store_write(path, path, whole, strlen(whole), true, e);
     free(whole);
     free(path);
     json_decref(state);

@@ -83,7 +83,7 @@ int tensors_write(const char *path, const struct tensors_array *a, int n,
     make_header(&header, a, n);
     for (int i = 0; i < 8; i++)
         length[i] = (unsigned char)((uint64_t)header.len >> (8 * i));
-    ret = save_open(&s, path, e);
+    ret = save_open_here(&s, path, e);
     if (ret == 0) {
         fwrite(length, 1, sizeof length, s.fp);
         fwrite(header.s, 1, header.len, s.fp);
