@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "common/confine.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/num.h"
@@ -117,14 +118,11 @@ static int check_names(const struct catalog_links *l, struct err *e)
 }
 
 static int fetch_all(const struct download *d, const struct catalog_links *l,
-                     struct bar *bar, struct err *e)
+                     const char *folder, struct bar *bar, struct err *e)
 {
-    const char *folder = output ? output : "data";
     struct table t = TABLE_INIT("gdata.fetch/1");
     int ret = check_names(l, e);
 
-    if (ret == 0)
-        ret = path_make(folder, e);
     table_columns(&t, "file", "size", "sha256", NULL);
     for (size_t i = 0; i < l->n && ret == 0; i++) {
         char *path = path_join(folder, l->link[i].file);
@@ -251,17 +249,21 @@ static int check_options(int argc, struct err *e)
 
 static int fetch_links(const struct catalog_links *l, struct err *e)
 {
+    const char *folder = stream ? NULL : output ? output : "data";
     struct bar bar = { .open = false };
-    struct download d = { .http = http_open(&network, e),
-                          .token = getenv("HF_TOKEN"),
+    struct download d = { .token = getenv("HF_TOKEN"),
                           .progress = show_progress,
                           .arg = &bar };
     int ret;
 
+    if (folder && path_make(folder, e) < 0)
+        return -1;
+    confine(&folder, 1, true);
+    d.http = http_open(&network, e);
     if (!d.http)
         return -1;
-    if (!stream)
-        ret = fetch_all(&d, l, &bar, e);
+    if (folder)
+        ret = fetch_all(&d, l, folder, &bar, e);
     else
         ret = pipe_all(&d, l, STDOUT_FILENO, &bar, e);
     http_close(d.http);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "common/confine.h"
 #include "common/log.h"
 #include "common/num.h"
 #include "common/opt.h"
@@ -112,6 +113,7 @@ static int gather_main(int argc, char **argv, struct err *e)
                        val);
     if (path_make(folder, e) < 0 || open_outputs(&out, e) < 0)
         goto out;
+    confine(&folder, 1, false);
     if (gather(root, (int64_t)size, write_doc, &out, stats, e) < 0)
         goto out;
     if (save_commit(&out.train, e) < 0 || save_commit(&out.val, e) < 0)

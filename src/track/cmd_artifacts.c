@@ -153,10 +153,10 @@ static int artifacts_main(int argc, char **argv, struct err *e)
     return ret;
 }
 
-/* With --follow-links, files are written to where links lead. */
+/* With --follow-links, files are added where links lead. */
 static void confine_artifacts(void)
 {
-    if (!track_links())
+    if (!track_links() || !added.n)
         track_confine_writer();
 }
 

@@ -604,12 +604,17 @@ static int write_bundle(const struct runs *runs, struct err *e)
 static int bundle_main(int argc, char **argv, struct err *e)
 {
     struct runs runs = { 0 };
+    char *folder;
     int ret;
 
     if (track_check_args(argc, argv, 1, -1, e) < 0)
         return -1;
     if (!output)
         return err_set(e, ERR_USAGE, "-o names the archive to write");
+    folder = path_of_output(output);
+    if (!key) /* which may be that of an agent or of a device */
+        track_confine_output(folder);
+    free(folder);
     ret = track_load(&runs, argc, argv, LOAD_NO_METRICS, e);
     if (ret == 0) {
         runs_warn_secrets(&runs);

@@ -8,6 +8,7 @@
 
 #include "common/opt.h"
 #include "track/complete.h"
+#include "track/runs/track.h"
 
 /*
  * The scripts ask the program for the completions of a line, and fall back on
@@ -100,6 +101,7 @@ static int completion_main(int argc, char **argv, struct err *e)
     if (argc > 1 && strcmp(argv[0], "words") == 0) {
         struct buf out = BUF_INIT;
 
+        track_confine_reader();
         complete(&out, argc - 1, argv + 1);
         fputs(out.s, stdout); /* style: own */
         buf_clear(&out);

@@ -44,6 +44,9 @@ void trained_model_confine(const struct trained_model *m, const char *folder)
     if (!may_use_gpu(m) && launch_detect(&l, LAUNCHER_AUTO, &none) == 0 &&
         l.kind == LAUNCH_ALONE)
         confine(&folder, 1, false);
+    else
+        log_debug("drivers of GPUs and several processes need all the rights "
+                  "of this command");
 }
 
 static int find_model(const struct trained_model *m, const char *word,

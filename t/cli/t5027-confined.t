@@ -11,7 +11,7 @@ command -v perl >/dev/null || skip_all "no perl"
 tries=$build/t/lib/tries.so
 LD_PRELOAD=$tries gtrack --version 2>&1 | grep -q preload && skip_all "no LD_PRELOAD"
 
-mkdir made hidden
+mkdir -p made/mirror hidden
 echo 'other words than those' >made/other.txt
 printf 'step=%d loss=2\n' 1 2 3 | gtrack log a 2>err
 echo '<!-- gtrack: a | loss -->2.0<!-- /gtrack -->' >made/report.md
@@ -42,6 +42,8 @@ for command in 'gtrack tag a x=y' 'gtrack note a text' 'gtrack note a' \
     'gtrain eval m --data "tokens/data_*.bin" --device cpu' \
     'gtrain sample m --device cpu --tokens 2' 'gtrack ls' 'gtrack show a' 'gtrack export --to csv -o made/a.csv' \
     'gtrack import -r made/copy mlruns' 'gtrack verify a.tar' \
+    'gtrack bundle a -o made/b.tar' 'gtrack completion words -- gtrack show a' \
+    'gtrack ls --follow-links' 'gtrack artifacts a --follow-links' 'gtrack show a --follow-links' \
     'gtrack claims made/report.md' 'gtrack claims --fill made/report.md' \
     'gtrack report a -o made/r.html' 'gplot loss a --data' \
     'gplot verify made/fig.svg' 'gplot redo made/fig.svg' \
@@ -61,6 +63,12 @@ is "$(tried 'gtrack tag a x=y')" "end " \
     "a link of the store that is no experiment gives no right to write behind it"
 is "$(tried 'gtrack push --to mlflow --url http://127.0.0.1:9 --dry-run a')" \
     "connect unix end " "push can connect, and nothing else"
+is "$(tried 'gdata gather --root made/mirror -o made/data')" "failed end " \
+    "gather can do none of it"
+is "$(tried 'gdata fetch --mirror made/mirror -o made/data tinyshakespeare')" \
+    "failed connect unix end " "fetch can connect, and nothing else"
+is "$(tried 'gdata fetch --mirror made/mirror --stream tinyshakespeare')" \
+    "failed connect unix end " "fetch to a pipe can connect, and nothing else"
 TRIES=$dir/hidden TRIES_PID=$$
 export TRIES TRIES_PID
 rm -rf hidden && mkdir hidden && echo mine >hidden/kept
@@ -72,6 +80,9 @@ wait $server
 is "$(tr '\n' ' ' <hidden/did)" "end " "a server can do none of it"
 unset TRIES
 
+gtrain -v eval m --data 'tokens/data_*.bin' --device cuda >log 2>err
+grep -q 'debug: .*need all the rights' err
+ok $? "evaluation on a GPU says that it keeps its rights" "$(tail -n 3 err)"
 mkdir elsewhere && touch elsewhere/text && ln -s "$dir/elsewhere/text" made/link
 gdata decode -T tok tokens/data_000000.bin -o made/link 2>err
 test $? -eq 0 && test -L made/link && test -s elsewhere/text
