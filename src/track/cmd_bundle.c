@@ -224,7 +224,7 @@ static int add_checkpoints(struct bundle *b, const struct run_info *r,
         char *from = path_join(folder, file);
         char *name = xasprintf("%s/%s%s", to, checkpoints_folder, file);
 
-        if (strchr(file, '/') &&
+        if (strncmp(file, "step-", 5) == 0 && strchr(file, '/') &&
             (checkpoints == ALL ||
              (n > 0 && strncmp(file, newest, n) == 0 && file[n] == '/'))) {
             ret = add_file(b, from, NULL, name, e);

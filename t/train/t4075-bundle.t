@@ -296,4 +296,11 @@ else
     skip "an archive is verified in a fresh root folder" \
         "unshare and chroot are not allowed here"
 fi
+mkdir -p secrets/sub secrets/step-00000001 && echo mine >secrets/sub/key &&
+    echo weights >secrets/step-00000001/model.safetensors
+echo 'step=1 loss=2' | gtrack -r stranger log s -p "checkpoint.folder=$dir/secrets" 2>err
+gtrack -r stranger bundle s -o s.tar --checkpoints all >out 2>err
+tar tf s.tar >names
+test $? -eq 0 && grep -q step-00000001/model names && ! grep -q key names
+ok $? "a run that names any folder has only checkpoints packed from it" "$(cat names)"
 done_testing
