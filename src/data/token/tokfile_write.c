@@ -136,78 +136,123 @@ static void emit_metaspace(struct emit *o, const struct tokenizer *t)
     emit_object_end(o);
 }
 
+static void emit_type(struct emit *o, const char *key, const char *type)
+{
+    emit_object(o, key);
+    emit_text(o, "type", type);
+}
+
+static void emit_byte_level(struct emit *o, const char *key, bool space,
+                            bool regex)
+{
+    emit_type(o, key, "ByteLevel");
+    emit_bool(o, "add_prefix_space", space);
+    emit_bool(o, "trim_offsets", true);
+    emit_bool(o, "use_regex", regex);
+    emit_object_end(o);
+}
+
+/* The members of what is done to one text wherever it occurs. */
+static void emit_pattern(struct emit *o, const char *kind, const char *pattern)
+{
+    emit_object(o, "pattern");
+    emit_text(o, kind, pattern);
+    emit_object_end(o);
+}
+
+static void emit_replace(struct emit *o, const char *from, const char *to)
+{
+    emit_type(o, NULL, "Replace");
+    emit_pattern(o, "String", from);
+    emit_text(o, "content", to);
+    emit_object_end(o);
+}
+
+static void emit_sequence(struct emit *o, const char *key, const char *list)
+{
+    emit_type(o, key, "Sequence");
+    emit_array(o, list);
+}
+
+static void emit_sequence_end(struct emit *o)
+{
+    emit_array_end(o);
+    emit_object_end(o);
+}
+
 static void emit_pretokenizer(struct emit *o, const struct tokenizer *t)
 {
-    static const char byte_level[] =
-        "{\"type\": \"ByteLevel\", \"add_prefix_space\": false, "
-        "\"trim_offsets\": true, \"use_regex\": %s}";
-    struct buf b = BUF_INIT;
-    const char *pattern;
+    static const char key[] = "pre_tokenizer";
 
     if (t->kind == TOKENIZER_SENTENCEPIECE) {
         if (t->metaspace)
             emit_metaspace(o, t);
         else
-            emit_null(o, "pre_tokenizer");
-        return;
+            emit_null(o, key);
+    } else if (t->pretokenizer == PRETOKENIZE_GPT2) {
+        emit_byte_level(o, key, false, true);
+    } else {
+        emit_sequence(o, key, "pretokenizers");
+        emit_type(o, NULL, "Split");
+        emit_pattern(o, "Regex", pretokenize_pattern(t->pretokenizer));
+        emit_text(o, "behavior", "Isolated");
+        emit_bool(o, "invert", false);
+        emit_object_end(o);
+        emit_byte_level(o, NULL, false, false);
+        emit_sequence_end(o);
     }
-    if (t->pretokenizer == PRETOKENIZE_GPT2) {
-        buf_printf(&b, byte_level, "true");
-        emit_raw(o, "pre_tokenizer", b.s);
-        buf_clear(&b);
-        return;
-    }
-    pattern = pretokenize_pattern(t->pretokenizer);
-    buf_str(&b, "{\"type\": \"Sequence\", \"pretokenizers\": [\n    {\"type\": "
-                "\"Split\", \"pattern\": {\"Regex\": ");
-    emit_quote(&b, pattern, strlen(pattern), true);
-    buf_str(&b, "}, \"behavior\": \"Isolated\", \"invert\": false},\n    ");
-    buf_printf(&b, byte_level, "false");
-    buf_str(&b, "]}");
-    emit_raw(o, "pre_tokenizer", b.s);
-    buf_clear(&b);
+}
+
+static void emit_nfc(struct emit *o, const char *key)
+{
+    emit_type(o, key, "NFC");
+    emit_object_end(o);
 }
 
 static void emit_normalizer(struct emit *o, const struct tokenizer *t)
 {
-    static const char nfc[] = "{\"type\": \"NFC\"}";
-    struct buf b = BUF_INIT;
+    static const char key[] = "normalizer";
 
-    if (t->kind != TOKENIZER_SENTENCEPIECE || t->metaspace) {
-        emit_raw(o, "normalizer", t->nfc ? nfc : "null");
-        return;
+    if (t->kind == TOKENIZER_SENTENCEPIECE && !t->metaspace) {
+        emit_sequence(o, key, "normalizers");
+        if (t->nfc)
+            emit_nfc(o, NULL);
+        if (t->prefix == PREFIX_ALWAYS) {
+            emit_type(o, NULL, "Prepend");
+            emit_text(o, "prepend", SENTENCEPIECE_SPACE);
+            emit_object_end(o);
+        }
+        emit_replace(o, " ", SENTENCEPIECE_SPACE);
+        emit_sequence_end(o);
+    } else if (t->nfc) {
+        emit_nfc(o, key);
+    } else {
+        emit_null(o, key);
     }
-    buf_str(&b, "{\"type\": \"Sequence\", \"normalizers\": [");
-    if (t->nfc)
-        buf_printf(&b, "\n    %s,", nfc);
-    if (t->prefix == PREFIX_ALWAYS)
-        buf_str(&b, "\n    {\"type\": \"Prepend\", \"prepend\": \"\\u2581\"},");
-    buf_str(&b, "\n    {\"type\": \"Replace\", \"pattern\": {\"String\": "
-                "\" \"}, \"content\": \"\\u2581\"}]}");
-    emit_raw(o, "normalizer", b.s);
-    buf_clear(&b);
 }
 
 static void emit_decoder(struct emit *o, const struct tokenizer *t)
 {
-    struct buf b = BUF_INIT;
+    static const char key[] = "decoder";
 
     if (t->kind != TOKENIZER_SENTENCEPIECE) {
-        emit_raw(o, "decoder",
-                 "{\"type\": \"ByteLevel\", \"add_prefix_space\": true, "
-                 "\"trim_offsets\": true, \"use_regex\": true}");
+        emit_byte_level(o, key, true, true);
         return;
     }
-    buf_str(&b, "{\"type\": \"Sequence\", \"decoders\": [\n    {\"type\": "
-                "\"Replace\", \"pattern\": {\"String\": \"\\u2581\"}, "
-                "\"content\": \" \"},\n    {\"type\": \"ByteFallback\"},\n"
-                "    {\"type\": \"Fuse\"}");
-    if (t->prefix != PREFIX_NONE)
-        buf_str(&b, ",\n    {\"type\": \"Strip\", \"content\": \" \", "
-                    "\"start\": 1, \"stop\": 0}");
-    buf_str(&b, "]}");
-    emit_raw(o, "decoder", b.s);
-    buf_clear(&b);
+    emit_sequence(o, key, "decoders");
+    emit_replace(o, SENTENCEPIECE_SPACE, " ");
+    emit_type(o, NULL, "ByteFallback");
+    emit_object_end(o);
+    emit_type(o, NULL, "Fuse");
+    emit_object_end(o);
+    if (t->prefix != PREFIX_NONE) {
+        emit_type(o, NULL, "Strip");
+        emit_text(o, "content", " ");
+        emit_int(o, "start", 1);
+        emit_int(o, "stop", 0);
+        emit_object_end(o);
+    }
+    emit_sequence_end(o);
 }
 
 static void emit_model(struct emit *o, const struct tokenizer *t)
