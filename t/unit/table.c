@@ -149,12 +149,18 @@ static void hidden(void)
     struct table t = TABLE_INIT("test.hidden/1");
     struct buf out = BUF_INIT;
 
-    table_columns(&t, "name", "first", "second", "third", "fourth", NULL);
+    table_columns(&t, "name", "first", "second", "third", "fourth", "empty",
+                  NULL);
     for (int i = 0; i < 5; i++)
         table_text(&t, "0123456789");
+    table_none(&t);
     table_format(&t, TABLE_ALIGNED, true, false, 54, &out);
     ok(strstr(out.s, "\n(no room for fourth; --csv shows them)\n") != NULL,
-       "columns that do not fit are named: %s", out.s);
+       "columns that do not fit are named, unless they are empty: %s", out.s);
+    buf_trim(&out, 0);
+    table_format(&t, TABLE_ALIGNED, true, false, 62, &out);
+    ok(strstr(out.s, "no room") == NULL, "no empty column is missed: %s",
+       out.s);
     buf_trim(&out, 0);
     t.hint = "-c LIST shows them";
     table_format(&t, TABLE_ALIGNED, true, false, 12, &out);

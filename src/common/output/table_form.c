@@ -341,7 +341,16 @@ static void put_cell(const struct layout *l, size_t column, const char *s,
     buf_clear(&cut);
 }
 
-/* "(no room for a, b, c and 4 more; ...)" */
+static bool is_empty(const struct table *t, size_t column)
+{
+    for (size_t i = column; i < t->n_cells; i += t->n_columns)
+        if (t->cell[i].type != TABLE_NONE)
+            return false;
+    return t->n_cells > 0;
+}
+
+/* "(no room for a, b, c and 4 more; ...)"; empty ones at the end are not
+ * missed. */
 static void name_hidden(const struct table *t, size_t shown, size_t width,
                         struct buf *out)
 {
@@ -349,6 +358,10 @@ static void name_hidden(const struct table *t, size_t shown, size_t width,
     struct buf names = BUF_INIT;
     size_t named = 0, hidden = t->n_columns - shown;
 
+    while (hidden && is_empty(t, shown + hidden - 1))
+        hidden--;
+    if (!hidden)
+        return;
     for (; named < hidden; named++) {
         const char *name = t->column[shown + named];
 
