@@ -3,6 +3,8 @@
 # memory go on the emulated CUDA device as they do on the CPU.
 . "$(dirname "$0")/../lib/tap.sh"
 . "$top/t/lib/fixtures.sh"
+# the third loss is that of two updates
+test -n "${GT_LONG:-}" || : "${GT_TRAIN_STEPS:=3}"
 make_device_case
 
 # try NAME TOLERANCE SETTING=VALUE ...
