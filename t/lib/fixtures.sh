@@ -26,6 +26,9 @@
 #   children PID        print the processes that PID has started
 #   survivors PID...    print those that are still there after ten seconds
 #   await_checkpoint FOLDER PID     wait until PID has saved a checkpoint or ended
+#   await_path PATTERN PID  wait until a file has this name, or PID has ended
+#   await_line FILE TEXT PID    wait until a line of FILE has TEXT, or PID has
+#                       ended
 #   start_endless FOLDER COMMAND... start a training that would not end and saves
 #                       to FOLDER; its process is parent, its ranks are ranks,
 #                       the last of them is victim
@@ -201,9 +204,25 @@ survivors() {
 }
 
 await_checkpoint() {
-    until ls "$1"/step-*/state.json >/dev/null 2>&1; do
-        kill -0 "$2" 2>/dev/null || return
-    done
+    await_path "$1/step-*/state.json" "$2"
+}
+
+# The process that looks is one, and leaves the processor to those that train.
+await_path() {
+    perl -e 'until (grep { -e } glob $ARGV[0]) {
+        exit 1 unless kill 0, $ARGV[1];
+        select undef, undef, undef, .005 }' "$1" "$2"
+}
+
+await_line() {
+    perl -e 'my ($path, $text, $pid) = @ARGV;
+        for (;;) {
+            my $alive = kill 0, $pid;
+            if (open my $f, "<", $path) {
+                exit 0 if grep { index($_, $text) >= 0 } <$f>;
+            }
+            exit 1 unless $alive;
+            select undef, undef, undef, .005 }' "$1" "$2" "$3"
 }
 
 start_endless() {

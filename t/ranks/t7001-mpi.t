@@ -77,7 +77,7 @@ for batch in 12 600000; do
         --set schedule.steps=1000000 --set train.batch=$batch \
         --set eval.every=0 --set checkpoint.last=no >log 2>&1 &
     parent=$!
-    until grep -q 'FLOP per token' log 2>/dev/null || ! kill -0 $parent; do :; done
+    await_line log 'FLOP per token' $parent
     victim=$(children $parent | tail -n 1)
     kill -9 "$victim"
     wait $parent
@@ -126,7 +126,7 @@ END
         --set schedule.steps=1000000 --set eval.every=0 \
         --set checkpoint.last=no >log 2>&1 &
     parent=$!
-    until grep -q 'step 1/' log 2>/dev/null || ! kill -0 $parent; do :; done
+    await_line log 'step 1/' $parent
     for pid in $(ip netns pids $far); do
         test "$(readlink "/proc/$pid/exe")" != "$(readlink -f "$gtrain")" ||
             victim=$pid
