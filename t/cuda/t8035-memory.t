@@ -35,7 +35,8 @@ compare logits-of-32-bits model.vocab=50257 train.micro_batch=1 \
     model.context=32 train.tokens_per_step=64
 compare logits-in-fp8 train.precision=bf16 train.fp8=head model.vocab=50256 \
     train.micro_batch=1 model.context=32 train.tokens_per_step=64
-compare gradients-of-attention train.precision=bf16 model.width=64 \
-    model.layers=1 model.context=16 train.micro_batch=512 \
-    train.tokens_per_step=8192
+# just more than the 2 MiB that any model has
+compare gradients-of-attention train.precision=bf16 model.width=128 \
+    model.layers=1 model.d_ff=16 model.context=64 train.micro_batch=64 \
+    train.tokens_per_step=4096
 done_testing
