@@ -206,7 +206,7 @@ letters() {     # letters ROOT [OPTION]...
 # events ROOT: steps of validations, of questions and of samples, and the weights
 events() {
     for key in val/loss hellaswag/acc; do
-        awk '{ printf "%s ", $3 }' "$1"/0/*/metrics/$key
+        gtrack -r "$1" metrics r $key --tsv --no-header | cut -f1 | tr '\n' ' '
     done
     ls "$1"/0/*/artifacts/samples | tr '\n' ' '
     sha256sum <"$(echo "$1"/0/*/artifacts/checkpoints/best/model.safetensors)"
@@ -221,7 +221,8 @@ do
     # shellcheck disable=SC2086 # words
     letters due$n --set eval.hellaswag_limit=0 $ranks &
     pid=$!
-    until grep -q 'step 4: validation loss' log 2>/dev/null; do
+    until grep -q 'step 4: validation loss' log 2>/dev/null &&
+        test -e due$n/0/*/artifacts/checkpoints/step-00000004; do
         kill -0 $pid || break
     done
     kill -"$signal" $(children $pid)
