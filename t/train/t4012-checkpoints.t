@@ -322,6 +322,18 @@ is "$(tr '\n' ' ' <out)" "1 12 1 12 1 12 " \
     "four that begin the first run of a store at once begin one run"
 is "$(cat ended.* | grep -c -v -x -e 0 -e 7)" 0 \
     "the status of each is that of a finished run or of one that is being written"
+rm -rf late
+LD_PRELOAD=$build/t/lib/disk.so DISK_HOLD=/.gtrack.trash:$dir/go gtrain -q \
+    --config tiny.ini --root late --resume auto >out 2>&1 &
+late=$!
+until test -d late/.gtrack.trash; do
+    kill -0 $late || break
+done
+gtrain -q --config tiny.ini --root late --resume auto >out.first 2>&1
+: >go
+wait $late
+is "$? $(grep -c 'another process has just written' out) $(ls late/.gtrack.trash |
+    grep begin)" "7 1 " "who comes late to begin a run leaves no claim of it"
 if can_disturb; then
     rm -rf killed
     "$build/t/lib/disturb" -c write -p /begin. gtrain -q --config tiny.ini \

@@ -99,6 +99,13 @@ int main(void)
     ok(save_commit(&b, &e) == 0 && holds("x", "of b") &&
            save_commit(&a, &e) == 0 && holds("x", "of a") && files_here() == 1,
        "each of them is the whole file in turn: %s", e.text);
+    ok(save_open(&a, "x", &e) == 0, "a file is being saved: %s", e.text);
+    save_and_die("x");
+    ok(files_here() == 3 && save_commit(&a, &e) == 0 && files_here() == 2 &&
+           save_text("x", "all", &e) == 0 && files_here() == 1,
+       "what a process left that was killed beside another one is gone after "
+       "the next save: %s",
+       e.text);
     ok(save_at_once("x") == 0 && holds("x", "all") && files_here() == 1,
        "eight processes that save one file at once all succeed");
     path_remove(folder, &e);

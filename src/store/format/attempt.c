@@ -158,8 +158,8 @@ static void describe(const struct attempt *a, struct buf *out)
     *out = b;
 }
 
-static int save(const char *run, const struct attempt *a, bool sync,
-                struct err *e)
+int attempt_save(const char *run, const struct attempt *a, bool sync,
+                 struct err *e)
 {
     char *path = attempt_path(run, a->number);
     struct buf b;
@@ -172,16 +172,6 @@ static int save(const char *run, const struct attempt *a, bool sync,
     return ret;
 }
 
-int attempt_save(const char *run, const struct attempt *a, struct err *e)
-{
-    return save(run, a, true, e);
-}
-
-int attempt_beat(const char *run, const struct attempt *a, struct err *e)
-{
-    return save(run, a, false, e);
-}
-
 int attempt_create(const char *run, const struct attempt *a, bool *exists,
                    struct err *e)
 {
@@ -192,7 +182,7 @@ int attempt_create(const char *run, const struct attempt *a, bool *exists,
 
     describe(a, &b);
     if (ret == 0)
-        ret = store_create(pin.name, pin.name, b.s, b.len, true, exists, e);
+        ret = store_write(pin.name, pin.name, b.s, b.len, true, exists, e);
     path_unpin(&pin, e);
     buf_clear(&b);
     free(path);
@@ -438,22 +428,35 @@ enum attempt_life attempt_life(const char *run, const struct attempt *a)
     return life;
 }
 
+int64_t attempt_beat_ms(const char *run, const struct attempt *a)
+{
+    char *path = attempt_path(run, a->number);
+    const int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    struct stat st = { 0 };
+
+    if (fd >= 0) { /* open, so that NFS asks its server */
+        fstat(fd, &st);
+        close(fd);
+    }
+    free(path);
+    return st.st_mtim.tv_sec * 1000LL + st.st_mtim.tv_nsec / 1000000;
+}
+
 enum run_status attempt_status(const char *run, const struct attempt *a,
                                int64_t now_ms)
 {
     enum { CLOCKS_MS = 600000 };
     int64_t most = 3 * a->interval_ms + (a->pid > 0 ? CLOCKS_MS : 0);
+    enum attempt_life life;
 
     if (a->status != RUN_RUNNING)
         return a->status;
-    switch (attempt_life(run, a)) {
-    case ATTEMPT_GONE:
-        return RUN_STALE;
-    case ATTEMPT_UNKNOWN:
-        return now_ms - a->beat_ms > most ? RUN_STALE : RUN_RUNNING;
-    default:
-        return RUN_RUNNING;
-    }
+    life = attempt_life(run, a);
+    return life == ATTEMPT_GONE ||
+                   (life == ATTEMPT_UNKNOWN && now_ms - a->beat_ms > most &&
+                    now_ms - attempt_beat_ms(run, a) > most)
+               ? RUN_STALE
+               : RUN_RUNNING;
 }
 
 double attempt_seconds(const char *run, const struct attempt *a, int64_t now_ms)
@@ -479,22 +482,6 @@ static int say_busy(const struct attempt *a, struct err *e)
                    (long long)a->pid, a->host ? a->host : "another machine");
 }
 
-/* Has it been replaced since the last look?  A heartbeat is a new file. */
-static bool has_moved(const char *path, struct stat *last)
-{
-    const int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-    const struct stat was = *last;
-
-    if (fd < 0)
-        return false;
-    if (fstat(fd, last) < 0)
-        *last = was;
-    close(fd);
-    return was.st_ino && (was.st_ino != last->st_ino ||
-                          was.st_mtim.tv_sec != last->st_mtim.tv_sec ||
-                          was.st_mtim.tv_nsec != last->st_mtim.tv_nsec);
-}
-
 int attempt_await(const char *run, const struct attempt *a, struct err *e)
 {
     enum { LEASE = 4 }; /* a server keeps the locks of a machine that is gone */
@@ -505,8 +492,8 @@ int attempt_await(const char *run, const struct attempt *a, struct err *e)
                  until = clock_mono() + secs;
     struct arena mem = { 0 };
     struct attempt now = *a;
-    struct stat st = { 0 };
-    bool moved = has_moved(path, &st);
+    const int64_t was = attempt_beat_ms(run, a);
+    bool moved = false;
 
     if (life != ATTEMPT_GONE && life != ATTEMPT_HERE && a->pid > 0)
         log_info("waiting up to %.0f s to see whether process %lld on %s still "
@@ -519,7 +506,7 @@ int attempt_await(const char *run, const struct attempt *a, struct err *e)
         struct err ignored = { 0 };
 
         usleep(secs < 1 ? 10000 : 250000);
-        moved = has_moved(path, &st);
+        moved = was && attempt_beat_ms(run, a) > was;
         if (moved &&
             load_one(&now, &mem, path, a->number, PATH_NO_LINKS, &ignored) < 0)
             now.status = RUN_RUNNING;

@@ -54,9 +54,9 @@ int attempts_load(struct attempt_list *, struct arena *, const char *run,
                   enum path_links, struct err *);
 /* Of the file; the caller frees it. */
 char *attempt_path(const char *run, int number);
-int attempt_save(const char *run, const struct attempt *, struct err *);
-/* The same, for a heartbeat, without waiting until it is on the disk. */
-int attempt_beat(const char *run, const struct attempt *, struct err *);
+/* A heartbeat need not wait until it is on the disk. */
+int attempt_save(const char *run, const struct attempt *, bool sync,
+                 struct err *);
 /* Save it for the first time; *exists if another process has this number. */
 int attempt_create(const char *run, const struct attempt *, bool *exists,
                    struct err *);
@@ -92,6 +92,10 @@ int attempt_await(const char *run, const struct attempt *, struct err *);
  * machines may differ, unless somebody looks twice (read/beats.h). */
 enum run_status attempt_status(const char *run, const struct attempt *,
                                int64_t now_ms);
+
+/* When its heartbeat moved, by the clock of the file system; 0: unknown.  The
+ * process replaces the file, or one that keeps the run touches it. */
+int64_t attempt_beat_ms(const char *run, const struct attempt *);
 
 /* How long it took, or has been running. */
 double attempt_seconds(const char *run, const struct attempt *, int64_t now_ms);

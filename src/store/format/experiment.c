@@ -236,7 +236,7 @@ static int make_experiment(const char *root, const char *id, const char *name,
     yaml_put(&text, "lifecycle_stage", "active");
     yaml_put(&text, "name", name);
     if (ret == 0)
-        ret = store_create(path, fresh, text.s, text.len, true, &exists, e);
+        ret = store_write(path, fresh, text.s, text.len, true, &exists, e);
     if (ret == 0)
         keep_name(root, id, name);
     buf_clear(&text);

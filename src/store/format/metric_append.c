@@ -155,7 +155,7 @@ static int create_file(const char *path, const char *temp,
     const size_t lines = fill(page, &used, p, n);
     bool exists;
 
-    if (store_create(path, temp, page, used, false, &exists, e) < 0)
+    if (store_write(path, temp, page, used, false, &exists, e) < 0)
         return -1;
     *done = exists ? 0 : lines;
     return 0;

@@ -170,13 +170,19 @@ static char *write_temp(const char *name, const void *data, size_t n, bool sync,
 }
 
 int store_write(const char *path, const char *name, const void *data, size_t n,
-                bool sync, struct err *e)
+                bool sync, bool *exists, struct err *e)
 {
     char *temp = write_temp(name, data, n, sync, e);
     int ret = temp ? 0 : -1;
 
-    if (temp && rename(temp, path) < 0) {
-        ret = err_sys(e, "cannot replace %s", path);
+    if (exists)
+        *exists = false;
+    if (temp &&
+        (exists ? save_rename_new(temp, path) : rename(temp, path)) < 0) {
+        if (exists && errno == EEXIST)
+            *exists = true;
+        else
+            ret = err_sys(e, "cannot write %s", path);
         unlink(temp);
     }
     if (ret == 0 && sync)
@@ -200,25 +206,6 @@ int store_sync(const char *folder, struct err *e)
     return save_sync_all(folder, e);
 }
 
-int store_create(const char *path, const char *name, const void *data, size_t n,
-                 bool sync, bool *exists, struct err *e)
-{
-    char *temp = write_temp(name, data, n, sync, e);
-    int ret = temp ? 0 : -1;
-
-    *exists = false;
-    if (temp && save_rename_new(temp, path) < 0) {
-        *exists = errno == EEXIST;
-        if (!*exists)
-            ret = err_sys(e, "cannot create %s", path);
-        unlink(temp);
-    }
-    if (ret == 0 && sync)
-        ret = save_sync_parent(path, e);
-    free(temp);
-    return ret;
-}
-
 int store_write_below(const char *folder, const char *path, const char *temp,
                       const void *data, size_t n, bool sync, struct err *e)
 {
@@ -228,7 +215,7 @@ int store_write_below(const char *folder, const char *path, const char *temp,
     if (ret == 0)
         ret = path_pin(&from, temp, folder, e);
     if (ret == 0)
-        ret = store_write(to.name, from.name, data, n, sync, e);
+        ret = store_write(to.name, from.name, data, n, sync, NULL, e);
     path_unpin(&from, e);
     path_unpin(&to, e);
     return ret;

@@ -88,12 +88,10 @@ void store_new_id(char out[33]);
 
 /* Replace a file in one step: the data goes to a file whose name begins with
  * `temp`, on the same file system and where no reader looks, which is then
- * renamed; with `sync` the data is on disk before that, and the name after. */
+ * renamed; with `sync` the data is on disk before that, and the name after.  If
+ * `exists` is not NULL, a file that exists stays, and *exists is set. */
 int store_write(const char *path, const char *temp, const void *data, size_t n,
-                bool sync, struct err *);
-/* Write a new file in this way; one that exists stays, and *exists is set. */
-int store_create(const char *path, const char *temp, const void *data, size_t n,
-                 bool sync, bool *exists, struct err *);
+                bool sync, bool *exists, struct err *);
 
 /* store_write() of a path and a temp below a folder, a run or the root of a
  * store.  Links in between are not followed, even those that others make

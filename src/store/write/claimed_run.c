@@ -12,11 +12,10 @@
 static int create(const char *path, struct err *e)
 {
     char line[34];
-    bool exists;
 
     store_new_id(line);
     memcpy(line + 32, "\n", 2);
-    return save_create(path, line, &exists, e);
+    return save_create(path, line, e);
 }
 
 int claimed_run_id(const char *path, char **id, struct err *e)

@@ -167,7 +167,7 @@ int edit_status(const struct run_info *run, enum run_status status,
 
         a.status = status;
         a.end_ms = run->seen_ms;
-        if (attempt_save(run->folder, &a, e) < 0)
+        if (attempt_save(run->folder, &a, true, e) < 0)
             return -1;
     }
     return change(run, set_status, &end, e);
@@ -217,7 +217,7 @@ static int patch_experiment(const char *folder, const struct patch *patch,
     if (ret == 0) {
         for (size_t i = 0; i < y.n; i++)
             put_pair(&b, &y.pair[i], patch);
-        ret = store_write(path, temp, b.s, b.len, true, e);
+        ret = store_write(path, temp, b.s, b.len, true, NULL, e);
     }
     buf_clear(&b);
     arena_clear(&mem);
@@ -262,7 +262,7 @@ int edit_experiment_repair(const struct experiment *x, struct err *e)
         if (!yaml_find(&y, need[i].key))
             put_pair(&b, &need[i], &patch);
     if (ret == 0)
-        ret = store_write(path, temp, b.s, b.len, true, e);
+        ret = store_write(path, temp, b.s, b.len, true, NULL, e);
     buf_clear(&b);
     arena_clear(&mem);
     free(uri);

@@ -98,7 +98,7 @@ static void *beat_on(void *arg)
         if (r->stop || check(r, &ignored) < 0)
             break;
         r->attempt.beat_ms = clock_wall_ms();
-        attempt_beat(r->folder, &r->attempt, &ignored);
+        attempt_save(r->folder, &r->attempt, false, &ignored);
     }
     pthread_mutex_unlock(&r->lock);
     return NULL;
@@ -189,7 +189,7 @@ static int begin_new(struct run *r, const struct run_conf *c, struct err *e)
     r->place = n.place;
     if (ret < 0 || prepare_attempt(r, c, e) < 0)
         return -1;
-    return attempt_save(r->folder, &r->attempt, e);
+    return attempt_save(r->folder, &r->attempt, true, e);
 }
 
 /* Become the attempt after these, unless another process just did: then *exists
@@ -341,7 +341,7 @@ static int save_end(struct run *r, enum run_status status, struct err *e)
     refresh(r);
     r->meta.status = run_status_mlflow(status);
     r->meta.end_ms = status == RUN_RUNNING ? 0 : r->attempt.end_ms;
-    if (attempt_save(r->folder, &r->attempt, e) < 0)
+    if (attempt_save(r->folder, &r->attempt, true, e) < 0)
         return -1;
     return meta_save(&r->meta, r->folder, true, e);
 }

@@ -75,8 +75,7 @@ static int save_attempt(struct stored_run *p, enum run_status status,
     a.status = status;
     a.end_ms = end_ms;
     a.beat_ms = clock_wall_ms();
-    ret = begins ? attempt_save(p->folder, &a, e)
-                 : attempt_beat(p->folder, &a, e);
+    ret = attempt_save(p->folder, &a, begins, e);
     arena_clear(&mem);
     return ret;
 }

@@ -125,17 +125,21 @@ static int drop_old_claim(const struct settings *s, const char *path, char **id,
     return ret;
 }
 
-/* A process that began at the same time may have come further since. */
-static int check_progress(const struct settings *s, struct err *e)
+/* A process that began at the same time may have come further since.  Then
+ * nobody needs the claim, which is perhaps of this process. */
+static int check_progress(const struct settings *s, const char *claim,
+                          struct err *e)
 {
     char *path;
     int ret = checkpoint_find(s, "auto", &path, e);
 
-    if (ret == 0 && path)
+    if (ret == 0 && path) {
+        unlink(claim);
         ret = err_set(e, ERR_BUSY,
                       "another process has just written %s; the same command "
                       "resumes from it",
                       path);
+    }
     free(path);
     return ret;
 }
@@ -146,7 +150,8 @@ static int choose(const struct settings *s, const char *path, char **claimed,
 {
     *claimed = *begun = NULL;
     while (!*claimed && !*begun)
-        if (claimed_run_id(path, claimed, e) < 0 || check_progress(s, e) < 0 ||
+        if (claimed_run_id(path, claimed, e) < 0 ||
+            check_progress(s, path, e) < 0 ||
             find_unfinished(s, begun, e) < 0 ||
             (!*begun && drop_old_claim(s, path, claimed, e) < 0))
             return -1;

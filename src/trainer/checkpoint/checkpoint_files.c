@@ -77,8 +77,8 @@ int checkpoint_write(const struct checkpoint_copy *s, const char *folder,
     if (ret == 0)
         ret = write_moments(s, optim, e);
     if (ret == 0)
-        ret =
-            store_write(config, config, s->config, strlen(s->config), true, e);
+        ret = store_write(config, config, s->config, strlen(s->config), true,
+                          NULL, e);
     if (ret == 0)
         ret = checkpoint_state_write(s->state, folder, e);
     if (ret == 0)

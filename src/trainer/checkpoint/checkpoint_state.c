@@ -189,7 +189,7 @@ int checkpoint_state_write(const char *text, const char *folder, struct err *e)
     json_object_set_new(state, "sha256", json_string(sum));
     whole = json_dumps(state, JSON_INDENT(1) | JSON_SORT_KEYS);
     if (ret == 0)
-        ret = store_write(path, path, whole, strlen(whole), true, e);
+        ret = store_write(path, path, whole, strlen(whole), true, NULL, e);
     free(whole);
     free(path);
     json_decref(state);
