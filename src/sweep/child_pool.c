@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -87,7 +88,7 @@ static void become_command(const struct child_pool *p, int slot,
 struct children {
     const struct child_pool *pool;
     struct spawn_group *group; /* of each slot; pid 0: it is free */
-    size_t *child;             /* in each slot */
+    struct child *child;       /* in each slot */
     int n_slots, running;
     size_t next;   /* child to start */
     bool stopping; /* all were asked to stop */
@@ -96,19 +97,18 @@ struct children {
 static int start_child(struct children *c, int slot, struct err *e)
 {
     const struct child_pool *p = c->pool;
-    struct child child = { 0 };
+    struct child *child = &c->child[slot];
     pid_t pid;
 
-    if (p->start(p->arg, c->next, &child, e) < 0) {
-        arena_clear(&child.mem);
+    arena_clear(&child->mem);
+    *child = (struct child){ .number = c->next };
+    if (p->start(p->arg, c->next, child, e) < 0)
         return -1;
-    }
-    child_arg(&child, NULL);
-    c->child[slot] = c->next++;
+    child_arg(child, NULL);
+    c->next++;
     pid = spawn_group_fork(&c->group[slot], true);
     if (pid == 0)
-        become_command(p, slot, &child);
-    arena_clear(&child.mem);
+        become_command(p, slot, child);
     if (pid < 0) {
         c->group[slot].pid = 0;
         return err_sys(e, "cannot fork");
@@ -156,8 +156,21 @@ static int free_slot(struct children *c, bool *ended, struct err *e)
     c->group[i].pid = 0;
     c->running--;
     return p->ended(
-        p->arg, c->child[i],
+        p->arg, c->child[i].number,
         WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), e);
+}
+
+/* By the clock of the file system, which all machines share. */
+static void touch_beats(struct children *c)
+{
+    for (int i = 0; i < c->n_slots; i++) {
+        struct child *one = &c->child[i];
+
+        if (c->group[i].pid <= 0 || !one->beats || clock_mono() < one->due)
+            continue;
+        one->due = clock_mono() + one->beat_secs;
+        utimensat(AT_FDCWD, one->beats, NULL, AT_SYMLINK_NOFOLLOW);
+    }
 }
 
 int child_pool_run(const struct child_pool *p, struct err *e)
@@ -179,11 +192,14 @@ int child_pool_run(const struct child_pool *p, struct err *e)
             ret = fill_slots(&c, e);
         if (free_slot(&c, &ended, ret < 0 ? &late : e) < 0)
             ret = -1;
+        touch_beats(&c);
         if (!ended)
             clock_pause(0.05);
     }
-    free(c.group);
+    for (int i = 0; i < c.n_slots; i++)
+        arena_clear(&c.child[i].mem);
     free(c.child);
+    free(c.group);
     if (ret == 0 && sig_caught())
         ret = err_set(e, ERR_STOPPED,
                       "stopped by a signal; run the same command again to "

@@ -23,6 +23,7 @@
  * with several NUMA nodes its nodes (OMP_PLACES, see cores_place()), unless the
  * environment sets these variables.  If gpus is above 0, each child gets as
  * many of the devices that this process sees (CUDA_VISIBLE_DEVICES).
+ * While a child lives, the file `beats` is touched every `beat_secs`.
  *
  * A signal that asks this process to stop is passed on as SIGTERM, so that
  * every child can save its state, and what is left after `grace` seconds is
@@ -36,6 +37,9 @@ struct child {
     char **env; /* "NAME=value" */
     size_t n_args, n_env;
     const char *log;
+    const char *beats; /* or NULL */
+    double beat_secs, due;
+    size_t number; /* set by the pool, as due is */
 };
 
 /* Add an argument, the first of which is the program's name, or a

@@ -29,6 +29,7 @@
 #include "common/output/emit.h"
 #include "common/path.h"
 #include "common/sig.h"
+#include "store/format/attempt.h"
 #include "store/format/rewind.h"
 #include "store/write/stored_run.h"
 #include "sweep/sweep_command.h"
@@ -176,7 +177,7 @@ static int set_param(void *arg, const char *key, const char *value,
     return stored_run_param(arg, key, value, e);
 }
 
-static int new_run(const struct filling *f, const char *source, char **id,
+static int new_run(const struct filling *f, const char *source, char **folder,
                    struct err *e)
 {
     const struct sweep_run *s = f->s;
@@ -194,31 +195,32 @@ static int new_run(const struct filling *f, const char *source, char **id,
     if (ret < 0)
         return -1;
     keys = sweep_run_keys(&s->sweep);
-    *id = xstrdup(b.meta.id);
-    ret = stored_run_tag(&b, "sweep", s->sweep.name, e);
-    if (ret == 0)
-        ret = stored_run_tag(&b, "sweep.cell", s->sweep.cell[f->cell].id, e);
-    if (ret == 0)
-        ret = stored_run_tag(&b, "sweep.keys", keys, e);
-    if (ret == 0)
-        ret = each_value(&s->sweep, f->cell, set_param, &b, e);
+    *folder = xstrdup(b.place);
+    if (stored_run_tag(&b, "sweep", s->sweep.name, e) < 0 ||
+        stored_run_tag(&b, "sweep.cell", s->sweep.cell[f->cell].id, e) < 0 ||
+        stored_run_tag(&b, "sweep.keys", keys, e) < 0 ||
+        each_value(&s->sweep, f->cell, set_param, &b, e) < 0)
+        ret = -1;
     free(keys);
     return stored_run_end(&b, RUN_SCHEDULED, 0, ret, e);
 }
 
 /* The run of a cell that is tried again has no points, unless it resumes. */
 static int find_or_make_run(const struct filling *f, const char *source,
-                            char **id, struct err *e)
+                            char **folder, int *attempt, struct err *e)
 {
     const struct run_info *run = f->s->outcome[f->cell].run;
 
+    *attempt = 1;
     if (!run)
-        return new_run(f, source, id, e);
-    *id = xstrdup(run->id);
-    if (f->s->sweep.resume || run->attempts == 0)
+        return new_run(f, source, folder, e);
+    *folder = xstrdup(run->folder);
+    if (run->attempts == 0)
         return 0;
-    return rewind_add(run->folder, run->attempt[run->attempts - 1].number, -1,
-                      clock_wall_ms(), e);
+    *attempt = run->attempt[run->attempts - 1].number;
+    if (f->s->sweep.resume)
+        return 0;
+    return rewind_add(run->folder, *attempt, -1, clock_wall_ms(), e);
 }
 
 static enum run_status status_of(int exit_status)
@@ -318,9 +320,9 @@ static int start_cell(struct sweep_run *s, size_t cell, int64_t stop_at,
                       struct child *c, struct err *e)
 {
     const int64_t steps = stop_at > 0 ? stop_at : s->sweep.steps;
-    char *folder = sweep_run_cell_path(s, cell, ""), *id = NULL;
+    char *folder = sweep_run_cell_path(s, cell, ""), *run = NULL;
     struct filling f = { .s = s, .cell = cell };
-    int ret = path_make(folder, e);
+    int attempt, ret = path_make(folder, e);
 
     if (ret == 0) {
         char *whole = realpath(folder, NULL);
@@ -333,10 +335,16 @@ static int start_cell(struct sweep_run *s, size_t cell, int64_t stop_at,
     if (ret == 0)
         ret = add_words(&f, c, e);
     if (ret == 0)
-        ret = find_or_make_run(&f, c->program, &id, e);
-    if (ret == 0)
-        add_environment(&f, id, c);
-    free(id);
+        ret = find_or_make_run(&f, c->program, &run, &attempt, e);
+    if (ret == 0) {
+        char *beats = attempt_path(run, attempt);
+
+        arena_take(&c->mem, beats);
+        c->beats = beats;
+        c->beat_secs = ATTEMPT_BEAT_MS / 1000.0;
+        add_environment(&f, path_name(run), c);
+    }
+    free(run);
     free(folder);
     return ret;
 }

@@ -8,8 +8,8 @@
 . "$top/t/lib/serve.sh"
 perl -MHTTP::Tiny -e 1 2>/dev/null || skip_all "no perl with HTTP::Tiny"
 
-# `make check-long` lets 32 of them write GT_COUNT attempts each
-writers=${GT_LONG:+32}
+# `make check-long` lets 32 of them, or GT_WRITERS, write GT_COUNT attempts each
+writers=${GT_LONG:+${GT_WRITERS:-32}}
 writers=${writers:-4}
 parts=$(or_long 3)
 points=$((50 * parts))

@@ -86,6 +86,16 @@ task() { gtrack sweep -o task --grid a=7,8 --tsv "$@"; }
 states() { gtrack sweep status -o task --grid a=7,8 --tsv 2>err | tail -n +2 | cut -f 3 | tr '\n' ' '; }
 task -q --cell 0 -- sh killed.sh >out 2>err
 is "$(states)" "STALE missing " "a cell that was killed with its task does not run"
+gtrack ls --sweep "$(cat task/parent)" --tsv -c id --no-header >id
+file=$(gtrack where "$(cat id)")/.gtrack/attempt.1.yaml
+sed -i 's/^boot_id: .*/boot_id: elsewhere/' "$file"
+is "$(GT_CLOCK_MS=$(date -d '5 minutes' +%s000) states)" "RUNNING missing " \
+    "of another machine, a cell may run whose heartbeat is minutes old"
+is "$(GT_CLOCK_MS=$(date -d '20 minutes' +%s000) states)" "STALE missing " \
+    "on another machine, a cell that was killed with its task ends, too"
+touch -d '19 minutes' "$file"
+is "$(GT_CLOCK_MS=$(date -d '20 minutes' +%s000) states)" "RUNNING missing " \
+    "a cell whose file its task touches runs, though it logs nothing"
 cat >runs.sh <<'END'
 run=$(gtrack run start)
 gtrack run log "$run" --step 1 loss=1

@@ -179,6 +179,45 @@ static int start_stubborn(void *arg, size_t i, struct child *c, struct err *e)
     return 0;
 }
 
+/* It ends when the file is touched while it runs. */
+static int start_watcher(void *arg, size_t i, struct child *c, struct err *e)
+{
+    (void)i, (void)e;
+    c->program = "sh";
+    c->log = "/dev/null";
+    c->beats = arg;
+    c->beat_secs = 0.01;
+    child_arg(c, "sh");
+    child_arg(c, "-c");
+    child_arg(c, arena_printf(&c->mem,
+                              "touch -d yesterday %s && "
+                              "until find %s -mmin -60 | grep .; do :; done",
+                              c->beats, c->beats));
+    return 0;
+}
+
+static int check_success(void *arg, size_t i, int status, struct err *e)
+{
+    (void)arg, (void)i;
+    return status ? err_set(e, ERR_SYSTEM, "status %d", status) : 0;
+}
+
+static void test_beats(void)
+{
+    char *path = write_file("");
+    const struct child_pool p = { .n = 1,
+                                  .parallel = 1,
+                                  .start = start_watcher,
+                                  .ended = check_success,
+                                  .arg = path };
+    struct err e = { 0 };
+
+    ok(child_pool_run(&p, &e) == 0, "a file is touched while a child runs: %s",
+       e.text);
+    unlink(path);
+    free(path);
+}
+
 static int note_status(void *arg, size_t i, int status, struct err *e)
 {
     (void)i, (void)e;
@@ -208,6 +247,7 @@ int main(void)
     test_draws();
     test_spaces();
     test_errors();
+    test_beats();
     test_stop();
     return done_testing();
 }

@@ -73,15 +73,15 @@ static void write_beats(struct beats *b)
 }
 
 /* How long this machine has seen the heartbeat as it is, in seconds. */
-static double seconds_still(struct beats *b, const char *run,
+static double seconds_still(struct beats *b, const struct run_info *run,
                             const struct attempt *a)
 {
     struct beat now = { .number = a->number,
-                        .ms = a->beat_ms,
+                        .ms = attempt_beat_ms(run->folder, a),
                         .since = clock_mono() };
     size_t i = 0;
 
-    snprintf(now.run, sizeof now.run, "%s", run);
+    snprintf(now.run, sizeof now.run, "%s", run->id);
     while (i < b->n && strcmp(b->item[i].run, now.run) != 0)
         i++;
     if (i < b->n && b->item[i].number == now.number && b->item[i].ms == now.ms)
@@ -111,8 +111,7 @@ void beats_judge(struct runs *runs, const char *root)
             continue;
         if (!b.boot)
             read_beats(&b, root);
-        if (seconds_still(&b, r->id, last) * 1000 <=
-            3 * (double)last->interval_ms)
+        if (seconds_still(&b, r, last) * 1000 <= 3 * (double)last->interval_ms)
             continue;
         a = arena_alloc(&runs->mem, n * sizeof *a);
         memcpy(a, r->attempt, n * sizeof *a);

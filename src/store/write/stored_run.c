@@ -48,7 +48,7 @@ static void begin_attempt(const struct stored_run *p, struct attempt *a,
     a->start_ms = was.start_ms;
     a->cpus = was.cpus;
     a->lock = NULL;
-    a->interval_ms = BEAT_MS;
+    a->interval_ms = p->keeper ? ATTEMPT_BEAT_MS : BEAT_MS;
 }
 
 static int save_attempt(struct stored_run *p, enum run_status status,

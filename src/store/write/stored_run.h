@@ -38,7 +38,7 @@ struct stored_run {
     struct meta meta;
     struct key_files files;
     struct staging_batch *batch; /* of new runs that appear later, or NULL */
-    int64_t keeper; /* a process that runs what writes the run, or 0 */
+    int64_t keeper; /* a process that touches the attempt's file, or 0 */
 };
 
 int stored_run_create(struct stored_run *, const struct new_run_conf *,
