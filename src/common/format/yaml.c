@@ -31,12 +31,20 @@ static void add_pair(struct reader *r, const char *prefix, const char *key,
                             value, plain };
 }
 
+static int no_memory(struct err *e)
+{
+    return err_set(e, ERR_SYSTEM, "out of memory for the YAML parser");
+}
+
 static int next_event(struct reader *r, yaml_event_t *event)
 {
     if (!yaml_parser_parse(&r->parser, event))
-        return err_set(r->e, ERR_INPUT, "line %zu: %s",
-                       r->parser.problem_mark.line + 1,
-                       r->parser.problem ? r->parser.problem : "not YAML");
+        return r->parser.error == YAML_MEMORY_ERROR
+                   ? no_memory(r->e)
+                   : err_set(r->e, ERR_INPUT, "line %zu: %s",
+                             r->parser.problem_mark.line + 1,
+                             r->parser.problem ? r->parser.problem
+                                               : "not YAML");
     r->depth += event->type == YAML_SEQUENCE_START_EVENT ||
                 event->type == YAML_MAPPING_START_EVENT;
     r->depth -= event->type == YAML_SEQUENCE_END_EVENT ||
@@ -216,7 +224,7 @@ static int parse(struct yaml *y, struct arena *mem, const char *text, size_t n,
 
     *y = (struct yaml){ NULL, 0 };
     if (!yaml_parser_initialize(&r.parser))
-        return err_set(e, ERR_SYSTEM, "out of memory for the YAML parser");
+        return no_memory(e);
     yaml_parser_set_input_string(&r.parser, (const unsigned char *)text, n);
     ret = read_document(&r);
     yaml_parser_delete(&r.parser);
