@@ -493,6 +493,7 @@ int attempt_await(const char *run, const struct attempt *a, struct err *e)
     struct arena mem = { 0 };
     struct attempt now = *a;
     const int64_t was = attempt_beat_ms(run, a);
+    int64_t beat;
     bool moved = false;
 
     if (life != ATTEMPT_GONE && life != ATTEMPT_HERE && a->pid > 0)
@@ -506,7 +507,8 @@ int attempt_await(const char *run, const struct attempt *a, struct err *e)
         struct err ignored = { 0 };
 
         usleep(secs < 1 ? 10000 : 250000);
-        moved = was && attempt_beat_ms(run, a) > was;
+        beat = attempt_beat_ms(run, a); /* or earlier: a clock was set back */
+        moved = was && beat && beat != was;
         if (moved &&
             load_one(&now, &mem, path, a->number, PATH_NO_LINKS, &ignored) < 0)
             now.status = RUN_RUNNING;
