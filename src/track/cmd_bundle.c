@@ -22,6 +22,7 @@
 #include "common/format/source_list.h"
 #include "common/format/tar.h"
 #include "store/format/store.h"
+#include "store/write/provenance.h"
 #include "track/proof/bundle.h"
 #include "track/runs/copy.h"
 #include "track/runs/file_tree.h"
@@ -216,7 +217,7 @@ static int add_checkpoints(struct bundle *b, const struct run_info *r,
     char *folder = locate_checkpoints(r), *newest = find_newest(folder);
     const size_t n = newest ? strlen(newest) : 0;
     struct file_tree f;
-    int ret = file_tree_list(&f, folder, NULL, e);
+    int ret = file_tree_list(&f, folder, folder, e);
     bool any = false;
 
     for (size_t i = 0; i < f.n && ret == 0; i++) {
@@ -227,7 +228,7 @@ static int add_checkpoints(struct bundle *b, const struct run_info *r,
         if (strncmp(file, "step-", 5) == 0 && strchr(file, '/') &&
             (checkpoints == ALL ||
              (n > 0 && strncmp(file, newest, n) == 0 && file[n] == '/'))) {
-            ret = add_file(b, from, NULL, name, e);
+            ret = add_file(b, from, folder, name, e);
             any = true;
         }
         free(from);
@@ -306,22 +307,24 @@ static int add_run(struct bundle *b, const struct run_info *r, struct err *e)
 
 /* Paths that a run names are found again only if they are below the current
  * folder, in which the copy of it takes its place. */
-static int add_named(struct bundle *b, const char *path, struct err *e)
+static int add_named(struct bundle *b, const char *path, const char *inside,
+                     struct err *e)
 {
     if (path_stays_below(path))
-        return add_path(b, path, with_data ? NULL : ".", "files", e);
+        return add_path(b, path, inside, "files", e);
     log_warn("%s is not below the current folder and is not packed", path);
     return 0;
 }
 
-static int add_matches(struct bundle *b, const char *pattern, struct err *e)
+static int add_matches(struct bundle *b, const char *pattern,
+                       const char *inside, struct err *e)
 {
     glob_t g = { 0 };
     int ret = 0;
 
     if (*pattern && glob(pattern, 0, NULL, &g) == 0)
         for (size_t i = 0; i < g.gl_pathc && ret == 0; i++)
-            ret = add_named(b, g.gl_pathv[i], e);
+            ret = add_named(b, g.gl_pathv[i], inside, e);
     globfree(&g);
     return ret;
 }
@@ -332,7 +335,7 @@ static int add_locks(struct bundle *b, const char *files, struct err *e)
     char *folder = path_parent(files);
     char *pattern = strcmp(folder, ".") == 0 ? xstrdup("*.lock")
                                              : path_join(folder, "*.lock");
-    const int ret = add_matches(b, pattern, e);
+    const int ret = add_matches(b, pattern, with_data ? folder : ".", e);
 
     free(folder);
     free(pattern);
@@ -354,7 +357,7 @@ static int add_sources(struct bundle *b, const char *text, struct err *e)
             continue;
         ret = add_locks(b, files, e);
         if (ret == 0 && with_data)
-            ret = add_matches(b, files, e);
+            ret = add_matches(b, files, NULL, e);
     }
     source_list_clear(&l);
     return ret;
@@ -371,7 +374,7 @@ static int add_inputs(struct bundle *b, const struct run_info *r, struct err *e)
         if (files && *files && add_sources(b, files, e) < 0)
             return -1;
     }
-    return with_data && tokenizer ? add_matches(b, tokenizer, e) : 0;
+    return with_data && tokenizer ? add_matches(b, tokenizer, NULL, e) : 0;
 }
 
 /* ---- sources and licences --------------------------------------------- */
@@ -392,7 +395,8 @@ static bool ask_git(struct buf *out, const char *const *argv)
 static int add_commit(struct bundle *b, const struct run_info *r, struct err *e)
 {
     const char *commit = run_info_tag(r, "mlflow.source.git.commit");
-    const char *const find[] = { "git", "rev-parse", "--show-toplevel", NULL };
+    const char *const find[] = { PROVENANCE_GIT, "rev-parse", "--show-toplevel",
+                                 NULL };
     struct buf top = BUF_INIT, archive = BUF_INIT;
     char *name;
     int ret = 0;
@@ -400,9 +404,9 @@ static int add_commit(struct bundle *b, const struct run_info *r, struct err *e)
     if (!commit || strspn(commit, "0123456789abcdef") != strlen(commit))
         return 0;
     name = xasprintf("sources/%s.tar", commit);
-    if (!has_file(b, name) && ask_git(&top, find)) {
+    if (!has_file(b, name) && ask_git(&top, find) && !provenance_has_filter()) {
         char *folder = xstrndup(top.s, strcspn(top.s, "\n"));
-        const char *const pack[] = { "git",          "-C",   folder, "archive",
+        const char *const pack[] = { PROVENANCE_GIT, "-C",   folder, "archive",
                                      "--format=tar", commit, NULL };
 
         if (ask_git(&archive, pack))
@@ -410,7 +414,9 @@ static int add_commit(struct bundle *b, const struct run_info *r, struct err *e)
         free(folder);
     }
     if (ret == 0 && !has_file(b, name))
-        log_warn("the sources of commit %.12s are not here", commit);
+        log_warn("the sources of commit %.12s are not here, or git would run "
+                 "filters of the repository's configuration",
+                 commit);
     buf_clear(&archive);
     buf_clear(&top);
     free(name);
@@ -423,7 +429,7 @@ static int add_licences(struct bundle *b, struct err *e)
                                             NULL };
 
     for (int i = 0; patterns[i]; i++)
-        if (add_matches(b, patterns[i], e) < 0)
+        if (add_matches(b, patterns[i], ".", e) < 0)
             return -1;
     return 0;
 }

@@ -239,6 +239,16 @@ if git --version >out 2>&1; then
     like names "^code/sources/[0-9a-f]*.tar" "the sources of its commit are packed"
     tar xOf work/sub/code.tar --wildcards 'code/sources/*' | tar tf - >names
     like names "^code.py" "the sources are those of the whole repository"
+    (cd work && echo '* filter=x' >.gitattributes && git add .gitattributes &&
+        git -c user.name=n -c user.email=e commit -qm filtered &&
+        echo step=1 loss=2 | gtrack log filtered &&
+        git config core.sshCommand "touch '$dir/ran'" &&
+        git config core.fsmonitor "touch '$dir/ran'" &&
+        git config filter.x.smudge "cat; echo changed; touch '$dir/ran'" &&
+        gtrack bundle filtered -o ../code.tar) >out 2>err
+    test $? -eq 0 && tar tf code.tar >names && ! grep -q sources/ names && test ! -e ran &&
+        grep -q 'git would run filters' err
+    ok $? "no filter of the repository changes the sources" "$(cat names err)"
 else
     skip "the sources of a commit are packed" "git is not installed"
 fi
@@ -297,10 +307,19 @@ else
         "unshare and chroot are not allowed here"
 fi
 mkdir -p secrets/sub secrets/step-00000001 && echo mine >secrets/sub/key &&
-    echo weights >secrets/step-00000001/model.safetensors
+    echo weights >secrets/step-00000001/model.safetensors &&
+    ln -s model.safetensors secrets/step-00000001/same &&
+    ln -s "$dir/report.md" secrets/step-00000001/leak && ln -s . secrets/step-00000002
 echo 'step=1 loss=2' | gtrack -r stranger log s -p "checkpoint.folder=$dir/secrets" 2>err
 gtrack -r stranger bundle s -o s.tar --checkpoints all >out 2>err
 tar tf s.tar >names
 test $? -eq 0 && grep -q step-00000001/model names && ! grep -q key names
 ok $? "a run that names any folder has only checkpoints packed from it" "$(cat names)"
+grep -q step-00000001/same names && ! grep -q 'leak\|step-00000002' names &&
+    grep -q 'step-00000001/leak is a link that leaves' err
+ok $? "no link that leaves the folder of checkpoints is packed with them" "$(cat names err)"
+ln -s "$top/README.md" COPYING && ln -s "$top/README.md" tokens/x.lock
+gtrack bundle one -o asked.tar --data >out 2>err
+tar tf asked.tar >names && grep -q data_000000.bin names && ! grep -q 'COPYING\|x.lock' names
+ok $? "--data packs no licence or lock that is a link elsewhere" "$(cat names)"
 done_testing

@@ -164,11 +164,6 @@ static void slurm(struct point_queue *q)
 
 /* -- git --------------------------------------------------------------- */
 
-/* The configuration of the repository may come with it, and name programs to
- * run: those are switched off here and in the arguments of the calls, and where
- * that is not possible, see has_filter(). */
-#define GIT "git", "-c", "core.fsmonitor=false", "-c", "protocol.allow=never"
-
 /* The output of `git ...` without the final newline; false if it fails. */
 static bool git(struct provenance *c, struct buf *out, size_t max,
                 const char *const *argv)
@@ -199,32 +194,39 @@ static void keep_diff(struct provenance *c, const struct buf *diff)
     buf_clear(&tag);
 }
 
-/* Does the repository itself, not the user, configure filters?  git would run
- * them to compare files. */
-static bool has_filter(struct provenance *c)
+bool provenance_has_filter(void)
 {
+    /* a filter of this command line, so that the list is never empty */
     static const char *const list[] = {
-        GIT,          "config", "--show-scope", "--name-only", "--get-regexp",
-        "^filter\\.", NULL
+        PROVENANCE_GIT, "-c",           "filter.gtrack.clean=",
+        "config",       "--show-scope", "--name-only",
+        "--get-regexp", "^filter\\.",   NULL
     };
-    struct buf b = BUF_INIT;
-    const bool any =
-        git(c, &b, DIFF_MAX, list) &&
-        (strncmp(b.s, "local", 5) == 0 || strstr(b.s, "\nlocal") ||
-         strncmp(b.s, "worktree", 8) == 0 || strstr(b.s, "\nworktree"));
+    struct buf b = BUF_INIT, words = BUF_INIT;
+    struct spawn s = {
+        .out = &b, .words = &words, .max = DIFF_MAX, .secs = GIT_SECS
+    };
+    struct err none = { 0 };
+    const bool any = spawn_run(list, &s, &none) < 0 ||
+                     strncmp(b.s, "local", 5) == 0 || strstr(b.s, "\nlocal") ||
+                     strncmp(b.s, "worktree", 8) == 0 ||
+                     strstr(b.s, "\nworktree");
 
+    buf_clear(&words);
     buf_clear(&b);
     return any;
 }
 
 static void source(struct provenance *c)
 {
-    static const char *const head[] = { GIT, "rev-parse", "HEAD", NULL };
-    static const char *const branch[] = { GIT,  "symbolic-ref", "--short",
-                                          "-q", "HEAD",         NULL };
-    static const char *const remote[] = { GIT, "config", "--get",
+    static const char *const head[] = { PROVENANCE_GIT, "rev-parse", "HEAD",
+                                        NULL };
+    static const char *const branch[] = { PROVENANCE_GIT, "symbolic-ref",
+                                          "--short",      "-q",
+                                          "HEAD",         NULL };
+    static const char *const remote[] = { PROVENANCE_GIT, "config", "--get",
                                           "remote.origin.url", NULL };
-    static const char *const changes[] = { GIT,
+    static const char *const changes[] = { PROVENANCE_GIT,
                                            "--no-optional-locks",
                                            "diff",
                                            "--no-ext-diff",
@@ -234,9 +236,9 @@ static void source(struct provenance *c)
                                            "HEAD",
                                            NULL };
     static const char *const status[] = {
-        GIT,           "--no-optional-locks",
-        "status",      "--ignore-submodules=dirty",
-        "--porcelain", NULL
+        PROVENANCE_GIT, "--no-optional-locks",
+        "status",       "--ignore-submodules=dirty",
+        "--porcelain",  NULL
     };
     struct point_queue *q = c->queue;
     struct buf b = BUF_INIT;
@@ -258,7 +260,7 @@ static void source(struct provenance *c)
         buf_clear(&url);
     }
     buf_trim(&b, 0);
-    if (has_filter(c)) {
+    if (provenance_has_filter()) {
         log_warn("the changes since the commit are not recorded: git would "
                  "run the filters of this repository's configuration");
         buf_clear(&b);

@@ -14,11 +14,22 @@
  * beginning as a tag.  What cannot be found out is left out.  As git may take
  * some time, this is done in a thread, which takes a few seconds at most.
  */
+#include <stdbool.h>
+
 struct point_queue;
 struct provenance;
 
 /* The tags go to the queue of the run that is in this folder. */
 struct provenance *provenance_start(struct point_queue *, const char *run);
 void provenance_end(struct provenance *); /* wait, and free; may be NULL */
+
+/* The configuration of a repository may come with it, and name programs to run:
+ * those are switched off here and in the arguments of the calls. */
+#define PROVENANCE_GIT                                                         \
+    "git", "-c", "core.fsmonitor=false", "-c", "protocol.allow=never"
+
+/* Does the repository of the working directory itself, not the user, configure
+ * filters, which git would run to compare or pack files? */
+bool provenance_has_filter(void);
 
 #endif
