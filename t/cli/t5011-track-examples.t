@@ -183,7 +183,8 @@ if command -v zsh >/dev/null && zsh -f -c 'zmodload zsh/zpty' 2>err; then
     echo >my.ini
     type_zsh 'gtrack sho' 'gtrack show r' 'gtrack ls --so' 'gplot metric val' \
         'gdata enc' 'gtrain --set optim.cau' 'gtrain --config=my' \
-        'gtrack -r evil show a' >out
+        'gtrack -r evil show a' 'gtrack -r evil ls --experiment=aa' \
+        'gtrack -r evil ls --experiment="aa' >out
     is "$(cat out; ls harm 2>/dev/null)" 'gtrack show |
 gtrack show run|
 gtrack ls --sort=|
@@ -191,7 +192,9 @@ gplot metric val/loss |
 gdata encode |
 gtrain --set optim.cautious=|
 gtrain --config=my.ini |
-gtrack -r evil show a\$\(touch\ harm\)\`touch\ harm\`=b\ c |' \
+gtrack -r evil show a\$\(touch\ harm\)\`touch\ harm\`=b\ c |
+gtrack -r evil ls --experiment=aa\$\(touch\ harm\)\;\`touch\ harm\` |
+gtrack -r evil ls --experiment=aa\$\(touch\ harm\)\;\`touch\ harm\` |' \
         "zsh completes lines of the four programs and executes no name"
     mkdir site && gtrack completion zsh >site/_gtrack
     site=$dir/site && export site
