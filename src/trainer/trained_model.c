@@ -42,11 +42,11 @@ void trained_model_confine(const struct trained_model *m, const char *folder)
     struct err none = { 0 };
 
     if (!may_use_gpu(m) && launch_detect(&l, LAUNCHER_AUTO, &none) == 0 &&
-        l.kind == LAUNCH_ALONE)
-        confine(&folder, 1, false);
+        l.kind != LAUNCH_MPI)
+        confine(&folder, 1, l.kind != LAUNCH_ALONE);
     else
-        log_debug("drivers of GPUs and several processes need all the rights "
-                  "of this command");
+        log_debug("drivers of GPUs and MPI need all the rights of this "
+                  "command");
 }
 
 static int find_model(const struct trained_model *m, const char *word,

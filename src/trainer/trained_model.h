@@ -49,9 +49,9 @@ typedef int trained_model_fn(struct engine *, struct err *);
 /* The store of --root or the default; the caller frees it. */
 char *trained_model_store(const struct trained_model *);
 
-/* For struct cmd: the model may be somebody else's, so a command that runs
- * alone and on the CPU gives up all rights but to write to a folder, if it is
- * not NULL. */
+/* For struct cmd: the model may be somebody else's, so a command that runs on
+ * the CPU without MPI gives up all rights but to write to a folder, if it is
+ * not NULL, and to connect to other ranks. */
 void trained_model_confine(const struct trained_model *, const char *folder);
 
 int trained_model_run(struct trained_model *, int argc, char **argv,

@@ -80,6 +80,19 @@ wait $server
 is "$(tr '\n' ' ' <hidden/did)" "end " "a server can do none of it"
 unset TRIES
 
+# the same as one of two processes
+mkdir second && echo mine >second/kept
+WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=$(free_port)
+export WORLD_SIZE LOCAL_WORLD_SIZE MASTER_ADDR MASTER_PORT
+RANK=1 LOCAL_RANK=1 LD_PRELOAD=$tries TRIES=$dir/second TRIES_PID=$$ \
+    gtrain eval m --data 'tokens/data_*.bin' --device cpu >did 2>&1 &
+is "$(RANK=0 LOCAL_RANK=0 tried 'gtrain eval m --data "tokens/data_*.bin" --device cpu')" \
+    "connect unix end " "rank 0 of an evaluation can connect, and nothing else"
+wait $!
+is "$? $(tr '\n' ' ' <second/did)" "0 connect unix end " \
+    "another rank of an evaluation can connect, and nothing else"
+unset WORLD_SIZE LOCAL_WORLD_SIZE MASTER_ADDR MASTER_PORT
+
 gtrain -v eval m --data 'tokens/data_*.bin' --device cuda >log 2>err
 grep -q 'debug: .*need all the rights' err
 ok $? "evaluation on a GPU says that it keeps its rights" "$(tail -n 3 err)"
