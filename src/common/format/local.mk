@@ -12,9 +12,15 @@ src_common_libcommon_a_SOURCES += \
 	%D%/source_list.h \
 	%D%/tar.c \
 	%D%/tar.h \
-	%D%/unicode.c \
 	%D%/unicode.h \
 	%D%/yaml.c \
 	%D%/yaml.h
 
-EXTRA_DIST += scripts/unicode
+# The tables of unicode.h
+nodist_src_common_libcommon_a_SOURCES = %D%/unicode_table.c
+CLEANFILES += %D%/unicode_table.c
+EXTRA_DIST += scripts/unicode scripts/unicode.txt
+src/common/format/unicode_table.c: scripts/unicode scripts/unicode.txt
+	$(AM_V_GEN)$(MKDIR_P) $(@D) && \
+	$(srcdir)/scripts/unicode <$(srcdir)/scripts/unicode.txt >$@.tmp && \
+	mv $@.tmp $@

@@ -10,7 +10,7 @@
  * superscripts, fractions and Roman numerals), spaces have the property
  * White_Space, and all other code points, unassigned ones included, are
  * "other".  This is Unicode 16.0, independent of the C library and the locale.
- * scripts/unicode generates unicode.c.
+ * The build makes the tables of scripts/unicode.txt with scripts/unicode.
  *
  * Pre-tokenizers divide text by them, and the name of a metric may have letters
  * and numbers.  The pre-tokenizer o200k also distinguishes the case of letters

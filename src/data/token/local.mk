@@ -12,7 +12,6 @@ src_data_libdata_a_SOURCES += \
 	%D%/nfc.c \
 	%D%/nfc.h \
 	%D%/nfc_impl.h \
-	%D%/nfc_table.c \
 	%D%/piece_cache.c \
 	%D%/piece_cache.h \
 	%D%/pretokenize.c \
@@ -36,7 +35,14 @@ src_data_libdata_a_SOURCES += \
 	%D%/word_key.h \
 	%D%/words.c \
 	%D%/words.h
-EXTRA_DIST += scripts/nfc
+
+# The tables of nfc.c
+nodist_src_data_libdata_a_SOURCES = %D%/nfc_rows.c
+CLEANFILES += %D%/nfc_rows.c
+EXTRA_DIST += scripts/nfc scripts/nfc.txt
+src/data/token/nfc_rows.c: scripts/nfc scripts/nfc.txt
+	$(AM_V_GEN)$(MKDIR_P) $(@D) && \
+	$(srcdir)/scripts/nfc <$(srcdir)/scripts/nfc.txt >$@.tmp && mv $@.tmp $@
 
 if X86_64
 src_data_libdata_a_SOURCES += %D%/pretokenize_x86.c

@@ -33,30 +33,20 @@ struct sequence {
     size_t n, room;
 };
 
-enum { NFC_OTHERS = NFC_SINGLES + NFC_STABLE_PAIRS };
-
-/* The tables, with the characters themselves. */
-struct row {
-    uint32_t c, a, b;
-};
-
-static struct row decomposed[NFC_OTHERS + NFC_PAIRS]; /* in order of c */
-static struct row composed[NFC_PAIRS];                /* in order of a and b */
-static struct row classes[NFC_CLASSES];
 static uint64_t unsafe_bits[NO_ROWS / 64];
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static int compare_characters(const void *x, const void *y)
 {
-    const uint32_t c = ((const struct row *)x)->c;
-    const uint32_t d = ((const struct row *)y)->c;
+    const uint32_t c = ((const struct nfc_row *)x)->c;
+    const uint32_t d = ((const struct nfc_row *)y)->c;
 
     return (c > d) - (c < d);
 }
 
 static int compare_pairs(const void *x, const void *y)
 {
-    const struct row *p = x, *q = y;
+    const struct nfc_row *p = x, *q = y;
 
     return p->a != q->a ? (p->a > q->a) - (p->a < q->a)
                         : (p->b > q->b) - (p->b < q->b);
@@ -65,37 +55,10 @@ static int compare_pairs(const void *x, const void *y)
 /* Is the character of the key in the range of the row? */
 static int compare_range(const void *key, const void *row)
 {
-    const uint32_t c = ((const struct row *)key)->c;
-    const struct row *r = row;
+    const uint32_t c = ((const struct nfc_row *)key)->c;
+    const struct nfc_row *r = row;
 
     return (c >= r->c + r->a) - (c < r->c);
-}
-
-/* Read n rows from runs of characters, each of which becomes one or two. */
-static void read_runs(struct row *to, const uint32_t *from, size_t n, int parts)
-{
-    const struct row *const end = to + n;
-    uint32_t c = 0;
-
-    while (to < end) {
-        uint32_t left = from[1];
-
-        c += from[0];
-        for (from += 2; left > 0; left--, from += parts)
-            *to++ = (struct row){ c++, from[0], parts > 1 ? from[1] : 0 };
-        c--;
-    }
-}
-
-static void read_classes(void)
-{
-    const uint32_t *from = nfc_classes;
-    uint32_t c = 0;
-
-    for (size_t i = 0; i < NFC_CLASSES; i++, from += 3) {
-        c += from[0];
-        classes[i] = (struct row){ c, from[1], from[2] };
-    }
 }
 
 static void set_unsafe(uint32_t first, uint32_t n)
@@ -104,24 +67,19 @@ static void set_unsafe(uint32_t first, uint32_t n)
         unsafe_bits[c / 64] |= (uint64_t)1 << c % 64;
 }
 
-static void read_tables(void)
+static void mark_unsafe(void)
 {
-    read_runs(decomposed, nfc_singles, NFC_SINGLES, 1);
-    read_runs(decomposed + NFC_SINGLES, nfc_stable_pairs, NFC_STABLE_PAIRS, 2);
-    read_runs(decomposed + NFC_OTHERS, nfc_pairs, NFC_PAIRS, 2);
-    read_runs(composed, nfc_pairs, NFC_PAIRS, 2);
-    read_classes();
-    for (size_t i = 0; i < NFC_OTHERS; i++)
-        set_unsafe(decomposed[i].c, 1);
-    for (size_t i = 0; i < NFC_PAIRS; i++)
-        set_unsafe(composed[i].b, 1);
+    for (size_t i = 0; i < NFC_DECOMPOSED; i++)
+        set_unsafe(nfc_decomposed[i].c, 1);
+    for (size_t i = 0; i < NFC_COMPOSED; i++) /* these stay */
+        unsafe_bits[nfc_composed[i].c / 64] &=
+            ~((uint64_t)1 << nfc_composed[i].c % 64);
+    for (size_t i = 0; i < NFC_COMPOSED; i++)
+        set_unsafe(nfc_composed[i].b, 1);
     for (size_t i = 0; i < NFC_CLASSES; i++)
-        set_unsafe(classes[i].c, classes[i].a);
+        set_unsafe(nfc_classes[i].c, nfc_classes[i].a);
     set_unsafe(HANGUL_V, HANGUL_VS);
     set_unsafe(HANGUL_T + 1, HANGUL_TS - 1);
-    qsort(decomposed, NFC_PAIRS + NFC_OTHERS, sizeof *decomposed,
-          compare_characters);
-    qsort(composed, NFC_PAIRS, sizeof *composed, compare_pairs);
 }
 
 /* May this character change, or be composed with the one before it? */
@@ -134,7 +92,7 @@ bool nfc_may_change(const char *text, size_t n)
 {
     const uint8_t *p = (const uint8_t *)text, *const end = p + n;
 
-    pthread_once(&once, read_tables);
+    pthread_once(&once, mark_unsafe);
     while (p < end) {
         uint32_t c;
 
@@ -151,9 +109,9 @@ bool nfc_may_change(const char *text, size_t n)
 
 static void add_part(struct sequence *s, uint32_t c)
 {
-    const struct row key = { .c = c };
-    const struct row *r =
-        bsearch(&key, classes, NFC_CLASSES, sizeof key, compare_range);
+    const struct nfc_row key = { .c = c };
+    const struct nfc_row *r =
+        bsearch(&key, nfc_classes, NFC_CLASSES, sizeof key, compare_range);
 
     GROW(s->part, s->n, s->room);
     s->part[s->n++] = (struct part){ c, r ? r->b : 0 };
@@ -162,8 +120,8 @@ static void add_part(struct sequence *s, uint32_t c)
 static void decompose(struct sequence *s, uint32_t c)
 {
     const uint32_t i = c - HANGUL_S;
-    const struct row key = { .c = c };
-    const struct row *d;
+    const struct nfc_row key = { .c = c };
+    const struct nfc_row *d;
 
     if (i < HANGUL_SS) {
         add_part(s, HANGUL_L + i / (HANGUL_VS * HANGUL_TS));
@@ -172,7 +130,7 @@ static void decompose(struct sequence *s, uint32_t c)
             add_part(s, HANGUL_T + i % HANGUL_TS);
         return;
     }
-    d = bsearch(&key, decomposed, NFC_PAIRS + NFC_OTHERS, sizeof key,
+    d = bsearch(&key, nfc_decomposed, NFC_DECOMPOSED, sizeof key,
                 compare_characters);
     if (!d) {
         add_part(s, c);
@@ -201,8 +159,8 @@ static void reorder(struct sequence *s)
 /* The character that two are composed into, or 0. */
 static uint32_t compose_two(uint32_t a, uint32_t b)
 {
-    const struct row key = { 0, a, b };
-    const struct row *pair;
+    const struct nfc_row key = { 0, a, b };
+    const struct nfc_row *pair;
 
     if (a - HANGUL_L < HANGUL_LS && b - HANGUL_V < HANGUL_VS)
         return HANGUL_S +
@@ -210,7 +168,7 @@ static uint32_t compose_two(uint32_t a, uint32_t b)
     if (a - HANGUL_S < HANGUL_SS && (a - HANGUL_S) % HANGUL_TS == 0 &&
         b - HANGUL_T - 1 < HANGUL_TS - 1)
         return a + b - HANGUL_T;
-    pair = bsearch(&key, composed, NFC_PAIRS, sizeof key, compare_pairs);
+    pair = bsearch(&key, nfc_composed, NFC_COMPOSED, sizeof key, compare_pairs);
     return pair ? pair->c : 0;
 }
 
@@ -256,7 +214,7 @@ void nfc_add(struct buf *b, const char *text, size_t n)
     const uint8_t *p = (const uint8_t *)text, *const end = p + n;
     struct sequence s = { 0 };
 
-    pthread_once(&once, read_tables);
+    pthread_once(&once, mark_unsafe);
     while (p < end) {
         uint32_t c;
         const size_t len = utf8_decode(p, end, &c);

@@ -4,24 +4,21 @@
 #include <stdint.h>
 
 /*
- * nfc_impl - the tables that scripts/nfc makes for nfc.c
+ * nfc_impl - the tables of nfc.c
  *
- * The first three have runs of adjacent characters: the first one, as the
- * difference from the last of the run before; their number; and what each is
- * decomposed into, one or two characters.
+ * The build makes them of scripts/nfc.txt with scripts/nfc.
  */
-enum {
-    NFC_PAIRS = 940,
-    NFC_STABLE_PAIRS = 85,
-    NFC_SINGLES = 1035,
-    NFC_CLASSES = 333
+enum { NFC_DECOMPOSED = 2060, NFC_COMPOSED = 940, NFC_CLASSES = 333 };
+
+struct nfc_row {
+    uint32_t c, a, b;
 };
 
-extern const uint32_t nfc_pairs[];        /* composed again */
-extern const uint32_t nfc_stable_pairs[]; /* not composed again */
-extern const uint32_t nfc_singles[];
-/* Rows of characters with one canonical combining class: the first, as the
- * difference from that of the row before; their number; the class. */
-extern const uint32_t nfc_classes[];
+/* c becomes a and b, or a alone if b is 0; in order of c. */
+extern const struct nfc_row nfc_decomposed[NFC_DECOMPOSED];
+/* a and b become c; in order of a and b. */
+extern const struct nfc_row nfc_composed[NFC_COMPOSED];
+/* The a characters from c on have the canonical combining class b. */
+extern const struct nfc_row nfc_classes[NFC_CLASSES];
 
 #endif
