@@ -132,12 +132,18 @@ for name in same other; do
 done
 is "$(paste -s -d ' ' stars)" "6 6 2 2" \
     "only bits per byte have a best one if tokenizers differ"
+gtrack report 'other*' -o bits.md >out 2>&1
+like bits.md "^The best run is other1: its lowest val/bpb is 1" \
+    "a report names the best run by bits per byte if tokenizers differ"
 begin c -p derived.tokenizer=t1 -p derived.data.val=v2 -p model.context=16 &&
     begin d -p derived.tokenizer=t1 -p derived.data.val=v2 -p model.context=32
 g best val/loss "name = 'a'" c
 like err "different validation data" "best warns of other validation data"
 g best val/loss c d
 like err "different contexts" "best warns of other contexts"
+gtrack report c d -o note.md >out 2>&1
+like note.md "^Note that the runs .* different contexts. The best run is c: " \
+    "a report says what does not compare before it names the best run"
 g best val/loss c
 is "$(wc -c <err)" 0 "a run is compared with itself without a warning"
 done_testing

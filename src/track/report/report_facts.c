@@ -19,11 +19,19 @@
 #include "store/format/attempt.h"
 #include "store/query/differ.h"
 
-/* The metric by which all runs are compared. */
+/* The metric by which all runs are compared: bits per byte if only they do
+ * compare. */
 static const char *const *compared(const struct run_set *set)
 {
+    static const char *const bits[] = { "val/bpb", NULL };
     const struct curve_kind *k = curve_kind_find("loss");
+    size_t with = 0;
 
+    while (with < set->n && run_info_metric(&set->run[with], bits[0]))
+        with++;
+    if (with == set->n && differ_caution(set->run, set->n, "val/loss") !=
+                              differ_caution(set->run, set->n, bits[0]))
+        return bits;
     for (int i = KIND_LINES - 1; i >= 0; i--)
         for (size_t r = 0; r < set->n && k->line[i].label; r++)
             if (history_find(&set->run[r], k->line[i].names))
@@ -52,6 +60,9 @@ size_t facts_best(const struct run_set *set, struct buf *out)
     }
     if (!least || set->n < 2)
         return best;
+    caution = differ_caution(set->run, set->n, least->key);
+    if (caution)
+        buf_printf(out, "Note that %s. ", caution);
     buf_printf(out, "The best run is %s: its lowest %s is %s, at step %lld",
                set->name[best], least->key,
                axis_value(value, UNIT_NONE, least->min),
@@ -67,9 +78,6 @@ size_t facts_best(const struct run_set *set, struct buf *out)
     }
     differ_clear(&d);
     buf_char(out, '.');
-    caution = differ_caution(set->run, set->n, least->key);
-    if (caution)
-        buf_printf(out, " But %s.", caution);
     return best;
 }
 
