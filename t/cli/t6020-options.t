@@ -211,8 +211,14 @@ is "$(tail -n +2 out | cut -f3 | sort -u | tr '\n' ,)" "edge," \
 gplot hellaswag gpt2-124M --baseline "GPT-2 124M=0.2955" >out
 like out "GPT-2 124M" "hellaswag names the baseline"
 gplot loss run1 --baseline far=1e4 --baseline low=-1e4 >out
-like out "far, .*: above" "a baseline above the panel is named at its edge"
-like out "low, -.*: below" "a baseline below the panel is named at its edge"
+like out "far ↑ 10000" "an arrow leads to a baseline above the panel"
+like out "low ↓ -10000" "an arrow leads to a baseline below the panel"
+LC_ALL=C gplot loss run1 --baseline far=1e4 --baseline low=-1e4 >out
+is "$(grep -o -e 'far ^ 10000' -e 'low v -10000' out | wc -l)" 2 \
+    "the arrows to baselines are ASCII where only ASCII is shown"
+gplot loss run1 --baseline far=1e4 --baseline low=-1e4 -o far.tex >out 2>&1
+like far.tex 'far \\ensuremath{\\uparrow} 10000' \
+    "LaTeX has the arrow to a baseline outside of the panel"
 
 gplot hellaswag gpt2-124M run1 --script hella.gp -q >out 2>&1
 is "$(sed -n 's/.* with linespoints .* dt \([^ ]*\) .*/\1/p' hella.gp |

@@ -19,8 +19,8 @@ static double value_at(const struct axis *a, double place)
                                  : a->lo + place * (a->hi - a->lo);
 }
 
-/* A baseline outside of the panel becomes a label at that edge, with its
- * value. */
+/* A baseline outside of the panel becomes a label at that edge, with an arrow
+ * and its value. */
 static void label_beyond(struct figure *f, struct panel *p)
 {
     int below = 0, above = 0;
@@ -33,9 +33,9 @@ static void label_beyond(struct figure *f, struct panel *p)
         if (m->type != MARK_AT_Y || !m->label || (level >= 0 && level <= 1))
             continue;
         m->type = MARK_BEYOND;
-        m->label = arena_printf(&f->mem, "%s, %s: %s", m->label,
-                                axis_value(value, p->y.unit, m->y),
-                                level < 0 ? "below" : "above");
+        m->label = arena_printf(&f->mem, "%s %s %s", m->label,
+                                level < 0 ? "\xe2\x86\x93" : "\xe2\x86\x91",
+                                axis_value(value, p->y.unit, m->y));
         m->y =
             value_at(&p->y, level < 0 ? 0.07 * below++ : 0.93 - 0.07 * above++);
     }

@@ -24,11 +24,11 @@ static const char *tex_of(int32_t code)
         int32_t code;
         const char *name;
     } others[] = {
-        { 0x2212, "-" },     { 0x00D7, "times" },  { 0x00B7, "cdot" },
-        { 0x00B1, "pm" },    { 0x00B5, "mu" },     { 0x2264, "leq" },
-        { 0x2265, "geq" },   { 0x2248, "approx" }, { 0x2192, "rightarrow" },
-        { 0x221E, "infty" }, { 0x0394, "Delta" },  { 0x03A3, "Sigma" },
-        { 0x03A9, "Omega" },
+        { 0x2212, "-" },     { 0x00D7, "times" },   { 0x00B7, "cdot" },
+        { 0x00B1, "pm" },    { 0x00B5, "mu" },      { 0x2264, "leq" },
+        { 0x2265, "geq" },   { 0x2248, "approx" },  { 0x2192, "rightarrow" },
+        { 0x221E, "infty" }, { 0x0394, "Delta" },   { 0x03A3, "Sigma" },
+        { 0x03A9, "Omega" }, { 0x2191, "uparrow" }, { 0x2193, "downarrow" },
     };
 
     if (code >= 0x3B1 && code <= 0x3C9 && code != 0x3BF)

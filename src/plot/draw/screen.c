@@ -105,7 +105,9 @@ void screen_print(const struct screen *s, struct buf *out)
             if (blank)
                 buf_char(out, ' ');
             else if (c->code)
-                utf8_add(out, c->code);
+                utf8_add(out, s->look->unicode || (c->code | 2) != 0x2193
+                                  ? c->code
+                                  : "^v"[c->code == 0x2193]);
             else
                 utf8_add(out, s->look->unicode ? 0x2800 + c->dots
                                                : ascii_of(c->dots));
