@@ -432,7 +432,7 @@ static void draw_values(struct figure *f, struct panel *p, const struct line *l,
         }
 }
 
-/* Say in a note what the points and their bars are. */
+/* Say in a note what the points and their bars, or the fields of a map, are. */
 static void note_means(struct figure *f, const struct sweep *s, enum band band)
 {
     size_t least = s->point[0].n, most = least;
@@ -446,9 +446,13 @@ static void note_means(struct figure *f, const struct sweep *s, enum band band)
         snprintf(n, sizeof n, "n = %zu", most);
     else
         snprintf(n, sizeof n, "n = %zu to %zu", least, most);
-    if (s->mixed)
+    if (most == 1)
+        return;
+    if (s->n_params > 1 && !s->mixed)
+        figure_note(f, "Means over seeds (%s).", n);
+    else if (s->mixed && s->n_params == 1)
         figure_note(f, "Pale points are single runs (%s).", n);
-    else
+    else if (!s->mixed)
         figure_note(f,
                     "Means over seeds (%s); bars show %s. Pale points are "
                     "single runs.",
@@ -541,9 +545,8 @@ static void draw_lines(struct figure *f, const struct sweep *s,
         f, arena_printf(&f->mem, "%s by %s", s->metric, s->param[0]));
     const struct curve_kind *k = curve_kind_of_metric(s->metric, NULL);
     const size_t best = find_best(s);
+    const char *label;
     const double *x;
-    bool many = false;
-    struct mark *m;
     char text[32];
     int slot = 0;
 
@@ -555,10 +558,7 @@ static void draw_lines(struct figure *f, const struct sweep *s,
     request_axes(r, p);
     p->x.margin = 0.04;
     x = places_of(f, p, s);
-    for (size_t i = 0; i < s->n; i++)
-        many = many || s->point[i].n > 1;
-    if (many)
-        note_means(f, s, r->spread);
+    note_means(f, s, r->spread);
     for (size_t i = 0, end; i < s->n; i = end) {
         struct line l = { .point = &s->point[i], .slot = slot++ };
 
@@ -569,17 +569,14 @@ static void draw_lines(struct figure *f, const struct sweep *s,
         l.label = line_label(s, s->point[i].y, &f->mem);
         draw_line(f, p, s, &l, x + i);
     }
-    m = panel_mark(p, MARK_AT_XY, x[best], s->point[best].mean);
+    panel_mark(p, MARK_AT_XY, x[best], s->point[best].mean)->colour =
+        slot > 1 ? COLOUR_GREY : 1;
     axis_value(text, p->y.unit, s->point[best].mean);
-    m->colour = slot > 1 ? COLOUR_GREY : 1;
-    m->left = many; /* beside the bar, not across it */
-    if (slot == 1)
-        m->label =
-            arena_printf(&f->mem, "best: %s at %s", text, s->point[best].x);
-    else /* the label would hide curves */
-        figure_note(f, "The best, circled: %s at %s %s, %s.", text,
-                    short_key(s->param[0]), s->point[best].x,
-                    line_label(s, s->point[best].y, &f->mem));
+    label = line_label(s, s->point[best].y, &f->mem);
+    /* a label would hide curves, or they would cross it */
+    figure_note(f, "The best, circled: %s at %s %s%s%s.", text,
+                short_key(s->param[0]), s->point[best].x, label ? ", " : "",
+                label ? label : "");
 }
 
 /* Digits after the point that tell values apart, the same for all. */
@@ -628,6 +625,7 @@ static void draw_map(struct figure *f, const struct sweep *s)
     axis_init(&p->y, s->param[1], UNIT_NONE);
     axis_names(&p->x, &f->mem, h->x_name, h->nx, 24);
     axis_names(&p->y, &f->mem, h->y_name, h->ny, 24);
+    note_means(f, s, BAND_STD);
     figure_note(f, "The best is marked.");
 }
 

@@ -178,7 +178,8 @@ gplot sweep lr,width val/loss $(seq -f grid-%02g 1 12) >out
 like out "0.0003 *384 *3.04" "a sweep of two parameters prints a table"
 is "$(grep -c "\*" out)" 2 "a sweep of two parameters marks the best twice"
 gplot sweep lr val/loss seed-1-1 seed-1-2 seed-2-1 seed-2-2 >out
-like out "best: " "a sweep of one parameter marks the best"
+like out "The best, circled: .* at lr " "a sweep of one parameter names the best"
+unlike out "best:" "no curve of a sweep can cross the name of the best"
 tr '\n' ' ' <out >line
 like line "n = 2); bars show ± one standard deviation" \
     "a sweep says what its bars are"

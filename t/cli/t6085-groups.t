@@ -24,7 +24,15 @@ gplot sweep lr val/loss "experiment = 'seeds'" -o seeds.json >out 2>err
 is "$(panel seeds.json 'map { "$_->{style} " . ($_->{bars} ? "bars" : "") }
     @{$p->{curves}}')" "points ; line-points bars" "seeds have a mean with bars"
 is "$(panel seeds.json "$notes")" "Means over seeds (n = 3); bars show ± one \
-standard deviation. Pale points are single runs." "a note says what bars are"
+standard deviation. Pale points are single runs.; The best, circled: 3.7021 at \
+lr 0.001." "notes say what bars are, and which point is the best"
+for i in 1 2; do
+    echo "step=1 val/loss=$i" | gtrack log -p optim.lr=0.1 -p model.width=8 \
+        -p train.seed="$i" "map-$i" >>log 2>&1
+done
+gplot sweep lr,width val/loss 'map-*' -o map.json >out 2>err
+is "$(panel map.json "$notes")" "Means over seeds (n = 2).; The best is marked." \
+    "a note says that a map shows means over seeds"
 for i in $(seq 14); do
     printf 'step=1 val/loss=%d\n' "$i" |
         gtrack log -p optim.lr=0.1 -p model.width="$i" "mix-$i" >>log 2>&1

@@ -72,8 +72,8 @@ enum mark_type {
 
 struct mark {
     enum mark_type type;
-    bool small; /* a tick at the upper edge instead of a line */
-    bool left;  /* the label of a line at the left, that of a point beside it */
+    bool small;          /* a tick at the upper edge instead of a line */
+    bool left;           /* the label of a line at the left */
     double x, y;         /* y is one of the left axis */
     const char *label;   /* NULL: none */
     const char *command; /* that tells more about it, or NULL */

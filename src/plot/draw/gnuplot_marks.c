@@ -17,15 +17,11 @@ static void place_label(struct script *s, const struct panel *p,
 
     buf_printf(s->b, " at first %.10g, first %.10g", m->x / p->x.factor,
                m->y / p->y.factor);
-    if (m->left)
-        buf_printf(s->b, " %s",
-                   x > 0.7 ? "right offset -1.4,0" : "left offset 1.4,0");
-    else
-        buf_printf(s->b, " %s offset 0,%s",
-                   x > 0.85   ? "right"
-                   : x < 0.15 ? "left"
-                              : "center",
-                   y < 0.5 && y > 0.16 ? "-0.9" : "0.9");
+    buf_printf(s->b, " %s offset 0,%s",
+               x > 0.85   ? "right"
+               : x < 0.15 ? "left"
+                          : "center",
+               y < 0.5 && y > 0.16 ? "-0.9" : "0.9");
 }
 
 static void draw_mark(struct script *s, const struct panel *p,
