@@ -64,6 +64,15 @@ like out "▲" "the terminal marks the spike"
 is "$(gplot loss spike --data | awk -F'\t' \
     '$3 ~ /smoothed/ && $5 > 3.1 { n++ } END { print n + 0 }')" 0 \
     "a spike does not become a hill"
+seq 1000 | awk '{ print "step=" $1, "train/loss=" \
+    ($1 == 600 ? 0.1 : 3 + 3 * exp(-$1 / 100) + $1 % 7 / 50) }' |
+    gtrack log down >out 2>&1
+gplot loss down -o down.json >out 2>&1
+is "$(perl -MJSON::PP -0777 -ne '$j = decode_json($_); print map {
+    "$_->{kind} $_->{at_x}" } @{$j->{panels}[0]{marks}}' down.json)" "below 600" \
+    "a value that the room for scatter does not reach is an arrow"
+like down.json "1 point below .* is cut off, down to 0.1000 at step 600" \
+    "the caption has the value of the arrow"
 
 # Several runs are smoothed alike, and groups, too.
 gplot loss run1 run2 run3 -o three.txt >out 2>&1

@@ -127,19 +127,12 @@ static bool is_beyond(double end, double value, bool above)
     return isfinite(value) && (above ? value > end : value < end);
 }
 
-/* Mark where single values are beyond the axis, and say how many: "3 points
- * above 7.5"; of outlined curves, their number is not known. */
-static void note_cut(struct figure *f, struct panel *p, bool right,
-                     const struct axis *x, const struct sample *s, double end)
+/* Mark where single values are beyond the end of an axis; returns how many. */
+static size_t mark_cut(struct panel *p, bool right, const struct axis *x,
+                       double end)
 {
     const double far = (p->x.hi - p->x.lo) / 50;
-    const struct axis *y = right ? &p->y2 : &p->y;
-    const bool above = !(end < y->hi);
-    const char *side = above ? "above" : "below";
-    const char *panel = f->n_panels > 1 && p->title
-                            ? arena_printf(&f->mem, "%s: ", p->title)
-                            : "";
-    char text[32], at[32], limit[32];
+    const bool above = !(end < (right ? p->y2 : p->y).hi);
     size_t n = 0;
 
     for (size_t i = 0; i < p->n_curves; i++) {
@@ -157,6 +150,32 @@ static void note_cut(struct figure *f, struct panel *p, bool right,
             panel_mark(p, above ? MARK_ABOVE : MARK_BELOW, last, NAN)->colour =
                 c->colour;
         }
+    }
+    return n;
+}
+
+/* Say how many values are beyond the end of an axis: "3 points above 7.5".  In
+ * many places, it is noise, and only those beyond `single` count.  Of outlined
+ * curves, their number is not known. */
+static void note_cut(struct figure *f, struct panel *p, bool right,
+                     const struct axis *x, const struct sample *s, double end,
+                     double single)
+{
+    enum { MANY = 10 };
+    const struct axis *y = right ? &p->y2 : &p->y;
+    const bool above = !(end < y->hi);
+    const char *side = above ? "above" : "below";
+    const char *panel = f->n_panels > 1 && p->title
+                            ? arena_printf(&f->mem, "%s: ", p->title)
+                            : "";
+    char text[32], at[32], limit[32];
+    const size_t before = p->n_marks;
+    size_t n = mark_cut(p, right, x, end);
+
+    if (p->n_marks > before + MANY) {
+        p->n_marks = before;
+        end = above ? fmax(end, single) : fmin(end, single);
+        n = mark_cut(p, right, x, end);
     }
     if (n == 0)
         return;
@@ -315,10 +334,10 @@ static void y_range(struct figure *f, struct panel *p, bool right)
     axis_range(y, lo, hi, !right && has_label(p) ? 0.1 : 0.04);
     if (x.lo > p->x.lo)
         note_start(f, p, x.lo, most);
-    if (!whole && single_hi < s->hi)
-        note_cut(f, p, right, &x, s, fmax(y->hi, single_hi));
-    if (!whole && single_lo > s->lo)
-        note_cut(f, p, right, &x, s, fmin(y->lo, single_lo));
+    if (!whole) {
+        note_cut(f, p, right, &x, s, y->hi, single_hi);
+        note_cut(f, p, right, &x, s, y->lo, single_lo);
+    }
     free(s);
 }
 
