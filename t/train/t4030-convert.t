@@ -114,6 +114,8 @@ own scaled model.residual_scale=yes model.embed_norm=yes
 own values model.value_embed=yes model.vocab_multiple=16 model.kv_heads=2
 own wide model.head_dim=12 model.kv_heads=2
 own windows model.window=5 model.window_pattern=SL model.position=rope
+cmp windows.hf/modeling_gtrain.py "$top/python/modeling_gtrain.py"
+ok $? "the class beside an exported model is the one of the source"
 
 loss=$(gtrain eval gpt2.back --data data.bin --device cpu --tsv --no-header |
     cut -f1)

@@ -81,7 +81,7 @@ convert_read_fn convert_read_hf, convert_read_llmc;
 /* convert_write_hf() for a model of no family, with the Python file that has
  * its class. */
 convert_write_fn convert_write_own;
-extern const char convert_own_model[];
+extern const char convert_own_model[]; /* python/modeling_gtrain.py */
 /* The keys that only config.json of such a model has; and back, as settings. */
 json_t *convert_describe_own(const struct settings *);
 int convert_settings_own(const json_t *, struct buf *, struct err *);

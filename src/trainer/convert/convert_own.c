@@ -1,7 +1,8 @@
 /*
  * convert_own - models that transformers has no class for
  *
- * The parameters keep our names; modeling_gtrain.py beside them has the class.
+ * The parameters keep our names; python/modeling_gtrain.py, which is written
+ * beside them, has the class.
  */
 #include "config.h"
 #include "trainer/convert/convert.h"
