@@ -40,7 +40,7 @@ gtrack_SOURCES = \
 	%D%/complete.c \
 	%D%/complete.h \
 	%D%/gtrack.c
-nodist_gtrack_SOURCES = %D%/cmds.c
+nodist_gtrack_SOURCES = %D%/cmds.c %D%/complete_scripts.c
 gtrack_CPPFLAGS = $(AM_CPPFLAGS) $(MICROHTTPD_CFLAGS) $(SQLITE_CFLAGS)
 gtrack_LDADD = src/plot/libplot.a src/sweep/libsweep.a $(STORE_LIBS)
 
@@ -63,6 +63,17 @@ nodist_fishcomp_DATA = completion/gtrack.fish completion/gplot.fish \
 	completion/gtrain.fish completion/gdata.fish
 CLEANFILES += $(nodist_bashcomp_DATA) $(nodist_zshcomp_DATA) \
 	$(nodist_fishcomp_DATA)
+
+CLEANFILES += %D%/complete_scripts.c
+EXTRA_DIST += scripts/completion/bash scripts/completion/zsh \
+	scripts/completion/fish
+src/track/complete_scripts.c: scripts/completion/bash scripts/completion/zsh \
+    scripts/completion/fish scripts/quote
+	$(AM_V_GEN)$(MKDIR_P) $(@D) && cd $(srcdir)/scripts && \
+	./quote track/complete.h complete_bash completion/bash \
+	    complete_zsh completion/zsh complete_fish completion/fish \
+	    >$(abs_builddir)/$@.tmp && \
+	mv $(abs_builddir)/$@.tmp $(abs_builddir)/$@
 
 completion/gtrack: gtrack$(EXEEXT)
 	$(AM_V_GEN)$(MKDIR_P) completion && ./gtrack completion bash >$@
