@@ -7,6 +7,7 @@
 #include "common/path.h"
 #include "common/save.h"
 #include "store/format/attempt.h"
+#include "store/format/dataset.h"
 #include "store/format/store.h"
 #include "store/fsck/fsck.h"
 #include "store/read/runs.h"
@@ -436,6 +437,40 @@ static void repaired(void)
     runs_free(&runs);
 }
 
+/* What a kill leaves of an input is not part of the next one. */
+static void inputs(void)
+{
+    const struct run_dataset in = { .name = "stories", .digest = "1" };
+    struct err e = { 0 };
+    struct run *run = begin("Default", "reads");
+    char *id = run ? xstrdup(run_id(run)) : NULL;
+    char *dir = run ? xstrdup(run_folder(run)) : NULL, *left;
+    char *input = path_join(dir, "inputs");
+    struct path_list l = { 0 };
+
+    ok(good(dataset_save(dir, id, &in, &e), &e) &&
+           path_list(&l, input, &e) == 0 && l.n == 1,
+       "a run has the dataset that it read: %s", e.text);
+    left = xasprintf("%s/" STORE_OWN "/%s.new/new.1.tmp", dir,
+                     l.n ? l.name[0] : "");
+    path_remove(input, &e);
+    path_make_parent(left, &e);
+    save_text(left, "half", &e);
+    dataset_save(dir, id, &in, &e);
+    free(input);
+    input = xasprintf("%s/inputs/%s", dir, l.n ? l.name[0] : "");
+    path_list_clear(&l);
+    ok(path_list(&l, input, &e) == 0 && l.n == 1 && is(l.name[0], STORE_META),
+       "what was left of an input that was killed is not in the next: %s",
+       e.text);
+    path_list_clear(&l);
+    run_end(run, RUN_FINISHED, &e);
+    free(input);
+    free(left);
+    free(dir);
+    free(id);
+}
+
 int main(void)
 {
     char temp[] = "/tmp/gtrack-edit.XXXXXX", *own;
@@ -452,6 +487,7 @@ int main(void)
     vanished();
     pinned();
     repaired();
+    inputs();
     own = path_join(folder, STORE_OWN);
     path_make(own, &e);
     states();

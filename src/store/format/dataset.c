@@ -22,14 +22,14 @@ static int make_input(const char *run, const char *top, const char *kind,
     int ret = 0;
 
     if (!path_exists(folder)) {
+        path_remove(temp, &ignored); /* what a kill left */
         ret = store_write_below(run, file, first, meta->s, meta->len, true, e);
         if (ret == 0 && store_rename_below(run, temp, top, folder, &why) < 0 &&
             why.sys != EEXIST && why.sys != ENOTEMPTY) {
             *e = why;
             ret = -1;
         }
-        if (path_exists(temp))
-            path_remove(temp, &ignored);
+        path_remove(temp, &ignored);
     }
     free(folder);
     free(first);
