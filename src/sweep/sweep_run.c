@@ -13,6 +13,7 @@
 #include "common/save.h"
 #include "store/alert/alert_watch.h"
 #include "store/analysis/paired_runs.h"
+#include "store/read/beats.h"
 #include "store/read/run_rate.h"
 #include "store/write/claimed_run.h"
 #include "store/write/edit.h"
@@ -272,6 +273,9 @@ int sweep_run_look(struct sweep_run *s, struct err *e)
             return -1;
         *e = (struct err){ 0 };
     }
+    if (s->own && !s->looked) /* which cells are written elsewhere? */
+        beats_await(&s->runs, s->root);
+    s->looked = true;
     if (s->runs.unread.kind) { /* it may be a cell */
         *e = s->runs.unread;
         return -1;

@@ -81,6 +81,7 @@ struct sweep_run {
     char *parent;    /* id of the run, or NULL */
     struct run *own; /* the same run, while this process runs cells */
     struct runs runs;
+    bool looked;
     struct outcome *outcome;     /* one for each cell */
     size_t count[CELL_DONE + 1]; /* cells of each state */
     int64_t most_steps;          /* of a cell; set by sweep_run_begin() */

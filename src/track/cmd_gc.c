@@ -13,6 +13,7 @@
 #include "common/path.h"
 #include "store/format/meta.h"
 #include "store/format/store.h"
+#include "store/read/beats.h"
 #include "store/write/edit.h"
 #include "track/runs/track.h"
 
@@ -66,6 +67,8 @@ static int load_old(struct runs *runs, struct err *e)
         else if (older_than == 0 || deleted_ms(runs->run[i].folder) <= before)
             runs->run[kept++] = runs->run[i];
     runs->n = kept;
+    if (!dry_run)
+        beats_await(runs, track_store());
     if (linked)
         log_warn("%zu deleted run%s of experiments that are links stay; run gc "
                  "in the store that they are of",

@@ -74,8 +74,8 @@ static int mv_main(int argc, char **argv, struct err *e)
 {
     if (experiment)
         return track_check_args(argc, argv, 1, -1, e) < 0 ||
-                       track_each(argc, argv, LOAD_ONE_NAMED, move_run, NULL,
-                                  e) < 0
+                       track_each(argc, argv, LOAD_ONE_NAMED | LOAD_AWAIT,
+                                  move_run, NULL, e) < 0
                    ? -1
                    : store_sync(track_store(), e);
     return track_check_args(argc, argv, 2, 2, e) < 0

@@ -30,7 +30,8 @@ static int delete_run(const struct run_info *r, void *unused, struct err *e)
 static int rm_main(int argc, char **argv, struct err *e)
 {
     if (track_check_args(argc, argv, 1, -1, e) < 0 ||
-        track_each(argc, argv, LOAD_ONE_NAMED, delete_run, NULL, e) < 0)
+        track_each(argc, argv, LOAD_ONE_NAMED | (dry_run ? 0 : LOAD_AWAIT),
+                   delete_run, NULL, e) < 0)
         return -1;
     if (!dry_run)
         log_info("use 'gtrack restore' to bring deleted runs back, and "

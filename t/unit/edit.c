@@ -276,8 +276,8 @@ static void states(void)
     a.boot = "another";
     ok(attempt_status(folder, &a, now + MINUTE) == RUN_RUNNING &&
            attempt_status(folder, &a, now - MINUTE) == RUN_RUNNING &&
-           attempt_status(folder, &a, now + 11 * MINUTE) == RUN_STALE,
-       "the clock of another machine may be minutes off");
+           attempt_status(folder, &a, now + 60 * MINUTE) == RUN_RUNNING,
+       "the clock of another machine tells nothing");
 
     attempt_self(&a, &mem, 1);
     a.pids = "pid:[1]";

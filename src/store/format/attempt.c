@@ -445,16 +445,14 @@ int64_t attempt_beat_ms(const char *run, const struct attempt *a)
 enum run_status attempt_status(const char *run, const struct attempt *a,
                                int64_t now_ms)
 {
-    enum { CLOCKS_MS = 600000 };
-    int64_t most = 3 * a->interval_ms + (a->pid > 0 ? CLOCKS_MS : 0);
+    const int64_t most = 3 * a->interval_ms;
     enum attempt_life life;
 
     if (a->status != RUN_RUNNING)
         return a->status;
     life = attempt_life(run, a);
-    return life == ATTEMPT_GONE ||
-                   (life == ATTEMPT_UNKNOWN && now_ms - a->beat_ms > most &&
-                    now_ms - attempt_beat_ms(run, a) > most)
+    return life == ATTEMPT_GONE || (a->pid == 0 && now_ms - a->beat_ms > most &&
+                                    now_ms - attempt_beat_ms(run, a) > most)
                ? RUN_STALE
                : RUN_RUNNING;
 }

@@ -87,9 +87,8 @@ enum attempt_life attempt_life(const char *run, const struct attempt *);
 int attempt_await(const char *run, const struct attempt *, struct err *);
 
 /* The status, or RUN_STALE instead of RUN_RUNNING if the process is gone.  If
- * that is not known and no process stands for the run, its heartbeat may be
- * three intervals old; otherwise ten minutes more, by which the clocks of two
- * machines may differ, unless somebody looks twice (read/beats.h). */
+ * that is not known, it is alive, until somebody looks twice (read/beats.h).
+ * One that no process keeps is open until three intervals have passed. */
 enum run_status attempt_status(const char *run, const struct attempt *,
                                int64_t now_ms);
 

@@ -124,6 +124,7 @@ enum {
     LOAD_ONE_NAMED = 16, /* a name that several runs have is ERR_USAGE */
     LOAD_MAY_LACK = 32,  /* a metric that does not exist has no points */
     LOAD_LINKS = 128,    /* follow symbolic links */
+    LOAD_AWAIT = 256,    /* track_each(): see which runs are still written */
 };
 
 #endif

@@ -18,6 +18,7 @@
 #include "store/alert/alert_watch.h"
 #include "store/format/store.h"
 #include "store/query/filter.h"
+#include "store/read/beats.h"
 #include "store/read/index.h"
 #include "track/runs/column.h"
 #include "track/runs/column_parse.h"
@@ -321,6 +322,8 @@ int track_each(int n, char **words, int flags, track_each_fn *fn, void *arg,
     int ret =
         runs_select(&runs, track_store(), words, n, flags | LOAD_NO_METRICS, e);
 
+    if (ret == 0 && (flags & LOAD_AWAIT))
+        beats_await(&runs, track_store());
     for (size_t i = 0; ret == 0 && i < runs.n; i++) {
         ret = fn(&runs.run[i], arg, e);
         if (ret < 0)
