@@ -17,6 +17,7 @@ use JSON::PP;
 my @apart = (
     [qr{^\.gtrack/(attempt|lock|rewinds|value|metric)\b}, sub { () }], # whose it was
     [qr{^tags/attempt\.}, sub { () }],      # where it began
+    [qr{^tags/gtrack\.colour$}, sub { () }],    # a killed start used up one
     [qr{^metrics/}, sub { () }],    # as points, below
     [qr{^meta\.yaml$}, sub { grep { /^(name|status|lifecycle)/ } lines(@_) }],
     [qr{^inputs/}, sub { 'an input' }],
