@@ -65,7 +65,7 @@ gdata lock -q -T tok -o data/data.lock --text text.jsonl data/x_*.bin
 train 0 . --root e; ok $? "data that match data.lock are trained on"
 cp -r tok good && cp other/* tok/
 rm data/x.tokens.lock
-train 1 'tok/.*: the .* differs from data/data.lock' --root f
+train 1 'tok/.*: the .* differs from data/data.lock.* move that file away' --root f
 ok $? "a tokenizer that differs from data.lock is refused"
 rm -r tok && mv good tok && cp -r data good
 last=$(ls data/x_*.bin | tail -n 1)

@@ -133,10 +133,9 @@ static int set_different(const char *lock, const char *path, const char *what,
                          struct err *e)
 {
     return err_set(
-        e, ERR_INPUT, "%s: the %s differs from %s; if this is intended, %s",
-        path, what, lock,
-        strcmp(path_name(lock), whole_lock) == 0 ? "run 'gdata lock' again"
-                                                 : "move that file away");
+        e, ERR_INPUT,
+        "%s: the %s differs from %s; if this is intended, move that file away",
+        path, what, lock);
 }
 
 /* Compare the size of a file, and optionally its content. */
@@ -182,7 +181,7 @@ static int64_t check_tokens(const struct lock *l, const char *lock,
         if (*source && *was->source && strcmp(source, was->source) != 0)
             return err_set(e, ERR_INPUT,
                            "%s is of the source %s, not %s, according to %s; "
-                           "if this is intended, run 'gdata lock' again",
+                           "if this is intended, move that file away",
                            path, was->source, source, lock);
         if (check_file(lock, was, path, false, e) < 0)
             return -1;
