@@ -46,7 +46,6 @@ static int draw_rates(struct build *b, const char *label, char *lines,
     }
     c = panel_curve(b->figure, p, label, r.n);
     c->run = c->label;
-    c->colour = (int)p->n_curves - 1;
     c->n = 0;
     for (size_t i = 0; i < r.n; i++)
         if (r.step[i] > (double)b->request->skip - 1) {
@@ -114,6 +113,27 @@ static int draw_file(struct build *b, const char *path, struct err *e)
     return ret;
 }
 
+/* Draw equal rates, such as those of several seeds, once: "a and 3 more". */
+static void draw_once(struct figure *f, struct panel *p)
+{
+    for (size_t i = 0; i < p->n_curves; i++) {
+        struct curve *c = &p->curve[i], *o = c;
+        const struct curve *end = p->curve + p->n_curves;
+        size_t more = 0;
+
+        for (const struct curve *k = c + 1; k < end; k++)
+            if (k->n == c->n && !memcmp(k->x, c->x, c->n * sizeof *c->x) &&
+                !memcmp(k->y, c->y, c->n * sizeof *c->y))
+                more++;
+            else
+                *++o = *k;
+        c->colour = (int)i;
+        p->n_curves -= more;
+        if (more)
+            c->label = arena_printf(&f->mem, "%s and %zu more", c->label, more);
+    }
+}
+
 static int build_schedule(struct build *b, struct err *e)
 {
     struct panel *p = figure_panel(b->figure, "Learning rate, planned");
@@ -129,6 +149,7 @@ static int build_schedule(struct build *b, struct err *e)
     for (int i = 0; i < b->n; i++)
         if (draw_file(b, b->words[i], e) < 0)
             return -1;
+    draw_once(b->figure, p);
     return 0;
 }
 

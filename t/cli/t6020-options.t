@@ -284,7 +284,7 @@ if test -x "$build/gtrain"; then
     gplot schedule rates.tsv --data >out 2>err
     is $? 0 "a schedule is drawn before any training"
     is "$(wc -l <out | tr -d ' ')" 2001 "a schedule is drawn with every step"
-    cp "$ini" other.ini
+    sed 's/^lr = .*/lr = 0.5/' "$ini" >other.ini
     rates "$ini" other.ini --set schedule.steps=200
     gplot schedule rates.tsv --data >out 2>err
     is "$(cut -f3 out | uniq -c | awk '{ print $1, $2 }' | sed 's,/.*/,,')" \

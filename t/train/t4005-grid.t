@@ -35,9 +35,13 @@ is "$(gtrain plan grid.ini --only training --tsv --no-header --set \
 test ! -e mlruns -a ! -e sweeps
 ok $? "planning a grid starts nothing"
 gtrain plan grid.ini --only schedule --points 0 --tsv >rates.tsv
-gplot schedule rates.tsv -o rates.json 2>err
-is "$(for name in $names; do grep -c "\"$name\"" rates.json; done | grep -c 0)" \
-    0 "gplot schedule draws the rates of each cell" "$(cat err)"
+gplot schedule rates.tsv -o rates.json >out 2>err
+is "$(tail -n +2 out | cut -d ' ' -f 1)" "$names" \
+    "gplot schedule lists the rates of each cell" "$(cat err)"
+is "$(grep -o '"label":"grid[^"]*"' rates.json | sort -u)" \
+    '"label":"grid-lr=1e-2-width=16 and 1 more"
+"label":"grid-lr=1e-3-width=16 and 1 more"' \
+    "gplot schedule draws equal rates once"
 gtrain plan base.ini grid.ini --only hours --mfu 0.4,0.5 --tsv >out
 is "$(head -n 1 out | cut -f 1-3,5)" "cell${tab}parameters${tab}MFU${tab}P100" \
     "the hours of models by hardware are one table"
