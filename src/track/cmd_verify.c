@@ -163,6 +163,7 @@ static void check_report(struct verify *v, const char *path, const char *name)
 
     claims_check_init(&k, &track_program);
     k.end = v->end;
+    k.files = "files";
     passed = claims_check_file(&k, path, &e) == 0 &&
              claims_check_judge(&k, &words, &e) == 0;
     add_check(v, "claims", name, passed, passed ? words.s : e.text);

@@ -221,6 +221,17 @@ if gplot loss one -o loss.svg >out 2>&1; then
         --add figure.md --add loss.svg
     verify "a figure is verified from the runs of the archive" 0 figure.tar
     like out "^claims${tab}figure.md${tab}passed" "the report of the figure is named"
+    printf 'step\tlr\n0\t1\n1\t2\n' >rates.tsv
+    gplot schedule rates.tsv -o rates.svg >out 2>&1
+    echo '![](rates.svg)' >rates.md
+    bundle "a figure is packed with the table that it shows" 0 one \
+        -o rates.tar --add rates.md --add rates.svg --add rates.tsv
+    verify "a figure is verified from a file of the archive" 0 rates.tar
+    printf 'step\tlr\n0\t1\n1\t3\n' >rates.tsv
+    bundle "a figure is packed with another table" 0 one \
+        -o rates.tar --add rates.md --add rates.svg --add rates.tsv
+    verify "a figure of another table is not verified" 1 rates.tar
+    like out "rates.md${tab}failed" "the report of that figure has failed"
 else
     skip "a figure is verified" "gplot cannot draw here"
 fi

@@ -75,9 +75,10 @@ int claims_format(struct buf *, const char *format, double x, struct err *);
 struct claims_check {
     const struct program *gtrack; /* whose commands print tables */
     bool fill;                    /* write the values into the reports */
-    bool elsewhere; /* LaTeX also looks for figures in other folders */
-    double end;     /* by clock_mono(): nothing runs longer */
-    char told[64];  /* the experiment whose runs were counted last */
+    bool elsewhere;    /* LaTeX also looks for figures in other folders */
+    const char *files; /* figures are drawn from files below it, or NULL */
+    double end;        /* by clock_mono(): nothing runs longer */
+    char told[64];     /* the experiment whose runs were counted last */
     struct table table;
     int64_t equal, other, unknown; /* values */
     int64_t unproved; /* equal or other, but of a metric that is not replayed */

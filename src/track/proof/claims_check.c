@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/clock.h"
 #include "common/mem.h"
@@ -290,9 +291,14 @@ static void add_figure(struct claims_check *k, const char *file, long line,
 {
     struct buf command = BUF_INIT;
     struct err why = { 0 };
-    const enum stamped result =
+    enum stamped result =
         stamped_check(path, k->end - clock_mono(), &command, &why);
 
+    if (result == STAMPED_UNKNOWN && k->files && chdir(k->files) == 0) {
+        result = stamped_check(path, k->end - clock_mono(), &command, &why);
+        if (chdir("..") < 0)
+            result = STAMPED_UNKNOWN;
+    }
     buf_clear(&command);
     if (result == STAMPED_NONE)
         return;
