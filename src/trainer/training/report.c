@@ -297,7 +297,7 @@ static void limit_progress(struct progress *p, const struct engine *eng)
     const double seconds = engine_seconds(eng);
     double per_step, end;
 
-    if (limit <= 0 || seconds <= 2)
+    if (limit <= 0)
         return;
     per_step = (seconds - eng->state.seconds) / (done - (double)p->first);
     end = done + fmax(0, limit - seconds) / per_step;
