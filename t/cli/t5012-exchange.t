@@ -574,6 +574,7 @@ gtrack run log "$id" x=2 -s 2 && gtrack run end "$id" && wait $!
 is "$(cat tail.out)" "step=1 x=1.0
 step=2 x=2.0" "tail -f prints every step until the run ends"
 id=$(gtrack run start --name later)
+rm tail.out
 gtrack tail -f later x y --every 0.05 >tail.out 2>err &
 pid=$!
 gtrack run log "$id" z=1 x=1 -s 1 && await_file tail.out &&
@@ -582,6 +583,7 @@ wait $pid
 is "$? $(cat tail.out)" "0 step=1 x=1.0
 step=2 x=2.0 y=5.0" "tail -f waits for metrics that the run does not have yet"
 id=$(gtrack run start --name silent)
+rm tail.out
 gtrack tail -f silent --every 0.05 >tail.out 2>err &
 pid=$!
 gtrack run log "$id" loss=1 -s 1 && await_file tail.out &&
@@ -591,6 +593,7 @@ is "$? $(cat tail.out)" "0 step=1 loss=1.0
 step=1 val/acc=5.0" "tail -f of a run without points prints its metrics as they come"
 id=$(gtrack run start --name wider)
 gtrack run log "$id" loss=1 -s 1
+rm tail.out
 gtrack tail -f wider --every 0.05 >tail.out 2>err &
 pid=$!
 await_file tail.out && gtrack run log "$id" loss=1 val=2 lr=3 -s 2 &&
