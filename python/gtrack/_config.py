@@ -255,9 +255,19 @@ class Summary(Fields):
             else:
                 self._own.add(name)
                 self._run._point(name, x)
+        self._hold(key)
+
+    def _hold(self, key) -> None:
+        """Let the last point of a metric not change what a program did."""
         last = self._run._last_points().get(key)
         if last:
             self._over[key] = last
+
+    def __delitem__(self, key) -> None:
+        self._run._refresh_summary()
+        del self._items[key]
+        warn_once(f"del does not remove summary.{key} from the store")
+        self._hold(key)
 
     def _keep(self, name: str, item) -> bool:
         """Keep an image, a table or the like as files of the run."""

@@ -240,6 +240,21 @@ class Facts(Case):
         self.assertEqual(gtrack.Api().run(run.name).summary,
                          {"best": 0.7, "loss": 2})
 
+    def test_summary_without(self):
+        """a value that a program deletes is in the summary when it comes again"""
+        run = self.begin()
+        run.log({"loss": 3})
+        with self.assertRaises(KeyError):
+            del run.summary["none"]
+        with contextlib.redirect_stderr(io.StringIO()) as err:
+            del run.summary["loss"]
+        self.assertIn("does not remove summary.loss", err.getvalue())
+        self.assertNotIn("loss", run.summary.keys())
+        run.log({"loss": 2})
+        self.assertEqual(run.summary["loss"], 2)
+        run.finish()
+        self.assertEqual(points(run._folder, "loss"), [(0, 3), (1, 2)])
+
     def test_config_keys(self):
         """init() records only the values that it may"""
         config = {"lr": 1, "api_key": "SECRET"}
