@@ -171,7 +171,8 @@ for format in hf llm.c; do
         "a model of $format is imported with half its context"
 done
 gtrain --config tiny.ini --root halved --resume half.hf --set model.context=8 \
-    --set optim.lr=0 --set eval.every=1 >out 2>&1
+    --set optim.lr=0 --set train.precision=fp32 --set eval.every=1 >out 2>&1
+unlike out "written with" "a training from an import has no settings to differ from"
 awk -v want="$half" 'NR == 1 { d = $2 - want; exit !(d * d < 1e-10) }' \
     halved/*/*/metrics/val/loss
 ok $? "a model that was imported with half its context can be trained" \

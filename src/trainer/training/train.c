@@ -452,7 +452,7 @@ static int open_run(struct train *t, const struct train_conf *c, struct err *e)
 
     if (c->checkpoint)
         ret = checkpoint_run_id(c->checkpoint, &t->resumed, e);
-    if (ret == 0 && c->checkpoint)
+    if (ret == 0 && is_resumed(t))
         compare_settings(t->engine, c->checkpoint);
     if (ret == 0 && c->checkpoint)
         ret = checkpoint_load(c->checkpoint, t->engine, e);
