@@ -112,17 +112,6 @@ AS_IF([test "x$have_$1" = xyes],
   [GT_ROW([$1], [no], [lost: $4])])
 AM_CONDITIONAL([HAVE_$2], [test "x$have_$1" = xyes])])
 
-# GT_ARG_PARQUET: our own reader of Parquet needs no library; --without-parquet
-AC_DEFUN([GT_ARG_PARQUET],
-[AC_ARG_WITH([parquet],
-  [AS_HELP_STRING([--without-parquet], [do without reading Parquet])],
-  [], [with_parquet=yes])
-AS_IF([test "x$with_parquet" != xno],
-  [AC_DEFINE([HAVE_PARQUET], [1], [Define to 1 to read Parquet.])
-   GT_ROW([parquet], [own reader], [])],
-  [GT_ROW([parquet], [no], [lost: reading .parquet corpora])])
-AM_CONDITIONAL([HAVE_PARQUET], [test "x$with_parquet" != xno])])
-
 # GT_CHECK_CUDA: --with-cuda[=DIR|emu], --without-cuda.
 # The .cu files go through nvcc (HAVE_CUDA), or with emu through the C++
 # compiler and the emulation of t/emu/emu.cuh (CUDA_EMU too).  Nothing is run,

@@ -288,16 +288,12 @@ ok $? "fineweb-edu has fourteen files"
 $(recipe 'fetch fineweb-edu') --shards 0-1 --mirror "$at/plain" -q 2>err
 test $? = 0 && cmp -s data/fineweb-edu/001_00000.parquet www/001_00000.parquet
 ok $? "fineweb-edu is fetched from a mirror"
-if gdata info data/fineweb-edu/000_00000.parquet 2>&1 | grep -q without; then
-    skip "fineweb-edu is encoded for gpt2-124M.ini" "built without Parquet"
-else
-    $(recipe 'gdata encode') -T tok --shard-tokens 100 -q 2>err &&
-        ls data/edu_fineweb10B/edufineweb_val_000000.npy \
-            data/edu_fineweb10B/edufineweb_train_000001.npy >ls &&
-        gdata decode -T tok --jsonl data/edu_fineweb10B/*val*.npy \
-            data/edu_fineweb10B/*train*.npy | grep -q '"text":"first"'
-    ok $? "fineweb-edu is encoded for gpt2-124M.ini"
-fi
+$(recipe 'gdata encode') -T tok --shard-tokens 100 -q 2>err &&
+    ls data/edu_fineweb10B/edufineweb_val_000000.npy \
+        data/edu_fineweb10B/edufineweb_train_000001.npy >ls &&
+    gdata decode -T tok --jsonl data/edu_fineweb10B/*val*.npy \
+        data/edu_fineweb10B/*train*.npy | grep -q '"text":"first"'
+ok $? "fineweb-edu is encoded for gpt2-124M.ini"
 mkdir -p shelf/en && cp www/c4-train.00007-of-01024.json.gz shelf/en/
 gdata fetch c4 --shards 7 --mirror shelf/ -o out3 2>err >table &&
     cmp -s out3/c4-train.00007-of-01024.json.gz shelf/en/c4-train*

@@ -9,6 +9,7 @@ src_data_libdata_a_SOURCES += \
 	%D%/corpus_files.c \
 	%D%/corpus_files.h \
 	%D%/corpus_impl.h \
+	%D%/corpus_parquet.c \
 	%D%/corpus_parquet.h \
 	%D%/fetch.c \
 	%D%/fetch.h \
@@ -28,11 +29,5 @@ src_data_libdata_a_SOURCES += \
 	%D%/where.c \
 	%D%/where.h
 
-if HAVE_PARQUET
-src_data_libdata_a_SOURCES += %D%/corpus_parquet.c
 include src/data/corpus/parquet/local.mk
-else
-src_data_libdata_a_SOURCES += %D%/corpus_parquet_none.c
-endif
-
 include src/data/corpus/source/local.mk
