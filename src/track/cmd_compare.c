@@ -14,10 +14,7 @@
 #include "common/path.h"
 #include "common/stats/paired.h"
 #include "store/query/differ.h"
-#include "track/runs/auto_columns.h"
-#include "track/runs/column_parse.h"
 #include "track/runs/compare_table.h"
-#include "track/runs/row_groups.h"
 #include "track/runs/track.h"
 
 enum { FILE_MAX = 1 << 30 };
@@ -251,7 +248,7 @@ static int compare_documents(struct table *t, const struct run_info *first,
 
 static struct track_selection selection = TRACK_SELECTION_INIT;
 static struct table_style style;
-static const char *baseline_word, *columns_text, *group_text, *documents;
+static const char *baseline_word, *columns_text, *documents;
 static int by;
 static bool all, across, down;
 
@@ -273,9 +270,6 @@ static const struct opt compare_opts[] = {
       "print how far each metric is from its value in RUN" },
     { 'c', "columns", "list", OPT_STRING, &columns_text,
       "compare these columns, as in lr,min(val/loss)" },
-    { 'g', "group-by", "list", OPT_STRING, &group_text,
-      "print the mean and the spread of runs with the same values in these "
-      "columns" },
     { 0, "documents", "name", OPT_STRING, &documents,
       "compare the losses of two runs on each document of NAME, which gtrain "
       "eval --documents has kept" },
@@ -323,25 +317,6 @@ static int compare_runs(struct table *t, const struct runs *runs, struct err *e)
         c.base = &runs->run[at];
     }
     return compare_table_fill(t, runs, &c, e);
-}
-
-static int compare_groups(struct table *t, const struct runs *runs,
-                          struct err *e)
-{
-    struct columns c = { 0 };
-    int ret = 0;
-
-    if (columns_text)
-        ret = columns_parse(&c, columns_text, runs, e);
-    else
-        auto_columns_metrics(&c, runs, all);
-    if (!columns_text && by == BY_BEST)
-        columns_use_best(&c);
-    if (ret == 0)
-        ret = row_groups_fill(t, runs, group_text, &c, e);
-    t->schema = "gtrack.ls-groups/1";
-    columns_clear(&c);
-    return ret;
 }
 
 /* Two runs, in the order of the command line. */
@@ -396,8 +371,7 @@ static int compare_main(int argc, char **argv, struct err *e)
     if (caution)
         log_warn("%s", caution);
     if (ret == 0)
-        ret = group_text ? compare_groups(&t, &runs, e)
-                         : compare_runs(&t, &runs, e);
+        ret = compare_runs(&t, &runs, e);
     if (ret == 0)
         ret = table_print(&t, &style, e);
     table_clear(&t);
