@@ -17,10 +17,9 @@
 #include "track/runs/auto_columns.h"
 #include "track/runs/column.h"
 #include "track/runs/column_parse.h"
-#include "track/runs/run_facts.h"
 #include "track/runs/track.h"
 
-static bool follow, show_log;
+static bool follow;
 static int lines = 10;
 static double every = 1;
 
@@ -31,8 +30,6 @@ static const struct opt tail_opts[] = {
       "keep printing new steps until the run ends" },
     { 'n', "lines", "count", OPT_INT, &lines,
       "start with the last COUNT lines (default: 10)" },
-    { 'l', "log", NULL, OPT_FLAG, &show_log,
-      "print what the program printed instead of metrics" },
     { 0, "every", "time", OPT_SECS, &every,
       "with --follow, look for new steps at this interval (default: 1s)" },
     { 0 }
@@ -178,59 +175,6 @@ static void print_new(struct tail *t, const struct run_info *r, int64_t most)
     free(all.item);
 }
 
-/* -- the output of the run ----------------------------------------------- */
-
-static FILE *open_output(const struct run_info *r, struct err *e)
-{
-    char *path = run_facts_output(r);
-    int fd = -1;
-
-    if (!path)
-        err_set(e, ERR_MISSING, "run %s has no record of its output", r->name);
-    else
-        fd = path_open_inside(path, run_info_inside(r), e);
-    free(path);
-    return fd < 0 ? NULL : fdopen(fd, "r");
-}
-
-/* Seek to the beginning of the last n lines. */
-static void skip_to_last(FILE *fp, int n)
-{
-    char chunk[8192];
-    int64_t end, at;
-    int found = 0;
-
-    fseeko(fp, 0, SEEK_END);
-    end = at = ftello(fp);
-    while (at > 0 && found <= n) {
-        const int64_t size =
-            at < (int64_t)sizeof chunk ? at : (int64_t)sizeof chunk;
-
-        at -= size;
-        fseeko(fp, at, SEEK_SET);
-        if (fread(chunk, 1, (size_t)size, fp) != (size_t)size)
-            break;
-        for (int64_t i = size; i-- > 0;) {
-            found += chunk[i] == '\n' && at + i + 1 != end;
-            if (found == n) {
-                fseeko(fp, at + i + 1, SEEK_SET);
-                return;
-            }
-        }
-    }
-    fseeko(fp, 0, SEEK_SET);
-}
-
-static int copy_rest(FILE *fp, struct err *e)
-{
-    int ret;
-
-    clearerr(fp);
-    ret = pager_file(fp, "the output of the run", e);
-    fflush(stdout);
-    return ret;
-}
-
 /* Load the run again, with what it has recorded by now. */
 static int reload_run(struct runs *runs, struct err *e)
 {
@@ -238,7 +182,7 @@ static int reload_run(struct runs *runs, struct err *e)
     int ret;
 
     runs_free(runs);
-    ret = track_select_one(runs, id, show_log ? LOAD_NO_METRICS : 0, e);
+    ret = track_select_one(runs, id, 0, e);
     if (ret < 0 && e->kind == ERR_MISSING)
         err_set(e, ERR_MISSING, "run %s was removed", name);
     free(id);
@@ -269,27 +213,6 @@ static int tail_metrics(struct runs *runs, int n, char **words, struct err *e)
     return ret;
 }
 
-/* Print the last lines of the program's output, and follow it. */
-static int tail_output(struct runs *runs, struct err *e)
-{
-    FILE *fp = open_output(&runs->run[0], e);
-    int ret;
-
-    if (!fp)
-        return -1;
-    skip_to_last(fp, lines);
-    ret = copy_rest(fp, e);
-    while (ret == 0 && follow && runs->run[0].status == RUN_RUNNING &&
-           !sig_caught()) {
-        clock_pause(every);
-        ret = reload_run(runs, e);
-        if (ret == 0)
-            ret = copy_rest(fp, e);
-    }
-    fclose(fp);
-    return ret;
-}
-
 static int tail_main(int argc, char **argv, struct err *e)
 {
     struct runs runs = { 0 };
@@ -304,8 +227,7 @@ static int tail_main(int argc, char **argv, struct err *e)
     if (track_select_one(&runs, argv[0], 0, e) < 0)
         return -1;
     sig_watch();
-    ret = show_log ? tail_output(&runs, e)
-                   : tail_metrics(&runs, argc ? argc - 1 : 0, argv + 1, e);
+    ret = tail_metrics(&runs, argc ? argc - 1 : 0, argv + 1, e);
     runs_free(&runs);
     return ret;
 }

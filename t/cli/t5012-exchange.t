@@ -604,10 +604,6 @@ step=2 loss=1.0 lr=3.0 val=2.0" "tail -f prints metrics other than losses, too"
 gtrack tail -f silent none 2>err
 test $? = 2 && grep -q "none" err
 ok $? "tail -f of a run that has ended does not wait for a metric"
-gtrack exec --name talk -- printf 'one\ntwo\nthree\n' >/dev/null 2>&1
-g tail talk --log -n 2 && holds out "two
-three"
-ok $? "tail --log prints the output of the run"
 
 # ---- stores of earlier versions ----
 gtrack log old -p is.steps=5 -p is.device=cpu -p derived.steps=7 -p lr=1 \

@@ -71,7 +71,7 @@ ln -s "$dir/elsewhere" linked/0/tags
 ln -s "$dir/elsewhere" linked/0/datasets
 mkdir $run/inputs
 for command in 'show -a' 'show --json' 'ls --tsv' 'ls --json' 'metrics' tail \
-    'tail --log' 'artifacts --cat pw' 'artifacts --cat far/key' \
+    'artifacts --cat log.txt' 'artifacts --cat pw' 'artifacts --cat far/key' \
     'export --to jsonl -o -' compare diff; do
     # shellcheck disable=SC2086 # a command and its options
     gtrack -r linked $command >>shown 2>>shown
@@ -254,7 +254,7 @@ cp "$run/artifacts/a" "$run/artifacts/output.log"
 if script -qec true /dev/null </dev/null >out 2>err; then
     for command in 'note @latest' cmd 'show --tsv' 'show --json' 'show -a' \
         'ls --tsv' tail 'metrics --csv' 'rm none' 'artifacts --cat a' \
-        'tail --log' 'export --to csv -o -' 'export --to jsonl -o -' \
+        'artifacts --cat output.log' 'export --to csv -o -' 'export --to jsonl -o -' \
         "push --to mlflow --url http://127.0.0.1:9 --project \"$bad\" --dry-run"; do
         PAGER=cat script -qec "gtrack -r odd $command" /dev/null </dev/null
     done 2>err | cut -c 1-200,65500- >out

@@ -109,7 +109,6 @@ gtrack sweep -r odd -g "$BAD=1,2" --dry-run -- true
 gtrack sweep -r odd status "$BAD"
 gtrack tag -r odd "one $BAD" "$BAD=$BAD"
 gtrack tail -r odd "one $BAD"
-gtrack tail -r odd --log "one $BAD"
 gtrack verify odd.tar
 gtrack verify "$BAD.svg"
 gtrack watch -r odd --count 1
