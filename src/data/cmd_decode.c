@@ -17,7 +17,7 @@
 #include "data/token/tokenizer.h"
 
 static const char *tokenizer_path, *output, *separator = "\n";
-static int64_t first, count;
+static int64_t count;
 static int width;
 static bool jsonl, special;
 
@@ -32,8 +32,6 @@ static const struct opt decode_opts[] = {
       "write JSON Lines with the field text, one per document" },
     { 0, "special", NULL, OPT_FLAG, &special,
       "write end-of-text tokens instead of separators" },
-    { 0, "first", "number", OPT_LONG, &first,
-      "start with this token (default: 0)" },
     { 'n', "tokens", "count", OPT_LONG, &count, "stop after COUNT tokens" },
     { 0, "width", "bytes", OPT_INT, &width,
       "size of an id in raw files, 2 or 4 (default: by the tokenizer)" },
@@ -130,12 +128,12 @@ static int decode_ids(struct text_writer *w, const struct shard *s, int64_t at,
 }
 
 static int decode_tokens(struct text_writer *w, const struct shard *s,
-                         int64_t i, int64_t end, struct err *e)
+                         int64_t end, struct err *e)
 {
     int32_t id[SHARD_BLOCK];
     uint32_t most;
 
-    for (; i < end && !ferror(w->fp); i += SHARD_BLOCK) {
+    for (int64_t i = 0; i < end && !ferror(w->fp); i += SHARD_BLOCK) {
         const int64_t n = end - i < SHARD_BLOCK ? end - i : SHARD_BLOCK;
 
         if (shard_copy(s, i, n, id, &most, e) < 0 ||
@@ -145,17 +143,9 @@ static int decode_tokens(struct text_writer *w, const struct shard *s,
     return shard_check(s, e);
 }
 
-static int open_shard(struct text_writer *w, struct shard *s, const char *path,
-                      struct err *e)
-{
-    return shard_open(s, path, width ? width : lock_width(path, w->tokenizer),
-                      e);
-}
-
 /* Does the end-of-text token end documents, rather than begin them?  If no lock
  * records this, it does unless the tokens begin with one. */
-static int find_eot(struct text_writer *w, const struct shard *s, int64_t skip,
-                    struct err *e)
+static int find_eot(struct text_writer *w, const struct shard *s, struct err *e)
 {
     struct lock_found found;
     int32_t id = -1;
@@ -163,8 +153,8 @@ static int find_eot(struct text_writer *w, const struct shard *s, int64_t skip,
     int ret = 0;
 
     lock_find(&found, s->path);
-    if (!found.path && skip < s->n)
-        ret = shard_copy(s, skip, 1, &id, &most, e);
+    if (!found.path && s->n > 0)
+        ret = shard_copy(s, 0, 1, &id, &most, e);
     w->eot_last = found.path ? found.eot_last : id < 0 || id != w->eot;
     lock_found_clear(&found);
     return ret;
@@ -172,48 +162,36 @@ static int find_eot(struct text_writer *w, const struct shard *s, int64_t skip,
 
 /* Returns the number of tokens that were decoded, or -1. */
 static int64_t decode_file(struct text_writer *w, const char *path,
-                           int64_t skip, int64_t most, struct err *e)
+                           int64_t most, struct err *e)
 {
     struct shard s;
-    int64_t end;
+    int64_t n;
     int got = 0;
 
     if (lock_same_tokenizer(path, w->tokenizer, e) < 0 ||
-        open_shard(w, &s, path, e) < 0)
+        shard_open(&s, path, width ? width : lock_width(path, w->tokenizer),
+                   e) < 0)
         return -1;
     if (w->documents == 0) /* the first file */
-        got = find_eot(w, &s, skip, e);
-    end = most < s.n - skip ? skip + most : s.n;
+        got = find_eot(w, &s, e);
+    n = most < s.n ? most : s.n;
     if (got == 0)
-        got = decode_tokens(w, &s, skip, end, e);
+        got = decode_tokens(w, &s, n, e);
     shard_close(&s);
-    return got < 0 ? -1 : end - skip;
+    return got < 0 ? -1 : n;
 }
 
 static int decode_files(struct text_writer *w, char **path, int n,
                         struct err *e)
 {
-    int64_t skip = first, left = count > 0 ? count : INT64_MAX;
+    int64_t left = count > 0 ? count : INT64_MAX;
 
     for (int i = 0; i < n && left > 0; i++) {
-        struct shard s;
-        int64_t got;
+        const int64_t got = decode_file(w, path[i], left, e);
 
-        if (skip > 0) { /* skip the whole file? */
-            if (open_shard(w, &s, path[i], e) < 0)
-                return -1;
-            got = s.n;
-            shard_close(&s);
-            if (got <= skip) {
-                skip -= got;
-                continue;
-            }
-        }
-        got = decode_file(w, path[i], skip, left, e);
         if (got < 0)
             return -1;
         left -= got;
-        skip = 0;
     }
     end_document(w);
     flush_text(w);
@@ -258,8 +236,8 @@ static int decode_main(int argc, char **argv, struct err *e)
         return err_set(e, ERR_USAGE, "name the tokenizer with -T PATH");
     if (argc == 0)
         return err_set(e, ERR_USAGE, "name the shards to decode");
-    if (first < 0 || count < 0)
-        return err_set(e, ERR_USAGE, "--first and --tokens expect 0 or more");
+    if (count < 0)
+        return err_set(e, ERR_USAGE, "--tokens expects 0 or more");
     if (width != 0 && width != 2 && width != 4)
         return err_set(e, ERR_USAGE, "--width expects 2 or 4");
     if (tokenizer_load(&t, tokenizer_path, e) < 0)
