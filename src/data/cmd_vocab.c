@@ -5,18 +5,15 @@
 
 #include <string.h>
 
-#include "common/buf.h"
 #include "common/log.h"
 #include "common/opt.h"
 #include "common/path.h"
-#include "common/output/emit.h"
 #include "common/output/table.h"
 #include "data/token/bpe.h"
 #include "data/token/tokfile.h"
 
 static const char *output;
 static struct opt_list forms;
-static bool list;
 static int split = -1;
 static struct table_style style;
 
@@ -28,7 +25,6 @@ static const struct opt vocab_opts[] = {
     { 0, "split", "name", OPT_WORD, &split,
       "read a .tiktoken file or a list of merges with this pre-tokenizer",
       pretokenize_names },
-    { 'l', "list", NULL, OPT_FLAG, &list, "print every token" },
     TABLE_OPTS(style),
     { 0 }
 };
@@ -58,30 +54,6 @@ static int print_facts(const struct tokenizer *t, struct err *e)
     table_int(&table, t->longest);
     table_text(&table, t->hash);
     got = table_print(&table, &style, e);
-    table_clear(&table);
-    return got;
-}
-
-static int print_tokens(const struct tokenizer *t, struct err *e)
-{
-    struct table table = TABLE_INIT("gdata.vocab.list/1");
-    struct buf name = BUF_INIT;
-    int got;
-
-    table_columns(&table, "id", "bytes", "token", NULL);
-    for (int32_t id = 0; id < t->n_ids; id++) {
-        const struct token *k = &t->token[id];
-
-        if (k->len == 0)
-            continue;
-        buf_trim(&name, 0);
-        emit_quote(&name, token_text(t, id), k->len, true);
-        table_int(&table, id);
-        table_int(&table, k->len);
-        table_text(&table, name.s);
-    }
-    got = table_print(&table, &style, e);
-    buf_clear(&name);
     table_clear(&table);
     return got;
 }
@@ -133,7 +105,7 @@ static int vocab_main(int argc, char **argv, struct err *e)
         return -1;
     got = output ? write_forms(t, e) : 0;
     if (got == 0)
-        got = list ? print_tokens(t, e) : print_facts(t, e);
+        got = print_facts(t, e);
     tokenizer_free(t);
     return got;
 }

@@ -333,8 +333,6 @@ check "decode refuses a text file" fails 1 "name of a text file, not of a shard"
     gdata decode -T tok docs.jsonl
 check "vocab describes a tokenizer" sh -c \
     'gdata vocab tok | grep "^bpe	gpt2	400	143	1	399	"'
-check "vocab -l lists every token" \
-    sh -c 'gdata vocab -l tok | grep -c . | grep "^401$"'
 check "characters cannot be written in a format of BPE" \
     fails 2 "cannot be written" \
     gdata vocab letters -o x -w hf
