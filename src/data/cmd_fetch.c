@@ -22,7 +22,7 @@
 #include "common/output/table.h"
 #include "data/corpus/fetch.h"
 
-static const char *output, *variant, *subset, *shards = "0", *mirror, *sha256;
+static const char *output, *subset, *shards = "0", *mirror, *sha256;
 static const char *tokenizer, *tokens, *val, *format, *shard_tokens,
     *mark_every;
 static bool stream, list;
@@ -37,8 +37,6 @@ static const struct opt fetch_opts[] = {
       "download these files of a split, as in 7 or 0-9 (default: 0)" },
     { 0, "split", "name", OPT_STRING, &subset,
       "download this split, as in train (default: the first one)" },
-    { 0, "variant", "name", OPT_STRING, &variant,
-      "download this variant of c4 (default: en)" },
     { 0, "mirror", "place", OPT_STRING, &mirror,
       "use a URL or a folder in place of https:// and the host name" },
     { 0, "sha256", "digits", OPT_STRING, &sha256,
@@ -273,9 +271,7 @@ static int fetch_links(const struct catalog_links *l, struct err *e)
 static int fetch_main(int argc, char **argv, struct err *e)
 {
     struct catalog_links l = { 0 };
-    struct catalog_query q = { .variant = variant,
-                               .subset = subset,
-                               .mirror = mirror };
+    struct catalog_query q = { .subset = subset, .mirror = mirror };
     int ret = check_options(argc, e);
 
     if (ret == 0)

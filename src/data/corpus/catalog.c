@@ -5,50 +5,36 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/buf.h"
 #include "common/mem.h"
 #include "common/path.h"
 
-/*
- * In paths %v is the variant, %s the subset, and %i and %n are the number of a
- * file and the number of files in the subset, five digits each; %d is the
- * number of a file in three digits.
- */
+/* Each file has `before`, its number in so many digits, if any, and `after`. */
 /* clang-format off */
 static const struct subset {
-    const char *corpus, *variant, *name, *path;
+    const char *corpus, *name, *before;
+    int digits;
+    const char *after;
     int64_t n;                  /* files */
     const char *sha256;
     const char *file;           /* its name on disk; NULL: that of the URL */
 } subsets[] = {
-    { "c4", "en", "train", "%v/c4-%s.%i-of-%n.json.gz", 1024, NULL, NULL },
-    { "c4", "en", "validation", "%v/c4-%s.%i-of-%n.json.gz", 8, NULL, NULL },
-    { "c4", "en.noblocklist", "train", "%v/c4-%s.%i-of-%n.json.gz", 1024,
+    { "c4", "train", "en/c4-train.", 5, "-of-01024.json.gz", 1024, NULL, NULL },
+    { "c4", "validation", "en/c4-validation.", 5, "-of-00008.json.gz", 8,
       NULL, NULL },
-    { "c4", "en.noblocklist", "validation", "%v/c4-%s.%i-of-%n.json.gz", 8,
+    { "fineweb-edu", "train", "sample/10BT/", 3, "_00000.parquet", 14,
       NULL, NULL },
-    { "c4", "en.noclean", "train", "%v/c4-%s.%i-of-%n.json.gz", 7168,
-      NULL, NULL },
-    { "c4", "en.noclean", "validation", "%v/c4-%s.%i-of-%n.json.gz", 64,
-      NULL, NULL },
-    { "c4", "realnewslike", "train", "%v/c4-%s.%i-of-%n.json.gz", 512,
-      NULL, NULL },
-    { "c4", "realnewslike", "validation", "%v/c4-%s.%i-of-%n.json.gz", 1,
-      NULL, NULL },
-    { "fineweb-edu", "10BT", "train", "sample/%v/%d_00000.parquet", 14,
-      NULL, NULL },
-    { "tinyshakespeare", "", "all", "tinyshakespeare/input.txt", 1,
+    { "tinyshakespeare", "all", "tinyshakespeare/input.txt", 0, "", 1,
       "86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed",
       "tinyshakespeare.txt" },
-    { "gpt2-vocab", "", "all", "vocab.bpe", 1,
+    { "gpt2-vocab", "all", "vocab.bpe", 0, "", 1,
       "1ce1664773c50f3e0cc8842619a93edc4624525b728b188a9e0be33b7726adc5",
       NULL },
-    { "gpt2-vocab", "", "all", "encoder.json", 1,
+    { "gpt2-vocab", "all", "encoder.json", 0, "", 1,
       "196139668be63f3b5d6574427317ae82f612a97c5d1cdaf36ed2256dbf636783",
       NULL },
-    { "hellaswag", "", "val", "hellaswag_%s.jsonl", 1, NULL, NULL },
-    { "hellaswag", "", "train", "hellaswag_%s.jsonl", 1, NULL, NULL },
-    { "hellaswag", "", "test", "hellaswag_%s.jsonl", 1, NULL, NULL },
+    { "hellaswag", "val", "hellaswag_val.jsonl", 0, "", 1, NULL, NULL },
+    { "hellaswag", "train", "hellaswag_train.jsonl", 0, "", 1, NULL, NULL },
+    { "hellaswag", "test", "hellaswag_test.jsonl", 0, "", 1, NULL, NULL },
 };
 
 static const struct catalog_entry {
@@ -85,36 +71,6 @@ static void add_link(struct catalog_links *l, char *url, const char *file,
             file ? xstrdup(file) : xstrndup(name, (size_t)(url + path - name)),
         .sha256 = sha256,
     };
-}
-
-static char *expand_path(const struct subset *s, int64_t i)
-{
-    struct buf b = BUF_INIT;
-
-    for (const char *p = s->path; *p; p++) {
-        if (*p != '%') {
-            buf_char(&b, *p);
-            continue;
-        }
-        switch (*++p) {
-        case 'v':
-            buf_str(&b, s->variant);
-            break;
-        case 's':
-            buf_str(&b, s->name);
-            break;
-        case 'i':
-            buf_printf(&b, "%05lld", (long long)i);
-            break;
-        case 'd':
-            buf_printf(&b, "%03lld", (long long)i);
-            break;
-        case 'n':
-            buf_printf(&b, "%05lld", (long long)s->n);
-            break;
-        }
-    }
-    return buf_detach(&b);
 }
 
 static const struct catalog_entry *find_corpus(const char *name, struct err *e)
@@ -175,11 +131,6 @@ static char *find_in_mirror(char *path, size_t mirror)
     return path;
 }
 
-static bool matches(const char *asked, const char *first, const char *name)
-{
-    return strcmp(asked ? asked : first, name) == 0;
-}
-
 static int add_subset(struct catalog_links *l, const struct subset *s,
                       const struct catalog_query *ask, const char *folder,
                       struct err *e)
@@ -193,13 +144,13 @@ static int add_subset(struct catalog_links *l, const struct subset *s,
                        s->corpus, (long long)first, (long long)last,
                        (long long)s->n - 1);
     for (int64_t i = first; i <= last; i++) {
-        char *path = expand_path(s, i);
-        char *url = xasprintf("%s%s", folder, path);
+        char *url = s->digits ? xasprintf("%s%s%0*lld%s", folder, s->before,
+                                          s->digits, (long long)i, s->after)
+                              : xasprintf("%s%s", folder, s->before);
 
         if (is_folder_mirror(ask))
             url = find_in_mirror(url, mirror_length(ask->mirror));
         add_link(l, url, s->file, s->sha256);
-        free(path);
     }
     return 0;
 }
@@ -235,16 +186,12 @@ int catalog_find(struct catalog_links *l, const struct catalog_query *ask,
         if (strcmp(s->corpus, c->name) != 0)
             continue;
         first = first ? first : s;
-        if (matches(ask->variant, first->variant, s->variant) &&
-            matches(ask->subset, first->name, s->name))
+        if (strcmp(ask->subset ? ask->subset : first->name, s->name) == 0)
             ret = add_subset(l, s, ask, folder, e);
     }
     free(folder);
     if (ret == 0 && l->n == had)
-        return err_set(e, ERR_USAGE, "%s has no %s%s%s", c->name,
-                       ask->variant ? ask->variant : "",
-                       ask->variant && ask->subset ? " " : "",
-                       ask->subset ? ask->subset : "");
+        return err_set(e, ERR_USAGE, "%s has no %s", c->name, ask->subset);
     return ret;
 }
 

@@ -21,7 +21,6 @@
  */
 struct catalog_query {
     const char *name;
-    const char *variant; /* NULL: the first one */
     const char *subset;  /* NULL: the first one */
     int64_t first, last; /* files of the subset, if it has many */
     const char *mirror;  /* NULL: the original */
