@@ -63,10 +63,6 @@ enum gtrack_status {
  * one of run1, run2, ...  Returns NULL, with a message in `why`, on failure. */
 struct gtrack *gtrack_open(const char *root, const char *experiment,
                            const char *name, char why[GTRACK_WHY]);
-/* Resume a run, given its id or name, after a step: points that were logged for
- * later steps stay in the files but are no longer shown. */
-struct gtrack *gtrack_resume(const char *root, const char *run, int64_t step,
-                             char why[GTRACK_WHY]);
 
 /* Begin a run with all options; the library chooses what is 0 or NULL.
  *

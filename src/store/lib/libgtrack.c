@@ -136,19 +136,6 @@ struct gtrack *gtrack_open(const char *root, const char *experiment,
     return begin(&c, 0, why);
 }
 
-struct gtrack *gtrack_resume(const char *root, const char *run, int64_t step,
-                             char why[GTRACK_WHY])
-{
-    struct run_conf c = { .root = root, .resume = run };
-    struct gtrack *g = begin(&c, 0, why);
-
-    if (g) {
-        g->last_step = step;
-        gtrack_rewind(g, step);
-    }
-    return g;
-}
-
 /* Copy a struct of the caller's, which may be older, and shorter, than ours; or
  * newer, and then what is not known here has to be 0. */
 static int copy_struct(void *to, size_t n, const void *from, size_t from_n,
