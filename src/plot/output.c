@@ -403,7 +403,7 @@ int output_figure(struct figure *f, const struct table *summary,
         fwrite(b.s, 1, b.len, stdout); /* style: own */
     }
     for (size_t i = 0; i < f->n_captions; i++)
-        printf("%s%s", f->note[i], /* style: own */
+        printf("%s%s", f->note[f->n_notes + i], /* style: own */
                i + 1 < f->n_captions ? " " : "\n");
     for (size_t i = 0; i < f->n_notes && r->output; i++)
         log_debug("%s", f->note[i]);

@@ -121,6 +121,34 @@ gplot lr run1 --inset 500:2000 -o inset.json >out 2>&1
 is "$(panels inset.json)" "Learning rate;Learning rate, step 500 to 2000;" \
     "a wide range is magnified in a panel below"
 
+# Notes do not take the room of the curves.
+long=$(printf 'x%.0s' $(seq 180))
+for i in 1 2 3; do
+    printf 'step=%s train/loss=%s\n' 1 4 2 "$i" 3 nan | gtrack log "$long-$i"
+done >out 2>&1
+gplot loss 'xxx*' --size 3.3inx2.2in --script long.gp -o long.svg >out 2>&1
+like out "^Not finite .*: $long-1 from step 3" \
+    "a note that has no room is printed for the caption"
+check "notes leave a third of a small figure to its curves" perl -ne \
+    '$m{$1} = $2 if /^set ([bt])margin at screen (\S+)/;
+    END { exit !($m{t} - $m{b} > 0.33) }' long.gp
+gtrack report 'xxx*' -o long.md >out 2>&1
+like long.md "^Not finite .*: $long-1 from step 3" \
+    "a report has the notes that have no room as text"
+for i in 1 2 3 4 5; do
+    printf 'step=%d val/loss=%d\n' 1 3 2 1 | gtrack log "many-$i" >out 2>&1
+done
+gplot loss 'many-*' -o many.json >out 2>&1
+is "$(notes many.json)" "On one another: many-2 = many-1; and 3 more." \
+    "of many curves that cover others, one is named"
+"$build/t/lib/mkruns" hundred big:100:1000
+gplot loss -r hundred 'run*' --size 3.3inx2.2in --script hundred.gp \
+    -o hundred.pdf >out 2>&1
+check "a PDF of a hundred runs is small" \
+    test "$(wc -c <hundred.pdf)" -lt 200000
+is "$(sed -n "s/^set label '\([0-9]*\)' at screen .* left font.*/\1/p" hundred.gp |
+    paste -s -d ' ')" "1 50 100" "the labels of a colour bar are plain numbers"
+
 # Files.
 if gnuplot -e 'set terminal tikz' >/dev/null 2>&1; then
     gplot lr run1 -o lr.tikz >out 2>&1 && cp lr.tikz first.tikz &&

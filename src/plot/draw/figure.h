@@ -191,7 +191,7 @@ struct figure {
     size_t n_panels, panel_room;
     const char **note; /* sentences below the panels */
     size_t n_notes, note_room;
-    size_t n_captions;  /* notes that are not drawn */
+    size_t n_captions;  /* notes after these that are not drawn */
     size_t smooth_note; /* its place from 1 on, if curves are smoothed */
     double smooth_least, smooth_most;
     const char *stamp; /* a comment of the file in LaTeX; or NULL */

@@ -110,7 +110,7 @@ static void note_alike(struct figure *f, const struct panel *p)
 {
     enum { MOST = 3 };
     struct buf b = BUF_INIT;
-    size_t n = 0;
+    size_t n = 0, one = 0;
 
     for (size_t i = 1; i < p->n_curves; i++) {
         const struct curve *c = &p->curve[i];
@@ -124,10 +124,13 @@ static void note_alike(struct figure *f, const struct panel *p)
             if (found && n++ < MOST)
                 buf_printf(&b, "%s%s %s %s", n > 1 ? "; " : "", c->label,
                            equal ? "=" : "\xe2\x89\x88", o->label);
+            one = n == 1 ? b.len : one;
         }
     }
-    if (n > MOST)
-        buf_printf(&b, "; and %zu more", n - MOST);
+    if (n > MOST) {
+        buf_trim(&b, one);
+        buf_printf(&b, "; and %zu more", n - 1);
+    }
     if (n)
         figure_note(f, "On one another%s%s: %s.",
                     f->n_panels > 1 && p->title ? ", " : "",
@@ -153,25 +156,30 @@ static void thin_markers(struct figure *f, struct panel *p, double width)
         figure_note(f, "Markers are on one of %zu points.", most);
 }
 
-enum { MOST_COLUMNS = 100000 }; /* of all curves of a panel */
+/* Of all curves of a panel, and at least of each. */
+enum { MOST_COLUMNS = 10000, LEAST_COLUMNS = 100 };
 
 static void thin_all(struct figure *f, struct panel *p, bool has_inset)
 {
     /* an inset magnifies: it needs more columns, and its own range of x */
     const int all = f->look.columns / (int)f->cols * (has_inset ? 4 : 1);
-    /* many curves cover each other */
-    const int most = MOST_COLUMNS / (int)(p->n_curves + 1) + 1;
-    const int columns = all < most ? all : most;
+    /* many curves cover each other, but not the best one */
+    const int share = MOST_COLUMNS / (int)(p->n_curves + 1);
+    const int most = share > LEAST_COLUMNS ? share : LEAST_COLUMNS;
     struct axis x = p->x;
 
     if (has_inset) {
         x.lo = fmin(x.lo, p->inset_lo);
         x.hi = fmax(x.hi, p->inset_hi);
     }
-    for (size_t i = 0; i < p->n_curves; i++)
-        if (p->curve[i].style != STYLE_AREA &&
-            (!f->look.bands || !thin_crowd(&p->curve[i], &x, columns, &f->mem)))
-            thin_curve(&p->curve[i], &x, columns, &f->mem);
+    for (size_t i = 0; i < p->n_curves; i++) {
+        struct curve *c = &p->curve[i];
+        const int columns = all < most || c->best ? all : most;
+
+        if (c->style != STYLE_AREA &&
+            (!f->look.bands || !thin_crowd(c, &x, columns, &f->mem)))
+            thin_curve(c, &x, columns, &f->mem);
+    }
 }
 
 /* Text of at most `columns` columns.  Longer text is cut before its last comma,
@@ -301,6 +309,16 @@ static void drop_raw_notes(struct figure *f)
                 (int)(strlen(f->note[i]) - strlen(RAW_BEHIND ".")), f->note[i]);
 }
 
+/* Notes take up to a quarter of the figure; the others are for its caption. */
+static void choose_captions(struct figure *f)
+{
+    while (f->n_notes &&
+           (f->look.captioned ||
+            (f->look.bands &&
+             layout_em_y(f, 1.15 * (double)layout_notes(f)) > 0.27)))
+        f->n_notes--, f->n_captions++;
+}
+
 void figure_finish(struct figure *f)
 {
     if (f->look.plain)
@@ -316,10 +334,7 @@ void figure_finish(struct figure *f)
     for (size_t i = 0; i < f->n_panels; i++)
         if (isfinite(f->panel[i]->inset_lo) && !f->panel[i]->heat)
             place_inset(f, i);
-    if (f->look.captioned && f->n_notes) {
-        f->n_captions = f->n_notes;
-        f->n_notes = 0;
-    }
+    choose_captions(f);
     /* a legend outside takes room from the panels beside it: place the others
      * once more */
     for (int round = 0; round < 2; round++)

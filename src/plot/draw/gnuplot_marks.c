@@ -196,8 +196,12 @@ void gnuplot_ramp(struct script *s, const struct panel *p,
     for (int i = 0; i < BAR_STEPS; i++)
         rgb[i] = palette_curve(s->fig->look.theme,
                                palette_ramp_slot((i + 0.5) / BAR_STEPS));
-    for (int i = 0; i <= 2; i++)
-        snprintf(label[i], sizeof label[i], "%.2g", ramp_value(r, i / 2.0));
+    for (int i = 0; i <= 2; i++) {
+        const double v = ramp_value(r, i / 2.0);
+
+        snprintf(label[i], sizeof label[i],
+                 v >= 10 && v < 1e5 ? "%.0f" : "%.2g", v);
+    }
     draw_bar(s, l, rgb, label);
     fits = 0.85 * figure_text_width(r->label) < 5.8;
     gnuplot_label(s, r->label,

@@ -132,6 +132,11 @@ static int add_figure(struct report *rep, struct figure *f, const char *title,
         free(path);
         buf_printf(&rep->text, "![%s](%s/%s.svg)\n", title,
                    path_name(rep->folder), id);
+        for (size_t i = 0; i < f->n_captions; i++) {
+            buf_char(&rep->text, '\n');
+            table_markdown_text(&rep->text, f->note[f->n_notes + i]);
+            buf_char(&rep->text, '\n');
+        }
     }
     buf_clear(&svg);
     return ret;
