@@ -9,11 +9,11 @@
  *
  * After confine(), this thread, those that it starts, and its children can
  * change no files outside the given folders, no owner, mode, time or attribute
- * of any file, and no other process, cannot gain rights by starting a program,
- * and leave no memory in a file when they crash.  Unless `connect` is set, they
- * can open no sockets.  Open files and sockets, terminals and /dev/null can
- * still be written to.  A folder that does not exist stands for the nearest one
- * above it; NULL is skipped.
+ * of any file, and nothing of other processes but where they run.  They gain no
+ * rights by a program, and leave no memory in a file when they crash.  Unless
+ * `connect` is set, they can open no sockets.  Open files and sockets,
+ * terminals and /dev/null can still be written to.  A folder that does not
+ * exist stands for the nearest one above it; NULL is skipped.
  *
  * Landlock does it, in Linux 6.2 or newer, and for signals in 6.12, and so does
  * a filter of system calls, on x86-64.  Where one of these is missing, or the

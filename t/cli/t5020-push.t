@@ -608,4 +608,18 @@ push mlflow "$url" thief && grep -q 'not there as' err &&
     test "$(state "$victim" 'scalar(@{$r->{points}}) . %{$r->{params}}')" = 10 &&
     ! grep -q "$victim" "$cursor"
 ok $? "a store cannot choose the run of the server that is written"
+serve wandb
+WANDB_API_KEY=$(printf 'k%.0s' $(seq 40)) && export WANDB_API_KEY
+push wandb --url "$url" victim && push wandb --url "$url" thief
+victim=$(basename "$(gtrack where victim)") thief=$(basename "$(gtrack where thief)")
+cursor=$(grep -l "\"run_id\": \"$thief\"" "$(gtrack where thief)"/.gtrack/push.*)
+sed -i "s/\"run_id\": \".*\"/\"run_id\": \"$victim\"/" "$cursor"
+echo step=3 loss=9 | gtrack log thief --resume 2>err
+push wandb --url "$url" thief && grep -q "the run $victim.*not believed" err &&
+    lines "$victim" 1 && test "$(state "$thief" 'scalar @{$r->{"wandb-history.jsonl"}}')" = 3
+ok $? "a store cannot choose the run of W&B that is written"
+rm "$cursor" && mkfifo "$cursor"
+timeout 60 gtrack push --to wandb --url "$url" thief --retry-wait 0.01 >out 2>err
+test $? -eq 0 && ! test -p "$cursor"
+ok $? "a pipe in place of the note of a push delays nothing"
 done_testing

@@ -32,7 +32,8 @@ tried() {
     tr '\n' ' ' <hidden/did
 }
 is "$(tried 'gtrack completion bash')" \
-    "write change rename connect unix signal exec end " \
+    "write change mode owner time attributes rename core connect unix signal limit $(:
+    )priority exec end " \
     "a command that is not confined can do all of this"
 bad=
 for command in 'gtrack tag a x=y' 'gtrack note a text' 'gtrack note a' \

@@ -4,17 +4,21 @@
  *      LD_PRELOAD=t/lib/tries.so TRIES=FOLDER COMMAND
  *
  * At its end, the first program to end changes files of FOLDER, sends a signal
- * to the process that TRIES_PID names, opens sockets and starts a shell that
- * writes a file.  It writes a line to the file FOLDER/did for everything that
- * succeeded, and then "end"; the file is opened before the program begins.
+ * to the process that TRIES_PID names and sets its limits, opens sockets, and
+ * starts a shell that writes a file.  It writes a line to the file FOLDER/did
+ * for everything that succeeded, and then "end"; the file is opened before the
+ * program begins.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -59,6 +63,31 @@ static int can_write(const char *name)
     return fd >= 0 && write(fd, "x", 1) == 1;
 }
 
+static int can_limit(pid_t pid)
+{
+    struct rlimit r;
+
+    return prlimit(pid, RLIMIT_CORE, NULL, &r) == 0 &&
+           prlimit(pid, RLIMIT_CORE, &r, NULL) == 0;
+}
+
+/* True also where the file system has no attributes to change. */
+static int can_set_attributes(const char *name)
+{
+    const int fd = open(name, O_RDONLY);
+    int flags;
+
+    return fd >= 0 && (ioctl(fd, FS_IOC_GETFLAGS, &flags) < 0 ||
+                       ioctl(fd, FS_IOC_SETFLAGS, &flags) == 0);
+}
+
+static int can_dump(void)
+{
+    struct rlimit r;
+
+    return getrlimit(RLIMIT_CORE, &r) == 0 && r.rlim_max > 0;
+}
+
 static void shell(void)
 {
     static char *const argv[] = { "sh", "-c", "echo x >by-shell", NULL };
@@ -74,17 +103,25 @@ static void shell(void)
 
 static __attribute__((destructor)) void end(void)
 {
-    const char *folder = getenv("TRIES"), *pid = getenv("TRIES_PID");
+    const char *folder = getenv("TRIES"), *named = getenv("TRIES_PID");
+    const pid_t pid = named ? (pid_t)strtol(named, NULL, 10) : getppid();
 
     if (report < 0 || getpid() != begun || chdir(folder) < 0)
         return;
     tell("write", can_write("new"));
     tell("change", can_write("kept"));
+    tell("mode", chmod("kept", 0700) == 0);
+    tell("owner", chown("kept", getuid(), getgid()) == 0);
+    tell("time", utimensat(AT_FDCWD, "kept", NULL, 0) == 0);
+    tell("attributes", can_set_attributes("kept"));
     tell("rename", rename("kept", "moved") == 0);
-    tell("chmod", chmod("kept", 0777) == 0);
+    tell("core", can_dump());
     tell("connect", can_connect());
     tell("unix", socket(AF_UNIX, SOCK_STREAM, 0) >= 0);
-    tell("signal", pid && kill((pid_t)strtol(pid, NULL, 10), SIGCONT) == 0);
+    tell("signal", kill(pid, SIGCONT) == 0);
+    tell("limit", can_limit(pid));
+    tell("priority", setpriority(PRIO_PROCESS, (id_t)pid,
+                                 getpriority(PRIO_PROCESS, (id_t)pid)) == 0);
     shell();
     tell("exec", access("by-shell", F_OK) == 0);
     tell("end", 1);
