@@ -17,6 +17,9 @@ echo "x,y" >"$run/artifacts/table.csv"
 printf 'PNG' >"$run/artifacts/odd\"name.png"
 echo "once" >"$run/artifacts/samples/step-00000010.txt"
 echo "hidden" >secret/key
+for i in $(seq 40); do
+    echo "step=$i train/loss=$((9 + i % 3)) train/grad_norm=$((i == 35 ? 90 : i % 3))"
+done | gtrack log norms >out 2>&1
 ln -s "$dir/secret/key" "$run/artifacts/link.txt"
 ln -s "$dir/secret" "$run/artifacts/folder"
 start
@@ -41,6 +44,10 @@ like text "^run${tab}name${tab}run1" "the command of a run shows the run"
 ask "/api/run?id=$(gtrack where resumed | sed 's|.*/||')"
 is "$(json 'join " ", map { $_->{attempt} } @{$j->{attempts}}')" "1 2" \
     "a resumed run has its attempts"
+ask "/api/run?id=$(gtrack where norms | sed 's|.*/||')"
+is "$(json '$j->{health}{text} =~ /(All.*? at step \d+\.)/')" \
+    "All 40 values of train/loss are finite; no spikes. train/grad_norm has 1 \
+spike, the highest at step 35." "the health of a run has the spikes of its gradient norm"
 ask "/api/run?id=../../../etc"
 is "$(status)" 404 "an id that is a path is not found"
 ask /api/run
@@ -144,10 +151,10 @@ is "$(gtrack ls -c name --tsv --no-header | grep -c '^run1$')" 0 \
     "a run can be deleted"
 AGAIN='"deleted":true' ask "/api/run?id=$id"
 ask /api/runs
-is "$(json '$j->{total}')" 3 "a deleted run does not count"
+is "$(json '$j->{total}')" 4 "a deleted run does not count"
 ask "/api/runs?deleted=1"
 is "$(json '"$j->{total} " . scalar grep { $_->{deleted} } @{$j->{rows}}')" \
-    "4 1" "deleted runs are listed and counted on request"
+    "5 1" "deleted runs are listed and counted on request"
 change "{\"id\":\"$id\",\"archive\":false}"
 is "$(gtrack ls -c name --tsv --no-header | grep -c '^run1$')" 1 \
     "a deleted run can be restored"

@@ -25,26 +25,35 @@ static bool load(struct series *s, const struct run_info *r, const char *key)
     return false;
 }
 
+/* How many spikes there are, and which is the highest. */
+static size_t count_spikes(const struct series *s, size_t *highest)
+{
+    struct spike_window window = { .n = 0 };
+    size_t n = 0;
+
+    for (size_t i = 0; i < s->n; i++) {
+        double middle;
+        const double score = spike_score(&window, s->value[i], &middle);
+
+        if (isfinite(s->value[i]) && score > SPIKE_DEVIATIONS)
+            *highest = n++ && s->value[*highest] >= s->value[i] ? *highest : i;
+    }
+    return n;
+}
+
 /* Spikes of the loss, and the values that are not finite. */
 static void say_losses(struct buf *b, struct buf *command,
                        const struct run_info *r, const char *key)
 {
-    struct spike_window window = { .n = 0 };
     struct series s = { 0 };
-    size_t spikes = 0, highest = 0, bad = 0, first_bad = 0;
+    size_t spikes, highest = 0, bad = 0, first_bad = 0;
 
     if (!load(&s, r, key))
         return;
-    for (size_t i = 0; i < s.n; i++) {
-        double middle;
-        const double score = spike_score(&window, s.value[i], &middle);
-
-        if (!isfinite(s.value[i])) {
+    spikes = count_spikes(&s, &highest);
+    for (size_t i = 0; i < s.n; i++)
+        if (!isfinite(s.value[i]))
             first_bad = bad++ ? first_bad : i;
-        } else if (score > SPIKE_DEVIATIONS) {
-            highest = spikes++ && s.value[highest] >= s.value[i] ? highest : i;
-        }
-    }
     if (bad)
         buf_printf(b,
                    "%zu of %zu values of %s are not finite, the first at "
@@ -62,6 +71,21 @@ static void say_losses(struct buf *b, struct buf *command,
         buf_shell_short(command, r->name);
         buf_printf(command, " %lld", (long long)s.step[highest]);
     }
+    series_free(&s);
+}
+
+static void say_norms(struct buf *b, const struct run_info *r)
+{
+    const char *key = metric_of(r, "grad-norm");
+    struct series s = { 0 };
+    size_t spikes, highest = 0;
+
+    if (!key || !load(&s, r, key))
+        return;
+    spikes = count_spikes(&s, &highest);
+    if (spikes)
+        buf_printf(b, " %s has %zu spike%s, the highest at step %lld.", key,
+                   spikes, spikes == 1 ? "" : "s", (long long)s.step[highest]);
     series_free(&s);
 }
 
@@ -111,6 +135,7 @@ void run_health(struct buf *text, struct buf *command, const struct run_info *r,
 
     if (loss)
         say_losses(text, command, r, loss);
+    say_norms(text, r);
     say_speed(text, r);
     say_end(text, r, now_ms);
 }
