@@ -135,6 +135,22 @@ static void fill_table(struct table *t, const struct histograms *all,
     }
 }
 
+/* Ticks at round values, which are within rows. */
+static void round_ticks(struct axis *a, struct arena *mem, struct ends r,
+                        size_t rows)
+{
+    struct axis y;
+
+    axis_init(&y, "", UNIT_NONE);
+    axis_range(&y, r.lo, r.hi, 0);
+    axis_ticks(&y, mem, 8);
+    for (size_t i = 0; i < y.n_ticks; i++)
+        y.tick[i].at =
+            (y.tick[i].at - r.lo) / (r.hi - r.lo) * (double)rows - 0.5;
+    a->tick = y.tick;
+    a->n_ticks = y.n_ticks;
+}
+
 static void draw_map(struct build *b, const struct histograms *all)
 {
     struct figure *f = b->figure;
@@ -146,6 +162,7 @@ static void draw_map(struct build *b, const struct histograms *all)
     axis_init(&p->y, arena_strdup(&f->mem, b->words[0]), UNIT_NONE);
     axis_names(&p->x, &f->mem, p->heat->x_name, p->heat->nx, 8);
     axis_names(&p->y, &f->mem, p->heat->y_name, p->heat->ny, 8);
+    round_ticks(&p->y, &f->mem, find_ends(all), p->heat->ny);
     figure_note(f, "Colours show the percentage of the values in each range.");
     if (p->heat->nx < all->n)
         figure_note(f, "%zu of %zu histograms are drawn.", p->heat->nx, all->n);

@@ -38,6 +38,15 @@ if command -v gnuplot >/dev/null; then
     gplot hist w/0 a -o h.svg >out 2>err
     is $? 0 "gplot hist draws a file"
     like h.svg ">w/0 of a<" "the figure of histograms names them and the run"
+    echo '{"step": 1, "values": [1, 2], "bins": [-6.43, 0, 2.71]}' \
+        >"$run/artifacts/histograms/odd.jsonl"
+    gplot hist odd a -o odd.svg --script odd.gp >out 2>err
+    is "$(sed -n '/^set ytics/p' odd.gp | tr "'" '\n' | grep '^-*[0-9]*$' |
+        paste -s -d ' ')" "-6 -4 -2 0 2" \
+        "the ticks of values are round"
+    is "$(sed -n "s/.* fc rgb '\(.[0-9A-F]*\)' .* border lc rgb '\(.[0-9A-F]*\)'.*/\1 \2/p" \
+        odd.gp | awk '$1 == $2 { n++ } END { print n, NR }')" "32 32" \
+        "there are no lines between the many fields of a map"
 else
     skip "gplot hist draws a file" "gnuplot is not installed"
 fi

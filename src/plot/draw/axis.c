@@ -423,7 +423,7 @@ void axis_ticks(struct axis *a, struct arena *mem, int most)
     own_ticks(a, mem);
 }
 
-static double value_at(const struct axis *a, double part)
+double axis_value_at(const struct axis *a, double part)
 {
     return a->scale == SCALE_LOG ? a->lo * pow(a->hi / a->lo, part)
                                  : a->lo + part * (a->hi - a->lo);
@@ -436,8 +436,8 @@ void axis_finer(struct axis *fine, const struct axis *a, struct arena *mem,
     fine->tick = NULL;
     fine->n_ticks = fine->tick_room = 0;
     for (int i = 0; i < parts && a->unit != UNIT_NAMED && a->most > 0; i++) {
-        fine->lo = value_at(a, (double)i / parts);
-        fine->hi = value_at(a, (double)(i + 1) / parts);
+        fine->lo = axis_value_at(a, (double)i / parts);
+        fine->hi = axis_value_at(a, (double)(i + 1) / parts);
         choose_ticks(fine, mem, a->most);
     }
     fine->lo = a->lo;

@@ -72,6 +72,7 @@ void axis_thin_names(struct axis *, int most);
 /* 0 at the lower end of the axis, 1 at the upper end; NaN for what a
  * logarithmic axis cannot show. */
 double axis_place(const struct axis *, double value);
+double axis_value_at(const struct axis *, double place);
 
 /* Characters of the widest tick label. */
 size_t axis_widest(const struct axis *);

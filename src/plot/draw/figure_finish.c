@@ -12,13 +12,6 @@
 #include "plot/draw/layout.h"
 #include "plot/draw/legend.h"
 
-/* The value at a place, the inverse of axis_place(). */
-static double value_at(const struct axis *a, double place)
-{
-    return a->scale == SCALE_LOG ? a->lo * pow(a->hi / a->lo, place)
-                                 : a->lo + place * (a->hi - a->lo);
-}
-
 /* A baseline outside of the panel becomes a label at that edge, with an arrow
  * and its value. */
 static void label_beyond(struct figure *f, struct panel *p)
@@ -36,8 +29,8 @@ static void label_beyond(struct figure *f, struct panel *p)
         m->label = arena_printf(&f->mem, "%s %s %s", m->label,
                                 level < 0 ? "\xe2\x86\x93" : "\xe2\x86\x91",
                                 axis_value(value, p->y.unit, m->y));
-        m->y =
-            value_at(&p->y, level < 0 ? 0.07 * below++ : 0.93 - 0.07 * above++);
+        m->y = axis_value_at(&p->y, level < 0 ? 0.07 * below++
+                                              : 0.93 - 0.07 * above++);
     }
 }
 

@@ -127,7 +127,8 @@ static void draw_fields(struct script *s, const struct panel *p)
                    "set object rectangle from %g,%g to %g,%g behind "
                    "fc rgb '#%06X' fillstyle solid border lc rgb '#%06X' "
                    "lw 0.5\n",
-                   x - 0.5, y - 0.5, x + 0.5, y + 0.5, rgb, s->pal->ground);
+                   x - 0.5, y - 0.5, x + 0.5, y + 0.5, rgb,
+                   labels ? s->pal->ground : rgb);
         if (i == h->best)
             buf_printf(s->b,
                        "set object rectangle from %g,%g to %g,%g front "
