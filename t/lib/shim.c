@@ -1,10 +1,11 @@
 /*
- * shim - let a program run out of memory, or its clock jump
+ * shim - let a program run out of memory, or its clock jump, and count
  *
  *      LD_PRELOAD=t/lib/shim.so SHIM_COUNTS=FILE COMMAND
  *
  * Stands in for malloc() and its kin and for the functions that read the wall
- * clock, and writes the numbers of calls of both to FILE when the program ends.
+ * clock, and writes the numbers of calls of both to FILE when the program ends;
+ * after them, how often it compared bytes and the KiB that it had at most.
  * Allocations of OpenMP's library for its own teams are not counted: it makes
  * one for each region that runs on one thread.
  *
@@ -25,6 +26,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <time.h>
@@ -38,7 +40,7 @@ extern void *__libc_memalign(size_t, size_t);
 
 void *memalign(size_t, size_t);
 
-static atomic_long calls, readings;
+static atomic_long calls, readings, comparisons;
 static long fail_at, jump_at, jump_by, largest = PTRDIFF_MAX;
 static int counts = -1;
 static bool here = true; /* a program that SHIM_OF means */
@@ -160,10 +162,41 @@ time_t time(time_t *to)
     return ts.tv_sec;
 }
 
+/* Compare at most n bytes, or up to the end of a text. */
+static int compare(const char *a, const char *b, size_t n, bool text)
+{
+    atomic_fetch_add_explicit(&comparisons, 1, memory_order_relaxed);
+    for (size_t i = 0; i < n; i++) {
+        if (a[i] != b[i])
+            return (unsigned char)a[i] - (unsigned char)b[i];
+        if (text && a[i] == '\0')
+            break;
+    }
+    return 0;
+}
+
+int strcmp(const char *a, const char *b)
+{
+    return compare(a, b, SIZE_MAX, true);
+}
+
+int strncmp(const char *a, const char *b, size_t n)
+{
+    return compare(a, b, n, true);
+}
+
+int memcmp(const void *a, const void *b, size_t n)
+{
+    return compare(a, b, n, false);
+}
+
 static __attribute__((destructor)) void tell(void)
 {
     const long n = calls, m = readings;
+    struct rusage use;
 
+    getrusage(RUSAGE_SELF, &use);
     if (counts >= 0 && ftruncate(counts, 0) == 0)
-        dprintf(counts, "%ld %ld\n", n, m);
+        dprintf(counts, "%ld %ld %ld %ld\n", n, m, (long)comparisons,
+                use.ru_maxrss);
 }

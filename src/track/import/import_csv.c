@@ -17,6 +17,7 @@
 #include "track/import/import.h"
 
 #include <math.h>
+#include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -174,11 +175,17 @@ static const char *const steps[] = { "step", "_step",     "global_step",
 static const char *const times[] = { "time_ms",   "_timestamp", "timestamp",
                                      "wall time", "wall_time",  NULL };
 
+struct place {
+    char *source;
+    size_t at; /* its run */
+};
+
 struct csv {
     struct import *import;
     struct csv_row head, row;
     struct import_run *run; /* some files have several */
     size_t n, room;
+    void *places; /* a tree by source */
     char separator;
     int step, time;
     int64_t mtime, count;
@@ -248,15 +255,19 @@ static int64_t parse_time(struct csv *c, const char *s)
 
 /* The run from this source, which is freed or kept; a new one gets the name. */
 static struct import_run *find_run(struct csv *c, char *source,
-                                   const char *name)
+                                   const char *name, struct err *e)
 {
+    struct place *new = xcalloc(1, sizeof *new), **place;
     struct import_run *in;
 
-    for (size_t i = 0; i < c->n; i++) {
-        if (strcmp(c->run[i].source, source) == 0) {
-            free(source);
-            return &c->run[i];
-        }
+    *new = (struct place){ source, c->n };
+    place = tsearch(new, &c->places, str_compare);
+    if (!place || *place != new) {
+        free(new);
+        free(source);
+        if (!place)
+            err_set(e, ERR_SYSTEM, "out of memory for %s", c->import->path);
+        return place ? &c->run[(*place)->at] : NULL;
     }
     GROW(c->run, c->n, c->room);
     in = &c->run[c->n++];
@@ -276,7 +287,9 @@ static int add_own_row(struct csv *c, struct err *e)
     if (c->row.n != 7 || !num_int(f[4], &step) || !num_real(f[6], &x))
         return err_set(e, ERR_INPUT, "%s: row %lld is not a point",
                        c->import->path, (long long)c->count + 1);
-    in = find_run(c, xasprintf("run %s", f[0]), f[1]);
+    in = find_run(c, xasprintf("run %s", f[0]), f[1], e);
+    if (!in)
+        return -1;
     import_run_experiment(in, f[2]);
     num_int(f[5], &ms);
     import_run_point(in, f[3], step, ms, x);
@@ -316,6 +329,7 @@ static int add_wide_row(struct csv *c, struct err *e)
     for (size_t i = 0; i < c->row.n && i < c->head.n; i++) {
         const char *title = c->head.field[i];
         const char *dash = strstr(title, " - ");
+        struct import_run *in;
         char *name, *source;
         double x;
 
@@ -329,9 +343,11 @@ static int add_wide_row(struct csv *c, struct err *e)
         name = dash ? xstrndup(title, (size_t)(dash - title)) : NULL;
         source =
             dash ? xasprintf("%s: %s", c->source, name) : xstrdup(c->source);
-        import_run_point(find_run(c, source, name), dash ? dash + 3 : title,
-                         step, ms, x);
+        in = find_run(c, source, name, e);
         free(name);
+        if (!in)
+            return -1;
+        import_run_point(in, dash ? dash + 3 : title, step, ms, x);
     }
     return check_points(c, e);
 }
@@ -365,6 +381,7 @@ int import_csv(struct import *import, struct err *e)
             err_set(e, ERR_INPUT, "%s has no column of numbers", import->path);
     while (ret == 0 && c.texts--)
         import_run_leave(&c.run[0], "text");
+    tdestroy(c.places, free);
     for (size_t i = 0; i < c.n; i++) {
         if (ret == 0)
             ret = import_run_write(&c.run[i], import, e);
