@@ -100,6 +100,38 @@ else
     skip "a run of a container is running outside" "no right to make namespaces"
 fi
 
+# Somebody who may not see the processes of others, as on a login node, or has
+# no /proc at all.
+hide='mount -t proc -o hidepid=2 proc /proc && cd "$1" && shift &&
+    exec setpriv --reuid=65534 --regid=65534 --clear-groups "$@"'
+none='umount -l /proc && cd "$1" && shift && exec "$@"'
+look_from() {
+    unshare -m sh -c "$1" sh "$dir" gtrack -r s ls --tsv --no-header -c status \
+        "name = 'hidden'" 2>&1
+}
+chmod 755 "$dir"
+if unshare -m sh -c "$hide" sh "$dir" gtrack --version >out 2>&1; then
+    mkfifo hid
+    gtrack -r s log hidden -q <hid 2>err &
+    writer=$!
+    exec 8>hid
+    echo step=1 loss=1 >&8
+    for _ in $(seq 1000); do
+        test -z "$(values hidden 2>out)" || break
+    done
+    is "$(unshare -m sh -c "$hide" sh "$dir" ls -d /proc/$writer 2>&1 |
+        grep -c 'No such')" 1 "the process of the writer is hidden"
+    is "$(look_from "$hide")" RUNNING "a run whose process is hidden is running"
+    is "$(look_from "$none")" RUNNING "a run is running for those without /proc"
+    kill -KILL $writer
+    wait $writer 2>out
+    exec 8>&-
+    is "$(look_from "$hide")" STALE "a run whose hidden process was killed is stale"
+else
+    skip "a run whose process is hidden is running" \
+        "no right to hide processes: $(tail -n 1 out)"
+fi
+
 # A writer that is stopped is alive; if its run is stolen, it writes no more.
 mkfifo slow
 gtrack -r s log slow -q <slow 2>slow.err &

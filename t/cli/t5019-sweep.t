@@ -257,4 +257,25 @@ is "$? $(gtrack show "$(cat started)" --json | grep -c '"KILLED"')" "75 1" \
 gtrack sweep status -o stopped --grid lr=1,2 --tsv >table 2>err
 is "$(cut -f 3 table | tail -n +2 | tr '\n' ' ')" "KILLED missing " \
     "no cell is started after a signal"
+
+# Nothing that a cell has started outlives the sweep.
+cat >stays.sh <<'END'
+sleep 600 &
+echo $! >"$1.behind"
+sh -c 'echo $$ >'"$1"'.inside; exec sleep 600'
+END
+gtrack sweep -q -j 2 -o stays --grid lr=1,2 -- sh "$dir/stays.sh" "$dir/{lr}" \
+    >out 2>err &
+pid=$!
+left=
+for file in 1.behind 2.behind 1.inside 2.inside; do
+    await_file $file
+    left="$left --pid=$(cat $file)"
+done
+kill -TERM $pid
+wait $pid
+status=$?
+# shellcheck disable=SC2086 # a word an option
+timeout 60 tail $left -f /dev/null
+is "$status $?" "75 0" "a sweep that is told to stop leaves no process of its cells"
 done_testing

@@ -238,6 +238,33 @@ class Many(Case):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(len(points(folders()[0], "x")), 1001)
 
+    def test_saved_before(self):
+        """a file that finds no space keeps the copy that was saved before"""
+        done = self.program(
+            "import resource\n" + BEGIN +
+            "open('model.pt', 'wb').write(b'a' * 500000)\n"
+            "run.save('model.pt')\n"
+            "run.log_artifact('model.pt', name='model')\n"
+            "open('model.pt', 'wb').write(b'b' * 900000)\n"
+            "_, most = resource.getrlimit(resource.RLIMIT_FSIZE)\n"
+            "resource.setrlimit(resource.RLIMIT_FSIZE, (600000, most))\n"
+            "for again in (lambda: run.save('model.pt'),\n"
+            "              lambda: run.log_artifact('model.pt', name='model')):\n"
+            "    try:\n        again()\n"
+            "    except OSError as e:\n        print(e)\n"
+            "run.finish()\n")
+        self.assertEqual(done.stdout.count("File too large"), 2, done.stderr)
+        self.assertIn("File too large", done.stderr)
+        run = folders()[0]
+        copies = [os.path.join(at, "model.pt")
+                  for at, _, names in os.walk("mlruns") if "model.pt" in names]
+        self.assertEqual(len(copies), 2, copies)
+        for path in copies:
+            with open(path, "rb") as f:
+                self.assertTrue(f.read() == b"a" * 500000, path)
+        self.assertEqual([name for name in os.listdir(run + "/.gtrack")
+                          if name.endswith(".tmp")], [])
+
     def test_lost(self):
         """points that are never written are an error at the end"""
         done = self.program(

@@ -228,12 +228,28 @@ do
     kill -"$signal" $(children $pid)
     wait $pid
     status=$?
-    test "$signal" = KILL || is $status 75 "SIGTERM ends training among questions$ranks"
+    last=$(sed -n 's/.*stopped by a signal after step \([0-9]*\);.*/\1/p' log)
+    asked=$(gtrack -r due$n metrics r hellaswag/acc --tsv --no-header 2>&1 |
+        grep -c "^$last$tab")
+    test "$signal" = KILL || is "$status $asked" "75 0" \
+        "SIGTERM ends training among questions, not after them$ranks"
     # shellcheck disable=SC2086 # words
     letters due$n --set eval.hellaswag_limit=2 $ranks
     is "$(events due$n)" "$(events whole$n)" \
         "SIG$signal among the questions after a validation leaves nothing out$ranks"
 done
+# mv -e takes along what a run of gtrain has read
+read_by() {
+    run=$(gtrack -r whole1 where r)
+    cat "$run"/inputs/*/meta.yaml "$run"/../datasets/*/meta.yaml
+}
+read_by >want 2>&1
+gtrack -r whole1 mv -q -e other r >out 2>&1
+ok $? "a run of gtrain is moved" "$(cat out)"
+is "$(gtrack -r whole1 ls --tsv --no-header -c experiment,damage
+    gtrack -r whole1 fsck --no-header -q
+    read_by 2>&1 | diff - want)" "other$tab" \
+    "a run of gtrain that was moved has what it has read"
 printf '{"ctx":"a","endings":["b",' >>hella.jsonl
 sed -i 1,99999d hella.jsonl
 for ranks in '' ' --ranks 2 --set train.batch=4'; do
