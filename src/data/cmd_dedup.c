@@ -17,18 +17,14 @@
 #include "data/corpus/corpus.h"
 #include "data/corpus/hashset.h"
 #include "data/corpus/jsonl.h"
-#include "data/corpus/normalize.h"
 #include "data/corpus/source/download.h"
 
 static const char *output = "-";
 static struct corpus_opts input = CORPUS_OPTS_INIT;
-static bool normalized;
 
 static const struct opt dedup_opts[] = {
     { 'o', "output", "file", OPT_STRING, &output,
       "write JSON Lines to FILE (default: -, standard output)" },
-    { 0, "loose", NULL, OPT_FLAG, &normalized,
-      "compare only letters and digits, without regard to case" },
     CORPUS_OPTS(input),
     { 0 }
 };
@@ -41,26 +37,6 @@ struct dedup {
     struct buf doc, line; /* a document in parts; a line of output */
     int64_t kept, omitted, omitted_bytes;
 };
-
-/* Keep only the letters and digits of a text, in lower case. */
-static void normalize_text(struct buf *out, const char *text, size_t n)
-{
-    const uint8_t *p = (const uint8_t *)text, *const end = p + n;
-    size_t step;
-
-    buf_trim(out, 0);
-    buf_room(out, 2 * n + UTF8_MAX); /* lower case may be longer */
-    for (; p < end; p += step) {
-        const int32_t c = normalize_next(p, end, &step);
-        uint8_t *const to = (uint8_t *)out->s + out->len;
-
-        if (c >= NORMALIZE_BYTE)
-            out->s[out->len++] = (char)c;
-        else if (c >= 0)
-            out->len += utf8_encode(to, (uint32_t)c);
-    }
-    out->s[out->len] = '\0';
-}
 
 /* Write bytes to the file or, if it is a terminal, what that may show. */
 static void write_bytes(struct dedup *d, const char *s, size_t n)
@@ -78,15 +54,7 @@ static void write_bytes(struct dedup *d, const char *s, size_t n)
 static void write_if_new(struct dedup *d, const char *text, size_t n,
                          const struct corpus_doc *from)
 {
-    uint64_t hash;
-
-    if (normalized) {
-        normalize_text(&d->line, text, n);
-        hash = hash128(d->line.s, d->line.len, 0).hi;
-    } else {
-        hash = hash128(text, n, 0).hi;
-    }
-    if (!hashset_add(&d->seen, hash)) {
+    if (!hashset_add(&d->seen, hash128(text, n, 0).hi)) {
         d->omitted++;
         d->omitted_bytes += (int64_t)n;
         return;

@@ -29,15 +29,6 @@ gdata dedup -q fields.jsonl >out 2>err
 { printf '{"id": 1, "text": "\\u0061", "url": ["x"]}\n'
   printf '{"id":3,"text":"b\\ud83d"}\n'; } | cmp -s - out
 ok $? "dedup keeps all fields of a line as they are"
-gdata dedup -q --loose a.jsonl b.txt >out 2>err
-printf '{"text":"one"}\n{"text":"two"}\n' | cmp -s - out
-ok $? "dedup --loose compares letters and digits alone"
-{ printf '{"text":"He \\u201csaid\\u201d:\\u00a0wait\\u2014\\u00c9TAT"}\n'
-  printf '{"text":"he said: wait - \\u00e9tat"}\n{"text":"he said etat"}\n'; } \
-    >typo.jsonl
-gdata dedup -q --loose typo.jsonl >out 2>err
-test "$(wc -l <out)" = 2
-ok $? "dedup --loose ignores typography and case in any alphabet"
 printf 'a\tb"\\\303\251\377' >c.txt
 gdata dedup -q c.txt >out 2>err
 printf '{"text":"a\\tb\\"\\\\\303\251\\ufffd"}\n' | cmp -s - out
@@ -98,6 +89,9 @@ else
 fi
 
 # --- leak
+{ printf '{"text":"He \\u201csaid\\u201d:\\u00a0wait\\u2014\\u00c9TAT"}\n'
+  printf '{"text":"he said: wait - \\u00e9tat"}\n{"text":"he said etat"}\n'; } \
+    >typo.jsonl
 sed -n 1p typo.jsonl >eval.jsonl; sed -n 2,3p typo.jsonl >train.jsonl
 run 1 gdata leak --train train.jsonl --eval eval.jsonl
 ok $? "leak ignores typography"
