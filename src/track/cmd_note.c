@@ -17,28 +17,8 @@
 #include "track/runs/track.h"
 
 static const char note_tag[] = "mlflow.note.content";
-static bool append;
 
-static const struct opt note_opts[] = {
-    TRACK_OPT_ROOT,
-    { 'a', "append", NULL, OPT_FLAG, &append,
-      "append the text to the existing note" },
-    { 0 }
-};
-
-static int write_note(const struct run_info *r, const char *text, struct err *e)
-{
-    const char *old = run_info_tag(r, note_tag);
-    char *both;
-    int ret;
-
-    if (!append || !old || !*old)
-        return edit_tag(r, note_tag, *text ? text : NULL, e);
-    both = xasprintf("%s\n%s", old, text);
-    ret = edit_tag(r, note_tag, both, e);
-    free(both);
-    return ret;
-}
+static const struct opt note_opts[] = { TRACK_OPT_ROOT, { 0 } };
 
 static int print_note(const char *note, struct err *e)
 {
@@ -90,7 +70,8 @@ static int note_main(int argc, char **argv, struct err *e)
         char *text =
             strcmp(argv[1], "-") == 0 ? read_note(e) : xstrdup(argv[1]);
 
-        ret = text ? write_note(&runs.run[0], text, e) : -1;
+        ret = text ? edit_tag(&runs.run[0], note_tag, *text ? text : NULL, e)
+                   : -1;
         if (ret < 0)
             err_wrap(e, "run %s", runs.run[0].name);
         free(text);

@@ -261,9 +261,10 @@ ok $? "show prints sections with parameters"
 g tag first phase=b 'key two=a=b' && g tag first -D phase && g tag first &&
     ! grep -q phase out && grep -q "key two${tab}a=b\$" out
 ok $? "tag sets and deletes tags"
-g note first 'a line' && g note -a first another && g note first && holds out 'a line
+g note first 'a line' && printf 'a line\nanother\n' | gtrack note first - &&
+    g note first && holds out 'a line
 another'
-ok $? "note writes and appends text"
+ok $? "note writes text, and reads it from standard input"
 g mv first 'a new name' && g ls 'a new name' -c name --no-header &&
     holds out 'a new name'
 ok $? "mv renames a run"
