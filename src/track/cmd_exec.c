@@ -28,7 +28,6 @@
 
 static struct track_new_run new_run;
 static const char *name;
-static bool silent;
 static double grace = 60;
 
 static const struct opt exec_opts[] = {
@@ -36,8 +35,6 @@ static const struct opt exec_opts[] = {
     TRACK_OPTS_NEW_RUN(new_run),
     { 0, "name", "name", OPT_STRING, &name,
       "give the run this name (default: run1, run2, ...)" },
-    { 0, "silent", NULL, OPT_FLAG, &silent,
-      "save the output of the command, but do not show it" },
     { 0, "grace", "secs", OPT_REAL, &grace,
       "kill what a signal has not stopped after SECS seconds (default: 60)" },
     { 0 }
@@ -119,8 +116,7 @@ static void read_stream(struct child *child, struct stream *in)
             close_stream(child, in);
         return;
     }
-    if (!silent)
-        show(child, in->shown, chunk, (size_t)n);
+    show(child, in->shown, chunk, (size_t)n);
     run_output_write(&in->file, chunk, (size_t)n);
     for (ssize_t i = 0; i < n; i++) {
         if (chunk[i] != '\n' && chunk[i] != '\r') {

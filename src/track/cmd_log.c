@@ -17,7 +17,7 @@
 
 static struct track_new_run new_run;
 static const char *prefix = "";
-static bool echo, resume, steal;
+static bool resume, steal;
 
 static const struct opt log_opts[] = {
     TRACK_OPT_ROOT,
@@ -27,7 +27,6 @@ static const struct opt log_opts[] = {
     { 0, "resume", NULL, OPT_FLAG, &resume, "resume the existing run RUN" },
     { 0, "steal", NULL, OPT_FLAG, &steal,
       "resume RUN even if another process writes it" },
-    { 0, "echo", NULL, OPT_FLAG, &echo, "print each line that is read" },
     { 0 }
 };
 
@@ -59,10 +58,6 @@ static int read_lines(struct run *run, int64_t next, FILE *in, size_t *lines,
     while (!sig_caught() && !run_is_lost(run) &&
            getline(&line, &room, in) >= 0 && !ferror(in)) {
         ++*lines;
-        if (echo) {
-            fputs(line, stdout); /* style: own, as tee(1) does */
-            fflush(stdout);
-        }
         if (!value_line_parse(&v, line))
             continue;
         if (v.step >= 0)
