@@ -20,7 +20,6 @@
 #include "config.h"
 #include "common/num.h"
 
-#include <ctype.h>
 #include <locale.h>
 #include <math.h>
 #include <pthread.h>

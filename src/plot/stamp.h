@@ -1,8 +1,6 @@
 #ifndef PLOT_STAMP_H
 #define PLOT_STAMP_H
 
-#include <stdbool.h>
-
 #include "common/buf.h"
 #include "common/err.h"
 #include "common/output/table.h"

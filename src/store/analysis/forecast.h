@@ -1,7 +1,6 @@
 #ifndef STORE_ANALYSIS_FORECAST_H
 #define STORE_ANALYSIS_FORECAST_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 /*

@@ -2,7 +2,6 @@
 #define STORE_FORMAT_METRIC_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "common/err.h"

@@ -1,8 +1,6 @@
 #ifndef STORE_QUERY_FILTER_H
 #define STORE_QUERY_FILTER_H
 
-#include <stdbool.h>
-
 #include "common/err.h"
 #include "store/read/runs.h"
 

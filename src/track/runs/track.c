@@ -1,7 +1,6 @@
 #include "config.h"
 #include "track/runs/track.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

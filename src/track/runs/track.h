@@ -2,7 +2,6 @@
 #define TRACK_RUNS_TRACK_H
 
 #include <stdbool.h>
-#include <stdint.h>
 
 #include "common/opt.h"
 #include "common/output/table.h"

@@ -2,7 +2,6 @@
 #define TRACK_SERVE_ANSWER_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "common/buf.h"

@@ -2,7 +2,6 @@
 #define TRAINER_TRAINING_REPORT_H
 
 #include <stdatomic.h>
-#include <stdio.h>
 
 #include "common/output/progress.h"
 #include "store/write/run.h"
