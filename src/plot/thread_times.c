@@ -1,13 +1,12 @@
 #include "config.h"
 #include "plot/thread_times.h"
 
+#include <jansson.h>
 #include <math.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/buf.h"
-#include "common/num.h"
 #include "common/format/json_scan.h"
 
 enum { FILE_MAX = 1 << 30 };
@@ -20,83 +19,11 @@ struct reader {
     double tid[THREAD_TIMES_THREADS];
 };
 
-/* The members of an event that matter; times are NaN if it has none. */
+/* The members of an event that matter, NaN or NULL if it has none of them. */
 struct event {
-    char *name, *thread; /* not ended by a NUL; thread is args.name */
-    size_t name_len, thread_len;
-    char phase; /* 'X': a slice, 'M': says something about a thread */
+    const char *name, *phase, *thread; /* thread is args.name */
     double tid, start, length, faults;
 };
-
-static int read_number(struct json_scan *s, double *out)
-{
-    const char *const from = s->at;
-
-    if (json_scan_skip(s) < 0)
-        return -1;
-    if (num_parse(from, s->at, out) != s->at || !isfinite(*out))
-        return json_scan_fail(s, "expected a number before this");
-    return 0;
-}
-
-static bool is_word(const char *name, size_t n, const char *word)
-{
-    return n == strlen(word) && memcmp(name, word, n) == 0;
-}
-
-static int read_args(struct json_scan *s, struct event *v)
-{
-    char *name;
-    size_t n;
-    int more = json_scan_enter(s, '{'), ret = 0;
-
-    for (; more > 0 && ret == 0; more = json_scan_next(s, '{')) {
-        if (json_scan_name(s, &name, &n) < 0)
-            return -1;
-        if (is_word(name, n, "name"))
-            ret = json_scan_string(s, &v->thread, &v->thread_len);
-        else if (is_word(name, n, "page_faults"))
-            ret = read_number(s, &v->faults);
-        else
-            ret = json_scan_skip(s);
-        if (ret < 0)
-            return -1;
-    }
-    return more;
-}
-
-static int read_event(struct json_scan *s, struct event *v)
-{
-    char *name, *phase;
-    size_t n, len;
-    int more, ret;
-
-    *v = (struct event){ .tid = NAN, .start = NAN, .length = NAN };
-    for (more = json_scan_enter(s, '{'); more > 0;
-         more = json_scan_next(s, '{')) {
-        if (json_scan_name(s, &name, &n) < 0)
-            return -1;
-        if (is_word(name, n, "name")) {
-            ret = json_scan_string(s, &v->name, &v->name_len);
-        } else if (is_word(name, n, "ph")) {
-            ret = json_scan_string(s, &phase, &len);
-            v->phase = ret == 0 && len == 1 ? *phase : '\0';
-        } else if (is_word(name, n, "tid")) {
-            ret = read_number(s, &v->tid);
-        } else if (is_word(name, n, "ts")) {
-            ret = read_number(s, &v->start);
-        } else if (is_word(name, n, "dur")) {
-            ret = read_number(s, &v->length);
-        } else if (is_word(name, n, "args")) {
-            ret = read_args(s, v);
-        } else {
-            ret = json_scan_skip(s);
-        }
-        if (ret < 0)
-            return -1;
-    }
-    return more;
-}
 
 /* The index of a thread, which is added if it is new; -1 if there are too many.
  */
@@ -114,16 +41,16 @@ static int find_thread(struct reader *r, double tid)
     return t->n_threads++;
 }
 
-static int find_name(struct reader *r, const char *name, size_t n)
+static int find_name(struct reader *r, const char *name)
 {
     struct thread_times *const t = r->t;
 
     for (int i = 0; i < t->n_names; i++)
-        if (is_word(name, n, t->name[i]))
+        if (strcmp(name, t->name[i]) == 0)
             return i;
     if (t->n_names == THREAD_TIMES_NAMES)
         return json_scan_fail(&r->s, "more than 1024 names of operations");
-    t->name[t->n_names] = arena_strndup(&t->mem, name, n);
+    t->name[t->n_names] = arena_strdup(&t->mem, name);
     return t->n_names++;
 }
 
@@ -131,7 +58,7 @@ static int add_slice(struct reader *r, const struct event *v)
 {
     struct thread_times *const t = r->t;
     const int thread = find_thread(r, v->tid);
-    const int name = thread < 0 ? -1 : find_name(r, v->name, v->name_len);
+    const int name = thread < 0 ? -1 : find_name(r, v->name);
 
     if (name < 0)
         return -1;
@@ -146,20 +73,20 @@ static int add_slice(struct reader *r, const struct event *v)
     return 0;
 }
 
+/* A phase M says something about a thread, and X is a slice. */
 static int use_event(struct reader *r, const struct event *v)
 {
-    if (v->phase == 'M' && v->thread && v->name && !isnan(v->tid) &&
-        is_word(v->name, v->name_len, "thread_name")) {
+    if (strcmp(v->phase, "M") == 0 && v->thread && v->name && !isnan(v->tid) &&
+        strcmp(v->name, "thread_name") == 0) {
         const int i = find_thread(r, v->tid);
 
         if (i < 0)
             return -1;
-        r->t->thread[i] = arena_strndup(&r->t->mem, v->thread, v->thread_len);
+        r->t->thread[i] = arena_strdup(&r->t->mem, v->thread);
     }
-    if (v->phase != 'X')
+    if (strcmp(v->phase, "X") != 0)
         return 0;
-    if (!v->name || memchr(v->name, 0, v->name_len) || isnan(v->tid) ||
-        !(v->start >= 0 && v->start <= LATEST) ||
+    if (!v->name || isnan(v->tid) || !(v->start >= 0 && v->start <= LATEST) ||
         !(v->length >= 0 && v->length <= LATEST) ||
         !(v->faults >= 0 && v->faults <= 1e15))
         return json_scan_fail(&r->s, "a slice needs a name, a thread, a time "
@@ -167,15 +94,38 @@ static int use_event(struct reader *r, const struct event *v)
     return add_slice(r, v);
 }
 
+/* jansson reads one event at a time, because a tree of all of them would be
+ * large. */
+static int read_event(struct reader *r)
+{
+    struct event v = { NULL, "", NULL, NAN, NAN, NAN, 0 };
+    const char *from = r->s.at;
+    json_t *all;
+    int ret;
+
+    if (json_scan_skip(&r->s) < 0)
+        return -1;
+    all = json_loadb(from, (size_t)(r->s.at - from), 0, NULL);
+    if (!all || json_unpack(all, "{s?s, s?s, s?F, s?F, s?F, s?{s?s, s?F}}",
+                            "name", &v.name, "ph", &v.phase, "tid", &v.tid,
+                            "ts", &v.start, "dur", &v.length, "args", "name",
+                            &v.thread, "page_faults", &v.faults) < 0)
+        ret = json_scan_fail(&r->s, "an event is not as the Trace Event Format "
+                                    "has it before this");
+    else
+        ret = use_event(r, &v);
+    json_decref(all);
+    return ret;
+}
+
 static int read_events(struct reader *r)
 {
-    struct event v;
     int more;
 
     for (more = json_scan_enter(&r->s, '['); more > 0;
          more = json_scan_next(&r->s, '[')) {
         json_scan_blanks(&r->s);
-        if (read_event(&r->s, &v) < 0 || use_event(r, &v) < 0)
+        if (read_event(r) < 0)
             return -1;
     }
     return more;
@@ -192,8 +142,9 @@ static int read_trace(struct reader *r)
     for (more = json_scan_enter(s, '{'); more > 0;
          more = json_scan_next(s, '{')) {
         if (json_scan_name(s, &name, &n) < 0 ||
-            (is_word(name, n, "traceEvents") ? read_events(r)
-                                             : json_scan_skip(s)) < 0)
+            (n == 11 && memcmp(name, "traceEvents", n) == 0
+                 ? read_events(r)
+                 : json_scan_skip(s)) < 0)
             return -1;
     }
     json_scan_blanks(s);

@@ -109,9 +109,9 @@ bad '{"traceEvents":[{"name":"a","ph":"X","tid":1,"ts":-1,"dur":1}]}' \
 bad '{"traceEvents":[{"name":"a","ph":"X","tid":1,"ts":1e300,"dur":1}]}' \
     "a slice needs" "a slice after the end of time"
 bad '{"traceEvents":[{"name":"a","ph":"X","tid":1,"ts":NaN,"dur":1}]}' \
-    "expected a number" "a time that is no number"
+    "an event is not as" "a time that is no number"
 bad '{"traceEvents":[{"name":"a","ph":"X","tid":"1","ts":1,"dur":1}]}' \
-    "expected a number" "a thread that is no number"
+    "an event is not as" "a thread that is no number"
 bad '{"traceEvents":[{"name":"a","ph":"X","tid":1,"ts":1,"dur":1}]} x' \
     "end of the file" "text after a trace"
 awk 'BEGIN { for (i = 0; i < 1025; i++)

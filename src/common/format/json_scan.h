@@ -15,10 +15,11 @@
  *              return err_set(e, ERR_INPUT, "byte %zu: %s",
  *                             (size_t)(s.at - text), s.why);
  *
- * jansson reads all other JSON.  This is for the three places where its tree
- * takes longer than the work itself: a corpus in JSON Lines (83 MB/s with
- * jansson, 1550 MB/s here), the vocabulary and merges of a tokenizer, and a
- * trace of threads (1.3 GB for a million slices with jansson, 0.16 GB here).
+ * jansson reads all other JSON.  This is for the two places where its tree
+ * takes longer than the work itself, a corpus in JSON Lines (83 MB/s with
+ * jansson, 1550 MB/s here) and the vocabulary and merges of a tokenizer; and to
+ * find the events of a trace of threads, a million of which would be a tree of
+ * 1.3 GB.
  *
  * It reads RFC 8259 and Python's extension of it with NaN and infinities.
  * Strings are unescaped in place, so the text changes.  A lone surrogate
