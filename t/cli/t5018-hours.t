@@ -96,4 +96,11 @@ gplot hours known --data | awk -F '\t' '$3 == "compute" && $5 == 42 { n++ }
     $3 == "checkpoints" && $6 == 69 && $7 == 72 { m++ }
     END { exit !(n == 2 && m == 2) }'
 ok $? "the bars are stacked in the order of the parts"
+for i in 1 2 3 4 5 6 7 8 9; do
+    echo 'step=1 loss=1' | gtrack --root names log "a-name-that-is-long-$i"
+done >out 2>&1
+gplot hours --root names --size 3.3inx2.2in --script names.gp -o names.svg \
+    'a-name-*' >out 2>&1
+like names.gp "^set xtics .*(.*long-5' 4 0)" \
+    "the only name that has room is in the middle"
 done_testing

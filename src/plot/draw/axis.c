@@ -481,7 +481,8 @@ void axis_thin_names(struct axis *a, int most)
     const size_t every = (a->n_ticks + room - 1) / room;
     size_t n = 0;
 
-    for (size_t i = 0; i < a->n_ticks; i += every)
+    /* a long name at the first tick would leave the page */
+    for (size_t i = every ? (every - 1) / 2 : 0; i < a->n_ticks; i += every)
         a->tick[n++] = a->tick[i];
     a->n_ticks = n;
 }
