@@ -141,6 +141,11 @@ done
 gplot loss 'many-*' -o many.json >out 2>&1
 is "$(notes many.json)" "On one another: many-2 = many-1; and 3 more." \
     "of many curves that cover others, one is named"
+for i in $(seq 10 19); do
+    printf 'step=%d val/loss=%s\n' 1 3 2 "1.000$i" | gtrack log "close-$i"
+done >out 2>&1
+gplot metric val/loss 'close-*' -o close.json >out 2>&1
+unlike close.json "On one another" "many runs that end alike have no such note"
 "$build/t/lib/mkruns" hundred big:100:1000
 gplot loss -r hundred 'run*' --size 3.3inx2.2in --script hundred.gp \
     -o hundred.pdf >out 2>&1

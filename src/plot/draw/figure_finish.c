@@ -98,7 +98,7 @@ static bool covers(const struct panel *p, const struct curve *a,
     return true;
 }
 
-/* Say which curves lie on others: "rank 1 = rank 0". */
+/* Say which curves lie on others: "rank 1 = rank 0"; of many, equal ones. */
 static void note_alike(struct figure *f, const struct panel *p)
 {
     enum { MOST = 3 };
@@ -113,7 +113,7 @@ static void note_alike(struct figure *f, const struct panel *p)
             const struct curve *o = &p->curve[k];
 
             found = o->label && strcmp(o->label, c->label) != 0 &&
-                    covers(p, c, o, &equal);
+                    covers(p, c, o, &equal) && (equal || !c->thin);
             if (found && n++ < MOST)
                 buf_printf(&b, "%s%s %s %s", n > 1 ? "; " : "", c->label,
                            equal ? "=" : "\xe2\x89\x88", o->label);
