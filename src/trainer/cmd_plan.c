@@ -143,6 +143,12 @@ static int resolve_model(struct settings *s, struct err *e)
         resolve_precision(s, named.gpu != NULL);
     if (s->model.vocab == 0 && *s->data.tokenizer)
         ret = tokenizer_load(&tokenizer, s->data.tokenizer, e);
+    /* rates follow from the vocabulary only if the number of steps does */
+    if (ret < 0 && only == PLAN_SCHEDULE && s->schedule.chinchilla <= 0) {
+        *e = (struct err){ 0 };
+        ret = 0;
+        s->model.vocab = 1;
+    }
     if (ret == 0)
         ret = resolve_settings(s, tokenizer ? tokenizer_vocab(tokenizer) : 0,
                                how.ranks, e);

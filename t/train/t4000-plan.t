@@ -152,4 +152,13 @@ for conf in "$top"/conf/*.ini; do
     gtrain plan "$conf" --set model.vocab=50257 >/dev/null 2>&1
     is $? 0 "plan accepts ${conf##*/}"
 done
+
+# Rates need no vocabulary, unless the number of steps follows from it.
+small_ini data.tokenizer=nowhere schedule.steps=100 model.vocab=0 >far.ini
+gtrain plan far.ini --only schedule --points 3 --tsv >rates 2>err
+is "$(wc -l <rates)" 4 "the rates of settings are planned without their tokenizer"
+gtrain plan far.ini --only schedule --set schedule.steps=0 \
+    --set schedule.chinchilla=20 >rates 2>err
+is $? 3 "steps that follow from the size of the model need the tokenizer"
+like err "no tokenizer nowhere" "the message names the tokenizer"
 done_testing
