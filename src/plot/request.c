@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/buf.h"
 #include "common/mem.h"
 #include "common/num.h"
 
@@ -240,7 +241,13 @@ void request_axes(const struct request *r, struct panel *p)
 
 void request_look(const struct request *r, struct figure *f)
 {
+    const char *out = r->output ? r->output : "";
+
     f->look.theme = r->dark ? THEME_DARK : r->mono ? THEME_MONO : THEME_LIGHT;
+    if (r->width <= 0 && (str_ends(out, ".tex") || str_ends(out, ".tikz"))) {
+        f->look.width = 326; /* the text of an article, less an indentation */
+        f->look.height = 204;
+    }
     if (r->width > 0) {
         if (r->width < 280)
             f->look.font_size = 8; /* one column of a paper */

@@ -91,6 +91,7 @@ if command -v pdflatex >/dev/null; then
 END
     pdflatex -interaction=nonstopmode -halt-on-error paper.tex >out 2>&1
     is $? 0 "LaTeX compiles the TeX figure"
+    unlike paper.log "Overfull" "a TeX figure fits into the text of an article"
     pdftotext paper.pdf words 2>/dev/null
     like words 'lr_3e-4^{a}.*\\%.id' "LaTeX prints the odd name as it is"
     cat >paper.tex <<'END'
