@@ -49,6 +49,7 @@ static const unsigned refused[] = {
 static const unsigned requests[] = { FS_IOC_SETFLAGS, FS_IOC_FSSETXATTR,
                                      TIOCSTI, TIOCLINUX };
 enum { REFUSED = sizeof refused / sizeof refused[0], REQUESTS = 4, OTHERS = 9 };
+enum { LOAD = BPF_LD | BPF_W | BPF_ABS }; /* a word of the call */
 
 struct filter {
     struct sock_filter f[REFUSED + REQUESTS + OTHERS + 2];
@@ -58,12 +59,6 @@ struct filter {
 static void add(struct filter *p, int code, unsigned k)
 {
     p->f[p->n++] = (struct sock_filter){ (unsigned short)code, 0, 0, k };
-}
-
-/* Load a word of the call. */
-static void load(struct filter *p, size_t at)
-{
-    add(p, BPF_LD | BPF_W | BPF_ABS, (unsigned)at);
 }
 
 /* Compare it with k, and go to the instruction `yes` or `no`; 0: the next. */
@@ -80,17 +75,17 @@ bool confine_calls(bool connect)
     const int allow = REFUSED - first + REQUESTS + OTHERS, refuse = allow + 1;
     struct filter p = { .n = 0 };
 
-    load(&p, offsetof(struct seccomp_data, arch));
+    add(&p, LOAD, offsetof(struct seccomp_data, arch));
     compare(&p, BPF_JEQ, AUDIT_ARCH_X86_64, 0, refuse);
-    load(&p, offsetof(struct seccomp_data, nr));
+    add(&p, LOAD, offsetof(struct seccomp_data, nr));
     compare(&p, BPF_JGE, X32, refuse, 0);
     for (int i = first; i < REFUSED; i++)
         compare(&p, BPF_JEQ, refused[i], refuse, 0);
     compare(&p, BPF_JEQ, SYS_prlimit64, 0, p.n + 3);
-    load(&p, offsetof(struct seccomp_data, args[0])); /* 0: this process */
+    add(&p, LOAD, offsetof(struct seccomp_data, args[0])); /* 0: this process */
     compare(&p, BPF_JEQ, 0, allow, refuse);
     compare(&p, BPF_JEQ, SYS_ioctl, 0, allow);
-    load(&p, offsetof(struct seccomp_data, args[1]));
+    add(&p, LOAD, offsetof(struct seccomp_data, args[1]));
     for (int i = 0; i < REQUESTS; i++)
         compare(&p, BPF_JEQ, requests[i], refuse, 0);
     add(&p, BPF_RET | BPF_K, SECCOMP_RET_ALLOW);

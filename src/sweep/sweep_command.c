@@ -177,9 +177,8 @@ static void read_last_line(const char *path, struct buf *out)
     while (n && strchr("\r\n ", tail[n - 1]))
         n--;
     tail[n] = '\0';
-    for (char *at = tail; *at; at++)
-        if (*at == '\n' || *at == '\r')
-            line = at + 1;
+    for (char *at = tail; (at = strpbrk(at, "\r\n"));)
+        line = ++at;
     if (strncmp(line, "gtrain: ", 8) == 0)
         line += 8;
     buf_str(out, line);
@@ -257,12 +256,10 @@ static int by_metric(const void *a, const void *b, void *arg)
     const struct sweep_run *s = arg;
     const size_t x = *(const size_t *)a, y = *(const size_t *)b;
     const double p = s->outcome[x].best, q = s->outcome[y].best;
+    const int order =
+        sweep_run_better(&s->sweep, q, p) - sweep_run_better(&s->sweep, p, q);
 
-    if (sweep_run_better(&s->sweep, p, q))
-        return -1;
-    if (sweep_run_better(&s->sweep, q, p))
-        return 1;
-    return x < y ? -1 : x > y;
+    return order ? order : x < y ? -1 : x > y;
 }
 
 /* Of n cells, choose the ones that have not reached the end of this rung. */
@@ -299,7 +296,8 @@ static int run_rung(struct running *r, int64_t rung, int64_t steps,
     return 0;
 }
 
-/* A rung is a part of the steps of the cell that has most of them. */
+/* A rung is a part of the steps of the cell that has most of them.  A cell that
+ * has failed takes no part in later ones. */
 static int run_halving(struct running *r, struct err *e)
 {
     const struct sweep *w = &r->sweep_run->sweep;
@@ -308,14 +306,19 @@ static int run_halving(struct running *r, struct err *e)
 
     for (size_t c = 0; c < n; c++)
         alive[c] = c;
-    for (int64_t rung = 0; ret == 0 && rung < w->rungs; rung++) {
+    for (int64_t rung = 0; ret == 0 && n > 0 && rung < w->rungs; rung++) {
+        const size_t was = n, most = (n + (size_t)w->eta - 1) / (size_t)w->eta;
+
         ret = run_rung(r, rung, r->sweep_run->most_steps, alive, n, e);
         if (ret < 0 || rung + 1 == w->rungs)
             break;
-        if (w->drop > 0)
+        for (size_t i = n = 0; i < was; i++)
+            if (r->sweep_run->outcome[alive[i]].state != CELL_FAILED)
+                alive[n++] = alive[i];
+        if (w->drop == 0 && n > most)
+            n = most;
+        else if (w->drop > 0 && n > 0)
             ret = sweep_run_drop_worse(r->sweep_run, alive, &n, e);
-        else
-            n = (n + (size_t)w->eta - 1) / (size_t)w->eta;
     }
     free(alive);
     return ret;

@@ -307,15 +307,6 @@ static int add_run(struct bundle *b, const struct run_info *r, struct err *e)
 
 /* Paths that a run names are found again only if they are below the current
  * folder, in which the copy of it takes its place. */
-static int add_named(struct bundle *b, const char *path, const char *inside,
-                     struct err *e)
-{
-    if (path_stays_below(path))
-        return add_path(b, path, inside, "files", e);
-    log_warn("%s is not below the current folder and is not packed", path);
-    return 0;
-}
-
 static int add_matches(struct bundle *b, const char *pattern,
                        const char *inside, struct err *e)
 {
@@ -323,8 +314,13 @@ static int add_matches(struct bundle *b, const char *pattern,
     int ret = 0;
 
     if (*pattern && glob(pattern, 0, NULL, &g) == 0)
-        for (size_t i = 0; i < g.gl_pathc && ret == 0; i++)
-            ret = add_named(b, g.gl_pathv[i], inside, e);
+        for (char **path = g.gl_pathv; *path && ret == 0; path++) {
+            if (path_stays_below(*path))
+                ret = add_path(b, *path, inside, "files", e);
+            else
+                log_warn("%s is not below the current folder and is not packed",
+                         *path);
+        }
     globfree(&g);
     return ret;
 }

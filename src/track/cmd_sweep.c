@@ -205,11 +205,13 @@ static int new_run(const struct filling *f, const char *source, char **folder,
     return stored_run_end(&b, RUN_SCHEDULED, 0, ret, e);
 }
 
-/* The run of a cell that is tried again has no points, unless it resumes. */
+/* The run of a cell that is tried again waits as a new one does, so that it
+ * ends as this try does; it has no points, unless it resumes. */
 static int find_or_make_run(const struct filling *f, const char *source,
                             char **folder, int *attempt, struct err *e)
 {
     const struct run_info *run = f->s->outcome[f->cell].run;
+    struct stored_run b;
 
     *attempt = 1;
     if (!run)
@@ -218,9 +220,12 @@ static int find_or_make_run(const struct filling *f, const char *source,
     if (run->attempts == 0)
         return 0;
     *attempt = run->attempt[run->attempts - 1].number;
-    if (f->s->sweep.resume)
-        return 0;
-    return rewind_add(run->folder, *attempt, -1, clock_wall_ms(), e);
+    if (!f->s->sweep.resume &&
+        rewind_add(run->folder, *attempt, -1, clock_wall_ms(), e) < 0)
+        return -1;
+    if (stored_run_open(&b, run->folder, e) < 0)
+        return -1;
+    return stored_run_end(&b, RUN_SCHEDULED, 0, 0, e);
 }
 
 static enum run_status status_of(int exit_status)

@@ -177,6 +177,23 @@ gtrack sweep -o half --set sweep.method=halving --set sweep.rungs=2 \
 is "$(cut -f 5 out | tail -n +2 | sort | uniq -c | awk '{ print $1, $2 }' |
     tr '\n' ' ')" "4 2 2 6 " "successive halving continues two of six cells"
 
+# Cells that fail take no part in later rungs, even with the best metric.
+for more in "" drop=0.05; do
+    rm -rf dead calls
+    gtrack sweep -o dead --set sweep.method=halving --set sweep.rungs=3 \
+        --set sweep.eta=2 --set sweep.steps=8 ${more:+--set "sweep.$more"} \
+        --grid lr=1,2,3,4 -- sh -c \
+        'echo {lr} >>calls; ./train.sh {lr} {sweep.steps} && test {lr} -gt 2' >out 2>err
+    is "$(sort calls | uniq -c | awk '{ print $2 ":" $1 }' | head -n 2 | tr '\n' ' ')" \
+        "1:1 2:1 " "a cell that fails is run once in a command${more:+, with $more}"
+    like err "2 of 4 cells failed" "a cell that failed is counted once${more:+, with $more}"
+done
+
+# A command that logs nothing fails, and then does not.
+gtrack sweep -q -o quiet --grid a=1,2 -- sh -c 'test {a} = 1 || exit 3' >out 2>err
+gtrack sweep -q -o quiet --grid a=1,2 --tsv -- true >out 2>err
+is "$? $(grep -c FINISHED out)" "0 2" "a cell that is tried again ends as this try does"
+
 # The file of a sweep of W&B.
 cat >w.yaml <<'END'
 program: ./train.sh
