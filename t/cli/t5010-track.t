@@ -340,6 +340,14 @@ like out \
     "exec masks secrets in the command line that it records"
 ! grep -rq 's [1234]\|s[1234]' "$(gtrack where masked)"
 ok $? "exec records no secret of the command line anywhere"
+g run start --name keeps -p api_key=SEKRET -p 'from=ftp://me:SEKRET@host/' -t auth_token=SEKRET
+g run log keeps loss=1 -p api_key=SEKRET && g tag keeps password=SEKRET tokens=12 &&
+    g note keeps 'the key ghp_0123456789abcdefghijSEKRET0123456789' &&
+    ! grep -rq SEKRET "$(gtrack where keeps)" &&
+    test "$(gtrack ls keeps -c api_key,tags.password,tokens --tsv --no-header)" = \
+        "***$tab***${tab}12"
+ok $? "no command records a secret as a parameter or a tag" \
+    "$(grep -r SEKRET "$(gtrack where keeps)")"
 g exec -- sh -c 'exit 7'
 is $? 7 "exec passes on a status that gtrack has no meaning for"
 perl -e 'system @ARGV; print $? & 127, "\n"' gtrack exec --name shot -- \

@@ -17,6 +17,7 @@
 #include "common/random.h"
 #include "common/save.h"
 #include "common/utf8.h"
+#include "common/format/secret.h"
 #include "common/format/yaml.h"
 
 char *store_absolute(const char *path)
@@ -321,15 +322,17 @@ int store_value(const char *run, const char *kind, const char *file,
 {
     char *path = xasprintf("%s/%s/%s", run, kind, file);
     char *temp = path_join(run, STORE_OWN "/value");
-    struct buf clean = BUF_INIT;
+    struct buf clean = BUF_INIT, masked = BUF_INIT;
     int ret;
 
     if (value) {
         utf8_clean(&clean, value, strlen(value));
-        ret = store_write_below(run, path, temp, clean.s, clean.len, sync, e);
+        secret_mask_named(&masked, file, clean.s);
+        ret = store_write_below(run, path, temp, masked.s, masked.len, sync, e);
     } else {
         ret = store_remove_below(run, path, sync, e);
     }
+    buf_clear(&masked);
     buf_clear(&clean);
     free(temp);
     free(path);

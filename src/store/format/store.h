@@ -125,8 +125,8 @@ void store_clear_temps(const char *run, const char *now);
 int store_make_own(const char *run, struct err *);
 
 /* Write a parameter or a tag, RUN/KIND/FILE, creating the folders that it
- * needs; what is not UTF-8 is replaced, and NULL removes it.  With `sync`, the
- * change is on disk after that. */
+ * needs; what is not UTF-8 is replaced, secrets are masked, and NULL removes
+ * it.  With `sync`, the change is on disk after that. */
 int store_value(const char *run, const char *kind, const char *file,
                 const char *value, bool sync, struct err *);
 

@@ -447,16 +447,14 @@ void run_param(struct run *r, const char *key, const char *value)
 
 void run_paramf(struct run *r, const char *key, const char *fmt, ...)
 {
-    char *value;
+    struct buf value = BUF_INIT;
     va_list ap;
 
     va_start(ap, fmt);
-    if (vasprintf(&value, fmt, ap) < 0)
-        value = NULL;
+    buf_vprintf(&value, fmt, ap);
     va_end(ap);
-    if (value)
-        run_param(r, key, value);
-    free(value);
+    run_param(r, key, value.s);
+    buf_clear(&value);
 }
 
 void run_tag(struct run *r, const char *key, const char *value)

@@ -10,6 +10,7 @@
 #include "common/clock.h"
 #include "common/mem.h"
 #include "common/path.h"
+#include "common/format/secret.h"
 #include "store/format/attempt.h"
 #include "store/format/dataset.h"
 #include "store/format/meta.h"
@@ -145,22 +146,22 @@ int stored_run_param(struct stored_run *p, const char *key, const char *value,
 {
     const char *file = find_file(p, PARAM, key, e);
     char *path;
-    struct buf was = BUF_INIT;
+    struct buf was = BUF_INIT, now = BUF_INIT;
     struct err none = { 0 };
-    int ret;
+    int ret = 0;
 
     if (!file)
         return -1;
     path = xasprintf("%s/params/%s", p->folder, file);
+    secret_mask_named(&now, key, value);
     if (buf_read_unlinked(&was, path, VALUE_MAX, &none) < 0)
-        ret = store_value(p->folder, "params", file, value, false, e);
-    else if (strcmp(was.s, value) == 0)
-        ret = 0;
-    else
+        ret = store_value(p->folder, "params", file, now.s, false, e);
+    else if (strcmp(was.s, now.s) != 0)
         ret = err_set(e, ERR_USAGE,
                       "parameter %s is already '%.60s'; it cannot become "
                       "'%.60s'",
-                      key, was.s, value);
+                      key, was.s, now.s);
+    buf_clear(&now);
     buf_clear(&was);
     free(path);
     return ret;

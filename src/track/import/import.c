@@ -108,7 +108,6 @@ void import_run_rewind(struct import_run *in, int64_t step)
 static void set_pair(struct import_run *in, const char *key, const char *value,
                      bool is_tag)
 {
-    struct buf b = BUF_INIT;
     struct import_pair *p = NULL;
 
     for (size_t i = 0; i < in->n_pairs && !p; i++)
@@ -119,9 +118,7 @@ static void set_pair(struct import_run *in, const char *key, const char *value,
         p = &in->pair[in->n_pairs++];
         *p = (struct import_pair){ .key = xstrdup(key), .is_tag = is_tag };
     }
-    secret_mask_named(&b, key, value);
-    xreplace(&p->value, b.s);
-    buf_clear(&b);
+    xreplace(&p->value, value);
 }
 
 void import_run_param(struct import_run *in, const char *key, const char *value)
