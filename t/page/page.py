@@ -338,6 +338,21 @@ def axes(p):
             "return document.querySelector('.problem')?.textContent")
 
 
+@test("any metric can be the horizontal axis")
+def metric_axis(p):
+    p.go(view="charts", runs=ids_of("run1"), chart="kind:loss")
+    p.await_charts()
+    p.browser.wait("[...document.querySelectorAll('.tools option')]"
+                   ".some(o => o.value === 'train/lr')")
+    p.browser.run("const s = document.querySelector('.tools select');"
+                  "s.value = 'train/lr'; s.dispatchEvent(new Event('change'))")
+    p.browser.wait("location.hash.includes('x=train')")
+    p.await_charts()
+    equal(figure_of(p)["panels"][0]["x"]["title"], "train/lr")
+    assert not p.browser.run(
+        "return document.querySelector('.problem')?.textContent")
+
+
 @test("a drag zooms an axis that is logarithmic")
 def zoom_log(p):
     p.go(view="charts", runs=ids_of("run1"), chart="kind:loss", x="step",

@@ -95,14 +95,14 @@ export class ChartsView {
     }
 
     draw_bar() {
-        const params = this.names.params;
+        const { params, metrics } = this.names;
         const means = [["", "no"], ...params.map((p) => [p, p])];
         const groups = group_param() || state.colour === "group"
             ? [["group", "group"]] : [];
         const colours = [["run", "run"], ...groups,
             ...params.map((p) => [`param:${p}`, p])];
-        const axes = x_axes.filter(([x]) =>
-            is_available("/api/figure", "x", x) || x === "step");
+        const axes = [...x_axes.filter(([x]) => x === "step" ||
+        is_available("/api/figure", "x", x)), ...metrics.map((m) => [m, m])];
         const find = field("Find charts", state.find, (v) =>
             change({ find: v }), { id: "find" });
         const x = choice("Horizontal axis", axes, state.x, (v) =>
