@@ -198,6 +198,15 @@ class Output(Case):
         path, _ = self.run_program(BEGIN + "print(1)\n", WANDB_CONSOLE="off")
         self.assertFalse(os.path.exists(path))
 
+    def test_notebook(self):
+        """in a notebook, only console="wrap" keeps what a program prints"""
+        notebook = "import sys\nsys.modules['ipykernel'] = sys\n"
+        for console, kept in ("auto", False), ("wrap", True):
+            self.run_program(notebook + BEGIN + "print(1)\n",
+                             WANDB_CONSOLE=console)
+            self.assertEqual("output.log" in os.listdir(
+                folders()[-1] + "/artifacts"), kept)
+
     def test_two_runs(self):
         """two runs at once keep what is printed while they last"""
         path, _ = self.run_program(
