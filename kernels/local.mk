@@ -4,26 +4,17 @@ kernels_libkernels_a_SOURCES = \
 	%D%/activation.c \
 	%D%/attention.c \
 	%D%/dev.c \
-	%D%/dev.h \
 	%D%/elementwise.c \
 	%D%/embed.c \
 	%D%/fp8.c \
-	%D%/fp8.h \
-	%D%/half.h \
 	%D%/head.c \
-	%D%/head_rows.h \
-	%D%/instructions.h \
 	%D%/linear.c \
 	%D%/mix.c \
 	%D%/norm.c \
-	%D%/ops.h \
 	%D%/quantize.c \
 	%D%/random_normal.c \
-	%D%/ref.h \
-	%D%/tensor.h \
 	%D%/update.c \
-	%D%/cpu/cpu.c \
-	%D%/cpu/cpu.h
+	%D%/cpu/cpu.c
 kernels_libkernels_a_CFLAGS = $(AM_CFLAGS)
 
 include kernels/cpu/local.mk

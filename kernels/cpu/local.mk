@@ -1,34 +1,26 @@
 # The CPU's own operations, compiled for each instruction set.
 cpu_sources = \
 	%D%/activation.c \
-	%D%/activation.h \
 	%D%/attention.c \
 	%D%/attention_decode.c \
-	%D%/dropout.h \
 	%D%/elementwise.c \
 	%D%/embed.c \
 	%D%/gemm.c \
-	%D%/gemm.h \
-	%D%/gemm_block.h \
 	%D%/gemm_pack.c \
 	%D%/gemm_tile.c \
 	%D%/head.c \
 	%D%/linear.c \
 	%D%/matvec.c \
-	%D%/matvec.h \
 	%D%/mix.c \
 	%D%/muon.c \
 	%D%/norm.c \
 	%D%/ops_table.c \
 	%D%/qknorm.c \
 	%D%/quantize.c \
-	%D%/random.h \
 	%D%/random_normal.c \
 	%D%/rope.c \
 	%D%/rows.c \
-	%D%/rows.h \
-	%D%/update.c \
-	%D%/vec.h
+	%D%/update.c
 
 noinst_LIBRARIES += \
 	kernels/libcpu-avx512.a \

@@ -23,31 +23,18 @@ cu_sources = \
 	%D%/sort.cu \
 	%D%/update.cu \
 	%D%/weight_stream.cu
-EXTRA_DIST += $(cu_sources) \
-	%D%/attention_flash.cuh \
-	%D%/attention_plain.cuh \
-	%D%/fp8.cuh \
-	%D%/gemm_cublaslt.cuh \
-	%D%/launch.cuh \
-	%D%/ptx.cuh \
-	%D%/reduce.cuh \
-	%D%/sort.cuh
+EXTRA_DIST += $(cu_sources)
 
 # What is in C, for the device and for its emulation.
 cuda_c = \
-	%D%/algorithms.c \
-	%D%/algorithms.h \
-	%D%/cublaslt.h \
-	%D%/cuda.h \
-	%D%/gemm.h \
-	%D%/sdpa.h
+	%D%/algorithms.c
 if HAVE_CUDNN
-cuda_c += %D%/sdpa.c %D%/sdpa_graph.c %D%/sdpa_graph.h
+cuda_c += %D%/sdpa.c %D%/sdpa_graph.c
 else
 cuda_c += %D%/sdpa_none.c
 endif
 EXTRA_DIST += %D%/cublaslt.c %D%/cudnn.c %D%/sdpa.c %D%/sdpa_graph.c \
-	%D%/sdpa_graph.h %D%/sdpa_none.c
+	%D%/sdpa_none.c
 
 if HAVE_CUDA
 if CUDA_EMU

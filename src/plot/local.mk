@@ -5,7 +5,6 @@ src_plot_libplot_a_SOURCES = \
 	%D%/curve_groups.c \
 	%D%/curve_summary.c \
 	%D%/curves.c \
-	%D%/curves.h \
 	%D%/fig_curves.c \
 	%D%/fig_dashboard.c \
 	%D%/fig_hist.c \
@@ -15,28 +14,19 @@ src_plot_libplot_a_SOURCES = \
 	%D%/fig_sweep.c \
 	%D%/fig_timeline.c \
 	%D%/figures.c \
-	%D%/figures.h \
 	%D%/history.c \
-	%D%/history.h \
 	%D%/curve_inset.c \
 	%D%/curve_kind.c \
-	%D%/curve_kind.h \
 	%D%/marks.c \
 	%D%/output.c \
 	%D%/plot_program.c \
 	%D%/request.c \
-	%D%/request.h \
 	%D%/run_set.c \
-	%D%/run_set.h \
 	%D%/smooth.c \
-	%D%/smooth.h \
 	%D%/smooth_choice.c \
-	%D%/smooth_choice.h \
 	%D%/stamp.c \
-	%D%/stamp.h \
 	%D%/stamped.c \
-	%D%/thread_times.c \
-	%D%/thread_times.h
+	%D%/thread_times.c
 
 include src/plot/draw/local.mk
 

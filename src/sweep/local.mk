@@ -2,13 +2,9 @@
 noinst_LIBRARIES += src/sweep/libsweep.a
 src_sweep_libsweep_a_SOURCES = \
 	%D%/child_pool.c \
-	%D%/child_pool.h \
 	%D%/sweep.c \
-	%D%/sweep.h \
 	%D%/sweep_command.c \
-	%D%/sweep_command.h \
 	%D%/sweep_report.c \
 	%D%/sweep_run.c \
-	%D%/sweep_run.h \
 	%D%/sweep_text.c \
 	%D%/sweep_wandb.c

@@ -35,13 +35,9 @@ gtrain_SOURCES = \
 	%D%/cmd_sweep.c \
 	%D%/cmd_init.c \
 	%D%/eval_documents.c \
-	%D%/eval_documents.h \
 	%D%/gtrain.c \
 	%D%/timeline.c \
-	%D%/timeline.h \
 	%D%/sweep_cells.c \
-	%D%/sweep_cells.h \
-	%D%/trained_model.c \
-	%D%/trained_model.h
+	%D%/trained_model.c
 nodist_gtrain_SOURCES = %D%/cmds.c
 gtrain_LDADD = $(TRAINER_LIBS)

@@ -2,5 +2,4 @@
 src_common_libcommon_a_SOURCES += \
 	%D%/filter_lex.c \
 	%D%/filter_test.c \
-	%D%/filter_tree.c \
-	%D%/filter_tree.h
+	%D%/filter_tree.c

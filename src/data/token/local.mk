@@ -1,40 +1,25 @@
 # Text to ids.
 src_data_libdata_a_SOURCES += \
 	%D%/added.c \
-	%D%/added.h \
 	%D%/boundary.c \
-	%D%/boundary.h \
 	%D%/bpe.c \
-	%D%/bpe.h \
 	%D%/bpe_train.c \
-	%D%/bpe_train.h \
 	%D%/encoder.c \
 	%D%/nfc.c \
-	%D%/nfc.h \
-	%D%/nfc_impl.h \
 	%D%/piece_cache.c \
-	%D%/piece_cache.h \
 	%D%/pretokenize.c \
-	%D%/pretokenize.h \
-	%D%/pretokenize_impl.h \
 	%D%/sentencepiece.c \
-	%D%/sentencepiece.h \
 	%D%/tokenizer.c \
-	%D%/tokenizer.h \
 	%D%/tokenizer_index.c \
 	%D%/tokfile.c \
-	%D%/tokfile.h \
 	%D%/tokfile_json.c \
 	%D%/tokfile_json_added.c \
-	%D%/tokfile_json_impl.h \
 	%D%/tokfile_json_model.c \
 	%D%/tokfile_json_rules.c \
 	%D%/tokfile_pickle.c \
 	%D%/tokfile_tiktoken.c \
 	%D%/tokfile_write.c \
-	%D%/word_key.h \
-	%D%/words.c \
-	%D%/words.h
+	%D%/words.c
 
 # The tables of nfc.c
 nodist_src_data_libdata_a_SOURCES = %D%/nfc_rows.c

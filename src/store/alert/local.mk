@@ -1,8 +1,5 @@
 # Alerts: whom to tell what becomes true of runs.
 src_store_libstore_a_SOURCES += \
 	%D%/alert.c \
-	%D%/alert.h \
 	%D%/alert_list.c \
-	%D%/alert_list.h \
-	%D%/alert_watch.c \
-	%D%/alert_watch.h
+	%D%/alert_watch.c

@@ -1,6 +1,5 @@
 src_store_libstore_a_SOURCES += \
 	%D%/fsck.c \
-	%D%/fsck.h \
 	%D%/fsck_checkpoints.c \
 	%D%/fsck_meta.c \
 	%D%/fsck_store.c

@@ -2,10 +2,8 @@
 # names of gtrack.h can be seen, so that an err_set() or a buf_add() of theirs is
 # theirs.
 src_store_libstore_a_SOURCES += \
-	%D%/gtrack.h \
 	%D%/libgtrack.c \
-	%D%/monitor.c \
-	%D%/monitor.h
+	%D%/monitor.c
 
 libgtrack_version = 0.1.0
 libgtrack_so = libgtrack.so.$(libgtrack_version)

@@ -1,7 +1,6 @@
 # Readers of other trackers' logs.
 gtrack_SOURCES += \
 	%D%/import.c \
-	%D%/import.h \
 	%D%/import_csv.c \
 	%D%/import_json.c \
 	%D%/import_media.c \
@@ -9,8 +8,7 @@ gtrack_SOURCES += \
 	%D%/import_tensorboard.c \
 	%D%/import_text.c \
 	%D%/import_wandb.c \
-	%D%/wandb_log.c \
-	%D%/wandb_log.h
+	%D%/wandb_log.c
 if HAVE_SQLITE
 gtrack_SOURCES += %D%/import_sqlite.c
 else

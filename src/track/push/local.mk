@@ -2,19 +2,14 @@
 gtrack_SOURCES += \
 	%D%/login.c \
 	%D%/mlflow.c \
-	%D%/mlflow.h \
 	%D%/push.c \
-	%D%/push.h \
 	%D%/push_mlflow.c \
 	%D%/push_wandb.c \
 	%D%/wandb.c \
-	%D%/wandb.h \
 	%D%/wandb_artifact.c \
 	%D%/wandb_files.c \
 	%D%/wandb_lines.c \
 	%D%/wandb_media.c \
-	%D%/wandb_push.h \
 	%D%/wandb_rows.c \
-	%D%/wandb_rows.h \
 	%D%/wandb_run.c \
 	%D%/wandb_upload.c

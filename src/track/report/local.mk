@@ -1,7 +1,5 @@
 # The documents of gtrack report.
 gtrack_SOURCES += \
 	%D%/report.c \
-	%D%/report.h \
 	%D%/report_doc.c \
-	%D%/report_doc.h \
 	%D%/report_facts.c

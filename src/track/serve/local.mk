@@ -1,7 +1,6 @@
 # The page: what it is made from, and its server.
 gtrack_SOURCES += \
 	%D%/answer.c \
-	%D%/answer.h \
 	%D%/answer_compare.c \
 	%D%/answer_diff.c \
 	%D%/answer_edit.c \
@@ -12,30 +11,17 @@ gtrack_SOURCES += \
 	%D%/answer_runs.c \
 	%D%/answer_summary.c \
 	%D%/cache.c \
-	%D%/cache.h \
 	%D%/changes.c \
-	%D%/changes.h \
 	%D%/chosen.c \
-	%D%/chosen.h \
 	%D%/figure_request.c \
-	%D%/figure_request.h \
 	%D%/file_kind.c \
-	%D%/file_kind.h \
 	%D%/freeze.c \
 	%D%/guard.c \
-	%D%/guard.h \
 	%D%/http_gzip.c \
-	%D%/http_gzip.h \
-	%D%/http_server.h \
 	%D%/live.c \
-	%D%/live.h \
 	%D%/query.c \
-	%D%/query.h \
 	%D%/run_health.c \
-	%D%/run_health.h \
-	%D%/serve.h \
-	%D%/site.c \
-	%D%/site.h
+	%D%/site.c
 if HAVE_MICROHTTPD
 gtrack_SOURCES += %D%/http_server.c %D%/serve.c
 else

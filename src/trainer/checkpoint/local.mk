@@ -1,16 +1,9 @@
 # Checkpoints: written, found and loaded.
 src_trainer_libtrainer_a_SOURCES += \
 	%D%/checkpoint.c \
-	%D%/checkpoint.h \
 	%D%/checkpoint_begun.c \
-	%D%/checkpoint_begun.h \
 	%D%/checkpoint_copy.c \
-	%D%/checkpoint_copy.h \
 	%D%/checkpoint_files.c \
-	%D%/checkpoint_files.h \
 	%D%/checkpoint_find.c \
-	%D%/checkpoint_find.h \
 	%D%/checkpoint_state.c \
-	%D%/checkpoint_state.h \
-	%D%/checkpoint_sums.c \
-	%D%/checkpoint_sums.h
+	%D%/checkpoint_sums.c

@@ -2,9 +2,6 @@
 src_trainer_libtrainer_a_SOURCES += \
 	%D%/device_attention.c \
 	%D%/device_check.c \
-	%D%/device_check.h \
 	%D%/device_passed.c \
 	%D%/hardware.c \
-	%D%/hardware.h \
-	%D%/measure.c \
-	%D%/measure.h
+	%D%/measure.c

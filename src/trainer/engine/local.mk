@@ -1,7 +1,5 @@
 # A model in memory, with its data, its device and the other ranks.
 src_trainer_libtrainer_a_SOURCES += \
 	%D%/engine.c \
-	%D%/engine.h \
 	%D%/engine_agree.c \
-	%D%/engine_data.c \
-	%D%/engine_data.h
+	%D%/engine_data.c

@@ -1,14 +1,8 @@
 # What a run would cost: memory, time and money, before it starts.
 src_trainer_libtrainer_a_SOURCES += \
 	%D%/plan_budget.c \
-	%D%/plan_budget.h \
 	%D%/plan_device.c \
-	%D%/plan_device.h \
 	%D%/plan_memory.c \
-	%D%/plan_memory.h \
 	%D%/plan_step.c \
-	%D%/plan_step.h \
 	%D%/plan_tables.c \
-	%D%/plan_tables.h \
-	%D%/scaling.c \
-	%D%/scaling.h
+	%D%/scaling.c

@@ -1,18 +1,11 @@
 # Runs computed again: replay, bisect, batch and rehearse.
 src_trainer_libtrainer_a_SOURCES += \
-	%D%/bisect.h \
 	%D%/bisect_document.c \
 	%D%/bisect_facts.c \
 	%D%/bisect_trace.c \
 	%D%/certify.c \
-	%D%/certify.h \
 	%D%/recorded_run.c \
-	%D%/recorded_run.h \
 	%D%/rehearse_child.c \
-	%D%/rehearse_child.h \
 	%D%/rehearse_place.c \
-	%D%/rehearse_place.h \
 	%D%/rehearse_scene.c \
-	%D%/rehearse_scene.h \
-	%D%/trace.c \
-	%D%/trace.h
+	%D%/trace.c

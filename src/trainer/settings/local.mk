@@ -1,7 +1,5 @@
 # The settings.
 src_trainer_libtrainer_a_SOURCES += \
 	%D%/recipe.c \
-	%D%/recipe.h \
 	%D%/settings.c \
-	%D%/settings.def \
-	%D%/settings.h
+	%D%/settings.def

@@ -1,11 +1,8 @@
 # Bytes of files and servers, inflated.
 src_data_libdata_a_SOURCES += \
 	%D%/download.c \
-	%D%/download.h \
 	%D%/gzip.c \
-	%D%/gzip.h \
 	%D%/source.c \
-	%D%/source.h \
 	%D%/source_url.c
 
 if HAVE_ISAL
