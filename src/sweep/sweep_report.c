@@ -93,13 +93,19 @@ static int find_axis(struct sweep_table *r, const char *by, struct err *e)
     return 0;
 }
 
+/* Does an axis have a column?  One of a single value says nothing. */
+static bool has_column(const struct sweep_table *r, size_t axis)
+{
+    return axis != r->by && !is_seed(r, axis) && r->s->sweep.axis[axis].n != 1;
+}
+
 /* Cells of one row agree in all axes but this one and the seed. */
 static bool same_row(const struct sweep_table *r, size_t x, size_t y)
 {
     const struct sweep *w = &r->s->sweep;
 
     for (size_t i = 0; i < w->n_axes; i++)
-        if (i != r->by && !is_seed(r, i) &&
+        if (has_column(r, i) &&
             strcmp(w->cell[x].value[i], w->cell[y].value[i]) != 0)
             return false;
     return true;
@@ -197,7 +203,7 @@ static void add_row(const struct sweep_table *r, struct table *t, size_t row)
         n++;
     }
     for (size_t i = 0; i < w->n_axes; i++)
-        if (i != r->by && !is_seed(r, i))
+        if (has_column(r, i))
             table_text(t, w->cell[r->first[row]].value[i]);
     parameters = run ? run_info_param(run, "derived.parameters") : NULL;
     if (parameters && num_int(parameters, &count))
@@ -221,7 +227,7 @@ static void name_columns(const struct sweep_table *r, struct table *t)
     const char *key = w->axis[r->by].key;
 
     for (size_t i = 0; i < w->n_axes; i++)
-        if (i != r->by && !is_seed(r, i))
+        if (has_column(r, i))
             table_column(t, w->axis[i].key);
     if (r->sized)
         table_column(t, "parameters");

@@ -49,6 +49,12 @@ is "$(gtrack show "$(cat sweeps/s/parent)" --json | grep -c '"FINISHED"')" 1 \
     "the parent is finished when all of its cells are"
 sweep report --by optim.lr
 is "$(cut -f 4 out | tail -n 1)" 0.01 "report finds the best value"
+printf '[grid]\noptim.lr = 1, 2\nmodel.layers = 3\nmodel.width = 4, 5\n' >flat.ini
+gtrack sweep -q -c flat.ini -- ./train.sh '{optim.lr}' >out 2>err
+gtrack sweep report -c flat.ini --tsv >out 2>err
+is "$(head -n 1 out)" \
+    "model.width${tab}optim.lr=1${tab}optim.lr=2${tab}best optim.lr${tab}val/loss${tab}sensitivity" \
+    "report leaves out an axis of one value" "$(cat err)"
 gtrack sweep status -c s.ini --tsv >out 2>err
 is "$(grep -c FINISHED out)" 4 "status needs no command"
 
