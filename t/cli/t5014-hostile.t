@@ -49,6 +49,13 @@ g -r a/b/e import theirs
 test $? -ne 0 && grep -q '32 hexadecimal digits' err
 ok $? "a run whose folder has no proper id is not copied"
 
+bad=$(printf 'a\nBcc: b')
+mv theirs/0/short "theirs/0/$bad"
+g -r theirs ls -c id --tsv --no-header
+test $? -eq 0 && test ! -s out
+ok $? "a folder whose name would be two lines is no run" "$(cat out err)"
+mv "theirs/0/$bad" theirs/0/short
+
 # links that leave a run: what they name is neither shown nor copied
 echo top secret >secret
 printf '1700000000000 0.5 1\n' >notes

@@ -80,8 +80,9 @@ bool store_is_run(const char *name)
     static const char *const reserved[] = { "tags", "datasets", "traces",
                                             "models" };
 
-    if (!isalnum((unsigned char)name[0]))
-        return false;
+    for (const char *s = name; *s; s++)
+        if (!isalnum((unsigned char)*s) && (s == name || !strchr("-_.", *s)))
+            return false;
     for (size_t i = 0; i < sizeof reserved / sizeof reserved[0]; i++)
         if (strcmp(name, reserved[i]) == 0)
             return false;

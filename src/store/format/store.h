@@ -72,7 +72,7 @@ void store_claimed(const char *root, const char *name);
 enum { STORE_COLOURS = 8 };
 int store_next_colour(const char *root);
 
-/* May this be the name of a run's folder? */
+/* May this be the name of a run's folder, which goes into messages? */
 bool store_is_run(const char *name);
 /* Is it the id of a run: 32 hexadecimal digits in lower case? */
 bool store_is_id(const char *id);
