@@ -31,7 +31,7 @@
 enum which { NONE, LAST, ALL };
 static const char *const which_words[] = { "none", "last", "all", NULL };
 
-static const char *output, *key;
+static const char *output, *key, *anchor;
 static struct opt_list added, sources;
 static int checkpoints;
 static bool with_data;
@@ -49,6 +49,8 @@ static const struct opt bundle_opts[] = {
       "add the sources of a program; may be given many times" },
     { 0, "sign", "key", OPT_STRING, &key,
       "sign the archive with this key of ssh, to FILE.sig" },
+    { 0, "anchor", "command", OPT_STRING, &anchor,
+      "hand the head to COMMAND, which can prove later that it existed" },
     { 0 }
 };
 
@@ -595,6 +597,13 @@ static int write_bundle(const struct runs *runs, struct err *e)
         log_info("%s: %s, %s", output, num_count(n, b.files, "file"),
                  num_bytes(size, (double)b.bytes));
         puts(head); /* style: own */
+        fflush(stdout);
+    }
+    if (ret == 0 && anchor) {
+        const char *const argv[] = { "sh", "-c", anchor, NULL };
+        struct spawn run = { .in = head, .in_len = strlen(head) };
+
+        ret = spawn_run(argv, &run, e);
     }
     buf_clear(&b.manifest);
     buf_clear(&b.signature);
@@ -614,7 +623,7 @@ static int bundle_main(int argc, char **argv, struct err *e)
     if (!output)
         return err_set(e, ERR_USAGE, "-o names the archive to write");
     folder = path_of_output(output);
-    if (!key) /* which may be that of an agent or of a device */
+    if (!key && !anchor) /* a key may be that of an agent or of a device */
         track_confine_output(folder);
     free(folder);
     ret = track_load(&runs, argc, argv, LOAD_NO_METRICS, e);

@@ -37,6 +37,10 @@ verify() {
 bundle "runs are packed" 0 one two -o paper.tar --add report.md --add figures \
     --sources program --checkpoints last --data
 cp head paper.head
+bundle "the head is handed to a command" 0 one -o dated.tar --anchor 'cat >dated; echo told'
+is "$(cat dated)
+told" "$(cat head)" "the command of --anchor gets the head that is printed"
+bundle "a command of --anchor that fails is an error" 1 one -o dated.tar --anchor 'exit 3'
 tar tf paper.tar >names
 ok $? "tar reads the archive"
 for file in README files/report.md files/figures/make.sh files/LICENSE \

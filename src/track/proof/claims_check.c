@@ -184,6 +184,17 @@ static int find_value(struct claims_check *k, struct claim *c, struct err *e)
     return ret;
 }
 
+/* Begin the row of what is of no run, which the result ends. */
+static void begin_row(struct table *t, const char *file, long line,
+                      const char *kind, const char *what)
+{
+    table_printf(t, "%s:%ld", file, line);
+    table_none(t);
+    table_text(t, kind);
+    table_text(t, what);
+    table_none(t);
+}
+
 /* A table is too long to be shown: its command stands for it. */
 static void add_claim(struct claims_check *k, const char *file, struct claim *c,
                       bool tex)
@@ -195,13 +206,10 @@ static void add_claim(struct claims_check *k, const char *file, struct claim *c,
     const bool equal = known && strlen(c->now) == c->len &&
                        memcmp(c->now, c->value, c->len) == 0;
 
-    table_printf(t, "%s:%ld", file, c->line);
     if (c->command) {
-        table_none(t);
-        table_text(t, "table");
-        table_text(t, c->command);
-        table_none(t);
+        begin_row(t, file, c->line, "table", c->command);
     } else {
+        table_printf(t, "%s:%ld", file, c->line);
         table_text(t, c->run);
         table_text(t, c->column);
         table_printf(t, "%.*s", (int)(c->len < 100 ? c->len : 100), c->value);
@@ -221,17 +229,6 @@ static void add_claim(struct claims_check *k, const char *file, struct claim *c,
     k->equal += equal;
     k->other += known && !equal;
     k->unknown += !known;
-}
-
-static int write_claims(const struct claims *c, const char *file, struct err *e)
-{
-    struct buf text = BUF_INIT;
-    int ret;
-
-    claims_write(c, &text);
-    ret = save_bytes(file, text.s, text.len, e);
-    buf_clear(&text);
-    return ret;
 }
 
 /* ---- figures ----------------------------------------------------------- */
@@ -274,17 +271,6 @@ static char *find_file(const char *report, const char *name,
     return path;
 }
 
-/* Begin the row of a figure, which the result ends. */
-static void begin_figure(struct table *t, const char *file, long line,
-                         const char *path)
-{
-    table_printf(t, "%s:%ld", file, line);
-    table_none(t);
-    table_text(t, "figure");
-    table_text(t, path);
-    table_none(t);
-}
-
 /* Figures of other programs say nothing about runs. */
 static void add_figure(struct claims_check *k, const char *file, long line,
                        const char *path)
@@ -302,7 +288,7 @@ static void add_figure(struct claims_check *k, const char *file, long line,
     buf_clear(&command);
     if (result == STAMPED_NONE)
         return;
-    begin_figure(&k->table, file, line, path);
+    begin_row(&k->table, file, line, "figure", path);
     stamped_add(&k->table, result, &why);
     k->figures++;
     k->other_figures += result != STAMPED_EQUAL;
@@ -318,7 +304,7 @@ static void add_missing(struct claims_check *k, const char *file, long line,
 
     if (strstr(name, "://"))
         return;
-    begin_figure(t, file, line, name);
+    begin_row(t, file, line, "figure", name);
     table_text(t, is_known   ? "is missing"
                   : is_macro ? "is named by a macro, and was not checked"
                              : "is elsewhere, and was not checked");
@@ -391,7 +377,7 @@ void claims_check_init(struct claims_check *k, const struct program *gtrack)
 
 int claims_check_file(struct claims_check *k, const char *file, struct err *e)
 {
-    struct buf text = BUF_INIT;
+    struct buf text = BUF_INIT, now = BUF_INIT;
     struct claims c = { 0 };
     const int64_t before = k->other;
     int ret = buf_read_file(&text, file, FILE_MAX, e);
@@ -404,9 +390,12 @@ int claims_check_file(struct claims_check *k, const char *file, struct err *e)
         check_figures(k, file, text.s);
     if (ret == 0 && sig_caught())
         ret = err_set(e, ERR_INTERRUPTED, "%s: interrupted", file);
-    if (ret == 0 && k->fill && k->other > before)
-        ret = write_claims(&c, file, e);
+    if (ret == 0 && k->fill && k->other > before) {
+        claims_write(&c, &now);
+        ret = save_bytes(file, now.s, now.len, e);
+    }
     claims_clear(&c);
+    buf_clear(&now);
     buf_clear(&text);
     return ret;
 }
