@@ -118,4 +118,27 @@ all_end "the disk is full" "$build/t/lib/disturb" -c write -n 1 -a -e ENOSPC
 is "$? $(cat out)" "1 gtrack: a stack of 64 KiB is too small; 'ulimit -s 8192' \
 allows a larger one" "a stack that is too small is an error"
 all_end "32 files may be open" sh -c 'ulimit -n 32; exec "$@"' sh
+
+# Daemons and cron close the standard streams.  What a program opens first must
+# not take their place: no file gets a message.
+# outcome COMMAND: its status, and how many lines of files are messages
+outcome() {
+    rm -rf r && cp -R seed r
+    sh -c "$1"
+    echo "$? $(grep -rhE '^g(data|plot|track|train): ' r | wc -l)"
+}
+bad='' n=0
+sed 's/ -q / /' commands >loud
+while IFS= read -r command; do
+    want=$(outcome "($command) >out 2>err </dev/null")
+    for closed in '<&-' '2>&-' '>&-' '<&- >&- 2>&-'; do
+        n=$((n + 1))
+        test -n "$long" || test $((n % 5)) = 0 || continue
+        got=$(outcome "($command) >out 2>err </dev/null $closed")
+        case $closed in *'>&- '* | '>&-') got="${want% *} ${got#* }" ;; esac
+        test "$got" = "$want" || bad="$bad
+$command $closed: $got, not $want"
+    done
+done <loud
+is "$bad" "" "no message goes into a file while standard streams are closed"
 done_testing
