@@ -8,9 +8,11 @@
 . "$top/t/lib/serve.sh"
 perl -MHTTP::Tiny -e 1 2>/dev/null || skip_all "no perl with HTTP::Tiny"
 
-# `make check-long` lets 32 of them, or GT_WRITERS, write GT_COUNT attempts each
+# `make check-long` lets 32 of them, or GT_WRITERS, write GT_COUNT attempts each,
+# at most GT_AT_ONCE at once
 writers=${GT_LONG:+${GT_WRITERS:-32}}
 writers=${writers:-4}
+at_once=${GT_AT_ONCE:-$writers}
 parts=$(or_long 3)
 points=$((50 * parts))
 "$build/t/lib/mkruns" other rates
@@ -44,11 +46,6 @@ until_done() {
         test ! -e ended || return
     done >"bad.$1"
 }
-pids=
-for i in $(seq "$writers"); do
-    write_run "$i" 2>"err.w$i" &
-    pids="$pids $!"
-done
 others=
 n=0
 while IFS= read -r line; do
@@ -72,9 +69,15 @@ others="$others $!"
 until_done edits "BODY='{\"id\":\"$id\",\"note\":\"by the page\"}' $page POST '$base/api/edit' 'Cookie: $cookie' 'Host: localhost:$port' 'Origin: http://localhost:$port' >edit.out
 grep -q -e '^HTTP.* 200 ' -e '^HTTP.* 404 ' -e 'No such file' edit.out || { cat edit.out; exit 9; }" &
 others="$others $!"
-bad=
-for pid in $pids; do
-    wait "$pid" || bad="$bad a writer ended with status $?: $(cat err.w*)"
+bad= pids=
+for i in $(seq "$writers"); do
+    write_run "$i" 2>"err.w$i" &
+    pids="$pids $!"
+    test $((i % at_once)) -eq 0 || test "$i" -eq "$writers" || continue
+    for pid in $pids; do
+        wait "$pid" || bad="$bad a writer ended with status $?: $(cat err.w*)"
+    done
+    pids=
 done
 : >ended
 for pid in $others; do
