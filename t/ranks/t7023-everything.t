@@ -25,7 +25,7 @@ awk 'BEGIN { for (i = 0; i < 20; i++)
 small_ini data.train='digits_*.bin' data.val='letters_*.bin' \
     data.tokenizer=tok data.order=sequential model.vocab=260 model.dropout=0.1 \
     train.micro_batch=1 train.batch=6 train.ramp=5 train.deterministic=yes \
-    train.spike_window=8 train.spike_loss=2 \
+    train.spike_window=8 train.spike_loss=2 parallel.timeout=1h \
     schedule.steps=24 schedule.warmup=4 \
     eval.at_start=yes eval.every=2 eval.sequences=4 eval.patience=6 eval.min_delta=0.5 \
     eval.hellaswag=hella.jsonl eval.hellaswag_every=4 \
