@@ -10,6 +10,7 @@
 
 #include "common/buf.h"
 #include "common/log.h"
+#include "common/num.h"
 #include "common/opt.h"
 #include "common/path.h"
 #include "store/format/store.h"
@@ -155,6 +156,7 @@ static int import_main(int argc, char **argv, struct err *e)
                              .experiment = experiment,
                              .name = name,
                              .flags = track_links() };
+    char runs[NUM_TEXT], points[NUM_TEXT];
     struct err late = { 0 };
     int ret = 0;
 
@@ -165,8 +167,10 @@ static int import_main(int argc, char **argv, struct err *e)
     if (import_close(&import, ret < 0 ? &late : e) < 0)
         ret = -1;
     if (import.runs || import.existing)
-        log_info("%zu runs with %zu points imported, %zu already existed",
-                 import.runs, import.points, import.existing);
+        log_info("%s with %s imported, %zu already existed",
+                 num_count(runs, (int64_t)import.runs, "run"),
+                 num_count(points, (int64_t)import.points, "point"),
+                 import.existing);
     return ret;
 }
 

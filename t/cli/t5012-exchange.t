@@ -201,7 +201,7 @@ second"
     g ls 'run ab12' -c big,nest.a,nest.lr,tags.team,tags.baseline,tags.wandb.job_type --no-header
     is "$(cat out)" "1.1805916207174113e+21${tab}7${tab}0.1${tab}core${tab}${tab}train" \
         "import takes tags, the job type, fractions and large integers of W&B"
-    g import wandb && grep -q "1 runs with 6 points imported, 1 already existed" err
+    g import wandb && grep -q "1 run with 6 points imported, 1 already existed" err
     ok $? "import of W&B's folder imports each run below it once"
     cp wandb/offline-run-1-cd34/run-cd34.wandb . && mkdir files && echo x >files/x &&
         g import -r lone run-cd34.wandb && test -z "$(find lone -name x)"
