@@ -27,9 +27,12 @@ sed -n 's/^| \(.*\) | `\(.*\)` |$/\1\t\2/p' "$top/doc/report.md" >items
 test "$(wc -l <items)" -ge 75
 ok $? "the document has its items"
 mkdir printed
+memory=0 # a rehearsal finds that checkpoints here would be lost
+case $(stat -f -c %T .) in tmpfs | ramfs) memory=1 ;; esac
 while IFS=$tab read -r item command; do
     sh -c "$command" >out 2>err </dev/null
     status=$?
+    case $command in 'gtrain rehearse'*) status=$((status - memory)) ;; esac
     file=$(echo "$command" | sed -n 's/.* -o \([^ ]*\.[a-z]*\).*/\1/p')
     cat out err >"printed/$item"
     test "$status" -eq 0 && test -s "${file:-printed/$item}"
