@@ -271,7 +271,7 @@ rm -f log
 "$gtrain" --config c.ini --ranks 2 --set run.name=dead --set eval.every=0 \
     --set train.batch=600000 --set checkpoint.last=no >log 2>&1 &
 parent=$!
-until grep -q 'FLOP per token' log 2>/dev/null || ! kill -0 $parent; do :; done
+await_line log 'FLOP per token' $parent
 ranks=$(children $parent)
 victim=$(echo "$ranks" | tail -n 1)
 kill -9 "$victim"
@@ -328,7 +328,7 @@ stop_within() {     # stop_within BATCH SIGNAL: to the last rank
         --set train.batch="$1" --set schedule.steps=2 --set eval.every=0 \
         --set checkpoint.folder=within --set run.name="within$1" >log 2>&1 &
     parent=$!
-    until grep -q 'FLOP per token' log 2>/dev/null || ! kill -0 $parent; do :; done
+    await_line log 'FLOP per token' $parent
     kill -"$2" "$(children $parent | tail -n 1)"
     wait $parent
     status=$?
@@ -350,7 +350,7 @@ start_endless twice "$gtrain" --ranks 2 --set run.name=twice
 zero=$(echo "$ranks" | head -n 1)
 kill -STOP "$victim"
 kill -INT "$zero"
-until grep -q '^gtrain: stopping: ' log || ! kill -0 $parent; do :; done
+await_line log 'gtrain: stopping: ' $parent
 kill -INT "$zero"
 until test -z "$(alive "$zero")"; do :; done
 kill -CONT "$victim"

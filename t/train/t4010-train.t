@@ -340,7 +340,7 @@ rm -f out
 gtrain --config tiny.ini --root unfinished --set train.batch=100000 \
     --set schedule.steps=100000 >out 2>&1 &
 pid=$!
-until grep -q 'at least' out || ! kill -0 $pid 2>/dev/null; do :; done
+await_line out 'at least' $pid
 kill -TERM $pid
 wait $pid
 is $? 75 "a signal within a step ends training with status 75"
@@ -358,9 +358,9 @@ rm -f out
 gtrain --config tiny.ini --root killed_twice --set train.micro_batch=64 \
     --set train.batch=64 --set train.device=ref --set model.width=512 >out 2>&1 &
 pid=$!
-until grep -q 'tokens in total' out || ! kill -0 $pid 2>/dev/null; do :; done
+await_line out 'tokens in total' $pid
 kill -INT $pid
-until grep -q 'stopping:' out || ! kill -0 $pid 2>/dev/null; do :; done
+await_line out 'stopping:' $pid
 kill -INT $pid 2>/dev/null
 wait $pid
 is $? 130 "a second SIGINT ends training with status 130"
@@ -380,7 +380,7 @@ hasty() {       # hasty STEP [OPTION]...: stopped when its output has STEP
     # shellcheck disable=SC2086 # words
     gtrain --config tiny.ini --root hasty $long "$@" >out 2>&1 &
     pid=$!
-    until grep -q "$at" out 2>/dev/null || ! kill -0 $pid 2>/dev/null; do :; done
+    await_line out "$at" $pid
     kill -TERM $pid
     wait $pid
 }
@@ -407,15 +407,14 @@ rm -rf out full
 gtrain --config tiny.ini --root lost --set checkpoint.folder=full \
     --set schedule.steps=10000000 --set eval.every=0 >out 2>&1 &
 pid=$!
-until ls full/step-* >/dev/null 2>&1 || ! kill -0 $pid 2>/dev/null; do :; done
+await_path 'full/step-*' $pid
 i=0
 until mv full gone.$((i += 1)) 2>/dev/null &&
     (true >full) 2>/dev/null ||
     ! kill -0 $pid 2>/dev/null; do :; done
-until grep -q 'training continues without it' out 2>/dev/null ||
-    ! kill -0 $pid 2>/dev/null; do :; done
+await_line out 'training continues without it' $pid
 rm -f full && mkdir full
-until ls full/step-* >/dev/null 2>&1 || ! kill -0 $pid 2>/dev/null; do :; done
+await_path 'full/step-*' $pid
 kill -TERM $pid
 wait $pid
 test $? -eq 75 && ls full/step-*/state.json >/dev/null
