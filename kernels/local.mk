@@ -7,6 +7,7 @@ kernels_libkernels_a_SOURCES = \
 	%D%/elementwise.c \
 	%D%/embed.c \
 	%D%/fp8.c \
+	%D%/gpus.c \
 	%D%/head.c \
 	%D%/linear.c \
 	%D%/mix.c \

@@ -12,6 +12,7 @@
 #include "kernels/cuda/sdpa.h"
 
 #include "common/mem.h"
+#include "kernels/gpus.h"
 
 #include <stdio.h>
 
@@ -306,45 +307,18 @@ static char *device_describe(struct dev *dev, char *out, size_t room)
     return out;
 }
 
-/*
- * Dense products of 16-bit types, of TF32 and of F32, in 10^12 operations a
- * second, from NVIDIA's data sheets.  The first row whose name is part of the
- * device's name counts.
- */
-static const struct {
-    const char *name;
-    double half, tf32, f32;
-} cards[] = {
-    /* clang-format off */
-    { "H100 PCIe", 756, 378, 51 },
-    { "H100 NVL", 835, 417, 60 },
-    { "H100", 989, 494, 67 },
-    { "H800", 989, 494, 67 },
-    { "H200", 989, 494, 67 },
-    { "GH200", 989, 494, 67 },
-    { "B200", 2250, 1125, 75 },
-    { "A100", 312, 156, 19.5 },
-    { "A40", 149.7, 74.8, 37.4 },
-    { "A10", 125, 62.5, 31.2 },
-    { "L40S", 362, 183, 91.6 },
-    { "L40", 181, 90.5, 90.5 },
-    { "L4", 121, 60.5, 30.3 },
-    { "RTX 4090", 165.2, 82.6, 82.6 },
-    { "RTX 3090", 71, 35.6, 35.6 },
-    { "V100", 125, 15.7, 15.7 },
-    { "T4", 65, 8.1, 8.1 },
-    { "emulated", 1e-3, 1e-3, 1e-3 },
-    /* clang-format on */
-};
-
 static double device_peak(const struct dev *dev, enum dtype type)
 {
-    for (const auto &card : cards) {
-        if (!strstr(cuda_of(dev)->name, card.name))
-            continue;
-        return 1e12 * (type != DT_F32 ? card.half
-                       : dev->tf32    ? card.tf32
-                                      : card.f32);
+    const struct cuda *cuda = cuda_of(dev);
+
+    for (const struct gpu *g = gpu_table; g->name; g++) {
+        const double share = gpu_share(g, cuda->name, cuda->sms);
+
+        if (share > 0)
+            return 1e12 * share *
+                   (type != DT_F32 ? g->half
+                    : dev->tf32    ? g->tf32
+                                   : g->f32);
     }
     return 0.0;
 }

@@ -84,7 +84,7 @@ static int check_device(struct err *e)
     if (device && plan_device_find(&named, device, e) < 0)
         return -1;
     how.device = device ? &named : NULL;
-    if (threads && (!device || named.gpu))
+    if (threads && (!device || named.gpu.name))
         return err_set(e, ERR_USAGE, "--threads needs --device cpu");
     if (threads && plan_device_threads(&named, threads, e) < 0)
         return -1;
@@ -140,7 +140,7 @@ static int resolve_model(struct settings *s, struct err *e)
     int ret = 0;
 
     if (how.device)
-        resolve_precision(s, named.gpu != NULL);
+        resolve_precision(s, named.gpu.name != NULL);
     if (s->model.vocab == 0 && *s->data.tokenizer)
         ret = tokenizer_load(&tokenizer, s->data.tokenizer, e);
     /* rates follow from the vocabulary only if the number of steps does */
@@ -261,7 +261,7 @@ static int build_model(struct models *m, struct err *e)
     graph_memory_size(&p->gpt.graph, &conf, &ref_ops);
     if (!device)
         return 0;
-    if (!named.gpu)
+    if (!named.gpu.name)
         rank_memory_warn(p->set, how.ranks, how.ranks);
     return plan_device_open(&named, p->set, p->gpt.graph.type, e);
 }

@@ -10,6 +10,7 @@ unit_tests = \
 	t/unit/filter.t \
 	t/unit/fp8.t \
 	t/unit/gemm.t \
+	t/unit/gpus.t \
 	t/unit/half.t \
 	t/unit/http.t \
 	t/unit/index.t \
@@ -72,6 +73,8 @@ t_unit_gemm_t_SOURCES = %D%/gemm.c t/lib/tap.h
 t_unit_gemm_t_LDADD = $(KERNELS_LIBS)
 t_unit_fp8_t_SOURCES = %D%/fp8.c t/lib/tap.h
 t_unit_fp8_t_LDADD = $(KERNELS_LIBS)
+t_unit_gpus_t_SOURCES = %D%/gpus.c t/lib/tap.h
+t_unit_gpus_t_LDADD = $(KERNELS_LIBS)
 t_unit_half_t_SOURCES = %D%/half.c t/lib/tap.h
 t_unit_half_t_LDADD = $(KERNELS_LIBS)
 t_unit_http_t_SOURCES = %D%/http.c t/lib/tap.h

@@ -11,24 +11,24 @@
 #include "common/num.h"
 #include "trainer/device/measure.h"
 
-/* clang-format off */
-const struct hardware hardware_table[] = {
-    /* name  fp32/TF32 bf16 fp16 fp8    GiB  GB/s link  n  source */
-    { "P100",     {  9.3,  9.3, 18.7 },  16,  732,  80, 1, "data sheet, 2016" },
-    { "T4",       {  8.1,  8.1,   65 },  15,  320,   0, 1, "data sheet, 2019" },
-    { "T4 x 2",   { 16.2, 16.2,  130 },  15,  320,   0, 2, "data sheet, 2019" },
-    { "V100",     { 15.7, 15.7,  125 },  32,  900, 150, 1, "data sheet, 2020" },
-    { "A100 40GB", { 156,  312,  312 },  40, 1555, 300, 1, "data sheet, 2021" },
-    { "A100 80GB", { 156,  312,  312 },  80, 2039, 300, 1, "data sheet, 2021" },
-    { "H100 SXM", { 494.7, 989.4, 989.4, 1978.9 },
-                                         80, 3350, 450, 1, "data sheet, 2023" },
-    { "H200 SXM", { 494.7, 989.4, 989.4, 1978.9 },
-                                        141, 4800, 450, 1, "data sheet, 2024" },
-    { "TPU v3-8",  { 420,  420,  420 },  16,    0,   0, 8,
-                                                      "Google Cloud, 2021" },
-    { 0 }
-};
-/* clang-format on */
+struct hardware hardware_of(const struct gpu *g)
+{
+    const double f32 = g->tf32 > 0 ? g->tf32 : g->f32;
+    const bool old = g->capability && g->capability < GPU_CAPABILITY;
+
+    return (struct hardware){
+        .name = g->name,
+        .tflops = { [PRECISION_FP32] = f32,
+                    [PRECISION_BF16] = old ? f32 : g->half,
+                    [PRECISION_FP16] = g->half,
+                    [HARDWARE_FP8] = g->fp8 },
+        .gib = g->gib,
+        .memory = g->memory,
+        .link = g->link,
+        .devices = g->devices ? g->devices : 1,
+        .source = g->capability ? "data sheet" : "Google Cloud"
+    };
+}
 
 int hardware_parse(const char **text, char name[32], struct hardware *h,
                    struct err *e)

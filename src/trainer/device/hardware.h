@@ -2,14 +2,14 @@
 #define TRAINER_DEVICE_HARDWARE_H
 
 #include "common/err.h"
+#include "kernels/gpus.h"
 #include "trainer/settings/settings.h"
 
 /*
  * hardware - the peak rates of machines for training
  *
- * Rates are without sparsity, from the data sheets of NVIDIA and Google Cloud
- * of the year in `source`: in TFLOP/s of all devices of the row together, and
- * in GB/s of one device.
+ * Rates are without sparsity, in TFLOP/s of all devices together, and in GB/s
+ * of one device.
  */
 enum { HARDWARE_FP8 = 3 };
 
@@ -26,7 +26,7 @@ struct hardware {
     bool whole; /* ranks share it */
 };
 
-extern const struct hardware hardware_table[]; /* ends with a NULL name */
+struct hardware hardware_of(const struct gpu *);
 
 /* The device that train.device names on this machine, with its memory and its
  * peak rate in train.precision, which is plan.peak_tflops, known or measured;

@@ -26,30 +26,48 @@ enum {
 
 /* ---- arguments -------------------------------------------------------- */
 
-/* Does the name of a device begin with `name`?  A dash stands for a space. */
-static bool is_named(const struct hardware *h, const char *name)
+/* Does the name of a device begin with `name`, but for case, spaces and dashes?
+ * Sets *whole if it is the whole name. */
+static bool is_named(const char *device, const char *name, bool *whole)
 {
-    const char *at = h->name;
-
-    for (; *name && *at; name++, at++)
-        if (tolower((unsigned char)*name) != tolower((unsigned char)*at) &&
-            !(*name == '-' && *at == ' '))
+    for (;; device++, name++) {
+        name += strspn(name, " -");
+        device += strspn(device, " -");
+        if (!*name) {
+            *whole = !*device;
+            return true;
+        }
+        if (tolower((unsigned char)*name) != tolower((unsigned char)*device))
             return false;
-    return !*name;
+    }
 }
 
 int plan_device_find(struct plan_device *d, const char *name, struct err *e)
 {
-    d->gpu = NULL;
+    const struct gpu *found = NULL;
+    bool whole = false;
+
+    d->gpu.name = NULL;
     if (strcmp(name, "cpu") == 0)
         return 0;
-    for (d->gpu = hardware_table; d->gpu->name; d->gpu++)
-        if (*name && d->gpu->link > 0 && is_named(d->gpu, name))
-            return 0;
-    return err_set(e, ERR_USAGE,
-                   "--device expects cpu, p100, v100, a100-40gb, a100-80gb, "
-                   "h100 or h200, not '%s'",
-                   name);
+    for (const struct gpu *g = gpu_table; g->name && !whole; g++)
+        if (*name && g->link > 0 && is_named(g->name, name, &whole) &&
+            (whole || !found))
+            found = g;
+    if (!found)
+        return err_set(
+            e, ERR_USAGE,
+            "--device expects cpu or a GPU, such as a100-80gb, h100, "
+            "b200, l40s, a10g or rtx4090, not '%s'",
+            name);
+    if (found->capability < GPU_CAPABILITY)
+        return err_set(e, ERR_USAGE,
+                       "--device %s: gtrain needs compute capability 8.0, and "
+                       "a %s has %d.%d",
+                       name, found->name, found->capability / 10,
+                       found->capability % 10);
+    d->gpu = hardware_of(found);
+    return 0;
 }
 
 int plan_device_network(struct plan_device *d, const char *rate, struct err *e)
@@ -185,13 +203,12 @@ static int open_cpu(struct plan_device *d, const struct settings *s,
 int plan_device_open(struct plan_device *d, const struct settings *s,
                      enum dtype type, struct err *e)
 {
-    if (s->train.fp8 != FP8_OFF &&
-        !(d->gpu && d->gpu->tflops[HARDWARE_FP8] > 0))
+    if (s->train.fp8 != FP8_OFF && !(d->gpu.tflops[HARDWARE_FP8] > 0))
         return conf_fail(&s->conf, "train.fp8", e,
                          "%s cannot multiply fp8, which needs compute "
                          "capability 8.9 or higher",
-                         d->gpu ? d->gpu->name : "a CPU");
-    return d->gpu ? 0 : open_cpu(d, s, type, e);
+                         d->gpu.name ? d->gpu.name : "a CPU");
+    return d->gpu.name ? 0 : open_cpu(d, s, type, e);
 }
 
 static double memory_rate(const struct plan_device *d, int threads)
@@ -264,14 +281,14 @@ bool plan_device_rates(const struct plan_device *d, const struct settings *s,
 
     if (i > 0 && i >= d->n_threads)
         return false;
-    if (d->gpu)
-        *r = gpu_rates(d->gpu, s->train.precision);
+    if (d->gpu.name)
+        *r = gpu_rates(&d->gpu, s->train.precision);
     else if (i < d->n_threads)
         *r = cpu_rates(d, ranks, d->threads[i], ranks * d->threads[i]);
     else
         *r = cpu_rates(d, ranks, hardware_threads(s, ranks, true),
                        cores_of_rank(1, false));
     if (ranks > PER_MACHINE)
-        r->link = fmin(r->link, (d->gpu ? gpu_links : 1) * d->network);
+        r->link = fmin(r->link, (d->gpu.name ? gpu_links : 1) * d->network);
     return true;
 }

@@ -35,7 +35,7 @@
 enum { PLAN_CPU_RATES = 8, PLAN_CPU_COUNTS = 16 };
 
 struct plan_device {
-    const struct hardware *gpu;   /* NULL: this CPU */
+    struct hardware gpu;          /* without a name: this CPU */
     double network;               /* bytes/s of each rank, between machines */
     double cpu[PLAN_CPU_RATES];   /* as in plan.cpu_rates */
     int threads[PLAN_CPU_COUNTS]; /* the numbers of threads to calculate for */

@@ -233,7 +233,7 @@ static void add_training(struct rows *r)
 /* A GPU that is named needs more than the model. */
 static bool has_scratch(const struct plan_how *how)
 {
-    return how->device && how->device->gpu;
+    return how->device && how->device->gpu.name;
 }
 
 /* The values of parallel.mode that matter. */
@@ -249,7 +249,7 @@ static int count_modes(const struct rows *r, const char *const **words)
 
 static void add_memory(struct rows *r)
 {
-    const double gib = has_scratch(r->how) ? r->how->device->gpu->gib : 0;
+    const double gib = has_scratch(r->how) ? r->how->device->gpu.gib : 0;
     const char *const *modes;
     struct table *t = &r->table;
     const int n = count_modes(r, &modes);
@@ -343,8 +343,9 @@ static void list_hardware(struct hardware_list *l, const struct settings *s)
 
     l->has_this = hardware_measure(&l->item[0], s);
     l->n = l->has_this;
-    for (const struct hardware *row = hardware_table; row->name; row++)
-        l->item[l->n++] = *row;
+    for (const struct gpu *g = gpu_table; g->name; g++)
+        if (g->hours)
+            l->item[l->n++] = hardware_of(g);
     while (l->n < MOST_HARDWARE &&
            hardware_parse(&more, l->name[l->n], &l->item[l->n], &e) > 0)
         l->n++;
@@ -574,7 +575,7 @@ static void set_columns(struct table *t, const struct plan_how *how,
                         const struct hardware_list *hardware,
                         enum plan_part part)
 {
-    const bool is_cpu = how->device && !how->device->gpu;
+    const bool is_cpu = how->device && !how->device->gpu.name;
 
     switch (part) {
     case PLAN_RECIPE:
