@@ -137,7 +137,7 @@ int dl_load(void *api, const struct dl_symbol *table, const char *names,
     for (; table->name; table++) {
         void *f = find_any(library, table->name);
 
-        if (!f) {
+        if (!f && !strchr(table->name, '?')) {
             dlclose(library);
             return err_set(e, ERR_MISSING,
                            "%.*s has no function %s; it may be too old", first,

@@ -28,8 +28,9 @@ extern "C" {
  * then in the packages of Python: pip installs NVIDIA's libraries there, in
  * site-packages/nvidia/NAME/lib of $VIRTUAL_ENV, $CONDA_PREFIX, the user's
  * folder .local, /usr/local and /usr.
- * The name of a symbol that was renamed may be such a list, too.  A library
- * stays open until the program ends.
+ * The name of a symbol that was renamed may be such a list, too; the pointer to
+ * one that is missing stays NULL if "?" is in that list.  A library stays open
+ * until the program ends.
  *
  * dl_preload() opens all libraries whose names fit a pattern in the packages of
  * Python and in the toolkit, so that libraries which look for them by name find

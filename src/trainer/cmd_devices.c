@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/machine/nvml.h"
 #include "common/mem.h"
 #include "common/opt.h"
 #include "common/output/table.h"
@@ -185,6 +186,10 @@ static int check_all(struct table *t, struct settings *s, struct err *e)
 
         snprintf(name, sizeof name, "%s", dev_types[i]->name);
         for (int k = 1; dev_open(&dev, name, &why) == 0; k++, n++) {
+            struct nvml *nvml = dev.address[0] ? nvml_open(dev.address) : NULL;
+
+            nvml_warn(nvml, dev.address);
+            nvml_close(nvml);
             dev_close(&dev);
             bad += !check_precisions(t, name, s);
             snprintf(name, sizeof name, "%s:%d", dev_types[i]->name, k);

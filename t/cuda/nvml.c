@@ -16,6 +16,8 @@ int main(int argc, char **argv)
 
     if (!n)
         puts("none");
+    else
+        nvml_warn(n, argv[1]);
     for (long i = n ? strtol(argv[2], NULL, 10) : 0; i > 0; i--)
         if (nvml_read(n, v))
             printf("%g%% %g B %g W %g J %g C %g MHz %g MHz %g\n",

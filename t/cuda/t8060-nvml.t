@@ -50,11 +50,26 @@ int nvmlDeviceGetCurrentClocksThrottleReasons(void *d, unsigned long long *r)
 {
     return 3; /* NVML_ERROR_NOT_SUPPORTED */
 }
+#ifdef FAULTS
+int nvmlDeviceGetTotalEccErrors(void *d, int type, int since,
+                                unsigned long long *n)
+{
+    *n = 3;
+    return type == 1 && since == 0 ? 0 : 2;
+}
+int nvmlDeviceGetRemappedRows(void *d, unsigned *corrected, unsigned *other,
+                              unsigned *pending, unsigned *failed)
+{
+    *corrected = *other = 1, *pending = 1, *failed = FAULTS;
+    return 0;
+}
+#endif
 EOF
-if ! ${CC:-cc} -shared -fPIC -w -Wl,-soname,libnvidia-ml.so.1 fake.c \
-    -o libnvidia-ml.so.1; then
-    skip_all "a stand-in for NVML does not compile"
-fi
+make_fake() {
+    ${CC:-cc} -shared -fPIC -w -Wl,-soname,libnvidia-ml.so.1 "$@" fake.c \
+        -o libnvidia-ml.so.1
+}
+make_fake || skip_all "a stand-in for NVML does not compile"
 fake() { LD_LIBRARY_PATH=$dir "$nvml" "$@"; }
 is "$(fake 0000:1b:00.0 1)" "97% 50000 B 350.5 W 2.5 J 60 C 1980 MHz 2619 MHz nan" \
     "readings come in watts, joules and bytes, or are NaN"
@@ -64,6 +79,23 @@ is "$(fake 0000:1b:00.0 6 | awk '{ print $8 }' | tr '\n' ' ')" "60 60 60 60 60 6
     "slow readings are taken every fifth time"
 is "$(fake 0000:1b:00.0 3 | awk '{ print $6 }' | tr '\n' ' ')" "2.5 5 7.5 " \
     "energy counts from the start of the run"
+is "$(fake 0000:1b:00.0 1 2>&1 >/dev/null)" "" \
+    "a library without the calls of faults is used without them"
+make_fake -DFAULTS=0
+fake 0000:1b:00.0 1 >out 2>log
+like log '1b:00.0 had 3 errors that could not be corrected' \
+    "errors of a GPU's memory are told"
+like log 'damaged rows of its memory when it is reset' \
+    "rows that wait to be replaced are told"
+make_fake -DFAULTS=1
+fake 0000:1b:00.0 1 >out 2>log
+like log 'no spare rows of memory left' "a GPU without spare rows is told"
+sed 's/nvmlDeviceGetPowerUsage/other/' fake.c >less.c
+${CC:-cc} -shared -fPIC -w -Wl,-soname,libnvidia-ml.so.1 less.c \
+    -o libnvidia-ml.so.1
+is "$(fake 0000:1b:00.0 1)" "97% 50000 B nan W 2.5 J 60 C 1980 MHz 2619 MHz nan" \
+    "a function that is missing costs its metric only"
+make_fake
 python=${GT_PYTHON:-python3}
 export PYTHONPATH="$top/python" PYTHONDONTWRITEBYTECODE=1
 export GTRACK_LIBRARY="$build/libgtrack.so.0"

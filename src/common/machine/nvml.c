@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/dl.h"
+#include "common/log.h"
 #include "common/mem.h"
 
 const char *const nvml_names[NVML_VALUES] = {
@@ -21,7 +22,7 @@ const char *const nvml_names[NVML_VALUES] = {
 };
 
 /* The calls that are used, as nvml.h declares them.  Each returns 0, or an
- * error code. */
+ * error code; what reads a device is NULL if a library does not have it. */
 struct nvml_calls {
     int (*init)(void);
     int (*shutdown)(void);
@@ -34,9 +35,13 @@ struct nvml_calls {
     int (*temperature)(void *, int sensor, unsigned *);
     int (*clock)(void *, int which, unsigned *);
     int (*throttled)(void *, unsigned long long *reasons);
+    int (*memory_errors)(void *, int type, int since, unsigned long long *);
+    int (*remapped_rows)(void *, unsigned *corrected, unsigned *uncorrected,
+                         unsigned *pending, unsigned *failed);
 };
 
 enum { SENSOR_GPU = 0, CLOCK_SM = 1, CLOCK_MEMORY = 2, SLOW_EVERY = 5 };
+enum { UNCORRECTED = 1, SINCE_START = 0 };
 
 /* clang-format off */
 #define SYMBOL(name, member) \
@@ -48,15 +53,17 @@ static const struct dl_symbol symbols[] = {
     SYMBOL("Shutdown", shutdown),
     SYMBOL("DeviceGetHandleByPciBusId_v2", by_address),
     SYMBOL("DeviceGetHandleByIndex_v2", by_number),
-    SYMBOL("DeviceGetUtilizationRates", utilisation),
-    SYMBOL("DeviceGetMemoryInfo", memory),
-    SYMBOL("DeviceGetPowerUsage", power),
-    SYMBOL("DeviceGetTotalEnergyConsumption", energy),
-    SYMBOL("DeviceGetTemperature", temperature),
-    SYMBOL("DeviceGetClockInfo", clock),
+    SYMBOL("DeviceGetUtilizationRates ?", utilisation),
+    SYMBOL("DeviceGetMemoryInfo ?", memory),
+    SYMBOL("DeviceGetPowerUsage ?", power),
+    SYMBOL("DeviceGetTotalEnergyConsumption ?", energy),
+    SYMBOL("DeviceGetTemperature ?", temperature),
+    SYMBOL("DeviceGetClockInfo ?", clock),
     SYMBOL("DeviceGetCurrentClocksEventReasons "
-           "nvmlDeviceGetCurrentClocksThrottleReasons",
+           "nvmlDeviceGetCurrentClocksThrottleReasons ?",
            throttled),
+    SYMBOL("DeviceGetTotalEccErrors ?", memory_errors),
+    SYMBOL("DeviceGetRemappedRows ?", remapped_rows),
     { NULL, 0 }
 };
 
@@ -68,13 +75,16 @@ struct nvml {
     double latest[NVML_VALUES];
 };
 
+/* Has a call that reads the device been made? */
+#define READ(n, call, ...)                                                     \
+    ((n)->api.call && (n)->api.call((n)->device, __VA_ARGS__) == 0)
+
 static double read_energy(struct nvml *n)
 {
     unsigned long long millijoules;
 
-    return n->api.energy(n->device, &millijoules) == 0
-               ? (double)millijoules / 1e3
-               : (double)NAN;
+    return READ(n, energy, &millijoules) ? (double)millijoules / 1e3
+                                         : (double)NAN;
 }
 
 /* Without an address, the number counts. */
@@ -117,7 +127,7 @@ static double read_clock(struct nvml *n, int which)
 {
     unsigned mhz;
 
-    return n->api.clock(n->device, which, &mhz) == 0 ? mhz : (double)NAN;
+    return READ(n, clock, which, &mhz) ? mhz : (double)NAN;
 }
 
 static void read_slow_values(struct nvml *n, double *value)
@@ -126,13 +136,11 @@ static void read_slow_values(struct nvml *n, double *value)
     unsigned long long reasons;
 
     value[NVML_TEMPERATURE] =
-        n->api.temperature(n->device, SENSOR_GPU, &degrees) == 0 ? degrees
-                                                                 : (double)NAN;
+        READ(n, temperature, SENSOR_GPU, &degrees) ? degrees : (double)NAN;
     value[NVML_CLOCK] = read_clock(n, CLOCK_SM);
     value[NVML_MEMORY_CLOCK] = read_clock(n, CLOCK_MEMORY);
-    value[NVML_THROTTLED] = n->api.throttled(n->device, &reasons) == 0
-                                ? (double)reasons
-                                : (double)NAN;
+    value[NVML_THROTTLED] =
+        READ(n, throttled, &reasons) ? (double)reasons : (double)NAN;
 }
 
 bool nvml_read(struct nvml *n, double value[NVML_VALUES])
@@ -146,13 +154,37 @@ bool nvml_read(struct nvml *n, double value[NVML_VALUES])
     v = n->latest;
     if (n->reads++ % SLOW_EVERY == 0)
         read_slow_values(n, v);
-    v[NVML_UTILISATION] =
-        n->api.utilisation(n->device, util) == 0 ? util[0] : (double)NAN;
-    v[NVML_MEMORY] =
-        n->api.memory(n->device, memory) == 0 ? (double)memory[2] : (double)NAN;
-    v[NVML_POWER] = n->api.power(n->device, &milliwatts) == 0 ? milliwatts / 1e3
-                                                              : (double)NAN;
+    v[NVML_UTILISATION] = READ(n, utilisation, util) ? util[0] : (double)NAN;
+    v[NVML_MEMORY] = READ(n, memory, memory) ? (double)memory[2] : (double)NAN;
+    v[NVML_POWER] =
+        READ(n, power, &milliwatts) ? milliwatts / 1e3 : (double)NAN;
     v[NVML_ENERGY] = read_energy(n) - n->first_energy;
     memcpy(value, v, sizeof n->latest);
     return true;
+}
+
+void nvml_warn(struct nvml *n, const char *pci_address)
+{
+    unsigned long long errors = 0;
+    unsigned corrected, uncorrected, pending = 0, failed = 0;
+
+    if (!n)
+        return;
+    if (!READ(n, memory_errors, UNCORRECTED, SINCE_START, &errors))
+        errors = 0;
+    if (!READ(n, remapped_rows, &corrected, &uncorrected, &pending, &failed))
+        pending = failed = 0;
+    if (errors > 0)
+        log_warn(
+            "the memory of the GPU at %s had %llu errors that could not be "
+            "corrected since the driver was loaded",
+            pci_address, errors);
+    if (failed)
+        log_warn("the GPU at %s has no spare rows of memory left to take the "
+                 "place of damaged ones; it should be replaced",
+                 pci_address);
+    else if (pending)
+        log_warn("the GPU at %s replaces damaged rows of its memory when it is "
+                 "reset (nvidia-smi -r)",
+                 pci_address);
 }

@@ -38,5 +38,7 @@ struct nvml *nvml_open(const char *pci_address);
 struct nvml *nvml_open_number(unsigned number);
 void nvml_close(struct nvml *);
 bool nvml_read(struct nvml *, double value[NVML_VALUES]);
+/* Warn if the memory of the GPU at this address is known to be faulty. */
+void nvml_warn(struct nvml *, const char *pci_address);
 
 #endif

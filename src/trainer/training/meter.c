@@ -238,6 +238,7 @@ void meter_open(struct meter *m, struct engine *eng, struct run *run)
         m->peak_flops = measure_large_product(&eng->dev, g->type);
     m->peak_flops *= m->ranks;
     m->nvml = eng->dev.address[0] ? nvml_open(eng->dev.address) : NULL;
+    nvml_warn(m->nvml, eng->dev.address);
     pthread_mutex_init(&m->lock, NULL);
     pthread_condattr_init(&attr);
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
