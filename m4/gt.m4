@@ -142,14 +142,15 @@ AS_CASE([$with_cuda],
        sed -n 's/^#@S|@ TOP=//p' | head -n 1)
      test -n "$cuda_home" || cuda_home=$(dirname "$(dirname "$NVCC")")
      cuda_home=$(cd "$cuda_home" && pwd -P)
-     for dir in lib64 "targets/$(uname -m)-linux/lib" lib; do
-       test -f "$cuda_home/$dir/libcudart_static.a" &&
-         cuda_lib=$cuda_home/$dir && break
+     # Debian and Ubuntu have packages with the library beside all others.
+     for dir in "$cuda_home/lib64" "$cuda_home/targets/$(uname -m)-linux/lib" \
+       "$cuda_home/lib" "/usr/lib/$($CC -print-multiarch 2>/dev/null)"; do
+       test -f "$dir/libcudart_static.a" && cuda_lib=$dir && break
      done
      CUDA_CPPFLAGS="-isystem $cuda_home/include"
-     CUDA_LIBS="-L$cuda_lib -lcudart_static -lstdc++ -lrt -lpthread -ldl"
+     CUDA_LIBS="${cuda_lib:+-L$cuda_lib }-lcudart_static -lstdc++ -lrt -lpthread -ldl"
      save_LIBS=$LIBS; LIBS="$CUDA_LIBS $LIBS"
-     AC_CHECK_FUNC([cudaGetDeviceCount], [have_cuda=yes])
+     AC_CHECK_FUNC([cudaGetDeviceCount], [GT_CHECK_NVCC])
      LIBS=$save_LIBS
      save_CPPFLAGS=$CPPFLAGS; CPPFLAGS="$CPPFLAGS $CUDA_CPPFLAGS"
      AC_CHECK_HEADER([cudnn_backend.h], [have_cudnn=yes])
@@ -161,11 +162,17 @@ AS_CASE([$with_cuda],
           $NVCC --list-gpu-arch 2>/dev/null | grep -qx "compute_$arch" &&
             CUDA_ARCH="${CUDA_ARCH:+$CUDA_ARCH }$arch"
         done])
+     # What nvcc does not know yet, the driver compiles from the newest PTX.
+     last=$($NVCC --list-gpu-arch 2>/dev/null |
+       sed -n 's/^compute_\([[0-9]]*\)$/\1/p' | sort -n | tail -n 1)
      for arch in $CUDA_ARCH; do
-       CUDA_GENCODE="$CUDA_GENCODE -gencode arch=compute_$arch,code=sm_$arch"
-       last=$arch
+       AS_IF([$NVCC --list-gpu-arch 2>/dev/null | grep -qx "compute_$arch"],
+         [CUDA_GENCODE="$CUDA_GENCODE -gencode arch=compute_$arch,code=sm_$arch"
+          ptx=$arch],
+         [AC_MSG_WARN([$NVCC does not know sm_$arch; its newest is sm_$last])
+          ptx=$last])
      done
-     CUDA_GENCODE="$CUDA_GENCODE -gencode arch=compute_$last,code=compute_$last"
+     CUDA_GENCODE="$CUDA_GENCODE -gencode arch=compute_$ptx,code=compute_$ptx"
      AC_DEFINE_UNQUOTED([CUDA_LIBDIR], ["$cuda_lib"],
                         [Where libraries of CUDA are, if not on the path.])
      GT_ROW([cuda], [$NVCC, sm_$(echo $CUDA_ARCH | tr ' ' ',')], [])
@@ -173,9 +180,9 @@ AS_CASE([$with_cuda],
        [GT_ROW([cudnn], [$cuda_home/include], [opened at run time])],
        [GT_ROW([cudnn], [no], [lost: NVIDIA's attention kernels])])],
     [test "x$with_cuda" = xcheck ||
-       AC_MSG_ERROR([--with-cuda was given, but nvcc or libcudart is missing])])])
+       AC_MSG_ERROR([--with-cuda was given, but ${cuda_why:-nvcc or libcudart is missing}])])])
 AS_IF([test "x$have_cuda" = xno],
-      [GT_ROW([cuda], [no], [lost: training on NVIDIA GPUs])],
+      [GT_ROW([cuda], [no], [lost: training on NVIDIA GPUs${cuda_why:+; $cuda_why}])],
       [AC_DEFINE([HAVE_CUDA], [1], [Define to 1 to build the CUDA device.])])
 GT_NVCCFLAGS= GT_EMUFLAGS="-Wall -Wextra -Wno-unknown-pragmas -fno-strict-aliasing"
 AS_IF([test "x$enable_werror" = xyes],
@@ -193,6 +200,16 @@ AM_CONDITIONAL([HAVE_CUDA], [test "x$have_cuda" != xno])
 AM_CONDITIONAL([CUDA_EMU], [test "x$have_cuda" = xemu])
 # Without CUDA, the tests still run the graphs for cuDNN, by a stand-in.
 AM_CONDITIONAL([HAVE_CUDNN], [test "x$have_cudnn" = xyes])])
+
+# GT_CHECK_NVCC: nvcc refuses C++ compilers that are newer than it knows.
+AC_DEFUN([GT_CHECK_NVCC],
+[AC_CACHE_CHECK([whether $NVCC compiles], [gt_cv_nvcc],
+  [echo '__global__ void nothing() {}' >conftest.cu
+   AS_IF([$NVCC $NVCCFLAGS -c conftest.cu -o conftest.o \
+            >&AS_MESSAGE_LOG_FD 2>&1], [gt_cv_nvcc=yes], [gt_cv_nvcc=no])
+   rm -f conftest.cu conftest.o])
+AS_IF([test "x$gt_cv_nvcc" = xyes], [have_cuda=yes],
+  [cuda_why="nvcc does not compile; if it refuses this version of g++, set NVCC_APPEND_FLAGS='-ccbin g++-12' or another"])])
 
 # GT_SUMMARY: what was found; also compiled in, for --version -v.
 AC_DEFUN([GT_SUMMARY],

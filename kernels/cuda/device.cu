@@ -381,6 +381,11 @@ static int check_kernels(const struct cudaDeviceProp *prop, int index,
         return 0;
     }
     cudaGetLastError();
+    if (prop->major * 10 < GPU_CAPABILITY)
+        return err_set(e, ERR_SYSTEM,
+                       "cuda:%d, %.64s, has compute capability %d.%d, and 8.0 "
+                       "is needed",
+                       index, prop->name, prop->major, prop->minor);
     return err_set(e, ERR_SYSTEM,
                    "cuda:%d, %.64s of compute capability %d.%d: %s; "
                    "configure with CUDA_ARCH=%d%d to build for it",

@@ -11,7 +11,11 @@ sed 's/^get_packages() {/& return 0;/' "$top/bootstrap" >tree/bootstrap
 stub() { { echo '#!/bin/sh'; cat; } >"$1"; chmod +x "$1"; }
 stub tree/configure <<'END'
 printf '%s\n' "$@" >args
+cp "$CONFIG_H" config.h
 END
+echo '#define HAVE_CUDA 1' >with.h
+: >without.h
+export CONFIG_H="$PWD/with.h"
 touch -d tomorrow tree/configure
 chmod +x tree/bootstrap
 stub bin/make </dev/null
@@ -47,6 +51,37 @@ END
 is "$(configured build)" 'CUDA_ARCH=80 90|' \
     "a machine with GPUs builds for their architectures"
 
+is "$(tail -n 1 err)" "bootstrap: done; the programs are in $PWD/tree/build" \
+    "nothing more is said when CUDA was built"
+CONFIG_H=$PWD/without.h
+configured build >/dev/null
+like err 'without CUDA, although this machine has a GPU' \
+    "CUDA that could not be built on a machine with a GPU is told at the end"
+cp tree/bootstrap kept
+sed 's/^has_nvcc() {/& return 1;/' kept >tree/bootstrap
+is "$(configured build)" '|' "without nvcc configure is told nothing"
+is "$(tail -n 1 err)" "bootstrap: built without CUDA: this machine has a GPU, \
+but no CUDA toolkit (nvcc)" \
+    "a GPU without a toolkit is told on the last line"
+cp kept tree/bootstrap
+stub bin/nvidia-smi <<'END'
+echo 7.5
+END
+is "$(configured build)" '--without-cuda|' \
+    "a GPU that is too old is not built for"
+like err 'the GPU has compute capability 7.5, and' "the compute capability of a GPU that is too old is told"
+stub bin/nvidia-smi <<'END'
+echo 7.5
+echo 8.6
+END
+is "$(configured build)" 'CUDA_ARCH=86|' "a newer GPU beside an old one is"
+stub bin/nvidia-smi <<'END'
+echo "Failed to initialize NVML: Driver/library version mismatch"
+exit 18
+END
+is "$(configured build)" '--without-cuda|' \
+    "what a failing nvidia-smi prints is not taken for a GPU"
+
 sed 's/^get_packages() {/& printf "%s\\n" "$1"; return 0;/' \
     "$top/bootstrap" >tree/bootstrap
 tree/bootstrap packages >out 2>err
@@ -58,4 +93,53 @@ like out '^cmd chromedriver chromium-driver$' \
 like out '^cmd slurmd slurmd$' "several kinds of packages can be asked for"
 tree/bootstrap packages pages >out 2>err
 is $? 1 "bootstrap refuses packages that it does not know"
+
+# configure with a stand-in for nvcc, of which only GT_CHECK_CUDA is run
+rm -r bin
+mkdir -p conf/m4 toolkit/include lib
+cp "$top/m4/gt.m4" conf/m4
+cat >conf/configure.ac <<'END'
+AC_INIT([cuda], [1])
+AM_INIT_AUTOMAKE([foreign])
+AC_PROG_CC
+GT_CHECK_CUDA
+AC_CONFIG_FILES([Makefile])
+AC_OUTPUT
+echo "gencode $CUDA_GENCODE"
+echo "libs $CUDA_LIBS"
+echo "$gt_rows"
+END
+stub nvcc <<'END'
+case $* in
+*--dryrun*) echo "#\$ TOP=$TOOLKIT" >&2 ;;
+*--list-gpu-arch*) printf 'compute_%s\n' 80 90 ;;
+*) exit "${NVCC_STATUS-0}" ;;
+esac
+END
+# Debian's packages keep the library in the folder of the system's libraries.
+stub cc <<END
+test "\$1" = -print-multiarch && { echo "../..$PWD/lib"; exit; }
+exec ${CC:-cc} "\$@"
+END
+echo 'int cudaGetDeviceCount(void) { return 0; }' >cudart.c
+${CC:-cc} -c cudart.c && ar rc lib/libcudart_static.a cudart.o
+configure() {
+    TOOLKIT=$PWD/toolkit sh conf/configure CC="$PWD/cc" NVCC="$PWD/nvcc" \
+        --with-cuda=check "$@" >out 2>err
+}
+echo 'X = $(CUDA_LIBS)' >conf/Makefile.am
+if ! (cd conf && aclocal -I m4 && autoconf && automake --add-missing) >log 2>&1
+then
+    skip "configure finds CUDA" "autotools: $(tail -n 1 log)"
+else
+    configure CUDA_ARCH="90 120"
+    like out '^ *cuda .*/nvcc, sm_90,120' "a toolkit of Debian's packages is found"
+    like out "^libs -L.*/lib -lcudart_static" "libcudart beside the system's libraries is found"
+    like out 'sm_90 -gencode arch=compute_90,code=compute_90$' \
+        "a GPU that nvcc does not know has the newest PTX that it knows"
+    like err 'does not know sm_120; its newest is sm_90' "a GPU that nvcc does not know is a warning"
+    NVCC_STATUS=1 configure
+    like out '^ *cuda *no .*-ccbin g++' \
+        "an nvcc that refuses the C++ compiler is told, and what to set"
+fi
 done_testing
