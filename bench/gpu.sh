@@ -8,8 +8,9 @@
 # for each model and batch: gtrain, with the phases of a micro-step by the
 # device's clock, and PyTorch, eager and compiled (bench/gpu_torch.py with
 # $GT_PYTHON or python3; left out if it has no torch with CUDA); then, for the
-# first row, the time of every operation with its floor, and the memory by
-# purpose.
+# first row, the time of every operation with its floor, the memory by purpose,
+# and the time of a step without overlapping kernels, without CUDA graphs,
+# without cuDNN, and with train.deterministic.
 #
 # Times are medians of the last two thirds of the steps; the first step has a
 # column of its own.  In the environment: ROWS="124M-B64 124M-B4" selects rows,
@@ -84,6 +85,20 @@ torch() {
     awk 'END { print $2, $3 }' "$dir/out"
 }
 
+# without CHANGE OPTION...: print the time of a step with a variable or a setting
+without() {
+    change=$1 variable=GT_NONE=
+    shift
+    case $change in
+    GT_*) variable=$change ;;
+    *) set -- "$@" --set "$change" ;;
+    esac
+    env "$variable" timeout "$limit" "$gtrain" train "$@" \
+        --set "run.root=$dir/$change" >"$dir/log" 2>&1
+    printf '%-28s %s\n' "$change" \
+        "$(median "$(find "$dir/$change" -path '*metrics/perf/step_ms')")"
+}
+
 # name layers heads width context batch micro-steps, and other settings
 row() {
     name=$1 layers=$2 heads=$3 width=$4 context=$5 batch=$6 micro=$7
@@ -128,6 +143,10 @@ row() {
         sed -n 's/.*memory: /memory, at most: /p' "$dir/log" >"$dir/memory"
         timeout "$limit" "$gtrain" bench --profile --steps 3 --aligned "$@" \
             >"$dir/profile" 2>&1
+        for change in GT_OVERLAP=off train.cuda_graphs=no GT_CUDNN=off \
+            train.deterministic=yes; do
+            without "$change" "$@"
+        done >"$dir/without"
     }
 }
 
@@ -148,4 +167,7 @@ if test -n "${profiled:-}"; then
     echo
     echo "$profiled, waiting after each operation: ms per micro-step, and floor"
     cat "$dir/profile" "$dir/memory"
+    echo
+    echo "$profiled with other settings: ms of a step"
+    cat "$dir/without"
 fi

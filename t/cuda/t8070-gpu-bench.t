@@ -29,6 +29,8 @@ awk '$1 == "tiny" && $2 + 0 > 0 && $4 + 0 > 0 && $6 + 0 > 0 && NF == 20 {
 ok $? "bench/gpu.sh prints the rate and the times of a step"
 grep -q '^attention_bwd .* [0-9.]*$' out
 ok $? "bench/gpu.sh prints every operation beside its lower bound"
+is "$(grep -cE '^(GT_OVERLAP|train.cuda_graphs|GT_CUDNN|train.deterministic)=[a-z]* +[0-9.]+$' \
+    out)" 4 "bench/gpu.sh tries what could be at fault for a slow step"
 printf '#!/bin/sh\necho "cuda  no CUDA device"\n' >none/gtrain
 chmod +x none/gtrain
 ! "$top/bench/gpu.sh" none >out 2>&1 &&
