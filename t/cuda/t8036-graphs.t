@@ -45,4 +45,26 @@ GT_CUDA_CAREFUL=1 losses careful --set train.cuda_graphs=yes >is &&
     cmp -s is want && ! grep -q 'without CUDA graphs' log
 ok $? "a device that waits after each launch records micro-steps" \
     "$(diff want is; cat log)"
+
+# Ranks record the micro-steps before the last of a step, whose sums are sent
+# while it runs.
+# shellcheck disable=SC2086 # CC may hold options
+${CC:-cc} -shared -fPIC -O1 -I"$top/src" -I"$top" -o nccl.so \
+    "$top/t/emu/nccl_emu.c" -ldl -lrt 2>log &&
+    export GTRAIN_NCCL_LIB="$dir/nccl.so"
+for mode in ddp zero1 fsdp; do
+    for set in no yes; do
+        GT_EMU_NO_CAPTURE=$([ $set = no ] && echo begin) losses $mode-$set \
+            --ranks 2 --set parallel.mode=$mode \
+            --set train.cuda_graphs=yes >$set
+        grep -c 'cannot be recorded as a CUDA graph' log >told-$set
+    done
+    tries=2 # one for each rank
+    test $mode != fsdp || tries=0
+    is "$(cat told-no told-yes | tr '\n' ' ')" "$tries 0 " \
+        "micro-steps of two ranks are recorded if they are alone ($mode)"
+    cmp -s no yes
+    ok $? "recorded micro-steps of two ranks compute the same ($mode)" \
+        "$(diff no yes; tail -n 5 log)"
+done
 done_testing

@@ -22,7 +22,7 @@ void recording_open(struct recording *r, struct graph *g,
     *r = (struct recording){ .graph = g };
     r->on = g->dev->type->capture_begin && wanted != CUDA_GRAPHS_NO &&
             (wanted == CUDA_GRAPHS_YES || flops < RECORDED_FLOPS) &&
-            !is_random(g) && !g->fetch;
+            !is_random(g);
 }
 
 static void drop_recorded(struct recording *r, struct recording_kind *k)
@@ -37,14 +37,17 @@ static void drop_recorded(struct recording *r, struct recording_kind *k)
 static struct dev_capture *record_once(struct graph *g, struct err *e)
 {
     struct phases *phases = g->phases;
+    graph_fetch_fn *fetch = g->fetch;
     struct dev_capture *work;
 
     if (g->dev->type->capture_begin(g->dev, e) < 0)
         return NULL;
     g->phases = NULL; /* marks are not recorded */
+    g->fetch = NULL;  /* the caller has waited for the weights */
     graph_run_train(g, NULL, NULL);
     work = g->dev->type->capture_end(g->dev, e);
     g->phases = phases;
+    g->fetch = fetch;
     return work;
 }
 
@@ -95,13 +98,14 @@ static int run_recorded(struct recording *r, struct recording_kind *k,
     return err_set(e, ERR_SYSTEM, "memory that it uses has moved twice");
 }
 
-void recording_train(struct recording *r, graph_ready_fn *ready, void *arg)
+void recording_train(struct recording *r, bool alone, graph_ready_fn *ready,
+                     void *arg)
 {
     struct graph *g = r->graph;
     struct recording_kind *k = &r->kind[g->first_micro];
     struct err e = { 0 };
 
-    if (r->on && k->has_run) {
+    if (r->on && alone && k->has_run) {
         if (run_recorded(r, k, &e) == 0) {
             r->times++;
             return;

@@ -8,7 +8,7 @@
  * recording - launch a micro-step with one call
  *
  *      recording_open(&r, g, wanted, flops);
- *      recording_train(&r, ready, arg);           in place of graph_run_train()
+ *      recording_train(&r, alone, ready, arg);    in place of graph_run_train()
  *      recording_close(&r);
  *
  * Launching the few hundred kernels of a micro-step takes a millisecond or two.
@@ -21,9 +21,9 @@
  *
  * A recording contains the arguments of the kernels, so another one is made
  * when the loss scale has changed.  A model with dropout, whose random numbers
- * depend on the step, is never recorded; nor is one whose gradients are
- * exchanged during backward.  If recording fails, that is a warning, and
- * training continues without it.
+ * depend on the step, is never recorded; nor is a micro-step that other ranks
+ * take part in, which is then not `alone`.  If recording fails, that is a
+ * warning, and training continues without it.
  *
  * recording_make() records a micro-step.  If that fails, it tries again with
  * kernels that do not overlap; if they have to stay so, it says that, and sets
@@ -43,7 +43,8 @@ struct recording {
 /* `flops` is the cost of a micro-step: `auto` records short ones only. */
 void recording_open(struct recording *, struct graph *, enum cuda_graphs,
                     double flops);
-void recording_train(struct recording *, graph_ready_fn *ready, void *arg);
+void recording_train(struct recording *, bool alone, graph_ready_fn *ready,
+                     void *arg);
 void recording_close(struct recording *);
 struct dev_capture *recording_make(struct graph *, bool *waits, struct err *);
 

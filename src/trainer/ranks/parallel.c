@@ -202,6 +202,19 @@ void parallel_begin_micro(struct parallel *p, int64_t i, int64_t n)
     p->graph->first_micro = p->first || parallel_sums_each(p);
 }
 
+bool parallel_alone(struct parallel *p)
+{
+    if (!parallel_used(p))
+        return true;
+    if (p->last || parallel_gathers(p) || parallel_sums_each(p))
+        return false;
+    for (int u = 0; u < p->graph->n_units; u++) {
+        coll_wait_for(p->coll, p->unit[u].reduced);
+        coll_wait_for(p->coll, p->unit[u].gathered);
+    }
+    return true;
+}
+
 void parallel_ready(void *arg, struct graph *g, int unit)
 {
     struct parallel *p = arg;

@@ -105,6 +105,10 @@ int parallel_attach(struct parallel *, struct graph *, struct optim *,
 void parallel_close(struct parallel *);
 
 void parallel_begin_micro(struct parallel *, int64_t i, int64_t n);
+/* Whether no other rank takes part in this micro-step, so that it can be
+ * recorded: it is not the last, and neither weights nor gradients are exchanged
+ * within it.  What is still on the way has then arrived. */
+bool parallel_alone(struct parallel *);
 graph_ready_fn parallel_ready;
 /* Wait for the gradients of all ranks, and set their norm in the optimiser. */
 int parallel_measure(struct parallel *, struct err *);

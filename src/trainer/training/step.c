@@ -82,7 +82,9 @@ static int run_graph(struct step *s, struct engine *eng, struct err *e)
     struct graph *g = &eng->gpt.graph;
 
     if (!s->observe) {
-        recording_train(&eng->recording, parallel_ready, &eng->parallel);
+        recording_train(&eng->recording,
+                        eng->recording.on && parallel_alone(&eng->parallel),
+                        parallel_ready, &eng->parallel);
         return 0;
     }
     if (observe_train(g, s->observe, s->observe_arg, e) < 0)
