@@ -300,9 +300,10 @@ static bool separate_is_faster(struct dev *dev, struct gemm_state *p,
                (double)problem->ms;
 }
 
-/* As the file says; a line of zeros means a separate epilogue. */
-static bool take_from_file(const struct gemm_state *p,
-                           struct gemm_problem *problem)
+/* As the file says; a line of zeros means a separate epilogue.  The file may be
+ * from another GPU of this model, so the algorithm is tried once more. */
+static bool take_from_file(struct dev *dev, const struct gemm_state *p,
+                           struct gemm_problem *problem, const struct gemm *q)
 {
     static const struct cublaslt_algo none = {};
     struct cublaslt_result now;
@@ -310,11 +311,14 @@ static bool take_from_file(const struct gemm_state *p,
     if (!algorithms_find(&p->algorithms, &problem->key, &problem->with.algo))
         return false;
     problem->separate = memcmp(&problem->with.algo, &none, sizeof none) == 0;
-    return problem->separate ||
-           (p->lt.check(p->handle, problem->desc, problem->a, problem->b,
-                        problem->d, problem->d, &problem->with.algo,
-                        &now) == 0 &&
-            now.workspace <= GEMM_WORKSPACE);
+    if (problem->separate)
+        return true;
+    if (p->lt.check(p->handle, problem->desc, problem->a, problem->b,
+                    problem->d, problem->d, &problem->with.algo, &now) != 0 ||
+        now.workspace > GEMM_WORKSPACE)
+        return false;
+    now.algo = problem->with.algo;
+    return gemm_try_offers(dev, p, problem, q, &now, 1) == 1;
 }
 
 /* Decide how a problem is computed: as the file says, or by a trial. */
@@ -325,7 +329,8 @@ static void settle(struct dev *dev, struct gemm_state *p,
     int n = 0;
 
     if (describe_problem(p, problem, q)) {
-        problem->usable = !dev->deterministic && take_from_file(p, problem);
+        problem->usable =
+            !dev->deterministic && take_from_file(dev, p, problem, q);
         if (problem->usable)
             return;
         n = ask_for_offers(dev, p, problem, offer);

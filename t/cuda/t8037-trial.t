@@ -13,7 +13,6 @@ export XDG_CACHE_HOME
 # wrong FAULT PRODUCT: a training whose sums have 128 numbers warns, and learns
 # what one without the fault does
 wrong() {
-    rm -rf cache
     GT_EMU_LT=$1 timeout 200 "$gtrain" train --config base.ini \
         --set "run.root=$1.runs" --set train.precision=bf16 \
         --set train.device=cuda --set train.micro_batch=8 \
@@ -24,10 +23,19 @@ wrong() {
 }
 wrong none-of-these && cp none-of-these want
 ok $? "a training without faults ends" "$(tail -n 5 log)"
+cp -r cache chosen
 for fault in half half-sums; do
+    rm -rf cache
     wrong $fault && near $fault want 1e-2 &&
         grep -q 'algorithms of cuBLASLt compute a product .* wrongly' log
     ok $? "a product that leaves out a half is not used ($fault)" \
         "$(paste "$fault" want; tail -n 5 log)"
 done
+rm -rf cache half.runs
+cp -r chosen cache
+rm cache/gtrain/checked
+wrong half && near half want 1e-2 &&
+    grep -q '1 of 1 algorithms of cuBLASLt compute a product .* wrongly' log
+ok $? "an algorithm that was chosen before is tried once more" \
+    "$(paste half want; tail -n 5 log)"
 done_testing
