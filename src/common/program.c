@@ -132,25 +132,28 @@ static int limit_options(struct opt *table, struct err *e)
     return 0;
 }
 
+/* Below this folder, where no link leads elsewhere; a name is no path. */
+static bool is_below(const char *path)
+{
+    return path_stays_below(path) &&
+           !(path_exists(path) && path_leaves(path, "."));
+}
+
 /* A path is one of this folder, or of the store that the user chose. */
 static int limit_paths(const struct opt *table, char **argv, struct err *e)
 {
-    const char *store = getenv("GTRACK_ROOT");
+    const char *store = getenv("GTRACK_ROOT"), *root;
 
-    for (; table->name; table++) {
-        const char *value = strcmp(table->name, "root") == 0
-                                ? *(const char *const *)table->value
-                                : NULL;
-
-        if (value && !path_stays_below(value) &&
-            (!store || strcmp(value, store) != 0))
-            return err_set(e, ERR_USAGE,
-                           "the store %s is not below this folder; if it is "
-                           "yours, set GTRACK_ROOT=%s",
-                           value, value);
-    }
+    while (table->name && strcmp(table->name, "root") != 0)
+        table++;
+    root = table->name ? *(const char *const *)table->value : NULL;
+    if (root && !is_below(root) && (!store || strcmp(root, store) != 0))
+        return err_set(e, ERR_USAGE,
+                       "the store %s is not below this folder; if it is "
+                       "yours, set GTRACK_ROOT=%s",
+                       root, root);
     for (; *argv; argv++)
-        if (**argv && !path_stays_below(*argv))
+        if (**argv && !is_below(*argv))
             return err_set(e, ERR_USAGE, "%s is not below this folder", *argv);
     return 0;
 }

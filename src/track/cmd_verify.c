@@ -63,27 +63,22 @@ struct verify {
     int64_t failed, unknown;
 };
 
+static void add_row(struct verify *v, const char *check, const char *of,
+                    const char *word, enum table_mark mark, const char *result)
+{
+    table_text(&v->table, check);
+    table_text(&v->table, of);
+    table_text(&v->table, word);
+    table_mark(&v->table, mark);
+    table_text(&v->table, result);
+}
+
 static void add_check(struct verify *v, const char *check, const char *of,
                       bool passed, const char *result)
 {
-    table_text(&v->table, check);
-    table_text(&v->table, of);
-    table_text(&v->table, passed ? "passed" : "failed");
-    table_mark(&v->table, passed ? MARK_GOOD : MARK_BAD);
-    table_text(&v->table, result);
+    add_row(v, check, of, passed ? "passed" : "failed",
+            passed ? MARK_GOOD : MARK_BAD, result);
     v->failed += !passed;
-}
-
-/* gtrain replay could not tell: the run is neither proved nor refuted. */
-static void add_unknown(struct verify *v, const char *check, const char *of,
-                        const char *result)
-{
-    table_text(&v->table, check);
-    table_text(&v->table, of);
-    table_text(&v->table, "unknown");
-    table_mark(&v->table, MARK_WARN);
-    table_text(&v->table, result);
-    v->unknown++;
 }
 
 /* ---- the files -------------------------------------------------------- */
@@ -234,10 +229,13 @@ static int replay_runs(struct verify *v, const struct runs *runs, struct err *e)
         const bool passed = spawn_run(argv, &s, &why) == 0;
         const char *words = last_words(&said);
 
-        if (s.status == err_status(ERR_MISSING) && strstr(words, "cannot tell"))
-            add_unknown(v, "replay", r->name, words);
-        else
+        if (s.status != err_status(ERR_MISSING) ||
+            !strstr(words, "cannot tell")) {
             add_check(v, "replay", r->name, passed, *words ? words : why.text);
+        } else { /* the run is neither proved nor refuted */
+            add_row(v, "replay", r->name, "unknown", MARK_WARN, words);
+            v->unknown++;
+        }
         buf_clear(&out);
         buf_clear(&said);
     }

@@ -112,6 +112,18 @@ for words in 'schedule /dev/zero' 'schedule ../secret.ini' 'loss -r /tmp a' \
     test $? = 1 && grep -q 'a file may not ask for this' out
     ok $? "gplot verify opens nothing outside of the folder for '$words'"
 done
+ln -s ../mlruns below/runs && printf 'cell\tstep\tlr\nx\t0\t1\n' >rates.tsv &&
+    ln -s ../rates.tsv below/rates.tsv
+for words in '-r runs loss a' 'schedule rates.tsv'; do
+    printf '<!-- gplot-figure %064d %s; -->\n' 0 "$words" >below/evil.svg
+    (cd below && gplot redo evil.svg) >out 2>err
+    test $? = 1 && grep -q 'is not below this folder' err && test "$(wc -c <below/evil.svg)" -lt 200
+    ok $? "a link does not lead a figure out of the folder for '$words'" "$(cat out err)"
+done
+printf '<!-- gtrack: table: ls --root runs -c name -->\n<!-- /gtrack -->\n' >below/asks.md
+(cd below && gtrack claims --fill asks.md) >out 2>err
+test $? = 1 && grep -q 'is not below this folder' out && test "$(wc -l <below/asks.md)" -eq 2
+ok $? "a link does not lead a report out of the folder" "$(cat out err below/asks.md)"
 printf '<!-- gplot-figure %064d -r %s loss @latest; -->\n' 0 "$dir/mlruns" >below/abs.svg
 (cd below && GTRACK_ROOT=$dir/mlruns gplot redo abs.svg) >out 2>err
 ok $? "the store of the user may be anywhere"
