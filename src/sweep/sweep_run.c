@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/buf.h"
+#include "common/clock.h"
 #include "common/log.h"
 #include "common/num.h"
 #include "common/path.h"
@@ -178,6 +179,7 @@ int sweep_run_open(struct sweep_run *s, struct err *e)
     if (ret == 0)
         ret = read_parent(s, e);
     s->outcome = xcalloc(s->sweep.n_cells, sizeof *s->outcome);
+    s->began_ms = clock_wall_ms();
     return ret;
 }
 

@@ -78,6 +78,7 @@ struct sweep_run {
     void *arg; /* the program's own */
     struct sweep sweep;
     char *folder, *root, *experiment;
+    int64_t began_ms;
     char *parent;    /* id of the run, or NULL */
     struct run *own; /* the same run, while this process runs cells */
     struct runs runs;

@@ -205,13 +205,11 @@ static int new_run(const struct filling *f, const char *source, char **folder,
     return stored_run_end(&b, RUN_SCHEDULED, 0, ret, e);
 }
 
-/* The run of a cell that is tried again waits as a new one does, so that it
- * ends as this try does; it has no points, unless it resumes. */
+/* The run of a cell that is tried again has no points, unless it resumes. */
 static int find_or_make_run(const struct filling *f, const char *source,
                             char **folder, int *attempt, struct err *e)
 {
     const struct run_info *run = f->s->outcome[f->cell].run;
-    struct stored_run b;
 
     *attempt = 1;
     if (!run)
@@ -220,12 +218,9 @@ static int find_or_make_run(const struct filling *f, const char *source,
     if (run->attempts == 0)
         return 0;
     *attempt = run->attempt[run->attempts - 1].number;
-    if (!f->s->sweep.resume &&
-        rewind_add(run->folder, *attempt, -1, clock_wall_ms(), e) < 0)
-        return -1;
-    if (stored_run_open(&b, run->folder, e) < 0)
-        return -1;
-    return stored_run_end(&b, RUN_SCHEDULED, 0, 0, e);
+    if (f->s->sweep.resume)
+        return 0;
+    return rewind_add(run->folder, *attempt, -1, clock_wall_ms(), e);
 }
 
 static enum run_status status_of(int exit_status)
@@ -237,17 +232,19 @@ static enum run_status status_of(int exit_status)
                                : RUN_FAILED;
 }
 
-/* Has the run not been ended, and does no process write it? */
-static bool is_left_open(const struct run_info *r)
+/* Has the run not been ended since this sweep began, and does no process write
+ * it? */
+static bool is_left_open(const struct sweep_run *s, const struct run_info *r)
 {
     return r->status == RUN_SCHEDULED || r->status == RUN_STALE ||
+           (r->end_ms > 0 && r->end_ms < s->began_ms) ||
            run_info_is_unattended(r);
 }
 
 /* A run that its program has ended otherwise stays as it is, but a program that
  * has failed has no finished run. */
-static int end_run(const struct run_info *r, int64_t steps, int exit_status,
-                   struct err *e)
+static int end_run(const struct sweep_run *s, const struct run_info *r,
+                   int64_t steps, int exit_status, struct err *e)
 {
     char code[24], reached[24];
     struct stored_run b;
@@ -260,7 +257,7 @@ static int end_run(const struct run_info *r, int64_t steps, int exit_status,
     ret = stored_run_tag(&b, "gtrack.exit_status", code, e);
     if (ret == 0 && steps > 0 && exit_status == 0)
         ret = stored_run_tag(&b, "sweep.steps", reached, e);
-    if (is_left_open(r) || (r->status == RUN_FINISHED && exit_status != 0))
+    if (is_left_open(s, r) || (r->status == RUN_FINISHED && exit_status != 0))
         return stored_run_end(&b, status_of(exit_status), 0, ret, e);
     stored_run_close(&b);
     return ret;
@@ -362,7 +359,7 @@ static int cell_ended(struct sweep_run *s, size_t cell, int64_t stop_at,
     if (sweep_run_look(s, e) < 0)
         return -1;
     return s->outcome[cell].run
-               ? end_run(s->outcome[cell].run, steps, status, e)
+               ? end_run(s, s->outcome[cell].run, steps, status, e)
                : 0;
 }
 

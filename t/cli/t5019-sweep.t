@@ -199,6 +199,12 @@ done
 gtrack sweep -q -o quiet --grid a=1,2 -- sh -c 'test {a} = 1 || exit 3' >out 2>err
 gtrack sweep -q -o quiet --grid a=1,2 --tsv -- true >out 2>err
 is "$? $(grep -c FINISHED out)" "0 2" "a cell that is tried again ends as this try does"
+gtrack sweep -q -o kept --grid a=1 -- gtrack exec -- false >out 2>err
+gtrack sweep -q -o kept --grid a=1 --tsv -- gtrack exec -- true >out 2>err
+run=$(echo mlruns/*/"$(gtrack ls --sweep "$(cat kept/parent)" --tsv -c id --no-header)")
+grep -q FINISHED out && grep -q '^state: "FAILED"' "$run/.gtrack/attempt.2.yaml" &&
+    grep -q '^state: "FINISHED"' "$run/.gtrack/attempt.3.yaml"
+ok $? "the attempt that failed stays as it was" "$(cat out "$run"/.gtrack/attempt.*)"
 
 # The file of a sweep of W&B.
 cat >w.yaml <<'END'
