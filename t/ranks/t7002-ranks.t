@@ -367,6 +367,24 @@ forty="--config c.ini --ranks 2 --set parallel.mode=zero2
 # shellcheck disable=SC2086 # a word an option
 "$gtrain" -q $forty --set checkpoint.folder=forty >log 2>&1
 want=$(sums forty 40)
+# A rank that is stopped for a while, as by a closed lid, costs nothing but time:
+# its run is alive, whatever a clock says, and has the same bits.
+for which in 1 2; do
+    # shellcheck disable=SC2086
+    "$gtrain" -q $forty --set checkpoint.folder=paused$which \
+        --set run.name=paused$which --set parallel.timeout=1h >log 2>&1 &
+    parent=$!
+    await_checkpoint paused$which $parent
+    victim=$(children $parent | sed -n ${which}p)
+    kill -STOP "$victim"
+    status=$(GT_CLOCK_MS=$(date -d '1 hour' +%s000) gtrack ls --tsv --no-header \
+        -c status name=paused$which)
+    kill -CONT "$victim"
+    wait $parent
+    is "$? $status $(sums paused$which 40)" "0 RUNNING $want" \
+        "a training of which rank $((which - 1)) was stopped goes on to the same bits" \
+        "$(tail -n 3 log)"
+done
 stops=5
 test -z "${GT_LONG:-}" || stops=50
 bad=

@@ -64,6 +64,10 @@ if can_disturb; then
         tiny.ini --root half --resume auto --set checkpoint.folder=copy >out 2>&1
     is $? 1 "a folder of checkpoints that cannot be read is an error"
     like out "copy.*Input/output error" "the message names the unreadable folder"
+    "$build/t/lib/disturb" -c write -p /log.txt -n 5 -a -e ENOSPC \
+        gtrain --config tiny.ini --root full >out 2>&1
+    is "$? $(grep -c 'bytes of log.txt are lost: .*No space' out)" "1 1" \
+        "a training says that its log found no space"
 else
     skip "a resume that cannot read something" "no right to supervise system calls"
 fi
