@@ -630,4 +630,23 @@ if strace -o trace true 2>err; then
 else
     skip "runs are synced in groups" "strace cannot trace here"
 fi
+
+# ---- a run that is moved while it is copied ----
+disk=$build/t/lib/disk.so
+if LD_PRELOAD=$disk gtrack --version 2>&1 | grep -q preload; then
+    skip "a run that is moved while it is copied" "no LD_PRELOAD"
+else
+    echo text >file
+    echo step=1 x=1 | gtrack -r held log a -q 2>err
+    gtrack -r held artifacts a --add file >out 2>err
+    LD_PRELOAD=$disk DISK_HOLD=/artifacts:$dir/go \
+        gtrack -r held export --to mlflow -o held.out >out 2>err &
+    pid=$!
+    until ls -d held.out/.gtrack.trash/new.* >ls 2>&1 || ! kill -0 $pid; do :; done
+    gtrack -r held mv -q -e other a 2>moved
+    : >go
+    wait $pid
+    is "$? $(cat moved)$(grep -c 'cannot copy run a: it was moved or' err)" "1 1" \
+        "a run that is moved while it is copied is said to be"
+fi
 done_testing

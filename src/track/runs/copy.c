@@ -188,6 +188,10 @@ static int copy_run(const struct run_info *r, const char *to_root,
     *copied = true;
 
 out:
+    if (ret < 0 && e->kind != ERR_SYSTEM && !path_exists(r->folder)) {
+        *e = (struct err){ 0 };
+        err_set(e, ERR_MISSING, "it was moved or removed meanwhile");
+    }
     if (ret < 0)
         err_wrap(e, "cannot copy run %s", r->name);
     if (ret < 0 && folder)
