@@ -167,6 +167,7 @@ void *dev_alloc(struct dev *dev, size_t n, enum dev_use use, struct err *e)
     void *p = dev->type->alloc(dev, n, e);
     struct dev_block *b;
 
+    dev->memory.refused |= !p;
     if (!p)
         return NULL;
     b = xmalloc(sizeof *b);

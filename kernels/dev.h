@@ -36,6 +36,7 @@ struct dev_memory {
     size_t allocated, peak; /* by dev_alloc(): now, and at most so far */
     size_t reserved;        /* that, and what the device took for itself */
     size_t total;           /* of the device; 0: it is not known */
+    bool refused;           /* an allocation failed */
 };
 
 /*

@@ -85,6 +85,7 @@ void *cuda_malloc(struct dev *dev, size_t n, const char *op)
 
     if (code == cudaSuccess)
         return p;
+    dev->memory.refused = true;
     cuda_failed(dev, op, no_memory(dev, n, code, why, sizeof why));
     return nullptr;
 }

@@ -20,6 +20,7 @@
 #include "store/read/runs.h"
 #include "trainer/checkpoint/checkpoint_files.h"
 #include "trainer/checkpoint/checkpoint_find.h"
+#include "trainer/plan/plan_memory.h"
 #include "trainer/ranks/launch.h"
 #include "trainer/ranks/local_ranks.h"
 #include "trainer/settings/settings.h"
@@ -210,6 +211,20 @@ static int open_settings(struct settings *s, char **checkpoint, struct err *e)
     return ret;
 }
 
+/* After the memory of a device was too small. */
+static void advise_batch(const struct engine *eng, struct settings *s,
+                         struct err *e)
+{
+    const struct err why = *e;
+    const double gib = (double)eng->dev.memory.total / 0x1p30;
+    const int64_t fits =
+        gib > 0 ? plan_memory_batch(s, eng->coll.size, gib) : 0;
+
+    if (fits > 0 && fits < s->train.micro_batch)
+        err_set(e, why.kind, "%s; train.micro_batch = %lld should fit",
+                why.text, (long long)fits);
+}
+
 static int open_and_train(struct settings *s, const char *checkpoint,
                           struct err *e)
 {
@@ -231,6 +246,8 @@ static int open_and_train(struct settings *s, const char *checkpoint,
         mention_stopped(s);
     if (ret == 0)
         ret = train_run(&eng, &conf, e);
+    if (ret < 0 && eng.dev.memory.refused)
+        advise_batch(&eng, s, e);
     if (ret < 0 && e->kind == ERR_STOPPED)
         say_how_to_resume(&eng.coll, e);
     if (ret < 0)
