@@ -21,7 +21,7 @@
 #include <stdlib.h>
 
 void ref_rope(struct dev *dev, struct tensor *qkv, int H, int K, int64_t T,
-              int64_t from, float theta, bool inverse)
+              int64_t from, const struct rope *r, bool inverse)
 {
     const int64_t N = tensor_rows(qkv), row = tensor_cols(qkv);
     const int64_t D = row / (H + 2 * K);
@@ -30,10 +30,13 @@ void ref_rope(struct dev *dev, struct tensor *qkv, int H, int K, int64_t T,
     assert(D % 2 == 0);
     for (int64_t n = 0; n < N; n++) {
         for (int64_t i = 0; i < D / 2; i++) {
+            const double rate =
+                pow((double)r->theta, -2.0 * (double)i / (double)D);
             const double angle =
-                (double)(from + n % T) *
-                pow((double)theta, -2.0 * (double)i / (double)D);
-            const double c = cos(angle), s = inverse ? -sin(angle) : sin(angle);
+                (double)(from + n % T) * rope_scaled(r, i, rate);
+            const double length = r->length > 0 ? r->length : 1;
+            const double c = length * cos(angle);
+            const double s = length * (inverse ? -sin(angle) : sin(angle));
 
             for (int64_t h = 0; h < H + K; h++) {
                 const int64_t at = n * row + h * D + i;

@@ -1,6 +1,7 @@
 #ifndef KERNELS_OPS_H
 #define KERNELS_OPS_H
 
+#include "kernels/rope.h"
 #include "kernels/tensor.h"
 
 #ifdef __cplusplus
@@ -273,10 +274,11 @@ static inline int64_t attn_first(const struct attn *a, int64_t n)
 }
 
 /* Rotate queries and keys of qkv(N,(H+2K)*D) in place by position from + n % T.
- * Halves: pair (i, i + D/2), angle position * theta^(-2i/D), as Llama does.
+ * Halves: pair (i, i + D/2), angle position * theta^(-2i/D), as Llama does, or
+ * less (rope.h).
  * inverse turns the other way, which is the gradient. */
 typedef void rope_fn(struct dev *, struct tensor *qkv, int H, int K, int64_t T,
-                     int64_t from, float theta, bool inverse);
+                     int64_t from, const struct rope *, bool inverse);
 
 /* y(N,H*D); lse(N/T,H,T) keeps log(sum(exp(scores))) for the gradient. */
 typedef void attn_fwd_fn(struct dev *, struct tensor *y, struct tensor *lse,

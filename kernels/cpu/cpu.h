@@ -1,6 +1,8 @@
 #ifndef KERNELS_CPU_CPU_H
 #define KERNELS_CPU_CPU_H
 
+#include <string.h>
+
 #include "kernels/dev.h"
 
 /*
@@ -45,7 +47,7 @@ extern bool gemm_pairs_pay_avx512(void);
 /* What a table of the angles of rotary positions was made for. */
 struct rope_angles {
     int64_t T, D, from;
-    float theta;
+    struct rope rope;
 };
 
 struct cpu {
@@ -80,7 +82,7 @@ static inline bool rope_angles_equal(const struct rope_angles *a,
                                      const struct rope_angles *b)
 {
     return a->T == b->T && a->D == b->D && a->from == b->from &&
-           !(a->theta < b->theta) && !(a->theta > b->theta);
+           memcmp(&a->rope, &b->rope, sizeof a->rope) == 0;
 }
 
 #endif

@@ -10,33 +10,36 @@
 
 /* turn(t, i, 0) = cos and turn(t, i, 1) = sin of the angle of pair i at t. */
 static void make_angles(float *turn, int64_t T, int64_t D, int64_t from,
-                        float theta)
+                        const struct rope *r)
 {
+    const double length = r->length > 0 ? r->length : 1;
+
     for (int64_t i = 0; i < D / 2; i++) {
-        const double rate = pow((double)theta, -2.0 * (double)i / (double)D);
+        const double rate = rope_scaled(
+            r, i, pow((double)r->theta, -2.0 * (double)i / (double)D));
 
         for (int64_t t = 0; t < T; t++) {
             const double angle = (double)(from + t) * rate;
 
-            turn[t * D + i] = (float)cos(angle);
-            turn[t * D + D / 2 + i] = (float)sin(angle);
+            turn[t * D + i] = (float)(length * cos(angle));
+            turn[t * D + D / 2 + i] = (float)(length * sin(angle));
         }
     }
 }
 
 /* The table for these positions, which is kept for the other layers. */
 static const float *angle_table(struct dev *dev, int64_t T, int64_t D,
-                                int64_t from, float theta)
+                                int64_t from, const struct rope *r)
 {
     struct cpu *cpu = dev->state;
     const struct rope_angles want = {
-        .T = T, .D = D, .from = from, .theta = theta
+        .T = T, .D = D, .from = from, .rope = *r
     };
 
     if (!cpu_reserve_rope(dev, T * D))
         return NULL;
     if (!rope_angles_equal(&cpu->rope, &want)) {
-        make_angles(cpu->rope_table, T, D, from, theta);
+        make_angles(cpu->rope_table, T, D, from, r);
         cpu->rope = want;
     }
     return cpu->rope_table;
@@ -61,11 +64,11 @@ VEC_FN void rotate_head(enum dtype type, void *x, int64_t at, const float *turn,
 }
 
 void cpu_rope(struct dev *dev, struct tensor *qkv, int H, int K, int64_t T,
-              int64_t from, float theta, bool inverse)
+              int64_t from, const struct rope *r, bool inverse)
 {
     const int64_t N = tensor_rows(qkv), width = tensor_cols(qkv);
     const int64_t D = width / (H + 2 * K);
-    const float *turn = angle_table(dev, T, D, from, theta);
+    const float *turn = angle_table(dev, T, D, from, r);
 
     assert(D % 2 == 0);
     if (!turn)

@@ -14,7 +14,7 @@ enum { THREADS = 256 };
 template <class T, int W>
 static __global__ void __launch_bounds__(THREADS)
     rope(T *qkv, int64_t N, int heads, int H_and_K, int half, int64_t period,
-         int64_t from, double log2_theta, bool inverse)
+         int64_t from, struct rope r, double log2_theta, bool inverse)
 {
     begin_kernel();
 
@@ -27,11 +27,15 @@ static __global__ void __launch_bounds__(THREADS)
         return;
 #pragma unroll
     for (int k = 0; k < W; k++) {
+        const double rate = exp2(-log2_theta * (double)(i + k) / (double)half);
         double s, c;
 
-        sincos((double)(from + row % period) *
-                   exp2(-log2_theta * (double)(i + k) / (double)half),
-               &s, &c);
+        sincos((double)(from + row % period) * rope_scaled(&r, i + k, rate), &s,
+               &c);
+        if (r.length > 0.0) {
+            s *= r.length;
+            c *= r.length;
+        }
         sine[k] = (float)(inverse ? -s : s);
         cosine[k] = (float)c;
     }
@@ -54,18 +58,19 @@ static __global__ void __launch_bounds__(THREADS)
 }
 
 extern "C" void cuda_rope(struct dev *dev, struct tensor *qkv, int H, int K,
-                          int64_t T, int64_t from, float theta, bool inverse)
+                          int64_t T, int64_t from, const struct rope *r,
+                          bool inverse)
 {
     const int64_t N = tensor_rows(qkv);
     const int half = (int)(tensor_cols(qkv) / (H + 2 * K) / 2);
 
     if (N == 0)
         return;
-    WITH_TYPE(
-        E, qkv->type,
-        WITH_WIDTH(W, E, half % WIDTH<E> == 0,
-                   LAUNCH((rope<E, W>), blocks(N * (half / W), THREADS),
-                          THREADS, 0, QUEUE(dev), data_of<E>(qkv), N, H + 2 * K,
-                          H + K, half, T, from, log2((double)theta), inverse)))
+    WITH_TYPE(E, qkv->type,
+              WITH_WIDTH(W, E, half % WIDTH<E> == 0,
+                         LAUNCH((rope<E, W>), blocks(N * (half / W), THREADS),
+                                THREADS, 0, QUEUE(dev), data_of<E>(qkv), N,
+                                H + 2 * K, H + K, half, T, from, *r,
+                                log2((double)r->theta), inverse)))
     launched(dev, "rope");
 }

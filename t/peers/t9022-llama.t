@@ -38,12 +38,14 @@ for prompt in sys.argv[2:]:
 P
 llama="model.norm=rmsnorm model.position=rope model.kv_heads=2 model.d_ff=96
     model.mlp=swiglu model.linear_bias=no"
+llama3=model.rope_scaling=llama3,factor=4,low=1,high=4,context=64
+yarn=model.rope_scaling=yarn,factor=2,low=1,high=32,context=16
 while read -r name sets; do
     # shellcheck disable=SC2046,SC2086 # words
     gtrain -q -c tiny.ini --root "$name" \
         $(printf -- '-s %s ' $(eval echo "$sets")) >log 2>&1 &&
         gtrain export -q -f gguf --root "$name" run1 -o "$name.gguf" >>log 2>&1
-    grep -aq "$name" "$name.gguf"
+    grep -aq "${name%-*}" "$name.gguf"
     ok $? "a model is exported as $name" "$(cat log)"
     for prompt in hello 'and b'; do
         gtrain sample -q --root "$name" run1 --prompt "$prompt" --tokens 16 \
@@ -59,5 +61,7 @@ gpt2 model.mlp=gelu_tanh
 llama $llama model.tied=no
 qwen2 $llama model.qkv_bias=yes model.output_bias=no
 qwen3 $llama model.qk_norm=yes
+llama-3 $llama $llama3
+qwen2-yarn $llama model.qkv_bias=yes model.output_bias=no $yarn
 END
 done_testing

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Make t/reference/biases/: small Hugging Face models with some of the biases,
-and what transformers and PyTorch compute when they are trained further.
+or with scaled rotary angles, and what transformers and PyTorch compute when they are trained further.
 
 usage: biases.py FOLDER
 
@@ -27,6 +27,12 @@ MODELS = {
     "mlp": dict(model_type="llama", mlp_bias=True),
     "qwen3": dict(model_type="qwen3", attention_bias=True, head_dim=4),
     "wide": dict(model_type="qwen3", head_dim=6),
+    "llama3": dict(model_type="llama", head_dim=8, rope_parameters=dict(
+        rope_type="llama3", rope_theta=100.0, factor=4.0, low_freq_factor=1.0,
+        high_freq_factor=4.0, original_max_position_embeddings=32)),
+    "yarn": dict(model_type="qwen2", head_dim=8, rope_parameters=dict(
+        rope_type="yarn", rope_theta=100.0, factor=2.0,
+        original_max_position_embeddings=4)),
 }
 
 

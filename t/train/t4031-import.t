@@ -147,7 +147,10 @@ refused llama head_dim 8 q_proj
 refused llama head_dim '"8"'
 refused llama hidden_size null
 refused llama rope_scaling '{ "type": "linear", "factor": 2.0 }' linear
-refused four rope_parameters '{ "rope_type": "llama3", "factor": 8 }' llama3
+refused four rope_parameters '{ "rope_type": "llama3", "factor": 8 }' \
+    low_freq_factor
+refused four rope_parameters \
+    '{ "rope_type": "yarn", "factor": 8, "truncate": false }' truncate
 refused llama rope_scaling '{ "factor": 2.0 }' factor
 refused llama rope_scaling '{ "full_attention": { "rope_theta": 9 } }' \
     full_attention

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Models with some of the biases are imported, trained and exported as such.
+# Models with some of the biases, or with scaled rotary angles, are imported, trained and exported as such.
 # t/reference/biases.py made them, and what PyTorch computes for them.
 . "$(dirname "$0")/../lib/tap.sh"
 . "$top/t/lib/fixtures.sh"
@@ -42,7 +42,19 @@ attention llama
 mlp llama
 qwen3 qwen3
 wide qwen3
+llama3 llama
+yarn qwen2
 END
+for name in llama3 yarn; do
+    for folder in "$top/t/reference/biases/$name" $name.hf; do
+        tr -d ' \n' <"$folder/config.json" |
+            sed 's/.*"rope_parameters":{\([^}]*\)}.*/\1/' | tr ',' '\n' |
+            grep -v '"beta_' | sort >"${folder##*/}.rope"
+    done
+    cmp -s $name.rope $name.hf.rope && grep -q rope_scaling $name.hf/config.json
+    ok $? "the angles of $name are exported as they were" \
+        "$(cat $name.rope $name.hf.rope)"
+done
 grep -q attention_bias qwen2.hf/config.json
 is $? 1 "Qwen2 is exported without keys for its biases, which it always has"
 

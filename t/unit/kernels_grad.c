@@ -35,6 +35,10 @@ struct pair {
 
 /* clang-format off */
 
+static const struct rope angles = {
+    .theta = 100, .scaling = ROPE_YARN, .factor = 3, .to = 1.5, .length = 1.25
+};
+
 static void rotate_args(struct arg *a, const int64_t *s)
 {
     a[0] = (struct arg){ "y", OUT, NUMBERS, { s[0], s[1] } };
@@ -46,7 +50,7 @@ static void rotate_call(const struct ops *ops, struct dev *dev,
 {
     (void)s;
     ops->cast(dev, a[0], a[1]);
-    ops->rope(dev, a[0], 2, 1, 3, 1, 100.0f, false);
+    ops->rope(dev, a[0], 2, 1, 3, 1, &angles, false);
 }
 
 static void rotate_back_args(struct arg *a, const int64_t *s)
@@ -60,7 +64,7 @@ static void rotate_back_call(const struct ops *ops, struct dev *dev,
 {
     (void)s;
     ops->cast(dev, a[0], a[1]);
-    ops->rope(dev, a[0], 2, 1, 3, 1, 100.0f, true);
+    ops->rope(dev, a[0], 2, 1, 3, 1, &angles, true);
 }
 
 /* In place: what the operation adds to is in another tensor here. */

@@ -29,12 +29,22 @@ static void rope_args(struct arg *a, const int64_t *s)
 static void rope_call(const struct ops *ops, struct dev *dev,
                       struct tensor **a, const int64_t *s)
 {
-    ops->rope(dev, a[0], (int)s[3], (int)s[4], s[1], 3, 10000.0f, s[5] != 0);
+    static const struct rope angles[] = {
+        { .theta = 10000 },
+        { .theta = 10000, .scaling = ROPE_LLAMA3, .factor = 8, .from = 100,
+          .to = 20 },
+        { .theta = 10000, .scaling = ROPE_YARN, .factor = 4, .from = 1, .to = 4,
+          .length = 1.139 },
+    };
+
+    ops->rope(dev, a[0], (int)s[3], (int)s[4], s[1], 3, &angles[s[6]],
+              s[5] != 0);
 }
 
 const struct op_test rope_test = {
     OP(rope), false, 1e-6, 0,
-    { { 1, 1, 2, 1, 1, 0 }, { 2, 7, 10, 4, 2, 0 }, { 1, 129, 64, 3, 3, 1 } },
+    { { 1, 1, 2, 1, 1, 0 }, { 2, 7, 10, 4, 2, 0 }, { 1, 129, 64, 3, 3, 1 },
+      { 1, 129, 16, 2, 1, 0, 1 }, { 1, 129, 16, 2, 1, 1, 2 } },
     { { 1, 1024, 64, 12, 12, 0 } }
 };
 

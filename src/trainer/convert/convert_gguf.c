@@ -8,12 +8,14 @@
 #include "config.h"
 #include "trainer/convert/convert_gguf_impl.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/mem.h"
 #include "common/save.h"
+#include "trainer/model/rope_scaling.h"
 
 enum { VERSION = 3, ALIGN = 32 };
 
@@ -78,6 +80,7 @@ static void add_model_keys(struct gguf_head *h, const struct settings *s,
 {
     const struct model_settings *m = &s->model;
     const bool gpt2 = strcmp(h->type, "gpt2") == 0;
+    struct rope_scaling r;
 
     gguf_add_text_key(h, "general.architecture", h->type);
     gguf_add_u32_key(h, "general.file_type", gguf_numbers_file_type(type));
@@ -98,6 +101,13 @@ static void add_model_keys(struct gguf_head *h, const struct settings *s,
     gguf_add_u32_key(h, ".rope.dimension_count", s->is.head_dim);
     gguf_add_f32_key(h, ".attention.layer_norm_rms_epsilon", m->norm_eps);
     gguf_add_f32_key(h, ".rope.freq_base", m->rope_theta);
+    if (rope_scaling_parse(m->rope_scaling, &r) &&
+        strcmp(r.kind, "yarn") == 0) {
+        gguf_add_text_key(h, ".rope.scaling.type", r.kind);
+        gguf_add_f32_key(h, ".rope.scaling.factor", r.factor);
+        gguf_add_u32_key(h, ".rope.scaling.original_context_length",
+                         (uint32_t)r.context);
+    }
 }
 
 /* ---- tensors ---------------------------------------------------------- */
@@ -204,6 +214,28 @@ static int add_tensor(struct gguf_tensors *w, const struct convert_row *row,
     return 0;
 }
 
+/* llama.cpp divides the rate of each pair by a number of this tensor. */
+static void add_rope_factors(struct gguf_tensors *w)
+{
+    const struct settings *s = w->engine->set;
+    const struct rope r = rope_scaling_rope(s);
+    const int64_t n = s->is.head_dim / 2;
+    const struct convert_slice all = { .rows = n };
+
+    if (r.scaling != ROPE_LLAMA3)
+        return;
+    if (!w->fp)
+        add_record(w, "rope_freqs.weight", &all);
+    for (int64_t i = 0; i < n && w->fp; i++) {
+        const double rate = pow(s->model.rope_theta, -(double)i / (double)n);
+        const float by = (float)(rate / rope_scaled(&r, i, rate));
+
+        fwrite(&by, sizeof by, 1, w->fp);
+    }
+    for (size_t i = (size_t)n * sizeof(float); i % ALIGN && w->fp; i++)
+        fputc(0, w->fp);
+}
+
 static int add_tensors(struct gguf_tensors *w, struct err *e)
 {
     const struct convert_row *row =
@@ -212,6 +244,8 @@ static int add_tensors(struct gguf_tensors *w, struct err *e)
     for (; row->ours; row++)
         if (add_tensor(w, row, e) < 0)
             return -1;
+    if (strcmp(w->type, "gpt2") != 0)
+        add_rope_factors(w);
     return w->engine->set->model.tied ? 0 : add_tensor(w, &head_row, e);
 }
 

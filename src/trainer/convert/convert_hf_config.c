@@ -13,6 +13,7 @@
 #include "common/path.h"
 #include "common/save.h"
 #include "data/token/tokfile.h"
+#include "trainer/model/rope_scaling.h"
 
 /* ---- writing ---------------------------------------------------------- */
 
@@ -76,6 +77,44 @@ static json_t *describe_llama(const struct settings *s)
         "attention_bias", s->is.output_bias, "mlp_bias", s->is.mlp_bias);
 }
 
+/* What transformers calls the numbers of model.rope_scaling. */
+static const struct scaling_keys {
+    const char *kind, *low, *high;
+    double low_otherwise, high_otherwise; /* 0: they must be there */
+} scaling_keys[] = {
+    { "llama3", "low_freq_factor", "high_freq_factor", 0, 0 },
+    { "yarn", "beta_slow", "beta_fast", 1, 32 },
+};
+
+static const struct scaling_keys *find_scaling(const char *kind)
+{
+    for (size_t i = 0; kind && i < sizeof scaling_keys / sizeof *scaling_keys;
+         i++)
+        if (strcmp(scaling_keys[i].kind, kind) == 0)
+            return &scaling_keys[i];
+    return NULL;
+}
+
+/* Into rope_parameters, and into rope_scaling for transformers 4. */
+static void describe_scaling(json_t *o, const struct settings *s)
+{
+    json_t *both = json_object_get(o, "rope_parameters");
+    const struct scaling_keys *k;
+    struct rope_scaling r;
+
+    k = rope_scaling_parse(s->model.rope_scaling, &r) ? find_scaling(r.kind)
+                                                      : NULL;
+    if (!k)
+        return;
+    json_object_set_new(both, "rope_type", json_string(r.kind));
+    json_object_set_new(both, "factor", json_real(r.factor));
+    json_object_set_new(both, k->low, json_real(r.low));
+    json_object_set_new(both, k->high, json_real(r.high));
+    json_object_set_new(both, "original_max_position_embeddings",
+                        json_integer((json_int_t)r.context));
+    json_object_set_new(o, "rope_scaling", json_deep_copy(both));
+}
+
 static int write_json(json_t *o, const char *folder, const char *name,
                       struct err *e)
 {
@@ -121,13 +160,20 @@ int convert_describe_hf(const struct engine *eng,
     const bool gpt2 = f && strcmp(f->type, "gpt2") == 0;
     const int32_t eot =
         eng->data.tokenizer ? tokenizer_eot(eng->data.tokenizer) : -1;
-    json_t *o = gpt2 ? describe_gpt2(eng->set)
-                : f  ? describe_llama(eng->set)
-                     : convert_describe_own(eng->set);
-
     const bool tied =
         f && eng->set->model.tied; /* our class has no such pair */
+    json_t *o;
 
+    if (!f && *eng->set->model.rope_scaling)
+        return err_set(e, ERR_USAGE,
+                       "the class for models that are like none of "
+                       "transformers cannot scale rotary angles; unset "
+                       "model.rope_scaling");
+    o = gpt2 ? describe_gpt2(eng->set)
+        : f  ? describe_llama(eng->set)
+             : convert_describe_own(eng->set);
+    if (f && !gpt2)
+        describe_scaling(o, eng->set);
     f = f ? f : &own;
     if (strcmp(f->type, "qwen2") == 0) { /* its biases are always there */
         json_object_del(o, "attention_bias");
@@ -358,6 +404,47 @@ static int check_angles(const json_t *rope, struct err *e)
     return 0;
 }
 
+static int find_number(const json_t *o, const char *key, double otherwise,
+                       char text[NUM_TEXT], struct err *e)
+{
+    const json_t *value = json_object_get(o, key);
+    const double x = has_value(o, key) ? json_number_value(value) : otherwise;
+
+    num_shortest(text, x);
+    return x > 0 ? 0
+                 : err_set(e, ERR_INPUT,
+                           "config.json: the scaling of rotary angles needs a "
+                           "number %s",
+                           key);
+}
+
+static int add_scaling(const json_t *o, const json_t *r,
+                       const struct scaling_keys *k, struct buf *out,
+                       struct err *e)
+{
+    static const char *const others[] = { "attention_factor", "mscale",
+                                          "mscale_all_dim", "truncate" };
+    const double context =
+        json_number_value(json_object_get(o, "max_position_embeddings"));
+    char factor[NUM_TEXT], low[NUM_TEXT], high[NUM_TEXT], before[NUM_TEXT];
+
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (has_value(r, others[i]))
+            return reject_key(e, r, others[i],
+                              "gtrain scales rotary angles without it");
+    if (find_number(r, "factor", 0, factor, e) < 0 ||
+        find_number(r, k->low, k->low_otherwise, low, e) < 0 ||
+        find_number(r, k->high, k->high_otherwise, high, e) < 0 ||
+        find_number(r, "original_max_position_embeddings",
+                    k->low_otherwise > 0 ? context : 0, before, e) < 0)
+        return -1;
+    buf_printf(out,
+               "model.rope_scaling=%s, factor=%s, low=%s, high=%s, "
+               "context=%s\n",
+               k->kind, factor, low, high, before);
+    return 0;
+}
+
 /* The angles: transformers 4 has rope_theta and rope_scaling, 5 has both in
  * rope_parameters, unless there is rope_scaling, too. */
 static int add_rope(const json_t *o, struct buf *out, struct err *e)
@@ -365,7 +452,8 @@ static int add_rope(const json_t *o, struct buf *out, struct err *e)
     static const char *const keys[] = { "rope_parameters", "rope_scaling" };
     static const struct hf_number theta = { "rope_theta", "model.rope_theta",
                                             "10000" };
-    const json_t *from = o;
+    const json_t *from = o, *scaled = NULL;
+    const struct scaling_keys *how = NULL;
 
     for (int i = 0; i < 2; i++) {
         const json_t *r = json_object_get(o, keys[i]);
@@ -373,17 +461,25 @@ static int add_rope(const json_t *o, struct buf *out, struct err *e)
                           : has_value(r, "type")    ? "type"
                                                     : "factor";
         const char *type = json_string_value(json_object_get(r, key));
+        const struct scaling_keys *k = find_scaling(type);
 
         if (!has_value(o, keys[i]))
             continue;
-        if (has_value(r, key) && (!type || strcmp(type, "default") != 0))
-            return reject_key(e, r, key, "gtrain cannot scale rotary angles");
+        if (has_value(r, key) && !k && (!type || strcmp(type, "default") != 0))
+            return reject_key(e, r, key,
+                              "gtrain scales rotary angles as llama3 and yarn "
+                              "do");
+        how = k;
+        scaled = r;
         if (has_value(r, "rope_theta"))
             from = r;
         if (check_angles(r, e) < 0)
             return -1;
     }
-    return check_angles(o, e) < 0 ? -1 : add_number(from, &theta, out, e);
+    if (check_angles(o, e) < 0 ||
+        (how && add_scaling(o, scaled, how, out, e) < 0))
+        return -1;
+    return add_number(from, &theta, out, e);
 }
 
 /* gtrain cannot attend to a part of the context only. */

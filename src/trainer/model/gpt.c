@@ -9,6 +9,7 @@
 #include "common/mem.h"
 #include "common/rng.h"
 #include "trainer/model/graph_calls.h"
+#include "trainer/model/rope_scaling.h"
 #include "trainer/model/rules.h"
 
 int64_t gpt_positions(const struct model_settings *m)
@@ -24,6 +25,8 @@ int gpt_check_heads(const struct settings *c, struct err *e)
         return conf_fail(&c->conf, "model.position", e,
                          "rope requires heads of even width, not %lld",
                          (long long)D);
+    if (rope_scaling_check(c, e) < 0)
+        return -1;
     if (!*c->model.window_pattern ||
         c->model.window_pattern[strspn(c->model.window_pattern, "SL")])
         return conf_fail(&c->conf, "model.window_pattern", e,
@@ -50,6 +53,7 @@ struct builder {
     struct graph *g;
     const struct model_settings *m;
     const struct derived *is;
+    struct rope rope;
     int64_t T;
     int tokens, begins;
     int64_t capacity; /* of the cache; 0: not decoding */
@@ -181,7 +185,7 @@ static int add_attention(struct builder *b, int x)
         h = graph_qknorm(b->g, h, wq, wk, H, K, m->norm_eps);
     }
     if (m->position == POSITION_ROPE)
-        h = graph_rope(b->g, h, H, K, b->T, m->rope_theta);
+        h = graph_rope(b->g, h, H, K, b->T, &b->rope);
     return b->capacity ? graph_decode(b->g, h, attn)
                        : graph_attention(b->g, h, b->begins, attn);
 }
@@ -301,6 +305,7 @@ static int build_trunk(struct gpt *gpt, struct builder *b,
     b->g = g;
     b->m = &c->model;
     b->is = &c->is;
+    b->rope = rope_scaling_rope(c);
     b->layer = -1;
     graph_init(g, types[c->train.precision]);
     gpt->B = B;

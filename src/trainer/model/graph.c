@@ -192,14 +192,15 @@ int graph_value(struct graph *g, int qkv, int x, int w, int e)
     return finish_node(g, n);
 }
 
-int graph_rope(struct graph *g, int qkv, int H, int K, int64_t T, double theta)
+int graph_rope(struct graph *g, int qkv, int H, int K, int64_t T,
+               const struct rope *rope)
 {
     struct graph_node *n = append_node(g, OP_ROPE, "rope", 1, &qkv);
 
     n->val = g->node[qkv].val;
     n->same_val = qkv; /* rotated in place, in both directions */
     n->attr.attn = (struct attn){ .H = H, .K = K };
-    n->attr.theta = (float)theta;
+    n->attr.rope = *rope;
     n->attr.T = T;
     return finish_node(g, n);
 }

@@ -66,7 +66,7 @@ struct graph_attr {
     enum act act;
     struct attn attn; /* the heads of rope and qknorm, too */
     struct dropout drop;
-    float theta;
+    struct rope rope;
     int64_t T; /* positions of a sequence */
     int64_t vocab;
     float softcap; /* of the logits; 0: none */
@@ -192,7 +192,8 @@ int graph_qknorm(struct graph *, int qkv, int wq, int wk, int H, int K,
 /* The embeddings e of the tokens are added to the values, by a gate that is
  * computed from the first columns of x. */
 int graph_value(struct graph *, int qkv, int x, int w, int e);
-int graph_rope(struct graph *, int qkv, int H, int K, int64_t T, double theta);
+int graph_rope(struct graph *, int qkv, int H, int K, int64_t T,
+               const struct rope *);
 /* The width of a head and the scale follow from the rest; begins is GRAPH_NONE
  * or an input, as of struct attn. */
 int graph_attention(struct graph *, int qkv, int begins, struct attn);

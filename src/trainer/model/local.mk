@@ -13,6 +13,7 @@ src_trainer_libtrainer_a_SOURCES += \
 	%D%/recording.c \
 	%D%/region.c \
 	%D%/resolve.c \
+	%D%/rope_scaling.c \
 	%D%/rules.c \
 	%D%/schedule.c \
 	%D%/tensors.c

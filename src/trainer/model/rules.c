@@ -136,7 +136,7 @@ static void rotate(struct graph *g, struct graph_node *n, struct tensor *qkv,
                    bool inverse)
 {
     g->dev->ops->rope(g->dev, qkv, n->attr.attn.H, n->attr.attn.K, n->attr.T,
-                      g->position, n->attr.theta, inverse);
+                      g->position, &n->attr.rope, inverse);
 }
 
 static void rope_forward(struct graph *g, struct graph_node *n)
