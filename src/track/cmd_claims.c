@@ -12,13 +12,15 @@
 #include "track/proof/claims.h"
 #include "track/runs/track.h"
 
-static bool fill;
+static bool fill, unbound;
 static struct table_style style;
 
 static const struct opt claims_opts[] = {
     TRACK_OPT_ROOT,
     { 0, "fill", NULL, OPT_FLAG, &fill,
       "write the values of the runs into the files" },
+    { 0, "unbound", NULL, OPT_FLAG, &unbound,
+      "list the numbers with a point that no claim states" },
     TABLE_OPTS(style),
     { 0 }
 };
@@ -47,6 +49,7 @@ static int claims_main(int argc, char **argv, struct err *e)
     confine_claims(argc, argv);
     claims_check_init(&k, &track_program);
     k.fill = fill;
+    k.unbound = unbound;
     for (int i = 0; i < argc && ret == 0; i++)
         ret = claims_check_file(&k, argv[i], e);
     if (table_rows(&k.table) > 0 && ret == 0)

@@ -37,6 +37,20 @@ is "$(cat report.tex)" "$(cat wanted.tex)" "only the value that differs has chan
 check "a report that is filled in holds" gtrack claims report.tex
 like err "4 values as the runs say" "the message counts the values that hold"
 
+cat >loose.tex <<'END'
+In version 0.1.0 the loss was 3.25, % or 3.5
+\gtrack{lr0.01 | val/loss | .4f}{0.4333} now, $-0.5$ less (4.75).
+\includegraphics[width=0.8\textwidth]{none\nothing} \hspace{1.5cm} 1.25\pm 0.5
+END
+gtrack claims --unbound loose.tex --tsv --no-header >out 2>err
+is "$(cut -f1,3- out | grep -v figure)" "loose.tex:2${tab}val/loss${tab}0.4333${tab}0.4333${tab}equal
+loose.tex:1${tab}-${tab}3.25${tab}${tab}is bound to no run
+loose.tex:2${tab}-${tab}0.5${tab}${tab}is bound to no run
+loose.tex:2${tab}-${tab}4.75${tab}${tab}is bound to no run
+loose.tex:3${tab}-${tab}1.25${tab}${tab}is bound to no run
+loose.tex:3${tab}-${tab}0.5${tab}${tab}is bound to no run" \
+    "numbers that no claim states are listed when asked for"
+
 cat >notes.md <<'END'
 Loss <!-- gtrack: lr0.01 | val/loss | .4f -->?<!-- /gtrack --> and status
 <!-- gtrack: lr0.01 | status -->RUNNING<!-- /gtrack -->, 50% of a % sign.

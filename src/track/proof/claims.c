@@ -134,6 +134,38 @@ static void skip_comment(struct parser *p)
         p->at++;
 }
 
+/* The length of the number that begins here, and has a point; not of a version,
+ * nor of a length such as 1.5cm or 0.8\linewidth. */
+static size_t number_at(const struct parser *p)
+{
+    static const char digits[] = "0123456789";
+    const char before = p->at > p->claims->text ? p->at[-1] : ' ';
+    const size_t whole = strspn(p->at, digits);
+    const size_t part =
+        whole && p->at[whole] == '.' ? strspn(p->at + whole + 1, digits) : 0;
+    const char *end = p->at + whole + 1 + part;
+    size_t macro = 0;
+
+    if (part == 0 || isalnum((unsigned char)before) || strchr("._", before) ||
+        isalpha((unsigned char)*end) || *end == '_' ||
+        (*end == '.' && isdigit((unsigned char)end[1])))
+        return 0;
+    while (*end == '\\' && isalpha((unsigned char)end[1 + macro]))
+        macro++;
+    if (macro > 5 && memcmp(end + macro - 4, "width", 5) == 0)
+        return 0;
+    return (size_t)(end - p->at);
+}
+
+static void add_number(struct parser *p, size_t len)
+{
+    struct claims *c = p->claims;
+
+    GROW(c->number, c->n_numbers, c->room_for_numbers);
+    c->number[c->n_numbers++] = (struct claims_number){ p->at, len, p->line };
+    p->at += len;
+}
+
 int claims_parse(struct claims *c, const char *text, size_t n, const char *file,
                  struct err *e)
 {
@@ -147,10 +179,13 @@ int claims_parse(struct claims *c, const char *text, size_t n, const char *file,
     *c = (struct claims){ .text = text, .size = n, .tex = p.tex };
     while (p.at < p.end) {
         const struct form *form = find_form(&p);
+        const size_t number = form ? 0 : number_at(&p);
 
         if (form) {
             if (parse_claim(&p, form, e) < 0)
                 return -1;
+        } else if (number > 0) {
+            add_number(&p, number);
         } else if (begins_comment(&p)) {
             skip_comment(&p);
         } else {
@@ -187,6 +222,7 @@ void claims_clear(struct claims *c)
         free(c->item[i].changes);
     }
     free(c->item);
+    free(c->number);
     *c = (struct claims){ 0 };
 }
 

@@ -39,9 +39,18 @@ struct claim {
     bool unproved; /* a metric that gtrain replay does not compute again */
 };
 
+/* A number with a point that no claim states. */
+struct claims_number {
+    const char *at;
+    size_t len;
+    long line;
+};
+
 struct claims {
     struct claim *item;
     size_t n, room;
+    struct claims_number *number;
+    size_t n_numbers, room_for_numbers;
     const char *text; /* borrowed */
     size_t size;
     bool tex;
@@ -75,6 +84,7 @@ int claims_format(struct buf *, const char *format, double x, struct err *);
 struct claims_check {
     const struct program *gtrack; /* whose commands print tables */
     bool fill;                    /* write the values into the reports */
+    bool unbound;                 /* list the numbers that no claim states */
     bool elsewhere;    /* LaTeX also looks for figures in other folders */
     const char *files; /* figures are drawn from files below it, or NULL */
     double end;        /* by clock_mono(): nothing runs longer */

@@ -375,6 +375,17 @@ void claims_check_init(struct claims_check *k, const struct program *gtrack)
                   "result", NULL);
 }
 
+static void add_unbound(struct claims_check *k, const char *file,
+                        const struct claims_number *n)
+{
+    char *number = xstrndup(n->at, n->len);
+
+    begin_row(&k->table, file, n->line, "-", number);
+    table_text(&k->table, "is bound to no run");
+    table_mark(&k->table, MARK_WARN);
+    free(number);
+}
+
 int claims_check_file(struct claims_check *k, const char *file, struct err *e)
 {
     struct buf text = BUF_INIT, now = BUF_INIT;
@@ -386,6 +397,8 @@ int claims_check_file(struct claims_check *k, const char *file, struct err *e)
         ret = claims_parse(&c, text.s, text.len, file, e);
     for (size_t i = 0; i < c.n && ret == 0 && !sig_caught(); i++)
         add_claim(k, file, &c.item[i], c.tex);
+    for (size_t i = 0; k->unbound && i < c.n_numbers && ret == 0; i++)
+        add_unbound(k, file, &c.number[i]);
     if (ret == 0)
         check_figures(k, file, text.s);
     if (ret == 0 && sig_caught())
