@@ -6,8 +6,8 @@
 # rope: the sine of a double, whose rare path for huge angles needs a table
 # flash_fwd with dropout (Lb1): its random numbers need more than there are
 # plain_bwd_keys, for heads that the matrix units cannot take: two registers on
-# sm_90, since it also looks at windows
-frames='rope|flash_fwd.*Lb1E|plain_bwd_keys' spills='flash_fwd.*Lb1E|plain_bwd_keys'
+# sm_90, since it also looks at windows; plain_bwd_queries, five on sm_120
+spills='flash_fwd.*Lb1E|plain_bwd_(keys|queries)' frames="rope|$spills"
 
 set -- "$build"/kernels/cuda/*.cuo.log
 test -f "$1" || skip_all "no kernels were compiled by nvcc in this build"
