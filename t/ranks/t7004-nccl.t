@@ -51,7 +51,7 @@ train() {
     name=$1
     shift
     # shellcheck disable=SC2086
-    timeout 100 "$emu" --config c.ini $small --root "$name" \
+    timeout "${patience:-100}" "$emu" --config c.ini $small --root "$name" \
         --set checkpoint.folder="$name/ck" "$@" >log 2>&1
 }
 losses() { awk '{ print $2 }' "$1"/*/*/metrics/train/loss \
@@ -181,6 +181,7 @@ grep -q 'NCCL: a rank did not respond to rank [01] for 2 s' log ||
 is "${bad:+$bad: $(tail -n 5 log)}" "" \
     "a rank that hangs in NCCL ends the job after parallel.timeout"
 # the limit of a connection, and that it is five minutes unless told otherwise
+patience=400
 for limit in 1 ${GT_LONG:+300}; do
     test "$limit" = 300 || export GTRAIN_NCCL_CONNECT=1s
     # shellcheck disable=SC2086
