@@ -51,7 +51,7 @@ static int write_all(struct engine *eng, const char *folder, struct err *e)
         resolve_sequences_before(eng->set, eng->set->is.stop_at);
     int64_t val =
         eng->data.val ? loader_windows(mixture_loader(eng->data.val, 0)) : 0;
-    struct checkpoint_copy s;
+    struct checkpoint_copy s = { 0 };
     int ret;
 
     if (limit && (limit < val || eng->set->eval.random))

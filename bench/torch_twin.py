@@ -407,7 +407,8 @@ def optimisers(c, params, fused, muon):
     betas = c("optim.beta1"), c("optim.beta2")
     groups, matrices = {}, {}
     for key, p in params.items():
-        kind = "embed" if key in ("wte.weight", "wpe.weight") else "head" \
+        kind = "embed" if key in ("wte.weight", "wpe.weight") or \
+            key.endswith("value_embed.weight") else "head" \
             if key == "lm_head.weight" else "vector" if p.dim() == 1 \
             else "matrix"
         by_muon = name == "muon" and kind == "matrix"
@@ -576,6 +577,16 @@ class Training:
                 g.mul_(most / norm)
         return norm
 
+    def decay_left(self, step):
+        done = min(1, step / self.schedule.steps)
+        return 1 + (self.c("optim.decay_end") - 1) * done
+
+    def momentum(self, step):
+        usual = self.c("optim.momentum")
+        n = self.c.span("optim.momentum_warmup", self.schedule.steps,
+                        self.c("train.tokens_per_step"))
+        return 0.85 + (usual - 0.85) * step / n if step < n else usual
+
     def step(self, step):
         lr = self.schedule.rate(step)
         loss, parts = 0.0, [self.train_rows.get(self.seen + i, self.micro)
@@ -592,6 +603,11 @@ class Training:
         for mover in self.movers:
             for group in mover.param_groups:
                 group["lr"] = lr * group["factor"]
+                group.setdefault("decay", group["weight_decay"])
+                group["weight_decay"] = group["decay"] * self.decay_left(step)
+                first = group.setdefault("first", group.get("momentum"))
+                if first == self.c("optim.momentum"):
+                    group["momentum"] = self.momentum(step)
             mover.step()
             mover.zero_grad(set_to_none=True)
         self.curve.append((step + 1, loss, norm, lr))

@@ -169,6 +169,8 @@ MUON = [
     "schedule.steps=50",
     "optim.name=muon optim.muon_rows=yes optim.muon_coefficients=polar "
     "schedule.steps=50 model.mlp=swiglu",
+    "optim.name=muon optim.momentum_warmup=20 optim.decay_end=0 "
+    "optim.cautious=yes optim.decay=0.1 schedule.steps=50",
 ]
 MUON_BOUND = 1e-5
 
@@ -196,6 +198,10 @@ def read_metric(root, name):
     return out
 
 
+class Refused(Exception):
+    """Settings that do not go together."""
+
+
 def train(case, folder):
     """gtrain's run of it: where the twin may start, and the store."""
     sets = ["%s=%s" % (k.replace("_", ".", 1), v) for k, v in BASE.items()]
@@ -203,7 +209,12 @@ def train(case, folder):
     start, root = os.path.join(folder, "start"), os.path.join(folder, "runs")
     for d in (start, root):
         subprocess.run(["rm", "-rf", d], check=True)
-    subprocess.run(["bench/start", start, "empty.ini", *sets], check=True)
+    p = subprocess.run(["bench/start", start, "empty.ini", *sets],
+                       stderr=subprocess.PIPE, text=True)
+    if p.stderr.startswith("start: --set: "):
+        raise Refused(p.stderr.strip())
+    if p.returncode:
+        sys.exit("bench/start ends with %d: %s" % (p.returncode, p.stderr))
     args = ["gtrain", "train", "-q", "--config", "empty.ini", "--root", root]
     for s in sets:
         args += ["--set", s]
@@ -309,7 +320,13 @@ def main():
             for i in range(3000):
                 f.write(((i * i + i // 7) % 53).to_bytes(2, "little"))
         for n, case in enumerate(cases, 1):
-            ratio, what = compare(*train(case, folder))
+            try:
+                ratio, what = compare(*train(case, folder))
+            except Refused as why:
+                if n <= len(cases) - a.n: # not drawn
+                    raise
+                print("ok %d # SKIP %s" % (n, why), flush=True)
+                continue
             good = ratio <= 1
             print("%sok %d - %s" % ("" if good else "not ", n, case),
                   flush=True)
