@@ -7,6 +7,7 @@
  * with: src/trainer/convert/convert_hf_config.c
  * with: src/trainer/convert/convert_llmc.c
  * with: src/trainer/convert/convert_own.c
+ * with: src/trainer/model/rope_scaling.c
  * with: src/trainer/model/tensors.c
  */
 #include "config.h"
