@@ -318,7 +318,11 @@ static bool take_from_file(struct dev *dev, const struct gemm_state *p,
         now.workspace > GEMM_WORKSPACE)
         return false;
     now.algo = problem->with.algo;
-    return gemm_try_offers(dev, p, problem, q, &now, 1) == 1;
+    if (gemm_try_offers(dev, p, problem, q, &now, 1) == 1)
+        return true;
+    log_warn("cuBLASLt does not accept a stored algorithm, or computes wrong "
+             "numbers by it; looking for another one");
+    return false;
 }
 
 /* Decide how a problem is computed: as the file says, or by a trial. */

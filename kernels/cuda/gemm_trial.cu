@@ -282,11 +282,12 @@ static bool sample_agrees(const struct sample *s, const struct gemm *q)
     return good;
 }
 
-/* Whether an algorithm computes these elements.  What it adds to is 0; where it
- * adds to nothing, an element that it does not store is NaN. */
-static bool is_right(struct dev *dev, const struct gemm_state *p,
-                     const struct gemm_problem *problem, const struct gemm *q,
-                     const struct cublaslt_result *with, struct sample *s)
+/* Run an algorithm whose output is set: what it adds to is 0; where it adds to
+ * nothing, an element that it does not store is NaN. */
+static bool run_alone(struct dev *dev, const struct gemm_state *p,
+                      const struct gemm_problem *problem, const struct gemm *q,
+                      const struct cublaslt_result *with,
+                      const struct sample *s)
 {
     const size_t size = dtype_size(q->out), all = (size_t)(q->m * q->ldd);
 
@@ -297,8 +298,7 @@ static bool is_right(struct dev *dev, const struct gemm_state *p,
                 cudaSuccess) &&
            (!s->sums || cudaMemsetAsync(q->bias, 0xff, (size_t)q->m * size,
                                         STREAM(dev)) == cudaSuccess) &&
-           gemm_run_algorithm(dev, p, problem, q, with) &&
-           read_sample(dev, s, q) && sample_agrees(s, q);
+           gemm_run_algorithm(dev, p, problem, q, with);
 }
 
 /* How many elements are compared. */
@@ -307,7 +307,7 @@ static int64_t sample_size(const struct gemm *q)
     return DRAWN + EDGE + (q->epilogue == GEMM_BIAS_GRAD ? q->m : 0);
 }
 
-/* Remove the offers that compute other numbers; how many are left. */
+/* Remove the offers that fail or compute other numbers; how many are left. */
 static int remove_wrong(struct dev *dev, const struct gemm_state *p,
                         const struct gemm_problem *problem,
                         const struct gemm *q, void *space,
@@ -317,20 +317,24 @@ static int remove_wrong(struct dev *dev, const struct gemm_state *p,
     struct sample s = { (struct element *)space,
                         (struct element *)xcalloc((size_t)all, sizeof *s.host),
                         DRAWN + EDGE, all - DRAWN - EDGE };
-    int good = 0;
+    int good = 0, wrong = 0;
 
     if (sum_sample(dev, &s, q)) {
-        for (int i = 0; i < n; i++)
-            if (is_right(dev, p, problem, q, &offer[i], &s))
+        for (int i = 0; i < n; i++) {
+            if (!run_alone(dev, p, problem, q, &offer[i], &s))
+                continue;
+            if (read_sample(dev, &s, q) && sample_agrees(&s, q))
                 offer[good++] = offer[i];
+            else
+                wrong++;
+        }
     } else {
         good = n; /* the device has failed, and will say so */
     }
-    if (good < n)
+    if (wrong > 0)
         log_warn("%d of %d algorithms of cuBLASLt compute a product of %lld x "
                  "%lld x %lld wrongly; they are not used",
-                 n - good, n, (long long)q->m, (long long)q->n,
-                 (long long)q->k);
+                 wrong, n, (long long)q->m, (long long)q->n, (long long)q->k);
     free(s.host);
     return good;
 }

@@ -40,10 +40,10 @@ compare gradients-of-attention train.precision=bf16 model.width=128 \
     model.layers=1 model.d_ff=16 model.context=64 train.micro_batch=64 \
     train.tokens_per_step=4096
 
-# a GPU of 160 MiB, of which workspaces take 128
-GT_EMU_MEMORY_MB=160
+# a GPU of 150 MiB, of which workspaces take 128
+GT_EMU_MEMORY_MB=150
 ! train large --set train.device=cuda --set eval.every=0 \
-    --set train.micro_batch=1024 --set train.tokens_per_step=16384
+    --set train.micro_batch=320 --set train.tokens_per_step=5120
 ok $? "a training that exceeds the memory of the GPU fails"
 fits=$(sed -n 's/.*cannot allocate.*train.micro_batch = \([0-9]*\) should fit$/\1/p' log)
 train fits --set train.device=cuda --set eval.every=0 \
