@@ -122,7 +122,7 @@ is "$(gtrack metrics later train/loss -n 1 --tsv --no-header | cut -f 1)" 30 \
 is "$(gtrack show later --json | grep -c '"resumed.step": *"20"')" 1 \
     "a run that was imported says from which step it continues"
 has "a grid search" "grid-lr=1e-2-width=16${t}FINISHED${t}1e-2${t}16${t}20${t}$one"
-has "the log of another program" "1 runs with 6 points"
+has "the log of another program" "1 run with 6 points"
 has "the learning rate and the loss" "^lr-1e-2 +val/loss +4 +$four +20 .* $four +20" \
     "^lr-1e-2 +train/lr +20 +6\.156e-5 +20 +0\.0100 +1 "
 for item in "the validation loss of three rates" "the same without the first steps"; do
