@@ -46,6 +46,12 @@ like out "^Smoothed: Gaussian, σ = 40 points[.]$" \
     "the terminal has the smoothed curve, too"
 LC_ALL=C gplot loss run1 >out 2>err
 like out "sigma = 40 points" "a caption is ASCII where that is all there is"
+# where the curve is lowest, raw values lie below the panel
+seq 450 | awk '{ print "step=" $1, "train/loss=" \
+    3 + 4 * exp(-$1 / 200) + ($1 * 7919 % 13 - 6) / 20 }' |
+    gtrack log scatter >out 2>&1
+gplot loss scatter >out 2>err
+unlike out "cut off" "raw values that are not drawn are not cut off"
 
 # A lucky batch is not the loss.
 gplot loss run1 >out 2>err

@@ -334,9 +334,11 @@ static void y_range(struct figure *f, struct panel *p, bool right)
     axis_range(y, lo, hi, !right && has_label(p) ? 0.1 : 0.04);
     if (x.lo > p->x.lo)
         note_start(f, p, x.lo, most);
-    if (!whole) {
-        note_cut(f, p, right, &x, s, y->hi, single_hi);
-        note_cut(f, p, right, &x, s, y->lo, single_lo);
+    if (!whole) { /* the terminal does not draw raw values */
+        note_cut(f, p, right, &x, s,
+                 f->look.plain ? fmax(y->hi, single_hi) : y->hi, single_hi);
+        note_cut(f, p, right, &x, s,
+                 f->look.plain ? fmin(y->lo, single_lo) : y->lo, single_lo);
     }
     free(s);
 }
