@@ -34,9 +34,8 @@ void ref_rope(struct dev *dev, struct tensor *qkv, int H, int K, int64_t T,
                 pow((double)r->theta, -2.0 * (double)i / (double)D);
             const double angle =
                 (double)(from + n % T) * rope_scaled(r, i, rate);
-            const double length = r->length > 0 ? r->length : 1;
-            const double c = length * cos(angle);
-            const double s = length * (inverse ? -sin(angle) : sin(angle));
+            const double c = r->length * cos(angle);
+            const double s = r->length * (inverse ? -sin(angle) : sin(angle));
 
             for (int64_t h = 0; h < H + K; h++) {
                 const int64_t at = n * row + h * D + i;

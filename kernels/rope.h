@@ -20,7 +20,7 @@ struct rope {
     float theta;
     enum rope_kind scaling;
     double factor, from, to;
-    double length; /* of what is rotated; 0: as before */
+    double length; /* what is rotated becomes so many times as long */
 };
 
 #ifdef __CUDACC__

@@ -12,8 +12,6 @@
 static void make_angles(float *turn, int64_t T, int64_t D, int64_t from,
                         const struct rope *r)
 {
-    const double length = r->length > 0 ? r->length : 1;
-
     for (int64_t i = 0; i < D / 2; i++) {
         const double rate = rope_scaled(
             r, i, pow((double)r->theta, -2.0 * (double)i / (double)D));
@@ -21,8 +19,8 @@ static void make_angles(float *turn, int64_t T, int64_t D, int64_t from,
         for (int64_t t = 0; t < T; t++) {
             const double angle = (double)(from + t) * rate;
 
-            turn[t * D + i] = (float)(length * cos(angle));
-            turn[t * D + D / 2 + i] = (float)(length * sin(angle));
+            turn[t * D + i] = (float)(r->length * cos(angle));
+            turn[t * D + D / 2 + i] = (float)(r->length * sin(angle));
         }
     }
 }

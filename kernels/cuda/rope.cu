@@ -32,12 +32,8 @@ static __global__ void __launch_bounds__(THREADS)
 
         sincos((double)(from + row % period) * rope_scaled(&r, i + k, rate), &s,
                &c);
-        if (r.length > 0.0) {
-            s *= r.length;
-            c *= r.length;
-        }
-        sine[k] = (float)(inverse ? -s : s);
-        cosine[k] = (float)c;
+        sine[k] = (float)(r.length * (inverse ? -s : s));
+        cosine[k] = (float)(r.length * c);
     }
     qkv += row * heads * 2 * half + i;
     for (int h = 0; h < H_and_K; h++, qkv += 2 * half) {

@@ -30,9 +30,9 @@ static void rope_call(const struct ops *ops, struct dev *dev,
                       struct tensor **a, const int64_t *s)
 {
     static const struct rope angles[] = {
-        { .theta = 10000 },
+        { .theta = 10000, .length = 1 },
         { .theta = 10000, .scaling = ROPE_LLAMA3, .factor = 8, .from = 100,
-          .to = 20 },
+          .to = 20, .length = 1 },
         { .theta = 10000, .scaling = ROPE_YARN, .factor = 4, .from = 1, .to = 4,
           .length = 1.139 },
     };

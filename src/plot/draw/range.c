@@ -155,8 +155,9 @@ static size_t mark_cut(struct panel *p, bool right, const struct axis *x,
 }
 
 /* Say how many values are beyond the end of an axis: "3 points above 7.5".  In
- * many places, it is noise, and only those beyond `single` count.  Of outlined
- * curves, their number is not known. */
+ * many places, it is noise, and only those beyond `single` count, as in the
+ * terminal, which does not draw raw values.  Of outlined curves, their number
+ * is not known. */
 static void note_cut(struct figure *f, struct panel *p, bool right,
                      const struct axis *x, const struct sample *s, double end,
                      double single)
@@ -169,12 +170,16 @@ static void note_cut(struct figure *f, struct panel *p, bool right,
                             ? arena_printf(&f->mem, "%s: ", p->title)
                             : "";
     char text[32], at[32], limit[32];
+    const double beyond = above ? fmax(end, single) : fmin(end, single);
     const size_t before = p->n_marks;
-    size_t n = mark_cut(p, right, x, end);
+    size_t n;
 
+    if (f->look.plain)
+        end = beyond;
+    n = mark_cut(p, right, x, end);
     if (p->n_marks > before + MANY) {
         p->n_marks = before;
-        end = above ? fmax(end, single) : fmin(end, single);
+        end = beyond;
         n = mark_cut(p, right, x, end);
     }
     if (n == 0)
@@ -334,11 +339,9 @@ static void y_range(struct figure *f, struct panel *p, bool right)
     axis_range(y, lo, hi, !right && has_label(p) ? 0.1 : 0.04);
     if (x.lo > p->x.lo)
         note_start(f, p, x.lo, most);
-    if (!whole) { /* the terminal does not draw raw values */
-        note_cut(f, p, right, &x, s,
-                 f->look.plain ? fmax(y->hi, single_hi) : y->hi, single_hi);
-        note_cut(f, p, right, &x, s,
-                 f->look.plain ? fmin(y->lo, single_lo) : y->lo, single_lo);
+    if (!whole) {
+        note_cut(f, p, right, &x, s, y->hi, single_hi);
+        note_cut(f, p, right, &x, s, y->lo, single_lo);
     }
     free(s);
 }

@@ -43,7 +43,7 @@ static double pair_of(double turns, const struct rope_scaling *s, double D,
 struct rope rope_scaling_rope(const struct settings *c)
 {
     const double D = (double)c->is.head_dim, theta = c->model.rope_theta;
-    struct rope r = { .theta = (float)theta };
+    struct rope r = { .theta = (float)theta, .length = 1 };
     struct rope_scaling s;
 
     if (!rope_scaling_parse(c->model.rope_scaling, &s))
