@@ -120,4 +120,13 @@ exported own model.norm=rmsnorm model.linear_bias=no
 grep -q '"qkv_bias": false' own.hf/config.json &&
     sed -i '/"qkv_bias"/d; /"output_bias"/d; /"mlp_bias"/d' own.hf/config.json
 back own "an export that says linear_bias alone is imported"
+
+for set in 'model.rope_scaling=linear, factor=2' \
+    'model.rope_scaling=yarn, factor=2, low=1, high=32, context=8'; do
+    gtrain plan tiny.ini -s model.position=rope -s model.rope_theta=1 \
+        -s "$set" >out 2>err
+    is $? 2 "rotary angles that cannot be are refused: $set"
+    like err "model.rope_scaling: .*\(expects llama3\|requires model.rope_theta\)" \
+        "the message says what the scaling needs: $set"
+done
 done_testing

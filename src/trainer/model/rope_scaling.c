@@ -23,9 +23,14 @@ int rope_scaling_check(const struct settings *c, struct err *e)
 {
     struct rope_scaling s;
 
-    if (!*c->model.rope_scaling ||
-        rope_scaling_parse(c->model.rope_scaling, &s))
+    if (!*c->model.rope_scaling)
         return 0;
+    if (rope_scaling_parse(c->model.rope_scaling, &s))
+        return strcmp(s.kind, "yarn") != 0 || c->model.rope_theta > 1
+                   ? 0
+                   : conf_fail(&c->conf, "model.rope_scaling", e,
+                               "yarn requires model.rope_theta > 1, whose "
+                               "logarithm it divides by");
     return conf_fail(&c->conf, "model.rope_scaling", e,
                      "expects llama3 or yarn with their numbers, such as "
                      "'llama3, factor=32, low=1, high=4, context=8192', not "
