@@ -1,5 +1,4 @@
-#ifndef KERNELS_DEV_H
-#define KERNELS_DEV_H
+#pragma once
 
 #include <stddef.h>
 
@@ -159,6 +158,4 @@ void dev_close(struct dev *);
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

@@ -1,5 +1,4 @@
-#ifndef KERNELS_FP8_H
-#define KERNELS_FP8_H
+#pragma once
 
 #include "kernels/half.h"
 #include "kernels/ops.h"
@@ -117,6 +116,4 @@ void fp8_act_linear_bwd(act_linear_bwd_fn *op, linear_bwd_fn *bias,
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

@@ -1,5 +1,4 @@
-#ifndef KERNELS_GPUS_H
-#define KERNELS_GPUS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -35,6 +34,4 @@ double gpu_share(const struct gpu *gpu, const char *device, int sms);
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

@@ -1,5 +1,4 @@
-#ifndef KERNELS_HALF_H
-#define KERNELS_HALF_H
+#pragma once
 
 #include <stdint.h>
 #include <string.h>
@@ -95,5 +94,3 @@ HALF_FN uint16_t f16_from_float(float f)
     return (uint16_t)(sign |
                       (a - (112u << 23) + 0xfffu + (a >> 13 & 1u)) >> 13);
 }
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef KERNELS_HEAD_ROWS_H
-#define KERNELS_HEAD_ROWS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -50,5 +49,3 @@ static inline int64_t head_rows_cpu(int64_t N, int64_t V)
     most = most > HEAD_CPU_MOST ? (int64_t)HEAD_CPU_MOST : most;
     return head_equal_rows(N, most);
 }
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef KERNELS_INSTRUCTIONS_H
-#define KERNELS_INSTRUCTIONS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -12,5 +11,3 @@
  * Can this CPU compute with these, as the variable names them?
  */
 bool instructions_present(const char *name);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef KERNELS_OPS_H
-#define KERNELS_OPS_H
+#pragma once
 
 #include "kernels/rope.h"
 #include "kernels/tensor.h"
@@ -454,6 +453,4 @@ extern const struct ops ref_ops;
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

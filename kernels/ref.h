@@ -1,5 +1,4 @@
-#ifndef KERNELS_REF_H
-#define KERNELS_REF_H
+#pragma once
 
 #include <assert.h>
 
@@ -76,5 +75,3 @@ static inline int32_t ref_int(const struct tensor *t, int64_t i)
     assert(t->type == DT_I32);
     return ((const int32_t *)t->data)[i];
 }
-
-#endif

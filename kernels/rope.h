@@ -1,5 +1,4 @@
-#ifndef KERNELS_ROPE_H
-#define KERNELS_ROPE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -44,5 +43,3 @@ ROPE_FN double rope_scaled(const struct rope *r, int64_t i, double rate)
     kept = kept < 0 ? 0 : kept > 1 ? 1 : kept;
     return kept * rate + (1 - kept) * rate / r->factor;
 }
-
-#endif

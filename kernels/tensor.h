@@ -1,5 +1,4 @@
-#ifndef KERNELS_TENSOR_H
-#define KERNELS_TENSOR_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -79,5 +78,3 @@ static inline size_t tensor_bytes(const struct tensor *t)
 {
     return (size_t)tensor_count(t) * dtype_size(t->type);
 }
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef KERNELS_CPU_ACTIVATION_H
-#define KERNELS_CPU_ACTIVATION_H
+#pragma once
 
 #include "kernels/cpu/vec.h"
 #include "kernels/ops.h"
@@ -118,5 +117,3 @@ VEC_FN vf activation_slope(enum act kind, vf x)
             break;                                                             \
         }                                                                      \
     } while (0)
-
-#endif

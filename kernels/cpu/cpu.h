@@ -1,5 +1,4 @@
-#ifndef KERNELS_CPU_CPU_H
-#define KERNELS_CPU_CPU_H
+#pragma once
 
 #include <string.h>
 
@@ -84,5 +83,3 @@ static inline bool rope_angles_equal(const struct rope_angles *a,
     return a->T == b->T && a->D == b->D && a->from == b->from &&
            memcmp(&a->rope, &b->rope, sizeof a->rope) == 0;
 }
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef KERNELS_CPU_DROPOUT_H
-#define KERNELS_CPU_DROPOUT_H
+#pragma once
 
 #include "kernels/cpu/random.h"
 #include "kernels/ops.h"
@@ -35,5 +34,3 @@ static inline void dropout_mask(float *out, const struct dropout *d,
         at += (uint64_t)count;
     }
 }
-
-#endif

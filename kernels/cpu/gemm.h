@@ -1,5 +1,4 @@
-#ifndef KERNELS_CPU_GEMM_H
-#define KERNELS_CPU_GEMM_H
+#pragma once
 
 #include "kernels/cpu/cpu.h"
 
@@ -99,5 +98,3 @@ static inline int64_t gemm_panel(int64_t rows, int64_t i, int64_t n)
 {
     return rows * i / n;
 }
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef KERNELS_CPU_GEMM_BLOCK_H
-#define KERNELS_CPU_GEMM_BLOCK_H
+#pragma once
 
 #include "kernels/cpu/gemm.h"
 
@@ -75,5 +74,3 @@ void gemm_block_pack_b(const struct gemm_block *, int64_t piece)
     CPU_SYMBOL(gemm_block_pack_b);
 void gemm_block_pack_panel(const struct gemm_block *, float *out, int64_t row,
                            int64_t rows) CPU_SYMBOL(gemm_block_pack_panel);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef KERNELS_CPU_MATVEC_H
-#define KERNELS_CPU_MATVEC_H
+#pragma once
 
 #include "kernels/cpu/cpu.h"
 
@@ -12,5 +11,3 @@
 void matvec_linear(struct dev *, struct tensor *y, const struct tensor *x,
                    const struct tensor *w, const struct tensor *b)
     CPU_SYMBOL(matvec_linear);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef KERNELS_CPU_RANDOM_H
-#define KERNELS_CPU_RANDOM_H
+#pragma once
 
 #include "common/rng.h"
 #include "kernels/cpu/vec.h"
@@ -66,5 +65,3 @@ VEC_FN void random_words(uint64_t seed, uint64_t stream, uint64_t i,
     vf_store(out + 2 * VW, vf_zip_low(high[0], high[1]));
     vf_store(out + 3 * VW, vf_zip_high(high[0], high[1]));
 }
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef KERNELS_CPU_ROWS_H
-#define KERNELS_CPU_ROWS_H
+#pragma once
 
 #include "kernels/cpu/cpu.h"
 
@@ -52,5 +51,3 @@ static inline int64_t rows_piece(int64_t n, int64_t from)
 {
     return n - from < ROWS_PIECE ? n - from : ROWS_PIECE;
 }
-
-#endif

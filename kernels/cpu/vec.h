@@ -1,5 +1,4 @@
-#ifndef KERNELS_CPU_VEC_H
-#define KERNELS_CPU_VEC_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -590,5 +589,3 @@ VEC_FN vf vf_exp(vf x)
     p = vf_select((vi)(x > 88.722839f), vf_set(__builtin_inff()), p);
     return vf_select((vi)(x != x), x, p);
 }
-
-#endif

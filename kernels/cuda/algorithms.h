@@ -1,5 +1,4 @@
-#ifndef KERNELS_CUDA_ALGORITHMS_H
-#define KERNELS_CUDA_ALGORITHMS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -48,6 +47,4 @@ void algorithms_close(struct algorithms *);
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

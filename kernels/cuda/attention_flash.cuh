@@ -1,5 +1,4 @@
-#ifndef KERNELS_CUDA_ATTENTION_FLASH_CUH
-#define KERNELS_CUDA_ATTENTION_FLASH_CUH
+#pragma once
 
 #include "kernels/cuda/launch.cuh"
 
@@ -526,5 +525,3 @@ static __global__ void __launch_bounds__(FLASH_THREADS, 1)
                           dq[d][2 * half + 1] * f.scale, !f.overwrite);
     }
 }
-
-#endif

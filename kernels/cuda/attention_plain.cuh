@@ -1,5 +1,4 @@
-#ifndef KERNELS_CUDA_ATTENTION_PLAIN_CUH
-#define KERNELS_CUDA_ATTENTION_PLAIN_CUH
+#pragma once
 
 #include "kernels/cuda/attention_flash.cuh"
 #include "kernels/cuda/reduce.cuh"
@@ -256,5 +255,3 @@ static __global__ void __launch_bounds__(PLAIN_THREADS)
             add_to(to + r * head.stride + d, dq[r * LD + d], f.overwrite);
     }
 }
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef KERNELS_CUDA_CUBLASLT_H
-#define KERNELS_CUDA_CUBLASLT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -121,6 +120,4 @@ int cublaslt_load(struct cublaslt *, int which, struct err *e);
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

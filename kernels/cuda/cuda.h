@@ -1,5 +1,4 @@
-#ifndef KERNELS_CUDA_CUDA_H
-#define KERNELS_CUDA_CUDA_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -94,6 +93,4 @@ void cuda_release(struct dev *dev, void *p);
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

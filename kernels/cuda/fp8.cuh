@@ -1,5 +1,4 @@
-#ifndef KERNELS_CUDA_FP8_CUH
-#define KERNELS_CUDA_FP8_CUH
+#pragma once
 
 #include "kernels/cuda/gemm.h"
 #include "kernels/cuda/launch.cuh"
@@ -86,5 +85,3 @@ bool fp8_round_all(struct dev *dev, struct fp8_matrix *q,
 /* Multiply these instead of the operands that a product has. */
 void fp8_operands(struct gemm *p, const struct fp8_matrix *a, bool a_turned,
                   const struct fp8_matrix *b, bool b_turned);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef KERNELS_CUDA_GEMM_H
-#define KERNELS_CUDA_GEMM_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -78,6 +77,4 @@ char *gemm_describe(struct dev *dev, char *out, size_t room);
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

@@ -1,5 +1,4 @@
-#ifndef KERNELS_CUDA_GEMM_CUBLASLT_CUH
-#define KERNELS_CUDA_GEMM_CUBLASLT_CUH
+#pragma once
 
 #include "kernels/cuda/algorithms.h"
 #include "kernels/cuda/cublaslt.h"
@@ -93,5 +92,3 @@ static inline double gemm_epilogue_bytes(const struct gemm *q)
            : q->epilogue == GEMM_GELU_GRAD ? 3.0 * d
                                            : 0.0;
 }
-
-#endif

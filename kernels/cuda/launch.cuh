@@ -1,5 +1,4 @@
-#ifndef KERNELS_CUDA_LAUNCH_CUH
-#define KERNELS_CUDA_LAUNCH_CUH
+#pragma once
 
 /*
  * launch - what every .cu file includes first
@@ -228,5 +227,3 @@ static __device__ __forceinline__ void store(T *p, const float (&x)[W])
             p[k] = from_float<T>(x[k]);
     }
 }
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef KERNELS_CUDA_PTX_CUH
-#define KERNELS_CUDA_PTX_CUH
+#pragma once
 
 /*
  * ptx - half precision, and instructions that CUDA C has no function for
@@ -193,5 +192,3 @@ template <int PENDING> static __device__ __forceinline__ void copy_wait()
 {
     asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory");
 }
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef KERNELS_CUDA_REDUCE_CUH
-#define KERNELS_CUDA_REDUCE_CUH
+#pragma once
 
 #include "kernels/cuda/launch.cuh"
 
@@ -93,5 +92,3 @@ void bias_sum(struct dev *dev, struct tensor *db, const struct tensor *dy);
 /* The sum of squares as sumsq_fn says; chunk has room for one F64 a chunk. */
 void sum_squares(struct dev *dev, double *out, double *chunk,
                  const struct tensor *g, bool overwrite);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef KERNELS_CUDA_SDPA_H
-#define KERNELS_CUDA_SDPA_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -38,6 +37,4 @@ char *sdpa_describe(struct dev *dev, char *out, size_t room);
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

@@ -1,5 +1,4 @@
-#ifndef KERNELS_CUDA_SDPA_GRAPH_H
-#define KERNELS_CUDA_SDPA_GRAPH_H
+#pragma once
 
 #include <cudnn_backend.h>
 #include <stdbool.h>
@@ -96,5 +95,3 @@ void sdpa_graph_clear(struct sdpa_graph *);
 char *sdpa_graph_kernel_name(const struct cudnn *,
                              cudnnBackendDescriptor_t plan, char *out,
                              size_t room);
-
-#endif

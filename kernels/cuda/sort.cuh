@@ -1,5 +1,4 @@
-#ifndef KERNELS_CUDA_SORT_CUH
-#define KERNELS_CUDA_SORT_CUH
+#pragma once
 
 #include "kernels/cuda/launch.cuh"
 
@@ -13,5 +12,3 @@
 size_t sort_room(int64_t n);
 void sort_tokens(struct dev *dev, void *room, const int *tokens, int64_t n,
                  int64_t vocab, const unsigned **key, const unsigned **row);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef COMMON_BUF_H
-#define COMMON_BUF_H
+#pragma once
 
 #include <stdarg.h>
 #include <stdbool.h>
@@ -61,5 +60,3 @@ int str_compare(const void *, const void *);
 const char *str_or_empty(const char *);
 /* The value of an environment variable, NULL if it is empty. */
 const char *str_env(const char *name);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef COMMON_CLOCK_H
-#define COMMON_CLOCK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -27,5 +26,3 @@ bool clock_parse(const char *text, int64_t *wall_ms);
 char *clock_ago(char *out, int64_t wall_ms);
 /* "2026-11-21T13:03:07.482Z", limited to the years 0 to 9999; as above. */
 char *clock_utc(char *out, int64_t wall_ms);
-
-#endif

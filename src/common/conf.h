@@ -1,5 +1,4 @@
-#ifndef COMMON_CONF_H
-#define COMMON_CONF_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -127,5 +126,3 @@ int conf_fail(const struct conf *, const char *key, struct err *,
               const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 /* Put the prefix of conf_fail() before an error that the value caused; -1. */
 int conf_wrap(const struct conf *, const char *key, struct err *);
-
-#endif

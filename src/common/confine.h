@@ -1,5 +1,4 @@
-#ifndef COMMON_CONFINE_H
-#define COMMON_CONFINE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -33,5 +32,3 @@ const char *confine_name(void);
 /* The filter of system calls alone; false where there is none. */
 bool confine_calls(bool connect);
 bool confine_has_calls(void);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef COMMON_DL_H
-#define COMMON_DL_H
+#pragma once
 
 #include <stddef.h>
 
@@ -47,6 +46,4 @@ void dl_preload(const char *pattern);
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

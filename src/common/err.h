@@ -1,5 +1,4 @@
-#ifndef COMMON_ERR_H
-#define COMMON_ERR_H
+#pragma once
 
 #ifdef __cplusplus
 extern "C" {
@@ -64,6 +63,4 @@ int err_wrap(struct err *e, const char *fmt, ...)
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

@@ -1,5 +1,4 @@
-#ifndef COMMON_FILELOCK_H
-#define COMMON_FILELOCK_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -40,5 +39,3 @@ int filelock_open_own(const char *path, struct err *);
 
 /* Does the path still name this open file? */
 bool filelock_is_at(int fd, const char *path);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef COMMON_HASH_H
-#define COMMON_HASH_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -20,5 +19,3 @@ struct hash128 hash128(const void *data, size_t n, uint64_t seed);
 /* FNV-1a of a word, for tables of names. */
 uint64_t hash_name(const char *s);
 uint32_t hash_name32(const char *s);
-
-#endif

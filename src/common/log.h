@@ -1,5 +1,4 @@
-#ifndef COMMON_LOG_H
-#define COMMON_LOG_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -38,6 +37,4 @@ bool log_lacks(void);
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

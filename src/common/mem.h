@@ -1,5 +1,4 @@
-#ifndef COMMON_MEM_H
-#define COMMON_MEM_H
+#pragma once
 
 #include <stddef.h>
 
@@ -70,6 +69,4 @@ void arena_clear(struct arena *);
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

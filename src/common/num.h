@@ -1,5 +1,4 @@
-#ifndef COMMON_NUM_H
-#define COMMON_NUM_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -54,5 +53,3 @@ char *num_count(char out[NUM_TEXT], int64_t n, const char *noun);
 char *num_short(char out[NUM_TEXT], double n);
 char *num_bytes(char out[NUM_TEXT], double bytes);
 char *num_duration(char out[NUM_TEXT], double seconds);
-
-#endif

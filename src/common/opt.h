@@ -1,5 +1,4 @@
-#ifndef COMMON_OPT_H
-#define COMMON_OPT_H
+#pragma once
 
 #include <stddef.h>
 
@@ -114,5 +113,3 @@ void opt_nearest_try(struct opt_nearest *, const char *name);
 int opt_nearest_add(const struct opt_nearest *, struct err *);
 /* Find the nearest of the words, and append it to an error. */
 int opt_nearest_word(const char *const *words, const char *text, struct err *);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef COMMON_PATH_H
-#define COMMON_PATH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -111,5 +110,3 @@ int path_list_at(struct path_list *, int at, const char *name,
 void path_list_add(struct path_list *, char *name); /* it owns the name now */
 void path_list_sort(struct path_list *);            /* by byte */
 void path_list_clear(struct path_list *);
-
-#endif

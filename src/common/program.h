@@ -1,5 +1,4 @@
-#ifndef COMMON_PROGRAM_H
-#define COMMON_PROGRAM_H
+#pragma once
 
 #include "common/opt.h"
 
@@ -68,5 +67,3 @@ struct program_limits {
 struct spawn;
 int program_call(const struct program *, const char *const *argv,
                  const struct program_limits *, struct spawn *, struct err *);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef COMMON_RANDOM_H
-#define COMMON_RANDOM_H
+#pragma once
 
 #include <stddef.h>
 
@@ -25,5 +24,3 @@ void random_word(char out[RANDOM_WORD]);
 int random_secret(char out[RANDOM_SECRET], struct err *);
 /* Those in a file that only its owner can read; it is created if needed. */
 int random_secret_file(const char *path, char out[RANDOM_SECRET], struct err *);
-
-#endif

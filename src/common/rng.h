@@ -1,5 +1,4 @@
-#ifndef COMMON_RNG_H
-#define COMMON_RNG_H
+#pragma once
 
 #include <stdint.h>
 
@@ -79,5 +78,3 @@ RNG_FN float rng_uniform(uint64_t seed, uint64_t stream, uint64_t i)
 {
     return (float)(rng_word(seed, stream, i) >> 8) * 0x1p-24f;
 }
-
-#endif

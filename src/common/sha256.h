@@ -1,5 +1,4 @@
-#ifndef COMMON_SHA256_H
-#define COMMON_SHA256_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -42,5 +41,3 @@ bool sha256_is_text(const char *);
 
 int sha256_file(const char *path, char out[SHA256_TEXT], int64_t *size,
                 struct err *);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef COMMON_SIG_H
-#define COMMON_SIG_H
+#pragma once
 
 #include <signal.h>
 #include <stdbool.h>
@@ -36,5 +35,3 @@ typedef void sig_listen_fn(void *arg, int sig, bool again);
 void sig_listen(sig_listen_fn *, void *arg);
 /* After a second SIGINT this does not return: the program ends. */
 void sig_unlisten(void);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef COMMON_SPAWN_H
-#define COMMON_SPAWN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -95,5 +94,3 @@ bool spawn_group_ended(const struct spawn_group *);
  * else in PATH.  The caller frees it; NULL, with e filled, if there is none.
  */
 char *spawn_find(const char *name, struct err *);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef COMMON_UTF8_H
-#define COMMON_UTF8_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -127,5 +126,3 @@ void utf8_clean(struct buf *, const char *s, size_t n);
 
 /* Does the locale of the environment use UTF-8? */
 bool utf8_locale(void);
-
-#endif

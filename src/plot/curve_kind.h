@@ -1,5 +1,4 @@
-#ifndef PLOT_CURVE_KIND_H
-#define PLOT_CURVE_KIND_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -64,5 +63,3 @@ size_t curve_kind_line_keys(const struct run_info *,
 /* Is a high value of this metric better than a low one?  True for accuracies
  * and rates; false for losses, errors, perplexities and times. */
 bool curve_kind_high_is_good(const char *key);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef PLOT_CURVES_H
-#define PLOT_CURVES_H
+#pragma once
 
 #include "common/buf.h"
 #include "common/err.h"
@@ -94,5 +93,3 @@ void mark_tally(struct figure *, struct tally *, const char *what);
 /* Mark where a run continues a stitched curve. */
 void mark_seam(struct panel *, const struct run_info *,
                const char *const *names, const struct history *);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef PLOT_FIGURES_H
-#define PLOT_FIGURES_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -117,5 +116,3 @@ int output_figure(struct figure *, const struct table *summary,
  * others may stand in the stamp of one, which may come from anybody. */
 const struct program *plot_program(void);
 const struct program *plot_program_figures(void);
-
-#endif

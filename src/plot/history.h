@@ -1,5 +1,4 @@
-#ifndef PLOT_HISTORY_H
-#define PLOT_HISTORY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -70,5 +69,3 @@ struct curve *history_curve(struct figure *, struct panel *, const char *label,
 
 /* The label and the unit of the x axis. */
 void history_axis(const struct request *, struct axis *);
-
-#endif

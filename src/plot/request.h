@@ -1,5 +1,4 @@
-#ifndef PLOT_REQUEST_H
-#define PLOT_REQUEST_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -201,5 +200,3 @@ extern const char *const option_axes[], *const option_bands[],
 /* clang-format on */
 
 extern const struct opt curve_opts[], report_opts[];
-
-#endif

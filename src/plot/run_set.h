@@ -1,5 +1,4 @@
-#ifndef PLOT_RUN_SET_H
-#define PLOT_RUN_SET_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -46,5 +45,3 @@ int run_set_colour_by(struct run_set *, const char *param, struct arena *,
 /* The one or two parameters, except seeds, of the sweep or of all, in which the
  * runs have the most different numbers; returns how many. */
 size_t run_set_numbers(const struct run_set *, const char *key[2]);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef PLOT_SMOOTH_H
-#define PLOT_SMOOTH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -42,5 +41,3 @@ double smooth_early(double sigma, double before);
 double smooth_points(const struct smooth *);
 /* "Gaussian, sigma = 20 points", or "20 to 40" up to another amount. */
 char *smooth_name(char out[80], const struct smooth *, double most);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef PLOT_SMOOTH_CHOICE_H
-#define PLOT_SMOOTH_CHOICE_H
+#pragma once
 
 #include "plot/history.h"
 #include "plot/run_set.h"
@@ -28,5 +27,3 @@ struct smooth smooth_choice_set(const struct run_set *,
 /* One note for all smoothed curves of a figure: "Smoothed: Gaussian, sigma = 8
  * to 40 points"; more is added to it. */
 void smooth_note(struct figure *, const struct smooth *, const char *more);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef PLOT_STAMP_H
-#define PLOT_STAMP_H
+#pragma once
 
 #include "common/buf.h"
 #include "common/err.h"
@@ -72,5 +71,3 @@ enum stamped stamped_check(const char *path, double secs, struct buf *command,
                            struct err *why);
 /* A cell with the result in a word, or with the error. */
 void stamped_add(struct table *, enum stamped, const struct err *why);
-
-#endif

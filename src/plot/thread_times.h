@@ -1,5 +1,4 @@
-#ifndef PLOT_THREAD_TIMES_H
-#define PLOT_THREAD_TIMES_H
+#pragma once
 
 #include <stddef.h>
 
@@ -41,5 +40,3 @@ int thread_times_load(struct thread_times *, const char *path, struct err *);
 int thread_times_parse(struct thread_times *, char *text, size_t n,
                        const char *path, struct err *);
 void thread_times_free(struct thread_times *);
-
-#endif

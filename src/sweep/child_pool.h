@@ -1,5 +1,4 @@
-#ifndef SWEEP_CHILD_POOL_H
-#define SWEEP_CHILD_POOL_H
+#pragma once
 
 #include <stddef.h>
 
@@ -57,5 +56,3 @@ struct child_pool {
 };
 
 int child_pool_run(const struct child_pool *, struct err *);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef SWEEP_SWEEP_H
-#define SWEEP_SWEEP_H
+#pragma once
 
 #include <stdint.h>
 
@@ -132,5 +131,3 @@ int sweep_fill(struct buf *out, const char *text, sweep_value_fn *, void *arg,
  * values; the caller frees it. */
 char *sweep_cell_name(const struct sweep *, size_t cell, const char *begin);
 void sweep_clear(struct sweep *);
-
-#endif

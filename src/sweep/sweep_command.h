@@ -1,5 +1,4 @@
-#ifndef SWEEP_SWEEP_COMMAND_H
-#define SWEEP_SWEEP_COMMAND_H
+#pragma once
 
 #include "common/opt.h"
 #include "sweep/sweep_run.h"
@@ -70,5 +69,3 @@ int sweep_command_run(struct sweep_run *, struct sweep_command *,
 
 /* Add an option and its value to a line for the shell. */
 void sweep_command_word(struct buf *, const char *option, const char *value);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef SWEEP_SWEEP_RUN_H
-#define SWEEP_SWEEP_RUN_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -132,5 +131,3 @@ int sweep_run_drop_worse(const struct sweep_run *, size_t *cell, size_t *n,
 
 /* Is a better than b?  A number is better than NaN. */
 bool sweep_run_better(const struct sweep *, double a, double b);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef TRACK_COMPLETE_H
-#define TRACK_COMPLETE_H
+#pragma once
 
 #include "common/buf.h"
 
@@ -24,5 +23,3 @@ void complete(struct buf *, int n, char **words);
  * runs may hold anything: no script may let its shell evaluate them.
  */
 extern const char complete_bash[], complete_zsh[], complete_fish[];
-
-#endif

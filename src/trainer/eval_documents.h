@@ -1,5 +1,4 @@
-#ifndef TRAINER_EVAL_DOCUMENTS_H
-#define TRAINER_EVAL_DOCUMENTS_H
+#pragma once
 
 #include "common/output/table.h"
 #include "data/corpus/corpus.h"
@@ -39,5 +38,3 @@ struct eval_documents {
 int eval_documents_run(struct eval_documents *, struct engine *, struct err *);
 void eval_documents_print(const struct eval_documents *, struct table *);
 void eval_documents_clear(struct eval_documents *);
-
-#endif

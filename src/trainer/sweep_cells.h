@@ -1,5 +1,4 @@
-#ifndef TRAINER_SWEEP_CELLS_H
-#define TRAINER_SWEEP_CELLS_H
+#pragma once
 
 #include "sweep/sweep.h"
 #include "trainer/settings/settings.h"
@@ -24,5 +23,3 @@ int sweep_cells_load(const struct sweep *, size_t cell, struct settings *,
                      struct err *);
 /* Does a settings file describe a sweep? */
 bool sweep_cells_in(const char *path);
-
-#endif

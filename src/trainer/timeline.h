@@ -1,5 +1,4 @@
-#ifndef TRAINER_TIMELINE_H
-#define TRAINER_TIMELINE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -54,5 +53,3 @@ void timeline_stop(struct timeline *, const char *name); /* name is kept */
  */
 int timeline_write(const struct timeline *, const char *path, struct err *);
 void timeline_free(struct timeline *);
-
-#endif

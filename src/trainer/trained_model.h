@@ -1,5 +1,4 @@
-#ifndef TRAINER_TRAINED_MODEL_H
-#define TRAINER_TRAINED_MODEL_H
+#pragma once
 
 #include "common/opt.h"
 #include "trainer/engine/engine.h"
@@ -56,5 +55,3 @@ void trained_model_confine(const struct trained_model *, const char *folder);
 
 int trained_model_run(struct trained_model *, int argc, char **argv,
                       trained_model_fn *use, struct err *);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef EMU_CUDNN_EMU_H
-#define EMU_CUDNN_EMU_H
+#pragma once
 
 #include <cudnn_backend.h>
 #include <stdbool.h>
@@ -56,5 +55,3 @@ int64_t cudnn_emu_span(const struct emu_tensor *);
 
 /* Run a launch; a stream calls this. */
 void cudnn_emu_run(void *launch);
-
-#endif

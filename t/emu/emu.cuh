@@ -1,5 +1,4 @@
-#ifndef EMU_EMU_CUH
-#define EMU_EMU_CUH
+#pragma once
 
 /*
  * emu - an emulator that runs CUDA kernels on a CPU, for tests
@@ -257,5 +256,3 @@ template <class F> void run_grid(const kernel_launch &k, F &body)
 
 #include "emu/emu_run.cuh"
 #include "emu/emu_warp.cuh"
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef EMU_EMU_API_CUH
-#define EMU_EMU_API_CUH
+#pragma once
 
 /*
  * emu_api - the functions of the CUDA runtime that the device calls
@@ -455,5 +454,3 @@ static inline cudaError_t cudaGraphExecDestroy(cudaGraphExec_t x)
     delete x;
     return cudaSuccess;
 }
-
-#endif

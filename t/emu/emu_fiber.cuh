@@ -1,5 +1,4 @@
-#ifndef EMU_EMU_FIBER_CUH
-#define EMU_EMU_FIBER_CUH
+#pragma once
 
 /*
  * emu_fiber - the threads of a block as fibers: switching, barriers, warps
@@ -381,5 +380,3 @@ extern "C" __attribute__((weak, noinline, no_sanitize_address)) void emu_entry(
 }
 
 } /* namespace emu */
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef EMU_EMU_RUN_CUH
-#define EMU_EMU_RUN_CUH
+#pragma once
 
 /*
  * emu_run - memory, streams and launches of the emulated device
@@ -456,5 +455,3 @@ typedef emu::event *cudaEvent_t;
 typedef emu::graph *cudaGraph_t, *cudaGraphExec_t;
 
 #include "emu/emu_api.cuh"
-
-#endif

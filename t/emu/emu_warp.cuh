@@ -1,5 +1,4 @@
-#ifndef EMU_EMU_WARP_CUH
-#define EMU_EMU_WARP_CUH
+#pragma once
 
 /*
  * emu_warp - the functions that CUDA threads call: warp operations, intrinsics
@@ -459,5 +458,3 @@ template <int PENDING> void copy_wait()
     }
     v.erase(v.begin(), v.begin() + (long)n);
 }
-
-#endif

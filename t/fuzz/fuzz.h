@@ -1,5 +1,4 @@
-#ifndef T_FUZZ_FUZZ_H
-#define T_FUZZ_FUZZ_H
+#pragma once
 
 #include <fcntl.h>
 #include <stddef.h>
@@ -46,5 +45,3 @@ static inline void fuzz_rewrite(int *fd, const char *path, const uint8_t *data,
     FUZZ_CHECK(*fd >= 0 && ftruncate(*fd, (off_t)n) == 0 &&
                pwrite(*fd, data, n, 0) == (ssize_t)n);
 }
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef T_LIB_DISTURB_H
-#define T_LIB_DISTURB_H
+#pragma once
 
 /*
  * disturb - what the supervisor of system calls, disturb.c, shares with the
@@ -50,5 +49,3 @@ void record_open(const char *log, const char *root);
  * is then its errno, or 0. */
 bool record_call(const struct seccomp_notif *, const struct call *, int *error);
 void record_close(int status);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef T_FEW_MERGES_H
-#define T_FEW_MERGES_H
+#pragma once
 
 /*
  * few_merges - tokenizers for tests, from files and from a few merges, and what
@@ -71,5 +70,3 @@ static inline size_t merge_slowly(const struct tokenizer *t, int32_t *id,
         n--;
     }
 }
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef T_KERNELS_H
-#define T_KERNELS_H
+#pragma once
 
 #include "kernels/dev.h"
 
@@ -133,5 +132,3 @@ int judge_shape(struct dev *, const struct ops *, const struct op_test *,
  * called with the largest difference for each shape and input. */
 typedef void gradient_fn(const char *name, const char *input, double off);
 void check_gradients(gradient_fn *tell);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef COMMON_FILTER_FILTER_TREE_H
-#define COMMON_FILTER_FILTER_TREE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -139,5 +138,3 @@ bool filter_tree_test(const struct node *, filter_test_fn *, void *arg);
 bool filter_test_text(const struct clause *, const char *s);
 bool filter_test_number(const struct clause *, double x);
 bool filter_test_missing(const struct clause *);
-
-#endif

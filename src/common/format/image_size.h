@@ -1,5 +1,4 @@
-#ifndef COMMON_IMAGE_SIZE_H
-#define COMMON_IMAGE_SIZE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -11,5 +10,3 @@
  * False for other files, and for those that end too early.
  */
 bool image_size(const void *data, size_t n, uint32_t *width, uint32_t *height);
-
-#endif

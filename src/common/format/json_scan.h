@@ -1,5 +1,4 @@
-#ifndef COMMON_FORMAT_JSON_SCAN_H
-#define COMMON_FORMAT_JSON_SCAN_H
+#pragma once
 
 #include <stddef.h>
 
@@ -48,5 +47,3 @@ int json_scan_name(struct json_scan *, char **text, size_t *len);
 
 /* Skip any value, without recursion. */
 int json_scan_skip(struct json_scan *);
-
-#endif

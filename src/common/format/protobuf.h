@@ -1,5 +1,4 @@
-#ifndef COMMON_FORMAT_PROTOBUF_H
-#define COMMON_FORMAT_PROTOBUF_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -51,5 +50,3 @@ void protobuf_put_text(struct buf *, int number, const char *);
 
 /* CRC-32C (Castagnoli), as TensorBoard's records have it. */
 uint32_t crc32c(const void *, size_t n);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef COMMON_FORMAT_SECRET_H
-#define COMMON_FORMAT_SECRET_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -26,5 +25,3 @@ void secret_mask_named(struct buf *out, const char *name, const char *value);
 
 /* Would secret_mask_named() change it? */
 bool secret_is_named(const char *name, const char *value);
-
-#endif

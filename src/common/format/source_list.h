@@ -1,5 +1,4 @@
-#ifndef COMMON_FORMAT_SOURCE_LIST_H
-#define COMMON_FORMAT_SOURCE_LIST_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -55,5 +54,3 @@ const struct source_part *source_list_first(const struct source_list *,
 /* The text of a part, with other files. */
 void source_list_text(const struct source_part *, const char *files,
                       struct buf *out);
-
-#endif

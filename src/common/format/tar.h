@@ -1,5 +1,4 @@
-#ifndef COMMON_FORMAT_TAR_H
-#define COMMON_FORMAT_TAR_H
+#pragma once
 
 #include <stdint.h>
 #include <stdio.h>
@@ -41,5 +40,3 @@ int tar_read_pad(FILE *, int64_t size, struct err *);
 
 /* Report that less could be read than there should be; -1. */
 int tar_ended(FILE *, struct err *);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef COMMON_FORMAT_UNICODE_H
-#define COMMON_FORMAT_UNICODE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -43,5 +42,3 @@ static inline int unicode_case(uint32_t c)
 {
     return unicode_class_and_case(c) >> 2;
 }
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef COMMON_FORMAT_YAML_H
-#define COMMON_FORMAT_YAML_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -65,5 +64,3 @@ bool yaml_int(const struct yaml *, const char *key, int64_t *out);
 void yaml_put(struct buf *, const char *key, const char *value);
 void yaml_put_int(struct buf *, const char *key, int64_t value);
 void yaml_put_raw(struct buf *, const char *key, const char *value);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef COMMON_HTTP_HTTP_H
-#define COMMON_HTTP_HTTP_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -115,5 +114,3 @@ char *http_host(const char *url);
 
 /* As a part of a URL: everything but letters, digits and -._~ as %XX. */
 void http_escape(struct buf *, const char *text);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef COMMON_HTTP_HTTP_IMPL_H
-#define COMMON_HTTP_HTTP_IMPL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -78,5 +77,3 @@ struct http_transfer {
 
 /* Make the request once.  The reply goes to t->reply, its status included. */
 CURLcode http_try(struct http *, struct http_transfer *);
-
-#endif

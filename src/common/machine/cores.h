@@ -1,5 +1,4 @@
-#ifndef COMMON_MACHINE_CORES_H
-#define COMMON_MACHINE_CORES_H
+#pragma once
 
 #include <sched.h>
 #include <stdbool.h>
@@ -87,5 +86,3 @@ bool cores_place(int rank, int ranks);
 
 /* "", or what is special about the cores: ", 8 fast and 4 slow cores". */
 void cores_describe(const struct cores *, char *out, size_t room);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef COMMON_MACHINE_LIMITS_H
-#define COMMON_MACHINE_LIMITS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -30,5 +29,3 @@ double limits_machine_memory(const char *root);
 /* Read the first line of a file below `root` into room; "" if there is none. */
 const char *limits_line(char *room, size_t size, const char *root,
                         const char *path);
-
-#endif

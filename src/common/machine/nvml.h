@@ -1,5 +1,4 @@
-#ifndef COMMON_MACHINE_NVML_H
-#define COMMON_MACHINE_NVML_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -40,5 +39,3 @@ void nvml_close(struct nvml *);
 bool nvml_read(struct nvml *, double value[NVML_VALUES]);
 /* Warn if the memory of the GPU at this address is known to be faulty. */
 void nvml_warn(struct nvml *, const char *pci_address);
-
-#endif

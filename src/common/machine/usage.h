@@ -1,5 +1,4 @@
-#ifndef COMMON_MACHINE_USAGE_H
-#define COMMON_MACHINE_USAGE_H
+#pragma once
 
 /*
  * usage - what this process uses of the machine
@@ -13,5 +12,3 @@ void usage_memory(double *resident, double *reserved);
 double usage_cpu_seconds(void);
 /* Bytes that it has read from and written to disks so far. */
 void usage_disk(double *read, double *written);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef COMMON_EMIT_H
-#define COMMON_EMIT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -65,5 +64,3 @@ void emit_raw(struct emit *, const char *key, const char *json);
 void emit_newline(struct emit *);
 
 void emit_quote(struct buf *, const void *text, size_t n, bool ascii);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef COMMON_OUTPUT_PAGER_H
-#define COMMON_OUTPUT_PAGER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,5 +27,3 @@ int pager_file(FILE *, const char *name, struct err *);
 
 /* Rows and columns: $LINES and $COLUMNS, or the terminal's, or 24 and 80. */
 void pager_screen(int *rows, int *columns);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef COMMON_OUTPUT_PROGRESS_H
-#define COMMON_OUTPUT_PROGRESS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -41,5 +40,3 @@ void progress_open(struct progress *, long first, long total, const char *unit);
 void progress_at(struct progress *, long done, const char *text);
 void progress_within(struct progress *, long part, long parts);
 void progress_close(struct progress *); /* may be called twice */
-
-#endif

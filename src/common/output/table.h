@@ -1,5 +1,4 @@
-#ifndef COMMON_TABLE_H
-#define COMMON_TABLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -180,5 +179,3 @@ void table_markdown_text(struct buf *, const char *s);
 struct emit;
 void table_emit_row(struct emit *, const char *key, const struct table *,
                     size_t row);
-
-#endif

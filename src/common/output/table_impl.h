@@ -1,5 +1,4 @@
-#ifndef COMMON_TABLE_IMPL_H
-#define COMMON_TABLE_IMPL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -33,5 +32,3 @@ void table_write_tsv(const struct table *, bool header, struct buf *out);
 void table_write_csv(const struct table *, bool header, struct buf *out);
 void table_write_csv_safe(const struct table *, bool header, struct buf *out);
 void table_write_json(const struct table *, struct buf *out);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef COMMON_STATS_LEAST_SQUARES_H
-#define COMMON_STATS_LEAST_SQUARES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,5 +27,3 @@ struct least_squares {
 
 /* Use the first `terms` terms.  False if they depend on each other. */
 bool least_squares_fit(struct least_squares *, int terms);
-
-#endif

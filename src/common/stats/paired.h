@@ -1,5 +1,4 @@
-#ifndef COMMON_STATS_PAIRED_H
-#define COMMON_STATS_PAIRED_H
+#pragma once
 
 #include <stddef.h>
 
@@ -35,5 +34,3 @@ struct paired paired_independent(const double *difference, size_t n);
 /* Half of the interval that contains the true mean but for this probability;
  * NaN if it is not known. */
 double paired_half(const struct paired *, double error);
-
-#endif

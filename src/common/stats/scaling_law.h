@@ -1,5 +1,4 @@
-#ifndef COMMON_STATS_SCALING_LAW_H
-#define COMMON_STATS_SCALING_LAW_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -33,5 +32,3 @@ struct scaling_law {
 bool scaling_law_fit(struct scaling_law *, const double *x, const double *loss,
                      size_t n, size_t left_out);
 double scaling_law_at(const struct scaling_law *, const double *x);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef COMMON_STATS_STUDENT_H
-#define COMMON_STATS_STUDENT_H
+#pragma once
 
 #include <stddef.h>
 
@@ -14,5 +13,3 @@
 
 /* p from 0.5 to below 1; freedom 1 or more. */
 double student_quantile(double p, size_t freedom);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef DATA_CORPUS_CATALOG_H
-#define DATA_CORPUS_CATALOG_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -40,5 +39,3 @@ struct catalog_links {
 int catalog_find(struct catalog_links *, const struct catalog_query *,
                  struct err *);
 void catalog_links_clear(struct catalog_links *);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef DATA_CORPUS_CORPUS_H
-#define DATA_CORPUS_CORPUS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -178,5 +177,3 @@ extern const char *const corpus_formats[], *const corpus_bad_words[];
 
 int corpus_conf_set(struct corpus_conf *, const struct corpus_opts *,
                     char *const *path, int n, struct err *);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef DATA_CORPUS_CORPUS_FILES_H
-#define DATA_CORPUS_CORPUS_FILES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -33,5 +32,3 @@ enum corpus_format corpus_files_format(const char *name);
 
 /* Does the name say that the file is compressed? */
 bool corpus_files_compressed(const char *name);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef DATA_CORPUS_CORPUS_IMPL_H
-#define DATA_CORPUS_CORPUS_IMPL_H
+#pragma once
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -68,5 +67,3 @@ void corpus_fail(struct corpus *, const struct err *);
 
 void *corpus_feed(void *corpus); /* the thread */
 int corpus_find_docs(struct corpus *, struct corpus_block *, struct err *);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef DATA_CORPUS_CORPUS_PARQUET_H
-#define DATA_CORPUS_CORPUS_PARQUET_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -36,5 +35,3 @@ int corpus_parquet_open_where(struct corpus_parquet *, const char *path,
 int64_t corpus_parquet_filter(struct corpus_parquet *, struct corpus_block *,
                               struct err *);
 void corpus_parquet_close(struct corpus_parquet *);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef DATA_CORPUS_FETCH_H
-#define DATA_CORPUS_FETCH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -27,5 +26,3 @@ struct fetched {
 
 int fetch_file(const struct download *, const struct catalog_link *,
                const char *path, struct fetched *, struct err *);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef DATA_CORPUS_GATHER_H
-#define DATA_CORPUS_GATHER_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -36,5 +35,3 @@ struct gather_stats {
 
 int gather(const char *root, int64_t limit, gather_fn *, void *arg,
            struct gather_stats[GATHER_KINDS], struct err *);
-
-#endif

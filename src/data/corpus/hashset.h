@@ -1,5 +1,4 @@
-#ifndef DATA_CORPUS_HASHSET_H
-#define DATA_CORPUS_HASHSET_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -27,5 +26,3 @@ bool hashset_add(struct hashset *, uint64_t hash); /* was it new? */
 /* Its index in slot[], valid until something is added; SIZE_MAX if absent. */
 size_t hashset_find(const struct hashset *, uint64_t hash);
 void hashset_clear(struct hashset *);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef DATA_CORPUS_JSONL_H
-#define DATA_CORPUS_JSONL_H
+#pragma once
 
 #include <stddef.h>
 
@@ -24,5 +23,3 @@ int jsonl_row(char *line, size_t n, const char *field, struct where_row *,
 /* Append a line: an object with the field "text", in which U+FFFD replaces
  * bytes that are not UTF-8. */
 void jsonl_write(struct buf *, const char *text, size_t n);
-
-#endif

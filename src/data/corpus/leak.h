@@ -1,5 +1,4 @@
-#ifndef DATA_CORPUS_LEAK_H
-#define DATA_CORPUS_LEAK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -52,5 +51,3 @@ int leak_eval(struct leak *, const struct corpus_conf *, struct err *);
 int leak_train(struct leak *, const struct corpus_conf *, struct err *);
 void leak_report(struct leak *, struct leak_report *);
 void leak_free(struct leak *);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef DATA_CORPUS_LOCATE_H
-#define DATA_CORPUS_LOCATE_H
+#pragma once
 
 #include "data/corpus/corpus.h"
 
@@ -30,5 +29,3 @@ struct locate_piece {
 int locate_pieces(struct locate_piece *, size_t n, const struct corpus_conf *,
                   struct err *);
 void locate_clear(struct locate_piece *, size_t n);
-
-#endif

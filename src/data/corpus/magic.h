@@ -1,5 +1,4 @@
-#ifndef DATA_CORPUS_MAGIC_H
-#define DATA_CORPUS_MAGIC_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,5 +13,3 @@
  */
 const char *magic_name(const char *data, size_t n, const char **help);
 bool magic_is_html(const char *data, size_t n);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef DATA_CORPUS_NORMALIZE_H
-#define DATA_CORPUS_NORMALIZE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -46,5 +45,3 @@ static inline int32_t normalize_next(const uint8_t *p, const uint8_t *end,
                ? (int32_t)c
                : -1;
 }
-
-#endif

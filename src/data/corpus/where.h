@@ -1,5 +1,4 @@
-#ifndef DATA_CORPUS_WHERE_H
-#define DATA_CORPUS_WHERE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -53,5 +52,3 @@ void where_row_set(struct where_row *, const char *path, const char *text,
                    size_t n);
 bool where_row_matches(struct where_row *);
 void where_row_clear(struct where_row *);
-
-#endif

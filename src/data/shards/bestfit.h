@@ -1,5 +1,4 @@
-#ifndef DATA_SHARDS_BESTFIT_H
-#define DATA_SHARDS_BESTFIT_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -48,5 +47,3 @@ struct token_range bestfit_range(struct bestfit *, const struct documents *,
                                  int64_t epoch, int64_t w, int64_t i,
                                  uint64_t seed);
 void bestfit_clear(struct bestfit *); /* a zeroed one is fine */
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef DATA_SHARDS_DECODER_H
-#define DATA_SHARDS_DECODER_H
+#pragma once
 
 #include <stdint.h>
 
@@ -25,5 +24,3 @@ struct decoder *decoder_new(const struct tokenizer *, int32_t stop);
 int64_t decoder_run(const struct decoder *, const int32_t *ids, int64_t n,
                     struct buf *);
 void decoder_free(struct decoder *);
-
-#endif

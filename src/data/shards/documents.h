@@ -1,5 +1,4 @@
-#ifndef DATA_SHARDS_DOCUMENTS_H
-#define DATA_SHARDS_DOCUMENTS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -47,5 +46,3 @@ int documents_find(struct documents *, const struct shard *, size_t n,
 struct token_range documents_range(struct documents *, int64_t epoch,
                                    int64_t at, uint64_t seed);
 void documents_clear(struct documents *); /* a zeroed one is fine */
-
-#endif

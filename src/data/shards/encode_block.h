@@ -1,5 +1,4 @@
-#ifndef DATA_SHARDS_ENCODE_BLOCK_H
-#define DATA_SHARDS_ENCODE_BLOCK_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -44,5 +43,3 @@ void encode_block_conf_set(struct encode_block_conf *,
 int encode_block(struct encoder *, const struct encode_block_conf *,
                  const struct corpus_block *, int64_t at,
                  struct encoded_block *, struct err *);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef DATA_SHARDS_ENCODE_CORPUS_H
-#define DATA_SHARDS_ENCODE_CORPUS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -55,5 +54,3 @@ int encode_corpus(struct corpus *, struct sink *,
                   const struct encode_corpus_conf *,
                   const struct sink_state *from, struct encode_corpus_stats *,
                   struct err *);
-
-#endif

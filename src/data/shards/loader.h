@@ -1,5 +1,4 @@
-#ifndef DATA_SHARDS_LOADER_H
-#define DATA_SHARDS_LOADER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -93,5 +92,3 @@ const char *loader_hash(const struct loader *);
  * before it (except in window 0).
  */
 int64_t loader_fresh(const struct loader *, int64_t w);
-
-#endif

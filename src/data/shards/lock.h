@@ -1,5 +1,4 @@
-#ifndef DATA_SHARDS_LOCK_H
-#define DATA_SHARDS_LOCK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -121,5 +120,3 @@ char *lock_missing(const struct loader *);
 /* Store the SHA-256 of the hashes of all shards; false unless the locks in
  * their folder list all of them. */
 bool lock_recorded(const struct loader *, char out[SHA256_TEXT]);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef DATA_SHARDS_MIXTURE_H
-#define DATA_SHARDS_MIXTURE_H
+#pragma once
 
 #include "common/format/source_list.h"
 #include "common/sha256.h"
@@ -57,5 +56,3 @@ int64_t mixture_count(struct mixture *, size_t source, int64_t n);
 double mixture_due(const struct mixture *, size_t source, int64_t n);
 /* The number of sequences that there are; INT64_MAX without an end. */
 int64_t mixture_length(const struct mixture *);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef DATA_SHARDS_PERMUTE_H
-#define DATA_SHARDS_PERMUTE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -25,5 +24,3 @@ struct permute {
 
 void permute_init(struct permute *, uint64_t n, uint64_t seed, uint64_t stream);
 uint64_t permute(const struct permute *, uint64_t i);
-
-#endif

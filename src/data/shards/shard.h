@@ -1,5 +1,4 @@
-#ifndef DATA_SHARDS_SHARD_H
-#define DATA_SHARDS_SHARD_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -103,5 +102,3 @@ int shard_hash(struct shard_out *, struct sha256 *, struct err *);
 void shard_keep(struct shard_out *);
 int shard_commit(struct shard_out *, struct err *);
 void shard_abandon(struct shard_out *); /* harmless after a commit */
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef DATA_SHARDS_SHARES_H
-#define DATA_SHARDS_SHARES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -59,5 +58,3 @@ struct shares_place shares_at(struct shares *, int64_t i);
 int64_t shares_count(struct shares *, size_t source, int64_t i);
 /* What is due of it then, which takes no time. */
 double shares_due(const struct shares *, size_t source, int64_t i);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef DATA_SHARDS_SHUFFLE_H
-#define DATA_SHARDS_SHUFFLE_H
+#pragma once
 
 #include "data/shards/sink.h"
 
@@ -23,5 +22,3 @@ struct shuffle {
 
 int shuffle_file(const char *path, const struct shuffle *, struct sink *,
                  int subset, struct err *);
-
-#endif

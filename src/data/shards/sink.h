@@ -1,5 +1,4 @@
-#ifndef DATA_SHARDS_SINK_H
-#define DATA_SHARDS_SINK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -76,5 +75,3 @@ const struct sink_file *sink_files(const struct sink *, size_t *n);
 /* Shards that are not finished stay if a state was saved, so that a later run
  * can resume; otherwise they are removed. */
 void sink_free(struct sink *);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef DATA_TOKEN_ADDED_H
-#define DATA_TOKEN_ADDED_H
+#pragma once
 
 #include "data/token/bpe.h"
 
@@ -36,5 +35,3 @@ void added_set_up(struct added_finder *, const struct tokenizer *, int flags,
                   int normalized);
 bool added_next(const struct added_finder *, const uint8_t *text, size_t n,
                 struct added_scan *);
-
-#endif

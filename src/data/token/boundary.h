@@ -1,5 +1,4 @@
-#ifndef DATA_TOKEN_BOUNDARY_H
-#define DATA_TOKEN_BOUNDARY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -44,5 +43,3 @@ struct boundary_word {
  * An occurrence that continues beyond the end of the text counts, too. */
 bool boundary_inside_words(const struct boundary_word *, size_t n_words,
                            const char *text, size_t n, size_t at);
-
-#endif

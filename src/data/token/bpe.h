@@ -1,5 +1,4 @@
-#ifndef DATA_TOKEN_BPE_H
-#define DATA_TOKEN_BPE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -190,5 +189,3 @@ int bpe_char_byte(uint32_t c);
 /* Give the 256 bytes GPT-2's ids: the order of the characters that stand for
  * them. */
 int bpe_add_bytes(struct tokenizer *, struct err *);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef DATA_TOKEN_BPE_TRAIN_H
-#define DATA_TOKEN_BPE_TRAIN_H
+#pragma once
 
 #include "data/token/boundary.h"
 #include "data/token/bpe.h"
@@ -39,5 +38,3 @@ struct bpe_train_conf {
  */
 struct tokenizer *bpe_train(const struct word_list *,
                             const struct bpe_train_conf *, struct err *);
-
-#endif

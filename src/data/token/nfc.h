@@ -1,5 +1,4 @@
-#ifndef DATA_TOKEN_NFC_H
-#define DATA_TOKEN_NFC_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,5 +19,3 @@
  */
 bool nfc_may_change(const char *text, size_t n);
 void nfc_add(struct buf *, const char *text, size_t n);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef DATA_TOKEN_NFC_IMPL_H
-#define DATA_TOKEN_NFC_IMPL_H
+#pragma once
 
 #include <stdint.h>
 
@@ -20,5 +19,3 @@ extern const struct nfc_row nfc_decomposed[NFC_DECOMPOSED];
 extern const struct nfc_row nfc_composed[NFC_COMPOSED];
 /* The a characters from c on have the canonical combining class b. */
 extern const struct nfc_row nfc_classes[NFC_CLASSES];
-
-#endif

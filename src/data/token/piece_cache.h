@@ -1,5 +1,4 @@
-#ifndef DATA_TOKEN_PIECE_CACHE_H
-#define DATA_TOKEN_PIECE_CACHE_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -97,5 +96,3 @@ const struct piece_cache_word *piece_cache_find(struct piece_cache *,
  * only in a cache that one thread uses. */
 void piece_cache_keep(struct piece_cache *, struct piece_cache_word *slot,
                       struct word_key, const int32_t *id, size_t n);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef DATA_TOKEN_PRETOKENIZE_H
-#define DATA_TOKEN_PRETOKENIZE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -84,5 +83,3 @@ extern const char *const pretokenize_names[];
 /* The regular expression in Hugging Face's files; and back, or -1. */
 const char *pretokenize_pattern(enum pretokenizer);
 int pretokenize_from_pattern(const char *pattern);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef DATA_TOKEN_PRETOKENIZE_IMPL_H
-#define DATA_TOKEN_PRETOKENIZE_IMPL_H
+#pragma once
 
 #include "common/format/unicode.h"
 #include "common/utf8.h"
@@ -176,5 +175,3 @@ PRETOKENIZE_INLINE size_t pretokenize_loop(const uint8_t *text,
     }
     return n;
 }
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef DATA_TOKEN_SENTENCEPIECE_H
-#define DATA_TOKEN_SENTENCEPIECE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -24,5 +23,3 @@ void sentencepiece_add_marks(struct buf *, const void *text, size_t n);
 
 /* The byte of a name like <0x0A>, or -1. */
 int sentencepiece_byte(const char *name, size_t n);
-
-#endif

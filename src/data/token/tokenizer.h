@@ -1,5 +1,4 @@
-#ifndef DATA_TOKEN_TOKENIZER_H
-#define DATA_TOKEN_TOKENIZER_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -101,5 +100,3 @@ struct encoder *encoder_new(const struct tokenizer *, struct piece_cache *,
 size_t encoder_run(struct encoder *, const char *text, size_t n, struct ids *);
 void encoder_flags(struct encoder *, int flags); /* of later calls */
 void encoder_free(struct encoder *);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef DATA_TOKEN_TOKFILE_H
-#define DATA_TOKEN_TOKFILE_H
+#pragma once
 
 #include "data/token/bpe.h"
 
@@ -70,5 +69,3 @@ ptrdiff_t tokfile_bytes(const char *name, size_t n, uint8_t *out);
 /* Append the name of a token in these files, in UTF-8: its bytes in GPT-2's
  * alphabet, or as SentencePiece has them. */
 void tokfile_add_name(struct buf *, const struct tokenizer *, int32_t id);
-
-#endif

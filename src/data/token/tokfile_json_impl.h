@@ -1,5 +1,4 @@
-#ifndef DATA_TOKEN_TOKFILE_JSON_IMPL_H
-#define DATA_TOKEN_TOKFILE_JSON_IMPL_H
+#pragma once
 
 #include <jansson.h>
 
@@ -49,5 +48,3 @@ ptrdiff_t json_reader_add_bytes(struct json_reader *, const char *name,
 
 /* A copy that can be changed, with a NUL behind it. */
 char *json_reader_copy(const char *text, size_t n);
-
-#endif

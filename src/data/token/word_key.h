@@ -1,5 +1,4 @@
-#ifndef DATA_TOKEN_WORD_KEY_H
-#define DATA_TOKEN_WORD_KEY_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -81,5 +80,3 @@ static inline uint64_t word_key_hash_bytes(const uint8_t *s, size_t n)
     h = (h ^ word) * 0x9E3779B97F4A7C15;
     return h ^ h >> 32;
 }
-
-#endif

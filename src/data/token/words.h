@@ -1,5 +1,4 @@
-#ifndef DATA_TOKEN_WORDS_H
-#define DATA_TOKEN_WORDS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -76,5 +75,3 @@ int words_spill(struct words *, struct err *);
 int words_collect(struct word_list *, struct words *, size_t n, size_t limit,
                   int64_t *left_out, struct err *);
 void word_list_clear(struct word_list *);
-
-#endif

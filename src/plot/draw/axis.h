@@ -1,5 +1,4 @@
-#ifndef PLOT_DRAW_AXIS_H
-#define PLOT_DRAW_AXIS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -83,5 +82,3 @@ bool axis_geometric(const double *, size_t n);
 
 /* A value as text: "3.2145", "6e-4", "1.50 GiB". */
 char *axis_value(char out[32], enum unit, double value);
-
-#endif

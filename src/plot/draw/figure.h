@@ -1,5 +1,4 @@
-#ifndef PLOT_DRAW_FIGURE_H
-#define PLOT_DRAW_FIGURE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -238,5 +237,3 @@ void figure_finish(struct figure *);
 struct buf;
 void figure_data(const struct figure *, struct buf *);
 void figure_free(struct figure *);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef PLOT_DRAW_FIGURE_FINISH_H
-#define PLOT_DRAW_FIGURE_FINISH_H
+#pragma once
 
 #include "common/mem.h"
 #include "plot/draw/figure.h"
@@ -40,5 +39,3 @@ void thin_curve(struct curve *, const struct axis *x, int columns,
  * curve. */
 bool thin_crowd(struct curve *, const struct axis *, int columns,
                 struct arena *);
-
-#endif

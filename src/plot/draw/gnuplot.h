@@ -1,5 +1,4 @@
-#ifndef PLOT_DRAW_GNUPLOT_H
-#define PLOT_DRAW_GNUPLOT_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -57,5 +56,3 @@ int gnuplot_draw_tex(const struct figure *, const char *path, struct err *);
 
 /* Is there a gnuplot?  version gets "5.4". */
 bool gnuplot_found(char version[16]);
-
-#endif

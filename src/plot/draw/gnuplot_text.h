@@ -1,5 +1,4 @@
-#ifndef PLOT_DRAW_GNUPLOT_TEXT_H
-#define PLOT_DRAW_GNUPLOT_TEXT_H
+#pragma once
 
 #include "plot/draw/gnuplot.h"
 #include "plot/draw/layout.h"
@@ -47,5 +46,3 @@ void gnuplot_heat(struct script *, const struct panel *, const struct layout *);
 void gnuplot_ramp(struct script *, const struct panel *, const struct layout *);
 /* A panel with its curves, legend, marks and inset. */
 void gnuplot_panel(struct script *, size_t panel);
-
-#endif

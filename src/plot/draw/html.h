@@ -1,5 +1,4 @@
-#ifndef PLOT_DRAW_HTML_H
-#define PLOT_DRAW_HTML_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -15,5 +14,3 @@ void html_text(struct buf *, const char *);
 /* An SVG file of gnuplot's as the element of the page: without the XML
  * header. */
 void html_svg(struct buf *, const char *svg);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef PLOT_DRAW_JSON_H
-#define PLOT_DRAW_JSON_H
+#pragma once
 
 #include "common/output/emit.h"
 #include "plot/draw/figure.h"
@@ -18,5 +17,3 @@
 
 /* Write the members of an object that the caller begins and ends. */
 void json_figure(struct emit *, const struct figure *);
-
-#endif

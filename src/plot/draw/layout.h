@@ -1,5 +1,4 @@
-#ifndef PLOT_DRAW_LAYOUT_H
-#define PLOT_DRAW_LAYOUT_H
+#pragma once
 
 #include "plot/draw/figure.h"
 
@@ -41,5 +40,3 @@ size_t layout_shared(const struct figure *, size_t entry, double *x, double *y);
 /* So many ems as a part of the width, or of the height. */
 double layout_em_x(const struct figure *, double ems);
 double layout_em_y(const struct figure *, double ems);
-
-#endif

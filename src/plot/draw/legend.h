@@ -1,5 +1,4 @@
-#ifndef PLOT_DRAW_LEGEND_H
-#define PLOT_DRAW_LEGEND_H
+#pragma once
 
 #include "plot/draw/figure.h"
 
@@ -33,5 +32,3 @@ double legend_width(const struct entry *, size_t n);
  * and its x.  With entry SIZE_MAX, the number of lines. */
 size_t legend_flow(const struct entry *, size_t n, double room, size_t entry,
                    double *x);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef PLOT_DRAW_PALETTE_H
-#define PLOT_DRAW_PALETTE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -49,5 +48,3 @@ double palette_contrast(uint32_t a, uint32_t b);
 
 /* A slot for a run that has no colour of its own, from a hash of its name. */
 int palette_slot(const char *name);
-
-#endif

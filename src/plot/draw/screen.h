@@ -1,5 +1,4 @@
-#ifndef PLOT_DRAW_SCREEN_H
-#define PLOT_DRAW_SCREEN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -38,5 +37,3 @@ void screen_text(struct screen *, int x, int y, const char *text,
 /* A character, unless something is there already. */
 void screen_behind(struct screen *, int x, int y, int32_t code, uint32_t rgb);
 void screen_print(const struct screen *, struct buf *out);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef PLOT_DRAW_TERM_H
-#define PLOT_DRAW_TERM_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -20,5 +19,3 @@ struct term_look {
 };
 
 void term_draw(const struct figure *, const struct term_look *, struct buf *);
-
-#endif

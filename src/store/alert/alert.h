@@ -1,5 +1,4 @@
-#ifndef STORE_ALERT_ALERT_H
-#define STORE_ALERT_ALERT_H
+#pragma once
 
 #include "common/buf.h"
 #include "common/err.h"
@@ -47,5 +46,3 @@ int alert_send(struct alert *, const char *root, const struct run_info *,
 /* Where alerts go, as "https://hooks.slack.com" and *** for what is secret. */
 void alert_target(const struct alert *, struct buf *out);
 void alert_close(struct alert *);
-
-#endif

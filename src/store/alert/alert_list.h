@@ -1,5 +1,4 @@
-#ifndef STORE_ALERT_ALERT_LIST_H
-#define STORE_ALERT_ALERT_LIST_H
+#pragma once
 
 #include "common/mem.h"
 #include "store/alert/alert.h"
@@ -50,5 +49,3 @@ int alert_list_read(struct alert_list *, struct err *);
 int alert_list_look(struct alert_list *, const char *root, const struct runs *,
                     struct err *);
 void alert_list_clear(struct alert_list *);
-
-#endif

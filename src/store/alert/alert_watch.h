@@ -1,5 +1,4 @@
-#ifndef STORE_ALERT_ALERT_WATCH_H
-#define STORE_ALERT_ALERT_WATCH_H
+#pragma once
 
 #include "store/alert/alert_list.h"
 
@@ -49,5 +48,3 @@ struct alert_writer {
 void alert_writer_fork(struct alert_writer *);
 /* The folder of the run; NULL if it did not begin. */
 void alert_writer_begin(struct alert_writer *, const char *folder);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef STORE_ANALYSIS_FORECAST_H
-#define STORE_ANALYSIS_FORECAST_H
+#pragma once
 
 #include <stdint.h>
 
@@ -52,5 +51,3 @@ struct forecast_interval {
  * sorted. */
 struct forecast_interval forecast_interval(double loss, double *ratio,
                                            int64_t n);
-
-#endif

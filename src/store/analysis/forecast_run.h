@@ -1,5 +1,4 @@
-#ifndef STORE_ANALYSIS_FORECAST_RUN_H
-#define STORE_ANALYSIS_FORECAST_RUN_H
+#pragma once
 
 #include "store/analysis/forecast.h"
 #include "store/read/runs.h"
@@ -43,5 +42,3 @@ struct run_forecast {
 int forecast_run(struct run_forecast *, const struct forecast_request *,
                  const struct runs *all, const struct run_info *, struct err *);
 void forecast_run_clear(struct run_forecast *);
-
-#endif

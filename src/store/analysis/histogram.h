@@ -1,5 +1,4 @@
-#ifndef STORE_ANALYSIS_HISTOGRAM_H
-#define STORE_ANALYSIS_HISTOGRAM_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -36,5 +35,3 @@ struct histograms {
 int histograms_load(struct histograms *, const struct run_info *,
                     const char *name, struct err *);
 void histograms_free(struct histograms *);
-
-#endif

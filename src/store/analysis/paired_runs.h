@@ -1,5 +1,4 @@
-#ifndef STORE_ANALYSIS_PAIRED_RUNS_H
-#define STORE_ANALYSIS_PAIRED_RUNS_H
+#pragma once
 
 #include "common/err.h"
 #include "common/stats/paired.h"
@@ -16,5 +15,3 @@
  */
 int paired_runs(struct paired *, const struct run_info *a,
                 const struct run_info *b, const char *key, struct err *);
-
-#endif

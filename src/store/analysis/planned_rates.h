@@ -1,5 +1,4 @@
-#ifndef STORE_ANALYSIS_PLANNED_RATES_H
-#define STORE_ANALYSIS_PLANNED_RATES_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -43,5 +42,3 @@ int planned_rates_load(struct planned_rates *, const struct run_info *,
 void planned_rates_fill(const struct planned_rates *, double *rate,
                         int64_t from, int64_t steps);
 void planned_rates_clear(struct planned_rates *);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef STORE_ANALYSIS_SPENT_H
-#define STORE_ANALYSIS_SPENT_H
+#pragma once
 
 #include "common/err.h"
 #include "store/format/attempt.h"
@@ -51,5 +50,3 @@ double spent_seconds(const struct run_info *);
  * metric tells. */
 int spent_joules(double *joules, const struct run_info *, double seconds,
                  struct err *);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef STORE_ANALYSIS_SPIKE_H
-#define STORE_ANALYSIS_SPIKE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -29,5 +28,3 @@ struct spike_window {
 /* The deviations of the next value above that median, *middle; both are NaN if
  * there are fewer than SPIKE_LEAST values before it. */
 double spike_score(struct spike_window *, double value, double *middle);
-
-#endif

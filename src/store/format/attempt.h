@@ -1,5 +1,4 @@
-#ifndef STORE_FORMAT_ATTEMPT_H
-#define STORE_FORMAT_ATTEMPT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -107,5 +106,3 @@ void attempt_self(struct attempt *, struct arena *, int number);
 void attempt_other(struct attempt *, struct arena *, int number, int64_t pid);
 /* Is it this process? */
 bool attempt_is_self(const struct attempt *);
-
-#endif

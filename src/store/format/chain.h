@@ -1,5 +1,4 @@
-#ifndef STORE_FORMAT_CHAIN_H
-#define STORE_FORMAT_CHAIN_H
+#pragma once
 
 #include "common/buf.h"
 #include "common/err.h"
@@ -32,5 +31,3 @@ int chain_add(struct buf *text, const char *run, int64_t step,
  * without a chain has none. */
 typedef void chain_fn(void *arg, const char *file, const char *what);
 int chain_check(const struct run_info *, chain_fn *, void *arg, struct err *);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef STORE_FORMAT_CHANGED_H
-#define STORE_FORMAT_CHANGED_H
+#pragma once
 
 #include "common/buf.h"
 #include "common/mem.h"
@@ -45,5 +44,3 @@ bool changed_text(struct buf *, const struct run_info *, const char *key);
 /* All settings that changed, each with its values, but not the parameters
  * "derived.*" that follow from them and from the machine; NULL if none did. */
 const char *changed_settings(const struct run_info *, struct arena *);
-
-#endif

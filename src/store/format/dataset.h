@@ -1,5 +1,4 @@
-#ifndef STORE_FORMAT_DATASET_H
-#define STORE_FORMAT_DATASET_H
+#pragma once
 
 #include <stddef.h>
 
@@ -33,5 +32,3 @@ void datasets_load(struct run_dataset **, size_t *n, struct arena *,
 
 /* Can this input of a run be read? */
 int dataset_check(const char *run, const char *name, struct err *);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef STORE_FORMAT_INFO_H
-#define STORE_FORMAT_INFO_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -126,5 +125,3 @@ enum {
     LOAD_LINKS = 128,    /* follow symbolic links */
     LOAD_AWAIT = 256,    /* track_each(): see which runs are still written */
 };
-
-#endif

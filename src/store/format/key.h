@@ -1,5 +1,4 @@
-#ifndef STORE_FORMAT_KEY_H
-#define STORE_FORMAT_KEY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -68,5 +67,3 @@ void key_files_clear(struct key_files *);
  * it. */
 const char *key_file(struct key_files *, enum key_kind, const char *key,
                      char **tag);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef STORE_FORMAT_MD5_H
-#define STORE_FORMAT_MD5_H
+#pragma once
 
 #include <stddef.h>
 
@@ -10,5 +9,3 @@
  */
 void md5(const void *data, size_t n, unsigned char out[16]);
 void md5_hex(const void *data, size_t n, char out[33]);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef STORE_FORMAT_META_H
-#define STORE_FORMAT_META_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -38,5 +37,3 @@ int meta_change(const char *run, meta_change_fn *, const void *arg,
 void meta_place(struct meta *, struct arena *, const char *run);
 /* `sync`: not if the folder will be synced before readers see it. */
 int meta_save(const struct meta *, const char *run, bool sync, struct err *);
-
-#endif

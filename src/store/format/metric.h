@@ -1,5 +1,4 @@
-#ifndef STORE_FORMAT_METRIC_H
-#define STORE_FORMAT_METRIC_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -63,5 +62,3 @@ int metric_sum_up(struct metric_sum *, const struct metric_file *,
 
 /* One line, without its newline. */
 bool metric_line(const char *line, const char *end, struct metric_point *);
-
-#endif

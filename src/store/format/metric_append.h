@@ -1,5 +1,4 @@
-#ifndef STORE_FORMAT_METRIC_APPEND_H
-#define STORE_FORMAT_METRIC_APPEND_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -40,5 +39,3 @@ int metric_append(const char *path, const char *temp,
 
 /* Remove a torn last line; *size becomes the length of the file. */
 int metric_repair(const char *path, int64_t *size, struct err *);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef STORE_FORMAT_REWIND_H
-#define STORE_FORMAT_REWIND_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -42,5 +41,3 @@ const struct rewind_cut *rewind_cuts(const struct rewind_list *,
 /* Retract all points so far of steps after this one; ms is the time now. */
 int rewind_add(const char *run, int attempt, int64_t step, int64_t ms,
                struct err *);
-
-#endif

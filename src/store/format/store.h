@@ -1,5 +1,4 @@
-#ifndef STORE_FORMAT_STORE_H
-#define STORE_FORMAT_STORE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -140,5 +139,3 @@ char *store_artifact(const char *run, const char *name, struct err *);
 
 /* Rename what is at a path, if anything, by adding ".damaged". */
 int store_rename_damaged(const char *path, struct err *);
-
-#endif

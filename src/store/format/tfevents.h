@@ -1,5 +1,4 @@
-#ifndef STORE_FORMAT_TFEVENTS_H
-#define STORE_FORMAT_TFEVENTS_H
+#pragma once
 
 #include <stdint.h>
 #include <stdio.h>
@@ -68,5 +67,3 @@ struct tfevents_reader {
  * checksum is ERR_INPUT. */
 int tfevents_read(const char *path, const struct tfevents_reader *, void *arg,
                   struct err *);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef STORE_FORMAT_TFEVENTS_IMPL_H
-#define STORE_FORMAT_TFEVENTS_IMPL_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -26,5 +25,3 @@ enum {
 
 /* The checksum of a part of a record. */
 uint32_t tfevents_crc(const void *data, size_t n);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef STORE_FSCK_H
-#define STORE_FSCK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -59,5 +58,3 @@ int fsck_store(const char *root, bool repair, fsck_fn *, void *arg,
 /* Find paths of artifacts that lead to where the store was before;
  * edit_uris() corrects them. */
 int fsck_moved(const char *root, fsck_fn *, void *arg, struct err *);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef STORE_LIB_GTRACK_H
-#define STORE_LIB_GTRACK_H
+#pragma once
 
 /*
  * gtrack - record a run from any C or C++ program
@@ -172,6 +171,4 @@ void gtrack_end_at_exit(struct gtrack *);
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

@@ -1,5 +1,4 @@
-#ifndef STORE_LIB_MONITOR_H
-#define STORE_LIB_MONITOR_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -25,5 +24,3 @@ struct monitor;
 struct monitor *monitor_start(struct run *, double every,
                               const atomic_llong *step);
 void monitor_stop(struct monitor *); /* may be NULL */
-
-#endif

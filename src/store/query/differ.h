@@ -1,5 +1,4 @@
-#ifndef STORE_QUERY_DIFFER_H
-#define STORE_QUERY_DIFFER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -71,5 +70,3 @@ const char *differ_caution(const struct run_info *, size_t n,
 /* Leave out the runs of whole sweeps, unless a word names them or there are no
  * others. */
 void differ_drop_sweeps(struct runs *, char **words, int n);
-
-#endif

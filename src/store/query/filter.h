@@ -1,5 +1,4 @@
-#ifndef STORE_QUERY_FILTER_H
-#define STORE_QUERY_FILTER_H
+#pragma once
 
 #include "common/err.h"
 #include "store/read/runs.h"
@@ -52,5 +51,3 @@ int filter_resolve(struct filter *, const struct runs *, struct err *);
 /* 1 or 0; -1 if a metric of the run cannot be read. */
 int filter_match(const struct filter *, const struct run_info *, struct err *);
 void filter_free(struct filter *);
-
-#endif

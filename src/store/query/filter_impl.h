@@ -1,5 +1,4 @@
-#ifndef STORE_QUERY_FILTER_IMPL_H
-#define STORE_QUERY_FILTER_IMPL_H
+#pragma once
 
 #include "common/filter/filter_tree.h"
 
@@ -42,5 +41,3 @@ struct filter {
     struct arena mem;
     struct node *root; /* NULL matches every run */
 };
-
-#endif

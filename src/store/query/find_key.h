@@ -1,5 +1,4 @@
-#ifndef STORE_QUERY_FIND_KEY_H
-#define STORE_QUERY_FIND_KEY_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -24,5 +23,3 @@ bool find_key_exists(const struct runs *, enum key_kind, const char *key);
  * NULL, may have been meant, too. */
 int find_key_fail(const struct run_info *, size_t n, enum key_kind,
                   const char *word, const char *const *others, struct err *);
-
-#endif

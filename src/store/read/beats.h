@@ -1,5 +1,4 @@
-#ifndef STORE_READ_BEATS_H
-#define STORE_READ_BEATS_H
+#pragma once
 
 #include "store/read/runs.h"
 
@@ -17,5 +16,3 @@ void beats_judge(struct runs *, const char *root);
 /* The same, but wait until each of the heartbeats has moved or is judged, or a
  * signal comes. */
 void beats_await(struct runs *, const char *root);
-
-#endif

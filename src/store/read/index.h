@@ -1,5 +1,4 @@
-#ifndef STORE_READ_INDEX_H
-#define STORE_READ_INDEX_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -77,5 +76,3 @@ void index_put(struct index *, const char *key, const struct run_info *,
 void index_save(struct index *, char *const *keys, size_t n);
 /* The arena takes over the file's memory, into which runs point. */
 void index_close(struct index *, struct arena *);
-
-#endif

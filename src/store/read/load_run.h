@@ -1,5 +1,4 @@
-#ifndef STORE_READ_LOAD_RUN_H
-#define STORE_READ_LOAD_RUN_H
+#pragma once
 
 #include "common/mem.h"
 #include "store/format/info.h"
@@ -13,5 +12,3 @@
  * runs.c adds.  Each file and folder is added to the watch before it is read.
  */
 void load_run(struct run_info *, struct arena *, struct watch *, int flags);
-
-#endif

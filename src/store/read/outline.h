@@ -1,5 +1,4 @@
-#ifndef STORE_READ_OUTLINE_H
-#define STORE_READ_OUTLINE_H
+#pragma once
 
 #include "store/read/runs.h"
 
@@ -35,5 +34,3 @@ struct outline_want {
 
 int series_outline(struct series *, const struct run_info *, const char *key,
                    const struct outline_want *, struct err *);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef STORE_READ_PACK_H
-#define STORE_READ_PACK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,5 +33,3 @@ int64_t unpack_i64(struct unpack *);
 const char *unpack_bytes(struct unpack *, uint32_t *n);
 const char *unpack_text(struct unpack *);
 bool unpack_run(struct unpack *, struct run_info *, struct arena *);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef STORE_READ_RUN_RATE_H
-#define STORE_READ_RUN_RATE_H
+#pragma once
 
 #include "store/read/runs.h"
 
@@ -30,5 +29,3 @@ double run_rate_between(const struct run_info *, const char *key, int64_t after,
  * one, and with an error if it cannot be read.  The key may be NULL. */
 double run_rate_best(const struct run_info *, const char *key, bool high,
                      struct err *);
-
-#endif

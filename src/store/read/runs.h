@@ -1,5 +1,4 @@
-#ifndef STORE_READ_RUNS_H
-#define STORE_READ_RUNS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -96,5 +95,3 @@ bool series_at(double *value, const struct run_info *, const char *key,
 bool series_median(double *value, const struct run_info *, const char *key,
                    struct err *);
 void series_free(struct series *);
-
-#endif

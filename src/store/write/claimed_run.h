@@ -1,5 +1,4 @@
-#ifndef STORE_WRITE_CLAIMED_RUN_H
-#define STORE_WRITE_CLAIMED_RUN_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -25,5 +24,3 @@ int claimed_run_id(const char *path, char **id, struct err *);
 /* Resume the run of this id, or make it. */
 int claimed_run_begin(struct run **, const struct run_conf *, const char *id,
                       bool *made, struct err *);
-
-#endif

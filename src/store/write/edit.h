@@ -1,5 +1,4 @@
-#ifndef STORE_WRITE_EDIT_H
-#define STORE_WRITE_EDIT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -40,5 +39,3 @@ int edit_experiment_repair(const struct experiment *, struct err *);
 int edit_uris(const char *root, int64_t *count, struct err *);
 /* Count the URIs that belong to a store elsewhere and name no folder. */
 int edit_count_moved(const char *root, int64_t *count, struct err *);
-
-#endif

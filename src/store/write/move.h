@@ -1,5 +1,4 @@
-#ifndef STORE_WRITE_MOVE_H
-#define STORE_WRITE_MOVE_H
+#pragma once
 
 #include "common/err.h"
 
@@ -26,5 +25,3 @@ struct move {
 void move_begin(struct move *, const char *root, const char *id);
 void move_end(struct move *);
 void move_finish(const char *root);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef STORE_WRITE_NEW_RUN_H
-#define STORE_WRITE_NEW_RUN_H
+#pragma once
 
 #include <stdint.h>
 
@@ -47,5 +46,3 @@ int new_run_stage(struct new_run *, struct arena *, const struct new_run_conf *,
 
 /* The subfolders that every run has. */
 int new_run_folders(const char *folder, struct err *);
-
-#endif

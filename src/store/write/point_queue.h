@@ -1,5 +1,4 @@
-#ifndef STORE_WRITE_POINT_QUEUE_H
-#define STORE_WRITE_POINT_QUEUE_H
+#pragma once
 
 #include <pthread.h>
 #include <stddef.h>
@@ -89,5 +88,3 @@ const char *point_queue_key(struct point_queue *, uint32_t key);
 
 void queued_texts_add(struct queued_texts *, struct queued_text);
 void queued_texts_clear(struct queued_texts *);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef STORE_WRITE_PROVENANCE_H
-#define STORE_WRITE_PROVENANCE_H
+#pragma once
 
 /*
  * provenance - tags that tell where a run comes from
@@ -31,5 +30,3 @@ void provenance_end(struct provenance *); /* wait, and free; may be NULL */
 /* Does the repository of the working directory itself, not the user, configure
  * filters, which git would run to compare or pack files? */
 bool provenance_has_filter(void);
-
-#endif

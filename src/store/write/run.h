@@ -1,5 +1,4 @@
-#ifndef STORE_WRITE_RUN_H
-#define STORE_WRITE_RUN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -116,5 +115,3 @@ void run_reason(struct run *, const char *reason);
 void run_abandon(struct run *, enum run_status, const char *reason);
 /* End the run, wait for its thread and free it.  The run may be NULL. */
 int run_end(struct run *, enum run_status, struct err *);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef STORE_WRITE_RUN_OUTPUT_H
-#define STORE_WRITE_RUN_OUTPUT_H
+#pragma once
 
 #include <stddef.h>
 
@@ -37,5 +36,3 @@ void run_output_write(struct run_output *, const char *text, size_t n);
 void run_output_printf(struct run_output *, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 void run_output_close(struct run_output *);
-
-#endif

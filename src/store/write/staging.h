@@ -1,5 +1,4 @@
-#ifndef STORE_WRITE_STAGING_H
-#define STORE_WRITE_STAGING_H
+#pragma once
 
 #include <stddef.h>
 
@@ -49,5 +48,3 @@ int staging_remove(const char *root, const char *folder, struct err *);
 typedef int staging_fn(void *arg, const char *folder, struct err *);
 
 int staging_leftovers(const char *root, staging_fn *, void *arg, struct err *);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef STORE_WRITE_STORED_RUN_H
-#define STORE_WRITE_STORED_RUN_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -69,5 +68,3 @@ int stored_run_move(struct stored_run *, const char *root,
  * is -1, so is the result. */
 int stored_run_end(struct stored_run *, enum run_status, int64_t end_ms,
                    int ret, struct err *);
-
-#endif

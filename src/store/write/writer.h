@@ -1,5 +1,4 @@
-#ifndef STORE_WRITE_WRITER_H
-#define STORE_WRITE_WRITER_H
+#pragma once
 
 #include <stdint.h>
 
@@ -46,5 +45,3 @@ int writer_flush(struct writer *, struct err *);
 /* Flush, several times if need be, end the thread and free everything; -1 if
  * something was lost. */
 int writer_stop(struct writer *, struct err *);
-
-#endif

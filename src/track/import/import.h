@@ -1,5 +1,4 @@
-#ifndef TRACK_IMPORT_IMPORT_H
-#define TRACK_IMPORT_IMPORT_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -158,5 +157,3 @@ void import_media_clear(struct import_run *);
 
 /* When a file was last written, for logs without times. */
 int64_t import_mtime(const char *path);
-
-#endif

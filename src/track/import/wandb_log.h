@@ -1,5 +1,4 @@
-#ifndef TRACK_IMPORT_WANDB_LOG_H
-#define TRACK_IMPORT_WANDB_LOG_H
+#pragma once
 
 #include <jansson.h>
 
@@ -28,5 +27,3 @@ void wandb_log_close(struct wandb_log *);
  * object the items that a message has in one of its fields; an item without a
  * value removes the key. */
 void wandb_log_items(json_t *object, struct protobuf message, int field);
-
-#endif

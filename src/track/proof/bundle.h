@@ -1,5 +1,4 @@
-#ifndef TRACK_PROOF_BUNDLE_H
-#define TRACK_PROOF_BUNDLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -47,5 +46,3 @@ int bundle_sign(struct buf *signature, const char *key, const struct buf *text,
                 struct err *);
 int bundle_check_signature(const char *file, const char *key,
                            const struct buf *text, struct err *);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef TRACK_PROOF_CLAIMS_H
-#define TRACK_PROOF_CLAIMS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -102,5 +101,3 @@ int claims_check_file(struct claims_check *, const char *file, struct err *);
 /* ERR_INPUT if something is not as the runs say; else append how much is, or
  * that the table is empty. */
 int claims_check_judge(const struct claims_check *, struct buf *, struct err *);
-
-#endif

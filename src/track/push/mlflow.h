@@ -1,5 +1,4 @@
-#ifndef TRACK_PUSH_MLFLOW_H
-#define TRACK_PUSH_MLFLOW_H
+#pragma once
 
 #include "track/push/push.h"
 
@@ -38,5 +37,3 @@ int mlflow_send_metrics(struct mlflow *, struct err *);
  * and the time of each file that was sent.  A file that the server refuses is
  * added to `refused`, and the others are sent. */
 int mlflow_send_artifacts(struct mlflow *, struct err *);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef TRACK_PUSH_PUSH_H
-#define TRACK_PUSH_PUSH_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -125,5 +124,3 @@ int push_reload(const struct push_conf *, struct runs *runs,
 /* After a push in between has failed: may the next one succeed?  Says so, and
  * clears the error; not if the run has ended, as no push would follow. */
 bool push_goes_on(const struct run_info *, struct err *);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef TRACK_PUSH_WANDB_H
-#define TRACK_PUSH_WANDB_H
+#pragma once
 
 #include "track/push/push.h"
 
@@ -67,5 +66,3 @@ int wandb_artifact(struct wandb *, const char *type, const char *name,
 int wandb_map(const struct wandb_file *, void **data, int64_t *size,
               struct err *);
 void wandb_unmap(void *data, int64_t size);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef TRACK_PUSH_WANDB_PUSH_H
-#define TRACK_PUSH_WANDB_PUSH_H
+#pragma once
 
 #include "track/push/wandb.h"
 #include "track/push/wandb_rows.h"
@@ -57,5 +56,3 @@ char *wandb_metadata(const struct run_info *);
 int wandb_exit_code(const struct run_info *);
 /* The value of a tag, NULL if it is empty. */
 const char *wandb_tag(const struct run_info *, const char *key);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef TRACK_PUSH_WANDB_ROWS_H
-#define TRACK_PUSH_WANDB_ROWS_H
+#pragma once
 
 #include <jansson.h>
 #include <stdint.h>
@@ -92,5 +91,3 @@ void wandb_rows_clear(struct wandb_rows *);
 void wandb_rows_summary(struct buf *, const struct run_info *,
                         const struct wandb_rows *history,
                         const struct wandb_media *);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef TRACK_REPORT_REPORT_H
-#define TRACK_REPORT_REPORT_H
+#pragma once
 
 #include "common/buf.h"
 #include "common/err.h"
@@ -30,5 +29,3 @@ void facts_table(const struct run_set *, struct table *);
 void facts_commands(const struct run_set *, struct buf *);
 /* The newest sample of a run's text; empty if it has none. */
 void facts_sample(const struct run_info *, struct buf *);
-
-#endif

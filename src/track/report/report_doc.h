@@ -1,5 +1,4 @@
-#ifndef TRACK_REPORT_REPORT_DOC_H
-#define TRACK_REPORT_REPORT_DOC_H
+#pragma once
 
 #include "common/buf.h"
 #include "plot/draw/figure.h"
@@ -35,5 +34,3 @@ void report_words(struct report *, const char *text);
 void report_text(struct report *, const char *title, const char *text);
 /* A table, as Markdown or, for a PDF, aligned; nothing if it has no rows. */
 void report_table(struct report *, const char *title, const struct table *);
-
-#endif

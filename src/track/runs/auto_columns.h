@@ -1,5 +1,4 @@
-#ifndef TRACK_RUNS_AUTO_COLUMNS_H
-#define TRACK_RUNS_AUTO_COLUMNS_H
+#pragma once
 
 #include "store/read/runs.h"
 #include "track/runs/column.h"
@@ -29,5 +28,3 @@ void auto_columns_full(struct columns *, const struct runs *,
 void auto_columns_short(struct columns *, const struct runs *,
                         const struct track_selection *);
 void auto_columns_shorten(struct columns *);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef TRACK_RUNS_COLUMN_H
-#define TRACK_RUNS_COLUMN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -96,5 +95,3 @@ extern const char *const column_functions[];
 
 /* The index of an attribute, which may have MLflow's name; -1 for none. */
 int column_find_attribute(const char *name);
-
-#endif

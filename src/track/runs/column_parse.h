@@ -1,5 +1,4 @@
-#ifndef TRACK_RUNS_COLUMN_PARSE_H
-#define TRACK_RUNS_COLUMN_PARSE_H
+#pragma once
 
 #include "track/runs/column.h"
 
@@ -34,5 +33,3 @@ void columns_add_sorted(struct columns *, const char *text,
 /* Where a column in a list ends: at a comma that is not in parentheses or in
  * quotes, or at the end. */
 const char *columns_end(const char *text);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef TRACK_RUNS_COMPARE_TABLE_H
-#define TRACK_RUNS_COMPARE_TABLE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -27,5 +26,3 @@ struct compare_table {
 
 int compare_table_fill(struct table *, const struct runs *,
                        const struct compare_table *, struct err *);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef TRACK_RUNS_COPY_H
-#define TRACK_RUNS_COPY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -31,5 +30,3 @@ bool copy_is_cursor(const char *file);
 /* Copy the rest of a stream, which has this name, to another; the caller checks
  * what was written. */
 int copy_stream(FILE *in, const char *name, FILE *out, struct err *);
-
-#endif

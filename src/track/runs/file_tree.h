@@ -1,5 +1,4 @@
-#ifndef TRACK_RUNS_FILE_TREE_H
-#define TRACK_RUNS_FILE_TREE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -31,5 +30,3 @@ int file_tree_list(struct file_tree *, const char *folder, const char *inside,
 /* A cell with the size of a file; that of a link that leaves is not known. */
 void file_tree_add_size(struct table *, const struct file_tree_file *);
 void file_tree_clear(struct file_tree *);
-
-#endif

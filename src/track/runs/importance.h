@@ -1,5 +1,4 @@
-#ifndef TRACK_RUNS_IMPORTANCE_H
-#define TRACK_RUNS_IMPORTANCE_H
+#pragma once
 
 #include "common/buf.h"
 #include "common/mem.h"
@@ -57,5 +56,3 @@ void importance_find(struct importance *, const struct runs *,
                      const struct column *metric, struct arena *);
 /* What it says, in a few sentences; nothing if there are too few runs. */
 void importance_say(const struct importance *, struct buf *);
-
-#endif

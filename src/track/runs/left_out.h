@@ -1,5 +1,4 @@
-#ifndef TRACK_RUNS_LEFT_OUT_H
-#define TRACK_RUNS_LEFT_OUT_H
+#pragma once
 
 #include "store/read/runs.h"
 
@@ -13,5 +12,3 @@
  * were deleted, and how many failed; none if there are none.
  */
 void left_out_tell(const struct runs *);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef TRACK_RUNS_ROW_GROUPS_H
-#define TRACK_RUNS_ROW_GROUPS_H
+#pragma once
 
 #include "common/output/table.h"
 #include "track/runs/column.h"
@@ -22,5 +21,3 @@ int row_groups_fill(struct table *, const struct runs *, const char *by,
  */
 size_t row_groups_number(const struct table_cell *, size_t rows, size_t columns,
                          size_t *group);
-
-#endif

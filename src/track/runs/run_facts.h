@@ -1,5 +1,4 @@
-#ifndef TRACK_RUNS_RUN_FACTS_H
-#define TRACK_RUNS_RUN_FACTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -27,5 +26,3 @@ char *run_facts_output(const struct run_info *);
  * they were recorded.  False if the run has no record of its command. */
 bool run_facts_command(struct buf *, const struct run_info *);
 enum table_mark run_facts_mark(enum run_status);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef TRACK_RUNS_SLURM_JOBS_H
-#define TRACK_RUNS_SLURM_JOBS_H
+#pragma once
 
 #include "common/mem.h"
 #include "store/read/runs.h"
@@ -33,5 +32,3 @@ int slurm_jobs_load(struct slurm_jobs *, const struct runs *, struct arena *,
 /* NULL if sacct does not know the job, or the id is NULL. */
 const struct slurm_job *slurm_jobs_find(const struct slurm_jobs *,
                                         const char *id);
-
-#endif

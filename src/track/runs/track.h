@@ -1,5 +1,4 @@
-#ifndef TRACK_RUNS_TRACK_H
-#define TRACK_RUNS_TRACK_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -160,5 +159,3 @@ bool track_confirm(bool yes, const char *question, struct err *);
 
 /* The program itself, for commands that check what others print. */
 extern const struct program track_program;
-
-#endif

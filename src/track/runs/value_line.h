@@ -1,5 +1,4 @@
-#ifndef TRACK_RUNS_VALUE_LINE_H
-#define TRACK_RUNS_VALUE_LINE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,5 +33,3 @@ struct value_line {
 /* Parse a line, in place of the one before; false if it has no value. */
 bool value_line_parse(struct value_line *, const char *line);
 void value_line_clear(struct value_line *);
-
-#endif

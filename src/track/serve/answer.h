@@ -1,5 +1,4 @@
-#ifndef TRACK_SERVE_ANSWER_H
-#define TRACK_SERVE_ANSWER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -29,5 +28,3 @@ struct answer {
 /* Replace the body by an error. */
 void answer_error(struct answer *, const struct err *);
 void answer_clear(struct answer *);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef TRACK_SERVE_CACHE_H
-#define TRACK_SERVE_CACHE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -37,5 +36,3 @@ bool cache_get(const struct cache *, const char *url, int64_t version,
 void cache_put(struct cache *, const char *url, int64_t version,
                const struct buf *);
 void cache_clear(struct cache *);
-
-#endif

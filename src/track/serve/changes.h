@@ -1,5 +1,4 @@
-#ifndef TRACK_SERVE_CHANGES_H
-#define TRACK_SERVE_CHANGES_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -34,5 +33,3 @@ void changes_take(struct changes *);
 /* Forget it, before the store is read again. */
 void changes_forget(struct changes *);
 void changes_close(struct changes *);
-
-#endif

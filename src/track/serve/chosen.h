@@ -1,5 +1,4 @@
-#ifndef TRACK_SERVE_CHOSEN_H
-#define TRACK_SERVE_CHOSEN_H
+#pragma once
 
 #include "track/serve/site.h"
 
@@ -31,5 +30,3 @@ int chosen_open(struct chosen *, struct site *, struct query *, struct err *);
 /* Append the words of a command that selects the runs. */
 void chosen_words(struct buf *, const struct live *, const struct chosen *);
 void chosen_close(struct chosen *);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef TRACK_SERVE_FIGURE_REQUEST_H
-#define TRACK_SERVE_FIGURE_REQUEST_H
+#pragma once
 
 #include "plot/figures.h"
 #include "track/serve/chosen.h"
@@ -33,5 +32,3 @@ int figure_request_open(struct figure_request *, struct site *, struct query *,
 int figure_request_build(struct figure_request *, struct err *);
 void figure_request_command(const struct figure_request *, struct buf *);
 void figure_request_close(struct figure_request *);
-
-#endif

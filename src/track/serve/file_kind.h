@@ -1,5 +1,4 @@
-#ifndef TRACK_SERVE_FILE_KIND_H
-#define TRACK_SERVE_FILE_KIND_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -16,5 +15,3 @@ struct file_kind {
 };
 
 const struct file_kind *file_kind_of(const char *path);
-
-#endif

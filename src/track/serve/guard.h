@@ -1,5 +1,4 @@
-#ifndef TRACK_SERVE_GUARD_H
-#define TRACK_SERVE_GUARD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -59,5 +58,3 @@ const char *guard_path(const struct guard *, const char *url);
 void guard_begin(const struct guard *, int64_t now, char out[GUARD_SESSION]);
 enum guard_verdict guard_check(const struct guard *,
                                const struct guard_request *, struct err *);
-
-#endif

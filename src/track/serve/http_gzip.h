@@ -1,5 +1,4 @@
-#ifndef TRACK_SERVE_HTTP_GZIP_H
-#define TRACK_SERVE_HTTP_GZIP_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -18,5 +17,3 @@ bool http_gzip_is_wanted(const char *accepted);
 /* Replace a body by the compressed one; false if it stays as it was, because it
  * is short or there is no memory. */
 bool http_gzip(struct buf *);
-
-#endif

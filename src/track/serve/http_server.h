@@ -1,5 +1,4 @@
-#ifndef TRACK_SERVE_HTTP_SERVER_H
-#define TRACK_SERVE_HTTP_SERVER_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -44,5 +43,3 @@ void http_server_send(struct http_server *, int store, const char *text);
 /* The number of open streams. */
 size_t http_server_streams(const struct http_server *);
 void http_server_close(struct http_server *);
-
-#endif

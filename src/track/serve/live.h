@@ -1,5 +1,4 @@
-#ifndef TRACK_SERVE_LIVE_H
-#define TRACK_SERVE_LIVE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -66,5 +65,3 @@ int64_t live_since(const struct live *, char *const *ids, size_t n);
 /* {"version":7,"runs":["ID",...]}, after live_read(). */
 void live_changed(const struct live *, struct emit *);
 void live_close(struct live *);
-
-#endif

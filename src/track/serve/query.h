@@ -1,5 +1,4 @@
-#ifndef TRACK_SERVE_QUERY_H
-#define TRACK_SERVE_QUERY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -39,5 +38,3 @@ int query_number(const struct query *, const char *key, int most, int otherwise,
 /* The parts of a value between commas; the list belongs to the query. */
 size_t query_list(struct query *, const char *key, char ***list);
 void query_clear(struct query *);
-
-#endif

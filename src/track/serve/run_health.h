@@ -1,5 +1,4 @@
-#ifndef TRACK_SERVE_RUN_HEALTH_H
-#define TRACK_SERVE_RUN_HEALTH_H
+#pragma once
 
 #include "common/buf.h"
 #include "store/read/runs.h"
@@ -15,5 +14,3 @@
  */
 void run_health(struct buf *text, struct buf *command, const struct run_info *,
                 int64_t now_ms);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef TRACK_SERVE_SERVE_H
-#define TRACK_SERVE_SERVE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -33,5 +32,3 @@ int serve_run(const struct serve_conf *, struct err *);
  * are LOAD_LINKS or 0. */
 int freeze_write(const char *path, const char *store, const char *sweep,
                  int flags, int n, char **words, struct err *);
-
-#endif

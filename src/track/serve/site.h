@@ -1,5 +1,4 @@
-#ifndef TRACK_SERVE_SITE_H
-#define TRACK_SERVE_SITE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -73,5 +72,3 @@ extern const struct page_file page_files[]; /* ends with a NULL name */
 
 const char *page_file_type(const char *name);
 const struct page_file *page_file_find(const char *name);
-
-#endif

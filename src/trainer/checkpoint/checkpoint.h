@@ -1,5 +1,4 @@
-#ifndef TRAINER_CHECKPOINT_CHECKPOINT_H
-#define TRAINER_CHECKPOINT_CHECKPOINT_H
+#pragma once
 
 #include "common/path.h"
 #include "store/write/run.h"
@@ -69,5 +68,3 @@ int checkpoint_save(struct checkpoint *, struct engine *, int why,
 
 /* Load the newest checkpoint, and skip the data that came after it. */
 int checkpoint_rollback(struct checkpoint *, struct engine *, struct err *);
-
-#endif

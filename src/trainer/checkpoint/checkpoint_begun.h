@@ -1,5 +1,4 @@
-#ifndef TRAINER_CHECKPOINT_CHECKPOINT_BEGUN_H
-#define TRAINER_CHECKPOINT_CHECKPOINT_BEGUN_H
+#pragma once
 
 #include "store/write/run.h"
 #include "trainer/settings/settings.h"
@@ -25,5 +24,3 @@ int checkpoint_begin_run(struct run **, const struct run_conf *,
                          const struct settings *, char **claim, struct err *);
 /* Remove the file, and free its path; it may be NULL. */
 void checkpoint_drop_claim(char **claim);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef TRAINER_CHECKPOINT_CHECKPOINT_COPY_H
-#define TRAINER_CHECKPOINT_CHECKPOINT_COPY_H
+#pragma once
 
 #include "trainer/engine/engine.h"
 
@@ -48,5 +47,3 @@ struct checkpoint_copy_tensor checkpoint_copy_second(
 
 /* Fill in the tensors alone. */
 void checkpoint_copy_list(struct checkpoint_copy *, const struct engine *);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef TRAINER_CHECKPOINT_CHECKPOINT_FILES_H
-#define TRAINER_CHECKPOINT_CHECKPOINT_FILES_H
+#pragma once
 
 #include "trainer/checkpoint/checkpoint_copy.h"
 
@@ -18,5 +17,3 @@ int checkpoint_write(const struct checkpoint_copy *, const char *folder,
 int checkpoint_fits(const struct engine *, struct err *);
 int checkpoint_load(const char *folder, struct engine *, struct err *);
 int checkpoint_load_weights(const char *folder, struct engine *, struct err *);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef TRAINER_CHECKPOINT_CHECKPOINT_FIND_H
-#define TRAINER_CHECKPOINT_CHECKPOINT_FIND_H
+#pragma once
 
 #include "common/path.h"
 #include "store/read/runs.h"
@@ -49,5 +48,3 @@ int checkpoint_of_run(const struct run_info *, char **path, struct err *);
 /* The folder to write to, which the caller frees; updates the tag. */
 int checkpoint_place(struct run *, const struct settings *, bool resumed,
                      char **folder, struct err *);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef TRAINER_CHECKPOINT_CHECKPOINT_STATE_H
-#define TRAINER_CHECKPOINT_CHECKPOINT_STATE_H
+#pragma once
 
 #include "common/sha256.h"
 #include "trainer/engine/engine.h"
@@ -31,5 +30,3 @@ int checkpoint_state_sum(const char *folder, int part, char out[SHA256_TEXT],
                          struct err *);
 /* The id of the run that wrote it, "" for none; the caller frees it. */
 int checkpoint_run_id(const char *folder, char **id, struct err *);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef TRAINER_CHECKPOINT_CHECKPOINT_SUMS_H
-#define TRAINER_CHECKPOINT_CHECKPOINT_SUMS_H
+#pragma once
 
 #include "common/sha256.h"
 #include "store/write/run.h"
@@ -44,5 +43,3 @@ struct checkpoint_sums_pair {
 int checkpoint_sums_compare(const char *artifacts, const char *others,
                             int64_t last, struct checkpoint_sums_pair *,
                             struct err *);
-
-#endif

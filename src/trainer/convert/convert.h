@@ -1,5 +1,4 @@
-#ifndef TRAINER_CONVERT_CONVERT_H
-#define TRAINER_CONVERT_CONVERT_H
+#pragma once
 
 #include <jansson.h>
 
@@ -116,5 +115,3 @@ void convert_to_theirs(const struct convert_slice *, const float *ours,
                        float *theirs);
 void convert_to_ours(const struct convert_slice *, float *ours,
                      const float *theirs);
-
-#endif

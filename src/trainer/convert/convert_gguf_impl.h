@@ -1,5 +1,4 @@
-#ifndef TRAINER_CONVERT_CONVERT_GGUF_IMPL_H
-#define TRAINER_CONVERT_CONVERT_GGUF_IMPL_H
+#pragma once
 
 #include <stdio.h>
 
@@ -67,5 +66,3 @@ int gguf_numbers_file_type(enum gguf_numbers);
 bool gguf_numbers_fit(enum gguf_numbers, int64_t cols);
 size_t gguf_numbers_bytes(enum gguf_numbers, int64_t n);
 void gguf_numbers_write(enum gguf_numbers, const float *x, int64_t n, FILE *);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef TRAINER_DEVICE_DEVICE_CHECK_H
-#define TRAINER_DEVICE_DEVICE_CHECK_H
+#pragma once
 
 #include "kernels/dev.h"
 #include "trainer/ranks/coll.h"
@@ -61,5 +60,3 @@ bool device_columns_agree(const struct tensor *is, const struct tensor *want,
  */
 bool device_passed(struct dev *, const struct settings *);
 void device_passed_add(struct dev *, const struct settings *, int result);
-
-#endif

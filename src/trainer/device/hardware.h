@@ -1,5 +1,4 @@
-#ifndef TRAINER_DEVICE_HARDWARE_H
-#define TRAINER_DEVICE_HARDWARE_H
+#pragma once
 
 #include "common/err.h"
 #include "kernels/gpus.h"
@@ -45,5 +44,3 @@ int hardware_threads(const struct settings *, int local_ranks, bool shared);
  * Returns 1, or 0 at the end.  h->name is set to `name`. */
 int hardware_parse(const char **text, char name[32], struct hardware *,
                    struct err *);
-
-#endif

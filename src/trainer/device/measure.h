@@ -1,5 +1,4 @@
-#ifndef TRAINER_DEVICE_MEASURE_H
-#define TRAINER_DEVICE_MEASURE_H
+#pragma once
 
 #include "kernels/dev.h"
 
@@ -24,5 +23,3 @@ double measure_copy(struct dev *);
 double measure_activations(struct dev *, enum dtype);
 double measure_regions(int threads);
 double measure_loopback(void);
-
-#endif

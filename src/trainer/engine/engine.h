@@ -1,5 +1,4 @@
-#ifndef TRAINER_ENGINE_ENGINE_H
-#define TRAINER_ENGINE_ENGINE_H
+#pragma once
 
 #include "kernels/dev.h"
 #include "trainer/engine/engine_data.h"
@@ -117,5 +116,3 @@ char *engine_instructions(struct engine *, char *out, size_t room);
 double engine_seconds(const struct engine *);
 /* How much of the schedule is done, in steps, or by train.max_time. */
 double engine_position(const struct engine *);
-
-#endif

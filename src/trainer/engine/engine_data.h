@@ -1,5 +1,4 @@
-#ifndef TRAINER_ENGINE_ENGINE_DATA_H
-#define TRAINER_ENGINE_ENGINE_DATA_H
+#pragma once
 
 #include "data/shards/mixture.h"
 #include "data/token/tokenizer.h"
@@ -66,5 +65,3 @@ struct engine_check {
 int engine_check(struct engine_check *seen, struct settings *, int ranks,
                  struct err *);
 void engine_check_clear(struct engine_check *);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef TRAINER_MODEL_GPT_H
-#define TRAINER_MODEL_GPT_H
+#pragma once
 
 #include "trainer/model/graph.h"
 #include "trainer/settings/settings.h"
@@ -58,5 +57,3 @@ void gpt_set_inputs(struct gpt *, const int32_t *x, const int32_t *y);
 /* Operations per token of the products and of attention, forward and backward,
  * without recomputation, as an MFU counts them (arXiv:2204.02311, app. B). */
 double gpt_flops_per_token(const struct gpt *);
-
-#endif

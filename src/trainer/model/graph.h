@@ -1,5 +1,4 @@
-#ifndef TRAINER_MODEL_GRAPH_H
-#define TRAINER_MODEL_GRAPH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -259,5 +258,3 @@ void graph_run_train(struct graph *, graph_ready_fn *ready, void *arg);
  * graph_run_begin() comes before the first. */
 void graph_run_begin(struct graph *);
 void graph_run_call(struct graph *, int call);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef TRAINER_MODEL_GRAPH_CALLS_H
-#define TRAINER_MODEL_GRAPH_CALLS_H
+#pragma once
 
 #include "trainer/model/graph.h"
 
@@ -41,5 +40,3 @@ void graph_calls_make(struct graph *, const struct graph_conf *,
 const char *graph_call_name(const struct graph *, int call);
 double graph_call_flops(const struct graph *, int call);
 double graph_call_bytes(const struct graph *, int call);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef TRAINER_MODEL_OBSERVE_H
-#define TRAINER_MODEL_OBSERVE_H
+#pragma once
 
 #include "trainer/model/graph.h"
 
@@ -32,5 +31,3 @@ observe_fn observe_finite;
 
 /* Element i of what was observed, unless it is a tensor of ids. */
 double observed_number(const struct observed *, int64_t i);
-
-#endif

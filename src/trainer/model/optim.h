@@ -1,5 +1,4 @@
-#ifndef TRAINER_MODEL_OPTIM_H
-#define TRAINER_MODEL_OPTIM_H
+#pragma once
 
 #include "trainer/model/graph.h"
 #include "trainer/model/param_rates.h"
@@ -95,5 +94,3 @@ void optim_undo_step(struct optim *);
 void optim_round(const struct optim *, struct dev *, struct tensor *rounded,
                  const struct tensor *w, int64_t at);
 double optim_norm(const struct optim *, double scale);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef TRAINER_MODEL_PARAM_RATES_H
-#define TRAINER_MODEL_PARAM_RATES_H
+#pragma once
 
 #include "trainer/model/graph.h"
 #include "trainer/settings/settings.h"
@@ -30,5 +29,3 @@ struct param_rates param_rates_of(const struct optim_settings *,
                                   bool decayed);
 /* The parameters that a group names, in all. */
 int64_t param_rates_count(const char *group, const struct graph *);
-
-#endif

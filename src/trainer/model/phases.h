@@ -1,5 +1,4 @@
-#ifndef TRAINER_MODEL_PHASES_H
-#define TRAINER_MODEL_PHASES_H
+#pragma once
 
 #include "kernels/dev.h"
 
@@ -40,5 +39,3 @@ struct phases {
 void phases_mark(struct phases *, struct dev *, enum phase_mark);
 /* False if no time of the step before is known. */
 bool phases_end_step(struct phases *, struct dev *, double ms[PHASES]);
-
-#endif

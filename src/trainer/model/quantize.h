@@ -1,5 +1,4 @@
-#ifndef TRAINER_MODEL_QUANTIZE_H
-#define TRAINER_MODEL_QUANTIZE_H
+#pragma once
 
 #include "trainer/model/graph.h"
 
@@ -17,5 +16,3 @@
  */
 int quantize_weights(struct graph *, int bits, struct err *);
 void quantize_borrow(struct graph *to, const struct graph *from);
-
-#endif

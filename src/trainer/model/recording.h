@@ -1,5 +1,4 @@
-#ifndef TRAINER_MODEL_RECORDING_H
-#define TRAINER_MODEL_RECORDING_H
+#pragma once
 
 #include "trainer/model/graph.h"
 #include "trainer/settings/settings.h"
@@ -47,5 +46,3 @@ void recording_train(struct recording *, bool alone, graph_ready_fn *ready,
                      void *arg);
 void recording_close(struct recording *);
 struct dev_capture *recording_make(struct graph *, bool *waits, struct err *);
-
-#endif

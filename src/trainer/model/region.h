@@ -1,5 +1,4 @@
-#ifndef TRAINER_MODEL_REGION_H
-#define TRAINER_MODEL_REGION_H
+#pragma once
 
 #include "kernels/dev.h"
 
@@ -23,5 +22,3 @@ struct region {
 /* Allocate the bytes, cleared; nothing if there are none. */
 int region_alloc(struct region *, struct dev *, enum dev_use, struct err *);
 void region_free(struct region *, struct dev *);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef TRAINER_MODEL_RESOLVE_H
-#define TRAINER_MODEL_RESOLVE_H
+#pragma once
 
 #include "trainer/settings/settings.h"
 
@@ -24,5 +23,3 @@ int64_t resolve_span(const struct settings *, const struct conf_span *);
 /* Sequences in a step: fewer than the batch while the batch ramps up. */
 int64_t resolve_sequences(const struct settings *, int64_t step);
 int64_t resolve_sequences_before(const struct settings *, int64_t step);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef TRAINER_MODEL_ROPE_SCALING_H
-#define TRAINER_MODEL_ROPE_SCALING_H
+#pragma once
 
 #include "kernels/rope.h"
 #include "trainer/settings/settings.h"
@@ -20,5 +19,3 @@ bool rope_scaling_parse(const char *text, struct rope_scaling *);
 int rope_scaling_check(const struct settings *, struct err *);
 /* The angles of a model whose settings were checked. */
 struct rope rope_scaling_rope(const struct settings *);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef TRAINER_MODEL_RULES_H
-#define TRAINER_MODEL_RULES_H
+#pragma once
 
 #include "trainer/model/graph.h"
 
@@ -31,5 +30,3 @@ void rule_add_norm(struct graph *, struct graph_node *);
 void rule_linear_act(struct graph *, struct graph_node *);
 void rule_act_linear_back(struct graph *, struct graph_node *);
 void rule_head(struct graph *, struct graph_node *, bool gradient);
-
-#endif

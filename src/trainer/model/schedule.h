@@ -1,5 +1,4 @@
-#ifndef TRAINER_MODEL_SCHEDULE_H
-#define TRAINER_MODEL_SCHEDULE_H
+#pragma once
 
 #include "trainer/settings/settings.h"
 
@@ -28,5 +27,3 @@ void schedule_init(struct schedule *, const struct settings *);
 double schedule_at(const struct schedule *, double step);
 double schedule_decay_left(const struct settings *, double step);
 double schedule_momentum(const struct settings *, double step);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef TRAINER_MODEL_TENSORS_H
-#define TRAINER_MODEL_TENSORS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -48,5 +47,3 @@ int tensors_array_floats(const struct tensors_array *, float *out,
                          struct err *);
 int64_t tensors_array_count(const struct tensors_array *);
 bool tensors_all_finite(const float *, int64_t n);
-
-#endif

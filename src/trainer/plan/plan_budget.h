@@ -1,5 +1,4 @@
-#ifndef TRAINER_PLAN_PLAN_BUDGET_H
-#define TRAINER_PLAN_PLAN_BUDGET_H
+#pragma once
 
 #include "trainer/plan/plan_tables.h"
 
@@ -25,5 +24,3 @@
 int plan_budget_print(const char *hours, struct plan_model *, int n,
                       const struct plan_how *, const struct table_style *,
                       struct err *);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef TRAINER_PLAN_PLAN_DEVICE_H
-#define TRAINER_PLAN_PLAN_DEVICE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -73,5 +72,3 @@ int plan_device_open(struct plan_device *, const struct settings *, enum dtype,
  * are fewer numbers. */
 bool plan_device_rates(const struct plan_device *, const struct settings *,
                        int ranks, int i, struct plan_rates *);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef TRAINER_PLAN_PLAN_MEMORY_H
-#define TRAINER_PLAN_PLAN_MEMORY_H
+#pragma once
 
 #include "trainer/ranks/rank_memory.h"
 #include "trainer/settings/settings.h"
@@ -27,5 +26,3 @@ int64_t plan_memory_batch(struct settings *, int ranks, double gib);
 /* The parameters of a model whose weights, gradients and moments leave a tenth
  * of the memory free, if each takes as many bytes as in this one. */
 double plan_memory_model(struct settings *, int ranks, double gib);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef TRAINER_PLAN_PLAN_STEP_H
-#define TRAINER_PLAN_PLAN_STEP_H
+#pragma once
 
 #include "trainer/model/gpt.h"
 #include "trainer/plan/plan_device.h"
@@ -53,5 +52,3 @@ struct plan_works {
  * work. */
 void plan_step_list(struct plan_works *, const struct plan_rates *,
                     const struct settings *, const struct graph *, double part);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef TRAINER_PLAN_PLAN_TABLES_H
-#define TRAINER_PLAN_PLAN_TABLES_H
+#pragma once
 
 #include "common/format/source_list.h"
 #include "common/output/table.h"
@@ -59,5 +58,3 @@ double plan_tokens(const struct settings *);
  * not used and, without a device, the tables that need one. */
 int plan_tables_print(struct plan_model *, int n, const struct plan_how *,
                       enum plan_part, const struct table_style *, struct err *);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef TRAINER_PLAN_SCALING_H
-#define TRAINER_PLAN_SCALING_H
+#pragma once
 
 #include <stdint.h>
 
@@ -34,5 +33,3 @@ int scaling_fit(struct scaling *, const char *root, struct err *);
  * runs here. */
 void scaling_published(struct scaling *);
 double scaling_loss(const struct scaling *, double parameters, double tokens);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef TRAINER_RANKS_COLL_H
-#define TRAINER_RANKS_COLL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -198,5 +197,3 @@ void coll_leave_device(struct coll *);
 
 extern const struct coll_type coll_tcp, coll_mpi;
 extern const struct coll_device coll_through_host, coll_nccl;
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef TRAINER_RANKS_COLL_MANY_H
-#define TRAINER_RANKS_COLL_MANY_H
+#pragma once
 
 #include "trainer/ranks/coll.h"
 
@@ -47,5 +46,3 @@ void coll_add_in_order(float *acc, const float *const *part, int size,
                        int64_t n, bool set);
 /* The most elements that a rank has. */
 int64_t coll_largest_part(const struct coll *, const int64_t *bounds);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef TRAINER_RANKS_COLL_NCCL_H
-#define TRAINER_RANKS_COLL_NCCL_H
+#pragma once
 
 #include <stddef.h>
 
@@ -58,5 +57,3 @@ struct nccl_calls {
 
 /* Load the library. */
 int coll_nccl_load(struct nccl_calls *, struct err *);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef TRAINER_RANKS_COLL_QUEUE_H
-#define TRAINER_RANKS_COLL_QUEUE_H
+#pragma once
 
 #include <pthread.h>
 
@@ -84,5 +83,3 @@ void coll_host_gather(struct coll *, void *data, const int64_t *bounds,
                       size_t size);
 /* Carry out a call, by exchanges between the ranks. */
 int coll_host_run(struct coll *, const struct coll_request *, struct err *);
-
-#endif

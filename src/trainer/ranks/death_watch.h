@@ -1,5 +1,4 @@
-#ifndef TRAINER_RANKS_DEATH_WATCH_H
-#define TRAINER_RANKS_DEATH_WATCH_H
+#pragma once
 
 #include <poll.h>
 #include <stdbool.h>
@@ -74,5 +73,3 @@ int death_watch_check(struct death_watch *, const struct coll *, struct err *);
 /* Leave, with the reason why the job has to end, or with "". */
 void death_watch_close(struct death_watch *, const struct coll *,
                        const char *why);
-
-#endif

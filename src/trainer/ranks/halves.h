@@ -1,5 +1,4 @@
-#ifndef TRAINER_RANKS_HALVES_H
-#define TRAINER_RANKS_HALVES_H
+#pragma once
 
 #include "kernels/dev.h"
 
@@ -13,5 +12,3 @@
 void halves_pack(float *x, int64_t n);
 void halves_unpack(float *x, int64_t n);
 void halves_put(struct dev *, void *to, const float *x, int64_t n);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef TRAINER_RANKS_HELLO_H
-#define TRAINER_RANKS_HELLO_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -97,5 +96,3 @@ void hello_close(struct hello_reader *); /* and the connections that wait */
  * ECONNRESET if it closed the connection. */
 int hello_say(int fd, const char *token, const struct hello *,
               char session[RANDOM_SECRET], double until);
-
-#endif

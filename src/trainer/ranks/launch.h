@@ -1,5 +1,4 @@
-#ifndef TRAINER_RANKS_LAUNCH_H
-#define TRAINER_RANKS_LAUNCH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -53,5 +52,3 @@ void launch_mute(struct err *e);
 
 /* The first host of a Slurm node list: "gpu003" for "gpu[003-006,9],login1". */
 int launch_first_host(char *out, size_t size, const char *list, struct err *);
-
-#endif

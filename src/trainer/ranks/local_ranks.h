@@ -1,5 +1,4 @@
-#ifndef TRAINER_RANKS_LOCAL_RANKS_H
-#define TRAINER_RANKS_LOCAL_RANKS_H
+#pragma once
 
 #include "common/err.h"
 
@@ -18,5 +17,3 @@ int local_ranks_run(char *const *argv, int n, struct err *);
 /* Called by a rank before it exits: passes e to the process that started it,
  * which will print it, and clears the text. */
 void local_ranks_report(struct err *e);
-
-#endif

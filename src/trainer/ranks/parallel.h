@@ -1,5 +1,4 @@
-#ifndef TRAINER_RANKS_PARALLEL_H
-#define TRAINER_RANKS_PARALLEL_H
+#pragma once
 
 #include "trainer/model/graph.h"
 #include "trainer/model/optim.h"
@@ -140,5 +139,3 @@ void parallel_memory(const struct parallel *, int64_t bytes[DEV_MODEL_USES]);
 int64_t parallel_traffic(const struct parallel *, int64_t micro);
 /* The bytes that are sent for one element of a gradient. */
 int64_t parallel_sum_size(const struct settings *);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef TRAINER_RANKS_PEER_SOCKET_H
-#define TRAINER_RANKS_PEER_SOCKET_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -35,5 +34,3 @@ void peer_socket_own(int fd, char out[PEER_SOCKET_ADDRESS]);
 
 /* Does the name or the address lead to this machine alone? */
 bool peer_socket_is_loopback(const char *host);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef TRAINER_RANKS_RANK_MEMORY_H
-#define TRAINER_RANKS_RANK_MEMORY_H
+#pragma once
 
 #include "kernels/dev.h"
 #include "trainer/settings/settings.h"
@@ -24,5 +23,3 @@ int64_t rank_memory_sum(const struct rank_memory *);
  * the machine has or than a control group allows: where the kernel kills a
  * process for that, it leaves no message. */
 void rank_memory_warn(struct settings *, int ranks, int local);
-
-#endif

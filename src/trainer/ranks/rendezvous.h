@@ -1,5 +1,4 @@
-#ifndef TRAINER_RANKS_RENDEZVOUS_H
-#define TRAINER_RANKS_RENDEZVOUS_H
+#pragma once
 
 #include "common/err.h"
 #include "trainer/ranks/coll.h"
@@ -22,5 +21,3 @@
  */
 int rendezvous(struct coll *, const struct coll_conf *, int *fd_of,
                struct err *);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef TRAINER_REPLAY_BISECT_H
-#define TRAINER_REPLAY_BISECT_H
+#pragma once
 
 #include "common/buf.h"
 #include "common/opt.h"
@@ -91,5 +90,3 @@ int bisect_facts(struct table *, const struct run_info *a,
 int bisect_document(struct table *, const struct bisect_run *a,
                     const struct bisect_run *b, int64_t step, int64_t sequence,
                     struct err *);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef TRAINER_REPLAY_CERTIFY_H
-#define TRAINER_REPLAY_CERTIFY_H
+#pragma once
 
 #include "store/read/runs.h"
 #include "trainer/engine/engine.h"
@@ -106,5 +105,3 @@ int64_t certify_begins(const struct run_info *, int64_t step, int64_t *next);
 /* The folder of the run's checkpoints; `folder` is the setting
  * checkpoint.folder, or NULL.  The caller frees it. */
 char *certify_folder(const char *folder, const struct run_info *);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef TRAINER_REPLAY_RECORDED_RUN_H
-#define TRAINER_REPLAY_RECORDED_RUN_H
+#pragma once
 
 #include "common/opt.h"
 #include "store/read/runs.h"
@@ -59,5 +58,3 @@ int recorded_run_use(const struct recorded_run *, const struct run_info *,
 /* The processes that compute `step`. */
 int64_t recorded_run_ranks(const struct recorded_run *,
                            const struct run_info *);
-
-#endif

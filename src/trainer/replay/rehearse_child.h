@@ -1,5 +1,4 @@
-#ifndef TRAINER_REPLAY_REHEARSE_CHILD_H
-#define TRAINER_REPLAY_REHEARSE_CHILD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -43,5 +42,3 @@ void rehearse_signal(const struct rehearse_child *, enum rehearse_target,
 /* The exit status of the program, or 128 plus the signal that ended it, when
  * all its processes have ended. */
 int rehearse_end(const struct rehearse_child *);
-
-#endif

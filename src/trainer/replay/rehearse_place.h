@@ -1,5 +1,4 @@
-#ifndef TRAINER_REPLAY_REHEARSE_PLACE_H
-#define TRAINER_REPLAY_REHEARSE_PLACE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -32,5 +31,3 @@ char *rehearse_existing(const char *path);
  * The folder is for these programs.
  */
 bool rehearse_script(const char *script, const char *folder, struct buf *text);
-
-#endif

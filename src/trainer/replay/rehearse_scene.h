@@ -1,5 +1,4 @@
-#ifndef TRAINER_REPLAY_REHEARSE_SCENE_H
-#define TRAINER_REPLAY_REHEARSE_SCENE_H
+#pragma once
 
 #include "common/opt.h"
 #include "common/path.h"
@@ -43,5 +42,3 @@ void rehearsal_play(struct rehearsal *, size_t i);
 /* Add a row; the result is "passed", "failed" or "skipped". */
 void rehearsal_result(struct rehearsal *, const char *what, const char *result,
                       const char *text);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef TRAINER_REPLAY_TRACE_H
-#define TRAINER_REPLAY_TRACE_H
+#pragma once
 
 #include "common/output/table.h"
 #include "trainer/replay/certify.h"
@@ -32,5 +31,3 @@ extern const char *const trace_words[]; /* of OPT_WORD: "steps" and so on */
 
 int trace_steps(struct table *, struct certify *, int64_t first, int64_t last,
                 enum trace_kind, struct err *);
-
-#endif

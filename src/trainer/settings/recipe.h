@@ -1,5 +1,4 @@
-#ifndef TRAINER_SETTINGS_RECIPE_H
-#define TRAINER_SETTINGS_RECIPE_H
+#pragma once
 
 #include "trainer/settings/settings.h"
 
@@ -27,5 +26,3 @@ const struct recipe_row *recipe_rows(const struct settings *);
 
 /* Did the recipe choose the value? */
 bool recipe_chose(const struct settings *, const struct recipe_row *);
-
-#endif

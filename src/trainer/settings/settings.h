@@ -1,5 +1,4 @@
-#ifndef TRAINER_SETTINGS_SETTINGS_H
-#define TRAINER_SETTINGS_SETTINGS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -189,5 +188,3 @@ int settings_load(struct settings *, const char *path, const char *const *sets,
 int settings_begin(struct settings *, const char *path, struct err *);
 void settings_finish(struct settings *);
 void settings_clear(struct settings *);
-
-#endif

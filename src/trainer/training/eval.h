@@ -1,5 +1,4 @@
-#ifndef TRAINER_TRAINING_EVAL_H
-#define TRAINER_TRAINING_EVAL_H
+#pragma once
 
 #include "trainer/engine/engine.h"
 
@@ -33,5 +32,3 @@ char *eval_source_metric(const struct mixture *, size_t source);
 /* Has any rank caught a signal?  All ranks call this equally often; they
  * exchange the answer only in every eighth turn. */
 int eval_check_signals(struct engine *, int64_t turn, bool *stop, struct err *);
-
-#endif

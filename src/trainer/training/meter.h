@@ -1,5 +1,4 @@
-#ifndef TRAINER_TRAINING_METER_H
-#define TRAINER_TRAINING_METER_H
+#pragma once
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -77,5 +76,3 @@ double meter_mfu(const struct meter *, double tokens_per_second);
 /* If that is more than all of it, other work has disturbed the measurement:
  * measure again.  The peak is at least what training reaches. */
 void meter_correct_peak(struct meter *, double tokens_per_second);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef TRAINER_TRAINING_MULTIPLE_CHOICE_H
-#define TRAINER_TRAINING_MULTIPLE_CHOICE_H
+#pragma once
 
 #include "trainer/engine/engine.h"
 
@@ -26,5 +25,3 @@ struct multiple_choice_result {
 /* The first `limit` questions; 0: all. */
 int multiple_choice_eval(struct engine *, const char *path, int64_t limit,
                          struct multiple_choice_result *, struct err *);
-
-#endif

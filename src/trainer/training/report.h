@@ -1,5 +1,4 @@
-#ifndef TRAINER_TRAINING_REPORT_H
-#define TRAINER_TRAINING_REPORT_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -81,5 +80,3 @@ int report_close(struct report *, struct engine *, int ret, struct err *e);
  * (store/format/changed.h).
  */
 void report_params(struct run *, struct engine *, bool resumed);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef TRAINER_TRAINING_SAMPLER_H
-#define TRAINER_TRAINING_SAMPLER_H
+#pragma once
 
 #include "trainer/engine/engine.h"
 
@@ -78,5 +77,3 @@ void sampler_add(const struct engine *, int32_t id, struct buf *text);
 int32_t sampler_draw(const float *logits, int64_t n,
                      struct sampler_token *order,
                      const struct sample_settings *, float uniform);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef TRAINER_TRAINING_STEP_H
-#define TRAINER_TRAINING_STEP_H
+#pragma once
 
 #include "trainer/engine/engine.h"
 #include "trainer/model/observe.h"
@@ -91,5 +90,3 @@ int step_last_readings(struct step *, struct engine *, struct meter *,
 
 /* The first window of this rank's micro-batch i of the current step. */
 int64_t step_first_window(const struct engine *, int64_t i);
-
-#endif

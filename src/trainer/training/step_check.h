@@ -1,5 +1,4 @@
-#ifndef TRAINER_TRAINING_STEP_CHECK_H
-#define TRAINER_TRAINING_STEP_CHECK_H
+#pragma once
 
 #include "trainer/engine/engine.h"
 #include "trainer/settings/settings.h"
@@ -21,5 +20,3 @@ enum step_verdict { STEP_GOOD, STEP_SKIP, STEP_ROLLBACK, STEP_STOP };
 enum step_verdict step_check_judge(struct engine_recent *,
                                    const struct train_settings *, double loss,
                                    double norm, bool scaled, char what[80]);
-
-#endif

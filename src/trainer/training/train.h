@@ -1,5 +1,4 @@
-#ifndef TRAINER_TRAINING_TRAIN_H
-#define TRAINER_TRAINING_TRAIN_H
+#pragma once
 
 #include "store/alert/alert_watch.h"
 #include "trainer/engine/engine.h"
@@ -30,5 +29,3 @@ struct train_conf {
 };
 
 int train_run(struct engine *, const struct train_conf *, struct err *);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef DATA_CORPUS_PARQUET_PARQUET_H
-#define DATA_CORPUS_PARQUET_PARQUET_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -34,5 +33,3 @@ const struct parquet_string *parquet_value(const struct parquet *);
 size_t parquet_left(const struct parquet *);
 const struct parquet_column *parquet_column(const struct parquet *);
 void parquet_close(struct parquet *); /* NULL is fine */
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef DATA_CORPUS_PARQUET_PARQUET_DECODE_H
-#define DATA_CORPUS_PARQUET_PARQUET_DECODE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -58,5 +57,3 @@ enum { PARQUET_UNCOMPRESSED = 0 };
 
 int parquet_inflate(int64_t codec, const uint8_t *in, size_t n, uint8_t *out,
                     size_t size, struct err *);
-
-#endif

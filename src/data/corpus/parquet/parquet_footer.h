@@ -1,5 +1,4 @@
-#ifndef DATA_CORPUS_PARQUET_PARQUET_FOOTER_H
-#define DATA_CORPUS_PARQUET_PARQUET_FOOTER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -56,5 +55,3 @@ int parquet_footer(struct parquet_column *, const uint8_t *file, size_t size,
 void parquet_column_clear(struct parquet_column *);
 
 int parquet_damaged(struct err *, const char *what);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef DATA_CORPUS_PARQUET_PARQUET_PAGE_H
-#define DATA_CORPUS_PARQUET_PARQUET_PAGE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -41,5 +40,3 @@ int parquet_page_header(struct parquet_page *, const uint8_t **at,
  * the levels, which are never compressed, come first. */
 uint8_t *parquet_page_bytes(const struct parquet_page *, const uint8_t *at,
                             int64_t codec, struct err *);
-
-#endif

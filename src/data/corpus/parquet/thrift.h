@@ -1,5 +1,4 @@
-#ifndef DATA_CORPUS_PARQUET_THRIFT_H
-#define DATA_CORPUS_PARQUET_THRIFT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -59,5 +58,3 @@ void thrift_begin(struct thrift *);
 bool thrift_field(struct thrift *, struct thrift_field *);
 void thrift_end(struct thrift *);
 void thrift_skip(struct thrift *, enum thrift_type);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef DATA_CORPUS_SOURCE_DOWNLOAD_H
-#define DATA_CORPUS_SOURCE_DOWNLOAD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -66,5 +65,3 @@ struct download_sink {
 bool download_write(void *sink, const void *data, size_t n);
 int download_call(const struct download *, struct http_call *,
                   struct http_reply *, struct err *);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef DATA_CORPUS_SOURCE_GZIP_H
-#define DATA_CORPUS_SOURCE_GZIP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,5 +22,3 @@ struct gzip_state *gzip_state_new(void); /* NULL: not enough memory */
 bool gzip_state_inflate(struct gzip_state *, const uint8_t **at, size_t *left,
                         uint8_t **to, const uint8_t *end, const char **damage);
 void gzip_state_free(struct gzip_state *);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef DATA_CORPUS_SOURCE_SOURCE_H
-#define DATA_CORPUS_SOURCE_SOURCE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -87,5 +86,3 @@ extern const struct inflater gzip_inflater, zstd_inflater;
 
 /* Inflate Zstandard data to exactly `size` bytes. */
 int zstd_block(const void *in, size_t n, void *out, size_t size, struct err *);
-
-#endif
