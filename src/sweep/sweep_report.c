@@ -238,14 +238,27 @@ static void name_columns(const struct sweep_table *r, struct table *t)
     table_column(t, "sensitivity");
 }
 
-/* Failed cells are in the means, too. */
-static void warn_unfinished(const struct sweep_run *s)
+/* Failed cells are in the means, too, and so are those that halving ended. */
+static void warn_unequal(const struct sweep_run *s)
 {
+    int64_t least = INT64_MAX, most = INT64_MIN;
     size_t n = 0;
 
-    for (size_t c = 0; c < s->sweep.n_cells; c++)
-        n += s->outcome[c].run && !isnan(s->outcome[c].best) &&
-             s->outcome[c].run->status != RUN_FINISHED;
+    for (size_t c = 0; c < s->sweep.n_cells; c++) {
+        const struct outcome *o = &s->outcome[c];
+
+        if (!o->run || isnan(o->best))
+            continue;
+        n += o->run->status != RUN_FINISHED;
+        if (o->step < least)
+            least = o->step;
+        if (o->step > most)
+            most = o->step;
+    }
+    if (least < most)
+        log_warn("the values are not at equal steps: the cells have %lld to "
+                 "%lld steps",
+                 (long long)least, (long long)most);
     if (n)
         log_warn("counted, but not finished: %zu of %zu cells; "
                  "'gtrain sweep status' lists them",
@@ -270,7 +283,7 @@ int sweep_run_report(const struct sweep_run *s, const char *by,
         for (size_t row = 0; row < r.n_rows; row++)
             add_row(&r, &t, row);
         ret = table_print(&t, style, e);
-        warn_unfinished(s);
+        warn_unequal(s);
     }
     table_clear(&t);
     free(r.value);

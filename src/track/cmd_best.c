@@ -25,8 +25,9 @@
 
 /* ---- which runs could be the best -------------------------------------- */
 
-/* All intervals hold together with 95 %, by Bonferroni's inequality, so the
- * rows that may be the best include the one that is, with this probability. */
+/* All intervals hold together with 95 %, whichever row is chosen as the best,
+ * so the rows that may be the best include the one that is, with this
+ * probability. */
 static const double all_errors = 0.05;
 
 struct cell {
@@ -160,7 +161,7 @@ static const char *judge(const struct cells *all, const struct cell *c,
 static void add_cell(struct table *t, const struct cells *all,
                      const struct cell *c, const struct columns *by)
 {
-    const double error = all_errors / (double)(all->n > 2 ? all->n - 1 : 1);
+    const double error = paired_error(all_errors, all->n);
     const double half = paired_half(&c->diff, error);
     const char *result = judge(all, c, half);
     int64_t seeds = 0;
@@ -190,30 +191,57 @@ static void add_cell(struct table *t, const struct cells *all,
 
 enum { MOST_NAMES = 10 };
 
-static void show_verdict(const struct cells *all, struct table *t,
-                         size_t result)
+/* What a cell is called: by the columns that it is a group of, or by the name
+ * of its run, with the id if another one has the same name. */
+static void name_cell(struct buf *b, const struct cells *all, size_t i,
+                      const struct columns *by)
 {
-    struct buf names = BUF_INIT;
+    const struct run_info *run = all->item[i].run[0];
+    bool same = false;
+
+    for (size_t k = 0; k < by->n; k++) {
+        const struct table_cell value = column_cell(&by->item[k], run);
+
+        buf_printf(b, "%s%s=", k ? " " : "", by->item[k].title);
+        table_cell_text(b, &value, -1);
+    }
+    if (by->n > 0)
+        return;
+    for (size_t j = 0; j < all->n; j++)
+        same |= j != i && strcmp(all->item[j].run[0]->name, run->name) == 0;
+    buf_str(b, run->name);
+    if (same)
+        buf_printf(b, " (%.8s)", run->id);
+}
+
+static void show_verdict(const struct cells *all, struct table *t,
+                         const struct columns *by)
+{
+    const size_t result = t->n_columns - 2;
+    struct buf names = BUF_INIT, best = BUF_INIT;
     size_t open = 0;
 
+    name_cell(&best, all, 0, by);
     for (size_t i = 1; i < all->n; i++) {
         const char *text = table_cell(t, i, result)->text;
 
         if (strcmp(text, "worse") == 0)
             continue;
-        if (open++ < MOST_NAMES)
-            buf_printf(&names, "%s%s", names.len ? ", " : "",
-                       all->item[i].run[0]->name);
+        if (open++ >= MOST_NAMES)
+            continue;
+        buf_str(&names, names.len ? ", " : "");
+        name_cell(&names, all, i, by);
     }
     if (open > MOST_NAMES)
         buf_str(&names, ", ...");
     if (open == 0)
-        log_info("%s is the best", all->item[0].run[0]->name);
+        log_info("%s is the best", best.s);
     else if (open == 1)
-        log_info("%s is the best, or %s", all->item[0].run[0]->name, names.s);
+        log_info("%s is the best, or %s", best.s, names.s);
     else
-        log_info("%s is the best, or one of these %zu: %s",
-                 all->item[0].run[0]->name, open, names.s);
+        log_info("%s is the best, or one of these %zu: %s", best.s, open,
+                 names.s);
+    buf_clear(&best);
     buf_clear(&names);
 }
 
@@ -283,7 +311,7 @@ static int fill_paired(struct table *t, const struct runs *runs,
     for (size_t i = 0; ret == 0 && i < all.n; i++)
         add_cell(t, &all, &all.item[i], by);
     if (ret == 0 && all.n > 1)
-        show_verdict(&all, t, t->n_columns - 2);
+        show_verdict(&all, t, by);
     free(all.run);
     free(all.item);
     return ret;

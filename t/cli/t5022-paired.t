@@ -46,12 +46,28 @@ gtrack best train/loss --paired -g tags.cell --tsv --no-header -w 'tags.cell != 
 is "$(cut -f 1,2,7 out | tr '\t' ' ')" "a 4 best
 b 4 may be best
 c 4 worse" "groups are compared by their seeds"
+like err "^gtrack: cell=a is the best, or cell=b$" \
+    "groups are named by the columns that they are groups of"
 awk -F '\t' '$1 == "b" { exit !($8 > 4) }' out
 ok $? "the number of seeds that would decide is more than there are"
 gtrack best train/loss --paired good >out 2>err
 is $? 0 "one run alone is no error"
 gtrack best val/loss --paired good >out 2>err
 is $? 2 "a metric that no run has is refused"
+
+# runs of one name, and of different lengths
+for x in 1 2; do
+    printf 'step=1 x=%d\nstep=%d x=2\n' $x $((x * 2)) |
+        gtrack -r twins log same -q -p lr=3
+done
+gtrack -r twins best x --paired --tsv >out 2>err
+grep -qE 'same \([0-9a-f]{8}\) is the best, or same \([0-9a-f]{8}\)$' err
+ok $? "runs of the same name are told apart by their ids" "$(cat err)"
+for command in "best x --group-by lr" "ls --group-by lr -c x"; do
+    gtrack -r twins $command --tsv >out 2>err
+    like err "1 of 1 groups average runs of different lengths, such as 2 and 4" \
+        "a mean over runs of different lengths comes with a warning: $command"
+done
 
 # many runs: 20 as good as each other
 for i in 1 2 3 4; do

@@ -13,11 +13,13 @@
  * Runs of one sweep read the same windows in the same steps.  What makes one
  * batch harder than another adds to both losses, so the difference of the two
  * varies much less than either.  The differences of neighbouring steps are not
- * independent: their mean has the variance of batch means, as in Schmeiser,
- * "Batch size effects in the analysis of simulation output", Operations
- * Research 30(3), 1982, with PAIRED_BLOCKS blocks.
+ * independent: the error of their mean follows from how much of one difference
+ * is still in the next, or from the same for the means of PAIRED_BLOCKS blocks
+ * of steps, whichever is larger.  It is not known if the steps are worth fewer
+ * than PAIRED_WORTH independent ones.  Noise that is slower than all of the
+ * steps cannot be seen in them; seeds are right in any case.
  */
-enum { PAIRED_BLOCKS = 20, PAIRED_LEAST = 8 };
+enum { PAIRED_BLOCKS = 20, PAIRED_LEAST = 8, PAIRED_WORTH = 4 };
 
 struct paired {
     size_t n;       /* differences */
@@ -34,3 +36,6 @@ struct paired paired_independent(const double *difference, size_t n);
 /* Half of the interval that contains the true mean but for this probability;
  * NaN if it is not known. */
 double paired_half(const struct paired *, double error);
+/* The error of one of the differences between n things that leaves all of them
+ * right, but for `error`, whichever is chosen as the best (Bonferroni). */
+double paired_error(double error, size_t n);

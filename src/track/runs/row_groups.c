@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/hash.h"
+#include "common/log.h"
 #include "common/mem.h"
 #include "common/stats/student.h"
 #include "track/runs/column_parse.h"
@@ -102,9 +103,36 @@ size_t row_groups_number(const struct table_cell *cell, size_t rows,
     return groups;
 }
 
+/* The last steps of runs whose values one row averages. */
+struct lengths {
+    int64_t least, most; /* of the first row in which they differ */
+    size_t rows;         /* how many such rows there are */
+};
+
+static void compare_lengths(struct lengths *l, const struct runs *runs,
+                            const struct column *c, const size_t *member,
+                            size_t n)
+{
+    int64_t least = INT64_MAX, most = INT64_MIN;
+
+    for (size_t k = 0; c->kind == COLUMN_METRIC && k < n; k++) {
+        const struct metric_sum *m =
+            run_info_metric(&runs->run[member[k]], c->key);
+
+        if (m && m->last_step < least)
+            least = m->last_step;
+        if (m && m->last_step > most)
+            most = m->last_step;
+    }
+    if (least < most && l->rows++ == 0) {
+        l->least = least;
+        l->most = most;
+    }
+}
+
 static void add_row(struct table *t, const struct runs *runs,
                     const struct columns *by, const struct columns *metrics,
-                    const size_t *member, size_t n)
+                    const size_t *member, size_t n, struct lengths *l)
 {
     double *x = xcalloc(n, sizeof *x);
 
@@ -122,6 +150,8 @@ static void add_row(struct table *t, const struct runs *runs,
         else
             table_none(t);
     }
+    if (metrics->n > 0)
+        compare_lengths(l, runs, &metrics->item[0], member, n);
     free(x);
 }
 
@@ -146,6 +176,7 @@ static void add_groups(struct table *t, const struct runs *runs,
 {
     struct table_cell *cell = xcalloc(runs->n * by->n, sizeof *cell);
     size_t *group = xcalloc(runs->n, sizeof *group);
+    struct lengths l = { 0 };
     size_t *member, *end, groups;
 
     for (size_t i = 0; i < runs->n; i++)
@@ -154,7 +185,13 @@ static void add_groups(struct table *t, const struct runs *runs,
     groups = row_groups_number(cell, runs->n, by->n, group);
     member = sort_by_group(group, runs->n, groups, &end);
     for (size_t g = 0, from = 0; g < groups; from = end[g++])
-        add_row(t, runs, by, metrics, member + from, end[g] - from);
+        add_row(t, runs, by, metrics, member + from, end[g] - from, &l);
+    if (l.rows)
+        log_warn("%zu of %zu groups average runs of different lengths, such as "
+                 "%lld and %lld steps of %s; 'best %s --paired' compares equal "
+                 "steps",
+                 l.rows, groups, (long long)l.least, (long long)l.most,
+                 metrics->item[0].key, metrics->item[0].key);
     free(end);
     free(member);
     free(group);

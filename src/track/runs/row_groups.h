@@ -9,7 +9,9 @@
  * A row has these values, the number of runs, and for each metric the mean, the
  * standard deviation (n - 1), the number of values, and half of the 95 %
  * confidence interval of the mean (Student's t).  Values that are missing or
- * not finite are left out.  `by` lists the columns as column_parse.h describes.
+ * not finite are left out, and a warning says if the runs of a group have
+ * different last steps of the first metric.  `by` lists the columns as
+ * column_parse.h describes.
  */
 int row_groups_fill(struct table *, const struct runs *, const char *by,
                     const struct columns *metrics, struct err *);
