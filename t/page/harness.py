@@ -7,7 +7,10 @@
 #
 #     sys.exit(run_tests(folder))
 #
-# GT_PAGE=WORDS runs only the tests whose name has these words.
+# GT_PAGE=WORDS runs only the tests whose name has these words.  GT_AXE is the
+# path of axe.min.js, which PyPI's axe-playwright-python has; without it, views
+# are not checked with axe.
+import contextlib
 import json
 import os
 import urllib.parse
@@ -79,6 +82,43 @@ class Page:
             "return s.getImageData(0, 0, 300, 150).data.some(v => v); })",
             "a painted chart")
         self.browser.wait("!document.querySelector('[aria-busy]')")
+
+    @contextlib.contextmanager
+    def wide(self, width):
+        """A screen of this width, until the end of the block."""
+        def resize(width, height):
+            self.browser.cdp("Emulation.setDeviceMetricsOverride", {
+                "width": width, "height": height, "deviceScaleFactor": 1,
+                "mobile": width < 700})
+        resize(width, 844 if width < 700 else 900)
+        try:
+            yield
+        finally:
+            resize(*self.browser.size)
+
+    def await_view(self):
+        self.browser.wait("document.querySelector('main section h2, "
+                          "main table a, .title') && "
+                          "!document.querySelector('[aria-busy]')")
+
+    def shift(self):
+        """How far the view has jumped since it was opened."""
+        return self.browser.run(
+            "return new Promise(done => { let sum = 0; new PerformanceObserver("
+            "l => { for (const e of l.getEntries()) sum += e.value; }).observe("
+            "{ type: 'layout-shift', buffered: true });"
+            "const frames = n => n ? requestAnimationFrame(() => frames(n - 1))"
+            ": done(sum); frames(5); })")
+
+    def axe(self):
+        """What axe finds wrong in the view; nothing without axe."""
+        if not os.environ.get("GT_AXE"):
+            return []
+        with open(os.environ["GT_AXE"]) as f:
+            self.browser.cdp("Runtime.evaluate", {"expression": f.read()})
+        return self.browser.call("POST", "/execute/async", {"args": [],
+            "script": "axe.run().then(r => arguments[0](r.violations.map(v =>"
+            "v.id + ': ' + v.nodes.map(n => n.html).join(' '))))"})
 
     def tip(self):
         """The list of values under the pointer: its title and its rows."""

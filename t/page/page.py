@@ -46,6 +46,7 @@ def ids_of(*names):
 
 RATES = ("run1", "run2", "run3")
 ALIKE = ("a-long-beginning-of-names-1e-3", "a-long-beginning-of-names-1e-4")
+WIDE = 60 * "wide"
 LONG = "<b>&\"" + 40 * "long"
 
 
@@ -588,6 +589,16 @@ def sweep(p):
     assert "0.0006" in p.tip()[0], p.tip()
 
 
+@test("the name of a parameter leaves the values of a comparison in sight")
+def wide_name(p):
+    p.go(view="compare", runs=ids_of("spiky", "broken"))
+    p.await_text("[aria-label=Parameters]", WIDE)
+    left = p.browser.run("return document.querySelector("
+                         "'[aria-label=Parameters] tbody td')"
+                         ".getBoundingClientRect().left")
+    assert left < 640, left
+
+
 @test("a run has its parameters, its metrics and its charts")
 def one_run(p):
     p.go(view="run", id=ids_of("run1"))
@@ -622,7 +633,9 @@ def attempts(p):
 @test("the note of a run is Markdown, and its markup stays text")
 def note(p):
     gtrack("note", "run1", "# Head\n**bold** <img src=x onerror="
-           "alert(1)> [x](javascript:alert(1)) [y](https://example.org)")
+           "alert(1)> [x](javascript:alert(1)) [y](https://example.org)\n\n"
+           "| loss | why |\n|---:|:--|\n| 3.1 | **low** |\n\n> as in\n"
+           "> https://example.net/a_b.\n\n" + 300 * "long")
     p.go(view="run", id=ids_of("run1"))
     p.await_text("[aria-label=Note] strong", "bold")
     p.await_text("[aria-label=Note]", "<img src=x")
@@ -630,7 +643,17 @@ def note(p):
                              "'[aria-label=Note] img')")
     equal(p.browser.run("return [...document.querySelectorAll("
                         "'[aria-label=Note] a')].map(a => a.href)"),
-          ["https://example.org/"])
+          ["https://example.org/", "https://example.net/a_b"])
+    equal(p.browser.run("return getComputedStyle(document.querySelector("
+                        "'[aria-label=Note] a')).textDecorationLine"),
+          "underline")
+    equal(p.browser.run("return [...document.querySelectorAll("
+                        "'[aria-label=Note] table tr')].map(r =>"
+                        "[...r.cells].map(c => c.tagName + c.textContent))"),
+          [["THloss", "THwhy"], ["TD3.1", "TDlow"]])
+    p.await_text("[aria-label=Note] blockquote", "as in")
+    wide = p.browser.run("return document.documentElement.scrollWidth")
+    assert wide <= 1280, wide
 
 
 @test("a character that reverses a note is shown as its number")
@@ -792,8 +815,7 @@ VIEWS = ("runs", "charts", "compare", "run")
 def go_to_view(p, view):
     p.go(view=view, runs=ids_of(*RATES), id=ids_of("run1"),
          filter="experiment = 'rates'")
-    p.browser.wait("document.querySelector('main section h2, main table a, "
-                   ".title') && !document.querySelector('[aria-busy]')")
+    p.await_view()
 
 
 @test("every control has a name, and the page has its landmarks")
@@ -856,22 +878,14 @@ def tab_walk(p):
 
 @test("nothing is wider than the screen, from 390 to 2560 pixels")
 def widths(p):
-    try:
-        for width in (390, 768, 1280, 2560):
-            p.browser.cdp("Emulation.setDeviceMetricsOverride", {
-                "width": width, "height": 900, "deviceScaleFactor": 1,
-                "mobile": width < 700})
-            for view in ("runs", "charts", "compare", "run"):
+    for width in (390, 768, 1280, 2560):
+        for view in VIEWS:
+            with p.wide(width):
                 p.go(view=view, runs=ids_of(*RATES, LONG), id=ids_of(LONG))
-                p.browser.wait("document.querySelector('main section h2, "
-                               "main table a, .title')")
+                p.await_view()
                 wide = p.browser.run(
                     "return document.documentElement.scrollWidth")
                 assert wide <= width, f"{view}: {wide} of {width} pixels"
-    finally:
-        p.browser.cdp("Emulation.setDeviceMetricsOverride", {
-            "width": 1280, "height": 900, "deviceScaleFactor": 1,
-            "mobile": False})
 
 
 @test("the page follows the choice of dark or light")
@@ -1094,7 +1108,7 @@ def make_runs():
     broken = [{"train/loss": float("nan") if i == 20 else 3 - 0.01 * i}
               for i in range(40)]
     for name, points, options in (
-            ("spiky", spiky, []),
+            ("spiky", spiky, ["-p", f"{WIDE}=1"]),
             ("broken", broken, []),
             (LONG, [{"train/loss": 1}], []),
             *((name, [{"train/loss": 1}], []) for name in ALIKE),

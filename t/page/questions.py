@@ -224,16 +224,56 @@ def no_jumps(p):
                   {"view": "compare", "filter": "params.seed = 1"},
                   {"view": "charts", "filter": "params.seed = 1"},
                   {"filter": "params.seed = 1"}):
-        p.go(**state)
-        p.browser.wait("document.querySelector('main section h2, main table a, "
-                       ".title') && !document.querySelector('[aria-busy]')")
-        shift = p.browser.run(
-            "return new Promise(done => { let sum = 0; new PerformanceObserver("
-            "l => { for (const e of l.getEntries()) sum += e.value; }).observe("
-            "{ type: 'layout-shift', buffered: true });"
-            "const frames = n => n ? requestAnimationFrame(() => frames(n - 1))"
-            ": done(sum); frames(5); })")
-        assert shift < 0.1, (state, shift)
+        for width in (390, 1280):
+            with p.wide(width):
+                p.go(**state)
+                p.await_view()
+                shift = p.shift()
+                assert shift < 0.1, (state, width, shift)
+
+
+@test("axe finds nothing wrong in any view, narrow or wide, light or dark")
+def axe(p):
+    run = browser.ids_of(folder, planted.SPIKY)
+    for state in ({"group": "optim.lr"}, {"view": "charts"},
+                  {"view": "charts", "chart": "kind:loss", "mark": "spike"},
+                  {"view": "compare"}, {"view": "run", "id": run}):
+        for width, theme in ((390, "light"), (1280, "dark")):
+            with p.wide(width):
+                p.go(filter="params.seed = 4", theme=theme, **state)
+                p.await_view()
+                found = p.axe()
+                assert not found, (state, width, theme, found)
+
+
+# A phone.
+
+@test("on a phone, the name stays in sight, with the loss, and controls fold")
+def phone(p):
+    with p.wide(390):
+        p.go(filter="params.seed = 4", sort="metrics.val/loss")
+        p.await_rows(20)
+        equal(p.browser.run(
+            "const s = document.querySelector('.scroll'); s.scrollLeft = 200;"
+            "const b = document.querySelector('.runs tbody th')"
+            ".getBoundingClientRect(), r = s.getBoundingClientRect();"
+            "return [s.scrollLeft, b.left - r.left, b.width < r.width * .6]"),
+            [200, 0, True])
+        name, value = p.browser.run(
+            "const t = document.querySelector('.runs tbody th');"
+            "return [t.querySelector('a').textContent,"
+            "t.querySelector('.main-value').innerText]")
+        assert name == p.names()[0] and float(value) < 3.1, (name, value)
+        for view in ("runs", "charts"):
+            p.go(filter="params.seed = 4", view=view)
+            p.await_view()
+            top = p.browser.run("return document.querySelector("
+                                "'.scroll, .groups').getBoundingClientRect()"
+                                ".top")
+            assert top < 844 / 4, (view, top)
+            p.browser.click("details.more summary")
+            p.browser.wait("document.querySelector('details.more label')"
+                           ".checkVisibility()")
 
 
 planted.write(os.path.join(folder, "runs"))

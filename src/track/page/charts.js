@@ -1,6 +1,7 @@
 /* charts.js is the view of all metrics of the chosen runs. */
 import { frozen, is_available } from "./api.js";
 import { button, check, choice, element, field, problem } from "./dom.js";
+import { is_narrow, more_controls } from "./dom.js";
 import { changes_set, chosen_runs, known_names } from "./chosen.js";
 import { Grid } from "./grid.js";
 import { colour_of } from "./paint.js";
@@ -74,7 +75,7 @@ export class ChartsView {
             "aria-label": "Charts" }, this.bar, this.message,
         element("div", { class: "beside" },
             element("aside", { "aria-label": "Runs shown" },
-                element("details", { open: innerWidth > 700 }, this.count,
+                element("details", { open: !is_narrow() }, this.count,
                     this.choose, this.list)),
             this.grid.root));
         this.draw_bar();
@@ -110,10 +111,9 @@ export class ChartsView {
 
         this.zoom = button("Reset zoom", "Show the whole range", () =>
             change({ from: "", to: "" }), { hidden: !state.from });
-        const more = element("details", { class: "more",
-            open: innerWidth > 700 },
-        element("summary", {}, "Scales, means and colours"),
-        element("div", { class: "tools" },
+        const usual = [x, ...frozen ? [] : [smoothing()]];
+        const more = more_controls("Scales, means and colours",
+            ...is_narrow() ? usual : [],
             choice("Marks", marks, state.mark, (v) => change({ mark: v })),
             log_choice("x scale", "logx"), log_choice("y scale", "logy"),
             choice("Mean and band by", means, state.mean, (v) =>
@@ -123,10 +123,10 @@ export class ChartsView {
             check("Finished runs only", state.finished === "1", (on) =>
                 change({ finished: on ? "1" : "" })),
             check("Show outliers", state.outliers === "1", (on) =>
-                change({ outliers: on ? "1" : "" }))));
+                change({ outliers: on ? "1" : "" })));
 
-        this.bar.replaceChildren(find, x,
-            ...frozen ? [] : [smoothing(), more], this.zoom);
+        this.bar.replaceChildren(find, ...is_narrow() && !frozen ? []
+            : usual, ...frozen ? [] : [more], this.zoom);
     }
 
     draw_list() {

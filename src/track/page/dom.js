@@ -77,6 +77,18 @@ export function field(label, value, onchange, properties = {}) {
         input);
 }
 
+/* Is it a phone? */
+export function is_narrow() {
+    return innerWidth <= 700;
+}
+
+/* Controls that a narrow screen hides until they are asked for. */
+export function more_controls(title, ...nodes) {
+    return element("details", { class: "more", open: !is_narrow() },
+        element("summary", {}, title),
+        element("div", { class: "tools" }, ...nodes));
+}
+
 /* A sentence about something that went wrong. */
 export function problem(error) {
     return element("p", { class: "problem", role: "alert" },

@@ -159,6 +159,7 @@ function press_page_key(e) {
 async function start() {
     show_theme();
     make_actions();
+    draw_header();
     open_view();
     document.addEventListener("keydown", press_page_key);
     document.getElementById("skip").addEventListener("click", (e) => {

@@ -1,15 +1,22 @@
 /*
  * markdown.js turns the Markdown of a note into elements: headings, paragraphs,
- * lists, code, emphasis and links to web pages.  Markup stays text.
+ * lists, tables, quotes, code, emphasis and links to web pages.  Markup stays
+ * text.
  */
-import { element } from "./dom.js";
+import { element, plain_table } from "./dom.js";
+
+function web_link(href, text) {
+    return element("a", { href, rel: "noopener noreferrer", target: "_blank" },
+        text);
+}
 
 const inline = [
     [/^`([^`]+)`/, (m) => element("code", {}, m[1])],
     [/^\*\*([^*]+)\*\*/, (m) => element("strong", {}, ...inline_nodes(m[1]))],
     [/^\*([^*\s][^*]*)\*/, (m) => element("em", {}, ...inline_nodes(m[1]))],
-    [/^\[([^\]]+)\]\((https?:\/\/[^\s)]+)\)/, (m) => element("a", { href: m[2],
-        rel: "noopener noreferrer", target: "_blank" }, m[1])],
+    [/^\[([^\]]+)\]\((https?:\/\/[^\s)]+)\)/, (m) => web_link(m[2], m[1])],
+    [/^https?:\/\/[^\s<>()|]*[^\s<>()|.,;:!?'"*]/, (m) =>
+        web_link(m[0], m[0])],
 ];
 
 function inline_nodes(text) {
@@ -31,7 +38,8 @@ function inline_nodes(text) {
     return [...nodes, plain].filter((n) => n !== "");
 }
 
-/* The block that a line begins: a heading, a list or none. */
+/* The block that a line begins: a heading, a list, a part of a table or of a
+ * quote, or none. */
 function block_of(line) {
     const heading = line.match(/^(#{1,6})\s+(.*)/);
     const item = line.match(/^\s*([-*+]|\d+[.)])\s+(.*)/);
@@ -42,7 +50,9 @@ function block_of(line) {
     if (item)
         return { tag: /\d/.test(item[1]) ? "ol" : "ul", text: item[2],
             item: true };
-    return { tag: "p", text: line };
+    if (/^\s*>/.test(line))
+        return { tag: "blockquote", text: line.replace(/^\s*(> ?)+/, "") };
+    return { tag: /^\s*\|.*\|\s*$/.test(line) ? "table" : "p", text: line };
 }
 
 function add_block(nodes, line) {
@@ -57,13 +67,29 @@ function add_block(nodes, line) {
     node.open = !alone;
 }
 
+function table_cells(line) {
+    return line.trim().slice(1, -1).split(/(?<!\\)\|/).map((cell) =>
+        inline_nodes(cell.trim().replaceAll("\\|", "|")));
+}
+
+/* The second line of a table has dashes alone. */
+function is_table({ tag, lines }) {
+    return tag === "table" && /^[\s|:-]{3,}$/.test(lines[1] ?? "") &&
+        lines[1].includes("-");
+}
+
 function block_node({ tag, lines, item }) {
+    if (is_table({ tag, lines }))
+        return plain_table([lines[0], ...lines.slice(2)].map(table_cells));
+    if (tag === "blockquote")
+        return element(tag, {}, markdown_nodes(lines.join("\n")));
     if (tag === "pre")
         return element("pre", { tabindex: "0" }, lines.join("\n"));
     if (item)
         return element(tag, {}, lines.map((l) =>
             element("li", {}, ...inline_nodes(l))));
-    return element(tag, {}, ...inline_nodes(lines.join("\n")));
+    return element(tag === "table" ? "p" : tag, {},
+        ...inline_nodes(lines.join("\n")));
 }
 
 export function markdown_nodes(text) {

@@ -90,12 +90,16 @@ function row_buttons(row) {
             dataset: { focus: `base-${row.id}` } }));
 }
 
-function name_cell(row, all) {
+/* The name, the status, and for a narrow screen the value of a column. */
+function name_cell(row, all, column) {
+    const value = column ? row.cells[column.index].text : "";
+
     return element("th", { scope: "row" }, select_box([row], row.name, all),
-        row_buttons(row), element("a", {
+        row_buttons(row), element("span", { class: "who" }, element("a", {
             href: address({ view: "run", id: row.id }), title: row.name,
             dataset: { focus: `open-${row.id}` } },
-        row.name || row.id.slice(0, 8)), status_parts(row));
+        row.name || row.id.slice(0, 8)),
+        element("span", { class: "main-value" }, value), status_parts(row)));
 }
 
 /* One row; base is the row of the baseline, or nothing, and all are the rows of
@@ -105,7 +109,8 @@ export function run_row(row, index, columns, base, all) {
         [state.baseline === row.id ? "baseline" : "",
             state.runs.includes(row.id) ? "selected" : ""].join(" ").trim() ||
         null },
-    name_cell(row, all), columns.map((c) => value_cell(c, row.cells[c.index],
+    name_cell(row, all, columns.find((c) => c.is_main)),
+    columns.map((c) => value_cell(c, row.cells[c.index],
         base?.cells[c.index])));
 }
 

@@ -2,6 +2,7 @@
 import { ask, frozen } from "./api.js";
 import { choose_columns } from "./columns.js";
 import { button, check, element, field, problem } from "./dom.js";
+import { more_controls } from "./dom.js";
 import { address, change, state } from "./state.js";
 import { Table } from "./table.js";
 import { count_text, split_list } from "./text.js";
@@ -66,11 +67,12 @@ export class RunsView {
             group: group.querySelector("input") };
         return element("form", { class: "tools", role: "search",
             onsubmit: (e) => e.preventDefault() },
-        frozen ? null : [filter, group],
-        button("Columns…", "Choose the columns", () => this.answer &&
-            choose_columns(this.answer)),
-        frozen ? null : check("Deleted", state.deleted === "1", (on) =>
-            change({ deleted: on ? "1" : "" })),
+        frozen ? null : filter,
+        more_controls("Groups and columns", frozen ? null : group,
+            button("Columns…", "Choose the columns", () => this.answer &&
+                choose_columns(this.answer)),
+            frozen ? null : check("Deleted", state.deleted === "1", (on) =>
+                change({ deleted: on ? "1" : "" }))),
         this.count, this.selection);
     }
 

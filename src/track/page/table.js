@@ -2,7 +2,7 @@
  * table.js is the table of runs.  Only the rows in sight are elements of the
  * page, so that ten thousand runs scroll as smoothly as ten.
  */
-import { element } from "./dom.js";
+import { element, is_narrow } from "./dom.js";
 import { move_column, shift_column } from "./columns.js";
 import { group_row, run_row, select_box } from "./rows.js";
 import { most } from "./chosen.js";
@@ -10,10 +10,16 @@ import { change, state } from "./state.js";
 
 const spare = 12; /* rows kept above and below those in sight */
 
-/* Columns as they are drawn: the name comes first, in a cell of its own. */
+/* Columns as they are drawn: the name comes first, in a cell of its own, which
+ * on a narrow screen also has the value of the main column: the metric that
+ * the table is sorted by, or the first one that has a best value. */
 function drawn_columns(answer) {
-    return answer.columns.map((c, index) => ({ ...c, index }))
-        .filter((c) => c.name !== "name");
+    const metrics = answer.columns.filter((c) => c.kind === "metric");
+    const main = metrics.find((c) => state.sort.replace(/^-/, "") === c.spec) ??
+        metrics.find((c) => c.best);
+
+    return answer.columns.map((c, index) => ({ ...c, index,
+        is_main: c === main })).filter((c) => c.name !== "name");
 }
 
 /* In characters, from the longest text. */
@@ -29,6 +35,8 @@ function column_width(column, rows) {
 
 /* In characters; runs that have not finished say so beside their name. */
 function name_width(rows) {
+    if (is_narrow())
+        return 26;
     const room = rows.some((r) => r.status === "RUNNING") ? 36
         : rows.some((r) => r.status && r.status !== "FINISHED") ? 10 : 0;
 
