@@ -42,10 +42,12 @@ prove: all-am $(check_PROGRAMS)
 # Only the C programs: what sanitizers are for.
 prove-unit: all-am $(check_PROGRAMS)
 	$(AM_V_at)$(T_ENV) prove -j2 $(PROVE_FLAGS) $(test_programs)
-# Thousands of kills and faults: tests look at GT_LONG.
-check-long: all-am $(check_PROGRAMS)
-	$(AM_V_at)$(T_ENV) GT_LONG=1 prove -j2 $(PROVE_FLAGS) \
-	    $(shell_tests:%=$(top_srcdir)/%) $(test_programs)
+# With the campaigns of kills and faults, a few moments each.
+check-all:
+	$(AM_V_at)GT_ALL=1 $(MAKE) $(AM_MAKEFLAGS) prove
+# With thousands of them: tests look at GT_LONG.
+check-long:
+	$(AM_V_at)GT_LONG=1 $(MAKE) $(AM_MAKEFLAGS) prove
 # Beside other people's programs (t/peers).
 check-peers: all-am $(check_PROGRAMS)
 	$(AM_V_at)$(T_ENV) GT_PEERS=1 prove $(PROVE_FLAGS) \
@@ -54,4 +56,4 @@ check-peers: all-am $(check_PROGRAMS)
 check-page: all-am $(check_PROGRAMS)
 	$(AM_V_at)$(T_ENV) prove $(PROVE_FLAGS) \
 	    $(page_scripts:%=$(top_srcdir)/%)
-.PHONY: prove prove-unit check-long check-peers check-page
+.PHONY: prove prove-unit check-all check-long check-peers check-page

@@ -4,6 +4,7 @@
 . "$(dirname "$0")/../lib/tap.sh"
 . "$top/t/lib/fixtures.sh"
 . "$top/t/lib/campaign.sh"
+takes_minutes
 can_disturb || skip_all "no right to supervise system calls"
 
 make_ranks_case >out 2>err

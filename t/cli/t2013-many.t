@@ -3,6 +3,7 @@
 # the work, and little memory.
 . "$(dirname "$0")/../lib/tap.sh"
 . "$top/t/lib/campaign.sh"
+takes_minutes
 can_disturb || skip_all "no right to supervise system calls"
 
 few=${long:+2500}

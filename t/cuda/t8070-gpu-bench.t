@@ -2,6 +2,7 @@
 # bench/gpu.sh runs to its end, on the emulated device, and says where there is
 # none; the kit that carries it has what it needs.
 . "$(dirname "$0")/../lib/tap.sh"
+takes_minutes
 mkdir emu none
 # The emulation takes 35 s for a measurement that says nothing of a GPU; that of
 # the CPU tells whether the option works.

@@ -19,6 +19,8 @@
 #                               standard error of its own functions
 #   skip NAME WHY               counts a test that cannot run here
 #   skip_all WHY                ends a test file that cannot run here
+#   takes_minutes               ends a test file that only `make check-all` and
+#                               `make check-long` run
 #   done_testing                prints the plan; the last line of every test
 #
 # A test that fails shows DETAILS, or else the ends of the files out, err and
@@ -112,6 +114,10 @@ skip() {
 skip_all() {
     echo "1..0 # SKIP $1"
     exit 0
+}
+
+takes_minutes() {
+    test "${GT_ALL:-}${GT_LONG:-}" || skip_all "make check-all runs this"
 }
 
 done_testing() {

@@ -5,6 +5,7 @@
 . "$top/t/lib/fixtures.sh"
 . "$top/t/lib/campaign.sh"
 . "$top/t/lib/commands.sh"
+takes_minutes
 can_disturb || skip_all "no right to supervise system calls"
 perl -e 1 2>/dev/null || skip_all "no perl"
 

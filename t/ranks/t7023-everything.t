@@ -6,6 +6,7 @@
 . "$top/t/lib/campaign.sh"
 . "$top/t/lib/commands.sh"
 . "$top/t/lib/serve.sh"
+takes_minutes
 can_disturb || skip_all "no right to supervise system calls"
 perl -MJSON::PP -e 1 2>/dev/null || skip_all "no perl with JSON::PP"
 
