@@ -28,8 +28,10 @@
 #include "track/runs/file_tree.h"
 #include "track/runs/track.h"
 
-enum which { NONE, LAST, ALL };
-static const char *const which_words[] = { "none", "last", "all", NULL };
+enum which { UNSAID, NONE, SOME, LAST, ALL };
+static const char *const which_words[] = { "auto", "none", "some",
+                                           "last", "all",  NULL };
+enum { SOME_BYTES = 100000000 }; /* of each run */
 
 static const char *output, *key, *anchor;
 static struct opt_list added, sources;
@@ -42,7 +44,7 @@ static const struct opt bundle_opts[] = {
     { 0, "add", "path", OPT_LIST, &added,
       "add a file or a folder, such as a report; may be given many times" },
     { 0, "checkpoints", "which", OPT_WORD, &checkpoints,
-      "pack these checkpoints of each run: %s (default: none)", which_words },
+      "pack these checkpoints of each run: %s (default: auto)", which_words },
     { 0, "data", NULL, OPT_FLAG, &with_data,
       "pack the token files and the tokenizer, too" },
     { 0, "sources", "path", OPT_LIST, &sources,
@@ -186,22 +188,56 @@ static int add_path(struct bundle *b, const char *path, const char *inside,
 
 static const char checkpoints_folder[] = STORE_ARTIFACTS "/checkpoints/";
 
-/* The name of the newest checkpoint in a folder, or NULL.  From step 10^8 on,
- * names are longer. */
-static char *find_newest(const char *folder)
-{
-    struct path_list l;
-    struct err none = { 0 };
-    char *newest = NULL;
+/* The files of a checkpoint, which stand together. */
+struct step {
+    size_t first, n;
+    const char *name; /* up to the first slash */
+    int64_t bytes;
+};
 
-    if (path_list(&l, folder, &none) < 0)
-        return NULL;
-    for (size_t i = 0; i < l.n; i++)
-        if (strncmp(l.name[i], "step-", 5) == 0 && !strchr(l.name[i], '.') &&
-            (!newest || strlen(l.name[i]) >= strlen(newest)))
-            xreplace(&newest, l.name[i]);
-    path_list_clear(&l);
-    return newest;
+/* From step 10^8 on, names are longer. */
+static int by_step(const void *a, const void *b)
+{
+    const struct step *x = a, *y = b;
+    const size_t n = strcspn(x->name, "/"), m = strcspn(y->name, "/");
+
+    return n != m ? (n > m) - (n < m) : strncmp(x->name, y->name, n);
+}
+
+/* The caller frees. */
+static struct step *list_steps(const struct file_tree *f, size_t *n)
+{
+    struct step *step = xcalloc(f->n + 1, sizeof *step);
+
+    *n = 0;
+    for (size_t i = 0; i < f->n; i++) {
+        const char *path = f->file[i].path;
+        const size_t len = strcspn(path, "/");
+
+        if (strncmp(path, "step-", 5) != 0 || !path[len] ||
+            memchr(path, '.', len))
+            continue;
+        if (*n == 0 || strncmp(step[*n - 1].name, path, len + 1) != 0)
+            step[(*n)++] = (struct step){ .first = i, .name = path };
+        step[*n - 1].n++;
+        step[*n - 1].bytes += f->file[i].size;
+    }
+    qsort(step, *n, sizeof *step, by_step);
+    return step;
+}
+
+/* Evenly spaced, with the last one; how many is a matter of their size. */
+static size_t count_packed(const struct step *step, size_t n)
+{
+    int64_t bytes = 0;
+    size_t fit;
+
+    for (size_t i = 0; i < n; i++)
+        bytes += step[i].bytes;
+    fit = bytes > SOME_BYTES
+              ? (size_t)((double)SOME_BYTES / (double)bytes * (double)n)
+              : n;
+    return checkpoints == ALL ? n : checkpoints == SOME ? fit : n > 0;
 }
 
 /* The folder with the checkpoints of a run, which may be outside of it. */
@@ -213,34 +249,43 @@ static char *locate_checkpoints(const struct run_info *r)
                                    : path_join(r->artifacts, "checkpoints");
 }
 
-static int add_checkpoints(struct bundle *b, const struct run_info *r,
-                           const char *to, struct err *e)
+static int add_step(struct bundle *b, const struct file_tree *f,
+                    const struct step *s, const char *folder, const char *to,
+                    struct err *e)
 {
-    char *folder = locate_checkpoints(r), *newest = find_newest(folder);
-    const size_t n = newest ? strlen(newest) : 0;
-    struct file_tree f;
-    int ret = file_tree_list(&f, folder, folder, e);
-    bool any = false;
+    int ret = 0;
 
-    for (size_t i = 0; i < f.n && ret == 0; i++) {
-        const char *file = f.file[i].path;
-        char *from = path_join(folder, file);
-        char *name = xasprintf("%s/%s%s", to, checkpoints_folder, file);
+    for (size_t i = s->first; i < s->first + s->n && ret == 0; i++) {
+        char *from = path_join(folder, f->file[i].path);
+        char *name =
+            xasprintf("%s/%s%s", to, checkpoints_folder, f->file[i].path);
 
-        if (strncmp(file, "step-", 5) == 0 && strchr(file, '/') &&
-            (checkpoints == ALL ||
-             (n > 0 && strncmp(file, newest, n) == 0 && file[n] == '/'))) {
-            ret = add_file(b, from, folder, name, e);
-            any = true;
-        }
+        ret = add_file(b, from, folder, name, e);
         free(from);
         free(name);
     }
-    if (ret == 0 && !any)
+    return ret;
+}
+
+static int add_checkpoints(struct bundle *b, const struct run_info *r,
+                           const char *to, struct err *e)
+{
+    char *folder = locate_checkpoints(r);
+    struct file_tree f;
+    int ret = file_tree_list(&f, folder, folder, e);
+    size_t n;
+    struct step *step = list_steps(&f, &n);
+    const size_t packed = count_packed(step, n);
+
+    for (size_t i = 1; i <= packed && ret == 0; i++)
+        ret = add_step(b, &f, &step[i * n / packed - 1], folder, to, e);
+    if (ret == 0 && n == 0)
         log_warn("%s has no checkpoints in %s", r->name, folder);
+    else if (ret == 0 && packed < n)
+        log_info("%s: %zu of %zu checkpoints are packed", r->name, packed, n);
+    free(step);
     file_tree_clear(&f);
     free(folder);
-    free(newest);
     return ret;
 }
 
@@ -364,7 +409,8 @@ static int add_sources(struct bundle *b, const char *text, struct err *e)
 static int add_inputs(struct bundle *b, const struct run_info *r, struct err *e)
 {
     static const char *const keys[] = { "data.train", "data.val", NULL };
-    const char *tokenizer = run_info_param(r, "data.tokenizer");
+    static const char *const others[] = { "data.tokenizer", "eval.hellaswag",
+                                          NULL };
 
     for (int i = 0; keys[i]; i++) {
         const char *files = run_info_param(r, keys[i]);
@@ -372,7 +418,13 @@ static int add_inputs(struct bundle *b, const struct run_info *r, struct err *e)
         if (files && *files && add_sources(b, files, e) < 0)
             return -1;
     }
-    return with_data && tokenizer ? add_matches(b, tokenizer, NULL, e) : 0;
+    for (int i = 0; with_data && others[i]; i++) {
+        const char *path = run_info_param(r, others[i]);
+
+        if (path && add_matches(b, path, NULL, e) < 0)
+            return -1;
+    }
+    return 0;
 }
 
 /* ---- sources and licences --------------------------------------------- */
@@ -622,6 +674,8 @@ static int bundle_main(int argc, char **argv, struct err *e)
         return -1;
     if (!output)
         return err_set(e, ERR_USAGE, "-o names the archive to write");
+    if (checkpoints == UNSAID) /* steps are computed again from these */
+        checkpoints = with_data ? SOME : NONE;
     folder = path_of_output(output);
     if (!key && !anchor) /* a key may be that of an agent or of a device */
         track_confine_output(folder);

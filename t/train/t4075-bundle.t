@@ -272,6 +272,24 @@ tar tf small.tar >names
 unlike names 'data_000000.bin\|safetensors' "data and checkpoints are left out"
 like names 'files/tokens/data.tokens.lock' "the lock tells what the data were"
 verify "an archive without data is verified" 0 small.tar
+bundle "data are packed with what is needed to compute steps again" 0 one \
+    -o some.tar --data
+is "$(tar tf some.tar | grep -c 'checkpoints/step-.*/model.safetensors')" 2 \
+    "all checkpoints of a small run are packed"
+GTRAIN_ISA=c verify "other instructions certify an archive" 0 some.tar --replay
+like out "^replay${tab}one${tab}passed" "the verdict is passed"
+echo step=1 loss=2 | gtrack log -r large big -q >out 2>&1
+big=$(gtrack -r large where big)/artifacts/checkpoints
+for i in 1 2 3 4 5; do
+    mkdir -p "$big/step-0000000$i"
+    truncate -s 40M "$big/step-0000000$i/model.safetensors"
+done
+bundle "a run with large checkpoints is packed" 0 -r large big -o big.tar \
+    --checkpoints some
+is "$(tar tf big.tar | sed -n 's/.*step-0*\([0-9]*\).model.*/\1/p' | tr '\n' ' ')" \
+    "2 5 " "as many checkpoints as fit are packed, evenly spaced"
+like err "big: 2 of 5 checkpoints are packed" "bundle says how many it has packed"
+rm big.tar
 (cd away && gtrack verify ../small.tar --replay >../out 2>../err)
 is $? 1 "a run without its data is not computed again"
 like out "^replay${tab}one${tab}failed.*data.tokenizer: no tokenizer tok" \
