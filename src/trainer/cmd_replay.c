@@ -230,17 +230,33 @@ static void add_row(const struct certify *c, struct span s,
     else if (*r->unknown)
         table_text(t, "cannot tell");
     else
-        table_text(t, *c->other ? "equal up to rounding" : "equal");
+        table_text(t, r->rounded ? "equal up to rounding" : "equal");
     table_text(t, r->differs >= 0 ? r->what
                   : *r->unknown   ? r->unknown
-                  : *c->other     ? c->other
+                  : r->rounded    ? c->other
                                   : NULL);
 }
 
-/* The metrics of the model that replay does not compute; those of the machine
- * are nothing that could be computed again. */
-static void list_others(const struct run_info *run, struct buf *b)
+static void list_other(struct buf *b, const char *name)
 {
+    buf_printf(b, "%s%s", b->len ? ", " : "; not computed again: ", name);
+}
+
+static bool has_artifact(const struct run_info *run, const char *name)
+{
+    char *path = path_join(run->artifacts, name);
+    const bool has = path_exists(path);
+
+    free(path);
+    return has;
+}
+
+/* The metrics of the model that replay does not compute; those of the machine
+ * are nothing that could be computed again.  Nor does it compute samples where
+ * rounding may turn a token, or what `gtrain eval` has added. */
+static void list_others(const struct run_info *run, bool rounded, struct buf *b)
+{
+    const char *questions = run_info_param(run, "eval.hellaswag");
     static const char *const machine[] = { "system/", "perf/", "event/",
                                            "train/tokens" };
     char *id = xstrdup(run->id);
@@ -252,15 +268,20 @@ static void list_others(const struct run_info *run, struct buf *b)
     for (size_t i = 0; runs.n == 1 && i < runs.run[0].n_metrics; i++) {
         const char *key = runs.run[0].metrics[i].key;
         bool is_known =
-            run_info_is_provable(run, key) || str_ends(key, "/epoch");
+            (run_info_is_provable(run, key) &&
+             (strncmp(key, "hellaswag/", 10) != 0 || path_exists(questions))) ||
+            str_ends(key, "/epoch");
 
         for (size_t k = 0; k < sizeof machine / sizeof *machine; k++)
             is_known =
                 is_known || strncmp(key, machine[k], strlen(machine[k])) == 0;
         if (!is_known)
-            buf_printf(b, "%s%s",
-                       b->len ? ", " : "; not computed again: ", key);
+            list_other(b, key);
     }
+    if (rounded && has_artifact(run, "samples"))
+        list_other(b, "samples");
+    if (has_artifact(run, "documents"))
+        list_other(b, "documents");
     runs_free(&runs);
     free(id);
 }
@@ -302,7 +323,7 @@ static int judge(const struct run_info *run, struct err *e)
                        run->name);
     num_count(n, numbers, "number");
     num_count(m, states, "checkpoint");
-    list_others(run, &others);
+    list_others(run, other != NULL, &others);
     if (other)
         log_info("%s: certified up to rounding: %s; %s%s", run->name, n,
                  other[REASON].text, others.s);
@@ -317,7 +338,7 @@ static int judge(const struct run_info *run, struct err *e)
 
 /* What there is no checkpoint for cannot be told. */
 static int replay_span(struct certify *c, struct span s, bool *differs,
-                       struct err *e)
+                       bool *rounded, struct err *e)
 {
     struct certify_result r;
     int ret = certify_steps(c, s.first, s.last, &r, e);
@@ -331,30 +352,31 @@ static int replay_span(struct certify *c, struct span s, bool *differs,
     if (ret == 0)
         add_row(c, s, &r);
     *differs = r.differs >= 0;
+    *rounded = *rounded || r.rounded;
     return ret;
 }
 
 /* Does the next process go on where this one ends?  Not with weights that only
  * rounding has made others. */
-static bool hands_over(const struct certify *c)
+static bool hands_over(const struct certify *c, bool rounded)
 {
     int64_t next;
 
     certify_begins(c->run, spans.item[0].first, &next);
-    return c->handover && !*c->other && c->engine->state.step == next - 1;
+    return c->handover && !rounded && c->engine->state.step == next - 1;
 }
 
 static int replay_spans(struct certify *c, struct err *e)
 {
-    bool differs = false;
+    bool differs = false, rounded = false;
     int ret = 0;
 
     c->handover = getenv(handover);
 
     begin_results();
     for (size_t i = 0; i < spans.n && !differs && ret == 0; i++)
-        ret = replay_span(c, spans.item[i], &differs, e);
-    if (ret == 0 && hands_over(c))
+        ret = replay_span(c, spans.item[i], &differs, &rounded, e);
+    if (ret == 0 && hands_over(c, rounded))
         ret = certify_hand_over(c, e);
     if (ret == 0 && c->engine->coll.rank == 0)
         ret = judge(c->run, e);

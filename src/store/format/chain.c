@@ -57,8 +57,9 @@ static void find_last_head(struct buf *text, char head[SHA256_TEXT])
 
 /* ---- writing ---------------------------------------------------------- */
 
-static int add_metric(struct buf *out, const char *path, const char *key,
-                      struct err *e)
+/* Only whole lines of a metric; a file of one value as it is. */
+static int add_file(struct buf *out, const char *path, const char *key,
+                    struct err *e)
 {
     struct buf b = BUF_INIT;
     struct sha256 h;
@@ -66,29 +67,67 @@ static int add_metric(struct buf *out, const char *path, const char *key,
     int ret = buf_read_unlinked(&b, path, METRIC_MAX, e);
 
     if (ret == 0) {
+        const size_t n = *key == '/' ? b.len : whole_lines(&b);
+
         sha256_init(&h);
-        sha256_add(&h, b.s, whole_lines(&b));
+        sha256_add(&h, b.s, n);
         sha256_text(&h, sum);
-        buf_printf(out, "%s %zu %s\n", sum, whole_lines(&b), key);
+        buf_printf(out, "%s %zu %s\n", sum, n, key);
     }
     buf_clear(&b);
     return ret;
 }
 
-static int add_metrics(struct buf *out, const char *run, struct err *e)
+/* Is it a tag that training writes once?  Others are free to be changed. */
+static bool is_constant(const char *tag)
 {
-    char *folder = path_join(run, STORE_METRICS);
+    static const char *const begins[] = {
+        "attempt.",      "resumed.",      "mlflow.source.",
+        "gtrack.cpu",    "gtrack.driver", "gtrack.gpus",
+        "gtrack.host",   "gtrack.memory", "gtrack.libraries",
+        "gtrack.slurm.", "gtrack.system", "gtrack.visible_gpus",
+    };
+
+    for (size_t i = 0; i < sizeof begins / sizeof begins[0]; i++)
+        if (strncmp(tag, begins[i], strlen(begins[i])) == 0)
+            return true;
+    return false;
+}
+
+/* Parameters and tags do not change, so one line is enough. */
+static bool has_line(const struct buf *text, const char *key)
+{
+    char *line = xasprintf(" %s\n", key);
+    const bool found = text->len && strstr(text->s, line);
+
+    free(line);
+    return found;
+}
+
+static int add_files(struct buf *out, const struct buf *text, const char *run,
+                     enum key_kind kind, struct err *e)
+{
+    char *folder = path_join(run, key_folders[kind]);
     struct path_list keys;
     int ret = key_list(&keys, NULL, folder, PATH_NO_LINKS, e);
 
+    if (ret < 0 && e->kind == ERR_MISSING) {
+        *e = (struct err){ 0 };
+        ret = 0;
+    }
     for (size_t i = 0; ret == 0 && i < keys.n; i++) {
         char *path = path_join(folder, keys.name[i]);
+        char *key = kind == METRIC
+                        ? xstrdup(keys.name[i])
+                        : xasprintf("/%s/%s", key_folders[kind], keys.name[i]);
 
-        ret = add_metric(out, path, keys.name[i], e);
+        if (kind == METRIC || ((kind == PARAM || is_constant(keys.name[i])) &&
+                               !has_line(text, key)))
+            ret = add_file(out, path, key, e);
+        free(key);
         free(path);
     }
-    if (ret == 0)
-        path_list_clear(&keys);
+    path_list_clear(&keys);
     free(folder);
     return ret;
 }
@@ -102,7 +141,11 @@ int chain_add(struct buf *text, const char *run, int64_t step,
 
     find_last_head(text, before);
     buf_printf(&lines, "step %" PRId64 " %s\n", step, weights);
-    ret = add_metrics(&lines, run, e);
+    ret = add_files(&lines, text, run, METRIC, e);
+    if (ret == 0)
+        ret = add_files(&lines, text, run, PARAM, e);
+    if (ret == 0)
+        ret = add_files(&lines, text, run, TAG, e);
     if (ret == 0) {
         hash_link(before, lines.s, lines.len, head);
         buf_add(text, lines.s, lines.len);
@@ -194,18 +237,32 @@ static int by_key(const void *a, const void *b)
     return order ? order : (x->bytes > y->bytes) - (x->bytes < y->bytes);
 }
 
-/* The entries of one metric, the shortest first; the first that does not fit
- * tells by which step it was changed. */
-static int check_metric(struct chain *c, const struct run_info *run,
-                        const struct entry *x, size_t n, struct err *e)
+/* Is it the file of a key? */
+static bool is_file(const char *file)
 {
-    char *file = xasprintf(STORE_METRICS "/%s", x->key), *what;
+    for (int i = 0; i < KINDS; i++) {
+        const size_t n = strlen(key_folders[i]);
+
+        if (strncmp(file, key_folders[i], n) == 0 && file[n] == '/')
+            return !key_problem(file + n + 1);
+    }
+    return false;
+}
+
+/* The entries of one file, the shortest first; the first that does not fit
+ * tells by which step it was changed. */
+static int check_file(struct chain *c, const struct run_info *run,
+                      const struct entry *x, size_t n, struct err *e)
+{
+    const bool grows = *x->key != '/'; /* a metric */
+    char *file =
+        grows ? xasprintf(STORE_METRICS "/%s", x->key) : xstrdup(x->key + 1);
+    char *what;
     char *path = path_join(run->folder, file), sum[SHA256_TEXT];
     struct buf b = BUF_INIT;
     struct sha256 all;
     int64_t at = 0;
-    int ret =
-        key_problem(x->key) ? 0 : buf_read_unlinked(&b, path, METRIC_MAX, e);
+    int ret = is_file(file) ? buf_read_unlinked(&b, path, METRIC_MAX, e) : 0;
 
     if (ret < 0 && e->kind == ERR_MISSING) {
         *e = (struct err){ 0 };
@@ -214,7 +271,8 @@ static int check_metric(struct chain *c, const struct run_info *run,
     sha256_init(&all);
     for (size_t i = 0; i < n && ret == 0; i++) {
         struct sha256 h;
-        const bool is_there = x[i].bytes <= (int64_t)b.len;
+        const bool is_there =
+            grows ? x[i].bytes <= (int64_t)b.len : x[i].bytes == (int64_t)b.len;
 
         if (is_there)
             sha256_add(&all, b.s + at, (size_t)(x[i].bytes - at));
@@ -258,7 +316,7 @@ int chain_check(const struct run_info *run, chain_fn *fn, void *arg,
         for (n = 1;
              i + n < c.n && strcmp(c.item[i].key, c.item[i + n].key) == 0;)
             n++;
-        ret = check_metric(&c, run, &c.item[i], n, e);
+        ret = check_file(&c, run, &c.item[i], n, e);
     }
     free(c.item);
     buf_clear(&c.sums);

@@ -12,6 +12,8 @@
  *
  *      step 100 SUM        the checkpoint, and the SHA-256 of its weights
  *      SUM BYTES KEY       of the first BYTES bytes of a metric, whole lines
+ *      SUM BYTES /FILE     of a parameter, or of a tag that training writes
+ *                          once; only in the first link after it was written
  *      head SUM            of the head before and of these lines
  *
  * Metrics only grow, so a change of an earlier part shows: the bytes no longer

@@ -83,12 +83,16 @@ static bool is_source(const struct run_info *run, const char *metric)
 bool run_info_is_provable(const struct run_info *run, const char *metric)
 {
     static const char *const names[] = {
-        "train/loss", "train/perplexity", "train/grad_norm", "train/lr",
-        "val/loss",   "val/perplexity",   "val/bpb",
+        "train/loss", "train/perplexity", "train/grad_norm",
+        "train/lr",   "val/loss",         "val/perplexity",
+        "val/bpb",    "hellaswag/acc",    "hellaswag/acc_norm",
     };
     const bool of_val = strncmp(metric, "val/", 4) == 0;
+    const bool asks = strncmp(metric, "hellaswag/", 10) == 0;
+    const char *questions = run_info_param(run, "eval.hellaswag");
 
-    if (!run_info_param(run, of_val ? "derived.data.val" : "derived.device"))
+    if (!run_info_param(run, of_val ? "derived.data.val" : "derived.device") ||
+        (asks && (!questions || !*questions)))
         return false;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (strcmp(metric, names[i]) == 0)

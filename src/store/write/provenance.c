@@ -1,8 +1,6 @@
 #include "config.h"
 #include "store/write/provenance.h"
 
-#include <gnu/libc-version.h>
-#include <link.h>
 #include <math.h>
 #include <pthread.h>
 #include <signal.h>
@@ -16,6 +14,7 @@
 #include "common/clock.h"
 #include "common/format/secret.h"
 #include "common/log.h"
+#include "common/machine/libraries.h"
 #include "common/machine/limits.h"
 #include "common/mem.h"
 #include "common/num.h"
@@ -108,19 +107,6 @@ static void accelerators(struct point_queue *q)
     path_list_clear(&names);
 }
 
-/* A library's name is a link to a file with the version in its name.  Those of
- * Python's modules have none, and there are many. */
-static int library(struct dl_phdr_info *info, size_t size, void *arg)
-{
-    char *real = info->dlpi_name[0] ? realpath(info->dlpi_name, NULL) : NULL;
-
-    (void)size;
-    if (real && !strstr(real, ".cpython-"))
-        buf_printf(arg, " %s", path_name(real));
-    free(real);
-    return 0;
-}
-
 static void machine(struct point_queue *q)
 {
     struct buf libraries = BUF_INIT;
@@ -132,8 +118,7 @@ static void machine(struct point_queue *q)
     }
     processor(q);
     accelerators(q);
-    buf_printf(&libraries, "glibc-%s", gnu_get_libc_version());
-    dl_iterate_phdr(library, &libraries);
+    libraries_list(&libraries);
     add_tag(q, "gtrack.libraries", libraries.s);
     buf_clear(&libraries);
 }

@@ -111,6 +111,10 @@ int engine_forward(struct engine *, int64_t n, struct err *);
 /* The instruction set of the CPU, or a description of the GPU; the last bits of
  * results depend on it.  Returns out. */
 char *engine_instructions(struct engine *, char *out, size_t room);
+/* And on the version and the hash of the program, and the libraries that
+ * compute.  Both return out. */
+char *engine_build(char *out, size_t room);
+char *engine_libraries(char *out, size_t room);
 
 /* Seconds of training, in this attempt and those before. */
 double engine_seconds(const struct engine *);

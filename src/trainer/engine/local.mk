@@ -2,4 +2,5 @@
 src_trainer_libtrainer_a_SOURCES += \
 	%D%/engine.c \
 	%D%/engine_agree.c \
+	%D%/engine_build.c \
 	%D%/engine_data.c

@@ -9,12 +9,13 @@
 
 #include "common/num.h"
 #include "common/path.h"
-#include "data/shards/lock.h"
 #include "store/format/changed.h"
 #include "trainer/checkpoint/checkpoint_files.h"
 #include "trainer/checkpoint/checkpoint_find.h"
 #include "trainer/checkpoint/checkpoint_sums.h"
 #include "trainer/training/eval.h"
+#include "trainer/training/multiple_choice.h"
+#include "trainer/training/sampler.h"
 
 /* The metrics; run_info_is_provable() has them, too. */
 static const char *const numbers[CERTIFY_NUMBERS] = {
@@ -25,6 +26,8 @@ static const char *const numbers[CERTIFY_NUMBERS] = {
     [CERTIFY_VAL_LOSS] = "val/loss",
     [CERTIFY_VAL_PERPLEXITY] = "val/perplexity",
     [CERTIFY_VAL_BPB] = "val/bpb",
+    [CERTIFY_ACC] = "hellaswag/acc",
+    [CERTIFY_ACC_NORM] = "hellaswag/acc_norm",
 };
 
 char *certify_folder(const char *folder, const struct run_info *run)
@@ -37,8 +40,7 @@ char *certify_folder(const char *folder, const struct run_info *run)
  * and checkpoints are written makes no difference to what is computed. */
 static bool is_alike(const struct run_info *run, int64_t before, int64_t after)
 {
-    static const char *const other[] = { "run.", "checkpoint.", "sample.",
-                                         "derived.build" };
+    static const char *const other[] = { "run.", "checkpoint." };
 
     for (size_t i = 0; i < run->n_params; i++) {
         const char *key = run->params[i].key;
@@ -70,72 +72,6 @@ int64_t certify_begins(const struct run_info *run, int64_t step, int64_t *next)
 
 /* ---- the record ------------------------------------------------------- */
 
-static int check_data(const struct certify *c, const char *key,
-                      const struct mixture *data, struct err *e)
-{
-    char *param = xasprintf("derived.%s", key);
-    const char *then = changed_param(c->run, param, c->begins);
-    const char *now = data ? mixture_hash(data) : then;
-    const size_t n = data ? mixture_sources(data) : 0;
-    char *missing = NULL;
-    int ret = 0;
-
-    if (then && strcmp(then, now) != 0) {
-        for (size_t k = 0; k < n && !missing; k++)
-            missing = lock_missing(mixture_loader(data, k));
-        ret = missing
-                  ? err_set(e, ERR_INPUT, "the data lack the shard %s", missing)
-                  : err_set(e, ERR_INPUT,
-                            "%s is not what the run had: its SHA-256 is "
-                            "%.12s, not %.12s",
-                            key, now, then);
-    }
-    free(missing);
-    free(param);
-    return ret;
-}
-
-/* Note a fact that decides the order of sums, if it has changed. */
-static void note_fact(struct certify *c, const char *key, const char *now)
-{
-    const char *then = changed_param(c->run, key, c->begins);
-
-    if (!*c->other && then && strcmp(then, now) != 0)
-        snprintf(c->other, sizeof c->other, "%s was %.24s, here it is %.24s",
-                 key, then, now);
-}
-
-static void note_facts(struct certify *c)
-{
-    struct engine *eng = c->engine;
-    char text[256];
-
-    note_fact(c, "derived.device", eng->dev.type->name);
-    note_fact(c, "derived.instructions",
-              engine_instructions(eng, text, sizeof text));
-    if (eng->set->train.deterministic)
-        return;
-    snprintf(text, sizeof text, "%d", eng->coll.size);
-    note_fact(c, "derived.ranks", text);
-    snprintf(text, sizeof text, "%d", eng->dev.threads);
-    note_fact(c, "derived.threads", text);
-}
-
-static int check_step_size(const struct certify *c, struct err *e)
-{
-    const char *key = "derived.tokens_per_step";
-    const char *then = changed_param(c->run, key, c->begins);
-    const int64_t now = c->engine->set->is.tokens_per_step;
-    int64_t n;
-
-    if (then && num_int(then, &n) && n != now)
-        return err_set(e, ERR_USAGE,
-                       "a step has %" PRId64
-                       " tokens, but those of the run had %" PRId64,
-                       now, n);
-    return 0;
-}
-
 /* The sources of data.val that have names. */
 static size_t count_sources(const struct certify *c)
 {
@@ -164,15 +100,14 @@ int certify_open(struct certify *c, struct engine *eng,
 {
     *c = (struct certify){ .engine = eng,
                            .run = run,
+                           .same = -1,
                            .begins = certify_begins(run, step, NULL) };
     step_open(&c->step, eng);
     if (eng->set->train.max_time > 0)
         return err_set(e, ERR_INPUT,
                        "train.max_time makes the learning rate depend on the "
                        "clock");
-    if (check_step_size(c, e) < 0 ||
-        check_data(c, "data.train", eng->data.train, e) < 0 ||
-        check_data(c, "data.val", eng->data.val, e) < 0)
+    if (certify_record(c, e) < 0)
         return -1;
     for (int i = 0; i < CERTIFY_NUMBERS; i++)
         if (series_load(&c->number[i], run, numbers[i],
@@ -182,7 +117,6 @@ int certify_open(struct certify *c, struct engine *eng,
         series_load(&c->rollback, run, "event/rollback",
                     LOAD_MAY_LACK | LOAD_ALL_ATTEMPTS, e) < 0)
         return -1;
-    note_facts(c);
     return load_sources(c, e);
 }
 
@@ -196,64 +130,6 @@ void certify_close(struct certify *c)
     free(c->source);
     series_free(&c->skipped);
     series_free(&c->rollback);
-}
-
-/* ---- the points ------------------------------------------------------- */
-
-/* A step that has a loss.  Where training was resumed, the last step before it
- * has one if training was meant to end there. */
-struct due {
-    int64_t step;
-    bool may_lack;
-};
-
-/* The next one after a step. */
-static struct due next_due(const struct run_info *run, int64_t step,
-                           int64_t end)
-{
-    const char *text = changed_param(run, "run.log_every", step + 1);
-    int64_t every = 1, next, after;
-
-    if (text && !num_int(text, &every))
-        every = 1;
-    changed_attempt(run, step + 1, &after);
-    next = step - step % every + every;
-    if (after != INT64_MAX && next > after - 1)
-        return (struct due){ after - 1, true };
-    return (struct due){ step < end && next > end ? end : next, false };
-}
-
-int certify_points(const struct certify *c, struct err *e)
-{
-    const struct run_info *run = c->run;
-    const struct settings *s = c->engine->set;
-    const struct series *loss = &c->number[CERTIFY_LOSS];
-    const bool is_last = c->begins == certify_begins(run, INT64_MAX, NULL);
-    const bool is_whole =
-        is_last && run->status == RUN_FINISHED && s->eval.patience == 0;
-    const int64_t end = is_last ? s->is.stop_at : INT64_MAX;
-    struct due due = next_due(run, loss->step[0] - 1, end);
-
-    if (!changed_is_known(run))
-        return 0;
-    for (size_t i = 0; i < loss->n; i++, due = next_due(run, due.step, end)) {
-        while (loss->step[i] > due.step && due.may_lack)
-            due = next_due(run, due.step, end);
-        if (loss->step[i] < due.step || loss->step[i] > end)
-            return err_set(e, ERR_INPUT,
-                           "%s has a loss of step %" PRId64
-                           ", which is none of its steps",
-                           run->name, loss->step[i]);
-        if (loss->step[i] > due.step)
-            return err_set(e, ERR_INPUT, "%s has no loss of step %" PRId64,
-                           run->name, due.step);
-    }
-    if (is_whole && due.step <= end)
-        return err_set(e, ERR_INPUT,
-                       "%s has no loss of step %" PRId64
-                       ", but trained until step %" PRId64,
-                       run->name, due.step, end);
-    return 0;
 }
 
 /* ---- where to begin --------------------------------------------------- */
@@ -367,6 +243,7 @@ static void compare_point(const struct certify *c, struct certify_result *r,
     r->numbers++;
     if (then == value || (isnan(then) && isnan(value)))
         return;
+    r->rounded = true;
     off = fabs(value - then) / fmax(fabs(then), 1e-30);
     if (!(off <= r->furthest))
         r->furthest = off;
@@ -427,11 +304,16 @@ static int compare_state(struct certify *c, struct certify_result *r,
         return -1;
     if (c->engine->coll.rank > 0)
         return 0;
-    r->states++;
     if (strcmp(now.model, then->model) != 0)
         what = "the weights are";
     else if (strcmp(now.optim, then->optim) != 0)
         what = "the moments of the optimiser are";
+    if (what && *c->other) { /* hop() tells how far off they are */
+        r->rounded = true;
+        return 0;
+    }
+    c->same = c->engine->state.step;
+    r->states++;
     if (what && r->differs < 0) {
         r->differs = c->engine->state.step;
         snprintf(r->what, sizeof r->what,
@@ -440,15 +322,20 @@ static int compare_state(struct certify *c, struct certify_result *r,
     return 0;
 }
 
+static bool has_point(const struct certify *c, int which)
+{
+    double any;
+
+    return series_value(&c->number[which], c->engine->state.step, &any);
+}
+
 /* Where training validated; all ranks have the record. */
 static int compare_validation(struct certify *c, struct certify_result *r,
                               struct err *e)
 {
     struct eval_result now;
-    double any;
 
-    if (!c->engine->data.val || !series_value(&c->number[CERTIFY_VAL_LOSS],
-                                              c->engine->state.step, &any))
+    if (!c->engine->data.val || !has_point(c, CERTIFY_VAL_LOSS))
         return 0;
     if (eval_loss(c->engine, &now, e) < 0)
         return -1;
@@ -466,6 +353,100 @@ static int compare_validation(struct certify *c, struct certify_result *r,
         free(metric);
     }
     return 0;
+}
+
+/* An answer may turn where two are nearly as good, and then rounding is no
+ * matter of size: up to one in a hundred, or one alone. */
+static void compare_answers(struct certify *c, struct certify_result *r,
+                            int which, double value, int64_t questions)
+{
+    const double most = fmax(0.01, 1.5 / (double)questions);
+    double then;
+
+    if (*c->other &&
+        series_value(&c->number[which], c->engine->state.step, &then) &&
+        fabs(value - then) <= most) {
+        r->rounded = r->rounded || then != value;
+        r->numbers++;
+    } else {
+        compare_number(c, r, which, value);
+    }
+}
+
+/* Where training asked questions. */
+static int compare_questions(struct certify *c, struct certify_result *r,
+                             struct err *e)
+{
+    const struct eval_settings *s = &c->engine->set->eval;
+    struct multiple_choice_result now;
+
+    if (!*s->hellaswag || !has_point(c, CERTIFY_ACC))
+        return 0;
+    if (multiple_choice_eval(c->engine, s->hellaswag, s->hellaswag_limit, &now,
+                             e) < 0)
+        return -1;
+    if (now.stopped)
+        return err_set(e, ERR_INTERRUPTED, "stopped by a signal");
+    if (c->engine->coll.rank == 0) {
+        compare_answers(c, r, CERTIFY_ACC, now.acc, now.questions);
+        compare_answers(c, r, CERTIFY_ACC_NORM, now.acc_norm, now.questions);
+    }
+    return 0;
+}
+
+static int sample_again(struct engine *eng, struct buf *all, struct err *e)
+{
+    const int n = (int)eng->set->sample.count;
+    struct buf *text = xcalloc((size_t)n, sizeof *text);
+    const int ret = sampler_texts(eng, text, e);
+
+    sampler_join(eng, text, n, all);
+    for (int i = 0; i < n; i++)
+        buf_clear(&text[i]);
+    free(text);
+    return ret < 0 ? -1 : 0;
+}
+
+/* Where training wrote samples.  Rounding may turn a token, and then all that
+ * follow it are others. */
+static int compare_samples(struct certify *c, struct certify_result *r,
+                           struct err *e)
+{
+    struct engine *eng = c->engine;
+    char *name = xasprintf(SAMPLER_FILE, (long long)eng->state.step);
+    char *path = path_join(c->run->artifacts, name);
+    struct buf then = BUF_INIT, now = BUF_INIT;
+    int ret = 0;
+
+    if (!*c->other && eng->data.tokenizer && path_exists(path) &&
+        (eng->coll.rank == 0 || parallel_gathers(&eng->parallel))) {
+        ret = sample_again(eng, &now, e);
+        if (ret == 0)
+            ret = buf_read_unlinked(&then, path, 64 << 20, e);
+        r->numbers++;
+        if (ret == 0 && r->differs < 0 &&
+            (now.len != then.len || memcmp(now.s, then.s, now.len) != 0)) {
+            r->differs = eng->state.step;
+            snprintf(r->what, sizeof r->what, "%s is not what the model writes",
+                     name);
+        }
+    }
+    buf_clear(&then);
+    buf_clear(&now);
+    free(path);
+    free(name);
+    return ret;
+}
+
+/* What training did after the step, in its order. */
+static int compare_due(struct certify *c, struct certify_result *r,
+                       struct err *e)
+{
+    if (compare_validation(c, r, e) < 0 || compare_questions(c, r, e) < 0 ||
+        compare_samples(c, r, e) < 0)
+        return -1;
+    coll_bcast(&c->engine->coll, &r->differs, sizeof r->differs, 0);
+    return coll_check(&c->engine->coll, e);
 }
 
 /* Rank 0 reads the record and tells the others what it found. */
@@ -487,20 +468,21 @@ static int compare_step(struct certify *c, struct certify_result *r,
         compare_number(c, r, CERTIFY_PERPLEXITY, exp(c->step.loss));
         found.differs = r->differs;
         found.has_sums =
-            !*c->other &&
             checkpoint_sums_find(c->run->artifacts, c->engine->state.step,
                                  &sums, &none) == 0;
     }
     coll_bcast(coll, &found, sizeof found, 0);
     if (coll_check(coll, e) < 0 ||
         (found.has_sums && compare_state(c, r, &sums, e) < 0) ||
-        (found.differs < 0 && compare_validation(c, r, e) < 0))
+        (found.differs < 0 && compare_due(c, r, e) < 0))
         return -1;
-    found.differs = r->differs;
-    coll_bcast(coll, &found, sizeof found, 0);
+    r->differs = r->differs < 0 ? found.differs : r->differs;
+    coll_bcast(coll, &c->same, sizeof c->same, 0);
+    coll_bcast(coll, &r->differs, sizeof r->differs, 0);
     if (coll_check(coll, e) < 0)
         return -1;
-    r->differs = found.differs;
+    if (c->same > c->since)
+        c->since = c->same;
     return 0;
 }
 
@@ -558,6 +540,7 @@ static void compare_weights(const struct certify *c, struct certify_result *r,
     enum { FARTHER = 100 };
 
     r->states++;
+    r->rounded = r->rounded || off > 0;
     if (!(off <= r->furthest))
         r->furthest = off;
     if (!(off <= FARTHER * tolerance(c)))
@@ -619,10 +602,13 @@ int certify_steps(struct certify *c, int64_t first, int64_t last,
     if (go_to(c, first, e) < 0 || check_rollbacks(c, last, e) < 0)
         return -1;
     r->from = now->step;
+    if (first == 1 && now->step == 0 && compare_due(c, r, e) < 0)
+        return -1;
     while (now->step < last && r->differs < 0) {
         if (certify_compute(c, e) < 0 ||
             (now->step >= first && compare_step(c, r, e) < 0) ||
-            (*c->other && now->step < last && hop(c, r, e) < 0))
+            (*c->other && now->step < last && c->same < now->step &&
+             hop(c, r, e) < 0))
             return err_wrap(e, "step %" PRId64, now->step);
     }
     return 0;

@@ -14,16 +14,17 @@
  *
  * Training is a function of the settings, the data and the step, so a step that
  * is computed again from a checkpoint gives the same loss, the same norm of the
- * gradient, the same validation loss where training validated and, where it
- * wrote a checkpoint, the same weights and moments, to the last bit.
+ * gradient, the same validation loss, answers and samples where training made
+ * them and, where it wrote a checkpoint, the same weights and moments, to the
+ * last bit.
  *
- * A number of ranks, of threads or a set of instructions other than those of
- * training may change the order of sums.  Then each checkpoint of the run is
- * loaded when its step is reached, numbers may differ by what rounding explains
- * after the steps since then; weights need only be near.  What is farther off
- * cannot be told after more than CERTIFY_NEAR steps, since small differences
- * grow; nor can it be told what an attempt computed of whose beginning there is
- * no checkpoint.
+ * A number of ranks, of threads, a set of instructions, libraries or a program
+ * other than those of training may round differently.  Then each checkpoint of
+ * the run is loaded when its step is reached, numbers may differ by what
+ * rounding explains after the steps since then; weights need only be near.
+ * What is farther off cannot be told after more than CERTIFY_NEAR steps, since
+ * small differences grow; nor can it be told what an attempt computed of whose
+ * beginning there is no checkpoint.
  *
  * All ranks call these functions, with the same steps in ascending order, which
  * the run has computed in one way.  The run is only read.
@@ -36,6 +37,8 @@ enum {
     CERTIFY_VAL_LOSS,
     CERTIFY_VAL_PERPLEXITY,
     CERTIFY_VAL_BPB,
+    CERTIFY_ACC,
+    CERTIFY_ACC_NORM,
     CERTIFY_NUMBERS
 };
 
@@ -49,7 +52,8 @@ struct certify {
     int64_t since;         /* the step of the weights that were loaded last */
     const char *handover;  /* folder of the checkpoints of another process that
                            * computed the steps before, or NULL */
-    char other[96]; /* how this machine computes in another order, or "" */
+    int64_t same;    /* the last step whose weights have the recorded sums */
+    char other[320]; /* how this machine may round differently, or "" */
 };
 
 struct certify_result { /* of rank 0 */
@@ -57,9 +61,10 @@ struct certify_result { /* of rank 0 */
     int64_t numbers;    /* that were compared */
     int64_t states;     /* weights and moments that were compared */
     double furthest;    /* the largest relative difference of a number */
+    bool rounded;       /* not all were equal to the last bit */
     int64_t differs;    /* the first step that differs, on all ranks; or -1 */
     char what[160];     /* the difference */
-    char unknown[160];  /* why some of it cannot be told, or "" */
+    char unknown[400];  /* why some of it cannot be told, or "" */
 };
 
 /* Relative differences that rounding may cause, in fp32 and in 16 bits, at the
@@ -77,6 +82,10 @@ enum { CERTIFY_NEAR = 20 };
 int certify_open(struct certify *, struct engine *, const struct run_info *,
                  int64_t step, struct err *);
 void certify_close(struct certify *);
+
+/* Part of certify_open(): are the data, and what follows from the settings,
+ * those of the run?  Notes what may round differently here. */
+int certify_record(struct certify *, struct err *);
 
 /* Is there a loss of each step that should have one, and of no other?  Where
  * training ends, only the settings of the last attempt say.  Of a run that was

@@ -4,6 +4,7 @@ src_trainer_libtrainer_a_SOURCES += \
 	%D%/bisect_facts.c \
 	%D%/bisect_trace.c \
 	%D%/certify.c \
+	%D%/certify_record.c \
 	%D%/recorded_run.c \
 	%D%/rehearse_child.c \
 	%D%/rehearse_place.c \

@@ -92,6 +92,14 @@ static int put_threads(struct settings *s, const struct recorded_run *r,
                : 0;
 }
 
+/* Questions that are not here are not asked, and named as not computed. */
+static int drop_questions(struct settings *s, struct err *e)
+{
+    return path_exists(s->eval.hellaswag)
+               ? 0
+               : conf_put(&s->conf, "eval.hellaswag", "", "this command", e);
+}
+
 static int load_settings(struct settings *s, const struct recorded_run *r,
                          const struct run_info *run, struct err *e)
 {
@@ -104,6 +112,8 @@ static int load_settings(struct settings *s, const struct recorded_run *r,
         ret = put_threads(s, r, run, e);
     for (size_t i = 0; i < r->sets.n && ret == 0; i++)
         ret = conf_set(&s->conf, r->sets.item[i], e);
+    if (ret == 0)
+        ret = drop_questions(s, e);
     if (ret == 0)
         settings_finish(s);
     if (ret == 0 && r->device)

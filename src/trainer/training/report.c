@@ -15,6 +15,7 @@
 #include "trainer/checkpoint/checkpoint_begun.h"
 #include "trainer/model/resolve.h"
 #include "trainer/model/schedule.h"
+#include "trainer/training/sampler.h"
 
 /* ---- the beginning ---------------------------------------------------- */
 
@@ -514,10 +515,8 @@ void report_samples(struct report *r, const struct engine *eng,
 
     if (!r->run || n < 1)
         return;
-    for (int i = 0; i < n; i++)
-        buf_printf(&all, "---- sample %d of step %lld\n%s\n", i + 1, step,
-                   text[i].s);
-    snprintf(name, sizeof name, "samples/step-%08lld.txt", step);
+    sampler_join(eng, text, n, &all);
+    snprintf(name, sizeof name, SAMPLER_FILE, step);
     store_text(r, name, all.s);
     log_info("a sample after step %lld:\n%s", step, text[n - 1].s);
     buf_clear(&all);

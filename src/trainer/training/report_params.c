@@ -13,7 +13,6 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/path.h"
-#include "common/sha256.h"
 #include "common/utf8.h"
 
 static void store_settings(struct run *run, const struct settings *s)
@@ -31,17 +30,6 @@ static void store_settings(struct run *run, const struct settings *s)
         run_param(run, row->key, text.s);
     }
     buf_clear(&text);
-}
-
-/* Two programs of the same version may still be two builds. */
-static void store_build(struct run *run)
-{
-    struct err none = { 0 };
-    char sum[SHA256_TEXT];
-    int64_t size;
-
-    if (sha256_file("/proc/self/exe", sum, &size, &none) == 0)
-        run_paramf(run, "derived.build", "%s %.16s", PACKAGE_VERSION, sum);
 }
 
 /* What follows from the settings, and how this machine computes: both may be
@@ -62,7 +50,8 @@ static void store_derived(struct run *run, struct engine *eng)
     run_paramf(run, "derived.threads", "%d", eng->dev.threads);
     run_param(run, "derived.instructions",
               engine_instructions(eng, text, sizeof text));
-    store_build(run);
+    run_param(run, "derived.build", engine_build(text, sizeof text));
+    run_param(run, "derived.libraries", engine_libraries(text, sizeof text));
 }
 
 static void store_memory(struct run *run, const struct engine *eng)

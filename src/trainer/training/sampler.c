@@ -457,3 +457,11 @@ int sampler_texts(struct engine *eng, struct buf *text, struct err *e)
     free(prompt.id);
     return ret;
 }
+
+void sampler_join(const struct engine *eng, const struct buf *text, int n,
+                  struct buf *all)
+{
+    for (int i = 0; i < n; i++)
+        buf_printf(all, "---- sample %d of step %lld\n%s\n", i + 1,
+                   (long long)eng->state.step, text[i].s);
+}

@@ -66,6 +66,11 @@ int sampler_run(struct sampler *, const struct ids *prompts, int64_t tokens,
  * the model's logits are not finite. */
 int sampler_texts(struct engine *, struct buf *text, struct err *);
 
+/* Append n of them as the artifact of this name has them. */
+void sampler_join(const struct engine *, const struct buf *text, int n,
+                  struct buf *all);
+#define SAMPLER_FILE "samples/step-%08lld.txt"
+
 /* The ids that a sample starts with: the prompt's, or the end-of-text token. */
 void sampler_prompt(const struct engine *, const char *text, struct ids *out);
 
