@@ -151,15 +151,17 @@ static void round_ticks(struct axis *a, struct arena *mem, struct ends r,
     a->n_ticks = y.n_ticks;
 }
 
-static void draw_map(struct build *b, const struct histograms *all)
+static void draw_map(struct build *b, const char *name,
+                     const struct histograms *all)
 {
+    const bool fine = b->request->output || b->request->columns;
     struct figure *f = b->figure;
     struct panel *p = figure_panel(
-        f, arena_printf(&f->mem, "%s of %s", b->words[0], b->set.run[0].name));
+        f, arena_printf(&f->mem, "%s of %s", name, b->set.run[0].name));
 
-    p->heat = make_map(f, all, b->request->output ? ROWS : ROWS_OF_TERMINAL);
+    p->heat = make_map(f, all, fine ? ROWS : ROWS_OF_TERMINAL);
     axis_init(&p->x, "step", UNIT_NONE);
-    axis_init(&p->y, arena_strdup(&f->mem, b->words[0]), UNIT_NONE);
+    axis_init(&p->y, arena_strdup(&f->mem, name), UNIT_NONE);
     axis_names(&p->x, &f->mem, p->heat->x_name, p->heat->nx, 8);
     axis_names(&p->y, &f->mem, p->heat->y_name, p->heat->ny, 8);
     round_ticks(&p->y, &f->mem, find_ends(all), p->heat->ny);
@@ -170,21 +172,26 @@ static void draw_map(struct build *b, const struct histograms *all)
         fill_table(b->summary, all, all->n < LISTED ? all->n : LISTED);
 }
 
-static int build_hist(struct build *b, struct err *e)
+int fig_hist_draw(struct build *b, const char *name, struct err *e)
 {
     struct histograms all = { 0 };
-    int ret = figure_runs(b, 1, e);
+    int ret = 0;
 
-    if (ret == 0 && b->set.n != 1)
+    if (b->set.n != 1)
         ret =
             err_set(e, ERR_USAGE,
                     "gplot hist draws one run, and %zu are selected", b->set.n);
     if (ret == 0)
-        ret = histograms_load(&all, &b->set.run[0], b->words[0], e);
+        ret = histograms_load(&all, &b->set.run[0], name, e);
     if (ret == 0)
-        draw_map(b, &all);
+        draw_map(b, name, &all);
     histograms_free(&all);
     return ret;
+}
+
+static int build_hist(struct build *b, struct err *e)
+{
+    return figure_runs(b, 1, e) < 0 ? -1 : fig_hist_draw(b, b->words[0], e);
 }
 
 static const struct opt hist_opts[] = {

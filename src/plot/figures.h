@@ -88,6 +88,9 @@ int fig_curves_draw(struct build *, const struct curve_kind *, struct err *);
  * figure large enough for them (fig_dashboard.c). */
 void fig_arrange(struct build *, size_t cols);
 
+/* Draw the histograms of the only run under a name (fig_hist.c). */
+int fig_hist_draw(struct build *, const char *name, struct err *);
+
 /* Draw the best values of a metric over "PARAM" or "PARAM,PARAM" (fig_sweep.c);
  * the summary may be NULL. */
 int fig_sweep_draw(struct build *, const char *params, const char *metric,

@@ -127,6 +127,35 @@ fi
 ask "/api/download?runs=$ids&kind=loss&format=exe"
 is "$(status)" 400 "a format that gplot does not write is refused"
 
+# Media by step, and histograms.
+mkdir -p "$run/artifacts/images" "$run/artifacts/audio/voice" \
+    "$run/artifacts/histograms/w"
+picture="images/a~b+step+20+timestamp+5+00000001-96f8-43c6-a0bd-8a8d941f7892"
+echo PNG >"$run/artifacts/$picture.png"
+echo small >"$run/artifacts/$picture+compressed.webp"
+echo RIFF >"$run/artifacts/audio/voice/10.wav"
+printf 'a "voice"' >"$run/artifacts/audio/voice/10.txt"
+ln -s "$dir/secret/key" "$run/artifacts/audio/voice/30.wav"
+for i in 1 2 3; do
+    echo "{\"step\":$i,\"values\":[1,$i],\"bins\":[0,1,2]}"
+done >"$run/artifacts/histograms/w/h0.jsonl"
+ask "/api/media?runs=$ids"
+is "$(json 'join " ", map { "$_->{kind}:$_->{key}:$_->{step}:" .
+    ($_->{caption} // "") } @{$j->{media}}')" \
+    'images:a/b:20: audio:voice:10:a "voice"' \
+    "files of steps are listed with their captions, without small copies and links"
+ask "/api/artifact?id=$id&path=audio/voice/10.wav"
+like out "^Content-Type: audio/wav" "a sound is sent as one"
+like out "media-src 'self'" "the page may play what the server sends"
+ask "/api/kinds?runs=$ids"
+is "$(json '"$j->{groups}[-1]{charts}[0]{hist} $j->{groups}[-1]{charts}[0]{title}"')" \
+    "w/h0 w/h0 of run1" "histograms are charts"
+ask "/api/figure?runs=$id&hist=w/h0"
+is "$(json '"@{$j->{panels}[0]{heat}{x}} $j->{command}"')" \
+    "1 2 3 gplot hist w/h0 run1 -r $GTRACK_ROOT" "a histogram is drawn by step"
+ask "/api/figure?runs=$id&hist=../../../x"
+is "$(status)" 400 "a histogram whose name leads out of the run is refused"
+
 # Changes.
 change() { # BODY: ask for it as the page does
     BODY=$1 METHOD=POST ask /api/edit "Host: localhost:$port" \

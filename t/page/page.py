@@ -4,10 +4,12 @@
 #
 # FOLDER has the store "runs", which is the one of the environment, and is free
 # for what else is written.  MKRUNS is the program t/lib/mkruns.
+import base64
 import contextlib
 import json
 import os
 import re
+import struct
 import subprocess
 import sys
 import urllib.parse
@@ -46,6 +48,12 @@ def ids_of(*names):
 
 RATES = ("run1", "run2", "run3")
 ALIKE = ("a-long-beginning-of-names-1e-3", "a-long-beginning-of-names-1e-4")
+PNG = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAIAAAACCAIAAAD91JpzAAAADklEQVR4nGNoAAMGCAUAKg4GAR"
+    "WeQtcAAAAASUVORK5CYII=")
+WAV = (b"RIFF" + struct.pack("<I", 36 + 800) + b"WAVEfmt " + struct.pack(
+    "<IHHIIHH", 16, 1, 1, 8000, 8000, 1, 8) + b"data" +
+    struct.pack("<I", 800) + 800 * b"\x80")
 WIDE = 60 * "wide"
 LONG = "<b>&\"" + 40 * "long"
 
@@ -675,7 +683,7 @@ SVG = """<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9">
 """
 
 
-@test("artifacts are shown as text, tables and images, and run no script")
+@test("artifacts are text, tables and images in folders, and run no script")
 def artifacts(p):
     run = gtrack("where", "run2").strip()
     files = {"table.csv": 'a,b\n1,"x, y"\n', "c.json": '{"k":[1,2]}',
@@ -690,7 +698,7 @@ def artifacts(p):
     p.go(view="run", id=ids_of("run2"))
 
     def show(name):
-        p.await_text("[aria-label=Artifacts] table", name)
+        p.await_text("[aria-label=Artifacts]", name)
         p.browser.run("[...document.querySelectorAll('button.link')].find("
                       "b => b.textContent === arguments[0]).click()", name)
         p.await_text(".file h3", name)
@@ -710,6 +718,75 @@ def artifacts(p):
                   "r.dispatchEvent(new Event('input'))")
     p.await_text("[aria-label=Samples]", "The cat")
     assert "run" != p.browser.run("return document.title")
+    seen = ("return [...document.querySelectorAll('[aria-label=Artifacts] tr')]"
+            ".filter(e => e.checkVisibility()).map(e => e.textContent).join()")
+    assert "step-10" not in p.browser.run(seen)
+    p.browser.click("[aria-label=Artifacts] details summary")
+    assert "step-10" in p.browser.run(seen)
+
+
+@test("media of runs are shown side by side by a slider for the step")
+def media(p):
+    for run, steps in (("run1", (1, 5)), ("run3", (1, 9))):
+        base = os.path.join(gtrack("where", run).strip(), "artifacts")
+        for step in steps:
+            for name, data in (
+                    (f"images/sample~{run[3]}+step+{step}+timestamp+7+f0.png",
+                     PNG), (f"images/both+step+{step}+timestamp+7+f1.png", PNG),
+                    (f"audio/tone/{step}.wav", WAV),
+                    (f"audio/tone/{step}.txt", f"{run} <b>{step}".encode()),
+                    (f"tables/words/{step}.json", json.dumps({
+                        "columns": ["word", "n"],
+                        "data": [["<i>", step]]}).encode())):
+                path = os.path.join(base, name)
+                os.makedirs(os.path.dirname(path), exist_ok=True)
+                with open(path, "wb") as out:
+                    out.write(data)
+    p.go(view="charts", runs=ids_of("run1", "run3"))
+    p.await_text(".media", "both")
+    part = "[aria-label=both]"
+
+    def steps():
+        return p.browser.run(
+            "return [...document.querySelectorAll(arguments[0])].map(e =>"
+            "e.innerText)", f"{part} figcaption")
+
+    equal(steps(), ["run1 step 5", "run3 step 9"])
+    p.browser.wait(f"[...document.querySelectorAll('{part} img')].filter(i =>"
+                   "i.naturalWidth === 2).length === 2")
+    p.browser.run("const r = document.querySelector(arguments[0]); r.value = 0;"
+                  "r.dispatchEvent(new Event('input'))", f"{part} input")
+    equal(steps(), ["run1 step 1", "run3 step 1"])
+    p.await_text("[aria-label=tone]", "run3 <b>9")
+    p.browser.wait("[...document.querySelectorAll('audio')].every(a =>"
+                   "a.duration > 0.09)")
+    equal(p.browser.run("return document.querySelector('[aria-label=words] td')"
+                        ".textContent"), "<i>")
+    p.go(view="run", id=ids_of("run3"))
+    p.await_text(".media", "sample/3")
+    equal(steps(), ["step 9"])
+
+
+@test("a histogram is a map whose cells the pointer and the keyboard read")
+def histogram(p):
+    base = os.path.join(gtrack("where", "run1").strip(), "artifacts/histograms")
+    os.makedirs(base, exist_ok=True)
+    with open(os.path.join(base, "weights.jsonl"), "w") as out:
+        for step in (10, 20, 30):
+            out.write(json.dumps({"step": step, "values": [1, 3],
+                                  "bins": [0, 16, 32]}) + "\n")
+    p.go(view="run", id=ids_of("run1"), chart=f"hist:weights:{ids_of('run1')}")
+    p.await_charts()
+    p.browser.pointer("canvas.over", (0.5, 0.2))
+    text = "return document.querySelector('.tip').textContent"
+    equal(p.browser.run(text).split(":")[0].split(",")[0], "step 20")
+    # a row is 1 of 16 in the upper half, which has three quarters
+    assert p.browser.run(text).endswith(": 4.7 percent"), p.browser.run(text)
+    p.browser.run("document.querySelector('canvas.over').focus()")
+    p.browser.keys(LEFT)
+    p.browser.wait("document.querySelector('.tip').textContent"
+                   ".startsWith('step 10')")
+    p.await_text(".legend", "percent")
 
 
 @test("notes, tags and deletion are changed on the page of a server with --edit")

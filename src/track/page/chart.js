@@ -17,7 +17,8 @@ import { theme_of } from "./paint.js";
 import { x_pixel, zoomed } from "./paint.js";
 import { follow_pointer } from "./pointer.js";
 import { paint_pointer, value_table } from "./values.js";
-import { nearest_value, values_at, values_range } from "./values.js";
+import { map_column, map_value, nearest_value } from "./values.js";
+import { values_at, values_range } from "./values.js";
 import { visible } from "./text.js";
 
 export class Chart {
@@ -63,9 +64,10 @@ export class Chart {
     }
 
     subject() {
-        const { kind, metric, param } = this.spec;
+        const { kind, metric, param, hist, run } = this.spec;
 
-        return kind ? { kind } : { metric, param };
+        return kind ? { kind } : hist ? { hist, runs: [run], filter: "",
+            first: "" } : { metric, param };
     }
 
     download(e, format) {
@@ -123,6 +125,8 @@ export class Chart {
             : [Number(from), Number(to)];
 
         return this.figure.panels.map((p) => {
+            if (p.heat)
+                return p;
             const shown = { ...p, curves: p.curves.filter((c) =>
                 this.link.is_shown(c.run)) };
 
@@ -205,6 +209,11 @@ export class Chart {
         for (const { panel, box } of this.shown) {
             const values = x === null ? [] : values_at(panel, x);
 
+            if (panel.heat) {
+                list.push(...this.is_here && x !== null
+                    ? map_value(panel, box, x, this.pointed_y) : []);
+                continue;
+            }
             if (this.emphasised)
                 paint_run(c, panel, box, this.emphasised);
             if (x !== null)
@@ -235,7 +244,8 @@ export class Chart {
         const room = innerWidth - this.area.getBoundingClientRect().left - 8;
         const wide = this.tip.offsetWidth;
         const at = Math.min(box.x1, Math.max(box.x0,
-            x_pixel(box, panel, this.pointed)));
+            x_pixel(box, panel, panel.heat
+                ? map_column(panel.heat, this.pointed) : this.pointed)));
         const left = at + 14 + wide < room ? at + 14 : at - 14 - wide;
 
         this.tip.style.left = `${Math.max(-8, Math.min(left, room - wide))}px`;

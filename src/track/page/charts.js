@@ -4,6 +4,7 @@ import { button, check, choice, element, field, problem } from "./dom.js";
 import { is_narrow, more_controls } from "./dom.js";
 import { changes_set, chosen_runs, known_names } from "./chosen.js";
 import { Grid } from "./grid.js";
+import { Media } from "./media.js";
 import { colour_of } from "./paint.js";
 import { fill_run_list, mark_near } from "./runlist.js";
 import { address, change, state } from "./state.js";
@@ -65,6 +66,7 @@ export class ChartsView {
         this.colours = new Map();
         this.names = { params: [], metrics: [] };
         this.grid = new Grid(this);
+        this.media = new Media();
         this.bar = element("form", { class: "tools", onsubmit: (e) =>
             e.preventDefault() });
         this.list = element("ul", { class: "run-list" });
@@ -77,7 +79,7 @@ export class ChartsView {
             element("aside", { "aria-label": "Runs shown" },
                 element("details", { open: !is_narrow() }, this.count,
                     this.choose, this.list)),
-            this.grid.root));
+            element("div", {}, this.grid.root, this.media.root)));
         this.draw_bar();
     }
 
@@ -181,6 +183,7 @@ export class ChartsView {
                     "There are no runs to draw.")]);
             this.draw_list();
             await this.grid.load(this.chosen, signal);
+            await this.media.load(this.chosen, this.runs, signal);
             if (!frozen && !this.names.metrics.length) {
                 this.names = await known_names(signal);
                 this.draw_bar();

@@ -2,9 +2,9 @@
 import { ask, frozen, url_of } from "./api.js";
 import { button, element, plain_table, problem } from "./dom.js";
 import { state } from "./state.js";
-import { bytes_text, visible } from "./text.js";
+import { bytes_text, count_text, visible } from "./text.js";
 
-const most_bytes = 2 << 20, most_rows_of_csv = 1000;
+const most_bytes = 2 << 20, most_table_rows = 1000;
 
 function link_to(id, path) {
     return url_of("/api/artifact", { store: state.store, id, path });
@@ -21,10 +21,13 @@ function text_nodes(type, text) {
     if (type === "csv") {
         const rows = csv_rows(text);
 
-        return rows.length ? [plain_table(rows.slice(0, most_rows_of_csv))]
-            : [];
+        return rows.length ? [plain_table(rows.slice(0, most_table_rows))] : [];
     }
     if (type === "json") {
+        const rows = table_rows(text);
+
+        if (rows)
+            return [plain_table(rows.slice(0, most_table_rows))];
         try {
             text = JSON.stringify(JSON.parse(text), null, 2);
         } catch {
@@ -34,11 +37,27 @@ function text_nodes(type, text) {
     return [element("pre", { tabindex: "0" }, text)];
 }
 
-async function file_nodes(id, file) {
-    const link = link_to(id, file.path);
+/* A table that log_table() wrote, as rows; or null. */
+function table_rows(text) {
+    try {
+        const { columns, data } = JSON.parse(text);
+
+        return [columns, ...data].map((row) => row.map((cell) =>
+            typeof cell === "object" ? JSON.stringify(cell) : String(cell)));
+    } catch {
+        return null; /* some other file */
+    }
+}
+
+/* What shows a file: a picture, a player, a table or its text. */
+export async function file_nodes(id, file) {
+    const link = link_to(id, file.path), label = file.caption || file.path;
 
     if (file.type === "image")
-        return [element("img", { src: link, alt: file.path })];
+        return [element("img", { src: link, alt: label })];
+    if (file.type === "audio" || file.type === "video")
+        return [element(file.type, { src: link, controls: true,
+            "aria-label": label, preload: "metadata" })];
     if (file.bytes > most_bytes)
         return [element("p", {}, `This file has ${bytes_text(file.bytes)}. ` +
             "Download it to see it.")];
@@ -52,8 +71,9 @@ async function file_nodes(id, file) {
 
 function file_row(id, file, show) {
     const can_show = !frozen && !["binary", "link"].includes(file.type);
-    const name = can_show ? button(file.path, "Show this file", () =>
-        show(file), { class: "link" }) : file.path;
+    const last = file.path.split("/").at(-1);
+    const name = can_show ? button(last, "Show this file", () =>
+        show(file), { class: "link" }) : last;
 
     return element("tr", {}, element("td", {}, name),
         element("td", { class: "number" }, file.type === "link"
@@ -61,6 +81,23 @@ function file_row(id, file, show) {
         element("td", {}, frozen || file.type === "link" ? ""
             : element("a", { href: link_to(id, file.path), download: "" },
                 "download")));
+}
+
+/* The files of a folder, and its folders, which are folded. */
+function folder_nodes(id, files, show, depth) {
+    const part = (f) => f.path.split("/")[depth];
+    const is_here = (f) => f.path.split("/").length === depth + 1;
+    const folders = [...new Set(files.filter((f) => !is_here(f)).map(part))];
+
+    return [...folders.map((name) => {
+        const inside = files.filter((f) => !is_here(f) && part(f) === name);
+
+        return element("details", { class: "folder" }, element("summary", {},
+            `${name}/ `, element("span", { class: "count" },
+                count_text(inside.length, "file", "files"))),
+        folder_nodes(id, inside, show, depth + 1));
+    }), element("table", {}, element("tbody", {}, files.filter(is_here)
+        .map((f) => file_row(id, f, show))))];
 }
 
 export function file_section(id, files) {
@@ -75,8 +112,7 @@ export function file_section(id, files) {
     };
 
     return [element("div", { class: "wide", tabindex: "0" },
-        element("table", {}, element("tbody", {},
-            files.map((f) => file_row(id, f, show))))), shown];
+        folder_nodes(id, files, show, 0)), shown];
 }
 
 /* The last part of the log, and what is added to it. */

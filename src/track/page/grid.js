@@ -8,7 +8,8 @@ import { element, problem } from "./dom.js";
 import { change, state, toggled } from "./state.js";
 
 function chart_name(spec) {
-    return spec.kind ? `kind:${spec.kind}` : spec.metric;
+    return spec.kind ? `kind:${spec.kind}`
+        : spec.hist ? `hist:${spec.hist}:${spec.run}` : spec.metric;
 }
 
 export class Grid {

@@ -33,6 +33,16 @@ function ramp_bar(ramp) {
         ` ${number_text(ramp.to)}`);
 }
 
+/* The colours of a map, from its lowest to its highest value. */
+function map_bar({ cells, label }) {
+    const known = cells.filter((c) => c).sort((a, b) => a.value - b.value);
+    const [low, high] = [known[0].value, known.at(-1).value];
+    const stops = [...Array(9).keys()].map((k) => known.find((c) =>
+        c.value >= low + (high - low) * k / 8) ?? known.at(-1));
+
+    return ramp_bar({ label, from: low, to: high, stops });
+}
+
 export function legend_nodes(figure) {
     const curves = figure.panels.flatMap((p) => p.curves)
         .filter((c) => !c.faint);
@@ -48,5 +58,6 @@ export function legend_nodes(figure) {
         : [...lines.length > 1 && lines.length <= most_lines
             ? lines.map(([text, c]) => entry(text, c, is_one_run)) : [],
         ...values.map(([text, c]) => entry(text, { ...c, dash: 0 }, true)),
-        ...ramps.map(ramp_bar)];
+        ...ramps.map(ramp_bar),
+        ...figure.panels.flatMap((p) => p.heat ? [map_bar(p.heat)] : [])];
 }

@@ -16,6 +16,8 @@ PAGE_FILES = \
 	%D%/marks.js \
 	%D%/chart.js \
 	%D%/grid.js \
+	%D%/files.js \
+	%D%/media.js \
 	%D%/chosen.js \
 	%D%/runlist.js \
 	%D%/charts.js \
@@ -29,7 +31,6 @@ PAGE_FILES = \
 	%D%/sweep.js \
 	%D%/compare.js \
 	%D%/markdown.js \
-	%D%/files.js \
 	%D%/run.js \
 	%D%/main.js
 EXTRA_DIST += $(PAGE_FILES)

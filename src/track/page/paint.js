@@ -309,6 +309,20 @@ export function paint_run(c, panel, box, run) {
     c.restore();
 }
 
+/* The cells of a map, row by row, the lowest first. */
+function paint_cells(c, panel, box) {
+    const { heat } = panel, n = heat.x.length, rows = heat.y.length;
+    const x = (i) => Math.round(box.x0 + i * (box.x1 - box.x0) / n);
+    const y = (j) => Math.round(box.y1 - j * (box.y1 - box.y0) / rows);
+
+    heat.cells.forEach((cell, k) => {
+        const i = k % n, j = Math.floor(k / n);
+
+        c.fillStyle = cell?.colour ?? "transparent";
+        c.fillRect(x(i), y(j + 1), x(i + 1) - x(i), y(j) - y(j + 1));
+    });
+}
+
 function level_of(curve) {
     return curve.faint ? 0 : curve.best ? 2 : 1;
 }
@@ -320,6 +334,8 @@ export function paint_panel(c, panel, box, theme) {
     c.beginPath();
     c.rect(box.x0, box.y0, box.x1 - box.x0, box.y1 - box.y0 + 1);
     c.clip();
+    if (panel.heat)
+        paint_cells(c, panel, box);
     for (const curve of panel.curves)
         if (curve.y_low && !curve.bars)
             paint_band(c, panel, box, curve);

@@ -42,7 +42,9 @@ function zoom_to_selection(chart, from, to) {
     const { panel, box } = panel_at(chart, from.y);
     const wide = Math.abs(to.x - from.x), high = Math.abs(to.y - from.y);
 
-    if (wide >= high && wide > 6) {
+    if (panel.heat) {
+        chart.paint_over();
+    } else if (wide >= high && wide > 6) {
         chart.link.zoom([from.x, to.x].sort((a, b) => a - b)
             .map((x) => number_at(panel.x, part_of_x(box, x))));
     } else if (high > wide && high > 6) {

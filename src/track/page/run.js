@@ -5,6 +5,7 @@ import { button, element, field, plain_table, problem } from "./dom.js";
 import { file_section, Log } from "./files.js";
 import { Grid } from "./grid.js";
 import { markdown_nodes } from "./markdown.js";
+import { Media } from "./media.js";
 import { server } from "./server.js";
 import { change, state } from "./state.js";
 import { date_text, number_text, visible } from "./text.js";
@@ -67,12 +68,14 @@ export class RunView {
         this.first = ["loss", "lr", "grad-norm", "throughput"];
         this.folded = ["perf", "gpu", "system", "exec"];
         this.grid = new Grid(this);
+        this.media = new Media();
         this.log = new Log(state.id);
         this.health = element("div");
         this.log_part = element("div");
         this.root = element("section", { class: "run-view",
             "aria-label": "Run" }, this.head, this.health, this.grid.first,
-        this.log_part, this.facts, part("Charts", this.grid.root), this.rest);
+        this.log_part, this.facts, part("Charts", this.grid.root),
+        this.media.root, this.rest);
         this.root.hidden = true; /* until all parts have their places */
     }
 
@@ -99,6 +102,8 @@ export class RunView {
             [this.run] = await Promise.all([ask("/api/run",
                 { store: state.store, id }, this.stop.signal),
             this.grid.load({ runs: [id] }, this.stop.signal)]);
+            await this.media.load({ runs: [id] }, [this.run],
+                this.stop.signal);
             if (id !== this.log.id)
                 this.log = new Log(id);
             await this.log.load();

@@ -71,10 +71,31 @@ export function values_range(panel, [from, to]) {
         : [low - margin, high + margin];
 }
 
+/* The column of a map, whose names are steps, that is nearest to a step. */
+export function map_column(heat, step) {
+    return nearest(heat.x.map(Number), step);
+}
+
+/* What the cell of a map says at a step and a pixel; without one, the highest
+ * cell of the column. */
+export function map_value(panel, box, step, y) {
+    const { heat } = panel, i = map_column(heat, step), n = heat.x.length;
+    const rows = heat.y.map((name, j) => ({ name, ...heat.cells[j * n + i] }));
+    const row = y === null
+        ? rows.reduce((a, b) => b.value > a.value ? b : a)
+        : rows[Math.floor((box.y1 - y) / (box.y1 - box.y0) * rows.length)];
+
+    return row ? [element("div", {}, `${panel.x.title} ${heat.x[i]}, at ` +
+        `${row.name}: ${row.text} ${heat.label}`)] : [];
+}
+
 /* The x of the point that is nearest to x. */
 export function nearest_x(panel, x) {
     let best = null;
 
+    if (panel.heat)
+        return Number(panel.heat.x[Math.max(0, Math.min(Math.round(x),
+            panel.heat.x.length - 1))]);
     for (const v of values_at(panel, x))
         if (best === null || Math.abs(v.x - x) < Math.abs(best - x))
             best = v.x;
@@ -83,7 +104,8 @@ export function nearest_x(panel, x) {
 
 /* The x of the point n points after the one at x. */
 export function next_x(panel, x, n) {
-    const curves = panel.curves.filter((c) => !c.faint && c.x.length);
+    const curves = panel.heat ? [{ x: panel.heat.x.map(Number) }]
+        : panel.curves.filter((c) => !c.faint && c.x.length);
     const longest = curves.reduce((a, b) => a && a.x.length >= b.x.length
         ? a : b, null);
 

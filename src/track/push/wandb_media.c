@@ -17,28 +17,25 @@
 #include "common/sha256.h"
 #include "store/analysis/histogram.h"
 #include "track/push/wandb.h"
-#include "track/runs/file_tree.h"
+#include "track/runs/media_file.h"
 
-/* Where the artifacts of a kind are, and what W&B calls one and several. */
+/* What W&B calls a medium of a kind, and several. */
 struct kind {
-    const char *folder, *type, *place, *list, *members;
+    const char *type, *place, *list, *members;
 };
 
 static const struct kind kinds[] = {
-    { "images/", "image-file", "images", "images/separated", "filenames" },
-    { "tables/", "table-file", "table", NULL, NULL },
-    { "audio/", "audio-file", "audio", "audio", "audio" },
-    { "video/", "video-file", "videos", "videos", "videos" },
-    { "html/", "html-file", "html", "html", "html" },
+    [MEDIA_IMAGE] = { "image-file", "images", "images/separated", "filenames" },
+    [MEDIA_TABLE] = { "table-file", "table", NULL, NULL },
+    [MEDIA_AUDIO] = { "audio-file", "audio", "audio", "audio" },
+    [MEDIA_VIDEO] = { "video-file", "videos", "videos", "videos" },
+    [MEDIA_HTML] = { "html-file", "html", "html", "html" },
 };
 
-enum { IMAGES, TABLES, ALONE = -1, CAPTION_MAX = 64 << 10 };
-
-/* A file of a medium, one of a list unless its number is ALONE. */
 struct part {
+    struct media_file file; /* first: parts are sorted as files are */
     const struct kind *kind;
-    const char *key, *path, *name, *caption;
-    int64_t step, ms, number, size;
+    const char *name, *caption;
     char hash[SHA256_TEXT];
     uint32_t width, height;
     size_t columns, rows; /* of a table */
@@ -49,73 +46,18 @@ struct parts {
     size_t n, room;
 };
 
-/* -- what the name of an artifact says ------------------------------------- */
-
-/* Is the text after the step, as ".png", the ending of a whole file? */
-static bool is_ending(const char *s)
-{
-    return *s == '.' && s[1] && !strchr(s + 1, '.');
-}
-
-/* "KEY+step+3+timestamp+MS+UUID.png".  The UUID of an image in a list begins
- * with four zeros and the number of the image. */
-static bool parse_image(struct part *p, const char *name, struct arena *mem)
-{
-    const char *at = strstr(name, "+step+");
-    char uuid[9] = "";
-    char *key;
-
-    if (!at || at == name || !is_ending(at + strcspn(at, ".")) ||
-        sscanf(at, "+step+%" SCNd64 "+timestamp+%" SCNd64 "+%8[0-9a-f]-",
-               &p->step, &p->ms, uuid) != 3)
-        return false;
-    key = arena_strndup(mem, name, (size_t)(at - name));
-    for (char *c = key; *c; c++)
-        *c = *c == '~' ? '/' : *c;
-    p->key = key;
-    if (strncmp(uuid, "0000", 4) == 0)
-        p->number = (int64_t)strtol(uuid, NULL, 16);
-    return true;
-}
-
-/* "KEY/3.wav", or "KEY/3-1.wav" for one in a list. */
-static bool parse_other(struct part *p, const char *name, struct arena *mem)
-{
-    const char *slash = strrchr(name, '/');
-    int n = 0;
-
-    if (!slash || slash == name ||
-        sscanf(slash, "/%" SCNd64 "%n", &p->step, &n) != 1)
-        return false;
-    if (slash[n] == '-') {
-        slash += n;
-        if (sscanf(slash, "-%" SCNd64 "%n", &p->number, &n) != 1)
-            return false;
-    }
-    if (!is_ending(slash + n))
-        return false;
-    p->key = arena_strndup(mem, name, (size_t)(strrchr(name, '/') - name));
-    if (p->number >= 0 && !p->kind->list)
-        p->key = arena_printf(mem, "%s-%" PRId64, p->key, p->number);
-    return true;
-}
-
+/* A table of a list has a key of its own. */
 static bool parse_path(struct part *p, const struct file_tree_file *f,
                        struct arena *mem)
 {
-    const char *dot = strrchr(f->path, '.');
-
-    *p = (struct part){ .path = arena_strdup(mem, f->path),
-                        .ms = f->mtime_ms,
-                        .size = f->size,
-                        .number = ALONE };
-    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
-        if (strncmp(f->path, kinds[i].folder, strlen(kinds[i].folder)) == 0)
-            p->kind = &kinds[i];
-    if (!p->kind || f->outside || !dot || strcmp(dot, ".txt") == 0)
+    *p = (struct part){ 0 };
+    if (!media_file_parse(&p->file, f, mem))
         return false;
-    return (p->kind == &kinds[IMAGES] ? parse_image : parse_other)(
-        p, f->path + strlen(p->kind->folder), mem);
+    p->kind = &kinds[p->file.kind];
+    if (p->file.number >= 0 && !p->kind->list)
+        p->file.key =
+            arena_printf(mem, "%s-%" PRId64, p->file.key, p->file.number);
+    return true;
 }
 
 /* -- what its content says ------------------------------------------------- */
@@ -131,14 +73,14 @@ static void find_hash(struct part *p, json_t *hashes, const char *version,
         return;
     }
     sha256_init(&h);
-    sha256_add(&h, data, (size_t)p->size);
+    sha256_add(&h, data, (size_t)p->file.size);
     sha256_text(&h, p->hash);
     json_object_set_new(hashes, version, json_string(p->hash));
 }
 
 static bool measure_table(struct part *p, const void *data)
 {
-    json_t *table = json_loadb(data, (size_t)p->size, 0, NULL);
+    json_t *table = json_loadb(data, (size_t)p->file.size, 0, NULL);
     json_t *columns = json_object_get(table, "columns");
     json_t *rows = json_object_get(table, "data");
     const bool good = json_is_array(columns) && json_is_array(rows);
@@ -155,55 +97,38 @@ static bool read_content(struct part *p, json_t *hashes, const char *version,
     if (!data)
         return false;
     find_hash(p, hashes, version, data);
-    if (p->kind == &kinds[TABLES])
+    if (p->file.kind == MEDIA_TABLE)
         return measure_table(p, data);
-    return p->kind != &kinds[IMAGES] ||
-           image_size(data, (size_t)p->size, &p->width, &p->height);
-}
-
-/* The caption is beside the file: "audio/KEY/3.txt" for "audio/KEY/3.wav". */
-static void read_caption(struct part *p, const struct run_info *r,
-                         struct arena *mem)
-{
-    char *path = xasprintf("%s/%.*s.txt", r->artifacts,
-                           (int)(strrchr(p->path, '.') - p->path), p->path);
-    struct buf text = BUF_INIT;
-    struct err none = { 0 };
-
-    if (path_exists(path) &&
-        buf_read_open(&text, path_open_inside(path, run_info_inside(r), &none),
-                      path, CAPTION_MAX, &none) == 0)
-        p->caption = arena_strdup(mem, text.s);
-    buf_clear(&text);
-    free(path);
+    return p->file.kind != MEDIA_IMAGE ||
+           image_size(data, (size_t)p->file.size, &p->width, &p->height);
 }
 
 static bool read_part(struct wandb_media *m, struct part *p,
                       const struct run_info *r)
 {
-    char *path = path_join(r->artifacts, p->path);
-    char *version =
-        xasprintf("%" PRId64 " %" PRId64 " %s", p->size, p->ms, p->path);
+    char *path = path_join(r->artifacts, p->file.path);
+    char *version = xasprintf("%" PRId64 " %" PRId64 " %s", p->file.size,
+                              p->file.ms, p->file.path);
     const struct wandb_file file = { .path = path,
                                      .inside = run_info_inside(r) };
     struct err why = { 0 };
     void *data = NULL;
     bool good = false;
 
-    if (wandb_map(&file, &data, &p->size, &why) < 0)
+    if (wandb_map(&file, &data, &p->file.size, &why) < 0)
         log_warn("%s", why.text);
     else
         good = read_content(p, m->hashes, version, data);
-    wandb_unmap(data, p->size);
+    wandb_unmap(data, p->file.size);
     free(version);
     free(path);
     if (!good)
         return false;
-    read_caption(p, r, &m->mem);
+    p->caption = media_file_caption(&p->file, r, &m->mem);
     p->name = arena_printf(&m->mem, "media/%s/%s_%" PRId64 "_%.20s%s%s",
-                           p->kind->place, p->key, p->step, p->hash,
-                           p->kind == &kinds[TABLES] ? ".table" : "",
-                           strrchr(p->path, '.'));
+                           p->kind->place, p->file.key, p->file.step, p->hash,
+                           p->file.kind == MEDIA_TABLE ? ".table" : "",
+                           strrchr(p->file.path, '.'));
     return true;
 }
 
@@ -211,12 +136,12 @@ static bool read_part(struct wandb_media *m, struct part *p,
 
 static void emit_shape(struct emit *o, const struct part *p)
 {
-    if (p->kind == &kinds[IMAGES]) {
-        emit_text(o, "format", strrchr(p->path, '.') + 1);
+    if (p->file.kind == MEDIA_IMAGE) {
+        emit_text(o, "format", strrchr(p->file.path, '.') + 1);
         emit_int(o, "width", p->width);
         emit_int(o, "height", p->height);
     }
-    if (p->kind == &kinds[TABLES]) {
+    if (p->file.kind == MEDIA_TABLE) {
         emit_int(o, "ncols", (int64_t)p->columns);
         emit_int(o, "nrows", (int64_t)p->rows);
         emit_text(o, "log_mode", "IMMUTABLE");
@@ -229,7 +154,7 @@ static void emit_part(struct emit *o, const struct part *p)
     emit_text(o, "_type", p->kind->type);
     emit_text(o, "path", p->name);
     emit_text(o, "sha256", p->hash);
-    emit_int(o, "size", p->size);
+    emit_int(o, "size", p->file.size);
     emit_shape(o, p);
     if (p->caption)
         emit_text(o, "caption", p->caption);
@@ -255,7 +180,7 @@ static void emit_list(struct emit *o, const struct part *p, size_t n)
     emit_array(o, p->kind->members);
     for (size_t i = 0; i < n; i++) {
         captions = captions || p[i].caption;
-        if (p->kind == &kinds[IMAGES])
+        if (p->file.kind == MEDIA_IMAGE)
             emit_text(o, NULL, p[i].name);
         else
             emit_part(o, &p[i]);
@@ -287,26 +212,12 @@ static void add_parts(struct wandb_media *m, const struct part *p, size_t n)
     struct buf b = BUF_INIT;
     struct emit o = { .b = &b };
 
-    if (p->kind->list && (n > 1 || p->number >= 0))
+    if (p->kind->list && (n > 1 || p->file.number >= 0))
         emit_list(&o, p, n);
     else
         emit_part(&o, p);
-    add_item(m, p->key, p->step, p[n - 1].ms, b.s);
+    add_item(m, p->file.key, p->file.step, p[n - 1].file.ms, b.s);
     buf_clear(&b);
-}
-
-static int by_place(const void *a, const void *b)
-{
-    const struct part *x = a, *y = b;
-    int order = strcmp(x->key, y->key);
-
-    if (order == 0)
-        order = (x->step > y->step) - (x->step < y->step);
-    if (order == 0)
-        order = (x->kind > y->kind) - (x->kind < y->kind);
-    if (order == 0)
-        order = (x->number > y->number) - (x->number < y->number);
-    return order ? order : strcmp(x->path, y->path);
 }
 
 static void join_parts(struct wandb_media *m, struct parts *all)
@@ -314,13 +225,14 @@ static void join_parts(struct wandb_media *m, struct parts *all)
     size_t next;
 
     if (all->n)
-        qsort(all->item, all->n, sizeof *all->item, by_place);
+        qsort(all->item, all->n, sizeof *all->item, media_file_order);
     for (size_t i = 0; i < all->n; i = next) {
         const struct part *p = &all->item[i];
 
-        for (next = i + 1; next < all->n && p[next - i].step == p->step &&
+        for (next = i + 1; next < all->n &&
+                           p[next - i].file.step == p->file.step &&
                            p[next - i].kind == p->kind &&
-                           strcmp(p[next - i].key, p->key) == 0;)
+                           strcmp(p[next - i].file.key, p->file.key) == 0;)
             next++;
         add_parts(m, p, next - i);
     }
@@ -396,11 +308,12 @@ static void add_artifact(struct wandb_media *m, struct parts *all,
         return;
     GROW(all->item, all->n, all->room);
     all->item[all->n++] = p;
-    add_file(m, p.path, p.name);
+    add_file(m, p.file.path, p.name);
     if (p.caption)
         add_file(m,
                  arena_printf(&m->mem, "%.*s.txt",
-                              (int)(strrchr(p.path, '.') - p.path), p.path),
+                              (int)(strrchr(p.file.path, '.') - p.file.path),
+                              p.file.path),
                  NULL);
 }
 

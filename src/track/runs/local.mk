@@ -8,6 +8,7 @@ gtrack_SOURCES += \
 	%D%/file_tree.c \
 	%D%/importance.c \
 	%D%/left_out.c \
+	%D%/media_file.c \
 	%D%/row_groups.c \
 	%D%/run_facts.c \
 	%D%/slurm_jobs.c \

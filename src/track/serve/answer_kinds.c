@@ -11,7 +11,9 @@
 #include <string.h>
 
 #include "common/output/emit.h"
+#include "common/path.h"
 #include "plot/curve_kind.h"
+#include "track/runs/file_tree.h"
 #include "track/serve/chosen.h"
 
 struct chart {
@@ -60,6 +62,56 @@ static void add_chart(struct charts *c, const char *key)
                                       .kind = k,
                                       .ranks = ranked };
 }
+
+/* -- histograms ------------------------------------------------------------ */
+
+enum { MOST_HISTOGRAMS = 100 };
+
+/* A chart for each histogram of a run, which is drawn by itself. */
+static int write_histograms_of(struct emit *o, const struct run_info *r,
+                               bool named, size_t *room, struct err *e)
+{
+    static const char ending[] = ".jsonl";
+    char *folder = path_join(r->artifacts, "histograms");
+    struct file_tree files = { 0 };
+    const int ret = file_tree_list(&files, folder, run_info_inside(r), e);
+
+    for (size_t i = 0; ret == 0 && i < files.n && *room; i++) {
+        const char *path = files.file[i].path;
+        const int len = (int)(strlen(path) - strlen(ending));
+
+        if (!str_ends(path, ending) || files.file[i].outside)
+            continue;
+        emit_object(o, NULL);
+        emit_printf(o, "hist", "%.*s", len, path);
+        emit_text(o, "run", r->id);
+        emit_printf(o, "title", "%.*s%s%s", len, path, named ? " of " : "",
+                    named ? r->name : "");
+        emit_object_end(o);
+        (*room)--;
+    }
+    file_tree_clear(&files);
+    free(folder);
+    return ret;
+}
+
+static int write_histograms(struct emit *o, const struct runs *runs,
+                            struct err *e)
+{
+    size_t room = MOST_HISTOGRAMS;
+    int ret = 0;
+
+    emit_object(o, NULL);
+    emit_text(o, "prefix", "histograms");
+    emit_array(o, "charts");
+    for (size_t i = 0; i < runs->n && ret == 0; i++)
+        ret = write_histograms_of(o, &runs->run[i], runs->n > 1, &room, e);
+    emit_array_end(o);
+    emit_object_end(o);
+    return ret;
+}
+
+/* -- groups ---------------------------------------------------------------- */
 
 /* The order of groups: results before the machine. */
 static int place_of(const char *prefix)
@@ -140,9 +192,12 @@ static void write_chart(struct emit *o, const struct chart *c,
     emit_object_end(o);
 }
 
-static void write_charts(struct emit *o, const struct charts *c,
-                         const struct runs *runs)
+/* A saved page has no histograms. */
+static int write_charts(struct emit *o, const struct charts *c,
+                        const struct runs *runs, bool frozen, struct err *e)
 {
+    int ret = 0;
+
     emit_object(o, NULL);
     emit_array(o, "groups");
     for (size_t i = 0; i < c->n; i++) {
@@ -159,8 +214,11 @@ static void write_charts(struct emit *o, const struct charts *c,
             emit_object_end(o);
         }
     }
+    if (!frozen)
+        ret = write_histograms(o, runs, e);
     emit_array_end(o);
     emit_object_end(o);
+    return ret;
 }
 
 int answer_kinds(struct site *s, struct query *q, struct answer *a,
@@ -170,6 +228,7 @@ int answer_kinds(struct site *s, struct query *q, struct answer *a,
     struct charts c = { 0 };
     struct chosen chosen;
     const struct runs *runs = &chosen.runs;
+    int ret;
 
     if (chosen_open(&chosen, s, q, e) < 0)
         return -1;
@@ -178,12 +237,12 @@ int answer_kinds(struct site *s, struct query *q, struct answer *a,
             add_chart(&c, runs->run[i].metrics[k].key);
     if (c.n)
         qsort(c.item, c.n, sizeof *c.item, by_group);
-    write_charts(&o, &c, runs);
+    ret = write_charts(&o, &c, runs, s->frozen, e);
     for (size_t i = 0; i < c.n; i++) {
         free(c.item[i].prefix);
         free(c.item[i].name);
     }
     free(c.item);
     chosen_close(&chosen);
-    return 0;
+    return ret;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/num.h"
+#include "common/path.h"
 #include "plot/curve_kind.h"
 #include "plot/curves.h"
 #include "store/read/run_rate.h"
@@ -213,6 +214,7 @@ int figure_request_open(struct figure_request *f, struct site *s,
         .kind = query_get(q, "kind"),
         .metric = query_get(q, "metric"),
         .param = query_get(q, "param"),
+        .hist = query_get(q, "hist"),
         .figure = FIGURE_INIT,
         .request = { .legend = -1, .every = 2 },
         .options = BUF_INIT,
@@ -226,6 +228,8 @@ int figure_request_open(struct figure_request *f, struct site *s,
     f->request.follow_links = f->live->flags & LOAD_LINKS;
     if (f->build.runs.n == 0)
         return err_set(e, ERR_USAGE, "no run is selected");
+    if (f->hist && !path_stays_below(f->hist))
+        return err_set(e, ERR_USAGE, "hist expects the name of a histogram");
     return take_options(f, s, q, e);
 }
 
@@ -243,6 +247,8 @@ int figure_request_build(struct figure_request *f, struct err *e)
         return -1;
     if (f->param && f->metric)
         return fig_sweep_draw(b, f->param, f->metric, e);
+    if (f->hist)
+        return fig_hist_draw(b, f->hist, e);
     if (k)
         return fig_curves_draw(b, k, e);
     if (f->kind)
@@ -257,18 +263,22 @@ void figure_request_command(const struct figure_request *f, struct buf *b)
 {
     const bool sweep = f->param && f->metric;
 
-    buf_printf(b, "gplot %s", sweep ? "sweep" : f->kind ? f->kind : "metric");
-    if (sweep) {
+    const char *const words[] = { f->hist, sweep ? f->param : NULL, f->metric };
+
+    buf_printf(b, "gplot %s",
+               f->hist   ? "hist"
+               : sweep   ? "sweep"
+               : f->kind ? f->kind
+                         : "metric");
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (!words[i])
+            continue;
         buf_char(b, ' ');
-        buf_shell_short(b, f->param);
-    }
-    if (f->metric) {
-        buf_char(b, ' ');
-        buf_shell_short(b, f->metric);
+        buf_shell_short(b, words[i]);
     }
     chosen_words(b, f->live, &f->chosen);
     site_root_option(b, f->live);
-    if (!sweep)
+    if (!sweep && !f->hist)
         buf_str(b, f->options.s);
 }
 

@@ -40,6 +40,12 @@ static const struct {
     { "gif",   { "image", "image/gif",     false } },
     { "webp",  { "image", "image/webp",    false } },
     { "svg",   { "image", "image/svg+xml", true  } },
+    { "wav",   { "audio", "audio/wav",     false } },
+    { "mp3",   { "audio", "audio/mpeg",    false } },
+    { "ogg",   { "audio", "audio/ogg",     false } },
+    { "flac",  { "audio", "audio/flac",    false } },
+    { "mp4",   { "video", "video/mp4",     false } },
+    { "webm",  { "video", "video/webm",    false } },
 };
 /* clang-format on */
 

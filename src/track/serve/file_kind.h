@@ -9,7 +9,7 @@
  * text, and an SVG may only be an image.
  */
 struct file_kind {
-    const char *name; /* "text", "image", "json", "csv" or "binary" */
+    const char *name; /* "text", "image", "audio", "binary" ... */
     const char *type; /* of HTTP */
     bool sandbox;     /* it might contain something that runs */
 };

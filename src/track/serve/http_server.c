@@ -126,8 +126,8 @@ static const struct {
 
 static const char page_policy[] =
     "default-src 'none'; script-src 'self'; style-src 'self'; "
-    "img-src 'self' data: blob:; connect-src 'self'; frame-ancestors 'none'; "
-    "base-uri 'none'; form-action 'none'";
+    "img-src 'self' data: blob:; media-src 'self'; connect-src 'self'; "
+    "frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
 static const char sandbox_policy[] =
     "default-src 'none'; style-src 'unsafe-inline'; sandbox; "
     "frame-ancestors 'none'";

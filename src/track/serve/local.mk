@@ -7,6 +7,7 @@ gtrack_SOURCES += \
 	%D%/answer_figure.c \
 	%D%/answer_files.c \
 	%D%/answer_kinds.c \
+	%D%/answer_media.c \
 	%D%/answer_run.c \
 	%D%/answer_runs.c \
 	%D%/answer_summary.c \

@@ -27,6 +27,7 @@ static const struct page {
     { "/api/diff",     answer_diff },
     { "/api/run",      answer_run },
     { "/api/log",      answer_log },
+    { "/api/media",    answer_media, .seconds = 2 },
     { "/api/artifact", answer_artifact },
     { "/api/download", answer_download },
     { "/api/edit",     answer_edit, .post = true },

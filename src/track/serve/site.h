@@ -37,7 +37,7 @@ typedef int site_fn(struct site *, struct query *, struct answer *,
 
 site_fn answer_stores, answer_runs, answer_kinds, answer_figure, answer_events,
     answer_compare, answer_summary, answer_diff, answer_run, answer_log,
-    answer_artifact, answer_download, answer_edit;
+    answer_media, answer_artifact, answer_download, answer_edit;
 
 /* The store that the query names. */
 struct live *site_store(struct site *, const struct query *, struct err *);
