@@ -69,6 +69,9 @@ static const struct setting table[] = {
     { "slurm.gres", CONF_TEXT, AT(gres), "", "resources of a cell: gpu:1" },
     { "slurm.cpus", CONF_INT, AT(cpus), "0", "cores of a cell; 0: its default",
       .min = 0, .max = 4096 },
+    { "slurm.signal", CONF_INT, AT(signal), "120",
+      "seconds before the time limit at which a cell writes a checkpoint",
+      .min = 1, .max = 65535 },
     { "slurm.extra", CONF_TEXT, AT(extra), "",
       "more options of sbatch: --mem=16G --constraint=a100" },
     { 0 }

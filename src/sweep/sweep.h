@@ -90,7 +90,7 @@ struct sweep {
     struct sweep_set *set; /* those of the file come first */
     size_t n_sets, room_sets;
     const char *account, *partition, *time, *gres, *extra; /* Slurm */
-    int64_t cpus;
+    int64_t cpus, signal;
 
     const char **command; /* of W&B's file, with {key} for a value */
     size_t n_command;

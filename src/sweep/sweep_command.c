@@ -33,7 +33,7 @@ static void write_option(FILE *fp, const char *name, const char *value)
 
 /* Write the script of an array job, whose tasks are the cells.  It requests the
  * resources of section [slurm] and runs this program with `sweep --cell N
- * WORDS`; the words are quoted for the shell.  Two minutes before the time
+ * WORDS`; the words are quoted for the shell.  Some time before the time
  * limit, or when the job is preempted, the program gets SIGUSR1 and stops its
  * cell; if it ends with status 75, the cell is queued again and resumes the
  * same run. */
@@ -59,9 +59,11 @@ static int write_script(const struct sweep *w, const char *folder,
         write_option(s.fp, "cpus-per-task", cpus);
         if (w->extra[0])
             fprintf(s.fp, "#SBATCH %s\n", w->extra);
-        fprintf(s.fp, "#SBATCH --requeue\n"
-                      "#SBATCH --open-mode=append\n"
-                      "#SBATCH --signal=B:USR1@120\n");
+        fprintf(s.fp,
+                "#SBATCH --requeue\n"
+                "#SBATCH --open-mode=append\n"
+                "#SBATCH --signal=B:USR1@%lld\n",
+                (long long)w->signal);
         write_option(s.fp, "output", log);
         fprintf(s.fp,
                 "\n"

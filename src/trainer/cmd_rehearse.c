@@ -89,17 +89,22 @@ static void check_place(struct rehearsal *r, const char *what, const char *path,
     buf_clear(&text);
 }
 
-/* The weights and two moments of each kept checkpoint, one that is being
- * written, and the best. */
+/* The weights and two moments. */
 static int64_t checkpoint_bytes(const struct settings *s)
 {
-    return 12 * s->is.parameters *
+    return 12 * s->is.parameters;
+}
+
+/* Each kept checkpoint, one that is being written, and the best. */
+static int64_t checkpoints_bytes(const struct settings *s)
+{
+    return checkpoint_bytes(s) *
            (s->checkpoint.keep_last + 1 + s->checkpoint.keep_best);
 }
 
 static int check_settings(struct rehearsal *r, struct err *e)
 {
-    struct engine_check seen = { 0 };
+    struct engine_check seen = { .scans = true };
     char *replaced = NULL;
     int ret = settings_load(&r->set, r->config, sets.item, sets.n, e);
 
@@ -110,7 +115,8 @@ static int check_settings(struct rehearsal *r, struct err *e)
     engine_check_clear(&seen);
     rehearsal_result(r, "settings", ret < 0 ? "failed" : "passed",
                      ret < 0 ? e->text
-                             : "the files that they name can be read");
+                             : "the files that they name can be read, and the "
+                               "vocabulary has all of their ids");
     if (ret == 0)
         rehearsal_result(r, "device", replaced ? "skipped" : "passed",
                          replaced ? replaced : r->set.train.device);
@@ -196,7 +202,7 @@ static int play_scenes(struct rehearsal *r, struct err *e)
     check_place(r, "store", s->run.root, 0, false);
     check_place(r, "checkpoints",
                 *s->checkpoint.folder ? s->checkpoint.folder : s->run.root,
-                checkpoint_bytes(s), true);
+                checkpoints_bytes(s), true);
     if (make_folders(r, &why) < 0) {
         rehearsal_result(r, "folders", "failed", why.text);
         return 0;
@@ -212,7 +218,8 @@ static int play_scenes(struct rehearsal *r, struct err *e)
             break; /* then nothing can work */
     }
     if (script) {
-        good = rehearse_script(script, r->store, &text);
+        good = rehearse_script(script, r->store, r->checkpoints,
+                               checkpoint_bytes(s), &text);
         rehearsal_result(r, "script", good ? "passed" : "failed", text.s);
         buf_clear(&text);
     }

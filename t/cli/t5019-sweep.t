@@ -268,9 +268,12 @@ gtrack ls -e many --tsv -c sweep.cell,status --no-header >runs 2>&1
 is "$(sort runs | grep -c 'FINISHED$') $(cat tasks.log | grep -c 'is done')" \
     "5 4" "an array job of Slurm runs the cells in the same way"
 PATH=$dir/bin:$PATH gtrack sweep -c s.ini -o 'an array' -e many --slurm \
-    -- true '{optim.lr}' >out 2>err
+    --set slurm.signal=300 -- true '{optim.lr}' >out 2>err
 grep -rqh "^#SBATCH --output='.*an array/cells/%x-%a.out'$" 'an array'
 ok $? "a folder with a blank is one word to sbatch" "$(grep -rh SBATCH 'an array')"
+is "$(grep -rh -e --signal array 'an array' | sort)" \
+    "#SBATCH --signal=B:USR1@120
+#SBATCH --signal=B:USR1@300" "the time between the signal and the limit is a setting"
 
 # A sweep that is told to stop.
 mkfifo wait

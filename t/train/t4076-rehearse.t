@@ -80,6 +80,14 @@ fi
 # What is wrong with the settings
 rehearse "a wrong path is found" 1 --set 'data.train=dat/*.bin'
 like out "^settings${tab}failed.*data.train" "the setting with the path is named"
+mkdir bad
+cp data_*.bin bad
+printf '\377\177' | dd of=bad/data_000001.bin bs=2 seek=1500 conv=notrunc 2>/dev/null
+rehearse "an id in the middle of a shard that the vocabulary lacks is found" 1 \
+    --set 'data.train=bad/*.bin'
+like out "^settings${tab}failed.*bad/data_000001.bin: token [0-9]* has id 32767, but" \
+    "the shard and the token are named"
+rm -r bad
 rehearse "a store that cannot be written to is found" 1 --scene training \
     --set run.root=text.txt/mlruns
 like out "^store${tab}failed${tab}text.txt cannot be written to" \
@@ -145,6 +153,24 @@ END
 #SBATCH --time=12:00:00
 srun gtrain --config c.ini --resume auto || scontrol requeue "$SLURM_JOB_ID"
 END
+    script "a time limit that is over before training begins is found" 1 \
+        "failed.*the time limit of 60 s leaves no time for training: the signal comes 120 s" <<'END'
+#!/bin/bash
+#SBATCH --time=00:01:00
+#SBATCH --requeue --signal=USR1@120
+srun gtrain --config c.ini --resume auto || scontrol requeue "$SLURM_JOB_ID"
+END
+    cat >job.sh <<'END'
+#!/bin/bash
+#SBATCH --time=1-12:00:00
+#SBATCH --requeue --signal=B:USR1@1
+srun gtrain --config c.ini --resume auto || scontrol requeue "$SLURM_JOB_ID"
+END
+    rehearse "a signal that is too late for a checkpoint is found" 1 \
+        --scene slow-rank --script job.sh --set model.width=16384 \
+        --set model.layers=64
+    like out "^script${tab}failed${tab}writing a checkpoint takes about [0-9]* s in .*, but the signal comes 1 s before" \
+        "the times are named"
     script "a script that starts nothing is found" 1 \
         "failed.*starts no training" <<'END'
 #!/bin/bash

@@ -402,6 +402,18 @@ int loader_check(const struct loader *l, struct err *e)
     return 0;
 }
 
+int loader_scan(const struct loader *l, struct err *e)
+{
+    const int64_t n = l->start[l->n - 1] + l->shard[l->n - 1].n;
+    int32_t id[SHARD_BLOCK];
+
+    for (int64_t at = 0; at < n; at += SHARD_BLOCK)
+        if (copy_tokens(l, at, n - at < SHARD_BLOCK ? n - at : SHARD_BLOCK, id,
+                        e) < 0)
+            return -1;
+    return loader_check(l, e);
+}
+
 int loader_open(struct loader **out, const struct loader_conf *conf,
                 struct err *e)
 {

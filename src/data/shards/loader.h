@@ -67,6 +67,8 @@ int loader_open(struct loader **, const struct loader_conf *, struct err *);
 void loader_close(struct loader *); /* NULL is fine */
 /* Fail if a shard was written to since it was opened (shard_check()). */
 int loader_check(const struct loader *, struct err *);
+/* Read all shards once, and fail at an id that the vocabulary lacks. */
+int loader_scan(const struct loader *, struct err *);
 int64_t loader_tokens(const struct loader *); /* in all shards */
 int64_t loader_shards(const struct loader *);
 const char *loader_path(const struct loader *, int64_t shard);

@@ -271,6 +271,18 @@ static int check_tokenizer(struct engine_check *seen, const struct settings *s,
     return 0;
 }
 
+/* All ids, at the speed of the disk. */
+static int scan_files(const struct engine_data *d, struct err *e)
+{
+    const struct mixture *const all[] = { d->train, d->val };
+
+    for (int i = 0; i < 2; i++)
+        for (size_t k = 0; all[i] && k < mixture_sources(all[i]); k++)
+            if (loader_scan(mixture_loader(all[i], k), e) < 0)
+                return -1;
+    return 0;
+}
+
 static int check_files(struct engine_check *seen, const struct settings *s,
                        struct err *e)
 {
@@ -285,6 +297,8 @@ static int check_files(struct engine_check *seen, const struct settings *s,
 
     if (!seen->files || strcmp(seen->files, files) != 0)
         ret = engine_data_open_train(&d, s, e);
+    if (ret == 0 && seen->scans)
+        ret = scan_files(&d, e);
     d.tokenizer = NULL; /* borrowed */
     engine_data_close(&d);
     free(seen->files);

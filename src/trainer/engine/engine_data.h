@@ -60,6 +60,7 @@ struct engine_check {
     struct engine_data data; /* the tokenizer alone stays open */
     char *tokenizer;         /* its path */
     char *files; /* the values that opening token files depends on */
+    bool scans;  /* read all of these files */
 };
 
 int engine_check(struct engine_check *seen, struct settings *, int ranks,

@@ -9,6 +9,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/mem.h"
 #include "common/num.h"
 #include "common/path.h"
@@ -124,7 +125,70 @@ static int call_script(const char *script, const char *folder,
     return ret;
 }
 
-bool rehearse_script(const char *script, const char *folder, struct buf *text)
+/* As Slurm reads it: minutes, M:S, H:M:S, or after D- hours, H:M or H:M:S. */
+static double read_limit(const char *text)
+{
+    double days = 0, part[3] = { 0 };
+    int used = 0, n;
+
+    sscanf(text, "%lf-%n", &days, &used);
+    n = sscanf(text + used, "%lf:%lf:%lf", &part[0], &part[1], &part[2]);
+    return used > 0 || n == 3 ? (used > 0 ? days * 86400 : 0) + part[0] * 3600 +
+                                    part[1] * 60 + part[2]
+                              : part[0] * 60 + part[1];
+}
+
+/* The seconds that writing so many bytes takes. */
+static int time_checkpoint(const char *folder, int64_t bytes, double *secs,
+                           struct err *e)
+{
+    char *path = path_join(folder, "speed");
+    const double began = clock_mono();
+    struct buf some = BUF_INIT;
+    int ret;
+
+    for (int i = 0; i < 1 << 19; i++) /* 16 MiB */
+        buf_str(&some, "0123456789abcdef0123456789ABCDEF");
+    ret = save_bytes(path, some.s, some.len, e);
+    *secs = (clock_mono() - began) * (double)bytes / (double)some.len;
+    buf_clear(&some);
+    unlink(path);
+    free(path);
+    return ret;
+}
+
+/* The signal leaves time for a checkpoint, and the limit for training. */
+static int check_times(const char *source, const char *folder, int64_t bytes,
+                       struct err *e)
+{
+    const char *signal = strstr(source, "--signal");
+    const char *limit = strstr(source, "--time=");
+    const char *at = signal ? strpbrk(signal, "@\n") : NULL;
+    const double before = at && *at == '@' ? strtod(at + 1, NULL) : 60;
+    double secs;
+
+    if (!signal)
+        return err_set(e, ERR_INPUT,
+                       "no signal comes before the time limit; add: #SBATCH "
+                       "--signal=USR1@120");
+    if (time_checkpoint(folder, bytes, &secs, e) < 0)
+        return -1;
+    if (secs > before)
+        return err_set(e, ERR_INPUT,
+                       "writing a checkpoint takes about %.0f s in %s, but the "
+                       "signal comes %.0f s before the time limit; change it "
+                       "to --signal=USR1@%.0f",
+                       secs, folder, before, 60 + 2 * secs);
+    if (limit && read_limit(limit + 7) <= before + secs)
+        return err_set(e, ERR_INPUT,
+                       "the time limit of %.0f s leaves no time for training: "
+                       "the signal comes %.0f s before it",
+                       read_limit(limit + 7), before);
+    return 0;
+}
+
+bool rehearse_script(const char *script, const char *folder,
+                     const char *checkpoints, int64_t bytes, struct buf *text)
 {
     char *full = realpath(folder, NULL);
     struct buf source = BUF_INIT, calls = BUF_INIT;
@@ -143,11 +207,8 @@ bool rehearse_script(const char *script, const char *folder, struct buf *text)
                       "training ended with status 75, and the job was not "
                       "queued again; add: test $? -ne 75 || scontrol requeue "
                       "\"$SLURM_JOB_ID\"");
-    if (ret == 0 && strstr(source.s, "#SBATCH") &&
-        !strstr(source.s, "--signal"))
-        ret = err_set(&e, ERR_INPUT,
-                      "no signal comes before the time limit; add: #SBATCH "
-                      "--signal=USR1@120");
+    if (ret == 0 && strstr(source.s, "#SBATCH"))
+        ret = check_times(source.s, checkpoints, bytes, &e);
     buf_str(text, ret < 0 ? e.text : "it resumes, and queues the job again");
     buf_clear(&source);
     buf_clear(&calls);

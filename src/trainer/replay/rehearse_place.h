@@ -27,7 +27,9 @@ char *rehearse_existing(const char *path);
  * Run a job script with srun, mpirun and gtrain replaced by programs that end
  * with status 75, as after a signal, and with a scontrol and an sbatch that
  * only record how they are called.  The script must resume automatically and
- * queue the job again, and for Slurm ask for a signal before the time limit.
- * The folder is for these programs.
+ * queue the job again, and for Slurm ask for a signal before the time limit,
+ * early enough to write a checkpoint of so many bytes.  The folder is for these
+ * programs.
  */
-bool rehearse_script(const char *script, const char *folder, struct buf *text);
+bool rehearse_script(const char *script, const char *folder,
+                     const char *checkpoints, int64_t bytes, struct buf *text);
