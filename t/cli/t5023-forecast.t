@@ -45,19 +45,21 @@ while test $i -le 25; do
     curve run$i $i 1000
     i=$((i + 1))
 done
-hits=0 close=0
+hits=0 close=0 above=0
 for i in 1 5 9 13 17 21 25; do
     name=run$i
     test $i -gt 1 || name=alone
     gtrack forecast $name --at 400 --tsv --no-header >out 2>err
     hits=$((hits + $(awk -F '\t' 'NR == FNR { end = $1; next }
         { print (end > $6 && end < $7) }' $name.end out)))
+    above=$((above + $(awk -F '\t' '{ print ($5 > $4 || $7 > $4) }' out)))
     close=$((close + $(awk -F '\t' 'NR == FNR { end = $1; next }
         { d = $5 - end; print (d < 0.1 && d > -0.1) }' $name.end out)))
 done
 is "$(cut -f 8,9 out)" "92${tab}24" "the interval has the stated probability"
 test $hits -ge 5
 ok $? "intervals contain the end of at least five of seven curves" "$hits"
+is $above 0 "no forecast and no interval is above the present value"
 test $close -ge 6
 ok $? "the forecasts are close to the end" "$close"
 gtrack forecast run5 --at 400 --points 3 --tsv --no-header >out 2>err
@@ -117,6 +119,12 @@ end=$(gtrack metrics run5 val/loss --from 1000 --tsv --no-header | cut -f 2)
 test "$(awk -F '\t' -v end="$end" '{ d = $5 - end
     print (end > $6 && end < $7 && d < 0.05 && d > -0.05) }' out)" = 1
 ok $? "the forecast of the validation loss is close to its end" "$end: $(cat out)"
+awk 'BEGIN { for (step = 1; step <= 200; step++)
+    printf "{\"step\": %d, \"train/lr\": 0.001, \"train/loss\": %g}\n", step,
+        6 - step / 50 }' | gtrack log -p derived.steps=200 -p model.vocab=3 straight >out 2>&1
+gtrack forecast straight --at 150 --tsv --no-header >out 2>err
+is "$? $(awk -F '\t' '{ print ($5 <= log(3) && $7 <= log(3)) }' out)" "0 1" \
+    "a straight curve is forecast, and no worse than guessing" "$(cat out err)"
 gtrack forecast run5 --metric val/count --at 400 >out 2>err
 is $? 1 "a metric that rises is not forecast"
 gtrack forecast run5 --metric val/none >out 2>err

@@ -23,7 +23,8 @@ struct law {
 
 double forecast_mean(const struct loss_curve *c, int64_t step)
 {
-    const int64_t n = step / 50 > 0 ? step / 50 : 1;
+    const int64_t few = step / 10 < 25 ? step / 10 : 25;
+    const int64_t n = step / 50 > few ? step / 50 : few > 0 ? few : 1;
     double sum = 0;
     int64_t found = 0;
 
@@ -91,8 +92,9 @@ static void terms_of(const struct point *p, double exponent, double x[TERMS])
     x[2] = -p->s2;
 }
 
-/* A and C are not negative: training does not make a model worse. */
-static bool fit_law(struct law *best, const struct point *p, int n)
+/* L0, A and C are not negative: training does not make a model worse.  As long
+ * as the rate has hardly fallen, noise decides about C, so it has a bound. */
+static bool fit_law(struct law *best, const struct point *p, int n, double most)
 {
     double x[POINTS * TERMS], y[POINTS];
     struct least_squares l = {
@@ -108,8 +110,21 @@ static bool fit_law(struct law *best, const struct point *p, int n)
             y[i] = p[i].loss;
         }
         good = least_squares_fit(&l, TERMS) && l.factor[2] >= 0;
+        if (good && l.factor[2] > most) {
+            for (int i = 0; i < n; i++)
+                y[i] += most * p[i].s2;
+            good = least_squares_fit(&l, TERMS - 1);
+            l.factor[2] = most;
+        }
         good = good || least_squares_fit(&l, TERMS - 1);
-        if (!good || l.factor[1] < 0 || l.factor[0] < 0 || l.squares >= least)
+        if (good && l.factor[0] < 0) { /* without L0 */
+            l.x = x + 1;
+            good = least_squares_fit(&l, 1);
+            l.x = x;
+            l.factor[1] = l.factor[0];
+            l.factor[0] = 0;
+        }
+        if (!good || l.factor[1] < 0 || l.squares >= least)
             continue;
         least = l.squares;
         best->exponent = exponent;
@@ -130,6 +145,24 @@ static double apply_law(const struct law *law, double s1, double s2)
     return loss > 0 ? loss : (double)NAN;
 }
 
+/* The C with which the rest of the schedule takes a seventh off the loss. */
+static double most_drop(const struct loss_curve *c, int64_t now,
+                        const double *s2)
+{
+    const double rest = s2[c->steps - 1] - s2[now - 1];
+
+    return rest > 0 ? forecast_mean(c, now) / 7 / rest : (double)INFINITY;
+}
+
+static bool falls(const struct point *p, int n)
+{
+    double half[2] = { 0, 0 };
+
+    for (int i = 0; i < n; i++)
+        half[i >= (n + 1) / 2] += p[i].loss;
+    return half[0] / ((n + 1) / 2) > half[1] / (n / 2);
+}
+
 void forecast_losses(const struct loss_curve *c, int64_t now,
                      const int64_t *step, int n, double *loss)
 {
@@ -146,27 +179,31 @@ void forecast_losses(const struct loss_curve *c, int64_t now,
     s2 = xcalloc((size_t)c->steps, sizeof *s2);
     add_rates(c, s1, s2);
     seen = make_points(c, now, s1, s2, p);
-    if (seen >= FORECAST_VALUES && fit_law(&law, p, seen))
+    if (seen >= FORECAST_VALUES && falls(p, seen) &&
+        fit_law(&law, p, seen, most_drop(c, now, s2)))
         for (int i = 0; i < n; i++)
             if (step[i] >= 1 && step[i] <= c->steps)
-                loss[i] = apply_law(&law, s1[step[i] - 1], s2[step[i] - 1]);
+                loss[i] =
+                    fmin(forecast_mean(c, now),
+                         apply_law(&law, s1[step[i] - 1], s2[step[i] - 1]));
     free(s1);
     free(s2);
 }
 
 struct forecast_interval forecast_interval(double loss, double *ratio,
-                                           int64_t n)
+                                           int64_t n, double most)
 {
-    struct forecast_interval f = { loss, (double)NAN, (double)NAN, 0 };
+    struct forecast_interval f = { fmin(loss, most), (double)NAN, (double)NAN,
+                                   0 };
     int64_t cut = (n + 1) / 20; /* of each end: 90 % remain */
 
     if (n < 3)
         return f;
     cut = cut > 0 ? cut : 1;
     num_sort(ratio, (size_t)n);
-    f.loss = loss * ratio[n / 2];
-    f.low = loss * ratio[cut - 1];
-    f.high = loss * ratio[n - cut];
+    f.loss = fmin(loss * ratio[n / 2], most);
+    f.low = fmin(loss * ratio[cut - 1], most);
+    f.high = fmin(loss * ratio[n - cut], most);
     f.coverage = 1 - 2 * (double)cut / (double)(n + 1);
     return f;
 }

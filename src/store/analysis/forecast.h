@@ -15,7 +15,9 @@
  * of the learning rates so far, and S2 that of their decreases, each of which
  * has its effect gradually.  For each of some exponents, L0, A and C follow by
  * least squares from means of the losses so far; the exponent with the least
- * squares counts.
+ * squares counts.  L0 is 0 where it would be negative, and what C takes off in
+ * the rest of the schedule is at most a seventh of the present loss, which no
+ * forecast exceeds.
  *
  * forecast_interval() tells how far such forecasts are off, from forecasts of
  * curves whose end is known: if the next one is like these, its error lies
@@ -37,8 +39,9 @@ enum {
 void forecast_losses(const struct loss_curve *, int64_t now,
                      const int64_t *step, int n, double *loss);
 
-/* The mean of the losses of the last 2 % of the steps up to this one, or the
- * last loss before it; NaN if there is none. */
+/* The mean of the losses of the last 2 % of the steps up to this one, but of at
+ * least 25 or, if they are fewer than 250, a tenth of them, or the last loss
+ * before it; NaN if there is none. */
 double forecast_mean(const struct loss_curve *, int64_t step);
 
 struct forecast_interval {
@@ -48,6 +51,6 @@ struct forecast_interval {
 };
 
 /* Correct a forecast by n ratios of a true loss to its forecast, which are
- * sorted. */
+ * sorted; nothing is above `most`. */
 struct forecast_interval forecast_interval(double loss, double *ratio,
-                                           int64_t n);
+                                           int64_t n, double most);

@@ -210,8 +210,20 @@ static void try_others(struct others *o, const struct runs *all,
 
 /* ---- the forecast ----------------------------------------------------- */
 
+/* What training reaches is no worse than the present value, or guessing. */
+static double worst_end(const struct run_forecast *f,
+                        const struct run_info *run, const char *key)
+{
+    const char *text = run_info_param(run, "model.vocab");
+    double vocab;
+
+    return text && str_ends(key, "/loss") && num_real(text, &vocab) && vocab > 1
+               ? fmin(f->last, log(vocab))
+               : f->last;
+}
+
 static void add_points(struct run_forecast *f, const struct loss_curve *c,
-                       struct others *o)
+                       struct others *o, double most)
 {
     double *value = forecast_points(c, f->now, o->points);
 
@@ -219,7 +231,8 @@ static void add_points(struct run_forecast *f, const struct loss_curve *c,
     for (int k = 0; k < o->points && isfinite(value[k]); k++)
         f->point[f->n++] = (struct forecast_point){
             step_of_point(f->now, f->steps, k, o->points),
-            forecast_interval(value[k], o->ratio + k * OTHERS_MAX, o->n[k]),
+            forecast_interval(value[k], o->ratio + k * OTHERS_MAX, o->n[k],
+                              most),
             o->n[k],
         };
     free(value);
@@ -243,7 +256,7 @@ static int forecast_curve(struct run_forecast *f,
                        run->name);
     f->last = forecast_mean(c, f->now);
     try_others(&o, all, run, r->key, (double)f->now / (double)f->steps);
-    add_points(f, c, &o);
+    add_points(f, c, &o, worst_end(f, run, r->key));
     free(o.ratio);
     free(o.n);
     if (f->n == r->points)
