@@ -237,28 +237,16 @@ static void add_row(const struct certify *c, struct span s,
                                   : NULL);
 }
 
-static void list_other(struct buf *b, const char *name)
-{
-    buf_printf(b, "%s%s", b->len ? ", " : "; not computed again: ", name);
-}
-
-static bool has_artifact(const struct run_info *run, const char *name)
-{
-    char *path = path_join(run->artifacts, name);
-    const bool has = path_exists(path);
-
-    free(path);
-    return has;
-}
-
 /* The metrics of the model that replay does not compute; those of the machine
- * are nothing that could be computed again.  Nor does it compute samples where
- * rounding may turn a token, or what `gtrain eval` has added. */
+ * are nothing that could be computed again.  Nor does it tell answers and
+ * samples where rounding may turn them, or what `gtrain eval` has added. */
 static void list_others(const struct run_info *run, bool rounded, struct buf *b)
 {
     const char *questions = run_info_param(run, "eval.hellaswag");
     static const char *const machine[] = { "system/", "perf/", "event/",
                                            "train/tokens" };
+    static const char *const artifacts[] = { "documents", "samples" };
+    static const char before[] = "; not computed again: ";
     char *id = xstrdup(run->id);
     struct runs runs = { 0 };
     struct err e = { 0 };
@@ -267,21 +255,24 @@ static void list_others(const struct run_info *run, bool rounded, struct buf *b)
         log_warn("%s", e.text);
     for (size_t i = 0; runs.n == 1 && i < runs.run[0].n_metrics; i++) {
         const char *key = runs.run[0].metrics[i].key;
-        bool is_known =
-            (run_info_is_provable(run, key) &&
-             (strncmp(key, "hellaswag/", 10) != 0 || path_exists(questions))) ||
-            str_ends(key, "/epoch");
+        bool is_known = (run_info_is_provable(run, key) &&
+                         (strncmp(key, "hellaswag/", 10) != 0 ||
+                          (path_exists(questions) && !rounded))) ||
+                        str_ends(key, "/epoch");
 
         for (size_t k = 0; k < sizeof machine / sizeof *machine; k++)
             is_known =
                 is_known || strncmp(key, machine[k], strlen(machine[k])) == 0;
         if (!is_known)
-            list_other(b, key);
+            buf_printf(b, "%s%s", b->len ? ", " : before, key);
     }
-    if (rounded && has_artifact(run, "samples"))
-        list_other(b, "samples");
-    if (has_artifact(run, "documents"))
-        list_other(b, "documents");
+    for (int i = 0; i < (rounded ? 2 : 1); i++) {
+        char *path = path_join(run->artifacts, artifacts[i]);
+
+        if (path_exists(path))
+            buf_printf(b, "%s%s", b->len ? ", " : before, artifacts[i]);
+        free(path);
+    }
     runs_free(&runs);
     free(id);
 }
