@@ -157,8 +157,8 @@ replay "another learning rate is found" 1 whole --set optim.lr=1e-3
 like err "whole differs at step 31: train/lr is .*, but the run recorded" \
     "the first step that differs is named"
 replay "another seed is found" 1 whole --steps 1:3 --set train.seed=2
-replay "another batch is found" 2 whole --set train.batch=8
-like err "a step has 128 tokens, but those of the run had 64" \
+replay "another batch is found" 1 whole --set train.batch=8
+like err "derived.tokens_per_step is 64, but the settings give 128" \
     "the sizes of the steps are named"
 loss=$(find mlruns -path "*$(basename "$(dirname "$artifacts")")/metrics/train/loss")
 cp "$loss" saved

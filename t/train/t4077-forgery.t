@@ -69,6 +69,12 @@ replay "a false claim of other instructions changes no verdict" 0
 is "$(cut -f6 out)" equal "what is equal to the last bit needs no excuse"
 cp kept "$run/params/derived.instructions"
 
+cp tokens/data.tokens.lock lock
+sed 's/^tokens ......../tokens deadbeef/' lock >tokens/data.tokens.lock
+replay "replay finds a lock that was changed" 1
+like err "the content differs from tokens/data.tokens.lock" "the lock is named"
+mv lock tokens/data.tokens.lock
+
 # verify FILE SED: the chain of the store finds the changed file without
 # computing anything
 verify() {

@@ -382,19 +382,6 @@ static int compare_questions(struct certify *c, struct certify_result *r,
     return 0;
 }
 
-static int sample_again(struct engine *eng, struct buf *all, struct err *e)
-{
-    const int n = (int)eng->set->sample.count;
-    struct buf *text = xcalloc((size_t)n, sizeof *text);
-    const int ret = sampler_texts(eng, text, e);
-
-    sampler_join(eng, text, n, all);
-    for (int i = 0; i < n; i++)
-        buf_clear(&text[i]);
-    free(text);
-    return ret < 0 ? -1 : 0;
-}
-
 /* Where training wrote samples.  Rounding may turn a token, and then all that
  * follow it are others. */
 static int compare_samples(struct certify *c, struct certify_result *r,
@@ -404,12 +391,13 @@ static int compare_samples(struct certify *c, struct certify_result *r,
     char *name = xasprintf(SAMPLER_FILE, (long long)eng->state.step);
     char *path = path_join(c->run->artifacts, name);
     struct buf then = BUF_INIT, now = BUF_INIT;
+    size_t last;
     int ret = 0;
 
     if (eng->data.tokenizer && path_exists(path) &&
         (eng->coll.rank == 0 || parallel_gathers(&eng->parallel))) {
-        ret = sample_again(eng, &now, e);
-        if (ret == 0)
+        ret = sampler_texts(eng, &now, &last, e);
+        if (ret >= 0)
             ret = buf_read_unlinked(&then, path, 64 << 20, e);
         if (now.len == then.len && memcmp(now.s, then.s, now.len) == 0) {
             r->numbers++;

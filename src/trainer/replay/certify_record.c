@@ -71,21 +71,6 @@ static void note_facts(struct certify *c)
     note_fact(c, "derived.threads", text);
 }
 
-static int check_step_size(const struct certify *c, struct err *e)
-{
-    const char *key = "derived.tokens_per_step";
-    const char *then = changed_param(c->run, key, c->begins);
-    const int64_t now = c->engine->set->is.tokens_per_step;
-    int64_t n;
-
-    if (then && num_int(then, &n) && n != now)
-        return err_set(e, ERR_USAGE,
-                       "a step has %" PRId64
-                       " tokens, but those of the run had %" PRId64,
-                       now, n);
-    return 0;
-}
-
 /* What follows from the settings is shown, too. */
 static int check_derived(const struct certify *c, struct err *e)
 {
@@ -94,7 +79,8 @@ static int check_derived(const struct certify *c, struct err *e)
     const struct {
         const char *key;
         int64_t now;
-    } row[] = { { "derived.parameters", is->parameters },
+    } row[] = { { "derived.tokens_per_step", is->tokens_per_step },
+                { "derived.parameters", is->parameters },
                 { "derived.steps", is->steps },
                 { "derived.warmup", is->warmup } };
     const char *hash = changed_param(c->run, "derived.tokenizer", c->begins);
@@ -119,8 +105,7 @@ int certify_record(struct certify *c, struct err *e)
     const struct engine_data *d = &c->engine->data;
 
     note_facts(c);
-    if (check_step_size(c, e) < 0 || check_derived(c, e) < 0 ||
-        check_data(c, "data.train", d->train, e) < 0)
+    if (check_derived(c, e) < 0 || check_data(c, "data.train", d->train, e) < 0)
         return -1;
     return check_data(c, "data.val", d->val, e);
 }

@@ -507,19 +507,17 @@ void report_multiple_choice(struct report *r, const struct engine *eng,
 
 /* Store all samples as one artifact, and show the last one. */
 void report_samples(struct report *r, const struct engine *eng,
-                    const struct buf *text, int n)
+                    const struct buf *text, size_t last)
 {
     const long long step = (long long)eng->state.step;
-    struct buf all = BUF_INIT;
     char name[64];
 
-    if (!r->run || n < 1)
+    if (!r->run || !text->len)
         return;
-    sampler_join(eng, text, n, &all);
     snprintf(name, sizeof name, SAMPLER_FILE, step);
-    store_text(r, name, all.s);
-    log_info("a sample after step %lld:\n%s", step, text[n - 1].s);
-    buf_clear(&all);
+    store_text(r, name, text->s);
+    log_info("a sample after step %lld:\n%.*s", step,
+             (int)(text->len - last - 1), text->s + last);
 }
 
 /* ---- the end ---------------------------------------------------------- */

@@ -63,7 +63,7 @@ void report_eval(struct report *, const struct engine *,
 void report_multiple_choice(struct report *, const struct engine *,
                             const struct multiple_choice_result *);
 void report_samples(struct report *, const struct engine *,
-                    const struct buf *text, int n);
+                    const struct buf *text, size_t last);
 /* The loss or the norm of the step that was just computed is not good. */
 void report_event(struct report *, const struct engine *, enum step_verdict,
                   const char *what);

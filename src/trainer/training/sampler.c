@@ -430,12 +430,13 @@ static void add_token(void *arg, int sequence, int32_t id)
     sampler_add(t->engine, id, &t->text[sequence]);
 }
 
-int sampler_texts(struct engine *eng, struct buf *text, struct err *e)
+int sampler_texts(struct engine *eng, struct buf *all, size_t *last,
+                  struct err *e)
 {
     const struct sample_settings *c = &eng->set->sample;
     const int count = (int)c->count;
     const struct tokenizer *const tokenizer = eng->data.tokenizer;
-    struct sample_texts t = { eng, text };
+    struct sample_texts t = { eng, xcalloc((size_t)count, sizeof *t.text) };
     struct ids prompt = { 0 };
     struct ids *prompts = xcalloc((size_t)count, sizeof *prompts);
     struct sampler s = { 0 };
@@ -444,24 +445,24 @@ int sampler_texts(struct engine *eng, struct buf *text, struct err *e)
     sampler_prompt(eng, c->prompt, &prompt);
     for (int i = 0; i < count; i++) {
         prompts[i] = prompt;
-        text[i] = BUF_INIT;
+        t.text[i] = BUF_INIT;
         if (*c->prompt) /* else it is an end-of-text token */
-            tokenizer_decode(tokenizer, prompt.id, prompt.n, &text[i]);
-        tokenizer_drop_space(tokenizer, &text[i], 0);
+            tokenizer_decode(tokenizer, prompt.id, prompt.n, &t.text[i]);
+        tokenizer_drop_space(tokenizer, &t.text[i], 0);
     }
     ret = sampler_open(&s, eng, count, (int64_t)prompt.n + c->tokens, e);
     if (ret == 0)
         ret = sampler_run(&s, prompts, c->tokens, add_token, &t, e);
     sampler_close(&s);
+    for (int i = 0; i < count; i++) {
+        buf_printf(all, "---- sample %d of step %lld\n", i + 1,
+                   (long long)eng->state.step);
+        *last = all->len;
+        buf_printf(all, "%s\n", t.text[i].s);
+        buf_clear(&t.text[i]);
+    }
+    free(t.text);
     free(prompts);
     free(prompt.id);
     return ret;
-}
-
-void sampler_join(const struct engine *eng, const struct buf *text, int n,
-                  struct buf *all)
-{
-    for (int i = 0; i < n; i++)
-        buf_printf(all, "---- sample %d of step %lld\n%s\n", i + 1,
-                   (long long)eng->state.step, text[i].s);
 }

@@ -61,14 +61,10 @@ void sampler_close(struct sampler *);
 int sampler_run(struct sampler *, const struct ids *prompts, int64_t tokens,
                 sampler_fn *, void *arg, struct err *);
 
-/* Generate sample.count texts, each with the prompt before it.  The function
- * initialises the elements of `text`, and the caller clears them.  Returns 1 if
- * the model's logits are not finite. */
-int sampler_texts(struct engine *, struct buf *text, struct err *);
-
-/* Append n of them as the artifact of this name has them. */
-void sampler_join(const struct engine *, const struct buf *text, int n,
-                  struct buf *all);
+/* Append sample.count texts, each with the prompt before it and a line above,
+ * as the artifact of this name has them; the last begins at *last.  Returns 1
+ * if the model's logits are not finite. */
+int sampler_texts(struct engine *, struct buf *all, size_t *last, struct err *);
 #define SAMPLER_FILE "samples/step-%08lld.txt"
 
 /* The ids that a sample starts with: the prompt's, or the end-of-text token. */

@@ -238,27 +238,24 @@ static int ask_questions(struct train *t, struct err *e)
 static int write_samples(struct train *t, struct err *e)
 {
     struct engine *eng = t->engine;
-    const int n = (int)eng->set->sample.count;
     const double began = clock_mono();
-    struct buf *text;
+    struct buf text = BUF_INIT;
+    size_t last = 0;
     int ret;
 
     eng->state.due &= ~DUE_SAMPLES;
     if (!eng->data.tokenizer ||
         (eng->coll.rank > 0 && !parallel_gathers(&eng->parallel)))
         return 0;
-    text = xcalloc((size_t)n, sizeof *text);
-    ret = sampler_texts(eng, text, e);
+    ret = sampler_texts(eng, &text, &last, e);
     if (ret == 0)
-        report_samples(&t->report, eng, text, n);
+        report_samples(&t->report, eng, &text, last);
     if (ret >= 0)
         record_time(t, "perf/sample_ms", began);
     if (ret > 0)
         log_warn("no sample at step %lld: the model's logits are not finite",
                  (long long)eng->state.step);
-    for (int i = 0; i < n; i++)
-        buf_clear(&text[i]);
-    free(text);
+    buf_clear(&text);
     return ret < 0 ? -1 : 0;
 }
 
