@@ -23,7 +23,7 @@ class GTrainConfig(PretrainedConfig):
                  qkv_bias=True, output_bias=True, mlp_bias=True,
                  final_norm=True, qk_norm=False,
                  mlp="gelu_tanh", position="learned",
-                 rope_theta=10000.0, tied=True, embed_norm=False,
+                 rope_theta=10000.0, nope_every=0, tied=True, embed_norm=False,
                  softcap=0.0, window=0, window_pattern="SSSL",
                  residual_scale=False, value_embed=False, **kwargs):
         self.vocab_size = vocab_size
@@ -39,6 +39,7 @@ class GTrainConfig(PretrainedConfig):
         self.mlp_bias, self.final_norm = mlp_bias, final_norm
         self.qk_norm, self.mlp, self.tied = qk_norm, mlp, tied
         self.position, self.rope_theta = position, rope_theta
+        self.nope_every = nope_every
         self.embed_norm, self.softcap = embed_norm, softcap
         self.window, self.window_pattern = window, window_pattern
         self.residual_scale, self.value_embed = residual_scale, value_embed
@@ -68,7 +69,8 @@ class Attention(nn.Module):
         self.window = c.window if short else 0
         self.heads, self.kv = c.num_attention_heads, c.num_key_value_heads
         self.size = c.head_dim
-        self.theta = c.rope_theta if c.position == "rope" else None
+        rotates = not c.nope_every or (layer + 1) % c.nope_every
+        self.theta = c.rope_theta if c.position == "rope" and rotates else None
         rows = (self.heads + 2 * self.kv) * self.size
         self.qkv = nn.Linear(c.hidden_size, rows, bias=c.qkv_bias)
         self.proj = nn.Linear(self.heads * self.size, c.hidden_size,

@@ -62,6 +62,7 @@ llama $llama model.tied=no
 qwen2 $llama model.qkv_bias=yes model.output_bias=no
 qwen3 $llama model.qk_norm=yes
 llama-3 $llama $llama3
+smollm3 $llama model.layers=5 model.nope_every=4
 qwen2-yarn $llama model.qkv_bias=yes model.output_bias=no $yarn
 END
 done_testing

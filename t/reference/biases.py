@@ -33,6 +33,8 @@ MODELS = {
     "yarn": dict(model_type="qwen2", head_dim=8, rope_parameters=dict(
         rope_type="yarn", rope_theta=100.0, factor=2.0,
         original_max_position_embeddings=4)),
+    "smollm3": dict(model_type="smollm3", pad_token_id=None,
+                    no_rope_layer_interval=2, num_hidden_layers=3),
 }
 
 

@@ -164,6 +164,7 @@ sed -i 's/^{/{ "use_sliding_window": false,/' flagged/config.json
 refused flagged sliding_window 4
 refused mistral max_position_embeddings 8192 sliding_window
 refused qwen3 use_sliding_window true
+refused llama no_rope_layers '[0, 1]'
 refused qwen3 attention_bias true self_attn.q_proj.bias
 refused qwen3 layer_types '["full_attention", "sliding_attention"]'
 refused biased attention_bias false q_proj.bias

@@ -44,7 +44,10 @@ qwen3 qwen3
 wide qwen3
 llama3 llama
 yarn qwen2
+smollm3 smollm3
 END
+tr -d ' \n' <smollm3.hf/config.json | grep -q '"no_rope_layers":\[1,0,1\]'
+ok $? "the layers of SmolLM3 without rotary angles are exported"
 for name in llama3 yarn; do
     for folder in "$top/t/reference/biases/$name" $name.hf; do
         tr -d ' \n' <"$folder/config.json" |

@@ -26,8 +26,8 @@ static const struct convert_row gpt2_rows[] = {
     { 0 }
 };
 
-/* Only Qwen3 has the norms of queries and keys, and only Llama biases in its
- * MLP. */
+/* Only Qwen3 has the norms of queries and keys, and only Llama and SmolLM3 have
+ * biases in the MLP. */
 static const struct convert_row llama_rows[] = {
     { "wte.weight", "embed_tokens.weight" },
     { "h.%d.ln_1.weight", "layers.%d.input_layernorm.weight" },
@@ -62,7 +62,7 @@ static const struct convert_row llama_rows[] = {
 };
 
 /* What a model has beside what all of its family have, as a set of bits. */
-enum { QKV_BIAS = 1, OUTPUT_BIAS = 2, MLP_BIAS = 4, QK_NORM = 8 };
+enum { QKV_BIAS = 1, OUTPUT_BIAS = 2, MLP_BIAS = 4, QK_NORM = 8, NOPE = 16 };
 enum { ATTENTION = QKV_BIAS | OUTPUT_BIAS };
 
 /* Each family with such sets.  A 0 that only fills a row changes nothing: the
@@ -77,6 +77,9 @@ static const struct {
     { { "qwen2", "Qwen2ForCausalLM", "model.", llama_rows }, { QKV_BIAS } },
     { { "qwen3", "Qwen3ForCausalLM", "model.", llama_rows },
       { QK_NORM, QK_NORM | ATTENTION } },
+    { { "smollm3", "SmolLM3ForCausalLM", "model.", llama_rows },
+      { NOPE, NOPE | ATTENTION, NOPE | MLP_BIAS,
+        NOPE | ATTENTION | MLP_BIAS } },
 };
 static const struct convert_family gpt2 = { "gpt2", "GPT2LMHeadModel",
                                             "transformer.", gpt2_rows };
@@ -111,14 +114,14 @@ const struct convert_family *convert_family(const struct settings *s,
         f = find_llama((is->qkv_bias ? QKV_BIAS : 0) |
                        (is->output_bias ? OUTPUT_BIAS : 0) |
                        (is->mlp_bias ? MLP_BIAS : 0) |
-                       (m->qk_norm ? QK_NORM : 0));
+                       (m->qk_norm ? QK_NORM : 0) | (m->nope_every ? NOPE : 0));
     if (!f)
         err_set(e, ERR_USAGE,
                 "the model is neither like GPT-2 (layernorm, learned "
-                "positions, a plain MLP, a final norm) nor like Llama, Qwen2 "
-                "or Qwen3 (rmsnorm, rope, swiglu or geglu, a final norm, and "
-                "the biases that one of them has), or it has embed_norm, "
-                "softcap, window, residual_scale or value_embed");
+                "positions, a plain MLP, a final norm) nor like Llama, Qwen2, "
+                "Qwen3 or SmolLM3 (rmsnorm, rope, swiglu or geglu, a final "
+                "norm, and the biases that one of them has), or it has "
+                "embed_norm, softcap, window, residual_scale or value_embed");
     return f;
 }
 

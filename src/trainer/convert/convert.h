@@ -12,8 +12,8 @@
  * and reading use the same table.
  *
  *      hf      Hugging Face: config.json, model.safetensors and tokenizer.json;
- *              written as GPT-2, Llama, Qwen2 or Qwen3, or with our names;
- *              also read as Mistral, and from several files
+ *              written as GPT-2, Llama, Qwen2, Qwen3 or SmolLM3, or with our
+ *              names; also read as Mistral, and from several files
  *      llm.c   the checkpoint of llm.c's GPT-2, version 3 (fp32) or 5 (bf16)
  *      gguf    for llama.cpp: weights and the tokenizer in one file; written
  *              only, in fp32, fp16, or with 8 or 4 bits

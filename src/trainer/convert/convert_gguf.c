@@ -40,8 +40,8 @@ static const struct convert_row gpt2_rows[] = {
     { 0 }
 };
 
-/* Only Qwen3 has the norms of queries and keys, and only Llama biases in its
- * MLP. */
+/* Only Qwen3 has the norms of queries and keys, and only Llama and SmolLM3 have
+ * biases in the MLP. */
 static const struct convert_row llama_rows[] = {
     { "wte.weight", "token_embd.weight" },
     { "h.%d.ln_1.weight", "blk.%d.attn_norm.weight" },
@@ -179,7 +179,7 @@ static int write_numbers(struct gguf_tensors *w, const char *name,
     if (!x)
         return -1;
     convert_to_theirs(slice, w->weights + p->at, x);
-    if (strcmp(w->type, "llama") == 0 &&
+    if ((strcmp(w->type, "llama") == 0 || strcmp(w->type, "smollm3") == 0) &&
         (row->slice == SLICE_Q || row->slice == SLICE_K))
         interleave(x, slice, w->engine->set->is.head_dim);
     gguf_numbers_write(type, x, n, w->fp);
@@ -265,6 +265,9 @@ int convert_check_gguf(const struct settings *s, struct err *e)
                        "gelu_tanh");
     if (strcmp(f->type, "gpt2") != 0 && m->mlp != MLP_SWIGLU)
         return err_set(e, ERR_USAGE, "llama.cpp's Llama and Qwen need swiglu");
+    if (m->nope_every && m->nope_every != 4)
+        return err_set(e, ERR_USAGE,
+                       "llama.cpp's SmolLM3 needs model.nope_every = 4");
     if (strcmp(f->type, "qwen3") == 0 && s->is.qkv_bias)
         return err_set(e, ERR_USAGE, "llama.cpp's Qwen3 has no biases");
     return 0;

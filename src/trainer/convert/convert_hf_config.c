@@ -13,7 +13,7 @@
 #include "common/path.h"
 #include "common/save.h"
 #include "data/token/tokfile.h"
-#include "trainer/model/rope_scaling.h"
+#include "trainer/convert/convert_hf_rope.h"
 
 /* ---- writing ---------------------------------------------------------- */
 
@@ -77,44 +77,6 @@ static json_t *describe_llama(const struct settings *s)
         "attention_bias", s->is.output_bias, "mlp_bias", s->is.mlp_bias);
 }
 
-/* What transformers calls the numbers of model.rope_scaling. */
-static const struct scaling_keys {
-    const char *kind, *low, *high;
-    double low_otherwise, high_otherwise; /* 0: they must be there */
-} scaling_keys[] = {
-    { "llama3", "low_freq_factor", "high_freq_factor", 0, 0 },
-    { "yarn", "beta_slow", "beta_fast", 1, 32 },
-};
-
-static const struct scaling_keys *find_scaling(const char *kind)
-{
-    for (size_t i = 0; kind && i < sizeof scaling_keys / sizeof *scaling_keys;
-         i++)
-        if (strcmp(scaling_keys[i].kind, kind) == 0)
-            return &scaling_keys[i];
-    return NULL;
-}
-
-/* Into rope_parameters, and into rope_scaling for transformers 4. */
-static void describe_scaling(json_t *o, const struct settings *s)
-{
-    json_t *both = json_object_get(o, "rope_parameters");
-    const struct scaling_keys *k;
-    struct rope_scaling r;
-
-    k = rope_scaling_parse(s->model.rope_scaling, &r) ? find_scaling(r.kind)
-                                                      : NULL;
-    if (!k)
-        return;
-    json_object_set_new(both, "rope_type", json_string(r.kind));
-    json_object_set_new(both, "factor", json_real(r.factor));
-    json_object_set_new(both, k->low, json_real(r.low));
-    json_object_set_new(both, k->high, json_real(r.high));
-    json_object_set_new(both, "original_max_position_embeddings",
-                        json_integer((json_int_t)r.context));
-    json_object_set_new(o, "rope_scaling", json_deep_copy(both));
-}
-
 static int write_json(json_t *o, const char *folder, const char *name,
                       struct err *e)
 {
@@ -173,7 +135,7 @@ int convert_describe_hf(const struct engine *eng,
         : f  ? describe_llama(eng->set)
              : convert_describe_own(eng->set);
     if (f && !gpt2)
-        describe_scaling(o, eng->set);
+        hf_rope_describe(o, eng->set);
     f = f ? f : &own;
     if (strcmp(f->type, "qwen2") == 0) { /* its biases are always there */
         json_object_del(o, "attention_bias");
@@ -219,12 +181,6 @@ json_t *convert_json(const char *folder, const char *name, struct err *e)
     return o;
 }
 
-/* A number in config.json, the default of transformers if it is missing, or
- * NULL if it must not be missing; and another name that transformers reads. */
-struct hf_number {
-    const char *theirs, *ours, *otherwise, *alias;
-};
-
 static const struct hf_number gpt2_numbers[] = {
     { "n_layer", "model.layers", "12", "num_hidden_layers" },
     { "n_head", "model.heads", "12", "num_attention_heads" },
@@ -253,7 +209,8 @@ static const struct hf_kind {
     const struct hf_number *numbers;
     const char *act_key, *act; /* the key of the activation, and its default */
     bool tied;                 /* default of tie_word_embeddings */
-    int window;                /* default of sliding_window; 0: none */
+    int window, nope;          /* defaults of sliding_window and of
+                                * no_rope_layer_interval; 0: none */
     const char *head_dim;      /* and of head_dim; 0: as ours */
     const char *qkv_bias, *output_bias, *mlp_bias; /* yes, no, or a key */
     const char *fixed;
@@ -262,23 +219,27 @@ static const struct hf_kind {
         bool is;
     } flags[4]; /* ends with a NULL */
 } kinds[] = {
-    { "gpt2", gpt2_numbers, "activation_function", "gelu_new", true, 0,
+    { "gpt2", gpt2_numbers, "activation_function", "gelu_new", true, 0, 0,
       "0", "yes", "yes", "yes",
       "model.norm=layernorm\nmodel.position=learned\n",
       { { "scale_attn_weights", true },
         { "scale_attn_by_inverse_layer_idx", false },
         { "add_cross_attention", false } } },
-    { "llama", llama_numbers, "hidden_act", "silu", false, 0,
+    { "llama", llama_numbers, "hidden_act", "silu", false, 0, 0,
       "0", "attention_bias", "attention_bias", "mlp_bias",
       "model.norm=rmsnorm\nmodel.position=rope\n" },
-    { "mistral", llama_numbers, "hidden_act", "silu", false, 4096,
+    { "mistral", llama_numbers, "hidden_act", "silu", false, 4096, 0,
       "0", "no", "no", "no", "model.norm=rmsnorm\nmodel.position=rope\n" },
-    { "qwen2", llama_numbers, "hidden_act", "silu", false, 0,
+    { "qwen2", llama_numbers, "hidden_act", "silu", false, 0, 0,
       "0", "yes", "no", "no", "model.norm=rmsnorm\nmodel.position=rope\n",
       { { "use_sliding_window", false } } },
-    { "qwen3", llama_numbers, "hidden_act", "silu", false, 0,
+    { "qwen3", llama_numbers, "hidden_act", "silu", false, 0, 0,
       "128", "attention_bias", "attention_bias", "no",
       "model.norm=rmsnorm\nmodel.position=rope\nmodel.qk_norm=yes\n",
+      { { "use_sliding_window", false } } },
+    { "smollm3", llama_numbers, "hidden_act", "silu", true, 0, 4,
+      "0", "attention_bias", "attention_bias", "mlp_bias",
+      "model.norm=rmsnorm\nmodel.position=rope\n",
       { { "use_sliding_window", false } } },
 };
 /* clang-format on */
@@ -314,12 +275,17 @@ static const char *const harmless[] = {
 };
 /* What is read of any model, and of those like Llama. */
 static const char *const read[] = { "is_causal", "tie_word_embeddings" };
-static const char *const read_llama[] = {
-    "head_dim",     "layer_types", "partial_rotary_factor", "rope_parameters",
-    "rope_scaling", "rope_theta",  "sliding_window"
-};
+static const char *const read_llama[] = { "head_dim",
+                                          "layer_types",
+                                          "partial_rotary_factor",
+                                          "rope_parameters",
+                                          "rope_scaling",
+                                          "rope_theta",
+                                          "sliding_window",
+                                          "no_rope_layer_interval",
+                                          "no_rope_layers" };
 
-static bool has_value(const json_t *o, const char *key)
+bool hf_config_has(const json_t *o, const char *key)
 {
     const json_t *value = json_object_get(o, key);
 
@@ -331,8 +297,8 @@ static bool is_true(const json_t *o, const char *key)
     return json_is_true(json_object_get(o, key));
 }
 
-static int reject_key(struct err *e, const json_t *o, const char *key,
-                      const char *why)
+int hf_config_reject(struct err *e, const json_t *o, const char *key,
+                     const char *why)
 {
     char *value = json_dumps(json_object_get(o, key), JSON_ENCODE_ANY);
 
@@ -342,16 +308,17 @@ static int reject_key(struct err *e, const json_t *o, const char *key,
     return -1;
 }
 
-static int add_number(const json_t *o, const struct hf_number *n,
-                      struct buf *out, struct err *e)
+int hf_config_number(const json_t *o, const struct hf_number *n,
+                     struct buf *out, struct err *e)
 {
-    const bool named = !n->alias || !has_value(o, n->alias);
+    const bool named = !n->alias || !hf_config_has(o, n->alias);
     const json_t *value = json_object_get(o, named ? n->theirs : n->alias);
     char text[NUM_TEXT];
 
-    if (!named && has_value(o, n->theirs) &&
+    if (!named && hf_config_has(o, n->theirs) &&
         !json_equal(value, json_object_get(o, n->theirs)))
-        return reject_key(e, o, n->alias, "the file has another value for it");
+        return hf_config_reject(e, o, n->alias,
+                                "the file has another value for it");
     if (!value || json_is_null(value)) {
         if (!n->otherwise)
             return err_set(e, ERR_INPUT, "config.json: %s is missing",
@@ -360,7 +327,7 @@ static int add_number(const json_t *o, const struct hf_number *n,
         return 0;
     }
     if (!json_is_number(value))
-        return reject_key(e, o, n->theirs, "gtrain needs a number");
+        return hf_config_reject(e, o, n->theirs, "gtrain needs a number");
     num_shortest(text, json_number_value(value));
     if (json_is_integer(value))
         buf_printf(out, "%s=%lld\n", n->ours,
@@ -373,7 +340,7 @@ static int add_number(const json_t *o, const struct hf_number *n,
 static int add_act(const json_t *o, const struct hf_kind *k, struct buf *out,
                    struct err *e)
 {
-    const char *act = has_value(o, k->act_key)
+    const char *act = hf_config_has(o, k->act_key)
                           ? json_string_value(json_object_get(o, k->act_key))
                           : k->act;
     const bool gated = k->numbers == llama_numbers;
@@ -386,100 +353,7 @@ static int add_act(const json_t *o, const struct hf_kind *k, struct buf *out,
             return 0;
         }
     }
-    return reject_key(e, o, k->act_key, "gtrain has no such activation");
-}
-
-/* They are the same in all layers, and turn all elements of a head. */
-static int check_angles(const json_t *rope, struct err *e)
-{
-    static const char partial[] = "partial_rotary_factor";
-    static const char layers[] = "full_attention";
-
-    if (has_value(rope, partial) &&
-        json_number_value(json_object_get(rope, partial)) != 1)
-        return reject_key(e, rope, partial, "gtrain rotates whole heads");
-    if (has_value(rope, layers))
-        return reject_key(e, rope, layers,
-                          "gtrain has the same angles in all layers");
-    return 0;
-}
-
-static int find_number(const json_t *o, const char *key, double otherwise,
-                       char text[NUM_TEXT], struct err *e)
-{
-    const json_t *value = json_object_get(o, key);
-    const double x = has_value(o, key) ? json_number_value(value) : otherwise;
-
-    num_shortest(text, x);
-    return x > 0 ? 0
-                 : err_set(e, ERR_INPUT,
-                           "config.json: the scaling of rotary angles needs a "
-                           "number %s",
-                           key);
-}
-
-static int add_scaling(const json_t *o, const json_t *r,
-                       const struct scaling_keys *k, struct buf *out,
-                       struct err *e)
-{
-    static const char *const others[] = { "attention_factor", "mscale",
-                                          "mscale_all_dim", "truncate" };
-    const double context =
-        json_number_value(json_object_get(o, "max_position_embeddings"));
-    char factor[NUM_TEXT], low[NUM_TEXT], high[NUM_TEXT], before[NUM_TEXT];
-
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        if (has_value(r, others[i]))
-            return reject_key(e, r, others[i],
-                              "gtrain scales rotary angles without it");
-    if (find_number(r, "factor", 0, factor, e) < 0 ||
-        find_number(r, k->low, k->low_otherwise, low, e) < 0 ||
-        find_number(r, k->high, k->high_otherwise, high, e) < 0 ||
-        find_number(r, "original_max_position_embeddings",
-                    k->low_otherwise > 0 ? context : 0, before, e) < 0)
-        return -1;
-    buf_printf(out,
-               "model.rope_scaling=%s, factor=%s, low=%s, high=%s, "
-               "context=%s\n",
-               k->kind, factor, low, high, before);
-    return 0;
-}
-
-/* The angles: transformers 4 has rope_theta and rope_scaling, 5 has both in
- * rope_parameters, unless there is rope_scaling, too. */
-static int add_rope(const json_t *o, struct buf *out, struct err *e)
-{
-    static const char *const keys[] = { "rope_parameters", "rope_scaling" };
-    static const struct hf_number theta = { "rope_theta", "model.rope_theta",
-                                            "10000" };
-    const json_t *from = o, *scaled = NULL;
-    const struct scaling_keys *how = NULL;
-
-    for (int i = 0; i < 2; i++) {
-        const json_t *r = json_object_get(o, keys[i]);
-        const char *key = has_value(r, "rope_type") ? "rope_type"
-                          : has_value(r, "type")    ? "type"
-                                                    : "factor";
-        const char *type = json_string_value(json_object_get(r, key));
-        const struct scaling_keys *k = find_scaling(type);
-
-        if (!has_value(o, keys[i]))
-            continue;
-        if (has_value(r, key) && !k && (!type || strcmp(type, "default") != 0))
-            return reject_key(e, r, key,
-                              "gtrain scales rotary angles as llama3 and yarn "
-                              "do");
-        how = k;
-        scaled = r;
-        if (has_value(r, "rope_theta"))
-            from = r;
-        if (check_angles(r, e) < 0)
-            return -1;
-    }
-    if (check_angles(o, e) < 0 ||
-        (how && add_scaling(o, scaled, how, out, e) < 0))
-        return -1;
-    return add_number(from, &theta, out, e);
+    return hf_config_reject(e, o, k->act_key, "gtrain has no such activation");
 }
 
 /* gtrain cannot attend to a part of the context only. */
@@ -495,14 +369,14 @@ static int check_window(const json_t *o, const struct hf_kind *k, struct err *e)
         const char *name = json_string_value(type);
 
         if (!name || strcmp(name, "full_attention") != 0)
-            return reject_key(e, o, "layer_types",
-                              "gtrain attends to the whole context");
+            return hf_config_reject(e, o, "layer_types",
+                                    "gtrain attends to the whole context");
     }
     /* Qwen has a flag for this. */
-    if (!k->flags[0].key && (size > 0 || has_value(o, "sliding_window")) &&
+    if (!k->flags[0].key && (size > 0 || hf_config_has(o, "sliding_window")) &&
         size < json_number_value(json_object_get(o, "max_position_embeddings")))
-        return reject_key(e, o, "sliding_window",
-                          "gtrain attends to the whole context");
+        return hf_config_reject(e, o, "sliding_window",
+                                "gtrain attends to the whole context");
     return 0;
 }
 
@@ -517,7 +391,7 @@ static int add_head_dim(const json_t *o, const struct hf_kind *k,
 
     if (json_number_value(given) * json_number_value(heads) == width)
         return 0;
-    return add_number(o, &size, out, e);
+    return hf_config_number(o, &size, out, e);
 }
 
 static int add_llama(const json_t *o, const struct hf_kind *k, struct buf *out,
@@ -525,13 +399,13 @@ static int add_llama(const json_t *o, const struct hf_kind *k, struct buf *out,
 {
     if (add_head_dim(o, k, out, e) < 0 || check_window(o, k, e) < 0)
         return -1;
-    return add_rope(o, out, e);
+    return hf_rope_read(o, k->nope, out, e);
 }
 
 static int check_flag(const json_t *o, const struct hf_flag *f, struct err *e)
 {
-    if (has_value(o, f->key) && is_true(o, f->key) != f->is)
-        return reject_key(e, o, f->key, "gtrain has no such model");
+    if (hf_config_has(o, f->key) && is_true(o, f->key) != f->is)
+        return hf_config_reject(e, o, f->key, "gtrain has no such model");
     return 0;
 }
 
@@ -546,22 +420,23 @@ static const char *find_bias(const json_t *o, const char *bias)
 static int add_model(const json_t *o, const struct hf_kind *k,
                      const char *folder, struct buf *out, struct err *e)
 {
-    const bool says_tied = has_value(o, "tie_word_embeddings")
+    const bool says_tied = hf_config_has(o, "tie_word_embeddings")
                                ? is_true(o, "tie_word_embeddings")
                                : k->tied;
     const bool tied = says_tied && !convert_has_own_head(folder);
 
     for (const struct hf_number *n = k->numbers; n->theirs; n++)
-        if (add_number(o, n, out, e) < 0)
+        if (hf_config_number(o, n, out, e) < 0)
             return -1;
     for (const struct hf_flag *m = k->flags; m->key; m++)
         if (check_flag(o, m, e) < 0)
             return -1;
     for (size_t i = 0; i < sizeof unknown / sizeof unknown[0]; i++)
         if (json_object_size(json_object_get(o, unknown[i])))
-            return reject_key(e, o, unknown[i], "gtrain has no such model");
+            return hf_config_reject(e, o, unknown[i],
+                                    "gtrain has no such model");
     if (json_object_get(o, "is_causal") && !is_true(o, "is_causal"))
-        return reject_key(e, o, "is_causal", "gtrain has no such model");
+        return hf_config_reject(e, o, "is_causal", "gtrain has no such model");
     if (add_act(o, k, out, e) < 0)
         return -1;
     buf_printf(out,
@@ -657,9 +532,10 @@ int convert_settings_hf(const char *folder, struct buf *out, struct err *e)
     if (ret == 0 && type && strcmp(type, "gtrain") == 0)
         ret = convert_settings_own(o, out, e);
     else if (ret == 0 && k == end)
-        ret = reject_key(e, o, "model_type",
-                         "gtrain reads gpt2, llama, mistral, qwen2, qwen3 and "
-                         "what gtrain export writes");
+        ret =
+            hf_config_reject(e, o, "model_type",
+                             "gtrain reads gpt2, llama, mistral, qwen2, qwen3, "
+                             "smollm3 and what gtrain export writes");
     else if (ret == 0)
         ret = add_model(o, k, folder, out, e);
     if (ret == 0 && k < end)

@@ -27,8 +27,8 @@ json_t *convert_describe_own(const struct settings *s)
 
     return json_pack(
         "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:f, s:b, s:b, s:b, s:b,"
-        " s:b, s:b, s:b, s:s, s:s, s:f, s:b, s:b, s:f, s:I, s:s, s:b, s:b,"
-        " s:{s:s, s:s}}",
+        " s:b, s:b, s:b, s:s, s:s, s:f, s:I, s:b, s:b, s:f, s:I, s:s, s:b,"
+        " s:b, s:{s:s, s:s}}",
         "vocab_size", (json_int_t)m->vocab, "max_position_embeddings",
         (json_int_t)m->context, "hidden_size", (json_int_t)m->width,
         "intermediate_size", (json_int_t)s->is.d_ff, "num_hidden_layers",
@@ -41,12 +41,12 @@ json_t *convert_describe_own(const struct settings *s)
         s->is.mlp_bias, "final_norm", m->final_norm, "qk_norm", m->qk_norm,
         "mlp", conf_find(c, "model.mlp")->words[m->mlp], "position",
         conf_find(c, "model.position")->words[m->position], "rope_theta",
-        m->rope_theta, "tied", m->tied, "embed_norm", m->embed_norm, "softcap",
-        m->softcap, "window", (json_int_t)m->window, "window_pattern",
-        m->window_pattern, "residual_scale", m->residual_scale, "value_embed",
-        m->value_embed, "auto_map", "AutoConfig",
-        "modeling_gtrain.GTrainConfig", "AutoModelForCausalLM",
-        "modeling_gtrain.GTrainForCausalLM");
+        m->rope_theta, "nope_every", (json_int_t)m->nope_every, "tied", m->tied,
+        "embed_norm", m->embed_norm, "softcap", m->softcap, "window",
+        (json_int_t)m->window, "window_pattern", m->window_pattern,
+        "residual_scale", m->residual_scale, "value_embed", m->value_embed,
+        "auto_map", "AutoConfig", "modeling_gtrain.GTrainConfig",
+        "AutoModelForCausalLM", "modeling_gtrain.GTrainForCausalLM");
 }
 
 /* The keys that convert_describe_own() writes; the first versions wrote no
@@ -76,6 +76,7 @@ static const struct own_key {
     { "mlp", "model.mlp", JSON_STRING },
     { "position", "model.position", JSON_STRING },
     { "rope_theta", "model.rope_theta", JSON_REAL },
+    { "nope_every", "model.nope_every", JSON_INTEGER, true },
     { "tied", "model.tied", JSON_TRUE },
     { "embed_norm", "model.embed_norm", JSON_TRUE, true },
     { "softcap", "model.softcap", JSON_REAL, true },

@@ -6,6 +6,7 @@ src_trainer_libtrainer_a_SOURCES += \
 	%D%/convert_gguf_tokens.c \
 	%D%/convert_hf.c \
 	%D%/convert_hf_config.c \
+	%D%/convert_hf_rope.c \
 	%D%/convert_llmc.c \
 	%D%/convert_own.c
 

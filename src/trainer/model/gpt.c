@@ -42,6 +42,13 @@ static bool has_window(const struct model_settings *m, int layer)
            pattern[(size_t)layer % strlen(pattern)] == 'S';
 }
 
+/* SmolLM3 has no positions in every fourth layer. */
+static bool has_rope(const struct model_settings *m, int layer)
+{
+    return m->position == POSITION_ROPE &&
+           (!m->nope_every || (layer + 1) % m->nope_every != 0);
+}
+
 /* Every other layer, and the last. */
 static bool has_value_embed(const struct model_settings *m, int layer)
 {
@@ -184,7 +191,7 @@ static int add_attention(struct builder *b, int x)
         wk = add_param(b, "attn.k_norm.weight", GROUP_VECTOR, D, 0, 0, 1);
         h = graph_qknorm(b->g, h, wq, wk, H, K, m->norm_eps);
     }
-    if (m->position == POSITION_ROPE)
+    if (has_rope(m, b->layer))
         h = graph_rope(b->g, h, H, K, b->T, &b->rope);
     return b->capacity ? graph_decode(b->g, h, attn)
                        : graph_attention(b->g, h, b->begins, attn);

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <jansson.h>
+
+#include "common/buf.h"
+#include "common/err.h"
+
+/*
+ * convert_hf_config - readers of keys of config.json of Hugging Face models
+ *
+ * The readers add settings as lines, such as model.layers=12, to a buffer, and
+ * name the key of what they refuse.
+ */
+
+/* A number in config.json, the default of transformers if it is missing, or
+ * NULL if it must not be missing; and another name that transformers reads. */
+struct hf_number {
+    const char *theirs, *ours, *otherwise, *alias;
+};
+
+/* Is the key there, and not null? */
+bool hf_config_has(const json_t *o, const char *key);
+int hf_config_reject(struct err *, const json_t *o, const char *key,
+                     const char *why);
+int hf_config_number(const json_t *o, const struct hf_number *, struct buf *out,
+                     struct err *);
