@@ -12,6 +12,7 @@
 #include "plot/curve_kind.h"
 #include "plot/curves.h"
 #include "plot/figures.h"
+#include "store/format/saved_panels.h"
 #include "store/query/differ.h"
 
 static const char *const dashboard[] = { "loss",       "lr",     "grad-norm",
@@ -92,23 +93,67 @@ void fig_arrange(struct build *b, size_t cols)
     }
 }
 
-/* Draw the panels of --panels: figures by their names, and metrics. */
+int fig_panel_draw(struct build *b, const char *words, struct err *e)
+{
+    const struct request *all = b->request;
+    struct request one = *all;
+    char *names = arena_strdup(&b->figure->mem, words);
+    char *right = strchr(names, '|');
+    const struct curve_kind *k;
+    int ret;
+
+    names[strcspn(names, "|!")] = '\0';
+    if (right) {
+        right[1 + strcspn(right + 1, "!")] = '\0';
+        one.y2 = right + 1;
+        b->request = &one;
+    }
+    for (char *c = names; *c; c++)
+        *c = *c == '+' ? ',' : *c;
+    k = curve_kind_find(names);
+    ret = k ? curves_kind(b, figure_panel(b->figure, k->title), k, e)
+            : curves_metrics(b, names, e);
+    b->request = all;
+    return ret;
+}
+
+/* The panels of --panels, or those that were saved under "@NAME". */
+static const char *find_panels(struct build *b, const char *names,
+                               struct err *e)
+{
+    json_t *all, *found;
+
+    if (*names != '@')
+        return names;
+    all = saved_panels_load(b->request->root, e);
+    if (!all)
+        return NULL;
+    found = json_object_get(all, names + 1);
+    if (json_is_string(found))
+        names = arena_strdup(&b->figure->mem, json_string_value(found));
+    else
+        err_set(e, ERR_MISSING, "no panels are saved as %s in %s", names + 1,
+                b->request->root);
+    json_decref(all);
+    return e->kind ? NULL : names;
+}
+
 static int draw_chosen(struct build *b, const char *names, struct err *e)
 {
+    names = find_panels(b, names, e);
     b->figure->shared = true;
-    while (*names) {
+    while (names && *names) {
         const size_t len = strcspn(names, ",");
-        char *name = xstrndup(names, len);
-        const struct curve_kind *k = curve_kind_find(name);
-        const int ret =
-            k ? curves_kind(b, figure_panel(b->figure, k->title), k, e)
-              : curves_metrics(b, name, e);
+        char *words = xstrndup(names, len);
+        const int ret = fig_panel_draw(b, words, e);
 
-        free(name);
+        free(words);
         if (ret < 0)
             return -1;
         names += len + (names[len] == ',');
     }
+    if (!names)
+        return -1;
     fig_arrange(b, 3);
     return 0;
 }

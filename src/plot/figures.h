@@ -88,6 +88,11 @@ int fig_curves_draw(struct build *, const struct curve_kind *, struct err *);
  * figure large enough for them (fig_dashboard.c). */
 void fig_arrange(struct build *, size_t cols);
 
+/* Draw a panel of --panels (fig_dashboard.c): a figure by its name, or
+ * metrics with "+" between them; after "|", a metric with an axis on the right.
+ * A "!" at the end makes the panel wide on a page. */
+int fig_panel_draw(struct build *, const char *words, struct err *);
+
 /* Draw the histograms of the only run under a name (fig_hist.c). */
 int fig_hist_draw(struct build *, const char *name, struct err *);
 

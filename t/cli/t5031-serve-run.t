@@ -37,8 +37,6 @@ is "$(json 'join "", map { $_->[1] } grep { $_->[0] eq "optim.lr" }
 is "$(json 'join " ", map { "$_->{path}:$_->{type}" } @{$j->{artifacts}}')" \
     'folder:link link.txt:link log.txt:text odd"name.png:image page.html:text plot.svg:image samples/step-00000010.txt:text table.csv:csv' \
     "artifacts have a type, and links that leave the run are named so"
-is "$(json '"$j->{samples}[0]{step} $j->{samples}[0]{text}"')" "10 once" \
-    "samples are shown by step"
 eval "$(json '$j->{command}') --tsv" >text
 like text "^run${tab}name${tab}run1" "the command of a run shows the run"
 ask "/api/run?id=$(gtrack where resumed | sed 's|.*/||')"
@@ -142,7 +140,8 @@ done >"$run/artifacts/histograms/w/h0.jsonl"
 ask "/api/media?runs=$ids"
 is "$(json 'join " ", map { "$_->{kind}:$_->{key}:$_->{step}:" .
     ($_->{caption} // "") } @{$j->{media}}')" \
-    'images:a/b:20: audio:voice:10:a "voice"' \
+    'images:a/b:20: samples:samples:10:once
+ audio:voice:10:a "voice"' \
     "files of steps are listed with their captions, without small copies and links"
 ask "/api/artifact?id=$id&path=audio/voice/10.wav"
 like out "^Content-Type: audio/wav" "a sound is sent as one"
@@ -164,6 +163,8 @@ change() { # BODY: ask for it as the page does
 change "{\"id\":\"$id\",\"note\":\"new\"}"
 is "$(status)" 403 "the page cannot change a note by default"
 is "$(gtrack note run1)" '*good* <b>' "the note stays"
+change '{"panels":{"name":"night","text":"loss"}}'
+is "$(status)" 403 "the page cannot save panels by default"
 stop
 start --edit
 change "{\"id\":\"$id\",\"note\":\"new\",\"tags\":{\"phase\":null,\"a\":\"b\"}}"
@@ -175,6 +176,24 @@ change "{\"id\":\"$id\",\"tags\":{\"mlflow.user\":\"x\"}}"
 is "$(status)" 400 "a tag of MLflow's own is not changed"
 change "{\"id\":\"$id\",\"tags\":{\"../../x\":\"y\"}}"
 is "$(status)" 400 "a tag whose name is a path is refused"
+change '{"panels":{"name":"night","text":"loss,lr"}}'
+change '{"panels":{"name":"day","text":"lr"}}'
+ask /api/stores
+is "$(json '"$j->{stores}[0]{panels}{night} $j->{stores}[0]{panels}{day}"')" \
+    "loss,lr lr" "panels are saved under a name"
+change '{"panels":{"name":"day","text":""}}'
+ask /api/stores
+is "$(json 'join " ", keys %{$j->{stores}[0]{panels}}')" night \
+    "empty panels remove a name"
+change '{"panels":{"name":3,"text":""}}'
+is "$(status)" 400 "a name of panels is a text"
+echo "[1" >"$GTRACK_ROOT/panels.json"
+ask /api/stores
+is "$(json '$j->{stores}[0]{panels} // "none"')" none \
+    "a damaged file of panels is no reason to show nothing"
+change '{"panels":{"name":"day","text":"lr"}}'
+is "$(status) $(cat "$GTRACK_ROOT/panels.json")" "500 [1" \
+    "a damaged file of panels is not replaced"
 change "{\"id\":\"$id\",\"archive\":true}"
 is "$(gtrack ls -c name --tsv --no-header | grep -c '^run1$')" 0 \
     "a run can be deleted"

@@ -21,7 +21,7 @@ test ! -s out
 ok $? "a frozen page has no URL"
 is "$(frozen 'join " ", sort { $a cmp $b } keys %{{ map { s/\?.*//; $_ => 1 }
     keys %$j }}')" \
-    "/api/compare /api/diff /api/figure /api/kinds /api/log /api/run /api/runs /api/stores /api/summary" \
+    "/api/compare /api/diff /api/figure /api/kinds /api/log /api/media /api/run /api/runs /api/stores /api/summary" \
     "a frozen page has all kinds of answers"
 is "$(frozen 'join " ", map { $_->{name} } map { @{$j->{$_}{rows}} }
     grep { m|^/api/runs| } keys %$j')" "</script><b>bold resumed run3 run2 run1" \

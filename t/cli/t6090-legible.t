@@ -49,6 +49,20 @@ is "$(panels side.json) $(perl -MJSON::PP -0777 -ne \
 gplot dashboard --panels lr,val/loss run1 -o side.json >out 2>&1
 is "$(panels side.json)" "Learning rate;val/loss;" \
     "a chosen panel may be a metric"
+gplot dashboard --panels 'train/loss+val/loss|train/lr!,lr' run1 -o side.json \
+    >out 2>&1
+is "$(perl -MJSON::PP -0777 -ne 'my $p = decode_json($_)->{panels};
+    print join " ", scalar @$p, $p->[0]{y2}{title}, $p->[1]{y2} ? "y2" : "none",
+        sort map { $_->{line} } grep { !$_->{faint} } @{$p->[0]{curves}}' side.json)" \
+    "2 learning rate none learning rate train/loss val/loss" \
+    "a chosen panel may have several metrics, and an axis on the right"
+echo '{"night": "lr,val/loss", "odd": 3}' >"$GTRACK_ROOT/panels.json"
+gplot dashboard --panels @night run1 -o side.json >out 2>&1
+is "$(panels side.json)" "Learning rate;val/loss;" \
+    "panels that were saved are drawn by their name"
+gplot dashboard --panels @odd run1 -o side.json >out 2>err
+is $? 3 "a name under which no panels were saved is an error"
+like err "no panels are saved as odd" "the message names it"
 gplot dashboard --panels lr,none run1 -o side.json >out 2>err
 is $? 3 "a panel that nothing can be drawn in is an error"
 

@@ -524,6 +524,65 @@ def costs(p):
     p.await_text(".problem", "no GPU")
 
 
+PANELS = "loss,train/loss+val/loss|train/lr!"
+
+
+def titles(p):
+    p.await_charts()
+    return p.browser.run("return [...document.querySelectorAll('.title')]"
+                         ".map(t => t.textContent)")
+
+
+@test("panels of one's own come first, with metrics together and two axes")
+def panels(p):
+    p.go(view="charts", runs=ids_of(*RATES), panels=PANELS)
+    equal(titles(p)[:2], PANELS.replace("!", "").split(","))
+    wide = p.browser.run("return [...document.querySelectorAll('.chart')]"
+                         ".map(c => c.offsetWidth)")
+    assert wide[1] > 1.8 * wide[0], wide
+    p.browser.wait("[...document.querySelectorAll('.notes')].length > 1")
+    p.go(view="charts", runs=ids_of(*RATES), chart="panel:" + PANELS[5:],
+         panels=PANELS)
+    p.await_charts()
+    panel = figure_of(p)["panels"][0]
+    equal(panel["y2"]["title"], "learning rate")
+    equal({c["line"] for c in panel["curves"]},
+          {"train/loss", "val/loss", "learning rate"})
+    p.browser.keys("c")
+    p.await_text("#announcement", "gplot dashboard --panels")
+
+
+@test("a chart is pinned to the panels, and panels are saved under a name")
+def pin(p):
+    with other_server(p, "--edit") as server:
+        p.browser.open(server.url)
+        p.browser.open("about:blank")
+        p.browser.open(f"{server.base}#view=charts&runs={ids_of('run1')}"
+                       "&chart=kind:lr&panels=loss")
+        p.await_charts()
+        p.browser.run("[...document.querySelectorAll('button')].find(b =>"
+                      "b.textContent === 'Pin').click()")
+        p.browser.wait("location.hash.includes('panels=loss,lr')")
+        equal(titles(p)[:2], ["loss", "lr"])
+        p.browser.wait("[...document.querySelectorAll('.field')].some(f =>"
+                       "f.textContent === 'Save panels as')")
+        p.browser.run("[...document.querySelectorAll('.field')].find(f =>"
+                      "f.textContent === 'Save panels as')"
+                      ".querySelector('input').id = 'save'")
+        p.browser.type("#save", "night" + ENTER)
+        p.await_text("#announcement", "Saved as night")
+    with open(os.path.join(store, "panels.json")) as f:
+        equal(json.load(f), {"night": "loss,lr"})
+    p.go(view="charts", runs=ids_of("run1"))
+    p.browser.wait("[...document.querySelectorAll('option')].some(o =>"
+                   "o.textContent === 'night')")
+    p.browser.run("const s = [...document.querySelectorAll('select')].find(s =>"
+                  "[...s.options].some(o => o.textContent === 'night'));"
+                  "s.value = 'loss,lr'; s.dispatchEvent(new Event('change'))")
+    p.browser.wait("location.hash.includes('panels=loss,lr')")
+    equal(titles(p)[:2], ["loss", "lr"])
+
+
 @test("charts are found by a part of their name")
 def find(p):
     p.go(view="charts", runs=ids_of("run1"))
@@ -712,11 +771,11 @@ def artifacts(p):
     p.await_text(".file pre", "<script>")
     show("image.svg")
     p.browser.wait("document.querySelector('.file img')?.naturalWidth === 9")
-    p.await_text("[aria-label=Samples]", "The <b>dog")
+    p.await_text("[aria-label=samples]", "The <b>dog")
     p.browser.run("const r = document.querySelector("
-                  "'[aria-label=Samples] input'); r.value = 0;"
+                  "'[aria-label=samples] input'); r.value = 0;"
                   "r.dispatchEvent(new Event('input'))")
-    p.await_text("[aria-label=Samples]", "The cat")
+    p.await_text("[aria-label=samples]", "The cat")
     assert "run" != p.browser.run("return document.title")
     seen = ("return [...document.querySelectorAll('[aria-label=Artifacts] tr')]"
             ".filter(e => e.checkVisibility()).map(e => e.textContent).join()")

@@ -12,6 +12,7 @@ src_store_libstore_a_SOURCES += \
 	%D%/metric.c \
 	%D%/metric_append.c \
 	%D%/rewind.c \
+	%D%/saved_panels.c \
 	%D%/store.c \
 	%D%/tfevents.c \
 	%D%/tfevents_read.c

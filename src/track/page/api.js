@@ -10,7 +10,8 @@ export const frozen = embedded ? JSON.parse(embedded.textContent) : null;
 /* Parameters that only decide how much detail an answer has. */
 const detail = new Set(["width", "height", "from", "to", "yfrom", "yto"]);
 /* Parameters that name the subject of an answer; the others may differ. */
-const subjects = ["kind", "metric", "param", "hist", "id", "path", "a", "b"];
+const subjects = ["kind", "metric", "param", "hist", "panel", "id", "path",
+    "a", "b"];
 
 export function query_of(params) {
     const query = new URLSearchParams();

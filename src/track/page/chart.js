@@ -40,7 +40,8 @@ export class Chart {
         this.notes = element("div", { class: "notes" });
         this.lines = element("span", { class: "legend" });
         this.root = element("figure", { class: large ? "chart large"
-            : "chart" }, this.make_caption(), this.area, this.notes);
+            : spec.panel?.endsWith("!") ? "chart double" : "chart" },
+        this.make_caption(), this.area, this.notes);
         follow_pointer(this);
     }
 
@@ -59,15 +60,18 @@ export class Chart {
                 formats.map((f) => element("a", { href: "#", class: "button",
                     onclick: (e) => this.download(e, f) },
                 f.toUpperCase())),
+                large && link.pin && (spec.kind || spec.metric) ? button("Pin",
+                    "Show this chart first, as one of the panels", () =>
+                        link.pin(spec)) : null,
                 large ? button("Close", "Show all charts", () =>
                     link.enlarge(null)) : null));
     }
 
     subject() {
-        const { kind, metric, param, hist, run } = this.spec;
+        const { kind, metric, param, hist, panel, run } = this.spec;
 
-        return kind ? { kind } : hist ? { hist, runs: [run], filter: "",
-            first: "" } : { metric, param };
+        return kind ? { kind } : panel ? { panel } : hist ? { hist,
+            runs: [run], filter: "", first: "" } : { metric, param };
     }
 
     download(e, format) {

@@ -1,5 +1,6 @@
 /* charts.js is the view of all metrics of the chosen runs. */
-import { frozen, is_available } from "./api.js";
+import { edit, frozen, is_available } from "./api.js";
+import { announce } from "./copy.js";
 import { button, check, choice, element, field, problem } from "./dom.js";
 import { is_narrow, more_controls } from "./dom.js";
 import { changes_set, chosen_runs, known_names } from "./chosen.js";
@@ -7,6 +8,7 @@ import { Grid } from "./grid.js";
 import { Media } from "./media.js";
 import { colour_of } from "./paint.js";
 import { fill_run_list, mark_near } from "./runlist.js";
+import { load_server, server } from "./server.js";
 import { address, change, state } from "./state.js";
 import { split_list } from "./text.js";
 
@@ -45,6 +47,32 @@ function log_choice(label, key) {
             "logx" ? { from: "", to: "" } : {} }));
 }
 
+/* The panels of one's own, by their texts or by the name that they are saved
+ * under; as gplot dashboard draws them. */
+function panel_controls() {
+    const saved = Object.entries(server.stores[state.store]?.panels ?? {});
+    const save = async (name) => {
+        if (!name)
+            return;
+        try {
+            await edit(state.store, { panels: { name, text: state.panels } });
+            await load_server();
+            announce(`Saved as ${name}.`);
+        } catch (error) {
+            announce(error.message);
+        }
+    };
+
+    return [field("Panels", state.panels, (v) => change({ panels: v }),
+        { placeholder: "loss, val/loss+train/loss|train/lr!", title:
+            "Figures and metrics to show first; + joins metrics, | gives one " +
+            "an axis on the right, ! makes a panel wide" }),
+    saved.length ? choice("Saved panels", [["", ""], ...saved.map(([name, s]) =>
+        [s, name])], state.panels, (v) => change({ panels: v })) : null,
+    server.edit ? field("Save panels as", "", save, { oninput: null }) : null]
+        .filter((node) => node);
+}
+
 /* The parameter that forms groups: of the mean, or else of the table. */
 function group_param() {
     return state.mean || (split_list(state.group)[0] ?? "");
@@ -79,7 +107,8 @@ export class ChartsView {
             element("aside", { "aria-label": "Runs shown" },
                 element("details", { open: !is_narrow() }, this.count,
                     this.choose, this.list)),
-            element("div", {}, this.grid.root, this.media.root)));
+            element("div", {}, this.grid.first, this.grid.root,
+                this.media.root)));
         this.draw_bar();
     }
 
@@ -95,6 +124,17 @@ export class ChartsView {
             colour: wanted_colour(),
             baseline: ids.includes(s.baseline) ? s.baseline : "",
             hidden: s.hidden.filter((id) => ids.includes(id)) };
+    }
+
+    panels() {
+        return frozen ? [] : split_list(state.panels);
+    }
+
+    pin(spec) {
+        const own = spec.kind ?? spec.metric.replaceAll(",", "+");
+
+        change({ panels: [...split_list(state.panels), own].join(","),
+            chart: "" });
     }
 
     draw_bar() {
@@ -122,6 +162,7 @@ export class ChartsView {
                 change({ mean: v })),
             choice("Colour by", colours, state.colour, (v) =>
                 change({ colour: v })),
+            ...panel_controls(),
             check("Finished runs only", state.finished === "1", (on) =>
                 change({ finished: on ? "1" : "" })),
             check("Show outliers", state.outliers === "1", (on) =>
@@ -199,13 +240,13 @@ export class ChartsView {
             this.load();
             return;
         }
-        if (changed.has("find") || changed.has("chart"))
+        if (["find", "chart", "panels"].some((k) => changed.has(k)))
             this.grid.make();
         else
             this.grid.reload();
-        if (["find", "x", "smooth", "logx", "logy", "mean", "colour", "mark",
-            "outliers", "finished"].some((k) => changed.has(k)) &&
-            !this.bar.contains(document.activeElement))
+        if (["find", "panels", "edit", "x", "smooth", "logx", "logy", "mean",
+            "colour", "mark", "outliers", "finished"].some((k) =>
+            changed.has(k)) && !this.bar.contains(document.activeElement))
             this.draw_bar(); /* the Back button was pressed */
         this.zoom.hidden = !state.from;
         if (changed.has("theme"))

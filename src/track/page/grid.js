@@ -8,7 +8,8 @@ import { element, problem } from "./dom.js";
 import { change, state, toggled } from "./state.js";
 
 function chart_name(spec) {
-    return spec.kind ? `kind:${spec.kind}`
+    return spec.panel ? `panel:${spec.panel}`
+        : spec.kind ? `kind:${spec.kind}`
         : spec.hist ? `hist:${spec.hist}:${spec.run}` : spec.metric;
 }
 
@@ -70,6 +71,7 @@ export class Grid {
                 this.owner.near?.(run);
             },
             open: (run) => change({ view: "run", id: run }),
+            pin: this.owner.pin,
         };
     }
 
@@ -103,8 +105,12 @@ export class Grid {
             charts: g.charts.filter((spec) => this.found(spec)) }));
         const { first = [] } = state.chart ? {} : this.owner;
         const is_first = (spec) => first.includes(spec.kind);
-        const firsts = all.flatMap((g) => g.charts.filter(is_first))
-            .sort((a, b) => first.indexOf(a.kind) - first.indexOf(b.kind));
+        const pinned = (this.owner.panels?.() ?? []).map((panel) =>
+            ({ panel, title: panel.replace(/!$/, "") }))
+            .filter((spec) => this.found(spec));
+        const firsts = [...pinned, ...all.flatMap((g) =>
+            g.charts.filter(is_first)).sort((a, b) =>
+            first.indexOf(a.kind) - first.indexOf(b.kind))];
         const groups = all.map((g) => ({ ...g, charts: g.charts.filter((c) =>
             !is_first(c)) })).filter((g) => g.charts.length);
         const wanted = JSON.stringify([firsts, groups, state.chart]);

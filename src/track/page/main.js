@@ -174,8 +174,7 @@ async function start() {
     listen_to_store();
     try {
         await load_server();
-        if (server.edit)
-            view.update(new Set(["edit"]));
+        view.update(new Set(["edit"]));
     } catch (error) {
         main.prepend(problem(error));
     }

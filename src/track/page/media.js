@@ -1,6 +1,6 @@
 /*
- * media.js shows the pictures, sounds, films and tables that runs kept by step,
- * side by side, with a slider for the step.
+ * media.js shows the pictures, sounds, films, tables and samples of text that
+ * runs kept by step, side by side, with a slider for the step.
  */
 import { ask, frozen } from "./api.js";
 import { element, problem } from "./dom.js";
@@ -72,6 +72,8 @@ class Strip {
         const parts = files.map((file) => {
             const place = element("div");
 
+            if (file.type === "text")
+                return element("pre", { tabindex: "0" }, file.caption);
             file_nodes(run.id, file).then((nodes) =>
                 place.replaceChildren(...nodes, ...file.caption
                     ? [element("p", {}, file.caption)] : []), (error) =>
@@ -95,15 +97,16 @@ export class Media {
         this.root.hidden = true;
     }
 
-    /* Show the media of these runs, which the parameters name. */
+    /* Show the media of these runs, which the parameters name; a saved page has
+     * texts alone. */
     async load(params, runs, signal) {
-        if (frozen)
-            return;
         const { media, whole } = await ask("/api/media",
             { store: state.store, ...params }, signal);
         const keys = new Map();
 
-        for (const file of media.filter((f) => f.type !== "text")) {
+        for (const file of media.filter((f) => runs.some((r) =>
+            r.id === f.run) && (f.kind === "samples" || !frozen &&
+            f.type !== "text"))) {
             const key = `${file.kind} ${file.key}`;
 
             keys.set(key, [...keys.get(key) ?? [], file]);

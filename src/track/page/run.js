@@ -8,7 +8,7 @@ import { markdown_nodes } from "./markdown.js";
 import { Media } from "./media.js";
 import { server } from "./server.js";
 import { change, state } from "./state.js";
-import { date_text, number_text, visible } from "./text.js";
+import { date_text, number_text } from "./text.js";
 
 function part(title, ...nodes) {
     return element("section", { "aria-label": title,
@@ -39,24 +39,6 @@ function records(list) {
 function pairs_of(tags) {
     return (Array.isArray(tags) ? tags : Object.entries(tags ?? {}))
         .filter(([key]) => !/^(mlflow|gtrack)\./.test(key));
-}
-
-/* The texts that a training run has drawn, step by step. */
-function samples(list) {
-    const text = element("pre", { tabindex: "0" });
-    const shown = element("output");
-    const slider = element("input", { type: "range", min: "0",
-        max: list.length - 1, step: "1", "aria-label": "Sample",
-        oninput: () => show(Number(slider.value)) });
-    const show = (i) => {
-        shown.textContent = `step ${list[i].step}`;
-        text.textContent = visible(list[i].text);
-    };
-
-    slider.value = list.length - 1;
-    show(list.length - 1);
-    return [element("p", { class: "tools" }, element("label",
-        { class: "field" }, shown, slider)), text];
 }
 
 export class RunView {
@@ -223,7 +205,6 @@ export class RunView {
 
         this.show_part("Log", [state.id], () =>
             [log.root], this.log_part);
-        this.show_part("Samples", run.samples, samples);
         this.show_part("Parameters", run.params, records);
         this.show_part("Metrics", run.metrics, records);
         this.show_part("Attempts", run.attempts, records);

@@ -11,7 +11,7 @@ const defaults = {
     runs: [], hidden: [], baseline: "", colour: "run",
     /* charts */
     find: "", x: "step", smooth: "", logx: "", logy: "", outliers: "",
-    finished: "", mark: "",
+    finished: "", mark: "", panels: "",
     from: "", to: "", mean: "", chart: "", closed: [],
     /* comparison: the diff, the scatter plot and the map */
     a: "", b: "", across: "", down: "", metric: "", all: "",

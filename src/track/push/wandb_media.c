@@ -51,7 +51,7 @@ static bool parse_path(struct part *p, const struct file_tree_file *f,
                        struct arena *mem)
 {
     *p = (struct part){ 0 };
-    if (!media_file_parse(&p->file, f, mem))
+    if (!media_file_parse(&p->file, f, mem) || p->file.kind == MEDIA_SAMPLE)
         return false;
     p->kind = &kinds[p->file.kind];
     if (p->file.number >= 0 && !p->kind->list)

@@ -10,8 +10,18 @@
 #include "common/opt.h"
 #include "common/path.h"
 
-const char *const media_folders[] = { "images", "tables", "audio",
-                                      "video",  "html",   NULL };
+const char *const media_folders[] = { "images", "tables",  "audio", "video",
+                                      "html",   "samples", NULL };
+
+/* "step-3.txt" */
+static bool parse_sample(struct media_file *m, const char *name)
+{
+    int n = 0;
+
+    m->key = media_folders[MEDIA_SAMPLE];
+    return sscanf(name, "step-%" SCNd64 ".txt%n", &m->step, &n) == 1 && n &&
+           !name[n];
+}
 
 /* Is the text after the step, as ".png", the ending of a whole file? */
 static bool is_ending(const char *s)
@@ -70,13 +80,16 @@ bool media_file_parse(struct media_file *m, const struct file_tree_file *f,
     const int i = opt_find_word(media_folders, folder);
 
     free(folder);
-    if (i < 0 || f->outside || !dot || strcmp(dot, ".txt") == 0)
+    if (i < 0 || f->outside || !dot ||
+        (strcmp(dot, ".txt") == 0) != (i == MEDIA_SAMPLE))
         return false;
     *m = (struct media_file){ .kind = (enum media)i,
                               .path = arena_strdup(mem, f->path),
                               .ms = f->mtime_ms,
                               .size = f->size,
                               .number = MEDIA_ALONE };
+    if (m->kind == MEDIA_SAMPLE)
+        return parse_sample(m, slash + 1);
     return (m->kind == MEDIA_IMAGE ? parse_image : parse_other)(m, slash + 1,
                                                                 mem);
 }

@@ -13,8 +13,16 @@
  *      images/KEY+step+3+timestamp+MS+UUID.png         as MLflow names them
  *      audio/KEY/3.wav, audio/KEY/3-1.wav              one, and one of a list
  *      audio/KEY/3.txt                                 its caption
+ *      samples/step-3.txt                              a text, as a caption
  */
-enum media { MEDIA_IMAGE, MEDIA_TABLE, MEDIA_AUDIO, MEDIA_VIDEO, MEDIA_HTML };
+enum media {
+    MEDIA_IMAGE,
+    MEDIA_TABLE,
+    MEDIA_AUDIO,
+    MEDIA_VIDEO,
+    MEDIA_HTML,
+    MEDIA_SAMPLE
+};
 
 enum { MEDIA_ALONE = -1 };
 

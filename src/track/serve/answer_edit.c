@@ -7,6 +7,7 @@
 #include <jansson.h>
 #include <string.h>
 
+#include "store/format/saved_panels.h"
 #include "store/write/edit.h"
 
 static int edit_tags(const struct run_info *r, json_t *tags, struct err *e)
@@ -45,6 +46,21 @@ static int edit_archive(const struct run_info *r, json_t *archive,
     if (!json_is_boolean(archive))
         return err_set(e, ERR_USAGE, "archive expects true or false");
     return json_is_true(archive) ? edit_delete(r, e) : edit_restore(r, e);
+}
+
+/* {"name": "night", "text": "loss,train/lr"}, for the whole store. */
+static int edit_panels(struct site *s, struct query *q, json_t *panels,
+                       struct err *e)
+{
+    const struct live *l = site_store(s, q, e);
+    const char *name = json_string_value(json_object_get(panels, "name"));
+    const char *text = json_string_value(json_object_get(panels, "text"));
+
+    if (!l)
+        return -1;
+    if (!name || !*name || !text)
+        return err_set(e, ERR_USAGE, "panels expects a name and a text");
+    return saved_panels_put(l->path, name, text, e);
 }
 
 static int edit_run(struct site *s, struct query *q, json_t *change,
@@ -92,7 +108,9 @@ int answer_edit(struct site *s, struct query *q, struct answer *a,
         json_decref(change);
         return err_set(e, ERR_USAGE, "the body of the request is no JSON");
     }
-    ret = edit_run(s, q, change, e);
+    ret = json_object_get(change, "panels")
+              ? edit_panels(s, q, json_object_get(change, "panels"), e)
+              : edit_run(s, q, change, e);
     json_decref(change);
     if (ret == 0)
         buf_str(&a->body, "{}");

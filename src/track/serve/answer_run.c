@@ -128,38 +128,6 @@ static void write_artifacts(struct emit *o, const struct file_tree *f)
     emit_array_end(o);
 }
 
-/* Samples are texts whose names end in a step, as gtrain writes them. */
-static void write_samples(struct emit *o, const struct run_info *r,
-                          const struct file_tree *f)
-{
-    enum { MOST_FILES = 500, MOST_BYTES = 64 << 10 };
-    size_t n = 0;
-
-    emit_array(o, "samples");
-    for (size_t i = 0; i < f->n && n < MOST_FILES; i++) {
-        struct err ignored = { 0 };
-        struct buf text = BUF_INIT;
-        char *path;
-        int64_t step;
-
-        if (sscanf(f->file[i].path, "samples/step-%" SCNd64 ".txt", &step) != 1)
-            continue;
-        path = path_join(r->artifacts, f->file[i].path);
-        if (buf_read_open(&text,
-                          path_open_inside(path, run_info_inside(r), &ignored),
-                          path, MOST_BYTES, &ignored) == 0) {
-            emit_object(o, NULL);
-            emit_int(o, "step", step);
-            emit_text(o, "text", text.s);
-            emit_object_end(o);
-            n++;
-        }
-        buf_clear(&text);
-        free(path);
-    }
-    emit_array_end(o);
-}
-
 static void write_commands(struct emit *o, const struct live *l,
                            const struct run_info *r)
 {
@@ -213,7 +181,6 @@ static void write_run(struct emit *o, const struct live *l,
     write_attempts(o, r);
     write_inputs(o, r);
     write_artifacts(o, f);
-    write_samples(o, r, f);
     write_commands(o, l, r);
     emit_object_end(o);
 }

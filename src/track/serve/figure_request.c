@@ -215,6 +215,7 @@ int figure_request_open(struct figure_request *f, struct site *s,
         .metric = query_get(q, "metric"),
         .param = query_get(q, "param"),
         .hist = query_get(q, "hist"),
+        .panel = query_get(q, "panel"),
         .figure = FIGURE_INIT,
         .request = { .legend = -1, .every = 2 },
         .options = BUF_INIT,
@@ -249,6 +250,8 @@ int figure_request_build(struct figure_request *f, struct err *e)
         return fig_sweep_draw(b, f->param, f->metric, e);
     if (f->hist)
         return fig_hist_draw(b, f->hist, e);
+    if (f->panel)
+        return fig_panel_draw(b, f->panel, e);
     if (k)
         return fig_curves_draw(b, k, e);
     if (f->kind)
@@ -263,13 +266,15 @@ void figure_request_command(const struct figure_request *f, struct buf *b)
 {
     const bool sweep = f->param && f->metric;
 
-    const char *const words[] = { f->hist, sweep ? f->param : NULL, f->metric };
+    const char *const words[] = { f->hist, f->panel, sweep ? f->param : NULL,
+                                  f->metric };
 
     buf_printf(b, "gplot %s",
-               f->hist   ? "hist"
-               : sweep   ? "sweep"
-               : f->kind ? f->kind
-                         : "metric");
+               f->hist    ? "hist"
+               : f->panel ? "dashboard --panels"
+               : sweep    ? "sweep"
+               : f->kind  ? f->kind
+                          : "metric");
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         if (!words[i])
             continue;

@@ -18,7 +18,7 @@
  */
 struct figure_request {
     const struct live *live;
-    const char *kind, *metric, *param, *hist; /* of the URL, or NULL */
+    const char *kind, *metric, *param, *hist, *panel; /* of the URL, or NULL */
     struct figure figure;
     struct request request; /* the options */
     struct build build;     /* its runs are those that were chosen */

@@ -269,6 +269,7 @@ static int add_answers(struct freeze *f, const struct runs *runs, struct err *e)
     if (add_answer(f, "/api/stores", "", "", e) == 0 &&
         add_answer(f, "/api/runs", query, only, e) == 0 &&
         add_answer(f, "/api/kinds", query, "", e) == 0 &&
+        add_answer(f, "/api/media", query, "", e) == 0 &&
         add_answer(f, "/api/compare", query, "", e) == 0 &&
         add_answer(f, "/api/summary", query, "", e) == 0)
         ret = add_figures(f, e);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/output/emit.h"
+#include "store/format/saved_panels.h"
 #include "store/format/store.h"
 #include "track/runs/column.h"
 
@@ -250,6 +251,18 @@ int answer_events(struct site *s, struct query *q, struct answer *a,
     return 0;
 }
 
+static void write_panels(struct emit *o, const char *root)
+{
+    struct err ignored = { 0 };
+    json_t *all = saved_panels_load(root, &ignored);
+    char *text = all ? json_dumps(all, JSON_COMPACT) : NULL;
+
+    if (text)
+        emit_raw(o, "panels", text);
+    free(text);
+    json_decref(all);
+}
+
 int answer_stores(struct site *s, struct query *q, struct answer *a,
                   struct err *e)
 {
@@ -263,6 +276,7 @@ int answer_stores(struct site *s, struct query *q, struct answer *a,
         emit_object(&o, NULL);
         emit_int(&o, "id", (int64_t)i);
         emit_text(&o, "path", s->store[i].path);
+        write_panels(&o, s->store[i].path);
         emit_text(&o, "problem",
                   s->store[i].problem.kind ? s->store[i].problem.text : NULL);
         emit_object_end(&o);

@@ -1,0 +1,61 @@
+#include "config.h"
+#include "store/format/saved_panels.h"
+
+#include <stdlib.h>
+
+#include "common/buf.h"
+#include "common/path.h"
+#include "common/save.h"
+
+enum { FILE_MAX = 1 << 20 };
+
+static json_t *load_file(const char *path, struct err *e)
+{
+    struct buf text = BUF_INIT;
+    json_t *all = NULL;
+
+    if (buf_read_unlinked(&text, path, FILE_MAX, e) == 0) {
+        all = json_loads(text.s, JSON_REJECT_DUPLICATES, NULL);
+        if (!json_is_object(all)) {
+            err_set(e, ERR_INPUT, "%s is no JSON object", path);
+            json_decref(all);
+            all = NULL;
+        }
+    } else if (e->kind == ERR_MISSING) {
+        *e = (struct err){ 0 };
+        all = json_object();
+    }
+    buf_clear(&text);
+    return all;
+}
+
+json_t *saved_panels_load(const char *root, struct err *e)
+{
+    char *path = path_join(root, "panels.json");
+    json_t *all = load_file(path, e);
+
+    free(path);
+    return all;
+}
+
+int saved_panels_put(const char *root, const char *name, const char *panels,
+                     struct err *e)
+{
+    char *path = path_join(root, "panels.json");
+    json_t *all = load_file(path, e);
+    char *text = NULL;
+    int ret = -1;
+
+    if (all && *panels)
+        json_object_set_new(all, name, json_string(panels));
+    else if (all)
+        json_object_del(all, name);
+    if (all)
+        text = json_dumps(all, JSON_INDENT(1) | JSON_SORT_KEYS);
+    if (text)
+        ret = save_text(path, text, e);
+    free(text);
+    json_decref(all);
+    free(path);
+    return ret;
+}
