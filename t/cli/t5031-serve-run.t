@@ -106,10 +106,6 @@ is "$(json 'join ",", map { "$_->{mark}$_->{text}" }
 ask "/api/figure?runs=$ids&metric=val/loss&colour=param:lr"
 is "$(json '"$j->{panels}[0]{ramp}{label} $j->{panels}[0]{ramp}{to}"')" \
     "lr 0.0012" "runs are coloured by a parameter"
-colours=$(json 'join " ", map { $_->{colour} } @{$j->{panels}[0]{curves}}')
-ask "/api/runs?runs=$ids&only=$ids&sort=started&colour=param:lr"
-is "$(json 'join " ", map { $_->{colour} } @{$j->{rows}}')" "$colours" \
-    "the table has the colours of the figures"
 ask "/api/figure?runs=$ids&metric=val/loss&param=lr"
 is "$(status)" 200 "a metric is drawn over a parameter"
 eval "$(json '$j->{command}')" >out 2>&1

@@ -6,7 +6,6 @@ import { is_narrow, more_controls } from "./dom.js";
 import { changes_set, chosen_runs, known_names } from "./chosen.js";
 import { Grid } from "./grid.js";
 import { Media } from "./media.js";
-import { colour_of } from "./paint.js";
 import { fill_run_list, mark_near } from "./runlist.js";
 import { load_server, server } from "./server.js";
 import { address, change, state } from "./state.js";
@@ -174,7 +173,7 @@ export class ChartsView {
 
     draw_list() {
         fill_run_list(this.list, this.runs, (run) =>
-            state.mean ? null : this.colours.get(run.id) ?? colour_of(run));
+            state.mean ? null : this.colours.get(run.id));
         this.count.replaceChildren(this.chosen_text);
         this.choose.href = address({ view: "runs" });
     }

@@ -32,7 +32,7 @@ function set_text(rows, answer) {
 export async function chosen_runs(signal) {
     const { store, runs, filter, sort } = state;
     const answer = await ask("/api/runs", { store, columns: "name,status",
-        ...runs.length ? { runs, only: runs } : { filter, sort, first: most } },
+        ...runs.length ? { only: runs } : { filter, sort, first: most } },
     signal);
     const by_id = new Map(answer.rows.map((r) => [r.id, r]));
     const rows = runs.length ? runs.map((id) => by_id.get(id)).filter((r) => r)

@@ -9,8 +9,6 @@
 
 #include "common/clock.h"
 #include "common/num.h"
-#include "plot/draw/palette.h"
-#include "plot/run_set.h"
 #include "track/runs/auto_columns.h"
 #include "track/runs/column.h"
 #include "track/runs/column_parse.h"
@@ -22,11 +20,9 @@ struct listing {
     const struct live *live;
     struct track_selection selection;
     const char *columns_text, *group_text;
-    const char *colour_by; /* a parameter, or NULL */
-    struct runs runs;      /* of the table, in its order */
-    struct runs chosen;    /* those whose colours are wanted */
-    struct runs only;      /* the table has these; none: all */
-    size_t matched;        /* how many the filter selects */
+    struct runs runs; /* of the table, in its order */
+    struct runs only; /* the table has these; none: all */
+    size_t matched;   /* how many the filter selects */
     struct columns columns, group;
 };
 
@@ -198,33 +194,11 @@ static void write_group(struct emit *o, const struct columns *group,
     buf_clear(&text);
 }
 
-/* The colour that the run has in figures of the chosen ones. */
-static void write_colour(struct emit *o, const struct listing *l,
-                         const struct run_set *set, const struct run_info *r)
-{
-    for (size_t i = 0; i < l->chosen.n; i++) {
-        if (strcmp(l->chosen.run[i].id, r->id) != 0)
-            continue;
-        emit_printf(o, "colour", "#%06x",
-                    palette_curve(THEME_LIGHT, set->slot[i]));
-        emit_printf(o, "colour_dark", "#%06x",
-                    palette_curve(THEME_DARK, set->slot[i]));
-        emit_int(o, "dash", palette_dash(THEME_LIGHT, set->slot[i]));
-        return;
-    }
-}
-
 static void write_rows(struct emit *o, const struct listing *l)
 {
     struct table t = TABLE_INIT("");
-    struct arena mem = { 0 };
-    struct err ignored = { 0 };
-    struct run_set set;
     int *places;
 
-    run_set_init(&set, l->chosen.run, l->chosen.n, &mem);
-    if (l->colour_by && l->chosen.n)
-        run_set_colour_by(&set, l->colour_by, &mem, &ignored);
     columns_fill(&l->columns, &t, &l->runs);
     places = table_decimals(&t);
     emit_array(o, "rows");
@@ -237,7 +211,6 @@ static void write_rows(struct emit *o, const struct listing *l)
         emit_text(o, "status", run_status_word(r->status));
         if (r->deleted)
             emit_bool(o, "deleted", true);
-        write_colour(o, l, &set, r);
         write_group(o, &l->group, r);
         write_progress(o, r);
         emit_array(o, "cells");
@@ -249,7 +222,6 @@ static void write_rows(struct emit *o, const struct listing *l)
     emit_array_end(o);
     free(places);
     table_clear(&t);
-    arena_clear(&mem);
 }
 
 /* -- the answer ------------------------------------------------------------ */
@@ -308,16 +280,6 @@ static void write_listing(struct emit *o, const struct listing *l)
     emit_object_end(o);
 }
 
-/* The parameter that "param:NAME" or "group" colours runs by. */
-static const char *parameter_of(const char *colour, const char *group)
-{
-    if (!colour)
-        return NULL;
-    if (strncmp(colour, "param:", 6) == 0)
-        return colour + 6;
-    return strcmp(colour, "group") == 0 ? group : NULL;
-}
-
 /* The table has the runs that charts show, or those under `only`. */
 static int choose_only(struct listing *l, struct site *s, struct query *q,
                        struct err *e)
@@ -345,13 +307,11 @@ int answer_runs(struct site *s, struct query *q, struct answer *a,
 
     if (!l.live)
         return -1;
-    l.colour_by = parameter_of(query_get(q, "colour"), l.group_text);
     l.selection.where = query_get(q, "filter");
     l.selection.sort = query_get(q, "sort");
     l.selection.sort = l.selection.sort ? l.selection.sort : CHOSEN_SORT;
     l.selection.deleted = query_flag(q, "deleted");
-    if (site_runs(s, q, "runs", &l.chosen, e) == 0 &&
-        choose_only(&l, s, q, e) == 0 &&
+    if (choose_only(&l, s, q, e) == 0 &&
         query_number(q, "limit", 1000000, 0, &l.selection.limit, e) == 0 &&
         choose(&l, e) == 0) {
         write_listing(&o, &l);
@@ -360,7 +320,6 @@ int answer_runs(struct site *s, struct query *q, struct answer *a,
     columns_clear(&l.columns);
     columns_clear(&l.group);
     free(l.runs.run);
-    free(l.chosen.run);
     free(l.only.run);
     return ret;
 }
