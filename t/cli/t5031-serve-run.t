@@ -136,8 +136,7 @@ done >"$run/artifacts/histograms/w/h0.jsonl"
 ask "/api/media?runs=$ids"
 is "$(json 'join " ", map { "$_->{kind}:$_->{key}:$_->{step}:" .
     ($_->{caption} // "") } @{$j->{media}}')" \
-    'images:a/b:20: samples:samples:10:once
- audio:voice:10:a "voice"' \
+    'audio:voice:10:a "voice" images:a/b:20: samples:samples:10:once' \
     "files of steps are listed with their captions, without small copies and links"
 ask "/api/artifact?id=$id&path=audio/voice/10.wav"
 like out "^Content-Type: audio/wav" "a sound is sent as one"

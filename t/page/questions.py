@@ -176,6 +176,63 @@ def means(p):
     assert abs(middle - sum(wanted) / len(wanted)) < 0.01, cells
 
 
+@test("groups stand in the order of their means, and fold")
+def folded(p):
+    p.go(group="optim.lr", sort="metrics.val/loss", columns="name,val/loss")
+    p.browser.wait("document.querySelector('.group-row')")
+    heads = ("return [...document.querySelectorAll('.group-row th')].map(e =>"
+             "e.textContent)")
+    for i in range(5):
+        first = p.browser.run(heads)[i]
+        p.browser.click(f".group-row:nth-child({i + 2}) button")
+        p.browser.wait(f"document.querySelectorAll('.group-row').length > {i}")
+    found = p.browser.run(heads)
+    assert [float(re.search(r"\de-\d", h).group()) for h in found] == [
+        1e-3, 3e-4, 3e-3, 1e-4, 1e-2], (found, first)
+    equal(p.names(), [])
+    equal(p.browser.run("return document.querySelector('.group-row button')"
+                        ".getAttribute('aria-expanded')"), "false")
+    p.browser.call("POST", "/refresh", {})
+    p.browser.wait("document.querySelectorAll('.group-row').length === 5")
+    p.browser.click(".group-row button")
+    p.browser.wait("document.querySelectorAll('.runs tbody a').length > 10")
+    assert p.names()[0] == planted.BEST, p.names()
+
+
+@test("a drag along an axis keeps the runs whose lines pass there")
+def brush(p):
+    p.go(view="compare")
+    sentence(p)
+    lines = ("return [...document.querySelectorAll('.spread .line')].filter(l =>"
+             "!l.classList.contains('dim')).map(l =>"
+             "l.textContent.split(':')[0])")
+    equal(len(p.browser.run(lines)), 200)
+    colours = p.browser.run("return new Set([...document.querySelectorAll("
+                            "'.spread .line')].map(l => l.style.stroke)).size")
+    assert colours > 20, colours
+    p.browser.run("document.querySelector('.spread .brush').id = 'brush'")
+    p.browser.pointer("#brush", (0.5, 0.45), (0.5, 0.5), (0.5, 0.55), press=True)
+    p.browser.wait("document.querySelector('.spread .dim')")
+    equal(sorted(p.browser.run(lines)), sorted(
+        f"{o}-1e-3-wd{wd}-s{s}" for o in planted.OPTIMISERS
+        for wd in planted.DECAYS for s in planted.SEEDS))
+    p.browser.run("[...document.querySelectorAll('button')].find(b =>"
+                  "b.textContent === 'Select 40 runs').click()")
+    p.await_text(".chosen", "40 of 200 runs, selected")
+
+
+@test("values that are not finite stand below the others of their column")
+def not_finite(p):
+    run = sorted(planted.DIVERGED)[0]
+    p.go(view="compare", runs=browser.ids_of(folder, run, planted.BEST))
+    sentence_of = "[aria-label=Metrics] td"
+    p.await_text("[aria-label=Metrics]", "val/loss")
+    equal(p.browser.run("return [...document.querySelectorAll(arguments[0])]"
+                        ".filter(e => e.textContent === 'nan').map(e =>"
+                        "getComputedStyle(e).textAlign)", sentence_of),
+          ["right", "right"])
+
+
 # One run.
 
 def open_run(p, name):

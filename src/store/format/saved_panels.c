@@ -7,33 +7,25 @@
 #include "common/path.h"
 #include "common/save.h"
 
-enum { FILE_MAX = 1 << 20 };
-
-static json_t *load_file(const char *path, struct err *e)
-{
-    struct buf text = BUF_INIT;
-    json_t *all = NULL;
-
-    if (buf_read_unlinked(&text, path, FILE_MAX, e) == 0) {
-        all = json_loads(text.s, JSON_REJECT_DUPLICATES, NULL);
-        if (!json_is_object(all)) {
-            err_set(e, ERR_INPUT, "%s is no JSON object", path);
-            json_decref(all);
-            all = NULL;
-        }
-    } else if (e->kind == ERR_MISSING) {
-        *e = (struct err){ 0 };
-        all = json_object();
-    }
-    buf_clear(&text);
-    return all;
-}
-
 json_t *saved_panels_load(const char *root, struct err *e)
 {
     char *path = path_join(root, "panels.json");
-    json_t *all = load_file(path, e);
+    struct buf text = BUF_INIT;
+    json_t *all = NULL;
 
+    if (buf_read_unlinked(&text, path, 1 << 20, e) == 0)
+        all = json_loads(text.s, JSON_REJECT_DUPLICATES, NULL);
+    else if (e->kind == ERR_MISSING)
+        all = json_object();
+    if (json_is_object(all)) {
+        *e = (struct err){ 0 };
+    } else {
+        if (!e->kind)
+            err_set(e, ERR_INPUT, "%s is no JSON object", path);
+        json_decref(all);
+        all = NULL;
+    }
+    buf_clear(&text);
     free(path);
     return all;
 }
@@ -41,9 +33,8 @@ json_t *saved_panels_load(const char *root, struct err *e)
 int saved_panels_put(const char *root, const char *name, const char *panels,
                      struct err *e)
 {
-    char *path = path_join(root, "panels.json");
-    json_t *all = load_file(path, e);
-    char *text = NULL;
+    char *path = path_join(root, "panels.json"), *text = NULL;
+    json_t *all = saved_panels_load(root, e);
     int ret = -1;
 
     if (all && *panels)

@@ -13,13 +13,18 @@ import { button, element, problem } from "./dom.js";
 import { legend_nodes } from "./legend.js";
 import { mark_buttons } from "./marks.js";
 import { colour_of, inner_box, paint_panel, paint_run } from "./paint.js";
-import { theme_of } from "./paint.js";
-import { x_pixel, zoomed } from "./paint.js";
+import { theme_of, x_pixel, zoomed } from "./paint.js";
 import { follow_pointer } from "./pointer.js";
 import { paint_pointer, value_table } from "./values.js";
 import { map_column, map_value, nearest_value } from "./values.js";
 import { values_at, values_range } from "./values.js";
 import { visible } from "./text.js";
+
+/* What the title of an axis says that the heading does not: its unit. */
+function axis_words(title, heading) {
+    return title.toLowerCase().startsWith((heading || " ").toLowerCase())
+        ? title.slice(heading.length).replace(/^ \((.*)\)$/, "$1") : title;
+}
 
 export class Chart {
     constructor(spec, link, large) {
@@ -131,7 +136,9 @@ export class Chart {
         return this.figure.panels.map((p) => {
             if (p.heat)
                 return p;
-            const shown = { ...p, curves: p.curves.filter((c) =>
+            const shown = { ...p, y: { ...p.y, title: axis_words(p.y.title,
+                this.figure.panels.length > 1 ? p.title : this.spec.title) },
+            curves: p.curves.filter((c) =>
                 this.link.is_shown(c.run)) };
 
             return zoomed(shown, x_range, is_new ? null : this.y_range ??

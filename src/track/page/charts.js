@@ -138,13 +138,13 @@ export class ChartsView {
 
     draw_bar() {
         const { params, metrics } = this.names;
-        const means = [["", "no"], ...params.map((p) => [p, p])];
+        const means = [["", "no"], ...params];
         const groups = group_param() || state.colour === "group"
             ? [["group", "group"]] : [];
         const colours = [["run", "run"], ...groups,
             ...params.map((p) => [`param:${p}`, p])];
         const axes = [...x_axes.filter(([x]) => x === "step" ||
-        is_available("/api/figure", "x", x)), ...metrics.map((m) => [m, m])];
+        is_available("/api/figure", "x", x)), ...metrics];
         const find = field("Find charts", state.find, (v) =>
             change({ find: v }), { id: "find" });
         const x = choice("Horizontal axis", axes, state.x, (v) =>

@@ -3,19 +3,16 @@ import { ask } from "./api.js";
 import { changes_set, chosen_runs } from "./chosen.js";
 import { copy_button } from "./copy.js";
 import { DiffSection } from "./diff.js";
-import { check, choice, element, plain_table, problem } from "./dom.js";
+import { button, check, choice, element, plain_table, problem } from "./dom.js";
 import { importance_table } from "./importance.js";
-import { heat_table, parallel_lines, scatter_points } from "./spread.js";
+import { brushed_lines, heat_table } from "./spread.js";
+import { parallel_lines, scatter_points } from "./spread.js";
 import { SweepChart } from "./sweep.js";
 import { address, change, state } from "./state.js";
-import { short_names } from "./text.js";
+import { count_text, is_numeric, short_names } from "./text.js";
 
 function text_of(v) {
     return v?.text ?? "";
-}
-
-function number_of(v) {
-    return v?.value ?? null;
 }
 
 function section(title, ...nodes) {
@@ -31,6 +28,7 @@ export class CompareView {
     constructor() {
         this.body = element("div");
         this.diff = new DiffSection();
+        this.brush = new Map(); /* parts of parallel axes, by their names */
         this.root = element("section", { class: "compare-view",
             "aria-label": "Comparison" }, this.body, this.diff.root);
         this.root.hidden = true; /* until all parts have their places */
@@ -145,7 +143,7 @@ export class CompareView {
     cell(row, i) {
         const v = row.values[i];
 
-        return element("td", { class: [number_of(v) === null ? "" : "number",
+        return element("td", { class: [is_numeric(v) ? "number" : "",
             v?.best ? "best" : "",
             this.order[i] === state.baseline ? "baseline" : ""]
             .join(" ").trim() || null }, text_of(v));
@@ -162,7 +160,7 @@ export class CompareView {
             return [empty("At least four finished runs with different " +
                 "parameters are needed to say which parameters matter.")];
         return [element("p", { class: "sentence" }, chosen.sentence),
-            choice("Metric", all.map((i) => [i.metric, i.metric]),
+            choice("Metric", all.map((i) => i.metric),
                 chosen.metric, (v) => change({ metric: v })),
             element("div", { class: "wide", tabindex: "0" },
                 importance_table(chosen))];
@@ -174,9 +172,19 @@ export class CompareView {
         if (parallel.axes.length < 2)
             return empty("At least two runs with different parameters are " +
                 "needed.");
-        return element("div", { class: "wide", tabindex: "0" },
+        const kept = brushed_lines(parallel, this.brush);
+
+        return element("div", {}, element("p", { class: "tools" },
+            element("span", { class: "count" }, `Coloured by ${parallel.axes
+                .at(-1).name}. Drag along an axis to keep a part.`),
+            this.brush.size ? button(`Select ${count_text(kept.length, "run",
+                "runs")}`, "Compare only the runs that were kept", () => {
+                this.brush.clear();
+                change({ runs: kept.map((l) => l.run) });
+            }) : null),
+        element("div", { class: "wide", tabindex: "0" },
             parallel_lines(parallel, (id) => this.name_of(id),
-                state.baseline));
+                state.baseline, this.brush, () => this.draw())));
     }
 
     scatter() {
@@ -186,14 +194,13 @@ export class CompareView {
             ? names.indexOf(name) : other;
         const across = place(state.across, 0);
         const down = place(state.down, names.length - 1);
-        const options = names.map((n) => [n, n]);
 
         if (names.length < 2)
             return [empty("At least one parameter must differ.")];
         return [element("p", { class: "tools" },
-            choice("Horizontal", options, names[across], (v) =>
+            choice("Horizontal", names, names[across], (v) =>
                 change({ across: v })),
-            choice("Vertical", options, names[down], (v) =>
+            choice("Vertical", names, names[down], (v) =>
                 change({ down: v }))),
         element("div", { class: "wide", tabindex: "0" },
             scatter_points(this.parallel, across, down, (id) =>
@@ -214,7 +221,6 @@ export class CompareView {
 
     sweep() {
         const { params, metrics, across, metric } = this.swept();
-        const options = (names) => names.map((n) => [n, n]);
 
         this.sweep_chart?.close();
         this.sweep_chart = null;
@@ -222,9 +228,9 @@ export class CompareView {
             return [empty("At least one parameter must differ.")];
         this.sweep_chart = new SweepChart(across, metric, this.chosen);
         return [element("p", { class: "tools" },
-            choice("Parameter", options(params), across, (v) =>
+            choice("Parameter", params, across, (v) =>
                 change({ across: v })),
-            choice("Metric", options(metrics), metric, (v) =>
+            choice("Metric", metrics, metric, (v) =>
                 change({ metric: v }))), this.sweep_chart.root];
     }
 
@@ -233,16 +239,15 @@ export class CompareView {
         const down = params.find((p) => p === state.down && p !== across) ??
             params.find((p) => p !== across);
         const place = element("div");
-        const options = (names) => names.map((n) => [n, n]);
 
         if (!across || !down || !metric)
             return [empty("At least two parameters must differ.")];
         this.draw_map(place, `${across},${down}`, metric);
         return [element("p", { class: "tools" },
-            choice("Across", options(params), across, (v) =>
+            choice("Across", params, across, (v) =>
                 change({ across: v })),
-            choice("Down", options(params), down, (v) => change({ down: v })),
-            choice("Metric", options(metrics), metric, (v) =>
+            choice("Down", params, down, (v) => change({ down: v })),
+            choice("Metric", metrics, metric, (v) =>
                 change({ metric: v })),
             copy_button(() => this.map_command)), place];
     }

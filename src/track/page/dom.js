@@ -36,9 +36,10 @@ export function button(label, title, onclick, properties = {}) {
         label);
 }
 
-/* A labelled <select>; options are [value, text] pairs.  A value that is none
- * of them, but comes from the address, is an option, too. */
-export function choice(label, known, value, onchange) {
+/* A labelled <select>; options are [value, text] pairs, or values.  A value
+ * that is none of them, but comes from the address, is an option, too. */
+export function choice(label, list, value, onchange) {
+    const known = list.map((o) => Array.isArray(o) ? o : [o, o]);
     const options = known.some(([v]) => v === value) ? known
         : [...known, [value, value]];
     const select = element("select",
@@ -77,7 +78,6 @@ export function field(label, value, onchange, properties = {}) {
         input);
 }
 
-/* Is it a phone? */
 export function is_narrow() {
     return innerWidth <= 700;
 }

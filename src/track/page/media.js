@@ -40,7 +40,8 @@ class Strip {
         const steps = [...new Set(files.map((f) => f.step))]
             .sort((a, b) => a - b);
 
-        this.files = files;
+        this.files = files.sort((a, b) => a.step - b.step ||
+            a.number - b.number);
         this.runs = runs.filter((r) => files.some((f) => f.run === r.id));
         this.steps = steps;
         this.slider.max = steps.length - 1;
@@ -114,9 +115,11 @@ export class Media {
         for (const [key, files] of keys) {
             if (!this.strips.has(key))
                 this.strips.set(key, new Strip(files));
-            if (this.strips.get(key).text !== JSON.stringify(files))
-                this.strips.get(key).fill(files, runs);
-            this.strips.get(key).text = JSON.stringify(files);
+            const text = JSON.stringify(files), strip = this.strips.get(key);
+
+            if (strip.text !== text)
+                strip.fill(files, runs);
+            strip.text = text;
         }
         this.root.replaceChildren(this.root.firstChild,
             ...[...keys.keys()].sort().map((key) => this.strips.get(key).root),

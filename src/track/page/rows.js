@@ -1,6 +1,7 @@
 /* rows.js makes the rows of the table of runs. */
 import { button, element } from "./dom.js";
-import { count_text, duration_text, number_text } from "./text.js";
+import { baseline_button } from "./runlist.js";
+import { count_text, duration_text, is_numeric, number_text } from "./text.js";
 import { address, change, state, toggled } from "./state.js";
 
 /* The status of a run that has not finished, and its progress or reason. */
@@ -33,8 +34,7 @@ function difference(column, cell, base) {
 }
 
 function value_cell(column, cell, base) {
-    const classes = [typeof cell.value === "number" && !cell.time ? "number"
-        : "",
+    const classes = [is_numeric(cell) ? "number" : "",
         cell.best ? "best" : ""].filter((c) => c).join(" ");
 
     return element("td", { class: classes || null, title: cell.best
@@ -74,7 +74,6 @@ export function select_box(rows, name, all) {
 }
 
 function row_buttons(row) {
-    const is_base = state.baseline === row.id;
     const is_hidden = state.hidden.includes(row.id);
 
     return element("span", { class: "row-buttons" },
@@ -82,12 +81,7 @@ function row_buttons(row) {
             : "Hide in charts", () =>
             change({ hidden: toggled(state.hidden, row.id) }),
         { "aria-label": `hide ${row.name}`, "aria-pressed": `${is_hidden}`,
-            dataset: { focus: `hide-${row.id}` } }),
-        button("⚑", is_base ? "No longer the baseline"
-            : "Compare others with this run", () =>
-            change({ baseline: is_base ? "" : row.id }),
-        { "aria-label": `baseline ${row.name}`, "aria-pressed": `${is_base}`,
-            dataset: { focus: `base-${row.id}` } }));
+            dataset: { focus: `hide-${row.id}` } }), baseline_button(row));
 }
 
 /* The name, the status, and for a narrow screen the value of a column. */
@@ -114,9 +108,18 @@ export function run_row(row, index, columns, base, all) {
         base?.cells[c.index])));
 }
 
+export function numbers_of(rows, column) {
+    return rows.map((r) => r.cells[column.index].value)
+        .filter((v) => typeof v === "number");
+}
+
+export function mean_of(values) {
+    return values.reduce((a, b) => a + b, 0) / values.length;
+}
+
 /* The mean of some numbers and their standard deviation. */
 function spread_text(values) {
-    const n = values.length, mean = values.reduce((a, b) => a + b, 0) / n;
+    const n = values.length, mean = mean_of(values);
     const square = values.reduce((a, v) => a + (v - mean) ** 2, 0);
     const short = (v) => number_text(Number(v.toPrecision(5)));
 
@@ -124,18 +127,24 @@ function spread_text(values) {
         number_text(Number(Math.sqrt(square / (n - 1)).toPrecision(2)));
 }
 
-/* The row above the rows of a group: how many, and the means of metrics. */
+/* The row above the rows of a group, which folds them: how many, and the means
+ * of metrics. */
 export function group_row(rows, index, columns) {
+    const { group } = rows[0], key = `group ${group}`;
+    const is_folded = state.closed.includes(key);
     const mean = (c) => {
-        const values = rows.map((r) => r.cells[c.index].value)
-            .filter((v) => typeof v === "number");
+        const values = numbers_of(rows, c);
 
         return c.kind === "metric" && values.length ? spread_text(values) : "";
     };
 
     return element("tr", { class: "group-row", "aria-rowindex": index + 2 },
-        element("th", { scope: "row" }, select_box(rows,
-            `group ${rows[0].group}`), ` ${rows[0].group} `,
+        element("th", { scope: "row" }, select_box(rows, key),
+            button(is_folded ? "▸" : "▾", "Fold or open this group", () =>
+                change({ closed: toggled(state.closed, key) }), {
+                "aria-label": `fold ${key}`, class: "small", "aria-expanded":
+                    String(!is_folded), dataset: { focus: `fold-${key}` } }),
+            ` ${group} `,
         element("span", { class: "count" }, count_text(rows.length, "run",
             "runs"))),
         columns.map((c) => element("td", { class: "number" }, mean(c))));

@@ -12,9 +12,18 @@ function solo(runs, id) {
     change({ hidden: is_alone ? [] : others });
 }
 
+export function baseline_button({ id, name }) {
+    const is_base = state.baseline === id;
+
+    return button("⚑", is_base ? "No longer the baseline"
+        : "Compare others with this run", () =>
+        change({ baseline: is_base ? "" : id }), { class: "small",
+        "aria-label": `baseline ${name}`, "aria-pressed": `${is_base}`,
+        dataset: { focus: `base-${id}` } });
+}
+
 function item(runs, run, colour, shown) {
     const is_hidden = state.hidden.includes(run.id);
-    const is_base = state.baseline === run.id;
     const name = run.name || run.id.slice(0, 8);
 
     return element("li", { class: is_hidden ? "hidden-run" : null,
@@ -32,12 +41,7 @@ function item(runs, run, colour, shown) {
         button("solo", "Show only this run, or all again", () =>
             solo(runs, run.id), { "aria-label": `show only ${name}`,
             class: "small", dataset: { focus: `solo-${run.id}` } }),
-        button("⚑", is_base ? "No longer the baseline"
-            : "Compare others with this run", () =>
-            change({ baseline: is_base ? "" : run.id }),
-        { "aria-label": `baseline ${name}`, class: "small",
-            "aria-pressed": `${is_base}`,
-            dataset: { focus: `base-${run.id}` } }));
+        baseline_button(run));
 }
 
 /* Emphasise a run of the list, or none. */

@@ -3,6 +3,7 @@
  * scatter plot of two axes, and a map over two parameters.
  */
 import { element } from "./dom.js";
+import { colour_of } from "./paint.js";
 import { axis_text, is_number, place_of } from "./scale.js";
 
 const width = 960, height = 320;
@@ -27,8 +28,46 @@ function sentence_of(axes, line, name_of) {
             : axis_text(a, line.values[i])}`).join(", ");
 }
 
-/* One line for each run, across one axis for each parameter and metric. */
-export function parallel_lines(parallel, name_of, baseline) {
+/* A strip over an axis: a drag along it keeps the lines of that part. */
+function brush_strip(axis, x, top, bottom, brush, changed) {
+    const part = (e) => {
+        const box = strip.getBoundingClientRect();
+
+        return (box.bottom - e.clientY) / box.height;
+    };
+    const [low, high] = brush.get(axis.name) ?? [0, 0];
+    let from = 0;
+    const strip = element("rect", { class: "brush", x: x - 12, y: top,
+        width: 24, height: bottom - top, onpointerdown: (e) => {
+            from = part(e);
+            strip.setPointerCapture(e.pointerId);
+        }, onpointerup: (e) => {
+            const ends = [from, part(e)].sort((a, b) => a - b);
+
+            brush.delete(axis.name);
+            if (ends[1] - ends[0] > 0.02)
+                brush.set(axis.name, ends);
+            changed();
+        } });
+
+    return [element("rect", { class: "range", x: x - 5, width: 10,
+        y: bottom - high * (bottom - top),
+        height: (high - low) * (bottom - top) }), strip];
+}
+
+/* The lines that are within all parts of axes that were chosen. */
+export function brushed_lines({ axes, lines }, brush) {
+    return lines.filter((l) => axes.every((a, i) => {
+        const [low, high] = brush.get(a.name) ?? [-Infinity, Infinity];
+        const at = place_of(a, l.values[i] ?? NaN);
+
+        return !brush.has(a.name) || (at >= low && at <= high);
+    }));
+}
+
+/* One line for each run, across one axis for each parameter and metric; its
+ * colour is that of its value of the last one. */
+export function parallel_lines(parallel, name_of, baseline, brush, changed) {
     const { axes, lines } = parallel, wide = Math.max(width, 130 * axes.length);
     const step = (wide - 160) / Math.max(1, axes.length - 1);
     const top = 40, bottom = height - 20, x = (i) => 90 + i * step;
@@ -37,20 +76,18 @@ export function parallel_lines(parallel, name_of, baseline) {
             (bottom - top)}` : null;
     const path = (line) => "M" + axes.map((a, i) => point(line, i))
         .filter((p) => p).join("L");
-    const last = axes.length - 1;
-    const order = (line) => is_number(line.values[last])
-        ? place_of(axes[last], line.values[last]) : 1;
+    const kept = new Set(brushed_lines(parallel, brush));
 
     return element("svg", { viewBox: `0 0 ${wide} ${height}`, role: "img",
         class: "spread", "aria-label": "Parallel coordinates of " +
             `${lines.length} runs over ${axes.map((a) => a.name).join(", ")}` },
     axes.map((a, i) => axis_lines(a, x(i), top, bottom)),
     lines.filter((l) => axes.some((a, i) => point(l, i))).map((line) =>
-        element("path", { d: path(line), class: line.run === baseline
-            ? "line baseline" : "line",
-        "stroke-opacity": line.run === baseline ? "1"
-            : String(0.9 - 0.6 * order(line)) },
-        element("title", {}, sentence_of(axes, line, name_of)))));
+        element("path", { d: path(line), class: !kept.has(line) ? "line dim"
+            : line.run === baseline ? "line baseline" : "line",
+        style: { stroke: colour_of(line) } },
+        element("title", {}, sentence_of(axes, line, name_of)))),
+    axes.flatMap((a, i) => brush_strip(a, x(i), top, bottom, brush, changed)));
 }
 
 /* A point for each run, at its values of two axes. */

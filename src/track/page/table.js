@@ -4,9 +4,10 @@
  */
 import { element, is_narrow } from "./dom.js";
 import { move_column, shift_column } from "./columns.js";
-import { group_row, run_row, select_box } from "./rows.js";
+import { group_row, mean_of, numbers_of, run_row, select_box } from "./rows.js";
 import { most } from "./chosen.js";
 import { change, state } from "./state.js";
+import { is_numeric } from "./text.js";
 
 const spare = 12; /* rows kept above and below those in sight */
 
@@ -44,13 +45,23 @@ function name_width(rows) {
         room;
 }
 
-/* Rows of the same group after each other, below one for the group. */
-function with_groups(rows) {
-    const groups = new Map();
+/* Rows of the same group after each other, below one for the group, in the
+ * order of the means of the sorted column. */
+function with_groups(rows, columns) {
+    const groups = new Map(), sign = state.sort.startsWith("-") ? -1 : 1;
+    const sorted = columns.find((c) => c.kind === "metric" &&
+        c.spec === state.sort.replace(/^-/, ""));
+    const place = (g) => sign * mean_of(numbers_of(g, sorted));
 
     for (const row of rows)
         groups.set(row.group, [...groups.get(row.group) ?? [], row]);
-    return [...groups.values()].flatMap((g) => [{ rows: g }, ...g]);
+    const list = [...groups.values()];
+
+    if (sorted) /* groups without a mean come last */
+        list.sort((a, b) => Number.isNaN(place(a)) - Number.isNaN(place(b)) ||
+            place(a) - place(b));
+    return list.flatMap((g) => [{ rows: g },
+        ...state.closed.includes(`group ${g[0].group}`) ? [] : g]);
 }
 
 function next_sort(spec) {
@@ -60,12 +71,6 @@ function next_sort(spec) {
 
 function sort_mark(spec) {
     return state.sort === spec ? " ↑" : state.sort === `-${spec}` ? " ↓" : "";
-}
-
-function is_numeric(answer, column) {
-    return answer.rows.some(({ cells }) =>
-        typeof cells[column.index]?.value === "number" &&
-        !cells[column.index].time);
 }
 
 function heading(answer, column) {
@@ -90,8 +95,8 @@ function heading(answer, column) {
         : select_box(first, first.length < answer.rows.length
             ? `the first ${most} runs` : "all runs of the table");
 
-    return element("th", { scope: "col", class: is_numeric(answer, column)
-        ? "number" : null, "aria-sort": mark === " ↑"
+    return element("th", { scope: "col", class: answer.rows.some(({ cells }) =>
+        is_numeric(cells[column.index])) ? "number" : null, "aria-sort": mark === " ↑"
         ? "ascending" : mark ? "descending" : null,
     ondragover: (e) => e.preventDefault(),
     ondrop: (e) => {
@@ -128,7 +133,7 @@ export class Table {
         this.answer = answer;
         this.drawn = columns;
         this.rows = state.group && rows.some((r) => r.group !== undefined)
-            ? with_groups(rows)
+            ? with_groups(rows, columns)
             : [...pinned, ...rows.filter((r) => !pinned.includes(r))];
         this.shown = this.rows.filter((r) => r.id);
         this.base = pinned[0] ?? null;

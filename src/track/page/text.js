@@ -9,6 +9,12 @@ export function number_text(v) {
     return String(Number(v.toPrecision(7)));
 }
 
+/* Is it a cell of a number, even of one that is not finite? */
+export function is_numeric(cell) {
+    return typeof cell?.value === "number" ? !cell.time
+        : /^-?(nan|inf)/.test(cell?.text ?? "");
+}
+
 export function bytes_text(n) {
     const units = ["bytes", "KiB", "MiB", "GiB", "TiB"];
     let i = 0;

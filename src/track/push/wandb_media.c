@@ -220,12 +220,26 @@ static void add_parts(struct wandb_media *m, const struct part *p, size_t n)
     buf_clear(&b);
 }
 
+static int by_place(const void *a, const void *b)
+{
+    const struct media_file *x = a, *y = b; /* of parts */
+    int order = strcmp(x->key, y->key);
+
+    if (order == 0)
+        order = (x->step > y->step) - (x->step < y->step);
+    if (order == 0)
+        order = (x->kind > y->kind) - (x->kind < y->kind);
+    if (order == 0)
+        order = (x->number > y->number) - (x->number < y->number);
+    return order ? order : strcmp(x->path, y->path);
+}
+
 static void join_parts(struct wandb_media *m, struct parts *all)
 {
     size_t next;
 
     if (all->n)
-        qsort(all->item, all->n, sizeof *all->item, media_file_order);
+        qsort(all->item, all->n, sizeof *all->item, by_place);
     for (size_t i = 0; i < all->n; i = next) {
         const struct part *p = &all->item[i];
 

@@ -112,17 +112,3 @@ const char *media_file_caption(const struct media_file *m,
     free(path);
     return caption;
 }
-
-int media_file_order(const void *a, const void *b)
-{
-    const struct media_file *x = a, *y = b;
-    int order = strcmp(x->key, y->key);
-
-    if (order == 0)
-        order = (x->step > y->step) - (x->step < y->step);
-    if (order == 0)
-        order = (x->kind > y->kind) - (x->kind < y->kind);
-    if (order == 0)
-        order = (x->number > y->number) - (x->number < y->number);
-    return order ? order : strcmp(x->path, y->path);
-}

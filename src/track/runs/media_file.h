@@ -43,5 +43,3 @@ bool media_file_parse(struct media_file *, const struct file_tree_file *,
 /* Its caption; NULL if it has none. */
 const char *media_file_caption(const struct media_file *,
                                const struct run_info *, struct arena *);
-/* For qsort(): by key, step, kind, number and path. */
-int media_file_order(const void *, const void *);

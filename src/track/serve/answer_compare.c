@@ -10,6 +10,7 @@
 
 #include "common/output/emit.h"
 #include "plot/draw/axis.h"
+#include "plot/draw/palette.h"
 #include "track/runs/auto_columns.h"
 #include "track/runs/column.h"
 #include "track/runs/importance.h"
@@ -59,16 +60,16 @@ struct numbers {
     size_t runs;
 };
 
-/* Are there two different numbers? */
-static bool varies(const double *v, size_t n)
+/* Are there two different numbers?  The least and the greatest one. */
+static bool find_range(const double *v, size_t n, double *lo, double *hi)
 {
-    double lo = INFINITY, hi = -INFINITY;
-
+    *lo = INFINITY;
+    *hi = -INFINITY;
     for (size_t i = 0; i < n; i++) {
-        lo = isfinite(v[i]) ? fmin(lo, v[i]) : lo;
-        hi = isfinite(v[i]) ? fmax(hi, v[i]) : hi;
+        *lo = isfinite(v[i]) ? fmin(*lo, v[i]) : *lo;
+        *hi = isfinite(v[i]) ? fmax(*hi, v[i]) : *hi;
     }
-    return lo < hi;
+    return *lo < *hi;
 }
 
 /* Keep a column if its numbers vary. */
@@ -77,11 +78,12 @@ static void add_numbers(struct numbers *n, const struct column *c,
 {
     double *v = xcalloc(runs->n + 1, sizeof *v);
     struct column *kept;
+    double lo, hi;
     char *title;
 
     for (size_t i = 0; i < runs->n; i++)
         v[i] = column_number(c, &runs->run[i]);
-    if (!varies(v, runs->n)) {
+    if (!find_range(v, runs->n, &lo, &hi)) {
         free(v);
         return;
     }
@@ -189,17 +191,14 @@ static void write_axis(struct emit *o, const char *name, const double *v,
     enum { TICKS = 6 };
     double *known = xcalloc(n + 1, sizeof *known);
     struct arena mem = { 0 };
-    double lo = INFINITY, hi = -INFINITY;
+    double lo, hi;
     struct axis a;
     size_t k = 0;
 
     for (size_t i = 0; i < n; i++)
         if (isfinite(v[i]))
             known[k++] = v[i];
-    for (size_t i = 0; i < k; i++) {
-        lo = fmin(lo, known[i]);
-        hi = fmax(hi, known[i]);
-    }
+    find_range(known, k, &lo, &hi);
     axis_init(&a, name, UNIT_NONE);
     if (param && axis_geometric(known, k))
         a.scale = SCALE_LOG;
@@ -224,6 +223,18 @@ static void write_axis(struct emit *o, const char *name, const double *v,
     arena_clear(&mem);
 }
 
+/* The colour of a value among others. */
+static void write_colour(struct emit *o, const double *v, size_t i, size_t n)
+{
+    double lo, hi;
+    int slot = COLOUR_GREY;
+
+    if (find_range(v, n, &lo, &hi) && isfinite(v[i]))
+        slot = palette_ramp_slot((v[i] - lo) / (hi - lo));
+    emit_printf(o, "colour", "#%06x", palette_curve(THEME_LIGHT, slot));
+    emit_printf(o, "colour_dark", "#%06x", palette_curve(THEME_DARK, slot));
+}
+
 static void write_parallel(struct emit *o, const struct numbers *n,
                            const struct runs *runs)
 {
@@ -237,6 +248,8 @@ static void write_parallel(struct emit *o, const struct numbers *n,
     for (size_t i = 0; i < runs->n; i++) {
         emit_object(o, NULL);
         emit_text(o, "run", runs->run[i].id);
+        if (n->columns.n)
+            write_colour(o, n->value[n->columns.n - 1], i, n->runs);
         emit_array(o, "values");
         for (size_t j = 0; j < n->columns.n; j++)
             emit_real(o, NULL, n->value[j][i]);

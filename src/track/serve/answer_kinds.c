@@ -63,55 +63,41 @@ static void add_chart(struct charts *c, const char *key)
                                       .ranks = ranked };
 }
 
-/* -- histograms ------------------------------------------------------------ */
-
-enum { MOST_HISTOGRAMS = 100 };
-
 /* A chart for each histogram of a run, which is drawn by itself. */
-static int write_histograms_of(struct emit *o, const struct run_info *r,
-                               bool named, size_t *room, struct err *e)
-{
-    static const char ending[] = ".jsonl";
-    char *folder = path_join(r->artifacts, "histograms");
-    struct file_tree files = { 0 };
-    const int ret = file_tree_list(&files, folder, run_info_inside(r), e);
-
-    for (size_t i = 0; ret == 0 && i < files.n && *room; i++) {
-        const char *path = files.file[i].path;
-        const int len = (int)(strlen(path) - strlen(ending));
-
-        if (!str_ends(path, ending) || files.file[i].outside)
-            continue;
-        emit_object(o, NULL);
-        emit_printf(o, "hist", "%.*s", len, path);
-        emit_text(o, "run", r->id);
-        emit_printf(o, "title", "%.*s%s%s", len, path, named ? " of " : "",
-                    named ? r->name : "");
-        emit_object_end(o);
-        (*room)--;
-    }
-    file_tree_clear(&files);
-    free(folder);
-    return ret;
-}
-
 static int write_histograms(struct emit *o, const struct runs *runs,
                             struct err *e)
 {
-    size_t room = MOST_HISTOGRAMS;
+    enum { MOST = 100 };
+    static const char ending[] = ".jsonl";
+    size_t n = 0;
     int ret = 0;
 
-    emit_object(o, NULL);
-    emit_text(o, "prefix", "histograms");
-    emit_array(o, "charts");
-    for (size_t i = 0; i < runs->n && ret == 0; i++)
-        ret = write_histograms_of(o, &runs->run[i], runs->n > 1, &room, e);
-    emit_array_end(o);
-    emit_object_end(o);
+    for (size_t r = 0; r < runs->n && ret == 0; r++) {
+        const struct run_info *run = &runs->run[r];
+        char *folder = path_join(run->artifacts, "histograms");
+        struct file_tree files = { 0 };
+
+        ret = file_tree_list(&files, folder, run_info_inside(run), e);
+        for (size_t i = 0; ret == 0 && i < files.n && n < MOST; i++) {
+            const char *path = files.file[i].path;
+            const int len = (int)(strlen(path) - strlen(ending));
+
+            if (!str_ends(path, ending) || files.file[i].outside)
+                continue;
+            emit_object(o, NULL);
+            emit_printf(o, "hist", "%.*s", len, path);
+            emit_text(o, "run", run->id);
+            emit_printf(o, "title", "%.*s%s%s", len, path,
+                        runs->n > 1 ? " of " : "",
+                        runs->n > 1 ? run->name : "");
+            emit_object_end(o);
+            n++;
+        }
+        file_tree_clear(&files);
+        free(folder);
+    }
     return ret;
 }
-
-/* -- groups ---------------------------------------------------------------- */
 
 /* The order of groups: results before the machine. */
 static int place_of(const char *prefix)
@@ -214,8 +200,13 @@ static int write_charts(struct emit *o, const struct charts *c,
             emit_object_end(o);
         }
     }
+    emit_object(o, NULL);
+    emit_text(o, "prefix", "histograms");
+    emit_array(o, "charts");
     if (!frozen)
         ret = write_histograms(o, runs, e);
+    emit_array_end(o);
+    emit_object_end(o);
     emit_array_end(o);
     emit_object_end(o);
     return ret;
