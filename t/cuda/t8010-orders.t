@@ -3,6 +3,7 @@
 # threads, with streams that run late, without cuBLASLt, and with cuDNN, well or
 # broken.
 . "$(dirname "$0")/../lib/tap.sh"
+takes_minutes
 judge=$build/t/cuda/kernels_emu.t
 
 try() {
