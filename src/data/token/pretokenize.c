@@ -310,53 +310,20 @@ size_t pretokenize_gpt2_plain(const uint8_t *text, const uint8_t *end,
     return each_piece(text, end, stop, max, pretokenize_gpt2_piece);
 }
 
-static size_t pretokenize_cl100k(const uint8_t *text, const uint8_t *end,
-                                 uint32_t *stop, size_t max)
-{
-    return each_piece(text, end, stop, max, cl100k_piece);
-}
-
-static size_t pretokenize_llama3(const uint8_t *text, const uint8_t *end,
-                                 uint32_t *stop, size_t max)
-{
-    return each_piece(text, end, stop, max, llama3_piece);
-}
-
-static size_t pretokenize_o200k(const uint8_t *text, const uint8_t *end,
-                                uint32_t *stop, size_t max)
-{
-    return each_piece(text, end, stop, max, o200k_piece);
-}
-
-static size_t pretokenize_qwen2(const uint8_t *text, const uint8_t *end,
-                                uint32_t *stop, size_t max)
-{
-    return each_piece(text, end, stop, max, qwen2_piece);
-}
-
-static size_t pretokenize_digits(const uint8_t *text, const uint8_t *end,
-                                 uint32_t *stop, size_t max)
-{
-    return each_piece(text, end, stop, max, digits_piece);
-}
-
-static size_t pretokenize_none(const uint8_t *text, const uint8_t *end,
-                               uint32_t *stop, size_t max)
-{
-    return each_piece(text, end, stop, max, none_piece);
-}
-
-static size_t pretokenize_words(const uint8_t *text, const uint8_t *end,
-                                uint32_t *stop, size_t max)
-{
-    return each_piece(text, end, stop, max, words_piece);
-}
-
-static size_t pretokenize_spaces(const uint8_t *text, const uint8_t *end,
-                                 uint32_t *stop, size_t max)
-{
-    return each_piece(text, end, stop, max, spaces_piece);
-}
+#define PRETOKENIZE(name)                                                      \
+    static size_t pretokenize_##name(const uint8_t *text, const uint8_t *end,  \
+                                     uint32_t *stop, size_t max)               \
+    {                                                                          \
+        return each_piece(text, end, stop, max, name##_piece);                 \
+    }
+PRETOKENIZE(cl100k)
+PRETOKENIZE(llama3)
+PRETOKENIZE(o200k)
+PRETOKENIZE(qwen2)
+PRETOKENIZE(digits)
+PRETOKENIZE(none)
+PRETOKENIZE(words)
+PRETOKENIZE(spaces)
 
 pretokenize_fn *pretokenize_gpt2_by(const char *name)
 {
