@@ -165,6 +165,17 @@ gplot loss -r hundred 'run*' --size 3.3inx2.2in --script hundred.gp \
     -o hundred.pdf >out 2>&1
 check "a PDF of a hundred runs is small" \
     test "$(wc -c <hundred.pdf)" -lt 200000
+perl -e 'srand 1; for my $r (1 .. 100) { open my $f, ">", "noisy-$r.jsonl";
+    printf $f "{\"step\":%d,\"train/loss\":%.4f%s}\n", $_,
+        3 + 5 * exp(-$_ / 60) + rand(.5),
+        $_ % 6 ? "" : sprintf ",\"val/loss\":%.4f", 3.2 + rand(.1)
+        for 1 .. 600 }'
+for i in $(seq 100); do
+    gtrack log -q -r noisy "noisy-$i" <"noisy-$i.jsonl"
+done
+gplot loss -r noisy 'noisy-*' --size 10inx6in -o noisy.pdf >out 2>&1
+check "a PDF of a hundred runs that scatter is small at full width, too" \
+    test "$(wc -c <noisy.pdf)" -lt 200000
 is "$(sed -n "s/^set label '\([0-9]*\)' at screen .* left font.*/\1/p" hundred.gp |
     paste -s -d ' ')" "1 50 100" "the labels of a colour bar are plain numbers"
 

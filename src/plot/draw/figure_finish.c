@@ -137,6 +137,7 @@ static void thin_markers(struct figure *f, struct panel *p, double width)
     const double apart = f->look.plain ? 12 : 2.5; /* points of the page */
     size_t most = 1;
 
+    width /= fmax(1, (double)p->n_curves / 20); /* many cover each other */
     for (size_t i = 0; i < p->n_curves; i++) {
         struct curve *c = &p->curve[i];
 
@@ -150,7 +151,7 @@ static void thin_markers(struct figure *f, struct panel *p, double width)
 }
 
 /* Of all curves of a panel, and at least of each. */
-enum { MOST_COLUMNS = 10000, LEAST_COLUMNS = 100 };
+enum { MOST_COLUMNS = 5000, LEAST_COLUMNS = 30 };
 
 static void thin_all(struct figure *f, struct panel *p, bool has_inset)
 {

@@ -8,8 +8,6 @@
 #include "track/serve/chosen.h"
 #include "track/serve/file_kind.h"
 
-enum { MOST_FILES = 5000 };
-
 /* Write the media of a run, *room at most. */
 static int write_run(struct emit *o, const struct run_info *r, size_t *room,
                      struct err *e)
@@ -46,7 +44,7 @@ int answer_media(struct site *s, struct query *q, struct answer *a,
 {
     struct emit o = { .b = &a->body };
     struct chosen chosen;
-    size_t room = MOST_FILES;
+    size_t room = 5000;
     int ret = 0;
 
     if (chosen_open(&chosen, s, q, e) < 0)
