@@ -2,7 +2,8 @@
 # and Trackio
 #
 # usage: page_peers.py [--runs N] [--curves N] [--points N] [--rounds N]
-#                      [--only table|chart|live] [--beside PROGRAM]... MKRUNS
+#                      [--only table|chart|wide|live] [--beside PROGRAM]...
+#                      MKRUNS
 #
 # Prints for each program the median of the rounds (3), which take turns:
 #
@@ -10,7 +11,8 @@
 #          points are painted, and the memory of the server
 #   chart  from opening a page until the chart of N curves (20) of N points
 #          (10,000) is painted, and the share of a core that the server takes
-#          while nothing changes
+#          while nothing changes; requests, and bytes on the wire
+#   wide   the same of 200 runs of 20 metrics and 100 points
 #   live   from logging a point of a run of 50 until the chart of that run
 #          changes, and the share of a core while a point a second is logged
 #
@@ -42,7 +44,7 @@ parser.add_argument("mkruns", type=os.path.abspath)
 for option, number in (("runs", 1000), ("curves", 20), ("points", 10000),
                        ("rounds", 3)):
     parser.add_argument("--" + option, type=int, default=number)
-parser.add_argument("--only", choices=("table", "chart", "live"))
+parser.add_argument("--only", choices=("table", "chart", "wide", "live"))
 parser.add_argument("--beside", action="append",
                     choices=("MLflow", "TensorBoard", "Trackio"))
 args = parser.parse_args()
@@ -50,6 +52,7 @@ PORT = 5611
 MOST_SECONDS = 120
 OPEN_SECONDS = 20
 SETTLE_SECONDS = 3
+WIDE = 200, 100, 20  # runs, points and metrics
 
 # What TensorBoard's page keeps when it is told to reload.
 RELOAD = """
@@ -93,9 +96,13 @@ def value_at(step, count):
 # point is logged, and the addresses of the table and of the chart, with what is
 # there when it is painted.
 
-def write_store(folder, n, count):
+def write_store(folder, n, count, metrics=1):
     subprocess.run([args.mkruns, os.path.join(folder, "store"),
-                    f"big:{n}:{count}"], check=True)
+                    f"big:{n}:{count}:{metrics}"], check=True)
+
+
+def names_of(metrics):
+    return ["train/loss", *(f"more/metric{i}" for i in range(1, metrics))]
 
 
 @contextlib.contextmanager
@@ -122,20 +129,20 @@ def log_to_events(folder, run="run1"):
     writer = EventFileWriter(os.path.join(folder, "events", run),
                              flush_secs=0.1)
 
-    def add(step, value):
-        summary = Summary(value=[Summary.Value(tag="train/loss",
-                                               simple_value=value)])
+    def add(step, value, metrics=1):
+        summary = Summary(value=[Summary.Value(tag=name, simple_value=value)
+                                 for name in names_of(metrics)])
         writer.add_event(Event(wall_time=1.7e9 + step, step=step,
                                summary=summary))
     yield add
     writer.close()
 
 
-def write_events(folder, n, count):
+def write_events(folder, n, count, metrics=1):
     for r in range(n):
         with log_to_events(folder, f"run{r + 1}") as add:
             for step in range(count):
-                add(step, value_at(step, count))
+                add(step, value_at(step, count), metrics)
 
 
 @contextlib.contextmanager
@@ -148,7 +155,7 @@ def log_to_trackio(folder):
     yield add
 
 
-def write_trackio(folder, n, count):
+def write_trackio(folder, n, count, metrics=1):
     from trackio.sqlite_storage import SQLiteStorage
 
     begin = datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc)
@@ -157,7 +164,8 @@ def write_trackio(folder, n, count):
     for r in range(n):
         SQLiteStorage.bulk_log(
             os.path.basename(folder), f"run{r + 1}",
-            [{"train/loss": value_at(i, count)} for i in range(count)],
+            [dict.fromkeys(names_of(metrics), value_at(i, count))
+             for i in range(count)],
             list(range(count)), times)
 
 
@@ -328,12 +336,30 @@ def share(pid, work=lambda: None):
     return 100 * (processor_time(pid) - begin) / OPEN_SECONDS
 
 
+def traffic(b):
+    """The requests of a page, and their bytes on the wire in KiB."""
+    n, total = b.run(
+        "const all = ['navigation', 'resource'].flatMap(t =>"
+        "performance.getEntriesByType(t));"
+        "return [all.length, all.reduce((n, e) => n + e.transferSize, 0)]")
+    return {"requests": n, "wire": total / 1024}
+
+
 def measure_chart(program, folder):
     with program["start"](folder, args.curves) as (pid, base, login):
         with Browser() as b:
             shown = painted(b, base + program["chart"](folder), login,
                             program["drawn"](args.curves))
-            return {"chart": shown, "open": share(pid)}
+            return {"chart": shown, **traffic(b), "open": share(pid)}
+
+
+def measure_wide(program, folder):
+    with program["start"](folder, WIDE[0]) as (pid, base, login):
+        with Browser() as b:
+            shown = painted(b, base + program["chart"](folder), login,
+                            program["drawn"](WIDE[0]))
+            return {"chart of many": shown, **{
+                f"{key} of many": value for key, value in traffic(b).items()}}
 
 
 def measure_live(program, folder):
@@ -367,7 +393,13 @@ MEASURES = {
         "memory": f"memory of the server with {args.runs:,} runs, MiB"}),
     "chart": (measure_chart, args.curves, args.points, {
         "chart": f"chart of {args.curves} runs of {args.points:,} points, ms",
+        "requests": "requests for it",
+        "wire": "bytes on the wire for it, KiB",
         "open": "an open chart, % of a core of the server"}),
+    "wide": (measure_wide, *WIDE, {
+        "chart of many": f"chart of {WIDE[0]} runs of {WIDE[2]} metrics, ms",
+        "requests of many": "requests for it",
+        "wire of many": "bytes on the wire for it, KiB"}),
     "live": (measure_live, 1, 50, {
         "point": "from logging a point to the chart, ms",
         "logged": "a point a second, one page, % of a core"}),
@@ -384,7 +416,7 @@ def main(work):
         os.mkdir(folder)
         for program in PROGRAMS.values():
             if program["write"]:
-                program["write"](folder, *MEASURES[measure][1:3])
+                program["write"](folder, *MEASURES[measure][1:-1])
         for _ in range(args.rounds):
             for name, program in PROGRAMS.items():
                 for key, value in MEASURES[measure][0](program,
@@ -393,7 +425,7 @@ def main(work):
     print("load", os.getloadavg()[0])
     print(f"{'':46}" + "".join(f"{name:>14}" for name in PROGRAMS))
     for measure in chosen:
-        for key, text in MEASURES[measure][3].items():
+        for key, text in MEASURES[measure][-1].items():
             print(f"{text:46}" + "".join(
                 f"{statistics.median(found[name][key]):14.1f}"
                 for name in PROGRAMS), flush=True)
