@@ -808,7 +808,7 @@ def media(p):
     def steps():
         return p.browser.run(
             "return [...document.querySelectorAll(arguments[0])].map(e =>"
-            "e.innerText)", f"{part} figcaption")
+            "e.innerText.trim())", f"{part} figcaption")
 
     equal(steps(), ["run1 step 5", "run3 step 9"])
     p.browser.wait(f"[...document.querySelectorAll('{part} img')].filter(i =>"
@@ -846,6 +846,20 @@ def histogram(p):
     p.browser.wait("document.querySelector('.tip').textContent"
                    ".startsWith('step 10')")
     p.await_text(".legend", "percent")
+
+
+@test("axe finds nothing wrong in media, maps, panels and notes")
+def axe(p):
+    for state in ({"view": "run", "id": ids_of("run1")},
+                  {"view": "run", "id": ids_of("run2")},
+                  {"view": "charts", "runs": ids_of(*RATES), "panels": PANELS},
+                  {"view": "compare", "runs": ids_of(*RATES)}):
+        for width, theme in ((390, "dark"), (1280, "light")):
+            with p.wide(width):
+                p.go(theme=theme, **state)
+                p.await_view()
+                found = p.axe()
+                assert not found, (state, width, theme, found)
 
 
 @test("notes, tags and deletion are changed on the page of a server with --edit")

@@ -20,7 +20,7 @@ static const struct page {
 } pages[] = {
     { "/api/stores",   answer_stores },
     { "/api/runs",     answer_runs, .seconds = 2 },
-    { "/api/kinds",    answer_kinds, .of_runs = true, .seconds = INFINITY },
+    { "/api/kinds",    answer_kinds, .of_runs = true, .seconds = 2 },
     { "/api/figure",   answer_figure, .of_runs = true, .seconds = INFINITY },
     { "/api/events",   answer_events },
     { "/api/compare",  answer_compare, .of_runs = true, .seconds = INFINITY },
