@@ -186,6 +186,7 @@ static const struct key_value unknown[] = {
     { "nosuch.loss < 5", "nosuch.loss" },
     { "5 > metrics.loss", "metric or tag 5" },
     { "experiment = 'prob'", "did you mean probe?" },
+    { "status = 'faild'", "there is no status FAILD; did you mean FAILED?" },
 };
 /* clang-format on */
 

@@ -40,17 +40,25 @@ static int resolve_name(struct clause *c, struct arena *mem,
     return c->entity == METRICS ? check_number(c, e) : 0;
 }
 
-static int check_experiment(const struct clause *c, const struct runs *runs,
-                            struct err *e)
+/* A status that there is none of, or an experiment. */
+static int check_word(const struct clause *c, const struct runs *runs,
+                      struct err *e)
 {
+    const bool status = c->attribute == STATUS;
+    const size_t n = status ? RUN_STALE : runs->n;
     struct opt_nearest near = { .word = c->value->text };
 
-    for (size_t i = 0; i < runs->n; i++) {
-        if (strcmp(runs->run[i].experiment, near.word) == 0)
+    for (size_t i = 0; i < n; i++) {
+        const char *word = status ? run_status_word((enum run_status)(i + 1))
+                                  : runs->run[i].experiment;
+
+        if (strcmp(word, near.word) == 0)
             return 0;
-        opt_nearest_try(&near, runs->run[i].experiment);
+        opt_nearest_try(&near, word);
     }
-    err_set(e, ERR_MISSING, "no run is in an experiment %s", near.word);
+    err_set(e, ERR_MISSING, "%s %s",
+            status ? "there is no status" : "no run is in an experiment",
+            near.word);
     return opt_nearest_add(&near, e);
 }
 
@@ -72,9 +80,9 @@ static int resolve_clause(struct clause *c, struct arena *mem,
                    ? 0
                    : find_key_fail(runs->run, runs->n, PARAM, c->key, NULL, e);
     case ATTRIBUTES:
-        return c->attribute == EXPERIMENT && c->test == COMPARE &&
-                       c->order == EQ
-                   ? check_experiment(c, runs, e)
+        return (c->attribute == EXPERIMENT || c->attribute == STATUS) &&
+                       c->test == COMPARE && c->order == EQ
+                   ? check_word(c, runs, e)
                    : 0;
     default:
         return 0;

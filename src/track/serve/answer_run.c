@@ -164,15 +164,7 @@ static void write_run(struct emit *o, const struct live *l,
     emit_text(o, "id", r->id);
     emit_text(o, "name", r->name);
     emit_text(o, "status", run_status_word(r->status));
-    emit_text(o, "reason", r->state_reason);
-    emit_text(o, "experiment", r->experiment);
-    emit_text(o, "folder", r->folder);
-    emit_text(o, "parent", r->parent);
-    emit_text(o, "damage", r->damage);
     emit_bool(o, "deleted", r->deleted);
-    write_time(o, "started_ms", r->start_ms);
-    write_time(o, "ended_ms", r->end_ms);
-    emit_real(o, "seconds", run_info_seconds(r));
     emit_text(o, "note", run_info_tag(r, "mlflow.note.content"));
     write_health(o, r, frozen);
     write_pairs(o, "params", r->params, r->n_params);
