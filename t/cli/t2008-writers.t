@@ -27,10 +27,25 @@ run=$(gtrack -r s where a)
 : >"$run/.gtrack/value.0123456789abcdef.tmp"
 : >"$run/.gtrack/metric.0123456789abcdef.tmp"
 touch -d '2 minutes ago' "$run/.gtrack/value.0123456789abcdef.tmp"
+: >"$run/.gtrack/meta.0123456789abcdef.tmp"
+# a process that holds the lock of its file, as those that write do, and then
+# the same where there are no locks
 : >"$run/.gtrack/value.fedcba9876543210.tmp"
-echo step=2 loss=2 | gtrack -r s log --resume a -q
-is "$(ls "$run/.gtrack" | grep tmp)" value.fedcba9876543210.tmp \
-    "an attempt removes what was left before, and not what is just written"
+held=$run/.gtrack/value.fedcba9876543210.tmp
+perl -e '
+    open my $file, "+<", $ARGV[0] or die;
+    my $whole = pack "s s x4 q q l x4", 1, 0, 0, 0, 0;
+    fcntl $file, 37, $whole or die; # F_OFD_SETLK
+    system @ARGV[1 .. $#ARGV]' "$held" \
+    sh -c 'echo step=2 loss=2 | gtrack -r s log --resume a -q' 2>err
+is "$(cat err)$(ls "$run/.gtrack" | grep tmp)" value.fedcba9876543210.tmp \
+    "an attempt removes what was left before, and not what is being written"
+: >"$run/.gtrack/meta.0123456789abcdef.tmp"
+echo step=3 loss=2 | LD_PRELOAD="$build/t/lib/disk.so" DISK_LOCKS=ENOLCK \
+    gtrack -r s log --resume a -q
+is "$(ls "$run/.gtrack" | grep -c tmp)" 2 \
+    "without locks, an attempt keeps what may be being written"
+rm -f "$run"/.gtrack/*.tmp
 
 status_of() { gtrack -r s ls --tsv --no-header -c status "name = '$1'"; }
 values() {

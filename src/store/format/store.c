@@ -124,7 +124,7 @@ static int create_temp(const char *name, char **temp)
     do {
         random_word(word);
         *temp = xasprintf("%s.%s.tmp", name, word);
-        fd = open(*temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        fd = save_create_temp(*temp);
         if (fd < 0 && errno == EEXIST)
             free(*temp);
     } while (fd < 0 && errno == EEXIST);
@@ -132,14 +132,14 @@ static int create_temp(const char *name, char **temp)
 }
 
 /* Write the data to a temporary file.  Returns its name, which the caller
- * frees, or NULL on failure. */
+ * frees, or NULL on failure.  It is open as `out`, and so locked. */
 static char *write_temp(const char *name, const void *data, size_t n, bool sync,
-                        struct err *e)
+                        int *out, struct err *e)
 {
     char *temp;
-    const int fd = create_temp(name, &temp);
+    const int fd = *out = create_temp(name, &temp);
     const char *at = data;
-    int ret = 0;
+    int ret = 0, copy;
 
     if (fd < 0) {
         err_sys(e, "cannot create %s", temp);
@@ -161,10 +161,12 @@ static char *write_temp(const char *name, const void *data, size_t n, bool sync,
     }
     if (ret == 0 && sync && fsync(fd) < 0)
         ret = err_sys(e, "cannot write %s", temp);
-    if (close(fd) < 0 && ret == 0)
+    copy = ret == 0 ? dup(fd) : -1;
+    if (copy >= 0 && close(copy) < 0) /* some find a full disk here */
         ret = err_sys(e, "cannot write %s", temp);
     if (ret < 0) {
         unlink(temp);
+        close(fd);
         free(temp);
         return NULL;
     }
@@ -174,7 +176,8 @@ static char *write_temp(const char *name, const void *data, size_t n, bool sync,
 int store_write(const char *path, const char *name, const void *data, size_t n,
                 bool sync, bool *exists, struct err *e)
 {
-    char *temp = write_temp(name, data, n, sync, e);
+    int fd;
+    char *temp = write_temp(name, data, n, sync, &fd, e);
     int ret = temp ? 0 : -1;
 
     if (exists)
@@ -187,6 +190,8 @@ int store_write(const char *path, const char *name, const void *data, size_t n,
             ret = err_sys(e, "cannot write %s", path);
         unlink(temp);
     }
+    if (temp)
+        close(fd);
     if (ret == 0 && sync)
         ret = save_sync_parent(path, e);
     free(temp);
@@ -303,6 +308,8 @@ void store_clear_temps(const char *run, const char *now)
             (is_of_writer(names.name[i]) ||
              fresh.st_mtim.tv_sec - st.st_mtim.tv_sec > MOST_SECS))
             unlink(path);
+        else if (str_ends(path, ".tmp"))
+            save_remove_left(path);
         free(path);
     }
     path_list_clear(&names);

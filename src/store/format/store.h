@@ -116,8 +116,9 @@ int store_sync(const char *folder, struct err *);
 
 /* Remove the temporary files of killed processes from our folder inside a run:
  * those of the writers of the run, of whom the caller is the only one, and
- * those of others a minute after they were written.  The clock is that of the
- * file system: `now` was just written. */
+ * those of others whose lock is free, or where there are no locks a minute
+ * after they were written.  The clock is that of the file system: `now` was
+ * just written. */
 void store_clear_temps(const char *run, const char *now);
 
 /* Create our folder inside a run, unless it exists. */
