@@ -83,6 +83,9 @@ if unshare -rm mount -t tmpfs none /proc 2>/dev/null; then
         "a resume needs no /proc"
     bare gtrack -r half artifacts r --cat log.txt >out 2>&1
     like out '^8 train' "artifacts are read without /proc"
+    bare gtrain --config tiny.ini --ranks 2 >out 2>&1
+    is "$? $(cat out)" "1 gtrain: cannot start the ranks, since /proc/self/exe is missing; mount /proc, or start each rank yourself, as gtrain(1) says: No such file or directory" \
+        "without /proc, --ranks says that it needs it"
 else
     skip "a resume needs no /proc" "no right to mount"
 fi

@@ -298,9 +298,13 @@ static void free_ranks(struct local_ranks *k)
 int local_ranks_run(char *const *argv, int n, struct err *e)
 {
     struct local_ranks k = { .n = n };
-    int port, report[2], ret = 0;
-    const int listener = open_listener(&port, e);
+    int port, report[2], ret = 0, listener;
 
+    if (access("/proc/self/exe", X_OK) < 0)
+        return err_sys(e, "cannot start the ranks, since /proc/self/exe is "
+                          "missing; mount /proc, or start each rank yourself, "
+                          "as gtrain(1) says");
+    listener = open_listener(&port, e);
     if (listener < 0)
         return -1;
     if (make_secret(e) < 0) {
