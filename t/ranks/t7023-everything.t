@@ -62,7 +62,7 @@ gtrain --ranks 2 with Muon and zero2|$train --ranks 2 --set optim.name=muon \
 --set train.on_spike=rollback
 gtrain on 1, 3 and 2 ranks, with bf16 masters|sh ../mixed.sh --set parallel.mode=zero2 \
 --set optim.masters=bf16 --set optim.moments=bf16 --set train.precision=bf16 \
---set optim.lr=3e-2
+--set optim.lr=3e-2 --set train.on_spike=skip
 gtrain --ranks 3 with fp16 and fsdp|$train --ranks 3 --set optim.lr=3e-2 \
 --set train.precision=fp16 --set train.loss_scale_window=3 \
 --set parallel.mode=fsdp --set train.on_spike=skip --set checkpoint.async=no"
