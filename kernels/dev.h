@@ -96,18 +96,19 @@ struct dev_type {
      * all of it with one call.  In between, calls that wait for the device or
      * allocate memory, as put(), get() and alloc() do, fail.  If anything did,
      * end returns NULL with the reason, and the device is as before: nothing of
-     * the work was done.  run returns -1, and does nothing, when memory that
-     * the work uses has moved: it has to be recorded again. */
+     * the work was done. */
     int (*capture_begin)(struct dev *, struct err *);
     struct dev_capture *(*capture_end)(struct dev *, struct err *);
-    int (*capture_run)(struct dev *, struct dev_capture *);
+    void (*capture_run)(struct dev *, struct dev_capture *);
     void (*capture_free)(struct dev *, struct dev_capture *);
     /* A second stream, for work during computing.  begin returns that stream,
      * which waits for all work given so far; until end, operations are given to
      * it, but only those that need no scratch; end records what it was given
      * since then as slot i of DEV_STREAM_SLOTS; wait makes the work given from
      * now on wait for a slot, and for all slots before it; done tells whether a
-     * slot is finished. */
+     * slot is finished.  Between capture_begin and capture_end its work is
+     * recorded, too: wait for it before the end, and ask for none of its slots.
+     * begin returns NULL if the capture has failed. */
     void *(*second_stream_begin)(struct dev *);
     void (*second_stream_end)(struct dev *, int i);
     void (*second_stream_wait)(struct dev *, int i);

@@ -41,6 +41,7 @@ struct cuda {
     bool careful;             /* wait after each launch, to name it */
     bool recording;           /* between capture_begin() and capture_end() */
     int failed_before;        /* whether the device had failed before that */
+    int captures;             /* recorded work that is not freed */
     char why[160];            /* the message of the first failure */
     struct gemm_state *gemm;  /* products; gemm_cublaslt.cu */
     struct sdpa *sdpa;        /* attention by cuDNN; sdpa.c */
@@ -87,9 +88,8 @@ void cuda_second_stream_wait(struct dev *dev, int i);
 bool cuda_second_stream_done(struct dev *dev, int i);
 void cuda_second_stream_close(struct dev *dev);
 
-/* Plain access to the runtime, for the files in C. */
-void *cuda_malloc(struct dev *dev, size_t n, const char *op);
-void cuda_release(struct dev *dev, void *p);
+/* dev_alloc(), but NULL marks the device as failed. */
+void *cuda_alloc(struct dev *dev, size_t n, enum dev_use, const char *op);
 
 #ifdef __cplusplus
 }

@@ -47,7 +47,6 @@ struct cuda_stage {
 
 struct dev_capture {
     cudaGraphExec_t exec;
-    const void *scratch[2]; /* of both queues, when work was recorded */
 };
 
 void cuda_failed(struct dev *dev, const char *op, const char *why)
@@ -56,43 +55,42 @@ void cuda_failed(struct dev *dev, const char *op, const char *why)
         return;
     dev->failed = 1;
     dev->failed_op = op;
-    snprintf(cuda_of(dev)->why, sizeof cuda_of(dev)->why, "%s", why);
+    snprintf(cuda_of(dev)->why, sizeof cuda_of(dev)->why, "%.159s", why);
 }
 
 /* ---- memory ------------------------------------------------------------ */
 
-/* The message for n bytes that cannot be allocated; returns out. */
-static const char *no_memory(const struct dev *dev, size_t n, cudaError_t code,
-                             char *out, size_t room)
+static void *device_alloc(struct dev *dev, size_t n, struct err *e)
 {
     size_t free = 0, total = 0;
-
-    cudaGetLastError();
-    cudaMemGetInfo(&free, &total);
-    snprintf(out, room,
-             "cannot allocate %.2f GiB: %.2f GiB are in use here, and %.2f GiB "
-             "are free: %s",
-             (double)n / 0x1p30, (double)dev->memory.reserved / 0x1p30,
-             (double)free / 0x1p30, cudaGetErrorString(code));
-    return out;
-}
-
-void *cuda_malloc(struct dev *dev, size_t n, const char *op)
-{
     void *p = nullptr;
-    const cudaError_t code = cudaMalloc(&p, n);
-    char why[160];
+    const cudaError_t code = cudaMalloc(&p, n ? n : 1);
 
     if (code == cudaSuccess)
         return p;
-    dev->memory.refused = true;
-    cuda_failed(dev, op, no_memory(dev, n, code, why, sizeof why));
+    cudaGetLastError();
+    cudaMemGetInfo(&free, &total);
+    err_set(e, ERR_SYSTEM,
+            "cuda: cannot allocate %.2f GiB: %.2f GiB are in use here, and "
+            "%.2f GiB are free: %s",
+            (double)n / 0x1p30, (double)dev->memory.reserved / 0x1p30,
+            (double)free / 0x1p30, cudaGetErrorString(code));
     return nullptr;
 }
 
-void cuda_release(struct dev *dev, void *p)
+static void device_free(struct dev *dev, void *p)
 {
-    must(dev, "free", cudaFree(p));
+    must(dev, "free", cudaFree(p)); /* waits for work that uses it */
+}
+
+void *cuda_alloc(struct dev *dev, size_t n, enum dev_use use, const char *op)
+{
+    struct err e = {};
+    void *p = dev_alloc(dev, n, use, &e);
+
+    if (!p)
+        cuda_failed(dev, op, e.text + strlen("cuda: "));
+    return p;
 }
 
 void *cuda_scratch(struct dev *dev, size_t n, const char *op)
@@ -106,25 +104,11 @@ void *cuda_scratch(struct dev *dev, size_t n, const char *op)
         return nullptr;
     }
     n = (n + ((2 << 20) - 1)) & ~(size_t)((2 << 20) - 1);
-    cuda_release(dev, q->scratch); /* waits for work that uses it */
-    dev_gave(dev, DEV_SCRATCH, q->scratch_size);
-    q->scratch = cuda_malloc(dev, n, op);
+    if (!cuda_of(dev)->captures) /* they may have the old address */
+        dev_free(dev, q->scratch);
+    q->scratch = cuda_alloc(dev, n, DEV_SCRATCH, op);
     q->scratch_size = q->scratch ? n : 0;
-    dev_took(dev, DEV_SCRATCH, q->scratch_size);
     return q->scratch;
-}
-
-static void *device_alloc(struct dev *dev, size_t n, struct err *e)
-{
-    void *p = nullptr;
-    const cudaError_t code = cudaMalloc(&p, n ? n : 1);
-    char why[160];
-
-    if (code == cudaSuccess)
-        return p;
-    err_set(e, ERR_SYSTEM, "cuda: %s",
-            no_memory(dev, n, code, why, sizeof why));
-    return nullptr;
 }
 
 /* ---- copies ------------------------------------------------------------ */
@@ -261,8 +245,7 @@ static struct dev_capture *device_capture_end(struct dev *dev, struct err *e)
     if (graph)
         cudaGraphDestroy(graph);
     if (code == cudaSuccess && !failed) {
-        g->scratch[0] = cuda->main.scratch;
-        g->scratch[1] = cuda->weights.scratch;
+        cuda->captures++;
         return g;
     }
     cudaGetLastError();
@@ -275,19 +258,17 @@ static struct dev_capture *device_capture_end(struct dev *dev, struct err *e)
     return nullptr;
 }
 
-static int device_capture_run(struct dev *dev, struct dev_capture *g)
+static void device_capture_run(struct dev *dev, struct dev_capture *g)
 {
-    if (g->scratch[0] != cuda_of(dev)->main.scratch ||
-        g->scratch[1] != cuda_of(dev)->weights.scratch)
-        return -1;
     must(dev, "capture_run", cudaGraphLaunch(g->exec, STREAM(dev)));
-    return 0;
 }
 
 static void device_capture_free(struct dev *dev, struct dev_capture *g)
 {
-    if (g && g->exec)
+    if (g) {
         must(dev, "capture_free", cudaGraphExecDestroy(g->exec));
+        cuda_of(dev)->captures--;
+    }
     free(g);
 }
 
@@ -455,7 +436,6 @@ static void device_close(struct dev *dev)
     cuda_second_stream_close(dev);
     gemm_close(dev);
     sdpa_close(dev);
-    cuda_release(dev, cuda->main.scratch);
     cuda_weights_close(dev);
     free_stage(cuda->stage);
     for (int i = 0; i < DEV_MARKS; i++)
@@ -530,7 +510,7 @@ const struct dev_type cuda_dev = {
     .open = device_open,
     .close = device_close,
     .alloc = device_alloc,
-    .free = cuda_release,
+    .free = device_free,
     .put = device_put,
     .get = device_get,
     .copy = device_copy,

@@ -77,11 +77,9 @@ static bool has_workspace(struct dev *dev)
 {
     struct cuda_queue *q = cuda_of(dev)->now;
 
-    if (q->workspace)
-        return true;
-    q->workspace = cuda_malloc(dev, GEMM_WORKSPACE, "cuBLASLt's workspace");
-    if (q->workspace)
-        dev_took(dev, DEV_WORKSPACE, GEMM_WORKSPACE);
+    if (!q->workspace)
+        q->workspace = cuda_alloc(dev, GEMM_WORKSPACE, DEV_WORKSPACE,
+                                  "cuBLASLt's workspace");
     return q->workspace;
 }
 
@@ -91,8 +89,6 @@ void gemm_close(struct dev *dev)
 
     if (!p)
         return;
-    cuda_release(dev, cuda_of(dev)->main.workspace);
-    cuda_release(dev, cuda_of(dev)->weights.workspace);
     for (int i = 0; i < p->n; i++) {
         struct gemm_problem *problem = p->problem[i];
 

@@ -46,6 +46,8 @@ extern "C" void *cuda_second_stream_begin(struct dev *dev)
 
     must(dev, "second stream", cudaEventRecord(s->given, STREAM(dev)));
     must(dev, "second stream", cudaStreamWaitEvent(stream_of(s), s->given, 0));
+    if (cuda_of(dev)->recording && dev->failed)
+        return nullptr; /* that stream is not recorded: it would do the work */
     cuda_of(dev)->now = &s->queue;
     return stream_of(s);
 }
@@ -84,7 +86,6 @@ void cuda_second_stream_close(struct dev *dev)
 
     if (!s)
         return;
-    cuda_release(dev, s->queue.scratch);
     cudaStreamDestroy(stream_of(s));
     cudaEventDestroy(s->given);
     for (int i = 0; i < DEV_STREAM_SLOTS; i++)
@@ -94,17 +95,31 @@ void cuda_second_stream_close(struct dev *dev)
 }
 
 #ifndef __CUDACC__
-/* For what stands for NCCL and cuDNN beside the emulation: call(arg) when the
- * stream comes to it; does the stream refuse work; do all that was given; is
- * this the device's memory? */
-extern "C" void emu_submit(void *stream, void (*call)(void *), void *arg);
+/* For what stands for NCCL and cuDNN beside the emulation: call(arg) whenever
+ * the stream comes to it, and drop(arg), if it is not NULL, when that cannot
+ * happen again; is the stream captured; does it refuse work; do all that was
+ * given; is this the device's memory? */
+extern "C" void emu_submit(void *stream, void (*call)(void *),
+                           void (*drop)(void *), void *arg);
+extern "C" bool emu_captures(void *stream);
 extern "C" bool emu_refuses(void *stream);
 extern "C" void emu_drain(void);
 extern "C" bool emu_on_device(const void *p, size_t n);
 
-extern "C" void emu_submit(void *stream, void (*call)(void *), void *arg)
+extern "C" void emu_submit(void *stream, void (*call)(void *),
+                           void (*drop)(void *), void *arg)
 {
-    emu::submit((cudaStream_t)stream, [=] { call(arg); });
+    const std::shared_ptr<void> kept(arg, [=](void *p) {
+        if (drop)
+            drop(p);
+    });
+
+    emu::submit((cudaStream_t)stream, [=] { call(kept.get()); });
+}
+
+extern "C" bool emu_captures(void *stream)
+{
+    return ((cudaStream_t)stream)->capture != nullptr;
 }
 
 extern "C" bool emu_refuses(void *stream)

@@ -58,7 +58,6 @@ extern "C" void cuda_weights_close(struct dev *dev)
 {
     struct cuda *cuda = cuda_of(dev);
 
-    cuda_release(dev, cuda->weights.scratch);
     if (cuda->weights.stream)
         cudaStreamDestroy((cudaStream_t)cuda->weights.stream);
     for (cudaEvent_t *e : { given_of(dev), done_of(dev) })

@@ -147,6 +147,7 @@ static void check_graph(struct dev *dev)
     size_t reserved;
 
     dev->type->put(dev, p, host, sizeof host);
+    cuda_scratch(dev, 1, "test");
     ok(dev->type->capture_begin(dev, &e) == 0, "a recording begins");
     dev->ops->scale(dev, &t, 3);
     dev->ops->add_fwd(dev, &t, &t, &t);
@@ -159,6 +160,11 @@ static void check_graph(struct dev *dev)
     dev->type->get(dev, host, p, sizeof host);
     ok(dev_sync(dev, &e) == 0 && host[0] == 36 && host[1] == 72,
        "work recorded in a graph is done each time it runs");
+    reserved = dev->memory.reserved;
+    cuda_scratch(dev, (size_t)32 << 20, "test");
+    ok(dev_sync(dev, &e) == 0 &&
+           dev->memory.reserved == reserved + ((size_t)32 << 20),
+       "scratch memory that a graph may use stays where it is");
     dev->type->capture_free(dev, g);
     reserved = dev->memory.reserved;
     dev->type->capture_begin(dev, &e);

@@ -198,6 +198,17 @@ static void query_from_a_thread(void)
     std::thread([=] { cudaEventQuery(e); }).join();
 }
 
+static void query_a_captured_event(void)
+{
+    cudaEvent_t e;
+
+    cudaEventCreate(&e);
+    cudaStreamBeginCapture((cudaStream_t)queue.stream,
+                           cudaStreamCaptureModeThreadLocal);
+    cudaEventRecord(e, (cudaStream_t)queue.stream);
+    std::thread([=] { cudaEventQuery(e); }).join();
+}
+
 static const struct {
     const char *what, *says;
     void (*launch)(void);
@@ -216,6 +227,8 @@ static const struct {
       "without begin_kernel", launch_without_begin },
     { "a thread that uses another GPU than it chose", "uses GPU 1",
       query_from_a_thread },
+    { "a thread that asks about an event of a capture", "event of a capture",
+      query_a_captured_event },
 };
 
 /* Run it in a child; its status, and what it wrote on standard error. */

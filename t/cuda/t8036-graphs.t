@@ -17,10 +17,13 @@ losses() {
     GT_EMU_LAUNCHES=$dir/launched train "$name.runs" \
         --set train.precision=bf16 --set train.device=cuda \
         --set train.tokens_per_step=128 --set eval.every=0 \
-        --set schedule.steps=2 "$@" || return
+        --set schedule.steps=2 "$@"
+    status=$?
+    test $status = 0 || return $status
     grep -c -E 'gemm_plain|flash_|head_products' launched >count
-    gtrack metrics -r "$name.runs" run1 --tsv --no-header |
-        grep -E 'train/(loss|grad_norm)' | cut -f1-10
+    gtrack metrics -r "$name.runs" run1 --tsv --no-header >metrics
+    grep perf/sent_bytes metrics | cut -f5 >sent # in the last step
+    grep -E 'train/(loss|grad_norm)|val/loss' metrics | cut -f1-10
 }
 
 losses warm >warm
@@ -46,25 +49,89 @@ GT_CUDA_CAREFUL=1 losses careful --set train.cuda_graphs=yes >is &&
 ok $? "a device that waits after each launch records micro-steps" \
     "$(diff want is; cat log)"
 
-# Ranks record the micro-steps before the last of a step, whose sums are sent
-# while it runs.
+# Ranks record micro-steps with the sums that are sent while they run.
 # shellcheck disable=SC2086 # CC may hold options
 ${CC:-cc} -shared -fPIC -O1 -I"$top/src" -I"$top" -o nccl.so \
     "$top/t/emu/nccl_emu.c" -ldl -lrt 2>log &&
     export GTRAIN_NCCL_LIB="$dir/nccl.so"
-for mode in ddp zero1 fsdp; do
-    for set in no yes; do
-        GT_EMU_NO_CAPTURE=$([ $set = no ] && echo begin) losses $mode-$set \
-            --ranks 2 --set parallel.mode=$mode \
-            --set train.cuda_graphs=yes >$set
-        grep -c 'cannot be recorded as a CUDA graph' log >told-$set
+# ranks N MODE NAME SETTING...: losses of N ranks, in three steps
+ranks() {
+    n=$1
+    mode=$2
+    name=$3
+    shift 3
+    losses "$name" --ranks "$n" --set parallel.mode="$mode" \
+        --set train.tokens_per_step=$((64 * n)) --set schedule.steps=3 "$@"
+}
+graphs() { grep -c '^graph$' launched; }
+for n in 2 3; do
+    for mode in ddp zero1 zero2 fsdp; do
+        want=$((4 * n)) # two micro-steps in each step after the first
+        test $mode != fsdp || want=0
+        ranks $n $mode $n-$mode --set train.cuda_graphs=no >want
+        mv sent sent-without
+        for overlap in on off; do
+            GT_OVERLAP=$overlap ranks $n $mode $n-$mode-$overlap \
+                --set train.cuda_graphs=yes >is
+            cmp -s is want && test -s want && test "$(graphs)" = $want &&
+                paste sent sent-without | awk '!($1 > 0.99 * $2 && $1 < 1.01 * $2) { exit 1 }' &&
+                ! grep -q 'without CUDA graphs' log
+            ok $? "$n ranks of $mode compute the same from graphs, overlap $overlap" \
+                "$(graphs) graphs; $(diff want is; tail -n 5 log)"
+        done
     done
-    tries=2 # one for each rank
-    test $mode != fsdp || tries=0
-    is "$(cat told-no told-yes | tr '\n' ' ')" "$tries 0 " \
-        "micro-steps of two ranks are recorded if they are alone ($mode)"
-    cmp -s no yes
-    ok $? "recorded micro-steps of two ranks compute the same ($mode)" \
-        "$(diff no yes; tail -n 5 log)"
 done
+# what a graph has is recorded again when the loss scale changes; the scratch
+# memory of an evaluation does not move that of a graph
+more="--set train.precision=fp16 --set train.loss_scale_window=1 --set eval.every=1
+--set parallel.sum_type=bf16 --set schedule.steps=4"
+for mode in ddp zero2; do
+    # shellcheck disable=SC2086 # several options
+    ranks 2 $mode scale-$mode --set train.cuda_graphs=no $more >want
+    for late in '' 1 2; do
+        # the emulated device computes only when its own host waits, so ranks
+        # of zero2, which wait for each other, cannot be late
+        test -z "$late" -o $mode = ddp || continue
+        test -z "$late" || export GT_EMU_STREAMS=$late
+        # shellcheck disable=SC2086
+        ranks 2 $mode scale-$mode-late$late --set train.cuda_graphs=yes $more >is
+        cmp -s is want && test "$(graphs)" = 12 && ! grep -q 'without CUDA graphs' log
+        ok $? "ranks of $mode compute the same from graphs while the loss scale changes${late:+, late streams $late}" \
+            "$(graphs) graphs; $(diff want is; tail -n 5 log)"
+    done
+    unset GT_EMU_STREAMS
+done
+losses one-in-order --set train.deterministic=yes --set train.cuda_graphs=no >want
+losses one-in-order-graphs --set train.deterministic=yes --set train.cuda_graphs=yes >is
+cmp -s is want && test "$(graphs)" = 4
+ok $? "a micro-step that adds to sums in order runs from a graph" \
+    "$(graphs) graphs; $(diff want is; tail -n 5 log)"
+
+# The library fails in a graph: calls 5 to 8 are those of the first one.
+hang="--set parallel.timeout=2s --set train.cuda_graphs=yes"
+# shellcheck disable=SC2086
+NCCL_SHIM_STUCK=1:6 ranks 2 ddp stuck $hang
+is "$? $(grep -c 'NCCL: a rank did not respond to rank [01] for 2 s' log)" "6 1" \
+    "a rank that hangs in a graph ends the job"
+# shellcheck disable=SC2086
+NCCL_SHIM_FAIL=6 ranks 2 ddp fails $hang
+is "$? $(grep -c 'asked to fail; this call was to be part of a CUDA graph, which train.cuda_graphs = no prevents' log)" "6 1" \
+    "a call that NCCL refuses while it is recorded ends the job and says what prevents that"
+
+# Failed captures, also when sums have been captured before, on all ranks or one:
+# then nobody runs a graph with sums.
+ranks 2 zero1 2-plain --set train.cuda_graphs=no >want
+while read -r no told want; do
+    GT_EMU_NO_CAPTURE=$no ranks 2 zero1 "no-$no" --set train.cuda_graphs=yes >is
+    cmp -s is want && test "$(graphs)" = "$want" &&
+        test "$(grep -c 'cannot be recorded as a CUDA graph.*without CUDA graphs' log)" = "$told"
+    ok $? "two ranks whose captures fail compute the same ($no)" \
+        "$(graphs) graphs; $(diff want is; cat log)"
+done <<END
+begin 2 0
+launches 2 0
+60 2 0
+120 2 2
+120:1 1 3
+END
 done_testing

@@ -25,7 +25,8 @@
 #include <string.h>
 
 /* The emulator's streams and memory; in second_stream.cu. */
-void emu_submit(void *stream, void (*call)(void *), void *arg);
+void emu_submit(void *stream, void (*call)(void *), void (*drop)(void *),
+                void *arg);
 bool emu_refuses(void *stream);
 void emu_drain(void);
 bool emu_on_device(const void *p, size_t n);
@@ -439,7 +440,7 @@ static cudnnStatus_t execute_plan(cudnnHandle_t h,
     for (int t = 0; t < how->kernel->tensors; t++)
         if (!bind_tensor(j, t, with))
             return reject("a tensor without its memory");
-    emu_submit(h->stream, cudnn_emu_run, j);
+    emu_submit(h->stream, cudnn_emu_run, NULL, j);
     return CUDNN_STATUS_SUCCESS;
 }
 

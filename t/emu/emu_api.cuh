@@ -299,7 +299,7 @@ static inline cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t s)
 
     if (emu::invalid(s))
         return cudaErrorStreamCaptureInvalidated;
-    e->kept = capture;
+    __atomic_store_n(&e->kept, capture, __ATOMIC_RELEASE);
     if (!capture) {
         emu::record(e, s);
         return cudaSuccess;
@@ -325,6 +325,10 @@ static inline cudaError_t cudaEventQuery(cudaEvent_t e)
     const bool ours = std::this_thread::get_id() == emu::rt().owner;
 
     emu::check_device(e->device);
+    if (!ours && __atomic_load_n(&e->kept, __ATOMIC_ACQUIRE)) {
+        fputs("emu: a thread asks about an event of a capture\n", stderr);
+        emu::die();
+    }
     if (ours && event_error(e) != cudaSuccess)
         return event_error(e);
     if (ours && e->reached < e->stamp)
@@ -426,6 +430,7 @@ static inline cudaError_t cudaGraphLaunch(cudaGraphExec_t x, cudaStream_t s)
 {
     const size_t n = x->items.size() / (getenv("GT_EMU_SHORT_GRAPHS") ? 2 : 1);
 
+    emu::note_launch("graph");
     for (size_t i = 0; i < n; i++) {
         const emu::captured &c = x->items[i];
         emu::stream *on = c.on == x->origin ? s : x->side[c.on];

@@ -248,14 +248,27 @@ inline bool invalid(stream *s)
     return true;
 }
 
-/* Whether the environment asks that a launch fails in a capture, always or if
- * the kernel overlaps; that spoils the capture. */
+/* N:R asks that a launch after N items of a capture fails on rank R. */
+inline size_t most_captured(const char *what)
+{
+    const char *own = getenv("GTRAIN_RANK");
+    const char *rank = what ? strchr(what, ':') : nullptr;
+
+    if (!what || (rank && own && strcmp(rank + 1, own) != 0))
+        return 0;
+    return strtoul(what, nullptr, 10);
+}
+
+/* Whether the environment asks that a launch fails in a capture: always, if the
+ * kernel overlaps, or after so many items; that spoils the capture. */
 inline bool is_not_captured(stream *s, bool overlaps)
 {
     static const char *const what = getenv("GT_EMU_NO_CAPTURE");
+    static const size_t n = most_captured(what);
 
     if (!what || !of(s)->capture ||
         !(strcmp(what, "launches") == 0 ||
+          (n && s->capture->items.size() >= n) ||
           (overlaps && strcmp(what, "overlap") == 0)))
         return false;
     s->capture->spoilt = true;
@@ -398,8 +411,11 @@ inline void note_launch(const char *name)
 {
     static FILE *const to = [] {
         const char *path = getenv("GT_EMU_LAUNCHES");
+        FILE *file = path ? fopen(path, "ae") : nullptr;
 
-        return path ? fopen(path, "ae") : nullptr;
+        if (file)
+            setlinebuf(file); /* ranks write their lines to one file */
+        return file;
     }();
 
     if (to)

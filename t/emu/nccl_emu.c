@@ -41,6 +41,7 @@ struct ring {
     struct shared *s;
     char name[64];
     atomic_bool aborted;
+    atomic_int captured; /* calls in graphs that are not freed */
     int fail_at, stuck_at, wrong;
     bool even, never;
     int busy; /* how often the state is "in progress" from now on */
@@ -59,7 +60,7 @@ struct call {
     size_t bytes;
     int root; /* -1: every rank receives the sum */
     int adds; /* numbers of this type; 0: root's bytes */
-    bool stuck;
+    bool stuck, captured;
 };
 
 static bool wait_until(struct ring *c, atomic_int *x, int from)
@@ -146,27 +147,50 @@ static void run_call(void *arg)
         if (!meet(c))
             break;
     }
+}
+
+static void drop_call(void *arg)
+{
+    struct call *k = arg;
+
+    if (k->captured)
+        atomic_fetch_sub(&k->ring->captured, 1);
     free(k);
 }
 
 static int grouped; /* depth of groups */
 
+static bool find(void *function, size_t size, const char *name)
+{
+    void *at = dlsym(RTLD_DEFAULT, name);
+
+    memcpy(function, &at, size);
+    return at != NULL;
+}
+
 static int submit(struct call call, void *stream)
 {
-    typedef void give_fn(void *stream, void (*)(void *), void *);
+    typedef void give_fn(void *stream, void (*)(void *), void (*)(void *),
+                         void *);
+    typedef bool ask_fn(void *stream);
+    give_fn *give = NULL;
+    ask_fn *captures = NULL, *refuses = NULL;
     struct call *k = malloc(sizeof *k);
-    void *at = dlsym(RTLD_DEFAULT, "emu_submit");
-    give_fn *give;
 
     call.ring->calls++;
-    if (!k || !at || call.ring->calls == call.ring->fail_at) {
+    if (!k || call.ring->calls == call.ring->fail_at ||
+        !find(&give, sizeof give, "emu_submit") ||
+        !find(&captures, sizeof captures, "emu_captures") ||
+        !find(&refuses, sizeof refuses, "emu_refuses") || refuses(stream)) {
         free(k);
         return SYSTEM_ERROR;
     }
-    memcpy(&give, &at, sizeof give);
     call.stuck = call.ring->calls == call.ring->stuck_at;
+    call.captured = captures(stream);
+    if (call.captured)
+        atomic_fetch_add(&call.ring->captured, 1);
     *k = call;
-    give(stream, run_call, k);
+    give(stream, run_call, drop_call, k);
     call.ring->busy = 2;
     return grouped ? NCCL_OK : NCCL_IN_PROGRESS;
 }
@@ -253,17 +277,29 @@ int ncclCommGetAsyncError(struct nccl_comm *c, int *code)
     return NCCL_OK;
 }
 
-/* Streams may have the ring. */
+/* Streams may have the ring.  Like NCCL, this returns when no graph has a call
+ * of the communicator any more. */
 int ncclCommAbort(struct nccl_comm *c)
 {
-    shm_unlink(c->ring->name);
-    atomic_store(&c->ring->aborted, true);
+    struct ring *r = c->ring;
+
+    shm_unlink(r->name);
+    atomic_store(&r->aborted, true);
     munmap(c, sizeof *c);
+    while (atomic_load(&r->captured))
+        usleep(1000);
     return NCCL_OK;
 }
 
+/* NCCL would wait here for ever. */
 int ncclCommDestroy(struct nccl_comm *c)
 {
+    if (atomic_load(&c->ring->captured)) {
+        fputs("nccl_emu: a graph has calls of a communicator that is "
+              "destroyed\n",
+              stderr);
+        abort();
+    }
     munmap(c->ring->s, sizeof *c->ring->s);
     free(c->ring);
     munmap(c, sizeof *c);

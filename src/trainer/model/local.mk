@@ -10,7 +10,6 @@ src_trainer_libtrainer_a_SOURCES += \
 	%D%/param_rates.c \
 	%D%/phases.c \
 	%D%/quantize.c \
-	%D%/recording.c \
 	%D%/region.c \
 	%D%/resolve.c \
 	%D%/rope_scaling.c \

@@ -104,6 +104,41 @@ int coll_check(struct coll *c, struct err *e)
     return coll_queue_check(c, c->begun, e);
 }
 
+bool coll_can_record(const struct coll *c)
+{
+    return c->device ? c->device->record != NULL : c->dev && c->size == 1;
+}
+
+void coll_record_begin(struct coll *c, struct coll_calls *calls)
+{
+    *calls = (struct coll_calls){ coll_begun(c), c->sent, c->received };
+    if (c->device)
+        c->device->record(c, true, calls->begun);
+}
+
+void coll_record_end(struct coll *c, struct coll_calls *calls)
+{
+    const struct coll_calls was = *calls;
+
+    calls->sent = c->sent - was.sent;
+    calls->received = c->received - was.received;
+    c->sent = was.sent;
+    c->received = was.received;
+    if (c->device)
+        c->device->record(c, false, was.begun);
+}
+
+void coll_run_recorded(struct coll *c, struct dev_capture *work,
+                       const struct coll_calls *calls)
+{
+    c->sent += calls->sent;
+    c->received += calls->received;
+    if (c->device)
+        c->device->run_recorded(c, work);
+    else
+        c->dev->type->capture_run(c->dev, work);
+}
+
 uint64_t coll_begin_sum_f64(struct coll *c, double *x, size_t n)
 {
     coll_queue_push(c, &(struct coll_request){ .kind = REQUEST_SUM_F64,

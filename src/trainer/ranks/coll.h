@@ -43,6 +43,7 @@
  * coll_on_death() has set is called from another thread.
  */
 struct coll;
+struct dev_capture;
 
 enum { COLL_DIRECT = 16 };
 
@@ -93,6 +94,10 @@ struct coll_device {
     void (*gather)(struct coll *, void *data, const int64_t *bounds,
                    size_t size);
     void (*wait_for)(struct coll *, uint64_t begun); /* optional */
+    /* For coll_record_begin() and the next two; NULL: calls cannot be recorded.
+     * At its end, `begun` calls are again what has begun. */
+    void (*record)(struct coll *, bool on, uint64_t begun);
+    void (*run_recorded)(struct coll *, struct dev_capture *);
     int (*check)(struct coll *, struct err *);
     /* From the thread of coll_queue.h: -1 if a rank does not respond. */
     int (*watch)(struct coll *, struct err *);
@@ -150,6 +155,29 @@ void coll_bcast(struct coll *, void *data, size_t bytes, int root);
  * on rank 0, and may be NULL on other ranks. */
 void coll_collect(struct coll *, void *data, const void *own,
                   const int64_t *bounds, size_t size);
+
+/*
+ * Calls of coll_sum() and coll_reduce() as part of the work that a device
+ * records (dev.h: capture_begin).
+ *
+ *      coll_record_begin(&c, &calls)       after coll_check(); capture_begin
+ *      coll_sum(...)                       is recorded, and sends nothing
+ *      coll_wait(&c)                       before capture_end
+ *      coll_record_end(&c, &calls)         after it
+ *      coll_run_recorded(&c, work, &calls) capture_run; counts as one call
+ *
+ * All ranks record the same calls, and run what they recorded at the same
+ * place.  What they recorded must be freed before coll_leave_device().
+ */
+struct coll_calls {
+    uint64_t begun, sent, received;
+};
+
+bool coll_can_record(const struct coll *);
+void coll_record_begin(struct coll *, struct coll_calls *);
+void coll_record_end(struct coll *, struct coll_calls *);
+void coll_run_recorded(struct coll *, struct dev_capture *,
+                       const struct coll_calls *);
 
 /* The number of calls that have begun; a wait until as many have ended. */
 uint64_t coll_begun(const struct coll *);

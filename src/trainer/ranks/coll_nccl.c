@@ -11,12 +11,18 @@
  * sizes take one call each.  The calls are in a group, which NCCL runs as one
  * operation.
  *
+ * Calls may be recorded with the micro-step that they belong to.  Events that
+ * were recorded cannot be queried, so nothing asks about these calls; when they
+ * run, one event after them stands for all.  NCCL does not free a communicator
+ * before the work that has its calls was freed, not even to abort it.
+ *
  * For sums in bf16, numbers are rounded to a copy and added back on that
  * stream, too; NCCL rounds each sum of two.
  */
 #include "config.h"
 #include "trainer/ranks/coll_nccl.h"
 
+#include <assert.h>
 #include <math.h>
 #include <pthread.h>
 #include <sched.h>
@@ -59,6 +65,9 @@ int coll_nccl_load(struct nccl_calls *out, struct err *e)
 {
     const char *own = getenv("GTRAIN_NCCL_LIB");
 
+    /* recorded calls use the algorithms of others, and ranks exchange nothing
+     * while they record */
+    setenv("NCCL_GRAPH_REGISTER", "0", 0);
     if (dl_load(out, calls, own && *own ? own : "libnccl.so.2", e) < 0)
         return err_wrap(e, "cannot load NCCL 2.14 or newer");
     return 0;
@@ -70,9 +79,10 @@ struct nccl_link {
     struct nccl_calls nccl;
     struct nccl_comm *comm;
     uint64_t finished;    /* of device_begun, as far as is known */
-    pthread_mutex_t lock; /* of the two that follow, and of the state */
+    pthread_mutex_t lock; /* of the three that follow, and of the state */
     double progress_at;   /* when a call last began or ended */
-    bool aborted;         /* comm is freed */
+    bool aborted;         /* comm is being freed */
+    bool recording;       /* calls are recorded */
     double connect_limit;
     bool calling;   /* the host is inside a call */
     uint16_t *copy; /* for sums in bf16 */
@@ -103,6 +113,24 @@ static double limit_of(const struct coll *c, const struct nccl_link *k)
     return is_connecting(k) ? k->connect_limit : c->timeout;
 }
 
+static void *run_abort(void *arg)
+{
+    const struct nccl_link *k = arg;
+
+    k->nccl.abort(k->comm);
+    return NULL;
+}
+
+/* Kernels of the communicator end at once, but the call may last until recorded
+ * work is freed, or until other ranks abort, so nothing waits for it. */
+static void begin_abort(struct nccl_link *k)
+{
+    pthread_t thread;
+
+    if (pthread_create(&thread, NULL, run_abort, k) == 0)
+        pthread_detach(thread);
+}
+
 /* Abort calls if there was no progress for too long, or `now`, and tell whether
  * they are aborted.  NCCL frees the communicator then, so this is done once,
  * and never while a state is read.  Called by the thread of coll_queue.h,
@@ -116,7 +144,7 @@ static bool abort_calls(const struct coll *c, bool now)
     was = k->aborted;
     k->aborted = was || now || clock_mono() - k->progress_at > limit_of(c, k);
     if (k->aborted && !was)
-        k->nccl.abort(k->comm);
+        begin_abort(k);
     now = k->aborted;
     pthread_mutex_unlock(&k->lock);
     return now;
@@ -165,9 +193,12 @@ static void set_failed(struct coll *c, const char *what, int code)
         return;
     }
     more = k->nccl.last_error(k->comm);
-    err_set(&k->err, ERR_RANK, "NCCL: %s: %s%s%.200s", what,
+    err_set(&k->err, ERR_RANK, "NCCL: %s: %s%s%.200s%s", what,
             k->nccl.error_string(code), more && *more ? ": " : "",
-            more ? more : "");
+            more ? more : "",
+            k->recording ? "; this call was to be part of a CUDA graph, which "
+                           "train.cuda_graphs = no prevents"
+                         : "");
     abort_calls(c, true);
 }
 
@@ -209,6 +240,13 @@ static double limit_of_connecting(const struct coll *c)
     return fmax(c->timeout, CONNECT_SECS);
 }
 
+/* A thread that aborts calls keeps it. */
+static void free_link(struct nccl_link *k)
+{
+    if (!k->aborted)
+        free(k);
+}
+
 static int nccl_open(struct coll *c, struct err *e)
 {
     struct nccl_config config = NCCL_CONFIG;
@@ -233,7 +271,7 @@ static int nccl_open(struct coll *c, struct err *e)
         return 0;
     *e = k->err;
 failed:
-    free(k);
+    free_link(k);
     c->device_state = NULL;
     return -1;
 }
@@ -245,22 +283,33 @@ static void nccl_close(struct coll *c)
     if (!k->aborted)
         k->nccl.destroy(k->comm);
     dev_free(c->dev, k->copy);
-    free(k);
+    free_link(k);
 }
 
 /* ---- calls ----------------------------------------------------------- */
 
-/* The stream for the next call, or NULL after a failure. */
-static void *begin_call(struct coll *c)
+/* Has no call failed, so that another one may begin? */
+static bool may_call(struct coll *c)
 {
     struct nccl_link *k = c->device_state;
 
     if (k->err.kind == ERR_NONE && !note_progress(k))
         set_failed(c, "timeout", NCCL_INTERNAL);
-    if (k->err.kind != ERR_NONE)
+    return k->err.kind == ERR_NONE;
+}
+
+/* The stream for the next call, or NULL after a failure. */
+static void *begin_call(struct coll *c)
+{
+    struct nccl_link *k = c->device_state;
+    void *stream;
+
+    if (!may_call(c))
         return NULL;
     __atomic_store_n(&k->calling, true, __ATOMIC_RELEASE);
-    return c->dev->type->second_stream_begin(c->dev);
+    stream = c->dev->type->second_stream_begin(c->dev);
+    __atomic_store_n(&k->calling, stream != NULL, __ATOMIC_RELEASE);
+    return stream;
 }
 
 static void end_call(struct coll *c)
@@ -308,6 +357,7 @@ static bool make_room(struct coll *c, int64_t n)
 
     if (n <= k->copy_room || k->err.kind != ERR_NONE)
         return k->err.kind == ERR_NONE;
+    assert(!k->recording);
     if (nccl_check(c, &k->err) < 0)
         return false;
     dev_free(c->dev, k->copy);
@@ -471,6 +521,31 @@ static void nccl_wait_for(struct coll *c, uint64_t begun)
                                          (int)(begun % DEV_STREAM_SLOTS));
 }
 
+/* ---- recorded calls -------------------------------------------------- */
+
+/* The lock: the thread of coll_queue.h must not ask about recorded calls. */
+static void nccl_record(struct coll *c, bool on, uint64_t begun)
+{
+    struct nccl_link *k = c->device_state;
+
+    pthread_mutex_lock(&k->lock);
+    k->recording = on;
+    __atomic_store_n(&c->device_begun, begun, __ATOMIC_RELEASE);
+    pthread_mutex_unlock(&k->lock);
+}
+
+static void nccl_run_recorded(struct coll *c, struct dev_capture *work)
+{
+    struct nccl_link *k = c->device_state;
+
+    if (!may_call(c))
+        return;
+    __atomic_store_n(&k->calling, true, __ATOMIC_RELEASE);
+    c->dev->type->capture_run(c->dev, work);
+    if (begin_call(c))
+        end_call(c);
+}
+
 /* ---- failures -------------------------------------------------------- */
 
 /* Wait on the host for all calls. */
@@ -510,20 +585,26 @@ static int nccl_check(struct coll *c, struct err *e)
 /* Is a call in progress, as the thread of coll_queue.h sees it?  The host may
  * be busy for long, with a validation or a checkpoint, without having noticed
  * that all calls are done. */
-static bool is_waiting(const struct coll *c, const struct nccl_link *k)
+static bool is_waiting(const struct coll *c, struct nccl_link *k)
 {
-    const uint64_t begun = __atomic_load_n(&c->device_begun, __ATOMIC_ACQUIRE);
+    uint64_t begun;
+    bool waiting;
 
-    return __atomic_load_n(&k->calling, __ATOMIC_ACQUIRE) ||
-           (begun > __atomic_load_n(&k->finished, __ATOMIC_ACQUIRE) &&
-            !c->dev->type->second_stream_done(c->dev,
-                                              (int)(begun % DEV_STREAM_SLOTS)));
+    pthread_mutex_lock(&k->lock);
+    begun = __atomic_load_n(&c->device_begun, __ATOMIC_ACQUIRE);
+    waiting = __atomic_load_n(&k->calling, __ATOMIC_ACQUIRE) ||
+              (!k->recording &&
+               begun > __atomic_load_n(&k->finished, __ATOMIC_ACQUIRE) &&
+               !c->dev->type->second_stream_done(
+                   c->dev, (int)(begun % DEV_STREAM_SLOTS)));
+    pthread_mutex_unlock(&k->lock);
+    return waiting;
 }
 
 /* The host may be waiting for the device, and the device for another rank. */
 static int nccl_watch(struct coll *c, struct err *e)
 {
-    const struct nccl_link *k = c->device_state;
+    struct nccl_link *k = c->device_state;
 
     return is_waiting(c, k) && abort_calls(c, false) ? no_answer(c, e) : 0;
 }
@@ -536,6 +617,8 @@ const struct coll_device coll_nccl = {
     .reduce = nccl_reduce,
     .gather = nccl_gather,
     .wait_for = nccl_wait_for,
+    .record = nccl_record,
+    .run_recorded = nccl_run_recorded,
     .check = nccl_check,
     .watch = nccl_watch,
 };

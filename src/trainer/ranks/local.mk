@@ -16,6 +16,7 @@ src_trainer_libtrainer_a_SOURCES += \
 	%D%/parallel_shares.c \
 	%D%/peer_socket.c \
 	%D%/rank_memory.c \
+	%D%/recording.c \
 	%D%/rendezvous.c
 
 if HAVE_MPI

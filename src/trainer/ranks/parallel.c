@@ -202,17 +202,23 @@ void parallel_begin_micro(struct parallel *p, int64_t i, int64_t n)
     p->graph->first_micro = p->first || parallel_sums_each(p);
 }
 
-bool parallel_alone(struct parallel *p)
+bool parallel_sums_now(const struct parallel *p)
 {
-    if (!parallel_used(p))
-        return true;
-    if (p->last || parallel_gathers(p) || parallel_sums_each(p))
-        return false;
-    for (int u = 0; u < p->graph->n_units; u++) {
+    return parallel_used(p) && (p->last || parallel_sums_each(p));
+}
+
+void parallel_begin_recorded(struct parallel *p)
+{
+    for (int u = 0; p->unit && u < p->graph->n_units; u++) {
         coll_wait_for(p->coll, p->unit[u].reduced);
         coll_wait_for(p->coll, p->unit[u].gathered);
     }
-    return true;
+}
+
+void parallel_end_recorded(struct parallel *p)
+{
+    for (int u = 0; p->unit && u < p->graph->n_units; u++)
+        p->unit[u].reduced = coll_begun(p->coll);
 }
 
 void parallel_ready(void *arg, struct graph *g, int unit)
@@ -220,7 +226,7 @@ void parallel_ready(void *arg, struct graph *g, int unit)
     struct parallel *p = arg;
     struct shared_unit *s;
 
-    if (!parallel_used(p) || (!parallel_sums_each(p) && !p->last))
+    if (!parallel_sums_now(p))
         return;
     s = &p->unit[unit];
     if (!parallel_sums_each(p) && p->mode == PARALLEL_DDP)

@@ -104,11 +104,14 @@ int parallel_attach(struct parallel *, struct graph *, struct optim *,
 void parallel_close(struct parallel *);
 
 void parallel_begin_micro(struct parallel *, int64_t i, int64_t n);
-/* Whether no other rank takes part in this micro-step, so that it can be
- * recorded: it is not the last, and neither weights nor gradients are exchanged
- * within it.  What is still on the way has then arrived. */
-bool parallel_alone(struct parallel *);
+/* Are gradients summed over the ranks while this micro-step runs? */
+bool parallel_sums_now(const struct parallel *);
 graph_ready_fn parallel_ready;
+/* Before recorded work is run: it waits for what is still on the way.  And
+ * after it ran or was recorded: the calls of coll.h that summed the gradients
+ * of units are not those that parallel_ready() made. */
+void parallel_begin_recorded(struct parallel *);
+void parallel_end_recorded(struct parallel *);
 /* Wait for the gradients of all ranks, and set their norm in the optimiser. */
 int parallel_measure(struct parallel *, struct err *);
 void parallel_stepped(struct parallel *);

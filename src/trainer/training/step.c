@@ -81,12 +81,8 @@ static int run_graph(struct step *s, struct engine *eng, struct err *e)
 {
     struct graph *g = &eng->gpt.graph;
 
-    if (!s->observe) {
-        recording_train(&eng->recording,
-                        eng->recording.on && parallel_alone(&eng->parallel),
-                        parallel_ready, &eng->parallel);
-        return 0;
-    }
+    if (!s->observe)
+        return recording_train(&eng->recording, &eng->parallel, e);
     if (observe_train(g, s->observe, s->observe_arg, e) < 0)
         return -1;
     for (int u = 0; u < g->n_units; u++)
