@@ -113,6 +113,18 @@ like err "not computed again: documents$" \
     "the losses of documents are named as not computed again"
 rmdir "$run/artifacts/documents"
 
+# Ranks validate, ask and sample together.
+gtrain --config c.ini --name pair -q --ranks 2 >out 2>&1
+gtrain replay pair --steps 1:40 --tsv --no-header >out 2>err
+is "$? $(cut -f3,4,6 out)" "0 187${tab}4${tab}equal" \
+    "two ranks certify what two ranks did" "$(cat err)"
+metrics=$(gtrack where pair)/metrics
+cp "$metrics/val/loss" kept
+sed '1s/ [0-9.]* / 9.5 /' kept >"$metrics/val/loss"
+gtrain replay pair --steps 1:3 >out 2>err
+like err "pair differs at step 0: val/loss" "two ranks find a false validation loss"
+cp kept "$metrics/val/loss"
+
 # Another program of the same sources, and another library.
 mkdir other
 cp "$build/gtrain" other
