@@ -246,7 +246,9 @@ static int rehearse_main(int argc, char **argv, struct err *e)
         return -1;
     sig_watch();
     table_columns(&r.table, "what", "result", "reason", NULL);
-    ret = check_settings(&r, &why) < 0 ? 0 : play_scenes(&r, e);
+    ret = check_settings(&r, &why) == 0 ? play_scenes(&r, e)
+          : why.kind == ERR_INTERRUPTED ? err_set(e, why.kind, "%s", why.text)
+                                        : 0;
     if (ret == 0)
         ret = table_print(&r.table, &style, e);
     if (ret == 0 && r.failed > 0)

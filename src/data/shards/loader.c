@@ -13,6 +13,7 @@
 #include "common/path.h"
 #include "common/rng.h"
 #include "common/sha256.h"
+#include "common/sig.h"
 #include "data/shards/bestfit.h"
 #include "data/shards/documents.h"
 #include "data/shards/permute.h"
@@ -407,11 +408,12 @@ int loader_scan(const struct loader *l, struct err *e)
     const int64_t n = l->start[l->n - 1] + l->shard[l->n - 1].n;
     int32_t id[SHARD_BLOCK];
 
-    for (int64_t at = 0; at < n; at += SHARD_BLOCK)
+    for (int64_t at = 0; at < n && !sig_caught(); at += SHARD_BLOCK)
         if (copy_tokens(l, at, n - at < SHARD_BLOCK ? n - at : SHARD_BLOCK, id,
                         e) < 0)
             return -1;
-    return loader_check(l, e);
+    return sig_caught() ? err_set(e, ERR_INTERRUPTED, "stopped by a signal")
+                        : loader_check(l, e);
 }
 
 int loader_open(struct loader **out, const struct loader_conf *conf,
