@@ -20,7 +20,7 @@ static const struct page {
 } pages[] = {
     { "/api/stores",   answer_stores },
     { "/api/runs",     answer_runs, .seconds = 2 },
-    { "/api/kinds",    answer_kinds, .of_runs = true, .seconds = 2 },
+    { "/api/kinds",    answer_kinds },
     { "/api/figure",   answer_figure, .of_runs = true, .seconds = INFINITY },
     { "/api/events",   answer_events },
     { "/api/compare",  answer_compare, .of_runs = true, .seconds = INFINITY },
@@ -28,7 +28,7 @@ static const struct page {
     { "/api/diff",     answer_diff },
     { "/api/run",      answer_run },
     { "/api/log",      answer_log },
-    { "/api/media",    answer_media, .seconds = 2 },
+    { "/api/media",    answer_media },
     { "/api/artifact", answer_artifact },
     { "/api/download", answer_download },
     { "/api/edit",     answer_edit, .post = true },
