@@ -8,7 +8,6 @@
 
 #include <math.h>
 #include <stdint.h>
-#include <stdio.h>
 
 #include "plot/draw/axis.h"
 #include "plot/figures.h"

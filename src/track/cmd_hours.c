@@ -9,7 +9,6 @@
 
 #include "common/buf.h"
 #include "common/clock.h"
-#include "common/log.h"
 #include "common/opt.h"
 #include "store/analysis/spent.h"
 #include "store/format/attempt.h"

@@ -3,8 +3,6 @@
  */
 #include "config.h"
 
-#include <stdlib.h>
-
 #include "common/opt.h"
 #include "store/write/edit.h"
 #include "track/runs/track.h"

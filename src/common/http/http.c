@@ -2,7 +2,6 @@
 #include "common/http/http.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

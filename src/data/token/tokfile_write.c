@@ -5,7 +5,6 @@
 #include "data/token/tokfile.h"
 
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

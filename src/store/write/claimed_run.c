@@ -1,7 +1,6 @@
 #include "config.h"
 #include "store/write/claimed_run.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/buf.h"

@@ -10,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/err.h"
-#include "common/num.h"
 #include "common/path.h"
 #include "plot/curve_kind.h"
 #include "plot/draw/axis.h"

@@ -2,7 +2,6 @@
 #include "track/serve/http_server.h"
 
 #include <microhttpd.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>

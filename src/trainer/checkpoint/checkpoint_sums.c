@@ -1,7 +1,6 @@
 #include "config.h"
 #include "trainer/checkpoint/checkpoint_sums.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -4,7 +4,6 @@
 #include "config.h"
 #include "trainer/device/device_check.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -2,7 +2,6 @@
 #include "trainer/replay/rehearse_place.h"
 
 #include <linux/magic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
