@@ -90,9 +90,13 @@ struct children {
     struct spawn_group *group; /* of each slot; pid 0: it is free */
     struct child *child;       /* in each slot */
     int n_slots, running;
-    size_t next;   /* child to start */
+    int answer;    /* of start(), the last time */
+    double again;  /* when to ask it again */
     bool stopping; /* all were asked to stop */
 };
+
+/* Seconds after which there may be a child to start though none has ended. */
+enum { ASK_AGAIN = 5 };
 
 static int start_child(struct children *c, int slot, struct err *e)
 {
@@ -101,11 +105,12 @@ static int start_child(struct children *c, int slot, struct err *e)
     pid_t pid;
 
     arena_clear(&child->mem);
-    *child = (struct child){ .number = c->next };
-    if (p->start(p->arg, c->next, child, e) < 0)
-        return -1;
+    *child = (struct child){ 0 };
+    c->answer = p->start(p->arg, child, e);
+    c->again = clock_mono() + ASK_AGAIN;
+    if (c->answer != CHILD_STARTS)
+        return c->answer;
     child_arg(child, NULL);
-    c->next++;
     pid = spawn_group_fork(&c->group[slot], true);
     if (pid == 0)
         become_command(p, slot, child);
@@ -117,18 +122,17 @@ static int start_child(struct children *c, int slot, struct err *e)
     return 0;
 }
 
-static bool wants_more(const struct children *c)
-{
-    return !c->stopping && c->next < c->pool->n;
-}
-
-/* Start a child in every free slot. */
+/* Start a child in every free slot, as long as there are some. */
 static int fill_slots(struct children *c, struct err *e)
 {
-    for (int i = 0; i < c->n_slots && wants_more(c); i++)
-        if (c->group[i].pid == 0 && start_child(c, i, e) < 0)
-            return -1;
-    return 0;
+    int answer = CHILD_STARTS;
+
+    if (c->answer != CHILD_STARTS && clock_mono() < c->again)
+        return 0;
+    for (int i = 0; i < c->n_slots && answer == CHILD_STARTS; i++)
+        if (c->group[i].pid == 0)
+            answer = start_child(c, i, e);
+    return answer < 0 ? -1 : 0;
 }
 
 static void stop_children(struct children *c)
@@ -155,6 +159,7 @@ static int free_slot(struct children *c, bool *ended, struct err *e)
     status = c->group[i].status;
     c->group[i].pid = 0;
     c->running--;
+    c->again = 0;
     return p->ended(
         p->arg, c->child[i].number,
         WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), e);
@@ -183,12 +188,12 @@ int child_pool_run(const struct child_pool *p, struct err *e)
     c.group = xcalloc((size_t)c.n_slots, sizeof *c.group);
     c.child = xcalloc((size_t)c.n_slots, sizeof *c.child);
     sig_watch();
-    while (c.running > 0 || wants_more(&c)) {
+    while (c.running > 0 || (!c.stopping && c.answer != CHILD_NONE)) {
         bool ended;
 
         if (ret < 0 || sig_caught())
             stop_children(&c);
-        if (ret == 0)
+        if (ret == 0 && !c.stopping)
             ret = fill_slots(&c, e);
         if (free_slot(&c, &ended, ret < 0 ? &late : e) < 0)
             ret = -1;

@@ -8,12 +8,15 @@
 /*
  * child_pool - run many commands, several at a time
  *
- *      struct child_pool p = { .n = cells, .parallel = 2, .start = start_cell,
+ *      struct child_pool p = { .parallel = 2, .start = start_cell,
  *                              .ended = cell_ended, .arg = my };
  *      if (child_pool_run(&p, e) < 0) ...
  *
- * start() describes child i: the file that it executes, its arguments and
- * variables, and the file that its output is appended to.  ended() gets the
+ * start() describes the next child: its number, the file that it executes, its
+ * arguments and variables, and the file that its output is appended to.  It is
+ * asked again when a child has ended, or now and then, if it answers that there
+ * is none at present; the pool ends when it says so while no child runs.
+ * ended() gets the
  * exit status, or 128 plus the signal that killed the child; the status of a
  * program that does not exist is 127.  If either fails, no more children are
  * started, and the others are asked to stop.
@@ -36,10 +39,12 @@ struct child {
     char **env; /* "NAME=value" */
     size_t n_args, n_env;
     const char *log;
-    const char *beats; /* or NULL */
-    double beat_secs, due;
-    size_t number; /* set by the pool, as due is */
+    const char *beats;     /* or NULL */
+    double beat_secs, due; /* due is set by the pool */
+    size_t number;
 };
+
+enum { CHILD_STARTS, CHILD_NONE };
 
 /* Add an argument, the first of which is the program's name, or a
  * variable; the text is copied. */
@@ -47,10 +52,10 @@ void child_arg(struct child *, const char *text);
 void child_env(struct child *, const char *text);
 
 struct child_pool {
-    size_t n;
     int parallel, gpus;
     double grace;
-    int (*start)(void *arg, size_t i, struct child *, struct err *);
+    /* One of the answers above, or -1. */
+    int (*start)(void *arg, struct child *, struct err *);
     int (*ended)(void *arg, size_t i, int status, struct err *);
     void *arg;
 };

@@ -4,6 +4,7 @@ src_sweep_libsweep_a_SOURCES = \
 	%D%/child_pool.c \
 	%D%/sweep.c \
 	%D%/sweep_command.c \
+	%D%/sweep_next.c \
 	%D%/sweep_report.c \
 	%D%/sweep_run.c \
 	%D%/sweep_text.c \

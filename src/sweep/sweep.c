@@ -58,8 +58,8 @@ static const struct setting table[] = {
     { "sweep.resume", CONF_BOOL, AT(resume), "no",
       "whether a cell that is tried again continues its run" },
     { "sweep.drop", CONF_REAL, AT(drop), "0",
-      "with halving, drop the cells that are worse, with this probability of "
-      "an error, instead of a fixed number", .min = 0, .max = 0.5 },
+      "with halving, drop what is worse, with this probability of an error, "
+      "instead of a fixed number", .min = 0, .max = 0.5 },
     { "sweep.seed", CONF_INT, AT(seed), "1", "seed of the values of [random]",
       .min = 0, .max = 1e15 },
     { "slurm.account", CONF_TEXT, AT(account), "", "account to charge" },
@@ -412,6 +412,32 @@ static int add_seeds(struct sweep *s, struct err *e)
     return ret;
 }
 
+size_t sweep_seed_axis(const struct sweep *s)
+{
+    size_t i = 0;
+
+    while (i < s->n_axes &&
+           (s->axis[i].random || strcmp(s->axis[i].key, s->seed_key) != 0))
+        i++;
+    return i;
+}
+
+/* Number the cells that differ in their seed alone. */
+static void find_group(struct sweep *s, size_t cell)
+{
+    const size_t seed = sweep_seed_axis(s);
+    struct sweep_cell *c = &s->cell[cell];
+    size_t i = 0;
+
+    c->hash = 1;
+    for (size_t k = 0; k < s->n_axes; k++)
+        c->hash = (c->hash ^ (k == seed ? 0 : hash_name(c->value[k]))) *
+                  0x9e3779b97f4a7c15u;
+    while (i < cell && s->cell[i].hash != c->hash)
+        i++;
+    c->group = i < cell ? s->cell[i].group : s->n_groups++;
+}
+
 int sweep_expand(struct sweep *s, struct err *e)
 {
     double count = 1;
@@ -452,6 +478,7 @@ int sweep_expand(struct sweep *s, struct err *e)
                 rest /= a->n;
         }
         make_id(s, cell);
+        find_group(s, c);
     }
     return 0;
 }

@@ -39,10 +39,10 @@
  * counted up from the one that the file sets.
  *
  * Random values are for sweeps with many axes, whose grid is too large: n
- * cells then try n values of every axis.  Halving trains all cells for a part
- * of the steps and only the best ones to the end.  With 3 rungs and eta = 3,
- * 9 cells take as many steps as 2.3 whole trainings.  With drop, cells
- * that are worse than the best one do not continue.
+ * cells then try n values of every axis.  Cells that differ in their seed alone
+ * are a group.  Halving trains all cells for a part of the steps and only the
+ * best groups to the end (sweep_next.h).  With 3 rungs and eta = 3, 9 cells
+ * take as many steps as 2.3 whole trainings.
  *
  * A file whose name ends in .yaml or .yml is a sweep of W&B (sweep_wandb.c).
  *
@@ -71,6 +71,10 @@ struct sweep_axis {
 struct sweep_cell {
     char id[9];
     const char **value; /* one for each axis */
+    size_t group;
+    uint64_t hash; /* of the values but the seed */
+    int64_t tried; /* the rungs that this process has tried it in */
+    bool busy;     /* it runs */
 };
 
 struct sweep {
@@ -85,7 +89,7 @@ struct sweep {
     int64_t rungs, eta;    /* halving: one cell of eta continues */
     int64_t steps;         /* halving: those of a whole training, or 0 */
     bool resume;           /* a cell that is tried again continues */
-    double drop;           /* or those not worse, but for this error */
+    double drop;           /* or the groups not worse, but for this error */
     int64_t seed;          /* of [random] */
     struct sweep_set *set; /* those of the file come first */
     size_t n_sets, room_sets;
@@ -99,7 +103,7 @@ struct sweep {
     struct sweep_axis *axis; /* that of the seed, if any, is the last */
     size_t n_axes, room_axes;
     struct sweep_cell *cell;
-    size_t n_cells;
+    size_t n_cells, n_groups;
 };
 
 enum { SWEEP_MAX_CELLS = 100000 };
@@ -119,6 +123,8 @@ int sweep_put(struct sweep *, const char *key, const char *value,
 /* The file of a sweep of W&B. */
 int sweep_read_wandb(struct sweep *, const char *path, struct err *);
 int sweep_expand(struct sweep *, struct err *);
+/* The axis of the grid that seeds are, or n_axes. */
+size_t sweep_seed_axis(const struct sweep *);
 /* The value of an axis, or of a setting of all cells; NULL if there is none. */
 const char *sweep_value(const struct sweep *, size_t cell, const char *key);
 /* Append a text, in which {key} stands for a value that a function appends, and

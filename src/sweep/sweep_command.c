@@ -5,7 +5,6 @@
 #include "sweep/sweep_command.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +16,7 @@
 #include "common/save.h"
 #include "common/sig.h"
 #include "common/spawn.h"
+#include "sweep/sweep_next.h"
 
 /* ---- Slurm ------------------------------------------------------------- */
 
@@ -144,23 +144,31 @@ int sweep_command_read(struct sweep_run *s, const struct sweep_command *c,
 
 /* ---- running ----------------------------------------------------------- */
 
-/* The cells to run, and up to which step. */
 struct running {
-    struct sweep_run *sweep_run;
-    size_t *todo, n;
-    int64_t stop_at; /* the end of this rung; 0: of the whole training */
-    int failed;      /* cells, so far */
+    struct sweep_run *run;
+    const struct sweep_command *command;
+    struct sweep_next next;
+    int failed; /* cells, so far */
 };
 
-static int start_cell(void *arg, size_t i, struct child *c, struct err *e)
+/* The cell of --cell, as a task of an array job runs it, or any. */
+static int start_cell(void *arg, struct child *c, struct err *e)
 {
-    const struct running *r = arg;
-    char *log = sweep_run_cell_path(r->sweep_run, r->todo[i], ".log");
+    struct running *r = arg;
+    int found = 0;
 
-    arena_take(&c->mem, log);
-    c->log = log;
-    return r->sweep_run->program->start(r->sweep_run, r->todo[i], r->stop_at, c,
-                                        e);
+    c->number = (size_t)r->command->cell;
+    if (r->command->cell < 0) {
+        found = sweep_next_choose(&r->next, &c->number, e);
+    } else if (r->next.n_cells == 0) {
+        found = sweep_next_take(&r->next, c->number, e);
+    }
+    if (found <= 0)
+        return found < 0 ? -1 : CHILD_NONE;
+    c->log = sweep_run_cell_path(r->run, c->number, ".log");
+    arena_take(&c->mem, (char *)(uintptr_t)c->log);
+    return r->run->program->start(r->run, c->number,
+                                  sweep_next_stop(&r->next, c->number), c, e);
 }
 
 /* The last line of a cell's log, which says why the cell failed. */
@@ -186,11 +194,11 @@ static void read_last_line(const char *path, struct buf *out)
     buf_str(out, line);
 }
 
-static int cell_ended(void *arg, size_t i, int status, struct err *e)
+static int cell_ended(void *arg, size_t cell, int status, struct err *e)
 {
     struct running *r = arg;
-    struct sweep_run *s = r->sweep_run;
-    const size_t cell = r->todo[i];
+    struct sweep_run *s = r->run;
+    const int64_t stop_at = sweep_next_stop(&r->next, cell);
     const char *id = s->sweep.cell[cell].id;
     char *log = sweep_run_cell_path(s, cell, ".log");
     struct buf why = BUF_INIT;
@@ -208,122 +216,9 @@ static int cell_ended(void *arg, size_t i, int status, struct err *e)
     }
     buf_clear(&why);
     free(log);
-    return s->program->ended ? s->program->ended(s, cell, r->stop_at, status, e)
+    s->sweep.cell[cell].busy = false;
+    return s->program->ended ? s->program->ended(s, cell, stop_at, status, e)
                              : 0;
-}
-
-/* Seconds in which a cell may stop: longer than what gtrack exec allows, which
- * may be the cell, and shorter than write_script() has of Slurm. */
-enum { CELL_GRACE = 90 };
-
-static int run_todo(struct running *r, struct err *e)
-{
-    const struct sweep *w = &r->sweep_run->sweep;
-    const struct child_pool p = {
-        .n = r->n,
-        .parallel = (int)w->parallel,
-        .gpus = (int)w->gpus,
-        .grace = CELL_GRACE,
-        .start = start_cell,
-        .ended = cell_ended,
-        .arg = r,
-    };
-
-    return child_pool_run(&p, e);
-}
-
-static bool to_do(const struct outcome *o)
-{
-    return o->state == CELL_MISSING || o->state == CELL_FAILED;
-}
-
-static int run_all(struct running *r, struct err *e)
-{
-    const struct sweep_run *s = r->sweep_run;
-
-    if (sweep_run_look(r->sweep_run, e) < 0)
-        return -1;
-    for (size_t c = 0; c < s->sweep.n_cells; c++)
-        if (to_do(&s->outcome[c]))
-            r->todo[r->n++] = c;
-    log_info("%zu of %zu cells to run, %lld at a time", r->n, s->sweep.n_cells,
-             (long long)s->sweep.parallel);
-    return run_todo(r, e);
-}
-
-/* ---- successive halving ------------------------------------------------ */
-
-static int by_metric(const void *a, const void *b, void *arg)
-{
-    const struct sweep_run *s = arg;
-    const size_t x = *(const size_t *)a, y = *(const size_t *)b;
-    const double p = s->outcome[x].best, q = s->outcome[y].best;
-    const int order =
-        sweep_run_better(&s->sweep, q, p) - sweep_run_better(&s->sweep, p, q);
-
-    return order ? order : x < y ? -1 : x > y;
-}
-
-/* Of n cells, choose the ones that have not reached the end of this rung. */
-static void choose_rung(struct running *r, const size_t *alive, size_t n,
-                        int64_t end)
-{
-    r->n = 0;
-    for (size_t i = 0; i < n; i++) {
-        const struct outcome *o = &r->sweep_run->outcome[alive[i]];
-
-        if (o->state != CELL_RUNNING &&
-            (o->state != CELL_DONE || o->step < end))
-            r->todo[r->n++] = alive[i];
-    }
-}
-
-static int run_rung(struct running *r, int64_t rung, int64_t steps,
-                    size_t *alive, size_t n, struct err *e)
-{
-    const struct sweep *w = &r->sweep_run->sweep;
-    const double part = pow((double)w->eta, (double)(rung - w->rungs + 1));
-    const bool last = rung == w->rungs - 1;
-    const int64_t end = last ? steps : (int64_t)ceil((double)steps * part);
-
-    r->stop_at = last ? 0 : end;
-    if (sweep_run_look(r->sweep_run, e) < 0)
-        return -1;
-    choose_rung(r, alive, n, end);
-    log_info("rung %lld of %lld: %zu cells, to step %lld", (long long)rung + 1,
-             (long long)w->rungs, n, (long long)end);
-    if (run_todo(r, e) < 0 || sweep_run_look(r->sweep_run, e) < 0)
-        return -1;
-    qsort_r(alive, n, sizeof *alive, by_metric, r->sweep_run);
-    return 0;
-}
-
-/* A rung is a part of the steps of the cell that has most of them.  A cell that
- * has failed takes no part in later ones. */
-static int run_halving(struct running *r, struct err *e)
-{
-    const struct sweep *w = &r->sweep_run->sweep;
-    size_t *alive = xcalloc(w->n_cells, sizeof *alive), n = w->n_cells;
-    int ret = 0;
-
-    for (size_t c = 0; c < n; c++)
-        alive[c] = c;
-    for (int64_t rung = 0; ret == 0 && n > 0 && rung < w->rungs; rung++) {
-        const size_t was = n, most = (n + (size_t)w->eta - 1) / (size_t)w->eta;
-
-        ret = run_rung(r, rung, r->sweep_run->most_steps, alive, n, e);
-        if (ret < 0 || rung + 1 == w->rungs)
-            break;
-        for (size_t i = n = 0; i < was; i++)
-            if (r->sweep_run->outcome[alive[i]].state != CELL_FAILED)
-                alive[n++] = alive[i];
-        if (w->drop == 0 && n > most)
-            n = most;
-        else if (w->drop > 0 && n > 0)
-            ret = sweep_run_drop_worse(r->sweep_run, alive, &n, e);
-    }
-    free(alive);
-    return ret;
 }
 
 /* ---- Slurm ------------------------------------------------------------- */
@@ -350,32 +245,50 @@ static void describe_command(const struct sweep_run *s,
     s->program->describe(s, words);
 }
 
+/* The cells that are to be run, at most `most` of them at a time (0: all). */
+static size_t list_tasks(const struct sweep_run *s, int64_t most,
+                         struct buf *tasks)
+{
+    const struct sweep *w = &s->sweep;
+    size_t n = 0;
+
+    for (size_t c = 0; c < w->n_cells; c++)
+        if (s->outcome[c].state == CELL_MISSING ||
+            s->outcome[c].state == CELL_FAILED)
+            buf_printf(tasks, "%s%zu", n++ ? "," : "", c);
+    if (most)
+        buf_printf(tasks, "%%%lld", (long long)most);
+    return n;
+}
+
 static int submit_cells(struct sweep_run *s, const struct sweep_command *c,
                         struct err *e)
 {
+    const struct sweep *w = &s->sweep;
+    const bool limited =
+        c->parallel > 0 || conf_origin(&w->conf, "sweep.parallel");
     char *path = path_join(s->folder, "job.sh");
-    struct buf cells = BUF_INIT, words = BUF_INIT;
+    struct buf tasks = BUF_INIT, words = BUF_INIT;
     int ret = sweep_run_begin(s, false, e);
     size_t n = 0;
 
     if (ret == 0)
         ret = sweep_run_look(s, e);
-    for (size_t i = 0; i < s->sweep.n_cells; i++)
-        if (to_do(&s->outcome[i]))
-            buf_printf(&cells, "%s%zu", n++ ? "," : "", i);
-    if (ret == 0 && s->sweep.method == SWEEP_HALVING)
+    if (ret == 0 && w->method == SWEEP_HALVING)
         ret = err_set(e, ERR_USAGE,
                       "sweep.method = halving compares cells while it runs, "
                       "which an array job cannot do; run it on one machine");
+    if (ret == 0)
+        n = list_tasks(s, limited ? w->parallel : 0, &tasks);
     describe_command(s, c, &words);
     if (ret == 0 && n == 0)
         log_info("all cells are done or running");
     if (ret == 0 && n > 0 &&
-        (ret = write_script(&s->sweep, s->folder, words.s, path, e)) == 0)
-        ret = submit_job(path, cells.s, e);
+        (ret = write_script(w, s->folder, words.s, path, e)) == 0)
+        ret = submit_job(path, tasks.s, e);
     if (ret == 0 && n > 0)
         log_info("%zu cells; 'sweep status' shows their progress", n);
-    buf_clear(&cells);
+    buf_clear(&tasks);
     buf_clear(&words);
     free(path);
     return ret;
@@ -383,15 +296,23 @@ static int submit_cells(struct sweep_run *s, const struct sweep_command *c,
 
 /* ---- what a command does ----------------------------------------------- */
 
-/* Run the cell of --cell, as a task of an array job does. */
-static int run_one_cell(struct running *r, int64_t one_cell, struct err *e)
+/* Seconds in which a cell may stop: longer than what gtrack exec allows, which
+ * may be the cell, and shorter than write_script() has of Slurm. */
+enum { CELL_GRACE = 90 };
+
+static int run_pool(struct running *r, struct err *e)
 {
-    if (one_cell >= (int64_t)r->sweep_run->sweep.n_cells)
-        return err_set(e, ERR_USAGE,
-                       "--cell expects a number below %zu, not %lld",
-                       r->sweep_run->sweep.n_cells, (long long)one_cell);
-    r->todo[r->n++] = (size_t)one_cell;
-    return sweep_run_look(r->sweep_run, e) < 0 ? -1 : run_todo(r, e);
+    const struct sweep *w = &r->run->sweep;
+    const struct child_pool p = {
+        .parallel = (int)w->parallel,
+        .gpus = (int)w->gpus,
+        .grace = CELL_GRACE,
+        .start = start_cell,
+        .ended = cell_ended,
+        .arg = r,
+    };
+
+    return child_pool_run(&p, e);
 }
 
 /* Run the cells that are not done, and then record the outcome in the parent,
@@ -399,30 +320,38 @@ static int run_one_cell(struct running *r, int64_t one_cell, struct err *e)
 static int run_cells(struct sweep_run *s, const struct sweep_command *c,
                      struct err *e)
 {
-    struct running r = { .sweep_run = s };
+    struct running r = { .run = s, .command = c, .next = { .run = s } };
+    const bool owns = c->cell < 0;
     struct err why = { 0 };
     int ret;
 
-    if (sweep_run_begin(s, c->cell < 0, e) < 0)
+    if (c->cell >= (int64_t)s->sweep.n_cells)
+        return err_set(e, ERR_USAGE,
+                       "--cell expects a number below %zu, not %lld",
+                       s->sweep.n_cells, (long long)c->cell);
+    if (sweep_run_begin(s, owns, e) < 0)
         return -1;
-    r.todo = xcalloc(s->sweep.n_cells, sizeof *r.todo);
-    ret = c->cell >= 0                       ? run_one_cell(&r, c->cell, e)
-          : s->sweep.method == SWEEP_HALVING ? run_halving(&r, e)
-                                             : run_all(&r, e);
-    free(r.todo);
+    ret = 0;
+    if (ret == 0 && (ret = sweep_run_look(s, e)) == 0 && c->cell < 0)
+        log_info("%zu of %zu cells to run, %lld at a time",
+                 s->count[CELL_MISSING] + s->count[CELL_FAILED],
+                 s->sweep.n_cells, (long long)s->sweep.parallel);
+    if (ret == 0)
+        ret = run_pool(&r, e);
+    sweep_next_clear(&r.next);
     if (sweep_run_look(s, &why) < 0 || sweep_run_end(s, ret < 0, &why) < 0) {
         if (ret == 0)
             *e = why;
         return -1;
     }
-    if (ret == 0 && c->cell < 0)
+    if (ret == 0 && owns)
         ret = sweep_run_status(s, &c->style, e);
     if (ret == 0 && r.failed > 0)
         ret = err_set(e, ERR_SYSTEM,
                       "%d of %zu cells failed; the same command tries them "
                       "again",
                       r.failed, s->sweep.n_cells);
-    if (ret == 0 && c->cell < 0 && s->count[CELL_RUNNING] > 0)
+    if (ret == 0 && owns && s->count[CELL_RUNNING] > 0)
         ret = err_set(e, ERR_BUSY,
                       "%zu of %zu cells are run by other processes; the same "
                       "command tries them again when those have ended",

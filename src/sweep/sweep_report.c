@@ -241,19 +241,16 @@ static void name_columns(const struct sweep_table *r, struct table *t)
 /* Failed cells are in the means, too, and so are those that halving ended. */
 static void warn_unequal(const struct sweep_run *s)
 {
-    int64_t least = INT64_MAX, most = INT64_MIN;
+    int64_t least = INT64_MAX, most = 0;
     size_t n = 0;
 
-    for (size_t c = 0; c < s->sweep.n_cells; c++) {
-        const struct outcome *o = &s->outcome[c];
-
+    for (const struct outcome *o = s->outcome;
+         o < s->outcome + s->sweep.n_cells; o++) {
         if (!o->run || isnan(o->best))
             continue;
         n += o->run->status != RUN_FINISHED;
-        if (o->step < least)
-            least = o->step;
-        if (o->step > most)
-            most = o->step;
+        least = o->step < least ? o->step : least;
+        most = o->step > most ? o->step : most;
     }
     if (least < most)
         log_warn("the values are not at equal steps: the cells have %lld to "

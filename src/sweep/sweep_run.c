@@ -2,7 +2,6 @@
 #include "sweep/sweep_run.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +12,6 @@
 #include "common/path.h"
 #include "common/save.h"
 #include "store/alert/alert_watch.h"
-#include "store/analysis/paired_runs.h"
 #include "store/read/beats.h"
 #include "store/read/run_rate.h"
 #include "store/write/claimed_run.h"
@@ -61,6 +59,15 @@ static int write_folder(struct sweep_run *s, struct err *e)
     return ret < 0 ? -1 : write_manifest(s, e);
 }
 
+char *sweep_run_keys(const struct sweep *w)
+{
+    struct buf keys = BUF_INIT;
+
+    for (size_t i = 0; i < w->n_axes; i++)
+        buf_printf(&keys, "%s%s", i ? " " : "", w->axis[i].key);
+    return buf_detach(&keys);
+}
+
 /* ---- the parent -------------------------------------------------------- */
 
 /* The id that an earlier command has written, if there is one. */
@@ -94,15 +101,6 @@ static int claim_parent(struct sweep_run *s, struct err *e)
         ret = save_sync_all(s->folder, e); /* the folder has its name, too */
     free(path);
     return ret;
-}
-
-char *sweep_run_keys(const struct sweep *w)
-{
-    struct buf keys = BUF_INIT;
-
-    for (size_t i = 0; i < w->n_axes; i++)
-        buf_printf(&keys, "%s%s", i ? " " : "", w->axis[i].key);
-    return buf_detach(&keys);
 }
 
 /* The parent has no metrics and uses no cores; its cells do.  A sweep that
@@ -144,14 +142,15 @@ static enum run_status status_of(const struct sweep_run *s, bool stopped)
 }
 
 /* Where cells run in processes of their own, each of them updates the status of
- * the parent. */
+ * the parent, unless a process writes that. */
 static int set_parent_status(struct sweep_run *s, enum run_status status,
                              struct err *e)
 {
     struct runs one = { 0 };
     int ret = runs_load_ids(&one, s->root, &s->parent, 1, LOAD_NO_METRICS, e);
 
-    if (ret == 0 && one.n == 1 && one.run[0].status != status)
+    if (ret == 0 && one.n == 1 && one.run[0].status != RUN_RUNNING &&
+        one.run[0].status != status)
         ret = edit_status(&one.run[0], status, e);
     runs_free(&one);
     return ret;
@@ -189,8 +188,9 @@ int sweep_run_begin(struct sweep_run *s, bool runs, struct err *e)
 
     if (s->program->check(s, e) < 0)
         return -1;
-    if ((runs || !s->parent) && begin_parent(s, e) < 0)
+    if ((runs || !s->parent) && begin_parent(s, e) < 0) {
         return -1;
+    }
     if (write_folder(s, e) < 0)
         return -1;
     if (runs || !s->own)
@@ -298,48 +298,5 @@ int sweep_run_look(struct sweep_run *s, struct err *e)
     }
     for (size_t c = 0; c < w->n_cells; c++)
         s->count[s->outcome[c].state]++;
-    return 0;
-}
-
-/* ---- dropping cells ---------------------------------------------------- */
-
-/* Is a cell worse than another one at the same steps?  This is wrongly said
- * with the probability `drop`.  The training loss has more values than the
- * metric, but not every program has it. */
-static int is_worse(bool *worse, const struct sweep_run *s, size_t cell,
-                    size_t other, struct err *e)
-{
-    const struct sweep *w = &s->sweep;
-    const struct run_info *a = s->outcome[cell].run;
-    const struct run_info *b = s->outcome[other].run;
-    const bool loss = a && run_info_metric(a, "train/loss");
-    struct paired p;
-
-    *worse = !a;
-    if (!a || !b)
-        return 0;
-    if (paired_runs(&p, a, b, loss ? "train/loss" : w->metric, e) < 0)
-        return -1;
-    if (!loss && w->goal == SWEEP_MAX)
-        p.mean = -p.mean;
-    *worse = p.mean > paired_half(&p, 2 * w->drop);
-    return 0;
-}
-
-int sweep_run_drop_worse(const struct sweep_run *s, size_t *alive, size_t *n,
-                         struct err *e)
-{
-    size_t kept = 1;
-
-    for (size_t i = 1; i < *n; i++) {
-        bool worse;
-
-        if (is_worse(&worse, s, alive[i], alive[0], e) < 0)
-            return -1;
-        if (!worse)
-            alive[kept++] = alive[i];
-    }
-    log_info("%zu of %zu cells are not worse than the best", kept, *n);
-    *n = kept;
     return 0;
 }

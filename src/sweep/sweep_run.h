@@ -101,7 +101,7 @@ char *sweep_run_cell_path(const struct sweep_run *, size_t cell,
 /* Find the store of an expanded sweep, and its parent if there is one. */
 int sweep_run_open(struct sweep_run *, struct err *);
 /* Check every cell, write the folder, and find or create the parent.  `runs`:
- * this process will run the cells. */
+ * this process will run the cells, and others only those that they claim. */
 int sweep_run_begin(struct sweep_run *, bool runs, struct err *);
 /* Read the outcome of each cell from the store. */
 int sweep_run_look(struct sweep_run *, struct err *);
@@ -122,12 +122,6 @@ int sweep_run_status(const struct sweep_run *, const struct table_style *,
  */
 int sweep_run_report(const struct sweep_run *, const char *by,
                      const struct table_style *, struct err *);
-
-/* Drop each of n cells, sorted with the best first, that is worse than the best
- * at the same steps.  A cell that is as good as the best is dropped with the
- * probability sweep.drop, which is above 0. */
-int sweep_run_drop_worse(const struct sweep_run *, size_t *cell, size_t *n,
-                         struct err *);
 
 /* Is a better than b?  A number is better than NaN. */
 bool sweep_run_better(const struct sweep *, double a, double b);

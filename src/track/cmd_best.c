@@ -92,46 +92,6 @@ static int by_mean(const void *a, const void *b, void *cells)
     return all->high ? (x < y) - (x > y) : (x > y) - (x < y);
 }
 
-static const char *seed_of(const struct run_info *run)
-{
-    const char *seed = run_info_param(run, "train.seed");
-
-    return seed ? seed : run_info_param(run, "seed");
-}
-
-static const struct run_info *find_seed(const struct cell *c, const char *seed)
-{
-    for (size_t i = 0; seed && i < c->n; i++)
-        if (seed_of(c->run[i]) && strcmp(seed_of(c->run[i]), seed) == 0)
-            return c->run[i];
-    return NULL;
-}
-
-/* Pairs of runs with the same seed; of one pair, its steps. */
-static int compare_cells(struct cell *c, const struct cell *best,
-                         const char *key, struct err *e)
-{
-    double *diff = xcalloc(c->n, sizeof *diff);
-    size_t n = 0;
-    int ret = 0;
-
-    for (size_t i = 0; ret == 0 && i < c->n; i++) {
-        const bool single = c->n == 1 && best->n == 1;
-        const struct run_info *other =
-            single ? best->run[0] : find_seed(best, seed_of(c->run[i]));
-
-        if (!other)
-            continue;
-        ret = paired_runs(&c->diff, c->run[i], other, key, e);
-        if (isfinite(c->diff.mean))
-            diff[n++] = c->diff.mean;
-    }
-    if (n != 1)
-        c->diff = paired_independent(diff, n);
-    free(diff);
-    return ret;
-}
-
 /* The number of seeds that would decide, if the difference and its deviation
  * stay; 0 if more than a thousand, or if there is one seed. */
 static int64_t count_seeds(const struct cell *c, double error)
@@ -306,7 +266,8 @@ static int fill_paired(struct table *t, const struct runs *runs,
     while (all.n > 0 && isnan(all.item[all.n - 1].mean))
         all.n--;
     for (size_t i = 1; ret == 0 && i < all.n; i++)
-        ret = compare_cells(&all.item[i], &all.item[0], metric, e);
+        ret = paired_groups(&all.item[i].diff, all.item[i].run, all.item[i].n,
+                            all.item[0].run, all.item[0].n, metric, e);
     name_columns(t, metric, by);
     for (size_t i = 0; ret == 0 && i < all.n; i++)
         add_cell(t, &all, &all.item[i], by);

@@ -256,7 +256,9 @@ for word; do
     case $word in --array=*) tasks=${word#--array=} ;; esac
     job=$word
 done
-for task in $(echo "$tasks" | tr , ' '); do
+echo "$tasks" >>arrays
+case $tasks in 0-*) tasks=$(seq -s, 0 "${tasks#0-}") ;; esac
+for task in $(echo "${tasks%%%*}" | tr , ' '); do
     SLURM_ARRAY_TASK_ID=$task sh "$job" >>tasks.log 2>&1
 done
 echo 42
@@ -267,6 +269,7 @@ PATH=$dir/bin:$PATH gtrack sweep -c s.ini -o array -e many --slurm \
 gtrack ls -e many --tsv -c sweep.cell,status --no-header >runs 2>&1
 is "$(sort runs | grep -c 'FINISHED$') $(cat tasks.log | grep -c 'is done')" \
     "5 4" "an array job of Slurm runs the cells in the same way"
+is "$(cat arrays)" "0,1,2,3%2" "as many tasks run at a time as sweep.parallel says"
 PATH=$dir/bin:$PATH gtrack sweep -c s.ini -o 'an array' -e many --slurm \
     --set slurm.signal=300 -- true '{optim.lr}' >out 2>err
 grep -rqh "^#SBATCH --output='.*an array/cells/%x-%a.out'$" 'an array'

@@ -69,6 +69,16 @@ for command in "best x --group-by lr" "ls --group-by lr -c x"; do
         "a mean over runs of different lengths comes with a warning: $command"
 done
 
+# The errors that are stated are those of simulated sweeps.
+if test -x "$build/t/unit/paired.t"; then
+    "$build/t/unit/paired.t" | sed -n 's/^# \(| .* |\)$/\1/p' >rows
+    grep '^| [0-9]* | [0-9]* | [0-9]* | 0\.' "$top/doc/sweeps.md" >stated
+    test -s rows && cmp -s rows stated
+    ok $? "doc/sweeps.md has the table of the simulation" "$(diff rows stated)"
+else
+    skip "t/unit/paired.t is not built"
+fi
+
 # many runs: 20 as good as each other
 for i in 1 2 3 4; do
     for run in d e f g h; do

@@ -209,9 +209,32 @@ static void sweeps_keep_the_best(void)
     }
 }
 
+/* Nine groups, one of which is worse by the deviation of a step. */
+static void sweeps_drop_the_worse(void)
+{
+    static const struct sweep_case c = { 9, 1, 250, 0, false, 0 };
+    double x[9 * 250], room[250];
+    int dropped = 0;
+
+    for (uint64_t number = 0; number < 200; number++) {
+        struct paired p;
+
+        draw_sweep(&c, number, x);
+        for (size_t i = 0; i < c.n; i++)
+            x[c.n + i] += 1;
+        p = difference(&c, x, 1, 0, room);
+        dropped += p.mean > paired_half(&p, paired_error(0.05, c.k));
+    }
+    ok(dropped >= 190,
+       "a group that is worse by the noise of a step is dropped "
+       "in 95 of 100 sweeps");
+    diag("in %d of 200", dropped);
+}
+
 int main(void)
 {
     sweeps_keep_the_best();
+    sweeps_drop_the_worse();
     quantiles();
     intervals_cover();
     too_few();

@@ -168,9 +168,19 @@ static void test_errors(void)
     }
 }
 
-static int start_stubborn(void *arg, size_t i, struct child *c, struct err *e)
+/* What the functions of a pool know; as many children start as `left` says. */
+struct pool_case {
+    const char *beats;
+    int left, status;
+};
+
+static int start_stubborn(void *arg, struct child *c, struct err *e)
 {
-    (void)arg, (void)i, (void)e;
+    struct pool_case *p = arg;
+
+    (void)e;
+    if (p->left-- == 0)
+        return CHILD_NONE;
     c->program = "sh";
     c->log = "/dev/null";
     child_arg(c, "sh");
@@ -180,12 +190,16 @@ static int start_stubborn(void *arg, size_t i, struct child *c, struct err *e)
 }
 
 /* It ends when the file is touched while it runs. */
-static int start_watcher(void *arg, size_t i, struct child *c, struct err *e)
+static int start_watcher(void *arg, struct child *c, struct err *e)
 {
-    (void)i, (void)e;
+    struct pool_case *p = arg;
+
+    (void)e;
+    if (p->left-- == 0)
+        return CHILD_NONE;
     c->program = "sh";
     c->log = "/dev/null";
-    c->beats = arg;
+    c->beats = p->beats;
     c->beat_secs = 0.01;
     child_arg(c, "sh");
     child_arg(c, "-c");
@@ -205,11 +219,11 @@ static int check_success(void *arg, size_t i, int status, struct err *e)
 static void test_beats(void)
 {
     char *path = write_file("");
-    const struct child_pool p = { .n = 1,
-                                  .parallel = 1,
+    struct pool_case one = { .beats = path, .left = 1 };
+    const struct child_pool p = { .parallel = 1,
                                   .start = start_watcher,
                                   .ended = check_success,
-                                  .arg = path };
+                                  .arg = &one };
     struct err e = { 0 };
 
     ok(child_pool_run(&p, &e) == 0, "a file is touched while a child runs: %s",
@@ -221,22 +235,21 @@ static void test_beats(void)
 static int note_status(void *arg, size_t i, int status, struct err *e)
 {
     (void)i, (void)e;
-    *(int *)arg = status;
+    ((struct pool_case *)arg)->status = status;
     return 0;
 }
 
 static void test_stop(void)
 {
-    int status = 0;
-    const struct child_pool p = { .n = 2,
-                                  .parallel = 1,
+    struct pool_case two = { .left = 2 };
+    const struct child_pool p = { .parallel = 1,
                                   .grace = 0.1,
                                   .start = start_stubborn,
                                   .ended = note_status,
-                                  .arg = &status };
+                                  .arg = &two };
     struct err e = { 0 };
 
-    ok(child_pool_run(&p, &e) < 0 && e.kind == ERR_STOPPED && status == 137,
+    ok(child_pool_run(&p, &e) < 0 && e.kind == ERR_STOPPED && two.status == 137,
        "a cell that ignores the signal to stop is killed");
 }
 

@@ -15,3 +15,9 @@
  */
 int paired_runs(struct paired *, const struct run_info *a,
                 const struct run_info *b, const char *key, struct err *);
+
+/* The same for two groups of runs: the differences of those with equal seeds
+ * (parameter train.seed or seed), or the steps of the only pair. */
+int paired_groups(struct paired *, const struct run_info *const *a, size_t n,
+                  const struct run_info *const *b, size_t n_b, const char *key,
+                  struct err *);

@@ -103,31 +103,21 @@ size_t row_groups_number(const struct table_cell *cell, size_t rows,
     return groups;
 }
 
-/* The last steps of runs whose values one row averages. */
+/* The last steps of runs that one row averages, if they differ. */
 struct lengths {
-    int64_t least, most; /* of the first row in which they differ */
-    size_t rows;         /* how many such rows there are */
+    int64_t least, most;
 };
 
-static void compare_lengths(struct lengths *l, const struct runs *runs,
-                            const struct column *c, const size_t *member,
-                            size_t n)
+static void compare_lengths(struct lengths *l, const struct run_info *run,
+                            const struct column *c)
 {
-    int64_t least = INT64_MAX, most = INT64_MIN;
+    const struct metric_sum *m =
+        c->kind == COLUMN_METRIC ? run_info_metric(run, c->key) : NULL;
 
-    for (size_t k = 0; c->kind == COLUMN_METRIC && k < n; k++) {
-        const struct metric_sum *m =
-            run_info_metric(&runs->run[member[k]], c->key);
-
-        if (m && m->last_step < least)
-            least = m->last_step;
-        if (m && m->last_step > most)
-            most = m->last_step;
-    }
-    if (least < most && l->rows++ == 0) {
-        l->least = least;
-        l->most = most;
-    }
+    if (m && (l->most == 0 || m->last_step < l->least))
+        l->least = m->last_step;
+    if (m && m->last_step > l->most)
+        l->most = m->last_step;
 }
 
 static void add_row(struct table *t, const struct runs *runs,
@@ -150,8 +140,8 @@ static void add_row(struct table *t, const struct runs *runs,
         else
             table_none(t);
     }
-    if (metrics->n > 0)
-        compare_lengths(l, runs, &metrics->item[0], member, n);
+    for (size_t k = 0; metrics->n > 0 && k < n; k++)
+        compare_lengths(l, &runs->run[member[k]], &metrics->item[0]);
     free(x);
 }
 
@@ -177,20 +167,25 @@ static void add_groups(struct table *t, const struct runs *runs,
     struct table_cell *cell = xcalloc(runs->n * by->n, sizeof *cell);
     size_t *group = xcalloc(runs->n, sizeof *group);
     struct lengths l = { 0 };
-    size_t *member, *end, groups;
+    size_t *member, *end, groups, unequal = 0;
 
     for (size_t i = 0; i < runs->n; i++)
         for (size_t j = 0; j < by->n; j++)
             cell[i * by->n + j] = column_cell(&by->item[j], &runs->run[i]);
     groups = row_groups_number(cell, runs->n, by->n, group);
     member = sort_by_group(group, runs->n, groups, &end);
-    for (size_t g = 0, from = 0; g < groups; from = end[g++])
-        add_row(t, runs, by, metrics, member + from, end[g] - from, &l);
-    if (l.rows)
+    for (size_t g = 0, from = 0; g < groups; from = end[g++]) {
+        struct lengths one = { 0 };
+
+        add_row(t, runs, by, metrics, member + from, end[g] - from, &one);
+        if (one.least < one.most && unequal++ == 0)
+            l = one;
+    }
+    if (unequal)
         log_warn("%zu of %zu groups average runs of different lengths, such as "
                  "%lld and %lld steps of %s; 'best %s --paired' compares equal "
                  "steps",
-                 l.rows, groups, (long long)l.least, (long long)l.most,
+                 unequal, groups, (long long)l.least, (long long)l.most,
                  metrics->item[0].key, metrics->item[0].key);
     free(end);
     free(member);

@@ -1,0 +1,280 @@
+#include "config.h"
+#include "sweep/sweep_next.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "common/log.h"
+#include "store/analysis/paired_runs.h"
+
+/* The cells that differ in their seed alone, and what a rung did to them. */
+struct sweep_group {
+    size_t n, passed, failed;
+    double value;   /* the mean of those that passed */
+    bool in;        /* this rung */
+    bool continued; /* has begun the next one */
+    bool dropped;   /* is worse than the best, in any rung */
+};
+
+/* ---- rungs ------------------------------------------------------------- */
+
+static bool halves(const struct sweep_next *n)
+{
+    return n->run->sweep.method == SWEEP_HALVING;
+}
+
+static int64_t count_rungs(const struct sweep_next *n)
+{
+    return halves(n) ? n->run->sweep.rungs : 1;
+}
+
+/* The last step of a rung, as a part of those of the cell that has most. */
+static int64_t rung_end(const struct sweep_next *n, int64_t rung)
+{
+    const struct sweep *w = &n->run->sweep;
+    const double part = pow((double)w->eta, (double)(rung - w->rungs + 1));
+
+    return (int64_t)ceil((double)n->run->most_steps * part);
+}
+
+int64_t sweep_next_stop(const struct sweep_next *n, size_t cell)
+{
+    const int64_t rung = n->run->sweep.cell[cell].tried - 1;
+
+    return rung + 1 == count_rungs(n) ? 0 : rung_end(n, rung);
+}
+
+static bool has_passed(const struct sweep_next *n, size_t c, int64_t rung)
+{
+    const struct outcome *o = &n->run->outcome[c];
+    const struct sweep_cell *cell = &n->run->sweep.cell[c];
+    const int64_t end = halves(n) ? rung_end(n, rung) : 0;
+    const bool last = rung + 1 == count_rungs(n);
+
+    if (cell->busy && cell->tried == rung + 1)
+        return false;
+    if (o->state == CELL_DONE)
+        return o->step >= end || (last && cell->tried > rung) || !halves(n);
+    return !last && o->run && o->step > end && cell->tried != rung + 1;
+}
+
+/* Count what became of each group in a rung.  The value of a group that has
+ * continued does not matter. */
+static void tally(struct sweep_next *n, int64_t rung)
+{
+    const struct sweep *w = &n->run->sweep;
+
+    for (size_t g = 0; g < w->n_groups; g++)
+        n->group[g] = (struct sweep_group){ .in = n->group[g].in,
+                                            .dropped = n->group[g].dropped };
+    for (size_t c = 0; c < w->n_cells; c++) {
+        const struct sweep_cell *cell = &w->cell[c];
+        struct sweep_group *g = &n->group[cell->group];
+        const struct outcome *o = &n->run->outcome[c];
+
+        g->n++;
+        g->continued |= cell->tried > rung + 1 ||
+                        (halves(n) && o->run && o->step > rung_end(n, rung));
+        if (has_passed(n, c, rung))
+            g->value += (o->best - g->value) / (double)++g->passed;
+        else if (o->state == CELL_FAILED && !cell->busy)
+            g->failed += cell->tried == rung + 1;
+    }
+}
+
+static bool group_passed(const struct sweep_group *g)
+{
+    return g->in && g->passed == g->n;
+}
+
+/* A group that has continued was among the best. */
+static int by_value(const void *a, const void *b, void *next)
+{
+    const struct sweep_next *n = next;
+    const size_t x = *(const size_t *)a, y = *(const size_t *)b;
+    const struct sweep_group *p = &n->group[x], *q = &n->group[y];
+    int order = sweep_run_better(&n->run->sweep, q->value, p->value) -
+                sweep_run_better(&n->run->sweep, p->value, q->value);
+
+    if (n->run->sweep.drop <= 0 && p->continued != q->continued)
+        order = q->continued - p->continued;
+    return order ? order : x < y ? -1 : x > y;
+}
+
+/* The groups that have passed the rung, the best first; the caller frees it. */
+static size_t *rank_groups(struct sweep_next *n, size_t *count)
+{
+    const size_t most = n->run->sweep.n_groups;
+    size_t *order = xcalloc(most, sizeof *order);
+
+    *count = 0;
+    for (size_t g = 0; g < most; g++)
+        if (group_passed(&n->group[g]))
+            order[(*count)++] = g;
+    qsort_r(order, *count, sizeof *order, by_value, n);
+    return order;
+}
+
+/* ---- groups that are worse --------------------------------------------- */
+
+static size_t list_runs(const struct sweep_next *n, size_t group,
+                        const struct run_info **run)
+{
+    const struct sweep *w = &n->run->sweep;
+    size_t count = 0;
+
+    for (size_t c = 0; c < w->n_cells; c++)
+        if (w->cell[c].group == group)
+            run[count++] = n->run->outcome[c].run;
+    return count;
+}
+
+/* Is a group worse than another one at equal steps?  The training loss has more
+ * values than the metric, but not every program has it. */
+static int is_worse(bool *worse, const struct sweep_next *n, size_t group,
+                    size_t best, double error, struct err *e)
+{
+    const struct sweep *w = &n->run->sweep;
+    const struct run_info **run =
+        xcalloc(2 * w->n_cells, sizeof(struct run_info *));
+    const size_t count = list_runs(n, group, run);
+    const size_t others = list_runs(n, best, run + count);
+    const bool loss = run_info_metric(run[0], "train/loss");
+    struct paired p;
+    const int ret = paired_groups(&p, run, count, run + count, others,
+                                  loss ? "train/loss" : w->metric, e);
+
+    *worse = (!loss && w->goal == SWEEP_MAX ? -p.mean : p.mean) >
+             paired_half(&p, error);
+    free(run);
+    return ret;
+}
+
+/* Drop the ranked groups that are worse than the first one. */
+static int drop_worse(struct sweep_next *n, const size_t *order, size_t count,
+                      struct err *e)
+{
+    const double error = paired_error(n->run->sweep.drop, count);
+    size_t kept = count;
+    int ret = 0;
+
+    for (size_t i = 1; ret == 0 && i < count; i++) {
+        bool *dropped = &n->group[order[i]].dropped;
+
+        ret = is_worse(dropped, n, order[i], order[0], error, e);
+        kept -= *dropped;
+    }
+    log_info("%zu of %zu %s are not worse than the best", kept, count, n->what);
+    return ret;
+}
+
+/* Leave those groups in that take part in the next rung.  *complete: no group
+ * can come to this rung later; then that of the next. */
+static int promote(struct sweep_next *n, int64_t rung, bool *complete,
+                   struct err *e)
+{
+    const struct sweep *w = &n->run->sweep;
+    const size_t eta = (size_t)w->eta;
+    size_t count, ended, open = 0, most, *order = rank_groups(n, &count);
+    int ret = 0;
+
+    ended = count;
+    for (size_t g = 0; g < n->n_groups; g++) {
+        struct sweep_group *group = &n->group[g];
+
+        ended += group->in && group->failed > 0;
+        open += group->in && group->failed == 0 && group->passed < group->n;
+        group->in = group->in && group->continued;
+    }
+    *complete &= open == 0;
+    most = (ended + (*complete ? eta - 1 : 0)) / eta;
+    if (most > count || w->drop > 0)
+        most = count;
+    if (*complete && n->told == rung && count > 0) {
+        if (w->drop > 0)
+            ret = drop_worse(n, order, count, e);
+        else
+            log_info("rung %lld of %lld is complete: %zu of %zu %s continue",
+                     (long long)rung + 1, (long long)w->rungs, most, ended,
+                     n->what);
+        n->told++;
+    }
+    for (size_t i = 0; i < most; i++)
+        n->group[order[i]].in |=
+            w->drop <= 0 || (*complete && !n->group[order[i]].dropped);
+    free(order);
+    return ret;
+}
+
+/* ---- the choice -------------------------------------------------------- */
+
+static void make_room(struct sweep_next *n)
+{
+    const struct sweep *w = &n->run->sweep;
+
+    n->what = w->n_groups < w->n_cells ? "groups of seeds" : "cells";
+    n->group = xrealloc(n->group, w->n_groups, sizeof *n->group);
+    for (size_t g = n->n_groups; g < w->n_groups; g++) {
+        n->group[g].dropped = false;
+        n->told = 0; /* with more groups, others may be worse */
+    }
+    n->n_groups = w->n_groups;
+    n->n_cells = w->n_cells;
+    for (size_t g = 0; g < n->n_groups; g++)
+        n->group[g].in = true;
+}
+
+/* Find a cell to run in a rung. */
+static int find_cell(struct sweep_next *n, int64_t rung, size_t *cell)
+{
+    for (size_t c = 0; c < n->n_cells; c++) {
+        struct sweep_cell *one = &n->run->sweep.cell[c];
+        const struct sweep_group *g = &n->group[one->group];
+
+        if (!g->in || one->busy || one->tried > rung ||
+            n->run->outcome[c].state == CELL_RUNNING ||
+            has_passed(n, c, rung) || (halves(n) && g->failed > 0))
+            continue;
+        one->tried = rung + 1;
+        one->busy = true;
+        *cell = c;
+        return 1;
+    }
+    return 0;
+}
+
+int sweep_next_choose(struct sweep_next *n, size_t *cell, struct err *e)
+{
+    bool complete = true;
+
+    if (sweep_run_look(n->run, e) < 0)
+        return -1;
+    make_room(n);
+    for (int64_t rung = 0; rung < count_rungs(n); rung++) {
+        int found;
+
+        tally(n, rung);
+        found = find_cell(n, rung, cell);
+        if (found)
+            return found;
+        if (rung + 1 < count_rungs(n) && promote(n, rung, &complete, e) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+int sweep_next_take(struct sweep_next *n, size_t cell, struct err *e)
+{
+    if (sweep_run_look(n->run, e) < 0)
+        return -1;
+    make_room(n);
+    n->run->sweep.cell[cell].tried = count_rungs(n);
+    n->run->sweep.cell[cell].busy = true;
+    return 1;
+}
+
+void sweep_next_clear(struct sweep_next *n)
+{
+    free(n->group);
+    *n = (struct sweep_next){ 0 };
+}

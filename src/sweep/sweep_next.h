@@ -1,0 +1,38 @@
+#pragma once
+
+#include "sweep/sweep_run.h"
+
+/*
+ * sweep_next - which cell of a sweep runs next, and up to which step
+ *
+ *      struct sweep_next n = { .run = s };
+ *
+ *      while (sweep_next_choose(&n, &cell, e) > 0) {
+ *          ... run the cell up to sweep_next_stop(&n, cell); 0: to its end
+ *      }
+ *      sweep_next_clear(&n);
+ *
+ * Without halving, these are the cells that are missing or have failed, each
+ * once.  With halving, a cell runs to the end of a rung.  A group of seeds is
+ * in the next rung as a whole, if the mean of its values is among the best
+ * 1/eta of those that have reached the end, as in Li et al., "A system for
+ * massively parallel hyperparameter tuning" (2020).  Nobody waits for a rung,
+ * but as the cells are known, those of low rungs run first: fewer go on that
+ * others are better than in the end.  With sweep.drop, all groups continue that
+ * are not worse than the best, which is known when a rung is complete.
+ */
+struct sweep_next {
+    struct sweep_run *run;
+    size_t n_cells; /* that it has seen */
+    struct sweep_group *group;
+    size_t n_groups;
+    int64_t told;     /* rungs whose end was reported */
+    const char *what; /* groups are */
+};
+
+/* 1, or 0 if no cell can run until another one has ended; -1 for errors. */
+int sweep_next_choose(struct sweep_next *, size_t *cell, struct err *);
+/* Run this cell alone, to its end, whatever its state is. */
+int sweep_next_take(struct sweep_next *, size_t cell, struct err *);
+int64_t sweep_next_stop(const struct sweep_next *, size_t cell);
+void sweep_next_clear(struct sweep_next *);
