@@ -1,4 +1,5 @@
-#pragma once
+#ifndef GTRACK_H
+#define GTRACK_H
 
 /*
  * gtrack - record a run from any C or C++ program
@@ -171,4 +172,6 @@ void gtrack_end_at_exit(struct gtrack *);
 
 #ifdef __cplusplus
 }
+#endif
+
 #endif
