@@ -5,6 +5,7 @@
  * with: src/trainer/convert/convert.c
  * with: src/trainer/convert/convert_hf.c
  * with: src/trainer/convert/convert_hf_config.c
+ * with: src/trainer/convert/convert_hf_rope.c
  * with: src/trainer/convert/convert_llmc.c
  * with: src/trainer/convert/convert_own.c
  * with: src/trainer/model/rope_scaling.c
