@@ -117,7 +117,7 @@ static bool subtract_losses(struct change *c, char *x, char *y)
         diff[n++] = b - a;
     }
     good = good && !p && !q && n > 0;
-    c->diff = paired_series(diff, n);
+    c->diff = paired_blocks(diff, n);
     c->half = paired_half(&c->diff, 0.05);
     c->a /= (double)n;
     c->b /= (double)n;

@@ -62,6 +62,8 @@ static void intervals_cover(void)
     } rows[] = {
         { paired_independent, 5, 0, 93, 97,
           "intervals of five seeds contain the truth in 95 % of cases" },
+        { paired_blocks, 8, 0, 92.5, 97.5,
+          "intervals of eight tokens contain the truth in 95 % of cases" },
         { paired_series, 500, 0, 95, 100,
           "intervals of independent steps contain the truth in 95 % of cases" },
         { paired_series, 500, 0.6, 95, 100,

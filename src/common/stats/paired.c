@@ -28,6 +28,25 @@ struct paired paired_independent(const double *x, size_t n)
     return p;
 }
 
+/* Blocks of at least four values; those that fill no block, at the beginning,
+ * count in the mean alone. */
+struct paired paired_blocks(const double *x, size_t n)
+{
+    const size_t blocks = n / 4 < PAIRED_BLOCKS ? n / 4 : PAIRED_BLOCKS;
+    const size_t length = blocks ? n / blocks : 0;
+    double mean[PAIRED_BLOCKS] = { 0 };
+    struct paired p;
+
+    for (size_t i = 0; i < blocks; i++)
+        mean[i] = mean_of(x + n - (blocks - i) * length, length);
+    p = paired_independent(mean, n < PAIRED_LEAST ? 0 : blocks);
+    if (blocks)
+        p.error *= sqrt((double)(blocks * length) / (double)n);
+    p.mean = mean_of(x, n);
+    p.n = n;
+    return p;
+}
+
 /* Of values of which neighbours may be alike.  If each keeps a part r of the
  * one before, n of them are worth n (1 - r) / (1 + r) independent ones.  The
  * sample finds too small an r (Kendall, "Note on bias in the estimation of

@@ -30,6 +30,10 @@ struct paired {
 
 /* Of differences in the order of their steps; at least PAIRED_LEAST. */
 struct paired paired_series(const double *difference, size_t n);
+/* Of differences in an order in which they vary from place to place, such as
+ * the tokens of a document, by the means of at most PAIRED_BLOCKS blocks; at
+ * least PAIRED_LEAST.  Where all noise is slow, the interval is too narrow. */
+struct paired paired_blocks(const double *difference, size_t n);
 /* Of independent differences, such as one for each seed; at least two. */
 struct paired paired_independent(const double *difference, size_t n);
 
