@@ -120,8 +120,9 @@ def clause(runs):
 def ours(text):
     done = subprocess.run(["gtrack", "ls", "-r", root, "--json", "-w", text],
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    if done.returncode == 3 and b"no run has" in done.stderr:
-        return []       # a name that no run has; MLflow finds nothing
+    if done.returncode == 3 and (b"no run has" in done.stderr or
+                                 b"there is no status" in done.stderr):
+        return []       # gtrack says what is wrong; MLflow finds nothing
     if done.returncode:
         return "error: " + done.stderr.decode("utf-8", "replace").strip()
     return sorted(r["id"] for r in json.loads(done.stdout)["rows"])

@@ -84,7 +84,7 @@ P
     ok $? "children at MLflow's server have their parents there"
     pkill -TERM -P "$server" 2>/dev/null
     stop
-    "$python" "$top/t/peers/filters.py" filters 150 "$$" >out 2>err
+    "$python" "$top/t/peers/filters.py" filters 150 7 >out 2>err
     ok $? "random filters find what MLflow finds: $(tail -n 1 out)"
 else
     for name in takes twice cursor reads parents filters; do
