@@ -422,26 +422,34 @@ size_t sweep_seed_axis(const struct sweep *s)
     return i;
 }
 
-/* Number the cells that differ in their seed alone. */
-static void find_group(struct sweep *s, size_t cell)
+/* Add a cell, unless there is one with these values.  Cells that differ in
+ * their seed alone are a group. */
+static void add_cell(struct sweep *s, const char **value)
 {
     const size_t seed = sweep_seed_axis(s);
-    struct sweep_cell *c = &s->cell[cell];
-    size_t i = 0;
+    struct sweep_cell *c, new = { .value = value, .group = s->n_groups };
 
-    c->hash = 1;
-    for (size_t k = 0; k < s->n_axes; k++)
-        c->hash = (c->hash ^ (k == seed ? 0 : hash_name(c->value[k]))) *
-                  0x9e3779b97f4a7c15u;
-    while (i < cell && s->cell[i].hash != c->hash)
-        i++;
-    c->group = i < cell ? s->cell[i].group : s->n_groups++;
+    for (size_t i = 0; i < s->n_axes; i++)
+        new.hash = (new.hash ^ (i == seed ? 0 : hash_name(value[i]))) *
+                       0x9e3779b97f4a7c15u +
+                   i;
+    for (c = s->cell; c < s->cell + s->n_cells; c++) {
+        if (c->hash != new.hash)
+            continue;
+        if (seed == s->n_axes || strcmp(c->value[seed], value[seed]) == 0)
+            return;
+        new.group = c->group;
+    }
+    s->n_groups += new.group == s->n_groups;
+    make_id(s, &new);
+    s->cell = arena_grow(&s->mem, s->cell, s->n_cells, sizeof *s->cell);
+    s->cell[s->n_cells++] = new;
 }
 
 int sweep_expand(struct sweep *s, struct err *e)
 {
+    size_t each = 1; /* samples */
     double count = 1;
-    bool random = false;
 
     if (add_seeds(s, e) < 0)
         return -1;
@@ -454,31 +462,26 @@ int sweep_expand(struct sweep *s, struct err *e)
             count *= (double)s->axis[i].n;
         else if (draw_axis(s, &s->axis[i], e) < 0)
             return -1;
-        random = random || s->axis[i].random;
+        else
+            each = (size_t)s->samples;
     }
-    if (random)
-        count *= (double)s->samples;
+    count *= (double)each;
     if (count > SWEEP_MAX_CELLS)
         return err_set(e, ERR_USAGE,
                        "the sweep has %.0f cells; at most %d are possible",
                        count, SWEEP_MAX_CELLS);
-    s->n_cells = (size_t)count;
-    s->cell = arena_alloc(&s->mem, s->n_cells * sizeof *s->cell);
-    for (size_t c = 0; c < s->n_cells; c++) {
-        struct sweep_cell *cell = &s->cell[c];
-        const size_t each = random ? (size_t)s->samples : 1;
+    for (size_t c = 0; c < (size_t)count; c++) {
+        const char **value = arena_alloc(&s->mem, s->n_axes * sizeof *value);
         size_t rest = c / each;
 
-        cell->value = arena_alloc(&s->mem, s->n_axes * sizeof *cell->value);
         for (size_t i = s->n_axes; i-- > 0;) {
             const struct sweep_axis *a = &s->axis[i];
 
-            cell->value[i] = a->value[a->random ? c % each : rest % a->n];
+            value[i] = a->value[a->random ? c % each : rest % a->n];
             if (!a->random)
                 rest /= a->n;
         }
-        make_id(s, cell);
-        find_group(s, c);
+        add_cell(s, value);
     }
     return 0;
 }

@@ -114,6 +114,28 @@ static void test_draws(void)
     sweep_clear(&more);
 }
 
+static void test_equal_draws(void)
+{
+    struct sweep s;
+    struct err e = { 0 };
+    bool all_differ = true;
+
+    sweep_init(&s, "train.seed");
+    s.samples = 40;
+    s.seeds = 2;
+    sweep_random(&s, "optim.name=choice(adamw, muon, lion)", "t", &e);
+    sweep_random(&s, "model.layers=integer(1, 2)", "t", &e);
+    ok(sweep_expand(&s, &e) == 0 && s.n_cells == 12 && s.n_groups == 6,
+       "combinations that are drawn again are no further cells: %zu in %zu "
+       "groups",
+       s.n_cells, s.n_groups);
+    for (size_t i = 0; i < s.n_cells; i++)
+        for (size_t j = 0; j < i; j++)
+            all_differ = all_differ && strcmp(s.cell[i].id, s.cell[j].id) != 0;
+    ok(all_differ, "no two cells have equal values");
+    sweep_clear(&s);
+}
+
 static void test_spaces(void)
 {
     struct sweep s;
@@ -258,6 +280,7 @@ int main(void)
     test_grid();
     test_ids();
     test_draws();
+    test_equal_draws();
     test_spaces();
     test_errors();
     test_beats();
