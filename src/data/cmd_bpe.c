@@ -59,9 +59,7 @@ static const struct opt bpe_opts[] = {
     { 0 }
 };
 
-/* Longer pieces are left out, because every merge takes time linear in their
- * length. */
-enum { PIECE_MAX = 16384, CHARS = 0x110000 };
+enum { CHARS = 0x110000 };
 
 struct count_worker {
     pthread_t thread;
@@ -69,36 +67,10 @@ struct count_worker {
     pretokenize_fn *pretokenize;
     const struct boundary_word *special;
     size_t n_special;
-    struct words words;
+    struct words *words;
     uint8_t *seen; /* by character, or NULL */
-    int64_t too_long;
     struct err err;
 };
-
-static void count_long(struct count_worker *w, const uint8_t *text,
-                       const uint8_t *end, uint32_t *stop, size_t n)
-{
-    uint32_t from = 0;
-    size_t first = 0;
-
-    for (size_t i = 0; i < n; i++) {
-        const uint32_t begin = i > 0 ? stop[i - 1] : 0;
-
-        if (stop[i] - begin <= PIECE_MAX)
-            continue;
-        for (size_t k = first; k < i; k++)
-            stop[k] -= from;
-        words_count(&w->words, text + from, end, stop + first, i - first);
-        for (size_t k = first; k < i; k++)
-            stop[k] += from;
-        w->too_long++;
-        from = stop[i];
-        first = i + 1;
-    }
-    for (size_t k = first; k < n; k++)
-        stop[k] -= from;
-    words_count(&w->words, text + from, end, stop + first, n - first);
-}
 
 static void count_pieces(struct count_worker *w, const uint8_t *text, size_t n)
 {
@@ -107,13 +79,9 @@ static void count_pieces(struct count_worker *w, const uint8_t *text, size_t n)
 
     while (text < end) {
         const size_t count = w->pretokenize(text, end, stop, PRETOKENIZE_BATCH);
-        const uint32_t all = stop[count - 1];
 
-        if (all > PIECE_MAX)
-            count_long(w, text, end, stop, count);
-        else
-            words_count(&w->words, text, end, stop, count);
-        text += all;
+        words_count(w->words, text, end, stop, count);
+        text += stop[count - 1];
     }
 }
 
@@ -171,7 +139,7 @@ static int count_block(struct count_worker *w, struct corpus_block *b)
             count_text(w, b->doc[i].text, b->doc[i].len);
     }
     corpus_done(w->corpus, b);
-    return words_full(&w->words) ? words_spill(&w->words, &w->err) : 0;
+    return words_full(w->words) ? words_spill(w->words, &w->err) : 0;
 }
 
 static void *count_blocks(void *arg)
@@ -230,23 +198,20 @@ static struct tokenizer *make_chars(struct count_worker *w, int n,
     return NULL;
 }
 
-static struct tokenizer *make_bpe(struct count_worker *w, int n,
+static struct tokenizer *make_bpe(struct words *w, int n,
                                   const struct bpe_train_conf *conf,
                                   struct err *e)
 {
-    struct word_list list = { 0 };
+    struct word_list list;
     struct tokenizer *t = NULL;
-    struct words *all = xcalloc((size_t)n, sizeof *all);
     int64_t left_out, pieces = 0, too_long = 0;
     char a[NUM_TEXT], b[NUM_TEXT];
 
     for (int i = 0; i < n; i++) {
-        all[i] = w[i].words;
-        pieces += w[i].words.pieces;
+        pieces += w[i].pieces;
         too_long += w[i].too_long;
-        words_init(&w[i].words, 0);
     }
-    if (words_collect(&list, all, (size_t)n, memory / 2, &left_out, e) == 0) {
+    if (words_collect(&list, w, (size_t)n, memory / 2, &left_out, e) == 0) {
         log_info("%s, %s of them different", num_count(a, pieces, "piece"),
                  num_comma(b, (int64_t)list.n + left_out));
         if (left_out > 0)
@@ -256,12 +221,9 @@ static struct tokenizer *make_bpe(struct count_worker *w, int n,
                 num_comma(a, left_out));
         if (too_long > 0)
             log_warn("left out %s of more than %d bytes",
-                     num_count(a, too_long, "piece"), PIECE_MAX);
+                     num_count(a, too_long, "piece"), WORDS_LONGEST);
         t = bpe_train(&list, conf, e);
     }
-    for (int i = 0; i < n; i++)
-        words_clear(&all[i]);
-    free(all);
     word_list_clear(&list);
     return t;
 }
@@ -307,16 +269,18 @@ static size_t list_specials(struct boundary_word *list)
     return n;
 }
 
-static void init_worker(struct count_worker *w, struct corpus *corpus, int n,
+static void init_worker(struct count_worker *w, struct words *words,
+                        struct corpus *corpus, int n,
                         const struct bpe_train_conf *conf)
 {
     *w = (struct count_worker){
         .corpus = corpus,
+        .words = words,
         .pretokenize = pretokenize_by(conf->pretokenizer),
         .special = conf->special,
         .n_special = conf->n_specials,
     };
-    words_init(&w->words, memory / 2 / (uint64_t)n);
+    words_init(words, memory / 2 / (uint64_t)n);
     if (chars)
         w->seen = xcalloc(CHARS, 1);
 }
@@ -326,6 +290,7 @@ static int train(struct corpus *corpus, const struct bpe_train_conf *conf,
 {
     const int n = threads ? threads : cores_processors();
     struct count_worker *w = xcalloc((size_t)n, sizeof *w);
+    struct words *words = xcalloc((size_t)n, sizeof *words);
     struct tokenizer *t = NULL;
     const double begin = clock_mono();
     double counted;
@@ -333,11 +298,11 @@ static int train(struct corpus *corpus, const struct bpe_train_conf *conf,
     int got;
 
     for (int i = 0; i < n; i++)
-        init_worker(&w[i], corpus, n, conf);
+        init_worker(&w[i], &words[i], corpus, n, conf);
     got = run_workers(w, n, e);
     counted = clock_mono();
     if (got == 0) {
-        t = chars ? make_chars(w, n, e) : make_bpe(w, n, conf, e);
+        t = chars ? make_chars(w, n, e) : make_bpe(words, n, conf, e);
         got = t ? 0 : -1;
     }
     if (got == 0)
@@ -354,9 +319,10 @@ static int train(struct corpus *corpus, const struct bpe_train_conf *conf,
                  counted - begin);
     }
     for (int i = 0; i < n; i++) {
-        words_clear(&w[i].words);
+        words_clear(&words[i]);
         free(w[i].seen);
     }
+    free(words);
     free(w);
     tokenizer_free(t);
     return got;

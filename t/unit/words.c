@@ -18,7 +18,7 @@ static const struct word_list *sorting;
 static int by_bytes(const void *x, const void *y)
 {
     const struct counted *a = x, *b = y;
-    const int c = memcmp(sorting->text + a->at, sorting->text + b->at,
+    const int c = memcmp(sorting->text.s + a->at, sorting->text.s + b->at,
                          a->len < b->len ? a->len : b->len);
 
     return c ? c : (a->len > b->len) - (a->len < b->len);
@@ -37,7 +37,7 @@ static bool same(const struct word_list *a, const struct word_list *b)
     for (size_t i = 0; i < a->n; i++)
         if (a->word[i].len != b->word[i].len ||
             a->word[i].count != b->word[i].count ||
-            memcmp(a->text + a->word[i].at, b->text + b->word[i].at,
+            memcmp(a->text.s + a->word[i].at, b->text.s + b->word[i].at,
                    a->word[i].len) != 0)
             return false;
     return true;
@@ -90,6 +90,28 @@ static struct word_list count(const uint8_t *s, size_t n, size_t counters,
     return list;
 }
 
+static void test_longest(void)
+{
+    static const uint8_t text[WORDS_LONGEST + 1] = "word";
+    const uint32_t stop[] = { 4, WORDS_LONGEST + 1 };
+    const uint32_t longest[] = { WORDS_LONGEST, WORDS_LONGEST + 1 };
+    struct words w;
+    struct word_list list;
+    struct err e = { 0 };
+    int64_t out;
+
+    words_init(&w, 0);
+    words_count(&w, text, text + sizeof text, stop, 2);
+    words_count(&w, text, text + sizeof text, longest, 2);
+    ok(w.pieces == 4 && w.too_long == 0, "the longest pieces are counted");
+    words_count(&w, text, text + sizeof text, longest + 1, 1);
+    ok(w.pieces == 4 && w.too_long == 1, "a longer piece is left out");
+    ok(words_collect(&list, &w, 1, 0, &out, &e) == 0 && list.n == 4,
+       "the others have their counts");
+    words_clear(&w);
+    word_list_clear(&list);
+}
+
 int main(void)
 {
     static uint8_t text[TEXT];
@@ -127,5 +149,6 @@ int main(void)
     word_list_clear(&both);
     word_list_clear(&few);
     word_list_clear(&few3);
+    test_longest();
     return done_testing();
 }

@@ -177,11 +177,11 @@ static void spell_words(struct bpe_trainer *t)
 {
     const struct word_list *l = t->words;
 
-    t->sym = xmalloc((l->n_text + 1) * sizeof *t->sym);
+    t->sym = xmalloc((l->text.len + 1) * sizeof *t->sym);
     t->start = xmalloc((l->n + 1) * sizeof *t->start);
     t->len = xmalloc((l->n + 1) * sizeof *t->len);
-    for (size_t i = 0; i < l->n_text; i++)
-        t->sym[i] = (uint16_t)t->t->byte_id[l->text[i]];
+    for (size_t i = 0; i < l->text.len; i++)
+        t->sym[i] = (uint16_t)t->t->byte_id[(uint8_t)l->text.s[i]];
     for (size_t w = 0; w < l->n; w++) {
         t->start[w] = l->word[w].at;
         t->len[w] = l->word[w].len;

@@ -9,126 +9,128 @@
 #include "common/mem.h"
 #include "common/path.h"
 #include "data/token/pretokenize.h"
+#include "data/token/word_key.h"
 
 enum { AHEAD = 16 };
 
+/*
+ * A slot of the table; count 0: free.  The key of a word of more than WORD_MAX
+ * bytes is a hash, and LONG, the number of bytes, and their place in
+ * words.text.
+ */
+struct word_slot {
+    struct word_key key;
+    uint64_t count;
+};
+
+#define LONG ((uint64_t)1 << 63)
+enum { AT_BITS = 48 };
+
 void words_init(struct words *w, size_t limit)
 {
-    *w = (struct words){ .limit = limit };
+    *w = (struct words){ .text = BUF_INIT, .limit = limit };
 }
 
-static void free_tables(struct words *w)
+static void clear_table(struct words *w)
 {
-    free(w->small);
-    free(w->large);
-    free(w->text);
-    w->small = NULL;
-    w->large = NULL;
-    w->text = NULL;
-    w->n_small = w->small_room = w->n_large = w->large_room = 0;
-    w->n_text = w->text_room = 0;
+    free(w->slot);
+    w->slot = NULL;
+    w->n = w->room = 0;
+    buf_clear(&w->text);
 }
 
 void words_clear(struct words *w)
 {
-    free_tables(w);
+    clear_table(w);
     for (size_t i = 0; i < w->n_spills; i++)
         fclose(w->spill[i]);
     free(w->spill);
-    *w = (struct words){ 0 };
+    words_init(w, 0);
 }
 
-/* The slot where the search for a short word begins. */
-static size_t small_first(const struct words *w, struct word_key k)
+/* A word with its bytes, for sorting and adding up. */
+struct word_view {
+    const uint8_t *s;
+    uint32_t len;
+    uint64_t count;
+};
+
+static struct word_view view(const struct words *w, const struct word_slot *s)
 {
-    return (size_t)((word_key_hash(k) >> 32) * w->small_room >> 32);
+    const uint8_t *const text = (const uint8_t *)w->text.s;
+    const uint64_t b = s->key.b, at = b & (((uint64_t)1 << AT_BITS) - 1);
+
+    if (b & LONG)
+        return (struct word_view){ text + at,
+                                   (uint32_t)((b & ~LONG) >> AT_BITS),
+                                   s->count };
+    return (struct word_view){ (const uint8_t *)&s->key, (uint32_t)(b >> 56),
+                               s->count };
 }
 
-static struct short_word *small_slot(struct words *w, struct word_key k)
+/* Is the word in a slot the one of this key, which has the bytes s if it is
+ * long? */
+static inline bool is_word(const struct words *w, const struct word_slot *slot,
+                           struct word_key k, const uint8_t *s)
 {
-    const size_t mask = w->small_room - 1;
-    size_t i = small_first(w, k);
+    struct word_view v;
 
-    while (w->small[i].count > 0 &&
-           (w->small[i].key.a != k.a || w->small[i].key.b != k.b))
-        i = (i + 1) & mask;
-    return &w->small[i];
+    if (slot->key.a != k.a || !(k.b & LONG))
+        return slot->key.a == k.a && slot->key.b == k.b;
+    v = view(w, slot);
+    return slot->key.b >> AT_BITS == k.b >> AT_BITS &&
+           memcmp(v.s, s, v.len) == 0;
 }
 
-static void small_grow(struct words *w)
+/* The slot where the search for a word begins. */
+static inline size_t first_slot(const struct words *w, struct word_key k)
 {
-    struct short_word *old = w->small;
-    const size_t n = w->small_room;
+    const uint64_t hash = k.b & LONG ? k.a : word_key_hash(k);
 
-    w->small_room = n ? 2 * n : 1 << 14;
-    w->small = xcalloc(w->small_room, sizeof *w->small);
+    return (size_t)((hash >> 32) * w->room >> 32);
+}
+
+static inline struct word_slot *find_slot(const struct words *w,
+                                          struct word_key k, const uint8_t *s)
+{
+    size_t i = first_slot(w, k);
+
+    while (w->slot[i].count > 0 && !is_word(w, &w->slot[i], k, s))
+        i = (i + 1) & (w->room - 1);
+    return &w->slot[i];
+}
+
+static void grow(struct words *w)
+{
+    struct word_slot *old = w->slot;
+    const size_t n = w->room;
+
+    w->room = n ? 2 * n : 1 << 14;
+    w->slot = xcalloc(w->room, sizeof *w->slot);
     for (size_t i = 0; i < n; i++)
         if (old[i].count > 0)
-            *small_slot(w, old[i].key) = old[i];
+            *find_slot(w, old[i].key, view(w, &old[i]).s) = old[i];
     free(old);
 }
 
-static struct long_word *large_slot(struct words *w, uint64_t hash,
-                                    const uint8_t *s, uint32_t n)
+/* Add to the count of a word; the key of a long one needs no place yet. */
+static inline void add_word(struct words *w, struct word_key k,
+                            const uint8_t *s, uint64_t count)
 {
-    const size_t mask = w->large_room - 1;
-    size_t i = (size_t)hash & mask;
+    struct word_slot *slot;
 
-    for (; w->large[i].count > 0; i = (i + 1) & mask) {
-        const struct long_word *l = &w->large[i];
-
-        if (l->hash == hash && l->len == n &&
-            memcmp(w->text + l->at, s, n) == 0)
-            break;
-    }
-    return &w->large[i];
-}
-
-static void large_grow(struct words *w)
-{
-    struct long_word *old = w->large;
-    const size_t n = w->large_room;
-
-    w->large_room = n ? 2 * n : 1 << 10;
-    w->large = xcalloc(w->large_room, sizeof *w->large);
-    for (size_t i = 0; i < n; i++) {
-        if (old[i].count > 0) {
-            size_t k = (size_t)old[i].hash & (w->large_room - 1);
-
-            while (w->large[k].count > 0)
-                k = (k + 1) & (w->large_room - 1);
-            w->large[k] = old[i];
-        }
-    }
-    free(old);
-}
-
-static void add_text(uint8_t **text, size_t *n, size_t *room, const void *s,
-                     size_t len)
-{
-    if (*n + len > *room) {
-        *room = *n + len > 2 * *room ? *n + len + 4096 : 2 * *room;
-        *text = xrealloc(*text, *room, 1);
-    }
-    memcpy(*text + *n, s, len);
-    *n += len;
-}
-
-static void count_large(struct words *w, const uint8_t *s, uint32_t n)
-{
-    const uint64_t hash = word_key_hash_bytes(s, n);
-    struct long_word *l;
-
-    if (2 * w->n_large >= w->large_room)
-        large_grow(w);
-    l = large_slot(w, hash, s, n);
-    if (l->count++ > 0)
+    if (2 * w->n + 2 >= w->room)
+        grow(w);
+    slot = find_slot(w, k, s);
+    slot->count += count;
+    if (slot->count > count)
         return;
-    l->hash = hash;
-    l->at = w->n_text;
-    l->len = n;
-    w->n_large++;
-    add_text(&w->text, &w->n_text, &w->text_room, s, n);
+    w->n++;
+    slot->key = k;
+    if (k.b & LONG) {
+        slot->key.b = k.b >> AT_BITS << AT_BITS | w->text.len;
+        buf_add(&w->text, s, (k.b & ~LONG) >> AT_BITS);
+    }
 }
 
 void words_count(struct words *w, const uint8_t *text, const uint8_t *end,
@@ -139,47 +141,36 @@ void words_count(struct words *w, const uint8_t *text, const uint8_t *end,
     uint32_t at = 0;
 
     w->pieces += (int64_t)n;
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; at = stop[i++]) {
+        const uint8_t *const s = text + at;
         const uint32_t len = stop[i] - at;
+        const uint64_t b = LONG | (uint64_t)len << AT_BITS;
 
-        if (len <= WORD_MAX)
-            key[count++] = word_key_last(text + at, end, len);
-        else
-            count_large(w, text + at, len);
-        at = stop[i];
+        if (len <= WORD_MAX) {
+            key[count++] = word_key_last(s, end, len);
+        } else if (len <= WORDS_LONGEST) {
+            const struct word_key k = { word_key_hash_bytes(s, len), b };
+
+            add_word(w, k, s, 1);
+        } else {
+            w->pieces--;
+            w->too_long++;
+        }
     }
-    while (2 * (w->n_small + count) >= w->small_room)
-        small_grow(w);
     for (size_t i = 0; i < count; i++) {
-        struct short_word *s;
-
-        if (i + AHEAD < count)
-            __builtin_prefetch(&w->small[small_first(w, key[i + AHEAD])]);
-        s = small_slot(w, key[i]);
-        w->n_small += s->count == 0;
-        s->key = key[i];
-        s->count++;
+        if (i + AHEAD < count && w->room)
+            __builtin_prefetch(&w->slot[first_slot(w, key[i + AHEAD])]);
+        add_word(w, key[i], NULL, 1);
     }
-}
-
-/* The memory of the tables, also while they are being doubled. */
-static size_t memory_size(const struct words *w)
-{
-    return w->small_room * sizeof *w->small * 3 +
-           w->large_room * sizeof *w->large * 3 + w->text_room;
 }
 
 bool words_full(const struct words *w)
 {
-    return w->limit > 0 && memory_size(w) > w->limit;
-}
+    /* also while the table is being doubled */
+    const size_t size = w->room * sizeof *w->slot * 3 + w->text.room;
 
-/* A word of either table, for sorting and adding up. */
-struct word_view {
-    const uint8_t *s;
-    uint32_t len;
-    uint64_t count;
-};
+    return w->limit > 0 && size > w->limit;
+}
 
 static int compare_views(const void *x, const void *y)
 {
@@ -191,18 +182,12 @@ static int compare_views(const void *x, const void *y)
 
 static struct word_view *sorted_views(const struct words *w)
 {
-    struct word_view *v = xmalloc((w->n_small + w->n_large + 1) * sizeof *v);
+    struct word_view *v = xmalloc((w->n + 1) * sizeof *v);
     size_t n = 0;
 
-    for (size_t i = 0; i < w->small_room; i++)
-        if (w->small[i].count > 0)
-            v[n++] = (struct word_view){ (const uint8_t *)&w->small[i].key,
-                                         (uint32_t)(w->small[i].key.b >> 56),
-                                         w->small[i].count };
-    for (size_t i = 0; i < w->large_room; i++)
-        if (w->large[i].count > 0)
-            v[n++] = (struct word_view){ w->text + w->large[i].at,
-                                         w->large[i].len, w->large[i].count };
+    for (size_t i = 0; i < w->room; i++)
+        if (w->slot[i].count > 0)
+            v[n++] = view(w, &w->slot[i]);
     qsort(v, n, sizeof *v, compare_views);
     return v;
 }
@@ -226,7 +211,7 @@ static FILE *temp_file(void)
 
 int words_spill(struct words *w, struct err *e)
 {
-    const size_t n = w->n_small + w->n_large;
+    const size_t n = w->n;
     struct word_view *v;
     FILE *fp;
 
@@ -247,56 +232,38 @@ int words_spill(struct words *w, struct err *e)
         fclose(fp);
         return -1;
     }
-    free_tables(w);
+    clear_table(w);
     GROW(w->spill, w->n_spills, w->spills_room);
     w->spill[w->n_spills++] = fp;
     return 0;
 }
 
-static void list_add(struct word_list *l, const void *s, uint32_t n,
-                     uint64_t count)
+static void list_add(struct word_list *l, const struct word_view *w)
 {
     GROW(l->word, l->n, l->room);
-    l->word[l->n++] = (struct counted){ l->n_text, n, count };
-    add_text(&l->text, &l->n_text, &l->text_room, s, n);
+    l->word[l->n++] = (struct counted){ l->text.len, w->len, w->count };
+    buf_add(&l->text, w->s, w->len);
 }
 
 /* Nothing was spilled: add everything to the first counter and list it. */
 static void collect_tables(struct word_list *all, struct words *w, size_t n)
 {
     for (size_t k = 1; k < n; k++) {
-        for (size_t i = 0; i < w[k].small_room; i++) {
-            const struct short_word *s = &w[k].small[i];
-            struct short_word *to;
+        for (size_t i = 0; i < w[k].room; i++) {
+            const struct word_slot *s = &w[k].slot[i];
 
-            if (s->count == 0)
-                continue;
-            if (2 * w->n_small + 2 >= w->small_room)
-                small_grow(w);
-            to = small_slot(w, s->key);
-            w->n_small += to->count == 0;
-            *to = (struct short_word){ s->key, to->count + s->count };
+            if (s->count > 0)
+                add_word(w, s->key, view(&w[k], s).s, s->count);
         }
-        for (size_t i = 0; i < w[k].large_room; i++) {
-            const struct long_word *l = &w[k].large[i];
-
-            if (l->count == 0)
-                continue;
-            count_large(w, w[k].text + l->at, l->len);
-            large_slot(w, l->hash, w[k].text + l->at, l->len)->count +=
-                l->count - 1;
-        }
-        free_tables(&w[k]);
+        clear_table(&w[k]);
     }
-    for (size_t i = 0; i < w->small_room; i++)
-        if (w->small[i].count > 0)
-            list_add(all, &w->small[i].key, (uint32_t)(w->small[i].key.b >> 56),
-                     w->small[i].count);
-    for (size_t i = 0; i < w->large_room; i++)
-        if (w->large[i].count > 0)
-            list_add(all, w->text + w->large[i].at, w->large[i].len,
-                     w->large[i].count);
-    free_tables(w);
+    for (size_t i = 0; i < w->room; i++) {
+        const struct word_view v = view(w, &w->slot[i]);
+
+        if (v.count > 0)
+            list_add(all, &v);
+    }
+    clear_table(w);
 }
 
 /* A spill while it is read, and its next word. */
@@ -412,7 +379,7 @@ static void list_frequent(void *arg, const struct word_view *w)
     struct selection *c = arg;
 
     if (w->count >= c->least)
-        list_add(c->all, w->s, w->len, w->count);
+        list_add(c->all, w);
     else
         c->left_out++;
 }
@@ -448,6 +415,7 @@ int words_collect(struct word_list *all, struct words *w, size_t n,
 {
     size_t spills = 0;
 
+    *all = (struct word_list){ .text = BUF_INIT };
     *left_out = 0;
     for (size_t k = 0; k < n; k++)
         spills += w[k].n_spills;
@@ -460,6 +428,5 @@ int words_collect(struct word_list *all, struct words *w, size_t n,
 void word_list_clear(struct word_list *l)
 {
     free(l->word);
-    free(l->text);
-    *l = (struct word_list){ 0 };
+    buf_clear(&l->text);
 }

@@ -5,8 +5,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "common/buf.h"
 #include "common/err.h"
-#include "data/token/word_key.h"
 
 /*
  * words - count how often each piece of a text occurs
@@ -27,28 +27,18 @@
  * the first that does not fit, so that the result depends on nothing but the
  * text and the limit.
  */
-struct short_word {
-    struct word_key key;
-    uint64_t count;
-};
-
-struct long_word {
-    uint64_t hash, count;
-    size_t at; /* in words.text */
-    uint32_t len;
-};
+/* A piece with more bytes is not counted, because every merge takes time linear
+ * in its length. */
+enum { WORDS_LONGEST = 16384 };
 
 struct words {
-    struct short_word *small;
-    size_t n_small, small_room;
-    struct long_word *large;
-    size_t n_large, large_room;
-    uint8_t *text;
-    size_t n_text, text_room;
-    size_t limit; /* bytes; 0: none */
-    FILE **spill; /* temporary files, each sorted by bytes */
+    struct word_slot *slot; /* a hash table */
+    size_t n, room;
+    struct buf text; /* of the words that are longer than their keys */
+    size_t limit;    /* bytes; 0: none */
+    FILE **spill;    /* temporary files, each sorted by bytes */
     size_t n_spills, spills_room;
-    int64_t pieces;
+    int64_t pieces, too_long; /* counted; not counted */
 };
 
 /* All words with their counts, in an order that depends only on the input. */
@@ -59,8 +49,7 @@ struct word_list {
         uint64_t count;
     } * word;
     size_t n, room;
-    uint8_t *text;
-    size_t n_text, text_room;
+    struct buf text;
 };
 
 void words_init(struct words *, size_t limit);
