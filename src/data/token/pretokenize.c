@@ -54,28 +54,10 @@ static size_t contraction_at(const uint8_t *p, const uint8_t *end)
                : 0;
 }
 
-const uint8_t *pretokenize_gpt2_piece(const uint8_t *p, const uint8_t *end)
-{
-    const uint8_t *begin = p, *last = p;
-    const size_t len = contraction_at(p, end);
-    size_t n;
-    int class;
-
-    if (len > 0)
-        return p + len;
-    class = class_at(p, end, &n);
-    if (*p == ' ' && end - p > 1) {
-        class = class_at(p + 1, end, &n);
-        if (class != UNICODE_SPACE)
-            p++;
-    }
-    if (class != UNICODE_SPACE)
-        return skip_class(p + n, end, class);
-    p = skip_space(p, end, &last);
-    return p == end || last == begin ? p : last;
-}
-
-static const uint8_t *digits_piece(const uint8_t *p, const uint8_t *end)
+/* The pieces of gpt2 and of digits, where each number is a piece, and white
+ * space before it is not divided. */
+static inline const uint8_t *spaced_piece(const uint8_t *p, const uint8_t *end,
+                                          bool digits)
 {
     const uint8_t *begin = p, *last = p;
     const size_t len = contraction_at(p, end);
@@ -85,34 +67,44 @@ static const uint8_t *digits_piece(const uint8_t *p, const uint8_t *end)
     if (len > 0)
         return p + len;
     class = class_at(p, end, &n);
-    if (class == UNICODE_NUMBER)
+    if (digits && class == UNICODE_NUMBER)
         return p + n;
     if (*p == ' ' && end - p > 1) {
         const int next = class_at(p + 1, end, &n2);
 
-        if (next == UNICODE_LETTER || next == UNICODE_OTHER)
+        if (next != UNICODE_SPACE && !(digits && next == UNICODE_NUMBER))
             return skip_class(p + 1 + n2, end, next);
     }
     if (class != UNICODE_SPACE)
         return skip_class(p + n, end, class);
     p = skip_space(p, end, &last);
-    if (p == end || last == begin || class_at(p, end, &n) == UNICODE_NUMBER)
+    if (p == end || last == begin ||
+        (digits && class_at(p, end, &n) == UNICODE_NUMBER))
         return p;
     return last;
+}
+
+const uint8_t *pretokenize_gpt2_piece(const uint8_t *p, const uint8_t *end)
+{
+    return spaced_piece(p, end, false);
+}
+
+static const uint8_t *digits_piece(const uint8_t *p, const uint8_t *end)
+{
+    return spaced_piece(p, end, true);
 }
 
 /* Like contraction_at(), for contractions in either case. */
 static size_t any_case_contraction_at(const uint8_t *p, const uint8_t *end)
 {
     const size_t n = (size_t)(end - p);
-    const int a = n > 1 ? p[1] | 0x20 : 0, b = n > 2 ? p[2] | 0x20 : 0;
+    size_t len;
 
     if (n < 2 || *p != '\'')
         return 0;
-    if (a == 's' || a == 'd' || a == 'm' || a == 't')
-        return 2;
-    if ((a == 'l' && b == 'l') || ((a == 'v' || a == 'r') && b == 'e'))
-        return 3;
+    len = pretokenize_contraction(p[1] | 0x20, n > 2 ? p[2] | 0x20 : 0);
+    if (len > 0)
+        return len;
     /* U+017F, the long s, has the capital S */
     return n > 2 && p[1] == 0xC5 && p[2] == 0xBF ? 3 : 0;
 }
