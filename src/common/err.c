@@ -68,6 +68,14 @@ int err_wrap(struct err *e, const char *fmt, ...)
     return -1;
 }
 
+int err_allow(int ret, enum err_kind kind, struct err *e)
+{
+    if (ret == 0 || e->kind != kind)
+        return ret;
+    *e = (struct err){ 0 };
+    return 0;
+}
+
 int err_status(enum err_kind kind)
 {
     static const int status[] = {

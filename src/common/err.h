@@ -40,6 +40,9 @@ struct err {
     char text[496];
 };
 
+/* For a failure that nobody is told of. */
+#define ERR_IGNORED (&(struct err){ 0 })
+
 /* Record a failure.  These return -1, so a caller can return their result. */
 int err_set(struct err *e, enum err_kind kind, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
@@ -56,6 +59,10 @@ int err_open(struct err *e, const char *fmt, ...)
  * without one; 0 for none.  program_main() ends as the command of ERR_COMMAND
  * did. */
 int err_status(enum err_kind);
+
+/* A failure that is none: 0, and no error, if that is of this kind; else what
+ * the call returned. */
+int err_allow(int ret, enum err_kind, struct err *e);
 
 /* Put "context: " before what is already there.  Returns -1. */
 int err_wrap(struct err *e, const char *fmt, ...)

@@ -202,6 +202,15 @@ static void hash_with_key(const unsigned char key[64], unsigned char mix,
     sha256_bytes(&h, out);
 }
 
+void sha256_of(const void *data, size_t n, char out[SHA256_TEXT])
+{
+    struct sha256 h;
+
+    sha256_init(&h);
+    sha256_add(&h, data, n);
+    sha256_text(&h, out);
+}
+
 void sha256_hmac(const void *key, size_t key_bytes, const void *data, size_t n,
                  unsigned char out[SHA256_BYTES])
 {

@@ -54,11 +54,8 @@ char *stamp_make(const struct buf *data, char *const *words, const char *output)
 {
     struct buf out = BUF_INIT;
     char hash[SHA256_TEXT];
-    struct sha256 h;
 
-    sha256_init(&h);
-    sha256_add(&h, data->s, data->len);
-    sha256_text(&h, hash);
+    sha256_of(data->s, data->len, hash);
     buf_printf(&out, BEGIN "%s", hash);
     while (*words) {
         const int skip = count_output(words[0], words[1], output);

@@ -96,12 +96,9 @@ static int hash_now(const struct stamp *s, const char *path, double secs,
     struct spawn run = { .out = &data,
                          .words = &words,
                          .secs = fmax(secs, 0.01) };
-    struct sha256 h;
     const int ret = draw_again(s, "--data", path, &run, e);
 
-    sha256_init(&h);
-    sha256_add(&h, data.s, data.len);
-    sha256_text(&h, out);
+    sha256_of(data.s, data.len, out);
     buf_clear(&data);
     buf_clear(&words);
     return ret;

@@ -5,14 +5,12 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "common/opt.h"
 #include "common/output/pager.h"
 #include "common/path.h"
 #include "common/save.h"
-#include "store/format/store.h"
 #include "track/runs/copy.h"
 #include "track/runs/file_tree.h"
 #include "track/runs/track.h"

@@ -261,9 +261,7 @@ static int run_command(struct child *child, char **argv, struct err *e)
     child->in_front = tcgetpgrp(STDIN_FILENO) == getpgrp();
     sig_watch();
     if (start_command(child, argv, e) < 0) {
-        struct err ignored = { 0 };
-
-        run_end(child->run, RUN_FAILED, &ignored);
+        run_end(child->run, RUN_FAILED, ERR_IGNORED);
         return -1;
     }
     read_streams(child);

@@ -232,7 +232,7 @@ static int write_tensorboard_run(const struct run_info *r, struct err *e)
     }
     if (ret == 0)
         return tfevents_close(t, e);
-    tfevents_close(t, &(struct err){ 0 });
+    tfevents_close(t, ERR_IGNORED);
     return -1;
 }
 

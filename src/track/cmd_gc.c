@@ -33,10 +33,11 @@ static const struct opt gc_opts[] = {
 static int64_t deleted_ms(const char *folder)
 {
     struct arena mem = { 0 };
-    struct err e = { 0 };
     struct meta m;
     const int64_t ms =
-        meta_load(&m, &mem, folder, PATH_NO_LINKS, &e) == 0 ? m.deleted_ms : 0;
+        meta_load(&m, &mem, folder, PATH_NO_LINKS, ERR_IGNORED) == 0
+            ? m.deleted_ms
+            : 0;
 
     arena_clear(&mem);
     return ms;

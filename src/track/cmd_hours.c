@@ -315,7 +315,7 @@ static void fill_table(struct table *t, const struct columns *k,
     add_columns(t, k);
     for (size_t i = 0; i < groups; i++)
         add_group(t, cell + g[i].first * k->n, k->n, &g[i]);
-    if (groups > 1 && table_form(&style, &(struct err){ 0 }) == TABLE_ALIGNED) {
+    if (groups > 1 && table_form(&style, ERR_IGNORED) == TABLE_ALIGNED) {
         memset(group, 0, n * sizeof *group);
         sum_groups(&total, use, group, n);
         add_group(t, NULL, k->n, &total);

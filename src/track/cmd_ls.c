@@ -118,9 +118,8 @@ static int list_groups(struct table *t, const struct runs *runs, struct err *e)
 static void explain_nothing(void)
 {
     struct runs any = { 0 };
-    struct err ignored = { 0 };
 
-    if (track_load(&any, 0, NULL, LOAD_NO_METRICS, &ignored) == 0)
+    if (track_load(&any, 0, NULL, LOAD_NO_METRICS, ERR_IGNORED) == 0)
         log_info(any.n ? "no run in %s matches" : "there are no runs in %s yet",
                  track_store());
     runs_free(&any);

@@ -5,7 +5,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "common/buf.h"
 #include "common/clock.h"
@@ -124,7 +123,6 @@ static void print_new(struct tail *t, const struct run_info *r, int64_t most)
 {
     struct tail_points all = { NULL, 0, 0 };
     struct buf key = BUF_INIT;
-    struct err none = { 0 };
     int64_t steps = 0;
     size_t from;
 
@@ -132,10 +130,9 @@ static void print_new(struct tail *t, const struct run_info *r, int64_t most)
         const struct series_part part = { t->last[j], INT64_MAX,
                                           most > 0 ? most : 1 };
         struct series s;
-        struct err ignored = { 0 };
 
-        if (series_load_part(&s, r, t->shown.item[j].key, &part, 0, &ignored) <
-            0)
+        if (series_load_part(&s, r, t->shown.item[j].key, &part, 0,
+                             ERR_IGNORED) < 0)
             continue;
         for (size_t i = 0; i < s.n; i++) {
             if (s.step[i] <= t->last[j])
@@ -161,7 +158,7 @@ static void print_new(struct tail *t, const struct run_info *r, int64_t most)
         char text[NUM_TEXT];
 
         if (i == from || x->step != x[-1].step)
-            pager_print(&none, "%sstep=%lld", i == from ? "" : "\n",
+            pager_print(ERR_IGNORED, "%sstep=%lld", i == from ? "" : "\n",
                         (long long)x->step);
         num_shortest(text, x->value);
         buf_trim(&key, 0);

@@ -119,11 +119,10 @@ static void add_spark(struct table *t, const struct run_info *r,
                       const char *metric)
 {
     struct series s = { 0 };
-    struct err ignored = { 0 };
     struct buf b = BUF_INIT;
 
     if (metric && run_info_metric(r, metric) &&
-        series_load(&s, r, metric, 0, &ignored) == 0) {
+        series_load(&s, r, metric, 0, ERR_IGNORED) == 0) {
         add_curve(&b, &s, SPARK_WIDTH);
         table_text(t, b.s);
         buf_clear(&b);

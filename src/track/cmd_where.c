@@ -19,10 +19,9 @@ static const struct opt where_opts[] = { TRACK_OPT_ROOT, { 0 } };
 static void print_line(const char *before, const char *path, const char *after)
 {
     struct buf b = BUF_INIT;
-    struct err none = { 0 };
 
     buf_shell_word(&b, path);
-    pager_print(&none, "    %s%s%s\n", before, b.s, after);
+    pager_print(ERR_IGNORED, "    %s%s%s\n", before, b.s, after);
     buf_clear(&b);
 }
 

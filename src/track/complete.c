@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/buf.h"
 #include "common/mem.h"
 #include "common/path.h"
 #include "common/program.h"
@@ -192,9 +191,8 @@ static void offer_runs(const struct command_line *l)
     const bool deleted = l->cmd && strcmp(l->cmd->name, "restore") == 0;
     const int flags = LOAD_NO_METRICS | (deleted ? LOAD_ONLY_DELETED : 0);
     struct runs runs = { 0 };
-    struct err none = { 0 };
 
-    if (runs_load(&runs, l->root, flags, &none) < 0)
+    if (runs_load(&runs, l->root, flags, ERR_IGNORED) < 0)
         return;
     for (size_t i = 0; i < runs.n; i++)
         offer_word(l, runs.run[i].name, run_status_word(runs.run[i].status));
@@ -206,9 +204,8 @@ static void offer_runs(const struct command_line *l)
 static void offer_experiments(const struct command_line *l)
 {
     struct experiments all = { 0 };
-    struct err none = { 0 };
 
-    if (experiments_load(&all, l->root, PATH_NO_LINKS, &none) < 0)
+    if (experiments_load(&all, l->root, PATH_NO_LINKS, ERR_IGNORED) < 0)
         return;
     for (size_t i = 0; i < all.n; i++)
         if (!all.item[i].deleted)
@@ -222,10 +219,9 @@ static void offer_keys(const struct command_line *l, char *run, bool column)
 {
     struct runs runs = { 0 };
     struct opt_list names = { NULL, 0, 0 };
-    struct err none = { 0 };
 
-    if ((run ? runs_select(&runs, l->root, &run, 1, 0, &none)
-             : runs_load(&runs, l->root, 0, &none)) < 0)
+    if ((run ? runs_select(&runs, l->root, &run, 1, 0, ERR_IGNORED)
+             : runs_load(&runs, l->root, 0, ERR_IGNORED)) < 0)
         return;
     for (size_t i = 0; i < runs.n; i++) {
         const struct run_info *r = &runs.run[i];
@@ -390,9 +386,7 @@ static void read_word(struct command_line *l, const char *word)
     } else if (word[0] == '-' && word[1]) {
         read_letters(l, word + 1);
     } else if (!l->cmd) {
-        struct err none = { 0 };
-
-        l->cmd = opt_find_cmd(l->cmds, word, &none);
+        l->cmd = opt_find_cmd(l->cmds, word, ERR_IGNORED);
     } else if (l->words++ == 0) {
         l->first = word;
     }
@@ -471,12 +465,11 @@ void complete(struct buf *out, int n, char **words)
                               .out = out };
     struct options other = { 0 };
     const char *program = n > 0 ? path_name(words[0]) : "gtrack";
-    struct err none = { 0 };
 
     if (strcmp(program, "gplot") == 0) {
         l.cmds = plot_program()->cmds;
     } else if (strcmp(program, "gtrack") != 0) {
-        if (load_options(&other, program, &none) < 0) {
+        if (load_options(&other, program, ERR_IGNORED) < 0) {
             clear_options(&other);
             return;
         }

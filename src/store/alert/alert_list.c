@@ -10,7 +10,6 @@
 #include "common/filelock.h"
 #include "common/log.h"
 #include "common/num.h"
-#include "common/path.h"
 #include "common/sha256.h"
 #include "common/sig.h"
 #include "store/format/key.h"

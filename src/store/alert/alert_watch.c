@@ -71,10 +71,9 @@ int alert_watch(struct alert_watch *w, struct err *e)
 static void close_others(int fd)
 {
     struct path_list open;
-    struct err none = { 0 };
     int64_t other;
 
-    path_list(&open, "/proc/self/fd", &none);
+    path_list(&open, "/proc/self/fd", ERR_IGNORED);
     for (size_t i = 0; i < open.n; i++)
         if (num_int(open.name[i], &other) && other > 2 && other != fd)
             close((int)other);
@@ -101,7 +100,6 @@ static void watch_told(struct alert_list *list, int fd)
         .list = list, .to_end = true, .load = load_told, .arg = &t
     };
     FILE *fp = fdopen(fd, "r");
-    struct err e = { 0 };
     char *folder = NULL;
     size_t room = 0;
 
@@ -112,7 +110,7 @@ static void watch_told(struct alert_list *list, int fd)
     w.root = t.root;
     prctl(PR_SET_NAME, "gtrack-alert");
     sig_watch();
-    alert_watch(&w, &e);
+    alert_watch(&w, ERR_IGNORED);
 }
 
 /* The process is a child of init, so that nobody has to wait for its end. */

@@ -183,9 +183,9 @@ static void add_other(struct others *o, const struct run_info *run,
                       const char *key, double part)
 {
     struct loss_curve c = { 0 };
-    struct err e = { 0 };
 
-    if (load_curve(&c, run, key, false, &e) == 0 && last_step(run) >= c.steps)
+    if (load_curve(&c, run, key, false, ERR_IGNORED) == 0 &&
+        last_step(run) >= c.steps)
         add_ratios(o, &c, (int64_t)((double)c.steps * part));
     clear_curve(&c);
 }

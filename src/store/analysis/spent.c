@@ -7,8 +7,7 @@
 
 #include "common/clock.h"
 #include "common/log.h"
-#include "store/format/attempt.h"
-#include "store/format/metric.h"
+#include "store/format/metric_append.h"
 
 const char *const spent_words[SPENT_PARTS] = {
     [SPENT_COMPUTE] = "compute",         [SPENT_DATA] = "waiting for data",
@@ -69,10 +68,9 @@ static int64_t last_sign(const struct run_info *run, const struct attempt *a,
 
     for (size_t i = 0; i < run->n_metrics; i++) {
         struct series s = { 0 };
-        struct err none = { 0 };
 
         if (series_load(&s, run, run->metrics[i].key, LOAD_ALL_ATTEMPTS,
-                        &none) < 0)
+                        ERR_IGNORED) < 0)
             continue;
         for (size_t k = 0; k < s.n; k++)
             if (s.ms[k] > last && s.ms[k] < until)

@@ -39,14 +39,6 @@ static int number_of(const char *file)
     return (int)n;
 }
 
-static enum run_status status_of(const char *word)
-{
-    for (enum run_status s = RUN_RUNNING; word && s < RUN_STALE; s++)
-        if (strcmp(run_status_word(s), word) == 0)
-            return s;
-    return RUN_RUNNING;
-}
-
 static int load_one(struct attempt *a, struct arena *mem, const char *path,
                     int number, enum path_links links, struct err *e)
 {
@@ -55,7 +47,9 @@ static int load_one(struct attempt *a, struct arena *mem, const char *path,
     *a = (struct attempt){ .number = number };
     if (yaml_load(&y, mem, path, links, e) < 0)
         return -1;
-    a->status = status_of(yaml_get(&y, "state"));
+    a->status = run_status_find(yaml_get(&y, "state"), RUN_STOPPED);
+    if (a->status == 0)
+        a->status = RUN_RUNNING;
     yaml_int(&y, "start_time", &a->start_ms);
     yaml_int(&y, "end_time", &a->end_ms);
     yaml_int(&y, "heartbeat", &a->beat_ms);
@@ -129,9 +123,14 @@ char *attempt_path(const char *run, int number)
     return xasprintf("%s/" STORE_OWN "/attempt.%d.yaml", run, number);
 }
 
-static void describe(const struct attempt *a, struct buf *out)
+/* With `exists`, one that is there stays. */
+static int save(const char *run, const struct attempt *a, bool sync,
+                bool *exists, struct err *e)
 {
+    char *path = attempt_path(run, a->number);
+    struct path_pin pin;
     struct buf b = BUF_INIT;
+    int ret = path_pin(&pin, path, run, e);
 
     yaml_put_int(&b, "attempt", a->number);
     yaml_put(&b, "state", run_status_word(a->status));
@@ -155,38 +154,24 @@ static void describe(const struct attempt *a, struct buf *out)
     yaml_put_int(&b, "gpus", a->gpus);
     yaml_put(&b, "user", a->user);
     yaml_put(&b, "command", a->command);
-    *out = b;
+    if (ret == 0)
+        ret = store_write(pin.name, pin.name, b.s, b.len, sync, exists, e);
+    path_unpin(&pin, e);
+    buf_clear(&b);
+    free(path);
+    return ret;
 }
 
 int attempt_save(const char *run, const struct attempt *a, bool sync,
                  struct err *e)
 {
-    char *path = attempt_path(run, a->number);
-    struct buf b;
-    int ret;
-
-    describe(a, &b);
-    ret = store_write_below(run, path, path, b.s, b.len, sync, e);
-    buf_clear(&b);
-    free(path);
-    return ret;
+    return save(run, a, sync, NULL, e);
 }
 
 int attempt_create(const char *run, const struct attempt *a, bool *exists,
                    struct err *e)
 {
-    char *path = attempt_path(run, a->number);
-    struct path_pin pin;
-    struct buf b;
-    int ret = path_pin(&pin, path, run, e);
-
-    describe(a, &b);
-    if (ret == 0)
-        ret = store_write(pin.name, pin.name, b.s, b.len, true, exists, e);
-    path_unpin(&pin, e);
-    buf_clear(&b);
-    free(path);
-    return ret;
+    return save(run, a, true, exists, e);
 }
 
 int attempt_check(const char *run, int number, struct err *e)
@@ -194,14 +179,13 @@ int attempt_check(const char *run, int number, struct err *e)
     char *next = attempt_path(run, number + 1);
     struct arena mem = { 0 };
     struct attempt_list list;
-    struct err ignored = { 0 };
     struct stat st;
     int ret = 0;
 
     if (stat(next, &st) == 0) {
         const struct attempt *a = NULL;
 
-        if (attempts_load(&list, &mem, run, PATH_NO_LINKS, &ignored) == 0 &&
+        if (attempts_load(&list, &mem, run, PATH_NO_LINKS, ERR_IGNORED) == 0 &&
             list.n)
             a = &list.item[list.n - 1];
         ret = err_set(e, ERR_BUSY,
@@ -283,10 +267,9 @@ static int64_t start_of(int64_t pid)
 {
     char *path = xasprintf("/proc/%lld/stat", (long long)pid);
     struct buf b = BUF_INIT;
-    struct err e = { 0 };
     int64_t ticks = 0;
 
-    if (buf_read_file(&b, path, 65536, &e) == 0) {
+    if (buf_read_file(&b, path, 65536, ERR_IGNORED) == 0) {
         const char *at = strrchr(b.s, ')'); /* field 2, any bytes */
 
         if (at && (strncmp(at, ") Z", 3) == 0 || strncmp(at, ") X", 3) == 0)) {
@@ -308,10 +291,10 @@ static int64_t start_of(int64_t pid)
 const char *attempt_boot_id(struct arena *mem)
 {
     struct buf b = BUF_INIT;
-    struct err e = { 0 };
     const char *id = "";
 
-    if (buf_read_file(&b, "/proc/sys/kernel/random/boot_id", 4096, &e) == 0) {
+    if (buf_read_file(&b, "/proc/sys/kernel/random/boot_id", 4096,
+                      ERR_IGNORED) == 0) {
         buf_trim(&b, strcspn(b.s, "\n"));
         id = arena_strdup(mem, b.s);
     }
@@ -502,13 +485,11 @@ int attempt_await(const char *run, const struct attempt *a, struct err *e)
     while (life != ATTEMPT_GONE && life != ATTEMPT_HERE && a->pid > 0 &&
            !moved && now.status == RUN_RUNNING && clock_mono() < until &&
            !sig_caught()) {
-        struct err ignored = { 0 };
-
         usleep(secs < 1 ? 10000 : 250000);
         beat = attempt_beat_ms(run, a); /* or earlier: a clock was set back */
         moved = was && beat && beat != was;
-        if (moved &&
-            load_one(&now, &mem, path, a->number, PATH_NO_LINKS, &ignored) < 0)
+        if (moved && load_one(&now, &mem, path, a->number, PATH_NO_LINKS,
+                              ERR_IGNORED) < 0)
             now.status = RUN_RUNNING;
         life = attempt_life(run, a);
     }

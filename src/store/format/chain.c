@@ -62,16 +62,13 @@ static int add_file(struct buf *out, const char *path, const char *key,
                     struct err *e)
 {
     struct buf b = BUF_INIT;
-    struct sha256 h;
     char sum[SHA256_TEXT];
     int ret = buf_read_unlinked(&b, path, METRIC_MAX, e);
 
     if (ret == 0) {
         const size_t n = *key == '/' ? b.len : whole_lines(&b);
 
-        sha256_init(&h);
-        sha256_add(&h, b.s, n);
-        sha256_text(&h, sum);
+        sha256_of(b.s, n, sum);
         buf_printf(out, "%s %zu %s\n", sum, n, key);
     }
     buf_clear(&b);
@@ -109,12 +106,9 @@ static int add_files(struct buf *out, const struct buf *text, const char *run,
 {
     char *folder = path_join(run, key_folders[kind]);
     struct path_list keys;
-    int ret = key_list(&keys, NULL, folder, PATH_NO_LINKS, e);
+    int ret = err_allow(key_list(&keys, NULL, folder, PATH_NO_LINKS, e),
+                        ERR_MISSING, e);
 
-    if (ret < 0 && e->kind == ERR_MISSING) {
-        *e = (struct err){ 0 };
-        ret = 0;
-    }
     for (size_t i = 0; ret == 0 && i < keys.n; i++) {
         char *path = path_join(folder, keys.name[i]);
         char *key = kind == METRIC
@@ -250,14 +244,11 @@ static int check_file(struct chain *c, const struct run_info *run,
     struct buf b = BUF_INIT;
     struct sha256 all;
     int64_t at = 0;
-    int ret = key_problem(x->key + !grows)
-                  ? 0
-                  : buf_read_unlinked(&b, path, METRIC_MAX, e);
+    int ret = 0;
 
-    if (ret < 0 && e->kind == ERR_MISSING) {
-        *e = (struct err){ 0 };
-        ret = 0;
-    }
+    if (!key_problem(x->key + !grows))
+        ret = err_allow(buf_read_unlinked(&b, path, METRIC_MAX, e), ERR_MISSING,
+                        e);
     sha256_init(&all);
     for (size_t i = 0; i < n && ret == 0; i++) {
         struct sha256 h;
@@ -290,14 +281,10 @@ int chain_check(const struct run_info *run, chain_fn *fn, void *arg,
     struct chain c = { .fn = fn, .arg = arg };
     char *path = path_join(run->artifacts, CHAIN_FILE);
     char *sums = path_join(run->artifacts, "checkpoints.sha256");
-    struct err none = { 0 };
-    int ret = buf_read_unlinked(&c.text, path, CHAIN_MAX, e);
+    int ret = err_allow(buf_read_unlinked(&c.text, path, CHAIN_MAX, e),
+                        ERR_MISSING, e);
 
-    if (ret < 0 && e->kind == ERR_MISSING) {
-        *e = (struct err){ 0 };
-        ret = 0;
-    }
-    buf_read_unlinked(&c.sums, sums, CHAIN_MAX, &none);
+    buf_read_unlinked(&c.sums, sums, CHAIN_MAX, ERR_IGNORED);
     if (ret == 0 && c.text.len)
         read_links(&c);
     if (c.n > 1)

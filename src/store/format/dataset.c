@@ -163,12 +163,8 @@ int datasets_copy(const char *run, const char *from, const char *to,
 {
     char *inputs = path_join(run, "inputs");
     struct path_list names;
-    int ret = path_list(&names, inputs, e);
+    int ret = err_allow(path_list(&names, inputs, e), ERR_MISSING, e);
 
-    if (ret < 0 && e->kind == ERR_MISSING) {
-        *e = (struct err){ 0 };
-        ret = 0;
-    }
     for (size_t i = 0; ret == 0 && i < names.n; i++) {
         char *one = path_join(inputs, names.name[i]);
 

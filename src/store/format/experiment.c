@@ -67,18 +67,18 @@ static const char *lost_name(struct arena *mem, const char *root,
     char *meta = path_join(x->folder, STORE_META);
     const char *name = strcmp(x->id, "0") == 0 ? "Default" : x->id;
     struct buf b = BUF_INIT;
-    struct err none = { 0 };
     struct yaml y;
 
-    if (buf_read_unlinked(&b, kept, NAME_MAX_CHARS * 4, &none) == 0 && b.len) {
+    if (buf_read_unlinked(&b, kept, NAME_MAX_CHARS * 4, ERR_IGNORED) == 0 &&
+        b.len) {
         name = arena_strdup(mem, b.s);
-    } else if (buf_read_unlinked(&b, meta, YAML_MAX, &none) == 0) {
+    } else if (buf_read_unlinked(&b, meta, YAML_MAX, ERR_IGNORED) == 0) {
         const char *line =
             strncmp(b.s, "name: ", 6) == 0 ? b.s : strstr(b.s, "\nname: ");
 
         line += line && *line == '\n';
         if (line &&
-            yaml_parse(&y, mem, line, strcspn(line, "\n"), &none) == 0 &&
+            yaml_parse(&y, mem, line, strcspn(line, "\n"), ERR_IGNORED) == 0 &&
             yaml_get(&y, "name") && *yaml_get(&y, "name"))
             name = yaml_get(&y, "name");
     }
@@ -91,10 +91,9 @@ static const char *lost_name(struct arena *mem, const char *root,
 static bool has_run(const char *folder)
 {
     struct path_list inside;
-    struct err none = { 0 };
     bool found = false;
 
-    if (path_list(&inside, folder, &none) < 0)
+    if (path_list(&inside, folder, ERR_IGNORED) < 0)
         return false;
     for (size_t i = 0; i < inside.n && !found; i++) {
         char *run = path_join(folder, inside.name[i]);
@@ -189,13 +188,12 @@ int experiments_load(struct experiments *all, const char *root,
                      enum path_links links, struct err *e)
 {
     char *trash = path_join(root, STORE_TRASH);
-    struct err ignored = { 0 };
     int ret;
 
     *all = (struct experiments){ 0 };
     ret = load_folder(all, root, root, false, links, e);
     if (ret == 0)
-        load_folder(all, root, trash, true, links, &ignored);
+        load_folder(all, root, trash, true, links, ERR_IGNORED);
     if (ret == 0 && all->n == 0 && !path_is_folder(trash) &&
         store_has_files(root))
         ret = err_set(e, ERR_MISSING, "%s is not a store: it has no experiment",

@@ -20,6 +20,14 @@ const char *run_status_word(enum run_status status)
     return status >= RUN_RUNNING && status <= RUN_STALE ? words[status] : "";
 }
 
+enum run_status run_status_find(const char *word, enum run_status last)
+{
+    for (enum run_status s = RUN_RUNNING; word && s <= last; s++)
+        if (strcmp(run_status_word(s), word) == 0)
+            return s;
+    return 0;
+}
+
 enum run_status run_status_mlflow(enum run_status status)
 {
     return status == RUN_PREEMPTED || status == RUN_STOPPED ? RUN_KILLED

@@ -30,6 +30,8 @@ enum run_status {
 enum run_status run_status_mlflow(enum run_status); /* what MLflow sees */
 
 const char *run_status_word(enum run_status); /* "FINISHED" */
+/* The status of a word, which may be NULL, up to `last`; 0 if it is none. */
+enum run_status run_status_find(const char *word, enum run_status last);
 
 /* A value of a metric, to be stored with the step and the time. */
 struct run_point {

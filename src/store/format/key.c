@@ -308,13 +308,12 @@ static void recall(struct key_table *t, enum key_kind kind, const char *folder,
 
     for (size_t i = 0; i < tags->n; i++) {
         struct buf key = BUF_INIT;
-        struct err none = { 0 };
         char *path;
 
         if (strncmp(tags->name[i], prefix, n) != 0)
             continue;
         path = path_join(folder, tags->name[i]);
-        if (buf_read_unlinked(&key, path, 65536, &none) == 0)
+        if (buf_read_unlinked(&key, path, 65536, ERR_IGNORED) == 0)
             add_file(t, key.s, xstrdup(tags->name[i] + n));
         buf_clear(&key);
         free(path);
@@ -342,9 +341,8 @@ static bool ignores_case(const char *run)
 static void add_files(struct key_table *t)
 {
     struct path_list names;
-    struct err none = { 0 };
 
-    if (key_list(&names, NULL, t->folder, PATH_NO_LINKS, &none) < 0)
+    if (key_list(&names, NULL, t->folder, PATH_NO_LINKS, ERR_IGNORED) < 0)
         return;
     for (size_t i = 0; i < names.n; i++) {
         size_t k = 0;
@@ -362,9 +360,8 @@ void key_files_load(struct key_files *files, const char *run)
     const bool folds = ignores_case(run);
     char *folder = path_join(run, key_folders[TAG]);
     struct path_list tags = { 0 };
-    struct err none = { 0 };
 
-    key_list(&tags, NULL, folder, PATH_NO_LINKS, &none);
+    key_list(&tags, NULL, folder, PATH_NO_LINKS, ERR_IGNORED);
     for (enum key_kind kind = 0; kind < KINDS; kind++) {
         struct key_table *t = &files->table[kind];
 

@@ -6,7 +6,6 @@
 
 #include "common/buf.h"
 #include "common/clock.h"
-#include "common/path.h"
 #include "common/format/yaml.h"
 #include "store/format/info.h"
 #include "store/format/store.h"
@@ -16,14 +15,6 @@ static void damaged(struct meta *m, const char *what)
 {
     if (!m->damage)
         m->damage = what;
-}
-
-/* The number of "FINISHED", which MLflow writes nowhere, but a person may. */
-static void read_status_word(struct meta *m, const char *word)
-{
-    for (int i = RUN_RUNNING; i <= RUN_KILLED; i++)
-        if (word && strcmp(word, run_status_word((enum run_status)i)) == 0)
-            m->status = i;
 }
 
 static void check(struct meta *m, const struct yaml *y, const char *folder_id)
@@ -97,7 +88,8 @@ int meta_load(struct meta *m, struct arena *mem, const char *run,
     yaml_int(&y, "deleted_time", &m->deleted_ms);
     stage = yaml_get(&y, "lifecycle_stage");
     m->deleted = stage && strcmp(stage, "deleted") == 0;
-    read_status_word(m, yaml_get(&y, "status"));
+    /* MLflow writes "FINISHED" nowhere, but a person may */
+    m->status = run_status_find(yaml_get(&y, "status"), RUN_KILLED);
     check(m, &y, path_name(run));
     /* a run is where its folder is: no path is made of what a file says */
     m->id = arena_strdup(mem, path_name(run));

@@ -50,34 +50,8 @@ bool metric_line(const char *s, const char *end, struct metric_point *p)
     return fields == 5;
 }
 
-/* Of one key, where each rewind cut and back to which step; ends with none. */
-struct cut {
-    int64_t offset, step;
-};
-
-static struct cut *cuts_of(const struct rewind_list *rewinds, const char *key,
-                           size_t *n)
-{
-    const struct rewind_cut *own;
-    struct cut *cut;
-
-    *n = 0;
-    if (!rewinds)
-        return NULL;
-    own = rewind_cuts(rewinds, key, n);
-    if (*n == 0)
-        return NULL;
-    cut = xcalloc(*n, sizeof *cut);
-    for (size_t i = 0; i < *n; i++)
-        cut[i] = (struct cut){ own[i].offset, own[i].step };
-    for (size_t i = *n; i-- > 1;) /* a later one cuts earlier ones too */
-        if (cut[i].step < cut[i - 1].step)
-            cut[i - 1].step = cut[i].step;
-    return cut;
-}
-
 struct scan {
-    const struct cut *cut;
+    const struct rewind_cut *cut; /* of the key, n_cuts of them */
     size_t n_cuts;
     metric_fn *fn;
     void *arg;
@@ -148,7 +122,6 @@ int metric_read(const struct metric_file *f, metric_fn *fn, void *arg,
                          .arg = arg,
                          .out = out,
                          .to = f->part ? f->part->to : INT64_MAX };
-    struct cut *cuts;
     size_t room = READ_ROOM, have = 0;
     char *buf;
     int ret = 0;
@@ -156,8 +129,8 @@ int metric_read(const struct metric_file *f, metric_fn *fn, void *arg,
     *out = (struct metric_scan){ 0 };
     if (fd < 0)
         return -1;
-    cuts = cuts_of(f->rewinds, f->key, &scan.n_cuts);
-    scan.cut = cuts;
+    if (f->rewinds)
+        scan.cut = rewind_cuts(f->rewinds, f->key, &scan.n_cuts);
     buf = xmalloc(room);
     if (f->part && seek_line(fd, f->part->from, &out->size) < 0)
         ret = err_sys(e, "cannot read %s", f->path);
@@ -184,7 +157,6 @@ int metric_read(const struct metric_file *f, metric_fn *fn, void *arg,
     }
     out->torn = have > 0 && !scan.over;
     free(buf);
-    free(cuts);
     close(fd);
     return ret;
 }

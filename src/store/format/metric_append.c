@@ -106,20 +106,6 @@ static int trim(int fd, const char *path, int64_t *size, struct err *e)
     return 0;
 }
 
-int metric_repair(const char *path, int64_t *size, struct err *e)
-{
-    const int fd = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
-    int ret;
-
-    if (fd < 0)
-        return err_sys(e, "cannot open %s", path);
-    ret = trim(fd, path, size, e);
-    close(fd);
-    if (ret == 0 && *size == 0 && unlink(path) < 0)
-        ret = err_sys(e, "cannot remove %s", path);
-    return ret;
-}
-
 /* How many lines the first n bytes hold whole. */
 static size_t count_lines(const char *s, size_t n)
 {
@@ -180,6 +166,17 @@ static int open_file(const char *path, int *fd, int64_t *size, struct err *e)
     return ret;
 }
 
+int metric_repair(const char *path, int64_t *size, struct err *e)
+{
+    int fd, ret;
+
+    *size = 0;
+    ret = open_file(path, &fd, size, e);
+    if (fd >= 0)
+        close(fd);
+    return ret;
+}
+
 int metric_append(const char *path, const char *temp,
                   const struct metric_point *p, size_t n, size_t *done,
                   struct err *e)
@@ -221,10 +218,8 @@ int metric_append(const char *path, const char *temp,
         errno = put < 0 ? errno : ENOSPC;
         ret = err_sys(e, "cannot write %s", path);
         if (put > 0) {
-            struct err ignored = { 0 };
-
             *done += count_lines(page + from, (size_t)put);
-            trim(fd, path, &size, &ignored);
+            trim(fd, path, &size, ERR_IGNORED);
         }
     }
     if (close(fd) < 0 && ret == 0)

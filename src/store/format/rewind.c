@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "common/buf.h"
-#include "common/path.h"
 #include "store/format/key.h"
 #include "store/format/metric_append.h"
 #include "store/format/store.h"
@@ -82,10 +81,17 @@ static int by_key(const void *a, const void *b)
     return order ? order : (x->place > y->place) - (x->place < y->place);
 }
 
+/* By key; a later cut cuts earlier points, too. */
 static void sort(struct rewind_list *list)
 {
+    struct rewind_cut *cut = list->cut;
+
     if (list->n > 1)
-        qsort(list->cut, list->n, sizeof *list->cut, by_key);
+        qsort(cut, list->n, sizeof *cut, by_key);
+    for (size_t i = list->n; i-- > 1;)
+        if (cut[i].step < cut[i - 1].step &&
+            strcmp(cut[i].key, cut[i - 1].key) == 0)
+            cut[i - 1].step = cut[i].step;
 }
 
 const struct rewind_cut *rewind_cuts(const struct rewind_list *list,
@@ -195,12 +201,9 @@ int rewind_add(const char *run, int attempt, int64_t step, int64_t ms,
     struct arena mem = { 0 };
     struct buf was = BUF_INIT, marks = BUF_INIT, b = BUF_INIT;
     size_t n;
-    int ret = buf_read_unlinked(&was, path, REWINDS_MAX, e);
+    int ret = err_allow(buf_read_unlinked(&was, path, REWINDS_MAX, e),
+                        ERR_MISSING, e);
 
-    if (ret < 0 && e->kind == ERR_MISSING) {
-        *e = (struct err){ 0 };
-        ret = 0;
-    }
     keep_blocks(&b, &list, &mem, &was, step);
     if (ret == 0)
         ret = mark_files(&marks, &n, &list, run, e);

@@ -19,8 +19,8 @@
  * step are left out of the default view.  A block leaves out what an earlier
  * one retracts, and is removed when a later one retracts all that it does.
  *
- * A list has the places where files were cut, and back to which step: by key,
- * and for one key in the order in which it happened.
+ * A list has the places where files were cut, and back to which step that or a
+ * later rewind went: by key, and for one key in the order in which it happened.
  */
 struct rewind_list {
     struct rewind_cut {

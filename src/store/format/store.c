@@ -13,7 +13,6 @@
 
 #include "common/buf.h"
 #include "common/num.h"
-#include "common/path.h"
 #include "common/random.h"
 #include "common/save.h"
 #include "common/utf8.h"
@@ -100,10 +99,9 @@ bool store_looks_like_run(const char *folder)
                                           STORE_OWN };
     const char *name = path_name(folder);
     struct path_list names;
-    struct err none = { 0 };
     bool is;
 
-    if (!store_is_id(name) || path_list(&names, folder, &none) < 0)
+    if (!store_is_id(name) || path_list(&names, folder, ERR_IGNORED) < 0)
         return false;
     /* the artifacts of a database are in folders named after runs, too */
     is = names.n == 0;
@@ -201,8 +199,7 @@ int store_write(const char *path, const char *name, const void *data, size_t n,
 bool store_has_files(const char *folder)
 {
     struct path_list names = { 0 };
-    struct err none = { 0 };
-    const bool any = path_list(&names, folder, &none) == 0 && names.n > 0;
+    const bool any = path_list(&names, folder, ERR_IGNORED) == 0 && names.n > 0;
 
     path_list_clear(&names);
     return any;
@@ -296,11 +293,10 @@ void store_clear_temps(const char *run, const char *now)
     enum { MOST_SECS = 60 };
     char *folder = path_join(run, STORE_OWN);
     struct path_list names = { 0 };
-    struct err none = { 0 };
     struct stat fresh, st;
 
     if (!path_is_link(folder) && stat(now, &fresh) == 0)
-        path_list(&names, folder, &none);
+        path_list(&names, folder, ERR_IGNORED);
     for (size_t i = 0; i < names.n; i++) {
         char *path = path_join(folder, names.name[i]);
 
@@ -419,15 +415,14 @@ static int64_t highest(const char *folder)
 static int64_t highest_run(const char *root)
 {
     struct experiments all;
-    struct err e = { 0 };
     int64_t most = 0;
 
-    if (experiments_load(&all, root, PATH_NO_LINKS, &e) < 0)
+    if (experiments_load(&all, root, PATH_NO_LINKS, ERR_IGNORED) < 0)
         return 0;
     for (size_t i = 0; i < all.n; i++) {
         struct path_list runs;
 
-        if (path_list(&runs, all.item[i].folder, &e) < 0)
+        if (path_list(&runs, all.item[i].folder, ERR_IGNORED) < 0)
             continue;
         for (size_t j = 0; j < runs.n; j++) {
             struct arena mem = { 0 };
@@ -436,7 +431,7 @@ static int64_t highest_run(const char *root)
                                    STORE_META);
 
             if (store_is_run(runs.name[j]) &&
-                yaml_load(&y, &mem, path, PATH_NO_LINKS, &e) == 0) {
+                yaml_load(&y, &mem, path, PATH_NO_LINKS, ERR_IGNORED) == 0) {
                 const char *name = yaml_get(&y, "run_name");
                 const int64_t n = name ? number_of(name) : 0;
 
@@ -488,8 +483,8 @@ int store_claim(const char *root, char **name, struct err *e)
 
 void store_claimed(const char *root, const char *name)
 {
-    struct err e = { 0 };
-    char *path = number_of(name) > 0 ? store_names_file(root, name, &e) : NULL;
+    char *path =
+        number_of(name) > 0 ? store_names_file(root, name, ERR_IGNORED) : NULL;
 
     if (path)
         claim(path);
@@ -504,8 +499,7 @@ int store_next_colour(const char *root)
         HOW =
             O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC
     };
-    struct err none = { 0 };
-    char *path = store_names_file(root, "colours", &none);
+    char *path = store_names_file(root, "colours", ERR_IGNORED);
     const int fd = path ? open(path, HOW, 0666) : -1; /* of a pipe: -1 */
     off_t end = 0;
 

@@ -79,10 +79,9 @@ static void clean_name(char out[NAME_MAX / 2], const char *name)
 static bool has_others(const char *folder, const char *id)
 {
     struct path_list names = { 0 };
-    struct err none = { 0 };
     bool others = false;
 
-    path_list(&names, folder, &none);
+    path_list(&names, folder, ERR_IGNORED);
     for (size_t i = 0; i < names.n; i++)
         others |=
             strstr(names.name[i], "tfevents") && !str_ends(names.name[i], id);

@@ -337,8 +337,7 @@ static int check_leftovers(const struct check *c, const char *below,
 static bool is_empty(const char *folder)
 {
     struct path_list l;
-    struct err none = { 0 };
-    bool empty = path_list(&l, folder, &none) == 0;
+    bool empty = path_list(&l, folder, ERR_IGNORED) == 0;
 
     for (size_t i = 0; empty && i < l.n; i++) {
         char *path = path_join(folder, l.name[i]);

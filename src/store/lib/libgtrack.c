@@ -242,10 +242,10 @@ static void forget_later(struct run_info *run, int64_t step)
     for (size_t i = 0; i < run->n_metrics; i++) {
         struct metric_sum m = run->metrics[i];
         struct series s = { 0 };
-        struct err e = { 0 };
 
         if (m.last_step > step &&
-            series_load_part(&s, run, m.key, &part, LOAD_MAY_LACK, &e) == 0 &&
+            series_load_part(&s, run, m.key, &part, LOAD_MAY_LACK,
+                             ERR_IGNORED) == 0 &&
             s.n > 0) {
             m.last_step = s.step[s.n - 1];
             m.last = s.value[s.n - 1];

@@ -251,12 +251,10 @@ static int match_live(const struct runs *runs, const char *word, bool *chosen,
 static bool load_by_id(struct runs *runs, const char *root, char **words, int n,
                        int flags)
 {
-    struct err e = { 0 };
-
     for (int i = 0; i < n; i++)
         if (!store_is_id(words[i]))
             return false;
-    if (n == 0 || runs_load_ids(runs, root, words, n, flags, &e) < 0)
+    if (n == 0 || runs_load_ids(runs, root, words, n, flags, ERR_IGNORED) < 0)
         return false;
     for (int i = 0; i < n; i++) {
         size_t k = 0;

@@ -37,14 +37,13 @@ struct beats {
 static void read_beats(struct beats *b, const char *root)
 {
     struct buf text = BUF_INIT;
-    struct err none = { 0 };
     size_t boot;
 
     b->path = index_path(root, ".beats");
     b->boot = attempt_boot_id(&b->mem);
     boot = strlen(b->boot);
     /* those of another start of the machine, or of another machine, are none */
-    if (b->path && buf_read_file(&text, b->path, BEATS_MAX, &none) == 0 &&
+    if (b->path && buf_read_file(&text, b->path, BEATS_MAX, ERR_IGNORED) == 0 &&
         strncmp(text.s, b->boot, boot) == 0 && text.s[boot] == '\n')
         for (const char *line = strchr(text.s, '\n'); line;
              line = strchr(line + 1, '\n')) {

@@ -9,12 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/buf.h"
 #include "common/clock.h"
 #include "common/filelock.h"
-#include "common/hash.h"
 #include "common/path.h"
-#include "store/format/attempt.h"
 #include "store/format/md5.h"
 #include "store/format/store.h"
 #include "store/read/pack.h"
@@ -136,9 +133,8 @@ char *index_folder(const char *root)
 {
     char *path = cache_path(root), *folder = path ? path_parent(path) : NULL;
     const char *own = getenv("GTRACK_CACHE");
-    struct err ignored = { 0 };
 
-    if (folder && path_make(folder, &ignored) == 0 && !(own && *own))
+    if (folder && path_make(folder, ERR_IGNORED) == 0 && !(own && *own))
         chmod(folder, 0700);
     free(path);
     return folder;
@@ -147,10 +143,9 @@ char *index_folder(const char *root)
 static bool read_file(struct index *x)
 {
     struct buf b = BUF_INIT;
-    struct err e = { 0 };
 
-    if (buf_read_file(&b, x->path, INDEX_MAX, &e) < 0 || b.len < sizeof magic ||
-        memcmp(b.s, magic, sizeof magic) != 0) {
+    if (buf_read_file(&b, x->path, INDEX_MAX, ERR_IGNORED) < 0 ||
+        b.len < sizeof magic || memcmp(b.s, magic, sizeof magic) != 0) {
         buf_clear(&b);
         return false;
     }
@@ -303,14 +298,13 @@ static void put_record(struct buf *b, const void *data, size_t n)
 
 void index_write(const char *path, const struct buf *b)
 {
-    struct err ignored = { 0 };
     char *temp = xasprintf("%s.new", path);
     FILE *fp = NULL;
 
-    if (path_make_parent(path, &ignored) == 0) {
+    if (path_make_parent(path, ERR_IGNORED) == 0) {
         /* what a killed process left is written again; another one that
          * writes has the lock */
-        const int fd = filelock_open_own(temp, &ignored);
+        const int fd = filelock_open_own(temp, ERR_IGNORED);
 
         if (fd >= 0 && ftruncate(fd, 0) == 0)
             fp = fdopen(fd, "w");

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "common/buf.h"
-#include "common/mem.h"
 #include "common/path.h"
 #include "common/utf8.h"
 #include "store/format/attempt.h"
@@ -191,10 +190,9 @@ static void load_inputs(struct run_reader *r)
     char *folder = path_join(r->run->folder, "inputs");
     const char *problem = NULL;
     struct path_list names;
-    struct err e = { 0 };
 
     watch_add(r->watch, r->run->folder, folder);
-    if (path_list_most(&names, folder, DATASETS_MAX, &e) == 0) {
+    if (path_list_most(&names, folder, DATASETS_MAX, ERR_IGNORED) == 0) {
         for (size_t i = 0; i < names.n; i++) {
             char *meta = xasprintf("inputs/%s/" STORE_META, names.name[i]);
 

@@ -15,7 +15,6 @@
 #include "common/path.h"
 #include "store/format/metric.h"
 #include "store/format/rewind.h"
-#include "store/format/store.h"
 #include "store/read/index.h"
 
 enum { WIDE = 8192, KEPT = 5, MOST_CACHED = 1 << 30 };
@@ -202,8 +201,7 @@ static bool hash_bytes(const struct outlined *o, const struct block *b,
                        uint64_t *hash)
 {
     char bytes[WIDE];
-    struct err ignored = { 0 };
-    const int fd = path_open(o->path, o->run->links, &ignored);
+    const int fd = path_open(o->path, o->run->links, ERR_IGNORED);
     const ssize_t got =
         fd < 0 ? -1 : pread(fd, bytes, sizeof bytes, b->place * WIDE);
 
@@ -231,11 +229,11 @@ static bool is_current(const struct outlined *o, const struct head *h,
 static void take_cached(struct outlined *o)
 {
     struct buf b = BUF_INIT;
-    struct err ignored = { 0 };
     struct head h;
     struct block *block;
 
-    if (o->cache && buf_read_file(&b, o->cache, MOST_CACHED, &ignored) == 0 &&
+    if (o->cache &&
+        buf_read_file(&b, o->cache, MOST_CACHED, ERR_IGNORED) == 0 &&
         b.len > sizeof h) {
         memcpy(&h, b.s, sizeof h);
         if (memcmp(h.magic, magic, sizeof magic) == 0 && h.ino == o->ino &&
@@ -271,9 +269,8 @@ static void remove_old(const char *cache)
     const int64_t now = clock_wall_ms() / 1000;
     char *folder = path_parent(cache);
     struct path_list names = { 0 };
-    struct err ignored = { 0 };
 
-    path_list(&names, folder, &ignored);
+    path_list(&names, folder, ERR_IGNORED);
     for (size_t i = 0; i < names.n; i++) {
         char *path = path_join(folder, names.name[i]);
         struct stat st;

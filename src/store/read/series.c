@@ -125,10 +125,8 @@ int series_load_part(struct series *s, const struct run_info *run,
         ret = metric_read(&file, add_point, &f, &scan, e);
     if (ret == 0)
         keep_last(&f);
-    if (ret < 0 && e->kind == ERR_MISSING && (flags & LOAD_MAY_LACK)) {
-        *e = (struct err){ 0 };
-        ret = 0;
-    }
+    if (flags & LOAD_MAY_LACK)
+        ret = err_allow(ret, ERR_MISSING, e);
     if (ret < 0) {
         if (e->kind == ERR_MISSING)
             err_set(e, ERR_MISSING, "run %s has no metric %s", run->name, key);

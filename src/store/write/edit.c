@@ -14,7 +14,6 @@
 #include "store/format/attempt.h"
 #include "store/format/key.h"
 #include "store/format/meta.h"
-#include "store/format/store.h"
 #include "store/read/runs.h"
 #include "store/write/move.h"
 #include "store/write/staging.h"
@@ -204,61 +203,41 @@ static void put_pair(struct buf *b, const struct yaml_pair *p,
         yaml_put(b, p->key, value);
 }
 
-static int patch_experiment(const char *folder, const struct patch *patch,
-                            struct err *e)
+/* Write meta.yaml anew.  If the experiment is given, what is missing comes from
+ * it, and a file that cannot be read is put aside. */
+static int rewrite_experiment(const char *folder, struct patch patch,
+                              const struct experiment *x, struct err *e)
 {
-    char *path = path_join(folder, STORE_META);
-    char *temp = xasprintf("%s/.meta", folder);
     struct arena mem = { 0 };
-    struct buf b = BUF_INIT;
-    struct yaml y;
-    int ret = yaml_load(&y, &mem, path, PATH_NO_LINKS, e);
-
-    if (ret == 0) {
-        for (size_t i = 0; i < y.n; i++)
-            put_pair(&b, &y.pair[i], patch);
-        ret = store_write(path, temp, b.s, b.len, true, NULL, e);
-    }
-    buf_clear(&b);
-    arena_clear(&mem);
-    free(temp);
-    free(path);
-    return ret;
-}
-
-int edit_experiment_repair(const struct experiment *x, struct err *e)
-{
-    char *path = path_join(x->folder, STORE_META);
-    char *temp = xasprintf("%s/.meta", x->folder);
-    char *uri = store_uri(x->folder);
-    struct patch patch = { .id = x->id, .name = x->name };
-    struct arena mem = { 0 };
+    const char *path = arena_printf(&mem, "%s/" STORE_META, folder);
+    char *temp = arena_printf(&mem, "%s/.meta", folder);
+    char *uri = store_uri(folder);
     const struct yaml_pair need[] = {
         { "artifact_location", uri, false },
-        { "creation_time", arena_printf(&mem, "%" PRId64, x->created_ms),
-          true },
-        { "experiment_id", x->id, false },
-        { "last_update_time", arena_printf(&mem, "%" PRId64, x->updated_ms),
-          true },
-        { "lifecycle_stage", x->deleted ? "deleted" : "active", false },
-        { "name", x->name, false },
+        { "creation_time",
+          arena_printf(&mem, "%" PRId64, x ? x->created_ms : 0), true },
+        { "experiment_id", patch.id, false },
+        { "last_update_time",
+          arena_printf(&mem, "%" PRId64, x ? x->updated_ms : 0), true },
+        { "lifecycle_stage", x && x->deleted ? "deleted" : "active", false },
+        { "name", patch.name, false },
     };
     struct buf b = BUF_INIT;
     struct yaml y = { NULL, 0 };
-    struct err why = { 0 };
-    int ret = 0;
+    int ret = yaml_load(&y, &mem, path, PATH_NO_LINKS, e);
 
-    if (yaml_load(&y, &mem, path, PATH_NO_LINKS, &why) < 0) {
+    if (ret < 0 && x) {
+        *e = (struct err){ 0 };
         y.n = 0;
         ret = store_rename_damaged(path, e);
     }
-    if (!yaml_get(&y, "artifact_location"))
+    if (x && !yaml_get(&y, "artifact_location"))
         patch.location = uri; /* it is null */
-    if (!yaml_get(&y, "lifecycle_stage"))
+    if (x && !yaml_get(&y, "lifecycle_stage"))
         patch.stage = x->deleted ? "deleted" : "active";
     for (size_t i = 0; i < y.n; i++)
         put_pair(&b, &y.pair[i], &patch);
-    for (size_t i = 0; i < sizeof need / sizeof need[0]; i++)
+    for (size_t i = 0; x && i < sizeof need / sizeof need[0]; i++)
         if (!yaml_find(&y, need[i].key))
             put_pair(&b, &need[i], &patch);
     if (ret == 0)
@@ -266,9 +245,14 @@ int edit_experiment_repair(const struct experiment *x, struct err *e)
     buf_clear(&b);
     arena_clear(&mem);
     free(uri);
-    free(temp);
-    free(path);
     return ret;
+}
+
+int edit_experiment_repair(const struct experiment *x, struct err *e)
+{
+    const struct patch patch = { .id = x->id, .name = x->name };
+
+    return rewrite_experiment(x->folder, patch, x, e);
 }
 
 /* -- a tree that was moved --------------------------------------------- */
@@ -310,7 +294,7 @@ int edit_uris(const char *root, int64_t *count, struct err *e)
         const struct patch patch = { .location = uri };
 
         if (is_local(x->location) && strcmp(x->location, uri) != 0) {
-            ret = patch_experiment(x->folder, &patch, e);
+            ret = rewrite_experiment(x->folder, patch, NULL, e);
             *count += ret == 0;
         }
         free(uri);

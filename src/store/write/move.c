@@ -15,10 +15,9 @@ static const char MOVES[] = "moves";
 
 void move_begin(struct move *m, const char *root, const char *id)
 {
-    struct err ignored = { 0 };
     char *name = path_join(MOVES, id);
 
-    m->mark = store_names_file(root, name, &ignored);
+    m->mark = store_names_file(root, name, ERR_IGNORED);
     m->fd =
         m->mark
             ? open(m->mark,
@@ -42,14 +41,13 @@ void move_end(struct move *m)
 static void place_run(const char *root, const char *id)
 {
     struct experiments all = { 0 };
-    struct err ignored = { 0 };
 
-    if (experiments_load(&all, root, PATH_NO_LINKS, &ignored) == 0)
+    if (experiments_load(&all, root, PATH_NO_LINKS, ERR_IGNORED) == 0)
         for (size_t i = 0; i < all.n; i++) {
             char *run = path_join(all.item[i].folder, id);
 
             if (path_exists(run) && !path_is_link(run))
-                meta_change(run, NULL, NULL, &ignored);
+                meta_change(run, NULL, NULL, ERR_IGNORED);
             free(run);
         }
     experiments_free(&all);
@@ -60,10 +58,9 @@ void move_finish(const char *root)
     char *parent = path_join(root, STORE_NAMES);
     char *folder = path_join(parent, MOVES);
     struct path_list names = { 0 };
-    struct err ignored = { 0 };
 
     if (!path_is_link(parent) && !path_is_link(folder))
-        path_list(&names, folder, &ignored);
+        path_list(&names, folder, ERR_IGNORED);
     for (size_t i = 0; i < names.n; i++) {
         const char *id = names.name[i];
         struct move m;

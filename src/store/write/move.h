@@ -1,7 +1,5 @@
 #pragma once
 
-#include "common/err.h"
-
 /*
  * move - complete what a killed process left of a run's move
  *

@@ -110,10 +110,8 @@ int new_run_stage(struct new_run *n, struct arena *mem,
 
 out:
     if (ret < 0) {
-        struct err ignored = { 0 };
-
         if (n->folder)
-            path_remove(n->folder, &ignored);
+            path_remove(n->folder, ERR_IGNORED);
         free(n->folder);
         free(n->place);
         n->folder = n->place = NULL;

@@ -46,9 +46,8 @@ static void add_tag(struct point_queue *q, const char *key, const char *value)
 static void proc_line(struct buf *out, const char *path, const char *name)
 {
     struct buf b = BUF_INIT;
-    struct err e = { 0 };
 
-    if (buf_read_file(&b, path, 1 << 20, &e) == 0) {
+    if (buf_read_file(&b, path, 1 << 20, ERR_IGNORED) == 0) {
         const char *at = strncmp(b.s, name, strlen(name)) == 0 ? b.s : NULL;
         char *line = xasprintf("\n%s", name);
 
@@ -86,9 +85,8 @@ static void accelerators(struct point_queue *q)
     const char *visible = getenv("CUDA_VISIBLE_DEVICES");
     struct path_list names;
     struct buf all = BUF_INIT, driver = BUF_INIT;
-    struct err e = { 0 };
 
-    if (path_list(&names, gpus, &e) < 0)
+    if (path_list(&names, gpus, ERR_IGNORED) < 0)
         return;
     for (size_t i = 0; i < names.n; i++) {
         char *path = xasprintf("%s/%s/information", gpus, names.name[i]);
@@ -157,8 +155,8 @@ static bool git(struct provenance *c, struct buf *out, size_t max,
     struct spawn s = {
         .out = out, .words = &words, .max = max, .secs = GIT_SECS
     };
-    struct err e = { 0 };
-    const bool good = !atomic_load(&c->stop) && spawn_run(argv, &s, &e) == 0;
+    const bool good =
+        !atomic_load(&c->stop) && spawn_run(argv, &s, ERR_IGNORED) == 0;
 
     while (out->len && out->s[out->len - 1] == '\n')
         buf_trim(out, out->len - 1);
@@ -168,10 +166,10 @@ static bool git(struct provenance *c, struct buf *out, size_t max,
 
 static void keep_diff(struct provenance *c, const struct buf *diff)
 {
-    struct err e = { 0 };
     struct buf tag = BUF_INIT;
 
-    store_artifact_write(c->run, "git.diff", diff->s, diff->len, true, &e);
+    store_artifact_write(c->run, "git.diff", diff->s, diff->len, true,
+                         ERR_IGNORED);
     utf8_clean(&tag, diff->s, diff->len < DIFF_TAG ? diff->len : DIFF_TAG);
     if (diff->len > DIFF_TAG)
         buf_str(&tag, "\n... the rest is in the artifact git.diff\n");
@@ -191,8 +189,7 @@ bool provenance_has_filter(void)
     struct spawn s = {
         .out = &b, .words = &words, .max = DIFF_MAX, .secs = GIT_SECS
     };
-    struct err none = { 0 };
-    const bool any = spawn_run(list, &s, &none) < 0 ||
+    const bool any = spawn_run(list, &s, ERR_IGNORED) < 0 ||
                      strncmp(b.s, "local", 5) == 0 || strstr(b.s, "\nlocal") ||
                      strncmp(b.s, "worktree", 8) == 0 ||
                      strstr(b.s, "\nworktree");

@@ -7,7 +7,6 @@
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "common/clock.h"
@@ -89,15 +88,14 @@ static void *beat_on(void *arg)
     while (!r->stop) {
         const struct timespec until =
             clock_after(CLOCK_MONOTONIC, (double)r->attempt.interval_ms / 1000);
-        struct err ignored = { 0 };
         int timeout = 0;
 
         while (!timeout && !r->stop)
             timeout = pthread_cond_timedwait(&r->wake, &r->lock, &until);
-        if (r->stop || check(r, &ignored) < 0)
+        if (r->stop || check(r, ERR_IGNORED) < 0)
             break;
         r->attempt.beat_ms = clock_wall_ms();
-        attempt_save(r->folder, &r->attempt, false, &ignored);
+        attempt_save(r->folder, &r->attempt, false, ERR_IGNORED);
     }
     pthread_mutex_unlock(&r->lock);
     return NULL;
@@ -324,10 +322,9 @@ static int appear(struct run *r, struct err *e)
 /* Others may have renamed or deleted the run since. */
 static void refresh(struct run *r)
 {
-    struct err e = { 0 };
     struct meta now;
 
-    if (meta_load(&now, &r->mem, r->folder, PATH_NO_LINKS, &e) == 0 &&
+    if (meta_load(&now, &r->mem, r->folder, PATH_NO_LINKS, ERR_IGNORED) == 0 &&
         !now.damage)
         r->meta = now;
 }
@@ -377,7 +374,6 @@ int run_begin(struct run **out, const struct run_conf *c, struct err *e)
     struct writer_conf conf = { .queue = &r->queue,
                                 .may_write = may_write,
                                 .arg = r };
-    struct err ignored = { 0 };
     int ret;
 
     *out = NULL;
@@ -404,10 +400,10 @@ int run_begin(struct run **out, const struct run_conf *c, struct err *e)
 fail:
     stop_beats(r);
     if (r->began)
-        save_end(r, RUN_FAILED, &ignored);
+        save_end(r, RUN_FAILED, ERR_IGNORED);
     unlock_attempt(r);
     if (!c->resume && r->folder)
-        path_remove(r->folder, &ignored);
+        path_remove(r->folder, ERR_IGNORED);
     free_run(r);
     return -1;
 }
@@ -529,14 +525,12 @@ void run_reason(struct run *r, const char *reason)
 
 void run_abandon(struct run *r, enum run_status status, const char *reason)
 {
-    struct err e = { 0 };
-
     if (reason)
         run_reason(r, reason);
-    run_flush(r, &e);
+    run_flush(r, ERR_IGNORED);
     pthread_mutex_lock(&r->lock); /* for good: no heartbeat follows */
-    if (check(r, &e) == 0)
-        save_end(r, status, &e);
+    if (check(r, ERR_IGNORED) == 0)
+        save_end(r, status, ERR_IGNORED);
     attempt_unlock(r->folder, &r->attempt);
 }
 

@@ -20,12 +20,11 @@ enum { IDLE_SECS = 3600 };
  * no folder for it. */
 static char *fresh_name(const char *root, const char *what)
 {
-    struct err none = { 0 };
     char id[33], *name, *path;
 
     store_new_id(id);
     name = xasprintf("%s.%s", what, id);
-    path = store_names_file(root, name, &none);
+    path = store_names_file(root, name, ERR_IGNORED);
     free(name);
     return path;
 }
@@ -44,9 +43,9 @@ static bool is_beside(const char *root, const char *folder)
 char *staging_begin(const char *root, const char *folder, struct err *e)
 {
     char *staged = fresh_name(root, "new");
-    struct err none = { 0 };
 
-    if (staged && is_beside(root, folder) && path_make(staged, &none) == 0)
+    if (staged && is_beside(root, folder) &&
+        path_make(staged, ERR_IGNORED) == 0)
         return staged;
     free(staged);
     return path_make(folder, e) == 0 ? xstrdup(folder) : NULL;
@@ -63,7 +62,6 @@ int staging_commit(const char *staged, const char *folder, struct err *e)
 
 int staging_flush(struct staging_batch *b, struct err *e)
 {
-    struct err ignored = { 0 };
     bool synced = false;
     int ret = 0;
 
@@ -79,7 +77,7 @@ int staging_flush(struct staging_batch *b, struct err *e)
         if (ret == 0)
             ret = staging_commit(b->folder[i], b->place[i], e);
         if (ret < 0)
-            path_remove(b->folder[i], &ignored);
+            path_remove(b->folder[i], ERR_IGNORED);
         free(b->folder[i]);
         free(b->place[i]);
     }
@@ -119,14 +117,13 @@ int staging_remove(const char *root, const char *folder, struct err *e)
 static int64_t idle_secs(const char *folder)
 {
     struct path_list names;
-    struct err none = { 0 };
     struct stat st;
     int64_t least;
 
     if (lstat(folder, &st) < 0)
         return 0;
     least = clock_wall_ms() / 1000 - (int64_t)st.st_mtim.tv_sec;
-    if (!S_ISDIR(st.st_mode) || path_list(&names, folder, &none) < 0)
+    if (!S_ISDIR(st.st_mode) || path_list(&names, folder, ERR_IGNORED) < 0)
         return least;
     for (size_t i = 0; i < names.n; i++) {
         char *path = path_join(folder, names.name[i]);

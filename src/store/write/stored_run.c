@@ -8,7 +8,6 @@
 
 #include "common/buf.h"
 #include "common/clock.h"
-#include "common/mem.h"
 #include "common/path.h"
 #include "common/format/secret.h"
 #include "store/format/attempt.h"
@@ -16,8 +15,6 @@
 #include "store/format/meta.h"
 #include "store/format/store.h"
 #include "store/write/move.h"
-#include "store/write/new_run.h"
-#include "store/write/staging.h"
 
 enum {
     VALUE_MAX = 64 << 20,
@@ -147,14 +144,13 @@ int stored_run_param(struct stored_run *p, const char *key, const char *value,
     const char *file = find_file(p, PARAM, key, e);
     char *path;
     struct buf was = BUF_INIT, now = BUF_INIT;
-    struct err none = { 0 };
     int ret = 0;
 
     if (!file)
         return -1;
     path = xasprintf("%s/params/%s", p->folder, file);
     secret_mask_named(&now, key, value);
-    if (buf_read_unlinked(&was, path, VALUE_MAX, &none) < 0)
+    if (buf_read_unlinked(&was, path, VALUE_MAX, ERR_IGNORED) < 0)
         ret = store_value(p->folder, "params", file, now.s, false, e);
     else if (strcmp(was.s, now.s) != 0)
         ret = err_set(e, ERR_USAGE,
@@ -213,7 +209,6 @@ int stored_run_move(struct stored_run *p, const char *root,
 {
     char *id = NULL, *from, *into, *to, *artifacts, *uri;
     const struct meta was = p->meta;
-    struct err ignored = { 0 };
     struct move move;
     int ret;
 
@@ -236,7 +231,7 @@ int stored_run_move(struct stored_run *p, const char *root,
         ret = meta_save(&p->meta, p->folder, true, e);
     if (ret == 0 && rename(p->folder, to) < 0) {
         ret = err_sys(e, "cannot move %s to %s", p->folder, to);
-        meta_save(&was, p->folder, true, &ignored);
+        meta_save(&was, p->folder, true, ERR_IGNORED);
     }
     move_end(&move);
     if (ret == 0) {
@@ -257,8 +252,6 @@ int stored_run_move(struct stored_run *p, const char *root,
 int stored_run_end(struct stored_run *p, enum run_status status, int64_t end_ms,
                    int ret, struct err *e)
 {
-    struct err ignored = { 0 };
-
     if (ret == 0 && end_ms == 0 && status != RUN_RUNNING)
         end_ms = clock_wall_ms();
     p->meta.status = run_status_mlflow(status);
@@ -270,7 +263,7 @@ int stored_run_end(struct stored_run *p, enum run_status status, int64_t end_ms,
     if (ret == 0)
         ret = meta_save(&p->meta, p->folder, !p->place, e);
     if (ret < 0 && p->place)
-        path_remove(p->folder, &ignored);
+        path_remove(p->folder, ERR_IGNORED);
     if (ret == 0 && p->place) {
         struct staging_batch alone = { .n = 0 },
                              *b = p->batch ? p->batch : &alone;

@@ -18,7 +18,6 @@
 #include "store/format/key.h"
 #include "store/format/rewind.h"
 #include "store/format/store.h"
-#include "store/write/point_queue.h"
 
 enum { KEPT_ROOM = 1 << 16 };
 
@@ -120,8 +119,7 @@ static bool is_written(const struct writer *w, const char *file,
 {
     char *path = path_join(w->files.table[PARAM].folder, file);
     struct buf b = BUF_INIT;
-    struct err e = { 0 };
-    const bool there = buf_read_unlinked(&b, path, 1 << 20, &e) == 0;
+    const bool there = buf_read_unlinked(&b, path, 1 << 20, ERR_IGNORED) == 0;
 
     *same = there && strcmp(b.s, value) == 0;
     buf_clear(&b);
@@ -543,9 +541,7 @@ static int64_t count_left(const struct writer *w)
 
 static void free_all(struct writer *w)
 {
-    struct err ignored = { 0 }; /* its last flush has told */
-
-    tfevents_close(w->conf.events, &ignored);
+    tfevents_close(w->conf.events, ERR_IGNORED);
     point_queue_clear(w->queue);
     queued_texts_clear(&w->waiting);
     for (size_t i = 0; i < w->n_files; i++) {

@@ -6,15 +6,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "common/buf.h"
 #include "common/clock.h"
 #include "common/format/secret.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/path.h"
 #include "store/format/store.h"
-#include "store/read/runs.h"
-#include "store/write/stored_run.h"
 #include "track/runs/copy.h"
 
 #define SOURCE_TAG "gtrack.imported_from"
@@ -186,11 +183,9 @@ static int load_known(struct import *import, struct err *e)
 {
     const int flags = LOAD_NO_METRICS | LOAD_DELETED;
 
-    if (runs_load(&import->store, import->root, flags, e) < 0) {
-        if (e->kind != ERR_MISSING)
-            return -1;
-        *e = (struct err){ 0 };
-    }
+    if (err_allow(runs_load(&import->store, import->root, flags, e),
+                  ERR_MISSING, e) < 0)
+        return -1;
     for (size_t i = 0; i < import->store.n; i++) {
         const struct run_info *run = &import->store.run[i];
         const char *source = run_info_tag(run, SOURCE_TAG);

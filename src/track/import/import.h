@@ -7,9 +7,7 @@
 
 #include "common/buf.h"
 #include "common/err.h"
-#include "store/format/metric.h"
 #include "store/read/runs.h"
-#include "store/write/run.h"
 #include "store/write/stored_run.h"
 
 /*

@@ -15,10 +15,9 @@ static size_t count_entries(const char *folder, const char *name)
 {
     char *path = path_join(folder, name);
     struct path_list l = { 0 };
-    struct err ignored = { 0 };
     size_t n;
 
-    path_list(&l, path, &ignored);
+    path_list(&l, path, ERR_IGNORED);
     n = l.n;
     path_list_clear(&l);
     free(path);
@@ -29,11 +28,10 @@ static size_t count_entries(const char *folder, const char *name)
 static void report_models(const char *root)
 {
     struct path_list l = { 0 };
-    struct err ignored = { 0 };
     const size_t registered = count_entries(root, "models");
     size_t logged = 0;
 
-    path_list(&l, root, &ignored);
+    path_list(&l, root, ERR_IGNORED);
     for (size_t i = 0; i < l.n; i++) {
         char *experiment = path_join(root, l.name[i]);
 

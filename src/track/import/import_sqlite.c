@@ -105,12 +105,10 @@ static int take_count(struct sqlite *d, sqlite3_stmt *row, struct err *e)
 /* Is there a table of this name?  A view might compute for ever. */
 static bool has_table(struct sqlite *d, const char *name)
 {
-    struct err none = { 0 };
-
     return each(d,
                 "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND "
                 "name = ?1",
-                name, take_count, &none) == 0 &&
+                name, take_count, ERR_IGNORED) == 0 &&
            d->count > 0;
 }
 
@@ -127,13 +125,12 @@ static void report_left(struct sqlite *d)
         { "alerts", "alert" },
     };
     struct buf b = BUF_INIT;
-    struct err none = { 0 };
 
     for (size_t i = 0; i < sizeof left / sizeof left[0]; i++) {
         char *sql = xasprintf("SELECT count(*) FROM %s", left[i][0]);
 
         if (has_table(d, left[i][0]) &&
-            each(d, sql, NULL, take_count, &none) == 0 && d->count > 0)
+            each(d, sql, NULL, take_count, ERR_IGNORED) == 0 && d->count > 0)
             buf_printf(&b, "%s%s (%lld)", b.len ? ", " : "", left[i][1],
                        (long long)d->count);
         free(sql);
@@ -213,6 +210,7 @@ static int read_mlflow_run(struct sqlite *d, sqlite3_stmt *row, struct err *e)
 {
     const char *id = text(d, row, 0);
     struct import_run *in = &d->in;
+    enum run_status status;
     int ret;
 
     begin_run(d, id, text(d, row, 1));
@@ -228,10 +226,8 @@ static int read_mlflow_run(struct sqlite *d, sqlite3_stmt *row, struct err *e)
                    "WHERE run_uuid = ?1 ORDER BY key, timestamp, step",
                    id, add_point, e);
     find_artifacts(d, d->lib.whole(row, 4));
-    for (enum run_status s = RUN_RUNNING; s <= RUN_KILLED; s++)
-        if (strcmp(text(d, row, 5) ? text(d, row, 5) : "",
-                   run_status_word(s)) == 0)
-            in->status = s;
+    status = run_status_find(text(d, row, 5), RUN_KILLED);
+    in->status = status ? status : in->status;
     in->start_ms = d->lib.whole(row, 6);
     in->end_ms = d->lib.whole(row, 7);
     in->deleted_ms = d->lib.whole(row, 8);
@@ -369,8 +365,7 @@ static int open_file(struct sqlite *d, struct err *e)
     char *wal = xasprintf("%s-wal", path);
     struct buf uri = BUF_INIT;
     struct stat st = { 0 };
-    struct err why = { 0 };
-    int ret = open_as(d, path, 0, &why);
+    int ret = open_as(d, path, 0, ERR_IGNORED);
 
     if (ret < 0 && stat(wal, &st) == 0 && st.st_size > 0) {
         ret = err_set(e, ERR_INPUT,

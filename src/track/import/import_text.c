@@ -12,7 +12,6 @@
 
 #include "common/mem.h"
 #include "common/num.h"
-#include "common/path.h"
 #include "store/format/store.h"
 #include "store/read/runs.h"
 

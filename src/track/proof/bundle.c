@@ -2,11 +2,10 @@
 #include "track/proof/bundle.h"
 
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/buf.h"
+#include "common/mem.h"
 #include "common/path.h"
 #include "common/sig.h"
 #include "common/spawn.h"

@@ -4,9 +4,9 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "common/buf.h"
 #include "common/err.h"
 #include "common/sha256.h"
-#include "track/runs/file_tree.h"
 
 /*
  * bundle - an archive that gtrack bundle has written, unpacked and compared

@@ -2,7 +2,6 @@
 #include "track/proof/claims.h"
 
 #include <ctype.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -72,11 +72,10 @@ static char *find_password(const char *path, const char *machine)
     static const char *const fields[] = { "machine", "login", "password",
                                           "account", NULL };
     struct buf b = BUF_INIT;
-    struct err none = { 0 };
     char *at, *word, *found = NULL;
     bool here = false;
 
-    if (buf_read_file(&b, path, MOST, &none) < 0)
+    if (buf_read_file(&b, path, MOST, ERR_IGNORED) < 0)
         return NULL;
     at = b.s;
     while (!found && (word = next_word(&at))) {

@@ -34,8 +34,7 @@ json_t *push_cursor_load(const struct run_info *r, const char *destination)
     enum { MOST = 64 << 20 };
     char *path = cursor_path(r, destination);
     struct buf text = BUF_INIT;
-    struct err none = { 0 };
-    json_t *cursor = buf_read_unlinked(&text, path, MOST, &none) == 0
+    json_t *cursor = buf_read_unlinked(&text, path, MOST, ERR_IGNORED) == 0
                          ? json_loadb(text.s, text.len, 0, NULL)
                          : NULL;
 
@@ -169,10 +168,9 @@ int push_put_file(struct http *h, struct http_call *c, const char *path,
 void push_print(const char *text)
 {
     struct buf b = BUF_INIT;
-    struct err none = { 0 };
 
     utf8_visible(&b, text);
-    pager_print(&none, "%s", b.s);
+    pager_print(ERR_IGNORED, "%s", b.s);
     buf_clear(&b);
 }
 

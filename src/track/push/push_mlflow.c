@@ -390,7 +390,6 @@ static void print_dry_run(struct mlflow *p)
     json_t *metrics = push_cursor_object(p->cursor, "metrics");
     int64_t points = 0, sent = 0;
     struct file_tree f = { 0 };
-    struct err none = { 0 };
     size_t files = 0;
 
     for (size_t j = 0; j < p->run->n_metrics; j++) {
@@ -401,7 +400,8 @@ static void print_dry_run(struct mlflow *p)
             json_object_get(json_object_get(metrics, m->key), "points"));
     }
     if (!p->conf->no_files)
-        file_tree_list(&f, p->run->artifacts, run_info_inside(p->run), &none);
+        file_tree_list(&f, p->run->artifacts, run_info_inside(p->run),
+                       ERR_IGNORED);
     for (size_t i = 0; i < f.n; i++)
         files += !f.file[i].outside &&
                  (p->conf->checkpoints ||

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "common/log.h"
-#include "common/mem.h"
 #include "store/format/md5.h"
 #include "track/runs/run_facts.h"
 

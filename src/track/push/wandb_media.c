@@ -66,15 +66,12 @@ static void find_hash(struct part *p, json_t *hashes, const char *version,
                       const void *data)
 {
     const char *known = json_string_value(json_object_get(hashes, version));
-    struct sha256 h;
 
     if (known) {
         snprintf(p->hash, sizeof p->hash, "%s", known);
         return;
     }
-    sha256_init(&h);
-    sha256_add(&h, data, (size_t)p->file.size);
-    sha256_text(&h, p->hash);
+    sha256_of(data, (size_t)p->file.size, p->hash);
     json_object_set_new(hashes, version, json_string(p->hash));
 }
 
@@ -275,7 +272,6 @@ static bool add_histograms(struct wandb_media *m, const struct run_info *r,
 {
     static const char folder[] = "histograms/", ending[] = ".jsonl";
     struct histograms h = { 0 };
-    struct err why = { 0 };
     char *key;
     bool good;
 
@@ -283,7 +279,7 @@ static bool add_histograms(struct wandb_media *m, const struct run_info *r,
         return false;
     path += strlen(folder);
     key = xstrndup(path, strlen(path) - strlen(ending));
-    good = histograms_load(&h, r, key, &why) == 0;
+    good = histograms_load(&h, r, key, ERR_IGNORED) == 0;
     for (size_t i = 0; good && i < h.n; i++)
         add_histogram(m, key, &h.item[i]);
     histograms_free(&h);

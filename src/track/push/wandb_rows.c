@@ -6,7 +6,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "common/mem.h"
 #include "common/path.h"
 #include "common/format/protobuf.h"
 #include "common/output/emit.h"

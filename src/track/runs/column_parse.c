@@ -304,8 +304,7 @@ void columns_add_sorted(struct columns *c, const char *text,
                         const struct runs *runs)
 {
     bool down[MAX_COLUMNS] = { false };
-    struct err none = { 0 };
 
     if (text)
-        parse_sort(c, down, text, runs, &none);
+        parse_sort(c, down, text, runs, ERR_IGNORED);
 }

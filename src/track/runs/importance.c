@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/num.h"
+#include "common/stats/paired.h"
 
 /* The runs, as values of one parameter and results. */
 struct sample {

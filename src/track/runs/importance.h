@@ -2,7 +2,6 @@
 
 #include "common/buf.h"
 #include "common/mem.h"
-#include "common/stats/paired.h"
 #include "store/read/runs.h"
 #include "track/runs/column.h"
 

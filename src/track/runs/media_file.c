@@ -101,12 +101,12 @@ const char *media_file_caption(const struct media_file *m,
     char *path = xasprintf("%s/%.*s.txt", r->artifacts,
                            (int)(strrchr(m->path, '.') - m->path), m->path);
     struct buf text = BUF_INIT;
-    struct err none = { 0 };
     const char *caption = NULL;
 
     if (path_exists(path) &&
-        buf_read_open(&text, path_open_inside(path, run_info_inside(r), &none),
-                      path, CAPTION_MAX, &none) == 0)
+        buf_read_open(&text,
+                      path_open_inside(path, run_info_inside(r), ERR_IGNORED),
+                      path, CAPTION_MAX, ERR_IGNORED) == 0)
         caption = arena_strdup(mem, text.s);
     buf_clear(&text);
     free(path);

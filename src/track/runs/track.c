@@ -11,15 +11,12 @@
 #include "common/confine.h"
 #include "common/num.h"
 #include "common/output/emit.h"
-#include "common/path.h"
-#include "common/program.h"
 #include "common/utf8.h"
 #include "store/alert/alert_watch.h"
 #include "store/format/store.h"
 #include "store/query/filter.h"
 #include "store/read/beats.h"
 #include "store/read/index.h"
-#include "track/runs/column.h"
 #include "track/runs/column_parse.h"
 
 const char *track_root;
@@ -80,9 +77,8 @@ void track_confine_reader(void)
 static void add_store(struct path_list *folders, const char *root)
 {
     struct path_list names = { 0 };
-    struct err none = { 0 };
 
-    path_list(&names, root, &none);
+    path_list(&names, root, ERR_IGNORED);
     for (size_t i = 0; i < names.n; i++) {
         char *folder = path_join(root, names.name[i]);
         char *meta = path_join(folder, STORE_META);

@@ -42,7 +42,6 @@ static void hash_of(struct dev *dev, const struct settings *s,
                     char out[SHA256_TEXT])
 {
     struct buf b = BUF_INIT;
-    struct sha256 h;
     struct err e = { 0 };
     char program[SHA256_TEXT] = "", text[512];
     int64_t size;
@@ -58,9 +57,7 @@ static void hash_of(struct dev *dev, const struct settings *s,
         conf_text(&s->conf, row, &b);
         buf_char(&b, '\n');
     }
-    sha256_init(&h);
-    sha256_add(&h, b.s, b.len);
-    sha256_text(&h, out);
+    sha256_of(b.s, b.len, out);
     buf_clear(&b);
 }
 
