@@ -160,11 +160,9 @@ static int add_folder(struct bundle *b, const char *folder, const char *inside,
     int ret = file_tree_list(&f, folder, NULL, e);
 
     for (size_t i = 0; i < f.n && ret == 0; i++) {
-        char *from = path_join(folder, f.file[i].path);
         char *name = path_join(to, f.file[i].path);
 
-        ret = add_file(b, from, inside, name, e);
-        free(from);
+        ret = add_file(b, f.file[i].whole, inside, name, e);
         free(name);
     }
     file_tree_clear(&f);
@@ -256,12 +254,10 @@ static int add_step(struct bundle *b, const struct file_tree *f,
     int ret = 0;
 
     for (size_t i = s->first; i < s->first + s->n && ret == 0; i++) {
-        char *from = path_join(folder, f->file[i].path);
         char *name =
             xasprintf("%s/%s%s", to, checkpoints_folder, f->file[i].path);
 
-        ret = add_file(b, from, folder, name, e);
-        free(from);
+        ret = add_file(b, f->file[i].whole, folder, name, e);
         free(name);
     }
     return ret;
@@ -289,25 +285,20 @@ static int add_checkpoints(struct bundle *b, const struct run_info *r,
     return ret;
 }
 
-/* The files of the experiment that readers of the run need. */
-static int add_experiment(struct bundle *b, const struct run_info *r,
+/* The files of the experiment that readers of the run need, below a folder of
+ * the archive. */
+static int add_experiment(struct bundle *b, const char *folder, const char *to,
                           struct err *e)
 {
-    char *folder = path_parent(r->folder);
-    char *meta = path_join(folder, STORE_META);
-    char *datasets = path_join(folder, "datasets");
-    char *to = xasprintf("mlruns/%s/", path_name(folder));
-    char *name = path_join(to, STORE_META), *sets = path_join(to, "datasets");
-    int ret = add_file(b, meta, folder, name, e);
+    struct arena mem = { 0 };
+    const int ret =
+        add_file(b, arena_printf(&mem, "%s/" STORE_META, folder), folder,
+                 arena_printf(&mem, "%s/" STORE_META, to), e) < 0
+            ? -1
+            : add_folder(b, arena_printf(&mem, "%s/datasets", folder), folder,
+                         arena_printf(&mem, "%s/datasets", to), e);
 
-    if (ret == 0)
-        ret = add_folder(b, datasets, folder, sets, e);
-    free(folder);
-    free(meta);
-    free(datasets);
-    free(to);
-    free(name);
-    free(sets);
+    arena_clear(&mem);
     return ret;
 }
 
@@ -319,7 +310,7 @@ static int add_run_files(struct bundle *b, const struct run_info *r,
     int ret = file_tree_list(&f, r->folder, r->folder, e);
 
     for (size_t i = 0; i < f.n && ret == 0; i++) {
-        char *from = path_join(r->folder, f.file[i].path);
+        const char *from = f.file[i].whole;
         char *name = path_join(to, f.file[i].path);
 
         if (f.file[i].outside)
@@ -328,7 +319,6 @@ static int add_run_files(struct bundle *b, const struct run_info *r,
                  !copy_is_cursor(f.file[i].path))
             ret = add_open_file(b, path_open_inside(from, r->folder, e), from,
                                 name, e);
-        free(from);
         free(name);
     }
     file_tree_clear(&f);
@@ -338,14 +328,16 @@ static int add_run_files(struct bundle *b, const struct run_info *r,
 static int add_run(struct bundle *b, const struct run_info *r, struct err *e)
 {
     char *parent = path_parent(r->folder);
-    char *to = xasprintf("mlruns/%s/%s", path_name(parent), r->id);
-    int ret = add_experiment(b, r, e);
+    char *of = path_join("mlruns", path_name(parent));
+    char *to = path_join(of, r->id);
+    int ret = add_experiment(b, parent, of, e);
 
     if (ret == 0)
         ret = add_run_files(b, r, to, e);
     if (ret == 0 && checkpoints != NONE)
         ret = add_checkpoints(b, r, to, e);
     free(parent);
+    free(of);
     free(to);
     return ret;
 }
@@ -434,8 +426,7 @@ static bool ask_git(struct buf *out, const char *const *argv)
 {
     struct buf words = BUF_INIT;
     struct spawn s = { .out = out, .words = &words };
-    struct err none = { 0 };
-    const bool done = spawn_run(argv, &s, &none) == 0;
+    const bool done = spawn_run(argv, &s, ERR_IGNORED) == 0;
 
     buf_clear(&words);
     return done;
@@ -612,11 +603,7 @@ static int add_all(struct bundle *b, const struct runs *runs, struct err *e)
 /* MANIFEST is the last file, and its own SHA-256 the head. */
 static int add_manifest(struct bundle *b, char head[SHA256_TEXT], struct err *e)
 {
-    struct sha256 h;
-
-    sha256_init(&h);
-    sha256_add(&h, b->manifest.s, b->manifest.len);
-    sha256_text(&h, head);
+    sha256_of(b->manifest.s, b->manifest.len, head);
     if (key && bundle_sign(&b->signature, key, &b->manifest, e) < 0)
         return -1;
     if (add_text(b, BUNDLE_MANIFEST, &b->manifest, e) < 0)

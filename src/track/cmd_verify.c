@@ -176,11 +176,9 @@ static int check_claims(struct verify *v, struct err *e)
     v->end = clock_mono() + STAMPED_SECS;
     for (size_t i = 0; i < f.n && !sig_caught(); i++) {
         const char *name = f.file[i].path;
-        char *path = path_join(files, name);
 
         if (str_ends(name, ".md") || str_ends(name, ".tex"))
-            check_report(v, path, name);
-        free(path);
+            check_report(v, f.file[i].whole, name);
     }
     file_tree_clear(&f);
     free(files);
@@ -349,7 +347,7 @@ static int verify_main(int argc, char **argv, struct err *e)
     if (sig_caught())
         ret = err_set(e, ERR_INTERRUPTED, "interrupted; nothing was checked");
     if (v.folder && !keep)
-        path_remove(v.folder, &(struct err){ 0 });
+        path_remove(v.folder, ERR_IGNORED);
     table_clear(&v.table);
     free(v.folder);
     free(v.store);

@@ -102,12 +102,8 @@ static int import_folder(struct import *import, const char *folder,
         char *parent = path_parent(f->file[i].path);
 
         if (strcmp(parent, folder) == 0 &&
-            strstr(path_name(f->file[i].path), "tfevents")) {
-            char *path = path_join(import->path, f->file[i].path);
-
-            ret = tfevents_read(path, &reader, &in, e);
-            free(path);
-        }
+            strstr(path_name(f->file[i].path), "tfevents"))
+            ret = tfevents_read(f->file[i].whole, &reader, &in, e);
         free(parent);
     }
     if (ret == 0 && import_run_count_points(&in) + in.n_pairs +

@@ -419,17 +419,16 @@ static int import_folder(struct import *import, struct err *e)
     if (file_tree_list(&f, import->path, NULL, e) < 0)
         return -1;
     for (size_t i = 0; i < f.n; i++) {
-        char *path = path_join(import->path, f.file[i].path);
+        const char *path = f.file[i].whole;
         struct err why = { 0 };
 
-        if (str_ends(path, ".wandb")) {
-            found++;
-            if (import_log(import, path, &why) < 0) {
-                failed++;
-                log_error("%s", why.text);
-            }
+        if (!str_ends(path, ".wandb"))
+            continue;
+        found++;
+        if (import_log(import, path, &why) < 0) {
+            failed++;
+            log_error("%s", why.text);
         }
-        free(path);
     }
     file_tree_clear(&f);
     if (found == 0)

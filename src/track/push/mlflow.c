@@ -13,7 +13,7 @@
 #include "common/mem.h"
 #include "common/num.h"
 #include "common/path.h"
-#include "store/format/metric.h"
+#include "store/format/metric_append.h"
 #include "track/runs/file_tree.h"
 
 static int call(struct mlflow *p, const char *path, const char *body, bool once,
@@ -134,7 +134,7 @@ static int send_if_new(struct mlflow *p, const struct file_tree_file *f,
 {
     json_t *sent = push_cursor_object(p->cursor, "files");
     bool refused = false;
-    char *path, now[64];
+    char now[64];
     int ret;
 
     if (f->outside ||
@@ -150,9 +150,7 @@ static int send_if_new(struct mlflow *p, const struct file_tree_file *f,
                        "the server keeps artifacts at %s and does not accept "
                        "them itself; use --no-files",
                        p->artifact_uri ? p->artifact_uri : "(nowhere)");
-    path = path_join(p->run->artifacts, f->path);
-    ret = send_file(p, path, f->path, &refused, e);
-    free(path);
+    ret = send_file(p, f->whole, f->path, &refused, e);
     if (refused) {
         log_warn("%s", e->text);
         json_object_set_new(p->refused, f->path, json_true());

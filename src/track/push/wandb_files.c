@@ -95,13 +95,11 @@ static void add_artifacts(struct outgoing *out, const struct wandb_push *p)
         return;
     }
     for (size_t i = 0; i < f.n; i++) {
-        char *path = path_join(p->run->artifacts, f.file[i].path);
+        const struct file_tree_file *x = &f.file[i];
 
-        if (!f.file[i].outside &&
-            !wandb_media_find(&p->media, f.file[i].path) &&
-            !push_is_checkpoint(f.file[i].path, f.file[i].size))
-            add_file(out, p, f.file[i].path, path, NULL);
-        free(path);
+        if (!x->outside && !wandb_media_find(&p->media, x->path) &&
+            !push_is_checkpoint(x->path, x->size))
+            add_file(out, p, x->path, x->whole, NULL);
     }
     file_tree_clear(&f);
 }
@@ -151,7 +149,7 @@ static int send_checkpoints(struct wandb_push *p, struct err *e)
         GROW(out.file, out.n, out.room);
         out.file[out.n++] = (struct wandb_file){
             .name = x->path,
-            .path = arena_printf(&out.mem, "%s/%s", p->run->artifacts, x->path),
+            .path = x->whole,
             .inside = run_info_inside(p->run),
         };
         buf_printf(&state, "%s %" PRId64 " %" PRId64 "\n", x->path, x->size,

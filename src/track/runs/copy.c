@@ -2,7 +2,6 @@
 #include "track/runs/copy.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -69,7 +68,7 @@ int copy_tree(const char *from, const char *to, const char *top,
     if (file_tree_list(&f, from, inside, e) < 0)
         return -1;
     for (size_t i = 0; ret == 0 && i < f.n; i++) {
-        char *a = path_join(from, f.file[i].path);
+        const char *a = f.file[i].whole;
         char *b = path_join(to, f.file[i].path);
 
         if (f.file[i].outside) {
@@ -82,7 +81,6 @@ int copy_tree(const char *from, const char *to, const char *top,
             path_unpin(&pin, e);
         }
         free(b);
-        free(a);
     }
     file_tree_clear(&f);
     return ret;
@@ -94,7 +92,6 @@ static int copy_tags(const char *from, const char *to, const char *run,
                      const char *inside, struct err *e)
 {
     char *fresh = path_join(run, STORE_OWN "/tags");
-    struct err ignored = { 0 };
     int ret = 0;
 
     if (!path_exists(to))
@@ -106,7 +103,7 @@ static int copy_tags(const char *from, const char *to, const char *run,
             ret = err_sys(e, "cannot create %s", to);
     }
     if (path_exists(fresh))
-        path_remove(fresh, &ignored);
+        path_remove(fresh, ERR_IGNORED);
     free(fresh);
     return ret;
 }
@@ -158,7 +155,6 @@ static int copy_run(const struct run_info *r, const char *to_root,
                     struct staging_batch *b, bool *copied, struct err *e)
 {
     char *experiment = NULL, *place = NULL, *of = NULL, *folder = NULL;
-    struct err ignored = { 0 };
     int ret = -1;
 
     *copied = false;
@@ -195,7 +191,7 @@ out:
     if (ret < 0)
         err_wrap(e, "cannot copy run %s", r->name);
     if (ret < 0 && folder)
-        path_remove(folder, &ignored);
+        path_remove(folder, ERR_IGNORED);
     free(folder);
     free(place);
     free(of);
@@ -207,7 +203,6 @@ int copy_runs(const struct runs *runs, const char *to_root, struct copies *c,
               struct err *e)
 {
     struct staging_batch batch = { .n = 0 };
-    struct err ignored = { 0 };
     size_t failed = 0;
 
     *c = (struct copies){ 0, 0, 0 };
@@ -217,7 +212,7 @@ int copy_runs(const struct runs *runs, const char *to_root, struct copies *c,
 
         if (copy_run(r, to_root, &batch, &copied, e) < 0) {
             if (e->kind != ERR_INPUT && e->kind != ERR_MISSING) {
-                staging_flush(&batch, &ignored);
+                staging_flush(&batch, ERR_IGNORED);
                 return -1;
             }
             log_warn("%s", e->text);

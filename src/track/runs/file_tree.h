@@ -18,7 +18,8 @@
  */
 struct file_tree {
     struct file_tree_file {
-        char *path; /* below the folder: "checkpoints/model.bin" */
+        char *whole;      /* the path, as the folder was given */
+        const char *path; /* below the folder: "checkpoints/model.bin" */
         int64_t size, mtime_ms;
         bool outside; /* a link that leaves the run */
     } * file;
