@@ -19,6 +19,7 @@
 #include "store/read/runs.h"
 #include "trainer/checkpoint/checkpoint_files.h"
 #include "trainer/checkpoint/checkpoint_find.h"
+#include "trainer/checkpoint/checkpoint_from.h"
 #include "trainer/plan/plan_memory.h"
 #include "trainer/ranks/launch.h"
 #include "trainer/ranks/local_ranks.h"
@@ -171,19 +172,26 @@ static int start_ranks(struct err *e)
     return local_ranks_run(program_words(), (int)count, e);
 }
 
-/* A run goes on in the precision it began with. */
-static void keep_precision(struct settings *s, const char *checkpoint)
+/* A run goes on in the precision it began with, and its model started from what
+ * it did. */
+static int keep_beginning(struct settings *s, const char *checkpoint,
+                          struct err *e)
 {
     char *path = path_join(checkpoint, "config.ini");
     struct settings then;
     struct err none = { 0 };
+    int ret = 0;
 
-    if (s->train.precision == PRECISION_AUTO &&
-        settings_begin(&then, path, &none) == 0) {
-        s->train.precision = then.train.precision;
+    if (settings_begin(&then, path, &none) == 0) {
+        if (s->train.precision == PRECISION_AUTO)
+            s->train.precision = then.train.precision;
+        ret = conf_put(&s->conf, "train.from", then.train.from, path, e);
+        if (ret == 0 && !*s->run.parent)
+            ret = conf_put(&s->conf, "run.parent", then.run.parent, path, e);
         settings_clear(&then);
     }
     free(path);
+    return ret;
 }
 
 /* Load the settings, and find the checkpoint to resume from, if any. */
@@ -196,10 +204,12 @@ static int open_settings(struct settings *s, char **checkpoint, struct err *e)
         return -1;
     if (resume && !show_config && checkpoint_find(s, resume, checkpoint, e) < 0)
         return -1;
-    if (*checkpoint)
-        keep_precision(s, *checkpoint);
-    if (config || show_config)
+    if (*checkpoint && keep_beginning(s, *checkpoint, e) < 0)
+        return -1;
+    if (show_config)
         return 0;
+    if (config)
+        return *checkpoint ? 0 : checkpoint_from_find(s, e);
     if (!*checkpoint)
         return err_set(e, ERR_USAGE,
                        "no settings; use --config FILE to name them");
@@ -236,7 +246,9 @@ static int open_and_train(struct settings *s, const char *checkpoint,
                                    (steal ? REPORT_STEAL : 0) |
                                    (resume && !checkpoint ? REPORT_AGAIN : 0),
                                .detect_anomaly = detect_anomaly };
-    struct engine eng = { .weights = { checkpoint, checkpoint_fits } };
+    const char *from = *s->train.from ? s->train.from : NULL;
+    struct engine eng = { .weights = { checkpoint ? checkpoint : from,
+                                       checkpoint_fits } };
     int ret;
 
     alert_writer_fork(&alerts);

@@ -79,10 +79,19 @@ static int add_file(struct buf *out, const char *path, const char *key,
 static bool is_constant(const char *tag)
 {
     static const char *const begins[] = {
-        "attempt.",      "resumed.",      "mlflow.source.",
-        "gtrack.cpu",    "gtrack.driver", "gtrack.gpus",
-        "gtrack.host",   "gtrack.memory", "gtrack.libraries",
-        "gtrack.slurm.", "gtrack.system", "gtrack.visible_gpus",
+        "attempt.",
+        "from.",
+        "resumed.",
+        "mlflow.source.",
+        "gtrack.cpu",
+        "gtrack.driver",
+        "gtrack.gpus",
+        "gtrack.host",
+        "gtrack.memory",
+        "gtrack.libraries",
+        "gtrack.slurm.",
+        "gtrack.system",
+        "gtrack.visible_gpus",
     };
 
     for (size_t i = 0; i < sizeof begins / sizeof begins[0]; i++)

@@ -237,6 +237,15 @@ int checkpoint_load_weights(const char *folder, struct engine *eng,
     return 0;
 }
 
+int checkpoint_load_moments(const char *folder, struct engine *eng,
+                            struct err *e)
+{
+    if (checkpoint_state_steps(folder, eng, e) < 0 ||
+        load_part(folder, PART_OPTIM, load_moments, eng, e) < 0)
+        return err_wrap(e, "%s", folder);
+    return 0;
+}
+
 int checkpoint_load(const char *folder, struct engine *eng, struct err *e)
 {
     if (checkpoint_state_load(folder, eng, e) < 0 ||
@@ -244,4 +253,30 @@ int checkpoint_load(const char *folder, struct engine *eng, struct err *e)
         load_part(folder, PART_OPTIM, load_moments, eng, e) < 0)
         return err_wrap(e, "%s", folder);
     return dev_sync(&eng->dev, e);
+}
+
+void checkpoint_compare(const struct settings *s, const char *folder,
+                        const char *breaks(const char *key))
+{
+    char *path = path_join(folder, checkpoint_parts[PART_CONFIG]);
+    struct settings then = { 0 };
+    struct buf was = BUF_INIT, is = BUF_INIT;
+    struct err e = { 0 };
+    const bool known = settings_load(&then, path, NULL, 0, &e) == 0;
+
+    for (const struct setting *row = settings_table; row->key && known; row++) {
+        const char *what = breaks(row->key);
+
+        buf_trim(&was, 0);
+        buf_trim(&is, 0);
+        conf_text(&then.conf, row, &was);
+        conf_text(&s->conf, row, &is);
+        if (what && strcmp(was.s, is.s) != 0)
+            log_warn("%s is %s, but the checkpoint was written with %s: %s",
+                     row->key, is.s, was.s, what);
+    }
+    buf_clear(&was);
+    buf_clear(&is);
+    settings_clear(&then);
+    free(path);
 }

@@ -17,3 +17,10 @@ int checkpoint_write(const struct checkpoint_copy *, const char *folder,
 int checkpoint_fits(const struct engine *, struct err *);
 int checkpoint_load(const char *folder, struct engine *, struct err *);
 int checkpoint_load_weights(const char *folder, struct engine *, struct err *);
+/* And the steps of the optimiser that they are of. */
+int checkpoint_load_moments(const char *folder, struct engine *, struct err *);
+
+/* Warn of settings with another value than when the checkpoint was written, if
+ * breaks() says what that breaks. */
+void checkpoint_compare(const struct settings *, const char *folder,
+                        const char *breaks(const char *key));

@@ -6,6 +6,7 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/num.h"
 #include "common/path.h"
 #include "store/format/store.h"
 #include "store/read/runs.h"
@@ -123,7 +124,8 @@ static int check_inside(const char *path, const char *inside,
                    path, run->name);
 }
 
-int checkpoint_of_run(const struct run_info *run, char **path, struct err *e)
+int checkpoint_of_run(const struct run_info *run, int64_t last, char **path,
+                      struct err *e)
 {
     const char *elsewhere = place_elsewhere(run);
     const char *inside = elsewhere ? elsewhere : run->folder;
@@ -133,7 +135,7 @@ int checkpoint_of_run(const struct run_info *run, char **path, struct err *e)
 
     *path = NULL;
     if (ret == 0)
-        ret = checkpoint_newest(folder, INT64_MAX, path, e);
+        ret = checkpoint_newest(folder, last, path, e);
     if (ret == 0 && *path)
         ret = check_inside(*path, inside, run, e);
     if (ret == 0 && *path && elsewhere)
@@ -270,7 +272,7 @@ static int find_newest(const struct settings *s, bool any, char **path,
     ret = checkpoint_runs(&runs, s, e);
     for (size_t i = runs.n; i-- > 0 && !*path && ret == 0;)
         if (any || checkpoint_run_fits(&runs.run[i], s)) {
-            ret = checkpoint_of_run(&runs.run[i], path, e);
+            ret = checkpoint_of_run(&runs.run[i], INT64_MAX, path, e);
             if (ret == 0 && *path && !any)
                 ret = check_clock(&runs, i, s, e);
         }
@@ -278,18 +280,38 @@ static int find_newest(const struct settings *s, bool any, char **path,
     return ret;
 }
 
+/* Cut "@2000" off the name of a run; without it, INT64_MAX. */
+static int64_t cut_step(char *word)
+{
+    char *at = strrchr(word, '@');
+    int64_t step;
+
+    if (!at || at == word || !num_int(at + 1, &step) || step < 0)
+        return INT64_MAX;
+    *at = '\0';
+    return step;
+}
+
 static int find_by_run(const struct settings *s, const char *word, char **path,
                        struct err *e)
 {
     struct runs runs = { 0 };
-    char *words[] = { (char *)(uintptr_t)word };
-    int ret = runs_select(&runs, s->run.root, words, 1, LOAD_NO_METRICS, e);
+    char *name = xstrdup(word);
+    const int64_t step = cut_step(name);
+    int ret = runs_select(&runs, s->run.root, &name, 1, LOAD_NO_METRICS, e);
 
     if (ret == 0)
-        ret = checkpoint_of_run(&runs.run[runs.n - 1], path, e);
+        ret = checkpoint_of_run(&runs.run[runs.n - 1], step, path, e);
     if (ret == 0 && !*path)
         ret = err_set(e, ERR_MISSING, "run %s has no checkpoint", word);
+    else if (ret == 0 && step != INT64_MAX &&
+             checkpoint_step(path_name(*path)) != step)
+        ret = err_set(e, ERR_MISSING,
+                      "run %s has no checkpoint of step %lld; the last one "
+                      "before it is %s",
+                      name, (long long)step, *path);
     runs_free(&runs);
+    free(name);
     return ret;
 }
 
@@ -302,7 +324,7 @@ static int find_by_name(const struct settings *s, const char *name, char **path,
 
     for (size_t i = runs.n; i-- > 0 && !*path && ret == 0;)
         if (!runs.run[i].deleted && strcmp(runs.run[i].name, name) == 0)
-            ret = checkpoint_of_run(&runs.run[i], path, e);
+            ret = checkpoint_of_run(&runs.run[i], INT64_MAX, path, e);
     runs_free(&runs);
     return ret;
 }

@@ -8,8 +8,9 @@
 /*
  * checkpoint_find - find a checkpoint by the word that names it
  *
- * WORD is a checkpoint, a folder of them, a run (by name or id), or "auto": the
- * newest checkpoint of the settings' experiment and name.  A NULL word means
+ * WORD is a checkpoint, a folder of them, a run (by name or id), a run and a
+ * step, such as "run42@2000", or "auto": the newest checkpoint of the settings'
+ * experiment and name.  A NULL word means
  * the newest of all.  For these two, *path is NULL where there is none yet.
  * A run takes precedence over a folder of its name.  The caller frees *path.
  */
@@ -43,7 +44,8 @@ int checkpoint_names(struct path_list *, const char *folder, struct err *);
  */
 
 /* checkpoint_newest() of a run, which has to be one that the run wrote. */
-int checkpoint_of_run(const struct run_info *, char **path, struct err *);
+int checkpoint_of_run(const struct run_info *, int64_t last, char **path,
+                      struct err *);
 
 /* The folder to write to, which the caller frees; updates the tag. */
 int checkpoint_place(struct run *, const struct settings *, bool resumed,

@@ -363,6 +363,17 @@ static bool has_loss_scale(const char *folder)
     return has;
 }
 
+int checkpoint_state_steps(const char *folder, struct engine *eng,
+                           struct err *e)
+{
+    json_t *o = read_state(folder, e);
+
+    eng->optim.steps =
+        json_integer_value(json_object_get(o, "optimizer_steps"));
+    json_decref(o);
+    return o ? 0 : -1;
+}
+
 int checkpoint_state_load(const char *folder, struct engine *eng, struct err *e)
 {
     json_t *o = read_state(folder, e);

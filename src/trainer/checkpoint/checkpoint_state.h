@@ -21,6 +21,8 @@ int checkpoint_state_write(const char *text, const char *folder, struct err *);
 
 /* Fails if the tokenizer or the data are not those of the checkpoint. */
 int checkpoint_state_load(const char *folder, struct engine *, struct err *);
+/* Only the steps of the optimiser. */
+int checkpoint_state_steps(const char *folder, struct engine *, struct err *);
 /* Warn if the tokenizer is not that of the checkpoint. */
 void checkpoint_state_compare(const char *folder, const struct engine *);
 /* Check that the files of the checkpoint are as they were written. */

@@ -12,6 +12,7 @@
 #include "store/format/changed.h"
 #include "trainer/checkpoint/checkpoint_files.h"
 #include "trainer/checkpoint/checkpoint_find.h"
+#include "trainer/checkpoint/checkpoint_from.h"
 #include "trainer/checkpoint/checkpoint_sums.h"
 #include "trainer/training/eval.h"
 #include "trainer/training/multiple_choice.h"
@@ -180,7 +181,10 @@ static int go_to(struct certify *c, int64_t first, struct err *e)
 
     if (path && checkpoint_step(path_name(path)) > now->step)
         ret = checkpoint_load(path, c->engine, e), c->since = now->step;
-    else if (ret == 0 && !path && loss->n > 0 && loss->step[0] > 1)
+    else if (ret == 0 && now->step == 0 && c->begins == 0)
+        ret = checkpoint_from_load(
+            c->engine, run_info_tag(c->run, CHECKPOINT_FROM_SHA256), e);
+    if (ret == 0 && !path && loss->n > 0 && loss->step[0] > 1)
         ret = err_set(e, ERR_MISSING,
                       "the run begins at step %" PRId64
                       ", and has no checkpoint before step %" PRId64,

@@ -14,6 +14,7 @@
 #include "trainer/checkpoint/checkpoint.h"
 #include "trainer/checkpoint/checkpoint_files.h"
 #include "trainer/checkpoint/checkpoint_find.h"
+#include "trainer/checkpoint/checkpoint_from.h"
 #include "trainer/checkpoint/checkpoint_state.h"
 #include "trainer/checkpoint/checkpoint_sums.h"
 #include "trainer/training/eval.h"
@@ -396,68 +397,63 @@ static const struct {
                        "other windows are read" },
 };
 
-static void compare_settings(const struct engine *eng, const char *checkpoint)
+static const char *resume_breaks(const char *key)
 {
-    char *path = path_join(checkpoint, "config.ini");
-    struct settings then = { 0 };
-    struct buf was = BUF_INIT, is = BUF_INIT;
-    struct err e = { 0 };
-    size_t n = sizeof breaks / sizeof breaks[0];
-
-    if (eng->coll.rank != 0 || settings_load(&then, path, NULL, 0, &e) < 0)
-        n = 0;
-    for (size_t i = 0; i < n; i++) {
-        const struct setting *row = conf_find(&then.conf, breaks[i].key);
-
-        buf_trim(&was, 0);
-        buf_trim(&is, 0);
-        conf_text(&then.conf, row, &was);
-        conf_text(&eng->set->conf, row, &is);
-        if (strcmp(was.s, is.s) != 0)
-            log_warn("%s is %s, but the checkpoint was written with %s: %s",
-                     breaks[i].key, is.s, was.s, breaks[i].breaks);
-    }
-    buf_clear(&was);
-    buf_clear(&is);
-    settings_clear(&then);
-    free(path);
+    for (size_t i = 0; i < sizeof breaks / sizeof breaks[0]; i++)
+        if (strcmp(breaks[i].key, key) == 0)
+            return breaks[i].breaks;
+    return NULL;
 }
 
-/* A run that continues the checkpoint of another store says so in tags. */
-static void note_origin(struct train *t, const char *checkpoint)
+/* The tags that name a checkpoint of another run. */
+static const char *const resumed_tags[] = { "resumed.run", "resumed.step",
+                                            "resumed.sha256" };
+static const char *const from_tags[] = { "from.run", "from.step",
+                                         CHECKPOINT_FROM_SHA256 };
+
+static void note_origin(struct run *run, const char *const tag[3],
+                        const char *checkpoint)
 {
-    struct run *run = t->report.run;
     struct checkpoint_sums sums;
     struct err e = { 0 };
-    char step[24];
+    char step[24], *id = NULL;
 
-    if (!run || !is_resumed(t) || strcmp(run_id(run), t->resumed) == 0)
-        return;
-    snprintf(step, sizeof step, "%lld", (long long)t->engine->state.step);
-    run_tag(run, "resumed.run", t->resumed);
-    run_tag(run, "resumed.step", step);
-    if (checkpoint_sums_read(checkpoint, &sums, &e) == 0)
-        run_tag(run, "resumed.sha256", sums.model);
-    else
+    if (checkpoint_run_id(checkpoint, &id, &e) < 0 ||
+        checkpoint_sums_read(checkpoint, &sums, &e) < 0) {
         log_warn("%s", e.text);
+    } else if (strcmp(run_id(run), id) != 0) {
+        snprintf(step, sizeof step, "%lld",
+                 (long long)checkpoint_step(path_name(checkpoint)));
+        if (*id)
+            run_tag(run, tag[0], id);
+        if (*step != '-')
+            run_tag(run, tag[1], step);
+        run_tag(run, tag[2], sums.model);
+    }
+    free(id);
 }
 
 /* Begin a run, or load the checkpoint and resume its run. */
 static int open_run(struct train *t, const struct train_conf *c, struct err *e)
 {
+    const char *from = t->engine->set->train.from;
     int ret = 0;
 
     if (c->checkpoint)
         ret = checkpoint_run_id(c->checkpoint, &t->resumed, e);
-    if (ret == 0 && is_resumed(t))
-        compare_settings(t->engine, c->checkpoint);
+    if (ret == 0 && is_resumed(t) && t->engine->coll.rank == 0)
+        checkpoint_compare(t->engine->set, c->checkpoint, resume_breaks);
     if (ret == 0 && c->checkpoint)
         ret = checkpoint_load(c->checkpoint, t->engine, e);
+    else if (ret == 0)
+        ret = checkpoint_from_load(t->engine, NULL, e);
     if (ret == 0)
         ret = report_open(&t->report, t->engine, c->command,
                           is_resumed(t) ? t->resumed : NULL, c->start, e);
-    if (ret == 0 && c->checkpoint)
-        note_origin(t, c->checkpoint);
+    if (ret == 0 && t->report.run && is_resumed(t))
+        note_origin(t->report.run, resumed_tags, c->checkpoint);
+    if (ret == 0 && t->report.run && !c->checkpoint && *from)
+        note_origin(t->report.run, from_tags, from);
     alert_writer_begin(c->alerts,
                        t->report.run ? run_folder(t->report.run) : NULL);
     if (ret == 0 && t->report.run && c->checkpoint &&
