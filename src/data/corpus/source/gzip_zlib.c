@@ -2,7 +2,7 @@
  * gzip_zlib - inflate gzip data by zlib
  */
 #include "config.h"
-#include "data/corpus/source/gzip.h"
+#include "data/corpus/source/source.h"
 
 #include <stdlib.h>
 #define ZLIB_CONST
@@ -10,24 +10,26 @@
 
 #include "common/mem.h"
 
-struct gzip_state {
+struct gzip {
     z_stream z;
     bool ended; /* a member */
 };
 
-struct gzip_state *gzip_state_new(void)
+static void *gzip_open(struct err *e)
 {
-    struct gzip_state *s = xcalloc(1, sizeof *s);
+    struct gzip *s = xcalloc(1, sizeof *s);
 
     if (inflateInit2(&s->z, 15 + 16) == Z_OK)
         return s;
+    err_set(e, ERR_SYSTEM, "not enough memory to inflate gzip data");
     free(s);
     return NULL;
 }
 
-bool gzip_state_inflate(struct gzip_state *s, const uint8_t **at, size_t *left,
-                        uint8_t **to, const uint8_t *end, const char **damage)
+static bool gzip_inflate(void *inflater, const uint8_t **at, size_t *left,
+                         uint8_t **to, const uint8_t *end, const char **damage)
 {
+    struct gzip *s = inflater;
     int ret;
 
     if (s->ended)
@@ -46,8 +48,18 @@ bool gzip_state_inflate(struct gzip_state *s, const uint8_t **at, size_t *left,
     return s->ended;
 }
 
-void gzip_state_free(struct gzip_state *s)
+static void gzip_close(void *inflater)
 {
+    struct gzip *s = inflater;
+
     inflateEnd(&s->z);
     free(s);
 }
+
+const struct inflater gzip_inflater = {
+    .name = "gzip",
+    .is_padded = true,
+    .open = gzip_open,
+    .inflate = gzip_inflate,
+    .close = gzip_close,
+};

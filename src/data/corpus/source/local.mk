@@ -1,7 +1,6 @@
 # Bytes of files and servers, inflated.
 src_data_libdata_a_SOURCES += \
 	%D%/download.c \
-	%D%/gzip.c \
 	%D%/source.c \
 	%D%/source_url.c
 

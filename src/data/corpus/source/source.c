@@ -15,12 +15,22 @@
 #include "common/sig.h"
 #include "data/corpus/source/download.h"
 
-enum { LOOK_EVERY = 200 }; /* ms, for a signal while nothing comes */
+enum {
+    BUFFER = 256 * 1024,
+    LOOK_EVERY = 200 /* ms, for a signal while nothing comes */
+};
 
 struct source {
-    struct source_input feed;
+    int fd, wake;
+    struct source_url *url; /* which fd reads, or NULL */
+    uint8_t *buf;
+    const uint8_t *at; /* of the input that is left in buf */
+    size_t left;
+    int64_t taken;
     const struct inflater *type; /* NULL: not compressed */
     void *inflater;
+    bool between; /* two members or frames: only there may the file end */
+    const char *damage;
 };
 
 /* The first bytes of compressed files; only the bits in the mask are compared.
@@ -34,7 +44,7 @@ static const struct magic {
     { { 0x50, 0x2a, 0x4d, 0x18 }, { 0xf0, 0xff, 0xff, 0xff }, &zstd_inflater },
 };
 
-static bool begins_with(const unsigned char *first, const struct magic *m)
+static bool begins_with(const uint8_t *first, const struct magic *m)
 {
     for (size_t i = 0; i < sizeof m->bytes; i++)
         if ((first[i] & m->mask[i]) != m->bytes[i])
@@ -43,9 +53,9 @@ static bool begins_with(const unsigned char *first, const struct magic *m)
 }
 
 /* Wait for input, or for the descriptor that tells us to give up. */
-static int wait_for(const struct source_input *f, struct err *e)
+static int wait_for(const struct source *s, struct err *e)
 {
-    struct pollfd p[2] = { { f->fd, POLLIN, 0 }, { f->wake, POLLIN, 0 } };
+    struct pollfd p[2] = { { s->fd, POLLIN, 0 }, { s->wake, POLLIN, 0 } };
     int got;
 
     do
@@ -58,67 +68,39 @@ static int wait_for(const struct source_input *f, struct err *e)
     return 0;
 }
 
-static ssize_t read_some(const struct source_input *f, void *buf, size_t n,
+static ssize_t read_some(const struct source *s, void *buf, size_t n,
                          struct err *e)
 {
     ssize_t got;
 
-    if (f->wake >= 0 && wait_for(f, e) < 0)
+    if (s->wake >= 0 && wait_for(s, e) < 0)
         return -1;
     do {
-        got = read(f->fd, buf, n);
+        got = read(s->fd, buf, n);
     } while (got < 0 && errno == EINTR);
     if (got < 0)
         return err_sys(e, "cannot read");
-    if (got == 0 && n > 0 && f->url && source_url_end(f->url, e) < 0)
+    if (got == 0 && n > 0 && s->url && source_url_end(s->url, e) < 0)
         return -1;
     return got;
-}
-
-ssize_t source_fill(struct source_input *f, struct err *e)
-{
-    ssize_t got;
-
-    if (f->left)
-        return (ssize_t)f->left;
-    got = read_some(f, f->buf, SOURCE_BUFFER, e);
-    if (got > 0) {
-        f->at = f->buf;
-        f->left = (size_t)got;
-        f->taken += got;
-    }
-    return got;
-}
-
-int source_next_member(struct source_input *f)
-{
-    if (f->at[0] == 0x1f && (f->left < 2 || f->at[1] == 0x8b))
-        return 1;
-    for (; f->left; f->at++, f->left--)
-        if (*f->at)
-            return -1;
-    return 0;
 }
 
 /* Recognise the format by the first bytes, which stay in the buffer. */
 static int detect(struct source *s, struct err *e)
 {
-    struct source_input *f = &s->feed;
-
-    f->at = f->buf;
-    while (f->left < sizeof magics[0].bytes) {
-        const ssize_t got =
-            read_some(f, f->buf + f->left, SOURCE_BUFFER - f->left, e);
+    s->at = s->buf;
+    while (s->left < sizeof magics[0].bytes) {
+        const ssize_t got = read_some(s, s->buf + s->left, BUFFER - s->left, e);
 
         if (got < 0)
             return -1;
         if (got == 0)
             break;
-        f->left += (size_t)got;
-        f->taken += got;
+        s->left += (size_t)got;
+        s->taken += got;
     }
     for (size_t i = 0; i < sizeof magics / sizeof magics[0]; i++)
-        if (f->left >= sizeof magics[i].bytes && begins_with(f->at, &magics[i]))
+        if (s->left >= sizeof magics[i].bytes && begins_with(s->at, &magics[i]))
             s->type = magics[i].type;
     if (s->type)
         s->inflater = s->type->open(e);
@@ -132,24 +114,23 @@ int source_open(struct source **out, const char *path, int wake,
     struct stat st;
 
     if (download_is_url(path)) {
-        s->feed.fd = source_url_open(&s->feed.url, path, http, e);
-        if (s->feed.fd < 0) {
+        s->fd = source_url_open(&s->url, path, http, e);
+        if (s->fd < 0) {
             free(s);
             return -1;
         }
     } else if (strcmp(path, "-") == 0)
-        s->feed.fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
+        s->fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
     else
-        s->feed.fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (s->feed.fd < 0) {
+        s->fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (s->fd < 0) {
         err_open(e, "cannot open");
         free(s);
         return -1;
     }
-    s->feed.buf = xmalloc(SOURCE_BUFFER);
-    s->feed.wake =
-        fstat(s->feed.fd, &st) == 0 && S_ISREG(st.st_mode) ? -1 : wake;
-    if (path_check_hole(s->feed.fd, "the file", e) < 0 || detect(s, e) < 0) {
+    s->buf = xmalloc(BUFFER);
+    s->wake = fstat(s->fd, &st) == 0 && S_ISREG(st.st_mode) ? -1 : wake;
+    if (path_check_hole(s->fd, "the file", e) < 0 || detect(s, e) < 0) {
         source_close(s);
         return -1;
     }
@@ -157,52 +138,107 @@ int source_open(struct source **out, const char *path, int wake,
     return 0;
 }
 
-static ssize_t read_plain(struct source_input *f, char *buf, size_t n,
-                          struct err *e)
+static ssize_t read_plain(struct source *s, char *buf, size_t n, struct err *e)
 {
-    size_t done = f->left < n ? f->left : n;
+    size_t done = s->left < n ? s->left : n;
 
-    memcpy(buf, f->at, done);
-    f->at += done;
-    f->left -= done;
+    memcpy(buf, s->at, done);
+    s->at += done;
+    s->left -= done;
     while (done < n) {
-        const ssize_t got = read_some(f, buf + done, n - done, e);
+        const ssize_t got = read_some(s, buf + done, n - done, e);
 
         if (got < 0)
             return -1;
         if (got == 0)
             break;
         done += (size_t)got;
-        f->taken += got;
+        s->taken += got;
     }
     return (ssize_t)done;
 }
 
+/* Make bytes available at s->at; returns 0 at the end. */
+static ssize_t fill(struct source *s, struct err *e)
+{
+    ssize_t got;
+
+    if (s->left)
+        return (ssize_t)s->left;
+    got = read_some(s, s->buf, BUFFER, e);
+    if (got > 0) {
+        s->at = s->buf;
+        s->left = (size_t)got;
+        s->taken += got;
+    }
+    return got;
+}
+
+/* After a gzip member: 1 if another member begins here; 0 if there were only
+ * zeros, which are skipped; -1 if there is something else. */
+static int next_member(struct source *s)
+{
+    if (s->at[0] == 0x1f && (s->left < 2 || s->at[1] == 0x8b))
+        return 1;
+    for (; s->left; s->at++, s->left--)
+        if (*s->at)
+            return -1;
+    return 0;
+}
+
+static ssize_t read_inflated(struct source *s, uint8_t *buf, size_t n,
+                             struct err *e)
+{
+    uint8_t *to = buf, *const end = to + (n < 1u << 30 ? n : 1u << 30);
+
+    while (to < end && !s->damage) {
+        const ssize_t got = fill(s, e);
+        const uint8_t *const had = to;
+
+        if (got < 0)
+            return -1;
+        if (got == 0 && s->between)
+            break;
+        if (s->between && s->type->is_padded) {
+            const int more = next_member(s);
+
+            if (more < 0)
+                s->damage = "other data follows it";
+            if (more <= 0)
+                continue;
+        }
+        s->between = s->type->inflate(s->inflater, &s->at, &s->left, &to, end,
+                                      &s->damage);
+        if (got == 0 && to == had && !s->damage)
+            s->damage = "it ends early; was the download interrupted?";
+    }
+    if (s->damage && to == buf)
+        return err_set(e, ERR_INPUT, "damaged %s data: %s", s->type->name,
+                       s->damage);
+    return to - buf;
+}
+
 ssize_t source_read(struct source *s, void *buf, size_t n, struct err *e)
 {
-    if (s->type)
-        return s->type->read(s->inflater, &s->feed, buf, n, e);
-    return read_plain(&s->feed, buf, n, e);
+    return s->type ? read_inflated(s, buf, n, e) : read_plain(s, buf, n, e);
 }
 
 /* Seek in an uncompressed file, or ask its server for the rest; the bytes of
  * any other input must be read. */
 int source_skip(struct source *s, int64_t n, struct err *e)
 {
-    struct source_input *f = &s->feed;
-
-    if (!s->type && f->left < (uint64_t)n &&
-        lseek(f->fd, n - (int64_t)f->left, SEEK_CUR) >= 0) {
-        f->taken += n - (int64_t)f->left;
-        f->left = 0;
+    if (!s->type && s->left < (uint64_t)n &&
+        lseek(s->fd, n - (int64_t)s->left, SEEK_CUR) >= 0) {
+        s->taken += n - (int64_t)s->left;
+        s->left = 0;
         return 0;
     }
-    if (!s->type && f->left < (uint64_t)n && f->url) {
-        close(f->fd);
-        f->fd = source_url_again(f->url, n, e);
-        f->taken = n;
-        f->left = 0;
-        return f->fd < 0 ? -1 : 0;
+    if (!s->type && s->left < (uint64_t)n && s->url) {
+        close(s->fd);
+        s->fd = source_url_again(s->url, n, e);
+        s->taken = n;
+        s->left = 0;
+        return s->fd < 0 ? -1 : 0;
     }
     while (n > 0) {
         char skipped[16384];
@@ -225,16 +261,16 @@ void source_close(struct source *s)
         return;
     if (s->inflater)
         s->type->close(s->inflater);
-    if (s->feed.fd >= 0)
-        close(s->feed.fd);
-    source_url_close(s->feed.url);
-    free(s->feed.buf);
+    if (s->fd >= 0)
+        close(s->fd);
+    source_url_close(s->url);
+    free(s->buf);
     free(s);
 }
 
 int64_t source_taken(const struct source *s)
 {
-    return s->feed.taken;
+    return s->taken;
 }
 
 const char *source_coding(const struct source *s)

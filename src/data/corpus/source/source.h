@@ -1,5 +1,6 @@
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -39,27 +40,13 @@ int64_t source_taken(const struct source *);      /* bytes read from the file */
 const char *source_coding(const struct source *); /* "", "gzip", "zstd" */
 
 /*
- * The implementation: an input buffer for a descriptor, and an inflater for
- * each format.  source_fill() makes bytes available at `at`; it returns 0 at
- * the end.
- */
-enum { SOURCE_BUFFER = 256 * 1024 };
-
-struct source_input {
-    int fd, wake;
-    struct source_url *url; /* which fd reads, or NULL */
-    unsigned char *buf;
-    const unsigned char *at;
-    size_t left;
-    int64_t taken;
-};
-
-/*
  * A thread downloads a URL with download_pipe() into a pipe, which the returned
  * descriptor reads, so a broken connection is not seen here unless all tries
  * fail.  source_url_end() is called at the end of the pipe, and fails if the
  * end came too early; source_url_close() stops the download.
  */
+struct source_url;
+
 int source_url_open(struct source_url **, const char *url,
                     const struct http_conf *, struct err *);
 int source_url_end(struct source_url *, struct err *);
@@ -68,17 +55,18 @@ int source_url_end(struct source_url *, struct err *);
 int source_url_again(struct source_url *, int64_t from, struct err *);
 void source_url_close(struct source_url *); /* NULL is fine */
 
-ssize_t source_fill(struct source_input *, struct err *);
-
-/* After a gzip member: 1 if another member begins at `at`; 0 if there were only
- * zeros, which are skipped; -1 if there is something else. */
-int source_next_member(struct source_input *);
-
+/*
+ * A format of compressed files.  inflate() moves *at and *left past the input
+ * that it has used, and *to past its output.  It returns true at the end of a
+ * member or frame; after that it expects the beginning of another.  After an
+ * error *damage says what is wrong.
+ */
 struct inflater {
     const char *name;
+    bool is_padded; /* zeros may follow the last member */
     void *(*open)(struct err *);
-    ssize_t (*read)(void *, struct source_input *, void *buf, size_t n,
-                    struct err *);
+    bool (*inflate)(void *, const uint8_t **at, size_t *left, uint8_t **to,
+                    const uint8_t *end, const char **damage);
     void (*close)(void *);
 };
 
