@@ -142,19 +142,6 @@ void corpus_parquet_close(struct corpus_parquet *f)
     free(f);
 }
 
-static void integer_text(char text[NUM_TEXT], const struct field_column *c,
-                         const struct parquet_string *s)
-{
-    int64_t wide = 0;
-    int32_t narrow;
-
-    memcpy(&wide, s->text, s->len);
-    memcpy(&narrow, s->text, sizeof narrow);
-    if (c->type == PARQUET_INT32)
-        wide = c->is_unsigned ? (int64_t)(uint32_t)narrow : narrow;
-    snprintf(text, NUM_TEXT, c->is_unsigned ? "%" PRIu64 : "%" PRId64, wide);
-}
-
 static double number_of(const struct parquet_string *s)
 {
     double x;
@@ -168,16 +155,46 @@ static double number_of(const struct parquet_string *s)
     return f;
 }
 
-/* JSON has no numbers that are not finite. */
-static void emit_number(struct emit *o, const struct field_column *c,
-                        const struct parquet_string *s)
+static void integer_text(char text[NUM_TEXT], const struct field_column *c,
+                         const struct parquet_string *s)
 {
-    const double x = number_of(s);
+    int64_t wide = 0;
+    int32_t narrow;
 
-    if (isfinite(x))
-        emit_real(o, c->name, x);
-    else
-        emit_null(o, c->name);
+    memcpy(&wide, s->text, s->len);
+    memcpy(&narrow, s->text, sizeof narrow);
+    if (c->type == PARQUET_INT32)
+        wide = c->is_unsigned ? (int64_t)(uint32_t)narrow : narrow;
+    snprintf(text, NUM_TEXT, c->is_unsigned ? "%" PRIu64 : "%" PRId64, wide);
+}
+
+/* A value of a column as text, which may be in `text`; or its bytes, which end
+ * without a NUL. */
+static const char *value_text(char text[NUM_TEXT], const struct field_column *c,
+                              const struct parquet_string *s)
+{
+    switch (c->type) {
+    case PARQUET_BOOLEAN:
+        return *s->text ? "true" : "false";
+    case PARQUET_INT32:
+    case PARQUET_INT64:
+        integer_text(text, c, s);
+        return text;
+    case PARQUET_FLOAT:
+    case PARQUET_DOUBLE:
+        num_shortest(text, number_of(s));
+        return text;
+    default:
+        return s->text;
+    }
+}
+
+/* JSON has no numbers that are not finite. */
+static bool is_finite(const struct field_column *c,
+                      const struct parquet_string *s)
+{
+    return (c->type != PARQUET_FLOAT && c->type != PARQUET_DOUBLE) ||
+           isfinite(number_of(s));
 }
 
 static void emit_value(struct emit *o, const struct field_column *c,
@@ -185,26 +202,14 @@ static void emit_value(struct emit *o, const struct field_column *c,
 {
     char text[NUM_TEXT];
 
-    if (!s->text) {
+    if (!s->text)
         emit_text(o, c->name, c->is_document ? "" : NULL);
-        return;
-    }
-    switch (c->type) {
-    case PARQUET_BOOLEAN:
-        emit_bool(o, c->name, *s->text);
-        return;
-    case PARQUET_INT32:
-    case PARQUET_INT64:
-        integer_text(text, c, s);
-        emit_raw(o, c->name, text);
-        return;
-    case PARQUET_FLOAT:
-    case PARQUET_DOUBLE:
-        emit_number(o, c, s);
-        return;
-    default:
+    else if (c->type == PARQUET_BYTES)
         emit_bytes(o, c->name, s->text, s->len);
-    }
+    else if (is_finite(c, s))
+        emit_raw(o, c->name, value_text(text, c, s));
+    else
+        emit_null(o, c->name);
 }
 
 /* Go to a row, which must be there. */
@@ -219,7 +224,7 @@ static int seek_row(const struct field_column *c, int64_t row, struct err *e)
 
 static int add_line(struct corpus_parquet *f, int64_t row, struct err *e)
 {
-    struct emit o = { &f->lines, .reals = EMIT_BARE };
+    struct emit o = { &f->lines };
 
     emit_object(&o, NULL);
     for (size_t i = 0; i < f->n; i++) {
@@ -324,29 +329,14 @@ int corpus_parquet_open_where(struct corpus_parquet *f, const char *path,
 static void set_value(struct where_row *row, const struct field_column *c)
 {
     const struct parquet_string *s = parquet_value(c->p);
-    char text[NUM_TEXT];
-    const char *value = text;
-    size_t len;
+    char number[NUM_TEXT];
 
-    if (!s->text)
-        return;
-    switch (c->type) {
-    case PARQUET_BOOLEAN:
-        value = *s->text ? "true" : "false";
-        break;
-    case PARQUET_INT32:
-    case PARQUET_INT64:
-        integer_text(text, c, s);
-        break;
-    case PARQUET_FLOAT:
-    case PARQUET_DOUBLE:
-        num_shortest(text, number_of(s));
-        break;
-    default:
-        value = s->text;
+    if (s->text) {
+        const char *text = value_text(number, c, s);
+
+        where_row_set(row, c->name, text,
+                      c->type == PARQUET_BYTES ? s->len : strlen(text));
     }
-    len = c->type == PARQUET_BYTES ? s->len : strlen(value);
-    where_row_set(row, c->name, value, len);
 }
 
 int64_t corpus_parquet_filter(struct corpus_parquet *f, struct corpus_block *b,
