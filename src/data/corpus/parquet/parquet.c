@@ -15,7 +15,104 @@
 #include <unistd.h>
 
 #include "common/mem.h"
-#include "data/corpus/parquet/parquet_page.h"
+#include "data/corpus/parquet/thrift.h"
+
+/* ---- pages --------------------------------------------------------------- */
+
+enum page_type { PAGE_DATA, PAGE_INDEX, PAGE_DICTIONARY, PAGE_DATA_2 };
+
+enum {
+    PAGE_MAX = 1 << 30, /* bytes, inflated */
+    VALUES_MAX = 1 << 27
+};
+
+struct page {
+    int64_t type, size, packed; /* bytes inflated, bytes in the file */
+    int64_t values, encoding;
+    int64_t levels; /* bytes of definition levels, of version 2 */
+    int64_t repeats;
+    bool plain; /* version 2 and not compressed */
+};
+
+static void read_data_header(struct thrift *t, struct page *g)
+{
+    int64_t *const to[] = { [1] = &g->values, [2] = &g->encoding };
+    struct thrift_field f;
+
+    thrift_begin(t);
+    while (thrift_field(t, &f))
+        thrift_store(t, &f, to, 3);
+    thrift_end(t);
+}
+
+static void read_data_header_2(struct thrift *t, struct page *g)
+{
+    int64_t *const to[] = { [1] = &g->values,
+                            [4] = &g->encoding,
+                            [5] = &g->levels,
+                            [6] = &g->repeats };
+    struct thrift_field f;
+
+    thrift_begin(t);
+    while (thrift_field(t, &f))
+        if (f.id == 7)
+            g->plain = f.type == THRIFT_FALSE;
+        else
+            thrift_store(t, &f, to, 7);
+    thrift_end(t);
+}
+
+/* Read the header at *at, and move past it.  Its sizes fit together, and into
+ * what is left of the file. */
+static int read_page_header(struct page *g, const uint8_t **at,
+                            const uint8_t *end, struct err *e)
+{
+    int64_t *const to[] = { [1] = &g->type, [2] = &g->size, [3] = &g->packed };
+    struct thrift t = { .at = *at, .end = end };
+    struct thrift_field f;
+
+    *g = (struct page){ .type = -1 };
+    thrift_begin(&t);
+    while (thrift_field(&t, &f))
+        if (f.id == 5 || f.id == 7)
+            read_data_header(&t, g);
+        else if (f.id == 8)
+            read_data_header_2(&t, g);
+        else
+            thrift_store(&t, &f, to, 4);
+    *at = t.at;
+    if (t.bad || g->size < 0 || g->size > PAGE_MAX || g->packed < 0 ||
+        g->packed > end - *at || g->values < 0 || g->values > VALUES_MAX ||
+        g->levels < 0 || g->repeats < 0 || g->levels > g->size ||
+        g->repeats > g->size - g->levels || g->levels + g->repeats > g->packed)
+        return parquet_damaged(e, "invalid page header");
+    return 0;
+}
+
+/* The inflated bytes of a page, which the caller frees; or NULL.  In version 2
+ * the levels, which are never compressed, come first. */
+static uint8_t *page_bytes(const struct page *g, const uint8_t *at,
+                           int64_t codec, struct err *e)
+{
+    const size_t bare =
+        (size_t)(g->type == PAGE_DATA_2 ? g->levels + g->repeats : 0);
+    const size_t packed = (size_t)g->packed - bare;
+    uint8_t *out = mem_alloc((size_t)g->size + 1, 1, "a page of Parquet", e);
+
+    if (!out)
+        return NULL;
+    memcpy(out, at, bare);
+    if (packed == 0 && (size_t)g->size == bare)
+        return out; /* only nulls */
+    if (parquet_inflate(g->plain ? PARQUET_UNCOMPRESSED : codec, at + bare,
+                        packed, out + bare, (size_t)g->size - bare, e) < 0) {
+        free(out);
+        return NULL;
+    }
+    return out;
+}
+
+/* ---- values -------------------------------------------------------------- */
 
 enum parquet_encoding {
     ENC_PLAIN = 0,
@@ -130,14 +227,14 @@ static bool read_plain(const struct parquet *p, const uint8_t *at,
     }
 }
 
-static int read_dictionary(struct parquet *p, const struct parquet_page *g,
+static int read_dictionary(struct parquet *p, const struct page *g,
                            struct err *e)
 {
     free(p->dict_data);
     free(p->dict);
     p->dict = NULL;
     p->dict_n = 0;
-    p->dict_data = parquet_page_bytes(g, p->at, p->codec, e);
+    p->dict_data = page_bytes(g, p->at, p->codec, e);
     if (!p->dict_data)
         return -1;
     if (g->values > g->size / 4)
@@ -184,7 +281,7 @@ static bool is_possible(int64_t type, int64_t encoding)
     }
 }
 
-static int read_values(struct parquet *p, const struct parquet_page *g,
+static int read_values(struct parquet *p, const struct page *g,
                        const uint8_t *at, const uint8_t *end, size_t n,
                        struct err *e)
 {
@@ -209,8 +306,7 @@ static int read_values(struct parquet *p, const struct parquet_page *g,
         good = parquet_delta_length(at, end, out, n);
         break;
     case ENC_DELTA_BYTES:
-        good =
-            parquet_delta_bytes(at, end, PARQUET_PAGE_MAX, out, n, &p->joined);
+        good = parquet_delta_bytes(at, end, PAGE_MAX, out, n, &p->joined);
         break;
     default:
         return err_set(e, ERR_INPUT,
@@ -225,15 +321,15 @@ static int read_values(struct parquet *p, const struct parquet_page *g,
  * Read which rows have a value, and move *at from the levels to the values.
  * Returns the number of values, or -1.
  */
-static int64_t read_levels(const struct parquet *p,
-                           const struct parquet_page *g, const uint8_t **at,
-                           const uint8_t *end, uint32_t *there)
+static int64_t read_levels(const struct parquet *p, const struct page *g,
+                           const uint8_t **at, const uint8_t *end,
+                           uint32_t *there)
 {
     const uint8_t *levels = *at + g->repeats;
     int64_t n = 0;
     uint32_t len = (uint32_t)g->levels;
 
-    if (g->type == PARQUET_PAGE_DATA_2) {
+    if (g->type == PAGE_DATA_2) {
         *at = levels + len;
     } else if (p->column.nullable) {
         if (end - *at < 4)
@@ -261,8 +357,7 @@ static void spread_values(struct parquet_string *value, const uint32_t *there,
         value[i] = there[i] & 1 ? value[--n] : (struct parquet_string){ 0 };
 }
 
-static int read_data(struct parquet *p, const struct parquet_page *g,
-                     struct err *e)
+static int read_data(struct parquet *p, const struct page *g, struct err *e)
 {
     const size_t rows = (size_t)g->values;
     uint32_t *there = NULL;
@@ -276,7 +371,7 @@ static int read_data(struct parquet *p, const struct parquet_page *g,
     p->joined = NULL;
     p->value = NULL;
     p->value_n = p->value_at = 0;
-    p->page_data = parquet_page_bytes(g, p->at, p->codec, e);
+    p->page_data = page_bytes(g, p->at, p->codec, e);
     if (!p->page_data)
         return -1;
     at = p->page_data;
@@ -332,7 +427,7 @@ static int open_group(struct parquet *p, struct err *e)
 /* Read the next page with values: 1, 0 at the end, or -1. */
 static int next_page(struct parquet *p, struct err *e)
 {
-    struct parquet_page g;
+    struct page g;
 
     while (p->value_at == p->value_n) {
         int got = 0;
@@ -345,11 +440,11 @@ static int next_page(struct parquet *p, struct err *e)
         }
         if (p->at == p->end)
             return parquet_damaged(e, "a row group ends early");
-        if (parquet_page_header(&g, &p->at, p->end, e) < 0)
+        if (read_page_header(&g, &p->at, p->end, e) < 0)
             return -1;
-        if (g.type == PARQUET_PAGE_DICTIONARY)
+        if (g.type == PAGE_DICTIONARY)
             got = read_dictionary(p, &g, e);
-        else if (g.type == PARQUET_PAGE_DATA || g.type == PARQUET_PAGE_DATA_2)
+        else if (g.type == PAGE_DATA || g.type == PAGE_DATA_2)
             got = read_data(p, &g, e);
         if (got < 0)
             return -1;

@@ -45,35 +45,20 @@ static struct schema_element read_element(struct thrift *t)
     struct schema_element s = {
         .type = -1, .name = "", .converted = -1, .logical = -1
     };
+    int64_t *const to[] = { [1] = &s.type,
+                            [3] = &s.repetition,
+                            [5] = &s.children,
+                            [6] = &s.converted };
     struct thrift_field f;
 
     thrift_begin(t);
     while (thrift_field(t, &f))
-        switch (f.id) {
-        case 1:
-            s.type = thrift_int(t);
-            break;
-        case 3:
-            s.repetition = thrift_int(t);
-            break;
-        case 4:
+        if (f.id == 4)
             s.name = thrift_text(t, &s.len);
-            break;
-        case 5:
-            s.children = thrift_int(t);
-            break;
-        case 6:
-            s.converted = thrift_int(t);
-            break;
-        case 10:
-            if (f.type == THRIFT_STRUCT)
-                s.logical = read_union(t);
-            else
-                thrift_skip(t, f.type);
-            break;
-        default:
-            thrift_skip(t, f.type);
-        }
+        else if (f.id == 10 && f.type == THRIFT_STRUCT)
+            s.logical = read_union(t);
+        else
+            thrift_store(t, &f, to, 7);
     thrift_end(t);
     return s;
 }
@@ -148,29 +133,16 @@ static int read_schema(struct parquet_column *c, struct thrift *t,
 static void read_column(struct thrift *t, struct parquet_group *g)
 {
     int64_t dictionary = 0;
+    int64_t *const to[] = { [4] = &g->codec,
+                            [5] = &g->values,
+                            [7] = &g->size,
+                            [9] = &g->offset,
+                            [11] = &dictionary };
     struct thrift_field f;
 
     thrift_begin(t);
     while (thrift_field(t, &f))
-        switch (f.id) {
-        case 4:
-            g->codec = thrift_int(t);
-            break;
-        case 5:
-            g->values = thrift_int(t);
-            break;
-        case 7:
-            g->size = thrift_int(t);
-            break;
-        case 9:
-            g->offset = thrift_int(t);
-            break;
-        case 11:
-            dictionary = thrift_int(t);
-            break;
-        default:
-            thrift_skip(t, f.type);
-        }
+        thrift_store(t, &f, to, 12);
     thrift_end(t);
     if (dictionary > 0 && dictionary < g->offset)
         g->offset = dictionary;

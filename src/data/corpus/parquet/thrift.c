@@ -183,3 +183,12 @@ void thrift_skip(struct thrift *t, enum thrift_type type)
         set_bad(t);
     }
 }
+
+void thrift_store(struct thrift *t, const struct thrift_field *f,
+                  int64_t *const *to, int16_t n)
+{
+    if (f->id >= 0 && f->id < n && to[f->id])
+        *to[f->id] = thrift_int(t);
+    else
+        thrift_skip(t, f->type);
+}

@@ -9,13 +9,10 @@
  *
  *      thrift_begin(&t);
  *      while (thrift_field(&t, &f))
- *          switch (f.id) {
- *          case 3:
+ *          if (f.id == 3)
  *              rows = thrift_int(&t);
- *              break;
- *          default:
+ *          else
  *              thrift_skip(&t, f.type);
- *          }
  *      thrift_end(&t);
  *
  * An error sets t.bad, and everything read after it is zero or empty, so it is
@@ -58,3 +55,7 @@ void thrift_begin(struct thrift *);
 bool thrift_field(struct thrift *, struct thrift_field *);
 void thrift_end(struct thrift *);
 void thrift_skip(struct thrift *, enum thrift_type);
+/* Store a field that is an integer in *to[number], or skip it if this is beyond
+ * the n pointers or NULL. */
+void thrift_store(struct thrift *, const struct thrift_field *,
+                  int64_t *const *to, int16_t n);
