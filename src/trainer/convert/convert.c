@@ -5,61 +5,42 @@
 #include <string.h>
 
 /* clang-format off */
+/* Of each module, the weight and then the bias, in the order of llm.c. */
 static const struct convert_row gpt2_rows[] = {
-    { "wte.weight", "wte.weight" },
-    { "wpe.weight", "wpe.weight" },
-    { "h.%d.ln_1.weight", "h.%d.ln_1.weight" },
-    { "h.%d.ln_1.bias", "h.%d.ln_1.bias", SLICE_ALL, MISSING_ZEROS },
-    { "h.%d.attn.qkv.weight", "h.%d.attn.c_attn.weight", SLICE_TRANSPOSED },
-    { "h.%d.attn.qkv.bias", "h.%d.attn.c_attn.bias", SLICE_ALL, MISSING_ZEROS },
-    { "h.%d.attn.proj.weight", "h.%d.attn.c_proj.weight", SLICE_TRANSPOSED },
-    { "h.%d.attn.proj.bias", "h.%d.attn.c_proj.bias",
-      SLICE_ALL, MISSING_ZEROS },
-    { "h.%d.ln_2.weight", "h.%d.ln_2.weight" },
-    { "h.%d.ln_2.bias", "h.%d.ln_2.bias", SLICE_ALL, MISSING_ZEROS },
-    { "h.%d.mlp.fc.weight", "h.%d.mlp.c_fc.weight", SLICE_TRANSPOSED },
-    { "h.%d.mlp.fc.bias", "h.%d.mlp.c_fc.bias", SLICE_ALL, MISSING_ZEROS },
-    { "h.%d.mlp.proj.weight", "h.%d.mlp.c_proj.weight", SLICE_TRANSPOSED },
-    { "h.%d.mlp.proj.bias", "h.%d.mlp.c_proj.bias", SLICE_ALL, MISSING_ZEROS },
-    { "ln_f.weight", "ln_f.weight" },
-    { "ln_f.bias", "ln_f.bias", SLICE_ALL, MISSING_ZEROS },
+    { "wte", "wte", "token_embd" },
+    { "wpe", "wpe", "position_embd" },
+    { "h.%d.ln_1", "h.%d.ln_1", "blk.%d.attn_norm" },
+    { "h.%d.attn.qkv", "h.%d.attn.c_attn", "blk.%d.attn_qkv",
+      SLICE_TRANSPOSED },
+    { "h.%d.attn.proj", "h.%d.attn.c_proj", "blk.%d.attn_output",
+      SLICE_TRANSPOSED },
+    { "h.%d.ln_2", "h.%d.ln_2", "blk.%d.ffn_norm" },
+    { "h.%d.mlp.fc", "h.%d.mlp.c_fc", "blk.%d.ffn_up", SLICE_TRANSPOSED },
+    { "h.%d.mlp.proj", "h.%d.mlp.c_proj", "blk.%d.ffn_down",
+      SLICE_TRANSPOSED },
+    { "ln_f", "ln_f", "output_norm" },
     { 0 }
 };
 
-/* Only Qwen3 has the norms of queries and keys, and only Llama and SmolLM3 have
- * biases in the MLP. */
+/* Only Qwen3 has the norms of queries and keys. */
 static const struct convert_row llama_rows[] = {
-    { "wte.weight", "embed_tokens.weight" },
-    { "h.%d.ln_1.weight", "layers.%d.input_layernorm.weight" },
-    { "h.%d.attn.qkv.weight", "layers.%d.self_attn.q_proj.weight", SLICE_Q },
-    { "h.%d.attn.qkv.weight", "layers.%d.self_attn.k_proj.weight", SLICE_K },
-    { "h.%d.attn.qkv.weight", "layers.%d.self_attn.v_proj.weight", SLICE_V },
-    { "h.%d.attn.proj.weight", "layers.%d.self_attn.o_proj.weight" },
-    { "h.%d.ln_2.weight", "layers.%d.post_attention_layernorm.weight" },
-    { "h.%d.mlp.fc.weight", "layers.%d.mlp.gate_proj.weight", SLICE_GATE },
-    { "h.%d.mlp.fc.weight", "layers.%d.mlp.up_proj.weight", SLICE_UP },
-    { "h.%d.mlp.proj.weight", "layers.%d.mlp.down_proj.weight" },
-    { "ln_f.weight", "norm.weight" },
-    { "h.%d.attn.q_norm.weight", "layers.%d.self_attn.q_norm.weight",
-      SLICE_ALL, MISSING_OURS },
-    { "h.%d.attn.k_norm.weight", "layers.%d.self_attn.k_norm.weight",
-      SLICE_ALL, MISSING_OURS },
-    { "h.%d.attn.qkv.bias", "layers.%d.self_attn.q_proj.bias",
-      SLICE_Q, MISSING_OURS },
-    { "h.%d.attn.qkv.bias", "layers.%d.self_attn.k_proj.bias",
-      SLICE_K, MISSING_OURS },
-    { "h.%d.attn.qkv.bias", "layers.%d.self_attn.v_proj.bias",
-      SLICE_V, MISSING_OURS },
-    { "h.%d.attn.proj.bias", "layers.%d.self_attn.o_proj.bias",
-      SLICE_ALL, MISSING_OURS },
-    { "h.%d.mlp.fc.bias", "layers.%d.mlp.gate_proj.bias",
-      SLICE_GATE, MISSING_OURS },
-    { "h.%d.mlp.fc.bias", "layers.%d.mlp.up_proj.bias",
-      SLICE_UP, MISSING_OURS },
-    { "h.%d.mlp.proj.bias", "layers.%d.mlp.down_proj.bias",
-      SLICE_ALL, MISSING_OURS },
+    { "wte", "embed_tokens", "token_embd" },
+    { "h.%d.ln_1", "layers.%d.input_layernorm", "blk.%d.attn_norm" },
+    { "h.%d.attn.qkv", "layers.%d.self_attn.q_proj", "blk.%d.attn_q", SLICE_Q },
+    { "h.%d.attn.qkv", "layers.%d.self_attn.k_proj", "blk.%d.attn_k", SLICE_K },
+    { "h.%d.attn.qkv", "layers.%d.self_attn.v_proj", "blk.%d.attn_v", SLICE_V },
+    { "h.%d.attn.q_norm", "layers.%d.self_attn.q_norm", "blk.%d.attn_q_norm" },
+    { "h.%d.attn.k_norm", "layers.%d.self_attn.k_norm", "blk.%d.attn_k_norm" },
+    { "h.%d.attn.proj", "layers.%d.self_attn.o_proj", "blk.%d.attn_output" },
+    { "h.%d.ln_2", "layers.%d.post_attention_layernorm", "blk.%d.ffn_norm" },
+    { "h.%d.mlp.fc", "layers.%d.mlp.gate_proj", "blk.%d.ffn_gate", SLICE_GATE },
+    { "h.%d.mlp.fc", "layers.%d.mlp.up_proj", "blk.%d.ffn_up", SLICE_UP },
+    { "h.%d.mlp.proj", "layers.%d.mlp.down_proj", "blk.%d.ffn_down" },
+    { "ln_f", "norm", "output_norm" },
     { 0 }
 };
+
+static const struct convert_row head_row = { "lm_head", "lm_head", "output" };
 
 /* What a model has beside what all of its family have, as a set of bits. */
 enum { QKV_BIAS = 1, OUTPUT_BIAS = 2, MLP_BIAS = 4, QK_NORM = 8, NOPE = 16 };
@@ -82,7 +63,7 @@ static const struct {
         NOPE | ATTENTION | MLP_BIAS } },
 };
 static const struct convert_family gpt2 = { "gpt2", "GPT2LMHeadModel",
-                                            "transformer.", gpt2_rows };
+                                            "transformer.", gpt2_rows, true };
 /* clang-format on */
 
 static const struct convert_family *find_llama(int has)
@@ -131,36 +112,30 @@ bool convert_has_biases(const struct settings *s)
            s->model.norm_bias;
 }
 
-void convert_name(char *out, size_t size, const char *pattern, int layer)
+static void name_tensor(char *out, size_t size, const char *prefix,
+                        const char *module, int layer, const char *part)
 {
-    const char *d = strstr(pattern, "%d");
+    const char *d = strstr(module, "%d");
 
     if (d)
-        snprintf(out, size, "%.*s%d%s", (int)(d - pattern), pattern, layer,
-                 d + 2);
+        snprintf(out, size, "%s%.*s%d%s.%s", prefix, (int)(d - module), module,
+                 layer, d + 2, part);
     else
-        snprintf(out, size, "%s", pattern);
+        snprintf(out, size, "%s%s.%s", prefix, module, part);
 }
 
-int convert_layers(const struct engine *eng, const char *pattern)
+static const struct graph_param *find_param(const struct graph *g,
+                                            const char *name)
 {
-    return strstr(pattern, "%d") ? (int)eng->set->model.layers : 1;
-}
-
-const struct graph_param *convert_param(const struct graph *g, const char *ours,
-                                        int layer)
-{
-    char name[64];
-
-    convert_name(name, sizeof name, ours, layer);
     for (int i = 0; i < g->n_params; i++)
         if (strcmp(g->param[i].name, name) == 0)
             return &g->param[i];
     return NULL;
 }
 
-void convert_slice(const struct engine *eng, const struct convert_row *row,
-                   const struct graph_param *p, struct convert_slice *out)
+static struct convert_slice find_slice(const struct engine *eng,
+                                       const struct graph_param *p,
+                                       enum convert_slice_kind kind)
 {
     const struct model_settings *m = &eng->set->model;
     const struct tensor *t = &eng->gpt.graph.node[p->node].val;
@@ -173,19 +148,92 @@ void convert_slice(const struct engine *eng, const struct convert_row *row,
         [SLICE_V] = { q + k, k }, [SLICE_GATE] = { 0, F },
         [SLICE_UP] = { F, F },
     };
-
-    *out = (struct convert_slice){ .rows = t->dim[0],
+    struct convert_slice slice = { .kind = kind,
+                                   .rows = t->dim[0],
                                    .cols = t->rank > 1 ? t->dim[1] : 0 };
-    if (row->slice >= SLICE_Q) {
-        out->rows = part[row->slice].rows;
-        out->from = part[row->slice].from;
+
+    if (kind >= SLICE_Q) {
+        slice.rows = part[kind].rows;
+        slice.from = part[kind].from;
     }
+    slice.cropped = strcmp(p->name, "wpe.weight") == 0;
     /* in the file, these matrices have no padding */
-    if (strcmp(row->ours, "wte.weight") == 0 ||
-        strcmp(row->ours, "lm_head.weight") == 0)
-        out->rows = m->vocab;
-    out->transposed = row->slice == SLICE_TRANSPOSED;
-    out->cropped = strcmp(row->ours, "wpe.weight") == 0;
+    if (p->group == GROUP_HEAD || (p->group == GROUP_EMBED && !slice.cropped))
+        slice.rows = m->vocab;
+    slice.transposed = kind == SLICE_TRANSPOSED && slice.cols;
+    return slice;
+}
+
+/* The weight or the bias of a module in a layer. */
+static int walk_part(const struct engine *eng, const struct convert_family *f,
+                     const struct convert_row *row, int layer, const char *part,
+                     convert_tensor_fn *fn, void *arg, struct err *e)
+{
+    const struct graph *g = &eng->gpt.graph;
+    struct convert_tensor t;
+    char weight[sizeof t.ours];
+
+    name_tensor(t.ours, sizeof t.ours, "", row->ours, layer, part);
+    name_tensor(t.hf, sizeof t.hf, row == &head_row ? "" : f->prefix, row->hf,
+                layer, part);
+    name_tensor(t.gguf, sizeof t.gguf, "", row->gguf, layer, part);
+    name_tensor(weight, sizeof weight, "", row->ours, layer, "weight");
+    t.param = find_param(g, t.ours);
+    if (t.param) {
+        t.slice = find_slice(eng, t.param, row->slice);
+        return fn(arg, &t, e);
+    }
+    t.param = find_param(g, weight);
+    if (!f->biases || !t.param || t.param->group == GROUP_EMBED ||
+        t.param->group == GROUP_HEAD)
+        return 0;
+    t.slice =
+        (struct convert_slice){ .rows = g->node[t.param->node].val.dim[0] };
+    t.param = NULL;
+    return fn(arg, &t, e);
+}
+
+static int walk_row(const struct engine *eng, const struct convert_family *f,
+                    const struct convert_row *row, convert_tensor_fn *fn,
+                    void *arg, struct err *e)
+{
+    static const char *const parts[] = { "weight", "bias" };
+    const int layers =
+        strstr(row->ours, "%d") ? (int)eng->set->model.layers : 1;
+
+    for (int i = 0; i < 2; i++)
+        for (int l = 0; l < layers; l++)
+            if (walk_part(eng, f, row, l, parts[i], fn, arg, e) < 0)
+                return -1;
+    return 0;
+}
+
+static int walk_own(const struct engine *eng, convert_tensor_fn *fn, void *arg,
+                    struct err *e)
+{
+    const struct graph *g = &eng->gpt.graph;
+
+    for (int i = 0; i < g->n_params; i++) {
+        struct convert_tensor t = { .param = &g->param[i] };
+
+        snprintf(t.ours, sizeof t.ours, "%s", t.param->name);
+        snprintf(t.hf, sizeof t.hf, "%s", t.param->name);
+        t.slice = find_slice(eng, t.param, SLICE_ALL);
+        if (fn(arg, &t, e) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+int convert_walk(const struct engine *eng, const struct convert_family *f,
+                 convert_tensor_fn *fn, void *arg, struct err *e)
+{
+    if (!f)
+        return walk_own(eng, fn, arg, e);
+    for (const struct convert_row *row = f->rows; row->ours; row++)
+        if (walk_row(eng, f, row, fn, arg, e) < 0)
+            return -1;
+    return eng->set->model.tied ? 0 : walk_row(eng, f, &head_row, fn, arg, e);
 }
 
 int64_t convert_slice_count(const struct convert_slice *s)

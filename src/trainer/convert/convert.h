@@ -7,9 +7,9 @@
 /*
  * convert - models in the files of other programs
  *
- * A format is a table: our parameter, their tensor, and the slice of ours that
- * theirs holds (all, transposed, or the rows of q, k, v, gate or up).  Writing
- * and reading use the same table.
+ * A family is a table: our module, its names in the formats, and the slice of
+ * ours that theirs holds (all, transposed, or the rows of q, k, v, gate or up).
+ * Writing and reading use the same table.
  *
  *      hf      Hugging Face: config.json, model.safetensors and tokenizer.json;
  *              written as GPT-2, Llama, Qwen2, Qwen3 or SmolLM3, or with our
@@ -32,23 +32,17 @@ enum convert_slice_kind {
     SLICE_UP
 };
 
-/* What happens if our model or the file lacks the tensor. */
-enum convert_missing {
-    MISSING_NO,    /* it is an error */
-    MISSING_ZEROS, /* zeros are written for our model */
-    MISSING_OURS,  /* our model may lack it: nothing is written or read */
-};
-
+/* A module: its weight, and its bias if it has one. */
 struct convert_row {
-    const char *ours, *theirs; /* %d is the layer */
+    const char *ours, *hf, *gguf; /* %d is the layer */
     enum convert_slice_kind slice;
-    enum convert_missing missing;
 };
 
 struct convert_family {
     const char *type, *architecture; /* as in config.json */
-    const char *prefix;              /* of all names but the head's */
+    const char *prefix;              /* of all names of hf but the head's */
     const struct convert_row *rows;  /* ends with a NULL */
+    bool biases; /* all but embeddings and the head must have one in hf */
 };
 
 /* The family of the model; NULL with e filled if it belongs to none. */
@@ -77,9 +71,6 @@ convert_read_fn convert_read_hf, convert_read_llmc;
 
 /* ---- for the formats -------------------------------------------------- */
 
-/* convert_write_hf() for a model of no family, with the Python file that has
- * its class. */
-convert_write_fn convert_write_own;
 extern const char convert_own_model[]; /* python/modeling_gtrain.py */
 /* The keys that only config.json of such a model has; and back, as settings. */
 json_t *convert_describe_own(const struct settings *);
@@ -94,24 +85,28 @@ bool convert_has_own_head(const char *folder);
 /* The object in a file of a folder; NULL with e filled. */
 json_t *convert_json(const char *folder, const char *name, struct err *);
 
-/* The name that a row's pattern stands for in a layer. */
-void convert_name(char *out, size_t size, const char *pattern, int layer);
-/* How many layers the pattern stands for: 1 without a %d. */
-int convert_layers(const struct engine *, const char *pattern);
-const struct graph_param *convert_param(const struct graph *, const char *ours,
-                                        int layer);
-
-/* The slice of a parameter in a row. */
+/* A slice of a parameter. */
 struct convert_slice {
+    enum convert_slice_kind kind;
     int64_t rows, cols; /* cols 0: a vector */
     int64_t from;       /* first row in ours */
-    bool transposed;    /* in the file */
+    bool transposed;    /* in hf */
     bool cropped;       /* the file may have more rows */
 };
-void convert_slice(const struct engine *, const struct convert_row *,
-                   const struct graph_param *, struct convert_slice *);
 int64_t convert_slice_count(const struct convert_slice *);
 void convert_to_theirs(const struct convert_slice *, const float *ours,
                        float *theirs);
 void convert_to_ours(const struct convert_slice *, float *ours,
                      const float *theirs);
+
+struct convert_tensor {
+    char ours[64], hf[128], gguf[64]; /* names */
+    const struct graph_param *param;  /* NULL: a bias that is 0 in the model */
+    struct convert_slice slice;
+};
+typedef int convert_tensor_fn(void *arg, const struct convert_tensor *,
+                              struct err *);
+/* Call fn for each tensor of a model, each kind for all layers, until it
+ * fails.  Those of a model of no family have our names in hf. */
+int convert_walk(const struct engine *, const struct convert_family *,
+                 convert_tensor_fn *, void *arg, struct err *);

@@ -19,60 +19,6 @@
 
 enum { VERSION = 3, ALIGN = 32 };
 
-/* clang-format off */
-static const struct convert_row gpt2_rows[] = {
-    { "wte.weight", "token_embd.weight" },
-    { "wpe.weight", "position_embd.weight" },
-    { "h.%d.ln_1.weight", "blk.%d.attn_norm.weight" },
-    { "h.%d.ln_1.bias", "blk.%d.attn_norm.bias" },
-    { "h.%d.attn.qkv.weight", "blk.%d.attn_qkv.weight" },
-    { "h.%d.attn.qkv.bias", "blk.%d.attn_qkv.bias" },
-    { "h.%d.attn.proj.weight", "blk.%d.attn_output.weight" },
-    { "h.%d.attn.proj.bias", "blk.%d.attn_output.bias" },
-    { "h.%d.ln_2.weight", "blk.%d.ffn_norm.weight" },
-    { "h.%d.ln_2.bias", "blk.%d.ffn_norm.bias" },
-    { "h.%d.mlp.fc.weight", "blk.%d.ffn_up.weight" },
-    { "h.%d.mlp.fc.bias", "blk.%d.ffn_up.bias" },
-    { "h.%d.mlp.proj.weight", "blk.%d.ffn_down.weight" },
-    { "h.%d.mlp.proj.bias", "blk.%d.ffn_down.bias" },
-    { "ln_f.weight", "output_norm.weight" },
-    { "ln_f.bias", "output_norm.bias" },
-    { 0 }
-};
-
-/* Only Qwen3 has the norms of queries and keys, and only Llama and SmolLM3 have
- * biases in the MLP. */
-static const struct convert_row llama_rows[] = {
-    { "wte.weight", "token_embd.weight" },
-    { "h.%d.ln_1.weight", "blk.%d.attn_norm.weight" },
-    { "h.%d.attn.qkv.weight", "blk.%d.attn_q.weight", SLICE_Q },
-    { "h.%d.attn.qkv.weight", "blk.%d.attn_k.weight", SLICE_K },
-    { "h.%d.attn.qkv.weight", "blk.%d.attn_v.weight", SLICE_V },
-    { "h.%d.attn.q_norm.weight", "blk.%d.attn_q_norm.weight",
-      SLICE_ALL, MISSING_OURS },
-    { "h.%d.attn.k_norm.weight", "blk.%d.attn_k_norm.weight",
-      SLICE_ALL, MISSING_OURS },
-    { "h.%d.attn.proj.weight", "blk.%d.attn_output.weight" },
-    { "h.%d.ln_2.weight", "blk.%d.ffn_norm.weight" },
-    { "h.%d.mlp.fc.weight", "blk.%d.ffn_gate.weight", SLICE_GATE },
-    { "h.%d.mlp.fc.weight", "blk.%d.ffn_up.weight", SLICE_UP },
-    { "h.%d.mlp.proj.weight", "blk.%d.ffn_down.weight" },
-    { "ln_f.weight", "output_norm.weight" },
-    { "h.%d.attn.qkv.bias", "blk.%d.attn_q.bias", SLICE_Q, MISSING_OURS },
-    { "h.%d.attn.qkv.bias", "blk.%d.attn_k.bias", SLICE_K, MISSING_OURS },
-    { "h.%d.attn.qkv.bias", "blk.%d.attn_v.bias", SLICE_V, MISSING_OURS },
-    { "h.%d.attn.proj.bias", "blk.%d.attn_output.bias",
-      SLICE_ALL, MISSING_OURS },
-    { "h.%d.mlp.fc.bias", "blk.%d.ffn_gate.bias", SLICE_GATE, MISSING_OURS },
-    { "h.%d.mlp.fc.bias", "blk.%d.ffn_up.bias", SLICE_UP, MISSING_OURS },
-    { "h.%d.mlp.proj.bias", "blk.%d.ffn_down.bias", SLICE_ALL, MISSING_OURS },
-    { 0 }
-};
-/* clang-format on */
-
-static const struct convert_row head_row = { "lm_head.weight",
-                                             "output.weight" };
-
 /* ---- the model -------------------------------------------------------- */
 
 static void add_model_keys(struct gguf_head *h, const struct settings *s,
@@ -167,20 +113,18 @@ static void add_record(struct gguf_tensors *w, const char *name,
     w->n++;
 }
 
-static int write_numbers(struct gguf_tensors *w, const char *name,
-                         const struct convert_row *row,
-                         const struct graph_param *p,
+static int write_numbers(struct gguf_tensors *w, const struct convert_tensor *t,
                          const struct convert_slice *slice, struct err *e)
 {
-    const enum gguf_numbers type = numbers_of(w, name, slice);
+    const enum gguf_numbers type = numbers_of(w, t->gguf, slice);
     const int64_t n = convert_slice_count(slice);
     float *x = mem_alloc((size_t)n, sizeof *x, "weights", e);
 
     if (!x)
         return -1;
-    convert_to_theirs(slice, w->weights + p->at, x);
+    convert_to_theirs(slice, w->weights + t->param->at, x);
     if ((strcmp(w->type, "llama") == 0 || strcmp(w->type, "smollm3") == 0) &&
-        (row->slice == SLICE_Q || row->slice == SLICE_K))
+        (slice->kind == SLICE_Q || slice->kind == SLICE_K))
         interleave(x, slice, w->engine->set->is.head_dim);
     gguf_numbers_write(type, x, n, w->fp);
     for (size_t i = gguf_numbers_bytes(type, n); i % ALIGN; i++)
@@ -189,28 +133,15 @@ static int write_numbers(struct gguf_tensors *w, const char *name,
     return 0;
 }
 
-static int add_tensor(struct gguf_tensors *w, const struct convert_row *row,
-                      struct err *e)
+static int add_tensor(void *arg, const struct convert_tensor *t, struct err *e)
 {
-    const int layers = convert_layers(w->engine, row->theirs);
+    struct gguf_tensors *w = arg;
+    struct convert_slice slice = t->slice;
 
-    for (int l = 0; l < layers; l++) {
-        const struct graph_param *p =
-            convert_param(&w->engine->gpt.graph, row->ours, l);
-        struct convert_slice slice;
-        char name[64];
-
-        if (!p && row->missing == MISSING_NO)
-            return err_set(e, ERR_USAGE, "the model has no %s", row->ours);
-        if (!p)
-            continue;
-        convert_slice(w->engine, row, p, &slice);
-        convert_name(name, sizeof name, row->theirs, l);
-        if (!w->fp)
-            add_record(w, name, &slice);
-        else if (write_numbers(w, name, row, p, &slice, e) < 0)
-            return -1;
-    }
+    slice.transposed = false;
+    if (w->fp)
+        return write_numbers(w, t, &slice, e);
+    add_record(w, t->gguf, &slice);
     return 0;
 }
 
@@ -236,17 +167,14 @@ static void add_rope_factors(struct gguf_tensors *w)
         fputc(0, w->fp);
 }
 
-static int add_tensors(struct gguf_tensors *w, struct err *e)
+static int add_tensors(struct gguf_tensors *w, const struct convert_family *f,
+                       struct err *e)
 {
-    const struct convert_row *row =
-        strcmp(w->type, "gpt2") == 0 ? gpt2_rows : llama_rows;
-
-    for (; row->ours; row++)
-        if (add_tensor(w, row, e) < 0)
-            return -1;
+    if (convert_walk(w->engine, f, add_tensor, w, e) < 0)
+        return -1;
     if (strcmp(w->type, "gpt2") != 0)
         add_rope_factors(w);
-    return w->engine->set->model.tied ? 0 : add_tensor(w, &head_row, e);
+    return 0;
 }
 
 /* ---- the file --------------------------------------------------------- */
@@ -297,7 +225,7 @@ static int write_gguf(const struct engine *eng, const float *weights,
     add_model_keys(&h, eng->set, numbers);
     if (gguf_add_tokenizer(&h, eng->data.tokenizer, eng->set->model.vocab, e) ==
             0 &&
-        add_tensors(&w, e) == 0 && save_open(&s, path, e) == 0) {
+        add_tensors(&w, f, e) == 0 && save_open(&s, path, e) == 0) {
         buf_str(&front, "GGUF");
         gguf_add_number(&front, VERSION, 4);
         gguf_add_number(&front, w.n, 8);
@@ -308,7 +236,7 @@ static int write_gguf(const struct engine *eng, const float *weights,
             buf_char(&front, '\0');
         fwrite(front.s, 1, front.len, s.fp);
         w.fp = s.fp;
-        ret = add_tensors(&w, e);
+        ret = add_tensors(&w, f, e);
         if (ret == 0)
             ret = save_commit(&s, e);
     }

@@ -12,114 +12,77 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/path.h"
+#include "common/save.h"
 #include "trainer/model/tensors.h"
 
-static const struct convert_row head_row = { "lm_head.weight",
-                                             "lm_head.weight" };
-
-static char *their_name(struct arena *mem, const struct convert_family *f,
-                        const struct convert_row *row, int layer)
-{
-    char name[128];
-
-    convert_name(name, sizeof name, row->theirs, layer);
-    return arena_printf(mem, "%s%s", row == &head_row ? "" : f->prefix, name);
-}
+static const char head_name[] = "lm_head.weight";
 
 /* ---- writing ---------------------------------------------------------- */
 
 /* The tensors of the file. */
 struct hf_writer {
-    const struct engine *engine;
-    const struct convert_family *family;
     const float *weights;
     struct tensors_array *array;
     int n, room;
     struct arena mem; /* names */
 };
 
-/* Zeros in place of a bias that our model lacks, as many as the weight has
- * rows. */
-static float *make_zeros(const struct graph *g, const struct convert_row *row,
-                         int layer, struct convert_slice *slice, struct err *e)
+static int add_array(void *arg, const struct convert_tensor *t, struct err *e)
 {
-    char *weight =
-        xasprintf("%.*s.weight", (int)strlen(row->ours) - 5, row->ours);
-    const struct graph_param *p = convert_param(g, weight, layer);
-    float *data;
+    struct hf_writer *w = arg;
+    const struct convert_slice *slice = &t->slice;
+    const size_t n = (size_t)convert_slice_count(slice);
+    float *data = mem_alloc(n, sizeof *data, "weights", e);
+    struct tensors_array a = { .type = "F32",
+                               .data = data,
+                               .bytes = n * sizeof *data,
+                               .rank = slice->cols ? 2 : 1 };
 
-    free(weight);
-    *slice = (struct convert_slice){ .rows = g->node[p->node].val.dim[0] };
-    data = mem_alloc((size_t)slice->rows, sizeof *data, "weights", e);
-    if (data)
-        memset(data, 0, (size_t)slice->rows * sizeof *data);
-    return data;
-}
-
-static float *make_tensor(const struct hf_writer *w,
-                          const struct convert_row *row,
-                          const struct graph_param *p,
-                          struct convert_slice *slice, struct err *e)
-{
-    float *data;
-
-    convert_slice(w->engine, row, p, slice);
-    data = mem_alloc((size_t)convert_slice_count(slice), sizeof *data,
-                     "weights", e);
-    if (data)
-        convert_to_theirs(slice, w->weights + p->at, data);
-    return data;
-}
-
-static int add_array(struct hf_writer *w, const struct convert_row *row,
-                     int layer, struct err *e)
-{
-    const struct graph *g = &w->engine->gpt.graph;
-    const struct graph_param *p = convert_param(g, row->ours, layer);
-    struct tensors_array a = { .type = "F32" };
-    struct convert_slice slice;
-    float *data;
-
-    if (!p && row->missing != MISSING_ZEROS)
-        return 0;
-    data = p ? make_tensor(w, row, p, &slice, e)
-             : make_zeros(g, row, layer, &slice, e);
     if (!data)
         return -1;
-    a.name = their_name(&w->mem, w->family, row, layer);
-    a.rank = slice.cols ? 2 : 1;
-    a.dim[0] = slice.transposed ? slice.cols : slice.rows;
-    a.dim[1] = slice.transposed ? slice.rows : slice.cols;
-    a.data = data;
-    a.bytes = (size_t)tensors_array_count(&a) * sizeof *data;
+    if (t->param)
+        convert_to_theirs(slice, w->weights + t->param->at, data);
+    else
+        memset(data, 0, a.bytes);
+    a.name = arena_printf(&w->mem, "%s", t->hf);
+    a.dim[0] = slice->transposed ? slice->cols : slice->rows;
+    a.dim[1] = slice->transposed ? slice->rows : slice->cols;
     GROW(w->array, w->n, w->room);
     w->array[w->n++] = a;
     return 0;
+}
+
+/* The Python file that has the class of a model of no family. */
+static int write_class(const char *folder, struct err *e)
+{
+    char *path = path_join(folder, "modeling_gtrain.py");
+    const int ret = save_text(path, convert_own_model, e);
+
+    if (ret == 0)
+        log_info("transformers has no class for this model; %s has one, for "
+                 "trust_remote_code=True",
+                 path);
+    free(path);
+    return ret;
 }
 
 int convert_write_hf(const struct engine *eng, const float *weights,
                      const char *folder, struct err *e)
 {
     struct err none = { 0 };
-    struct hf_writer w = { .engine = eng, .weights = weights };
-    char *path;
-    int ret;
+    struct hf_writer w = { .weights = weights };
+    const struct convert_family *f = convert_family(eng->set, &none);
+    char *path = path_join(folder, "model.safetensors");
+    int ret = path_make(folder, e);
 
-    w.family = convert_family(eng->set, &none);
-    if (!w.family)
-        return convert_write_own(eng, weights, folder, e);
-    path = path_join(folder, "model.safetensors");
-    ret = path_make(folder, e);
-    for (const struct convert_row *row = w.family->rows; ret == 0 && row->ours;
-         row++)
-        for (int l = 0; l < convert_layers(eng, row->ours) && ret == 0; l++)
-            ret = add_array(&w, row, l, e);
-    if (ret == 0 && !eng->set->model.tied)
-        ret = add_array(&w, &head_row, 0, e);
+    if (ret == 0)
+        ret = convert_walk(eng, f, add_array, &w, e);
     if (ret == 0)
         ret = tensors_write(path, w.array, w.n, e);
     if (ret == 0)
-        ret = convert_describe_hf(eng, w.family, folder, e);
+        ret = convert_describe_hf(eng, f, folder, e);
+    if (ret == 0 && !f)
+        ret = write_class(folder, e);
     for (int i = 0; i < w.n; i++)
         free((void *)(uintptr_t)w.array[i].data);
     free(w.array);
@@ -257,7 +220,7 @@ bool convert_has_own_head(const char *folder)
     bool own;
 
     if (open_files(&s, folder, &e) == 0) {
-        head = use_tensor(&s, head_row.theirs);
+        head = use_tensor(&s, head_name);
         wte = find_embedding(&s);
     }
     own = head && wte &&
@@ -281,8 +244,8 @@ static int check_unused(const struct hf_files *s, bool tied, struct err *e)
     for (int i = 0; i < s->n; i++)
         for (int k = 0; k < tensors_count(s->file[i].tensors); k++) {
             const char *name = tensors_at(s->file[i].tensors, k)->name;
-            bool known = s->file[i].used[k] ||
-                         (tied && strcmp(name, head_row.theirs) == 0);
+            bool known =
+                s->file[i].used[k] || (tied && strcmp(name, head_name) == 0);
 
             for (int t = 0; t < 3; t++)
                 known |= str_ends(name, tables[t]);
@@ -305,16 +268,22 @@ static bool same_shape(const struct tensors_array *a,
            a->dim[1] == (p->transposed ? p->rows : p->cols);
 }
 
+struct hf_reader {
+    struct hf_files files;
+    const struct convert_family *family;
+    float *weights;
+};
+
 /* Find a tensor with or without the prefix, which some files leave out. */
-static const struct tensors_array *find_tensor(struct hf_files *s,
-                                               const struct convert_family *f,
+static const struct tensors_array *find_tensor(struct hf_reader *r,
                                                const char *name)
 {
-    const size_t n = strlen(f->prefix);
-    const struct tensors_array *a = use_tensor(s, name);
+    const char *prefix = r->family ? r->family->prefix : "";
+    const size_t n = strlen(prefix);
+    const struct tensors_array *a = use_tensor(&r->files, name);
 
-    if (!a && strncmp(name, f->prefix, n) == 0)
-        a = use_tensor(s, name + n);
+    if (!a && strncmp(name, prefix, n) == 0)
+        a = use_tensor(&r->files, name + n);
     return a;
 }
 
@@ -339,75 +308,31 @@ static int read_slice(const struct tensors_array *a,
     return ret;
 }
 
-static int read_row(const struct engine *eng, const struct convert_family *f,
-                    const struct convert_row *row, int layer,
-                    struct hf_files *s, float *weights, struct err *e)
+static int read_tensor(void *arg, const struct convert_tensor *t, struct err *e)
 {
-    const struct graph_param *p =
-        convert_param(&eng->gpt.graph, row->ours, layer);
-    const struct tensors_array *a = NULL;
-    struct arena mem = { 0 };
-    const char *name = their_name(&mem, f, row, layer);
-    struct convert_slice slice;
-    int ret = 0;
+    struct hf_reader *r = arg;
+    const struct tensors_array *a = t->param ? find_tensor(r, t->hf) : NULL;
 
-    if (p) {
-        a = find_tensor(s, f, name);
-        convert_slice(eng, row, p, &slice);
-    }
-    if (a)
-        ret = read_slice(a, &slice, name, weights + p->at, e);
-    else if (p || row->missing != MISSING_OURS)
-        ret = err_set(e, ERR_INPUT, "there is no tensor %s", name);
-    if (ret < 0)
-        err_wrap(e, "%s", s->folder);
-    arena_clear(&mem);
-    return ret;
-}
-
-static int read_family(const struct engine *eng, const struct convert_family *f,
-                       struct hf_files *s, float *weights, struct err *e)
-{
-    int ret = 0;
-
-    for (const struct convert_row *row = f->rows; ret == 0 && row->ours; row++)
-        for (int l = 0; l < convert_layers(eng, row->ours) && ret == 0; l++)
-            ret = read_row(eng, f, row, l, s, weights, e);
-    if (ret == 0 && !eng->set->model.tied)
-        ret = read_row(eng, f, &head_row, 0, s, weights, e);
-    return ret;
-}
-
-/* A model of no family, whose tensors have our names (convert_own.c). */
-static int read_own(const struct engine *eng, struct hf_files *s,
-                    float *weights, struct err *e)
-{
-    static const struct convert_family own = { .prefix = "" };
-    const struct graph *g = &eng->gpt.graph;
-    int ret = 0;
-
-    for (int i = 0; i < g->n_params && ret == 0; i++) {
-        const struct convert_row row = { .ours = g->param[i].name,
-                                         .theirs = g->param[i].name };
-
-        ret = read_row(eng, &own, &row, 0, s, weights, e);
-    }
-    return ret;
+    if (!a)
+        return err_set(e, ERR_INPUT, "%s: there is no tensor %s",
+                       r->files.folder, t->hf);
+    if (read_slice(a, &t->slice, t->hf, r->weights + t->param->at, e) < 0)
+        return err_wrap(e, "%s", r->files.folder);
+    return 0;
 }
 
 int convert_read_hf(const struct engine *eng, float *weights,
                     const char *folder, struct err *e)
 {
     struct err none = { 0 };
-    const struct convert_family *f = convert_family(eng->set, &none);
-    struct hf_files s = { 0 };
-    int ret = open_files(&s, folder, e);
+    struct hf_reader r = { .family = convert_family(eng->set, &none),
+                           .weights = weights };
+    int ret = open_files(&r.files, folder, e);
 
     if (ret == 0)
-        ret = f ? read_family(eng, f, &s, weights, e)
-                : read_own(eng, &s, weights, e);
+        ret = convert_walk(eng, r.family, read_tensor, &r, e);
     if (ret == 0)
-        ret = check_unused(&s, eng->set->model.tied, e);
-    close_files(&s);
+        ret = check_unused(&r.files, eng->set->model.tied, e);
+    close_files(&r.files);
     return ret;
 }

@@ -16,32 +16,6 @@
 
 enum { HEAD = 256, MAGIC = 20240326, FP32 = 3, BF16 = 5, BLOCK = 4096 };
 
-typedef int param_fn(void *arg, const struct graph_param *, struct err *);
-
-/* Call call() for each parameter.  The file has the parameters in the order in
- * which convert.c lists GPT-2's. */
-static int walk_params(const struct engine *eng, param_fn *call, void *arg,
-                       struct err *e)
-{
-    const struct convert_family *f = convert_family(eng->set, e);
-
-    for (const struct convert_row *row = f ? f->rows : NULL; row && row->ours;
-         row++)
-        for (int l = 0; l < convert_layers(eng, row->ours); l++) {
-            const struct graph_param *p =
-                convert_param(&eng->gpt.graph, row->ours, l);
-
-            if (!p)
-                return err_set(e, ERR_USAGE,
-                               "llm.c needs biases and a tied head, but the "
-                               "model has no %s",
-                               row->ours);
-            if (call(arg, p, e) < 0)
-                return -1;
-        }
-    return f ? 0 : -1;
-}
-
 struct llmc_file {
     FILE *fp;
     float *weights;
@@ -77,9 +51,10 @@ static int64_t read_bf16(FILE *fp, float *x, int64_t n)
     return n;
 }
 
-static int write_param(void *arg, const struct graph_param *p, struct err *e)
+static int write_param(void *arg, const struct convert_tensor *t, struct err *e)
 {
     const struct llmc_file *f = arg;
+    const struct graph_param *p = t->param;
 
     (void)e;
     if (f->version == BF16)
@@ -89,11 +64,11 @@ static int write_param(void *arg, const struct graph_param *p, struct err *e)
     return 0;
 }
 
-static int read_param(void *arg, const struct graph_param *p, struct err *e)
+static int read_param(void *arg, const struct convert_tensor *t, struct err *e)
 {
     const struct llmc_file *f = arg;
-    const bool cropped =
-        strcmp(p->name, "wpe.weight") == 0 && f->positions > p->count;
+    const struct graph_param *p = t->param;
+    const bool cropped = t->slice.cropped && f->positions > p->count;
     const bool bf16 = f->version == BF16;
     const off_t element = bf16 ? sizeof(uint16_t) : sizeof(float);
     float *const to = f->weights + p->at;
@@ -125,6 +100,15 @@ int convert_check_llmc(const struct settings *s, struct err *e)
             "llm.c needs a GPT-2 with biases, a tied head, an MLP of "
             "4 x width and gelu_tanh");
     return 0;
+}
+
+/* The file has the parameters in the order in which convert.c lists GPT-2's. */
+static int walk_params(const struct engine *eng, convert_tensor_fn *fn,
+                       struct llmc_file *f, struct err *e)
+{
+    if (convert_check_llmc(eng->set, e) < 0)
+        return -1;
+    return convert_walk(eng, convert_family(eng->set, e), fn, f, e);
 }
 
 static int write_version(int32_t version, const struct engine *eng,

@@ -1,5 +1,5 @@
 /*
- * convert_own - models that transformers has no class for
+ * convert_own - config.json of models that transformers has no class for
  *
  * The parameters keep our names; python/modeling_gtrain.py, which is written
  * beside them, has the class.
@@ -8,17 +8,9 @@
 #include "trainer/convert/convert.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "common/log.h"
-#include "common/mem.h"
 #include "common/num.h"
-#include "common/path.h"
-#include "common/save.h"
-#include "trainer/model/tensors.h"
-
-/* ---- config.json ------------------------------------------------------- */
 
 json_t *convert_describe_own(const struct settings *s)
 {
@@ -118,53 +110,4 @@ int convert_settings_own(const json_t *o, struct buf *out, struct err *e)
             return -1;
     buf_str(out, "model.vocab_multiple=1\n");
     return 0;
-}
-
-/* ---- weights ----------------------------------------------------------- */
-
-/* Describe a parameter without the rows that pad the vocabulary. */
-static struct tensors_array describe_param(const struct engine *eng,
-                                           const struct graph_param *p,
-                                           const float *weights)
-{
-    const struct tensor *val = &eng->gpt.graph.node[p->node].val;
-    struct tensors_array a = { .name = p->name,
-                               .type = "F32",
-                               .rank = val->rank,
-                               .data = weights + p->at };
-
-    for (int i = 0; i < val->rank; i++)
-        a.dim[i] = val->dim[i];
-    if (p->group == GROUP_HEAD ||
-        (p->group == GROUP_EMBED && strcmp(p->name, "wpe.weight") != 0))
-        a.dim[0] = eng->set->model.vocab;
-    a.bytes = (size_t)tensors_array_count(&a) * sizeof *weights;
-    return a;
-}
-
-int convert_write_own(const struct engine *eng, const float *weights,
-                      const char *folder, struct err *e)
-{
-    const struct graph *g = &eng->gpt.graph;
-    struct tensors_array *array = xcalloc((size_t)g->n_params, sizeof *array);
-    char *path = path_join(folder, "model.safetensors");
-    char *python = path_join(folder, "modeling_gtrain.py");
-    int ret = path_make(folder, e);
-
-    for (int i = 0; i < g->n_params; i++)
-        array[i] = describe_param(eng, &g->param[i], weights);
-    if (ret == 0)
-        ret = tensors_write(path, array, g->n_params, e);
-    if (ret == 0)
-        ret = save_text(python, convert_own_model, e);
-    if (ret == 0)
-        ret = convert_describe_hf(eng, NULL, folder, e);
-    if (ret == 0)
-        log_info("transformers has no class for this model; %s has one, for "
-                 "trust_remote_code=True",
-                 python);
-    free(array);
-    free(path);
-    free(python);
-    return ret;
 }
