@@ -4,6 +4,7 @@
 #include "config.h"
 #include "data/token/tokfile.h"
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -120,139 +121,90 @@ static void emit_merges(struct emit *o, const struct tokenizer *t)
     emit_array_end(o);
 }
 
-static void emit_metaspace(struct emit *o, const struct tokenizer *t)
+/* ---- the rules of tokenizer.json ----------------------------------------*/
+
+static json_t *byte_level(bool space, bool regex)
+{
+    return json_pack("{s:s, s:b, s:b, s:b}", "type", "ByteLevel",
+                     "add_prefix_space", space, "trim_offsets", true,
+                     "use_regex", regex);
+}
+
+static json_t *replace(const char *from, const char *to)
+{
+    return json_pack("{s:s, s:{s:s}, s:s}", "type", "Replace", "pattern",
+                     "String", from, "content", to);
+}
+
+static json_t *metaspace(const struct tokenizer *t)
 {
     static const char *const schemes[] = { [PREFIX_NONE] = "never",
                                            [PREFIX_ALWAYS] = "always",
                                            [PREFIX_UNLESS_SPACE] = "always",
                                            [PREFIX_FIRST] = "first" };
 
-    emit_object(o, "pre_tokenizer");
-    emit_text(o, "type", "Metaspace");
-    emit_text(o, "replacement", SENTENCEPIECE_SPACE);
-    emit_text(o, "prepend_scheme", schemes[t->prefix]);
-    emit_bool(o, "split", t->pretokenizer == PRETOKENIZE_SPACES);
-    emit_object_end(o);
+    return json_pack("{s:s, s:s, s:s, s:b}", "type", "Metaspace", "replacement",
+                     SENTENCEPIECE_SPACE, "prepend_scheme", schemes[t->prefix],
+                     "split", t->pretokenizer == PRETOKENIZE_SPACES);
 }
 
-static void emit_type(struct emit *o, const char *key, const char *type)
+static json_t *pretokenizer(const struct tokenizer *t)
 {
-    emit_object(o, key);
-    emit_text(o, "type", type);
+    json_t *split;
+
+    if (t->kind == TOKENIZER_SENTENCEPIECE)
+        return t->metaspace ? metaspace(t) : NULL;
+    if (t->pretokenizer == PRETOKENIZE_GPT2)
+        return byte_level(false, true);
+    split = json_pack("{s:s, s:{s:s}, s:s, s:b}", "type", "Split", "pattern",
+                      "Regex", pretokenize_pattern(t->pretokenizer), "behavior",
+                      "Isolated", "invert", false);
+    return json_pack("{s:s, s:[o, o]}", "type", "Sequence", "pretokenizers",
+                     split, byte_level(false, false));
 }
 
-static void emit_byte_level(struct emit *o, const char *key, bool space,
-                            bool regex)
+static json_t *normalizer(const struct tokenizer *t)
 {
-    emit_type(o, key, "ByteLevel");
-    emit_bool(o, "add_prefix_space", space);
-    emit_bool(o, "trim_offsets", true);
-    emit_bool(o, "use_regex", regex);
-    emit_object_end(o);
+    json_t *nfc = t->nfc ? json_pack("{s:s}", "type", "NFC") : NULL, *list;
+
+    if (t->kind != TOKENIZER_SENTENCEPIECE || t->metaspace)
+        return nfc;
+    list = json_array();
+    if (nfc)
+        json_array_append_new(list, nfc);
+    if (t->prefix == PREFIX_ALWAYS)
+        json_array_append_new(list, json_pack("{s:s, s:s}", "type", "Prepend",
+                                              "prepend", SENTENCEPIECE_SPACE));
+    json_array_append_new(list, replace(" ", SENTENCEPIECE_SPACE));
+    return json_pack("{s:s, s:o}", "type", "Sequence", "normalizers", list);
 }
 
-/* The members of what is done to one text wherever it occurs. */
-static void emit_pattern(struct emit *o, const char *kind, const char *pattern)
+static json_t *decoder(const struct tokenizer *t)
 {
-    emit_object(o, "pattern");
-    emit_text(o, kind, pattern);
-    emit_object_end(o);
+    json_t *list;
+
+    if (t->kind != TOKENIZER_SENTENCEPIECE)
+        return byte_level(true, true);
+    list = json_pack("[o, {s:s}, {s:s}]", replace(SENTENCEPIECE_SPACE, " "),
+                     "type", "ByteFallback", "type", "Fuse");
+    if (t->prefix != PREFIX_NONE)
+        json_array_append_new(list,
+                              json_pack("{s:s, s:s, s:i, s:i}", "type", "Strip",
+                                        "content", " ", "start", 1, "stop", 0));
+    return json_pack("{s:s, s:o}", "type", "Sequence", "decoders", list);
 }
 
-static void emit_replace(struct emit *o, const char *from, const char *to)
+/* A rule, or NULL. */
+static void emit_rule(struct emit *o, const char *key, json_t *rule)
 {
-    emit_type(o, NULL, "Replace");
-    emit_pattern(o, "String", from);
-    emit_text(o, "content", to);
-    emit_object_end(o);
+    char *text = rule ? json_dumps(rule, JSON_ENSURE_ASCII) : NULL;
+
+    emit_raw(o, key, text ? text : "null");
+    free(text);
+    json_decref(rule);
 }
 
-static void emit_sequence(struct emit *o, const char *key, const char *list)
-{
-    emit_type(o, key, "Sequence");
-    emit_array(o, list);
-}
-
-static void emit_sequence_end(struct emit *o)
-{
-    emit_array_end(o);
-    emit_object_end(o);
-}
-
-static void emit_pretokenizer(struct emit *o, const struct tokenizer *t)
-{
-    static const char key[] = "pre_tokenizer";
-
-    if (t->kind == TOKENIZER_SENTENCEPIECE) {
-        if (t->metaspace)
-            emit_metaspace(o, t);
-        else
-            emit_null(o, key);
-    } else if (t->pretokenizer == PRETOKENIZE_GPT2) {
-        emit_byte_level(o, key, false, true);
-    } else {
-        emit_sequence(o, key, "pretokenizers");
-        emit_type(o, NULL, "Split");
-        emit_pattern(o, "Regex", pretokenize_pattern(t->pretokenizer));
-        emit_text(o, "behavior", "Isolated");
-        emit_bool(o, "invert", false);
-        emit_object_end(o);
-        emit_byte_level(o, NULL, false, false);
-        emit_sequence_end(o);
-    }
-}
-
-static void emit_nfc(struct emit *o, const char *key)
-{
-    emit_type(o, key, "NFC");
-    emit_object_end(o);
-}
-
-static void emit_normalizer(struct emit *o, const struct tokenizer *t)
-{
-    static const char key[] = "normalizer";
-
-    if (t->kind == TOKENIZER_SENTENCEPIECE && !t->metaspace) {
-        emit_sequence(o, key, "normalizers");
-        if (t->nfc)
-            emit_nfc(o, NULL);
-        if (t->prefix == PREFIX_ALWAYS) {
-            emit_type(o, NULL, "Prepend");
-            emit_text(o, "prepend", SENTENCEPIECE_SPACE);
-            emit_object_end(o);
-        }
-        emit_replace(o, " ", SENTENCEPIECE_SPACE);
-        emit_sequence_end(o);
-    } else if (t->nfc) {
-        emit_nfc(o, key);
-    } else {
-        emit_null(o, key);
-    }
-}
-
-static void emit_decoder(struct emit *o, const struct tokenizer *t)
-{
-    static const char key[] = "decoder";
-
-    if (t->kind != TOKENIZER_SENTENCEPIECE) {
-        emit_byte_level(o, key, true, true);
-        return;
-    }
-    emit_sequence(o, key, "decoders");
-    emit_replace(o, SENTENCEPIECE_SPACE, " ");
-    emit_type(o, NULL, "ByteFallback");
-    emit_object_end(o);
-    emit_type(o, NULL, "Fuse");
-    emit_object_end(o);
-    if (t->prefix != PREFIX_NONE) {
-        emit_type(o, NULL, "Strip");
-        emit_text(o, "content", " ");
-        emit_int(o, "start", 1);
-        emit_int(o, "stop", 0);
-        emit_object_end(o);
-    }
-    emit_sequence_end(o);
-}
+/* ---- files --------------------------------------------------------------- */
 
 static void emit_model(struct emit *o, const struct tokenizer *t)
 {
@@ -292,10 +244,10 @@ static int add_tokenizer_json(struct buf *b, const struct tokenizer *t,
     o.lines = 2;
     emit_specials(&o, t);
     o.lines = 1;
-    emit_normalizer(&o, t);
-    emit_pretokenizer(&o, t);
+    emit_rule(&o, "normalizer", normalizer(t));
+    emit_rule(&o, "pre_tokenizer", pretokenizer(t));
     emit_null(&o, "post_processor");
-    emit_decoder(&o, t);
+    emit_rule(&o, "decoder", decoder(t));
     emit_model(&o, t);
     emit_object_end(&o);
     emit_newline(&o);
