@@ -44,49 +44,73 @@ const struct lock_entry *lock_entry_of(const struct lock *l, const char *shard)
     return NULL;
 }
 
-/* Fill *f from a lock if it lists the shard.  A file that is not a data.lock is
- * ignored, because other programs have files with this suffix, too. */
-static void take_lock(struct lock_found *f, const char *path, const char *shard)
-{
-    struct err none = { 0 };
-    struct lock l;
+/* The lock of this name lists all shards of its folder. */
+static const char whole_lock[] = "data.lock";
 
-    if (lock_load(&l, path, &none) < 0)
-        return;
-    if (l.ids > 0 && lock_entry_of(&l, shard)) {
-        f->path = xstrdup(path);
-        f->ids = l.ids;
-        f->eot_last = l.eot && strcmp(l.eot, "last") == 0;
-        memcpy(f->vocabulary, l.vocabulary, sizeof f->vocabulary);
-    }
-    lock_clear(&l);
-}
+struct locks {
+    struct path_list path;
+    struct lock *lock; /* of each path */
+    size_t room;
+};
 
-/* The locks in the folder of a shard. */
-static void list_locks(struct path_list *locks, const char *shard)
+/* The locks in the folder of a shard.  A file that is not a data.lock is left
+ * out, because other programs have files with this suffix, too; but if it has
+ * that name, it is an error, which callers may ignore. */
+static int load_locks(struct locks *l, const char *shard, struct err *e)
 {
     char *folder = path_parent(shard);
     struct path_list names = { 0 };
-    struct err none = { 0 };
+    struct err why = { 0 };
+    int ret = 0;
 
-    *locks = (struct path_list){ 0 };
-    path_list(&names, folder, &none);
-    for (size_t i = 0; i < names.n; i++)
-        if (str_ends(names.name[i], ".lock"))
-            path_list_add(locks, path_join(folder, names.name[i]));
+    *l = (struct locks){ 0 };
+    path_list(&names, folder, &why);
+    for (size_t i = 0; i < names.n; i++) {
+        char *path = path_join(folder, names.name[i]);
+
+        GROW(l->lock, l->path.n, l->room);
+        if (str_ends(path, ".lock") &&
+            lock_load(&l->lock[l->path.n], path, &why) == 0) {
+            path_list_add(&l->path, path);
+            continue;
+        }
+        if (strcmp(names.name[i], whole_lock) == 0) {
+            *e = why;
+            ret = -1;
+        }
+        free(path);
+    }
     path_list_clear(&names);
     free(folder);
+    return ret;
+}
+
+static void clear_locks(struct locks *l)
+{
+    for (size_t i = 0; i < l->path.n; i++)
+        lock_clear(&l->lock[i]);
+    free(l->lock);
+    path_list_clear(&l->path);
 }
 
 void lock_find(struct lock_found *f, const char *shard)
 {
-    struct path_list locks;
+    struct locks locks;
+    struct err none;
 
     *f = (struct lock_found){ .path = NULL };
-    list_locks(&locks, shard);
-    for (size_t i = 0; i < locks.n && !f->path; i++)
-        take_lock(f, locks.name[i], shard);
-    path_list_clear(&locks);
+    load_locks(&locks, shard, &none);
+    for (size_t i = 0; i < locks.path.n && !f->path; i++) {
+        const struct lock *l = &locks.lock[i];
+
+        if (l->ids == 0 || !lock_entry_of(l, shard))
+            continue;
+        f->path = xstrdup(locks.path.name[i]);
+        f->ids = l->ids;
+        f->eot_last = l->eot && strcmp(l->eot, "last") == 0;
+        memcpy(f->vocabulary, l->vocabulary, sizeof f->vocabulary);
+    }
+    clear_locks(&locks);
 }
 
 void lock_found_clear(struct lock_found *f)
@@ -125,9 +149,6 @@ int lock_same_tokenizer(const char *shard, const struct tokenizer *t,
 }
 
 /* ---- the data of a run ------------------------------------------------- */
-
-/* The lock of this name lists all shards of its folder. */
-static const char whole_lock[] = "data.lock";
 
 static int set_different(const char *lock, const char *path, const char *what,
                          struct err *e)
@@ -217,115 +238,86 @@ static int check_tokenizer(const struct lock *l, const char *lock,
     return ret;
 }
 
-static int check_lock(const char *lock, const struct loader *data,
-                      const char *source, const struct tokenizer *t,
-                      const char *tokenizer, struct err *e)
+static int check_lock(const struct lock *l, const char *lock,
+                      const struct loader *data, const char *source,
+                      const struct tokenizer *t, const char *tokenizer,
+                      struct err *e)
 {
-    struct lock l;
-    int64_t listed;
-    int ret = 0;
+    const int64_t listed = check_tokens(l, lock, data, source, e);
 
-    if (lock_load(&l, lock, e) < 0) /* another program's? */
-        return strcmp(path_name(lock), whole_lock) == 0 ? -1 : 0;
-    listed = check_tokens(&l, lock, data, source, e);
     if (listed < 0)
-        ret = -1;
-    else if (t && listed > 0 && l.ids == 0)
-        ret = check_tokenizer(&l, lock, tokenizer, e);
-    else if (t && listed > 0 && strcmp(l.vocabulary, tokenizer_hash(t)) != 0)
-        ret =
-            err_set(e, ERR_INPUT,
-                    "%s: the tokens were encoded with another tokenizer, "
-                    "according to %s; if this is intended, move that file away",
-                    tokenizer, lock);
-    lock_clear(&l);
-    return ret;
-}
-
-static char *find_missing(const char *lock)
-{
-    struct err none = { 0 };
-    struct lock l;
-    char *path = NULL;
-
-    if (lock_load(&l, lock, &none) < 0)
-        return NULL;
-    for (size_t i = 0; i < l.n && !path; i++) {
-        if (l.entry[i].role == LOCK_TOKENS)
-            path = lock_path(&l, &l.entry[i]);
-        if (path && path_exists(path)) {
-            free(path);
-            path = NULL;
-        }
-    }
-    lock_clear(&l);
-    return path;
-}
-
-char *lock_missing(const struct loader *data)
-{
-    struct path_list locks;
-    char *path = NULL;
-
-    list_locks(&locks, loader_path(data, 0));
-    for (size_t i = 0; i < locks.n && !path; i++)
-        path = find_missing(locks.name[i]);
-    path_list_clear(&locks);
-    return path;
+        return -1;
+    if (!t || listed == 0)
+        return 0;
+    if (l->ids == 0)
+        return check_tokenizer(l, lock, tokenizer, e);
+    if (strcmp(l->vocabulary, tokenizer_hash(t)) == 0)
+        return 0;
+    return err_set(e, ERR_INPUT,
+                   "%s: the tokens were encoded with another tokenizer, "
+                   "according to %s; if this is intended, move that file away",
+                   tokenizer, lock);
 }
 
 int lock_check(const struct loader *data, const char *source,
                const struct tokenizer *t, const char *tokenizer, struct err *e)
 {
-    struct path_list locks;
-    int ret = 0;
+    struct locks locks;
+    int ret = load_locks(&locks, loader_path(data, 0), e);
 
-    list_locks(&locks, loader_path(data, 0));
-    for (size_t i = 0; i < locks.n && ret == 0; i++)
-        ret = check_lock(locks.name[i], data, source, t, tokenizer, e);
-    path_list_clear(&locks);
+    for (size_t i = 0; i < locks.path.n && ret == 0; i++)
+        ret = check_lock(&locks.lock[i], locks.path.name[i], data, source, t,
+                         tokenizer, e);
+    clear_locks(&locks);
     return ret;
 }
 
-/* Store the hashes of the shards that a lock lists and no lock before. */
-static void take_hashes(const char **hash, struct arena *mem, const char *lock,
-                        const struct loader *data)
+/* The path of a shard that is listed and does not exist, or NULL. */
+static char *find_missing(const struct lock *l)
 {
-    struct err none = { 0 };
-    struct lock l;
+    for (size_t i = 0; i < l->n; i++) {
+        char *path = lock_path(l, &l->entry[i]);
 
-    if (lock_load(&l, lock, &none) < 0)
-        return;
-    for (int64_t i = 0; i < loader_shards(data); i++) {
-        const struct lock_entry *was = lock_entry_of(&l, loader_path(data, i));
-
-        if (was && !hash[i])
-            hash[i] = arena_strdup(mem, was->sha256);
+        if (l->entry[i].role == LOCK_TOKENS && !path_exists(path))
+            return path;
+        free(path);
     }
-    lock_clear(&l);
+    return NULL;
+}
+
+char *lock_missing(const struct loader *data)
+{
+    struct locks locks;
+    struct err none;
+    char *path = NULL;
+
+    load_locks(&locks, loader_path(data, 0), &none);
+    for (size_t i = 0; i < locks.path.n && !path; i++)
+        path = find_missing(&locks.lock[i]);
+    clear_locks(&locks);
+    return path;
 }
 
 bool lock_recorded(const struct loader *data, char out[SHA256_TEXT])
 {
     const int64_t n = loader_shards(data);
-    struct arena mem = { 0 };
-    const char **hash = xcalloc((size_t)n, sizeof *hash);
-    struct path_list locks;
+    struct locks locks;
+    struct err none;
     struct sha256 h;
     bool all = n > 0;
 
-    list_locks(&locks, loader_path(data, 0));
-    for (size_t i = 0; i < locks.n; i++)
-        take_hashes(hash, &mem, locks.name[i], data);
+    load_locks(&locks, loader_path(data, 0), &none);
     sha256_init(&h);
     for (int64_t i = 0; i < n && all; i++) {
-        all = hash[i] != NULL;
+        const struct lock_entry *was = NULL;
+
+        for (size_t k = 0; k < locks.path.n && !was; k++)
+            was = lock_entry_of(&locks.lock[k], loader_path(data, i));
+        all = was != NULL;
         if (all)
-            sha256_add(&h, hash[i], strlen(hash[i]));
+            sha256_add(&h, was->sha256, strlen(was->sha256));
     }
     sha256_text(&h, out);
-    path_list_clear(&locks);
-    free(hash);
-    arena_clear(&mem);
+    clear_locks(&locks);
     return all;
 }
