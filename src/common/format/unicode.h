@@ -1,5 +1,6 @@
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /*
@@ -18,6 +19,7 @@
  */
 enum { UNICODE_OTHER, UNICODE_LETTER, UNICODE_NUMBER, UNICODE_SPACE };
 enum { UNICODE_NO_CASE, UNICODE_UPPER, UNICODE_LOWER, UNICODE_MARK };
+enum { UNICODE_IN_WORDS = UNICODE_LOWER }; /* of a number or another */
 
 enum { UNICODE_WORDS = 0x110000 / 16 };
 
@@ -41,4 +43,12 @@ static inline int unicode_class(uint32_t c)
 static inline int unicode_case(uint32_t c)
 {
     return unicode_class_and_case(c) >> 2;
+}
+
+/* Is this \w of regular expressions?  Connectors and letters in circles are,
+ * but numbers that are neither decimal digits nor letters (No) are not. */
+static inline bool unicode_is_word(uint32_t c)
+{
+    return unicode_class(c) == UNICODE_LETTER ||
+           unicode_case(c) >= UNICODE_IN_WORDS;
 }
