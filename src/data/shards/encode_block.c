@@ -8,38 +8,36 @@
 
 struct block_task {
     struct encoder *enc;
-    const struct encode_block_conf *conf;
+    const struct encode_corpus_conf *conf;
     const struct corpus_block *from;
     struct encoded_block *to;
     int flags; /* of the encoder */
 };
 
-void encode_block_conf_set(struct encode_block_conf *b,
-                           const struct encode_corpus_conf *c)
+/* Where the tail begins that is held out for validation, and for a test. */
+static int64_t val_from(const struct encode_corpus_conf *c)
 {
-    *b = (struct encode_block_conf){
-        .corpus = c,
-        .train_to = (int64_t)((double)c->text * (1 - c->val - c->test)),
-        .test_from = c->test > 0 ? (int64_t)((double)c->text * (1 - c->test))
-                                 : INT64_MAX,
-    };
+    return (int64_t)((double)c->text * (1 - c->val - c->test));
 }
 
-static int subset_at(const struct encode_block_conf *c, int64_t at)
+static int64_t test_from(const struct encode_corpus_conf *c)
 {
-    if (at < c->train_to)
+    return c->test > 0 ? (int64_t)((double)c->text * (1 - c->test)) : INT64_MAX;
+}
+
+static int subset_at(const struct encode_corpus_conf *c, int64_t at)
+{
+    if (at < val_from(c))
         return SUBSET_TRAIN;
-    return at < c->test_from ? SUBSET_VAL : SUBSET_TEST;
+    return at < test_from(c) ? SUBSET_VAL : SUBSET_TEST;
 }
 
-static int subset_of_hash(const struct encode_block_conf *c,
+static int subset_of_hash(const struct encode_corpus_conf *c,
                           const struct corpus_doc *d)
 {
-    const double val = c->corpus->val, test = c->corpus->test;
-
-    if (val > 0 && corpus_doc_in_share(d, val))
+    if (c->val > 0 && corpus_doc_in_share(d, c->val))
         return SUBSET_VAL;
-    if (test > 0 && corpus_doc_in_share(d, val + test))
+    if (c->test > 0 && corpus_doc_in_share(d, c->val + c->test))
         return SUBSET_TEST;
     return SUBSET_TRAIN;
 }
@@ -63,7 +61,7 @@ static void add_eot(const struct block_task *t)
     struct ids *ids = &t->to->ids;
 
     ids_reserve(ids, 1);
-    ids->id[ids->n++] = tokenizer_eot(t->conf->corpus->tokenizer);
+    ids->id[ids->n++] = tokenizer_eot(t->conf->tokenizer);
 }
 
 static int encode_text(const struct block_task *t, const struct corpus_doc *d,
@@ -91,9 +89,9 @@ static int encode_text(const struct block_task *t, const struct corpus_doc *d,
 static size_t first_part(const struct block_task *t, const char *text, size_t n,
                          int64_t at)
 {
-    const int64_t ends[] = { t->conf->train_to, t->conf->test_from };
+    const int64_t ends[] = { val_from(t->conf), test_from(t->conf) };
 
-    if (t->conf->corpus->text == 0 || t->from->json)
+    if (t->conf->text == 0 || t->from->json)
         return 0;
     for (size_t i = 0; i < 2; i++) {
         const int64_t left = ends[i] - at;
@@ -113,7 +111,7 @@ static size_t first_part(const struct block_task *t, const char *text, size_t n,
 static int subset_of(const struct block_task *t, const struct corpus_doc *d,
                      int64_t at)
 {
-    if (t->conf->corpus->text > 0 && (d->begins || !t->from->json))
+    if (t->conf->text > 0 && (d->begins || !t->from->json))
         return subset_at(t->conf, at);
     return d->begins ? subset_of_hash(t->conf, d) : ENCODE_SAME;
 }
@@ -121,7 +119,7 @@ static int subset_of(const struct block_task *t, const struct corpus_doc *d,
 static int encode_doc(const struct block_task *t, const struct corpus_doc *d,
                       int64_t at, struct err *e)
 {
-    const enum encode_eot eot = t->conf->corpus->eot;
+    const enum encode_eot eot = t->conf->eot;
     struct encoded_block *const r = t->to;
     int subset = subset_of(t, d, at);
     const char *text = d->text;
@@ -172,14 +170,13 @@ static void pack_ids(struct ids *ids)
     }
 }
 
-int encode_block(struct encoder *enc, const struct encode_block_conf *conf,
+int encode_block(struct encoder *enc, const struct encode_corpus_conf *c,
                  const struct corpus_block *b, int64_t at,
                  struct encoded_block *r, struct err *e)
 {
-    const struct encode_corpus_conf *c = conf->corpus;
     const bool replace = c->invalid == ENCODE_INVALID_REPLACE ||
                          (c->invalid == ENCODE_INVALID_AUTO && b->json);
-    const struct block_task t = { enc, conf, b, r,
+    const struct block_task t = { enc, c, b, r,
                                   (replace ? ENCODER_REPLACE : 0) |
                                       (c->special ? ENCODER_SPECIAL : 0) };
 

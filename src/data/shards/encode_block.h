@@ -32,14 +32,6 @@ struct encoded_block {
     struct encoded_block *next_spare;
 };
 
-/* For all blocks of a corpus. */
-struct encode_block_conf {
-    const struct encode_corpus_conf *corpus;
-    int64_t train_to, test_from; /* positions, to hold out the tail */
-};
-
-void encode_block_conf_set(struct encode_block_conf *,
-                           const struct encode_corpus_conf *);
-int encode_block(struct encoder *, const struct encode_block_conf *,
+int encode_block(struct encoder *, const struct encode_corpus_conf *,
                  const struct corpus_block *, int64_t at,
                  struct encoded_block *, struct err *);

@@ -2,6 +2,7 @@
 #include "data/shards/encode_corpus.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,7 +21,6 @@ struct encode {
     struct corpus *corpus;
     struct sink *sink;
     const struct encode_corpus_conf *conf;
-    struct encode_block_conf block;
 
     pthread_mutex_t take_lock; /* protects text_at and the order of blocks */
     int64_t text_at;
@@ -30,7 +30,8 @@ struct encode {
     struct encoded_block *ring[RING];
     struct encoded_block *spare;
     int64_t next; /* the block to be written next */
-    bool writing, stop;
+    bool writing;
+    atomic_bool stop; /* is also read without the lock */
     struct err err;
 
     struct sink_state state; /* these belong to the thread that writes */
@@ -160,37 +161,19 @@ static struct encoded_block *empty_block(struct encode *all)
     return r ? r : xcalloc(1, sizeof *r);
 }
 
-/* The input ends here because of a server; what was read is still encoded. */
-static void end_input(struct encode *all, const struct err *e)
-{
-    pthread_mutex_lock(&all->lock);
-    if (!all->stop)
-        all->err = *e;
-    pthread_mutex_unlock(&all->lock);
-}
-
-/* Stop all threads because this block could not be encoded. */
+/* Stop all threads because this block could not be encoded.  If the input ends
+ * here because of a server, what was read is still encoded. */
 static void fail_block(struct encode *all, struct encoded_block *r,
                        const struct err *e)
 {
     pthread_mutex_lock(&all->lock);
     if (!all->stop)
         all->err = *e;
-    all->stop = true;
+    all->stop = all->stop || e->kind != ERR_REMOTE;
     if (r)
         recycle_block(all, r);
     pthread_cond_broadcast(&all->space);
     pthread_mutex_unlock(&all->lock);
-}
-
-static bool is_stopped(struct encode *all)
-{
-    bool stop;
-
-    pthread_mutex_lock(&all->lock);
-    stop = all->stop;
-    pthread_mutex_unlock(&all->lock);
-    return stop;
 }
 
 /* The next block, and the position of its text in the input. */
@@ -214,7 +197,7 @@ static void *encode_blocks(void *arg)
     struct encode *all = w->all;
     struct err e = { 0 };
 
-    while (!is_stopped(all) && !sig_caught()) {
+    while (!all->stop && !sig_caught()) {
         struct encoded_block *r = NULL;
         struct corpus_block *b;
         int64_t at;
@@ -224,12 +207,8 @@ static void *encode_blocks(void *arg)
             break;
         if (got > 0) {
             r = empty_block(all);
-            got = encode_block(w->enc, &all->block, b, at, r, &e);
+            got = encode_block(w->enc, all->conf, b, at, r, &e);
             corpus_done(all->corpus, b);
-        }
-        if (got < 0 && e.kind == ERR_REMOTE) {
-            end_input(all, &e);
-            break;
         }
         if (got < 0) {
             fail_block(all, r, &e);
@@ -332,7 +311,6 @@ int encode_corpus(struct corpus *corpus, struct sink *sink,
     };
     int got;
 
-    encode_block_conf_set(&all.block, conf);
     got = run_threads(&all, e);
     if (all.bar_open)
         progress_close(&all.bar);
