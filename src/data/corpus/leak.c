@@ -12,13 +12,6 @@
 
 enum { THREADS_MAX = 64 };
 
-/* A document of the evaluation text and its first sequence. */
-struct leak_entry {
-    struct leak_doc doc;
-    size_t first;
-    uint64_t all; /* hash of all its words */
-};
-
 /*
  * The hash of all words so far is the sum of word * base^age mod 2^64.  A ring
  * holds what it was before each of the last words, so that the hash of any
@@ -40,13 +33,12 @@ struct leak {
     int length[WORDS_MAX + 1], lengths; /* the sequences that are hashed */
     bool brief[WORDS_MAX + 1];          /* a shorter document has this one */
     uint64_t power[WORDS_MAX + 1];      /* of the base */
-    struct leak_entry *entry;
-    size_t entries, entries_room;
+    struct leak_doc *doc;               /* of the evaluation text */
+    size_t docs, docs_room;
     uint64_t *sequence;
     size_t sequences, sequences_room;
     struct hashset known; /* sequences, and whole documents */
     unsigned char *hit;   /* for each slot of known */
-    struct leak_doc *doc; /* for the report */
     struct arena names;
 
     pthread_mutex_t lock; /* protects what follows */
@@ -54,7 +46,6 @@ struct leak {
     struct roll carried; /* at the end of a block */
     int64_t carried_to;  /* the next block */
     pthread_cond_t carried_changed;
-    bool failed;
     struct err why;
 };
 
@@ -140,7 +131,6 @@ struct leak *leak_new(int n)
 
 void leak_free(struct leak *l)
 {
-    free(l->entry);
     free(l->sequence);
     free(l->hit);
     free(l->doc);
@@ -163,14 +153,14 @@ static void keep_sequence(void *arg, uint64_t hash)
 static void eval_doc(struct leak *l, struct roll *r, const struct corpus_doc *d,
                      const char *file)
 {
-    struct leak_entry *entry;
+    struct leak_doc *doc;
 
     if (d->begins) {
         *r = (struct roll){ 0 };
-        GROW(l->entry, l->entries, l->entries_room);
-        l->entry[l->entries++] =
-            (struct leak_entry){ .doc = { .file = file, .line = d->line },
-                                 .first = l->sequences };
+        GROW(l->doc, l->docs, l->docs_room);
+        l->doc[l->docs++] = (struct leak_doc){ .file = file,
+                                               .line = d->line,
+                                               .first = l->sequences };
     }
     roll_text(l, r, d->text, d->len, keep_sequence, l);
     if (!d->ends)
@@ -178,17 +168,17 @@ static void eval_doc(struct leak *l, struct roll *r, const struct corpus_doc *d,
     if (r->in_word)
         end_word(l, r, keep_sequence, l);
     if (!r->words) {
-        l->entries--;
+        l->docs--;
         return;
     }
     if (r->words >= LEAK_LEAST && r->words < l->n) {
         keep_sequence(l, last_words(l, r, (int)r->words));
         l->brief[r->words] = true;
     }
-    entry = &l->entry[l->entries - 1];
-    entry->doc.sequences = (int64_t)(l->sequences - entry->first);
-    entry->all = whole_hash(r);
-    hashset_add(&l->known, entry->all);
+    doc = &l->doc[l->docs - 1];
+    doc->sequences = (int64_t)(l->sequences - doc->first);
+    doc->all = whole_hash(r);
+    hashset_add(&l->known, doc->all);
 }
 
 int leak_eval(struct leak *l, const struct corpus_conf *conf, struct err *e)
@@ -292,7 +282,6 @@ static void *read_training(void *arg)
     }
     if (got < 0) {
         pthread_mutex_lock(&l->lock);
-        l->failed = true;
         l->why = e;
         pthread_mutex_unlock(&l->lock);
     }
@@ -321,9 +310,10 @@ int leak_train(struct leak *l, const struct corpus_conf *conf, struct err *e)
     while (n > 0)
         pthread_join(thread[--n], NULL);
     corpus_close(l->corpus);
-    if (l->failed)
-        *e = l->why;
-    return l->failed ? -1 : 0;
+    if (l->why.kind == ERR_NONE)
+        return 0;
+    *e = l->why;
+    return -1;
 }
 
 static bool was_hit(const struct leak *l, uint64_t hash)
@@ -333,23 +323,19 @@ static bool was_hit(const struct leak *l, uint64_t hash)
 
 void leak_report(struct leak *l, struct leak_report *out)
 {
-    l->doc = xrealloc(l->doc, l->entries, sizeof *l->doc);
-    *out =
-        (struct leak_report){ .documents = (int64_t)l->entries, .doc = l->doc };
-    for (size_t i = 0; i < l->entries; i++) {
-        struct leak_entry *entry = &l->entry[i];
-        struct leak_doc *d = &entry->doc;
+    *out = (struct leak_report){ .documents = (int64_t)l->docs, .doc = l->doc };
+    for (size_t i = 0; i < l->docs; i++) {
+        struct leak_doc *d = &l->doc[i];
 
         d->found = 0;
         for (int64_t k = 0; k < d->sequences; k++)
-            d->found += was_hit(l, l->sequence[entry->first + (size_t)k]);
-        d->whole = was_hit(l, entry->all) ||
+            d->found += was_hit(l, l->sequence[d->first + (size_t)k]);
+        d->whole = was_hit(l, d->all) ||
                    (d->sequences > 0 && d->found == d->sequences);
         out->brief += d->sequences == 0;
         out->sequences += d->sequences;
         out->found += d->found;
         out->whole += d->whole;
         out->touched += d->whole || d->found > 0;
-        l->doc[i] = *d;
     }
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "common/err.h"
@@ -35,6 +36,8 @@ struct leak_doc {
     int64_t line;
     int64_t sequences, found; /* of n words, or of all */
     bool whole;               /* the whole document was found */
+    size_t first;             /* sequence, and the hash of all: for leak.c */
+    uint64_t all;
 };
 
 struct leak_report {
