@@ -202,15 +202,6 @@ static size_t merge_long(const struct tokenizer *t, const uint8_t *s, size_t n,
     return count;
 }
 
-static bool all_bytes_known(const struct tokenizer *t, const uint8_t *s,
-                            size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (t->byte_id[s[i]] < 0)
-            return false;
-    return true;
-}
-
 static size_t merge_piece(const struct tokenizer *t, const uint8_t *s, size_t n,
                           int32_t *out)
 {
@@ -308,7 +299,7 @@ size_t bpe_piece(const struct tokenizer *t, const uint8_t *piece, size_t n,
     }
     if (t->kind == TOKENIZER_SENTENCEPIECE)
         return merge_between_unknown(t, piece, n, out);
-    if (t->bytes_missing && !all_bytes_known(t, piece, n))
+    if (t->bytes_missing)
         return merge_known(t, piece, n, out);
     return merge_piece(t, piece, n, out);
 }

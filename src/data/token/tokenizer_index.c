@@ -34,8 +34,6 @@ static void add_pair(struct tokenizer *t, uint32_t left, uint32_t right,
 
 static void alloc_pairs(struct tokenizer *t, size_t n)
 {
-    free(t->pair);
-    free(t->filter);
     t->pair_room = 16;
     while (t->pair_room * 4 < 5 * n) /* small, to stay in the cache */
         t->pair_room *= 2;
@@ -95,7 +93,6 @@ static void make_pairs(struct tokenizer *t)
 
 static void make_byte_ranks(struct tokenizer *t)
 {
-    free(t->byte_rank);
     t->byte_rank = xmalloc(65536 * sizeof *t->byte_rank);
     memset(t->byte_rank, -1, 65536 * sizeof *t->byte_rank);
     for (int i = 0; i < 65536; i++) {
