@@ -6,7 +6,6 @@
 
 #include <string.h>
 
-#include "common/mem.h"
 #include "common/opt.h"
 #include "data/token/sentencepiece.h"
 
@@ -20,14 +19,13 @@ bool json_reader_is(const json_t *v, const char *text)
     return json_is_string(v) && strcmp(json_string_value(v), text) == 0;
 }
 
-int json_reader_refuse_key(const json_t *o, const char *key, const char *what,
-                           struct err *e)
+int json_reader_refuse_key(const json_t *o, const char *key, struct err *e)
 {
     const json_t *v = json_object_get(o, key);
 
     if (!v || json_is_null(v) || json_is_false(v) || json_reader_is(v, ""))
         return 0;
-    return json_reader_refuse(e, what);
+    return json_reader_refuse(e, key);
 }
 
 static json_t *parse(const char *text, size_t n, struct err *e)
@@ -63,15 +61,6 @@ ptrdiff_t json_reader_add_bytes(struct json_reader *r, const char *name,
     return len;
 }
 
-char *json_reader_copy(const char *text, size_t n)
-{
-    char *const copy = xmalloc(n + 1);
-
-    memcpy(copy, text, n);
-    copy[n] = 0;
-    return copy;
-}
-
 static int read_tokenizer(struct json_reader *r, const json_t *o, struct err *e)
 {
     char known[128];
@@ -100,7 +89,7 @@ static int read_tokenizer(struct json_reader *r, const json_t *o, struct err *e)
  */
 struct model_scan {
     const char *text;
-    char *copy;
+    struct buf copy;
     size_t done; /* bytes of the text that are in `rest` or left out */
     struct buf rest;
 };
@@ -108,15 +97,15 @@ struct model_scan {
 static int cut_value(struct model_scan *m, struct json_scan *s,
                      struct json_scan *found)
 {
-    const size_t from = (size_t)(s->at - m->copy);
+    const size_t from = (size_t)(s->at - m->copy.s);
 
     if (json_scan_skip(s) < 0)
         return -1;
-    *found = (struct json_scan){ .at = m->copy + from, .end = s->at };
+    *found = (struct json_scan){ .at = m->copy.s + from, .end = s->at };
     memcpy(found->at, m->text + from, (size_t)(s->at - found->at));
     buf_add(&m->rest, m->text + m->done, from - m->done);
     buf_str(&m->rest, "null");
-    m->done = (size_t)(s->at - m->copy);
+    m->done = (size_t)(s->at - m->copy.s);
     return 0;
 }
 
@@ -153,11 +142,13 @@ int tokfile_parse_json(struct tokenizer *t, const char *text, size_t n,
                        struct err *e)
 {
     struct json_reader r = { .t = t, .bytes = BUF_INIT, .odd = json_object() };
-    struct model_scan m = { text, json_reader_copy(text, n), 0, BUF_INIT };
-    struct json_scan s = { .at = m.copy, .end = m.copy + n };
+    struct model_scan m = { text, BUF_INIT, 0, BUF_INIT };
+    struct json_scan s;
     json_t *o;
     int got;
 
+    buf_add(&m.copy, text, n);
+    s = (struct json_scan){ .at = m.copy.s, .end = m.copy.s + n };
     json_scan_blanks(&s);
     if (scan_model(&r, &m, &s, false) < 0) {
         buf_trim(&m.rest, 0);
@@ -169,7 +160,7 @@ int tokfile_parse_json(struct tokenizer *t, const char *text, size_t n,
     got = o ? read_tokenizer(&r, o, e) : -1;
     buf_clear(&r.bytes);
     buf_clear(&m.rest);
-    free(m.copy);
+    buf_clear(&m.copy);
     json_decref(r.odd);
     json_decref(o);
     return got;

@@ -35,8 +35,7 @@ int json_reader_added(struct json_reader *, struct err *);
 int json_reader_refuse(struct err *, const char *what);
 
 /* Refuse an object in which a key has a value but null, false or "". */
-int json_reader_refuse_key(const json_t *o, const char *key, const char *what,
-                           struct err *);
+int json_reader_refuse_key(const json_t *o, const char *key, struct err *);
 
 /* Is the value this string? */
 bool json_reader_is(const json_t *, const char *text);
@@ -45,6 +44,3 @@ bool json_reader_is(const json_t *, const char *text);
  * for U+2581.  Returns their number, or -1. */
 ptrdiff_t json_reader_add_bytes(struct json_reader *, const char *name,
                                 size_t n);
-
-/* A copy that can be changed, with a NUL behind it. */
-char *json_reader_copy(const char *text, size_t n);

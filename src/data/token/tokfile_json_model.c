@@ -188,7 +188,7 @@ int json_reader_model(struct json_reader *r, const json_t *o, struct err *e)
     if (type && !json_reader_is(type, "BPE"))
         return json_reader_refuse(e, "a model other than BPE");
     for (size_t i = 0; i < sizeof unsupported / sizeof unsupported[0]; i++)
-        if (json_reader_refuse_key(o, unsupported[i], unsupported[i], e) < 0)
+        if (json_reader_refuse_key(o, unsupported[i], e) < 0)
             return -1;
     r->byte_fallback = json_is_true(json_object_get(o, "byte_fallback"));
     if (r->byte_fallback && !characters)
@@ -213,12 +213,13 @@ int tokfile_parse_vocab(struct tokenizer *t, const char *text, size_t n,
                         struct err *e)
 {
     struct json_reader r = { .t = t, .bytes = BUF_INIT, .odd = json_object() };
-    char *const copy = json_reader_copy(text, n);
+    struct buf copy = BUF_INIT;
     const char *name;
     json_t *id;
     int got;
 
-    r.vocab = (struct json_scan){ .at = copy, .end = copy + n };
+    buf_add(&copy, text, n);
+    r.vocab = (struct json_scan){ .at = copy.s, .end = copy.s + n };
     json_scan_blanks(&r.vocab);
     got = read_vocab(&r, e);
     json_scan_blanks(&r.vocab);
@@ -231,7 +232,7 @@ int tokfile_parse_vocab(struct tokenizer *t, const char *text, size_t n,
                 tokenizer_add(t, json_integer_value(id), name, strlen(name), e);
     }
     buf_clear(&r.bytes);
-    free(copy);
+    buf_clear(&copy);
     json_decref(r.odd);
     return got;
 }

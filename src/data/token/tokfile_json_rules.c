@@ -52,8 +52,7 @@ static int read_split(struct json_reader *r, const json_t *o, struct err *e)
 static int read_byte_level(struct json_reader *r, const json_t *o,
                            struct err *e)
 {
-    if (json_reader_refuse_key(o, "add_prefix_space", "add_prefix_space", e) <
-        0)
+    if (json_reader_refuse_key(o, "add_prefix_space", e) < 0)
         return -1;
     if (r->have_bytes)
         return json_reader_refuse(e, "ByteLevel twice");
