@@ -44,7 +44,6 @@ enum { FULL = 1 << 18 };
 struct text_writer {
     const struct tokenizer *tokenizer;
     const struct decoder *d;
-    int64_t vocab;
     int32_t eot; /* or -1 */
     FILE *fp;
     struct buf text;   /* not written yet; with --jsonl, a document */
@@ -117,7 +116,8 @@ static int decode_ids(struct text_writer *w, const struct shard *s, int64_t at,
             return err_set(e, ERR_INPUT,
                            "%s: token %" PRId64 " has id %" PRIu32
                            ", but the tokenizer has only ids below %" PRId64,
-                           s->path, at + i, (uint32_t)id[i], w->vocab);
+                           s->path, at + i, (uint32_t)id[i],
+                           tokenizer_vocab(w->tokenizer));
         if (begins)
             tokenizer_drop_space(w->tokenizer, &w->text, from);
         i += got;
@@ -204,7 +204,6 @@ static int decode_to(const struct tokenizer *t, int argc, char **argv,
     struct save save = { 0 };
     struct text_writer w = {
         .tokenizer = t,
-        .vocab = tokenizer_vocab(t),
         .eot = special ? -1 : tokenizer_eot(t),
         .fp = stdout,
         .text = BUF_INIT,

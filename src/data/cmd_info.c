@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "common/confine.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/opt.h"
@@ -18,7 +17,7 @@
 #include "data/shards/shard.h"
 #include "data/token/tokenizer.h"
 
-static const char *tokenizer_path;
+static const char *tokenizer_path, *no_output;
 static struct corpus_opts input = CORPUS_OPTS_INIT;
 static int head = 100;
 static struct table_style style;
@@ -204,16 +203,11 @@ static int info_main(int argc, char **argv, struct err *e)
     return ret;
 }
 
-static void confine_info(void)
-{
-    confine_output(NULL, false);
-}
-
 const struct cmd cmd_info = {
     .name = "info",
     .args = "FILE...",
     .help = "describe shards and texts",
     .opts = info_opts,
-    .confine = confine_info,
+    .output = &no_output,
     .run = info_main,
 };

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/confine.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/opt.h"
@@ -16,7 +15,7 @@
 #include "data/shards/shard.h"
 #include "data/token/tokenizer.h"
 
-static const char *tokenizer_path;
+static const char *tokenizer_path, *no_output;
 static struct tokenizer *tokenizer;
 static int64_t vocab;
 static struct table_style style;
@@ -201,16 +200,11 @@ static int verify_main(int argc, char **argv, struct err *e)
     return ret;
 }
 
-static void confine_verify(void)
-{
-    confine_output(NULL, false);
-}
-
 const struct cmd cmd_verify = {
     .name = "verify",
     .args = "FILE...",
     .help = "compare files with a data.lock, and check shards",
     .opts = verify_opts,
-    .confine = confine_verify,
+    .output = &no_output,
     .run = verify_main,
 };

@@ -327,10 +327,8 @@ static int feed_parquet(struct corpus *c, struct err *e)
             corpus_done(c, b);
     } while (got > 0);
     corpus_parquet_close(p);
-    if (got < 0 && e->kind != ERR_INTERRUPTED &&
-        corpus_bad_file(c, c->at.line, e) < 0)
-        return -1;
-    if (got < 0 && e->kind == ERR_INTERRUPTED)
+    if (got < 0 &&
+        (e->kind == ERR_INTERRUPTED || corpus_bad_file(c, c->at.line, e) < 0))
         return -1;
     c->at = (struct corpus_place){ c->at.file + 1, 0, 1, false };
     return 0;

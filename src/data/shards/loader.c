@@ -44,7 +44,7 @@ struct loader {
     size_t want_n, want_room;
 };
 
-static int64_t total_tokens(const struct loader *l)
+int64_t loader_tokens(const struct loader *l)
 {
     return l->start[l->n];
 }
@@ -78,7 +78,7 @@ static int64_t permuted_window(struct loader *l, int64_t epoch, int64_t w)
 /* The first token of a window that is drawn as in nanoGPT's get_batch. */
 static int64_t drawn_offset(const struct loader *l, int64_t w)
 {
-    const uint64_t places = (uint64_t)(total_tokens(l) - l->conf.context);
+    const uint64_t places = (uint64_t)(loader_tokens(l) - l->conf.context);
     uint32_t r[4];
 
     rng_bits(l->conf.seed, rng_stream(RNG_DATA, 0, 0), (uint64_t)w, r);
@@ -90,7 +90,7 @@ static int64_t drawn_offset(const struct loader *l, int64_t w)
 /* The first token of window w, counted over all epochs. */
 static int64_t window_offset(struct loader *l, int64_t w)
 {
-    const int64_t last = total_tokens(l) - 1 - l->conf.context;
+    const int64_t last = loader_tokens(l) - 1 - l->conf.context;
     int64_t at;
 
     if (l->conf.order == LOADER_RANDOM)
@@ -322,7 +322,7 @@ static int check_beginnings(const struct loader *l, struct err *e)
 static int count_windows(struct loader *l, struct err *e)
 {
     const int64_t t = l->conf.context;
-    const int64_t last = total_tokens(l) - 1 - t;
+    const int64_t last = loader_tokens(l) - 1 - t;
 
     if (t < 1 || l->conf.stride < 0 || l->conf.stride > t)
         return err_set(e, ERR_USAGE,
@@ -335,7 +335,7 @@ static int count_windows(struct loader *l, struct err *e)
         return err_set(e, ERR_INPUT,
                        "%s: there are only %lld tokens; a window needs %lld, "
                        "one more than model.context",
-                       l->conf.files, (long long)total_tokens(l),
+                       l->conf.files, (long long)loader_tokens(l),
                        (long long)t + 1);
     l->windows = last / l->conf.stride + 1;
     if (l->conf.whole && last % l->conf.stride)
@@ -451,11 +451,6 @@ void loader_close(struct loader *l)
     free(l);
 }
 
-int64_t loader_tokens(const struct loader *l)
-{
-    return total_tokens(l);
-}
-
 int64_t loader_shards(const struct loader *l)
 {
     return (int64_t)l->n;
@@ -475,7 +470,7 @@ int64_t loader_cut(const struct loader *l)
 {
     if (l->conf.order != LOADER_BESTFIT)
         return 0;
-    return total_tokens(l) - l->windows * (l->conf.context + 1);
+    return loader_tokens(l) - l->windows * (l->conf.context + 1);
 }
 
 const char *loader_hash(const struct loader *l)
@@ -485,7 +480,7 @@ const char *loader_hash(const struct loader *l)
 
 int64_t loader_fresh(const struct loader *l, int64_t w)
 {
-    const int64_t last = total_tokens(l) - 1 - l->conf.context;
+    const int64_t last = loader_tokens(l) - 1 - l->conf.context;
     const int64_t at = w * l->conf.stride;
 
     if (w == 0)
