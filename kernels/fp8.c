@@ -66,73 +66,21 @@ void fp8_linear_fwd(linear_fwd_fn *op, struct dev *dev, struct tensor *y,
     free(w8.data);
 }
 
-void fp8_linear_act_fwd(linear_act_fwd_fn *op, struct dev *dev,
-                        struct tensor *y, struct tensor *pre,
-                        const struct tensor *x, const struct tensor *w,
-                        const struct tensor *b, enum act kind)
-{
-    const struct tensor x8 = fp8_rounded(x, E4M3_MANTISSA);
-    const struct tensor w8 = fp8_rounded(w, E4M3_MANTISSA);
-
-    op(dev, y, pre, &x8, &w8, b, kind);
-    free(x8.data);
-    free(w8.data);
-}
-
-/* What the products of the backward pass read. */
-struct fp8_operands {
-    struct tensor x, w, dy;
-};
-
-static struct fp8_operands round_operands(const struct tensor *x,
-                                          const struct tensor *w,
-                                          const struct tensor *dy)
-{
-    return (struct fp8_operands){ .x = fp8_rounded(x, E4M3_MANTISSA),
-                                  .w = fp8_rounded(w, E4M3_MANTISSA),
-                                  .dy = fp8_rounded(dy, E5M2_MANTISSA) };
-}
-
-static void free_operands(struct fp8_operands *q)
-{
-    free(q->x.data);
-    free(q->w.data);
-    free(q->dy.data);
-}
-
-/* db += column sums of dy, which is not rounded. */
-static void add_bias_gradient(linear_bwd_fn *op, struct dev *dev,
-                              struct tensor *db, const struct tensor *x,
-                              const struct tensor *w, const struct tensor *dy)
-{
-    struct tensor plain = *w;
-
-    plain.fp8 = false;
-    if (db)
-        op(dev, NULL, NULL, db, x, &plain, dy);
-}
-
 void fp8_linear_bwd(linear_bwd_fn *op, struct dev *dev, struct tensor *dx,
                     struct tensor *dw, struct tensor *db,
                     const struct tensor *x, const struct tensor *w,
                     const struct tensor *dy)
 {
-    struct fp8_operands q = round_operands(x, w, dy);
+    const struct tensor x8 = fp8_rounded(x, E4M3_MANTISSA);
+    const struct tensor w8 = fp8_rounded(w, E4M3_MANTISSA);
+    const struct tensor dy8 = fp8_rounded(dy, E5M2_MANTISSA);
+    struct tensor plain = *w;
 
-    op(dev, dx, dw, NULL, &q.x, &q.w, &q.dy);
-    add_bias_gradient(op, dev, db, x, w, dy);
-    free_operands(&q);
-}
-
-void fp8_act_linear_bwd(act_linear_bwd_fn *op, linear_bwd_fn *bias,
-                        struct dev *dev, struct tensor *dpre, struct tensor *dw,
-                        struct tensor *db, const struct tensor *pre,
-                        const struct tensor *x, const struct tensor *w,
-                        const struct tensor *dy, enum act kind)
-{
-    struct fp8_operands q = round_operands(x, w, dy);
-
-    op(dev, dpre, dw, NULL, pre, &q.x, &q.w, &q.dy, kind);
-    add_bias_gradient(bias, dev, db, x, w, dy);
-    free_operands(&q);
+    plain.fp8 = false;
+    op(dev, dx, dw, NULL, &x8, &w8, &dy8);
+    if (db) /* column sums of dy, which is not rounded */
+        op(dev, NULL, NULL, db, x, &plain, dy);
+    free(x8.data);
+    free(w8.data);
+    free(dy8.data);
 }

@@ -104,15 +104,6 @@ void fp8_linear_bwd(linear_bwd_fn *op, struct dev *, struct tensor *dx,
                     struct tensor *dw, struct tensor *db,
                     const struct tensor *x, const struct tensor *w,
                     const struct tensor *dy);
-void fp8_linear_act_fwd(linear_act_fwd_fn *op, struct dev *, struct tensor *y,
-                        struct tensor *pre, const struct tensor *x,
-                        const struct tensor *w, const struct tensor *b,
-                        enum act kind);
-void fp8_act_linear_bwd(act_linear_bwd_fn *op, linear_bwd_fn *bias,
-                        struct dev *, struct tensor *dpre, struct tensor *dw,
-                        struct tensor *db, const struct tensor *pre,
-                        const struct tensor *x, const struct tensor *w,
-                        const struct tensor *dy, enum act kind);
 
 #ifdef __cplusplus
 }

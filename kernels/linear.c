@@ -70,10 +70,6 @@ void ref_linear_act_fwd(struct dev *dev, struct tensor *y, struct tensor *pre,
 {
     struct tensor *mid = pre ? pre : y;
 
-    if (w->fp8) {
-        fp8_linear_act_fwd(ref_linear_act_fwd, dev, y, pre, x, w, b, kind);
-        return;
-    }
     ref_linear_fwd(dev, mid, x, w, b);
     ref_act_fwd(dev, y, mid, kind);
 }
@@ -83,11 +79,6 @@ void ref_act_linear_bwd(struct dev *dev, struct tensor *dpre, struct tensor *dw,
                         const struct tensor *x, const struct tensor *w,
                         const struct tensor *dy, enum act kind)
 {
-    if (w->fp8) {
-        fp8_act_linear_bwd(ref_act_linear_bwd, ref_linear_bwd, dev, dpre, dw,
-                           db, pre, x, w, dy, kind);
-        return;
-    }
     dpre->overwrite = true;
     ref_linear_bwd(dev, dpre, dw, db, x, w, dy);
     ref_act_bwd(dev, dpre, pre, dpre, kind);

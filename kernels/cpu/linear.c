@@ -107,12 +107,8 @@ void cpu_linear_act_fwd(struct dev *dev, struct tensor *y, struct tensor *pre,
     struct epilogue arg = { .y = y, .pre = sum, .kind = kind };
     struct gemm g = forward_gemm(sum, x, w, b);
 
-    if (w->fp8) {
-        fp8_linear_act_fwd(cpu_linear_act_fwd, dev, y, pre, x, w, b, kind);
-        return;
-    }
-    if (g.M <= MATVEC_ROWS) {
-        matvec_linear(dev, sum, x, w, b);
+    if (w->fp8 || g.M <= MATVEC_ROWS) {
+        cpu_linear_fwd(dev, sum, x, w, b);
         cpu_act_fwd(dev, y, sum, kind);
         return;
     }
@@ -183,12 +179,12 @@ void cpu_act_linear_bwd(struct dev *dev, struct tensor *dpre, struct tensor *dw,
     struct epilogue arg = { .y = dpre, .pre = pre, .kind = kind };
     struct gemm g;
 
+    dpre->overwrite = true;
     if (w->fp8) {
-        fp8_act_linear_bwd(cpu_act_linear_bwd, cpu_linear_bwd, dev, dpre, dw,
-                           db, pre, x, w, dy, kind);
+        cpu_linear_bwd(dev, dpre, dw, db, x, w, dy);
+        cpu_act_bwd(dev, dpre, pre, dpre, kind);
         return;
     }
-    dpre->overwrite = true;
     g = backward_gemm(dpre, w, dy);
     g.after = apply_slope;
     g.arg = &arg;
