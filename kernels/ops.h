@@ -362,6 +362,9 @@ struct update {
     bool l2;                    /* decay is added to the gradient (Adam, SGD) */
 };
 
+/* The factor of a gradient on the host; false if w must stay as it is. */
+bool update_factor(const struct update *, double *out);
+
 /* m = b1 m + (1-b1) g; v = b2 v + (1-b2) g^2;
  * w -= lr * mhat / (sqrt(vhat) + eps) */
 typedef void adamw_fn(struct dev *, struct tensor *w, struct tensor *m,

@@ -34,8 +34,7 @@ void ref_sum(struct dev *dev, struct tensor *out, const struct tensor *x)
     ref_set(out, 0, total);
 }
 
-/* The factor of the gradient; false if the weights must stay as they are. */
-static bool gradient_factor(const struct update *u, double *out)
+bool update_factor(const struct update *u, double *out)
 {
     *out = (double)u->g_scale;
     if (u->loss && !isfinite(ref_get(u->loss, 0)))
@@ -82,7 +81,7 @@ void ref_adamw(struct dev *dev, struct tensor *w, struct tensor *m,
     double f;
 
     (void)dev;
-    if (!gradient_factor(u, &f))
+    if (!update_factor(u, &f))
         return;
     for (int64_t i = 0; i < tensor_count(w); i++) {
         const double old = ref_get(w, i);
@@ -107,7 +106,7 @@ void ref_lion(struct dev *dev, struct tensor *w, struct tensor *m,
     double f;
 
     (void)dev;
-    if (!gradient_factor(u, &f))
+    if (!update_factor(u, &f))
         return;
     for (int64_t i = 0; i < tensor_count(w); i++) {
         const double old = ref_get(w, i), m0 = ref_get(m, i);
@@ -128,7 +127,7 @@ void ref_sgd(struct dev *dev, struct tensor *w, struct tensor *m,
     double f;
 
     (void)dev;
-    if (!gradient_factor(u, &f))
+    if (!update_factor(u, &f))
         return;
     for (int64_t i = 0; i < tensor_count(w); i++) {
         const double old = ref_get(w, i);
@@ -218,7 +217,7 @@ void ref_muon(struct dev *dev, struct tensor *w, struct tensor *m,
 
     (void)dev;
     assert(tensor_count(work) >= muon_work(R, C));
-    if (!gradient_factor(u, &f))
+    if (!update_factor(u, &f))
         return;
     for (int64_t i = 0; i < n; i++) {
         const double d = decayed_gradient(u, f, ref_get(g, i), ref_get(w, i));

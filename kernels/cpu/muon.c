@@ -19,26 +19,6 @@ struct muon {
     void *scratch;
 };
 
-/* False if the weights must stay as they are. */
-static bool gradient_factor(struct muon *m)
-{
-    double f = (double)m->u->g_scale;
-
-    if (m->u->loss && !isfinite(*(const double *)m->u->loss->data))
-        return false;
-    if (m->u->sumsq) {
-        const double sum = *(const double *)m->u->sumsq->data;
-        const double norm = f * sqrt(sum);
-
-        if (!isfinite(sum))
-            return false;
-        if (m->u->clip > 0.0f && norm > (double)m->u->clip)
-            f *= (double)m->u->clip / norm;
-    }
-    m->factor = (float)f;
-    return true;
-}
-
 /* The index in x, whose rows are the short side, of element i of w. */
 static int64_t index_in_x(const struct muon *m, int64_t i)
 {
@@ -215,6 +195,7 @@ void cpu_muon(struct dev *dev, struct tensor *w, struct tensor *m,
                       .c = R < C ? C : R,
                       .x = work->data };
     struct gemm wide, square;
+    double factor;
     size_t need;
 
     assert(tensor_count(work) >= muon_work(R, C));
@@ -226,8 +207,9 @@ void cpu_muon(struct dev *dev, struct tensor *w, struct tensor *m,
     need = gemm_scratch(dev, &wide);
     need =
         need > gemm_scratch(dev, &square) ? need : gemm_scratch(dev, &square);
-    if (!gradient_factor(&s))
+    if (!update_factor(u, &factor))
         return;
+    s.factor = (float)factor;
     add_momentum(dev, &s);
     normalise(dev, &s);
     s.scratch = cpu_scratch(dev, need, "muon");

@@ -98,19 +98,10 @@ struct update_step {
 /* False if the weights must stay as they are. */
 static bool prepare_step(struct update_step *s, const struct update *u)
 {
-    double factor = (double)u->g_scale;
+    double factor;
 
-    if (u->loss && !isfinite(*(const double *)u->loss->data))
+    if (!update_factor(u, &factor))
         return false;
-    if (u->sumsq) {
-        const double sum = *(const double *)u->sumsq->data;
-        const double norm = factor * sqrt(sum);
-
-        if (!isfinite(sum))
-            return false;
-        if (u->clip > 0.0f && norm > (double)u->clip)
-            factor *= (double)u->clip / norm;
-    }
     s->g_scale = (float)factor;
     s->b1 = u->beta1;
     s->b2 = u->beta2;
