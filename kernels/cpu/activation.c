@@ -25,13 +25,9 @@ static const float *load_floats(const void *p, enum dtype type, int64_t at,
 static void store_floats(void *p, enum dtype type, int64_t at, int64_t n,
                          const float *v, bool add)
 {
-    for (int64_t i = 0; i < n; i += VW) {
-        vf x = vf_take(v, DT_F32, i, n - i);
-
-        if (add)
-            x += vf_take(p, type, at + i, n - i);
-        vf_give(p, type, at + i, x, n - i);
-    }
+    for (int64_t i = 0; i < n; i += VW)
+        vf_give_or_add(p, type, at + i, vf_take(v, DT_F32, i, n - i), n - i,
+                       add);
 }
 
 /* ---- on floats ----------------------------------------------------------- */

@@ -242,13 +242,9 @@ static void apply_mask(float *s, const float *mask,
 VEC_FN void write_row(enum dtype type, struct tensor *t, int64_t at,
                       const float *x, int64_t D, float factor, bool add)
 {
-    for (int64_t d = 0; d < D; d += VW) {
-        vf v = vf_take(x, DT_F32, d, D - d) * factor;
-
-        if (add)
-            v += vf_take(t->data, type, at + d, D - d);
-        vf_give(t->data, type, at + d, v, D - d);
-    }
+    for (int64_t d = 0; d < D; d += VW)
+        vf_give_or_add(t->data, type, at + d,
+                       vf_take(x, DT_F32, d, D - d) * factor, D - d, add);
 }
 
 /* Rows `row`.. of t, columns from..from+D, are the columns of o(D, NR), each

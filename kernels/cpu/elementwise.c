@@ -35,11 +35,9 @@ VEC_FN void accum_pair(enum dtype a_type, enum dtype type,
 {
     for (int64_t i = p->at; i < p->at + p->n; i += VW) {
         const int64_t n = p->at + p->n - i;
-        vf v = vf_take(p->a, a_type, i, n);
 
-        if (!p->overwrite)
-            v += vf_take(p->y, type, i, n);
-        vf_give(p->y, type, i, v, n);
+        vf_give_or_add(p->y, type, i, vf_take(p->a, a_type, i, n), n,
+                       !p->overwrite);
     }
 }
 
@@ -74,11 +72,11 @@ VEC_FN void dropout_piece(enum dtype type, const struct piece *p)
         dropout_mask(mask, p->drop, (uint64_t)at, len);
         for (int64_t i = 0; i < len; i += VW) {
             const int64_t n = len - i;
-            vf v = vf_take(p->a, type, at + i, n) * vf_take(mask, DT_F32, i, n);
 
-            if (!p->overwrite)
-                v += vf_take(p->y, type, at + i, n);
-            vf_give(p->y, type, at + i, v, n);
+            vf_give_or_add(p->y, type, at + i,
+                           vf_take(p->a, type, at + i, n) *
+                               vf_take(mask, DT_F32, i, n),
+                           n, !p->overwrite);
         }
     }
 }

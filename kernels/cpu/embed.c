@@ -47,13 +47,9 @@ VEC_FN void add_row(enum dtype type, float *out, const struct tensor *dy,
 {
     const int64_t C = tensor_cols(dy);
 
-    for (int64_t c = 0; c < C; c += VW) {
-        vf v = vf_take(dy->data, type, n * C + c, C - c);
-
-        if (!set)
-            v += vf_take(out, DT_F32, c, C - c);
-        vf_give(out, DT_F32, c, v, C - c);
-    }
+    for (int64_t c = 0; c < C; c += VW)
+        vf_give_or_add(out, DT_F32, c,
+                       vf_take(dy->data, type, n * C + c, C - c), C - c, !set);
 }
 
 /*

@@ -96,13 +96,9 @@ static void half_tile(const struct gemm_block *b, int64_t row, int64_t col,
     for (int64_t i = 0; i < rows; i++) {
         const int64_t at = (row + i) * g->c_down + col;
 
-        for (int64_t j = 0; j < cols; j += VW) {
-            vf v = vf_load(c + i * GEMM_NR + j);
-
-            if (b->add)
-                v += vf_take(g->c, g->c_type, at + j, cols - j);
-            vf_give(g->c, g->c_type, at + j, v, cols - j);
-        }
+        for (int64_t j = 0; j < cols; j += VW)
+            vf_give_or_add(g->c, g->c_type, at + j,
+                           vf_load(c + i * GEMM_NR + j), cols - j, b->add);
     }
 }
 

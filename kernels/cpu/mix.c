@@ -42,14 +42,6 @@ void cpu_mix_fwd(struct dev *dev, struct tensor *y, const struct tensor *a,
         VEC_BY_TYPE(y->type, mix_piece, &m, i * ROWS_PIECE);
 }
 
-VEC_FN void add_to(enum dtype type, struct tensor *x, int64_t i, vf v,
-                   int64_t n)
-{
-    if (!x->overwrite)
-        v += vf_take(x->data, type, i, n);
-    vf_give(x->data, type, i, v, n);
-}
-
 /* part: the piece's sums for dwa and dwb. */
 VEC_FN void unmix_piece(enum dtype type, const struct mix *m, int64_t from,
                         float *part)
@@ -64,9 +56,11 @@ VEC_FN void unmix_piece(enum dtype type, const struct mix *m, int64_t from,
         a += d * vf_take(m->a->data, type, i, n);
         b += d * vf_take(m->b->data, type, i, n);
         if (m->da)
-            add_to(type, m->da, i, m->wa * d, n);
+            vf_give_or_add(m->da->data, type, i, m->wa * d, n,
+                           !m->da->overwrite);
         if (m->db)
-            add_to(type, m->db, i, m->wb * d, n);
+            vf_give_or_add(m->db->data, type, i, m->wb * d, n,
+                           !m->db->overwrite);
     }
     part[0] = vf_sum(a);
     part[1] = vf_sum(b);
@@ -172,25 +166,25 @@ VEC_FN void backward_row(enum dtype type, const struct value *v, int64_t n,
 
             sum += dy * vf_take(v->e->data, type, i * D + d, D - d);
             if (v->de)
-                add_to(type, v->de, i * D + d, g * dy, D - d);
+                vf_give_or_add(v->de->data, type, i * D + d, g * dy, D - d,
+                               !v->de->overwrite);
         }
         s = vf_sum(sum) * g * (1.0f - 0.5f * g);
         for (int64_t c = 0; c < G; c += VW) {
-            vf_give(slope, DT_F32, c,
-                    vf_take(slope, DT_F32, c, G - c) +
-                        s * vf_take(v->w->data, type, k * G + c, G - c),
-                    G - c);
-            vf_give(part, DT_F32, k * G + c,
-                    vf_take(part, DT_F32, k * G + c, G - c) +
-                        s * vf_take(v->x->data, type, n * v->C + c, G - c),
-                    G - c);
+            vf_give_or_add(slope, DT_F32, c,
+                           s * vf_take(v->w->data, type, k * G + c, G - c),
+                           G - c, true);
+            vf_give_or_add(part, DT_F32, k * G + c,
+                           s * vf_take(v->x->data, type, n * v->C + c, G - c),
+                           G - c, true);
         }
     }
     if (!v->dx)
         return;
     for (int64_t c = 0; c < G; c += VW)
-        add_to(type, v->dx, n * v->C + c, vf_take(slope, DT_F32, c, G - c),
-               G - c);
+        vf_give_or_add(v->dx->data, type, n * v->C + c,
+                       vf_take(slope, DT_F32, c, G - c), G - c,
+                       !v->dx->overwrite);
     for (int64_t c = G; v->dx->overwrite && c < v->C; c += VW)
         vf_give(v->dx->data, type, n * v->C + c, vf_set(0.0f), v->C - c);
 }

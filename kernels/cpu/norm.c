@@ -92,43 +92,33 @@ VEC_FN void forward_row(enum dtype type, const struct norm_args *r, int64_t row)
         store_output(type, r, x, stat, at, ones, C - ones);
 }
 
-static void normalise_rows(struct dev *dev, const struct norm_args *r)
+void cpu_add_norm_fwd(struct dev *dev, struct tensor *sum, struct tensor *y,
+                      struct tensor *stat, const struct tensor *a,
+                      const struct tensor *b, const struct tensor *w,
+                      const struct tensor *bias, enum norm kind, float eps)
 {
-    const int64_t N = tensor_rows(r->a);
+    const struct norm_args r = { .a = a,
+                                 .b = b,
+                                 .sum = sum,
+                                 .y = y,
+                                 .stat = stat,
+                                 .w = w,
+                                 .bias = bias,
+                                 .kind = kind,
+                                 .eps = eps };
+    const int64_t N = tensor_rows(a);
 
-#pragma omp parallel for num_threads(                                          \
-    cpu_threads(dev)) if (tensor_count(r->a) > ROWS_PIECE)
+#pragma omp parallel for num_threads(cpu_threads(dev)) if (tensor_count(a) >   \
+                                                           ROWS_PIECE)
     for (int64_t n = 0; n < N; n++)
-        VEC_BY_TYPE(r->a->type, forward_row, r, n);
+        VEC_BY_TYPE(a->type, forward_row, &r, n);
 }
 
 void cpu_norm_fwd(struct dev *dev, struct tensor *y, struct tensor *stat,
                   const struct tensor *x, const struct tensor *w,
                   const struct tensor *b, enum norm kind, float eps)
 {
-    normalise_rows(dev, &(struct norm_args){ .a = x,
-                                             .y = y,
-                                             .stat = stat,
-                                             .w = w,
-                                             .bias = b,
-                                             .kind = kind,
-                                             .eps = eps });
-}
-
-void cpu_add_norm_fwd(struct dev *dev, struct tensor *sum, struct tensor *y,
-                      struct tensor *stat, const struct tensor *a,
-                      const struct tensor *b, const struct tensor *w,
-                      const struct tensor *bias, enum norm kind, float eps)
-{
-    normalise_rows(dev, &(struct norm_args){ .a = a,
-                                             .b = b,
-                                             .sum = sum,
-                                             .y = y,
-                                             .stat = stat,
-                                             .w = w,
-                                             .bias = bias,
-                                             .kind = kind,
-                                             .eps = eps });
+    cpu_add_norm_fwd(dev, NULL, y, stat, x, NULL, w, b, kind, eps);
 }
 
 /* ---- backward ---------------------------------------------------------- */
@@ -158,9 +148,8 @@ VEC_FN void backward_row(enum dtype type, const struct grad_args *r,
         g_sum += g;
         gx_sum += g * xhat;
         if (part) {
-            vf_give(part, DT_F32, c, vf_take(part, DT_F32, c, n) + d * xhat, n);
-            vf_give(part, DT_F32, C + c, vf_take(part, DT_F32, C + c, n) + d,
-                    n);
+            vf_give_or_add(part, DT_F32, c, d * xhat, n, true);
+            vf_give_or_add(part, DT_F32, C + c, d, n, true);
         }
     }
     if (!r->dx)
@@ -173,11 +162,10 @@ VEC_FN void backward_row(enum dtype type, const struct grad_args *r,
         const vf d = vf_take(r->dy->data, type, at + c, n);
         const vf xhat = (vf_take(r->x->data, type, at + c, n) - mean) * rstd;
         const vf g = r->w ? d * vf_take(r->w->data, r->w->type, c, n) : d;
-        vf v = rstd * (g - g_mean - xhat * gx_mean);
 
-        if (!r->dx->overwrite)
-            v += vf_take(r->dx->data, type, at + c, n);
-        vf_give(r->dx->data, type, at + c, v, n);
+        vf_give_or_add(r->dx->data, type, at + c,
+                       rstd * (g - g_mean - xhat * gx_mean), n,
+                       !r->dx->overwrite);
     }
 }
 

@@ -81,7 +81,7 @@ VEC_FN void backward_head(enum dtype type, const struct qknorm *q, int64_t n,
             const vf t = vf_take(q->x->data, type, at + d, left) * rstd *
                          vf_take(q->dy->data, type, at + d, left);
 
-            vf_give(part, DT_F32, d, vf_take(part, DT_F32, d, left) + t, left);
+            vf_give_or_add(part, DT_F32, d, t, left, true);
             sum += t * vf_take(w->data, w->type, d, left);
         }
         mean = vf_sum(sum) / (float)q->D;
@@ -93,9 +93,7 @@ VEC_FN void backward_head(enum dtype type, const struct qknorm *q, int64_t n,
         if (!copied)
             v = rstd * (v * vf_take(w->data, w->type, d, left) -
                         vf_take(q->x->data, type, at + d, left) * rstd * mean);
-        if (!q->y->overwrite)
-            v += vf_take(q->y->data, type, at + d, left);
-        vf_give(q->y->data, type, at + d, v, left);
+        vf_give_or_add(q->y->data, type, at + d, v, left, !q->y->overwrite);
     }
 }
 

@@ -464,6 +464,15 @@ VEC_FN void vf_give(void *p, enum dtype type, int64_t i, vf v, int64_t n)
         vf_put_n(p, type, i, v, n);
 }
 
+/* Set, or add to, up to a vector. */
+VEC_FN void vf_give_or_add(void *p, enum dtype type, int64_t i, vf v, int64_t n,
+                           bool add)
+{
+    if (add)
+        v += vf_take(p, type, i, n);
+    vf_give(p, type, i, v, n);
+}
+
 /* One number as a float. */
 VEC_FN float num_get(const void *p, enum dtype type, int64_t i)
 {
