@@ -15,19 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_BYTES = 1 << 20, NUMBERS = 19, WORDS = 8 };
-
-static void key_numbers(const struct algorithms_key *k, int64_t out[NUMBERS])
-{
-    const int64_t all[NUMBERS] = {
-        k->m,       k->n,        k->k,          k->lda,      k->ldb,
-        k->ldd,     k->type,     k->out,        k->compute,  k->ta,
-        k->tb,      k->epilogue, k->adds,       k->align_a,  k->align_b,
-        k->align_c, k->align_d,  k->align_bias, k->align_aux
-    };
-
-    memcpy(out, all, sizeof all);
-}
+enum { MOST_BYTES = 1 << 20, WORDS = 8 };
+enum { NUMBERS = sizeof(struct algorithms_key) / sizeof(int64_t) };
 
 /* A line of NUMBERS decimal numbers and WORDS hexadecimal ones. */
 static bool read_line(char *s, struct algorithms_line *out)
@@ -45,26 +34,7 @@ static bool read_line(char *s, struct algorithms_line *out)
         if (end == s)
             return false;
     }
-    memset(&out->key, 0, sizeof out->key);
-    out->key.m = v[0];
-    out->key.n = v[1];
-    out->key.k = v[2];
-    out->key.lda = v[3];
-    out->key.ldb = v[4];
-    out->key.ldd = v[5];
-    out->key.type = (int32_t)v[6];
-    out->key.out = (int32_t)v[7];
-    out->key.compute = (int32_t)v[8];
-    out->key.ta = (int32_t)v[9];
-    out->key.tb = (int32_t)v[10];
-    out->key.epilogue = (int32_t)v[11];
-    out->key.adds = (int32_t)v[12];
-    out->key.align_a = (int32_t)v[13];
-    out->key.align_b = (int32_t)v[14];
-    out->key.align_c = (int32_t)v[15];
-    out->key.align_d = (int32_t)v[16];
-    out->key.align_bias = (int32_t)v[17];
-    out->key.align_aux = (int32_t)v[18];
+    memcpy(&out->key, v, sizeof v);
     return *end == '\0';
 }
 
@@ -100,23 +70,12 @@ void algorithms_open(struct algorithms *f, const char *gpu, size_t version)
     free(dir);
 }
 
-/* Compare the numbers: padding may differ. */
-static bool same_key(const struct algorithms_key *a,
-                     const struct algorithms_key *b)
-{
-    int64_t v[NUMBERS], w[NUMBERS];
-
-    key_numbers(a, v);
-    key_numbers(b, w);
-    return memcmp(v, w, sizeof v) == 0;
-}
-
 bool algorithms_find(const struct algorithms *f,
                      const struct algorithms_key *key,
                      struct cublaslt_algo *out)
 {
     for (int i = 0; i < f->n; i++) {
-        if (same_key(&f->line[i].key, key)) {
+        if (memcmp(&f->line[i].key, key, sizeof *key) == 0) {
             *out = f->line[i].algo;
             return true;
         }
@@ -134,7 +93,7 @@ static void write_lines(const struct algorithms *f)
     for (int i = 0; i < f->n; i++) {
         int64_t v[NUMBERS];
 
-        key_numbers(&f->line[i].key, v);
+        memcpy(v, &f->line[i].key, sizeof v);
         for (int j = 0; j < NUMBERS; j++)
             fprintf(s.fp, "%" PRId64 " ", v[j]);
         for (int j = 0; j < WORDS; j++)

@@ -21,10 +21,10 @@ extern "C" {
  * written, or has an invalid line, algorithms are measured again.  It can be
  * deleted at any time.
  */
-struct algorithms_key {
+struct algorithms_key { /* numbers of one size: keys are compared as memory */
     int64_t m, n, k, lda, ldb, ldd;
-    int32_t type, out, compute, ta, tb, epilogue, adds;
-    int32_t align_a, align_b, align_c, align_d, align_bias, align_aux;
+    int64_t type, out, compute, ta, tb, epilogue, adds;
+    int64_t align_a, align_b, align_c, align_d, align_bias, align_aux;
 };
 
 struct algorithms_line {

@@ -157,7 +157,6 @@ static struct algorithms_key key_of(const struct dev *dev, const struct gemm *p)
 {
     struct algorithms_key k;
 
-    memset(&k, 0, sizeof k); /* padding too: keys are compared */
     k.m = p->m;
     k.n = p->n;
     k.k = p->k;
@@ -220,6 +219,14 @@ bool gemm_run_algorithm(struct dev *dev, const struct gemm_state *p,
                         on->workspace, GEMM_WORKSPACE, on->stream) == 0;
 }
 
+static void prefer(const struct gemm_state *p, cublaslt_pref pref,
+                   int attribute, int64_t value)
+{
+    const uint32_t n = (uint32_t)value;
+
+    p->lt.pref_set(pref, attribute, &n, sizeof n);
+}
+
 /* What the library suggests for a problem: the number of offers. */
 static int ask_for_offers(const struct dev *dev, const struct gemm_state *p,
                           const struct gemm_problem *problem,
@@ -227,22 +234,21 @@ static int ask_for_offers(const struct dev *dev, const struct gemm_state *p,
 {
     const struct algorithms_key *k = &problem->key;
     const uint64_t workspace = GEMM_WORKSPACE;
-    const uint32_t wide = CUBLASLT_REDUCTION_COMPUTE_TYPE;
-    const size_t size = sizeof wide; /* of an alignment as well */
     cublaslt_pref pref;
     int n = 0, good = 0;
 
     if (p->lt.pref_create(&pref) != 0)
         return 0;
     p->lt.pref_set(pref, CUBLASLT_PREF_WORKSPACE, &workspace, sizeof workspace);
-    p->lt.pref_set(pref, CUBLASLT_PREF_ALIGN_A, &k->align_b, size);
-    p->lt.pref_set(pref, CUBLASLT_PREF_ALIGN_B, &k->align_a, size);
-    p->lt.pref_set(pref, CUBLASLT_PREF_ALIGN_C, &k->align_c, size);
-    p->lt.pref_set(pref, CUBLASLT_PREF_ALIGN_D, &k->align_d, size);
+    prefer(p, pref, CUBLASLT_PREF_ALIGN_A, k->align_b);
+    prefer(p, pref, CUBLASLT_PREF_ALIGN_B, k->align_a);
+    prefer(p, pref, CUBLASLT_PREF_ALIGN_C, k->align_c);
+    prefer(p, pref, CUBLASLT_PREF_ALIGN_D, k->align_d);
     /* Blocks that divide a sum (split-K) add their parts in F32, not in the 16
      * bits of the result, and in the same order each time. */
     if (dev->deterministic || k->out != CUBLASLT_R_32F)
-        p->lt.pref_set(pref, CUBLASLT_PREF_REDUCTION, &wide, size);
+        prefer(p, pref, CUBLASLT_PREF_REDUCTION,
+               CUBLASLT_REDUCTION_COMPUTE_TYPE);
     if (p->lt.heuristic(p->handle, problem->desc, problem->a, problem->b,
                         problem->d, problem->d, pref, GEMM_OFFERS, offer,
                         &n) != 0)
@@ -263,16 +269,17 @@ static bool describe_problem(const struct gemm_state *p,
 
     shown.bias = aligned_alike(q->bias);
     shown.aux = aligned_alike(q->aux);
-    if (p->lt.desc_create(&problem->desc, k->compute, CUBLASLT_R_32F) != 0 ||
+    if (p->lt.desc_create(&problem->desc, (int)k->compute, CUBLASLT_R_32F) !=
+            0 ||
         p->lt.layout_create(&problem->a, library_type_of_b(q), q->tb ? kk : n,
                             q->tb ? n : kk, q->ldb) != 0 ||
-        p->lt.layout_create(&problem->b, k->type, q->ta ? m : kk,
+        p->lt.layout_create(&problem->b, (int)k->type, q->ta ? m : kk,
                             q->ta ? kk : m, q->lda) != 0 ||
-        p->lt.layout_create(&problem->d, k->out, n, m, q->ldd) != 0)
+        p->lt.layout_create(&problem->d, (int)k->out, n, m, q->ldd) != 0)
         return false;
     set_int(p, problem->desc, CUBLASLT_DESC_TRANSA, q->tb);
     set_int(p, problem->desc, CUBLASLT_DESC_TRANSB, q->ta);
-    set_int(p, problem->desc, CUBLASLT_DESC_EPILOGUE, k->epilogue);
+    set_int(p, problem->desc, CUBLASLT_DESC_EPILOGUE, (int32_t)k->epilogue);
     set_pointers(p, problem->desc, &shown);
     return true;
 }
