@@ -77,47 +77,10 @@ static __device__ __forceinline__ float act_slope(float x, enum act kind)
     return 0.0f;
 }
 
-template <class T, int W>
-static __global__ void act_fwd(T *y, const T *x, enum act kind, int64_t n)
-{
-    begin_kernel();
-
-    const int64_t i = ((int64_t)blockIdx.x * THREADS + threadIdx.x) * W;
-    float v[W];
-
-    if (i >= n)
-        return;
-    load(v, x + i);
-#pragma unroll
-    for (int k = 0; k < W; k++)
-        v[k] = act_value(v[k], kind);
-    store(y + i, v);
-}
-
-template <class T, int W>
-static __global__ void act_bwd(T *dx, const T *x, const T *dy, enum act kind,
-                               bool overwrite, int64_t n)
-{
-    begin_kernel();
-
-    const int64_t i = ((int64_t)blockIdx.x * THREADS + threadIdx.x) * W;
-    float v[W], d[W], was[W];
-
-    if (i >= n)
-        return;
-    load(v, x + i);
-    load(d, dy + i);
-    if (!overwrite)
-        load(was, dx + i);
-#pragma unroll
-    for (int k = 0; k < W; k++)
-        d[k] = d[k] * act_slope(v[k], kind) + (overwrite ? 0.0f : was[k]);
-    store(dx + i, d);
-}
-
-/* Row r of x is gate(F), then up(F): i counts the n elements of y. */
-template <class T, int W>
-static __global__ void glu_fwd(T *y, const T *x, enum act kind, int64_t F,
+/* i counts the n elements of y.  With GATED, a row of x is gate(F), then up(F);
+ * else x is as y. */
+template <class T, int W, bool GATED>
+static __global__ void act_fwd(T *y, const T *x, enum act kind, int64_t F,
                                int64_t n)
 {
     begin_kernel();
@@ -127,105 +90,107 @@ static __global__ void glu_fwd(T *y, const T *x, enum act kind, int64_t F,
 
     if (i >= n)
         return;
-    x += i / F * F + i;
+    x += GATED ? i / F * F + i : i;
     load(gate, x);
-    load(up, x + F);
+    if constexpr (GATED)
+        load(up, x + F);
 #pragma unroll
-    for (int k = 0; k < W; k++)
-        gate[k] = act_value(gate[k], kind) * up[k];
+    for (int k = 0; k < W; k++) {
+        gate[k] = act_value(gate[k], kind);
+        if constexpr (GATED)
+            gate[k] *= up[k];
+    }
     store(y + i, gate);
 }
 
-template <class T, int W>
-static __global__ void glu_bwd(T *dx, const T *x, const T *dy, enum act kind,
+template <class T, int W, bool GATED>
+static __global__ void act_bwd(T *dx, const T *x, const T *dy, enum act kind,
                                bool overwrite, int64_t F, int64_t n)
 {
     begin_kernel();
 
     const int64_t i = ((int64_t)blockIdx.x * THREADS + threadIdx.x) * W;
-    const int64_t at = i / F * F + i;
-    float gate[W], up[W], d[W], dgate[W], dup[W];
+    const int64_t at = GATED ? i / F * F + i : i;
+    float gate[W], up[W], d[W], dgate[W] = {}, dup[W] = {};
 
     if (i >= n)
         return;
     load(gate, x + at);
-    load(up, x + at + F);
     load(d, dy + i);
-    if (overwrite) {
-#pragma unroll
-        for (int k = 0; k < W; k++)
-            dgate[k] = dup[k] = 0.0f;
-    } else {
+    if constexpr (GATED)
+        load(up, x + at + F);
+    if (!overwrite) {
         load(dgate, dx + at);
-        load(dup, dx + at + F);
+        if constexpr (GATED)
+            load(dup, dx + at + F);
     }
 #pragma unroll
     for (int k = 0; k < W; k++) {
-        dgate[k] += d[k] * up[k] * act_slope(gate[k], kind);
-        dup[k] += d[k] * act_value(gate[k], kind);
+        if constexpr (GATED) {
+            dup[k] += d[k] * act_value(gate[k], kind);
+            d[k] *= up[k];
+        }
+        dgate[k] += d[k] * act_slope(gate[k], kind);
     }
     store(dx + at, dgate);
-    store(dx + at + F, dup);
+    if constexpr (GATED)
+        store(dx + at + F, dup);
 }
 
 #define GRID(n, W) blocks(n, (int64_t)THREADS *(W)), THREADS, 0, QUEUE(dev)
 
+template <bool GATED>
+static void launch_forward(struct dev *dev, const char *op, struct tensor *y,
+                           const struct tensor *x, enum act kind)
+{
+    const int64_t n = tensor_count(y), F = tensor_cols(y);
+
+    WITH_TYPE(
+        T, x->type,
+        WITH_WIDTH(W, T, (GATED ? F : n) % WIDTH<T> == 0,
+                   LAUNCH((act_fwd<T, W, GATED>), GRID(n, W), data_of<T>(y),
+                          data_of<const T>(x), kind, F, n)))
+    launched(dev, op);
+}
+
+template <bool GATED>
+static void launch_backward(struct dev *dev, const char *op, struct tensor *dx,
+                            const struct tensor *x, const struct tensor *dy,
+                            enum act kind)
+{
+    const int64_t n = tensor_count(dy), F = tensor_cols(dy);
+
+    WITH_TYPE(
+        T, x->type,
+        WITH_WIDTH(W, T, (GATED ? F : n) % WIDTH<T> == 0,
+                   LAUNCH((act_bwd<T, W, GATED>), GRID(n, W), data_of<T>(dx),
+                          data_of<const T>(x), data_of<const T>(dy), kind,
+                          dx->overwrite, F, n)))
+    launched(dev, op);
+}
+
 extern "C" void cuda_act_fwd(struct dev *dev, struct tensor *y,
                              const struct tensor *x, enum act kind)
 {
-    const int64_t n = tensor_count(x);
-
-    if (n == 0)
-        return;
-    WITH_TYPE(T, x->type,
-              WITH_WIDTH(W, T, n % WIDTH<T> == 0,
-                         LAUNCH((act_fwd<T, W>), GRID(n, W), data_of<T>(y),
-                                data_of<const T>(x), kind, n)))
-    launched(dev, "act_fwd");
+    launch_forward<false>(dev, "act_fwd", y, x, kind);
 }
 
 extern "C" void cuda_act_bwd(struct dev *dev, struct tensor *dx,
                              const struct tensor *x, const struct tensor *dy,
                              enum act kind)
 {
-    const int64_t n = tensor_count(x);
-
-    if (n == 0)
-        return;
-    WITH_TYPE(T, x->type,
-              WITH_WIDTH(W, T, n % WIDTH<T> == 0,
-                         LAUNCH((act_bwd<T, W>), GRID(n, W), data_of<T>(dx),
-                                data_of<const T>(x), data_of<const T>(dy), kind,
-                                dx->overwrite, n)))
-    launched(dev, "act_bwd");
+    launch_backward<false>(dev, "act_bwd", dx, x, dy, kind);
 }
 
 extern "C" void cuda_glu_fwd(struct dev *dev, struct tensor *y,
                              const struct tensor *x, enum act kind)
 {
-    const int64_t n = tensor_count(y), F = tensor_cols(y);
-
-    if (n == 0)
-        return;
-    WITH_TYPE(T, x->type,
-              WITH_WIDTH(W, T, F % WIDTH<T> == 0,
-                         LAUNCH((glu_fwd<T, W>), GRID(n, W), data_of<T>(y),
-                                data_of<const T>(x), kind, F, n)))
-    launched(dev, "glu_fwd");
+    launch_forward<true>(dev, "glu_fwd", y, x, kind);
 }
 
 extern "C" void cuda_glu_bwd(struct dev *dev, struct tensor *dx,
                              const struct tensor *x, const struct tensor *dy,
                              enum act kind)
 {
-    const int64_t n = tensor_count(dy), F = tensor_cols(dy);
-
-    if (n == 0)
-        return;
-    WITH_TYPE(T, x->type,
-              WITH_WIDTH(W, T, F % WIDTH<T> == 0,
-                         LAUNCH((glu_bwd<T, W>), GRID(n, W), data_of<T>(dx),
-                                data_of<const T>(x), data_of<const T>(dy), kind,
-                                dx->overwrite, F, n)))
-    launched(dev, "glu_bwd");
+    launch_backward<true>(dev, "glu_bwd", dx, x, dy, kind);
 }

@@ -144,8 +144,6 @@ static __global__ void drop_elements(T *y, const T *x, struct dropout d,
     do {                                                                       \
         const int64_t n = tensor_count(t);                                     \
                                                                                \
-        if (n == 0)                                                            \
-            break;                                                             \
         WITH_TYPE(                                                             \
             T, (t)->type,                                                      \
             WITH_WIDTH(W, T, n % WIDTH<T> == 0,                                \
@@ -225,8 +223,6 @@ extern "C" void cuda_cast_random(struct dev *dev, struct tensor *y,
 {
     const int64_t n = tensor_count(y);
 
-    if (n == 0)
-        return;
     if (n % 4 == 0 && first % 4 == 0)
         LAUNCH(cast_elements_random<4>, GRID(n, 4), data_of<uint16_t>(y),
                data_of<const float>(x), seed, stream, first, n);
@@ -242,8 +238,6 @@ static void cast_or_add(struct dev *dev, struct tensor *y,
     const int64_t n = tensor_count(y);
     const bool whole = n % 4 == 0;
 
-    if (n == 0)
-        return;
     WITH_TYPE(Y, y->type,
               WITH_TYPE(
                   X, x->type,

@@ -47,8 +47,6 @@ extern "C" void cuda_embed_fwd(struct dev *dev, struct tensor *y,
 {
     const int64_t N = tensor_rows(y), C = tensor_cols(y);
 
-    if (N == 0)
-        return;
     WITH_TYPE(
         E, y->type,
         WITH_WIDTH(W, E, C % WIDTH<E> == 0,
@@ -188,8 +186,6 @@ extern "C" void cuda_embed_bwd(struct dev *dev, struct tensor *dwte,
 {
     const int64_t N = tensor_rows(dy), C = tensor_cols(dy);
 
-    if (N == 0)
-        return;
     if (dwte)
         token_bwd(dev, dwte, tokens, dy);
     if (dwpe)

@@ -36,8 +36,14 @@
 #include "emu/emu.cuh"
 #endif
 
-/* Arguments that are macros are expanded first. */
-#define LAUNCH(...) LAUNCH_NOW(__VA_ARGS__)
+/* Arguments that are macros are expanded first.  A grid of no blocks is not
+ * launched: CUDA rejects it. */
+#define LAUNCH(...) LAUNCH_BLOCKS(__VA_ARGS__)
+#define LAUNCH_BLOCKS(kernel, grid, ...)                                       \
+    do {                                                                       \
+        if (has_blocks(grid))                                                  \
+            LAUNCH_NOW(kernel, grid, __VA_ARGS__);                             \
+    } while (0)
 
 #define QUEUE(dev)  (cuda_of(dev)->now)
 #define STREAM(dev) ((cudaStream_t)QUEUE(dev)->stream)
@@ -91,6 +97,11 @@ static inline void must(struct dev *dev, const char *op, cudaError_t code)
 static inline unsigned blocks(int64_t n, int64_t per)
 {
     return (unsigned)((n + per - 1) / per);
+}
+
+static inline bool has_blocks(dim3 grid)
+{
+    return grid.x && grid.y && grid.z;
 }
 
 /* blocks(), but at most on_each for each multiprocessor. */

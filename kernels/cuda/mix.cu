@@ -38,8 +38,6 @@ extern "C" void cuda_mix_fwd(struct dev *dev, struct tensor *y,
 {
     const int64_t n = tensor_count(y);
 
-    if (n == 0)
-        return;
     WITH_TYPE(T, y->type,
               WITH_WIDTH(W, T, n % WIDTH<T> == 0,
                          LAUNCH((mix_fwd<T, W>), blocks(n, THREADS * W),
@@ -110,7 +108,7 @@ extern "C" void cuda_mix_bwd(struct dev *dev, struct tensor *da,
     float *part =
         (float *)cuda_scratch(dev, 2 * grid * sizeof(float), "mix_bwd");
 
-    if (n == 0 || !part)
+    if (!part)
         return;
     WITH_TYPE(T, dy->type,
               WITH_WIDTH(W, T, n % WIDTH<T> == 0,
@@ -175,8 +173,6 @@ extern "C" void cuda_value_fwd(struct dev *dev, struct tensor *qkv,
 {
     const value_size s = size_of(x, w, e, qkv);
 
-    if (s.N == 0)
-        return;
     WITH_TYPE(T, x->type,
               LAUNCH(value_fwd<T>, blocks(s.N * s.K, WARPS), THREADS, 0,
                      QUEUE(dev), data_of<T>(qkv), data_of<float>(gate),
@@ -268,7 +264,7 @@ static void launch_value_bwd(struct dev *dev, struct tensor *dx,
     float *slope = (float *)cuda_scratch(
         dev, (size_t)(s.N * s.K + R * count) * sizeof(float), "value_bwd");
 
-    if (s.N == 0 || !slope)
+    if (!slope)
         return;
     LAUNCH(value_bwd<T>, blocks(s.N * s.K, WARPS), THREADS, 0, QUEUE(dev),
            data_of<T>(de), slope, data_of<const T>(e), gate,

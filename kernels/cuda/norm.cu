@@ -141,8 +141,6 @@ static void launch_forward(struct dev *dev, const norm_args<T> &g)
     constexpr int W = WIDTH<T>;
     const unsigned grid = blocks(g.N, WARPS);
 
-    if (g.N == 0)
-        return;
     if (g.C % W || g.C > 32 * 64)
         LAUNCH(norm_fwd_any<T>, (unsigned)g.N, THREADS, 0, QUEUE(dev), g);
     else if (g.C <= 32 * 8)
@@ -153,20 +151,6 @@ static void launch_forward(struct dev *dev, const norm_args<T> &g)
         LAUNCH((norm_fwd<T, W, 32>), grid, THREADS, 0, QUEUE(dev), g);
     else
         LAUNCH((norm_fwd<T, W, 64>), grid, THREADS, 0, QUEUE(dev), g);
-}
-
-extern "C" void cuda_norm_fwd(struct dev *dev, struct tensor *y,
-                              struct tensor *stat, const struct tensor *x,
-                              const struct tensor *w, const struct tensor *b,
-                              enum norm kind, float eps)
-{
-    WITH_TYPE(T, x->type,
-              launch_forward<T>(
-                  dev, { nullptr, data_of<T>(y), data_of<float>(stat),
-                         data_of<const T>(x), nullptr, data_of<const T>(w),
-                         data_of<const T>(b), tensor_rows(x), tensor_cols(x),
-                         eps, kind == NORM_RMS }))
-    launched(dev, "norm_fwd");
 }
 
 extern "C" void cuda_add_norm_fwd(
@@ -181,7 +165,15 @@ extern "C" void cuda_add_norm_fwd(
                                  data_of<const T>(b), data_of<const T>(w),
                                  data_of<const T>(bias), tensor_rows(a),
                                  tensor_cols(a), eps, kind == NORM_RMS }))
-    launched(dev, "add_norm_fwd");
+    launched(dev, b ? "add_norm_fwd" : "norm_fwd");
+}
+
+extern "C" void cuda_norm_fwd(struct dev *dev, struct tensor *y,
+                              struct tensor *stat, const struct tensor *x,
+                              const struct tensor *w, const struct tensor *b,
+                              enum norm kind, float eps)
+{
+    cuda_add_norm_fwd(dev, nullptr, y, stat, x, nullptr, w, b, kind, eps);
 }
 
 /* ---- backward ---------------------------------------------------------- */
@@ -403,8 +395,6 @@ template <class T>
 static void launch_backward(struct dev *dev, const norm_bwd_args<T> &a,
                             struct tensor *dw, struct tensor *db)
 {
-    if (a.N == 0)
-        return;
     if (a.C % WIDTH<T> || a.C > THREADS * 32)
         by_columns<T>(dev, a, dw, db);
     else if (a.C <= 32 * 8)

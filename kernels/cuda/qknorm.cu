@@ -131,8 +131,6 @@ extern "C" void cuda_qknorm_fwd(struct dev *dev, struct tensor *y,
     const int D = (int)tensor_cols(wq);
 
     assert(D <= 32 * MOST);
-    if (N == 0)
-        return;
     WITH_TYPE(T, x->type,
               LAUNCH(qknorm_fwd<T>, blocks(n, WARPS), THREADS, 0, QUEUE(dev),
                      data_of<T>(y), data_of<float>(stat), data_of<const T>(x),
@@ -154,7 +152,7 @@ extern "C" void cuda_qknorm_bwd(struct dev *dev, struct tensor *dx,
     float *part = (float *)cuda_scratch(
         dev, 2 * (size_t)grid * (size_t)D * sizeof(float), "qknorm_bwd");
 
-    if (N == 0 || !part)
+    if (!part)
         return;
     WITH_TYPE(T, x->type,
               LAUNCH(qknorm_bwd<T>, grid, THREADS, 0, QUEUE(dev),

@@ -188,12 +188,11 @@ void sum_squares(struct dev *dev, double *out, double *chunk,
 {
     const int64_t n = tensor_count(g), chunks = blocks(n, SUMSQ_CHUNK);
 
-    if (n)
-        WITH_TYPE(
-            T, g->type,
-            WITH_WIDTH(W, T, (uintptr_t)g->data % 16 == 0,
-                       LAUNCH((chunk_squares<T, W>), (unsigned)chunks, SQUARES,
-                              0, QUEUE(dev), chunk, data_of<const T>(g), n)))
+    WITH_TYPE(
+        T, g->type,
+        WITH_WIDTH(W, T, (uintptr_t)g->data % 16 == 0,
+                   LAUNCH((chunk_squares<T, W>), (unsigned)chunks, SQUARES, 0,
+                          QUEUE(dev), chunk, data_of<const T>(g), n)))
     LAUNCH(add_chunks, 1, SQUARES, 0, QUEUE(dev), out, chunk, chunks,
            overwrite);
 }

@@ -60,8 +60,6 @@ extern "C" void cuda_rope(struct dev *dev, struct tensor *qkv, int H, int K,
     const int64_t N = tensor_rows(qkv);
     const int half = (int)(tensor_cols(qkv) / (H + 2 * K) / 2);
 
-    if (N == 0)
-        return;
     WITH_TYPE(E, qkv->type,
               WITH_WIDTH(W, E, half % WIDTH<E> == 0,
                          LAUNCH((rope<E, W>), blocks(N * (half / W), THREADS),

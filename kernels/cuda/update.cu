@@ -135,8 +135,6 @@ static void run_update(struct dev *dev, const char *op, struct tensor *w,
 {
     const int64_t n = tensor_count(w);
 
-    if (n == 0)
-        return;
     WITH_TYPE(T, copy ? copy->type : DT_F32,
               LAUNCH((update_weights<KIND, T>), blocks(n, THREADS * W), THREADS,
                      0, QUEUE(dev), data_of<float>(w), data_of<float>(m),
@@ -337,7 +335,7 @@ extern "C" void cuda_muon(struct dev *dev, struct tensor *w, struct tensor *m,
     double *rows = v && sum ? sum + 1 + chunks : nullptr;
     const float *done;
 
-    if (!sum || n == 0)
+    if (!sum)
         return;
     LAUNCH(add_momentum, blocks(n, THREADS), THREADS, 0, QUEUE(dev), x,
            data_of<float>(m), data_of<const float>(g), data_of<const float>(w),

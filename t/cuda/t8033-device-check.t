@@ -48,8 +48,8 @@ left_out qknorm_fwd qknorm --set model.qk_norm=yes
 left_out update_weights 'the optimiser'
 left_out chunk_squares 'the optimiser'
 left_out normalise 'the optimiser' --set optim.name=muon
-left_out glu_fwd glu --set model.mlp=swiglu
-left_out glu_bwd glu_bwd --set model.mlp=swiglu
+left_out act_fwd glu --set model.mlp=swiglu
+left_out act_bwd glu_bwd --set model.mlp=swiglu
 left_out find_largest linear_act --set train.fp8=mlp
 left_out convert head --set train.fp8=head
 try_device --set model.width=30 && test "$(grep -c passed out)" = 3
