@@ -308,7 +308,6 @@ static int print_files(const struct sink *sink, struct err *e)
     struct table t = TABLE_INIT("gdata.encode/1");
     const struct sink_file *file;
     size_t n;
-    int got;
 
     table_columns(&t, "file", "tokens", NULL);
     file = sink_files(sink, &n);
@@ -316,9 +315,7 @@ static int print_files(const struct sink *sink, struct err *e)
         table_text(&t, file[i].path);
         table_int(&t, file[i].tokens);
     }
-    got = table_print(&t, &style, e);
-    table_clear(&t);
-    return got;
+    return table_finish(&t, 0, &style, e);
 }
 
 static void log_totals(const struct encode_corpus_stats *s, int64_t before,

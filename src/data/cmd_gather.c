@@ -65,7 +65,6 @@ static void write_doc(void *arg, const struct gathered *g)
 static int print_stats(const struct gather_stats *s, struct err *e)
 {
     struct table t = TABLE_INIT("gdata.gather/1");
-    int ret;
 
     table_columns(&t, "kind", "files", "documents", "text", "repeated", NULL);
     for (int i = 0; i < GATHER_KINDS; i++) {
@@ -75,9 +74,7 @@ static int print_stats(const struct gather_stats *s, struct err *e)
         table_bytes(&t, s[i].bytes);
         table_bytes(&t, s[i].repeated);
     }
-    ret = table_print(&t, &style, e);
-    table_clear(&t);
-    return ret;
+    return table_finish(&t, 0, &style, e);
 }
 
 static int open_outputs(struct gather_output *out, struct err *e)

@@ -196,9 +196,7 @@ static int info_main(int argc, char **argv, struct err *e)
                       input.format == CORPUS_AUTO
                   ? add_shard(&t, argv[i], tok, column, e)
                   : add_text(&t, argv[i], column, e);
-    if (ret == 0)
-        ret = table_print(&t, &style, e);
-    table_clear(&t);
+    ret = table_finish(&t, ret, &style, e);
     tokenizer_free(tok);
     return ret;
 }

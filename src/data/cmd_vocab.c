@@ -38,7 +38,6 @@ static int print_facts(const struct tokenizer *t, struct err *e)
     };
     const bool bpe = t->kind == TOKENIZER_BPE;
     struct table table = TABLE_INIT("gdata.vocab/1");
-    int got;
 
     table_columns(&table, "kind", "split", "ids", "merges", "special", "eot",
                   "longest", "sha256", NULL);
@@ -53,9 +52,7 @@ static int print_facts(const struct tokenizer *t, struct err *e)
         table_text(&table, NULL);
     table_int(&table, t->longest);
     table_text(&table, t->hash);
-    got = table_print(&table, &style, e);
-    table_clear(&table);
-    return got;
+    return table_finish(&table, 0, &style, e);
 }
 
 /* Only tokenizer.json names the pre-tokenizer. */

@@ -47,8 +47,7 @@ int sweep_run_status(const struct sweep_run *s, const struct table_style *style,
             best = o;
     }
     table_mark_best(&t, 3 + w->n_axes + 1, w->goal == SWEEP_MAX);
-    ret = table_print(&t, style, e);
-    table_clear(&t);
+    ret = table_finish(&t, 0, style, e);
     log_info("%zu of %zu cells are done", s->count[CELL_DONE], w->n_cells);
     if (best)
         log_info("best %s: %g, %s", w->metric, best->best, best->run->name);

@@ -122,9 +122,7 @@ static int list_files(const struct run_info *r, struct err *e)
         table_time(&t, f.file[i].mtime_ms);
     }
     ret = add_links(&t, r, e);
-    if (ret == 0)
-        ret = table_print(&t, &style, e);
-    table_clear(&t);
+    ret = table_finish(&t, ret, &style, e);
     file_tree_clear(&f);
     return ret;
 }

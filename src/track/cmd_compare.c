@@ -337,9 +337,7 @@ static int print_documents(int argc, char **argv, struct err *e)
         ret = track_select_one(&b, argv[1], LOAD_NO_METRICS, e);
     if (ret == 0)
         ret = compare_documents(&t, &a.run[0], &b.run[0], documents, e);
-    if (ret == 0)
-        ret = table_print(&t, &style, e);
-    table_clear(&t);
+    ret = table_finish(&t, ret, &style, e);
     runs_free(&a);
     runs_free(&b);
     return ret;
@@ -372,9 +370,7 @@ static int compare_main(int argc, char **argv, struct err *e)
         log_warn("%s", caution);
     if (ret == 0)
         ret = compare_runs(&t, &runs, e);
-    if (ret == 0)
-        ret = table_print(&t, &style, e);
-    table_clear(&t);
+    ret = table_finish(&t, ret, &style, e);
     runs_free(&runs);
     return ret;
 }

@@ -92,7 +92,6 @@ static int sum_runs(struct disk_use *use, const struct runs *runs,
 static int print_table(const struct disk_use *use, int n, struct err *e)
 {
     struct table t = TABLE_INIT(by_run ? "gtrack.du-runs/1" : "gtrack.du/1");
-    int ret;
 
     table_columns(&t, by_run ? "run" : "experiment", "id", NULL);
     if (!by_run)
@@ -109,9 +108,7 @@ static int print_table(const struct disk_use *use, int n, struct err *e)
         table_bytes(&t, use[i].other);
         table_bytes(&t, total_bytes(&use[i]));
     }
-    ret = table_print(&t, &style, e);
-    table_clear(&t);
-    return ret;
+    return table_finish(&t, 0, &style, e);
 }
 
 static int du_main(int argc, char **argv, struct err *e)

@@ -83,9 +83,7 @@ static int forecast_main(int argc, char **argv, struct err *e)
         ret = 0;
     for (size_t i = 0; i < runs.n && ret == 0; i++)
         ret = forecast_one(&t, &all, &runs.run[i], e);
-    if (ret == 0)
-        ret = table_print(&t, &style, e);
-    table_clear(&t);
+    ret = table_finish(&t, ret, &style, e);
     runs_free(&runs);
     runs_free(&all);
     return ret;

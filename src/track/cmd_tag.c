@@ -49,10 +49,7 @@ static int list_tags(char **words, struct err *e)
 
     table_columns(&t, "run", "tag", "value", NULL);
     ret = track_each(1, words, 0, add_tags, &t, e);
-    if (ret == 0)
-        ret = table_print(&t, &style, e);
-    table_clear(&t);
-    return ret;
+    return table_finish(&t, ret, &style, e);
 }
 
 static int tag_main(int argc, char **argv, struct err *e)

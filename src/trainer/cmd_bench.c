@@ -340,9 +340,7 @@ static int bench_main(int argc, char **argv, struct err *e)
         ret = (timeline_file ? time_threads
                : profile     ? time_operations
                              : time_steps)(&eng, &t, e);
-    if (ret == 0)
-        ret = table_print(&t, &style, e);
-    table_clear(&t);
+    ret = table_finish(&t, ret, &style, e);
     engine_close(&eng);
     settings_clear(&s);
     free(sets.item);

@@ -233,7 +233,6 @@ static int check_main(struct err *e)
 static int devices_main(int argc, char **argv, struct err *e)
 {
     struct table t = TABLE_INIT("gtrain.devices/1");
-    int ret;
 
     if (argc > 0)
         return err_set(e, ERR_USAGE, "unexpected argument '%s'", argv[0]);
@@ -245,9 +244,7 @@ static int devices_main(int argc, char **argv, struct err *e)
                       "GB/s copy", NULL);
     for (int i = 0; dev_types[i]; i++)
         add_devices(&t, dev_types[i]);
-    ret = table_print(&t, &style, e);
-    table_clear(&t);
-    return ret;
+    return table_finish(&t, 0, &style, e);
 }
 
 const struct cmd cmd_devices = {

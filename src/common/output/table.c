@@ -244,6 +244,15 @@ int table_print(const struct table *t, const struct table_style *s,
     return ret;
 }
 
+int table_finish(struct table *t, int ret, const struct table_style *s,
+                 struct err *e)
+{
+    if (ret == 0)
+        ret = table_print(t, s, e);
+    table_clear(t);
+    return ret;
+}
+
 void table_clear(struct table *t)
 {
     arena_clear(&t->mem);

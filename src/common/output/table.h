@@ -21,8 +21,7 @@
  *          table_text(&t, run->name);
  *          table_real(&t, loss);
  *      }
- *      ret = table_print(&t, &style, e);
- *      table_clear(&t);
+ *      return table_finish(&t, 0, &style, e);
  *
  * Cells are added row by row, each with its own type; strings are copied.  On a
  * terminal the columns are aligned, coloured and fitted to the width, and shown
@@ -158,6 +157,9 @@ void table_cell_text(struct buf *, const struct table_cell *, int decimals);
 void table_mark_best(struct table *, size_t column, bool greatest);
 
 int table_print(const struct table *, const struct table_style *, struct err *);
+/* Print it, unless `ret` is -1, which is returned then; and clear it. */
+int table_finish(struct table *, int ret, const struct table_style *,
+                 struct err *);
 /* Print into memory, in a given form; width 0 is no limit. */
 void table_format(const struct table *, enum table_form, bool header,
                   bool color, size_t width, struct buf *out);

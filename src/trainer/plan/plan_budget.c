@@ -285,8 +285,5 @@ int plan_budget_print(const char *text, struct plan_model *p, int n,
         compare_models(&b, p, n, &t);
     else
         ret = compare_sizes(&b, p[0].set, how->ranks, &t, e);
-    if (ret == 0)
-        ret = table_print(&t, style, e);
-    table_clear(&t);
-    return ret;
+    return table_finish(&t, ret, style, e);
 }

@@ -659,7 +659,6 @@ static int print_part(struct plan_model *model, int n,
     struct rows r = { .table = TABLE_INIT("gtrain.plan/1"),
                       .how = how,
                       .hardware = &hardware };
-    int ret;
 
     if (part == PLAN_HOURS || part == PLAN_CELLS)
         list_hardware(&hardware, model[0].set);
@@ -673,9 +672,7 @@ static int print_part(struct plan_model *model, int n,
     }
     if (part == PLAN_CELLS)
         add_cell_row(&r, "all", 0, r.sum);
-    ret = table_print(&r.table, style, e);
-    table_clear(&r.table);
-    return ret;
+    return table_finish(&r.table, 0, style, e);
 }
 
 int plan_tables_print(struct plan_model *model, int n,
