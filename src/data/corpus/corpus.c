@@ -214,6 +214,18 @@ static size_t block_limit(void)
     return want < BLOCKS_MAX ? want : BLOCKS_MAX;
 }
 
+static void corpus_free(struct corpus *c)
+{
+    for (size_t i = 0; i < c->idle_n; i++)
+        block_free(c->idle[i]);
+    for (size_t i = 0; i < c->n; i++)
+        block_free(c->queue[(c->first + i) % BLOCKS_MAX]);
+    path_list_clear(&c->files.list);
+    free(c->rest);
+    where_free(c->where);
+    free(c);
+}
+
 int corpus_open(struct corpus **out, const struct corpus_conf *conf,
                 struct err *e)
 {
@@ -230,8 +242,7 @@ int corpus_open(struct corpus **out, const struct corpus_conf *conf,
     c->where = conf->where ? where_parse(conf->where, e) : NULL;
     if ((conf->where && !c->where) ||
         corpus_files_find(&c->files, conf->path, conf->n, e) < 0) {
-        where_free(c->where);
-        free(c);
+        corpus_free(c);
         return -1;
     }
     c->stats.total = c->files.total;
@@ -244,9 +255,7 @@ int corpus_open(struct corpus **out, const struct corpus_conf *conf,
     if (ret) {
         errno = ret;
         err_sys(e, "cannot start a thread that reads the input");
-        path_list_clear(&c->files.list);
-        where_free(c->where);
-        free(c);
+        corpus_free(c);
         return -1;
     }
     *out = c;
@@ -300,18 +309,11 @@ void corpus_close(struct corpus *c)
     pthread_join(c->thread, NULL);
     if (!c->conf.quiet)
         report_skipped(c);
-    for (size_t i = 0; i < c->idle_n; i++)
-        block_free(c->idle[i]);
-    for (size_t i = 0; i < c->n; i++)
-        block_free(c->queue[(c->first + i) % BLOCKS_MAX]);
     pthread_cond_destroy(&c->filled);
     pthread_cond_destroy(&c->emptied);
     pthread_mutex_destroy(&c->lock);
     close(c->wake);
-    path_list_clear(&c->files.list);
-    free(c->rest);
-    where_free(c->where);
-    free(c);
+    corpus_free(c);
 }
 
 /* ---- options ---------------------------------------------------------- */

@@ -24,8 +24,6 @@ static size_t last_line_end(struct corpus_block *b)
     return last ? (size_t)(last - b->data) + 1 : 0;
 }
 
-typedef size_t boundary_fn(const char *text, size_t n, size_t least);
-
 /* The last boundary that `before` finds outside special tokens, or 0. */
 static size_t last_boundary(const struct corpus *c,
                             const struct corpus_block *b, boundary_fn *before)

@@ -35,7 +35,7 @@ struct bestfit {
     int64_t epoch;   /* the one below */
     uint64_t *doc;   /* the documents of all windows, one after the other */
     int64_t *first;  /* of each window, among these; windows + 1 */
-    size_t n_docs, room, n_windows, window_room;
+    size_t room, n_windows, window_room;
     struct permute order; /* of the windows */
 };
 

@@ -13,9 +13,9 @@
  * before a newline; or, for text without blanks, before white space or Chinese
  * punctuation that follows a letter of any script.
  */
-size_t boundary_before_blank(const char *text, size_t n, size_t least);
-size_t boundary_before_space(const char *text, size_t n, size_t least);
-size_t boundary_after_letter(const char *text, size_t n, size_t least);
+typedef size_t boundary_fn(const char *text, size_t n, size_t least);
+
+boundary_fn boundary_before_blank, boundary_before_space, boundary_after_letter;
 
 /* The last position where a UTF-8 character begins; at least 1, if n > 1. */
 size_t boundary_between_characters(const char *text, size_t n);

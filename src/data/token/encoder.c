@@ -410,16 +410,11 @@ void encoder_flags(struct encoder *enc, int flags)
     enc->flags = flags;
 }
 
-static void clear_texts(struct encoder *enc)
+struct encoder *encoder_new(const struct tokenizer *t,
+                            struct piece_cache *cache, int flags)
 {
-    buf_clear(&enc->composed);
-    buf_clear(&enc->spaced);
-    buf_clear(&enc->clean);
-}
+    struct encoder *enc = xmalloc(sizeof *enc);
 
-static void encoder_init(struct encoder *enc, const struct tokenizer *t,
-                         int flags)
-{
     *enc = (struct encoder){
         .t = t,
         .pretokenize = pretokenize_by(t->pretokenizer),
@@ -429,26 +424,6 @@ static void encoder_init(struct encoder *enc, const struct tokenizer *t,
         .clean = BUF_INIT,
     };
     encoder_flags(enc, flags);
-}
-
-size_t tokenizer_encode(const struct tokenizer *t, const char *text, size_t n,
-                        int flags, struct ids *ids)
-{
-    struct encoder enc;
-    size_t left_out;
-
-    encoder_init(&enc, t, flags);
-    left_out = encoder_run(&enc, text, n, ids);
-    clear_texts(&enc);
-    return left_out;
-}
-
-struct encoder *encoder_new(const struct tokenizer *t,
-                            struct piece_cache *cache, int flags)
-{
-    struct encoder *enc = xmalloc(sizeof *enc);
-
-    encoder_init(enc, t, flags);
     if (cache && t->kind != TOKENIZER_CHARS)
         enc->own = piece_cache_make(t, PIECE_CACHE_OWN_BITS);
     if (enc->own) {
@@ -464,6 +439,18 @@ void encoder_free(struct encoder *enc)
         return;
     piece_cache_free(enc->own);
     free(enc->phrase);
-    clear_texts(enc);
+    buf_clear(&enc->composed);
+    buf_clear(&enc->spaced);
+    buf_clear(&enc->clean);
     free(enc);
+}
+
+size_t tokenizer_encode(const struct tokenizer *t, const char *text, size_t n,
+                        int flags, struct ids *ids)
+{
+    struct encoder *enc = encoder_new(t, NULL, flags);
+    const size_t left_out = encoder_run(enc, text, n, ids);
+
+    encoder_free(enc);
+    return left_out;
 }

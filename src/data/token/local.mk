@@ -13,7 +13,6 @@ src_data_libdata_a_SOURCES += \
 	%D%/tokenizer_index.c \
 	%D%/tokfile.c \
 	%D%/tokfile_json.c \
-	%D%/tokfile_json_added.c \
 	%D%/tokfile_json_model.c \
 	%D%/tokfile_json_rules.c \
 	%D%/tokfile_pickle.c \

@@ -110,10 +110,8 @@ int tokfile_parse_merges(struct tokenizer *t, const char *text, size_t n,
     return tokenizer_special(t, t->n_ids, 0, "<|endoftext|>", 13, e);
 }
 
-typedef int parse_fn(struct tokenizer *, const char *, size_t, struct err *);
-
-static int read_into(struct tokenizer *t, const char *path, parse_fn *parse,
-                     struct err *e)
+static int read_into(struct tokenizer *t, const char *path,
+                     tokfile_parse_fn *parse, struct err *e)
 {
     struct buf text = BUF_INIT;
     int got = buf_read_file(&text, path, FILE_MAX, e);
@@ -144,8 +142,8 @@ static const char *const vocab_names[] = { "encoder.json", "vocab.json", NULL };
 static const char *const merge_names[] = { "vocab.bpe", "merges.txt", NULL };
 
 /* The ids of merges are in a vocabulary in the same folder, or else GPT-2's. */
-static int read_parts(struct tokenizer *t, const char *path, parse_fn *parse,
-                      struct err *e)
+static int read_parts(struct tokenizer *t, const char *path,
+                      tokfile_parse_fn *parse, struct err *e)
 {
     char *vocab = NULL;
     int got = 0;
@@ -164,8 +162,9 @@ static int read_parts(struct tokenizer *t, const char *path, parse_fn *parse,
     return got;
 }
 
-static int read_file(struct tokenizer **out, const char *path, parse_fn *parse,
-                     enum pretokenizer split, struct err *e)
+static int read_file(struct tokenizer **out, const char *path,
+                     tokfile_parse_fn *parse, enum pretokenizer split,
+                     struct err *e)
 {
     const bool chars = parse == tokfile_parse_pickle;
     struct tokenizer *t;
@@ -198,7 +197,7 @@ static int read_file(struct tokenizer **out, const char *path, parse_fn *parse,
 /* The order in which a folder is searched. */
 static const struct {
     const char *suffix;
-    parse_fn *parse;
+    tokfile_parse_fn *parse;
 } readers[] = {
     { "tokenizer.json", tokfile_parse_json },
     { "vocab.bpe", tokfile_parse_merges },

@@ -30,18 +30,11 @@ int tokfile_load(struct tokenizer **, const char *path, enum pretokenizer,
  * vocab.json); _merges() assigns GPT-2's ids if the tokenizer has no tokens
  * yet.
  */
-int tokfile_parse_json(struct tokenizer *, const char *text, size_t n,
-                       struct err *);
-int tokfile_parse_vocab(struct tokenizer *, const char *text, size_t n,
-                        struct err *);
-int tokfile_parse_merges(struct tokenizer *, const char *text, size_t n,
-                         struct err *);
-int tokfile_parse_tiktoken(struct tokenizer *, const char *text, size_t n,
-                           struct err *);
-int tokfile_parse_model(struct tokenizer *, const char *text, size_t n,
-                        struct err *);
-int tokfile_parse_pickle(struct tokenizer *, const char *text, size_t n,
-                         struct err *);
+typedef int tokfile_parse_fn(struct tokenizer *, const char *text, size_t n,
+                             struct err *);
+
+tokfile_parse_fn tokfile_parse_json, tokfile_parse_vocab, tokfile_parse_merges,
+    tokfile_parse_tiktoken, tokfile_parse_model, tokfile_parse_pickle;
 
 /*
  * Write into an existing folder: tokenizer.json, merges.txt and vocab.json for

@@ -26,25 +26,20 @@ bool parquet_hybrid(const uint8_t *p, const uint8_t *end, int width,
  * bit each. */
 bool parquet_fixed(const uint8_t *p, const uint8_t *end, size_t width,
                    struct parquet_string *out, size_t n);
-bool parquet_truths(const uint8_t *p, const uint8_t *end,
-                    struct parquet_string *out, size_t n);
 
-/* n truth values in the hybrid encoding, preceded by its length. */
-bool parquet_truths_hybrid(const uint8_t *p, const uint8_t *end,
-                           struct parquet_string *out, size_t n);
+typedef bool parquet_values_fn(const uint8_t *p, const uint8_t *end,
+                               struct parquet_string *out, size_t n);
+parquet_values_fn parquet_truths;
+
+/* n truth values in the hybrid encoding, preceded by its length; n strings,
+ * each preceded by its length; n strings preceded by all lengths, which are
+ * packed as differences. */
+parquet_values_fn parquet_truths_hybrid, parquet_plain, parquet_delta_length;
 
 /* n integers as differences.  They become 8 bytes each in *joined, which the
  * caller frees. */
 bool parquet_differences(const uint8_t *p, const uint8_t *end,
                          struct parquet_string *out, size_t n, char **joined);
-
-/* n strings, each preceded by its length. */
-bool parquet_plain(const uint8_t *p, const uint8_t *end,
-                   struct parquet_string *out, size_t n);
-
-/* n strings preceded by all lengths, which are packed as differences. */
-bool parquet_delta_length(const uint8_t *p, const uint8_t *end,
-                          struct parquet_string *out, size_t n);
 
 /* n strings, each stored as what it adds to a prefix of the one before.  They
  * are assembled in *joined, of at most `most` bytes, which the caller frees. */
