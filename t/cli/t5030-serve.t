@@ -132,6 +132,13 @@ ask "/api/figure?runs=$runs&kind=loss&width=1000000"
 is "$(status)" 400 "a figure that is too wide is refused"
 
 # What changes.
+figure="/api/figure?first=9&metric=train/loss"
+ask "$figure"
+mark=$(sed -n 's/^ETag: "\(.*\)"/\1/p' out)
+whole=$(json 'length encode_json($j)')
+ask "$figure&have=$mark"
+like out '^{"delta":\[\[0,[0-9]*\]\]}$' \
+    "of an answer that the page has, nothing is sent again"
 mkfifo lines
 (UNTIL='"runs":\["[0-9a-f]' perl "$top/t/lib/ask.pl" "$port" GET \
     "$base/api/events" "Cookie: $cookie" >events) &
@@ -147,6 +154,14 @@ like events '^event: runs$' "a page learns that runs have changed"
 ask "/api/runs?filter=name%20=%20'added'"
 like events "$(json '$j->{rows}[0]{id}')" "the event names the run that changed"
 is "$(json '$j->{rows}[0]{status}')" RUNNING "a run that is being written runs"
+AGAIN='"name":"added"' ask "$figure"
+like out '"name":"added"' "a figure of the runs of a filter has a new run"
+ask "$figure&have=$mark"
+like out '^{"delta":\[.*added' "of a figure that has changed, what is new is sent"
+ok "$(($(json 'length encode_json($j)') > whole / 2))" \
+    "of a figure that has changed, the rest is not sent"
+ask "$figure&have=1"
+like out '^{.*"panels"' "an answer is whole if the one before it is not known"
 exec 7>&-
 wait $logger
 

@@ -1152,6 +1152,33 @@ def new_metric(p):
         log.wait()
 
 
+@test("charts of a filter draw a new point, and are sent only what has changed")
+def grows(p):
+    log = subprocess.Popen(["gtrack", "log", "longer"], cwd=folder, text=True,
+                           stdin=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    try:
+        p.go(filter="name = 'longer'")
+        log.stdin.write('{"train/loss": 2.5}\n{"train/loss": 2.25}\n')
+        log.stdin.flush()
+        p.await_rows(1)
+        p.browser.keys("2")
+        p.await_charts()
+        p.keep_requests()
+        log.stdin.write('{"train/loss": 7.5}\n')
+        log.stdin.flush()
+        p.browser.wait("(() => { const c = document.querySelector("
+                       "'canvas.over'); c.blur(); c.focus();"
+                       "c.dispatchEvent(new KeyboardEvent('keydown', { key:"
+                       "'ArrowRight', bubbles: true })); return document"
+                       ".querySelector('.tip').textContent.includes('7.5'); "
+                       "})()", "the new point")
+        assert any("/api/figure" in u and "&have=" in u
+                   for u in p.keep_requests())
+    finally:
+        log.stdin.close()
+        log.wait()
+
+
 @test("the first screen of charts of 200 runs takes at most 3 MB on the wire")
 def light(p):
     many = os.path.join(folder, "wide")

@@ -123,9 +123,10 @@ t_unit_sentencepiece_t_SOURCES = %D%/sentencepiece.c %D%/few_merges.h t/lib/tap.
 t_unit_sentencepiece_t_LDADD = $(DATA_LIBS)
 t_unit_sentencepiece_t_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 t_unit_serve_t_SOURCES = %D%/serve.c t/lib/tap.h src/track/serve/cache.c \
-	src/track/serve/guard.c src/track/serve/http_gzip.c \
-	src/track/serve/query.c
+	src/track/serve/delta.c src/track/serve/guard.c \
+	src/track/serve/http_gzip.c src/track/serve/query.c
 t_unit_serve_t_LDADD = $(COMMON_LIBS)
+t_unit_serve_t_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 t_unit_shard_t_SOURCES = %D%/shard.c t/lib/tap.h
 t_unit_shard_t_LDADD = $(DATA_LIBS)
 t_unit_shares_t_SOURCES = %D%/shares.c t/lib/tap.h

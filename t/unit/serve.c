@@ -3,6 +3,7 @@
  */
 #include "config.h"
 
+#include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 
 #include "t/lib/tap.h"
 #include "track/serve/cache.h"
+#include "track/serve/delta.h"
 #include "track/serve/guard.h"
 #include "track/serve/http_gzip.h"
 #include "track/serve/query.h"
@@ -224,6 +226,70 @@ static void test_cache(void)
     buf_clear(&out);
 }
 
+/*
+ * Answers of which a part has changed
+ */
+
+/* What the page makes of a delta: see whole_text() in api.js. */
+static void put_together(struct buf *out, const char *delta, const char *old)
+{
+    json_t *all = json_loads(delta, 0, NULL);
+    json_t *part, *list = json_object_get(all, "delta");
+    size_t i;
+
+    json_array_foreach(list, i, part)
+    {
+        const json_int_t from = json_integer_value(json_array_get(part, 0));
+        const json_int_t n = json_integer_value(json_array_get(part, 1));
+        const char *at = old;
+
+        buf_str(out, json_is_string(part) ? json_string_value(part) : "");
+        for (json_int_t k = 0; k < from + n && *at; k++) {
+            const size_t len = 1 + strcspn(at + 1, "{[");
+
+            if (k >= from)
+                buf_add(out, at, len);
+            at += len;
+        }
+    }
+    json_decref(all);
+}
+
+static void test_delta(void)
+{
+    static const struct {
+        const char *what, *old, *now, *delta;
+    } rows[] = {
+        { "nothing", "{\"a\":[1,2]}", "{\"a\":[1,2]}", "[[0,2]]" },
+        { "the middle", "{\"a\":[{\"b\":1},{\"b\":2},{\"b\":3}]}",
+          "{\"a\":[{\"b\":1},{\"b\":9},{\"b\":3}]}",
+          "[[0,3],\"{\\\"b\\\":9},\",[4,1]]" },
+        { "the end", "[[1],[2]]", "[[1],[2],[3]]", "[[0,2],\"[2],[3]]\"]" },
+        { "the order", "[0,[1],[2],[3],4]", "[0,[3],[2],[1],4]", NULL },
+        { "everything", "{}", "[[\"\xc3\xa9{\"]]", NULL },
+        { "everything to nothing", "[[1],[2]]", "{}", "[\"{}\"]" },
+        { "which of equal pieces is there", "[[1],[1],[1],[2]]",
+          "[[1],[1],[2]]", NULL },
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct buf old = BUF_INIT, now = BUF_INIT, delta = BUF_INIT;
+        struct buf again = BUF_INIT;
+
+        buf_str(&old, rows[i].old);
+        buf_str(&now, rows[i].now);
+        delta_write(&delta, &old, &now);
+        put_together(&again, delta.s, rows[i].old);
+        ok(strcmp(again.s, rows[i].now) == 0 &&
+               (!rows[i].delta || strstr(delta.s, rows[i].delta)),
+           "an answer is put together where %s changes", rows[i].what);
+        buf_clear(&old);
+        buf_clear(&now);
+        buf_clear(&delta);
+        buf_clear(&again);
+    }
+}
+
 int main(void)
 {
     test_query();
@@ -231,5 +297,6 @@ int main(void)
     test_gzip();
     test_sessions();
     test_cache();
+    test_delta();
     return done_testing();
 }

@@ -76,11 +76,40 @@ export function is_available(path, name, value) {
         new URLSearchParams(key.split("?")[1]).get(name) === value);
 }
 
-async function read_answer(response) {
+/* The last answers by their URLs: of each its text and the server's mark. */
+const had = new Map(), most_had = 60;
+
+/* The text of an answer, of which only what has changed was sent; see
+ * src/track/serve/delta.h. */
+function whole_text(delta, old) {
+    const pieces = old.split(/(?=[{[])/);
+
+    return delta.map((part) => typeof part === "string" ? part
+        : pieces.slice(part[0], part[0] + part[1]).join("")).join("");
+}
+
+async function answer_of(response, url) {
+    const mark = response.headers.get("ETag")?.match(/[0-9a-f]{16}/);
+    const old = had.get(url);
+    let text = await response.text(), answer = JSON.parse(text);
+
+    if (old && answer.delta) {
+        text = whole_text(answer.delta, old.text);
+        answer = JSON.parse(text);
+    }
+    had.delete(url);
+    if (response.ok && mark)
+        had.set(url, { mark: mark[0], text });
+    if (had.size > most_had)
+        had.delete(had.keys().next().value);
+    return answer;
+}
+
+async function read_answer(response, url) {
     let answer = null;
 
     try {
-        answer = await response.json();
+        answer = await answer_of(response, url);
     } catch {
         /* not JSON: the status says enough */
     }
@@ -97,14 +126,16 @@ async function request(url, options) {
     let response;
 
     try {
-        response = await fetch(url, options);
+        const old = had.get(url);
+
+        response = await fetch(old ? `${url}&have=${old.mark}` : url, options);
     } catch (error) {
         if (error.name === "AbortError")
             throw error;
         throw new Error("The server does not answer. Start gtrack serve " +
             "again, and open the address that it prints.");
     }
-    return read_answer(response);
+    return read_answer(response, url);
 }
 
 /* ask("/api/runs", { store: 0 }) resolves to the answer; failures are errors

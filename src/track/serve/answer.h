@@ -14,6 +14,7 @@
 struct answer {
     int status;       /* of HTTP; 0: 200, or what follows from the err */
     const char *type; /* of the body; NULL: JSON */
+    uint64_t mark;    /* of a body that can be asked for as a delta; or 0 */
     struct buf body;
     int fd;        /* a file instead of the body, or -1 */
     uint64_t size; /* of the file */

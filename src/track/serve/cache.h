@@ -33,6 +33,10 @@ struct cache {
 /* Append the answer; false if there is none. */
 bool cache_get(const struct cache *, const char *url, int64_t version,
                double seconds, struct buf *);
+/* An equal request's answer of any version that has this mark; or NULL. */
+const struct buf *cache_find(const struct cache *, const char *url,
+                             const char *mark);
+uint64_t cache_mark(const struct buf *);
 void cache_put(struct cache *, const char *url, int64_t version,
                const struct buf *);
 void cache_clear(struct cache *);

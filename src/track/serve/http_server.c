@@ -1,7 +1,9 @@
 #include "config.h"
 #include "track/serve/http_server.h"
 
+#include <inttypes.h>
 #include <microhttpd.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -140,6 +142,12 @@ static void add_headers(struct http_server *h, struct MHD_Response *r,
                       a->sandbox ? sandbox_policy : page_policy);
     h->lib.add_header(r, "Content-Type",
                       a->type ? a->type : "application/json; charset=utf-8");
+    if (a->mark) {
+        char mark[32];
+
+        snprintf(mark, sizeof mark, "\"%016" PRIx64 "\"", a->mark);
+        h->lib.add_header(r, "ETag", mark);
+    }
     if (a->file) {
         struct buf b = BUF_INIT;
 

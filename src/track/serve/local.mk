@@ -14,6 +14,7 @@ gtrack_SOURCES += \
 	%D%/cache.c \
 	%D%/changes.c \
 	%D%/chosen.c \
+	%D%/delta.c \
 	%D%/figure_request.c \
 	%D%/file_kind.c \
 	%D%/freeze.c \

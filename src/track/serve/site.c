@@ -9,6 +9,7 @@
 #include "store/format/saved_panels.h"
 #include "store/format/store.h"
 #include "track/runs/column.h"
+#include "track/serve/delta.h"
 
 /* clang-format off */
 static const struct page {
@@ -73,16 +74,33 @@ static int64_t version_of(const struct page *p, const struct live *l,
     const size_t m = query_list(q, "baseline", &baseline);
     const int64_t a = live_since(l, run, n), b = live_since(l, baseline, m);
 
-    if (!p->of_runs)
+    if (!p->of_runs || n == 0) /* none: a filter chooses them */
         return l->version;
     return a > b ? a : b;
 }
 
-/* Answer a request, or repeat the answer to an equal one. */
+/* Replace an answer by what differs from the one that the page has. */
+static void shorten(const struct cache *c, const char *url, const char *have,
+                    struct answer *a)
+{
+    const struct buf *old = cache_find(c, url, have);
+    struct buf b = BUF_INIT;
+
+    if (!old)
+        return;
+    delta_write(&b, old, &a->body);
+    buf_clear(&a->body);
+    a->body = b;
+}
+
+/* Answer a request, or repeat the answer to an equal one.  A page that has an
+ * older answer ends its request with "&have=", and the mark of that one. */
 static int answer_page(struct site *s, const struct page *p, const char *text,
                        struct query *q, struct answer *a, struct err *e)
 {
     const struct live *l = p->seconds > 0 ? site_store(s, q, e) : NULL;
+    const char *have = strstr(text, "&have=");
+    const int len = (int)(have ? (size_t)(have - text) : strlen(text));
     int64_t version;
     char *url;
     int ret = 0;
@@ -90,12 +108,15 @@ static int answer_page(struct site *s, const struct page *p, const char *text,
     if (!l)
         return p->seconds > 0 ? -1 : p->answer(s, q, a, e);
     version = version_of(p, l, q);
-    url = xasprintf("%s?%s", p->path, text);
+    url = xasprintf("%s?%.*s", p->path, len, text);
     if (!cache_get(&s->cache, url, version, p->seconds, &a->body)) {
         ret = p->answer(s, q, a, e);
         if (ret == 0)
             cache_put(&s->cache, url, version, &a->body);
     }
+    a->mark = cache_mark(&a->body);
+    if (ret == 0 && have)
+        shorten(&s->cache, url, have + strlen("&have="), a);
     free(url);
     return ret;
 }
