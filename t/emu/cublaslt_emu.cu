@@ -470,3 +470,47 @@ extern "C" int cublaslt_load(struct cublaslt *lt, int which, struct err *e)
         lt->create = create_none;
     return 0;
 }
+
+/* ---- for other stand-ins --------------------------------------------- */
+
+/* For what stands for NCCL and cuDNN, in C: call(arg) whenever the stream comes
+ * to it, and drop(arg), if it is not NULL, when that cannot happen again; is
+ * the stream captured; does it refuse work; do all that was given; is this the
+ * device's memory? */
+extern "C" void emu_submit(void *stream, void (*call)(void *),
+                           void (*drop)(void *), void *arg);
+extern "C" bool emu_captures(void *stream);
+extern "C" bool emu_refuses(void *stream);
+extern "C" void emu_drain(void);
+extern "C" bool emu_on_device(const void *p, size_t n);
+
+extern "C" void emu_submit(void *stream, void (*call)(void *),
+                           void (*drop)(void *), void *arg)
+{
+    const std::shared_ptr<void> kept(arg, [=](void *p) {
+        if (drop)
+            drop(p);
+    });
+
+    emu::submit((cudaStream_t)stream, [=] { call(kept.get()); });
+}
+
+extern "C" bool emu_captures(void *stream)
+{
+    return ((cudaStream_t)stream)->capture != nullptr;
+}
+
+extern "C" bool emu_refuses(void *stream)
+{
+    return emu::invalid((cudaStream_t)stream);
+}
+
+extern "C" void emu_drain(void)
+{
+    emu::drain(nullptr);
+}
+
+extern "C" bool emu_on_device(const void *p, size_t n)
+{
+    return emu::on_device(p, n);
+}
