@@ -17,32 +17,22 @@
 
 #define LARGE_PAGE ((size_t)2 << 20)
 
+#if defined(__x86_64__)
+#define SUPPORTS(name) __builtin_cpu_supports(name)
+#else
+#define SUPPORTS(name) false
+#endif
+
 static bool has_avx512(void)
 {
-#if defined(__x86_64__)
-    return __builtin_cpu_supports("avx512f") &&
-           __builtin_cpu_supports("avx512bw") &&
-           __builtin_cpu_supports("avx512dq") &&
-           __builtin_cpu_supports("avx512vl") &&
-           __builtin_cpu_supports("avx512cd");
-#else
-    return false;
-#endif
+    return SUPPORTS("avx512f") && SUPPORTS("avx512bw") &&
+           SUPPORTS("avx512dq") && SUPPORTS("avx512vl") && SUPPORTS("avx512cd");
 }
 
 static bool has_avx512bf16(void)
 {
-#if defined(__x86_64__) && defined(HAVE_AVX512BF16)
-    return has_avx512() && __builtin_cpu_supports("avx512bf16");
-#else
-    return false;
-#endif
-}
-
-static bool has_avx512vnni(void)
-{
-#if defined(__x86_64__)
-    return __builtin_cpu_supports("avx512vnni");
+#if defined(HAVE_AVX512BF16)
+    return has_avx512() && SUPPORTS("avx512bf16");
 #else
     return false;
 #endif
@@ -50,12 +40,7 @@ static bool has_avx512vnni(void)
 
 static bool has_avx2(void)
 {
-#if defined(__x86_64__)
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-           __builtin_cpu_supports("f16c");
-#else
-    return false;
-#endif
+    return SUPPORTS("avx2") && SUPPORTS("fma") && SUPPORTS("f16c");
 }
 
 static bool has_c(void)
@@ -123,7 +108,7 @@ static void fill_table(const struct isa *isa, struct ops *ops)
     struct ops avx2;
 
     isa->fill_table(ops);
-    if (isa->fill_table != cpu_fill_table_avx512 || has_avx512vnni())
+    if (isa->fill_table != cpu_fill_table_avx512 || SUPPORTS("avx512vnni"))
         return;
     cpu_fill_table_avx2(&avx2);
     ops->linear_quantized_fwd = avx2.linear_quantized_fwd;

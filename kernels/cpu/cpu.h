@@ -76,10 +76,3 @@ void *cpu_scratch(struct dev *, size_t bytes, const char *op);
 
 /* Make rope_table as large as n floats; false marks the device as failed. */
 bool cpu_reserve_rope(struct dev *, int64_t n);
-
-static inline bool rope_angles_equal(const struct rope_angles *a,
-                                     const struct rope_angles *b)
-{
-    return a->T == b->T && a->D == b->D && a->from == b->from &&
-           memcmp(&a->rope, &b->rope, sizeof a->rope) == 0;
-}

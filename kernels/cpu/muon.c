@@ -41,15 +41,9 @@ static void add_momentum(struct dev *dev, const struct muon *m)
     }
 }
 
-static struct tensor flat(float *data, int64_t n)
-{
-    return (
-        struct tensor){ .data = data, .type = DT_F32, .rank = 1, .dim = { n } };
-}
-
 static void normalise(struct dev *dev, const struct muon *m)
 {
-    struct tensor x = flat(m->x, m->R * m->C);
+    struct tensor x = tensor_vector(m->x, DT_F32, m->R * m->C);
     double square = 0.0;
     struct tensor sum = { .data = &square,
                           .type = DT_F64,
@@ -87,8 +81,9 @@ static void iterate(struct dev *dev, struct muon *m,
                     const struct muon_round *round)
 {
     const int64_t r = m->r, c = m->c;
-    struct tensor b = flat(m->b, r * r), x = flat(m->x, r * c);
-    struct tensor next = flat(m->next, r * c);
+    struct tensor b = tensor_vector(m->b, DT_F32, r * r),
+                  x = tensor_vector(m->x, DT_F32, r * c);
+    struct tensor next = tensor_vector(m->next, DT_F32, r * c);
     struct gemm g = product_gemm(m->a, m->x, m->x, r, r, c, true, false);
 
     gemm(dev, &g, m->scratch);

@@ -36,7 +36,7 @@ static const float *angle_table(struct dev *dev, int64_t T, int64_t D,
 
     if (!cpu_reserve_rope(dev, T * D))
         return NULL;
-    if (!rope_angles_equal(&cpu->rope, &want)) {
+    if (memcmp(&cpu->rope, &want, sizeof want) != 0) {
         make_angles(cpu->rope_table, T, D, from, r);
         cpu->rope = want;
     }

@@ -9,14 +9,10 @@ VEC_FN void sum_rows(enum dtype type, float *out, const void *x, int64_t C,
                      int64_t from, int64_t to)
 {
     memset(out, 0, (size_t)C * sizeof *out);
-    for (int64_t n = from; n < to; n++) {
-        int64_t c = 0;
-
-        for (; c + VW <= C; c += VW)
-            vf_store(out + c, vf_load(out + c) + vf_get(x, type, n * C + c));
-        for (; c < C; c++)
-            out[c] += num_get(x, type, n * C + c);
-    }
+    for (int64_t n = from; n < to; n++)
+        for (int64_t c = 0; c < C; c += VW)
+            vf_give_or_add(out, DT_F32, c, vf_take(x, type, n * C + c, C - c),
+                           C - c, true);
 }
 
 void rows_sum_cols(struct dev *dev, struct tensor *out, const struct tensor *x)

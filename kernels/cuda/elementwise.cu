@@ -194,26 +194,24 @@ static __global__ void cast_elements_random(uint16_t *y, const float *x,
     begin_kernel();
 
     const int64_t i = first_of_thread<W>();
-    uint32_t w[4];
     float p[W];
 
     if (i >= n)
         return;
     load(p, x + i);
-    if (W == 4)
-        rng_bits(seed, stream, (first + (uint64_t)i) / 4, w);
-    else
-        w[0] = rng_word(seed, stream, first + (uint64_t)i);
     if constexpr (W == 4) {
+        uint32_t w[4];
         uint2 both;
 
+        rng_bits(seed, stream, (first + (uint64_t)i) / 4, w);
         both.x = (uint32_t)bf16_from_float_random(p[0], w[0]) |
                  (uint32_t)bf16_from_float_random(p[1], w[1]) << 16;
         both.y = (uint32_t)bf16_from_float_random(p[2], w[2]) |
                  (uint32_t)bf16_from_float_random(p[3], w[3]) << 16;
         *aligned<uint2>(y + i) = both;
     } else {
-        y[i] = bf16_from_float_random(p[0], w[0]);
+        y[i] = bf16_from_float_random(
+            p[0], rng_word(seed, stream, first + (uint64_t)i));
     }
 }
 

@@ -50,11 +50,9 @@ static void fill_random(struct dev *dev, char *to, size_t bytes,
 static struct tensor matrix(char *data, enum dtype type, int64_t rows,
                             int64_t cols)
 {
-    struct tensor t = { .data = data, .type = type, .rank = 2 };
-
-    t.dim[0] = rows;
-    t.dim[1] = cols;
-    return t;
+    return (struct tensor){
+        .data = data, .type = type, .rank = 2, .dim = { rows, cols }
+    };
 }
 
 /* The best rate of several products, each of which takes a few milliseconds.
