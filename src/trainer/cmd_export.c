@@ -20,9 +20,9 @@ static const char *const format_words[] = {
 
 /* In the order of the words. */
 static convert_write_fn *const writers[] = {
-    convert_write_hf,        convert_write_llmc,     convert_write_llmc_bf16,
-    convert_write_gguf,      convert_write_gguf_f16, convert_write_gguf_q8_0,
-    convert_write_gguf_q4_0,
+    convert_write_hf,   convert_write_llmc, convert_write_llmc,
+    convert_write_gguf, convert_write_gguf, convert_write_gguf,
+    convert_write_gguf,
 };
 
 static const char *output;
@@ -49,7 +49,8 @@ static int write_model(struct engine *eng, struct err *e)
                        n * sizeof *weights);
     ret = dev_sync(&eng->dev, e);
     if (ret == 0)
-        ret = writers[format](eng, weights, output, e);
+        ret = writers[format](eng, weights, (enum convert_format)format, output,
+                              e);
     if (ret == 0)
         log_info("wrote %s", output);
     free(weights);

@@ -52,17 +52,26 @@ const struct convert_family *convert_family(const struct settings *,
 /* Does the model have all biases that one like GPT-2 can have? */
 bool convert_has_biases(const struct settings *);
 
+/* In the order of gtrain export --format. */
+enum convert_format {
+    CONVERT_HF,
+    CONVERT_LLMC,
+    CONVERT_LLMC_BF16,
+    CONVERT_GGUF,
+    CONVERT_GGUF_F16,
+    CONVERT_GGUF_Q8_0,
+    CONVERT_GGUF_Q4_0
+};
 typedef int convert_write_fn(const struct engine *, const float *weights,
-                             const char *path, struct err *);
+                             enum convert_format, const char *path,
+                             struct err *);
 /* Append the settings of a model, one "key=value" a line. */
 typedef int convert_settings_fn(const char *path, struct buf *out,
                                 struct err *);
 typedef int convert_read_fn(const struct engine *, float *weights,
                             const char *path, struct err *);
 
-convert_write_fn convert_write_hf, convert_write_llmc, convert_write_llmc_bf16,
-    convert_write_gguf, convert_write_gguf_f16, convert_write_gguf_q8_0,
-    convert_write_gguf_q4_0;
+convert_write_fn convert_write_hf, convert_write_llmc, convert_write_gguf;
 /* Fails if the format cannot represent the model; that of hf always can. */
 int convert_check_llmc(const struct settings *, struct err *);
 int convert_check_gguf(const struct settings *, struct err *);

@@ -29,7 +29,8 @@ static void add_model_keys(struct gguf_head *h, const struct settings *s,
     struct rope_scaling r;
 
     gguf_add_text_key(h, "general.architecture", h->type);
-    gguf_add_u32_key(h, "general.file_type", gguf_numbers_file_type(type));
+    gguf_add_u32_key(h, "general.file_type",
+                     gguf_numbers_types[type].file_type);
     if (type == GGUF_NUMBERS_Q8_0 || type == GGUF_NUMBERS_Q4_0)
         gguf_add_u32_key(h, "general.quantization_version", 2);
     gguf_add_u32_key(h, ".context_length", m->context);
@@ -107,7 +108,7 @@ static void add_record(struct gguf_tensors *w, const char *name,
     if (p->cols)
         gguf_add_number(&w->records, (uint64_t)p->cols, 8);
     gguf_add_number(&w->records, (uint64_t)p->rows, 8);
-    gguf_add_number(&w->records, (uint64_t)gguf_numbers_id(type), 4);
+    gguf_add_number(&w->records, (uint64_t)gguf_numbers_types[type].id, 4);
     gguf_add_number(&w->records, w->at, 8);
     w->at += (bytes + ALIGN - 1) / ALIGN * ALIGN;
     w->n++;
@@ -201,10 +202,17 @@ int convert_check_gguf(const struct settings *s, struct err *e)
     return 0;
 }
 
-static int write_gguf(const struct engine *eng, const float *weights,
-                      enum gguf_numbers numbers, const char *path,
-                      struct err *e)
+int convert_write_gguf(const struct engine *eng, const float *weights,
+                       enum convert_format format, const char *path,
+                       struct err *e)
 {
+    static const enum gguf_numbers types[] = {
+        [CONVERT_GGUF] = GGUF_NUMBERS_F32,
+        [CONVERT_GGUF_F16] = GGUF_NUMBERS_F16,
+        [CONVERT_GGUF_Q8_0] = GGUF_NUMBERS_Q8_0,
+        [CONVERT_GGUF_Q4_0] = GGUF_NUMBERS_Q4_0
+    };
+    const enum gguf_numbers numbers = types[format];
     const struct convert_family *f = convert_family(eng->set, e);
     struct gguf_tensors w = { .engine = eng,
                               .weights = weights,
@@ -245,28 +253,4 @@ static int write_gguf(const struct engine *eng, const float *weights,
     buf_clear(&h.keys);
     buf_clear(&w.records);
     return ret;
-}
-
-int convert_write_gguf(const struct engine *eng, const float *weights,
-                       const char *path, struct err *e)
-{
-    return write_gguf(eng, weights, GGUF_NUMBERS_F32, path, e);
-}
-
-int convert_write_gguf_f16(const struct engine *eng, const float *weights,
-                           const char *path, struct err *e)
-{
-    return write_gguf(eng, weights, GGUF_NUMBERS_F16, path, e);
-}
-
-int convert_write_gguf_q8_0(const struct engine *eng, const float *weights,
-                            const char *path, struct err *e)
-{
-    return write_gguf(eng, weights, GGUF_NUMBERS_Q8_0, path, e);
-}
-
-int convert_write_gguf_q4_0(const struct engine *eng, const float *weights,
-                            const char *path, struct err *e)
-{
-    return write_gguf(eng, weights, GGUF_NUMBERS_Q4_0, path, e);
 }

@@ -58,10 +58,11 @@ enum gguf_numbers {
     GGUF_NUMBERS_Q4_0
 };
 
-/* The number by which GGUF knows the type of a tensor, and that of a file of
- * such tensors. */
-int gguf_numbers_id(enum gguf_numbers);
-int gguf_numbers_file_type(enum gguf_numbers);
+extern const struct gguf_numbers_type {
+    int id;           /* by which GGUF knows the type of a tensor */
+    int block, bytes; /* numbers and bytes of a block */
+    int file_type;    /* of a file of such tensors */
+} gguf_numbers_types[];
 /* Can rows of `cols` numbers have this type? */
 bool gguf_numbers_fit(enum gguf_numbers, int64_t cols);
 size_t gguf_numbers_bytes(enum gguf_numbers, int64_t n);

@@ -11,10 +11,7 @@
 enum { BLOCK = 32 };
 
 /* clang-format off */
-static const struct gguf_numbers_type {
-    int id, block, bytes; /* numbers and bytes of a block */
-    int file_type;
-} types[] = {
+const struct gguf_numbers_type gguf_numbers_types[] = {
     [GGUF_NUMBERS_F32] =  { 0, 1, 4, 0 },
     [GGUF_NUMBERS_F16] =  { 1, 1, 2, 1 },
     [GGUF_NUMBERS_Q4_0] = { 2, BLOCK, 2 + BLOCK / 2, 2 },
@@ -22,24 +19,15 @@ static const struct gguf_numbers_type {
 };
 /* clang-format on */
 
-int gguf_numbers_id(enum gguf_numbers type)
-{
-    return types[type].id;
-}
-
-int gguf_numbers_file_type(enum gguf_numbers type)
-{
-    return types[type].file_type;
-}
-
 bool gguf_numbers_fit(enum gguf_numbers type, int64_t cols)
 {
-    return cols > 0 && cols % types[type].block == 0;
+    return cols > 0 && cols % gguf_numbers_types[type].block == 0;
 }
 
 size_t gguf_numbers_bytes(enum gguf_numbers type, int64_t n)
 {
-    return (size_t)(n / types[type].block) * (size_t)types[type].bytes;
+    return (size_t)(n / gguf_numbers_types[type].block) *
+           (size_t)gguf_numbers_types[type].bytes;
 }
 
 static void write_half(float x, FILE *fp)
@@ -93,7 +81,7 @@ void gguf_numbers_write(enum gguf_numbers type, const float *x, int64_t n,
         fwrite(x, sizeof *x, (size_t)n, fp);
         return;
     }
-    for (int64_t i = 0; i < n; i += types[type].block)
+    for (int64_t i = 0; i < n; i += gguf_numbers_types[type].block)
         if (type == GGUF_NUMBERS_F16)
             write_half(x[i], fp);
         else if (type == GGUF_NUMBERS_Q8_0)

@@ -67,7 +67,8 @@ static int write_class(const char *folder, struct err *e)
 }
 
 int convert_write_hf(const struct engine *eng, const float *weights,
-                     const char *folder, struct err *e)
+                     enum convert_format format, const char *folder,
+                     struct err *e)
 {
     struct err none = { 0 };
     struct hf_writer w = { .weights = weights };
@@ -75,6 +76,7 @@ int convert_write_hf(const struct engine *eng, const float *weights,
     char *path = path_join(folder, "model.safetensors");
     int ret = path_make(folder, e);
 
+    (void)format;
     if (ret == 0)
         ret = convert_walk(eng, f, add_array, &w, e);
     if (ret == 0)

@@ -111,9 +111,11 @@ static int walk_params(const struct engine *eng, convert_tensor_fn *fn,
     return convert_walk(eng, convert_family(eng->set, e), fn, f, e);
 }
 
-static int write_version(int32_t version, const struct engine *eng,
-                         const float *weights, const char *path, struct err *e)
+int convert_write_llmc(const struct engine *eng, const float *weights,
+                       enum convert_format format, const char *path,
+                       struct err *e)
 {
+    const int32_t version = format == CONVERT_LLMC_BF16 ? BF16 : FP32;
     const struct model_settings *m = &eng->set->model;
     const int32_t head[HEAD] = { MAGIC,
                                  version,
@@ -139,18 +141,6 @@ static int write_version(int32_t version, const struct engine *eng,
     }
     save_abandon(&s);
     return ret;
-}
-
-int convert_write_llmc(const struct engine *eng, const float *weights,
-                       const char *path, struct err *e)
-{
-    return write_version(FP32, eng, weights, path, e);
-}
-
-int convert_write_llmc_bf16(const struct engine *eng, const float *weights,
-                            const char *path, struct err *e)
-{
-    return write_version(BF16, eng, weights, path, e);
 }
 
 static FILE *open_head(const char *path, int32_t head[HEAD], struct err *e)
