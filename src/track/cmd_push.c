@@ -217,7 +217,6 @@ static int push_main(int argc, char **argv, struct err *e)
     runs_warn_secrets(&runs);
     if (jobs > (int)runs.n)
         jobs = runs.n ? (int)runs.n : 1;
-    runs_warn_secrets(&runs);
     if (runs.n == 0)
         log_info("there are no runs to push in %s", track_store());
     ret = jobs > 1 ? push_parallel(&runs, e) : push_share(&runs, 0, e);
