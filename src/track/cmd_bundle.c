@@ -421,17 +421,6 @@ static int add_inputs(struct bundle *b, const struct run_info *r, struct err *e)
 
 /* ---- sources and licences --------------------------------------------- */
 
-/* The output of git without the final newline. */
-static bool ask_git(struct buf *out, const char *const *argv)
-{
-    struct buf words = BUF_INIT;
-    struct spawn s = { .out = out, .words = &words };
-    const bool done = spawn_run(argv, &s, ERR_IGNORED) == 0;
-
-    buf_clear(&words);
-    return done;
-}
-
 /* The sources of the commit at which a run was started, if they are here. */
 static int add_commit(struct bundle *b, const struct run_info *r, struct err *e)
 {
@@ -445,12 +434,13 @@ static int add_commit(struct bundle *b, const struct run_info *r, struct err *e)
     if (!commit || strspn(commit, "0123456789abcdef") != strlen(commit))
         return 0;
     name = xasprintf("sources/%s.tar", commit);
-    if (!has_file(b, name) && ask_git(&top, find) && !provenance_has_filter()) {
+    if (!has_file(b, name) && provenance_git(&top, 0, 0, find) &&
+        !provenance_has_filter()) {
         char *folder = xstrndup(top.s, strcspn(top.s, "\n"));
         const char *const pack[] = { PROVENANCE_GIT, "-C",   folder, "archive",
                                      "--format=tar", commit, NULL };
 
-        if (ask_git(&archive, pack))
+        if (provenance_git(&archive, 0, 0, pack))
             ret = add_text(b, name, &archive, e);
         free(folder);
     }

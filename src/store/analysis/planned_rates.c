@@ -82,12 +82,9 @@ int planned_rates_load(struct planned_rates *r, const struct run_info *run,
     *r = (struct planned_rates){ 0 };
     ret = buf_read_open(&text, path_open_inside(path, run_info_inside(run), e),
                         path, BYTES_MAX, e);
-    if (ret == 0) {
+    if (ret == 0)
         planned_rates_read(r, text.s);
-    } else if (e->kind == ERR_MISSING) {
-        *e = (struct err){ 0 };
-        ret = 0;
-    }
+    ret = err_allow(ret, ERR_MISSING, e);
     buf_clear(&text);
     free(path);
     return ret;

@@ -6,6 +6,7 @@
 
 #include "common/buf.h"
 #include "common/clock.h"
+#include "common/opt.h"
 #include "store/format/attempt.h"
 
 const char *run_status_word(enum run_status status)
@@ -94,6 +95,7 @@ bool run_info_is_provable(const struct run_info *run, const char *metric)
         "train/loss", "train/perplexity", "train/grad_norm",
         "train/lr",   "val/loss",         "val/perplexity",
         "val/bpb",    "hellaswag/acc",    "hellaswag/acc_norm",
+        NULL,
     };
     const bool of_val = strncmp(metric, "val/", 4) == 0;
     const bool asks = strncmp(metric, "hellaswag/", 10) == 0;
@@ -102,10 +104,8 @@ bool run_info_is_provable(const struct run_info *run, const char *metric)
     if (!run_info_param(run, of_val ? "derived.data.val" : "derived.device") ||
         (asks && (!questions || !*questions)))
         return false;
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (strcmp(metric, names[i]) == 0)
-            return true;
-    return of_val && is_source(run, metric);
+    return opt_find_word(names, metric) >= 0 ||
+           (of_val && is_source(run, metric));
 }
 
 const struct metric_sum *run_info_metric(const struct run_info *run,

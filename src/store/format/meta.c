@@ -101,7 +101,7 @@ int meta_load(struct meta *m, struct arena *mem, const char *run,
 void meta_place(struct meta *m, struct arena *mem, const char *run)
 {
     char *experiment = path_parent(run);
-    char *artifacts = path_join(run, "artifacts"), *uri = store_uri(artifacts);
+    char *uri = store_uri(arena_printf(mem, "%s/artifacts", run));
     const char *id = path_name(experiment), *was = m->artifact_uri;
 
     if (!m->experiment_id || strcmp(m->experiment_id, id) != 0) {
@@ -110,7 +110,6 @@ void meta_place(struct meta *m, struct arena *mem, const char *run)
             m->artifact_uri = arena_strdup(mem, uri);
     }
     free(uri);
-    free(artifacts);
     free(experiment);
 }
 

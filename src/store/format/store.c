@@ -13,6 +13,7 @@
 
 #include "common/buf.h"
 #include "common/num.h"
+#include "common/opt.h"
 #include "common/random.h"
 #include "common/save.h"
 #include "common/utf8.h"
@@ -77,15 +78,12 @@ void store_new_id(char out[33])
 bool store_is_run(const char *name)
 {
     static const char *const reserved[] = { "tags", "datasets", "traces",
-                                            "models" };
+                                            "models", NULL };
 
     for (const char *s = name; *s; s++)
         if (!isalnum((unsigned char)*s) && (s == name || !strchr("-_.", *s)))
             return false;
-    for (size_t i = 0; i < sizeof reserved / sizeof reserved[0]; i++)
-        if (strcmp(name, reserved[i]) == 0)
-            return false;
-    return true;
+    return opt_find_word(reserved, name) < 0;
 }
 
 bool store_is_id(const char *id)
@@ -96,7 +94,7 @@ bool store_is_id(const char *id)
 bool store_looks_like_run(const char *folder)
 {
     static const char *const inside[] = { "metrics", "params", "tags",
-                                          STORE_OWN };
+                                          STORE_OWN, NULL };
     const char *name = path_name(folder);
     struct path_list names;
     bool is;
@@ -106,8 +104,7 @@ bool store_looks_like_run(const char *folder)
     /* the artifacts of a database are in folders named after runs, too */
     is = names.n == 0;
     for (size_t i = 0; i < names.n; i++)
-        for (size_t k = 0; k < sizeof inside / sizeof inside[0]; k++)
-            is |= strcmp(names.name[i], inside[k]) == 0;
+        is |= opt_find_word(inside, names.name[i]) >= 0;
     path_list_clear(&names);
     return is;
 }
@@ -270,14 +267,19 @@ int store_rename_below(const char *folder, const char *from, const char *to_top,
     return ret;
 }
 
-char *store_names_file(const char *root, const char *name, struct err *e)
+/* A path, with the folders of it below another one made; NULL if that fails. */
+static char *make_folders(char *path, const char *folder, struct err *e)
 {
-    char *path = xasprintf("%s/" STORE_NAMES "/%s", root, name);
-
-    if (path_make_below(path, root, e) == 0)
+    if (path_make_below(path, folder, e) == 0)
         return path;
     free(path);
     return NULL;
+}
+
+char *store_names_file(const char *root, const char *name, struct err *e)
+{
+    return make_folders(xasprintf("%s/" STORE_NAMES "/%s", root, name), root,
+                        e);
 }
 
 /* The writer of a run names its temporary files so. */
@@ -357,12 +359,7 @@ int store_artifact_write(const char *run, const char *name, const void *data,
 
 char *store_artifact(const char *run, const char *name, struct err *e)
 {
-    char *path = xasprintf("%s/artifacts/%s", run, name);
-
-    if (path_make_below(path, run, e) == 0)
-        return path;
-    free(path);
-    return NULL;
+    return make_folders(xasprintf("%s/artifacts/%s", run, name), run, e);
 }
 
 int store_rename_damaged(const char *path, struct err *e)

@@ -44,18 +44,33 @@ static void put_record(struct tfevents *t, const struct buf *event)
     fwrite(tail, 1, sizeof tail, t->fp);
 }
 
-static void put_event(struct tfevents *t, int64_t step, int64_t wall_ms,
-                      const struct buf *value)
+/* A message as a field of another one, which takes it over. */
+static void put_inside(struct buf *to, int field, struct buf message)
 {
-    struct buf event = BUF_INIT, summary = BUF_INIT;
+    protobuf_put_bytes(to, field, message.s, message.len);
+    buf_clear(&message);
+}
 
-    protobuf_put_bytes(&summary, 1, value->s, value->len);
+/* An event with a Summary or a SessionLog. */
+static void put_event(struct tfevents *t, int64_t step, int64_t wall_ms,
+                      int field, struct buf content)
+{
+    struct buf event = BUF_INIT;
+
     protobuf_put_double(&event, 1, (double)wall_ms / 1000);
     protobuf_put_int(&event, 2, (uint64_t)step);
-    protobuf_put_bytes(&event, 5, summary.s, summary.len);
+    put_inside(&event, field, content);
     put_record(t, &event);
     buf_clear(&event);
-    buf_clear(&summary);
+}
+
+static void put_value(struct tfevents *t, int64_t step, int64_t wall_ms,
+                      struct buf value)
+{
+    struct buf summary = BUF_INIT;
+
+    put_inside(&summary, 1, value);
+    put_event(t, step, wall_ms, SUMMARY, summary);
 }
 
 /* As much of the name of a run as may be the name of a folder. */
@@ -145,21 +160,15 @@ void tfevents_scalar(struct tfevents *t, const char *tag, int64_t step,
 
     protobuf_put_text(&value, 1, tag);
     protobuf_put_float(&value, 2, (float)x);
-    put_event(t, step, wall_ms, &value);
-    buf_clear(&value);
+    put_value(t, step, wall_ms, value);
 }
 
 void tfevents_rewind(struct tfevents *t, int64_t step, int64_t wall_ms)
 {
-    struct buf event = BUF_INIT, session = BUF_INIT;
+    struct buf session = BUF_INIT;
 
     protobuf_put_int(&session, 1, SESSION_START);
-    protobuf_put_double(&event, 1, (double)wall_ms / 1000);
-    protobuf_put_int(&event, 2, (uint64_t)step + 1);
-    protobuf_put_bytes(&event, 7, session.s, session.len);
-    put_record(t, &event);
-    buf_clear(&event);
-    buf_clear(&session);
+    put_event(t, step + 1, wall_ms, SESSION, session);
 }
 
 void tfevents_text(struct tfevents *t, const char *tag, int64_t step,
@@ -169,22 +178,16 @@ void tfevents_text(struct tfevents *t, const char *tag, int64_t step,
     struct buf metadata = BUF_INIT, shape = BUF_INIT, dim = BUF_INIT;
 
     protobuf_put_int(&dim, 1, 1);
-    protobuf_put_bytes(&shape, 2, dim.s, dim.len);
+    put_inside(&shape, 2, dim);
     protobuf_put_int(&tensor, 1, DT_STRING);
-    protobuf_put_bytes(&tensor, 2, shape.s, shape.len);
+    put_inside(&tensor, 2, shape);
     protobuf_put_text(&tensor, 8, text);
     protobuf_put_text(&plugin, 1, "text");
-    protobuf_put_bytes(&metadata, 1, plugin.s, plugin.len);
+    put_inside(&metadata, 1, plugin);
     protobuf_put_text(&value, 1, tag);
-    protobuf_put_bytes(&value, 8, tensor.s, tensor.len);
-    protobuf_put_bytes(&value, 9, metadata.s, metadata.len);
-    put_event(t, step, wall_ms, &value);
-    buf_clear(&value);
-    buf_clear(&tensor);
-    buf_clear(&plugin);
-    buf_clear(&metadata);
-    buf_clear(&shape);
-    buf_clear(&dim);
+    put_inside(&value, 8, tensor);
+    put_inside(&value, 9, metadata);
+    put_value(t, step, wall_ms, value);
 }
 
 int tfevents_flush(struct tfevents *t, struct err *e)

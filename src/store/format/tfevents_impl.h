@@ -20,6 +20,8 @@ enum {
     DT_FLOAT = 1,
     DT_DOUBLE = 2,
     DT_STRING = 7,
+    SUMMARY = 5,
+    SESSION = 7,
     SESSION_START = 1
 };
 

@@ -385,7 +385,7 @@ static void take_event(struct protobuf in, const struct tfevents_reader *to,
             ms = num_whole(f.real * 1000 + 0.5);
         else if (f.number == 2)
             step = (int64_t)f.integer;
-        if (f.number != 5 || f.type != PROTO_BYTES)
+        if (f.number != SUMMARY || f.type != PROTO_BYTES)
             continue;
         summary = protobuf_inside(&f);
         while (protobuf_next(&summary, &value)) {

@@ -15,11 +15,21 @@
 
 enum { SUMS_MAX = 256 << 20 };
 
-static void tell(const struct run_info *run, const char *file, const char *what,
-                 fsck_fn *fn, void *arg)
+struct check {
+    const struct run_info *run;
+    fsck_fn *fn;
+    void *arg;
+};
+
+/* The argument is a struct check, also for chain_check(). */
+static void tell(void *check, const char *file, const char *what)
 {
-    fn(arg, &(struct fsck_finding){
-                .name = run->name, .id = run->id, .file = file, .what = what });
+    const struct check *c = check;
+
+    c->fn(c->arg, &(struct fsck_finding){ .name = c->run->name,
+                                          .id = c->run->id,
+                                          .file = file,
+                                          .what = what });
 }
 
 /* Does one of the sums of this file fit?  *known if it has any; a step that was
@@ -37,74 +47,56 @@ static bool fits(const char *sums, const char *file, const char *sum,
     return found;
 }
 
-static int check_file(const struct run_info *run, const char *sums,
-                      const char *file, fsck_fn *fn, void *arg, struct err *e)
+static int check_file(struct check *c, const char *sums, const char *file,
+                      struct err *e)
 {
-    char *path = path_join(run->artifacts, file), sum[SHA256_TEXT];
+    char *path = path_join(c->run->artifacts, file), sum[SHA256_TEXT];
     char *shown = path_join("artifacts", file);
     bool known = false;
     int64_t size;
     int ret = 0;
 
     if (path_is_link(path)) {
-        tell(run, shown, "it is a link, and was not compared", fn, arg);
+        tell(c, shown, "it is a link, and was not compared");
     } else if (path_exists(path)) {
         ret = sha256_file(path, sum, &size, e);
         if (ret == 0 && !fits(sums, file, sum, &known))
-            tell(run, shown,
+            tell(c, shown,
                  known ? "its SHA-256 is not that of checkpoints.sha256"
-                       : "it is not in checkpoints.sha256",
-                 fn, arg);
+                       : "it is not in checkpoints.sha256");
     }
     free(shown);
     free(path);
     return ret;
 }
 
-struct told {
-    const struct run_info *run;
-    fsck_fn *fn;
-    void *arg;
-};
-
-static void tell_link(void *told, const char *file, const char *what)
-{
-    const struct told *t = told;
-
-    tell(t->run, file, what, t->fn, t->arg);
-}
-
 int fsck_checkpoints(const struct run_info *run, fsck_fn *fn, void *arg,
                      struct err *e)
 {
-    struct told told = { run, fn, arg };
+    struct check c = { run, fn, arg };
     static const char *const files[] = { "model.safetensors",
                                          "optim.safetensors", "state.json" };
     char *path = path_join(run->artifacts, "checkpoints.sha256");
     char *folder = path_join(run->artifacts, "checkpoints");
     struct path_list steps = { 0 };
     struct buf sums = BUF_INIT;
-    struct err why = { 0 };
-    int ret = 0;
+    int ret = buf_read_unlinked(&sums, path, SUMS_MAX, e);
 
-    if (buf_read_unlinked(&sums, path, SUMS_MAX, &why) < 0) {
-        ret = why.kind == ERR_MISSING ? 0 : -1;
-        if (ret < 0)
-            *e = why;
-    } else if (!path_is_link(folder) && path_is_folder(folder)) {
+    if (ret == 0 && !path_is_link(folder) && path_is_folder(folder))
         ret = path_list(&steps, folder, e);
-    }
+    else
+        ret = err_allow(ret, ERR_MISSING, e);
     for (size_t i = 0; i < steps.n && ret == 0; i++)
         for (size_t k = 0; k < 3 && ret == 0; k++) {
             char *file =
                 xasprintf("checkpoints/%s/%s", steps.name[i], files[k]);
 
             if (strncmp(steps.name[i], "step-", 5) == 0)
-                ret = check_file(run, sums.s, file, fn, arg, e);
+                ret = check_file(&c, sums.s, file, e);
             free(file);
         }
     if (ret == 0)
-        ret = chain_check(run, tell_link, &told, e);
+        ret = chain_check(run, tell, &c, e);
     path_list_clear(&steps);
     buf_clear(&sums);
     free(folder);

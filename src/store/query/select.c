@@ -169,11 +169,8 @@ static int no_such_run(const struct runs *runs, const char *word, struct err *e)
     }
     for (size_t i = 0; i < runs->n; i++)
         opt_nearest_try(&near, runs->run[i].name);
-    if (near.best)
-        return err_set(e, ERR_MISSING,
-                       "there is no run named %s; did you mean %s?", word,
-                       near.best);
-    return err_set(e, ERR_MISSING, "there is no run named %s", word);
+    err_set(e, ERR_MISSING, "there is no run named %s", word);
+    return opt_nearest_add(&near, e);
 }
 
 /* Refuse a name that several runs have. */

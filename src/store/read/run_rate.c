@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/num.h"
+#include "common/opt.h"
 #include "store/format/attempt.h"
 
 bool run_rate_is(const char *key)
@@ -16,13 +17,11 @@ bool run_rate_is(const char *key)
                                          "tok_per_s",
                                          "throughput",
                                          "flops",
-                                         "mfu" };
+                                         "mfu",
+                                         NULL };
     const char *slash = strrchr(key, '/'), *name = slash ? slash + 1 : key;
 
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (strcmp(name, names[i]) == 0)
-            return true;
-    return false;
+    return opt_find_word(names, name) >= 0;
 }
 
 static int64_t attempt_end(const struct run_info *run, int i)

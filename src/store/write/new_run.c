@@ -49,8 +49,7 @@ static void fill_meta(struct new_run *n, struct arena *mem,
                       const struct new_run_conf *c, const char *id,
                       const char *experiment, const char *name)
 {
-    char *artifacts = path_join(n->place, "artifacts");
-    char *uri = store_uri(artifacts);
+    char *uri = store_uri(arena_printf(mem, "%s/artifacts", n->place));
 
     n->meta = (struct meta){
         .id = arena_strdup(mem, id),
@@ -63,7 +62,6 @@ static void fill_meta(struct new_run *n, struct arena *mem,
         .start_ms = c->start_ms ? c->start_ms : n->self.start_ms,
     };
     free(uri);
-    free(artifacts);
 }
 
 static int choose_id(char id[33], const char *wanted, struct err *e)

@@ -147,20 +147,26 @@ static void slurm(struct point_queue *q)
 
 /* -- git --------------------------------------------------------------- */
 
-/* The output of `git ...` without the final newline; false if it fails. */
+bool provenance_git(struct buf *out, size_t max, double secs,
+                    const char *const *argv)
+{
+    struct buf words = BUF_INIT;
+    struct spawn s = { .out = out, .words = &words, .max = max, .secs = secs };
+    const bool good = spawn_run(argv, &s, ERR_IGNORED) == 0;
+
+    buf_clear(&words);
+    return good;
+}
+
+/* The output without the final newline; false if it fails. */
 static bool git(struct provenance *c, struct buf *out, size_t max,
                 const char *const *argv)
 {
-    struct buf words = BUF_INIT;
-    struct spawn s = {
-        .out = out, .words = &words, .max = max, .secs = GIT_SECS
-    };
     const bool good =
-        !atomic_load(&c->stop) && spawn_run(argv, &s, ERR_IGNORED) == 0;
+        !atomic_load(&c->stop) && provenance_git(out, max, GIT_SECS, argv);
 
     while (out->len && out->s[out->len - 1] == '\n')
         buf_trim(out, out->len - 1);
-    buf_clear(&words);
     return good;
 }
 
@@ -185,16 +191,12 @@ bool provenance_has_filter(void)
         "config",       "--show-scope", "--name-only",
         "--get-regexp", "^filter\\.",   NULL
     };
-    struct buf b = BUF_INIT, words = BUF_INIT;
-    struct spawn s = {
-        .out = &b, .words = &words, .max = DIFF_MAX, .secs = GIT_SECS
-    };
-    const bool any = spawn_run(list, &s, ERR_IGNORED) < 0 ||
-                     strncmp(b.s, "local", 5) == 0 || strstr(b.s, "\nlocal") ||
-                     strncmp(b.s, "worktree", 8) == 0 ||
-                     strstr(b.s, "\nworktree");
+    struct buf b = BUF_INIT;
+    bool any;
 
-    buf_clear(&words);
+    buf_char(&b, '\n');
+    any = !provenance_git(&b, DIFF_MAX, GIT_SECS, list) ||
+          strstr(b.s, "\nlocal") || strstr(b.s, "\nworktree");
     buf_clear(&b);
     return any;
 }

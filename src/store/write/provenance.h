@@ -14,7 +14,9 @@
  * some time, this is done in a thread, which takes a few seconds at most.
  */
 #include <stdbool.h>
+#include <stddef.h>
 
+struct buf;
 struct point_queue;
 struct provenance;
 
@@ -27,6 +29,10 @@ void provenance_end(struct provenance *); /* wait, and free; may be NULL */
 #define PROVENANCE_GIT                                                         \
     "git", "-c", "core.fsmonitor=false", "-c", "protocol.allow=never"
 
+/* The output of a command line of git, of at most max bytes (0: 256 MiB); false
+ * if it fails, or takes longer than this time (0: any). */
+bool provenance_git(struct buf *out, size_t max, double secs,
+                    const char *const *argv);
 /* Does the repository of the working directory itself, not the user, configure
  * filters, which git would run to compare or pack files? */
 bool provenance_has_filter(void);

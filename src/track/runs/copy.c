@@ -130,8 +130,7 @@ static int write_meta(const struct run_info *r, const char *folder,
                       const char *place, const char *experiment, struct err *e)
 {
     struct arena mem = { 0 };
-    char *artifacts = path_join(place, "artifacts");
-    char *uri = store_uri(artifacts);
+    char *uri = store_uri(arena_printf(&mem, "%s/artifacts", place));
     struct meta m;
     int ret = meta_load(&m, &mem, r->folder, r->links, e);
 
@@ -146,7 +145,6 @@ static int write_meta(const struct run_info *r, const char *folder,
         ret = meta_save(&m, folder, false, e);
     }
     free(uri);
-    free(artifacts);
     arena_clear(&mem);
     return ret;
 }
