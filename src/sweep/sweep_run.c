@@ -12,7 +12,6 @@
 #include "common/path.h"
 #include "common/save.h"
 #include "store/alert/alert_watch.h"
-#include "store/read/beats.h"
 #include "store/read/run_rate.h"
 #include "store/write/claimed_run.h"
 #include "store/write/edit.h"
@@ -276,7 +275,7 @@ int sweep_run_look(struct sweep_run *s, struct err *e)
         *e = (struct err){ 0 };
     }
     if (s->own && !s->looked) /* which cells are written elsewhere? */
-        beats_await(&s->runs, s->root);
+        runs_await_beats(&s->runs, s->root);
     s->looked = true;
     if (s->runs.unread.kind) { /* it may be a cell */
         *e = s->runs.unread;

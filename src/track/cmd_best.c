@@ -17,8 +17,6 @@
 #include "store/read/runs.h"
 #include "track/runs/auto_columns.h"
 #include "track/runs/column.h"
-#include "track/runs/column_parse.h"
-#include "track/runs/left_out.h"
 #include "track/runs/row_groups.h"
 #include "track/runs/run_facts.h"
 #include "track/runs/track.h"
@@ -462,7 +460,7 @@ static int best_main(int argc, char **argv, struct err *e)
                    up);
     ret = table_print(&t, &style, e);
     if (ret == 0)
-        left_out_tell(&runs);
+        track_tell_left_out(&runs);
 
 out:
     columns_clear(&c);

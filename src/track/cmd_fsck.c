@@ -10,7 +10,6 @@
 #include "store/format/store.h"
 #include "store/fsck/fsck.h"
 #include "store/write/edit.h"
-#include "store/write/move.h"
 #include "track/runs/track.h"
 
 static struct table_style style;
@@ -146,7 +145,7 @@ static int fsck_main(int argc, char **argv, struct err *e)
         return -1;
     table_columns(&p.table, "run", "id", "file", "problem", "repaired", NULL);
     if (repair)
-        move_finish(track_store());
+        edit_finish_moves(track_store());
     if (argc == 0)
         ret = fsck_store(track_store(), repair, add_finding, &p, e);
     if (ret == 0)

@@ -13,7 +13,6 @@
 #include "common/path.h"
 #include "store/format/meta.h"
 #include "store/format/store.h"
-#include "store/read/beats.h"
 #include "store/write/edit.h"
 #include "track/runs/track.h"
 
@@ -69,7 +68,7 @@ static int load_old(struct runs *runs, struct err *e)
             runs->run[kept++] = runs->run[i];
     runs->n = kept;
     if (!dry_run)
-        beats_await(runs, track_store());
+        runs_await_beats(runs, track_store());
     if (linked)
         log_warn("%zu deleted run%s of experiments that are links stay; run gc "
                  "in the store that they are of",

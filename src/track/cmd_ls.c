@@ -11,7 +11,6 @@
 #include "store/query/differ.h"
 #include "track/runs/auto_columns.h"
 #include "track/runs/column.h"
-#include "track/runs/column_parse.h"
 #include "track/runs/row_groups.h"
 #include "track/runs/track.h"
 

@@ -15,7 +15,6 @@
 #include "common/utf8.h"
 #include "track/runs/auto_columns.h"
 #include "track/runs/column.h"
-#include "track/runs/column_parse.h"
 #include "track/runs/track.h"
 
 static bool follow;

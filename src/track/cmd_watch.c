@@ -23,7 +23,6 @@
 #include "store/alert/alert_watch.h"
 #include "track/runs/auto_columns.h"
 #include "track/runs/column.h"
-#include "track/runs/column_parse.h"
 #include "track/runs/track.h"
 
 /* Append a curve as one line of text.  The series is divided into at most

@@ -37,7 +37,6 @@ gtrack_SOURCES = \
 	%D%/cmd_exec.c \
 	%D%/cmd_sweep.c \
 	%D%/cmd_alert.c \
-	%D%/complete.c \
 	%D%/gtrack.c
 nodist_gtrack_SOURCES = %D%/cmds.c %D%/complete_scripts.c
 gtrack_CPPFLAGS = $(AM_CPPFLAGS) $(MICROHTTPD_CFLAGS) $(SQLITE_CFLAGS)

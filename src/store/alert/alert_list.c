@@ -1,6 +1,7 @@
 #include "config.h"
 #include "store/alert/alert_list.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,14 +11,273 @@
 #include "common/filelock.h"
 #include "common/log.h"
 #include "common/num.h"
+#include "common/opt.h"
 #include "common/sha256.h"
 #include "common/sig.h"
+#include "common/spawn.h"
+#include "common/utf8.h"
+#include "common/http/http.h"
+#include "common/output/emit.h"
 #include "store/format/key.h"
 #include "store/format/store.h"
 #include "store/query/filter.h"
 #include "store/write/edit.h"
 
-/* ---- one run ----------------------------------------------------------- */
+const char *const alert_format_words[] = {
+    [ALERT_AUTO] = "auto",       [ALERT_JSON] = "json", [ALERT_SLACK] = "slack",
+    [ALERT_DISCORD] = "discord", [ALERT_NTFY] = "ntfy", NULL,
+};
+
+/* ---- what is sent -------------------------------------------------------- */
+
+static char *write_message(const struct alert *a, const struct run_info *r)
+{
+    return xasprintf("%s (%s): %s%s%s", r->name, run_status_word(r->status),
+                     a->when, r->state_reason ? "; " : "",
+                     r->state_reason ? r->state_reason : "");
+}
+
+static enum alert_format format_of(const struct alert *a)
+{
+    static const struct {
+        const char *host;
+        enum alert_format format;
+    } known[] = {
+        { "hooks.slack.com", ALERT_SLACK },
+        { "discord.com", ALERT_DISCORD },
+        { "discordapp.com", ALERT_DISCORD },
+        { "ntfy.sh", ALERT_NTFY },
+    };
+    enum alert_format format = ALERT_JSON;
+    char *host;
+
+    if (a->format != ALERT_AUTO)
+        return (enum alert_format)a->format;
+    host = http_host(a->url.s);
+    for (size_t i = 0; host && i < sizeof known / sizeof known[0]; i++)
+        if (strcmp(host, known[i].host) == 0)
+            format = known[i].format;
+    free(host);
+    return format;
+}
+
+/* The message as one line in which names have no meaning: in Slack, markup
+ * begins with <, and in Discord any of these may be. */
+static void write_plain(enum alert_format format, const char *message,
+                        struct buf *out)
+{
+    struct buf line = BUF_INIT;
+
+    utf8_visible(&line, message);
+    for (const char *s = line.s; *s; s++) {
+        if (format == ALERT_DISCORD && strchr("\\*_~`|<>[]()#@", *s))
+            buf_char(out, '\\');
+        if (format == ALERT_SLACK && strchr("&<>", *s))
+            buf_str(out, *s == '&' ? "&amp;" : *s == '<' ? "&lt;" : "&gt;");
+        else
+            buf_char(out, *s);
+    }
+    buf_clear(&line);
+}
+
+/* Slack and Discord: mentions in the text call nobody. */
+static void write_chat(enum alert_format format, const char *message,
+                       struct emit *o)
+{
+    struct buf text = BUF_INIT;
+
+    write_plain(format, message, &text);
+    emit_text(o, format == ALERT_SLACK ? "text" : "content", text.s);
+    buf_clear(&text);
+    if (format == ALERT_SLACK) {
+        emit_bool(o, "mrkdwn", false);
+        emit_bool(o, "link_names", false);
+    } else {
+        emit_object(o, "allowed_mentions");
+        emit_array(o, "parse");
+        emit_array_end(o);
+        emit_object_end(o);
+    }
+}
+
+static void write_body(enum alert_format format, const struct alert *a,
+                       const struct run_info *r, const char *message,
+                       struct buf *out)
+{
+    struct emit o = { .b = out };
+
+    if (format == ALERT_NTFY) {
+        buf_str(out, message);
+        return;
+    }
+    emit_object(&o, NULL);
+    if (format != ALERT_JSON) {
+        write_chat(format, message, &o);
+    } else {
+        emit_text(&o, "message", message);
+        emit_text(&o, "when", a->when);
+        emit_text(&o, "run_id", r->id);
+        emit_text(&o, "run_name", r->name);
+        emit_text(&o, "experiment", r->experiment);
+        emit_text(&o, "status", run_status_word(r->status));
+    }
+    emit_object_end(&o);
+}
+
+/* ---- how it is sent ------------------------------------------------------ */
+
+/* The end of "https://host:port". */
+static size_t origin_length(const char *url)
+{
+    const char *host = strstr(url, "://");
+
+    return host ? (size_t)(host - url) + 3 + strcspn(host + 3, "/?#") : 0;
+}
+
+static void add_origin(const char *url, struct buf *out)
+{
+    const char *user = memrchr(url, '@', origin_length(url));
+
+    if (user) /* user:password@host */
+        buf_printf(out, "%.*s", (int)(strstr(url, "://") - url) + 3, url);
+    buf_add(out, user ? user + 1 : url,
+            origin_length(url) - (size_t)(user ? user + 1 - url : 0));
+    buf_str(out, "/***");
+}
+
+static int send_webhook(struct alert *a, const struct run_info *r,
+                        const char *message, struct err *e)
+{
+    static const char *const json[] = { "Content-Type: application/json",
+                                        NULL };
+    static const char *const text[] = { "Content-Type: text/plain",
+                                        "Title: gtrack", NULL };
+    const enum alert_format format = format_of(a);
+    struct http_reply reply = HTTP_REPLY_INIT;
+    struct buf body = BUF_INIT, place = BUF_INIT;
+    struct http_call call = {
+        .url = a->url.s,
+        .header = format == ALERT_NTFY ? text : json,
+        .stay = true,
+    };
+    struct err why = { 0 };
+    int ret;
+
+    write_body(format, a, r, message, &body);
+    call.body = body.s;
+    call.len = body.len;
+    ret = http_do(a->http, &call, &reply, &why);
+    add_origin(a->url.s, &place);
+    if (ret < 0 && reply.status)
+        err_set(e, why.kind, "%s: the server answered %ld", place.s,
+                reply.status);
+    else if (ret < 0)
+        err_set(e, why.kind, "%s: no answer from the server", place.s);
+    http_reply_clear(&reply);
+    buf_clear(&place);
+    buf_clear(&body);
+    return ret;
+}
+
+/* Other alerts wait for a command; after this time it is taken for hanging. */
+enum { MOST_SECS = 60 };
+
+static int run_command(const struct alert *a, const char *root,
+                       const struct run_info *r, const char *message,
+                       struct err *e)
+{
+    const char *const argv[] = { "sh", "-c", a->command, NULL };
+    struct spawn s = { .in = message,
+                       .in_len = strlen(message),
+                       .secs = MOST_SECS };
+
+    setenv("GTRACK_ALERT", message, 1);
+    setenv("GTRACK_RUN_ID", r->id, 1);
+    setenv("GTRACK_RUN_NAME", r->name, 1);
+    setenv("GTRACK_ROOT", root, 1);
+    return spawn_run(argv, &s, e);
+}
+
+static int send_mail(const struct alert *a, const struct run_info *r,
+                     const char *message, struct err *e)
+{
+    const char *argv[] = { "sendmail", "-i", "--", a->mail, NULL };
+    char *text = xasprintf("To: %s\nSubject: gtrack: %s\n"
+                           "Content-Type: text/plain; charset=utf-8\n\n"
+                           "%s\n\n%s\n",
+                           a->mail, r->id, message, r->folder);
+    struct spawn s = { .in = text, .in_len = strlen(text), .secs = MOST_SECS };
+    int ret = spawn_run(argv, &s, e);
+
+    if (ret < 0 && e->kind == ERR_MISSING) { /* few have it in PATH */
+        *e = (struct err){ 0 };
+        argv[0] = "/usr/sbin/sendmail";
+        ret = spawn_run(argv, &s, e);
+    }
+    free(text);
+    return ret;
+}
+
+static int send_alert(struct alert *a, const char *root,
+                      const struct run_info *r, struct err *e)
+{
+    char *message = write_message(a, r);
+    const int ret = a->webhook   ? send_webhook(a, r, message, e)
+                    : a->command ? run_command(a, root, r, message, e)
+                                 : send_mail(a, r, message, e);
+
+    free(message);
+    return ret;
+}
+
+/* ---- beginning and end --------------------------------------------------- */
+
+static int open_webhook(struct alert *a, struct err *e)
+{
+    const struct http_conf conf = { .agent = "gtrack/" PACKAGE_VERSION,
+                                    .tries = 1 };
+
+    if (a->webhook[0] != '@')
+        buf_str(&a->url, a->webhook);
+    else if (buf_read_file(&a->url, a->webhook + 1, 8192, e) < 0)
+        return -1;
+    buf_trim(&a->url, strcspn(a->url.s, " \t\r\n"));
+    if (origin_length(a->url.s) == 0 || strncmp(a->url.s, "http", 4) != 0)
+        return err_set(e, ERR_USAGE,
+                       "--webhook expects a URL, such as "
+                       "https://hooks.slack.com/..., or @FILE");
+    a->http = http_open(&conf, e);
+    return a->http ? 0 : -1;
+}
+
+static int open_alert(struct alert *a, struct err *e)
+{
+    if (!a->command + !a->webhook + !a->mail != 2)
+        return err_set(e, ERR_USAGE,
+                       "an alert needs --do, --webhook or --mail, and only one "
+                       "of them");
+    if (a->mail && (a->mail[strcspn(a->mail, " \t\r\n")] || !*a->mail))
+        return err_set(e, ERR_USAGE, "--mail expects one address, not '%s'",
+                       a->mail);
+    return a->webhook ? open_webhook(a, e) : 0;
+}
+
+/* Where alerts go, as "https://hooks.slack.com" and *** for what is secret. */
+static void add_target(const struct alert *a, struct buf *out)
+{
+    if (a->webhook)
+        add_origin(a->url.s, out);
+    else
+        buf_str(out, a->mail ? a->mail : "a command");
+}
+
+static void close_alert(struct alert *a)
+{
+    http_close(a->http);
+    buf_clear(&a->url);
+}
+
+/* ---- one run ------------------------------------------------------------- */
 
 static bool is_raised(const struct run_info *r, const char *key)
 {
@@ -35,7 +295,7 @@ static int note_alert(const struct run_info *r, const struct alert_item *a,
 
     buf_printf(&value, "%s %s: %s; to ", word, clock_utc(now, clock_wall_ms()),
                a->alert.when);
-    alert_target(&a->alert, &value);
+    add_target(&a->alert, &value);
     ret = edit_tag(r, a->key, value.s, e);
     buf_clear(&value);
     return ret;
@@ -67,7 +327,7 @@ static int raise_alert(struct alert_item *a, const char *root,
     ret = runs_load_ids(&now, root, ids, 1,
                         LOAD_NO_METRICS | (r->links ? LOAD_LINKS : 0), e);
     if (ret == 0 && now.n == 1 && !is_raised(&now.run[0], a->key)) {
-        ret = alert_send(&a->alert, root, r, e);
+        ret = send_alert(&a->alert, root, r, e);
         if (ret == 0) {
             log_info("%s: %s", r->name, a->alert.when);
             ret = note_alert(r, a, "raised", e);
@@ -98,7 +358,7 @@ static int look_at(struct alert_item *a, const char *root,
     return holds ? raise_alert(a, root, r, e) : note_alert(r, a, "cleared", e);
 }
 
-/* ---- all runs ---------------------------------------------------------- */
+/* ---- all runs ------------------------------------------------------------ */
 
 /* One alert; the first error is reported, and the other runs looked at. */
 static int look_at_all(struct alert_item *a, const char *root,
@@ -109,10 +369,7 @@ static int look_at_all(struct alert_item *a, const char *root,
 
     if (ret < 0) {
         filter_free(f);
-        if (e->kind != ERR_MISSING)
-            return -1;
-        *e = (struct err){ 0 };
-        return 0;
+        return err_allow(ret, ERR_MISSING, e);
     }
     for (size_t i = 0; i < runs->n && !sig_caught(); i++) {
         struct err why = { 0 };
@@ -142,7 +399,7 @@ int alert_list_look(struct alert_list *l, const char *root,
     return ret;
 }
 
-/* ---- which alerts ------------------------------------------------------ */
+/* ---- which alerts -------------------------------------------------------- */
 
 /* The tag that records the alert from one start to the next: alert.NAME. */
 static char *tag_key(const struct alert *a, const char *name)
@@ -153,7 +410,7 @@ static char *tag_key(const struct alert *a, const char *name)
 
     if (name)
         return xasprintf("alert.%s", name);
-    alert_target(a, &target);
+    add_target(a, &target);
     sha256_init(&h);
     sha256_add(&h, a->when, strlen(a->when) + 1);
     sha256_add(&h, target.s, target.len);
@@ -175,7 +432,7 @@ int alert_list_add(struct alert_list *l, const struct alert *alert,
     GROW(l->item, l->n, l->room);
     item = &l->item[l->n++];
     *item = (struct alert_item){ NULL, *alert };
-    if (alert_open(&item->alert, e) < 0)
+    if (open_alert(&item->alert, e) < 0)
         return -1;
     item->key = tag_key(&item->alert, name);
     problem = key_problem(item->key);
@@ -205,16 +462,6 @@ static struct alert *find_section(struct alert_file *f, const char *name,
                                       arena_strdup(f->mem, where),
                                       { .url = BUF_INIT } };
     return &f->item[f->n++].alert;
-}
-
-static int set_format(struct alert *a, const char *word)
-{
-    for (int i = 0; alert_format_words[i]; i++)
-        if (strcmp(alert_format_words[i], word) == 0) {
-            a->format = i;
-            return 0;
-        }
-    return -1;
 }
 
 static int set_interval(struct alert_file *f, const char *value,
@@ -250,7 +497,7 @@ static int read_setting(void *arg, const char *key, const char *value,
                 "%s: expected [NAME] and then when, do, webhook, format or "
                 "mail, not %s",
                 where, dot ? dot + 1 : key);
-    else if (set_format(a, value) < 0)
+    else if ((a->format = opt_find_word(alert_format_words, value)) < 0)
         err_set(e, ERR_USAGE,
                 "%s: format expects auto, json, slack, discord or ntfy, not "
                 "'%s'",
@@ -293,7 +540,7 @@ int alert_list_read(struct alert_list *l, struct err *e)
 void alert_list_clear(struct alert_list *l)
 {
     for (size_t i = 0; i < l->n; i++) {
-        alert_close(&l->item[i].alert);
+        close_alert(&l->item[i].alert);
         free(l->item[i].key);
     }
     free(l->item);

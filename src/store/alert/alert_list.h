@@ -1,7 +1,9 @@
 #pragma once
 
+#include "common/buf.h"
+#include "common/err.h"
 #include "common/mem.h"
-#include "store/alert/alert.h"
+#include "store/read/runs.h"
 
 /*
  * alert_list - look at runs, and raise the alerts whose conditions hold
@@ -29,6 +31,39 @@
  *      when = train/loss is not finite
  *      mail = me@lab.org
  */
+
+/*
+ * An alert tells somebody that something is true of a run:
+ *
+ *      struct alert a = { .when = "status = 'FAILED'", .mail = "me@lab.org" };
+ *
+ * One of command, webhook and mail says how.  The command is run by sh -c, with
+ * the run in GTRACK_RUN_ID, GTRACK_RUN_NAME and GTRACK_ROOT, and the message in
+ * GTRACK_ALERT.
+ * A webhook gets what Slack, Discord or ntfy expects, or a JSON object; a URL
+ * of the form @FILE is read from that file.  Mail is handed to sendmail(8).
+ *
+ * The path and the query of a webhook are a secret: they are sent to its host
+ * only, without redirects, and errors and tags have *** instead.
+ */
+enum alert_format {
+    ALERT_AUTO, /* by the host of the webhook */
+    ALERT_JSON,
+    ALERT_SLACK,
+    ALERT_DISCORD,
+    ALERT_NTFY,
+};
+
+extern const char *const alert_format_words[];
+
+struct alert {
+    const char *when;
+    const char *command, *webhook, *mail; /* exactly one is set */
+    int format;                           /* enum alert_format */
+    struct buf url;                       /* of the webhook */
+    struct http *http;
+};
+
 struct alert_list {
     struct arena mem;
     struct alert_item {

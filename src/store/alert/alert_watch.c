@@ -26,12 +26,10 @@ static int look(struct alert_watch *w, bool *running, struct err *e)
     *running = false;
     for (size_t i = 0; ret == 0 && i < runs.n; i++)
         *running = *running || runs.run[i].status == RUN_RUNNING;
-    if (ret == 0) {
+    if (ret == 0)
         ret = alert_list_look(w->list, w->root, &runs, e);
-    } else if (e->kind == ERR_MISSING) {
-        *e = (struct err){ 0 };
-        ret = 0;
-    }
+    else
+        ret = err_allow(ret, ERR_MISSING, e);
     runs_free(&runs);
     return ret;
 }

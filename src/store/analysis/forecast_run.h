@@ -1,6 +1,5 @@
 #pragma once
 
-#include "store/analysis/forecast.h"
 #include "store/read/runs.h"
 
 /*
@@ -14,7 +13,7 @@
  *          ... f.point[i].value.low to .high at f.point[i].step
  *      forecast_run_clear(&f);
  *
- * The law of forecast.h is fitted to the values so far.  The same forecast is
+ * A law is fitted to the values so far.  The same forecast is
  * made for up to 200 other finished runs of the store, the newest ones, from
  * the same fraction of their steps; its errors give the interval.  The learning
  * rates still to come are read by planned_rates.h.
@@ -23,6 +22,12 @@ struct forecast_request {
     const char *key;
     int64_t at; /* forecast from this step; 0: the last one */
     int points; /* which divide the remaining steps evenly */
+};
+
+struct forecast_interval {
+    double loss, low, high;
+    double coverage; /* the probability that the interval contains the loss; 0:
+                      * there are fewer than three other curves */
 };
 
 struct forecast_point {

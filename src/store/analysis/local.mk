@@ -1,6 +1,5 @@
 # What the points of runs say.
 src_store_libstore_a_SOURCES += \
-	%D%/forecast.c \
 	%D%/forecast_run.c \
 	%D%/histogram.c \
 	%D%/paired_runs.c \

@@ -7,7 +7,7 @@
 
 #include "common/clock.h"
 #include "common/log.h"
-#include "store/format/metric_append.h"
+#include "store/format/metric.h"
 
 const char *const spent_words[SPENT_PARTS] = {
     [SPENT_COMPUTE] = "compute",         [SPENT_DATA] = "waiting for data",

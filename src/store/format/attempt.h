@@ -86,7 +86,7 @@ enum attempt_life attempt_life(const char *run, const struct attempt *);
 int attempt_await(const char *run, const struct attempt *, struct err *);
 
 /* The status, or RUN_STALE instead of RUN_RUNNING if the process is gone.  If
- * that is not known, it is alive, until somebody looks twice (read/beats.h).
+ * that is not known, it is alive, until somebody looks twice (read/runs.h).
  * One that no process keeps is open until three intervals have passed. */
 enum run_status attempt_status(const char *run, const struct attempt *,
                                int64_t now_ms);

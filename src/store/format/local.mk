@@ -10,7 +10,6 @@ src_store_libstore_a_SOURCES += \
 	%D%/md5.c \
 	%D%/meta.c \
 	%D%/metric.c \
-	%D%/metric_append.c \
 	%D%/rewind.c \
 	%D%/saved_panels.c \
 	%D%/store.c \

@@ -1,22 +1,34 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "common/err.h"
 #include "store/format/info.h"
-#include "store/format/metric_append.h"
 #include "store/format/rewind.h"
 
 /*
- * metric - read the file of one metric
+ * metric - read the file of one metric, and add points to it
  *
  *      TIME VALUE STEP
  *
  * There is one line for each point.  A last line without its newline is
  * ignored, as it may still be written.  Any other line that is not a point is
  * counted and skipped.
+ *
+ * Lines are appended whole, many in one write(2), and no write crosses the end
+ * of a page: a line that would do so is widened, with zeros before its time, to
+ * end exactly there.  The kernel makes the bytes of one page visible at once,
+ * and a process is killed only between pages, so no reader ever sees part of a
+ * line, and none is left behind.  If the disk is full, the part of a line that
+ * still fitted is removed.
  */
+struct metric_point {
+    int64_t ms, step;
+    double value;
+};
+
 struct metric_scan {
     int64_t size;          /* bytes of whole lines */
     int64_t at;            /* of the line whose point is being handed over */
@@ -62,3 +74,22 @@ int metric_sum_up(struct metric_sum *, const struct metric_file *,
 
 /* One line, without its newline. */
 bool metric_line(const char *line, const char *end, struct metric_point *);
+
+/* Give a point that equals the last one in step, value and time the next
+ * millisecond: a database of MLflow's does not accept a point twice, and its
+ * migration would fail.  False if that is more than a second after its time:
+ * the point tells nothing and is to be left out. */
+bool metric_make_distinct(struct metric_point *,
+                          const struct metric_point *last);
+
+/* Append points; *done becomes the number that are in the file, also on
+ * failure.  A torn last line, left by a killed writer, is removed first.  A new
+ * file appears with its first points, because MLflow fails on an empty one;
+ * until then its name begins with `temp`, on the same file system and where no
+ * reader looks. */
+int metric_append(const char *path, const char *temp,
+                  const struct metric_point *, size_t n, size_t *done,
+                  struct err *);
+
+/* Remove a torn last line; *size becomes the length of the file. */
+int metric_repair(const char *path, int64_t *size, struct err *);

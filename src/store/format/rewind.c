@@ -8,7 +8,7 @@
 
 #include "common/buf.h"
 #include "store/format/key.h"
-#include "store/format/metric_append.h"
+#include "store/format/metric.h"
 #include "store/format/store.h"
 
 enum { REWINDS_MAX = 64 << 20 };

@@ -18,7 +18,7 @@
  *      ROOT/<18 digits>/       another experiment
  *      ROOT/<experiment>/<32 hexadecimal digits>/      a run
  *
- * No locks are used, except for moves (move.h).  An experiment's id is computed
+ * No locks are used, except for moves (edit.h).  An experiment's id is computed
  * from its name, so that any number of processes on any machines that create
  * the same experiment at once create the same folder.  A run's default name is
  * claimed by creating a file of that name exclusively.

@@ -2,7 +2,5 @@
 src_store_libstore_a_SOURCES += \
 	%D%/differ.c \
 	%D%/filter.c \
-	%D%/filter_parse.c \
-	%D%/filter_resolve.c \
 	%D%/find_key.c \
 	%D%/select.c

@@ -1,6 +1,5 @@
 # What reads runs.
 src_store_libstore_a_SOURCES += \
-	%D%/beats.c \
 	%D%/index.c \
 	%D%/load_run.c \
 	%D%/outline.c \

@@ -2,9 +2,12 @@
 #include "store/write/edit.h"
 
 #include <ctype.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 #include "common/buf.h"
 #include "common/clock.h"
@@ -15,12 +18,86 @@
 #include "store/format/key.h"
 #include "store/format/meta.h"
 #include "store/read/runs.h"
-#include "store/write/move.h"
 #include "store/write/staging.h"
+
+/* ---- moves --------------------------------------------------------------- */
+
+/* A folder of their own: that of the names has a file for each run. */
+static const char MOVES[] = "moves";
+
+void edit_move_begin(struct edit_move *m, const char *root, const char *id)
+{
+    char *name = path_join(MOVES, id);
+
+    m->mark = store_names_file(root, name, ERR_IGNORED);
+    m->fd =
+        m->mark
+            ? open(m->mark,
+                   O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666)
+            : -1;
+    free(name);
+    if (m->fd >= 0)
+        flock(m->fd, LOCK_EX);
+}
+
+void edit_move_end(struct edit_move *m)
+{
+    if (m->fd >= 0) {
+        unlink(m->mark);
+        close(m->fd);
+    }
+    free(m->mark);
+}
+
+/* Wherever the run is now. */
+static void place_run(const char *root, const char *id)
+{
+    struct experiments all = { 0 };
+
+    if (experiments_load(&all, root, PATH_NO_LINKS, ERR_IGNORED) == 0)
+        for (size_t i = 0; i < all.n; i++) {
+            char *run = path_join(all.item[i].folder, id);
+
+            if (path_exists(run) && !path_is_link(run))
+                meta_change(run, NULL, NULL, ERR_IGNORED);
+            free(run);
+        }
+    experiments_free(&all);
+}
+
+void edit_finish_moves(const char *root)
+{
+    char *parent = path_join(root, STORE_NAMES);
+    char *folder = path_join(parent, MOVES);
+    struct path_list names = { 0 };
+
+    if (!path_is_link(parent) && !path_is_link(folder))
+        path_list(&names, folder, ERR_IGNORED);
+    for (size_t i = 0; i < names.n; i++) {
+        const char *id = names.name[i];
+        struct edit_move m;
+
+        if (!store_is_id(id))
+            continue;
+        m.mark = path_join(folder, id);
+        m.fd = open(m.mark, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+        if (m.fd >= 0 && flock(m.fd, LOCK_EX | LOCK_NB) == 0) {
+            place_run(root, id);
+            edit_move_end(&m);
+            continue;
+        }
+        if (m.fd >= 0)
+            close(m.fd);
+        free(m.mark);
+    }
+    path_list_clear(&names);
+    free(folder);
+    free(parent);
+}
 
 #define NAME_TAG "mlflow.runName"
 
-/* -- runs -------------------------------------------------------------- */
+/* ---- runs ---------------------------------------------------------------- */
 
 /* Complete what killed processes left of moves in the store of this run. */
 static void finish_moves(const struct run_info *run)
@@ -28,7 +105,7 @@ static void finish_moves(const struct run_info *run)
     char *experiment = path_parent(run->folder);
     char *root = path_parent(experiment);
 
-    move_finish(root);
+    edit_finish_moves(root);
     free(root);
     free(experiment);
 }
@@ -137,7 +214,7 @@ int edit_remove(const char *root, const struct run_info *run, struct err *e)
         return -1;
     if (!run->deleted)
         return err_set(e, ERR_USAGE, "run %s is not deleted", run->name);
-    move_finish(root);
+    edit_finish_moves(root);
     return staging_remove(root, run->folder, e);
 }
 
@@ -172,7 +249,7 @@ int edit_status(const struct run_info *run, enum run_status status,
     return change(run, set_status, &end, e);
 }
 
-/* -- experiments ------------------------------------------------------- */
+/* ---- experiments --------------------------------------------------------- */
 
 /* New values of an experiment's keys; all others of its meta.yaml are kept. */
 struct patch {
@@ -255,7 +332,7 @@ int edit_experiment_repair(const struct experiment *x, struct err *e)
     return rewrite_experiment(x->folder, patch, x, e);
 }
 
-/* -- a tree that was moved --------------------------------------------- */
+/* ---- a tree that was moved ----------------------------------------------- */
 
 static bool is_local(const char *uri)
 {

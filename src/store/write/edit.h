@@ -11,7 +11,7 @@
  *
  * Each function replaces whole files one by one, as MLflow's own commands do,
  * and may be used while the run is being written.  None touches a metric.  They
- * also complete moves of any run that were interrupted (move.h).
+ * also complete moves of any run that were interrupted.
  */
 
 /* A value of NULL removes the tag; a bad key is ERR_USAGE.  The tag
@@ -39,3 +39,29 @@ int edit_experiment_repair(const struct experiment *, struct err *);
 int edit_uris(const char *root, int64_t *count, struct err *);
 /* Count the URIs that belong to a store elsewhere and name no folder. */
 int edit_count_moved(const char *root, int64_t *count, struct err *);
+
+/*
+ * A run is moved to another experiment, and what a killed process left of that
+ * is completed.
+ *
+ *      struct edit_move m;
+ *
+ *      edit_move_begin(&m, root, id);
+ *      ...change meta.yaml, and move the folder to another experiment
+ *      edit_move_end(&m);
+ *
+ * Two files cannot change in one step, so a mark in ROOT/.gtrack.trash/moves
+ * tells which run is being moved; it is locked as long as its process lives.
+ * edit_finish_moves() lets the meta.yaml of each run with a mark that is not
+ * locked name the experiment that the run is in, and removes the mark.  All of
+ * these do what they can: without a mark, gtrack fsck --repair corrects
+ * meta.yaml.
+ */
+struct edit_move {
+    char *mark;
+    int fd;
+};
+
+void edit_move_begin(struct edit_move *, const char *root, const char *id);
+void edit_move_end(struct edit_move *);
+void edit_finish_moves(const char *root);

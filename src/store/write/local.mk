@@ -2,7 +2,6 @@
 src_store_libstore_a_SOURCES += \
 	%D%/claimed_run.c \
 	%D%/edit.c \
-	%D%/move.c \
 	%D%/new_run.c \
 	%D%/point_queue.c \
 	%D%/provenance.c \

@@ -6,7 +6,7 @@
 
 #include "store/format/info.h"
 #include "store/format/key.h"
-#include "store/format/metric_append.h"
+#include "store/format/metric.h"
 
 /*
  * point_queue - points, parameters and tags on their way to a run's writer

@@ -14,7 +14,7 @@
 #include "store/format/dataset.h"
 #include "store/format/meta.h"
 #include "store/format/store.h"
-#include "store/write/move.h"
+#include "store/write/edit.h"
 
 enum {
     VALUE_MAX = 64 << 20,
@@ -207,20 +207,20 @@ int stored_run_beat(struct stored_run *p, struct err *e)
 int stored_run_move(struct stored_run *p, const char *root,
                     const char *experiment, struct err *e)
 {
-    char *id = NULL, *from, *into, *to, *artifacts, *uri;
+    char *id = NULL, *from, *uri;
+    const char *into, *to;
     const struct meta was = p->meta;
-    struct move move;
+    struct edit_move move;
     int ret;
 
-    move_finish(root);
+    edit_finish_moves(root);
     if (store_experiment(root, experiment, &id, e) < 0)
         return -1;
-    move_begin(&move, root, p->meta.id);
+    edit_move_begin(&move, root, p->meta.id);
     from = path_parent(p->folder);
-    into = path_join(root, id);
-    to = path_join(into, p->meta.id);
-    artifacts = path_join(to, "artifacts");
-    uri = store_uri(artifacts);
+    into = arena_printf(&p->mem, "%s/%s", root, id);
+    to = arena_printf(&p->mem, "%s/%s", into, p->meta.id);
+    uri = store_uri(arena_printf(&p->mem, "%s/artifacts", to));
     p->meta.artifact_uri = arena_strdup(&p->mem, uri);
     p->meta.experiment_id = arena_strdup(&p->mem, id);
     if (path_exists(to))
@@ -233,17 +233,13 @@ int stored_run_move(struct stored_run *p, const char *root,
         ret = err_sys(e, "cannot move %s to %s", p->folder, to);
         meta_save(&was, p->folder, true, ERR_IGNORED);
     }
-    move_end(&move);
+    edit_move_end(&move);
     if (ret == 0) {
-        free(p->folder);
-        p->folder = xstrdup(to);
+        xreplace(&p->folder, to);
     } else {
         p->meta = was;
     }
     free(uri);
-    free(artifacts);
-    free(to);
-    free(into);
     free(from);
     free(id);
     return ret;

@@ -7,7 +7,7 @@
 #include "common/mem.h"
 #include "store/format/info.h"
 #include "store/format/key.h"
-#include "store/format/metric_append.h"
+#include "store/format/metric.h"
 #include "store/write/new_run.h"
 #include "store/write/staging.h"
 

@@ -145,13 +145,5 @@ bool import_json_number(struct import_run *, json_t *value, double *);
 /* Add a parameter to the import_run that is the argument. */
 import_json_fn import_json_param;
 
-/* For import_run_write() and import_run_clear(). */
-int import_histograms_write(const struct import_run *, struct stored_run *,
-                            struct err *);
-void import_histograms_clear(struct import_run *);
-int import_media_write(const struct import_run *, struct stored_run *,
-                       struct err *);
-void import_media_clear(struct import_run *);
-
 /* When a file was last written, for logs without times. */
 int64_t import_mtime(const char *path);

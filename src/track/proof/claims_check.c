@@ -21,8 +21,6 @@
 #include "store/format/changed.h"
 #include "track/proof/claims.h"
 #include "track/runs/column.h"
-#include "track/runs/column_parse.h"
-#include "track/runs/left_out.h"
 #include "track/runs/track.h"
 
 enum { FILE_MAX = 64 << 20 };
@@ -154,7 +152,7 @@ static void tell_left_out(struct claims_check *k, const struct runs *runs)
     const char *experiment = runs->run[0].experiment_id;
 
     if (strcmp(k->told, experiment) != 0)
-        left_out_tell(runs);
+        track_tell_left_out(runs);
     snprintf(k->told, sizeof k->told, "%s", experiment);
 }
 

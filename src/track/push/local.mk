@@ -6,10 +6,6 @@ gtrack_SOURCES += \
 	%D%/push_mlflow.c \
 	%D%/push_wandb.c \
 	%D%/wandb.c \
-	%D%/wandb_artifact.c \
 	%D%/wandb_files.c \
 	%D%/wandb_lines.c \
-	%D%/wandb_media.c \
-	%D%/wandb_rows.c \
-	%D%/wandb_run.c \
-	%D%/wandb_upload.c
+	%D%/wandb_media.c

@@ -13,7 +13,7 @@
 #include "common/mem.h"
 #include "common/num.h"
 #include "common/path.h"
-#include "store/format/metric_append.h"
+#include "store/format/metric.h"
 #include "track/runs/file_tree.h"
 
 static int call(struct mlflow *p, const char *path, const char *body, bool once,

@@ -40,7 +40,7 @@ int wandb_stream(struct wandb *, const char *body, struct err *);
 /* "https://wandb.ai/ENTITY/PROJECT/runs/RUN"; the caller frees it. */
 char *wandb_page(const struct wandb *);
 
-/* A file for one of the URLs that the server names (wandb_upload.c). */
+/* A file for one of the URLs that the server names. */
 struct wandb_file {
     const char *name;
     const char *path, *text; /* the content: a file, or else a text */
@@ -55,13 +55,6 @@ int wandb_upload_files(struct wandb *, struct wandb_file *, size_t n,
 /* Send one file to a URL, with these headers. */
 int wandb_upload(struct wandb *, const struct wandb_file *, const char *url,
                  json_t *headers, struct err *);
-/* Send files, which have paths and are sorted by name, as an artifact
- * (wandb_artifact.c): a list of files with digests, its manifest, under a name
- * that has versions.  If the server has a version with the same digest, nothing
- * is sent. */
-int wandb_artifact(struct wandb *, const char *type, const char *name,
-                   struct wandb_file *, size_t n, struct err *);
-
 /* The content of a file in memory, NULL if it is empty. */
 int wandb_map(const struct wandb_file *, void **data, int64_t *size,
               struct err *);

@@ -2,8 +2,7 @@
  * wandb_media - pictures, tables, histograms and the like, as W&B has them
  */
 #include "config.h"
-#include "common/buf.h"
-#include "track/push/wandb_rows.h"
+#include "track/push/wandb_push.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,7 +15,6 @@
 #include "common/path.h"
 #include "common/sha256.h"
 #include "store/analysis/histogram.h"
-#include "track/push/wandb.h"
 #include "track/runs/media_file.h"
 
 /* What W&B calls a medium of a kind, and several. */

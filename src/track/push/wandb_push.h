@@ -1,7 +1,86 @@
 #pragma once
 
+#include <jansson.h>
+#include <stdint.h>
+
+#include "common/buf.h"
+#include "common/mem.h"
+#include "store/read/runs.h"
 #include "track/push/wandb.h"
-#include "track/push/wandb_rows.h"
+
+/*
+ * The points of a run as lines of W&B, one JSON object per step
+ *
+ *      {"_step":3,"_runtime":0.5,"_timestamp":1795258132.156,"loss":0.25}
+ *
+ * History is ordered by step, system metrics by time.  The same points give the
+ * same lines, so that line k stays line k.  The last line of a running run is
+ * held back, as more points may be added to it.
+ * NaN and Infinity are bare, as W&B writes them.
+ */
+struct wandb_rows {
+    struct buf text; /* the lines, each ended by NUL */
+    struct wandb_row {
+        size_t at; /* where the line begins */
+        int64_t step;
+        uint32_t sum;  /* its CRC-32C */
+        size_t points; /* in it and in all lines before it */
+    } * row;
+    size_t n, room;
+    size_t n_points;
+};
+
+#define WANDB_ROWS_INIT ((struct wandb_rows){ BUF_INIT, NULL, 0, 0, 0 })
+
+/*
+ * Media are pictures, tables, histograms and the like (wandb_media.c).
+ *
+ *      struct wandb_media m = { 0 };
+ *
+ *      if (wandb_media_load(&m, run, true, e) < 0)
+ *          return -1;
+ *      ...
+ *      wandb_media_clear(&m);
+ *
+ * Where the artifact of a medium is says its name and its step, as
+ * gtrack-python(7) describes.  At W&B it is a value of a line of history, and
+ * but for histograms a file under another name:
+ *
+ *      {"_type":"image-file","path":"media/images/NAME_STEP_HASH.png", ...}
+ *
+ * An artifact in such a place that cannot be read as what it should be is not
+ * listed here, and so remains a plain file.
+ */
+struct wandb_media {
+    struct arena mem;
+    struct wandb_medium {
+        const char *key;
+        int64_t step, ms;
+        const char *json;
+    } * item; /* by key, and then by step */
+    size_t n, room;
+    struct wandb_media_file {
+        const char *path; /* below the artifacts */
+        const char *name; /* at W&B; NULL if the file itself is not sent */
+    } * file;             /* by path */
+    size_t n_files, files_room;
+    json_t *hashes; /* of files that were read before */
+};
+
+/* Load the media in place of others.  Without `files`, only histograms. */
+int wandb_media_load(struct wandb_media *, const struct run_info *, bool files,
+                     struct err *);
+/* NULL if an artifact is no medium, nor belongs to one. */
+const struct wandb_media_file *wandb_media_find(const struct wandb_media *,
+                                                const char *path);
+void wandb_media_clear(struct wandb_media *);
+
+void wandb_rows_clear(struct wandb_rows *);
+
+/* Append the last values as an object, one line. */
+void wandb_rows_summary(struct buf *, const struct run_info *,
+                        const struct wandb_rows *history,
+                        const struct wandb_media *);
 
 /*
  * wandb_push - the state of a push to a server of W&B
@@ -45,14 +124,7 @@ int wandb_files_send(struct wandb_push *, struct err *);
 /* How many files wandb_files_send() would send, without checkpoints. */
 size_t wandb_files_count(struct wandb_push *);
 
-/* The description of a run (wandb_run.c): parameters, each under "value". */
+/* The description of a run: parameters, each under "value". */
 json_t *wandb_config(const struct run_info *);
-/* The tags of the user, each as "key" or "key=value"; null if there are
- * none. */
-json_t *wandb_tags(const struct run_info *);
 /* The text of wandb-metadata.json; the caller frees it. */
 char *wandb_metadata(const struct run_info *);
-/* The exit status of a run that has ended. */
-int wandb_exit_code(const struct run_info *);
-/* The value of a tag, NULL if it is empty. */
-const char *wandb_tag(const struct run_info *, const char *key);

@@ -11,8 +11,6 @@
 #include "plot/curve_kind.h"
 #include "plot/curves.h"
 #include "plot/draw/gnuplot.h"
-#include "plot/figures.h"
-#include "track/report/report_doc.h"
 #include "track/runs/compare_table.h"
 
 struct section {

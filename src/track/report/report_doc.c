@@ -1,5 +1,8 @@
+/*
+ * report_doc - the document of a report: headings, words and tables
+ */
 #include "config.h"
-#include "track/report/report_doc.h"
+#include "track/report/report.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -17,7 +17,17 @@
  *          ... column_cell(&c.item[i], &runs.run[0]) ...
  *      columns_clear(&c);
  *
- * column_parse.h reads columns from text, and sorts runs by them.
+ * As text, a column is one of these (column_parse.c):
+ *
+ *      name id experiment status started ended time steps user ...
+ *      params.optim.lr     metrics.val/loss     tags.phase
+ *      val/loss            a parameter, else a metric, else a tag
+ *      lr                  optim.lr, if no other key ends in ".lr"
+ *      min(val/loss) max(..) last(..) mean(..) median(..) first(..) count(..)
+ *      argmin(val/loss) argmax(val/loss)       the step of that value
+ *      at(val/loss, 5000)  the value at that step, or the last before it
+ *
+ * A key with a comma or a parenthesis is quoted: `a,b` "a,b" 'a,b'.
  */
 enum column_kind {
     COLUMN_ATTRIBUTE,
@@ -95,3 +105,15 @@ extern const char *const column_functions[];
 
 /* The index of an attribute, which may have MLflow's name; -1 for none. */
 int column_find_attribute(const char *name);
+
+/* Append the columns that TEXT lists, separated by commas.  A key that none of
+ * the runs has is ERR_USAGE. */
+int columns_parse(struct columns *, const char *text, const struct runs *,
+                  struct err *);
+/* Sort runs by a list of columns; "-" before one sorts it in descending order.
+ * A run without a value comes last in either order. */
+int columns_sort(struct runs *, const char *text, struct err *);
+/* Append the columns of a list that columns_sort() has accepted; NULL has
+ * none. */
+void columns_add_sorted(struct columns *, const char *text,
+                        const struct runs *);

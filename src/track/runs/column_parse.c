@@ -1,5 +1,7 @@
+/*
+ * column_parse - read columns from text, and sort runs by them
+ */
 #include "config.h"
-#include "track/runs/column_parse.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -8,6 +10,7 @@
 
 #include "common/num.h"
 #include "store/query/find_key.h"
+#include "track/runs/column.h"
 
 /* A key without its quotes, if it has any; the caller frees it. */
 static char *unquote_key(const char *s, size_t n)
@@ -143,7 +146,9 @@ static int parse_column(struct columns *c, const char *word, size_t n,
     return 0;
 }
 
-const char *columns_end(const char *text)
+/* Where a column in a list ends: at a comma that is not in parentheses or in
+ * quotes, or at the end. */
+static const char *columns_end(const char *text)
 {
     const char *p = text;
     char quote = '\0';

@@ -7,7 +7,6 @@
 
 #include "track/runs/auto_columns.h"
 #include "track/runs/column.h"
-#include "track/runs/column_parse.h"
 #include "track/runs/track.h"
 
 static int list_columns(struct columns *c, const struct runs *runs,

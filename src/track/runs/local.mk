@@ -7,10 +7,8 @@ gtrack_SOURCES += \
 	%D%/copy.c \
 	%D%/file_tree.c \
 	%D%/importance.c \
-	%D%/left_out.c \
 	%D%/media_file.c \
 	%D%/row_groups.c \
 	%D%/run_facts.c \
-	%D%/slurm_jobs.c \
 	%D%/track.c \
 	%D%/value_line.c

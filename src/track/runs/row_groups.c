@@ -9,7 +9,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/stats/student.h"
-#include "track/runs/column_parse.h"
+#include "track/runs/column.h"
 
 struct spread {
     size_t n;

@@ -11,7 +11,7 @@
  * confidence interval of the mean (Student's t).  Values that are missing or
  * not finite are left out, and a warning says if the runs of a group have
  * different last steps of the first metric.  `by` lists the columns as
- * column_parse.h describes.
+ * column.h describes.
  */
 int row_groups_fill(struct table *, const struct runs *, const char *by,
                     const struct columns *metrics, struct err *);

@@ -9,15 +9,15 @@
 #include "common/buf.h"
 #include "common/clock.h"
 #include "common/confine.h"
+#include "common/log.h"
 #include "common/num.h"
-#include "common/output/emit.h"
 #include "common/utf8.h"
+#include "common/output/emit.h"
 #include "store/alert/alert_watch.h"
 #include "store/format/store.h"
 #include "store/query/filter.h"
-#include "store/read/beats.h"
 #include "store/read/index.h"
-#include "track/runs/column_parse.h"
+#include "track/runs/column.h"
 
 const char *track_root;
 bool track_follow_links;
@@ -318,7 +318,7 @@ int track_each(int n, char **words, int flags, track_each_fn *fn, void *arg,
         runs_select(&runs, track_store(), words, n, flags | LOAD_NO_METRICS, e);
 
     if (ret == 0 && (flags & LOAD_AWAIT))
-        beats_await(&runs, track_store());
+        runs_await_beats(&runs, track_store());
     for (size_t i = 0; ret == 0 && i < runs.n; i++) {
         ret = fn(&runs.run[i], arg, e);
         if (ret < 0)
@@ -421,4 +421,45 @@ bool track_confirm(bool yes, const char *question, struct err *e)
         return true;
     err_set(e, ERR_INTERRUPTED, "cancelled; nothing was changed");
     return false;
+}
+
+static void tell_one(const struct runs *all, const struct run_info *of)
+{
+    int64_t runs = 0, deleted = 0, failed = 0;
+    char n[NUM_TEXT];
+
+    for (size_t i = 0; i < all->n; i++) {
+        const struct run_info *r = &all->run[i];
+
+        if (strcmp(r->experiment_id, of->experiment_id) != 0)
+            continue;
+        runs++;
+        deleted += r->deleted;
+        failed +=
+            !r->deleted && (r->status == RUN_FAILED || r->status == RUN_STALE);
+    }
+    if (deleted + failed > 0)
+        log_info("the experiment %s has %s, of which %lld %s deleted and %lld "
+                 "failed",
+                 of->experiment, num_count(n, runs, "run"), (long long)deleted,
+                 deleted == 1 ? "is" : "are", (long long)failed);
+}
+
+void track_tell_left_out(const struct runs *runs)
+{
+    struct runs all = { 0 };
+
+    if (runs_load(&all, track_store(), LOAD_DELETED | LOAD_NO_METRICS,
+                  ERR_IGNORED) < 0)
+        all.n = 0;
+    for (size_t i = 0; i < runs->n; i++) {
+        bool told = false;
+
+        for (size_t k = 0; k < i && !told; k++)
+            told = strcmp(runs->run[k].experiment_id,
+                          runs->run[i].experiment_id) == 0;
+        if (!told)
+            tell_one(&all, &runs->run[i]);
+    }
+    runs_free(&all);
 }

@@ -135,6 +135,11 @@ typedef int track_each_fn(const struct run_info *, void *arg, struct err *);
 int track_each(int n, char **words, int flags, track_each_fn *, void *arg,
                struct err *);
 
+/* The best of the runs that are left is not the best of those that were made:
+ * for each experiment that the runs are in, say how many of its runs were
+ * deleted, and how many failed, if any. */
+void track_tell_left_out(const struct runs *);
+
 /* Does another of the runs have the name of this one? */
 bool track_is_name_shared(const struct runs *, size_t at);
 

@@ -11,7 +11,6 @@
 #include "common/num.h"
 #include "track/runs/auto_columns.h"
 #include "track/runs/column.h"
-#include "track/runs/column_parse.h"
 #include "track/runs/track.h"
 #include "track/serve/chosen.h"
 
