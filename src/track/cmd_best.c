@@ -17,7 +17,6 @@
 #include "store/read/runs.h"
 #include "track/runs/auto_columns.h"
 #include "track/runs/column.h"
-#include "track/runs/row_groups.h"
 #include "track/runs/run_facts.h"
 #include "track/runs/track.h"
 
@@ -214,7 +213,7 @@ static void find_cells(struct cells *all, const struct runs *runs,
         for (size_t k = 0; k < by->n; k++)
             key[i * by->n + k] = column_cell(&by->item[k], &runs->run[i]);
     }
-    all->n = by->n ? row_groups_number(key, runs->n, by->n, group) : runs->n;
+    all->n = by->n ? column_group_cells(key, runs->n, by->n, group) : runs->n;
     all->item = xcalloc(all->n, sizeof *all->item);
     all->run = xcalloc(runs->n, sizeof(struct run_info *));
     for (size_t i = 0; i < runs->n; i++)
@@ -451,7 +450,7 @@ static int best_main(int argc, char **argv, struct err *e)
     }
     if (!group_text)
         fill_runs(&all, &runs, c.item, screen);
-    else if (row_groups_fill(&all, &runs, group_text, &c, e) < 0)
+    else if (columns_fill_groups(&all, &runs, group_text, &c, e) < 0)
         goto out;
     move_best_rows(&t, &all,
                    group_text ? all.n_columns - 1

@@ -17,7 +17,6 @@
 #include "store/analysis/spent.h"
 #include "store/format/attempt.h"
 #include "track/runs/column.h"
-#include "track/runs/row_groups.h"
 #include "track/runs/track.h"
 
 /* ---- what sacct knows of the Slurm jobs of runs -------------------------- */
@@ -461,7 +460,7 @@ static void fill_table(struct table *t, const struct columns *k,
     for (size_t i = 0; i < n; i++)
         for (size_t c = 0; c < k->n; c++)
             cell[i * k->n + c] = key_cell(&k->item[c], &use[i]);
-    groups = row_groups_number(cell, n, k->n, group);
+    groups = column_group_cells(cell, n, k->n, group);
     sum_groups(g, use, group, n);
     add_columns(t, k);
     for (size_t i = 0; i < groups; i++)

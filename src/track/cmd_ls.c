@@ -11,7 +11,6 @@
 #include "store/query/differ.h"
 #include "track/runs/auto_columns.h"
 #include "track/runs/column.h"
-#include "track/runs/row_groups.h"
 #include "track/runs/track.h"
 
 static struct track_selection selection = TRACK_SELECTION_INIT;
@@ -108,7 +107,7 @@ static int list_groups(struct table *t, const struct runs *runs, struct err *e)
     else
         auto_columns_metrics(&metrics, runs, all);
     if (ret == 0)
-        ret = row_groups_fill(t, runs, group_text, &metrics, e);
+        ret = columns_fill_groups(t, runs, group_text, &metrics, e);
     columns_clear(&metrics);
     return ret;
 }

@@ -1,5 +1,8 @@
+/*
+ * wandb - requests to a server of Weights & Biases
+ */
 #include "config.h"
-#include "track/push/wandb.h"
+#include "track/push/wandb_push.h"
 
 #include <errno.h>
 #include <math.h>

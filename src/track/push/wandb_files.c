@@ -13,7 +13,6 @@
 #include "common/path.h"
 #include "common/random.h"
 #include "store/format/md5.h"
-#include "track/push/wandb.h"
 #include "track/push/wandb_push.h"
 #include "track/runs/file_tree.h"
 

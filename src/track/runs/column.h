@@ -97,6 +97,21 @@ void column_mark_best(const struct column *, struct table *, size_t at,
                       const struct runs *);
 /* A row for each run, with the best of each column marked. */
 void columns_fill(const struct columns *, struct table *, const struct runs *);
+/*
+ * One row for all runs with the same values in the columns that `by` lists: it
+ * has these values, the number of runs, and for each metric the mean, the
+ * standard deviation (n - 1), the number of values, and half of the 95 %
+ * confidence interval of the mean (Student's t).  Values that are missing or
+ * not finite are left out, and a warning says if the runs of a group have
+ * different last steps of the first metric.
+ */
+int columns_fill_groups(struct table *, const struct runs *, const char *by,
+                        const struct columns *metrics, struct err *);
+/* Number the groups of rows whose cells, `columns` in each row, are equal, in
+ * the order of their first rows.  group[] becomes the number of each row's
+ * group; returns how many groups there are. */
+size_t column_group_cells(const struct table_cell *, size_t rows,
+                          size_t columns, size_t *group);
 
 /* The names of all attributes, ended by NULL. */
 extern const char *const column_attributes[];

@@ -8,7 +8,6 @@ gtrack_SOURCES += \
 	%D%/file_tree.c \
 	%D%/importance.c \
 	%D%/media_file.c \
-	%D%/row_groups.c \
 	%D%/run_facts.c \
 	%D%/track.c \
 	%D%/value_line.c
