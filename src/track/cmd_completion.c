@@ -150,11 +150,6 @@ static int load_options(struct options *p, const char *name, struct err *e)
     return ret;
 }
 
-static void clear_options(struct options *p)
-{
-    arena_clear(&p->mem);
-}
-
 /* ---- offers ------------------------------------------------------------ */
 
 struct command_line {
@@ -480,14 +475,14 @@ static void complete(struct buf *out, int n, char **words)
         l.cmds = plot_program()->cmds;
     } else if (strcmp(program, "gtrack") != 0) {
         if (load_options(&other, program, ERR_IGNORED) < 0) {
-            clear_options(&other);
+            arena_clear(&other.mem);
             return;
         }
         l.cmds = other.cmds;
         l.other = &other;
     }
     complete_line(&l, n, words);
-    clear_options(&other);
+    arena_clear(&other.mem);
 }
 
 /* ---- the command -------------------------------------------------------- */

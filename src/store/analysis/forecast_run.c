@@ -195,33 +195,39 @@ static bool falls(const struct point *p, int n)
     return half[0] / ((n + 1) / 2) > half[1] / (n / 2);
 }
 
-/* The losses at n steps; NaN for each if there are too few losses, or no law
- * fits them. */
-static void forecast_losses(const struct loss_curve *c, int64_t now,
-                            const int64_t *step, int n, double *loss)
+static int64_t step_of_point(int64_t now, int64_t steps, int point, int points)
 {
-    double *s1, *s2;
+    return now + (int64_t)((double)(steps - now) * (point + 1) / points);
+}
+
+/* The losses at all points; NaN for each if there are too few losses, or no law
+ * fits them.  The caller frees. */
+static double *forecast_points(const struct loss_curve *c, int64_t now,
+                               int points)
+{
+    double *loss = xcalloc((size_t)points, sizeof *loss), *s1, *s2;
     struct point p[POINTS];
     struct law law = { .exponent = 0 };
     int seen;
 
-    for (int i = 0; i < n; i++)
-        loss[i] = (double)NAN;
+    for (int k = 0; k < points; k++)
+        loss[k] = (double)NAN;
     if (now < FORECAST_LEAST || now > c->steps)
-        return;
+        return loss;
     s1 = xcalloc((size_t)c->steps, sizeof *s1);
     s2 = xcalloc((size_t)c->steps, sizeof *s2);
     add_rates(c, s1, s2);
     seen = make_points(c, now, s1, s2, p);
     if (seen >= FORECAST_VALUES && falls(p, seen) &&
         fit_law(&law, p, seen, most_drop(c, now, s2)))
-        for (int i = 0; i < n; i++)
-            if (step[i] >= 1 && step[i] <= c->steps)
-                loss[i] =
-                    fmin(recent_mean(c, now),
-                         apply_law(&law, s1[step[i] - 1], s2[step[i] - 1]));
+        for (int k = 0; k < points; k++) {
+            const int64_t i = step_of_point(now, c->steps, k, points) - 1;
+
+            loss[k] = fmin(recent_mean(c, now), apply_law(&law, s1[i], s2[i]));
+        }
     free(s1);
     free(s2);
+    return loss;
 }
 
 /* Correct a forecast by n ratios of a true loss to its forecast, which are
@@ -351,27 +357,6 @@ static int load_curve(struct loss_curve *c, const struct run_info *run,
         ret = fill_curve(c, run, key, &r, planned, e);
     planned_rates_clear(&r);
     return ret;
-}
-
-/* ---- points ----------------------------------------------------------- */
-
-static int64_t step_of_point(int64_t now, int64_t steps, int point, int points)
-{
-    return now + (int64_t)((double)(steps - now) * (point + 1) / points);
-}
-
-/* The values of all points; NaN if there is no forecast.  The caller frees. */
-static double *forecast_points(const struct loss_curve *c, int64_t now,
-                               int points)
-{
-    double *value = xcalloc((size_t)points, sizeof *value);
-    int64_t *step = xcalloc((size_t)points, sizeof *step);
-
-    for (int k = 0; k < points; k++)
-        step[k] = step_of_point(now, c->steps, k, points);
-    forecast_losses(c, now, step, points, value);
-    free(step);
-    return value;
 }
 
 /* ---- other runs ------------------------------------------------------- */

@@ -23,18 +23,23 @@
 /* Files become artifacts in the places where the Python package keeps its own,
  * which for images and tables are MLflow's. */
 
-/* ---- histograms ---------------------------------------------------------- */
-
-static struct import_histograms *find_name(struct import_run *in,
-                                           const char *name)
+/* The artifact of this name; NULL if there is none. */
+static struct import_file *find_file(const struct import_run *in,
+                                     const char *name)
 {
-    for (size_t i = 0; i < in->n_histograms; i++)
-        if (strcmp(in->histograms[i].name, name) == 0)
-            return &in->histograms[i];
-    GROW(in->histograms, in->n_histograms, in->room_histograms);
-    in->histograms[in->n_histograms] =
-        (struct import_histograms){ xstrdup(name), BUF_INIT };
-    return &in->histograms[in->n_histograms++];
+    for (size_t i = 0; i < in->n_artifacts; i++)
+        if (strcmp(in->artifact[i].name, name) == 0)
+            return &in->artifact[i];
+    return NULL;
+}
+
+/* A new one, to which the name belongs. */
+static struct import_file *add_file(struct import_run *in, char *name)
+{
+    GROW(in->artifact, in->n_artifacts, in->room_artifacts);
+    in->artifact[in->n_artifacts] =
+        (struct import_file){ .name = name, .data = BUF_INIT };
+    return &in->artifact[in->n_artifacts++];
 }
 
 bool import_run_histogram(struct import_run *in, const char *key, int64_t step,
@@ -42,7 +47,7 @@ bool import_run_histogram(struct import_run *in, const char *key, int64_t step,
 {
     const size_t n = json_array_size(counts);
     json_t *line;
-    char *text, *name;
+    char *text;
     bool good;
 
     if (n == 0 || json_array_size(edges) != n + 1)
@@ -51,41 +56,21 @@ bool import_run_histogram(struct import_run *in, const char *key, int64_t step,
                      (json_int_t)ms, "values", counts, "bins", edges);
     text = line ? json_dumps(line, JSON_COMPACT) : NULL;
     if (text) {
-        name = key_clean(key);
-        buf_printf(&find_name(in, name)->lines, "%s\n", text);
+        char *clean = key_clean(key);
+        char *name = xasprintf("histograms/%s.jsonl", clean);
+        struct import_file *f = find_file(in, name);
+
+        if (!f)
+            f = add_file(in, xstrdup(name));
+        buf_printf(&f->data, "%s\n", text);
         free(name);
+        free(clean);
     }
     good = text;
     free(text);
     json_decref(line);
     return good;
 }
-
-static int write_histograms(const struct import_run *in, struct stored_run *b,
-                            struct err *e)
-{
-    int ret = 0;
-
-    for (size_t i = 0; ret == 0 && i < in->n_histograms; i++) {
-        const struct import_histograms *h = &in->histograms[i];
-        char *name = xasprintf("histograms/%s.jsonl", h->name);
-
-        ret = stored_run_artifact(b, name, h->lines.s, h->lines.len, e);
-        free(name);
-    }
-    return ret;
-}
-
-static void clear_histograms(struct import_run *in)
-{
-    for (size_t i = 0; i < in->n_histograms; i++) {
-        free(in->histograms[i].name);
-        buf_clear(&in->histograms[i].lines);
-    }
-    free(in->histograms);
-}
-
-/* ---- files --------------------------------------------------------------- */
 
 /* ".png"; nothing if it is not the end of a name. */
 static const char *check_ending(const char *ending)
@@ -126,20 +111,15 @@ static char *image_name(const struct import_run *in, const char *key,
 static char *other_name(const struct import_run *in, const char *key,
                         const struct import_media *m)
 {
-    char *clean = key_clean(key), *name = NULL;
-    bool taken = true;
+    const char *ending = check_ending(m->ending);
+    char *clean = key_clean(key);
+    char *name =
+        xasprintf("%s/%s/%lld%s", m->kind, clean, (long long)m->step, ending);
 
-    for (int n = 0; taken; n++) {
-        char number[16] = "";
-
-        if (n)
-            snprintf(number, sizeof number, "-%d", n);
+    for (int n = 1; find_file(in, name); n++) {
         free(name);
-        name = xasprintf("%s/%s/%lld%s%s", m->kind, clean, (long long)m->step,
-                         number, check_ending(m->ending));
-        taken = false;
-        for (size_t i = 0; i < in->n_artifacts && !taken; i++)
-            taken = strcmp(in->artifact[i].name, name) == 0;
+        name = xasprintf("%s/%s/%lld-%d%s", m->kind, clean, (long long)m->step,
+                         n, ending);
     }
     free(clean);
     return name;
@@ -153,9 +133,7 @@ static struct import_file *new_file(struct import_run *in, const char *key,
 
     if (image)
         import_run_tag(in, "mlflow.loggedImages", "True");
-    GROW(in->artifact, in->n_artifacts, in->room_artifacts);
-    in->artifact[in->n_artifacts] = (struct import_file){ .name = name };
-    return &in->artifact[in->n_artifacts++];
+    return add_file(in, name);
 }
 
 void import_run_media(struct import_run *in, const char *key,
@@ -169,11 +147,9 @@ static void add_caption(struct import_run *in, const struct import_media *m)
 {
     const char *name = in->artifact[in->n_artifacts - 1].name;
     const size_t n = strlen(name) - strlen(check_ending(m->ending));
-    struct import_file f = { .name = xasprintf("%.*s.txt", (int)n, name) };
 
-    buf_str(&f.data, m->caption);
-    GROW(in->artifact, in->n_artifacts, in->room_artifacts);
-    in->artifact[in->n_artifacts++] = f;
+    buf_str(&add_file(in, xasprintf("%.*s.txt", (int)n, name))->data,
+            m->caption);
 }
 
 bool import_run_media_file(struct import_run *in, const char *key,
@@ -271,7 +247,6 @@ void import_run_clear(struct import_run *in)
     }
     for (size_t i = 0; i < in->n_left; i++)
         free(in->left[i].what);
-    clear_histograms(in);
     clear_media(in);
     free(in->metric);
     free(in->pair);
@@ -523,8 +498,7 @@ static int write_content(const struct import_run *in, struct stored_run *b,
                        : stored_run_param(b, x->key, x->value, e)) < 0)
             return -1;
     }
-    if (write_files(in, b, e) < 0 || write_histograms(in, b, e) < 0 ||
-        write_media(in, b, e) < 0)
+    if (write_files(in, b, e) < 0 || write_media(in, b, e) < 0)
         return -1;
     for (size_t i = 0; i < in->n_metrics; i++)
         if (stored_run_points(b, in->metric[i].key, in->metric[i].point,

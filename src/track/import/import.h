@@ -58,12 +58,6 @@ struct import_pair {
     bool is_tag;
 };
 
-/* The lines of a file of histograms, see store/analysis/histogram.h. */
-struct import_histograms {
-    char *name;
-    struct buf lines;
-};
-
 /* An image or the like: where it belongs, and where it is. */
 struct import_media {
     const char *kind; /* the folder of its artifact: "images" */
@@ -95,8 +89,6 @@ struct import_run {
     size_t n_metrics, room_metrics;
     struct import_pair *pair;
     size_t n_pairs, room_pairs;
-    struct import_histograms *histograms;
-    size_t n_histograms, room_histograms;
     struct import_file *artifact;
     size_t n_artifacts, room_artifacts;
     struct import_left *left;

@@ -106,8 +106,7 @@ static int import_folder(struct import *import, const char *folder,
             ret = tfevents_read(f->file[i].whole, &reader, &in, e);
         free(parent);
     }
-    if (ret == 0 && import_run_count_points(&in) + in.n_pairs +
-                        in.n_histograms + in.n_artifacts)
+    if (ret == 0 && import_run_count_points(&in) + in.n_pairs + in.n_artifacts)
         ret = import_run_write(&in, import, e);
     import_run_clear(&in);
     free(at);
