@@ -1,5 +1,4 @@
 # The documents of gtrack report.
 gtrack_SOURCES += \
 	%D%/report.c \
-	%D%/report_doc.c \
 	%D%/report_facts.c

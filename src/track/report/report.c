@@ -6,12 +6,196 @@
 #include <string.h>
 
 #include "common/clock.h"
+#include "common/mem.h"
 #include "common/path.h"
 #include "common/save.h"
 #include "plot/curve_kind.h"
 #include "plot/curves.h"
 #include "plot/draw/gnuplot.h"
+#include "plot/draw/layout.h"
 #include "track/runs/compare_table.h"
+
+/* ---- headings, words and tables ------------------------------------------ */
+
+/* They are appended to the text of Markdown, or to the lines that become the
+ * first pages of a PDF. */
+struct report {
+    bool pdf; /* not Markdown */
+    const struct request *r;
+    struct build all;    /* with all runs */
+    struct buf text;     /* Markdown, or the lines of a PDF */
+    char *folder;        /* of the figures in Markdown */
+    struct figure *page; /* of the PDF */
+    size_t n_pages, page_room;
+    size_t n_figures;
+};
+
+enum { REPORT_WIDTH = 118 }; /* characters of a line of an A4 page */
+
+/* A new page of a PDF. */
+static struct figure *new_page(struct report *rep)
+{
+    struct figure *f;
+
+    GROW(rep->page, rep->n_pages, rep->page_room);
+    f = &rep->page[rep->n_pages++];
+    *f = FIGURE_INIT;
+    request_look(rep->r, f);
+    f->title = NULL;
+    if (!rep->r->size) {
+        f->look.width = 595; /* A4 */
+        f->look.height = 842;
+        f->look.margin = 40;
+    }
+    return f;
+}
+
+/* The number of lines of text that fit on a page, below a title. */
+static size_t lines_of_page(const struct figure *f)
+{
+    const double em = f->look.font_size;
+    const double n =
+        (f->look.height - 2 * f->look.margin - 3 * em) / (1.1 * em);
+
+    return n > 1 ? (size_t)n : 1;
+}
+
+/* Put the lines of a PDF on pages of their own, before those of the figures. */
+static void make_text_pages(struct report *rep, const char *title)
+{
+    struct report all = { .pdf = rep->pdf, .r = rep->r };
+    struct figure *f = new_page(&all);
+
+    f->title = arena_strdup(&f->mem, title);
+    for (const char *s = rep->text.s; *s; s += *s == '\n') {
+        const size_t n = strcspn(s, "\n");
+        char *line = xstrndup(s, n);
+
+        if (f->n_lines == lines_of_page(f))
+            f = new_page(&all);
+        figure_line(f, line);
+        free(line);
+        s += n;
+    }
+    for (size_t i = 0; i < rep->n_pages; i++) {
+        GROW(all.page, all.n_pages, all.page_room);
+        all.page[all.n_pages++] = rep->page[i];
+    }
+    free(rep->page);
+    rep->page = all.page;
+    rep->n_pages = all.n_pages;
+    rep->page_room = all.page_room;
+}
+
+static void add_heading(struct report *rep, const char *text)
+{
+    if (!rep->pdf) {
+        buf_printf(&rep->text, "\n## %s\n\n", text);
+    } else {
+        buf_printf(&rep->text, "\n%s\n\n", text);
+    }
+}
+
+/* The heads of columns in words: "min(`val/loss`)", which is how gtrack names a
+ * column, becomes "lowest val/loss". */
+static void plain_heads(struct buf *out, const char *s)
+{
+    while (*s) {
+        const bool low = strncmp(s, "min(", 4) == 0;
+        const bool head = low || strncmp(s, "max(", 4) == 0;
+        const size_t skip = head ? 4 + (s[4] == '\\') : 0;
+        const char *end = head && s[skip] == '`' ? strstr(s, "`)") : NULL;
+
+        if (end && !memchr(s, '\n', (size_t)(end - s))) {
+            buf_str(out, low ? "lowest " : "highest ");
+            buf_add(out, s + skip + 1,
+                    (size_t)(end - s) - skip - 1 - (end[-1] == '\\'));
+            s = end + 2;
+        } else {
+            buf_char(out, *s++);
+        }
+    }
+}
+
+static void add_lines(struct report *rep, const char *text)
+{
+    while (*text) {
+        const size_t n = strcspn(text, "\n");
+        char *line = xstrndup(text, n);
+
+        for (const char *s = line; *s; s += *s == ' ') {
+            const size_t part = layout_line(s, REPORT_WIDTH);
+
+            buf_printf(&rep->text, "%.*s\n", (int)part, s);
+            s += part;
+        }
+        free(line);
+        text += n + (text[n] == '\n');
+    }
+}
+
+/* A paragraph. */
+static void add_words(struct report *rep, const char *text)
+{
+    if (!rep->pdf) {
+        buf_printf(&rep->text, "\n%s\n", text);
+    } else {
+        add_lines(rep, text);
+    }
+}
+
+/* Text whose lines are kept; nothing if it is empty. */
+static void add_text(struct report *rep, const char *title, const char *text)
+{
+    if (!*text)
+        return;
+    add_heading(rep, title);
+    if (!rep->pdf) {
+        for (const char *s = text; *s; s += *s != '\0') {
+            const size_t n = strcspn(s, "\r\n"); /* either ends a line */
+
+            buf_printf(&rep->text, "    %.*s\n", (int)n, s);
+            s += n;
+        }
+    } else {
+        add_lines(rep, text);
+    }
+}
+
+/* The rows of an aligned table, which are as wide as a page.  Nobody can give
+ * the report an option to show more. */
+static void add_rows(struct report *rep, const char *text)
+{
+    static const char hint[] = "; --csv shows them)\n";
+    const size_t n = strlen(text), end = sizeof hint - 1;
+
+    if (n > end && strcmp(text + n - end, hint) == 0)
+        buf_printf(&rep->text, "%.*s)\n", (int)(n - end), text);
+    else
+        buf_str(&rep->text, text);
+}
+
+/* A table, as Markdown or, for a PDF, aligned; nothing if it has no rows. */
+static void add_table(struct report *rep, const char *title,
+                      const struct table *t)
+{
+    struct buf text = BUF_INIT, plain = BUF_INIT;
+
+    if (table_rows(t) == 0)
+        return;
+    table_format(t, rep->pdf ? TABLE_ALIGNED : TABLE_MARKDOWN, true, false,
+                 rep->pdf ? REPORT_WIDTH : 0, &text);
+    plain_heads(&plain, text.s);
+    add_heading(rep, title);
+    if (rep->pdf)
+        add_rows(rep, plain.s);
+    else
+        buf_str(&rep->text, plain.s);
+    buf_clear(&text);
+    buf_clear(&plain);
+}
+
+/* ---- sections ------------------------------------------------------------ */
 
 struct section {
     const char *kind, *title;
@@ -35,9 +219,7 @@ static const struct section sections[] = {
 };
 /* clang-format on */
 
-/*
- * Tables
- */
+/* ---- tables -------------------------------------------------------------- */
 
 static int table_of_runs(struct report *rep, struct err *e)
 {
@@ -47,7 +229,7 @@ static int table_of_runs(struct report *rep, struct err *e)
     struct table t = TABLE_INIT("");
     const int ret = compare_table_fill(&t, runs, &how, e);
 
-    report_table(rep, runs->n > 1 ? "Runs compared" : "Run", &t);
+    add_table(rep, runs->n > 1 ? "Runs compared" : "Run", &t);
     table_clear(&t);
     return ret;
 }
@@ -60,9 +242,9 @@ static void write_facts(struct report *rep)
     struct buf commands = BUF_INIT;
 
     facts_table(set, &t);
-    report_table(rep, "Origin", &t);
+    add_table(rep, "Origin", &t);
     facts_commands(set, &commands);
-    report_text(rep, "Commands", commands.s);
+    add_text(rep, "Commands", commands.s);
     table_clear(&t);
     buf_clear(&commands);
 }
@@ -74,13 +256,11 @@ static void write_sample(struct report *rep, size_t best)
 
     if (best < rep->all.set.n)
         facts_sample(&rep->all.set.run[best], &b);
-    report_text(rep, "Sample", b.s);
+    add_text(rep, "Sample", b.s);
     buf_clear(&b);
 }
 
-/*
- * Figures
- */
+/* ---- figures ------------------------------------------------------------- */
 
 /* 300 steps, as is usual, or a tenth of a short run. */
 static int64_t first_steps(const struct run_set *set)
@@ -121,7 +301,7 @@ static int add_figure(struct report *rep, struct figure *f, const char *title,
 
     figure_finish(f);
     snprintf(id, sizeof id, "f%zu", ++rep->n_figures);
-    report_heading(rep, title);
+    add_heading(rep, title);
     ret = gnuplot_draw(f, 1, gnuplot_form("svg"), &svg, e);
     if (ret == 0) {
         char *path = xasprintf("%s/%s.svg", rep->folder, id);
@@ -156,7 +336,7 @@ static struct figure *section_figure(struct report *rep, struct figure *own)
         return f;
     }
     if (rep->n_pages == 0 || rep->page[rep->n_pages - 1].n_panels == A_PAGE)
-        f = report_page(rep);
+        f = new_page(rep);
     else
         f = &rep->page[rep->n_pages - 1];
     f->rows = A_PAGE;
@@ -235,9 +415,7 @@ static int add_sweep(struct report *rep, struct err *e)
     return ret;
 }
 
-/*
- * The document
- */
+/* ---- the document -------------------------------------------------------- */
 
 static const char *title_of(const struct report *rep)
 {
@@ -268,8 +446,8 @@ static void begin_document(struct report *rep)
         table_markdown_text(&rep->text, names.s);
         buf_printf(&rep->text, ". %s.\n", when);
     } else {
-        report_words(rep, names.s);
-        report_words(rep, when);
+        add_words(rep, names.s);
+        add_words(rep, when);
     }
     buf_clear(&names);
 }
@@ -281,7 +459,7 @@ static int finish_document(struct report *rep, struct err *e)
 
     if (!rep->pdf)
         return save_bytes(rep->r->output, rep->text.s, rep->text.len, e);
-    report_text_pages(rep, title_of(rep));
+    make_text_pages(rep, title_of(rep));
     for (size_t i = 0; i < rep->n_pages; i++)
         figure_finish(&rep->page[i]);
     ret = gnuplot_draw(rep->page, rep->n_pages, gnuplot_form("pdf"), &pdf, e);
@@ -312,7 +490,7 @@ static int write_all(struct report *rep, struct err *e)
     begin_document(rep);
     best = facts_best(&rep->all.set, &words);
     if (words.len)
-        report_words(rep, words.s);
+        add_words(rep, words.s);
     buf_clear(&words);
     if (rep->all.set.labelled)
         ret = add_sweep(rep, e);
@@ -330,7 +508,7 @@ static int write_all(struct report *rep, struct err *e)
     figures = rep->text;
     rep->text = begun;
     if (ret == 0) {
-        report_table(rep, "Results", &results);
+        add_table(rep, "Results", &results);
         buf_add(&rep->text, figures.s, figures.len);
         write_sample(rep, best);
         write_facts(rep);

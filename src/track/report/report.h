@@ -3,8 +3,6 @@
 #include "common/buf.h"
 #include "common/err.h"
 #include "common/output/table.h"
-#include "plot/draw/figure.h"
-#include "plot/figures.h"
 #include "plot/request.h"
 #include "plot/run_set.h"
 
@@ -31,33 +29,3 @@ void facts_table(const struct run_set *, struct table *);
 void facts_commands(const struct run_set *, struct buf *);
 /* The newest sample of a run's text; empty if it has none. */
 void facts_sample(const struct run_info *, struct buf *);
-
-/*
- * The document of a report (report_doc.c): headings, words and tables, which
- * are appended to the text of Markdown, or to the lines that become the
- * first pages of a PDF.
- */
-struct report {
-    bool pdf; /* not Markdown */
-    const struct request *r;
-    struct build all;    /* with all runs */
-    struct buf text;     /* Markdown, or the lines of a PDF */
-    char *folder;        /* of the figures in Markdown */
-    struct figure *page; /* of the PDF */
-    size_t n_pages, page_room;
-    size_t n_figures;
-};
-
-enum { REPORT_WIDTH = 118 }; /* characters of a line of an A4 page */
-
-/* A new page of a PDF. */
-struct figure *report_page(struct report *);
-/* Put the lines of a PDF on pages of their own, before those of the figures. */
-void report_text_pages(struct report *, const char *title);
-void report_heading(struct report *, const char *text);
-/* A paragraph. */
-void report_words(struct report *, const char *text);
-/* Text whose lines are kept; nothing if it is empty. */
-void report_text(struct report *, const char *title, const char *text);
-/* A table, as Markdown or, for a PDF, aligned; nothing if it has no rows. */
-void report_table(struct report *, const char *title, const struct table *);
