@@ -15,7 +15,7 @@
 #include "common/format/yaml.h"
 #include "store/format/store.h"
 #include "store/write/edit.h"
-#include "store/write/staging.h"
+#include "store/write/new_run.h"
 
 struct check {
     const char *root;

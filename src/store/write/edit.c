@@ -18,7 +18,7 @@
 #include "store/format/key.h"
 #include "store/format/meta.h"
 #include "store/read/runs.h"
-#include "store/write/staging.h"
+#include "store/write/new_run.h"
 
 /* ---- moves --------------------------------------------------------------- */
 

@@ -7,6 +7,5 @@ src_store_libstore_a_SOURCES += \
 	%D%/provenance.c \
 	%D%/run.c \
 	%D%/run_output.c \
-	%D%/staging.c \
 	%D%/stored_run.c \
 	%D%/writer.c

@@ -22,7 +22,6 @@
 #include "store/read/runs.h"
 #include "store/write/new_run.h"
 #include "store/write/provenance.h"
-#include "store/write/staging.h"
 #include "store/write/writer.h"
 
 struct run {

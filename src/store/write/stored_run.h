@@ -9,7 +9,6 @@
 #include "store/format/key.h"
 #include "store/format/metric.h"
 #include "store/write/new_run.h"
-#include "store/write/staging.h"
 
 /*
  * stored_run - write a run that is imported, or add to one that exists

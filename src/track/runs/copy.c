@@ -11,7 +11,6 @@
 #include "store/format/meta.h"
 #include "store/format/store.h"
 #include "store/write/new_run.h"
-#include "store/write/staging.h"
 #include "track/runs/file_tree.h"
 
 int copy_stream(FILE *in, const char *name, FILE *out, struct err *e)
