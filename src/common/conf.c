@@ -11,6 +11,7 @@
 
 #include "common/num.h"
 #include "common/opt.h"
+#include "common/path.h"
 
 static size_t index_of(const struct conf *c, const struct setting *s)
 {
@@ -223,8 +224,7 @@ static const char *nearest_key(const struct conf *c, const char *key)
     return near.best;
 }
 
-/* Are both lines of one file? */
-static bool same_file(const char *a, const char *b)
+bool conf_same_file(const char *a, const char *b)
 {
     const char *colon = strrchr(a, ':');
 
@@ -250,7 +250,7 @@ static void override_group(struct conf *c, const struct setting *s,
         struct err e = { 0 };
 
         if (o == s || o->group != s->group || !before ||
-            same_file(where, before))
+            conf_same_file(where, before))
             continue;
         set_value(c, o, o->value, &e);
         c->origin[index_of(c, o)] = NULL;
@@ -346,14 +346,31 @@ int conf_wrap(const struct conf *c, const char *key, struct err *e)
 
 /* ---- a file ----------------------------------------------------------- */
 
-struct reading {
+/* A file that was read or, while it is open, is being read. */
+struct walked {
+    const struct walked *before;
+    const char *path; /* the real one */
+    bool open;
+};
+
+struct walk {
     conf_walk_fn *call;
     void *arg;
+    bool alone; /* the file extends no other */
+    struct arena mem;
+    const struct walked *last;
+};
+
+struct reading {
+    struct walk *walk;
     const char *path;
     FILE *fp;
     int line;
+    bool begun; /* there was a setting */
     struct err *e;
 };
+
+static int walk_file(struct walk *, const char *path, struct err *);
 
 /* A path may be longer than the 200 bytes that libinih allows for a line; newer
  * versions of the library have a variable for the limit. */
@@ -406,25 +423,75 @@ static char *next_line(char *out, int room, void *arg)
     return out;
 }
 
+/* Read the files of "a.ini, b.ini", relative to the folder of this one. */
+static void extend(struct reading *r, const char *list, const char *where)
+{
+    const int folder = (int)(path_name(r->path) - r->path);
+
+    if (r->begun)
+        err_set(r->e, ERR_USAGE, "%s: extends must come before all settings",
+                where);
+    while (r->e->kind == ERR_NONE && *(list += strspn(list, ", \t"))) {
+        size_t n = strcspn(list, ",");
+        const char *path;
+
+        while (strchr(" \t", list[n - 1]))
+            n--;
+        path = arena_printf(&r->walk->mem, "%.*s%.*s",
+                            *list == '/' ? 0 : folder, r->path, (int)n, list);
+        if (walk_file(r->walk, path, r->e) < 0)
+            err_wrap(r->e, "%s", where);
+        list += n;
+    }
+}
+
 static int take_line(void *arg, const char *section, const char *name,
                      const char *value)
 {
     struct reading *r = arg;
+    struct walk *w = r->walk;
     char *where = xasprintf("%s:%d", r->path, r->line);
     char *key = xasprintf("%s%s%s", section, *section ? "." : "", name);
 
-    r->call(r->arg, key, value, where, r->e);
+    if (!w->alone && strcmp(key, "extends") == 0) {
+        extend(r, value, where);
+    } else {
+        r->begun = true;
+        w->call(w->arg, key, value, where, r->e);
+    }
     free(where);
     free(key);
     return r->e->kind == ERR_NONE;
 }
 
-int conf_walk(const char *path, conf_walk_fn *call, void *arg, struct err *e)
+/* Note that a file is being read; NULL if it was before. */
+static struct walked *begin_file(struct walk *w, const char *path,
+                                 struct err *e)
 {
-    struct reading r = { .call = call, .arg = arg, .path = path, .e = e };
+    char *real = realpath(path, NULL); /* a pipe has none */
+    struct walked *new = arena_alloc(&w->mem, sizeof *new);
+
+    arena_take(&w->mem, real);
+    *new = (struct walked){ w->last, real ? real : path, true };
+    for (const struct walked *f = w->last; f; f = f->before) {
+        if (strcmp(f->path, new->path) != 0)
+            continue;
+        if (f->open)
+            err_set(e, ERR_USAGE, "%s extends itself", path);
+        return NULL;
+    }
+    w->last = new;
+    return new;
+}
+
+static int walk_file(struct walk *w, const char *path, struct err *e)
+{
+    struct reading r = { .walk = w, .path = path, .e = e };
+    struct walked *file = begin_file(w, path, e);
     int bad;
 
-    allow_long_lines();
+    if (!file)
+        return e->kind == ERR_NONE ? 0 : -1;
     r.fp = fopen(path, "re");
     if (!r.fp)
         return err_open(e, "cannot open %s", path);
@@ -436,7 +503,25 @@ int conf_walk(const char *path, conf_walk_fn *call, void *arg, struct err *e)
         err_set(e, ERR_USAGE,
                 "%s:%d: expected [section], key = value or a comment", path,
                 bad);
+    file->open = false;
     return e->kind == ERR_NONE ? 0 : -1;
+}
+
+static int walk_all(struct walk *w, const char *path, struct err *e)
+{
+    int ret;
+
+    allow_long_lines();
+    ret = walk_file(w, path, e);
+    arena_clear(&w->mem);
+    return ret;
+}
+
+int conf_walk(const char *path, conf_walk_fn *call, void *arg, struct err *e)
+{
+    struct walk w = { .call = call, .arg = arg };
+
+    return walk_all(&w, path, e);
 }
 
 static int put_once(void *arg, const char *key, const char *value,
@@ -445,7 +530,7 @@ static int put_once(void *arg, const char *key, const char *value,
     struct conf *c = arg;
     const char *before = conf_origin(c, key);
 
-    if (before && same_file(where, before))
+    if (before && conf_same_file(where, before))
         return err_set(e, ERR_USAGE, "%s: %s was already set at %s", where, key,
                        before);
     return conf_put(c, key, value, where, e);
@@ -454,6 +539,13 @@ static int put_once(void *arg, const char *key, const char *value,
 int conf_read(struct conf *c, const char *path, struct err *e)
 {
     return conf_walk(path, put_once, c, e);
+}
+
+int conf_read_alone(struct conf *c, const char *path, struct err *e)
+{
+    struct walk w = { .call = put_once, .arg = c, .alone = true };
+
+    return walk_all(&w, path, e);
 }
 
 /* ---- back to text ----------------------------------------------------- */

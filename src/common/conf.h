@@ -33,8 +33,9 @@
  * conf and live until conf_clear().
  *
  * A file consists of [section], key = value, and comments after ; or, at the
- * start of a line, after #.  With older versions of libinih a line holds at
- * most 199 bytes.
+ * start of a line, after #.  It may begin with "extends = a.ini, b.ini": these
+ * are read before the rest, each once, and the last value counts.  With older
+ * versions of libinih a line holds at most 199 bytes.
  */
 enum conf_type {
     CONF_INT,   /* int64_t; 512k, 10B */
@@ -99,6 +100,8 @@ void conf_init(struct conf *, const struct setting *table, void *target);
 void conf_clear(struct conf *);
 
 int conf_read(struct conf *, const char *path, struct err *);
+/* A file that extends no other, such as one that came with a run. */
+int conf_read_alone(struct conf *, const char *path, struct err *);
 int conf_set(struct conf *, const char *assignment, struct err *);
 /* One value; `where` goes into the error and into conf_origin(). */
 int conf_put(struct conf *, const char *key, const char *value,
@@ -106,8 +109,9 @@ int conf_put(struct conf *, const char *key, const char *value,
 int conf_put_int(struct conf *, const char *key, int64_t value,
                  const char *where, struct err *);
 
-/* Call call() for each assignment of a file, with "section.key": for a file
- * that has the settings of more than one table.  -1 from call() ends it. */
+/* Call call() for each assignment of a file and those that it extends, with
+ * "section.key": for a file that has the settings of more than one table.  -1
+ * from call() ends it. */
 typedef int conf_walk_fn(void *arg, const char *key, const char *value,
                          const char *where, struct err *);
 int conf_walk(const char *path, conf_walk_fn *call, void *arg, struct err *);
@@ -115,6 +119,9 @@ int conf_walk(const char *path, conf_walk_fn *call, void *arg, struct err *);
 const struct setting *conf_find(const struct conf *, const char *key);
 /* "conf/x.ini:12", "--set", or NULL when it is the default. */
 const char *conf_origin(const struct conf *, const char *key);
+
+/* Are both origins lines of one file? */
+bool conf_same_file(const char *where, const char *other);
 
 /* The value as text that reads back as the same value. */
 void conf_text(const struct conf *, const struct setting *, struct buf *out);

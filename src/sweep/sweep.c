@@ -208,22 +208,27 @@ static int space_axis(struct sweep *s, struct sweep_axis *a, struct err *e)
     return 0;
 }
 
+/* An axis of a file takes the place of one of the files that it extends. */
 int sweep_axis_add(struct sweep *s, const struct sweep_axis *axis,
                    struct err *e)
 {
-    struct sweep_axis *a;
+    size_t i = 0;
 
-    for (size_t i = 0; i < s->n_axes; i++)
-        if (strcmp(s->axis[i].key, axis->key) == 0)
-            return err_set(e, ERR_USAGE, "%s: %s is already an axis",
-                           axis->where, axis->key);
+    while (i < s->n_axes && strcmp(s->axis[i].key, axis->key) != 0)
+        i++;
+    if (i < s->n_axes && (!strchr(axis->where, ':') ||
+                          conf_same_file(axis->where, s->axis[i].where)))
+        return err_set(e, ERR_USAGE, "%s: %s is already an axis", axis->where,
+                       axis->key);
     if (axis->n_args > MAX_ARGS)
         return err_set(e, ERR_USAGE, "%s: more than %d values", axis->where,
                        MAX_ARGS);
-    GROW(s->axis, s->n_axes, s->room_axes);
-    a = &s->axis[s->n_axes++];
-    *a = *axis;
-    return a->random ? 0 : space_axis(s, a, e);
+    if (i == s->n_axes) {
+        GROW(s->axis, s->n_axes, s->room_axes);
+        s->n_axes++;
+    }
+    s->axis[i] = *axis;
+    return axis->random ? 0 : space_axis(s, &s->axis[i], e);
 }
 
 static int add_assignment(struct sweep *s, const char *assignment,
@@ -340,10 +345,11 @@ static int read_setting(void *arg, const char *key, const char *value,
                 : sweep_random(s, text, where, e);
 }
 
-/* A relative base is relative to the folder of the file. */
-static void resolve_base(struct sweep *s, const char *path)
+/* A relative base is relative to the folder of the file that has it. */
+static void resolve_base(struct sweep *s)
 {
-    const size_t folder = (size_t)(path_name(path) - path);
+    const char *path = conf_origin(&s->conf, "sweep.base");
+    const size_t folder = path ? (size_t)(path_name(path) - path) : 0;
 
     if (s->base[0] && s->base[0] != '/')
         s->base = arena_printf(&s->mem, "%.*s%s", (int)folder, path, s->base);
@@ -357,7 +363,7 @@ int sweep_read(struct sweep *s, const char *path, struct err *e)
     if (wandb ? sweep_read_wandb(s, path, e) < 0
               : conf_walk(path, read_setting, s, e) < 0)
         return -1;
-    resolve_base(s, path);
+    resolve_base(s);
     if (!s->name[0])
         s->name = arena_strndup(&s->mem, name, strcspn(name, "."));
     return 0;

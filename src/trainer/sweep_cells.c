@@ -76,7 +76,8 @@ static int name_cell(const struct sweep *w, size_t cell, struct settings *s,
 int sweep_cells_load(const struct sweep *w, size_t cell, struct settings *out,
                      struct err *e)
 {
-    if (settings_begin(out, w->base[0] ? w->base : NULL, e) < 0)
+    if (settings_begin(out, NULL, e) < 0 ||
+        (w->base[0] && settings_read(out, w->base, e) < 0))
         return -1;
     for (size_t i = 0; i < w->n_sets; i++)
         if (conf_put(&out->conf, w->set[i].key, w->set[i].value,

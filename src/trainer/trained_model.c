@@ -97,7 +97,9 @@ int trained_model_run(struct trained_model *m, int argc, char **argv,
     if (find_model(m, argc > 0 ? argv[0] : NULL, &path, e) < 0)
         return -1;
     config = path_join(path, "config.ini");
-    ret = settings_load(&s, config, NULL, 0, e);
+    ret = settings_begin(&s, config, e);
+    if (ret == 0)
+        settings_finish(&s);
     if (ret == 0)
         ret = override_settings(&s, m, e);
     eng.weights = (struct engine_weights){ path, checkpoint_fits };

@@ -97,4 +97,33 @@ gtrain -c base.ini --name kept --set checkpoint.every=2 >out 2>&1
 gtrack artifacts kept >out 2>err
 like out "checkpoints/best -> step-0000000" \
     "the list of artifacts says which checkpoint is the best"
+
+# files that extend others
+mkdir -p sub/of
+printf '[sweep]\nbase = ../base.ini\n[grid]\noptim.lr = 1e-2\nmodel.width = 16, 32\n' \
+    >sub/grid.ini
+printf 'extends = ../grid.ini\n[grid]\noptim.lr = 2e-2, 3e-2\n' >sub/of/lr.ini
+gtrain plan sub/of/lr.ini --tsv --no-header >out 2>err
+is "$(cut -f 1 out | tr '\n' ' ')" "lr-lr=2e-2-width=16 lr-lr=2e-2-width=32 \
+lr-lr=3e-2-width=16 lr-lr=3e-2-width=32 all " \
+    "a sweep's file replaces an axis of one that it extends" "$(cat err)"
+printf 'extends = ../base.ini\n[run]\nname = extended\n[optim]\nlr = 2e-3\n' >sub/run.ini
+printf '[sweep]\nbase = sub/run.ini\n[grid]\noptim.decay = 0\n' >over.ini
+gtrain sweep over.ini >out 2>&1
+is "$? $(gtrack ls --sweep over -c name,optim.lr,schedule.steps --tsv --no-header)" \
+    "0 extended-decay=0${tab}0.002${tab}4" "the base of a sweep may extend files" \
+    "$(tail -n 3 out)"
+gtrain --config sub/run.ini --set checkpoint.every=2 --set train.stop_at=2 >out 2>&1
+rm sub/run.ini
+gtrain --resume extended --set train.stop_at=4 >out 2>&1
+is "$? $(gtrack ls extended -c optim.lr,steps --tsv --no-header)" "0 0.002${tab}4" \
+    "a run resumes without the file that it began with" "$(cat out)"
+gtrain replay extended >out 2>&1
+like out "certified" "a run is computed again without the file that it began with"
+stored=$(gtrack where extended)/artifacts/checkpoints/best
+{ echo "extends = $dir/base.ini"; cat "$stored/config.ini"; } >new
+cp -f new "$stored/config.ini"
+resum "$stored"
+gtrain sample "$stored" >out 2>&1
+like out "unknown setting extends" "the settings of a checkpoint extend no file"
 done_testing

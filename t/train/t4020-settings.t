@@ -93,4 +93,33 @@ printf '[optim]\nlr = 1e-3\n[grid]\noptim.lr = 1, 2\n' >sweep.ini
 gtrain train --config sweep.ini >out 2>&1
 like out "^gtrain: sweep.ini:4: .* sweep; 'gtrain plan sweep.ini' lists" \
     "gtrain train says that the file of a sweep is one, and starts nothing"
+# a file that extends others; both of these extend the same one
+mkdir -p sub/model
+printf '[optim]\nlr = 1e-3\nbeta1 = 0.8\n[model]\nwidth = 32\n' >sub/base.ini
+printf 'extends = ../base.ini\n[model]\nwidth = 64\n' >sub/model/small.ini
+printf 'extends = base.ini , model/small.ini\n[optim]\nlr = 2e-3\n' >sub/run.ini
+gtrain --config sub/run.ini --set optim.beta2=0.9 --show-config >all.ini
+sed -n 's/^; .*(from \(.*\))$/\1/p' all.ini >origins
+is "$(tr '\n' ' ' <origins)" \
+    "sub/model/small.ini:3 sub/run.ini:3 sub/base.ini:3 --set " \
+    "of several files the last value counts, and --show-config says whose it is"
+printf 'extends = again.ini\n' >sub/loop.ini
+printf 'extends = loop.ini\n' >sub/again.ini
+printf 'extends = none.ini\n' >sub/gone.ini
+printf 'extends = typo.ini\n' >sub/of.ini
+printf '[optim]\nlearning = 1\n' >sub/typo.ini
+printf '[optim]\nlr = 1\n[]\nextends = base.ini\n' >sub/late.ini
+# extends_badly FILE STATUS MESSAGE
+extends_badly() {
+    gtrain --config "sub/$1" --show-config >out 2>&1
+    is "$? $(cat out)" "$2 gtrain: sub/$3" "$1 is refused with the line at fault"
+}
+extends_badly loop.ini 2 \
+    "loop.ini:1: sub/again.ini:1: sub/loop.ini extends itself"
+extends_badly gone.ini 3 \
+    "gone.ini:1: cannot open sub/none.ini: No such file or directory"
+extends_badly of.ini 2 \
+    "of.ini:1: sub/typo.ini:2: unknown setting optim.learning"
+extends_badly late.ini 2 \
+    "late.ini:4: extends must come before all settings"
 done_testing

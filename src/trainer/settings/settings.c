@@ -142,13 +142,13 @@ static int refuse_sweep(void *arg, const char *key, const char *value,
     return 0;
 }
 
-/* If settings cannot be read, say so when the file describes a sweep. */
-static int read_file(struct settings *c, const char *path, struct err *e)
+int settings_read(struct settings *c, const char *path, struct err *e)
 {
     struct err sweep = { 0 };
 
     if (conf_read(&c->conf, path, e) == 0)
         return 0;
+    /* say so when the file describes a sweep */
     if (conf_walk(path, refuse_sweep, (char *)(uintptr_t)path, &sweep) < 0)
         *e = sweep;
     return -1;
@@ -159,7 +159,7 @@ int settings_begin(struct settings *c, const char *path, struct err *e)
     memset(c, 0, sizeof *c);
     conf_init(&c->conf, settings_table, c);
     c->conf.former = former;
-    return path ? read_file(c, path, e) : 0;
+    return path ? conf_read_alone(&c->conf, path, e) : 0;
 }
 
 /* Do the file or --set say how large the batch is, in sequences or tokens? */
@@ -211,7 +211,8 @@ void settings_finish(struct settings *c)
 int settings_load(struct settings *c, const char *path, const char *const *sets,
                   size_t n_sets, struct err *e)
 {
-    if (settings_begin(c, path, e) < 0)
+    if (settings_begin(c, NULL, e) < 0 ||
+        (path && settings_read(c, path, e) < 0))
         return -1;
     for (size_t i = 0; i < n_sets; i++)
         if (conf_set(&c->conf, sets[i], e) < 0)

@@ -183,8 +183,10 @@ extern const struct setting settings_table[];
  * take precedence over those of a preset. */
 int settings_load(struct settings *, const char *path, const char *const *sets,
                   size_t n_sets, struct err *);
-/* settings_load() in parts, for assignments of other origins: begin, conf_put()
- * for each, finish. */
-int settings_begin(struct settings *, const char *path, struct err *);
+/* settings_load() in parts, for assignments of other origins: begin, from the
+ * defaults or the stored settings of a run; read a file; conf_put() for each;
+ * finish. */
+int settings_begin(struct settings *, const char *stored, struct err *);
+int settings_read(struct settings *, const char *path, struct err *);
 void settings_finish(struct settings *);
 void settings_clear(struct settings *);
