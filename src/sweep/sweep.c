@@ -8,6 +8,7 @@
 
 #include "common/hash.h"
 #include "common/num.h"
+#include "common/opt.h"
 #include "common/path.h"
 #include "common/rng.h"
 #include "common/sha256.h"
@@ -17,6 +18,10 @@ static const char *const goals[] = {
 };
 static const char *const methods[] = {
     [SWEEP_ALL] = "all", [SWEEP_HALVING] = "halving", NULL
+};
+
+static const char *const samplers[] = {
+    [SAMPLER_RANDOM] = "random", [SAMPLER_TPE] = "tpe", NULL
 };
 
 /* clang-format off */
@@ -34,6 +39,9 @@ static const struct setting table[] = {
     { "sweep.method", CONF_WORD, AT(method), "all",
       "run every cell to its end, or halve their number in rungs",
       methods },
+    { "sweep.sampler", CONF_WORD, AT(sampler), "random",
+      "draw the values of [random] independently, or where results are good",
+      samplers },
     { "sweep.samples", CONF_INT, AT(samples), "10",
       "number of samples of the axes in [random]", .min = 1,
       .max = SWEEP_MAX_CELLS },
@@ -260,45 +268,46 @@ int sweep_random(struct sweep *s, const char *assignment, const char *where,
     return add_assignment(s, assignment, where, true, e);
 }
 
-static int draw_numbers(struct sweep *s, struct sweep_axis *a, uint64_t stream,
-                        struct err *e)
+const char *sweep_value_at(struct sweep *s, const struct sweep_axis *a,
+                           double t)
 {
-    const bool whole = strcmp(a->range, "integer") == 0;
-    double x[2];
+    const double x[2] = { a->low, a->high };
+    const double v = a->kind >= RANGE_INTEGER
+                         ? floor(x[0] + t * (x[1] - x[0] + 1))
+                         : interpolate(x, t, a->kind == RANGE_LOG);
 
-    if (parse_numbers(a, 2, x, e) < 0)
-        return -1;
-    for (size_t i = 0; i < a->n; i++) {
-        const double t = (double)rng_uniform((uint64_t)s->seed, stream, i);
-        double v = interpolate(x, t, strcmp(a->range, "loguniform") == 0);
-
-        if (whole)
-            v = floor(x[0] + t * (x[1] - x[0] + 1));
-        a->value[i] = short_number(&s->mem, v);
-    }
-    return 0;
+    return a->kind == RANGE_CHOICE ? a->arg[(size_t)v]
+                                   : short_number(&s->mem, v);
 }
 
 /* Draw the values of an axis, once the number of samples is known. */
 static int draw_axis(struct sweep *s, struct sweep_axis *a, struct err *e)
 {
-    static const char *const known[] = { "loguniform", "uniform", "integer" };
+    static const char *const words[] = { [RANGE_LOG] = "loguniform",
+                                         [RANGE_UNIFORM] = "uniform",
+                                         [RANGE_INTEGER] = "integer",
+                                         [RANGE_CHOICE] = "choice",
+                                         NULL };
     const uint64_t stream = rng_stream(RNG_SWEEP, hash_name(a->key), 0);
+    const int kind = opt_find_word(words, a->range);
+    double x[2] = { 0, (double)a->n_args - 1 };
 
-    a->n = (size_t)s->samples;
-    a->value = arena_alloc(&s->mem, a->n * sizeof *a->value);
-    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
-        if (strcmp(a->range, known[i]) == 0)
-            return draw_numbers(s, a, stream, e);
-    if (strcmp(a->range, "choice") != 0)
+    if (kind < 0)
         return err_set(e, ERR_USAGE,
                        "%s: expects loguniform(low, high), uniform(low, high), "
                        "integer(low, high) or choice(a, b), not '%s%s'",
                        a->where, a->range[0] ? a->range : a->arg[0],
                        a->range[0] ? "()" : "");
+    if (kind != RANGE_CHOICE && parse_numbers(a, 2, x, e) < 0)
+        return -1;
+    a->kind = (enum sweep_range)kind;
+    a->low = x[0];
+    a->high = x[1];
+    a->n = (size_t)s->samples;
+    a->value = arena_alloc(&s->mem, a->n * sizeof *a->value);
     for (size_t i = 0; i < a->n; i++)
-        a->value[i] = a->arg[rng_word((uint64_t)s->seed, stream, i) %
-                             (uint32_t)a->n_args];
+        a->value[i] = sweep_value_at(
+            s, a, (double)rng_uniform((uint64_t)s->seed, stream, i));
     return 0;
 }
 
@@ -430,11 +439,13 @@ size_t sweep_seed_axis(const struct sweep *s)
 
 /* Add a cell, unless there is one with these values.  Cells that differ in
  * their seed alone are a group. */
-static void add_cell(struct sweep *s, const char **value)
+static void add_cell(struct sweep *s, const char *const *values)
 {
     const size_t seed = sweep_seed_axis(s);
+    const char **value = arena_alloc(&s->mem, s->n_axes * sizeof *value);
     struct sweep_cell *c, new = { .value = value, .group = s->n_groups };
 
+    memcpy(value, values, s->n_axes * sizeof *value);
     for (size_t i = 0; i < s->n_axes; i++)
         new.hash = (new.hash ^ (i == seed ? 0 : hash_name(value[i]))) *
                        0x9e3779b97f4a7c15u +
@@ -452,8 +463,22 @@ static void add_cell(struct sweep *s, const char **value)
     s->cell[s->n_cells++] = new;
 }
 
+void sweep_add_group(struct sweep *s, const char **value)
+{
+    const size_t seed = sweep_seed_axis(s);
+    const bool seeds = seed < s->n_axes;
+
+    for (size_t k = 0; k < (seeds ? s->axis[seed].n : 1); k++) {
+        if (seeds)
+            value[seed] = s->axis[seed].value[k];
+        add_cell(s, value);
+    }
+}
+
 int sweep_expand(struct sweep *s, struct err *e)
 {
+    const bool tpe = s->sampler == SAMPLER_TPE;
+    const char **value;
     size_t each = 1; /* samples */
     double count = 1;
 
@@ -464,20 +489,29 @@ int sweep_expand(struct sweep *s, struct err *e)
                        "the sweep has no axes; add [grid], [random], --grid, "
                        "--random or --seeds");
     for (size_t i = 0; i < s->n_axes; i++) {
-        if (!s->axis[i].random)
-            count *= (double)s->axis[i].n;
-        else if (draw_axis(s, &s->axis[i], e) < 0)
+        struct sweep_axis *a = &s->axis[i];
+
+        if (tpe && !a->random && i != sweep_seed_axis(s))
+            return err_set(e, ERR_USAGE,
+                           "%s: sweep.sampler = tpe chooses values of [random] "
+                           "alone; write %s = choice(a, b) there",
+                           a->where, a->key);
+        if (a->random && draw_axis(s, a, e) < 0)
             return -1;
+        if (a->random)
+            each = a->n;
         else
-            each = (size_t)s->samples;
+            count *= (double)a->n;
     }
-    count *= (double)each;
-    if (count > SWEEP_MAX_CELLS)
+    if (count * (double)each > SWEEP_MAX_CELLS)
         return err_set(e, ERR_USAGE,
                        "the sweep has %.0f cells; at most %d are possible",
-                       count, SWEEP_MAX_CELLS);
-    for (size_t c = 0; c < (size_t)count; c++) {
-        const char **value = arena_alloc(&s->mem, s->n_axes * sizeof *value);
+                       count * (double)each, SWEEP_MAX_CELLS);
+    s->most_cells = (size_t)count * each;
+    if (tpe && each > SWEEP_FIRST_SAMPLES)
+        each = SWEEP_FIRST_SAMPLES;
+    value = arena_alloc(&s->mem, s->n_axes * sizeof *value);
+    for (size_t c = 0; c < (size_t)count * each; c++) {
         size_t rest = c / each;
 
         for (size_t i = s->n_axes; i-- > 0;) {
@@ -489,5 +523,7 @@ int sweep_expand(struct sweep *s, struct err *e)
         }
         add_cell(s, value);
     }
+    if (!tpe)
+        s->most_cells = s->n_cells;
     return 0;
 }

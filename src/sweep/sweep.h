@@ -39,7 +39,9 @@
  * counted up from the one that the file sets.
  *
  * Random values are for sweeps with many axes, whose grid is too large: n
- * cells then try n values of every axis.  Cells that differ in their seed alone
+ * cells then try n values of every axis.  With sampler = tpe, all but the first
+ * of them depend on results (sweep_tpe.c), so their cells are added while the
+ * sweep runs.  Cells that differ in their seed alone
  * are a group.  Halving trains all cells for a part of the steps and only the
  * best groups to the end (sweep_next.h).  With 3 rungs and eta = 3, 9 cells
  * take as many steps as 2.3 whole trainings.
@@ -50,12 +52,16 @@
  * cells are added.
  */
 enum sweep_method { SWEEP_ALL, SWEEP_HALVING };
+enum sweep_sampler { SAMPLER_RANDOM, SAMPLER_TPE };
 enum sweep_goal { SWEEP_MIN, SWEEP_MAX };
 
 /* A setting of every cell, and where it was set: "sweep.ini:12", "--set". */
 struct sweep_set {
     const char *key, *value, *where;
 };
+
+/* Of a random axis; the last two have a limited number of values. */
+enum sweep_range { RANGE_LOG, RANGE_UNIFORM, RANGE_INTEGER, RANGE_CHOICE };
 
 struct sweep_axis {
     const char *key; /* "optim.lr" */
@@ -64,6 +70,8 @@ struct sweep_axis {
     const char *range; /* "uniform"; "" for a list */
     size_t n_args;
     const char **arg; /* of the range */
+    enum sweep_range kind;
+    double low, high; /* of the values, or of the indices of choices */
     size_t n;
     const char **value; /* of a random axis: the samples */
 };
@@ -85,6 +93,7 @@ struct sweep {
     const char *metric; /* "val/loss" */
     enum sweep_goal goal;
     enum sweep_method method;
+    enum sweep_sampler sampler;
     int64_t samples, seeds, parallel, gpus, ranks;
     int64_t rungs, eta;    /* halving: one cell of eta continues */
     int64_t steps;         /* halving: those of a whole training, or 0 */
@@ -104,9 +113,11 @@ struct sweep {
     size_t n_axes, room_axes;
     struct sweep_cell *cell;
     size_t n_cells, n_groups;
+    size_t most_cells; /* when all values are chosen */
 };
 
-enum { SWEEP_MAX_CELLS = 100000 };
+/* With sampler = tpe: the groups before the first choice. */
+enum { SWEEP_MAX_CELLS = 100000, SWEEP_FIRST_SAMPLES = 10 };
 
 void sweep_init(struct sweep *, const char *seed_key);
 int sweep_read(struct sweep *, const char *path, struct err *);
@@ -123,6 +134,17 @@ int sweep_put(struct sweep *, const char *key, const char *value,
 /* The file of a sweep of W&B. */
 int sweep_read_wandb(struct sweep *, const char *path, struct err *);
 int sweep_expand(struct sweep *, struct err *);
+/* Add cells with these values of the axes, one for each seed, unless there are
+ * such. */
+void sweep_add_group(struct sweep *, const char **value);
+/* The value at a place in the range of a random axis, from 0 to below 1. */
+const char *sweep_value_at(struct sweep *, const struct sweep_axis *,
+                           double place);
+/* Choose the values of a group by those of n groups, the best first, of which
+ * each is named by one of its cells.  The choice depends on these, the seed and
+ * the number of the group alone. */
+void sweep_tpe_draw(struct sweep *, const size_t *cell, size_t n,
+                    uint64_t number, const char **value);
 /* The axis of the grid that seeds are, or n_axes. */
 size_t sweep_seed_axis(const struct sweep *);
 /* The value of an axis, or of a setting of all cells; NULL if there is none. */

@@ -274,10 +274,12 @@ static int submit_cells(struct sweep_run *s, const struct sweep_command *c,
 
     if (ret == 0)
         ret = sweep_run_look(s, e);
-    if (ret == 0 && w->method == SWEEP_HALVING)
+    if (ret == 0 && (w->method == SWEEP_HALVING || w->sampler == SAMPLER_TPE))
         ret = err_set(e, ERR_USAGE,
-                      "sweep.method = halving compares cells while it runs, "
-                      "which an array job cannot do; run it on one machine");
+                      "sweep.%s compares cells while it runs, which an array "
+                      "job cannot do; run it on one machine",
+                      w->method == SWEEP_HALVING ? "method = halving"
+                                                 : "sampler = tpe");
     if (ret == 0)
         n = list_tasks(s, limited ? w->parallel : 0, &tasks);
     describe_command(s, c, &words);
@@ -334,8 +336,9 @@ static int run_cells(struct sweep_run *s, const struct sweep_command *c,
     ret = 0;
     if (ret == 0 && (ret = sweep_run_look(s, e)) == 0 && c->cell < 0)
         log_info("%zu of %zu cells to run, %lld at a time",
-                 s->count[CELL_MISSING] + s->count[CELL_FAILED],
-                 s->sweep.n_cells, (long long)s->sweep.parallel);
+                 s->sweep.most_cells - s->sweep.n_cells +
+                     s->count[CELL_MISSING] + s->count[CELL_FAILED],
+                 s->sweep.most_cells, (long long)s->sweep.parallel);
     if (ret == 0)
         ret = run_pool(&r, e);
     sweep_next_clear(&r.next);

@@ -243,10 +243,36 @@ static int find_cell(struct sweep_next *n, int64_t rung, size_t *cell)
     return 0;
 }
 
-int sweep_next_choose(struct sweep_next *n, size_t *cell, struct err *e)
+/* Choose a group by the results so far; those without one come last. */
+static int draw_group(struct sweep_next *n, struct err *e)
+{
+    const struct sweep *w = &n->run->sweep;
+    size_t count, *seen = rank_groups(n, &count);
+    int ret;
+
+    for (size_t g = 0; g < n->n_groups; g++)
+        if (!group_passed(&n->group[g]))
+            seen[count++] = g;
+    for (size_t i = 0; i < count; i++) {
+        size_t c = 0;
+
+        while (w->cell[c].group != seen[i])
+            c++;
+        seen[i] = c;
+    }
+    ret = sweep_run_draw(n->run, seen, count, e);
+    if (ret == 0 && w->n_cells > n->n_cells)
+        ret = sweep_run_add(n->run, n->n_cells, e);
+    free(seen);
+    return ret;
+}
+
+static int choose(struct sweep_next *n, size_t *cell, bool *drawn,
+                  struct err *e)
 {
     bool complete = true;
 
+    *drawn = false;
     if (sweep_run_look(n->run, e) < 0)
         return -1;
     make_room(n);
@@ -257,10 +283,25 @@ int sweep_next_choose(struct sweep_next *n, size_t *cell, struct err *e)
         found = find_cell(n, rung, cell);
         if (found)
             return found;
+        if (rung == 0 && sweep_run_may_draw(n->run)) {
+            *drawn = true;
+            return draw_group(n, e);
+        }
         if (rung + 1 < count_rungs(n) && promote(n, rung, &complete, e) < 0)
             return -1;
     }
     return 0;
+}
+
+int sweep_next_choose(struct sweep_next *n, size_t *cell, struct err *e)
+{
+    bool drawn;
+    int found;
+
+    do
+        found = choose(n, cell, &drawn, e);
+    while (found == 0 && drawn);
+    return found;
 }
 
 int sweep_next_take(struct sweep_next *n, size_t cell, struct err *e)

@@ -129,13 +129,14 @@ static void find_rows(struct sweep_table *r)
 
 static void find_values(struct sweep_table *r)
 {
-    const struct sweep_axis *a = &r->s->sweep.axis[r->by];
+    const struct sweep *w = &r->s->sweep;
     size_t n = 0;
 
-    r->value = xcalloc(a->n, sizeof *r->value);
-    memcpy(r->value, a->value, a->n * sizeof *r->value);
-    qsort(r->value, a->n, sizeof *r->value, num_by_text);
-    for (size_t i = 0; i < a->n; i++)
+    r->value = xcalloc(w->n_cells, sizeof *r->value);
+    for (size_t c = 0; c < w->n_cells; c++)
+        r->value[c] = w->cell[c].value[r->by];
+    qsort(r->value, w->n_cells, sizeof *r->value, num_by_text);
+    for (size_t i = 0; i < w->n_cells; i++)
         if (n == 0 || strcmp(r->value[n - 1], r->value[i]) != 0)
             r->value[n++] = r->value[i];
     r->n_values = n;

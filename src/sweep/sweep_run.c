@@ -7,6 +7,7 @@
 
 #include "common/buf.h"
 #include "common/clock.h"
+#include "common/hash.h"
 #include "common/log.h"
 #include "common/num.h"
 #include "common/path.h"
@@ -46,13 +47,14 @@ static int write_manifest(struct sweep_run *s, struct err *e)
     return ret;
 }
 
-static int write_folder(struct sweep_run *s, struct err *e)
+/* The files of the cells from a number on. */
+static int write_folder(struct sweep_run *s, size_t from, struct err *e)
 {
     char *cells = path_join(s->folder, "cells");
     int ret = path_make(cells, e);
 
     free(cells);
-    for (size_t c = 0; ret == 0 && s->program->write && c < s->sweep.n_cells;
+    for (size_t c = from; ret == 0 && s->program->write && c < s->sweep.n_cells;
          c++)
         ret = s->program->write(s, c, e);
     return ret < 0 ? -1 : write_manifest(s, e);
@@ -65,6 +67,74 @@ char *sweep_run_keys(const struct sweep *w)
     for (size_t i = 0; i < w->n_axes; i++)
         buf_printf(&keys, "%s%s", i ? " " : "", w->axis[i].key);
     return buf_detach(&keys);
+}
+
+/* ---- draws ------------------------------------------------------------- */
+
+/* The file of the next draw; its name tells axes apart. */
+static char *draw_path(const struct sweep_run *s)
+{
+    char *keys = sweep_run_keys(&s->sweep);
+    char *path = xasprintf("%s/draws/%08x-%llu", s->folder, hash_name32(keys),
+                           (unsigned long long)s->draws);
+
+    free(keys);
+    return path;
+}
+
+bool sweep_run_may_draw(const struct sweep_run *s)
+{
+    return s->sweep.sampler == SAMPLER_TPE &&
+           s->draws + SWEEP_FIRST_SAMPLES < (uint64_t)s->sweep.samples;
+}
+
+int sweep_run_draw(struct sweep_run *s, const size_t *cell, size_t n,
+                   struct err *e)
+{
+    struct sweep *w = &s->sweep;
+    const char **value = arena_alloc(&w->mem, w->n_axes * sizeof *value);
+    char *path = draw_path(s), *line;
+    struct buf text = BUF_INIT;
+    int ret = path_make_parent(path, e);
+
+    sweep_tpe_draw(w, cell, n, s->draws, value);
+    for (size_t i = 0; i < w->n_axes; i++)
+        buf_printf(&text, "%s\n", value[i]);
+    if (ret == 0)
+        ret = save_create(path, text.s, e);
+    buf_trim(&text, 0);
+    if (ret == 0 && (ret = buf_read_file(&text, path, 1 << 20, e)) == 0) {
+        line = arena_strdup(&w->mem, text.s);
+        for (size_t i = 0; i < w->n_axes; i++)
+            value[i] = line ? strsep(&line, "\n") : "";
+        sweep_add_group(w, value);
+        s->draws++;
+    }
+    buf_clear(&text);
+    free(path);
+    return ret;
+}
+
+/* Add the groups that earlier commands have drawn. */
+static int read_draws(struct sweep_run *s, struct err *e)
+{
+    int ret = 0;
+
+    for (bool more = true; ret == 0 && more && sweep_run_may_draw(s);) {
+        char *path = draw_path(s);
+
+        more = path_exists(path);
+        if (more)
+            ret = sweep_run_draw(s, NULL, 0, e);
+        free(path);
+    }
+    return ret;
+}
+
+int sweep_run_add(struct sweep_run *s, size_t from, struct err *e)
+{
+    s->outcome = xrealloc(s->outcome, s->sweep.n_cells, sizeof *s->outcome);
+    return s->program->check(s, from, e) < 0 ? -1 : write_folder(s, from, e);
 }
 
 /* ---- the parent -------------------------------------------------------- */
@@ -125,7 +195,7 @@ static int begin_parent(struct sweep_run *s, struct err *e)
         return 0;
     run_tag(s->own, "sweep", s->sweep.name);
     run_tag(s->own, "sweep.folder", s->folder);
-    run_paramf(s->own, "sweep.cells", "%zu", s->sweep.n_cells);
+    run_paramf(s->own, "sweep.cells", "%zu", s->sweep.most_cells);
     return 0;
 }
 
@@ -176,6 +246,8 @@ int sweep_run_open(struct sweep_run *s, struct err *e)
 
     if (ret == 0)
         ret = read_parent(s, e);
+    if (ret == 0)
+        ret = read_draws(s, e);
     s->outcome = xcalloc(s->sweep.n_cells, sizeof *s->outcome);
     s->began_ms = clock_wall_ms();
     return ret;
@@ -185,12 +257,12 @@ int sweep_run_begin(struct sweep_run *s, bool runs, struct err *e)
 {
     struct run *own;
 
-    if (s->program->check(s, e) < 0)
+    if (s->program->check(s, 0, e) < 0)
         return -1;
     if ((runs || !s->parent) && begin_parent(s, e) < 0) {
         return -1;
     }
-    if (write_folder(s, e) < 0)
+    if (write_folder(s, 0, e) < 0)
         return -1;
     if (runs || !s->own)
         return 0;

@@ -28,6 +28,7 @@
  *      cells/ID.ini    the configuration of a cell of gtrain
  *      cells/ID.log    its output
  *      cells/ID/       its own files, such as checkpoints
+ *      draws/          values that were chosen by results
  *      parent          the id of the run that the cells are children of
  *
  * The state of a cell is not kept there, but read from the store, where the
@@ -58,8 +59,9 @@ struct sweep_run;
 struct sweep_run_program {
     /* Set sweep_run.root and sweep_run.experiment. */
     int (*open)(struct sweep_run *, struct err *);
-    /* Check every cell, and set most_steps if the sweep is one by halving. */
-    int (*check)(struct sweep_run *, struct err *);
+    /* Check the cells from a number on, and set most_steps if the sweep is one
+     * by halving. */
+    int (*check)(struct sweep_run *, size_t from, struct err *);
     /* Write the files that a cell needs; or NULL. */
     int (*write)(struct sweep_run *, size_t cell, struct err *);
     /* How to run a cell up to a step; 0: to its end. */
@@ -85,6 +87,7 @@ struct sweep_run {
     struct outcome *outcome;     /* one for each cell */
     size_t count[CELL_DONE + 1]; /* cells of each state */
     int64_t most_steps;          /* of a cell; set by sweep_run_begin() */
+    uint64_t draws;              /* groups that were chosen by results */
 };
 
 /* clang-format off */
@@ -122,6 +125,14 @@ int sweep_run_status(const struct sweep_run *, const struct table_style *,
  */
 int sweep_run_report(const struct sweep_run *, const char *by,
                      const struct table_style *, struct err *);
+
+/* Are there groups to choose by the results?  Add the next one, chosen by those
+ * of n groups (sweep_tpe_draw()) unless an earlier command has chosen it. */
+bool sweep_run_may_draw(const struct sweep_run *);
+int sweep_run_draw(struct sweep_run *, const size_t *cell, size_t n,
+                   struct err *);
+/* Check the cells that were added, from a number on, and write their files. */
+int sweep_run_add(struct sweep_run *, size_t from, struct err *);
 
 /* Is a better than b?  A number is better than NaN. */
 bool sweep_run_better(const struct sweep *, double a, double b);

@@ -2,7 +2,7 @@
  * sweep_wandb - read the file of a sweep of W&B
  *
  *      program: train.py
- *      method: grid                    or random
+ *      method: grid                    or random, or bayes
  *      metric: { name: val_loss, goal: minimize }
  *      run_cap: 20
  *      parameters:
@@ -10,9 +10,9 @@
  *        layers: { min: 1, max: 6 }
  *      command: [python, "${program}", "${args}"]
  *
- * Values become axes, a parameter with one value becomes a setting of every
- * cell, and the macros of the command become words with {key} in place of a
- * value.
+ * With bayes, values are chosen as by sweep.sampler = tpe.  Values become axes,
+ * a parameter with one value becomes a setting of every cell, and the macros of
+ * the command become words with {key} in place of a value.
  */
 #include "config.h"
 #include "sweep/sweep.h"
@@ -232,19 +232,15 @@ static int read_command(struct reader *r, struct err *e)
 static int read_method(struct reader *r, struct err *e)
 {
     const char *method = yaml_get(&r->y, "method");
+    const bool bayes = method && strcmp(method, "bayes") == 0;
 
-    if (method && strcmp(method, "bayes") == 0)
+    r->random = bayes || (method && strcmp(method, "random") == 0);
+    if (!method || (!r->random && strcmp(method, "grid") != 0))
         return err_set(e, ERR_USAGE,
-                       "%s: method: bayes is not supported; use random, or "
-                       "--set sweep.method=halving with grid or random",
-                       r->path);
-    if (!method ||
-        (strcmp(method, "grid") != 0 && strcmp(method, "random") != 0))
-        return err_set(e, ERR_USAGE,
-                       "%s: method expects grid or random, not "
-                       "'%s'",
+                       "%s: method expects grid, random or bayes, not '%s'",
                        r->path, method ? method : "");
-    r->random = strcmp(method, "random") == 0;
+    if (bayes && sweep_put(r->s, "sweep.sampler", "tpe", r->path, e) < 0)
+        return -1;
     if (yaml_find(&r->y, "early_terminate.type"))
         log_warn("%s: early_terminate is ignored; sweep.method = halving ends "
                  "the worse cells early",

@@ -275,7 +275,7 @@ static int open_cells(struct sweep_run *s, struct err *e)
     return 0;
 }
 
-static int check_cells(struct sweep_run *s, struct err *e)
+static int check_cells(struct sweep_run *s, size_t from, struct err *e)
 {
     const struct sweep *w = &s->sweep;
     const struct sweep_cells *c = s->arg;
@@ -283,6 +283,7 @@ static int check_cells(struct sweep_run *s, struct err *e)
     struct buf word = BUF_INIT;
     int ret = 0;
 
+    (void)from;
     if (c->n == 0)
         return err_set(e, ERR_USAGE,
                        "no command; give it after --, as in: gtrack sweep -c "

@@ -57,14 +57,14 @@ static int check_ranks(const struct sweep *w, const struct settings *set,
     return 0;
 }
 
-static int check_cells(struct sweep_run *s, struct err *e)
+static int check_cells(struct sweep_run *s, size_t from, struct err *e)
 {
     const struct sweep *w = &s->sweep;
     const int ranks = (int)(w->gpus > w->ranks ? w->gpus : w->ranks);
     struct engine_check seen = { 0 };
     int ret = 0;
 
-    for (size_t c = 0; ret == 0 && c < w->n_cells; c++) {
+    for (size_t c = from; ret == 0 && c < w->n_cells; c++) {
         struct settings set;
 
         ret = sweep_cells_load(w, c, &set, e);

@@ -239,7 +239,13 @@ END
 gtrack sweep -c r.yaml >out 2>err
 want='^train.py --width=8 --lr=0\.0[0-9]+ --layers=[1-4] --name=(a,b|c)$'
 is "$(cat sweeps/r/cells/*.log | grep -cE -e "$want")" 3 "random parameters become arguments"
-for bad in "s/random/bayes/:bayes is not supported" \
+sed 's/random/bayes/; s/cap: 3/cap: 14/; s/command.*/command: [.\/own, "{lr}"]/' r.yaml >b.yaml
+printf '#!/bin/sh\necho "val/loss=0$1"\n' >own
+chmod +x own
+gtrack sweep -c b.yaml >out 2>err
+is "$? $(ls sweeps/b/cells/*.log | wc -l) $(ls sweeps/b/draws | wc -l)" "0 14 4" \
+    "method: bayes chooses what comes after ten random cells by the results"
+for bad in "s/random/hyperband/:expects grid, random or bayes" \
     "s/min: 1, max: 4/distribution: normal, min: 1, max: 4/:distribution normal" \
     "s/random/grid/:has a range" "s/{ min: 1.*/{ }/:layers needs values"; do
     sed "${bad%:*}" r.yaml >bad.yaml

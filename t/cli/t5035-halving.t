@@ -1,5 +1,6 @@
 #!/bin/sh
-# gtrack sweep with halving: groups of seeds are kept or dropped as a whole.
+# gtrack sweep as a search: groups of seeds are kept or dropped as a whole, and
+# values are chosen by results.
 . "$(dirname "$0")/../lib/tap.sh"
 . "$top/t/lib/fixtures.sh"
 unset GTRACK_RESUME
@@ -63,5 +64,53 @@ is "$(steps)" "200 200 200 200 100 100 100 100 200 200 200 200 " \
     "a group that is worse is dropped, and one that may be as good is not"
 like err "2 of 3 groups of seeds are not worse than the best" \
     "the message says how many groups are not worse"
+
+# Values that are chosen by the results.
+cat >bowl.sh <<'END'
+#!/bin/sh
+exec ./train.sh "$(awk -v x="$1" -v c="$2" \
+    'BEGIN { print (log(x) / log(10) + 2) ^ 2 + (c == "b" ? 0 : 1) }')"
+END
+chmod +x bowl.sh
+tpe() {
+    folder=$1
+    shift
+    gtrack sweep -q -o "$folder" --random 'x=loguniform(1e-6, 1)' \
+        --random 'c=choice(a, b)' --set sweep.sampler=tpe "$@" --tsv \
+        -- ./bowl.sh '{x}' '{c}' >out 2>err
+}
+tpe one --set sweep.samples=30
+is "$? $(column val/loss | wc -l)" "0 30" "with tpe, a sweep has as many cells as samples"
+column val/loss >values
+awk 'NR == 1 || (NR <= 10 && $1 < a) { a = $1 } NR == 11 || (NR > 10 && $1 < b) { b = $1 }
+    END { exit !(b < a / 10) }' values
+ok $? "the best cell that is chosen by results is better than the best random one" \
+    "$(cat values)"
+tpe two --set sweep.samples=20
+tpe two --set sweep.samples=30
+cmp -s one/manifest.tsv two/manifest.tsv
+ok $? "the values follow from the seed and the results, also in two commands" \
+    "$(diff one/manifest.tsv two/manifest.tsv)"
+wc -l <calls >before
+tpe two --set sweep.samples=30
+is "$? $(wc -l <calls)" "0 $(cat before)" "a sweep whose values were chosen is not run again"
+tpe seeds --set sweep.samples=12 --seeds 2
+is "$? $(column x | sort | uniq -c | awk '{ print $1 }' | sort -u)" "0 2" \
+    "each group whose values were chosen has all seeds"
+tpe small --set sweep.samples=12 --grid y=1,2
+is $? 2 "tpe refuses an axis of the grid"
+like err "write y = choice(a, b) there" "the message says how to write the axis"
+gtrack sweep report -o two --random 'x=loguniform(1e-6, 1)' --random 'c=choice(a, b)' \
+    --set sweep.sampler=tpe --set sweep.samples=30 --by x --tsv >out 2>err
+is "$? $(column val/loss | sort -g | head -n 1)" "0 $(sort -g values | head -n 1)" \
+    "report has the values that were chosen"
+gtrack sweep -o two --random 'z=uniform(0, 1)' --set sweep.sampler=tpe \
+    --set sweep.samples=11 --tsv -- ./train.sh '{z}' >out 2>err
+is "$? $(column z | grep -c .)" "0 11" \
+    "values that were chosen for other axes are not mixed in"
+gtrack sweep -o slurm --slurm --random 'z=uniform(0, 1)' --set sweep.sampler=tpe \
+    -- true >out 2>err
+like err "sampler = tpe compares cells while it runs, which an array job cannot" \
+    "an array job is refused with tpe"
 
 done_testing

@@ -126,4 +126,13 @@ cp -f new "$stored/config.ini"
 resum "$stored"
 gtrain sample "$stored" >out 2>&1
 like out "unknown setting extends" "the settings of a checkpoint extend no file"
+
+printf '[sweep]\nbase = base.ini\nsampler = tpe\nsamples = 12\n[random]
+optim.lr = loguniform(1e-4, 1e-1)\nmodel.layers = integer(1, 2)\n' >tpe.ini
+gtrain plan tpe.ini --tsv --no-header >out 2>err
+is "$? $(wc -l <out)" "0 13" "plan counts the cells whose values results will choose"
+gtrain sweep tpe.ini --tsv >out 2>err
+is "$? $(grep -c FINISHED out) $(ls sweeps/tpe/draws | wc -l)" "0 12 2" \
+    "gtrain trains cells whose values results have chosen" "$(cat err)"
+like err "12 of 12 cells to run" "the message counts cells that are not chosen yet"
 done_testing

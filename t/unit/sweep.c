@@ -153,6 +153,83 @@ static void test_spaces(void)
     sweep_clear(&s);
 }
 
+/* The lowest values are those nearest to 0.01, 7 and b. */
+static double bowl(const struct sweep *s, size_t cell)
+{
+    double x = 0, n = 0;
+
+    num_real(s->cell[cell].value[0], &x);
+    num_real(s->cell[cell].value[1], &n);
+    return pow(log10(x) + 2, 2) + pow(n - 7, 2) / 9 +
+           (s->cell[cell].value[2][0] != 'b');
+}
+
+static int by_bowl(const void *a, const void *b, void *s)
+{
+    const double x = bowl(s, *(const size_t *)a);
+    const double y = bowl(s, *(const size_t *)b);
+
+    return (x > y) - (x < y);
+}
+
+static void expand_bowl(struct sweep *s, enum sweep_sampler sampler)
+{
+    struct err e = { 0 };
+
+    sweep_init(s, "train.seed");
+    s->samples = 100;
+    s->sampler = sampler;
+    sweep_random(s, "x=loguniform(1e-5, 1)", "t", &e);
+    sweep_random(s, "n=integer(1, 9)", "t", &e);
+    sweep_random(s, "c=choice(a, b, c)", "t", &e);
+    if (sweep_expand(s, &e) < 0)
+        abort();
+}
+
+static int count_good(const struct sweep *s)
+{
+    int n = 0;
+
+    for (size_t c = 0; c < s->n_cells; c++)
+        n += bowl(s, c) < 0.5;
+    return n;
+}
+
+static void test_tpe(void)
+{
+    struct sweep s, random;
+    size_t order[100], n = 0;
+    double x, layers;
+    bool inside = true;
+
+    expand_bowl(&random, SAMPLER_RANDOM);
+    expand_bowl(&s, SAMPLER_TPE);
+    ok(s.n_cells == SWEEP_FIRST_SAMPLES && s.most_cells == 100 &&
+           strcmp(s.cell[9].id, random.cell[9].id) == 0,
+       "with tpe, the first ten cells are drawn at random");
+    for (uint64_t draw = 0; s.n_cells < 100; draw++) {
+        const char *value[3];
+
+        while (n < s.n_cells) {
+            order[n] = n;
+            n++;
+        }
+        qsort_r(order, n, sizeof *order, by_bowl, &s);
+        sweep_tpe_draw(&s, order, n, draw, value);
+        inside &= num_real(value[0], &x) && x >= 1e-5 && x <= 1 &&
+                  num_real(value[1], &layers) && layers >= 1 && layers <= 9 &&
+                  layers == floor(layers) && strchr("abc", value[2][0]);
+        sweep_add_group(&s, value);
+    }
+    ok(inside, "all values that are chosen are inside their ranges");
+    ok(count_good(&s) > 4 * count_good(&random),
+       "four times as many chosen cells are near the best as random ones: "
+       "%d and %d",
+       count_good(&s), count_good(&random));
+    sweep_clear(&s);
+    sweep_clear(&random);
+}
+
 static void test_errors(void)
 {
     static const struct {
@@ -282,6 +359,7 @@ int main(void)
     test_draws();
     test_equal_draws();
     test_spaces();
+    test_tpe();
     test_errors();
     test_beats();
     test_stop();
