@@ -148,6 +148,28 @@ static int parse_range(struct sweep *s, const char *text, struct sweep_axis *a,
     }
 }
 
+/* "KEY = a, b", of an axis that depends on another one. */
+static int parse_condition(struct sweep *s, const char *text,
+                           struct sweep_axis *a, struct err *e)
+{
+    const char *equals = strchr(text, '=');
+    struct sweep_axis values = { .where = a->where };
+    const char *key = trimmed(&s->mem, text, strcspn(text, "="));
+
+    while (a->when < s->n_axes && strcmp(s->axis[a->when].key, key) != 0)
+        a->when++;
+    if (!equals || a->when == s->n_axes)
+        return err_set(e, ERR_USAGE,
+                       "%s: expects 'if KEY = value' with an axis before this "
+                       "one, not 'if %s'",
+                       a->where, text);
+    if (parse_range(s, equals + 1, &values, e) < 0)
+        return -1;
+    a->when_value = values.arg;
+    a->n_when = values.n_args;
+    return 0;
+}
+
 /* The values as numbers, of which the first is below the second. */
 static int parse_numbers(const struct sweep_axis *a, size_t want, double *x,
                          struct err *e)
@@ -228,6 +250,9 @@ int sweep_axis_add(struct sweep *s, const struct sweep_axis *axis,
                           conf_same_file(axis->where, s->axis[i].where)))
         return err_set(e, ERR_USAGE, "%s: %s is already an axis", axis->where,
                        axis->key);
+    if (axis->n_when && axis->when >= i)
+        return err_set(e, ERR_USAGE, "%s: %s depends on an axis after it",
+                       axis->where, axis->key);
     if (axis->n_args > MAX_ARGS)
         return err_set(e, ERR_USAGE, "%s: more than %d values", axis->where,
                        MAX_ARGS);
@@ -244,14 +269,19 @@ static int add_assignment(struct sweep *s, const char *assignment,
 {
     const char *equals = strchr(assignment, '=');
     struct sweep_axis a = { .random = random };
+    const char *text, *when;
 
     if (!equals || equals == assignment)
         return err_set(e, ERR_USAGE, "%s: expects section.key=values, not '%s'",
                        where, assignment);
     a.key = trimmed(&s->mem, assignment, (size_t)(equals - assignment));
     a.where = arena_strdup(&s->mem, where);
-    if (parse_range(s, trimmed(&s->mem, equals + 1, strlen(equals + 1)), &a,
-                    e) < 0)
+    text = equals + 1;
+    when = strstr(text, " if ");
+    if (when && parse_condition(s, when + 4, &a, e) < 0)
+        return -1;
+    text = trimmed(&s->mem, text, when ? (size_t)(when - text) : strlen(text));
+    if (parse_range(s, text, &a, e) < 0)
         return -1;
     return sweep_axis_add(s, &a, e);
 }
@@ -400,6 +430,8 @@ static void make_id(const struct sweep *s, struct sweep_cell *c)
     for (size_t i = 0; i < n; i++) {
         const char *key = s->axis[order[i]].key, *v = c->value[order[i]];
 
+        if (!*v)
+            continue;
         sha256_add(&h, key, strlen(key) + 1);
         sha256_add(&h, v, strlen(v) + 1);
     }
@@ -437,6 +469,15 @@ size_t sweep_seed_axis(const struct sweep *s)
     return i;
 }
 
+static bool has_value(const struct sweep_axis *a, const char *const *value)
+{
+    size_t i = 0;
+
+    while (i < a->n_when && strcmp(a->when_value[i], value[a->when]) != 0)
+        i++;
+    return i < a->n_when || a->n_when == 0;
+}
+
 /* Add a cell, unless there is one with these values.  Cells that differ in
  * their seed alone are a group. */
 static void add_cell(struct sweep *s, const char *const *values)
@@ -445,11 +486,12 @@ static void add_cell(struct sweep *s, const char *const *values)
     const char **value = arena_alloc(&s->mem, s->n_axes * sizeof *value);
     struct sweep_cell *c, new = { .value = value, .group = s->n_groups };
 
-    memcpy(value, values, s->n_axes * sizeof *value);
-    for (size_t i = 0; i < s->n_axes; i++)
+    for (size_t i = 0; i < s->n_axes; i++) {
+        value[i] = has_value(&s->axis[i], value) ? values[i] : "";
         new.hash = (new.hash ^ (i == seed ? 0 : hash_name(value[i]))) *
                        0x9e3779b97f4a7c15u +
                    i;
+    }
     for (c = s->cell; c < s->cell + s->n_cells; c++) {
         if (c->hash != new.hash)
             continue;

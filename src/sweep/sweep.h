@@ -38,6 +38,9 @@
  * sample.  With seeds = n, each of these is run with n values of the seed,
  * counted up from the one that the file sets.
  *
+ * An axis "a, b if KEY = c, d" has a value only where an axis before it has one
+ * of these.  Of cells that are then equal, there is one.
+ *
  * Random values are for sweeps with many axes, whose grid is too large: n
  * cells then try n values of every axis.  With sampler = tpe, all but the first
  * of them depend on results (sweep_tpe.c), so their cells are added while the
@@ -74,11 +77,14 @@ struct sweep_axis {
     double low, high; /* of the values, or of the indices of choices */
     size_t n;
     const char **value; /* of a random axis: the samples */
+    size_t when;        /* the axis that this one depends on */
+    size_t n_when;      /* 0: it does not */
+    const char **when_value;
 };
 
 struct sweep_cell {
     char id[9];
-    const char **value; /* one for each axis */
+    const char **value; /* one for each axis; "": it has none */
     size_t group;
     uint64_t hash; /* of the values but the seed */
     int64_t tried; /* the rungs that this process has tried it in */
@@ -147,7 +153,8 @@ void sweep_tpe_draw(struct sweep *, const size_t *cell, size_t n,
                     uint64_t number, const char **value);
 /* The axis of the grid that seeds are, or n_axes. */
 size_t sweep_seed_axis(const struct sweep *);
-/* The value of an axis, or of a setting of all cells; NULL if there is none. */
+/* The value of an axis, or else of a setting of all cells; NULL if there is no
+ * such key. */
 const char *sweep_value(const struct sweep *, size_t cell, const char *key);
 /* Append a text, in which {key} stands for a value that a function appends, and
  * {{key}} for {key}; the function returns false if there is no such key. */

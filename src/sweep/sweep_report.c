@@ -137,7 +137,8 @@ static void find_values(struct sweep_table *r)
         r->value[c] = w->cell[c].value[r->by];
     qsort(r->value, w->n_cells, sizeof *r->value, num_by_text);
     for (size_t i = 0; i < w->n_cells; i++)
-        if (n == 0 || strcmp(r->value[n - 1], r->value[i]) != 0)
+        if (*r->value[i] &&
+            (n == 0 || strcmp(r->value[n - 1], r->value[i]) != 0))
             r->value[n++] = r->value[i];
     r->n_values = n;
 }

@@ -10,13 +10,15 @@
 
 const char *sweep_value(const struct sweep *w, size_t cell, const char *key)
 {
+    const char *value = NULL;
+
     for (size_t i = 0; i < w->n_axes; i++)
         if (strcmp(w->axis[i].key, key) == 0)
-            return w->cell[cell].value[i];
-    for (size_t i = w->n_sets; i-- > 0;)
+            value = w->cell[cell].value[i];
+    for (size_t i = w->n_sets; (!value || !*value) && i-- > 0;)
         if (strcmp(w->set[i].key, key) == 0)
             return w->set[i].value;
-    return NULL;
+    return value;
 }
 
 /* The end of the name in "{name}", or NULL if this is no placeholder. */
@@ -74,7 +76,7 @@ char *sweep_cell_name(const struct sweep *w, size_t cell, const char *begin)
 
     buf_str(&b, begin);
     for (size_t i = 0; i < w->n_axes; i++)
-        if (w->axis[i].n > 1 || w->n_cells == 1)
+        if (*w->cell[cell].value[i] && (w->axis[i].n > 1 || w->n_cells == 1))
             buf_printf(&b, "-%s=%s", short_key(w, i), w->cell[cell].value[i]);
     return buf_detach(&b);
 }

@@ -63,7 +63,8 @@ static int each_value(const struct sweep *w, size_t cell, value_fn *call,
         if (set_counts(w, cell, i))
             ret = call(arg, w->set[i].key, w->set[i].value, e);
     for (size_t i = 0; ret == 0 && i < w->n_axes; i++)
-        ret = call(arg, w->axis[i].key, w->cell[cell].value[i], e);
+        if (*w->cell[cell].value[i])
+            ret = call(arg, w->axis[i].key, w->cell[cell].value[i], e);
     return ret;
 }
 

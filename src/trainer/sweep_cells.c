@@ -84,7 +84,8 @@ int sweep_cells_load(const struct sweep *w, size_t cell, struct settings *out,
                      w->set[i].where, e) < 0)
             return -1;
     for (size_t i = 0; i < w->n_axes; i++)
-        if (conf_put(&out->conf, w->axis[i].key, w->cell[cell].value[i],
+        if (*w->cell[cell].value[i] &&
+            conf_put(&out->conf, w->axis[i].key, w->cell[cell].value[i],
                      w->axis[i].where, e) < 0)
             return -1;
     settings_finish(out);

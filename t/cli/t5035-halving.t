@@ -1,6 +1,6 @@
 #!/bin/sh
-# gtrack sweep as a search: groups of seeds are kept or dropped as a whole, and
-# values are chosen by results.
+# gtrack sweep as a search: groups of seeds are kept or dropped as a whole,
+# values are chosen by results, and axes may depend on others.
 . "$(dirname "$0")/../lib/tap.sh"
 . "$top/t/lib/fixtures.sh"
 unset GTRACK_RESUME
@@ -112,5 +112,35 @@ gtrack sweep -o slurm --slurm --random 'z=uniform(0, 1)' --set sweep.sampler=tpe
     -- true >out 2>err
 like err "sampler = tpe compares cells while it runs, which an array job cannot" \
     "an array job is refused with tpe"
+
+# Axes that depend on others.
+cat >c.ini <<'END'
+[grid]
+opt = sgd, adam
+momentum = 0.8, 0.9 if opt = sgd
+deep = 1, 2 if momentum = 0.9
+END
+gtrack sweep -c c.ini --tsv -- sh -c 'echo "m=0{momentum} n={sweep.cell}"; echo "[{momentum}]" >>seen' >out 2>err
+is "$? $(cut -f 4-6 out | tail -n +2 | tr '\t\n' ',;')" \
+    "0 sgd,0.8,;sgd,0.9,1;sgd,0.9,2;adam,,;" \
+    "an axis has values where the axis that it depends on has its value"
+is "$(sort seen | tr -d '\n')" "[0.8][0.9][0.9][]" "a value that a cell does not have is empty"
+gtrack ls --sweep c --tsv -c name,momentum --no-header >runs 2>err
+is "$(grep adam runs)" "c-opt=adam${tab}" "what a cell does not have is no parameter and not in its name"
+for bad in "a=1,2 if b=1|an axis before this one, not 'if b=1'" \
+    "a=1,2 if b|expects 'if KEY = value'" "a=1,2 if a=1|an axis before this one"; do
+    gtrack sweep -o refused --grid "${bad%|*}" -- true >out 2>err
+    like err "${bad#*|}" "the condition is refused: ${bad%|*}"
+done
+printf 'extends = c.ini\n[grid]\nopt = sgd, adam if deep = 1\n' >after.ini
+gtrack sweep -c after.ini -- true >out 2>err
+like err "after.ini:3: opt depends on an axis after it" \
+    "an axis that is replaced cannot depend on one after it"
+gtrack sweep -o tpe-if --random 'opt=choice(sgd, adam)' --set sweep.sampler=tpe \
+    --random 'm=uniform(0, 1) if opt = sgd' --set sweep.samples=30 --tsv \
+    -- ./train.sh '0{m}' >out 2>err
+is "$? $(awk -F'\t' 'NR > 1 { print ($4 == "sgd") == ($5 != "") }' out | sort -u) $(
+    cut -f 4 out | grep -c adam)" "0 1 1" \
+    "of axes that depend on others, results choose what a cell has"
 
 done_testing

@@ -135,4 +135,11 @@ gtrain sweep tpe.ini --tsv >out 2>err
 is "$? $(grep -c FINISHED out) $(ls sweeps/tpe/draws | wc -l)" "0 12 2" \
     "gtrain trains cells whose values results have chosen" "$(cat err)"
 like err "12 of 12 cells to run" "the message counts cells that are not chosen yet"
+
+printf '[sweep]\nbase = base.ini\n[grid]\noptim.name = adamw, muon
+optim.muon_lr = 0.01, 0.02 if optim.name = muon\n' >if.ini
+gtrain plan if.ini --tsv --no-header >out 2>err
+is "$(cut -f 1 out | tr '\n' ' ')" \
+    "if-name=adamw if-name=muon-muon_lr=0.01 if-name=muon-muon_lr=0.02 all " \
+    "a cell has no setting of an axis that depends on another value"
 done_testing
