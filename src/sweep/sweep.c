@@ -569,3 +569,17 @@ int sweep_expand(struct sweep *s, struct err *e)
         s->most_cells = s->n_cells;
     return 0;
 }
+
+int sweep_add(struct sweep *s, struct sweep *more, struct err *e)
+{
+    for (size_t i = 0; i < s->n_axes; i++)
+        if (more->n_axes != s->n_axes ||
+            strcmp(more->axis[i].key, s->axis[i].key) != 0)
+            return err_set(e, ERR_USAGE, "its axes are others");
+    memcpy(s->axis, more->axis, s->n_axes * sizeof *s->axis);
+    for (size_t c = 0; c < more->n_cells; c++)
+        add_cell(s, more->cell[c].value);
+    s->samples = more->samples;
+    arena_join(&s->mem, &more->mem);
+    return 0;
+}

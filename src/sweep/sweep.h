@@ -143,6 +143,8 @@ int sweep_expand(struct sweep *, struct err *);
 /* Add cells with these values of the axes, one for each seed, unless there are
  * such. */
 void sweep_add_group(struct sweep *, const char **value);
+/* Add the cells of another sweep over the same axes, and take its memory. */
+int sweep_add(struct sweep *, struct sweep *more, struct err *);
 /* The value at a place in the range of a random axis, from 0 to below 1. */
 const char *sweep_value_at(struct sweep *, const struct sweep_axis *,
                            double place);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "common/buf.h"
 #include "common/log.h"
@@ -121,12 +122,12 @@ static void list_parts(const struct sweep_command *c, struct part out[PARTS])
 }
 
 int sweep_command_read(struct sweep_run *s, const struct sweep_command *c,
-                       const char *file, struct err *e)
+                       struct err *e)
 {
     struct sweep *w = &s->sweep;
     struct part part[PARTS];
 
-    if (file && sweep_read(w, file, e) < 0)
+    if (c->file && sweep_read(w, c->file, e) < 0)
         return -1;
     list_parts(c, part);
     for (int k = 0; k < PARTS; k++)
@@ -148,8 +149,39 @@ struct running {
     struct sweep_run *run;
     const struct sweep_command *command;
     struct sweep_next next;
-    int failed; /* cells, so far */
+    int failed;       /* cells, so far */
+    struct stat file; /* as it was read */
 };
+
+/* The cells of a file that has changed are added to those of the sweep. */
+static void read_again(struct running *r)
+{
+    const char *path = r->command->file;
+    struct sweep *w = &r->run->sweep;
+    const size_t from = w->n_cells, groups = w->n_groups;
+    struct sweep_run more = SWEEP_RUN_INIT(r->run->program);
+    struct err e = { 0 };
+    struct stat now;
+
+    if (!path || stat(path, &now) < 0 ||
+        (now.st_ino == r->file.st_ino && now.st_size == r->file.st_size &&
+         memcmp(&now.st_mtim, &r->file.st_mtim, sizeof now.st_mtim) == 0))
+        return;
+    r->file = now;
+    sweep_init(&more.sweep, w->seed_key);
+    if (sweep_command_read(&more, r->command, &e) < 0 ||
+        sweep_expand(&more.sweep, &e) < 0 ||
+        sweep_add(w, &more.sweep, &e) < 0 ||
+        sweep_run_add(r->run, from, &e) < 0) {
+        log_warn("%s has changed, but this sweep goes on as before: %s", path,
+                 e.text);
+        w->n_cells = from;
+        w->n_groups = groups;
+    } else if (w->n_cells > from) {
+        log_info("%zu cells were added", w->n_cells - from);
+    }
+    sweep_clear(&more.sweep);
+}
 
 /* The cell of --cell, as a task of an array job runs it, or any. */
 static int start_cell(void *arg, struct child *c, struct err *e)
@@ -159,6 +191,7 @@ static int start_cell(void *arg, struct child *c, struct err *e)
 
     c->number = (size_t)r->command->cell;
     if (r->command->cell < 0) {
+        read_again(r);
         found = sweep_next_choose(&r->next, &c->number, e);
     } else if (r->next.n_cells == 0) {
         found = sweep_next_take(&r->next, c->number, e);
@@ -314,6 +347,8 @@ static int run_pool(struct running *r, struct err *e)
         .arg = r,
     };
 
+    if (r->command->file && stat(r->command->file, &r->file) < 0)
+        return err_sys(e, "cannot read %s", r->command->file);
     return child_pool_run(&p, e);
 }
 

@@ -15,7 +15,7 @@
  *      struct sweep_run s = SWEEP_RUN_INIT(&program);
  *
  *      sweep_init(&s.sweep, "seed");
- *      if (sweep_command_read(&s, &command, file, e) == 0)
+ *      if (sweep_command_read(&s, &command, e) == 0)
  *          ret = sweep_command_run(&s, &command, action, e);
  *      sweep_run_close(&s);
  *
@@ -23,7 +23,7 @@
  * have failed.
  */
 struct sweep_command {
-    const char *folder, *by;
+    const char *file, *folder, *by;
     struct opt_list grids, randoms, sets;
     int64_t seeds, parallel, cell;
     bool dry_run, to_slurm;
@@ -61,9 +61,9 @@ struct sweep_command {
 
 /* Which of the actions the first argument is; "" if it is none of them. */
 const char *sweep_command_action(int argc, char **argv);
-/* Read the file, which may be NULL, and the options. */
+/* Read the file, if there is one, and the options. */
 int sweep_command_read(struct sweep_run *, const struct sweep_command *,
-                       const char *file, struct err *);
+                       struct err *);
 int sweep_command_run(struct sweep_run *, struct sweep_command *,
                       const char *action, struct err *);
 

@@ -261,7 +261,7 @@ static int draw_group(struct sweep_next *n, struct err *e)
         seen[i] = c;
     }
     ret = sweep_run_draw(n->run, seen, count, e);
-    if (ret == 0 && w->n_cells > n->n_cells)
+    if (ret == 0)
         ret = sweep_run_add(n->run, n->n_cells, e);
     free(seen);
     return ret;

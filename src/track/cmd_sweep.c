@@ -35,9 +35,10 @@
 #include "sweep/sweep_command.h"
 #include "track/runs/track.h"
 
+static struct sweep_command command = SWEEP_COMMAND_INIT;
+
 struct sweep_cells {
     const char *root, *experiment; /* or NULL */
-    const char *file;              /* of the sweep, or NULL */
     const char *const *command;
     size_t n;
 };
@@ -369,8 +370,8 @@ static void describe_cells(const struct sweep_run *s, struct buf *words)
 {
     const struct sweep_cells *c = s->arg;
 
-    if (c->file)
-        sweep_command_word(words, "--config", c->file);
+    if (command.file)
+        sweep_command_word(words, "--config", command.file);
     sweep_command_word(words, "--root", s->root);
     sweep_command_word(words, "--experiment", s->experiment);
     buf_str(words, " --");
@@ -388,12 +389,11 @@ static const struct sweep_run_program sweep_cells = {
 
 /* ---- the command line -------------------------------------------------- */
 
-static const char *file, *experiment;
-static struct sweep_command command = SWEEP_COMMAND_INIT;
+static const char *experiment;
 
 static const struct opt sweep_opts[] = {
     TRACK_OPT_ROOT,
-    { 'c', "config", "file", OPT_STRING, &file,
+    { 'c', "config", "file", OPT_STRING, &command.file,
       "read the sweep from FILE, which may be one of W&B" },
     { 'e', "experiment", "name", OPT_STRING, &experiment,
       "create the runs in this experiment (default: Default)" },
@@ -409,7 +409,6 @@ static int sweep_main(int argc, char **argv, struct err *e)
     struct sweep_cells cells = {
         .root = track_store(),
         .experiment = experiment,
-        .file = file,
         .command = (const char *const *)argv + at,
         .n = (size_t)(argc - at),
     };
@@ -418,7 +417,7 @@ static int sweep_main(int argc, char **argv, struct err *e)
 
     s.arg = &cells;
     sweep_init(&s.sweep, "seed");
-    ret = sweep_command_read(&s, &command, file, e);
+    ret = sweep_command_read(&s, &command, e);
     if (cells.n == 0) {
         cells.command = s.sweep.command;
         cells.n = s.sweep.n_command;

@@ -13,7 +13,7 @@
 #include "trainer/engine/engine_data.h"
 #include "trainer/sweep_cells.h"
 
-static const char *base, *file;
+static const char *base;
 static struct sweep_command command = SWEEP_COMMAND_INIT;
 
 static const struct opt sweep_opts[] = {
@@ -155,8 +155,8 @@ static int start_cell(struct sweep_run *s, size_t cell, int64_t stop_at,
 
 static void describe_cells(const struct sweep_run *s, struct buf *words)
 {
-    if (file)
-        sweep_command_word(words, "", file);
+    if (command.file)
+        sweep_command_word(words, "", command.file);
     if (s->sweep.base[0])
         sweep_command_word(words, "--config", s->sweep.base);
 }
@@ -180,7 +180,8 @@ static int check_sweep(const struct sweep *w, struct err *e)
                              "only gtrack sweep has this setting");
     if (w->n_command)
         return err_set(e, ERR_USAGE,
-                       "%s has a command; run it with gtrack sweep", file);
+                       "%s has a command; run it with gtrack sweep",
+                       command.file);
     return 0;
 }
 
@@ -193,9 +194,9 @@ static int sweep_main(int argc, char **argv, struct err *e)
 
     if (argc > at + 1)
         return err_set(e, ERR_USAGE, "unexpected argument '%s'", argv[at + 1]);
-    file = argc > at ? argv[at] : NULL;
+    command.file = argc > at ? argv[at] : NULL;
     sweep_init(&s.sweep, "train.seed");
-    ret = sweep_command_read(&s, &command, file, e);
+    ret = sweep_command_read(&s, &command, e);
     if (base)
         s.sweep.base = base;
     if (ret == 0)

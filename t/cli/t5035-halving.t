@@ -1,6 +1,6 @@
 #!/bin/sh
 # gtrack sweep as a search: groups of seeds are kept or dropped as a whole,
-# values are chosen by results, and axes may depend on others.
+# values are chosen by results, axes may depend on others, and cells may be added.
 . "$(dirname "$0")/../lib/tap.sh"
 . "$top/t/lib/fixtures.sh"
 unset GTRACK_RESUME
@@ -142,5 +142,22 @@ gtrack sweep -o tpe-if --random 'opt=choice(sgd, adam)' --set sweep.sampler=tpe 
 is "$? $(awk -F'\t' 'NR > 1 { print ($4 == "sgd") == ($5 != "") }' out | sort -u) $(
     cut -f 4 out | grep -c adam)" "0 1 1" \
     "of axes that depend on others, results choose what a cell has"
+
+# Cells that are added while the sweep runs.
+printf '[grid]\nx = 1\n' >grow.ini
+cat >grow.sh <<'END'
+#!/bin/sh
+case $1 in
+1) printf '[grid]\nx = 1, 2, 3\n' >grow.ini ;;
+3) printf '[grid]\ny = 1\n' >grow.ini ;;
+esac
+exec ./train.sh "$1"
+END
+chmod +x grow.sh
+gtrack sweep -c grow.ini --tsv -- ./grow.sh '{x}' >out 2>err
+is "$? $(column x | tr '\n' ' ')" "0 1 2 3 " "cells that are added to the file of a running sweep run"
+like err "2 cells were added" "the message says how many cells were added"
+like err "grow.ini has changed, but this sweep goes on as before: its axes are others" \
+    "a file with other axes changes nothing"
 
 done_testing
