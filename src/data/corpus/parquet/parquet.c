@@ -42,7 +42,6 @@ static void read_data_header(struct thrift *t, struct page *g)
     thrift_begin(t);
     while (thrift_field(t, &f))
         thrift_store(t, &f, to, 3);
-    thrift_end(t);
 }
 
 static void read_data_header_2(struct thrift *t, struct page *g)
@@ -59,7 +58,6 @@ static void read_data_header_2(struct thrift *t, struct page *g)
             g->plain = f.type == THRIFT_FALSE;
         else
             thrift_store(t, &f, to, 7);
-    thrift_end(t);
 }
 
 /* Read the header at *at, and move past it.  Its sizes fit together, and into

@@ -36,7 +36,6 @@ static int64_t read_union(struct thrift *t)
         id = f.id;
         thrift_skip(t, f.type);
     }
-    thrift_end(t);
     return id;
 }
 
@@ -59,7 +58,6 @@ static struct schema_element read_element(struct thrift *t)
             s.logical = read_union(t);
         else
             thrift_store(t, &f, to, 7);
-    thrift_end(t);
     return s;
 }
 
@@ -143,7 +141,6 @@ static void read_column(struct thrift *t, struct parquet_group *g)
     thrift_begin(t);
     while (thrift_field(t, &f))
         thrift_store(t, &f, to, 12);
-    thrift_end(t);
     if (dictionary > 0 && dictionary < g->offset)
         g->offset = dictionary;
 }
@@ -162,7 +159,6 @@ static void read_chunk(struct parquet_column *c, struct thrift *t,
         else
             thrift_skip(t, f.type);
     }
-    thrift_end(t);
 }
 
 static void read_group(struct parquet_column *c, struct thrift *t)
@@ -187,7 +183,6 @@ static void read_group(struct parquet_column *c, struct thrift *t)
             thrift_skip(t, f.type);
         }
     }
-    thrift_end(t);
     GROW(c->group, c->n, c->room);
     c->group[c->n++] = g;
 }

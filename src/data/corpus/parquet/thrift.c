@@ -83,19 +83,15 @@ bool thrift_field(struct thrift *t, struct thrift_field *f)
     const uint8_t head = read_byte(t);
     int16_t *last;
 
-    if (t->bad || !head || !t->depth)
+    if (t->bad || !head || !t->depth) {
+        t->depth -= t->depth > 0;
         return false;
+    }
     last = &t->last[t->depth - 1];
     *last = (int16_t)(head >> 4 ? *last + (head >> 4) : thrift_int(t));
     f->id = *last;
     f->type = (enum thrift_type)(head & 15);
     return !t->bad;
-}
-
-void thrift_end(struct thrift *t)
-{
-    if (t->depth)
-        t->depth--;
 }
 
 /* In a list or map a bool has one byte. */
@@ -134,7 +130,6 @@ static void skip_struct(struct thrift *t)
     thrift_begin(t);
     while (thrift_field(t, &f))
         thrift_skip(t, f.type);
-    thrift_end(t);
 }
 
 /* Every nested structure, list or map counts as a level, so this terminates. */

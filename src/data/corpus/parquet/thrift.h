@@ -13,7 +13,6 @@
  *              rows = thrift_int(&t);
  *          else
  *              thrift_skip(&t, f.type);
- *      thrift_end(&t);
  *
  * An error sets t.bad, and everything read after it is zero or empty, so it is
  * enough to check t.bad at the end.
@@ -52,8 +51,8 @@ int64_t thrift_int(struct thrift *); /* I16, I32, I64 */
 const char *thrift_text(struct thrift *, size_t *len);
 size_t thrift_list(struct thrift *, enum thrift_type *); /* its length */
 void thrift_begin(struct thrift *);
+/* The next field; false at the end of the structure. */
 bool thrift_field(struct thrift *, struct thrift_field *);
-void thrift_end(struct thrift *);
 void thrift_skip(struct thrift *, enum thrift_type);
 /* Store a field that is an integer in *to[number], or skip it if this is beyond
  * the n pointers or NULL. */
