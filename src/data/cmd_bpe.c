@@ -65,8 +65,7 @@ struct count_worker {
     pthread_t thread;
     struct corpus *corpus;
     pretokenize_fn *pretokenize;
-    const struct boundary_word *special;
-    size_t n_special;
+    const struct bpe_train_conf *conf;
     struct words *words;
     uint8_t *seen; /* by character, or NULL */
     struct err err;
@@ -93,8 +92,8 @@ static const char *find_special(const struct count_worker *w, const char *text,
     const char *best = NULL;
 
     *len = 0;
-    for (size_t i = 0; i < w->n_special; i++) {
-        const struct boundary_word *s = &w->special[i];
+    for (size_t i = 0; i < w->conf->n_specials; i++) {
+        const struct boundary_word *s = &w->conf->special[i];
         const char *at = memmem(text, n, s->text, s->len);
 
         if (at && (!best || at < best || (at == best && s->len > *len))) {
@@ -277,8 +276,7 @@ static void init_worker(struct count_worker *w, struct words *words,
         .corpus = corpus,
         .words = words,
         .pretokenize = pretokenize_by(conf->pretokenizer),
-        .special = conf->special,
-        .n_special = conf->n_specials,
+        .conf = conf,
     };
     words_init(words, memory / 2 / (uint64_t)n);
     if (chars)

@@ -131,12 +131,11 @@ static int decode_tokens(struct text_writer *w, const struct shard *s,
                          int64_t end, struct err *e)
 {
     int32_t id[SHARD_BLOCK];
-    uint32_t most;
 
     for (int64_t i = 0; i < end && !ferror(w->fp); i += SHARD_BLOCK) {
         const int64_t n = end - i < SHARD_BLOCK ? end - i : SHARD_BLOCK;
 
-        if (shard_copy(s, i, n, id, &most, e) < 0 ||
+        if (shard_copy(s, i, n, id, NULL, e) < 0 ||
             decode_ids(w, s, i, id, n, e) < 0)
             return -1;
     }
@@ -149,12 +148,11 @@ static int find_eot(struct text_writer *w, const struct shard *s, struct err *e)
 {
     struct lock_found found;
     int32_t id = -1;
-    uint32_t most;
     int ret = 0;
 
     lock_find(&found, s->path);
     if (!found.path && s->n > 0)
-        ret = shard_copy(s, 0, 1, &id, &most, e);
+        ret = shard_copy(s, 0, 1, &id, NULL, e);
     w->eot_last = found.path ? found.eot_last : id < 0 || id != w->eot;
     lock_found_clear(&found);
     return ret;

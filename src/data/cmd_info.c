@@ -87,9 +87,8 @@ static int add_head(struct table *t, const struct shard *s,
     int32_t *ids = xmalloc((size_t)n * sizeof *ids);
     struct buf text = BUF_INIT;
     struct err none = { 0 };
-    uint32_t most;
 
-    if (shard_copy(s, 0, n, ids, &most, e) < 0) {
+    if (shard_copy(s, 0, n, ids, NULL, e) < 0) {
         free(ids);
         return -1;
     }

@@ -19,12 +19,11 @@ static int find_in(struct documents *d, const struct shard *s, int32_t eot,
                    struct err *e)
 {
     int32_t id[SHARD_BLOCK];
-    uint32_t most;
 
     for (int64_t i = 0; i < s->n; i += SHARD_BLOCK) {
         const int64_t n = s->n - i < SHARD_BLOCK ? s->n - i : SHARD_BLOCK;
 
-        if (shard_copy(s, i, n, id, &most, e) < 0)
+        if (shard_copy(s, i, n, id, NULL, e) < 0)
             return -1;
         for (int64_t k = 0; k < n; k++)
             if (id[k] == eot && d->tokens + i + k > 0)

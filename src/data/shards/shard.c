@@ -216,25 +216,21 @@ static int read_raw(struct shard *s, int width, struct err *e)
 static int read_header(struct shard *s, void *width, struct err *e)
 {
     const int32_t magic = s->size >= 4 ? header_word(s, 0) : 0;
+    const char *other = NULL;
 
     if (s->size > NPY_MAGIC && memcmp(s->map, npy_magic, NPY_MAGIC) == 0)
         return read_npy(s, e);
-    if (s->size > LOCK_MAGIC && memcmp(s->map, "# data.lock", LOCK_MAGIC) == 0)
-        return err_set(e, ERR_INPUT, "%s: this is a lock, not a shard",
-                       s->path);
-    switch (magic) {
-    case LLMC_MAGIC:
-    case LLAMA_MAGIC:
+    if (magic == LLMC_MAGIC || magic == LLAMA_MAGIC)
         return read_llmc(s, e);
-    case EVAL_MAGIC:
-        return err_set(e, ERR_INPUT,
-                       "%s: this is an evaluation file of llm.c, not a shard",
-                       s->path);
-    case TOKENIZER_MAGIC:
-        return err_set(e, ERR_INPUT,
-                       "%s: this is a tokenizer of llm.c, not a shard",
-                       s->path);
-    }
+    if (s->size > LOCK_MAGIC && memcmp(s->map, "# data.lock", LOCK_MAGIC) == 0)
+        other = "a lock";
+    if (magic == EVAL_MAGIC)
+        other = "an evaluation file of llm.c";
+    if (magic == TOKENIZER_MAGIC)
+        other = "a tokenizer of llm.c";
+    if (other)
+        return err_set(e, ERR_INPUT, "%s: this is %s, not a shard", s->path,
+                       other);
     return read_raw(s, *(int *)width, e);
 }
 
@@ -376,7 +372,8 @@ int shard_copy(const struct shard *s, int64_t i, int64_t n, int32_t *out,
     struct shard same = *s;
     const int ret = read_map(&same, copy_ids, &c, e);
 
-    *max = c.max;
+    if (max)
+        *max = c.max;
     return ret;
 }
 

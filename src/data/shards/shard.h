@@ -56,8 +56,9 @@ int shard_open(struct shard *, const char *path, int width, struct err *);
 void shard_close(struct shard *); /* a zeroed one is fine */
 
 /*
- * Copy n ids from number i on, and say which is the largest, so that the caller
- * can compare it with its vocabulary.  Ids of 2^31 and more become negative.
+ * Copy n ids from number i on, and say which is the largest, unless `max` is
+ * NULL, so that the caller can compare it with its vocabulary.  Ids of 2^31 or
+ * more become negative.
  * Fails if the file was cut since it was opened, or if its disk fails.  To scan
  * a shard, copy SHARD_BLOCK ids at a time, and call shard_check() at the end.
  */
