@@ -136,6 +136,7 @@ void corpus_done(struct corpus *c, struct corpus_block *b)
     }
     b->n = 0;
     b->bad = 0;
+    b->left_out = 0;
     pthread_mutex_lock(&c->lock);
     c->idle[c->idle_n++] = b;
     wake_reader(c);

@@ -104,7 +104,7 @@ struct corpus_block {
     bool json;        /* not plain text */
     struct corpus_doc *doc;
     size_t n, room;
-    int64_t bad;                  /* lines that were skipped */
+    int64_t bad, left_out;        /* lines that were skipped; not chosen */
     struct corpus_place at, next; /* its position, and the one after it */
     char *data;                   /* contains the documents */
     size_t size, data_room;

@@ -44,13 +44,11 @@ static void keep_line(struct corpus_block *b, size_t begin, size_t end)
     d->whole_len = end - begin;
 }
 
-/* Each line of the block is a document.  Returns how many are left out, or -1.
- */
-static int64_t find_lines(struct corpus *c, struct corpus_block *b,
-                          struct where_row *row, struct err *e)
+/* Each line of the block is a document. */
+static int find_lines(struct corpus *c, struct corpus_block *b,
+                      struct where_row *row, struct err *e)
 {
     char *at = b->data, *end = b->data + b->size, *next;
-    int64_t left_out = 0;
 
     if (c->conf.keep_lines)
         copy_lines(b);
@@ -65,7 +63,7 @@ static int64_t find_lines(struct corpus *c, struct corpus_block *b,
         got = jsonl_row(at, (size_t)((newline ? newline : end) - at), c->field,
                         row, &text, &len, &why);
         if (got > 0 && !where_row_matches(row)) {
-            left_out++;
+            b->left_out++;
         } else if (got > 0) {
             add_doc(b, text, len, line, true, true);
             if (c->conf.keep_lines)
@@ -80,7 +78,7 @@ static int64_t find_lines(struct corpus *c, struct corpus_block *b,
             b->bad++;
         }
     }
-    return left_out;
+    return 0;
 }
 
 static void warn_of_nul(struct corpus *c, const struct corpus_block *b)
@@ -145,7 +143,8 @@ static int64_t count_invalid(const struct corpus_doc *d)
 int corpus_find_docs(struct corpus *c, struct corpus_block *b, struct err *e)
 {
     struct where_row row = { .where = c->where, .text = BUF_INIT };
-    int64_t text = 0, ends = 0, invalid = 0, left_out = 0;
+    int64_t text = 0, ends = 0, invalid = 0;
+    int ret = 0;
 
     if (!b->json && c->where)
         return err_set(e, ERR_USAGE,
@@ -154,9 +153,9 @@ int corpus_find_docs(struct corpus *c, struct corpus_block *b, struct err *e)
     if (!b->json)
         find_texts(c, b);
     else if (!b->n && b->size > 0)
-        left_out = find_lines(c, b, &row, e);
+        ret = find_lines(c, b, &row, e);
     where_row_clear(&row);
-    if (left_out < 0)
+    if (ret < 0)
         return -1;
     for (size_t i = 0; i < b->n; i++) {
         text += (int64_t)b->doc[i].len;
@@ -166,7 +165,7 @@ int corpus_find_docs(struct corpus *c, struct corpus_block *b, struct err *e)
     pthread_mutex_lock(&c->lock);
     c->finding--;
     c->stats.text += text;
-    c->stats.left_out += left_out;
+    c->stats.left_out += b->left_out;
     c->stats.invalid += invalid;
     c->stats.documents += ends;
     pthread_mutex_unlock(&c->lock);

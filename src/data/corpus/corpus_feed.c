@@ -270,38 +270,14 @@ static int feed_stream(struct corpus *c, bool json, struct err *e)
     }
 }
 
-static int open_parquet(struct corpus_parquet **p, struct corpus *c,
-                        const char *name, struct err *e)
-{
-    if (corpus_parquet_open(p, name, c->field, c->conf.keep_lines, e) < 0)
-        return -1;
-    if (!c->where || corpus_parquet_open_where(*p, name, c->where, e) == 0)
-        return 0;
-    corpus_parquet_close(*p);
-    return -1;
-}
-
-/* Remove the documents that the filter does not choose; returns 1, or -1. */
-static int leave_out(struct corpus *c, struct corpus_parquet *p,
-                     struct corpus_block *b, struct err *e)
-{
-    const int64_t n = c->where ? corpus_parquet_filter(p, b, e) : 0;
-
-    if (n < 0)
-        return -1;
-    pthread_mutex_lock(&c->lock);
-    c->stats.left_out += n;
-    pthread_mutex_unlock(&c->lock);
-    return 1;
-}
-
 static int feed_parquet(struct corpus *c, struct err *e)
 {
     const char *name = c->files.list.name[c->at.file];
     struct corpus_parquet *p;
     int got;
 
-    if (open_parquet(&p, c, name, e) < 0)
+    if (corpus_parquet_open(&p, name, c->field, c->conf.keep_lines, c->where,
+                            e) < 0)
         return -1;
     do {
         struct corpus_block *b = corpus_take_block(c);
@@ -314,15 +290,13 @@ static int feed_parquet(struct corpus *c, struct err *e)
         b->at = c->at;
         got = corpus_parquet_next(p, c->at.offset, b, e);
         if (got > 0) {
-            c->at.offset += (int64_t)b->n;
-            c->at.line += (int64_t)b->n;
+            c->at.offset += (int64_t)b->n + b->left_out;
+            c->at.line += (int64_t)b->n + b->left_out;
             b->next = c->at;
-            got = leave_out(c, p, b, e);
-        }
-        if (got > 0)
             corpus_queue_block(c, b);
-        else
+        } else {
             corpus_done(c, b);
+        }
     } while (got > 0);
     corpus_parquet_close(p);
     if (got < 0 &&

@@ -102,8 +102,35 @@ static int add_columns(struct corpus_parquet *f, const char *path,
     return ret;
 }
 
+/* Open a reader of each column that the filter names. */
+static int add_chosen(struct corpus_parquet *f, const char *path,
+                      struct where *w, struct err *e)
+{
+    const struct parquet_column *all = parquet_column(f->text);
+
+    f->row.where = w;
+    f->chosen = xcalloc(where_fields(w) + 1, sizeof *f->chosen);
+    for (size_t i = 0; i < all->n_top; i++) {
+        const struct parquet_top *t = &all->top[i];
+        const bool is_named = where_names(w, t->name);
+
+        if (where_names_within(w, t->name) || (is_named && !is_supported(t)))
+            return err_set(e, ERR_USAGE,
+                           "%s: --where needs columns of texts, numbers or "
+                           "truth values, and \"%s\" is none",
+                           path, t->name);
+        if (!is_named)
+            continue;
+        if (open_column(&f->chosen[f->n_chosen], t, path, e) < 0)
+            return -1;
+        f->n_chosen++;
+    }
+    return 0;
+}
+
 int corpus_parquet_open(struct corpus_parquet **out, const char *path,
-                        const char *column, bool keep_lines, struct err *e)
+                        const char *column, bool keep_lines, struct where *w,
+                        struct err *e)
 {
     struct corpus_parquet *f = xcalloc(1, sizeof *f);
     int ret = parquet_open(&f->text, path, column, e);
@@ -116,6 +143,8 @@ int corpus_parquet_open(struct corpus_parquet **out, const char *path,
                       column);
     if (ret == 0 && keep_lines)
         ret = add_columns(f, path, column, e);
+    if (ret == 0 && w)
+        ret = add_chosen(f, path, w, e);
     if (ret == 0)
         *out = f;
     else
@@ -263,6 +292,43 @@ static int add_lines(struct corpus_parquet *f, struct corpus_block *b,
     return 0;
 }
 
+/* Set a value of the row, unless it is null. */
+static void set_value(struct where_row *row, const struct field_column *c)
+{
+    const struct parquet_string *s = parquet_value(c->p);
+    char number[NUM_TEXT];
+
+    if (s->text) {
+        const char *text = value_text(number, c, s);
+
+        where_row_set(row, c->name, text,
+                      c->type == PARQUET_BYTES ? s->len : strlen(text));
+    }
+}
+
+/* Remove the documents of a block that the filter does not choose. */
+static int leave_out(struct corpus_parquet *f, struct corpus_block *b,
+                     struct err *e)
+{
+    const size_t all = b->n;
+
+    b->n = 0;
+    for (size_t i = 0; i < all; i++) {
+        where_row_begin(&f->row);
+        for (size_t k = 0; k < f->n_chosen; k++) {
+            if (seek_row(&f->chosen[k], b->doc[i].line - 1, e) < 0)
+                return -1;
+            set_value(&f->row, &f->chosen[k]);
+        }
+        if (where_row_matches(&f->row))
+            b->doc[b->n++] = b->doc[i];
+    }
+    if (b->n == 0)
+        b->size = 0; /* there are no lines to look for */
+    b->left_out = (int64_t)(all - b->n);
+    return 0;
+}
+
 int corpus_parquet_next(struct corpus_parquet *f, int64_t row,
                         struct corpus_block *b, struct err *e)
 {
@@ -295,67 +361,7 @@ int corpus_parquet_next(struct corpus_parquet *f, int64_t row,
         to += value[i].len;
     }
     b->size = bytes;
+    if (f->row.where && leave_out(f, b, e) < 0)
+        return -1;
     return f->keep_lines && add_lines(f, b, e) < 0 ? -1 : 1;
-}
-
-/* ---- documents chosen by columns ----------------------------------------- */
-
-int corpus_parquet_open_where(struct corpus_parquet *f, const char *path,
-                              struct where *w, struct err *e)
-{
-    const struct parquet_column *all = parquet_column(f->text);
-
-    f->row.where = w;
-    f->chosen = xcalloc(where_fields(w) + 1, sizeof *f->chosen);
-    for (size_t i = 0; i < all->n_top; i++) {
-        const struct parquet_top *t = &all->top[i];
-        const bool is_named = where_names(w, t->name);
-
-        if (where_names_within(w, t->name) || (is_named && !is_supported(t)))
-            return err_set(e, ERR_USAGE,
-                           "%s: --where needs columns of texts, numbers or "
-                           "truth values, and \"%s\" is none",
-                           path, t->name);
-        if (!is_named)
-            continue;
-        if (open_column(&f->chosen[f->n_chosen], t, path, e) < 0)
-            return -1;
-        f->n_chosen++;
-    }
-    return 0;
-}
-
-/* Set a value of the row, unless it is null. */
-static void set_value(struct where_row *row, const struct field_column *c)
-{
-    const struct parquet_string *s = parquet_value(c->p);
-    char number[NUM_TEXT];
-
-    if (s->text) {
-        const char *text = value_text(number, c, s);
-
-        where_row_set(row, c->name, text,
-                      c->type == PARQUET_BYTES ? s->len : strlen(text));
-    }
-}
-
-int64_t corpus_parquet_filter(struct corpus_parquet *f, struct corpus_block *b,
-                              struct err *e)
-{
-    const size_t all = b->n;
-
-    b->n = 0;
-    for (size_t i = 0; i < all; i++) {
-        where_row_begin(&f->row);
-        for (size_t k = 0; k < f->n_chosen; k++) {
-            if (seek_row(&f->chosen[k], b->doc[i].line - 1, e) < 0)
-                return -1;
-            set_value(&f->row, &f->chosen[k]);
-        }
-        if (where_row_matches(&f->row))
-            b->doc[b->n++] = b->doc[i];
-    }
-    if (b->n == 0)
-        b->size = 0; /* there are no lines to look for */
-    return (int64_t)(all - b->n);
 }
