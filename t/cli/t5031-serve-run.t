@@ -92,7 +92,7 @@ is "$(json 'join " ", map { $_->{best} ? "best" : "-" }
 is "$(json 'scalar(@{$j->{importance}[0]{params}}) .
     ($j->{importance}[0]{sentence} // "")')" 0 \
     "three runs do not say which parameters matter"
-is "$(json 'join " ", map { $_->{name} } @{$j->{parallel}{axes}}[0, 1]')" \
+is "$(json 'join " ", map { $_->{title} } @{$j->{parallel}{axes}}[0, 1]')" \
     "optim.lr min(train/loss)" "parallel coordinates end with the results"
 is "$(json 'join " ", map { $_->{log} ? "log" : "linear" }
     @{$j->{parallel}{axes}}[0, 1]')" "log linear" \

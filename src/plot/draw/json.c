@@ -30,8 +30,7 @@ static void write_rgb(struct emit *o, const char *key, uint32_t rgb)
     emit_printf(o, key, "#%06x", rgb);
 }
 
-/* The colour of a slot on a light and on a dark background. */
-static void write_colours(struct emit *o, int slot)
+void json_colours(struct emit *o, int slot)
 {
     if (slot == COLOUR_NONE)
         return;
@@ -78,8 +77,7 @@ static void write_finer(struct emit *o, const struct axis *a, int levels)
     arena_clear(&mem);
 }
 
-static void write_axis(struct emit *o, const char *key, const struct axis *a,
-                       int finer)
+void json_axis(struct emit *o, const char *key, const struct axis *a, int finer)
 {
     emit_object(o, key);
     emit_text(o, "title", a->shown ? a->shown : a->label);
@@ -109,7 +107,7 @@ static void write_curve(struct emit *o, const struct curve *c)
     emit_text(o, "line", c->line);
     emit_text(o, "rank", c->rank);
     emit_text(o, "value", c->value);
-    write_colours(o, c->colour);
+    json_colours(o, c->colour);
     emit_int(o, "dash",
              c->dash ? c->dash % PALETTE_DASHES
                      : palette_dash(THEME_LIGHT, c->colour));
@@ -143,7 +141,7 @@ static void write_marks(struct emit *o, const struct panel *p)
         emit_real(o, "at_y", m->y);
         emit_text(o, "label", m->label);
         emit_text(o, "command", m->command);
-        write_colours(o, m->colour);
+        json_colours(o, m->colour);
         emit_object_end(o);
     }
     emit_array_end(o);
@@ -162,7 +160,7 @@ static void write_legend(struct emit *o, const struct panel *p)
 
         emit_object(o, NULL);
         emit_text(o, "label", e->label);
-        write_colours(o, e->colour);
+        json_colours(o, e->colour);
         emit_int(o, "dash",
                  e->dash ? e->dash % PALETTE_DASHES
                          : palette_dash(THEME_LIGHT, e->colour));
@@ -224,7 +222,7 @@ static void write_ramp(struct emit *o, const struct ramp *r)
     emit_array(o, "stops");
     for (int i = 0; i < STOPS; i++) {
         emit_object(o, NULL);
-        write_colours(o, palette_ramp_slot((double)i / (STOPS - 1)));
+        json_colours(o, palette_ramp_slot((double)i / (STOPS - 1)));
         emit_object_end(o);
     }
     emit_array_end(o);
@@ -235,10 +233,10 @@ static void write_panel(struct emit *o, const struct panel *p, int finer)
 {
     emit_object(o, NULL);
     emit_text(o, "title", p->title);
-    write_axis(o, "x", &p->x, finer);
-    write_axis(o, "y", &p->y, finer);
+    json_axis(o, "x", &p->x, finer);
+    json_axis(o, "y", &p->y, finer);
     if (p->has_y2)
-        write_axis(o, "y2", &p->y2, finer);
+        json_axis(o, "y2", &p->y2, finer);
     else
         emit_null(o, "y2");
     emit_bool(o, "high_is_good", p->high_is_good);

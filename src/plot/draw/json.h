@@ -17,3 +17,7 @@
 
 /* Write the members of an object that the caller begins and ends. */
 void json_figure(struct emit *, const struct figure *);
+/* An axis, with so many levels of ticks for zooms. */
+void json_axis(struct emit *, const char *key, const struct axis *, int finer);
+/* The colour of a slot on a light and on a dark background. */
+void json_colours(struct emit *, int slot);

@@ -176,7 +176,7 @@ export class CompareView {
 
         return element("div", {}, element("p", { class: "tools" },
             element("span", { class: "count" }, `Coloured by ${parallel.axes
-                .at(-1).name}. Drag along an axis to keep a part.`),
+                .at(-1).title}. Drag along an axis to keep a part.`),
             this.brush.size ? button(`Select ${count_text(kept.length, "run",
                 "runs")}`, "Compare only the runs that were kept", () => {
                 this.brush.clear();
@@ -189,7 +189,7 @@ export class CompareView {
 
     scatter() {
         const { axes } = this.parallel;
-        const names = axes.map((a) => a.name);
+        const names = axes.map((a) => a.title);
         const place = (name, other) => names.includes(name)
             ? names.indexOf(name) : other;
         const across = place(state.across, 0);

@@ -14,7 +14,7 @@ function axis_lines(axis, x, top, bottom) {
     return element("g", { class: "axis" },
         element("line", { x1: x, x2: x, y1: top, y2: bottom }),
         element("text", { x, y: top - 14, "text-anchor": "middle" },
-            axis.name),
+            axis.title),
         axis.ticks.filter((t) => t.label).map((t) =>
             element("g", {}, element("line", { x1: x - 4, x2: x,
                 y1: y(t.at), y2: y(t.at) }),
@@ -24,7 +24,7 @@ function axis_lines(axis, x, top, bottom) {
 
 function sentence_of(axes, line, name_of) {
     return `${name_of(line.run)}: ` + axes.map((a, i) =>
-        `${a.name} ${line.values[i] === null ? "none"
+        `${a.title} ${line.values[i] === null ? "none"
             : axis_text(a, line.values[i])}`).join(", ");
 }
 
@@ -35,7 +35,7 @@ function brush_strip(axis, x, top, bottom, brush, changed) {
 
         return (box.bottom - e.clientY) / box.height;
     };
-    const [low, high] = brush.get(axis.name) ?? [0, 0];
+    const [low, high] = brush.get(axis.title) ?? [0, 0];
     let from = 0;
     const strip = element("rect", { class: "brush", x: x - 12, y: top,
         width: 24, height: bottom - top, onpointerdown: (e) => {
@@ -44,9 +44,9 @@ function brush_strip(axis, x, top, bottom, brush, changed) {
         }, onpointerup: (e) => {
             const ends = [from, part(e)].sort((a, b) => a - b);
 
-            brush.delete(axis.name);
+            brush.delete(axis.title);
             if (ends[1] - ends[0] > 0.02)
-                brush.set(axis.name, ends);
+                brush.set(axis.title, ends);
             changed();
         } });
 
@@ -58,10 +58,10 @@ function brush_strip(axis, x, top, bottom, brush, changed) {
 /* The lines that are within all parts of axes that were chosen. */
 export function brushed_lines({ axes, lines }, brush) {
     return lines.filter((l) => axes.every((a, i) => {
-        const [low, high] = brush.get(a.name) ?? [-Infinity, Infinity];
+        const [low, high] = brush.get(a.title) ?? [-Infinity, Infinity];
         const at = place_of(a, l.values[i] ?? NaN);
 
-        return !brush.has(a.name) || (at >= low && at <= high);
+        return !brush.has(a.title) || (at >= low && at <= high);
     }));
 }
 
@@ -80,7 +80,8 @@ export function parallel_lines(parallel, name_of, baseline, brush, changed) {
 
     return element("svg", { viewBox: `0 0 ${wide} ${height}`, role: "img",
         class: "spread", "aria-label": "Parallel coordinates of " +
-            `${lines.length} runs over ${axes.map((a) => a.name).join(", ")}` },
+            `${lines.length} runs over ` +
+            axes.map((a) => a.title).join(", ") },
     axes.map((a, i) => axis_lines(a, x(i), top, bottom)),
     lines.filter((l) => axes.some((a, i) => point(l, i))).map((line) =>
         element("path", { d: path(line), class: !kept.has(line) ? "line dim"
@@ -101,12 +102,12 @@ export function scatter_points(parallel, across, down, name_of) {
 
     return element("svg", { viewBox: `0 0 ${right + 60} ${height}`,
         role: "img", class: "spread scatter", "aria-label":
-            `${ay.name} against ${ax.name}, ${drawn.length} runs` },
+            `${ay.title} against ${ax.title}, ${drawn.length} runs` },
     axis_lines(ay, left, top, bottom),
     element("g", { class: "axis" },
         element("line", { x1: left, x2: right, y1: bottom, y2: bottom }),
         element("text", { x: right, y: bottom + 34, "text-anchor": "end" },
-            ax.name),
+            ax.title),
         ax.ticks.filter((t) => t.label).map((t) => element("g", {},
             element("line", { x1: x(t.at), x2: x(t.at), y1: bottom,
                 y2: bottom + 4 }),

@@ -10,6 +10,7 @@
 
 #include "common/output/emit.h"
 #include "plot/draw/axis.h"
+#include "plot/draw/json.h"
 #include "plot/draw/palette.h"
 #include "track/runs/auto_columns.h"
 #include "track/runs/column.h"
@@ -205,20 +206,7 @@ static void write_axis(struct emit *o, const char *name, const double *v,
     axis_scale(&a, known, k);
     axis_range(&a, lo, hi, 0.02);
     axis_ticks(&a, &mem, TICKS);
-    emit_object(o, NULL);
-    emit_text(o, "name", name);
-    emit_bool(o, "log", a.scale == SCALE_LOG);
-    emit_real(o, "from", a.lo);
-    emit_real(o, "to", a.hi);
-    emit_array(o, "ticks");
-    for (size_t i = 0; i < a.n_ticks; i++) {
-        emit_object(o, NULL);
-        emit_real(o, "at", a.tick[i].at);
-        emit_text(o, "label", a.tick[i].label);
-        emit_object_end(o);
-    }
-    emit_array_end(o);
-    emit_object_end(o);
+    json_axis(o, NULL, &a, 0);
     free(known);
     arena_clear(&mem);
 }
@@ -231,8 +219,7 @@ static void write_colour(struct emit *o, const double *v, size_t i, size_t n)
 
     if (find_range(v, n, &lo, &hi) && isfinite(v[i]))
         slot = palette_ramp_slot((v[i] - lo) / (hi - lo));
-    emit_printf(o, "colour", "#%06x", palette_curve(THEME_LIGHT, slot));
-    emit_printf(o, "colour_dark", "#%06x", palette_curve(THEME_DARK, slot));
+    json_colours(o, slot);
 }
 
 static void write_parallel(struct emit *o, const struct numbers *n,
