@@ -31,8 +31,7 @@ uint64_t cache_mark(const struct buf *body)
 const struct buf *cache_find(const struct cache *c, const char *url,
                              const char *mark)
 {
-    char *end;
-    const uint64_t wanted = strtoull(mark, &end, 16);
+    const uint64_t wanted = strtoull(mark, NULL, 16);
 
     for (size_t i = 0; i < CACHE_ANSWERS; i++)
         if (c->item[i].url && strcmp(c->item[i].url, url) == 0 &&

@@ -44,28 +44,27 @@ static size_t *place_of(size_t *table, size_t mask, const struct piece *old,
     return &table[i];
 }
 
-static void write_text(struct emit *o, const char *from, const char *to)
+/* Write pieces of the old text or, if they are none, new text. */
+static void write_part(struct emit *o, size_t from, size_t n, const char *text,
+                       const char *end)
 {
-    if (from < to)
-        emit_printf(o, NULL, "%.*s", (int)(to - from), from);
+    if (n) {
+        emit_array(o, NULL);
+        emit_int(o, NULL, (int64_t)from);
+        emit_int(o, NULL, (int64_t)n);
+        emit_array_end(o);
+    } else if (text < end) {
+        emit_printf(o, NULL, "%.*s", (int)(end - text), text);
+    }
 }
 
-static void write_pieces(struct emit *o, size_t from, size_t n)
-{
-    if (n == 0)
-        return;
-    emit_array(o, NULL);
-    emit_int(o, NULL, (int64_t)from);
-    emit_int(o, NULL, (int64_t)n);
-    emit_array_end(o);
-}
-
-void delta_write(struct buf *out, const struct buf *old, const struct buf *now)
+void delta_shorten(struct buf *answer, const struct buf *old)
 {
     size_t n_old, n_now, mask = 1, from = 0, n = 0, next = 0;
-    struct piece *a = cut(old, &n_old), *b = cut(now, &n_now);
-    const char *text = now->s; /* what was not written yet */
-    struct emit o = { .b = out };
+    struct piece *a = cut(old, &n_old), *b = cut(answer, &n_now);
+    const char *text = answer->s; /* what was not written yet */
+    struct buf out = BUF_INIT;
+    struct emit o = { .b = &out };
     size_t *table;
 
     while (mask < 2 * n_old)
@@ -80,23 +79,20 @@ void delta_write(struct buf *out, const struct buf *old, const struct buf *now)
                               ? next + 1
                               : *place_of(table, mask, a, &b[i]);
 
-        if (n && at != from + n + 1) {
-            write_pieces(&o, from, n);
+        if (n ? at != from + n + 1 : at > 0) {
+            write_part(&o, from, n, text, b[i].s);
             text = b[i].s;
-            n = 0;
-        }
-        if (n == 0 && at) {
-            write_text(&o, text, b[i].s);
             from = at - 1;
+            n = 0;
         }
         n += at > 0;
         next = at ? at : next + 1;
     }
-    write_pieces(&o, from, n);
-    if (n == 0)
-        write_text(&o, text, now->s + now->len);
+    write_part(&o, from, n, text, answer->s + answer->len);
     emit_array_end(&o);
     emit_object_end(&o);
+    buf_clear(answer);
+    *answer = out;
     free(table);
     free(a);
     free(b);

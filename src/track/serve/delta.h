@@ -11,4 +11,4 @@
  * pieces of the old text, from the first one on; a string is new text.  The
  * page puts them together again (api.js).
  */
-void delta_write(struct buf *out, const struct buf *old, const struct buf *now);
+void delta_shorten(struct buf *answer, const struct buf *old);

@@ -79,20 +79,6 @@ static int64_t version_of(const struct page *p, const struct live *l,
     return a > b ? a : b;
 }
 
-/* Replace an answer by what differs from the one that the page has. */
-static void shorten(const struct cache *c, const char *url, const char *have,
-                    struct answer *a)
-{
-    const struct buf *old = cache_find(c, url, have);
-    struct buf b = BUF_INIT;
-
-    if (!old)
-        return;
-    delta_write(&b, old, &a->body);
-    buf_clear(&a->body);
-    a->body = b;
-}
-
 /* Answer a request, or repeat the answer to an equal one.  A page that has an
  * older answer ends its request with "&have=", and the mark of that one. */
 static int answer_page(struct site *s, const struct page *p, const char *text,
@@ -101,6 +87,7 @@ static int answer_page(struct site *s, const struct page *p, const char *text,
     const struct live *l = p->seconds > 0 ? site_store(s, q, e) : NULL;
     const char *have = strstr(text, "&have=");
     const int len = (int)(have ? (size_t)(have - text) : strlen(text));
+    const struct buf *old;
     int64_t version;
     char *url;
     int ret = 0;
@@ -115,8 +102,9 @@ static int answer_page(struct site *s, const struct page *p, const char *text,
             cache_put(&s->cache, url, version, &a->body);
     }
     a->mark = cache_mark(&a->body);
-    if (ret == 0 && have)
-        shorten(&s->cache, url, have + strlen("&have="), a);
+    old = have ? cache_find(&s->cache, url, have + strlen("&have=")) : NULL;
+    if (ret == 0 && old)
+        delta_shorten(&a->body, old);
     free(url);
     return ret;
 }
