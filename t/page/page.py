@@ -89,6 +89,30 @@ def filter_rows(p):
     equal(p.state()["filter"], "experiment = 'rates'")
 
 
+@test("a filter that is typed has a list of words that go on from it")
+def words(p):
+    def offered():
+        return p.browser.run("return [...document.querySelectorAll("
+                             "'datalist option')].map(o => o.value)")
+    gtrack("tag", "run1", "phase=warm")
+    p.go()
+    p.await_text(".count", "run")
+    for typed, wanted in (
+            ("val/l", ["val/loss"]), ("nam", ["name"]),
+            ("params.model.wi", ["params.model.width"]),
+            ("min(val/lo", ["min(val/loss"]), ("tags.ph", ["tags.phase"]),
+            ("status = 'f", ["status = 'FINISHED'", "status = 'FAILED'"]),
+            ("status in ('FAILED', 'sta", ["status in ('FAILED', 'STALE'"]),
+            ("optim.lr = 1 and optim.l", ["optim.lr = 1 and optim.lr"]),
+            ("nothing.like", [])):
+        p.browser.type("#filter", typed)
+        equal(offered()[:len(wanted) or 1], wanted)
+    p.browser.type("#filter", "status = ")
+    equal(len(offered()), 8)
+    equal(p.axe(), [])
+    p.browser.console()  # of filters that are not complete
+
+
 @test("a wrong filter is answered by a sentence on the page")
 def wrong_filter(p):
     p.go(filter="los <")

@@ -24,6 +24,7 @@ PAGE_FILES = \
 	%D%/columns.js \
 	%D%/rows.js \
 	%D%/table.js \
+	%D%/words.js \
 	%D%/runs.js \
 	%D%/diff.js \
 	%D%/importance.js \

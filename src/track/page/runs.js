@@ -6,6 +6,7 @@ import { more_controls } from "./dom.js";
 import { address, change, state } from "./state.js";
 import { Table } from "./table.js";
 import { count_text, split_list } from "./text.js";
+import { word_list } from "./words.js";
 
 /* The parameters of /api/runs for the table. */
 export function table_params() {
@@ -65,6 +66,8 @@ export class RunsView {
 
         this.inputs = { filter: filter.querySelector("input"),
             group: group.querySelector("input") };
+        filter.append(word_list(this.inputs.filter, () => this.answer
+            ? [...this.answer.columns, ...this.answer.hidden] : []));
         return element("form", { class: "tools", role: "search",
             onsubmit: (e) => e.preventDefault() },
         frozen ? null : filter,

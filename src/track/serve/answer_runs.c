@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/clock.h"
 #include "common/num.h"
 #include "track/runs/auto_columns.h"
 #include "track/runs/column.h"
@@ -119,6 +118,19 @@ static bool is_shown(const struct columns *c, const struct column *x)
     return false;
 }
 
+/* The tags of people, not those of programs. */
+static void add_tags(struct columns *c, const struct runs *runs)
+{
+    for (size_t i = 0; i < runs->n; i++) {
+        const struct run_info *r = &runs->run[i];
+
+        for (size_t k = 0; k < r->n_tags; k++)
+            if (strncmp(r->tags[k].key, "mlflow.", 7) != 0 &&
+                strncmp(r->tags[k].key, "gtrack.", 7) != 0)
+                columns_add(c, COLUMN_TAG, r->tags[k].key);
+    }
+}
+
 /* The other columns that can be chosen. */
 static void write_hidden(struct emit *o, const struct listing *l)
 {
@@ -128,6 +140,7 @@ static void write_hidden(struct emit *o, const struct listing *l)
         columns_attribute(&all, column_attributes[i]);
     auto_columns_params(&all, &l->live->runs, true);
     auto_columns_metrics(&all, &l->live->runs, true);
+    add_tags(&all, &l->live->runs);
     emit_array(o, "hidden");
     for (size_t i = 0; i < all.n; i++)
         if (!is_shown(&l->columns, &all.item[i]))
@@ -266,7 +279,6 @@ static void write_listing(struct emit *o, const struct listing *l)
     emit_object(o, NULL);
     write_command(o, l);
     emit_int(o, "version", l->live->version);
-    emit_int(o, "now_ms", clock_wall_ms());
     emit_array(o, "columns");
     for (size_t i = 0; i < l->columns.n; i++)
         write_column(o, &l->columns.item[i]);
