@@ -59,17 +59,6 @@ static bool is_rare(const struct attn &a)
 }
 
 template <class E, int DP>
-static void launch_flash_forward(struct dev *dev, const flash<E> &f, dim3 grid)
-{
-    const size_t shared = 5 * FLASH_ROWS * (DP + 8) * sizeof(E);
-
-    if (is_rare(f))
-        FLASH((flash_fwd<E, DP, true>), grid, shared);
-    else
-        FLASH((flash_fwd<E, DP, false>), grid, shared);
-}
-
-template <class E, int DP>
 static void launch_flash_backward(struct dev *dev, const flash<E> &f,
                                   dim3 by_keys, dim3 by_queries)
 {
@@ -122,12 +111,16 @@ template <class E, int DP>
 static void flash_forward(struct dev *dev, struct tensor *y, struct tensor *lse,
                           const struct tensor *qkv, const struct attn *a)
 {
+    const size_t shared = 5 * FLASH_ROWS * (DP + 8) * sizeof(E);
+    const dim3 grid = grid_of(a, tensor_rows(y), FLASH_ROWS, a->H);
     flash<E> f = describe<E>(qkv, a);
 
     f.y = (E *)y->data;
     f.lse = (float *)lse->data;
-    launch_flash_forward<E, DP>(dev, f,
-                                grid_of(a, tensor_rows(y), FLASH_ROWS, a->H));
+    if (is_rare(f))
+        FLASH((flash_fwd<E, DP, true>), grid, shared);
+    else
+        FLASH((flash_fwd<E, DP, false>), grid, shared);
 }
 
 /* Launch a kernel of attention_plain.cuh, for 32 rows at a time or, if there is

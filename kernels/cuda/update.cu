@@ -10,30 +10,23 @@
 
 enum { THREADS = 256, W = 4 };
 
-/* struct update for the device: the tensor of its pointer is on the host. */
-struct update_args {
-    const double *sumsq, *loss;
-    float lr, beta1, beta2, eps, decay, g_scale, clip, fix1, fix2;
-    bool nesterov, l2;
+/* struct update for the device: the tensors of its pointers are on the host. */
+struct update_args : update {
+    const double *sumsq_at, *loss_at;
+    float fix1, fix2;
 };
 
 static struct update_args update_args_of(const struct update *u)
 {
     const double b1 = u->beta1, b2 = u->beta2;
+    struct update_args a = {};
 
-    return { data_of<const double>(u->sumsq),
-             data_of<const double>(u->loss),
-             u->lr,
-             u->beta1,
-             u->beta2,
-             u->eps,
-             u->decay,
-             u->g_scale,
-             u->clip,
-             (float)(1.0 / (1.0 - pow(b1, (double)u->step))),
-             (float)(1.0 / (1.0 - pow(b2, (double)u->step))),
-             u->nesterov,
-             u->l2 };
+    static_cast<update &>(a) = *u;
+    a.sumsq_at = data_of<const double>(u->sumsq);
+    a.loss_at = data_of<const double>(u->loss);
+    a.fix1 = (float)(1.0 / (1.0 - pow(b1, (double)u->step)));
+    a.fix2 = (float)(1.0 / (1.0 - pow(b2, (double)u->step)));
+    return a;
 }
 
 /* The factor of the gradient; false if the weights must stay as they are. */
@@ -43,11 +36,11 @@ static __device__ __forceinline__ bool gradient_factor(const update_args &u,
     double sum, norm;
 
     *f = u.g_scale;
-    if (u.loss && !isfinite(*u.loss))
+    if (u.loss_at && !isfinite(*u.loss_at))
         return false;
-    if (!u.sumsq)
+    if (!u.sumsq_at)
         return true;
-    sum = *u.sumsq;
+    sum = *u.sumsq_at;
     norm = (double)u.g_scale * sqrt(sum);
     if (!isfinite(sum))
         return false;
@@ -248,7 +241,7 @@ static __global__ void __launch_bounds__(THREADS)
 template <class T>
 static __global__ void __launch_bounds__(THREADS)
     apply_step(float *w, T *copy, const float *x, const double *rows, int64_t C,
-               float rate, bool cautious, update_args u, int64_t n)
+               update_args u, int64_t n)
 {
     begin_kernel();
 
@@ -259,9 +252,9 @@ static __global__ void __launch_bounds__(THREADS)
         return;
     step = rows ? x[i] * (float)rows[i / C] : x[i];
     v = w[i];
-    if (!u.l2 && !(cautious && v * step < 0.0f))
+    if (!u.l2 && !(u.cautious && v * step < 0.0f))
         v -= u.lr * u.decay * v;
-    v -= rate * step;
+    v -= u.lr * u.scale * step;
     w[i] = v;
     if (copy)
         copy[i] = from_float<T>(v);
@@ -353,7 +346,6 @@ extern "C" void cuda_muon(struct dev *dev, struct tensor *w, struct tensor *m,
     WITH_TYPE(T, copy ? copy->type : DT_F32,
               LAUNCH(apply_step<T>, blocks(n, THREADS), THREADS, 0, QUEUE(dev),
                      data_of<float>(w), data_of<T>(copy), done,
-                     (const double *)rows, C, u->lr * u->scale, u->cautious,
-                     args, n))
+                     (const double *)rows, C, args, n))
     launched(dev, "muon");
 }
