@@ -94,18 +94,6 @@ void rows_slope(void *d, const void *x, enum dtype type, int64_t n,
     }
 }
 
-/* dx(at..) += act'(x) dy */
-static void act_back_piece(struct tensor *dx, const struct tensor *x,
-                           const struct tensor *dy, int64_t at, int64_t n,
-                           enum act kind)
-{
-    float in[PIECE], out[PIECE];
-
-    apply_slopes(kind, out, load_floats(x->data, x->type, at, n, in), n);
-    multiply_by(out, load_floats(dy->data, dy->type, at, n, in), n);
-    store_floats(dx->data, dx->type, at, n, out, !dx->overwrite);
-}
-
 /* y(at..) = act(x(gate..)) x(up..) */
 static void glu_piece(struct tensor *y, const struct tensor *x, int64_t at,
                       int64_t gate, int64_t up, int64_t n, enum act kind)
@@ -117,19 +105,23 @@ static void glu_piece(struct tensor *y, const struct tensor *x, int64_t at,
     store_floats(y->data, y->type, at, n, out, false);
 }
 
-static void glu_back_piece(struct tensor *dx, const struct tensor *x,
-                           const struct tensor *dy, int64_t at, int64_t gate,
-                           int64_t up, int64_t n, enum act kind)
+/* Its gradient; up is < 0 for an activation without a gate. */
+static void back_piece(struct tensor *dx, const struct tensor *x,
+                       const struct tensor *dy, int64_t at, int64_t gate,
+                       int64_t up, int64_t n, enum act kind)
 {
     float room[PIECE], d_room[PIECE], out[PIECE];
     const float *d = load_floats(dy->data, dy->type, at, n, d_room);
     const float *g = load_floats(x->data, x->type, gate, n, room);
 
-    apply_values(kind, out, g, n);
-    multiply_by(out, d, n);
-    store_floats(dx->data, dx->type, up, n, out, !dx->overwrite);
+    if (up >= 0) {
+        apply_values(kind, out, g, n);
+        multiply_by(out, d, n);
+        store_floats(dx->data, dx->type, up, n, out, !dx->overwrite);
+    }
     apply_slopes(kind, out, g, n);
-    multiply_by(out, load_floats(x->data, x->type, up, n, room), n);
+    if (up >= 0)
+        multiply_by(out, load_floats(x->data, x->type, up, n, room), n);
     multiply_by(out, d, n);
     store_floats(dx->data, dx->type, gate, n, out, !dx->overwrite);
 }
@@ -159,7 +151,8 @@ void cpu_act_bwd(struct dev *dev, struct tensor *dx, const struct tensor *x,
 
 #pragma omp parallel for num_threads(cpu_threads(dev)) if (n > ROWS_PIECE)
     for (int64_t at = 0; at < n; at += PIECE)
-        act_back_piece(dx, x, dy, at, n - at < PIECE ? n - at : PIECE, kind);
+        back_piece(dx, x, dy, at, at, -1, n - at < PIECE ? n - at : PIECE,
+                   kind);
 }
 
 void cpu_glu_fwd(struct dev *dev, struct tensor *y, const struct tensor *x,
@@ -183,8 +176,7 @@ void cpu_glu_bwd(struct dev *dev, struct tensor *dx, const struct tensor *x,
 #pragma omp parallel for num_threads(cpu_threads(dev)) if (N * F > ROWS_PIECE)
     for (int64_t i = 0; i < N; i++) {
         for (int64_t f = 0; f < F; f += PIECE)
-            glu_back_piece(dx, x, dy, i * F + f, i * 2 * F + f,
-                           i * 2 * F + F + f, F - f < PIECE ? F - f : PIECE,
-                           kind);
+            back_piece(dx, x, dy, i * F + f, i * 2 * F + f, i * 2 * F + F + f,
+                       F - f < PIECE ? F - f : PIECE, kind);
     }
 }

@@ -10,7 +10,6 @@ cpu_sources = \
 	%D%/gemm_tile.c \
 	%D%/head.c \
 	%D%/linear.c \
-	%D%/matvec.c \
 	%D%/mix.c \
 	%D%/muon.c \
 	%D%/norm.c \
