@@ -94,6 +94,31 @@ like out '^cmd slurmd slurmd$' "several kinds of packages can be asked for"
 tree/bootstrap packages pages >out 2>err
 is $? 1 "bootstrap refuses packages that it does not know"
 
+# Systems without Debian's packages: PATH has the shell's own tools, and one
+# package manager; what is missing is told in its words.
+mkdir tools
+for tool in sh cat dirname sed mktemp rm sort tr tail id; do
+    ln -s "$(command -v $tool)" tools/$tool
+done
+tells() {  # MANAGER: what bootstrap says to type
+    cp "$top/bootstrap" tree/bootstrap
+    stub "tools/$1" </dev/null
+    env -i PATH="$PWD/tools" tree/bootstrap build 2>&1 | tr '\n' ' '
+    rm "tools/$1"
+}
+tells apt-get >said-apt-get
+tells dnf >said-dnf
+tells apk >said-apk
+tells pacman >said-pacman
+like said-apt-get 'sudo apt-get install .*libjansson-dev.* zlib1g-dev .*gnuplot-nox' \
+    "a system with apt-get is told the names of Debian"
+like said-dnf "sudo dnf install .*pkgconfig(jansson)' .*/usr/bin/c++ .*openmpi-devel" \
+    "a system with dnf is told modules and commands"
+like said-apk 'sudo apk add build-base .*cmd:autoreconf .*pc:jansson .*pc:libzstd' \
+    "a system with apk is told modules, commands and the C library's headers"
+like said-pacman 'sudo pacman -S --needed base-devel curl jansson libinih libyaml perl zlib  and.* gnuplot isa-l libmicrohttpd openmpi sqlite zstd ' \
+    "a system with pacman is told the names of Arch"
+
 # configure with a stand-in for nvcc, of which only GT_CHECK_CUDA is run
 rm -r bin
 mkdir -p conf/m4 toolkit/include lib
