@@ -145,6 +145,18 @@ if ${CC:-cc} -shared -fPIC -O1 -o libm-next.so libm-next.c -lm >out 2>&1 &&
         "the libraries are named"
     like err "not computed again: hellaswag/acc, hellaswag/acc_norm, samples" \
         "answers and samples are named that rounding may turn"
+    gtrain --config c.ini --name mixed -q --set train.stop_at=20 >out 2>&1 &&
+        LD_PRELOAD=$PWD/libm-next.so other/gtrain --config c.ini --name mixed -q \
+            --resume mixed >out 2>&1
+    ok $? "a run is resumed by another build with another library" "$(cat out)"
+    gtrain replay mixed --steps 1:40 --tsv --no-header >out 2>err
+    is "$? $(cut -f1,6 out | tr '\t\n' ' ;')" "0 1-20 equal;21-40 equal up to rounding;" \
+        "only the attempt with another library is certified up to rounding" "$(cat err)"
+    sed -n 2p out >second
+    like second "derived.libraries was .*libm-next.so.*, here it is glibc" \
+        "the library that was changed at a resume is named"
+    like second "derived.build was .*, here it is " \
+        "the build that was changed at a resume is named"
 else
     skip "a run with another library" "gtrain cannot be given another library here"
 fi
@@ -170,4 +182,17 @@ for then in c avx2 avx512; do
     done
     cp kept "$loss"
 done
+# numbers of answers in a report
+cat >r.md <<'END'
+<!-- gtrack: honest | hellaswag/acc | .4f -->0<!-- /gtrack -->
+<!-- gtrack: honest | hellaswag/acc_norm | .4f -->0<!-- /gtrack -->
+END
+gtrack claims --fill r.md >out 2>err
+gtrack claims --tsv --no-header r.md >out 2>err
+is "$? $(cut -f3,6 out | tr '\t\n' ' ;')" \
+    "0 hellaswag/acc equal;hellaswag/acc_norm equal;" \
+    "claims on answers hold, and are of numbers that are computed again"
+sed 's/-->[0-9]/-->9/' r.md >wrong.md
+gtrack claims --tsv --no-header wrong.md >out 2>err
+is "$? $(cut -f6 out | sort -u)" "1 differs" "a false claim on answers is found"
 done_testing
