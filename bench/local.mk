@@ -97,3 +97,13 @@ bench-python: libgtrack.so.0
 	    GTRACK_LIBRARY=$(abs_top_builddir)/libgtrack.so.0 \
 	    $${GT_PYTHON:-python3} $(srcdir)/bench/bench-python $(BENCH_FLAGS)
 .PHONY: bench-python
+
+# what chooses the cells of a sweep, beside Optuna and W&B
+check_PROGRAMS += bench/ask
+bench_ask_SOURCES = %D%/ask.c
+bench_ask_LDADD = src/sweep/libsweep.a $(STORE_LIBS)
+EXTRA_DIST += %D%/searches.py
+bench-searches: gtrain bench/ask
+	$(AM_V_at)$${GT_PYTHON:-python3} -B $(srcdir)/bench/searches.py \
+	    --gtrain ./gtrain $(BENCH_FLAGS) bench/ask
+.PHONY: bench-searches
