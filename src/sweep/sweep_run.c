@@ -12,7 +12,7 @@
 #include "common/num.h"
 #include "common/path.h"
 #include "common/save.h"
-#include "store/alert/alert_watch.h"
+#include "store/alert/alert_list.h"
 #include "store/read/run_rate.h"
 #include "store/write/claimed_run.h"
 #include "store/write/edit.h"

@@ -6,7 +6,7 @@
 #include "common/log.h"
 #include "common/opt.h"
 #include "common/sig.h"
-#include "store/alert/alert_watch.h"
+#include "store/alert/alert_list.h"
 #include "store/query/filter.h"
 #include "track/runs/track.h"
 

@@ -8,7 +8,6 @@
 #include "common/log.h"
 #include "common/opt.h"
 #include "store/format/attempt.h"
-#include "store/format/changed.h"
 #include "track/runs/track.h"
 
 static struct table_style style;

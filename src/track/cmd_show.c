@@ -9,7 +9,6 @@
 #include "common/opt.h"
 #include "common/output/pager.h"
 #include "common/output/emit.h"
-#include "store/format/changed.h"
 #include "track/runs/column.h"
 #include "track/runs/file_tree.h"
 #include "track/runs/track.h"

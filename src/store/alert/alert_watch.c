@@ -1,5 +1,8 @@
+/*
+ * alert_watch - look at runs again and again, and raise their alerts
+ */
 #include "config.h"
-#include "store/alert/alert_watch.h"
+#include "store/alert/alert_list.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -76,3 +76,9 @@ void index_put(struct index *, const char *key, const struct run_info *,
 void index_save(struct index *, char *const *keys, size_t n);
 /* The arena takes over the file's memory, into which runs point. */
 void index_close(struct index *, struct arena *);
+
+/* Read the files of one run (load_run.c).  Only `folder` and `links` are set
+ * before; the rest is read from the files in the folder, except what depends on
+ * the experiment or on the time, which runs.c adds.  Each file and folder is
+ * added to the watch before it is read. */
+void load_run(struct run_info *, struct arena *, struct watch *, int flags);

@@ -1,10 +1,12 @@
+/*
+ * load_run - read the files of one run
+ */
 #include "config.h"
-#include "store/read/load_run.h"
+#include "store/read/index.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/buf.h"
 #include "common/path.h"
 #include "common/utf8.h"
 #include "store/format/attempt.h"

@@ -18,10 +18,8 @@
 #include "common/sig.h"
 #include "common/format/secret.h"
 #include "store/format/attempt.h"
-#include "store/format/changed.h"
 #include "store/format/store.h"
 #include "store/read/index.h"
-#include "store/read/load_run.h"
 #include "store/read/pack.h"
 
 /* ---- heartbeats ---------------------------------------------------------- */

@@ -303,9 +303,10 @@ static int rewrite_experiment(const char *folder, struct patch patch,
     struct yaml y = { NULL, 0 };
     int ret = yaml_load(&y, &mem, path, PATH_NO_LINKS, e);
 
+    if (ret < 0)
+        y.n = 0;
     if (ret < 0 && x) {
         *e = (struct err){ 0 };
-        y.n = 0;
         ret = store_rename_damaged(path, e);
     }
     if (x && !yaml_get(&y, "artifact_location"))

@@ -14,7 +14,6 @@
 #include "common/mem.h"
 #include "common/path.h"
 #include "common/utf8.h"
-#include "store/format/changed.h"
 #include "store/format/key.h"
 #include "store/format/rewind.h"
 #include "store/format/store.h"

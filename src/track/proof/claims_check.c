@@ -18,7 +18,6 @@
 #include "common/sig.h"
 #include "common/spawn.h"
 #include "plot/stamp.h"
-#include "store/format/changed.h"
 #include "track/proof/claims.h"
 #include "track/runs/column.h"
 #include "track/runs/track.h"

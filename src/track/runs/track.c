@@ -13,7 +13,7 @@
 #include "common/num.h"
 #include "common/utf8.h"
 #include "common/output/emit.h"
-#include "store/alert/alert_watch.h"
+#include "store/alert/alert_list.h"
 #include "store/format/store.h"
 #include "store/query/filter.h"
 #include "store/read/index.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "common/buf.h"
-#include "store/format/changed.h"
+#include "store/format/info.h"
 
 /* Facts whose names begin so, the likeliest causes first.  A name that begins
  * like two rows belongs to the first. */

@@ -12,7 +12,7 @@
 #include "common/num.h"
 #include "common/path.h"
 #include "common/spawn.h"
-#include "store/format/changed.h"
+#include "store/format/info.h"
 
 /* ---- computing -------------------------------------------------------- */
 

@@ -9,7 +9,7 @@
 
 #include "common/num.h"
 #include "common/path.h"
-#include "store/format/changed.h"
+#include "store/format/info.h"
 #include "trainer/checkpoint/checkpoint_files.h"
 #include "trainer/checkpoint/checkpoint_find.h"
 #include "trainer/checkpoint/checkpoint_from.h"

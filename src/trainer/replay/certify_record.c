@@ -11,7 +11,7 @@
 
 #include "common/num.h"
 #include "data/shards/lock.h"
-#include "store/format/changed.h"
+#include "store/format/info.h"
 
 static int check_data(const struct certify *c, const char *key,
                       const struct mixture *data, struct err *e)

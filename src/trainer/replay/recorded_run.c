@@ -13,7 +13,6 @@
 #include "common/utf8.h"
 #include "common/format/secret.h"
 #include "kernels/instructions.h"
-#include "store/format/changed.h"
 #include "trainer/ranks/local_ranks.h"
 
 /* The values of parameters are cut off, and made UTF-8. */

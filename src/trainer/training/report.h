@@ -77,6 +77,6 @@ int report_close(struct report *, struct engine *, int ret, struct err *e);
  * The parameters, datasets and tags that the run gets when it begins.  Every
  * setting becomes a parameter, and so do the values that follow from the
  * settings and from the machine; what a later attempt changes becomes a tag
- * (store/format/changed.h).
+ * (store/format/info.h).
  */
 void report_params(struct run *, struct engine *, bool resumed);

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "store/alert/alert_watch.h"
+#include "store/alert/alert_list.h"
 #include "trainer/engine/engine.h"
 #include "trainer/training/report.h"
 
