@@ -34,15 +34,6 @@ typedef void fsck_fn(void *arg, const struct fsck_finding *);
 int fsck_run(const struct run_info *, bool repair, fsck_fn *, void *arg,
              struct err *);
 
-/* Check only the meta.yaml of a run, also while the run is written: its writer
- * replaces the file as a whole when the run ends.  `seen` is when the run was
- * written, as far as its other files tell. */
-struct fsck_span {
-    int64_t first_ms, last_ms;
-};
-int fsck_meta(const struct run_info *, const struct fsck_span *seen,
-              bool repair, fsck_fn *, void *arg, struct err *);
-
 /* Compare the checkpoints among a run's artifacts with the SHA-256 that
  * training noted when it wrote them, in checkpoints.sha256, and its metrics
  * with the chain (store/format/chain.h).  Fails if one

@@ -1,5 +1,4 @@
 src_store_libstore_a_SOURCES += \
 	%D%/fsck.c \
 	%D%/fsck_checkpoints.c \
-	%D%/fsck_meta.c \
 	%D%/fsck_store.c
