@@ -3,6 +3,7 @@
 # 8 CUDA, 9 other programs.
 
 EXTRA_DIST += $(shell_tests) \
+	t/formats/0.1.tar.xz \
 	t/source/add-command.patch \
 	t/source/add-figure-file.patch \
 	t/source/add-figure-row.patch \
