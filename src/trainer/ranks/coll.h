@@ -27,7 +27,7 @@
  * Sums are in the order of the ranks, whatever the order of arrival: they have
  * the same bits each time and, with coll_reduce() into an accumulator, the bits
  * of one process that adds the same parts one after another.  With `native`,
- * sums may be those of the library (MPI_Allreduce, NCCL) or of coll_many.h,
+ * sums may be those of the library (MPI_Allreduce, NCCL) or of coll_host.c,
  * which are faster and equal up to rounding.  With `bf16`, coll_sum() and
  * coll_reduce() round what they send to bf16, which is half as much.  A rank
  * adds in fp32 what it receives, and all ranks get the same bits.

@@ -3,7 +3,6 @@ src_trainer_libtrainer_a_SOURCES += \
 	%D%/coll.c \
 	%D%/coll_device.c \
 	%D%/coll_host.c \
-	%D%/coll_many.c \
 	%D%/coll_nccl.c \
 	%D%/coll_queue.c \
 	%D%/coll_tcp.c \
