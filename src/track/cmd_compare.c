@@ -216,7 +216,7 @@ static void show_mean(const struct changes *c, const char *name, bool training)
 }
 
 /* A row for each document of the artifact documents/NAME.tsv, which `gtrain
- * eval --documents` has made of both runs (trainer/eval_documents.h), the one
+ * eval --documents` has made of both runs (trainer/cmd_eval.c), the one
  * that got better the most first.  The interval of a document's difference is
  * that of its tokens' (common/stats/paired.h).  A message has the mean
  * difference over all documents, and for those in the training text apart. */

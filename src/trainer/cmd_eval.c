@@ -5,15 +5,18 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/log.h"
+#include "common/mem.h"
 #include "common/opt.h"
 #include "common/output/table.h"
 #include "common/path.h"
+#include "data/corpus/corpus.h"
+#include "data/corpus/leak.h"
 #include "store/read/runs.h"
 #include "store/write/stored_run.h"
 #include "trainer/checkpoint/checkpoint_state.h"
-#include "trainer/eval_documents.h"
 #include "trainer/model/quantize.h"
 #include "trainer/trained_model.h"
 #include "trainer/training/eval.h"
@@ -133,6 +136,227 @@ static int evaluate_questions(struct engine *eng, struct table *t,
     return 0;
 }
 
+/* ---- documents -------------------------------------------------------- */
+
+/*
+ * A document is divided into sequences as long as the context.  The end-of-text
+ * token stands before its first token, so that it has a loss, too; without such
+ * a token, the first token has none.
+ *
+ * The artifact has a line for each document, with tabs between: FILE:LINE, the
+ * number of losses, their mean, "whole" or "part" if the text of --train-text
+ * contains so much of it, and the losses with blanks between them.
+ */
+enum { POSITIONS = 24 }; /* 1, 2-3, 4-7 ... */
+
+/* The documents so far, and the one being read: its text, and where it began.
+ */
+struct reading {
+    struct engine *engine;
+    const struct leak_report *leaks; /* or NULL */
+    int64_t leak;                    /* the one to look at first */
+    struct buf text;
+    char *file;
+    int64_t line;
+    struct ids ids;
+
+    int64_t documents;
+    double loss[POSITIONS]; /* sums by the position in a document */
+    int64_t tokens[POSITIONS];
+    struct buf kept; /* the text of the artifact */
+};
+
+static struct corpus_conf conf_of(const char *const *path)
+{
+    return (struct corpus_conf){ .path = (char *const *)(uintptr_t)path,
+                                 .n = 1 };
+}
+
+/* Fill the batch with the sequences from `at` on; returns how many there are.
+ * The rest of the last one has no targets. */
+static int64_t set_sequences(struct engine *eng, const struct ids *ids,
+                             int64_t at)
+{
+    const int64_t n = (int64_t)ids->n, T = eng->gpt.T;
+    const int64_t left = (n - 1 - at + T - 1) / T;
+    const int64_t rows = left < eng->gpt.B ? left : eng->gpt.B;
+
+    for (int64_t t = 0; t < rows * T; t++) {
+        const bool has = at + t + 1 < n;
+
+        eng->batch.x[t] = has ? ids->id[at + t] : 0;
+        eng->batch.y[t] = has ? ids->id[at + t + 1] : -1;
+    }
+    return rows;
+}
+
+static int bucket_of(int64_t position)
+{
+    int k = 0;
+
+    while (k < POSITIONS - 1 && position >= (int64_t)2 << k)
+        k++;
+    return k;
+}
+
+/* Append the losses to a text, and add them up. */
+static double score_tokens(struct reading *r, int64_t at, struct buf *losses)
+{
+    const struct engine *eng = r->engine;
+    const int64_t left = (int64_t)r->ids.n - 1 - at;
+    double sum = 0;
+
+    for (int64_t t = 0; t < eng->gpt.B * eng->gpt.T && t < left; t++) {
+        const double loss = (double)eng->batch.losses[t];
+        const int k = bucket_of(at + t + 1);
+
+        sum += loss;
+        r->loss[k] += loss;
+        r->tokens[k]++;
+        buf_printf(losses, "%s%.5g", losses->len ? " " : "", loss);
+    }
+    return sum;
+}
+
+/* Does the training text contain the document?  The report has the documents in
+ * the same order, except for those without words. */
+static const char *find_leak(struct reading *r)
+{
+    const struct leak_report *l = r->leaks;
+
+    if (!l)
+        return "";
+    for (int64_t i = r->leak; i < l->documents; i++) {
+        const struct leak_doc *d = &l->doc[i];
+
+        if (d->line != r->line || strcmp(d->file, r->file) != 0)
+            continue;
+        r->leak = i + 1;
+        return d->whole ? "whole" : d->found ? "part" : "";
+    }
+    return "";
+}
+
+static int score_document(struct reading *r, struct err *e)
+{
+    struct engine *eng = r->engine;
+    const int32_t eot = tokenizer_eot(eng->data.tokenizer);
+    struct buf losses = BUF_INIT;
+    double sum = 0;
+    int ret = 0;
+
+    r->ids.n = 0;
+    ids_reserve(&r->ids, 1);
+    if (eot >= 0)
+        r->ids.id[r->ids.n++] = eot;
+    tokenizer_encode(eng->data.tokenizer, r->text.s, r->text.len, 0, &r->ids);
+    for (int64_t at = 0; ret == 0 && at + 1 < (int64_t)r->ids.n;
+         at += eng->gpt.B * eng->gpt.T) {
+        ret = engine_forward(eng, set_sequences(eng, &r->ids, at), e);
+        if (ret == 0)
+            sum += score_tokens(r, at, &losses);
+    }
+    if (ret == 0 && losses.len > 0) {
+        const int64_t n = (int64_t)r->ids.n - 1;
+
+        r->documents++;
+        buf_printf(&r->kept, "%s:%lld\t%lld\t%.9g\t%s\t%s\n", r->file,
+                   (long long)r->line, (long long)n, sum / (double)n,
+                   find_leak(r), losses.s);
+    }
+    buf_clear(&losses);
+    return ret;
+}
+
+static int add_part(struct reading *r, const struct corpus_block *b,
+                    const struct corpus_doc *d, struct err *e)
+{
+    if (d->begins) {
+        buf_trim(&r->text, 0);
+        free(r->file);
+        r->file = xstrdup(b->file);
+        r->line = d->line;
+    }
+    buf_add(&r->text, d->text, d->len);
+    return d->ends ? score_document(r, e) : 0;
+}
+
+static int score_all(struct reading *r, struct err *e)
+{
+    const struct corpus_conf conf = conf_of(&documents);
+    struct corpus *corpus;
+    struct corpus_block *b;
+    int got, ret = 0;
+
+    if (corpus_open(&corpus, &conf, e) < 0)
+        return -1;
+    while (ret == 0 && (got = corpus_next(corpus, &b, e)) != 0) {
+        if (got < 0) {
+            ret = -1;
+            break;
+        }
+        for (size_t i = 0; ret == 0 && i < b->n; i++)
+            ret = add_part(r, b, &b->doc[i], e);
+        corpus_done(corpus, b);
+    }
+    corpus_close(corpus);
+    return ret;
+}
+
+/* Find the documents that the training text contains. */
+static int find_leaks(struct leak *leak, struct leak_report *out, struct err *e)
+{
+    const struct corpus_conf own = conf_of(&documents);
+    const struct corpus_conf train = conf_of(&train_text);
+
+    if (leak_eval(leak, &own, e) < 0 || leak_train(leak, &train, e) < 0)
+        return -1;
+    leak_report(leak, out);
+    return 0;
+}
+
+static int read_documents(struct reading *r, struct err *e)
+{
+    struct leak *leak = train_text ? leak_new(13) : NULL;
+    struct leak_report report;
+    int ret = 0;
+
+    if (leak) {
+        ret = find_leaks(leak, &report, e);
+        r->leaks = &report;
+    }
+    if (ret == 0)
+        ret = score_all(r, e);
+    if (ret == 0 && r->documents == 0)
+        ret = err_set(e, ERR_INPUT, "there are no documents to evaluate");
+    if (leak)
+        leak_free(leak);
+    buf_clear(&r->text);
+    free(r->file);
+    ids_clear(&r->ids);
+    return ret;
+}
+
+static void add_positions(struct table *t, const struct reading *r)
+{
+    double loss = 0;
+    int64_t tokens = 0;
+
+    table_columns(t, "positions", "tokens", "loss", NULL);
+    for (int k = 0; k < POSITIONS; k++) {
+        if (r->tokens[k] == 0)
+            continue;
+        table_printf(t, "%lld-%lld", 1LL << k, (2LL << k) - 1);
+        table_int(t, r->tokens[k]);
+        table_real(t, r->loss[k] / (double)r->tokens[k]);
+        loss += r->loss[k];
+        tokens += r->tokens[k];
+    }
+    table_text(t, "all");
+    table_int(t, tokens);
+    table_real(t, loss / (double)tokens);
+}
+
 /* Save the losses as an artifact of the run that trained the model. */
 static int keep_documents(const struct run_info *run, const struct buf *text,
                           struct err *e)
@@ -176,26 +400,27 @@ static int keep_in_run(const struct buf *text, struct err *e)
 static int evaluate_documents(struct engine *eng, struct table *t,
                               struct err *e)
 {
-    char *const paths[] = { (char *)(uintptr_t)documents,
-                            (char *)(uintptr_t)train_text };
-    const struct corpus_conf conf = { .path = paths, .n = 1 };
-    const struct corpus_conf train = { .path = paths + 1, .n = 1 };
-    struct eval_documents d = { .conf = &conf,
-                                .train_conf = train_text ? &train : NULL };
-    int ret = eval_documents_run(&d, eng, e);
+    struct reading r = { .engine = eng, .text = BUF_INIT, .kept = BUF_INIT };
     double sum = 0;
+    int ret;
 
-    for (int k = 0; k < EVAL_POSITIONS; k++)
-        sum += d.loss[k];
+    if (!eng->data.tokenizer)
+        return err_set(e, ERR_USAGE,
+                       "documents need a tokenizer; set data.tokenizer");
+    ret = read_documents(&r, e);
+    for (int k = 0; k < POSITIONS; k++)
+        sum += r.loss[k];
     if (ret == 0)
         ret = check_finite(sum, e);
     if (ret == 0)
-        eval_documents_print(&d, t);
+        add_positions(t, &r);
     if (ret == 0 && eng->coll.rank == 0)
-        ret = keep_in_run(&d.kept, e);
-    eval_documents_clear(&d);
+        ret = keep_in_run(&r.kept, e);
+    buf_clear(&r.kept);
     return ret;
 }
+
+/* ---- the command ------------------------------------------------------ */
 
 static int evaluate(struct engine *eng, struct err *e)
 {

@@ -34,7 +34,6 @@ gtrain_SOURCES = \
 	%D%/cmd_devices.c \
 	%D%/cmd_sweep.c \
 	%D%/cmd_init.c \
-	%D%/eval_documents.c \
 	%D%/gtrain.c \
 	%D%/timeline.c \
 	%D%/sweep_cells.c \
