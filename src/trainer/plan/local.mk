@@ -4,5 +4,4 @@ src_trainer_libtrainer_a_SOURCES += \
 	%D%/plan_device.c \
 	%D%/plan_memory.c \
 	%D%/plan_step.c \
-	%D%/plan_tables.c \
-	%D%/scaling.c
+	%D%/plan_tables.c

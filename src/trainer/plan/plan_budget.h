@@ -9,7 +9,7 @@
  *          return -1;
  *
  * Each row has the tokens and steps that the budget allows for a model, the
- * loss that a scaling law forecasts for them (scaling.h), and the number of
+ * loss that a scaling law forecasts for them (plan_budget.c), and the number of
  * runs, as long as the settings say, that the budget allows.  The rate is the
  * peak of the device that is named, plan.peak_tflops or the peak of this
  * machine, times the first plan.mfu.
