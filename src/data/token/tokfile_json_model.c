@@ -5,8 +5,10 @@
 #include "config.h"
 #include "data/token/tokfile_json_impl.h"
 
+#include <stdlib.h>
 #include <string.h>
 
+#include "common/mem.h"
 #include "data/token/sentencepiece.h"
 
 static int read_id(struct json_scan *s, int64_t *id)
@@ -25,19 +27,23 @@ static int add_name(struct json_reader *r, const char *name, size_t n,
                     int64_t id, struct err *e)
 {
     const int byte = r->byte_fallback ? sentencepiece_byte(name, n) : -1;
+    char *text;
+    int ret = 0;
 
     if (byte >= 0)
         return tokenizer_byte(r->t, id, (uint8_t)byte, e);
     buf_trim(&r->bytes, 0);
     if (json_reader_add_bytes(r, name, n) >= 0)
         return tokenizer_add(r->t, id, r->bytes.s, r->bytes.len, e);
-    if (json_object_getn(r->odd, name, n))
-        return err_set(e, ERR_INPUT, "'%.*s' occurs twice", (int)n, name);
-    if (memchr(name, 0, n) ||
-        json_object_setn_new(r->odd, name, n, json_integer(id)) < 0)
-        return err_set(e, ERR_INPUT, "the name with id %lld is not text",
-                       (long long)id);
-    return 0;
+    text = xstrndup(name, n);
+    if (json_object_get(r->odd, text))
+        ret = err_set(e, ERR_INPUT, "'%s' occurs twice", text);
+    else if (strlen(text) < n ||
+             json_object_set_new(r->odd, text, json_integer(id)) < 0)
+        ret = err_set(e, ERR_INPUT, "the name with id %lld is not text",
+                      (long long)id);
+    free(text);
+    return ret;
 }
 
 static int read_vocab(struct json_reader *r, struct err *e)
