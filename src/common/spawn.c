@@ -361,23 +361,30 @@ bool spawn_group_ended(const struct spawn_group *g)
     return g->waited && (g->kill_at == 0 || late || kill(g->to, 0) < 0);
 }
 
+char *spawn_beside(const char *name, int mode)
+{
+    char own[4096], *folder, *path;
+    const ssize_t n = readlink("/proc/self/exe", own, sizeof own - 1);
+
+    if (n <= 0)
+        return NULL;
+    own[n] = '\0';
+    folder = path_parent(own);
+    path = path_join(folder, name);
+    free(folder);
+    if (access(path, mode) == 0)
+        return path;
+    free(path);
+    return NULL;
+}
+
 char *spawn_find(const char *name, struct err *e)
 {
     const char *from = getenv("PATH");
-    char own[4096];
-    const ssize_t n = readlink("/proc/self/exe", own, sizeof own - 1);
+    char *beside = spawn_beside(name, X_OK);
 
-    if (n > 0) {
-        char *folder, *path;
-
-        own[n] = '\0';
-        folder = path_parent(own);
-        path = path_join(folder, name);
-        free(folder);
-        if (access(path, X_OK) == 0)
-            return path;
-        free(path);
-    }
+    if (beside)
+        return beside;
     while (from && *from) {
         const size_t len = strcspn(from, ":");
         char *path = xasprintf("%.*s/%s", (int)len, from, name);

@@ -94,3 +94,6 @@ bool spawn_group_ended(const struct spawn_group *);
  * else in PATH.  The caller frees it; NULL, with e filled, if there is none.
  */
 char *spawn_find(const char *name, struct err *);
+/* The path of a file relative to the folder of the program's own file, if
+ * access() allows this mode, or NULL; the caller frees it. */
+char *spawn_beside(const char *name, int mode);

@@ -85,6 +85,17 @@ else
     grep -q "^train = $dir/$long/$long.bin$" out
     ok $? "a setting may be as long as a path"
 fi
+mkdir -p suite/bin suite/share/gtrain/conf
+cp "$build/gtrain" suite/bin
+cp "$top/conf/quickstart.ini" suite/share/gtrain/conf
+suite/bin/gtrain --config quickstart --show-config >out 2>&1
+like out "^name = fast" "settings are found by name beside the program"
+cp all.ini quickstart
+suite/bin/gtrain --config quickstart --show-config >out 2>&1
+like out "(from quickstart:3)" "a file of that name is read instead"
+suite/bin/gtrain --config slowstart --show-config >out 2>&1
+is "$? $(cat out)" "3 gtrain: cannot open slowstart: No such file or directory" \
+    "a name that is not installed is a missing file"
 printf '[optim\nlr = 1e-3\n' >open.ini
 gtrain plan open.ini >out 2>&1
 like out "^gtrain: open.ini:1: the section needs a closing ]$" \

@@ -2,8 +2,12 @@
 #include "trainer/settings/settings.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "common/path.h"
+#include "common/spawn.h"
 #include "trainer/settings/recipe.h"
 
 /* ---- words ----------------------------------------------------------- */
@@ -142,16 +146,33 @@ static int refuse_sweep(void *arg, const char *key, const char *value,
     return 0;
 }
 
+/* The path of the installed settings of this name, or NULL. */
+static char *find_installed(const char *name)
+{
+    char *below, *path = NULL;
+
+    if (strchr(name, '/') || strchr(name, '.') || path_exists(name))
+        return NULL;
+    below = xasprintf("../share/gtrain/conf/%s.ini", name);
+    path = spawn_beside(below, R_OK);
+    free(below);
+    return path;
+}
+
 int settings_read(struct settings *c, const char *path, struct err *e)
 {
+    char *installed = find_installed(path);
     struct err sweep = { 0 };
+    int ret;
 
-    if (conf_read(&c->conf, path, e) == 0)
-        return 0;
+    path = installed ? installed : path;
+    ret = conf_read(&c->conf, path, e);
     /* say so when the file describes a sweep */
-    if (conf_walk(path, refuse_sweep, (char *)(uintptr_t)path, &sweep) < 0)
+    if (ret < 0 &&
+        conf_walk(path, refuse_sweep, (char *)(uintptr_t)path, &sweep) < 0)
         *e = sweep;
-    return -1;
+    free(installed);
+    return ret;
 }
 
 int settings_begin(struct settings *c, const char *path, struct err *e)
