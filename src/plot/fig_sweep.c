@@ -91,11 +91,18 @@ static bool has_param(const struct run_set *set, const char *param)
     return false;
 }
 
+/* The last part of a parameter's name. */
+static const char *short_key(const char *key)
+{
+    const char *dot = strrchr(key, '.');
+
+    return dot ? dot + 1 : key;
+}
+
 /* Is this parameter on an axis, or a seed? */
 static bool is_swept(const struct sweep *s, const char *key)
 {
-    const char *dot = strrchr(key, '.');
-    const char *last = dot ? dot + 1 : key;
+    const char *last = short_key(key);
     bool swept = strstr(last, "seed");
 
     for (size_t k = 0; k < s->n_params; k++)
@@ -152,19 +159,14 @@ static bool is_needed(const size_t *first, const struct run_info *run, size_t n,
 /* How many curves there are: combinations of the parameters. */
 static size_t count_curves(const struct sweep *s, const struct run_set *set)
 {
-    size_t n = 0;
+    struct sweep curves = *s;
+    size_t *first, n = 0;
 
-    for (size_t i = 0; i < set->n; i++) {
-        bool known = false;
-
-        for (size_t k = 0; k < i && !known; k++) {
-            known = true;
-            for (size_t j = 0; j < s->n_apart; j++)
-                known = known &&
-                        equal_values(&set->run[i], &set->run[k], s->apart[j]);
-        }
-        n += !known;
-    }
+    curves.n_params = 0; /* a curve has all values of the axis */
+    first = find_together(&curves, set->run, set->n);
+    for (size_t i = 0; i < set->n; i++)
+        n += first[i] == i;
+    free(first);
     return n;
 }
 
@@ -197,14 +199,6 @@ static void choose_curves(struct sweep *s, const struct run_set *set,
     }
     free(first);
     differ_clear(&d);
-}
-
-/* The last part of a parameter's name. */
-static const char *short_key(const char *key)
-{
-    const char *dot = strrchr(key, '.');
-
-    return dot ? dot + 1 : key;
 }
 
 /* The curve of a run, as "64", or as "64, 2" for two parameters. */
