@@ -34,12 +34,15 @@ EXTRA_DIST += \
 	%D%/gtrack/plot.py \
 	%D%/gtrack/py.typed \
 	%D%/gtrack/util.py \
+	%D%/glibc.h \
 	%D%/wheel
 
-# What is in a wheel has its libraries inside, but for the C library, and no
-# debugging information.
-wheel_link = $(CC) $(CFLAGS) $(GT_LDFLAGS) $(LDFLAGS) -s
-wheel_libs = sed 's/-l\(yaml\|jansson\|inih\|z\)\>/-l:lib\1.a/g; s/-fopenmp//'
+# What is in a wheel has its libraries inside, but for the C library and those
+# that are opened by name, and no debugging information.
+wheel_link = $(CC) $(CFLAGS) $(GT_LDFLAGS) $(LDFLAGS) -s \
+	'-Wl,-rpath,$$ORIGIN/../lib/gtrack'
+wheel_libs = sed 's/-l\(yaml\|jansson\|inih\|z\|zstd\|isal\)\>/-l:lib\1.a/g; s/-fopenmp//'
+wheel_make = $(AM_V_at)$${GT_PYTHON:-python3} $(srcdir)/python/wheel
 wheel: libgtrack.so.0 gtrack gplot
 	$(AM_V_at)$(MKDIR_P) wheel/files
 	$(AM_V_GEN)$(wheel_link) -shared -Wl,-soname,libgtrack.so.0 \
@@ -50,9 +53,30 @@ wheel: libgtrack.so.0 gtrack gplot
 	    $$(echo $(gtrack_LDADD) $(LIBS) | $(wheel_libs))
 	$(AM_V_GEN)$(wheel_link) -o wheel/files/gplot $(gplot_OBJECTS) \
 	    $$(echo $(gplot_LDADD) $(LIBS) | $(wheel_libs))
-	$(AM_V_at)$${GT_PYTHON:-python3} $(srcdir)/python/wheel \
-	    $(PACKAGE_VERSION) wheel/files wheel
+	$(wheel_make) gtrack $(PACKAGE_VERSION) wheel/files wheel
+
+# Both wheels, and the archive with the same files, which runs from any folder.
+# MPI comes from the machine, so configure with --without-mpi.
+bindist = $(PACKAGE)-$(PACKAGE_VERSION)-$$(uname -m)
+wheels: wheel gtrain gdata
+	$(AM_V_GEN)$(wheel_link) -o wheel/files/gtrain $(gtrain_OBJECTS) \
+	    $$(echo $(gtrain_LDADD) $(LIBS) | $(wheel_libs)) \
+	    -l:libgomp.a -lpthread -ldl
+	$(AM_V_GEN)$(wheel_link) -o wheel/files/gdata $(gdata_OBJECTS) \
+	    $$(echo $(gdata_LDADD) $(LIBS) | $(wheel_libs)) -lpthread
+	$(wheel_make) gtrain $(PACKAGE_VERSION) wheel/files wheel
+bindist: wheels
+	$(AM_V_at)rm -rf wheel/$(bindist)
+	$(AM_V_at)$(MAKE) -s $(AM_MAKEFLAGS) install-data \
+	    DESTDIR=$(abs_builddir)/wheel/$(bindist) prefix=/ >/dev/null
+	$(AM_V_at)cd wheel/files && $(MKDIR_P) ../$(bindist)/bin \
+	    ../$(bindist)/lib/gtrack && cp gtrain gdata gtrack gplot ../$(bindist)/bin && \
+	    cp libgtrack.so.0 ../$(bindist)/lib && \
+	    { test ! -d lib || cp -R lib ../$(bindist); }
+	$(AM_V_GEN)tar -C wheel --owner=0 --group=0 -cJf \
+	    wheel/$(bindist).tar.xz $(bindist)
+	$(AM_V_at)rm -rf wheel/$(bindist) && echo wheel/$(bindist).tar.xz
 clean-local: clean-wheel
 clean-wheel:
 	rm -rf wheel
-.PHONY: wheel clean-wheel
+.PHONY: wheel wheels bindist clean-wheel

@@ -9,7 +9,8 @@ peer_scripts += \
 	%D%/t9050-options.t \
 	%D%/t9060-torchrun.t \
 	%D%/t9070-python.t \
-	%D%/t9080-cudnn.t
+	%D%/t9080-cudnn.t \
+	%D%/t9090-bare.t
 EXTRA_DIST += $(peer_scripts) \
 	%D%/filters.py \
 	%D%/libraries.txt \
