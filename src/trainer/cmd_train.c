@@ -185,9 +185,12 @@ static int keep_beginning(struct settings *s, const char *checkpoint,
     if (settings_begin(&then, path, &none) == 0) {
         if (s->train.precision == PRECISION_AUTO)
             s->train.precision = then.train.precision;
-        ret = conf_put(&s->conf, "train.from", then.train.from, path, e);
-        if (ret == 0 && !*s->run.parent)
-            ret = conf_put(&s->conf, "run.parent", then.run.parent, path, e);
+        if (*then.train.from || *s->train.from)
+            ret = conf_put(&s->conf, "train.from", then.train.from,
+                           "train.from", e);
+        if (ret == 0 && *then.train.from && !*s->run.parent)
+            ret = conf_put(&s->conf, "run.parent", then.run.parent,
+                           "train.from", e);
         settings_clear(&then);
     }
     free(path);
