@@ -179,14 +179,13 @@ static void there_and_back(enum pretokenizer kind)
                                          "tokenizer.tiktoken", "vocab.bpe" };
     char *folder = temp_folder(), *path;
     struct err e = { 0 };
-    struct tokenizer *t = parse_merges(few_merges, &e);
+    struct tokenizer *t = tokenizer_new(TOKENIZER_BPE, kind);
 
-    if (!t) {
+    if (tokfile_parse_merges(t, few_merges, strlen(few_merges), &e) < 0 ||
+        tokenizer_ready(t, &e) < 0) {
         ok(false, "a file of merges loads: %s", e.text);
         return;
     }
-    t->pretokenizer = kind;
-    tokenizer_ready(t, &e);
     ok(tokfile_write_folder(t, folder, &e) == 0 &&
            tokfile_write(t, folder, "tiktoken", &e) == 0 &&
            tokfile_write(t, folder, "gpt2", &e) == 0 &&
