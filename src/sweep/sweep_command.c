@@ -368,8 +368,8 @@ static int run_cells(struct sweep_run *s, const struct sweep_command *c,
                        s->sweep.n_cells, (long long)c->cell);
     if (sweep_run_begin(s, owns, e) < 0)
         return -1;
-    ret = 0;
-    if (ret == 0 && (ret = sweep_run_look(s, e)) == 0 && c->cell < 0)
+    ret = sweep_run_look(s, e);
+    if (ret == 0 && owns)
         log_info("%zu of %zu cells to run, %lld at a time",
                  s->sweep.most_cells - s->sweep.n_cells +
                      s->count[CELL_MISSING] + s->count[CELL_FAILED],

@@ -51,10 +51,11 @@ int checkpoint_from_load(struct engine *eng, const char *sum, struct err *e)
 
     if (!*folder)
         return 0;
-    ret = checkpoint_verify(folder, e);
-    if (ret == 0)
+    if (sum) /* where it was just found, it has been verified */
+        ret = checkpoint_verify(folder, e);
+    if (ret == 0 && sum)
         ret = checkpoint_state_sum(folder, PART_MODEL, is, e);
-    if (ret == 0 && sum && strcmp(sum, is) != 0)
+    if (ret == 0 && sum && *sum && strcmp(sum, is) != 0)
         ret = err_set(e, ERR_INPUT,
                       "%s is not the model that training started from: the "
                       "SHA-256 of its weights is %.12s, not %.12s",

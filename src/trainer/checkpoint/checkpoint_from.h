@@ -16,6 +16,7 @@ int checkpoint_from_find(struct settings *, struct err *);
 /* The tag of the run that has the SHA-256 of its weights. */
 #define CHECKPOINT_FROM_SHA256 "from.sha256"
 
-/* Load it into an engine at step 0, if train.from is set.  It is
- * ERR_INPUT if `sum` is not NULL and not the SHA-256 of its weights. */
+/* Load it into an engine at step 0, if train.from is set.  `sum` is NULL right
+ * after it was found.  Otherwise its files are verified, and it is ERR_INPUT if
+ * `sum`, unless it is empty, is not the SHA-256 of its weights. */
 int checkpoint_from_load(struct engine *, const char *sum, struct err *);

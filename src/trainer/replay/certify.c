@@ -176,14 +176,14 @@ static int go_to(struct certify *c, int64_t first, struct err *e)
 {
     struct engine_state *now = &c->engine->state;
     const struct series *loss = &c->number[CERTIFY_LOSS];
+    const char *sum = run_info_tag(c->run, CHECKPOINT_FROM_SHA256);
     char *path;
     int ret = find_checkpoint(c, first - 1, &path, e);
 
     if (path && checkpoint_step(path_name(path)) > now->step)
         ret = checkpoint_load(path, c->engine, e), c->since = now->step;
     else if (ret == 0 && now->step == 0 && c->begins == 0)
-        ret = checkpoint_from_load(
-            c->engine, run_info_tag(c->run, CHECKPOINT_FROM_SHA256), e);
+        ret = checkpoint_from_load(c->engine, sum ? sum : "", e);
     if (ret == 0 && !path && loss->n > 0 && loss->step[0] > 1)
         ret = err_set(e, ERR_MISSING,
                       "the run begins at step %" PRId64
