@@ -173,6 +173,40 @@ void buf_shell_short(struct buf *b, const char *word)
         buf_shell_word(b, word);
 }
 
+int buf_shell_split(struct buf *b, const char *line)
+{
+    bool inside = false;
+    char quote = '\0';
+    int n = 0;
+
+    for (;; line++) {
+        const char c = *line;
+
+        if (!quote && strchr(" \t\n", c)) { /* or the end */
+            if (inside)
+                buf_char(b, '\0');
+            n += inside;
+            inside = false;
+            if (!c)
+                return n;
+            continue;
+        }
+        inside = true;
+        if (!c || (!quote && strchr("|&;<>()$`?[#~{", c)) ||
+            (!quote && c == '\\' && line[1] != '\'') ||
+            (quote == '"' && strchr("$`\\", c)))
+            return -1;
+        if (c == quote)
+            quote = '\0';
+        else if (!quote && (c == '\'' || c == '"'))
+            quote = c;
+        else if (!quote && c == '\\' && line[1] == '\'')
+            buf_char(b, *++line);
+        else
+            buf_char(b, c);
+    }
+}
+
 bool str_ends(const char *s, const char *end)
 {
     const size_t n = strlen(s), m = strlen(end);

@@ -13,6 +13,17 @@ test -d "$run"
 ok $? "a run starts outside of any repository"
 test "$(tag mlflow.source.name)" = "prog --lr 1e-3"
 ok $? "the run records its command"
+grep -qx 'arguments: \["prog", "--lr", "1e-3"\]' "$run/.gtrack/attempt.1.yaml"
+ok $? "the run records the arguments of its command one by one"
+gtrack exec -r "$dir/s" --name spaced -- printf '%s %s' "it's" 'a  b' >/dev/null 2>&1
+spaced=$(gtrack where -r "$dir/s" spaced)/.gtrack/attempt.1.yaml
+grep -qxF 'arguments: ["printf", "%s %s", "it'"'"'s", "a  b"]' "$spaced" &&
+    gtrack cmd -r "$dir/s" spaced >"$dir/line" &&
+    test "$(sh "$dir/line")" = "it's a  b"
+ok $? "blanks and quotes in arguments survive from the record to the shell"
+sed -i "s/^arguments: .*/command: \"printf '%s %s' it a\"/" "$spaced" &&
+    test "$(gtrack cmd -r "$dir/s" spaced | sed "s/.*&& //")" = "printf '%s %s' it a"
+ok $? "the line that an earlier version recorded is read, too"
 test "$(tag gtrack.host)" = "$(uname -n)" && test -n "$(tag gtrack.cpu)" &&
     test -n "$(tag gtrack.memory)"
 ok $? "the run records its machine"

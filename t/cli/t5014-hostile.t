@@ -251,7 +251,7 @@ echo 'step=1 loss=2' | gtrack log -r odd "$name" -t "note=$bad" 2>err
 run=$(gtrack -r odd where @latest)
 gtrack -r odd note @latest "$bad" 2>err
 printf '\302\2332J%s\n' "$bad" >note
-sed -i "s|^command: .*|command: \"\\\\e]0;t\\\\a\\\\x9b2J\"|" \
+sed -i "s|^arguments: .*|command: \"\\\\e]0;t\\\\a\\\\x9b2J\"|" \
     "$run/.gtrack/attempt.1.yaml"
 printf '1700000000000 0.5 1\n' >"$run/metrics/$bad"
 mkdir -p "$run/artifacts"

@@ -27,7 +27,7 @@ for name in one two; do
     GTRACK_ROOT=odd add_dataset @latest "$BAD"
     sed -i "s|^user_id: .*|user_id: \"\\\\e]0;t\\\\a\\\\x9b2J\\\\u202e\"|" \
         "$run/meta.yaml"
-    sed -i "s|^command: .*|command: \"\\\\e]0;t\\\\a\\\\x9b2J\\\\u202e\"|" \
+    sed -i "s|^arguments: .*|command: \"\\\\e]0;t\\\\a\\\\x9b2J\\\\u202e\"|" \
         "$run/.gtrack/attempt.1.yaml"
 done
 printf '<!-- gtrack: one | %s -->%s<!-- /gtrack -->\n![](%s.svg)\n' "$BAD" "$BAD" \

@@ -149,6 +149,8 @@ static void selection(void)
 
 static void strings(void)
 {
+    static const char *const more[] = { "a && b", "a >f",      "echo $x",
+                                        "'open",  "a \"`b`\"", "a \\b" };
     struct buf b = BUF_INIT;
     struct arena a = { 0 };
     char *p, *q;
@@ -166,6 +168,14 @@ static void strings(void)
     buf_trim(&b, 0);
     buf_shell_word(&b, "it's $HOME");
     ok(strcmp(b.s, "'it'\\''s $HOME'") == 0, "a word is quoted for a shell");
+    buf_trim(&b, 0);
+    ok(buf_shell_split(&b, " a  'it'\\''s $x' b'c d'\"e f\" --k=*** ''") == 5 &&
+           b.len == 27 &&
+           memcmp(b.s, "a\0it's $x\0bc de f\0--k=***\0", 27) == 0,
+       "a line for a shell is divided into its words");
+    for (size_t i = 0; i < sizeof more / sizeof more[0]; i++)
+        ok(buf_shell_split(&b, more[i]) == -1, "only a shell can divide: %s",
+           more[i]);
     buf_clear(&b);
 }
 

@@ -259,9 +259,9 @@ int yaml_load(struct yaml *y, struct arena *mem, const char *path,
 }
 
 int yaml_load_deep(struct yaml *y, struct arena *mem, const char *path,
-                   struct err *e)
+                   enum path_links links, struct err *e)
 {
-    return load(y, mem, path, PATH_NO_LINKS, true, e);
+    return load(y, mem, path, links, true, e);
 }
 
 const struct yaml_pair *yaml_find(const struct yaml *y, const char *key)
@@ -346,6 +346,17 @@ void yaml_put_int(struct buf *b, const char *key, int64_t value)
 {
     put_key(b, key);
     buf_printf(b, "%lld\n", (long long)value);
+}
+
+void yaml_put_list(struct buf *b, const char *key, const char *texts, int n)
+{
+    put_key(b, key);
+    buf_char(b, '[');
+    for (int i = 0; i < n; i++, texts += strlen(texts) + 1) {
+        buf_str(b, i ? ", " : "");
+        put_quoted(b, texts);
+    }
+    buf_str(b, "]\n");
 }
 
 void yaml_put_raw(struct buf *b, const char *key, const char *value)

@@ -51,7 +51,7 @@ enum { YAML_MAX = 16 << 20 };
 int yaml_load(struct yaml *, struct arena *, const char *path, enum path_links,
               struct err *);
 int yaml_load_deep(struct yaml *, struct arena *, const char *path,
-                   struct err *);
+                   enum path_links, struct err *);
 int yaml_parse(struct yaml *, struct arena *, const char *text, size_t n,
                struct err *);
 
@@ -63,4 +63,6 @@ bool yaml_int(const struct yaml *, const char *key, int64_t *out);
 /* One line, appended.  A NULL value is written as null. */
 void yaml_put(struct buf *, const char *key, const char *value);
 void yaml_put_int(struct buf *, const char *key, int64_t value);
+/* A list of n texts, each with its NUL. */
+void yaml_put_list(struct buf *, const char *key, const char *texts, int n);
 void yaml_put_raw(struct buf *, const char *key, const char *value);

@@ -39,13 +39,43 @@ static int number_of(const char *file)
     return (int)n;
 }
 
+/* The arguments as a line for a shell; of an older file, the line itself. */
+static const char *command_of(const struct yaml *y, struct arena *mem)
+{
+    const char *line = yaml_get(y, "command");
+    struct buf b = BUF_INIT;
+
+    for (size_t i = 0; i < y->n; i++)
+        if (y->pair[i].value &&
+            strncmp(y->pair[i].key, "arguments[", 10) == 0) {
+            buf_str(&b, b.len ? " " : "");
+            buf_shell_short(&b, y->pair[i].value);
+        }
+    if (b.len)
+        line = arena_strdup(mem, b.s);
+    buf_clear(&b);
+    return line;
+}
+
+static void put_command(struct buf *out, const char *line)
+{
+    struct buf words = BUF_INIT;
+    const int n = line ? buf_shell_split(&words, line) : -1;
+
+    if (n >= 0)
+        yaml_put_list(out, "arguments", words.s, n);
+    else
+        yaml_put(out, "command", line);
+    buf_clear(&words);
+}
+
 static int load_one(struct attempt *a, struct arena *mem, const char *path,
                     int number, enum path_links links, struct err *e)
 {
     struct yaml y;
 
     *a = (struct attempt){ .number = number };
-    if (yaml_load(&y, mem, path, links, e) < 0)
+    if (yaml_load_deep(&y, mem, path, links, e) < 0)
         return -1;
     a->status = run_status_find(yaml_get(&y, "state"), RUN_STOPPED);
     if (a->status == 0)
@@ -64,7 +94,7 @@ static int load_one(struct attempt *a, struct arena *mem, const char *path,
     a->lock = yaml_get(&y, "lock");
     a->job = yaml_get(&y, "job");
     a->user = yaml_get(&y, "user");
-    a->command = yaml_get(&y, "command");
+    a->command = command_of(&y, mem);
     a->reason = yaml_get(&y, "reason");
     return 0;
 }
@@ -153,7 +183,7 @@ static int save(const char *run, const struct attempt *a, bool sync,
     yaml_put_int(&b, "cpus", a->cpus);
     yaml_put_int(&b, "gpus", a->gpus);
     yaml_put(&b, "user", a->user);
-    yaml_put(&b, "command", a->command);
+    put_command(&b, a->command);
     if (ret == 0)
         ret = store_write(pin.name, pin.name, b.s, b.len, sync, exists, e);
     path_unpin(&pin, e);
