@@ -178,8 +178,7 @@ void conf_init(struct conf *c, const struct setting *table, void *target)
 
     *c = (struct conf){ .table = table, .target = target };
     for (const struct setting *s = table; s->key; s++) {
-        struct err e = { 0 };
-        const int ret = set_value(c, s, s->value, &e);
+        const int ret = set_value(c, s, s->value, ERR_IGNORED);
 
         assert(ret == 0); /* a default is a legal value */
         (void)ret;
@@ -247,12 +246,11 @@ static void override_group(struct conf *c, const struct setting *s,
 {
     for (const struct setting *o = c->table; o->key; o++) {
         const char *before = c->origin[index_of(c, o)];
-        struct err e = { 0 };
 
         if (o == s || o->group != s->group || !before ||
             conf_same_file(where, before))
             continue;
-        set_value(c, o, o->value, &e);
+        set_value(c, o, o->value, ERR_IGNORED);
         c->origin[index_of(c, o)] = NULL;
     }
 }

@@ -121,7 +121,6 @@ const char *path_temp(void)
 char *path_cache(const char *name)
 {
     const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    struct err e = { 0 };
     char *path;
 
     if (cache && cache[0] == '/')
@@ -130,7 +129,7 @@ char *path_cache(const char *name)
         path = xasprintf("%s/.cache/%s", home, name);
     else
         return NULL;
-    if (path_make(path, &e) == 0)
+    if (path_make(path, ERR_IGNORED) == 0)
         return path;
     free(path);
     return NULL;

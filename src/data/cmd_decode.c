@@ -54,10 +54,8 @@ struct text_writer {
 
 static void flush_text(struct text_writer *w)
 {
-    struct err none = { 0 };
-
     if (w->fp == stdout)
-        pager_data(w->text.s, w->text.len, &none);
+        pager_data(w->text.s, w->text.len, ERR_IGNORED);
     else
         fwrite(w->text.s, 1, w->text.len, w->fp);
     buf_trim(&w->text, 0);

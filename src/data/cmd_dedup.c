@@ -41,10 +41,8 @@ struct dedup {
 /* Write bytes to the file or, if it is a terminal, what that may show. */
 static void write_bytes(struct dedup *d, const char *s, size_t n)
 {
-    struct err none = { 0 };
-
     if (d->fp == stdout)
-        pager_data(s, n, &none);
+        pager_data(s, n, ERR_IGNORED);
     else
         fwrite(s, 1, n, d->fp);
 }

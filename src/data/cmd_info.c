@@ -86,7 +86,6 @@ static int add_head(struct table *t, const struct shard *s,
     const int64_t n = s->n < head ? s->n : head;
     int32_t *ids = xmalloc((size_t)n * sizeof *ids);
     struct buf text = BUF_INIT;
-    struct err none = { 0 };
 
     if (shard_copy(s, 0, n, ids, NULL, e) < 0) {
         free(ids);
@@ -97,8 +96,8 @@ static int add_head(struct table *t, const struct shard *s,
     if (column) {
         table_text(t, text.s);
     } else {
-        pager_print(&none, "%s begins:\n", s->path);
-        pager_data(text.s, text.len, &none);
+        pager_print(ERR_IGNORED, "%s begins:\n", s->path);
+        pager_data(text.s, text.len, ERR_IGNORED);
         printf("\n\n");
     }
     buf_clear(&text);

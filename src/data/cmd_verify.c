@@ -63,10 +63,9 @@ static void list_new(struct table *t, const struct lock *l)
     for (size_t i = 0; i < l->n && l->ids == 0; i++) {
         char *file = lock_path(l, &l->entry[i]), *folder = path_parent(file);
         struct path_list names = { 0 };
-        struct err none = { 0 };
 
         if (l->entry[i].role == LOCK_TOKENS && strcmp(folder, last) != 0)
-            path_list(&names, folder, &none);
+            path_list(&names, folder, ERR_IGNORED);
         for (size_t k = 0; k < names.n; k++) {
             char *path = path_join(folder, names.name[k]);
 

@@ -538,12 +538,11 @@ double history_x(const struct history *h, int64_t step)
 size_t history_resumes(const struct run_info *run, const char *key,
                        int64_t *step, size_t room)
 {
-    struct err e = { 0 };
     struct series s;
     size_t n = 0;
     int now = 0;
 
-    if (run->attempts < 2 || series_load(&s, run, key, 0, &e) < 0)
+    if (run->attempts < 2 || series_load(&s, run, key, 0, ERR_IGNORED) < 0)
         return 0;
     for (size_t i = 0; i < s.n && n < room; i++) {
         const int attempt = attempt_of(run, s.ms[i]);

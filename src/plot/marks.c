@@ -119,12 +119,11 @@ static int64_t step_of(const char *name)
 static void mark_checkpoints(const struct marked *c)
 {
     struct path_list list = { 0 };
-    struct err e = { 0 };
     char *folder = path_join(c->run->artifacts, "checkpoints");
     bool any = false;
 
     if (!path_is_link(folder) || !path_leaves(folder, run_info_inside(c->run)))
-        path_list(&list, folder, &e);
+        path_list(&list, folder, ERR_IGNORED);
     for (size_t i = 0; i < list.n; i++) {
         const int64_t step = step_of(list.name[i]);
         const double x = step < 0 ? (double)NAN : history_x(c->history, step);
@@ -209,12 +208,11 @@ static void mark_spikes(const struct marked *c)
 {
     const struct history *h = c->history;
     struct spike_window window = { .n = 0 };
-    struct err ignored = { 0 };
     struct series all = { 0 };
     struct series s = { .n = h->n, .step = h->step, .value = h->y };
     size_t found = 0, highest = 0;
 
-    if (h->weight && series_load(&all, c->run, c->key, 0, &ignored) == 0)
+    if (h->weight && series_load(&all, c->run, c->key, 0, ERR_IGNORED) == 0)
         s = all;
     for (size_t i = 0; i < s.n; i++) {
         double middle;
@@ -241,10 +239,9 @@ static void mark_evals(const struct marked *c)
     static const char *const names[] = { "val/loss",  "valid_loss", "val_loss",
                                          "eval/loss", "eval_loss",  NULL };
     const char *key = history_find(c->run, names);
-    struct err e = { 0 };
     struct series s;
 
-    if (!key || series_load(&s, c->run, key, 0, &e) < 0)
+    if (!key || series_load(&s, c->run, key, 0, ERR_IGNORED) < 0)
         return;
     for (size_t i = 0; i < s.n && i < MOST_MARKS; i++) {
         const double x = history_x(c->history, s.step[i]);

@@ -182,7 +182,6 @@ int child_pool_run(const struct child_pool *p, struct err *e)
 {
     struct children c = { .pool = p,
                           .n_slots = p->parallel < 1 ? 1 : p->parallel };
-    struct err late = { 0 };
     int ret = 0;
 
     c.group = xcalloc((size_t)c.n_slots, sizeof *c.group);
@@ -195,7 +194,7 @@ int child_pool_run(const struct child_pool *p, struct err *e)
             stop_children(&c);
         if (ret == 0 && !c.stopping)
             ret = fill_slots(&c, e);
-        if (free_slot(&c, &ended, ret < 0 ? &late : e) < 0)
+        if (free_slot(&c, &ended, ret < 0 ? ERR_IGNORED : e) < 0)
             ret = -1;
         touch_beats(&c);
         if (!ended)

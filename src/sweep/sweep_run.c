@@ -273,9 +273,7 @@ int sweep_run_begin(struct sweep_run *s, bool runs, struct err *e)
 
 void sweep_run_close(struct sweep_run *s)
 {
-    struct err e = { 0 };
-
-    run_end(s->own, RUN_FAILED, &e);
+    run_end(s->own, RUN_FAILED, ERR_IGNORED);
     runs_free(&s->runs);
     sweep_clear(&s->sweep);
     free(s->folder);

@@ -157,14 +157,13 @@ static int import_main(int argc, char **argv, struct err *e)
                              .name = name,
                              .flags = track_links() };
     char runs[NUM_TEXT], points[NUM_TEXT];
-    struct err late = { 0 };
     int ret = 0;
 
     if (track_check_args(argc, argv, 1, -1, e) < 0)
         return -1;
     for (int i = 0; i < argc && ret == 0; i++)
         ret = import_path(argv[i], &import, e);
-    if (import_close(&import, ret < 0 ? &late : e) < 0)
+    if (import_close(&import, ret < 0 ? ERR_IGNORED : e) < 0)
         ret = -1;
     if (import.runs || import.existing)
         log_info("%s with %s imported, %zu already existed",

@@ -79,7 +79,6 @@ static int log_main(int argc, char **argv, struct err *e)
     struct run_conf c = { .command = "gtrack log" };
     struct run *run;
     size_t lines = 0, values = 0;
-    struct err end = { 0 };
     int64_t next = 0;
     int ret;
 
@@ -116,7 +115,7 @@ static int log_main(int argc, char **argv, struct err *e)
                 sig_caught() ? RUN_KILLED
                 : ret < 0    ? RUN_FAILED
                              : RUN_FINISHED,
-                ret < 0 ? &end : e) < 0 ||
+                ret < 0 ? ERR_IGNORED : e) < 0 ||
         ret < 0)
         return -1;
     if (sig_caught())

@@ -152,12 +152,11 @@ static void add_environment(const struct filling *f, const char *id,
     struct buf json = BUF_INIT;
     struct emit o = { .b = &json };
     char *root = realpath(f->s->root, NULL);
-    struct err none = { 0 };
 
     emit_object(&o, NULL);
-    each_value(w, f->cell, add_json, &o, &none);
+    each_value(w, f->cell, add_json, &o, ERR_IGNORED);
     emit_object_end(&o);
-    each_value(w, f->cell, add_variable, c, &none);
+    each_value(w, f->cell, add_variable, c, ERR_IGNORED);
     child_env(c, arena_printf(a, "GTRACK_ROOT=%s", root ? root : f->s->root));
     child_env(c, arena_printf(a, "GTRACK_RESUME=%s", id));
     child_env(c, arena_printf(a, "GTRACK_SWEEP_ID=%s", f->s->parent));

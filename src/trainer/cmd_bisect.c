@@ -274,15 +274,14 @@ static const char *check_checkpoint(const struct bisect *b, int i)
     const struct run_info *run = b->of[i].run;
     const char *folder = run_info_param(run, "checkpoint.folder");
     struct checkpoint_sums then, now;
-    struct err none = { 0 };
     char *path = folder && *folder
                      ? xasprintf("%s/step-%08" PRId64, folder, b->same)
                      : xasprintf("%s/checkpoints/step-%08" PRId64,
                                  run->artifacts, b->same);
     const char *word = "as written";
 
-    if (checkpoint_sums_find(run->artifacts, b->same, &then, &none) < 0 ||
-        checkpoint_sums_read(path, &now, &none) < 0)
+    if (checkpoint_sums_find(run->artifacts, b->same, &then, ERR_IGNORED) < 0 ||
+        checkpoint_sums_read(path, &now, ERR_IGNORED) < 0)
         word = "missing";
     else if (strcmp(then.model, now.model) != 0 ||
              strcmp(then.optim, now.optim) != 0)

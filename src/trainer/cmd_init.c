@@ -245,13 +245,12 @@ static int write_settings(const struct setup *s, struct err *e)
 static void print_command(const char *const *argv)
 {
     struct buf line = BUF_INIT;
-    struct err none = { 0 };
 
     for (; *argv; argv++) {
         buf_char(&line, ' ');
         buf_shell_short(&line, *argv);
     }
-    pager_print(&none, "$%s\n", line.s);
+    pager_print(ERR_IGNORED, "$%s\n", line.s);
     fflush(stdout);
     buf_clear(&line);
 }

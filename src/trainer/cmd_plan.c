@@ -163,13 +163,12 @@ static int resolve_model(struct settings *s, struct err *e)
 /* The formats of gtrain export, with the class of transformers. */
 static void name_exports(struct plan_model *p)
 {
-    struct err e = { 0 };
-    const struct convert_family *f = convert_family(p->set, &e);
+    const struct convert_family *f = convert_family(p->set, ERR_IGNORED);
 
     snprintf(p->exports, sizeof p->exports, "hf (%s)%s%s",
              f ? f->type : "own class",
-             convert_check_llmc(p->set, &e) == 0 ? ", llm.c" : "",
-             convert_check_gguf(p->set, &e) == 0 ? ", gguf" : "");
+             convert_check_llmc(p->set, ERR_IGNORED) == 0 ? ", llm.c" : "",
+             convert_check_gguf(p->set, ERR_IGNORED) == 0 ? ", gguf" : "");
 }
 
 struct models {

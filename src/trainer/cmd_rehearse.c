@@ -144,13 +144,12 @@ static int make_folders(struct rehearsal *r, struct err *e)
 
 static void remove_folders(struct rehearsal *r)
 {
-    struct err none = { 0 };
     char *parent = r->checkpoints ? path_parent(r->checkpoints) : NULL;
 
     if (r->store)
-        path_remove(r->store, &none);
+        path_remove(r->store, ERR_IGNORED);
     if (parent)
-        path_remove(parent, &none);
+        path_remove(parent, ERR_IGNORED);
     free(parent);
     free(r->store);
     free(r->checkpoints);

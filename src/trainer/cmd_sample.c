@@ -180,7 +180,6 @@ static void add_token(void *arg, int sequence, int32_t id)
 {
     struct output *o = arg;
     struct buf *b = &o->text[sequence];
-    struct err none = { 0 };
     const bool begins =
         b->len == 0 && !*o->prompts->text[prompt_of(o, sequence)];
 
@@ -191,7 +190,7 @@ static void add_token(void *arg, int sequence, int32_t id)
     if (o->live) {
         const size_t n = whole_characters(b->s, b->len);
 
-        pager_data(b->s + o->shown, n - o->shown, &none);
+        pager_data(b->s + o->shown, n - o->shown, ERR_IGNORED);
         fflush(stdout);
         o->shown = n;
     }
@@ -200,15 +199,13 @@ static void add_token(void *arg, int sequence, int32_t id)
 /* Print the rest of a single sample, or all of several. */
 static void print_samples(const struct output *o)
 {
-    struct err none = { 0 };
-
     for (int i = 0; i < o->count; i++) {
         const char *text = o->text[i].s + o->shown;
 
         if (!o->live)
-            pager_print(&none, "---- %d\n%s", i + 1,
+            pager_print(ERR_IGNORED, "---- %d\n%s", i + 1,
                         o->prompts->text[prompt_of(o, i)]);
-        pager_data(text, strlen(text), &none);
+        pager_data(text, strlen(text), ERR_IGNORED);
         putchar('\n');
     }
 }

@@ -79,10 +79,9 @@ static int load_settings(struct settings *s, const char *path, struct err *e)
 static void print_settings(const struct settings *s)
 {
     struct buf text = BUF_INIT;
-    struct err none = { 0 };
 
     conf_dump(&s->conf, &text);
-    pager_print(&none, "%s", text.s);
+    pager_print(ERR_IGNORED, "%s", text.s);
     buf_clear(&text);
 }
 
@@ -119,9 +118,8 @@ static void mention_stopped(const struct settings *s)
     char *const command = command_line(NULL);
     const size_t n = strlen(command);
     struct runs runs = { 0 };
-    struct err e = { 0 };
 
-    if (runs_load(&runs, s->run.root, LOAD_NO_METRICS, &e) < 0)
+    if (runs_load(&runs, s->run.root, LOAD_NO_METRICS, ERR_IGNORED) < 0)
         runs.n = 0;
     for (size_t i = runs.n; i-- > 0;) {
         const struct run_info *const run = &runs.run[i];
@@ -179,10 +177,9 @@ static int keep_beginning(struct settings *s, const char *checkpoint,
 {
     char *path = path_join(checkpoint, "config.ini");
     struct settings then;
-    struct err none = { 0 };
     int ret = 0;
 
-    if (settings_begin(&then, path, &none) == 0) {
+    if (settings_begin(&then, path, ERR_IGNORED) == 0) {
         if (s->train.precision == PRECISION_AUTO)
             s->train.precision = then.train.precision;
         if (*then.train.from || *s->train.from)

@@ -23,10 +23,9 @@ static int find_section(void *arg, const char *key, const char *value,
 
 bool sweep_cells_in(const char *path)
 {
-    struct err none = { 0 };
     bool found = false;
 
-    conf_walk(path, find_section, &found, &none);
+    conf_walk(path, find_section, &found, ERR_IGNORED);
     return found;
 }
 

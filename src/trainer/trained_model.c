@@ -17,12 +17,11 @@ const int trained_model_bits[] = { 0, 8, 4 };
 char *trained_model_store(const struct trained_model *m)
 {
     struct settings s = { 0 };
-    struct err none = { 0 };
     char *root = NULL;
 
     if (m->root)
         return xstrdup(m->root);
-    if (settings_load(&s, NULL, NULL, 0, &none) == 0)
+    if (settings_load(&s, NULL, NULL, 0, ERR_IGNORED) == 0)
         root = xstrdup(s.run.root);
     settings_clear(&s);
     return root;
@@ -39,9 +38,8 @@ static bool may_use_gpu(const struct trained_model *m)
 void trained_model_confine(const struct trained_model *m, const char *folder)
 {
     struct launch l;
-    struct err none = { 0 };
 
-    if (!may_use_gpu(m) && launch_detect(&l, LAUNCHER_AUTO, &none) == 0 &&
+    if (!may_use_gpu(m) && launch_detect(&l, LAUNCHER_AUTO, ERR_IGNORED) == 0 &&
         l.kind != LAUNCH_MPI)
         confine(&folder, 1, l.kind != LAUNCH_ALONE);
     else

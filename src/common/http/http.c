@@ -246,11 +246,10 @@ int http_do(struct http *h, const struct http_call *call,
 
 char *http_host(const char *url)
 {
-    struct err none = { 0 };
     char *part = NULL, *host = NULL;
     CURLU *u;
 
-    if (libcurl_open(&none) < 0)
+    if (libcurl_open(ERR_IGNORED) < 0)
         return NULL;
     u = libcurl()->url();
     if (u && libcurl()->url_set(u, CURLUPART_URL, url, 0) == CURLUE_OK &&

@@ -91,9 +91,8 @@ static double read_energy(struct nvml *n)
 static struct nvml *open_gpu(const char *pci_address, unsigned number)
 {
     struct nvml *n = xcalloc(1, sizeof *n);
-    struct err e = { 0 };
 
-    if (dl_load(&n->api, symbols, "libnvidia-ml.so.1", &e) == 0 &&
+    if (dl_load(&n->api, symbols, "libnvidia-ml.so.1", ERR_IGNORED) == 0 &&
         n->api.init() == 0) {
         if ((pci_address ? n->api.by_address(pci_address, &n->device)
                          : n->api.by_number(number, &n->device)) == 0) {

@@ -60,14 +60,13 @@ static bool by_pager(const char *text, size_t n)
 {
     const char *argv[] = { "sh", "-c", pager_command(), NULL };
     struct spawn s = { .in = text, .in_len = n };
-    struct err ignored = { 0 };
 
     if (!argv[2])
         return false;
     setenv("LESS", "FIRSX", 0);
     fflush(stdout);
     /* the pager may be left early; 127 is "not found" */
-    return spawn_run(argv, &s, &ignored) == 0 || s.status != 127;
+    return spawn_run(argv, &s, ERR_IGNORED) == 0 || s.status != 127;
 }
 
 /* Does the text have as many lines as the screen? */

@@ -89,10 +89,9 @@ static void load_state(struct part *p)
 {
     char want[SHA256_TEXT], sum[SHA256_TEXT], *line;
     long long n = 0;
-    struct err e;
 
     sha256_init(&p->sum);
-    if (buf_read_file(&p->tag, p->state, STATE_MAX, &e) < 0)
+    if (buf_read_file(&p->tag, p->state, STATE_MAX, ERR_IGNORED) < 0)
         return;
     line = strchr(p->tag.s, '\n');
     if (!line || sscanf(line, "%lld %64s", &n, want) != 2) {

@@ -97,9 +97,8 @@ static void find_files(struct gatherer *s, int kind, const char *folder,
     const struct gather_kind *k = &kinds[kind];
     const size_t root = strlen(s->root);
     struct path_list names;
-    struct err e;
 
-    if (depth == DEPTH_MAX || path_list(&names, folder, &e) < 0)
+    if (depth == DEPTH_MAX || path_list(&names, folder, ERR_IGNORED) < 0)
         return;
     for (size_t i = 0; i < names.n; i++) {
         char *path = path_join(folder, names.name[i]);
@@ -153,15 +152,14 @@ static void find_kind(struct gatherer *s, int kind)
 static bool read_text(struct buf *out, const char *path)
 {
     struct source *source;
-    struct err e = { 0 };
     ssize_t got;
 
     buf_trim(out, 0);
-    if (source_open(&source, path, -1, NULL, &e) < 0)
+    if (source_open(&source, path, -1, NULL, ERR_IGNORED) < 0)
         return false;
     do {
         buf_room(out, 1 << 18);
-        got = source_read(source, out->s + out->len, 1 << 18, &e);
+        got = source_read(source, out->s + out->len, 1 << 18, ERR_IGNORED);
         if (got > 0)
             out->len += (size_t)got;
     } while (got > 0 && out->len <= FILE_MAX);

@@ -96,10 +96,9 @@ static void clear_locks(struct locks *l)
 void lock_find(struct lock_found *f, const char *shard)
 {
     struct locks locks;
-    struct err none;
 
     *f = (struct lock_found){ .path = NULL };
-    load_locks(&locks, shard, &none);
+    load_locks(&locks, shard, ERR_IGNORED);
     for (size_t i = 0; i < locks.path.n && !f->path; i++) {
         const struct lock *l = &locks.lock[i];
 
@@ -288,10 +287,9 @@ static char *find_missing(const struct lock *l)
 char *lock_missing(const struct loader *data)
 {
     struct locks locks;
-    struct err none;
     char *path = NULL;
 
-    load_locks(&locks, loader_path(data, 0), &none);
+    load_locks(&locks, loader_path(data, 0), ERR_IGNORED);
     for (size_t i = 0; i < locks.path.n && !path; i++)
         path = find_missing(&locks.lock[i]);
     clear_locks(&locks);
@@ -302,11 +300,10 @@ bool lock_recorded(const struct loader *data, char out[SHA256_TEXT])
 {
     const int64_t n = loader_shards(data);
     struct locks locks;
-    struct err none;
     struct sha256 h;
     bool all = n > 0;
 
-    load_locks(&locks, loader_path(data, 0), &none);
+    load_locks(&locks, loader_path(data, 0), ERR_IGNORED);
     sha256_init(&h);
     for (int64_t i = 0; i < n && all; i++) {
         const struct lock_entry *was = NULL;

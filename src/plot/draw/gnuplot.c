@@ -55,8 +55,7 @@ bool gnuplot_found(char version[16])
     const char *const argv[] = { gnuplot_path(), "--version", NULL };
     struct buf out = BUF_INIT, words = BUF_INIT;
     struct spawn s = { .out = &out, .words = &words, .secs = 10 };
-    struct err e = { 0 };
-    const bool found = spawn_run(argv, &s, &e) == 0;
+    const bool found = spawn_run(argv, &s, ERR_IGNORED) == 0;
 
     version[0] = '\0';
     if (found && sscanf(out.s, "gnuplot %15s", version) != 1)

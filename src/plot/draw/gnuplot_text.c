@@ -91,11 +91,10 @@ static bool ask_fontconfig(int32_t code)
     const char *const argv[] = { "fc-list", charset, "family", NULL };
     struct buf out = BUF_INIT, words = BUF_INIT;
     struct spawn s = { .out = &out, .words = &words, .secs = 10 };
-    struct err e = { 0 };
     bool have;
 
     snprintf(charset, sizeof charset, ":charset=%x", (unsigned)code);
-    have = spawn_run(argv, &s, &e) < 0 || out.len > 0;
+    have = spawn_run(argv, &s, ERR_IGNORED) < 0 || out.len > 0;
     if (!have)
         log_warn("no installed font has U+%04X; '?' is drawn instead",
                  (unsigned)code);

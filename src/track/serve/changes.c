@@ -100,11 +100,10 @@ static void watch_tree(struct changes *c, const char *path, const char *run,
 void changes_watch_root(struct changes *c, const char *root)
 {
     struct path_list names;
-    struct err ignored = { 0 };
 
     c->seen &= !is_shared(root);
     watch_folder(c, root, FOLDER_EVENTS | IN_MOVE_SELF | IN_DELETE_SELF, NULL);
-    if (path_list(&names, root, &ignored) < 0)
+    if (path_list(&names, root, ERR_IGNORED) < 0)
         return;
     for (size_t i = 0; i < names.n; i++) {
         char *path = path_join(root, names.name[i]);

@@ -444,10 +444,9 @@ static enum guard_verdict ask_guard(struct http_server *h,
         header(h, c, "Cookie"),    NULL,
         count_headers(h, c).hosts, post
     };
-    struct err wrong = { 0 };
     enum guard_verdict verdict;
 
-    if (query_parse(&q, query, &wrong) == 0)
+    if (query_parse(&q, query, ERR_IGNORED) == 0)
         g.token = query_get(&q, "token");
     verdict = guard_check(h->guard, &g, e);
     query_clear(&q);

@@ -262,8 +262,7 @@ int answer_events(struct site *s, struct query *q, struct answer *a,
 
 static void write_panels(struct emit *o, const char *root)
 {
-    struct err ignored = { 0 };
-    json_t *all = saved_panels_load(root, &ignored);
+    json_t *all = saved_panels_load(root, ERR_IGNORED);
     char *text = all ? json_dumps(all, JSON_COMPACT) : NULL;
 
     if (text)

@@ -382,16 +382,15 @@ static void rename_later(const struct checkpoint *c,
                          const struct engine_state *at)
 {
     struct path_list all = { 0 };
-    struct err e = { 0 };
     int moved = 0;
 
-    checkpoint_names(&all, c->pin.at, &e);
+    checkpoint_names(&all, c->pin.at, ERR_IGNORED);
     for (size_t i = 0; i < all.n; i++) {
         char *path = path_join(c->pin.at, all.name[i]);
         char *old = xasprintf("%s.old", path);
 
         if (checkpoint_step(all.name[i]) > at->step) {
-            path_remove(old, &e);
+            path_remove(old, ERR_IGNORED);
             if (rename(path, old) < 0)
                 log_warn("cannot rename %s/%s: %s", c->folder, all.name[i],
                          strerror(errno));
@@ -463,14 +462,13 @@ static int check_owner(const struct checkpoint *c, const char *resumed,
                        struct err *e)
 {
     struct path_list all;
-    struct err damage = { 0 };
     char *id = NULL;
     int ret = checkpoint_names(&all, c->pin.at, e);
 
     for (size_t i = all.n; i-- > 0 && !id;) {
         char *path = path_join(c->pin.at, all.name[i]);
 
-        checkpoint_run_id(path, &id, &damage);
+        checkpoint_run_id(path, &id, ERR_IGNORED);
         free(path);
     }
     if (all.n > 0 && (!resumed || (id && strcmp(id, resumed) != 0)))
@@ -486,16 +484,14 @@ static int check_owner(const struct checkpoint *c, const char *resumed,
 
 static void unlock_folder(struct checkpoint *c)
 {
-    struct err none = { 0 };
-
-    if (path_is_folder(c->folder) && pin(c, &none) == 0) {
+    if (path_is_folder(c->folder) && pin(c, ERR_IGNORED) == 0) {
         char *path = path_join(c->pin.at, LOCK_FILE);
 
         if (filelock_is_at(c->lock, path))
             unlink(path);
         free(path);
     }
-    path_unpin(&c->pin, &none);
+    path_unpin(&c->pin, ERR_IGNORED);
     close(c->lock);
     if (!*c->conf->folder)
         rmdir(c->folder); /* unless it has checkpoints */

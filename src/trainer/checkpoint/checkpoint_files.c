@@ -261,8 +261,7 @@ void checkpoint_compare(const struct settings *s, const char *folder,
     char *path = path_join(folder, checkpoint_parts[PART_CONFIG]);
     struct settings then = { 0 };
     struct buf was = BUF_INIT, is = BUF_INIT;
-    struct err e = { 0 };
-    const bool known = settings_begin(&then, path, &e) == 0;
+    const bool known = settings_begin(&then, path, ERR_IGNORED) == 0;
 
     for (const struct setting *row = settings_table; row->key && known; row++) {
         const char *what = breaks(row->key);

@@ -354,9 +354,8 @@ static bool has_loss_scale(const char *folder)
 {
     char *path = path_join(folder, checkpoint_parts[PART_CONFIG]);
     struct settings s;
-    struct err e = { 0 };
-    const bool has =
-        settings_begin(&s, path, &e) < 0 || s.train.precision == PRECISION_FP16;
+    const bool has = settings_begin(&s, path, ERR_IGNORED) < 0 ||
+                     s.train.precision == PRECISION_FP16;
 
     settings_clear(&s);
     free(path);

@@ -70,9 +70,8 @@ int convert_write_hf(const struct engine *eng, const float *weights,
                      enum convert_format format, const char *folder,
                      struct err *e)
 {
-    struct err none = { 0 };
     struct hf_writer w = { .weights = weights };
-    const struct convert_family *f = convert_family(eng->set, &none);
+    const struct convert_family *f = convert_family(eng->set, ERR_IGNORED);
     char *path = path_join(folder, "model.safetensors");
     int ret = path_make(folder, e);
 
@@ -218,10 +217,9 @@ bool convert_has_own_head(const char *folder)
 {
     const struct tensors_array *head = NULL, *wte = NULL;
     struct hf_files s;
-    struct err e = { 0 };
     bool own;
 
-    if (open_files(&s, folder, &e) == 0) {
+    if (open_files(&s, folder, ERR_IGNORED) == 0) {
         head = use_tensor(&s, head_name);
         wte = find_embedding(&s);
     }
@@ -326,8 +324,7 @@ static int read_tensor(void *arg, const struct convert_tensor *t, struct err *e)
 int convert_read_hf(const struct engine *eng, float *weights,
                     const char *folder, struct err *e)
 {
-    struct err none = { 0 };
-    struct hf_reader r = { .family = convert_family(eng->set, &none),
+    struct hf_reader r = { .family = convert_family(eng->set, ERR_IGNORED),
                            .weights = weights };
     int ret = open_files(&r.files, folder, e);
 

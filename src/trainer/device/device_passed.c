@@ -42,11 +42,10 @@ static void hash_of(struct dev *dev, const struct settings *s,
                     char out[SHA256_TEXT])
 {
     struct buf b = BUF_INIT;
-    struct err e = { 0 };
     char program[SHA256_TEXT] = "", text[512];
     int64_t size;
 
-    sha256_file("/proc/self/exe", program, &size, &e);
+    sha256_file("/proc/self/exe", program, &size, ERR_IGNORED);
     buf_printf(&b, "%s\n%s\n%s\n", program,
                dev->type->describe(dev, text, sizeof text), dev->unit);
     add_driver(&b);
@@ -74,10 +73,8 @@ static char *file_path(void)
 /* The lines of the file, none if it cannot be read. */
 static void read_lines(struct buf *lines, const char *path)
 {
-    struct err e = { 0 };
-
     if (path)
-        buf_read_file(lines, path, MOST_BYTES, &e);
+        buf_read_file(lines, path, MOST_BYTES, ERR_IGNORED);
 }
 
 bool device_passed(struct dev *dev, const struct settings *s)
@@ -98,7 +95,6 @@ void device_passed_add(struct dev *dev, const struct settings *s, int result)
 {
     char *path, hash[SHA256_TEXT];
     struct buf lines = BUF_INIT;
-    struct err e = { 0 };
 
     if (result & ~DEVICE_WITHOUT_GRAPHS)
         return;
@@ -107,7 +103,7 @@ void device_passed_add(struct dev *dev, const struct settings *s, int result)
     hash_of(dev, s, hash);
     buf_printf(&lines, "%s\n", hash);
     if (path)
-        save_text(path, lines.s, &e);
+        save_text(path, lines.s, ERR_IGNORED);
     buf_clear(&lines);
     free(path);
 }

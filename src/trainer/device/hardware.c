@@ -66,11 +66,10 @@ bool hardware_measure(struct hardware *h, const struct settings *s)
                                         [PRECISION_FP16] = DT_F16 };
     const enum dtype type = types[s->train.precision];
     struct dev dev = { .threads = (int)s->train.threads };
-    struct err e = { 0 };
     double flops = s->plan.peak_tflops * 1e12, bytes;
     bool measured;
 
-    if (dev_open(&dev, s->train.device, &e) < 0)
+    if (dev_open(&dev, s->train.device, ERR_IGNORED) < 0)
         return false;
     if (flops <= 0 && dev.type->peak)
         flops = dev.type->peak(&dev, type);

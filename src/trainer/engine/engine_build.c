@@ -12,11 +12,10 @@
 
 char *engine_build(char *out, size_t room)
 {
-    struct err none = { 0 };
     char sum[SHA256_TEXT];
     int64_t size;
 
-    if (sha256_file("/proc/self/exe", sum, &size, &none) < 0)
+    if (sha256_file("/proc/self/exe", sum, &size, ERR_IGNORED) < 0)
         sum[0] = '\0';
     snprintf(out, room, "%s %.16s", PACKAGE_VERSION, sum);
     return out;

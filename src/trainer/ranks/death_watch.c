@@ -81,13 +81,12 @@ int death_watch_listen(struct death_watch *w, struct death_watch_place *at,
 bool death_watch_connect(struct death_watch *w, const struct coll *c,
                          const struct death_watch_place *at)
 {
-    struct err ignored = { 0 };
     int fd = -1;
 
     make_links(w, c->size);
     for (uint32_t i = 0; i < at->n && fd < 0; i++)
         fd = peer_socket_connect(at->address[i], (int)at->port,
-                                 clock_mono() + CONNECT_SECS, &ignored);
+                                 clock_mono() + CONNECT_SECS, ERR_IGNORED);
     w->link[0].fd = fd;
     memcpy(w->token, at->token, sizeof w->token);
     return fd >= 0;

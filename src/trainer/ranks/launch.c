@@ -259,10 +259,9 @@ int launch_detect(struct launch *l, enum launcher how, struct err *e)
 void launch_mute(struct err *e)
 {
     struct launch l;
-    struct err unknown = { 0 };
 
     if (e->kind != ERR_USAGE || str_env("GTRAIN_REPORT") ||
-        launch_detect(&l, LAUNCHER_AUTO, &unknown) < 0 || l.rank == 0)
+        launch_detect(&l, LAUNCHER_AUTO, ERR_IGNORED) < 0 || l.rank == 0)
         return;
     log_debug("rank %d: %s", l.rank, e->text);
     e->text[0] = '\0';

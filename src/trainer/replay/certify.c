@@ -441,7 +441,6 @@ static int compare_step(struct certify *c, struct certify_result *r,
         bool has_sums;
     } found = { -1, false };
     struct checkpoint_sums sums;
-    struct err none = { 0 };
 
     if (coll->rank == 0) {
         compare_number(c, r, CERTIFY_LOSS, c->step.loss);
@@ -451,7 +450,7 @@ static int compare_step(struct certify *c, struct certify_result *r,
         found.differs = r->differs;
         found.has_sums =
             checkpoint_sums_find(c->run->artifacts, c->engine->state.step,
-                                 &sums, &none) == 0;
+                                 &sums, ERR_IGNORED) == 0;
     }
     coll_bcast(coll, &found, sizeof found, 0);
     if (coll_check(coll, e) < 0 ||

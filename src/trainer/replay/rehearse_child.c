@@ -81,11 +81,10 @@ static size_t list_children(pid_t pid, pid_t *out, size_t most)
 {
     char *path = xasprintf("/proc/%d/task/%d/children", (int)pid, (int)pid);
     struct buf text = BUF_INIT;
-    struct err none = { 0 };
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
     size_t n = 0;
 
-    if (buf_read_open(&text, fd, path, 1 << 20, &none) == 0)
+    if (buf_read_open(&text, fd, path, 1 << 20, ERR_IGNORED) == 0)
         for (char *at = text.s, *end; n < most; at = end) {
             const long child = strtol(at, &end, 10);
 

@@ -164,10 +164,9 @@ void rehearsal_result(struct rehearsal *r, const char *scene,
 /* The last line of the program's output, without its name. */
 static void last_words(const struct rehearsal *r, struct buf *out)
 {
-    struct err none = { 0 };
     const char *line;
 
-    if (buf_read_file(out, r->log, 64 << 20, &none) < 0 || out->len == 0)
+    if (buf_read_file(out, r->log, 64 << 20, ERR_IGNORED) < 0 || out->len == 0)
         return;
     while (out->len > 0 && out->s[out->len - 1] == '\n')
         buf_trim(out, out->len - 1);
