@@ -49,6 +49,16 @@ struct timespec clock_after(clockid_t clock, double seconds)
     return t;
 }
 
+void clock_cond(pthread_cond_t *cond)
+{
+    pthread_condattr_t attr;
+
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(cond, &attr);
+    pthread_condattr_destroy(&attr);
+}
+
 char *clock_text(char *out, int64_t wall_ms)
 {
     const time_t s = (time_t)(wall_ms / 1000);

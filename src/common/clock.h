@@ -1,5 +1,6 @@
 #pragma once
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
@@ -17,6 +18,8 @@ int64_t clock_wall_ms(void);
 void clock_pause(double seconds);
 /* The time that a clock of the system will show in `seconds` seconds. */
 struct timespec clock_after(clockid_t clock, double seconds);
+/* A condition whose waits end by CLOCK_MONOTONIC. */
+void clock_cond(pthread_cond_t *);
 
 /* "2026-11-21 14:03:07" in local time; returns out, of at least 32 bytes. */
 char *clock_text(char *out, int64_t wall_ms);

@@ -150,7 +150,6 @@ struct monitor *monitor_start(struct run *run, double every,
                               const atomic_llong *step)
 {
     struct monitor *m = xcalloc(1, sizeof *m);
-    pthread_condattr_t attr;
 
     m->run = run;
     m->step = step;
@@ -158,10 +157,7 @@ struct monitor *monitor_start(struct run *run, double every,
     m->wall = clock_mono();
     m->cpu = usage_cpu_seconds();
     pthread_mutex_init(&m->lock, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&m->wake, &attr);
-    pthread_condattr_destroy(&attr);
+    clock_cond(&m->wake);
     if (pthread_create(&m->thread, NULL, run_monitor, m) == 0)
         return m;
     free_monitor(m);

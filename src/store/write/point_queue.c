@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "common/clock.h"
 #include "common/hash.h"
 #include "common/log.h"
 #include "common/mem.h"
@@ -44,7 +45,6 @@ void queued_texts_clear(struct queued_texts *t)
 void point_queue_init(struct point_queue *q, const char *name, int most)
 {
     const char *fixed = getenv("GT_CLOCK_MS");
-    pthread_condattr_t attr;
 
     *q = (struct point_queue){
         .name = name, .fixed_ms = -1, .most = most, .stride = 1, .wake_at = 1
@@ -52,10 +52,7 @@ void point_queue_init(struct point_queue *q, const char *name, int most)
     if (fixed)
         num_int(fixed, &q->fixed_ms);
     pthread_mutex_init(&q->lock, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&q->wake, &attr);
-    pthread_condattr_destroy(&attr);
+    clock_cond(&q->wake);
 }
 
 static void free_blocks(struct point_block *b)

@@ -102,13 +102,9 @@ static void *beat_on(void *arg)
 
 static int start_beats(struct run *r, struct err *e)
 {
-    pthread_condattr_t attr;
     sigset_t all, was;
 
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&r->wake, &attr);
-    pthread_condattr_destroy(&attr);
+    clock_cond(&r->wake);
     sigfillset(&all); /* signals are for the program's own threads */
     pthread_sigmask(SIG_SETMASK, &all, &was);
     errno = pthread_create(&r->beats, NULL, beat_on, r);

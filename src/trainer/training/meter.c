@@ -219,7 +219,6 @@ static void *run_meter(void *arg)
 void meter_open(struct meter *m, struct engine *eng, struct run *run)
 {
     const struct graph *g = &eng->gpt.graph;
-    pthread_condattr_t attr;
 
     memset(m, 0, sizeof *m);
     m->run = run;
@@ -240,10 +239,7 @@ void meter_open(struct meter *m, struct engine *eng, struct run *run)
     m->nvml = eng->dev.address[0] ? nvml_open(eng->dev.address) : NULL;
     nvml_warn(m->nvml, eng->dev.address);
     pthread_mutex_init(&m->lock, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&m->wake, &attr);
-    pthread_condattr_destroy(&attr);
+    clock_cond(&m->wake);
     if (!run)
         m->kept = xcalloc(METER_KEPT, sizeof *m->kept);
     m->running = (run || eng->coll.rank > 0) && m->every > 0 &&
