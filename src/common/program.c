@@ -285,7 +285,10 @@ static int run_own(const struct program *p, char *unknown, struct err *e)
     if (want_dump) {
         dump(p);
     } else if (want_version) {
-        printf("%s %s\n", p->name, PACKAGE_VERSION);
+        printf("%s %s", p->name, PACKAGE_VERSION);
+        if (program_commit && *program_commit)
+            printf(" (commit %s)", program_commit);
+        putchar('\n');
         if (verbose)
             printf("guards: %s\nsandbox: %s\n", GUARDS, confine_name());
         if (verbose && p->describe)

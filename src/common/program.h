@@ -41,6 +41,10 @@ struct program {
  * local.mk of the program lists.  The Makefile makes this table. */
 extern const struct cmd *const program_cmds[];
 
+/* The commit that the program was built from, empty if it is not known.  The
+ * Makefile makes this, too; tests that link with program.c do without it. */
+extern const char program_commit[] __attribute__((weak));
+
 /* The options that every command understands. */
 extern const struct opt common_opts[];
 

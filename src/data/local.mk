@@ -25,5 +25,5 @@ gdata_SOURCES = \
 	%D%/cmd_verify.c \
 	%D%/cmd_vocab.c \
 	%D%/gdata.c
-nodist_gdata_SOURCES = %D%/cmds.c
+nodist_gdata_SOURCES = src/commit.c %D%/cmds.c
 gdata_LDADD = $(DATA_LIBS)

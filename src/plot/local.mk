@@ -32,6 +32,7 @@ include src/plot/draw/local.mk
 
 bin_PROGRAMS += gplot
 gplot_SOURCES = %D%/gplot.c
+nodist_gplot_SOURCES = src/commit.c
 gplot_LDADD = src/plot/libplot.a $(STORE_LIBS)
 PLOT_LIBS = src/plot/libplot.a $(STORE_LIBS)
 

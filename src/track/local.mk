@@ -38,7 +38,7 @@ gtrack_SOURCES = \
 	%D%/cmd_sweep.c \
 	%D%/cmd_alert.c \
 	%D%/gtrack.c
-nodist_gtrack_SOURCES = %D%/cmds.c %D%/complete_scripts.c
+nodist_gtrack_SOURCES = src/commit.c %D%/cmds.c %D%/complete_scripts.c
 gtrack_CPPFLAGS = $(AM_CPPFLAGS) $(MICROHTTPD_CFLAGS) $(SQLITE_CFLAGS)
 gtrack_LDADD = src/plot/libplot.a src/sweep/libsweep.a $(STORE_LIBS)
 

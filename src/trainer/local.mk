@@ -38,5 +38,5 @@ gtrain_SOURCES = \
 	%D%/timeline.c \
 	%D%/sweep_cells.c \
 	%D%/trained_model.c
-nodist_gtrain_SOURCES = %D%/cmds.c
+nodist_gtrain_SOURCES = src/commit.c %D%/cmds.c
 gtrain_LDADD = $(TRAINER_LIBS)

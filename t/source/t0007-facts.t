@@ -48,8 +48,8 @@ cat >git-only <<'END'
 .ci/run
 .gitignore
 END
-# What automake adds to the tarball.
-made='^(Makefile\.in|aclocal\.m4|build-aux/.*|config\.h\.in|configure)$'
+# What make and automake add to the tarball.
+made='^(commit|Makefile\.in|aclocal\.m4|build-aux/.*|config\.h\.in|configure)$'
 name="git tracks the files of the tarball and no others"
 if ! git -C "$top" ls-files >tracked 2>err || ! test -s tracked; then
     skip "$name" "this is no git checkout"
