@@ -44,7 +44,8 @@ struct child {
     size_t number;
 };
 
-enum { CHILD_STARTS, CHILD_NONE };
+/* With CHILD_LATER, there may be more also if none runs. */
+enum { CHILD_STARTS, CHILD_NONE, CHILD_LATER };
 
 /* Add an argument, the first of which is the program's name, or a
  * variable; the text is copied. */

@@ -87,8 +87,9 @@ struct sweep_cell {
     const char **value; /* one for each axis; "": it has none */
     size_t group;
     uint64_t hash; /* of the values but the seed */
-    int64_t tried; /* the rungs that this process has tried it in */
-    bool busy;     /* it runs */
+    int64_t tried; /* the rungs that it has been tried in */
+    bool busy;     /* this process runs it */
+    bool ended;    /* the last try has ended, as its claim says */
 };
 
 struct sweep {

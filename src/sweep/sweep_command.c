@@ -32,9 +32,16 @@ static void write_option(FILE *fp, const char *name, const char *value)
     buf_clear(&b);
 }
 
-/* Write the script of an array job, whose tasks are the cells.  It requests the
- * resources of section [slurm] and runs this program with `sweep --cell N
- * WORDS`; the words are quoted for the shell.  Some time before the time
+/* Do cells depend on the results of others? */
+static bool depends_on_results(const struct sweep *w)
+{
+    return w->method == SWEEP_HALVING || w->sampler == SAMPLER_TPE;
+}
+
+/* Write the script of an array job, whose tasks are the cells or, in a search,
+ * take one after another.  It requests the resources of section [slurm] and
+ * runs this program with `sweep --cell N WORDS` or `sweep --join WORDS`; the
+ * words are quoted for the shell.  Some time before the time
  * limit, or when the job is preempted, the program gets SIGUSR1 and stops its
  * cell; if it ends with status 75, the cell is queued again and resumes the
  * same run. */
@@ -68,7 +75,7 @@ static int write_script(const struct sweep *w, const char *folder,
         write_option(s.fp, "output", log);
         fprintf(s.fp,
                 "\n"
-                "%s sweep --cell \"$SLURM_ARRAY_TASK_ID\"%s &\n"
+                "%s sweep %s%s &\n"
                 "child=$!\n"
                 "trap 'kill -USR1 $child' USR1 TERM\n"
                 "status=129\n"
@@ -77,7 +84,10 @@ static int write_script(const struct sweep *w, const char *folder,
                 "test $status -ne 75 || scontrol requeue "
                 "\"${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID\"\n"
                 "exit $status\n",
-                program.s, words);
+                program.s,
+                depends_on_results(w) ? "--join -j 1"
+                                      : "--cell \"$SLURM_ARRAY_TASK_ID\"",
+                words);
         ret = save_commit(&s, e);
     }
     buf_clear(&program);
@@ -197,7 +207,9 @@ static int start_cell(void *arg, struct child *c, struct err *e)
         found = sweep_next_take(&r->next, c->number, e);
     }
     if (found <= 0)
-        return found < 0 ? -1 : CHILD_NONE;
+        return found < 0                               ? -1
+               : r->command->join && !r->next.complete ? CHILD_LATER
+                                                       : CHILD_NONE;
     c->log = sweep_run_cell_path(r->run, c->number, ".log");
     arena_take(&c->mem, (char *)(uintptr_t)c->log);
     return r->run->program->start(r->run, c->number,
@@ -232,6 +244,8 @@ static int cell_ended(void *arg, size_t cell, int status, struct err *e)
     struct running *r = arg;
     struct sweep_run *s = r->run;
     const int64_t stop_at = sweep_next_stop(&r->next, cell);
+    const bool stopped =
+        status == err_status(ERR_STOPPED) || (sig_caught() && status > 128);
     const char *id = s->sweep.cell[cell].id;
     char *log = sweep_run_cell_path(s, cell, ".log");
     struct buf why = BUF_INIT;
@@ -239,8 +253,7 @@ static int cell_ended(void *arg, size_t cell, int status, struct err *e)
     read_last_line(log, &why);
     if (status == 0) {
         log_info("cell %zu (%s) is done", cell, id);
-    } else if (status == err_status(ERR_STOPPED) ||
-               (sig_caught() && status > 128)) {
+    } else if (stopped) {
         log_info("cell %zu (%s) was stopped", cell, id);
     } else {
         r->failed++;
@@ -249,7 +262,7 @@ static int cell_ended(void *arg, size_t cell, int status, struct err *e)
     }
     buf_clear(&why);
     free(log);
-    s->sweep.cell[cell].busy = false;
+    sweep_next_ended(&r->next, cell, stopped);
     return s->program->ended ? s->program->ended(s, cell, stop_at, status, e)
                              : 0;
 }
@@ -278,13 +291,29 @@ static void describe_command(const struct sweep_run *s,
     s->program->describe(s, words);
 }
 
-/* The cells that are to be run, at most `most` of them at a time (0: all). */
+/* What earlier commands have claimed is free again, but for cells that run. */
+static int forget_claims(const struct sweep_run *s, struct err *e)
+{
+    char *path = path_join(s->folder, "claims");
+    const int ret = path_exists(path) ? path_remove(path, e) : 0;
+
+    free(path);
+    return ret;
+}
+
+/* The cells that are to be run, at most `most` of them at a time (0: all); of a
+ * search, as many tasks. */
 static size_t list_tasks(const struct sweep_run *s, int64_t most,
                          struct buf *tasks)
 {
     const struct sweep *w = &s->sweep;
     size_t n = 0;
 
+    if (depends_on_results(w)) {
+        n = most ? (size_t)most : w->n_cells;
+        buf_printf(tasks, "0-%zu", n - 1);
+        return n;
+    }
     for (size_t c = 0; c < w->n_cells; c++)
         if (s->outcome[c].state == CELL_MISSING ||
             s->outcome[c].state == CELL_FAILED)
@@ -307,12 +336,8 @@ static int submit_cells(struct sweep_run *s, const struct sweep_command *c,
 
     if (ret == 0)
         ret = sweep_run_look(s, e);
-    if (ret == 0 && (w->method == SWEEP_HALVING || w->sampler == SAMPLER_TPE))
-        ret = err_set(e, ERR_USAGE,
-                      "sweep.%s compares cells while it runs, which an array "
-                      "job cannot do; run it on one machine",
-                      w->method == SWEEP_HALVING ? "method = halving"
-                                                 : "sampler = tpe");
+    if (ret == 0)
+        ret = forget_claims(s, e);
     if (ret == 0)
         n = list_tasks(s, limited ? w->parallel : 0, &tasks);
     describe_command(s, c, &words);
@@ -322,7 +347,8 @@ static int submit_cells(struct sweep_run *s, const struct sweep_command *c,
         (ret = write_script(w, s->folder, words.s, path, e)) == 0)
         ret = submit_job(path, tasks.s, e);
     if (ret == 0 && n > 0)
-        log_info("%zu cells; 'sweep status' shows their progress", n);
+        log_info("%zu %s; 'sweep status' shows the progress", n,
+                 depends_on_results(w) ? "tasks share the cells" : "cells");
     buf_clear(&tasks);
     buf_clear(&words);
     free(path);
@@ -358,7 +384,7 @@ static int run_cells(struct sweep_run *s, const struct sweep_command *c,
                      struct err *e)
 {
     struct running r = { .run = s, .command = c, .next = { .run = s } };
-    const bool owns = c->cell < 0;
+    const bool owns = c->cell < 0 && !c->join;
     struct err why = { 0 };
     int ret;
 
@@ -368,8 +394,10 @@ static int run_cells(struct sweep_run *s, const struct sweep_command *c,
                        s->sweep.n_cells, (long long)c->cell);
     if (sweep_run_begin(s, owns, e) < 0)
         return -1;
-    ret = sweep_run_look(s, e);
-    if (ret == 0 && owns)
+    ret = owns ? forget_claims(s, e) : 0;
+    if (ret == 0)
+        ret = sweep_run_look(s, e);
+    if (ret == 0 && c->cell < 0)
         log_info("%zu of %zu cells to run, %lld at a time",
                  s->sweep.most_cells - s->sweep.n_cells +
                      s->count[CELL_MISSING] + s->count[CELL_FAILED],

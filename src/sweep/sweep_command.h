@@ -26,7 +26,7 @@ struct sweep_command {
     const char *file, *folder, *by;
     struct opt_list grids, randoms, sets;
     int64_t seeds, parallel, cell;
-    bool dry_run, to_slurm;
+    bool dry_run, to_slurm, join;
     struct table_style style;
 };
 
@@ -52,6 +52,8 @@ struct sweep_command {
       "submit the cells to Slurm as one array job" }, \
     { 0, "cell", "number", OPT_LONG, &(c).cell, \
       "run only the cell with this number" }, \
+    { 0, "join", NULL, OPT_FLAG, &(c).join, \
+      "run cells beside other processes that run this sweep" }, \
     { 0, "by", "key", OPT_STRING, &(c).by, \
       "with report, use this axis (default: optim.lr, or the first)" }, \
     { 0, "dry-run", NULL, OPT_FLAG, &(c).dry_run, \

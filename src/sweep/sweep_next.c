@@ -1,10 +1,16 @@
 #include "config.h"
 #include "sweep/sweep_next.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "common/log.h"
+#include "common/path.h"
 #include "store/analysis/paired_runs.h"
 
 /* The cells that differ in their seed alone, and what a rung did to them. */
@@ -51,6 +57,8 @@ static bool has_passed(const struct sweep_next *n, size_t c, int64_t rung)
     const int64_t end = halves(n) ? rung_end(n, rung) : 0;
     const bool last = rung + 1 == count_rungs(n);
 
+    if (cell->tried > rung + 1)
+        return true;
     if (cell->busy && cell->tried == rung + 1)
         return false;
     if (o->state == CELL_DONE)
@@ -77,7 +85,8 @@ static void tally(struct sweep_next *n, int64_t rung)
                         (halves(n) && o->run && o->step > rung_end(n, rung));
         if (has_passed(n, c, rung))
             g->value += (o->best - g->value) / (double)++g->passed;
-        else if (o->state == CELL_FAILED && !cell->busy)
+        else if (!cell->busy && (o->state == CELL_FAILED ||
+                                 (o->state == CELL_MISSING && cell->ended)))
             g->failed += cell->tried == rung + 1;
     }
 }
@@ -168,10 +177,8 @@ static int drop_worse(struct sweep_next *n, const size_t *order, size_t count,
     return ret;
 }
 
-/* Leave those groups in that take part in the next rung.  *complete: no group
- * can come to this rung later; then that of the next. */
-static int promote(struct sweep_next *n, int64_t rung, bool *complete,
-                   struct err *e)
+/* Leave those groups in that take part in the next rung. */
+static int promote(struct sweep_next *n, int64_t rung, struct err *e)
 {
     const struct sweep *w = &n->run->sweep;
     const size_t eta = (size_t)w->eta;
@@ -186,11 +193,11 @@ static int promote(struct sweep_next *n, int64_t rung, bool *complete,
         open += group->in && group->failed == 0 && group->passed < group->n;
         group->in = group->in && group->continued;
     }
-    *complete &= open == 0;
-    most = (ended + (*complete ? eta - 1 : 0)) / eta;
+    n->complete &= open == 0;
+    most = (ended + (n->complete ? eta - 1 : 0)) / eta;
     if (most > count || w->drop > 0)
         most = count;
-    if (*complete && n->told == rung && count > 0) {
+    if (n->complete && n->told == rung && count > 0) {
         if (w->drop > 0)
             ret = drop_worse(n, order, count, e);
         else
@@ -201,9 +208,64 @@ static int promote(struct sweep_next *n, int64_t rung, bool *complete,
     }
     for (size_t i = 0; i < most; i++)
         n->group[order[i]].in |=
-            w->drop <= 0 || (*complete && !n->group[order[i]].dropped);
+            w->drop <= 0 || (n->complete && !n->group[order[i]].dropped);
     free(order);
     return ret;
+}
+
+/* ---- claims ------------------------------------------------------------ */
+
+static char *claim_path(const struct sweep_next *n, size_t cell, int64_t tried)
+{
+    return xasprintf("%s/claims/%s.%lld", n->run->folder,
+                     n->run->sweep.cell[cell].id, (long long)tried);
+}
+
+/* Look in which rungs the cells were begun, by whichever process. */
+static void read_claims(struct sweep_next *n)
+{
+    for (size_t c = 0; c < n->n_cells; c++) {
+        struct sweep_cell *cell = &n->run->sweep.cell[c];
+
+        for (int64_t r = cell->busy ? 0 : count_rungs(n); r > 0; r--) {
+            char *path = claim_path(n, c, r);
+            struct stat st = { 0 };
+
+            cell->tried = stat(path, &st) == 0 ? r : 0;
+            cell->ended = st.st_size > 0;
+            free(path);
+            if (cell->tried)
+                break;
+        }
+    }
+}
+
+/* 1 if no other process has claimed the cell in this rung. */
+static int claim(const struct sweep_next *n, size_t cell, struct err *e)
+{
+    char *path = claim_path(n, cell, n->run->sweep.cell[cell].tried);
+    int ret = path_make_parent(path, e);
+    const int fd =
+        ret < 0 ? -1 : open(path, O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+
+    if (fd >= 0)
+        close(fd);
+    else if (ret == 0 && errno != EEXIST)
+        ret = err_sys(e, "cannot create %s", path);
+    free(path);
+    return ret < 0 ? -1 : fd >= 0;
+}
+
+void sweep_next_ended(struct sweep_next *n, size_t cell, bool stopped)
+{
+    char *path = claim_path(n, cell, n->run->sweep.cell[cell].tried);
+
+    n->run->sweep.cell[cell].busy = false;
+    if (stopped)
+        unlink(path);
+    else if (truncate(path, 1) < 0 && errno != ENOENT)
+        log_warn("%s: %s", path, strerror(errno));
+    free(path);
 }
 
 /* ---- the choice -------------------------------------------------------- */
@@ -225,20 +287,24 @@ static void make_room(struct sweep_next *n)
 }
 
 /* Find a cell to run in a rung. */
-static int find_cell(struct sweep_next *n, int64_t rung, size_t *cell)
+static int find_cell(struct sweep_next *n, int64_t rung, size_t *cell,
+                     struct err *e)
 {
     for (size_t c = 0; c < n->n_cells; c++) {
         struct sweep_cell *one = &n->run->sweep.cell[c];
         const struct sweep_group *g = &n->group[one->group];
+        int mine;
 
         if (!g->in || one->busy || one->tried > rung ||
             n->run->outcome[c].state == CELL_RUNNING ||
             has_passed(n, c, rung) || (halves(n) && g->failed > 0))
             continue;
         one->tried = rung + 1;
-        one->busy = true;
         *cell = c;
-        return 1;
+        mine = claim(n, c, e);
+        one->busy = mine > 0;
+        if (mine)
+            return mine;
     }
     return 0;
 }
@@ -270,24 +336,24 @@ static int draw_group(struct sweep_next *n, struct err *e)
 static int choose(struct sweep_next *n, size_t *cell, bool *drawn,
                   struct err *e)
 {
-    bool complete = true;
-
+    n->complete = true;
     *drawn = false;
     if (sweep_run_look(n->run, e) < 0)
         return -1;
     make_room(n);
+    read_claims(n);
     for (int64_t rung = 0; rung < count_rungs(n); rung++) {
         int found;
 
         tally(n, rung);
-        found = find_cell(n, rung, cell);
+        found = find_cell(n, rung, cell, e);
         if (found)
             return found;
         if (rung == 0 && sweep_run_may_draw(n->run)) {
             *drawn = true;
             return draw_group(n, e);
         }
-        if (rung + 1 < count_rungs(n) && promote(n, rung, &complete, e) < 0)
+        if (rung + 1 < count_rungs(n) && promote(n, rung, e) < 0)
             return -1;
     }
     return 0;

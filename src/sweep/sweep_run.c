@@ -260,7 +260,9 @@ int sweep_run_begin(struct sweep_run *s, bool runs, struct err *e)
     if (s->program->check(s, 0, e) < 0)
         return -1;
     if ((runs || !s->parent) && begin_parent(s, e) < 0) {
-        return -1;
+        if (runs || e->kind != ERR_BUSY) /* another process is making it */
+            return -1;
+        *e = (struct err){ 0 };
     }
     if (write_folder(s, 0, e) < 0)
         return -1;
@@ -328,6 +330,7 @@ static int set_outcome(const struct sweep_run *s, struct outcome *o,
     o->step = last_step(r);
     o->state = r->status == RUN_FINISHED                         ? CELL_DONE
                : r->status == RUN_RUNNING && !is_abandoned(s, r) ? CELL_RUNNING
+               : r->status == RUN_SCHEDULED                      ? CELL_MISSING
                                                                  : CELL_FAILED;
     return e->kind ? -1 : 0;
 }

@@ -28,6 +28,7 @@
  *      cells/ID.ini    the configuration of a cell of gtrain
  *      cells/ID.log    its output
  *      cells/ID/       its own files, such as checkpoints
+ *      claims/         which cells processes have begun (sweep_next.h)
  *      draws/          values that were chosen by results
  *      parent          the id of the run that the cells are children of
  *

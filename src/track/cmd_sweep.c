@@ -296,6 +296,10 @@ static int check_cells(struct sweep_run *s, size_t from, struct err *e)
         return err_set(e, ERR_USAGE,
                        "sweep.method = halving needs sweep.steps, the steps of "
                        "a whole training, for {sweep.steps} in the command");
+    if ((command.join || command.to_slurm) && w->drop > 0 && !w->resume)
+        return conf_fail(&w->conf, "sweep.drop", e,
+                         "compares runs that other processes may begin again; "
+                         "set sweep.resume = yes");
     s->most_steps = w->steps;
     for (size_t i = 0; ret == 0 && i < c->n; i++)
         ret = fill_word(&f, c->command[i], &word, e);

@@ -1,6 +1,7 @@
 #!/bin/sh
 # gtrack sweep as a search: groups of seeds are kept or dropped as a whole,
-# values are chosen by results, axes may depend on others, and cells may be added.
+# values are chosen by results, axes may depend on others, cells may be added, and
+# several processes share a sweep.
 . "$(dirname "$0")/../lib/tap.sh"
 . "$top/t/lib/fixtures.sh"
 unset GTRACK_RESUME
@@ -108,10 +109,6 @@ gtrack sweep -o two --random 'z=uniform(0, 1)' --set sweep.sampler=tpe \
     --set sweep.samples=11 --tsv -- ./train.sh '{z}' >out 2>err
 is "$? $(column z | grep -c .)" "0 11" \
     "values that were chosen for other axes are not mixed in"
-gtrack sweep -o slurm --slurm --random 'z=uniform(0, 1)' --set sweep.sampler=tpe \
-    -- true >out 2>err
-like err "sampler = tpe compares cells while it runs, which an array job cannot" \
-    "an array job is refused with tpe"
 
 # Axes that depend on others.
 cat >c.ini <<'END'
@@ -160,4 +157,97 @@ like err "2 cells were added" "the message says how many cells were added"
 like err "grow.ini has changed, but this sweep goes on as before: its axes are others" \
     "a file with other axes changes nothing"
 
+# Several processes share a sweep.
+rm calls
+# shellcheck disable=SC2086
+share() {
+    gtrack sweep -o shared $halving --set sweep.metric=val/loss --grid x=1,2,3,4,5,6 "$@" \
+        -- ./train.sh '{x}' '{sweep.steps}'
+}
+pids=
+for i in 1 2 3; do
+    share --join >"out.$i" 2>"err.$i" &
+    pids="$pids $!"
+done
+bad=
+for pid in $pids; do
+    wait "$pid" || bad="$bad $?"
+done
+is "$bad $(cut -d ' ' -f 2 calls | sort | uniq -c | tr -s ' \n' ' ')" "  6 2 2 6 " \
+    "three processes that join a sweep run each cell of each rung once"
+share status --tsv >out 2>err
+is "$(column status | sort -u)" FINISHED "all cells are finished"
+
+mkdir bin
+cat >bin/sbatch <<'END'
+#!/bin/sh
+for word; do
+    case $word in --array=*) tasks=${word#--array=} ;; esac
+    job=$word
+done
+echo "$tasks" >arrays
+for task in $(seq 0 "${tasks#0-}"); do
+    SLURM_ARRAY_JOB_ID=42 SLURM_ARRAY_TASK_ID=$task sh "$job" >>tasks.log 2>&1 &
+done
+wait
+echo 42
+END
+chmod +x bin/sbatch
+rm calls
+# shellcheck disable=SC2086
+PATH=$dir/bin:$PATH gtrack sweep -o array -j 3 --slurm $halving --grid x=1,2,3,4,5,6 \
+    -- ./train.sh '{x}' '{sweep.steps}' >out 2>err
+is "$? $(cat arrays) $(cut -d ' ' -f 2 calls | sort | uniq -c | tr -s ' \n' ' ')" \
+    "0 0-2  6 2 2 6 " "the tasks of an array job of Slurm share a search" "$(cat tasks.log)"
+PATH=$dir/bin:$PATH gtrack sweep -o atpe -j 2 --slurm --random 'x=uniform(0, 1)' \
+    --set sweep.sampler=tpe --set sweep.samples=14 -- ./train.sh '{x}' >out 2>err
+gtrack sweep status -o atpe --random 'x=uniform(0, 1)' --set sweep.sampler=tpe \
+    --set sweep.samples=14 --tsv >out 2>err
+is "$(cat arrays) $(column status | sort | uniq -c | tr -s ' ')" "0-1  14 FINISHED" \
+    "the tasks of an array job choose values by the results of all"
+
+# A group of seeds that continues is shared, too: each seed awaits the other one.
+cat >pair.sh <<'END'
+#!/bin/sh
+if test "$3" = 6; then
+    : >"at.$2"
+    i=0
+    until test -e "at.$((3 - $2))" || test $i = 600; do
+        i=$((i + 1))
+        perl -e 'select undef, undef, undef, 0.05'
+    done
+    test -e "at.$((3 - $2))" && echo "$2" >>pairs
+fi
+exec ./train.sh "$1" "$3"
+END
+chmod +x pair.sh
+for i in 1 2; do
+    # shellcheck disable=SC2086
+    gtrack sweep --join -o pairs.d $halving --set sweep.eta=2 --grid x=1,2 --seeds 2 \
+        -- ./pair.sh '{x}' '{seed}' '{sweep.steps}' >"out.$i" 2>"err.$i" &
+    pids="$pids $!"
+done
+for pid in $pids; do
+    wait "$pid"
+done
+is "$(sort pairs | tr '\n' ' ')" "1 2 " \
+    "processes that find nothing to do await what may continue" "$(cat err.1 err.2)"
+
+# A process that is told to stop leaves its cell to the others.
+mkfifo wait
+# shellcheck disable=SC2086
+gtrack sweep --join -o left $halving --grid x=1,2 -- sh -c \
+    'test -e go || { : >started; read -r _ <wait; }; exec ./train.sh {x} {sweep.steps}' >out 2>err &
+pid=$!
+await_file started
+kill -TERM $pid
+wait $pid
+status=$?
+: >go
+# shellcheck disable=SC2086
+gtrack sweep --join -o left $halving --grid x=1,2 -- sh -c \
+    'test -e go || { : >started; read -r _ <wait; }; exec ./train.sh {x} {sweep.steps}' >out 2>err
+gtrack sweep status -o left --grid x=1,2 --tsv >out 2>err
+is "$status $(steps)$(column status | sort -u)" "75 6 2 FINISHED" \
+    "a cell that a process was stopped in is run by the next one"
 done_testing
