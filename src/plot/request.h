@@ -5,7 +5,6 @@
 
 #include "common/err.h"
 #include "common/opt.h"
-#include "common/path.h"
 #include "plot/draw/figure.h"
 #include "plot/smooth.h"
 #include "store/read/runs.h"

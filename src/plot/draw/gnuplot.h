@@ -5,7 +5,6 @@
 #include "common/buf.h"
 #include "common/err.h"
 #include "plot/draw/figure.h"
-#include "plot/draw/layout.h"
 
 /*
  * gnuplot - a figure as a gnuplot script, and gnuplot run on it

@@ -2,7 +2,6 @@
 #include "track/import/import.h"
 
 #include <search.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

@@ -13,7 +13,6 @@
 #include "common/mem.h"
 #include "common/num.h"
 #include "store/format/store.h"
-#include "store/read/runs.h"
 
 typedef int line_fn(struct import_run *, char *line, int64_t ms, void *arg,
                     struct err *);

@@ -12,7 +12,6 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/num.h"
-#include "common/path.h"
 #include "store/format/metric.h"
 #include "track/runs/file_tree.h"
 

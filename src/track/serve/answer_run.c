@@ -4,15 +4,11 @@
 #include "config.h"
 #include "track/serve/site.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/output/emit.h"
-#include "common/path.h"
 #include "store/format/attempt.h"
 #include "store/read/run_rate.h"
 #include "track/runs/file_tree.h"

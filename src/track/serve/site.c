@@ -7,7 +7,6 @@
 
 #include "common/output/emit.h"
 #include "store/format/saved_panels.h"
-#include "store/format/store.h"
 #include "track/runs/column.h"
 #include "track/serve/delta.h"
 
