@@ -207,6 +207,18 @@ int buf_shell_split(struct buf *b, const char *line)
     }
 }
 
+bool str_same(const char *a, const char *b)
+{
+    return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+const char *str_after(const char *s, char c)
+{
+    const char *at = strrchr(s, c);
+
+    return at ? at + 1 : s;
+}
+
 bool str_ends(const char *s, const char *end)
 {
     const size_t n = strlen(s), m = strlen(end);

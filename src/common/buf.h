@@ -57,6 +57,10 @@ int buf_read_open(struct buf *, int fd, const char *path, size_t max,
                   struct err *);
 
 bool str_ends(const char *s, const char *end);
+/* Are both texts equal, or both NULL? */
+bool str_same(const char *, const char *);
+/* What follows the last c in a text; all of it if there is none. */
+const char *str_after(const char *s, char c);
 /* For qsort() and bsearch() of texts, and of structs that begin with one. */
 int str_compare(const void *, const void *);
 /* The text, or "" for NULL. */

@@ -50,9 +50,7 @@ char *path_of_output(const char *output)
 
 const char *path_name(const char *path)
 {
-    const char *slash = strrchr(path, '/');
-
-    return slash ? slash + 1 : path;
+    return str_after(path, '/');
 }
 
 bool path_exists(const char *path)

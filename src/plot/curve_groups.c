@@ -270,14 +270,6 @@ static int gather_groups(struct group *g, size_t *n,
     return 0;
 }
 
-static bool has_value(const struct run_info *run, const char *key,
-                      const char *value)
-{
-    const char *own = run_set_value(run, key);
-
-    return own && value ? strcmp(own, value) == 0 : own == value;
-}
-
 /* Do runs of one group have different values of a parameter? */
 static bool is_mixed(const struct run_set *set, const char *param,
                      const char *key)
@@ -286,10 +278,11 @@ static bool is_mixed(const struct run_set *set, const char *param,
         const char *group = run_set_value(&set->run[i], param);
         size_t first = 0;
 
-        while (group && !has_value(&set->run[first], param, group))
+        while (group &&
+               !str_same(run_set_value(&set->run[first], param), group))
             first++;
-        if (group &&
-            !has_value(&set->run[i], key, run_set_value(&set->run[first], key)))
+        if (group && !str_same(run_set_value(&set->run[i], key),
+                               run_set_value(&set->run[first], key)))
             return true;
     }
     return false;
@@ -342,9 +335,8 @@ int curves_group(struct build *b, struct panel *p,
 
     qsort(g, n, sizeof *g, by_number);
     for (size_t i = 0; i < n && ret == 0; i++) {
-        const char *dot = strrchr(r->group_by, '.');
-        const char *param = dot ? dot + 1 : r->group_by;
-        const char *name = arena_printf(&f->mem, "%s = %s", param, g[i].value);
+        const char *name = arena_printf(
+            &f->mem, "%s = %s", str_after(r->group_by, '.'), g[i].value);
         const char *owner = group_label(f, p, &g[i], (int)i, name);
         const char *label =
             lines_named ? arena_printf(&f->mem, "%s, %s", owner, l->label)

@@ -91,18 +91,10 @@ static bool has_param(const struct run_set *set, const char *param)
     return false;
 }
 
-/* The last part of a parameter's name. */
-static const char *short_key(const char *key)
-{
-    const char *dot = strrchr(key, '.');
-
-    return dot ? dot + 1 : key;
-}
-
 /* Is this parameter on an axis, or a seed? */
 static bool is_swept(const struct sweep *s, const char *key)
 {
-    const char *last = short_key(key);
+    const char *last = str_after(key, '.');
     bool swept = strstr(last, "seed");
 
     for (size_t k = 0; k < s->n_params; k++)
@@ -114,9 +106,7 @@ static bool is_swept(const struct sweep *s, const char *key)
 static bool equal_values(const struct run_info *a, const struct run_info *b,
                          const char *key)
 {
-    const char *x = run_set_value(a, key), *y = run_set_value(b, key);
-
-    return x && y ? strcmp(x, y) == 0 : x == y;
+    return str_same(run_set_value(a, key), run_set_value(b, key));
 }
 
 /* Would two runs be one point? */
@@ -491,7 +481,7 @@ static const char *line_label(const struct sweep *s, const char *values,
             k + 1 < s->n_apart ? strcspn(values, ",") : strlen(values);
 
         text = arena_printf(mem, "%s%s%s %.*s", text, k ? ", " : "",
-                            short_key(s->apart[k]), (int)n, values);
+                            str_after(s->apart[k], '.'), (int)n, values);
         values += n + (values[n] ? 2 : 0);
     }
     return *text ? text : NULL;
@@ -569,8 +559,8 @@ static void draw_lines(struct figure *f, const struct sweep *s,
     label = line_label(s, s->point[best].y, &f->mem);
     /* a label would hide curves, or they would cross it */
     figure_note(f, "The best, circled: %s at %s %s%s%s.", text,
-                short_key(s->param[0]), s->point[best].x, label ? ", " : "",
-                label ? label : "");
+                str_after(s->param[0], '.'), s->point[best].x,
+                label ? ", " : "", label ? label : "");
 }
 
 /* Digits after the point that tell values apart, the same for all. */

@@ -2,14 +2,13 @@
 #include "plot/figures.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/confine.h"
 #include "common/log.h"
 #include "common/path.h"
@@ -271,14 +270,6 @@ static int draw_once(int argc, char **argv, bool *running, struct err *e)
     return ret;
 }
 
-static void sleep_secs(double secs)
-{
-    struct timespec t = { (time_t)secs, (long)((secs - floor(secs)) * 1e9) };
-
-    while (!sig_caught() && nanosleep(&t, &t) < 0 && errno == EINTR)
-        ;
-}
-
 /* Cairo makes EPS in a temporary file. */
 void figure_confine(const struct request *r)
 {
@@ -323,7 +314,7 @@ int figure_main(int argc, char **argv, struct err *e)
         }
         fflush(stdout);
         if (running)
-            sleep_secs(plot_request.every);
+            clock_pause(plot_request.every);
     } while (running && !sig_caught());
     return 0;
 }

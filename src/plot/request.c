@@ -155,24 +155,16 @@ static int parse_marks(struct request *r, struct err *e)
     return 0;
 }
 
-static enum along find_axis(const char *x)
-{
-    int i = 0;
-
-    while (x && option_axes[i] && strcmp(option_axes[i], x) != 0)
-        i++;
-    return (enum along)i;
-}
-
 int request_parse(struct request *r, struct err *e)
 {
-    const char *env = getenv("GTRACK_ROOT");
+    const char *env = str_env("GTRACK_ROOT");
+    const int axis = r->x ? opt_find_word(option_axes, r->x) : ALONG_STEP;
 
     if (!r->root)
-        r->root = env && *env ? env : "mlruns";
+        r->root = env ? env : "mlruns";
     if (r->every <= 0)
         r->every = 2;
-    r->along = find_axis(r->x);
+    r->along = axis < 0 ? ALONG_METRIC : (enum along)axis;
     r->place = r->legend < 0 ? LEGEND_AUTO : (enum legend)r->legend;
     if (r->smooth && !smooth_parse(r->smooth, &r->how))
         return err_set(e, ERR_USAGE,

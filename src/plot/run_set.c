@@ -195,7 +195,7 @@ static void colour_by_ramp(struct run_set *c, const char *label,
 /* Colour runs by a number in which they differ; false if there is none. */
 static bool colour_by_number(struct run_set *c, struct arena *mem)
 {
-    const char *key[2], *dot;
+    const char *key[2];
     double *number;
 
     if (run_set_numbers(c, key) == 0)
@@ -203,8 +203,7 @@ static bool colour_by_number(struct run_set *c, struct arena *mem)
     number = xcalloc(c->n + 1, sizeof *number);
     for (size_t i = 0; i < c->n; i++)
         (void)num_real(run_info_param(&c->run[i], key[0]), &number[i]);
-    dot = strrchr(key[0], '.');
-    colour_by_ramp(c, dot ? dot + 1 : key[0], number, mem);
+    colour_by_ramp(c, str_after(key[0], '.'), number, mem);
     free(number);
     return true;
 }
@@ -244,14 +243,13 @@ static size_t first_alike(const struct run_set *c, const char *param, size_t at)
 static int colour_by_word(struct run_set *c, const char *param,
                           struct arena *mem)
 {
-    const char *dot = strrchr(param, '.');
     int next = 0;
 
     c->value = arena_alloc(mem, (c->n + 1) * sizeof *c->value);
     for (size_t i = 0; i < c->n; i++) {
         const char *value = run_set_value(&c->run[i], param);
 
-        c->value[i] = arena_printf(mem, "%s %s", dot ? dot + 1 : param,
+        c->value[i] = arena_printf(mem, "%s %s", str_after(param, '.'),
                                    value ? value : "\xe2\x80\x93");
         if (!value) {
             c->slot[i] = COLOUR_GREY;

@@ -385,12 +385,7 @@ static const char *choose_factor(struct axis *a)
 /* Hand the ticks over to the arena. */
 static void own_ticks(struct axis *a, struct arena *mem)
 {
-    struct tick *own = arena_alloc(mem, (a->n_ticks + 1) * sizeof *own);
-
-    if (a->n_ticks)
-        memcpy(own, a->tick, a->n_ticks * sizeof *own);
-    free(a->tick);
-    a->tick = own;
+    arena_take(mem, a->tick);
     a->tick_room = 0;
 }
 

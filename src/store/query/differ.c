@@ -18,12 +18,10 @@ static bool is_setting(const char *key)
 {
     static const char *const others[] = { "derived.", "run.", "sweep.",
                                           "checkpoint." };
-    const char *dot = strrchr(key, '.');
-
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
         if (strncmp(key, others[i], strlen(others[i])) == 0)
             return false;
-    return strcmp(dot ? dot + 1 : key, "folder") != 0;
+    return strcmp(str_after(key, '.'), "folder") != 0;
 }
 
 /* ---- all keys ---------------------------------------------------------- */
@@ -233,7 +231,7 @@ size_t differ_labels(const struct differ *d, const struct run_info *run,
     for (size_t i = 0; i < n; i++)
         label[i] = "";
     for (size_t k = 0; k < d->n && used < most && different < n; k++) {
-        const char *key = d->item[k].key, *dot = strrchr(key, '.');
+        const char *key = d->item[k].key;
         size_t now;
 
         for (size_t i = 0; i < n; i++) {
@@ -242,7 +240,7 @@ size_t differ_labels(const struct differ *d, const struct run_info *run,
             longer[i] = !value ? label[i]
                                : arena_printf(mem, "%s%s%s %s", label[i],
                                               *label[i] ? ", " : "",
-                                              dot ? dot + 1 : key, value);
+                                              str_after(key, '.'), value);
         }
         now = count_texts(longer, n);
         if (now <= different)

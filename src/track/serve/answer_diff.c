@@ -131,16 +131,11 @@ static void write_code(struct emit *o, const struct run_info *a,
 
 /* -- data ------------------------------------------------------------------ */
 
-static bool is_same(const char *a, const char *b)
-{
-    return a && b ? strcmp(a, b) == 0 : a == b;
-}
-
 static bool has_input(const struct run_info *r, const struct run_dataset *d)
 {
     for (size_t i = 0; i < r->n_inputs; i++)
-        if (is_same(r->inputs[i].name, d->name) &&
-            is_same(r->inputs[i].digest, d->digest))
+        if (str_same(r->inputs[i].name, d->name) &&
+            str_same(r->inputs[i].digest, d->digest))
             return true;
     return false;
 }
