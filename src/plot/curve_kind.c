@@ -255,3 +255,22 @@ bool curve_kind_high_is_good(const char *key)
             return true;
     return false;
 }
+
+bool curve_kind_share(const char *a, const char *b, bool named)
+{
+    const struct curve_kind *k = curve_kind_of_metric(a, NULL);
+
+    if (k || curve_kind_of_metric(b, NULL))
+        return k == curve_kind_of_metric(b, NULL);
+    if (named)
+        return true;
+    for (; *a && *b; a++, b++) {
+        a += strspn(a, "0123456789");
+        b += strspn(b, "0123456789");
+        if (*a != *b)
+            return false;
+        if (!*a)
+            break;
+    }
+    return *a == *b;
+}

@@ -63,3 +63,7 @@ size_t curve_kind_line_keys(const struct run_info *,
 /* Is a high value of this metric better than a low one?  True for accuracies
  * and rates; false for losses, errors, perplexities and times. */
 bool curve_kind_high_is_good(const char *key);
+/* Do two metrics belong on one axis?  They do if gplot knows that they have one
+ * unit; of others, if their names differ in numbers only, or if they were named
+ * without a pattern. */
+bool curve_kind_share(const char *a, const char *b, bool named);

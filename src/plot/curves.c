@@ -8,6 +8,7 @@
 
 #include "common/buf.h"
 #include "common/log.h"
+#include "plot/expression.h"
 #include "plot/history.h"
 #include "plot/smooth_choice.h"
 #include "store/query/find_key.h"
@@ -571,6 +572,20 @@ static size_t match_metrics(const struct run_set *set, const char *pattern,
     return n;
 }
 
+/* Is it an expression over metrics of one of the runs? */
+static int check_expression(const struct run_set *set, const char *text,
+                            struct err *e)
+{
+    const int n = expression_check(text, NULL, e);
+
+    if (n == 0 || (n < 0 && !strpbrk(text, " (")))
+        return find_key_fail(set->run, set->n, METRIC, text, NULL, e);
+    for (size_t i = 1; n > 0 && i < set->n; i++)
+        if (expression_check(text, &set->run[i], ERR_IGNORED) > 0)
+            return 0;
+    return n > 0 && expression_check(text, &set->run[0], e) > 0 ? 0 : -1;
+}
+
 static int draw_metric(struct drawing *d, const char *key, int index,
                        struct err *e)
 {
@@ -592,7 +607,7 @@ static int draw_metric(struct drawing *d, const char *key, int index,
             .marks = index == 0 ? ~0U : 0,
         };
 
-        if (!m || !is_drawn(d, i))
+        if (!history_find(&d->set->run[i], names) || !is_drawn(d, i))
             continue;
         if (draw_part(d, &part, e) < 0)
             return -1;
@@ -600,28 +615,6 @@ static int draw_metric(struct drawing *d, const char *key, int index,
             break;
     }
     return 0;
-}
-
-/* Do two metrics belong on one axis?  They do if gplot knows that they have one
- * unit; of others, if their names differ in numbers only, or if they were named
- * without a pattern. */
-static bool share_axis(const char *a, const char *b, bool named)
-{
-    const struct curve_kind *k = curve_kind_of_metric(a, NULL);
-
-    if (k || curve_kind_of_metric(b, NULL))
-        return k == curve_kind_of_metric(b, NULL);
-    if (named)
-        return true;
-    for (; *a && *b; a++, b++) {
-        a += strspn(a, "0123456789");
-        b += strspn(b, "0123456789");
-        if (*a != *b)
-            return false;
-        if (!*a)
-            break;
-    }
-    return *a == *b;
 }
 
 static int draw_metrics(struct build *b, struct panel *p, const char **key,
@@ -657,7 +650,7 @@ int curves_metrics(struct build *b, const char *names, struct err *e)
 {
     enum { MOST = 64 };
     const char *key[MOST], *part[MOST];
-    const bool named = !strpbrk(names, "*?[");
+    bool named = true; /* without a pattern */
     bool drawn[MOST] = { false };
     size_t n = 0;
 
@@ -667,9 +660,13 @@ int curves_metrics(struct build *b, const char *names, struct err *e)
         const size_t found = match_metrics(&b->set, pattern, key + n, MOST - n);
 
         if (found == 0) {
-            find_key_fail(b->set.run, b->set.n, METRIC, pattern, NULL, e);
-            free(pattern);
-            return -1;
+            if (check_expression(&b->set, pattern, e) < 0) {
+                free(pattern);
+                return -1;
+            }
+            key[n++] = arena_strdup(&b->figure->mem, pattern);
+        } else if (strpbrk(pattern, "*?[")) {
+            named = false;
         }
         free(pattern);
         n += found;
@@ -679,7 +676,7 @@ int curves_metrics(struct build *b, const char *names, struct err *e)
         size_t parts = 0;
 
         for (size_t k = i; k < n && !drawn[i]; k++)
-            if (!drawn[k] && share_axis(key[i], key[k], named)) {
+            if (!drawn[k] && curve_kind_share(key[i], key[k], named)) {
                 part[parts++] = key[k];
                 drawn[k] = k > i;
             }

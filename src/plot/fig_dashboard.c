@@ -97,7 +97,7 @@ int fig_panel_draw(struct build *b, const char *words, struct err *e)
 {
     const struct request *all = b->request;
     struct request one = *all;
-    char *names = arena_strdup(&b->figure->mem, words);
+    char *names = arena_strdup(&b->figure->mem, words + strspn(words, " "));
     char *right = strchr(names, '|');
     const struct curve_kind *k;
     int ret;
@@ -105,11 +105,13 @@ int fig_panel_draw(struct build *b, const char *words, struct err *e)
     names[strcspn(names, "|!")] = '\0';
     if (right) {
         right[1 + strcspn(right + 1, "!")] = '\0';
-        one.y2 = right + 1;
+        one.y2 = right + 1 + strspn(right + 1, " ");
         b->request = &one;
     }
-    for (char *c = names; *c; c++)
-        *c = *c == '+' ? ',' : *c;
+    for (char *c = names + strlen(names); c > names && c[-1] == ' ';)
+        *--c = '\0';
+    for (char *c = names; *c; c++) /* "a + b" is an expression */
+        *c = *c == '+' && c > names && c[-1] != ' ' ? ',' : *c;
     k = curve_kind_find(names);
     ret = k ? curves_kind(b, figure_panel(b->figure, k->title), k, e)
             : curves_metrics(b, names, e);

@@ -10,6 +10,7 @@
 #include "common/num.h"
 #include "common/opt.h"
 #include "plot/draw/axis.h"
+#include "plot/expression.h"
 #include "store/format/attempt.h"
 #include "store/read/outline.h"
 
@@ -33,10 +34,13 @@ void history_free(struct history *h)
 
 const char *history_find(const struct run_info *run, const char *const *names)
 {
-    for (; *names; names++)
+    for (; *names; names++) {
         for (size_t i = 0; i < run->n_metrics; i++)
             if (fnmatch(*names, run->metrics[i].key, 0) == 0)
                 return run->metrics[i].key;
+        if (expression_check(*names, run, ERR_IGNORED) > 0)
+            return *names;
+    }
     return NULL;
 }
 
@@ -185,6 +189,9 @@ static int load_series(struct series *s, const struct run_info *run,
                                        .blocks = (size_t)r->columns,
                                        .sparse = r->group_by };
 
+    if (!run_info_metric(run, key) &&
+        expression_check(key, run, ERR_IGNORED) > 0)
+        return expression_load(s, key, run, e);
     return takes_outline(r) ? series_outline(s, run, key, &want, e)
                             : series_load(s, run, key, 0, e);
 }

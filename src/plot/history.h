@@ -60,7 +60,7 @@ size_t history_resumes(const struct run_info *, const char *key, int64_t *step,
                        size_t room);
 
 /* The first of some names, ended by NULL, that is a metric of the run; or NULL.
- * A name may be a pattern. */
+ * A name may be a pattern, or an expression (expression.h). */
 const char *history_find(const struct run_info *, const char *const *names);
 
 /* A curve of the points. */

@@ -5,6 +5,7 @@ src_plot_libplot_a_SOURCES = \
 	%D%/curve_groups.c \
 	%D%/curve_summary.c \
 	%D%/curves.c \
+	%D%/expression.c \
 	%D%/fig_curves.c \
 	%D%/fig_dashboard.c \
 	%D%/fig_hist.c \

@@ -35,6 +35,39 @@ is "$(awk -F'\t' '$3 == "train"' out | wc -l | tr -d ' ')" 2000 \
     "--data prints every point"
 is "$(awk -F'\t' '$3 == "train" && $4 == 1677 { printf "%.4f", $5 }' out)" \
     3.2303 "--data prints the values of the store"
+
+# Expressions over metrics.
+for i in 1 2 3 4; do
+    echo "{\"step\": $i, \"train/loss\": $i$(test $i = 3 ||
+        echo ", \"val/loss\": $((2 * i))"), \"a b\": 0.5}"
+done | gtrack -r sums log one >out 2>&1
+values() {
+    gplot metric -r sums --data -- "$1" one 2>err | awk -F'\t' 'NR > 1 {
+        printf("%s%s:%s", NR > 2 ? " " : "", $4, $5) }'
+}
+is "$(values 'val/loss - train/loss')" "1:1 2:2 4:4" \
+    "an expression has a value at each step that all of its metrics have"
+is "$(values '2 * (val/loss - -train/loss) / 3 + 1 - 2 * 3')" \
+    "1:-3 2:-1 4:3" "operators have their usual order"
+is "$(values 'log(exp(train/loss))*1e1 / "a b"')" "1:20 2:40 3:60 4:80" \
+    "there are functions, numbers and names in quotes"
+is "$(values '-(train/loss - 2)')" "1:1 2:-0 3:-1 4:-2" \
+    "a minus may stand before an operand"
+gplot metric -r sums 'val/loss - train/loss' one -o sum.json >out 2>&1
+like sum.json '"title": *"val/loss - train/loss"' \
+    "the axis of an expression has its text"
+while IFS='|' read -r text message; do
+    gplot metric -r sums "$text" one --data >out 2>err
+    is "$? $(cat err)" "$message" "an error names the place: $text"
+done <<'END'
+val/loss - none|3 gplot: expression: run one has no metric none at: none
+val/loss -|2 gplot: expression: a metric or a number is expected at the end of: val/loss -
+exp(val/loss - 1|2 gplot: expression: ')' or an operator is expected at the end of: exp(val/loss - 1
+val/loss 3 * 2|2 gplot: expression: an operator is expected at: 3 * 2
+val/loss ^ 2|2 gplot: expression: this has no meaning at: ^ 2
+(1 + 2)|2 gplot: expression: a metric is expected at the end of: (1 + 2)
+val/loss-train/loss|3 gplot: no run has a metric val/loss-train/loss
+END
 printf '{"step": %s, "loss": %s}\n' 1 0.1 2 3e-05 3 2 |
     gtrack -r digits log plain >out 2>&1
 gplot loss -r digits plain --data >out 2>err

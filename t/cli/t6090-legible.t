@@ -49,6 +49,13 @@ is "$(panels side.json) $(perl -MJSON::PP -0777 -ne \
 gplot dashboard --panels lr,val/loss run1 -o side.json >out 2>&1
 is "$(panels side.json)" "Learning rate;val/loss;" \
     "a chosen panel may be a metric"
+gplot dashboard --panels 'val/loss - train/loss+2*val/loss | exp(val/loss), lr' \
+    run1 -o side.json >out 2>&1
+is "$(panels side.json) $(perl -MJSON::PP -0777 -ne \
+    'my $p = decode_json($_)->{panels}[0];
+    print join "; ", $p->{y2}{title}, sort map { $_->{line} } @{$p->{curves}}' \
+    side.json)" "value;Learning rate; exp(val/loss); 2*val/loss; exp(val/loss); \
+val/loss - train/loss" "a panel may have expressions, and \" + \" does not divide it"
 gplot dashboard --panels 'train/loss+val/loss|train/lr!,lr' run1 -o side.json \
     >out 2>&1
 is "$(perl -MJSON::PP -0777 -ne 'my $p = decode_json($_)->{panels};

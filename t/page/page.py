@@ -576,6 +576,26 @@ def panels(p):
     p.await_text("#announcement", "gplot dashboard --panels")
 
 
+@test("expressions over metrics are panels, and an error names the place")
+def expressions(p):
+    p.go(view="charts", runs=ids_of(*RATES),
+         panels="val/loss - train/loss,exp(val/loss)+val/loss,lr - 2 )")
+    equal(titles(p)[:3], ["val/loss - train/loss", "exp(val/loss)+val/loss",
+                          "lr - 2 )"])
+    p.browser.wait("document.querySelector('.problem')")
+    equal(p.browser.run("return document.querySelector('.problem')"
+                        ".textContent"),
+          "expression: an operator is expected at: )")
+    p.go(view="charts", runs=ids_of("run1"), chart="panel:val/loss - train/loss",
+         panels="val/loss - train/loss")
+    p.await_charts()
+    panel = figure_of(p)["panels"][0]
+    equal(panel["y"]["title"], "val/loss - train/loss")
+    assert len(panel["curves"][0]["y"]) > 2, panel["curves"]
+    p.browser.keys("c")
+    p.await_text("#announcement", "--panels 'val/loss - train/loss'")
+
+
 @test("a chart is pinned to the panels, and panels are saved under a name")
 def pin(p):
     with other_server(p, "--edit") as server:

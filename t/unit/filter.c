@@ -157,7 +157,7 @@ static const struct key_value wrongs[] = {
     { "loss < '5'", "without quotes" },
     { "loss like '5'", "without quotes" },
     { "params.lr is nan", "only a number" },
-    { "metrics.loss < 5;", "not part" },
+    { "metrics.loss < 5;", "no meaning" },
     { "metrics.loss < 5 -- x", "\"and\" or \"or\"" },
     { "metrics.loss < 5, status = 'x'", "\"and\" or \"or\"" },
     { "(metrics.loss < 5", "\")\" is expected" },

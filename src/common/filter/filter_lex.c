@@ -14,10 +14,9 @@ int filter_lex_wrong(const struct lexer *l, struct err *e, const char *what)
 {
     const char *rest = l->text + l->lexeme.place;
 
-    if (*rest == '\0')
-        return err_set(e, ERR_USAGE, "filter: %s at the end of: %.200s", what,
-                       l->text);
-    return err_set(e, ERR_USAGE, "filter: %s at: %.200s", what, rest);
+    return err_set(e, ERR_USAGE, "%s: %s at%s: %.200s",
+                   l->what ? l->what : "filter", what,
+                   *rest ? "" : " the end of", *rest ? rest : l->text);
 }
 
 bool filter_lex_is_word(const struct lexeme *t, const char *word)
@@ -136,7 +135,11 @@ int filter_lex(struct lexer *l, struct err *e)
     case ',':
         l->lexeme.kind = LEXEME_COMMA;
         return 0;
+    case '*': /* of an expression */
+        l->lexeme.kind = LEXEME_NAME;
+        l->lexeme.text = "*";
+        return 0;
     default:
-        return filter_lex_wrong(l, e, "this is not part of a filter,");
+        return filter_lex_wrong(l, e, "this has no meaning");
     }
 }

@@ -53,6 +53,7 @@ struct lexer {
     const char *text;
     size_t at;
     struct arena *mem;
+    const char *what;     /* it is, for errors; NULL: a filter */
     struct lexeme lexeme; /* the current one */
 };
 
@@ -62,7 +63,7 @@ int filter_lex(struct lexer *, struct err *);
 /* Is the lexeme this word, bare, in any case? */
 bool filter_lex_is_word(const struct lexeme *, const char *word);
 
-/* "filter: WHAT at 'REST'": always -1. */
+/* "filter: WHAT at: REST"; always -1. */
 int filter_lex_wrong(const struct lexer *, struct err *, const char *what);
 
 /* ---- the tree ------------------------------------------------------------ */
