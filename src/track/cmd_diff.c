@@ -32,9 +32,7 @@ static const char *kind_of_tag(const char *tag)
 {
     if (strncmp(tag, "mlflow.source.git", 17) == 0)
         return "git";
-    if (strncmp(tag, "mlflow.", 7) == 0 || strncmp(tag, "gtrack.", 7) == 0)
-        return "environment";
-    return "tag";
+    return run_info_is_own_tag(tag) ? "environment" : "tag";
 }
 
 /* A value that fits on a line; of a long one, only its size. */

@@ -73,7 +73,7 @@ static void add_finding(void *arg, const struct fsck_finding *f)
 static int check_runs(struct findings *p, int n, char **words, size_t *checked,
                       struct err *e)
 {
-    const int flags = LOAD_DELETED | LOAD_NO_METRICS;
+    const int flags = LOAD_DELETED | LOAD_NO_METRICS | LOAD_FRESH;
     struct runs runs = { 0 };
 
     if (track_load(&runs, n, words, flags, e) < 0)
@@ -82,6 +82,10 @@ static int check_runs(struct findings *p, int n, char **words, size_t *checked,
         const struct run_info *r = &runs.run[i];
 
         p->listed = 0;
+        if (r->edited)
+            log_info("%s has been edited since it ended; lists show that from "
+                     "now on",
+                     r->name);
         if (fsck_run(r, repair, add_finding, p, e) < 0 ||
             (checkpoints && fsck_checkpoints(r, add_finding, p, e) < 0)) {
             const struct fsck_finding f = { r->name, r->id, "-", e->text,

@@ -31,6 +31,8 @@ static const struct opt ls_opts[] = {
       "print every parameter and every metric" },
     { 'x', "exit-status", NULL, OPT_FLAG, &must_match,
       "exit with status 1 if no run is listed" },
+    { 0, "fresh", NULL, OPT_FLAG, &selection.fresh,
+      "look at every file, even of runs that have ended" },
     TABLE_OPTS(style),
     { 0 }
 };

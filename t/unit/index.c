@@ -43,14 +43,19 @@ static char *cache_file(void)
     return path;
 }
 
-static int load(struct runs *runs)
+static int load_by(struct runs *runs, int flags)
 {
     struct err e = { 0 };
-    const int ret = runs_load(runs, root, 0, &e);
+    const int ret = runs_load(runs, root, flags, &e);
 
     if (ret < 0)
         diag("%s", e.text);
     return ret;
+}
+
+static int load(struct runs *runs)
+{
+    return load_by(runs, 0);
 }
 
 /* All that a run says, as text. */
@@ -82,13 +87,15 @@ static char *tell(const struct runs *runs)
     return buf_detach(&b);
 }
 
-/* With the cache and without it, the same is read. */
-static void same(const char *when)
+/* With the cache and without it, the same is read; the number of runs that were
+ * found to be edited. */
+static int same_by(int flags, const char *when)
 {
     struct runs with = { 0 }, without = { 0 };
+    int edited = 0;
     char *a, *b;
 
-    load(&with);
+    load_by(&with, flags);
     setenv("GTRACK_CACHE", "", 1);
     load(&without);
     setenv("GTRACK_CACHE", cache, 1);
@@ -101,8 +108,16 @@ static void same(const char *when)
     }
     free(a);
     free(b);
+    for (size_t i = 0; i < with.n; i++)
+        edited += with.run[i].edited;
     runs_free(&with);
     runs_free(&without);
+    return edited;
+}
+
+static void same(const char *when)
+{
+    same_by(0, when);
 }
 
 static void make(void)
@@ -122,6 +137,7 @@ static void make(void)
         }
         run_paramf(run, "lr", "%d", i);
         run_tag(run, "note", "\xc3\xbc\n");
+        run_tag(run, "mlflow.note.content", "a\n");
         for (int step = 0; step < 50; step++) {
             run_metric(run, "loss", step, 1.0 / (i + step + 1));
             run_metric(run, "val/loss", step, i);
@@ -146,15 +162,17 @@ static char *inside(const char *name, const char *file)
     return path;
 }
 
-/* Foreign writes, each in another run, each as careful as MLflow is. */
+/* Foreign writes, each in another run that has ended, each as careful as MLflow
+ * is.  Some are found only when every file is looked at. */
 static void foreign(void)
 {
     struct {
         const char *what, *name, *file, *text;
         int flags;
+        bool late;
     } writes[] = {
         { "a point more", "run1", "metrics/loss", "1700000000000 99.5 1000\n",
-          O_APPEND },
+          O_APPEND, true },
         { "a tag written over", "run2", "tags/note", "zz\n", O_TRUNC },
         { "a tag of the same length", "run3", "tags/note", "ab\n", 0 },
         { "a tag more", "run4", "tags/more", "x", O_CREAT },
@@ -162,15 +180,21 @@ static void foreign(void)
         { "a metric more", "run6", "metrics/more", "1700000000000 1.0 1\n",
           O_CREAT },
         { "a metric more in a folder", "run7", "metrics/val/acc",
-          "1700000000000 1.0 1\n", O_CREAT },
-        { "a parameter edited", "run8", "params/lr", "9", O_TRUNC },
-        { "a half line", "run9", "metrics/loss", "17000", O_APPEND },
+          "1700000000000 1.0 1\n", O_CREAT, true },
+        { "a parameter edited", "run8", "params/lr", "9", O_TRUNC, true },
+        { "a half line", "run9", "metrics/loss", "17000", O_APPEND, true },
+        { "a note written over", "run10", "tags/mlflow.note.content", "b\n",
+          O_TRUNC },
+        { "meta.yaml edited", "run11", "meta.yaml", "", O_TRUNC },
     };
 
     for (size_t i = 0; i < sizeof writes / sizeof writes[0]; i++) {
         char *path = inside(writes[i].name, writes[i].file);
 
         put(path, writes[i].text, writes[i].flags);
+        if (writes[i].late)
+            ok(same_by(LOAD_FRESH, writes[i].what) == 1,
+               "%s: the run is said to be edited", writes[i].what);
         same(writes[i].what);
         free(path);
     }

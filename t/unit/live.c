@@ -11,6 +11,7 @@
 #include "common/mem.h"
 #include "common/path.h"
 #include "store/write/run.h"
+#include "store/write/stored_run.h"
 #include "t/lib/tap.h"
 
 static struct run *begin(const char *root, const char *name)
@@ -98,6 +99,34 @@ static void test_points(struct live *l, struct run *a, struct run *b)
        "nothing is noticed if nothing changes");
 }
 
+/* A point that is logged after the end of a run, which was read after it. */
+static void test_ended(const char *root, const char *id)
+{
+    const struct metric_point more = { 1700000000000, 20, 0.5 };
+    struct stored_run run;
+    struct live l;
+    struct err e = { 0 };
+    int64_t before;
+
+    live_open(&l, root, 0);
+    live_read(&l);
+    live_look(&l);
+    live_read(&l);
+    before = points(&l, id);
+    for (size_t i = 0; i < l.runs.n; i++)
+        if (strcmp(l.runs.run[i].id, id) == 0 &&
+            stored_run_open(&run, l.runs.run[i].folder, &e) == 0) {
+            stored_run_points(&run, "train/loss", &more, 1, &e);
+            stored_run_close(&run);
+        }
+    live_look(&l);
+    ok(l.changes.n == 1 || !l.changes.seen,
+       "a point of a run that has ended is noticed");
+    ok(live_read(&l) && points(&l, id) == before + 1,
+       "a run that has ended is read again");
+    live_close(&l);
+}
+
 static void test_store(struct live *l, const char *root)
 {
     char *away = xasprintf("%s-away", root);
@@ -128,7 +157,7 @@ int main(void)
     struct err e = { 0 };
     struct run *a, *b;
     struct live l;
-    char *root;
+    char *root, id[33];
 
     setenv("GTRACK_CACHE", "", 1);
     if (!mkdtemp(folder))
@@ -140,9 +169,11 @@ int main(void)
     live_open(&l, root, 0);
     live_read(&l);
     test_points(&l, a, b);
+    snprintf(id, sizeof id, "%s", run_id(a));
     run_end(a, RUN_FINISHED, &e);
     run_end(b, RUN_FINISHED, &e);
     live_read(&l);
+    test_ended(root, id);
     test_store(&l, root);
     live_close(&l);
     free(root);

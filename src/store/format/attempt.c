@@ -184,9 +184,13 @@ static int save(const char *run, const struct attempt *a, bool sync,
     yaml_put_int(&b, "gpus", a->gpus);
     yaml_put(&b, "user", a->user);
     put_command(&b, a->command);
+    if (sync) /* it is more than a heartbeat */
+        store_touch(run);
     if (ret == 0)
         ret = store_write(pin.name, pin.name, b.s, b.len, sync, exists, e);
     path_unpin(&pin, e);
+    if (sync)
+        store_touch(run);
     buf_clear(&b);
     free(path);
     return ret;

@@ -109,6 +109,11 @@ bool run_info_is_provable(const struct run_info *run, const char *metric)
            (of_val && is_source(run, metric));
 }
 
+bool run_info_is_own_tag(const char *key)
+{
+    return strncmp(key, "mlflow.", 7) == 0 || strncmp(key, "gtrack.", 7) == 0;
+}
+
 const struct metric_sum *run_info_metric(const struct run_info *run,
                                          const char *key)
 {

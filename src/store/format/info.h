@@ -91,10 +91,14 @@ struct run_info {
     const char *torn;           /* a file whose last line is incomplete */
     bool unread;                /* some of it could not be read, perhaps that
                                  * it is deleted */
+    bool edited;                /* with LOAD_FRESH: its files are not what the
+                                 * index showed */
 };
 
 const char *run_info_param(const struct run_info *, const char *key);
 const char *run_info_tag(const struct run_info *, const char *key);
+/* Is it a tag that programs set for themselves, not people? */
+bool run_info_is_own_tag(const char *key);
 /* The command of the first attempt, or NULL. */
 const char *run_info_command(const struct run_info *);
 /* Is it running, but no process stands for it, unless it is this one?  So are
@@ -165,6 +169,7 @@ enum {
     LOAD_ONLY_DELETED = 8 + LOAD_DELETED,
     LOAD_NO_METRICS = 4, /* do not read metrics */
     LOAD_NO_INDEX = 64,  /* read the files, even if the index has the run */
+    LOAD_FRESH = 512,    /* look at all files, even of runs that have ended */
     LOAD_ONE_NAMED = 16, /* a name that several runs have is ERR_USAGE */
     LOAD_MAY_LACK = 32,  /* a metric that does not exist has no points */
     LOAD_LINKS = 128,    /* follow symbolic links */

@@ -345,6 +345,14 @@ int store_value(const char *run, const char *kind, const char *file,
     return ret;
 }
 
+void store_touch(const char *run)
+{
+    char *meta = path_join(run, STORE_META);
+
+    utimensat(AT_FDCWD, meta, NULL, AT_SYMLINK_NOFOLLOW);
+    free(meta);
+}
+
 int store_artifact_write(const char *run, const char *name, const void *data,
                          size_t n, bool sync, struct err *e)
 {

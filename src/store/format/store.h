@@ -130,6 +130,11 @@ int store_make_own(const char *run, struct err *);
 int store_value(const char *run, const char *kind, const char *file,
                 const char *value, bool sync, struct err *);
 
+/* Let readers see a change of a run that has ended, or is about to: without it
+ * they look at few of its files (read/index.h).  It is called before a change
+ * and after it. */
+void store_touch(const char *run);
+
 /* Write an artifact of a run, creating the folders that it needs. */
 int store_artifact_write(const char *run, const char *name, const void *data,
                          size_t n, bool sync, struct err *);

@@ -282,7 +282,7 @@ int runs_select(struct runs *runs, const char *root, char **words, int n,
     size_t kept = 0;
     int ret = 0;
 
-    if (load_by_id(runs, root, words, n, flags))
+    if (!(flags & LOAD_FRESH) && load_by_id(runs, root, words, n, flags))
         return 0;
     if (needs_metrics(words, n))
         flags &= ~LOAD_NO_METRICS;

@@ -12,13 +12,14 @@
 #include "common/clock.h"
 #include "common/filelock.h"
 #include "common/path.h"
+#include "store/format/attempt.h"
 #include "store/format/md5.h"
 #include "store/format/store.h"
 #include "store/read/pack.h"
 
 enum { INDEX_MAX = 1 << 30, FRESH_SECS = 2 };
 
-static const char magic[16] = "gtrack index 7\n";
+static const char magic[16] = "gtrack index 8\n";
 
 /* -- watching ---------------------------------------------------------- */
 
@@ -40,18 +41,21 @@ static struct hash128 hash_state(struct hash128 before, const struct stat *st)
     return hash128(word, sizeof word, 0);
 }
 
-void watch_add(struct watch *w, const char *run, const char *path)
+void watch_add(struct watch *w, const char *run, const char *path,
+               enum watch_when when)
 {
     const char *inside = path + strlen(run) + 1;
     const int64_t now = clock_wall_ms() / 1000;
     struct stat st;
+    const bool found = stat(path, &st) == 0;
 
+    buf_char(&w->paths, (char)when);
     buf_add(&w->paths, inside, strlen(inside) + 1);
-    if (stat(path, &st) < 0) {
-        w->hash = hash_state(w->hash, NULL);
+    w->hash = hash_state(w->hash, found ? &st : NULL);
+    if (when == WATCH_ALWAYS)
+        w->ended = hash_state(w->ended, found ? &st : NULL);
+    if (!found)
         return;
-    }
-    w->hash = hash_state(w->hash, &st);
     w->bytes += S_ISREG(st.st_mode) ? st.st_size : 0;
     if (st.st_ctim.tv_sec >= now - FRESH_SECS ||
         st.st_mtim.tv_sec >= now - FRESH_SECS)
@@ -64,30 +68,54 @@ void watch_clear(struct watch *w)
     *w = WATCH_INIT;
 }
 
-/* Is everything unchanged?  Paths relative to the run take half the time. */
+/* Is everything unchanged that is watched then?  Paths relative to the run take
+ * half the time; for a few it is not worth opening. */
 static bool is_unchanged(const struct index *x, const char *key,
-                         const char *paths, size_t n, struct hash128 was)
+                         const char *paths, size_t n, enum watch_when when,
+                         struct hash128 was)
 {
-    const int fd = openat(x->root_fd, key, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    const bool few = when == WATCH_ALWAYS;
+    const int fd =
+        few ? x->root_fd
+            : openat(x->root_fd, key, O_PATH | O_DIRECTORY | O_CLOEXEC);
     struct hash128 h = { 0 };
+    struct buf path = BUF_INIT;
 
     if (fd < 0)
         return false;
     for (const char *p = paths; p < paths + n; p += strlen(p) + 1) {
         struct stat st;
 
-        h = hash_state(h, fstatat(fd, p, &st, 0) < 0 ? NULL : &st);
+        if (*p < (char)when)
+            continue;
+        path.len = 0;
+        if (few)
+            buf_printf(&path, "%s/%s", key, p + 1);
+        h = hash_state(h, fstatat(fd, few ? path.s : p + 1, &st, 0) < 0 ? NULL
+                                                                        : &st);
     }
-    close(fd);
+    buf_clear(&path);
+    if (!few)
+        close(fd);
     return h.hi == was.hi && h.lo == was.lo;
+}
+
+/* Has it ended, and did a program of ours write it, so that few of its files
+ * need to be watched? */
+static bool has_ended(const struct run_info *r)
+{
+    return r->status != RUN_RUNNING && r->status != RUN_SCHEDULED &&
+           !r->damage && !r->torn &&
+           (r->attempts ? r->attempt[r->attempts - 1].status != RUN_RUNNING
+                        : run_info_tag(r, STORE_COLOUR_TAG) != NULL);
 }
 
 /* -- the file ---------------------------------------------------------- */
 
 /*
  * The magic, then a record for each run: the length and the hash of what
- * follows, the key, the hash of what is watched, its paths, and the run (see
- * pack.h).
+ * follows, the key, whether it has ended, the hashes of what is watched always
+ * and of everything, the paths of that, and the run (see pack.h).
  */
 struct index_slot {
     const char *key;
@@ -104,6 +132,7 @@ struct index_news {
     struct news *item;
     size_t n, room;
     int64_t bytes;
+    bool edited; /* what the file has would be believed again */
 };
 
 char *index_path(const char *of, const char *ending)
@@ -198,9 +227,10 @@ static bool read_records(struct index *x)
     return true;
 }
 
-void index_open(struct index *x, const char *root)
+void index_open(struct index *x, const char *root, bool all)
 {
     *x = (struct index){
+        .all = all,
         .root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC),
         .path = cache_path(root),
     };
@@ -240,13 +270,28 @@ static bool is_sound(const struct index *x, const struct index_slot *slot)
     return memcmp(record - sizeof hash, &hash, sizeof hash) == 0;
 }
 
+/* Add news of a run; an empty record removes what the file has. */
+static void add_news(struct index *x, const char *key, struct buf record,
+                     int64_t bytes, bool edited)
+{
+    struct index_news *news = x->news;
+
+    pthread_mutex_lock(&news->lock);
+    GROW(news->item, news->n, news->room);
+    news->item[news->n++] = (struct news){ xstrdup(key), record };
+    news->bytes += bytes;
+    news->edited |= edited;
+    pthread_mutex_unlock(&news->lock);
+}
+
 bool index_get(struct index *x, const char *key, struct run_info *run,
                struct arena *mem)
 {
     const struct index_slot *slot = find_slot(x, key);
     struct unpack u;
     const char *paths;
-    struct hash128 was;
+    struct hash128 was[2];
+    bool ended;
     uint32_t n;
 
     if (!slot || !is_sound(x, slot))
@@ -254,37 +299,47 @@ bool index_get(struct index *x, const char *key, struct run_info *run,
     u = (struct unpack){ x->data + slot->at, x->data + slot->at + slot->size,
                          true };
     unpack_text(&u);
-    was.hi = (uint64_t)unpack_i64(&u);
-    was.lo = (uint64_t)unpack_i64(&u);
+    ended = unpack_u32(&u) != 0;
+    for (int i = 0; i < 2; i++) {
+        was[i].hi = (uint64_t)unpack_i64(&u);
+        was[i].lo = (uint64_t)unpack_i64(&u);
+    }
     paths = unpack_bytes(&u, &n);
-    return u.good && (n == 0 || paths[n - 1] == '\0') &&
-           is_unchanged(x, key, paths, n, was) && unpack_run(&u, run, mem);
+    if (!u.good || (n > 0 && paths[n - 1] != '\0') ||
+        (ended && !is_unchanged(x, key, paths, n, WATCH_ALWAYS, was[0])))
+        return false;
+    if ((!ended || x->all) &&
+        !is_unchanged(x, key, paths, n, WATCH_RUNNING, was[1])) {
+        run->edited = ended;
+        return false;
+    }
+    return unpack_run(&u, run, mem);
 }
 
 void index_put(struct index *x, const char *key, const struct run_info *run,
                const struct watch *w)
 {
-    struct news news = { .record = BUF_INIT };
+    struct buf b = BUF_INIT;
+    const bool known = w && !w->fresh;
 
-    if (!x->path || w->fresh)
+    if (!x->path || (!known && !run->edited))
         return;
-    pack_text(&news.record, key);
-    pack_i64(&news.record, (int64_t)w->hash.hi);
-    pack_i64(&news.record, (int64_t)w->hash.lo);
-    pack_bytes(&news.record, w->paths.s, w->paths.len);
-    pack_run(&news.record, run);
-    news.key = xstrdup(key);
-    pthread_mutex_lock(&x->news->lock);
-    GROW(x->news->item, x->news->n, x->news->room);
-    x->news->item[x->news->n++] = news;
-    x->news->bytes += w->bytes;
-    pthread_mutex_unlock(&x->news->lock);
+    if (known) {
+        pack_text(&b, key);
+        pack_u32(&b, has_ended(run));
+        buf_add(&b, &w->ended, sizeof w->ended);
+        buf_add(&b, &w->hash, sizeof w->hash);
+        pack_bytes(&b, w->paths.s, w->paths.len);
+        pack_run(&b, run);
+    }
+    add_news(x, key, b, known ? w->bytes : 0, run->edited);
 }
 
 /* Writing costs as much as all runs do; reading these again, less. */
 static bool is_worth_it(const struct index_news *news, size_t n)
 {
-    return news->n >= 32 || news->n * 8 >= n || news->bytes >= 1 << 20;
+    return news->edited || news->n >= 32 || news->n * 8 >= n ||
+           news->bytes >= 1 << 20;
 }
 
 static void put_record(struct buf *b, const void *data, size_t n)
@@ -335,7 +390,7 @@ void index_save(struct index *x, char *const *keys, size_t n)
             bsearch(&want, news->item, news->n, sizeof want, str_compare);
         const struct index_slot *old = new ? NULL : find_slot(x, keys[i]);
 
-        if (new)
+        if (new &&new->record.len)
             put_record(&b, new->record.s, new->record.len);
         else if (old)
             put_record(&b, x->data + old->at, old->size);

@@ -12,7 +12,7 @@
 /*
  * index - a cache of what was read of each run
  *
- *      index_open(&index, root);
+ *      index_open(&index, root, false);
  *      if (!index_get(&index, "0/11aeb3...", &run, &arena)) {
  *          ...read the run, calling watch_add() before each file and folder
  *          index_put(&index, "0/11aeb3...", &run, &watch);
@@ -26,6 +26,11 @@
  * might leave the same times, the run is read again.  A damaged cache is
  * ignored.
  *
+ * Of a run that one of our programs wrote and that has ended, only a few are
+ * looked at, unless all are to be: meta.yaml, the folders of parameters, tags
+ * and metrics, and the tags of people, which MLflow's page rewrites in place.
+ * So whoever of us changes anything else of such a run calls store_touch().
+ *
  * Its path is $GTRACK_CACHE/<hash of the root>.index; GTRACK_CACHE is by
  * default $XDG_CACHE_HOME/gtrack, or ~/.cache/gtrack.  If it is empty, nothing
  * is cached.
@@ -33,20 +38,26 @@
  * index_get() and index_put() may be called from several threads.
  */
 struct watch {
-    struct buf paths;    /* in the run, each with its NUL */
-    struct hash128 hash; /* of what is watched */
-    int64_t bytes;       /* of the files: what reading them costs */
-    bool fresh;          /* something changed just now */
+    struct buf paths; /* in the run, each after WATCH_RUNNING or _ALWAYS, and
+                       * with its NUL */
+    struct hash128 hash, ended; /* of all, and of what is watched always */
+    int64_t bytes;              /* of the files: what reading them costs */
+    bool fresh;                 /* something changed just now */
 };
 
-#define WATCH_INIT ((struct watch){ BUF_INIT, { 0 }, 0, false })
+#define WATCH_INIT ((struct watch){ BUF_INIT, { 0 }, { 0 }, 0, false })
+
+/* Until the run has ended, or after that, too. */
+enum watch_when { WATCH_RUNNING = 1, WATCH_ALWAYS };
 
 /* A file or folder that is about to be read, or found missing. */
-void watch_add(struct watch *, const char *run, const char *path);
+void watch_add(struct watch *, const char *run, const char *path,
+               enum watch_when);
 void watch_clear(struct watch *);
 
 struct index {
     int root_fd;
+    bool all;   /* look at all files, even of runs that have ended */
     char *path; /* NULL: there is no cache */
     char *data; /* the file; strings of runs point into it */
     size_t size;
@@ -66,10 +77,12 @@ char *index_folder(const char *root);
  * enter. */
 void index_write(const char *path, const struct buf *);
 
-void index_open(struct index *, const char *root);
-/* Fill in a run from the cache; false if its files have to be read. */
+void index_open(struct index *, const char *root, bool all);
+/* Fill in a run from the cache; false if its files have to be read.  Then
+ * run->edited says whether that was only noticed because all were looked at. */
 bool index_get(struct index *, const char *key, struct run_info *,
                struct arena *);
+/* Without a watch, it is not known what the run is now. */
 void index_put(struct index *, const char *key, const struct run_info *,
                const struct watch *);
 /* Rewrite the cache if that is worthwhile.  `keys` has the keys of all runs. */

@@ -42,43 +42,6 @@ static void failed(struct run_reader *r, const struct err *e, const char *where)
     r->run->unread = r->run->unread || e->kind == ERR_SYSTEM;
 }
 
-/* Called with each file below a folder of keys. */
-typedef void key_fn(struct run_reader *, const char *path, const char *key);
-
-static void each_key(struct run_reader *r, const char *folder, key_fn *fn)
-{
-    struct path_list keys, folders;
-    struct err e = { 0 };
-
-    watch_add(r->watch, r->run->folder, folder);
-    if (key_list(&keys, &folders, folder, r->run->links, &e) < 0) {
-        if (e.kind != ERR_MISSING || path_exists(folder))
-            failed(r, &e, folder);
-        return;
-    }
-    if (key_list_full(&keys, &folders))
-        damaged(r, "has more than 10,000 files, which are not all read",
-                folder);
-    for (size_t i = 0; i < folders.n; i++) {
-        char *path = path_join(folder, folders.name[i]);
-
-        watch_add(r->watch, r->run->folder, path);
-        free(path);
-    }
-    for (size_t i = 0; i < keys.n; i++) {
-        char *path = path_join(folder, keys.name[i]);
-        const char *problem = key_problem(keys.name[i]);
-
-        if (problem)
-            damaged(r, problem, path);
-        watch_add(r->watch, r->run->folder, path);
-        fn(r, path, keys.name[i]);
-        free(path);
-    }
-    path_list_clear(&folders);
-    path_list_clear(&keys);
-}
-
 static void load_pair(struct run_reader *r, const char *path, const char *key,
                       struct pair **pairs, size_t *n)
 {
@@ -166,6 +129,52 @@ static void load_metric(struct run_reader *r, const char *path, const char *key)
     run->metrics[run->n_metrics++] = m;
 }
 
+/* Called with each file below a folder of keys. */
+typedef void key_fn(struct run_reader *, const char *path, const char *key);
+
+/* May MLflow's page write it anew in place? */
+static bool is_of_people(const char *tag)
+{
+    return !run_info_is_own_tag(tag) || strcmp(tag, "mlflow.note.content") == 0;
+}
+
+static void each_key(struct run_reader *r, const char *folder, key_fn *fn)
+{
+    struct path_list keys, folders;
+    struct err e = { 0 };
+
+    watch_add(r->watch, r->run->folder, folder, WATCH_ALWAYS);
+    if (key_list(&keys, &folders, folder, r->run->links, &e) < 0) {
+        if (e.kind != ERR_MISSING || path_exists(folder))
+            failed(r, &e, folder);
+        return;
+    }
+    if (key_list_full(&keys, &folders))
+        damaged(r, "has more than 10,000 files, which are not all read",
+                folder);
+    for (size_t i = 0; i < folders.n; i++) {
+        char *path = path_join(folder, folders.name[i]);
+
+        watch_add(r->watch, r->run->folder, path,
+                  fn == load_metric ? WATCH_RUNNING : WATCH_ALWAYS);
+        free(path);
+    }
+    for (size_t i = 0; i < keys.n; i++) {
+        char *path = path_join(folder, keys.name[i]);
+        const char *problem = key_problem(keys.name[i]);
+
+        if (problem)
+            damaged(r, problem, path);
+        watch_add(r->watch, r->run->folder, path,
+                  fn == load_tag && is_of_people(keys.name[i]) ? WATCH_ALWAYS
+                                                               : WATCH_RUNNING);
+        fn(r, path, keys.name[i]);
+        free(path);
+    }
+    path_list_clear(&folders);
+    path_list_clear(&keys);
+}
+
 /* Archives and git have no empty folders, so one that is missing is empty. */
 static void load_keys(struct run_reader *r, const char *kind, key_fn *fn)
 {
@@ -179,11 +188,12 @@ static void load_keys(struct run_reader *r, const char *kind, key_fn *fn)
     free(folder);
 }
 
-static void watch_inside(struct run_reader *r, const char *name)
+static void watch_inside(struct run_reader *r, const char *name,
+                         enum watch_when when)
 {
     char *path = path_join(r->run->folder, name);
 
-    watch_add(r->watch, r->run->folder, path);
+    watch_add(r->watch, r->run->folder, path, when);
     free(path);
 }
 
@@ -193,12 +203,12 @@ static void load_inputs(struct run_reader *r)
     const char *problem = NULL;
     struct path_list names;
 
-    watch_add(r->watch, r->run->folder, folder);
+    watch_add(r->watch, r->run->folder, folder, WATCH_RUNNING);
     if (path_list_most(&names, folder, DATASETS_MAX, ERR_IGNORED) == 0) {
         for (size_t i = 0; i < names.n; i++) {
             char *meta = xasprintf("inputs/%s/" STORE_META, names.name[i]);
 
-            watch_inside(r, meta);
+            watch_inside(r, meta, WATCH_RUNNING);
             free(meta);
         }
         path_list_clear(&names);
@@ -219,7 +229,7 @@ void load_run(struct run_info *run, struct arena *mem, struct watch *watch,
     struct meta meta;
     bool lost;
 
-    watch_inside(&r, STORE_META);
+    watch_inside(&r, STORE_META, WATCH_ALWAYS);
     lost = meta_load(&meta, mem, run->folder, run->links, &e) < 0;
     if (lost) {
         run->unread = e.kind == ERR_SYSTEM;
@@ -236,7 +246,8 @@ void load_run(struct run_info *run, struct arena *mem, struct watch *watch,
     run->status = (enum run_status)meta.status;
     run->deleted = meta.deleted;
     run->damage = meta.damage;
-    watch_inside(&r, STORE_OWN); /* all in there comes by rename */
+    /* all in there comes by rename */
+    watch_inside(&r, STORE_OWN, WATCH_RUNNING);
     if (attempts_load(&list, mem, run->folder, run->links, &e) < 0)
         failed(&r, &e, run->folder);
     run->attempt = list.item;

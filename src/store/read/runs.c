@@ -307,7 +307,8 @@ static void keep_run(struct run_info *run, struct arena *read,
 {
     struct run_info kept = { .folder = run->folder,
                              .links = run->links,
-                             .unread = run->unread };
+                             .unread = run->unread,
+                             .edited = run->edited };
     struct buf b = BUF_INIT;
     struct unpack u;
     char *packed;
@@ -331,21 +332,23 @@ static void load_one(struct crew *crew, struct load_task *task,
     struct run_info *run = &task->run;
     struct watch watch = WATCH_INIT;
     struct arena read = { 0 };
-    bool lost = false;
+    bool lost = false, whole;
 
     run->folder = arena_printf(mem, "%s/%s", crew->root, task->key);
     if (!uses_index(crew) || !index_get(&crew->index, task->key, run, mem)) {
         char *meta = path_join(run->folder, STORE_META);
 
-        *run = (struct run_info){ .folder = run->folder, .links = crew->links };
+        *run = (struct run_info){ .folder = run->folder,
+                                  .links = crew->links,
+                                  .edited = run->edited };
         lost = !path_exists(meta);
         free(meta);
         if (lost && !store_looks_like_run(run->folder))
             return;
         load_run(run, &read, &watch, crew->flags);
-        if (!lost && !run->unread && uses_index(crew) &&
-            !(crew->flags & LOAD_NO_METRICS))
-            index_put(&crew->index, task->key, run, &watch);
+        whole = !run->unread && !(crew->flags & LOAD_NO_METRICS);
+        if (!lost && uses_index(crew) && (whole || run->edited))
+            index_put(&crew->index, task->key, run, whole ? &watch : NULL);
         watch_clear(&watch);
         keep_run(run, &read, mem);
     }
@@ -488,7 +491,7 @@ int runs_load_ids(struct runs *runs, const char *root, char *const *ids, int n,
     for (size_t i = 0; i < all.n; i++)
         if (!all.item[i].deleted || (flags & LOAD_DELETED))
             add_tasks(&crew, &all.item[i]);
-    index_open(&crew.index, root);
+    index_open(&crew.index, root, flags & LOAD_FRESH);
     run_tasks(&crew, &runs->mem);
     if (!ids)
         save_index(&crew);

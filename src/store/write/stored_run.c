@@ -129,10 +129,12 @@ int stored_run_points(struct stored_run *p, const char *key,
         return file ? 0 : -1;
     path = xasprintf("%s/metrics/%s", p->folder, file);
     temp = path_join(p->folder, STORE_OWN "/points");
+    store_touch(p->folder);
     ret = path_pin(&pin, path, p->folder, e);
     if (ret == 0)
         ret = metric_append(pin.name, temp, point, n, &done, e);
     path_unpin(&pin, e);
+    store_touch(p->folder);
     free(temp);
     free(path);
     return ret;

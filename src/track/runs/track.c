@@ -295,8 +295,9 @@ int track_narrow(struct runs *runs, const char *root,
 int track_select(struct runs *runs, const struct track_selection *o, int n,
                  char **words, struct err *e)
 {
-    const int flags =
-        (o->deleted ? LOAD_DELETED : 0) | (o->attempts ? LOAD_ALL_ATTEMPTS : 0);
+    const int flags = (o->deleted ? LOAD_DELETED : 0) |
+                      (o->attempts ? LOAD_ALL_ATTEMPTS : 0) |
+                      (o->fresh ? LOAD_FRESH : 0);
 
     if (track_load(runs, n, words, flags, e) < 0)
         return -1;

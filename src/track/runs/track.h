@@ -50,7 +50,7 @@ struct track_selection {
     const char *where, *experiment, *sweep, *since, *sort;
     int status; /* index into track_status_words, or -1 */
     int limit;
-    bool deleted, attempts;
+    bool deleted, attempts, fresh;
 };
 
 /* The values of the options of a command that begins a run. */

@@ -21,7 +21,7 @@ static int edit_tags(const struct run_info *r, json_t *tags, struct err *e)
     {
         if (!json_is_string(value) && !json_is_null(value))
             return err_set(e, ERR_USAGE, "the tag %.80s expects a text", key);
-        if (strncmp(key, "mlflow.", 7) == 0 || strncmp(key, "gtrack.", 7) == 0)
+        if (run_info_is_own_tag(key))
             return err_set(e, ERR_USAGE, "the tag %.80s cannot be changed here",
                            key);
         if (edit_tag(r, key, json_string_value(value), e) < 0)

@@ -125,8 +125,7 @@ static void add_tags(struct columns *c, const struct runs *runs)
         const struct run_info *r = &runs->run[i];
 
         for (size_t k = 0; k < r->n_tags; k++)
-            if (strncmp(r->tags[k].key, "mlflow.", 7) != 0 &&
-                strncmp(r->tags[k].key, "gtrack.", 7) != 0)
+            if (!run_info_is_own_tag(r->tags[k].key))
                 columns_add(c, COLUMN_TAG, r->tags[k].key);
     }
 }

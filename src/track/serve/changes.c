@@ -14,7 +14,7 @@
 
 enum {
     FOLDER_EVENTS = IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO |
-                    IN_ONLYDIR | IN_DONT_FOLLOW,
+                    IN_ATTRIB | IN_ONLYDIR | IN_DONT_FOLLOW,
     FILE_EVENTS = FOLDER_EVENTS | IN_MODIFY | IN_CLOSE_WRITE,
     DEEPEST = 8, /* folders of metrics, as in system/gpu/0 */
 };
