@@ -4,16 +4,13 @@
 #include "config.h"
 #include "common/output/table.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/clock.h"
 #include "common/num.h"
 #include "common/output/emit.h"
-#include "common/output/table_impl.h"
-
-/* For programs a spread has four columns. */
-static const char *const spread_part[] = { "", " std", " n", " ci95" };
 
 /* ---- tab- and comma-separated ---- */
 
@@ -62,31 +59,71 @@ void table_csv_safe(struct buf *b, const char *s)
     free(quoted);
 }
 
-typedef void put_fn(struct buf *, const char *);
+/* A cell for programs, without quoting; a spread has four parts, other cells
+ * one. */
+static void put_exact(struct buf *b, const struct table_cell *c, int part)
+{
+    char text[NUM_TEXT];
 
-static void write_separated(const struct table *t, char separator, put_fn *put,
+    if (part > 0 && c->type != TABLE_SPREAD)
+        return;
+    switch (part == 2 ? TABLE_INT : c->type) {
+    case TABLE_NONE:
+        break;
+    case TABLE_TEXT:
+        buf_str(b, c->text);
+        break;
+    case TABLE_INT:
+    case TABLE_BYTES:
+        buf_printf(b, "%" PRId64, c->i);
+        break;
+    case TABLE_REAL:
+    case TABLE_SECS:
+    case TABLE_SPREAD:
+        num_shortest(text, part == 0 ? c->x : part == 1 ? c->std : c->ci);
+        buf_str(b, text);
+        break;
+    case TABLE_TIME:
+        buf_str(b, clock_utc(text, c->i));
+        break;
+    }
+}
+
+static bool has_spread(const struct table *t, size_t column)
+{
+    for (size_t i = column; i < t->n_cells; i += t->n_columns)
+        if (t->cell[i].type == TABLE_SPREAD)
+            return true;
+    return false;
+}
+
+static void write_separated(const struct table *t, enum table_form form,
                             bool header, struct buf *out)
 {
+    /* a spread has four columns */
+    static const char *const spread_part[] = { "", " std", " n", " ci95" };
+    const bool csv = form == TABLE_CSV || form == TABLE_CSV_SAFE;
+    void (*const put)(struct buf *, const char *) =
+        form == TABLE_CSV        ? table_csv_text
+        : form == TABLE_CSV_SAFE ? table_csv_safe
+                                 : table_tsv_text;
     const size_t rows = table_rows(t);
     bool *spread = xcalloc(t->n_columns, sizeof *spread);
     struct buf text = BUF_INIT;
 
     for (size_t j = 0; j < t->n_columns; j++)
-        spread[j] = table_has_spread(t, j);
+        spread[j] = has_spread(t, j);
     for (size_t row = header ? 0 : 1; row <= rows; row++) {
         for (size_t j = 0; j < t->n_columns; j++) {
             for (int part = 0; part < (spread[j] ? 4 : 1); part++) {
                 buf_trim(&text, 0);
-                if (row == 0) {
+                if (row == 0)
                     buf_printf(&text, "%s%s", t->column[j], spread_part[part]);
-                } else {
-                    const struct table_cell c = table_cell_part(
-                        &t->cell[(row - 1) * t->n_columns + j], part);
-
-                    table_cell_exact(&text, &c);
-                }
+                else
+                    put_exact(&text, &t->cell[(row - 1) * t->n_columns + j],
+                              part);
                 if (j || part)
-                    buf_char(out, separator);
+                    buf_char(out, csv ? ',' : '\t');
                 put(out, text.s);
             }
         }
@@ -141,7 +178,7 @@ void table_emit_row(struct emit *o, const char *key, const struct table *t,
     emit_object_end(o);
 }
 
-void table_write_json(const struct table *t, struct buf *out)
+static void write_json(const struct table *t, struct buf *out)
 {
     struct emit o = { out, .reals = EMIT_QUOTED, .spaced = true, .lines = 1 };
 
@@ -160,17 +197,11 @@ void table_write_json(const struct table *t, struct buf *out)
     emit_newline(&o);
 }
 
-void table_write_tsv(const struct table *t, bool header, struct buf *out)
+void table_write_data(const struct table *t, enum table_form form, bool header,
+                      struct buf *out)
 {
-    write_separated(t, '\t', table_tsv_text, header, out);
-}
-
-void table_write_csv(const struct table *t, bool header, struct buf *out)
-{
-    write_separated(t, ',', table_csv_text, header, out);
-}
-
-void table_write_csv_safe(const struct table *t, bool header, struct buf *out)
-{
-    write_separated(t, ',', table_csv_safe, header, out);
+    if (form == TABLE_JSON)
+        write_json(t, out);
+    else
+        write_separated(t, form, header, out);
 }

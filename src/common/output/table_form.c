@@ -5,13 +5,137 @@
 #include "common/output/table.h"
 
 #include <ctype.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/output/table_impl.h"
+#include "common/clock.h"
+#include "common/num.h"
 #include "common/utf8.h"
 
 /* ---- the forms for people share their texts ---- */
+
+/* Is it so large that all digits before the point are shown, not five? */
+static bool is_large(double x)
+{
+    return fabs(x) >= 99999.5 && fabs(x) < 1e12;
+}
+
+/* Decimals of a number written with five significant digits; -1 if it needs an
+ * exponent. */
+static int decimals(double x)
+{
+    char s[NUM_TEXT];
+    const char *dot;
+
+    if (is_large(x))
+        return 0;
+    snprintf(s, sizeof s, "%.5g", x);
+    if (strchr(s, 'e'))
+        return -1;
+    dot = strchr(s, '.');
+    return dot ? (int)strlen(dot + 1) : 0;
+}
+
+/*
+ * Numbers of a column are aligned by giving them the same number of decimals,
+ * if that needs neither exponents nor more than six digits.
+ */
+static int column_decimals(const struct table *t, size_t column)
+{
+    int most = 0;
+    double largest = 0;
+
+    for (size_t i = column; i < t->n_cells; i += t->n_columns) {
+        const struct table_cell *c = &t->cell[i];
+        int d;
+
+        if (c->type != TABLE_REAL || !isfinite(c->x))
+            continue;
+        d = decimals(c->x);
+        if (d < 0)
+            return -1;
+        most = d > most ? d : most;
+        largest = fmax(largest, fabs(c->x));
+    }
+    return most + (int)log10(fmax(largest, 1)) > 6 ? -1 : most;
+}
+
+int *table_decimals(const struct table *t)
+{
+    int *places = xcalloc(t->n_columns, sizeof *places);
+
+    for (size_t j = 0; j < t->n_columns; j++)
+        places[j] = column_decimals(t, j);
+    return places;
+}
+
+/* How many decimals show two digits of x. */
+static int std_decimals(double x)
+{
+    const int d = x > 0 && isfinite(x) ? 1 - (int)floor(log10(x)) : 4;
+
+    return d < 0 ? 0 : d > 12 ? 12 : d;
+}
+
+static void real_text(struct buf *b, double x, int places)
+{
+    if (isnan(x))
+        buf_str(b, "nan");
+    else if (isinf(x))
+        buf_str(b, x < 0 ? "-inf" : "inf");
+    else if (places >= 0 || is_large(x))
+        buf_printf(b, "%.*f", places < 0 ? 0 : places, x);
+    else
+        buf_printf(b, "%.5g", x);
+}
+
+/* A cell for people. */
+void table_cell_text(struct buf *b, const struct table_cell *c, int places)
+{
+    const char *plus_minus = utf8_locale() ? " ± " : " +- ";
+    char text[NUM_TEXT];
+
+    switch (c->type) {
+    case TABLE_NONE:
+        buf_char(b, '-');
+        break;
+    case TABLE_TEXT:
+        utf8_visible(b, c->text);
+        break;
+    case TABLE_INT:
+        buf_printf(b, "%" PRId64, c->i);
+        break;
+    case TABLE_REAL:
+        real_text(b, c->x, places);
+        break;
+    case TABLE_TIME:
+        buf_add(b, clock_text(text, c->i), strlen("2026-11-21 14:03"));
+        break;
+    case TABLE_SECS:
+        buf_str(b, num_duration(text, c->x));
+        break;
+    case TABLE_BYTES:
+        buf_str(b, num_bytes(text, (double)c->i));
+        break;
+    case TABLE_SPREAD:
+        if (c->i < 2) {
+            real_text(b, c->x, -1);
+            break;
+        }
+        places = std_decimals(c->std);
+        real_text(b, c->x, places);
+        buf_str(b, plus_minus);
+        real_text(b, c->std, places);
+        buf_str(b, " (95%");
+        buf_str(b, plus_minus);
+        real_text(b, c->ci, places);
+        buf_printf(b, ", n=%" PRId64 ")", c->i);
+        break;
+    }
+}
 
 /* A column of numbers is set flush right. */
 static bool flush_right(const struct table *t, size_t column)
@@ -126,11 +250,11 @@ static void latex_cell(struct buf *out, const struct table_cell *c, int places)
         break;
     case TABLE_SPREAD:
         if (c->i > 1) {
-            places = table_std_decimals(c->std);
+            places = std_decimals(c->std);
             buf_str(out, bold ? "$\\mathbf{" : "$");
-            table_real_text(out, c->x, places);
+            real_text(out, c->x, places);
             buf_str(out, bold ? "} \\pm " : " \\pm ");
-            table_real_text(out, c->std, places);
+            real_text(out, c->std, places);
             buf_char(out, '$');
             break;
         }
@@ -204,7 +328,7 @@ static void measure(const struct table *t, bool color, struct layout *l)
     l->n = t->n_columns;
     l->dropped = NULL;
     for (size_t j = 0; j < t->n_columns; j++) {
-        const int places = table_column_decimals(t, j);
+        const int places = column_decimals(t, j);
         bool starred = false;
 
         l->right[j] = flush_right(t, j);
@@ -414,28 +538,12 @@ static void aligned(const struct table *t, bool header, bool color,
 void table_format(const struct table *t, enum table_form form, bool header,
                   bool color, size_t width, struct buf *out)
 {
-    switch (form) {
-    case TABLE_AUTO:
-    case TABLE_TSV:
-        table_write_tsv(t, header, out);
-        break;
-    case TABLE_CSV:
-        table_write_csv(t, header, out);
-        break;
-    case TABLE_CSV_SAFE:
-        table_write_csv_safe(t, header, out);
-        break;
-    case TABLE_JSON:
-        table_write_json(t, out);
-        break;
-    case TABLE_MARKDOWN:
-        markdown(t, header, out);
-        break;
-    case TABLE_LATEX:
-        latex(t, header, out);
-        break;
-    case TABLE_ALIGNED:
+    if (form == TABLE_ALIGNED)
         aligned(t, header, color, width, out);
-        break;
-    }
+    else if (form == TABLE_MARKDOWN)
+        markdown(t, header, out);
+    else if (form == TABLE_LATEX)
+        latex(t, header, out);
+    else
+        table_write_data(t, form, header, out);
 }
