@@ -210,6 +210,11 @@ def brush(p):
     colours = p.browser.run("return new Set([...document.querySelectorAll("
                             "'.spread .line')].map(l => l.style.stroke)).size")
     assert colours > 20, colours
+    assert p.browser.run(
+        "const all = [...document.querySelectorAll('.spread')[0].children];"
+        "const last = (c) => all.findLastIndex(e => e.classList.contains(c));"
+        "return all.findIndex(e => e.classList.contains('axis')) >"
+        "last('line') && last('brush') > last('axis')"), "lines cover labels"
     p.browser.run("document.querySelector('.spread .brush').id = 'brush'")
     p.browser.pointer("#brush", (0.5, 0.45), (0.5, 0.5), (0.5, 0.55), press=True)
     p.browser.wait("document.querySelector('.spread .dim')")

@@ -82,12 +82,12 @@ export function parallel_lines(parallel, name_of, baseline, brush, changed) {
         class: "spread", "aria-label": "Parallel coordinates of " +
             `${lines.length} runs over ` +
             axes.map((a) => a.title).join(", ") },
-    axes.map((a, i) => axis_lines(a, x(i), top, bottom)),
     lines.filter((l) => axes.some((a, i) => point(l, i))).map((line) =>
         element("path", { d: path(line), class: !kept.has(line) ? "line dim"
             : line.run === baseline ? "line baseline" : "line",
         style: { stroke: colour_of(line) } },
         element("title", {}, sentence_of(axes, line, name_of)))),
+    axes.map((a, i) => axis_lines(a, x(i), top, bottom)),
     axes.flatMap((a, i) => brush_strip(a, x(i), top, bottom, brush, changed)));
 }
 
