@@ -98,6 +98,25 @@ void buf_clear(struct buf *b)
     *b = BUF_INIT;
 }
 
+void buf_base64(struct buf *b, const void *data, size_t n)
+{
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnop"
+                                  "qrstuvwxyz0123456789+/";
+    const unsigned char *s = data;
+
+    for (size_t i = 0; i < n; i += 3) {
+        const size_t left = n - i;
+        const unsigned v = (unsigned)s[i] << 16 |
+                           (left > 1 ? (unsigned)s[i + 1] << 8 : 0) |
+                           (left > 2 ? (unsigned)s[i + 2] : 0);
+
+        buf_char(b, letters[v >> 18]);
+        buf_char(b, letters[v >> 12 & 63]);
+        buf_char(b, left > 1 ? letters[v >> 6 & 63] : '=');
+        buf_char(b, left > 2 ? letters[v & 63] : '=');
+    }
+}
+
 int buf_read_open(struct buf *b, int fd, const char *path, size_t max,
                   struct err *e)
 {

@@ -43,6 +43,8 @@ void buf_shell_short(struct buf *, const char *word);
  * number; -1 if the shell does more than divide and unquote it. */
 int buf_shell_split(struct buf *, const char *line);
 
+void buf_base64(struct buf *, const void *data, size_t n);
+
 void buf_room(struct buf *, size_t more); /* for more bytes, and a NUL */
 void buf_trim(struct buf *, size_t len);  /* cut to len */
 char *buf_detach(struct buf *);           /* the string; the caller frees */

@@ -1,6 +1,7 @@
 #include "config.h"
 #include "common/clock.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,6 +58,20 @@ void clock_cond(pthread_cond_t *cond)
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     pthread_cond_init(cond, &attr);
     pthread_condattr_destroy(&attr);
+}
+
+bool clock_wait(pthread_mutex_t *lock, pthread_cond_t *wake, const bool *stop,
+                double seconds)
+{
+    const struct timespec until = clock_after(CLOCK_MONOTONIC, seconds);
+    bool stopped;
+
+    pthread_mutex_lock(lock);
+    while (!*stop && pthread_cond_timedwait(wake, lock, &until) != ETIMEDOUT)
+        ;
+    stopped = *stop;
+    pthread_mutex_unlock(lock);
+    return stopped;
 }
 
 char *clock_text(char *out, int64_t wall_ms)

@@ -20,6 +20,10 @@ void clock_pause(double seconds);
 struct timespec clock_after(clockid_t clock, double seconds);
 /* A condition whose waits end by CLOCK_MONOTONIC. */
 void clock_cond(pthread_cond_t *);
+/* Wait for so many seconds, or until `stop` is set under the lock; returns
+ * it. */
+bool clock_wait(pthread_mutex_t *lock, pthread_cond_t *wake, const bool *stop,
+                double seconds);
 
 /* "2026-11-21 14:03:07" in local time; returns out, of at least 32 bytes. */
 char *clock_text(char *out, int64_t wall_ms);

@@ -259,10 +259,9 @@ size_t utf8_count(const char *s)
 
 bool utf8_valid(const char *s)
 {
-    while (*s)
-        if (utf8_next(&s) < 0)
-            return false;
-    return true;
+    const size_t n = strlen(s);
+
+    return utf8_good((const uint8_t *)s, n) == n;
 }
 
 bool utf8_locale(void)

@@ -93,13 +93,8 @@ static void count_gone(struct group *g, struct panel *p, int slot)
         }
         g->broken += last < h->n;
         g->ended += last == h->n;
-        if (last && p->n_marks < MOST_MARKS) {
-            struct mark *m =
-                panel_mark(p, MARK_AT_X, h->x[last - 1], (double)NAN);
-
-            m->small = true;
-            m->colour = slot;
-        }
+        if (last && p->n_marks < MOST_MARKS)
+            mark_tick(p, h->x[last - 1], slot);
     }
 }
 

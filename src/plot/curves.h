@@ -84,6 +84,8 @@ struct marked {
     struct tally *bad, *spikes; /* of several runs; or NULL */
 };
 
+/* A tick at the upper edge. */
+void mark_tick(struct panel *, double x, int slot);
 /* Mark the values that are not finite. */
 void mark_bad(const struct marked *);
 /* Mark the events of a set, 1 << show for each. */

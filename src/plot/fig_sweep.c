@@ -83,14 +83,6 @@ static int by_xy(const void *a, const void *b)
     return y ? y : compare_values(p->nx, p->x, q->nx, q->x);
 }
 
-static bool has_param(const struct run_set *set, const char *param)
-{
-    for (size_t i = 0; i < set->n; i++)
-        if (run_set_value(&set->run[i], param))
-            return true;
-    return false;
-}
-
 /* Is this parameter on an axis, or a seed? */
 static bool is_swept(const struct sweep *s, const char *key)
 {
@@ -248,7 +240,7 @@ static int gather_points(struct sweep *s, const struct run_set *set,
     if (s->n == 0 && !metrics)
         return find_key_fail(set->run, set->n, METRIC, s->metric, NULL, e);
     for (size_t i = 0; s->n == 0 && i < s->n_params; i++)
-        if (!has_param(set, s->param[i]))
+        if (!run_set_has(set, s->param[i]))
             return find_key_fail(set->run, set->n, PARAM, s->param[i], NULL, e);
     if (s->n == 0)
         return err_set(e, ERR_MISSING, "no run has both %s%s%s and %s",
@@ -391,6 +383,16 @@ static size_t distinct(const struct sweep *s, bool second, const char **out)
     return n;
 }
 
+/* Which of the names is this text? */
+static size_t index_of(const char *const *name, const char *text)
+{
+    size_t i = 0;
+
+    while (strcmp(name[i], text) != 0)
+        i++;
+    return i;
+}
+
 /* A curve over one parameter: some points, which follow one another. */
 struct line {
     const struct point *point;
@@ -499,13 +501,8 @@ static double *places_of(struct figure *f, struct panel *p,
 
     for (size_t i = 0; i < s->n; i++)
         numbers = numbers && !isnan(s->point[i].nx);
-    for (size_t i = 0; i < s->n; i++) {
-        size_t at = 0;
-
-        while (strcmp(name[at], s->point[i].x) != 0)
-            at++;
-        x[i] = numbers ? s->point[i].nx : (double)at;
-    }
+    for (size_t i = 0; i < s->n; i++)
+        x[i] = numbers ? s->point[i].nx : (double)index_of(name, s->point[i].x);
     if (numbers && p->x.scale == SCALE_AUTO && axis_geometric(x, s->n))
         p->x.scale = SCALE_LOG;
     if (!numbers) {
@@ -591,17 +588,14 @@ static void draw_map(struct figure *f, const struct sweep *s)
     for (size_t i = 0; i < h->nx * h->ny; i++)
         h->value[i] = NAN;
     for (size_t i = 0; i < s->n; i++) {
-        size_t x = 0, y = 0;
+        const size_t at = index_of(h->y_name, s->point[i].y) * h->nx +
+                          index_of(h->x_name, s->point[i].x);
 
-        while (strcmp(h->x_name[x], s->point[i].x) != 0)
-            x++;
-        while (strcmp(h->y_name[y], s->point[i].y) != 0)
-            y++;
-        h->value[y * h->nx + x] = s->point[i].mean;
+        h->value[at] = s->point[i].mean;
         h->lo = fmin(h->lo, s->point[i].mean);
         h->hi = fmax(h->hi, s->point[i].mean);
         if (i == best)
-            h->best = y * h->nx + x;
+            h->best = at;
     }
     h->digits = digits_for(h->lo, h->hi);
     p->heat = h;

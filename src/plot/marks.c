@@ -72,7 +72,7 @@ void mark_bad(const struct marked *c)
 }
 
 /* Frequent events are ticks: lines would hide the curves. */
-static void add_tick(struct panel *p, double x, int slot)
+void mark_tick(struct panel *p, double x, int slot)
 {
     struct mark *m = panel_mark(p, MARK_AT_X, x, NAN);
 
@@ -129,7 +129,7 @@ static void mark_checkpoints(const struct marked *c)
         const double x = step < 0 ? (double)NAN : history_x(c->history, step);
 
         if (isfinite(x) && c->panel->n_marks < MOST_MARKS) {
-            add_tick(c->panel, x, COLOUR_GREY);
+            mark_tick(c->panel, x, COLOUR_GREY);
             any = true;
         }
     }
@@ -247,7 +247,7 @@ static void mark_evals(const struct marked *c)
         const double x = history_x(c->history, s.step[i]);
 
         if (isfinite(x))
-            add_tick(c->panel, x, 1);
+            mark_tick(c->panel, x, 1);
     }
     figure_note(c->figure, "Ticks above, coloured: evaluations.");
     series_free(&s);

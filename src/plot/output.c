@@ -143,22 +143,9 @@ static bool wants_colour(void)
 /* kitty's graphics protocol: a PNG in Base64, in parts of at most 4096. */
 static void print_kitty(const struct buf *png)
 {
-    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnop"
-                                  "qrstuvwxyz0123456789+/";
-    const unsigned char *s = (const unsigned char *)png->s;
     struct buf b = BUF_INIT;
 
-    for (size_t i = 0; i < png->len; i += 3) {
-        const size_t left = png->len - i;
-        const unsigned v = (unsigned)s[i] << 16 |
-                           (left > 1 ? (unsigned)s[i + 1] << 8 : 0) |
-                           (left > 2 ? (unsigned)s[i + 2] : 0);
-
-        buf_char(&b, letters[v >> 18]);
-        buf_char(&b, letters[v >> 12 & 63]);
-        buf_char(&b, left > 1 ? letters[v >> 6 & 63] : '=');
-        buf_char(&b, left > 2 ? letters[v & 63] : '=');
-    }
+    buf_base64(&b, png->s, png->len);
     for (size_t i = 0; i < b.len; i += 4096) {
         const size_t n = b.len - i < 4096 ? b.len - i : 4096;
 

@@ -165,7 +165,6 @@ int request_parse(struct request *r, struct err *e)
     if (r->every <= 0)
         r->every = 2;
     r->along = axis < 0 ? ALONG_METRIC : (enum along)axis;
-    r->place = r->legend < 0 ? LEGEND_AUTO : (enum legend)r->legend;
     if (r->smooth && !smooth_parse(r->smooth, &r->how))
         return err_set(e, ERR_USAGE,
                        "--smooth expects auto, none, ema:0.98 (0 to 1), ma:50 "
@@ -227,7 +226,7 @@ void request_axes(const struct request *r, struct panel *p)
     set_bound(r->y_hi, &p->y.hi);
     p->inset_lo = r->inset_lo;
     p->inset_hi = r->inset_hi;
-    p->legend = r->place;
+    p->legend = r->legend;
 }
 
 void request_look(const struct request *r, struct figure *f)
@@ -259,7 +258,7 @@ void request_look(const struct request *r, struct figure *f)
 
 /* ---- options ----------------------------------------------------------- */
 
-struct request plot_request = { .legend = -1, .every = 2 };
+struct request plot_request;
 
 const char *const option_axes[] = {
     [ALONG_STEP] = "step", [ALONG_TOKENS] = "tokens", [ALONG_TIME] = "time",

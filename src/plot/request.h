@@ -36,10 +36,11 @@ struct request {
     const char *title, *size, *font, *xrange, *yrange, *panels;
     const char *panel_label; /* "a" */
     const char *x;           /* step, tokens ... or a metric; NULL: not given */
-    int legend, term;        /* words; legend is -1 where not given */
+    enum legend legend;
+    int term; /* a word */
     struct opt_list baseline, alias;
     int64_t skip;
-    double every; /* seconds, with --watch */
+    double every; /* seconds, with --watch; 0: not given */
     bool logx, logy, linx, liny, stitch, attempts, mono, dark, data, watch,
         exact, traces, forecast, follow_links, finished, no_title, no_notes;
 
@@ -47,7 +48,6 @@ struct request {
     struct smooth how;
     unsigned marks; /* 1 << show for each word of --mark */
     enum band spread;
-    enum legend place;
     double inset_lo, inset_hi;
     double x_lo, x_hi, y_lo, y_hi; /* NaN: not given */
     bool y_whole;                  /* --yrange all */

@@ -29,6 +29,14 @@ const char *run_set_value(const struct run_info *run, const char *param)
     return value;
 }
 
+bool run_set_has(const struct run_set *c, const char *param)
+{
+    for (size_t i = 0; i < c->n; i++)
+        if (run_set_value(&c->run[i], param))
+            return true;
+    return false;
+}
+
 /* Where a text may be cut: not within a character. */
 static size_t whole_character(const char *s, size_t at)
 {
@@ -294,10 +302,8 @@ int run_set_colour_by(struct run_set *c, const char *param, struct arena *mem,
                       struct err *e)
 {
     double *number = xcalloc(c->n + 1, sizeof *number);
-    bool any = false;
+    const bool any = run_set_has(c, param);
 
-    for (size_t i = 0; i < c->n; i++)
-        any = any || run_set_value(&c->run[i], param);
     c->ramp = NULL;
     c->value = NULL;
     if (any && read_numbers(c, param, number))
@@ -335,18 +341,27 @@ static int by_claim(const void *a, const void *b)
     return strcmp(x->id, y->id);
 }
 
+/* The runs in another order. */
+static const struct run_info **sorted(const struct run_set *c,
+                                      int (*by)(const void *, const void *))
+{
+    const struct run_info **run = xcalloc(c->n, sizeof *run);
+
+    for (size_t i = 0; i < c->n; i++)
+        run[i] = &c->run[i];
+    if (c->n > 1)
+        qsort(run, c->n, sizeof *run, by);
+    return run;
+}
+
 /* Give each run its own colour; or the next free one, if an older run of the
  * figure has it.  Eight runs have different colours, the next eight also
  * dashes. */
 static void colour_runs(struct run_set *c)
 {
-    const struct run_info **run = xcalloc(c->n, sizeof *run);
+    const struct run_info **run = sorted(c, by_claim);
     bool taken[PALETTE_COLOURS] = { false };
 
-    for (size_t i = 0; i < c->n; i++)
-        run[i] = &c->run[i];
-    if (c->n > 1)
-        qsort(run, c->n, sizeof *run, by_claim);
     for (size_t i = 0; i < c->n; i++) {
         const int own = own_slot(run[i]);
         int slot = own < 0 ? palette_slot(run[i]->name) : own;
@@ -373,12 +388,8 @@ static int by_name(const void *a, const void *b)
 /* Names that runs share are followed by the id. */
 static void name_runs(struct run_set *c, struct arena *mem)
 {
-    const struct run_info **run = xcalloc(c->n + 1, sizeof *run);
+    const struct run_info **run = sorted(c, by_name);
 
-    for (size_t i = 0; i < c->n; i++)
-        run[i] = &c->run[i];
-    if (c->n > 1)
-        qsort(run, c->n, sizeof *run, by_name);
     for (size_t i = 0; i < c->n; i++) {
         const char *name = run[i]->name;
         const bool shared =

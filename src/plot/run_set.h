@@ -33,6 +33,9 @@ struct run_set {
  * stands for a seed in any section if nothing has just this name. */
 const char *run_set_value(const struct run_info *, const char *param);
 
+/* Has one of the runs such a value? */
+bool run_set_has(const struct run_set *, const char *param);
+
 /* The arrays belong to the arena. */
 void run_set_init(struct run_set *, const struct run_info *, size_t n,
                   struct arena *);

@@ -123,7 +123,8 @@ static void colours_can_be_told_apart(void)
         if (i == 100)
             ok(good, "numbers have enough contrast on every colour of a map");
     }
-    ok(palette_dash(THEME_LIGHT, 3) == 0 && palette_dash(THEME_LIGHT, 11) == 1,
+    ok(palette_dash(THEME_LIGHT, 3, 0) == 0 &&
+           palette_dash(THEME_LIGHT, 11, 0) == 1,
        "the ninth curve is dashed");
 }
 

@@ -35,8 +35,7 @@ static double width_of(const struct script *s, const struct curve *c)
 
 static const char *dash_of(const struct script *s, const struct curve *c)
 {
-    return dashes[c->dash ? c->dash % PALETTE_DASHES
-                          : palette_dash(s->fig->look.theme, c->colour)];
+    return dashes[palette_dash(s->fig->look.theme, c->colour, c->dash)];
 }
 
 /* Without colours, curves differ by the shape of their points. */

@@ -108,9 +108,7 @@ static void write_curve(struct emit *o, const struct curve *c)
     emit_text(o, "rank", c->rank);
     emit_text(o, "value", c->value);
     json_colours(o, c->colour);
-    emit_int(o, "dash",
-             c->dash ? c->dash % PALETTE_DASHES
-                     : palette_dash(THEME_LIGHT, c->colour));
+    emit_int(o, "dash", palette_dash(THEME_LIGHT, c->colour, c->dash));
     emit_text(o, "style", styles[c->style]);
     emit_int(o, "every", (int64_t)c->every);
     emit_bool(o, "thin", c->thin);
@@ -161,9 +159,7 @@ static void write_legend(struct emit *o, const struct panel *p)
         emit_object(o, NULL);
         emit_text(o, "label", e->label);
         json_colours(o, e->colour);
-        emit_int(o, "dash",
-                 e->dash ? e->dash % PALETTE_DASHES
-                         : palette_dash(THEME_LIGHT, e->colour));
+        emit_int(o, "dash", palette_dash(THEME_LIGHT, e->colour, e->dash));
         emit_text(o, "style", styles[e->style]);
         emit_object_end(o);
     }

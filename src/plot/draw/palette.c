@@ -37,8 +37,10 @@ const struct palette *palette_of(enum theme t)
     return &palettes[t];
 }
 
-int palette_dash(enum theme t, int slot)
+int palette_dash(enum theme t, int slot, int dash)
 {
+    if (dash)
+        return dash % PALETTE_DASHES;
     if (slot < 0 || slot >= COLOUR_RAMP)
         return 0;
     return (t == THEME_MONO ? slot : slot / PALETTE_COLOURS) % PALETTE_DASHES;

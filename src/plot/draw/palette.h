@@ -32,8 +32,9 @@ struct palette {
 
 const struct palette *palette_of(enum theme);
 uint32_t palette_curve(enum theme, int slot);
-/* The dash pattern of a slot, 0 for solid; greys use one for each slot. */
-int palette_dash(enum theme, int slot);
+/* The dash pattern that a curve has, or else that of its slot, 0 for solid;
+ * greys use one for each slot. */
+int palette_dash(enum theme, int slot, int dash);
 /* A mixture of two colours: with part 0.25, a quarter is a. */
 uint32_t palette_mix(uint32_t a, uint32_t b, double part);
 /* A colour for 0 to 1, dark to light, for heat maps. */

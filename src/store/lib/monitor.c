@@ -105,28 +105,13 @@ static void open_gpus(struct monitor *m)
         m->n_gpus++;
 }
 
-/* Wait until a reading is due; false if the monitor stops before. */
-static bool wait_to_read(struct monitor *m)
-{
-    const struct timespec until = clock_after(CLOCK_MONOTONIC, m->every);
-    bool stop;
-
-    pthread_mutex_lock(&m->lock);
-    while (!m->stop &&
-           pthread_cond_timedwait(&m->wake, &m->lock, &until) != ETIMEDOUT)
-        ;
-    stop = m->stop;
-    pthread_mutex_unlock(&m->lock);
-    return !stop;
-}
-
 /* GPUs are opened here, as NVML may take a second to start. */
 static void *run_monitor(void *arg)
 {
     struct monitor *m = arg;
     bool opened = false;
 
-    while (wait_to_read(m)) {
+    while (!clock_wait(&m->lock, &m->wake, &m->stop, m->every)) {
         if (!opened)
             open_gpus(m);
         opened = true;

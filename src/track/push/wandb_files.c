@@ -26,25 +26,13 @@ static const int64_t size_most = (int64_t)5 << 30;
 /* The MD5 sum of a text in base64. */
 static void digest(const void *text, size_t n, char out[DIGEST])
 {
-    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                  "abcdefghijklmnopqrstuvwxyz0123456789+/";
-    unsigned char in[16];
-    char *at = out;
+    unsigned char sum[16];
+    struct buf b = BUF_INIT;
 
-    md5(text, n, in);
-    for (int i = 0; i < 16; i += 3) {
-        const unsigned int left = 16u - (unsigned int)i;
-        const unsigned int bits =
-            (unsigned int)in[i] << 16 |
-            (left > 1 ? (unsigned int)in[i + 1] << 8 : 0) |
-            (left > 2 ? in[i + 2] : 0u);
-
-        *at++ = letters[bits >> 18];
-        *at++ = letters[bits >> 12 & 63];
-        *at++ = left > 1 ? letters[bits >> 6 & 63] : '=';
-        *at++ = left > 2 ? letters[bits & 63] : '=';
-    }
-    *at = '\0';
+    md5(text, n, sum);
+    buf_base64(&b, sum, sizeof sum);
+    memcpy(out, b.s, DIGEST);
+    buf_clear(&b);
 }
 
 static void random_id(char out[ID + 1])

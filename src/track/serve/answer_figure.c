@@ -42,7 +42,7 @@ int answer_figure(struct site *s, struct query *q, struct answer *a,
     if (figure_request_open(&r, s, q, e) == 0) {
         if (r.build.runs.n > FEW_CURVES && !o.digits)
             o.digits = 8;
-        r.request.place = LEGEND_NONE; /* the page lists the curves itself */
+        r.request.legend = LEGEND_NONE; /* the page lists the curves itself */
         ret = figure_request_build(&r, e);
     }
     if (ret == 0) {

@@ -217,7 +217,6 @@ int figure_request_open(struct figure_request *f, struct site *s,
         .hist = query_get(q, "hist"),
         .panel = query_get(q, "panel"),
         .figure = FIGURE_INIT,
-        .request = { .legend = -1, .every = 2 },
         .options = BUF_INIT,
     };
     f->live = site_store(s, q, e);

@@ -179,21 +179,6 @@ int meter_take(struct meter *m, struct meter_reading *out)
     return n;
 }
 
-/* Wait until a reading is due; true if it is the last one. */
-static bool wait_until_due(struct meter *m)
-{
-    const struct timespec until = clock_after(CLOCK_MONOTONIC, m->every);
-    bool stop;
-
-    pthread_mutex_lock(&m->lock);
-    while (!m->stop &&
-           pthread_cond_timedwait(&m->wake, &m->lock, &until) != ETIMEDOUT)
-        ;
-    stop = m->stop;
-    pthread_mutex_unlock(&m->lock);
-    return stop;
-}
-
 /* Ranks take their first reading before the first step and the last one after
  * the last step, so that their curves begin and end together. */
 static void *run_meter(void *arg)
@@ -202,7 +187,8 @@ static void *run_meter(void *arg)
     struct meter_clocks last = { clock_mono(), usage_cpu_seconds() };
     struct meter_reading r = { 0 };
 
-    for (bool stop = false;; stop = wait_until_due(m)) {
+    for (bool stop = false;;
+         stop = clock_wait(&m->lock, &m->wake, &m->stop, m->every)) {
         r.step = (double)atomic_load(&m->step);
         read_all(m, &last, r.value);
         if (m->run)
