@@ -23,13 +23,13 @@ int curves_kind(struct build *, struct panel *, const struct curve_kind *,
 int curves_metrics(struct build *, const char *names, struct err *);
 
 /* If the window of --inset would be smaller than what it magnifies, draw a
- * panel below instead (curve_inset.c). */
+ * panel below instead. */
 void curves_inset(struct build *, struct panel *);
 
-/* Draw the forecast of the rest of a curve (curve_forecast.c), dashed, and its
- * interval as a band, as `gtrack forecast` prints them; a note says how good
- * the interval is.  A run that has ended, or a metric that cannot be forecast,
- * is left out with a message. */
+/* Draw the forecast of the rest of a curve, dashed, and its interval as a band,
+ * as `gtrack forecast` prints them; a note says how good the interval is.  A
+ * run that has ended, or a metric that cannot be forecast, is left out with a
+ * message. */
 void curve_forecast(struct build *, struct panel *, const struct run_info *,
                     const char *key, int slot);
 
@@ -50,7 +50,7 @@ void curves_spread(enum band, const double *v, size_t n, double *mean,
 /* The meaning of a band or of bars, for a sentence. */
 const char *curves_band(enum band);
 
-/* The rows of a curve in the table below a figure (curve_summary.c). */
+/* The rows of a curve in the table below a figure. */
 struct curve_summary {
     const struct run_info *run;
     const char *name, *key;

@@ -1,9 +1,8 @@
 # gplot is its main program on a library, so that tests can call the parts.
 noinst_LIBRARIES += src/plot/libplot.a
 src_plot_libplot_a_SOURCES = \
-	%D%/curve_forecast.c \
+	%D%/curve_extras.c \
 	%D%/curve_groups.c \
-	%D%/curve_summary.c \
 	%D%/curves.c \
 	%D%/expression.c \
 	%D%/fig_curves.c \
@@ -16,7 +15,6 @@ src_plot_libplot_a_SOURCES = \
 	%D%/fig_timeline.c \
 	%D%/figures.c \
 	%D%/history.c \
-	%D%/curve_inset.c \
 	%D%/curve_kind.c \
 	%D%/marks.c \
 	%D%/output.c \

@@ -1,6 +1,5 @@
 src_common_libcommon_a_SOURCES += \
 	%D%/cores.c \
-	%D%/libraries.c \
 	%D%/limits.c \
 	%D%/nvml.c \
 	%D%/usage.c

@@ -15,6 +15,5 @@ src_plot_libplot_a_SOURCES += \
 	%D%/palette.c \
 	%D%/place.c \
 	%D%/range.c \
-	%D%/screen.c \
 	%D%/term.c \
 	%D%/thin.c

@@ -14,7 +14,7 @@
 #include "common/clock.h"
 #include "common/format/secret.h"
 #include "common/log.h"
-#include "common/machine/libraries.h"
+#include "common/machine/usage.h"
 #include "common/machine/limits.h"
 #include "common/mem.h"
 #include "common/num.h"
@@ -116,7 +116,7 @@ static void machine(struct point_queue *q)
     }
     processor(q);
     accelerators(q);
-    libraries_list(&libraries);
+    usage_libraries(&libraries);
     add_tag(q, "gtrack.libraries", libraries.s);
     buf_clear(&libraries);
 }

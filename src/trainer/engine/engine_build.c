@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/machine/libraries.h"
+#include "common/machine/usage.h"
 #include "common/sha256.h"
 
 char *engine_build(char *out, size_t room)
@@ -30,7 +30,7 @@ char *engine_libraries(char *out, size_t room)
     size_t n = 0;
 
     *out = '\0';
-    libraries_list(&all);
+    usage_libraries(&all);
     rest = all.s;
     while ((word = strsep(&rest, " ")))
         for (size_t i = 0; i < sizeof begins / sizeof begins[0]; i++)
