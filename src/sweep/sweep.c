@@ -97,6 +97,7 @@ void sweep_clear(struct sweep *s)
     conf_clear(&s->conf);
     free(s->set);
     free(s->axis);
+    free(s->slot);
     arena_clear(&s->mem);
     *s = (struct sweep){ 0 };
 }
@@ -478,13 +479,33 @@ static bool has_value(const struct sweep_axis *a, const char *const *value)
     return i < a->n_when || a->n_when == 0;
 }
 
-/* Add a cell, unless there is one with these values.  Cells that differ in
- * their seed alone are a group. */
+/* Put a cell into the table by hash, and into the group of those that differ in
+ * their seed alone; false if there is one with these values. */
+static bool place_cell(struct sweep *s, struct sweep_cell *c, size_t number)
+{
+    const size_t seed = sweep_seed_axis(s);
+    size_t at = c->hash % s->n_slots;
+
+    for (; s->slot[at]; at = (at + 1) % s->n_slots) {
+        const struct sweep_cell *o = &s->cell[s->slot[at] - 1];
+
+        if (o->hash != c->hash)
+            continue;
+        if (seed == s->n_axes || strcmp(o->value[seed], c->value[seed]) == 0)
+            return false;
+        c->group = o->group;
+    }
+    s->slot[at] = number;
+    s->n_placed = number;
+    return true;
+}
+
+/* Add a cell, unless there is one with these values. */
 static void add_cell(struct sweep *s, const char *const *values)
 {
     const size_t seed = sweep_seed_axis(s);
     const char **value = arena_alloc(&s->mem, s->n_axes * sizeof *value);
-    struct sweep_cell *c, new = { .value = value, .group = s->n_groups };
+    struct sweep_cell new = { .value = value, .group = s->n_groups };
 
     for (size_t i = 0; i < s->n_axes; i++) {
         value[i] = has_value(&s->axis[i], value) ? values[i] : "";
@@ -492,13 +513,16 @@ static void add_cell(struct sweep *s, const char *const *values)
                        0x9e3779b97f4a7c15u +
                    i;
     }
-    for (c = s->cell; c < s->cell + s->n_cells; c++) {
-        if (c->hash != new.hash)
-            continue;
-        if (seed == s->n_axes || strcmp(c->value[seed], value[seed]) == 0)
-            return;
-        new.group = c->group;
+    /* make a larger table, or another one if cells were taken away */
+    if (2 * s->n_cells >= s->n_slots || s->n_placed != s->n_cells) {
+        s->n_slots = 4 * s->n_cells + 64;
+        free(s->slot);
+        s->slot = xcalloc(s->n_slots, sizeof *s->slot);
+        for (size_t c = 0; c < s->n_cells; c++)
+            place_cell(s, &s->cell[c], c + 1);
     }
+    if (!place_cell(s, &new, s->n_cells + 1))
+        return;
     s->n_groups += new.group == s->n_groups;
     make_id(s, &new);
     s->cell = arena_grow(&s->mem, s->cell, s->n_cells, sizeof *s->cell);

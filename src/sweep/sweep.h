@@ -120,7 +120,8 @@ struct sweep {
     size_t n_axes, room_axes;
     struct sweep_cell *cell;
     size_t n_cells, n_groups;
-    size_t most_cells; /* when all values are chosen */
+    size_t *slot, n_slots, n_placed; /* cells by hash, counted from 1 */
+    size_t most_cells;               /* when all values are chosen */
 };
 
 /* With sampler = tpe: the groups before the first choice. */
