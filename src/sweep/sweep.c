@@ -232,7 +232,7 @@ static int space_axis(struct sweep *s, struct sweep_axis *a, struct err *e)
         return err_set(e, ERR_USAGE, "%s: %s() expects 2 to %d values",
                        a->where, a->range, MAX_ARGS);
     a->n = (size_t)x[2];
-    a->value = arena_alloc(&s->mem, a->n * sizeof *a->value);
+    a->value = arena_alloc(&s->mem, (a->n + 1) * sizeof *a->value);
     for (size_t i = 0; i < a->n; i++)
         a->value[i] = short_number(
             &s->mem, interpolate(x, (double)i / (double)(a->n - 1), logs));
@@ -262,6 +262,8 @@ int sweep_axis_add(struct sweep *s, const struct sweep_axis *axis,
         s->n_axes++;
     }
     s->axis[i] = *axis;
+    s->axis[i].arg = /* ends with NULL */
+        arena_grow(&s->mem, axis->arg, axis->n_args, sizeof *axis->arg);
     return axis->random ? 0 : space_axis(s, &s->axis[i], e);
 }
 
@@ -339,6 +341,34 @@ static int draw_axis(struct sweep *s, struct sweep_axis *a, struct err *e)
     for (size_t i = 0; i < a->n; i++)
         a->value[i] = sweep_value_at(
             s, a, (double)rng_uniform((uint64_t)s->seed, stream, i));
+    return 0;
+}
+
+/* What depends on a value that an axis never has would be left out silently. */
+static int check_condition(const struct sweep_axis *a,
+                           const struct sweep_axis *on, struct err *e)
+{
+    const bool range = on->random && on->kind != RANGE_CHOICE;
+    const char *const *list = on->random ? on->arg : on->value;
+    char words[256];
+    int64_t n;
+
+    for (size_t i = 0; i < a->n_when; i++) {
+        const char *v = a->when_value[i];
+
+        if (!range ? opt_find_word(list, v) >= 0
+                   : on->kind == RANGE_INTEGER && num_int(v, &n) &&
+                         (double)n >= on->low && (double)n <= on->high)
+            continue;
+        if (range)
+            snprintf(words, sizeof words, "%s(%s, %s)", on->range, list[0],
+                     list[1]);
+        else
+            opt_list_words(list, words, sizeof words);
+        return err_set(e, ERR_USAGE,
+                       "%s: %s is for %s = %s, but the values of %s are %s",
+                       a->where, a->key, on->key, v, on->key, words);
+    }
     return 0;
 }
 
@@ -562,7 +592,8 @@ int sweep_expand(struct sweep *s, struct err *e)
                            "%s: sweep.sampler = tpe chooses values of [random] "
                            "alone; write %s = choice(a, b) there",
                            a->where, a->key);
-        if (a->random && draw_axis(s, a, e) < 0)
+        if ((a->random && draw_axis(s, a, e) < 0) ||
+            check_condition(a, &s->axis[a->when], e) < 0)
             return -1;
         if (a->random)
             each = a->n;

@@ -129,6 +129,20 @@ for bad in "a=1,2 if b=1|an axis before this one, not 'if b=1'" \
     gtrack sweep -o refused --grid "${bad%|*}" -- true >out 2>err
     like err "${bad#*|}" "the condition is refused: ${bad%|*}"
 done
+for bad in "--grid b=1 if a=2,5|b is for a = 5, but the values of a are 1, 2 or 3" \
+    "--random b=uniform(0, 1) if a=4|b is for a = 4, but the values of a are 1, 2 or 3" \
+    "--random b=choice(1) if z=5|b is for z = 5, but the values of z are integer(1, 4)" \
+    "--random b=choice(1) if w=x|b is for w = x, but the values of w are y or z"; do
+    words=${bad%|*}
+    gtrack sweep -o refused --grid a=1,2,3 --random 'z=integer(1, 4)' \
+        --random 'w=choice(y, z)' "${words%% *}" "${words#* }" -- true >out 2>err
+    is "$? $(cat err)" "2 gtrack: ${words%% *}: ${bad#*|}" \
+        "a value that the axis does not have is refused: $words"
+done
+gtrack sweep -o numbers --random 'z=integer(1, 4)' --grid 'a=logspace(1, 100, 3)' \
+    --random 'b=choice(5) if z=4' --grid 'c=1,2 if a=100' --dry-run --tsv -- true >out 2>err
+is "$? $(column a | sort -u | tr '\n' ' ') $(column b | grep -c 5)" "0 1 10 100  4" \
+    "a condition may be a number of a range"
 printf 'extends = c.ini\n[grid]\nopt = sgd, adam if deep = 1\n' >after.ini
 gtrack sweep -c after.ini -- true >out 2>err
 like err "after.ini:3: opt depends on an axis after it" \
