@@ -140,12 +140,9 @@ static int set_value(struct conf *c, const struct setting *s, const char *text,
         *(int64_t *)at = n;
         return 0;
     case CONF_REAL:
-        if (!num_real(text, &x) || isnan(x) || !in_bounds(s, x))
-            return bad_value(s, text, e);
-        *(double *)at = x;
-        return 0;
     case CONF_SECS:
-        if (!num_secs(text, &x) || !in_bounds(s, x))
+        if (!(s->type == CONF_SECS ? num_secs : num_real)(text, &x) ||
+            isnan(x) || !in_bounds(s, x))
             return bad_value(s, text, e);
         *(double *)at = x;
         return 0;
@@ -208,19 +205,22 @@ const char *conf_origin(const struct conf *c, const char *key)
     return s ? c->origin[index_of(c, s)] : NULL;
 }
 
-/* The key that was probably meant: the same name in another section, or else
- * the nearest. */
-static const char *nearest_key(const struct conf *c, const char *key)
+/* Name the key that was probably meant: the same name in another section, or
+ * else the nearest. */
+static int refuse_key(const struct conf *c, const char *key, struct err *e)
 {
     struct opt_nearest near = { .word = key };
     const char *last = strrchr(key, '.');
 
     for (const struct setting *s = c->table; s->key; s++) {
-        if (last && strcmp(strrchr(s->key, '.'), last) == 0)
-            return s->key;
+        if (last && strcmp(strrchr(s->key, '.'), last) == 0) {
+            near.best = s->key;
+            break;
+        }
         opt_nearest_try(&near, s->key);
     }
-    return near.best;
+    err_set(e, ERR_USAGE, "unknown setting %s", key);
+    return opt_nearest_add(&near, e);
 }
 
 bool conf_same_file(const char *a, const char *b)
@@ -279,17 +279,7 @@ int conf_put(struct conf *c, const char *key, const char *value,
                 f->before, value, f->after);
         return err_wrap(e, "%s", where);
     }
-    if (!s) {
-        const char *near = nearest_key(c, key);
-
-        if (near)
-            err_set(e, ERR_USAGE, "unknown setting %s; did you mean %s?", key,
-                    near);
-        else
-            err_set(e, ERR_USAGE, "unknown setting %s", key);
-        return err_wrap(e, "%s", where);
-    }
-    if (set_value(c, s, value, e) < 0)
+    if ((s ? set_value(c, s, value, e) : refuse_key(c, key, e)) < 0)
         return err_wrap(e, "%s", where);
     c->origin[index_of(c, s)] = arena_strdup(&c->mem, where);
     if (s->group && is_given(c, s))
@@ -369,19 +359,6 @@ struct reading {
 };
 
 static int walk_file(struct walk *, const char *path, struct err *);
-
-/* A path may be longer than the 200 bytes that libinih allows for a line; newer
- * versions of the library have a variable for the limit. */
-#if HAVE_DECL_INI_MAX_LINE
-static void allow_long_lines(void)
-{
-    ini_max_line = 8192;
-}
-#else
-static void allow_long_lines(void)
-{
-}
-#endif
 
 static void skip_line(FILE *fp)
 {
@@ -509,7 +486,11 @@ static int walk_all(struct walk *w, const char *path, struct err *e)
 {
     int ret;
 
-    allow_long_lines();
+    /* a path may be longer than the 200 bytes that libinih allows for a line;
+     * newer versions of the library have a variable for the limit */
+#if HAVE_DECL_INI_MAX_LINE
+    ini_max_line = 8192;
+#endif
     ret = walk_file(w, path, e);
     arena_clear(&w->mem);
     return ret;
@@ -581,11 +562,9 @@ void conf_text(const struct conf *c, const struct setting *s, struct buf *out)
         buf_printf(out, "%lld", (long long)*(const int64_t *)at);
         break;
     case CONF_REAL:
-        real_text(*(const double *)at, out);
-        break;
     case CONF_SECS:
         real_text(*(const double *)at, out);
-        buf_str(out, "s");
+        buf_str(out, s->type == CONF_SECS ? "s" : "");
         break;
     case CONF_BOOL:
         buf_str(out, *(const bool *)at ? "yes" : "no");

@@ -100,35 +100,19 @@ static int read_unicode(struct json_scan *s, char **out)
 
 static int read_escape(struct json_scan *s, char **out)
 {
+    static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
+    const char *found;
+
     if (s->at == s->end)
         return json_scan_fail(s, "the text ends inside a string");
-    switch (*s->at) {
-    case 'u':
+    if (*s->at == 'u') {
         s->at++;
         return read_unicode(s, out);
-    case '"':
-    case '\\':
-    case '/':
-        *(*out)++ = *s->at;
-        break;
-    case 'b':
-        *(*out)++ = '\b';
-        break;
-    case 'f':
-        *(*out)++ = '\f';
-        break;
-    case 'n':
-        *(*out)++ = '\n';
-        break;
-    case 'r':
-        *(*out)++ = '\r';
-        break;
-    case 't':
-        *(*out)++ = '\t';
-        break;
-    default:
-        return json_scan_fail(s, "unknown escape");
     }
+    found = memchr(from, *s->at, sizeof from - 1);
+    if (!found)
+        return json_scan_fail(s, "unknown escape");
+    *(*out)++ = to[found - from];
     s->at++;
     return 0;
 }

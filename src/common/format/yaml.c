@@ -21,14 +21,17 @@ struct reader {
     struct err *e;
 };
 
+/* The name of an entry of a mapping. */
+static const char *join(struct reader *r, const char *prefix, const char *key)
+{
+    return *prefix ? arena_printf(r->mem, "%s.%s", prefix, key) : key;
+}
+
 static void add_pair(struct reader *r, const char *prefix, const char *key,
                      const char *value, bool plain)
 {
     r->pair = arena_grow(r->mem, r->pair, r->n, sizeof *r->pair);
-    r->pair[r->n++] =
-        (struct yaml_pair){ *prefix ? arena_printf(r->mem, "%s.%s", prefix, key)
-                                    : arena_strdup(r->mem, key),
-                            value, plain };
+    r->pair[r->n++] = (struct yaml_pair){ join(r, prefix, key), value, plain };
 }
 
 static int no_memory(struct err *e)
@@ -82,17 +85,11 @@ static bool is_plain(const yaml_event_t *event)
 /* Skip a list or a mapping whose start was read. */
 static int pass(struct reader *r)
 {
-    for (int depth = 1; depth > 0;) {
+    for (const int outside = r->depth - 1; r->depth > outside;) {
         yaml_event_t event;
 
         if (next_event(r, &event) < 0)
             return -1;
-        if (event.type == YAML_SEQUENCE_START_EVENT ||
-            event.type == YAML_MAPPING_START_EVENT)
-            depth++;
-        if (event.type == YAML_SEQUENCE_END_EVENT ||
-            event.type == YAML_MAPPING_END_EVENT)
-            depth--;
         yaml_event_delete(&event);
     }
     return 0;
@@ -101,12 +98,6 @@ static int pass(struct reader *r)
 static int read_map(struct reader *r, const char *prefix);
 
 static int read_list(struct reader *r, const char *prefix, const char *key);
-
-/* The name of an entry of a mapping. */
-static const char *join(struct reader *r, const char *prefix, const char *key)
-{
-    return *prefix ? arena_printf(r->mem, "%s.%s", prefix, key) : key;
-}
 
 static int read_event(struct reader *r, yaml_event_t *event, const char *prefix,
                       const char *key)
@@ -148,15 +139,6 @@ static int read_event(struct reader *r, yaml_event_t *event, const char *prefix,
     return ret;
 }
 
-static int read_value(struct reader *r, const char *prefix, const char *key)
-{
-    yaml_event_t event;
-
-    if (next_event(r, &event) < 0)
-        return -1;
-    return read_event(r, &event, prefix, key);
-}
-
 static int read_list(struct reader *r, const char *prefix, const char *key)
 {
     for (int i = 0;; i++) {
@@ -192,7 +174,7 @@ static int read_map(struct reader *r, const char *prefix)
         if (!key)
             return err_set(r->e, ERR_INPUT, "line %zu: a key is expected",
                            r->parser.mark.line + 1);
-        if (read_value(r, prefix, key) < 0)
+        if (next_event(r, &event) < 0 || read_event(r, &event, prefix, key) < 0)
             return -1;
     }
 }

@@ -1,6 +1,7 @@
 #include "config.h"
 #include "common/http/http.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -256,8 +257,7 @@ char *http_host(const char *url)
         libcurl()->url_get(u, CURLUPART_HOST, &part, 0) == CURLUE_OK) {
         host = xstrdup(part);
         for (char *c = host; *c; c++)
-            if (*c >= 'A' && *c <= 'Z')
-                *c = (char)(*c + 'a' - 'A');
+            *c = (char)tolower((unsigned char)*c);
     }
     libcurl()->free(part);
     libcurl()->url_cleanup(u);
