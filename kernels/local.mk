@@ -21,6 +21,5 @@ kernels_libkernels_a_CFLAGS = $(AM_CFLAGS)
 include kernels/cpu/local.mk
 include kernels/cuda/local.mk
 
-KERNELS_LIBS = kernels/libkernels.a $(CUDA_LIBRARY) kernels/libcpu-avx512.a \
-	kernels/libcpu-avx2.a kernels/libcpu-plain.a kernels/libkernels.a \
-	$(COMMON_LIBS) $(CUDA_LIBS)
+KERNELS_LIBS = kernels/libkernels.a $(CUDA_LIBRARY) $(CPU_LIBS) \
+	kernels/libkernels.a $(COMMON_LIBS) $(CUDA_LIBS)

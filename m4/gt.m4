@@ -77,13 +77,14 @@ AC_DEFUN([GT_CHECK_PIE],
 #endif]])], [gt_cv_pie=yes], [gt_cv_pie=no])])
 AS_IF([test "x$gt_cv_pie" = xyes], [gt_guards="$gt_guards, PIE"])])
 
-# GT_CHECK_X86: is the processor one of x86-64, with its vector instructions?
-AC_DEFUN([GT_CHECK_X86],
-[AC_CACHE_CHECK([for x86-64], [gt_cv_x86_64],
-  [AC_COMPILE_IFELSE([AC_LANG_PROGRAM([[#ifndef __x86_64__
+# GT_CHECK_CPU(NAME): is this the kind of the processor?  It has vector
+# instructions of its own.
+AC_DEFUN([GT_CHECK_CPU],
+[AC_CACHE_CHECK([for $1], [gt_cv_cpu_$1],
+  [AC_COMPILE_IFELSE([AC_LANG_PROGRAM([[#ifndef __$1__
 #error no
-#endif]])], [gt_cv_x86_64=yes], [gt_cv_x86_64=no])])
-AM_CONDITIONAL([X86_64], [test "x$gt_cv_x86_64" = xyes])])
+#endif]])], [gt_cv_cpu_$1=yes], [gt_cv_cpu_$1=no])])
+AM_CONDITIONAL(m4_toupper([$1]), [test "x$gt_cv_cpu_$1" = xyes])])
 
 # GT_ROW(NAME, STATE, NOTE): one row of the table that configure ends with.
 AC_DEFUN([GT_ROW],

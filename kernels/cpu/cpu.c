@@ -44,10 +44,31 @@ static bool has_avx2(void)
     return SUPPORTS("avx2") && SUPPORTS("fma");
 }
 
+static bool has_neon(void)
+{
+#if defined(__aarch64__)
+    return true;
+#else
+    return false;
+#endif
+}
+
 static bool has_c(void)
 {
     return true;
 }
+
+/* What is compiled for this kind of processor, or NULL. */
+#if defined(__x86_64__)
+#define X86(name) name
+#define ARM(name) NULL
+#elif defined(__aarch64__)
+#define X86(name) NULL
+#define ARM(name) name
+#else
+#define X86(name) NULL
+#define ARM(name) NULL
+#endif
 
 /* Best first.  A set that multiplies pairs is taken if a trial finds it faster
  * than the next one. */
@@ -55,12 +76,16 @@ static const struct isa {
     const char *name;
     cpu_fill_table_fn *fill_table;
     bool (*present)(void);
-    int per_word;
+    bool (*pairs_pay)(void);       /* NULL: it does not multiply pairs */
+    cpu_fill_table_fn *if_no_vnni; /* what has the products of bytes then */
 } isas[] = {
-    { "avx512bf16", cpu_fill_table_avx512, has_avx512bf16, 2 },
-    { "avx512", cpu_fill_table_avx512, has_avx512, 1 },
-    { "avx2", cpu_fill_table_avx2, has_avx2, 1 },
-    { "c", cpu_fill_table_plain, has_c, 1 },
+    { "avx512bf16", X86(cpu_fill_table_avx512), has_avx512bf16,
+      X86(gemm_pairs_pay_avx512), X86(cpu_fill_table_avx2) },
+    { "avx512", X86(cpu_fill_table_avx512), has_avx512, NULL,
+      X86(cpu_fill_table_avx2) },
+    { "avx2", X86(cpu_fill_table_avx2), has_avx2, NULL, NULL },
+    { "neon", ARM(cpu_fill_table_neon), has_neon, NULL, NULL },
+    { "c", cpu_fill_table_plain, has_c, NULL, NULL },
 };
 
 bool instructions_present(const char *name)
@@ -81,8 +106,7 @@ static const struct isa *choose_isa(struct err *e)
 
         if (named && strcmp(isa->name, want) != 0)
             continue;
-        if (isa->present() &&
-            (named || isa->per_word == 1 || gemm_pairs_pay_avx512()))
+        if (isa->present() && (named || !isa->pairs_pay || isa->pairs_pay()))
             return isa;
         if (named) {
             err_set(e, ERR_USAGE, "GTRAIN_ISA=%s: this CPU does not have it",
@@ -91,7 +115,8 @@ static const struct isa *choose_isa(struct err *e)
         }
     }
     err_set(e, ERR_USAGE,
-            "GTRAIN_ISA expects avx512bf16, avx512, avx2 or c, not '%s'", want);
+            "GTRAIN_ISA expects avx512bf16, avx512, avx2, neon or c, not '%s'",
+            want);
     return NULL;
 }
 
@@ -106,13 +131,13 @@ static long second_cache(void)
 
 static void fill_table(const struct isa *isa, struct ops *ops)
 {
-    struct ops avx2;
+    struct ops other;
 
     isa->fill_table(ops);
-    if (isa->fill_table != cpu_fill_table_avx512 || SUPPORTS("avx512vnni"))
+    if (!isa->if_no_vnni || SUPPORTS("avx512vnni"))
         return;
-    cpu_fill_table_avx2(&avx2);
-    ops->linear_quantized_fwd = avx2.linear_quantized_fwd;
+    isa->if_no_vnni(&other);
+    ops->linear_quantized_fwd = other.linear_quantized_fwd;
 }
 
 static int cpu_open(struct dev *dev, struct err *e)
@@ -124,7 +149,7 @@ static int cpu_open(struct dev *dev, struct err *e)
         return -1;
     cpu = xcalloc(1, sizeof *cpu);
     cpu->isa = isa->name;
-    cpu->per_word = isa->per_word;
+    cpu->per_word = isa->pairs_pay ? 2 : 1;
     cpu->near = second_cache() / 8 * 5 / 4;
     dev->state = cpu;
     fill_table(isa, &cpu->ops);

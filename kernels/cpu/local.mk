@@ -21,16 +21,25 @@ cpu_sources = \
 	%D%/rows.c \
 	%D%/update.c
 
-noinst_LIBRARIES += \
-	kernels/libcpu-avx512.a \
-	kernels/libcpu-avx2.a \
-	kernels/libcpu-plain.a
+CPU_LIBS = kernels/libcpu-plain.a
+if X86_64
+CPU_LIBS += kernels/libcpu-avx512.a kernels/libcpu-avx2.a
+endif
+if AARCH64
+CPU_LIBS += kernels/libcpu-neon.a
+endif
+noinst_LIBRARIES += $(CPU_LIBS)
+EXTRA_LIBRARIES = kernels/libcpu-avx512.a kernels/libcpu-avx2.a \
+	kernels/libcpu-neon.a
 kernels_libcpu_avx512_a_SOURCES = $(cpu_sources)
 kernels_libcpu_avx512_a_CPPFLAGS = $(AM_CPPFLAGS) -DCPU_ISA=avx512
 kernels_libcpu_avx512_a_CFLAGS = $(AM_CFLAGS) $(CPU_CFLAGS) $(AVX512_CFLAGS)
 kernels_libcpu_avx2_a_SOURCES = $(cpu_sources)
 kernels_libcpu_avx2_a_CPPFLAGS = $(AM_CPPFLAGS) -DCPU_ISA=avx2
 kernels_libcpu_avx2_a_CFLAGS = $(AM_CFLAGS) $(CPU_CFLAGS) $(AVX2_CFLAGS)
+kernels_libcpu_neon_a_SOURCES = $(cpu_sources)
+kernels_libcpu_neon_a_CPPFLAGS = $(AM_CPPFLAGS) -DCPU_ISA=neon -DCPU_NEON
+kernels_libcpu_neon_a_CFLAGS = $(AM_CFLAGS) $(CPU_CFLAGS)
 kernels_libcpu_plain_a_SOURCES = $(cpu_sources)
 kernels_libcpu_plain_a_CPPFLAGS = $(AM_CPPFLAGS) -DCPU_ISA=plain
 kernels_libcpu_plain_a_CFLAGS = $(AM_CFLAGS) $(CPU_CFLAGS)

@@ -6,6 +6,8 @@
 
 #if defined(__AVX2__)
 #include <immintrin.h>
+#elif defined(CPU_NEON)
+#include <arm_neon.h>
 #endif
 
 #include "kernels/half.h"
@@ -15,8 +17,10 @@
  * vec - vectors as wide as the instruction set being compiled for
  *
  * The compiler's own vector types carry the arithmetic, so one source serves
- * AVX-512, AVX2 and anything else (SSE2, NEON), which has 4 floats.  Only what
- * those types cannot express is written for each set, and all of it is here.
+ * AVX-512, AVX2, NEON and plain C for anything else; the last two have 4
+ * floats.  Only what those types cannot express, or the compiler does badly, is
+ * written for each set, and all of it is here.  NEON adds in the order of plain
+ * C.
  */
 #if defined(__AVX512F__)
 enum { VW = 16 }; /* floats in a vector */
@@ -71,6 +75,16 @@ VEC_FN vf vf_load_n(const float *p, int64_t n)
     return (vf)_mm512_maskz_loadu_ps((__mmask16)((1u << n) - 1u), p);
 #elif defined(__AVX2__)
     return (vf)_mm256_maskload_ps(p, (__m256i)vi_first(n));
+#elif defined(CPU_NEON)
+    const vf none = { 0 };
+
+    if (n == 0)
+        return none;
+    if (n == 1)
+        return (vf)vld1q_lane_f32(p, (float32x4_t)none, 0);
+    return (vf)vcombine_f32(vld1_f32(p),
+                            n == 3 ? vld1_lane_f32(p + 2, vdup_n_f32(0.0f), 0)
+                                   : vdup_n_f32(0.0f));
 #else
     float room[VW] = { 0 };
 
@@ -99,6 +113,13 @@ VEC_FN void vf_store_n(float *p, vf v, int64_t n)
     }
     if (n & 1)
         _mm_store_ss(p, part);
+#elif defined(CPU_NEON)
+    if (n & 2)
+        vst1_f32(p, vget_low_f32((float32x4_t)v));
+    if (n == 1)
+        vst1q_lane_f32(p, (float32x4_t)v, 0);
+    else if (n == 3)
+        vst1q_lane_f32(p + 2, (float32x4_t)v, 2);
 #else
     memcpy(p, &v, (size_t)n * sizeof *p);
 #endif
@@ -112,6 +133,8 @@ VEC_FN vf vf_select(vi mask, vf a, vf b)
                                     (__m512)b, (__m512)a);
 #elif defined(__AVX2__)
     return (vf)_mm256_blendv_ps((__m256)b, (__m256)a, (__m256)mask);
+#elif defined(CPU_NEON)
+    return (vf)vbslq_f32((uint32x4_t)mask, (float32x4_t)a, (float32x4_t)b);
 #else
     return (vf)(((vi)a & mask) | ((vi)b & ~mask));
 #endif
@@ -129,10 +152,15 @@ VEC_FN vf vf_sqrt(vf a)
     return (vf)_mm512_sqrt_ps((__m512)a);
 #elif defined(__AVX2__)
     return (vf)_mm256_sqrt_ps((__m256)a);
+#elif defined(CPU_NEON)
+    return (vf)vsqrtq_f32((float32x4_t)a);
 #else
+    float x[VW];
+
+    vf_store(x, a);
     for (int i = 0; i < VW; i++)
-        a[i] = __builtin_sqrtf(a[i]);
-    return a;
+        x[i] = __builtin_sqrtf(x[i]);
+    return vf_load(x);
 #endif
 }
 
@@ -155,6 +183,12 @@ VEC_FN float vf_sum(vf a)
 
     x = _mm_add_ps(x, _mm_movehl_ps(x, x));
     return _mm_cvtss_f32(_mm_add_ss(x, _mm_movehdup_ps(x)));
+}
+#elif defined(CPU_NEON)
+VEC_FN float vf_sum(vf a)
+{
+    return vaddv_f32(
+        vadd_f32(vget_low_f32((float32x4_t)a), vget_high_f32((float32x4_t)a)));
 }
 #else
 VEC_FN float vf_sum(vf a)
@@ -198,7 +232,7 @@ VEC_FN vf vf_zip_low(vf a, vf b)
                                       _mm256_unpackhi_ps((__m256)a, (__m256)b),
                                       0x20);
 #else
-    return __builtin_shuffle(a, b, (vi){ 0, 4, 1, 5 });
+    return (vf){ a[0], b[0], a[1], b[1] };
 #endif
 }
 
@@ -215,7 +249,7 @@ VEC_FN vf vf_zip_high(vf a, vf b)
                                       _mm256_unpackhi_ps((__m256)a, (__m256)b),
                                       0x31);
 #else
-    return __builtin_shuffle(a, b, (vi){ 2, 6, 3, 7 });
+    return (vf){ a[2], b[2], a[3], b[3] };
 #endif
 }
 
@@ -282,6 +316,10 @@ VEC_FN vf vf_from_half(vh h, enum dtype type)
     if (type == DT_F16)
         return (vf)_mm256_cvtph_ps((__m128i)h);
     return (vf)_mm256_slli_epi32(_mm256_cvtepu16_epi32((__m128i)h), 16);
+#elif defined(CPU_NEON)
+    if (type == DT_F16)
+        return (vf)vcvt_f32_f16((float16x4_t)h);
+    return (vf)vshll_n_u16((uint16x4_t)h, 16);
 #else
     vf v = { 0 };
 
@@ -293,7 +331,7 @@ VEC_FN vf vf_from_half(vh h, enum dtype type)
 
 VEC_FN vh vf_to_half(vf v, enum dtype type)
 {
-#if defined(__AVX2__)
+#if defined(__AVX2__) || defined(CPU_NEON)
     vu u = (vu)v;
     const vu nan = (vu)(v != v);
     vu bf;
@@ -318,6 +356,12 @@ VEC_FN vh vf_to_half(vf v, enum dtype type)
     u = ((vu)_mm256_srli_epi32((__m256i)u, 16) & ~nan) | bf;
     return (vh)_mm_packus_epi32(_mm256_castsi256_si128((__m256i)u),
                                 _mm256_extracti128_si256((__m256i)u, 1));
+#elif defined(CPU_NEON)
+    if (type == DT_F16)
+        return (vh)vcvt_f16_f32((float32x4_t)v);
+    bf = u >> 16;
+    u += 0x7fffu + (bf & 1u);
+    return (vh)vmovn_u32((uint32x4_t)((u >> 16 & ~nan) | ((bf | 0x40u) & nan)));
 #else
     vh h = { 0 };
 
@@ -338,6 +382,8 @@ VEC_FN vl vl_multiply(vl a, vl b)
     return (vl)_mm512_mul_epu32((__m512i)a, (__m512i)b);
 #elif defined(__AVX2__)
     return (vl)_mm256_mul_epu32((__m256i)a, (__m256i)b);
+#elif defined(CPU_NEON)
+    return (vl)vmull_u32(vmovn_u64((uint64x2_t)a), vmovn_u64((uint64x2_t)b));
 #else
     return (a & 0xffffffffu) * (b & 0xffffffffu);
 #endif
@@ -394,6 +440,20 @@ VEC_FN vi vi_add_dots(vi sum, vu w, const int8_t *x)
     even = _mm256_madd_epi16((__m256i)(w & 0x00ff00ff), even);
     odd = _mm256_madd_epi16((__m256i)(w >> 8 & 0x00ff00ff), odd);
     return sum + (vi)even + (vi)odd;
+}
+#elif defined(CPU_NEON)
+/* A product of 8 bits without and 8 with a sign fits into 16 with one. */
+VEC_FN vi vi_add_dots(vi sum, vu w, const int8_t *x)
+{
+    const uint8x16_t all = (uint8x16_t)w;
+    int32_t four;
+    int16x8_t by, low, high;
+
+    memcpy(&four, x, sizeof four);
+    by = vmovl_s8((int8x8_t)vdup_n_s32(four));
+    low = vmulq_s16((int16x8_t)vmovl_u8(vget_low_u8(all)), by);
+    high = vmulq_s16((int16x8_t)vmovl_high_u8(all), by);
+    return sum + (vi)vpaddq_s32(vpaddlq_s16(low), vpaddlq_s16(high));
 }
 #else
 VEC_FN vi vi_add_dots(vi sum, vu w, const int8_t *x)

@@ -74,11 +74,11 @@ src/track/complete_scripts.c: scripts/completion/bash scripts/completion/zsh \
 	mv $(abs_builddir)/$@.tmp $(abs_builddir)/$@
 
 completion/gtrack: gtrack$(EXEEXT)
-	$(AM_V_GEN)$(MKDIR_P) completion && ./gtrack completion bash >$@
+	$(AM_V_GEN)$(MKDIR_P) completion && $(RUN) ./gtrack completion bash >$@
 completion/_gtrack: gtrack$(EXEEXT)
-	$(AM_V_GEN)$(MKDIR_P) completion && ./gtrack completion zsh >$@
+	$(AM_V_GEN)$(MKDIR_P) completion && $(RUN) ./gtrack completion zsh >$@
 completion/gtrack.fish: gtrack$(EXEEXT)
-	$(AM_V_GEN)$(MKDIR_P) completion && ./gtrack completion fish >$@
+	$(AM_V_GEN)$(MKDIR_P) completion && $(RUN) ./gtrack completion fish >$@
 # A shell looks for the script under the name of the program.
 completion/gplot completion/gtrain completion/gdata: completion/gtrack
 	$(AM_V_GEN)cp completion/gtrack $@

@@ -186,6 +186,7 @@ int main(void)
         check_rounding(&formats[i]);
         check_cast(&formats[i], "avx512");
         check_cast(&formats[i], "avx2");
+        check_cast(&formats[i], "neon");
         check_cast(&formats[i], "c");
     }
     return done_testing();

@@ -9,7 +9,6 @@ unit_tests = \
 	t/unit/edit.t \
 	t/unit/filter.t \
 	t/unit/fp8.t \
-	t/unit/gemm.t \
 	t/unit/gpus.t \
 	t/unit/half.t \
 	t/unit/http.t \
@@ -50,6 +49,9 @@ unit_tests = \
 	t/unit/vec.t \
 	t/unit/words.t \
 	t/unit/yaml.t
+if X86_64 # it calls the products of AVX-512
+unit_tests += t/unit/gemm.t
+endif
 check_PROGRAMS += $(unit_tests)
 test_programs += $(unit_tests)
 

@@ -67,6 +67,7 @@ int main(void)
 {
     check("avx512");
     check("avx2");
+    check("neon");
     check("c");
     return done_testing();
 }
