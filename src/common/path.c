@@ -188,6 +188,14 @@ static int open_parts(int folder, const char *name, uint64_t flags)
     return fd;
 }
 
+static int fail(const char *what, const char *path, struct err *e)
+{
+    err_sys(e, "cannot %s %s", what, path);
+    if (e->sys == ENOENT || e->sys == ENOTDIR)
+        e->kind = ERR_MISSING;
+    return -1;
+}
+
 static int open_below(int folder, const char *name, uint64_t flags)
 {
     const bool below = folder != AT_FDCWD && (flags & O_NOFOLLOW);
@@ -211,11 +219,9 @@ int path_list_at(struct path_list *l, int at, const char *name,
 
     *l = (struct path_list){ 0 };
     if (!dir) {
-        err_sys(e, "cannot list %s", folder);
+        fail("list", folder, e);
         if (fd >= 0)
             close(fd);
-        if (e->sys == ENOENT || e->sys == ENOTDIR)
-            e->kind = ERR_MISSING;
         return -1;
     }
     for (;;) {
@@ -330,12 +336,8 @@ static int open_at(int folder, const char *name, const char *path,
                        "%s is a symbolic link, which only --follow-links "
                        "follows",
                        path);
-    if (fd < 0) {
-        err_sys(e, "cannot read %s", path);
-        if (e->sys == ENOENT || e->sys == ENOTDIR)
-            e->kind = ERR_MISSING;
-        return -1;
-    }
+    if (fd < 0)
+        return fail("read", path, e);
     if (fstat(fd, &st) < 0)
         err_sys(e, "cannot read %s", path);
     else if (!S_ISREG(st.st_mode))

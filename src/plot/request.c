@@ -202,12 +202,6 @@ int request_parse(struct request *r, struct err *e)
     return parse_marks(r, e);
 }
 
-static void set_bound(double option, double *axis)
-{
-    if (!isnan(option))
-        *axis = option;
-}
-
 void request_axes(const struct request *r, struct panel *p)
 {
     if (r->logx || r->linx)
@@ -220,10 +214,10 @@ void request_axes(const struct request *r, struct panel *p)
         p->y.settles = false;
     if (r->xrange)
         p->y.from_zero = false;
-    set_bound(r->x_lo, &p->x.lo);
-    set_bound(r->x_hi, &p->x.hi);
-    set_bound(r->y_lo, &p->y.lo);
-    set_bound(r->y_hi, &p->y.hi);
+    p->x.lo = r->x_lo;
+    p->x.hi = r->x_hi;
+    p->y.lo = r->y_lo;
+    p->y.hi = r->y_hi;
     p->inset_lo = r->inset_lo;
     p->inset_hi = r->inset_hi;
     p->legend = r->legend;

@@ -148,8 +148,6 @@ static bool parse_stamp(struct stamp *s, const char *at, const char *end)
         GROW(s->word, s->n, s->room);
         s->word[s->n++] = decode_word(word, (size_t)(at - word));
     }
-    GROW(s->word, s->n, s->room);
-    s->word[s->n] = NULL;
     return s->n > 0;
 }
 

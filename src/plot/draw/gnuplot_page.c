@@ -62,8 +62,7 @@ static void set_terminal(struct script *s, const char *output)
         buf_printf(s->b, " background '#%06X'", s->pal->ground);
     buf_char(s->b, '\n');
     if (output) {
-        buf_str(s->b, "set output ");
-        buf_char(s->b, '\'');
+        buf_str(s->b, "set output '");
         for (; *output; output++)
             buf_printf(s->b, *output == '\'' ? "''" : "%c", *output);
         buf_str(s->b, "'\n");

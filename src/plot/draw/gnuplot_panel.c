@@ -55,12 +55,17 @@ static uint32_t colour_of(const struct script *s, int slot)
  * Axes
  */
 
+/* The labels of x are too low in some terminals. */
 static void set_ticks(struct script *s, const char *which, const struct axis *a,
-                      const char *options)
+                      const char *options, uint32_t rgb)
 {
     const char *comma = "";
 
-    buf_printf(s->b, "set %stics %s (", which, options);
+    buf_printf(s->b, "set %stics nomirror out scale %s textcolor rgb '#%06X'",
+               which, options, rgb);
+    if (*which == 'x' && s->form->raise > 0)
+        buf_printf(s->b, " offset 0,%g", s->form->raise);
+    buf_str(s->b, " (");
     for (size_t i = 0; i < a->n_ticks; i++) {
         const double at = a->tick[i].at / a->factor;
 
@@ -72,16 +77,6 @@ static void set_ticks(struct script *s, const char *which, const struct axis *a,
         comma = ", ";
     }
     buf_str(s->b, ")\n");
-}
-
-/* The ticks of x, whose labels are too low in some terminals. */
-static void set_x_ticks(struct script *s, const struct axis *a,
-                        const char *options)
-{
-    char raised[200];
-
-    snprintf(raised, sizeof raised, "%s offset 0,%g", options, s->form->raise);
-    set_ticks(s, "x", a, s->form->raise > 0 ? raised : options);
 }
 
 static void set_range(struct script *s, const char *which, const struct axis *a)
@@ -135,7 +130,7 @@ static void draw_y_label(struct script *s, const struct axis *y,
 static void draw_axes(struct script *s, const struct panel *p,
                       const struct layout *l)
 {
-    char options[160];
+    static const char options[] = "0.5,0.3 norotate";
 
     set_margins(s, &l->plot);
     buf_printf(s->b, "set border %d back lc rgb '#%06X' lw 0.6\n",
@@ -143,21 +138,15 @@ static void draw_axes(struct script *s, const struct panel *p,
                : p->has_y2 ? 11
                            : 3,
                s->pal->text);
-    snprintf(options, sizeof options,
-             "nomirror out scale 0.5,0.3 norotate textcolor rgb '#%06X'",
-             s->pal->text);
     set_range(s, "x", &p->x);
     set_range(s, "y", &p->y);
-    set_x_ticks(s, &p->x, options);
-    set_ticks(s, "y", &p->y, options);
+    set_ticks(s, "x", &p->x, options, s->pal->text);
+    set_ticks(s, "y", &p->y, options, s->pal->text);
     if (p->has_y2) {
         const uint32_t rgb = colour_of_y2(s, p);
 
         set_range(s, "y2", &p->y2);
-        snprintf(options, sizeof options,
-                 "nomirror out scale 0.5,0.3 norotate textcolor rgb '#%06X'",
-                 rgb);
-        set_ticks(s, "y2", &p->y2, options);
+        set_ticks(s, "y2", &p->y2, options, rgb);
         gnuplot_label(s, p->y2.shown, l->y2_label,
                       (l->plot.y0 + l->plot.y1) / 2, "center rotate by 270", 1,
                       rgb);
@@ -362,19 +351,15 @@ static void write_plot(struct script *s, const struct panel *p, size_t panel)
 static void draw_inset(struct script *s, const struct panel *p, size_t panel,
                        const struct layout *l)
 {
-    char options[120];
-
     buf_str(s->b, "unset label\nunset arrow\nunset object\nunset key\n"
                   "unset logscale\nunset y2tics\nunset grid\n");
     set_margins(s, &l->inset);
     buf_printf(s->b, "set border 15 back lc rgb '#%06X' lw 0.5\n",
                s->pal->grey);
-    snprintf(options, sizeof options,
-             "nomirror out scale 0.4,0.2 textcolor rgb '#%06X'", s->pal->text);
     set_range(s, "x", &p->inset_x);
     set_range(s, "y", &p->inset_y);
-    set_x_ticks(s, &p->inset_x, options);
-    set_ticks(s, "y", &p->inset_y, options);
+    set_ticks(s, "x", &p->inset_x, "0.4,0.2", s->pal->text);
+    set_ticks(s, "y", &p->inset_y, "0.4,0.2", s->pal->text);
     if (!s->form->text && !s->form->tex) {
         buf_str(s->b, "set xtics");
         gnuplot_font(s, 0.8);
@@ -430,9 +415,8 @@ void gnuplot_panel(struct script *s, size_t i)
     if (p->ramp)
         gnuplot_ramp(s, p, &l);
     gnuplot_marks(s, p);
-    if (p->heat) {
+    if (p->heat)
         gnuplot_heat(s, p, &l);
-    }
     if (isfinite(p->inset_lo))
         draw_window(s, p, &l);
     write_plot(s, p, i);
