@@ -35,7 +35,6 @@ gtrain_SOURCES = \
 	%D%/cmd_sweep.c \
 	%D%/cmd_init.c \
 	%D%/gtrain.c \
-	%D%/timeline.c \
 	%D%/sweep_cells.c \
 	%D%/trained_model.c
 nodist_gtrain_SOURCES = src/commit.c %D%/cmds.c

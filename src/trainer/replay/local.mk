@@ -6,7 +6,5 @@ src_trainer_libtrainer_a_SOURCES += \
 	%D%/certify.c \
 	%D%/certify_record.c \
 	%D%/recorded_run.c \
-	%D%/rehearse_child.c \
-	%D%/rehearse_place.c \
 	%D%/rehearse_scene.c \
 	%D%/trace.c
