@@ -1306,6 +1306,48 @@ def own_host(p):
     assert p.requests and not others, others
 
 
+@test("of many pages in one browser, each shows a new point, and outlives others")
+def many_pages(p):
+    log = subprocess.Popen(["gtrack", "log", "shared"], cwd=folder, text=True,
+                           stdin=subprocess.PIPE, stderr=subprocess.DEVNULL)
+
+    def add(value):
+        log.stdin.write(f'{{"train/loss": {value}}}\n')
+        log.stdin.flush()
+    add(9.5)
+    p.go(columns="name,train/loss")
+    p.await_text(".runs", "9.5")
+    url = p.browser.run("return location.href")
+    first = p.browser.call("GET", "/window")
+    for _ in range(8):
+        p.browser.cdp("Target.createTarget", {"url": url, "newWindow": True})
+    windows = [w for w in p.browser.call("GET", "/window/handles") if w != first]
+    equal(len(windows), 8)
+
+    def show(window, value):
+        p.browser.call("POST", "/window", {"handle": window})
+        p.await_text("#connection", "live")
+        p.await_text(".runs", str(value))
+    try:
+        for window in windows:
+            show(window, 9.5)
+        add(9.25)
+        for window in [first, *windows]:
+            show(window, 9.25)
+        show(first, 9.25)
+        p.browser.open("about:blank")  # it has told the others
+        add(9.125)
+        for window in windows:
+            show(window, 9.125)
+    finally:
+        for window in windows:
+            p.browser.call("POST", "/window", {"handle": window})
+            p.browser.call("DELETE", "/window")
+        p.browser.call("POST", "/window", {"handle": first})
+        log.stdin.close()
+        log.wait()
+
+
 @test("no view leaves an error on the console")
 def console(p):
     equal(p.browser.console(), [])

@@ -151,33 +151,63 @@ export async function edit(store, body) {
         body: JSON.stringify(body) });
 }
 
-/* Call changed(ids) when runs change, and connected(true or false). */
+/* Call changed(ids) when runs change, and connected(true or false).  A browser
+ * opens few connections to a server, so of its pages one listens and tells the
+ * others. */
 export function listen(store, changed, connected) {
-    let source = null, timer = 0, version = null;
-    const tell = (e) => {
-        const news = JSON.parse(e.data), is_first = version === null;
+    const name = url_of("/api/events", { store }), stop = new AbortController();
+    let source = null, timer = 0, is_there = false, was_told = false;
 
-        /* The first event only tells the version. */
-        version = news.version;
-        if (!is_first)
-            changed(news.runs ?? []);
+    if (frozen)
+        return () => {};
+    const channel = new BroadcastChannel(name);
+    const hear = (news) => {
+        if (news.runs)
+            changed(news.runs);
+        else
+            connected(is_there = news.is_there);
+    };
+    const tell = (news) => {
+        hear(news);
+        channel.postMessage(news);
     };
     const open = () => {
-        version = null;
-        source = new EventSource(url_of("/api/events", { store }));
-        source.onopen = () => connected(true);
-        source.addEventListener("runs", tell);
+        let is_first = !was_told; /* which only tells the version */
+
+        source = new EventSource(name);
+        source.onopen = () => tell({ is_there: true });
+        source.addEventListener("runs", (e) => {
+            if (!is_first)
+                tell({ runs: JSON.parse(e.data).runs ?? [] });
+            is_first = false;
+        });
         source.onerror = () => {
-            connected(false);
+            tell({ is_there: false });
             if (source.readyState === EventSource.CLOSED)
                 timer = setTimeout(open, 3000);
         };
     };
 
-    if (!frozen)
+    channel.onmessage = ({ data }) => {
+        was_told ||= !data.asks;
+        if (!data.asks)
+            hear(data);
+        else if (source)
+            channel.postMessage({ is_there });
+    };
+    channel.postMessage({ asks: true });
+    if (navigator.locks) /* which only pages of a safe address have */
+        navigator.locks.request(name, { signal: stop.signal }, () => {
+            open();
+            return new Promise((done) =>
+                stop.signal.addEventListener("abort", done));
+        }).catch(() => {});
+    else
         open();
     return () => {
+        stop.abort();
         clearTimeout(timer);
         source?.close();
+        channel.close();
     };
 }
