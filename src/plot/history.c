@@ -107,22 +107,6 @@ static void along_time(struct history *h, const struct run_info *run,
     }
 }
 
-/* The first point of this step or a later one. */
-static size_t find_step(const int64_t *step, size_t n, int64_t wanted)
-{
-    size_t lo = 0, hi = n;
-
-    while (lo < hi) {
-        const size_t mid = lo + (hi - lo) / 2;
-
-        if (step[mid] < wanted)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo;
-}
-
 /* The value of a step between points i - 1 and i. */
 static double interpolate(const int64_t *step, const double *value, size_t i,
                           int64_t wanted)
@@ -136,7 +120,7 @@ static double interpolate(const int64_t *step, const double *value, size_t i,
  * nearest point, or, of what grows from 0, in proportion to the steps. */
 static double value_at(const struct series *s, int64_t step, bool grows)
 {
-    const size_t at = find_step(s->step, s->n, step);
+    const size_t at = series_find(s->step, s->n, step);
     const size_t i = at == s->n && at > 0 ? at - 1 : at;
 
     if (s->n == 0)
@@ -534,7 +518,7 @@ void history_skip(struct history *h, int64_t steps)
 
 double history_x(const struct history *h, int64_t step)
 {
-    const size_t i = find_step(h->step, h->n, step);
+    const size_t i = series_find(h->step, h->n, step);
 
     if (i < h->n && h->step[i] == step)
         return h->x[i];

@@ -1,8 +1,8 @@
 /* charts.js is the view of all metrics of the chosen runs. */
 import { edit, frozen, is_available } from "./api.js";
 import { announce } from "./copy.js";
-import { button, check, choice, element, field, problem } from "./dom.js";
-import { is_narrow, more_controls } from "./dom.js";
+import { button, choice, element, field, is_narrow } from "./dom.js";
+import { more_controls, picker, problem, switcher } from "./dom.js";
 import { changes_set, chosen_runs, known_names } from "./chosen.js";
 import { Grid } from "./grid.js";
 import { Media } from "./media.js";
@@ -66,8 +66,8 @@ function panel_controls() {
         { placeholder: "loss, val/loss+train/loss|train/lr!", title:
             "Figures and metrics to show first; + joins metrics, | gives one " +
             "an axis on the right, ! makes a panel wide" }),
-    saved.length ? choice("Saved panels", [["", ""], ...saved.map(([name, s]) =>
-        [s, name])], state.panels, (v) => change({ panels: v })) : null,
+    saved.length ? picker("Saved panels", [["", ""], ...saved.map(([name, s]) =>
+        [s, name])], "panels") : null,
     server.edit ? field("Save panels as", "", save, { oninput: null }) : null]
         .filter((node) => node);
 }
@@ -155,17 +155,12 @@ export class ChartsView {
         const usual = [x, ...frozen ? [] : [smoothing()]];
         const more = more_controls("Scales, means and colours",
             ...is_narrow() ? usual : [],
-            choice("Marks", marks, state.mark, (v) => change({ mark: v })),
+            picker("Marks", marks, "mark"),
             log_choice("x scale", "logx"), log_choice("y scale", "logy"),
-            choice("Mean and band by", means, state.mean, (v) =>
-                change({ mean: v })),
-            choice("Colour by", colours, state.colour, (v) =>
-                change({ colour: v })),
-            ...panel_controls(),
-            check("Finished runs only", state.finished === "1", (on) =>
-                change({ finished: on ? "1" : "" })),
-            check("Show outliers", state.outliers === "1", (on) =>
-                change({ outliers: on ? "1" : "" })));
+            picker("Mean and band by", means, "mean"),
+            picker("Colour by", colours, "colour"),
+            ...panel_controls(), switcher("Finished runs only", "finished"),
+            switcher("Show outliers", "outliers"));
 
         this.bar.replaceChildren(find, ...is_narrow() && !frozen ? []
             : usual, ...frozen ? [] : [more], this.zoom);

@@ -3,7 +3,8 @@ import { ask } from "./api.js";
 import { changes_set, chosen_runs } from "./chosen.js";
 import { copy_button } from "./copy.js";
 import { DiffSection } from "./diff.js";
-import { button, check, choice, element, plain_table, problem } from "./dom.js";
+import { button, element, picker, plain_table, problem } from "./dom.js";
+import { switcher } from "./dom.js";
 import { importance_table } from "./importance.js";
 import { brushed_lines, heat_table } from "./spread.js";
 import { parallel_lines, scatter_points } from "./spread.js";
@@ -86,9 +87,7 @@ export class CompareView {
                 address({ view: "runs" }) }, "Choose others")),
         ...this.best(),
             section("Parameters", element("p", { class: "actions" },
-                check("All parameters, not only those that differ",
-                    state.all === "1", (on) =>
-                        change({ all: on ? "1" : "" })),
+                switcher("All parameters, not only those that differ", "all"),
                 copy_button(() => answer.command)),
             rows.length ? this.table(rows)
                 : empty("These runs have the same parameters.")),
@@ -160,8 +159,8 @@ export class CompareView {
             return [empty("At least four finished runs with different " +
                 "parameters are needed to say which parameters matter.")];
         return [element("p", { class: "sentence" }, chosen.sentence),
-            choice("Metric", all.map((i) => i.metric),
-                chosen.metric, (v) => change({ metric: v })),
+            picker("Metric", all.map((i) => i.metric), "metric",
+                chosen.metric),
             element("div", { class: "wide", tabindex: "0" },
                 importance_table(chosen))];
     }
@@ -198,10 +197,8 @@ export class CompareView {
         if (names.length < 2)
             return [empty("At least one parameter must differ.")];
         return [element("p", { class: "tools" },
-            choice("Horizontal", names, names[across], (v) =>
-                change({ across: v })),
-            choice("Vertical", names, names[down], (v) =>
-                change({ down: v }))),
+            picker("Horizontal", names, "across", names[across]),
+            picker("Vertical", names, "down", names[down])),
         element("div", { class: "wide", tabindex: "0" },
             scatter_points(this.parallel, across, down, (id) =>
                 this.name_of(id)))];
@@ -228,10 +225,9 @@ export class CompareView {
             return [empty("At least one parameter must differ.")];
         this.sweep_chart = new SweepChart(across, metric, this.chosen);
         return [element("p", { class: "tools" },
-            choice("Parameter", params, across, (v) =>
-                change({ across: v })),
-            choice("Metric", metrics, metric, (v) =>
-                change({ metric: v }))), this.sweep_chart.root];
+            picker("Parameter", params, "across", across),
+            picker("Metric", metrics, "metric", metric)),
+        this.sweep_chart.root];
     }
 
     map() {
@@ -244,11 +240,9 @@ export class CompareView {
             return [empty("At least two parameters must differ.")];
         this.draw_map(place, `${across},${down}`, metric);
         return [element("p", { class: "tools" },
-            choice("Across", params, across, (v) =>
-                change({ across: v })),
-            choice("Down", params, down, (v) => change({ down: v })),
-            choice("Metric", metrics, metric, (v) =>
-                change({ metric: v })),
+            picker("Across", params, "across", across),
+            picker("Down", params, "down", down),
+            picker("Metric", metrics, "metric", metric),
             copy_button(() => this.map_command)), place];
     }
 

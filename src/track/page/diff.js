@@ -1,8 +1,8 @@
 /* diff.js shows what differs between two runs: settings, code and data. */
 import { ask } from "./api.js";
 import { copy_button } from "./copy.js";
-import { choice, element, problem } from "./dom.js";
-import { change, state } from "./state.js";
+import { element, picker, problem } from "./dom.js";
+import { state } from "./state.js";
 
 const words = { "+": "added", "-": "removed" };
 
@@ -34,8 +34,8 @@ export class DiffSection {
         if (this.root.hidden)
             return;
         this.tools.replaceChildren(
-            choice("From", options, this.a, (v) => change({ a: v })),
-            choice("To", options, this.b, (v) => change({ b: v })),
+            picker("From", options, "a", this.a),
+            picker("To", options, "b", this.b),
             copy_button(() => this.command));
         this.ask();
     }

@@ -1,4 +1,5 @@
 /* dom.js makes elements.  Texts stay texts: nothing here reads markup. */
+import { change, state } from "./state.js";
 import { visible } from "./text.js";
 
 const svg_tags = new Set(["svg", "g", "path", "line", "circle", "text", "rect",
@@ -49,6 +50,17 @@ export function choice(label, list, value, onchange) {
     select.value = value;
     return element("label", { class: "field" }, element("span", {}, label),
         select);
+}
+
+/* A choice of what the address keeps under this key. */
+export function picker(label, list, key, value = state[key]) {
+    return choice(label, list, value, (v) => change({ [key]: v }));
+}
+
+/* The same of "1" and nothing. */
+export function switcher(label, key) {
+    return check(label, state[key] === "1", (on) =>
+        change({ [key]: on ? "1" : "" }));
 }
 
 /* A labelled checkbox. */

@@ -3,8 +3,8 @@ PAGE_FILES = \
 	%D%/index.html \
 	%D%/style.css \
 	%D%/text.js \
-	%D%/dom.js \
 	%D%/state.js \
+	%D%/dom.js \
 	%D%/api.js \
 	%D%/server.js \
 	%D%/copy.js \

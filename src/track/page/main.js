@@ -4,6 +4,7 @@ import { ChartsView } from "./charts.js";
 import { CompareView } from "./compare.js";
 import { copy_button, copy_command } from "./copy.js";
 import { button, choice, element, problem } from "./dom.js";
+import { is_dark } from "./paint.js";
 import { RunView } from "./run.js";
 import { RunsView } from "./runs.js";
 import { load_server, server } from "./server.js";
@@ -26,13 +27,8 @@ const typed_into = "input:not([type=checkbox]), select, textarea";
 const main = document.getElementById("main");
 let view = null;
 
-function is_dark_now() {
-    return state.theme ? state.theme === "dark"
-        : matchMedia("(prefers-color-scheme: dark)").matches;
-}
-
 function toggle_theme() {
-    change({ theme: is_dark_now() ? "light" : "dark" });
+    change({ theme: is_dark() ? "light" : "dark" });
 }
 
 function show_theme() {

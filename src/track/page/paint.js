@@ -22,13 +22,7 @@ export function colour_of(thing) {
 
 /* The colours of text and grid. */
 export function theme_of(figure) {
-    const style = getComputedStyle(document.documentElement);
-    const own = figure?.theme?.[is_dark() ? "dark" : "light"];
-
-    return own ?? { ground: style.getPropertyValue("--ground"),
-        text: style.getPropertyValue("--text"),
-        grid: style.getPropertyValue("--rule"),
-        grey: style.getPropertyValue("--grey") };
+    return figure.theme[is_dark() ? "dark" : "light"];
 }
 
 /* The panel with the ranges that the reader chose; null keeps the panel's. */
@@ -297,12 +291,17 @@ function paint_mark_label(c, box, mark, x, y) {
                 : y - 3);
 }
 
-/* The curves of a run by themselves, thicker than others. */
-export function paint_run(c, panel, box, run) {
+/* Until restore(), only what is inside of the axes is painted. */
+function begin_inside(c, box) {
     c.save();
     c.beginPath();
     c.rect(box.x0, box.y0, box.x1 - box.x0, box.y1 - box.y0 + 1);
     c.clip();
+}
+
+/* The curves of a run by themselves, thicker than others. */
+export function paint_run(c, panel, box, run) {
+    begin_inside(c, box);
     for (const curve of panel.curves)
         if (curve.run === run && !curve.faint)
             paint_curve(c, panel, box, { ...curve, best: true });
@@ -330,10 +329,7 @@ function level_of(curve) {
 /* Paint the panel into the box that inner_box() gave for it. */
 export function paint_panel(c, panel, box, theme) {
     paint_axes(c, panel, box, theme);
-    c.save();
-    c.beginPath();
-    c.rect(box.x0, box.y0, box.x1 - box.x0, box.y1 - box.y0 + 1);
-    c.clip();
+    begin_inside(c, box);
     if (panel.heat)
         paint_cells(c, panel, box);
     for (const curve of panel.curves)

@@ -1,8 +1,8 @@
 /* runs.js is the view of all runs of a store: a filter and a table. */
 import { ask, frozen } from "./api.js";
 import { choose_columns } from "./columns.js";
-import { button, check, element, field, problem } from "./dom.js";
-import { more_controls } from "./dom.js";
+import { button, element, field, more_controls, problem } from "./dom.js";
+import { switcher } from "./dom.js";
 import { address, change, state } from "./state.js";
 import { Table } from "./table.js";
 import { count_text, split_list } from "./text.js";
@@ -74,8 +74,7 @@ export class RunsView {
         more_controls("Groups and columns", frozen ? null : group,
             button("Columns…", "Choose the columns", () => this.answer &&
                 choose_columns(this.answer)),
-            frozen ? null : check("Deleted", state.deleted === "1", (on) =>
-                change({ deleted: on ? "1" : "" }))),
+            frozen ? null : switcher("Deleted", "deleted")),
         this.count, this.selection);
     }
 
