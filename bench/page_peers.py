@@ -2,8 +2,7 @@
 # and Trackio
 #
 # usage: page_peers.py [--runs N] [--curves N] [--points N] [--rounds N]
-#                      [--only table|chart|wide|live] [--beside PROGRAM]...
-#                      MKRUNS
+#                      [--only MEASURE]... [--beside PROGRAM]... MKRUNS
 #
 # Prints for each program the median of the rounds (3), which take turns:
 #
@@ -12,9 +11,11 @@
 #   chart  from opening a page until the chart of N curves (20) of N points
 #          (10,000) is painted, and the share of a core that the server takes
 #          while nothing changes; requests, and bytes on the wire
+#   long   the time and the bytes of the chart of N curves of 1,000,000 points
 #   wide   the same of 200 runs of 20 metrics and 100 points
 #   live   from logging a point of a run of 50 until the chart of that run
 #          changes, and the share of a core while a point a second is logged
+#   pages  that share while 20 pages of the chart are open, each in a window
 #
 # inf means more than two minutes.  MLflow reads the same store as gtrack; the
 # others have files with the same number of points, and TensorBoard has loaded
@@ -28,6 +29,8 @@ import datetime
 import itertools
 import json
 import os
+import shutil
+import sqlite3
 import statistics
 import subprocess
 import sys
@@ -44,7 +47,8 @@ parser.add_argument("mkruns", type=os.path.abspath)
 for option, number in (("runs", 1000), ("curves", 20), ("points", 10000),
                        ("rounds", 3)):
     parser.add_argument("--" + option, type=int, default=number)
-parser.add_argument("--only", choices=("table", "chart", "wide", "live"))
+parser.add_argument("--only", action="append", choices=(
+    "table", "chart", "long", "wide", "live", "pages"))
 parser.add_argument("--beside", action="append",
                     choices=("MLflow", "TensorBoard", "Trackio"))
 args = parser.parse_args()
@@ -53,6 +57,8 @@ MOST_SECONDS = 120
 OPEN_SECONDS = 20
 SETTLE_SECONDS = 3
 WIDE = 200, 100, 20  # runs, points and metrics
+LONG = 1000000  # points
+PAGES = 20
 
 # What TensorBoard's page keeps when it is told to reload.
 RELOAD = """
@@ -139,10 +145,12 @@ def log_to_events(folder, run="run1"):
 
 
 def write_events(folder, n, count, metrics=1):
-    for r in range(n):
-        with log_to_events(folder, f"run{r + 1}") as add:
-            for step in range(count):
-                add(step, value_at(step, count), metrics)
+    with log_to_events(folder) as add:
+        for step in range(count):
+            add(step, value_at(step, count), metrics)
+    for r in range(1, n):
+        shutil.copytree(os.path.join(folder, "events", "run1"),
+                        os.path.join(folder, "events", f"run{r + 1}"))
 
 
 @contextlib.contextmanager
@@ -161,12 +169,17 @@ def write_trackio(folder, n, count, metrics=1):
     begin = datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc)
     times = [(begin + datetime.timedelta(seconds=i)).isoformat()
              for i in range(count)]
-    for r in range(n):
-        SQLiteStorage.bulk_log(
-            os.path.basename(folder), f"run{r + 1}",
-            [dict.fromkeys(names_of(metrics), value_at(i, count))
-             for i in range(count)],
-            list(range(count)), times)
+    project = os.path.basename(folder)
+    SQLiteStorage.bulk_log(
+        project, "run1", [dict.fromkeys(names_of(metrics), value_at(i, count))
+                          for i in range(count)], list(range(count)), times)
+    with contextlib.closing(sqlite3.connect(os.path.join(
+            os.environ["TRACKIO_DIR"], project + ".db"))) as base, base:
+        for r in range(1, n):
+            base.execute(
+                "INSERT INTO metrics(run_id, timestamp, run_name, step, metrics)"
+                " SELECT ?1, timestamp, ?1, step, metrics FROM metrics"
+                " WHERE run_name = 'run1'", [f"run{r + 1}"])
 
 
 @contextlib.contextmanager
@@ -353,6 +366,14 @@ def measure_chart(program, folder):
             return {"chart": shown, **traffic(b), "open": share(pid)}
 
 
+def measure_long(program, folder):
+    with program["start"](folder, args.curves) as (pid, base, login):
+        with Browser() as b:
+            shown = painted(b, base + program["chart"](folder), login,
+                            program["drawn"](args.curves))
+            return {"long chart": shown, "long wire": traffic(b)["wire"]}
+
+
 def measure_wide(program, folder):
     with program["start"](folder, WIDE[0]) as (pid, base, login):
         with Browser() as b:
@@ -383,6 +404,22 @@ def measure_live(program, folder):
         return {"point": seen,
                 "logged": share(pid, lambda: add(next(steps), 3))}
 
+
+def measure_pages(program, folder):
+    steps = itertools.count(50)
+    with program["start"](folder, 1) as (pid, base, login), \
+            program["log"](folder) as add, Browser() as b:
+        b.cdp("Page.addScriptToEvaluateOnNewDocument", {"source": RELOAD})
+        add(next(steps), 3)
+        time.sleep(SETTLE_SECONDS)
+        url = base + program["chart"](folder)
+        painted(b, url, login, program["drawn"](1))
+        for _ in range(1, PAGES):
+            b.cdp("Target.createTarget", {"url": url, "newWindow": True})
+        time.sleep(OPEN_SECONDS)
+        return {"pages": share(pid, lambda: add(next(steps), 3))}
+
+
 PROGRAMS = {name: program for name, program in PROGRAMS.items()
             if not args.beside or name in ["gtrack serve", *args.beside]}
 
@@ -396,6 +433,9 @@ MEASURES = {
         "requests": "requests for it",
         "wire": "bytes on the wire for it, KiB",
         "open": "an open chart, % of a core of the server"}),
+    "long": (measure_long, args.curves, LONG, {
+        "long chart": f"chart of {args.curves} runs of {LONG:,} points, ms",
+        "long wire": "bytes on the wire for it, KiB"}),
     "wide": (measure_wide, *WIDE, {
         "chart of many": f"chart of {WIDE[0]} runs of {WIDE[2]} metrics, ms",
         "requests of many": "requests for it",
@@ -403,13 +443,15 @@ MEASURES = {
     "live": (measure_live, 1, 50, {
         "point": "from logging a point to the chart, ms",
         "logged": "a point a second, one page, % of a core"}),
+    "pages": (measure_pages, 1, 50, {
+        "pages": f"a point a second, {PAGES} pages, % of a core"}),
 }
 
 
 def main(work):
     os.environ["TRACKIO_DIR"] = os.path.join(work, "trackio")
     os.environ["GTRACK_CACHE"] = os.path.join(work, "cache")
-    chosen = [args.only] if args.only else list(MEASURES)
+    chosen = args.only or list(MEASURES)
     found = {name: {} for name in PROGRAMS}
     for measure in chosen:
         folder = os.path.join(work, measure)
@@ -417,6 +459,7 @@ def main(work):
         for program in PROGRAMS.values():
             if program["write"]:
                 program["write"](folder, *MEASURES[measure][1:-1])
+        print(f"{measure}: the load is {os.getloadavg()[0]}", file=sys.stderr)
         for _ in range(args.rounds):
             for name, program in PROGRAMS.items():
                 for key, value in MEASURES[measure][0](program,
