@@ -144,16 +144,17 @@ static int draw_chosen(struct build *b, const char *names, struct err *e)
 {
     names = find_panels(b, names, e);
     b->figure->shared = true;
-    while (names && *names) {
-        const size_t len = strcspn(names, ",");
-        char *words = xstrndup(names, len);
-        const int ret = fig_panel_draw(b, words, e);
+    for (int pass = 0; names && pass < 2; pass++) /* aliases, then panels */
+        for (const char *at = names; *at;) {
+            const size_t len = strcspn(at, ",");
+            const char *words = arena_strndup(&b->figure->mem, at, len);
+            const bool alias = strchr(words, '=');
 
-        free(words);
-        if (ret < 0)
-            return -1;
-        names += len + (names[len] == ',');
-    }
+            if (alias != pass && (alias ? figure_alias(&b->set, words, e)
+                                        : fig_panel_draw(b, words, e)) < 0)
+                return -1;
+            at += len + (at[len] == ',');
+        }
     if (!names)
         return -1;
     fig_arrange(b, 3);

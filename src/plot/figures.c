@@ -11,6 +11,7 @@
 #include "common/clock.h"
 #include "common/confine.h"
 #include "common/log.h"
+#include "common/num.h"
 #include "common/path.h"
 #include "common/program.h"
 #include "common/sig.h"
@@ -109,31 +110,44 @@ void figure_note_unfinished(struct figure *f, const struct run_info *run,
     buf_clear(&why);
 }
 
-/* Show runs by the names that were given for the legend. */
+int figure_alias(struct run_set *set, const char *item, struct err *e)
+{
+    const char *text = strchr(item, '=');
+    const bool colour = text && text > item && text[-1] == '#';
+    const size_t n = text ? (size_t)(text - item) - colour : 0;
+    int64_t slot = 1;
+    int found = 0;
+
+    if (!text || (colour && (!num_int(text + 1, &slot) || slot < 1 ||
+                             slot > PALETTE_COLOURS)))
+        return err_set(e, ERR_USAGE,
+                       "an alias is RUN=TEXT, or RUN#=COLOUR from 1 to %d, "
+                       "not '%s'",
+                       PALETTE_COLOURS, item);
+    for (size_t k = 0; k < set->n; k++) {
+        if (strncmp(set->run[k].name, item, n) != 0 || set->run[k].name[n])
+            continue;
+        if (colour)
+            set->slot[k] = (int)slot - 1;
+        else
+            set->shown[k] = text + 1;
+        found++;
+    }
+    return found;
+}
+
 static int take_aliases(struct build *b, struct err *e)
 {
     const struct opt_list *l = &b->request->alias;
 
     for (size_t i = 0; i < l->n; i++) {
-        const char *text = strchr(l->item[i], '=');
-        const size_t n = text ? (size_t)(text - l->item[i]) : 0;
-        size_t found = 0;
+        const int found = figure_alias(&b->set, l->item[i], e);
 
-        for (size_t k = 0; k < b->set.n && text; k++) {
-            const char *name = b->set.run[k].name;
-
-            if (strlen(name) != n || strncmp(name, l->item[i], n) != 0)
-                continue;
-            b->set.shown[k] = text + 1;
-            found++;
-        }
-        if (!text)
-            return err_set(e, ERR_USAGE, "--alias expects RUN=TEXT, not '%s'",
-                           l->item[i]);
-        if (!found)
-            return err_set(e, ERR_MISSING,
-                           "--alias: no run of the figure is called %.*s",
-                           (int)n, l->item[i]);
+        if (found <= 0)
+            return found < 0 ? -1
+                             : err_set(e, ERR_MISSING,
+                                       "--alias %s: the figure has no such run",
+                                       l->item[i]);
     }
     return 0;
 }

@@ -65,6 +65,10 @@ size_t figure_keep_finished(struct build *, struct run_info *, size_t n);
 /* Note how many of some runs that are combined have not finished. */
 void figure_note_unfinished(struct figure *, const struct run_info *, size_t n);
 
+/* Show a run as "RUN=TEXT" says, or in a colour of the palette ("RUN#=3").  How
+ * many runs have this name; or -1. */
+int figure_alias(struct run_set *, const char *item, struct err *);
+
 /* Load all runs of the store, once. */
 int figure_store(struct build *, struct err *);
 

@@ -291,6 +291,21 @@ like out "^Smoothed: .*9" "--no-notes prints the notes for a caption"
 unlike bare.json Smoothed "--no-notes draws no notes"
 gplot loss run1 run2 --alias "run1=the first" -o alias.json >out 2>err
 like alias.json '"label":"the first' "--alias names a run in the legend"
+gplot loss run1 run2 --alias run1#=5 -o alias.json >out 2>err
+gplot loss run1 run2 --alias run2#=5 -o alias2.json >out 2>err
+colour() {
+    perl -MJSON::PP -0777 -ne 'print ((grep { !$_->{faint} && $_->{name} eq
+        "'"$1"'" } @{decode_json($_)->{panels}[0]{curves}})[0]{colour})' "$2"
+}
+test -n "$(colour run1 alias.json)" &&
+    test "$(colour run1 alias.json)" = "$(colour run2 alias2.json)"
+ok $? "--alias gives a run a colour of the palette"
+gplot loss run1 --alias run1#=9 >out 2>err
+is $? 2 "--alias refuses a colour that the palette does not have"
+gplot dashboard --panels 'loss,lr,run2=ours,none=x' run1 run2 -o alias.json \
+    >out 2>err
+is "$(grep -o '"label":"ours[^"]*' alias.json | sort -u | wc -l | tr -d ' ')" 3 \
+    "panels may have aliases, which hold in all of them"
 gplot loss run1 --alias "none=x" >out 2>err
 is $? 3 "--alias refuses a run that is not in the figure"
 gplot loss run1 --alias none >out 2>err

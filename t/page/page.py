@@ -596,6 +596,24 @@ def expressions(p):
     p.await_text("#announcement", "--panels 'val/loss - train/loss'")
 
 
+@test("the panels may call a run by another name, and give it a colour")
+def aliases(p):
+    p.go(view="charts", runs=ids_of(*RATES), chart="kind:loss",
+         panels="lr,run1=ours,run1#=5")
+    p.await_charts()
+    equal(p.browser.run("return [...document.querySelectorAll('.run-list a')]"
+                        ".map(a => a.textContent)").count("ours"), 1)
+    curve = [c for c in figure_of(p)["panels"][0]["curves"]
+             if c["name"] == "run1"][-1]
+    assert curve["label"].startswith("ours"), curve["label"]
+    p.browser.pointer("canvas.over", (0.5, 0.5))
+    assert any("ours" in row[0] for row in p.tip()[1]), p.tip()
+    p.browser.keys("c")
+    p.await_text("#announcement", "--alias run1=ours --alias 'run1#=5'")
+    p.go(view="charts", runs=ids_of(*RATES), panels="lr,run1=ours")
+    equal(titles(p)[:2], ["lr", "Loss"])
+
+
 @test("a chart is pinned to the panels, and panels are saved under a name")
 def pin(p):
     with other_server(p, "--edit") as server:

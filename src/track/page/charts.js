@@ -3,7 +3,7 @@ import { edit, frozen, is_available } from "./api.js";
 import { announce } from "./copy.js";
 import { button, choice, element, field, is_narrow } from "./dom.js";
 import { more_controls, picker, problem, switcher } from "./dom.js";
-import { changes_set, chosen_runs, known_names } from "./chosen.js";
+import { changes_set, chosen_runs, is_alias, known_names } from "./chosen.js";
 import { Grid } from "./grid.js";
 import { Media } from "./media.js";
 import { fill_run_list, mark_near } from "./runlist.js";
@@ -65,7 +65,8 @@ function panel_controls() {
     return [field("Panels", state.panels, (v) => change({ panels: v }),
         { placeholder: "loss, val/loss+train/loss|train/lr!", title:
             "Figures and metrics to show first; + joins metrics, | gives one " +
-            "an axis on the right, ! makes a panel wide" }),
+            "an axis on the right, ! makes a panel wide; RUN=TEXT calls a " +
+            "run TEXT, and RUN#=3 has the third colour" }),
     saved.length ? picker("Saved panels", [["", ""], ...saved.map(([name, s]) =>
         [s, name])], "panels") : null,
     server.edit ? field("Save panels as", "", save, { oninput: null }) : null]
@@ -121,12 +122,14 @@ export class ChartsView {
             mark: s.mark, from: s.from, to: s.to, group: s.mean,
             band: s.mean ? "1" : "",
             colour: wanted_colour(),
+            alias: split_list(s.panels).filter(is_alias),
             baseline: ids.includes(s.baseline) ? s.baseline : "",
             hidden: s.hidden.filter((id) => ids.includes(id)) };
     }
 
     panels() {
-        return frozen ? [] : split_list(state.panels);
+        return frozen ? [] : split_list(state.panels).filter((s) =>
+            !is_alias(s));
     }
 
     pin(spec) {

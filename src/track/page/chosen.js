@@ -1,7 +1,7 @@
 /* chosen.js finds out which runs the charts and the comparison show. */
 import { ask, frozen } from "./api.js";
 import { state } from "./state.js";
-import { count_text } from "./text.js";
+import { count_text, split_list } from "./text.js";
 
 export const most = 200; /* runs that are shown if none is selected */
 
@@ -44,6 +44,17 @@ export async function chosen_runs(signal) {
 /* Do other runs become the chosen ones by these changes of the state? */
 export function changes_set(changed) {
     return ["runs", "store", "filter", "sort"].some((k) => changed.has(k));
+}
+
+/* Of the panels, is it what a run is called, or its colour? */
+export function is_alias(panel) {
+    return panel.includes("=");
+}
+
+/* What a run is called: of the panels "loss,run1=ours", run1 is ours. */
+export function alias_of(name) {
+    return split_list(state.panels).find((s) => s.startsWith(`${name}=`))
+        ?.slice(name.length + 1) ?? name;
 }
 
 /* The names of the parameters and metrics that runs of this store have. */

@@ -7,6 +7,7 @@ PAGE_FILES = \
 	%D%/dom.js \
 	%D%/api.js \
 	%D%/server.js \
+	%D%/chosen.js \
 	%D%/copy.js \
 	%D%/scale.js \
 	%D%/paint.js \
@@ -18,7 +19,6 @@ PAGE_FILES = \
 	%D%/grid.js \
 	%D%/files.js \
 	%D%/media.js \
-	%D%/chosen.js \
 	%D%/runlist.js \
 	%D%/charts.js \
 	%D%/columns.js \

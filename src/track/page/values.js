@@ -1,4 +1,5 @@
 /* values.js finds the values of a panel's curves at an x, and lists them. */
+import { alias_of } from "./chosen.js";
 import { axis_of, colour_of, x_pixel, y_pixel } from "./paint.js";
 import { axis_text, nearest, place_of } from "./scale.js";
 import { count_text, line_text } from "./text.js";
@@ -118,7 +119,7 @@ export function next_x(panel, x, n) {
 }
 
 function name_of(curve) {
-    return [curve.name || curve.label, line_text(curve)]
+    return [alias_of(curve.name) || curve.label, line_text(curve)]
         .filter((text) => text).join(", ");
 }
 

@@ -219,6 +219,7 @@ int figure_request_open(struct figure_request *f, struct site *s,
         .figure = FIGURE_INIT,
         .options = BUF_INIT,
     };
+    f->n_aliases = query_list(q, "alias", &f->alias);
     f->live = site_store(s, q, e);
     f->build = (struct build){ .figure = &f->figure, .request = &f->request };
     if (!f->live || chosen_open(&f->chosen, s, q, e) < 0)
@@ -245,6 +246,16 @@ int figure_request_build(struct figure_request *f, struct err *e)
     if (f->request.color_by &&
         run_set_colour_by(&b->set, f->request.color_by, &f->mem, e) < 0)
         return -1;
+    for (size_t i = 0; i < f->n_aliases; i++) {
+        const int found = figure_alias(&b->set, f->alias[i], e);
+
+        if (found < 0)
+            return -1;
+        if (found) {
+            buf_str(&f->options, " --alias ");
+            buf_shell_short(&f->options, f->alias[i]);
+        }
+    }
     if (f->param && f->metric)
         return fig_sweep_draw(b, f->param, f->metric, e);
     if (f->hist)

@@ -19,6 +19,8 @@
 struct figure_request {
     const struct live *live;
     const char *kind, *metric, *param, *hist, *panel; /* of the URL, or NULL */
+    char **alias; /* those of gplot, and of other runs */
+    size_t n_aliases;
     struct figure figure;
     struct request request; /* the options */
     struct build build;     /* its runs are those that were chosen */
