@@ -3,9 +3,13 @@
 
 #include <dlfcn.h>
 #include <glob.h>
+#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "common/mem.h"
+#include "common/path.h"
 
 #ifndef CUDA_LIBDIR
 #define CUDA_LIBDIR ""
@@ -125,12 +129,12 @@ int dl_load(void *api, const struct dl_symbol *table, const char *names,
             struct err *e)
 {
     const int first = (int)strcspn(names, " ");
-    void *library = open_any("", names);
+    void *library = open_in_python(names);
 
     if (!library && CUDA_LIBDIR[0] != '\0')
         library = open_any(CUDA_LIBDIR, names);
     if (!library)
-        library = open_in_python(names);
+        library = open_any("", names);
     if (!library)
         return err_set(e, ERR_MISSING, "cannot find %.*s on this machine",
                        first, names);
@@ -146,4 +150,28 @@ int dl_load(void *api, const struct dl_symbol *table, const char *names,
         memcpy((char *)api + table->offset, &f, sizeof f);
     }
     return 0;
+}
+
+struct sought {
+    const char *begins;
+    char *found;
+};
+
+static int compare_name(struct dl_phdr_info *info, size_t size, void *arg)
+{
+    struct sought *s = arg;
+    const char *path = info->dlpi_name;
+
+    (void)size;
+    if (strncmp(path_name(path), s->begins, strlen(s->begins)) == 0)
+        s->found = xstrdup(path);
+    return s->found != NULL;
+}
+
+char *dl_where(const char *begins)
+{
+    struct sought s = { begins, NULL };
+
+    dl_iterate_phdr(compare_name, &s);
+    return s.found;
 }

@@ -23,13 +23,16 @@ extern "C" {
  *      if (dl_load(&api, symbols, "libnvidia-ml.so.1", e) < 0) ...
  *
  * names is a list of file names, separated by blanks, which are tried in turn:
- * first where the system looks, then in the CUDA toolkit that configure found,
- * then in the packages of Python: pip installs NVIDIA's libraries there, in
- * site-packages/nvidia/NAME/lib of $VIRTUAL_ENV, $CONDA_PREFIX, the user's
- * folder .local, /usr/local and /usr.
+ * first in the packages of Python, which users choose, and where pip installs
+ * NVIDIA's libraries: in site-packages/nvidia/NAME/lib of $VIRTUAL_ENV,
+ * $CONDA_PREFIX, the user's folder .local, /usr/local and /usr; then in the
+ * CUDA toolkit that configure found; then where the system looks.
  * The name of a symbol that was renamed may be such a list, too; the pointer to
  * one that is missing stays NULL if "?" is in that list.  A library stays open
  * until the program ends.
+ *
+ * dl_where() is the path of an open library whose file name begins so, or NULL;
+ * the caller frees it.
  *
  * dl_preload() opens all libraries whose names fit a pattern in the packages of
  * Python and in the toolkit, so that libraries which look for them by name find
@@ -42,6 +45,7 @@ struct dl_symbol {
 
 int dl_load(void *api, const struct dl_symbol *table, const char *names,
             struct err *);
+char *dl_where(const char *begins);
 void dl_preload(const char *pattern);
 
 #ifdef __cplusplus

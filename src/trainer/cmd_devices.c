@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/dl.h"
+#include "common/log.h"
 #include "common/machine/nvml.h"
 #include "common/mem.h"
 #include "common/opt.h"
@@ -229,6 +231,22 @@ static int check_main(struct err *e)
     return ret;
 }
 
+/* Say which files the libraries of GPUs are that were opened. */
+static void tell_libraries(void)
+{
+    static const char *const names[] = { "libcuda.so", "libcublasLt.so",
+                                         "libcudnn.so", "libnccl.so",
+                                         "libnvidia-ml.so" };
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        char *path = dl_where(names[i]);
+
+        if (path)
+            log_info("%s", path);
+        free(path);
+    }
+}
+
 static int devices_main(int argc, char **argv, struct err *e)
 {
     struct table t = TABLE_INIT("gtrain.devices/1");
@@ -243,6 +261,7 @@ static int devices_main(int argc, char **argv, struct err *e)
                       "GB/s copy", NULL);
     for (int i = 0; dev_types[i]; i++)
         add_devices(&t, dev_types[i]);
+    tell_libraries();
     return table_finish(&t, 0, &style, e);
 }
 

@@ -66,6 +66,15 @@ int main(void)
     ok(dl_load(&got, symbols, "libgt-test.so.2 libgt-test.so.1", &e) == 0 &&
            got.absolute && got.absolute(-7) == 7,
        "a library is found in the packages of the active environment");
+    free(file);
+    file = dl_where("libc.so");
+    ok(file && file[0] == '/', "the path of an open library is found");
+    free(file);
+    file = path_join(lib, "libresolv.so.2"); /* the system's has no labs() */
+    ok(symlink(self.dli_fname, file) == 0 &&
+           dl_load(&got, symbols, "libresolv.so.2", &e) == 0 &&
+           unlink(file) == 0,
+       "the packages come before what the system has");
     check_preload(lib);
     path_remove(folder, &e);
     free(file);
