@@ -105,6 +105,17 @@ void num_sort(double *v, size_t n)
     qsort(v, n, sizeof *v, by_size);
 }
 
+size_t num_unique(double *v, size_t n)
+{
+    size_t kept = 0;
+
+    num_sort(v, n);
+    for (size_t i = 0; i < n; i++)
+        if (kept == 0 || v[i] > v[kept - 1])
+            v[kept++] = v[i];
+    return kept;
+}
+
 double num_nth(double *v, size_t n, size_t k)
 {
     const ptrdiff_t at = (ptrdiff_t)k;

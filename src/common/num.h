@@ -31,6 +31,8 @@ int64_t num_whole(double x);
 int num_by_text(const void *, const void *);
 /* Sort numbers, the least first. */
 void num_sort(double *v, size_t n);
+/* Sort numbers and keep each once; returns how many there are then. */
+size_t num_unique(double *v, size_t n);
 /* The number that sorting would put at v[k], k < n, by Hoare's selection, whose
  * time grows as n; changes the order of the numbers. */
 double num_nth(double *v, size_t n, size_t k);

@@ -155,11 +155,7 @@ static double *common_x(const struct group *g, size_t *n)
     for (size_t i = 0; i < g->n; i++)
         for (size_t k = 0; k < g->h[i].n; k++)
             x[m++] = g->h[i].x[k];
-    num_sort(x, m);
-    *n = 0;
-    for (size_t i = 0; i < m; i++)
-        if (*n == 0 || x[i] > x[*n - 1])
-            x[(*n)++] = x[i];
+    *n = num_unique(x, m);
     if (*n > MOST) {
         const double lo = x[0], hi = x[*n - 1];
 

@@ -8,18 +8,16 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/buf.h"
 #include "common/log.h"
+#include "common/num.h"
 #include "common/stats/scaling_law.h"
+#include "plot/curve_kind.h"
 #include "plot/draw/axis.h"
 #include "plot/figures.h"
 #include "plot/history.h"
-
-static const char *const losses[] = {
-    "val/loss",        "valid_loss", "val_loss", "eval/loss",  "eval_loss",
-    "validation_loss", "train/loss", "loss",     "train_loss", NULL
-};
 
 struct ends {
     double *x, *y;
@@ -101,15 +99,18 @@ static size_t find_best(const struct history *h)
 static int draw_runs(struct build *b, struct panel *p, const struct request *r,
                      struct ends *ends, struct err *e)
 {
+    const struct curve_kind *loss = curve_kind_find("loss");
     struct table *t = b->summary;
 
     for (size_t i = 0; i < b->set.n; i++) {
         const char *name = b->set.name[i];
-        const char *key = history_find(&b->set.run[i], losses);
+        const char *key = history_find(&b->set.run[i], loss->line[1].names);
         struct history h;
         struct curve *c;
         size_t best;
 
+        if (!key)
+            key = history_find(&b->set.run[i], loss->line[0].names);
         if (!key) {
             log_warn("%s has no loss and is left out", name);
             continue;
@@ -135,28 +136,15 @@ static int draw_runs(struct build *b, struct panel *p, const struct request *r,
     return ends->n ? 0 : err_set(e, ERR_MISSING, "no run has a loss to fit");
 }
 
-/* How many places along x the runs end at. */
-static size_t count_places(const struct ends *ends)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < ends->n; i++) {
-        size_t k = 0;
-
-        while (k < i && (ends->x[k] < ends->x[i] || ends->x[k] > ends->x[i]))
-            k++;
-        n += k == i;
-    }
-    return n;
-}
-
 static void fit_law(struct figure *f, struct panel *p, const struct ends *ends,
                     enum along along)
 {
     enum { LEAST = 4 }; /* three numbers are fitted */
     struct scaling_law law = { .variables = 1 };
+    double *places = arena_alloc(&f->mem, ends->n * sizeof *places);
 
-    if (count_places(ends) < LEAST ||
+    memcpy(places, ends->x, ends->n * sizeof *places);
+    if (num_unique(places, ends->n) < LEAST ||
         !scaling_law_fit(&law, ends->x, ends->y, ends->n, ends->n)) {
         log_warn("no scaling law is fitted: it needs four runs or more that "
                  "end at different places");

@@ -236,9 +236,8 @@ static void mark_spikes(const struct marked *c)
 
 static void mark_evals(const struct marked *c)
 {
-    static const char *const names[] = { "val/loss",  "valid_loss", "val_loss",
-                                         "eval/loss", "eval_loss",  NULL };
-    const char *key = history_find(c->run, names);
+    const struct curve_kind *loss = curve_kind_find("loss");
+    const char *key = history_find(c->run, loss->line[1].names);
     struct series s;
 
     if (!key || series_load(&s, c->run, key, 0, ERR_IGNORED) < 0)

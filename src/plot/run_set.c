@@ -115,16 +115,14 @@ static bool label_cells(struct run_set *c, struct arena *mem)
 /* How many of n numbers differ; NaN does not count. */
 static size_t count_different(const double *number, size_t n)
 {
-    double *sorted = xcalloc(n + 1, sizeof *sorted);
-    size_t known = 0, different = 0;
+    double *known = xcalloc(n + 1, sizeof *known);
+    size_t different = 0;
 
     for (size_t i = 0; i < n; i++)
         if (!isnan(number[i]))
-            sorted[known++] = number[i];
-    num_sort(sorted, known);
-    for (size_t i = 0; i < known; i++)
-        different += i == 0 || sorted[i] > sorted[i - 1];
-    free(sorted);
+            known[different++] = number[i];
+    different = num_unique(known, different);
+    free(known);
     return different;
 }
 

@@ -228,6 +228,9 @@ like line "R² = 1.00.*dashed where it is extrapolated" \
 gplot scaling gpt-10M gpt-30M gpt-85M >out 2>err
 like err "no scaling law is fitted: it needs four runs" \
     "scaling fits no law of three numbers to three runs"
+printf 'step=%d Loss/val=%d\n' 1 3 2 2 | gtrack log lightning 2>err
+gplot scaling lightning --x step >out 2>&1
+like out "lightning *Loss/val" "scaling knows the losses that gplot loss knows"
 gplot loss run1 --y2 lr --script y2.gp -q >out
 is "$(sed -n "s/^set y2tics .* textcolor rgb '\([^']*\)'.*/\1/p" y2.gp)" \
     "$(sed -n "s/.*x1y2 with .* lc rgb '\([^']*\)'.*/\1/p" y2.gp)" \

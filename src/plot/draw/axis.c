@@ -138,15 +138,10 @@ static bool is_geometric(const double *v, size_t n)
 bool axis_geometric(const double *values, size_t n)
 {
     double *sorted = xcalloc(n + 1, sizeof *sorted);
-    size_t m = 0;
     bool geometric;
 
     memcpy(sorted, values, n * sizeof *sorted);
-    num_sort(sorted, n);
-    for (size_t i = 0; i < n; i++)
-        if (m == 0 || sorted[i] > sorted[m - 1])
-            sorted[m++] = sorted[i];
-    geometric = is_geometric(sorted, m);
+    geometric = is_geometric(sorted, num_unique(sorted, n));
     free(sorted);
     return geometric;
 }
