@@ -170,4 +170,38 @@ is "$(rows)" "1-17 0 equal up to rounding;18-25 10 cannot tell;" \
     "the steps before the resume are certified"
 like err "training was resumed at step 18, and there is no checkpoint from there" \
     "the missing checkpoint is named"
+
+# A GPU and a CPU round differently; the emulator computes as a GPU does.
+emulated() { "$build/gtrain-emulated" "$@"; }
+emulated --config c.ini --name gpu -q --set train.device=cuda \
+    --set train.precision=fp32 --set checkpoint.every=5 --set schedule.steps=12 >out 2>&1
+ok $? "a run is trained on an emulated GPU" "$(cat out)"
+replay "a CPU certifies the run of a GPU up to rounding" 0 gpu --steps 1:12 --device cpu
+is "$(rows)" "1-12 0 equal up to rounding;" "the row says that it is not to the last bit"
+like out "derived.device was cuda, here it is cpu" "the row names the devices"
+if gtrain devices --tsv | grep -q '^cuda'; then
+    skip "without a GPU, the CPU certifies an archive" "there is a GPU"
+else
+    gtrack bundle gpu -o gpu.tar --data >out 2>&1 &&
+        gtrack verify gpu.tar --replay --tsv --no-header >out 2>err
+    is $? 0 "without a GPU, the CPU certifies an archive" "$(cat err)"
+    like out "^replay${tab}gpu${tab}passed${tab}.*derived.device was cuda, here it is cpu" \
+        "the row of the archive names the devices"
+fi
+emulated replay gpu --steps 1:12 >out 2>err
+is "$? $(grep -c 'equal to the last bit' err)" "0 1" "a GPU certifies its own run to the last bit"
+train cpu --set schedule.steps=12
+emulated replay cpu --steps 1:12 --device cuda --tsv --no-header >out 2>err
+is "$? $(rows)" "0 1-12 0 equal up to rounding;" "a GPU certifies the run of a CPU up to rounding"
+like out "derived.device was cpu, here it is cuda" "the row names these devices, too"
+loss=$(gtrack where gpu)/metrics/train/loss
+awk '$3 == 7 { $2 -= 0.1 } { print }' "$loss" >kept
+cp kept "$loss"
+replay "a CPU finds a false loss of a GPU" 1 gpu --steps 1:12 --device cpu
+like err "gpu differs at step 7: train/loss is" "the step of the GPU is named"
+emulated --config c.ini --name wild -q --set train.device=cuda --set optim.lr=0.3 \
+    --set train.precision=bf16 --set train.deterministic=yes --set schedule.steps=8 >out 2>&1
+replay "a run of a GPU that explodes is not called false" 3 wild --steps 1:8 --device cpu
+like err "cannot tell: step [2-8] is [2-8] steps after a checkpoint, and derived.device was cuda" \
+    "the reason names the device"
 done_testing

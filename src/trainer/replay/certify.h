@@ -61,6 +61,8 @@ struct certify_result { /* of rank 0 */
     int64_t numbers;    /* that were compared */
     int64_t states;     /* weights and moments that were compared */
     double furthest;    /* the largest relative difference of a number */
+    double before;      /* of those of the steps before `step` */
+    int64_t step;       /* that was compared last */
     bool rounded;       /* not all were equal to the last bit */
     int64_t differs;    /* the first step that differs, on all ranks; or -1 */
     char what[160];     /* the difference */

@@ -115,8 +115,9 @@ static int load_settings(struct settings *s, const struct recorded_run *r,
         ret = drop_questions(s, e);
     if (ret == 0)
         settings_finish(s);
-    if (ret == 0 && r->device)
-        ret = conf_put(&s->conf, "train.device", r->device, "--device", e);
+    if (ret == 0 && (r->device || dev_is_gpu(s->train.device)))
+        ret = conf_put(&s->conf, "train.device", r->device ? r->device : "auto",
+                       "--device", e);
     if (ret == 0 && s->train.batch == 0 && s->train.tokens_per_step == 0)
         ret = conf_put_int(&s->conf, "train.tokens_per_step",
                            recorded(r, run, "derived.tokens_per_step"),

@@ -14,8 +14,8 @@
  *
  * The engine that the function gets is open for training, with the settings and
  * the data of the run, and with the ranks, the threads and the instructions of
- * the run unless the user chose others, or this CPU lacks them.  All of these
- * may have been changed when the run was resumed: they are those of the attempt
+ * the run unless the user chose others, or this machine lacks them.  All of
+ * these may have been changed when the run was resumed: they are of the attempt
  * that computed `step`.  A batch that followed from the number of ranks stays
  * that of the run.
  *
@@ -36,7 +36,7 @@ struct recorded_run {
     { 0, "root", "dir", OPT_STRING, &(r).root, \
       "look for the run in the store DIR (default: mlruns)" }, \
     { 0, "device", "name", OPT_STRING, &(r).device, \
-      "compute on NAME (default: as the run)" }, \
+      "compute on NAME (default: as the run, or the CPU)" }, \
     { 's', "set", "section.key=value", OPT_LIST, &(r).sets, \
       "change one setting (may be given many times)" }
 /* clang-format on */
