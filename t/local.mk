@@ -36,9 +36,10 @@ T_ENV = top_srcdir='$(abs_top_srcdir)'; export top_srcdir; \
 AM_TESTS_ENVIRONMENT = $(T_ENV)
 
 # The same tests under prove(1): faster to read, and ends in one line.  (all-am,
-# since all would be another make, at work on the same files as this one.)
+# since all would be another make, at work on the same files as this one.)  Three
+# at once keep two cores busy while one of them waits.
 prove: all-am $(check_PROGRAMS)
-	$(AM_V_at)$(T_ENV) prove -j2 $(PROVE_FLAGS) \
+	$(AM_V_at)$(T_ENV) prove -j3 $(PROVE_FLAGS) \
 	    $(shell_tests:%=$(top_srcdir)/%) $(test_programs)
 # Only the C programs: what sanitizers are for.
 prove-unit: all-am $(check_PROGRAMS)
@@ -51,7 +52,7 @@ check-long:
 	$(AM_V_at)GT_LONG=1 $(MAKE) $(AM_MAKEFLAGS) prove
 # Beside other people's programs (t/peers).
 check-peers: all-am $(check_PROGRAMS)
-	$(AM_V_at)$(T_ENV) GT_PEERS=1 prove $(PROVE_FLAGS) \
+	$(AM_V_at)$(T_ENV) GT_PEERS=1 prove -j2 $(PROVE_FLAGS) \
 	    $(peer_scripts:%=$(top_srcdir)/%)
 # In a browser (t/page).
 check-page: all-am $(check_PROGRAMS)

@@ -40,19 +40,24 @@ t_cuda_race_LDADD = %D%/race.raceo t/emu/emu_race.emuo -lstdc++ -lpthread
 EXTRA_DIST += %D%/race.cu
 CLEANFILES += %D%/race.raceo %D%/race.raceo.d
 -include %D%/race.raceo.d
-# The second time, our own kernels compute the products.
-check-races: t/cuda/kernels_race t/cuda/race
+# The second time, our own kernels compute the products.  Each has one thread, so
+# make -j2 does both at once.
+check-races: races-all races-products
 	$(AM_V_at)t/cuda/race
-	$(AM_V_at)GT_TEST_DEVICE=cuda t/cuda/kernels_race >races.log 2>&1 || \
-	    { grep -v '^ok' races.log; exit 1; }
+	$(AM_V_at)echo "no kernel has a race on shared memory"
+races-all: t/cuda/kernels_race t/cuda/race
+	$(AM_V_at)GT_TEST_DEVICE=cuda t/cuda/kernels_race >$@.log 2>&1 || \
+	    { grep -v '^ok' $@.log; exit 1; }
+	$(AM_V_at)rm -f $@.log
+races-products: t/cuda/kernels_race
 	$(AM_V_at)for op in linear_fwd linear_bwd linear_act_fwd \
 	    act_linear_bwd head muon; do \
 	    GT_TEST_DEVICE=cuda GT_CUBLASLT=off KERNELS_ONLY=$$op \
-	        t/cuda/kernels_race >races.log 2>&1 || \
-	        { grep -v '^ok' races.log; exit 1; }; \
+	        t/cuda/kernels_race >$@.log 2>&1 || \
+	        { grep -v '^ok' $@.log; exit 1; }; \
 	done
-	$(AM_V_at)rm -f races.log && echo "no kernel has a race on shared memory"
-.PHONY: check-races
+	$(AM_V_at)rm -f $@.log
+.PHONY: check-races races-all races-products
 
 # The device beside its operations.
 check_PROGRAMS += t/cuda/device.t

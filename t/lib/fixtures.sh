@@ -4,7 +4,8 @@
 #                       can be learnt
 #   small_ini SECTION.KEY=VALUE...      print the settings of a small training
 #                       on one thread with these in addition, or instead; with
-#                       an empty VALUE, without them
+#                       an empty VALUE, without them.  The peak rate is given,
+#                       since measuring it takes longer than the training.
 #   g ARGUMENT...       run gtrack; its output goes to the files out and err
 #   holds FILE TEXT     succeed when FILE holds exactly TEXT and a newline
 #   await_file FILE     wait until FILE has content, ten seconds at most
@@ -63,8 +64,9 @@ rhythm() {
 }
 
 small_ini() {
-    set -- model.layers=1 model.heads=2 model.width=16 model.context=16 \
-        train.device=cpu train.threads=1 run.system_every=0s "$@"
+    set -- plan.peak_tflops=1 model.layers=1 model.heads=2 model.width=16 \
+        model.context=16 train.device=cpu train.threads=1 \
+        run.system_every=0s "$@"
     printf '%s\n' "$@" | awk '{
         name = value = $0
         sub(/=.*/, "", name)
@@ -125,6 +127,8 @@ make_ranks_case() {
         for (1 .. $n) { $s = ($s * 1103515245 + 12345) % 2147483648;
             print pack("S<", ($s >> 16) % ($_ % 3 ? 97 : 23)) }' >train_0.bin
     cat >c.ini <<'END'
+[plan]
+peak_tflops = 1
 [data]
 train = train_0.bin
 val = train_0.bin
@@ -259,6 +263,8 @@ make_device_case() {
     make_tokens 20000 1 >train.bin
     make_tokens 2000 2 >val.bin
     cat >base.ini <<END
+[plan]
+peak_tflops = 1
 [data]
 train = train.bin
 val = val.bin
