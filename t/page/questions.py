@@ -262,6 +262,8 @@ def first_screen(p):
                         ".getBoundingClientRect().top")
     assert top < 900, top
     equal(p.browser.run("return document.querySelector('#part-note')"), None)
+    equal(p.browser.run("return document.getElementById('part-charts')"
+                        ".checkVisibility()"), False)
 
 
 @test("a run that diverged says how many losses are not finite, and since when")

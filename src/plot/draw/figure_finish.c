@@ -209,6 +209,16 @@ static void drop_raw(struct panel *p)
     p->n_curves = kept;
 }
 
+/* The end of a name, which mostly tells it from others. */
+static const char *ending(struct figure *f, const char *name, double columns)
+{
+    const char *at = name;
+
+    while (utf8_width(at) + (at > name ? 3 : 0) > fmax(columns, 8))
+        utf8_next(&at);
+    return at == name ? name : arena_printf(&f->mem, "...%s", at);
+}
+
 static void finish_panel(struct figure *f, struct panel *p, double width,
                          double height)
 {
@@ -226,10 +236,14 @@ static void finish_panel(struct figure *f, struct panel *p, double width,
         thin_markers(f, p, width);
     }
     axis_ticks(&p->x, &f->mem, most_x);
-    if (p->x.unit == UNIT_NAMED)
+    if (p->x.unit == UNIT_NAMED) {
+        for (size_t i = 0; i < p->x.n_ticks; i++) /* so that two have room */
+            p->x.tick[i].label =
+                ending(f, p->x.tick[i].label, (width / 2 / em - 0.9) / 0.62);
         axis_thin_names(
             &p->x,
             (int)(width / em / (0.62 * (double)axis_widest(&p->x) + 0.8)));
+    }
     axis_ticks(&p->y, &f->mem, most_y > 8 ? 8 : most_y);
     if (p->has_y2)
         axis_ticks(&p->y2, &f->mem, most_y > 8 ? 8 : most_y);
