@@ -482,8 +482,10 @@ static int walk_file(struct walk *w, const char *path, struct err *e)
     return e->kind == ERR_NONE ? 0 : -1;
 }
 
-static int walk_all(struct walk *w, const char *path, struct err *e)
+int conf_walk(const char *path, bool alone, conf_walk_fn *call, void *arg,
+              struct err *e)
 {
+    struct walk w = { .call = call, .arg = arg, .alone = alone };
     int ret;
 
     /* a path may be longer than the 200 bytes that libinih allows for a line;
@@ -491,16 +493,9 @@ static int walk_all(struct walk *w, const char *path, struct err *e)
 #if HAVE_DECL_INI_MAX_LINE
     ini_max_line = 8192;
 #endif
-    ret = walk_file(w, path, e);
-    arena_clear(&w->mem);
+    ret = walk_file(&w, path, e);
+    arena_clear(&w.mem);
     return ret;
-}
-
-int conf_walk(const char *path, conf_walk_fn *call, void *arg, struct err *e)
-{
-    struct walk w = { .call = call, .arg = arg };
-
-    return walk_all(&w, path, e);
 }
 
 static int put_once(void *arg, const char *key, const char *value,
@@ -515,16 +510,9 @@ static int put_once(void *arg, const char *key, const char *value,
     return conf_put(c, key, value, where, e);
 }
 
-int conf_read(struct conf *c, const char *path, struct err *e)
+int conf_read(struct conf *c, const char *path, bool alone, struct err *e)
 {
-    return conf_walk(path, put_once, c, e);
-}
-
-int conf_read_alone(struct conf *c, const char *path, struct err *e)
-{
-    struct walk w = { .call = put_once, .arg = c, .alone = true };
-
-    return walk_all(&w, path, e);
+    return conf_walk(path, alone, put_once, c, e);
 }
 
 /* ---- back to text ----------------------------------------------------- */

@@ -24,7 +24,7 @@
  *      struct conf c;
  *
  *      conf_init(&c, table, &my);              every default
- *      if (conf_read(&c, "x.ini", e) < 0 ||    then a file
+ *      if (conf_read(&c, "x.ini", false, e) < 0 ||    then a file
  *          conf_set(&c, "optim.lr=3e-4", e) < 0)
  *          return -1;
  *
@@ -99,9 +99,9 @@ struct conf {
 void conf_init(struct conf *, const struct setting *table, void *target);
 void conf_clear(struct conf *);
 
-int conf_read(struct conf *, const char *path, struct err *);
-/* A file that extends no other, such as one that came with a run. */
-int conf_read_alone(struct conf *, const char *path, struct err *);
+/* A file that is read alone extends no other, such as one that came with a
+ * run. */
+int conf_read(struct conf *, const char *path, bool alone, struct err *);
 int conf_set(struct conf *, const char *assignment, struct err *);
 /* One value; `where` goes into the error and into conf_origin(). */
 int conf_put(struct conf *, const char *key, const char *value,
@@ -114,7 +114,8 @@ int conf_put_int(struct conf *, const char *key, int64_t value,
  * from call() ends it. */
 typedef int conf_walk_fn(void *arg, const char *key, const char *value,
                          const char *where, struct err *);
-int conf_walk(const char *path, conf_walk_fn *call, void *arg, struct err *);
+int conf_walk(const char *path, bool alone, conf_walk_fn *, void *arg,
+              struct err *);
 
 const struct setting *conf_find(const struct conf *, const char *key);
 /* "conf/x.ini:12", "--set", or NULL when it is the default. */

@@ -4,10 +4,6 @@
 
 #include "common/err.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /*
  * dl - use a library if the machine has it
  *
@@ -47,7 +43,3 @@ int dl_load(void *api, const struct dl_symbol *table, const char *names,
             struct err *);
 char *dl_where(const char *begins);
 void dl_preload(const char *pattern);
-
-#ifdef __cplusplus
-}
-#endif

@@ -13,7 +13,7 @@ extern "C" {
  * has to be freed.
  *
  *      struct err e = { 0 };
- *      if (conf_read(&conf, path, &e) < 0)
+ *      if (conf_read(&conf, path, false, &e) < 0)
  *          return err_wrap(&e, "reading %s", path);
  *
  * Only main() prints an err and chooses the exit status.

@@ -32,7 +32,7 @@ bool filelock_is_at(int fd, const char *path)
            a.st_ino == b.st_ino;
 }
 
-static int open_with(const char *path, mode_t mode, struct err *e)
+int filelock_open(const char *path, mode_t mode, struct err *e)
 {
     for (;;) {
         const int fd =
@@ -51,14 +51,4 @@ static int open_with(const char *path, mode_t mode, struct err *e)
         if (lock == FILELOCK_HELD)
             return err_set(e, ERR_BUSY, "another process is writing %s", path);
     }
-}
-
-int filelock_open(const char *path, struct err *e)
-{
-    return open_with(path, 0666, e);
-}
-
-int filelock_open_own(const char *path, struct err *e)
-{
-    return open_with(path, 0600, e);
 }

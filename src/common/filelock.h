@@ -1,6 +1,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 #include "common/err.h"
 
@@ -33,9 +34,7 @@ enum filelock filelock_look(int fd);
  * locked: whoever opened it before opens it again.  A symbolic link at the end
  * of the path is refused, and without locks there is none.
  */
-int filelock_open(const char *path, struct err *);
-/* The same; a new file can be used by its owner only. */
-int filelock_open_own(const char *path, struct err *);
+int filelock_open(const char *path, mode_t mode, struct err *);
 
 /* Does the path still name this open file? */
 bool filelock_is_at(int fd, const char *path);

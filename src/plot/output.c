@@ -238,12 +238,9 @@ static int draw_html(const struct figure *f, struct buf *page, struct err *e)
     struct buf svg = BUF_INIT;
     const int ret = gnuplot_draw(f, 1, gnuplot_form("svg"), &svg, e);
 
-    if (ret == 0) {
-        html_begin(page, f->title ? f->title : f->panel[0]->title,
-                   f->look.theme == THEME_DARK);
-        html_svg(page, svg.s);
-        html_end(page);
-    }
+    if (ret == 0)
+        html_page(page, f->title ? f->title : f->panel[0]->title,
+                  f->look.theme == THEME_DARK, svg.s);
     buf_clear(&svg);
     return ret;
 }

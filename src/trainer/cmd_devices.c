@@ -187,7 +187,8 @@ static int check_all(struct table *t, struct settings *s, struct err *e)
 
         snprintf(name, sizeof name, "%s", dev_types[i]->name);
         for (int k = 1; dev_open(&dev, name, &why) == 0; k++, n++) {
-            struct nvml *nvml = dev.address[0] ? nvml_open(dev.address) : NULL;
+            struct nvml *nvml =
+                dev.address[0] ? nvml_open(dev.address, 0) : NULL;
 
             nvml_warn(nvml, dev.address);
             nvml_close(nvml);

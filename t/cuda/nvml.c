@@ -11,7 +11,7 @@
 
 int main(int argc, char **argv)
 {
-    struct nvml *n = argc == 3 ? nvml_open(argv[1]) : NULL;
+    struct nvml *n = argc == 3 ? nvml_open(argv[1], 0) : NULL;
     double v[NVML_VALUES];
 
     if (!n)

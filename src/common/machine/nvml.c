@@ -87,8 +87,7 @@ static double read_energy(struct nvml *n)
                                          : (double)NAN;
 }
 
-/* Without an address, the number counts. */
-static struct nvml *open_gpu(const char *pci_address, unsigned number)
+struct nvml *nvml_open(const char *pci_address, unsigned number)
 {
     struct nvml *n = xcalloc(1, sizeof *n);
 
@@ -103,16 +102,6 @@ static struct nvml *open_gpu(const char *pci_address, unsigned number)
     }
     free(n);
     return NULL;
-}
-
-struct nvml *nvml_open(const char *pci_address)
-{
-    return open_gpu(pci_address, 0);
-}
-
-struct nvml *nvml_open_number(unsigned number)
-{
-    return open_gpu(NULL, number);
 }
 
 void nvml_close(struct nvml *n)

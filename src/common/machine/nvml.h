@@ -32,9 +32,8 @@ enum nvml_value {
 /* Names for metrics: "gpu_util". */
 extern const char *const nvml_names[NVML_VALUES];
 
-struct nvml *nvml_open(const char *pci_address);
-/* The GPU of this number, from 0; NULL if there are fewer. */
-struct nvml *nvml_open_number(unsigned number);
+/* Without an address, the GPU of this number, from 0; NULL if there is none. */
+struct nvml *nvml_open(const char *pci_address, unsigned number);
 void nvml_close(struct nvml *);
 bool nvml_read(struct nvml *, double value[NVML_VALUES]);
 /* Warn if the memory of the GPU at this address is known to be faulty. */

@@ -112,7 +112,7 @@ static int part_open(struct part *p, const char *path, struct err *e)
 {
     p->path = xasprintf("%s.part", path);
     p->state = xasprintf("%s.part.tag", path);
-    p->to.fd = filelock_open(p->path, e);
+    p->to.fd = filelock_open(p->path, 0666, e);
     if (p->to.fd < 0)
         return e->kind == ERR_BUSY
                    ? err_set(e, ERR_BUSY, "another gdata fetch is writing %s",

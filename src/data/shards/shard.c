@@ -481,7 +481,7 @@ int shard_begin(struct shard_out *out, const char *path, enum shard_format f,
     /* it may have got its final name just before a crash */
     if (n > 0 && access(out->save.temp, F_OK) < 0)
         rename(path, out->save.temp);
-    fd = filelock_open(out->save.temp, e);
+    fd = filelock_open(out->save.temp, 0666, e);
     out->save.fp = fd >= 0 ? fdopen(fd, "r+") : NULL;
     if (!out->save.fp || truncate_ids(out, n, e) < 0) {
         shard_keep(out);

@@ -114,7 +114,7 @@ static int make_parent(const char *prefix, struct err *e)
 static int lock_name(struct sink_lock *l, const char *name, struct err *e)
 {
     l->path = xasprintf("%s.state.lock", name);
-    l->fd = filelock_open(l->path, e);
+    l->fd = filelock_open(l->path, 0666, e);
     if (l->fd >= 0)
         return 0;
     return e->kind == ERR_BUSY

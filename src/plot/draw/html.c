@@ -33,8 +33,10 @@ void html_text(struct buf *b, const char *s)
     }
 }
 
-void html_begin(struct buf *b, const char *title, bool dark)
+void html_page(struct buf *b, const char *title, bool dark, const char *svg)
 {
+    const char *element = strstr(svg, "<svg");
+
     buf_str(b, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n"
                "<meta charset=\"utf-8\">\n"
                "<meta name=\"viewport\" content=\"width=device-width\">\n"
@@ -48,16 +50,6 @@ void html_begin(struct buf *b, const char *title, bool dark)
         buf_printf(b, "@media screen and (prefers-color-scheme:dark){%s%s}\n",
                    dark_colours, dark_figures);
     buf_str(b, "</style>\n</head>\n<body>\n");
-}
-
-void html_end(struct buf *b)
-{
+    buf_str(b, element ? element : "");
     buf_str(b, "</body>\n</html>\n");
-}
-
-void html_svg(struct buf *b, const char *svg)
-{
-    const char *s = strstr(svg, "<svg");
-
-    buf_str(b, s ? s : "");
 }

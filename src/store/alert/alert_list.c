@@ -308,7 +308,7 @@ static int lock_alert(const struct run_info *r, const struct alert_item *a,
     *path = xasprintf("%s/" STORE_OWN "/%s.lock", r->folder, a->key);
     for (char *c = *path + strlen(*path) - strlen(a->key); *c; c++)
         *c = *c == '/' ? '.' : *c;
-    return filelock_open(*path, e);
+    return filelock_open(*path, 0666, e);
 }
 
 /* Raise the alert, unless another process has just done so, or does it now. */
@@ -526,7 +526,7 @@ int alert_list_read(struct alert_list *l, struct err *e)
         return err_set(e, ERR_USAGE,
                        "there are no alerts; set GTRACK_ALERTS to a file of "
                        "alerts, or use gtrack alert --when");
-    ret = conf_walk(path, read_setting, &f, e);
+    ret = conf_walk(path, false, read_setting, &f, e);
     for (size_t i = 0; ret == 0 && i < f.n; i++)
         ret = add_section(l, &f.item[i], e);
     if (ret == 0 && f.n == 0)

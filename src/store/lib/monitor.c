@@ -101,7 +101,7 @@ static void read_gpu(const struct monitor *m, int gpu)
 static void open_gpus(struct monitor *m)
 {
     while (m->n_gpus < MOST_GPUS &&
-           (m->gpu[m->n_gpus] = nvml_open_number((unsigned)m->n_gpus)))
+           (m->gpu[m->n_gpus] = nvml_open(NULL, (unsigned)m->n_gpus)))
         m->n_gpus++;
 }
 

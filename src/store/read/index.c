@@ -359,7 +359,7 @@ void index_write(const char *path, const struct buf *b)
     if (path_make_parent(path, ERR_IGNORED) == 0) {
         /* what a killed process left is written again; another one that
          * writes has the lock */
-        const int fd = filelock_open_own(temp, ERR_IGNORED);
+        const int fd = filelock_open(temp, 0600, ERR_IGNORED);
 
         if (fd >= 0 && ftruncate(fd, 0) == 0)
             fp = fdopen(fd, "w");

@@ -445,7 +445,7 @@ static int lock_folder(struct checkpoint *c, bool steal, const char *root,
 
     if (steal)
         unlink(path);
-    ret = c->lock = filelock_open(path, e);
+    ret = c->lock = filelock_open(path, 0666, e);
     if (ret >= 0 && check_holder(c, path, root, e) < 0) {
         close(c->lock); /* the file is the other's */
         ret = c->lock = -1;

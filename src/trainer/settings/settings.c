@@ -166,10 +166,10 @@ int settings_read(struct settings *c, const char *path, struct err *e)
     int ret;
 
     path = installed ? installed : path;
-    ret = conf_read(&c->conf, path, e);
+    ret = conf_read(&c->conf, path, false, e);
     /* say so when the file describes a sweep */
-    if (ret < 0 &&
-        conf_walk(path, refuse_sweep, (char *)(uintptr_t)path, &sweep) < 0)
+    if (ret < 0 && conf_walk(path, false, refuse_sweep, (char *)(uintptr_t)path,
+                             &sweep) < 0)
         *e = sweep;
     free(installed);
     return ret;
@@ -180,7 +180,7 @@ int settings_begin(struct settings *c, const char *path, struct err *e)
     memset(c, 0, sizeof *c);
     conf_init(&c->conf, settings_table, c);
     c->conf.former = former;
-    return path ? conf_read_alone(&c->conf, path, e) : 0;
+    return path ? conf_read(&c->conf, path, true, e) : 0;
 }
 
 /* Do the file or --set say how large the batch is, in sequences or tokens? */

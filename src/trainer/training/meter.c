@@ -222,7 +222,7 @@ void meter_open(struct meter *m, struct engine *eng, struct run *run)
     if (m->measured)
         m->peak_flops = measure_large_product(&eng->dev, g->type);
     m->peak_flops *= m->ranks;
-    m->nvml = eng->dev.address[0] ? nvml_open(eng->dev.address) : NULL;
+    m->nvml = eng->dev.address[0] ? nvml_open(eng->dev.address, 0) : NULL;
     nvml_warn(m->nvml, eng->dev.address);
     pthread_mutex_init(&m->lock, NULL);
     clock_cond(&m->wake);
