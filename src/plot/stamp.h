@@ -62,6 +62,7 @@ enum { STAMPED_SECS = 600 }; /* enough for all figures of a report */
 enum stamped {
     STAMPED_EQUAL,
     STAMPED_DIFFERS,
+    STAMPED_PICTURE, /* the data are equal, but the command draws other bytes */
     STAMPED_UNKNOWN, /* the error says why */
     STAMPED_NONE,    /* the file has no stamp */
 };

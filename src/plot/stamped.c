@@ -104,6 +104,49 @@ static int hash_now(const struct stamp *s, const char *path, double secs,
     return ret;
 }
 
+/* Read a figure without the time at which it was drawn. */
+static int read_picture(struct buf *b, const char *path, struct err *e)
+{
+    static const char date[] = "CreationDate"; /* of PDF and EPS */
+    const int ret = buf_read_file(b, path, FILE_MAX, e);
+    char *at = b->s;
+
+    while (ret == 0 && (at = memmem(at, (size_t)(b->s + b->len - at), date,
+                                    sizeof date - 1)))
+        for (int i = 0; i < 40 && at < b->s + b->len; i++)
+            *at++ = ' ';
+    return ret;
+}
+
+/* Does the command draw this figure, where it can draw?  The picture of LaTeX
+ * is another file. */
+static bool same_picture(const struct stamp *s, const char *path, double secs)
+{
+    char *folder = xasprintf("%s/gplot-XXXXXX", path_temp());
+    struct buf old = BUF_INIT, new = BUF_INIT, words = BUF_INIT;
+    struct spawn run = { .out = &words,
+                         .words = &words,
+                         .secs = fmax(secs, 0.01) };
+    struct err e = { 0 };
+    bool same = true;
+
+    if (!str_ends(path, ".tex") && mkdtemp(folder)) {
+        char *again = path_join(folder, path_name(path));
+
+        if (draw_again(s, NULL, again, &run, &e) == 0)
+            same = read_picture(&old, path, &e) == 0 &&
+                   read_picture(&new, again, &e) == 0 &&
+                   old.len == new.len &&memcmp(old.s, new.s, new.len) == 0;
+        free(again);
+        path_remove(folder, &e);
+    }
+    buf_clear(&old);
+    buf_clear(&new);
+    buf_clear(&words);
+    free(folder);
+    return same;
+}
+
 enum stamped stamped_check(const char *path, double secs, struct buf *command,
                            struct err *why)
 {
@@ -114,7 +157,9 @@ enum stamped stamped_check(const char *path, double secs, struct buf *command,
     if (load_stamp(&s, path, why) < 0)
         result = why->kind == ERR_MISSING ? STAMPED_NONE : STAMPED_UNKNOWN;
     else if (hash_now(&s, path, secs, now, why) == 0)
-        result = strcmp(now, s.hash) == 0 ? STAMPED_EQUAL : STAMPED_DIFFERS;
+        result = strcmp(now, s.hash) != 0       ? STAMPED_DIFFERS
+                 : same_picture(&s, path, secs) ? STAMPED_EQUAL
+                                                : STAMPED_PICTURE;
     for (size_t i = 0; i < s.n; i++) {
         buf_str(command, i ? " " : "gplot ");
         buf_shell_short(command, s.word[i]);
@@ -127,6 +172,8 @@ void stamped_add(struct table *t, enum stamped result, const struct err *why)
 {
     static const char *const words[] = { [STAMPED_EQUAL] = "equal",
                                          [STAMPED_DIFFERS] = "differs",
+                                         [STAMPED_PICTURE] = "equal data, but "
+                                                             "another picture",
                                          [STAMPED_NONE] = "unstamped" };
 
     table_text(t, result == STAMPED_UNKNOWN ? why->text : words[result]);
@@ -169,7 +216,7 @@ static int verify_main(int argc, char **argv, struct err *e)
         return -1;
     table_columns(&t, "figure", "command", "result", NULL);
     sig_watch();
-    confine_figures(0, NULL);
+    confine_output(path_temp(), false);
     for (int i = 0; i < argc && !sig_caught(); i++)
         bad += !verify_figure(&t, argv[i], end - clock_mono());
     ret = sig_caught() ? err_set(e, ERR_INTERRUPTED, "interrupted")

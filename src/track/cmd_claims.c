@@ -25,13 +25,14 @@ static const struct opt claims_opts[] = {
     { 0 }
 };
 
-/* Reports are written beside themselves. */
+/* Reports are written beside themselves, and figures drawn again elsewhere. */
 static void confine_claims(int n, char **file)
 {
     struct path_list folders = { 0 };
 
     for (int i = 0; fill && i < n; i++)
         path_list_add(&folders, path_of_output(file[i]));
+    path_list_add(&folders, xstrdup(path_temp()));
     track_confine_folders(&folders, false);
     path_list_clear(&folders);
 }

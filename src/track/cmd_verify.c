@@ -88,7 +88,9 @@ static void confine_verify(const char *temp)
 {
     struct path_list folders = { 0 };
 
-    path_list_add(&folders, keep ? path_parent(keep) : xstrdup(temp));
+    path_list_add(&folders, xstrdup(temp));
+    if (keep)
+        path_list_add(&folders, path_parent(keep));
     if (!replay)
         track_confine_folders(&folders, false);
     path_list_clear(&folders);

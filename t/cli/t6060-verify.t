@@ -66,6 +66,15 @@ mkdir alone
 ln "$build/gtrack" alone/gtrack 2>/dev/null || cp "$build/gtrack" alone
 (PATH=/usr/bin:/bin alone/gtrack claims report.tex) >out 2>err
 is $? 0 "claims needs no other program to verify a figure"
+cp figures/f.svg kept.svg
+sed 's/ L[0-9]/ L9/' kept.svg >figures/f.svg
+gplot verify figures/f.svg >out 2>err
+is "$? $(tail -n +2 out | cut -f 3)" "1 equal data, but another picture" \
+    "a curve that was moved by hand is found"
+gtrack claims report.md --tsv --no-header >out 2>err
+is "$? $(cut -f 1,6 out)" "1 report.md:1${tab}equal data, but another picture" \
+    "claims finds a curve that was moved by hand"
+cp kept.svg figures/f.svg
 
 loss=$(find mlruns -path '*/metrics/train/loss' | head -n 1)
 awk '$3 == 7 { $2 += 0.01 } { print }' "$loss" >changed && cat changed >"$loss"
