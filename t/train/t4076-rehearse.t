@@ -77,6 +77,14 @@ END
     rm -r bin calls
 fi
 
+mkdir conf
+cp c.ini conf/all.ini
+printf 'extends = conf/all.ini\n[schedule]\ntokens = 2B\n' >extended.ini
+gtrain rehearse extended.ini --scene training --tsv --no-header >out 2>err
+is "$? $(grep -c 'training.*passed.*resumed at step' out)" "$status 1" \
+    "a job whose settings extend others is rehearsed" "$(cat out err)"
+rm -r conf extended.ini
+
 # What is wrong with the settings
 rehearse "a wrong path is found" 1 --set 'data.train=dat/*.bin'
 like out "^settings${tab}failed.*data.train" "the setting with the path is named"
