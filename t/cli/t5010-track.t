@@ -336,7 +336,7 @@ g exec --name masked -- sh -c true --api-key s1 --hf_token=s2 WANDB_API_KEY=s3 \
     --password 's 4' --max-tokens 5
 g cmd masked
 like out \
-    "sh -c true --api-key \*\*\* --hf_token=\*\*\* WANDB_API_KEY=\*\*\* --password \*\*\* --max-tokens 5$" \
+    "sh -c true --api-key '\*\*\*' '--hf_token=\*\*\*' 'WANDB_API_KEY=\*\*\*' --password '\*\*\*' --max-tokens 5$" \
     "exec masks secrets in the command line that it records"
 ! grep -rq 's [1234]\|s[1234]' "$(gtrack where masked)"
 ok $? "exec records no secret of the command line anywhere"
