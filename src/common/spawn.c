@@ -47,7 +47,7 @@ static void pipes_close(struct pipes *p)
 
 static int pipes_open(struct pipes *p, const struct spawn *s, struct err *e)
 {
-    const bool wanted[] = { s->in != NULL, s->out != NULL, s->words != NULL };
+    const bool wanted[] = { s->in, s->out, s->words || s->quiet };
 
     for (int i = 0; i < STREAMS; i++)
         p->ours[i] = p->theirs[i] = -1;
@@ -149,7 +149,8 @@ static void give(int *fd, const struct spawn *s, size_t *given)
 /* The last line of its messages. */
 static const char *last_line(const struct spawn *s, int *n)
 {
-    const char *text = s->words && s->words->len ? s->words->s : "";
+    const struct buf *words = s->words ? s->words : &s->said;
+    const char *text = words->len ? words->s : "";
     size_t end = strlen(text), begin;
 
     while (end > 0 && strchr("\n\r ", text[end - 1]))
@@ -198,7 +199,7 @@ static int converse(const char *name, struct pipes *p, struct spawn *s,
                     double end, struct err *e)
 {
     const size_t max = s->max ? s->max : (size_t)256 << 20;
-    struct buf *const to[] = { NULL, s->out, s->words };
+    struct buf *const to[] = { NULL, s->out, s->words ? s->words : &s->said };
     size_t given = 0;
 
     if (p->ours[IN] >= 0 && s->in_len == 0)
@@ -270,9 +271,10 @@ static int attend(pid_t pid, const char *name, struct pipes *p, struct spawn *s,
     while (waitpid(pid, &how, 0) < 0 && errno == EINTR)
         ;
     s->status = WIFSIGNALED(how) ? 128 + WTERMSIG(how) : WEXITSTATUS(how);
-    if (ret < 0)
-        return -1;
-    return s->status == 0 ? 0 : said(name, s, e);
+    if (ret == 0 && s->status != 0)
+        ret = said(name, s, e);
+    buf_clear(&s->said);
+    return ret;
 }
 
 int spawn_run(const char *const *argv, struct spawn *s, struct err *e)

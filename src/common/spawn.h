@@ -20,11 +20,12 @@
  * The program is looked up in PATH and started without a shell.  Its input is
  * written while its output is read, so neither side can block the other,
  * whatever the sizes.  With NULL for `in` it reads nothing; with NULL for `out`
- * or `words` it writes to the standard output or error of this program.
+ * or `words` it writes to the standard output or error of this program, unless
+ * it is quiet.
  *
  * A program that does not exist is ERR_MISSING.  One that ends with a status
  * other than 0, by a signal, or after its time is up is ERR_SYSTEM, and the
- * error quotes the last line that it wrote to `words`, after the name of the
+ * error quotes the last line of what it said there, after the name of the
  * program unless the line begins with it; status is the exit status, or 128
  * plus the signal, as in a shell.
  */
@@ -33,6 +34,8 @@ struct spawn {
     size_t in_len;
     struct buf *out;   /* its standard output is appended, or NULL */
     struct buf *words; /* likewise its standard error */
+    bool quiet;        /* without words: errors alone quote what it says */
+    struct buf said;   /* by a quiet one */
     size_t max;        /* bytes it may write; 0: 256 MiB */
     double secs;       /* it is killed after this time; 0: never */
     bool whole;        /* by spawn_call(): see there */

@@ -92,15 +92,14 @@ static void confine_figures(int n, char **figure)
 static int hash_now(const struct stamp *s, const char *path, double secs,
                     char out[SHA256_TEXT], struct err *e)
 {
-    struct buf data = BUF_INIT, words = BUF_INIT;
+    struct buf data = BUF_INIT;
     struct spawn run = { .out = &data,
-                         .words = &words,
+                         .quiet = true,
                          .secs = fmax(secs, 0.01) };
     const int ret = draw_again(s, "--data", path, &run, e);
 
     sha256_of(data.s, data.len, out);
     buf_clear(&data);
-    buf_clear(&words);
     return ret;
 }
 

@@ -131,8 +131,8 @@ static int load_options(struct options *p, const char *name, struct err *e)
 {
     char *path = spawn_find(name, e);
     const char *const argv[] = { path, "--dump-options", NULL };
-    struct buf out = BUF_INIT, words = BUF_INIT;
-    struct spawn s = { .out = &out, .words = &words, .secs = 5 };
+    struct buf out = BUF_INIT;
+    struct spawn s = { .out = &out, .quiet = true, .secs = 5 };
     struct reading r = { .to = p };
     int ret = path ? spawn_run(argv, &s, e) : -1;
     char *at, *line;
@@ -144,7 +144,6 @@ static int load_options(struct options *p, const char *name, struct err *e)
     end_cmd(&r);
     p->cmds = arena_grow(&p->mem, p->cmds, r.n_cmds, sizeof *p->cmds);
     p->cmds[r.n_cmds] = NULL;
-    buf_clear(&words);
     buf_clear(&out);
     free(path);
     return ret;

@@ -287,8 +287,8 @@ static int export_tar(const struct runs *runs, struct err *e)
     const bool to_file = is_path(output);
     struct save save = { 0 };
     const size_t root = strlen(track_store()) + 1;
-    struct buf names = BUF_INIT, words = BUF_INIT;
-    struct spawn s = { .words = &words };
+    struct buf names = BUF_INIT;
+    struct spawn s = { .quiet = true };
     int ret;
 
     /* tar writes nothing to /dev/null, which stands for a closed one */
@@ -317,7 +317,6 @@ static int export_tar(const struct runs *runs, struct err *e)
         ret = save_commit(&save, e);
     save_abandon(&save);
     buf_clear(&names);
-    buf_clear(&words);
     return ret;
 }
 

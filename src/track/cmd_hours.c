@@ -120,8 +120,8 @@ static int ask_sacct(struct slurm_jobs *jobs, const char *ids,
                                  "--jobs",
                                  ids,
                                  NULL };
-    struct buf out = BUF_INIT, words = BUF_INIT;
-    struct spawn s = { .out = &out, .words = &words, .secs = 60 };
+    struct buf out = BUF_INIT;
+    struct spawn s = { .out = &out, .quiet = true, .secs = 60 };
     const int ret = spawn_run(argv, &s, e);
     char *at = out.s, *line;
 
@@ -129,7 +129,6 @@ static int ask_sacct(struct slurm_jobs *jobs, const char *ids,
         add_job(jobs, line, mem);
     merge_jobs(jobs);
     buf_clear(&out);
-    buf_clear(&words);
     return ret;
 }
 

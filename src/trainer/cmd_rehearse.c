@@ -142,8 +142,8 @@ static int call_script(const char *folder, struct buf *calls, struct err *e)
     char *path = xasprintf("PATH=%s:%s", bin, getenv("PATH"));
     const char *const argv[] = { "env",  record, path, "SLURM_JOB_ID=1",
                                  "bash", script, NULL };
-    struct buf out = BUF_INIT, said = BUF_INIT;
-    struct spawn s = { .out = &out, .words = &said, .secs = 60 };
+    struct buf out = BUF_INIT;
+    struct spawn s = { .out = &out, .quiet = true, .secs = 60 };
     struct err ended = { 0 };
     int ret = write_programs(bin, e);
 
@@ -153,7 +153,6 @@ static int call_script(const char *folder, struct buf *calls, struct err *e)
         ret = err_set(e, ERR_INPUT, "%s starts no training: %s", script,
                       ended.text);
     buf_clear(&out);
-    buf_clear(&said);
     free(bin);
     free(list);
     free(record);

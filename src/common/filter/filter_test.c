@@ -118,7 +118,6 @@ bool filter_test_text(const struct clause *c, const char *s)
     return in_order(c->order, strcmp(s, v->text));
 }
 
-/* The clause is about something that is missing. */
 bool filter_test_missing(const struct clause *c)
 {
     return c->test == IS_NULL && !c->negated;

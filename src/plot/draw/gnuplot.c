@@ -53,15 +53,14 @@ static const char *gnuplot_path(void)
 bool gnuplot_found(char version[16])
 {
     const char *const argv[] = { gnuplot_path(), "--version", NULL };
-    struct buf out = BUF_INIT, words = BUF_INIT;
-    struct spawn s = { .out = &out, .words = &words, .secs = 10 };
+    struct buf out = BUF_INIT;
+    struct spawn s = { .out = &out, .quiet = true, .secs = 10 };
     const bool found = spawn_run(argv, &s, ERR_IGNORED) == 0;
 
     version[0] = '\0';
     if (found && sscanf(out.s, "gnuplot %15s", version) != 1)
         version[0] = '\0';
     buf_clear(&out);
-    buf_clear(&words);
     return found;
 }
 

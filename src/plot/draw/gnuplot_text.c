@@ -89,8 +89,8 @@ static bool ask_fontconfig(int32_t code)
 {
     char charset[32];
     const char *const argv[] = { "fc-list", charset, "family", NULL };
-    struct buf out = BUF_INIT, words = BUF_INIT;
-    struct spawn s = { .out = &out, .words = &words, .secs = 10 };
+    struct buf out = BUF_INIT;
+    struct spawn s = { .out = &out, .quiet = true, .secs = 10 };
     bool have;
 
     snprintf(charset, sizeof charset, ":charset=%x", (unsigned)code);
@@ -99,7 +99,6 @@ static bool ask_fontconfig(int32_t code)
         log_warn("no installed font has U+%04X; '?' is drawn instead",
                  (unsigned)code);
     buf_clear(&out);
-    buf_clear(&words);
     return have;
 }
 

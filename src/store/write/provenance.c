@@ -150,11 +150,9 @@ static void slurm(struct point_queue *q)
 bool provenance_git(struct buf *out, size_t max, double secs,
                     const char *const *argv)
 {
-    struct buf words = BUF_INIT;
-    struct spawn s = { .out = out, .words = &words, .max = max, .secs = secs };
+    struct spawn s = { .out = out, .quiet = true, .max = max, .secs = secs };
     const bool good = spawn_run(argv, &s, ERR_IGNORED) == 0;
 
-    buf_clear(&words);
     return good;
 }
 

@@ -198,13 +198,11 @@ int bundle_unpack(struct bundle_unpacked *u, const char *path,
 static int ask_ssh(const char *const *argv, const struct buf *text,
                    struct buf *out, struct err *e)
 {
-    struct buf words = BUF_INIT;
     struct spawn s = {
-        .in = text->s, .in_len = text->len, .out = out, .words = &words
+        .in = text->s, .in_len = text->len, .out = out, .quiet = true
     };
     const int ret = spawn_run(argv, &s, e);
 
-    buf_clear(&words);
     return ret;
 }
 

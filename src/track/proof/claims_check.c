@@ -73,9 +73,9 @@ static int find_table(const struct claims_check *k, struct claim *c, bool tex,
     const struct program_limits limits = { allowed, own };
     char *copy = xstrdup(c->command), *at = copy;
     const char *argv[WORDS + 2] = { k->gtrack->name };
-    struct buf out = BUF_INIT, words = BUF_INIT;
+    struct buf out = BUF_INIT;
     struct spawn s = { .out = &out,
-                       .words = &words,
+                       .quiet = true,
                        .max = 1 << 24,
                        .secs = fmax(k->end - clock_mono(), 0.01) };
     int n = 1, ret = -1;
@@ -93,7 +93,6 @@ static int find_table(const struct claims_check *k, struct claim *c, bool tex,
     if (ret == 0)
         c->now = buf_detach(&out);
     buf_clear(&out);
-    buf_clear(&words);
     free(copy);
     return ret;
 }

@@ -46,8 +46,7 @@ int bisect_compute(struct buf *out, const struct bisect_run *r, int64_t step,
                    const char *const *words, struct err *e)
 {
     struct path_list argv = { 0 };
-    struct buf said = BUF_INIT;
-    struct spawn s = { .out = out, .words = &said, .max = (size_t)2 << 30 };
+    struct spawn s = { .out = out, .quiet = true, .max = (size_t)2 << 30 };
     int ret;
 
     add_word(&argv, r->build);
@@ -64,7 +63,6 @@ int bisect_compute(struct buf *out, const struct bisect_run *r, int64_t step,
     }
     path_list_add(&argv, NULL);
     ret = compute_as(r->run, step, (const char *const *)argv.name, &s, e);
-    buf_clear(&said);
     path_list_clear(&argv);
     return ret < 0 ? err_wrap(e, "cannot compute %s again", r->run->name) : 0;
 }

@@ -352,14 +352,13 @@ static bool is_certified(const struct rehearsal *r, const char *scene,
     const char *const argv[] = { r->program, "replay", scene,
                                  "--root",   r->store, "--last",
                                  "6",        "-q",     NULL };
-    struct buf out = BUF_INIT, said = BUF_INIT;
-    struct spawn s = { .out = &out, .words = &said };
+    struct buf out = BUF_INIT;
+    struct spawn s = { .out = &out, .quiet = true };
     struct err e = { 0 };
     const bool same = !r->exact || spawn_run(argv, &s, &e) == 0;
 
     buf_str(why, same ? "" : e.text);
     buf_clear(&out);
-    buf_clear(&said);
     return same;
 }
 
