@@ -255,7 +255,9 @@ static void latex_cell(struct buf *out, const struct table_cell *c, int places)
             real_text(out, c->x, places);
             buf_str(out, bold ? "} \\pm " : " \\pm ");
             real_text(out, c->std, places);
-            buf_char(out, '$');
+            buf_str(out, "$ (95\\% $\\pm ");
+            real_text(out, c->ci, places);
+            buf_printf(out, "$, $n=%" PRId64 "$)", c->i);
             break;
         }
         /* fall through */
