@@ -5,6 +5,5 @@ src_trainer_libtrainer_a_SOURCES += \
 	%D%/checkpoint_copy.c \
 	%D%/checkpoint_files.c \
 	%D%/checkpoint_find.c \
-	%D%/checkpoint_from.c \
 	%D%/checkpoint_state.c \
 	%D%/checkpoint_sums.c

@@ -29,13 +29,22 @@ enum {
 
 /* ---- keys -------------------------------------------------------------- */
 
+enum gguf_type {
+    GGUF_U32 = 4,
+    GGUF_I32 = 5,
+    GGUF_F32 = 6,
+    GGUF_BOOL = 7,
+    GGUF_STRING = 8,
+    GGUF_ARRAY = 9
+};
+
 void gguf_add_number(struct buf *b, uint64_t n, int bytes)
 {
     for (int i = 0; i < bytes; i++)
         buf_char(b, (char)(n >> (8 * i) & 0xff));
 }
 
-void gguf_add_f32(struct buf *b, double value)
+static void add_f32(struct buf *b, double value)
 {
     const float f = (float)value;
 
@@ -72,10 +81,10 @@ void gguf_add_u32_key(struct gguf_head *h, const char *name, int64_t value)
 void gguf_add_f32_key(struct gguf_head *h, const char *name, double value)
 {
     add_key(h, name, GGUF_F32);
-    gguf_add_f32(&h->keys, value);
+    add_f32(&h->keys, value);
 }
 
-void gguf_add_bool_key(struct gguf_head *h, const char *name, bool value)
+static void add_bool_key(struct gguf_head *h, const char *name, bool value)
 {
     add_key(h, name, GGUF_BOOL);
     gguf_add_number(&h->keys, value, 1);
@@ -87,8 +96,9 @@ void gguf_add_text_key(struct gguf_head *h, const char *name, const char *value)
     gguf_add_text(&h->keys, value);
 }
 
-void gguf_add_array_key(struct gguf_head *h, const char *name,
-                        enum gguf_type type, size_t n)
+/* The n values follow. */
+static void add_array_key(struct gguf_head *h, const char *name,
+                          enum gguf_type type, size_t n)
 {
     add_key(h, name, GGUF_ARRAY);
     gguf_add_number(&h->keys, type, 4);
@@ -145,10 +155,10 @@ static void add_token(struct buf *b, const struct tokenizer *t, int64_t id)
 static void add_tokens(struct gguf_head *h, const struct tokenizer *t,
                        int64_t n)
 {
-    gguf_add_array_key(h, "tokenizer.ggml.tokens", GGUF_STRING, (size_t)n);
+    add_array_key(h, "tokenizer.ggml.tokens", GGUF_STRING, (size_t)n);
     for (int64_t id = 0; id < n; id++)
         add_token(&h->keys, t, id);
-    gguf_add_array_key(h, "tokenizer.ggml.token_type", GGUF_I32, (size_t)n);
+    add_array_key(h, "tokenizer.ggml.token_type", GGUF_I32, (size_t)n);
     for (int64_t id = 0; id < n; id++)
         gguf_add_number(&h->keys, (uint64_t)token_kind(t, id), 4);
 }
@@ -186,7 +196,7 @@ static int add_gpt2(struct gguf_head *h, const struct tokenizer *t,
                        "pre-tokenizer of Llama 3");
     gguf_add_text_key(h, "tokenizer.ggml.model", "gpt2");
     gguf_add_text_key(h, "tokenizer.ggml.pre", pre);
-    gguf_add_array_key(h, "tokenizer.ggml.merges", GGUF_STRING, t->n_merges);
+    add_array_key(h, "tokenizer.ggml.merges", GGUF_STRING, t->n_merges);
     for (size_t i = 0; i < t->n_merges; i++) {
         buf_trim(&pair, 0);
         tokfile_add_name(&pair, t, t->merge[i].left);
@@ -273,11 +283,11 @@ static int add_llama(struct gguf_head *h, const struct tokenizer *t, int64_t n,
     if (got == 0) {
         gguf_add_text_key(h, "tokenizer.ggml.model", "llama");
         gguf_add_text_key(h, "tokenizer.ggml.pre", "default");
-        gguf_add_bool_key(h, "tokenizer.ggml.add_space_prefix",
-                          t->prefix != PREFIX_NONE);
-        gguf_add_array_key(h, "tokenizer.ggml.scores", GGUF_F32, (size_t)n);
+        add_bool_key(h, "tokenizer.ggml.add_space_prefix",
+                     t->prefix != PREFIX_NONE);
+        add_array_key(h, "tokenizer.ggml.scores", GGUF_F32, (size_t)n);
         for (int64_t id = 0; id < n; id++)
-            gguf_add_f32(&h->keys, id < t->n_ids ? -order[id] : 0);
+            add_f32(&h->keys, id < t->n_ids ? -order[id] : 0);
     }
     free(order);
     return got;
@@ -307,6 +317,6 @@ int gguf_add_tokenizer(struct gguf_head *h, const struct tokenizer *t,
         gguf_add_u32_key(h, "tokenizer.ggml.bos_token_id", eot);
         gguf_add_u32_key(h, "tokenizer.ggml.eos_token_id", eot);
     }
-    gguf_add_bool_key(h, "tokenizer.ggml.add_bos_token", false);
+    add_bool_key(h, "tokenizer.ggml.add_bos_token", false);
     return 0;
 }

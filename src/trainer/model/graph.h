@@ -4,7 +4,6 @@
 #include <stdint.h>
 
 #include "kernels/dev.h"
-#include "trainer/model/region.h"
 
 /*
  * graph - a model as a list of operations, in the order they run
@@ -56,6 +55,13 @@ enum graph_op {
     OP_MIX,
     OP_HEAD,
     OP_COUNT
+};
+
+/* An allocation on a device; without data it is only a size, which is enough
+ * for gtrain plan. */
+struct region {
+    void *data;
+    size_t bytes;
 };
 
 /* The parameters of an operation other than its operands. */
@@ -118,6 +124,32 @@ struct graph_node {
     int same_val, same_grad; /* the node whose memory is used, or NONE */
     bool no_grad;
     bool recompute; /* the value is not kept, but computed again for backward */
+};
+
+/*
+ * The time of each part of a step, by the clock of the device, which records
+ * when it reaches a mark (dev.h: mark).  Only the last micro-step of a step is
+ * measured.  A phase is the time between two marks.
+ */
+enum phase_mark {
+    PHASE_BEGIN,   /* of the last micro-step */
+    PHASE_FORWARD, /* up to the classifier */
+    PHASE_HEAD,    /* the classifier, its gradient too */
+    PHASE_BACKWARD,
+    PHASE_NORM, /* sums over ranks and the gradient's norm */
+    PHASE_UPDATE,
+    PHASE_MARKS
+};
+
+enum { PHASES = 6 };
+extern const struct phase {
+    const char *metric;
+    enum phase_mark from, to;
+} phases[PHASES];
+
+struct phases {
+    int turn; /* steps take turns with two sets of marks */
+    bool given[2][PHASE_MARKS];
 };
 
 /* Called before a call that reads parameters: the weights of its unit must be
@@ -235,6 +267,11 @@ static inline struct tensor *graph_val(struct graph *g, int node)
 
 /* ---- memory ---------------------------------------------------------- */
 
+/* Allocate the bytes, cleared; nothing if there are none.  An error names the
+ * use of the memory and a setting that makes it smaller. */
+int region_alloc(struct region *, struct dev *, enum dev_use, struct err *);
+void region_free(struct region *, struct dev *);
+
 /* Make the calls of the graph, allocate its regions and set the address of each
  * tensor.  After a failure the graph can only be cleared. */
 int graph_memory_alloc(struct graph *, struct dev *, const struct graph_conf *,
@@ -258,3 +295,9 @@ void graph_run_train(struct graph *, graph_ready_fn *ready, void *arg);
  * graph_run_begin() comes before the first. */
 void graph_run_begin(struct graph *);
 void graph_run_call(struct graph *, int call);
+
+void phases_mark(struct phases *, struct dev *, enum phase_mark);
+/* At the end of a step.  To avoid waiting for the device, these are the times
+ * of the step before; a phase is NaN unless both of its marks were given.
+ * False if no time is known. */
+bool phases_end_step(struct phases *, struct dev *, double ms[PHASES]);

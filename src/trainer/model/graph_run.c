@@ -4,8 +4,10 @@
 #include "config.h"
 #include "trainer/model/graph.h"
 
+#include <math.h>
+#include <string.h>
+
 #include "trainer/model/graph_calls.h"
-#include "trainer/model/phases.h"
 #include "trainer/model/rules.h"
 
 void graph_run_begin(struct graph *g)
@@ -66,6 +68,43 @@ void graph_run_forward(struct graph *g)
     for (int t = 0; t < g->n_forward; t++)
         graph_run_call(g, t);
     g->evaluating = false;
+}
+
+const struct phase phases[PHASES] = {
+    { "perf/micro_ms", PHASE_BEGIN, PHASE_BACKWARD },
+    { "perf/forward_ms", PHASE_BEGIN, PHASE_FORWARD },
+    { "perf/head_ms", PHASE_FORWARD, PHASE_HEAD },
+    { "perf/backward_ms", PHASE_HEAD, PHASE_BACKWARD },
+    { "perf/norm_ms", PHASE_BACKWARD, PHASE_NORM },
+    { "perf/update_ms", PHASE_NORM, PHASE_UPDATE },
+};
+
+void phases_mark(struct phases *p, struct dev *dev, enum phase_mark m)
+{
+    if (!dev->type->mark)
+        return;
+    dev->type->mark(dev, p->turn * PHASE_MARKS + (int)m);
+    p->given[p->turn][m] = true;
+}
+
+bool phases_end_step(struct phases *p, struct dev *dev, double ms[PHASES])
+{
+    bool any = false;
+
+    p->turn = 1 - p->turn; /* now the step before, and later the next */
+    for (int k = 0; k < PHASES; k++) {
+        const struct phase f = phases[k];
+        const int at = p->turn * PHASE_MARKS;
+        const double s =
+            p->given[p->turn][f.from] && p->given[p->turn][f.to]
+                ? dev->type->between(dev, at + (int)f.from, at + (int)f.to)
+                : -1.0;
+
+        ms[k] = s < 0 ? (double)NAN : 1e3 * s;
+        any = any || s >= 0;
+    }
+    memset(p->given[p->turn], 0, sizeof p->given[p->turn]);
+    return any;
 }
 
 void graph_run_train(struct graph *g, graph_ready_fn *ready, void *arg)

@@ -8,9 +8,7 @@ src_trainer_libtrainer_a_SOURCES += \
 	%D%/observe.c \
 	%D%/optim.c \
 	%D%/param_rates.c \
-	%D%/phases.c \
 	%D%/quantize.c \
-	%D%/region.c \
 	%D%/resolve.c \
 	%D%/rope_scaling.c \
 	%D%/rules.c \

@@ -2,6 +2,5 @@
 src_trainer_libtrainer_a_SOURCES += \
 	%D%/plan_budget.c \
 	%D%/plan_device.c \
-	%D%/plan_memory.c \
 	%D%/plan_step.c \
 	%D%/plan_tables.c

@@ -2,10 +2,10 @@
 
 #include "trainer/model/gpt.h"
 #include "trainer/plan/plan_device.h"
-#include "trainer/plan/plan_memory.h"
+#include "trainer/ranks/rank_memory.h"
 
 /*
- * plan_step - the time that a step is expected to take
+ * plan_step - the time that a step is expected to take, and its memory
  *
  *      plan_step_find(&step, &rates, settings, &gpt, ranks, mode);
  *
@@ -23,14 +23,34 @@
  * with the passes during which parallel.h sends it; the rest, and the
  * embedding, which is finished last, is exposed.  On a CPU it takes the time of
  * one of the threads that compute.
+ *
+ * The settings have been resolved; the functions change and restore them.
  */
+struct plan_memory {
+    struct rank_memory rank;
+    int64_t scratch; /* and what a GPU needs while it computes */
+};
+
+/* Find the memory for micro-batches of B sequences, on GPUs of `gib` GiB or, if
+ * that is 0, on CPUs.  The scratch memory of CPUs, a few MiB, is not counted,
+ * nor is the workspace that cuDNN asks for when it runs. */
+void plan_memory_find(struct settings *, int ranks, enum parallel_mode,
+                      int64_t B, double gib, struct plan_memory *);
+int64_t plan_memory_sum(const struct plan_memory *);
+
+/* The largest micro-batch that leaves a tenth of the memory free, and whose
+ * multiples make the batch, if the settings say how large that is. */
+int64_t plan_memory_batch(struct settings *, int ranks, double gib);
+/* The parameters of a model whose weights, gradients and moments leave a tenth
+ * of the memory free, if each takes as many bytes as in this one. */
+double plan_memory_model(struct settings *, int ranks, double gib);
+
 struct plan_step {
     double seconds, compute, sending, exposed;
     double mfu;
     struct plan_memory memory;
 };
 
-/* The settings are changed and restored. */
 void plan_step_find(struct plan_step *, const struct plan_rates *,
                     struct settings *, struct gpt *, int ranks,
                     enum parallel_mode);
@@ -41,11 +61,11 @@ struct plan_work {
     int calls;
     double flops, bytes, seconds;
 };
-enum plan_phase { PHASE_FORWARD, PHASE_BACKWARD, PHASE_UPDATE, PHASE_COUNT };
+enum plan_phase { PLAN_FORWARD, PLAN_BACKWARD, PLAN_UPDATE, PLAN_PHASES };
 struct plan_works {
     struct plan_work *work;
     int n, room;
-    double seconds[PHASE_COUNT];
+    double seconds[PLAN_PHASES];
 };
 
 /* `part` is the share of the parameters that is updated.  The caller frees

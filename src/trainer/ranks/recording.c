@@ -38,7 +38,7 @@ static void drop_recorded(struct recording *r, struct recording_kind *k)
 static struct dev_capture *record_once(struct graph *g, struct parallel *p,
                                        struct coll_calls *calls, struct err *e)
 {
-    struct phases *phases = g->phases;
+    struct phases *marked = g->phases;
     graph_fetch_fn *fetch = g->fetch;
     struct dev_capture *work = NULL;
 
@@ -57,7 +57,7 @@ static struct dev_capture *record_once(struct graph *g, struct parallel *p,
         coll_record_end(p->coll, calls);
         parallel_end_recorded(p);
     }
-    g->phases = phases;
+    g->phases = marked;
     g->fetch = fetch;
     return work;
 }

@@ -12,7 +12,6 @@
 #include "store/format/info.h"
 #include "trainer/checkpoint/checkpoint_files.h"
 #include "trainer/checkpoint/checkpoint_find.h"
-#include "trainer/checkpoint/checkpoint_from.h"
 #include "trainer/checkpoint/checkpoint_sums.h"
 #include "trainer/training/eval.h"
 #include "trainer/training/multiple_choice.h"

@@ -2,7 +2,6 @@
 
 #include "trainer/engine/engine.h"
 #include "trainer/model/observe.h"
-#include "trainer/model/phases.h"
 #include "trainer/model/schedule.h"
 #include "trainer/training/meter.h"
 

@@ -14,7 +14,6 @@
 #include "trainer/checkpoint/checkpoint.h"
 #include "trainer/checkpoint/checkpoint_files.h"
 #include "trainer/checkpoint/checkpoint_find.h"
-#include "trainer/checkpoint/checkpoint_from.h"
 #include "trainer/checkpoint/checkpoint_state.h"
 #include "trainer/checkpoint/checkpoint_sums.h"
 #include "trainer/training/eval.h"
