@@ -22,7 +22,7 @@
 #include "trainer/model/tensors.h"
 #include "trainer/training/meter.h"
 #include "trainer/training/sampler.h"
-#include "trainer/training/step_check.h"
+#include "trainer/training/step.h"
 
 static const char *const small[] = {
     "model.layers=3",    "model.heads=2",          "model.width=16",
@@ -216,29 +216,28 @@ static void test_step_check(void)
     char what[80];
     bool good = true;
 
-    ok(step_check_judge(&r, &c, 50, 1, false, what) == STEP_GOOD,
+    ok(step_judge(&r, &c, 50, 1, false, what) == STEP_GOOD,
        "before the window is full nothing is a spike");
     for (int i = 0; i < 40; i++)
-        good = good &&
-               step_check_judge(&r, &c, 3 + 0.01 * (i % 5), 1 + 0.01 * (i % 3),
-                                false, what) == STEP_GOOD;
+        good = good && step_judge(&r, &c, 3 + 0.01 * (i % 5),
+                                  1 + 0.01 * (i % 3), false, what) == STEP_GOOD;
     ok(good && !*what, "steady steps are good");
-    ok(step_check_judge(&r, &c, 3.5, 1, false, what) == STEP_ROLLBACK &&
+    ok(step_judge(&r, &c, 3.5, 1, false, what) == STEP_ROLLBACK &&
            strstr(what, "the loss 3.5"),
        "a loss far above its mean is a spike");
-    ok(step_check_judge(&r, &c, 3, 9, false, what) == STEP_ROLLBACK,
+    ok(step_judge(&r, &c, 3, 9, false, what) == STEP_ROLLBACK,
        "a norm far above its mean is a spike");
-    ok(step_check_judge(&r, &c, 3.5, 1, false, what) == STEP_ROLLBACK,
+    ok(step_judge(&r, &c, 3.5, 1, false, what) == STEP_ROLLBACK,
        "a spike does not enter the mean");
-    ok(step_check_judge(&r, &c, (double)NAN, 1, false, what) == STEP_SKIP,
+    ok(step_judge(&r, &c, (double)NAN, 1, false, what) == STEP_SKIP,
        "a loss that is not finite has its own policy");
-    ok(step_check_judge(&r, &c, (double)NAN, 1, false, what) == STEP_SKIP &&
-           step_check_judge(&r, &c, (double)NAN, 1, false, what) == STEP_STOP,
+    ok(step_judge(&r, &c, (double)NAN, 1, false, what) == STEP_SKIP &&
+           step_judge(&r, &c, (double)NAN, 1, false, what) == STEP_STOP,
        "more skipped steps in a row than max_skips end the run");
     c.on_nonfinite = POLICY_STOP;
-    ok(step_check_judge(&r, &c, 3, (double)INFINITY, false, what) == STEP_STOP,
+    ok(step_judge(&r, &c, 3, (double)INFINITY, false, what) == STEP_STOP,
        "the policy stop ends the training");
-    ok(step_check_judge(&r, &c, 3, (double)INFINITY, true, what) == STEP_SKIP,
+    ok(step_judge(&r, &c, 3, (double)INFINITY, true, what) == STEP_SKIP,
        "an overflow under a loss scale is only skipped");
 }
 

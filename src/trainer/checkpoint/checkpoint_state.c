@@ -48,40 +48,23 @@ enum { DUES = sizeof dues / sizeof dues[0] };
 /* Size and SHA-256 of a file, as state.json has them. */
 static json_t *describe_file(const char *path, struct err *e)
 {
-    FILE *fp = fopen(path, "re");
-    char block[1 << 16], text[SHA256_TEXT];
-    struct sha256 h;
-    json_int_t bytes = 0;
-    size_t n;
+    char sum[SHA256_TEXT];
+    int64_t bytes;
 
-    sha256_init(&h);
-    while (fp && (n = fread(block, 1, sizeof block, fp)) > 0) {
-        sha256_add(&h, block, n);
-        bytes += (json_int_t)n;
-    }
-    if (!fp || ferror(fp)) {
-        err_open(e, "cannot read %s", path);
-        if (fp)
-            fclose(fp);
+    if (sha256_file(path, sum, &bytes, e) < 0)
         return NULL;
-    }
-    fclose(fp);
-    sha256_text(&h, text);
-    return json_pack("{s:I, s:s}", "bytes", bytes, "sha256", text);
+    return json_pack("{s:I, s:s}", "bytes", (json_int_t)bytes, "sha256", sum);
 }
 
 /* The SHA-256 of everything in a state but that very member. */
 static void sum_state(const json_t *state, char out[SHA256_TEXT])
 {
     json_t *rest = json_copy((json_t *)(uintptr_t)state);
-    struct sha256 h;
     char *text;
 
     json_object_del(rest, "sha256");
     text = json_dumps(rest, JSON_COMPACT | JSON_SORT_KEYS);
-    sha256_init(&h);
-    sha256_add(&h, text, strlen(text));
-    sha256_text(&h, out);
+    sha256_of(text, strlen(text), out);
     free(text);
     json_decref(rest);
 }

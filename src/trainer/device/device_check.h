@@ -39,6 +39,8 @@ enum {
 
 int device_check(struct dev *, const struct settings *, struct err *);
 int device_check_once(struct dev *, const struct settings *, struct err *);
+/* Remember the result of device_check(). */
+void device_passed_add(struct dev *, const struct settings *, int result);
 void device_check_remind(struct dev *, const struct settings *);
 int device_check_sum(struct dev *, struct coll *, struct err *);
 
@@ -49,14 +51,3 @@ int device_check_attention(struct dev *, struct dev *cpu,
                            double tolerance, bool *wrong, struct err *);
 bool device_columns_agree(const struct tensor *is, const struct tensor *want,
                           int64_t from, int64_t to, double tolerance);
-
-/*
- * The devices that have passed are kept in $XDG_CACHE_HOME/gtrain/checked, or
- * under ~/.cache: one line for each program, GPU, which its UUID names, driver,
- * libraries and kind of model.  If the file cannot be read or written,
- * the check is repeated.  It can be deleted at any time.  A device that stopped
- * using something is not added, since each program has to learn that; one
- * without graphs is, since training finds that out by itself.
- */
-bool device_passed(struct dev *, const struct settings *);
-void device_passed_add(struct dev *, const struct settings *, int result);

@@ -2,6 +2,5 @@
 src_trainer_libtrainer_a_SOURCES += \
 	%D%/device_attention.c \
 	%D%/device_check.c \
-	%D%/device_passed.c \
 	%D%/hardware.c \
 	%D%/measure.c

@@ -133,13 +133,10 @@ static int open_model(struct engine *eng, bool training, struct err *e)
 static int open_ranks(struct engine *eng, struct coll_conf *conf, struct err *e)
 {
     struct buf text = BUF_INIT;
-    struct sha256 h;
     char sum[SHA256_TEXT];
 
     conf_dump(&eng->set->conf, &text);
-    sha256_init(&h);
-    sha256_add(&h, text.s, text.len);
-    sha256_text(&h, sum);
+    sha256_of(text.s, text.len, sum);
     buf_clear(&text);
     conf->agree = sum;
     return coll_open(&eng->coll, conf, e);

@@ -53,7 +53,7 @@ struct engine {
         int64_t bad_evals; /* validations since */
         int due; /* what a signal kept from being done: enum engine_due */
     } state;
-    struct engine_recent {   /* so, too: what step_check judges by */
+    struct engine_recent {   /* so, too: what step_judge() judges by */
         double *loss, *norm; /* of the last good steps, the oldest first */
         int n;
         int64_t skips; /* steps skipped in a row */

@@ -7,5 +7,4 @@ src_trainer_libtrainer_a_SOURCES += \
 	%D%/report_params.c \
 	%D%/sampler.c \
 	%D%/step.c \
-	%D%/step_check.c \
 	%D%/train.c

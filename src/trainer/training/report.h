@@ -10,7 +10,6 @@
 #include "trainer/training/meter.h"
 #include "trainer/training/multiple_choice.h"
 #include "trainer/training/step.h"
-#include "trainer/training/step_check.h"
 
 /*
  * report - show training on the screen and record it in the run

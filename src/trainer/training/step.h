@@ -3,6 +3,7 @@
 #include "trainer/engine/engine.h"
 #include "trainer/model/observe.h"
 #include "trainer/model/schedule.h"
+#include "trainer/settings/settings.h"
 #include "trainer/training/meter.h"
 
 /*
@@ -11,6 +12,7 @@
  *      step_open(&s, eng);
  *      for each step
  *          if (step_compute(&s, eng, meter, e) < 0) ...
+ *          step_judge(&eng->recent, train, s.loss, s.norm, scaled, what);
  *          step_update(&s, eng);     unless the loss or the norm forbids it
  *          step_end(&s, eng);
  *      step_close(&s);
@@ -89,3 +91,18 @@ int step_last_readings(struct step *, struct engine *, struct meter *,
 
 /* The first window of this rank's micro-batch i of the current step. */
 int64_t step_first_window(const struct engine *, int64_t i);
+
+/*
+ * Decide whether to update the weights.  If the loss or the gradient norm is
+ * not finite, or is train.spike_loss or train.spike_norm standard deviations
+ * above its mean over the last good steps, the verdict follows
+ * train.on_nonfinite or train.on_spike.  After more than train.max_skips
+ * skipped steps in a row it is STEP_STOP.  `what` is set to the reason, such as
+ * "the loss is nan", or to "".  `scaled` says that a loss scale is used: then
+ * an overflow only means that it is too large.
+ */
+enum step_verdict { STEP_GOOD, STEP_SKIP, STEP_ROLLBACK, STEP_STOP };
+
+enum step_verdict step_judge(struct engine_recent *,
+                             const struct train_settings *, double loss,
+                             double norm, bool scaled, char what[80]);

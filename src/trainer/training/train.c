@@ -21,7 +21,6 @@
 #include "trainer/training/report.h"
 #include "trainer/training/sampler.h"
 #include "trainer/training/step.h"
-#include "trainer/training/step_check.h"
 
 struct train {
     struct engine *engine;
@@ -132,8 +131,8 @@ static int train_step(struct train *t, struct err *e)
                  (long long)eng->state.step + 1,
                  (long long)eng->set->data.ignore);
     t->warned |= s->blank;
-    verdict = step_check_judge(&eng->recent, &eng->set->train, s->loss, s->norm,
-                               scaled, what);
+    verdict = step_judge(&eng->recent, &eng->set->train, s->loss, s->norm,
+                         scaled, what);
     if (apply_verdict(t, verdict, what, e) < 0)
         return -1;
     if (verdict == STEP_ROLLBACK)
