@@ -124,7 +124,7 @@ struct index_slot {
 
 struct news {
     char *key;
-    struct buf record;
+    struct buf record; /* empty: what the file has is not right */
 };
 
 struct index_news {
@@ -270,20 +270,6 @@ static bool is_sound(const struct index *x, const struct index_slot *slot)
     return memcmp(record - sizeof hash, &hash, sizeof hash) == 0;
 }
 
-/* Add news of a run; an empty record removes what the file has. */
-static void add_news(struct index *x, const char *key, struct buf record,
-                     int64_t bytes, bool edited)
-{
-    struct index_news *news = x->news;
-
-    pthread_mutex_lock(&news->lock);
-    GROW(news->item, news->n, news->room);
-    news->item[news->n++] = (struct news){ xstrdup(key), record };
-    news->bytes += bytes;
-    news->edited |= edited;
-    pthread_mutex_unlock(&news->lock);
-}
-
 bool index_get(struct index *x, const char *key, struct run_info *run,
                struct arena *mem)
 {
@@ -321,6 +307,7 @@ void index_put(struct index *x, const char *key, const struct run_info *run,
 {
     struct buf b = BUF_INIT;
     const bool known = w && !w->fresh;
+    struct index_news *news = x->news;
 
     if (!x->path || (!known && !run->edited))
         return;
@@ -332,7 +319,12 @@ void index_put(struct index *x, const char *key, const struct run_info *run,
         pack_bytes(&b, w->paths.s, w->paths.len);
         pack_run(&b, run);
     }
-    add_news(x, key, b, known ? w->bytes : 0, run->edited);
+    pthread_mutex_lock(&news->lock);
+    GROW(news->item, news->n, news->room);
+    news->item[news->n++] = (struct news){ xstrdup(key), b };
+    news->bytes += known ? w->bytes : 0;
+    news->edited |= run->edited;
+    pthread_mutex_unlock(&news->lock);
 }
 
 /* Writing costs as much as all runs do; reading these again, less. */
