@@ -156,9 +156,10 @@ static double block_mean(const struct block *b, size_t blocks, size_t wide,
 
     for (size_t k = at > far ? at - far : 0; k < blocks && k <= at + far; k++) {
         const double d = b[k].n > 0 ? (b[k].x / b[k].n - place) / sigma : 0;
+        const double weight = exp(-0.5 * d * d);
 
-        sum += exp(-0.5 * d * d) * b[k].y;
-        total += exp(-0.5 * d * d) * b[k].n;
+        sum += weight * b[k].y;
+        total += weight * b[k].n;
     }
     return sum / total;
 }
