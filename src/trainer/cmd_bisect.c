@@ -347,9 +347,9 @@ static int find_place_and_cause(struct bisect *b, struct err *e)
         return 0;
     }
     before = table_rows(&b->table);
-    if (add_causes(b, place, ret < 0 ? &(struct err){ 0 } : e) < 0)
+    if (add_causes(b, place, ret < 0 ? ERR_IGNORED : e) < 0)
         ret = -1;
-    if (table_print(&b->table, &style, ret < 0 ? &(struct err){ 0 } : e) < 0)
+    if (table_print(&b->table, &style, ret < 0 ? ERR_IGNORED : e) < 0)
         ret = -1;
     if (ret == 0)
         tell_verdict(b, place, table_rows(&b->table) - before);

@@ -510,7 +510,7 @@ static int replay_each(const struct run_info *run, struct err *e)
     if (e->kind == ERR_NONE)
         judge(run, e);
     table_clear(&results);
-    path_remove(folder, &(struct err){ 0 });
+    path_remove(folder, ERR_IGNORED);
     free(folder);
     free(program);
     return e->kind == ERR_NONE ? 0 : -1;

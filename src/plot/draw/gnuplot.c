@@ -316,7 +316,7 @@ int gnuplot_draw_tex(const struct figure *f, const char *path, struct err *e)
         ret = save_tex(f, path, tex.s, temp, e);
 out:
     if (made)
-        path_remove(temp, &(struct err){ 0 });
+        path_remove(temp, ERR_IGNORED);
     free(folder);
     free(temp);
     free(stem);

@@ -99,7 +99,7 @@ static void restore_best(const struct checkpoint *c, int64_t step)
     char *link = path_join(c->pin.at, "best");
 
     if (path_exists(path))
-        link_best(c, step, &(struct err){ 0 });
+        link_best(c, step, ERR_IGNORED);
     else
         unlink(link);
     free(path);
@@ -142,7 +142,7 @@ static void remove_partial(const struct checkpoint *c)
 {
     struct path_list all = { 0 };
 
-    path_list(&all, c->pin.at, &(struct err){ 0 });
+    path_list(&all, c->pin.at, ERR_IGNORED);
     for (size_t i = 0; i < all.n; i++)
         if (strncmp(all.name[i], ".step-", 6) == 0)
             remove_folder(c, all.name[i]);
@@ -155,7 +155,7 @@ static void remove_old(const struct checkpoint *c)
     struct path_list all = { 0 };
     int64_t newer = 0;
 
-    checkpoint_names(&all, c->pin.at, &(struct err){ 0 });
+    checkpoint_names(&all, c->pin.at, ERR_IGNORED);
     for (size_t i = all.n; i-- > 0;)
         if (!is_kept(c, checkpoint_step(all.name[i]), newer++))
             remove_checkpoint(c, all.name[i]);
@@ -175,10 +175,10 @@ static int replace_folder(const char *temp, const char *path)
     if (errno != ENOTEMPTY && errno != EEXIST)
         return -1;
     if (renameat2(AT_FDCWD, temp, AT_FDCWD, path, RENAME_EXCHANGE) == 0)
-        return path_remove(temp, &(struct err){ 0 });
+        return path_remove(temp, ERR_IGNORED);
     aside = xasprintf("%s.was", temp); /* not every file system swaps */
     ret = rename(path, aside) < 0 || rename(temp, path) < 0 ? -1 : 0;
-    path_remove(aside, &(struct err){ 0 });
+    path_remove(aside, ERR_IGNORED);
     free(aside);
     return ret;
 }
@@ -236,7 +236,7 @@ static int write_folder(const struct checkpoint_writing *w, const char *path,
     if (ret == 0)
         ret = save_sync_folder(c->pin.at, e);
     if (ret < 0)
-        path_remove(temp, &(struct err){ 0 });
+        path_remove(temp, ERR_IGNORED);
     free(temp);
     free(inside);
     return ret;

@@ -297,12 +297,12 @@ static int sum_state(struct certify *c, struct checkpoint_sums *sums,
 
     if (reads && !mkdtemp(folder))
         ret = err_sys(e, "cannot create %s", folder);
-    if (write_state(c, folder, ret < 0 ? &(struct err){ 0 } : e) < 0)
+    if (write_state(c, folder, ret < 0 ? ERR_IGNORED : e) < 0)
         ret = -1;
     if (ret == 0 && reads)
         ret = checkpoint_sums_read(folder, sums, e);
     if (reads)
-        path_remove(folder, &(struct err){ 0 });
+        path_remove(folder, ERR_IGNORED);
     free(folder);
     return ret;
 }

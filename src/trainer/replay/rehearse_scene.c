@@ -287,7 +287,7 @@ static char *newest_of(const struct rehearsal *r, const char *scene)
 {
     char *folder = folder_of(r, scene), *path;
 
-    checkpoint_newest(folder, INT64_MAX, &path, &(struct err){ 0 });
+    checkpoint_newest(folder, INT64_MAX, &path, ERR_IGNORED);
     free(folder);
     return path;
 }
@@ -545,7 +545,7 @@ static char *lose_shard(const struct rehearsal *r)
     struct buf text = BUF_INIT;
     char *files;
 
-    if (source_list_parse(&l, r->set.data.train, &(struct err){ 0 }) < 0)
+    if (source_list_parse(&l, r->set.data.train, ERR_IGNORED) < 0)
         return NULL;
     files = link_shards(r, l.part[0].files);
     buf_str(&text, "data.train=");

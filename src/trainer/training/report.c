@@ -592,7 +592,7 @@ int report_close(struct report *r, struct engine *eng, int ret, struct err *e)
     if (ret == 0)
         ret = run_end(r->run, status, e);
     else
-        run_end(r->run, status, &(struct err){ 0 });
+        run_end(r->run, status, ERR_IGNORED);
     *r = (struct report){ 0 };
     return ret;
 }

@@ -110,7 +110,7 @@ static void store_sources(struct run *run, const struct mixture *data,
     struct source_list l;
 
     run_param(run, key, mixture_hash(data));
-    if (source_list_parse(&l, files, &(struct err){ 0 }) < 0)
+    if (source_list_parse(&l, files, ERR_IGNORED) < 0)
         return;
     for (size_t k = 0; k < l.sources; k++)
         store_source(run, mixture_loader(data, k), source_list_first(&l, k),

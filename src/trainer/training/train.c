@@ -518,7 +518,7 @@ int train_run(struct engine *eng, const struct train_conf *c, struct err *e)
         ret = run_loop(&t, e);
         meter_stop(&t.meter);
         if (ret == 0 || e->kind == ERR_STOPPED)
-            step_last_readings(&t.step, eng, &t.meter, &(struct err){ 0 });
+            step_last_readings(&t.step, eng, &t.meter, ERR_IGNORED);
         meter_close(&t.meter);
         step_close(&t.step);
     }
