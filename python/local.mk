@@ -39,9 +39,9 @@ EXTRA_DIST += \
 
 # What is in a wheel has its libraries inside, but for the C library and those
 # that are opened by name, and no debugging information.
-wheel_link = $(CC) $(CFLAGS) $(GT_LDFLAGS) $(LDFLAGS) -s \
+wheel_link = $(CC) -static-libgcc $(CFLAGS) $(GT_LDFLAGS) $(LDFLAGS) -s \
 	'-Wl,-rpath,$$ORIGIN/../lib/gtrack'
-wheel_libs = sed 's/-l\(yaml\|jansson\|inih\|z\|zstd\|isal\)\>/-l:lib\1.a/g; s/-fopenmp//'
+wheel_libs = sed 's/-l\(yaml\|jansson\|inih\|z\|zstd\|isal\)\>/-l:lib\1.a/g; s/-fopenmp//; s/-lstdc++/-l:libstdc++.a/'
 wheel_make = $(AM_V_at)$${GT_PYTHON:-python3} $(srcdir)/python/wheel
 wheel: libgtrack.so.0 gtrack gplot
 	$(AM_V_at)$(MKDIR_P) wheel/files
