@@ -23,7 +23,7 @@
 #include "common/output/emit.h"
 #include "common/output/table.h"
 #include "kernels/dev.h"
-#include "trainer/device/measure.h"
+#include "trainer/device/hardware.h"
 #include "trainer/engine/engine.h"
 #include "trainer/model/graph.h"
 #include "trainer/model/graph_calls.h"

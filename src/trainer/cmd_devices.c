@@ -16,7 +16,7 @@
 #include "common/output/table.h"
 #include "kernels/dev.h"
 #include "trainer/device/device_check.h"
-#include "trainer/device/measure.h"
+#include "trainer/device/hardware.h"
 #include "trainer/model/resolve.h"
 
 enum { VOCABULARY = 50257 }; /* of GPT-2, if the settings have none */

@@ -20,7 +20,7 @@
 #include "data/corpus/catalog.h"
 #include "data/corpus/corpus.h"
 #include "kernels/dev.h"
-#include "trainer/device/measure.h"
+#include "trainer/device/hardware.h"
 #include "trainer/ranks/local_ranks.h"
 
 static const char *output;

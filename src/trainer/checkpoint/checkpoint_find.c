@@ -124,8 +124,9 @@ static int check_inside(const char *path, const char *inside,
                    path, run->name);
 }
 
-int checkpoint_of_run(const struct run_info *run, int64_t last, char **path,
-                      struct err *e)
+/* checkpoint_newest() of a run, which has to be one that the run wrote. */
+static int newest_of_run(const struct run_info *run, int64_t last, char **path,
+                         struct err *e)
 {
     const char *elsewhere = place_elsewhere(run);
     const char *inside = elsewhere ? elsewhere : run->folder;
@@ -272,7 +273,7 @@ static int find_newest(const struct settings *s, bool any, char **path,
     ret = checkpoint_runs(&runs, s, e);
     for (size_t i = runs.n; i-- > 0 && !*path && ret == 0;)
         if (any || checkpoint_run_fits(&runs.run[i], s)) {
-            ret = checkpoint_of_run(&runs.run[i], INT64_MAX, path, e);
+            ret = newest_of_run(&runs.run[i], INT64_MAX, path, e);
             if (ret == 0 && *path && !any)
                 ret = check_clock(&runs, i, s, e);
         }
@@ -301,7 +302,7 @@ static int find_by_run(const struct settings *s, const char *word, char **path,
     int ret = runs_select(&runs, s->run.root, &name, 1, LOAD_NO_METRICS, e);
 
     if (ret == 0)
-        ret = checkpoint_of_run(&runs.run[runs.n - 1], step, path, e);
+        ret = newest_of_run(&runs.run[runs.n - 1], step, path, e);
     if (ret == 0 && !*path)
         ret = err_set(e, ERR_MISSING, "run %s has no checkpoint", word);
     else if (ret == 0 && step != INT64_MAX &&
@@ -324,7 +325,7 @@ static int find_by_name(const struct settings *s, const char *name, char **path,
 
     for (size_t i = runs.n; i-- > 0 && !*path && ret == 0;)
         if (!runs.run[i].deleted && strcmp(runs.run[i].name, name) == 0)
-            ret = checkpoint_of_run(&runs.run[i], INT64_MAX, path, e);
+            ret = newest_of_run(&runs.run[i], INT64_MAX, path, e);
     runs_free(&runs);
     return ret;
 }

@@ -43,10 +43,6 @@ int checkpoint_names(struct path_list *, const char *folder, struct err *);
  * it leads to the folder of that tag, since the store may be somebody else's.
  */
 
-/* checkpoint_newest() of a run, which has to be one that the run wrote. */
-int checkpoint_of_run(const struct run_info *, int64_t last, char **path,
-                      struct err *);
-
 /* The folder to write to, which the caller frees; updates the tag. */
 int checkpoint_place(struct run *, const struct settings *, bool resumed,
                      char **folder, struct err *);

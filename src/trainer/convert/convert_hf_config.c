@@ -13,7 +13,7 @@
 #include "common/path.h"
 #include "common/save.h"
 #include "data/token/tokfile.h"
-#include "trainer/convert/convert_hf_rope.h"
+#include "trainer/convert/convert_hf_config.h"
 
 /* ---- writing ---------------------------------------------------------- */
 

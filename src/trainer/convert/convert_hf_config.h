@@ -11,6 +11,7 @@
  * The readers add settings as lines, such as model.layers=12, to a buffer, and
  * name the key of what they refuse.
  */
+struct settings;
 
 /* A number in config.json, the default of transformers if it is missing, or
  * NULL if it must not be missing; and another name that transformers reads. */
@@ -24,3 +25,9 @@ int hf_config_reject(struct err *, const json_t *o, const char *key,
                      const char *why);
 int hf_config_number(const json_t *o, const struct hf_number *, struct buf *out,
                      struct err *);
+
+/* The rotary angles (convert_hf_rope.c): their base, their scaling, and the
+ * layers without them.  If the file does not name these, they are those with
+ * the multiple `nope`, or none if it is 0. */
+void hf_rope_describe(json_t *o, const struct settings *);
+int hf_rope_read(const json_t *o, int nope, struct buf *out, struct err *);

@@ -1,5 +1,8 @@
+/*
+ * convert_hf_rope - the rotary angles in config.json of a Hugging Face model
+ */
 #include "config.h"
-#include "trainer/convert/convert_hf_rope.h"
+#include "trainer/convert/convert_hf_config.h"
 
 #include <string.h>
 

@@ -2,14 +2,20 @@
 #include "trainer/device/hardware.h"
 
 #include <math.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
+#include "common/clock.h"
+#include "common/mem.h"
+#include "common/num.h"
+#include "common/rng.h"
 #include "common/machine/cores.h"
 #include "common/machine/limits.h"
-#include "common/num.h"
-#include "trainer/device/measure.h"
+#include "kernels/half.h"
 
 struct hardware hardware_of(const struct gpu *g)
 {
@@ -107,4 +113,242 @@ int hardware_threads(const struct settings *s, int local_ranks, bool shared)
     if (env && num_int(env, &n) && n > 0 && n < 4096)
         return (int)n;
     return cores_of_rank(local_ranks, shared);
+}
+
+/* ---- measurements ------------------------------------------------------ */
+
+/* A GPU, but not an emulated one. */
+static bool is_large(const struct dev *dev)
+{
+    return dev->memory.total > (size_t)6 << 30;
+}
+
+/* Fill with numbers in (-1, 1): a product of zeros takes less power, and so is
+ * faster than others. */
+static void fill_random(struct dev *dev, char *to, size_t bytes,
+                        enum dtype type)
+{
+    enum { NUMBERS = 1 << 16 };
+    char *host = xmalloc((size_t)NUMBERS * sizeof(float));
+    size_t done = (size_t)NUMBERS * dtype_size(type);
+
+    for (size_t i = 0; i < NUMBERS; i++) {
+        const float x = 2 * rng_uniform(1, 1, i) - 1;
+        const uint16_t half =
+            type == DT_BF16 ? bf16_from_float(x) : f16_from_float(x);
+
+        if (type == DT_F32)
+            memcpy(host + 4 * i, &x, sizeof x);
+        else
+            memcpy(host + 2 * i, &half, sizeof half);
+    }
+    done = done < bytes ? done : bytes;
+    dev->type->put(dev, to, host, done);
+    for (size_t n; done < bytes; done += n) {
+        n = done < bytes - done ? done : bytes - done;
+        dev->type->copy(dev, to + done, to, n);
+    }
+    free(host);
+}
+
+static struct tensor matrix(char *data, enum dtype type, int64_t rows,
+                            int64_t cols)
+{
+    return (struct tensor){
+        .data = data, .type = type, .rank = 2, .dim = { rows, cols }
+    };
+}
+
+/* The best rate of several products, each of which takes a few milliseconds.
+ * On a CPU there are more, as other work may interfere. */
+double measure_product(struct dev *dev, enum dtype type, int64_t m, int64_t k,
+                       int64_t n)
+{
+    const int tries = is_large(dev) ? 4 : 12;
+    const size_t size = dtype_size(type);
+    const size_t x_bytes = (size_t)(m * k) * size;
+    const size_t w_bytes = (size_t)(n * k) * size;
+    struct tensor x, w, y;
+    double best = 0;
+    char *block;
+
+    if (dev->ops == &ref_ops)
+        return 0;
+    block = dev_alloc(dev, x_bytes + w_bytes + (size_t)(m * n) * size,
+                      DEV_TRIALS, ERR_IGNORED);
+    if (!block)
+        return 0;
+    fill_random(dev, block, x_bytes + w_bytes, type);
+    x = matrix(block, type, m, k);
+    w = matrix(block + x_bytes, type, n, k);
+    y = matrix(block + x_bytes + w_bytes, type, m, n);
+    for (int i = 0; i < tries && dev_sync(dev, ERR_IGNORED) == 0; i++) {
+        const double before = clock_mono();
+        double rate;
+
+        dev->ops->linear_fwd(dev, &y, &x, &w, NULL);
+        if (dev_sync(dev, ERR_IGNORED) < 0)
+            break;
+        rate =
+            2.0 * (double)m * (double)k * (double)n / (clock_mono() - before);
+        best = i > 0 && rate > best ? rate : best;
+    }
+    dev_free(dev, block);
+    return best;
+}
+
+double measure_large_product(struct dev *dev, enum dtype type)
+{
+    const int64_t n = is_large(dev) ? 8192 : 768;
+
+    return measure_product(dev, type, n, n, n);
+}
+
+double measure_copy(struct dev *dev)
+{
+    const size_t bytes = (size_t)(is_large(dev) ? 1024 : 64) << 20;
+    char *block = dev_alloc(dev, 2 * bytes, DEV_TRIALS, ERR_IGNORED);
+    double best = 0;
+
+    if (!block)
+        return 0;
+    dev->type->zero(dev, block, 2 * bytes);
+    for (int i = 0; i < 4 && dev_sync(dev, ERR_IGNORED) == 0; i++) {
+        const double before = clock_mono();
+        double rate;
+
+        dev->type->copy(dev, block + bytes, block, bytes);
+        if (dev_sync(dev, ERR_IGNORED) < 0)
+            break;
+        rate = 2 * (double)bytes / (clock_mono() - before);
+        best = i > 0 && rate > best ? rate : best;
+    }
+    dev_free(dev, block);
+    return best;
+}
+
+/* ---- the CPU ----------------------------------------------------------- */
+
+double measure_activations(struct dev *dev, enum dtype type)
+{
+    enum { NUMBERS = 1 << 15, TRIES = 40 };
+    const size_t bytes = (size_t)NUMBERS * dtype_size(type);
+    char *block = dev_alloc(dev, 2 * bytes, DEV_TRIALS, ERR_IGNORED);
+    double best = 0;
+
+    if (!block)
+        return 0;
+    fill_random(dev, block, 2 * bytes, type);
+    for (int i = 0; i < TRIES; i++) {
+        const struct tensor x = tensor_vector(block, type, NUMBERS);
+        struct tensor y = tensor_vector(block + bytes, type, NUMBERS);
+        const double before = clock_mono();
+
+        dev->ops->act_fwd(dev, &y, &x, ACT_GELU);
+        best = fmax(best, NUMBERS / (clock_mono() - before));
+    }
+    dev_free(dev, block);
+    return best;
+}
+
+double measure_regions(int threads)
+{
+    enum { REGIONS = 1000, TRIES = 20 };
+    double best = 0;
+
+    for (int i = 0; i < TRIES; i++) {
+        const double before = clock_mono();
+
+        for (int k = 0; k < REGIONS; k++) {
+#pragma omp parallel num_threads(threads)
+            __asm__ volatile("" ::: "memory");
+        }
+        best = fmax(best, REGIONS / (clock_mono() - before));
+    }
+    return best;
+}
+
+/* What one rank sends and another adds to its own numbers; none is in the
+ * cache. */
+enum { LOOP_FLOATS = 1 << 23, LOOP_PIECE = 1 << 18 };
+
+struct loop {
+    int fd[2];
+    float *from, *to, *piece;
+};
+
+/* Send some floats to the other socket, and add what has arrived there; false
+ * if that failed. */
+static bool move_piece(struct loop *l, size_t at)
+{
+    const size_t bytes = LOOP_PIECE * sizeof(float);
+    size_t sent = 0, got = 0;
+
+    while (got < bytes) {
+        ssize_t n = send(l->fd[0], (char *)(l->from + at) + sent, bytes - sent,
+                         MSG_NOSIGNAL | MSG_DONTWAIT);
+
+        sent += n > 0 ? (size_t)n : 0;
+        n = sent > got ? recv(l->fd[1], (char *)l->piece + got, bytes - got, 0)
+                       : -1;
+        if (n <= 0)
+            return false;
+        got += (size_t)n;
+    }
+    for (size_t i = 0; i < LOOP_PIECE; i++)
+        l->to[at + i] += l->piece[i];
+    return true;
+}
+
+/* Bytes per second, or 0 if that failed. */
+static double move_all(struct loop *l)
+{
+    const double before = clock_mono();
+
+    for (size_t at = 0; at < LOOP_FLOATS; at += LOOP_PIECE)
+        if (!move_piece(l, at))
+            return 0;
+    return LOOP_FLOATS * sizeof(float) / (clock_mono() - before);
+}
+
+/* Two sockets that are connected over 127.0.0.1. */
+static bool connect_pair(int fd[2])
+{
+    struct sockaddr_in a = { .sin_family = AF_INET,
+                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    socklen_t n = sizeof a;
+    const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    fd[0] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    fd[1] = -1;
+    if (listener >= 0 && fd[0] >= 0 &&
+        bind(listener, (struct sockaddr *)&a, sizeof a) == 0 &&
+        listen(listener, 1) == 0 &&
+        getsockname(listener, (struct sockaddr *)&a, &n) == 0 &&
+        connect(fd[0], (struct sockaddr *)&a, sizeof a) == 0)
+        fd[1] = accept(listener, NULL, NULL);
+    if (listener >= 0)
+        close(listener);
+    return fd[1] >= 0;
+}
+
+double measure_loopback(void)
+{
+    enum { TRIES = 4 };
+    struct loop l = { .from = xcalloc(LOOP_FLOATS, sizeof(float)),
+                      .to = xcalloc(LOOP_FLOATS, sizeof(float)),
+                      .piece = xcalloc(LOOP_PIECE, sizeof(float)) };
+    double best = 0;
+
+    memset(l.from, 1, LOOP_FLOATS * sizeof(float));
+    if (connect_pair(l.fd))
+        for (int i = 0; i < TRIES; i++)
+            best = fmax(best, move_all(&l));
+    for (int i = 0; i < 2; i++)
+        if (l.fd[i] >= 0)
+            close(l.fd[i]);
+    free(l.from);
+    free(l.to);
+    free(l.piece);
+    return best;
 }

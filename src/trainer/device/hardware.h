@@ -1,11 +1,12 @@
 #pragma once
 
 #include "common/err.h"
+#include "kernels/dev.h"
 #include "kernels/gpus.h"
 #include "trainer/settings/settings.h"
 
 /*
- * hardware - the peak rates of machines for training
+ * hardware - the rates of machines for training, looked up or measured
  *
  * Rates are without sparsity, in TFLOP/s of all devices together, and in GB/s
  * of one device.
@@ -44,3 +45,23 @@ int hardware_threads(const struct settings *, int local_ranks, bool shared);
  * Returns 1, or 0 at the end.  h->name is set to `name`. */
 int hardware_parse(const char **text, char name[32], struct hardware *,
                    struct err *);
+
+/*
+ * measure_large_product() returns the rate of a large matrix product in
+ * operations per second, which is a little below the peak of the data sheet;
+ * measure_product() that of a product of m x k and k x n; and measure_copy()
+ * that of a large copy in bytes read and written per second.  0: not known.
+ */
+double measure_large_product(struct dev *, enum dtype);
+double measure_product(struct dev *, enum dtype, int64_t m, int64_t k,
+                       int64_t n);
+double measure_copy(struct dev *);
+
+/*
+ * Of the CPU: numbers per second to which GELU is applied while they are in the
+ * cache; empty parallel regions of `threads` threads per second; and bytes per
+ * second that a core sends to itself over TCP and adds to others.
+ */
+double measure_activations(struct dev *, enum dtype);
+double measure_regions(int threads);
+double measure_loopback(void);

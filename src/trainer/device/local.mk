@@ -2,5 +2,4 @@
 src_trainer_libtrainer_a_SOURCES += \
 	%D%/device_attention.c \
 	%D%/device_check.c \
-	%D%/hardware.c \
-	%D%/measure.c
+	%D%/hardware.c

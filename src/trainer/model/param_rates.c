@@ -1,5 +1,8 @@
+/*
+ * param_rates - how fast each parameter is updated, by optim.group.N
+ */
 #include "config.h"
-#include "trainer/model/param_rates.h"
+#include "trainer/model/optim.h"
 
 #include <fnmatch.h>
 #include <stdio.h>

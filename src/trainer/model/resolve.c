@@ -6,7 +6,7 @@
 
 #include "kernels/dev.h"
 #include "trainer/model/gpt.h"
-#include "trainer/model/param_rates.h"
+#include "trainer/model/optim.h"
 
 /* ---- shapes ---------------------------------------------------------- */
 

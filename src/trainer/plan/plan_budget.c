@@ -94,12 +94,6 @@ static bool fit_law(struct scaling_law *law, const struct points *p,
     return scaling_law_fit(law, *p->size, p->loss, p->n, left_out);
 }
 
-static double scaling_loss(const struct scaling *s, double parameters,
-                           double tokens)
-{
-    return scaling_law_at(&s->law, (double[]){ parameters, tokens });
-}
-
 /* The median error for a point that is left out. */
 static double test_law(const struct points *p)
 {
@@ -245,7 +239,9 @@ static double tokens_of(const struct budget *b, const struct settings *s)
 
 static double loss_of(const struct budget *b, const struct settings *s)
 {
-    return scaling_loss(&b->law, (double)s->is.parameters, tokens_of(b, s));
+    const double point[] = { (double)s->is.parameters, tokens_of(b, s) };
+
+    return scaling_law_at(&b->law.law, point);
 }
 
 /* A guess that knows nothing has the loss ln(V); the law is of no use there. */

@@ -10,7 +10,6 @@
 #include "common/machine/cores.h"
 #include "common/machine/limits.h"
 #include "common/log.h"
-#include "trainer/device/measure.h"
 
 /* plan.cpu_rates, in billions a second; regions in millions. */
 enum {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trainer/model/param_rates.h"
+#include "trainer/model/optim.h"
 #include "trainer/model/resolve.h"
 #include "trainer/model/schedule.h"
 #include "trainer/settings/recipe.h"

@@ -197,6 +197,11 @@ int coll_barrier(struct coll *, struct err *);
 int coll_compare(struct coll *, const void *data, size_t n, int *rank,
                  struct err *);
 
+/* Round n floats to bf16, in the first half of their own memory; and make them
+ * floats again. */
+void coll_pack_halves(float *x, int64_t n);
+void coll_unpack_halves(float *x, int64_t n);
+
 /* Divide n elements evenly, at multiples of `step`: fills bounds(size + 1). */
 void coll_bounds(const struct coll *, int64_t n, int64_t step, int64_t *bounds);
 

@@ -21,7 +21,7 @@
 #include <string.h>
 
 #include "common/mem.h"
-#include "trainer/ranks/halves.h"
+#include "kernels/half.h"
 
 enum {
     CHUNK = 1 << 20,    /* floats of one part in flight */
@@ -31,6 +31,41 @@ enum {
 
 /* ---- what is sent ---------------------------------------------------- */
 
+enum { BLOCK = 64 }; /* floats that are rounded together */
+
+static int64_t in_block(int64_t n, int64_t at)
+{
+    return n - at < BLOCK ? n - at : BLOCK;
+}
+
+void coll_pack_halves(float *x, int64_t n)
+{
+    uint16_t half[BLOCK];
+
+    for (int64_t at = 0; at < n; at += BLOCK) {
+        const int64_t now = in_block(n, at);
+
+        for (int64_t i = 0; i < now; i++)
+            half[i] = bf16_from_float(x[at + i]);
+        memcpy((char *)x + (size_t)at * sizeof *half, half,
+               (size_t)now * sizeof *half);
+    }
+}
+
+void coll_unpack_halves(float *x, int64_t n)
+{
+    uint16_t half[BLOCK];
+
+    for (int64_t at = (n - 1) / BLOCK * BLOCK; n > 0 && at >= 0; at -= BLOCK) {
+        const int64_t now = in_block(n, at);
+
+        memcpy(half, (const char *)x + (size_t)at * sizeof *half,
+               (size_t)now * sizeof *half);
+        for (int64_t i = 0; i < now; i++)
+            x[at + i] = float_from_bf16(half[i]);
+    }
+}
+
 static size_t sent_size(const struct coll *c)
 {
     return c->bf16 ? sizeof(uint16_t) : sizeof(float);
@@ -39,13 +74,13 @@ static size_t sent_size(const struct coll *c)
 static void pack(const struct coll *c, float *x, int64_t n)
 {
     if (c->bf16)
-        halves_pack(x, n);
+        coll_pack_halves(x, n);
 }
 
 static void unpack(const struct coll *c, float *x, int64_t n)
 {
     if (c->bf16)
-        halves_unpack(x, n);
+        coll_unpack_halves(x, n);
 }
 
 /* acc = acc + part of rank 0 + part of rank 1 + ..., element by element; with

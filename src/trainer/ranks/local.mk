@@ -7,7 +7,6 @@ src_trainer_libtrainer_a_SOURCES += \
 	%D%/coll_queue.c \
 	%D%/coll_tcp.c \
 	%D%/death_watch.c \
-	%D%/halves.c \
 	%D%/hello.c \
 	%D%/launch.c \
 	%D%/local_ranks.c \

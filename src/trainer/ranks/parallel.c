@@ -6,7 +6,6 @@
 
 #include "common/mem.h"
 #include "trainer/model/graph_calls.h"
-#include "trainer/ranks/halves.h"
 
 /* ---- opening --------------------------------------------------------- */
 
@@ -469,6 +468,22 @@ static void make_copies(struct parallel *p)
     }
 }
 
+/* Store n floats as bf16 in the memory of a device. */
+static void put_halves(struct dev *dev, void *to, const float *x, int64_t n)
+{
+    float block[4096];
+    const int64_t most = sizeof block / sizeof *block;
+
+    for (int64_t at = 0; at < n; at += most) {
+        const int64_t now = n - at < most ? n - at : most;
+
+        memcpy(block, x + at, (size_t)now * sizeof *block);
+        coll_pack_halves(block, now);
+        dev->type->put(dev, (char *)to + (size_t)at * 2, block,
+                       (size_t)now * 2);
+    }
+}
+
 /* Copy floats of the host to a piece. */
 static void put_piece(struct dev *dev, const struct held_piece *k, int64_t from,
                       const float *values, int64_t n)
@@ -476,7 +491,7 @@ static void put_piece(struct dev *dev, const struct held_piece *k, int64_t from,
     char *to = k->data + (size_t)from * dtype_size(k->type);
 
     if (k->type == DT_BF16)
-        halves_put(dev, to, values, n);
+        put_halves(dev, to, values, n);
     else
         dev->type->put(dev, to, values, (size_t)n * sizeof *values);
 }
@@ -525,7 +540,7 @@ int parallel_collect(struct parallel *p, enum parallel_state what, float *whole,
     ret = dev_sync(dev, e);
     for (int i = 0; (sharded || whole) && get_piece(p, what, i, &k); i++)
         if (k.type == DT_BF16)
-            halves_unpack(sharded ? own + k.own : whole + k.at, k.count);
+            coll_unpack_halves(sharded ? own + k.own : whole + k.at, k.count);
     for (int u = 0; sharded && ret == 0 && u < g->n_units; u++)
         coll_collect(p->coll, whole ? whole + g->unit[u].at : NULL,
                      own + p->unit[u].own, p->unit[u].bounds, sizeof(float));

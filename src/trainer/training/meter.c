@@ -13,7 +13,7 @@
 #include "common/mem.h"
 #include "common/num.h"
 #include "common/machine/usage.h"
-#include "trainer/device/measure.h"
+#include "trainer/device/hardware.h"
 
 /* ---- readings --------------------------------------------------------- */
 
