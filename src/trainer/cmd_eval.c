@@ -17,7 +17,7 @@
 #include "store/read/runs.h"
 #include "store/write/stored_run.h"
 #include "trainer/checkpoint/checkpoint_state.h"
-#include "trainer/model/quantize.h"
+#include "trainer/model/graph.h"
 #include "trainer/trained_model.h"
 #include "trainer/training/eval.h"
 #include "trainer/training/multiple_choice.h"

@@ -17,7 +17,7 @@
 #include "trainer/engine/engine_data.h"
 #include "trainer/model/graph.h"
 #include "trainer/model/resolve.h"
-#include "trainer/plan/plan_budget.h"
+#include "trainer/plan/plan_tables.h"
 #include "trainer/ranks/rank_memory.h"
 #include "trainer/sweep_cells.h"
 

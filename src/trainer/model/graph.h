@@ -280,6 +280,16 @@ int graph_memory_alloc(struct graph *, struct dev *, const struct graph_conf *,
 void graph_memory_size(struct graph *, const struct graph_conf *,
                        const struct ops *);
 
+/*
+ * Weights of 8 or 4 bits for inference (quantize.c): a copy of each matrix that
+ * a linear operation reads, with a scale for each group of numbers.  From then
+ * on, the operation reads the copy.  The weights must have been loaded before.
+ * Another graph of the same model can read the copies of the first, which must
+ * live longer.
+ */
+int quantize_weights(struct graph *, int bits, struct err *);
+void quantize_borrow(struct graph *to, const struct graph *from);
+
 /* ---- running --------------------------------------------------------- */
 
 /* Called during backward as soon as the gradients of a unit are final. */

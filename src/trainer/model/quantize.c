@@ -1,5 +1,8 @@
+/*
+ * quantize - weights of 8 or 4 bits for inference
+ */
 #include "config.h"
-#include "trainer/model/quantize.h"
+#include "trainer/model/graph.h"
 
 /* The matrix of a linear operation; NULL for other nodes. */
 static struct graph_node *matrix_of(struct graph *g, int i)

@@ -1,5 +1,8 @@
+/*
+ * plan_budget - the model with the lowest loss by a scaling law
+ */
 #include "config.h"
-#include "trainer/plan/plan_budget.h"
+#include "trainer/plan/plan_tables.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -12,7 +12,6 @@
 #include "common/rng.h"
 #include "kernels/half.h"
 #include "trainer/model/graph.h"
-#include "trainer/model/quantize.h"
 
 /* ---- one draw --------------------------------------------------------- */
 
