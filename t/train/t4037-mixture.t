@@ -69,7 +69,7 @@ ids() {         # RUN: the hashes of the ids of texts, in their order
     gtrain replay "$1" --root "$order" --trace operations --steps 1:9 \
         --tsv --no-header 2>err | grep 'of texts in sequence' | cut -f5
 }
-for order in sequential random epoch documents bestfit; do
+for order in sequential random epoch documents bestfit whole; do
     set -- --set data.order=$order --set data.tokenizer=tok \
         --set model.vocab=300
     train "$@" --root "$order" --name mixed --set train.batch=2 \

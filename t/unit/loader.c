@@ -308,6 +308,85 @@ static void epochs(void)
     loader_close(l);
 }
 
+/* With the order whole, what was cut at the end of a window is in another one,
+ * unless it is longer than a window. */
+static void whole(void)
+{
+    char *path = path_join(folder, "f.npy");
+    const struct loader_conf c = { .files = path,
+                                   .context = FIT,
+                                   .seed = 3,
+                                   .order = LOADER_WHOLE,
+                                   .eot = EOT };
+    struct loader *l = NULL;
+    int32_t *x = xcalloc(PACKED * FIT, sizeof *x),
+            *y = xcalloc(PACKED * FIT, sizeof *y);
+    struct err e = { 0 };
+    int times[PACKED], ends[PACKED] = { 0 }, cut = 0, missing = 0, twice = 0;
+    bool good;
+
+    write_lengths(path, 0);
+    good = loader_open(&l, &c, &e) == 0 &&
+           loader_get(l, 0, loader_windows(l), x, y, &e) == 0;
+    ok(good && packs_documents(x, y, loader_windows(l), times),
+       "windows of the order whole begin with a document");
+    for (int64_t i = 0; i < loader_windows(l) * FIT; i++)
+        if (x[i] == EOT && y[i] != EOT) {
+            const int length = 1 + (y[i] * 7919 + 13) % 30;
+
+            ends[y[i]] += length <= FIT + 1 - i % FIT;
+        }
+    for (int i = 0; i < PACKED; i++) {
+        const int length = 1 + (i * 7919 + 13) % 30;
+
+        if (length > FIT + 1)
+            cut += length - FIT - 1;
+        else if (length > 1)
+            missing += ends[i] == 0;
+        twice += ends[i] > 1;
+    }
+    ok(missing <= 3 && twice == 0,
+       "each document is whole in one window, but for those of the last");
+    ok(loader_cut(l) == cut, "only longer ones are cut");
+    loader_close(l);
+    free(x);
+    free(y);
+    free(path);
+}
+
+/* Every third token is marked. */
+static void marks(void)
+{
+    char *path = path_join(folder, "m.bin");
+    const struct loader_conf c = { .files = path, .context = 20, .vocab = 100 };
+    struct shard_out out = { 0 };
+    struct loader *l = NULL;
+    struct err e = { 0 };
+    int32_t ids[100], x[80], y[80];
+    bool good;
+
+    for (int i = 0; i < 100; i++)
+        ids[i] = i | (i % 3 ? 0 : SHARD_UNSCORED);
+    if (shard_begin(&out, path, SHARD_LLMC, 4, 0, &e) == 0)
+        shard_add(&out, ids, 100);
+    good = shard_commit(&out, &e) == 0 && loader_open(&l, &c, &e) == 0 &&
+           loader_get(l, 0, 4, x, y, &e) == 0;
+    for (int i = 0; i < 80 && good; i++)
+        good = x[i] == i && y[i] == ((i + 1) % 3 ? i + 1 : -1);
+    ok(good, "marked tokens are read, but not predicted");
+    ok(good && loader_scan(l, &e) == 0,
+       "ids of marked tokens are checked as others");
+    loader_close(l);
+    ids[3] = 100 | SHARD_UNSCORED;
+    l = NULL;
+    if (shard_begin(&out, path, SHARD_LLMC, 4, 0, &e) == 0)
+        shard_add(&out, ids, 100);
+    ok(shard_commit(&out, &e) == 0 && loader_open(&l, &c, &e) < 0 &&
+           strstr(e.text, "token 3 has id 100,"),
+       "a marked id outside the vocabulary is refused");
+    free(path);
+}
+
 static void drawn(void)
 {
     struct loader *l = open_loader((struct loader_conf){
@@ -432,6 +511,8 @@ int main(void)
     epochs();
     documents();
     best_fit();
+    whole();
+    marks();
     drawn();
     scoring();
     refusals();

@@ -55,8 +55,10 @@ static void fill_buffer(struct source *s)
     }
 }
 
-/* The best document for this many tokens; if none fits, the shortest one. */
-static struct waiting take_document(struct source *s, int64_t rest)
+/* The best document for this many tokens; if none fits, the shortest one, which
+ * stays in the buffer if a window of `full` tokens has begun. */
+static struct waiting take_document(struct source *s, int64_t rest,
+                                    int64_t full)
 {
     size_t at;
     struct waiting taken;
@@ -65,6 +67,8 @@ static struct waiting take_document(struct source *s, int64_t rest)
     at = count_fitting(s, rest);
     at -= at > 0;
     taken = s->buffer[at];
+    if (taken.length > rest && rest < full)
+        return taken;
     memmove(s->buffer + at, s->buffer + at + 1,
             (--s->n - at) * sizeof *s->buffer);
     return taken;
@@ -83,6 +87,7 @@ static void pack_windows(struct bestfit *b, struct source *s)
     size_t n = 0; /* documents */
 
     b->n_windows = 0;
+    b->cut = 0;
     for (;;) {
         int64_t rest = b->n;
 
@@ -97,7 +102,9 @@ static void pack_windows(struct bestfit *b, struct source *s)
                     return;
                 s->limit += s->order.n; /* repeat */
             }
-            w = take_document(s, rest);
+            w = take_document(s, rest, b->whole ? b->n : 0);
+            if (w.length > rest && (!b->whole || rest == b->n))
+                b->cut += w.length - rest;
             GROW(b->doc, n, b->room);
             b->doc[n++] = w.doc;
             rest -= w.length;
@@ -124,10 +131,10 @@ static void begin_epoch(struct bestfit *b, const struct documents *docs,
     free(s.buffer);
 }
 
-void bestfit_begin(struct bestfit *b, const struct documents *docs,
-                   int64_t skip, int64_t n, uint64_t seed)
+void bestfit_begin(struct bestfit *b, const struct documents *docs, int64_t n,
+                   uint64_t seed)
 {
-    *b = (struct bestfit){ .n = n, .skip = skip };
+    b->n = n;
     begin_epoch(b, docs, 0, seed);
     b->windows = (int64_t)b->n_windows - 1;
 }

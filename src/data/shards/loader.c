@@ -32,7 +32,7 @@ struct loader {
     char hash[SHA256_TEXT];
     struct permute order; /* of the windows in `epoch` */
     int64_t epoch;
-    struct documents docs; /* LOADER_DOCUMENTS, LOADER_BESTFIT */
+    struct documents docs; /* LOADER_DOCUMENTS and later orders */
     struct bestfit bestfit;
 
     /* the thread that touches pages ahead */
@@ -108,7 +108,7 @@ static struct token_range window_range(struct loader *l, int64_t w, int64_t i)
     const int64_t n = l->conf.context + 1 - i;
     struct token_range p;
 
-    if (l->conf.order == LOADER_BESTFIT)
+    if (l->conf.order >= LOADER_BESTFIT)
         return bestfit_range(&l->bestfit, &l->docs, w / l->windows,
                              w % l->windows, i, l->conf.seed);
     if (l->conf.order != LOADER_DOCUMENTS)
@@ -122,15 +122,16 @@ static struct token_range window_range(struct loader *l, int64_t w, int64_t i)
 static int bad_token(const struct loader *l, const struct shard *s, int64_t i,
                      const int32_t *id, struct err *e)
 {
-    for (; (uint32_t)*id < (uint64_t)l->conf.vocab; id++)
+    for (; (*id & INT32_MAX) < l->conf.vocab; id++)
         i++;
     return err_set(e, ERR_INPUT,
-                   "%s: token %lld has id %u, but the vocabulary has %lld ids; "
+                   "%s: token %lld has id %d, but the vocabulary has %lld ids; "
                    "was the file encoded with another tokenizer?",
-                   s->path, (long long)i, (uint32_t)*id,
+                   s->path, (long long)i, *id & INT32_MAX,
                    (long long)l->conf.vocab);
 }
 
+/* With their marks (shard.h). */
 static int copy_tokens(const struct loader *l, int64_t at, int64_t n,
                        int32_t *out, struct err *e)
 {
@@ -142,7 +143,7 @@ static int copy_tokens(const struct loader *l, int64_t at, int64_t n,
         const int64_t take = n < s->n - i ? n : s->n - i;
         uint32_t most;
 
-        if (shard_copy(s, i, take, out, &most, e) < 0)
+        if (shard_copy_marked(s, i, take, out, &most, e) < 0)
             return -1;
         if (most >= vocab)
             return bad_token(l, s, i, out, e);
@@ -153,7 +154,8 @@ static int copy_tokens(const struct loader *l, int64_t at, int64_t n,
     return 0;
 }
 
-/* Copy a window to x, and the window shifted by one token to y. */
+/* Copy a window to x, and the window shifted by one token to y, where -1 is no
+ * target. */
 static int copy_window(struct loader *l, int64_t w, int32_t *x, int32_t *y,
                        struct err *e)
 {
@@ -171,6 +173,10 @@ static int copy_window(struct loader *l, int64_t w, int32_t *x, int32_t *y,
             return -1;
     }
     memcpy(y, x + 1, (size_t)(t - 1) * sizeof *y);
+    for (int64_t i = 0; i < t; i++) {
+        x[i] &= INT32_MAX;
+        y[i] = y[i] < 0 ? -1 : y[i];
+    }
     return 0;
 }
 
@@ -226,6 +232,7 @@ static bool is_far(const struct loader *l, int64_t epoch)
     case LOADER_DOCUMENTS:
         return epoch != l->docs.epoch;
     case LOADER_BESTFIT:
+    case LOADER_WHOLE:
         return epoch != l->bestfit.epoch;
     default:
         return false;
@@ -353,8 +360,9 @@ static int find_documents(struct loader *l, struct err *e)
         return -1;
     if (l->conf.order == LOADER_DOCUMENTS)
         return 0;
-    bestfit_begin(&l->bestfit, &l->docs, l->docs.n > 1 && first != l->conf.eot,
-                  l->conf.context + 1, l->conf.seed);
+    l->bestfit.whole = l->conf.order == LOADER_WHOLE;
+    l->bestfit.skip = l->docs.n > 1 && (first & INT32_MAX) != l->conf.eot;
+    bestfit_begin(&l->bestfit, &l->docs, l->conf.context + 1, l->conf.seed);
     l->windows = l->bestfit.windows;
     if (!l->windows)
         return err_set(e, ERR_INPUT,
@@ -468,9 +476,14 @@ int64_t loader_windows(const struct loader *l)
 
 int64_t loader_cut(const struct loader *l)
 {
-    if (l->conf.order != LOADER_BESTFIT)
+    switch (l->conf.order) {
+    case LOADER_BESTFIT:
+        return loader_tokens(l) - l->windows * (l->conf.context + 1);
+    case LOADER_WHOLE:
+        return l->bestfit.cut;
+    default:
         return 0;
-    return loader_tokens(l) - l->windows * (l->conf.context + 1);
+    }
 }
 
 const char *loader_hash(const struct loader *l)

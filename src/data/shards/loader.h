@@ -25,7 +25,8 @@
  * rank r of R reads a contiguous part of each micro-step.  Within an epoch
  * ranks therefore never share a window, and together they miss none; all begin
  * the next epoch at the same window, whatever their number.  x and y are n rows
- * of `context` int32; y is x shifted by one token.
+ * of `context` int32; y is x shifted by one token, but -1 for a token that the
+ * shard marks as not to be predicted.
  *
  * The shards form one text, in the order of their names.  A window may begin in
  * one shard and end in the next, so no token is lost between them.  Window w of
@@ -34,7 +35,8 @@
  * that ends with the last token.  With LOADER_DOCUMENTS the rest consists of
  * other documents in each epoch, and windows begin at other positions in a
  * document (documents.h).  With LOADER_BESTFIT each window begins with a
- * document, and the last one in it may be cut (bestfit.h).
+ * document, and the last one in it may be cut (bestfit.h); with LOADER_WHOLE,
+ * documents are not cut, but a window may end with the beginning of one.
  *
  * Ids are compared with the vocabulary as they are read, and those at the
  * beginning of each shard when it is opened.  A loader may be used by one
@@ -49,6 +51,7 @@ enum loader_order {
     LOADER_EPOCH,       /* another permutation of the windows in each epoch */
     LOADER_DOCUMENTS,   /* another permutation of the documents */
     LOADER_BESTFIT,     /* windows that begin with a document */
+    LOADER_WHOLE,       /* windows of whole documents */
 };
 
 struct loader_conf {
@@ -73,7 +76,7 @@ int64_t loader_tokens(const struct loader *); /* in all shards */
 int64_t loader_shards(const struct loader *);
 const char *loader_path(const struct loader *, int64_t shard);
 int64_t loader_windows(const struct loader *); /* of an epoch */
-/* The tokens of the first epoch that LOADER_BESTFIT cuts off. */
+/* The tokens of the first epoch that the last two orders cut off. */
 int64_t loader_cut(const struct loader *);
 int loader_get(struct loader *, int64_t first, int64_t n, int32_t *x,
                int32_t *y, struct err *);

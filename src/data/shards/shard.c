@@ -342,6 +342,7 @@ void shard_close(struct shard *s)
 struct ids_copy {
     int64_t i, n;
     int32_t *out;
+    uint32_t keep; /* of the bits of an id */
     uint32_t max;
 };
 
@@ -358,23 +359,36 @@ static int copy_ids(struct shard *s, void *arg, struct err *e)
         c->out[k] = narrow[k];
     }
     for (int64_t k = 0; s->width == 4 && k < c->n; k++) {
-        max = wide[k] > max ? wide[k] : max;
-        c->out[k] = (int32_t)wide[k];
+        const uint32_t id = wide[k] & INT32_MAX;
+
+        max = id > max ? id : max;
+        c->out[k] = (int32_t)(wide[k] & c->keep);
     }
     c->max = max;
     return 0;
 }
 
-int shard_copy(const struct shard *s, int64_t i, int64_t n, int32_t *out,
-               uint32_t *max, struct err *e)
+static int copy_kept(const struct shard *s, struct ids_copy c, uint32_t *max,
+                     struct err *e)
 {
-    struct ids_copy c = { i, n, out, 0 };
     struct shard same = *s;
     const int ret = read_map(&same, copy_ids, &c, e);
 
     if (max)
         *max = c.max;
     return ret;
+}
+
+int shard_copy(const struct shard *s, int64_t i, int64_t n, int32_t *out,
+               uint32_t *max, struct err *e)
+{
+    return copy_kept(s, (struct ids_copy){ i, n, out, INT32_MAX, 0 }, max, e);
+}
+
+int shard_copy_marked(const struct shard *s, int64_t i, int64_t n, int32_t *out,
+                      uint32_t *max, struct err *e)
+{
+    return copy_kept(s, (struct ids_copy){ i, n, out, UINT32_MAX, 0 }, max, e);
 }
 
 void shard_touch(const struct shard *s, int64_t i, int64_t n)

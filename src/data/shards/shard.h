@@ -16,7 +16,8 @@
  *      raw    ids without a header, uint16 (nanoGPT) or uint32
  *      npy    NumPy's format 1.0, '<u2' or '<u4' (build-nanogpt)
  *
- * All numbers are little-endian.  Writing:
+ * All numbers are little-endian.  The highest bit of an id of four bytes marks
+ * a token that is read, but not predicted (SHARD_UNSCORED).  Writing:
  *
  *      struct shard_out out = { 0 };
  *
@@ -57,15 +58,17 @@ void shard_close(struct shard *); /* a zeroed one is fine */
 
 /*
  * Copy n ids from number i on, and say which is the largest, unless `max` is
- * NULL, so that the caller can compare it with its vocabulary.  Ids of 2^31 or
- * more become negative.
+ * NULL, so that the caller can compare it with its vocabulary.  Marks are left
+ * out, unless _marked() copies them, so that these ids become negative.
  * Fails if the file was cut since it was opened, or if its disk fails.  To scan
  * a shard, copy SHARD_BLOCK ids at a time, and call shard_check() at the end.
  */
-enum { SHARD_BLOCK = 1 << 14 };
+enum { SHARD_BLOCK = 1 << 14, SHARD_UNSCORED = INT32_MIN };
 
 int shard_copy(const struct shard *, int64_t i, int64_t n, int32_t *out,
                uint32_t *max, struct err *);
+int shard_copy_marked(const struct shard *, int64_t i, int64_t n, int32_t *out,
+                      uint32_t *max, struct err *);
 
 /* Have the pages of n ids from number i on read, if that is possible. */
 void shard_touch(const struct shard *, int64_t i, int64_t n);

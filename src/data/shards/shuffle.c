@@ -16,7 +16,7 @@ static int add_tokens(struct sink *sink, int subset, const struct shard *s,
 
     for (int64_t k; n > 0; at += k, n -= k) {
         k = n < SHARD_BLOCK ? n : SHARD_BLOCK;
-        if (shard_copy(s, at, k, id, NULL, e) < 0)
+        if (shard_copy_marked(s, at, k, id, NULL, e) < 0)
             return -1;
         for (int64_t i = 0; i < k; i++)
             narrow[i] = (uint16_t)id[i];

@@ -216,13 +216,12 @@ int engine_data_open_train(struct engine_data *d, const struct settings *s,
                          "set it to the token files to train on");
     if (c.order >= LOADER_DOCUMENTS && c.eot < 0)
         return conf_fail(&s->conf, "data.order", e,
-                         "the order %s needs an end-of-text token; set "
-                         "data.tokenizer to a tokenizer that has one",
-                         c.order == LOADER_BESTFIT ? "bestfit" : "documents");
-    if (c.order == LOADER_BESTFIT && c.stride)
+                         "this order needs an end-of-text token; set "
+                         "data.tokenizer to a tokenizer that has one");
+    if (c.order >= LOADER_BESTFIT && c.stride)
         return conf_fail(&s->conf, "data.stride", e,
-                         "windows of the order bestfit begin with a document; "
-                         "leave it out");
+                         "windows of this order begin with a document; leave "
+                         "it out");
     if (open_files(d, s->data.train, &c, s, e) < 0)
         return -1;
     if (check_patience(s, e) < 0 || check_hellaswag(s, e) < 0)

@@ -45,7 +45,7 @@ static const char *const norm_words[] = {
 static const char *const loader_order_words[] = {
     [LOADER_SEQUENTIAL] = "sequential", [LOADER_RANDOM] = "random",
     [LOADER_EPOCH] = "epoch", [LOADER_DOCUMENTS] = "documents",
-    [LOADER_BESTFIT] = "bestfit", NULL
+    [LOADER_BESTFIT] = "bestfit", [LOADER_WHOLE] = "whole", NULL
 };
 
 /* Known shapes: name, layers, heads, width, d_ff, context and vocabulary; peak

@@ -148,8 +148,8 @@ static void show_estimate(const struct report *r, const struct engine *eng)
                  num_duration(time, left));
 }
 
-/* Show how often each source of a mixture will be read, and what bestfit cuts
- * off. */
+/* Show how often each source of a mixture will be read, and what the
+ * order cuts off. */
 static void show_sources(const struct engine *eng)
 {
     const struct mixture *m = eng->data.train;
@@ -170,7 +170,7 @@ static void show_sources(const struct engine *eng)
                      count / (double)loader_windows(l), of);
         if (cut > 0)
             log_info("%s%s%s of %s tokens of an epoch are cut off by "
-                     "data.order = bestfit (%.1f %%)",
+                     "data.order (%.1f %%)",
                      name, *name ? ": " : "", num_short(n, (double)cut), of,
                      100 * (double)cut / (double)loader_tokens(l));
     }
