@@ -27,6 +27,7 @@
 #include "data/shards/lock.h"
 #include "data/shards/shuffle.h"
 #include "data/shards/sink.h"
+#include "data/token/chat_template.h"
 #include "data/token/tokenizer.h"
 
 /* FRACTION is another word for TAIL, and FIRST for SHARD. */
@@ -59,6 +60,7 @@ static const char *const invalid_words[] = { [ENCODE_INVALID_AUTO] = "auto",
 static const char *tokenizer_path, *output;
 static int format = SHARD_LLMC, holdout = HOLDOUT_DEFAULT;
 static int eot = ENCODE_EOT_FIRST, invalid = ENCODE_INVALID_AUTO;
+static int chat = CHAT_NONE;
 static struct corpus_opts input = CORPUS_OPTS_INIT;
 static double val, test, mark_every = 5;
 static int64_t shard_tokens = -1, tokens = -1, shuffle = -1;
@@ -90,6 +92,8 @@ static const struct opt encode_opts[] = {
     { 0, "invalid", "how", OPT_WORD, &invalid,
       "invalid UTF-8: raw, replace, auto: replace in JSON (default: auto)",
       invalid_words },
+    { 0, "chat", "form", OPT_WORD, &chat,
+      "encode conversations: chatml, llama3 or gemma", chat_forms },
     { 'n', "tokens", "count", OPT_LONG, &tokens, "stop after COUNT tokens" },
     { 0, "shuffle", "seed", OPT_LONG, &shuffle,
       "write the documents of all files in an order drawn with SEED" },
@@ -108,6 +112,7 @@ struct encoding {
     struct encode_corpus_conf conf;
     struct sink_conf out;
     struct tokenizer *tokenizer;
+    struct chat_template chat;
     struct boundary_word *special; /* for in.special */
     char hash[SHA256_TEXT];
 };
@@ -153,6 +158,11 @@ static int check_options(int argc, struct err *e)
         return err_set(e, ERR_USAGE, "--shuffle expects a seed of 0 or more");
     if (shuffle >= 0 && eot != ENCODE_EOT_FIRST)
         return err_set(e, ERR_USAGE, "--shuffle needs --eot first");
+    if (chat != CHAT_NONE && (format == SHARD_RAW || special))
+        return err_set(e, ERR_USAGE,
+                       special ? "--chat and --special exclude each other"
+                               : "--chat marks tokens that are not predicted, "
+                                 "which --format raw cannot");
     return check_shares(e);
 }
 
@@ -185,6 +195,7 @@ static void hash_work(struct encoding *w, const struct path_list *files)
         special,       tokens,
         holdout,       w->in.format,
         w->in.bad,     w->conf.width,
+        chat,
     };
     const double shares[] = { val, test };
     struct sha256 h;
@@ -257,12 +268,18 @@ static int set_conf(struct encoding *w, struct err *e)
         return err_set(e, ERR_USAGE,
                        "%s has no end-of-text token; use --eot none",
                        tokenizer_path);
+    if (chat != CHAT_NONE) {
+        if (chat_template_open(&w->chat, t, (enum chat_form)chat, e) < 0)
+            return -1;
+        c->chat = &w->chat;
+        w->in.chat = true;
+    }
     c->tokenizer = t;
     c->threads = threads ? threads : cores_processors();
     c->eot = (enum encode_eot)eot;
     c->invalid = (enum encode_invalid)invalid;
     c->special = special;
-    c->width = shard_width(tokenizer_vocab(t));
+    c->width = chat == CHAT_NONE ? shard_width(tokenizer_vocab(t)) : 4;
     c->tokens = tokens;
     c->val = val;
     c->test = test;

@@ -13,7 +13,7 @@
 #include "data/token/tokfile.h"
 
 static const char *output;
-static struct opt_list forms;
+static struct opt_list forms, added;
 static int split = -1;
 static struct table_style style;
 
@@ -22,6 +22,8 @@ static const struct opt vocab_opts[] = {
       "write the tokenizer to FOLDER, in the forms of --write" },
     { 'w', "write", "kind", OPT_LIST, &forms,
       "hf, merges, gpt2, tiktoken, llmc or nanogpt" },
+    { 0, "add", "token", OPT_LIST, &added,
+      "add the special token TOKEN; --write writes the result" },
     { 0, "split", "name", OPT_WORD, &split,
       "read a .tiktoken file or a list of merges with this pre-tokenizer",
       pretokenize_names },
@@ -88,6 +90,21 @@ static int write_forms(const struct tokenizer *t, struct err *e)
     return 0;
 }
 
+/* Each special token gets the next free id. */
+static int add_tokens(struct tokenizer *t, struct err *e)
+{
+    for (size_t i = 0; i < added.n; i++) {
+        const char *name = added.item[i];
+
+        if (!*name || tokenizer_find(t, name, strlen(name)) >= 0)
+            return err_set(e, ERR_USAGE, "--add %s: the tokenizer has it",
+                           name);
+        if (tokenizer_special(t, t->n_ids, 0, name, strlen(name), e) < 0)
+            return err_wrap(e, "--add %s", name);
+    }
+    return added.n > 0 ? tokenizer_ready(t, e) : 0;
+}
+
 static int vocab_main(int argc, char **argv, struct err *e)
 {
     struct tokenizer *t;
@@ -96,11 +113,13 @@ static int vocab_main(int argc, char **argv, struct err *e)
     if (argc != 1)
         return err_set(e, ERR_USAGE,
                        "expected one tokenizer, a file or a folder");
-    if (forms.n > 0 && !output)
+    if ((forms.n > 0 || added.n > 0) && !output)
         return err_set(e, ERR_USAGE, "name the output with -o FOLDER");
     if (tokfile_load(&t, argv[0], split < 0 ? PRETOKENIZE_ALL : split, e) < 0)
         return -1;
-    got = output ? write_forms(t, e) : 0;
+    got = add_tokens(t, e);
+    if (got == 0 && output)
+        got = write_forms(t, e);
     if (got == 0)
         got = print_facts(t, e);
     tokenizer_free(t);

@@ -16,24 +16,31 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     static struct where *where;
     struct buf line = BUF_INIT;
     struct where_row row = { .text = BUF_INIT };
-    char *copy = malloc(n + 1), *text;
     struct err e = { 0 };
+    char *text;
     size_t len;
 
-    /* exactly n bytes, so that the sanitizer sees one more */
-    copy = realloc(copy, n ? n : 1);
-    memcpy(copy, data, n);
     if (!where)
         where = where_parse("a = 1 or a.b.a is not null or text like 'a%'", &e);
     row.where = where;
-    if (jsonl_row(copy, n, "text", &row, &text, &len, &e) == 1)
-        FUZZ_CHECK(text >= copy && text + len <= copy + n);
-    where_row_matches(&row);
+    for (int chat = 0; chat < 2; chat++) {
+        /* exactly n bytes, so that the sanitizer sees one more */
+        char *copy = malloc(n ? n : 1);
+
+        memcpy(copy, data, n);
+        where_row_begin(&row);
+        if (jsonl_row(copy, n, "text", chat ? '[' : '"', &row, &text, &len,
+                      &e) == 1)
+            FUZZ_CHECK(text >= copy && text + len <= copy + n &&
+                       (!chat || text[len - 1] == '\0'));
+        where_row_matches(&row);
+        free(copy);
+    }
     where_row_clear(&row);
-    free(copy);
 
     jsonl_write(&line, (const char *)data, n);
-    FUZZ_CHECK(jsonl_row(line.s, line.len, "text", NULL, &text, &len, &e) == 1);
+    FUZZ_CHECK(
+        jsonl_row(line.s, line.len, "text", '"', NULL, &text, &len, &e) == 1);
     buf_clear(&line);
     return 0;
 }

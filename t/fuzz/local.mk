@@ -31,6 +31,7 @@ EXTRA_DIST += \
 	%D%/corpus/import/nested \
 	%D%/corpus/import/tensorboard \
 	%D%/corpus/import/wandb \
+	%D%/corpus/jsonl/messages \
 	%D%/corpus/jsonl/nested \
 	%D%/corpus/jsonl/object \
 	%D%/corpus/lock/one \

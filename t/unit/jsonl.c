@@ -68,7 +68,7 @@ static void lines(void)
         const char *want = cases[i].want;
         char *line = xstrdup(cases[i].line);
         const int got =
-            jsonl_row(line, strlen(line), "text", NULL, &text, &len, &e);
+            jsonl_row(line, strlen(line), "text", '"', NULL, &text, &len, &e);
 
         if (!ok(want ? got == 1 && len == strlen(want) &&
                            memcmp(text, want, len) == 0
@@ -79,16 +79,16 @@ static void lines(void)
     }
     memset(deep, '[', 3000);
     memcpy(deep, "{\"a\":", 5);
-    ok(jsonl_row(deep, 3000, "text", NULL, &text, &len, &e) < 0 &&
+    ok(jsonl_row(deep, 3000, "text", '"', NULL, &text, &len, &e) < 0 &&
            strstr(e.text, "too deeply"),
        "deeply nested JSON is refused");
     free(deep);
     deep = xstrdup("{\"text\":\"a\\u0000b\"}");
-    ok(jsonl_row(deep, strlen(deep), "text", NULL, &text, &len, &e) == 1 &&
+    ok(jsonl_row(deep, strlen(deep), "text", '"', NULL, &text, &len, &e) == 1 &&
            len == 3 && memcmp(text, "a\0b", 3) == 0,
        "\\u0000 becomes a NUL");
     free(deep);
-    ok(jsonl_row((char[]){ " \t" }, 2, "text", NULL, &text, &len, &e) == 0,
+    ok(jsonl_row((char[]){ " \t" }, 2, "text", '"', NULL, &text, &len, &e) == 0,
        "a blank line has no text");
 }
 

@@ -234,7 +234,7 @@ int corpus_open(struct corpus **out, const struct corpus_conf *conf,
     int ret;
 
     c->conf = *conf;
-    c->field = conf->field ? conf->field : "text";
+    c->field = conf->field ? conf->field : conf->chat ? "messages" : "text";
     c->separator_len = conf->separator ? strlen(conf->separator) : 0;
     if (!c->conf.max_line)
         c->conf.max_line = MAX_LINE;

@@ -61,7 +61,7 @@ static int find_lines(struct corpus *c, struct corpus_block *b,
         next = newline ? newline + 1 : end;
         where_row_begin(row);
         got = jsonl_row(at, (size_t)((newline ? newline : end) - at), c->field,
-                        row, &text, &len, &why);
+                        c->conf.chat ? '[' : '"', row, &text, &len, &why);
         if (got > 0 && !where_row_matches(row)) {
             b->left_out++;
         } else if (got > 0) {
@@ -149,6 +149,10 @@ int corpus_find_docs(struct corpus *c, struct corpus_block *b, struct err *e)
     if (!b->json && c->where)
         return err_set(e, ERR_USAGE,
                        "%s is plain text, which has no fields for --where",
+                       corpus_shown_name(b->file));
+    if (c->conf.chat && (!b->json || b->n))
+        return err_set(e, ERR_USAGE,
+                       "%s: conversations are read from JSON Lines only",
                        corpus_shown_name(b->file));
     if (!b->json)
         find_texts(c, b);

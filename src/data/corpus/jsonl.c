@@ -5,6 +5,7 @@
 
 #include "common/format/json_scan.h"
 #include "common/output/emit.h"
+#include "data/corpus/chat.h"
 #include "data/corpus/where.h"
 
 enum { DEPTH = 16 }; /* of fields within fields */
@@ -79,11 +80,11 @@ static int take_member(struct json_scan *s, struct where_row *row,
 }
 
 /* Read the members of the object.  *text stays NULL without the field. */
-static int read_members(struct json_scan *s, const char *field,
+static int read_members(struct json_scan *s, const char *field, char kind,
                         struct where_row *row, char **text, size_t *len)
 {
     const size_t field_len = strlen(field);
-    char *wrong = NULL; /* where the last field with this name is no string */
+    char *wrong = NULL; /* the last field with this name, of another kind */
     int more;
 
     for (more = json_scan_enter(s, '{'); more; more = json_scan_next(s, '{')) {
@@ -97,8 +98,10 @@ static int read_members(struct json_scan *s, const char *field,
                 return -1;
             continue;
         }
-        wrong = s->at == s->end || *s->at != '"' ? s->at : NULL;
-        if ((wrong ? json_scan_skip(s) : json_scan_string(s, text, len)) < 0)
+        wrong = s->at == s->end || *s->at != kind ? s->at : NULL;
+        if ((wrong         ? json_scan_skip(s)
+             : kind == '"' ? json_scan_string(s, text, len)
+                           : chat_scan(s, text, len)) < 0)
             return -1;
         if (!wrong && row && row->where)
             where_row_set(row, field, *text, *len);
@@ -109,11 +112,12 @@ static int read_members(struct json_scan *s, const char *field,
     if (!wrong)
         return 0;
     s->at = wrong;
-    return json_scan_fail(s, "the field is not a string");
+    return json_scan_fail(s, kind == '"' ? "the field is not a string"
+                                         : "the field is not an array");
 }
 
-int jsonl_row(char *line, size_t n, const char *field, struct where_row *row,
-              char **text, size_t *len, struct err *e)
+int jsonl_row(char *line, size_t n, const char *field, char kind,
+              struct where_row *row, char **text, size_t *len, struct err *e)
 {
     struct json_scan s = { .at = line, .end = line + n };
 
@@ -123,7 +127,7 @@ int jsonl_row(char *line, size_t n, const char *field, struct where_row *row,
     if (s.at == s.end)
         return 0;
     *text = NULL;
-    if (read_members(&s, field, row, text, len) < 0)
+    if (read_members(&s, field, kind, row, text, len) < 0)
         return err_set(e, ERR_INPUT, "column %zu: %s",
                        (size_t)(s.at - line) + 1, s.why);
     if (!*text)

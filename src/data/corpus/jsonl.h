@@ -9,16 +9,17 @@
  * jsonl - read one string from a line of JSON Lines, and write lines
  *
  * The line must be an object of RFC 8259, or Python's extension of it with NaN
- * and infinities.  The string `field` of this object is unescaped in place.  If
- * several fields have this name, the last one counts, as in Python.
+ * and infinities.  The string `field` of this object is unescaped in place;
+ * with '[' as `kind` instead of '"', it is a conversation (chat.h).  If several
+ * fields have this name, the last one counts, as in Python.
  *
  * Returns 1; 0 for a blank line; -1 if the line is not JSON or lacks the field,
  * with the column and the reason in *e.  What the filter of the row names is
  * set in it, unless it is NULL; an object or an array is its JSON.
  */
 struct where_row;
-int jsonl_row(char *line, size_t n, const char *field, struct where_row *,
-              char **text, size_t *len, struct err *e);
+int jsonl_row(char *line, size_t n, const char *field, char kind,
+              struct where_row *, char **text, size_t *len, struct err *e);
 
 /* Append a line: an object with the field "text", in which U+FFFD replaces
  * bytes that are not UTF-8. */

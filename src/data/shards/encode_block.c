@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "data/shards/shard.h"
+#include "data/token/chat_template.h"
 
 struct block_task {
     struct encoder *enc;
@@ -61,7 +63,28 @@ static void add_eot(const struct block_task *t)
     struct ids *ids = &t->to->ids;
 
     ids_reserve(ids, 1);
-    ids->id[ids->n++] = tokenizer_eot(t->conf->tokenizer);
+    ids->id[ids->n++] = tokenizer_eot(t->conf->tokenizer) |
+                        (t->conf->chat ? SHARD_UNSCORED : 0);
+}
+
+/* The messages are as chat_scan() has left them. */
+static size_t encode_chat(const struct block_task *t, const char *text,
+                          size_t n)
+{
+    const struct chat_template *c = t->conf->chat;
+    struct ids *ids = &t->to->ids;
+    size_t left_out = 0;
+
+    chat_template_begin(c, SHARD_UNSCORED, ids);
+    for (const char *const end = text + n; text < end;) {
+        const char *role = text, *content = role + strlen(role) + 1;
+
+        n = strlen(content);
+        left_out += chat_template_message(c, t->enc, role, content, n,
+                                          SHARD_UNSCORED, ids);
+        text = content + n + 1;
+    }
+    return left_out;
 }
 
 static int encode_text(const struct block_task *t, const struct corpus_doc *d,
@@ -72,7 +95,8 @@ static int encode_text(const struct block_task *t, const struct corpus_doc *d,
     size_t left_out;
 
     encoder_flags(t->enc, flags);
-    left_out = encoder_run(t->enc, text, n, &t->to->ids);
+    left_out = t->conf->chat ? encode_chat(t, text, n)
+                             : encoder_run(t->enc, text, n, &t->to->ids);
     if (left_out > 0)
         return err_set(e, ERR_INPUT,
                        "%s:%lld: the tokenizer has no id for %zu characters "

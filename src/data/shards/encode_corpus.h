@@ -37,11 +37,13 @@ struct encode_corpus_conf {
     int threads;
     enum encode_eot eot;
     enum encode_invalid invalid;
-    bool special;     /* recognise special tokens in the text */
-    int width;        /* bytes of an id */
-    int64_t tokens;   /* stop after this many; 0: at the end */
-    double val, test; /* shares of the text */
-    int64_t text;     /* bytes of text, to hold out its tail; 0: hold out by
+    bool special;                     /* recognise special tokens in the text */
+    const struct chat_template *chat; /* for conversations, or NULL; only ids
+                                       * of answers are to be predicted */
+    int width;                        /* bytes of an id */
+    int64_t tokens;                   /* stop after this many; 0: at the end */
+    double val, test;                 /* shares of the text */
+    int64_t text; /* bytes of text, to hold out its tail; 0: hold out by
                        * the hashes of documents */
 };
 
