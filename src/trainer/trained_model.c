@@ -104,7 +104,7 @@ int trained_model_run(struct trained_model *m, int argc, char **argv,
     if (ret == 0)
         ret = engine_open(&eng, &s, ENGINE_INFER, e);
     if (ret == 0)
-        ret = checkpoint_load_weights(path, &eng, e);
+        ret = checkpoint_load_weights(path, &eng, 0, e);
     if (ret == 0) {
         log_debug("loaded the weights of %s", path);
         m->path = path;

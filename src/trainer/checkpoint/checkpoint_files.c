@@ -102,24 +102,42 @@ static struct tensors_array first_rows(const struct tensors_array *a, int64_t n)
     return first;
 }
 
+/* A table with a row for each id of the vocabulary. */
+static bool is_of_ids(const char *name)
+{
+    return strcmp(name, "wte.weight") == 0 ||
+           strcmp(name, "lm_head.weight") == 0 ||
+           str_ends(name, ".attn.value_embed.weight");
+}
+
+static bool is_of_positions(const char *name)
+{
+    return strcmp(name, "wpe.weight") == 0;
+}
+
 /* A model may have a shorter context than its checkpoint: then it has the first
- * positions. */
+ * positions.  If it may grow, it has more ids or positions. */
 static int find_tensor(const struct tensors *file, const char *prefix,
-                       const struct checkpoint_copy_tensor *t,
+                       const struct checkpoint_copy_tensor *t, bool grows,
                        struct tensors_array *out, struct err *e)
 {
     char *name = xasprintf("%s%s", prefix, t->name);
     const struct tensors_array *a = tensors_find(file, name);
+    int64_t rows = t->dim[0];
     int ret = 0;
 
+    if (a && grows && a->dim[0] < rows && t->rank == 2 &&
+        (is_of_ids(t->name) || is_of_positions(t->name)))
+        rows = a->dim[0];
+
     if (a && a->rank == 2 && a->dim[0] > t->dim[0] &&
-        strcmp(t->name, "wpe.weight") == 0) {
+        is_of_positions(t->name)) {
         *out = first_rows(a, t->dim[0]);
         a = out;
     }
     if (!a)
         ret = err_set(e, ERR_INPUT, "the checkpoint has no %s", name);
-    else if (a->rank != t->rank || a->dim[0] != t->dim[0] ||
+    else if (a->rank != t->rank || a->dim[0] != rows ||
              (t->rank > 1 && a->dim[1] != t->dim[1]))
         ret = err_set(e, ERR_INPUT,
                       "%s is %lld x %lld in the checkpoint, but %lld x %lld "
@@ -132,12 +150,34 @@ static int find_tensor(const struct tensors *file, const char *prefix,
     return ret;
 }
 
+/* Rows that the table gains become the mean of the others, or zero. */
+static void fill_rows(float *table, int64_t known, int64_t rows, int64_t cols,
+                      bool mean)
+{
+    for (int64_t c = 0; c < cols; c++) {
+        double sum = 0;
+
+        for (int64_t r = 0; r < known && mean; r++)
+            sum += (double)table[r * cols + c];
+        for (int64_t r = known; r < rows; r++)
+            table[r * cols + c] = (float)(sum / (double)known);
+    }
+}
+
+/* The rows of the table that the checkpoint, with this many ids, knows. */
+static int64_t known_rows(const struct checkpoint_copy_tensor *t,
+                          const struct tensors_array *a, int64_t ids)
+{
+    return is_of_ids(t->name) && ids < a->dim[0] ? ids : a->dim[0];
+}
+
 /* Every rank reads the file and keeps its own share.  The optim.safetensors of
  * an imported model is empty. */
 static int load_block(struct engine *eng, const struct tensors *file,
-                      const char *prefix, enum parallel_state what,
+                      const char *prefix, enum parallel_state what, int64_t ids,
                       struct err *e)
 {
+    const bool grows = ids > 0, more_ids = ids < eng->set->model.vocab;
     const struct graph *g = &eng->gpt.graph;
     struct checkpoint_copy s = { 0 };
     struct tensors_array a;
@@ -161,9 +201,15 @@ static int load_block(struct engine *eng, const struct tensors *file,
         }
         if (count == 0)
             continue;
-        ret = find_tensor(file, prefix, &s.tensor[i], &a, e);
+        ret = find_tensor(file, prefix, &s.tensor[i], grows, &a, e);
         if (ret == 0)
             ret = tensors_array_floats(&a, numbers, e);
+        if (ret == 0 && grows &&
+            (is_of_positions(s.tensor[i].name) ||
+             (more_ids && is_of_ids(s.tensor[i].name))))
+            fill_rows(numbers, known_rows(&s.tensor[i], &a, ids),
+                      s.tensor[i].dim[0], s.tensor[i].dim[1],
+                      what == PARALLEL_WEIGHTS);
         if (ret == 0 && !warned && !tensors_all_finite(numbers, count)) {
             log_warn("the loaded %s%s has values that are not finite", prefix,
                      s.tensor[i].name);
@@ -179,32 +225,34 @@ static int load_block(struct engine *eng, const struct tensors *file,
 }
 
 static int load_weights(struct engine *eng, const struct tensors *file,
-                        struct err *e)
+                        int64_t ids, struct err *e)
 {
-    if (load_block(eng, file, "", PARALLEL_WEIGHTS, e) < 0)
+    if (load_block(eng, file, "", PARALLEL_WEIGHTS, ids, e) < 0)
         return -1;
     return parallel_loaded(&eng->parallel, e);
 }
 
 static int load_moments(struct engine *eng, const struct tensors *file,
-                        struct err *e)
+                        int64_t ids, struct err *e)
 {
-    if (load_block(eng, file, "m.", PARALLEL_M, e) < 0)
+    if (load_block(eng, file, "m.", PARALLEL_M, ids, e) < 0)
         return -1;
-    return eng->optim.seconds ? load_block(eng, file, "v.", PARALLEL_V, e) : 0;
+    return eng->optim.seconds ? load_block(eng, file, "v.", PARALLEL_V, ids, e)
+                              : 0;
 }
 
-typedef int load_fn(struct engine *, const struct tensors *, struct err *);
+typedef int load_fn(struct engine *, const struct tensors *, int64_t ids,
+                    struct err *);
 
 static int load_part(const char *folder, int part, load_fn *load,
-                     struct engine *eng, struct err *e)
+                     struct engine *eng, int64_t ids, struct err *e)
 {
     struct tensors *file = NULL;
     char *path = path_join(folder, checkpoint_parts[part]);
     int ret = tensors_open(&file, path, e);
 
     if (ret == 0)
-        ret = load(eng, file, e);
+        ret = load(eng, file, ids, e);
     tensors_close(file);
     free(path);
     return ret;
@@ -213,6 +261,7 @@ static int load_part(const char *folder, int part, load_fn *load,
 int checkpoint_fits(const struct engine *eng, struct err *e)
 {
     const char *folder = eng->weights.folder;
+    const bool grows = strcmp(folder, eng->set->train.from) == 0;
     char *path = path_join(folder, checkpoint_parts[PART_MODEL]);
     struct checkpoint_copy s = { 0 };
     struct tensors *file = NULL;
@@ -221,37 +270,34 @@ int checkpoint_fits(const struct engine *eng, struct err *e)
 
     checkpoint_copy_list(&s, eng);
     for (int i = 0; i < s.n && ret == 0; i++)
-        ret = find_tensor(file, "", &s.tensor[i], &a, e);
+        ret = find_tensor(file, "", &s.tensor[i], grows, &a, e);
     checkpoint_copy_clear(&s);
     tensors_close(file);
     free(path);
     return ret < 0 ? err_wrap(e, "%s", folder) : 0;
 }
 
-int checkpoint_load_weights(const char *folder, struct engine *eng,
+int checkpoint_load_weights(const char *folder, struct engine *eng, int64_t ids,
                             struct err *e)
 {
-    if (load_part(folder, PART_MODEL, load_weights, eng, e) < 0)
-        return err_wrap(e, "%s", folder);
-    if (eng->coll.rank == 0)
-        checkpoint_state_compare(folder, eng);
-    return 0;
-}
+    const int64_t added = ids > 0 ? eng->set->model.vocab - ids : 0;
 
-int checkpoint_load_moments(const char *folder, struct engine *eng,
-                            struct err *e)
-{
-    if (checkpoint_state_steps(folder, eng, e) < 0 ||
-        load_part(folder, PART_OPTIM, load_moments, eng, e) < 0)
+    if (load_part(folder, PART_MODEL, load_weights, eng, ids, e) < 0)
         return err_wrap(e, "%s", folder);
+    if (eng->coll.rank == 0 && added > 0)
+        log_info("the vocabulary has %lld more ids than %s; their embeddings "
+                 "begin as the mean of the others",
+                 (long long)added, folder);
+    else if (eng->coll.rank == 0)
+        checkpoint_state_compare(folder, eng);
     return 0;
 }
 
 int checkpoint_load(const char *folder, struct engine *eng, struct err *e)
 {
     if (checkpoint_state_load(folder, eng, e) < 0 ||
-        load_part(folder, PART_MODEL, load_weights, eng, e) < 0 ||
-        load_part(folder, PART_OPTIM, load_moments, eng, e) < 0)
+        load_part(folder, PART_MODEL, load_weights, eng, 0, e) < 0 ||
+        load_part(folder, PART_OPTIM, load_moments, eng, 0, e) < 0)
         return err_wrap(e, "%s", folder);
     return dev_sync(&eng->dev, e);
 }
@@ -285,8 +331,8 @@ void checkpoint_compare(const struct settings *s, const char *folder,
 /* What another value breaks, of a setting that is not only about training. */
 static const char *from_breaks(const char *key)
 {
-    static const char *const free[] = { "preset", "context", "vocab_multiple",
-                                        "dropout", "init_" };
+    static const char *const free[] = { "preset",  "context", "vocab",
+                                        "dropout", "init_",   "mask" };
 
     if (strncmp(key, "model.", 6) != 0)
         return NULL;
@@ -317,10 +363,24 @@ int checkpoint_from_find(struct settings *s, struct err *e)
     return ret < 0 ? err_wrap(e, "train.from") : 0;
 }
 
+/* The size of the vocabulary of a checkpoint. */
+static int count_ids(const char *folder, int64_t *ids, struct err *e)
+{
+    char *path = path_join(folder, checkpoint_parts[PART_CONFIG]);
+    struct settings then = { 0 };
+    const int ret = settings_begin(&then, path, e);
+
+    *ids = then.model.vocab;
+    settings_clear(&then);
+    free(path);
+    return ret;
+}
+
 int checkpoint_from_load(struct engine *eng, const char *sum, struct err *e)
 {
     const char *folder = eng->set->train.from;
     char is[SHA256_TEXT];
+    int64_t ids = 0;
     int ret = 0;
 
     if (!*folder)
@@ -335,9 +395,13 @@ int checkpoint_from_load(struct engine *eng, const char *sum, struct err *e)
                       "SHA-256 of its weights is %.12s, not %.12s",
                       folder, is, sum);
     if (ret == 0)
-        ret = checkpoint_load_weights(folder, eng, e);
-    if (ret == 0 && eng->set->train.from_moments)
-        ret = checkpoint_load_moments(folder, eng, e);
+        ret = count_ids(folder, &ids, e);
+    if (ret == 0)
+        ret = checkpoint_load_weights(folder, eng, ids, e);
+    if (ret == 0 && eng->set->train.from_moments &&
+        (checkpoint_state_steps(folder, eng, e) < 0 ||
+         load_part(folder, PART_OPTIM, load_moments, eng, ids, e) < 0))
+        ret = err_wrap(e, "%s", folder);
     if (ret == 0 && !sum && eng->coll.rank == 0)
         checkpoint_compare(eng->set, folder, from_breaks);
     return ret < 0 ? err_wrap(e, "train.from") : dev_sync(&eng->dev, e);

@@ -16,9 +16,13 @@ int checkpoint_write(const struct checkpoint_copy *, const char *folder,
 /* Can eng->weights.folder be loaded?  Reads only the header of its weights. */
 int checkpoint_fits(const struct engine *, struct err *);
 int checkpoint_load(const char *folder, struct engine *, struct err *);
-int checkpoint_load_weights(const char *folder, struct engine *, struct err *);
-/* And the steps of the optimiser that they are of. */
-int checkpoint_load_moments(const char *folder, struct engine *, struct err *);
+/*
+ * The weights alone.  If `ids` is not 0, the model may have more ids or
+ * positions than the checkpoint, whose vocabulary has this many: the embedding
+ * of a new one is the mean of the others.
+ */
+int checkpoint_load_weights(const char *folder, struct engine *, int64_t ids,
+                            struct err *);
 
 /* Warn of settings with another value than when the checkpoint was written, if
  * breaks() says what that breaks. */
