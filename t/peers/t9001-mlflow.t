@@ -168,4 +168,41 @@ P
 else
     skip "the database of Trackio is imported" "no trackio in $python"
 fi
+
+# what MLflow writes to a run of ours that has ended
+"$build/t/lib/mkruns" ended big:1:20:4
+id=$(gtrack -r ended ls -c id --tsv --no-header -n 1)
+gtrack -r ended tag -q "$id" stage=one
+cat >ended.py <<'P'
+import os, subprocess, sys
+import mlflow
+root, id = sys.argv[1:]
+mlflow.set_tracking_uri("file://" + root)
+client = mlflow.MlflowClient()
+
+
+def say(cache):
+    env = dict(os.environ, GTRACK_CACHE=cache, GT_CLOCK_MS="4000000000000")
+    return [subprocess.run(["gtrack", "-r", root, *words], env=env, check=True,
+                           capture_output=True).stdout
+            for words in (["show", id], ["ls", "--json", "--all"])]
+
+
+def seen(what):
+    if say(os.path.abspath("cache")) != say(""):
+        print(what, "is not shown")
+
+
+seen("the run")
+client.set_tag(id, "stage", "two"), seen("a tag")
+client.set_tag(id, "mlflow.note.content", "a note"), seen("a note")
+client.log_param(id, "late", 1), seen("a parameter")
+client.log_metric(id, "acc", 0.5, step=1), seen("a metric")
+with mlflow.start_run(run_id=id):
+    mlflow.log_metric("train/loss", 8, step=100), seen("a point")
+seen("the end")
+print("done")
+P
+is "$("$python" ended.py "$dir/ended" "$id" 2>err)" done \
+    "whatever MLflow writes to a run of ours that has ended is seen" "$(cat err)"
 done_testing
