@@ -272,12 +272,10 @@ static int compare_data(struct bisect *b, struct err *e)
 static const char *check_checkpoint(const struct bisect *b, int i)
 {
     const struct run_info *run = b->of[i].run;
-    const char *folder = run_info_param(run, "checkpoint.folder");
     struct checkpoint_sums then, now;
-    char *path = folder && *folder
-                     ? xasprintf("%s/step-%08" PRId64, folder, b->same)
-                     : xasprintf("%s/checkpoints/step-%08" PRId64,
-                                 run->artifacts, b->same);
+    char *folder =
+        certify_folder(run_info_param(run, "checkpoint.folder"), run);
+    char *path = xasprintf("%s/step-%08" PRId64, folder, b->same);
     const char *word = "as written";
 
     if (checkpoint_sums_find(run->artifacts, b->same, &then, ERR_IGNORED) < 0 ||
@@ -287,6 +285,7 @@ static const char *check_checkpoint(const struct bisect *b, int i)
              strcmp(then.optim, now.optim) != 0)
         word = "changed since";
     free(path);
+    free(folder);
     return word;
 }
 

@@ -49,24 +49,14 @@ bool bisect_trace_diverge(const struct bisect_rows *a,
                           const struct bisect_row **row_a,
                           const struct bisect_row **row_b);
 
-/* Run `gtrain WORDS` for a run, with the instructions that it had at a step;
- * `words` ends with NULL, and the rows that it prints are appended. */
-int bisect_compute(struct buf *out, const struct bisect_run *, int64_t step,
-                   const char *const *words, struct err *);
-
-/* Cut off the text up to the next `end`, and move to what follows it; NULL if
- * there is none. */
-char *bisect_cut(char **text, char end);
-
 /*
  * bisect_facts - what two runs recorded differently, and what it can change
  *
- *      n = bisect_facts(&table, &a, &b, 21, PART_DATA);
+ *      bisect_facts(&table, &a, &b, 21, PART_DATA);
  *
  * Adds a row for each parameter and tag that differs at step 21 and that can
  * make two runs diverge at this place in it: the kind of the fact, its name and
- * both values.  The likeliest causes come first.  Returns the number of rows
- * added.
+ * both values.  The likeliest causes come first.
  */
 enum bisect_place {
     PART_STATE = 1 << 0, /* weights or moments before the step */
@@ -76,8 +66,8 @@ enum bisect_place {
     PART_ANYWHERE = PART_STATE | PART_DATA | PART_COMPUTE | PART_UPDATE
 };
 
-int bisect_facts(struct table *, const struct run_info *a,
-                 const struct run_info *b, int64_t step, enum bisect_place);
+void bisect_facts(struct table *, const struct run_info *a,
+                  const struct run_info *b, int64_t step, enum bisect_place);
 
 /*
  * bisect_document - the first document that differs in a sequence

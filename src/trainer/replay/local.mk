@@ -1,8 +1,6 @@
 # Runs computed again: replay, bisect, batch and rehearse.
 src_trainer_libtrainer_a_SOURCES += \
-	%D%/bisect_document.c \
-	%D%/bisect_facts.c \
-	%D%/bisect_trace.c \
+	%D%/bisect.c \
 	%D%/certify.c \
 	%D%/certify_record.c \
 	%D%/recorded_run.c \

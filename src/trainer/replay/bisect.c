@@ -1,0 +1,432 @@
+#include "config.h"
+#include "trainer/replay/bisect.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "common/num.h"
+#include "common/path.h"
+#include "common/spawn.h"
+#include "common/utf8.h"
+#include "store/format/info.h"
+
+/* ---- computing -------------------------------------------------------- */
+
+/* On a CPU, compute with the instructions of the run, if they are known. */
+static int compute_as(const struct run_info *run, int64_t step,
+                      const char *const *argv, struct spawn *s, struct err *e)
+{
+    const char *device = changed_param(run, "derived.device", step);
+    const char *instructions = changed_param(run, "derived.instructions", step);
+    const char *given = getenv("GTRAIN_ISA");
+    char *before = given ? xstrdup(given) : NULL;
+    int ret;
+
+    if (device && instructions && strcmp(device, "cpu") == 0)
+        setenv("GTRAIN_ISA", instructions, 1);
+    ret = spawn_run(argv, s, e);
+    if (before)
+        setenv("GTRAIN_ISA", before, 1);
+    else
+        unsetenv("GTRAIN_ISA");
+    free(before);
+    return ret;
+}
+
+static void add_word(struct path_list *argv, const char *word)
+{
+    path_list_add(argv, xstrdup(word));
+}
+
+/* Run `gtrain WORDS` for a run, with the instructions that it had at a step;
+ * `words` ends with NULL, and the rows that it prints are appended. */
+static int compute(struct buf *out, const struct bisect_run *r, int64_t step,
+                   const char *const *words, struct err *e)
+{
+    struct path_list argv = { 0 };
+    struct spawn s = { .out = out, .quiet = true, .max = (size_t)2 << 30 };
+    int ret;
+
+    add_word(&argv, r->build);
+    while (*words)
+        add_word(&argv, *words++);
+    add_word(&argv, "-q");
+    add_word(&argv, "--tsv");
+    add_word(&argv, "--no-header");
+    add_word(&argv, "--root");
+    add_word(&argv, r->root);
+    for (size_t i = 0; i < r->sets->n; i++) {
+        add_word(&argv, "--set");
+        add_word(&argv, r->sets->item[i]);
+    }
+    path_list_add(&argv, NULL);
+    ret = compute_as(r->run, step, (const char *const *)argv.name, &s, e);
+    path_list_clear(&argv);
+    return ret < 0 ? err_wrap(e, "cannot compute %s again", r->run->name) : 0;
+}
+
+/* ---- reading ---------------------------------------------------------- */
+
+/* Cut off the text up to the next `end`, and move to what follows it; NULL if
+ * there is none. */
+static char *cut(char **text, char end)
+{
+    char *field = *text, *at = strchr(field, end);
+
+    if (!at)
+        return NULL;
+    *at = '\0';
+    *text = at + 1;
+    return field;
+}
+
+static int read_rows(struct bisect_rows *t, struct err *e)
+{
+    char *at = t->text.s, *line;
+
+    while ((line = cut(&at, '\n'))) {
+        struct bisect_row row = { 0 };
+        const char *step = cut(&line, '\t');
+
+        row.micro = cut(&line, '\t');
+        row.operation = row.micro ? cut(&line, '\t') : NULL;
+        row.tensor = row.operation ? cut(&line, '\t') : NULL;
+        row.hash = row.tensor ? cut(&line, '\t') : NULL;
+        row.size = line;
+        if (!row.hash || !num_int(step, &row.step))
+            return err_set(e, ERR_INPUT, "gtrain replay printed '%s'", line);
+        GROW(t->row, t->n, t->room);
+        t->row[t->n++] = row;
+    }
+    return 0;
+}
+
+int bisect_trace(struct bisect_rows *t, const struct bisect_run *r,
+                 int64_t first, int64_t last, enum trace_kind kind,
+                 struct err *e)
+{
+    char *steps = xasprintf("%" PRId64 ":%" PRId64, first, last);
+    const char *const words[] = { "replay", r->run->id, "--steps",
+                                  steps,    "--trace",  trace_words[kind],
+                                  NULL };
+    int ret;
+
+    bisect_trace_clear(t);
+    ret = compute(&t->text, r, first, words, e);
+    if (ret == 0)
+        ret = read_rows(t, e);
+    free(steps);
+    return ret;
+}
+
+void bisect_trace_clear(struct bisect_rows *t)
+{
+    buf_clear(&t->text);
+    free(t->row);
+    *t = BISECT_ROWS_INIT;
+}
+
+/* ---- comparing -------------------------------------------------------- */
+
+static bool is_same_tensor(const struct bisect_row *a,
+                           const struct bisect_row *b)
+{
+    return a->step == b->step && strcmp(a->tensor, b->tensor) == 0 &&
+           strcmp(a->micro, b->micro) == 0 &&
+           (*a->micro || strcmp(a->operation, b->operation) == 0);
+}
+
+bool bisect_trace_diverge(const struct bisect_rows *a,
+                          const struct bisect_rows *b,
+                          const struct bisect_row **row_a,
+                          const struct bisect_row **row_b)
+{
+    size_t from = 0;
+
+    for (size_t i = 0; i < a->n; i++) {
+        size_t k = from;
+
+        while (k < b->n && !is_same_tensor(&a->row[i], &b->row[k]))
+            k++;
+        if (k == b->n)
+            continue;
+        from = k + 1;
+        *row_a = &a->row[i];
+        *row_b = &b->row[k];
+        if (strcmp((*row_a)->hash, (*row_b)->hash) != 0)
+            return true;
+    }
+    return false;
+}
+
+/* ---- documents -------------------------------------------------------- */
+
+/* The documents of a batch, or the parts of them in one sequence. */
+struct documents {
+    struct buf text; /* the strings */
+    struct document {
+        int64_t sequence, position;
+        const char *text;
+    } * item;
+    size_t n, room;
+};
+
+/* Rows have the loss, the tokens, the sequence, the position, the source of a
+ * mixture, and the text. */
+static int read_documents(struct documents *d, struct err *e)
+{
+    char *at = d->text.s, *line;
+
+    while ((line = cut(&at, '\n'))) {
+        struct document doc = { 0 };
+        const char *sequence, *position, *source;
+
+        cut(&line, '\t');
+        cut(&line, '\t');
+        sequence = cut(&line, '\t');
+        position = cut(&line, '\t');
+        if (!position || !num_int(sequence, &doc.sequence) ||
+            !num_int(position, &doc.position))
+            return err_set(e, ERR_INPUT, "gtrain batch printed '%s'", line);
+        source = line ? strrchr(line, '\t') : NULL;
+        doc.text = source ? source + 1 : line;
+        GROW(d->item, d->n, d->room);
+        d->item[d->n++] = doc;
+    }
+    return 0;
+}
+
+static int compute_documents(struct documents *d, const struct bisect_run *r,
+                             int64_t step, struct err *e)
+{
+    char *number = xasprintf("%" PRId64, step);
+    const char *const words[] = { "batch", r->run->id, number, "-n",
+                                  "0",     "--whole",  NULL };
+    int ret = compute(&d->text, r, step, words, e);
+
+    if (ret == 0)
+        ret = read_documents(d, e);
+    free(number);
+    return ret;
+}
+
+static const char *find_text(const struct documents *d, int64_t sequence,
+                             int64_t position)
+{
+    for (size_t i = 0; i < d->n; i++)
+        if (d->item[i].sequence == sequence && d->item[i].position == position)
+            return d->item[i].text;
+    return "";
+}
+
+/* The first document of a sequence whose text the other does not have. */
+static const struct document *find_different(const struct documents *d,
+                                             const struct documents *other,
+                                             int64_t sequence)
+{
+    const struct document *first = NULL;
+
+    for (size_t i = 0; i < d->n; i++) {
+        const struct document *at = &d->item[i];
+
+        if (at->sequence == sequence &&
+            (!first || at->position < first->position) &&
+            strcmp(at->text, find_text(other, sequence, at->position)) != 0)
+            first = at;
+    }
+    return first;
+}
+
+/* Some text from shortly before byte `at` on. */
+static void add_text(struct table *t, const char *text, size_t at)
+{
+    enum { BEFORE = 20, SHOWN = 60 };
+    const char *from = text + (at > BEFORE ? at - BEFORE : 0);
+    struct buf clean = BUF_INIT;
+
+    utf8_clean(&clean, from, strnlen(from, SHOWN));
+    table_text(t, clean.s);
+    buf_clear(&clean);
+}
+
+static void add_difference(struct table *t, const struct document *d,
+                           const char *other)
+{
+    size_t same = 0;
+
+    while (d->text[same] && d->text[same] == other[same])
+        same++;
+    table_text(t, "data");
+    table_printf(t, "document at position %" PRId64 " of sequence %" PRId64,
+                 d->position, d->sequence);
+    add_text(t, d->text, same);
+    add_text(t, other, same);
+}
+
+static void clear_documents(struct documents *d)
+{
+    buf_clear(&d->text);
+    free(d->item);
+}
+
+int bisect_document(struct table *t, const struct bisect_run *a,
+                    const struct bisect_run *b, int64_t step, int64_t sequence,
+                    struct err *e)
+{
+    struct documents of_a = { .text = BUF_INIT }, of_b = { .text = BUF_INIT };
+    const struct document *d = NULL;
+    int ret = compute_documents(&of_a, a, step, e);
+
+    if (ret == 0)
+        ret = compute_documents(&of_b, b, step, e);
+    if (ret == 0)
+        d = find_different(&of_a, &of_b, sequence);
+    if (d)
+        add_difference(t, d, find_text(&of_b, sequence, d->position));
+    clear_documents(&of_a);
+    clear_documents(&of_b);
+    return ret;
+}
+
+/* ---- facts ------------------------------------------------------------ */
+
+/* Facts whose names begin so, the likeliest causes first.  A name that begins
+ * like two rows belongs to the first. */
+static const struct fact {
+    const char *begins, *kind;
+    unsigned places;
+    bool of_build; /* counts only if the builds differ, too */
+} facts[] = {
+    { "train.seed", "seed", PART_ANYWHERE },
+    { "derived.data.train", "data", PART_DATA },
+    { "derived.tokenizer", "data", PART_DATA | PART_STATE },
+    { "data.val", NULL, 0 },
+    { "data.", "data", PART_DATA },
+    { "optim.", "setting", PART_UPDATE },
+    { "schedule.", "setting", PART_UPDATE },
+    { "model.", "setting", PART_STATE | PART_COMPUTE },
+    { "train.device", "device", PART_COMPUTE | PART_UPDATE },
+    { "train.threads", NULL, 0 },
+    { "train.", "setting", PART_DATA | PART_COMPUTE | PART_UPDATE },
+    { "parallel.", "setting", PART_COMPUTE | PART_UPDATE },
+    { "derived.device", "device", PART_COMPUTE | PART_UPDATE | PART_STATE },
+    { "derived.instructions", "kernel",
+      PART_COMPUTE | PART_UPDATE | PART_STATE },
+    { "derived.ranks", "kernel", PART_COMPUTE },
+    { "derived.threads", "kernel", PART_COMPUTE },
+    { "mlflow.source.git.commit", "code", PART_ANYWHERE, true },
+    { "mlflow.source.git.diff", "code", PART_ANYWHERE, true },
+    { "derived.build", "build", PART_ANYWHERE },
+    { "gtrack.libraries", "library", PART_COMPUTE | PART_UPDATE | PART_STATE },
+    { "gtrack.driver", "library", PART_COMPUTE | PART_UPDATE | PART_STATE },
+    { "gtrack.gpus", "machine", PART_COMPUTE | PART_UPDATE },
+    { "gtrack.cpu", "machine", PART_COMPUTE | PART_UPDATE },
+};
+
+enum { FACTS = sizeof facts / sizeof facts[0] };
+
+static const struct fact *find_fact(const char *key)
+{
+    for (int i = 0; i < FACTS; i++)
+        if (strncmp(key, facts[i].begins, strlen(facts[i].begins)) == 0)
+            return &facts[i];
+    return NULL;
+}
+
+/* As it was at the step. */
+static const char *find_value(const struct run_info *r, bool tag,
+                              const char *key, int64_t step)
+{
+    return tag ? run_info_tag(r, key) : changed_param(r, key, step);
+}
+
+static bool has_word(const char *s, const char *word, size_t n)
+{
+    for (; *s; s += strspn(s, " ")) {
+        const size_t len = strcspn(s, " ");
+
+        if (len == n && strncmp(s, word, n) == 0)
+            return true;
+        s += len;
+    }
+    return false;
+}
+
+/* The words of a list, as of libraries, that the other list lacks. */
+static void add_words(struct table *t, const char *s, const char *other)
+{
+    struct buf words = BUF_INIT;
+
+    for (; *s; s += strspn(s, " ")) {
+        const size_t len = strcspn(s, " ");
+
+        if (!has_word(other, s, len))
+            buf_printf(&words, "%s%.*s", words.len ? " " : "", (int)len, s);
+        s += len;
+    }
+    table_text(t, words.s);
+    buf_clear(&words);
+}
+
+/* A value in the table: its first line, or what the other value lacks. */
+static void add_value(struct table *t, const char *key, const char *s,
+                      const char *other)
+{
+    if (s && other && strcmp(key, "gtrack.libraries") == 0)
+        add_words(t, s, other);
+    else if (s)
+        table_printf(t, "%.*s", (int)strcspn(s, "\n"), s);
+    else
+        table_none(t);
+}
+
+/* The pairs of one run, compared with the other's; with `only`, those alone
+ * that the other lacks. */
+static void add_pairs(struct table *t, const struct fact *f,
+                      const struct run_info *r, const struct run_info *other,
+                      int64_t step, bool tag, bool only)
+{
+    const struct pair *pair = tag ? r->tags : r->params;
+    const size_t n = tag ? r->n_tags : r->n_params;
+
+    for (size_t i = 0; i < n; i++) {
+        const char *own = find_value(r, tag, pair[i].key, step);
+        const char *value = find_value(other, tag, pair[i].key, step);
+
+        if (find_fact(pair[i].key) != f || (only && value) ||
+            (value && strcmp(value, own) == 0))
+            continue;
+        table_text(t, f->kind);
+        table_text(t, pair[i].key);
+        add_value(t, pair[i].key, only ? NULL : own, value);
+        add_value(t, pair[i].key, only ? own : value, only ? NULL : own);
+    }
+}
+
+/* Builds are compared by their programs, not by the commit of the folder. */
+static bool is_same_build(const struct run_info *a, const struct run_info *b,
+                          int64_t step)
+{
+    const char *x = changed_param(a, "derived.build", step);
+    const char *y = changed_param(b, "derived.build", step);
+
+    return x && y && strcmp(x, y) == 0;
+}
+
+void bisect_facts(struct table *t, const struct run_info *a,
+                  const struct run_info *b, int64_t step,
+                  enum bisect_place place)
+{
+    const bool same_build = is_same_build(a, b, step);
+
+    for (int i = 0; i < FACTS; i++) {
+        if (!(facts[i].places & place) || (facts[i].of_build && same_build))
+            continue;
+        for (int tag = 0; tag < 2; tag++) {
+            add_pairs(t, &facts[i], a, b, step, tag, false);
+            add_pairs(t, &facts[i], b, a, step, tag, true);
+        }
+    }
+}
