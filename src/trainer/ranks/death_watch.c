@@ -153,17 +153,6 @@ static void send_notice(struct death_watch *w, const struct coll *c,
                              clock_mono());
 }
 
-static void close_links(struct death_watch *w, const struct coll *c)
-{
-    for (int r = 0; r < c->size; r++)
-        if (w->link[r].fd >= 0)
-            close(w->link[r].fd);
-    free(w->link);
-    free(w->waits_for);
-    w->link = NULL;
-    w->waits_for = NULL;
-}
-
 static void note_report(struct death_watch *w, int r, int waits_for)
 {
     if (w->reports++ == 0)
@@ -261,5 +250,11 @@ void death_watch_close(struct death_watch *w, const struct coll *c,
     if (!w->link)
         return;
     send_notice(w, c, WAITS_FOR_NONE, why);
-    close_links(w, c);
+    for (int r = 0; r < c->size; r++)
+        if (w->link[r].fd >= 0)
+            close(w->link[r].fd);
+    free(w->link);
+    free(w->waits_for);
+    w->link = NULL;
+    w->waits_for = NULL;
 }

@@ -32,14 +32,7 @@ static int make_nonce(unsigned char out[HELLO_NONCE])
     return getrandom(out, HELLO_NONCE, 0) == HELLO_NONCE ? 0 : -1;
 }
 
-/* What one end appends to all that was said before. */
-static void make_mac(const struct hello_talk *t, const char *token,
-                     unsigned char mac[SHA256_BYTES])
-{
-    sha256_hmac(token, strlen(token), t, sizeof *t, mac);
-}
-
-/* The same for the hello, which is said before the answer. */
+/* What the end that connects appends to all that was said before the answer. */
 static void make_hello_mac(const struct hello_talk *t, const char *token,
                            unsigned char mac[SHA256_BYTES])
 {
@@ -47,7 +40,7 @@ static void make_hello_mac(const struct hello_talk *t, const char *token,
 
     memset(part.hello.mac, 0, sizeof part.hello.mac);
     part.answer = (struct hello_answer){ 0 };
-    make_mac(&part, token, mac);
+    sha256_hmac(token, strlen(token), &part, sizeof part, mac);
 }
 
 static void make_answer_mac(const struct hello_talk *t, const char *token,
@@ -56,7 +49,7 @@ static void make_answer_mac(const struct hello_talk *t, const char *token,
     struct hello_talk part = *t;
 
     memset(part.answer.mac, 0, sizeof part.answer.mac);
-    make_mac(&part, token, mac);
+    sha256_hmac(token, strlen(token), &part, sizeof part, mac);
 }
 
 /* Compare in a time that does not depend on how many bytes match. */

@@ -86,13 +86,6 @@ static pid_t start_rank(char *const *argv, int rank, int n, int port,
     _exit(127);
 }
 
-static void signal_all(const pid_t *pid, int n, int sig)
-{
-    for (int r = 0; r < n; r++)
-        if (pid[r] > 0)
-            kill(pid[r], sig);
-}
-
 /* ---- errors of the ranks --------------------------------------------- */
 
 void local_ranks_report(struct err *e)
@@ -116,9 +109,9 @@ enum end_weight { END_NOTHING, END_STOPPED, END_LOST_RANK, END_OWN_FAILURE };
 
 struct local_ranks {
     int n;
-    pid_t *pid; /* 0: has ended */
     struct rank_end {
         pid_t pid;
+        bool ended; /* what follows is known */
         int status;
         enum end_weight weight;
         char *error; /* what it reported; NULL: nothing */
@@ -236,14 +229,21 @@ static double grace_after(int rank, const struct rank_end *end)
     return rank == 0 && end->status == 0 ? GRACE_DONE : (double)INFINITY;
 }
 
-static void kill_all(const struct local_ranks *k)
+static void signal_all(const struct local_ranks *k, int sig)
 {
     for (int r = 0; r < k->n; r++)
-        if (k->pid[r] > 0 && k->end[0].pid && k->end[0].status == 0)
+        if (k->end[r].pid > 0 && !k->end[r].ended)
+            kill(k->end[r].pid, sig);
+}
+
+static void kill_all(const struct local_ranks *k)
+{
+    for (int r = 1; r < k->n && k->end[0].ended && k->end[0].status == 0; r++)
+        if (!k->end[r].ended)
             log_warn("killing rank %d (pid %ld), which did not exit after the "
                      "last step",
-                     r, (long)k->pid[r]);
-    signal_all(k->pid, k->n, SIGKILL);
+                     r, (long)k->end[r].pid);
+    signal_all(k, SIGKILL);
 }
 
 /* Wait until all ranks have ended.  When the first one has failed, the others
@@ -262,7 +262,7 @@ static void wait_all(struct local_ranks *k)
         read_reports(k);
         if (sig) {
             sig_reset();
-            signal_all(k->pid, k->n, sig);
+            signal_all(k, sig);
         }
         if (killing && !killed)
             kill_all(k);
@@ -271,12 +271,11 @@ static void wait_all(struct local_ranks *k)
             usleep(20000);
             continue;
         }
-        while (r < k->n && k->pid[r] != pid)
+        while (r < k->n && (k->end[r].ended || k->end[r].pid != pid))
             r++;
         if (r == k->n)
             continue;
-        k->pid[r] = 0;
-        k->end[r].pid = pid;
+        k->end[r].ended = true;
         k->end[r].status = status;
         k->end[r].weight = weigh_end(status, killing);
         k->n_ended++;
@@ -291,7 +290,6 @@ static void free_ranks(struct local_ranks *k)
     for (int r = 0; r < k->n; r++)
         free(k->end[r].error);
     free(k->end);
-    free(k->pid);
     buf_clear(&k->input);
 }
 
@@ -304,32 +302,26 @@ int local_ranks_run(char *const *argv, int n, struct err *e)
         return err_sys(e, "cannot start the ranks, since /proc/self/exe is "
                           "missing; mount /proc, or start each rank yourself, "
                           "as gtrain(1) says");
-    listener = open_listener(&port, e);
-    if (listener < 0)
+    if (make_secret(e) < 0 || (listener = open_listener(&port, e)) < 0)
         return -1;
-    if (make_secret(e) < 0) {
-        close(listener);
-        return -1;
-    }
     if (pipe2(report, O_CLOEXEC | O_NONBLOCK) < 0) {
         close(listener);
         return err_sys(e, "cannot create a pipe");
     }
     k.pipe = report[0];
-    k.pid = xcalloc((size_t)n, sizeof *k.pid);
     k.end = xcalloc((size_t)n, sizeof *k.end);
     buf_room(&k.input, 1);
     sig_hold(); /* until sig_watch(), here and in each rank */
     for (int r = 0; r < n && ret == 0; r++) {
-        k.pid[r] = start_rank(argv, r, n, port, listener, report[1]);
-        if (k.pid[r] < 0)
+        k.end[r].pid = start_rank(argv, r, n, port, listener, report[1]);
+        if (k.end[r].pid < 0)
             ret = err_sys(e, "cannot start rank %d", r);
     }
     sig_watch();
     close(listener);
     close(report[1]);
     if (ret < 0) {
-        signal_all(k.pid, n, SIGKILL);
+        signal_all(&k, SIGKILL);
     } else {
         wait_all(&k);
         ret = report_end(&k, e);

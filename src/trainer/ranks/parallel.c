@@ -426,13 +426,6 @@ bool parallel_kept_weights(const struct parallel *p, int k, int64_t *at,
     return true;
 }
 
-/* Does each rank keep different pieces? */
-static bool is_sharded(const struct parallel *p, enum parallel_state what)
-{
-    return what == PARALLEL_WEIGHTS ? parallel_shares_masters(p)
-                                    : parallel_shares_state(p);
-}
-
 /* Convert n fp32 weights, at `at` in the block, to the type of the model. */
 static void round_weights(const struct parallel *p, void *to, void *from,
                           int64_t n, int64_t at)
@@ -526,7 +519,9 @@ int parallel_collect(struct parallel *p, enum parallel_state what, float *whole,
                      float *own, struct err *e)
 {
     const struct graph *g = p->graph;
-    const bool sharded = is_sharded(p, what);
+    /* does each rank keep different pieces? */
+    const bool sharded = what == PARALLEL_WEIGHTS ? parallel_shares_masters(p)
+                                                  : parallel_shares_state(p);
     struct dev *dev = g->dev;
     struct held_piece k;
     int ret;
