@@ -53,12 +53,8 @@ static void store_reading(struct meter *m, const char *whose,
     }
 }
 
-/* The least, the mean and the largest of each value that is a number. */
-struct meter_summary {
-    struct meter_reading least, mean, most;
-};
-
-static void summarise_value(struct meter_summary *s, int i,
+/* The least, the mean and the largest of the values that are numbers. */
+static void summarise_value(struct meter_reading s[3], int i,
                             const struct meter_reading *r, int64_t stride,
                             int n)
 {
@@ -75,9 +71,9 @@ static void summarise_value(struct meter_summary *s, int i,
         sum += x;
         count++;
     }
-    s->least.value[i] = count ? least : (double)NAN;
-    s->mean.value[i] = count ? sum / count : (double)NAN;
-    s->most.value[i] = count ? most : (double)NAN;
+    s[0].value[i] = count ? least : (double)NAN;
+    s[1].value[i] = count ? sum / count : (double)NAN;
+    s[2].value[i] = count ? most : (double)NAN;
 }
 
 /* Summarise n readings, `stride` apart, at the step and time of the first one
@@ -85,19 +81,19 @@ static void summarise_value(struct meter_summary *s, int i,
 static void store_summary(struct meter *m, const struct meter_reading *r,
                           int64_t stride, int n)
 {
-    struct meter_summary s;
+    struct meter_reading s[3];
     int first = 0;
 
     while (first < n && isnan(r[first * stride].age))
         first++;
     if (first == n)
         return;
-    s.least = s.mean = s.most = r[first * stride];
+    s[0] = s[1] = s[2] = r[first * stride];
     for (int i = 0; i < METER_VALUES; i++)
-        summarise_value(&s, i, r, stride, n);
-    store_reading(m, "min/", &s.least);
-    store_reading(m, "mean/", &s.mean);
-    store_reading(m, "max/", &s.most);
+        summarise_value(s, i, r, stride, n);
+    store_reading(m, "min/", &s[0]);
+    store_reading(m, "mean/", &s[1]);
+    store_reading(m, "max/", &s[2]);
 }
 
 void meter_store(struct meter *m, int ranks, const struct meter_reading *r,

@@ -200,30 +200,24 @@ static bool set_row(struct engine *eng, int64_t row, const struct question *q,
     return n - begin > T;
 }
 
-/* Rows of the batch that are filled, and where their losses go. */
-struct scored_rows {
-    struct engine *engine;
-    int64_t rows;
-    double *sum, *mean; /* of each row */
-};
-
-static int score_rows(struct scored_rows *p, struct err *e)
+/* The losses of the first rows of the batch. */
+static int score_rows(struct engine *eng, int64_t rows, double *sum,
+                      double *mean, struct err *e)
 {
-    struct engine *eng = p->engine;
     const int64_t T = eng->gpt.T;
 
-    if (engine_forward(eng, p->rows, e) < 0)
+    if (engine_forward(eng, rows, e) < 0)
         return -1;
-    for (int64_t r = 0; r < p->rows; r++) {
+    for (int64_t r = 0; r < rows; r++) {
         int64_t n = 0;
 
-        p->sum[r] = 0;
+        sum[r] = 0;
         for (int64_t t = 0; t < T; t++)
             if (eng->batch.y[r * T + t] >= 0) {
-                p->sum[r] += (double)eng->batch.losses[r * T + t];
+                sum[r] += (double)eng->batch.losses[r * T + t];
                 n++;
             }
-        p->mean[r] = p->sum[r] / (double)(n ? n : 1);
+        mean[r] = sum[r] / (double)(n ? n : 1);
     }
     return 0;
 }
@@ -243,22 +237,20 @@ static int ask_question(struct engine *eng, const struct question *q,
                         double tally[TALLIES], struct err *e)
 {
     double sum[MOST_ENDINGS], mean[MOST_ENDINGS];
-    struct scored_rows p = { .engine = eng };
+    int64_t rows;
 
-    for (int done = 0; done < q->n; done += (int)p.rows) {
-        p.sum = sum + done;
-        p.mean = mean + done;
-        p.rows = q->n - done < eng->gpt.B ? q->n - done : eng->gpt.B;
-        for (int i = 0; i < p.rows; i++)
+    for (int done = 0; done < q->n; done += (int)rows) {
+        rows = q->n - done < eng->gpt.B ? q->n - done : eng->gpt.B;
+        for (int i = 0; i < rows; i++)
             tally[CUT] += set_row(eng, i, q, done + i);
-        if (score_rows(&p, e) < 0)
+        if (score_rows(eng, rows, sum + done, mean + done, e) < 0)
             return -1;
     }
-    for (int i = 0; i < q->n; i++)
+    for (int i = 0; i < q->n; i++) {
         if (q->length[i] > 0)
             mean[i] = sum[i] / q->length[i];
-    for (int i = 0; i < q->n; i++)
         tally[NONFINITE] += !isfinite(sum[i]);
+    }
     tally[ASKED]++;
     tally[RIGHT] += find_least(sum, q->n) == q->right;
     tally[RIGHT_NORM] += find_least(mean, q->n) == q->right;

@@ -257,15 +257,6 @@ void report_begin(struct report *r, struct engine *eng, const struct meter *m)
 
 /* ---- steps ------------------------------------------------------------ */
 
-/* How often a source was read. */
-static double epoch_of(const struct engine *eng, size_t source)
-{
-    struct mixture *m = eng->data.train;
-
-    return (double)mixture_count(m, source, engine_sequences(eng)) /
-           (double)loader_windows(mixture_loader(m, source));
-}
-
 static double windows_of(const struct mixture *m)
 {
     double n = 0;
@@ -275,17 +266,20 @@ static double windows_of(const struct mixture *m)
     return n;
 }
 
-/* The epochs of each source with a name. */
+/* The epochs of each source with a name: how often it was read. */
 static void store_epochs(struct report *r, const struct engine *eng)
 {
-    const struct mixture *m = eng->data.train;
+    struct mixture *m = eng->data.train;
     struct run_point point[SOURCE_LIST_MOST];
     char key[SOURCE_LIST_MOST][SOURCE_LIST_NAME + 16];
     int n = 0;
 
     for (size_t k = 0; k < mixture_sources(m) && *mixture_name(m, k); k++) {
         snprintf(key[k], sizeof key[k], "train/%s/epoch", mixture_name(m, k));
-        point[n++] = (struct run_point){ key[k], epoch_of(eng, k) };
+        point[n++] = (struct run_point){
+            key[k], (double)mixture_count(m, k, engine_sequences(eng)) /
+                        (double)loader_windows(mixture_loader(m, k))
+        };
     }
     run_metrics(r->run, eng->state.step, point, n);
 }
