@@ -64,14 +64,6 @@ static int count_ids(const struct shard *s, int32_t eot, struct counts *c,
     return ret < 0 ? -1 : shard_check(s, e);
 }
 
-static void add_count(struct table *t, int64_t n)
-{
-    if (n < 0)
-        table_none(t);
-    else
-        table_int(t, n);
-}
-
 /* Formats for programs have the first tokens in their last column; people see
  * them above the table. */
 static bool has_column(enum table_form form)
@@ -129,9 +121,9 @@ static int add_shard(struct table *t, const char *path,
     table_text(t, format);
     table_bytes(t, size);
     table_int(t, s.n);
-    add_count(t, c.documents);
-    add_count(t, c.distinct);
-    add_count(t, c.max);
+    table_int_or_none(t, c.documents);
+    table_int_or_none(t, c.distinct);
+    table_int_or_none(t, c.max);
     table_text(t, sha256);
     free(format);
     if (tok && head > 0)

@@ -249,10 +249,7 @@ void figure_summary_add(struct table *t, const char *run, const char *metric,
     two_cells(t, unit, y, step, low, n);
     two_cells(t, unit, y, step, high, n);
     two_cells(t, unit, y, step, n ? n - 1 : 0, n);
-    if (bad)
-        table_int(t, bad);
-    else
-        table_none(t);
+    table_int_or_none(t, bad ? bad : -1);
 }
 
 static int draw_once(int argc, char **argv, bool *running, struct err *e)

@@ -185,7 +185,7 @@ static void add_row(const struct sweep_table *r, struct table *t, size_t row)
     const char *parameters, *best_value = NULL;
     double *x = xcalloc(r->n_values, sizeof *x);
     double best = (double)NAN, most, worse = 0;
-    int64_t count;
+    int64_t count = -1;
     int n = 0;
 
     for (size_t v = 0; v < r->n_values; v++) {
@@ -207,10 +207,10 @@ static void add_row(const struct sweep_table *r, struct table *t, size_t row)
         if (has_column(r, i))
             table_text(t, w->cell[r->first[row]].value[i]);
     parameters = run ? run_info_param(run, "derived.parameters") : NULL;
-    if (parameters && num_int(parameters, &count))
-        table_int(t, count);
-    else if (r->sized)
-        table_none(t);
+    if (parameters)
+        num_int(parameters, &count);
+    if (r->sized)
+        table_int_or_none(t, count);
     for (size_t v = 0; r->wide && v < r->n_values; v++) {
         table_real_or_none(t, x[v]);
         if (r->value[v] == best_value)

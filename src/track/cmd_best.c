@@ -90,19 +90,19 @@ static int by_mean(const void *a, const void *b, void *cells)
 }
 
 /* The number of seeds that would decide, if the difference and its deviation
- * stay; 0 if more than a thousand, or if there is one seed. */
+ * stay; -1 if more than a thousand, or if there is one seed. */
 static int64_t count_seeds(const struct cell *c, double error)
 {
     const double deviation = c->diff.error * sqrt((double)c->diff.n);
 
     if (c->n < 2)
-        return 0;
+        return -1;
     for (size_t n = c->diff.n + 1; n <= 1000; n++)
         if (student_quantile(1 - error / 2, n - 1) * deviation /
                 sqrt((double)n) <
             fabs(c->diff.mean))
             return (int64_t)n;
-    return 0;
+    return -1;
 }
 
 static const char *judge(const struct cells *all, const struct cell *c,
@@ -121,7 +121,7 @@ static void add_cell(struct table *t, const struct cells *all,
     const double error = paired_error(all_errors, all->n);
     const double half = paired_half(&c->diff, error);
     const char *result = judge(all, c, half);
-    int64_t seeds = 0;
+    int64_t seeds = -1;
 
     if (by->n == 0)
         table_text(t, c->run[0]->name);
@@ -140,10 +140,7 @@ static void add_cell(struct table *t, const struct cells *all,
     table_text(t, result);
     if (strcmp(result, "may be best") == 0)
         seeds = count_seeds(c, error);
-    if (seeds > 0)
-        table_int(t, seeds);
-    else
-        table_none(t);
+    table_int_or_none(t, seeds);
 }
 
 enum { MOST_NAMES = 10 };

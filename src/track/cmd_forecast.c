@@ -38,10 +38,8 @@ static void add_row(struct table *t, const struct run_info *run,
     table_real(t, p->value.loss);
     table_real_or_none(t, p->value.low);
     table_real_or_none(t, p->value.high);
-    if (p->value.coverage > 0)
-        table_int(t, llround(100 * p->value.coverage));
-    else
-        table_none(t);
+    table_int_or_none(
+        t, p->value.coverage > 0 ? llround(100 * p->value.coverage) : -1);
     table_int(t, p->tested_on);
     table_int(t, p->step);
 }

@@ -429,10 +429,8 @@ static void add_parts(struct table *t, const struct table_cell *keys, size_t n,
         add_keys(t, keys, n);
         table_text(t, spent_words[i]);
         table_real(t, s->secs[i] / 3600);
-        if (i < SPENT_QUEUE)
-            table_int(t, llround(100 * s->secs[i] / sum));
-        else
-            table_none(t);
+        table_int_or_none(t, i < SPENT_QUEUE ? llround(100 * s->secs[i] / sum)
+                                             : -1);
     }
 }
 

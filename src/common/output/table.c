@@ -66,6 +66,14 @@ void table_int(struct table *t, int64_t n)
     next_cell(t, TABLE_INT)->i = n;
 }
 
+void table_int_or_none(struct table *t, int64_t n)
+{
+    if (n < 0)
+        table_none(t);
+    else
+        table_int(t, n);
+}
+
 void table_real(struct table *t, double x)
 {
     next_cell(t, TABLE_REAL)->x = x;

@@ -132,6 +132,7 @@ void table_text(struct table *, const char *s); /* NULL: none */
 void table_printf(struct table *, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 void table_int(struct table *, int64_t);
+void table_int_or_none(struct table *, int64_t); /* below 0: none */
 void table_real(struct table *, double);
 void table_real_or_none(struct table *, double);  /* NaN: none */
 void table_time(struct table *, int64_t wall_ms); /* 0: none */

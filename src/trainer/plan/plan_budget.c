@@ -272,10 +272,7 @@ static void add_row(const struct budget *b, const struct settings *s,
         table_real(t, loss_of(b, s));
     else
         table_none(t);
-    if (own > 0)
-        table_int(t, (int64_t)(tokens / own));
-    else
-        table_none(t);
+    table_int_or_none(t, own > 0 ? (int64_t)(tokens / own) : -1);
 }
 
 static void tell_lowest(const struct budget *b, const struct settings *s,

@@ -457,10 +457,7 @@ static void add_cell_row(struct rows *r, const char *name, int64_t parameters,
     struct table *t = &r->table;
 
     table_text(t, name);
-    if (parameters)
-        table_int(t, parameters);
-    else
-        table_none(t);
+    table_int_or_none(t, parameters ? parameters : -1);
     table_int(t, (int64_t)sum[0]);
     table_int(t, (int64_t)sum[1]);
     table_real_or_none(t, sum[2]);

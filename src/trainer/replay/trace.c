@@ -26,10 +26,7 @@ static void begin_row(struct trace *t, int64_t micro, const char *operation,
                       const char *tensor)
 {
     table_int(t->table, t->step);
-    if (micro >= 0)
-        table_int(t->table, micro);
-    else
-        table_none(t->table);
+    table_int_or_none(t->table, micro);
     table_text(t->table, operation);
     table_text(t->table, tensor);
 }
