@@ -425,11 +425,13 @@ static int run_cells(struct sweep_run *s, const struct sweep_command *c,
     return ret;
 }
 
-static int open_and_run(struct sweep_run *s, const struct sweep_command *c,
-                        const char *action, struct err *e)
+int sweep_command_run(struct sweep_run *s, const struct sweep_command *c,
+                      const char *action, struct err *e)
 {
     const bool look = action[0] || c->dry_run;
 
+    if (table_form(&c->style, e) < 0 || sweep_expand(&s->sweep, e) < 0)
+        return -1;
     s->folder =
         c->folder ? xstrdup(c->folder) : path_join("sweeps", s->sweep.name);
     if (sweep_run_open(s, e) < 0 || (look && sweep_run_look(s, e) < 0))
@@ -441,20 +443,9 @@ static int open_and_run(struct sweep_run *s, const struct sweep_command *c,
     return c->to_slurm ? submit_cells(s, c, e) : run_cells(s, c, e);
 }
 
-int sweep_command_run(struct sweep_run *s, struct sweep_command *c,
-                      const char *action, struct err *e)
-{
-    if (table_form(&c->style, e) < 0 || sweep_expand(&s->sweep, e) < 0)
-        return -1;
-    return open_and_run(s, c, action, e);
-}
-
 const char *sweep_command_action(int argc, char **argv)
 {
-    static const char *const actions[] = { "status", "report" };
+    static const char *const actions[] = { "status", "report", NULL };
 
-    for (int i = 0; argc > 0 && i < 2; i++)
-        if (strcmp(argv[0], actions[i]) == 0)
-            return actions[i];
-    return "";
+    return argc > 0 && opt_find_word(actions, argv[0]) >= 0 ? argv[0] : "";
 }

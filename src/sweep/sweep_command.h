@@ -66,7 +66,7 @@ const char *sweep_command_action(int argc, char **argv);
 /* Read the file, if there is one, and the options. */
 int sweep_command_read(struct sweep_run *, const struct sweep_command *,
                        struct err *);
-int sweep_command_run(struct sweep_run *, struct sweep_command *,
+int sweep_command_run(struct sweep_run *, const struct sweep_command *,
                       const char *action, struct err *);
 
 /* Add an option and its value to a line for the shell. */

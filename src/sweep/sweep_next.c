@@ -333,11 +333,11 @@ static int draw_group(struct sweep_next *n, struct err *e)
     return ret;
 }
 
-static int choose(struct sweep_next *n, size_t *cell, bool *drawn,
-                  struct err *e)
+enum { DRAWN = 2 }; /* the answer of choose() that there is one more group */
+
+static int choose(struct sweep_next *n, size_t *cell, struct err *e)
 {
     n->complete = true;
-    *drawn = false;
     if (sweep_run_look(n->run, e) < 0)
         return -1;
     make_room(n);
@@ -349,10 +349,8 @@ static int choose(struct sweep_next *n, size_t *cell, bool *drawn,
         found = find_cell(n, rung, cell, e);
         if (found)
             return found;
-        if (rung == 0 && sweep_run_may_draw(n->run)) {
-            *drawn = true;
-            return draw_group(n, e);
-        }
+        if (rung == 0 && sweep_run_may_draw(n->run))
+            return draw_group(n, e) < 0 ? -1 : DRAWN;
         if (rung + 1 < count_rungs(n) && promote(n, rung, e) < 0)
             return -1;
     }
@@ -361,12 +359,11 @@ static int choose(struct sweep_next *n, size_t *cell, bool *drawn,
 
 int sweep_next_choose(struct sweep_next *n, size_t *cell, struct err *e)
 {
-    bool drawn;
     int found;
 
     do
-        found = choose(n, cell, &drawn, e);
-    while (found == 0 && drawn);
+        found = choose(n, cell, e);
+    while (found == DRAWN);
     return found;
 }
 

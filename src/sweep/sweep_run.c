@@ -144,17 +144,14 @@ static int read_parent(struct sweep_run *s, struct err *e)
 {
     char *path = path_join(s->folder, "parent");
     struct buf text = BUF_INIT;
-    int ret = buf_read_file(&text, path, 256, e);
+    const int ret = buf_read_file(&text, path, 256, e);
 
     if (ret == 0) {
         buf_trim(&text, strcspn(text.s, "\n"));
         s->parent = buf_detach(&text);
-    } else if (e->kind == ERR_MISSING) {
-        *e = (struct err){ 0 };
-        ret = 0;
     }
     free(path);
-    return ret;
+    return err_allow(ret, ERR_MISSING, e);
 }
 
 /* Of several processes that choose the id of the parent at once, the first
@@ -259,11 +256,10 @@ int sweep_run_begin(struct sweep_run *s, bool runs, struct err *e)
 
     if (s->program->check(s, 0, e) < 0)
         return -1;
-    if ((runs || !s->parent) && begin_parent(s, e) < 0) {
-        if (runs || e->kind != ERR_BUSY) /* another process is making it */
-            return -1;
-        *e = (struct err){ 0 };
-    }
+    if (runs ? begin_parent(s, e) < 0
+             : !s->parent && /* another process may be making it */
+                   err_allow(begin_parent(s, e), ERR_BUSY, e) < 0)
+        return -1;
     if (write_folder(s, 0, e) < 0)
         return -1;
     if (runs || !s->own)
@@ -342,11 +338,8 @@ int sweep_run_look(struct sweep_run *s, struct err *e)
     runs_free(&s->runs);
     s->runs = (struct runs){ 0 };
     memset(s->count, 0, sizeof s->count);
-    if (runs_load(&s->runs, s->root, 0, e) < 0) {
-        if (e->kind != ERR_MISSING)
-            return -1;
-        *e = (struct err){ 0 };
-    }
+    if (err_allow(runs_load(&s->runs, s->root, 0, e), ERR_MISSING, e) < 0)
+        return -1;
     if (s->own && !s->looked) /* which cells are written elsewhere? */
         runs_await_beats(&s->runs, s->root);
     s->looked = true;
