@@ -45,23 +45,18 @@ struct sweep_cells {
 
 /* ---- values ------------------------------------------------------------ */
 
-/* Is set i the one that counts: no later set and no axis has its key? */
-static bool set_counts(const struct sweep *w, size_t cell, size_t i)
-{
-    return sweep_value(w, cell, w->set[i].key) == w->set[i].value;
-}
-
 typedef int value_fn(void *arg, const char *key, const char *value,
                      struct err *);
 
-/* Call a function for each setting of the file and each axis. */
+/* Call a function for each setting of the file and each axis, but not for a
+ * setting whose key an axis or a later setting has, too. */
 static int each_value(const struct sweep *w, size_t cell, value_fn *call,
                       void *arg, struct err *e)
 {
     int ret = 0;
 
     for (size_t i = 0; ret == 0 && i < w->n_sets; i++)
-        if (set_counts(w, cell, i))
+        if (sweep_value(w, cell, w->set[i].key) == w->set[i].value)
             ret = call(arg, w->set[i].key, w->set[i].value, e);
     for (size_t i = 0; ret == 0 && i < w->n_axes; i++)
         if (*w->cell[cell].value[i])
@@ -101,12 +96,19 @@ static bool find_filling(void *arg, const char *name, size_t n, struct buf *out)
     return value;
 }
 
-static int fill_word(struct filling *f, const char *word, struct buf *out,
-                     struct err *e)
+static int add_words(struct filling *f, struct child *c, struct err *e)
 {
-    return sweep_fill(out, word, find_filling, f, e) < 0
-               ? err_wrap(e, "the command")
-               : 0;
+    const struct sweep_cells *cells = f->s->arg;
+    struct buf word = BUF_INIT;
+    int ret = 0;
+
+    for (size_t i = 0; i < cells->n && ret == 0; i++) {
+        buf_trim(&word, 0);
+        ret = sweep_fill(&word, cells->command[i], find_filling, f, e);
+        child_arg(c, word.s);
+    }
+    buf_clear(&word);
+    return ret < 0 ? err_wrap(e, "the command") : 0;
 }
 
 /* ---- the environment --------------------------------------------------- */
@@ -281,8 +283,8 @@ static int check_cells(struct sweep_run *s, size_t from, struct err *e)
     const struct sweep *w = &s->sweep;
     const struct sweep_cells *c = s->arg;
     struct filling f = { .s = s, .folder = "", .steps = w->steps ? "" : NULL };
-    struct buf word = BUF_INIT;
-    int ret = 0;
+    struct child unused = { .n_args = 0 };
+    int ret;
 
     (void)from;
     if (c->n == 0)
@@ -301,27 +303,9 @@ static int check_cells(struct sweep_run *s, size_t from, struct err *e)
                          "compares runs that other processes may begin again; "
                          "set sweep.resume = yes");
     s->most_steps = w->steps;
-    for (size_t i = 0; ret == 0 && i < c->n; i++)
-        ret = fill_word(&f, c->command[i], &word, e);
-    buf_clear(&word);
+    ret = add_words(&f, &unused, e);
+    arena_clear(&unused.mem);
     return ret;
-}
-
-static int add_words(struct filling *f, struct child *c, struct err *e)
-{
-    const struct sweep_cells *cells = f->s->arg;
-
-    for (size_t i = 0; i < cells->n; i++) {
-        struct buf word = BUF_INIT;
-        const int ret = fill_word(f, cells->command[i], &word, e);
-
-        child_arg(c, arena_strdup(&c->mem, word.s));
-        buf_clear(&word);
-        if (ret < 0)
-            return -1;
-    }
-    c->program = c->arg[0];
-    return 0;
 }
 
 static int start_cell(struct sweep_run *s, size_t cell, int64_t stop_at,
@@ -342,8 +326,10 @@ static int start_cell(struct sweep_run *s, size_t cell, int64_t stop_at,
         f.steps = arena_printf(&c->mem, "%lld", (long long)steps);
     if (ret == 0)
         ret = add_words(&f, c, e);
-    if (ret == 0)
+    if (ret == 0) {
+        c->program = c->arg[0];
         ret = find_or_make_run(&f, c->program, &run, &attempt, e);
+    }
     if (ret == 0) {
         char *beats = attempt_path(run, attempt);
 
