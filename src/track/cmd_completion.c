@@ -55,9 +55,7 @@ static const char *const *split_words(struct arena *mem, char *text)
         list = arena_grow(mem, list, n, sizeof *list);
         list[n++] = word;
     }
-    list = arena_grow(mem, list, n, sizeof *list);
-    list[n] = NULL;
-    return list;
+    return arena_grow(mem, list, n, sizeof *list); /* ends with NULL */
 }
 
 /* The options of the last command end here. */
@@ -65,9 +63,8 @@ static void end_cmd(struct reading *r)
 {
     if (!r->cmd)
         return;
-    r->opts = arena_grow(&r->to->mem, r->opts, r->n_opts, sizeof *r->opts);
-    r->opts[r->n_opts] = (struct opt){ 0 };
-    r->cmd->opts = r->opts;
+    r->cmd->opts = /* ends with zeros */
+        arena_grow(&r->to->mem, r->opts, r->n_opts, sizeof *r->opts);
     r->opts = NULL;
     r->n_opts = 0;
 }
@@ -143,7 +140,6 @@ static int load_options(struct options *p, const char *name, struct err *e)
         add_line(&r, line);
     end_cmd(&r);
     p->cmds = arena_grow(&p->mem, p->cmds, r.n_cmds, sizeof *p->cmds);
-    p->cmds[r.n_cmds] = NULL;
     buf_clear(&out);
     free(path);
     return ret;

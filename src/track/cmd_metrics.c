@@ -185,16 +185,11 @@ static bool find_next_step(const struct metric_histories *h, int64_t *step)
     return any;
 }
 
-static void pass_points(struct metric_history *h, int64_t step)
-{
-    while (h->at < h->s.n && h->s.step[h->at] == step)
-        h->at++;
-}
-
 static void pass_step(struct metric_histories *h, int64_t step)
 {
-    for (size_t i = 0; i < h->n; i++)
-        pass_points(&h->item[i], step);
+    for (struct metric_history *x = h->item; x < h->item + h->n; x++)
+        while (x->at < x->s.n && x->s.step[x->at] == step)
+            x->at++;
 }
 
 /* Pass over the steps that are not among the last ones of all histories: each
