@@ -70,13 +70,6 @@ struct sweep_table {
     bool sized; /* the runs tell how many parameters their models have */
 };
 
-static bool is_seed(const struct sweep_table *r, size_t axis)
-{
-    const struct sweep *w = &r->s->sweep;
-
-    return strcmp(w->axis[axis].key, w->seed_key) == 0;
-}
-
 static int find_axis(struct sweep_table *r, const char *by, struct err *e)
 {
     const struct sweep *w = &r->s->sweep;
@@ -95,7 +88,10 @@ static int find_axis(struct sweep_table *r, const char *by, struct err *e)
 /* Does an axis have a column?  One of a single value says nothing. */
 static bool has_column(const struct sweep_table *r, size_t axis)
 {
-    return axis != r->by && !is_seed(r, axis) && r->s->sweep.axis[axis].n != 1;
+    const struct sweep *w = &r->s->sweep;
+
+    return axis != r->by && strcmp(w->axis[axis].key, w->seed_key) != 0 &&
+           w->axis[axis].n != 1;
 }
 
 /* Cells of one row agree in all axes but this one and the seed. */

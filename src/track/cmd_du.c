@@ -113,14 +113,12 @@ static int print_table(const struct disk_use *use, int n, struct err *e)
 
 static int du_main(int argc, char **argv, struct err *e)
 {
-    const int flags = LOAD_DELETED | LOAD_NO_METRICS;
     struct runs runs = { 0 };
     struct disk_use *use;
     int n;
 
-    if (table_form(&style, e) < 0)
-        return -1;
-    if (track_load(&runs, argc, argv, flags, e) < 0)
+    if (table_form(&style, e) < 0 ||
+        track_load(&runs, argc, argv, LOAD_DELETED | LOAD_NO_METRICS, e) < 0)
         return -1;
     use = xcalloc(runs.n, sizeof *use);
     n = sum_runs(use, &runs, e);

@@ -127,17 +127,14 @@ static void explain_nothing(void)
 
 static int ls_main(int argc, char **argv, struct err *e)
 {
-    struct table t = TABLE_INIT("gtrack.ls/1");
+    struct table t =
+        TABLE_INIT(group_text ? "gtrack.ls-groups/1" : "gtrack.ls/1");
     struct runs runs = { 0 };
     const int form = table_form(&style, e);
     int ret = -1;
 
-    if (form < 0)
-        return -1;
     t.hint = "-c LIST or --csv shows them";
-    if (group_text)
-        t.schema = "gtrack.ls-groups/1";
-    if (track_select(&runs, &selection, argc, argv, e) < 0)
+    if (form < 0 || track_select(&runs, &selection, argc, argv, e) < 0)
         return -1;
     if (group_text || form == TABLE_MARKDOWN || form == TABLE_LATEX)
         differ_drop_sweeps(&runs, argv, argc);
