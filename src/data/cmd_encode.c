@@ -30,21 +30,12 @@
 #include "data/token/chat_template.h"
 #include "data/token/tokenizer.h"
 
-/* FRACTION is another word for TAIL, and FIRST for SHARD. */
-enum {
-    HOLDOUT_DEFAULT = -1,
-    HOLDOUT_HASH,
-    HOLDOUT_TAIL,
-    HOLDOUT_SHARD,
-    HOLDOUT_FRACTION,
-    HOLDOUT_FIRST
-};
+enum { HOLDOUT_DEFAULT = -1, HOLDOUT_HASH, HOLDOUT_TAIL, HOLDOUT_SHARD };
 
-static const char *const holdout_words[] = {
-    [HOLDOUT_HASH] = "hash",   [HOLDOUT_TAIL] = "tail",
-    [HOLDOUT_SHARD] = "shard", [HOLDOUT_FRACTION] = "fraction",
-    [HOLDOUT_FIRST] = "first", NULL
-};
+static const char *const holdout_words[] = { [HOLDOUT_HASH] = "hash",
+                                             [HOLDOUT_TAIL] = "tail",
+                                             [HOLDOUT_SHARD] = "shard",
+                                             NULL };
 
 static const char *const eot_words[] = { [ENCODE_EOT_FIRST] = "first",
                                          [ENCODE_EOT_LAST] = "last",
@@ -573,10 +564,6 @@ static int encode_main(int argc, char **argv, struct err *e)
     struct encoding w = { 0 };
     int got;
 
-    if (holdout == HOLDOUT_FRACTION)
-        holdout = HOLDOUT_TAIL;
-    if (holdout == HOLDOUT_FIRST)
-        holdout = HOLDOUT_SHARD;
     if (check_options(argc, e) < 0 ||
         corpus_conf_set(&w.in, &input, argv, argc, e) < 0 ||
         tokenizer_load(&w.tokenizer, tokenizer_path, e) < 0)

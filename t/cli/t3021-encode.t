@@ -162,9 +162,11 @@ check "--split shard holds out the first shard" sh -c '
     gdata encode -q -T tok -o sh/x --split shard --shard-tokens 9000 \
         docs.jsonl >/dev/null && ls sh/*.bin | xargs -n1 basename | head -2 | tr "\n" " " |
     grep "x_train_000001.bin x_train_000002.bin" && test -s sh/x_val_000000.bin'
-check "--split first is another word for --split shard" sh -c '
-    gdata encode -q -T tok -o first/x --split first --shard-tokens 9000 \
-        docs.jsonl && cmp first/x_val_000000.bin sh/x_val_000000.bin'
+check "--split knows each way by one word" sh -c '
+    for word in first fraction; do
+        gdata encode -q -T tok -o no/x --split $word docs.jsonl 2>err
+        test $? -eq 2 && grep "hash.*tail.*shard" err || exit 1
+    done'
 head -c 9000 docs.jsonl >one.txt
 check "the tail of a single text is held out without --split" sh -c '
     gdata encode -T tok -o alone/x --val 10% one.txt >got 2>err &&
