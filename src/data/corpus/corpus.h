@@ -76,7 +76,7 @@ struct corpus_conf {
     enum corpus_bad bad;
     bool quiet;                      /* about what is skipped */
     bool keep_lines;                 /* as JSON, in corpus_doc */
-    bool chat;                       /* documents are conversations (chat.h) */
+    bool chat;                       /* documents are conversations (jsonl.h) */
     size_t max_line;                 /* bytes of JSON; 0: 64 MiB */
     double good;                     /* the least share of lines that are not
                                       * bad; fewer are an error */

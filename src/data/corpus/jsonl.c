@@ -5,7 +5,6 @@
 
 #include "common/format/json_scan.h"
 #include "common/output/emit.h"
-#include "data/corpus/chat.h"
 #include "data/corpus/where.h"
 
 enum { DEPTH = 16 }; /* of fields within fields */
@@ -79,6 +78,87 @@ static int take_member(struct json_scan *s, struct where_row *row,
     return ret;
 }
 
+struct text {
+    char *s;
+    size_t n;
+};
+
+static bool equals(const struct text *t, const char *word)
+{
+    return t->n == strlen(word) && memcmp(t->s, word, t->n) == 0;
+}
+
+static const char *find_role(const struct text *t)
+{
+    static const char *const roles[][2] = {
+        { "system", "system" },       { "developer", "system" },
+        { "user", "user" },           { "human", "user" },
+        { "assistant", "assistant" }, { "gpt", "assistant" },
+        { "model", "assistant" },     { "chatbot", "assistant" },
+        { "tool", "tool" },           { "function", "tool" },
+        { "observation", "tool" },
+    };
+
+    for (size_t i = 0; i < sizeof roles / sizeof *roles; i++)
+        if (equals(t, roles[i][0]))
+            return roles[i][1];
+    return NULL;
+}
+
+static int read_message(struct json_scan *s, const char **role,
+                        struct text *content)
+{
+    struct text named = { 0 };
+    int more;
+
+    *content = (struct text){ 0 };
+    json_scan_blanks(s);
+    for (more = json_scan_enter(s, '{'); more; more = json_scan_next(s, '{')) {
+        struct text key, *to = NULL;
+
+        if (more < 0 || json_scan_name(s, &key.s, &key.n) < 0)
+            return -1;
+        if (equals(&key, "role") || equals(&key, "from"))
+            to = &named;
+        else if (equals(&key, "content") || equals(&key, "value"))
+            to = content;
+        if ((to ? json_scan_string(s, &to->s, &to->n) : json_scan_skip(s)) < 0)
+            return -1;
+    }
+    if (!named.s || !content->s)
+        return json_scan_fail(s, "a message needs a role and a content");
+    *role = find_role(&named);
+    if (!*role)
+        return json_scan_fail(s, "the role is not system, user, assistant or "
+                                 "tool");
+    if (memchr(content->s, '\0', content->n))
+        return json_scan_fail(s, "a message has a NUL byte");
+    return 0;
+}
+
+/* Replace the messages by their text. */
+static int read_chat(struct json_scan *s, char **text, size_t *len)
+{
+    char *out = s->at; /* what is written is shorter than what was read */
+    int more;
+
+    *text = out;
+    for (more = json_scan_enter(s, '['); more; more = json_scan_next(s, '[')) {
+        struct text content;
+        const char *role = NULL;
+
+        if (more < 0 || read_message(s, &role, &content) < 0)
+            return -1;
+        memcpy(out, role, strlen(role) + 1);
+        out += strlen(role) + 1;
+        memmove(out, content.s, content.n);
+        out += content.n;
+        *out++ = '\0';
+    }
+    *len = (size_t)(out - *text);
+    return *len > 0 ? 0 : json_scan_fail(s, "the conversation has no messages");
+}
+
 /* Read the members of the object.  *text stays NULL without the field. */
 static int read_members(struct json_scan *s, const char *field, char kind,
                         struct where_row *row, char **text, size_t *len)
@@ -101,7 +181,7 @@ static int read_members(struct json_scan *s, const char *field, char kind,
         wrong = s->at == s->end || *s->at != kind ? s->at : NULL;
         if ((wrong         ? json_scan_skip(s)
              : kind == '"' ? json_scan_string(s, text, len)
-                           : chat_scan(s, text, len)) < 0)
+                           : read_chat(s, text, len)) < 0)
             return -1;
         if (!wrong && row && row->where)
             where_row_set(row, field, *text, *len);

@@ -10,8 +10,16 @@
  *
  * The line must be an object of RFC 8259, or Python's extension of it with NaN
  * and infinities.  The string `field` of this object is unescaped in place;
- * with '[' as `kind` instead of '"', it is a conversation (chat.h).  If several
- * fields have this name, the last one counts, as in Python.
+ * if several fields have this name, the last one counts, as in Python.
+ *
+ * With '[' as `kind` instead of '"', the field is a conversation, an array of
+ * messages.  In its place comes the text
+ *
+ *      ROLE NUL CONTENT NUL ROLE NUL CONTENT NUL ...
+ *
+ * A message is an object with the strings "role" and "content" (OpenAI's form),
+ * or "from" and "value" (ShareGPT's); other members are ignored.  A role
+ * becomes "system", "user", "assistant" or "tool", whatever the form calls it.
  *
  * Returns 1; 0 for a blank line; -1 if the line is not JSON or lacks the field,
  * with the column and the reason in *e.  What the filter of the row names is

@@ -1,7 +1,6 @@
 # Documents from files and servers.
 src_data_libdata_a_SOURCES += \
 	%D%/catalog.c \
-	%D%/chat.c \
 	%D%/corpus.c \
 	%D%/corpus_docs.c \
 	%D%/corpus_feed.c \

@@ -67,7 +67,7 @@ static void add_eot(const struct block_task *t)
                         (t->conf->chat ? SHARD_UNSCORED : 0);
 }
 
-/* The messages are as chat_scan() has left them. */
+/* The messages are as jsonl_row() has left them. */
 static size_t encode_chat(const struct block_task *t, const char *text,
                           size_t n)
 {
