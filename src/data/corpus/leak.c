@@ -5,10 +5,11 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "common/format/unicode.h"
 #include "common/machine/cores.h"
 #include "common/mem.h"
+#include "common/utf8.h"
 #include "data/corpus/hashset.h"
-#include "data/corpus/normalize.h"
 
 enum { THREADS_MAX = 64 };
 
@@ -75,6 +76,36 @@ static void end_word(const struct leak *l, struct roll *r, sequence_fn *fn,
     for (int i = 0; i < l->lengths; i++)
         if (r->words >= l->length[i])
             fn(arg, last_words(l, r, l->length[i]));
+}
+
+enum { NORMALIZE_BYTE = 0x110000 }; /* + a byte that is not UTF-8 */
+
+/* The character at p in lower case, or -1 for a separator; *n is its length.
+ * Letters, their marks, and numbers remain. */
+static int32_t normalize_next(const uint8_t *p, const uint8_t *end, size_t *n)
+{
+    const uint8_t lower = *p | 0x20;
+    uint32_t c;
+    int class;
+
+    *n = 1;
+    if (*p < 0x80) {
+        if (lower >= 'a' && lower <= 'z')
+            return lower;
+        return *p >= '0' && *p <= '9' ? *p : -1;
+    }
+    *n = utf8_decode(p, end, &c);
+    if (c == UTF8_BAD) {
+        *n = 1;
+        return NORMALIZE_BYTE | *p;
+    }
+    class = unicode_class_and_case(c);
+    if (class >> 2 == UNICODE_UPPER)
+        return utf8_fold((int32_t)c);
+    return (class & 3) == UNICODE_LETTER || (class & 3) == UNICODE_NUMBER ||
+                   class >> 2 == UNICODE_MARK
+               ? (int32_t)c
+               : -1;
 }
 
 /* Chinese and Japanese have no spaces between words. */

@@ -17,12 +17,13 @@
  *      leak_report(l, &r);
  *      leak_free(l);
  *
- * A text is the sequence of its words: letters and numbers, in lower case
- * (normalize.h); each character of Chinese and Japanese is a word.  A document
- * is in the training text as a whole if a training document has the same words,
- * or if all its sequences of n words occur in the training text.  A document of
- * fewer words, but at least LEAK_LEAST, is one sequence.  Documents without a
- * word are ignored.
+ * A text is the sequence of its words: letters, their marks, and numbers, in
+ * lower case; all other characters, such as spaces, quotes and dashes, separate
+ * words.  Each character of Chinese and Japanese is a word.  A document is in
+ * the training text as a whole if a training document has the same words, or if
+ * all its sequences of n words occur in the training text.  A document of fewer
+ * words, but at least LEAK_LEAST, is one sequence.  Documents without a word
+ * are ignored.
  *
  * Hashes have 64 bits: with a million sequences on one side and 10 billion on
  * the other, the probability that one is found by mistake is 1 in 2000.
