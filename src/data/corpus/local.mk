@@ -7,7 +7,6 @@ src_data_libdata_a_SOURCES += \
 	%D%/corpus_files.c \
 	%D%/corpus_parquet.c \
 	%D%/fetch.c \
-	%D%/gather.c \
 	%D%/hashset.c \
 	%D%/jsonl.c \
 	%D%/leak.c \
