@@ -3,6 +3,7 @@ confdir = $(pkgdatadir)/conf
 dist_conf_DATA = \
 	%D%/c4-29M.ini \
 	%D%/c4-30M.ini \
+	%D%/chat.ini \
 	%D%/fast-124M.ini \
 	%D%/fast-30M.ini \
 	%D%/gpt-300M.ini \

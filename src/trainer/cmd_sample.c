@@ -151,25 +151,6 @@ struct output {
     int64_t drawn;    /* tokens */
 };
 
-/* How many of n bytes are whole characters. */
-static size_t whole_characters(const char *s, size_t n)
-{
-    size_t i = n, back = 0;
-
-    while (i > 0 && back < 4 && ((unsigned char)s[i - 1] & 0xc0) == 0x80) {
-        i--;
-        back++;
-    }
-    if (i > 0) {
-        const unsigned char c = (unsigned char)s[i - 1];
-        const size_t need = c >= 0xf0 ? 3 : c >= 0xe0 ? 2 : c >= 0xc0 ? 1 : 0;
-
-        if (need > back)
-            return i - 1;
-    }
-    return n;
-}
-
 /* The samples of a prompt follow each other. */
 static size_t prompt_of(const struct output *o, int sample)
 {
@@ -188,7 +169,7 @@ static void add_token(void *arg, int sequence, int32_t id)
     if (begins)
         tokenizer_drop_space(o->engine->data.tokenizer, b, 0);
     if (o->live) {
-        const size_t n = whole_characters(b->s, b->len);
+        const size_t n = pager_whole(b->s, b->len);
 
         pager_data(b->s + o->shown, n - o->shown, ERR_IGNORED);
         fflush(stdout);

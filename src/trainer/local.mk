@@ -28,6 +28,7 @@ gtrain_SOURCES = \
 	%D%/cmd_rehearse.c \
 	%D%/cmd_batch.c \
 	%D%/cmd_sample.c \
+	%D%/cmd_chat.c \
 	%D%/cmd_export.c \
 	%D%/cmd_import.c \
 	%D%/cmd_bench.c \

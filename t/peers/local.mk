@@ -5,6 +5,7 @@ peer_scripts += \
 	%D%/t9020-tokenizer.t \
 	%D%/t9021-sentencepiece.t \
 	%D%/t9022-llama.t \
+	%D%/t9023-chat.t \
 	%D%/t9040-data.t \
 	%D%/t9050-options.t \
 	%D%/t9060-torchrun.t \

@@ -65,4 +65,50 @@ llama-3 $llama $llama3
 smollm3 $llama model.layers=5 model.nope_every=4
 qwen2-yarn $llama model.qkv_bias=yes model.output_bias=no $yarn
 END
+
+# a conversation, with the template in the file
+gdata vocab tok --add '<|im_start|>' --add '<|im_end|>' -o tok-chat >log
+for i in 1 2 3 4 5 6; do
+    echo '{"messages":[{"role":"user","content":"hello"},{"role":"assistant","content":"wor & and"}]}'
+    echo '{"messages":[{"role":"system","content":"b"},{"role":"user","content":"and"},{"role":"assistant","content":"b hello"}]}'
+done >talk.jsonl
+gdata encode -q --chat chatml -T tok-chat -o talk talk.jsonl >>log 2>&1
+# shellcheck disable=SC2046,SC2086 # words
+gtrain -q -c tiny.ini --root chat $(printf -- '-s %s ' $llama) -s model.vocab=302 -s model.context=96 \
+    -s data.tokenizer=tok-chat -s data.train='talk*.bin' -s data.order=whole \
+    -s model.mask=document -s schedule.steps=60 >>log 2>&1 &&
+    gtrain export -q -f gguf --root chat run1 -o chat.gguf >>log 2>&1
+ok $? "a model with a template is exported" "$(cat log)"
+cat >talk.py <<'P'
+import json
+import sys
+
+import xllamacpp
+
+p = xllamacpp.CommonParams()
+p.model.path = "chat.gguf"
+p.n_ctx = 96
+p.n_parallel = 1
+p.warmup = False
+p.use_jinja = True
+server = xllamacpp.Server(p)
+for line in sys.stdin:
+    answer = server.handle_chat_completions({
+        "messages": json.loads(line), "max_tokens": 12, "temperature": 0,
+        "top_k": 1})
+    if not isinstance(answer, dict):
+        answer = json.loads(answer)
+    print(answer["choices"][0]["message"]["content"])
+P
+gtrain chat --root chat run1 -s sample.temperature=0 >want 2>>log <<'E'
+hello
+/system b
+and
+E
+"$python" talk.py >got 2>>log <<'E'
+[{"role": "user", "content": "hello"}]
+[{"role": "system", "content": "b"}, {"role": "user", "content": "and"}]
+E
+test "$(wc -l <want)" -eq 2 && cmp want got
+ok $? "llama.cpp answers as gtrain chat does" "$(cat want; echo; cat got; tail -n 5 log)"
 done_testing

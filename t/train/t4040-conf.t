@@ -4,7 +4,7 @@
 . "$top/t/lib/fixtures.sh"
 rhythm 3000 >data.bin
 small="--set model.layers=1 --set model.context=32 --set model.vocab=500
-    --set data.order=epoch
+    --set data.order=epoch --set model.mask=causal
     --set data.tokenizer= --set data.train=data.bin --set data.val=data.bin
     --set train.device=cpu --set train.threads=1 --set train.micro_batch=1
     --set train.batch=2 --set train.stop_at=1 --set eval.sequences=2

@@ -117,18 +117,17 @@ int pager_print(struct err *e, const char *fmt, ...)
     return ret;
 }
 
-/* How many bytes at the end begin a character that is not complete. */
-static size_t count_partial(const char *text, size_t n)
+size_t pager_whole(const char *text, size_t n)
 {
     for (size_t back = 1; back < UTF8_MAX && back <= n; back++) {
         const unsigned char c = (unsigned char)text[n - back];
 
         if (c >= 0xC0)
-            return back < (c >= 0xF0 ? 4 : c >= 0xE0 ? 3 : 2) ? back : 0;
+            return back < (c >= 0xF0 ? 4 : c >= 0xE0 ? 3 : 2) ? n - back : n;
         if (c < 0x80)
             break;
     }
-    return 0;
+    return n;
 }
 
 int pager_file(FILE *fp, const char *name, struct err *e)
@@ -139,7 +138,7 @@ int pager_file(FILE *fp, const char *name, struct err *e)
 
     do {
         n = kept + fread(chunk + kept, 1, sizeof chunk - kept, fp);
-        kept = n == sizeof chunk ? count_partial(chunk, n) : 0;
+        kept = n == sizeof chunk ? n - pager_whole(chunk, n) : 0;
         ret = pager_data(chunk, n - kept, e);
         memmove(chunk, chunk + n - kept, kept);
     } while (ret == 0 && n == sizeof chunk);

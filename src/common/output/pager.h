@@ -22,6 +22,8 @@ int pager_data(const char *text, size_t n, struct err *);
 /* The same for what printf() would print. */
 int pager_print(struct err *, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
+/* How many of n bytes are whole characters; the others begin one. */
+size_t pager_whole(const char *text, size_t n);
 /* pager_data() for the rest of a file of this name. */
 int pager_file(FILE *, const char *name, struct err *);
 

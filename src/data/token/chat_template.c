@@ -12,55 +12,34 @@ const char *const chat_forms[] = { [CHAT_CHATML] = "chatml",
                                    NULL };
 
 /* A message is START ROLE HEAD after_head CONTENT END after_end, where the
- * names in capitals are special tokens, or missing.  The templates of Qwen2.5,
+ * names in capitals are special tokens, or empty.  The templates of Qwen2.5,
  * of Llama 3 and of Gemma 2. */
 static const struct {
     const char *begin, *start, *head, *after_head, *end, *after_end;
     const char *assistant; /* its role */
     bool trims;            /* white space around the content is removed */
-    const char *jinja;
 } forms[] = {
-    [CHAT_CHATML] = {
-        NULL, "<|im_start|>", NULL, "\n", "<|im_end|>", "\n", "assistant",
-        false,
-        "{% for message in messages %}{{ '<|im_start|>' + message['role'] + "
-        "'\\n' + message['content'] + '<|im_end|>' + '\\n' }}{% endfor %}"
-        "{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}"
-        "{% endif %}",
-    },
-    [CHAT_LLAMA3] = {
-        "<|begin_of_text|>", "<|start_header_id|>", "<|end_header_id|>",
-        "\n\n", "<|eot_id|>", "", "assistant", true,
-        "{{ '<|begin_of_text|>' }}{% for message in messages %}"
-        "{{ '<|start_header_id|>' + message['role'] + '<|end_header_id|>\\n\\n'"
-        " + message['content'] | trim + '<|eot_id|>' }}{% endfor %}"
-        "{% if add_generation_prompt %}"
-        "{{ '<|start_header_id|>assistant<|end_header_id|>\\n\\n' }}"
-        "{% endif %}",
-    },
-    [CHAT_GEMMA] = {
-        "<bos>", "<start_of_turn>", NULL, "\n", "<end_of_turn>", "\n", "model",
-        true,
-        "{{ '<bos>' }}{% for message in messages %}{{ '<start_of_turn>' + "
-        "('model' if message['role'] == 'assistant' else message['role']) + "
-        "'\\n' + message['content'] | trim + '<end_of_turn>\\n' }}{% endfor %}"
-        "{% if add_generation_prompt %}{{ '<start_of_turn>model\\n' }}"
-        "{% endif %}",
-    },
+    [CHAT_CHATML] = { "", "<|im_start|>", "", "\n", "<|im_end|>", "\n",
+                      "assistant", false },
+    [CHAT_LLAMA3] = { "<|begin_of_text|>", "<|start_header_id|>",
+                      "<|end_header_id|>", "\n\n", "<|eot_id|>", "",
+                      "assistant", true },
+    [CHAT_GEMMA] = { "<bos>", "<start_of_turn>", "", "\n", "<end_of_turn>",
+                     "\n", "model", true },
 };
 
 static int find_special(const struct tokenizer *t, const char *name,
                         int32_t *id, struct err *e)
 {
     *id = -1;
-    for (size_t i = 0; name && i < t->n_specials; i++) {
+    for (size_t i = 0; *name && i < t->n_specials; i++) {
         const struct token *k = &t->special[i].name;
 
         if (k->len == strlen(name) &&
             memcmp(t->text + k->at, name, k->len) == 0)
             *id = t->special[i].id;
     }
-    return name && *id < 0
+    return *name && *id < 0
                ? err_set(e, ERR_USAGE,
                          "the tokenizer has no special token %s; 'gdata vocab "
                          "--add' adds it",
@@ -88,11 +67,23 @@ bool chat_template_find(struct chat_template *c, const struct tokenizer *t)
     return false;
 }
 
+/* A string of the language may contain ends of lines. */
 char *chat_template_jinja(const struct chat_template *c)
 {
-    return xasprintf("%s%s",
-                     tokenizer_eot(c->tokenizer) < 0 ? "" : "{{ bos_token }}",
-                     forms[c->form].jinja);
+    const int32_t eot = tokenizer_eot(c->tokenizer);
+    const char *start = forms[c->form].start, *head = forms[c->form].head;
+    const char *name = forms[c->form].assistant;
+    const char *after_head = forms[c->form].after_head;
+
+    return xasprintf(
+        "%s%s{%% for m in messages %%}{{ '%s' + ('%s' if m['role'] == "
+        "'assistant' else m['role']) + '%s%s' + m['content']%s + '%s%s' }}"
+        "{%% endfor %%}{%% if add_generation_prompt %%}{{ '%s%s%s%s' }}"
+        "{%% endif %%}",
+        eot < 0 ? "" : "{{ bos_token }}",
+        c->begin == eot ? "" : forms[c->form].begin, start, name, head,
+        after_head, forms[c->form].trims ? " | trim" : "", forms[c->form].end,
+        forms[c->form].after_end, start, name, head, after_head);
 }
 
 static void add_id(struct ids *ids, int32_t id)

@@ -14,6 +14,7 @@
 
 #include "common/log.h"
 #include "common/mem.h"
+#include "data/token/chat_template.h"
 #include "data/token/sentencepiece.h"
 #include "data/token/tokfile.h"
 
@@ -293,6 +294,19 @@ static int add_llama(struct gguf_head *h, const struct tokenizer *t, int64_t n,
     return got;
 }
 
+static void add_chat(struct gguf_head *h, const struct tokenizer *t)
+{
+    struct chat_template c;
+    char *jinja;
+
+    if (!chat_template_find(&c, t))
+        return;
+    jinja = chat_template_jinja(&c);
+    gguf_add_text_key(h, "tokenizer.chat_template", jinja);
+    gguf_add_u32_key(h, "tokenizer.ggml.eot_token_id", c.end);
+    free(jinja);
+}
+
 int gguf_add_tokenizer(struct gguf_head *h, const struct tokenizer *t,
                        int64_t vocab, struct err *e)
 {
@@ -318,5 +332,6 @@ int gguf_add_tokenizer(struct gguf_head *h, const struct tokenizer *t,
         gguf_add_u32_key(h, "tokenizer.ggml.eos_token_id", eot);
     }
     add_bool_key(h, "tokenizer.ggml.add_bos_token", false);
+    add_chat(h, t);
     return 0;
 }

@@ -12,6 +12,7 @@
 #include "common/num.h"
 #include "common/path.h"
 #include "common/save.h"
+#include "data/token/chat_template.h"
 #include "data/token/tokfile.h"
 #include "trainer/convert/convert_hf_config.h"
 
@@ -99,7 +100,14 @@ static int write_tokenizer(const struct tokenizer *t, const char *folder,
     const int32_t eot = tokenizer_eot(t);
     struct buf text = BUF_INIT;
     json_t *o = json_object();
+    struct chat_template chat;
 
+    if (chat_template_find(&chat, t)) {
+        char *jinja = chat_template_jinja(&chat);
+
+        json_object_set_new(o, "chat_template", json_string(jinja));
+        free(jinja);
+    }
     json_object_set_new(o, "tokenizer_class",
                         json_string("PreTrainedTokenizerFast"));
     if (eot >= 0) {
@@ -122,6 +130,7 @@ int convert_describe_hf(const struct engine *eng,
     const bool gpt2 = f && strcmp(f->type, "gpt2") == 0;
     const int32_t eot =
         eng->data.tokenizer ? tokenizer_eot(eng->data.tokenizer) : -1;
+    struct chat_template chat;
     const bool tied =
         f && eng->set->model.tied; /* our class has no such pair */
     json_t *o;
@@ -147,7 +156,10 @@ int convert_describe_hf(const struct engine *eng,
     json_object_set_new(o, "dtype", json_string("float32"));
     if (eot >= 0) {
         json_object_set_new(o, "bos_token_id", json_integer(eot));
-        json_object_set_new(o, "eos_token_id", json_integer(eot));
+        json_object_set_new(o, "eos_token_id",
+                            chat_template_find(&chat, eng->data.tokenizer)
+                                ? json_pack("[i, i]", eot, chat.end)
+                                : json_integer(eot));
     }
     if (write_json(o, folder, "config.json", e) < 0)
         return -1;

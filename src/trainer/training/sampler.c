@@ -390,6 +390,34 @@ int sampler_run(struct sampler *s, const struct ids *prompts, int64_t tokens,
     return ret;
 }
 
+int sampler_read(struct sampler *s, int32_t *id, size_t n, struct err *e)
+{
+    const struct ids all = { .id = id, .n = n };
+    size_t i = 0;
+
+    if (s->read == 0 && n > 1) {
+        if (process_prompts(s, &all, (int64_t)n - 1, e) < 0)
+            return -1;
+        i = n - 1;
+        s->read = (int64_t)i;
+    }
+    for (; i < n; i++) {
+        s->last[0] = id[i];
+        if (compute_logits(s, s->read++, e) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+int32_t sampler_next(struct sampler *s)
+{
+    const float u = rng_uniform(s->seed, rng_stream(RNG_SAMPLE, 0, 0),
+                                (uint64_t)s->read - 1);
+
+    return sampler_draw(s->logits, s->engine->set->model.vocab, s->order,
+                        s->conf, u);
+}
+
 void sampler_prompt(const struct engine *eng, const char *text, struct ids *out)
 {
     const int32_t eot =

@@ -34,6 +34,7 @@ struct sampler {
     uint64_t seed;
     int64_t prompt_tokens; /* processed all at once, and how long it took */
     double prompt_seconds, prompt_processor;
+    int64_t read;    /* tokens, by sampler_read() */
     int32_t *last;   /* newest token of each sequence */
     int32_t *recent; /* the newest tokens, as many as the context, of each */
     float *logits;
@@ -60,6 +61,12 @@ void sampler_close(struct sampler *);
  * and draws no more, if the model's logits are not finite. */
 int sampler_run(struct sampler *, const struct ids *prompts, int64_t tokens,
                 sampler_fn *, void *arg, struct err *);
+
+/* A single sequence, as its caller wants it: read the tokens that follow those
+ * read before, and draw the next one, without reading it; -1 if the logits are
+ * not finite. */
+int sampler_read(struct sampler *, int32_t *id, size_t n, struct err *);
+int32_t sampler_next(struct sampler *);
 
 /* Append sample.count texts, each with the prompt before it and a line above,
  * as the artifact of this name has them; the last begins at *last.  Returns 1
