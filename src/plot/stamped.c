@@ -71,12 +71,13 @@ static int draw_again(const struct stamp *s, const char *first,
 }
 
 /* The command of each figure gives up more, in its child. */
-static void confine_figures(int n, char **figure)
+static void confine_figures(int n, char **figure, const char *into)
 {
     struct path_list folders = { 0 };
 
     for (int i = 0; i < n; i++) {
-        path_list_add(&folders, path_of_output(figure[i]));
+        path_list_add(&folders,
+                      into ? xstrdup(into) : path_of_output(figure[i]));
         if (str_ends(figure[i], ".eps")) /* see figure_confine() */
             path_list_add(&folders, xstrdup(P_tmpdir));
     }
@@ -215,7 +216,7 @@ static int verify_main(int argc, char **argv, struct err *e)
         return -1;
     table_columns(&t, "figure", "command", "result", NULL);
     sig_watch();
-    confine_output(path_temp(), false);
+    confine_figures(argc, argv, path_temp());
     for (int i = 0; i < argc && !sig_caught(); i++)
         bad += !verify_figure(&t, argv[i], end - clock_mono());
     ret = sig_caught() ? err_set(e, ERR_INTERRUPTED, "interrupted")
@@ -257,7 +258,7 @@ static int redo_main(int argc, char **argv, struct err *e)
     if (argc == 0)
         return err_set(e, ERR_USAGE, "a figure is expected");
     sig_watch();
-    confine_figures(argc, argv);
+    confine_figures(argc, argv, NULL);
     for (int i = 0; i < argc; i++)
         if (redo_figure(argv[i], e) < 0)
             return -1;
