@@ -166,6 +166,7 @@ gtrain rehearse "$BAD.ini"
 gtrain batch -r odd "$BAD" 1
 gtrain sample -r odd @latest --tokens 200 --prompt "$BAD"
 gtrain sample -r odd @latest --tokens 50 --count 2
+gtrain chat -r odd @latest
 gtrain export "$BAD"
 gtrain import "$BAD"
 gtrain bench "$BAD.ini"

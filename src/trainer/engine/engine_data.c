@@ -134,7 +134,8 @@ static int open_files(struct engine_data *d, const char *files,
         return conf_fail(&s->conf, val ? "eval.stride" : "data.stride", e,
                          "%lld is more than the %lld tokens of a window",
                          (long long)c->stride, (long long)c->context);
-    if (s->model.mask == MASK_DOCUMENT &&
+    if (c->vocab && /* else windows are only counted */
+        s->model.mask == MASK_DOCUMENT &&
         (!d->tokenizer || tokenizer_eot(d->tokenizer) < 0))
         return conf_fail(&s->conf, "model.mask", e,
                          "the mask document needs an end-of-text token; set "
