@@ -123,7 +123,7 @@ static int read_picture(struct buf *b, const char *path, struct err *e)
 static bool same_picture(const struct stamp *s, const char *path, double secs)
 {
     char *folder = xasprintf("%s/gplot-XXXXXX", path_temp());
-    struct buf old = BUF_INIT, new = BUF_INIT, words = BUF_INIT;
+    struct buf was = BUF_INIT, is = BUF_INIT, words = BUF_INIT;
     struct spawn run = { .out = &words,
                          .words = &words,
                          .secs = fmax(secs, 0.01) };
@@ -134,14 +134,14 @@ static bool same_picture(const struct stamp *s, const char *path, double secs)
         char *again = path_join(folder, path_name(path));
 
         if (draw_again(s, NULL, again, &run, &e) == 0)
-            same = read_picture(&old, path, &e) == 0 &&
-                   read_picture(&new, again, &e) == 0 &&
-                   old.len == new.len &&memcmp(old.s, new.s, new.len) == 0;
+            same = read_picture(&was, path, &e) == 0 &&
+                   read_picture(&is, again, &e) == 0 && was.len == is.len &&
+                   memcmp(was.s, is.s, is.len) == 0;
         free(again);
         path_remove(folder, &e);
     }
-    buf_clear(&old);
-    buf_clear(&new);
+    buf_clear(&was);
+    buf_clear(&is);
     buf_clear(&words);
     free(folder);
     return same;

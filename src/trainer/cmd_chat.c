@@ -86,10 +86,8 @@ static void begin(struct chat *c, const char *text)
 
     rewind_to(c, 0, 0);
     c->forgets = false;
-    if (eot >= 0) {
-        ids_reserve(&c->all, 1);
-        c->all.id[c->all.n++] = eot;
-    }
+    if (eot >= 0)
+        ids_add(&c->all, eot);
     chat_template_begin(&c->form, 0, &c->all);
     if (text && *text)
         say(c, "system", text);
@@ -142,8 +140,7 @@ static int answer(struct chat *c, struct err *e)
                 err_set(e, ERR_NONFINITE, "the model's logits are not finite");
         if (id < 0 || id == c->form.end || id == tokenizer_eot(t))
             break;
-        ids_reserve(&c->all, 1);
-        c->all.id[c->all.n++] = id;
+        ids_add(&c->all, id);
         tokenizer_decode(t, &id, 1, &text);
         show(&text, &shown, pager_whole(text.s, text.len));
         ret = feed(c, e);

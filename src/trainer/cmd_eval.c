@@ -246,9 +246,8 @@ static int score_document(struct reading *r, struct err *e)
     int ret = 0;
 
     r->ids.n = 0;
-    ids_reserve(&r->ids, 1);
     if (eot >= 0)
-        r->ids.id[r->ids.n++] = eot;
+        ids_add(&r->ids, eot);
     tokenizer_encode(eng->data.tokenizer, r->text.s, r->text.len, 0, &r->ids);
     for (int64_t at = 0; ret == 0 && at + 1 < (int64_t)r->ids.n;
          at += eng->gpt.B * eng->gpt.T) {

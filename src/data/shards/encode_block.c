@@ -60,11 +60,8 @@ static void add_range(struct encoded_block *r, size_t n, int subset)
 
 static void add_eot(const struct block_task *t)
 {
-    struct ids *ids = &t->to->ids;
-
-    ids_reserve(ids, 1);
-    ids->id[ids->n++] = tokenizer_eot(t->conf->tokenizer) |
-                        (t->conf->chat ? SHARD_UNSCORED : 0);
+    ids_add(&t->to->ids, tokenizer_eot(t->conf->tokenizer) |
+                             (t->conf->chat ? SHARD_UNSCORED : 0));
 }
 
 /* The messages are as jsonl_row() has left them. */

@@ -138,6 +138,8 @@ int32_t tokenizer_find(const struct tokenizer *, const void *bytes, size_t n);
 /* The first special token with this id, or NULL. */
 const struct special *tokenizer_find_special(const struct tokenizer *,
                                              int64_t id);
+/* The id of the first special token with this name, or -1. */
+int32_t tokenizer_special_id(const struct tokenizer *, const char *name);
 
 static inline uint64_t bpe_pair_hash(uint32_t left, uint32_t right)
 {

@@ -31,14 +31,7 @@ static const struct {
 static int find_special(const struct tokenizer *t, const char *name,
                         int32_t *id, struct err *e)
 {
-    *id = -1;
-    for (size_t i = 0; *name && i < t->n_specials; i++) {
-        const struct token *k = &t->special[i].name;
-
-        if (k->len == strlen(name) &&
-            memcmp(t->text + k->at, name, k->len) == 0)
-            *id = t->special[i].id;
-    }
+    *id = *name ? tokenizer_special_id(t, name) : -1;
     return *name && *id < 0
                ? err_set(e, ERR_USAGE,
                          "the tokenizer has no special token %s; 'gdata vocab "
@@ -88,10 +81,8 @@ char *chat_template_jinja(const struct chat_template *c)
 
 static void add_id(struct ids *ids, int32_t id)
 {
-    if (id < 0)
-        return;
-    ids_reserve(ids, 1);
-    ids->id[ids->n++] = id;
+    if (id >= 0)
+        ids_add(ids, id);
 }
 
 static void mark_from(struct ids *ids, size_t from, int32_t mark)

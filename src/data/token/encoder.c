@@ -59,6 +59,12 @@ void ids_reserve(struct ids *ids, size_t more)
     ids->id = xrealloc(ids->id, ids->room, sizeof *ids->id);
 }
 
+void ids_add(struct ids *ids, int32_t id)
+{
+    ids_reserve(ids, 1);
+    ids->id[ids->n++] = id;
+}
+
 void ids_clear(struct ids *ids)
 {
     free(ids->id);
@@ -262,12 +268,10 @@ static void encode_chars(struct encoder *enc, const uint8_t *text, size_t n,
                                ? tokenizer_find(enc->t, replacement, 3)
                                : tokenizer_find(enc->t, text, len);
 
-        if (id >= 0) {
-            ids_reserve(ids, 1);
-            ids->id[ids->n++] = id;
-        } else {
+        if (id >= 0)
+            ids_add(ids, id);
+        else
             enc->left_out++;
-        }
         text += len;
     }
 }
@@ -326,8 +330,7 @@ static void encode_around(struct encoder *enc, const struct added_finder *f,
     while (f->any && added_next(f, text, n, &s)) {
         if (from < s.from)
             part(enc, text + from, s.from - from, place, ids);
-        ids_reserve(ids, 1);
-        ids->id[ids->n++] = s.id;
+        ids_add(ids, s.id);
         from = s.to;
         place = PLACE_AFTER_SPECIAL;
     }

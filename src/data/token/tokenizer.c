@@ -232,6 +232,18 @@ const struct special *tokenizer_find_special(const struct tokenizer *t,
     return NULL;
 }
 
+int32_t tokenizer_special_id(const struct tokenizer *t, const char *name)
+{
+    for (size_t i = 0; i < t->n_specials; i++) {
+        const struct token *k = &t->special[i].name;
+
+        if (k->len == strlen(name) &&
+            memcmp(t->text + k->at, name, k->len) == 0)
+            return t->special[i].id;
+    }
+    return -1;
+}
+
 static int compare_ids(const void *a, const void *b)
 {
     const int32_t x = ((const struct special *)a)->id;
@@ -248,18 +260,11 @@ static int32_t find_eot(const struct tokenizer *t)
         "</s>",          "<|im_end|>",      "<eos>",
     };
 
-    for (size_t k = 0; k < sizeof names / sizeof names[0]; k++) {
-        const size_t len = strlen(names[k]);
+    int32_t id = -1;
 
-        for (size_t i = 0; i < t->n_specials; i++) {
-            const struct special *s = &t->special[i];
-
-            if (s->name.len == len &&
-                memcmp(t->text + s->name.at, names[k], len) == 0)
-                return s->id;
-        }
-    }
-    return -1;
+    for (size_t k = 0; id < 0 && k < sizeof names / sizeof names[0]; k++)
+        id = tokenizer_special_id(t, names[k]);
+    return id;
 }
 
 /* Append the name of a special token, normalized as a text is. */

@@ -40,6 +40,7 @@ struct ids {
 };
 
 void ids_reserve(struct ids *, size_t more);
+void ids_add(struct ids *, int32_t id);
 void ids_clear(struct ids *);
 
 enum {

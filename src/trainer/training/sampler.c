@@ -427,10 +427,8 @@ void sampler_prompt(const struct engine *eng, const char *text, struct ids *out)
         tokenizer_encode(eng->data.tokenizer, text, strlen(text), 0, out);
     else if (eng->data.tokenizer && eot < 0)
         tokenizer_encode(eng->data.tokenizer, "\n", 1, 0, out);
-    if (out->n == 0) {
-        GROW(out->id, out->n, out->room);
-        out->id[out->n++] = eot < 0 ? 0 : eot;
-    }
+    if (out->n == 0)
+        ids_add(out, eot < 0 ? 0 : eot);
 }
 
 void sampler_add(const struct engine *eng, int32_t id, struct buf *text)
