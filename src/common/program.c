@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <link.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -271,6 +272,37 @@ static struct head read_head(const struct program *p, int argc, char **argv)
         h.end = argc;
     h.own = want_help || want_version || want_dump;
     return h;
+}
+
+/* Add the segments that nothing writes to; the commit is a variable.  The notes
+ * and the header before them depend on the whole file. */
+static int add_segments(struct dl_phdr_info *info, size_t size, void *hash)
+{
+    const ElfW(Phdr) *p = info->dlpi_phdr + info->dlpi_phnum;
+    ElfW(Addr) notes = 0; /* where they end; their headers come last */
+
+    (void)size;
+    while (p-- > info->dlpi_phdr) {
+        const ElfW(Addr) end = p->p_vaddr + p->p_filesz;
+        const ElfW(Addr) at =
+            p->p_vaddr < notes && notes < end ? notes : p->p_vaddr;
+
+        if (p->p_type == PT_NOTE && end > notes)
+            notes = end;
+        if (p->p_type == PT_LOAD && !(p->p_flags & PF_W))
+            sha256_add(hash, (const void *)(info->dlpi_addr + at), end - at);
+    }
+    return 1; /* the libraries follow */
+}
+
+char *program_hash(char out[SHA256_TEXT])
+{
+    struct sha256 h;
+
+    sha256_init(&h);
+    dl_iterate_phdr(add_segments, &h);
+    sha256_text(&h, out);
+    return out;
 }
 
 /* Obey the options of the program itself; an unknown option is an error. */

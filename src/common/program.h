@@ -1,6 +1,7 @@
 #pragma once
 
 #include "common/opt.h"
+#include "common/sha256.h"
 
 /*
  * program - commands, options and exit statuses of every program
@@ -43,7 +44,11 @@ extern const struct cmd *const program_cmds[];
 
 /* The commit that the program was built from, empty if it is not known.  The
  * Makefile makes this, too; tests that link with program.c do without it. */
-extern const char program_commit[] __attribute__((weak));
+extern char program_commit[64] __attribute__((weak));
+
+/* The hash of the program's code and constants, the same for a commit that
+ * changes neither, and without debug information.  Returns out. */
+char *program_hash(char out[SHA256_TEXT]);
 
 /* The options that every command understands. */
 extern const struct opt common_opts[];

@@ -125,10 +125,28 @@ gtrain replay pair --steps 1:3 >out 2>err
 like err "pair differs at step 0: val/loss" "two ranks find a false validation loss"
 cp kept "$metrics/val/loss"
 
-# Another program of the same sources, and another library.
+# Another commit that changes documents only is the same build.
 mkdir other
+commit=$(gtrain --version | sed -n 's/.*(commit \([0-9a-f]*\).*/\1/p')
+build_of() { cat "$(gtrack where "$1")/params/derived.build"; }
 cp "$build/gtrain" other
-echo >>other/gtrain
+if test -n "$commit"; then
+    LC_ALL=C sed "s/$commit/fedcba987654/" "$build/gtrain" >other/gtrain
+    echo >>other/gtrain
+    other/gtrain --version >out
+    like out '(commit fedcba987654' "a program has another commit"
+    other/gtrain --config c.ini --name commit -q --set train.stop_at=1
+    is "$(build_of commit)" "$(build_of honest)" "another commit is the same build"
+else
+    skip "another commit is the same build" "the commit of this tree is not known"
+fi
+
+# Another program, and another library.
+LC_ALL=C sed 's/train a model/TRAIN a model/' "$build/gtrain" >other/gtrain
+other/gtrain --config c.ini --name other -q --set train.stop_at=1
+test -s "$(gtrack where other)/params/derived.build" &&
+    test "$(build_of other)" != "$(build_of honest)"
+ok $? "other constants are another build"
 other/gtrain replay honest --steps 1:40 --tsv --no-header >out 2>err
 is "$? $(cut -f6 out)" "0 equal" "another build that computes the same is no difference"
 cat >libm-next.c <<END

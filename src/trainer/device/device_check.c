@@ -10,6 +10,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/path.h"
+#include "common/program.h"
 #include "common/rng.h"
 #include "common/save.h"
 #include "common/sha256.h"
@@ -545,11 +546,9 @@ static void hash_of(struct dev *dev, const struct settings *s,
                     char out[SHA256_TEXT])
 {
     struct buf b = BUF_INIT;
-    char program[SHA256_TEXT] = "", text[512];
-    int64_t size;
+    char program[SHA256_TEXT], text[512];
 
-    sha256_file("/proc/self/exe", program, &size, ERR_IGNORED);
-    buf_printf(&b, "%s\n%s\n%s\n", program,
+    buf_printf(&b, "%s\n%s\n%s\n", program_hash(program),
                dev->type->describe(dev, text, sizeof text), dev->unit);
     add_driver(&b);
     for (const struct setting *row = settings_table; row->key; row++) {

@@ -9,6 +9,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/mem.h"
+#include "common/program.h"
 #include "common/sha256.h"
 #include "common/machine/usage.h"
 #include "data/shards/lock.h"
@@ -269,12 +270,10 @@ int engine_agree(struct engine *eng, struct err *e)
                                   { .what = "another data.tokenizer" },
                                   { .what = "other files in data.train" },
                                   { .what = "other files in data.val" } };
-    int64_t size;
 
     if (eng->coll.size == 1)
         return 0;
-    if (sha256_file("/proc/self/exe", fact[0].text, &size, e) < 0)
-        return -1;
+    program_hash(fact[0].text);
     snprintf(fact[1].text, sizeof fact[1].text, "%s",
              d->tokenizer ? tokenizer_hash(d->tokenizer) : "");
     snprintf(fact[2].text, sizeof fact[2].text, "%s",
@@ -454,11 +453,8 @@ char *engine_instructions(struct engine *eng, char *out, size_t room)
 char *engine_build(char *out, size_t room)
 {
     char sum[SHA256_TEXT];
-    int64_t size;
 
-    if (sha256_file("/proc/self/exe", sum, &size, ERR_IGNORED) < 0)
-        sum[0] = '\0';
-    snprintf(out, room, "%s %.16s", PACKAGE_VERSION, sum);
+    snprintf(out, room, "%s %.16s", PACKAGE_VERSION, program_hash(sum));
     return out;
 }
 
