@@ -5,6 +5,7 @@
  *                                      metrics of POINTS points
  *        store log DIR CALLS           log 10 metrics per call
  *        store list DIR TIMES          load all runs, filter and sort
+ *        store stat DIR TIMES          look at the folder of each run
  *        store read DIR TIMES          read the longest history of the last run
  *
  * Prints lines of "WHAT<tab>NUMBER<tab>UNIT" for scripts.
@@ -20,6 +21,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { METRICS = 10, PARAMS = 10 };
 
@@ -150,6 +152,26 @@ static int list(const char *root, int64_t times, struct err *e)
     return 0;
 }
 
+/* What the system takes for one of the calls of which a list is made. */
+static int stat_folders(const char *root, int64_t times, struct err *e)
+{
+    struct runs runs;
+    struct stat st;
+
+    if (runs_load(&runs, root, 0, e) < 0)
+        return -1;
+    for (int64_t i = 0; i < times; i++) {
+        const double from = clock_mono();
+
+        for (size_t r = 0; r < runs.n; r++)
+            stat(runs.run[r].folder, &st);
+        printf("stat of %zu folders\t%.2f\tus\n", runs.n,
+               (clock_mono() - from) / (double)(runs.n ? runs.n : 1) * 1e6);
+    }
+    runs_free(&runs);
+    return 0;
+}
+
 static int read_history(const char *root, int64_t times, struct err *e)
 {
     struct runs runs;
@@ -179,7 +201,8 @@ int main(int argc, char **argv)
 
     if (argc < 4 || !num_int(argv[3], &a) ||
         (argc > 4 && !num_int(argv[4], &b))) {
-        fprintf(stderr, "usage: store make|log|list|read DIR N [POINTS]\n");
+        fprintf(stderr, "usage: store "
+                        "make|log|list|stat|read DIR N [POINTS]\n");
         return 2;
     }
     if (strcmp(argv[1], "make") == 0)
@@ -188,6 +211,8 @@ int main(int argc, char **argv)
         ret = log_calls(argv[2], a, &e);
     else if (strcmp(argv[1], "list") == 0)
         ret = list(argv[2], a, &e);
+    else if (strcmp(argv[1], "stat") == 0)
+        ret = stat_folders(argv[2], a, &e);
     else if (strcmp(argv[1], "read") == 0)
         ret = read_history(argv[2], a, &e);
     return ret < 0 ? fail(&e) : 0;

@@ -22,15 +22,18 @@ shown() {
 
 "$build/t/lib/mkruns" runs big:6:20:4
 id=$(gtrack ls -n 1 -c id --tsv --no-header)
+gtrack run log "$id" perf/mfu=20 && gtrack run log "$id" perf/mfu=5
 run=$(gtrack where "$id")
 shown && shown
 ok $? "the cache gives what the files give"
 
 if strace -o trace true 2>err; then
-    strace -f -o trace -e trace=%file "$build/gtrack" ls >out 2>err
+    strace -f -o trace -e trace=%file \
+        "$build/gtrack" ls -c id,perf/mfu,status --tsv >out 2>err
     most=$(grep -o '[0-9a-f]\{32\}' trace | sort | uniq -c | sort -rn |
         awk 'NR == 1 { print $1 }')
     is "$most" 4 "a run that has ended and was not touched takes four calls"
+    like out '	8\.00*	' "the mean of a rate is in the cache, too"
 else
     skip "the calls of a run that has ended" "strace cannot trace here"
 fi

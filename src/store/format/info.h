@@ -62,6 +62,7 @@ struct metric_sum { /* a summary of a metric */
     int64_t last_ms;       /* wall time of the last point */
     double last;           /* of the default view */
     double min, max, mean; /* of all values but NaN; NaN if there is none */
+    double harmonic;       /* the harmonic mean of those above 0; the same */
     int64_t min_step, max_step;
     int64_t nonfinite; /* how many are NaN or infinite */
 };

@@ -182,7 +182,7 @@ void metric_summing_begin(struct metric_summing *s, struct metric_sum *out)
 
     *s = (struct metric_summing){ .out = out };
     *out = (struct metric_sum){
-        .last = none, .min = none, .max = none, .mean = none
+        .last = none, .min = none, .max = none, .mean = none, .harmonic = none
     };
 }
 
@@ -210,12 +210,18 @@ void metric_summing_add(void *summing, const struct metric_point *p)
         m->max_step = p->step;
     }
     s->total += p->value;
+    if (p->value > 0) {
+        s->above_zero++;
+        s->inverse += 1 / p->value;
+    }
 }
 
 void metric_summing_end(struct metric_summing *s)
 {
     if (s->numbers)
         s->out->mean = s->total / (double)s->numbers;
+    if (s->above_zero)
+        s->out->harmonic = (double)s->above_zero / s->inverse;
 }
 
 int metric_sum_up(struct metric_sum *out, const struct metric_file *f,

@@ -62,7 +62,8 @@ int metric_read(const struct metric_file *, metric_fn *, void *arg,
 struct metric_summing {
     struct metric_sum *out;
     int64_t numbers; /* points that are not NaN */
-    double total;
+    int64_t above_zero;
+    double total, inverse; /* of the former, and of the latter */
 };
 
 void metric_summing_begin(struct metric_summing *, struct metric_sum *out);

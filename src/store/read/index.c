@@ -19,7 +19,7 @@
 
 enum { INDEX_MAX = 1 << 30, FRESH_SECS = 2 };
 
-static const char magic[16] = "gtrack index 8\n";
+static const char magic[16] = "gtrack index 9\n";
 
 /* -- watching ---------------------------------------------------------- */
 

@@ -116,7 +116,7 @@ double run_rate(const struct run_info *run, const char *key, struct err *e)
     if (tokens && rate && rate->last > 0 && seconds > 0)
         return (tokens->last - tokens_before(run, tokens, e)) / seconds *
                (m->last / rate->last);
-    return harmonic_mean(run, key, INT64_MIN, INT64_MAX, e);
+    return m->harmonic;
 }
 
 double run_rate_between(const struct run_info *run, const char *key,
