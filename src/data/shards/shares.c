@@ -23,9 +23,8 @@ static const uint64_t one = (uint64_t)1 << 62;
 
 /* A source in a phase. */
 struct line {
-    due before;           /* the phase */
-    uint64_t rate;        /* of each sequence; the sum is one */
-    uint64_t whole, rest; /* one divided by the rate */
+    due before;    /* the phase */
+    uint64_t rate; /* of each sequence; the sum is one */
 };
 
 struct phase {
@@ -37,8 +36,7 @@ struct phase {
 struct turn {
     int64_t count; /* before it */
     int64_t release, deadline;
-    uint64_t early; /* what is due at the deadline beyond this sequence */
-    size_t phase;   /* the deadline is in it, or at its end */
+    size_t phase; /* the deadline is in it, or at its end */
 };
 
 /* Where the sequences of a block come from. */
@@ -178,8 +176,6 @@ static void add_phase(struct shares *s, struct line *line, int64_t from,
         own[k].before = before[k];
         if (!own[k].rate)
             continue;
-        own[k].whole = one / own[k].rate;
-        own[k].rest = one % own[k].rate;
         before[k] += (due)count * own[k].rate;
         left[k] -= left[k] == ~(due)0 ? 0 : (due)count * own[k].rate;
     }
@@ -231,8 +227,7 @@ static int64_t phase_end(const struct shares *s, size_t p)
 
 /* The first sequence before which so much is due of source k, from phase *p
  * on, which becomes the one that it is in; INT64_MAX if it never is. */
-static int64_t find_due(const struct shares *s, size_t k, due much, size_t *p,
-                        uint64_t *early)
+static int64_t find_due(const struct shares *s, size_t k, due much, size_t *p)
 {
     for (size_t i = *p; i < s->phases; i++) {
         const struct line *line = &s->phase[i].line[k];
@@ -245,11 +240,9 @@ static int64_t find_due(const struct shares *s, size_t k, due much, size_t *p,
         if (steps > (due)lasts)
             continue;
         *p = i;
-        *early = (uint64_t)(line->before + steps * line->rate - much);
         return s->phase[i].from + (int64_t)steps;
     }
     *p = s->phases - 1;
-    *early = 0;
     return INT64_MAX;
 }
 
@@ -257,33 +250,10 @@ static int64_t find_due(const struct shares *s, size_t k, due much, size_t *p,
 static void find_turn(const struct shares *s, size_t k, struct turn *t)
 {
     const due much = (due)t->count * one;
-    uint64_t any;
-    int64_t at = find_due(s, k, much + 1, &t->phase, &any);
+    const int64_t at = find_due(s, k, much + 1, &t->phase);
 
     t->release = at == INT64_MAX ? at : at - 1;
-    t->deadline = find_due(s, k, much + one, &t->phase, &t->early);
-}
-
-/* The turn after this one, which find_turn() would set, too. */
-static void next_turn(const struct shares *s, size_t k, struct turn *t)
-{
-    const struct line *line = &s->phase[t->phase].line[k];
-    const int64_t end = phase_end(s, t->phase);
-
-    t->count++;
-    if (!line->rate || t->deadline >= end ||
-        line->whole + 1 >= (uint64_t)(end - t->deadline)) {
-        find_turn(s, k, t);
-        return;
-    }
-    t->release = t->deadline - (t->early > 0);
-    t->deadline += (int64_t)line->whole;
-    if (line->rest > t->early) {
-        t->deadline++;
-        t->early += line->rate - line->rest;
-    } else {
-        t->early -= line->rest;
-    }
+    t->deadline = find_due(s, k, much + one, &t->phase);
 }
 
 static size_t choose_source(const struct shares *s, int64_t at)
@@ -339,7 +309,8 @@ static struct block *fill_block(struct shares *s, int64_t number)
 
         b->source[i] = (uint16_t)k;
         b->nth[i] = (uint16_t)(s->turn[k].count - before[k]);
-        next_turn(s, k, &s->turn[k]);
+        s->turn[k].count++;
+        find_turn(s, k, &s->turn[k]);
     }
     s->turn_at = number + 1;
     if ((size_t)s->turn_at == s->blocks)
