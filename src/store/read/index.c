@@ -183,47 +183,38 @@ static bool read_file(struct index *x)
     return true;
 }
 
-static void enter(struct index *x, const struct index_slot *slot)
+static int by_key(const void *a, const void *b)
 {
-    size_t at = hash_name(slot->key) & (x->n_slots - 1);
+    const struct index_slot *x = a, *y = b;
 
-    while (x->slot[at].key)
-        at = (at + 1) & (x->n_slots - 1);
-    x->slot[at] = *slot;
+    return strcmp(x->key, y->key);
 }
 
 /* Find the records; false if they are malformed. */
 static bool read_records(struct index *x)
 {
-    size_t n = 0;
+    struct unpack u = { x->data + sizeof magic, x->data + x->size, true };
+    size_t room = 0;
 
-    for (int pass = 0; pass < 2; pass++) {
-        struct unpack u = { x->data + sizeof magic, x->data + x->size, true };
+    while (u.good && u.at < u.end) {
+        const uint32_t size = unpack_u32(&u);
+        const char *const start = u.at + sizeof(struct hash128);
+        struct index_slot slot;
 
-        while (u.good && u.at < u.end) {
-            const uint32_t size = unpack_u32(&u);
-            const char *const start = u.at + sizeof(struct hash128);
-            struct index_slot slot;
-
-            if (!u.good || (size_t)(u.end - u.at) < sizeof(struct hash128) ||
-                size > (size_t)(u.end - start))
-                return false;
-            u.at = start;
-            slot = (struct index_slot){ unpack_text(&u),
-                                        (uint32_t)(start - x->data), size };
-            if (!u.good || !slot.key || u.at > start + size)
-                return false;
-            u.at = start + size;
-            n++;
-            if (pass == 1)
-                enter(x, &slot);
-        }
-        if (pass == 0) {
-            for (x->n_slots = 64; x->n_slots < n * 2;)
-                x->n_slots *= 2;
-            x->slot = xcalloc(x->n_slots, sizeof *x->slot);
-        }
+        if (!u.good || (size_t)(u.end - u.at) < sizeof(struct hash128) ||
+            size > (size_t)(u.end - start))
+            return false;
+        u.at = start;
+        slot = (struct index_slot){ unpack_text(&u),
+                                    (uint32_t)(start - x->data), size };
+        if (!u.good || !slot.key || u.at > start + size)
+            return false;
+        u.at = start + size;
+        GROW(x->slot, x->n_slots, room);
+        x->slot[x->n_slots++] = slot;
     }
+    if (x->n_slots > 0)
+        qsort(x->slot, x->n_slots, sizeof *x->slot, by_key);
     return true;
 }
 
@@ -248,17 +239,11 @@ void index_open(struct index *x, const char *root, bool all)
 static const struct index_slot *find_slot(const struct index *x,
                                           const char *key)
 {
-    size_t at;
+    const struct index_slot wanted = { .key = key };
 
-    if (x->n_slots == 0)
-        return NULL;
-    at = hash_name(key) & (x->n_slots - 1);
-    while (x->slot[at].key) {
-        if (strcmp(x->slot[at].key, key) == 0)
-            return &x->slot[at];
-        at = (at + 1) & (x->n_slots - 1);
-    }
-    return NULL;
+    return x->n_slots
+               ? bsearch(&wanted, x->slot, x->n_slots, sizeof wanted, by_key)
+               : NULL;
 }
 
 /* Is the record as it was written? */

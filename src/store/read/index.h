@@ -61,7 +61,7 @@ struct index {
     char *path; /* NULL: there is no cache */
     char *data; /* the file; strings of runs point into it */
     size_t size;
-    struct index_slot *slot; /* by the hash of the key */
+    struct index_slot *slot; /* in order of the keys */
     size_t n_slots;
     struct index_news *news; /* what was added, guarded by a lock */
 };

@@ -1,27 +1,22 @@
 #include "config.h"
 #include "store/write/point_queue.h"
 
+#include <search.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "common/clock.h"
-#include "common/hash.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/num.h"
 
 enum { SPARE = 64, STRIDE_MOST = 1 << 20 };
 
-struct key_slot {
-    uint64_t hash;
-    char *key;
-    uint32_t id;
-};
-
 struct point_queue_key {
     char *name;
+    uint32_t id;
     bool odd; /* the last point that was looked at is kept */
     uint32_t seen;
 };
@@ -65,56 +60,48 @@ static void free_blocks(struct point_block *b)
     }
 }
 
+static void free_key(void *arg)
+{
+    struct point_queue_key *key = arg;
+
+    free(key->name);
+    free(key);
+}
+
 void point_queue_clear(struct point_queue *q)
 {
     free_blocks(q->first);
     free_blocks(q->spare);
     queued_texts_clear(&q->texts);
-    for (size_t i = 0; i < q->n_keys; i++)
-        free(q->key[i].name);
+    tdestroy(q->names, free_key);
     free(q->key);
-    free(q->slot);
     pthread_cond_destroy(&q->wake);
     pthread_mutex_destroy(&q->lock);
 }
 
-static void rehash(struct point_queue *q)
+static int by_name(const void *a, const void *b)
 {
-    const size_t n = q->n_slots ? q->n_slots * 2 : 256;
-    struct key_slot *slot = xcalloc(n, sizeof *slot);
+    const struct point_queue_key *x = a, *y = b;
 
-    for (size_t i = 0; i < q->n_slots; i++) {
-        size_t at = q->slot[i].hash % n;
-
-        if (!q->slot[i].key)
-            continue;
-        while (slot[at].key)
-            at = (at + 1) % n;
-        slot[at] = q->slot[i];
-    }
-    free(q->slot);
-    q->slot = slot;
-    q->n_slots = n;
+    return strcmp(x->name, y->name);
 }
 
-static uint32_t id_of(struct point_queue *q, const char *key)
+static struct point_queue_key *find_key(struct point_queue *q, const char *name)
 {
-    const uint64_t hash = hash_name(key);
-    size_t at;
+    const struct point_queue_key wanted = { (char *)(uintptr_t)name, 0, false,
+                                            0 };
+    struct point_queue_key *const *found = tfind(&wanted, &q->names, by_name);
+    struct point_queue_key *new;
 
-    if (q->n_keys * 2 >= q->n_slots)
-        rehash(q);
-    at = hash & (q->n_slots - 1);
-    while (q->slot[at].key) {
-        if (q->slot[at].hash == hash && strcmp(q->slot[at].key, key) == 0)
-            return q->slot[at].id;
-        at = (at + 1) & (q->n_slots - 1);
-    }
+    if (found)
+        return *found;
+    new = xmalloc(sizeof *new);
+    *new = (struct point_queue_key){ xstrdup(name), (uint32_t)q->n_keys, false,
+                                     0 };
     GROW(q->key, q->n_keys, q->key_room);
-    q->key[q->n_keys] = (struct point_queue_key){ xstrdup(key), false, 0 };
-    q->slot[at] =
-        (struct key_slot){ hash, q->key[q->n_keys].name, (uint32_t)q->n_keys };
-    return (uint32_t)q->n_keys++;
+    q->key[q->n_keys++] = new;
+    tsearch(new, &q->names, by_name);
+    return new;
 }
 
 /* Keep rewinds, and every second point of each key. */
@@ -122,9 +109,9 @@ static bool is_kept(struct point_queue *q, const struct queued_point *item)
 {
     if (item->key == POINT_QUEUE_REWIND)
         return true;
-    q->key[item->key].odd = !q->key[item->key].odd;
-    q->dropped += !q->key[item->key].odd;
-    return q->key[item->key].odd;
+    q->key[item->key]->odd = !q->key[item->key]->odd;
+    q->dropped += !q->key[item->key]->odd;
+    return q->key[item->key]->odd;
 }
 
 /* Thin out two blocks, and put as much as fits into the first. */
@@ -225,12 +212,12 @@ void point_queue_points(struct point_queue *q, int64_t step, int64_t age_ms,
     pthread_mutex_lock(&q->lock);
     whole = q->dropped == 0;
     for (int i = 0; i < n; i++) {
-        const uint32_t key = id_of(q, p[i].key);
+        struct point_queue_key *key = find_key(q, p[i].key);
         struct queued_point *item =
-            q->key[key].seen++ % q->stride ? NULL : append_item(q);
+            key->seen++ % q->stride ? NULL : append_item(q);
 
         if (item)
-            *item = (struct queued_point){ key, { ms, step, p[i].value } };
+            *item = (struct queued_point){ key->id, { ms, step, p[i].value } };
         else
             q->dropped++;
     }
@@ -331,7 +318,7 @@ const char *point_queue_key(struct point_queue *q, uint32_t key)
     const char *s;
 
     pthread_mutex_lock(&q->lock);
-    s = q->key[key].name; /* the array may move, the string does not */
+    s = q->key[key]->name; /* the array may move, the string does not */
     pthread_mutex_unlock(&q->lock);
     return s;
 }

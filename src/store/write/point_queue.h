@@ -13,8 +13,8 @@
  *
  * Points are passed in blocks: the caller fills the last block of a list, and
  * the writer takes the list and returns the blocks.  There is nearly always a
- * block with room, so logging a point costs a look-up in a hash table and a
- * copy.  The lock is never held while a file is accessed.
+ * block with room, so logging a point costs a look-up in a tree and a copy.
+ * The lock is never held while a file is accessed.
  *
  * Callers fill at most `most` blocks.  If the writer is stuck for so long that
  * all are full, two neighbouring blocks are made one whenever a block is
@@ -60,10 +60,9 @@ struct point_queue {
     struct point_block *thin; /* where points are dropped next */
     uint32_t stride;          /* one point of `stride` is accepted */
     struct queued_texts texts;
-    int64_t dropped;       /* points that found no room */
-    struct key_slot *slot; /* keys by hash, open addressing */
-    size_t n_slots;
-    struct point_queue_key *key; /* by number */
+    int64_t dropped;              /* points that found no room */
+    void *names;                  /* the keys, for tsearch() */
+    struct point_queue_key **key; /* by number */
     size_t n_keys, key_room;
 };
 
