@@ -7,17 +7,7 @@
 . "$top/t/lib/fixtures.sh"
 unset GTRACK_RESUME
 
-# A program that logs its loss, and fails when it is told to.
-cat >train.sh <<'END'
-#!/bin/sh
-# train.sh LR [STEPS]
-run=$(gtrack run start) || exit 1
-echo "$*" >>"$GTRACK_SWEEP_FOLDER/calls"
-gtrack run log "$run" --step "${2:-3}" "val/loss=$1" || exit 1
-test ! -e "fail-$1" || exit 5
-gtrack run end "$run"
-END
-chmod +x train.sh
+make_train_sh
 cat >s.ini <<'END'
 [sweep]
 parallel = 2

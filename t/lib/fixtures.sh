@@ -11,6 +11,10 @@
 #   await_file FILE     wait until FILE has content, ten seconds at most
 #   make_store KIND...  make runs of these kinds (see mkruns.c) in a store that
 #                       gtrack and gplot find
+#   make_train_sh       write train.sh VALUE [STEPS], the program of a cell, which
+#                       logs the value as val/loss at step STEPS (3), or fails
+#                       with status 5 if there is a file fail-VALUE; the file
+#                       calls in the folder of the cell has its arguments
 #   add_dataset RUN NAME    note that RUN read the dataset NAME for training
 #   png_size FILE       print the width and the height of a PNG
 #   encode_letters PREFIX [OPTION]...   write text.txt, 9000 letters, and encode
@@ -103,6 +107,18 @@ make_store() {
         echo "Bail out! mkruns failed"
         exit 1
     }
+}
+
+make_train_sh() {
+    cat >train.sh <<'END'
+#!/bin/sh
+run=$(gtrack run start) || exit 1
+echo "$*" >>"$GTRACK_SWEEP_FOLDER/calls"
+gtrack run log "$run" --step "${2:-3}" "val/loss=$1" || exit 1
+test ! -e "fail-$1" || exit 5
+gtrack run end "$run"
+END
+    chmod +x train.sh
 }
 
 encode_letters() {
