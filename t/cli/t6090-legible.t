@@ -81,7 +81,7 @@ for rank in "" 1/; do
 done | gtrack log equal >out 2>&1
 gplot memory equal -o equal.json >out 2>&1
 is "$(notes equal.json)" \
-    "On one another: allocated, rank 1 = allocated, rank 0." \
+    "Curves that coincide: allocated, rank 1 = allocated, rank 0." \
     "a curve that covers another one is named"
 for run in a:1:6.066 b:2:6.0997 c:1:6.18 d:3:5.23; do
     lr=${run#*:}
@@ -89,15 +89,15 @@ for run in a:1:6.066 b:2:6.0997 c:1:6.18 d:3:5.23; do
         gtrack log -p "optim.lr=${lr%:*}" "like-${run%%:*}"
 done >out 2>&1
 gplot compare 'like-*' -o like.json >out 2>&1
-is "$(notes like.json | sed -n 's/^\(On one another[^;]*\);.*/\1/p')" \
-    "On one another, Learning rate: like-b: lr 2 = like-a: lr 1" \
+is "$(notes like.json | sed -n 's/^\(Curves that coincide[^;]*\);.*/\1/p')" \
+    "Curves that coincide in Learning rate: like-b: lr 2 = like-a: lr 1" \
     "a note names the panel in which curves cover others"
 for i in $(seq 1000); do echo "step=$i val/loss=$((i % 7))"; done |
     gtrack log markers >out 2>&1
 gplot loss markers -o markers.json >out 2>&1
 every=$(perl -MJSON::PP -0777 -ne \
     'print decode_json($_)->{panels}[0]{curves}[0]{every}' markers.json)
-is "$(notes markers.json)" "Markers are on one of $every points." \
+is "$(notes markers.json)" "One of $every points has a marker." \
     "a note says how many markers are drawn"
 gplot loss run1 --script all.gp >out 2>&1
 unlike all.gp " pi " "all markers are drawn where there is room"
@@ -160,13 +160,13 @@ for i in 1 2 3 4 5; do
     printf 'step=%d val/loss=%d\n' 1 3 2 1 | gtrack log "many-$i" >out 2>&1
 done
 gplot loss 'many-*' -o many.json >out 2>&1
-is "$(notes many.json)" "On one another: many-2 = many-1; and 3 more." \
+is "$(notes many.json)" "Curves that coincide: many-2 = many-1; and 3 more." \
     "of many curves that cover others, one is named"
 for i in $(seq 10 19); do
     printf 'step=%d val/loss=%s\n' 1 3 2 "1.000$i" | gtrack log "close-$i"
 done >out 2>&1
 gplot metric val/loss 'close-*' -o close.json >out 2>&1
-unlike close.json "On one another" "many runs that end alike have no such note"
+unlike close.json "Curves that coincide" "many runs that end alike have no such note"
 "$build/t/lib/mkruns" hundred big:100:1000
 gplot loss -r hundred 'run*' --size 3.3inx2.2in --script hundred.gp \
     -o hundred.pdf >out 2>&1

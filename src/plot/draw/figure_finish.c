@@ -125,8 +125,8 @@ static void note_alike(struct figure *f, const struct panel *p)
         buf_printf(&b, "; and %zu more", n - 1);
     }
     if (n)
-        figure_note(f, "On one another%s%s: %s.",
-                    f->n_panels > 1 && p->title ? ", " : "",
+        figure_note(f, "Curves that coincide%s%s: %s.",
+                    f->n_panels > 1 && p->title ? " in " : "",
                     f->n_panels > 1 && p->title ? p->title : "", b.s);
     buf_clear(&b);
 }
@@ -147,7 +147,7 @@ static void thin_markers(struct figure *f, struct panel *p, double width)
         most = c->every > most ? c->every : most;
     }
     if (most > 1)
-        figure_note(f, "Markers are on one of %zu points.", most);
+        figure_note(f, "One of %zu points has a marker.", most);
 }
 
 /* Of all curves of a panel, and at least of each. */
