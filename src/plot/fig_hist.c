@@ -14,6 +14,7 @@
 #include "store/analysis/histogram.h"
 
 enum { ROWS = 32, ROWS_OF_TERMINAL = 16, COLUMNS = 48, LISTED = 12 };
+enum { MOST_TICKS = 8 };
 
 struct ends {
     double lo, hi;
@@ -82,6 +83,22 @@ static const struct histogram *choose(const struct histograms *all, size_t col,
     return &all->item[at];
 }
 
+/* The ends of columns that are spaced evenly, or nearly so.  Few columns, and
+ * others, have their steps instead. */
+static bool find_steps(const struct histograms *all, size_t n, struct ends *r)
+{
+    const double first = (double)all->item[0].step;
+    const double all_steps = (double)all->item[all->n - 1].step - first;
+    const double apart = all_steps / (double)(n > 1 ? n - 1 : 1);
+    bool even = n > MOST_TICKS;
+
+    for (size_t x = 0; x < n; x++)
+        even = even && fabs((double)choose(all, x, n)->step - first -
+                            apart * (double)x) < apart;
+    *r = (struct ends){ first - apart / 2, first + apart * ((double)n - 0.5) };
+    return even;
+}
+
 static struct heat *make_map(struct figure *f, const struct histograms *all,
                              size_t rows)
 {
@@ -134,7 +151,7 @@ static void fill_table(struct table *t, const struct histograms *all,
     }
 }
 
-/* Ticks at round values, which are within rows. */
+/* Ticks at round values, which are within rows or columns. */
 static void round_ticks(struct axis *a, struct arena *mem, struct ends r,
                         size_t rows)
 {
@@ -142,7 +159,7 @@ static void round_ticks(struct axis *a, struct arena *mem, struct ends r,
 
     axis_init(&y, "", UNIT_NONE);
     axis_range(&y, r.lo, r.hi, 0);
-    axis_ticks(&y, mem, 8);
+    axis_ticks(&y, mem, MOST_TICKS);
     for (size_t i = 0; i < y.n_ticks; i++)
         y.tick[i].at =
             (y.tick[i].at - r.lo) / (r.hi - r.lo) * (double)rows - 0.5;
@@ -157,12 +174,15 @@ static void draw_map(struct build *b, const char *name,
     struct figure *f = b->figure;
     struct panel *p = figure_panel(
         f, arena_printf(&f->mem, "%s of %s", name, b->set.run[0].name));
+    struct ends steps;
 
     p->heat = make_map(f, all, fine ? ROWS : ROWS_OF_TERMINAL);
     axis_init(&p->x, "step", UNIT_NONE);
     axis_init(&p->y, arena_strdup(&f->mem, name), UNIT_NONE);
-    axis_names(&p->x, &f->mem, p->heat->x_name, p->heat->nx, 8);
-    axis_names(&p->y, &f->mem, p->heat->y_name, p->heat->ny, 8);
+    axis_names(&p->x, &f->mem, p->heat->x_name, p->heat->nx, MOST_TICKS);
+    axis_names(&p->y, &f->mem, p->heat->y_name, p->heat->ny, MOST_TICKS);
+    if (find_steps(all, p->heat->nx, &steps))
+        round_ticks(&p->x, &f->mem, steps, p->heat->nx);
     round_ticks(&p->y, &f->mem, find_ends(all), p->heat->ny);
     figure_note(f, "Colours show the percentage of the values in each range.");
     if (p->heat->nx < all->n)

@@ -44,6 +44,10 @@ if command -v gnuplot >/dev/null; then
     is "$(sed -n '/^set ytics/p' odd.gp | tr "'" '\n' | grep '^-*[0-9]*$' |
         paste -s -d ' ')" "-6 -4 -2 0 2" \
         "the ticks of values are round"
+    gplot hist many a -o many.svg --script many.gp >out 2>err
+    is "$(sed -n '/^set xtics/p' many.gp | tr "'" '\n' | grep '^[0-9]*$' |
+        paste -s -d ' ')" "0 20 40 60 80 100" \
+        "the ticks of evenly spaced steps are round"
     is "$(sed -n "s/.* fc rgb '\(.[0-9A-F]*\)' .* border lc rgb '\(.[0-9A-F]*\)'.*/\1 \2/p" \
         odd.gp | awk '$1 == $2 { n++ } END { print n, NR }')" "32 32" \
         "there are no lines between the many fields of a map"
