@@ -226,6 +226,87 @@ def brush(p):
     p.await_text(".chosen", "40 of 200 runs, selected")
 
 
+@test("a parameter whose values are words is an axis of parallel coordinates")
+def words_axis(p):
+    p.go(view="compare")
+    sentence(p)
+    axes = p.browser.run(
+        "return [...document.querySelectorAll('.spread:not(.scatter) .axis')]"
+        ".map(a => [...a.querySelectorAll('text')].map(t => [t.textContent,"
+        "Number(t.getAttribute('y'))]))")
+    equal([axis[0][0] for axis in axes],
+          ["optim.lr", "optim.name", "optim.weight_decay", "seed",
+           "min(train/loss)", "min(val/loss)"])
+    (_, top), *names = axes[1]
+    equal([name for name, _ in names], ["adamw", "muon"])
+    ends = p.browser.run(
+        "const l = document.querySelectorAll('.spread .axis')[1]"
+        ".querySelector('line'); return [l.getAttribute('y1'),"
+        "l.getAttribute('y2')].map(Number)")
+    places = [(ends[1] - (y - 4)) / (ends[1] - ends[0]) for _, y in names]
+    equal(places, [0.25, 0.75])  # evenly spread
+    text = p.browser.run("return [...document.querySelectorAll('.spread .line')]"
+                         ".map(l => l.textContent).join()")
+    assert text.count("optim.name adamw") == 100 == text.count(
+        "optim.name muon"), text[:200]
+    p.browser.run("document.querySelectorAll('.spread .brush')[1].id = 'words'")
+    p.browser.pointer("#words", (0.5, 0.6), (0.5, 0.7), (0.5, 0.9), press=True)
+    p.await_text(".tools button", "Select 100 runs")
+    p.browser.run("document.querySelector('.tools button').click()")
+    p.await_text(".chosen", "100 of 200 runs, selected")
+    p.await_text("[aria-label='Best run']", "adamw")
+
+
+POINTS = """
+    const pixels = (cell) => {
+        const node = [...cell.childNodes].find(n => n.nodeType === 3);
+        if (!/^-?[0-9.]+$/.test(node?.data ?? ''))
+            return null;
+        const range = document.createRange();
+        const at = node.data.indexOf('.');
+        range.setStart(node, 0);
+        range.setEnd(node, at < 0 ? node.data.length : at);
+        return range.getBoundingClientRect().right;
+    };
+    return [...document.querySelectorAll(arguments[0])].map(table => {
+        const rows = [...table.rows].map(r => [...r.cells].map(pixels));
+        const n = Math.max(...rows.map(r => r.length));
+        return [...Array(n).keys()].map(i => rows.map(r => r[i])
+            .filter(x => typeof x === 'number')).filter(all => all.length)
+            .map(all => Math.max(...all) - Math.min(...all));
+    });"""
+
+
+@test("the points of the numbers of a column are below each other")
+def points_aligned(p):
+    run = browser.ids_of(folder, planted.SPIKY)
+    for state, tables in (
+            ({"view": "run", "id": run}, "#part-metrics table"),
+            ({"view": "compare"}, ".side, .heat"),
+            ({"group": "optim.lr", "sort": "metrics.val/loss",
+              "baseline": run, "columns": "name,weight_decay,val/loss"},
+             "table.runs")):
+        for width in (390, 1280):
+            with p.wide(width):
+                p.go(**state)
+                p.await_view()
+                p.browser.wait(f"document.querySelector('{tables}')?.rows"
+                               ".length > 2")
+                off = p.browser.run(POINTS, tables)
+                assert off and all(off), (state, off)
+                assert max(x for table in off for x in table) < 1, (state, off)
+
+
+@test("means and their intervals have the same number of digits")
+def mean_digits(p):
+    p.go(view="compare")
+    sentence(p)
+    texts = p.browser.run("return [...document.querySelectorAll("
+                          "'.importance tbody tr')].map(r =>"
+                          "[...r.cells].at(-4).textContent)")
+    assert all(re.fullmatch(r"\d\.\d{3} ± 0\.\d{3}", t) for t in texts), texts
+
+
 @test("values that are not finite stand below the others of their column")
 def not_finite(p):
     run = sorted(planted.DIVERGED)[0]

@@ -1,7 +1,7 @@
 /* charts.js is the view of all metrics of the chosen runs. */
 import { edit, frozen, is_available } from "./api.js";
 import { announce } from "./copy.js";
-import { button, choice, element, field, is_narrow } from "./dom.js";
+import { button, choice, element, empty, field, is_narrow } from "./dom.js";
 import { more_controls, picker, problem, switcher } from "./dom.js";
 import { changes_set, chosen_runs, is_alias, known_names } from "./chosen.js";
 import { Grid } from "./grid.js";
@@ -217,8 +217,7 @@ export class ChartsView {
             this.chosen = chosen.params;
             this.chosen_text = chosen.text;
             this.message.replaceChildren(...this.runs.length ? []
-                : [element("p", { class: "empty" },
-                    "There are no runs to draw.")]);
+                : [empty("There are no runs to draw.")]);
             this.draw_list();
             await this.grid.load(this.chosen, signal);
             await this.media.load(this.chosen, this.runs, signal);

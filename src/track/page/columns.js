@@ -1,5 +1,5 @@
 /* columns.js lets the reader choose the columns of the table of runs. */
-import { button, check, element, field } from "./dom.js";
+import { button, check, element, field, show_dialog } from "./dom.js";
 import { split_list } from "./text.js";
 import { change, state } from "./state.js";
 
@@ -56,19 +56,12 @@ export function choose_columns(answer) {
         if (name)
             set_columns([...wanted_columns(answer), name]);
     }, { oninput: null });
-    const dialog = element("dialog", { "aria-label": "Columns",
-        onclose: () => dialog.remove() },
-    element("h2", {}, "Columns"),
-    field("Find", "", (part) =>
-        list.replaceChildren(...column_boxes(answer, part))),
-    list, other,
+    const dialog = show_dialog("Columns", field("Find", "", (part) =>
+        list.replaceChildren(...column_boxes(answer, part))), list, other,
     element("p", { class: "actions" },
         button("Usual columns", "Show the columns of gtrack ls", () => {
             change({ columns: "" });
             dialog.close();
         }),
         button("Done", "Close this list", () => dialog.close())));
-
-    document.body.append(dialog);
-    dialog.showModal();
 }

@@ -3,26 +3,39 @@ import { ask } from "./api.js";
 import { changes_set, chosen_runs } from "./chosen.js";
 import { copy_button } from "./copy.js";
 import { DiffSection } from "./diff.js";
-import { button, element, picker, plain_table, problem } from "./dom.js";
-import { switcher } from "./dom.js";
+import { button, element, empty, number_style, picker } from "./dom.js";
+import { plain_table, problem, section, switcher } from "./dom.js";
 import { importance_table } from "./importance.js";
 import { brushed_lines, heat_table } from "./spread.js";
 import { parallel_lines, scatter_points } from "./spread.js";
 import { SweepChart } from "./sweep.js";
 import { address, change, state } from "./state.js";
-import { count_text, is_numeric, short_names } from "./text.js";
+import { count_text, is_numeric, short_names, tail_width } from "./text.js";
+
+const most_named = 12;
 
 function text_of(v) {
     return v?.text ?? "";
 }
 
-function section(title, ...nodes) {
-    return element("section", { "aria-label": title },
-        element("h2", {}, title), ...nodes);
-}
+/* Parameters whose values are a few words have axes, too: these stand there in
+ * their order, at 0, 1, 2 ... */
+function with_words({ params, parallel: { axes, lines } }) {
+    let at = 0;
 
-function empty(text) {
-    return element("p", { class: "empty" }, text);
+    for (const { name, values } of params.filter((p) => p.differs)) {
+        const words = [...new Set(values.filter((v) => v).map(text_of))].sort();
+
+        if (axes[at]?.title !== name && words.length > 1 &&
+            words.length <= most_named) {
+            axes.splice(at, 0, { title: name, from: -0.5, to: words.length -
+                0.5, ticks: words.map((label, i) => ({ at: i, label })) });
+            lines.forEach((l, i) => l.values.splice(at, 0, values[i] &&
+                words.indexOf(text_of(values[i]))));
+        }
+        at += axes[at]?.title === name ? 1 : 0;
+    }
+    return { axes, lines };
 }
 
 export class CompareView {
@@ -54,28 +67,28 @@ export class CompareView {
             this.runs = chosen.rows;
             this.chosen = { store: state.store, ...chosen.params };
             this.chosen_text = chosen.text;
-            if (!this.runs.length) {
-                this.root.hidden = false;
-                this.diff.show([]);
+            if (this.runs.length)
+                await this.compare(signal);
+            else
                 this.body.replaceChildren(empty("There are no runs to " +
                     "compare."));
-                return;
-            }
-            this.answer = await ask("/api/compare", this.chosen, signal);
-            this.summary = await ask("/api/summary", this.chosen, signal);
-            this.order = this.answer.parallel.lines.map((l) => l.run);
-            this.parallel = { ...this.answer.parallel,
-                lines: this.places().map((i) =>
-                    this.answer.parallel.lines[i]) };
-            this.draw();
             this.diff.show(this.runs);
-            this.root.hidden = false;
         } catch (error) {
             if (error.name === "AbortError")
                 return;
-            this.root.hidden = false;
             this.body.replaceChildren(problem(error));
         }
+        this.root.hidden = false;
+    }
+
+    async compare(signal) {
+        this.answer = await ask("/api/compare", this.chosen, signal);
+        this.summary = await ask("/api/summary", this.chosen, signal);
+        const { axes, lines } = with_words(this.answer);
+
+        this.order = lines.map((l) => l.run);
+        this.parallel = { axes, lines: this.places().map((i) => lines[i]) };
+        this.draw();
     }
 
     draw() {
@@ -127,6 +140,8 @@ export class CompareView {
         const places = this.places();
         const names = places.map((i) => this.name_of(this.order[i]));
         const shown = short_names(names);
+        const widest = Math.max(...rows.flatMap((r) => places.map((i) =>
+            tail_width(text_of(r.values[i])) || 0)));
         const heads = places.map((i, k) => element("th", { scope: "col" },
             element("a", { href: address({ view: "run",
                 id: this.order[i] }), title: names[k] }, shown[k])));
@@ -136,16 +151,17 @@ export class CompareView {
                 element("tr", {}, element("td"), heads)),
             element("tbody", {}, rows.map((row) => element("tr", {},
                 element("th", { scope: "row" }, row.name),
-                places.map((i) => this.cell(row, i)))))));
+                places.map((i) => this.cell(row, i, widest)))))));
     }
 
-    cell(row, i) {
+    cell(row, i, widest) {
         const v = row.values[i];
 
         return element("td", { class: [is_numeric(v) ? "number" : "",
             v?.best ? "best" : "",
             this.order[i] === state.baseline ? "baseline" : ""]
-            .join(" ").trim() || null }, text_of(v));
+            .join(" ").trim() || null,
+        style: number_style(text_of(v), widest) }, text_of(v));
     }
 
     /* What the parameters have to do with a metric, and the means over their
@@ -253,8 +269,8 @@ export class CompareView {
 
             this.map_command = figure.command;
             place.replaceChildren(...figure.panels.filter((p) => p.heat)
-                .map(heat_table), ...figure.notes.map((n) =>
-                element("p", { class: "empty" }, n)));
+                .map(heat_table), element("div", { class: "notes" },
+                figure.notes.map((n) => element("p", {}, n))));
         } catch (error) {
             place.replaceChildren(problem(error));
         }

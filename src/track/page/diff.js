@@ -1,7 +1,7 @@
 /* diff.js shows what differs between two runs: settings, code and data. */
 import { ask } from "./api.js";
 import { copy_button } from "./copy.js";
-import { element, picker, problem } from "./dom.js";
+import { element, empty, picker, problem, section } from "./dom.js";
 import { state } from "./state.js";
 
 const words = { "+": "added", "-": "removed" };
@@ -18,10 +18,7 @@ export class DiffSection {
     constructor() {
         this.tools = element("p", { class: "tools" });
         this.body = element("div");
-        const title = "Difference of two runs";
-
-        this.root = element("section", { "aria-label": title },
-            element("h2", {}, title), this.tools, this.body);
+        this.root = section("Difference of two runs", this.tools, this.body);
     }
 
     show(runs) {
@@ -57,8 +54,8 @@ export class DiffSection {
                 element("section", {}, element("h3", {}, s.title),
                     element("pre", { class: "diff", tabindex: "0" },
                         s.lines.map(diff_line))))
-                : [element("p", { class: "empty" },
-                    "These two runs have the same settings, code and data.")]);
+                : [empty("These two runs have the same settings, code and " +
+                    "data.")]);
         } catch (error) {
             this.body.replaceChildren(problem(error));
         }

@@ -1,6 +1,6 @@
 /* dom.js makes elements.  Texts stay texts: nothing here reads markup. */
 import { change, state } from "./state.js";
-import { visible } from "./text.js";
+import { tail_width, visible } from "./text.js";
 
 const svg_tags = new Set(["svg", "g", "path", "line", "circle", "text", "rect",
     "title"]);
@@ -101,19 +101,60 @@ export function more_controls(title, ...nodes) {
         element("div", { class: "tools" }, ...nodes));
 }
 
+/* A part of a view, below its heading. */
+export function section(title, ...nodes) {
+    return element("section", { "aria-label": title, id:
+        `part-${title.toLowerCase().replaceAll(" ", "-")}` },
+    element("h2", {}, title), ...nodes);
+}
+
+export function show_dialog(title, ...nodes) {
+    const dialog = element("dialog", { "aria-label": title, onclose: () =>
+        dialog.remove() }, element("h2", {}, title), ...nodes);
+
+    document.body.append(dialog);
+    dialog.showModal();
+    return dialog;
+}
+
+/* Draw anew what is within a node, but keep the focus. */
+export function keep_focus(root, draw) {
+    const key = root.contains(document.activeElement)
+        ? document.activeElement.dataset.focus : null;
+
+    draw();
+    if (key)
+        root.querySelector(`[data-focus="${CSS.escape(key)}"]`)
+            ?.focus({ preventScroll: true });
+}
+
+/* A sentence that says that there is nothing. */
+export function empty(text) {
+    return element("p", { class: "empty" }, text);
+}
+
 /* A sentence about something that went wrong. */
 export function problem(error) {
     return element("p", { class: "problem", role: "alert" },
         typeof error === "string" ? error : error.message);
 }
 
+/* Of a cell in a column of numbers, so that their points are in one place. */
+export function number_style(text, widest) {
+    return { paddingRight: `calc(.6rem + ${widest - tail_width(text)}ch)` };
+}
+
 /* A table of texts; the cells of the first row are headings. */
-export function plain_table(rows, properties = {}) {
-    const line = (cells, tag) => element("tr", {}, cells.map((c) =>
-        element(tag, tag === "th" ? { scope: "col" } : {}, c)));
+export function plain_table([head, ...body], properties = {}) {
+    const widest = head.map((_, i) => Math.max(...body.map((r) =>
+        r[i] ? tail_width(r[i]) : 0)));
+    const line = (cells, tag) => element("tr", {}, cells.map((c, i) =>
+        element(tag, { scope: tag === "th" ? "col" : null, class:
+            widest[i] >= 0 ? "number" : null,
+        style: number_style(c, widest[i]) }, c)));
 
     return element("div", { class: "wide", tabindex: "0" },
         element("table", properties,
-            element("thead", {}, line(rows[0], "th")),
-            element("tbody", {}, rows.slice(1).map((r) => line(r, "td")))));
+            element("thead", {}, line(head, "th")),
+            element("tbody", {}, body.map((r) => line(r, "td")))));
 }

@@ -18,16 +18,12 @@ function csv_rows(text) {
 }
 
 function text_nodes(type, text) {
-    if (type === "csv") {
-        const rows = csv_rows(text);
+    const rows = type === "csv" ? csv_rows(text)
+        : type === "json" ? table_rows(text) : null;
 
+    if (rows)
         return rows.length ? [plain_table(rows.slice(0, most_table_rows))] : [];
-    }
     if (type === "json") {
-        const rows = table_rows(text);
-
-        if (rows)
-            return [plain_table(rows.slice(0, most_table_rows))];
         try {
             text = JSON.stringify(JSON.parse(text), null, 2);
         } catch {

@@ -4,7 +4,7 @@
  */
 import { ask } from "./api.js";
 import { Chart } from "./chart.js";
-import { element, problem } from "./dom.js";
+import { element, empty, problem } from "./dom.js";
 import { change, state, toggled } from "./state.js";
 
 function chart_name(spec) {
@@ -125,8 +125,7 @@ export class Grid {
         this.first.replaceChildren(...this.make_charts(firsts));
         this.root.replaceChildren(...groups.length || firsts.length
             ? groups.map((g) => this.make_group(g))
-            : [element("p", { class: "empty" }, state.find
-                ? "No chart has this name."
+            : [empty(state.find ? "No chart has this name."
                 : "These runs have no metrics yet.")]);
         for (const chart of this.charts) {
             this.in_sight.observe(chart.area);

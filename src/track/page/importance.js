@@ -5,8 +5,15 @@ import { count_text, number_text } from "./text.js";
 
 const mark_width = 260, mark_height = 18;
 
-function mean_text(v) {
-    return v === null ? "" : number_text(Number(v.toPrecision(5)));
+/* Means and intervals with the digits that the shortest interval needs. */
+function mean_texts(params) {
+    const least = Math.min(...params.flatMap((p) => p.values)
+        .map((v) => v.half || Infinity));
+    const text = (v) => least < Infinity ? v.toFixed(Math.max(0,
+        1 - Math.floor(Math.log10(least)))) : number_text(v);
+
+    return ({ mean, half }) => (is_number(mean) ? text(mean) : "") +
+        (is_number(half) ? ` ± ${text(half)}` : "");
 }
 
 /* The range of all means of the parameters with their intervals. */
@@ -32,7 +39,7 @@ function mean_mark(value, [from, to], is_best) {
     element("circle", { cx: x(mean), cy: y, r: 4 }));
 }
 
-function mean_rows(param, range) {
+function mean_rows(param, range, text) {
     const share = is_number(param.share)
         ? `${Math.round(100 * param.share)} %` : "";
 
@@ -43,8 +50,7 @@ function mean_rows(param, range) {
     element("span", { class: "count" }, ` ${share}`)),
     element("th", { scope: "row" }, v.text),
     element("td", { class: i === param.best ? "number best" : "number" },
-        mean_text(v.mean), is_number(v.half) ? ` ± ${number_text(Number(
-            v.half.toPrecision(2)))}` : ""),
+        text(v)),
     element("td", {}, mean_mark(v, range, i === param.best)),
     element("td", { class: "number" }, String(v.runs)),
     element("td", { class: v.failed ? "number failed" : "number" },
@@ -53,7 +59,7 @@ function mean_rows(param, range) {
 
 /* The parameters of one entry of /api/compare's importance. */
 export function importance_table({ metric, params }) {
-    const range = mean_range(params);
+    const range = mean_range(params), text = mean_texts(params);
 
     return element("table", { class: "importance" },
         element("caption", {}, `Means of ${metric} with their 95 % intervals;` +
@@ -62,5 +68,5 @@ export function importance_table({ metric, params }) {
         element("thead", {}, element("tr", {}, ["parameter", "value", "mean",
             "with interval", "runs", "failed"].map((h) => element("th",
             { scope: "col" }, h)))),
-        params.map((p) => element("tbody", {}, mean_rows(p, range))));
+        params.map((p) => element("tbody", {}, mean_rows(p, range, text))));
 }

@@ -3,7 +3,7 @@ import { frozen, listen } from "./api.js";
 import { ChartsView } from "./charts.js";
 import { CompareView } from "./compare.js";
 import { copy_button, copy_command } from "./copy.js";
-import { button, choice, element, problem } from "./dom.js";
+import { button, choice, element, problem, show_dialog } from "./dom.js";
 import { is_dark } from "./paint.js";
 import { RunView } from "./run.js";
 import { RunsView } from "./runs.js";
@@ -32,25 +32,17 @@ function toggle_theme() {
 }
 
 function show_theme() {
-    if (state.theme)
-        document.documentElement.dataset.theme = state.theme;
-    else
-        delete document.documentElement.dataset.theme;
+    document.documentElement.dataset.theme = state.theme;
 }
 
 function show_help() {
-    const dialog = element("dialog", { "aria-label": "Keys",
-        onclose: () => dialog.remove() }, element("h2", {}, "Keys"),
-    element("table", {}, element("tbody", {}, help.map(([key, what]) =>
-        element("tr", {}, element("th", { scope: "row" }, key),
-            element("td", {}, what))))),
+    const dialog = show_dialog("Keys", element("table", {}, element("tbody", {},
+        help.map(([key, what]) => element("tr", {}, element("th",
+            { scope: "row" }, key), element("td", {}, what))))),
     element("p", {}, `gtrack ${server.version}. Select runs in the table, ` +
         "then open Charts or Compare. In charts, drag along an axis to zoom, " +
         "and double-click to see the whole range again."),
     button("Close", "Close this list", () => dialog.close()));
-
-    document.body.append(dialog);
-    dialog.showModal();
 }
 
 function view_title() {

@@ -47,7 +47,7 @@ class Strip {
         this.slider.max = steps.length - 1;
         this.slider.value = this.at === null ? steps.length - 1
             : steps.indexOf(this.at);
-        this.slider.hidden = steps.length < 2;
+        this.slider.parentNode.hidden = steps.length < 2;
         this.show();
     }
 

@@ -53,7 +53,7 @@ export function y_pixel(box, axis, v) {
     return box.y1 - place_of(axis, v) * (box.y1 - box.y0);
 }
 
-function paint_line(c, x0, y0, x1, y1) {
+export function paint_line(c, x0, y0, x1, y1) {
     c.beginPath();
     c.moveTo(x0, y0);
     c.lineTo(x1, y1);
@@ -226,15 +226,17 @@ function paint_curve(c, panel, box, curve) {
     c.globalAlpha = 1;
 }
 
+export function paint_dot(c, x, y, radius) {
+    c.beginPath();
+    c.arc(x, y, radius, 0, 7);
+    c.fill();
+}
+
 function paint_points(c, panel, box, curve, axis) {
-    for (let i = 0; i < curve.x.length; i += curve.every ?? 1) {
-        if (curve.y[i] === null)
-            continue;
-        c.beginPath();
-        c.arc(x_pixel(box, panel, curve.x[i]), y_pixel(box, axis, curve.y[i]),
-            2.2, 0, 7);
-        c.fill();
-    }
+    for (let i = 0; i < curve.x.length; i += curve.every ?? 1)
+        if (curve.y[i] !== null)
+            paint_dot(c, x_pixel(box, panel, curve.x[i]),
+                y_pixel(box, axis, curve.y[i]), 2.2);
 }
 
 function paint_cross(c, x, y) {

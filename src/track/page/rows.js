@@ -1,5 +1,5 @@
 /* rows.js makes the rows of the table of runs. */
-import { button, element } from "./dom.js";
+import { button, element, number_style } from "./dom.js";
 import { baseline_button } from "./runlist.js";
 import { count_text, duration_text, is_numeric, number_text } from "./text.js";
 import { address, change, state, toggled } from "./state.js";
@@ -21,16 +21,20 @@ function status_parts(row) {
     return [element("span", { class: `status ${status}` }, parts)];
 }
 
+/* A number with as many digits as the texts of its column. */
+function column_text(v, { tail }, text) {
+    return tail && !/e/.test(text) ? v.toFixed(tail)
+        : number_text(Number(v.toPrecision(4)));
+}
+
 /* The difference between a metric and its value in the baseline. */
 function difference(column, cell, base) {
-    if (column.kind !== "metric" || !base || base === cell ||
-        typeof base.value !== "number" || typeof cell.value !== "number")
-        return null;
+    if (!base || base === cell || typeof base.value !== "number" ||
+        typeof cell.value !== "number")
+        return "";
     const d = cell.value - base.value;
 
-    return element("span", { class: "difference" },
-        ` ${d < 0 ? "−" : "+"}${number_text(Number(Math.abs(d)
-            .toPrecision(3)))}`);
+    return (d < 0 ? "−" : "+") + column_text(Math.abs(d), column, cell.text);
 }
 
 function value_cell(column, cell, base) {
@@ -38,8 +42,11 @@ function value_cell(column, cell, base) {
         cell.best ? "best" : ""].filter((c) => c).join(" ");
 
     return element("td", { class: classes || null, title: cell.best
-        ? `${cell.text} (best)` : cell.text },
-    cell.text, difference(column, cell, base));
+        ? `${cell.text} (best)` : cell.text,
+    style: number_style(cell.text, column.tail) }, cell.text,
+    column.kind === "metric" && (state.baseline || state.group)
+        ? element("span", { class: "difference" },
+            difference(column, cell, base)) : null);
 }
 
 let last_box = ""; /* the run whose box was clicked last */
@@ -117,14 +124,14 @@ export function mean_of(values) {
     return values.reduce((a, b) => a + b, 0) / values.length;
 }
 
-/* The mean of some numbers and their standard deviation. */
-function spread_text(values) {
+/* The mean of a column's numbers and their standard deviation. */
+function spread_nodes(values, column, text) {
     const n = values.length, mean = mean_of(values);
     const square = values.reduce((a, v) => a + (v - mean) ** 2, 0);
-    const short = (v) => number_text(Number(v.toPrecision(5)));
 
-    return n < 2 ? short(mean) : `${short(mean)} ± ` +
-        number_text(Number(Math.sqrt(square / (n - 1)).toPrecision(2)));
+    return [column_text(mean, column, text), element("span",
+        { class: "difference" }, n < 2 ? "" : ` ± ${column_text(Math.sqrt(
+            square / (n - 1)), column, text)}`)];
 }
 
 /* The row above the rows of a group, which folds them: how many, and the means
@@ -135,7 +142,8 @@ export function group_row(rows, index, columns) {
     const mean = (c) => {
         const values = numbers_of(rows, c);
 
-        return c.kind === "metric" && values.length ? spread_text(values) : "";
+        return c.kind === "metric" && values.length
+            ? spread_nodes(values, c, rows[0].cells[c.index].text) : "";
     };
 
     return element("tr", { class: "group-row", "aria-rowindex": index + 2 },

@@ -2,6 +2,7 @@
 import { ask, edit, frozen } from "./api.js";
 import { announce, copy_button } from "./copy.js";
 import { button, element, field, plain_table, problem } from "./dom.js";
+import { section } from "./dom.js";
 import { file_section, Log } from "./files.js";
 import { Grid } from "./grid.js";
 import { markdown_nodes } from "./markdown.js";
@@ -9,12 +10,6 @@ import { Media } from "./media.js";
 import { server } from "./server.js";
 import { change, state } from "./state.js";
 import { date_text, number_text } from "./text.js";
-
-function part(title, ...nodes) {
-    return element("section", { "aria-label": title,
-        id: `part-${title.toLowerCase()}` }, element("h2", {}, title),
-    ...nodes);
-}
 
 function value_text(key, v) {
     if (v === null || v === undefined)
@@ -56,7 +51,7 @@ export class RunView {
         this.log_part = element("div");
         this.root = element("section", { class: "run-view",
             "aria-label": "Run" }, this.head, this.health, this.grid.first,
-        this.log_part, this.facts, part("Charts", this.grid.root),
+        this.log_part, this.facts, section("Charts", this.grid.root),
         this.media.root, this.rest);
         this.root.hidden = true; /* until all parts have their places */
     }
@@ -91,13 +86,12 @@ export class RunView {
             await this.log.load();
             this.draw();
             this.draw_rest();
-            this.root.hidden = false;
         } catch (error) {
             if (error.name === "AbortError")
                 return;
-            this.root.hidden = false;
             this.facts.replaceChildren(problem(error));
         }
+        this.root.hidden = false;
     }
 
     draw() {
@@ -108,11 +102,12 @@ export class RunView {
             element("span", { class: `status ${status}` }, status,
                 run.deleted ? ", deleted" : ""),
             copy_button(() => run.command),
-            copy_button(() => run.again, "Copy the command that runs it again"),
             button(chosen ? "Do not show in charts" : "Show in charts",
                 "Select this run for charts and comparison", () => change({
                     runs: chosen ? state.runs.filter((i) => i !== state.id)
-                        : [...state.runs, state.id] })));
+                        : [...state.runs, state.id] })),
+            copy_button(() => run.again,
+                "Copy the command that runs it again"));
         this.draw_health();
         this.draw_note();
     }
@@ -136,7 +131,7 @@ export class RunView {
         this.note_text = text;
         this.facts.replaceChildren(...note || server.edit ||
             pairs_of(tags).length
-            ? [part("Note", ...this.note(), this.tags())] : []);
+            ? [section("Note", ...this.note(), this.tags())] : []);
     }
 
     note() {
@@ -152,7 +147,7 @@ export class RunView {
 
         area.value = this.run.note ?? "";
         this.is_editing = true;
-        this.facts.replaceChildren(part("Note", area,
+        this.facts.replaceChildren(section("Note", area,
             element("p", { class: "actions" },
                 button("Save", "Save the note", () =>
                     this.save({ note: area.value })),
@@ -228,7 +223,7 @@ export class RunView {
             return;
         known.text = text;
         known.root.replaceChildren(...data?.length
-            ? [part(title, ...make(data))] : []);
+            ? [section(title, ...make(data))] : []);
     }
 
     update(changed) {

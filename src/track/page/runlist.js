@@ -1,6 +1,6 @@
 /* runlist.js is the list of runs beside charts: colours, hide, solo, pin. */
 import { alias_of } from "./chosen.js";
-import { button, element } from "./dom.js";
+import { button, element, keep_focus } from "./dom.js";
 import { address, change, state, toggled } from "./state.js";
 import { short_names } from "./text.js";
 
@@ -53,13 +53,8 @@ export function mark_near(list, run) {
 
 /* Fill the list; colour_of_run(run) is a colour or nothing. */
 export function fill_run_list(list, runs, colour_of_run) {
-    const focus = list.contains(document.activeElement)
-        ? document.activeElement.dataset.focus : null;
-
     const names = short_names(runs.map((r) => alias_of(r.name)));
 
-    list.replaceChildren(...runs.map((run, i) =>
-        item(runs, run, colour_of_run(run), names[i])));
-    if (focus)
-        list.querySelector(`[data-focus="${focus}"]`)?.focus();
+    keep_focus(list, () => list.replaceChildren(...runs.map((run, i) =>
+        item(runs, run, colour_of_run(run), names[i]))));
 }

@@ -1,8 +1,8 @@
 /* runs.js is the view of all runs of a store: a filter and a table. */
 import { ask, frozen } from "./api.js";
 import { choose_columns } from "./columns.js";
-import { button, element, field, more_controls, problem } from "./dom.js";
-import { switcher } from "./dom.js";
+import { button, element, empty, field, more_controls } from "./dom.js";
+import { problem, switcher } from "./dom.js";
 import { address, change, state } from "./state.js";
 import { Table } from "./table.js";
 import { count_text, split_list } from "./text.js";
@@ -106,14 +106,11 @@ export class RunsView {
         this.count.textContent = rows.length === total || !total
             ? count_text(rows.length, "run", "runs")
             : `${rows.length} of ${count_text(total, "run", "runs")}`;
-        this.message.classList.toggle("empty", !rows.length);
         if (!rows.length && !this.message.children.length)
-            this.message.textContent = state.filter
+            this.message.append(empty(state.filter
                 ? "No run matches this filter."
                 : "This store has no runs yet. They appear here when they " +
-                    "start.";
-        else if (rows.length && !this.message.querySelector(".problem"))
-            this.message.textContent = "";
+                    "start."));
         this.selection.replaceChildren(...n ? [
             element("a", { class: "button", href: address({ view: "charts" }) },
                 `Charts of ${count_text(n, "run", "runs")}`),

@@ -25,7 +25,8 @@ function axis_lines(axis, x, top, bottom) {
 function sentence_of(axes, line, name_of) {
     return `${name_of(line.run)}: ` + axes.map((a, i) =>
         `${a.title} ${line.values[i] === null ? "none"
-            : axis_text(a, line.values[i])}`).join(", ");
+            : a.ticks.find((t) => t.at === line.values[i])?.label ||
+                axis_text(a, line.values[i])}`).join(", ");
 }
 
 /* A strip over an axis: a drag along it keeps the lines of that part. */
@@ -79,7 +80,9 @@ export function parallel_lines(parallel, name_of, baseline, brush, changed) {
     const kept = new Set(brushed_lines(parallel, brush));
 
     return element("svg", { viewBox: `0 0 ${wide} ${height}`, role: "img",
-        class: "spread", "aria-label": "Parallel coordinates of " +
+        class: "spread", style: { minWidth: `${wide}px`,
+            maxWidth: `${1.2 * wide}px` },
+        "aria-label": "Parallel coordinates of " +
             `${lines.length} runs over ` +
             axes.map((a) => a.title).join(", ") },
     lines.filter((l) => axes.some((a, i) => point(l, i))).map((line) =>

@@ -2,12 +2,12 @@
  * table.js is the table of runs.  Only the rows in sight are elements of the
  * page, so that ten thousand runs scroll as smoothly as ten.
  */
-import { element, is_narrow } from "./dom.js";
+import { element, is_narrow, keep_focus } from "./dom.js";
 import { move_column, shift_column } from "./columns.js";
 import { group_row, mean_of, numbers_of, run_row, select_box } from "./rows.js";
 import { most } from "./chosen.js";
 import { change, state } from "./state.js";
-import { is_numeric } from "./text.js";
+import { is_numeric, tail_width } from "./text.js";
 
 const spare = 12; /* rows kept above and below those in sight */
 
@@ -20,7 +20,9 @@ function drawn_columns(answer) {
         metrics.find((c) => c.best);
 
     return answer.columns.map((c, index) => ({ ...c, index,
-        is_main: c === main })).filter((c) => c.name !== "name");
+        is_main: c === main, tail: answer.rows.reduce((a, r) => Math.max(a,
+            tail_width(r.cells[index].text) || 0), 0) }))
+        .filter((c) => c.name !== "name");
 }
 
 /* In characters, from the longest text. */
@@ -151,7 +153,7 @@ export class Table {
             { style: { width: `${w}ch` } })));
         this.table.style.width = `${sum}ch`;
         this.table.setAttribute("aria-rowcount", this.rows.length + 1);
-        this.keep_focus(() => this.head.replaceChildren(
+        keep_focus(this.root, () => this.head.replaceChildren(
             heading(this.answer, { name: "name", spec: "name" }),
             ...columns.map((c) => heading(this.answer, c))));
     }
@@ -171,7 +173,7 @@ export class Table {
         if (!all && range === this.range)
             return;
         this.range = range;
-        this.keep_focus(() => this.body.replaceChildren(
+        keep_focus(this.root, () => this.body.replaceChildren(
             this.gap(first * high),
             ...this.rows.slice(first, end).map((row, i) => row.rows
                 ? group_row(row.rows, first + i, this.drawn)
@@ -183,16 +185,6 @@ export class Table {
     gap(height) {
         return element("tr", { class: "gap", "aria-hidden": "true",
             style: { height: `${height}px` } });
-    }
-
-    keep_focus(draw) {
-        const key = this.root.contains(document.activeElement)
-            ? document.activeElement.dataset.focus : null;
-
-        draw();
-        if (key)
-            this.root.querySelector(`[data-focus="${CSS.escape(key)}"]`)
-                ?.focus({ preventScroll: true });
     }
 
     /* Move the focus among the rows, n further. */

@@ -15,6 +15,15 @@ export function is_numeric(cell) {
         : /^-?(nan|inf)/.test(cell?.text ?? "");
 }
 
+/* The digits of a number after its point, which counts as half of one, or of
+ * its exponent; NaN for other texts. */
+export function tail_width(text) {
+    const [, point, tail] = /^[-+]?(?:nan|inf|\d+)(\.?)(\d*(?:e[-+]?\d+)?)$/
+        .exec(text) ?? [];
+
+    return tail?.length + point?.length / 2;
+}
+
 export function bytes_text(n) {
     const units = ["bytes", "KiB", "MiB", "GiB", "TiB"];
     let i = 0;

@@ -1,6 +1,7 @@
 /* values.js finds the values of a panel's curves at an x, and lists them. */
 import { alias_of } from "./chosen.js";
-import { axis_of, colour_of, x_pixel, y_pixel } from "./paint.js";
+import { axis_of, colour_of, paint_dot, paint_line } from "./paint.js";
+import { x_pixel, y_pixel } from "./paint.js";
 import { axis_text, nearest, place_of } from "./scale.js";
 import { count_text, line_text } from "./text.js";
 import { element } from "./dom.js";
@@ -162,18 +163,12 @@ export function paint_pointer(c, panel, box, x, values, theme) {
     if (at < box.x0 || at > box.x1)
         return;
     c.strokeStyle = theme.grey;
-    c.beginPath();
-    c.moveTo(at, box.y0);
-    c.lineTo(at, box.y1);
-    c.stroke();
+    paint_line(c, at, box.y0, at, box.y1);
     for (const v of values) {
         const y = y_pixel(box, axis_of(panel, v.curve), v.y);
 
-        if (y < box.y0 || y > box.y1)
-            continue;
         c.fillStyle = colour_of(v.curve);
-        c.beginPath();
-        c.arc(x_pixel(box, panel, v.x), y, 3, 0, 7);
-        c.fill();
+        if (y >= box.y0 && y <= box.y1)
+            paint_dot(c, x_pixel(box, panel, v.x), y, 3);
     }
 }
