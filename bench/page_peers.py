@@ -315,7 +315,7 @@ def await_page(b, condition):
     while time.monotonic() < end:
         try:
             shown = b.run("return " + condition)
-        except browser.BrowserError:
+        except (browser.BrowserError, OSError):
             continue  # the page is busy
         if shown:
             return shown
@@ -328,7 +328,8 @@ def painted(b, url, login, ready):
         b.open(login)
     b.cdp("Page.addScriptToEvaluateOnNewDocument", {"source": WATCH % ready})
     b.open("about:blank")
-    b.open(url)
+    with contextlib.suppress(browser.BrowserError, OSError):
+        b.open(url)  # a page can be busy for longer than this waits
     return await_page(b, "window.painted")
 
 
@@ -383,29 +384,10 @@ def measure_wide(program, folder):
                 f"{key} of many": value for key, value in traffic(b).items()}}
 
 
-def measure_live(program, folder):
-    steps = itertools.count(50)
-    with program["start"](folder, 1) as (pid, base, login), \
-            program["log"](folder) as add, Browser() as b:
-        b.cdp("Page.addScriptToEvaluateOnNewDocument", {"source": RELOAD})
-        add(next(steps), 3)
-        time.sleep(SETTLE_SECONDS)
-        painted(b, base + program["chart"](folder), login,
-                program["drawn"](1))
-        time.sleep(SETTLE_SECONDS)
-        b.run("""const before = picture();
-            const look = () => { if (picture() !== before) seen = Date.now();
-                else setTimeout(look, 20); };
-            window.seen = 0;
-            look();""")
-        begin = time.time()
-        add(next(steps), 5)
-        seen = await_page(b, "window.seen") - 1000 * begin
-        return {"point": seen,
-                "logged": share(pid, lambda: add(next(steps), 3))}
-
-
-def measure_pages(program, folder):
+@contextlib.contextmanager
+def growing_chart(program, folder):
+    """A page with the chart of a run, its address, and a function that logs one
+    more point of this run."""
     steps = itertools.count(50)
     with program["start"](folder, 1) as (pid, base, login), \
             program["log"](folder) as add, Browser() as b:
@@ -414,10 +396,29 @@ def measure_pages(program, folder):
         time.sleep(SETTLE_SECONDS)
         url = base + program["chart"](folder)
         painted(b, url, login, program["drawn"](1))
+        time.sleep(SETTLE_SECONDS)
+        yield pid, b, url, lambda value: add(next(steps), value)
+
+
+def measure_live(program, folder):
+    with growing_chart(program, folder) as (pid, b, _, add):
+        b.run("""const before = picture();
+            const look = () => { if (picture() !== before) seen = Date.now();
+                else setTimeout(look, 20); };
+            window.seen = 0;
+            look();""")
+        begin = time.time()
+        add(5)
+        seen = await_page(b, "window.seen") - 1000 * begin
+        return {"point": seen, "logged": share(pid, lambda: add(3))}
+
+
+def measure_pages(program, folder):
+    with growing_chart(program, folder) as (pid, b, url, add):
         for _ in range(1, PAGES):
             b.cdp("Target.createTarget", {"url": url, "newWindow": True})
         time.sleep(OPEN_SECONDS)
-        return {"pages": share(pid, lambda: add(next(steps), 3))}
+        return {"pages": share(pid, lambda: add(3))}
 
 
 PROGRAMS = {name: program for name, program in PROGRAMS.items()
@@ -451,27 +452,23 @@ MEASURES = {
 def main(work):
     os.environ["TRACKIO_DIR"] = os.path.join(work, "trackio")
     os.environ["GTRACK_CACHE"] = os.path.join(work, "cache")
-    chosen = args.only or list(MEASURES)
-    found = {name: {} for name in PROGRAMS}
-    for measure in chosen:
-        folder = os.path.join(work, measure)
+    print(f"{'':46}" + "".join(f"{name:>14}" for name in PROGRAMS))
+    for name in args.only or MEASURES:
+        measure, *size, texts = MEASURES[name]
+        folder = os.path.join(work, name)
         os.mkdir(folder)
         for program in PROGRAMS.values():
             if program["write"]:
-                program["write"](folder, *MEASURES[measure][1:-1])
-        print(f"{measure}: the load is {os.getloadavg()[0]}", file=sys.stderr)
-        for _ in range(args.rounds):
-            for name, program in PROGRAMS.items():
-                for key, value in MEASURES[measure][0](program,
-                                                       folder).items():
-                    found[name].setdefault(key, []).append(value)
-    print("load", os.getloadavg()[0])
-    print(f"{'':46}" + "".join(f"{name:>14}" for name in PROGRAMS))
-    for measure in chosen:
-        for key, text in MEASURES[measure][-1].items():
+                program["write"](folder, *size)
+        print(f"{name}: the load is {os.getloadavg()[0]:.1f}", file=sys.stderr)
+        found = [[measure(program, folder) for program in PROGRAMS.values()]
+                 for _ in range(args.rounds)]
+        for key, text in texts.items():
             print(f"{text:46}" + "".join(
-                f"{statistics.median(found[name][key]):14.1f}"
-                for name in PROGRAMS), flush=True)
+                f"{statistics.median(one[i][key] for one in found):14.1f}"
+                for i in range(len(PROGRAMS))), flush=True)
+        shutil.rmtree(folder)
+    print("load", os.getloadavg()[0])
 
 
 with tempfile.TemporaryDirectory() as work:
