@@ -57,7 +57,7 @@ wheel: libgtrack.so.0 gtrack gplot
 
 # Both wheels, and the archive with the same files, which runs from any folder.
 # MPI comes from the machine, so configure with --without-mpi.
-bindist = $(PACKAGE)-$(PACKAGE_VERSION)-$$(uname -m)
+bindist = $(PACKAGE)-$(PACKAGE_VERSION)-$(host_cpu)
 wheels: wheel gtrain gdata
 	$(AM_V_GEN)$(wheel_link) -o wheel/files/gtrain $(gtrain_OBJECTS) \
 	    $$(echo $(gtrain_LDADD) $(LIBS) | $(wheel_libs)) \

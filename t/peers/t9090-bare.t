@@ -1,7 +1,7 @@
 #!/bin/sh
-# What scripts/wheels makes, in a root without compilers and as a user without
-# rights: GT_DIST is the folder with the wheels and the archive, and GT_ROOT the
-# root, of any Linux.  Part of `make check-peers`.
+# What scripts/wheels makes, in a root without compilers and network, as a user
+# without rights: GT_DIST is the folder with the wheels and the archive, and
+# GT_ROOT the root, of any Linux.  Part of `make check-peers`.
 . "$(dirname "$0")/../lib/tap.sh"
 test -n "${GT_DIST:-}" || skip_all "GT_DIST names no folder with wheels"
 test -d "${GT_ROOT:-/nowhere}" || skip_all "GT_ROOT names no root"
@@ -9,12 +9,13 @@ unshare -m true 2>/dev/null || skip_all "chroot needs the rights of root"
 home=$GT_ROOT/home/nobody.$$
 mkdir -p "$home" && chown 65534:65534 "$home"
 trap 'rm -rf "$dir" "$home"' EXIT
-cp "$GT_DIST"/*.whl "$GT_DIST"/*.tar.xz "$home"
-xz -dc "$GT_DIST"/*.tar.xz | tar -C "$home" -xf -
+cp "$GT_DIST"/*_"$(uname -m)".whl "$home"
+xz -dc "$GT_DIST"/*-"$(uname -m)".tar.xz | tar -C "$home" -xf -
 mv "$home"/gtrain-*/ "$home/suite"
 # inside COMMAND: its output goes to the files out and err
 inside() {
-    unshare -m sh -c 'mount -t proc proc "$0/proc" && exec chroot \
+    unshare -mn sh -c '{ ip link set lo up || :; } 2>/dev/null
+        mount -t proc proc "$0/proc" && exec chroot \
         --userspec=65534:65534 "$0" env -i HOME="$1" PATH="$2:/usr/bin:/bin" \
         LANG=C.UTF-8 sh -c "cd; $3"' "$GT_ROOT" "/home/nobody.$$" \
         "${bin:-/home/nobody.$$/suite/bin}" "$1" >out 2>err
@@ -22,6 +23,16 @@ inside() {
 awk 'BEGIN { for (i = 0; i < 4000; i++) print "line", i, "of", i * i % 97 }' \
     >"$home/text.txt"
 
+python=${GT_PYTHON:-python3}
+if "$python" -m auditwheel --version >/dev/null 2>&1; then
+    for wheel in "$GT_DIST"/*.whl; do
+        "$python" -m auditwheel show "$wheel" | tr '\n' ' ' >out 2>&1
+        tag=${wheel%.whl}
+        like out "tag: \"${tag##*-none-}\"" "auditwheel agrees with ${tag##*/}"
+    done
+else
+    skip "auditwheel agrees with the tags" "no auditwheel"
+fi
 inside 'for p in gtrain gdata gtrack gplot; do $p --version || exit; done'
 ok $? "the programs of the archive start" "$(cat err)"
 inside '! command -v cc && ! command -v gcc'
