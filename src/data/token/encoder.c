@@ -27,22 +27,11 @@ struct word_batch {
     const struct piece_cache_line *line[BATCH];
 };
 
-/* Pieces that are too long for a piece_cache; each slot keeps the latest. */
-enum { PHRASE_MAX = 40, PHRASE_IDS = 12, PHRASE_BITS = 15 };
-
-struct encoder_phrase {
-    uint8_t text[PHRASE_MAX];
-    uint32_t len, n;
-    int32_t id[PHRASE_IDS];
-};
-
 struct encoder {
     const struct tokenizer *t;
     pretokenize_fn *pretokenize;
     int flags;
     struct piece_cache *cache; /* shared; NULL: remember nothing */
-    struct piece_cache *own;   /* of words for which `cache` has no slot */
-    struct encoder_phrase *phrase;
     struct buf composed;       /* the text in NFC */
     struct buf spaced;         /* the text with spaces for U+2581 */
     struct buf clean;          /* the text with invalid UTF-8 replaced */
@@ -74,56 +63,24 @@ void ids_clear(struct ids *ids)
 /* A key that no word has: it has a byte, but its length is 0. */
 static const struct word_key no_word = { 0, 1 };
 
-/* Encode a piece that is too long for a piece_cache. */
-static size_t encode_phrase(struct encoder *enc, const uint8_t *s, uint32_t n,
-                            int32_t *out)
-{
-    struct encoder_phrase *p;
-    size_t count;
-
-    if (n > PHRASE_MAX)
-        return bpe_piece(enc->t, s, n, out);
-    p = &enc->phrase[word_key_hash_bytes(s, n) >> (64 - PHRASE_BITS)];
-    if (p->len == n && memcmp(p->text, s, n) == 0) {
-        memcpy(out, p->id, p->n * sizeof *out);
-        return p->n;
-    }
-    count = bpe_piece(enc->t, s, n, out);
-    if (count <= PHRASE_IDS) {
-        memcpy(p->text, s, n);
-        memcpy(p->id, out, count * sizeof *out);
-        p->len = n;
-        p->n = (uint32_t)count;
-    }
-    return count;
-}
-
 /* Encode a piece that is not in the first two slots of its line. */
 static __attribute__((noinline)) int32_t *encode_word(
     struct encoder *enc, const uint8_t *s, uint32_t n, struct word_key k,
     struct ids *ids, int32_t *out, size_t remaining)
 {
-    struct piece_cache *into = enc->cache;
     struct piece_cache_word *slot = NULL;
-    const struct piece_cache_word *w = NULL;
+    const struct piece_cache_word *w =
+        n <= WORD_MAX ? piece_cache_find(enc->cache, k, &slot) : NULL;
     size_t count;
 
-    if (n <= WORD_MAX) {
-        w = piece_cache_find(into, k, &slot);
-        if (!w && !slot) {
-            into = enc->own;
-            w = piece_cache_find(into, k, &slot);
-        }
-    }
     if (w)
-        return out + piece_cache_copy_ids(out, w, into->narrow);
+        return out + piece_cache_copy_ids(out, w, enc->cache->narrow);
     ids->n = (size_t)(out - ids->id);
-    ids_reserve(ids, n + PHRASE_IDS + remaining * PIECE_CACHE_IDS_NARROW);
+    ids_reserve(ids, n + remaining * PIECE_CACHE_IDS_NARROW);
     out = ids->id + ids->n;
-    if (n > WORD_MAX)
-        return out + encode_phrase(enc, s, n, out);
     count = bpe_piece(enc->t, s, n, out);
-    piece_cache_keep(into, slot, k, out, count);
+    if (slot)
+        piece_cache_keep(enc->cache, slot, k, out, count);
     return out + count;
 }
 
@@ -145,7 +102,7 @@ static inline __attribute__((always_inline)) void add_keys(
             k = end ? word_key_last(s, end, len) : word_key(s, len);
         w->a[i] = k.a;
         w->b[i] = k.b;
-        w->line[i] = &line[piece_cache_line_number(k, PIECE_CACHE_BITS)];
+        w->line[i] = &line[piece_cache_line_number(k)];
         __builtin_prefetch(w->line[i]);
         at = w->stop[i];
     }
@@ -427,12 +384,8 @@ struct encoder *encoder_new(const struct tokenizer *t,
         .clean = BUF_INIT,
     };
     encoder_flags(enc, flags);
-    if (cache && t->kind != TOKENIZER_CHARS)
-        enc->own = piece_cache_make(t, PIECE_CACHE_OWN_BITS);
-    if (enc->own) {
+    if (t->kind != TOKENIZER_CHARS)
         enc->cache = cache;
-        enc->phrase = xcalloc((size_t)1 << PHRASE_BITS, sizeof *enc->phrase);
-    }
     return enc;
 }
 
@@ -440,8 +393,6 @@ void encoder_free(struct encoder *enc)
 {
     if (!enc)
         return;
-    piece_cache_free(enc->own);
-    free(enc->phrase);
     buf_clear(&enc->composed);
     buf_clear(&enc->spaced);
     buf_clear(&enc->clean);

@@ -10,36 +10,27 @@
  * key, because its length is 0. */
 enum { TAKEN = 2 };
 
-static size_t memory_size(int bits)
-{
-    return ((size_t)1 << bits) * sizeof(struct piece_cache_line);
-}
+enum { BYTES = PIECE_CACHE_LINES * sizeof(struct piece_cache_line) };
 
-struct piece_cache *piece_cache_make(const struct tokenizer *t, int bits)
+struct piece_cache *piece_cache_new(const struct tokenizer *t)
 {
-    struct piece_cache_line *line =
-        mmap(NULL, memory_size(bits), PROT_READ | PROT_WRITE,
-             MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    struct piece_cache_line *line = mmap(NULL, BYTES, PROT_READ | PROT_WRITE,
+                                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     struct piece_cache *l;
 
     if (line == MAP_FAILED)
         return NULL;
-    madvise(line, memory_size(bits), MADV_HUGEPAGE);
+    madvise(line, BYTES, MADV_HUGEPAGE);
     l = xmalloc(sizeof *l);
-    *l = (struct piece_cache){ line, bits, tokenizer_vocab(t) <= 65536 };
+    *l = (struct piece_cache){ line, tokenizer_vocab(t) <= 65536 };
     return l;
-}
-
-struct piece_cache *piece_cache_new(const struct tokenizer *t)
-{
-    return piece_cache_make(t, PIECE_CACHE_BITS);
 }
 
 void piece_cache_free(struct piece_cache *l)
 {
     if (!l)
         return;
-    munmap(l->line, memory_size(l->bits));
+    munmap(l->line, BYTES);
     free(l);
 }
 
@@ -47,7 +38,7 @@ const struct piece_cache_word *piece_cache_find(struct piece_cache *l,
                                                 struct word_key k,
                                                 struct piece_cache_word **slot)
 {
-    const size_t i = piece_cache_line_number(k, l->bits);
+    const size_t i = piece_cache_line_number(k);
     struct piece_cache_line *const first = &l->line[i], *const next =
                                                             &l->line[i ^ 1];
     struct piece_cache_word *const at[] = { &first->word[0], &first->word[1],
@@ -73,10 +64,6 @@ void piece_cache_keep(struct piece_cache *l, struct piece_cache_word *slot,
     if (n == 0 ||
         n > (size_t)(l->narrow ? PIECE_CACHE_IDS_NARROW : PIECE_CACHE_IDS_WIDE))
         return;
-    if (!slot) {
-        slot = &l->line[piece_cache_line_number(k, l->bits)].word[1];
-        atomic_store_explicit(&slot->b, 0, memory_order_relaxed);
-    }
     if (!atomic_compare_exchange_strong_explicit(
             &slot->b, &none, TAKEN, memory_order_relaxed, memory_order_relaxed))
         return;

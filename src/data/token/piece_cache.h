@@ -16,15 +16,13 @@
  * the line that its hash selects, or in the neighbouring line if that is full.
  * Words are never removed, as frequent words come early.  This lets threads
  * share a cache without locks: a thread claims a free slot by marking its
- * key, and writes the complete key last.  Words whose slots are all taken go to
- * a smaller cache that each thread has for itself, where they may replace
- * others.
+ * key, and writes the complete key last.
  *
  * A word of up to WORD_MAX bytes (word_key.h) is kept if it has at most eight
  * ids of 16 bits or four of 32 bits.  The upper four bits of its key hold their
  * number.
  */
-enum { PIECE_CACHE_BITS = 18, PIECE_CACHE_OWN_BITS = 17 };
+enum { PIECE_CACHE_LINES = 1 << 18 };
 
 /* The ids that a slot holds; piece_cache_copy_ids() copies all of them. */
 enum { PIECE_CACHE_IDS_NARROW = 8, PIECE_CACHE_IDS_WIDE = 4 };
@@ -46,13 +44,12 @@ struct piece_cache_line {
 
 struct piece_cache {
     struct piece_cache_line *line;
-    int bits;    /* there are 2^bits lines */
     bool narrow; /* ids have 16 bits */
 };
 
-static inline size_t piece_cache_line_number(struct word_key k, int bits)
+static inline size_t piece_cache_line_number(struct word_key k)
 {
-    return (size_t)(word_key_hash(k) >> (64 - bits));
+    return (size_t)(word_key_hash(k) / (UINT64_MAX / PIECE_CACHE_LINES + 1));
 }
 
 /* 0 if the slot holds this word; then its ids may be read. */
@@ -83,16 +80,12 @@ static inline size_t piece_cache_copy_ids(int32_t *out,
     return (size_t)(atomic_load_explicit(&w->b, memory_order_relaxed) >> 60);
 }
 
-/* A cache of 2^bits lines, or NULL if there is not enough memory. */
-struct piece_cache *piece_cache_make(const struct tokenizer *, int bits);
-
 /* The word; or NULL, and a free slot for it, or NULL if there is none. */
 const struct piece_cache_word *piece_cache_find(struct piece_cache *,
                                                 struct word_key,
                                                 struct piece_cache_word **slot);
 
 /* Keep a word in this slot, unless it has too many ids or another thread has
- * taken the slot.  With slot NULL it replaces another word, which is allowed
- * only in a cache that one thread uses. */
+ * taken the slot. */
 void piece_cache_keep(struct piece_cache *, struct piece_cache_word *slot,
                       struct word_key, const int32_t *id, size_t n);
