@@ -123,10 +123,10 @@ static void find_words(const struct encoder *enc, struct word_batch *w,
     add_keys(enc, w, far, w->n, end);
 }
 
-static inline __attribute__((always_inline)) void encode_words(
-    struct encoder *enc, const struct word_batch *b, struct ids *ids,
-    bool narrow)
+static void encode_words(struct encoder *enc, const struct word_batch *b,
+                         struct ids *ids)
 {
+    const bool narrow = enc->cache->narrow;
     int32_t *out;
 
     ids_reserve(ids, b->n * PIECE_CACHE_IDS_NARROW);
@@ -149,18 +149,6 @@ static inline __attribute__((always_inline)) void encode_words(
     ids->n = (size_t)(out - ids->id);
 }
 
-static void encode_narrow(struct encoder *enc, const struct word_batch *b,
-                          struct ids *ids)
-{
-    encode_words(enc, b, ids, true);
-}
-
-static void encode_wide(struct encoder *enc, const struct word_batch *b,
-                        struct ids *ids)
-{
-    encode_words(enc, b, ids, false);
-}
-
 /* Encode words while the lines of the next ones are prefetched. */
 static void encode_batches(struct encoder *enc, const uint8_t *text,
                            const uint8_t *end, struct ids *ids)
@@ -172,7 +160,7 @@ static void encode_batches(struct encoder *enc, const uint8_t *text,
         struct word_batch *const done = now;
 
         find_words(enc, next, now->text + now->stop[now->n - 1], end);
-        (enc->cache->narrow ? encode_narrow : encode_wide)(enc, now, ids);
+        encode_words(enc, now, ids);
         now = next;
         next = done;
     }

@@ -324,17 +324,12 @@ pretokenize_fn *pretokenize_gpt2_by(const char *name)
     if (strcmp(name, "avx2") == 0 && __builtin_cpu_supports("avx2") &&
         __builtin_cpu_supports("bmi2"))
         return pretokenize_gpt2_avx2;
-    if (strcmp(name, "avx512") == 0 && __builtin_cpu_supports("avx512bw") &&
-        __builtin_cpu_supports("avx512vl") &&
-        __builtin_cpu_supports("avx512vbmi2"))
-        return pretokenize_gpt2_avx512;
 #endif
     return strcmp(name, "plain") == 0 ? pretokenize_gpt2_plain : NULL;
 }
 
 pretokenize_fn *pretokenize_by(enum pretokenizer kind)
 {
-    static const char *const best_first[] = { "avx512", "avx2", "plain" };
     static pretokenize_fn *const by_kind[PRETOKENIZE_ALL] = {
         [PRETOKENIZE_CL100K] = pretokenize_cl100k,
         [PRETOKENIZE_LLAMA3] = pretokenize_llama3,
@@ -345,11 +340,9 @@ pretokenize_fn *pretokenize_by(enum pretokenizer kind)
         [PRETOKENIZE_WORDS] = pretokenize_words,
         [PRETOKENIZE_SPACES] = pretokenize_spaces,
     };
-    pretokenize_fn *fn = by_kind[kind];
+    pretokenize_fn *const avx2 = pretokenize_gpt2_by("avx2");
 
-    for (int i = 0; !fn; i++)
-        fn = pretokenize_gpt2_by(best_first[i]);
-    return fn;
+    return by_kind[kind] ? by_kind[kind] : avx2 ? avx2 : pretokenize_gpt2_plain;
 }
 
 const char *const pretokenize_names[] = {

@@ -1,5 +1,5 @@
 /*
- * pretokenize_x86 - the masks of 64 bytes with AVX2 and AVX-512
+ * pretokenize_x86 - the masks of 64 bytes with AVX2
  *
  * A range takes one comparison: after its beginning is subtracted, everything
  * below it has wrapped around to the top.  AVX2 compares only signed
@@ -69,65 +69,4 @@ AVX2 size_t pretokenize_gpt2_avx2(const uint8_t *text, const uint8_t *end,
                                   uint32_t *stop, size_t max)
 {
     return pretokenize_loop(text, end, stop, max, masks_avx2, store_avx2);
-}
-
-#define AVX512                                                                 \
-    __attribute__((target("avx512f,avx512bw,avx512vl,avx512vbmi2,bmi,bmi2,"    \
-                          "lzcnt,popcnt")))
-
-AVX512 static uint64_t below64(__m512i v, char from, char count)
-{
-    return _mm512_cmplt_epu8_mask(_mm512_sub_epi8(v, _mm512_set1_epi8(from)),
-                                  _mm512_set1_epi8(count));
-}
-
-AVX512 static void masks_avx512(const uint8_t *p, struct pretokenize_masks *m)
-{
-    const __m512i v = _mm512_loadu_si512(p);
-    const __m512i lower = _mm512_or_si512(v, _mm512_set1_epi8(0x20));
-
-    m->letter = below64(lower, 'a', 26);
-    m->number = below64(v, '0', 10);
-    m->blank = _mm512_cmpeq_epi8_mask(v, _mm512_set1_epi8(' '));
-    m->space = m->blank | below64(v, '\t', 5);
-    m->apostrophe = _mm512_cmpeq_epi8_mask(v, _mm512_set1_epi8('\''));
-    m->high = _mm512_movepi8_mask(v);
-}
-
-/* The numbers of the bits are compressed as bytes, then widened 16 at a time.
- */
-AVX512 static void store_avx512(uint32_t *stop, uint64_t bits, uint32_t base)
-{
-    const __m512i count = _mm512_set_epi64(
-        0x3F3E3D3C3B3A3938, 0x3736353433323130, 0x2F2E2D2C2B2A2928,
-        0x2726252423222120, 0x1F1E1D1C1B1A1918, 0x1716151413121110,
-        0x0F0E0D0C0B0A0908, 0x0706050403020100);
-    const __m512i which = _mm512_maskz_compress_epi8(bits, count);
-    const __m512i from = _mm512_set1_epi32((int)base);
-    const int n = __builtin_popcountll(bits);
-
-    _mm512_storeu_si512(
-        stop, _mm512_add_epi32(
-                  from, _mm512_cvtepu8_epi32(_mm512_castsi512_si128(which))));
-    if (n > 16)
-        _mm512_storeu_si512(
-            stop + 16,
-            _mm512_add_epi32(from, _mm512_cvtepu8_epi32(
-                                       _mm512_extracti32x4_epi32(which, 1))));
-    if (n > 32) {
-        _mm512_storeu_si512(
-            stop + 32,
-            _mm512_add_epi32(from, _mm512_cvtepu8_epi32(
-                                       _mm512_extracti32x4_epi32(which, 2))));
-        _mm512_storeu_si512(
-            stop + 48,
-            _mm512_add_epi32(from, _mm512_cvtepu8_epi32(
-                                       _mm512_extracti32x4_epi32(which, 3))));
-    }
-}
-
-AVX512 size_t pretokenize_gpt2_avx512(const uint8_t *text, const uint8_t *end,
-                                      uint32_t *stop, size_t max)
-{
-    return pretokenize_loop(text, end, stop, max, masks_avx512, store_avx512);
 }
