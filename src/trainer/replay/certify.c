@@ -9,6 +9,7 @@
 
 #include "common/num.h"
 #include "common/path.h"
+#include "common/rng.h"
 #include "store/format/info.h"
 #include "trainer/checkpoint/checkpoint_files.h"
 #include "trainer/checkpoint/checkpoint_find.h"
@@ -16,6 +17,10 @@
 #include "trainer/training/eval.h"
 #include "trainer/training/multiple_choice.h"
 #include "trainer/training/sampler.h"
+
+/* What is judged beside the numbers; weights may be this much farther off than
+ * the losses that they give. */
+enum { WEIGHTS = CERTIFY_NUMBERS, FARTHER = 100 };
 
 /* The metrics; run_info_is_provable() has them, too. */
 static const char *const numbers[CERTIFY_NUMBERS] = {
@@ -34,40 +39,6 @@ char *certify_folder(const char *folder, const struct run_info *run)
 {
     return folder && *folder ? xstrdup(folder)
                              : path_join(run->artifacts, "checkpoints");
-}
-
-/* Where a run was resumed, does replay have to change anything?  When points
- * and checkpoints are written makes no difference to what is computed. */
-static bool is_alike(const struct run_info *run, int64_t before, int64_t after)
-{
-    static const char *const other[] = { "run.", "checkpoint." };
-
-    for (size_t i = 0; i < run->n_params; i++) {
-        const char *key = run->params[i].key;
-        bool counts = strcmp(changed_param(run, key, before),
-                             changed_param(run, key, after)) != 0;
-
-        for (size_t k = 0; k < sizeof other / sizeof *other; k++)
-            counts = counts && strncmp(key, other[k], strlen(other[k])) != 0;
-        if (counts)
-            return false;
-    }
-    return true;
-}
-
-int64_t certify_begins(const struct run_info *run, int64_t step, int64_t *next)
-{
-    int64_t begins, after;
-    int attempt = changed_attempt(run, step, &after);
-
-    while (after != INT64_MAX && is_alike(run, after - 1, after))
-        changed_attempt(run, after, &after);
-    if (next)
-        *next = after;
-    while ((begins = changed_first_step(run, attempt)) > 1 &&
-           is_alike(run, begins - 1, begins))
-        attempt = changed_attempt(run, begins - 1, NULL);
-    return begins > 1 ? begins : 0;
 }
 
 /* ---- the record ------------------------------------------------------- */
@@ -101,6 +72,7 @@ int certify_open(struct certify *c, struct engine *eng,
     *c = (struct certify){ .engine = eng,
                            .run = run,
                            .same = -1,
+                           .lost = -1,
                            .begins = certify_begins(run, step, NULL) };
     step_open(&c->step, eng);
     if (eng->set->train.max_time > 0)
@@ -128,6 +100,7 @@ void certify_close(struct certify *c)
     for (size_t k = 0; c->source && k < count_sources(c); k++)
         series_free(&c->source[k]);
     free(c->source);
+    checkpoint_copy_clear(&c->start);
     series_free(&c->skipped);
     series_free(&c->rollback);
 }
@@ -213,34 +186,32 @@ static double tolerance(const struct certify *c)
     if (!*c->other)
         return 0;
     return (is_fp32(c) ? CERTIFY_ROUNDING : CERTIFY_ROUNDING_16) *
-           (1 + fmin(steps, CERTIFY_NEAR) / (CERTIFY_NEAR / 2));
+           (1 + fmin(steps, 20) / 10);
 }
 
-/* Something is farther off than rounding explains.  Where training is not
- * stable, differences grow fast, but from step to step. */
-static void note_difference(const struct certify *c, struct certify_result *r,
-                            double off, const char *what)
+static double relative(double is, double was)
 {
-    const int64_t step = c->engine->state.step;
+    return fabs(is - was) / fmax(fabs(was), 1e-30);
+}
 
-    if (r->differs >= 0)
+/* Something differs.  Of what rounds differently here, judge() says whether
+ * rounding may explain it; the learning rate does not. */
+static void note_difference(const struct certify *c, struct certify_result *r,
+                            int which, double off, const char *what)
+{
+    if (r->differs >= 0 || r->doubt >= 0)
         return;
-    if (!*c->other ||
-        (step - c->since <= CERTIFY_NEAR && !(off <= 10 * tolerance(c)) &&
-         !(off <= (is_fp32(c) ? 1000 : 10) * r->before))) {
-        r->differs = step;
-        snprintf(r->what, sizeof r->what, "%s", what);
-    } else if (!*r->unknown) {
-        snprintf(r->unknown, sizeof r->unknown,
-                 "step %" PRId64 " is %" PRId64
-                 " steps after a checkpoint, and %s",
-                 step, step - c->since, c->other);
-    }
+    snprintf(r->what, sizeof r->what, "%s", what);
+    r->off = off;
+    if (*c->other && which != CERTIFY_LR)
+        r->doubt = which;
+    else
+        r->differs = c->engine->state.step;
 }
 
 static void compare_point(const struct certify *c, struct certify_result *r,
-                          const struct series *record, const char *metric,
-                          double value)
+                          const struct series *record, int which,
+                          const char *metric, double value)
 {
     const int64_t step = c->engine->state.step;
     char is[NUM_TEXT], was[NUM_TEXT], what[160];
@@ -249,15 +220,12 @@ static void compare_point(const struct certify *c, struct certify_result *r,
     if (!series_value(record, step, &then))
         return;
     r->numbers++;
-    if (r->step != step)
-        r->before = r->furthest;
-    r->step = step;
     if (then == value || (isnan(then) && isnan(value)))
         return;
     r->rounded = true;
-    off = fabs(value - then) / fmax(fabs(then), 1e-30);
-    if (str_ends(metric, "perplexity")) /* which is exp(loss) */
-        off = fabs(log(value) - log(then)) / fmax(log(then), 1e-30);
+    off = str_ends(metric, "perplexity") /* which is exp(loss) */
+              ? relative(log(value), log(then))
+              : relative(value, then);
     if (!(off <= r->furthest))
         r->furthest = off;
     if (off <= tolerance(c))
@@ -266,57 +234,56 @@ static void compare_point(const struct certify *c, struct certify_result *r,
     num_shortest(was, then);
     snprintf(what, sizeof what, "%s is %s, but the run recorded %s", metric, is,
              was);
-    note_difference(c, r, off, what);
+    note_difference(c, r, which, isnan(off) ? HUGE_VAL : off, what);
 }
 
 static void compare_number(const struct certify *c, struct certify_result *r,
                            int which, double value)
 {
-    compare_point(c, r, &c->number[which], numbers[which], value);
+    compare_point(c, r, &c->number[which], which, numbers[which], value);
 }
 
-/* Write the current state as a checkpoint, into a new folder. */
-static int write_state(struct certify *c, const char *folder, struct err *e)
+/* Write a copy of the state as a checkpoint, into a new folder.  Read the sums
+ * of its files or, without `sums`, let all ranks load it. */
+static int write_copy(struct certify *c, const struct checkpoint_copy *s,
+                      struct checkpoint_sums *sums, struct err *e)
 {
-    struct checkpoint_copy s = { 0 };
-    int ret = checkpoint_copy_take(&s, c->engine, "", e);
-
-    if (ret == 0 && c->engine->coll.rank == 0)
-        ret = checkpoint_write(&s, folder, e);
-    checkpoint_copy_clear(&s);
-    return ret;
-}
-
-/* The sums of the current state, as if it were written as a checkpoint. */
-static int sum_state(struct certify *c, struct checkpoint_sums *sums,
-                     struct err *e)
-{
-    const bool reads = c->engine->coll.rank == 0;
-    char *folder = xasprintf("%s/gtrain-XXXXXX", path_temp());
+    struct coll *coll = &c->engine->coll;
+    const bool writes = coll->rank == 0;
+    char folder[4096];
+    int64_t done = 1;
     int ret = 0;
 
-    if (reads && !mkdtemp(folder))
-        ret = err_sys(e, "cannot create %s", folder);
-    if (write_state(c, folder, ret < 0 ? ERR_IGNORED : e) < 0)
-        ret = -1;
-    if (ret == 0 && reads)
+    snprintf(folder, sizeof folder, "%s/gtrain-XXXXXX", path_temp());
+    if (writes && !mkdtemp(folder))
+        return err_sys(e, "cannot create %s", folder);
+    if (writes)
+        ret = checkpoint_write(s, folder, e);
+    if (writes && sums && ret == 0)
         ret = checkpoint_sums_read(folder, sums, e);
-    if (reads)
+    coll_bcast(coll, folder, sizeof folder, 0);
+    if (coll_check(coll, ret < 0 ? ERR_IGNORED : e) == 0 && ret == 0 && !sums)
+        ret = checkpoint_load(folder, c->engine, e);
+    if (ret == 0) /* others may still be reading */
+        ret = coll_max(coll, &done, e);
+    if (writes)
         path_remove(folder, ERR_IGNORED);
-    free(folder);
     return ret;
 }
 
 static int compare_state(struct certify *c, struct certify_result *r,
                          const struct checkpoint_sums *then, struct err *e)
 {
+    struct checkpoint_copy here = { 0 };
     struct checkpoint_sums now;
     const char *what = NULL;
+    int ret = checkpoint_copy_take(&here, c->engine, "", e);
 
-    if (sum_state(c, &now, e) < 0)
-        return -1;
-    if (c->engine->coll.rank > 0)
-        return 0;
+    if (ret == 0)
+        ret = write_copy(c, &here, &now, e);
+    checkpoint_copy_clear(&here);
+    if (ret < 0 || c->engine->coll.rank > 0)
+        return ret;
     if (strcmp(now.model, then->model) != 0)
         what = "the weights are";
     else if (strcmp(now.optim, then->optim) != 0)
@@ -327,10 +294,12 @@ static int compare_state(struct certify *c, struct certify_result *r,
     }
     c->same = c->engine->state.step;
     r->states++;
-    if (what && r->differs < 0) {
-        r->differs = c->engine->state.step;
-        snprintf(r->what, sizeof r->what,
+    if (what) {
+        char text[160];
+
+        snprintf(text, sizeof text,
                  "%s not those of the checkpoint that training wrote", what);
+        note_difference(c, r, WEIGHTS, 1, text);
     }
     return 0;
 }
@@ -356,13 +325,15 @@ static int compare_validation(struct certify *c, struct certify_result *r,
         return err_set(e, ERR_INTERRUPTED, "stopped by a signal");
     if (c->engine->coll.rank > 0)
         return 0;
+    c->val = now.loss;
     compare_number(c, r, CERTIFY_VAL_LOSS, now.loss);
     compare_number(c, r, CERTIFY_VAL_PERPLEXITY, exp(now.loss));
     compare_number(c, r, CERTIFY_VAL_BPB, now.bpb);
     for (size_t k = 0; k < count_sources(c); k++) {
         char *metric = eval_source_metric(c->engine->data.val, k);
 
-        compare_point(c, r, &c->source[k], metric, now.source_loss[k]);
+        compare_point(c, r, &c->source[k], CERTIFY_VAL_LOSS, metric,
+                      now.source_loss[k]);
         free(metric);
     }
     return 0;
@@ -374,7 +345,7 @@ static int compare_questions(struct certify *c, struct certify_result *r,
 {
     const struct eval_settings *s = &c->engine->set->eval;
     struct multiple_choice_result now;
-    double then = 0;
+    double then = 0, then_norm = 0;
 
     if (!*s->hellaswag || !has_point(c, CERTIFY_ACC))
         return 0;
@@ -386,7 +357,9 @@ static int compare_questions(struct certify *c, struct certify_result *r,
     if (c->engine->coll.rank > 0)
         return 0;
     series_value(&c->number[CERTIFY_ACC], c->engine->state.step, &then);
-    if (*c->other && then != now.acc) {
+    series_value(&c->number[CERTIFY_ACC_NORM], c->engine->state.step,
+                 &then_norm);
+    if (*c->other && (then != now.acc || then_norm != now.acc_norm)) {
         r->rounded = true;
     } else {
         compare_number(c, r, CERTIFY_ACC, now.acc);
@@ -433,11 +406,9 @@ static int compare_samples(struct certify *c, struct certify_result *r,
 static int compare_due(struct certify *c, struct certify_result *r,
                        struct err *e)
 {
-    if (compare_validation(c, r, e) < 0 || compare_questions(c, r, e) < 0 ||
-        compare_samples(c, r, e) < 0)
-        return -1;
-    coll_bcast(&c->engine->coll, &r->differs, sizeof r->differs, 0);
-    return coll_check(&c->engine->coll, e);
+    return compare_validation(c, r, e) < 0 || compare_questions(c, r, e) < 0
+               ? -1
+               : compare_samples(c, r, e);
 }
 
 /* Rank 0 reads the record and tells the others what it found. */
@@ -463,17 +434,9 @@ static int compare_step(struct certify *c, struct certify_result *r,
     }
     coll_bcast(coll, &found, sizeof found, 0);
     if (coll_check(coll, e) < 0 ||
-        (found.has_sums && compare_state(c, r, &sums, e) < 0) ||
-        (found.differs < 0 && compare_due(c, r, e) < 0))
+        (found.has_sums && compare_state(c, r, &sums, e) < 0))
         return -1;
-    r->differs = r->differs < 0 ? found.differs : r->differs;
-    coll_bcast(coll, &c->same, sizeof c->same, 0);
-    coll_bcast(coll, &r->differs, sizeof r->differs, 0);
-    if (coll_check(coll, e) < 0)
-        return -1;
-    if (c->same > c->since)
-        c->since = c->same;
-    return 0;
+    return found.differs < 0 ? compare_due(c, r, e) : 0;
 }
 
 /* ---- computing -------------------------------------------------------- */
@@ -523,28 +486,117 @@ static double distance(const struct checkpoint_copy *a,
     return all > 0 ? sqrt(off / all) : off;
 }
 
-/* Weights may be farther off than the losses that they give. */
-static void compare_weights(const struct certify *c, struct certify_result *r,
-                            double off)
-{
-    enum { FARTHER = 100 };
+/* ---- how far rounding may lead ---------------------------------------- */
 
-    r->states++;
-    r->rounded = r->rounded || off > 0;
-    if (!(off <= r->furthest))
-        r->furthest = off;
-    if (!(off <= FARTHER * tolerance(c)))
-        note_difference(c, r, off / FARTHER,
-                        "the weights are not those of the checkpoint that "
-                        "training wrote");
+/* The state is that of the run. */
+static int begin_here(struct certify *c, struct err *e)
+{
+    c->since = c->engine->state.step;
+    return *c->other ? checkpoint_copy_take(&c->start, c->engine, "", e) : 0;
 }
 
-/* Continue with the weights of a checkpoint of this step. */
+/* Change the weights from which the last steps began, by a few last bits. */
+static void nudge(struct certify *c, uint64_t seed)
+{
+    const float by = is_fp32(c) ? 0x1p-20f : 0x1p-8f;
+
+    for (int64_t i = 0; c->start.weights && i < c->engine->gpt.graph.count; i++)
+        c->start.weights[i] *=
+            1 + (rng_uniform(seed, 1, (uint64_t)i) < 0.5f ? by : -by);
+}
+
+/* How far does a result of this step move if the weights from which the last
+ * steps began are a little different?  `here` is the state that was computed;
+ * the one to go on with is `next`. */
+static int measure(struct certify *c, int which,
+                   const struct checkpoint_copy *here,
+                   const struct checkpoint_copy *next, double *moved,
+                   struct err *e)
+{
+    const int64_t step = c->engine->state.step;
+    const double loss = c->step.loss, norm = c->step.norm;
+    const bool validates = which >= CERTIFY_VAL_LOSS && which < WEIGHTS;
+    struct checkpoint_copy there = { 0 };
+    struct eval_result now = { 0 };
+    int ret = write_copy(c, &c->start, NULL, e);
+
+    while (ret == 0 && c->engine->state.step < step)
+        ret = certify_compute(c, e);
+    if (ret == 0 && validates)
+        ret = eval_loss(c->engine, &now, e);
+    if (ret == 0)
+        ret = checkpoint_copy_take(&there, c->engine, "", e);
+    if (ret == 0 && c->engine->coll.rank == 0)
+        *moved = which == WEIGHTS        ? distance(&there, here) / FARTHER
+                 : validates             ? relative(now.loss, c->val)
+                 : which == CERTIFY_NORM ? relative(c->step.norm, norm)
+                                         : relative(c->step.loss, loss);
+    coll_bcast(&c->engine->coll, moved, sizeof *moved, 0);
+    checkpoint_copy_clear(&there);
+    c->step.loss = loss;
+    c->step.norm = norm;
+    return ret == 0 ? write_copy(c, next, NULL, e) : -1;
+}
+
+/* All ranks learn what was found.  May a difference be rounding that has grown?
+ * Where it may, later steps cannot be told, either, until the state is that of
+ * the run again.  `here` and `next` are those of measure(), or NULL. */
+static int judge(struct certify *c, struct certify_result *r,
+                 const struct checkpoint_copy *here,
+                 const struct checkpoint_copy *next, struct err *e)
+{
+    const int64_t step = c->engine->state.step;
+    struct {
+        int64_t differs, same;
+        double off;
+        int doubt;
+    } found = { r->differs, c->same, r->off, r->doubt };
+    struct checkpoint_copy mine = { 0 };
+    double limit = c->lost == c->since ? HUGE_VAL : 10 * tolerance(c);
+    int ret;
+
+    coll_bcast(&c->engine->coll, &found, sizeof found, 0);
+    ret = coll_check(&c->engine->coll, e);
+    r->differs = found.differs;
+    r->doubt = -1;
+    c->same = found.same;
+    if (ret < 0 || r->differs >= 0 || found.doubt < 0)
+        return ret;
+    if (!here)
+        ret = checkpoint_copy_take(&mine, c->engine, "", e);
+    for (int i = 1; i <= 3 && ret == 0 && found.off > limit; i++) {
+        double moved = 0;
+
+        nudge(c, (uint64_t)i);
+        ret = measure(c, found.doubt, here ? here : &mine, here ? next : &mine,
+                      &moved, e);
+        limit = moved < 0.1 ? fmax(limit, (is_fp32(c) ? 1000 : 10) * moved)
+                            : HUGE_VAL;
+    }
+    checkpoint_copy_clear(&mine);
+    if (ret < 0)
+        return -1;
+    if (found.off > limit) {
+        r->differs = step;
+        return 0;
+    }
+    c->lost = c->since;
+    if (!*r->unknown)
+        snprintf(r->unknown, sizeof r->unknown,
+                 "step %" PRId64 " is %" PRId64
+                 " steps after a checkpoint, and %s",
+                 step, step - c->since, c->other);
+    return 0;
+}
+
+/* Continue with the state of a checkpoint of this step.  Weights may be farther
+ * off than the losses that they give. */
 static int hop_to(struct certify *c, const char *path, struct certify_result *r,
                   struct err *e)
 {
     struct checkpoint_copy here = { 0 }, then = { 0 };
     int ret = checkpoint_copy_take(&here, c->engine, "", e);
+    double off;
 
     if (ret == 0)
         ret = checkpoint_sums_check(c->run->artifacts, path,
@@ -553,18 +605,27 @@ static int hop_to(struct certify *c, const char *path, struct certify_result *r,
         ret = checkpoint_load(path, c->engine, e);
     if (ret == 0)
         ret = checkpoint_copy_take(&then, c->engine, "", e);
-    if (ret == 0 && c->engine->coll.rank == 0)
-        compare_weights(c, r, distance(&here, &then));
-    c->since = c->engine->state.step;
+    if (ret == 0 && c->engine->coll.rank == 0) {
+        off = distance(&here, &then);
+        r->states++;
+        r->rounded = r->rounded || off > 0;
+        if (!(off <= r->furthest))
+            r->furthest = off;
+        if (!(off <= FARTHER * tolerance(c)))
+            note_difference(c, r, WEIGHTS, off / FARTHER,
+                            "the weights are not those of the checkpoint that "
+                            "training wrote");
+    }
+    if (ret == 0)
+        ret = judge(c, r, &here, &then, e);
     checkpoint_copy_clear(&here);
     checkpoint_copy_clear(&then);
-    return ret;
+    return ret == 0 ? begin_here(c, e) : -1;
 }
 
 /* Where rounding differs, go from checkpoint to checkpoint. */
 static int hop(struct certify *c, struct certify_result *r, struct err *e)
 {
-    struct coll *coll = &c->engine->coll;
     const int64_t step = c->engine->state.step;
     char *folder = certify_folder(c->engine->set->checkpoint.folder, c->run);
     char *path = xasprintf("%s/step-%08" PRId64, folder, step), *found = NULL;
@@ -577,26 +638,29 @@ static int hop(struct certify *c, struct certify_result *r, struct err *e)
     free(found);
     free(path);
     free(folder);
-    if (ret < 0)
-        return -1;
-    coll_bcast(coll, &r->differs, sizeof r->differs, 0);
-    return coll_check(coll, e);
+    return ret;
 }
+
+/* ---- the steps --------------------------------------------------------- */
 
 int certify_steps(struct certify *c, int64_t first, int64_t last,
                   struct certify_result *r, struct err *e)
 {
     struct engine_state *now = &c->engine->state;
 
-    *r = (struct certify_result){ .differs = -1 };
-    if (go_to(c, first, e) < 0 || check_rollbacks(c, last, e) < 0)
+    *r = (struct certify_result){ .differs = -1, .doubt = -1 };
+    if (go_to(c, first, e) < 0 || check_rollbacks(c, last, e) < 0 ||
+        (c->since == now->step && begin_here(c, e) < 0))
         return -1;
     r->from = now->step;
-    if (first == 1 && now->step == 0 && compare_due(c, r, e) < 0)
+    if (first == 1 && now->step == 0 &&
+        (compare_due(c, r, e) < 0 || judge(c, r, NULL, NULL, e) < 0))
         return -1;
     while (now->step < last && r->differs < 0) {
         if (certify_compute(c, e) < 0 ||
-            (now->step >= first && compare_step(c, r, e) < 0) ||
+            (now->step >= first &&
+             (compare_step(c, r, e) < 0 || judge(c, r, NULL, NULL, e) < 0)) ||
+            (c->same == now->step && begin_here(c, e) < 0) ||
             (*c->other && now->step < last && c->same < now->step &&
              hop(c, r, e) < 0))
             return err_wrap(e, "step %" PRId64, now->step);
@@ -606,14 +670,14 @@ int certify_steps(struct certify *c, int64_t first, int64_t last,
 
 int certify_hand_over(struct certify *c, struct err *e)
 {
+    struct checkpoint_copy s = { 0 };
     char *folder =
         xasprintf("%s/step-%08" PRId64, c->handover, c->engine->state.step);
-    int ret = 0;
+    int ret = checkpoint_copy_take(&s, c->engine, "", e);
 
-    if (c->engine->coll.rank == 0)
-        ret = path_make(folder, e);
-    if (ret == 0)
-        ret = write_state(c, folder, e);
+    if (c->engine->coll.rank == 0 && ret == 0)
+        ret = path_make(folder, e) < 0 ? -1 : checkpoint_write(&s, folder, e);
+    checkpoint_copy_clear(&s);
     free(folder);
     return ret;
 }

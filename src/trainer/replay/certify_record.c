@@ -110,6 +110,42 @@ int certify_record(struct certify *c, struct err *e)
     return check_data(c, "data.val", d->val, e);
 }
 
+/* ---- the attempts ----------------------------------------------------- */
+
+/* Where a run was resumed, does replay have to change anything?  When points
+ * and checkpoints are written makes no difference to what is computed. */
+static bool is_alike(const struct run_info *run, int64_t before, int64_t after)
+{
+    static const char *const other[] = { "run.", "checkpoint." };
+
+    for (size_t i = 0; i < run->n_params; i++) {
+        const char *key = run->params[i].key;
+        bool counts = strcmp(changed_param(run, key, before),
+                             changed_param(run, key, after)) != 0;
+
+        for (size_t k = 0; k < sizeof other / sizeof *other; k++)
+            counts = counts && strncmp(key, other[k], strlen(other[k])) != 0;
+        if (counts)
+            return false;
+    }
+    return true;
+}
+
+int64_t certify_begins(const struct run_info *run, int64_t step, int64_t *next)
+{
+    int64_t begins, after;
+    int attempt = changed_attempt(run, step, &after);
+
+    while (after != INT64_MAX && is_alike(run, after - 1, after))
+        changed_attempt(run, after, &after);
+    if (next)
+        *next = after;
+    while ((begins = changed_first_step(run, attempt)) > 1 &&
+           is_alike(run, begins - 1, begins))
+        attempt = changed_attempt(run, begins - 1, NULL);
+    return begins > 1 ? begins : 0;
+}
+
 /* ---- the points ------------------------------------------------------- */
 
 /* A step that has a loss.  Where training was resumed, the last step before it
