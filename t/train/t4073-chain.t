@@ -6,8 +6,8 @@ show_commands
 encode_letters data
 small_ini data.tokenizer=tok "data.train=data_*.bin" train.micro_batch=2 \
     train.batch=4 schedule.steps=40 checkpoint.every=10 >c.ini
-gtrain --config c.ini --name one -q --set train.stop_at=17 >out 2>&1 &&
-    gtrain --config c.ini --name one -q --resume one >out 2>&1
+gtrain --config c.ini --name one --set train.stop_at=17 >out 2>&1 &&
+    gtrain --config c.ini --name one --resume one >out 2>&1
 ok $? "a model is trained in two attempts"
 run=$(gtrack where one)
 chain=$run/artifacts/chain.txt
@@ -42,6 +42,34 @@ like out "artifacts/chain.txt of one.*its lines after step 0 do not have the hea
 awk '/^step/ { n++ } n != 3' links >"$chain"
 verify "a link that was taken out is found" 1
 cp links "$chain"
+
+# Whoever takes the last link away, and lets the tag name the one before, leaves
+# a chain that holds; the log still names the head.
+awk '/^step/ { n++ } n < 5' links >"$chain"
+verify "a last link that was taken away is found" 1
+like out "tags/gtrack.chain of one${tab}failed${tab}it names the head [0-9a-f]*, which chain.txt does not have" \
+    "the tag is named"
+cp "$run/tags/gtrack.chain" tag
+sed -n '$s/^head //p' "$chain" | tr -d '\n' >"$run/tags/gtrack.chain"
+verify "a tag that was changed with the chain is found" 1
+like out "artifacts/gtrain.log of one${tab}failed${tab}it names the head [0-9a-f]*, which chain.txt does not have" \
+    "the log is named"
+rm "$chain"
+verify "a chain that was removed is found" 1
+like out "artifacts/gtrain.log of one" "the log is named for a chain that is gone"
+cp links "$chain"
+cp tag "$run/tags/gtrack.chain"
+
+# the times of a run
+for sed in 's/^start_time: .*/start_time: 1500000000000/' \
+    's/^end_time: .*/end_time: 1500000000000/'; do
+    cp "$run/meta.yaml" meta
+    sed "$sed" meta >"$run/meta.yaml"
+    verify "a time that was set to another year is found: $sed" 1
+    like out "meta.yaml of one${tab}failed${tab}its $(expr "$sed" : 's/^\([a-z_]*\)') is" \
+        "the time is named: $sed"
+    cp meta "$run/meta.yaml"
+done
 echo 'step 50 torn' >>"$chain"
 gtrain --config c.ini --name one -q --resume one --set schedule.steps=60 >out 2>&1
 ok $? "a run with a torn link is resumed"

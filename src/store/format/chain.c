@@ -8,6 +8,7 @@
 #include "common/mem.h"
 #include "common/num.h"
 #include "common/path.h"
+#include "store/format/attempt.h"
 #include "store/format/key.h"
 #include "store/format/store.h"
 
@@ -79,19 +80,13 @@ static int add_file(struct buf *out, const char *path, const char *key,
 static bool is_constant(const char *tag)
 {
     static const char *const begins[] = {
-        "attempt.",
-        "from.",
-        "resumed.",
-        "mlflow.source.",
-        "gtrack.cpu",
-        "gtrack.driver",
-        "gtrack.gpus",
-        "gtrack.host",
-        "gtrack.memory",
-        "gtrack.libraries",
-        "gtrack.slurm.",
-        "gtrack.system",
-        "gtrack.visible_gpus",
+        "attempt.",           "from.",
+        "resumed.",           "mlflow.source.",
+        "gtrack.cpu",         "gtrack.driver",
+        "gtrack.gpus",        "gtrack.host",
+        "gtrack.memory",      "gtrack.slurm.",
+        "gtrack.libraries",   "gtrack.system",
+        "gtrack.visible_gpus"
     };
 
     for (size_t i = 0; i < sizeof begins / sizeof begins[0]; i++)
@@ -284,6 +279,54 @@ static int check_file(struct chain *c, const struct run_info *run,
     return ret;
 }
 
+/* A file names a head: is it in the chain? */
+static bool has_head(struct chain *c, const char *file, const char *head)
+{
+    char *line = xasprintf("%s%.*s\n", head_word, HEX, head);
+    char *what = xasprintf(
+        "it names the head %.12s, which " CHAIN_FILE " does not have", head);
+    const bool found = c->text.s && strstr(c->text.s, line);
+
+    if (!found)
+        c->fn(c->arg, file, what);
+    free(what);
+    free(line);
+    return found;
+}
+
+/* Are the heads that the log and a tag name those of the chain?  A run that was
+ * copied without its artifacts has the tag alone. */
+static void check_heads(struct chain *c, const struct run_info *run)
+{
+    const char *tag = run_info_tag(run, CHAIN_TAG), *at;
+    char *path = path_join(run->artifacts, "gtrain.log");
+    struct buf log = BUF_INIT;
+
+    buf_read_unlinked(&log, path, CHAIN_MAX, ERR_IGNORED);
+    if (tag && c->text.len)
+        has_head(c, "tags/" CHAIN_TAG, tag);
+    at = log.s;
+    while (at && (at = strstr(at, CHAIN_LOG)) &&
+           has_head(c, "artifacts/gtrain.log", at + sizeof CHAIN_LOG - 1))
+        at++;
+    buf_clear(&log);
+    free(path);
+}
+
+/* The times of the points are part of the chain. */
+static void check_times(struct chain *c, const struct run_info *run)
+{
+    enum { CLOCKS_MS = 60000 }; /* a clock may be set back a little */
+
+    const struct metric_sum *loss = run_info_metric(run, "train/loss");
+
+    if (run->attempts > 0 && run->attempt[0].number == 1 &&
+        run->attempt[0].start_ms != run->start_ms)
+        c->fn(c->arg, "meta.yaml", "its start_time is not that of attempt 1");
+    if (loss && run->end_ms && run->end_ms + CLOCKS_MS < loss->last_ms)
+        c->fn(c->arg, "meta.yaml", "its end_time is before its last loss");
+}
+
 int chain_check(const struct run_info *run, chain_fn *fn, void *arg,
                 struct err *e)
 {
@@ -294,8 +337,12 @@ int chain_check(const struct run_info *run, chain_fn *fn, void *arg,
                         ERR_MISSING, e);
 
     buf_read_unlinked(&c.sums, sums, CHAIN_MAX, ERR_IGNORED);
-    if (ret == 0 && c.text.len)
+    if (ret == 0)
+        check_heads(&c, run);
+    if (ret == 0 && c.text.len) {
+        check_times(&c, run);
         read_links(&c);
+    }
     if (c.n > 1)
         qsort(c.item, c.n, sizeof *c.item, by_key);
     for (size_t i = 0, n; i < c.n && ret == 0; i += n) {

@@ -66,7 +66,8 @@ static int add_link(struct run *run, int64_t step, const char *weights,
         ret = run_artifact(run, CHAIN_FILE, text.s, text.len, e);
     if (path && ret == 0) {
         run_tag(run, CHAIN_TAG, head);
-        log_debug("the chain after step %lld: %s", (long long)step, head);
+        log_info("saved the checkpoint of step %lld; " CHAIN_LOG "%s",
+                 (long long)step, head);
     }
     buf_clear(&text);
     free(path);
