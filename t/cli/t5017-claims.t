@@ -59,6 +59,27 @@ check "Markdown is filled in" gtrack claims --fill notes.md
 is "$(sed 's/<!--[^>]*-->//g' notes.md)" "Loss 0.4333 and status
 FINISHED, 50% of a % sign." "Markdown shows the values alone"
 
+# a mean over runs
+cat >means.md <<'END'
+<!-- gtrack: mean: lr0.* | val/loss --><!-- /gtrack -->
+END
+printf '%s\n' '\gtrack{mean: lr0.* | val/loss}{}' >means.tex
+gtrack claims --tsv --no-header means.md >out 2>err
+is "$? $(cut -f 2,3,6 out)" "1 lr0.*${tab}val/loss${tab}differs; the runs differ in optim.lr" \
+    "a mean has a row, which says in what the runs differ"
+check "a mean is filled in" gtrack claims --fill means.md means.tex
+is "$(sed 's/<!--[^>]*-->//g' means.md)" "0.88 ± 0.64 (std; 95% ± 5.72, n=2)" \
+    "a mean says what stands after the sign"
+is "$(cat means.tex)" '\gtrack{mean: lr0.* | val/loss}{$0.88 \pm 0.64$ (std; 95\% $\pm 5.72$, $n=2$)}' \
+    "a mean in a .tex file is one of LaTeX"
+is "$(gtrack ls -c val/loss -g status --markdown --no-header)" \
+    "| FINISHED | 2 | 0.88 ± 0.64 (std; 95% ± 5.72, n=2) |" \
+    "a table of groups has the same mean"
+check "a mean that is filled in holds" gtrack claims means.md means.tex
+sed 's/0\.64/0.06/' means.md >changed.md
+gtrack claims --tsv --no-header changed.md >out 2>err
+is $? 1 "a deviation that was changed is found"
+
 cat >tables.md <<'END'
 Both runs:
 <!-- gtrack: table: ls -c "name,val/loss" --sort name 'status = "FINISHED"' --><!-- /gtrack -->
@@ -109,6 +130,10 @@ claims "a claim that does not end is reported" 1 "x.tex:1: expected" \
     '\gtrack{lr0.1 | status'
 claims "a claim without a column is reported" 1 "x.tex:1: expected a run and a column" \
     '\gtrack{lr0.1}{1}'
+claims "a mean of one run is reported" 1 "fewer than two runs have a val/loss" \
+    '\gtrack{mean: lr0.1 | val/loss}{1}'
+claims "a mean with a format is reported" 1 "a mean has no format" \
+    '\gtrack{mean: lr* | val/loss | .3f}{1}'
 claims "a figure that is missing is reported" 1 "nofig.pdf.*is missing" \
     '\includegraphics[width=3cm]{nofig.pdf}'
 claims "a figure in a folder of LaTeX's own path is no error" 0 \

@@ -69,7 +69,7 @@ for command in "best x --group-by lr" "ls --group-by lr -c x"; do
         "a mean over runs of different lengths comes with a warning: $command"
 done
 gtrack -r twins best x --group-by lr --latex >out 2>err
-like out '1\.5[0-9]* \\pm 0\.7[0-9]*\$ (95\\% \$\\pm 6\.[0-9]*\$, \$n=2\$)' \
+like out '1\.5[0-9]* \\pm 0\.7[0-9]*\$ (std; 95\\% \$\\pm 6\.[0-9]*\$, \$n=2\$)' \
     "a table in LaTeX says what the interval after a mean is"
 
 # The errors that are stated are those of simulated sweeps.

@@ -137,8 +137,8 @@ static void numbers(void)
        "loss,loss std,loss n,loss ci95\n3.28012345,0.00341,3,0.00847\n",
        "a spread is four columns for programs");
     is(&t, TABLE_ALIGNED,
-       "                               loss\n"
-       "3.2801 ± 0.0034 (95% ± 0.0085, n=3)\n" +
+       "                                    loss\n"
+       "3.2801 ± 0.0034 (std; 95% ± 0.0085, n=3)\n" +
            0,
        "a spread is one rounded column for people");
     table_clear(&t);

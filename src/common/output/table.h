@@ -87,7 +87,7 @@ enum table_type {
     TABLE_TIME, /* wall time, milliseconds since the epoch */
     TABLE_SECS, /* a duration */
     TABLE_BYTES,
-    TABLE_SPREAD, /* mean ± standard deviation of n values */
+    TABLE_SPREAD, /* mean ± standard deviation, and the interval of the mean */
 };
 
 enum table_mark {
@@ -150,8 +150,9 @@ struct table_cell *table_cell(struct table *, size_t row, size_t column);
 /* The number of decimals for each column of numbers, so that the smallest
  * number still has five digits; -1 for exponents.  The caller frees it. */
 int *table_decimals(const struct table *);
-/* A cell as people read it, with the decimals of its column. */
+/* A cell as people read it, with the decimals of its column; or for LaTeX. */
 void table_cell_text(struct buf *, const struct table_cell *, int decimals);
+void table_cell_latex(struct buf *, const struct table_cell *, int decimals);
 
 /* Mark the least or the greatest number of a column, if it has two or more; NaN
  * is never marked. */

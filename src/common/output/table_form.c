@@ -129,7 +129,7 @@ void table_cell_text(struct buf *b, const struct table_cell *c, int places)
         real_text(b, c->x, places);
         buf_str(b, plus_minus);
         real_text(b, c->std, places);
-        buf_str(b, " (95%");
+        buf_str(b, " (std; 95%");
         buf_str(b, plus_minus);
         real_text(b, c->ci, places);
         buf_printf(b, ", n=%" PRId64 ")", c->i);
@@ -239,7 +239,7 @@ static void latex_number(struct buf *b, const char *s, bool bold)
     buf_str(b, bold ? "}$" : "$");
 }
 
-static void latex_cell(struct buf *out, const struct table_cell *c, int places)
+void table_cell_latex(struct buf *out, const struct table_cell *c, int places)
 {
     const bool bold = c->mark == MARK_BEST;
     struct buf text = BUF_INIT;
@@ -255,7 +255,7 @@ static void latex_cell(struct buf *out, const struct table_cell *c, int places)
             real_text(out, c->x, places);
             buf_str(out, bold ? "} \\pm " : " \\pm ");
             real_text(out, c->std, places);
-            buf_str(out, "$ (95\\% $\\pm ");
+            buf_str(out, "$ (std; 95\\% $\\pm ");
             real_text(out, c->ci, places);
             buf_printf(out, "$, $n=%" PRId64 "$)", c->i);
             break;
@@ -292,7 +292,7 @@ static void latex(const struct table *t, bool header, struct buf *out)
     for (size_t i = 0; i < rows; i++) {
         for (size_t j = 0; j < t->n_columns; j++) {
             buf_str(out, j ? " & " : "");
-            latex_cell(out, &t->cell[i * t->n_columns + j], places[j]);
+            table_cell_latex(out, &t->cell[i * t->n_columns + j], places[j]);
         }
         buf_str(out, " \\\\\n");
     }

@@ -61,7 +61,7 @@ static char *trimmed(const char *from, const char *to)
     return xstrndup(from, (size_t)(to - from));
 }
 
-/* "run | column | format" or "table: command" */
+/* "run | column | format", "mean: runs | column" or "table: command" */
 static bool parse_query(struct claim *c, const char *from, const char *to)
 {
     const char *bar = memchr(from, '|', (size_t)(to - from));
@@ -76,7 +76,8 @@ static bool parse_query(struct claim *c, const char *from, const char *to)
     }
     if (!bar)
         return false;
-    c->run = trimmed(from, bar);
+    c->mean = starts_with(from, bar, "mean:");
+    c->run = trimmed(from + (c->mean ? strlen("mean:") : 0), bar);
     c->column = trimmed(bar + 1, second ? second : to);
     c->format = second ? trimmed(second + 1, to) : NULL;
     return *c->run && *c->column;

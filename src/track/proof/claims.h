@@ -14,6 +14,7 @@
  *
  *      LaTeX      \gtrack{RUN | COLUMN | .3f}{3.214}
  *      Markdown   <!-- gtrack: RUN | COLUMN | .3f -->3.214<!-- /gtrack -->
+ *      a mean     <!-- gtrack: mean: RUNS | COLUMN -->...<!-- /gtrack -->
  *      a table    <!-- gtrack: table: compare a b -->...<!-- /gtrack -->
  *
  *      claims_parse(&c, text, n, "report.tex", e);
@@ -30,11 +31,12 @@
 struct claim {
     char *run, *column, *format; /* format: NULL for none */
     char *command;               /* of a table; then the others are NULL */
+    bool mean;                   /* over all runs that `run` names */
     const char *value;           /* as the text states it, `len` bytes */
     size_t len;
     long line;
     char *now;     /* the value to compare with; NULL: unknown */
-    char *changes; /* all values of a parameter that was changed, or NULL */
+    char *changes; /* what to say of settings that were changed, or differ */
     bool unproved; /* a metric that gtrain replay does not compute again */
 };
 

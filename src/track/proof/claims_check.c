@@ -18,6 +18,7 @@
 #include "common/sig.h"
 #include "common/spawn.h"
 #include "plot/stamp.h"
+#include "store/query/differ.h"
 #include "track/proof/claims.h"
 #include "track/runs/column.h"
 #include "track/runs/track.h"
@@ -124,16 +125,45 @@ static int format_value(struct buf *out, const struct claim *c,
     return 0;
 }
 
-/* The values of a parameter that was changed when the run was resumed. */
-static char *find_changes(const struct column *column,
-                          const struct run_info *run)
+/* The cell that a table of groups has. */
+static int format_mean(struct buf *out, const struct claim *c, bool tex,
+                       const struct columns *columns, const struct runs *runs,
+                       struct err *e)
 {
-    struct buf b = BUF_INIT;
+    struct table t = TABLE_INIT("gtrack.claims-mean/1");
+    int ret = columns_fill_groups(&t, runs, NULL, columns, e);
+    const struct table_cell *x = runs->n > 1 ? table_cell(&t, 0, 1) : NULL;
 
-    if (column->kind == COLUMN_PARAM && changed_text(&b, run, column->key))
-        return buf_detach(&b);
-    buf_clear(&b);
-    return NULL;
+    if (c->format)
+        ret = err_set(e, ERR_USAGE, "a mean has no format");
+    else if (!x || x->i < 2)
+        ret =
+            err_set(e, ERR_MISSING, "fewer than two runs have a %s", c->column);
+    else
+        (tex ? table_cell_latex : table_cell_text)(out, x, -1);
+    table_clear(&t);
+    return ret;
+}
+
+/* The values of a parameter that was changed when the run was resumed; or the
+ * parameters but seeds in which the runs of a mean differ. */
+static char *find_changes(const struct column *column, const struct runs *runs)
+{
+    struct buf b = BUF_INIT, values = BUF_INIT;
+    struct differ d = { 0 };
+
+    if (runs->n > 1)
+        differ_params(&d, runs->run, runs->n);
+    else if (column->kind == COLUMN_PARAM &&
+             changed_text(&values, &runs->run[0], column->key))
+        buf_printf(&b, "; the run had %s", values.s);
+    for (size_t i = 0; i < d.n; i++)
+        if (d.item[i].differs && !str_ends(d.item[i].key, "seed"))
+            buf_printf(&b, "%s%s", b.len ? ", " : "; the runs differ in ",
+                       d.item[i].key);
+    differ_clear(&d);
+    buf_clear(&values);
+    return buf_detach(&b);
 }
 
 /* A metric of a run of gtrain that is not computed again. */
@@ -154,24 +184,29 @@ static void tell_left_out(struct claims_check *k, const struct runs *runs)
     snprintf(k->told, sizeof k->told, "%s", experiment);
 }
 
-static int find_value(struct claims_check *k, struct claim *c, struct err *e)
+static int find_value(struct claims_check *k, struct claim *c, bool tex,
+                      struct err *e)
 {
     struct runs runs = { 0 };
     struct columns columns = { 0 };
     struct buf text = BUF_INIT;
-    int ret = track_select_one(&runs, c->run, 0, e);
+    int ret = c->mean ? track_load(&runs, 1, &c->run, 0, e)
+                      : track_select_one(&runs, c->run, 0, e);
 
+    differ_drop_sweeps(&runs, &c->run, 1);
     if (ret == 0)
         ret = columns_parse(&columns, c->column, &runs, e);
     if (ret == 0 && columns.n != 1)
         ret = err_set(e, ERR_USAGE, "'%s' is not one column", c->column);
     if (ret == 0)
-        ret = format_value(&text, c, &columns.item[0], &runs.run[0], e);
-    if (ret == 0)
-        c->now = buf_detach(&text);
+        ret = c->mean
+                  ? format_mean(&text, c, tex, &columns, &runs, e)
+                  : format_value(&text, c, &columns.item[0], &runs.run[0], e);
     if (ret == 0) {
-        c->changes = find_changes(&columns.item[0], &runs.run[0]);
-        c->unproved = is_unproved(&columns.item[0], &runs.run[0]);
+        c->now = buf_detach(&text);
+        c->changes = find_changes(&columns.item[0], &runs);
+        for (size_t i = 0; i < runs.n; i++)
+            c->unproved |= is_unproved(&columns.item[0], &runs.run[i]);
         tell_left_out(k, &runs);
     }
     buf_clear(&text);
@@ -198,9 +233,10 @@ static void add_claim(struct claims_check *k, const char *file, struct claim *c,
     struct table *t = &k->table;
     struct err why = { 0 };
     const bool known = (c->command ? find_table(k, c, tex, &why)
-                                   : find_value(k, c, &why)) == 0;
+                                   : find_value(k, c, tex, &why)) == 0;
     const bool equal = known && strlen(c->now) == c->len &&
                        memcmp(c->now, c->value, c->len) == 0;
+    const char *changes = c->changes ? c->changes : "";
 
     if (c->command) {
         begin_row(t, file, c->line, "table", c->command);
@@ -211,16 +247,14 @@ static void add_claim(struct claims_check *k, const char *file, struct claim *c,
         table_printf(t, "%.*s", (int)(c->len < 100 ? c->len : 100), c->value);
         table_text(t, c->now);
     }
-    table_printf(t, "%s%s%s%s",
+    table_printf(t, "%s%s%s",
                  equal   ? "equal"
                  : known ? "differs"
                          : why.text,
-                 c->unproved ? ", not proved" : "",
-                 c->changes ? "; the run had " : "",
-                 c->changes ? c->changes : "");
-    table_mark(t, !equal                      ? MARK_BAD
-                  : c->changes || c->unproved ? MARK_WARN
-                                              : MARK_NONE);
+                 c->unproved ? ", not proved" : "", changes);
+    table_mark(t, !equal                    ? MARK_BAD
+                  : *changes || c->unproved ? MARK_WARN
+                                            : MARK_NONE);
     k->unproved += c->unproved;
     k->equal += equal;
     k->other += known && !equal;

@@ -554,7 +554,7 @@ int columns_fill_groups(struct table *t, const struct runs *runs,
                         struct err *e)
 {
     struct columns keys = { 0 };
-    const int ret = columns_parse(&keys, by, runs, e);
+    const int ret = by ? columns_parse(&keys, by, runs, e) : 0;
 
     for (size_t j = 0; j < keys.n; j++)
         table_column(t, keys.item[j].title);

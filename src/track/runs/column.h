@@ -98,7 +98,8 @@ void column_mark_best(const struct column *, struct table *, size_t at,
 /* A row for each run, with the best of each column marked. */
 void columns_fill(const struct columns *, struct table *, const struct runs *);
 /*
- * One row for all runs with the same values in the columns that `by` lists: it
+ * One row for all runs with the same values in the columns that `by` lists, or
+ * for all runs without it: it
  * has these values, the number of runs, and for each metric the mean, the
  * standard deviation (n - 1), the number of values, and half of the 95 %
  * confidence interval of the mean (Student's t).  Values that are missing or
