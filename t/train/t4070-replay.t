@@ -130,10 +130,13 @@ other=$(gtrack where other)/artifacts/checkpoints/step-00000040
 mine=$artifacts/checkpoints/step-00000040
 mv "$mine" kept
 cp -r "$other" "$mine"
-gtrain eval whole --data 'data_*.bin' >out 2>err
-is $? 1 "a run is not evaluated with the weights of another"
-like err "step-00000040 is not a checkpoint that this run wrote" \
-    "the foreign checkpoint is named"
+for command in 'eval whole' 'eval whole@40' 'sample whole' 'export whole -o exported' \
+    'chat whole'; do
+    gtrain $command </dev/null >out 2>err
+    is $? 1 "a run does not use the weights of another: $command"
+    like err "step-00000040 is not a checkpoint that this run wrote" \
+        "the foreign checkpoint is named: $command"
+done
 gtrain eval "$mine" --data 'data_*.bin' >out 2>err
 is $? 0 "the folder of a foreign checkpoint can be named"
 gtrack fsck whole >out 2>&1
