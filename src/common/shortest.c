@@ -179,26 +179,13 @@ struct decimal { /* digits * 10^exponent */
     int exponent;
 };
 
-/* The nearest decimal of n digits; x > 0, whose first digit stands for
- * 10^first, or for the power beside it. */
-static struct decimal nearest(double x, int n, int first)
+/* The nearest decimal of n digits. */
+static struct decimal nearest(double x, int n)
 {
-    struct decimal d = { 0, n - 1 - first };
+    struct decimal d = { 0, 0 };
     char text[NUM_TEXT];
     const char *at = text;
 
-    if (d.exponent >= -MOST_POWER && d.exponent <= MOST_POWER) {
-        const long double scaled = scale((long double)x, d.exponent);
-        const int64_t whole = (int64_t)scaled;
-        const double part = (double)(scaled - (long double)whole);
-
-        d.exponent = -d.exponent;
-        d.digits = (uint64_t)whole + (part > 0.5);
-        if (scaled >= scale(1, n - 1) && scaled < scale(1, n) - 1 &&
-            fabs(part - 0.5) > 0.02)
-            return d;
-        d.digits = 0;
-    }
     snprintf(text, sizeof text, "%.*e", n - 1, x);
     for (; *at != 'e'; at++) /* the point depends on the locale */
         if (*at >= '0' && *at <= '9')
@@ -224,22 +211,57 @@ static bool is_read_as(struct decimal d, double x)
 /* Up to DBL_DIG digits, no two decimals are the same double.  Above a power of
  * two, doubles lie twice as far apart as below, so that the decimal above may
  * be read as this double although the nearest is not. */
-static struct decimal shortest(double x)
+static struct decimal by_reading_back(double x)
 {
-    const int first = (int)floor(log10(x));
     int exponent;
     const bool is_power = frexp(x, &exponent) <= 0.5;
     struct decimal d;
 
     for (int n = x < DBL_MIN ? 1 : DBL_DIG; n < DBL_DECIMAL_DIG; n++) {
-        d = nearest(x, n, first);
+        d = nearest(x, n);
         if (is_read_as(d, x))
             return d;
         d.digits++;
         if (is_power && is_read_as(d, x))
             return d;
     }
-    return nearest(x, DBL_DECIMAL_DIG, first);
+    return nearest(x, DBL_DECIMAL_DIG);
+}
+
+/* Of x in units of its 17th digit, the product knows all but a hundredth at
+ * most; half the way to the next double is up to 11 of them. */
+static struct decimal shortest(double x)
+{
+    int exponent;
+    const double fraction = frexp(x, &exponent);
+    int k = DBL_DECIMAL_DIG - 1 - (int)floor((exponent - 1) * log10(2));
+    long double scaled;
+    double part, half, unsure;
+    int64_t whole;
+
+    if (x < DBL_MIN || fraction <= 0.5 || k <= -MOST_POWER || k > MOST_POWER)
+        return by_reading_back(x);
+    scaled = scale((long double)x, k);
+    if (scaled >= scale(1, DBL_DECIMAL_DIG))
+        scaled = scale((long double)x, --k);
+    whole = (int64_t)scaled;
+    part = (double)(scaled - (long double)whole);
+    half = (double)scaled / fraction * 0x1p-54;
+    unsure = (double)scaled * 0x1p-63;
+    for (int64_t unit = 100; unit > 0; unit /= 10) {
+        const int64_t below = whole / unit * unit;
+        const double rest = (double)(whole - below) + part;
+        const double middle = (double)unit / 2;
+        const double distance = rest > middle ? (double)unit - rest : rest;
+
+        if (fabs(rest - middle) < unsure || fabs(distance - half) < unsure)
+            break;
+        if (distance < half || unit == 1)
+            return (struct decimal){
+                (uint64_t)(below + (rest > middle ? unit : 0)), -k
+            };
+    }
+    return by_reading_back(x);
 }
 
 /* As in Python, only numbers below 1e-04 and from 1e+16 on get an exponent. */
