@@ -239,6 +239,8 @@ static struct decimal shortest(double x)
     double part, half, unsure;
     int64_t whole;
 
+    if (x < 1e15 && x == floor(x))
+        return (struct decimal){ (uint64_t)x, 0 };
     if (x < DBL_MIN || fraction <= 0.5 || k <= -MOST_POWER || k > MOST_POWER)
         return by_reading_back(x);
     scaled = scale((long double)x, k);

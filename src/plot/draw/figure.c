@@ -204,15 +204,17 @@ void figure_data(const struct figure *f, struct buf *b)
         for (size_t k = 0; k < p->n_curves; k++) {
             const struct curve *c = &p->curve[k];
             const char *name = (c + c->raw)->label;
+            struct buf names = BUF_INIT;
 
+            table_tsv_text(&names, p->title ? p->title : p->y.label);
+            buf_char(&names, '\t');
+            table_tsv_text(&names, c->run);
+            buf_char(&names, '\t');
+            table_tsv_text(&names, name ? name : "raw");
+            if (c->smoothed)
+                buf_str(&names, ", smoothed");
             for (size_t j = 0; j < c->n; j++) {
-                table_tsv_text(b, p->title ? p->title : p->y.label);
-                buf_char(b, '\t');
-                table_tsv_text(b, c->run);
-                buf_char(b, '\t');
-                table_tsv_text(b, name ? name : "raw");
-                if (c->smoothed)
-                    buf_str(b, ", smoothed");
+                buf_add(b, names.s, names.len);
                 add_number(b, c->x[j]);
                 add_number(b, c->y[j]);
                 if (c->lo) {
@@ -221,6 +223,7 @@ void figure_data(const struct figure *f, struct buf *b)
                 }
                 buf_str(b, c->lo ? "\n" : "\t\t\n");
             }
+            buf_clear(&names);
         }
         for (size_t k = 0; p->heat && k < p->heat->nx * p->heat->ny; k++) {
             table_tsv_text(b, p->title ? p->title : "");
