@@ -3,7 +3,6 @@
  */
 #include "config.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +14,7 @@
 #include "common/num.h"
 #include "common/opt.h"
 #include "common/path.h"
+#include "common/machine/threads.h"
 #include "common/utf8.h"
 #include "data/corpus/corpus.h"
 #include "data/corpus/source/download.h"
@@ -62,7 +62,6 @@ static const struct opt bpe_opts[] = {
 enum { CHARS = 0x110000 };
 
 struct count_worker {
-    pthread_t thread;
     struct corpus *corpus;
     pretokenize_fn *pretokenize;
     const struct bpe_train_conf *conf;
@@ -141,7 +140,7 @@ static int count_block(struct count_worker *w, struct corpus_block *b)
     return words_full(w->words) ? words_spill(w->words, &w->err) : 0;
 }
 
-static void *count_blocks(void *arg)
+static void count_blocks(void *arg)
 {
     struct count_worker *w = arg;
     struct corpus_block *b;
@@ -150,21 +149,11 @@ static void *count_blocks(void *arg)
     while ((got = corpus_next(w->corpus, &b, &w->err)) > 0)
         if (count_block(w, b) < 0)
             break;
-    return NULL;
 }
 
 static int run_workers(struct count_worker *w, int n, struct err *e)
 {
-    int started = 0;
-
-    for (; started < n; started++)
-        if (pthread_create(&w[started].thread, NULL, count_blocks,
-                           &w[started]) != 0)
-            break;
-    for (int i = 0; i < started; i++)
-        pthread_join(w[i].thread, NULL);
-    if (started < n)
-        return err_set(e, ERR_SYSTEM, "cannot start %d threads", n);
+    threads_run(count_blocks, w, sizeof *w, n);
     for (int i = 0; i < n; i++) {
         if (w[i].err.kind != ERR_NONE) {
             *e = w[i].err;

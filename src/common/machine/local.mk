@@ -2,4 +2,5 @@ src_common_libcommon_a_SOURCES += \
 	%D%/cores.c \
 	%D%/limits.c \
 	%D%/nvml.c \
+	%D%/threads.c \
 	%D%/usage.c

@@ -8,10 +8,9 @@
 #include "common/format/unicode.h"
 #include "common/machine/cores.h"
 #include "common/mem.h"
+#include "common/machine/threads.h"
 #include "common/utf8.h"
 #include "data/corpus/hashset.h"
-
-enum { THREADS_MAX = 64 };
 
 /*
  * The hash of all words so far is the sum of word * base^age mod 2^64.  A ring
@@ -299,7 +298,7 @@ static void train_block(struct leak *l, struct roll *r,
         carry_hash(l, b->seq + 1, r);
 }
 
-static void *read_training(void *arg)
+static void read_training(void *arg)
 {
     struct leak *l = arg;
     struct roll r = { 0 };
@@ -316,15 +315,10 @@ static void *read_training(void *arg)
         l->why = e;
         pthread_mutex_unlock(&l->lock);
     }
-    return NULL;
 }
 
 int leak_train(struct leak *l, const struct corpus_conf *conf, struct err *e)
 {
-    const int cores = cores_processors();
-    pthread_t thread[THREADS_MAX];
-    int n = 0;
-
     if (!l->hit) {
         l->hit = xcalloc(l->known.room + 1, 1);
         for (int k = LEAK_LEAST; k < l->n; k++)
@@ -334,12 +328,7 @@ int leak_train(struct leak *l, const struct corpus_conf *conf, struct err *e)
     l->carried_to = NO_BLOCK;
     if (corpus_open(&l->corpus, conf, e) < 0)
         return -1;
-    while (n < cores - 1 && n < THREADS_MAX &&
-           pthread_create(&thread[n], NULL, read_training, l) == 0)
-        n++;
-    read_training(l);
-    while (n > 0)
-        pthread_join(thread[--n], NULL);
+    threads_run(read_training, l, 0, cores_processors());
     corpus_close(l->corpus);
     if (l->why.kind == ERR_NONE)
         return 0;

@@ -12,6 +12,7 @@
 #include "common/num.h"
 #include "common/output/progress.h"
 #include "common/sig.h"
+#include "common/machine/threads.h"
 #include "data/shards/encode_block.h"
 
 enum { RING = 64, BAR_AFTER = 2 };
@@ -45,7 +46,6 @@ struct encode {
 struct encode_worker {
     struct encode *all;
     struct encoder *enc;
-    pthread_t thread;
 };
 
 /* Show a progress bar if the work takes more than a moment. */
@@ -191,7 +191,7 @@ static int take_block(struct encode *all, struct corpus_block **b, int64_t *at,
     return got;
 }
 
-static void *encode_blocks(void *arg)
+static void encode_blocks(void *arg)
 {
     struct encode_worker *w = arg;
     struct encode *all = w->all;
@@ -216,7 +216,6 @@ static void *encode_blocks(void *arg)
         }
         queue_block(all, r);
     }
-    return NULL;
 }
 
 static int run_threads(struct encode *all, struct err *e)
@@ -225,20 +224,11 @@ static int run_threads(struct encode *all, struct err *e)
     const int n = all->conf->threads;
     struct encode_worker *w = xcalloc((size_t)n, sizeof *w);
     struct piece_cache *cache = piece_cache_new(t);
-    int started = 1;
 
     for (int i = 0; i < n; i++)
         w[i] = (struct encode_worker){ .all = all,
                                        .enc = encoder_new(t, cache, 0) };
-    for (; started < n; started++)
-        if (pthread_create(&w[started].thread, NULL, encode_blocks,
-                           &w[started]) != 0)
-            break;
-    if (started < n)
-        log_warn("only %d of %d threads could be started", started, n);
-    encode_blocks(&w[0]);
-    for (int i = 1; i < started; i++)
-        pthread_join(w[i].thread, NULL);
+    threads_run(encode_blocks, w, sizeof *w, n);
     for (int i = 0; i < n; i++)
         encoder_free(w[i].enc);
     piece_cache_free(cache);

@@ -14,6 +14,7 @@
 #include "common/num.h"
 #include "common/path.h"
 #include "common/save.h"
+#include "common/machine/threads.h"
 
 enum { LOCK_MAX = 16 << 20 };
 
@@ -117,7 +118,7 @@ struct hashing {
     struct err err;
 };
 
-static void *hash_shards(void *arg)
+static void hash_shards(void *arg)
 {
     struct hashing *h = arg;
     size_t i;
@@ -132,7 +133,6 @@ static void *hash_shards(void *arg)
             pthread_mutex_unlock(&h->lock);
         }
     }
-    return NULL;
 }
 
 int lock_add_shards(struct lock *l, char *const *path, size_t n, int threads,
@@ -142,19 +142,12 @@ int lock_add_shards(struct lock *l, char *const *path, size_t n, int threads,
                          .n = n,
                          .lock = PTHREAD_MUTEX_INITIALIZER };
     const size_t had = l->n;
-    pthread_t thread[64];
-    int started = 0;
 
     for (size_t i = 0; i < n; i++)
         if (add_entry(l, LOCK_TOKENS, path[i], e) < 0)
             return -1;
     h.entry = l->entry + had;
-    while (started < threads - 1 && started < 64 && (size_t)started + 1 < n &&
-           pthread_create(&thread[started], NULL, hash_shards, &h) == 0)
-        started++;
-    hash_shards(&h);
-    for (int i = 0; i < started; i++)
-        pthread_join(thread[i], NULL);
+    threads_run(hash_shards, &h, 0, n < (size_t)threads ? (int)n : threads);
     if (h.err.kind == ERR_NONE)
         return 0;
     *e = h.err;

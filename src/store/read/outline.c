@@ -2,7 +2,6 @@
 #include "store/read/outline.h"
 
 #include <math.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -13,6 +12,7 @@
 #include "common/machine/cores.h"
 #include "common/hash.h"
 #include "common/path.h"
+#include "common/machine/threads.h"
 #include "store/format/metric.h"
 #include "store/format/rewind.h"
 #include "store/read/index.h"
@@ -106,16 +106,13 @@ struct reader {
     struct blocks blocks;
     struct err e;
     int ret;
-    pthread_t thread;
-    bool started;
 };
 
-static void *read_part(void *arg)
+static void read_part(void *arg)
 {
     struct reader *r = arg;
 
     r->ret = read_blocks(r->o, &r->part, &r->blocks, &r->e);
-    return NULL;
 }
 
 /* Append blocks that follow in the file. */
@@ -152,15 +149,9 @@ static int read_rest(struct outlined *o, int64_t from, struct err *e)
             .part = { at, i + 1 < n ? at + each : INT64_MAX },
             .blocks = { .wide = WIDE },
         };
-        reader[i].started =
-            i + 1 < n &&
-            pthread_create(&reader[i].thread, NULL, read_part, &reader[i]) == 0;
-        if (!reader[i].started)
-            read_part(&reader[i]);
     }
+    threads_run(read_part, reader, sizeof reader[0], n);
     for (int i = 0; i < n; i++) {
-        if (reader[i].started)
-            pthread_join(reader[i].thread, NULL);
         if (ret == 0 && reader[i].ret < 0)
             *e = reader[i].e;
         ret = ret < 0 ? ret : reader[i].ret;

@@ -16,6 +16,7 @@
 #include "common/log.h"
 #include "common/path.h"
 #include "common/sig.h"
+#include "common/machine/threads.h"
 #include "common/format/secret.h"
 #include "store/format/attempt.h"
 #include "store/format/store.h"
@@ -264,11 +265,11 @@ struct crew { /* the threads and the runs they load */
     size_t n, room;
     struct err unread; /* see struct runs */
     atomic_size_t next;
+    pthread_t caller;
 };
 
 struct worker {
     struct crew *crew;
-    pthread_t thread;
     struct arena mem;
 };
 
@@ -360,22 +361,17 @@ static void load_one(struct crew *crew, struct load_task *task,
                       : (crew->flags & LOAD_ONLY_DELETED) != LOAD_ONLY_DELETED;
 }
 
-static void *load_tasks(void *arg)
+/* A thread with a table of files of its own need not lock it, which saves a
+ * 20th of the time. */
+static void load_tasks(void *arg)
 {
     struct worker *w = arg;
     size_t i;
 
+    if (!pthread_equal(w->crew->caller, pthread_self()))
+        unshare(CLONE_FILES);
     while ((i = atomic_fetch_add(&w->crew->next, 1)) < w->crew->n)
         load_one(w->crew, &w->crew->task[i], &w->mem);
-    return NULL;
-}
-
-/* A thread with a table of files of its own need not lock it, which saves a
- * 20th of the time. */
-static void *load_tasks_apart(void *arg)
-{
-    unshare(CLONE_FILES);
-    return load_tasks(arg);
 }
 
 /* Use several threads, since most of the time is spent in the file system. */
@@ -384,17 +380,11 @@ static void run_tasks(struct crew *crew, struct arena *mem)
     enum { WORKERS = 8, FEW = 32 };
     struct worker worker[WORKERS];
     const int n = crew->n < FEW ? 1 : WORKERS;
-    int started = 0;
 
+    crew->caller = pthread_self();
     for (int i = 0; i < n; i++)
         worker[i] = (struct worker){ .crew = crew };
-    while (started < n - 1 &&
-           pthread_create(&worker[started].thread, NULL, load_tasks_apart,
-                          &worker[started]) == 0)
-        started++;
-    load_tasks(&worker[n - 1]);
-    for (int i = 0; i < started; i++)
-        pthread_join(worker[i].thread, NULL);
+    threads_run(load_tasks, worker, sizeof worker[0], n);
     for (int i = 0; i < n; i++)
         arena_join(mem, &worker[i].mem);
 }

@@ -1,0 +1,43 @@
+#include "config.h"
+#include "common/machine/threads.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "common/mem.h"
+
+struct thread {
+    pthread_t id;
+    bool started;
+    void (*work)(void *);
+    void *part;
+};
+
+static void *run(void *arg)
+{
+    const struct thread *t = arg;
+
+    t->work(t->part);
+    return NULL;
+}
+
+void threads_run(void (*work)(void *), void *part, size_t size, int n)
+{
+    struct thread *thread = xcalloc((size_t)n, sizeof *thread);
+
+    for (int i = 0; i < n; i++) {
+        struct thread *t = &thread[i];
+
+        t->work = work;
+        t->part = (char *)part + (size_t)i * size;
+        t->started = i > 0 && pthread_create(&t->id, NULL, run, t) == 0;
+    }
+    for (int i = 0; i < n; i++) {
+        if (thread[i].started)
+            pthread_join(thread[i].id, NULL);
+        else
+            run(&thread[i]);
+    }
+    free(thread);
+}
