@@ -132,13 +132,10 @@ static void add_row(struct table *t, const struct curve_summary *c,
  * a row as well. */
 static void add_smoothed(struct table *t, const struct curve_summary *c)
 {
-    const struct history *h = c->history;
-    double *y = xcalloc(h->n + 1, sizeof *y);
-
-    add_row(t, c, arena_printf(&t->mem, "%s, single steps", c->key), h->y);
-    history_smooth(h, c->how, y);
-    add_row(t, c, arena_printf(&t->mem, "%s, smoothed", c->key), y);
-    free(y);
+    add_row(t, c, arena_printf(&t->mem, "%s, single steps", c->key),
+            c->history->y);
+    add_row(t, c, arena_printf(&t->mem, "%s, smoothed", c->key),
+            history_smooth(c->history, c->how));
 }
 
 /* The speed of all steps that are drawn together. */

@@ -249,11 +249,8 @@ static int gather_groups(struct group *g, size_t *n,
             return -1;
         if (how->kind != SMOOTH_NONE) {
             struct history *h = &to->h[to->n];
-            double *smooth = xcalloc(h->n + 1, sizeof *smooth);
 
-            history_smooth(h, how, smooth);
-            free(h->y);
-            h->y = smooth;
+            memcpy(h->y, history_smooth(h, how), h->n * sizeof *h->y);
         }
         history_skip(&to->h[to->n], r->skip);
         to->n++;

@@ -3,13 +3,17 @@
 
 #include <ctype.h>
 #include <fnmatch.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/buf.h"
+#include "common/log.h"
 #include "plot/draw/axis.h"
 #include "plot/figures.h"
 #include "plot/history.h"
+#include "store/read/run_rate.h"
 
 /* clang-format off */
 const struct curve_kind curve_kinds[] = {
@@ -273,4 +277,51 @@ bool curve_kind_share(const char *a, const char *b, bool named)
             break;
     }
     return *a == *b;
+}
+
+size_t curve_kind_best(const struct run_info *run, size_t n,
+                       const char *const *names)
+{
+    size_t best = n;
+    struct err e = { 0 };
+    double value = NAN;
+
+    for (size_t i = 0; i < n; i++) {
+        const char *key = history_find(&run[i], names);
+        const bool high = key && curve_kind_high_is_good(key);
+        const double x = run_rate_best(&run[i], key, high, &e);
+
+        if (isnan(x) || (best < n && (high ? x <= value : x >= value)))
+            continue;
+        best = i;
+        value = x;
+    }
+    if (e.kind)
+        log_lack(e.text);
+    return best;
+}
+
+int curve_kind_none(const struct curve_kind *k, const struct run_info *run,
+                    size_t n, struct err *e)
+{
+    struct buf has = BUF_INIT, wants = BUF_INIT;
+    int ret;
+
+    for (size_t i = 0; i < n; i++)
+        if (run[i].unread)
+            return err_set(e, ERR_SYSTEM, "run %s could not be read: %s",
+                           run[i].name, run[i].damage);
+    for (size_t i = 0; i < run->n_metrics && i < 12; i++)
+        buf_printf(&has, "%s%s", i ? ", " : "", run->metrics[i].key);
+    for (int i = 0; i < KIND_LINES && k->line[i].label; i++)
+        buf_printf(&wants, "%s%s", i ? " or " : "", k->line[i].names[0]);
+    ret = err_set(e, ERR_MISSING,
+                  "%s has no metric for %s (%s); %s%s; "
+                  "'gplot metric NAME RUN' draws any",
+                  run->name, k->cmd.name, wants.s,
+                  has.len ? "it has " : "it has none at all",
+                  has.len ? has.s : "");
+    buf_clear(&has);
+    buf_clear(&wants);
+    return ret;
 }

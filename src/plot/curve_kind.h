@@ -67,3 +67,9 @@ bool curve_kind_high_is_good(const char *key);
  * unit; of others, if their names differ in numbers only, or if they were named
  * without a pattern. */
 bool curve_kind_share(const char *a, const char *b, bool named);
+/* The run that has the best value of a metric; n if there is none. */
+size_t curve_kind_best(const struct run_info *, size_t n,
+                       const char *const *names);
+/* The error that no run has a metric of the figure. */
+int curve_kind_none(const struct curve_kind *, const struct run_info *,
+                    size_t n, struct err *);

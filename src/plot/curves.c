@@ -7,13 +7,12 @@
 #include <string.h>
 
 #include "common/buf.h"
-#include "common/log.h"
+#include "common/machine/threads.h"
 #include "plot/expression.h"
 #include "plot/history.h"
 #include "plot/smooth_choice.h"
 #include "store/query/find_key.h"
 #include "store/query/differ.h"
-#include "store/read/run_rate.h"
 
 /* A panel being drawn. */
 struct drawing {
@@ -31,9 +30,11 @@ struct drawing {
     struct smooth how; /* that was chosen for all runs */
     const char *how_for; /* the metric */
     struct tally bad, spikes;
+    struct part *next; /* that are to be drawn */
+    int n_next;
 };
 
-enum { MOST_RUNS = 1000 };
+enum { MOST_RUNS = 1000, AT_ONCE = 8 };
 
 /* One curve: a metric of a run, or of the runs that are stitched. */
 struct part {
@@ -48,6 +49,11 @@ struct part {
     bool planned; /* never smoothed */
     struct smooth how;
     unsigned marks; /* those of --mark that this curve may have */
+    /* what load_part() makes of it */
+    const struct drawing *d;
+    struct history h;
+    struct err e;
+    int ret;
 };
 
 static struct tally tally_of(struct build *b)
@@ -77,28 +83,6 @@ static struct drawing drawing_of(struct build *b, struct panel *p)
 static bool is_drawn(const struct drawing *d, size_t run)
 {
     return run % d->every == 0 || run == d->best;
-}
-
-/* The run that has the best value of a metric. */
-static size_t find_best(const struct run_set *set, const char *const *names)
-{
-    size_t best = set->n;
-    struct err e = { 0 };
-    double value = NAN;
-
-    for (size_t i = 0; i < set->n; i++) {
-        const char *key = history_find(&set->run[i], names);
-        const bool high = key && curve_kind_high_is_good(key);
-        const double x = run_rate_best(&set->run[i], key, high, &e);
-
-        if (isnan(x) || (best < set->n && (high ? x <= value : x >= value)))
-            continue;
-        best = i;
-        value = x;
-    }
-    if (e.kind)
-        log_lack(e.text);
-    return best;
 }
 
 /* Note it if the values of the runs do not compare. */
@@ -187,11 +171,10 @@ static void draw_attempt(struct drawing *d, const struct part *part,
 
     mark_bad(&m);
     if (smooth) {
-        double *y = xcalloc(h->n + 1, sizeof *y);
+        /* what is skipped counts for the values after it */
+        const double *y = history_smooth(h, &part->how);
         size_t skipped = h->n;
 
-        /* what is skipped counts for the values after it */
-        history_smooth(h, &part->how, y);
         history_skip(h, d->r->skip);
         skipped -= h->n;
         if (!d->many || part->run == d->best) {
@@ -201,7 +184,6 @@ static void draw_attempt(struct drawing *d, const struct part *part,
         c = new_curve(d, part, h, label);
         c->smoothed = true;
         memcpy(c->y, y + skipped, h->n * sizeof *y);
-        free(y);
         smooth_note(d->f, &part->how, d->many ? "" : RAW_BEHIND);
         if (h->coarse)
             figure_note(d->f, "Long curves are smoothed by means of several "
@@ -240,8 +222,8 @@ static int draw_attempts(struct drawing *d, const struct part *part,
 
 /* Several runs are smoothed alike; validation and plans, never; memory and
  * utilisation, whose single values matter, only if that was asked for. */
-static struct smooth smoothing_of(struct drawing *d, const struct part *part,
-                                  const struct history *h)
+static struct smooth smoothing_of(const struct drawing *d,
+                                  const struct part *part)
 {
     const enum unit unit = part->right ? d->p->y2.unit : d->p->y.unit;
 
@@ -249,89 +231,97 @@ static struct smooth smoothing_of(struct drawing *d, const struct part *part,
         (d->r->how.kind == SMOOTH_AUTO &&
          (unit == UNIT_BYTES || unit == UNIT_PERCENT)))
         return (struct smooth){ SMOOTH_NONE, 0 };
-    if (!d->together)
-        return smooth_choice(h, d->r);
-    if (d->how_for != part->names[0])
-        d->how = smooth_choice_set(d->set, part->names, d->r);
-    d->how_for = part->names[0];
-    return d->how;
+    return d->together ? d->how : smooth_choice(&part->h, d->r);
 }
 
 /* The rows of a curve below the figure. */
-static void summarise(struct drawing *d, const struct part *part,
-                      const struct history *h)
+static void summarise(struct drawing *d, struct part *part)
 {
     const struct curve_summary c = {
         .run = &d->set->run[part->run],
         .name = (d->set->labelled ? d->set->shown : d->set->name)[part->run],
         .key = part->key,
         .unit = part->right ? d->p->y2.unit : d->p->y.unit,
-        .history = h,
-        .how = is_smoothed(part, h) ? &part->how : NULL,
+        .history = &part->h,
+        .how = is_smoothed(part, &part->h) ? &part->how : NULL,
     };
 
     if (d->b->summary)
         curve_summarise(d->b->summary, &c, d->r);
 }
 
-static int draw_part(struct drawing *d, const struct part *wanted,
-                     struct err *e)
+/* In a thread: nothing of the figure. */
+static void load_part(void *arg)
 {
-    struct part copy = *wanted, *part = &copy;
+    struct part *part = arg;
+    const struct drawing *d = part->d;
     const struct run_info *run = &d->set->run[part->run];
-    struct history h;
-    int ret;
 
-    if (d->r->stitch && d->set->n > 1) {
-        ret = history_stitch(&h, run, d->set->n, part->names, d->r, e);
-        for (size_t i = 1; i < d->set->n && ret == 0 && part->marks; i++)
-            mark_seam(d->p, &d->set->run[i], part->names, &h);
-    } else {
-        ret = history_load(&h, run, part->key, d->r, e);
-    }
-    if (ret < 0)
+    part->ret = d->r->stitch && d->set->n > 1
+                    ? history_stitch(&part->h, run, d->set->n, part->names,
+                                     d->r, &part->e)
+                    : history_load(&part->h, run, part->key, d->r, &part->e);
+    if (part->ret < 0)
+        return;
+    part->how = smoothing_of(d, part);
+    if (is_smoothed(part, &part->h))
+        history_smooth(&part->h, &part->how);
+}
+
+static int draw_part(struct drawing *d, struct part *part, struct err *e)
+{
+    const struct run_info *run = &d->set->run[part->run];
+    int ret = 0;
+
+    if (part->ret < 0) {
+        *e = part->e;
         return -1;
-    part->how = smoothing_of(d, part, &h);
-    summarise(d, part, &h);
+    }
+    if (d->r->stitch)
+        for (size_t i = 1; i < d->set->n && part->marks; i++)
+            mark_seam(d->p, &d->set->run[i], part->names, &part->h);
+    summarise(d, part);
     if (d->r->attempts)
         ret = draw_attempts(d, part, e);
     else
-        draw_attempt(d, part, &h, 0);
+        draw_attempt(d, part, &part->h, 0);
     if (d->r->forecast && !part->planned && !part->right)
         curve_forecast(d->b, d->p, run, part->key, part->slot);
-    history_free(&h);
     return ret;
+}
+
+static int draw_parts(struct drawing *d, struct err *e)
+{
+    int ret = 0;
+
+    if (d->together && d->n_next && d->how_for != d->next[0].names[0]) {
+        d->how_for = d->next[0].names[0];
+        d->how = smooth_choice_set(d->set, d->next[0].names, d->r);
+    }
+    threads_run(load_part, d->next, sizeof *d->next, d->n_next);
+    for (int i = 0; i < d->n_next; i++) {
+        ret = ret < 0 ? ret : draw_part(d, &d->next[i], e);
+        history_free(&d->next[i].h);
+    }
+    free(d->next);
+    d->next = NULL;
+    d->n_next = 0;
+    return ret;
+}
+
+/* Draw it after those before it, at the latest by draw_parts(). */
+static int add_part(struct drawing *d, const struct part *part, struct err *e)
+{
+    if (!d->next)
+        d->next = xcalloc(AT_ONCE, sizeof *d->next);
+    d->next[d->n_next] = *part;
+    d->next[d->n_next++].d = d;
+    return d->n_next < AT_ONCE ? 0 : draw_parts(d, e);
 }
 
 /*
  * Kinds
  */
-
-static int none_found(const struct curve_kind *k, const struct run_set *set,
-                      struct err *e)
-{
-    const struct run_info *run = &set->run[0];
-    struct buf has = BUF_INIT, wants = BUF_INIT;
-    int ret;
-
-    for (size_t i = 0; i < set->n; i++)
-        if (set->run[i].unread)
-            return err_set(e, ERR_SYSTEM, "run %s could not be read: %s",
-                           set->run[i].name, set->run[i].damage);
-    for (size_t i = 0; i < run->n_metrics && i < 12; i++)
-        buf_printf(&has, "%s%s", i ? ", " : "", run->metrics[i].key);
-    for (int i = 0; i < KIND_LINES && k->line[i].label; i++)
-        buf_printf(&wants, "%s%s", i ? " or " : "", k->line[i].names[0]);
-    ret = err_set(e, ERR_MISSING,
-                  "%s has no metric for %s (%s); %s%s; "
-                  "'gplot metric NAME RUN' draws any",
-                  run->name, k->cmd.name, wants.s,
-                  has.len ? "it has " : "it has none at all",
-                  has.len ? has.s : "");
-    buf_clear(&has);
-    buf_clear(&wants);
-    return ret;
-}
 
 /* Several runs have one colour each; the lines or the ranks of a run have
  * colours of their own if it is the only one. */
@@ -396,13 +386,13 @@ static int draw_line(struct drawing *d, const struct curve_kind_line *l,
             /* the second line of a run differs by its dashes, too */
             if (part.dash == 0 && index > 0 && own)
                 part.dash = 1;
-            ret = draw_part(d, &part, e);
+            ret = add_part(d, &part, e);
         }
         if (d->r->stitch)
             break;
     }
     free(key);
-    return ret;
+    return ret < 0 ? ret : draw_parts(d, e);
 }
 
 static int add_y2(struct drawing *d, struct err *e)
@@ -444,12 +434,12 @@ static int add_y2(struct drawing *d, struct err *e)
         if (!key || !is_drawn(d, i))
             continue;
         found = true;
-        if (draw_part(d, &part, e) < 0)
+        if (add_part(d, &part, e) < 0)
             return -1;
         if (d->r->stitch)
             break;
     }
-    return found ? 0
+    return found ? draw_parts(d, e)
                  : err_set(e, ERR_MISSING, "no run has the metric %s of --y2",
                            name);
 }
@@ -527,12 +517,12 @@ int curves_kind(struct build *b, struct panel *p, const struct curve_kind *k,
             d.validates || (found[i] && strcmp(l->label, "validation") == 0);
     }
     if (n == 0)
-        return none_found(k, d.set, e);
+        return curve_kind_none(k, d.set->run, d.set->n, e);
     name_single_line(&d, k, found, n);
     d.lines_named = n > 1;
     for (int i = 0; i < KIND_LINES; i++)
         if (found[i]) /* by the validation, the last line of a loss */
-            d.best = find_best(d.set, k->line[i].names);
+            d.best = curve_kind_best(d.set->run, d.set->n, k->line[i].names);
     d.many = is_many(&d);
     if (d.set->ramp && !d.r->group_by && (!d.f->shared || d.f->n_panels == 1))
         p->ramp = d.set->ramp;
@@ -609,12 +599,12 @@ static int draw_metric(struct drawing *d, const char *key, int index,
 
         if (!history_find(&d->set->run[i], names) || !is_drawn(d, i))
             continue;
-        if (draw_part(d, &part, e) < 0)
+        if (add_part(d, &part, e) < 0)
             return -1;
         if (d->r->stitch)
             break;
     }
-    return 0;
+    return draw_parts(d, e);
 }
 
 static int draw_metrics(struct build *b, struct panel *p, const char **key,
@@ -630,7 +620,8 @@ static int draw_metrics(struct build *b, struct panel *p, const char **key,
     p->high_is_good = curve_kind_high_is_good(key[0]);
     request_axes(d.r, p);
     d.lines_named = n > 1;
-    d.best = find_best(d.set, (const char *const[]){ key[0], NULL });
+    d.best = curve_kind_best(d.set->run, d.set->n,
+                             (const char *const[]){ key[0], NULL });
     d.many = is_many(&d);
     if (d.set->ramp && !d.r->group_by)
         p->ramp = d.set->ramp;

@@ -55,7 +55,7 @@ struct curve_summary {
     const struct run_info *run;
     const char *name, *key;
     enum unit unit;
-    const struct history *history;
+    struct history *history;
     const struct smooth *how; /* NULL: not smoothed */
 };
 

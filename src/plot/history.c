@@ -29,6 +29,7 @@ void history_free(struct history *h)
     free(h->ms);
     free(h->mean);
     free(h->weight);
+    free(h->smooth);
     *h = (struct history){ 0 };
 }
 
@@ -400,15 +401,18 @@ static void gauss_outline(const struct history *h, double most, double *out)
     free(b);
 }
 
-void history_smooth(const struct history *h, const struct smooth *how,
-                    double *out)
+const double *history_smooth(struct history *h, const struct smooth *how)
 {
+    if (h->smooth)
+        return h->smooth;
+    h->smooth = xcalloc(h->n + 1, sizeof *h->smooth);
     if (!h->weight)
-        smooth_apply(how, h->y, out, h->n);
+        smooth_apply(how, h->y, h->smooth, h->n);
     else if (how->kind == SMOOTH_GAUSS)
-        gauss_outline(h, how->amount, out);
+        gauss_outline(h, how->amount, h->smooth);
     else
-        ema_outline(h, how->amount, out);
+        ema_outline(h, how->amount, h->smooth);
+    return h->smooth;
 }
 
 static void add_point(struct history *h, double x, double y, int64_t step,

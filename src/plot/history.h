@@ -30,7 +30,8 @@ struct history {
     int64_t *step, *ms;
     double *mean; /* of an outline, as in struct series; or NULL */
     uint32_t *weight;
-    bool coarse; /* not all points of the wanted range are there */
+    double *smooth; /* see history_smooth() */
+    bool coarse;    /* not all points of the wanted range are there */
     size_t room;
     int attempt; /* 1, 2 ... or 0 for all together */
 };
@@ -46,8 +47,8 @@ int history_stitch(struct history *, const struct run_info *, size_t n,
                    struct err *);
 void history_free(struct history *);
 
-/* The smoothed values: n numbers. */
-void history_smooth(const struct history *, const struct smooth *, double *out);
+/* The smoothed values: n numbers, computed the first time. */
+const double *history_smooth(struct history *, const struct smooth *);
 
 /* Drop the points of the first steps. */
 void history_skip(struct history *, int64_t steps);

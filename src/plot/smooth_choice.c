@@ -6,6 +6,7 @@
 
 #include "common/mem.h"
 #include "common/num.h"
+#include "common/machine/threads.h"
 
 enum { PARTS = 20, LEAST = 200 }; /* of fewer points, each one is drawn */
 
@@ -143,6 +144,28 @@ struct smooth smooth_choice(const struct history *h, const struct request *r)
     return how;
 }
 
+/* What one of several runs would have. */
+struct pick {
+    const struct run_info *run;
+    const char *key;
+    const struct request *r;
+    struct smooth how;
+    bool found;
+};
+
+static void pick_one(void *arg)
+{
+    struct pick *p = arg;
+    struct err ignored = { 0 }; /* is met again when the run is drawn */
+    struct history h;
+
+    if (!p->key || history_load(&h, p->run, p->key, p->r, &ignored) < 0)
+        return;
+    p->found = true;
+    p->how = smooth_choice(&h, p->r);
+    history_free(&h);
+}
+
 static int by_amount(const void *a, const void *b)
 {
     const struct smooth *x = a, *y = b;
@@ -156,21 +179,21 @@ struct smooth smooth_choice_set(const struct run_set *set,
 {
     enum { MOST = 8 };
     const size_t every = (set->n + MOST - 1) / MOST;
+    struct pick pick[MOST];
     struct smooth how[MOST];
-    struct err ignored = { 0 }; /* is met again when the run is drawn */
+    int picks = 0;
     size_t n = 0;
 
     if (r->how.kind != SMOOTH_AUTO)
         return r->how;
-    for (size_t i = 0; i < set->n; i += every) {
-        const char *key = history_find(&set->run[i], names);
-        struct history h;
-
-        if (!key || history_load(&h, &set->run[i], key, r, &ignored) < 0)
-            continue;
-        how[n++] = smooth_choice(&h, r);
-        history_free(&h);
-    }
+    for (size_t i = 0; i < set->n; i += every)
+        pick[picks++] = (struct pick){ .run = &set->run[i],
+                                       .key = history_find(&set->run[i], names),
+                                       .r = r };
+    threads_run(pick_one, pick, sizeof pick[0], picks);
+    for (int i = 0; i < picks; i++)
+        if (pick[i].found)
+            how[n++] = pick[i].how;
     qsort(how, n, sizeof *how, by_amount);
     return n ? how[n / 2] : (struct smooth){ SMOOTH_NONE, 0 };
 }

@@ -10,6 +10,7 @@
 #include "common/buf.h"
 #include "common/num.h"
 #include "common/output/table.h"
+#include "common/machine/threads.h"
 #include "common/utf8.h"
 
 const char *const figure_legends[] = { [LEGEND_AUTO] = "auto",
@@ -195,35 +196,64 @@ static void add_number(struct buf *b, double x)
     buf_add(b, text, (size_t)(whole ? n - 2 : n));
 }
 
+static void curve_data(const struct panel *p, const struct curve *c,
+                       struct buf *b)
+{
+    const char *name = (c + c->raw)->label;
+    struct buf names = BUF_INIT;
+
+    table_tsv_text(&names, p->title ? p->title : p->y.label);
+    buf_char(&names, '\t');
+    table_tsv_text(&names, c->run);
+    buf_char(&names, '\t');
+    table_tsv_text(&names, name ? name : "raw");
+    if (c->smoothed)
+        buf_str(&names, ", smoothed");
+    for (size_t j = 0; j < c->n; j++) {
+        buf_add(b, names.s, names.len);
+        add_number(b, c->x[j]);
+        add_number(b, c->y[j]);
+        if (c->lo) {
+            add_number(b, c->lo[j]);
+            add_number(b, c->hi[j]);
+        }
+        buf_str(b, c->lo ? "\n" : "\t\t\n");
+    }
+    buf_clear(&names);
+}
+
+/* The curves of a panel that one thread writes. */
+struct share {
+    const struct panel *panel;
+    size_t from, to;
+    struct buf text;
+};
+
+static void write_share(void *arg)
+{
+    struct share *s = arg;
+
+    for (size_t k = s->from; k < s->to; k++)
+        curve_data(s->panel, &s->panel->curve[k], &s->text);
+}
+
 void figure_data(const struct figure *f, struct buf *b)
 {
+    enum { SHARES = 8 };
+    struct share share[SHARES];
+
     buf_str(b, "panel\trun\tcurve\tx\ty\tlow\thigh\n");
     for (size_t i = 0; i < f->n_panels; i++) {
         const struct panel *p = f->panel[i];
 
-        for (size_t k = 0; k < p->n_curves; k++) {
-            const struct curve *c = &p->curve[k];
-            const char *name = (c + c->raw)->label;
-            struct buf names = BUF_INIT;
-
-            table_tsv_text(&names, p->title ? p->title : p->y.label);
-            buf_char(&names, '\t');
-            table_tsv_text(&names, c->run);
-            buf_char(&names, '\t');
-            table_tsv_text(&names, name ? name : "raw");
-            if (c->smoothed)
-                buf_str(&names, ", smoothed");
-            for (size_t j = 0; j < c->n; j++) {
-                buf_add(b, names.s, names.len);
-                add_number(b, c->x[j]);
-                add_number(b, c->y[j]);
-                if (c->lo) {
-                    add_number(b, c->lo[j]);
-                    add_number(b, c->hi[j]);
-                }
-                buf_str(b, c->lo ? "\n" : "\t\t\n");
-            }
-            buf_clear(&names);
+        for (size_t k = 0; k < SHARES; k++)
+            share[k] =
+                (struct share){ p, p->n_curves * k / SHARES,
+                                p->n_curves * (k + 1) / SHARES, BUF_INIT };
+        threads_run(write_share, share, sizeof share[0], SHARES);
+        for (size_t k = 0; k < SHARES; k++) {
+            buf_add(b, share[k].text.s, share[k].text.len);
+            buf_clear(&share[k].text);
         }
         for (size_t k = 0; p->heat && k < p->heat->nx * p->heat->ny; k++) {
             table_tsv_text(b, p->title ? p->title : "");
