@@ -3,6 +3,9 @@
  */
 #include "config.h"
 
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +23,322 @@
 #include "common/sig.h"
 #include "common/spawn.h"
 #include "common/output/table.h"
-#include "data/corpus/fetch.h"
+#include "common/buf.h"
+#include "common/err.h"
+#include "common/filelock.h"
+#include "common/save.h"
+#include "common/sha256.h"
+#include "data/corpus/catalog.h"
+#include "data/corpus/corpus_files.h"
+#include "data/corpus/magic.h"
+#include "data/corpus/source/download.h"
+#include "data/corpus/source/source.h"
+
+/*
+ * fetch - download a file, resuming after interruptions
+ *
+ * The part received so far is in FILE.part, which is locked; the tag of its
+ * version, its size and its SHA-256 are in FILE.part.tag.  The next try, also
+ * by another process, requests the rest.  When the file is complete, its size,
+ * its SHA-256 (if known) and the checksums of gzip are verified, and that it is
+ * not an HTML page in place of a corpus; then it gets its name.  A file that
+ * exists already is not downloaded; only its SHA-256 is verified, if known.
+ */
+struct fetched {
+    int64_t size;
+    char sha256[SHA256_TEXT];
+    bool existed;
+};
+
+enum {
+    STATE_MAX = 4096,
+    STATE_EVERY = 32 << 20, /* bytes that a kill may cost */
+};
+
+/* The first bytes of a file, in FILE.part, which is locked. */
+struct part {
+    struct download_sink to; /* `to.at` bytes are right */
+    struct sha256 sum;       /* of these bytes */
+    char *path, *state;
+    struct buf tag; /* of the version that they belong to */
+    int64_t saved;
+    struct err e;
+};
+
+static void sum_text(const struct part *p, char text[SHA256_TEXT])
+{
+    struct sha256 sum = p->sum;
+
+    sha256_text(&sum, text);
+}
+
+static void part_begin(struct part *p)
+{
+    p->to.at = p->saved = 0;
+    sha256_init(&p->sum);
+    unlink(p->state);
+}
+
+/* Without a tag, the rest could be that of another version. */
+static int save_state(struct part *p, const char *tag, struct err *e)
+{
+    char sum[SHA256_TEXT];
+    struct save s = { 0 };
+
+    p->saved = p->to.at;
+    if (!tag)
+        return 0;
+    if (fdatasync(p->to.fd) < 0)
+        return err_sys(e, "cannot write %s", p->path);
+    if (save_open(&s, p->state, e) < 0)
+        return -1;
+    sum_text(p, sum);
+    fprintf(s.fp, "%s\n%lld %s\n", tag, (long long)p->to.at, sum);
+    return save_commit(&s, e);
+}
+
+/* Hash the first n bytes on the disk; false if there are fewer. */
+static bool add_bytes(struct part *p, int64_t n)
+{
+    char *buf = xmalloc(1 << 18);
+    ssize_t got = 1;
+
+    while (p->to.at < n && got > 0) {
+        const int64_t rest = n - p->to.at;
+
+        got = pread(p->to.fd, buf, rest < 1 << 18 ? (size_t)rest : 1 << 18,
+                    p->to.at);
+        if (got > 0)
+            sha256_add(&p->sum, buf, (size_t)got);
+        p->to.at += got > 0 ? got : 0;
+    }
+    free(buf);
+    return p->to.at == n;
+}
+
+/* Find out how many bytes are left of an earlier try. */
+static void load_state(struct part *p)
+{
+    char want[SHA256_TEXT], sum[SHA256_TEXT], *line;
+    long long n = 0;
+
+    sha256_init(&p->sum);
+    if (buf_read_file(&p->tag, p->state, STATE_MAX, ERR_IGNORED) < 0)
+        return;
+    line = strchr(p->tag.s, '\n');
+    if (!line || sscanf(line, "%lld %64s", &n, want) != 2) {
+        part_begin(p);
+        return;
+    }
+    *line = '\0';
+    if (add_bytes(p, n))
+        sum_text(p, sum);
+    if (p->to.at != n || strcmp(sum, want) != 0) {
+        log_warn("%s is damaged; starting again", p->path);
+        part_begin(p);
+    }
+    p->saved = p->to.at;
+}
+
+static int part_open(struct part *p, const char *path, struct err *e)
+{
+    p->path = xasprintf("%s.part", path);
+    p->state = xasprintf("%s.part.tag", path);
+    p->to.fd = filelock_open(p->path, 0666, e);
+    if (p->to.fd < 0)
+        return e->kind == ERR_BUSY
+                   ? err_set(e, ERR_BUSY, "another gdata fetch is writing %s",
+                             path)
+                   : -1;
+    load_state(p);
+    return 0;
+}
+
+/* The part is left for a later try if something is known of it. */
+static void part_close(struct part *p)
+{
+    if (p->to.fd >= 0 && filelock_is_at(p->to.fd, p->path) &&
+        !path_exists(p->state))
+        unlink(p->path);
+    if (p->to.fd >= 0)
+        close(p->to.fd);
+    buf_clear(&p->tag);
+    free(p->path);
+    free(p->state);
+}
+
+static bool write_part(void *arg, const void *data, size_t n)
+{
+    struct part *p = arg;
+
+    if (!download_write(&p->to, data, n))
+        return false;
+    sha256_add(&p->sum, data, n);
+    return p->to.at - p->saved < STATE_EVERY ||
+           save_state(p, p->to.reply->tag, &p->e) == 0;
+}
+
+/* Download the part that is missing: 0, -1, or 1 if the file on the server has
+ * changed and must be downloaded from its beginning. */
+static int fetch_part(const struct catalog_link *link, struct part *p,
+                      struct err *e)
+{
+    struct http_reply reply = HTTP_REPLY_INIT;
+    struct http_call call = { .url = link->url,
+                              .from = p->to.at,
+                              .tag = p->to.at ? p->tag.s : NULL,
+                              .sink = write_part,
+                              .arg = p };
+    struct err why = { 0 };
+    int ret;
+
+    if (ftruncate(p->to.fd, p->to.at) < 0 ||
+        lseek(p->to.fd, p->to.at, SEEK_SET) < 0)
+        return err_sys(e, "cannot write %s", p->path);
+    if (call.from)
+        log_info("%s: resuming after %lld bytes", link->file,
+                 (long long)call.from);
+    p->to.reply = &reply;
+    ret = download_call(p->to.from, &call, &reply, &why);
+    if (fsync(p->to.fd) < 0 && !p->to.sys)
+        p->to.sys = errno;
+    if (p->to.sys) {
+        errno = p->to.sys;
+        ret = err_sys(e, "cannot write %s", p->path);
+    } else if (p->e.kind != ERR_NONE) {
+        *e = p->e;
+        ret = -1;
+    } else if (ret < 0 && reply.changed) {
+        part_begin(p);
+        ret = 1;
+    } else if (ret == 0 && reply.size >= 0 && p->to.at != reply.size) {
+        ret = err_set(e, ERR_REMOTE, "%s: received %lld bytes instead of %lld",
+                      link->url, (long long)p->to.at, (long long)reply.size);
+    } else if (ret == 0 && (reply.status == 202 || reply.status == 204)) {
+        part_begin(p);
+        ret = err_set(e, ERR_REMOTE,
+                      "%s: the server has no file yet (status %ld)", link->url,
+                      reply.status);
+    } else if (ret < 0) {
+        *e = why;
+    }
+    if (ret < 0 && !p->to.sys && p->to.at > p->saved)
+        save_state(p, reply.tag, &why);
+    http_reply_clear(&reply);
+    return ret;
+}
+
+/* A server may send the page of a login or of an error with a status of
+ * success. */
+static int check_kind(const char *name, const char *coding, const char *data,
+                      size_t n, struct err *e)
+{
+    const bool known = corpus_files_format(name) != CORPUS_AUTO;
+    const bool compressed = corpus_files_compressed(name);
+
+    if ((known || compressed) && !*coding && magic_is_html(data, n))
+        return err_set(e, ERR_INPUT, "the server sent an HTML page instead");
+    if (compressed && !*coding)
+        return err_set(e, ERR_INPUT, "the file is not compressed");
+    return 0;
+}
+
+/* Check that a file is what its name says, and inflate it once if it is
+ * compressed, to verify its checksums. */
+static int check_content(const char *path, const char *name, struct err *e)
+{
+    struct source *s;
+    char *buf = xmalloc(1 << 18);
+    ssize_t got;
+
+    if (source_open(&s, path, -1, NULL, e) < 0) {
+        free(buf);
+        return -1;
+    }
+    got = source_read(s, buf, 1 << 18, e);
+    if (got >= 0 && check_kind(name, source_coding(s), buf, (size_t)got, e) < 0)
+        got = -1;
+    while (got > 0 && *source_coding(s))
+        got = source_read(s, buf, 1 << 18, e);
+    source_close(s);
+    free(buf);
+    return got < 0 ? -1 : 0;
+}
+
+static int check_sum(const struct catalog_link *link, const struct fetched *f,
+                     const char *path, struct err *e)
+{
+    if (!link->sha256 || strcmp(link->sha256, f->sha256) == 0)
+        return 0;
+    return err_set(e, ERR_INPUT, "%s: the SHA-256 is %s instead of %s", path,
+                   f->sha256, link->sha256);
+}
+
+/* The file on the disk is checked, not what was received. */
+static int finish_file(const struct catalog_link *link, struct part *p,
+                       const char *path, struct fetched *out, struct err *e)
+{
+    char sum[SHA256_TEXT];
+    int ret;
+
+    if (sha256_file(p->path, out->sha256, &out->size, e) < 0)
+        return -1;
+    sum_text(p, sum);
+    ret = strcmp(sum, out->sha256) == 0
+              ? check_sum(link, out, link->url, e)
+              : err_set(e, ERR_INPUT,
+                        "%s is not what was received; check the disk, and "
+                        "that no other program writes to it",
+                        p->path);
+    if (ret < 0 || check_content(p->path, link->file, e) < 0) {
+        unlink(p->state); /* there is no use in resuming */
+        return e->kind == ERR_INPUT ? err_wrap(e, "%s is damaged", link->file)
+                                    : -1;
+    }
+    if (rename(p->path, path) < 0)
+        return err_sys(e, "cannot rename %s", p->path);
+    unlink(p->state);
+    return 0;
+}
+
+static int fetch_new(const struct catalog_link *link, struct part *p,
+                     const char *path, struct fetched *out, struct err *e)
+{
+    int ret = fetch_part(link, p, e);
+
+    if (ret > 0) {
+        log_warn("%s: the file on the server has changed; starting again",
+                 link->file);
+        ret = fetch_part(link, p, e);
+        if (ret > 0)
+            ret =
+                err_set(e, ERR_REMOTE,
+                        "%s: the file on the server keeps changing", link->url);
+    }
+    return ret == 0 ? finish_file(link, p, path, out, e) : ret;
+}
+
+static int fetch_file(const struct download *d, const struct catalog_link *link,
+                      const char *path, struct fetched *out, struct err *e)
+{
+    struct part p = { .to = { .from = d, .fd = -1 } };
+    int ret = 0;
+
+    *out = (struct fetched){ .existed = path_exists(path) };
+    if (!out->existed)
+        ret = part_open(&p, path, e);
+    /* another process may have completed it before we had the lock */
+    if (ret == 0 && !out->existed)
+        out->existed = path_exists(path);
+    if (ret == 0 && out->existed)
+        ret = sha256_file(path, out->sha256, &out->size, e) < 0
+                  ? -1
+                  : check_sum(link, out, path, e);
+    else if (ret == 0)
+        ret = fetch_new(link, &p, path, out, e);
+    part_close(&p);
+    return ret;
+}
 
 static const char *output, *subset, *shards = "0", *mirror, *sha256;
 static const char *tokenizer, *tokens, *val, *format, *shard_tokens,

@@ -6,11 +6,9 @@ src_data_libdata_a_SOURCES += \
 	%D%/corpus_feed.c \
 	%D%/corpus_files.c \
 	%D%/corpus_parquet.c \
-	%D%/fetch.c \
 	%D%/hashset.c \
 	%D%/jsonl.c \
 	%D%/leak.c \
-	%D%/locate.c \
 	%D%/magic.c \
 	%D%/where.c
 

@@ -35,8 +35,9 @@
  * that ends with the last token.  With LOADER_DOCUMENTS the rest consists of
  * other documents in each epoch, and windows begin at other positions in a
  * document (documents.h).  With LOADER_BESTFIT each window begins with a
- * document, and the last one in it may be cut (bestfit.h); with LOADER_WHOLE,
- * documents are not cut, but a window may end with the beginning of one.
+ * document, and the last one in it may be cut (bestfit, in loader.c); with
+ * LOADER_WHOLE, documents are not cut, but a window may end with the beginning
+ * of one.
  *
  * Ids are compared with the vocabulary as they are read, and those at the
  * beginning of each shard when it is opened.  A loader may be used by one

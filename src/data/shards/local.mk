@@ -1,9 +1,7 @@
 # Ids to files, to batches, and back.
 src_data_libdata_a_SOURCES += \
-	%D%/bestfit.c \
 	%D%/decoder.c \
 	%D%/documents.c \
-	%D%/encode_block.c \
 	%D%/encode_corpus.c \
 	%D%/loader.c \
 	%D%/lock.c \
@@ -12,5 +10,4 @@ src_data_libdata_a_SOURCES += \
 	%D%/permute.c \
 	%D%/shard.c \
 	%D%/shares.c \
-	%D%/shuffle.c \
 	%D%/sink.c

@@ -65,7 +65,7 @@ enum {
     SPECIAL_NORMALIZED = 16 /* in normalized text */
 };
 
-/* A token that is taken out of the text before pre-tokenization (added.h). */
+/* A token that is taken out of the text before pre-tokenization (encoder.c). */
 struct special {
     int32_t id;
     int flags;

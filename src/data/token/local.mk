@@ -1,6 +1,5 @@
 # Text to ids.
 src_data_libdata_a_SOURCES += \
-	%D%/added.c \
 	%D%/boundary.c \
 	%D%/bpe.c \
 	%D%/bpe_train.c \

@@ -265,20 +265,6 @@ int tokfile_parse_model(struct tokenizer *t, const char *text, size_t n,
                    "tokenizer.json of the same model");
 }
 
-static void add_base64(struct buf *b, const uint8_t *s, size_t n)
-{
-    for (size_t i = 0; i < n; i += 3) {
-        const uint32_t bits = (uint32_t)s[i] << 16 |
-                              (i + 1 < n ? (uint32_t)s[i + 1] << 8 : 0) |
-                              (i + 2 < n ? s[i + 2] : 0u);
-
-        buf_char(b, alphabet[bits >> 18]);
-        buf_char(b, alphabet[bits >> 12 & 63]);
-        buf_char(b, i + 1 < n ? alphabet[bits >> 6 & 63] : '=');
-        buf_char(b, i + 2 < n ? alphabet[bits & 63] : '=');
-    }
-}
-
 int tokfile_add_tiktoken(struct buf *b, const struct tokenizer *t,
                          struct err *e)
 {
@@ -290,7 +276,7 @@ int tokfile_add_tiktoken(struct buf *b, const struct tokenizer *t,
     for (int32_t id = 0; id < t->n_ids; id++) {
         if (t->token[id].len == 0 || tokenizer_find_special(t, id))
             continue;
-        add_base64(b, token_text(t, id), t->token[id].len);
+        buf_base64(b, token_text(t, id), t->token[id].len);
         buf_printf(b, " %d\n", id);
     }
     return 0;

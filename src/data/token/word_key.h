@@ -21,30 +21,12 @@ struct word_key {
 /* 16 bytes must be readable at s. */
 static inline struct word_key word_key(const uint8_t *s, uint32_t n)
 {
-    /* a mask for each length, which is faster than shifts */
-    static const uint64_t keep[WORD_MAX + 1][2] = {
-        { 0, 0 },
-        { 0xFF, 0 },
-        { 0xFFFF, 0 },
-        { 0xFFFFFF, 0 },
-        { 0xFFFFFFFF, 0 },
-        { 0xFFFFFFFFFF, 0 },
-        { 0xFFFFFFFFFFFF, 0 },
-        { 0xFFFFFFFFFFFFFF, 0 },
-        { UINT64_MAX, 0 },
-        { UINT64_MAX, 0xFF },
-        { UINT64_MAX, 0xFFFF },
-        { UINT64_MAX, 0xFFFFFF },
-        { UINT64_MAX, 0xFFFFFFFF },
-        { UINT64_MAX, 0xFFFFFFFFFF },
-        { UINT64_MAX, 0xFFFFFFFFFFFF },
-        { UINT64_MAX, 0xFFFFFFFFFFFFFF },
-    };
     struct word_key k;
 
     memcpy(&k, s, sizeof k);
-    k.a &= keep[n][0];
-    k.b = (k.b & keep[n][1]) | (uint64_t)n << 56;
+    k.a &= n < 8 ? ((uint64_t)1 << 8 * n) - 1 : UINT64_MAX;
+    k.b &= n > 8 ? ((uint64_t)1 << 8 * (n - 8)) - 1 : 0;
+    k.b |= (uint64_t)n << 56;
     return k;
 }
 

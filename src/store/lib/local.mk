@@ -2,8 +2,7 @@
 # names of gtrack.h can be seen, so that an err_set() or a buf_add() of theirs is
 # theirs.
 src_store_libstore_a_SOURCES += \
-	%D%/libgtrack.c \
-	%D%/monitor.c
+	%D%/libgtrack.c
 
 libgtrack_version = 0.1.0
 libgtrack_so = libgtrack.so.$(libgtrack_version)

@@ -6,8 +6,7 @@ gtrack_SOURCES += \
 	%D%/import_mlflow.c \
 	%D%/import_tensorboard.c \
 	%D%/import_text.c \
-	%D%/import_wandb.c \
-	%D%/wandb_log.c
+	%D%/import_wandb.c
 if HAVE_SQLITE
 gtrack_SOURCES += %D%/import_sqlite.c
 else

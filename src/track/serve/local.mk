@@ -22,7 +22,6 @@ gtrack_SOURCES += \
 	%D%/http_gzip.c \
 	%D%/live.c \
 	%D%/query.c \
-	%D%/run_health.c \
 	%D%/site.c
 if HAVE_MICROHTTPD
 gtrack_SOURCES += %D%/http_server.c %D%/serve.c
