@@ -297,6 +297,17 @@ def points_aligned(p):
                 assert max(x for table in off for x in table) < 1, (state, off)
 
 
+@test("the points of the numbers under the pointer are below each other")
+def pointed_aligned(p):
+    p.go(view="charts", filter="params.seed = 3", chart="kind:loss")
+    p.await_charts()
+    for x in (0.3, 0.5, 0.7, 0.9):
+        p.browser.pointer("canvas.over", (x, 0.5))
+        p.browser.wait("document.querySelector('.tip:not([hidden]) table')")
+        off = p.browser.run(POINTS, ".tip table")
+        assert off[0] and max(off[0]) < 1, (x, off)
+
+
 @test("means and their intervals have the same number of digits")
 def mean_digits(p):
     p.go(view="compare")

@@ -2,9 +2,9 @@
 import { alias_of } from "./chosen.js";
 import { axis_of, colour_of, paint_dot, paint_line } from "./paint.js";
 import { x_pixel, y_pixel } from "./paint.js";
-import { axis_text, nearest, place_of } from "./scale.js";
-import { count_text, line_text } from "./text.js";
-import { element } from "./dom.js";
+import { axis_text, is_number, nearest, place_of } from "./scale.js";
+import { count_text, line_text, tail_width } from "./text.js";
+import { element, number_style } from "./dom.js";
 
 const most_rows = 14, best_rows = 5;
 
@@ -67,9 +67,7 @@ export function values_range(panel, [from, to]) {
     const high = all.reduce((a, b) => Math.max(a, b), -Infinity);
     const margin = panel.y.log ? (high / low) ** 0.05 : (high - low) * 0.05;
 
-    if (!(high > low))
-        return null;
-    return panel.y.log ? [low / margin, high * margin]
+    return !(high > low) ? null : panel.y.log ? [low / margin, high * margin]
         : [low - margin, high + margin];
 }
 
@@ -124,29 +122,26 @@ function name_of(curve) {
         .filter((text) => text).join(", ");
 }
 
-function value_row(panel, v, shown_x, near) {
-    const axis = axis_of(panel, v.curve);
-    const swatch = element("span", { class: "swatch",
-        style: { background: colour_of(v.curve) } });
-    let more = "";
+function value_row(panel, v, shown_x, near, widest) {
+    const text = (y) => axis_text(axis_of(panel, v.curve), y);
 
-    if (v.low !== undefined && v.low !== null)
-        more = `${axis_text(axis, v.low)} to ${axis_text(axis, v.high)}`;
-    if (v.raw !== null)
-        more = `raw ${axis_text(axis, v.raw)}`;
-    if (v.x !== shown_x)
-        more += ` at ${axis_text(panel.x, v.x)}`;
     return element("tr", { class: v.curve === near?.curve ? "nearest" : null },
-        element("td", {}, swatch, name_of(v.curve)),
-        element("td", { class: "number" }, axis_text(axis, v.y)),
-        element("td", {}, more));
+        element("td", {}, element("span", { class: "swatch",
+            style: { background: colour_of(v.curve) } }), name_of(v.curve)),
+        element("td", { class: "number", style: number_style(text(v.y),
+            widest) }, text(v.y)),
+        element("td", {}, v.raw !== null ? `raw ${text(v.raw)}`
+            : is_number(v.low) ? `${text(v.low)} to ${text(v.high)}` : "",
+        v.x === shown_x ? "" : ` at ${axis_text(panel.x, v.x)}`));
 }
 
 /* A table of the values; near is the one that is pointed to, or null. */
 export function value_table(panel, values, x, near) {
     const shown = worth_showing(panel, values, near);
     const left_out = values.length - shown.length;
-    const rows = shown.map((v) => value_row(panel, v, x, near));
+    const widest = Math.max(...shown.map((v) =>
+        tail_width(axis_text(axis_of(panel, v.curve), v.y))));
+    const rows = shown.map((v) => value_row(panel, v, x, near, widest));
 
     return [element("div", { class: "tip-title" },
         `${panel.x.title} ${axis_text(panel.x, x)}`),
