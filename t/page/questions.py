@@ -330,6 +330,58 @@ def not_finite(p):
           ["right", "right"])
 
 
+@test("each of five questions is answered rightly after three clicks at most")
+def five_questions(p):
+    def start():
+        clicks.clear()
+        p.go()
+        p.browser.wait("document.querySelectorAll('.runs tbody a').length > 20")
+
+    def click(selector):
+        clicks.append(selector)
+        assert len(clicks) <= 3, clicks
+        p.browser.click(selector)
+
+    def read(selector, part):
+        p.await_text(selector, part)
+        return p.browser.run("return document.querySelector(arguments[0])"
+                             ".textContent", selector)
+
+    clicks, compare = [], "nav a:nth-child(3)"
+    start()  # which run is the best, and why
+    click(compare)
+    text = read("[aria-label='Best run']", "The best run is")
+    assert f"The best run is {planted.BEST}: its lowest val/loss is" in text
+    assert "optim.lr = 1e-3, optim.name = muon" in text, text
+    start()  # what the sweep says
+    click(compare)
+    assert sentence(p).startswith("optim.lr explains most of min(val/loss)")
+    start()  # is this run healthy
+    p.browser.type("#filter", "status = 'failed' and params.optim.lr = 0.01")
+    p.await_rows(len(planted.DIVERGED))
+    click(".runs tbody a")
+    text = read(".health", ".")
+    assert "not finite, the first at step 41" in text, text
+    start()  # where did it spike, and on what data
+    p.browser.type("#filter", f"name = '{planted.SPIKY}'")
+    p.await_rows(1)
+    click(".runs tbody a")
+    text = read(".health", ".")
+    assert f"1 spike, the highest at step {planted.SPIKE_STEP}." in text, text
+    click(".health button")
+    read("#announcement",
+         f"gtrain batch {planted.SPIKY} {planted.SPIKE_STEP}")
+    start()  # how do two runs differ
+    two = ["muon-1e-2-wd0-s10", "adamw-1e-2-wd0-s10"]
+    for name in two:
+        click(f"[aria-label='select {name}']")
+    click(compare)
+    text = read("[aria-label='Difference of two runs'] pre", "optim.name")
+    equal(sorted(line.split(": ", 1)[1] for line in re.findall(
+        r"(?:added|removed): [-+] optim\.name = (?:muon|adamw)", text)),
+        ["+ optim.name = adamw", "- optim.name = muon"])
+
+
 # One run.
 
 def open_run(p, name):
