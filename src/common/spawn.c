@@ -163,6 +163,19 @@ static const char *last_line(const struct spawn *s, int *n)
     return text + begin;
 }
 
+char *spawn_last_line(const struct buf *words, const char *program)
+{
+    const struct spawn s = { .said = *words };
+    const size_t name = strlen(program);
+    int n;
+    const char *line = last_line(&s, &n);
+    const bool named = (size_t)n > name + 1 && line[name] == ':' &&
+                       strncmp(line, program, name) == 0;
+    const size_t skip = named ? name + 2 : 0;
+
+    return xstrndup(line + skip, (size_t)n - skip);
+}
+
 static int too_late(const char *name, const struct spawn *s, struct err *e)
 {
     int n;

@@ -43,6 +43,8 @@ struct spawn {
 };
 
 int spawn_run(const char *const *argv, struct spawn *, struct err *);
+/* The last line of what a program said, without its name; the caller frees. */
+char *spawn_last_line(const struct buf *words, const char *program);
 
 /*
  * Call a function of this program in a child process, where it can give up

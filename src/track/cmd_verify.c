@@ -189,18 +189,6 @@ static int check_claims(struct verify *v, struct err *e)
 
 /* ---- runs ------------------------------------------------------------- */
 
-/* The last line of what a program said, without its name. */
-static const char *last_words(struct buf *said)
-{
-    char *line;
-
-    while (said->len > 0 && said->s[said->len - 1] == '\n')
-        buf_trim(said, said->len - 1);
-    line = strrchr(said->s, '\n');
-    line = line ? line + 1 : said->s;
-    return strstr(line, ": ") ? strstr(line, ": ") + 2 : line;
-}
-
 static int replay_runs(struct verify *v, const struct runs *runs, struct err *e)
 {
     char *program = spawn_find("gtrain", e);
@@ -227,7 +215,7 @@ static int replay_runs(struct verify *v, const struct runs *runs, struct err *e)
         struct spawn s = { .out = &out, .words = &said };
         struct err why = { 0 };
         const bool passed = spawn_run(argv, &s, &why) == 0;
-        const char *words = last_words(&said);
+        char *words = spawn_last_line(&said, "gtrain");
 
         if (s.status != err_status(ERR_MISSING) ||
             !strstr(words, "cannot tell")) {
@@ -236,6 +224,7 @@ static int replay_runs(struct verify *v, const struct runs *runs, struct err *e)
             add_row(v, "replay", r->name, "unknown", MARK_WARN, words);
             v->unknown++;
         }
+        free(words);
         buf_clear(&out);
         buf_clear(&said);
     }

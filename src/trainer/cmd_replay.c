@@ -447,20 +447,16 @@ static void add_options(struct path_list *argv, const struct run_info *run)
 }
 
 /* The last line of what it said is its error. */
-static int tell_error(const struct spawn *s, struct buf *said, struct err *e)
+static void tell_error(const struct spawn *s, struct err *e)
 {
-    static const char name[] = "gtrain: ";
-    const char *line;
+    char *line = spawn_last_line(s->words, "gtrain");
 
-    while (said->len > 0 && said->s[said->len - 1] == '\n')
-        buf_trim(said, said->len - 1);
-    line = strrchr(said->s, '\n') ? strrchr(said->s, '\n') + 1 : said->s;
-    line += strncmp(line, name, sizeof name - 1) ? 0 : sizeof name - 1;
-    return err_set(e,
-                   s->status == err_status(ERR_MISSING) ? ERR_MISSING
-                   : s->status == err_status(ERR_USAGE) ? ERR_USAGE
-                                                        : ERR_INPUT,
-                   "%s", line);
+    err_set(e,
+            s->status == err_status(ERR_MISSING) ? ERR_MISSING
+            : s->status == err_status(ERR_USAGE) ? ERR_USAGE
+                                                 : ERR_INPUT,
+            "%s", line);
+    free(line);
 }
 
 /* Replay the spans from i on that are of one kind; returns their number.
@@ -485,7 +481,7 @@ static size_t replay_alike(const struct run_info *run, const char *program,
     add_options(&argv, run);
     ret = spawn_run((const char *const *)argv.name, &s, e);
     if (ret < 0 && e->kind == ERR_SYSTEM && s.status > 0)
-        tell_error(&s, &said, e);
+        tell_error(&s, e);
     if (out.len && read_rows(out.s, e) == 0 && table_rows(&results) > rows)
         *e = (struct err){ 0 };
     path_list_clear(&argv);

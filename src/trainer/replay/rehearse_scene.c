@@ -316,33 +316,21 @@ void rehearsal_result(struct rehearsal *r, const char *scene,
     log_info("%s: %s", scene, result);
 }
 
-/* The last line of the program's output, without its name. */
-static void last_words(const struct rehearsal *r, struct buf *out)
-{
-    const char *line;
-
-    if (buf_read_file(out, r->log, 64 << 20, ERR_IGNORED) < 0 || out->len == 0)
-        return;
-    while (out->len > 0 && out->s[out->len - 1] == '\n')
-        buf_trim(out, out->len - 1);
-    line = strrchr(out->s, '\n');
-    line = line ? line + 1 : out->s;
-    line = strncmp(line, "gtrain: ", 8) == 0 ? line + 8 : line;
-    memmove(out->s, line, strlen(line) + 1);
-    out->len = strlen(out->s);
-}
-
-/* It failed when it should have done `what`. */
+/* It failed when it should have done `what`; the last line of its output says
+ * how. */
 static void add_failure(struct rehearsal *r, const char *scene,
                         const char *what, int status)
 {
-    struct buf words = BUF_INIT, text = BUF_INIT;
+    struct buf log = BUF_INIT;
+    char *line, *text;
 
-    last_words(r, &words);
-    buf_printf(&text, "%s: exit status %d: %s", what, status, words.s);
-    rehearsal_result(r, scene, "failed", text.s);
-    buf_clear(&text);
-    buf_clear(&words);
+    buf_read_file(&log, r->log, 64 << 20, ERR_IGNORED);
+    line = spawn_last_line(&log, "gtrain");
+    text = xasprintf("%s: exit status %d: %s", what, status, line);
+    rehearsal_result(r, scene, "failed", text);
+    free(text);
+    free(line);
+    buf_clear(&log);
 }
 
 /* Compute the last steps again, which are around the place of the resume. */
