@@ -47,6 +47,15 @@ struct bisect {
     const struct bisect_row *row[2]; /* where they diverge */
 };
 
+static void add_row(struct bisect *b, const char *what, const char *where,
+                    const char *of_a, const char *of_b)
+{
+    table_text(&b->table, what);
+    table_text(&b->table, where);
+    table_text(&b->table, of_a);
+    table_text(&b->table, of_b);
+}
+
 /* ---- what the runs recorded ------------------------------------------- */
 
 /* The first step of both at which a metric differs, or 0; *end is the last step
@@ -183,12 +192,8 @@ static void add_part(struct bisect *b)
     free(place);
     for (int i = 0; i < 2; i++)
         table_printf(&b->table, "%.8s", b->row[i]->hash);
-    if (!*r->size)
-        return;
-    table_text(&b->table, "size");
-    table_text(&b->table, "root mean square");
-    for (int i = 0; i < 2; i++)
-        table_text(&b->table, b->row[i]->size);
+    if (*r->size)
+        add_row(b, "size", "root mean square", r->size, b->row[1]->size);
 }
 
 /* Find the first operation and tensor that differ.  *place is 0 if the runs do
@@ -236,12 +241,9 @@ static void add_shards(struct bisect *b, int i)
         const struct bisect_row *r = &b->trace[i].row[k];
         const char *other = find_hash(&b->trace[!i], r->tensor);
 
-        if (other && (i == 1 || strcmp(other, r->hash) == 0))
-            continue;
-        table_text(&b->table, "data");
-        table_text(&b->table, r->tensor);
-        table_text(&b->table, i == 0 ? r->hash : other);
-        table_text(&b->table, i == 0 ? other : r->hash);
+        if (!other || (i == 0 && strcmp(other, r->hash) != 0))
+            add_row(b, "data", r->tensor, i == 0 ? r->hash : other,
+                    i == 0 ? other : r->hash);
     }
 }
 
@@ -307,12 +309,8 @@ static int add_causes(struct bisect *b, unsigned place, struct err *e)
     else
         bisect_facts(&b->table, b->of[0].run, b->of[1].run, b->last,
                      place ? (enum bisect_place)place : PART_ANYWHERE);
-    if (builds_differ) {
-        table_text(&b->table, "build");
-        table_text(&b->table, "computed with");
-        table_text(&b->table, b->of[0].build);
-        table_text(&b->table, b->of[1].build);
-    }
+    if (builds_differ)
+        add_row(b, "build", "computed with", b->of[0].build, b->of[1].build);
     return place == PART_DATA ? compare_data(b, e) : 0;
 }
 

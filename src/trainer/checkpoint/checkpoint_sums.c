@@ -1,6 +1,7 @@
 #include "config.h"
 #include "trainer/checkpoint/checkpoint_sums.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -179,18 +180,11 @@ int checkpoint_sums_check(const char *artifacts, const char *folder,
 /* The step that a line is about, if it has the sum of the weights; or 0. */
 static int64_t step_of_line(const char *line)
 {
-    static const char before[] = "  checkpoints/step-";
-    const char *at = strstr(line, before);
-    char *end;
-    int64_t step;
+    long long step = 0;
+    int end = 0;
 
-    if (!at || at != line + SHA256_TEXT - 1)
-        return 0;
-    step = strtoll(at + strlen(before), &end, 10);
-    return *end == '/' && strncmp(end + 1, checkpoint_parts[PART_MODEL],
-                                  strlen(checkpoint_parts[PART_MODEL])) == 0
-               ? step
-               : 0;
+    sscanf(line, "%*64[0-9a-f]  checkpoints/step-%lld/model.%n", &step, &end);
+    return end > 0 ? step : 0;
 }
 
 static bool is_same(const struct buf *a, const struct buf *b, int64_t step,
@@ -208,12 +202,6 @@ static bool is_same(const struct buf *a, const struct buf *b, int64_t step,
     return same;
 }
 
-static const char *after_line(const char *line)
-{
-    line += strcspn(line, "\n");
-    return *line ? line + 1 : line;
-}
-
 int checkpoint_sums_compare(const char *artifacts, const char *others,
                             int64_t last, struct checkpoint_sums_pair *pair,
                             struct err *e)
@@ -227,7 +215,8 @@ int checkpoint_sums_compare(const char *artifacts, const char *others,
     *pair = (struct checkpoint_sums_pair){ 0 };
     if (ret == 0)
         ret = read_sums(&b, other, e);
-    for (const char *line = a.s; ret == 0 && *line; line = after_line(line)) {
+    for (const char *line = a.s; ret == 0 && *line;
+         line = strchrnul(line, '\n'), line += *line == '\n') {
         const int64_t step = step_of_line(line);
         const bool same = step > 0 && is_same(&a, &b, step, &both);
 

@@ -69,34 +69,21 @@ static int compute(struct buf *out, const struct bisect_run *r, int64_t step,
 
 /* ---- reading ---------------------------------------------------------- */
 
-/* Cut off the text up to the next `end`, and move to what follows it; NULL if
- * there is none. */
-static char *cut(char **text, char end)
-{
-    char *field = *text, *at = strchr(field, end);
-
-    if (!at)
-        return NULL;
-    *at = '\0';
-    *text = at + 1;
-    return field;
-}
-
 static int read_rows(struct bisect_rows *t, struct err *e)
 {
     char *at = t->text.s, *line;
 
-    while ((line = cut(&at, '\n'))) {
+    while ((line = strsep(&at, "\n")) && *line) {
         struct bisect_row row = { 0 };
-        const char *step = cut(&line, '\t');
+        const char *step = strsep(&line, "\t");
 
-        row.micro = cut(&line, '\t');
-        row.operation = row.micro ? cut(&line, '\t') : NULL;
-        row.tensor = row.operation ? cut(&line, '\t') : NULL;
-        row.hash = row.tensor ? cut(&line, '\t') : NULL;
+        row.micro = strsep(&line, "\t");
+        row.operation = strsep(&line, "\t");
+        row.tensor = strsep(&line, "\t");
+        row.hash = strsep(&line, "\t");
         row.size = line;
-        if (!row.hash || !num_int(step, &row.step))
-            return err_set(e, ERR_INPUT, "gtrain replay printed '%s'", line);
+        if (!row.size || !num_int(step, &row.step))
+            return err_set(e, ERR_INPUT, "gtrain replay printed '%s'", step);
         GROW(t->row, t->n, t->room);
         t->row[t->n++] = row;
     }
@@ -179,18 +166,16 @@ static int read_documents(struct documents *d, struct err *e)
 {
     char *at = d->text.s, *line;
 
-    while ((line = cut(&at, '\n'))) {
+    while ((line = strsep(&at, "\n")) && *line) {
         struct document doc = { 0 };
-        const char *sequence, *position, *source;
+        const char *field[4], *source;
 
-        cut(&line, '\t');
-        cut(&line, '\t');
-        sequence = cut(&line, '\t');
-        position = cut(&line, '\t');
-        if (!position || !num_int(sequence, &doc.sequence) ||
-            !num_int(position, &doc.position))
-            return err_set(e, ERR_INPUT, "gtrain batch printed '%s'", line);
-        source = line ? strrchr(line, '\t') : NULL;
+        for (int i = 0; i < 4; i++)
+            field[i] = strsep(&line, "\t");
+        if (!line || !num_int(field[2], &doc.sequence) ||
+            !num_int(field[3], &doc.position))
+            return err_set(e, ERR_INPUT, "gtrain batch printed '%s'", field[0]);
+        source = strrchr(line, '\t');
         doc.text = source ? source + 1 : line;
         GROW(d->item, d->n, d->room);
         d->item[d->n++] = doc;

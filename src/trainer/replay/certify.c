@@ -21,6 +21,8 @@
 /* What is judged beside the numbers; weights may be this much farther off than
  * the losses that they give. */
 enum { WEIGHTS = CERTIFY_NUMBERS, FARTHER = 100 };
+static const char other_weights[] =
+    "the weights are not those of the checkpoint that training wrote";
 
 /* The metrics; run_info_is_provable() has them, too. */
 static const char *const numbers[CERTIFY_NUMBERS] = {
@@ -276,7 +278,7 @@ static int compare_state(struct certify *c, struct certify_result *r,
 {
     struct checkpoint_copy here = { 0 };
     struct checkpoint_sums now;
-    const char *what = NULL;
+    bool weights, moments;
     int ret = checkpoint_copy_take(&here, c->engine, "", e);
 
     if (ret == 0)
@@ -284,23 +286,19 @@ static int compare_state(struct certify *c, struct certify_result *r,
     checkpoint_copy_clear(&here);
     if (ret < 0 || c->engine->coll.rank > 0)
         return ret;
-    if (strcmp(now.model, then->model) != 0)
-        what = "the weights are";
-    else if (strcmp(now.optim, then->optim) != 0)
-        what = "the moments of the optimiser are";
-    if (what && *c->other) { /* hop() tells how far off they are */
+    weights = strcmp(now.model, then->model) != 0;
+    moments = strcmp(now.optim, then->optim) != 0;
+    if ((weights || moments) && *c->other) { /* hop() tells how far off */
         r->rounded = true;
         return 0;
     }
     c->same = c->engine->state.step;
     r->states++;
-    if (what) {
-        char text[160];
-
-        snprintf(text, sizeof text,
-                 "%s not those of the checkpoint that training wrote", what);
-        note_difference(c, r, WEIGHTS, 1, text);
-    }
+    if (weights || moments)
+        note_difference(c, r, WEIGHTS, 1,
+                        weights ? other_weights
+                                : "the moments of the optimiser are not those "
+                                  "of the checkpoint that training wrote");
     return 0;
 }
 
@@ -612,9 +610,7 @@ static int hop_to(struct certify *c, const char *path, struct certify_result *r,
         if (!(off <= r->furthest))
             r->furthest = off;
         if (!(off <= FARTHER * tolerance(c)))
-            note_difference(c, r, WEIGHTS, off / FARTHER,
-                            "the weights are not those of the checkpoint that "
-                            "training wrote");
+            note_difference(c, r, WEIGHTS, off / FARTHER, other_weights);
     }
     if (ret == 0)
         ret = judge(c, r, &here, &then, e);
