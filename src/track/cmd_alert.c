@@ -3,6 +3,8 @@
  */
 #include "config.h"
 
+#include <unistd.h>
+
 #include "common/log.h"
 #include "common/opt.h"
 #include "common/sig.h"

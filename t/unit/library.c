@@ -260,9 +260,13 @@ static void end_at_exit(void)
 {
     ok(ends_with_process("11111111111111111111111111111111", 0, "FINISHED"),
        "a run that ends with a process of status 0 is finished");
-    ok(ends_with_process("22222222222222222222222222222222", 4,
-                         "exit status 4"),
-       "a run that ends with a process of another status has failed");
+    if (confstr(_CS_GNU_LIBC_VERSION, NULL, 0) > 0)
+        ok(ends_with_process("22222222222222222222222222222222", 4,
+                             "exit status 4"),
+           "a run that ends with a process of another status has failed");
+    else
+        skip("a run that ends with a process of another status has failed",
+             "the C library does not tell the status");
 }
 
 static void tell_what_it_had(void)

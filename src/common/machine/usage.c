@@ -1,7 +1,6 @@
 #include "config.h"
 #include "common/machine/usage.h"
 
-#include <gnu/libc-version.h>
 #include <link.h>
 #include <math.h>
 #include <stdio.h>
@@ -71,6 +70,10 @@ static int library(struct dl_phdr_info *info, size_t size, void *arg)
 
 void usage_libraries(struct buf *out)
 {
-    buf_printf(out, "glibc-%s", gnu_get_libc_version());
+    char libc[64] = "musl libc"; /* which does not tell its version */
+
+    confstr(_CS_GNU_LIBC_VERSION, libc, sizeof libc);
+    *strchr(libc, ' ') = '-';
+    buf_str(out, libc);
     dl_iterate_phdr(library, out);
 }
