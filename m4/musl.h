@@ -30,18 +30,32 @@ static inline int renameat2(int from, const char *old, int to, const char *new,
 }
 #endif
 
-/* A program's exit status is not told; one function for each file. */
-static void (*musl_leave)(int, void *);
+/* A program's exit status is not told.  The last function is called first. */
+struct musl_leave {
+    void (*call)(int, void *);
+    void *with;
+    struct musl_leave *next;
+};
+
+static struct musl_leave *musl_leave;
 
 static inline void musl_at_exit(void)
 {
-    musl_leave(0, NULL);
+    struct musl_leave *const last = musl_leave;
+
+    musl_leave = last->next;
+    last->call(0, last->with);
+    free(last);
 }
 
-static inline int on_exit(void (*leave)(int, void *), void *unused)
+static inline int on_exit(void (*call)(int, void *), void *with)
 {
-    (void)unused;
-    musl_leave = leave;
-    return atexit(musl_at_exit);
+    struct musl_leave *last = malloc(sizeof *last);
+
+    if (!last || atexit(musl_at_exit) != 0)
+        return -1;
+    *last = (struct musl_leave){ call, with, musl_leave };
+    musl_leave = last;
+    return 0;
 }
 #endif

@@ -191,7 +191,6 @@ struct gtrack {
     struct monitor *monitor;
     pthread_mutex_t lock;
     struct gtrack_keys *keys; /* all that gtrack_keys() made; guarded by it */
-    struct gtrack *next;      /* that ends with the process */
 };
 
 struct gtrack_keys {
@@ -612,42 +611,20 @@ int gtrack_end(struct gtrack *g, enum gtrack_status status,
     return ret < 0 ? say_why(why, &e) : 0;
 }
 
-/* The runs that end with the process, the first that was given last. */
-static struct gtrack *leaving;
-
-static void end_leaving(int status, void *unused)
+static void end_run(int status, void *run)
 {
-    (void)unused;
-    while (leaving) {
-        struct gtrack *g = leaving;
-        char why[GTRACK_WHY], reason[32];
+    char why[GTRACK_WHY], reason[32];
 
-        leaving = g->next;
-        if (status != 0) {
-            snprintf(reason, sizeof reason, "exit status %d", status);
-            gtrack_reason(g, reason);
-        }
-        if (gtrack_end(g, status == 0 ? GTRACK_FINISHED : GTRACK_FAILED, why) <
-            0)
-            log_error("%s", why);
+    if (status != 0) {
+        snprintf(reason, sizeof reason, "exit status %d", status);
+        gtrack_reason(run, reason);
     }
-}
-
-static void watch_exit(void)
-{
-    on_exit(end_leaving, NULL);
+    if (gtrack_end(run, status == 0 ? GTRACK_FINISHED : GTRACK_FAILED, why) < 0)
+        log_error("%s", why);
 }
 
 void gtrack_end_at_exit(struct gtrack *g)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-
-    if (!own_run(g))
-        return;
-    pthread_once(&once, watch_exit);
-    pthread_mutex_lock(&lock);
-    g->next = leaving;
-    leaving = g;
-    pthread_mutex_unlock(&lock);
+    if (own_run(g))
+        on_exit(end_run, g);
 }
