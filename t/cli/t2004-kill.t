@@ -2,6 +2,10 @@
 # A writer that is killed at any system call leaves a store that MLflow reads:
 # no metric, parameter or tag is an empty file.  The next attempt leaves nothing
 # of the killed one behind.
+test "${GT_ALL:-}${GT_LONG:-}" || {
+    echo "1..0 # SKIP make check-all runs this"
+    exit 0
+}
 GTRACK_CACHE=
 export GTRACK_CACHE
 build=${top_builddir:-.}/t/lib

@@ -1,6 +1,6 @@
 # The CUDA device, emulated.  First the test of the operations again.
-check_PROGRAMS += t/cuda/kernels_emu.t
-test_programs += t/cuda/kernels_emu.t
+EXTRA_PROGRAMS += t/cuda/kernels_emu.t
+emulated_tests = t/cuda/kernels_emu.t
 t_cuda_kernels_emu_t_SOURCES = kernels/dev.c
 t_cuda_kernels_emu_t_CPPFLAGS = $(AM_CPPFLAGS) -DHAVE_CUDA=1
 EXTRA_t_cuda_kernels_emu_t_DEPENDENCIES = $(t_unit_kernels_t_OBJECTS)
@@ -17,8 +17,8 @@ t_cuda_model_emu_LDADD = $(t_unit_model_t_OBJECTS) t/emu/libemu.a $(TRAINER_LIBS
 	-lstdc++
 
 # The emulation itself: it finds what it is there to find.
-check_PROGRAMS += t/cuda/emu.t
-test_programs += t/cuda/emu.t
+EXTRA_PROGRAMS += t/cuda/emu.t
+emulated_tests += t/cuda/emu.t
 t_cuda_emu_t_SOURCES = t/lib/tap.h
 t_cuda_emu_t_LDADD = %D%/emu.emuo -lstdc++ -lpthread
 t_cuda_emu_t_DEPENDENCIES = %D%/emu.emuo
@@ -60,8 +60,8 @@ races-products: t/cuda/kernels_race
 .PHONY: check-races races-all races-products
 
 # The device beside its operations.
-check_PROGRAMS += t/cuda/device.t
-test_programs += t/cuda/device.t
+EXTRA_PROGRAMS += t/cuda/device.t
+emulated_tests += t/cuda/device.t
 t_cuda_device_t_SOURCES = %D%/device.c t/lib/tap.h kernels/dev.c
 t_cuda_device_t_CPPFLAGS = $(AM_CPPFLAGS) -DHAVE_CUDA=1
 t_cuda_device_t_LDADD = t/emu/libemu.a $(KERNELS_LIBS) -lstdc++
@@ -77,8 +77,9 @@ t_cuda_abi_t_SOURCES = %D%/abi.c t/lib/tap.h kernels/cuda/cublaslt.c
 t_cuda_abi_t_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
 t_cuda_abi_t_LDADD = $(COMMON_LIBS)
 if HAVE_CUDNN
-check_PROGRAMS += t/cuda/sdpa t/cuda/sdpa_graph.t
-test_programs += t/cuda/sdpa_graph.t
+check_PROGRAMS += t/cuda/sdpa
+EXTRA_PROGRAMS += t/cuda/sdpa_graph.t
+emulated_tests += t/cuda/sdpa_graph.t
 endif
 t_cuda_sdpa_graph_t_SOURCES = %D%/sdpa_graph.c t/lib/tap.h
 t_cuda_sdpa_graph_t_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)

@@ -2,7 +2,6 @@
 # Trainings with each option of the model, each optimiser and each way to save
 # memory go on the emulated CUDA device as they do on the CPU.
 . "$(dirname "$0")/../lib/tap.sh"
-takes_minutes
 . "$top/t/lib/fixtures.sh"
 # the third loss is that of two updates
 test -n "${GT_LONG:-}" || : "${GT_TRAIN_STEPS:=3}"

@@ -2,7 +2,6 @@
 # The scratch memory and the workspaces that gtrain plan counts for a GPU are
 # those that the device allocates.
 . "$(dirname "$0")/../lib/tap.sh"
-takes_minutes
 . "$top/t/lib/fixtures.sh"
 GT_TRAIN_STEPS=1
 make_device_case

@@ -1,6 +1,6 @@
 # The emulator of CUDA, with stand-ins for cuBLASLt and cuDNN: the device that
 # the tests and rehearsals call "cuda", and the one of configure --with-cuda=emu.
-check_LIBRARIES += t/emu/libemu.a
+EXTRA_LIBRARIES += t/emu/libemu.a
 t_emu_libemu_a_SOURCES = $(cuda_c)
 if HAVE_CUDNN
 t_emu_libemu_a_SOURCES += \
@@ -26,8 +26,10 @@ EXTRA_DIST += \
 	%D%/nccl_emu.c
 
 # The trainer with this device: t/cuda tests it, and gtrain rehearse starts it
-# where there is no GPU.  It takes longer to compile than all other programs.
-check_PROGRAMS += gtrain-emulated
+# where there is no GPU.  It takes longer to compile than all other programs, so
+# only check-all does that.
+EXTRA_PROGRAMS += gtrain-emulated
+emulated = gtrain-emulated
 install-emulated: gtrain-emulated
 	$(MKDIR_P) $(DESTDIR)$(pkglibexecdir)
 	$(INSTALL_PROGRAM) gtrain-emulated $(DESTDIR)$(pkglibexecdir)

@@ -272,6 +272,7 @@ free_port() {
 }
 
 make_device_case() {
+    takes_minutes
     gtrain=$(cd "$OLDPWD" && realpath "${GT_TRAIN:-$build/gtrain-emulated}")
     test -x "$gtrain" || skip_all "gtrain-emulated is not built"
     steps=${GT_TRAIN_STEPS:-6}

@@ -19,8 +19,9 @@
 #                               standard error of its own functions
 #   skip NAME WHY               counts a test that cannot run here
 #   skip_all WHY                ends a test file that cannot run here
-#   takes_minutes               ends a test file that only `make check-all` and
-#                               `make check-long` run
+#   thorough                    is this `make check-all` or `make check-long`,
+#                               which have the emulated GPU?
+#   takes_minutes               ends a test file that only these run
 #   done_testing                prints the plan; the last line of every test
 #
 # A test that fails shows DETAILS, or else the ends of the files out, err and
@@ -116,8 +117,12 @@ skip_all() {
     exit 0
 }
 
+thorough() {
+    test "${GT_ALL:-}${GT_LONG:-}${GT_TRAIN:-}"
+}
+
 takes_minutes() {
-    test "${GT_ALL:-}${GT_LONG:-}" || skip_all "make check-all runs this"
+    thorough || skip_all "make check-all runs this"
 }
 
 done_testing() {

@@ -385,7 +385,8 @@ for which in 1 2; do
         "a training of which rank $((which - 1)) was stopped goes on to the same bits" \
         "$(tail -n 3 log)"
 done
-stops=5
+stops=1
+! thorough || stops=5
 test -z "${GT_LONG:-}" || stops=50
 bad=
 stopped=0

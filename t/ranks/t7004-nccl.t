@@ -2,9 +2,9 @@
 # Several ranks on the emulated CUDA device, summed by NCCL's calls (a shim of
 # them) and through the host, learn what one process on the CPU learns.
 . "$(dirname "$0")/../lib/tap.sh"
+takes_minutes
 . "$top/t/lib/fixtures.sh"
 emu=$build/gtrain-emulated
-test -x "$emu" || skip_all "the emulated device is not built"
 make_ranks_case
 # shellcheck disable=SC2086 # CC may hold options
 ${CC:-cc} -shared -fPIC -O1 -I"$top/src" -I"$top" -o shim.so \

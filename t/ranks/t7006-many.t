@@ -2,6 +2,7 @@
 # Jobs of more ranks than are linked directly: what they send, how they end, and
 # that their weights are those of one process.
 . "$(dirname "$0")/../lib/tap.sh"
+takes_minutes
 . "$top/t/lib/fixtures.sh"
 make_ranks_case
 
