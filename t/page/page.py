@@ -1099,6 +1099,11 @@ def widths(p):
                 wide = p.browser.run(
                     "return document.documentElement.scrollWidth")
                 assert wide <= width, f"{view}: {wide} of {width} pixels"
+                p.browser.keys("?")
+                p.browser.wait("document.querySelector('dialog[open]')")
+                assert p.browser.run(
+                    "const d = document.querySelector('dialog');"
+                    "return d.scrollWidth <= d.clientWidth"), f"keys at {width}"
 
 
 @test("the page follows the choice of dark or light")
