@@ -12,5 +12,4 @@ src_store_libstore_a_SOURCES += \
 	%D%/rewind.c \
 	%D%/saved_panels.c \
 	%D%/store.c \
-	%D%/tfevents.c \
-	%D%/tfevents_read.c
+	%D%/tfevents.c

@@ -1,17 +1,43 @@
+/*
+ * tfevents - write and read the files of TensorBoard
+ *
+ * A record: the length, 8 bytes, and its masked CRC, 4; the data and theirs.
+ * Event: 1 wall_time double, 2 step, 3 file_version, 5 Summary, 7 SessionLog.
+ * Summary: 1 Value.  Value: 1 tag, 2 simple_value float, 4 image, 5 histogram,
+ * 6 audio, 8 tensor, 9 SummaryMetadata.  SessionLog: 1 status, of which START
+ * makes TensorBoard forget this run's events from that step on.
+ * (tensorflow/core/util/event.proto, framework/summary.proto)
+ */
 #include "config.h"
 #include "store/format/tfevents.h"
 
 #include <limits.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "common/buf.h"
+#include "common/format/protobuf.h"
 #include "common/mem.h"
+#include "common/num.h"
 #include "common/path.h"
 #include "common/utf8.h"
-#include "common/format/protobuf.h"
-#include "store/format/tfevents_impl.h"
+
+enum {
+    HEAD = 12,
+    TAIL = 4,
+    RECORD_MAX = 256 << 20,
+    DT_FLOAT = 1,
+    DT_DOUBLE = 2,
+    DT_STRING = 7,
+    SUMMARY = 5,
+    SESSION = 7,
+    SESSION_START = 1
+};
 
 struct tfevents {
     FILE *fp;
@@ -19,7 +45,7 @@ struct tfevents {
 };
 
 /* CRCs of CRCs are weak, so TensorFlow rotates them and adds a constant. */
-uint32_t tfevents_crc(const void *data, size_t n)
+static uint32_t tfevents_crc(const void *data, size_t n)
 {
     const uint32_t crc = crc32c(data, n);
 
@@ -208,5 +234,435 @@ int tfevents_close(struct tfevents *t, struct err *e)
         ret = err_sys(e, "cannot write %s", t->path);
     free(t->path);
     free(t);
+    return ret;
+}
+
+static uint64_t get_le(const unsigned char *in, int n)
+{
+    uint64_t x = 0;
+
+    for (int i = 0; i < n; i++)
+        x |= (uint64_t)in[i] << (8 * i);
+    return x;
+}
+
+enum { MOST_STRINGS = 32 };
+
+struct value {
+    char *tag, *plugin;
+    const char *kind; /* of a value that is no tensor and no scalar */
+    double x;
+    size_t numbers; /* a scalar has one */
+    struct protobuf content, body;
+    struct protobuf_field doubles;              /* of a tensor */
+    struct protobuf_field string[MOST_STRINGS]; /* likewise */
+    size_t n_strings;
+};
+
+static char *copy_text(const struct protobuf_field *f)
+{
+    return xstrndup((const char *)f->bytes, f->n);
+}
+
+/* TensorProto: 1 dtype, 2 shape, 4 content, 5 float_val, 6 double_val, 8
+ * string_val. */
+static void take_tensor(struct protobuf in, struct value *v)
+{
+    struct protobuf_field f;
+    uint64_t type = 0;
+
+    while (protobuf_next(&in, &f)) {
+        if (f.number == 1)
+            type = f.integer;
+        if (f.number == 8 && f.type == PROTO_BYTES &&
+            v->n_strings < MOST_STRINGS)
+            v->string[v->n_strings++] = f;
+        if (f.number < 4 || f.number > 6)
+            continue;
+        if (f.type == PROTO_32 || f.type == PROTO_64) {
+            v->x = f.real;
+            v->numbers++;
+        } else if (f.type == PROTO_BYTES) { /* a repeated field may be packed */
+            const bool wide =
+                f.number == 6 || (f.number == 4 && type == DT_DOUBLE);
+            const size_t size = wide ? sizeof(double) : sizeof(float);
+            float narrow;
+
+            if (f.number == 4 && type != DT_DOUBLE && type != DT_FLOAT)
+                continue;
+            v->numbers += f.n / size;
+            if (wide)
+                v->doubles = f;
+            if (f.n == size && wide) {
+                memcpy(&v->x, f.bytes, size);
+            } else if (f.n == size) {
+                memcpy(&narrow, f.bytes, size);
+                v->x = (double)narrow;
+            }
+        }
+    }
+}
+
+/* SummaryMetadata: 1 PluginData: 1 the name of the plugin, 2 its content. */
+static void take_metadata(struct protobuf in, struct value *v)
+{
+    struct protobuf_field f, data;
+
+    while (protobuf_next(&in, &f)) {
+        struct protobuf plugin = protobuf_inside(&f);
+
+        while (f.number == 1 && f.type == PROTO_BYTES &&
+               protobuf_next(&plugin, &data)) {
+            if (data.number == 1 && data.type == PROTO_BYTES) {
+                free(v->plugin);
+                v->plugin = copy_text(&data);
+            } else if (data.number == 2 && data.type == PROTO_BYTES) {
+                v->content = protobuf_inside(&data);
+            }
+        }
+    }
+}
+
+static struct value take_value(struct protobuf in)
+{
+    static const char *const kinds[] = {
+        [3] = "histogram", [4] = "image", [5] = "histogram", [6] = "audio"
+    };
+    struct value v = { .kind = NULL };
+    struct protobuf_field f;
+
+    while (protobuf_next(&in, &f)) {
+        if (f.number == 1 && f.type == PROTO_BYTES) {
+            free(v.tag);
+            v.tag = copy_text(&f);
+        } else if (f.number == 2 && f.type == PROTO_32) {
+            v.x = f.real;
+            v.numbers++;
+        } else if (f.number >= 3 && f.number <= 6) {
+            v.kind = kinds[f.number];
+            v.body = f.number > 3 && f.type == PROTO_BYTES
+                         ? protobuf_inside(&f)
+                         : (struct protobuf){ NULL, NULL, false };
+        } else if (f.number == 8 && f.type == PROTO_BYTES) {
+            take_tensor(protobuf_inside(&f), &v);
+        } else if (f.number == 9 && f.type == PROTO_BYTES) {
+            take_metadata(protobuf_inside(&f), &v);
+        }
+    }
+    return v;
+}
+
+/* google.protobuf.Value: 2 number, 3 text, 4 boolean.  The caller frees it. */
+static char *take_param(struct protobuf in)
+{
+    struct protobuf_field f;
+    char *text = NULL, number[NUM_TEXT];
+
+    while (protobuf_next(&in, &f)) {
+        char *now = NULL;
+
+        if (f.number == 2 && f.type == PROTO_64 && f.real == floor(f.real) &&
+            fabs(f.real) < 1e15) {
+            now = xasprintf("%.0f", f.real);
+        } else if (f.number == 2 && f.type == PROTO_64) {
+            num_shortest(number, f.real);
+            now = xstrdup(number);
+        } else if (f.number == 3 && f.type == PROTO_BYTES) {
+            now = copy_text(&f);
+        } else if (f.number == 4) {
+            now = xstrdup(f.integer ? "True" : "False");
+        }
+        if (now) {
+            free(text);
+            text = now;
+        }
+    }
+    return text;
+}
+
+/* HParamsPluginData: 3 SessionStartInfo: 1 a parameter: 1 key, 2 Value. */
+static void take_params(struct protobuf in, const struct tfevents_reader *to,
+                        void *arg)
+{
+    struct protobuf_field f, entry, part;
+
+    while (protobuf_next(&in, &f)) {
+        struct protobuf start = protobuf_inside(&f);
+
+        while (f.number == 3 && f.type == PROTO_BYTES &&
+               protobuf_next(&start, &entry)) {
+            struct protobuf param = protobuf_inside(&entry);
+            char *key = NULL, *value = NULL;
+
+            while (entry.number == 1 && entry.type == PROTO_BYTES &&
+                   protobuf_next(&param, &part)) {
+                if (part.type == PROTO_BYTES && part.number == 1) {
+                    free(key);
+                    key = copy_text(&part);
+                } else if (part.type == PROTO_BYTES && part.number == 2) {
+                    free(value);
+                    value = take_param(protobuf_inside(&part));
+                }
+            }
+            if (key && *key && value)
+                to->param(arg, key, value);
+            free(key);
+            free(value);
+        }
+    }
+}
+
+/* ---- images, audio, text, histograms ------------------------------------- */
+
+/* Where a value of some kind goes. */
+struct receiver {
+    const struct tfevents_reader *to;
+    void *arg;
+    struct tfevents_media media; /* its tag, step and time */
+};
+
+static void give_data(const struct receiver *r, enum tfevents_kind kind,
+                      const struct protobuf_field *f)
+{
+    struct tfevents_media m = r->media;
+
+    m.kind = kind;
+    m.data = f->bytes;
+    m.n = f->n;
+    r->to->media(r->arg, &m);
+}
+
+static void give_histogram(const struct receiver *r, const double *count,
+                           const double *edge, size_t n)
+{
+    struct tfevents_media m = r->media;
+
+    m.kind = TFEVENTS_HISTOGRAM;
+    m.count = count;
+    m.edge = edge;
+    m.n = n;
+    r->to->media(r->arg, &m);
+}
+
+/* Image and Audio: 4 the file.  False if there is none. */
+static bool give_file(const struct receiver *r, enum tfevents_kind kind,
+                      struct protobuf in)
+{
+    struct protobuf_field f;
+
+    while (protobuf_next(&in, &f)) {
+        if (f.number == 4 && f.type == PROTO_BYTES && f.n) {
+            give_data(r, kind, &f);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Append the doubles of a field, packed or not. */
+static void add_doubles(struct buf *out, const struct protobuf_field *f)
+{
+    if (f->type == PROTO_BYTES)
+        buf_add(out, f->bytes, f->n / sizeof(double) * sizeof(double));
+    else if (f->type == PROTO_64)
+        buf_add(out, &f->real, sizeof f->real);
+}
+
+/* Leave out empty buckets at both ends; min and max are the outermost edges,
+ * which may be those of all doubles. */
+static void give_between(const struct receiver *r, const double *count,
+                         double *edge, size_t n, double min, double max)
+{
+    while (n > 1 && count[0] == 0) {
+        count++;
+        edge++;
+        n--;
+    }
+    while (n > 1 && count[n - 1] == 0)
+        n--;
+    if (min < edge[1])
+        edge[0] = min;
+    if (max > edge[n - 1] && max < edge[n])
+        edge[n] = max;
+    give_histogram(r, count, edge, n);
+}
+
+/* HistogramProto: 1 min, 2 max, 6 the upper edges, 7 the counts. */
+static bool give_buckets(const struct receiver *r, struct protobuf in)
+{
+    struct buf edges = BUF_INIT, counts = BUF_INIT;
+    struct protobuf_field f;
+    double min = 0, max = 0;
+    bool good;
+
+    buf_add(&edges, &min, sizeof min);
+    while (protobuf_next(&in, &f)) {
+        if (f.number == 1)
+            min = f.real;
+        else if (f.number == 2)
+            max = f.real;
+        else if (f.number == 6 || f.number == 7)
+            add_doubles(f.number == 6 ? &edges : &counts, &f);
+    }
+    good = counts.len && edges.len == counts.len + sizeof(double);
+    if (good) {
+        ((double *)(void *)edges.s)[0] = ((double *)(void *)edges.s)[1];
+        give_between(r, (const double *)(void *)counts.s,
+                     (double *)(void *)edges.s, counts.len / sizeof(double),
+                     min, max);
+    }
+    buf_clear(&edges);
+    buf_clear(&counts);
+    return good;
+}
+
+/* A tensor with a row for each bin: its edges and its count. */
+static bool give_bins(const struct receiver *r, const struct value *v)
+{
+    const size_t n = v->doubles.n / (3 * sizeof(double));
+    double *edge, *count, row[3];
+
+    if (n == 0 || v->doubles.type != PROTO_BYTES)
+        return false;
+    edge = xcalloc(2 * n + 1, sizeof *edge);
+    count = edge + n + 1;
+    for (size_t i = 0; i < n; i++) {
+        memcpy(row, v->doubles.bytes + i * sizeof row, sizeof row);
+        edge[i] = row[0];
+        edge[i + 1] = row[1];
+        count[i] = row[2];
+    }
+    give_histogram(r, count, edge, n);
+    free(edge);
+    return true;
+}
+
+/* The strings of a tensor, from one of them on. */
+static bool give_strings(const struct receiver *r, enum tfevents_kind kind,
+                         const struct value *v, size_t first)
+{
+    for (size_t i = first; i < v->n_strings; i++)
+        give_data(r, kind, &v->string[i]);
+    return v->n_strings > first;
+}
+
+/* False if the value is of another kind, or damaged.  The first two strings of
+ * an image are its size. */
+static bool give_media(const struct receiver *r, const struct value *v)
+{
+    const char *word = v->kind ? v->kind : v->plugin ? v->plugin : "";
+
+    if (v->kind && !v->body.at)
+        return false;
+    if (strcmp(word, "image") == 0)
+        return give_file(r, TFEVENTS_IMAGE, v->body);
+    if (strcmp(word, "audio") == 0)
+        return v->kind && give_file(r, TFEVENTS_AUDIO, v->body);
+    if (strcmp(word, "histogram") == 0)
+        return give_buckets(r, v->body);
+    if (strcmp(word, "histograms") == 0)
+        return give_bins(r, v);
+    if (strcmp(word, "images") == 0)
+        return give_strings(r, TFEVENTS_IMAGE, v, 2);
+    return strcmp(word, "text") == 0 && give_strings(r, TFEVENTS_TEXT, v, 0);
+}
+
+static void give_number(const struct receiver *r, const struct value *v)
+{
+    const bool is_scalar = !v->plugin || strcmp(v->plugin, "scalars") == 0;
+
+    if (v->kind || !is_scalar || v->numbers != 1)
+        r->to->other(r->arg, v->kind     ? v->kind
+                             : v->plugin ? v->plugin
+                                         : "tensor");
+    else if (v->tag)
+        r->to->scalar(r->arg, v->tag, r->media.step, r->media.wall_ms, v->x);
+}
+
+static void give_value(struct value *v, int64_t step, int64_t ms,
+                       const struct tfevents_reader *to, void *arg)
+{
+    const struct receiver r = {
+        to, arg, { .tag = v->tag, .step = step, .wall_ms = ms }
+    };
+
+    if (v->plugin && strcmp(v->plugin, "hparams") == 0)
+        take_params(v->content, to, arg);
+    else if (!v->tag || !give_media(&r, v))
+        give_number(&r, v);
+    free(v->tag);
+    free(v->plugin);
+}
+
+static void take_event(struct protobuf in, const struct tfevents_reader *to,
+                       void *arg)
+{
+    struct protobuf_field f, value;
+    int64_t step = 0, ms = 0;
+
+    while (protobuf_next(&in, &f)) {
+        struct protobuf summary;
+
+        if (f.number == 1 && f.type == PROTO_64)
+            ms = num_whole(f.real * 1000 + 0.5);
+        else if (f.number == 2)
+            step = (int64_t)f.integer;
+        if (f.number != SUMMARY || f.type != PROTO_BYTES)
+            continue;
+        summary = protobuf_inside(&f);
+        while (protobuf_next(&summary, &value)) {
+            struct value v;
+
+            if (value.number != 1 || value.type != PROTO_BYTES)
+                continue;
+            v = take_value(protobuf_inside(&value));
+            give_value(&v, step, ms, to, arg);
+        }
+    }
+}
+
+int tfevents_read(const char *path, const struct tfevents_reader *to, void *arg,
+                  struct err *e)
+{
+    FILE *fp = fopen(path, "re");
+    unsigned char head[HEAD], *data = NULL;
+    size_t room = 0;
+    int64_t at = 0;
+    int ret = 0;
+
+    if (!fp)
+        return err_open(e, "cannot read %s", path);
+    while (ret == 0 && fread(head, 1, HEAD, fp) == HEAD) {
+        const uint64_t n = get_le(head, 8);
+
+        if (get_le(head + 8, 4) != tfevents_crc(head, 8) || n > RECORD_MAX) {
+            ret = err_set(e, ERR_INPUT,
+                          "%s: not a TensorBoard record at "
+                          "byte %lld",
+                          path, (long long)at);
+            break;
+        }
+        if (n + TAIL > room) {
+            room = (size_t)n + TAIL;
+            free(data);
+            data = mem_alloc(room, 1, path, e);
+            if (!data) {
+                ret = -1;
+                break;
+            }
+        }
+        if (fread(data, 1, n + TAIL, fp) != n + TAIL)
+            break; /* not whole yet */
+        if (get_le(data + n, 4) != tfevents_crc(data, n))
+            ret = err_set(e, ERR_INPUT, "%s: wrong checksum at byte %lld", path,
+                          (long long)at);
+        else
+            take_event((struct protobuf){ data, data + n, false }, to, arg);
+        at += (int64_t)n + HEAD + TAIL;
+    }
+    if (ret == 0 && ferror(fp))
+        ret = err_sys(e, "cannot read %s", path);
+    free(data);
+    fclose(fp);
     return ret;
 }

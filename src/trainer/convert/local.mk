@@ -2,7 +2,6 @@
 src_trainer_libtrainer_a_SOURCES += \
 	%D%/convert.c \
 	%D%/convert_gguf.c \
-	%D%/convert_gguf_tokens.c \
 	%D%/convert_hf.c \
 	%D%/convert_hf_config.c \
 	%D%/convert_hf_rope.c \
