@@ -22,7 +22,7 @@
 #include "trainer/training/eval.h"
 #include "trainer/training/multiple_choice.h"
 
-static const char *data, *questions, *documents, *train_text;
+static const char *data, *questions, *task_list, *documents, *train_text;
 static int64_t sequences, stride, limit;
 static struct trained_model model;
 static int weights;
@@ -30,7 +30,8 @@ static struct table_style style;
 
 static const struct opt eval_opts[] = {
     { 'd', "data", "glob", OPT_STRING, &data,
-      "evaluate the token files that match GLOB (default: data.val)" },
+      "evaluate the token files that match GLOB (default: data.val); with "
+      "--tasks, the folder of their files (default: data)" },
     { 0, "sequences", "n", OPT_LONG, &sequences,
       "evaluate the first N windows only (default: all)" },
     { 0, "stride", "n", OPT_LONG, &stride,
@@ -39,6 +40,8 @@ static const struct opt eval_opts[] = {
       "evaluate on HellaSwag or other multiple-choice questions" },
     { 0, "limit", "n", OPT_LONG, &limit,
       "use the first N questions only (default: all)" },
+    { 0, "tasks", "list", OPT_STRING, &task_list, "evaluate on tasks: %s",
+      multiple_choice_tasks },
     { 0, "documents", "path", OPT_STRING, &documents,
       "evaluate on the documents in PATH, and keep the losses of each" },
     { 0, "train-text", "path", OPT_STRING, &train_text,
@@ -120,20 +123,67 @@ static int evaluate_text(struct engine *eng, struct table *t, struct err *e)
     return 0;
 }
 
+static void add_accuracy(struct table *t,
+                         const struct multiple_choice_result *r)
+{
+    table_int(t, r->questions);
+    table_real(t, r->acc);
+    table_real(t, r->acc_norm);
+    table_secs(t, r->seconds);
+}
+
 static int evaluate_questions(struct engine *eng, struct table *t,
                               struct err *e)
 {
     struct multiple_choice_result r;
 
-    if (multiple_choice_eval(eng, questions, limit, &r, e) < 0 ||
-        check_finite(r.acc, e) < 0)
+    if (conf_put(&eng->set->conf, "eval.hellaswag", questions, "--questions",
+                 e) < 0 ||
+        conf_put_int(&eng->set->conf, "eval.hellaswag_limit", limit, "--limit",
+                     e) < 0 ||
+        multiple_choice_set(eng, &r, e) < 0 || check_finite(r.acc, e) < 0)
         return -1;
     table_columns(t, "questions", "acc", "acc_norm", "time", NULL);
-    table_int(t, r.questions);
-    table_real(t, r.acc);
-    table_real(t, r.acc_norm);
-    table_secs(t, r.seconds);
+    add_accuracy(t, &r);
     return 0;
+}
+
+/* The questions of a task, in the folder of --data. */
+static int evaluate_task(struct engine *eng, struct table *t, const char *name,
+                         struct err *e)
+{
+    const int task = opt_find_word(multiple_choice_tasks, name);
+    struct multiple_choice_result r;
+    char *path;
+    int ret;
+
+    if (task < 0) {
+        err_set(e, ERR_USAGE, "there is no task %s", name);
+        return opt_nearest_word(multiple_choice_tasks, name, e);
+    }
+    path = path_join(data ? data : "data", multiple_choice_file(task));
+    ret = multiple_choice_eval(eng, task, path, limit, &r, e);
+    free(path);
+    if (ret < 0 || check_finite(r.acc, e) < 0)
+        return -1;
+    table_text(t, name);
+    add_accuracy(t, &r);
+    table_real(t, r.acc_stderr);
+    table_real(t, r.acc_bytes);
+    return 0;
+}
+
+static int evaluate_tasks(struct engine *eng, struct table *t, struct err *e)
+{
+    char *own = xstrdup(task_list), *rest = own, *name;
+    int ret = 0;
+
+    table_columns(t, "task", "questions", "acc", "acc_norm", "time",
+                  "acc_stderr", "acc_bytes", NULL);
+    while (ret == 0 && (name = strsep(&rest, ", ")))
+        ret = *name ? evaluate_task(eng, t, name, e) : 0;
+    free(own);
+    return ret;
 }
 
 /* ---- documents -------------------------------------------------------- */
@@ -431,6 +481,7 @@ static int evaluate(struct engine *eng, struct err *e)
         return -1;
     ret = documents   ? evaluate_documents(eng, &t, e)
           : questions ? evaluate_questions(eng, &t, e)
+          : task_list ? evaluate_tasks(eng, &t, e)
                       : evaluate_text(eng, &t, e);
 
     if (ret == 0 && eng->coll.rank == 0)

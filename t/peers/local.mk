@@ -6,6 +6,7 @@ peer_scripts += \
 	%D%/t9021-sentencepiece.t \
 	%D%/t9022-llama.t \
 	%D%/t9023-chat.t \
+	%D%/t9024-tasks.t \
 	%D%/t9040-data.t \
 	%D%/t9050-options.t \
 	%D%/t9060-torchrun.t \
@@ -17,6 +18,7 @@ EXTRA_DIST += $(peer_scripts) \
 	%D%/libraries.txt \
 	%D%/requirements.txt \
 	%D%/sentencepiece.py \
+	%D%/tasks.py \
 	%D%/test_libraries.py \
 	%D%/test_python.py \
 	%D%/tokenizer.py

@@ -114,12 +114,103 @@ printf '{"ctx": "the quick", "endings": ["%s", "zq"], "label": 0}\n' \
     "$(head -c 600 text.txt | tr '\n' ' ')" >long.jsonl
 check "an ending that is longer than the context is scored" \
     gtrain eval run1 --device cpu -q long.jsonl
-like err "endings cut to the model's context of 32 tokens: 1" \
-    "an ending that is cut is warned of"
+like err "1 texts have lost their beginning to the model's context of 32 tok" \
+    "a text that is cut is warned of"
 echo '{"ctx": "x", "endings": ["a"], "label": 0}' >bad.jsonl
 gtrain eval run1 -q bad.jsonl >out 2>&1
 test $? -eq 1 && grep -q 'bad.jsonl:1: ' out
 ok $? "a line that is no question is named with file and number"
+
+mkdir tasks
+cat >tasks/ARC-Easy-Test.jsonl <<'END'
+{"question": {"stem": "What is quick?", "choices": [{"label": "A", "text": "zq xv"}, {"label": "B", "text": "the fox"}]}, "answerKey": "B"}
+{"question": "What runs?", "choices": {"label": ["1", "2"], "text": ["vvv qqq", "a dog"]}, "answerKey": "1"}
+END
+cp tasks/ARC-Easy-Test.jsonl tasks/openbookqa.jsonl
+cat >tasks/piqa.jsonl <<'END'
+{"goal": "The fox", "sol1": "jumps", "sol2": "qv zx", "label": 1}
+END
+cat >tasks/boolq.jsonl <<'END'
+{"passage": "A fox.", "question": "is it quick", "answer": true}
+END
+cat >tasks/winogrande.jsonl <<'END'
+{"sentence": "The fox saw the dog, and the _ ran .", "option1": "fox", "option2": "dog", "answer": "2"}
+END
+cat >tasks/copa.jsonl <<'END'
+{"premise": "The fox ran. ", "question": "cause", "choice1": "The dog came.", "choice2": "It was quick.", "label": 0}
+END
+cat >tasks/sciq.jsonl <<'END'
+{"support": " Foxes run. ", "question": "What runs?", "distractor1": "a", "distractor2": "b", "distractor3": "c", "correct_answer": "a fox"}
+END
+gtrain eval run1 -v --device cpu --data tasks --tsv --no-header \
+    --tasks arc_easy,openbookqa,piqa,boolq,winogrande,copa,sciq >out 2>err
+is "$(cut -f1,2 out | tr '\t\n' ' ,')" \
+    "arc_easy 2,openbookqa 2,piqa 1,boolq 1,winogrande 1,copa 1,sciq 1," \
+    "each task is a row, in the given order"
+sed -n "/debug: [' ]/,/'\$/p" err | sed "s/^gtrain: debug: '/'/" >texts
+cat >want <<'END'
+'Question: What is quick?
+Answer:' + ' zq xv'
+'Question: What is quick?
+Answer:' + ' the fox'
+'Question: What runs?
+Answer:' + ' vvv qqq'
+'Question: What runs?
+Answer:' + ' a dog'
+'What is quick?' + ' zq xv'
+'What is quick?' + ' the fox'
+'What runs?' + ' vvv qqq'
+'What runs?' + ' a dog'
+'Question: The fox
+Answer:' + ' jumps'
+'Question: The fox
+Answer:' + ' qv zx'
+'A fox.
+Question: is it quick?
+Answer:' + ' no'
+'A fox.
+Question: is it quick?
+Answer:' + ' yes'
+'The fox saw the dog, and the fox' + ' ran .'
+'The fox saw the dog, and the dog' + ' ran .'
+'The fox ran because' + '  the dog came.'
+'The fox ran because' + '  it was quick.'
+'Foxes run. 
+Question: What runs?
+Answer:' + ' a'
+'Foxes run. 
+Question: What runs?
+Answer:' + ' b'
+'Foxes run. 
+Question: What runs?
+Answer:' + ' c'
+'Foxes run. 
+Question: What runs?
+Answer:' + ' a fox'
+END
+cmp texts want >/dev/null
+ok $? "the texts of a task are those of lm-evaluation-harness" \
+    "$(diff want texts)"
+for b in 1 64; do
+    gtrain eval run1 --device cpu --data tasks --tsv --no-header -v -b $b \
+        --tasks arc_easy,sciq 2>&1 | grep 'question .*choice'
+done | sort -u | wc -l | grep -qx 8
+ok $? "a loss does not depend on what is read at once"
+while read -r task line why; do
+    echo "$line" | tr '~' ' ' >"tasks/$task.jsonl"
+    gtrain eval run1 --data tasks --tasks "$task" >out 2>&1
+    is "$? $(cat out)" "1 gtrain: tasks/$task.jsonl:1: $why" \
+        "a question is refused: $why"
+done <<'END'
+piqa {"sol1":"a","sol2":"b","label":0} there is no goal
+boolq {"passage":"a","question":"b","answer":"no"} no choice has the label no
+winogrande {"sentence":"a","option1":"a","option2":"b","answer":"1"} there is no _ in the sentence
+copa {"premise":"a.","question":"cause","choice1":"b","label":0} there is no choice2
+sciq {"support":["a",{}]} there is no question
+END
+gtrain eval run1 --tasks piqua >out 2>&1
+like out "there is no task piqua; did you mean piqa" \
+    "an unknown task is refused, with the nearest one"
 
 write() { gtrain sample run1 --device cpu --prompt 'the ' --tokens 24 "$@" 2>err; }
 write --seed 3 >a && write --seed 3 >b && cmp -s a b

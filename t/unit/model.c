@@ -388,13 +388,13 @@ static void forward_some(struct model *m, int64_t n, float *losses)
     struct err e = { 0 };
 
     m->dev.type->put(&m->dev, out->data, losses, bytes);
-    graph_resize(&m->gpt.graph, batch, n);
+    gpt_resize(&m->gpt, n, m->gpt.T);
     gpt_set_inputs(&m->gpt, m->x, m->y);
     graph_run_forward(&m->gpt.graph);
     m->dev.type->get(&m->dev, losses, out->data, bytes);
     if (dev_sync(&m->dev, &e) < 0)
         diag("%s", e.text);
-    graph_resize(&m->gpt.graph, n, batch);
+    gpt_resize(&m->gpt, batch, m->gpt.T);
 }
 
 static void test_resize(const struct variant *v)

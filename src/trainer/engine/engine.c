@@ -428,13 +428,13 @@ int engine_forward(struct engine *eng, int64_t n, struct err *e)
     int ret;
 
     engine_pad(eng, n, rows);
-    graph_resize(g, B, rows);
+    gpt_resize(&eng->gpt, rows, eng->gpt.T);
     gpt_set_inputs(&eng->gpt, eng->batch.x, eng->batch.y);
     graph_run_forward(g);
     eng->dev.type->get(&eng->dev, eng->batch.losses, loss->data,
                        tensor_bytes(loss));
     ret = dev_sync(&eng->dev, e);
-    graph_resize(g, rows, B);
+    gpt_resize(&eng->gpt, B, eng->gpt.T);
     return ret;
 }
 

@@ -383,6 +383,27 @@ void gpt_init_weights(const struct gpt *gpt, int i, int64_t from, int64_t n,
         cpu->ops->fill(cpu, &t, p->value);
 }
 
+void gpt_resize(struct gpt *gpt, int64_t B, int64_t T)
+{
+    const int64_t before = gpt->B * gpt->T;
+
+    for (int i = 0; i < gpt->graph.n; i++) {
+        struct graph_node *n = &gpt->graph.node[i];
+        const bool attends = n->op == OP_ATTENTION; /* aux is (B*H, T) */
+
+        if (n->op == OP_PARAM)
+            continue;
+        n->val.dim[0] = n->val.dim[0] / before * (B * T);
+        n->aux.dim[0] = attends ? n->aux.dim[0] / gpt->B * B
+                                : n->aux.dim[0] / before * (B * T);
+        n->aux.dim[1] = attends ? T : n->aux.dim[1];
+        n->attr.attn.T = attends ? T : n->attr.attn.T;
+        n->attr.T = n->attr.T ? T : 0;
+    }
+    gpt->B = B;
+    gpt->T = T;
+}
+
 /* The position at which the document of each token begins. */
 static void set_begins(struct gpt *gpt, const int32_t *x)
 {

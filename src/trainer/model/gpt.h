@@ -50,6 +50,10 @@ int64_t gpt_positions(const struct model_settings *);
 /* Check that the positional scheme can be applied to heads of this width. */
 int gpt_check_heads(const struct settings *, struct err *);
 
+/* From now on, it is for B sequences of T positions, at most as many positions
+ * in all as it was built for, and no longer than the context. */
+void gpt_resize(struct gpt *, int64_t B, int64_t T);
+
 /* Inputs x and targets y, B*T each; y is -1 where nothing is predicted, and
  * NULL if the graph has no losses. */
 void gpt_set_inputs(struct gpt *, const int32_t *x, const int32_t *y);

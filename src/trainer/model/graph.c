@@ -34,18 +34,6 @@ void graph_clear(struct graph *g)
     *g = (struct graph){ 0 };
 }
 
-void graph_resize(struct graph *g, int64_t from, int64_t to)
-{
-    for (int i = 0; i < g->n; i++) {
-        struct graph_node *n = &g->node[i];
-
-        if (n->op == OP_PARAM)
-            continue;
-        n->val.dim[0] = n->val.dim[0] / from * to;
-        n->aux.dim[0] = n->aux.dim[0] / from * to;
-    }
-}
-
 void graph_unit(struct graph *g, int layer, const char *name)
 {
     struct graph_unit *u;

@@ -204,10 +204,6 @@ struct graph {
 void graph_init(struct graph *, enum dtype activations);
 void graph_clear(struct graph *);
 
-/* From now on, inputs and activations have rows for `to` sequences instead of
- * `from`, at most as many as the graph was built for. */
-void graph_resize(struct graph *, int64_t from, int64_t to);
-
 /* Parameters and nodes that follow belong to this unit, of this layer. */
 void graph_unit(struct graph *, int layer, const char *name);
 

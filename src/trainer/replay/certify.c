@@ -347,8 +347,7 @@ static int compare_questions(struct certify *c, struct certify_result *r,
 
     if (!*s->hellaswag || !has_point(c, CERTIFY_ACC))
         return 0;
-    if (multiple_choice_eval(c->engine, s->hellaswag, s->hellaswag_limit, &now,
-                             e) < 0)
+    if (multiple_choice_set(c->engine, &now, e) < 0)
         return -1;
     if (now.stopped)
         return err_set(e, ERR_INTERRUPTED, "stopped by a signal");

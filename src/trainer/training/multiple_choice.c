@@ -17,61 +17,126 @@
 #include "common/utf8.h"
 #include "trainer/training/eval.h"
 
-enum { MOST_ENDINGS = 16, MOST_TEXT = 1 << 30 };
+enum { MOST_CHOICES = 64, MOST_TEXT = 1 << 30, STEP = 16 };
 
-struct question {
-    const char *context;
-    const char *ending[MOST_ENDINGS];
-    double length[MOST_ENDINGS]; /* that a loss is divided by; 0: its tokens */
-    int n, right;
-    struct arena mem;
+/* What the loss of a choice is divided by: 1, and for acc_norm and acc_bytes
+ * its characters and bytes; instead of characters, 0 stands for its tokens. */
+enum { LENGTHS = 3 };
+
+struct choice {
+    const char *context, *continuation;
+    double length[LENGTHS];
 };
 
-/* Sums over the questions. */
-enum { ASKED, RIGHT, RIGHT_NORM, CUT, NONFINITE, TALLIES };
+/* A question while it is read. */
+struct reading {
+    const json_t *line;
+    struct choice choice[MOST_CHOICES];
+    int n, right;
+    bool bad; /* e is set */
+    struct arena mem;
+    struct err *e;
+};
 
-/* The first of several names that the object has. */
-static const json_t *get_first(const json_t *o, const char *const *names)
+/* ---- fields of a line -------------------------------------------------- */
+
+/* Add the texts that a path leads to: of an array, those of all its elements.
+ * Yes and no are 1 and 0. */
+static int find_texts(struct reading *r, const json_t *from, const char *path,
+                      const char *out[MOST_CHOICES], int n)
 {
-    const json_t *found = NULL;
+    const size_t len = strcspn(path, ".");
+    char name[64];
 
-    for (; *names && !found; names++)
-        found = json_object_get(o, *names);
-    return found;
-}
-
-static int read_question(const json_t *o, struct question *q, struct err *e)
-{
-    static const char *const contexts[] = { "ctx",     "query", "question",
-                                            "context", "goal",  NULL };
-    static const char *const endings[] = { "endings", "choices", "options",
-                                           NULL };
-    static const char *const labels[] = { "label", "gold", "answer", NULL };
-    const json_t *list = get_first(o, endings), *label = get_first(o, labels);
-    int64_t right = -1;
-
-    q->context = json_string_value(get_first(o, contexts));
-    q->n = (int)json_array_size(list);
-    if (!q->context || !*q->context || q->n < 2 || q->n > MOST_ENDINGS)
-        return err_set(e, ERR_INPUT, "a question needs ctx and 2 to %d endings",
-                       MOST_ENDINGS);
-    for (int i = 0; i < q->n; i++) {
-        q->ending[i] = json_string_value(json_array_get(list, (size_t)i));
-        if (!q->ending[i])
-            return err_set(e, ERR_INPUT, "ending %d is not a string", i + 1);
+    for (size_t i = 0; i < json_array_size(from); i++)
+        n = find_texts(r, json_array_get(from, i), path, out, n);
+    if (*path && json_is_object(from)) {
+        snprintf(name, sizeof name, "%.*s", (int)len, path);
+        n = find_texts(r, json_object_get(from, name),
+                       path + len + (path[len] == '.'), out, n);
+    } else if (!*path && n < MOST_CHOICES) {
+        if (json_is_string(from))
+            out[n++] = json_string_value(from);
+        else if (json_is_integer(from))
+            out[n++] = arena_printf(&r->mem, "%lld",
+                                    (long long)json_integer_value(from));
+        else if (json_is_boolean(from))
+            out[n++] = json_is_true(from) ? "1" : "0";
     }
-    if (json_is_integer(label))
-        right = json_integer_value(label);
-    else if (json_is_string(label))
-        num_int(json_string_value(label), &right);
-    if (right < 0 || right >= q->n)
-        return err_set(e, ERR_INPUT,
-                       "the label does not name one of the %d endings", q->n);
-    q->right = (int)right;
-    return 0;
+    return n;
 }
 
-/* ---- the texts of lm-evaluation-harness -------------------------------- */
+/* Of several things that are wrong, the first counts. */
+static void refuse(struct reading *r, const char *what, int n, const char *name)
+{
+    if (!r->bad)
+        err_set(r->e, ERR_INPUT, "%s %.*s", what, n, name);
+    r->bad = true;
+}
+
+/* The texts of the first of "path|path" that the line has. */
+static int list(struct reading *r, const char *paths,
+                const char *out[MOST_CHOICES])
+{
+    char *own = xstrdup(paths), *rest = own, *path;
+    int n = 0;
+
+    while (n == 0 && (path = strsep(&rest, "|")))
+        n = find_texts(r, r->line, path, out, 0);
+    free(own);
+    if (n == 0)
+        refuse(r, "there is no", (int)strcspn(paths, "|"), paths);
+    return n;
+}
+
+static const char *text(struct reading *r, const char *paths)
+{
+    const char *all[MOST_CHOICES];
+
+    return list(r, paths, all) ? all[0] : "";
+}
+
+/* ---- texts as the harness has them ------------------------------------- */
+
+/* The text between the blanks at its ends: those of Unicode and four more, as
+ * in Python. */
+static const char *find_stripped(const char *s, const char **end)
+{
+    const char *from = NULL;
+
+    *end = s;
+    for (const char *at = s, *next = s; *at; at = next) {
+        const int32_t c = utf8_next(&next);
+
+        if (unicode_class((uint32_t)c) == UNICODE_SPACE ||
+            (c >= 0x1c && c <= 0x1f))
+            continue;
+        from = from ? from : at;
+        *end = next;
+    }
+    return from ? from : *end;
+}
+
+static const char *strip(struct reading *r, const char *s)
+{
+    const char *end, *from = find_stripped(s, &end);
+
+    return arena_strndup(&r->mem, from, (size_t)(end - from));
+}
+
+/* The first letter large, if it is one of ASCII, and the others small. */
+static void add_capitalized(struct buf *out, const char *s)
+{
+    const char *first = s;
+
+    if (*s)
+        utf8_next(&s);
+    buf_add(out, first, (size_t)(s - first));
+    if (s - first == 1)
+        out->s[out->len - 1] = (char)toupper((unsigned char)*first);
+    while (*s)
+        utf8_add(out, utf8_fold(utf8_next(&s)));
+}
 
 static void replace_text(struct buf *b, const char *from, const char *to)
 {
@@ -87,12 +152,16 @@ static void replace_text(struct buf *b, const char *from, const char *to)
     *b = out;
 }
 
-/* Remove [anything] within a line. */
-static void remove_brackets(struct buf *b)
+/* Stripped, and without [anything] within a line, which HellaSwag's texts from
+ * WikiHow have. */
+static const char *clean(struct reading *r, const char *s)
 {
-    struct buf out = BUF_INIT;
+    struct buf b = BUF_INIT, out = BUF_INIT;
+    const char *result;
 
-    for (const char *at = b->s; *at;) {
+    buf_str(&b, strip(r, s));
+    replace_text(&b, " [title]", ". ");
+    for (const char *at = b.s; *at;) {
         const char *end = *at == '[' ? strpbrk(at, "]\n") : NULL;
 
         if (end && *end == ']')
@@ -100,223 +169,345 @@ static void remove_brackets(struct buf *b)
         else
             buf_char(&out, *at++);
     }
-    buf_clear(b);
-    *b = out;
-}
-
-/* Without blanks at its ends: those of Unicode and four more, as in Python. */
-static void add_stripped(struct buf *b, const char *text)
-{
-    const char *from = NULL, *to = text;
-
-    for (const char *at = text, *next = text; *at; at = next) {
-        const int32_t c = utf8_next(&next);
-
-        if (unicode_class((uint32_t)c) == UNICODE_SPACE ||
-            (c >= 0x1c && c <= 0x1f))
-            continue;
-        from = from ? from : at;
-        to = next;
-    }
-    buf_add(b, from ? from : to, from ? (size_t)(to - from) : 0);
-}
-
-static const char *clean_text(struct question *q, const char *text)
-{
-    struct buf b = BUF_INIT;
-    const char *clean;
-
-    add_stripped(&b, text);
-    replace_text(&b, " [title]", ". ");
-    remove_brackets(&b);
-    replace_text(&b, "  ", " ");
-    clean = arena_strndup(&q->mem, b.s, b.len);
+    replace_text(&out, "  ", " ");
+    result = arena_strdup(&r->mem, out.s);
     buf_clear(&b);
-    return clean;
+    buf_clear(&out);
+    return result;
 }
 
-/* The first letter large, the others small. */
-static void add_capitalized(struct buf *out, const char *text)
+/* ---- questions --------------------------------------------------------- */
+
+/* Add a choice, whose continuation follows a blank.  White space at the end of
+ * the context goes to the continuation, because tokens begin with it. */
+static void add_choice(struct reading *r, const char *context,
+                       const char *choice, const char *continuation)
 {
-    if (*text)
-        buf_char(out, (char)toupper((unsigned char)*text++));
-    while (*text)
-        utf8_add(out, utf8_fold(utf8_next(&text)));
+    struct choice *c = &r->choice[r->n++];
+    const char *end;
+
+    find_stripped(context, &end);
+    c->context = arena_strndup(&r->mem, context, (size_t)(end - context));
+    c->continuation = arena_printf(&r->mem, "%s %s", end, continuation);
+    c->length[0] = 1;
+    c->length[1] = (double)utf8_count(choice);
+    c->length[2] = (double)strlen(choice);
 }
 
-static void prepare_as_harness(const json_t *o, struct question *q)
+/* The right choice is that of the same label or, without a list, that of the
+ * number. */
+static void set_right(struct reading *r, const char *label,
+                      const char *const *labels, int n)
 {
-    const char *label = json_string_value(json_object_get(o, "activity_label"));
-    const char *a = json_string_value(json_object_get(o, "ctx_a"));
-    const char *b = json_string_value(json_object_get(o, "ctx_b"));
-    struct buf text = BUF_INIT;
+    int64_t right = -1;
 
-    if (label)
-        buf_printf(&text, "%s: ", label);
-    if (a && b) {
-        buf_printf(&text, "%s ", a);
-        add_capitalized(&text, b);
-    } else {
-        buf_str(&text, q->context);
-    }
-    q->context = clean_text(q, text.s);
-    buf_clear(&text);
-    for (int i = 0; i < q->n; i++) {
-        q->ending[i] = clean_text(q, q->ending[i]);
-        q->length[i] = (double)utf8_count(q->ending[i]);
-        log_debug("'%s' + ' %s'", q->context, q->ending[i]);
-    }
+    if (!labels)
+        num_int(label, &right);
+    for (int i = 0; labels && i < n; i++)
+        right = strcmp(labels[i], label) == 0 ? i : right;
+    r->right = (int)right;
+    if (r->n < 2)
+        refuse(r, "there must be two choices or more, not only", 7, "one");
+    if (right < 0 || right >= r->n)
+        refuse(r, "no choice has the label", 40, label);
 }
 
-/* ---- scores ------------------------------------------------------------ */
-
-/* Put the tokens of context and ending into a row of the batch, with targets on
- * the ending only.  A text that is too long loses its beginning; returns
- * whether the ending did, too. */
-static bool set_row(struct engine *eng, int64_t row, const struct question *q,
-                    int ending)
+/* A question with a list of answers, and the number of the right one. */
+static void ask(struct reading *r, const char *context, const char *answers,
+                const char *label)
 {
-    const int64_t T = eng->gpt.T;
-    int32_t *x = eng->batch.x + row * T, *y = eng->batch.y + row * T;
-    char *tail = xasprintf(" %s", q->ending[ending]);
-    struct ids ids = { 0 };
-    int64_t from, begin, n;
+    const char *all[MOST_CHOICES];
+    const int n = list(r, answers, all);
 
-    tokenizer_encode(eng->data.tokenizer, q->context, strlen(q->context), 0,
-                     &ids);
-    begin = (int64_t)ids.n;
-    tokenizer_encode(eng->data.tokenizer, tail, strlen(tail), ENCODER_CONTINUE,
-                     &ids);
-    n = (int64_t)ids.n;
-    from = n > T + 1 ? n - T - 1 : 0;
-    for (int64_t t = 0; t < T; t++) {
-        const int64_t at = from + t;
-
-        x[t] = at < n ? ids.id[at] : 0;
-        y[t] = at + 1 < n && at + 1 >= begin ? ids.id[at + 1] : -1;
-    }
-    free(tail);
-    free(ids.id);
-    return n - begin > T;
+    for (int i = 0; i < n; i++)
+        add_choice(r, context, all[i], all[i]);
+    set_right(r, text(r, label), NULL, 0);
 }
 
-/* The losses of the first rows of the batch. */
-static int score_rows(struct engine *eng, int64_t rows, double *sum,
-                      double *mean, struct err *e)
+static void read_plain(struct reading *r)
 {
-    const int64_t T = eng->gpt.T;
-
-    if (engine_forward(eng, rows, e) < 0)
-        return -1;
-    for (int64_t r = 0; r < rows; r++) {
-        int64_t n = 0;
-
-        sum[r] = 0;
-        for (int64_t t = 0; t < T; t++)
-            if (eng->batch.y[r * T + t] >= 0) {
-                sum[r] += (double)eng->batch.losses[r * T + t];
-                n++;
-            }
-        mean[r] = sum[r] / (double)(n ? n : 1);
-    }
-    return 0;
+    ask(r, text(r, "ctx|query|question|context|goal"),
+        "endings|choices|options", "label|gold|answer");
+    for (int i = 0; i < r->n; i++)
+        r->choice[i].length[1] = 0;
 }
 
-static int find_least(const double *x, int n)
+static void read_hellaswag(struct reading *r)
 {
-    int best = 0;
+    const char *all[MOST_CHOICES];
+    const int n = list(r, "endings", all);
+    struct buf b = BUF_INIT;
 
-    for (int i = 1; i < n; i++)
-        if (x[i] < x[best])
-            best = i;
-    return best;
+    buf_printf(&b, "%s: %s ", text(r, "activity_label"), text(r, "ctx_a"));
+    add_capitalized(&b, text(r, "ctx_b"));
+    for (int i = 0; i < n; i++) {
+        all[i] = clean(r, all[i]);
+        add_choice(r, clean(r, b.s), all[i], all[i]);
+    }
+    set_right(r, text(r, "label"), NULL, 0);
+    buf_clear(&b);
 }
 
-/* Score the endings of one question, as many at a time as a batch has rows. */
-static int ask_question(struct engine *eng, const struct question *q,
-                        double tally[TALLIES], struct err *e)
+/* Answers with letters, which the right one is named by. */
+static void ask_lettered(struct reading *r, bool is_arc)
 {
-    double sum[MOST_ENDINGS], mean[MOST_ENDINGS];
-    int64_t rows;
+    const char *label[MOST_CHOICES], *all[MOST_CHOICES];
+    const int n = list(r, "question.choices.text|choices.text", all);
+    const int labels = list(r, "question.choices.label|choices.label", label);
+    const char *stem = text(r, "question.stem|question_stem|question");
 
-    for (int done = 0; done < q->n; done += (int)rows) {
-        rows = q->n - done < eng->gpt.B ? q->n - done : eng->gpt.B;
-        for (int i = 0; i < rows; i++)
-            tally[CUT] += set_row(eng, i, q, done + i);
-        if (score_rows(eng, rows, sum + done, mean + done, e) < 0)
-            return -1;
-    }
-    for (int i = 0; i < q->n; i++) {
-        if (q->length[i] > 0)
-            mean[i] = sum[i] / q->length[i];
-        tally[NONFINITE] += !isfinite(sum[i]);
-    }
-    tally[ASKED]++;
-    tally[RIGHT] += find_least(sum, q->n) == q->right;
-    tally[RIGHT_NORM] += find_least(mean, q->n) == q->right;
-    return 0;
+    if (is_arc)
+        stem = arena_printf(&r->mem, "Question: %s\nAnswer:", stem);
+    for (int i = 0; i < n; i++)
+        add_choice(r, stem, all[i], all[i]);
+    set_right(r, strip(r, text(r, "answerKey")), label, labels);
 }
 
-/* Without an engine, the line is only checked. */
-static int ask_line(struct engine *eng, const char *line, size_t n,
-                    double tally[TALLIES], struct err *e)
+static void read_arc(struct reading *r)
+{
+    ask_lettered(r, true);
+}
+
+static void read_openbookqa(struct reading *r)
+{
+    ask_lettered(r, false);
+}
+
+static void add_two(struct reading *r, const char *context, const char *a,
+                    const char *b)
+{
+    add_choice(r, context, a, a);
+    add_choice(r, context, b, b);
+}
+
+static void read_piqa(struct reading *r)
+{
+    add_two(r, arena_printf(&r->mem, "Question: %s\nAnswer:", text(r, "goal")),
+            text(r, "sol1"), text(r, "sol2"));
+    set_right(r, text(r, "label"), NULL, 0);
+}
+
+static void read_boolq(struct reading *r)
+{
+    add_two(r,
+            arena_printf(&r->mem, "%s\nQuestion: %s?\nAnswer:",
+                         text(r, "passage"), text(r, "question")),
+            "no", "yes");
+    set_right(r, text(r, "label|answer"), NULL, 0);
+}
+
+/* Each option takes the place of the gap, and what follows is the same. */
+static void read_winogrande(struct reading *r)
+{
+    static const char *const labels[] = { "1", "2" };
+    const char *all = text(r, "sentence"), *gap = strchr(all, '_');
+
+    for (int i = 0; i < 2; i++) {
+        const char *option = text(r, i ? "option2" : "option1");
+        const char *context = arena_printf(&r->mem, "%.*s%s",
+                                           (int)strcspn(all, "_"), all, option);
+
+        add_choice(r, context, context, gap ? strip(r, gap + 1) : "");
+    }
+    if (!gap)
+        refuse(r, "there is no _ in the", 8, "sentence");
+    set_right(r, text(r, "answer"), labels, 2);
+}
+
+/* Without the full stop of the premise, and with small letters after the
+ * connective. */
+static void read_copa(struct reading *r)
+{
+    const char *premise = strip(r, text(r, "premise")), *choice[2];
+    const bool cause = strcmp(text(r, "question"), "cause") == 0;
+    const int n = (int)strlen(premise);
+
+    for (int i = 0; i < 2; i++) {
+        const char *s = text(r, i ? "choice2" : "choice1");
+
+        choice[i] =
+            arena_printf(&r->mem, " %c%s",
+                         *s ? tolower((unsigned char)*s) : ' ', *s ? s + 1 : s);
+    }
+    add_two(r,
+            arena_printf(&r->mem, "%.*s %s", n > 0 ? n - 1 : 0, premise,
+                         cause ? "because" : "therefore"),
+            choice[0], choice[1]);
+    set_right(r, text(r, "label"), NULL, 0);
+}
+
+static void read_sciq(struct reading *r)
+{
+    static const char *const keys[] = { "distractor1", "distractor2",
+                                        "distractor3", "correct_answer" };
+    const char *support = text(r, "support"), *end;
+    const char *context = arena_printf(
+        &r->mem, "%s\nQuestion: %s\nAnswer:", find_stripped(support, &end),
+        text(r, "question"));
+
+    for (int i = 0; i < 4; i++)
+        add_choice(r, context, text(r, keys[i]), text(r, keys[i]));
+    r->right = 3;
+}
+
+enum { HELLASWAG, TASKS = 10, PLAIN = TASKS - 1 };
+
+static const struct task {
+    const char *file;
+    void (*read)(struct reading *);
+} tasks[TASKS] = {
+    [HELLASWAG] = { "hellaswag_val.jsonl", read_hellaswag },
+    { "ARC-Easy-Test.jsonl", read_arc },
+    { "ARC-Challenge-Test.jsonl", read_arc },
+    { "openbookqa.jsonl", read_openbookqa },
+    { "piqa.jsonl", read_piqa },
+    { "boolq.jsonl", read_boolq },
+    { "winogrande.jsonl", read_winogrande },
+    { "copa.jsonl", read_copa },
+    { "sciq.jsonl", read_sciq },
+    [PLAIN] = { "questions.jsonl", read_plain },
+};
+
+const char *const multiple_choice_tasks[] = {
+    "hellaswag",           "arc_easy", "arc_challenge",
+    "openbookqa",          "piqa",     "boolq",
+    "winogrande",          "copa",     "sciq",
+    MULTIPLE_CHOICE_PLAIN, NULL,
+};
+
+const char *multiple_choice_file(int task)
+{
+    return tasks[task].file;
+}
+
+static int read_line(struct reading *r, const struct task *task,
+                     const char *line, size_t n, struct err *e)
 {
     json_error_t why;
     json_t *o = json_loadb(line, n, 0, &why);
-    struct question q = { 0 };
-    int ret = -1;
 
+    *r = (struct reading){ .line = o, .e = e };
     if (!o)
-        err_set(e, ERR_INPUT, "%s", why.text);
-    else
-        ret = read_question(o, &q, e);
-    if (ret == 0 && eng) {
-        if (eng->set->eval.hellaswag_style == HELLASWAG_HARNESS)
-            prepare_as_harness(o, &q);
-        ret = ask_question(eng, &q, tally, e);
-    }
-    arena_clear(&q.mem);
+        return err_set(e, ERR_INPUT, "%s", why.text);
+    task->read(r);
     json_decref(o);
+    return r->bad ? -1 : 0;
+}
+
+/* Sums over the questions. */
+enum { ASKED, RIGHT, CUT = RIGHT + LENGTHS, NONFINITE, TALLIES };
+
+/* A continuation after its context, and its loss. */
+struct request {
+    int32_t *id; /* at most one more than the context of the model */
+    int64_t n, begin;
+    double length[LENGTHS];
+    double loss;
+    int of, right; /* of the first of a question: its choices */
+};
+
+struct questions {
+    struct engine *engine;
+    const struct task *task;
+    struct request *request;
+    struct request **longest; /* the same, the longest first */
+    size_t n, room;
+    double tally[TALLIES];
+};
+
+/* ---- questions --------------------------------------------------------- */
+
+/* As the harness does: the tokens of the context, and of both together those
+ * behind that many. */
+static void add_request(struct questions *q, const struct choice *c)
+{
+    const struct tokenizer *t = q->engine->data.tokenizer;
+    const size_t room = (size_t)q->engine->gpt.T + 1;
+    char *both = xasprintf("%s%s", c->context, c->continuation);
+    struct ids ids = { 0 }, all = { 0 };
+    struct request *r;
+    size_t begin, cut;
+
+    if (!*c->context && tokenizer_eot(t) >= 0)
+        ids_add(&ids, tokenizer_eot(t));
+    tokenizer_encode(t, c->context, strlen(c->context), 0, &ids);
+    tokenizer_encode(t, both, strlen(both), 0, &all);
+    begin = ids.n ? ids.n : 1;
+    for (size_t i = *c->context ? ids.n : 0; i < all.n; i++)
+        ids_add(&ids, all.id[i]);
+    cut = ids.n > room ? ids.n - room : 0;
+    memmove(ids.id, ids.id + cut, (ids.n - cut) * sizeof *ids.id);
+    q->tally[CUT] += cut > 0;
+    GROW(q->request, q->n, q->room);
+    r = &q->request[q->n++];
+    *r = (struct request){
+        .id = ids.id,
+        .n = (int64_t)(ids.n - cut),
+        .begin = begin > cut ? (int64_t)(begin - cut) : 1,
+    };
+    for (int k = 0; k < LENGTHS; k++)
+        r->length[k] =
+            c->length[k] > 0 ? c->length[k] : (double)(r->n - r->begin);
+    free(both);
+    free(all.id);
+}
+
+static int add_question(struct questions *q, const char *line, size_t n,
+                        bool own, struct err *e)
+{
+    const size_t at = q->n;
+    struct reading r;
+    int ret = read_line(&r, q->task, line, n, e);
+
+    for (int i = 0; ret == 0 && own && i < r.n; i++) {
+        log_debug("'%s' + '%s'", r.choice[i].context, r.choice[i].continuation);
+        add_request(q, &r.choice[i]);
+        q->request[at].of = r.n;
+        q->request[at].right = r.right;
+    }
+    arena_clear(&r.mem);
     return ret;
 }
 
-static size_t line_length(const char *line)
-{
-    const size_t n = strcspn(line, "\n");
-
-    return n + (line[n] == '\n');
-}
-
-/* Read the file, and check what will be asked. */
-static int read_questions(struct buf *text, const char *path, int64_t limit,
-                          struct err *e)
+/* Read all questions, and keep those of this rank, which has a share; *bytes is
+ * the size of the file. */
+static int read_questions(struct questions *q, const char *path, int64_t limit,
+                          int shares, int64_t *bytes, struct err *e)
 {
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct buf text = BUF_INIT;
     int64_t at = 0;
+    int ret = 0;
 
     if (fd < 0)
         return err_open(e, "cannot open %s", path);
-    if (buf_read_open(text, fd, path, MOST_TEXT, e) < 0)
+    if (buf_read_open(&text, fd, path, MOST_TEXT, e) < 0)
         return -1;
-    for (const char *line = text->s; *line && (limit == 0 || at < limit);) {
-        const size_t n = line_length(line);
+    *bytes = (int64_t)text.len;
+    for (const char *line = text.s;
+         *line && (limit == 0 || at < limit) && ret == 0; at++) {
+        const size_t n = strcspn(line, "\n");
 
-        at++;
-        if (ask_line(NULL, line, n, NULL, e) < 0)
-            return err_wrap(e, "%s:%lld", path, (long long)at);
-        line += n;
+        ret = add_question(q, line, n,
+                           at % shares == q->engine->coll.rank % shares, e);
+        if (ret < 0)
+            err_wrap(e, "%s:%lld", path, (long long)at + 1);
+        line += n + (line[n] == '\n');
     }
-    return at > 0 ? 0 : err_set(e, ERR_INPUT, "%s contains no questions", path);
+    buf_clear(&text);
+    return ret < 0 || at > 0
+               ? ret
+               : err_set(e, ERR_INPUT, "%s contains no questions", path);
 }
 
 /* All ranks read the same, or none asks. */
-static int agree_questions(struct engine *eng, const char *path, int64_t bytes,
+static int agree_questions(struct questions *q, const char *path, int64_t bytes,
                            bool *unread, struct err *e)
 {
+    struct coll *c = &q->engine->coll;
     int64_t most = bytes, least = -bytes;
 
-    if (coll_max(&eng->coll, &most, e) < 0 ||
-        coll_max(&eng->coll, &least, e) < 0) {
+    if (coll_max(c, &most, e) < 0 || coll_max(c, &least, e) < 0) {
         *unread = false;
         return -1;
     }
@@ -326,56 +517,160 @@ static int agree_questions(struct engine *eng, const char *path, int64_t bytes,
     return *unread ? -1 : 0;
 }
 
-static int ask_all(struct engine *eng, const char *text, int64_t limit,
-                   double tally[TALLIES], bool *stopped, struct err *e)
+/* ---- losses ------------------------------------------------------------ */
+
+static int by_length(const void *a, const void *b)
+{
+    const struct request *x = *(struct request *const *)a;
+    const struct request *y = *(struct request *const *)b;
+
+    return x->n != y->n ? (x->n < y->n) - (x->n > y->n) : (x > y) - (x < y);
+}
+
+/* Score some requests, of which the first is the longest, in sequences that are
+ * no longer than it needs, unless the device wants all of one size; returns how
+ * many. */
+static int score(struct engine *eng, struct request **r, size_t n,
+                 struct err *e)
+{
+    const int64_t T = eng->gpt.T;
+    const int64_t most =
+        eng->dev.type->any_size ? (r[0]->n - 1 + STEP - 1) / STEP * STEP : T;
+    const int64_t t = most > T ? T : most > 0 ? most : STEP;
+    const int64_t B = eng->gpt.B, rows = t == T ? B : B * T / t;
+    const int64_t now = (int64_t)n < rows ? (int64_t)n : rows;
+    int ret;
+
+    for (int64_t at = 0; at < now * t; at++) {
+        const struct request *of = r[at / t];
+        const int64_t next = at % t + 1;
+
+        eng->batch.x[at] = next <= of->n ? of->id[next - 1] : 0;
+        eng->batch.y[at] =
+            next < of->n && next >= of->begin ? of->id[next] : -1;
+    }
+    gpt_resize(&eng->gpt, rows, t);
+    ret = engine_forward(eng, now, e);
+    gpt_resize(&eng->gpt, B, T);
+    for (int64_t at = 0; at < now * t && ret == 0; at++)
+        if (eng->batch.y[at] >= 0)
+            r[at / t]->loss += (double)eng->batch.losses[at];
+    return ret < 0 ? -1 : (int)now;
+}
+
+/* Ranks may have different numbers of batches. */
+static int score_all(struct questions *q, bool *stopped, struct err *e)
+{
+    struct engine *eng = q->engine;
+    int64_t left = (int64_t)q->n, turn = 0;
+
+    q->longest = xcalloc(q->n + 1, sizeof *q->longest);
+    for (size_t i = 0; i < q->n; i++)
+        q->longest[i] = &q->request[i];
+    qsort(q->longest, q->n, sizeof *q->longest, by_length);
+    for (size_t at = 0; left > 0; left = (int64_t)(q->n - at)) {
+        int done = 0;
+
+        if (coll_max(&eng->coll, &left, e) < 0 ||
+            eval_check_signals(eng, turn++, stopped, e) < 0)
+            return -1;
+        if (*stopped)
+            break;
+        if (at < q->n)
+            done = score(eng, q->longest + at, q->n - at, e);
+        if (done < 0)
+            return -1;
+        at += (size_t)done;
+    }
+    return 0;
+}
+
+/* ---- answers ----------------------------------------------------------- */
+
+static int find_answer(const struct request *r, int length)
+{
+    int best = 0;
+
+    for (int i = 1; i < r->of; i++)
+        if (r[i].loss / r[i].length[length] <
+            r[best].loss / r[best].length[length])
+            best = i;
+    return best;
+}
+
+static void count_answers(struct questions *q)
+{
+    const struct request *r;
+
+    for (size_t at = 0; at < q->n; at += (size_t)r->of) {
+        r = &q->request[at];
+        q->tally[ASKED]++;
+        for (int k = 0; k < LENGTHS; k++)
+            q->tally[RIGHT + k] += find_answer(r, k) == r->right;
+        for (int i = 0; i < r->of; i++) {
+            q->tally[NONFINITE] += !isfinite(r[i].loss);
+            log_debug("question %.0f: choice %d of %d: %.6f", q->tally[ASKED],
+                      i + 1, r->of, -r[i].loss);
+        }
+    }
+}
+
+static void set_result(const struct questions *q,
+                       struct multiple_choice_result *r)
+{
+    const double *t = q->tally, n = t[ASKED];
+    /* without a loss, no choice is the likeliest */
+    const double bad = t[NONFINITE] > 0 ? (double)NAN : 0;
+
+    r->questions = (int64_t)n;
+    r->acc = t[RIGHT] / n + bad;
+    r->acc_stderr = sqrt(r->acc * (1 - r->acc) / (n - 1));
+    r->acc_norm = t[RIGHT + 1] / n + bad;
+    r->acc_bytes = t[RIGHT + 2] / n + bad;
+    if (t[CUT] > 0 && q->engine->coll.rank == 0)
+        log_warn("%.0f texts have lost their beginning to the model's context "
+                 "of %lld tokens",
+                 t[CUT], (long long)q->engine->gpt.T);
+}
+
+int multiple_choice_eval(struct engine *eng, int task, const char *path,
+                         int64_t limit, struct multiple_choice_result *r,
+                         struct err *e)
 {
     /* where a forward needs all ranks, all of them answer every question */
     const int shares = parallel_gathers(&eng->parallel) ? 1 : eng->coll.size;
-    size_t n;
-
-    for (int64_t at = 0; *text && (limit == 0 || at < limit); at++) {
-        n = line_length(text);
-        if (at % shares == 0 &&
-            eval_check_signals(eng, at / shares, stopped, e) < 0)
-            return -1;
-        if (*stopped)
-            return 0;
-        if (at % shares == eng->coll.rank % shares &&
-            ask_line(eng, text, n, tally, e) < 0)
-            return -1;
-        text += n;
-    }
-    return shares > 1 ? coll_sum_f64(&eng->coll, tally, TALLIES, e) : 0;
-}
-
-int multiple_choice_eval(struct engine *eng, const char *path, int64_t limit,
-                         struct multiple_choice_result *r, struct err *e)
-{
-    const double before = clock_mono();
-    double tally[TALLIES] = { 0 };
-    struct buf text = BUF_INIT;
+    struct questions q = { .engine = eng, .task = &tasks[task] };
+    int64_t bytes = -1;
     int ret;
 
-    *r = (struct multiple_choice_result){ 0 };
+    *r = (struct multiple_choice_result){ .seconds = clock_mono() };
     if (!eng->data.tokenizer)
         return err_set(e, ERR_USAGE,
                        "questions need a tokenizer; set data.tokenizer");
-    r->unread = read_questions(&text, path, limit, e) < 0;
-    ret = agree_questions(eng, path, r->unread ? -1 : (int64_t)text.len,
-                          &r->unread, e);
+    r->unread = read_questions(&q, path, limit, shares, &bytes, e) < 0;
+    ret = agree_questions(&q, path, r->unread ? -1 : bytes, &r->unread, e);
     if (ret == 0)
-        ret = ask_all(eng, text.s, limit, tally, &r->stopped, e);
-    buf_clear(&text);
-    if (ret < 0 || r->stopped)
-        return ret;
-    if (tally[CUT] > 0 && eng->coll.rank == 0)
-        log_warn("endings cut to the model's context of %lld tokens: %.0f",
-                 (long long)eng->gpt.T, tally[CUT]);
-    if (tally[NONFINITE] > 0) /* then no ending is the likeliest */
-        tally[RIGHT] = tally[RIGHT_NORM] = (double)NAN;
-    r->questions = (int64_t)tally[ASKED];
-    r->acc = tally[RIGHT] / tally[ASKED];
-    r->acc_norm = tally[RIGHT_NORM] / tally[ASKED];
-    r->seconds = clock_mono() - before;
-    return 0;
+        ret = score_all(&q, &r->stopped, e);
+    if (ret == 0 && !r->stopped) {
+        count_answers(&q);
+        ret = shares > 1 ? coll_sum_f64(&eng->coll, q.tally, TALLIES, e) : 0;
+    }
+    if (ret == 0 && !r->stopped)
+        set_result(&q, r);
+    for (size_t i = 0; i < q.n; i++)
+        free(q.request[i].id);
+    free(q.request);
+    free(q.longest);
+    r->seconds = clock_mono() - r->seconds;
+    return ret;
+}
+
+int multiple_choice_set(struct engine *eng, struct multiple_choice_result *r,
+                        struct err *e)
+{
+    const struct eval_settings *s = &eng->set->eval;
+    const bool plain = s->hellaswag_style == HELLASWAG_PLAIN;
+
+    return multiple_choice_eval(eng, plain ? PLAIN : HELLASWAG, s->hellaswag,
+                                s->hellaswag_limit, r, e);
 }

@@ -209,13 +209,10 @@ static int run_validation(struct train *t, bool *stop, struct err *e)
 
 static int ask_questions(struct train *t, struct err *e)
 {
-    const struct eval_settings *c = &t->engine->set->eval;
     const double began = clock_mono();
     struct multiple_choice_result r;
 
-    if (multiple_choice_eval(t->engine, c->hellaswag, c->hellaswag_limit, &r,
-                             e) < 0 &&
-        !r.unread)
+    if (multiple_choice_set(t->engine, &r, e) < 0 && !r.unread)
         return -1;
     t->signalled |= r.stopped;
     if (r.stopped)

@@ -1,0 +1,40 @@
+"""Print what lm_eval computes of the questions in a folder.
+
+usage: tasks.py MODEL FOLDER NAME=FILE...
+
+A line for each choice has the file and the log-likelihood; one for each task
+has acc, acc_norm and acc_bytes.  NAME is the path of a task in lm_eval, such as
+piqa/piqa.
+"""
+
+import pathlib
+import sys
+
+import lm_eval
+from lm_eval.api.task import ConfigurableTask
+from lm_eval.models.huggingface import HFLM
+from lm_eval.tasks._yaml_loader import load_yaml
+
+model, folder, *names = sys.argv[1:]
+tasks = pathlib.Path(lm_eval.__file__).parent / "tasks"
+lm = HFLM(pretrained=model, device="cpu", dtype="float32", batch_size=1)
+for name in names:
+    path, file = name.split("=")
+    config = load_yaml(tasks / f"{path}.yaml")
+    for key in ("tag", "training_split", "validation_split", "dataset_name"):
+        config.pop(key, None)
+    config.update(task="own", dataset_path="json", test_split="train",
+                  dataset_kwargs={"data_files": f"{folder}/{file}.jsonl"},
+                  metric_list=[{"metric": m, "aggregation": "mean",
+                                "higher_is_better": True}
+                               for m in ("acc", "acc_norm", "acc_bytes")])
+    task = ConfigurableTask(config=config)
+    scores = []
+    for doc in task.eval_docs:
+        requests = task.construct_requests(doc, task.fewshot_context(doc, 0))
+        answers = lm.loglikelihood(requests, disable_tqdm=True)
+        scores.append(task.process_results(doc, answers))
+        for answer in answers:
+            print(file, "%.4f" % answer[0])
+    print(file, *("%.4f" % (sum(s[m] for s in scores) / len(scores))
+            for m in ("acc", "acc_norm", "acc_bytes")))
