@@ -380,38 +380,40 @@ static void test_ways(const struct variant *v)
     free(want);
 }
 
-/* Losses of the first n sequences; those of the others stay as they are. */
-static void forward_some(struct model *m, int64_t n, float *losses)
+/* Losses of the first n sequences of T positions; the others stay as they are.
+ */
+static void forward_some(struct model *m, int64_t n, int64_t T, float *losses)
 {
+    const int64_t all = m->gpt.T;
     const struct tensor *out = graph_val(&m->gpt.graph, m->gpt.output);
     const size_t bytes = (size_t)(batch * m->gpt.T) * sizeof *losses;
     struct err e = { 0 };
 
     m->dev.type->put(&m->dev, out->data, losses, bytes);
-    gpt_resize(&m->gpt, n, m->gpt.T);
+    gpt_resize(&m->gpt, n, T);
     gpt_set_inputs(&m->gpt, m->x, m->y);
     graph_run_forward(&m->gpt.graph);
     m->dev.type->get(&m->dev, losses, out->data, bytes);
     if (dev_sync(&m->dev, &e) < 0)
         diag("%s", e.text);
-    gpt_resize(&m->gpt, batch, m->gpt.T);
+    gpt_resize(&m->gpt, batch, all);
 }
 
 static void test_resize(const struct variant *v)
 {
     struct model m;
     float *some;
-    int64_t T, same = 0, kept = 0;
+    int64_t T, same = 0, kept = 0, near = 0;
 
     if (!model_open(&m, v, "cpu", batch, true, NULL))
         return;
     T = m.gpt.T;
     some = xcalloc((size_t)(batch * T), sizeof *some);
     make_batch(&m, 0);
-    forward_some(&m, batch, m.losses);
+    forward_some(&m, batch, T, m.losses);
     for (int64_t i = 0; i < batch * T; i++)
         some[i] = -1;
-    forward_some(&m, 1, some);
+    forward_some(&m, 1, T, some);
     for (int64_t i = 0; i < batch * T; i++)
         if (i < T)
             same += some[i] == m.losses[i];
@@ -420,7 +422,12 @@ static void test_resize(const struct variant *v)
     ok(same == T && kept == (batch - 1) * T,
        "%s: one sequence of the batch has its losses, and no other is computed",
        v->name);
-    forward_some(&m, batch, some);
+    forward_some(&m, 1, T / 2, some);
+    for (int64_t i = 0; i < T / 2; i++)
+        near += fabsf(some[i] - m.losses[i]) < 1e-4f;
+    ok(near == T / 2, "%s: half of a sequence has the losses of the whole",
+       v->name);
+    forward_some(&m, batch, T, some);
     ok(memcmp(some, m.losses, (size_t)(batch * T) * sizeof *some) == 0,
        "%s: the whole batch has the same losses after that", v->name);
     free(some);
