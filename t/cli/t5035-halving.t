@@ -58,6 +58,24 @@ is "$(steps)" "200 200 200 200 100 100 100 100 200 200 200 200 " \
 like err "2 of 3 groups of seeds are not worse than the best" \
     "the message says how many groups are not worse"
 
+# A cell that ends with NaN is dropped with its group, and not tried in each rung.
+cat >dies.sh <<'END'
+#!/bin/sh
+echo "$1" >>tried
+test "$1" != dead || { echo step=1 val/loss=nan; exit 5; }
+exec ./curve.sh "$@"
+END
+chmod +x dies.sh
+# shellcheck disable=SC2086
+gtrack sweep -o dead $drop --set sweep.rungs=3 --seeds 2 --grid x=0,dead,0.001 --tsv \
+    -- gtrack exec -- ./dies.sh '{x}' '{seed}' '{sweep.steps}' >out 2>err
+is "$? $(sort tried | uniq -c | tr -s ' \n' ' ')" "1  6 0 6 0.001 1 dead " \
+    "a cell that fails is tried once, and its other seeds are not tried"
+is "$(column status | tr '\n' ' ')" \
+    "FINISHED FINISHED FAILED missing FINISHED FINISHED " "the other groups are trained to the end"
+like err "4 of 6 cells are done" "the message counts the cells that are done"
+like err "1 of 6 cells failed" "the message counts the cells that failed"
+
 # Values that are chosen by the results.
 cat >bowl.sh <<'END'
 #!/bin/sh
