@@ -260,7 +260,7 @@ void table_cell_latex(struct buf *out, const struct table_cell *c, int places)
             buf_printf(out, "$, $n=%" PRId64 "$)", c->i);
             break;
         }
-        /* fall through */
+        __attribute__((fallthrough));
     case TABLE_INT:
     case TABLE_REAL:
         table_cell_text(&text, c, places);
