@@ -259,6 +259,10 @@ is "$(gtrack -r whole1 ls --tsv --no-header -c experiment,damage
     gtrack -r whole1 fsck --no-header -q
     read_by 2>&1 | diff - want)" "other$tab" \
     "a run of gtrain that was moved has what it has read"
+letters one --ranks 2 --set train.batch=4 --set eval.hellaswag_limit=1 \
+    --set parallel.timeout=1m
+is "$? $(gtrack -r one metrics r hellaswag/acc --tsv --no-header | wc -l)" "0 2" \
+    "a rank that has no question waits for the others" "$(cat log)"
 printf '{"ctx":"a","endings":["b",' >>hella.jsonl
 sed -i 1,99999d hella.jsonl
 for ranks in '' ' --ranks 2 --set train.batch=4'; do

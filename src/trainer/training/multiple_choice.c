@@ -562,27 +562,30 @@ static int score(struct engine *eng, struct request **r, size_t n,
 static int score_all(struct questions *q, bool *stopped, struct err *e)
 {
     struct engine *eng = q->engine;
-    int64_t left = (int64_t)q->n, turn = 0;
+    int64_t turn = 0;
 
     q->longest = xcalloc(q->n + 1, sizeof *q->longest);
     for (size_t i = 0; i < q->n; i++)
         q->longest[i] = &q->request[i];
     qsort(q->longest, q->n, sizeof *q->longest, by_length);
-    for (size_t at = 0; left > 0; left = (int64_t)(q->n - at)) {
+    for (size_t at = 0;;) {
+        int64_t left = (int64_t)(q->n - at);
         int done = 0;
 
-        if (coll_max(&eng->coll, &left, e) < 0 ||
-            eval_check_signals(eng, turn++, stopped, e) < 0)
+        if (coll_max(&eng->coll, &left, e) < 0)
+            return -1;
+        if (left == 0)
+            return 0;
+        if (eval_check_signals(eng, turn++, stopped, e) < 0)
             return -1;
         if (*stopped)
-            break;
+            return 0;
         if (at < q->n)
             done = score(eng, q->longest + at, q->n - at, e);
         if (done < 0)
             return -1;
         at += (size_t)done;
     }
-    return 0;
 }
 
 /* ---- answers ----------------------------------------------------------- */
