@@ -148,21 +148,38 @@ static int evaluate_questions(struct engine *eng, struct table *t,
     return 0;
 }
 
-/* The questions of a task, in the folder of --data. */
-static int evaluate_task(struct engine *eng, struct table *t, const char *name,
-                         struct err *e)
+/* The number of a task, and its file in the folder of --data; or -1. */
+static int find_task(const char *name, char **path, struct err *e)
 {
     const int task = opt_find_word(multiple_choice_tasks, name);
-    struct multiple_choice_result r;
-    char *path;
-    int ret;
 
+    *path = NULL;
     if (task < 0) {
         err_set(e, ERR_USAGE, "there is no task %s", name);
         return opt_nearest_word(multiple_choice_tasks, name, e);
     }
-    path = path_join(data ? data : "data", multiple_choice_file(task));
-    ret = multiple_choice_eval(eng, task, path, limit, &r, e);
+    *path = path_join(data ? data : "data", multiple_choice_file(task));
+    return path_exists(*path) ? task : err_open(e, "cannot open %s", *path);
+}
+
+static int check_task(const char *name, struct err *e)
+{
+    char *path;
+    const int task = find_task(name, &path, e);
+
+    free(path);
+    return task < 0 ? -1 : 0;
+}
+
+static int evaluate_task(struct engine *eng, struct table *t, const char *name,
+                         struct err *e)
+{
+    struct multiple_choice_result r;
+    char *path;
+    const int task = find_task(name, &path, e);
+    const int ret =
+        task < 0 ? -1 : multiple_choice_eval(eng, task, path, limit, &r, e);
+
     free(path);
     if (ret < 0 || check_finite(r.acc, e) < 0)
         return -1;
@@ -173,16 +190,23 @@ static int evaluate_task(struct engine *eng, struct table *t, const char *name,
     return 0;
 }
 
+/* A task that cannot be asked is found before the first one is, whose answers
+ * may take hours. */
 static int evaluate_tasks(struct engine *eng, struct table *t, struct err *e)
 {
-    char *own = xstrdup(task_list), *rest = own, *name;
     int ret = 0;
 
     table_columns(t, "task", "questions", "acc", "acc_norm", "time",
                   "acc_stderr", "acc_bytes", NULL);
-    while (ret == 0 && (name = strsep(&rest, ", ")))
-        ret = *name ? evaluate_task(eng, t, name, e) : 0;
-    free(own);
+    for (int pass = 0; pass < 2 && ret == 0; pass++) {
+        char *own = xstrdup(task_list), *rest = own, *name;
+
+        while (ret == 0 && (name = strsep(&rest, ", ")))
+            if (*name)
+                ret =
+                    pass ? evaluate_task(eng, t, name, e) : check_task(name, e);
+        free(own);
+    }
     return ret;
 }
 

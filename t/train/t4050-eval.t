@@ -211,6 +211,11 @@ END
 gtrain eval run1 --tasks piqua >out 2>&1
 like out "there is no task piqua; did you mean piqa" \
     "an unknown task is refused, with the nearest one"
+echo '{"ctx":"a","endings":["b","c"],"label":0}' >tasks/questions.jsonl
+gtrain eval run1 -v --data tasks --tasks questions,hellaswag >out 2>&1
+is "$? $(grep -c 'question 1:' out) $(tail -n 1 out)" \
+    "3 0 gtrain: cannot open tasks/hellaswag_val.jsonl: No such file or directory" \
+    "a task without its file is found before any question is asked"
 
 write() { gtrain sample run1 --device cpu --prompt 'the ' --tokens 24 "$@" 2>err; }
 write --seed 3 >a && write --seed 3 >b && cmp -s a b
