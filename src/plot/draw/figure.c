@@ -245,13 +245,13 @@ void figure_data(const struct figure *f, struct buf *b)
     buf_str(b, "panel\trun\tcurve\tx\ty\tlow\thigh\n");
     for (size_t i = 0; i < f->n_panels; i++) {
         const struct panel *p = f->panel[i];
+        const size_t n = p->n_curves < SHARES ? p->n_curves : SHARES;
 
-        for (size_t k = 0; k < SHARES; k++)
-            share[k] =
-                (struct share){ p, p->n_curves * k / SHARES,
-                                p->n_curves * (k + 1) / SHARES, BUF_INIT };
-        threads_run(write_share, share, sizeof share[0], SHARES);
-        for (size_t k = 0; k < SHARES; k++) {
+        for (size_t k = 0; k < n; k++)
+            share[k] = (struct share){ p, p->n_curves * k / n,
+                                       p->n_curves * (k + 1) / n, BUF_INIT };
+        threads_run(write_share, share, sizeof share[0], (int)n);
+        for (size_t k = 0; k < n; k++) {
             buf_add(b, share[k].text.s, share[k].text.len);
             buf_clear(&share[k].text);
         }
