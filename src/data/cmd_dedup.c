@@ -29,12 +29,10 @@ static const struct opt dedup_opts[] = {
     { 0 }
 };
 
-enum { DOCUMENT_MAX = 1 << 30 };
-
 struct dedup {
     FILE *fp;
     struct hashset seen;
-    struct buf doc, line; /* a document in parts; a line of output */
+    struct buf line; /* of output */
     int64_t kept, omitted, omitted_bytes;
 };
 
@@ -49,68 +47,33 @@ static void write_bytes(struct dedup *d, const char *s, size_t n)
 
 /* Write a document that did not occur before, as the line that it was read from
  * if there is one. */
-static void write_if_new(struct dedup *d, const char *text, size_t n,
-                         const struct corpus_doc *from)
+static int write_if_new(void *arg, const struct corpus_doc *doc, struct err *e)
 {
-    if (!hashset_add(&d->seen, hash128(text, n, 0).hi)) {
-        d->omitted++;
-        d->omitted_bytes += (int64_t)n;
-        return;
-    }
-    d->kept++;
-    if (from->whole) {
-        write_bytes(d, from->whole, from->whole_len);
-        fputc('\n', d->fp);
-        return;
-    }
-    buf_trim(&d->line, 0);
-    jsonl_write(&d->line, text, n);
-    write_bytes(d, d->line.s, d->line.len);
-}
+    struct dedup *d = arg;
 
-/* The parts of a document are joined first. */
-static int add_part(struct dedup *d, const struct corpus_block *b,
-                    const struct corpus_doc *doc, struct err *e)
-{
-    if (doc->begins && doc->ends) {
-        write_if_new(d, doc->text, doc->len, doc);
+    (void)e;
+    if (!hashset_add(&d->seen, hash128(doc->text, doc->len, 0).hi)) {
+        d->omitted++;
+        d->omitted_bytes += (int64_t)doc->len;
         return 0;
     }
-    if (d->doc.len + doc->len > DOCUMENT_MAX)
-        return err_set(e, ERR_INPUT,
-                       "%s: a document has more than %d MiB; does the input "
-                       "need a --separator?",
-                       b->file, DOCUMENT_MAX >> 20);
-    buf_add(&d->doc, doc->text, doc->len);
-    if (doc->ends) {
-        write_if_new(d, d->doc.s, d->doc.len, doc);
-        buf_trim(&d->doc, 0);
+    d->kept++;
+    buf_trim(&d->line, 0);
+    if (doc->whole) {
+        buf_add(&d->line, doc->whole, doc->whole_len);
+        buf_char(&d->line, '\n');
+    } else {
+        jsonl_write(&d->line, doc->text, doc->len);
     }
-    return 0;
-}
-
-static int dedup_corpus(struct dedup *d, struct corpus *corpus, struct err *e)
-{
-    struct corpus_block *b;
-    int got;
-
-    while ((got = corpus_next(corpus, &b, e)) > 0) {
-        for (size_t i = 0; i < b->n && got > 0; i++)
-            if (add_part(d, b, &b->doc[i], e) < 0)
-                got = -1;
-        corpus_done(corpus, b);
-        if (got < 0 || ferror(d->fp))
-            break;
-    }
-    return got < 0 ? -1 : 0;
+    write_bytes(d, d->line.s, d->line.len);
+    return ferror(d->fp) != 0;
 }
 
 static int dedup_main(int argc, char **argv, struct err *e)
 {
     const bool to_stdout = strcmp(output, "-") == 0;
     struct corpus_conf conf;
-    struct dedup d = { .doc = BUF_INIT, .line = BUF_INIT };
-    struct corpus *corpus = NULL;
+    struct dedup d = { .line = BUF_INIT };
     struct save s = { 0 };
     char kept[NUM_TEXT], omitted[NUM_TEXT], bytes[NUM_TEXT];
     int ret = -1;
@@ -124,9 +87,7 @@ static int dedup_main(int argc, char **argv, struct err *e)
     if (!to_stdout && save_open(&s, output, e) < 0)
         return -1;
     d.fp = to_stdout ? stdout : s.fp;
-    if (corpus_open(&corpus, &conf, e) < 0)
-        goto out;
-    if (dedup_corpus(&d, corpus, e) < 0)
+    if (corpus_each(&conf, write_if_new, &d, e) < 0)
         goto out;
     if (!to_stdout && save_commit(&s, e) < 0)
         goto out;
@@ -136,10 +97,8 @@ static int dedup_main(int argc, char **argv, struct err *e)
     ret = 0;
 
 out:
-    corpus_close(corpus);
     save_abandon(&s);
     hashset_clear(&d.seen);
-    buf_clear(&d.doc);
     buf_clear(&d.line);
     return ret;
 }

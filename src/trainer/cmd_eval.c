@@ -229,9 +229,6 @@ struct reading {
     struct engine *engine;
     const struct leak_report *leaks; /* or NULL */
     int64_t leak;                    /* the one to look at first */
-    struct buf text;
-    char *file;
-    int64_t line;
     struct ids ids;
 
     int64_t documents;
@@ -294,7 +291,7 @@ static double score_tokens(struct reading *r, int64_t at, struct buf *losses)
 
 /* Does the training text contain the document?  The report has the documents in
  * the same order, except for those without words. */
-static const char *find_leak(struct reading *r)
+static const char *find_leak(struct reading *r, const struct corpus_doc *doc)
 {
     const struct leak_report *l = r->leaks;
 
@@ -303,7 +300,7 @@ static const char *find_leak(struct reading *r)
     for (int64_t i = r->leak; i < l->documents; i++) {
         const struct leak_doc *d = &l->doc[i];
 
-        if (d->line != r->line || strcmp(d->file, r->file) != 0)
+        if (d->line != doc->line || strcmp(d->file, doc->file) != 0)
             continue;
         r->leak = i + 1;
         return d->whole ? "whole" : d->found ? "part" : "";
@@ -311,8 +308,9 @@ static const char *find_leak(struct reading *r)
     return "";
 }
 
-static int score_document(struct reading *r, struct err *e)
+static int score_document(void *arg, const struct corpus_doc *d, struct err *e)
 {
+    struct reading *r = arg;
     struct engine *eng = r->engine;
     const int32_t eot = tokenizer_eot(eng->data.tokenizer);
     struct buf losses = BUF_INIT;
@@ -322,7 +320,7 @@ static int score_document(struct reading *r, struct err *e)
     r->ids.n = 0;
     if (eot >= 0)
         ids_add(&r->ids, eot);
-    tokenizer_encode(eng->data.tokenizer, r->text.s, r->text.len, 0, &r->ids);
+    tokenizer_encode(eng->data.tokenizer, d->text, d->len, 0, &r->ids);
     for (int64_t at = 0; ret == 0 && at + 1 < (int64_t)r->ids.n;
          at += eng->gpt.B * eng->gpt.T) {
         ret = engine_forward(eng, set_sequences(eng, &r->ids, at), e);
@@ -333,46 +331,11 @@ static int score_document(struct reading *r, struct err *e)
         const int64_t n = (int64_t)r->ids.n - 1;
 
         r->documents++;
-        buf_printf(&r->kept, "%s:%lld\t%lld\t%.9g\t%s\t%s\n", r->file,
-                   (long long)r->line, (long long)n, sum / (double)n,
-                   find_leak(r), losses.s);
+        buf_printf(&r->kept, "%s:%lld\t%lld\t%.9g\t%s\t%s\n", d->file,
+                   (long long)d->line, (long long)n, sum / (double)n,
+                   find_leak(r, d), losses.s);
     }
     buf_clear(&losses);
-    return ret;
-}
-
-static int add_part(struct reading *r, const struct corpus_block *b,
-                    const struct corpus_doc *d, struct err *e)
-{
-    if (d->begins) {
-        buf_trim(&r->text, 0);
-        free(r->file);
-        r->file = xstrdup(b->file);
-        r->line = d->line;
-    }
-    buf_add(&r->text, d->text, d->len);
-    return d->ends ? score_document(r, e) : 0;
-}
-
-static int score_all(struct reading *r, struct err *e)
-{
-    const struct corpus_conf conf = conf_of(&documents);
-    struct corpus *corpus;
-    struct corpus_block *b;
-    int got, ret = 0;
-
-    if (corpus_open(&corpus, &conf, e) < 0)
-        return -1;
-    while (ret == 0 && (got = corpus_next(corpus, &b, e)) != 0) {
-        if (got < 0) {
-            ret = -1;
-            break;
-        }
-        for (size_t i = 0; ret == 0 && i < b->n; i++)
-            ret = add_part(r, b, &b->doc[i], e);
-        corpus_done(corpus, b);
-    }
-    corpus_close(corpus);
     return ret;
 }
 
@@ -391,6 +354,7 @@ static int find_leaks(struct leak *leak, struct leak_report *out, struct err *e)
 static int read_documents(struct reading *r, struct err *e)
 {
     struct leak *leak = train_text ? leak_new(13) : NULL;
+    const struct corpus_conf own = conf_of(&documents);
     struct leak_report report;
     int ret = 0;
 
@@ -399,13 +363,11 @@ static int read_documents(struct reading *r, struct err *e)
         r->leaks = &report;
     }
     if (ret == 0)
-        ret = score_all(r, e);
+        ret = corpus_each(&own, score_document, r, e);
     if (ret == 0 && r->documents == 0)
         ret = err_set(e, ERR_INPUT, "there are no documents to evaluate");
     if (leak)
         leak_free(leak);
-    buf_clear(&r->text);
-    free(r->file);
     ids_clear(&r->ids);
     return ret;
 }
@@ -473,7 +435,7 @@ static int keep_in_run(const struct buf *text, struct err *e)
 static int evaluate_documents(struct engine *eng, struct table *t,
                               struct err *e)
 {
-    struct reading r = { .engine = eng, .text = BUF_INIT, .kept = BUF_INIT };
+    struct reading r = { .engine = eng, .kept = BUF_INIT };
     double sum = 0;
     int ret;
 

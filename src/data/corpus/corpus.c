@@ -201,6 +201,59 @@ void corpus_stats(struct corpus *c, struct corpus_stats *out)
     pthread_mutex_unlock(&c->lock);
 }
 
+enum { DOCUMENT_MAX = 1 << 30 };
+
+/* Add a part to the document, whose text is in *text if it has others. */
+static int add_part(struct corpus_doc *doc, struct buf *text,
+                    const struct corpus_block *b, const struct corpus_doc *part,
+                    struct err *e)
+{
+    if (part->begins) {
+        buf_trim(text, 0);
+        *doc = *part;
+        doc->file = b->file;
+    }
+    if (part->begins && part->ends)
+        return 0;
+    if (text->len + part->len > DOCUMENT_MAX)
+        return err_set(e, ERR_INPUT,
+                       "%s: a document has more than %d MiB; does the input "
+                       "need a --separator?",
+                       b->file, DOCUMENT_MAX >> 20);
+    buf_add(text, part->text, part->len);
+    doc->text = text->s;
+    doc->len = text->len;
+    return 0;
+}
+
+int corpus_each(const struct corpus_conf *conf, corpus_doc_fn *fn, void *arg,
+                struct err *e)
+{
+    struct corpus_doc doc = { 0 };
+    struct buf text = BUF_INIT;
+    struct corpus *corpus;
+    struct corpus_block *b;
+    int got, ret = 0;
+
+    if (corpus_open(&corpus, conf, e) < 0)
+        return -1;
+    while (ret == 0 && (got = corpus_next(corpus, &b, e)) != 0) {
+        if (got < 0) {
+            ret = -1;
+            break;
+        }
+        for (size_t i = 0; ret == 0 && i < b->n; i++) {
+            ret = add_part(&doc, &text, b, &b->doc[i], e);
+            if (ret == 0 && b->doc[i].ends)
+                ret = fn(arg, &doc, e);
+        }
+        corpus_done(corpus, b);
+    }
+    corpus_close(corpus);
+    buf_clear(&text);
+    return ret < 0 ? -1 : 0;
+}
+
 bool corpus_doc_in_share(const struct corpus_doc *d, double share)
 {
     const size_t n = d->len < CORPUS_KEY ? d->len : CORPUS_KEY;

@@ -93,6 +93,7 @@ struct corpus_conf {
 struct corpus_doc {
     const char *text; /* len bytes, which may include NULs */
     size_t len;
+    const char *file;  /* set by corpus_each() */
     int64_t line;      /* its first line, from 1; a row of Parquet */
     const char *whole; /* its line of JSON, if lines are kept, or NULL */
     size_t whole_len;
@@ -132,6 +133,15 @@ void corpus_stats(struct corpus *, struct corpus_stats *);
 
 /* Also reports what was skipped.  May be called at any time; NULL is fine. */
 void corpus_close(struct corpus *);
+
+/*
+ * Call a function for each document, in order, with its parts joined, until it
+ * returns -1, an error, or 1, enough.
+ */
+typedef int corpus_doc_fn(void *arg, const struct corpus_doc *, struct err *);
+
+int corpus_each(const struct corpus_conf *, corpus_doc_fn *, void *arg,
+                struct err *);
 
 /*
  * True for about this share of all documents.  It is decided by a hash of the
