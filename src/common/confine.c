@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <linux/landlock.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

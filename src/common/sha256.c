@@ -1,7 +1,6 @@
 #include "config.h"
 #include "common/sha256.h"
 
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 

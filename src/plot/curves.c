@@ -6,10 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/buf.h"
 #include "common/machine/threads.h"
 #include "plot/expression.h"
-#include "plot/history.h"
 #include "plot/smooth_choice.h"
 #include "store/query/find_key.h"
 #include "store/query/differ.h"

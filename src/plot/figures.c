@@ -13,7 +13,6 @@
 #include "common/log.h"
 #include "common/num.h"
 #include "common/path.h"
-#include "common/program.h"
 #include "common/sig.h"
 #include "store/query/differ.h"
 #include "store/read/index.h"

@@ -15,7 +15,6 @@
 #include "common/buf.h"
 #include "common/clock.h"
 #include "common/machine/cores.h"
-#include "common/mem.h"
 #include "common/sig.h"
 #include "common/spawn.h"
 

@@ -5,7 +5,6 @@
 #include "common/machine/cores.h"
 
 #include <math.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

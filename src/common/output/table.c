@@ -7,7 +7,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/buf.h"
 #include "common/output/pager.h"
 
 void table_column(struct table *t, const char *name)

@@ -3,9 +3,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,11 +14,8 @@
 #include "common/output/progress.h"
 #include "common/sig.h"
 #include "common/machine/threads.h"
-#include "common/err.h"
-#include "data/corpus/corpus.h"
 #include "data/shards/shard.h"
 #include "data/token/chat_template.h"
-#include "data/token/tokenizer.h"
 
 /*
  * encode_block - encode the documents of a block, and divide them into subsets

@@ -3,9 +3,7 @@
 
 #include <glob.h>
 #include <pthread.h>
-#include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>

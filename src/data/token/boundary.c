@@ -1,7 +1,6 @@
 #include "config.h"
 #include "data/token/boundary.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 #include "common/format/unicode.h"

@@ -7,7 +7,6 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "store/query/differ.h"
-#include "track/runs/column.h"
 #include "track/runs/run_facts.h"
 
 /* A table of all keys of many runs could take minutes: keep the keys that most

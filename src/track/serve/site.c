@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/output/emit.h"
 #include "store/format/saved_panels.h"
 #include "track/runs/column.h"
 #include "track/serve/delta.h"

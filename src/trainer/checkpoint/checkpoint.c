@@ -15,7 +15,6 @@
 #include "common/filelock.h"
 #include "common/log.h"
 #include "common/mem.h"
-#include "common/path.h"
 #include "common/save.h"
 #include "store/format/attempt.h"
 #include "store/format/store.h"

@@ -7,9 +7,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/num.h"
-#include "common/path.h"
 #include "store/format/store.h"
-#include "store/read/runs.h"
 #include "trainer/checkpoint/checkpoint_state.h"
 #include "trainer/checkpoint/checkpoint_sums.h"
 

@@ -19,7 +19,6 @@
 #include "trainer/model/graph.h"
 #include "trainer/model/graph_calls.h"
 #include "trainer/model/optim.h"
-#include "trainer/ranks/coll.h"
 #include "trainer/ranks/recording.h"
 
 /* The longest sequence that is tried: in attention, and half of it in the

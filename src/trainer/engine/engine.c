@@ -17,7 +17,6 @@
 #include "trainer/device/hardware.h"
 #include "trainer/model/graph.h"
 #include "trainer/model/resolve.h"
-#include "trainer/ranks/coll.h"
 #include "trainer/ranks/rank_memory.h"
 
 /* ---- the model -------------------------------------------------------- */

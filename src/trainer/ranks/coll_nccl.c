@@ -26,7 +26,6 @@
 #include <math.h>
 #include <pthread.h>
 #include <sched.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <unistd.h>
 

@@ -18,7 +18,6 @@
 #include "trainer/checkpoint/checkpoint_sums.h"
 #include "trainer/training/eval.h"
 #include "trainer/training/multiple_choice.h"
-#include "trainer/training/report.h"
 #include "trainer/training/sampler.h"
 #include "trainer/training/step.h"
 
