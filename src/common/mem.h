@@ -40,12 +40,12 @@ void *mem_alloc(size_t count, size_t size, const char *what, struct err *e);
 
 /* Make room for one more element in a growing array. */
 #define GROW(array, n, room)                                                   \
-    do {                                                                       \
-        if ((n) == (room)) {                                                   \
-            (room) = (room) ? (room)*2 : 16;                                   \
-            (array) = xrealloc((array), (size_t)(room), sizeof *(array));      \
-        }                                                                      \
-    } while (0)
+    ((n) < (room) ? (void)0                                                    \
+                  : (void)((room) = (room) ? (room)*2 : 16,                    \
+                           (array) = xrealloc((array), (size_t)(room),         \
+                                              sizeof *(array))))
+/* Add an element: APPEND(list, n, room) = element. */
+#define APPEND(array, n, room) (*(GROW(array, n, room), &(array)[(n)++]))
 
 struct arena {
     struct arena_block *last;

@@ -176,8 +176,7 @@ static int opt_set(const struct opt *o, const char *text, struct err *e)
     case OPT_LIST: {
         struct opt_list *l = o->value;
 
-        GROW(l->item, l->n, l->room);
-        l->item[l->n++] = text;
+        APPEND(l->item, l->n, l->room) = text;
         return 0;
     }
     case OPT_INT:

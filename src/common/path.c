@@ -135,8 +135,7 @@ char *path_cache(const char *name)
 
 void path_list_add(struct path_list *l, char *name)
 {
-    GROW(l->name, l->n, l->room);
-    l->name[l->n++] = name;
+    APPEND(l->name, l->n, l->room) = name;
 }
 
 void path_list_sort(struct path_list *l)

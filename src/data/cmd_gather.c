@@ -158,8 +158,7 @@ static void find_files(struct gatherer *s, int kind, const char *dir, int depth)
         } else if (S_ISREG(st.st_mode) && st.st_size <= FILE_MAX &&
                    matches(k->files, 14, names.name[i]) &&
                    !matches(k->except, 5, names.name[i])) {
-            GROW(s->file, s->n, s->room);
-            s->file[s->n++] = (struct gather_file){
+            APPEND(s->file, s->n, s->room) = (struct gather_file){
                 .path = path,
                 .key = hash128(path + skip, strlen(path + skip), 0).hi,
                 .kind = kind,

@@ -226,8 +226,7 @@ static struct group *find_group(struct group *g, size_t *n, const char *value)
         if (strcmp(g[i].value, value) == 0)
             return &g[i];
     g[*n] = (struct group){ .value = value, .number = (double)NAN };
-    if (!num_real(value, &g[*n].number))
-        g[*n].number = NAN;
+    num_real(value, &g[*n].number);
     return &g[(*n)++];
 }
 

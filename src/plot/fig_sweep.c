@@ -57,13 +57,10 @@ static struct point *find_point(struct sweep *s, const char *x, const char *y)
     for (size_t i = 0; i < s->n; i++)
         if (strcmp(s->point[i].x, x) == 0 && strcmp(s->point[i].y, y) == 0)
             return &s->point[i];
-    GROW(s->point, s->n, s->room);
-    p = &s->point[s->n++];
-    *p = (struct point){ .x = x, .y = y };
-    if (!num_real(x, &p->nx))
-        p->nx = (double)NAN;
-    if (!num_real(y, &p->ny))
-        p->ny = (double)NAN;
+    p = &APPEND(s->point, s->n, s->room);
+    *p = (struct point){ .x = x, .y = y, .nx = NAN, .ny = NAN };
+    num_real(x, &p->nx);
+    num_real(y, &p->ny);
     return p;
 }
 
@@ -234,8 +231,7 @@ static int gather_points(struct sweep *s, const struct run_set *set,
         s->key = key;
         s->high = curve_kind_high_is_good(key);
         p = find_point(s, x, y);
-        GROW(p->value, p->n, p->room);
-        p->value[p->n++] = best;
+        APPEND(p->value, p->n, p->room) = best;
     }
     if (s->n == 0 && !metrics)
         return find_key_fail(set->run, set->n, METRIC, s->metric, NULL, e);

@@ -141,8 +141,7 @@ static void add_to_cell(struct drawing *d, const struct thread_times_slice *s)
         if (c && c->thread == s->thread && c->to - c->from < d->width &&
             s->start - c->to < d->width)
             c->to = s->start;
-        GROW(d->cell, d->n, d->room);
-        c = &d->cell[d->n++];
+        c = &APPEND(d->cell, d->n, d->room);
         *c = (struct cell){ .thread = s->thread, .from = s->start };
     }
     c->to = s->end;

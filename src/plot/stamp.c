@@ -145,8 +145,7 @@ static bool parse_stamp(struct stamp *s, const char *at, const char *end)
         const char *next = memchr(word, ' ', (size_t)(stop - word));
 
         at = next ? next : stop;
-        GROW(s->word, s->n, s->room);
-        s->word[s->n++] = decode_word(word, (size_t)(at - word));
+        APPEND(s->word, s->n, s->room) = decode_word(word, (size_t)(at - word));
     }
     return s->n > 0;
 }

@@ -62,8 +62,7 @@ static int add_slice(struct reader *r, const struct event *v)
 
     if (name < 0)
         return -1;
-    GROW(t->slice, t->n, t->room);
-    t->slice[t->n++] = (struct thread_times_slice){
+    APPEND(t->slice, t->n, t->room) = (struct thread_times_slice){
         .thread = thread,
         .name = name,
         .start = v->start,

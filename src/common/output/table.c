@@ -11,8 +11,8 @@
 
 void table_column(struct table *t, const char *name)
 {
-    GROW(t->column, t->n_columns, t->room_columns);
-    t->column[t->n_columns++] = arena_strdup(&t->mem, name);
+    APPEND(t->column, t->n_columns, t->room_columns) =
+        arena_strdup(&t->mem, name);
 }
 
 void table_columns(struct table *t, const char *name, ...)
@@ -27,10 +27,8 @@ void table_columns(struct table *t, const char *name, ...)
 
 static struct table_cell *next_cell(struct table *t, enum table_type type)
 {
-    struct table_cell *c;
+    struct table_cell *c = &APPEND(t->cell, t->n_cells, t->room_cells);
 
-    GROW(t->cell, t->n_cells, t->room_cells);
-    c = &t->cell[t->n_cells++];
     *c = (struct table_cell){ .type = type };
     return c;
 }

@@ -10,8 +10,7 @@ enum { STRIDE = 64 };
 
 static void add_start(struct documents *d, int64_t at)
 {
-    GROW(d->start, d->n, d->room);
-    d->start[d->n++] = at;
+    APPEND(d->start, d->n, d->room) = at;
 }
 
 /* The text begins with the rest of a document, or with the first one. */

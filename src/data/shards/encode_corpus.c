@@ -87,8 +87,8 @@ static void add_range(struct encoded_block *r, size_t n, int subset)
         last->n += n;
         return;
     }
-    GROW(r->range, r->n_ranges, r->ranges_room);
-    r->range[r->n_ranges++] = (struct id_range){ n, subset };
+    APPEND(r->range, r->n_ranges, r->ranges_room) =
+        (struct id_range){ n, subset };
 }
 
 static void add_eot(const struct block_task *t)

@@ -124,8 +124,7 @@ static struct waiting take_document(struct source *s, int64_t rest,
 
 static void add_window(struct bestfit *b, size_t documents)
 {
-    GROW(b->first, b->n_windows, b->window_room);
-    b->first[b->n_windows++] = (int64_t)documents;
+    APPEND(b->first, b->n_windows, b->window_room) = (int64_t)documents;
 }
 
 /* Pack windows until there are enough or the documents end; the last window
@@ -153,8 +152,7 @@ static void pack_windows(struct bestfit *b, struct source *s)
             w = take_document(s, rest, b->whole ? b->n : 0);
             if (w.length > rest && (!b->whole || rest == b->n))
                 b->cut += w.length - rest;
-            GROW(b->doc, n, b->room);
-            b->doc[n++] = w.doc;
+            APPEND(b->doc, n, b->room) = w.doc;
             rest -= w.length;
         }
     }
@@ -445,8 +443,7 @@ static void want_windows(struct loader *l, int64_t first, int64_t n)
             return;
         for (int64_t i = 0; i <= l->conf.context; i += p.n) {
             p = window_range(l, w, i);
-            GROW(l->want, l->want_n, l->want_room);
-            l->want[l->want_n++] = p;
+            APPEND(l->want, l->want_n, l->want_room) = p;
         }
     }
 }

@@ -87,8 +87,7 @@ static int add_entry(struct lock *l, enum lock_role role, const char *path,
     if (strchr(path, '\n'))
         return err_set(e, ERR_USAGE, "the name of a file has a line break: %s",
                        path);
-    GROW(l->entry, l->n, l->room);
-    entry = &l->entry[l->n++];
+    entry = &APPEND(l->entry, l->n, l->room);
     relative = relative_path(l->folder, path);
     *entry = (struct lock_entry){ .role = role, .source = "" };
     entry->path = arena_strdup(&l->mem, relative);
@@ -291,8 +290,7 @@ static int load_line(struct lock *l, char *line)
         return -1;
     memcpy(entry.sha256, sha256, SHA256_TEXT);
     entry.path = arena_strdup(&l->mem, line);
-    GROW(l->entry, l->n, l->room);
-    l->entry[l->n++] = entry;
+    APPEND(l->entry, l->n, l->room) = entry;
     return 0;
 }
 

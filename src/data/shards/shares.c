@@ -179,8 +179,7 @@ static void add_phase(struct shares *s, struct line *line, int64_t from,
         before[k] += (due)count * own[k].rate;
         left[k] -= left[k] == ~(due)0 ? 0 : (due)count * own[k].rate;
     }
-    GROW(s->phase, s->phases, s->phase_room);
-    s->phase[s->phases++] = (struct phase){ from, own };
+    APPEND(s->phase, s->phases, s->phase_room) = (struct phase){ from, own };
 }
 
 /* Returns where the sequences end. */
@@ -278,8 +277,7 @@ static size_t choose_source(const struct shares *s, int64_t at)
 static void add_counts(struct shares *s)
 {
     for (size_t k = 0; k < s->n; k++) {
-        GROW(s->count, s->count_n, s->count_room);
-        s->count[s->count_n++] = s->turn[k].count;
+        APPEND(s->count, s->count_n, s->count_room) = s->turn[k].count;
     }
     s->blocks++;
 }

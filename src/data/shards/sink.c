@@ -93,8 +93,8 @@ static int finish_shard(struct sink *s, int subset, struct err *e)
         free(path);
         return -1;
     }
-    GROW(s->file, s->n_files, s->files_room);
-    s->file[s->n_files++] = (struct sink_file){ path, t->n };
+    APPEND(s->file, s->n_files, s->files_room) =
+        (struct sink_file){ path, t->n };
     t->number++;
     t->n = 0;
     return 0;
@@ -182,8 +182,7 @@ static void list_complete(struct sink *s)
 {
     for (int i = 0; i < SUBSETS; i++) {
         for (int64_t k = 0; k < s->shard[i].number; k++) {
-            GROW(s->file, s->n_files, s->files_room);
-            s->file[s->n_files++] =
+            APPEND(s->file, s->n_files, s->files_room) =
                 (struct sink_file){ shard_path(s, i, k), s->conf.shard_tokens };
         }
     }

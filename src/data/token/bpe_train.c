@@ -88,9 +88,9 @@ static uint32_t pair_index(struct bpe_trainer *t, uint16_t left, uint16_t right)
         if (p->left == left && p->right == right)
             return t->slot[i] - 1;
     }
-    GROW(t->pair, t->n_pairs, t->pair_room);
-    t->pair[t->n_pairs] = (struct bpe_pair){ .left = left, .right = right };
-    t->slot[i] = (uint32_t)++t->n_pairs;
+    APPEND(t->pair, t->n_pairs, t->pair_room) =
+        (struct bpe_pair){ .left = left, .right = right };
+    t->slot[i] = (uint32_t)t->n_pairs;
     return t->slot[i] - 1;
 }
 
@@ -250,15 +250,14 @@ static void add_pair(struct bpe_trainer *t, uint16_t left, uint16_t right,
     struct bpe_pair *p = &t->pair[k];
 
     if (p->last == 0) {
-        GROW(t->risen, t->n_risen, t->risen_room);
-        t->risen[t->n_risen++] = k;
+        APPEND(t->risen, t->n_risen, t->risen_room) = k;
     }
     p->count += count;
     if (p->last == word + 1)
         return;
     p->last = word + 1;
-    GROW(t->found, t->n_found, t->found_room);
-    t->found[t->n_found++] = (struct occurrence){ k, word };
+    APPEND(t->found, t->n_found, t->found_room) =
+        (struct occurrence){ k, word };
 }
 
 static void merge_word(struct bpe_trainer *t, uint32_t w, uint16_t left,

@@ -113,8 +113,7 @@ static void add_part(struct sequence *s, uint32_t c)
     const struct nfc_row *r =
         bsearch(&key, nfc_classes, NFC_CLASSES, sizeof key, compare_range);
 
-    GROW(s->part, s->n, s->room);
-    s->part[s->n++] = (struct part){ c, r ? r->b : 0 };
+    APPEND(s->part, s->n, s->room) = (struct part){ c, r ? r->b : 0 };
 }
 
 static void decompose(struct sequence *s, uint32_t c)

@@ -199,8 +199,7 @@ int tokenizer_special(struct tokenizer *t, int64_t id, int flags,
         s.name = add_text(t, name, n);
     }
     s.match = s.name;
-    GROW(t->special, t->n_specials, t->special_room);
-    t->special[t->n_specials++] = s;
+    APPEND(t->special, t->n_specials, t->special_room) = s;
     return 0;
 }
 
@@ -218,8 +217,8 @@ int tokenizer_merge(struct tokenizer *t, int32_t left, int32_t right,
     if (t->n_merges >= TOKENIZER_MAX_MERGES - 1)
         return err_set(e, ERR_INPUT, "there are more than %d merges",
                        TOKENIZER_MAX_MERGES - 1);
-    GROW(t->merge, t->n_merges, t->merge_room);
-    t->merge[t->n_merges++] = (struct merge){ left, right, into };
+    APPEND(t->merge, t->n_merges, t->merge_room) =
+        (struct merge){ left, right, into };
     return 0;
 }
 

@@ -64,8 +64,7 @@ static struct joined_pair *find_joined(const struct tokenizer *t, size_t *n)
 
             if (right < 0)
                 continue;
-            GROW(list, *n, room);
-            list[(*n)++] =
+            APPEND(list, *n, room) =
                 (struct joined_pair){ (uint32_t)left, (uint32_t)right,
                                       (uint32_t)rank };
         }

@@ -64,8 +64,7 @@ static int read_int(struct unpickler *m, int n, int64_t *out, struct err *e)
 
 static int push_value(struct unpickler *m, struct pickle_value v)
 {
-    GROW(m->stack, m->n_stack, m->stack_room);
-    m->stack[m->n_stack++] = v;
+    APPEND(m->stack, m->n_stack, m->stack_room) = v;
     return 0;
 }
 
@@ -100,8 +99,8 @@ static int memo_put(struct unpickler *m, int64_t i, struct err *e)
     if (i < 0 || i > m->end - m->p + (int64_t)m->n_memo || m->n_stack == 0)
         return bad_pickle(e, "an impossible memo");
     while ((size_t)i >= m->n_memo) {
-        GROW(m->memo, m->n_memo, m->memo_room);
-        m->memo[m->n_memo++] = (struct pickle_value){ .type = NOTHING };
+        APPEND(m->memo, m->n_memo, m->memo_room) =
+            (struct pickle_value){ .type = NOTHING };
     }
     m->memo[i] = m->stack[m->n_stack - 1];
     return 0;
@@ -125,8 +124,7 @@ static int set_items(struct unpickler *m, size_t from, size_t dict,
     if ((m->n_stack - from) % 2 != 0 || m->stack[dict].type != DICT)
         return bad_pickle(e, "items without a dictionary");
     for (size_t i = from; i < m->n_stack; i += 2) {
-        GROW(m->item, m->n_items, m->items_room);
-        m->item[m->n_items++] =
+        APPEND(m->item, m->n_items, m->items_room) =
             (struct pickle_item){ m->stack[dict].n, m->stack[i],
                                   m->stack[i + 1] };
     }

@@ -233,15 +233,14 @@ int words_spill(struct words *w, struct err *e)
         return -1;
     }
     clear_table(w);
-    GROW(w->spill, w->n_spills, w->spills_room);
-    w->spill[w->n_spills++] = fp;
+    APPEND(w->spill, w->n_spills, w->spills_room) = fp;
     return 0;
 }
 
 static void list_add(struct word_list *l, const struct word_view *w)
 {
-    GROW(l->word, l->n, l->room);
-    l->word[l->n++] = (struct counted){ l->text.len, w->len, w->count };
+    APPEND(l->word, l->n, l->room) =
+        (struct counted){ l->text.len, w->len, w->count };
     buf_add(&l->text, w->s, w->len);
 }
 

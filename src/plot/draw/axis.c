@@ -148,8 +148,7 @@ bool axis_geometric(const double *values, size_t n)
 
 static void add_tick(struct axis *a, double at, const char *label)
 {
-    GROW(a->tick, a->n_ticks, a->tick_room);
-    a->tick[a->n_ticks++] = (struct tick){ at, label };
+    APPEND(a->tick, a->n_ticks, a->tick_room) = (struct tick){ at, label };
 }
 
 /* 0.0006 is "6e-4": no zeros in the exponent or at the end. */

@@ -54,18 +54,15 @@ struct panel *figure_panel(struct figure *f, const char *title)
     axis_init(&p->y, "", UNIT_NONE);
     axis_init(&p->y2, "", UNIT_NONE);
     p->inset_lo = p->inset_hi = NAN;
-    GROW(f->panel, f->n_panels, f->panel_room);
-    f->panel[f->n_panels++] = p;
+    APPEND(f->panel, f->n_panels, f->panel_room) = p;
     return p;
 }
 
 struct curve *panel_curve(struct figure *f, struct panel *p, const char *label,
                           size_t n)
 {
-    struct curve *c;
+    struct curve *c = &APPEND(p->curve, p->n_curves, p->curve_room);
 
-    GROW(p->curve, p->n_curves, p->curve_room);
-    c = &p->curve[p->n_curves++];
     *c = (struct curve){
         .label = label ? arena_strdup(&f->mem, label) : NULL,
         .run = "",
@@ -116,10 +113,10 @@ bool panel_shows(const struct panel *p)
 struct mark *panel_mark(struct panel *p, enum mark_type type, double x,
                         double y)
 {
-    GROW(p->mark, p->n_marks, p->mark_room);
-    p->mark[p->n_marks] =
-        (struct mark){ .type = type, .x = x, .y = y, .colour = COLOUR_GREY };
-    return &p->mark[p->n_marks++];
+    struct mark *m = &APPEND(p->mark, p->n_marks, p->mark_room);
+
+    *m = (struct mark){ .type = type, .x = x, .y = y, .colour = COLOUR_GREY };
+    return m;
 }
 
 void figure_note(struct figure *f, const char *fmt, ...)
@@ -134,16 +131,14 @@ void figure_note(struct figure *f, const char *fmt, ...)
     for (size_t i = 0; i < f->n_notes; i++)
         known = known || strcmp(f->note[i], b.s) == 0;
     if (!known) {
-        GROW(f->note, f->n_notes, f->note_room);
-        f->note[f->n_notes++] = arena_strdup(&f->mem, b.s);
+        APPEND(f->note, f->n_notes, f->note_room) = arena_strdup(&f->mem, b.s);
     }
     buf_clear(&b);
 }
 
 void figure_line(struct figure *f, const char *text)
 {
-    GROW(f->line, f->n_lines, f->line_room);
-    f->line[f->n_lines++] = arena_strdup(&f->mem, text);
+    APPEND(f->line, f->n_lines, f->line_room) = arena_strdup(&f->mem, text);
 }
 
 void figure_free(struct figure *f)

@@ -13,8 +13,7 @@ static void add_entry(struct panel *p, size_t first, const struct entry *e)
     for (size_t i = first; i < p->n_entries; i++)
         if (strcmp(p->entry[i].label, e->label) == 0)
             return;
-    GROW(p->entry, p->n_entries, p->entry_room);
-    p->entry[p->n_entries++] = *e;
+    APPEND(p->entry, p->n_entries, p->entry_room) = *e;
 }
 
 /* The entries that can be left out: owners, else all. */
@@ -134,8 +133,7 @@ void legend_share(struct figure *f, struct panel *p)
             known = known || strcmp(f->entry[k].label, p->entry[i].label) == 0;
         if (known)
             continue;
-        GROW(f->entry, f->n_entries, f->entry_room);
-        f->entry[f->n_entries++] = p->entry[i];
+        APPEND(f->entry, f->n_entries, f->entry_room) = p->entry[i];
     }
 }
 

@@ -28,8 +28,7 @@ static void keep(struct kept *k, size_t i)
 {
     if (k->n && k->index[k->n - 1] == i)
         return;
-    GROW(k->index, k->n, k->room);
-    k->index[k->n++] = i;
+    APPEND(k->index, k->n, k->room) = i;
 }
 
 static int by_index(const void *a, const void *b)
