@@ -77,14 +77,12 @@ static int build_metric(struct build *b, struct err *e)
     return 0;
 }
 
-static const struct figure_type metric = { build_metric, 2,
-                                           "a metric and a run are", true };
-
 const struct cmd fig_metric = {
     .name = "metric",
     .args = "NAME[,NAME...] RUN...",
     .help = "draw any metrics, by name or pattern",
     .opts = curve_opts,
     .run = figure_main,
-    .arg = &metric,
+    .arg = &(const struct figure_type){ build_metric, 2,
+                                        "a metric and a run are", true },
 };

@@ -183,16 +183,13 @@ static const struct opt dashboard_opts[] = {
     { 0 }
 };
 
-static const struct figure_type dashboard_figure = { build_dashboard, 1,
-                                                     "a run is", true };
-
 const struct cmd fig_dashboard = {
     .name = "dashboard",
     .args = "RUN...",
     .help = "draw several panels of a run",
     .opts = dashboard_opts,
     .run = figure_main,
-    .arg = &dashboard_figure,
+    .arg = &(const struct figure_type){ build_dashboard, 1, "a run is", true },
 };
 
 /* Add to the labels the parameters that tell the runs apart, at most three:
@@ -227,14 +224,11 @@ static int build_compare(struct build *b, struct err *e)
     return 0;
 }
 
-static const struct figure_type compare_figure = { build_compare, 1, "runs are",
-                                                   true };
-
 const struct cmd fig_compare = {
     .name = "compare",
     .args = "RUN...",
     .help = "draw losses, learning rate and throughput in four panels",
     .opts = curve_opts,
     .run = figure_main,
-    .arg = &compare_figure,
+    .arg = &(const struct figure_type){ build_compare, 1, "runs are", true },
 };

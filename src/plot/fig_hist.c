@@ -217,14 +217,12 @@ static const struct opt hist_opts[] = {
     COMMON_OPTS, SWEEP_OPT, LOOK_OPTS, OUT_OPTS, { 0 }
 };
 
-static const struct figure_type hist = { build_hist, 2,
-                                         "a histogram and a run are" };
-
 const struct cmd fig_hist = {
     .name = "hist",
     .args = "NAME RUN",
     .help = "draw how histograms change over the steps of a run",
     .opts = hist_opts,
     .run = figure_main,
-    .arg = &hist,
+    .arg = &(const struct figure_type){ build_hist, 2,
+                                        "a histogram and a run are" },
 };

@@ -104,13 +104,11 @@ static int build_hours(struct build *b, struct err *e)
 static const struct opt hours_opts[] = { COMMON_OPTS, SWEEP_OPT, AXIS_OPTS,
                                          LOOK_OPTS,   OUT_OPTS,  { 0 } };
 
-static const struct figure_type hours = { build_hours, 0, NULL };
-
 const struct cmd fig_hours = {
     .name = "hours",
     .args = "[RUN|FILTER]...",
     .help = "draw what the hours of runs were spent on",
     .opts = hours_opts,
     .run = figure_main,
-    .arg = &hours,
+    .arg = &(const struct figure_type){ build_hours, 0, NULL },
 };

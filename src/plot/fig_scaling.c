@@ -192,14 +192,11 @@ static const struct opt scaling_opts[] = { COMMON_OPTS, SWEEP_OPT, AXIS_OPTS,
                                            X_OPT,       SKIP_OPT,  LOOK_OPTS,
                                            OUT_OPTS,    { 0 } };
 
-static const struct figure_type scaling = { build_scaling, 1, "runs are",
-                                            true };
-
 const struct cmd fig_scaling = {
     .name = "scaling",
     .args = "RUN...",
     .help = "draw the loss against FLOPs or tokens, with a scaling law",
     .opts = scaling_opts,
     .run = figure_main,
-    .arg = &scaling,
+    .arg = &(const struct figure_type){ build_scaling, 1, "runs are", true },
 };

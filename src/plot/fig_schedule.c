@@ -156,13 +156,11 @@ static int build_schedule(struct build *b, struct err *e)
 static const struct opt schedule_opts[] = { COMMON_OPTS, AXIS_OPTS, SKIP_OPT,
                                             LOOK_OPTS,   OUT_OPTS,  { 0 } };
 
-static const struct figure_type schedule = { build_schedule, 1, "a table is" };
-
 const struct cmd fig_schedule = {
     .name = "schedule",
     .args = "FILE...",
     .help = "draw learning rates from gtrain plan --only schedule --tsv",
     .opts = schedule_opts,
     .run = figure_main,
-    .arg = &schedule,
+    .arg = &(const struct figure_type){ build_schedule, 1, "a table is" },
 };

@@ -653,14 +653,12 @@ static const struct opt sweep_opts[] = { COMMON_OPTS, SWEEP_OPT, FINISHED_OPT,
                                          AXIS_OPTS,   BAND_OPT,  LOOK_OPTS,
                                          OUT_OPTS,    { 0 } };
 
-static const struct figure_type sweep = { build_sweep, 2,
-                                          "a parameter and a metric are" };
-
 const struct cmd fig_sweep = {
     .name = "sweep",
     .args = "PARAM[,PARAM] METRIC [RUN...]",
     .help = "draw a metric's best value against one or two parameters",
     .opts = sweep_opts,
     .run = figure_main,
-    .arg = &sweep,
+    .arg = &(const struct figure_type){ build_sweep, 2,
+                                        "a parameter and a metric are" },
 };

@@ -332,13 +332,11 @@ static const struct opt timeline_opts[] = {
     COMMON_OPTS, XRANGE_OPT, LOOK_OPTS, OUT_OPTS, { 0 }
 };
 
-static const struct figure_type timeline = { build_timeline, 1, "a trace is" };
-
 const struct cmd fig_timeline = {
     .name = "timeline",
     .args = "FILE",
     .help = "draw what each thread did, from gtrain bench --timeline",
     .opts = timeline_opts,
     .run = figure_main,
-    .arg = &timeline,
+    .arg = &(const struct figure_type){ build_timeline, 1, "a trace is" },
 };
