@@ -89,11 +89,6 @@ const uint8_t *pretokenize_gpt2_piece(const uint8_t *p, const uint8_t *end)
     return spaced_piece(p, end, false);
 }
 
-static const uint8_t *digits_piece(const uint8_t *p, const uint8_t *end)
-{
-    return spaced_piece(p, end, true);
-}
-
 /* Like contraction_at(), for contractions in either case. */
 static size_t any_case_contraction_at(const uint8_t *p, const uint8_t *end)
 {
@@ -158,8 +153,8 @@ static const uint8_t *cl100k_others(const uint8_t *p, const uint8_t *end,
 
 /* The pieces of cl100k, llama3 and qwen2, which differ in white space at the
  * end and in how many numbers are a piece. */
-static const uint8_t *common_piece(const uint8_t *p, const uint8_t *end,
-                                   bool whole_tail, int numbers)
+static inline const uint8_t *common_piece(const uint8_t *p, const uint8_t *end,
+                                          bool whole_tail, int numbers)
 {
     const size_t short_form = any_case_contraction_at(p, end);
     const uint8_t *others;
@@ -178,21 +173,6 @@ static const uint8_t *common_piece(const uint8_t *p, const uint8_t *end,
         return skip_class(p + n, end, UNICODE_LETTER);
     others = cl100k_others(p, end, "\r\n");
     return others ? others : cl100k_space(p, end, whole_tail);
-}
-
-static const uint8_t *cl100k_piece(const uint8_t *p, const uint8_t *end)
-{
-    return common_piece(p, end, true, 3);
-}
-
-static const uint8_t *llama3_piece(const uint8_t *p, const uint8_t *end)
-{
-    return common_piece(p, end, false, 3);
-}
-
-static const uint8_t *qwen2_piece(const uint8_t *p, const uint8_t *end)
-{
-    return common_piece(p, end, false, 1);
 }
 
 /* In o200k upper-case letters are the head of a word and lower-case letters its
@@ -261,12 +241,6 @@ static const uint8_t *o200k_piece(const uint8_t *p, const uint8_t *end)
     return others ? others : cl100k_space(p, end, false);
 }
 
-static const uint8_t *none_piece(const uint8_t *p, const uint8_t *end)
-{
-    (void)p;
-    return end;
-}
-
 static const uint8_t *spaces_piece(const uint8_t *p, const uint8_t *end)
 {
     p = memchr(p + 1, ' ', (size_t)(end - p - 1));
@@ -280,42 +254,29 @@ static const uint8_t *words_piece(const uint8_t *p, const uint8_t *end)
     return p < end ? spaces_piece(p, end) : end;
 }
 
-/* Find piece after piece; inlined, so that each pre-tokenizer has its own. */
-PRETOKENIZE_INLINE size_t each_piece(const uint8_t *text, const uint8_t *end,
-                                     uint32_t *stop, size_t max,
-                                     const uint8_t *(*piece)(const uint8_t *,
-                                                             const uint8_t *))
-{
-    const uint8_t *p = text;
-    size_t n = 0;
-
-    while (p < end && n < max) {
-        p = piece(p, end);
-        stop[n++] = (uint32_t)(p - text);
-    }
-    return n;
-}
-
-size_t pretokenize_gpt2_plain(const uint8_t *text, const uint8_t *end,
-                              uint32_t *stop, size_t max)
-{
-    return each_piece(text, end, stop, max, pretokenize_gpt2_piece);
-}
-
-#define PRETOKENIZE(name)                                                      \
+/* Find piece after piece: `piece` is where the one that begins at p ends. */
+#define PRETOKENIZE(name, piece)                                               \
     static size_t pretokenize_##name(const uint8_t *text, const uint8_t *end,  \
                                      uint32_t *stop, size_t max)               \
     {                                                                          \
-        return each_piece(text, end, stop, max, name##_piece);                 \
+        const uint8_t *p = text;                                               \
+        size_t n = 0;                                                          \
+                                                                               \
+        while (p < end && n < max) {                                           \
+            p = piece;                                                         \
+            stop[n++] = (uint32_t)(p - text);                                  \
+        }                                                                      \
+        return n;                                                              \
     }
-PRETOKENIZE(cl100k)
-PRETOKENIZE(llama3)
-PRETOKENIZE(o200k)
-PRETOKENIZE(qwen2)
-PRETOKENIZE(digits)
-PRETOKENIZE(none)
-PRETOKENIZE(words)
-PRETOKENIZE(spaces)
+PRETOKENIZE(gpt2_plain, pretokenize_gpt2_piece(p, end))
+PRETOKENIZE(cl100k, common_piece(p, end, true, 3))
+PRETOKENIZE(llama3, common_piece(p, end, false, 3))
+PRETOKENIZE(o200k, o200k_piece(p, end))
+PRETOKENIZE(qwen2, common_piece(p, end, false, 1))
+PRETOKENIZE(digits, spaced_piece(p, end, true))
+PRETOKENIZE(none, end)
+PRETOKENIZE(words, words_piece(p, end))
+PRETOKENIZE(spaces, spaces_piece(p, end))
 
 pretokenize_fn *pretokenize_gpt2_by(const char *name)
 {
