@@ -59,6 +59,14 @@ ok $? "dedup --bad stop ends at a bad line and leaves no file"
 gdata dedup -q g.jsonl >out 2>err
 tail -c +4 g.jsonl | cmp -s - out && ! test -s err
 ok $? "a byte order mark and Python's NaN and Infinity are read"
+printf '%s\n' '{"goal":"a","sol1":"x","label":1}' \
+    '{"ctx":"a","question":"c"}' '{"question":"c","ctx":"b"}' >several.jsonl
+run 0 gdata dedup --field 'ctx|question|goal' several.jsonl
+sed -n '1p;3p' several.jsonl | cmp - out
+ok $? "--field reads the first field that a line has of several"
+run 0 gdata dedup --field 'ctx|question|goal' --where "ctx = 'b'" several.jsonl
+sed -n 3p several.jsonl | cmp - out
+ok $? "--where knows the field that is read by its own name"
 awk 'BEGIN { for (i = 0; i < 1234; i++) print "bad" }' >h.jsonl
 run 1 gdata dedup h.jsonl &&
     grep -q '1,234 of 1,234 lines are bad' err &&

@@ -43,6 +43,10 @@ ok $? "a column of numbers is refused as text"
 gdata dedup -q --field nothing "$seeds/plain.parquet" >out 2>err
 test $? = 1 && grep -q 'no column "nothing"' err
 ok $? "a column that is not there is an error"
+gdata dedup -q "$seeds/plain.parquet" >want 2>err
+gdata dedup -q --field 'nothing|text|id' "$seeds/plain.parquet" >out 2>err
+test $? = 0 && cmp want out
+ok $? "--field reads the first column that a file has of several"
 gdata dedup -q --field list "$seeds/scalars.parquet" >out 2>err
 test $? = 1 && grep -q 'the column "list" is nested' err
 ok $? "a nested column is refused as text"

@@ -128,13 +128,27 @@ static int add_chosen(struct corpus_parquet *f, const char *path,
     return 0;
 }
 
+/* Open the first column that there is of names separated by '|'. */
+static int open_any(struct parquet **p, const char *path, const char *names,
+                    struct err *e)
+{
+    const size_t n = strcspn(names, "|");
+    char *name = xstrndup(names, n);
+    const int ret = parquet_open(p, path, name, e);
+
+    free(name);
+    return ret == 0 || !names[n] ? ret : open_any(p, path, names + n + 1, e);
+}
+
 int corpus_parquet_open(struct corpus_parquet **out, const char *path,
                         const char *column, bool keep_lines, struct where *w,
                         struct err *e)
 {
     struct corpus_parquet *f = xcalloc(1, sizeof *f);
-    int ret = parquet_open(&f->text, path, column, e);
+    int ret = open_any(&f->text, path, column, e);
 
+    if (ret == 0)
+        column = parquet_column(f->text)->name;
     f->keep_lines = keep_lines;
     f->lines = BUF_INIT;
     if (ret == 0 && parquet_column(f->text)->type != PARQUET_BYTES)

@@ -1,6 +1,7 @@
 #include "config.h"
 #include "data/corpus/jsonl.h"
 
+#include <limits.h>
 #include <string.h>
 
 #include "common/format/json_scan.h"
@@ -159,32 +160,49 @@ static int read_chat(struct json_scan *s, char **text, size_t *len)
     return *len > 0 ? 0 : json_scan_fail(s, "the conversation has no messages");
 }
 
+/* The place of a name among the names of the field, or INT_MAX. */
+static int find_name(const char *field, const char *key, size_t key_len)
+{
+    for (int i = 0;; i++) {
+        const size_t n = strcspn(field, "|");
+
+        if (n == key_len && memcmp(field, key, n) == 0)
+            return i;
+        if (!field[n])
+            return INT_MAX;
+        field += n + 1;
+    }
+}
+
 /* Read the members of the object.  *text stays NULL without the field. */
 static int read_members(struct json_scan *s, const char *field, char kind,
                         struct where_row *row, char **text, size_t *len)
 {
-    const size_t field_len = strlen(field);
     char *wrong = NULL; /* the last field with this name, of another kind */
-    int more;
+    int more, best = INT_MAX - 1;
 
     for (more = json_scan_enter(s, '{'); more; more = json_scan_next(s, '{')) {
         char *key;
         size_t key_len;
+        int place;
 
         if (more < 0 || json_scan_name(s, &key, &key_len) < 0)
             return -1;
-        if (key_len != field_len || memcmp(key, field, key_len) != 0) {
+        place = find_name(field, key, key_len);
+        if (place > best) {
             if (take_member(s, row, key, key_len) < 0)
                 return -1;
             continue;
         }
+        best = place;
+        key[key_len] = '\0'; /* the quotation mark, or what it ended */
         wrong = s->at == s->end || *s->at != kind ? s->at : NULL;
         if ((wrong         ? json_scan_skip(s)
              : kind == '"' ? json_scan_string(s, text, len)
                            : read_chat(s, text, len)) < 0)
             return -1;
         if (!wrong && row && row->where)
-            where_row_set(row, field, *text, *len);
+            where_row_set(row, key, *text, *len);
     }
     json_scan_blanks(s);
     if (s->at != s->end)

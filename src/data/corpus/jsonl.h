@@ -10,7 +10,8 @@
  *
  * The line must be an object of RFC 8259, or Python's extension of it with NaN
  * and infinities.  The string `field` of this object is unescaped in place;
- * if several fields have this name, the last one counts, as in Python.
+ * if several fields have this name, the last one counts, as in Python.  With
+ * several names, separated by '|', it is the first of them that the line has.
  *
  * With '[' as `kind` instead of '"', the field is a conversation, an array of
  * messages.  In its place comes the text
