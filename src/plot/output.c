@@ -134,10 +134,8 @@ static const char *choose_screen(const struct request *r)
 
 static bool wants_colour(void)
 {
-    const char *term = getenv("TERM");
-
-    return isatty(STDOUT_FILENO) && !str_env("NO_COLOR") &&
-           !(term && strcmp(term, "dumb") == 0);
+    return table_color(&(struct table_style){ .color = COLOR_AUTO },
+                       STDOUT_FILENO);
 }
 
 /* kitty's graphics protocol: a PNG in Base64, in parts of at most 4096. */

@@ -112,32 +112,36 @@ static bool label_cells(struct run_set *c, struct arena *mem)
     return c->labelled;
 }
 
-/* How many of n numbers differ; NaN does not count. */
-static size_t count_different(const double *number, size_t n)
+/* The numbers of a parameter, NaN where it is missing.  Returns how many are
+ * different; 0 if one of its values is no number. */
+static size_t read_numbers(const struct run_set *c, const char *param,
+                           double *number)
 {
-    double *known = xcalloc(n + 1, sizeof *known);
-    size_t different = 0;
+    double *known = xcalloc(c->n + 1, sizeof *known);
+    bool all = true;
+    size_t n = 0;
 
-    for (size_t i = 0; i < n; i++)
-        if (!isnan(number[i]))
-            known[different++] = number[i];
-    different = num_unique(known, different);
+    for (size_t i = 0; i < c->n && all; i++) {
+        const char *value = run_set_value(&c->run[i], param);
+
+        number[i] = (double)NAN;
+        if (!value)
+            continue;
+        all = num_real(value, &number[i]) && isfinite(number[i]);
+        known[n++] = number[i];
+    }
+    n = all ? num_unique(known, n) : 0;
     free(known);
-    return different;
+    return n;
 }
 
-/* The numbers that the runs have in a parameter.  Returns how many are
- * different; 0 if a run has none. */
-static size_t numbers_of(const struct run_set *c, const char *key,
-                         double *number)
+static bool has_all(const struct run_set *c, const char *param)
 {
-    for (size_t i = 0; i < c->n; i++) {
-        const char *value = run_info_param(&c->run[i], key);
+    size_t i = 0;
 
-        if (!value || !num_real(value, &number[i]) || !isfinite(number[i]))
-            return 0;
-    }
-    return count_different(number, c->n);
+    while (i < c->n && run_info_param(&c->run[i], param))
+        i++;
+    return i == c->n;
 }
 
 size_t run_set_numbers(const struct run_set *c, const char *key[2])
@@ -152,7 +156,9 @@ size_t run_set_numbers(const struct run_set *c, const char *key[2])
     key[0] = key[1] = NULL;
     for (size_t i = 0; i < (d.swept ? d.swept : d.n); i++) {
         const char *name = d.item[i].key;
-        const size_t n = strstr(name, "seed") ? 0 : numbers_of(c, name, number);
+        const size_t n = strstr(name, "seed") || !has_all(c, name)
+                             ? 0
+                             : read_numbers(c, name, number);
 
         if (n > most[0]) {
             key[1] = key[0];
@@ -207,28 +213,10 @@ static bool colour_by_number(struct run_set *c, struct arena *mem)
     if (run_set_numbers(c, key) == 0)
         return false;
     number = xcalloc(c->n + 1, sizeof *number);
-    for (size_t i = 0; i < c->n; i++)
-        (void)num_real(run_info_param(&c->run[i], key[0]), &number[i]);
+    read_numbers(c, key[0], number);
     colour_by_ramp(c, str_after(key[0], '.'), number, mem);
     free(number);
     return true;
-}
-
-/* The numbers of a parameter, NaN where it is missing; false if one of its
- * values is no number, or if there are fewer than three different ones. */
-static bool read_numbers(const struct run_set *c, const char *param,
-                         double *number)
-{
-    for (size_t i = 0; i < c->n; i++) {
-        const char *value = run_set_value(&c->run[i], param);
-
-        number[i] = (double)NAN;
-        if (!value)
-            continue;
-        if (!num_real(value, &number[i]) || !isfinite(number[i]))
-            return false;
-    }
-    return count_different(number, c->n) > 2;
 }
 
 /* The first run with the same value as this one. */
@@ -304,7 +292,7 @@ int run_set_colour_by(struct run_set *c, const char *param, struct arena *mem,
 
     c->ramp = NULL;
     c->value = NULL;
-    if (any && read_numbers(c, param, number))
+    if (any && read_numbers(c, param, number) > 2)
         colour_by_ramp(c, param, number, mem);
     else if (any)
         colour_by_word(c, param, mem);
