@@ -61,8 +61,7 @@ void algorithms_open(struct algorithms *f, const char *gpu, size_t version)
                 *next++ = '\0';
             if (!read_line(line, &one))
                 continue;
-            GROW(f->line, f->n, f->room);
-            f->line[f->n++] = one;
+            APPEND(f->line, f->n, f->room) = one;
         }
     }
     buf_clear(&text);
@@ -107,8 +106,7 @@ static void write_lines(const struct algorithms *f)
 void algorithms_add(struct algorithms *f, const struct algorithms_key *key,
                     const struct cublaslt_algo *algo)
 {
-    GROW(f->line, f->n, f->room);
-    f->line[f->n++] = (struct algorithms_line){ *key, *algo };
+    APPEND(f->line, f->n, f->room) = (struct algorithms_line){ *key, *algo };
     if (f->path)
         write_lines(f);
 }

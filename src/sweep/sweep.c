@@ -379,8 +379,7 @@ int sweep_put(struct sweep *s, const char *key, const char *value,
 {
     if (strncmp(key, "sweep.", 6) == 0 || strncmp(key, "slurm.", 6) == 0)
         return conf_put(&s->conf, key, value, where, e);
-    GROW(s->set, s->n_sets, s->room_sets);
-    s->set[s->n_sets++] = (struct sweep_set){
+    APPEND(s->set, s->n_sets, s->room_sets) = (struct sweep_set){
         .key = arena_strdup(&s->mem, key),
         .value = arena_strdup(&s->mem, value),
         .where = arena_strdup(&s->mem, where),

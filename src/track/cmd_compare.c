@@ -41,10 +41,9 @@ static bool parse_line(struct documents *d, char *line)
         if (!field[i])
             return false;
     }
-    GROW(d->item, d->n, d->room);
-    d->item[d->n++] = (struct document){ .source = field[0],
-                                         .training = field[3],
-                                         .losses = field[4] };
+    APPEND(d->item, d->n, d->room) = (struct document){ .source = field[0],
+                                                        .training = field[3],
+                                                        .losses = field[4] };
     return true;
 }
 

@@ -177,8 +177,7 @@ static void offer_word(const struct command_line *l, const char *word,
 
 static void add_name(struct opt_list *names, const char *name)
 {
-    GROW(names->item, names->n, names->room);
-    names->item[names->n++] = name;
+    APPEND(names->item, names->n, names->room) = name;
 }
 
 static void offer_runs(const struct command_line *l)

@@ -97,8 +97,7 @@ static void add_job(struct slurm_jobs *jobs, char *line, struct arena *mem)
     }
     if (!num_int(field[2], &secs) || secs < 0)
         return;
-    GROW(jobs->item, jobs->n, jobs->room);
-    jobs->item[jobs->n++] = (struct slurm_job){
+    APPEND(jobs->item, jobs->n, jobs->room) = (struct slurm_job){
         .id = arena_strdup(mem, field[0]),
         .account = arena_strdup(mem, field[1]),
         .secs = (double)secs,

@@ -75,8 +75,7 @@ static int load_histories(struct metric_histories *h, const struct run_info *r,
         if (at_text && series_load(&clock.s, r, "train/loss",
                                    flags | LOAD_MAY_LACK, e) < 0)
             return -1;
-        GROW(h->item, h->n, h->room);
-        h->item[h->n++] = clock;
+        APPEND(h->item, h->n, h->room) = clock;
         return 0;
     }
     for (size_t i = 0; i < r->n_metrics; i++) {
@@ -86,8 +85,7 @@ static int load_histories(struct metric_histories *h, const struct run_info *r,
             continue;
         if (series_load_part(&one.s, r, one.key, &part, flags, e) < 0)
             return -1;
-        GROW(h->item, h->n, h->room);
-        h->item[h->n++] = one;
+        APPEND(h->item, h->n, h->room) = one;
         found++;
     }
     if (found)

@@ -136,8 +136,8 @@ static void print_new(struct tail *t, const struct run_info *r, int64_t most)
         for (size_t i = 0; i < s.n; i++) {
             if (s.step[i] <= t->last[j])
                 continue;
-            GROW(all.item, all.n, all.room);
-            all.item[all.n++] = (struct tail_point){ s.step[i], j, s.value[i] };
+            APPEND(all.item, all.n, all.room) =
+                (struct tail_point){ s.step[i], j, s.value[i] };
         }
         if (s.n && s.step[s.n - 1] > t->last[j])
             t->last[j] = s.step[s.n - 1];

@@ -99,8 +99,8 @@ static void add_span(const struct run_info *run, int64_t first, int64_t to)
 
         if (!has_beginning(run, begins, first))
             add_span(run, begins - 1, begins - 1);
-        GROW(spans.item, spans.n, spans.room);
-        spans.item[spans.n++] = (struct span){ first, end, begins };
+        APPEND(spans.item, spans.n, spans.room) =
+            (struct span){ first, end, begins };
         first = end + 1;
     }
 }

@@ -81,8 +81,7 @@ struct prompts {
 
 static void add_prompt(struct prompts *p, const char *text)
 {
-    GROW(p->text, p->n, p->room);
-    p->text[p->n++] = xstrdup(text);
+    APPEND(p->text, p->n, p->room) = xstrdup(text);
 }
 
 /* Empty lines are not prompts. */

@@ -429,8 +429,7 @@ int alert_list_add(struct alert_list *l, const struct alert *alert,
     if (!f)
         return -1;
     filter_free(f);
-    GROW(l->item, l->n, l->room);
-    item = &l->item[l->n++];
+    item = &APPEND(l->item, l->n, l->room);
     *item = (struct alert_item){ NULL, *alert };
     if (open_alert(&item->alert, e) < 0)
         return -1;

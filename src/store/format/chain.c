@@ -192,8 +192,7 @@ static bool read_link(struct chain *c, char *lines, int64_t *step)
         x.key = line;
         if (!x.key || !num_int(bytes, &x.bytes) || x.bytes < 0)
             return false;
-        GROW(c->item, c->n, c->room);
-        c->item[c->n++] = x;
+        APPEND(c->item, c->n, c->room) = x;
     }
     return true;
 }

@@ -83,8 +83,7 @@ static void count_key(struct differ *d, const char *key, const char *value)
         k->differs |= values_differ(k->value, value);
         return;
     }
-    GROW(d->item, d->n, d->room);
-    d->item[d->n++] =
+    APPEND(d->item, d->n, d->room) =
         (struct differ_key){ .key = key, .value = value, .runs = 1 };
 }
 

@@ -210,8 +210,7 @@ static bool read_records(struct index *x)
         if (!u.good || !slot.key || u.at > start + size)
             return false;
         u.at = start + size;
-        GROW(x->slot, x->n_slots, room);
-        x->slot[x->n_slots++] = slot;
+        APPEND(x->slot, x->n_slots, room) = slot;
     }
     if (x->n_slots > 0)
         qsort(x->slot, x->n_slots, sizeof *x->slot, by_key);
@@ -305,8 +304,7 @@ void index_put(struct index *x, const char *key, const struct run_info *run,
         pack_run(&b, run);
     }
     pthread_mutex_lock(&news->lock);
-    GROW(news->item, news->n, news->room);
-    news->item[news->n++] = (struct news){ xstrdup(key), b };
+    APPEND(news->item, news->n, news->room) = (struct news){ xstrdup(key), b };
     news->bytes += known ? w->bytes : 0;
     news->edited |= run->edited;
     pthread_mutex_unlock(&news->lock);

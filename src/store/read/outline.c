@@ -74,8 +74,8 @@ static void add_point(void *arg, const struct metric_point *p)
     struct block *b;
 
     if (to->n == 0 || to->item[to->n - 1].place != place) {
-        GROW(to->item, to->n, to->room);
-        to->item[to->n++] = (struct block){ .place = place, .first = *p };
+        APPEND(to->item, to->n, to->room) =
+            (struct block){ .place = place, .first = *p };
     }
     to->sorted = to->sorted && p->step >= r->last;
     r->last = p->step;

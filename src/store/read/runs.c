@@ -61,8 +61,7 @@ static void read_beats(struct beats *b, const char *root)
             if (sscanf(line + 1, "%32s %d %lld %lf", one.run, &one.number,
                        &one.ms, &one.since) != 4)
                 continue;
-            GROW(b->item, b->n, b->room);
-            b->item[b->n++] = one;
+            APPEND(b->item, b->n, b->room) = one;
         }
     buf_clear(&text);
 }
@@ -418,8 +417,7 @@ static void add_tasks(struct crew *crew, const struct experiment *x)
             strcmp(names.name[i], STORE_META) == 0 ||
             !is_wanted(crew, names.name[i]))
             continue;
-        GROW(crew->task, crew->n, crew->room);
-        crew->task[crew->n++] = (struct load_task){
+        APPEND(crew->task, crew->n, crew->room) = (struct load_task){
             .x = x, .key = xasprintf("%s/%s", below, names.name[i])
         };
     }

@@ -23,8 +23,7 @@ struct point_queue_key {
 
 void queued_texts_add(struct queued_texts *t, struct queued_text text)
 {
-    GROW(t->item, t->n, t->room);
-    t->item[t->n++] = text;
+    APPEND(t->item, t->n, t->room) = text;
 }
 
 void queued_texts_clear(struct queued_texts *t)
@@ -98,8 +97,7 @@ static struct point_queue_key *find_key(struct point_queue *q, const char *name)
     new = xmalloc(sizeof *new);
     *new = (struct point_queue_key){ xstrdup(name), (uint32_t)q->n_keys, false,
                                      0 };
-    GROW(q->key, q->n_keys, q->key_room);
-    q->key[q->n_keys++] = new;
+    APPEND(q->key, q->n_keys, q->key_room) = new;
     tsearch(new, &q->names, by_name);
     return new;
 }

@@ -277,8 +277,7 @@ static struct import_metric *find_metric(struct import_run *in, const char *key)
     for (size_t i = in->n_metrics; i-- > 0;) /* mostly the last one */
         if (strcmp(in->metric[i].key, key) == 0)
             return &in->metric[i];
-    GROW(in->metric, in->n_metrics, in->room_metrics);
-    m = &in->metric[in->n_metrics++];
+    m = &APPEND(in->metric, in->n_metrics, in->room_metrics);
     *m = (struct import_metric){ .key = xstrdup(key) };
     return m;
 }
@@ -322,8 +321,7 @@ static void set_pair(struct import_run *in, const char *key, const char *value,
         if (in->pair[i].is_tag == is_tag && strcmp(in->pair[i].key, key) == 0)
             p = &in->pair[i];
     if (!p) {
-        GROW(in->pair, in->n_pairs, in->room_pairs);
-        p = &in->pair[in->n_pairs++];
+        p = &APPEND(in->pair, in->n_pairs, in->room_pairs);
         *p = (struct import_pair){ .key = xstrdup(key), .is_tag = is_tag };
     }
     xreplace(&p->value, value);
@@ -346,8 +344,8 @@ void import_run_leave(struct import_run *in, const char *what)
     while (i < in->n_left && strcmp(in->left[i].what, what) != 0)
         i++;
     if (i == in->n_left) {
-        GROW(in->left, in->n_left, in->room_left);
-        in->left[in->n_left++] = (struct import_left){ xstrdup(what), 0 };
+        APPEND(in->left, in->n_left, in->room_left) =
+            (struct import_left){ xstrdup(what), 0 };
     }
     in->left[i].n++;
 }

@@ -47,8 +47,7 @@ static void add_field(struct csv_row *r, struct buf *b, bool was_quoted)
 
     while (!was_quoted && b->len > from && b->s[b->len - 1] == ' ')
         buf_trim(b, b->len - 1);
-    GROW(r->field, r->n, r->room);
-    r->field[r->n++] = xstrdup(b->s + from);
+    APPEND(r->field, r->n, r->room) = xstrdup(b->s + from);
     buf_trim(b, 0);
 }
 
@@ -269,8 +268,7 @@ static struct import_run *find_run(struct csv *c, char *source,
             err_set(e, ERR_SYSTEM, "out of memory for %s", c->import->path);
         return place ? &c->run[(*place)->at] : NULL;
     }
-    GROW(c->run, c->n, c->room);
-    in = &c->run[c->n++];
+    in = &APPEND(c->run, c->n, c->room);
     import_run_init(in, source);
     import_run_name(in, name);
     return in;

@@ -96,8 +96,7 @@ static int parse_claim(struct parser *p, const struct form *form, struct err *e)
     if (!end)
         return err_set(e, ERR_INPUT, "%s:%ld: expected %s RUN | COLUMN %s%s",
                        p->file, p->line, form->begin, form->middle, form->end);
-    GROW(all->item, all->n, all->room);
-    c = &all->item[all->n++];
+    c = &APPEND(all->item, all->n, all->room);
     *c = (struct claim){ .value = value,
                          .len = (size_t)(end - value),
                          .line = p->line };
@@ -161,8 +160,8 @@ static void add_number(struct parser *p, size_t len)
 {
     struct claims *c = p->claims;
 
-    GROW(c->number, c->n_numbers, c->room_for_numbers);
-    c->number[c->n_numbers++] = (struct claims_number){ p->at, len, p->line };
+    APPEND(c->number, c->n_numbers, c->room_for_numbers) =
+        (struct claims_number){ p->at, len, p->line };
     p->at += len;
 }
 

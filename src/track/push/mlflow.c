@@ -245,8 +245,7 @@ static int load_page(struct mlflow *p, const char *key, char **token,
     ret = mlflow_get(p, path.s, &reply, e);
     json_array_foreach(json_object_get(reply, "metrics"), i, point)
     {
-        GROW(all->item, all->n, all->room);
-        all->item[all->n++] = point_of(point);
+        APPEND(all->item, all->n, all->room) = point_of(point);
     }
     next = push_get(reply, "next_page_token");
     if (ret == 0 && next && *token && strcmp(next, *token) == 0)

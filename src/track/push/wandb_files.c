@@ -308,8 +308,7 @@ static void add_file(struct outgoing *out, const struct wandb_push *p,
     buf_clear(&b);
     if (push_is(json_object_get(p->cursor, "files"), name, hash))
         return;
-    GROW(out->file, out->n, out->room);
-    out->file[out->n++] = (struct wandb_file){
+    APPEND(out->file, out->n, out->room) = (struct wandb_file){
         .name = arena_strdup(&out->mem, name),
         .path = path ? arena_strdup(&out->mem, path) : NULL,
         .text = text ? arena_strdup(&out->mem, text) : NULL,
@@ -405,8 +404,7 @@ static int send_checkpoints(struct wandb_push *p, struct err *e)
 
         if (x->outside || !push_is_checkpoint(x->path, x->size))
             continue;
-        GROW(out.file, out.n, out.room);
-        out.file[out.n++] = (struct wandb_file){
+        APPEND(out.file, out.n, out.room) = (struct wandb_file){
             .name = x->path,
             .path = x->whole,
             .inside = run_info_inside(p->run),

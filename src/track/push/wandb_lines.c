@@ -99,8 +99,7 @@ static int load_points(struct row_points *all, const struct run_info *r,
         if (series_load(&s, r, r->metrics[j].key, 0, e) < 0)
             return -1;
         for (size_t i = 0; i < s.n; i++) {
-            GROW(all->item, all->n, all->room);
-            all->item[all->n++] =
+            APPEND(all->item, all->n, all->room) =
                 (struct row_point){ system ? s.ms[i] : s.step[i],
                                     s.step[i],
                                     s.ms[i],
@@ -121,8 +120,7 @@ static void load_media(struct row_points *all, const struct run_info *r,
     for (size_t i = 0; i < media->n; i++) {
         const struct wandb_medium *m = &media->item[i];
 
-        GROW(all->item, all->n, all->room);
-        all->item[all->n++] = (struct row_point){
+        APPEND(all->item, all->n, all->room) = (struct row_point){
             m->step, m->step, m->ms, (uint32_t)(r->n_metrics + i), 0, 0, m,
         };
     }

@@ -189,15 +189,14 @@ static void emit_list(struct emit *o, const struct part *p, size_t n)
 static void add_item(struct wandb_media *m, const char *key, int64_t step,
                      int64_t ms, const char *json)
 {
-    GROW(m->item, m->n, m->room);
-    m->item[m->n++] = (struct wandb_medium){ arena_strdup(&m->mem, key), step,
-                                             ms, arena_strdup(&m->mem, json) };
+    APPEND(m->item, m->n, m->room) =
+        (struct wandb_medium){ arena_strdup(&m->mem, key), step, ms,
+                               arena_strdup(&m->mem, json) };
 }
 
 static void add_file(struct wandb_media *m, const char *path, const char *name)
 {
-    GROW(m->file, m->n_files, m->files_room);
-    m->file[m->n_files++] =
+    APPEND(m->file, m->n_files, m->files_room) =
         (struct wandb_media_file){ arena_strdup(&m->mem, path), name };
 }
 
@@ -314,8 +313,7 @@ static void add_artifact(struct wandb_media *m, struct parts *all,
     }
     if (!files || !parse_path(&p, f, &m->mem) || !read_part(m, &p, r))
         return;
-    GROW(all->item, all->n, all->room);
-    all->item[all->n++] = p;
+    APPEND(all->item, all->n, all->room) = p;
     add_file(m, p.file.path, p.name);
     if (p.caption)
         add_file(m,

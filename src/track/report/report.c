@@ -35,10 +35,8 @@ enum { REPORT_WIDTH = 118 }; /* characters of a line of an A4 page */
 /* A new page of a PDF. */
 static struct figure *new_page(struct report *rep)
 {
-    struct figure *f;
+    struct figure *f = &APPEND(rep->page, rep->n_pages, rep->page_room);
 
-    GROW(rep->page, rep->n_pages, rep->page_room);
-    f = &rep->page[rep->n_pages++];
     *f = FIGURE_INIT;
     request_look(rep->r, f);
     f->title = NULL;
@@ -78,8 +76,7 @@ static void make_text_pages(struct report *rep, const char *title)
         s += n;
     }
     for (size_t i = 0; i < rep->n_pages; i++) {
-        GROW(all.page, all.n_pages, all.page_room);
-        all.page[all.n_pages++] = rep->page[i];
+        APPEND(all.page, all.n_pages, all.page_room) = rep->page[i];
     }
     free(rep->page);
     rep->page = all.page;
@@ -285,8 +282,7 @@ static bool choose_runs(const struct section *s, const struct curve_kind *kind,
     for (size_t i = 0; i < all->n; i++) {
         if (s->resumed && all->run[i].attempts < 2)
             continue;
-        GROW(some->run, some->n, some->room);
-        some->run[some->n++] = all->run[i];
+        APPEND(some->run, some->n, some->room) = all->run[i];
         any = any || curve_kind_has_metric(kind, &all->run[i]);
     }
     return any;

@@ -102,8 +102,7 @@ void columns_attribute(struct columns *c, const char *name)
 void columns_join(struct columns *c, struct columns *more)
 {
     for (size_t i = 0; i < more->n; i++) {
-        GROW(c->item, c->n, c->room);
-        c->item[c->n++] = more->item[i];
+        APPEND(c->item, c->n, c->room) = more->item[i];
     }
     more->n = 0;
     columns_clear(more);

@@ -15,8 +15,7 @@ static void add_file(struct file_tree *f, const char *path, size_t skip,
 {
     char *whole = xstrdup(path);
 
-    GROW(f->file, f->n, f->room);
-    f->file[f->n++] = (struct file_tree_file){
+    APPEND(f->file, f->n, f->room) = (struct file_tree_file){
         .whole = whole,
         .path = whole + skip,
         .size = (int64_t)st->st_size,

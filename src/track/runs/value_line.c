@@ -69,8 +69,8 @@ static void add_value(struct value_line *v, const char *key, double x,
     } else if (opt_find_word(times, key) >= 0 && x > 1e8 && x < 1e14) {
         v->ms = (int64_t)(x < 1e11 ? x * 1000 : x);
     } else {
-        GROW(v->item, v->n, v->room);
-        v->item[v->n++] = (struct value_line_item){ xstrdup(key), x };
+        APPEND(v->item, v->n, v->room) =
+            (struct value_line_item){ xstrdup(key), x };
     }
 }
 

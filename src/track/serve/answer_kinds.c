@@ -56,11 +56,10 @@ static void add_chart(struct charts *c, const char *key)
             return;
         }
     }
-    GROW(c->item, c->n, c->room);
-    c->item[c->n++] = (struct chart){ .prefix = prefix_of(plain),
-                                      .name = xstrdup(plain),
-                                      .kind = k,
-                                      .ranks = ranked };
+    APPEND(c->item, c->n, c->room) = (struct chart){ .prefix = prefix_of(plain),
+                                                     .name = xstrdup(plain),
+                                                     .kind = k,
+                                                     .ranks = ranked };
 }
 
 /* A chart for each histogram of a run, which is drawn by itself. */

@@ -282,8 +282,7 @@ static enum MHD_Result open_stream(struct http_server *h,
         .server = h, .connection = c, .text = BUF_INIT, .store = a->stream - 1
     };
     buf_add(&s->text, a->body.s, a->body.len);
-    GROW(h->stream, h->n_streams, h->stream_room);
-    h->stream[h->n_streams++] = s;
+    APPEND(h->stream, h->n_streams, h->stream_room) = s;
     r = h->lib.create_stream(MHD_SIZE_UNKNOWN, 1024, read_stream, s,
                              free_stream);
     if (!r)

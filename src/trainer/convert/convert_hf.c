@@ -47,8 +47,7 @@ static int add_array(void *arg, const struct convert_tensor *t, struct err *e)
     a.name = arena_printf(&w->mem, "%s", t->hf);
     a.dim[0] = slice->transposed ? slice->cols : slice->rows;
     a.dim[1] = slice->transposed ? slice->rows : slice->cols;
-    GROW(w->array, w->n, w->room);
-    w->array[w->n++] = a;
+    APPEND(w->array, w->n, w->room) = a;
     return 0;
 }
 

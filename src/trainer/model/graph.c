@@ -59,10 +59,8 @@ static struct graph_node *append_node(struct graph *g, enum graph_op op,
                                       const char *what, int n_src,
                                       const int *src)
 {
-    struct graph_node *n;
+    struct graph_node *n = &APPEND(g->node, g->n, g->room);
 
-    GROW(g->node, g->n, g->room);
-    n = &g->node[g->n++];
     *n = (struct graph_node){ .op = op,
                               .n_src = n_src,
                               .param = GRAPH_NONE,

@@ -11,8 +11,8 @@
 
 static void add_call(struct graph *g, enum graph_call_kind kind, int node)
 {
-    GROW(g->call, g->n_calls, g->room_calls);
-    g->call[g->n_calls++] = (struct graph_call){ kind, node, GRAPH_NONE };
+    APPEND(g->call, g->n_calls, g->room_calls) =
+        (struct graph_call){ kind, node, GRAPH_NONE };
 }
 
 static bool is_computed(const struct graph_node *n)

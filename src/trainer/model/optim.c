@@ -141,8 +141,7 @@ void optim_lay_out(struct optim *o, const struct optim_settings *conf,
             last->count = p->at + p->count - last->at;
             continue;
         }
-        GROW(o->range, o->n_ranges, o->room_ranges);
-        o->range[o->n_ranges++] = r;
+        APPEND(o->range, o->n_ranges, o->room_ranges) = r;
     }
     for (int i = 0; i < o->n_ranges; i++) {
         struct optim_range *r = &o->range[i];
@@ -169,8 +168,7 @@ static void add_part(struct optim *o, const struct optim_range *r,
 
     if (from >= end)
         return;
-    GROW(o->range, o->n_ranges, o->room_ranges);
-    part = &o->range[o->n_ranges++];
+    part = &APPEND(o->range, o->n_ranges, o->room_ranges);
     *part = *r;
     part->at = from;
     part->count = end - from;

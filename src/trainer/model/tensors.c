@@ -146,8 +146,7 @@ static int read_array(struct tensors *t, const char *name, json_t *j,
                        "%s: the size of %s does not match its shape", t->path,
                        name);
     a.data = t->map + from + begin;
-    GROW(t->array, t->n, t->room);
-    t->array[t->n++] = a;
+    APPEND(t->array, t->n, t->room) = a;
     return 0;
 }
 

@@ -266,8 +266,7 @@ static void add_work(struct plan_works *w, const char *name,
     while (i < w->n && strcmp(w->work[i].name, name) != 0)
         i++;
     if (i == w->n) {
-        GROW(w->work, w->n, w->room);
-        w->work[w->n++] = (struct plan_work){ .name = name };
+        APPEND(w->work, w->n, w->room) = (struct plan_work){ .name = name };
     }
     w->work[i].calls++;
     w->work[i].flops += c->flops;

@@ -80,8 +80,7 @@ static void add_chunks(struct shared_unit *s, int64_t from, int64_t count,
                        bool whole)
 {
     for (int64_t at = 0; at < count; at += SUMSQ_CHUNK) {
-        GROW(s->chunk, s->n_chunks, s->room_chunks);
-        s->chunk[s->n_chunks++] =
+        APPEND(s->chunk, s->n_chunks, s->room_chunks) =
             (struct shared_chunk){ .at = from + at,
                                    .may_divide = at == 0 || !whole };
     }

@@ -84,8 +84,7 @@ static int read_rows(struct bisect_rows *t, struct err *e)
         row.size = line;
         if (!row.size || !num_int(step, &row.step))
             return err_set(e, ERR_INPUT, "gtrain replay printed '%s'", step);
-        GROW(t->row, t->n, t->room);
-        t->row[t->n++] = row;
+        APPEND(t->row, t->n, t->room) = row;
     }
     return 0;
 }
@@ -177,8 +176,7 @@ static int read_documents(struct documents *d, struct err *e)
             return err_set(e, ERR_INPUT, "gtrain batch printed '%s'", field[0]);
         source = strrchr(line, '\t');
         doc.text = source ? source + 1 : line;
-        GROW(d->item, d->n, d->room);
-        d->item[d->n++] = doc;
+        APPEND(d->item, d->n, d->room) = doc;
     }
     return 0;
 }

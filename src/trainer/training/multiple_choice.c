@@ -438,8 +438,7 @@ static void add_request(struct questions *q, const struct choice *c)
     cut = ids.n > room ? ids.n - room : 0;
     memmove(ids.id, ids.id + cut, (ids.n - cut) * sizeof *ids.id);
     q->tally[CUT] += cut > 0;
-    GROW(q->request, q->n, q->room);
-    r = &q->request[q->n++];
+    r = &APPEND(q->request, q->n, q->room);
     *r = (struct request){
         .id = ids.id,
         .n = (int64_t)(ids.n - cut),
