@@ -57,6 +57,11 @@ refused() { # ASSIGNMENT MESSAGE
     test $? = 2 && grep -qF -e "$2" out || { cat out; false; }
     ok $? "$1 is refused"
 }
+refused optim.base_width=32 "requires model.tied = no"
+usual=$small
+small="$small --set model.tied=no --set optim.name=sgd"
+refused optim.base_width=32 "requires optim.name = adamw, lion or muon"
+small=$usual
 refused 'optim.group.1=heads, lr=1e-3' "no parameter of the model is 'heads'"
 refused 'optim.group.1=head, lr=1e-3' "no parameter of the model is 'head'"
 refused 'optim.group.1=embed' "optim.group.1: expects a pattern and values"

@@ -76,6 +76,64 @@ static bool is_near(double x, double y)
     return fabs(x - y) < 1e-12;
 }
 
+/* The values are for a width of 8, and the model is twice as wide. */
+static void test_base_width(void)
+{
+    static const struct {
+        const char *optim, *scale;
+        double matrix, head; /* factors on the scheduled rate */
+        double decay;        /* of the matrices */
+    } cases[] = {
+        { "optim.name=adamw", "optim.muon_scale=original", 0.5, 0.5, 0.2 },
+        { "optim.name=lion", "optim.muon_scale=original", 0.5, 0.5, 0.2 },
+        { "optim.name=muon", "optim.muon_scale=original", 20, 0.5, 0.1 },
+        { "optim.name=muon", "optim.muon_scale=match_rms_adamw", 20 / M_SQRT2,
+          0.5, 0.1 * M_SQRT2 },
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const char *const sets[] = {
+            "model.layers=2",  "model.heads=2",      "model.width=16",
+            "model.context=8", "model.vocab=32",     "schedule.steps=4",
+            "model.tied=no",   "optim.base_width=8", "optim.lr=1e-3",
+            "optim.decay=0.1", "optim.muon_lr=2e-2", cases[i].optim,
+            cases[i].scale,
+        };
+        struct trial t;
+        struct param_rates matrix, head, embed;
+        const struct graph_param *p;
+        bool stds = true;
+
+        if (!open_trial(&t, sets, sizeof sets / sizeof sets[0], DT_F32)) {
+            ok(false, "a model with a base width");
+            return;
+        }
+        p = t.gpt.graph.param;
+        matrix = rates_at(&t, "h.1.mlp.fc.weight");
+        head = rates_at(&t, "lm_head.weight");
+        embed = rates_at(&t, "wte.weight");
+        ok(is_near(matrix.lr_factor, cases[i].matrix) &&
+               is_near(matrix.decay, cases[i].decay) &&
+               is_near(head.lr_factor, cases[i].head) &&
+               is_near(head.decay, 0.2) && is_near(embed.lr_factor, 1) &&
+               is_near(embed.decay, 0.1),
+           "%s with %s has the rates of its width", cases[i].optim,
+           cases[i].scale);
+        for (int k = 0; k < t.gpt.graph.n_params; k++) {
+            const double std = strcmp(p[k].name, "lm_head.weight") == 0 ? 0.01
+                               : strstr(p[k].name, "proj.weight")
+                                   ? 0.02 / M_SQRT2 / 2
+                               : p[k].group == GROUP_MATRIX ? 0.02 / M_SQRT2
+                               : p[k].group == GROUP_EMBED  ? 0.02
+                                                            : 0;
+
+            stds &= fabs((double)p[k].std - std) < 1e-9;
+        }
+        ok(stds, "weights begin in the size of their width");
+        close_trial(&t);
+    }
+}
+
 static void test_groups(void)
 {
     static const char *const sets[] = {
@@ -289,6 +347,7 @@ static void test_masters(void)
 int main(void)
 {
     test_groups();
+    test_base_width();
     test_muon();
     test_masters();
     return done_testing();

@@ -89,6 +89,20 @@ struct stack {
     bool bias;
 };
 
+static double ratio(const struct builder *b)
+{
+    return b->is->width > 0 ? b->is->width : 1;
+}
+
+/* A matrix whose inputs grow with the width of the model. */
+static struct graph_param *growing(struct builder *b, int w)
+{
+    struct graph_param *p = &b->g->param[b->g->node[w].param];
+
+    p->width = b->is->width;
+    return p;
+}
+
 static int add_linear(struct builder *b, int x, const char *name,
                       struct stack stack, int64_t cols, double std)
 {
@@ -97,9 +111,8 @@ static int add_linear(struct builder *b, int x, const char *name,
     int w, bias = GRAPH_NONE;
 
     snprintf(full, sizeof full, "%s.weight", name);
-    w = add_param(b, full, GROUP_MATRIX, rows, cols, std, 0);
-    memcpy(b->g->param[b->g->node[w].param].stack, stack.rows,
-           sizeof stack.rows);
+    w = add_param(b, full, GROUP_MATRIX, rows, cols, std / sqrt(ratio(b)), 0);
+    memcpy(growing(b, w)->stack, stack.rows, sizeof stack.rows);
     if (stack.bias) {
         snprintf(full, sizeof full, "%s.bias", name);
         bias = add_param(b, full, GROUP_VECTOR, rows, 0, 0, 0);
@@ -276,9 +289,11 @@ static int add_trunk(struct builder *b, int *head)
     if (m->final_norm)
         x = add_norm(b, x, "ln_f");
     *head = wte;
-    if (!m->tied)
+    if (!m->tied) {
         *head = add_param(b, "lm_head.weight", GROUP_HEAD, b->is->vocab_padded,
-                          m->width, m->init_std, 0);
+                          m->width, m->init_std / ratio(b), 0);
+        growing(b, *head);
+    }
     return x;
 }
 

@@ -92,6 +92,7 @@ struct graph_param {
     enum param_group group;
     float std; /* of the initial normal distribution; 0: all are `value` */
     float value;
+    double width; /* inputs / those at optim.base_width; 0: as they are */
     int64_t count;
     int64_t at; /* in the block, in elements; a multiple of 16 */
     /* The rows of the matrices that lie in it one above the other. */

@@ -5,6 +5,7 @@
 #include "trainer/model/optim.h"
 
 #include <fnmatch.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -124,6 +125,18 @@ int param_rates_check(const struct settings *c, const struct graph *graph,
     return 0;
 }
 
+/* What a rate is divided by for a matrix whose inputs are `width` times those
+ * at the base: Adam's updates have elements of one size, Muon's one norm,
+ * unless they are scaled to be like Adam's (Yang and others 2022,
+ * arXiv:2203.03466, table 3).  The decay per step stays (Wang and Aitchison
+ * 2024, arXiv:2405.13698). */
+static double by_width(const struct optim_settings *c, double width, bool muon)
+{
+    if (!muon)
+        return width;
+    return c->muon_scale == MUON_SCALE_ORIGINAL ? 1 : sqrt(width);
+}
+
 struct param_rates param_rates_of(const struct optim_settings *c,
                                   const struct graph_param *p, bool muon,
                                   bool decayed)
@@ -141,6 +154,12 @@ struct param_rates param_rates_of(const struct optim_settings *c,
             r.beta1 = g.beta1;
         if (g.decay >= 0)
             r.decay = g.decay;
+    }
+    if (p->width > 0) {
+        const double by = by_width(c, p->width, muon);
+
+        r.lr_factor /= by;
+        r.decay *= by;
     }
     return r;
 }

@@ -60,6 +60,26 @@ static int resolve_shapes(struct settings *c, int64_t tokenizer_vocab,
     return 0;
 }
 
+static int resolve_width(struct settings *c, struct err *e)
+{
+    const char *key = "optim.base_width";
+    const enum optim_name name = c->optim.name;
+
+    c->is.width = 0;
+    if (!c->optim.base_width)
+        return 0;
+    if (c->model.tied)
+        return conf_fail(&c->conf, key, e,
+                         "requires model.tied = no, since the rate of the head "
+                         "follows the width, and that of the embedding does "
+                         "not");
+    if (name != OPTIM_ADAMW && name != OPTIM_LION && name != OPTIM_MUON)
+        return conf_fail(&c->conf, key, e,
+                         "requires optim.name = adamw, lion or muon");
+    c->is.width = (double)c->model.width / (double)c->optim.base_width;
+    return 0;
+}
+
 /* cuBLASLt multiplies fp8 only in words of 16 bytes. */
 static int check_fp8(const struct settings *c, struct err *e)
 {
@@ -289,7 +309,7 @@ int resolve_settings(struct settings *c, int64_t tokenizer_vocab, int world,
         return -1;
     if (resolve_shapes(c, tokenizer_vocab, e) < 0)
         return -1;
-    if (check_fp8(c, e) < 0)
+    if (resolve_width(c, e) < 0 || check_fp8(c, e) < 0)
         return -1;
     if (resolve_parameters(c, e) < 0 || resolve_batch(c, world, e) < 0)
         return -1;

@@ -141,6 +141,7 @@ struct derived {
     int64_t vocab_padded; /* rows of the embedding */
     int64_t d_ff, kv_heads, head_dim;
     bool qkv_bias, output_bias, mlp_bias;
+    double width;        /* model.width / optim.base_width; 0: no base */
     bool precision_auto; /* the device has chosen it */
     int64_t windows;     /* sequences of a step, all ranks together */
     int64_t accumulate;  /* micro-steps of a rank */
