@@ -18,10 +18,16 @@
 #include "data/corpus/source/download.h"
 #include "data/shards/lock.h"
 
+/* The fields of published benchmarks that have the question. */
+static const char published[] =
+    "text|ctx|question|query|goal|sentence|problem|prompt|question_stem|"
+    "context|passage";
+
 static struct opt_list train, eval;
 static const char *eval_field, *lock_file;
 static struct corpus_opts input = CORPUS_OPTS_INIT;
-static int words = 13, show = 10;
+static int words, show = 10;
+static bool by_benchmark;
 static struct table_style style;
 
 static const struct opt leak_opts[] = {
@@ -30,11 +36,14 @@ static const struct opt leak_opts[] = {
     { 0, "lock", "file", OPT_STRING, &lock_file,
       "take both from a data.lock, and check the tokenizer's text" },
     { 'w', "words", "count", OPT_INT, &words,
-      "compare sequences of COUNT words (default: 13)" },
+      "compare sequences of COUNT words (default: by benchmark, 8 to 13)" },
+    { 0, "benchmarks", NULL, OPT_FLAG, &by_benchmark,
+      "list benchmarks, not documents" },
     { 'n', "show", "count", OPT_INT, &show,
       "list COUNT documents (default: 10)" },
     { 0, "eval-field", "name", OPT_STRING, &eval_field,
-      "read this field of the evaluation text (default: that of --field)" },
+      "read this field of the evaluation text (default: that of --field, or "
+      "what published benchmarks have)" },
     CORPUS_OPTS(input),
     TABLE_OPTS(style),
     { 0 }
@@ -54,14 +63,15 @@ static int by_share(const void *a, const void *b)
     return x < y ? -1 : 1;
 }
 
-static int print_report(const struct leak_report *r, struct err *e)
+static int print_documents(const struct leak_report *r, struct err *e)
 {
-    const struct leak_doc **doc = xcalloc((size_t)r->touched, sizeof *doc);
+    const struct leak_doc **doc =
+        xcalloc((size_t)(r->all.whole + r->all.in_part), sizeof *doc);
     struct table t = TABLE_INIT("gdata.leak/1");
     size_t n = 0;
     int ret;
 
-    for (int64_t i = 0; i < r->documents; i++)
+    for (int64_t i = 0; i < r->all.documents; i++)
         if (r->doc[i].whole || r->doc[i].found)
             doc[n++] = &r->doc[i];
     if (n)
@@ -81,42 +91,79 @@ static int print_report(const struct leak_report *r, struct err *e)
     return ret;
 }
 
-static int compare_texts(const struct path_list *trains,
-                         const struct path_list *evals, int64_t *whole,
-                         struct err *e)
+static int print_benchmarks(const struct leak_report *r, struct err *e)
 {
-    struct corpus_conf train_conf, eval_conf;
+    struct table t = TABLE_INIT("gdata.leak-benchmarks/1");
+
+    table_columns(&t, "benchmark", "documents", "whole", "in part",
+                  "not checked", "words", "runs", "shared", "common", NULL);
+    for (size_t i = 0; i < r->benchmarks; i++) {
+        const struct leak_benchmark *b = &r->benchmark[i];
+
+        table_text(&t, b->name);
+        table_int(&t, b->documents);
+        table_int(&t, b->whole);
+        table_int(&t, b->in_part);
+        table_int(&t, b->unchecked);
+        table_int(&t, b->n);
+        table_int(&t, b->sequences);
+        table_int(&t, b->found);
+        table_int(&t, b->common);
+    }
+    return table_finish(&t, 0, &style, e);
+}
+
+static void log_report(const struct leak_report *r)
+{
+    const struct leak_benchmark *all = &r->all;
+    char documents[NUM_TEXT], sequences[NUM_TEXT], touched[NUM_TEXT];
+    char length[NUM_TEXT] = "8 to 13";
+
+    if (words)
+        num_comma(length, words);
+    log_info(
+        "the training text contains %lld of %s evaluation documents and "
+        "%lld of %s sequences of %s words (%.3g%%), from %s",
+        (long long)all->whole, num_comma(documents, all->documents),
+        (long long)all->found, num_comma(sequences, all->sequences), length,
+        all->sequences ? 100 * (double)all->found / (double)all->sequences : 0,
+        num_count(touched, all->whole + all->in_part, "document"));
+    if (all->unchecked)
+        log_warn("%s could not be checked: fewer than %d words, or a script "
+                 "without spaces; equal training documents would be found",
+                 num_count(documents, all->unchecked, "document"),
+                 words && words < LEAK_LEAST ? words : LEAK_LEAST);
+}
+
+static int compare_texts(struct path_list *trains, struct path_list *evals,
+                         int64_t *whole, struct err *e)
+{
+    struct corpus_conf conf;
     struct leak *l = leak_new(words);
     struct leak_report r;
-    char documents[NUM_TEXT], sequences[NUM_TEXT], touched[NUM_TEXT];
-    int ret = -1;
+    int ret = 0;
 
-    if (corpus_conf_set(&train_conf, &input, trains->name, (int)trains->n, e) <
-            0 ||
-        corpus_conf_set(&eval_conf, &input, evals->name, (int)evals->n, e) < 0)
-        goto out;
-    if (eval_field)
-        eval_conf.field = eval_field;
-    if (leak_eval(l, &eval_conf, e) < 0 || leak_train(l, &train_conf, e) < 0)
-        goto out;
+    for (size_t i = 0; i < evals->n && ret == 0; i++) {
+        ret = corpus_conf_set(&conf, &input, &evals->name[i], 1, e);
+        if (ret < 0)
+            break;
+        conf.where = NULL; /* of the training text */
+        if (eval_field || !conf.field)
+            conf.field = eval_field ? eval_field : published;
+        ret = leak_eval(l, evals->name[i], &conf, e);
+    }
+    if (ret == 0)
+        ret = corpus_conf_set(&conf, &input, trains->name, (int)trains->n, e);
+    if (ret < 0 || leak_train(l, &conf, e) < 0) {
+        leak_free(l);
+        return -1;
+    }
     leak_report(l, &r);
-    if (print_report(&r, e) < 0)
-        goto out;
-    *whole = r.whole;
-    log_info("the training text contains %lld of %s evaluation documents and "
-             "%lld of %s sequences of %d words (%.3g%%), from %s",
-             (long long)r.whole, num_comma(documents, r.documents),
-             (long long)r.found, num_comma(sequences, r.sequences), words,
-             r.sequences ? 100 * (double)r.found / (double)r.sequences : 0,
-             num_count(touched, r.touched, "document"));
-    if (r.brief)
-        log_warn("%s with fewer than %d words can be found only as a whole "
-                 "training document",
-                 num_count(documents, r.brief, "document"),
-                 words < LEAK_LEAST ? words : LEAK_LEAST);
-    ret = 0;
-
-out:
+    ret = by_benchmark ? print_benchmarks(&r, e) : print_documents(&r, e);
+    if (ret == 0) {
+        log_report(&r);
+        *whole = r.all.whole;
+    }
     leak_free(l);
     return ret;
 }
@@ -167,7 +214,7 @@ static int leak_main(int argc, char **argv, struct err *e)
                        "unexpected argument '%s'; name texts with --train and "
                        "--eval",
                        argv[0]);
-    if (words < 1 || words > 64)
+    if (words < 0 || words > 64)
         return err_set(e, ERR_USAGE, "--words expects 1 to 64, not %d", words);
     for (size_t i = 0; i < train.n; i++)
         path_list_add(&trains, xstrdup(train.item[i]));

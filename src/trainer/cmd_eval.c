@@ -297,7 +297,7 @@ static const char *find_leak(struct reading *r, const struct corpus_doc *doc)
 
     if (!l)
         return "";
-    for (int64_t i = r->leak; i < l->documents; i++) {
+    for (int64_t i = r->leak; i < l->all.documents; i++) {
         const struct leak_doc *d = &l->doc[i];
 
         if (d->line != doc->line || strcmp(d->file, doc->file) != 0)
@@ -345,7 +345,8 @@ static int find_leaks(struct leak *leak, struct leak_report *out, struct err *e)
     const struct corpus_conf own = conf_of(&documents);
     const struct corpus_conf train = conf_of(&train_text);
 
-    if (leak_eval(leak, &own, e) < 0 || leak_train(leak, &train, e) < 0)
+    if (leak_eval(leak, documents, &own, e) < 0 ||
+        leak_train(leak, &train, e) < 0)
         return -1;
     leak_report(leak, out);
     return 0;

@@ -108,7 +108,7 @@ ok $? "leak ignores typography"
   printf '{"text":"few words"}\n{"text":"not there"}\n{"text":""}\n'; } \
     >eval.jsonl
 printf '{"text":"%s; %s"}\n' "$(words 5000 30)" "$(words 1010 13)" >train.jsonl
-run 0 gdata leak --train train.jsonl --eval eval.jsonl --tsv
+run 0 gdata leak --train train.jsonl --eval eval.jsonl --words 13 --tsv
 ok $? "leak reports a common run of 13 words with status 0"
 sed 1d out | grep -q "^eval.jsonl	2	28	1	in part$"
 ok $? "leak names the document and the number of runs"
@@ -125,11 +125,11 @@ ok $? "a leaked document is an error whatever its case and punctuation"
   printf '{"text":"%s"}\n' 吾輩は猫である名前はまだ無い; } >brief.jsonl
 printf '{"text":"%s %s, and %s"}\n' "$(words 39 13)" "$(words 59 9)" \
     ある本は「吾輩は猫である。名前はまだ無い。」と始まる >train.jsonl
-run 1 gdata leak --train train.jsonl --eval brief.jsonl --tsv
+run 1 gdata leak --train train.jsonl --eval brief.jsonl --words 13 --tsv
 sed 1d out | cut -f2- >got
 printf '1\t1\t1\twhole\n3\t2\t2\twhole\n' | cmp -s - got
 ok $? "a question of eight words, and one in Japanese, is found in a document"
-grep -q "1 document with fewer than 8 words can be found only as a whole" err
+grep -q "1 document could not be checked: fewer than 8 words" err
 ok $? "leak says how many documents are too short to be looked for"
 run 1 timeout 60 gdata leak --train long.txt --train long2.txt \
     --train long.txt --eval one.jsonl --tsv

@@ -10,9 +10,9 @@
 /*
  * leak - find evaluation text in the training text
  *
- *      struct leak *l = leak_new(13);
+ *      struct leak *l = leak_new(0);
  *
- *      leak_eval(l, &conf, e)          the smaller text, kept as hashes
+ *      leak_eval(l, name, &conf, e)    a benchmark, kept as hashes
  *      leak_train(l, &other, e)        of any size, with all cores
  *      leak_report(l, &r);
  *      leak_free(l);
@@ -25,33 +25,53 @@
  * words, but at least LEAK_LEAST, is one sequence.  Documents without a word
  * are ignored.
  *
+ * n is what leak_new() was given, or 0 for GPT-3's rule: the fifth percentile
+ * of the lengths of the benchmark, LEAK_LEAST to LEAK_MOST.
+ *
  * Hashes have 64 bits: with a million sequences on one side and 10 billion on
  * the other, the probability that one is found by mistake is 1 in 2000.
  */
 struct leak;
 
-enum { LEAK_LEAST = 8 }; /* fewer words occur by chance */
+enum {
+    LEAK_LEAST = 8, /* fewer words occur by chance */
+    LEAK_MOST = 13,
+    LEAK_COMMON = 10,
+};
 
 struct leak_doc {
     const char *file;
     int64_t line;
-    int64_t sequences, found; /* of n words, or of all */
-    bool whole;               /* the whole document was found */
-    size_t first;             /* sequence, and the hash of all: for leak.c */
+    int64_t words;
+    int64_t sequences;     /* of n words, or of all */
+    int64_t found, common; /* in more than LEAK_COMMON documents */
+    bool whole;            /* the whole document was found */
+    bool unspaced;         /* in part in a script without spaces */
+    size_t first;          /* sequence, and the hash of all: for leak.c */
     uint64_t all;
 };
 
+struct leak_benchmark {
+    const char *name;
+    int n;
+    size_t end; /* the document after its last one */
+    int64_t documents;
+    int64_t whole;                    /* found as a whole */
+    int64_t in_part;                  /* of which only a sequence was found */
+    int64_t unchecked;                /* not found, but could not be */
+    int64_t sequences, found, common; /* their sums */
+};
+
 struct leak_report {
-    int64_t documents;        /* of the evaluation text */
-    int64_t whole;            /* found as a whole */
-    int64_t touched;          /* of which a sequence was found */
-    int64_t brief;            /* too short to have a sequence */
-    int64_t sequences, found; /* of n words */
     const struct leak_doc *doc;
+    const struct leak_benchmark *benchmark;
+    size_t benchmarks;
+    struct leak_benchmark all; /* their sums */
 };
 
 struct leak *leak_new(int n);
-int leak_eval(struct leak *, const struct corpus_conf *, struct err *);
+int leak_eval(struct leak *, const char *name, const struct corpus_conf *,
+              struct err *);
 int leak_train(struct leak *, const struct corpus_conf *, struct err *);
-void leak_report(struct leak *, struct leak_report *);
+void leak_report(struct leak *, struct leak_report *); /* once */
 void leak_free(struct leak *);
