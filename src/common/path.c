@@ -138,6 +138,19 @@ void path_list_add(struct path_list *l, char *name)
     APPEND(l->name, l->n, l->room) = name;
 }
 
+void path_list_put(struct path_list *l, const char *folder, const char *name)
+{
+    char *path = path_join(folder, name);
+
+    l->skip = strlen(path) - strlen(name);
+    path_list_add(l, path + l->skip);
+}
+
+const char *path_listed(const struct path_list *l, size_t i)
+{
+    return l->name[i] - l->skip;
+}
+
 void path_list_sort(struct path_list *l)
 {
     if (l->n > 1)
@@ -230,7 +243,7 @@ int path_list_at(struct path_list *l, int at, const char *name,
             break;
         if (strcmp(d->d_name, ".") == 0 || strcmp(d->d_name, "..") == 0)
             continue;
-        path_list_add(l, xstrdup(d->d_name));
+        path_list_put(l, folder, d->d_name);
     }
     if (errno) {
         err_sys(e, "cannot list %s", folder);
@@ -246,7 +259,7 @@ int path_list_at(struct path_list *l, int at, const char *name,
 void path_list_clear(struct path_list *l)
 {
     for (size_t i = 0; i < l->n; i++)
-        free(l->name[i]);
+        free(l->name[i] - l->skip);
     free(l->name);
     *l = (struct path_list){ 0 };
 }

@@ -97,6 +97,7 @@ int path_remove(const char *path, struct err *);
 struct path_list {
     char **name;
     size_t n, room;
+    size_t skip; /* each name stands behind that of the folder, of this size */
 };
 
 int path_list(struct path_list *, const char *folder, struct err *);
@@ -108,5 +109,9 @@ int path_list_most(struct path_list *, const char *folder, size_t most,
 int path_list_at(struct path_list *, int at, const char *name,
                  const char *folder, size_t most, struct err *);
 void path_list_add(struct path_list *, char *name); /* it owns the name now */
-void path_list_sort(struct path_list *);            /* by byte */
+/* Add a name in a folder; all names of a list are in the same one. */
+void path_list_put(struct path_list *, const char *folder, const char *name);
+/* The path of a name in the folder that was listed. */
+const char *path_listed(const struct path_list *, size_t i);
+void path_list_sort(struct path_list *); /* by byte */
 void path_list_clear(struct path_list *);

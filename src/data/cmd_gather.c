@@ -148,7 +148,7 @@ static void find_files(struct gatherer *s, int kind, const char *dir, int depth)
     if (depth == DEPTH_MAX || path_list(&names, dir, ERR_IGNORED) < 0)
         return;
     for (size_t i = 0; i < names.n; i++) {
-        char *path = path_join(dir, names.name[i]);
+        const char *path = path_listed(&names, i);
         struct stat st;
 
         if (lstat(path, &st) < 0) {
@@ -159,13 +159,11 @@ static void find_files(struct gatherer *s, int kind, const char *dir, int depth)
                    matches(k->files, 14, names.name[i]) &&
                    !matches(k->except, 5, names.name[i])) {
             APPEND(s->file, s->n, s->room) = (struct gather_file){
-                .path = path,
+                .path = xstrdup(path),
                 .key = hash128(path + skip, strlen(path + skip), 0).hi,
                 .kind = kind,
             };
-            continue;
         }
-        free(path);
     }
     path_list_clear(&names);
 }

@@ -67,7 +67,7 @@ static void list_new(struct table *t, const struct lock *l)
         if (l->entry[i].role == LOCK_TOKENS && strcmp(folder, last) != 0)
             path_list(&names, folder, ERR_IGNORED);
         for (size_t k = 0; k < names.n; k++) {
-            char *path = path_join(folder, names.name[k]);
+            const char *path = path_listed(&names, k);
 
             if ((str_ends(path, ".bin") || str_ends(path, ".npy")) &&
                 !lock_entry_of(l, path)) {
@@ -75,7 +75,6 @@ static void list_new(struct table *t, const struct lock *l)
                         false);
                 table_mark(t, MARK_WARN);
             }
-            free(path);
         }
         path_list_clear(&names);
         free(file);

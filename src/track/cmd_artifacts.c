@@ -90,7 +90,8 @@ static int add_links(struct table *t, const struct run_info *r, struct err *e)
     int ret = path_is_folder(folder) ? path_list(&l, folder, e) : 0;
 
     for (size_t i = 0; ret == 0 && i < l.n; i++) {
-        char *path = path_join(folder, l.name[i]), to[256];
+        const char *path = path_listed(&l, i);
+        char to[256];
         const ssize_t n = readlink(path, to, sizeof to - 1);
 
         if (n > 0 && path_is_folder(path) &&
@@ -100,7 +101,6 @@ static int add_links(struct table *t, const struct run_info *r, struct err *e)
             table_none(t);
             table_none(t);
         }
-        free(path);
     }
     path_list_clear(&l);
     free(folder);

@@ -124,11 +124,8 @@ static int add_folder(struct corpus_files *f, const char *folder, int depth,
     if (path_list(&names, folder, e) < 0)
         return -1;
     for (size_t i = 0; i < names.n && ret == 0; i++) {
-        char *path = path_join(folder, names.name[i]);
-
         if (names.name[i][0] != '.')
-            ret = add_name(f, folder, path, depth, e);
-        free(path);
+            ret = add_name(f, folder, path_listed(&names, i), depth, e);
     }
     path_list_clear(&names);
     return ret;

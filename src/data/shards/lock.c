@@ -194,11 +194,8 @@ int lock_add(struct lock *l, enum lock_role role, const char *path,
     if (path_list(&names, path, e) < 0)
         return -1;
     for (size_t i = 0; i < names.n && ret == 0; i++) {
-        char *file = path_join(path, names.name[i]);
-
         if (names.name[i][0] != '.' && !str_ends(names.name[i], ".lock"))
-            ret = lock_add(l, role, file, e);
-        free(file);
+            ret = lock_add(l, role, path_listed(&names, i), e);
     }
     path_list_clear(&names);
     return ret;

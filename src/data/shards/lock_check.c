@@ -66,19 +66,16 @@ static int load_locks(struct locks *l, const char *shard, struct err *e)
     *l = (struct locks){ 0 };
     path_list(&names, folder, &why);
     for (size_t i = 0; i < names.n; i++) {
-        char *path = path_join(folder, names.name[i]);
+        const char *path = path_listed(&names, i);
 
         GROW(l->lock, l->path.n, l->room);
         if (str_ends(path, ".lock") &&
             lock_load(&l->lock[l->path.n], path, &why) == 0) {
-            path_list_add(&l->path, path);
-            continue;
-        }
-        if (strcmp(names.name[i], whole_lock) == 0) {
+            path_list_put(&l->path, folder, names.name[i]);
+        } else if (strcmp(names.name[i], whole_lock) == 0) {
             *e = why;
             ret = -1;
         }
-        free(path);
     }
     path_list_clear(&names);
     free(folder);

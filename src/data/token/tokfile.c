@@ -225,15 +225,13 @@ static int load_folder(struct tokenizer **out, const char *folder,
         return -1;
     for (int i = 0; i < IN_FOLDERS; i++) {
         for (size_t k = 0; k < list.n; k++) {
-            char *path;
             int got;
 
             if (!str_ends(list.name[k], readers[i].suffix))
                 continue;
-            path = path_join(folder, list.name[k]);
+            got = read_file(out, path_listed(&list, k), readers[i].parse, split,
+                            e);
             path_list_clear(&list);
-            got = read_file(out, path, readers[i].parse, split, e);
-            free(path);
             return got;
         }
     }

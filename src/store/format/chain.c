@@ -114,7 +114,7 @@ static int add_files(struct buf *out, const struct buf *text, const char *run,
                         ERR_MISSING, e);
 
     for (size_t i = 0; ret == 0 && i < keys.n; i++) {
-        char *path = path_join(folder, keys.name[i]);
+        const char *path = path_listed(&keys, i);
         char *key = kind == METRIC
                         ? xstrdup(keys.name[i])
                         : xasprintf("/%s/%s", key_folders[kind], keys.name[i]);
@@ -123,7 +123,6 @@ static int add_files(struct buf *out, const struct buf *text, const char *run,
                                !has_line(text, key)))
             ret = add_file(out, path, key, e);
         free(key);
-        free(path);
     }
     path_list_clear(&keys);
     free(folder);

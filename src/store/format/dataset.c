@@ -165,26 +165,20 @@ int datasets_copy(const char *run, const char *from, const char *to,
     struct path_list names;
     int ret = err_allow(path_list(&names, inputs, e), ERR_MISSING, e);
 
-    for (size_t i = 0; ret == 0 && i < names.n; i++) {
-        char *one = path_join(inputs, names.name[i]);
-
-        ret = copy_one(run, one, from, to, links, e);
-        free(one);
-    }
+    for (size_t i = 0; ret == 0 && i < names.n; i++)
+        ret = copy_one(run, path_listed(&names, i), from, to, links, e);
     path_list_clear(&names);
     free(inputs);
     return ret;
 }
 
-int dataset_check(const char *run, const char *name, struct err *e)
+int dataset_check(const char *run, const char *folder, struct err *e)
 {
-    char *folder = xasprintf("%s/inputs/%s", run, name);
     struct arena mem = { 0 };
     struct run_dataset in;
     int ret = load_one(&in, &mem, run, folder, PATH_NO_LINKS, e);
 
     arena_clear(&mem);
-    free(folder);
     return ret;
 }
 
@@ -201,13 +195,11 @@ void datasets_load(struct run_dataset **out, size_t *n, struct arena *mem,
         path_list_most(&names, folder, DATASETS_MAX, &e) == 0) {
         *out = arena_alloc(mem, names.n * sizeof **out);
         for (size_t i = 0; i < names.n; i++) {
-            char *one = path_join(folder, names.name[i]);
-
-            if (load_one(&(*out)[*n], mem, run, one, links, &e) < 0)
+            if (load_one(&(*out)[*n], mem, run, path_listed(&names, i), links,
+                         &e) < 0)
                 *damage = arena_strdup(mem, e.text);
             else
                 *n += (*out)[*n].name != NULL;
-            free(one);
         }
         path_list_clear(&names);
     }

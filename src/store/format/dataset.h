@@ -31,4 +31,4 @@ void datasets_load(struct run_dataset **, size_t *n, struct arena *,
                    const char *run, enum path_links, const char **damage);
 
 /* Can this input of a run be read? */
-int dataset_check(const char *run, const char *name, struct err *);
+int dataset_check(const char *run, const char *folder, struct err *);

@@ -95,12 +95,8 @@ static bool has_run(const char *folder)
 
     if (path_list(&inside, folder, ERR_IGNORED) < 0)
         return false;
-    for (size_t i = 0; i < inside.n && !found; i++) {
-        char *run = path_join(folder, inside.name[i]);
-
-        found = store_looks_like_run(run);
-        free(run);
-    }
+    for (size_t i = 0; i < inside.n && !found; i++)
+        found = store_looks_like_run(path_listed(&inside, i));
     path_list_clear(&inside);
     return found;
 }
@@ -165,20 +161,16 @@ static int load_folder(struct experiments *all, const char *root,
     if (path_list(&names, folder, e) < 0)
         return -1;
     for (size_t i = 0; i < names.n; i++) {
-        char *path;
+        const char *path = path_listed(&names, i);
 
         if (!isalnum((unsigned char)names.name[i][0]) ||
             strcmp(names.name[i], "models") == 0 ||
-            str_ends(names.name[i], STORE_TRASH))
+            str_ends(names.name[i], STORE_TRASH) || !path_may_be_folder(path))
             continue;
-        path = path_join(folder, names.name[i]);
-        if (path_may_be_folder(path)) {
-            GROW(all->item, all->n, all->room);
-            if (load_one(&all->item[all->n], &all->mem, root, path, trash,
-                         links) == 0)
-                all->n++;
-        }
-        free(path);
+        GROW(all->item, all->n, all->room);
+        if (load_one(&all->item[all->n], &all->mem, root, path, trash, links) ==
+            0)
+            all->n++;
     }
     path_list_clear(&names);
     return 0;

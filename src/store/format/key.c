@@ -150,19 +150,18 @@ static int list_below(const struct listing *l, const char *prefix,
 
         if (folder && fstatat(l->fd, key, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
             S_ISLNK(st.st_mode)) {
-            free(key); /* MLflow does not go there; it may lead back here */
+            ; /* MLflow does not go there; it may lead back here */
         } else if (folder) {
             char *deeper = xasprintf("%s/", key);
 
             ret = list_below(l, deeper, e);
             free(deeper);
             if (l->folders)
-                path_list_add(l->folders, key);
-            else
-                free(key);
+                path_list_put(l->folders, l->folder, key);
         } else {
-            path_list_add(l->keys, key);
+            path_list_put(l->keys, l->folder, key);
         }
+        free(key);
     }
     path_list_clear(&names);
     return ret;
@@ -300,7 +299,7 @@ static char *note_prefix(enum key_kind kind)
 }
 
 /* Read the tags that note the keys of a kind. */
-static void recall(struct key_table *t, enum key_kind kind, const char *folder,
+static void recall(struct key_table *t, enum key_kind kind,
                    const struct path_list *tags)
 {
     char *prefix = note_prefix(kind);
@@ -308,15 +307,12 @@ static void recall(struct key_table *t, enum key_kind kind, const char *folder,
 
     for (size_t i = 0; i < tags->n; i++) {
         struct buf key = BUF_INIT;
-        char *path;
 
-        if (strncmp(tags->name[i], prefix, n) != 0)
-            continue;
-        path = path_join(folder, tags->name[i]);
-        if (buf_read_unlinked(&key, path, 65536, ERR_IGNORED) == 0)
+        if (strncmp(tags->name[i], prefix, n) == 0 &&
+            buf_read_unlinked(&key, path_listed(tags, i), 65536, ERR_IGNORED) ==
+                0)
             add_file(t, key.s, xstrdup(tags->name[i] + n));
         buf_clear(&key);
-        free(path);
     }
     free(prefix);
 }
@@ -367,7 +363,7 @@ void key_files_load(struct key_files *files, const char *run)
 
         *t = (struct key_table){ .folder = path_join(run, key_folders[kind]),
                                  .folds = folds };
-        recall(t, kind, folder, &tags);
+        recall(t, kind, &tags);
         if (folds)
             add_files(t);
     }

@@ -155,7 +155,7 @@ static int mark_files(struct buf *marks, size_t *n,
 
     *n = 0;
     for (size_t i = 0; ret == 0 && i < keys.n; i++) {
-        char *path = path_join(folder, keys.name[i]);
+        const char *path = path_listed(&keys, i);
         size_t cuts;
         const struct rewind_cut *cut = rewind_cuts(before, keys.name[i], &cuts);
         int64_t size;
@@ -167,7 +167,6 @@ static int mark_files(struct buf *marks, size_t *n,
                 ++*n;
             }
         }
-        free(path);
     }
     path_list_clear(&keys);
     free(folder);

@@ -300,7 +300,7 @@ void store_clear_temps(const char *run, const char *now)
     if (!path_is_link(folder) && stat(now, &fresh) == 0)
         path_list(&names, folder, ERR_IGNORED);
     for (size_t i = 0; i < names.n; i++) {
-        char *path = path_join(folder, names.name[i]);
+        const char *path = path_listed(&names, i);
 
         if (str_ends(path, ".tmp") && lstat(path, &st) == 0 &&
             (is_of_writer(names.name[i]) ||
@@ -308,7 +308,6 @@ void store_clear_temps(const char *run, const char *now)
             unlink(path);
         else if (str_ends(path, ".tmp"))
             save_remove_left(path);
-        free(path);
     }
     path_list_clear(&names);
     free(folder);

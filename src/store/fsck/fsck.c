@@ -54,6 +54,12 @@ static void tell_left(const struct check *c, const char *file)
     c->tell(c->arg, &f);
 }
 
+/* A file of the run, as findings name it. */
+static const char *inside(const struct check *c, const char *path)
+{
+    return path + strlen(c->run->folder) + 1;
+}
+
 static void widen(struct span *s, int64_t ms)
 {
     if (!s->first_ms || ms < s->first_ms)
@@ -177,56 +183,52 @@ static int check_value(struct check *c, const char *path, const char *file,
 typedef int check_fn(struct check *, const char *path, const char *file,
                      struct err *);
 
-/* Change a name that MLflow does not accept to the nearest that it does. */
-static int check_name(const struct check *c, char **path, const char *kind,
-                      const char *key, struct err *e)
+/* Change a name that MLflow does not accept to the nearest that it does; *moved
+ * is the path that the file has then, or NULL. */
+static int check_name(const struct check *c, const char *path, const char *kind,
+                      char **moved, struct err *e)
 {
+    const char *file = inside(c, path), *key = file + strlen(kind) + 1;
     const char *problem = key_problem(key);
     char *clean, *to;
     int ret = 0;
 
+    *moved = NULL;
     if (!problem)
         return 0;
     clean = key_clean(key);
     to = xasprintf("%s/%s/%s", c->run->folder, kind, clean);
     if (c->repair && !path_exists(to)) {
-        ret = store_rename_below(c->run->folder, *path, c->run->folder, to, e);
-        if (ret == 0) {
-            free(*path);
-            *path = xstrdup(to);
-        }
+        ret = store_rename_below(c->run->folder, path, c->run->folder, to, e);
+        if (ret == 0)
+            *moved = xstrdup(to);
     }
     if (ret == 0) {
-        char *file = xasprintf("%s/%s", kind, key);
         char *what = xasprintf("the name %s", problem);
 
         tell(c, file, c->repair, what);
         free(what);
-        free(file);
     }
     free(to);
     free(clean);
     return ret;
 }
 
-static int walk(struct check *c, const char *kind, const char *below,
+static int walk(struct check *c, const char *folder, const char *kind,
                 check_fn *check, struct err *e)
 {
-    char *folder =
-        xasprintf("%s/%s%s%s", c->run->folder, kind, *below ? "/" : "", below);
     struct path_list l;
     int ret = path_list(&l, folder, e);
 
     for (size_t i = 0; ret == 0 && i < l.n; i++) {
-        char *path = path_join(folder, l.name[i]);
-        char *key = path_join(below, l.name[i]);
-        char *file = xasprintf("%s/%s", kind, key);
+        const char *path = path_listed(&l, i), *file = inside(c, path);
         struct stat st;
         const bool there = stat(path, &st) == 0;
+        char *moved;
 
         if (there && S_ISDIR(st.st_mode)) {
             if (!path_is_link(path)) /* readers do not follow it either */
-                ret = walk(c, kind, key, check, e);
+                ret = walk(c, path, kind, check, e);
         } else if (there && path_is_link(path)) {
             tell(c, file, false, linked);
         } else if (!there || !S_ISREG(st.st_mode)) {
@@ -237,17 +239,13 @@ static int walk(struct check *c, const char *kind, const char *below,
                      "neither a regular file nor a link to one");
         } else {
             widen(&c->files, (int64_t)st.st_mtim.tv_sec * 1000);
-            ret = check_name(c, &path, kind, key, e);
+            ret = check_name(c, path, kind, &moved, e);
             if (ret == 0)
-                ret = check(c, path, file, e);
+                ret = check(c, moved ? moved : path, file, e);
+            free(moved);
         }
-        free(file);
-        free(key);
-        free(path);
     }
-    if (l.name)
-        path_list_clear(&l);
-    free(folder);
+    path_list_clear(&l);
     return ret;
 }
 
@@ -255,11 +253,11 @@ static int walk(struct check *c, const char *kind, const char *below,
 
 static int check_folders(const struct check *c, struct err *e)
 {
-    static const char *const inside[] = { "metrics", "params", "tags",
+    static const char *const needed[] = { "metrics", "params", "tags",
                                           "artifacts" };
 
-    for (size_t i = 0; i < sizeof inside / sizeof inside[0]; i++) {
-        char *folder = path_join(c->run->folder, inside[i]);
+    for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++) {
+        char *folder = path_join(c->run->folder, needed[i]);
         int ret = 0;
 
         if (!path_is_folder(folder)) {
@@ -268,7 +266,7 @@ static int check_folders(const struct check *c, struct err *e)
             if (c->repair && ret == 0)
                 ret = path_make(folder, e);
             if (ret == 0)
-                tell(c, inside[i], c->repair, "the folder is missing");
+                tell(c, needed[i], c->repair, "the folder is missing");
         }
         free(folder);
         if (ret < 0)
@@ -286,22 +284,19 @@ static int check_inputs(const struct check *c, struct err *e)
     int ret = path_is_folder(folder) ? path_list(&l, folder, e) : 0;
 
     for (size_t i = 0; ret == 0 && i < l.n; i++) {
-        char *from = path_join(folder, l.name[i]);
+        const char *from = path_listed(&l, i);
         char *to =
             xasprintf("%s/" STORE_OWN "/inputs.%s", c->run->folder, l.name[i]);
-        char *file = path_join("inputs", l.name[i]);
         struct err why = { 0 };
 
-        if (dataset_check(c->run->folder, l.name[i], &why) < 0) {
+        if (dataset_check(c->run->folder, from, &why) < 0) {
             if (c->repair)
                 ret = store_rename_below(c->run->folder, from, c->run->folder,
                                          to, e);
             if (ret == 0)
-                tell(c, file, c->repair, why.text);
+                tell(c, inside(c, from), c->repair, why.text);
         }
-        free(file);
         free(to);
-        free(from);
     }
     path_list_clear(&l);
     free(folder);
@@ -313,27 +308,20 @@ static int check_leftovers(const struct check *c, const char *below,
                            struct err *e)
 {
     char *folder = path_join(c->run->folder, below);
-    struct path_list l;
+    struct path_list l = { 0 };
     int ret = 0;
 
-    if (!path_is_folder(folder) || (*below && path_is_link(folder)) ||
-        (ret = path_list(&l, folder, e)) < 0) {
-        free(folder);
-        return ret;
-    }
+    if (path_is_folder(folder) && !(*below && path_is_link(folder)))
+        ret = path_list(&l, folder, e);
     for (size_t i = 0; ret == 0 && i < l.n; i++) {
-        char *path = path_join(folder, l.name[i]);
+        const char *path = path_listed(&l, i);
 
-        if (str_ends(l.name[i], ".tmp")) {
-            char *file = path_join(below, l.name[i]);
-
-            if (c->repair)
-                ret = store_remove_below(c->run->folder, path, false, e);
-            if (ret == 0)
-                tell_left(c, file);
-            free(file);
-        }
-        free(path);
+        if (!str_ends(path, ".tmp"))
+            continue;
+        if (c->repair)
+            ret = store_remove_below(c->run->folder, path, false, e);
+        if (ret == 0)
+            tell_left(c, inside(c, path));
     }
     path_list_clear(&l);
     free(folder);
@@ -345,12 +333,9 @@ static bool is_empty(const char *folder)
     struct path_list l;
     bool empty = path_list(&l, folder, ERR_IGNORED) == 0;
 
-    for (size_t i = 0; empty && i < l.n; i++) {
-        char *path = path_join(folder, l.name[i]);
-
-        empty = !path_is_link(path) && is_empty(path);
-        free(path);
-    }
+    for (size_t i = 0; empty && i < l.n; i++)
+        empty =
+            !path_is_link(path_listed(&l, i)) && is_empty(path_listed(&l, i));
     path_list_clear(&l);
     return empty;
 }
@@ -520,10 +505,12 @@ int fsck_run(const struct run_info *r, bool repair, fsck_fn *fn, void *arg,
         const bool link = path_is_link(folder);
         const bool there = !link && path_is_folder(folder);
 
-        free(folder);
         if (link)
             tell(&c, kinds[i].kind, false, linked);
-        if (there && walk(&c, kinds[i].kind, "", kinds[i].check, e) < 0)
+        if (there)
+            ret = walk(&c, folder, kinds[i].kind, kinds[i].check, e);
+        free(folder);
+        if (ret < 0)
             return -1;
     }
     if (check_inputs(&c, e) < 0)

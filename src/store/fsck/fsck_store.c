@@ -72,10 +72,10 @@ static char *find_place(const char *parent, const char *meta, const char *key,
 /* Only an empty folder is removed: one that has no meta.yaml, such as .git, is
  * not ours. */
 static int check_name(const struct check *c, const char *parent,
-                      const char *name, const char *key, size_t most,
+                      const char *from, const char *key, size_t most,
                       struct err *e)
 {
-    char *from = path_join(parent, name), *meta = path_join(from, STORE_META);
+    char *meta = path_join(from, STORE_META);
     char *to = find_place(parent, meta, key, most);
     bool repaired = false;
     int ret = 0;
@@ -94,7 +94,6 @@ static int check_name(const struct check *c, const char *parent,
              repaired);
     free(to);
     free(meta);
-    free(from);
     return ret;
 }
 
@@ -106,10 +105,11 @@ static int check_runs_of(const struct check *c, const char *folder,
     int ret = path_list(&l, folder, e);
 
     for (size_t i = 0; ret == 0 && i < l.n; i++) {
-        char *meta = xasprintf("%s/%s/" STORE_META, folder, l.name[i]);
+        const char *run = path_listed(&l, i);
+        char *meta = path_join(run, STORE_META);
 
         if (!is_id(l.name[i], MOST) && path_exists(meta))
-            ret = check_name(c, folder, l.name[i], "run_id", MOST, e);
+            ret = check_name(c, folder, run, "run_id", MOST, e);
         free(meta);
     }
     path_list_clear(&l);
@@ -123,15 +123,14 @@ static int check_names(const struct check *c, struct err *e)
     int ret = path_list(&l, c->root, e);
 
     for (size_t i = 0; ret == 0 && i < l.n; i++) {
-        char *folder = path_join(c->root, l.name[i]);
+        const char *folder = path_listed(&l, i);
 
         if (!path_is_folder(folder) || str_ends(l.name[i], STORE_TRASH))
             ;
         else if (is_id(l.name[i], MOST))
             ret = path_is_link(folder) ? 0 : check_runs_of(c, folder, e);
         else
-            ret = check_name(c, c->root, l.name[i], "experiment_id", MOST, e);
-        free(folder);
+            ret = check_name(c, c->root, folder, "experiment_id", MOST, e);
     }
     path_list_clear(&l);
     return ret;

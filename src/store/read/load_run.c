@@ -152,15 +152,11 @@ static void each_key(struct run_reader *r, const char *folder, key_fn *fn)
     if (key_list_full(&keys, &folders))
         damaged(r, "has more than 10,000 files, which are not all read",
                 folder);
-    for (size_t i = 0; i < folders.n; i++) {
-        char *path = path_join(folder, folders.name[i]);
-
-        watch_add(r->watch, r->run->folder, path,
+    for (size_t i = 0; i < folders.n; i++)
+        watch_add(r->watch, r->run->folder, path_listed(&folders, i),
                   fn == load_metric ? WATCH_RUNNING : WATCH_ALWAYS);
-        free(path);
-    }
     for (size_t i = 0; i < keys.n; i++) {
-        char *path = path_join(folder, keys.name[i]);
+        const char *path = path_listed(&keys, i);
         const char *problem = key_problem(keys.name[i]);
 
         if (problem)
@@ -169,7 +165,6 @@ static void each_key(struct run_reader *r, const char *folder, key_fn *fn)
                   fn == load_tag && is_of_people(keys.name[i]) ? WATCH_ALWAYS
                                                                : WATCH_RUNNING);
         fn(r, path, keys.name[i]);
-        free(path);
     }
     path_list_clear(&folders);
     path_list_clear(&keys);

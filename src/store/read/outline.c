@@ -263,13 +263,12 @@ static void remove_old(const char *cache)
 
     path_list(&names, folder, ERR_IGNORED);
     for (size_t i = 0; i < names.n; i++) {
-        char *path = path_join(folder, names.name[i]);
+        const char *path = path_listed(&names, i);
         struct stat st;
 
         if (str_ends(path, ending) && stat(path, &st) == 0 &&
             st.st_mtim.tv_sec < now - DAYS * 24 * 3600)
             unlink(path);
-        free(path);
     }
     path_list_clear(&names);
     free(folder);

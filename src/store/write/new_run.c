@@ -125,11 +125,9 @@ static int64_t idle_secs(const char *folder)
     if (!S_ISDIR(st.st_mode) || path_list(&names, folder, ERR_IGNORED) < 0)
         return least;
     for (size_t i = 0; i < names.n; i++) {
-        char *path = path_join(folder, names.name[i]);
-        const int64_t idle = idle_secs(path);
+        const int64_t idle = idle_secs(path_listed(&names, i));
 
         least = idle < least ? idle : least;
-        free(path);
     }
     path_list_clear(&names);
     return least;
@@ -139,16 +137,13 @@ int staging_leftovers(const char *root, staging_fn *fn, void *arg,
                       struct err *e)
 {
     char *folder = path_join(root, STORE_NAMES);
-    struct path_list names;
+    struct path_list names = { 0 };
     int ret = 0;
 
-    if (path_is_link(folder) || !path_is_folder(folder) ||
-        (ret = path_list(&names, folder, e)) < 0) {
-        free(folder);
-        return ret;
-    }
+    if (!path_is_link(folder) && path_is_folder(folder))
+        ret = path_list(&names, folder, e);
     for (size_t i = 0; ret == 0 && i < names.n; i++) {
-        char *path = path_join(folder, names.name[i]);
+        const char *path = path_listed(&names, i);
 
         if ((strncmp(names.name[i], "new.", 4) == 0 ||
              strncmp(names.name[i], "old.", 4) == 0 ||
@@ -156,7 +151,6 @@ int staging_leftovers(const char *root, staging_fn *fn, void *arg,
              str_ends(names.name[i], ".tmp")) &&
             idle_secs(path) > IDLE_SECS)
             ret = fn(arg, path, e);
-        free(path);
     }
     path_list_clear(&names);
     free(folder);

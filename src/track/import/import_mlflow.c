@@ -32,12 +32,8 @@ static void report_models(const char *root)
     size_t logged = 0;
 
     path_list(&l, root, ERR_IGNORED);
-    for (size_t i = 0; i < l.n; i++) {
-        char *experiment = path_join(root, l.name[i]);
-
-        logged += count_entries(experiment, "models");
-        free(experiment);
-    }
+    for (size_t i = 0; i < l.n; i++)
+        logged += count_entries(path_listed(&l, i), "models");
     path_list_clear(&l);
     if (logged || registered)
         log_warn("%s: left out: logged model (%zu), registered model (%zu)",

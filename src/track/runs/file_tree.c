@@ -34,7 +34,7 @@ static int walk_folder(struct file_tree *f, const char *folder, size_t skip,
     if (path_list(&l, folder, e) < 0)
         return -1;
     for (size_t i = 0; i < l.n && ret == 0; i++) {
-        char *path = path_join(folder, l.name[i]);
+        const char *path = path_listed(&l, i);
         struct stat st = { 0 }, link = { 0 };
 
         /* a file that was removed meanwhile, or a dangling link, is no file */
@@ -50,7 +50,6 @@ static int walk_folder(struct file_tree *f, const char *folder, size_t skip,
             ret = walk_folder(f, path, skip, inside, e);
         else if (S_ISREG(st.st_mode))
             add_file(f, path, skip, &st, false);
-        free(path);
     }
     path_list_clear(&l);
     return ret;

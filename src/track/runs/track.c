@@ -80,12 +80,11 @@ static void add_store(struct path_list *folders, const char *root)
 
     path_list(&names, root, ERR_IGNORED);
     for (size_t i = 0; i < names.n; i++) {
-        char *folder = path_join(root, names.name[i]);
+        const char *folder = path_listed(&names, i);
         char *meta = path_join(folder, STORE_META);
 
         if (path_is_link(folder) && path_exists(meta) && !path_is_link(meta))
             path_list_add(folders, xstrdup(folder));
-        free(folder);
         free(meta);
     }
     path_list_add(folders, xstrdup(root));

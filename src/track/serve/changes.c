@@ -106,11 +106,10 @@ void changes_watch_root(struct changes *c, const char *root)
     if (path_list(&names, root, ERR_IGNORED) < 0)
         return;
     for (size_t i = 0; i < names.n; i++) {
-        char *path = path_join(root, names.name[i]);
+        const char *path = path_listed(&names, i);
 
         if (path_is_folder(path))
             watch_folder(c, path, FOLDER_EVENTS, NULL);
-        free(path);
     }
     path_list_clear(&names);
 }

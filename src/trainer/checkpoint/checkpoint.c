@@ -385,7 +385,7 @@ static void rename_later(const struct checkpoint *c,
 
     checkpoint_names(&all, c->pin.at, ERR_IGNORED);
     for (size_t i = 0; i < all.n; i++) {
-        char *path = path_join(c->pin.at, all.name[i]);
+        const char *path = path_listed(&all, i);
         char *old = xasprintf("%s.old", path);
 
         if (checkpoint_step(all.name[i]) > at->step) {
@@ -395,7 +395,6 @@ static void rename_later(const struct checkpoint *c,
                          strerror(errno));
             moved++;
         }
-        free(path);
         free(old);
     }
     path_list_clear(&all);
@@ -464,12 +463,8 @@ static int check_owner(const struct checkpoint *c, const char *resumed,
     char *id = NULL;
     int ret = checkpoint_names(&all, c->pin.at, e);
 
-    for (size_t i = all.n; i-- > 0 && !id;) {
-        char *path = path_join(c->pin.at, all.name[i]);
-
-        checkpoint_run_id(path, &id, ERR_IGNORED);
-        free(path);
-    }
+    for (size_t i = all.n; i-- > 0 && !id;)
+        checkpoint_run_id(path_listed(&all, i), &id, ERR_IGNORED);
     if (all.n > 0 && (!resumed || (id && strcmp(id, resumed) != 0)))
         ret = err_set(e, ERR_USAGE,
                       "%s has checkpoints of %s%s; use another folder, "

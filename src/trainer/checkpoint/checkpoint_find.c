@@ -32,20 +32,17 @@ static int by_step(const void *a, const void *b)
 
 int checkpoint_names(struct path_list *l, const char *folder, struct err *e)
 {
-    size_t n = 0;
+    struct path_list all = { 0 };
+    const int ret = path_list(&all, folder, e);
 
-    if (path_list(l, folder, e) < 0)
-        return -1;
-    for (size_t i = 0; i < l->n; i++) {
-        if (checkpoint_step(l->name[i]) >= 0)
-            l->name[n++] = l->name[i];
-        else
-            free(l->name[i]);
-    }
-    l->n = n;
-    if (n > 1) /* by number: from step 10^8 on, names have more digits */
-        qsort(l->name, n, sizeof *l->name, by_step);
-    return 0;
+    *l = (struct path_list){ 0 };
+    for (size_t i = 0; i < all.n; i++)
+        if (checkpoint_step(all.name[i]) >= 0)
+            path_list_put(l, folder, all.name[i]);
+    if (l->n > 1) /* by number: from step 10^8 on, names have more digits */
+        qsort(l->name, l->n, sizeof *l->name, by_step);
+    path_list_clear(&all);
+    return ret;
 }
 
 int checkpoint_newest(const char *folder, int64_t last, char **path,
@@ -61,7 +58,7 @@ int checkpoint_newest(const char *folder, int64_t last, char **path,
         if (checkpoint_step(all.name[i]) > last)
             continue;
         any = true;
-        *path = path_join(folder, all.name[i]);
+        *path = xstrdup(path_listed(&all, i));
         ret = checkpoint_verify(*path, &why);
         if (ret == 0)
             break;
