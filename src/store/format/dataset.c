@@ -16,14 +16,14 @@ static int make_input(const char *run, const char *top, const char *kind,
                       const char *name, const struct buf *meta, struct err *e)
 {
     char *temp = xasprintf("%s/" STORE_OWN "/%s.new", run, name);
-    char *file = path_join(temp, STORE_META), *first = path_join(temp, "new");
+    char *file = path_join(temp, STORE_META);
     char *folder = xasprintf("%s/%s/%s", top, kind, name);
     struct err why = { 0 }, ignored = { 0 };
     int ret = 0;
 
     if (!path_exists(folder)) {
         path_remove(temp, &ignored); /* what a kill left */
-        ret = store_write_below(run, file, first, meta->s, meta->len, true, e);
+        ret = store_write_below(run, file, NULL, meta->s, meta->len, true, e);
         if (ret == 0 && store_rename_below(run, temp, top, folder, &why) < 0 &&
             why.sys != EEXIST && why.sys != ENOTEMPTY) {
             *e = why;
@@ -32,7 +32,6 @@ static int make_input(const char *run, const char *top, const char *kind,
         path_remove(temp, &ignored);
     }
     free(folder);
-    free(first);
     free(file);
     free(temp);
     return ret;

@@ -52,7 +52,7 @@ static void keep_name(const char *root, const char *id, const char *name)
     char *path = kept_name_path(root, id);
     struct err e = { 0 };
 
-    if (store_write_below(root, path, path, name, strlen(name), false, &e) < 0)
+    if (store_write_below(root, path, NULL, name, strlen(name), false, &e) < 0)
         log_warn("the name of the experiment %s cannot be recorded: %s", name,
                  e.text);
     free(path);

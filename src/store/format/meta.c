@@ -116,7 +116,6 @@ void meta_place(struct meta *m, struct arena *mem, const char *run)
 int meta_save(const struct meta *m, const char *run, bool sync, struct err *e)
 {
     char *path = path_join(run, STORE_META);
-    char *temp = path_join(run, STORE_OWN "/meta");
     struct buf b = BUF_INIT;
     int ret;
 
@@ -140,9 +139,8 @@ int meta_save(const struct meta *m, const char *run, bool sync, struct err *e)
     yaml_put_int(&b, "status", m->status);
     yaml_put_raw(&b, "tags", "[]");
     yaml_put(&b, "user_id", str_or_empty(m->user));
-    ret = store_write_below(run, path, temp, b.s, b.len, sync, e);
+    ret = store_write_below(run, path, STORE_OWN "/meta", b.s, b.len, sync, e);
     buf_clear(&b);
-    free(temp);
     free(path);
     return ret;
 }

@@ -217,7 +217,7 @@ int rewind_add(const char *run, int attempt, int64_t step, int64_t ms,
                           path, REWINDS_MAX);
     }
     if (ret == 0)
-        ret = store_write_below(run, path, path, b.s, b.len, true, e);
+        ret = store_write_below(run, path, NULL, b.s, b.len, true, e);
     buf_clear(&b);
     buf_clear(&marks);
     buf_clear(&was);

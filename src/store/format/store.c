@@ -211,14 +211,16 @@ int store_write_below(const char *folder, const char *path, const char *temp,
                       const void *data, size_t n, bool sync, struct err *e)
 {
     struct path_pin to, from = { .fd = -1 };
+    char *first = temp ? path_join(folder, temp) : xstrdup(path);
     int ret = path_pin(&to, path, folder, e);
 
     if (ret == 0)
-        ret = path_pin(&from, temp, folder, e);
+        ret = path_pin(&from, first, folder, e);
     if (ret == 0)
         ret = store_write(to.name, from.name, data, n, sync, NULL, e);
     path_unpin(&from, e);
     path_unpin(&to, e);
+    free(first);
     return ret;
 }
 
@@ -326,20 +328,19 @@ int store_value(const char *run, const char *kind, const char *file,
                 const char *value, bool sync, struct err *e)
 {
     char *path = xasprintf("%s/%s/%s", run, kind, file);
-    char *temp = path_join(run, STORE_OWN "/value");
     struct buf clean = BUF_INIT, masked = BUF_INIT;
     int ret;
 
     if (value) {
         utf8_clean(&clean, value, strlen(value));
         secret_mask_named(&masked, file, clean.s);
-        ret = store_write_below(run, path, temp, masked.s, masked.len, sync, e);
+        ret = store_write_below(run, path, STORE_OWN "/value", masked.s,
+                                masked.len, sync, e);
     } else {
         ret = store_remove_below(run, path, sync, e);
     }
     buf_clear(&masked);
     buf_clear(&clean);
-    free(temp);
     free(path);
     return ret;
 }
@@ -356,10 +357,9 @@ int store_artifact_write(const char *run, const char *name, const void *data,
                          size_t n, bool sync, struct err *e)
 {
     char *path = xasprintf("%s/artifacts/%s", run, name);
-    char *temp = path_join(run, STORE_OWN "/artifact");
-    const int ret = store_write_below(run, path, temp, data, n, sync, e);
+    const int ret =
+        store_write_below(run, path, STORE_OWN "/artifact", data, n, sync, e);
 
-    free(temp);
     free(path);
     return ret;
 }

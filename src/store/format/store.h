@@ -92,9 +92,9 @@ void store_new_id(char out[33]);
 int store_write(const char *path, const char *temp, const void *data, size_t n,
                 bool sync, bool *exists, struct err *);
 
-/* store_write() of a path and a temp below a folder, a run or the root of a
- * store.  Links in between are not followed, even those that others make
- * meanwhile. */
+/* store_write() of a path below a folder, a run or the root of a store; `temp`
+ * is a name within the folder, NULL beside the path.  Links in between are not
+ * followed, even those that others make meanwhile. */
 int store_write_below(const char *folder, const char *path, const char *temp,
                       const void *data, size_t n, bool sync, struct err *);
 /* Remove a file below a folder, if it exists, and rename a file or a folder,

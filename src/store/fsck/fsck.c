@@ -32,6 +32,7 @@ struct check {
 /* A link may name anything, so nothing behind it is repaired. */
 static const char linked[] = "a symbolic link, which is not read";
 
+static const char fsck_temp[] = STORE_OWN "/fsck.tmp";
 enum { VALUE_MAX = 64 << 20 };
 
 static void tell(const struct check *c, const char *file, bool repaired,
@@ -80,7 +81,7 @@ static void see_point(void *arg, const struct metric_point *p)
 /* Rewrite the file, keeping only lines that are points. */
 static int keep_points(const char *path, const char *run, struct err *e)
 {
-    char *temp = path_join(run, STORE_OWN "/fsck.tmp"), *line = NULL;
+    char *line = NULL;
     const int fd = path_open_below(run, path, PATH_NO_LINKS, e);
     FILE *in = fd >= 0 ? fdopen(fd, "r") : NULL;
     struct buf good = BUF_INIT;
@@ -101,13 +102,13 @@ static int keep_points(const char *path, const char *run, struct err *e)
     else if (good.len == 0)
         ret = store_remove_below(run, path, false, e);
     else
-        ret = store_write_below(run, path, temp, good.s, good.len, true, e);
+        ret =
+            store_write_below(run, path, fsck_temp, good.s, good.len, true, e);
     fclose(in);
 
 out:
     buf_clear(&good);
     free(line);
-    free(temp);
     return ret;
 }
 
@@ -157,7 +158,6 @@ static int check_value(struct check *c, const char *path, const char *file,
                        struct err *e)
 {
     const char *run = c->run->folder;
-    char *temp = path_join(run, STORE_OWN "/fsck.tmp");
     struct buf was = BUF_INIT, clean = BUF_INIT;
     int ret = buf_read_open(&was, path_open_below(run, path, PATH_NO_LINKS, e),
                             path, VALUE_MAX, e);
@@ -167,14 +167,13 @@ static int check_value(struct check *c, const char *path, const char *file,
     if (ret == 0 &&
         (clean.len != was.len || memcmp(clean.s, was.s, was.len) != 0)) {
         if (c->repair)
-            ret =
-                store_write_below(run, path, temp, clean.s, clean.len, true, e);
+            ret = store_write_below(run, path, fsck_temp, clean.s, clean.len,
+                                    true, e);
         if (ret == 0)
             tell(c, file, c->repair, "its value is not UTF-8");
     }
     buf_clear(&was);
     buf_clear(&clean);
-    free(temp);
     return ret;
 }
 

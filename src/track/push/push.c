@@ -60,11 +60,9 @@ int push_cursor_save(const struct run_info *r, const char *destination,
 {
     char *path = cursor_path(r, destination);
     char *text = json_dumps(cursor, JSON_INDENT(1) | JSON_SORT_KEYS);
-    char *temp = xasprintf("%s.tmp", path);
     const int ret =
-        store_write_below(r->folder, path, temp, text, strlen(text), true, e);
+        store_write_below(r->folder, path, NULL, text, strlen(text), true, e);
 
-    free(temp);
     free(text);
     free(path);
     return ret;
