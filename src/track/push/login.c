@@ -30,11 +30,17 @@ void login_clear(struct login *l)
     *l = (struct login){ 0 };
 }
 
-/* Replace a text by an environment variable, if it is set. */
+/* Replace a text by another one, if there is one. */
+static void use(char **to, const char *text)
+{
+    if (text)
+        xreplace(to, text);
+}
+
+/* The same by an environment variable, if it is set. */
 static void use_env(char **to, const char *name)
 {
-    if (str_env(name))
-        xreplace(to, str_env(name));
+    use(to, str_env(name));
 }
 
 static bool is_env_true(const char *name)
@@ -294,20 +300,14 @@ static bool choose_wandb(struct login *l, const char *url)
     read_folder_settings(&folder);
     named = folder.url && !url && !str_env("WANDB_BASE_URL") &&
             strcmp(folder.url, l->url) != 0;
-    if (named)
+    if (named || (folder.password && !folder.url))
         xreplace(&l->password, folder.password);
-    else if (folder.password && !folder.url)
-        xreplace(&l->password, folder.password);
-    if (folder.entity)
-        xreplace(&l->entity, folder.entity);
-    if (folder.project)
-        xreplace(&l->project, folder.project);
-    if (folder.url)
-        xreplace(&l->url, folder.url);
+    use(&l->entity, folder.entity);
+    use(&l->project, folder.project);
+    use(&l->url, folder.url);
     login_clear(&folder);
     use_env(&l->url, "WANDB_BASE_URL");
-    if (url)
-        xreplace(&l->url, url);
+    use(&l->url, url);
     trim_slashes(l->url);
     return named;
 }
@@ -317,8 +317,7 @@ static void find_wandb_key(struct login *l)
 {
     char *key = netrc_key(l->url);
 
-    if (key)
-        xreplace(&l->password, key);
+    use(&l->password, key);
     free(key);
     use_env(&l->password, "WANDB_API_KEY");
 }

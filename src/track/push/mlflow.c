@@ -46,10 +46,17 @@ static int call(struct mlflow *p, const char *path, const char *body, bool once,
     return ret;
 }
 
-int mlflow_get(struct mlflow *p, const char *path, json_t **reply,
-               struct err *e)
+int mlflow_get(struct mlflow *p, const char *path, const char *value,
+               json_t **reply, struct err *e)
 {
-    return call(p, path, NULL, false, reply, e);
+    struct buf b = BUF_INIT;
+    int ret;
+
+    buf_str(&b, path);
+    http_escape(&b, value);
+    ret = call(p, b.s, NULL, false, reply, e);
+    buf_clear(&b);
+    return ret;
 }
 
 int mlflow_post(struct mlflow *p, const char *path, json_t *request,
@@ -234,15 +241,14 @@ static int load_page(struct mlflow *p, const char *key, char **token,
     size_t i;
     int ret;
 
-    buf_printf(&path,
-               "metrics/get-history?run_id=%s&max_results=%d&metric_key=",
-               p->id, MAX_HISTORY);
-    http_escape(&path, key);
+    buf_printf(&path, "metrics/get-history?run_id=%s&max_results=%d", p->id,
+               MAX_HISTORY);
     if (*token) {
         buf_str(&path, "&page_token=");
         http_escape(&path, *token);
     }
-    ret = mlflow_get(p, path.s, &reply, e);
+    buf_str(&path, "&metric_key=");
+    ret = mlflow_get(p, path.s, key, &reply, e);
     json_array_foreach(json_object_get(reply, "metrics"), i, point)
     {
         APPEND(all->item, all->n, all->room) = point_of(point);

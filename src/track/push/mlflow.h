@@ -20,9 +20,11 @@ struct mlflow {
     json_t *refused; /* files that the server does not accept, as keys */
 };
 
-/* One call of the API below URL/api/2.0/mlflow/; the caller releases *reply.  A
- * missing object is ERR_MISSING; e->sys is EEXIST if it exists already. */
-int mlflow_get(struct mlflow *, const char *path, json_t **reply, struct err *);
+/* One call of the API below URL/api/2.0/mlflow/, with a value that ends the
+ * path; the caller releases *reply.  A missing object is ERR_MISSING; e->sys is
+ * EEXIST if it exists already. */
+int mlflow_get(struct mlflow *, const char *path, const char *value,
+               json_t **reply, struct err *);
 /* The request is released, and reply may be NULL. */
 int mlflow_post(struct mlflow *, const char *path, json_t *request,
                 json_t **reply, struct err *);

@@ -21,14 +21,8 @@
 
 static int find_experiment(struct mlflow *p, json_t **reply, struct err *e)
 {
-    struct buf path = BUF_INIT;
-    int ret;
-
-    buf_str(&path, "experiments/get-by-name?experiment_name=");
-    http_escape(&path, p->experiment);
-    ret = mlflow_get(p, path.s, reply, e);
-    buf_clear(&path);
-    return ret;
+    return mlflow_get(
+        p, "experiments/get-by-name?experiment_name=", p->experiment, reply, e);
 }
 
 static int create_experiment(struct mlflow *p, json_t **reply, struct err *e)
@@ -79,14 +73,7 @@ static void set_run(struct mlflow *p, json_t *run)
 static int get_run(struct mlflow *p, const char *id, json_t **reply,
                    struct err *e)
 {
-    struct buf path = BUF_INIT;
-    int ret;
-
-    buf_str(&path, "runs/get?run_id=");
-    http_escape(&path, id);
-    ret = mlflow_get(p, path.s, reply, e);
-    buf_clear(&path);
-    return ret;
+    return mlflow_get(p, "runs/get?run_id=", id, reply, e);
 }
 
 /* Find the run that a push of our run with this id created, by its tag.  *run

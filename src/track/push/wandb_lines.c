@@ -245,28 +245,17 @@ static void make_lines(struct wandb_rows *rows, const struct run_info *r,
     }
 }
 
-static int read_history(struct wandb_rows *rows, const struct run_info *r,
-                        const struct wandb_media *media, struct err *e)
+/* The history with its media or, without any, the system metrics. */
+static int read_points(struct wandb_rows *rows, const struct run_info *r,
+                       const struct wandb_media *media, struct err *e)
 {
     struct row_points all = { NULL, 0, 0 };
-    const int ret = load_points(&all, r, false, e);
+    const int ret = load_points(&all, r, !media, e);
 
-    if (ret == 0) {
+    if (ret == 0 && media)
         load_media(&all, r, media);
-        make_lines(rows, r, &all, false);
-    }
-    free(all.item);
-    return ret;
-}
-
-static int read_system(struct wandb_rows *rows, const struct run_info *r,
-                       struct err *e)
-{
-    struct row_points all = { NULL, 0, 0 };
-    const int ret = load_points(&all, r, true, e);
-
     if (ret == 0)
-        make_lines(rows, r, &all, true);
+        make_lines(rows, r, &all, !media);
     free(all.item);
     return ret;
 }
@@ -351,9 +340,9 @@ int wandb_lines_read(struct wandb_push *p, struct err *e)
         wandb_rows_clear(&p->rows[i]);
     ret = wandb_media_load(&p->media, p->run, !p->conf->no_files, e);
     if (ret == 0)
-        ret = read_history(&p->rows[WANDB_HISTORY], p->run, &p->media, e);
+        ret = read_points(&p->rows[WANDB_HISTORY], p->run, &p->media, e);
     if (ret == 0)
-        ret = read_system(&p->rows[WANDB_EVENTS], p->run, e);
+        ret = read_points(&p->rows[WANDB_EVENTS], p->run, NULL, e);
     if (ret == 0 && output)
         ret = read_console(&p->rows[WANDB_OUTPUT], p->run, output, e);
     free(output);
