@@ -10,7 +10,7 @@
 
 #include "common/buf.h"
 #include "common/num.h"
-#include "common/stats/student.h"
+#include "common/stats/paired.h"
 #include "plot/history.h"
 #include "plot/smooth_choice.h"
 #include "store/query/differ.h"
@@ -18,26 +18,20 @@
 void curves_spread(enum band band, const double *v, size_t n, double *mean,
                    double *lo, double *hi)
 {
-    double sum = 0, square = 0, least = INFINITY, most = -INFINITY, half;
+    const struct paired p = paired_independent(v, n);
+    const double half = band == BAND_SEM    ? p.error
+                        : band == BAND_CI95 ? paired_half(&p, 0.05)
+                                            : p.deviation;
 
-    for (size_t i = 0; i < n; i++) {
-        sum += v[i];
-        least = fmin(least, v[i]);
-        most = fmax(most, v[i]);
+    *mean = *lo = *hi = p.mean;
+    for (size_t i = 0; i < n && band == BAND_MINMAX; i++) {
+        *lo = fmin(*lo, v[i]);
+        *hi = fmax(*hi, v[i]);
     }
-    *mean = n ? sum / (double)n : (double)NAN;
-    *lo = *hi = *mean;
-    if (n < 2)
-        return;
-    for (size_t i = 0; i < n; i++)
-        square += (v[i] - *mean) * (v[i] - *mean);
-    half = sqrt(square / (double)(n - 1));
-    if (band == BAND_SEM)
-        half /= sqrt((double)n);
-    else if (band == BAND_CI95)
-        half *= student_quantile(0.975, n - 1) / sqrt((double)n);
-    *lo = band == BAND_MINMAX ? least : *mean - half;
-    *hi = band == BAND_MINMAX ? most : *mean + half;
+    if (n > 1 && band != BAND_MINMAX) {
+        *lo -= half;
+        *hi += half;
+    }
 }
 
 const char *curves_band(enum band band)

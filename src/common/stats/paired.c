@@ -16,7 +16,7 @@ static double mean_of(const double *x, size_t n)
 
 struct paired paired_independent(const double *x, size_t n)
 {
-    struct paired p = { .n = n, .mean = mean_of(x, n), .error = (double)NAN };
+    struct paired p = { n, mean_of(x, n), (double)NAN, 0, (double)NAN };
     double squares = 0;
 
     if (n < 2)
@@ -25,6 +25,7 @@ struct paired paired_independent(const double *x, size_t n)
         squares += (x[i] - p.mean) * (x[i] - p.mean);
     p.freedom = n - 1;
     p.error = sqrt(squares / (double)(n - 1) / (double)n);
+    p.deviation = sqrt(squares / (double)(n - 1));
     return p;
 }
 

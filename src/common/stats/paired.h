@@ -26,6 +26,8 @@ struct paired {
     double mean;    /* NaN: there are none */
     double error;   /* standard error of the mean; NaN: too few */
     size_t freedom; /* degrees of freedom of that */
+    /* Of the differences themselves, if they are independent; else NaN. */
+    double deviation;
 };
 
 /* Of differences in the order of their steps; at least PAIRED_LEAST. */

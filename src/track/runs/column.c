@@ -10,7 +10,7 @@
 #include "common/mem.h"
 #include "common/num.h"
 #include "common/opt.h"
-#include "common/stats/student.h"
+#include "common/stats/paired.h"
 #include "store/query/differ.h"
 #include "store/read/run_rate.h"
 #include "track/runs/run_facts.h"
@@ -205,35 +205,30 @@ static struct table_cell time_cell(int64_t ms)
 
 static struct table_cell attribute_cell(int attribute, const struct run_info *r)
 {
-    struct table_cell cell = { .type = TABLE_INT };
+    const char *const text[] = {
+        [NAME] = r->name,
+        [ID] = r->id,
+        [EXPERIMENT] = r->experiment,
+        [EXPERIMENT_ID] = r->experiment_id,
+        [STATUS] = run_status_word(r->status),
+        [REASON] = r->state_reason,
+        [USER] = r->user,
+        [PARENT] = r->parent,
+        [DELETED] = r->deleted ? "deleted" : NULL,
+        [DAMAGE] = r->damage,
+        [CHANGED] = r->changed,
+        [FOLDER] = r->folder,
+    };
+    struct table_cell cell = text_cell(text[attribute]);
 
     switch ((enum attribute)attribute) {
-    case NAME:
-        return text_cell(r->name);
-    case ID:
-        return text_cell(r->id);
-    case EXPERIMENT:
-        return text_cell(r->experiment);
-    case EXPERIMENT_ID:
-        return text_cell(r->experiment_id);
-    case USER:
-        return text_cell(r->user);
-    case PARENT:
-        return text_cell(r->parent);
-    case FOLDER:
-        return text_cell(r->folder);
     case STATUS:
-        cell = text_cell(run_status_word(r->status));
         cell.mark = run_facts_mark(r->status);
         return cell;
-    case REASON:
-        return text_cell(r->state_reason);
     case DAMAGE:
-        cell = text_cell(r->damage);
         cell.mark = MARK_BAD;
         return cell;
     case CHANGED:
-        cell = text_cell(r->changed);
         cell.mark = MARK_WARN;
         return cell;
     case STARTED:
@@ -249,12 +244,12 @@ static struct table_cell attribute_cell(int attribute, const struct run_info *r)
         cell.type = cell.i < 0 ? TABLE_NONE : TABLE_INT;
         return cell;
     case ATTEMPTS:
+        cell.type = TABLE_INT;
         cell.i = r->attempts;
         return cell;
-    case DELETED:
-        return text_cell(r->deleted ? "deleted" : NULL);
+    default:
+        return cell;
     }
-    return cell;
 }
 
 struct table_cell column_cell(const struct column *c, const struct run_info *r)
@@ -272,7 +267,7 @@ struct table_cell column_cell(const struct column *c, const struct run_info *r)
     return text_cell(NULL);
 }
 
-bool column_cells_equal(const struct table_cell *a, const struct table_cell *b)
+static bool cells_equal(const struct table_cell *a, const struct table_cell *b)
 {
     if (a->type != b->type)
         return false;
@@ -295,7 +290,7 @@ bool column_differs(const struct column *c, const struct runs *runs)
         const struct table_cell a = column_cell(c, &runs->run[0]);
         const struct table_cell b = column_cell(c, &runs->run[i]);
 
-        if (!column_cells_equal(&a, &b))
+        if (!cells_equal(&a, &b))
             return true;
     }
     return false;
@@ -366,35 +361,6 @@ double column_number(const struct column *c, const struct run_info *r)
 
 /* ---- groups of runs ------------------------------------------------------ */
 
-struct spread {
-    size_t n;
-    double mean, std, ci95;
-};
-
-static struct spread spread_of(const double *x, size_t n)
-{
-    struct spread s = { 0, (double)NAN, (double)NAN, (double)NAN };
-    double sum = 0, squares = 0;
-
-    for (size_t i = 0; i < n; i++) {
-        if (isfinite(x[i])) {
-            sum += x[i];
-            s.n++;
-        }
-    }
-    if (s.n == 0)
-        return s;
-    s.mean = sum / (double)s.n;
-    for (size_t i = 0; i < n; i++)
-        if (isfinite(x[i]))
-            squares += (x[i] - s.mean) * (x[i] - s.mean);
-    if (s.n > 1) {
-        s.std = sqrt(squares / (double)(s.n - 1));
-        s.ci95 = student_quantile(0.975, s.n - 1) * s.std / sqrt((double)s.n);
-    }
-    return s;
-}
-
 static uint64_t hash_cell(const struct table_cell *c)
 {
     double x = c->x;
@@ -421,7 +387,7 @@ static bool same_cells(const struct table_cell *a, const struct table_cell *b,
                        size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        if (!column_cells_equal(&a[i], &b[i]))
+        if (!cells_equal(&a[i], &b[i]))
             return false;
     return true;
 }
@@ -485,13 +451,17 @@ static void add_row(struct table *t, const struct runs *runs,
         table_add(t, column_cell(&by->item[j], &runs->run[member[0]]));
     table_int(t, (int64_t)n);
     for (size_t j = 0; j < metrics->n; j++) {
-        struct spread s;
+        struct paired s;
+        size_t finite = 0;
 
-        for (size_t k = 0; k < n; k++)
-            x[k] = column_number(&metrics->item[j], &runs->run[member[k]]);
-        s = spread_of(x, n);
-        if (s.n)
-            table_spread(t, s.mean, s.std, (int64_t)s.n, s.ci95);
+        for (size_t k = 0; k < n; k++) {
+            x[finite] = column_number(&metrics->item[j], &runs->run[member[k]]);
+            finite += isfinite(x[finite]) != 0;
+        }
+        s = paired_independent(x, finite);
+        if (finite)
+            table_spread(t, s.mean, s.deviation, (int64_t)finite,
+                         paired_half(&s, 0.05));
         else
             table_none(t);
     }
