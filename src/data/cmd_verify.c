@@ -15,7 +15,7 @@
 #include "data/shards/shard.h"
 #include "data/token/tokenizer.h"
 
-static const char *tokenizer_path, *no_output;
+static const char *tokenizer_path, *against, *no_output;
 static struct tokenizer *tokenizer;
 static int64_t vocab;
 static struct table_style style;
@@ -24,6 +24,8 @@ static const struct opt verify_opts[] = {
     { 'T', "tokenizer", "path", OPT_STRING, &tokenizer_path,
       "check that shards were encoded with this tokenizer" },
     { 0, "vocab", "ids", OPT_LONG, &vocab, "check that all ids are below IDS" },
+    { 0, "against", "lock", OPT_STRING, &against,
+      "compare locks with LOCK, not with files" },
     TABLE_OPTS(style),
     { 0 }
 };
@@ -40,8 +42,28 @@ static void add_row(struct table *t, const char *path, const char *role,
     table_mark(t, good ? MARK_GOOD : MARK_BAD);
 }
 
-/* How a file differs from its entry in a lock, or NULL. */
-static const char *difference(const char *path, const struct lock_entry *was)
+/* Add a row for an entry; `what` is how it differs, or NULL. */
+static void add_entry(struct table *t, const char *path,
+                      const struct lock_entry *l, const char *what, int *bad)
+{
+    char *role = xasprintf("%s%s%s", lock_role_name(l->role),
+                           *l->source ? ":" : "", l->source);
+
+    add_row(t, path, role, what ? what : "same", !what);
+    *bad += what != NULL;
+    free(role);
+}
+
+/* How a size and a hash differ from an entry in a lock, or NULL. */
+static const char *compare(int64_t size, const char *sha256,
+                           const struct lock_entry *was)
+{
+    if (size != was->size)
+        return "another size";
+    return strcmp(sha256, was->sha256) == 0 ? NULL : "another content";
+}
+
+static const char *compare_file(const char *path, const struct lock_entry *was)
 {
     char sha256[SHA256_TEXT];
     struct err e = { 0 };
@@ -49,9 +71,50 @@ static const char *difference(const char *path, const struct lock_entry *was)
 
     if (sha256_file(path, sha256, &size, &e) < 0)
         return e.kind == ERR_MISSING ? "missing" : "unreadable";
-    if (size != was->size)
-        return "another size";
-    return strcmp(sha256, was->sha256) == 0 ? NULL : "another content";
+    return compare(size, sha256, was);
+}
+
+/* The entry of the same role, source and path in another lock, or NULL. */
+static const struct lock_entry *find_entry(const struct lock *l,
+                                           const struct lock_entry *like)
+{
+    for (size_t i = 0; i < l->n; i++)
+        if (l->entry[i].role == like->role &&
+            strcmp(l->entry[i].path, like->path) == 0 &&
+            strcmp(l->entry[i].source, like->source) == 0)
+            return &l->entry[i];
+    return NULL;
+}
+
+/* Compare two locks, whose paths are relative to their folders. */
+static int compare_locks(struct table *t, const char *path, int *bad,
+                         struct err *e)
+{
+    struct lock l, old;
+
+    if (lock_load(&l, path, e) < 0)
+        return -1;
+    if (lock_load(&old, against, e) < 0) {
+        lock_clear(&l);
+        return -1;
+    }
+    if (strcmp(l.vocabulary, old.vocabulary) != 0) {
+        add_row(t, path, "vocabulary", "another content", false);
+        ++*bad;
+    }
+    for (size_t i = 0; i < l.n; i++) {
+        const struct lock_entry *now = &l.entry[i],
+                                *was = find_entry(&old, now);
+
+        add_entry(t, now->path, now,
+                  was ? compare(now->size, now->sha256, was) : "added", bad);
+    }
+    for (size_t i = 0; i < old.n; i++)
+        if (!find_entry(&l, &old.entry[i]))
+            add_entry(t, old.entry[i].path, &old.entry[i], "removed", bad);
+    lock_clear(&old);
+    lock_clear(&l);
+    return 0;
 }
 
 /* Add a row for each shard that is in a folder of the lock's shards, but not in
@@ -98,15 +161,10 @@ static int verify_lock(struct table *t, const char *path, int *bad,
     }
     for (size_t i = 0; i < l.n; i++) {
         char *file = lock_path(&l, &l.entry[i]);
-        const char *what = difference(file, &l.entry[i]);
         char *real = strstr(file, "/../") ? realpath(file, NULL) : NULL;
-        char *role =
-            xasprintf("%s%s%s", lock_role_name(l.entry[i].role),
-                      *l.entry[i].source ? ":" : "", l.entry[i].source);
 
-        add_row(t, real ? real : file, role, what ? what : "same", !what);
-        free(role);
-        *bad += what != NULL;
+        add_entry(t, real ? real : file, &l.entry[i],
+                  compare_file(file, &l.entry[i]), bad);
         free(real);
         free(file);
     }
@@ -183,6 +241,8 @@ static int verify_main(int argc, char **argv, struct err *e)
     for (int i = 0; i < argc && ret == 0; i++) {
         if (!path_exists(argv[i]))
             ret = err_set(e, ERR_MISSING, "%s: no such file", argv[i]);
+        else if (against)
+            ret = compare_locks(&t, argv[i], &bad, e);
         else if (str_ends(argv[i], ".lock"))
             ret = verify_lock(&t, argv[i], &bad, e);
         else

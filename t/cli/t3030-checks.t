@@ -181,6 +181,20 @@ run 1 gdata leak --lock data.lock
 grep -q "tokenizer was trained on the evaluation text corpus/val.jsonl" err
 ok $? "a tokenizer trained on evaluation text is flagged"
 
+mkdir older && cp data.lock older
+run 0 gdata verify -q --against older/data.lock data.lock && ! test -s out
+ok $? "verify --against finds no difference in an equal lock"
+sed "s/^eval [0-9a-f]\{4\}/eval 0000/; s/^\(tokens .*\)x_0/\1y_0/
+    s/^\(tokenizer [0-9a-f]*\) 7/\1 8/" data.lock >older/data.lock
+run 1 gdata verify --against older/data.lock data.lock --tsv
+sort out | grep -v same >got
+printf '%s\t%s\t%s\n' corpus/val.jsonl eval 'another content' \
+    data/x_000000.bin tokens added data/y_000000.bin tokens removed \
+    file role state tok/merges.txt tokenizer 'another size' | cmp - got
+ok $? "verify --against lists what differs between two locks"
+grep -q "4 files are not as expected" err
+ok $? "verify --against counts the differences"
+
 printf x >>corpus/train.jsonl
 echo MERGES >tok/merges.txt
 rm data/x_000000.bin
