@@ -6,6 +6,7 @@ src_data_libdata_a_SOURCES += \
 	%D%/corpus_feed.c \
 	%D%/corpus_files.c \
 	%D%/corpus_parquet.c \
+	%D%/corpus_writer.c \
 	%D%/hashset.c \
 	%D%/jsonl.c \
 	%D%/leak.c \

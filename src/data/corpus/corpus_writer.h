@@ -1,0 +1,33 @@
+#pragma once
+
+#include <stdio.h>
+
+#include "common/buf.h"
+#include "common/err.h"
+#include "common/save.h"
+#include "data/corpus/corpus.h"
+
+/*
+ * corpus_writer - write documents of a corpus as JSON Lines
+ *
+ *      if (corpus_writer_open(&w, "out.jsonl", &conf, e) < 0)
+ *          return -1;
+ *      ret = corpus_each(&conf, ...  corpus_write(&w, doc)  ..., e);
+ *      return corpus_writer_close(&w, ret, e);
+ *
+ * corpus_write() writes the line that the document was read from, with all its
+ * fields, or an object with the field "text".  It returns 1 if writing has
+ * failed, for corpus_each(), and corpus_writer_close() tells why.  The output
+ * is a file, which appears if all succeeded, or "-", standard output.
+ */
+struct corpus_writer {
+    FILE *fp;
+    struct buf line;
+    struct save save;
+};
+
+/* Also lets the corpus keep its lines. */
+int corpus_writer_open(struct corpus_writer *, const char *output,
+                       struct corpus_conf *, struct err *);
+int corpus_write(struct corpus_writer *, const struct corpus_doc *);
+int corpus_writer_close(struct corpus_writer *, int ret, struct err *);
