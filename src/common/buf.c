@@ -192,6 +192,14 @@ void buf_shell_short(struct buf *b, const char *word)
         buf_shell_word(b, word);
 }
 
+void buf_shell_option(struct buf *b, const char *option, const char *word)
+{
+    if (!word)
+        return;
+    buf_printf(b, " %s%s", option, *option ? " " : "");
+    buf_shell_short(b, word);
+}
+
 int buf_shell_split(struct buf *b, const char *line)
 {
     bool inside = false;

@@ -39,6 +39,9 @@ void buf_vprintf(struct buf *, const char *fmt, va_list);
 /* Append a word for a shell: in single quotes; or so only if it needs them. */
 void buf_shell_word(struct buf *, const char *word);
 void buf_shell_short(struct buf *, const char *word);
+/* Append " OPTION WORD", or " WORD" if the option is "", the word in quotes if
+ * it needs them; nothing if the word is NULL. */
+void buf_shell_option(struct buf *, const char *option, const char *word);
 /* Append the words of a line for a shell, each with its NUL, and return their
  * number; -1 if the shell does more than divide and unquote it. */
 int buf_shell_split(struct buf *, const char *line);

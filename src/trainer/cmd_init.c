@@ -246,10 +246,8 @@ static void print_command(const char *const *argv)
 {
     struct buf line = BUF_INIT;
 
-    for (; *argv; argv++) {
-        buf_char(&line, ' ');
-        buf_shell_short(&line, *argv);
-    }
+    for (; *argv; argv++)
+        buf_shell_option(&line, "", *argv);
     pager_print(ERR_IGNORED, "$%s\n", line.s);
     fflush(stdout);
     buf_clear(&line);

@@ -84,30 +84,22 @@ static void print_settings(const struct settings *s)
     buf_clear(&text);
 }
 
-static void add_option(struct buf *b, const char *option, const char *value)
-{
-    if (value) {
-        buf_printf(b, " --%s ", option);
-        buf_shell_short(b, value);
-    }
-}
-
 /* The command as the run records it, with another checkpoint. */
 static char *command_line(const char *from)
 {
     struct buf b = BUF_INIT;
 
     buf_str(&b, "gtrain");
-    add_option(&b, "config", config);
+    buf_shell_option(&b, "--config", config);
     for (size_t i = 0; i < sets.n; i++)
-        add_option(&b, "set", sets.item[i]);
-    add_option(&b, "name", name);
-    add_option(&b, "root", root);
+        buf_shell_option(&b, "--set", sets.item[i]);
+    buf_shell_option(&b, "--name", name);
+    buf_shell_option(&b, "--root", root);
     if (ranks > 0)
         buf_printf(&b, " --ranks %lld", (long long)ranks);
     if (gpus > 0)
         buf_printf(&b, " --gpus %lld", (long long)gpus);
-    add_option(&b, "resume", from);
+    buf_shell_option(&b, "--resume", from);
     return buf_detach(&b);
 }
 

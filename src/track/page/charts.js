@@ -120,11 +120,9 @@ export class ChartsView {
             logx: s.logx, logy: s.logy, outliers: s.outliers,
             finished: s.finished,
             mark: s.mark, from: s.from, to: s.to, group: s.mean,
-            band: s.mean ? "1" : "",
             colour: wanted_colour(),
             alias: split_list(s.panels).filter(is_alias),
-            baseline: ids.includes(s.baseline) ? s.baseline : "",
-            hidden: s.hidden.filter((id) => ids.includes(id)) };
+            baseline: ids.includes(s.baseline) ? s.baseline : "" };
     }
 
     panels() {

@@ -237,24 +237,16 @@ static void write_rows(struct emit *o, const struct listing *l)
 
 /* -- the answer ------------------------------------------------------------ */
 
-static void add_option(struct buf *b, const char *option, const char *value)
-{
-    if (!value)
-        return;
-    buf_printf(b, " %s ", option);
-    buf_shell_short(b, value);
-}
-
 static void write_command(struct emit *o, const struct listing *l)
 {
     struct buf b = BUF_INIT;
 
     buf_str(&b, "gtrack ls");
     site_root_option(&b, l->live);
-    add_option(&b, "-w", l->selection.where);
-    add_option(&b, "-c", l->columns_text);
-    add_option(&b, "-g", l->group_text);
-    add_option(&b, "--sort", l->selection.sort);
+    buf_shell_option(&b, "-w", l->selection.where);
+    buf_shell_option(&b, "-c", l->columns_text);
+    buf_shell_option(&b, "-g", l->group_text);
+    buf_shell_option(&b, "--sort", l->selection.sort);
     if (l->selection.limit)
         buf_printf(&b, " -n %d", l->selection.limit);
     if (l->selection.deleted)

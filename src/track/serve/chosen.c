@@ -73,12 +73,8 @@ failed:
 
 void chosen_words(struct buf *b, const struct live *l, const struct chosen *c)
 {
-    if (c->filter) {
-        buf_char(b, ' ');
-        buf_shell_short(b, c->filter);
-        return;
-    }
-    for (size_t i = 0; i < c->runs.n; i++)
+    buf_shell_option(b, "", c->filter);
+    for (size_t i = 0; i < c->runs.n && !c->filter; i++)
         site_run_word(b, l, &c->runs.run[i]);
 }
 

@@ -17,10 +17,7 @@ static const char *take_option(struct figure_request *f, const struct query *q,
 {
     const char *value = query_get(q, key);
 
-    if (value) {
-        buf_printf(&f->options, " --%s ", option);
-        buf_shell_short(&f->options, value);
-    }
+    buf_shell_option(&f->options, option, value);
     return value;
 }
 
@@ -48,32 +45,8 @@ static const char *take_range(struct figure_request *f, const struct query *q,
     if (!lo && !hi)
         return NULL;
     range = arena_printf(&f->mem, "%s:%s", lo ? lo : "", hi ? hi : "");
-    buf_printf(&f->options, " --%s ", option);
-    buf_shell_short(&f->options, range);
+    buf_shell_option(&f->options, option, range);
     return range;
-}
-
-/* A word of an option's list, by the table of gplot. */
-static int take_word(struct figure_request *f, const struct query *q,
-                     const char *key, const char *option, int otherwise,
-                     int *out, struct err *e)
-{
-    const char *value = query_get(q, key);
-    const struct opt *o = curve_opts;
-    char list[120];
-
-    *out = otherwise;
-    if (!value)
-        return 0;
-    while (strcmp(o->name, option) != 0)
-        o++;
-    *out = opt_find_word(o->words, value);
-    opt_list_words(o->words, list, sizeof list);
-    if (*out < 0)
-        return err_set(e, ERR_USAGE, "%s expects %s, not '%.40s'", key, list,
-                       value);
-    buf_printf(&f->options, " --%s %s", option, o->words[*out]);
-    return 0;
 }
 
 /* The best value of another run as a line, as gplot's --baseline draws it. */
@@ -106,8 +79,7 @@ static int take_baseline(struct figure_request *f, struct site *s,
     GROW(f->request.baseline.item, f->request.baseline.n,
          f->request.baseline.room);
     f->request.baseline.item[f->request.baseline.n++] = word;
-    buf_str(&f->options, " --baseline ");
-    buf_shell_short(&f->options, word);
+    buf_shell_option(&f->options, "--baseline", word);
     return 0;
 }
 
@@ -124,8 +96,7 @@ static int take_colour(struct figure_request *f, const struct query *q,
     else
         return err_set(e, ERR_USAGE,
                        "colour expects run or param:NAME, not '%.40s'", colour);
-    buf_str(&f->options, " --color-by ");
-    buf_shell_short(&f->options, f->request.color_by);
+    buf_shell_option(&f->options, "--color-by", f->request.color_by);
     return 0;
 }
 
@@ -170,30 +141,21 @@ static int take_options(struct figure_request *f, struct site *s,
                         struct query *q, struct err *e)
 {
     struct request *r = &f->request;
-    int band;
 
     if (query_get(q, "x") && strcmp(query_get(q, "x"), "gpuhours") == 0) {
         r->x = "gpuh";
         buf_str(&f->options, " --x gpuh");
     } else {
-        r->x = take_option(f, q, "x", "x");
+        r->x = take_option(f, q, "x", "--x");
     }
-    if (take_word(f, q, "spread", "band", BAND_STD, &band, e) < 0)
-        return -1;
-    r->spread = (enum band)band;
-    r->smooth = take_option(f, q, "smooth", "smooth");
-    r->group_by = take_option(f, q, "group", "group-by");
-    r->mark = take_option(f, q, "mark", "mark");
-    r->y2 = take_option(f, q, "y2", "y2");
-    r->xrange = take_range(f, q, "from", "to", "xrange");
-    r->yrange = take_range(f, q, "yfrom", "yto", "yrange");
+    r->smooth = take_option(f, q, "smooth", "--smooth");
+    r->group_by = take_option(f, q, "group", "--group-by");
+    r->mark = take_option(f, q, "mark", "--mark");
+    r->xrange = take_range(f, q, "from", "to", "--xrange");
+    r->yrange = take_range(f, q, "yfrom", "yto", "--yrange");
     if (!r->yrange && query_flag(q, "outliers")) {
         r->yrange = "all";
         buf_str(&f->options, " --yrange all");
-    }
-    if (r->group_by && query_flag(q, "traces")) {
-        r->traces = true;
-        buf_str(&f->options, " --traces");
     }
     if (query_flag(q, "finished")) {
         r->finished = true;
@@ -251,10 +213,8 @@ int figure_request_build(struct figure_request *f, struct err *e)
 
         if (found < 0)
             return -1;
-        if (found) {
-            buf_str(&f->options, " --alias ");
-            buf_shell_short(&f->options, f->alias[i]);
-        }
+        if (found)
+            buf_shell_option(&f->options, "--alias", f->alias[i]);
     }
     if (f->param && f->metric)
         return fig_sweep_draw(b, f->param, f->metric, e);
@@ -285,12 +245,8 @@ void figure_request_command(const struct figure_request *f, struct buf *b)
                : sweep    ? "sweep"
                : f->kind  ? f->kind
                           : "metric");
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
-        if (!words[i])
-            continue;
-        buf_char(b, ' ');
-        buf_shell_short(b, words[i]);
-    }
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        buf_shell_option(b, "", words[i]);
     chosen_words(b, f->live, &f->chosen);
     site_root_option(b, f->live);
     if (!sweep && !f->hist)

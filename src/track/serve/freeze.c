@@ -23,6 +23,7 @@ struct freeze {
     struct buf requests; /* members of a JSON object */
     struct emit out;
     char *ids;     /* of the runs, with commas */
+    char *query;   /* that names them */
     size_t n_runs; /* how many */
 };
 
@@ -76,22 +77,29 @@ static int add_optional(struct freeze *f, const char *path, const char *query,
 
 /* -- figures --------------------------------------------------------------- */
 
+/* What the page is told of the runs; the caller releases it. */
+static json_t *ask(struct freeze *f, const char *path)
+{
+    struct answer a = ANSWER_INIT;
+    json_t *reply;
+
+    site_answer(&f->site, false, path, f->query, NULL, &a);
+    reply = json_loads(a.body.s, 0, NULL);
+    answer_clear(&a);
+    return reply;
+}
+
 /* The charts of the runs, as the page lists them. */
 static json_t *list_charts(struct freeze *f)
 {
-    struct answer a = ANSWER_INIT;
-    char *query = xasprintf("runs=%s&store=0", f->ids);
-    json_t *kinds, *charts = json_array(), *group, *chart;
+    json_t *kinds = ask(f, "/api/kinds"), *charts = json_array();
+    json_t *group, *chart;
     size_t i, k;
 
-    site_answer(&f->site, false, "/api/kinds", query, NULL, &a);
-    kinds = json_loads(a.body.s, 0, NULL);
     json_array_foreach(json_object_get(kinds, "groups"), i, group)
         json_array_foreach(json_object_get(group, "charts"), k, chart)
             json_array_append(charts, chart);
     json_decref(kinds);
-    answer_clear(&a);
-    free(query);
     return charts;
 }
 
@@ -124,7 +132,7 @@ static int add_figure(struct freeze *f, const json_t *chart, size_t axes,
 
     buf_str(&query, kind ? "kind=" : "metric=");
     add_value(&query, kind ? kind : metric);
-    buf_printf(&query, "&runs=%s&store=0", f->ids);
+    buf_printf(&query, "&%s", f->query);
     n = query.len;
     ret = add_answer(f, "/api/figure", query.s, more, e);
     for (size_t i = 1; i < axes && ret == 0; i++) {
@@ -192,7 +200,7 @@ static int add_sweep(struct freeze *f, const char *metric, const char *across,
         buf_char(&query, ',');
         add_value(&query, down);
     }
-    buf_printf(&query, "&runs=%s&store=0", f->ids);
+    buf_printf(&query, "&%s", f->query);
     ret = add_optional(f, "/api/figure", query.s, "", e);
     buf_clear(&query);
     return ret;
@@ -202,25 +210,20 @@ static int add_sweep(struct freeze *f, const char *metric, const char *across,
  * over each two of them. */
 static int add_sweeps(struct freeze *f, struct err *e)
 {
-    struct answer a = ANSWER_INIT;
-    char *query = xasprintf("runs=%s&store=0", f->ids);
     const char *param[SWEEP_NAMES], *metric[SWEEP_NAMES];
-    size_t params, metrics;
+    json_t *all = ask(f, "/api/compare");
+    const size_t params =
+        list_names(json_object_get(all, "params"), true, param);
+    const size_t metrics =
+        list_names(json_object_get(all, "metrics"), false, metric);
     int ret = 0;
-    json_t *all;
 
-    site_answer(&f->site, false, "/api/compare", query, NULL, &a);
-    all = json_loads(a.body.s, 0, NULL);
-    params = list_names(json_object_get(all, "params"), true, param);
-    metrics = list_names(json_object_get(all, "metrics"), false, metric);
     for (size_t m = 0; m < metrics; m++)
         for (size_t x = 0; x < params; x++)
             for (size_t y = 0; y < params && ret == 0; y++)
                 ret = add_sweep(f, metric[m], param[x],
                                 x == y ? NULL : param[y], e);
     json_decref(all);
-    answer_clear(&a);
-    free(query);
     return ret;
 }
 
@@ -259,18 +262,17 @@ static int add_diffs(struct freeze *f, const struct runs *runs, struct err *e)
 /* {"requests": {URL: answer, ...}} */
 static int add_answers(struct freeze *f, const struct runs *runs, struct err *e)
 {
-    char *query = xasprintf("runs=%s&store=0", f->ids);
     char *only = xasprintf("&only=%s", f->ids);
     int ret = -1;
 
     emit_object(&f->out, NULL);
     emit_object(&f->out, "requests");
     if (add_answer(f, "/api/stores", "", "", e) == 0 &&
-        add_answer(f, "/api/runs", query, only, e) == 0 &&
-        add_answer(f, "/api/kinds", query, "", e) == 0 &&
-        add_answer(f, "/api/media", query, "", e) == 0 &&
-        add_answer(f, "/api/compare", query, "", e) == 0 &&
-        add_answer(f, "/api/summary", query, "", e) == 0)
+        add_answer(f, "/api/runs", f->query, only, e) == 0 &&
+        add_answer(f, "/api/kinds", f->query, "", e) == 0 &&
+        add_answer(f, "/api/media", f->query, "", e) == 0 &&
+        add_answer(f, "/api/compare", f->query, "", e) == 0 &&
+        add_answer(f, "/api/summary", f->query, "", e) == 0)
         ret = add_figures(f, e);
     if (ret == 0)
         ret = add_sweeps(f, e);
@@ -280,7 +282,6 @@ static int add_answers(struct freeze *f, const struct runs *runs, struct err *e)
         ret = add_diffs(f, runs, e);
     emit_object_end(&f->out);
     emit_object_end(&f->out);
-    free(query);
     free(only);
     return ret;
 }
@@ -389,6 +390,7 @@ static int freeze_runs(const char *path, const char *store, int flags,
     struct buf page = BUF_INIT;
     int ret = -1;
 
+    f.query = xasprintf("runs=%s&store=0", f.ids);
     f.out.b = &f.requests;
     live_open(&live, store, flags);
     live_read(&live);
@@ -398,6 +400,7 @@ static int freeze_runs(const char *path, const char *store, int flags,
     site_clear(&f.site);
     buf_clear(&page);
     buf_clear(&f.requests);
+    free(f.query);
     free(f.ids);
     return ret;
 }

@@ -34,7 +34,7 @@ static const struct page {
 };
 /* clang-format on */
 
-const char *page_file_type(const char *name)
+static const char *page_file_type(const char *name)
 {
     return str_ends(name, ".html")  ? "text/html; charset=utf-8"
            : str_ends(name, ".css") ? "text/css; charset=utf-8"
@@ -224,16 +224,13 @@ static bool is_plain_name(const struct live *l, const struct run_info *r)
 void site_run_word(struct buf *b, const struct live *l,
                    const struct run_info *r)
 {
-    buf_char(b, ' ');
-    buf_shell_short(b, is_plain_name(l, r) ? r->name : r->id);
+    buf_shell_option(b, "", is_plain_name(l, r) ? r->name : r->id);
 }
 
 void site_root_option(struct buf *b, const struct live *l)
 {
-    if (strcmp(l->path, "mlruns") == 0)
-        return;
-    buf_str(b, " -r ");
-    buf_shell_short(b, l->path);
+    if (strcmp(l->path, "mlruns") != 0)
+        buf_shell_option(b, "-r", l->path);
 }
 
 /* A stream that begins with the version, so that a page that was away for a

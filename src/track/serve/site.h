@@ -70,5 +70,4 @@ struct page_file {
 
 extern const struct page_file page_files[]; /* ends with a NULL name */
 
-const char *page_file_type(const char *name);
 const struct page_file *page_file_find(const char *name);
