@@ -241,7 +241,7 @@ static int export_tensorboard(const struct runs *runs, struct err *e)
     for (size_t i = 0; i < runs->n; i++)
         if (write_tensorboard_run(&runs->run[i], e) < 0)
             return -1;
-    if (store_sync(output, e) < 0)
+    if (save_sync_all(output, e) < 0)
         return -1;
     log_info("%zu runs exported; to view them, run: tensorboard --logdir %s",
              runs->n, output);

@@ -7,7 +7,7 @@
 
 #include "common/log.h"
 #include "common/opt.h"
-#include "store/format/store.h"
+#include "common/save.h"
 #include "store/fsck/fsck.h"
 #include "store/write/edit.h"
 #include "track/runs/track.h"
@@ -159,7 +159,7 @@ static int fsck_main(int argc, char **argv, struct err *e)
     else if (ret == 0 && argc == 0)
         ret = fsck_moved(track_store(), add_finding, &p, e);
     if (ret == 0 && repair)
-        ret = store_sync(track_store(), e);
+        ret = save_sync_all(track_store(), e);
     if (ret == 0)
         ret = print_findings(&p, runs, e);
     table_clear(&p.table);

@@ -11,8 +11,8 @@
 #include "common/num.h"
 #include "common/opt.h"
 #include "common/path.h"
+#include "common/save.h"
 #include "store/format/meta.h"
-#include "store/format/store.h"
 #include "store/write/edit.h"
 #include "track/runs/track.h"
 
@@ -100,7 +100,7 @@ static int gc_main(int argc, char **argv, struct err *e)
             ret = edit_remove(track_store(), r, e);
     }
     if (ret == 0 && runs.n && !dry_run)
-        ret = store_sync(track_store(), e);
+        ret = save_sync_all(track_store(), e);
     if (ret == 0 && runs.unread.kind != ERR_NONE)
         ret =
             err_set(e, ERR_SYSTEM, "runs that could not be read were kept: %s",

@@ -7,8 +7,8 @@
 
 #include "common/log.h"
 #include "common/opt.h"
+#include "common/save.h"
 #include "store/format/meta.h"
-#include "store/format/store.h"
 #include "store/write/edit.h"
 #include "store/write/stored_run.h"
 #include "track/runs/track.h"
@@ -77,7 +77,7 @@ static int mv_main(int argc, char **argv, struct err *e)
                        track_each(argc, argv, LOAD_ONE_NAMED | LOAD_AWAIT,
                                   move_run, NULL, e) < 0
                    ? -1
-                   : store_sync(track_store(), e);
+                   : save_sync_all(track_store(), e);
     return track_check_args(argc, argv, 2, 2, e) < 0
                ? -1
                : rename_run(argv[0], argv[1], e);

@@ -153,9 +153,8 @@ char *attempt_path(const char *run, int number)
     return xasprintf("%s/" STORE_OWN "/attempt.%d.yaml", run, number);
 }
 
-/* With `exists`, one that is there stays. */
-static int save(const char *run, const struct attempt *a, bool sync,
-                bool *exists, struct err *e)
+int attempt_save(const char *run, const struct attempt *a, bool sync,
+                 bool *exists, struct err *e)
 {
     char *path = attempt_path(run, a->number);
     struct path_pin pin;
@@ -194,18 +193,6 @@ static int save(const char *run, const struct attempt *a, bool sync,
     buf_clear(&b);
     free(path);
     return ret;
-}
-
-int attempt_save(const char *run, const struct attempt *a, bool sync,
-                 struct err *e)
-{
-    return save(run, a, sync, NULL, e);
-}
-
-int attempt_create(const char *run, const struct attempt *a, bool *exists,
-                   struct err *e)
-{
-    return save(run, a, true, exists, e);
 }
 
 int attempt_check(const char *run, int number, struct err *e)

@@ -53,12 +53,11 @@ int attempts_load(struct attempt_list *, struct arena *, const char *run,
                   enum path_links, struct err *);
 /* Of the file; the caller frees it. */
 char *attempt_path(const char *run, int number);
-/* A heartbeat need not wait until it is on the disk. */
+/* A heartbeat need not wait until it is on the disk.  If `exists` is not NULL,
+ * one that another process has saved under this number stays, and *exists is
+ * set. */
 int attempt_save(const char *run, const struct attempt *, bool sync,
-                 struct err *);
-/* Save it for the first time; *exists if another process has this number. */
-int attempt_create(const char *run, const struct attempt *, bool *exists,
-                   struct err *);
+                 bool *exists, struct err *);
 
 /* Create the file to keep locked, and name it in the attempt.  Returns its
  * descriptor, or -1 without an error where locks are not possible. */

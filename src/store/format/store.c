@@ -202,11 +202,6 @@ bool store_has_files(const char *folder)
     return any;
 }
 
-int store_sync(const char *folder, struct err *e)
-{
-    return save_sync_all(folder, e);
-}
-
 int store_write_below(const char *folder, const char *path, const char *temp,
                       const void *data, size_t n, bool sync, struct err *e)
 {

@@ -111,9 +111,6 @@ char *store_names_file(const char *root, const char *name, struct err *);
 /* Is there anything in this folder? */
 bool store_has_files(const char *folder);
 
-/* Wait until all that was written to the file system of a folder is on disk. */
-int store_sync(const char *folder, struct err *);
-
 /* Remove the temporary files of killed processes from our folder inside a run:
  * those of the writers of the run, of whom the caller is the only one, and
  * those of others whose lock is free, or where there are no locks a minute

@@ -243,7 +243,7 @@ int edit_status(const struct run_info *run, enum run_status status,
 
         a.status = status;
         a.end_ms = run->seen_ms;
-        if (attempt_save(run->folder, &a, true, e) < 0)
+        if (attempt_save(run->folder, &a, true, NULL, e) < 0)
             return -1;
     }
     return change(run, set_status, &end, e);

@@ -11,6 +11,7 @@
 #include "common/buf.h"
 #include "common/clock.h"
 #include "common/path.h"
+#include "common/save.h"
 #include "store/format/store.h"
 
 enum { IDLE_SECS = 3600 };
@@ -69,7 +70,7 @@ int staging_flush(struct staging_batch *b, struct err *e)
 
         /* all folders in ROOT/.gtrack.trash are on one file system */
         if (in_place || !synced)
-            ret = store_sync(b->folder[i], e);
+            ret = save_sync_all(b->folder[i], e);
         synced = synced || !in_place;
     }
     for (size_t i = 0; i < b->n; i++) {

@@ -14,6 +14,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/path.h"
+#include "common/save.h"
 #include "store/format/attempt.h"
 #include "store/format/dataset.h"
 #include "store/format/meta.h"
@@ -94,7 +95,7 @@ static void *beat_on(void *arg)
         if (r->stop || check(r, ERR_IGNORED) < 0)
             break;
         r->attempt.beat_ms = clock_wall_ms();
-        attempt_save(r->folder, &r->attempt, false, ERR_IGNORED);
+        attempt_save(r->folder, &r->attempt, false, NULL, ERR_IGNORED);
     }
     pthread_mutex_unlock(&r->lock);
     return NULL;
@@ -181,7 +182,7 @@ static int begin_new(struct run *r, const struct run_conf *c, struct err *e)
     r->place = n.place;
     if (ret < 0 || prepare_attempt(r, c, e) < 0)
         return -1;
-    return attempt_save(r->folder, &r->attempt, true, e);
+    return attempt_save(r->folder, &r->attempt, true, NULL, e);
 }
 
 /* Become the attempt after these, unless another process just did: then *exists
@@ -193,7 +194,7 @@ static int follow(struct run *r, const struct run_conf *c,
     attempt_self(&r->attempt, &r->mem, before->last ? before->last + 1 : 2);
     if (store_make_own(r->folder, e) < 0 || prepare_attempt(r, c, e) < 0)
         return -1;
-    if (attempt_create(r->folder, &r->attempt, exists, e) < 0)
+    if (attempt_save(r->folder, &r->attempt, true, exists, e) < 0)
         return -1;
     if (*exists) {
         unlock_attempt(r);
@@ -332,7 +333,7 @@ static int save_end(struct run *r, enum run_status status, struct err *e)
     refresh(r);
     r->meta.status = run_status_mlflow(status);
     r->meta.end_ms = status == RUN_RUNNING ? 0 : r->attempt.end_ms;
-    if (attempt_save(r->folder, &r->attempt, true, e) < 0)
+    if (attempt_save(r->folder, &r->attempt, true, NULL, e) < 0)
         return -1;
     return meta_save(&r->meta, r->folder, true, e);
 }
@@ -500,11 +501,6 @@ int run_flush(struct run *r, struct err *e)
     return writer_flush(r->writer, e);
 }
 
-int run_sync(struct run *r, struct err *e)
-{
-    return store_sync(r->folder, e);
-}
-
 void run_lacks_output(struct run *r)
 {
     r->lacks_output = true;
@@ -539,7 +535,7 @@ int run_end(struct run *r, enum run_status status, struct err *e)
     provenance_end(r->provenance);
     ret = writer_stop(r->writer, e);
     if (ret == 0)
-        ret = run_sync(r, e);
+        ret = save_sync_all(r->folder, e);
     if (ret == 0 && r->lacks_output)
         ret = err_set(e, ERR_SYSTEM, "%s: some of its output is lost",
                       r->meta.name);

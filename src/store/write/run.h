@@ -103,8 +103,6 @@ bool run_is_lost(const struct run *);
 
 /* Hand everything logged so far to the operating system. */
 int run_flush(struct run *, struct err *);
-/* Wait until what was flushed is on disk.  Any thread may call it. */
-int run_sync(struct run *, struct err *);
 /* Some of its output was lost, which run_end() will report. */
 void run_lacks_output(struct run *);
 /* Why the run is about to end, in a few words: "loss is nan at step 7". */

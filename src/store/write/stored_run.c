@@ -9,6 +9,7 @@
 #include "common/buf.h"
 #include "common/clock.h"
 #include "common/path.h"
+#include "common/save.h"
 #include "common/format/secret.h"
 #include "store/format/attempt.h"
 #include "store/format/dataset.h"
@@ -73,7 +74,7 @@ static int save_attempt(struct stored_run *p, enum run_status status,
     a.status = status;
     a.end_ms = end_ms;
     a.beat_ms = clock_wall_ms();
-    ret = attempt_save(p->folder, &a, begins, e);
+    ret = attempt_save(p->folder, &a, begins, NULL, e);
     arena_clear(&mem);
     return ret;
 }
@@ -255,7 +256,7 @@ int stored_run_end(struct stored_run *p, enum run_status status, int64_t end_ms,
     p->meta.status = run_status_mlflow(status);
     p->meta.end_ms = end_ms;
     if (ret == 0 && !p->place && status != RUN_RUNNING)
-        ret = store_sync(p->folder, e); /* its points, before it has ended */
+        ret = save_sync_all(p->folder, e); /* its points, before it has ended */
     if (ret == 0 && (!p->place || status == RUN_RUNNING))
         ret = save_attempt(p, status, end_ms, true, e);
     if (ret == 0)

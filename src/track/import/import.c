@@ -10,11 +10,11 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/path.h"
+#include "common/save.h"
 #include "common/format/secret.h"
 #include "common/output/emit.h"
 #include "store/format/key.h"
 #include "store/format/md5.h"
-#include "store/format/store.h"
 #include "track/runs/copy.h"
 
 /* ---- histograms, pictures, sound and tables ------------------------------ */
@@ -438,7 +438,7 @@ int import_close(struct import *import, struct err *e)
 
     tdestroy(import->known, keep_node);
     runs_free(&import->store);
-    return ret < 0 || import->runs == 0 ? ret : store_sync(import->root, e);
+    return ret < 0 || import->runs == 0 ? ret : save_sync_all(import->root, e);
 }
 
 /* What W&B's client writes of the configuration and the command. */

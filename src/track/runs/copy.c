@@ -7,6 +7,7 @@
 
 #include "common/log.h"
 #include "common/path.h"
+#include "common/save.h"
 #include "store/format/dataset.h"
 #include "store/format/meta.h"
 #include "store/format/store.h"
@@ -96,7 +97,7 @@ static int copy_tags(const char *from, const char *to, const char *run,
     if (!path_exists(to))
         ret = copy_tree(from, fresh, run, NULL, inside, e);
     if (ret == 0 && path_exists(fresh)) {
-        ret = store_sync(fresh, e);
+        ret = save_sync_all(fresh, e);
         if (ret == 0 && rename(fresh, to) < 0 && errno != EEXIST &&
             errno != ENOTEMPTY)
             ret = err_sys(e, "cannot create %s", to);
@@ -223,7 +224,7 @@ int copy_runs(const struct runs *runs, const char *to_root, struct copies *c,
             c->points +=
                 (size_t)(r->metrics[k].count + r->metrics[k].retracted);
     }
-    if (staging_flush(&batch, e) < 0 || store_sync(to_root, e) < 0)
+    if (staging_flush(&batch, e) < 0 || save_sync_all(to_root, e) < 0)
         return -1;
     if (failed)
         return err_set(e, ERR_INPUT, "%zu of %zu runs were not copied", failed,

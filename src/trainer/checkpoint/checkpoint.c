@@ -224,7 +224,7 @@ static int write_folder(const struct checkpoint_writing *w, const char *path,
         record_wait(w);
     if (ret == 0 && c->run) {
         run_flush(c->run, &lost);
-        run_sync(c->run, &lost);
+        save_sync_all(run_folder(c->run), &lost);
         ret = run_check(c->run, e);
     }
     if (ret == 0)
