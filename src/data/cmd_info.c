@@ -3,16 +3,20 @@
  */
 #include "config.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "common/hash.h"
 #include "common/log.h"
 #include "common/mem.h"
+#include "common/num.h"
 #include "common/opt.h"
 #include "common/output/pager.h"
 #include "common/output/table.h"
 #include "data/corpus/corpus.h"
 #include "data/corpus/corpus_files.h"
+#include "data/corpus/hashset.h"
 #include "data/shards/lock.h"
 #include "data/shards/shard.h"
 #include "data/token/tokenizer.h"
@@ -20,6 +24,7 @@
 static const char *tokenizer_path, *no_output;
 static struct corpus_opts input = CORPUS_OPTS_INIT;
 static int head = 100;
+static bool describe;
 static struct table_style style;
 
 static const struct opt info_opts[] = {
@@ -27,6 +32,8 @@ static const struct opt info_opts[] = {
       "also count documents, and decode the first tokens" },
     { 'n', "head", "count", OPT_INT, &head,
       "decode COUNT tokens (default: 100)" },
+    { 0, "stats", NULL, OPT_FLAG, &describe,
+      "also print repetitions and lengths of texts; with -T, bytes per token" },
     CORPUS_OPTS(input),
     TABLE_OPTS(style),
     { 0 }
@@ -128,12 +135,38 @@ static int add_shard(struct table *t, const char *path,
     free(format);
     if (tok && head > 0)
         ret = add_head(t, &s, tok, column, e);
+    for (int i = 0; describe && i < 5; i++)
+        table_none(t);
     shard_close(&s);
     return ret;
 }
 
-static int add_text(struct table *t, char *path, bool column, struct err *e)
+struct lengths {
+    const struct tokenizer *tokenizer; /* or NULL */
+    struct hashset seen;
+    double tokens, *bytes; /* of each document */
+    size_t n, room;
+};
+
+static int add_length(void *arg, const struct corpus_doc *d, struct err *e)
 {
+    struct lengths *l = arg;
+    struct ids ids = { 0 };
+
+    (void)e;
+    if (l->tokenizer)
+        tokenizer_encode(l->tokenizer, d->text, d->len, 0, &ids);
+    l->tokens += (double)ids.n;
+    ids_clear(&ids);
+    hashset_add(&l->seen, hash128(d->text, d->len, 0).hi);
+    APPEND(l->bytes, l->n, l->room) = (double)d->len;
+    return 0;
+}
+
+static int add_text(struct table *t, char *path, const struct tokenizer *tok,
+                    bool column, struct err *e)
+{
+    struct lengths l = { .tokenizer = tok };
     struct corpus_conf conf;
     char sha256[SHA256_TEXT];
     struct corpus_stats stats;
@@ -161,6 +194,18 @@ static int add_text(struct table *t, char *path, bool column, struct err *e)
     table_text(t, sha256);
     if (column)
         table_none(t);
+    if (got < 0 || !describe)
+        return got;
+    conf.quiet = true;
+    got = corpus_each(&conf, add_length, &l, e);
+    if (l.n > 0)
+        num_sort(l.bytes, l.n);
+    table_int(t, (int64_t)(l.n - l.seen.n));
+    for (size_t i = 0; i < 3; i++)
+        table_int_or_none(t, l.n ? (int64_t)l.bytes[(l.n - 1) * i / 2] : -1);
+    table_real_or_none(t, tok ? (double)stats.text / l.tokens : (double)NAN);
+    hashset_clear(&l.seen);
+    free(l.bytes);
     return got;
 }
 
@@ -181,11 +226,14 @@ static int info_main(int argc, char **argv, struct err *e)
                   "distinct", "largest", "sha256", NULL);
     if (column)
         table_column(&t, "head");
+    if (describe)
+        table_columns(&t, "repeated", "shortest", "median", "longest",
+                      "bytes/token", NULL);
     for (int i = 0; i < argc && ret == 0; i++)
         ret = corpus_files_format(argv[i]) == CORPUS_AUTO &&
                       input.format == CORPUS_AUTO
                   ? add_shard(&t, argv[i], tok, column, e)
-                  : add_text(&t, argv[i], column, e);
+                  : add_text(&t, argv[i], tok, column, e);
     ret = table_finish(&t, ret, &style, e);
     tokenizer_free(tok);
     return ret;

@@ -232,4 +232,12 @@ run 1 gdata info y.bin; ok $? "info refuses a token file that was cut short"
 run 0 gdata info --tsv a.jsonl
 sed 1d out | cut -f1-5 | grep -q "^a.jsonl	JSON Lines	16		5$"
 ok $? "info counts the documents of JSON Lines"
+printf '{"text":"%s"}\n' aa b aa aaaaaaaaaaaa aaaa >lengths.jsonl
+gdata bpe --vocab 258 -o pairs lengths.jsonl >out 2>&1
+run 0 gdata info --stats --tsv lengths.jsonl && sed 1d out | cut -f9- >got
+run 0 gdata info --stats --tsv -T pairs lengths.jsonl x.bin &&
+    sed 1d out | cut -f10- >>got
+{ printf '1\t1\t2\t12\t%s\n' '' 1.9090909090909092
+  printf '\t\t\t\t\n'; } | cmp - got
+ok $? "info --stats prints repetitions, lengths and bytes per token"
 done_testing

@@ -233,15 +233,11 @@ int corpus_each(const struct corpus_conf *conf, corpus_doc_fn *fn, void *arg,
     struct buf text = BUF_INIT;
     struct corpus *corpus;
     struct corpus_block *b;
-    int got, ret = 0;
+    int got = 0, ret = 0;
 
     if (corpus_open(&corpus, conf, e) < 0)
         return -1;
-    while (ret == 0 && (got = corpus_next(corpus, &b, e)) != 0) {
-        if (got < 0) {
-            ret = -1;
-            break;
-        }
+    while (ret == 0 && (got = corpus_next(corpus, &b, e)) > 0) {
         for (size_t i = 0; ret == 0 && i < b->n; i++) {
             ret = add_part(&doc, &text, b, &b->doc[i], e);
             if (ret == 0 && b->doc[i].ends)
@@ -251,7 +247,7 @@ int corpus_each(const struct corpus_conf *conf, corpus_doc_fn *fn, void *arg,
     }
     corpus_close(corpus);
     buf_clear(&text);
-    return ret < 0 ? -1 : 0;
+    return ret < 0 || got < 0 ? -1 : 0;
 }
 
 bool corpus_doc_in_share(const struct corpus_doc *d, double share)
