@@ -116,6 +116,22 @@ const char *path_temp(void)
     return named ? named : "/tmp";
 }
 
+FILE *path_temp_file(struct err *e)
+{
+    char *name = xasprintf("%s/gt.XXXXXX", path_temp());
+    const int fd = mkostemp(name, O_CLOEXEC);
+    FILE *fp = fd < 0 ? NULL : fdopen(fd, "w+");
+
+    if (!fp)
+        err_sys(e, "cannot create a temporary file in %s", path_temp());
+    if (fd >= 0)
+        unlink(name);
+    if (fd >= 0 && !fp)
+        close(fd);
+    free(name);
+    return fp;
+}
+
 char *path_cache(const char *name)
 {
     const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");

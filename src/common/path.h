@@ -2,6 +2,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include "common/err.h"
 
@@ -58,6 +59,9 @@ char *path_cache(const char *name);
 int path_make(const char *folder, struct err *);
 /* The folder of temporary files: $TMPDIR or /tmp. */
 const char *path_temp(void);
+/* A file without a name in that folder, which disappears when it is closed, or
+ * NULL. */
+FILE *path_temp_file(struct err *);
 /* path_make() for the folder that a file is in. */
 int path_make_parent(const char *file, struct err *);
 

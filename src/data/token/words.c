@@ -1,10 +1,8 @@
 #include "config.h"
 #include "data/token/words.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common/mem.h"
 #include "common/path.h"
@@ -192,23 +190,6 @@ static struct word_view *sorted_views(const struct words *w)
     return v;
 }
 
-/* A file without a name, which disappears when it is closed. */
-static FILE *temp_file(void)
-{
-    char *name = xasprintf("%s/gdata.XXXXXX", path_temp());
-    const int fd = mkostemp(name, O_CLOEXEC);
-    FILE *fp = NULL;
-
-    if (fd >= 0) {
-        unlink(name);
-        fp = fdopen(fd, "w+");
-        if (!fp)
-            close(fd);
-    }
-    free(name);
-    return fp;
-}
-
 int words_spill(struct words *w, struct err *e)
 {
     const size_t n = w->n;
@@ -217,9 +198,9 @@ int words_spill(struct words *w, struct err *e)
 
     if (n == 0)
         return 0;
-    fp = temp_file();
+    fp = path_temp_file(e);
     if (!fp)
-        return err_sys(e, "cannot create a temporary file in %s", path_temp());
+        return -1;
     v = sorted_views(w);
     for (size_t i = 0; i < n && !ferror(fp); i++) {
         fwrite(&v[i].len, sizeof v[i].len, 1, fp);
