@@ -6,36 +6,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/format/unicode.h"
 #include "common/machine/cores.h"
 #include "common/mem.h"
 #include "common/machine/threads.h"
-#include "common/utf8.h"
 #include "data/corpus/hashset.h"
+#include "data/corpus/roll.h"
 
-/*
- * The hash of all words so far is the sum of word * base^age mod 2^64.  A ring
- * holds what it was before each of the last words, so that the hash of any
- * number of them is a difference; its bits are mixed at the end.
- */
-static const uint64_t base = 0x9e3779b97f4a7c15u;
-
-enum { WORDS_MAX = 64 };
-
-struct roll {
-    uint64_t all, before[WORDS_MAX];
-    int64_t words;
-    uint64_t word; /* the current one */
-    bool in_word;
-    bool unspaced;        /* a script without spaces was seen */
-    struct hashset found; /* in the document */
+/* A document of the training text, and what is known of it. */
+struct reading {
+    struct leak *leak;
+    struct roll roll;
+    struct hashset found;
 };
 
 struct leak {
-    int n;                              /* 0: by the benchmark */
-    int length[WORDS_MAX + 1], lengths; /* the sequences that are hashed */
-    bool has[WORDS_MAX + 1];            /* one of this length */
-    uint64_t power[WORDS_MAX + 1];      /* of the base */
+    int n;                             /* 0: by the benchmark */
+    int length[ROLL_MAX + 1], lengths; /* the sequences that are hashed */
+    bool has[ROLL_MAX + 1];            /* one of this length */
+    uint64_t power[ROLL_MAX + 1];      /* of the base */
     struct leak_benchmark *benchmark;
     size_t benchmarks, benchmarks_room;
     struct leak_doc *doc; /* of the evaluation text */
@@ -51,136 +39,18 @@ struct leak {
 
     pthread_mutex_t lock; /* protects what follows */
     struct corpus *corpus;
-    struct roll carried; /* at the end of a block */
-    int64_t carried_to;  /* the next block */
+    struct reading carried; /* at the end of a block */
+    int64_t carried_to;     /* the next block */
     pthread_cond_t carried_changed;
     struct err why;
 };
-
-static uint64_t mix_bits(uint64_t x)
-{
-    x = (x ^ (x >> 32)) * 0xd6e8feb86659fd93u;
-    x = (x ^ (x >> 32)) * 0xd6e8feb86659fd93u;
-    return x ^ (x >> 32);
-}
-
-typedef void word_fn(struct leak *, struct roll *); /* after each word */
-
-/* Hash the last k words. */
-static uint64_t last_words(const struct leak *l, const struct roll *r, int k)
-{
-    const uint64_t before = r->before[(uint64_t)(r->words - k) % WORDS_MAX];
-
-    return mix_bits((r->all - before * l->power[k]) ^ (uint64_t)k);
-}
-
-static void end_word(struct leak *l, struct roll *r, word_fn *fn)
-{
-    r->before[(uint64_t)r->words++ % WORDS_MAX] = r->all;
-    r->all = r->all * base + mix_bits(r->word);
-    r->in_word = false;
-    fn(l, r);
-}
-
-enum { NORMALIZE_BYTE = 0x110000 }; /* + a byte that is not UTF-8 */
-
-/* The character at p in lower case, or -1 for a separator; *n is its length.
- * Letters, their marks, and numbers remain. */
-static int32_t normalize_next(const uint8_t *p, const uint8_t *end, size_t *n)
-{
-    const uint8_t lower = *p | 0x20;
-    uint32_t c;
-    int class;
-
-    *n = 1;
-    if (*p < 0x80) {
-        if (lower >= 'a' && lower <= 'z')
-            return lower;
-        return *p >= '0' && *p <= '9' ? *p : -1;
-    }
-    *n = utf8_decode(p, end, &c);
-    if (c == UTF8_BAD) {
-        *n = 1;
-        return NORMALIZE_BYTE | *p;
-    }
-    class = unicode_class_and_case(c);
-    if (class >> 2 == UNICODE_UPPER)
-        return utf8_fold((int32_t)c);
-    return (class & 3) == UNICODE_LETTER || (class & 3) == UNICODE_NUMBER ||
-                   class >> 2 == UNICODE_MARK
-               ? (int32_t)c
-               : -1;
-}
-
-/* Chinese and Japanese have no spaces between words. */
-static bool is_word(int32_t c)
-{
-    return c >= 0x3005 &&
-           (c <= 0x30ff || (c >= 0x31f0 && c <= 0x31ff) ||
-            (c >= 0x3400 && c <= 0x9fff) || (c >= 0xf900 && c <= 0xfaff) ||
-            (c >= 0xff66 && c <= 0xff9f) || (c >= 0x20000 && c <= 0x3ffff));
-}
-
-/* Thai, Lao, Burmese, Khmer and the scripts of their neighbours have none
- * either, but a character of them is far less than a word. */
-static bool is_unspaced(int32_t c)
-{
-    return c >= 0xe00 &&
-           (c <= 0xeff || (c >= 0x1000 && c <= 0x109f) ||
-            (c >= 0x1780 && c <= 0x17ff) || (c >= 0x1950 && c <= 0x19ff) ||
-            (c >= 0x1a20 && c <= 0x1aaf) || (c >= 0xa9e0 && c <= 0xa9ff) ||
-            (c >= 0xaa60 && c <= 0xaadf));
-}
-
-/* Hash a part of a document. */
-static void roll_text(struct leak *l, struct roll *r, const char *text,
-                      size_t n, word_fn *fn)
-{
-    const uint8_t *p = (const uint8_t *)text, *const end = p + n;
-    size_t step;
-
-    for (; p < end; p += step) {
-        const int32_t c = normalize_next(p, end, &step);
-        const bool alone = is_word(c);
-
-        if (r->in_word && (c < 0 || alone))
-            end_word(l, r, fn);
-        if (c >= 0) {
-            r->unspaced |= is_unspaced(c);
-            r->word = r->in_word ? r->word : 0;
-            r->word = (r->word + (uint64_t)c + 1) * 0xff51afd7ed558ccdu;
-            r->word ^= r->word >> 29;
-            r->in_word = true;
-        }
-        if (alone)
-            end_word(l, r, fn);
-    }
-}
-
-/* Hash a document or a part of it, with its last word if it ends. */
-static void roll_part(struct leak *l, struct roll *r,
-                      const struct corpus_doc *d, word_fn *fn)
-{
-    if (d->begins)
-        *r = (struct roll){ 0 };
-    roll_text(l, r, d->text, d->len, fn);
-    if (d->ends && r->in_word)
-        end_word(l, r, fn);
-}
-
-static uint64_t whole_hash(const struct roll *r)
-{
-    return mix_bits(r->all + (uint64_t)r->words) ^ 0x5555555555555555u;
-}
 
 struct leak *leak_new(int n)
 {
     struct leak *l = xcalloc(1, sizeof *l);
 
-    l->n = n < 0 ? 0 : n > WORDS_MAX ? WORDS_MAX : n;
-    l->power[0] = 1;
-    for (int i = 1; i <= WORDS_MAX; i++)
-        l->power[i] = l->power[i - 1] * base;
+    l->n = n < 0 ? 0 : n > ROLL_MAX ? ROLL_MAX : n;
+    roll_powers(l->power);
     pthread_mutex_init(&l->lock, NULL);
     pthread_cond_init(&l->carried_changed, NULL);
     return l;
@@ -200,8 +70,10 @@ void leak_free(struct leak *l)
     free(l);
 }
 
-static void keep_word(struct leak *l, struct roll *r)
+static void keep_word(void *arg, const struct roll *r)
 {
+    struct leak *l = arg;
+
     GROW(l->after, l->words, l->words_room);
     l->after[l->words++] = r->all;
 }
@@ -213,7 +85,8 @@ static int eval_doc(void *arg, const struct corpus_doc *d, struct err *e)
     struct roll r = { 0 };
 
     (void)e;
-    roll_part(l, &r, d, keep_word);
+    roll_text(&r, d->text, d->len, keep_word, l);
+    roll_end(&r, keep_word, l);
     if (!r.words)
         return 0;
     if (!l->file || strcmp(l->file, d->file) != 0)
@@ -224,8 +97,8 @@ static int eval_doc(void *arg, const struct corpus_doc *d, struct err *e)
                                            .words = r.words,
                                            .unspaced = r.unspaced,
                                            .first = first,
-                                           .all = whole_hash(&r) };
-    hashset_add(&l->known, whole_hash(&r));
+                                           .all = roll_all(&r) };
+    hashset_add(&l->known, roll_all(&r));
     return 0;
 }
 
@@ -254,8 +127,7 @@ static void add_sequences(struct leak *l, struct leak_doc *d, int n)
     d->first = l->sequences;
     for (int64_t i = k; i <= d->words && (k == n || k >= LEAK_LEAST); i++) {
         const uint64_t before = i > k ? after[i - k - 1] : 0;
-        const uint64_t hash =
-            mix_bits((after[i - 1] - before * l->power[k]) ^ (uint64_t)k);
+        const uint64_t hash = roll_hash(before, after[i - 1], l->power[k], k);
 
         GROW(l->sequence, l->sequences, l->sequences_room);
         l->sequence[l->sequences++] = hash;
@@ -284,27 +156,34 @@ int leak_eval(struct leak *l, const char *name, const struct corpus_conf *conf,
     return 0;
 }
 
-static void note(struct leak *l, struct roll *r, uint64_t hash)
+static void note(struct reading *r, uint64_t hash)
 {
-    if (hashset_find(&l->known, hash) != SIZE_MAX)
+    if (hashset_find(&r->leak->known, hash) != SIZE_MAX)
         hashset_add(&r->found, hash);
 }
 
-static void find_word(struct leak *l, struct roll *r)
+static void find_word(void *arg, const struct roll *roll)
 {
+    struct reading *r = arg;
+    const struct leak *l = r->leak;
+
     for (int i = 0; i < l->lengths; i++)
-        if (r->words >= l->length[i])
-            note(l, r, last_words(l, r, l->length[i]));
+        if (roll->words >= l->length[i])
+            note(r, roll_last(roll, l->power, l->length[i]));
 }
 
 /* Count a training document once for each thing in it that is known. */
-static void train_doc(struct leak *l, struct roll *r,
-                      const struct corpus_doc *d)
+static void train_doc(struct reading *r, const struct corpus_doc *d)
 {
-    roll_part(l, r, d, find_word);
+    struct leak *l = r->leak;
+
+    if (d->begins)
+        r->roll = (struct roll){ 0 };
+    roll_text(&r->roll, d->text, d->len, find_word, r);
     if (!d->ends)
         return;
-    note(l, r, whole_hash(r));
+    roll_end(&r->roll, find_word, r);
+    note(r, roll_all(&r->roll));
     pthread_mutex_lock(&l->lock);
     for (size_t i = 0; i < r->found.room; i++)
         if (r->found.slot[i]) {
@@ -326,19 +205,19 @@ static void train_doc(struct leak *l, struct roll *r,
  */
 enum { NO_BLOCK = -1 };
 
-static void carry_hash(struct leak *l, int64_t to, struct roll *r)
+static void carry_hash(struct leak *l, int64_t to, struct reading *r)
 {
     pthread_mutex_lock(&l->lock);
     while (l->carried_to != NO_BLOCK)
         pthread_cond_wait(&l->carried_changed, &l->lock);
     l->carried = *r;
-    *r = (struct roll){ 0 };
+    *r = (struct reading){ .leak = l };
     l->carried_to = to;
     pthread_cond_broadcast(&l->carried_changed);
     pthread_mutex_unlock(&l->lock);
 }
 
-static void take_hash(struct leak *l, int64_t block, struct roll *r)
+static void take_hash(struct leak *l, int64_t block, struct reading *r)
 {
     pthread_mutex_lock(&l->lock);
     while (l->carried_to != block)
@@ -349,13 +228,13 @@ static void take_hash(struct leak *l, int64_t block, struct roll *r)
     pthread_mutex_unlock(&l->lock);
 }
 
-static void train_block(struct leak *l, struct roll *r,
+static void train_block(struct leak *l, struct reading *r,
                         const struct corpus_block *b)
 {
     if (b->n > 0 && !b->doc[0].begins)
         take_hash(l, b->seq, r);
     for (size_t i = 0; i < b->n; i++)
-        train_doc(l, r, &b->doc[i]);
+        train_doc(r, &b->doc[i]);
     if (b->n > 0 && !b->doc[b->n - 1].ends)
         carry_hash(l, b->seq + 1, r);
 }
@@ -363,7 +242,7 @@ static void train_block(struct leak *l, struct roll *r,
 static void read_training(void *arg)
 {
     struct leak *l = arg;
-    struct roll r = { 0 };
+    struct reading r = { .leak = l };
     struct err e = { 0 };
     struct corpus_block *b;
     int got;
@@ -384,7 +263,7 @@ int leak_train(struct leak *l, const struct corpus_conf *conf, struct err *e)
 {
     if (!l->documents) {
         l->documents = xcalloc(l->known.room + 1, 1);
-        for (int k = 1; k <= WORDS_MAX; k++)
+        for (int k = 1; k <= ROLL_MAX; k++)
             if (l->has[k])
                 l->length[l->lengths++] = k;
     }

@@ -17,13 +17,11 @@
  *      leak_report(l, &r);
  *      leak_free(l);
  *
- * A text is the sequence of its words: letters, their marks, and numbers, in
- * lower case; all other characters, such as spaces, quotes and dashes, separate
- * words.  Each character of Chinese and Japanese is a word.  A document is in
- * the training text as a whole if a training document has the same words, or if
- * all its sequences of n words occur in the training text.  A document of fewer
- * words, but at least LEAK_LEAST, is one sequence.  Documents without a word
- * are ignored.
+ * A text is the sequence of its words (roll.h).  A document is in the training
+ * text as a whole if a training document has the same words, or if all its
+ * sequences of n words occur in the training text.  A document of fewer words,
+ * but at least LEAK_LEAST, is one sequence.  Documents without a word are
+ * ignored.
  *
  * n is what leak_new() was given, or 0 for GPT-3's rule: the fifth percentile
  * of the lengths of the benchmark, LEAK_LEAST to LEAK_MOST.
