@@ -145,6 +145,19 @@ export async function ask(path, params, signal) {
         : request(url_of(path, params), { signal });
 }
 
+/* Let an owner work with a signal that ends what it has begun before; a failure
+ * is passed on, unless the work was ended in this way. */
+export async function begin_anew(owner, work, fail) {
+    owner.stop?.abort();
+    owner.stop = new AbortController();
+    try {
+        await work(owner.stop.signal);
+    } catch (error) {
+        if (error.name !== "AbortError")
+            fail(error);
+    }
+}
+
 export async function edit(store, body) {
     return request(url_of("/api/edit", { store }), { method: "POST",
         headers: { "Content-Type": "application/json" },

@@ -7,7 +7,7 @@
  * link.point(x) tell all charts of a range and of the pointer, link.near(run)
  * of the run whose curve is nearest to it, and link.open(run) shows a run.
  */
-import { ask, frozen, query_of, url_of } from "./api.js";
+import { ask, begin_anew, frozen, query_of, url_of } from "./api.js";
 import { copy_button } from "./copy.js";
 import { button, element, problem } from "./dom.js";
 import { legend_nodes } from "./legend.js";
@@ -100,22 +100,17 @@ export class Chart {
             !params.width ||
             (wanted === this.asked && !this.stale))
             return;
-        this.stop?.abort();
-        this.stop = new AbortController();
         this.stale = false;
         this.asked = wanted;
         this.root.setAttribute("aria-busy", "true");
-        try {
-            this.figure = await ask("/api/figure", params, this.stop.signal);
+        await begin_anew(this, async (signal) => {
+            this.figure = await ask("/api/figure", params, signal);
             this.ranges = JSON.stringify([params.from, params.to,
                 this.y_range]);
             this.link.loaded(this.figure);
             this.paint();
             this.root.removeAttribute("aria-busy");
-        } catch (error) {
-            if (error.name !== "AbortError")
-                this.fail(error);
-        }
+        }, (error) => this.fail(error));
     }
 
     fail(error) {

@@ -1,5 +1,5 @@
 /* charts.js is the view of all metrics of the chosen runs. */
-import { edit, frozen, is_available } from "./api.js";
+import { begin_anew, edit, frozen, is_available } from "./api.js";
 import { announce } from "./copy.js";
 import { button, choice, element, empty, field, is_narrow } from "./dom.js";
 import { more_controls, picker, problem, switcher } from "./dom.js";
@@ -203,12 +203,8 @@ export class ChartsView {
         return large?.figure?.command;
     }
 
-    async load() {
-        this.stop?.abort();
-        this.stop = new AbortController();
-        const { signal } = this.stop;
-
-        try {
+    load() {
+        return begin_anew(this, async (signal) => {
             const chosen = await chosen_runs(signal);
 
             this.runs = chosen.rows;
@@ -223,10 +219,7 @@ export class ChartsView {
                 this.names = await known_names(signal);
                 this.draw_bar();
             }
-        } catch (error) {
-            if (error.name !== "AbortError")
-                this.message.replaceChildren(problem(error));
-        }
+        }, (error) => this.message.replaceChildren(problem(error)));
     }
 
     update(changed) {

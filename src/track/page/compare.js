@@ -1,5 +1,5 @@
 /* compare.js is the view that compares the chosen runs. */
-import { ask } from "./api.js";
+import { ask, begin_anew } from "./api.js";
 import { changes_set, chosen_runs } from "./chosen.js";
 import { copy_button } from "./copy.js";
 import { DiffSection } from "./diff.js";
@@ -56,12 +56,8 @@ export class CompareView {
         return this.runs.find((r) => r.id === id)?.name ?? id.slice(0, 8);
     }
 
-    async load() {
-        this.stop?.abort();
-        this.stop = new AbortController();
-        const { signal } = this.stop;
-
-        try {
+    load() {
+        return begin_anew(this, async (signal) => {
             const chosen = await chosen_runs(signal);
 
             this.runs = chosen.rows;
@@ -73,12 +69,11 @@ export class CompareView {
                 this.body.replaceChildren(empty("There are no runs to " +
                     "compare."));
             this.diff.show(this.runs);
-        } catch (error) {
-            if (error.name === "AbortError")
-                return;
+            this.root.hidden = false;
+        }, (error) => {
             this.body.replaceChildren(problem(error));
-        }
-        this.root.hidden = false;
+            this.root.hidden = false;
+        });
     }
 
     async compare(signal) {

@@ -92,11 +92,11 @@ function zoom_by(chart, factor) {
 function press_key(chart, event) {
     const step = event.shiftKey ? 10 : 1;
     const panel = chart.shown?.[0]?.panel;
+    const move = (n) => chart.link.point(next_x(panel, chart.pointed ?? null,
+        n), chart);
     const keys = {
-        ArrowLeft: () => chart.link.point(next_x(panel, chart.pointed ?? null,
-            -step), chart),
-        ArrowRight: () => chart.link.point(next_x(panel, chart.pointed ?? null,
-            step), chart),
+        ArrowLeft: () => move(-step),
+        ArrowRight: () => move(step),
         "+": () => zoom_by(chart, 0.5),
         "-": () => zoom_by(chart, 2),
         0: () => reset(chart),

@@ -1,5 +1,5 @@
 /* run.js is the view of one run. */
-import { ask, edit, frozen } from "./api.js";
+import { ask, begin_anew, edit } from "./api.js";
 import { announce, copy_button } from "./copy.js";
 import { button, element, field, plain_table, problem } from "./dom.js";
 import { section } from "./dom.js";
@@ -70,28 +70,24 @@ export class RunView {
         return this.run?.command;
     }
 
-    async load() {
+    load() {
         const id = state.id;
 
-        this.stop?.abort();
-        this.stop = new AbortController();
-        try {
+        return begin_anew(this, async (signal) => {
             [this.run] = await Promise.all([ask("/api/run",
-                { store: state.store, id }, this.stop.signal),
-            this.grid.load({ runs: [id] }, this.stop.signal)]);
-            await this.media.load({ runs: [id] }, [this.run],
-                this.stop.signal);
+                { store: state.store, id }, signal),
+            this.grid.load({ runs: [id] }, signal)]);
+            await this.media.load({ runs: [id] }, [this.run], signal);
             if (id !== this.log.id)
                 this.log = new Log(id);
             await this.log.load();
             this.draw();
             this.draw_rest();
-        } catch (error) {
-            if (error.name === "AbortError")
-                return;
+            this.root.hidden = false;
+        }, (error) => {
             this.facts.replaceChildren(problem(error));
-        }
-        this.root.hidden = false;
+            this.root.hidden = false;
+        });
     }
 
     draw() {

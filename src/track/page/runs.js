@@ -1,5 +1,5 @@
 /* runs.js is the view of all runs of a store: a filter and a table. */
-import { ask, frozen } from "./api.js";
+import { ask, begin_anew, frozen } from "./api.js";
 import { choose_columns } from "./columns.js";
 import { button, element, empty, field, more_controls } from "./dom.js";
 import { problem, switcher } from "./dom.js";
@@ -82,21 +82,15 @@ export class RunsView {
         return this.answer?.command;
     }
 
-    async load() {
-        this.stop?.abort();
-        this.stop = new AbortController();
-        try {
-            const answer = await ask("/api/runs", table_params(),
-                this.stop.signal);
+    load() {
+        return begin_anew(this, async (signal) => {
+            const answer = await ask("/api/runs", table_params(), signal);
 
             this.answer = sort_rows(choose_frozen_columns(answer));
             this.message.replaceChildren(...answer.error
                 ? [problem(answer.error)] : []);
             this.draw();
-        } catch (error) {
-            if (error.name !== "AbortError")
-                this.message.replaceChildren(problem(error));
-        }
+        }, (error) => this.message.replaceChildren(problem(error)));
     }
 
     draw() {
