@@ -154,7 +154,7 @@ static const char *last_line(const struct spawn *s, int *n)
 
     while (end > 0 && strchr("\n\r ", text[end - 1]))
         end--;
-    for (begin = end; begin > 0 && text[begin - 1] != '\n'; begin--)
+    for (begin = end; begin > 0 && !strchr("\n\r", text[begin - 1]); begin--)
         ;
     while (begin < end && text[begin] == ' ')
         begin++;

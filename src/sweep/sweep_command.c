@@ -216,27 +216,23 @@ static int start_cell(void *arg, struct child *c, struct err *e)
                                   sweep_next_stop(&r->next, c->number), c, e);
 }
 
-/* The last line of a cell's log, which says why the cell failed. */
-static void read_last_line(const char *path, struct buf *out)
+/* The last line of a cell's log, which says why the cell failed; the caller
+ * frees it. */
+static char *read_last_line(const char *path)
 {
-    char tail[1024], *line = tail;
+    char tail[1024], *line;
     FILE *fp = fopen(path, "r");
-    size_t n;
+    struct buf text = BUF_INIT;
 
-    if (!fp)
-        return;
-    if (fseek(fp, -(long)(sizeof tail - 1), SEEK_END) < 0)
+    if (fp && fseek(fp, -(long)sizeof tail, SEEK_END) < 0)
         rewind(fp);
-    n = fread(tail, 1, sizeof tail - 1, fp);
-    fclose(fp);
-    while (n && strchr("\r\n ", tail[n - 1]))
-        n--;
-    tail[n] = '\0';
-    for (char *at = tail; (at = strpbrk(at, "\r\n"));)
-        line = ++at;
-    if (strncmp(line, "gtrain: ", 8) == 0)
-        line += 8;
-    buf_str(out, line);
+    if (fp) {
+        buf_add(&text, tail, fread(tail, 1, sizeof tail, fp));
+        fclose(fp);
+    }
+    line = spawn_last_line(&text, "gtrain");
+    buf_clear(&text);
+    return line;
 }
 
 static int cell_ended(void *arg, size_t cell, int status, struct err *e)
@@ -248,9 +244,8 @@ static int cell_ended(void *arg, size_t cell, int status, struct err *e)
         status == err_status(ERR_STOPPED) || (sig_caught() && status > 128);
     const char *id = s->sweep.cell[cell].id;
     char *log = sweep_run_cell_path(s, cell, ".log");
-    struct buf why = BUF_INIT;
+    char *why = read_last_line(log);
 
-    read_last_line(log, &why);
     if (status == 0) {
         log_info("cell %zu (%s) is done", cell, id);
     } else if (stopped) {
@@ -258,9 +253,9 @@ static int cell_ended(void *arg, size_t cell, int status, struct err *e)
     } else {
         r->failed++;
         log_warn("cell %zu (%s) failed with status %d: %s; see %s", cell, id,
-                 status, why.len ? why.s : "no message", log);
+                 status, *why ? why : "no message", log);
     }
-    buf_clear(&why);
+    free(why);
     free(log);
     sweep_next_ended(&r->next, cell, stopped);
     return s->program->ended ? s->program->ended(s, cell, stop_at, status, e)

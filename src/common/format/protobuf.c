@@ -81,6 +81,14 @@ bool protobuf_next(struct protobuf *p, struct protobuf_field *f)
     return !p->bad;
 }
 
+bool protobuf_find(struct protobuf *in, int number, struct protobuf_field *f)
+{
+    while (protobuf_next(in, f))
+        if (f->number == number && f->type == PROTO_BYTES)
+            return true;
+    return false;
+}
+
 struct protobuf protobuf_inside(const struct protobuf_field *f)
 {
     return (struct protobuf){ f->bytes, f->bytes + f->n, false };

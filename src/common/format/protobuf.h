@@ -37,6 +37,8 @@ struct protobuf_field {
 };
 
 bool protobuf_next(struct protobuf *, struct protobuf_field *);
+/* The next field of a number that is bytes. */
+bool protobuf_find(struct protobuf *, int number, struct protobuf_field *);
 /* The bytes of a field as a message of its own. */
 struct protobuf protobuf_inside(const struct protobuf_field *);
 /* Decode a signed integer in zigzag encoding. */

@@ -3,7 +3,6 @@
 
 #include <math.h>
 #include <stdint.h>
-#include <string.h>
 
 #include "common/utf8.h"
 #include "plot/draw/axis.h"

@@ -258,9 +258,11 @@ struct value {
     size_t n_strings;
 };
 
-static char *copy_text(const struct protobuf_field *f)
+/* Replace a text by that of a field. */
+static void take_text(char **to, const struct protobuf_field *f)
 {
-    return xstrndup((const char *)f->bytes, f->n);
+    free(*to);
+    *to = xstrndup((const char *)f->bytes, f->n);
 }
 
 /* TensorProto: 1 dtype, 2 shape, 4 content, 5 float_val, 6 double_val, 8
@@ -307,17 +309,14 @@ static void take_metadata(struct protobuf in, struct value *v)
 {
     struct protobuf_field f, data;
 
-    while (protobuf_next(&in, &f)) {
+    while (protobuf_find(&in, 1, &f)) {
         struct protobuf plugin = protobuf_inside(&f);
 
-        while (f.number == 1 && f.type == PROTO_BYTES &&
-               protobuf_next(&plugin, &data)) {
-            if (data.number == 1 && data.type == PROTO_BYTES) {
-                free(v->plugin);
-                v->plugin = copy_text(&data);
-            } else if (data.number == 2 && data.type == PROTO_BYTES) {
+        while (protobuf_next(&plugin, &data)) {
+            if (data.number == 1 && data.type == PROTO_BYTES)
+                take_text(&v->plugin, &data);
+            else if (data.number == 2 && data.type == PROTO_BYTES)
                 v->content = protobuf_inside(&data);
-            }
         }
     }
 }
@@ -332,8 +331,7 @@ static struct value take_value(struct protobuf in)
 
     while (protobuf_next(&in, &f)) {
         if (f.number == 1 && f.type == PROTO_BYTES) {
-            free(v.tag);
-            v.tag = copy_text(&f);
+            take_text(&v.tag, &f);
         } else if (f.number == 2 && f.type == PROTO_32) {
             v.x = f.real;
             v.numbers++;
@@ -367,7 +365,7 @@ static char *take_param(struct protobuf in)
             num_shortest(number, f.real);
             now = xstrdup(number);
         } else if (f.number == 3 && f.type == PROTO_BYTES) {
-            now = copy_text(&f);
+            take_text(&now, &f);
         } else if (f.number == 4) {
             now = xstrdup(f.integer ? "True" : "False");
         }
@@ -385,19 +383,16 @@ static void take_params(struct protobuf in, const struct tfevents_reader *to,
 {
     struct protobuf_field f, entry, part;
 
-    while (protobuf_next(&in, &f)) {
+    while (protobuf_find(&in, 3, &f)) {
         struct protobuf start = protobuf_inside(&f);
 
-        while (f.number == 3 && f.type == PROTO_BYTES &&
-               protobuf_next(&start, &entry)) {
+        while (protobuf_find(&start, 1, &entry)) {
             struct protobuf param = protobuf_inside(&entry);
             char *key = NULL, *value = NULL;
 
-            while (entry.number == 1 && entry.type == PROTO_BYTES &&
-                   protobuf_next(&param, &part)) {
+            while (protobuf_next(&param, &part)) {
                 if (part.type == PROTO_BYTES && part.number == 1) {
-                    free(key);
-                    key = copy_text(&part);
+                    take_text(&key, &part);
                 } else if (part.type == PROTO_BYTES && part.number == 2) {
                     free(value);
                     value = take_param(protobuf_inside(&part));
@@ -449,12 +444,11 @@ static bool give_file(const struct receiver *r, enum tfevents_kind kind,
 {
     struct protobuf_field f;
 
-    while (protobuf_next(&in, &f)) {
-        if (f.number == 4 && f.type == PROTO_BYTES && f.n) {
+    while (protobuf_find(&in, 4, &f))
+        if (f.n) {
             give_data(r, kind, &f);
             return true;
         }
-    }
     return false;
 }
 
@@ -609,12 +603,9 @@ static void take_event(struct protobuf in, const struct tfevents_reader *to,
         if (f.number != SUMMARY || f.type != PROTO_BYTES)
             continue;
         summary = protobuf_inside(&f);
-        while (protobuf_next(&summary, &value)) {
-            struct value v;
+        while (protobuf_find(&summary, 1, &value)) {
+            struct value v = take_value(protobuf_inside(&value));
 
-            if (value.number != 1 || value.type != PROTO_BYTES)
-                continue;
-            v = take_value(protobuf_inside(&value));
             give_value(&v, step, ms, to, arg);
         }
     }

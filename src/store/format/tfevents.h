@@ -1,7 +1,7 @@
 #pragma once
 
+#include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 
 #include "common/err.h"
 

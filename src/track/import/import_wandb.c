@@ -215,9 +215,8 @@ static void wandb_log_items(json_t *root, struct protobuf in, int field)
 {
     struct protobuf_field f;
 
-    while (protobuf_next(&in, &f))
-        if (f.number == field && f.type == PROTO_BYTES)
-            add_item(root, protobuf_inside(&f));
+    while (protobuf_find(&in, field, &f))
+        add_item(root, protobuf_inside(&f));
 }
 
 enum {
@@ -345,11 +344,10 @@ static void add_history(struct wandb_reader *r, struct protobuf in)
     struct protobuf_field f, num;
 
     wandb_log_items(items, in, 1);
-    while (protobuf_next(&in, &f)) {
+    while (protobuf_find(&in, 2, &f)) {
         struct protobuf step = protobuf_inside(&f);
 
-        while (f.number == 2 && f.type == PROTO_BYTES &&
-               protobuf_next(&step, &num))
+        while (protobuf_next(&step, &num))
             if (num.number == 1)
                 row.step = (int64_t)num.integer;
     }
@@ -384,9 +382,8 @@ static void add_stats(struct wandb_reader *r, struct protobuf in)
     struct protobuf_field f;
 
     wandb_log_items(items, in, 3);
-    while (protobuf_next(&in, &f))
-        if (f.number == 2 && f.type == PROTO_BYTES)
-            row.ms = parse_time(protobuf_inside(&f));
+    while (protobuf_find(&in, 2, &f))
+        row.ms = parse_time(protobuf_inside(&f));
     if (r->in.start_ms)
         row.step = (row.ms - r->in.start_ms) / 1000;
     import_json_each("", items, '/', add_value, &row);
@@ -495,9 +492,8 @@ static void add_output(struct buf *output, struct protobuf in)
 {
     struct protobuf_field f;
 
-    while (protobuf_next(&in, &f))
-        if (f.number == 3 && f.type == PROTO_BYTES)
-            buf_add(output, f.bytes, f.n);
+    while (protobuf_find(&in, 3, &f))
+        buf_add(output, f.bytes, f.n);
 }
 
 static void add_record(struct wandb_reader *r, struct protobuf record)

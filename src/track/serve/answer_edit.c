@@ -5,7 +5,6 @@
 #include "track/serve/site.h"
 
 #include <jansson.h>
-#include <string.h>
 
 #include "store/format/saved_panels.h"
 #include "store/write/edit.h"

@@ -2,7 +2,6 @@
 #include "track/serve/chosen.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "common/buf.h"
 #include "store/query/differ.h"

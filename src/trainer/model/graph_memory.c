@@ -6,7 +6,6 @@
 
 #include <stddef.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "common/mem.h"
 #include "trainer/model/graph_calls.h"

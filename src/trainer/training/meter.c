@@ -1,7 +1,6 @@
 #include "config.h"
 #include "trainer/training/meter.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
