@@ -276,7 +276,7 @@ int sweep_read_wandb(struct sweep *s, const char *path, struct err *e)
 {
     struct reader r = { .s = s, .path = arena_strdup(&s->mem, path) };
 
-    if (yaml_load_deep(&r.y, &s->mem, path, PATH_NO_LINKS, e) < 0 ||
+    if (yaml_load(&r.y, &s->mem, path, PATH_NO_LINKS, true, e) < 0 ||
         read_method(&r, e) < 0 || read_own(&r, e) < 0 ||
         read_parameters(&r, e) < 0)
         return -1;

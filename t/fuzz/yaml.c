@@ -19,7 +19,7 @@ static void round_trip(const char *text)
     utf8_clean(&clean, text, strlen(text));
     yaml_put(&b, "value", text);
     yaml_put_int(&b, "number", -7);
-    FUZZ_CHECK(yaml_parse(&y, &mem, b.s, b.len, &e) == 0);
+    FUZZ_CHECK(yaml_parse(&y, &mem, b.s, b.len, false, &e) == 0);
     FUZZ_CHECK(y.n == 2 && strcmp(yaml_get(&y, "value"), clean.s) == 0);
     FUZZ_CHECK(strcmp(yaml_get(&y, "number"), "-7") == 0);
     buf_clear(&b);
@@ -35,7 +35,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     struct yaml y;
 
     buf_add(&text, data, n);
-    if (yaml_parse(&y, &mem, text.s, text.len, &e) == 0)
+    if (yaml_parse(&y, &mem, text.s, text.len, false, &e) == 0)
         for (size_t i = 0; i < y.n; i++)
             FUZZ_CHECK(yaml_find(&y, y.pair[i].key));
     else

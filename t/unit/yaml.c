@@ -103,8 +103,8 @@ static bool is_refused(const char *text, size_t n, const char *limit)
     buf_str(&b, "k: ");
     for (size_t i = 0; i < n; i++)
         buf_str(&b, text);
-    refused = yaml_parse(&y, &mem, b.s, b.len, &e) < 0 && e.kind == ERR_INPUT &&
-              strstr(e.text, limit);
+    refused = yaml_parse(&y, &mem, b.s, b.len, false, &e) < 0 &&
+              e.kind == ERR_INPUT && strstr(e.text, limit);
     buf_clear(&b);
     arena_clear(&mem);
     return refused;
@@ -135,8 +135,8 @@ int main(void)
     char *clean;
 
     for (size_t i = 0; i < sizeof reads / sizeof reads[0]; i++)
-        ok(yaml_parse(&y, &mem, reads[i].text, strlen(reads[i].text), &e) ==
-                   0 &&
+        ok(yaml_parse(&y, &mem, reads[i].text, strlen(reads[i].text), false,
+                      &e) == 0 &&
                yaml_find(&y, reads[i].key) &&
                is(yaml_get(&y, reads[i].key), reads[i].value),
            "reading %zu: %s", i, reads[i].value ? reads[i].key : "null");
@@ -149,7 +149,7 @@ int main(void)
     }
     for (size_t i = 0; i < sizeof wrongs / sizeof wrongs[0]; i++) {
         e = (struct err){ 0 };
-        ok(yaml_parse(&y, &mem, wrongs[i], strlen(wrongs[i]), &e) < 0 &&
+        ok(yaml_parse(&y, &mem, wrongs[i], strlen(wrongs[i]), false, &e) < 0 &&
                e.kind == ERR_INPUT,
            "text %zu, which is no mapping, is an error: %s", i, e.text);
     }

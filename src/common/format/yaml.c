@@ -5,6 +5,7 @@
 #include <yaml.h>
 
 #include "common/num.h"
+#include "common/opt.h"
 #include "common/utf8.h"
 
 /* No file of a store comes near these.  libyaml takes time quadratic in the
@@ -63,12 +64,11 @@ static int next_event(struct reader *r, yaml_event_t *event)
 /* Does a plain scalar stand for nothing? */
 static bool is_null(const char *s)
 {
-    static const char *const words[] = { "", "~", "null", "Null", "NULL" };
+    static const char *const words[] = {
+        "", "~", "null", "Null", "NULL", NULL
+    };
 
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
-        if (strcmp(s, words[i]) == 0)
-            return true;
-    return false;
+    return opt_find_word(words, s) >= 0;
 }
 
 static const char *text_of(struct reader *r, const yaml_event_t *event)
@@ -198,8 +198,8 @@ static int read_document(struct reader *r)
     return read_map(r, "");
 }
 
-static int parse(struct yaml *y, struct arena *mem, const char *text, size_t n,
-                 bool deep, struct err *e)
+int yaml_parse(struct yaml *y, struct arena *mem, const char *text, size_t n,
+               bool deep, struct err *e)
 {
     struct reader r = { .mem = mem, .deep = deep, .e = e };
     int ret;
@@ -215,35 +215,17 @@ static int parse(struct yaml *y, struct arena *mem, const char *text, size_t n,
     return ret;
 }
 
-int yaml_parse(struct yaml *y, struct arena *mem, const char *text, size_t n,
-               struct err *e)
-{
-    return parse(y, mem, text, n, false, e);
-}
-
-static int load(struct yaml *y, struct arena *mem, const char *path,
-                enum path_links links, bool deep, struct err *e)
+int yaml_load(struct yaml *y, struct arena *mem, const char *path,
+              enum path_links links, bool deep, struct err *e)
 {
     struct buf text = BUF_INIT;
     int ret =
         buf_read_open(&text, path_open(path, links, e), path, YAML_MAX, e);
 
-    if (ret == 0 && parse(y, mem, text.s, text.len, deep, e) < 0)
+    if (ret == 0 && yaml_parse(y, mem, text.s, text.len, deep, e) < 0)
         ret = err_wrap(e, "%s", path);
     buf_clear(&text);
     return ret;
-}
-
-int yaml_load(struct yaml *y, struct arena *mem, const char *path,
-              enum path_links links, struct err *e)
-{
-    return load(y, mem, path, links, false, e);
-}
-
-int yaml_load_deep(struct yaml *y, struct arena *mem, const char *path,
-                   enum path_links links, struct err *e)
-{
-    return load(y, mem, path, links, true, e);
 }
 
 const struct yaml_pair *yaml_find(const struct yaml *y, const char *key)

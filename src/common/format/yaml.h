@@ -14,7 +14,7 @@
  *
  *      struct yaml y;
  *
- *      if (yaml_load(&y, &arena, path, PATH_NO_LINKS, e) < 0)
+ *      if (yaml_load(&y, &arena, path, PATH_NO_LINKS, false, e) < 0)
  *          return -1;
  *      name = yaml_get(&y, "run_name");
  *
@@ -30,9 +30,9 @@
  * read back as the same text.  A byte that is not UTF-8 is written as U+FFFD.
  * A file that is a symbolic link is read only if links are followed.
  *
- * yaml_load_deep() reads a file of another program whole: the name of an entry
- * is its path, such as "parameters.lr.values[0]", and a mapping is also a name
- * with the value "{}", before its entries.
+ * A file of another program is read deep: the name of an entry is its path,
+ * such as "parameters.lr.values[0]", and a mapping is also a name with the
+ * value "{}", before its entries.
  */
 struct yaml_pair {
     const char *key, *value;
@@ -49,11 +49,9 @@ struct yaml {
 enum { YAML_MAX = 16 << 20 };
 
 int yaml_load(struct yaml *, struct arena *, const char *path, enum path_links,
-              struct err *);
-int yaml_load_deep(struct yaml *, struct arena *, const char *path,
-                   enum path_links, struct err *);
+              bool deep, struct err *);
 int yaml_parse(struct yaml *, struct arena *, const char *text, size_t n,
-               struct err *);
+               bool deep, struct err *);
 
 const struct yaml_pair *yaml_find(const struct yaml *, const char *key);
 const char *yaml_get(const struct yaml *, const char *key); /* or NULL */

@@ -75,7 +75,7 @@ static int load_one(struct attempt *a, struct arena *mem, const char *path,
     struct yaml y;
 
     *a = (struct attempt){ .number = number };
-    if (yaml_load_deep(&y, mem, path, links, e) < 0)
+    if (yaml_load(&y, mem, path, links, true, e) < 0)
         return -1;
     a->status = run_status_find(yaml_get(&y, "state"), RUN_STOPPED);
     if (a->status == 0)

@@ -95,7 +95,7 @@ static int find_dataset(const char **file, const char **id,
     if (path_is_refused(folder, links))
         return err_set(e, ERR_INPUT, "%s is a symbolic link", folder);
     if (yaml_load(&y, mem, arena_printf(mem, "%s/" STORE_META, folder), links,
-                  e) < 0)
+                  false, e) < 0)
         return -1;
     *id = yaml_get(&y, "source_id");
     *context = yaml_get(&y, "tags.mlflow.data.context");
@@ -120,7 +120,7 @@ static int load_one(struct run_dataset *in, struct arena *mem, const char *run,
         return -1;
     if (!file)
         return 0;
-    if (yaml_load(&y, mem, file, links, e) < 0)
+    if (yaml_load(&y, mem, file, links, false, e) < 0)
         return -1;
     in->name = yaml_get(&y, "name");
     in->digest = yaml_get(&y, "digest");

@@ -78,7 +78,8 @@ static const char *lost_name(struct arena *mem, const char *root,
 
         line += line && *line == '\n';
         if (line &&
-            yaml_parse(&y, mem, line, strcspn(line, "\n"), ERR_IGNORED) == 0 &&
+            yaml_parse(&y, mem, line, strcspn(line, "\n"), false,
+                       ERR_IGNORED) == 0 &&
             yaml_get(&y, "name") && *yaml_get(&y, "name"))
             name = yaml_get(&y, "name");
     }
@@ -128,7 +129,7 @@ static int load_one(struct experiment *x, struct arena *mem, const char *root,
     *x = (struct experiment){ .id = arena_strdup(mem, path_name(folder)),
                               .folder = arena_strdup(mem, folder),
                               .deleted = trash };
-    ret = yaml_load(&y, mem, path, links, &e);
+    ret = yaml_load(&y, mem, path, links, false, &e);
     free(path);
     if (ret < 0) {
         const bool gone = e.kind == ERR_MISSING;
@@ -249,7 +250,7 @@ static enum found look(const char *root, const char *id, const char *name,
     enum found found = OTHERS;
     struct yaml y;
 
-    if (yaml_load(&y, &mem, path, PATH_NO_LINKS, &why) == 0) {
+    if (yaml_load(&y, &mem, path, PATH_NO_LINKS, false, &why) == 0) {
         const char *is = yaml_get(&y, "name");
 
         if (is && strcmp(is, name) == 0)

@@ -60,12 +60,12 @@ int meta_load(struct meta *m, struct arena *mem, const char *run,
     int ret;
 
     *m = (struct meta){ .status = 1, .source_type = 4 };
-    ret = yaml_load(&y, mem, path, links, e);
+    ret = yaml_load(&y, mem, path, links, false, e);
     if (ret < 0 && e->kind == ERR_INPUT) {
         /* MLflow truncates the file before it writes it anew. */
         clock_pause(0.002);
         *e = (struct err){ 0 };
-        ret = yaml_load(&y, mem, path, links, e);
+        ret = yaml_load(&y, mem, path, links, false, e);
     }
     if (ret < 0 && e->kind == ERR_MISSING)
         err_set(e, ERR_MISSING,

@@ -430,7 +430,8 @@ static int64_t highest_run(const char *root)
                                    STORE_META);
 
             if (store_is_run(runs.name[j]) &&
-                yaml_load(&y, &mem, path, PATH_NO_LINKS, ERR_IGNORED) == 0) {
+                yaml_load(&y, &mem, path, PATH_NO_LINKS, false, ERR_IGNORED) ==
+                    0) {
                 const char *name = yaml_get(&y, "run_name");
                 const int64_t n = name ? number_of(name) : 0;
 

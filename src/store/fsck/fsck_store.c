@@ -57,7 +57,7 @@ static char *find_place(const char *parent, const char *meta, const char *key,
     char fresh[33], *place;
     struct yaml y;
 
-    if (yaml_load(&y, &mem, meta, PATH_NO_LINKS, ERR_IGNORED) == 0)
+    if (yaml_load(&y, &mem, meta, PATH_NO_LINKS, false, ERR_IGNORED) == 0)
         id = yaml_get(&y, key);
     store_new_id(fresh);
     place = path_join(parent, id && is_id(id, most) ? id : fresh);

@@ -301,7 +301,7 @@ static int rewrite_experiment(const char *folder, struct patch patch,
     };
     struct buf b = BUF_INIT;
     struct yaml y = { NULL, 0 };
-    int ret = yaml_load(&y, &mem, path, PATH_NO_LINKS, e);
+    int ret = yaml_load(&y, &mem, path, PATH_NO_LINKS, false, e);
 
     if (ret < 0)
         y.n = 0;
