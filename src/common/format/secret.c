@@ -9,35 +9,25 @@
 #include "common/mem.h"
 #include "common/num.h"
 
-/* How the name of a secret ends, in lower case with hyphens.  A weak name may
+/* How the names of secrets end, in lower case with hyphens.  A weak name may
  * also be that of a number or of a file. */
 static const struct secret_name {
-    const char *end;
     enum { ANYWHERE, WORD, WHOLE } where;
     bool weak;
+    const char *end[10];
 } names[] = {
-    { "password", ANYWHERE, false },
-    { "passwd", ANYWHERE, false },
-    { "passphrase", ANYWHERE, false },
-    { "secret", ANYWHERE, false },
-    { "apikey", ANYWHERE, false },
-    { "api-key", WORD, false },
-    { "access-key", WORD, false },
-    { "secret-key", WORD, false },
-    { "account-key", WORD, false },
-    { "private-key", WORD, true },
-    { "auth-key", WORD, true },
-    { "credentials", WORD, true },
-    { "authorization", WORD, false },
-    { "bearer", WORD, true },
-    { "pwd", WORD, true },
-    { "token", WORD, true },
-    { "webhook", WORD, true },
-    { "webhook-url", WORD, true },
-    { "signature", WORD, true },
-    { "auth", WHOLE, true },
-    { "key", WHOLE, true },
-    { "sig", WHOLE, true },
+    { ANYWHERE,
+      false,
+      { "password", "passwd", "passphrase", "secret", "apikey", NULL } },
+    { WORD,
+      false,
+      { "api-key", "access-key", "secret-key", "account-key", "authorization",
+        NULL } },
+    { WORD,
+      true,
+      { "private-key", "auth-key", "credentials", "bearer", "pwd", "token",
+        "webhook", "webhook-url", "signature", NULL } },
+    { WHOLE, true, { "auth", "key", "sig", NULL } },
 };
 
 /* Tokens of a vocabulary, and numbers of them. */
@@ -115,15 +105,16 @@ static const struct secret_name *find_name(const char *text, size_t len)
     for (; n < len; n++)
         name[n] = plain(text[n]);
     name[n] = '\0';
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        const char *at = name + n - strlen(names[i].end);
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        for (const char *const *end = names[i].end; *end; end++) {
+            const char *at = name + n - strlen(*end);
 
-        if (str_ends(name, names[i].end) &&
-            (at == name || names[i].where == ANYWHERE ||
-             (names[i].where == WORD && at[-1] == '-' &&
-              (strcmp(at, "token") != 0 || !is_of_vocabulary(name, at)))))
-            return &names[i];
-    }
+            if (str_ends(name, *end) &&
+                (at == name || names[i].where == ANYWHERE ||
+                 (names[i].where == WORD && at[-1] == '-' &&
+                  (strcmp(at, "token") != 0 || !is_of_vocabulary(name, at)))))
+                return &names[i];
+        }
     return NULL;
 }
 
