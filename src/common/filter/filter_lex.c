@@ -95,22 +95,25 @@ static int name(struct lexer *l, struct err *e)
     return ret;
 }
 
-static int compare(struct lexer *l)
+static bool compare(struct lexer *l)
 {
-    static const char *const signs[] = { "==", "!=", "<>", "<=",
-                                         ">=", "=",  "<",  ">" };
+    static const struct {
+        const char *sign;
+        enum order order;
+    } orders[] = { { "==", EQ }, { "!=", NE }, { "<>", NE }, { "<=", LE },
+                   { ">=", GE }, { "=", EQ },  { "<", LT },  { ">", GT } };
 
-    for (size_t i = 0; i < sizeof signs / sizeof signs[0]; i++) {
-        const size_t n = strlen(signs[i]);
+    for (size_t i = 0; i < sizeof orders / sizeof orders[0]; i++) {
+        const size_t n = strlen(orders[i].sign);
 
-        if (strncmp(l->text + l->at, signs[i], n) == 0) {
+        if (strncmp(l->text + l->at, orders[i].sign, n) == 0) {
             l->lexeme.kind = LEXEME_COMPARE;
-            l->lexeme.text = signs[i];
+            l->lexeme.order = orders[i].order;
             l->at += n;
-            return 1;
+            return true;
         }
     }
-    return 0;
+    return false;
 }
 
 int filter_lex(struct lexer *l, struct err *e)
@@ -118,7 +121,7 @@ int filter_lex(struct lexer *l, struct err *e)
     char c;
 
     l->at += strspn(l->text + l->at, " \t\r\n\f\v");
-    l->lexeme = (struct lexeme){ LEXEME_END, "", NULL, "", l->at };
+    l->lexeme = (struct lexeme){ LEXEME_END, "", NULL, "", l->at, EQ };
     c = l->text[l->at];
     if (c == '\0' || compare(l))
         return 0;

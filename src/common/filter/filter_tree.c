@@ -83,16 +83,8 @@ static int read_is(struct filter_parser *p, struct clause *c)
 
 static int read_compare(struct filter_parser *p, struct clause *c)
 {
-    static const struct {
-        const char *sign;
-        enum order order;
-    } orders[] = { { "=", EQ }, { "==", EQ }, { "!=", NE }, { "<>", NE },
-                   { "<", LT }, { "<=", LE }, { ">", GT },  { ">=", GE } };
-
-    for (size_t i = 0; i < sizeof orders / sizeof orders[0]; i++)
-        if (strcmp(orders[i].sign, p->lex.lexeme.text) == 0)
-            c->order = orders[i].order;
     c->test = COMPARE;
+    c->order = p->lex.lexeme.order;
     c->value = arena_alloc(p->mem, sizeof *c->value);
     c->n_values = 1;
     if (filter_tree_advance(p) < 0)

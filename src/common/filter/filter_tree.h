@@ -42,11 +42,15 @@ enum lexeme_kind {
     LEXEME_COMMA,
 };
 
+/* A bit for each way in which two values may compare. */
+enum order { LT = 1, EQ = 2, LE = LT | EQ, GT = 4, NE = LT | GT, GE = GT | EQ };
+
 struct lexeme {
     enum lexeme_kind kind;
     const char *text;         /* without quotes */
     const char *entity, *key; /* of a name; entity NULL when it has none */
     size_t place;             /* in the filter */
+    enum order order;         /* of LEXEME_COMPARE */
 };
 
 struct lexer {
@@ -69,9 +73,6 @@ int filter_lex_wrong(const struct lexer *, struct err *, const char *what);
 /* ---- the tree ------------------------------------------------------------ */
 
 enum test { COMPARE, IN, IS_NULL, IS_NAN, IS_FINITE, LIKE, ILIKE };
-
-/* A bit for each way in which two values may compare. */
-enum order { LT = 1, EQ = 2, LE = LT | EQ, GT = 4, NE = LT | GT, GE = GT | EQ };
 
 struct clause {
     int entity, aspect, attribute; /* what the caller makes of them, */

@@ -153,6 +153,8 @@ int *table_decimals(const struct table *);
 /* A cell as people read it, with the decimals of its column; or for LaTeX. */
 void table_cell_text(struct buf *, const struct table_cell *, int decimals);
 void table_cell_latex(struct buf *, const struct table_cell *, int decimals);
+/* How LaTeX writes a character that it would read otherwise; or NULL. */
+const char *table_latex(char);
 
 /* Mark the least or the greatest number of a column, if it has two or more; NaN
  * is never marked. */

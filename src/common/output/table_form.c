@@ -191,29 +191,30 @@ static void markdown(const struct table *t, bool header, struct buf *out)
     free(places);
 }
 
+const char *table_latex(char c)
+{
+    static const char *const special[128] = {
+        /* clang-format off */
+        ['&'] = "\\&", ['%'] = "\\%", ['$'] = "\\$", ['#'] = "\\#",
+        ['_'] = "\\_", ['{'] = "\\{", ['}'] = "\\}", ['\n'] = " ", ['\r'] = " ",
+        ['~'] = "\\textasciitilde{}", ['^'] = "\\textasciicircum{}",
+        ['\\'] = "\\textbackslash{}", ['<'] = "\\textless{}",
+        ['>'] = "\\textgreater{}", ['"'] = "\\char34{}",
+        ['|'] = "\\textbar{}", ['`'] = "\\textasciigrave{}",
+        /* clang-format on */
+    };
+
+    return c > 0 ? special[(int)c] : NULL;
+}
+
 static void put_latex(struct buf *b, const char *s)
 {
-    /* clang-format off */
-    static const struct { char c; const char *as; } special[] = {
-        { '&', "\\&" }, { '%', "\\%" }, { '$', "\\$" }, { '#', "\\#" },
-        { '_', "\\_" }, { '{', "\\{" }, { '}', "\\}" }, { '\n', " " },
-        { '~', "\\textasciitilde{}" }, { '^', "\\textasciicircum{}" },
-        { '\\', "\\textbackslash{}" }, { '<', "\\textless{}" },
-        { '>', "\\textgreater{}" }, { '"', "\\char34{}" }, { '\r', " " },
-        { '|', "\\textbar{}" }, { '`', "\\textasciigrave{}" }, { 0, NULL },
-    };
-    /* clang-format on */
-
     for (char was = '\0'; *s; was = *s++) {
-        size_t i = 0;
-
         /* not an argument of the preceding \\, a dash or a quotation mark */
         if (was ? *s == was && strchr("-,'", was) : *s == '[' || *s == '*')
             buf_str(b, "{}");
-        while (special[i].c && special[i].c != *s)
-            i++;
-        if (special[i].c)
-            buf_str(b, special[i].as);
+        if (table_latex(*s))
+            buf_str(b, table_latex(*s));
         else
             buf_char(b, *s);
     }

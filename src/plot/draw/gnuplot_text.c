@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/log.h"
+#include "common/output/table.h"
 #include "common/spawn.h"
 #include "common/utf8.h"
 
@@ -52,28 +53,13 @@ static char raised_of(int32_t code)
 
 static void add_tex(struct buf *b, int32_t code)
 {
-    static const char *const escaped[128] = {
-        ['\\'] = "\\textbackslash{}",
-        ['^'] = "\\textasciicircum{}",
-        ['~'] = "\\textasciitilde{}",
-        ['{'] = "\\{",
-        ['}'] = "\\}",
-        ['$'] = "\\$",
-        ['&'] = "\\&",
-        ['#'] = "\\#",
-        ['_'] = "\\_",
-        ['%'] = "\\%",
-        ['"'] = "\\textquotedbl{}",
-        ['|'] = "\\textbar{}",
-        ['<'] = "\\textless{}",
-        ['>'] = "\\textgreater{}",
-        ['`'] = "\\textasciigrave{}",
-        ['\''] = "\\textquotesingle{}",
-    };
-    const char *name = code >= 128 ? tex_of(code) : NULL;
+    const char *quote = code == '"'    ? "\\textquotedbl{}"
+                        : code == '\'' ? "\\textquotesingle{}"
+                                       : NULL;
+    const char *name = code < 128 ? table_latex((char)code) : tex_of(code);
 
-    if (code >= 0 && code < 128 && escaped[code])
-        buf_str(b, escaped[code]);
+    if (quote || (name && code < 128))
+        buf_str(b, quote ? quote : name);
     else if (raised_of(code))
         buf_printf(b, "\\ensuremath{^{%c}}", raised_of(code));
     else if (name)
