@@ -420,15 +420,9 @@ static void *touch_thread(void *arg)
  * an order of their own? */
 static bool is_far(const struct loader *l, int64_t epoch)
 {
-    switch (l->conf.order) {
-    case LOADER_DOCUMENTS:
-        return epoch != l->docs.epoch;
-    case LOADER_BESTFIT:
-    case LOADER_WHOLE:
-        return epoch != l->bestfit.epoch;
-    default:
-        return false;
-    }
+    return l->conf.order == LOADER_DOCUMENTS
+               ? epoch != l->docs.epoch
+               : l->conf.order > LOADER_DOCUMENTS && epoch != l->bestfit.epoch;
 }
 
 /* List the tokens that loader_get() would read, up to the first window of
@@ -604,7 +598,7 @@ int loader_check(const struct loader *l, struct err *e)
 
 int loader_scan(const struct loader *l, struct err *e)
 {
-    const int64_t n = l->start[l->n - 1] + l->shard[l->n - 1].n;
+    const int64_t n = loader_tokens(l);
     int32_t id[SHARD_BLOCK];
 
     for (int64_t at = 0; at < n && !sig_caught(); at += SHARD_BLOCK)
@@ -667,14 +661,10 @@ int64_t loader_windows(const struct loader *l)
 
 int64_t loader_cut(const struct loader *l)
 {
-    switch (l->conf.order) {
-    case LOADER_BESTFIT:
-        return loader_tokens(l) - l->windows * (l->conf.context + 1);
-    case LOADER_WHOLE:
-        return l->bestfit.cut;
-    default:
-        return 0;
-    }
+    return l->conf.order == LOADER_WHOLE ? l->bestfit.cut
+           : l->conf.order == LOADER_BESTFIT
+               ? loader_tokens(l) - l->windows * (l->conf.context + 1)
+               : 0;
 }
 
 const char *loader_hash(const struct loader *l)

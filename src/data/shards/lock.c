@@ -257,12 +257,8 @@ static int load_line(struct lock *l, char *line)
 
     if (!*role || *role == '#')
         return 0;
-    if (strcmp(role, "command") == 0) {
-        l->command = arena_strdup(&l->mem, line);
-        return 0;
-    }
-    if (strcmp(role, "eot") == 0) {
-        l->eot = arena_strdup(&l->mem, line);
+    if (strcmp(role, "command") == 0 || strcmp(role, "eot") == 0) {
+        *(*role == 'c' ? &l->command : &l->eot) = arena_strdup(&l->mem, line);
         return 0;
     }
     if (strcmp(role, "vocabulary") == 0) {
@@ -295,15 +291,11 @@ int lock_load(struct lock *l, const char *path, struct err *e)
 {
     struct buf text = BUF_INIT;
     char *at, *next;
-    int ret = 0;
+    int ret = buf_read_file(&text, path, LOCK_MAX, e);
 
     lock_init(l, path);
-    if (buf_read_file(&text, path, LOCK_MAX, e) < 0) {
-        buf_clear(&text);
-        return -1;
-    }
     at = text.s;
-    if (strncmp(at, first_line, sizeof first_line - 1) != 0)
+    if (ret == 0 && strncmp(at, first_line, sizeof first_line - 1) != 0)
         ret = err_set(e, ERR_INPUT,
                       "%s:1: expected \"%s\", the first line of a data.lock",
                       path, first_line);
