@@ -137,7 +137,6 @@ static struct heat *make_map(struct figure *f, const struct histograms *all,
 static void fill_table(struct table *t, const struct histograms *all,
                        size_t rows)
 {
-    table_clear(t);
     *t = TABLE_INIT("gplot.hist/1");
     table_columns(t, "step", "values", "lowest", "median", "highest", NULL);
     for (size_t i = 0; i < rows; i++) {

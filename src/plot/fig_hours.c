@@ -68,7 +68,6 @@ static void draw_bars(struct build *b, const struct spent *all)
 static void fill_table(struct table *t, const struct run_set *set,
                        const struct spent *all)
 {
-    table_clear(t);
     *t = TABLE_INIT("gplot.hours/1");
     table_column(t, "run");
     for (int k = 0; k < SPENT_PARTS; k++)

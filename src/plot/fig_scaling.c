@@ -175,7 +175,6 @@ static int build_scaling(struct build *b, struct err *e)
         p->x.scale = SCALE_LOG;
     if (p->y.scale == SCALE_AUTO)
         p->y.scale = SCALE_LOG;
-    table_clear(b->summary);
     *b->summary = TABLE_INIT("gplot.scaling/1");
     table_columns(b->summary, "run", "metric", p->x.label, "loss", NULL);
     ends.x = xcalloc(b->set.n + 1, sizeof *ends.x);

@@ -142,7 +142,6 @@ static int build_schedule(struct build *b, struct err *e)
     p->y.from_zero = true;
     p->y.scale = SCALE_LINEAR; /* a schedule that ends near 0 keeps its shape */
     request_axes(b->request, p);
-    table_clear(b->summary);
     *b->summary = TABLE_INIT("gplot.schedule/1");
     table_columns(b->summary, "settings", "highest", "at step", "last",
                   "last step", NULL);

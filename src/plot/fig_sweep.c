@@ -323,7 +323,6 @@ static void fill_table(const struct sweep *s, struct table *t)
 
     for (size_t k = 0; k < s->n_apart; k++)
         buf_printf(&names, "%s%s", k ? ", " : "", s->apart[k]);
-    table_clear(t);
     *t = TABLE_INIT("gplot.sweep/1");
     for (size_t i = 0; i < s->n_params; i++)
         table_column(t, s->param[i]);

@@ -271,7 +271,6 @@ static void fill_table(struct table *t, const struct drawing *d)
 {
     const double whole = (d->to - d->from) * d->times.n_threads;
 
-    table_clear(t);
     *t = TABLE_INIT("gplot.timeline/1");
     table_columns(t, "operation", "ms of threads", "share", "page faults",
                   NULL);

@@ -203,13 +203,6 @@ int figure_check(const struct request *r, struct panel *const *panel, size_t n,
                        : 0;
 }
 
-void figure_summary(struct table *t)
-{
-    *t = TABLE_INIT("gplot.summary/1");
-    table_columns(t, "run", "metric", "points", "min", "min at", "max",
-                  "max at", "last", "last at", "not finite", NULL);
-}
-
 /* A value and its step, if there is one. */
 static void two_cells(struct table *t, enum unit unit, const double *y,
                       const int64_t *step, size_t at, size_t n)
@@ -232,6 +225,9 @@ void figure_summary_add(struct table *t, const char *run, const char *metric,
     size_t low = n, high = n;
     int64_t bad = 0;
 
+    if (!t->n_columns)
+        table_columns(t, "run", "metric", "points", "min", "min at", "max",
+                      "max at", "last", "last at", "not finite", NULL);
     for (size_t i = 0; i < n; i++) {
         if (!isfinite(y[i])) {
             bad++;
@@ -255,7 +251,7 @@ static int draw_once(int argc, char **argv, bool *running, struct err *e)
 {
     const struct figure_type *type = program_command()->arg;
     struct figure f = FIGURE_INIT;
-    struct table summary;
+    struct table summary = TABLE_INIT("gplot.summary/1");
     struct build b = { .figure = &f,
                        .summary = &summary,
                        .request = &plot_request,
@@ -263,7 +259,6 @@ static int draw_once(int argc, char **argv, bool *running, struct err *e)
                        .n = argc };
     int ret;
 
-    figure_summary(&summary);
     request_look(&plot_request, &f);
     ret = type->build(&b, e);
     *running = false;

@@ -76,10 +76,9 @@ int figure_store(struct build *, struct err *);
 int figure_check(const struct request *, struct panel *const *, size_t n,
                  struct err *);
 
-/* The table below a figure, and its row for a curve: minimum, maximum and last
+/* Add the row of a curve to the table below a figure: minimum, maximum and last
  * value of all points in the store, even if the figure skips, smooths or thins
  * them. */
-void figure_summary(struct table *);
 void figure_summary_add(struct table *, const char *run, const char *metric,
                         enum unit, const double *y, const int64_t *step,
                         size_t n);

@@ -478,7 +478,7 @@ static int figure_folder(struct report *rep, struct err *e)
 
 static int write_all(struct report *rep, struct err *e)
 {
-    struct table results;
+    struct table results = TABLE_INIT("gplot.summary/1");
     struct buf figures, begun, words = BUF_INIT;
     size_t best;
     int ret = 0;
@@ -495,7 +495,6 @@ static int write_all(struct report *rep, struct err *e)
     /* the results stand before the figures, but are known after them */
     begun = rep->text;
     rep->text = BUF_INIT;
-    figure_summary(&results);
     for (const struct section *s = sections; s->kind && ret == 0; s++) {
         ret = add_section(rep, s, &results, e);
         if (ret == 0 && s->later && !rep->all.set.labelled)
