@@ -101,7 +101,7 @@ void lock_find(struct lock_found *f, const char *shard)
 
         if (l->ids == 0 || !lock_entry_of(l, shard))
             continue;
-        f->path = xstrdup(locks.path.name[i]);
+        f->path = xstrdup(path_listed(&locks.path, i));
         f->ids = l->ids;
         f->eot_last = l->eot && strcmp(l->eot, "last") == 0;
         memcpy(f->vocabulary, l->vocabulary, sizeof f->vocabulary);
@@ -262,8 +262,8 @@ int lock_check(const struct loader *data, const char *source,
     int ret = load_locks(&locks, loader_path(data, 0), e);
 
     for (size_t i = 0; i < locks.path.n && ret == 0; i++)
-        ret = check_lock(&locks.lock[i], locks.path.name[i], data, source, t,
-                         tokenizer, e);
+        ret = check_lock(&locks.lock[i], path_listed(&locks.path, i), data,
+                         source, t, tokenizer, e);
     clear_locks(&locks);
     return ret;
 }
