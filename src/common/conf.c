@@ -85,29 +85,16 @@ static bool in_bounds(const struct setting *s, double x)
     return (s->min == 0.0 && s->max == 0.0) || (x >= s->min && x <= s->max);
 }
 
-static const char *expected(const struct setting *s)
-{
-    switch (s->type) {
-    case CONF_INT:
-        return "a whole number (12, 512k, 10B)";
-    case CONF_REAL:
-        return "a number (0.1, 3e-4, 1%)";
-    case CONF_BOOL:
-        return "yes or no";
-    case CONF_SECS:
-        return "a time (90s, 2h30m)";
-    case CONF_SPAN:
-        return "steps, tokens or a fraction (715, 375M tokens, 1%)";
-    case CONF_EVERY:
-        return "steps, tokens, a fraction or a time (250, 1M tokens, 10%, 5m)";
-    case CONF_REALS:
-        return "at most 16 numbers, separated by commas";
-    case CONF_TEXT:
-    case CONF_WORD:
-        break;
-    }
-    return "a value";
-}
+static const char *const expected[] = {
+    [CONF_INT] = "a whole number (12, 512k, 10B)",
+    [CONF_REAL] = "a number (0.1, 3e-4, 1%)",
+    [CONF_BOOL] = "yes or no",
+    [CONF_SECS] = "a time (90s, 2h30m)",
+    [CONF_SPAN] = "steps, tokens or a fraction (715, 375M tokens, 1%)",
+    [CONF_EVERY] =
+        "steps, tokens, a fraction or a time (250, 1M tokens, 10%, 5m)",
+    [CONF_REALS] = "at most 16 numbers, separated by commas",
+};
 
 static int bad_value(const struct setting *s, const char *text, struct err *e)
 {
@@ -121,9 +108,10 @@ static int bad_value(const struct setting *s, const char *text, struct err *e)
     }
     if (s->min == 0.0 && s->max == 0.0)
         return err_set(e, ERR_USAGE, "%s expects %s, not '%s'", s->key,
-                       expected(s), text);
+                       expected[s->type], text);
     return err_set(e, ERR_USAGE, "%s expects %s from %.*g to %.*g, not '%s'",
-                   s->key, expected(s), digits, s->min, digits, s->max, text);
+                   s->key, expected[s->type], digits, s->min, digits, s->max,
+                   text);
 }
 
 static int set_value(struct conf *c, const struct setting *s, const char *text,

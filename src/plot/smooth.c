@@ -248,37 +248,22 @@ static void gauss(double sigma, const double *in, double *out, size_t n)
 void smooth_apply(const struct smooth *s, const double *in, double *out,
                   size_t n)
 {
-    switch (s->kind) {
-    case SMOOTH_AUTO:
-    case SMOOTH_NONE:
-        memcpy(out, in, n * sizeof *out);
-        break;
-    case SMOOTH_EMA:
+    if (s->kind == SMOOTH_EMA)
         ema(s->amount, in, out, n);
-        break;
-    case SMOOTH_MA:
+    else if (s->kind == SMOOTH_MA)
         ma((size_t)s->amount, in, out, n);
-        break;
-    case SMOOTH_GAUSS:
+    else if (s->kind == SMOOTH_GAUSS)
         gauss(s->amount, in, out, n);
-        break;
-    }
+    else
+        memcpy(out, in, n * sizeof *out);
 }
 
 double smooth_points(const struct smooth *how)
 {
-    switch (how->kind) {
-    case SMOOTH_EMA:
-        return 1 / (1 - how->amount);
-    case SMOOTH_MA:
-        return how->amount;
-    case SMOOTH_GAUSS:
-        return 2 * how->amount;
-    case SMOOTH_AUTO:
-    case SMOOTH_NONE:
-        break;
-    }
-    return 1;
+    return how->kind == SMOOTH_EMA     ? 1 / (1 - how->amount)
+           : how->kind == SMOOTH_MA    ? how->amount
+           : how->kind == SMOOTH_GAUSS ? 2 * how->amount
+                                       : 1;
 }
 
 char *smooth_name(char out[80], const struct smooth *s, double most)

@@ -128,21 +128,14 @@ int filter_lex(struct lexer *l, struct err *e)
     if (is_quote(c) || is_bare(c))
         return name(l, e);
     l->at++;
-    switch (c) {
-    case '(':
-        l->lexeme.kind = LEXEME_OPEN;
-        return 0;
-    case ')':
-        l->lexeme.kind = LEXEME_CLOSE;
-        return 0;
-    case ',':
-        l->lexeme.kind = LEXEME_COMMA;
-        return 0;
-    case '*': /* of an expression */
-        l->lexeme.kind = LEXEME_NAME;
+    l->lexeme.kind = c == '('   ? LEXEME_OPEN
+                     : c == ')' ? LEXEME_CLOSE
+                     : c == ',' ? LEXEME_COMMA
+                     : c == '*' ? LEXEME_NAME
+                                : LEXEME_END;
+    if (c == '*') /* of an expression */
         l->lexeme.text = "*";
-        return 0;
-    default:
-        return filter_lex_wrong(l, e, "this has no meaning");
-    }
+    return l->lexeme.kind == LEXEME_END
+               ? filter_lex_wrong(l, e, "this has no meaning")
+               : 0;
 }

@@ -125,18 +125,15 @@ bool filter_test_missing(const struct clause *c)
 
 bool filter_tree_test(const struct node *n, filter_test_fn *test, void *arg)
 {
+    bool left;
+
     if (!n)
         return true;
-    switch (n->kind) {
-    case CLAUSE:
+    if (n->kind == CLAUSE)
         return test(&n->clause, arg);
-    case AND:
-        return filter_tree_test(n->left, test, arg) &&
-               filter_tree_test(n->right, test, arg);
-    case OR:
-        return filter_tree_test(n->left, test, arg) ||
-               filter_tree_test(n->right, test, arg);
-    default:
-        return !filter_tree_test(n->left, test, arg);
-    }
+    left = filter_tree_test(n->left, test, arg);
+    if (n->kind == NOT)
+        return !left;
+    return n->kind == AND ? left && filter_tree_test(n->right, test, arg)
+                          : left || filter_tree_test(n->right, test, arg);
 }

@@ -138,17 +138,13 @@ struct table_cell *table_cell(struct table *t, size_t row, size_t column)
 /* The number a cell is ranked by; NaN for none. */
 static double rank(const struct table_cell *c)
 {
-    switch (c->type) {
-    case TABLE_INT:
-    case TABLE_BYTES:
-        return (double)c->i;
-    case TABLE_REAL:
-    case TABLE_SECS:
-    case TABLE_SPREAD:
-        return c->x;
-    default:
-        return (double)NAN;
-    }
+    const bool whole = c->type == TABLE_INT || c->type == TABLE_BYTES;
+
+    return whole ? (double)c->i
+           : c->type == TABLE_REAL || c->type == TABLE_SECS ||
+                   c->type == TABLE_SPREAD
+               ? c->x
+               : (double)NAN;
 }
 
 void table_mark_best(struct table *t, size_t column, bool greatest)
