@@ -248,13 +248,12 @@ static int check_kind(const char *name, const char *coding, const char *data,
 static int check_content(const char *path, const char *name, struct err *e)
 {
     struct source *s;
-    char *buf = xmalloc(1 << 18);
+    char *buf;
     ssize_t got;
 
-    if (source_open(&s, path, -1, NULL, e) < 0) {
-        free(buf);
+    if (source_open(&s, path, -1, NULL, e) < 0)
         return -1;
-    }
+    buf = xmalloc(1 << 18);
     got = source_read(s, buf, 1 << 18, e);
     if (got >= 0 && check_kind(name, source_coding(s), buf, (size_t)got, e) < 0)
         got = -1;

@@ -645,19 +645,16 @@ int curves_metrics(struct build *b, const char *names, struct err *e)
 
     while (*names) {
         const size_t len = strcspn(names, ",");
-        char *pattern = xstrndup(names, len);
+        const char *pattern = arena_strndup(&b->figure->mem, names, len);
         const size_t found = match_metrics(&b->set, pattern, key + n, MOST - n);
 
         if (found == 0) {
-            if (check_expression(&b->set, pattern, e) < 0) {
-                free(pattern);
+            if (check_expression(&b->set, pattern, e) < 0)
                 return -1;
-            }
-            key[n++] = arena_strdup(&b->figure->mem, pattern);
+            key[n++] = pattern;
         } else if (strpbrk(pattern, "*?[")) {
             named = false;
         }
-        free(pattern);
         n += found;
         names += len + (names[len] == ',');
     }

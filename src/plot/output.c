@@ -307,16 +307,15 @@ static int save_script(struct figure *f, const struct request *r, struct err *e)
     const char *form = r->output ? form_of(r->output) : "png";
     const char *dot = strrchr(path_name(r->script), '.');
     const size_t stem = dot ? (size_t)(dot - r->script) : strlen(r->script);
-    char *target = r->output ? xstrdup(r->output)
-                             : xasprintf("%.*s.png", (int)stem, r->script);
+    char *target;
     struct buf text = BUF_INIT;
     int ret;
 
-    if (!gnuplot_form(form)) {
-        free(target);
+    if (!gnuplot_form(form))
         return err_set(e, ERR_USAGE, "--script: gnuplot cannot write .%s files",
                        form);
-    }
+    target = r->output ? xstrdup(r->output)
+                       : xasprintf("%.*s.png", (int)stem, r->script);
     if (!r->output)
         figure_finish(f);
     gnuplot_script(f, 1, gnuplot_form(form), target, &text);

@@ -86,16 +86,12 @@ static int open_shard(struct sink *s, int subset, int64_t n, struct err *e)
 static int finish_shard(struct sink *s, int subset, struct err *e)
 {
     struct sink_shard *t = &s->shard[subset];
-    char *path = shard_path(s, subset, t->number);
 
     t->open = false;
-    if (shard_commit(&t->out, e) < 0) {
-        free(path);
+    if (shard_commit(&t->out, e) < 0)
         return -1;
-    }
     APPEND(s->file, s->n_files, s->files_room) =
-        (struct sink_file){ path, t->n };
-    t->number++;
+        (struct sink_file){ shard_path(s, subset, t->number++), t->n };
     t->n = 0;
     return 0;
 }

@@ -233,15 +233,14 @@ static int save_tex(const struct figure *f, const char *path, const char *tex,
                     const char *folder, struct err *e)
 {
     struct buf notes = BUF_INIT;
-    char *place = xasprintf("{%s/", folder);
     struct save s = { 0 };
     bool named = false;
     const char *at;
+    char *place;
 
-    if (save_open(&s, path, e) < 0) {
-        free(place);
+    if (save_open(&s, path, e) < 0)
         return -1;
-    }
+    place = xasprintf("{%s/", folder);
     comment_notes(f, &notes);
     fputs(notes.s ? notes.s : "", s.fp);
     buf_clear(&notes);
