@@ -422,8 +422,7 @@ static int take_line(void *arg, const char *section, const char *name,
         r->begun = true;
         w->call(w->arg, key, value, where, r->e);
     }
-    free(where);
-    free(key);
+    FREE(where, key);
     return r->e->kind == ERR_NONE;
 }
 

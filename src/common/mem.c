@@ -51,6 +51,12 @@ char *xstrndup(const char *s, size_t n)
     return check(strndup(s, n), n + 1);
 }
 
+void mem_free(void *const *list, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        free(list[i]);
+}
+
 void xreplace(char **to, const char *s)
 {
     free(*to);
@@ -185,8 +191,7 @@ void arena_clear(struct arena *a)
         struct arena_block *b = a->last;
 
         a->last = b->before;
-        free(b->taken);
-        free(b);
+        FREE(b->taken, b);
     }
     *a = (struct arena){ 0 };
 }

@@ -33,6 +33,11 @@ char *xstrdup(const char *s);
 char *xstrndup(const char *s, size_t n);
 /* Free *to and make it a copy of s, which may be NULL. */
 void xreplace(char **to, const char *s);
+/* Free several things: FREE(s->name, s->text, s). */
+#define FREE(...)                                                              \
+    mem_free((void *const[]){ __VA_ARGS__ },                                   \
+             sizeof((void *[]){ __VA_ARGS__ }) / sizeof(void *))
+void mem_free(void *const *list, size_t n);
 char *xasprintf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* count * size bytes, or NULL with e filled: "WHAT: cannot allocate ...". */

@@ -433,8 +433,7 @@ static bool is_inside(int fd, const char *name, const char *folder)
 
     if (folder_fd >= 0)
         close(folder_fd);
-    free(path);
-    free(whole);
+    FREE(path, whole);
     return inside;
 }
 
@@ -524,8 +523,7 @@ static int enter_all(int fd, const char *path, size_t n, size_t end,
         } else if (*part) {
             fd = enter(fd, part, at, e);
         }
-        free(part);
-        free(at);
+        FREE(part, at);
     }
     return fd;
 }
@@ -574,9 +572,7 @@ void path_unpin(struct path_pin *p, struct err *e)
     }
     if (p->fd >= 0)
         close(p->fd);
-    free(p->name);
-    free(p->at);
-    free(p->parent);
+    FREE(p->name, p->at, p->parent);
     *p = (struct path_pin){ .fd = -1 };
 }
 

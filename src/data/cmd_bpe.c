@@ -309,8 +309,7 @@ static int train(struct corpus *corpus, const struct bpe_train_conf *conf,
         words_clear(&words[i]);
         free(w[i].seen);
     }
-    free(words);
-    free(w);
+    FREE(words, w);
     tokenizer_free(t);
     return got;
 }

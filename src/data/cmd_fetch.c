@@ -163,8 +163,7 @@ static void part_close(struct part *p)
     if (p->to.fd >= 0)
         close(p->to.fd);
     buf_clear(&p->tag);
-    free(p->path);
-    free(p->state);
+    FREE(p->path, p->state);
 }
 
 static bool write_part(void *arg, const void *data, size_t n)
@@ -517,11 +516,7 @@ static int encode_all(const struct catalog_links *l, struct err *e)
         execv(program, (char *const *)(const void *)argv);
         err_sys(e, "cannot start gdata encode");
     }
-    free(program);
-    free(argv);
-    free(tries);
-    free(wait);
-    free(stall);
+    FREE(program, argv, tries, wait, stall);
     return -1;
 }
 

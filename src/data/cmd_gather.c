@@ -451,8 +451,7 @@ static int open_outputs(struct gatherer *s, struct err *e)
 
     if (ret == 0)
         ret = save_open(&s->val, held, e);
-    free(train);
-    free(held);
+    FREE(train, held);
     return ret;
 }
 

@@ -140,8 +140,7 @@ static void list_new(struct table *t, const struct lock *l)
             }
         }
         path_list_clear(&names);
-        free(file);
-        free(last);
+        FREE(file, last);
         last = folder;
     }
     free(last);
@@ -165,8 +164,7 @@ static int verify_lock(struct table *t, const char *path, int *bad,
 
         add_entry(t, real ? real : file, &l.entry[i],
                   compare_file(file, &l.entry[i]), bad);
-        free(real);
-        free(file);
+        FREE(real, file);
     }
     list_new(t, &l);
     lock_clear(&l);

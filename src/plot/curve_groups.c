@@ -2,6 +2,7 @@
  * curve_groups - runs with the same value of a parameter as one curve
  */
 #include "config.h"
+#include "common/mem.h"
 #include "plot/curves.h"
 
 #include <math.h>
@@ -208,9 +209,7 @@ static struct curve *draw_group(struct build *b, struct panel *p,
         curves_spread(b->request->spread, values, m, &c->y[i], &c->lo[i],
                       &c->hi[i]);
     }
-    free(x);
-    free(values);
-    free(from);
+    FREE(x, values, from);
     return c;
 }
 

@@ -7,11 +7,11 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/buf.h"
 #include "common/log.h"
+#include "common/mem.h"
 #include "common/num.h"
 #include "common/stats/scaling_law.h"
 #include "plot/curve_kind.h"
@@ -182,8 +182,7 @@ static int build_scaling(struct build *b, struct err *e)
     ret = draw_runs(b, p, &r, &ends, e);
     if (ret == 0)
         fit_law(b->figure, p, &ends, r.along);
-    free(ends.x);
-    free(ends.y);
+    FREE(ends.x, ends.y);
     return ret;
 }
 

@@ -23,13 +23,7 @@ static const char *const token_names[] = {
 
 void history_free(struct history *h)
 {
-    free(h->x);
-    free(h->y);
-    free(h->step);
-    free(h->ms);
-    free(h->mean);
-    free(h->weight);
-    free(h->smooth);
+    FREE(h->x, h->y, h->step, h->ms, h->mean, h->weight, h->smooth);
     *h = (struct history){ 0 };
 }
 

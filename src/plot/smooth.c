@@ -93,8 +93,7 @@ static void ma(size_t width, const double *in, double *out, size_t n)
                               tail[from].n + head[last].n };
         out[i] = isfinite(in[i]) ? s.of / s.n : in[i];
     }
-    free(head);
-    free(tail);
+    FREE(head, tail);
 }
 
 static void gauss_narrow(double sigma, const double *in, double *out, size_t n)

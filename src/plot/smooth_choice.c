@@ -138,9 +138,7 @@ struct smooth smooth_choice(const struct history *h, const struct request *r)
     else
         add_points(&s, h, r);
     how = choose(&s);
-    free(s.x);
-    free(s.y);
-    free(s.rough);
+    FREE(s.x, s.y, s.rough);
     return how;
 }
 

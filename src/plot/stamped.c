@@ -65,8 +65,7 @@ static int draw_again(const struct stamp *s, const char *first,
         if (strcmp(s->word[i], "--watch") != 0)
             argv[n++] = s->word[i];
     ret = program_call(plot_program_figures(), argv, &limits, run, e);
-    free(output);
-    free(argv);
+    FREE(output, argv);
     return ret;
 }
 

@@ -51,10 +51,7 @@ void http_close(struct http *h)
     if (!h)
         return;
     libcurl()->easy_cleanup(h->curl);
-    free(h->agent);
-    free(h->ca);
-    free(h->cert);
-    free(h);
+    FREE(h->agent, h->ca, h->cert, h);
 }
 
 void http_reply_clear(struct http_reply *r)
@@ -240,8 +237,7 @@ int http_do(struct http *h, const struct http_call *call,
     http_reply_clear(reply);
     ret = run_tries(h, &t, e);
     buf_clear(&shown);
-    free(t.etag);
-    free(t.date);
+    FREE(t.etag, t.date);
     return ret;
 }
 

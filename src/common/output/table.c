@@ -257,7 +257,6 @@ int table_finish(struct table *t, int ret, const struct table_style *s,
 void table_clear(struct table *t)
 {
     arena_clear(&t->mem);
-    free(t->column);
-    free(t->cell);
+    FREE(t->column, t->cell);
     *t = TABLE_INIT(t->schema);
 }

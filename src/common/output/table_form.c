@@ -2,6 +2,7 @@
  * table_form - tables for people: aligned columns, Markdown and LaTeX
  */
 #include "config.h"
+#include "common/mem.h"
 #include "common/output/table.h"
 
 #include <ctype.h>
@@ -532,10 +533,7 @@ static void aligned(const struct table *t, bool header, bool color,
         name_hidden(t, l.n, width, out);
     for (size_t i = 0; i < rows * t->n_columns; i++)
         free(l.text[i]);
-    free(l.text);
-    free(l.dropped);
-    free(l.width);
-    free(l.right);
+    FREE(l.text, l.dropped, l.width, l.right);
 }
 
 void table_format(const struct table *t, enum table_form form, bool header,

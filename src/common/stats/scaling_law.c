@@ -2,7 +2,6 @@
 #include "common/stats/scaling_law.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "common/mem.h"
 #include "common/stats/least_squares.h"
@@ -152,8 +151,6 @@ bool scaling_law_fit(struct scaling_law *law, const double *x,
             law->factor[v] *= pow(p.mean[v], law->exponent[v]);
         law->r2 = 1 - least / variance(p.loss, p.n);
     }
-    free(p.x);
-    free(p.loss);
-    free(p.term);
+    FREE(p.x, p.loss, p.term);
     return isfinite(least);
 }

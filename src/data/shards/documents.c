@@ -1,8 +1,6 @@
 #include "config.h"
 #include "data/shards/documents.h"
 
-#include <stdlib.h>
-
 #include "common/mem.h"
 #include "common/rng.h"
 
@@ -86,7 +84,6 @@ struct token_range documents_range(struct documents *d, int64_t epoch,
 
 void documents_clear(struct documents *d)
 {
-    free(d->start);
-    free(d->mark);
+    FREE(d->start, d->mark);
     *d = (struct documents){ 0 };
 }

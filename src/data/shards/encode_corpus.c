@@ -485,8 +485,7 @@ static void free_blocks(struct encode *all)
     while ((r = all->spare)) {
         all->spare = r->next_spare;
         ids_clear(&r->ids);
-        free(r->range);
-        free(r);
+        FREE(r->range, r);
     }
 }
 

@@ -206,8 +206,7 @@ static struct token_range bestfit_range(struct bestfit *b,
 
 static void bestfit_clear(struct bestfit *b)
 {
-    free(b->doc);
-    free(b->first);
+    FREE(b->doc, b->first);
     *b = (struct bestfit){ 0 };
 }
 
@@ -636,9 +635,7 @@ void loader_close(struct loader *l)
     stop_thread(l);
     for (size_t i = 0; i < l->n; i++)
         shard_close(&l->shard[i]);
-    free(l->shard);
-    free(l->start);
-    free(l->want);
+    FREE(l->shard, l->start, l->want);
     documents_clear(&l->docs);
     bestfit_clear(&l->bestfit);
     free(l);

@@ -54,8 +54,7 @@ static char *relative_path(const char *folder, const char *path)
     size_t same = 0;
 
     if (!from || !to) {
-        free(from);
-        free(to);
+        FREE(from, to);
         return xstrdup(path);
     }
     if (strcmp(from, "/") == 0)
@@ -72,8 +71,7 @@ static char *relative_path(const char *folder, const char *path)
         if (*p == '/')
             buf_str(&b, "../");
     buf_str(&b, to + same + 1);
-    free(from);
-    free(to);
+    FREE(from, to);
     return buf_detach(&b);
 }
 

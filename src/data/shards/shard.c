@@ -533,8 +533,7 @@ void shard_keep(struct shard_out *out)
 {
     if (out->save.fp)
         fclose(out->save.fp);
-    free(out->save.path);
-    free(out->save.temp);
+    FREE(out->save.path, out->save.temp);
     *out = (struct shard_out){ 0 };
 }
 

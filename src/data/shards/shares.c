@@ -384,10 +384,7 @@ void shares_free(struct shares *s)
 {
     if (!s)
         return;
-    free(s->phase);
-    free(s->count);
-    free(s->turn);
-    free(s->kept);
+    FREE(s->phase, s->count, s->turn, s->kept);
     arena_clear(&s->mem);
     free(s);
 }

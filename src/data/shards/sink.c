@@ -395,8 +395,7 @@ void sink_free(struct sink *s)
         }
         free(l->path);
     }
-    free(s->state_path);
-    free(s);
+    FREE(s->state_path, s);
 }
 
 const struct sink_file *sink_files(const struct sink *s, size_t *n)

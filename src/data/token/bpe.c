@@ -197,8 +197,7 @@ static size_t merge_long(const struct tokenizer *t, const uint8_t *s, size_t n,
     }
     memcpy(out + count, a.id, a.n * sizeof *out);
     count += a.n;
-    free(a.id);
-    free(b.id);
+    FREE(a.id, b.id);
     return count;
 }
 

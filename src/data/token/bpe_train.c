@@ -414,14 +414,7 @@ struct tokenizer *bpe_train(const struct word_list *words,
         tokenizer_free(t.t);
         t.t = NULL;
     }
-    free(t.sym);
-    free(t.start);
-    free(t.len);
-    free(t.pair);
-    free(t.slot);
-    free(t.where);
-    free(t.heap);
-    free(t.found);
-    free(t.risen);
+    FREE(t.sym, t.start, t.len, t.pair, t.slot, t.where, t.heap, t.found,
+         t.risen);
     return t.t;
 }

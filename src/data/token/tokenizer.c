@@ -26,15 +26,8 @@ void tokenizer_free(struct tokenizer *t)
 {
     if (!t)
         return;
-    free(t->token);
-    free(t->text);
-    free(t->slot);
-    free(t->merge);
-    free(t->special);
-    free(t->byte_rank);
-    free(t->pair);
-    free(t->filter);
-    free(t);
+    FREE(t->token, t->text, t->slot, t->merge, t->special, t->byte_rank,
+         t->pair, t->filter, t);
 }
 
 /* The slot that holds these bytes, or would hold them. */

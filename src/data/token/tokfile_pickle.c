@@ -12,7 +12,6 @@
 #include "config.h"
 #include "data/token/tokfile.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/mem.h"
@@ -250,8 +249,6 @@ int tokfile_parse_pickle(struct tokenizer *t, const char *text, size_t n,
         ;
     if (got > 0)
         got = add_stoi(&m, t, e);
-    free(m.stack);
-    free(m.memo);
-    free(m.item);
+    FREE(m.stack, m.memo, m.item);
     return got;
 }

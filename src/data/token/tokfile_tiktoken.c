@@ -9,7 +9,6 @@
 #include "data/token/tokfile.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/mem.h"
@@ -149,8 +148,7 @@ static int find_merges(struct tokenizer *t, struct err *e)
         if (t->token[id].len > 1 && find_parts(t, id, end, rank, part))
             got = tokenizer_merge(t, part[0], part[1], id, e);
     }
-    free(end);
-    free(rank);
+    FREE(end, rank);
     return got;
 }
 

@@ -4,7 +4,6 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/buf.h"
@@ -144,14 +143,9 @@ void figure_line(struct figure *f, const char *text)
 void figure_free(struct figure *f)
 {
     for (size_t i = 0; i < f->n_panels; i++) {
-        free(f->panel[i]->curve);
-        free(f->panel[i]->mark);
-        free(f->panel[i]->entry);
+        FREE(f->panel[i]->curve, f->panel[i]->mark, f->panel[i]->entry);
     }
-    free(f->entry);
-    free(f->panel);
-    free(f->note);
-    free(f->line);
+    FREE(f->entry, f->panel, f->note, f->line);
     arena_clear(&f->mem);
     *f = FIGURE_INIT;
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/mem.h"
 #include "common/num.h"
 #include "common/path.h"
 #include "common/save.h"
@@ -316,12 +317,7 @@ int gnuplot_draw_tex(const struct figure *f, const char *path, struct err *e)
 out:
     if (made)
         path_remove(temp, ERR_IGNORED);
-    free(folder);
-    free(temp);
-    free(stem);
-    free(made);
-    free(made_pdf);
-    free(pdf);
+    FREE(folder, temp, stem, made, made_pdf, pdf);
     buf_clear(&text);
     buf_clear(&tex);
     buf_clear(&picture);
