@@ -201,8 +201,7 @@ int child_pool_run(const struct child_pool *p, struct err *e)
     }
     for (int i = 0; i < c.n_slots; i++)
         arena_clear(&c.child[i].mem);
-    free(c.child);
-    free(c.group);
+    FREE(c.child, c.group);
     if (ret == 0 && sig_caught())
         ret = err_set(e, ERR_STOPPED,
                       "stopped by a signal; run the same command again to "

@@ -95,9 +95,7 @@ void sweep_init(struct sweep *s, const char *seed_key)
 void sweep_clear(struct sweep *s)
 {
     conf_clear(&s->conf);
-    free(s->set);
-    free(s->axis);
-    free(s->slot);
+    FREE(s->set, s->axis, s->slot);
     arena_clear(&s->mem);
     *s = (struct sweep){ 0 };
 }

@@ -91,8 +91,7 @@ static int write_script(const struct sweep *w, const char *folder,
         ret = save_commit(&s, e);
     }
     buf_clear(&program);
-    free(log);
-    free(self);
+    FREE(log, self);
     return ret;
 }
 

@@ -7,6 +7,7 @@
  * over the values of min(loss, loss of a guess) - least loss.
  */
 #include "config.h"
+#include "common/mem.h"
 #include "sweep/sweep_run.h"
 
 #include <math.h>
@@ -280,8 +281,6 @@ int sweep_run_report(const struct sweep_run *s, const char *by,
         warn_unequal(s);
     }
     table_clear(&t);
-    free(r.value);
-    free(r.row_of);
-    free(r.first);
+    FREE(r.value, r.row_of, r.first);
     return ret;
 }

@@ -9,6 +9,7 @@
 #include "common/clock.h"
 #include "common/hash.h"
 #include "common/log.h"
+#include "common/mem.h"
 #include "common/num.h"
 #include "common/path.h"
 #include "common/save.h"
@@ -274,11 +275,7 @@ void sweep_run_close(struct sweep_run *s)
     run_end(s->own, RUN_FAILED, ERR_IGNORED);
     runs_free(&s->runs);
     sweep_clear(&s->sweep);
-    free(s->folder);
-    free(s->root);
-    free(s->experiment);
-    free(s->parent);
-    free(s->outcome);
+    FREE(s->folder, s->root, s->experiment, s->parent, s->outcome);
 }
 
 /* ---- outcomes ---------------------------------------------------------- */

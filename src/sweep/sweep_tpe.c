@@ -10,10 +10,10 @@
  * whole ranges, which have a factor for each axis.
  */
 #include "config.h"
+#include "common/mem.h"
 #include "sweep/sweep.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/num.h"
@@ -171,7 +171,5 @@ void sweep_tpe_draw(struct sweep *s, const size_t *cell, size_t n,
                 s->axis[k].random ? sweep_value_at(s, &s->axis[k], t[k]) : "";
         most = fmax(ratio, most);
     }
-    free(good.factor);
-    free(rest.factor);
-    free(t);
+    FREE(good.factor, rest.factor, t);
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "common/mem.h"
 #include "common/opt.h"
 #include "common/output/pager.h"
 #include "common/path.h"
@@ -77,8 +78,7 @@ static int add_file(const struct run_info *r, const char *file, struct err *e)
     }
     save_abandon(&s);
     path_unpin(&pin, e);
-    free(to);
-    free(name);
+    FREE(to, name);
     return ret;
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/log.h"
+#include "common/mem.h"
 #include "common/opt.h"
 #include "common/stats/student.h"
 #include "store/analysis/paired_runs.h"
@@ -225,8 +226,7 @@ static void find_cells(struct cells *all, const struct runs *runs,
 
         c->run[c->n++] = &runs->run[i];
     }
-    free(group);
-    free(key);
+    FREE(group, key);
 }
 
 static void name_columns(struct table *t, const char *metric,
@@ -267,8 +267,7 @@ static int fill_paired(struct table *t, const struct runs *runs,
         add_cell(t, &all, &all.item[i], by);
     if (ret == 0 && all.n > 1)
         show_verdict(&all, t, by);
-    free(all.run);
-    free(all.item);
+    FREE(all.run, all.item);
     return ret;
 }
 

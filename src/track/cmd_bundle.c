@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 
 #include "common/log.h"
+#include "common/mem.h"
 #include "common/num.h"
 #include "common/opt.h"
 #include "common/save.h"
@@ -336,9 +337,7 @@ static int add_run(struct bundle *b, const struct run_info *r, struct err *e)
         ret = add_run_files(b, r, to, e);
     if (ret == 0 && checkpoints != NONE)
         ret = add_checkpoints(b, r, to, e);
-    free(parent);
-    free(of);
-    free(to);
+    FREE(parent, of, to);
     return ret;
 }
 
@@ -372,8 +371,7 @@ static int add_locks(struct bundle *b, const char *files, struct err *e)
                                              : path_join(folder, "*.lock");
     const int ret = add_matches(b, pattern, with_data ? folder : ".", e);
 
-    free(folder);
-    free(pattern);
+    FREE(folder, pattern);
     return ret;
 }
 
@@ -636,8 +634,7 @@ static int write_bundle(const struct runs *runs, struct err *e)
     }
     buf_clear(&b.manifest);
     buf_clear(&b.signature);
-    free(signature);
-    free(b.top);
+    FREE(signature, b.top);
     return ret;
 }
 
@@ -663,8 +660,7 @@ static int bundle_main(int argc, char **argv, struct err *e)
         ret = write_bundle(&runs, e);
     }
     runs_free(&runs);
-    free(added.item);
-    free(sources.item);
+    FREE(added.item, sources.item);
     return ret;
 }
 

@@ -11,6 +11,7 @@
 #include "common/buf.h"
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/mem.h"
 #include "common/num.h"
 #include "common/opt.h"
 #include "common/spawn.h"
@@ -466,9 +467,7 @@ static void fill_table(struct table *t, const struct columns *k,
         sum_groups(&total, use, group, n);
         add_group(t, NULL, k->n, &total);
     }
-    free(group);
-    free(cell);
-    free(g);
+    FREE(group, cell, g);
 }
 
 static int check_options(struct err *e)
@@ -511,8 +510,7 @@ static int hours_main(int argc, char **argv, struct err *e)
     ret = table_print(&t, &style, e);
 
 out:
-    free(jobs.item);
-    free(use);
+    FREE(jobs.item, use);
     columns_clear(&keys);
     arena_clear(&mem);
     table_clear(&t);

@@ -24,6 +24,7 @@
 
 #include "common/buf.h"
 #include "common/clock.h"
+#include "common/mem.h"
 #include "common/num.h"
 #include "common/opt.h"
 #include "common/output/emit.h"
@@ -338,8 +339,7 @@ static int start_cell(struct sweep_run *s, size_t cell, int64_t stop_at,
         c->beat_secs = ATTEMPT_BEAT_MS / 1000.0;
         add_environment(&f, path_name(run), c);
     }
-    free(run);
-    free(folder);
+    FREE(run, folder);
     return ret;
 }
 

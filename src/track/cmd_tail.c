@@ -8,6 +8,7 @@
 
 #include "common/buf.h"
 #include "common/clock.h"
+#include "common/mem.h"
 #include "common/num.h"
 #include "common/opt.h"
 #include "common/output/pager.h"
@@ -181,8 +182,7 @@ static int reload_run(struct runs *runs, struct err *e)
     ret = track_select_one(runs, id, 0, e);
     if (ret < 0 && e->kind == ERR_MISSING)
         err_set(e, ERR_MISSING, "run %s was removed", name);
-    free(id);
-    free(name);
+    FREE(id, name);
     return ret;
 }
 

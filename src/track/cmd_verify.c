@@ -144,8 +144,7 @@ static int check_signature(struct verify *v, const char *archive, struct err *e)
         add_check(v, "signature", file, passed, passed ? signer : why.text);
     }
     buf_clear(&manifest);
-    free(path);
-    free(file);
+    FREE(path, file);
     return ret;
 }
 
@@ -340,9 +339,7 @@ static int verify_main(int argc, char **argv, struct err *e)
     if (v.folder && !keep)
         path_remove(v.folder, ERR_IGNORED);
     table_clear(&v.table);
-    free(v.folder);
-    free(v.store);
-    free(v.data);
+    FREE(v.folder, v.store, v.data);
     return ret;
 }
 

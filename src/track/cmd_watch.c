@@ -8,7 +8,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <termios.h>
 #include <unistd.h>
@@ -74,9 +73,7 @@ static void add_curve(struct buf *b, const struct series *s, size_t max_width)
         else
             buf_str(b, utf8 ? blocks[level] : plain[level]);
     }
-    free(sum);
-    free(finite);
-    free(points);
+    FREE(sum, finite, points);
 }
 
 static struct track_selection selection = TRACK_SELECTION_INIT;

@@ -141,8 +141,7 @@ static int locate_pieces(struct locate_piece *piece, size_t n,
         corpus_done(corpus, b);
     }
     corpus_close(corpus);
-    free(s->hash);
-    free(s);
+    FREE(s->hash, s);
     return got < 0 ? -1 : 0;
 }
 

@@ -347,8 +347,7 @@ static void timeline_clear(struct timeline *t)
     }
     for (size_t i = 0; i < t->n; i++)
         free(t->slice[i].use);
-    free(t->thread);
-    free(t->slice);
+    FREE(t->thread, t->slice);
 }
 
 /* ---- each operation --------------------------------------------------- */

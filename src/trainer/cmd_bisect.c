@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "common/log.h"
+#include "common/mem.h"
 #include "common/num.h"
 #include "common/opt.h"
 #include "common/output/table.h"
@@ -286,8 +287,7 @@ static const char *check_checkpoint(const struct bisect *b, int i)
     else if (strcmp(then.model, now.model) != 0 ||
              strcmp(then.optim, now.optim) != 0)
         word = "changed since";
-    free(path);
-    free(folder);
+    FREE(path, folder);
     return word;
 }
 
@@ -415,8 +415,7 @@ static int bisect_main(int argc, char **argv, struct err *e)
     else if (own)
         ret = bisect_runs(&b, argv, e);
     table_clear(&b.table);
-    free(sets.item);
-    free(own);
+    FREE(sets.item, own);
     return ret;
 }
 

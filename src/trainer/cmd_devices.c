@@ -227,8 +227,7 @@ static int check_main(struct err *e)
     }
     table_clear(&t);
     settings_clear(s);
-    free(s);
-    free(sets.item);
+    FREE(s, sets.item);
     return ret;
 }
 

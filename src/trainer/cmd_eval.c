@@ -428,8 +428,7 @@ static int keep_in_run(const struct buf *text, struct err *e)
                       "name its store by --root",
                       model.path, root);
     runs_free(&runs);
-    free(root);
-    free(id);
+    FREE(root, id);
     return ret;
 }
 

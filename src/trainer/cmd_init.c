@@ -317,9 +317,7 @@ static int prepare(struct setup *s, struct err *e)
         ret = read_text(s, encode, e);
     if (ret == 0)
         ret = write_settings(s, e);
-    free(tok);
-    free(prefix);
-    free(vocab);
+    FREE(tok, prefix, vocab);
     return ret;
 }
 
@@ -503,11 +501,7 @@ static int init_main(int argc, char **argv, struct err *e)
     s.ini = xasprintf("%s.ini", name);
     ret = init_setup(&s, file, e);
     catalog_links_clear(&links);
-    free(s.text);
-    free(s.max_bad);
-    free(s.data);
-    free(s.ini);
-    free(name);
+    FREE(s.text, s.max_bad, s.data, s.ini, name);
     return ret;
 }
 

@@ -400,12 +400,9 @@ static int plan_main(int argc, char **argv, struct err *e)
     for (size_t i = 0; i < m.n; i++) {
         graph_clear(&m.item[i].gpt.graph);
         settings_clear(m.item[i].set);
-        free(m.item[i].set);
-        free(m.item[i].name);
-        free(m.item[i].epochs);
+        FREE(m.item[i].set, m.item[i].name, m.item[i].epochs);
     }
-    free(m.item);
-    free(sets.item);
+    FREE(m.item, sets.item);
     return ret;
 }
 

@@ -153,10 +153,7 @@ static int call_script(const char *folder, struct buf *calls, struct err *e)
         ret = err_set(e, ERR_INPUT, "%s starts no training: %s", script,
                       ended.text);
     buf_clear(&out);
-    free(bin);
-    free(list);
-    free(record);
-    free(path);
+    FREE(bin, list, record, path);
     return ret;
 }
 
@@ -344,8 +341,7 @@ static int make_folders(struct rehearsal *r, struct err *e)
     ret = path_make(r->store, e);
     if (ret == 0)
         ret = path_make(r->checkpoints, e);
-    free(kept);
-    free(root);
+    FREE(kept, root);
     return ret;
 }
 
@@ -357,10 +353,7 @@ static void remove_folders(struct rehearsal *r)
         path_remove(r->store, ERR_IGNORED);
     if (parent)
         path_remove(parent, ERR_IGNORED);
-    free(parent);
-    free(r->store);
-    free(r->checkpoints);
-    free(r->log);
+    FREE(parent, r->store, r->checkpoints, r->log);
 }
 
 /* ---- the whole -------------------------------------------------------- */
@@ -456,9 +449,7 @@ static int rehearse_main(int argc, char **argv, struct err *e)
     path_list_clear(&r.sets);
     settings_clear(&r.set);
     table_clear(&r.table);
-    free(r.program);
-    free(sets.item);
-    free(chosen.item);
+    FREE(r.program, sets.item, chosen.item);
     return ret;
 }
 

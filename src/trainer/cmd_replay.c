@@ -83,8 +83,7 @@ static bool has_beginning(const struct run_info *run, int64_t begins,
 
     if (!has && checkpoint_newest(folder, first - 1, &path, &none) == 0 && path)
         has = checkpoint_step(path_name(path)) >= begins - 1;
-    free(path);
-    free(folder);
+    FREE(path, folder);
     return has;
 }
 
@@ -168,8 +167,7 @@ static int since_checkpoint(const struct run_info *run, int64_t end,
 
     if (ret == 0)
         add_span(run, (path ? checkpoint_step(path_name(path)) : 0) + 1, end);
-    free(path);
-    free(folder);
+    FREE(path, folder);
     return ret;
 }
 
@@ -507,8 +505,7 @@ static int replay_each(const struct run_info *run, struct err *e)
         judge(run, e);
     table_clear(&results);
     path_remove(folder, ERR_IGNORED);
-    free(folder);
-    free(program);
+    FREE(folder, program);
     return e->kind == ERR_NONE ? 0 : -1;
 }
 
@@ -558,8 +555,7 @@ static int replay_main(int argc, char **argv, struct err *e)
     if (ret == 0)
         ret = replay_run(&runs.run[0], e);
     runs_free(&runs);
-    free(recorded.sets.item);
-    free(spans.item);
+    FREE(recorded.sets.item, spans.item);
     return ret;
 }
 

@@ -130,8 +130,7 @@ static void clear_prompts(struct prompts *p)
         if (p->id)
             ids_clear(&p->id[i]);
     }
-    free(p->text);
-    free(p->id);
+    FREE(p->text, p->id);
 }
 
 /* ---- output ------------------------------------------------------------ */

@@ -11,6 +11,7 @@
 
 #include "common/buf.h"
 #include "common/log.h"
+#include "common/mem.h"
 #include "common/opt.h"
 #include "common/output/pager.h"
 #include "common/path.h"
@@ -283,8 +284,7 @@ static int train_main(int argc, char **argv, struct err *e)
         ret = open_and_train(&s, checkpoint, e);
     }
     settings_clear(&s);
-    free(checkpoint);
-    free(sets.item);
+    FREE(checkpoint, sets.item);
     return ret;
 }
 

@@ -1,7 +1,6 @@
 #include "config.h"
 #include "trainer/trained_model.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/confine.h"
@@ -113,8 +112,6 @@ int trained_model_run(struct trained_model *m, int argc, char **argv,
     m->path = NULL;
     engine_close(&eng);
     settings_clear(&s);
-    free(m->sets.item);
-    free(path);
-    free(config);
+    FREE(m->sets.item, path, config);
     return ret;
 }

@@ -225,8 +225,7 @@ static double *forecast_points(const struct loss_curve *c, int64_t now,
 
             loss[k] = fmin(recent_mean(c, now), apply_law(&law, s1[i], s2[i]));
         }
-    free(s1);
-    free(s2);
+    FREE(s1, s2);
     return loss;
 }
 
@@ -258,8 +257,7 @@ enum { STEPS_MAX = 10000000, OTHERS_MAX = 200 };
 
 static void clear_curve(struct loss_curve *c)
 {
-    free(c->loss);
-    free(c->lr);
+    FREE(c->loss, c->lr);
     *c = (struct loss_curve){ 0 };
 }
 
@@ -478,8 +476,7 @@ static int forecast_curve(struct run_forecast *f,
     f->last = recent_mean(c, f->now);
     try_others(&o, all, run, r->key, (double)f->now / (double)f->steps);
     add_points(f, c, &o, worst_end(f, run, r->key));
-    free(o.ratio);
-    free(o.n);
+    FREE(o.ratio, o.n);
     if (f->n == r->points)
         return 0;
     return err_set(e, ERR_INPUT,

@@ -111,7 +111,6 @@ void planned_rates_fill(const struct planned_rates *r, double *rate,
 
 void planned_rates_clear(struct planned_rates *r)
 {
-    free(r->step);
-    free(r->rate);
+    FREE(r->step, r->rate);
     *r = (struct planned_rates){ 0 };
 }

@@ -272,8 +272,7 @@ static int check_file(struct chain *c, const struct run_info *run,
         break;
     }
     buf_clear(&b);
-    free(path);
-    free(file);
+    FREE(path, file);
     return ret;
 }
 
@@ -287,8 +286,7 @@ static bool has_head(struct chain *c, const char *file, const char *head)
 
     if (!found)
         c->fn(c->arg, file, what);
-    free(what);
-    free(line);
+    FREE(what, line);
     return found;
 }
 
@@ -352,7 +350,6 @@ int chain_check(const struct run_info *run, chain_fn *fn, void *arg,
     free(c.item);
     buf_clear(&c.sums);
     buf_clear(&c.text);
-    free(sums);
-    free(path);
+    FREE(sums, path);
     return ret;
 }

@@ -31,9 +31,7 @@ static int make_input(const char *run, const char *top, const char *kind,
         }
         path_remove(temp, &ignored);
     }
-    free(folder);
-    free(file);
-    free(temp);
+    FREE(folder, file, temp);
     return ret;
 }
 

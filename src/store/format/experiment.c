@@ -2,6 +2,7 @@
  * experiment - the experiments of a store: find, list and create them
  */
 #include "config.h"
+#include "common/mem.h"
 #include "store/format/store.h"
 
 #include <ctype.h>
@@ -84,8 +85,7 @@ static const char *lost_name(struct arena *mem, const char *root,
             name = yaml_get(&y, "name");
     }
     buf_clear(&b);
-    free(meta);
-    free(kept);
+    FREE(meta, kept);
     return name;
 }
 
@@ -231,10 +231,7 @@ static int make_experiment(const char *root, const char *id, const char *name,
     if (ret == 0)
         keep_name(root, id, name);
     buf_clear(&text);
-    free(fresh);
-    free(uri);
-    free(path);
-    free(folder);
+    FREE(fresh, uri, path, folder);
     return ret;
 }
 
@@ -332,7 +329,6 @@ int store_make(const char *root, struct err *e)
 
     if (ret == 0 && !path_exists(first))
         ret = make_experiment(root, "0", "Default", e);
-    free(first);
-    free(trash);
+    FREE(first, trash);
     return ret;
 }

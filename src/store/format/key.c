@@ -210,8 +210,7 @@ static bool is_file(const struct key_table *t, const char *file, size_t n)
 
     for (size_t i = 0; i < t->n && !found; i++)
         found = strcmp(t->item[i].file, part) == 0;
-    free(path);
-    free(part);
+    FREE(path, part);
     return found;
 }
 
@@ -377,11 +376,9 @@ void key_files_clear(struct key_files *files)
         struct key_table *t = &files->table[kind];
 
         for (size_t i = 0; i < t->n; i++) {
-            free(t->item[i].key);
-            free(t->item[i].file);
+            FREE(t->item[i].key, t->item[i].file);
         }
-        free(t->item);
-        free(t->folder);
+        FREE(t->item, t->folder);
     }
     *files = (struct key_files){ 0 };
 }

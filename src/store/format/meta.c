@@ -109,8 +109,7 @@ void meta_place(struct meta *m, struct arena *mem, const char *run)
         if (was && (was[0] == '/' || strncmp(was, "file:", 5) == 0))
             m->artifact_uri = arena_strdup(mem, uri);
     }
-    free(uri);
-    free(experiment);
+    FREE(uri, experiment);
 }
 
 int meta_save(const struct meta *m, const char *run, bool sync, struct err *e)

@@ -230,8 +230,7 @@ static int pin_entry(struct path_pin *p, const char *path, const char *folder,
         free(p->name);
         p->name = path_join(p->at, path_name(path));
     }
-    free(inside);
-    free(parent);
+    FREE(inside, parent);
     return ret;
 }
 
@@ -476,8 +475,7 @@ int store_claim(const char *root, char **name, struct err *e)
         else if (errno != EEXIST)
             ret = err_sys(e, "cannot create %s", path);
     }
-    free(folder);
-    free(path);
+    FREE(folder, path);
     return ret;
 }
 

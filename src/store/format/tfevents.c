@@ -167,8 +167,7 @@ struct tfevents *tfevents_create(const char *parent, const char *name,
     t->fp = fopen(t->path, "we");
     if (!t->fp) {
         err_sys(e, "cannot create %s", t->path);
-        free(t->path);
-        free(t);
+        FREE(t->path, t);
         return NULL;
     }
     protobuf_put_double(&event, 1, (double)start_ms / 1000);
@@ -231,8 +230,7 @@ int tfevents_close(struct tfevents *t, struct err *e)
     ret = tfevents_flush(t, e);
     if (fclose(t->fp) != 0 && ret == 0)
         ret = err_sys(e, "cannot write %s", t->path);
-    free(t->path);
-    free(t);
+    FREE(t->path, t);
     return ret;
 }
 
@@ -400,8 +398,7 @@ static void take_params(struct protobuf in, const struct tfevents_reader *to,
             }
             if (key && *key && value)
                 to->param(arg, key, value);
-            free(key);
-            free(value);
+            FREE(key, value);
         }
     }
 }
@@ -583,8 +580,7 @@ static void give_value(struct value *v, int64_t step, int64_t ms,
         take_params(v->content, to, arg);
     else if (!v->tag || !give_media(&r, v))
         give_number(&r, v);
-    free(v->tag);
-    free(v->plugin);
+    FREE(v->tag, v->plugin);
 }
 
 static void take_event(struct protobuf in, const struct tfevents_reader *to,

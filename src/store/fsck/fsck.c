@@ -208,8 +208,7 @@ static int check_name(const struct check *c, const char *path, const char *kind,
         tell(c, file, c->repair, what);
         free(what);
     }
-    free(to);
-    free(clean);
+    FREE(to, clean);
     return ret;
 }
 
@@ -390,8 +389,7 @@ static int replace_meta(const struct run_info *r, const struct span *seen,
     ret = store_rename_damaged(path, e);
     if (ret == 0)
         ret = meta_save(&m, r->folder, true, e);
-    free(uri);
-    free(path);
+    FREE(uri, path);
     return ret;
 }
 

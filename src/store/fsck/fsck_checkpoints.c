@@ -42,8 +42,7 @@ static bool fits(const char *sums, const char *file, const char *sum,
     const bool found = strstr(sums, line) != NULL;
 
     *known = strstr(sums, tail) != NULL;
-    free(line);
-    free(tail);
+    FREE(line, tail);
     return found;
 }
 
@@ -65,8 +64,7 @@ static int check_file(struct check *c, const char *sums, const char *file,
                  known ? "its SHA-256 is not that of checkpoints.sha256"
                        : "it is not in checkpoints.sha256");
     }
-    free(shown);
-    free(path);
+    FREE(shown, path);
     return ret;
 }
 
@@ -99,7 +97,6 @@ int fsck_checkpoints(const struct run_info *run, fsck_fn *fn, void *arg,
         ret = chain_check(run, tell, &c, e);
     path_list_clear(&steps);
     buf_clear(&sums);
-    free(folder);
-    free(path);
+    FREE(folder, path);
     return ret;
 }

@@ -92,8 +92,7 @@ static int check_name(const struct check *c, const char *parent,
                  : "MLflow fails on a folder of this name; move it out of the "
                    "store",
              repaired);
-    free(to);
-    free(meta);
+    FREE(to, meta);
     return ret;
 }
 

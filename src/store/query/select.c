@@ -2,6 +2,7 @@
  * select - the runs that a word names: a name, an id, @latest, a filter
  */
 #include "config.h"
+#include "common/mem.h"
 #include "store/read/runs.h"
 
 #include <fnmatch.h>
@@ -238,9 +239,7 @@ static int match_live(const struct runs *runs, const char *word, bool *chosen,
         ret = match(runs, word, chosen, flags, e);
     if (ret < 0 && (live.n == runs->n || e->kind == ERR_MISSING))
         *e = why;
-    free(found);
-    free(at);
-    free(live.run);
+    FREE(found, at, live.run);
     return ret;
 }
 

@@ -383,10 +383,7 @@ void index_close(struct index *x, struct arena *mem)
         buf_clear(&x->news->item[i].record);
     }
     pthread_mutex_destroy(&x->news->lock);
-    free(x->news->item);
-    free(x->news);
-    free(x->slot);
-    free(x->path);
+    FREE(x->news->item, x->news, x->slot, x->path);
     if (x->root_fd >= 0)
         close(x->root_fd);
 }

@@ -11,6 +11,7 @@
 #include "common/clock.h"
 #include "common/machine/cores.h"
 #include "common/hash.h"
+#include "common/mem.h"
 #include "common/path.h"
 #include "common/machine/threads.h"
 #include "store/format/metric.h"
@@ -320,9 +321,7 @@ static int open_outlined(struct outlined *o, const struct run_info *run,
 
 static void close_outlined(struct outlined *o)
 {
-    free(o->all.item);
-    free(o->path);
-    free(o->cache);
+    FREE(o->all.item, o->path, o->cache);
     arena_clear(&o->mem);
 }
 

@@ -79,8 +79,7 @@ static void write_beats(struct beats *b)
     if (b->path && b->changed)
         index_write(b->path, &text);
     buf_clear(&text);
-    free(b->path);
-    free(b->item);
+    FREE(b->path, b->item);
     arena_clear(&b->mem);
 }
 

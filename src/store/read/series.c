@@ -2,6 +2,7 @@
  * series - load the history of a metric, or a part of it
  */
 #include "config.h"
+#include "common/mem.h"
 #include "store/read/runs.h"
 
 #include <math.h>
@@ -206,10 +207,6 @@ bool series_median(double *value, const struct run_info *run, const char *key,
 
 void series_free(struct series *s)
 {
-    free(s->step);
-    free(s->ms);
-    free(s->value);
-    free(s->mean);
-    free(s->weight);
+    FREE(s->step, s->ms, s->value, s->mean, s->weight);
     *s = (struct series){ 0 };
 }

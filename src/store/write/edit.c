@@ -11,6 +11,7 @@
 
 #include "common/buf.h"
 #include "common/clock.h"
+#include "common/mem.h"
 #include "common/path.h"
 #include "common/utf8.h"
 #include "common/format/yaml.h"
@@ -91,8 +92,7 @@ void edit_finish_moves(const char *root)
         free(m.mark);
     }
     path_list_clear(&names);
-    free(folder);
-    free(parent);
+    FREE(folder, parent);
 }
 
 #define NAME_TAG "mlflow.runName"
@@ -106,8 +106,7 @@ static void finish_moves(const struct run_info *run)
     char *root = path_parent(experiment);
 
     edit_finish_moves(root);
-    free(root);
-    free(experiment);
+    FREE(root, experiment);
 }
 
 /* Where the names of files ignore case, a tag would replace its twin. */
@@ -415,8 +414,7 @@ static bool was_moved(const char *uri, const char *root, const char *folder)
     const bool moved = path && str_ends(path, below) &&
                        strcmp(path, own) != 0 && !path_exists(path);
 
-    free(own);
-    free(path);
+    FREE(own, path);
     return moved;
 }
 

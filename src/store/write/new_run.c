@@ -78,8 +78,7 @@ int staging_flush(struct staging_batch *b, struct err *e)
             ret = staging_commit(b->folder[i], b->place[i], e);
         if (ret < 0)
             path_remove(b->folder[i], ERR_IGNORED);
-        free(b->folder[i]);
-        free(b->place[i]);
+        FREE(b->folder[i], b->place[i]);
     }
     b->n = 0;
     return ret;
@@ -108,8 +107,7 @@ int staging_remove(const char *root, const char *folder, struct err *e)
         if (ret == 0)
             ret = path_remove(folder, e);
     }
-    free(meta);
-    free(away);
+    FREE(meta, away);
     return ret;
 }
 
@@ -260,11 +258,9 @@ out:
     if (ret < 0) {
         if (n->folder)
             path_remove(n->folder, ERR_IGNORED);
-        free(n->folder);
-        free(n->place);
+        FREE(n->folder, n->place);
         n->folder = n->place = NULL;
     }
-    free(name);
-    free(experiment);
+    FREE(name, experiment);
     return ret;
 }

@@ -29,8 +29,7 @@ void queued_texts_add(struct queued_texts *t, struct queued_text text)
 void queued_texts_clear(struct queued_texts *t)
 {
     for (size_t i = 0; i < t->n; i++) {
-        free(t->item[i].key);
-        free(t->item[i].value);
+        FREE(t->item[i].key, t->item[i].value);
     }
     free(t->item);
     *t = (struct queued_texts){ 0 };
@@ -63,8 +62,7 @@ static void free_key(void *arg)
 {
     struct point_queue_key *key = arg;
 
-    free(key->name);
-    free(key);
+    FREE(key->name, key);
 }
 
 void point_queue_clear(struct point_queue *q)

@@ -295,9 +295,7 @@ static int open_events(struct run *r, const struct run_conf *c,
 static void free_run(struct run *r)
 {
     pthread_mutex_destroy(&r->lock);
-    free(r->reason);
-    free(r->place);
-    free(r->folder);
+    FREE(r->reason, r->place, r->folder);
     arena_clear(&r->mem);
     free(r);
 }

@@ -111,8 +111,7 @@ int stored_run_open(struct stored_run *p, const char *run_folder, struct err *e)
 void stored_run_close(struct stored_run *p)
 {
     key_files_clear(&p->files);
-    free(p->folder);
-    free(p->place);
+    FREE(p->folder, p->place);
     arena_clear(&p->mem);
     *p = (struct stored_run){ 0 };
 }
@@ -136,8 +135,7 @@ int stored_run_points(struct stored_run *p, const char *key,
         ret = metric_append(pin.name, temp, point, n, &done, e);
     path_unpin(&pin, e);
     store_touch(p->folder);
-    free(temp);
-    free(path);
+    FREE(temp, path);
     return ret;
 }
 
@@ -195,8 +193,7 @@ int stored_run_move_artifact(struct stored_run *p, const char *from,
         if (strcmp(path_name(at), "artifacts") == 0 || rmdir(at) < 0)
             break;
     }
-    free(old);
-    free(new);
+    FREE(old, new);
     return ret;
 }
 
@@ -242,9 +239,7 @@ int stored_run_move(struct stored_run *p, const char *root,
     } else {
         p->meta = was;
     }
-    free(uri);
-    free(from);
-    free(id);
+    FREE(uri, from, id);
     return ret;
 }
 

@@ -190,8 +190,7 @@ static void write_texts(struct writer *w)
             w->waiting.item[kept++] = t;
             continue;
         }
-        free(t.key);
-        free(t.value);
+        FREE(t.key, t.value);
     }
     w->waiting.n = kept;
 }
@@ -544,15 +543,11 @@ static void free_all(struct writer *w)
     point_queue_clear(w->queue);
     queued_texts_clear(&w->waiting);
     for (size_t i = 0; i < w->n_files; i++) {
-        free(w->file[i].path);
-        free(w->file[i].point);
+        FREE(w->file[i].path, w->file[i].point);
     }
     key_files_clear(&w->files);
     pthread_cond_destroy(&w->idle);
-    free(w->file);
-    free(w->name);
-    free(w->run);
-    free(w);
+    FREE(w->file, w->name, w->run, w);
 }
 
 int writer_stop(struct writer *w, struct err *e)

@@ -62,8 +62,7 @@ bool import_run_histogram(struct import_run *in, const char *key, int64_t step,
         if (!f)
             f = add_file(in, xstrdup(name));
         buf_printf(&f->data, "%s\n", text);
-        free(name);
-        free(clean);
+        FREE(name, clean);
     }
     good = text;
     free(text);
@@ -100,8 +99,7 @@ static char *image_name(const struct import_run *in, const char *key,
                      "%.8s-%.4s-4%.3s-a%.3s-%.12s%s",
                      clean, (long long)m->step, (long long)m->ms, h, h + 8,
                      h + 13, h + 17, h + 20, check_ending(m->ending));
-    free(place);
-    free(clean);
+    FREE(place, clean);
     return name;
 }
 
@@ -218,8 +216,7 @@ static int write_media(const struct import_run *in, struct stored_run *b,
 static void clear_media(struct import_run *in)
 {
     for (size_t i = 0; i < in->n_artifacts; i++) {
-        free(in->artifact[i].name);
-        free(in->artifact[i].from);
+        FREE(in->artifact[i].name, in->artifact[i].from);
         buf_clear(&in->artifact[i].data);
     }
     free(in->artifact);
@@ -237,26 +234,16 @@ void import_run_init(struct import_run *in, char *source)
 void import_run_clear(struct import_run *in)
 {
     for (size_t i = 0; i < in->n_metrics; i++) {
-        free(in->metric[i].key);
-        free(in->metric[i].point);
+        FREE(in->metric[i].key, in->metric[i].point);
     }
     for (size_t i = 0; i < in->n_pairs; i++) {
-        free(in->pair[i].key);
-        free(in->pair[i].value);
+        FREE(in->pair[i].key, in->pair[i].value);
     }
     for (size_t i = 0; i < in->n_left; i++)
         free(in->left[i].what);
     clear_media(in);
-    free(in->metric);
-    free(in->pair);
-    free(in->left);
-    free(in->files);
-    free(in->output);
-    free(in->source);
-    free(in->id);
-    free(in->name);
-    free(in->experiment);
-    free(in->user);
+    FREE(in->metric, in->pair, in->left, in->files, in->output, in->source,
+         in->id, in->name, in->experiment, in->user);
     *in = (struct import_run){ .status = RUN_FINISHED };
 }
 
@@ -480,8 +467,7 @@ static int write_files(const struct import_run *in, struct stored_run *b,
     if (ret == 0 && in->output && !path_exists(output))
         ret = stored_run_artifact(b, "output.log", in->output,
                                   strlen(in->output), e);
-    free(output);
-    free(artifacts);
+    FREE(output, artifacts);
     return ret;
 }
 

@@ -262,8 +262,7 @@ static struct import_run *find_run(struct csv *c, char *source,
     *new = (struct place){ source, c->n };
     place = tsearch(new, &c->places, str_compare);
     if (!place || *place != new) {
-        free(new);
-        free(source);
+        FREE(new, source);
         if (!place)
             err_set(e, ERR_SYSTEM, "out of memory for %s", c->import->path);
         return place ? &c->run[(*place)->at] : NULL;
@@ -385,12 +384,10 @@ int import_csv(struct import *import, struct err *e)
             ret = import_run_write(&c.run[i], import, e);
         import_run_clear(&c.run[i]);
     }
-    free(c.run);
-    free(c.source);
+    FREE(c.run, c.source);
     row_clear(&c.head);
     row_clear(&c.row);
-    free(c.head.field);
-    free(c.row.field);
+    FREE(c.head.field, c.row.field);
     fclose(fp);
     return ret;
 }

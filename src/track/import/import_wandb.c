@@ -570,9 +570,7 @@ static char *find_files(const char *path)
     char *files =
         id && str_ends(folder, id) ? path_join(folder, "files") : NULL;
 
-    free(id);
-    free(folder);
-    free(absolute);
+    FREE(id, folder, absolute);
     return files;
 }
 

@@ -213,15 +213,10 @@ void claims_write(const struct claims *c, struct buf *out)
 void claims_clear(struct claims *c)
 {
     for (size_t i = 0; i < c->n; i++) {
-        free(c->item[i].run);
-        free(c->item[i].column);
-        free(c->item[i].format);
-        free(c->item[i].command);
-        free(c->item[i].now);
-        free(c->item[i].changes);
+        FREE(c->item[i].run, c->item[i].column, c->item[i].format,
+             c->item[i].command, c->item[i].now, c->item[i].changes);
     }
-    free(c->item);
-    free(c->number);
+    FREE(c->item, c->number);
     *c = (struct claims){ 0 };
 }
 

@@ -361,8 +361,7 @@ static void add_figures(struct claims_check *k, const char *report, long line,
             add_figure(k, report, line, path);
         else
             add_missing(k, report, line, word);
-        free(path);
-        free(word);
+        FREE(path, word);
         at = close;
     }
 }

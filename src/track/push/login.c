@@ -18,15 +18,8 @@
 
 void login_clear(struct login *l)
 {
-    free(l->url);
-    free(l->user);
-    free(l->password);
-    free(l->token);
-    free(l->entity);
-    free(l->project);
-    free(l->workspace);
-    free(l->ca);
-    free(l->cert);
+    FREE(l->url, l->user, l->password, l->token, l->entity, l->project,
+         l->workspace, l->ca, l->cert);
     *l = (struct login){ 0 };
 }
 

@@ -63,8 +63,7 @@ int push_cursor_save(const struct run_info *r, const char *destination,
     const int ret =
         store_write_below(r->folder, path, NULL, text, strlen(text), true, e);
 
-    free(text);
-    free(path);
+    FREE(text, path);
     return ret;
 }
 

@@ -447,10 +447,7 @@ int push_mlflow(const struct push_conf *c, const struct run_info *r,
     login_clear(&p.login);
     json_decref(p.cursor);
     json_decref(p.refused);
-    free(p.destination);
-    free(p.experiment_id);
-    free(p.id);
-    free(p.artifact_uri);
+    FREE(p.destination, p.experiment_id, p.id, p.artifact_uri);
     runs_free(&p.runs);
     return ret;
 }

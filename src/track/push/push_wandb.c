@@ -290,8 +290,7 @@ static int send_end(struct wandb_push *p, struct err *e)
         if (ret == 0)
             ret = wandb_push_save_cursor(p, e);
     }
-    free(state);
-    free(text);
+    FREE(state, text);
     json_decref(end);
     return ret;
 }
@@ -470,10 +469,7 @@ static void clear_push(struct wandb_push *p)
     free(p->destination);
     http_close(p->w.http);
     login_clear(&p->w.login);
-    free(p->w.entity);
-    free(p->w.project);
-    free(p->w.run);
-    free(p->w.storage_id);
+    FREE(p->w.entity, p->w.project, p->w.run, p->w.storage_id);
     json_decref(p->w.tags);
     runs_free(&p->runs);
 }

@@ -78,8 +78,7 @@ int wandb_graphql(struct wandb *w, const char *name, const char *query,
     json_decref(reply);
     json_decref(request);
     http_reply_clear(&r);
-    free(body);
-    free(url);
+    FREE(body, url);
     return ret;
 }
 

@@ -263,11 +263,7 @@ static int send_artifact(struct wandb *w, const char *type, const char *name,
     }
     if (ret < 0)
         err_wrap(e, "artifact %s", name);
-    free(text);
-    free(a.content);
-    free(a.id);
-    free(a.base);
-    free(a.manifest);
+    FREE(text, a.content, a.id, a.base, a.manifest);
     return ret;
 }
 
@@ -375,8 +371,7 @@ static void add_facts(struct outgoing *out, const struct wandb_push *p)
     add_file(out, p, "config.yaml", NULL, yaml);
     add_file(out, p, "wandb-summary.json", NULL, summary.s);
     buf_clear(&summary);
-    free(metadata);
-    free(yaml);
+    FREE(metadata, yaml);
     json_decref(config);
 }
 

@@ -2,6 +2,7 @@
  * wandb_media - pictures, tables, histograms and the like, as W&B has them
  */
 #include "config.h"
+#include "common/mem.h"
 #include "track/push/wandb_push.h"
 
 #include <inttypes.h>
@@ -115,8 +116,7 @@ static bool read_part(struct wandb_media *m, struct part *p,
     else
         good = read_content(p, m->hashes, version, data);
     wandb_unmap(data, p->file.size);
-    free(version);
-    free(path);
+    FREE(version, path);
     if (!good)
         return false;
     p->caption = media_file_caption(&p->file, r, &m->mem);
@@ -325,8 +325,7 @@ static void add_artifact(struct wandb_media *m, struct parts *all,
 
 static void forget_items(struct wandb_media *m)
 {
-    free(m->item);
-    free(m->file);
+    FREE(m->item, m->file);
     m->item = NULL;
     m->file = NULL;
     m->n = m->room = m->n_files = m->files_room = 0;

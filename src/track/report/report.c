@@ -528,8 +528,7 @@ int report_write(const struct request *r, int n, char **words, struct err *e)
         ret = write_all(&rep, e);
     for (size_t i = 0; i < rep.n_pages; i++)
         figure_free(&rep.page[i]);
-    free(rep.page);
-    free(rep.folder);
+    FREE(rep.page, rep.folder);
     buf_clear(&rep.text);
     runs_free(&rep.all.runs);
     return ret;

@@ -2,12 +2,12 @@
  * report_facts - what a report says of the runs besides their metrics
  */
 #include "config.h"
+#include "common/mem.h"
 #include "track/report/report.h"
 
 #include <dirent.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/path.h"
@@ -166,6 +166,5 @@ void facts_sample(const struct run_info *run, struct buf *out)
             buf_str(out, "\n...\n");
         }
     }
-    free(path);
-    free(folder);
+    FREE(path, folder);
 }

@@ -110,8 +110,7 @@ void columns_join(struct columns *c, struct columns *more)
 
 static void clear_column(struct column *c)
 {
-    free(c->key);
-    free(c->title);
+    FREE(c->key, c->title);
 }
 
 void columns_remove(struct columns *c, size_t at)
@@ -419,8 +418,7 @@ size_t column_group_cells(const struct table_cell *cell, size_t rows,
         }
         group[i] = slot[at] - 1;
     }
-    free(first);
-    free(slot);
+    FREE(first, slot);
     return groups;
 }
 
@@ -512,10 +510,7 @@ static void add_groups(struct table *t, const struct runs *runs,
                  "steps",
                  unequal, groups, (long long)l.least, (long long)l.most,
                  metrics->item[0].key, metrics->item[0].key);
-    free(end);
-    free(member);
-    free(group);
-    free(cell);
+    FREE(end, member, group, cell);
 }
 
 int columns_fill_groups(struct table *t, const struct runs *runs,

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "common/mem.h"
 #include "common/num.h"
 #include "store/query/find_key.h"
 #include "track/runs/column.h"
@@ -141,8 +142,7 @@ static int parse_column(struct columns *c, const char *word, size_t n,
                     : kind == COLUMN_METRIC ? column_usual_function(key)
                                             : COLUMN_LAST;
     out->step = step;
-    free(key);
-    free(title);
+    FREE(key, title);
     return 0;
 }
 
@@ -250,8 +250,7 @@ static void sort_rows(struct runs *runs, const struct columns *c,
     qsort_r(row, runs->n, sizeof *row, by_order, &o);
     for (size_t i = 0; i < runs->n; i++)
         runs->run[i] = row[i].run;
-    free(cell);
-    free(row);
+    FREE(cell, row);
 }
 
 /* Cut " DESC" or " ASC" off, which MLflow has after a column. */

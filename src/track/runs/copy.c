@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/log.h"
+#include "common/mem.h"
 #include "common/path.h"
 #include "common/save.h"
 #include "store/format/dataset.h"
@@ -190,10 +191,7 @@ out:
         err_wrap(e, "cannot copy run %s", r->name);
     if (ret < 0 && folder)
         path_remove(folder, ERR_IGNORED);
-    free(folder);
-    free(place);
-    free(of);
-    free(experiment);
+    FREE(folder, place, of, experiment);
     return ret;
 }
 

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/mem.h"
 #include "common/output/emit.h"
 #include "common/path.h"
 #include "plot/curve_kind.h"
@@ -229,8 +230,7 @@ int answer_kinds(struct site *s, struct query *q, struct answer *a,
         qsort(c.item, c.n, sizeof *c.item, by_group);
     ret = write_charts(&o, &c, runs, s->frozen, e);
     for (size_t i = 0; i < c.n; i++) {
-        free(c.item[i].prefix);
-        free(c.item[i].name);
+        FREE(c.item[i].prefix, c.item[i].name);
     }
     free(c.item);
     chosen_close(&chosen);

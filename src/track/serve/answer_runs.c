@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/mem.h"
 #include "common/num.h"
 #include "track/runs/auto_columns.h"
 #include "track/runs/column.h"
@@ -321,7 +322,6 @@ int answer_runs(struct site *s, struct query *q, struct answer *a,
     }
     columns_clear(&l.columns);
     columns_clear(&l.group);
-    free(l.runs.run);
-    free(l.only.run);
+    FREE(l.runs.run, l.only.run);
     return ret;
 }

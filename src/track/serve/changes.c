@@ -126,8 +126,7 @@ void changes_watch_run(struct changes *c, const struct run_info *r)
 
         watch_tree(c, metrics, r->id, 0);
         watch_folder(c, state, FOLDER_EVENTS, r->id);
-        free(metrics);
-        free(state);
+        FREE(metrics, state);
     }
     free(tags);
 }

@@ -2,7 +2,6 @@
 #include "track/serve/delta.h"
 
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/hash.h"
@@ -93,7 +92,5 @@ void delta_shorten(struct buf *answer, const struct buf *old)
     emit_object_end(&o);
     buf_clear(answer);
     *answer = out;
-    free(table);
-    free(a);
-    free(b);
+    FREE(table, a, b);
 }

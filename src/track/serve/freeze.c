@@ -57,8 +57,7 @@ static int add_answer(struct freeze *f, const char *path, const char *query,
     else
         emit_raw(&f->out, key, a.body.s);
     answer_clear(&a);
-    free(asked);
-    free(key);
+    FREE(asked, key);
     return ret;
 }
 
@@ -400,8 +399,7 @@ static int freeze_runs(const char *path, const char *store, int flags,
     site_clear(&f.site);
     buf_clear(&page);
     buf_clear(&f.requests);
-    free(f.query);
-    free(f.ids);
+    FREE(f.query, f.ids);
     return ret;
 }
 

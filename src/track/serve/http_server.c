@@ -233,8 +233,7 @@ static enum MHD_Result let_in(struct http_server *h, struct MHD_Connection *c)
         h->lib.add_header(r, "Set-Cookie", cookie);
         h->lib.add_header(r, "Location", page);
     }
-    free(page);
-    free(cookie);
+    FREE(page, cookie);
     return queue(h, c, MHD_HTTP_SEE_OTHER, r);
 }
 
@@ -601,6 +600,5 @@ void http_server_close(struct http_server *h)
     }
     h->lib.run(h->daemon);
     h->lib.stop_daemon(h->daemon);
-    free(h->stream);
-    free(h);
+    FREE(h->stream, h);
 }

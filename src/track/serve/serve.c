@@ -387,7 +387,6 @@ int serve_run(const struct serve_conf *c, struct err *e)
         site_clear(&s.site);
         free(s.site.store);
     }
-    free(s.poll);
-    free(s.url);
+    FREE(s.poll, s.url);
     return ret;
 }

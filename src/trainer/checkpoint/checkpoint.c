@@ -86,8 +86,7 @@ static int link_best(const struct checkpoint *c, int64_t step, struct err *e)
     unlink(temp);
     if (symlink(name, temp) < 0 || rename(temp, link) < 0)
         ret = err_sys(e, "cannot create %s", link);
-    free(link);
-    free(temp);
+    FREE(link, temp);
     return ret;
 }
 
@@ -101,8 +100,7 @@ static void restore_best(const struct checkpoint *c, int64_t step)
         link_best(c, step, ERR_IGNORED);
     else
         unlink(link);
-    free(path);
-    free(link);
+    FREE(path, link);
 }
 
 /* ---- removing checkpoints --------------------------------------------- */
@@ -131,9 +129,7 @@ static void remove_checkpoint(const struct checkpoint *c, const char *name)
     char *hidden = xasprintf(".%s", name), *temp = path_join(c->pin.at, hidden);
 
     remove_folder(c, rename(path, temp) == 0 ? hidden : name);
-    free(path);
-    free(hidden);
-    free(temp);
+    FREE(path, hidden, temp);
 }
 
 /* Remove checkpoints that a killed process has left incomplete. */
@@ -236,8 +232,7 @@ static int write_folder(const struct checkpoint_writing *w, const char *path,
         ret = save_sync_folder(c->pin.at, e);
     if (ret < 0)
         path_remove(temp, ERR_IGNORED);
-    free(temp);
-    free(inside);
+    FREE(temp, inside);
     return ret;
 }
 

@@ -8,6 +8,7 @@
 
 #include "common/buf.h"
 #include "common/log.h"
+#include "common/mem.h"
 #include "common/path.h"
 #include "store/format/md5.h"
 #include "store/format/store.h"
@@ -180,8 +181,7 @@ int checkpoint_begin_run(struct run **run, const struct run_conf *c,
                       : "beginning the interrupted run again");
     else if (begun)
         checkpoint_drop_claim(claim);
-    free(claimed);
-    free(begun);
+    FREE(claimed, begun);
     return ret;
 }
 

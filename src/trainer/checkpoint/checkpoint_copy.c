@@ -92,12 +92,6 @@ int checkpoint_copy_take(struct checkpoint_copy *s, struct engine *eng,
 
 void checkpoint_copy_clear(struct checkpoint_copy *s)
 {
-    free(s->weights);
-    free(s->m);
-    free(s->v);
-    free(s->own);
-    free(s->tensor);
-    free(s->config);
-    free(s->state);
+    FREE(s->weights, s->m, s->v, s->own, s->tensor, s->config, s->state);
     *s = (struct checkpoint_copy){ 0 };
 }

@@ -84,9 +84,7 @@ int checkpoint_write(const struct checkpoint_copy *s, const char *folder,
         ret = checkpoint_state_write(s->state, folder, e);
     if (ret == 0)
         ret = save_sync_folder(folder, e);
-    free(model);
-    free(optim);
-    free(config);
+    FREE(model, optim, config);
     return ret;
 }
 
@@ -358,8 +356,7 @@ int checkpoint_from_find(struct settings *s, struct err *e)
         ret = conf_put(&s->conf, "train.from", path, "train.from", e);
     if (ret == 0 && !*s->run.parent)
         ret = conf_put(&s->conf, "run.parent", id, "train.from", e);
-    free(id);
-    free(path);
+    FREE(id, path);
     return ret < 0 ? err_wrap(e, "train.from") : 0;
 }
 

@@ -173,8 +173,7 @@ int checkpoint_state_write(const char *text, const char *folder, struct err *e)
     whole = json_dumps(state, JSON_INDENT(1) | JSON_SORT_KEYS);
     if (ret == 0)
         ret = store_write(path, path, whole, strlen(whole), true, NULL, e);
-    free(whole);
-    free(path);
+    FREE(whole, path);
     json_decref(state);
     return ret;
 }

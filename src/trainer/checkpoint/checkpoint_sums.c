@@ -228,7 +228,6 @@ int checkpoint_sums_compare(const char *artifacts, const char *others,
     }
     buf_clear(&a);
     buf_clear(&b);
-    free(path);
-    free(other);
+    FREE(path, other);
     return ret;
 }

@@ -129,8 +129,7 @@ static void close_files(struct hf_files *s)
 {
     for (int i = 0; i < s->n; i++) {
         tensors_close(s->file[i].tensors);
-        free(s->file[i].used);
-        free(s->file[i].name);
+        FREE(s->file[i].used, s->file[i].name);
     }
     free(s->file);
     json_decref(s->index);

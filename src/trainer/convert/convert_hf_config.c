@@ -86,9 +86,7 @@ static int write_json(json_t *o, const char *folder, const char *name,
     char *text = xasprintf("%s\n", json);
     const int ret = save_text(path, text, e);
 
-    free(json);
-    free(text);
-    free(path);
+    FREE(json, text, path);
     json_decref(o);
     return ret;
 }

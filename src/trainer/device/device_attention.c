@@ -221,8 +221,7 @@ int device_check_attention(struct dev *dev, struct dev *host_dev,
                                    on.sequences - 1, tolerance, e);
     }
     *wrong = on.wrong;
-    free(host.memory);
-    free(cpu.memory);
+    FREE(host.memory, cpu.memory);
     if (on.memory)
         dev_free(dev, on.memory);
     return ret;

@@ -77,8 +77,7 @@ static void draw_tokens(struct comparison *c, const struct settings *s)
     }
     for (int i = 0; i < 2; i++)
         gpt_set_inputs(&c->model[i], x, y);
-    free(x);
-    free(y);
+    FREE(x, y);
 }
 
 static void copy_region(struct comparison *c, const struct region *to,

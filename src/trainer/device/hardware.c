@@ -347,8 +347,6 @@ double measure_loopback(void)
     for (int i = 0; i < 2; i++)
         if (l.fd[i] >= 0)
             close(l.fd[i]);
-    free(l.from);
-    free(l.to);
-    free(l.piece);
+    FREE(l.from, l.to, l.piece);
     return best;
 }

@@ -359,11 +359,8 @@ void engine_close(struct engine *eng)
     }
     engine_data_close(&eng->data);
     coll_close(&eng->coll);
-    free(eng->batch.x);
-    free(eng->batch.y);
-    free(eng->batch.losses);
-    free(eng->recent.loss);
-    free(eng->recent.norm);
+    FREE(eng->batch.x, eng->batch.y, eng->batch.losses, eng->recent.loss,
+         eng->recent.norm);
     *eng = (struct engine){ 0 };
 }
 

@@ -320,7 +320,6 @@ int engine_check(struct engine_check *seen, struct settings *s, int ranks,
 void engine_check_clear(struct engine_check *seen)
 {
     engine_data_close(&seen->data);
-    free(seen->tokenizer);
-    free(seen->files);
+    FREE(seen->tokenizer, seen->files);
     *seen = (struct engine_check){ 0 };
 }

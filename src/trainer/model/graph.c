@@ -4,7 +4,6 @@
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/mem.h"
@@ -27,10 +26,7 @@ void graph_clear(struct graph *g)
         region_free(&g->activations, g->dev);
         region_free(&g->quantized, g->dev);
     }
-    free(g->node);
-    free(g->param);
-    free(g->unit);
-    free(g->call);
+    FREE(g->node, g->param, g->unit, g->call);
     *g = (struct graph){ 0 };
 }
 

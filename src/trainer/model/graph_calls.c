@@ -223,8 +223,7 @@ static void order_units(struct graph *g)
     memcpy(g->unit, sorted, (size_t)g->n_units * sizeof *sorted);
     for (int p = 0; p < g->n_params; p++)
         g->param[p].unit = index[g->param[p].unit];
-    free(sorted);
-    free(index);
+    FREE(sorted, index);
 }
 
 /* The unit of the parameters that node i reads, or GRAPH_NONE. */

@@ -283,9 +283,7 @@ static void lay_out_activations(struct memory_layout *l, struct graph *g)
     qsort(order, (size_t)n, sizeof(*order), by_size);
     for (int i = 0; i < n; i++)
         place_slot(l, order[i], placed, rivals, &n_placed);
-    free(order);
-    free(placed);
-    free(rivals);
+    FREE(order, placed, rivals);
 }
 
 /* ---- units ----------------------------------------------------------- */

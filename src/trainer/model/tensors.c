@@ -252,9 +252,7 @@ void tensors_close(struct tensors *t)
     if (t->map)
         munmap(t->map, t->size);
     json_decref(t->header);
-    free(t->array);
-    free(t->path);
-    free(t);
+    FREE(t->array, t->path, t);
 }
 
 int tensors_count(const struct tensors *t)

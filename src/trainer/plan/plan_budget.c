@@ -158,8 +158,7 @@ static int scaling_fit(struct scaling *s, const char *root, struct err *e)
         find_range(s, &p);
         s->off = test_law(&p);
     }
-    free(p.size);
-    free(p.loss);
+    FREE(p.size, p.loss);
     runs_free(&runs);
     return ret;
 }

@@ -31,9 +31,7 @@ static void host_close(struct coll *c)
 {
     struct host_buffers *h = c->device_state;
 
-    free(h->data[0]);
-    free(h->data[1]);
-    free(h);
+    FREE(h->data[0], h->data[1], h);
 }
 
 /* A buffer of at least `bytes`; NULL after a failure. */

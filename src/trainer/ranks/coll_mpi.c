@@ -298,9 +298,7 @@ static void mpi_close(struct coll *c)
         MPI_Abort(MPI_COMM_WORLD, err_status(ERR_RANK));
     } else if (!over)
         MPI_Finalize();
-    free(m->request);
-    free(m->with);
-    free(m);
+    FREE(m->request, m->with, m);
     c->state = NULL;
 }
 

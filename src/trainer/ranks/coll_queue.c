@@ -213,11 +213,6 @@ void coll_queue_close(struct coll *c)
     pthread_cond_destroy(&q->todo);
     pthread_cond_destroy(&q->done);
     pthread_cond_destroy(&q->stopped);
-    free(q->request);
-    free(q->part);
-    free(q->bounds);
-    free(q->from);
-    free(q->buffer);
-    free(q);
+    FREE(q->request, q->part, q->bounds, q->from, q->buffer, q);
     c->queue = NULL;
 }

@@ -410,9 +410,7 @@ static void tcp_close(struct coll *c)
     for (int i = 0; i < t->n; i++)
         if (t->link[i].fd >= 0)
             close(t->link[i].fd);
-    free(t->link);
-    free(t->poll);
-    free(t);
+    FREE(t->link, t->poll, t);
     c->state = NULL;
 }
 

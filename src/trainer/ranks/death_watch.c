@@ -6,7 +6,6 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -253,8 +252,7 @@ void death_watch_close(struct death_watch *w, const struct coll *c,
     for (int r = 0; r < c->size; r++)
         if (w->link[r].fd >= 0)
             close(w->link[r].fd);
-    free(w->link);
-    free(w->waits_for);
+    FREE(w->link, w->waits_for);
     w->link = NULL;
     w->waits_for = NULL;
 }

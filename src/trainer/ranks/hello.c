@@ -6,7 +6,6 @@
 #include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/socket.h>
@@ -246,8 +245,7 @@ void hello_close(struct hello_reader *r)
 {
     while (r->n > 0)
         drop_waiting(r, r->n - 1);
-    free(r->waiting);
-    free(r->poll);
+    FREE(r->waiting, r->poll);
     r->waiting = NULL;
     r->poll = NULL;
 }

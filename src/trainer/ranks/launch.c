@@ -2,13 +2,13 @@
 #include "trainer/ranks/launch.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "common/buf.h"
 #include "common/hash.h"
 #include "common/log.h"
+#include "common/mem.h"
 #include "common/num.h"
 #include "common/path.h"
 #include "common/random.h"
@@ -75,8 +75,7 @@ static void read_own_secret(struct buf *out)
         buf_str(out, text);
     else if (path)
         log_warn("%s", e.text);
-    free(path);
-    free(folder);
+    FREE(path, folder);
 }
 
 /* Derive the token from the job's id and a secret, if there is one. */

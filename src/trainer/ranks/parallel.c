@@ -70,9 +70,7 @@ void parallel_close(struct parallel *p)
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
         region_free(all[i], p->graph->dev);
     for (int u = 0; p->unit && u < p->graph->n_units; u++) {
-        free(p->unit[u].bounds);
-        free(p->unit[u].bound_chunk);
-        free(p->unit[u].chunk);
+        FREE(p->unit[u].bounds, p->unit[u].bound_chunk, p->unit[u].chunk);
     }
     free(p->unit);
     *p = (struct parallel){ 0 };

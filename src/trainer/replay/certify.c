@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/mem.h"
 #include "common/num.h"
 #include "common/path.h"
 #include "common/rng.h"
@@ -139,8 +140,7 @@ static int find_checkpoint(const struct certify *c, int64_t step, char **path,
     if (handed && (!*path || checkpoint_step(path_name(handed)) >
                                  checkpoint_step(path_name(*path))))
         xreplace(path, handed);
-    free(handed);
-    free(folder);
+    FREE(handed, folder);
     return ret;
 }
 
@@ -394,8 +394,7 @@ static int compare_samples(struct certify *c, struct certify_result *r,
     }
     buf_clear(&then);
     buf_clear(&now);
-    free(path);
-    free(name);
+    FREE(path, name);
     return ret;
 }
 
@@ -630,9 +629,7 @@ static int hop(struct certify *c, struct certify_result *r, struct err *e)
         ret = checkpoint_newest(folder, step, &found, e);
     if (found && checkpoint_step(path_name(found)) == step)
         ret = hop_to(c, found, r, e);
-    free(found);
-    free(path);
-    free(folder);
+    FREE(found, path, folder);
     return ret;
 }
 

@@ -2,11 +2,11 @@
  * certify_record - does the record of a run belong to its settings and data?
  */
 #include "config.h"
+#include "common/mem.h"
 #include "trainer/replay/certify.h"
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/num.h"
@@ -33,8 +33,7 @@ static int check_data(const struct certify *c, const char *key,
                             "%.12s, not %.12s",
                             key, now, then);
     }
-    free(missing);
-    free(param);
+    FREE(missing, param);
     return ret;
 }
 

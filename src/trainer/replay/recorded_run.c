@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/log.h"
+#include "common/mem.h"
 #include "common/num.h"
 #include "common/path.h"
 #include "common/program.h"
@@ -144,8 +145,7 @@ static int name_folder(const struct recorded_run *r, const struct settings *s,
                     "that folder, or give others with --set",
                     why.text, store);
     }
-    free(store);
-    free(here);
+    FREE(store, here);
     return -1;
 }
 

@@ -267,8 +267,7 @@ static int start_training(struct rehearsal *r, struct rehearse_child *c,
     ret = rehearse_start(c, (const char *const *)argv.name, r->log, most, e);
     argv.n--;
     path_list_clear(&argv);
-    free(folder);
-    free(own);
+    FREE(folder, own);
     return ret;
 }
 
@@ -328,8 +327,7 @@ static void add_failure(struct rehearsal *r, const char *scene,
     line = spawn_last_line(&log, "gtrain");
     text = xasprintf("%s: exit status %d: %s", what, status, line);
     rehearsal_result(r, scene, "failed", text);
-    free(text);
-    free(line);
+    FREE(text, line);
     buf_clear(&log);
 }
 
@@ -496,8 +494,7 @@ static int64_t half_of_weights(const struct rehearsal *r, const char *scene)
 
     if (path && stat(path, &st) < 0)
         st.st_size = 0;
-    free(newest);
-    free(path);
+    FREE(newest, path);
     return (int64_t)st.st_size / 2;
 }
 
@@ -516,8 +513,7 @@ static char *link_shards(const struct rehearsal *r, const char *all)
 
             if (!from || symlink(from, to) < 0)
                 log_warn("cannot link %s", loader_path(l, n));
-            free(from);
-            free(to);
+            FREE(from, to);
         }
         loader_close(l);
         files = path_join(folder, "*");

@@ -447,8 +447,7 @@ static void add_request(struct questions *q, const struct choice *c)
     for (int k = 0; k < LENGTHS; k++)
         r->length[k] =
             c->length[k] > 0 ? c->length[k] : (double)(r->n - r->begin);
-    free(both);
-    free(all.id);
+    FREE(both, all.id);
 }
 
 static int add_question(struct questions *q, const char *line, size_t n,
@@ -661,8 +660,7 @@ int multiple_choice_eval(struct engine *eng, int task, const char *path,
         set_result(&q, r);
     for (size_t i = 0; i < q.n; i++)
         free(q.request[i].id);
-    free(q.request);
-    free(q.longest);
+    FREE(q.request, q.longest);
     r->seconds = clock_mono() - r->seconds;
     return ret;
 }

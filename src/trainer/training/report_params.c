@@ -6,7 +6,6 @@
 
 #include <jansson.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/buf.h"
@@ -97,9 +96,7 @@ static void store_source(struct run *run, const struct loader *data,
     if (run_dataset(run, &d, &e) < 0)
         log_warn("%s", e.text);
     buf_clear(&uri);
-    free(digest);
-    free(profile);
-    free(source);
+    FREE(digest, profile, source);
 }
 
 /* A dataset for each source, and the hash of all. */
@@ -151,8 +148,7 @@ static void store_tags(struct run *run, const char *tags)
 
         if (*name)
             run_tag(run, name, text);
-        free(name);
-        free(text);
+        FREE(name, text);
         tags += len;
         tags += strspn(tags, ", ");
     }

@@ -162,11 +162,7 @@ void sampler_close(struct sampler *s)
 {
     graph_clear(&s->decoder.graph);
     graph_clear(&s->window.graph);
-    free(s->last);
-    free(s->recent);
-    free(s->logits);
-    free(s->raw);
-    free(s->order);
+    FREE(s->last, s->recent, s->logits, s->raw, s->order);
     *s = (struct sampler){ 0 };
 }
 
@@ -486,8 +482,6 @@ int sampler_texts(struct engine *eng, struct buf *all, size_t *last,
         buf_printf(all, "%s\n", t.text[i].s);
         buf_clear(&t.text[i]);
     }
-    free(t.text);
-    free(prompts);
-    free(prompt.id);
+    FREE(t.text, prompts, prompt.id);
     return ret;
 }

@@ -197,8 +197,7 @@ static int collect_readings(struct step *s, struct engine *eng, struct meter *m,
     ret = coll_check(&eng->coll, e);
     if (ret == 0 && all)
         meter_store(m, size, all, most);
-    free(all);
-    free(bounds);
+    FREE(all, bounds);
     return ret;
 }
 
