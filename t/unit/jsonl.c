@@ -92,6 +92,32 @@ static void lines(void)
        "a blank line has no text");
 }
 
+static void replacements(void)
+{
+    static const struct {
+        const char *field, *line, *want;
+    } cases[] = {
+        { "text", "{\"text\":\"\"}", "{\"text\":\"new \\\"\"}\n" },
+        { "text", "{\"a\": \"text\", \"text\" : \"\\\\\\\"x\\n\", \"b\":[{}]}",
+          "{\"a\": \"text\", \"text\" : \"new \\\"\", \"b\":[{}]}\n" },
+        { "b|a", "{\"a\":\"x\",\"b\":\"y\"}",
+          "{\"a\":\"x\",\"b\":\"new \\\"\"}\n" },
+        { "text", "{\"t\\u0065xt\":\"x\",\"n\":1}",
+          "{\"t\\u0065xt\":\"new \\\"\",\"n\":1}\n" },
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct buf b = BUF_INIT;
+
+        jsonl_replace(&b, cases[i].line, strlen(cases[i].line), cases[i].field,
+                      "new \"", 5);
+        if (!ok(strcmp(b.s, cases[i].want) == 0,
+                "another text takes the place of that of %s", cases[i].line))
+            diag("got %s", b.s);
+        buf_clear(&b);
+    }
+}
+
 static void boundaries(void)
 {
     static const struct {
@@ -123,6 +149,7 @@ static void boundaries(void)
 int main(void)
 {
     lines();
+    replacements();
     boundaries();
     return done_testing();
 }

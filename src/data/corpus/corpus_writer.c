@@ -10,6 +10,7 @@ int corpus_writer_open(struct corpus_writer *w, const char *output,
                        struct corpus_conf *conf, struct err *e)
 {
     *w = (struct corpus_writer){ .fp = stdout, .line = BUF_INIT };
+    w->field = conf->field ? conf->field : "text";
     conf->keep_lines = true;
     if (strcmp(output, "-") == 0)
         return 0;
@@ -21,12 +22,20 @@ int corpus_writer_open(struct corpus_writer *w, const char *output,
 
 int corpus_write(struct corpus_writer *w, const struct corpus_doc *d)
 {
+    return corpus_write_text(w, d, NULL, 0);
+}
+
+int corpus_write_text(struct corpus_writer *w, const struct corpus_doc *d,
+                      const char *text, size_t n)
+{
     buf_trim(&w->line, 0);
-    if (d->whole) {
+    if (!d->whole) {
+        jsonl_write(&w->line, text ? text : d->text, text ? n : d->len);
+    } else if (text) {
+        jsonl_replace(&w->line, d->whole, d->whole_len, w->field, text, n);
+    } else {
         buf_add(&w->line, d->whole, d->whole_len);
         buf_char(&w->line, '\n');
-    } else {
-        jsonl_write(&w->line, d->text, d->len);
     }
     if (w->fp == stdout) /* which may be a terminal */
         pager_data(w->line.s, w->line.len, ERR_IGNORED);

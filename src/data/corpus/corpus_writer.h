@@ -1,5 +1,6 @@
 #pragma once
 
+#include <stddef.h>
 #include <stdio.h>
 
 #include "common/buf.h"
@@ -16,12 +17,14 @@
  *      return corpus_writer_close(&w, ret, e);
  *
  * corpus_write() writes the line that the document was read from, with all its
- * fields, or an object with the field "text".  It returns 1 if writing has
- * failed, for corpus_each(), and corpus_writer_close() tells why.  The output
- * is a file, which appears if all succeeded, or "-", standard output.
+ * fields, or an object with the field "text".  corpus_write_text() writes the
+ * same with another text in its place.  They return 1 if writing has failed,
+ * for corpus_each(), and corpus_writer_close() tells why.  The output is a
+ * file, which appears if all succeeded, or "-", standard output.
  */
 struct corpus_writer {
     FILE *fp;
+    const char *field; /* that is read */
     struct buf line;
     struct save save;
 };
@@ -30,4 +33,6 @@ struct corpus_writer {
 int corpus_writer_open(struct corpus_writer *, const char *output,
                        struct corpus_conf *, struct err *);
 int corpus_write(struct corpus_writer *, const struct corpus_doc *);
+int corpus_write_text(struct corpus_writer *, const struct corpus_doc *,
+                      const char *text, size_t n);
 int corpus_writer_close(struct corpus_writer *, int ret, struct err *);

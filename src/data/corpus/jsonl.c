@@ -2,9 +2,11 @@
 #include "data/corpus/jsonl.h"
 
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/format/json_scan.h"
+#include "common/mem.h"
 #include "common/output/emit.h"
 #include "data/corpus/where.h"
 
@@ -241,4 +243,22 @@ void jsonl_write(struct buf *b, const char *text, size_t n)
     emit_bytes(&o, "text", text, n);
     emit_object_end(&o);
     emit_newline(&o);
+}
+
+void jsonl_replace(struct buf *b, const char *line, size_t n, const char *field,
+                   const char *text, size_t len)
+{
+    char *copy = xmalloc(n), *old = copy;
+    size_t old_len, begin, end;
+
+    memcpy(copy, line, n);
+    jsonl_row(copy, n, field, '"', NULL, &old, &old_len, ERR_IGNORED);
+    begin = (size_t)(old - copy) - 1; /* the quotation marks around it */
+    free(copy);
+    for (end = begin + 1; line[end] != '"'; end++)
+        end += line[end] == '\\';
+    buf_add(b, line, begin);
+    emit_quote(b, text, len, false);
+    buf_add(b, line + end + 1, n - end - 1);
+    buf_char(b, '\n');
 }

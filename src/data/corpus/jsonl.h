@@ -33,3 +33,7 @@ int jsonl_row(char *line, size_t n, const char *field, char kind,
 /* Append a line: an object with the field "text", in which U+FFFD replaces
  * bytes that are not UTF-8. */
 void jsonl_write(struct buf *, const char *text, size_t n);
+
+/* Append a line of JSON with this text in its field, which must be there. */
+void jsonl_replace(struct buf *, const char *line, size_t n, const char *field,
+                   const char *text, size_t len);
