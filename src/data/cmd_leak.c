@@ -14,6 +14,8 @@
 #include "common/path.h"
 #include "common/output/table.h"
 #include "data/corpus/corpus.h"
+#include "data/corpus/corpus_files.h"
+#include "data/corpus/corpus_writer.h"
 #include "data/corpus/leak.h"
 #include "data/corpus/source/download.h"
 #include "data/shards/lock.h"
@@ -23,10 +25,14 @@ static const char published[] =
     "text|ctx|question|query|goal|sentence|problem|prompt|question_stem|"
     "context|passage";
 
+enum remove { REMOVE_NOTHING, REMOVE_TEXT, REMOVE_DOCUMENTS };
+
+static const char *const remove_words[] = { "nothing", "text", "documents",
+                                            NULL };
 static struct opt_list train, eval;
-static const char *eval_field, *lock_file;
+static const char *eval_field, *lock_file, *output;
 static struct corpus_opts input = CORPUS_OPTS_INIT;
-static int words, show = 10;
+static int words, show = 10, removed; /* enum remove */
 static bool by_benchmark;
 static struct table_style style;
 
@@ -37,8 +43,13 @@ static const struct opt leak_opts[] = {
       "take both from a data.lock, and check the tokenizer's text" },
     { 'w', "words", "count", OPT_INT, &words,
       "compare sequences of COUNT words (default: by benchmark, 8 to 13)" },
+    { 0, "remove", "what", OPT_WORD, &removed,
+      "remove nothing, the text around what is found, or documents with it",
+      remove_words },
+    { 'o', "output", "file", OPT_STRING, &output,
+      "with --remove: write what remains to FILE, as JSON Lines" },
     { 0, "benchmarks", NULL, OPT_FLAG, &by_benchmark,
-      "list benchmarks, not documents" },
+      "list benchmarks, not documents; --remove implies it" },
     { 'n', "show", "count", OPT_INT, &show,
       "list COUNT documents (default: 10)" },
     { 0, "eval-field", "name", OPT_STRING, &eval_field,
@@ -135,6 +146,60 @@ static void log_report(const struct leak_report *r)
                  words && words < LEAK_LEAST ? words : LEAK_LEAST);
 }
 
+struct removal {
+    struct leak *leak;
+    struct corpus_writer out;
+    int64_t documents, left_out, cut, pieces, bytes; /* bytes: removed */
+};
+
+static int remove_text(void *arg, const struct corpus_doc *d, struct err *e)
+{
+    struct removal *r = arg;
+    const struct leak_span *piece;
+    const size_t n =
+        leak_remove(r->leak, d->text, d->len,
+                    removed == REMOVE_TEXT ? LEAK_CUTS : 0, &piece);
+    int ret = 0;
+
+    (void)e;
+    r->documents++;
+    if (n > 0 && !piece)
+        return corpus_write(&r->out, d);
+    r->left_out += n == 0;
+    r->cut += n > 0;
+    r->pieces += (int64_t)n;
+    r->bytes += (int64_t)d->len;
+    for (size_t i = 0; i < n && ret == 0; i++) {
+        const size_t len = piece[i].end - piece[i].begin;
+
+        r->bytes -= (int64_t)len;
+        ret = corpus_write_text(&r->out, d, d->text + piece[i].begin, len);
+    }
+    return ret;
+}
+
+static int remove_found(struct leak *l, struct corpus_conf *conf, struct err *e)
+{
+    struct removal r = { .leak = l };
+    char documents[NUM_TEXT], left_out[NUM_TEXT], pieces[NUM_TEXT];
+    char bytes[NUM_TEXT];
+    int ret;
+
+    conf->quiet = true; /* what is wrong with the text was said */
+    if (corpus_writer_open(&r.out, output, conf, e) < 0)
+        return -1;
+    ret = corpus_each(conf, remove_text, &r, e);
+    ret = corpus_writer_close(&r.out, ret, e);
+    if (ret == 0)
+        log_info("of %s, %s left out and %lld cut, of which %s remain (%s "
+                 "removed)",
+                 num_count(documents, r.documents, "document"),
+                 num_comma(left_out, r.left_out), (long long)r.cut,
+                 num_count(pieces, r.pieces, "piece"),
+                 num_bytes(bytes, (double)r.bytes));
+    return ret;
+}
+
 static int compare_texts(struct path_list *trains, struct path_list *evals,
                          int64_t *whole, struct err *e)
 {
@@ -159,12 +224,34 @@ static int compare_texts(struct path_list *trains, struct path_list *evals,
         return -1;
     }
     leak_report(l, &r);
-    ret = by_benchmark ? print_benchmarks(&r, e) : print_documents(&r, e);
+    ret = by_benchmark || removed ? print_benchmarks(&r, e)
+                                  : print_documents(&r, e);
     if (ret == 0) {
         log_report(&r);
-        *whole = r.all.whole;
+        *whole = removed ? 0 : r.all.whole;
     }
+    if (ret == 0 && removed)
+        ret = remove_found(l, &conf, e);
     leak_free(l);
+    return ret;
+}
+
+/* Check what --remove needs: a file to write to, and input that lasts. */
+static int check_removal(const struct path_list *trains, struct err *e)
+{
+    struct corpus_files files;
+    int ret;
+
+    if (!removed != !output)
+        return err_set(e, ERR_USAGE, "--remove and --output need each other");
+    if (!removed)
+        return 0;
+    ret = corpus_files_find(&files, trains->name, trains->n, e);
+    if (ret == 0 && files.total < 0)
+        ret = err_set(e, ERR_USAGE,
+                      "--remove reads the training text twice, so it takes "
+                      "files and folders, no pipes, URLs or standard input");
+    path_list_clear(&files.list);
     return ret;
 }
 
@@ -220,14 +307,16 @@ static int leak_main(int argc, char **argv, struct err *e)
         path_list_add(&trains, xstrdup(train.item[i]));
     for (size_t i = 0; i < eval.n; i++)
         path_list_add(&evals, xstrdup(eval.item[i]));
-    confine_output(NULL, download_any(trains.name, (int)trains.n) ||
-                             download_any(evals.name, (int)evals.n));
+    confine_output(output, download_any(trains.name, (int)trains.n) ||
+                               download_any(evals.name, (int)evals.n));
     if (lock_file)
         ret = add_lock(&trains, &evals, &fits, e);
     if (ret == 0 && (!trains.n || !evals.n))
         ret = err_set(e, ERR_USAGE,
                       "expected --train and --eval, or --lock with a file that "
                       "lists text and eval");
+    if (ret == 0)
+        ret = check_removal(&trains, e);
     if (ret == 0)
         ret = compare_texts(&trains, &evals, &whole, e);
     if (ret == 0 && whole)

@@ -37,6 +37,11 @@ struct leak {
     struct arena names;
     const char *file; /* the last one of the evaluation text */
 
+    const char *text; /* that is cut, len bytes */
+    size_t len;
+    struct leak_span *span; /* that are cut, and then that remain */
+    size_t spans, spans_room;
+
     pthread_mutex_t lock; /* protects what follows */
     struct corpus *corpus;
     struct reading carried; /* at the end of a block */
@@ -63,6 +68,7 @@ void leak_free(struct leak *l)
     free(l->documents);
     free(l->benchmark);
     free(l->doc);
+    free(l->span);
     hashset_clear(&l->known);
     arena_clear(&l->names);
     pthread_cond_destroy(&l->carried_changed);
@@ -74,8 +80,7 @@ static void keep_word(void *arg, const struct roll *r)
 {
     struct leak *l = arg;
 
-    GROW(l->after, l->words, l->words_room);
-    l->after[l->words++] = r->all;
+    APPEND(l->after, l->words, l->words_room) = r->all;
 }
 
 static int eval_doc(void *arg, const struct corpus_doc *d, struct err *e)
@@ -91,13 +96,13 @@ static int eval_doc(void *arg, const struct corpus_doc *d, struct err *e)
         return 0;
     if (!l->file || strcmp(l->file, d->file) != 0)
         l->file = arena_strdup(&l->names, d->file);
-    GROW(l->doc, l->docs, l->docs_room);
-    l->doc[l->docs++] = (struct leak_doc){ .file = l->file,
-                                           .line = d->line,
-                                           .words = r.words,
-                                           .unspaced = r.unspaced,
-                                           .first = first,
-                                           .all = roll_all(&r) };
+    APPEND(l->doc, l->docs, l->docs_room) =
+        (struct leak_doc){ .file = l->file,
+                           .line = d->line,
+                           .words = r.words,
+                           .unspaced = r.unspaced,
+                           .first = first,
+                           .all = roll_all(&r) };
     hashset_add(&l->known, roll_all(&r));
     return 0;
 }
@@ -129,8 +134,7 @@ static void add_sequences(struct leak *l, struct leak_doc *d, int n)
         const uint64_t before = i > k ? after[i - k - 1] : 0;
         const uint64_t hash = roll_hash(before, after[i - 1], l->power[k], k);
 
-        GROW(l->sequence, l->sequences, l->sequences_room);
-        l->sequence[l->sequences++] = hash;
+        APPEND(l->sequence, l->sequences, l->sequences_room) = hash;
         hashset_add(&l->known, hash);
         l->has[k] = true;
     }
@@ -149,10 +153,10 @@ int leak_eval(struct leak *l, const char *name, const struct corpus_conf *conf,
     n = l->n ? l->n : choose_length(l, first, l->docs);
     for (size_t i = first; i < l->docs; i++)
         add_sequences(l, &l->doc[i], n);
-    GROW(l->benchmark, l->benchmarks, l->benchmarks_room);
-    l->benchmark[l->benchmarks++] = (struct leak_benchmark){
-        .name = arena_strdup(&l->names, name), .n = n, .end = l->docs
-    };
+    APPEND(l->benchmark, l->benchmarks, l->benchmarks_room) =
+        (struct leak_benchmark){ .name = arena_strdup(&l->names, name),
+                                 .n = n,
+                                 .end = l->docs };
     return 0;
 }
 
@@ -326,4 +330,87 @@ void leak_report(struct leak *l, struct leak_report *out)
             add_doc(&out->all, &l->doc[at]);
         }
     }
+}
+
+static bool begins_character(char c)
+{
+    return ((unsigned char)c & 0xc0) != 0x80;
+}
+
+/* Cut a sequence and the characters around it. */
+static void cut_span(struct leak *l, size_t begin, size_t end)
+{
+    int before = LEAK_AROUND, after = LEAK_AROUND;
+
+    while (begin > 0 && before > 0)
+        before -= begins_character(l->text[--begin]);
+    while (end < l->len && (after > 0 || !begins_character(l->text[end])))
+        after -= begins_character(l->text[end++]);
+    while (l->spans > 0 && begin <= l->span[l->spans - 1].end) {
+        const struct leak_span last = l->span[--l->spans];
+
+        begin = last.begin < begin ? last.begin : begin;
+    }
+    APPEND(l->span, l->spans, l->spans_room) = (struct leak_span){ begin, end };
+}
+
+static bool is_rare(const struct leak *l, uint64_t hash)
+{
+    const int count = count_of(l, hash);
+
+    return count > 0 && count <= LEAK_COMMON;
+}
+
+static void cut_word(void *arg, const struct roll *r)
+{
+    struct leak *l = arg;
+
+    for (int i = 0; i < l->lengths; i++) {
+        const int k = l->length[i];
+
+        if (r->words >= k && is_rare(l, roll_last(r, l->power, k)))
+            cut_span(l, r->begin[(uint64_t)(r->words - k) % ROLL_MAX], r->end);
+    }
+}
+
+/* Replace the spans that are cut by the pieces between that are long enough. */
+static size_t keep_pieces(struct leak *l)
+{
+    size_t pieces = 0, at = 0;
+
+    GROW(l->span, l->spans, l->spans_room);
+    l->span[l->spans] = (struct leak_span){ l->len, l->len };
+    for (size_t i = 0; i <= l->spans; i++) {
+        const struct leak_span cut = l->span[i];
+        int characters = 0;
+
+        for (size_t k = at; k < cut.begin && characters < LEAK_PIECE; k++)
+            characters += begins_character(l->text[k]);
+        if (characters == LEAK_PIECE)
+            l->span[pieces++] = (struct leak_span){ at, cut.begin };
+        at = cut.end;
+    }
+    return pieces;
+}
+
+size_t leak_remove(struct leak *l, const char *text, size_t n, int cuts,
+                   const struct leak_span **piece)
+{
+    struct roll r = { 0 };
+
+    l->text = text;
+    l->len = n;
+    l->spans = 0;
+    roll_text(&r, text, n, cut_word, l);
+    roll_end(&r, cut_word, l);
+    if (is_rare(l, roll_all(&r)))
+        cut_span(l, 0, n);
+    *piece = NULL;
+    if (l->spans == 0)
+        return 1;
+    if (l->spans > (size_t)cuts)
+        return 0;
+    n = keep_pieces(l);
+    *piece = l->span;
+    return n;
 }

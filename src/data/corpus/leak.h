@@ -15,6 +15,7 @@
  *      leak_eval(l, name, &conf, e)    a benchmark, kept as hashes
  *      leak_train(l, &other, e)        of any size, with all cores
  *      leak_report(l, &r);
+ *      n = leak_remove(l, text, len, LEAK_CUTS, &piece);
  *      leak_free(l);
  *
  * A text is the sequence of its words (roll.h).  A document is in the training
@@ -26,6 +27,13 @@
  * n is what leak_new() was given, or 0 for GPT-3's rule: the fifth percentile
  * of the lengths of the benchmark, LEAK_LEAST to LEAK_MOST.
  *
+ * leak_remove() finds the pieces of a training document that GPT-3's rule
+ * keeps, and returns how many they are.  It cuts each sequence that no more
+ * than LEAK_COMMON training documents have, and LEAK_AROUND characters on each
+ * side; what touches is one cut.  Pieces of fewer than LEAK_PIECE characters
+ * are left out, and so is a document with more than so many cuts.  The pieces
+ * are valid until the next call; NULL, with 1, is an unchanged document.
+ *
  * Hashes have 64 bits: with a million sequences on one side and 10 billion on
  * the other, the probability that one is found by mistake is 1 in 2000.
  */
@@ -35,6 +43,9 @@ enum {
     LEAK_LEAST = 8, /* fewer words occur by chance */
     LEAK_MOST = 13,
     LEAK_COMMON = 10,
+    LEAK_AROUND = 200,
+    LEAK_PIECE = 200,
+    LEAK_CUTS = 10,
 };
 
 struct leak_doc {
@@ -67,9 +78,15 @@ struct leak_report {
     struct leak_benchmark all; /* their sums */
 };
 
+struct leak_span {
+    size_t begin, end;
+};
+
 struct leak *leak_new(int n);
 int leak_eval(struct leak *, const char *name, const struct corpus_conf *,
               struct err *);
 int leak_train(struct leak *, const struct corpus_conf *, struct err *);
 void leak_report(struct leak *, struct leak_report *); /* once */
+size_t leak_remove(struct leak *, const char *text, size_t n, int cuts,
+                   const struct leak_span **piece);
 void leak_free(struct leak *);

@@ -108,13 +108,18 @@ void roll_text(struct roll *r, const char *text, size_t n, roll_fn *fn,
 
     for (; p < end; p += step) {
         const int32_t c = normalize_next(p, end, &step);
+        const size_t at = (size_t)(p - (const uint8_t *)text);
         const bool alone = is_word(c);
 
         if (r->in_word && (c < 0 || alone))
             end_word(r, fn, arg);
         if (c >= 0) {
             r->unspaced |= is_unspaced(c);
-            r->word = r->in_word ? r->word : 0;
+            if (!r->in_word) {
+                r->begin[(uint64_t)r->words % ROLL_MAX] = at;
+                r->word = 0;
+            }
+            r->end = at + step;
             r->word = (r->word + (uint64_t)c + 1) * 0xff51afd7ed558ccdu;
             r->word ^= r->word >> 29;
             r->in_word = true;

@@ -21,6 +21,8 @@ enum { ROLL_MAX = 64 }; /* words */
 
 struct roll {
     uint64_t all, before[ROLL_MAX];
+    size_t begin[ROLL_MAX]; /* of the last words, in the text or its part */
+    size_t end;
     int64_t words;
     uint64_t word; /* the current one */
     bool in_word;
