@@ -64,8 +64,7 @@ static void add_link(struct catalog_links *l, char *url, const char *file,
     const char *name = memrchr(url, '/', path);
 
     name = name ? name + 1 : url;
-    GROW(l->link, l->n, l->room);
-    l->link[l->n++] = (struct catalog_link){
+    APPEND(l->link, l->n, l->room) = (struct catalog_link){
         .url = url,
         .file =
             file ? xstrdup(file) : xstrndup(name, (size_t)(url + path - name)),

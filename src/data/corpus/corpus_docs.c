@@ -15,8 +15,7 @@
 static void add_doc(struct corpus_block *b, const char *text, size_t len,
                     int64_t line, bool begins, bool ends)
 {
-    GROW(b->doc, b->n, b->room);
-    b->doc[b->n++] = (struct corpus_doc){
+    APPEND(b->doc, b->n, b->room) = (struct corpus_doc){
         .text = text, .len = len, .line = line, .begins = begins, .ends = ends
     };
 }

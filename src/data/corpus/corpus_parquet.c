@@ -364,14 +364,14 @@ int corpus_parquet_next(struct corpus_parquet *f, int64_t row,
     }
     to = b->data;
     for (size_t i = 0; i < n; i++) {
-        GROW(b->doc, b->n, b->room);
         if (value[i].len)
             memcpy(to, value[i].text, value[i].len);
-        b->doc[b->n++] = (struct corpus_doc){ .text = to,
-                                              .len = value[i].len,
-                                              .line = row + (int64_t)i + 1,
-                                              .begins = true,
-                                              .ends = true };
+        APPEND(b->doc, b->n, b->room) =
+            (struct corpus_doc){ .text = to,
+                                 .len = value[i].len,
+                                 .line = row + (int64_t)i + 1,
+                                 .begins = true,
+                                 .ends = true };
         to += value[i].len;
     }
     b->size = bytes;

@@ -63,8 +63,7 @@ static struct schema_element read_element(struct thrift *t)
 
 static void add_top(struct parquet_column *c, const struct schema_element *s)
 {
-    GROW(c->top, c->n_top, c->top_room);
-    c->top[c->n_top++] = (struct parquet_top){
+    APPEND(c->top, c->n_top, c->top_room) = (struct parquet_top){
         .name = xasprintf("%.*s", (int)s->len, s->name),
         .type = s->type,
         .converted = s->converted,
@@ -183,8 +182,7 @@ static void read_group(struct parquet_column *c, struct thrift *t)
             thrift_skip(t, f.type);
         }
     }
-    GROW(c->group, c->n, c->room);
-    c->group[c->n++] = g;
+    APPEND(c->group, c->n, c->room) = g;
 }
 
 /* The schema has the lower field number, so it comes before the row groups. */
