@@ -110,16 +110,13 @@ static int print_benchmarks(const struct leak_report *r, struct err *e)
                   "not checked", "words", "runs", "shared", "common", NULL);
     for (size_t i = 0; i < r->benchmarks; i++) {
         const struct leak_benchmark *b = &r->benchmark[i];
+        const int64_t cell[] = { b->documents, b->whole, b->in_part,
+                                 b->unchecked, b->n,     b->sequences,
+                                 b->found,     b->common };
 
         table_text(&t, b->name);
-        table_int(&t, b->documents);
-        table_int(&t, b->whole);
-        table_int(&t, b->in_part);
-        table_int(&t, b->unchecked);
-        table_int(&t, b->n);
-        table_int(&t, b->sequences);
-        table_int(&t, b->found);
-        table_int(&t, b->common);
+        for (size_t k = 0; k < sizeof cell / sizeof *cell; k++)
+            table_int(&t, cell[k]);
     }
     return table_finish(&t, 0, &style, e);
 }

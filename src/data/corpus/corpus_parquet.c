@@ -18,9 +18,8 @@
 enum { UTF8 = 0, ENUM = 4, UINT_8 = 11, UINT_64 = 14, INT_64 = 18, JSON = 19 };
 
 struct field_column {
-    char *name;
     struct parquet *p;
-    int64_t type;
+    const struct parquet_column *of; /* its name and type */
     bool is_unsigned;
     bool is_document; /* the text, which is empty if it is null */
 };
@@ -67,8 +66,7 @@ static int open_column(struct field_column *c, const struct parquet_top *t,
 {
     if (parquet_open(&c->p, path, t->name, e) < 0)
         return -1;
-    c->name = xstrdup(t->name);
-    c->type = parquet_column(c->p)->type;
+    c->of = parquet_column(c->p);
     c->is_unsigned = t->converted >= UINT_8 && t->converted <= UINT_64;
     return 0;
 }
@@ -168,10 +166,8 @@ int corpus_parquet_open(struct corpus_parquet **out, const char *path,
 
 static void close_columns(struct field_column *c, size_t n)
 {
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++)
         parquet_close(c[i].p);
-        free(c[i].name);
-    }
     free(c);
 }
 
@@ -206,7 +202,7 @@ static void integer_text(char text[NUM_TEXT], const struct field_column *c,
 
     memcpy(&wide, s->text, s->len);
     memcpy(&narrow, s->text, sizeof narrow);
-    if (c->type == PARQUET_INT32)
+    if (c->of->type == PARQUET_INT32)
         wide = c->is_unsigned ? (int64_t)(uint32_t)narrow : narrow;
     snprintf(text, NUM_TEXT, c->is_unsigned ? "%" PRIu64 : "%" PRId64, wide);
 }
@@ -216,7 +212,7 @@ static void integer_text(char text[NUM_TEXT], const struct field_column *c,
 static const char *value_text(char text[NUM_TEXT], const struct field_column *c,
                               const struct parquet_string *s)
 {
-    switch (c->type) {
+    switch (c->of->type) {
     case PARQUET_BOOLEAN:
         return *s->text ? "true" : "false";
     case PARQUET_INT32:
@@ -236,7 +232,7 @@ static const char *value_text(char text[NUM_TEXT], const struct field_column *c,
 static bool is_finite(const struct field_column *c,
                       const struct parquet_string *s)
 {
-    return (c->type != PARQUET_FLOAT && c->type != PARQUET_DOUBLE) ||
+    return (c->of->type != PARQUET_FLOAT && c->of->type != PARQUET_DOUBLE) ||
            isfinite(number_of(s));
 }
 
@@ -246,13 +242,13 @@ static void emit_value(struct emit *o, const struct field_column *c,
     char text[NUM_TEXT];
 
     if (!s->text)
-        emit_text(o, c->name, c->is_document ? "" : NULL);
-    else if (c->type == PARQUET_BYTES)
-        emit_bytes(o, c->name, s->text, s->len);
+        emit_text(o, c->of->name, c->is_document ? "" : NULL);
+    else if (c->of->type == PARQUET_BYTES)
+        emit_bytes(o, c->of->name, s->text, s->len);
     else if (is_finite(c, s))
-        emit_raw(o, c->name, value_text(text, c, s));
+        emit_raw(o, c->of->name, value_text(text, c, s));
     else
-        emit_null(o, c->name);
+        emit_null(o, c->of->name);
 }
 
 /* Go to a row, which must be there. */
@@ -261,7 +257,7 @@ static int seek_row(const struct field_column *c, int64_t row, struct err *e)
     const int got = parquet_seek(c->p, row, e);
 
     if (got < 0)
-        return err_wrap(e, "column \"%s\"", c->name);
+        return err_wrap(e, "column \"%s\"", c->of->name);
     return got > 0 ? 0 : parquet_damaged(e, "its columns differ in length");
 }
 
@@ -315,8 +311,8 @@ static void set_value(struct where_row *row, const struct field_column *c)
     if (s->text) {
         const char *text = value_text(number, c, s);
 
-        where_row_set(row, c->name, text,
-                      c->type == PARQUET_BYTES ? s->len : strlen(text));
+        where_row_set(row, c->of->name, text,
+                      c->of->type == PARQUET_BYTES ? s->len : strlen(text));
     }
 }
 

@@ -63,12 +63,7 @@ struct leak *leak_new(int n)
 
 void leak_free(struct leak *l)
 {
-    free(l->sequence);
-    free(l->after);
-    free(l->documents);
-    free(l->benchmark);
-    free(l->doc);
-    free(l->span);
+    FREE(l->sequence, l->after, l->documents, l->benchmark, l->doc, l->span);
     hashset_clear(&l->known);
     arena_clear(&l->names);
     pthread_cond_destroy(&l->carried_changed);
